@@ -1,0 +1,124 @@
+package testenv
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+)
+
+// The features that this package can check by itself.
+const (
+	Root         Feature = "root"         // this process has uid 0
+	Unprivileged Feature = "unprivileged" // an ordinary user: this process, or one that it may become
+	UserNS       Feature = "userns"       // this user may make a user namespace and be root in it
+	Landlock     Feature = "landlock"     // the kernel answers landlock_create_ruleset(2)
+	Seccomp      Feature = "seccomp"      // the kernel knows SECCOMP_RET_KILL_PROCESS and USER_NOTIF
+	TTY          Feature = "tty"          // /dev/ptmx opens
+	SecondFS     Feature = "second-fs"    // /dev/shm is writable and another file system than the temporary directory
+	Git          Feature = "git"
+	Go           Feature = "go"
+	Node         Feature = "node"
+	NPM          Feature = "npm"
+	Python       Feature = "python" // with venv and ensurepip
+	GCC          Feature = "gcc"    // and a libc to compile against
+	Make         Feature = "make"
+	Tar          Feature = "tar"
+	RG           Feature = "rg"
+	Vim          Feature = "vim"
+	Less         Feature = "less"
+	Bash         Feature = "bash"
+	Bwrap        Feature = "bwrap"
+	Chromium     Feature = "chromium"
+)
+
+// Shm is the directory that [SecondFS] promises.
+const Shm = "/dev/shm"
+
+var known = map[Feature]func() error{
+	Root:         isRoot,
+	Unprivileged: hasUser,
+	UserNS:       userNS,
+	Landlock:     landlock,
+	Seccomp:      seccomp,
+	TTY:          ptmx,
+	SecondFS:     secondFS,
+	Git:          runs("git", "--version"),
+	Go:           runs("go", "version"),
+	Node:         runs("node", "--version"),
+	NPM:          runs("npm", "--version"),
+	Python:       runs("python3", "-c", "import venv, ensurepip"),
+	GCC:          gcc,
+	Make:         runs("make", "--version"),
+	Tar:          runs("tar", "--version"),
+	RG:           runs("rg", "--version"),
+	Vim:          runs("vim", "--version"),
+	Less:         runs("less", "--version"),
+	Bash:         runs("bash", "--version"),
+	Bwrap:        runs("bwrap", "--version"),
+	Chromium:     runs("chromium", "--version"),
+}
+
+// runs checks a program by running it: one that is found and does not start (a
+// shim of a version manager, a wrong architecture) is as absent as none.
+func runs(name string, args ...string) func() error {
+	return func() error {
+		out, err := exec.Command(name, args...).CombinedOutput()
+		if err != nil {
+			return fmt.Errorf("running %s: %w: %s", name, err, bytes.TrimSpace(out))
+		}
+		return nil
+	}
+}
+
+func isRoot() error {
+	if uid := os.Geteuid(); uid != 0 {
+		return fmt.Errorf("this process runs as uid %d", uid)
+	}
+	return nil
+}
+
+func hasUser() error {
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	_, err := lookupUser()
+	return err
+}
+
+func ptmx() error {
+	f, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+func gcc() error {
+	dir, err := os.MkdirTemp("", "testenv-gcc-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	src := filepath.Join(dir, "a.c")
+	if err := os.WriteFile(src, []byte("#include <stdio.h>\nint main(void) { return puts(\"\") < 0; }\n"), 0o600); err != nil {
+		return err
+	}
+	return runs("gcc", "-o", filepath.Join(dir, "a"), src)()
+}
+
+func secondFS() error {
+	f, err := os.CreateTemp(Shm, "testenv-")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	defer f.Close()
+	same, err := sameDevice(Shm, os.TempDir())
+	if err == nil && same {
+		err = errors.New(Shm + " and the temporary directory are one file system")
+	}
+	return err
+}
