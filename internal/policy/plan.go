@@ -71,7 +71,8 @@ type PathRule struct {
 // read-only, and neither it nor an ancestor up to the workspace can be renamed
 // or removed.
 type Protected struct {
-	Path   string // relative to Plan.Workspace, cleaned, no leading ./
+	Root   string // absolute directory that Path is below; "" means Plan.Workspace. Set for the git directory of a worktree whose repository is elsewhere
+	Path   string // relative to Root, cleaned, no leading ./
 	Rule   string // pattern of the list that matched, for messages
 	Reason string // what on the host executes it
 	IsDir  bool
