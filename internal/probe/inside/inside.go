@@ -1,0 +1,250 @@
+//go:build linux
+
+// Package inside is the half of a probe that runs where the sandboxed command
+// runs: one action by name, each attempt reported as a line of JSON. It knows
+// neither the defence nor the verdict, needs nothing on the file system it
+// wakes up in, and changes only what its caller made for it.
+package inside
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Report is one line of a prober's output. It is evidence against the
+// sandbox when it says that something worked, and no evidence for it when it
+// says that something failed: the judge asks the outside too.
+type Report struct {
+	Nonce   string `json:"nonce"`             // of this run; a line without it is ignored
+	Phase   string `json:"phase,omitempty"`   // Begin or End; "" for an attempt
+	Attempt string `json:"attempt,omitempty"` // what was tried
+	Control bool   `json:"control,omitempty"` // the attempt must work, or the run proves nothing
+	Done    bool   `json:"done,omitempty"`    // the attempt worked
+	Errno   string `json:"errno,omitempty"`   // symbolic name, or SIGSYS and the like for a child that was killed
+	Text    string `json:"text,omitempty"`    // error text, or what was read
+}
+
+// The two phases that frame a run.
+const (
+	Begin = "begin"
+	End   = "end"
+)
+
+// Action is the function that a row names.
+type Action func(*Probe)
+
+// Probe is what an action works with.
+type Probe struct {
+	nonce string
+	args  map[string]string
+	out   *json.Encoder
+}
+
+// Main runs the prober, [-child] NONCE ACTION [KEY=VALUE...], or the process
+// that probes aim at, -victim. It returns the exit status.
+func Main(args []string, stdout io.Writer) int {
+	if len(args) > 1 && args[1] == "-victim" {
+		Victim()
+		return 0
+	}
+	child := len(args) > 1 && args[1] == "-child"
+	if child {
+		args = args[1:]
+	}
+	if len(args) < 3 {
+		return 2
+	}
+	act, ok := actions()[args[2]]
+	if !ok {
+		return 3
+	}
+	p := &Probe{nonce: args[1], args: map[string]string{}, out: json.NewEncoder(stdout)}
+	p.out.SetEscapeHTML(false) // what was read must stay searchable
+	for _, a := range args[3:] {
+		k, v, _ := strings.Cut(a, "=")
+		p.args[k] = v
+	}
+	if child {
+		act(p)
+		return 0
+	}
+	p.say(Report{Phase: Begin})
+	act(p)
+	p.positive()
+	p.say(Report{Phase: End})
+	return 0
+}
+
+// positive is the control of every run: the workspace can be written. The
+// judge looks for the nonce in that file from the outside.
+func (p *Probe) positive() {
+	p.Control("write W/ok.txt", func() error {
+		return os.WriteFile(filepath.Join(p.Arg("W"), "ok.txt"), []byte(p.nonce), 0o644)
+	})
+}
+
+func (p *Probe) say(r Report) {
+	r.Nonce = p.nonce
+	_ = p.out.Encode(r) // a closed output is a missing nonce, and that is never a pass
+}
+
+// Arg is the value of an argument; W, O, H and R are always there.
+func (p *Probe) Arg(name string) string { return p.args[name] }
+
+// In is an argument followed by path elements: p.In("O", "sub", "canary").
+func (p *Probe) In(name string, elem ...string) string {
+	return filepath.Join(append([]string{p.args[name]}, elem...)...)
+}
+
+// Try makes one attempt; a nil error means that it worked.
+func (p *Probe) Try(name string, f func() error) {
+	p.report(name, false, "", f())
+}
+
+// Control makes an attempt that must work.
+func (p *Probe) Control(name string, f func() error) {
+	p.report(name, true, "", f())
+}
+
+// Read makes one attempt that yields data; what was read is printed, so that
+// the judge finds the tokens in it.
+func (p *Probe) Read(name string, f func() ([]byte, error)) {
+	b, err := f()
+	p.report(name, false, string(b), err)
+}
+
+// Note prints data that is no attempt of its own, such as a listing.
+func (p *Probe) Note(name string, data []byte) {
+	p.say(Report{Phase: "note", Attempt: name, Text: string(data)})
+}
+
+func (p *Probe) report(name string, control bool, text string, err error) {
+	r := Report{Attempt: name, Control: control, Done: err == nil, Text: text}
+	if err != nil {
+		r.Errno, r.Text = ErrnoName(err), err.Error()
+	}
+	p.say(r)
+}
+
+// ErrnoName is the symbolic name of the errno that err wraps, "SIGSYS" and
+// the like for a process that a signal ended, or "" for neither.
+func ErrnoName(err error) string {
+	var no syscall.Errno
+	if errors.As(err, &no) {
+		return unix.ErrnoName(no)
+	}
+	var k killed
+	if errors.As(err, &k) {
+		return unix.SignalName(k.signal)
+	}
+	var ex *exec.ExitError
+	if errors.As(err, &ex) {
+		if st, ok := ex.Sys().(syscall.WaitStatus); ok && st.Signaled() {
+			return unix.SignalName(st.Signal())
+		}
+	}
+	return ""
+}
+
+// Child runs another action in a process of its own, for attempts that may
+// end the process or that change it for good. The attempts that it reports
+// count; when it is killed, that is the attempt. Extra arguments are
+// KEY=VALUE; attr may be nil.
+func (p *Probe) Child(name, action string, attr *syscall.SysProcAttr, extra ...string) {
+	args := []string{"-child", p.nonce, action}
+	for k, v := range p.args {
+		args = append(args, k+"="+v)
+	}
+	c := exec.Command(os.Args[0], append(args, extra...)...)
+	c.Stdout, c.Stderr, c.SysProcAttr = os.Stdout, os.Stderr, attr
+	// PDEATHSIG and namespaces belong to the thread that forks.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if err := c.Run(); err != nil {
+		p.report(name, false, "", err)
+	}
+}
+
+// Errno turns what a raw system call returns into an error.
+func Errno(no syscall.Errno) error {
+	if no == 0 {
+		return nil
+	}
+	return no
+}
+
+// Raw makes a system call by number, with no help from a library.
+func Raw(nr uintptr, args ...uintptr) (uintptr, error) {
+	var a [6]uintptr
+	copy(a[:], args)
+	r, _, no := unix.Syscall6(nr, a[0], a[1], a[2], a[3], a[4], a[5])
+	return r, Errno(no)
+}
+
+// overwrite opens path without creating it and replaces its content.
+func overwrite(path string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_TRUNC, 0)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	_, err = f.WriteString(mark)
+	return err
+}
+
+// create makes path with its missing parents, or replaces its content.
+func create(path string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(path, []byte(mark), 0o755)
+}
+
+// mark is what probes write, so that a human who finds it knows what it is.
+const mark = "# written by a holdfast probe\n"
+
+// actions collects the tables of the classes.
+func actions() map[string]Action {
+	all := map[string]Action{}
+	for _, table := range []map[string]Action{
+		generalActions(),
+		linksActions(),
+		pathsActions(),
+		deniesActions(),
+		procActions(),
+		mountsActions(),
+		handlesActions(),
+		racesActions(),
+		socketsActions(),
+		terminalActions(),
+		processActions(),
+		syscallsActions(),
+		privilegeActions(),
+		environmentActions(),
+		credentialsActions(),
+		gitActions(),
+		deferredActions(),
+		exhaustionActions(),
+		supervisorActions(),
+		archivesActions(),
+		egressActions(),
+	} {
+		for name, act := range table {
+			if _, dup := all[name]; dup {
+				panic(fmt.Sprintf("probe action %q is defined twice", name))
+			}
+			all[name] = act
+		}
+	}
+	return all
+}

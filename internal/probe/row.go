@@ -1,0 +1,95 @@
+//go:build linux
+
+package probe
+
+import "time"
+
+// Promise is a line of the threat model that a row tries to break, P1 to P10.
+type Promise string
+
+// Kind is who does what a row tries.
+type Kind string
+
+// The kinds that this package runs.
+const (
+	Sandbox Kind = "sandbox" // the action runs inside
+	Host    Kind = "host"    // the launcher is what is being tried
+	Control Kind = "control" // the action must succeed: a guard against refusing everything
+)
+
+// Row is one probe: data, and small functions where data does not reach.
+//
+// Every path and every argument is a template: a leading W/, O/, H/, R/ or B/
+// (or the bare letter) stands for the workspace, the directory outside, the
+// home that the launcher is given, the directory outside that the command may
+// read, and the parent of them all.
+type Row struct {
+	ID      string
+	Class   string
+	Title   string
+	Promise Promise
+	Kind    Kind
+	Core    bool     // one of the headline cases of the catalogue
+	Refs    []string // advisories, issues, manual pages
+
+	Workspace string            // name of the directory W; "" means "w"
+	Needs     []string          // what the host must have; see needs.go
+	Files     map[string]string // made before the start: path to content
+	Links     map[string]string // made before the start: path to target; a target with a template prefix is made absolute
+	Plant     []string          // files made before the start that hold a fresh token, and must not change
+	Setup     func(*World) error
+
+	Keep   []string // paths that must be the same afterwards: kind, mode, owner, inode, content, times
+	Absent []string // paths that must not exist afterwards
+
+	Action  string   // name of a function of package inside
+	Args    []string // KEY=VALUE for it, VALUE being a template
+	Options Options  // what the target is asked for beyond its default
+	Drive   func(*Session)
+	Timeout time.Duration // of one command; 0 means 20 s
+
+	Accept []string // errno names that count as a denial; nil means Denials
+	// Harmless says why an attempt may succeed without an escape, for example
+	// because it changes a private copy. The oracle alone decides then. ""
+	// means that a success is an escape.
+	Harmless string
+	// RefusalHolds says that a launcher which declines to start is a defence.
+	RefusalHolds bool
+	// Residual is the documented reason why this is known to get through.
+	Residual string
+	// Oracle looks from the outside for what got through, beyond the canaries,
+	// tokens and listeners that every row watches.
+	Oracle func(*World, Observation) []string
+	// Bare is the reason why the row cannot escape without any sandbox; ""
+	// means that it must, or it proves nothing.
+	Bare string
+}
+
+// Denials are the errors that count as a denial where a row names none.
+var Denials = []string{
+	"EPERM", "EACCES", "EROFS", "ENOENT", "EXDEV", "EBUSY", "ENOSYS",
+	"ECONNREFUSED", "ENETUNREACH", "SIGSYS",
+}
+
+// Options are what a row asks of a target, in no target's own words. A target
+// that has no way to say one of them must return ErrUnsupported.
+type Options struct {
+	Read      []string // paths outside that are put in view, read-only
+	Write     []string // paths outside that are put in view, writable
+	Env       []string // NAME or NAME=VALUE that the command is given
+	Memory    int64    // bytes for everything inside together
+	Processes int64
+	Files     int64         // open descriptors of a process
+	FileSize  int64         // bytes
+	Disk      int64         // bytes of private storage
+	Time      time.Duration // wall clock
+	Terminal  bool          // standard streams of the launcher are a terminal
+}
+
+// Command is one start of the prober.
+type Command struct {
+	Action  string
+	Args    []string // KEY=VALUE
+	Dir     string   // working directory of the launcher; "" means W
+	Options Options
+}

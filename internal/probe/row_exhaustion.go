@@ -1,0 +1,9 @@
+//go:build linux
+
+package probe
+
+const classExhaustion = "res.exhaustion"
+
+func exhaustionRows() []Row {
+	return []Row{}
+}

@@ -1,0 +1,9 @@
+//go:build linux
+
+package probe
+
+const classPrivilege = "priv.escalation"
+
+func privilegeRows() []Row {
+	return []Row{}
+}

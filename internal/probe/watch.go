@@ -1,0 +1,172 @@
+//go:build linux
+
+package probe
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// printOf is everything about the object at path that a row may not change.
+func printOf(path string) (string, error) {
+	var st unix.Stat_t
+	if err := unix.Lstat(path, &st); err != nil {
+		return "", &os.PathError{Op: "lstat", Path: path, Err: err}
+	}
+	s := fmt.Sprintf("inode %d mode %o owner %d:%d", st.Ino, st.Mode, st.Uid, st.Gid)
+	switch st.Mode & unix.S_IFMT {
+	case unix.S_IFREG:
+		b, err := os.ReadFile(path)
+		if err != nil {
+			return "", err
+		}
+		s += fmt.Sprintf(" mtime %d.%09d sha256 %x", st.Mtim.Sec, st.Mtim.Nsec, sha256.Sum256(b))
+	case unix.S_IFLNK:
+		to, err := os.Readlink(path)
+		if err != nil {
+			return "", err
+		}
+		s += " to " + to
+	}
+	return s + xattrs(path), nil
+}
+
+func xattrs(path string) string {
+	buf := make([]byte, 4096)
+	n, err := unix.Llistxattr(path, buf)
+	if err != nil || n == 0 {
+		return ""
+	}
+	return " xattr " + strings.Join(strings.Split(string(buf[:n]), "\x00"), ",")
+}
+
+// changes compares what was kept with what is there now.
+func (w *World) changes() []string {
+	var out []string
+	for _, path := range slices.Sorted(maps.Keys(w.kept)) {
+		now, err := printOf(path)
+		switch {
+		case err != nil:
+			out = append(out, fmt.Sprintf("%s is gone: %v", w.short(path), err))
+		case now != w.kept[path]:
+			out = append(out, fmt.Sprintf("%s changed from [%s] to [%s]", w.short(path), w.kept[path], now))
+		}
+	}
+	for _, path := range w.absent {
+		if _, err := os.Lstat(path); err == nil {
+			out = append(out, w.short(path)+" was made")
+		}
+	}
+	for _, s := range w.seen {
+		out = append(out, s.effects()...)
+	}
+	return append(out, w.strangers()...)
+}
+
+// strangers are new names in the places outside that no row may write.
+func (w *World) strangers() []string {
+	var out []string
+	for _, root := range []string{w.O, w.H, w.R} {
+		_ = filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
+			if err != nil {
+				return nil
+			}
+			if w.launchers(p) {
+				return fs.SkipDir
+			}
+			if _, ok := w.kept[p]; !ok && !d.IsDir() {
+				out = append(out, w.short(p)+" was made")
+			}
+			return nil
+		})
+	}
+	return out
+}
+
+// launchers says that path belongs to the launcher's own records.
+func (w *World) launchers(path string) bool {
+	for _, d := range []string{".local/state", ".config/holdfast", ".cache/holdfast"} {
+		if path == filepath.Join(w.H, d) {
+			return true
+		}
+	}
+	return false
+}
+
+// adopt keeps everything that the set-up has put outside.
+func (w *World) adopt() error {
+	var errs []error
+	for _, root := range []string{w.O, w.H, w.R} {
+		_ = filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
+			if err == nil && !d.IsDir() && w.kept[p] == "" {
+				errs = append(errs, w.Keep(p))
+			}
+			return nil
+		})
+	}
+	return errors.Join(errs...)
+}
+
+// leaks looks for tokens in what came out of the run.
+func (w *World) leaks(obs []Observation) []string {
+	var out []string
+	for _, o := range obs {
+		out = append(out, w.find("standard output", o.Stdout)...)
+		out = append(out, w.find("standard error", o.Stderr)...)
+	}
+	for _, s := range w.seen {
+		out = append(out, w.find("a listener outside", s.received())...)
+	}
+	_ = filepath.WalkDir(w.W, func(p string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() || w.homes[p] || p == w.prober {
+			return nil
+		}
+		if b, err := readSome(p); err == nil {
+			out = append(out, w.find(w.short(p), b)...)
+		}
+		return nil
+	})
+	return out
+}
+
+func (w *World) find(where string, in []byte) []string {
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(w.tokens)) {
+		if bytes.Contains(in, []byte(w.tokens[name])) {
+			out = append(out, fmt.Sprintf("the token of %s was seen in %s", name, where))
+		}
+	}
+	return out
+}
+
+// readSome reads a file of the workspace, which a hostile command has filled:
+// no link, no fifo, no more than 4 MiB.
+func readSome(path string) ([]byte, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, 4<<20))
+}
+
+// short writes a path of the world as a template, for messages.
+func (w *World) short(path string) string {
+	for _, r := range []struct{ root, name string }{{w.W, "W"}, {w.O, "O"}, {w.H, "H"}, {w.R, "R"}, {w.B, "B"}} {
+		if path == r.root || strings.HasPrefix(path, r.root+"/") {
+			return r.name + strings.TrimPrefix(path, r.root)
+		}
+	}
+	return path
+}

@@ -1,0 +1,245 @@
+//go:build linux
+
+package probe
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// World is what a row is played in, made for it and removed after it.
+type World struct {
+	B string // parent of everything below
+	W string // workspace, the only place that the command may write; contains ok.txt
+	O string // outside, on the same file system; O/canary holds a token
+	H string // home that the launcher is given, with credentials that hold tokens
+	R string // outside; only rows with Options.Read put it in view
+
+	Env   []string   // added to the environment of the launcher
+	Files []*os.File // inherited by the launcher as descriptors 3, 4, …
+
+	args    []string          // added to those of every command
+	prober  string            // inside W
+	tokens  map[string]string // name to token
+	homes   map[string]bool   // files of W in which the set-up put a token
+	kept    map[string]string // path to print
+	absent  []string
+	seen    []sink // what may have received tokens
+	cleanup []func() error
+}
+
+// sink is a listener or a victim: it says what got through to it.
+type sink interface {
+	effects() []string
+	received() []byte
+}
+
+// newWorld makes a world below dir, with the prober in the workspace.
+func newWorld(dir, prober, workspace string) (*World, error) {
+	base, err := os.MkdirTemp(dir, ".probe-world-")
+	if err != nil {
+		return nil, err
+	}
+	if workspace == "" {
+		workspace = "w"
+	}
+	w := &World{
+		B: base, W: filepath.Join(base, workspace), O: filepath.Join(base, "o"),
+		H: filepath.Join(base, "h"), R: filepath.Join(base, "r"),
+		tokens: map[string]string{}, homes: map[string]bool{}, kept: map[string]string{},
+	}
+	if err := w.furnish(prober); err != nil {
+		return nil, errors.Join(err, w.remove())
+	}
+	return w, nil
+}
+
+func (w *World) furnish(prober string) error {
+	// Others must be able to pass through, as they are in a real home.
+	if err := os.Chmod(w.B, 0o755); err != nil {
+		return err
+	}
+	if err := w.write(filepath.Join(w.W, "ok.txt"), "ok"); err != nil {
+		return err
+	}
+	for _, p := range []string{"O/canary", "O/sub/canary", "H/.ssh/id_probe", "H/.aws/credentials", "H/.netrc"} {
+		if err := w.Plant(p); err != nil {
+			return err
+		}
+	}
+	if err := w.write(filepath.Join(w.R, "canary"), "readable, not writable\n"); err != nil {
+		return err
+	}
+	if err := w.write(filepath.Join(w.H, ".bashrc"), "# a user's file\n"); err != nil {
+		return err
+	}
+	bin, err := os.ReadFile(prober)
+	if err != nil {
+		return err
+	}
+	w.prober = filepath.Join(w.W, ".probe-"+hexes(4), "prober")
+	if err := w.write(w.prober, string(bin)); err != nil {
+		return err
+	}
+	return os.Chmod(w.prober, 0o755)
+}
+
+func (w *World) write(path, content string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(path, []byte(content), 0o644)
+}
+
+// Path expands a template.
+func (w *World) Path(template string) string {
+	head, tail, _ := strings.Cut(template, "/")
+	root, ok := map[string]string{"W": w.W, "O": w.O, "H": w.H, "R": w.R, "B": w.B}[head]
+	if !ok {
+		return template
+	}
+	if tail == "" {
+		return root
+	}
+	return root + "/" + tail // not cleaned: dots and slashes may be the point
+}
+
+// Token returns the token of that name, made at the first call. A token that
+// is seen in any output, in a file of W or at a listener is an escape.
+func (w *World) Token(name string) string {
+	if w.tokens[name] == "" {
+		w.tokens[name] = "tok-" + hexes(16)
+	}
+	return w.tokens[name]
+}
+
+// Plant makes a file with a token in it, at a template, and keeps it.
+func (w *World) Plant(template string) error {
+	path := w.Path(template)
+	if err := w.write(path, w.Token(template)+"\n"); err != nil {
+		return err
+	}
+	w.Holds(path)
+	return w.Keep(path)
+}
+
+// Holds says that a file of the workspace holds a token by intention.
+func (w *World) Holds(path string) { w.homes[filepath.Clean(path)] = true }
+
+// File makes a file at a template.
+func (w *World) File(template, content string) error { return w.write(w.Path(template), content) }
+
+// Keep demands that what is at path now is the same after the run.
+func (w *World) Keep(path string) error {
+	p, err := printOf(path)
+	if err != nil {
+		return err
+	}
+	w.kept[path] = p
+	return nil
+}
+
+// Absent demands that nothing is at path after the run.
+func (w *World) Absent(path string) { w.absent = append(w.absent, path) }
+
+// Arg adds KEY=VALUE to the arguments of every command, for what only the
+// set-up knows, such as a port.
+func (w *World) Arg(keyValue string) { w.args = append(w.args, keyValue) }
+
+// Defer has f run when the world is removed, last first.
+func (w *World) Defer(f func() error) { w.cleanup = append(w.cleanup, f) }
+
+// arrange makes what the data of a row asks for.
+func (w *World) arrange(r Row) error {
+	for p, content := range r.Files {
+		if err := w.write(w.Path(p), content); err != nil {
+			return err
+		}
+	}
+	for p, target := range r.Links {
+		if err := os.MkdirAll(filepath.Dir(w.Path(p)), 0o755); err != nil {
+			return err
+		}
+		if err := os.Symlink(w.Path(target), w.Path(p)); err != nil {
+			return err
+		}
+	}
+	for _, p := range r.Plant {
+		if err := w.Plant(p); err != nil {
+			return err
+		}
+	}
+	if r.Setup != nil {
+		if err := r.Setup(w); err != nil {
+			return err
+		}
+	}
+	for _, p := range r.Keep {
+		if err := w.Keep(w.Path(p)); err != nil {
+			return err
+		}
+	}
+	for _, p := range r.Absent {
+		w.Absent(w.Path(p))
+	}
+	return nil
+}
+
+// remove ends everything that the world started and deletes it.
+func (w *World) remove() error {
+	var errs []error
+	for i := len(w.cleanup) - 1; i >= 0; i-- {
+		errs = append(errs, w.cleanup[i]())
+	}
+	for _, m := range mountsBelow(w.B) {
+		errs = append(errs, unix.Unmount(m, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW))
+	}
+	if left := mountsBelow(w.B); len(left) > 0 {
+		// Deleting through a mount would delete what is not ours.
+		return errors.Join(append(errs, fmt.Errorf("mounts left behind: %q", left))...)
+	}
+	unlock(w.B)
+	return errors.Join(append(errs, os.RemoveAll(w.B))...)
+}
+
+// unlock makes directories that a row closed removable again.
+func unlock(dir string) {
+	_ = filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
+		if d != nil && d.IsDir() {
+			if info, err := d.Info(); err == nil && info.Mode().Perm()&0o700 != 0o700 {
+				_ = os.Chmod(p, 0o700)
+			}
+		}
+		return nil
+	})
+}
+
+// mountsBelow lists mount points strictly below dir, deepest last made first.
+func mountsBelow(dir string) []string {
+	b, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return nil
+	}
+	var found []string
+	unescape := strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
+	for line := range strings.Lines(string(b)) {
+		f := strings.Fields(line)
+		if len(f) > 4 && strings.HasPrefix(unescape.Replace(f[4]), dir+"/") {
+			found = append([]string{unescape.Replace(f[4])}, found...)
+		}
+	}
+	return found
+}
+
+func hexes(n int) string {
+	b := make([]byte, n)
+	rand.Read(b) // never fails since Go 1.24
+	return fmt.Sprintf("%x", b)
+}
