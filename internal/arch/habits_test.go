@@ -1,0 +1,110 @@
+package arch
+
+import (
+	"fmt"
+	"go/ast"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// loud are the ways to print or to end the process, by import path and name.
+var loud = map[string][]string{
+	"os":  {"Exit", "Stdout", "Stderr"},
+	"fmt": {"Print", "Printf", "Println"},
+	"log": {"Print", "Printf", "Println", "Fatal", "Fatalf", "Fatalln", "Panic", "Panicf", "Panicln", "Default"},
+}
+
+// quiet checks that only the talkers print and exit. A program's main may call
+// os.Exit and nothing else of these.
+func quiet(t *tree, talking, entries string) []string {
+	var bad []string
+	for _, f := range t.files {
+		product := under(f.dir, "internal") || under(f.dir, "cmd")
+		if f.test || !product || slices.Contains(strings.Fields(talking), f.pkg()) {
+			continue
+		}
+		program := slices.ContainsFunc(rows(entries), func(row string) bool { return strings.Fields(row)[0] == f.dir })
+		ast.Inspect(f.ast, func(n ast.Node) bool {
+			if use := noise(f, n); use != "" && (!program || use != "os.Exit") {
+				bad = append(bad, fmt.Sprintf("%s: %s: only %s prints or ends the process", t.at(n), use, talking))
+			}
+			return true
+		})
+	}
+	return bad
+}
+
+// noise names what n is of the loud things; "" for nothing.
+func noise(f *file, n ast.Node) string {
+	switch n := n.(type) {
+	case *ast.SelectorExpr:
+		if x, ok := n.X.(*ast.Ident); ok && slices.Contains(loud[f.imports[x.Name]], n.Sel.Name) {
+			return f.imports[x.Name] + "." + n.Sel.Name
+		}
+	case *ast.CallExpr:
+		if fn, ok := n.Fun.(*ast.Ident); ok && (fn.Name == "print" || fn.Name == "println") {
+			return fn.Name
+		}
+	}
+	return ""
+}
+
+// skips checks that no test but those of the named package skips by itself.
+func skips(t *tree, home string) []string {
+	var bad []string
+	for _, f := range t.files {
+		_, tests := f.imports["testing"]
+		if !f.test && !tests || f.pkg() == home {
+			continue
+		}
+		ast.Inspect(f.ast, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok {
+				return true
+			}
+			if s, ok := call.Fun.(*ast.SelectorExpr); ok && slices.Contains([]string{"Skip", "Skipf", "SkipNow"}, s.Sel.Name) {
+				bad = append(bad, fmt.Sprintf("%s: %s: say what the test needs with %s.Need", t.at(n), s.Sel.Name, home))
+			}
+			return true
+		})
+	}
+	return bad
+}
+
+// The words are put together here so that this file may hold them.
+var (
+	promises = regexp.MustCompile(`\b(TO` + `DO|FIX` + `ME|XX` + `X|HA` + `CK)\b`)
+	later    = regexp.MustCompile(`(?i)\bfor ` + `now\b`)
+	machine  = regexp.MustCompile(`(?:^|[^\w.~-])/wo` + `rk/(?:main|shared|\.)|/tmp/h` + `f\b|\bhf` + `test\b`)
+)
+
+// words checks every text of the module for what belongs in an issue and for
+// the names of the machine that it was written on.
+func words(t *tree) []string {
+	var bad []string
+	for _, p := range slices.Sorted(maps.Keys(t.texts)) {
+		if path.Base(p) == "go.sum" { // hashes may spell anything
+			continue
+		}
+		n := 0
+		for line := range strings.Lines(string(t.texts[p])) {
+			n++
+			for what, re := range map[string]*regexp.Regexp{"a promise to do it later": promises, "the machine it was written on": machine} {
+				if m := re.FindString(line); m != "" {
+					bad = append(bad, fmt.Sprintf("%s:%d: %q names %s", p, n, strings.TrimSpace(m), what))
+				}
+			}
+		}
+	}
+	for _, f := range t.files {
+		for _, c := range f.ast.Comments {
+			if m := later.FindString(c.Text()); m != "" {
+				bad = append(bad, fmt.Sprintf("%s: %q: a comment says how it is", t.at(c), m))
+			}
+		}
+	}
+	return bad
+}
