@@ -9,14 +9,15 @@ import (
 // and this workspace, and nothing left to look up. A backend enforces exactly
 // what stands here.
 type Plan struct {
-	Profile   string     // local, ci or production
-	Sources   []Source   // what was read, in order of precedence, for records
-	Workspace string     // absolute, every component resolved; the only writable host tree by default
-	Dir       string     // working directory inside; Workspace or below it
-	Identity  Identity   // who the command is inside
-	Paths     []PathRule // what is in view besides the fixed system view; sorted by Path
-	Protect   []Protected
-	Env       []Env // the whole environment inside, sorted by name
+	Profile   string      // local, ci or production
+	Sources   []Source    // what was read, in order of precedence, for records
+	Workspace string      // absolute, every component resolved; the only writable host tree by default
+	Dir       string      // working directory inside; Workspace or below it
+	Identity  Identity    // who the command is inside
+	Paths     []PathRule  // what is in view besides the fixed system view; sorted by Path
+	Protect   []Protected // names that the host would execute: read-only, and neither they nor their ancestors move
+	HardLinks []Protected // files that are also files outside the workspace: read-only, but free to move
+	Env       []Env       // the whole environment inside, sorted by name
 	Limits    Limits
 	Allow     []HostRule // destinations; empty means no network but loopback inside
 	Publish   []Port     // services inside that the host may reach on its loopback
