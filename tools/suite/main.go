@@ -1,0 +1,132 @@
+// Command suite runs every test of the module: as the user who started it
+// and, where that is root, a second time as an ordinary user. Go's own test
+// command cannot do the second: the ordinary user may have no network, no
+// module cache, and no right to read the directory that root cloned into. So
+// the test programs are built once, and the second pass runs them in a copy of
+// the tree.
+//
+// It is what `make test` runs.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"time"
+)
+
+func main() {
+	s := suite{verbose: os.Getenv("CI") != ""}
+	pattern := "."
+	flag.BoolVar(&s.verbose, "v", s.verbose, "print a line for every test (default where CI is set)")
+	flag.StringVar(&pattern, "packages", pattern, "run the packages whose import path matches this `regexp`")
+	flag.StringVar(&s.run, "run", "", "run the tests that match this `regexp`")
+	flag.DurationVar(&s.limit, "timeout", 15*time.Minute, "give up on a package after this long")
+	flag.Parse()
+	var err error
+	if s.packages, err = regexp.Compile(pattern); err == nil {
+		err = s.all()
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "suite: error:", err)
+		os.Exit(1)
+	}
+}
+
+// suite is one run of everything.
+type suite struct {
+	verbose  bool
+	packages *regexp.Regexp
+	run      string        // pattern of tests; "" for all
+	limit    time.Duration // for the tests of one package
+	root     string        // of the module
+	work     string        // private directory, readable by everybody, removed at the end
+	programs []program
+}
+
+// program is the test binary of one package.
+type program struct {
+	name string // import path
+	dir  string // of the package, relative to the module's root
+	path string // absolute
+}
+
+func (s *suite) all() (err error) {
+	if s.root, err = os.Getwd(); err != nil {
+		return err
+	}
+	if s.work, err = os.MkdirTemp("", "suite-"); err != nil {
+		return err
+	}
+	defer os.RemoveAll(s.work)
+	if err := os.Chmod(s.work, 0o755); err != nil {
+		return err
+	}
+	if err := s.build(); err != nil {
+		return err
+	}
+	passes := []pass{{title: "as " + who(), root: s.root, env: os.Environ()}}
+	if os.Geteuid() == 0 {
+		ordinary, err := s.ordinary()
+		if err != nil {
+			return err
+		}
+		passes = append(passes, ordinary)
+	}
+	var problems []string
+	for _, p := range passes {
+		problems = append(problems, s.pass(p)...)
+	}
+	if len(problems) > 0 {
+		return fmt.Errorf("%d problems:\n\t%s", len(problems), strings.Join(problems, "\n\t"))
+	}
+	return nil
+}
+
+func who() string {
+	if os.Geteuid() == 0 {
+		return "root"
+	}
+	return "an ordinary user"
+}
+
+// build compiles the test programs and the binary under test.
+func (s *suite) build() error {
+	start := time.Now()
+	list, err := output(s.root, nil, "go", "list", "-f",
+		"{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}} {{.Dir}}{{end}}", "./...")
+	if err != nil {
+		return err
+	}
+	for line := range strings.Lines(list) {
+		name, dir, ok := strings.Cut(strings.TrimSpace(line), " ")
+		if !ok || !s.packages.MatchString(name) {
+			continue
+		}
+		rel, err := filepath.Rel(s.root, dir)
+		if err != nil {
+			return err
+		}
+		path := filepath.Join(s.work, strings.ReplaceAll(rel, string(filepath.Separator), "-")+".test")
+		s.programs = append(s.programs, program{name, rel, path})
+	}
+	static := []string{"CGO_ENABLED=0"}
+	if _, err := output(s.root, static, "go", "build", "-trimpath", "-buildvcs=false", "-o", s.binary(), "./cmd/holdfast"); err != nil {
+		return err
+	}
+	for _, p := range s.programs {
+		if _, err := output(s.root, static, "go", "test", "-c", "-o", p.path, p.name); err != nil {
+			return err
+		}
+	}
+	fmt.Printf("== built %d test programs with %s in %s\n", len(s.programs), runtime.Version(), round(time.Since(start)))
+	return nil
+}
+
+func (s *suite) binary() string { return filepath.Join(s.work, "holdfast") }
+
+func round(d time.Duration) time.Duration { return d.Round(10 * time.Millisecond) }

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// account is the ordinary user of the second pass; tools/needs creates it.
+const account = "holdfast-test"
+
+// ordinary prepares the pass of an ordinary user: a copy of the tree that the
+// user owns, and a module cache that the user can read, filled from root's.
+func (s *suite) ordinary() (pass, error) {
+	u, err := user.Lookup(account)
+	if err != nil {
+		return pass{}, fmt.Errorf("%w (tools/needs creates it)", err)
+	}
+	uid, err := strconv.Atoi(u.Uid)
+	if err != nil {
+		return pass{}, err
+	}
+	gid, err := strconv.Atoi(u.Gid)
+	if err != nil {
+		return pass{}, err
+	}
+	tree := filepath.Join(s.work, "tree")
+	if err := copyTree(s.root, tree, uid, gid); err != nil {
+		return pass{}, fmt.Errorf("copying the tree for %s: %w", account, err)
+	}
+	modules := filepath.Join(s.work, "modules")
+	if err := shareModules(tree, modules); err != nil {
+		return pass{}, err
+	}
+	p := pass{title: "as " + account, root: tree, skip: "^TestRoot", env: []string{
+		"HOME=" + u.HomeDir, "USER=" + account, "LOGNAME=" + account, "SHELL=/bin/bash",
+		"PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8", "TERM=dumb",
+		"GOMODCACHE=" + modules, "GOPROXY=off", "GOFLAGS=-mod=readonly", "GOTOOLCHAIN=local",
+	}}
+	for _, name := range []string{"CI", "WANT_FEATURES"} {
+		if v, ok := os.LookupEnv(name); ok {
+			p.env = append(p.env, name+"="+v)
+		}
+	}
+	p.as = func(cmd *exec.Cmd) {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}
+	}
+	return p, nil
+}
+
+// copyTree copies the module without its repository and gives it to the user.
+func copyTree(from, to string, uid, gid int) error {
+	return filepath.WalkDir(from, func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(from, path)
+		if err != nil {
+			return err
+		}
+		target := filepath.Join(to, rel)
+		switch {
+		case rel == ".git" || rel == "bin":
+			if e.IsDir() {
+				return fs.SkipDir
+			}
+			return nil // the .git file of a worktree
+		case e.IsDir():
+			err = os.Mkdir(target, 0o755)
+		case e.Type() == fs.ModeSymlink:
+			var name string
+			if name, err = os.Readlink(path); err == nil {
+				err = os.Symlink(name, target)
+			}
+		case e.Type().IsRegular():
+			err = copyFile(path, target)
+		default:
+			return fmt.Errorf("%s is not a file that a repository holds", path)
+		}
+		if err != nil {
+			return err
+		}
+		return os.Lchown(target, uid, gid)
+	})
+}
+
+func copyFile(from, to string) error {
+	info, err := os.Stat(from)
+	if err != nil {
+		return err
+	}
+	data, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(to, data, info.Mode().Perm()|0o444)
+}
+
+// shareModules fills a module cache with what the tree needs, from the files
+// that root's cache downloaded earlier: no network.
+func shareModules(tree, modules string) error {
+	cache, err := output(tree, nil, "go", "env", "GOMODCACHE")
+	if err != nil {
+		return err
+	}
+	downloads := filepath.Join(strings.TrimSpace(cache), "cache", "download")
+	// The sums of go.sum are still checked. Write bits let us remove it again.
+	_, err = output(tree, []string{
+		"GOMODCACHE=" + modules, "GOPROXY=file://" + downloads, "GONOSUMDB=*",
+		"GOFLAGS=-mod=readonly -modcacherw -buildvcs=false",
+	}, "go", "list", "-deps", "-test", "./...")
+	return err
+}
