@@ -64,6 +64,8 @@ func TestBare(t *testing.T) {
 					t.Errorf("a control must succeed without a sandbox")
 				}
 			case strings.HasPrefix(res.Reason, "precondition missing"):
+			case res.Row.BareUser != "" && os.Geteuid() != 0:
+				t.Logf("need not escape for a user: %s", res.Row.BareUser)
 			case res.Row.Bare != "":
 				t.Logf("cannot escape without a sandbox: %s", res.Row.Bare)
 				if res.Verdict == Escaped {

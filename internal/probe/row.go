@@ -61,8 +61,9 @@ type Row struct {
 	// tokens and listeners that every row watches.
 	Oracle func(*World, Observation) []string
 	// Bare is the reason why the row cannot escape without any sandbox; ""
-	// means that it must, or it proves nothing.
-	Bare string
+	// means that it must, or it proves nothing. BareUser is the reason for a
+	// user who is not root.
+	Bare, BareUser string
 }
 
 // Denials are the errors that count as a denial where a row names none.

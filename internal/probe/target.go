@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -119,6 +120,7 @@ func limitsYAML(o Options) string {
 // start runs argv as a launcher is run: in a process group of its own, with
 // the environment of the world and nothing of ours.
 func start(ctx context.Context, w *World, c Command, argv, env []string) Observation {
+	argv = slices.Concat(w.Under, argv)
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Env = append([]string{"HOME=" + w.H, "PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8", "TERM=dumb"}, w.Env...)
 	for _, e := range env {

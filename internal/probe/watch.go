@@ -31,7 +31,7 @@ func printOf(path string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		s += fmt.Sprintf(" mtime %d.%09d sha256 %x", st.Mtim.Sec, st.Mtim.Nsec, sha256.Sum256(b))
+		s += fmt.Sprintf(" links %d mtime %d.%09d sha256 %x", st.Nlink, st.Mtim.Sec, st.Mtim.Nsec, sha256.Sum256(b))
 	case unix.S_IFLNK:
 		to, err := os.Readlink(path)
 		if err != nil {

@@ -24,6 +24,7 @@ type World struct {
 
 	Env   []string   // added to the environment of the launcher
 	Files []*os.File // inherited by the launcher as descriptors 3, 4, …
+	Under []string   // a command line that the launcher is started by, such as another sandbox
 
 	args    []string          // added to those of every command
 	prober  string            // inside W

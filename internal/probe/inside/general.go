@@ -15,6 +15,10 @@ func generalActions() map[string]Action {
 		"read":      each(func(p *Probe, path string) { p.Read("read "+path, func() ([]byte, error) { return os.ReadFile(path) }) }),
 		"overwrite": each(func(p *Probe, path string) { p.Try("overwrite "+path, func() error { return overwrite(path) }) }),
 		"create":    each(func(p *Probe, path string) { p.Try("create "+path, func() error { return create(path) }) }),
+		"both": each(func(p *Probe, path string) {
+			p.Read("read "+path, func() ([]byte, error) { return os.ReadFile(path) })
+			p.Try("overwrite "+path, func() error { return overwrite(path) })
+		}),
 		"list":      each(list),
 	}
 }
