@@ -1,0 +1,9 @@
+// Package workspace finds the files of a working tree that the host would later
+// execute or obey, so that a backend can make them read-only, and settles the
+// tree after a run: what appeared under such a name is moved out of it, what is
+// merely worth a look is listed.
+//
+// Everything it reads may have been arranged by an adversary. No symbolic link
+// is followed while walking, nothing but regular files is opened for reading,
+// and a path string never decides where something lies: descriptors do.
+package workspace

@@ -1,0 +1,293 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// gitFile is a git configuration file and what its relative paths start from.
+type gitFile struct {
+	dir  string // of the repository, relative to the root
+	name string // absolute path of a file outside; "" for a repository's own
+	home string
+	data []byte
+}
+
+// parent is the directory above a relative path; "" is the root.
+func parent(p string) string {
+	if d := path.Dir(p); d != "." {
+		return d
+	}
+	return ""
+}
+
+// finish adds what can only be known when the whole tree was seen: the targets
+// of links and of git's configuration, hard links, and the repositories of
+// worktrees, which it returns when they lie outside.
+func (s *scan) finish(ctx context.Context) ([]string, error) {
+	s.obeyConfigs()
+	if err := s.followLinks(ctx); err != nil {
+		return nil, err
+	}
+	for _, l := range s.links {
+		if int(l.nlink) <= len(l.paths) {
+			continue
+		}
+		for _, p := range l.paths {
+			r := newRow(p, "hard link", "another name of it is outside the workspace, or protected", &l.st)
+			r.Linked = true
+			s.tree.Rows = append(s.tree.Rows, r)
+		}
+	}
+	outside := s.worktrees()
+	s.tree.tidy()
+	return outside, nil
+}
+
+// obeyConfigs protects what git's configuration names in the tree: the hooks
+// directory and included files.
+func (s *scan) obeyConfigs() {
+	slices.Sort(s.tops)
+	s.tops = slices.Compact(s.tops)
+	for _, f := range append(slices.Clone(s.configs), s.shared...) {
+		c, err := parseConfig(f.data)
+		if err != nil {
+			s.warn("git configuration in %q cannot be parsed; what it names is not protected", f.dir+f.name)
+			continue
+		}
+		for _, v := range c.settings {
+			switch {
+			case v.section == "core" && !v.hasSub && v.key == "hookspath":
+				for _, from := range s.from(f) {
+					s.protect(from, v.value, f.home, "core.hooksPath", "git runs the hooks in it")
+				}
+			case (v.section == "include" || v.section == "includeif") && v.key == "path":
+				from := string(s.tree.Root) + "/" + f.dir
+				if f.name != "" {
+					from = path.Dir(f.name)
+				}
+				s.protect(from, v.value, f.home, "include.path", "git reads it like config")
+			}
+		}
+	}
+}
+
+// from lists the directories that a relative core.hooksPath may start from: the
+// place where the hook runs, which is the top of a worktree or, in a bare
+// repository, the repository.
+func (s *scan) from(f gitFile) []string {
+	var out []string
+	for _, t := range s.tops {
+		out = append(out, string(s.tree.Root)+"/"+t)
+	}
+	if len(out) == 0 {
+		out = append(out, string(s.tree.Root)+"/"+f.dir)
+	}
+	return out
+}
+
+// protect adds rows for what value names, if that lies in the tree: for every
+// link on the way and for what is at its end. If nothing is there, the place is
+// remembered for Settle.
+func (s *scan) protect(from, value, home, rule, reason string) {
+	if value == "" {
+		return
+	}
+	if rest, ok := strings.CutPrefix(value, "~/"); ok {
+		value = home + "/" + rest
+		if home == "" {
+			if value = os.Getenv("HOME") + "/" + rest; !path.IsAbs(value) {
+				return
+			}
+		}
+	} else if !path.IsAbs(value) {
+		value = from + "/" + value
+	}
+	s.resolve(value, rule, reason)
+}
+
+// followLinks adds rows for the targets of links that stand under a protected
+// name, at any distance, and of links inside protected directories.
+func (s *scan) followLinks(ctx context.Context) error {
+	seen := map[string]bool{}
+	for i := 0; i < len(s.tree.Rows) && i <= 4*MaxProtected; i++ {
+		r := s.tree.Rows[i]
+		if r.Linked || r.Closed || seen[string(r.Path)] {
+			continue
+		}
+		seen[string(r.Path)] = true
+		switch r.Mode & typeMask {
+		case typeLink:
+			s.resolve(string(s.tree.Root)+"/"+string(r.Path), r.Rule, r.Reason)
+		case typeDir:
+			if err := s.linksBelow(ctx, r); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// linksBelow resolves the links inside a protected directory.
+func (s *scan) linksBelow(ctx context.Context, r row) error {
+	fd, err := openBeneath(s.root, string(r.Path), unix.O_RDONLY|unix.O_DIRECTORY)
+	if err != nil {
+		return gone(err)
+	}
+	defer unix.Close(fd)
+	f := &linkFinder{}
+	none := compile(nil, nil)
+	if err := run(ctx, fd, &none, maxPath, false, f); err != nil {
+		return err
+	}
+	for _, p := range f.found {
+		s.resolve(string(s.tree.Root)+"/"+string(r.Path)+"/"+p, r.Rule, r.Reason)
+	}
+	return nil
+}
+
+// resolve follows target as the host would. Links met on the way and the end
+// become rows when they lie in the tree.
+func (s *scan) resolve(target, rule, reason string) {
+	todo := strings.Split(target, "/")[1:]
+	var done []string
+	for hops := 0; len(todo) > 0; {
+		c := todo[0]
+		todo = todo[1:]
+		switch c {
+		case "", ".":
+			continue
+		case "..":
+			done = done[:max(len(done)-1, 0)]
+			continue
+		}
+		full := "/" + strings.Join(append(slices.Clone(done), c), "/")
+		var st unix.Statx_t
+		dir, err := hostOpen(path.Dir(full))
+		if err == nil {
+			err = statAt(dir, append([]byte(c), 0), &st)
+			unix.Close(dir)
+		}
+		if err != nil {
+			s.absent(done, append([]string{c}, todo...), rule, reason)
+			return
+		}
+		if st.Mode&typeMask != typeLink {
+			done = append(done, c)
+			if len(todo) == 0 {
+				s.end(full, rule, reason, &st)
+			}
+			continue
+		}
+		s.end(full, rule, reason, &st)
+		link, err := os.Readlink(full)
+		if hops++; err != nil || hops > 40 {
+			return
+		}
+		todo = append(strings.Split(link, "/"), todo...)
+		if path.IsAbs(link) {
+			done = nil
+		}
+	}
+}
+
+// hostOpen opens a directory none of whose components is a link any more.
+func hostOpen(p string) (int, error) {
+	return unix.Open(p, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+}
+
+// within returns the path of p below the root. Both are resolved.
+func (s *scan) within(p string) (string, bool) {
+	return strings.CutPrefix(p, string(s.tree.Root)+"/")
+}
+
+func (s *scan) end(full, rule, reason string, st *unix.Statx_t) {
+	rel, ok := s.within(full)
+	if !ok {
+		if full == string(s.tree.Root) {
+			s.warn("%s is the workspace itself and stays writable (%s)", rule, reason)
+		}
+		return
+	}
+	r := newRow(rel, rule, reason, st)
+	for _, old := range s.tree.Rows {
+		if old.Path == r.Path && !old.Linked {
+			return
+		}
+	}
+	s.tree.Rows = append(s.tree.Rows, r)
+}
+
+// absent remembers a path of the tree where nothing is yet. Its first missing
+// component is what Settle looks for.
+func (s *scan) absent(done, todo []string, rule, reason string) {
+	rel, ok := s.within("/" + strings.Join(append(slices.Clone(done), todo[0]), "/"))
+	if !ok || slices.Contains(todo, "..") {
+		return
+	}
+	if rest := strings.Join(todo[1:], "/"); rest != "" {
+		rel += "/" + path.Clean(rest)
+	}
+	s.tree.Absent = append(s.tree.Absent, row{Path: Name(rel), Rule: rule, Reason: reason})
+}
+
+// openBeneath opens rel below root one component at a time, never through a
+// link. "" is the root itself.
+func openBeneath(root int, rel string, flags int) (int, error) {
+	fd, err := unix.FcntlInt(uintptr(root), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return -1, err
+	}
+	parts := strings.Split(rel, "/")
+	if rel == "" {
+		parts = []string{"."}
+	}
+	for i, c := range parts {
+		f := unix.O_PATH | unix.O_DIRECTORY
+		if i == len(parts)-1 {
+			f = flags
+		}
+		if c == ".." || c == "" {
+			unix.Close(fd)
+			return -1, errors.New("not a plain path")
+		}
+		next, err := unix.Openat(fd, c, f|unix.O_NOFOLLOW|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
+		unix.Close(fd)
+		if err != nil {
+			return -1, err
+		}
+		fd = next
+	}
+	return fd, nil
+}
+
+// fdPath is the host's name of an open file.
+func fdPath(fd int) (string, error) {
+	return os.Readlink("/proc/self/fd/" + strconv.Itoa(fd))
+}
+
+// linkFinder is a visitor that notes symbolic links.
+type linkFinder struct {
+	scan
+	found []string
+}
+
+func (f *linkFinder) file(w *walker, _ *dir, e entry, _ *unix.Statx_t) error {
+	if e.typ == unix.DT_LNK {
+		f.mu.Lock()
+		f.found = append(f.found, w.at(e))
+		f.mu.Unlock()
+	}
+	return nil
+}
+
+func (f *linkFinder) dotGit(*walker, *dir, entry) error        { return nil }
+func (f *linkFinder) repository(*walker, *dir) error           { return nil }
+func (f *linkFinder) closed(*walker, *dir, entry, error) error { return nil }

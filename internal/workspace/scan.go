@@ -1,0 +1,300 @@
+package workspace
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	typeMask = unix.S_IFMT
+	typeDir  = unix.S_IFDIR
+	typeLink = unix.S_IFLNK
+	typeReg  = unix.S_IFREG
+
+	// MaxProtected and MaxHardLinks bound the mounts that one run makes.
+	MaxProtected = 4096
+	MaxHardLinks = 4096
+
+	maxSum    = 1 << 20  // bytes of a flagged file that is hashed before the run
+	maxSumAll = 16 << 20 // bytes of all of them
+
+	// clockSlack is taken off the start time: inode times are taken from a
+	// clock that is up to a tick (10 ms at HZ=100) behind.
+	clockSlack = 20 * time.Millisecond
+)
+
+// Option widens what Scan looks at.
+type Option func(*scan)
+
+// GitConfig hands in a configuration file that git reads for every repository
+// (~/.gitconfig, $XDG_CONFIG_HOME/git/config, /etc/gitconfig): what it names in
+// the workspace is protected too. name is its absolute path, home what "~/"
+// stands for in it.
+func GitConfig(name, home string, data []byte) Option {
+	return func(s *scan) { s.shared = append(s.shared, gitFile{name: name, home: home, data: data}) }
+}
+
+// LimitError is a tree with more to protect than one run can.
+type LimitError struct {
+	What string // "protected paths" or "hard links"
+	Have int
+	Max  int
+	hint string
+}
+
+func (e *LimitError) Error() string {
+	return fmt.Sprintf("the workspace has %d %s, more than %d", e.Have, e.What, e.Max)
+}
+
+// Hint names the way out.
+func (e *LimitError) Hint() string { return e.hint }
+
+// Scan walks the tree at root, which must be an absolute path whose components
+// are all resolved, and returns what must be protected in it.
+func Scan(ctx context.Context, root string, r Rules, options ...Option) (*Snapshot, error) {
+	began := time.Now().Add(-clockSlack).UnixNano()
+	s := &scan{rules: &r}
+	for _, o := range options {
+		o(s)
+	}
+	if err := s.open(root); err != nil {
+		return nil, err
+	}
+	defer unix.Close(s.root)
+	if err := run(ctx, s.root, &r, maxPath, false, s); err != nil {
+		return nil, fmt.Errorf("scanning workspace %s: %w", root, err)
+	}
+	snap := &Snapshot{Root: root, rules: r, began: began, trees: []*tree{s.tree}}
+	outside, err := s.finish(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("scanning workspace %s: %w", root, err)
+	}
+	for _, dir := range outside {
+		t, warn, err := scanExternal(ctx, dir, &r)
+		if err != nil {
+			return nil, err
+		}
+		snap.trees = append(snap.trees, t)
+		s.warnings = append(s.warnings, warn...)
+	}
+	snap.Warnings = s.warnings
+	return snap, snap.check()
+}
+
+func (s *Snapshot) check() error {
+	if n := len(s.Protected()); n > MaxProtected {
+		return &LimitError{"protected paths", n, MaxProtected,
+			"name directories whose files the host may obey unchecked under workspace.unprotect in the policy, or choose a smaller workspace with --workspace"}
+	}
+	if n := len(s.HardLinks()); n > MaxHardLinks {
+		return &LimitError{"hard links to files outside it", n, MaxHardLinks,
+			"break the links by copying the tree (cp -r), or accept that they can be written through with --without hard-links"}
+	}
+	return nil
+}
+
+// scan is the visitor of Scan.
+type scan struct {
+	rules    *Rules
+	root     int
+	shared   []gitFile
+	external bool
+
+	mu       sync.Mutex
+	tree     *tree
+	links    map[inode]*linked
+	configs  []gitFile
+	tops     []string // directories with a .git of any type
+	pointers []string // .git files
+	pending  []string // links that stand under a protected name
+	warnings []string
+	summed   atomic.Int64
+}
+
+type inode struct{ dev, ino uint64 }
+
+// linked is a regular file with several names.
+type linked struct {
+	nlink uint32
+	st    unix.Statx_t
+	paths []string
+}
+
+func (s *scan) open(root string) error {
+	fd, err := unix.Open(root, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("opening workspace %s: %w", root, err)
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		unix.Close(fd)
+		return fmt.Errorf("opening workspace %s: %w", root, err)
+	}
+	s.root, s.links = fd, map[inode]*linked{}
+	s.tree = &tree{Root: Name(root), Dev: st.Dev, Ino: st.Ino, Owner: st.Uid}
+	return nil
+}
+
+func newRow(path, rule, reason string, st *unix.Statx_t) row {
+	return row{
+		Path: Name(path), Rule: rule, Reason: reason, Mode: uint32(st.Mode),
+		Ino: st.Ino, Dev: unix.Mkdev(st.Dev_major, st.Dev_minor), Ctime: nanos(st.Ctime),
+	}
+}
+
+func nanos(t unix.StatxTimestamp) int64 { return t.Sec*1e9 + int64(t.Nsec) }
+
+func (s *scan) add(r row) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tree.Rows = append(s.tree.Rows, r)
+	if r.Mode&typeMask == typeLink {
+		s.pending = append(s.pending, string(r.Path))
+	}
+}
+
+func (s *scan) deny(w *walker, d *dir, e entry) (bool, error) {
+	var st unix.Statx_t
+	if err := statAt(d.fd, e.nameZ, &st); err != nil {
+		return false, gone(err)
+	}
+	s.add(newRow(w.at(e), e.rule.Pattern, e.rule.Reason, &st))
+	return false, nil
+}
+
+func (s *scan) flag(w *walker, d *dir, e entry, st *unix.Statx_t) error {
+	m := newMark(w.at(e), e.rule, st)
+	if st.Mode&typeMask == typeReg && st.Size <= maxSum && s.summed.Add(int64(st.Size)) <= maxSumAll {
+		m.Sum = sumAt(d.fd, e.name(), maxSum)
+	}
+	s.mu.Lock()
+	s.tree.Marks = append(s.tree.Marks, m)
+	s.mu.Unlock()
+	return s.file(w, d, e, st)
+}
+
+func newMark(path string, r *Rule, st *unix.Statx_t) mark {
+	return mark{
+		Path: Name(path), Rule: r.Pattern, Ino: st.Ino, Size: int64(st.Size), Mode: uint32(st.Mode),
+		Mtime: nanos(st.Mtime), Ctime: nanos(st.Ctime), Dir: r.Dir,
+	}
+}
+
+// sumAt hashes a regular file of at most limit bytes; "" for anything else.
+func sumAt(dir int, name []byte, limit int64) string {
+	f := openFile(dir, string(name))
+	if f == nil {
+		return ""
+	}
+	defer f.Close()
+	h := sha256.New()
+	n, err := io.Copy(h, io.LimitReader(f, limit+1))
+	if err != nil || n > limit {
+		return ""
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// openFile opens a regular file for reading, never through a link and never
+// anything else, the opening of which may block or act; nil if it is not one.
+func openFile(dir int, name string) *os.File {
+	var st unix.Stat_t
+	if unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil || st.Mode&typeMask != typeReg {
+		return nil
+	}
+	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil
+	}
+	var now unix.Stat_t
+	if unix.Fstat(fd, &now) != nil || now.Mode&typeMask != typeReg {
+		unix.Close(fd)
+		return nil
+	}
+	return os.NewFile(uintptr(fd), name)
+}
+
+// readFile returns the bytes of a regular file of at most limit bytes.
+func readFile(dir int, name string, limit int64) ([]byte, bool) {
+	f := openFile(dir, name)
+	if f == nil {
+		return nil, false
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, limit+1))
+	return b, err == nil && int64(len(b)) <= limit
+}
+
+func (s *scan) file(w *walker, _ *dir, e entry, st *unix.Statx_t) error {
+	if st == nil || st.Nlink < 2 || st.Mode&typeMask != typeReg || s.external {
+		return nil
+	}
+	key := inode{unix.Mkdev(st.Dev_major, st.Dev_minor), st.Ino}
+	path := w.at(e)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := s.links[key]
+	if l == nil {
+		l = &linked{nlink: st.Nlink, st: *st}
+		s.links[key] = l
+	}
+	l.paths = append(l.paths, path)
+	return nil
+}
+
+func (s *scan) repository(w *walker, d *dir) error {
+	c := gitFile{dir: string(w.path)}
+	c.data, _ = readFile(d.fd, "config", maxConfig)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tree.Repos = append(s.tree.Repos, Name(w.path))
+	s.configs = append(s.configs, c)
+	s.tops = append(s.tops, string(w.path), parent(string(w.path)))
+	return nil
+}
+
+func (s *scan) dotGit(w *walker, d *dir, e entry) error {
+	var st unix.Statx_t
+	if err := statAt(d.fd, e.nameZ, &st); err != nil {
+		return gone(err)
+	}
+	path := w.at(e)
+	s.add(newRow(path, ".git", "git takes the repository, its config and its hooks from where it points", &st))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tops = append(s.tops, string(w.path))
+	if st.Mode&typeMask == typeReg {
+		s.pointers = append(s.pointers, path)
+	}
+	return nil
+}
+
+func (s *scan) closed(w *walker, d *dir, e entry, why error) error {
+	var st unix.Statx_t
+	if err := statAt(d.fd, e.nameZ, &st); err != nil {
+		return gone(err)
+	}
+	r := newRow(w.at(e), "", "cannot be read, so nothing is known of what is in it", &st)
+	r.Closed = true
+	s.add(r)
+	s.warn("%q is read-only inside: %v", r.Path, why)
+	return nil
+}
+
+func (s *scan) warn(format string, args ...any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.warnings = append(s.warnings, fmt.Sprintf(format, args...))
+}
+
+// known: while scanning, everything is there from the start.
+func (s *scan) known([]byte) bool { return true }

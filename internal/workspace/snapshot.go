@@ -1,0 +1,229 @@
+package workspace
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"holdfast.dev/holdfast/internal/policy"
+)
+
+// Name is a path that survives JSON even where it is not UTF-8: a backslash is
+// doubled and each byte that is no part of a character is written \xNN.
+type Name string
+
+// MarshalText implements encoding.TextMarshaler.
+func (n Name) MarshalText() ([]byte, error) {
+	if utf8.ValidString(string(n)) && !strings.Contains(string(n), `\`) {
+		return []byte(n), nil
+	}
+	var out []byte
+	for rest := string(n); rest != ""; {
+		r, size := utf8.DecodeRuneInString(rest)
+		switch {
+		case r == utf8.RuneError && size == 1:
+			out = fmt.Appendf(out, `\x%02x`, rest[0])
+		case r == '\\':
+			out = append(out, `\\`...)
+		default:
+			out = append(out, rest[:size]...)
+		}
+		rest = rest[size:]
+	}
+	return out, nil
+}
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (n *Name) UnmarshalText(b []byte) error {
+	var out []byte
+	for i := 0; i < len(b); i++ {
+		switch {
+		case b[i] != '\\':
+			out = append(out, b[i])
+		case i+1 < len(b) && b[i+1] == '\\':
+			out = append(out, '\\')
+			i++
+		case i+3 < len(b) && b[i+1] == 'x':
+			v, err := strconv.ParseUint(string(b[i+2:i+4]), 16, 8)
+			if err != nil {
+				return fmt.Errorf("name %q: %w", b, err)
+			}
+			out = append(out, byte(v))
+			i += 3
+		default:
+			return fmt.Errorf("name %q: stray backslash", b)
+		}
+	}
+	*n = Name(out)
+	return nil
+}
+
+// Snapshot is what Scan found: what a backend must make read-only, and what
+// Settle needs to tell what is new.
+type Snapshot struct {
+	Root     string   // of the workspace, absolute
+	Warnings []string // what could not be done, for the user
+
+	trees []*tree
+	rules Rules
+	began int64 // wall clock in ns, a little before the walk
+}
+
+// tree is one directory tree that was scanned: the workspace first, then git
+// directories outside it that its worktrees use.
+type tree struct {
+	Root   Name
+	Dev    uint64
+	Ino    uint64
+	Owner  uint32
+	Rows   []row
+	Marks  []mark
+	Repos  []Name // directories that git takes for repositories
+	Absent []row  // paths that would be obeyed if they were there, beyond the rules
+}
+
+// row is one protected path.
+type row struct {
+	Path   Name
+	Rule   string
+	Reason string
+	Ino    uint64
+	Dev    uint64
+	Mode   uint32
+	Ctime  int64
+	Linked bool `json:",omitempty"` // a hard link, not a listed name
+	Closed bool `json:",omitempty"` // a directory that could not be read
+}
+
+// mark is a file of the flag tier as it was.
+type mark struct {
+	Path  Name
+	Rule  string
+	Ino   uint64
+	Size  int64
+	Mtime int64
+	Ctime int64
+	Mode  uint32
+	Sum   string `json:",omitempty"` // SHA-256, hex; "" when it was not read
+	Dir   bool   `json:",omitempty"`
+}
+
+// Protected returns the rows that the backend must make read-only, ancestors
+// pinned, the shallowest first.
+func (s *Snapshot) Protected() []policy.Protected { return s.protected(false) }
+
+// HardLinks returns rows for regular files that are also reachable by a name
+// outside the workspace, or by a protected one, to be treated as Protected.
+func (s *Snapshot) HardLinks() []policy.Protected { return s.protected(true) }
+
+func (s *Snapshot) protected(linked bool) []policy.Protected {
+	var out []policy.Protected
+	for i, t := range s.trees {
+		root := ""
+		if i > 0 {
+			root = string(t.Root)
+		}
+		for _, r := range t.Rows {
+			if r.Linked != linked {
+				continue
+			}
+			out = append(out, policy.Protected{
+				Root: root, Path: string(r.Path), Rule: r.Rule, Reason: r.Reason,
+				IsDir: r.Mode&typeMask == typeDir, IsLink: r.Mode&typeMask == typeLink,
+			})
+		}
+	}
+	return out
+}
+
+// External returns the git directories outside the workspace that its worktrees
+// use and that were found to name those worktrees in turn. Their protected
+// paths are among Protected, with Root set.
+func (s *Snapshot) External() []policy.PathRule {
+	var out []policy.PathRule
+	for _, t := range s.trees[1:] {
+		out = append(out, policy.PathRule{Path: string(t.Root), Access: policy.Write, Origin: policy.Origin{File: "git worktree"}})
+	}
+	return out
+}
+
+// tidy sorts the rows and drops those that lie below another.
+func (t *tree) tidy() {
+	slices.SortFunc(t.Rows, func(a, b row) int {
+		if d := strings.Count(string(a.Path), "/") - strings.Count(string(b.Path), "/"); d != 0 {
+			return d
+		}
+		if c := strings.Compare(string(a.Path), string(b.Path)); c != 0 {
+			return c
+		}
+		return btoi(a.Linked) - btoi(b.Linked)
+	})
+	dirs := map[Name]bool{}
+	kept := t.Rows[:0]
+	for _, r := range t.Rows {
+		covered := dirs[r.Path]
+		for p := path.Dir(string(r.Path)); p != "." && !covered; p = path.Dir(p) {
+			covered = dirs[Name(p)]
+		}
+		if covered || len(kept) > 0 && kept[len(kept)-1].Path == r.Path {
+			continue
+		}
+		if r.Mode&typeMask == typeDir {
+			dirs[r.Path] = true
+		}
+		kept = append(kept, r)
+	}
+	t.Rows = kept
+	slices.SortFunc(t.Marks, func(a, b mark) int { return strings.Compare(string(a.Path), string(b.Path)) })
+	slices.Sort(t.Repos)
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// journal is the form of a Snapshot in a file.
+type journal struct {
+	Version int
+	Root    Name
+	Began   int64
+	Rules   []Rule
+	Exempt  []Name
+	Trees   []*tree
+}
+
+// Save writes the snapshot so that Load can settle a run whose supervisor died.
+func (s *Snapshot) Save(w io.Writer) error {
+	j := journal{Version: 1, Root: Name(s.Root), Began: s.began, Rules: s.rules.list, Trees: s.trees}
+	for _, e := range s.rules.exempt {
+		j.Exempt = append(j.Exempt, Name(e))
+	}
+	if err := json.NewEncoder(w).Encode(j); err != nil {
+		return fmt.Errorf("writing workspace journal: %w", err)
+	}
+	return nil
+}
+
+// Load reads what Save wrote.
+func Load(r io.Reader) (*Snapshot, error) {
+	var j journal
+	if err := json.NewDecoder(r).Decode(&j); err != nil {
+		return nil, fmt.Errorf("reading workspace journal: %w", err)
+	}
+	if j.Version != 1 || len(j.Trees) == 0 {
+		return nil, fmt.Errorf("reading workspace journal: version %d is not known", j.Version)
+	}
+	var exempt []string
+	for _, e := range j.Exempt {
+		exempt = append(exempt, string(e))
+	}
+	return &Snapshot{Root: string(j.Root), trees: j.Trees, rules: compile(j.Rules, exempt), began: j.Began}, nil
+}

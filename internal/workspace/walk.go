@@ -1,0 +1,417 @@
+package workspace
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	maxHeld  = 256   // directories of one branch that are held open; deeper ones are left and found again through ".."
+	maxDepth = 16384 // components; a deeper tree is not read
+	maxPath  = 3500  // bytes; what lies deeper could not be named to mount(2) with the root before it
+)
+
+// dir is a directory that is being walked.
+type dir struct {
+	fd     int
+	depth  int
+	states []*node // partial matches that continue in this directory
+	git    bool    // git takes it for a repository, or its name is .git
+	inGit  bool    // below one: only names of repositories count
+	dep    *Rule   // below a tree that is listed as one
+}
+
+// entry is one name of a directory.
+type entry struct {
+	nameZ []byte // with the NUL
+	typ   byte   // DT_*
+	rule  *Rule  // nil for an ordinary name
+}
+
+func (e entry) name() []byte { return e.nameZ[:len(e.nameZ)-1] }
+
+// visitor is told what a walk finds. Its methods are called from several
+// goroutines. w.path names the directory; the descriptor of d is valid during
+// the call only.
+type visitor interface {
+	// deny: a name of the deny tier, of any type. False stops the walk from
+	// entering it.
+	deny(w *walker, d *dir, e entry) (enter bool, err error)
+	// flag: a name of the flag tier that is not a directory, or a directory
+	// whose tree is one entry.
+	flag(w *walker, d *dir, e entry, st *unix.Statx_t) error
+	// file: any other entry that is not a directory. st is nil for links and
+	// special files.
+	file(w *walker, d *dir, e entry, st *unix.Statx_t) error
+	// repository: d is one, entered before anything in it.
+	repository(w *walker, d *dir) error
+	// dotGit: the name .git that is not a directory.
+	dotGit(w *walker, d *dir, e entry) error
+	// closed: a directory that cannot be read, or is too deep to be named.
+	closed(w *walker, d *dir, e entry, why error) error
+	// known reports whether path was a repository from the start.
+	known(path []byte) bool
+}
+
+// walker is one goroutine's state of a walk.
+type walker struct {
+	*walk
+	path []byte // of the current directory, relative to the root, "" at the root
+	buf  []byte // getdents64
+	fold []byte
+}
+
+type walk struct {
+	ctx   context.Context
+	rules *Rules
+	v     visitor
+	limit int // bytes of a path; 0 for none
+	idle  chan struct{}
+	wg    sync.WaitGroup
+	mu    sync.Mutex
+	err   error
+}
+
+var errTooDeep = errors.New("too deep to be read")
+
+// run walks the tree below root, which it does not close.
+func run(ctx context.Context, root int, rules *Rules, limit int, inGit bool, v visitor) error {
+	fd, err := unix.FcntlInt(uintptr(root), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	n := min(runtime.GOMAXPROCS(0), 8)
+	wk := &walk{ctx: ctx, rules: rules, v: v, limit: limit, idle: make(chan struct{}, n-1)}
+	w := newWalker(wk)
+	err = w.dir(&dir{fd: fd, inGit: inGit, states: []*node{rules.root}})
+	unix.Close(fd)
+	wk.wg.Wait()
+	if err != nil {
+		return err
+	}
+	return wk.err
+}
+
+func newWalker(wk *walk) *walker {
+	return &walker{walk: wk, buf: make([]byte, 64<<10), fold: make([]byte, 0, 256)}
+}
+
+func (w *walk) fail(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.err == nil {
+		w.err = err
+	}
+}
+
+// dir visits the entries of d and then its directories.
+func (w *walker) dir(d *dir) error {
+	if err := w.ctx.Err(); err != nil {
+		return err
+	}
+	n, err := w.read(d.fd)
+	if err != nil {
+		return fmt.Errorf("reading directory %q: %w", w.path, err)
+	}
+	list := w.buf[:n]
+	d.git = d.git || isRepository(list, w)
+	if d.git {
+		if err := w.v.repository(w, d); err != nil {
+			return err
+		}
+	}
+	var subs []sub
+	for len(list) > 0 {
+		var e entry
+		e, list = next(list)
+		if e.nameZ == nil {
+			continue
+		}
+		if err := w.entry(d, e, &subs); err != nil {
+			return err
+		}
+	}
+	return w.descend(d, subs)
+}
+
+// sub is a directory that remains to be entered.
+type sub struct {
+	nameZ  []byte
+	states []*node
+	git    bool
+	inGit  bool
+	dep    *Rule
+}
+
+// entry looks at one name, and appends it to subs if it is to be entered.
+func (w *walker) entry(d *dir, e entry, subs *[]sub) error {
+	var st unix.Statx_t
+	if e.typ == unix.DT_UNKNOWN {
+		if err := statAt(d.fd, e.nameZ, &st); err != nil {
+			return gone(err)
+		}
+		e.typ = byte(st.Mode & unix.S_IFMT >> 12)
+	}
+	s := sub{inGit: d.inGit, dep: d.dep}
+	name := fold(e.name(), w.fold)
+	if string(name) == ".git" {
+		if e.typ != unix.DT_DIR {
+			return w.v.dotGit(w, d, e)
+		}
+		s.git, s.inGit = true, true
+	}
+	e.rule = w.match(d, e, name, &s)
+	enter := e.typ == unix.DT_DIR
+	switch {
+	case e.rule != nil && e.rule.Tier == Deny:
+		ok, err := w.v.deny(w, d, e)
+		if err != nil {
+			return err
+		}
+		enter = enter && ok
+	case enter && e.rule != nil && d.dep == nil:
+		if err := statAt(d.fd, e.nameZ, &st); err != nil {
+			return gone(err)
+		}
+		if err := w.v.flag(w, d, e, &st); err != nil {
+			return err
+		}
+		s.dep = e.rule
+	case !enter:
+		return w.other(d, e, &st)
+	}
+	if enter {
+		if d.git && !s.inGit && inner(name) && w.v.known(w.path) {
+			s.inGit = true
+		}
+		s.nameZ = bytes.Clone(e.nameZ)
+		*subs = append(*subs, s)
+	}
+	return nil
+}
+
+func (w *walker) other(d *dir, e entry, st *unix.Statx_t) error {
+	if e.typ == unix.DT_REG || e.rule != nil {
+		if err := statAt(d.fd, e.nameZ, st); err != nil {
+			return gone(err)
+		}
+	} else {
+		st = nil
+	}
+	if e.rule != nil && d.dep == nil {
+		return w.v.flag(w, d, e, st)
+	}
+	return w.v.file(w, d, e, st)
+}
+
+// inner names the directories of a repository whose entries are made of names
+// of branches and tags, which may be any name of the list.
+func inner(name []byte) bool {
+	return string(name) == "refs" || string(name) == "logs" || string(name) == "objects"
+}
+
+// match finds the strictest rule for a folded name and leaves in s the partial
+// matches.
+func (w *walker) match(d *dir, e entry, name []byte, s *sub) *Rule {
+	var found [8]*node
+	hits := found[:0]
+	for _, n := range d.states {
+		hits = n.step(name, hits)
+	}
+	hits = w.rules.tree.step(name, hits)
+	if d.git {
+		hits = w.rules.git.step(name, hits)
+	}
+	var best *Rule
+	for _, n := range hits {
+		if e.typ == unix.DT_DIR && n.exact != nil {
+			s.states = append(s.states, n)
+		}
+		r := n.rule
+		if r == nil || r.Where == Project && (d.inGit || d.dep != nil) || r.Tier == Flag && (e.typ == unix.DT_DIR) != r.Dir {
+			continue
+		}
+		if best == nil || best.Tier == Flag {
+			best = r
+		}
+	}
+	if best != nil && w.rules.exempt != nil && w.rules.exempted(w.at(e)) {
+		return nil
+	}
+	return best
+}
+
+// descend enters the directories of d, handing some to idle goroutines.
+func (w *walker) descend(d *dir, subs []sub) error {
+	base := len(w.path)
+	for _, s := range subs {
+		fd, err := openAt(d.fd, s.nameZ)
+		if err == nil && (d.depth >= maxDepth || w.limit > 0 && base+len(s.nameZ) > w.limit) {
+			unix.Close(fd)
+			err = errTooDeep
+		}
+		if err != nil {
+			if gone(err) == nil {
+				continue
+			}
+			if err := w.v.closed(w, d, entry{nameZ: s.nameZ, typ: unix.DT_DIR}, err); err != nil {
+				return err
+			}
+			continue
+		}
+		child := &dir{fd: fd, depth: d.depth + 1, states: s.states, git: s.git, inGit: s.inGit, dep: s.dep}
+		if w.handOver(child, s.nameZ) {
+			continue
+		}
+		w.path = w.join(w.path, s.nameZ[:len(s.nameZ)-1])
+		err = w.child(d, child)
+		w.path = w.path[:base]
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// child walks one directory in this goroutine. Deep in a tree the parent's
+// descriptor is given up meanwhile and taken again through "..", which must
+// then be the same directory.
+func (w *walker) child(d, child *dir) error {
+	if child.depth <= maxHeld {
+		err := w.dir(child)
+		unix.Close(child.fd)
+		return err
+	}
+	var before, after unix.Stat_t
+	if err := unix.Fstat(d.fd, &before); err != nil {
+		return err
+	}
+	unix.Close(d.fd)
+	d.fd = -1
+	err := w.dir(child)
+	if child.fd < 0 {
+		return err
+	}
+	if err == nil {
+		d.fd, err = openAt(child.fd, []byte("..\x00"))
+	}
+	unix.Close(child.fd)
+	if err != nil {
+		return err
+	}
+	if err := unix.Fstat(d.fd, &after); err != nil {
+		return err
+	}
+	if before.Ino != after.Ino || before.Dev != after.Dev {
+		return fmt.Errorf("directory %q was moved while it was read", w.path)
+	}
+	return nil
+}
+
+// handOver starts a goroutine for child if one is free.
+func (w *walker) handOver(child *dir, nameZ []byte) bool {
+	if child.depth > maxHeld {
+		return false
+	}
+	select {
+	case w.idle <- struct{}{}:
+	default:
+		return false
+	}
+	other := newWalker(w.walk)
+	other.path = w.join(bytes.Clone(w.path), nameZ[:len(nameZ)-1])
+	w.wg.Go(func() {
+		if err := other.dir(child); err != nil {
+			w.fail(err)
+		}
+		if child.fd >= 0 {
+			unix.Close(child.fd)
+		}
+		<-w.idle
+	})
+	return true
+}
+
+// join appends name to path. With a nil path it is joined to a copy of the
+// walker's.
+func (w *walker) join(path, name []byte) []byte {
+	if path == nil && len(w.path) > 0 {
+		path = append(make([]byte, 0, len(w.path)+len(name)+1), w.path...)
+	}
+	if len(path) > 0 {
+		path = append(path, '/')
+	}
+	return append(path, name...)
+}
+
+// at is the path of e in the current directory.
+func (w *walker) at(e entry) string { return string(w.join(nil, e.name())) }
+
+// read fills w.buf with all entries of fd.
+func (w *walker) read(fd int) (int, error) {
+	n := 0
+	for {
+		if len(w.buf)-n < 4096 {
+			w.buf = append(w.buf, make([]byte, len(w.buf))...)
+		}
+		m, err := unix.Getdents(fd, w.buf[n:])
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil || m == 0 {
+			return n, err
+		}
+		n += m
+	}
+}
+
+// next takes one entry off a getdents64 buffer; its name is nil for "." and "..".
+func next(b []byte) (entry, []byte) {
+	size := binary.NativeEndian.Uint16(b[16:])
+	name := b[19:size]
+	name = name[:bytes.IndexByte(name, 0)+1]
+	if string(name) == ".\x00" || string(name) == "..\x00" {
+		name = nil
+	}
+	return entry{nameZ: name, typ: b[18]}, b[size:]
+}
+
+// isRepository reports whether a directory has the shape that git asks for:
+// HEAD, and objects and refs, or a commondir in their place.
+func isRepository(list []byte, w *walker) bool {
+	var head, objects, refs, common bool
+	for len(list) > 0 {
+		var e entry
+		e, list = next(list)
+		if n := len(e.nameZ); n < 5 || n > 32 {
+			continue
+		}
+		switch string(fold(e.name(), w.fold)) {
+		case "head":
+			head = true
+		case "objects":
+			objects = true
+		case "refs":
+			refs = true
+		case "commondir":
+			common = true
+		}
+	}
+	return head && (objects && refs || common)
+}
+
+// gone turns the errors of a name that was removed or replaced meanwhile into
+// nil: what replaced it is looked at when the run ends.
+func gone(err error) error {
+	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) {
+		return nil
+	}
+	return err
+}
