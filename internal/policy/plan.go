@@ -22,6 +22,17 @@ type Plan struct {
 	Allow     []HostRule // destinations; empty means no network but loopback inside
 	Publish   []Port     // services inside that the host may reach on its loopback
 	Accepted  []Guarantee
+
+	ProtectMore []Pattern // workspace.protect: protected besides the built-in list
+	ProtectLess []Pattern // workspace.unprotect: entries of that list that stay writable
+	Notes       []string  // what was left out or lowered, and why; for humans
+}
+
+// Pattern is a name (no slash: at any depth) or a path pattern (path.Match)
+// below the workspace.
+type Pattern struct {
+	Text   string
+	Origin Origin
 }
 
 // Source is a policy that contributed to a Plan.
@@ -61,7 +72,7 @@ func (a Access) String() string {
 // PathRule puts one host path into view.
 type PathRule struct {
 	Path   string // absolute; every component resolved, so it names no link
-	At     string // where it appears inside; "" means Path. Set when the rule was given as a link
+	At     string // a link by which the rule was given: inside, a link of this name leads to Path, which is mounted in one place only; "" for none
 	Access Access
 	Origin Origin
 }

@@ -1,0 +1,166 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Compile resolves what e says on this host. The plan has nothing left to look
+// up; whatever could not be resolved is an error.
+func Compile(e Effective, h Host) (Plan, error) {
+	p := Plan{
+		Profile:   e.Profile,
+		Sources:   e.Sources,
+		Workspace: e.Workspace,
+		Dir:       e.Dir,
+		Identity:  Identity{UID: h.UID, GID: h.GID, Name: h.Name, Home: h.Home},
+	}
+	if len(e.Entries) > 2*maxEntries {
+		return Plan{}, fault(Origin{}, "name directories above them", "%d policy entries; %d are taken", len(e.Entries), 2*maxEntries)
+	}
+	p.network(e)
+	if len(p.Allow) > 0 {
+		return Plan{}, &EgressError{Rules: p.Allow}
+	}
+	if err := publishTwice(p.Publish); err != nil {
+		return Plan{}, err
+	}
+	p.limits(e, h)
+	for _, one := range e.of("without") {
+		if g := Guarantee(one.Value); !slices.Contains(p.Accepted, g) {
+			p.Accepted = append(p.Accepted, g)
+		}
+	}
+	for _, one := range e.of("workspace.protect") {
+		p.ProtectMore = append(p.ProtectMore, Pattern{one.Value, one.Origin})
+	}
+	for _, one := range e.of("workspace.unprotect") {
+		p.ProtectLess = append(p.ProtectLess, Pattern{one.Value, one.Origin})
+	}
+	v := view{host: h, workspace: e.Workspace}
+	if err := v.entries(e); err != nil {
+		return Plan{}, err
+	}
+	v.discover()
+	p.Paths = v.settle()
+	p.Notes = append(p.Notes, v.notes...)
+	if err := p.environment(e, h, &v); err != nil {
+		return Plan{}, err
+	}
+	return p, nil
+}
+
+func (p *Plan) network(e Effective) {
+	for _, one := range e.of("network.allow") {
+		p.Allow = append(p.Allow, HostRule{Host: one.Value, Ports: one.Ports, Origin: one.Origin})
+	}
+	for _, one := range e.of("network.publish") {
+		p.Publish = append(p.Publish, Port{Host: one.Ports[0], Inside: one.Ports[1], Origin: one.Origin})
+	}
+}
+
+// publishTwice refuses two services on one port of the host; naming the same
+// pair again says nothing new.
+func publishTwice(all []Port) error {
+	for i, a := range all {
+		for _, b := range all[:i] {
+			if a.Host == b.Host && a.Inside != b.Inside {
+				return fault(a.Origin, "", "port %d of the host is already given to %d inside (%s)", a.Host, b.Inside, b.Origin)
+			}
+		}
+	}
+	return nil
+}
+
+func (p *Plan) limits(e Effective, h Host) {
+	p.Limits = Limits{
+		Memory:    e.amount("limits.memory"),
+		Processes: e.amount("limits.processes"),
+		Files:     e.amount("limits.files"),
+		Disk:      e.amount("limits.disk"),
+		FileSize:  e.amount("limits.filesize"),
+		CPUs:      float64(e.amount("limits.cpus")) / 1000,
+		Time:      time.Duration(e.amount("limits.time")),
+	}
+	if h.Memory > 0 && p.Limits.Memory > h.Memory {
+		p.Notes = append(p.Notes, fmt.Sprintf("limits.memory is lowered from %s to the %s that this machine has",
+			formatAmount(size, p.Limits.Memory), formatAmount(size, h.Memory)))
+		p.Limits.Memory = h.Memory
+	}
+}
+
+// environment builds the whole environment inside.
+func (p *Plan) environment(e Effective, h Host, v *view) error {
+	out := map[string]Env{}
+	ours := Origin{File: "holdfast"}
+	for _, kv := range [][2]string{
+		{"HOME", h.Home}, {"USER", h.Name}, {"LOGNAME", h.Name}, {"TMPDIR", "/tmp"},
+		{"PWD", p.Dir}, {"PATH", v.searchPath()}, {"SHELL", v.shell()},
+	} {
+		out[kv[0]] = Env{kv[0], kv[1], ours}
+	}
+	for _, one := range v.env {
+		out[one.Name] = one
+	}
+	for _, one := range e.of("environment.pass") {
+		if err := p.pass(one, h, out); err != nil {
+			return err
+		}
+	}
+	for _, one := range e.of("environment.set") {
+		if err := setVariable(one.Value, one.Text); err != nil {
+			return fault(one.Origin, "", "%v", err)
+		}
+		out[one.Value] = Env{one.Value, one.Text, one.Origin}
+	}
+	for _, one := range out {
+		p.Env = append(p.Env, one)
+	}
+	slices.SortFunc(p.Env, func(a, b Env) int { return strings.Compare(a.Name, b.Name) })
+	return nil
+}
+
+// pass hands in what one entry of environment.pass stands for. A name given
+// in full whose value is a secret is an error; what a wildcard stands for is
+// left out and noted.
+func (p *Plan) pass(one Entry, h Host, out map[string]Env) error {
+	prefix, wild := strings.CutSuffix(one.Value, "*")
+	if !wild {
+		return p.passOne(one, h, out)
+	}
+	for _, kv := range h.Env {
+		name, _, _ := strings.Cut(kv, "=")
+		value, found := h.find(name)
+		if !found || !strings.HasPrefix(name, prefix) {
+			continue
+		}
+		if variable(name) != nil || refusedName(name) != nil || secretValue(value) || strings.ContainsAny(value, "\x00\n") {
+			p.Notes = append(p.Notes, fmt.Sprintf("%s: %s is left out: it looks like a secret or makes programs execute something", one.Origin, printable(name)))
+			continue
+		}
+		out[name] = Env{name, value, one.Origin}
+	}
+	return nil
+}
+
+func (p *Plan) passOne(one Entry, h Host, out map[string]Env) error {
+	name := one.Value
+	if err := passable(name); err != nil {
+		return fault(one.Origin, "give the value in full: --env "+name+"=VALUE, or environment.set", "%v", err)
+	}
+	value, found := h.find(name)
+	if !found {
+		return nil
+	}
+	if secretValue(value) || strings.ContainsAny(value, "\x00\n") {
+		if strings.HasPrefix(one.Origin.File, "profile ") {
+			p.Notes = append(p.Notes, fmt.Sprintf("%s: %s is left out: its value looks like a secret", one.Origin, name))
+			return nil
+		}
+		return fault(one.Origin, "give the value in full: --env "+name+"=VALUE, or environment.set", "the value of %s looks like a secret, or has a line break", name)
+	}
+	out[name] = Env{name, value, one.Origin}
+	return nil
+}

@@ -1,0 +1,259 @@
+package policy
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Bounds of a policy file. They are far above what a human writes.
+const (
+	MaxFile  = 1 << 20 // bytes
+	maxDepth = 6       // nested collections; the format needs four
+)
+
+// Parse reads the bytes of a policy strictly. name is how it is called in
+// messages, base the directory that its relative paths count from. A file
+// that has anything in it that is not understood is an error as a whole.
+func Parse(name, base string, data []byte) (File, error) {
+	f := File{Name: name}
+	sum := sha256.Sum256(data)
+	f.SHA256 = hex.EncodeToString(sum[:])
+	if err := plainText(name, data); err != nil {
+		return File{}, err
+	}
+	root, err := document(name, data)
+	if err != nil {
+		return File{}, err
+	}
+	d := decoder{file: &f, base: base}
+	d.section("", root, 1)
+	if len(d.errs) == 0 && !d.versioned {
+		d.fail(root, "add the line: version: 1", "the key version is missing")
+	}
+	if err := d.errs.orNil(); err != nil {
+		return File{}, err
+	}
+	return f, nil
+}
+
+// plainText refuses bytes that two readers of a file could see differently.
+func plainText(name string, data []byte) error {
+	at := Origin{File: name}
+	switch {
+	case len(data) > MaxFile:
+		return fault(at, "", "is %d bytes long; a policy may have %d", len(data), MaxFile)
+	case bytes.HasPrefix(data, []byte("\xef\xbb\xbf")), bytes.HasPrefix(data, []byte("\xff\xfe")), bytes.HasPrefix(data, []byte("\xfe\xff")):
+		return fault(at, "save it as UTF-8 without a byte order mark", "begins with a byte order mark")
+	case !utf8.Valid(data):
+		return fault(at, "save it as UTF-8", "is not UTF-8")
+	}
+	line := 1
+	for _, r := range string(data) {
+		switch {
+		case r == '\n':
+			line++
+		case r == '\t' || r == '\r':
+		case r < ' ' || r >= 0x7f && r < 0xa0 || r == 0x2028 || r == 0x2029 || bidirectional(r):
+			at.Line = line
+			return fault(at, "", "contains the control character %U", r)
+		}
+	}
+	return nil
+}
+
+// bidirectional characters make a line look like another one (CVE-2021-42574).
+func bidirectional(r rune) bool {
+	return r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 || r == 0x200e || r == 0x200f
+}
+
+var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?((?s).*)$`)
+
+// document is the only document of data.
+func document(name string, data []byte) (*yaml.Node, error) {
+	at := Origin{File: name}
+	dec := yaml.NewDecoder(bytes.NewReader(data))
+	var doc, more yaml.Node
+	err := dec.Decode(&doc)
+	if errors.Is(err, io.EOF) || err == nil && len(doc.Content) == 0 {
+		return nil, fault(at, "the shortest policy is: version: 1", "is empty")
+	}
+	if err == nil {
+		if err := dec.Decode(&more); !errors.Is(err, io.EOF) {
+			if err == nil {
+				at.Line = more.Line
+				return nil, fault(at, "", "a second document begins; a policy is one document")
+			}
+			return nil, syntax(at, err)
+		}
+		return doc.Content[0], nil
+	}
+	return nil, syntax(at, err)
+}
+
+func syntax(at Origin, err error) error {
+	m := yamlLine.FindStringSubmatch(err.Error())
+	if m == nil {
+		return &Error{Origin: at, Msg: "not YAML: " + printable(err.Error()), cause: err}
+	}
+	at.Line, _ = strconv.Atoi(m[1])
+	return &Error{Origin: at, Msg: "not YAML: " + printable(m[2]), cause: err}
+}
+
+type decoder struct {
+	file      *File
+	base      string
+	versioned bool
+	errs      Errors
+}
+
+func (d *decoder) at(n *yaml.Node) Origin { return Origin{File: d.file.Name, Line: n.Line} }
+
+func (d *decoder) fail(n *yaml.Node, hint, format string, args ...any) {
+	d.errs = append(d.errs, fault(d.at(n), hint, format, args...))
+}
+
+func (d *decoder) add(n *yaml.Node, e Entry) {
+	e.Origin, e.Base = d.at(n), d.base
+	d.file.Entries = append(d.file.Entries, e)
+}
+
+// plain reports whether n is written without the parts of YAML that make one
+// text mean several things: anchors, aliases, merges and tags.
+func (d *decoder) plain(n *yaml.Node) bool {
+	switch {
+	case n.Kind == yaml.AliasNode:
+		d.fail(n, "write the value out", "the alias *%s; a policy has no aliases", printable(n.Value))
+	case n.Anchor != "":
+		d.fail(n, "", "the anchor &%s; a policy has no anchors", printable(n.Anchor))
+	case n.Style&yaml.TaggedStyle != 0:
+		d.fail(n, "", "the tag %s; a policy has no tags", printable(n.Tag))
+	case n.Tag == "!!merge":
+		d.fail(n, "write the keys out", "a merge (<<); a policy has no merges")
+	default:
+		return true
+	}
+	return false
+}
+
+// section decodes the mapping n, whose keys stand below the key parent.
+func (d *decoder) section(parent string, n *yaml.Node, depth int) {
+	if !d.plain(n) {
+		return
+	}
+	if n.Kind != yaml.MappingNode {
+		what := "a policy"
+		if parent != "" {
+			what = parent
+		}
+		d.fail(n, "", "%s is %s; a mapping of keys is wanted", what, describe(n))
+		return
+	}
+	seen := map[string]int{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		name, value := n.Content[i], n.Content[i+1]
+		if !d.plain(name) {
+			continue
+		}
+		if name.Kind != yaml.ScalarNode {
+			d.fail(name, "", "a key is %s; a name is wanted", describe(name))
+			continue
+		}
+		if line, twice := seen[name.Value]; twice {
+			d.fail(name, "", "the key %q stands here again; it was first given on line %d", printable(name.Value), line)
+			continue
+		}
+		seen[name.Value] = name.Line
+		d.key(parent, name, value, depth)
+	}
+}
+
+func (d *decoder) key(parent string, name, value *yaml.Node, depth int) {
+	full := name.Value
+	if parent != "" {
+		full = parent + "." + name.Value
+	}
+	k, ok := lookup(full)
+	if !ok || strings.Contains(name.Value, ".") {
+		d.unknown(parent, name)
+		return
+	}
+	if k.later != "" {
+		d.fail(name, "remove it", "%s needs %s, a later capability; it is refused rather than ignored", full, k.later)
+		return
+	}
+	if !d.plain(value) || !d.shallow(value, depth+1) {
+		return
+	}
+	switch k.kind {
+	case section:
+		d.section(full, value, depth+1)
+	case paths, patterns, names, hosts, ports, losses:
+		d.list(k, name, value)
+	case vars:
+		d.vars(k, name, value)
+	default:
+		d.scalar(k, name, value)
+	}
+}
+
+// shallow refuses nesting that no key has, before anything walks down it.
+func (d *decoder) shallow(n *yaml.Node, depth int) bool {
+	if depth > maxDepth {
+		d.fail(n, "", "nested more than %d deep", maxDepth)
+		return false
+	}
+	for _, c := range n.Content {
+		if !d.shallow(c, depth+1) {
+			return false
+		}
+	}
+	return true
+}
+
+func (d *decoder) unknown(parent string, name *yaml.Node) {
+	where, hint := "", ""
+	if parent != "" {
+		where = " in " + parent
+	}
+	candidates := children(parent)
+	msg := fmt.Sprintf("unknown key %q%s", printable(name.Value), where)
+	if near := nearest(name.Value, candidates); near != "" {
+		msg += fmt.Sprintf(", did you mean %q?", near)
+	} else {
+		hint = "known here: " + strings.Join(candidates, ", ")
+	}
+	d.fail(name, hint, "%s", msg)
+}
+
+// describe names what n is, for a message that says what it should be.
+func describe(n *yaml.Node) string {
+	switch n.Kind {
+	case yaml.MappingNode:
+		return "a mapping"
+	case yaml.SequenceNode:
+		return "a list"
+	case yaml.ScalarNode:
+		switch n.ShortTag() {
+		case "!!null":
+			return "empty"
+		case "!!int", "!!float":
+			return "the number " + printable(n.Value)
+		case "!!bool":
+			return "the truth value " + printable(n.Value)
+		case "!!timestamp":
+			return "the date " + printable(n.Value)
+		}
+		return fmt.Sprintf("the text %q", printable(n.Value))
+	}
+	return "something else"
+}

@@ -1,0 +1,146 @@
+package policy
+
+import (
+	"bytes"
+	_ "embed"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"sync"
+
+	"go.yaml.in/yaml/v3"
+)
+
+//go:embed environment.yaml
+var environmentData []byte
+
+// care is environment.yaml with its expressions compiled.
+type care struct {
+	Ours         []string `yaml:"ours"`
+	SecretNames  []string `yaml:"secret_names"`
+	HostSockets  []string `yaml:"host_sockets"`
+	Dangerous    []string `yaml:"dangerous"`
+	SecretValues []string `yaml:"secret_values"`
+	values       []*regexp.Regexp
+}
+
+var environment = sync.OnceValue(func() care {
+	var c care
+	decodeEmbedded(environmentData, &c)
+	for _, v := range c.SecretValues {
+		c.values = append(c.values, regexp.MustCompile(v))
+	}
+	return c
+})
+
+// decodeEmbedded reads data that is part of this program; a fault in it is one
+// of the program.
+func decodeEmbedded(data []byte, into any) {
+	dec := yaml.NewDecoder(bytes.NewReader(data))
+	dec.KnownFields(true)
+	if err := dec.Decode(into); err != nil {
+		panic("policy: embedded data: " + err.Error())
+	}
+}
+
+// variable checks a name as POSIX shells take it: a name with anything else in
+// it cannot be set by a shell, but may be parsed by one.
+func variable(name string) error {
+	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_"
+	if name == "" || len(name) > 256 || strings.Trim(name, letters+"0123456789") != "" || name[0] >= '0' && name[0] <= '9' {
+		return fmt.Errorf("%q is not a variable name", printable(name))
+	}
+	return nil
+}
+
+// setVariable checks a variable whose value is given in full.
+func setVariable(name, value string) error {
+	if err := variable(name); err != nil {
+		return err
+	}
+	if matchName(environment().Ours, name) != "" {
+		return fmt.Errorf("%s is set by holdfast, because it describes the inside", name)
+	}
+	if strings.ContainsRune(value, 0) {
+		return fmt.Errorf("the value of %s contains a NUL", name)
+	}
+	if len(value) > 128<<10-len(name)-2 { // MAX_ARG_STRLEN, execve(2)
+		return fmt.Errorf("the value of %s is longer than the 128 KiB that the kernel takes", name)
+	}
+	return nil
+}
+
+// passable checks an entry of environment.pass by its name alone.
+func passable(name string) error {
+	base, wild := strings.CutSuffix(name, "*")
+	if wild && base == "" {
+		return errors.New("* would hand in the whole environment")
+	}
+	if err := variable(base); err != nil {
+		return err
+	}
+	if wild {
+		return nil // what it stands for is checked one by one, and left out
+	}
+	return refusedName(name)
+}
+
+// refusedName says why a variable of the caller is not handed in by its name.
+func refusedName(name string) error {
+	c := environment()
+	if matchName(c.Ours, name) != "" {
+		return fmt.Errorf("%s is set by holdfast, because it describes the inside", name)
+	}
+	if p := matchName(c.SecretNames, name); p != "" {
+		return fmt.Errorf("%s looks like a secret (%s)", name, p)
+	}
+	if p := matchName(c.HostSockets, name); p != "" {
+		return fmt.Errorf("%s leads to a helper of the host (%s)", name, p)
+	}
+	if p := matchName(c.Dangerous, name); p != "" {
+		return fmt.Errorf("%s makes programs load or execute something (%s)", name, p)
+	}
+	return nil
+}
+
+// secretValue reports whether text has the shape of a known kind of secret.
+func secretValue(text string) bool {
+	for _, re := range environment().values {
+		if re.MatchString(text) {
+			return true
+		}
+	}
+	return false
+}
+
+// matchName returns the first pattern that name matches, or "".
+func matchName(patterns []string, name string) string {
+	upper := strings.ToUpper(name)
+	for _, p := range patterns {
+		if matchStars(p, upper) {
+			return p
+		}
+	}
+	return ""
+}
+
+// matchStars matches text against a pattern in which * stands for any text.
+func matchStars(pattern, text string) bool {
+	parts := strings.Split(pattern, "*")
+	if len(parts) == 1 {
+		return pattern == text
+	}
+	text, ok := strings.CutPrefix(text, parts[0])
+	if !ok {
+		return false
+	}
+	for _, middle := range parts[1 : len(parts)-1] {
+		_, after, ok := strings.Cut(text, middle)
+		if !ok {
+			return false
+		}
+		text = after
+	}
+	return strings.HasSuffix(text, parts[len(parts)-1])
+}

@@ -1,0 +1,96 @@
+package policy
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Error is something wrong with what a human wrote.
+type Error struct {
+	Origin Origin // where it stands; zero where it stands nowhere
+	Msg    string
+	hint   string
+	cause  error
+}
+
+func (e *Error) Error() string {
+	if e.Origin == (Origin{}) {
+		return e.Msg
+	}
+	return e.Origin.String() + ": " + e.Msg
+}
+
+// Hint is what to do next, or "".
+func (e *Error) Hint() string { return e.hint }
+
+func (e *Error) Unwrap() error { return e.cause }
+
+// fault makes an Error.
+func fault(o Origin, hint, format string, args ...any) *Error {
+	return &Error{Origin: o, hint: hint, Msg: fmt.Sprintf(format, args...)}
+}
+
+// Errors are several of them: a file is reported on as a whole.
+type Errors []*Error
+
+// shownErrors bounds a message that a hostile file could otherwise make as
+// long as itself.
+const shownErrors = 20
+
+func (e Errors) Error() string {
+	var lines []string
+	for i, one := range e {
+		if i == shownErrors {
+			lines = append(lines, fmt.Sprintf("and %d more", len(e)-i))
+			break
+		}
+		lines = append(lines, one.Error())
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Hint is that of the first that has one.
+func (e Errors) Hint() string {
+	for _, one := range e {
+		if one.hint != "" {
+			return one.hint
+		}
+	}
+	return ""
+}
+
+// orNil keeps an empty list from becoming a non-nil error.
+func (e Errors) orNil() error {
+	switch len(e) {
+	case 0:
+		return nil
+	case 1:
+		return e[0]
+	}
+	return e
+}
+
+// EgressError says that a plan names network destinations, which nothing can
+// enforce yet.
+type EgressError struct{ Rules []HostRule }
+
+func (e *EgressError) Error() string {
+	r := e.Rules[0]
+	return fmt.Sprintf("%s: destination %q: egress is not built yet, so no destination can be allowed; nothing was started", r.Origin, r.Host)
+}
+
+// Hint is what works today.
+func (e *EgressError) Hint() string {
+	return "run without it: inside there is no network but loopback"
+}
+
+// printable shows text from a file or a flag without its control characters,
+// and not at any length.
+func printable(s string) string {
+	const longest = 200
+	if len(s) > longest {
+		s = s[:longest] + "…"
+	}
+	q := fmt.Sprintf("%q", s)
+	return q[1 : len(q)-1]
+}

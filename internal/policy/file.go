@@ -1,0 +1,25 @@
+package policy
+
+// File is one parsed policy: a profile, a file, or the flags of a command
+// line. Its entries are in the order in which they were written.
+type File struct {
+	Name      string // path, or "profile local"
+	SHA256    string // of its bytes, hex
+	Extends   string // profile or file; "" for none
+	ExtendsAt Origin
+	Entries   []Entry
+}
+
+// Entry is one statement of a policy: one element of a list, one variable, or
+// one value.
+type Entry struct {
+	Key    string // dotted, as in "filesystem.read"
+	Value  string // as it was written; a name in environment.set
+	Text   string // value of the variable, in environment.set
+	Amount int64  // of a limit: bytes, a count, nanoseconds or thousandths of a core; 0 means none
+	Ports  []int  // of network.allow; of network.publish: on the host, inside
+	Clear  bool   // an empty list: takes away what earlier sources listed
+	Origin Origin
+	Base   string // directory that a relative path counts from
+	rank   int    // position of its source in the order of precedence
+}

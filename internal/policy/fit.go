@@ -1,0 +1,40 @@
+package policy
+
+import "slices"
+
+// Guarantees are all names that --without takes, in the order of plan.go.
+var Guarantees = []Guarantee{
+	Namespaces, PrivateProc, Landlock, Scopes, Seccomp, TaskID, CopyLayers,
+	HardLinks, MemoryLimit, ProcessLimit,
+}
+
+// Needs lists the guarantees that p rests on. Those that only some plans need
+// (copy layers, limits, a task id for root) are left out of the others.
+func Needs(p Plan) []Guarantee {
+	needs := []Guarantee{Namespaces, PrivateProc, Landlock, Scopes, Seccomp}
+	if p.Identity.UID == 0 {
+		needs = append(needs, TaskID)
+	}
+	if slices.ContainsFunc(p.Paths, func(r PathRule) bool { return r.Access == Copy }) {
+		needs = append(needs, CopyLayers)
+	}
+	needs = append(needs, HardLinks)
+	if p.Limits.Memory != 0 {
+		needs = append(needs, MemoryLimit)
+	}
+	if p.Limits.Processes != 0 {
+		needs = append(needs, ProcessLimit)
+	}
+	return needs
+}
+
+// Fit returns the guarantees that p needs, that the host cannot keep, and
+// whose loss p does not accept by name. Nothing may start unless it is empty.
+func Fit(p Plan, can func(Guarantee) bool) (missing []Guarantee) {
+	for _, g := range Needs(p) {
+		if !slices.Contains(p.Accepted, g) && !can(g) {
+			missing = append(missing, g)
+		}
+	}
+	return missing
+}

@@ -1,0 +1,111 @@
+package policy
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// Host is what a plan is made for: the user, the machine, and where Holdfast
+// itself lives. It holds no policy.
+type Host struct {
+	UID, GID   int
+	Name       string     // user name; the number where there is no name
+	Home       string     // absolute, resolved
+	Dir        string     // the caller's working directory
+	Env        []string   // the caller's environment, NAME=VALUE
+	Memory     int64      // bytes of main memory; 0 when unknown
+	Executable string     // this program, resolved; "" when unknown
+	Config     string     // directory of the user's policy
+	State      string     // directory of trust pins and records
+	System     []PathRule // the fixed view of the system, as the backend shows it
+}
+
+// ThisHost describes the machine and the user of this process. env and dir
+// are the caller's.
+func ThisHost(env []string, dir string) (Host, error) {
+	h := Host{UID: os.Getuid(), GID: os.Getgid(), Env: env, Dir: dir, Memory: mainMemory(), System: System()}
+	h.Name = strconv.Itoa(h.UID)
+	home := h.lookup("HOME")
+	if u, err := user.LookupId(h.Name); err == nil {
+		if variable(strings.ReplaceAll(u.Username, "-", "_")) == nil {
+			h.Name = u.Username
+		}
+		if !filepath.IsAbs(home) {
+			home = u.HomeDir
+		}
+	}
+	if !filepath.IsAbs(home) {
+		return Host{}, fault(Origin{}, "set HOME to an absolute path", "there is no home directory: HOME is %q and user %d has no entry", printable(home), h.UID)
+	}
+	h.Home = filepath.Clean(home)
+	if at, err := locate(home); err == nil && at.dir {
+		h.Home = at.path
+	}
+	if h.Home == "/" {
+		return Host{}, fault(Origin{}, "set HOME to a directory of the user's own", "the home directory is /")
+	}
+	if exe, err := os.Executable(); err == nil {
+		h.Executable = strings.TrimSuffix(exe, " (deleted)")
+	}
+	h.Config = filepath.Join(h.base("XDG_CONFIG_HOME", ".config"), "holdfast")
+	h.State = filepath.Join(h.base("XDG_STATE_HOME", ".local/state"), "holdfast")
+	return h, nil
+}
+
+// base is an XDG base directory; a relative one is ignored, as the
+// specification says.
+func (h Host) base(name, fallback string) string {
+	if dir := h.lookup(name); filepath.IsAbs(dir) {
+		return filepath.Clean(dir)
+	}
+	return filepath.Join(h.Home, fallback)
+}
+
+// lookup returns a variable of the caller. Where a name stands twice the last
+// one counts, as in every shell.
+func (h Host) lookup(name string) string {
+	value, _ := h.find(name)
+	return value
+}
+
+func (h Host) find(name string) (value string, found bool) {
+	for _, kv := range h.Env {
+		if n, v, ok := strings.Cut(kv, "="); ok && n == name {
+			value, found = v, true
+		}
+	}
+	return value, found
+}
+
+// System is the least that every backend shows of the system, for as long as
+// none says more.
+func System() []PathRule {
+	var rules []PathRule
+	for _, p := range []string{"/usr", "/etc", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"} {
+		if info, err := os.Lstat(p); err == nil && (info.IsDir() || info.Mode()&os.ModeSymlink != 0) {
+			rules = append(rules, PathRule{Path: p, Access: Read, Origin: Origin{File: "system"}})
+		}
+	}
+	return rules
+}
+
+// mainMemory reads MemTotal of /proc/meminfo (proc(5)); 0 when it cannot.
+func mainMemory() int64 {
+	f, err := os.Open("/proc/meminfo")
+	if err != nil {
+		return 0
+	}
+	defer f.Close()
+	for s := bufio.NewScanner(f); s.Scan(); {
+		var kb int64
+		if n, _ := fmt.Sscanf(s.Text(), "MemTotal: %d kB", &kb); n == 1 {
+			return kb << 10
+		}
+	}
+	return 0
+}

@@ -1,0 +1,181 @@
+package policy
+
+import "strings"
+
+// kind is the shape of a key's value.
+type kind int
+
+const (
+	section  kind = iota // a mapping of further keys
+	version              // the number 1
+	word                 // one of key.words
+	source               // a profile or a file
+	paths                // a list of paths
+	patterns             // a list of names or path patterns inside the workspace
+	names                // a list of variable names, NAME or PREFIX*
+	vars                 // a mapping of variables to values
+	hosts                // a list of network destinations
+	ports                // a list of PORT or HOSTPORT:PORT
+	losses               // a list of guarantees
+	size                 // bytes with a unit, or none
+	count                // a whole number, or none
+	cores                // a number of processor cores, or none
+	span                 // a duration with a unit, or none
+)
+
+// reach says what an untrusted project file may do with a key.
+type reach int
+
+const (
+	never   reach = iota // any use widens
+	clears               // only an empty list, which takes away
+	adds                 // only entries, each of which takes away
+	subset               // only entries that are in force already, or an empty list
+	lowers               // only a smaller value
+	ignored              // has no effect on what is allowed
+)
+
+// key is one key of a policy file. The table below is the only place that
+// knows them: decoding, the JSON Schema and docs/policy.md all read it.
+type key struct {
+	name    string // dotted, as in "limits.memory"
+	kind    kind
+	words   []string // for kind word
+	project reach
+	later   string // the capability that brings the key; until then it is refused
+	doc     string
+	example string // YAML of the value
+}
+
+var keys = []key{
+	{name: "version", kind: version, project: ignored, example: "1",
+		doc: "Version of the format. Required; the only one is 1."},
+	{name: "extends", kind: source, project: never, example: "local",
+		doc: "What this file builds on: the profile `local`, `ci` or `production`, or another policy file, relative to this one. Entries of this file come on top. Without it a file builds on the profile of the run."},
+
+	{name: "workspace", kind: section,
+		doc: "The directory that the command works in; the only tree of the host that it may change unless `filesystem.write` names more."},
+	{name: "workspace.mode", kind: word, words: []string{"direct"}, project: ignored, example: "direct",
+		doc: "`direct`: changes are made in the tree itself. (`review`, where changes are handed over at the end, is a later capability and is refused.)"},
+	{name: "workspace.readonly", kind: paths, project: adds, example: "[vendor]",
+		doc: "Paths inside the workspace that the command may read and not change. `.` is the whole workspace; outputs are then named under `filesystem.write`."},
+	{name: "workspace.protect", kind: patterns, project: adds, example: "[deploy.sh]",
+		doc: "Names or patterns to protect besides the built-in list of files that the host executes later. A name without a slash is protected at any depth."},
+	{name: "workspace.unprotect", kind: patterns, project: never, example: "[.vscode/settings.json]",
+		doc: "Entries of the built-in list to leave writable. Whatever the command writes there may later be executed by the host."},
+
+	{name: "filesystem", kind: section,
+		doc: "Host paths that are in view besides the system and the workspace. A path ending in `?` may be missing. The most specific path decides; of two entries for the same path the later source decides, and in one source the narrower."},
+	{name: "filesystem.read", kind: paths, project: clearsNothing, example: "[~/datasets]",
+		doc: "Paths that the command may read and execute."},
+	{name: "filesystem.copy", kind: paths, project: clearsNothing, example: "[~/.cache/ccache]",
+		doc: "Directories that the command may read, and seems to write: what it writes goes to a private layer that is dropped at the end. Made for caches."},
+	{name: "filesystem.write", kind: paths, project: clears, example: "[~/out]",
+		doc: "Paths whose contents the command may change on the host. Files in them are not protected as those of the workspace are."},
+
+	{name: "network", kind: section,
+		doc: "Without it nothing but loopback inside can be reached."},
+	{name: "network.allow", kind: hosts, project: clears, example: "[packages.example.org, {host: api.example.org, ports: [443]}]",
+		doc: "Destinations, as `HOST`, `HOST:PORT` or `{host, ports}`. Not built yet: a run with any destination is refused."},
+	{name: "network.publish", kind: ports, project: clears, example: "[3000, \"8080:80\"]",
+		doc: "TCP ports served inside that are shown on the host's loopback: `PORT`, or `HOSTPORT:PORT`."},
+
+	{name: "environment", kind: section,
+		doc: "The environment inside is built from this list. HOME, USER, LOGNAME, SHELL, PATH, PWD and TMPDIR are set by Holdfast."},
+	{name: "environment.pass", kind: names, project: subset, example: "[LANG, LC_*]",
+		doc: "Variables of the caller that are handed in when set. `PREFIX*` stands for all that begin so, except those that look like a secret or that make programs execute something."},
+	{name: "environment.set", kind: vars, project: never, example: "{CI: \"true\"}",
+		doc: "Variables with their value in full; the way to hand in one whose name or value looks like a secret."},
+
+	{name: "limits", kind: section,
+		doc: "Upper bounds for everything inside together. `none` lifts one."},
+	{name: "limits.memory", kind: size, project: lowers, example: "8GiB",
+		doc: "Memory of all processes. A profile's default is lowered to what the machine has."},
+	{name: "limits.processes", kind: count, project: lowers, example: "4096",
+		doc: "Processes and threads."},
+	{name: "limits.files", kind: count, project: lowers, example: "65536",
+		doc: "Open files of one process."},
+	{name: "limits.disk", kind: size, project: lowers, example: "10GiB",
+		doc: "Private storage: the home inside, /tmp and /dev/shm together. The workspace is not counted."},
+	{name: "limits.filesize", kind: size, project: lowers, example: "2GiB",
+		doc: "Size that a file may grow to."},
+	{name: "limits.cpus", kind: cores, project: lowers, example: "2.5",
+		doc: "Processor cores; `none` means all."},
+	{name: "limits.time", kind: span, project: lowers, example: "4h",
+		doc: "Wall-clock time of the run."},
+
+	{name: "without", kind: losses, project: clears, example: "[landlock-scopes]",
+		doc: "Guarantees whose loss is accepted where the host cannot keep them. Each is named at the start and in the summary of a run."},
+
+	{name: "credentials", kind: section, later: "brokered credentials",
+		doc: "Credentials that never enter the boundary. A later capability: refused until then."},
+	{name: "ask", kind: section, later: "approvals",
+		doc: "What a human must decide. A later capability: refused until then."},
+}
+
+// clearsNothing is never under a name that says why: an entry that makes a path
+// readable can also be what makes a path below a writable one read-only, so
+// that taking it away may widen.
+const clearsNothing = never
+
+// lookup finds a key by its dotted name.
+func lookup(name string) (key, bool) {
+	for _, k := range keys {
+		if k.name == name {
+			return k, true
+		}
+	}
+	return key{}, false
+}
+
+// children are the names that may stand directly below a section; "" is the
+// top of a file.
+func children(parent string) []string {
+	var out []string
+	for _, k := range keys {
+		rest, ok := strings.CutPrefix(k.name, parent+".")
+		if parent == "" {
+			rest, ok = k.name, true
+		}
+		if ok && !strings.Contains(rest, ".") {
+			out = append(out, rest)
+		}
+	}
+	return out
+}
+
+// nearest is the candidate that word was probably meant to be, or "".
+func nearest(word string, candidates []string) string {
+	best, bound := "", 1+len(word)/3
+	for _, c := range candidates {
+		if d := distance(strings.ToLower(word), c, bound); d <= bound {
+			best, bound = c, d-1
+		}
+	}
+	return best
+}
+
+// distance is the number of single-character edits between a and b, or a
+// number above limit.
+func distance(a, b string, limit int) int {
+	if len(a) > len(b)+limit || len(b) > len(a)+limit {
+		return limit + 1
+	}
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		diagonal := row[0]
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			substitute := diagonal
+			if a[i-1] != b[j-1] {
+				substitute++
+			}
+			diagonal = row[j]
+			row[j] = min(row[j]+1, row[j-1]+1, substitute)
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,219 @@
+package policy
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// view collects the paths of a plan.
+type view struct {
+	host      Host
+	workspace string
+	rules     []ranked
+	env       []Env    // that shown tools need to find their files
+	search    []string // PATH inside
+	notes     []string
+}
+
+// ranked is a rule with the precedence of its source.
+type ranked struct {
+	PathRule
+	rank int
+}
+
+// maxRules bounds what a backend has to mount.
+const maxRules = 1000
+
+// entries resolves what policies name.
+func (v *view) entries(e Effective) error {
+	var errs Errors
+	for _, kind := range []struct {
+		key    string
+		access Access
+	}{{"filesystem.read", Read}, {"filesystem.copy", Copy}, {"filesystem.write", Write}, {"workspace.readonly", Read}} {
+		for _, one := range e.of(kind.key) {
+			if err := v.entry(one, kind.access); err != nil {
+				errs = append(errs, err)
+			}
+		}
+	}
+	if len(v.rules) > maxRules {
+		return fault(Origin{}, "name a directory above them", "%d paths in the policy; %d are taken", len(v.rules), maxRules)
+	}
+	return errs.orNil()
+}
+
+func (v *view) entry(one Entry, access Access) *Error {
+	text, optional := strings.CutSuffix(one.Value, "?")
+	given := expand(text, one.Base, v.host.Home)
+	if one.Key == "workspace.readonly" {
+		given = expand(text, v.workspace, v.host.Home)
+	}
+	at, err := locate(given)
+	if err != nil {
+		if optional && errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		hint := ""
+		if errors.Is(err, fs.ErrNotExist) {
+			hint = "make it first, or write " + text + "? if it may be missing"
+		}
+		return &Error{Origin: one.Origin, Msg: fmt.Sprintf("%s: the path %s: %s", one.Key, printable(text), reason(err)), hint: hint, cause: err}
+	}
+	if one.Key == "workspace.readonly" && !within(at.path, v.workspace) {
+		return fault(one.Origin, "name what lies outside under filesystem.read", "workspace.readonly: %s is %s, outside the workspace", printable(text), at.path)
+	}
+	if relative := !filepath.IsAbs(text) && text[0] != '~'; relative {
+		if base, err := locate(one.Base); err != nil || !within(at.path, base.path) && !within(at.path, v.workspace) {
+			return fault(one.Origin, "write the absolute path if that is meant", "%s: the relative path %s leads to %s, out of %s", one.Key, printable(text), at.path, one.Base)
+		}
+	}
+	if err := v.host.showable(at, access); err != nil {
+		return fault(one.Origin, "name a directory below it that holds only what is needed", "%s: %s", one.Key, err)
+	}
+	rule := PathRule{Path: at.path, Access: access, Origin: one.Origin}
+	if clean := filepath.Clean(given); clean != at.path {
+		rule.At = clean
+	}
+	v.rules = append(v.rules, ranked{rule, one.rank})
+	return nil
+}
+
+// expand makes a path of a policy absolute. It has no .. (pathText), so
+// joining cannot skip over a link.
+func expand(text, base, home string) string {
+	switch {
+	case text == "~":
+		return home
+	case strings.HasPrefix(text, "~/"):
+		return filepath.Join(home, text[2:])
+	case filepath.IsAbs(text):
+		return text
+	}
+	return filepath.Join(base, text)
+}
+
+// hostTrees hold the kernel's and the daemons' interfaces; inside they are
+// private.
+var hostTrees = []string{"/dev", "/proc", "/run", "/sys", "/var/run"}
+
+// showable says why a resolved path may not come into view.
+func (h Host) showable(at located, access Access) error {
+	switch {
+	case !at.dir && !at.file:
+		return fmt.Errorf("%s is neither a directory nor a regular file (a socket or device of the host is a way out)", at.path)
+	case access == Copy && !at.dir:
+		return fmt.Errorf("%s is a file; only a directory can be copied on write", at.path)
+	case at.path == "/":
+		return errors.New("/ is everything")
+	case within(h.Home, at.path):
+		return fmt.Errorf("%s is or contains your whole home, with its keys and start-up files", at.path)
+	}
+	for _, tree := range hostTrees {
+		if within(at.path, tree) {
+			return fmt.Errorf("%s belongs to %s, which is private inside", at.path, tree)
+		}
+	}
+	for _, own := range h.own() {
+		if own.path == "" {
+			continue
+		}
+		if own.tree && (within(at.path, own.path) || within(own.path, at.path)) || access == Write && within(own.path, at.path) {
+			return fmt.Errorf("%s is or contains %s %s", at.path, own.what, own.path)
+		}
+	}
+	if access == Write {
+		return h.writable(at.path)
+	}
+	return nil
+}
+
+// writable says why the contents of a path may not be changed from inside.
+func (h Host) writable(path string) error {
+	for _, tree := range append([]string{"/opt"}, systemTrees...) {
+		if within(path, tree) && !slices.ContainsFunc(sourceTrees, func(s string) bool { return path != s && within(path, s) }) {
+			return fmt.Errorf("%s belongs to the system, which executes what is in it", path)
+		}
+	}
+	if slices.Contains(sharedRoots, path) {
+		return fmt.Errorf("%s is shared by the whole machine", path)
+	}
+	for _, one := range embeddedToolchains().Executed {
+		if within(path, filepath.Join(h.Home, one)) || within(filepath.Join(h.Home, one), path) {
+			return fmt.Errorf("%s is or contains ~/%s, which your account executes or obeys later; filesystem.copy gives a private copy", path, one)
+		}
+	}
+	return nil
+}
+
+// settle brings the rules into the order in which a backend mounts them, one
+// a path: the later source wins, in one source the narrower. What a rule above
+// says already is dropped, so that a plan has no two truths about a place.
+func (v *view) settle() []PathRule {
+	slices.SortStableFunc(v.rules, func(a, b ranked) int {
+		if c := strings.Compare(a.Path, b.Path); c != 0 {
+			return c
+		}
+		if a.rank != b.rank {
+			return b.rank - a.rank
+		}
+		return int(a.Access) - int(b.Access)
+	})
+	var out []PathRule
+	for i := 0; i < len(v.rules); {
+		rule := v.rules[i].PathRule
+		rule.At = ""
+		for ; i < len(v.rules) && v.rules[i].Path == rule.Path; i++ {
+			if at := v.rules[i].At; rule.At == "" && at != "" && !v.linkInView(at) {
+				rule.At = at
+			}
+		}
+		if rule.At == "" && v.above(out, rule.Path) == rule.Access {
+			continue
+		}
+		out = append(out, rule)
+	}
+	return out
+}
+
+// above is the access that the nearest rule over path gives, the workspace and
+// the system included.
+func (v *view) above(rules []PathRule, path string) Access {
+	access, longest := Hidden, -1
+	consider := func(tree string, a Access) {
+		if within(path, tree) && len(tree) > longest {
+			access, longest = a, len(tree)
+		}
+	}
+	for _, r := range v.host.System {
+		consider(r.Path, r.Access)
+	}
+	consider(v.workspace, Write)
+	for _, r := range rules {
+		consider(r.Path, r.Access)
+	}
+	return access
+}
+
+// linkInView reports whether the link by which a path was named is itself in
+// view, so that it needs no second place.
+func (v *view) linkInView(at string) bool {
+	parent, err := locate(filepath.Dir(at))
+	if err != nil {
+		return false
+	}
+	place := filepath.Join(parent.path, filepath.Base(at))
+	for _, r := range v.host.System {
+		if within(place, r.Path) {
+			return true
+		}
+	}
+	if within(place, v.workspace) {
+		return true
+	}
+	return slices.ContainsFunc(v.rules, func(r ranked) bool { return r.Path != place && within(place, r.Path) })
+}

@@ -1,0 +1,172 @@
+package policy
+
+import (
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// scalar decodes a key that has one value.
+func (d *decoder) scalar(k key, name, n *yaml.Node) {
+	if n.Kind != yaml.ScalarNode || n.ShortTag() == "!!null" {
+		d.fail(n, "for example "+last(k.name)+": "+k.example, "%s is %s; a single value is wanted", k.name, describe(n))
+		return
+	}
+	switch k.kind {
+	case version:
+		if n.Value != "1" || n.ShortTag() != "!!int" {
+			d.fail(n, "write version: 1", "version is %s; this program knows version 1", describe(n))
+			return
+		}
+		d.versioned = true
+	case source:
+		if n.ShortTag() != "!!str" || n.Value == "" {
+			d.fail(n, "", "extends is %s; a profile or a file is wanted", describe(n))
+			return
+		}
+		d.file.Extends, d.file.ExtendsAt = n.Value, d.at(n)
+	case word:
+		if k.name == "workspace.mode" && n.Value == "review" {
+			d.fail(n, "remove it, or write workspace.readonly: [.] so that nothing reaches the tree", "workspace.mode review needs a later capability; it is refused rather than ignored")
+			return
+		}
+		if !slices.Contains(k.words, n.Value) {
+			d.fail(n, "", "%s is %s; known: %s", k.name, describe(n), strings.Join(k.words, ", "))
+			return
+		}
+		d.add(n, Entry{Key: k.name, Value: n.Value})
+	default:
+		amount, err := parseAmount(k.kind, n.Value)
+		if err != nil {
+			d.fail(n, "for example "+last(k.name)+": "+k.example, "%s: %v", k.name, err)
+			return
+		}
+		d.add(n, Entry{Key: k.name, Value: n.Value, Amount: amount})
+	}
+}
+
+// list decodes a key that has many values. An empty list is a statement of its
+// own: it takes away what earlier sources listed.
+func (d *decoder) list(k key, name, n *yaml.Node) {
+	if n.Kind != yaml.SequenceNode {
+		hint := "for example " + last(k.name) + ": " + k.example
+		if n.ShortTag() == "!!null" {
+			hint = "write [] for nothing"
+		}
+		d.fail(n, hint, "%s is %s; a list is wanted", k.name, describe(n))
+		return
+	}
+	if len(n.Content) == 0 {
+		d.add(n, Entry{Key: k.name, Clear: true})
+		return
+	}
+	for _, item := range n.Content {
+		if !d.plain(item) {
+			continue
+		}
+		if k.kind == hosts && item.Kind == yaml.MappingNode {
+			d.host(k, item)
+			continue
+		}
+		tag := item.ShortTag()
+		if item.Kind != yaml.ScalarNode || tag != "!!str" && !(k.kind == ports && tag == "!!int") {
+			d.fail(item, "", "an entry of %s is %s; text is wanted", k.name, describe(item))
+			continue
+		}
+		e, hint, err := parseItem(k, item.Value)
+		if err != nil {
+			d.fail(item, hint, "%s: %v", k.name, err)
+			continue
+		}
+		d.add(item, e)
+	}
+}
+
+// host decodes a destination that is written as a mapping.
+func (d *decoder) host(k key, n *yaml.Node) {
+	e := Entry{Key: k.name}
+	seen := map[string]bool{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		name, value := n.Content[i], n.Content[i+1]
+		if !d.plain(name) || !d.plain(value) {
+			return
+		}
+		if seen[name.Value] {
+			d.fail(name, "", "the key %q stands here again", printable(name.Value))
+			return
+		}
+		seen[name.Value] = true
+		switch {
+		case name.Value == "host" && value.Kind == yaml.ScalarNode:
+			host, err := hostName(value.Value)
+			if err != nil {
+				d.fail(value, "", "%s: %v", k.name, err)
+				return
+			}
+			e.Value = host
+		case name.Value == "ports" && value.Kind == yaml.SequenceNode:
+			for _, p := range value.Content {
+				port, err := portNumber(p.Value)
+				if err != nil || p.Kind != yaml.ScalarNode || !d.plain(p) {
+					d.fail(p, "", "%s: %q is not a port", k.name, printable(p.Value))
+					return
+				}
+				e.Ports = append(e.Ports, port)
+			}
+		case name.Value == "methods" || name.Value == "paths":
+			d.fail(name, "remove it", "%s in network.allow needs egress rules, a later capability; it is refused rather than ignored", name.Value)
+			return
+		case name.Value == "host" || name.Value == "ports":
+			d.fail(value, "", "%s of a destination is %s", name.Value, describe(value))
+			return
+		default:
+			d.fail(name, "known here: host, ports", "unknown key %q in network.allow", printable(name.Value))
+			return
+		}
+	}
+	if e.Value == "" {
+		d.fail(n, "", "a destination without host")
+		return
+	}
+	d.add(n, e)
+}
+
+// vars decodes variables with their values. A value is the text as written:
+// DEBUG: 1 and DEBUG: "1" are the same.
+func (d *decoder) vars(k key, name, n *yaml.Node) {
+	if n.Kind != yaml.MappingNode {
+		d.fail(n, "for example "+last(k.name)+": "+k.example, "%s is %s; a mapping of variables is wanted", k.name, describe(n))
+		return
+	}
+	if len(n.Content) == 0 {
+		d.add(n, Entry{Key: k.name, Clear: true})
+		return
+	}
+	seen := map[string]bool{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		variable, value := n.Content[i], n.Content[i+1]
+		if !d.plain(variable) || !d.plain(value) {
+			continue
+		}
+		if variable.Kind != yaml.ScalarNode || value.Kind != yaml.ScalarNode || value.ShortTag() == "!!null" {
+			d.fail(value, "write \"\" for an empty value", "%s in %s is %s; text is wanted", printable(variable.Value), k.name, describe(value))
+			continue
+		}
+		if seen[variable.Value] {
+			d.fail(variable, "", "the variable %q stands here again", printable(variable.Value))
+			continue
+		}
+		seen[variable.Value] = true
+		if err := setVariable(variable.Value, value.Value); err != nil {
+			d.fail(variable, "", "%s: %v", k.name, err)
+			continue
+		}
+		d.add(variable, Entry{Key: k.name, Value: variable.Value, Text: value.Value})
+	}
+}
+
+// last is the part of a dotted name that stands in the file.
+func last(name string) string {
+	return name[strings.LastIndexByte(name, '.')+1:]
+}
