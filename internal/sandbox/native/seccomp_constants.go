@@ -1,10 +1,11 @@
+//go:build linux
+
 package native
 
 import "golang.org/x/sys/unix"
 
 // callConstants are the names a condition of the table may use. Their values are
-// the same on every architecture that has a list; a test holds the ones that
-// the kernel lets differ against both.
+// the same on every architecture that has a list.
 var callConstants = map[string]uint32{
 	"S_ISUID":  unix.S_ISUID,
 	"S_ISGID":  unix.S_ISGID,

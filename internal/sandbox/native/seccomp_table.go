@@ -1,3 +1,5 @@
+//go:build linux
+
 package native
 
 import (
@@ -144,7 +146,7 @@ func parseAnswer(s string) (uint32, error) {
 
 // parseTest reads "argN", an optional "& MASK", and one of nothing (any bit),
 // "== V", "in V V …" and "not in V V …". A mask or value is a number, the name
-// of a constant, or several joined by |; a leading ~ complements.
+// of a constant, or several joined by |; ~( ) around them complements.
 func parseTest(f []string) (argTest, error) {
 	t := argTest{mask: ^uint32(0)}
 	if len(f) == 0 || len(f[0]) != 4 || !strings.HasPrefix(f[0], "arg") || f[0][3] < '0' || f[0][3] > '5' {
@@ -183,7 +185,10 @@ func parseTest(f []string) (argTest, error) {
 }
 
 func parseConstant(s string) (uint32, error) {
-	body, complement := strings.CutPrefix(s, "~")
+	body, complement := s, false
+	if inner, ok := strings.CutPrefix(s, "~("); ok && strings.HasSuffix(inner, ")") {
+		body, complement = strings.TrimSuffix(inner, ")"), true
+	}
 	var v uint32
 	for _, part := range strings.Split(body, "|") {
 		if c, ok := callConstants[part]; ok {
