@@ -77,6 +77,7 @@ var Denials = []string{
 type Options struct {
 	Read      []string // paths outside that are put in view, read-only
 	Write     []string // paths outside that are put in view, writable
+	Hide      []string // paths of the workspace that the command may not read
 	Env       []string // NAME or NAME=VALUE that the command is given
 	Memory    int64    // bytes for everything inside together
 	Processes int64

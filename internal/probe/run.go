@@ -4,6 +4,7 @@ package probe
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -79,7 +80,7 @@ func (n Runner) Play(ctx context.Context, t Target, r Row) (res Result) {
 	res = Result{Row: r, Target: t.Name()}
 	defer func() { res.Took = time.Since(begun) }()
 	if missing := unmet(r.Needs); missing != "" {
-		res.Reason = "precondition missing: " + missing
+		res.Reason = ErrMissing.Error() + ": " + missing
 		return res
 	}
 	w, err := newWorld(n.Dir, n.Prober, r.Workspace)
@@ -94,6 +95,9 @@ func (n Runner) Play(ctx context.Context, t Target, r Row) (res Result) {
 	}()
 	if err := w.arrange(r); err != nil {
 		res.Reason = "set-up: " + err.Error()
+		if errors.Is(err, ErrMissing) {
+			res.Reason = err.Error()
+		}
 		return res
 	}
 	if err := w.adopt(); err != nil {
@@ -164,6 +168,9 @@ func Table(out io.Writer, results []Result) error {
 	}
 	return tw.Flush()
 }
+
+// ErrMissing is wrapped by a set-up that finds that the host lacks something.
+var ErrMissing = errors.New("precondition missing")
 
 // unmet names the first need that the host does not meet, or "".
 func unmet(needs []string) string {

@@ -49,6 +49,9 @@ func (b Bwrap) Run(ctx context.Context, w *World, c Command, argv []string) Obse
 	if c.Options.Memory+c.Options.Processes+c.Options.Files+c.Options.FileSize+c.Options.Disk != 0 || c.Options.Time != 0 {
 		return Observation{Err: fmt.Errorf("limits: %w", ErrUnsupported)}
 	}
+	if len(c.Options.Hide) > 0 {
+		return Observation{Err: fmt.Errorf("hiding a part of the workspace: %w", ErrUnsupported)}
+	}
 	path := b.Path
 	if path == "" {
 		path = "bwrap"
@@ -78,6 +81,9 @@ func (Holdfast) Name() string { return "holdfast" }
 
 // Run implements Target.
 func (h Holdfast) Run(ctx context.Context, w *World, c Command, argv []string) Observation {
+	if len(c.Options.Hide) > 0 {
+		return Observation{Err: fmt.Errorf("hiding a part of the workspace: %w", ErrUnsupported)}
+	}
 	args := append([]string{h.Path, "run", "--workspace", w.W}, h.Extra...)
 	for _, p := range c.Options.Read {
 		args = append(args, "--ro", w.Path(p))
@@ -106,7 +112,7 @@ func limitsYAML(o Options) string {
 	for _, l := range []struct {
 		name  string
 		value int64
-	}{{"memory", o.Memory}, {"processes", o.Processes}, {"files", o.Files}, {"file_size", o.FileSize}, {"disk", o.Disk}} {
+	}{{"memory", o.Memory}, {"processes", o.Processes}, {"files", o.Files}, {"filesize", o.FileSize}, {"disk", o.Disk}} {
 		if l.value != 0 {
 			fmt.Fprintf(&b, "  %s: %d\n", l.name, l.value)
 		}

@@ -60,7 +60,7 @@ func (w *World) changes() []string {
 		case err != nil:
 			out = append(out, fmt.Sprintf("%s is gone: %v", w.short(path), err))
 		case now != w.kept[path]:
-			out = append(out, fmt.Sprintf("%s changed from [%s] to [%s]", w.short(path), w.kept[path], now))
+			out = append(out, fmt.Sprintf("%s changed: %s", w.short(path), differing(w.kept[path], now)))
 		}
 	}
 	for _, path := range w.absent {
@@ -72,6 +72,21 @@ func (w *World) changes() []string {
 		out = append(out, s.effects()...)
 	}
 	return append(out, w.strangers()...)
+}
+
+// differing names what two prints do not have in common.
+func differing(before, now string) string {
+	a, b := strings.Fields(before), strings.Fields(now)
+	var out []string
+	for i := 0; i+1 < min(len(a), len(b)); i += 2 {
+		if a[i] != b[i] || a[i+1] != b[i+1] {
+			out = append(out, a[i])
+		}
+	}
+	if len(out) == 0 {
+		return "attributes"
+	}
+	return strings.Join(out, ", ")
 }
 
 // strangers are new names in the places outside that no row may write.

@@ -19,7 +19,7 @@ func generalActions() map[string]Action {
 			p.Read("read "+path, func() ([]byte, error) { return os.ReadFile(path) })
 			p.Try("overwrite "+path, func() error { return overwrite(path) })
 		}),
-		"list":      each(list),
+		"list": each(list),
 	}
 }
 
