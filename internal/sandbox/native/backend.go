@@ -1,0 +1,178 @@
+//go:build linux
+
+package native
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+	"holdfast.dev/holdfast/internal/policy"
+	"holdfast.dev/holdfast/internal/sandbox"
+)
+
+// Backend starts commands on this kernel.
+type Backend struct {
+	// Omit names controls to leave out. Only tests set it: they show that the
+	// probes which a control holds escape without it.
+	Omit []string
+
+	// FailAt makes the launch step with this index fail, and KillAt kills the
+	// supervisor's side there; both only in tests. 0 does nothing.
+	FailAt int
+}
+
+// Name is the word that --backend takes.
+func (*Backend) Name() string { return "native" }
+
+func (b *Backend) omitted() map[string]bool {
+	m := map[string]bool{}
+	for _, o := range b.Omit {
+		m[o] = true
+	}
+	return m
+}
+
+// Start runs the command of spec inside the boundary; see sandbox.Backend.
+func (b *Backend) Start(ctx context.Context, spec sandbox.Spec) (sandbox.Process, error) {
+	if len(spec.Argv) == 0 {
+		return nil, fmt.Errorf("no command given")
+	}
+	l := &launch{backend: b, spec: spec, omit: b.omitted()}
+	defer l.release()
+	if err := l.prepare(); err != nil {
+		return nil, err
+	}
+	return l.start(ctx)
+}
+
+// accepted says whether the human accepted the loss of a guarantee.
+func accepted(plan policy.Plan, g policy.Guarantee) bool {
+	for _, a := range plan.Accepted {
+		if a == g {
+			return true
+		}
+	}
+	return false
+}
+
+// gap is the error for one guarantee that this host does not keep.
+func gap(g policy.Guarantee, detail string) error {
+	return &sandbox.GapError{Missing: []sandbox.Finding{{Guarantee: g, Detail: detail, Mend: mend(g)}}}
+}
+
+// prepare finds out what the launch depends on and refuses what the host cannot
+// enforce, unless the plan accepts that by name.
+func (l *launch) prepare() error {
+	plan := l.spec.Plan
+	l.facts = facts{
+		uid: os.Getuid(), gid: os.Getgid(),
+		landlock:  landlockABI(),
+		privProc:  true,
+		trees:     map[string]int{},
+		tty:       l.spec.In == sandbox.Terminal || l.spec.Out == sandbox.Terminal || l.spec.Err == sandbox.Terminal,
+		rlimits:   rlimits(plan.Limits),
+		masks:     procMasks(),
+		orphanEnv: orphanEnv(),
+	}
+	f := &l.facts
+	for _, e := range plan.Env {
+		f.environ = append(f.environ, e.Name+"="+e.Value)
+	}
+	_, err := os.Stat("/proc/sys/user/max_user_namespaces")
+	f.nsLimit = err == nil
+	if err := l.prepareWalls(); err != nil {
+		return err
+	}
+	if accepted(plan, policy.PrivateProc) && privateProc() != nil {
+		f.privProc = false
+	}
+	if os.Geteuid() == 0 {
+		if err := l.prepareTaskID(); err != nil {
+			return err
+		}
+	}
+	return l.prepareGroups()
+}
+
+// prepareWalls decides about Landlock and seccomp.
+func (l *launch) prepareWalls() error {
+	plan, f := l.spec.Plan, &l.facts
+	switch {
+	case l.omit["landlock"]:
+		f.landlock = 0
+	case f.landlock == 0 && !accepted(plan, policy.Landlock):
+		return gap(policy.Landlock, "the kernel has no Landlock or it is not switched on")
+	case f.landlock < 6 && !accepted(plan, policy.Scopes) && !accepted(plan, policy.Landlock):
+		return gap(policy.Scopes, fmt.Sprintf("Landlock ABI %d has no scopes, ABI 6 (kernel 6.12) has", f.landlock))
+	}
+	if l.omit["seccomp"] {
+		return nil
+	}
+	if _, err := os.Stat("/proc/sys/kernel/seccomp/actions_avail"); err != nil {
+		if accepted(plan, policy.Seccomp) {
+			return nil
+		}
+		return gap(policy.Seccomp, "the kernel has no system-call filters")
+	}
+	var err error
+	f.filter, err = l.buildFilter()
+	return err
+}
+
+// orphanEnv is the environment of the command that is executed when the
+// supervisor died: only where its state is.
+func orphanEnv() []string {
+	env := []string{"PATH=/usr/bin:/bin"}
+	for _, name := range []string{"HOME", "XDG_STATE_HOME"} {
+		if v, ok := os.LookupEnv(name); ok {
+			env = append(env, name+"="+v)
+		}
+	}
+	return env
+}
+
+// procMasks lists what of /proc is masked on this kernel, each because it tells
+// about the machine or changes it (proc(5)). Most answer only to root; the
+// masks hold when root's ids are inside too.
+func procMasks() []mask {
+	var out []mask
+	for _, m := range []mask{
+		{path: "/proc/sys", dir: true, readonly: true},
+		{path: "/proc/irq", dir: true, readonly: true},
+		{path: "/proc/bus", dir: true, readonly: true},
+		{path: "/proc/fs", dir: true, readonly: true},
+		{path: "/proc/acpi", dir: true},
+		{path: "/proc/scsi", dir: true},
+		{path: "/proc/kcore"}, {path: "/proc/keys"}, {path: "/proc/key-users"},
+		{path: "/proc/kallsyms"}, {path: "/proc/kmsg"}, {path: "/proc/timer_list"},
+		{path: "/proc/sched_debug"}, {path: "/proc/sysrq-trigger"}, {path: "/proc/kpagecount"},
+		{path: "/proc/kpageflags"}, {path: "/proc/kpagecgroup"}, {path: "/proc/latency_stats"},
+	} {
+		if _, err := os.Lstat(m.path); err == nil {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// rlimits are the per-process limits beneath the control groups (getrlimit(2)).
+func rlimits(l policy.Limits) []rlimit {
+	out := []rlimit{{unix.RLIMIT_CORE, 0}}
+	add := func(resource int, v int64) {
+		if v <= 0 {
+			return
+		}
+		var now unix.Rlimit
+		if err := unix.Getrlimit(resource, &now); err == nil && uint64(v) > now.Max {
+			v = int64(now.Max)
+		}
+		out = append(out, rlimit{resource, uint64(v)})
+	}
+	add(unix.RLIMIT_NOFILE, l.Files)
+	add(unix.RLIMIT_NPROC, l.Processes)
+	add(unix.RLIMIT_FSIZE, l.FileSize)
+	add(unix.RLIMIT_DATA, l.Memory)
+	return out
+}

@@ -1,0 +1,262 @@
+//go:build linux
+
+package native
+
+import (
+	"fmt"
+	"path/filepath"
+	"sort"
+	"strings"
+
+	"golang.org/x/sys/unix"
+	"holdfast.dev/holdfast/internal/policy"
+	"holdfast.dev/holdfast/internal/sandbox"
+)
+
+// facts are what the supervisor found out or prepared before the launch.
+type facts struct {
+	uid, gid  int  // ids of everything inside, the same numbers inside and outside
+	mapped    bool // the supervisor writes the id maps and the task takes the ids itself (root)
+	gate      bool // the first process inside waits for a word before it goes on
+	landlock  int  // ABI, 0 for none
+	filter    []unix.SockFilter
+	masks     []mask
+	nsLimit   bool // /proc/sys/user/max_user_namespaces exists
+	cgroups   []string
+	trees     map[string]int // place inside → inherited descriptor of its detached tree
+	rlimits   []rlimit
+	environ   []string
+	privProc  bool
+	tty       bool
+	orphanEnv []string
+}
+
+type rlimit struct {
+	resource int
+	value    uint64
+}
+
+// mask is a part of /proc that is hidden or made read-only.
+type mask struct {
+	path     string
+	dir      bool
+	readonly bool // show it, but read-only
+}
+
+// builder writes the launch program for one run. The methods that append steps
+// stand in the order in which the steps run.
+type builder struct {
+	*program
+	spec   sandbox.Spec
+	facts  facts
+	omit   map[string]bool // controls left out: by tests only
+	empty  uint64          // address of ""
+	made   map[string]bool
+	parts  []part
+	links  []viewLink
+	trees  map[string]ref
+	expect []sandbox.Mount
+	umask  ref
+	slave  ref
+	cmdPID ref
+}
+
+// build writes the whole program.
+func (b *builder) build() error {
+	b.program = newProgram()
+	b.empty = b.str("")
+	b.made = map[string]bool{"/": true}
+	b.trees = map[string]ref{}
+	b.parts, b.links = b.layout()
+	inside, command := &label{}, &label{}
+
+	b.janitor(inside)
+	b.place(inside)
+	b.enter()
+	b.openSources()
+	b.newRoot()
+	b.populate()
+	b.protect()
+	b.seal()
+	b.terminal()
+	b.dropPrivileges()
+	b.restrict()
+	b.supervise(command)
+	b.place(command)
+	b.command()
+	return nil
+}
+
+// janitor is the first process. It stays outside, in the namespaces of the
+// user, so that it can clean up when the supervisor cannot: it waits for the
+// supervisor's goodbye or death, ends everything inside, removes the control
+// groups, and after a death runs the orphaned command.
+func (b *builder) janitor(inside *label) {
+	pid, goodbye := b.slot(), b.slot()
+	orphan := &label{}
+	b.call("setsid", unix.SYS_SETSID, nil)
+	b.call("name janitor", unix.SYS_PRCTL, []any{unix.PR_SET_NAME, b.str("holdfast-jan"), 0, 0, 0}, ignored())
+	b.clone("clone into new namespaces", cloneNamespaces, pid, inside)
+	b.message("report first process", msgSpawned, b.copyField(pid, 1))
+	b.call("close standard descriptors", unix.SYS_CLOSE_RANGE, []any{0, 2, 0}, ignored())
+	b.call("close portal", unix.SYS_CLOSE, []any{fdPortal}, ignored())
+	b.call("close trees", unix.SYS_CLOSE_RANGE, []any{fdTrees, 1<<32 - 1, 0}, ignored())
+	b.call("wait for the supervisor", unix.SYS_READ, []any{fdJanitor, b.words(0), 8}, into(goodbye), ignored())
+	b.call("kill inside", unix.SYS_KILL, []any{pid, int(unix.SIGKILL)}, ignored())
+	b.call("wait for inside", unix.SYS_WAIT4, []any{pid, 0, unix.WALL, 0}, ignored())
+	for _, dir := range b.facts.cgroups {
+		b.call("rmdir "+dir, unix.SYS_UNLINKAT, []any{unix.AT_FDCWD, b.str(dir), unix.AT_REMOVEDIR}, ignored())
+	}
+	if len(b.spec.Orphaned) > 0 {
+		b.test("supervisor died?", goodbye, 0, orphan)
+	}
+	b.exit(0)
+	b.place(orphan)
+	if len(b.spec.Orphaned) > 0 {
+		b.call("execute orphaned command", unix.SYS_EXECVEAT, []any{fdBinary, b.empty,
+			b.strings(b.spec.Orphaned), b.strings(b.facts.orphanEnv), unix.AT_EMPTY_PATH})
+	}
+}
+
+// copyField makes word i of a message hold the value at r when the message is
+// sent: the result is stored there too.
+func (b *builder) copyField(r ref, i int) func(uint64) {
+	return func(addr uint64) {
+		b.call("fill message", noCall, []any{r}, into(ref(addr+8*uint64(i))), ignored())
+	}
+}
+
+// enter makes the first process inside what the rest of the launch needs: its
+// ids, its loopback, a mount namespace that shares nothing.
+func (b *builder) enter() {
+	f := b.facts
+	b.call("close janitor socket", unix.SYS_CLOSE, []any{fdJanitor})
+	b.call("close binary", unix.SYS_CLOSE, []any{fdBinary})
+	b.dieWithParent()
+	if !f.mapped {
+		b.writeFile("deny setgroups", "/proc/self/setgroups", "deny")
+		b.writeFile("map user id", "/proc/self/uid_map", fmt.Sprintf("%d %d 1", f.uid, f.uid))
+		b.writeFile("map group id", "/proc/self/gid_map", fmt.Sprintf("%d %d 1", f.gid, f.gid))
+	}
+	if f.gate {
+		gone := &label{}
+		b.call("wait for go", unix.SYS_READ, []any{fdControl, b.words(0), 8}, goIf(0, gone))
+		next := &label{}
+		b.goTo(next)
+		b.place(gone)
+		b.exit(125)
+		b.place(next)
+	}
+	if f.mapped {
+		b.call("drop groups", unix.SYS_SETGROUPS, []any{0, 0})
+		b.call("take group id", unix.SYS_SETRESGID, []any{f.gid, f.gid, f.gid})
+		b.call("take user id", unix.SYS_SETRESUID, []any{f.uid, f.uid, f.uid})
+		b.dieWithParent() // a change of ids clears it, prctl(2)
+	}
+	b.umask = b.slot()
+	b.call("umask", unix.SYS_UMASK, []any{0}, into(b.umask))
+	b.loopback()
+	b.call("make mounts private", unix.SYS_MOUNT, []any{0, b.str("/"), 0, unix.MS_REC | unix.MS_PRIVATE, 0})
+}
+
+// dieWithParent asks for SIGKILL when the janitor dies. It is single-threaded,
+// so the per-thread meaning of the call is the meaning that is wanted.
+func (b *builder) dieWithParent() {
+	b.call("die with parent", unix.SYS_PRCTL, []any{unix.PR_SET_PDEATHSIG, int(unix.SIGKILL), 0, 0, 0})
+}
+
+// loopback brings up lo in the new network namespace (netdevice(7)).
+func (b *builder) loopback() {
+	sock := b.slot()
+	request := make([]byte, 40)
+	copy(request, "lo")
+	request[16] = unix.IFF_UP | unix.IFF_RUNNING
+	b.call("socket for loopback", unix.SYS_SOCKET, []any{unix.AF_INET, unix.SOCK_DGRAM | unix.SOCK_CLOEXEC, 0}, into(sock))
+	b.call("bring up loopback", unix.SYS_IOCTL, []any{sock, unix.SIOCSIFFLAGS, b.bytes(request)})
+	b.closeFD(sock)
+}
+
+// layout decides what is mounted where.
+func (b *builder) layout() ([]part, []viewLink) {
+	parts, links := systemParts()
+	parts = append(parts, taskParts(b.spec.Plan)...)
+	for i := range parts {
+		parts[i].fd = b.facts.trees[parts[i].at]
+	}
+	for _, s := range scratchParts(b.spec.Plan.Identity.Home) {
+		parts = append(parts, part{at: s.at, access: policy.Write, dir: true, exec: s.exec})
+	}
+	sort.SliceStable(parts, func(i, j int) bool { return parts[i].at < parts[j].at })
+	return dropDuplicates(parts), links
+}
+
+// taskParts are the host trees of this run: what the policy names, and the
+// workspace. The task's own user owns them inside.
+func taskParts(plan policy.Plan) []part {
+	var parts []part
+	add := func(r policy.PathRule, at string) {
+		parts = append(parts, part{source: r.Path, at: at, access: r.Access, dir: isDir(r.Path), exec: true})
+	}
+	for _, r := range plan.Paths {
+		if r.Access == policy.Hidden {
+			continue
+		}
+		add(r, r.Path)
+		if r.At != "" && r.At != r.Path {
+			add(r, r.At)
+		}
+	}
+	parts = append(parts, part{source: plan.Workspace, at: plan.Workspace, access: policy.Write, dir: true, exec: true})
+	sort.SliceStable(parts, func(i, j int) bool { return parts[i].at < parts[j].at })
+	return dropDuplicates(parts)
+}
+
+// dropDuplicates keeps the last part of those at one place: the workspace and
+// the policy after the system view.
+func dropDuplicates(parts []part) []part {
+	out := parts[:0]
+	for i, p := range parts {
+		if i+1 < len(parts) && parts[i+1].at == p.at {
+			continue
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+// below says whether path is dir or in it.
+func below(path, dir string) bool {
+	return path == dir || dir == "/" || strings.HasPrefix(path, dir+"/")
+}
+
+// hostTree returns the part bound from the host that path lies in, if any:
+// mount points in there exist already and are never made.
+func (b *builder) hostTree(path string) *part {
+	var found *part
+	for i := range b.parts {
+		p := &b.parts[i]
+		if path != p.at && below(path, p.at) {
+			found = p
+		}
+	}
+	if found != nil && found.source == "" {
+		return nil
+	}
+	return found
+}
+
+// mountPoint makes the place where a part is attached.
+func (b *builder) mountPoint(p part) {
+	if b.hostTree(p.at) != nil {
+		return
+	}
+	if p.dir {
+		b.mkdir(p.at, 0o755)
+		return
+	}
+	b.mkdir(filepath.Dir(p.at), 0o755)
+	if !b.made[p.at] {
+		b.made[p.at] = true
+		b.call("mknod "+p.at, unix.SYS_MKNODAT, []any{unix.AT_FDCWD, b.str(p.at), unix.S_IFREG | 0o444, 0}, or(-int64(unix.EEXIST)))
+	}
+}

@@ -1,0 +1,150 @@
+//go:build linux
+
+package native
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+	"holdfast.dev/holdfast/internal/policy"
+)
+
+// group is one control group made for a run: one in cgroup v2, one a hierarchy
+// in v1 (cgroups(7)).
+type group struct {
+	dir    string
+	limits [][2]string // file, value; in the order in which they are written
+	covers []policy.Guarantee
+}
+
+func (g group) create() error {
+	if err := os.Mkdir(g.dir, 0o755); err != nil {
+		return fmt.Errorf("making control group: %w", err)
+	}
+	for _, l := range g.limits {
+		if err := os.WriteFile(filepath.Join(g.dir, l[0]), []byte(l[1]), 0); err != nil {
+			g.remove()
+			return fmt.Errorf("limiting control group: %w", err)
+		}
+	}
+	return nil
+}
+
+func (g group) add(pid int) error {
+	if err := os.WriteFile(filepath.Join(g.dir, "cgroup.procs"), []byte(strconv.Itoa(pid)), 0); err != nil {
+		return fmt.Errorf("entering control group: %w", err)
+	}
+	return nil
+}
+
+// remove is also done by the janitor: a group that is gone is fine.
+func (g group) remove() error {
+	err := unix.Rmdir(g.dir)
+	if err == nil || errors.Is(err, unix.ENOENT) {
+		return nil
+	}
+	return fmt.Errorf("removing control group %s: %w", g.dir, err)
+}
+
+// prepareGroups makes the control groups that this user may make. A limit for
+// which there is none is still kept a process (RLIMIT_DATA, and RLIMIT_NPROC,
+// which counts a user namespace) and, for memory, by the watch in task.
+func (l *launch) prepareGroups() error {
+	if l.omit["limits"] {
+		l.facts.rlimits = nil
+		return nil
+	}
+	name := fmt.Sprintf("holdfast-%d-%d", os.Getpid(), sequence())
+	for _, g := range possibleGroups(l.spec.Plan.Limits, name) {
+		if err := g.create(); err != nil {
+			continue
+		}
+		l.groups = append(l.groups, g)
+		l.facts.cgroups = append(l.facts.cgroups, g.dir)
+		l.facts.gate = true
+		l.onRelease(func() {
+			if l.control != nil || l.builder == nil { // nothing was started: nobody else removes it
+				g.remove()
+			}
+		})
+	}
+	return nil
+}
+
+// possibleGroups lists the groups that would keep the limits, by the
+// hierarchies in /proc/self/cgroup.
+func possibleGroups(limits policy.Limits, name string) []group {
+	raw, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		return nil
+	}
+	var out []group
+	for line := range strings.Lines(string(raw)) {
+		f := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		if len(f) != 3 {
+			continue
+		}
+		controllers := strings.Split(f[1], ",")
+		switch {
+		case f[1] == "":
+			out = append(out, unifiedGroup(f[2], limits, name)...)
+		case slices.Contains(controllers, "memory") && limits.Memory > 0:
+			out = append(out, group{dir: filepath.Join("/sys/fs/cgroup/memory", f[2], name),
+				limits: [][2]string{{"memory.limit_in_bytes", strconv.FormatInt(limits.Memory, 10)}}, covers: []policy.Guarantee{policy.MemoryLimit}})
+		case slices.Contains(controllers, "pids") && limits.Processes > 0:
+			out = append(out, group{dir: filepath.Join("/sys/fs/cgroup/pids", f[2], name),
+				limits: [][2]string{{"pids.max", strconv.FormatInt(limits.Processes, 10)}}, covers: []policy.Guarantee{policy.ProcessLimit}})
+		case slices.Contains(controllers, "cpu") && limits.CPUs > 0:
+			out = append(out, group{dir: filepath.Join("/sys/fs/cgroup/cpu", f[2], name),
+				limits: [][2]string{{"cpu.cfs_period_us", "100000"}, {"cpu.cfs_quota_us", strconv.Itoa(int(limits.CPUs * 100000))}}})
+		}
+	}
+	return out
+}
+
+// unifiedGroup is the one group of cgroup v2, with the limits whose controllers
+// are available to children of the supervisor's own group.
+func unifiedGroup(own string, limits policy.Limits, name string) []group {
+	root := "/sys/fs/cgroup"
+	if _, err := os.Stat(root + "/cgroup.controllers"); err != nil {
+		root = "/sys/fs/cgroup/unified"
+	}
+	parent := filepath.Join(root, own)
+	raw, err := os.ReadFile(filepath.Join(parent, "cgroup.subtree_control"))
+	if err != nil {
+		return nil
+	}
+	active := strings.Fields(string(raw))
+	g := group{dir: filepath.Join(parent, name)}
+	if slices.Contains(active, "memory") && limits.Memory > 0 {
+		g.limits = append(g.limits, [2]string{"memory.max", strconv.FormatInt(limits.Memory, 10)})
+		g.covers = append(g.covers, policy.MemoryLimit)
+	}
+	if slices.Contains(active, "pids") && limits.Processes > 0 {
+		g.limits = append(g.limits, [2]string{"pids.max", strconv.FormatInt(limits.Processes, 10)})
+		g.covers = append(g.covers, policy.ProcessLimit)
+	}
+	if slices.Contains(active, "cpu") && limits.CPUs > 0 {
+		g.limits = append(g.limits, [2]string{"cpu.max", fmt.Sprintf("%d 100000", int(limits.CPUs*100000))})
+	}
+	if len(g.limits) == 0 {
+		return nil
+	}
+	return []group{g}
+}
+
+// Limited says which limits hold for all processes of a run together by a
+// control group; the others hold a process only, or by a watch.
+func (p *process) Limited() []policy.Guarantee {
+	var out []policy.Guarantee
+	for _, g := range p.groups {
+		out = append(out, g.covers...)
+	}
+	return out
+}

@@ -1,0 +1,299 @@
+//go:build linux
+
+package native
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"golang.org/x/sys/unix"
+	"holdfast.dev/holdfast/internal/sandbox"
+)
+
+// launch is one start, from the facts to the running process.
+type launch struct {
+	backend *Backend
+	spec    sandbox.Spec
+	facts   facts
+	omit    map[string]bool
+
+	builder *builder
+	groups  []group
+	cleanup []func() // run by release, in reverse order
+	control *os.File // our end; owned by the process after a successful start
+	janitor *os.File
+	portal  *os.File
+	inner   [3]*os.File // ends of the standard descriptors that go in
+	outer   [3]*os.File // our ends
+	trees   []*os.File  // detached mounts that go in
+}
+
+// release lets go of everything that the started process did not take over.
+func (l *launch) release() {
+	for i := len(l.cleanup) - 1; i >= 0; i-- {
+		l.cleanup[i]()
+	}
+}
+
+func (l *launch) onRelease(f func()) { l.cleanup = append(l.cleanup, f) }
+
+// start executes the program and brings it to the point where the command is
+// complete and its posture is the plan's.
+func (l *launch) start(ctx context.Context) (_ *process, err error) {
+	l.builder = &builder{spec: l.spec, facts: l.facts, omit: l.omit}
+	if err := l.builder.build(); err != nil {
+		return nil, err
+	}
+	if n := l.backend.FailAt; n > 0 && n < len(l.builder.ops) {
+		l.builder.ops[n] = op{name: l.builder.ops[n].name, nr: unix.SYS_CLOSE, args: [6]uint64{1<<32 - 1}}
+	}
+	files, err := l.descriptors()
+	if err != nil {
+		return nil, err
+	}
+	p, err := l.execute(files)
+	if err != nil {
+		return nil, err
+	}
+	stop := context.AfterFunc(ctx, p.Kill)
+	defer stop()
+	if err := l.converse(p); err != nil {
+		p.abandon()
+		return nil, err
+	}
+	return p, nil
+}
+
+// execute starts the janitor.
+func (l *launch) execute(files []*os.File) (*process, error) {
+	proc, err := l.builder.start(files, nil)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range files {
+		if f != nil {
+			f.Close()
+		}
+	}
+	p := &process{janitor: proc, control: l.control, goodbye: l.janitor, portal: l.portal,
+		groups: l.groups, changes: make(chan sandbox.State, 8), done: make(chan struct{})}
+	p.in, p.out, p.err = l.outer[0], l.outer[1], l.outer[2]
+	l.control, l.janitor, l.portal, l.outer = nil, nil, nil, [3]*os.File{}
+	return p, nil
+}
+
+// descriptors opens the pipes and sockets, and lists what the janitor inherits
+// in the order of the fd constants.
+func (l *launch) descriptors() ([]*os.File, error) {
+	l.onRelease(func() {
+		for _, f := range append(append(l.inner[:], l.outer[:]...), l.control, l.janitor, l.portal) {
+			if f != nil {
+				f.Close()
+			}
+		}
+	})
+	streams := []sandbox.Stream{l.spec.In, l.spec.Out, l.spec.Err}
+	for i, s := range streams {
+		if s == sandbox.Terminal {
+			null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+			if err != nil {
+				return nil, err
+			}
+			l.inner[i] = null
+			continue
+		}
+		r, w, err := os.Pipe()
+		if err != nil {
+			return nil, fmt.Errorf("making a pipe: %w", err)
+		}
+		if i == 0 {
+			l.inner[i], l.outer[i] = r, w
+		} else {
+			l.inner[i], l.outer[i] = w, r
+		}
+	}
+	control, in, err := seqpacket()
+	if err != nil {
+		return nil, err
+	}
+	l.control = control
+	janitor, jin, err := seqpacket()
+	if err != nil {
+		return nil, err
+	}
+	l.janitor = janitor
+	portal, pin, err := seqpacket()
+	if err != nil {
+		return nil, err
+	}
+	l.portal = portal
+	exe, err := os.Open("/proc/self/exe")
+	if err != nil {
+		return nil, fmt.Errorf("opening this executable: %w", err)
+	}
+	files := append(l.inner[:], in, jin, pin, exe)
+	l.inner = [3]*os.File{} // the caller closes them
+	return append(files, l.trees...), nil
+}
+
+// seqpacket makes a pair of connected sockets that keep message boundaries; on
+// ours the kernel adds the sender's pid in our namespace to every message
+// (SO_PASSCRED, unix(7)).
+func seqpacket() (ours, theirs *os.File, err error) {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, nil, fmt.Errorf("making a socket pair: %w", err)
+	}
+	if err := unix.SetsockoptInt(fds[0], unix.SOL_SOCKET, unix.SO_PASSCRED, 1); err != nil {
+		unix.Close(fds[0])
+		unix.Close(fds[1])
+		return nil, nil, fmt.Errorf("asking for credentials on a socket: %w", err)
+	}
+	return os.NewFile(uintptr(fds[0]), "holdfast"), os.NewFile(uintptr(fds[1]), "inside"), nil
+}
+
+// message is what arrives on the control socket.
+type message struct {
+	kind   uint64
+	fields [2]uint64
+	pid    int      // of the sender
+	file   *os.File // that came along
+}
+
+// receive waits for one message. io.EOF means that nobody inside is left.
+func receive(control *os.File) (message, error) {
+	buf, oob := make([]byte, 64), make([]byte, 128)
+	for {
+		n, oobn, _, _, err := unix.Recvmsg(int(control.Fd()), buf, oob, unix.MSG_CMSG_CLOEXEC)
+		switch {
+		case err == unix.EINTR:
+			continue
+		case err != nil:
+			return message{}, fmt.Errorf("reading from the launch: %w", err)
+		case n == 0:
+			return message{}, io.EOF
+		case n != 24:
+			return message{}, fmt.Errorf("reading from the launch: %d bytes are no message", n)
+		}
+		m := message{kind: binary.LittleEndian.Uint64(buf), fields: [2]uint64{
+			binary.LittleEndian.Uint64(buf[8:]), binary.LittleEndian.Uint64(buf[16:])}}
+		cmsgs, err := unix.ParseSocketControlMessage(oob[:oobn])
+		if err != nil {
+			return message{}, fmt.Errorf("reading from the launch: %w", err)
+		}
+		for _, c := range cmsgs {
+			if cred, err := unix.ParseUnixCredentials(&c); err == nil {
+				m.pid = int(cred.Pid)
+			} else if fds, err := unix.ParseUnixRights(&c); err == nil && len(fds) == 1 {
+				m.file = os.NewFile(uintptr(fds[0]), "from inside")
+			}
+		}
+		return m, nil
+	}
+}
+
+// send lets a waiting process go on.
+func send(control *os.File) error {
+	_, err := control.Write(make([]byte, 8))
+	return err
+}
+
+// converse follows the launch up to the attestation.
+func (l *launch) converse(p *process) error {
+	var master *os.File
+	for {
+		m, err := receive(p.control)
+		if err != nil {
+			if errors.Is(err, io.EOF) {
+				return errors.New("the launch ended without a word: it was killed, or this machine is out of memory or processes")
+			}
+			return err
+		}
+		switch m.kind {
+		case msgFailed:
+			return l.stepError(m)
+		case msgSpawned:
+			p.first = int(m.fields[0])
+			if err := l.admit(p); err != nil {
+				return err
+			}
+		case msgMaster:
+			master = m.file
+			p.terminal = master
+		case msgReady:
+			p.pid = m.pid
+			return l.attest(p)
+		default:
+			return fmt.Errorf("the launch sent a message of kind %d before it was ready", m.kind)
+		}
+	}
+}
+
+// stepError turns the failure of a step into words.
+func (l *launch) stepError(m message) error {
+	errno := unix.Errno(-int64(m.fields[1]))
+	name := l.builder.at(m.fields[0])
+	if int64(m.fields[1]) >= 0 {
+		return fmt.Errorf("launch %s was not refused or gave %d: the boundary does not hold on this host", name, m.fields[1])
+	}
+	return &StepError{Step: name, Err: errno}
+}
+
+// StepError says which step of the launch failed. Nothing was executed.
+type StepError struct {
+	Step string
+	Err  unix.Errno
+}
+
+func (e *StepError) Error() string { return fmt.Sprintf("launch %s: %v", e.Step, e.Err) }
+func (e *StepError) Unwrap() error { return e.Err }
+
+// Hint names the likely way to mend it.
+func (e *StepError) Hint() string {
+	return "run 'holdfast doctor' to see what this machine can enforce"
+}
+
+// admit does what the supervisor has to do to the first process inside before
+// it may go on.
+func (l *launch) admit(p *process) error {
+	if !l.facts.gate {
+		return nil
+	}
+	if l.facts.mapped {
+		if err := l.writeMaps(p.first); err != nil {
+			return err
+		}
+	}
+	for _, g := range l.groups {
+		if err := g.add(p.first); err != nil {
+			return err
+		}
+	}
+	return send(p.control)
+}
+
+// attest compares the posture with the plan's and lets the command be executed.
+func (l *launch) attest(p *process) error {
+	got, err := Collect(p.pid)
+	if err != nil {
+		return fmt.Errorf("attesting the boundary: %w", err)
+	}
+	if diff := l.expectation().Diff(got); len(diff) > 0 {
+		return &sandbox.PostureError{Diff: diff}
+	}
+	if l.spec.Attested != nil {
+		if err := l.spec.Attested(got); err != nil {
+			return err
+		}
+	}
+	if err := send(p.control); err != nil {
+		return fmt.Errorf("letting the command go: %w", err)
+	}
+	p.started = true
+	go p.follow()
+	return nil
+}

@@ -1,0 +1,192 @@
+//go:build linux
+
+package native
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+)
+
+// A program is the launch as data: a flat list of raw system calls with a name
+// each, and the memory that they point to. It is written here in Go, wrapped
+// with the interpreter into an ELF file (elf.go) and executed as the first
+// process of the launch; no Go code runs in the processes of the boundary.
+//
+// The layout in memory is fixed, so that every pointer is known when the
+// program is written: the interpreter at textBase, the operations at opsBase,
+// everything that they point to at dataBase.
+type program struct {
+	ops  []op
+	data bytes.Buffer
+	text []byte
+}
+
+const (
+	textBase = 0x10000000
+	opsBase  = 0x10010000
+	dataBase = 0x10800000
+	opSize   = 88
+	dataMax  = 0x4000000 // 64 MiB, far above ARG_MAX
+	opsMax   = (dataBase - opsBase) / opSize
+)
+
+// noCall as an operation's number makes no system call: its result is the
+// value of its first argument.
+const noCall = 0xffffffff
+
+// judge says what an operation's result means.
+type judge uint32
+
+const (
+	must   judge = 0 // an error ends the launch
+	ignore judge = 1
+	equals judge = 2 // anything but op.want ends the launch
+	jumpIf judge = 3 // op.want jumps; another error ends the launch
+	always judge = 4 // jumps
+	orElse judge = 5 // op.want is as good as success; another error ends the launch
+	jumpOn judge = 6 // op.want jumps; everything else goes on
+	fails  judge = 7 // success ends the launch: the step is an attempt that must be refused
+)
+
+// op is one operation. The field order is the interpreter's.
+type op struct {
+	name  string
+	nr    uint32
+	judge judge
+	args  [6]uint64
+	refs  uint64 // bit i: args[i] is the address of the value
+	store uint64 // address of the 8 bytes that take the result; 0 for none
+	want  int64
+	jump  *label
+}
+
+// ref as an argument stands for the 8 bytes at an address: the result of an
+// earlier operation.
+type ref uint64
+
+// label is a place in the program to jump to.
+type label struct{ index int }
+
+// option changes an operation: how it is judged, where its result goes.
+type option func(*op)
+
+func into(addr ref) option          { return func(o *op) { o.store = uint64(addr) } }
+func ignored() option               { return func(o *op) { o.judge = ignore } }
+func want(v int64) option           { return func(o *op) { o.judge, o.want = equals, v } }
+func or(v int64) option             { return func(o *op) { o.judge, o.want = orElse, v } }
+func refused() option               { return func(o *op) { o.judge = fails } }
+func goIf(v int64, l *label) option { return func(o *op) { o.judge, o.want, o.jump = jumpIf, v, l } }
+func goOn(v int64, l *label) option { return func(o *op) { o.judge, o.want, o.jump = jumpOn, v, l } }
+
+// newProgram returns an empty program. Its data starts with room for the
+// message that the interpreter writes when an operation fails.
+func newProgram() *program {
+	p := &program{text: interpText()}
+	p.data.Write(make([]byte, 64))
+	return p
+}
+
+// call appends one system call. Arguments are integers, ref, or []any of them.
+func (p *program) call(name string, nr uintptr, args []any, opts ...option) {
+	o := op{name: name, nr: uint32(nr)}
+	for i, a := range args {
+		switch v := a.(type) {
+		case int:
+			o.args[i] = uint64(v)
+		case uint64:
+			o.args[i] = v
+		case ref:
+			o.args[i] = uint64(v)
+			o.refs |= 1 << i
+		default:
+			panic(fmt.Sprintf("native: argument %d of %s is a %T", i, name, a))
+		}
+	}
+	for _, f := range opts {
+		f(&o)
+	}
+	p.ops = append(p.ops, o)
+}
+
+// test jumps to l when the value at r is v.
+func (p *program) test(name string, r ref, v int64, l *label) {
+	p.call(name, noCall, []any{r}, goOn(v, l))
+}
+
+// goTo jumps to l.
+func (p *program) goTo(l *label) {
+	p.call("jump", noCall, nil, func(o *op) { o.judge, o.jump = always, l })
+}
+
+// place puts l before the next operation.
+func (p *program) place(l *label) { l.index = len(p.ops) }
+
+// str stores s with a NUL behind it and returns its address.
+func (p *program) str(s string) uint64 { return p.bytes(append([]byte(s), 0)) }
+
+// bytes stores b, aligned to 8 bytes, and returns its address.
+func (p *program) bytes(b []byte) uint64 {
+	for p.data.Len()%8 != 0 {
+		p.data.WriteByte(0)
+	}
+	addr := dataBase + uint64(p.data.Len())
+	p.data.Write(b)
+	return addr
+}
+
+// words stores 64-bit values and returns their address.
+func (p *program) words(vs ...uint64) uint64 {
+	b := make([]byte, 0, 8*len(vs))
+	for _, v := range vs {
+		b = binary.LittleEndian.AppendUint64(b, v)
+	}
+	return p.bytes(b)
+}
+
+// slot reserves 8 bytes for a result.
+func (p *program) slot() ref { return ref(p.words(0)) }
+
+// strings stores a NULL-terminated array of C strings, as execve takes it.
+func (p *program) strings(ss []string) uint64 {
+	ptrs := make([]uint64, 0, len(ss)+1)
+	for _, s := range ss {
+		ptrs = append(ptrs, p.str(s))
+	}
+	return p.words(append(ptrs, 0)...)
+}
+
+// encode lays the operations out as the interpreter reads them.
+func (p *program) encode() ([]byte, error) {
+	if len(p.ops) > opsMax || p.data.Len() > dataMax {
+		return nil, fmt.Errorf("the launch needs %d steps and %d bytes, more than the %d and %d that there is room for: name fewer paths",
+			len(p.ops), p.data.Len(), opsMax, dataMax)
+	}
+	b := make([]byte, 0, len(p.ops)*opSize)
+	le := binary.LittleEndian
+	for _, o := range p.ops {
+		b = le.AppendUint32(b, o.nr)
+		b = le.AppendUint32(b, uint32(o.judge))
+		for _, a := range o.args {
+			b = le.AppendUint64(b, a)
+		}
+		b = le.AppendUint64(b, o.refs)
+		b = le.AppendUint64(b, o.store)
+		b = le.AppendUint64(b, uint64(o.want))
+		var target uint64
+		if o.jump != nil {
+			target = opsBase + uint64(o.jump.index)*opSize
+		}
+		b = le.AppendUint64(b, target)
+	}
+	return b, nil
+}
+
+// at returns the name of the operation at an address, for error messages.
+func (p *program) at(addr uint64) string {
+	i := int(addr-opsBase) / opSize
+	if addr < opsBase || i >= len(p.ops) {
+		return fmt.Sprintf("step at %#x", addr)
+	}
+	return fmt.Sprintf("step %d, %s", i, p.ops[i].name)
+}

@@ -1,0 +1,152 @@
+//go:build linux
+
+package native
+
+import (
+	"golang.org/x/sys/unix"
+)
+
+// Numbers of calls that x/sys/unix names differently or whose arguments need a
+// constant that it lacks.
+const (
+	cloneNamespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET |
+		unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP
+	signalChild = int(unix.SIGCHLD)
+	openPath    = unix.O_PATH | unix.O_CLOEXEC
+)
+
+// Descriptors that the first process of a launch inherits.
+const (
+	fdControl = 3 // seqpacket socket to the supervisor: requests, reports, failures
+	fdJanitor = 4 // seqpacket socket: closed when the supervisor is gone
+	fdPortal  = 5 // seqpacket socket: asks for sockets of the inner network
+	fdBinary  = 6 // this executable, for the orphaned command
+	fdTrees   = 7 // detached mounts, where the supervisor had to make them
+)
+
+// Kinds of messages on the control socket; each is three 64-bit words.
+const (
+	msgFailed  = 1 // operation, result: a step failed
+	msgSpawned = 2 // pid: the first process inside, as the janitor sees it
+	msgReady   = 3 // -: the command's process is complete and waits
+	msgStatus  = 4 // wait status of the command
+	msgNoExec  = 5 // errno bits: nothing could be executed
+	msgMaster  = 6 // -: the terminal's master side comes along
+)
+
+// message appends a step that sends one message; second and third are the
+// addresses of its fields, 0 for none.
+func (p *program) message(name string, kind uint64, fields ...func(addr uint64)) {
+	addr := p.words(kind, 0, 0)
+	for _, f := range fields {
+		f(addr)
+	}
+	p.call(name, unix.SYS_WRITE, []any{fdControl, addr, 24}, ignored())
+}
+
+// clone appends a fork. The raw call's argument order differs between
+// architectures, but with no stack, ids or TLS only the flags matter.
+func (p *program) clone(name string, flags int, pid ref, child *label) {
+	p.call(name, unix.SYS_CLONE, []any{flags | signalChild, 0, 0, 0, 0}, into(pid), goIf(0, child))
+}
+
+// exit ends the process.
+func (p *program) exit(code int) {
+	p.call("exit", unix.SYS_EXIT_GROUP, []any{code})
+}
+
+// mkdir makes a directory and its parents, as far as they are missing.
+func (b *builder) mkdir(path string, mode int) {
+	for i := 1; i < len(path); i++ {
+		if path[i] == '/' {
+			b.mkdirOne(path[:i], 0o755)
+		}
+	}
+	b.mkdirOne(path, mode)
+}
+
+func (b *builder) mkdirOne(path string, mode int) {
+	if b.made[path] {
+		return
+	}
+	b.made[path] = true
+	b.call("mkdir "+path, unix.SYS_MKDIRAT, []any{unix.AT_FDCWD, b.str(path), mode}, or(-int64(unix.EEXIST)))
+}
+
+// file makes a file of the boundary's own with the given content.
+func (b *builder) file(path, content string, mode int) {
+	fd := b.slot()
+	b.call("create "+path, unix.SYS_OPENAT,
+		[]any{unix.AT_FDCWD, b.str(path), unix.O_CREAT | unix.O_WRONLY | unix.O_EXCL | unix.O_CLOEXEC, mode}, into(fd))
+	if content != "" {
+		b.call("write "+path, unix.SYS_WRITE, []any{fd, b.str(content), len(content)}, want(int64(len(content))))
+	}
+	b.closeFD(fd)
+}
+
+func (p *program) closeFD(fd ref) {
+	p.call("close", unix.SYS_CLOSE, []any{fd}, ignored())
+}
+
+// link makes a symbolic link.
+func (b *builder) link(l viewLink) {
+	b.call("symlink "+l.at, unix.SYS_SYMLINKAT, []any{b.str(l.target), unix.AT_FDCWD, b.str(l.at)})
+}
+
+// openNoLinks opens path without following any link in it: the path was
+// resolved before, and a link that stands there now was put there since.
+func (b *builder) openNoLinks(name, path string, fd ref) {
+	how := b.words(uint64(openPath|unix.O_NOFOLLOW), 0, unix.RESOLVE_NO_SYMLINKS|unix.RESOLVE_NO_MAGICLINKS)
+	b.call(name, unix.SYS_OPENAT2, []any{unix.AT_FDCWD, b.str(path), how, 24}, into(fd))
+}
+
+// cloneTree makes a detached copy of the mounts at fd.
+func (b *builder) cloneTree(name string, fd, tree ref) {
+	b.call(name, unix.SYS_OPEN_TREE, []any{fd, b.empty,
+		unix.OPEN_TREE_CLONE | unix.OPEN_TREE_CLOEXEC | unix.AT_EMPTY_PATH | unix.AT_RECURSIVE}, into(tree))
+}
+
+// attributes sets mount attributes on a whole detached tree.
+func (b *builder) attributes(name string, tree ref, set uint64) {
+	b.call(name, unix.SYS_MOUNT_SETATTR,
+		[]any{tree, b.empty, unix.AT_EMPTY_PATH | unix.AT_RECURSIVE, b.words(set, 0, 0, 0), 32})
+}
+
+// attach moves a detached tree to a path.
+func (b *builder) attach(name string, tree ref, path string) {
+	b.call(name, unix.SYS_MOVE_MOUNT,
+		[]any{tree, b.empty, unix.AT_FDCWD, b.str(path), unix.MOVE_MOUNT_F_EMPTY_PATH})
+	b.closeFD(tree)
+}
+
+// attachOver moves a detached tree over what fd is open on.
+func (b *builder) attachOver(name string, tree, fd ref) {
+	b.call(name, unix.SYS_MOVE_MOUNT,
+		[]any{tree, b.empty, fd, b.empty, unix.MOVE_MOUNT_F_EMPTY_PATH | unix.MOVE_MOUNT_T_EMPTY_PATH})
+	b.closeFD(tree)
+	b.closeFD(fd)
+}
+
+// filesystem makes a new file system and leaves it detached in tree.
+func (b *builder) filesystem(name, fstype string, options [][2]string, attrs int, tree ref) {
+	fs := b.slot()
+	b.call(name+": fsopen "+fstype, unix.SYS_FSOPEN, []any{b.str(fstype), unix.FSOPEN_CLOEXEC}, into(fs))
+	for _, o := range options {
+		if o[1] == "" {
+			b.call(name+": "+o[0], unix.SYS_FSCONFIG, []any{fs, unix.FSCONFIG_SET_FLAG, b.str(o[0]), 0, 0})
+			continue
+		}
+		b.call(name+": "+o[0]+"="+o[1], unix.SYS_FSCONFIG, []any{fs, unix.FSCONFIG_SET_STRING, b.str(o[0]), b.str(o[1]), 0})
+	}
+	b.call(name+": create", unix.SYS_FSCONFIG, []any{fs, unix.FSCONFIG_CMD_CREATE, 0, 0, 0})
+	b.call(name+": fsmount", unix.SYS_FSMOUNT, []any{fs, unix.FSMOUNT_CLOEXEC, attrs}, into(tree))
+	b.closeFD(fs)
+}
+
+// writeFile writes content to an existing file.
+func (b *builder) writeFile(name, path, content string) {
+	fd := b.slot()
+	b.call(name+": open", unix.SYS_OPENAT, []any{unix.AT_FDCWD, b.str(path), unix.O_WRONLY | unix.O_CLOEXEC, 0}, into(fd))
+	b.call(name+": write", unix.SYS_WRITE, []any{fd, b.str(content), len(content)}, want(int64(len(content))))
+	b.closeFD(fd)
+}

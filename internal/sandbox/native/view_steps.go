@@ -1,0 +1,279 @@
+//go:build linux
+
+package native
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+	"holdfast.dev/holdfast/internal/policy"
+	"holdfast.dev/holdfast/internal/sandbox"
+)
+
+// hidden is where parts of the launch stand that must not be in view: it is
+// detached before the command runs.
+const hidden = "/.holdfast"
+
+type scratch struct {
+	at, name string
+	mode     int
+	exec     bool
+}
+
+// scratchParts are the private writable directories: all of them one tmpfs, so
+// that one size limits them together.
+func scratchParts(home string) []scratch {
+	parts := []scratch{
+		{"/dev/shm", "shm", 0o1777, true},
+		{"/run", "run", 0o755, false},
+		{"/tmp", "tmp", 0o1777, true},
+		{"/var/tmp", "vartmp", 0o1777, true},
+	}
+	return append(parts, scratch{home, "home", 0o700, true})
+}
+
+func isDir(path string) bool {
+	st, err := os.Stat(path)
+	return err == nil && st.IsDir()
+}
+
+// openSources makes detached copies of everything that is bound from the host,
+// before the new root hides any of it.
+func (b *builder) openSources() {
+	if b.facts.privProc {
+		proc := b.slot()
+		b.filesystem("proc", "proc", [][2]string{{"hidepid", "invisible"}}, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_NOEXEC, proc)
+		b.trees["/proc"] = proc
+	}
+	for _, p := range b.parts {
+		if p.source != "" {
+			b.trees[p.at] = b.openSource(p)
+		}
+	}
+	for _, d := range devices {
+		b.trees["/dev/"+d] = b.openDevice(d)
+	}
+}
+
+func (b *builder) openSource(p part) ref {
+	tree := b.slot()
+	if p.fd != 0 { // made and restricted by the supervisor
+		b.call("take "+p.source, noCall, []any{p.fd}, into(tree))
+		return tree
+	}
+	fd := b.slot()
+	b.openNoLinks("open "+p.source, p.source, fd)
+	b.cloneTree("clone "+p.source, fd, tree)
+	b.closeFD(fd)
+	b.attributes("restrict "+p.at, tree, p.attributes(b.omit))
+	return tree
+}
+
+// attributes are the mount attributes of a part bound from the host.
+func (p part) attributes(omit map[string]bool) uint64 {
+	attrs := uint64(unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV)
+	if p.access != policy.Write && !omit["readonly"] {
+		attrs |= unix.MOUNT_ATTR_RDONLY
+	}
+	return attrs
+}
+
+// devices are the device nodes in view. tty is the controlling terminal of
+// whoever opens it, so it is the boundary's own.
+var devices = []string{"full", "null", "random", "tty", "urandom", "zero"}
+
+func (b *builder) openDevice(name string) ref {
+	tree := b.slot()
+	b.call("clone /dev/"+name, unix.SYS_OPEN_TREE, []any{unix.AT_FDCWD, b.str("/dev/" + name),
+		unix.OPEN_TREE_CLONE | unix.OPEN_TREE_CLOEXEC | unix.AT_SYMLINK_NOFOLLOW}, into(tree))
+	b.call("restrict /dev/"+name, unix.SYS_MOUNT_SETATTR, []any{tree, b.empty, unix.AT_EMPTY_PATH,
+		b.words(unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NOEXEC, 0, 0, 0), 32})
+	return tree
+}
+
+// newRoot changes to an empty root and lets go of the host's.
+func (b *builder) newRoot() {
+	root := b.slot()
+	b.filesystem("root", "tmpfs", [][2]string{{"mode", "0755"}, {"size", "4m"}, {"nr_inodes", "65536"}},
+		unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV, root)
+	b.attach("attach root", root, "/tmp")
+	b.call("chdir to root", unix.SYS_CHDIR, []any{b.str("/tmp")})
+	dot := b.str(".")
+	b.call("pivot_root", unix.SYS_PIVOT_ROOT, []any{dot, dot})
+	b.call("detach the host's root", unix.SYS_UMOUNT2, []any{dot, unix.MNT_DETACH})
+	b.call("chdir to /", unix.SYS_CHDIR, []any{b.str("/")})
+	b.expected("/", "tmpfs", true, true, true, false)
+}
+
+// expected notes a mount for the attestation.
+func (b *builder) expected(at, fstype string, ro, nosuid, nodev, noexec bool) {
+	b.expect = append(b.expect, sandbox.Mount{Point: at, FSType: fstype, ReadOnly: ro, NoSuid: nosuid, NoDev: nodev, NoExec: noexec})
+}
+
+// populate fills the new root.
+func (b *builder) populate() {
+	b.scratch()
+	for _, p := range b.parts {
+		b.mountPoint(p)
+		switch {
+		case p.source == "":
+			b.attachScratch(p)
+		case p.access == policy.Copy:
+			b.attachCopy(p)
+		default:
+			b.attach("attach "+p.at, b.trees[p.at], p.at)
+			b.expected(p.at, "", p.access != policy.Write && !b.omit["readonly"], true, true, false)
+		}
+	}
+	for _, l := range b.links {
+		b.mkdir(filepath.Dir(l.at), 0o755)
+		b.link(l)
+	}
+	b.etc()
+	b.dev()
+	b.proc()
+}
+
+// scratch mounts the one tmpfs of all private writable directories where
+// nothing will see it.
+func (b *builder) scratch() {
+	tree := b.slot()
+	size := b.spec.Plan.Limits.Disk
+	options := [][2]string{{"mode", "0700"}}
+	if size > 0 {
+		options = append(options, [2]string{"size", strconv.FormatInt(size, 10)})
+	}
+	b.filesystem("private storage", "tmpfs", options, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV, tree)
+	b.mkdir(hidden, 0o700)
+	b.attach("attach private storage", tree, hidden)
+	for _, s := range scratchParts(b.spec.Plan.Identity.Home) {
+		b.mkdir(hidden+"/"+s.name, s.mode)
+	}
+	b.mkdirOne(hidden+"/emptydir", 0o555)
+	b.file(hidden+"/empty", "", 0)
+	b.mkdir(hidden+"/run/user", 0o755)
+	b.mkdir(fmt.Sprintf("%s/run/user/%d", hidden, b.facts.uid), 0o700)
+	b.mkdir(hidden+"/run/lock", 0o1777)
+}
+
+// attachScratch binds one private directory into place.
+func (b *builder) attachScratch(p part) {
+	for _, s := range scratchParts(b.spec.Plan.Identity.Home) {
+		if s.at != p.at {
+			continue
+		}
+		attrs := 0
+		if !s.exec {
+			attrs = unix.MOUNT_ATTR_NOEXEC
+		}
+		b.bind("private "+s.at, hidden+"/"+s.name, s.at, uint64(attrs))
+		b.expected(s.at, "tmpfs", false, true, true, !s.exec)
+	}
+}
+
+// bind mounts one path of the new root at another.
+func (b *builder) bind(name, from, to string, attrs uint64) {
+	tree := b.slot()
+	b.call(name+": clone", unix.SYS_OPEN_TREE, []any{unix.AT_FDCWD, b.str(from),
+		unix.OPEN_TREE_CLONE | unix.OPEN_TREE_CLOEXEC | unix.AT_SYMLINK_NOFOLLOW}, into(tree))
+	if attrs != 0 {
+		b.call(name+": restrict", unix.SYS_MOUNT_SETATTR, []any{tree, b.empty, unix.AT_EMPTY_PATH, b.words(attrs, 0, 0, 0), 32})
+	}
+	b.attach(name, tree, to)
+}
+
+// attachCopy lays a private writable layer over a host directory: the layer is
+// on the private storage and goes with it (Documentation/filesystems/overlayfs,
+// userxattr since 5.11). For a file, the copy is a plain read-only bind.
+func (b *builder) attachCopy(p part) {
+	if !p.dir {
+		b.attach("attach "+p.at, b.trees[p.at], p.at)
+		b.expected(p.at, "", true, true, true, false)
+		return
+	}
+	n := len(b.expect)
+	lower, upper, work := fmt.Sprintf("%s/lower%d", hidden, n), fmt.Sprintf("%s/upper%d", hidden, n), fmt.Sprintf("%s/work%d", hidden, n)
+	for _, d := range []string{lower, upper, work} {
+		b.mkdirOne(d, 0o755)
+	}
+	b.attach("attach lower layer of "+p.at, b.trees[p.at], lower)
+	tree := b.slot()
+	b.filesystem("layers of "+p.at, "overlay",
+		[][2]string{{"lowerdir", lower}, {"upperdir", upper}, {"workdir", work}, {"userxattr", ""}},
+		unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV, tree)
+	b.attach("attach "+p.at, tree, p.at)
+	b.expected(p.at, "overlay", false, true, true, false)
+}
+
+// etc writes the files that name users and hosts: the host's own would say who
+// else is on the machine, and where its names are served.
+func (b *builder) etc() {
+	id := b.spec.Plan.Identity
+	name := id.Name
+	if name == "" || name == "root" {
+		name = "agent"
+	}
+	b.mkdir("/etc", 0o755)
+	b.file("/etc/passwd", fmt.Sprintf("root:x:0:0:root:/root:/usr/sbin/nologin\n%s:x:%d:%d::%s:/bin/sh\nnobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n",
+		name, b.facts.uid, b.facts.gid, id.Home), 0o444)
+	b.file("/etc/group", fmt.Sprintf("root:x:0:\n%s:x:%d:\ntty:x:5:\nnogroup:x:65534:\n", name, b.facts.gid), 0o444)
+	b.file("/etc/hosts", "127.0.0.1\tlocalhost holdfast\n::1\tlocalhost ip6-localhost ip6-loopback holdfast\n", 0o444)
+	b.file("/etc/hostname", "holdfast\n", 0o444)
+	b.file("/etc/nsswitch.conf", "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\nservices: files\nprotocols: files\n", 0o444)
+	b.file("/etc/resolv.conf", "", 0o444)
+	b.link(viewLink{"/etc/mtab", "/proc/self/mounts"})
+	b.mkdir("/var", 0o755)
+	b.link(viewLink{"/var/run", "../run"})
+	b.link(viewLink{"/var/lock", "../run/lock"})
+}
+
+// dev fills /dev.
+func (b *builder) dev() {
+	b.mkdir("/dev", 0o755)
+	for _, d := range devices {
+		at := "/dev/" + d
+		b.call("mknod "+at, unix.SYS_MKNODAT, []any{unix.AT_FDCWD, b.str(at), unix.S_IFREG | 0o444, 0})
+		b.attach("attach "+at, b.trees[at], at)
+		b.expected(at, "", false, true, false, true)
+	}
+	for _, l := range []viewLink{{"/dev/fd", "/proc/self/fd"}, {"/dev/stdin", "/proc/self/fd/0"}, {"/dev/stdout", "/proc/self/fd/1"},
+		{"/dev/stderr", "/proc/self/fd/2"}, {"/dev/ptmx", "pts/ptmx"}} {
+		b.link(l)
+	}
+	pts := b.slot()
+	b.mkdir("/dev/pts", 0o755)
+	b.filesystem("terminals", "devpts", [][2]string{{"ptmxmode", "0666"}, {"mode", "0620"}}, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NOEXEC, pts)
+	b.attach("attach /dev/pts", pts, "/dev/pts")
+	b.expected("/dev/pts", "devpts", false, true, false, true)
+}
+
+// proc attaches /proc and masks what tells about or controls the machine.
+func (b *builder) proc() {
+	b.mkdir("/proc", 0o555)
+	if !b.facts.privProc {
+		return
+	}
+	b.attach("attach /proc", b.trees["/proc"], "/proc")
+	b.expected("/proc", "proc", false, true, true, true)
+	if b.facts.nsLimit && !b.omit["namespaces-limit"] {
+		// Later attempts answer ENOSPC (user_namespaces(7)), whatever the filter says.
+		b.writeFile("forbid nested namespaces", "/proc/sys/user/max_user_namespaces", "0")
+	}
+	if b.omit["proc-masks"] {
+		return
+	}
+	for _, m := range b.facts.masks {
+		from, typ := hidden+"/empty", "tmpfs"
+		switch {
+		case m.readonly:
+			from, typ = m.path, "proc"
+		case m.dir:
+			from = hidden + "/emptydir"
+		}
+		b.bind("mask "+m.path, from, m.path, unix.MOUNT_ATTR_RDONLY|unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_NOEXEC)
+		b.expected(m.path, typ, true, true, true, true)
+	}
+}
