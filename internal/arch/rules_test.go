@@ -17,7 +17,7 @@ probe/inside
 probe/inside/prober
 policy audit detect approve report probe
 sandbox
-sandbox/sandboxtest*
+sandbox/sandboxtest* sandbox/native/abitest*
 sandbox/native sandbox/oci supervise egress broker workspace gateway
 task
 harness server k8s
@@ -38,7 +38,7 @@ const homes = `
 C                                                : nothing is built with cgo, the binary is static
 unsafe                         sys sandbox/native *_unsafe.go : pointers to kernel structures; the file name tells reviewers where to look
 syscall                        sys sandbox sandbox/native workspace probe task cli cmd/holdfast testenv : raw calls in sys and native; elsewhere error numbers, signals and wait statuses that os gives out as these types
-golang.org/x/sys               sys sandbox/native workspace probe task : workspace and task open paths with openat2 and O_PATH; a probe speaks to the kernel itself, for it must not trust our wrappers
+golang.org/x/sys               sys sandbox/native workspace probe task resolve_linux.go readfile_linux.go : workspace, task and the two files of policy open paths with openat2 and O_PATH; a probe speaks to the kernel itself, for it must not trust our wrappers
 golang.org/x/net/bpf           sandbox/native    : assembles the seccomp filter
 golang.org/x/term              cli               : the user's terminal is touched in one place
 github.com/spf13/cobra         cli               : commands and flags
@@ -52,12 +52,13 @@ github.com/rogpeppe/go-internal test             : scripts that show what a user
 //
 //	file PATH: reason         longer than 400 lines (never than 800)
 //	func PATH NAME: reason    longer than 50 lines (never than 100)
-//	init PATH: reason         has a func init
+//	init PATH: reason         has a func init (tests may: it is how a test binary becomes its own helper)
 const exceptions = `
 `
 
-// The budgets. Lines are source lines, with comments and braces; a test
-// function may have 100 without an exception, because most of it is its table.
+// The budgets. Lines are source lines, with comments and braces. A test
+// function, and a function that does nothing but return a literal, may have 100
+// without an exception: they are tables.
 const (
 	fileLines, fileLinesMax = 400, 800
 	funcLines, funcLinesMax = 50, 100
