@@ -94,3 +94,12 @@ func printable(s string) string {
 	q := fmt.Sprintf("%q", s)
 	return q[1 : len(q)-1]
 }
+
+// quote makes a path safe to paste into a shell.
+func quote(path string) string {
+	const plain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789/._-+,:@%"
+	if path != "" && strings.Trim(path, plain) == "" {
+		return path
+	}
+	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
+}

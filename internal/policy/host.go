@@ -82,11 +82,11 @@ func (h Host) find(name string) (value string, found bool) {
 	return value, found
 }
 
-// System is the least that every backend shows of the system, for as long as
-// none says more.
+// System is the least that every backend shows of the system: where a caller
+// knows the view of its backend, it puts that in Host.System.
 func System() []PathRule {
 	var rules []PathRule
-	for _, p := range []string{"/usr", "/etc", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"} {
+	for _, p := range []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"} {
 		if info, err := os.Lstat(p); err == nil && (info.IsDir() || info.Mode()&os.ModeSymlink != 0) {
 			rules = append(rules, PathRule{Path: p, Access: Read, Origin: Origin{File: "system"}})
 		}

@@ -63,8 +63,8 @@ func patternText(text string) error {
 	switch {
 	case text == "" || strings.ContainsAny(text, "\x00\n\r"):
 		return errors.New("an empty pattern, or one with a line break")
-	case strings.HasPrefix(text, "/") || strings.HasPrefix(text, "~"):
-		return fmt.Errorf("the pattern %q is absolute; patterns count from the workspace", printable(text))
+	case strings.Trim(text, "/*.") == "" || strings.HasPrefix(text, "~"):
+		return fmt.Errorf("the pattern %q; patterns are names, or paths that count from the workspace", printable(text))
 	case slices.Contains(strings.Split(text, "/"), ".."):
 		return fmt.Errorf("the pattern %q goes up with ..", printable(text))
 	}

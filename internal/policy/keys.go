@@ -60,9 +60,9 @@ var keys = []key{
 	{name: "workspace.readonly", kind: paths, project: adds, example: "[vendor]",
 		doc: "Paths inside the workspace that the command may read and not change. `.` is the whole workspace; outputs are then named under `filesystem.write`."},
 	{name: "workspace.protect", kind: patterns, project: adds, example: "[deploy.sh]",
-		doc: "Names or patterns to protect besides the built-in list of files that the host executes later. A name without a slash is protected at any depth."},
+		doc: "Names or patterns to protect besides the built-in list of files that the host executes later. They apply at any depth; with a leading slash at the top of the workspace only."},
 	{name: "workspace.unprotect", kind: patterns, project: never, example: "[.vscode/settings.json]",
-		doc: "Entries of the built-in list to leave writable. Whatever the command writes there may later be executed by the host."},
+		doc: "Entries of the built-in list, or paths from the workspace, to leave writable. Whatever the command writes there may later be executed by the host."},
 
 	{name: "filesystem", kind: section,
 		doc: "Host paths that are in view besides the system and the workspace. A path ending in `?` may be missing. The most specific path decides; of two entries for the same path the later source decides, and in one source the narrower."},

@@ -28,8 +28,8 @@ type Plan struct {
 	Notes       []string  // what was left out or lowered, and why; for humans
 }
 
-// Pattern is a name (no slash: at any depth) or a path pattern (path.Match)
-// below the workspace.
+// Pattern is a name or a path pattern (path.Match) that applies at any depth of
+// the workspace, or with a leading slash at its top only.
 type Pattern struct {
 	Text   string
 	Origin Origin

@@ -3,7 +3,6 @@ package policy
 import (
 	"io"
 	"os"
-	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -46,13 +45,4 @@ func readPolicy(path string, uid int, project bool) ([]byte, error) {
 		return nil, &os.PathError{Op: "read", Path: path, Err: err}
 	}
 	return data, nil
-}
-
-// quote makes a path safe to paste into a shell.
-func quote(path string) string {
-	const plain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789/._-+,:@%"
-	if path != "" && strings.Trim(path, plain) == "" {
-		return path
-	}
-	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }

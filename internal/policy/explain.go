@@ -1,0 +1,251 @@
+package policy
+
+import (
+	"errors"
+	"io/fs"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Verdict answers one question about one object.
+type Verdict struct {
+	Allowed bool   `json:"allowed"`
+	Why     string `json:"why"`            // a clause, for humans
+	Rule    string `json:"rule,omitempty"` // file:line or the name of a built-in part; "" where no rule allows it
+	Add     string `json:"add,omitempty"`  // what would allow it; "" where nothing can or need be
+}
+
+// Answer is what Explain found.
+type Answer struct {
+	Query    string   `json:"query"`
+	Kind     string   `json:"kind"`               // path, command or host
+	Resolved string   `json:"resolved,omitempty"` // the path that the kernel found for it
+	Read     *Verdict `json:"read,omitempty"`
+	Write    *Verdict `json:"write,omitempty"`
+	Execute  *Verdict `json:"execute,omitempty"`
+	Connect  *Verdict `json:"connect,omitempty"`
+}
+
+// Allowed reports whether anything at all is.
+func (a Answer) Allowed() bool {
+	return slices.ContainsFunc([]*Verdict{a.Read, a.Write, a.Execute, a.Connect}, func(v *Verdict) bool {
+		return v != nil && v.Allowed
+	})
+}
+
+// Explain says what a command under p could do with query: a path, the name of
+// a command, or a host. A text that could be several is a path when it exists
+// or has a slash, then a command when PATH inside has it, then a host. The
+// permissions of the files themselves come on top.
+func Explain(p Plan, h Host, query string) (Answer, error) {
+	if query == "" || strings.ContainsAny(query, "\x00\n\r") {
+		return Answer{}, fault(Origin{}, "", "cannot explain %q: empty, or with a NUL or a line break", printable(query))
+	}
+	x := explainer{p, h}
+	if strings.Contains(query, "/") && !strings.Contains(query, "://") || query == "~" || query == "." || query == ".." {
+		return x.file(query)
+	}
+	if _, err := os.Lstat(filepath.Join(h.Dir, query)); err == nil {
+		return x.file(query)
+	}
+	if found := x.search(query); found != "" {
+		a, err := x.file(found)
+		a.Query, a.Kind = query, "command"
+		return a, err
+	}
+	if looksLikeHost(query) {
+		return x.destination(query)
+	}
+	if path := x.searchOutside(query); path != "" {
+		a, err := x.file(path)
+		a.Query, a.Kind = query, "command"
+		return a, err
+	}
+	return Answer{Query: query, Kind: "command", Execute: &Verdict{Why: "no directory of PATH inside has it, and none of yours"}}, nil
+}
+
+type explainer struct {
+	plan Plan
+	host Host
+}
+
+func (x explainer) file(query string) (Answer, error) {
+	// Not joined where it is relative: what .. leads to is the kernel's to say.
+	given := query
+	switch {
+	case query == "~" || strings.HasPrefix(query, "~/"):
+		given = expand(query, x.host.Dir, x.host.Home)
+	case !filepath.IsAbs(query):
+		given = x.host.Dir + "/" + query
+	}
+	a := Answer{Query: query, Kind: "path"}
+	at, err := locate(given)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		a.Resolved = nearestReal(filepath.Clean(given))
+	case err == nil:
+		a.Resolved = at.path
+	case errors.Is(err, fs.ErrPermission):
+		a.Resolved = filepath.Clean(given) // decided by name; it is unreadable for the user already
+	default:
+		return Answer{}, &Error{Msg: "looking at " + printable(query) + ": " + reason(err), cause: err}
+	}
+	rule := x.rule(a.Resolved)
+	read, write := x.readWrite(a.Resolved, rule)
+	a.Read, a.Write = &read, &write
+	execute := x.execute(read, at, err == nil)
+	a.Execute = &execute
+	return a, nil
+}
+
+// rule is the one that decides about a resolved path.
+func (x explainer) rule(path string) PathRule {
+	best := PathRule{}
+	for _, r := range slices.Concat(x.host.System, []PathRule{
+		{Path: x.plan.Workspace, Access: Write, Origin: Origin{File: "workspace"}},
+	}, x.plan.Paths) {
+		if within(path, r.Path) && len(r.Path) >= len(best.Path) {
+			best = r
+		}
+	}
+	return best
+}
+
+func (x explainer) readWrite(path string, rule PathRule) (read, write Verdict) {
+	name := rule.Origin.String()
+	if rule.Path == "" || rule.Access == Hidden {
+		return x.absent(path, rule)
+	}
+	read = Verdict{Allowed: true, Why: "in view", Rule: name}
+	switch rule.Access {
+	case Copy:
+		return read, Verdict{Allowed: true, Why: "to a private layer that is dropped at the end; the host's file stays as it is", Rule: name}
+	case Read:
+		write = Verdict{Why: "in view read-only", Rule: name}
+		err := x.host.writable(path)
+		if err == nil {
+			write.Add = "--rw " + quote(path) + ", or under filesystem.write: " + path
+		} else {
+			write.Why += "; cannot be allowed: " + err.Error()
+		}
+		return read, write
+	}
+	if p, ok := x.protected(path); ok {
+		write = Verdict{
+			Why:  "protected: " + p.Reason,
+			Rule: "protected path " + p.Rule,
+			Add:  "under workspace.unprotect: " + p.Rule + " (then the host may execute what was written)",
+		}
+		return read, write
+	}
+	return read, Verdict{Allowed: true, Why: "changes are made on the host", Rule: name}
+}
+
+// absent explains a path that no rule shows.
+func (x explainer) absent(path string, rule PathRule) (read, write Verdict) {
+	why := "not in view: inside it does not exist"
+	if rule.Path != "" {
+		why = "hidden: it can hold credentials"
+	}
+	for _, private := range []string{x.host.Home, "/tmp", "/var/tmp", "/run", "/dev", "/proc", "/sys"} {
+		if rule.Path == "" && within(path, private) {
+			why = "not in view: " + private + " is a private one inside, the host's is not there"
+			break
+		}
+	}
+	read, write = Verdict{Why: why, Rule: rule.Origin.File}, Verdict{Why: why, Rule: rule.Origin.File}
+	at, err := locate(path)
+	if err != nil {
+		return read, write
+	}
+	if err := x.host.showable(at, Read); err != nil {
+		read.Why += "; cannot be allowed: " + err.Error()
+	} else {
+		read.Add = "--ro " + quote(path) + ", or under filesystem.read: " + path
+	}
+	if err := x.host.showable(at, Write); err != nil {
+		write.Why += "; cannot be allowed: " + err.Error()
+	} else {
+		write.Add = "--rw " + quote(path) + ", or under filesystem.write: " + path
+	}
+	return read, write
+}
+
+func (x explainer) protected(path string) (Protected, bool) {
+	for _, p := range slices.Concat(x.plan.Protect, x.plan.HardLinks) {
+		root := p.Root
+		if root == "" {
+			root = x.plan.Workspace
+		}
+		if within(path, filepath.Join(root, p.Path)) {
+			return p, true
+		}
+	}
+	return Protected{}, false
+}
+
+func (x explainer) execute(read Verdict, at located, exists bool) Verdict {
+	const anyExecute = 0o111
+	switch {
+	case !read.Allowed:
+		return Verdict{Why: read.Why, Add: read.Add}
+	case !exists:
+		return Verdict{Why: "does not exist", Rule: read.Rule}
+	case at.dir:
+		return Verdict{Allowed: true, Why: "a directory: may be entered", Rule: read.Rule}
+	case at.mode&anyExecute == 0:
+		return Verdict{Why: "in view, but its mode lets nobody execute it", Rule: read.Rule, Add: "chmod +x " + quote(at.path)}
+	}
+	return Verdict{Allowed: true, Why: "in view and executable", Rule: read.Rule}
+}
+
+// search finds a command as the boundary does, in PATH inside.
+func (x explainer) search(name string) string {
+	for _, e := range x.plan.Env {
+		if e.Name == "PATH" {
+			return lookIn(e.Value, name)
+		}
+	}
+	return ""
+}
+
+func (x explainer) searchOutside(name string) string { return lookIn(x.host.lookup("PATH"), name) }
+
+func lookIn(path, name string) string {
+	for _, dir := range filepath.SplitList(path) {
+		if !filepath.IsAbs(dir) {
+			continue
+		}
+		full := filepath.Join(dir, name)
+		if info, err := os.Stat(full); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+			return full
+		}
+	}
+	return ""
+}
+
+func looksLikeHost(text string) bool {
+	if _, err := netip.ParseAddr(text); err == nil {
+		return true
+	}
+	_, _, err := destination(text)
+	return err == nil && (strings.ContainsAny(text, ".:") || text == "localhost")
+}
+
+func (x explainer) destination(query string) (Answer, error) {
+	name, _, err := destination(query)
+	if err != nil {
+		return Answer{}, err
+	}
+	a := Answer{Query: query, Kind: "host"}
+	address, bad := netip.ParseAddr(name)
+	if name == "localhost" || bad == nil && address.IsLoopback() {
+		a.Connect = &Verdict{Allowed: true, Why: "loopback inside, which is private: services of the host are not there", Rule: "network"}
+		return a, nil
+	}
+	a.Connect = &Verdict{Why: "there is no network inside but loopback; egress is not built yet", Rule: "network"}
+	return a, nil
+}
