@@ -11,6 +11,7 @@ package main
 import (
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -20,7 +21,7 @@ import (
 )
 
 func main() {
-	s := suite{verbose: os.Getenv("CI") != ""}
+	s := suite{out: os.Stdout, verbose: os.Getenv("CI") != ""}
 	pattern := "."
 	flag.BoolVar(&s.verbose, "v", s.verbose, "print a line for every test (default where CI is set)")
 	flag.StringVar(&pattern, "packages", pattern, "run the packages whose import path matches this `regexp`")
@@ -39,6 +40,7 @@ func main() {
 
 // suite is one run of everything.
 type suite struct {
+	out      io.Writer // for people, and for whoever counts tests
 	verbose  bool
 	packages *regexp.Regexp
 	run      string        // pattern of tests; "" for all
@@ -123,7 +125,7 @@ func (s *suite) build() error {
 			return err
 		}
 	}
-	fmt.Printf("== built %d test programs with %s in %s\n", len(s.programs), runtime.Version(), round(time.Since(start)))
+	fmt.Fprintf(s.out, "== built %d test programs with %s in %s\n", len(s.programs), runtime.Version(), round(time.Since(start)))
 	return nil
 }
 

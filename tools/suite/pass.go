@@ -29,7 +29,7 @@ var result = regexp.MustCompile(`^\s*--- (PASS|FAIL|SKIP): (\S+)`)
 // pass runs every program and returns what went wrong. A skip is wrong where
 // WANT_FEATURES promises all features.
 func (s *suite) pass(p pass) (problems []string) {
-	fmt.Printf("== %s\n", p.title)
+	fmt.Fprintf(s.out, "== %s\n", p.title)
 	start := time.Now()
 	var total count
 	var skipped []string
@@ -50,21 +50,21 @@ func (s *suite) pass(p pass) (problems []string) {
 				skipped = append(skipped, prog.dir+": "+m[2])
 			}
 			if s.verbose && err == nil {
-				fmt.Println(line)
+				fmt.Fprintln(s.out, line)
 			}
 		}
 		took := time.Since(began).Seconds()
 		if err != nil {
 			problems = append(problems, fmt.Sprintf("%s: %s: %v", p.title, prog.name, err))
-			show(out)
-			fmt.Printf("FAIL\t%s\t%.3fs\n", prog.name, took)
+			s.show(out)
+			fmt.Fprintf(s.out, "FAIL\t%s\t%.3fs\n", prog.name, took)
 			continue
 		}
-		fmt.Printf("ok  \t%s\t%.3fs\n", prog.name, took)
+		fmt.Fprintf(s.out, "ok  \t%s\t%.3fs\n", prog.name, took)
 	}
-	fmt.Printf("== %s: %d passed, %d failed, %d skipped in %s\n", p.title, total.passed, total.failed, len(skipped), round(time.Since(start)))
+	fmt.Fprintf(s.out, "== %s: %d passed, %d failed, %d skipped in %s\n", p.title, total.passed, total.failed, len(skipped), round(time.Since(start)))
 	for _, name := range skipped {
-		fmt.Println("skipped", name)
+		fmt.Fprintln(s.out, "skipped", name)
 	}
 	if strings.Contains(os.Getenv("WANT_FEATURES"), "all") {
 		for _, name := range skipped {
@@ -109,10 +109,10 @@ func lines(out []byte) func(func(string) bool) {
 
 // show prints the output of a program that failed, without the lines that say
 // that a test began.
-func show(out []byte) {
+func (s *suite) show(out []byte) {
 	for line := range lines(out) {
 		if line != "" && !strings.HasPrefix(line, "=== ") {
-			fmt.Println(line)
+			fmt.Fprintln(s.out, line)
 		}
 	}
 }
