@@ -50,12 +50,12 @@ func filter(arch string, opts filterOptions) ([]unix.SockFilter, error) {
 
 // callPolicy is the table for one architecture with its numbers filled in.
 type callPolicy struct {
-	audit   uint32                // the only architecture whose numbers are looked at
-	x32     bool                  // the architecture has the x32 alias
-	foreign uint32                // answer to any other architecture
-	alias   uint32                // answer to an x32 number
-	unknown uint32                // answer to a number without a row
-	calls   map[uint32][]callRule // first rule that matches answers; none: allow
+	audit   uint32                 // the only architecture whose numbers are looked at
+	x32     bool                   // the architecture has the x32 alias
+	foreign uint32                 // answer to any other architecture
+	alias   uint32                 // answer to an x32 number
+	unknown uint32                 // answer to a number without a row
+	calls   map[uint32][]*callRule // first rule that matches answers; none: allow
 }
 
 // loadPolicy reads both data files and applies opts.
@@ -80,17 +80,17 @@ func loadPolicy(arch string, opts filterOptions) (*callPolicy, error) {
 	p := &callPolicy{
 		audit: audit, x32: arch == "amd64",
 		foreign: unix.SECCOMP_RET_ALLOW, alias: unix.SECCOMP_RET_ALLOW, unknown: unix.SECCOMP_RET_ALLOW,
-		calls: make(map[uint32][]callRule, len(numbers)),
+		calls: make(map[uint32][]*callRule, len(numbers)),
 	}
-	for _, r := range rules {
-		p.add(r, numbers, slices.Contains(opts.Omit, r.group))
+	for i := range rules {
+		p.add(&rules[i], numbers, slices.Contains(opts.Omit, rules[i].group))
 	}
 	return p, nil
 }
 
 // add enters r under the number of each call it names. A call that this
 // architecture does not have is left to the default.
-func (p *callPolicy) add(r callRule, numbers map[string]uint32, omit bool) {
+func (p *callPolicy) add(r *callRule, numbers map[string]uint32, omit bool) {
 	for _, name := range r.names {
 		switch {
 		case name == nameForeign && !omit:

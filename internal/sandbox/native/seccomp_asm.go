@@ -110,7 +110,7 @@ func searchCode(spans []nrSpan) []unix.SockFilter {
 }
 
 // callCode is the code of one call: its rules in order, then allow.
-func callCode(rules []callRule) ([]unix.SockFilter, error) {
+func callCode(rules []*callRule) ([]unix.SockFilter, error) {
 	var code []unix.SockFilter
 	for _, r := range rules {
 		one := []unix.SockFilter{bpfReturn(r.answer)}

@@ -22,13 +22,13 @@ import (
 // seccompSample is a call that a row of the table refuses.
 type seccompSample struct {
 	name string
-	rule callRule
+	rule *callRule
 	call seccompCall
 }
 
 // seccompSamples makes calls that satisfy r's condition in every way that one
 // bit or one value can. What the condition does not look at is filler.
-func seccompSamples(name string, nr uint32, r callRule, filler uint64) []seccompSample {
+func seccompSamples(name string, nr uint32, r *callRule, filler uint64) []seccompSample {
 	lists := make([][]uint64, len(r.tests))
 	for i, t := range r.tests {
 		lists[i] = t.satisfying()
@@ -116,7 +116,7 @@ func seccompRefused(t *testing.T) []seccompSample {
 		}
 	}
 	for _, nr := range []uint32{500, 1000, 1 << 20} {
-		r := callRule{verdict: "ENOSYS", answer: p.unknown}
+		r := &callRule{verdict: "ENOSYS", answer: p.unknown}
 		out = append(out, seccompSample{name: fmt.Sprint(nr), rule: r, call: seccompCall{door: "native", nr: nr}})
 	}
 	return out
@@ -125,7 +125,7 @@ func seccompRefused(t *testing.T) []seccompSample {
 // reaching keeps the samples that no other row of the same call answers. The
 // filler is -1, which is no descriptor, no address and no set of flags, or a
 // small number where an earlier row would refuse that.
-func reaching(p *callPolicy, name string, nr uint32, r callRule) []seccompSample {
+func reaching(p *callPolicy, name string, nr uint32, r *callRule) []seccompSample {
 	for _, filler := range []uint64{^uint64(0), 1, 2, 3, 0} {
 		var out []seccompSample
 		for _, s := range seccompSamples(name, nr, r, filler) {
@@ -141,7 +141,7 @@ func reaching(p *callPolicy, name string, nr uint32, r callRule) []seccompSample
 }
 
 // seccompFirst is the condition of the row that answers.
-func seccompFirst(rules []callRule, args [6]uint64) string {
+func seccompFirst(rules []*callRule, args [6]uint64) string {
 	for _, r := range rules {
 		if r.matches(args) {
 			return r.condition

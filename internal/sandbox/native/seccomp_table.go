@@ -5,6 +5,7 @@ package native
 import (
 	_ "embed" // for the two data files
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -51,7 +52,7 @@ type argTest struct {
 	negate bool // holds when no value equals
 }
 
-func (r callRule) matches(args [6]uint64) bool {
+func (r *callRule) matches(args [6]uint64) bool {
 	for _, t := range r.tests {
 		if !t.holds(uint32(args[t.arg])) {
 			return false
@@ -209,31 +210,26 @@ func parseConstant(s string) (uint32, error) {
 
 // callNumbers gives the numbers of arch by name, in lower case.
 func callNumbers(arch string) (map[string]uint32, error) {
-	lines := strings.Split(strings.TrimSpace(numberText), "\n")
-	head := strings.Split(lines[0], "\t")
-	column := -1
-	for i, h := range head {
-		if i > 0 && h == arch {
-			column = i
-		}
-	}
-	if column < 0 {
+	head, body, _ := strings.Cut(strings.TrimSpace(numberText), "\n")
+	column := slices.Index(strings.Split(head, "\t"), arch)
+	if column < 1 {
 		return nil, fmt.Errorf("no system call numbers for architecture %q", arch)
 	}
-	numbers := make(map[string]uint32, len(lines))
-	for _, line := range lines[1:] {
-		col := strings.Split(line, "\t")
-		if len(col) != len(head) {
-			return nil, fmt.Errorf("system call numbers: %d columns in %q, want %d", len(col), line, len(head))
+	numbers := make(map[string]uint32, 400)
+	for line := range strings.SplitSeq(body, "\n") {
+		name, cell, _ := strings.Cut(line, "\t")
+		for range column - 1 {
+			_, cell, _ = strings.Cut(cell, "\t")
 		}
-		if col[column] == "-" {
-			continue
+		cell, _, _ = strings.Cut(cell, "\t")
+		if cell == "-" {
+			continue // this architecture lacks the call
 		}
-		n, err := strconv.ParseUint(col[column], 10, 30)
+		n, err := strconv.ParseUint(cell, 10, 30)
 		if err != nil {
-			return nil, fmt.Errorf("system call numbers: %w", err)
+			return nil, fmt.Errorf("system call number of %q for %s: %w", name, arch, err)
 		}
-		numbers[col[0]] = uint32(n)
+		numbers[name] = uint32(n)
 	}
 	return numbers, nil
 }
