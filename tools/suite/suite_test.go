@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,7 +18,7 @@ func fake(t *testing.T, script string) *suite {
 	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	return &suite{out: t.Output(), root: dir, work: dir, limit: time.Minute, programs: []program{{name: "m/a", dir: ".", path: path}}}
+	return &suite{out: io.Discard, root: dir, work: dir, limit: time.Minute, programs: []program{{name: "m/a", dir: ".", path: path}}}
 }
 
 func TestPass(t *testing.T) {
