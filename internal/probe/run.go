@@ -37,6 +37,9 @@ func (s *Session) Run(c Command) Observation {
 	return o
 }
 
+// Fail says that the row could not be played as it is meant.
+func (s *Session) Fail(err error) { s.obs = append(s.obs, Observation{Err: err}) }
+
 // Start is Run for a command that others overlap with; the function that it
 // returns waits for the end. It may be called from one goroutine only.
 func (s *Session) Start(c Command) (wait func() Observation) {

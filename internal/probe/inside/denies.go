@@ -2,6 +2,189 @@
 
 package inside
 
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
 func deniesActions() map[string]Action {
-	return map[string]Action{}
+	return map[string]Action{
+		"make-name":      makeName,
+		"move-in":        moveIn,
+		"read-late":      readLate,
+		"make-and-read":  each(makeAndRead),
+		"make-repo":      each(makeRepo),
+		"make-gitfile":   makeGitFile,
+		"move-workspace": moveWorkspace,
+		"metadata":       each(metadata),
+		"swap-all":       each(swapAll),
+		"after-go":       afterGo,
+		"nothing-denied": func(p *Probe) {
+			p.Try("a name that does not exist", func() error { return openWith("/no-such-name", 0) })
+		},
+		"close-directory": func(p *Probe) { p.Control("close it", func() error { return os.Chmod(p.Arg("path"), 0) }); gone(p) },
+		"open-and-write":  openAndWrite,
+	}
+}
+
+// gone is an attempt that always fails, for a command that only prepares.
+func gone(p *Probe) {
+	p.Try("a name that does not exist", func() error { return unix.Access("/no-such-name", unix.F_OK) })
+}
+
+// makeName makes one name in every way in which a name comes into being.
+func makeName(p *Probe) {
+	at := func(n int) string { return p.In("W", "made-"+itoa(n), p.Arg("name")) }
+	p.Try("open with O_CREAT", func() error { return create(at(1)) })
+	p.Try("rename", func() error {
+		other := p.In("W", "harmless-name")
+		return errors.Join(create(other), os.MkdirAll(filepath.Dir(at(2)), 0o755), os.Rename(other, at(2)))
+	})
+	p.Try("hard link", func() error {
+		return errors.Join(os.MkdirAll(filepath.Dir(at(3)), 0o755), os.Link(p.In("W", "ok.txt"), at(3)))
+	})
+	p.Try("symbolic link", func() error {
+		other := p.In("W", "harmless-target")
+		return errors.Join(create(other), os.MkdirAll(filepath.Dir(at(4)), 0o755), os.Symlink(other, at(4)))
+	})
+	p.Try("unnamed file, linked", func() error {
+		if err := os.MkdirAll(filepath.Dir(at(5)), 0o755); err != nil {
+			return err
+		}
+		fd, err := unix.Open(p.Arg("W"), unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, 0o644)
+		if err != nil {
+			return err
+		}
+		defer unix.Close(fd)
+		return unix.Linkat(unix.AT_FDCWD, procFD(fd), unix.AT_FDCWD, at(5), unix.AT_SYMLINK_FOLLOW)
+	})
+}
+
+func moveIn(p *Probe) {
+	p.Try("move a tree with a protected name in it", func() error {
+		return errors.Join(
+			create(p.In("W", "made", "plain", "tasks.json")),
+			os.Rename(p.In("W", "made", "plain"), p.In("W", "made", ".vscode")),
+			os.MkdirAll(p.In("W", "in"), 0o755),
+			os.Rename(p.In("W", "made"), p.In("W", "in", "place")))
+	})
+}
+
+// readLate looks for files that are not there yet, for two seconds.
+func readLate(p *Probe) {
+	for path := range strings.SplitSeq(p.Arg("path"), "\n") {
+		_, err := os.ReadFile(path)
+		p.Note("first look at "+path, []byte(ErrnoName(err)))
+	}
+	time.Sleep(1500 * time.Millisecond)
+	for path := range strings.SplitSeq(p.Arg("path"), "\n") {
+		p.Read("read "+path, func() ([]byte, error) { return os.ReadFile(path) })
+	}
+}
+
+func makeAndRead(p *Probe, path string) {
+	p.Read("make and read "+path, func() ([]byte, error) {
+		if err := create(path); err != nil {
+			return nil, err
+		}
+		return os.ReadFile(path)
+	})
+}
+
+// armed is a configuration from which git would run a program.
+const armed = "[core]\n\trepositoryformatversion = 0\n\tfsmonitor = ./run-me\n\thooksPath = ../planted\n"
+
+// makeRepo makes what git takes for a repository, with everything in it that
+// runs on the host.
+func makeRepo(p *Probe, dir string) {
+	p.Try("make the skeleton of "+dir, func() error {
+		return errors.Join(
+			os.MkdirAll(filepath.Join(dir, "objects"), 0o755),
+			os.MkdirAll(filepath.Join(dir, "refs"), 0o755),
+			os.WriteFile(filepath.Join(dir, "HEAD"), []byte("ref: refs/heads/main\n"), 0o644))
+	})
+	p.Try("arm the configuration of "+dir, func() error { return os.WriteFile(filepath.Join(dir, "config"), []byte(armed), 0o644) })
+	p.Try("make hooks in "+dir, func() error {
+		return errors.Join(create(filepath.Join(dir, "hooks", "pre-commit")), create(filepath.Join(dir, "hooks", "post-checkout")))
+	})
+}
+
+func makeGitFile(p *Probe) {
+	makeRepo(p, p.In("W", "elsewhere"))
+	p.Try("make a .git file that points to it", func() error {
+		return errors.Join(os.MkdirAll(p.In("W", "tree"), 0o755),
+			os.WriteFile(p.In("W", "tree", ".git"), []byte("gitdir: ../elsewhere\n"), 0o644))
+	})
+}
+
+func moveWorkspace(p *Probe) {
+	w := p.Arg("W")
+	p.Try("rename by path", func() error { return unix.Rename(w, w+".old") })
+	p.Try("rename from inside", func() error { return unix.Rename("../"+filepath.Base(w), "../"+filepath.Base(w)+".old") })
+	p.Try("exchange with a directory inside", func() error {
+		return errors.Join(os.MkdirAll(p.In("W", "new"), 0o755), unix.Renameat2(unix.AT_FDCWD, w, unix.AT_FDCWD, p.In("W", "new"), unix.RENAME_EXCHANGE))
+	})
+	p.Try("remove and link", func() error { return errors.Join(unix.Rmdir(w), os.Symlink("/", w)) })
+}
+
+// metadata sets what is set already, but the times and one attribute.
+func metadata(p *Probe, path string) {
+	var st unix.Stat_t
+	if err := unix.Stat(path, &st); err != nil {
+		p.Try("stat "+path, func() error { return err })
+		return
+	}
+	p.Try("chmod "+path, func() error { return unix.Chmod(path, st.Mode&0o777) })
+	p.Try("fchmodat2 "+path, func() error { return unix.Fchmodat(unix.AT_FDCWD, path, st.Mode&0o777, unix.AT_SYMLINK_NOFOLLOW) })
+	p.Try("chown "+path, func() error { return unix.Lchown(path, os.Getuid(), os.Getgid()) })
+	p.Try("utimensat "+path, func() error { return os.Chtimes(path, time.Unix(1, 0), time.Unix(1, 0)) })
+	p.Try("setxattr "+path, func() error { return unix.Setxattr(path, "user.probe", []byte("x"), 0) })
+	p.Try("set an access list on "+path, func() error {
+		// Version 2: owner, group and others as they are.
+		acl := []byte{2, 0, 0, 0, 1, 0, 7, 0, 255, 255, 255, 255, 4, 0, 5, 0, 255, 255, 255, 255, 32, 0, 5, 0, 255, 255, 255, 255}
+		return unix.Setxattr(path, "system.posix_acl_access", acl, 0)
+	})
+	p.Try("set the flags of "+path, func() error { return setFlags(path) })
+}
+
+// swapAll replaces everything in a directory by links to the outside.
+func swapAll(p *Probe, dir string) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		p.Try("list "+dir, func() error { return err })
+		return
+	}
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		p.Try("swap "+path, func() error {
+			return errors.Join(os.Rename(path, path+".away"), os.Symlink(p.Arg("O"), path))
+		})
+	}
+	gone(p)
+}
+
+// afterGo waits until another command in the same workspace has ended.
+func afterGo(p *Probe) {
+	deadline := time.Now().Add(10 * time.Second)
+	for time.Now().Before(deadline) {
+		if _, err := os.Lstat(p.In("W", "go")); err == nil {
+			break
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	each(func(p *Probe, path string) { p.Try("create "+path, func() error { return create(path) }) })(p)
+}
+
+func openAndWrite(p *Probe) {
+	// What was closed may be ours to open; the hook is not ours to change.
+	if err := os.Chmod(p.Arg("path"), 0o755); err != nil {
+		p.Note("it stays closed", []byte(err.Error()))
+	}
+	p.Try("overwrite the hook", func() error { return overwrite(p.Arg("file")) })
+	p.Try("replace the hook", func() error { return replace(p.Arg("file"), 0) })
 }
