@@ -151,6 +151,9 @@ func (p *Plan) passOne(one Entry, h Host, out map[string]Env) error {
 		return fault(one.Origin, "give the value in full: --env "+name+"=VALUE, or environment.set", "%v", err)
 	}
 	value, found := h.find(name)
+	if !found && one.Origin.File == "--env" {
+		return fault(one.Origin, "give a value: --env "+name+"=VALUE", "%s is not set here", name)
+	}
 	if !found {
 		return nil
 	}

@@ -19,7 +19,7 @@ func (e *WideningError) Error() string {
 			lines = append(lines, fmt.Sprintf("and %d more", len(e.Project.Widens)-i))
 			break
 		}
-		lines = append(lines, fmt.Sprintf("%s: %s would widen what you allow", w.Origin, w.describe()))
+		lines = append(lines, fmt.Sprintf("%s: %s would widen what you allow", w.Origin, w))
 	}
 	return strings.Join(lines, "\n")
 }
@@ -29,8 +29,8 @@ func (e *WideningError) Hint() string {
 	return "read the file; then trust these bytes with: holdfast policy trust " + quote(e.Project.Path)
 }
 
-// describe is an entry as one would write it.
-func (e Entry) describe() string {
+// String is an entry as one would write it.
+func (e Entry) String() string {
 	switch {
 	case e.Clear:
 		return e.Key + ": []"

@@ -1,0 +1,83 @@
+package cli
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"holdfast.dev/holdfast/internal/policy"
+)
+
+// planFlags are the flags that say which policy applies. Every command that
+// makes a plan takes all of them, so that what is asked with why is what run
+// does.
+type planFlags struct {
+	profile   string
+	policy    string
+	workspace string
+	settings  []policy.Setting // in the order in which they were given
+}
+
+func (f *planFlags) bind(c *cobra.Command) {
+	set := c.Flags()
+	set.StringVar(&f.profile, "profile", "", "`NAME` of the profile: local, ci or production (default local)")
+	set.StringVar(&f.policy, "policy", "", "policy `FILE` to use instead of your own")
+	set.StringVar(&f.workspace, "workspace", "", "`DIR` that may be changed (default: the current directory)")
+	for _, s := range []struct{ flag, key, metavar, usage string }{
+		{"ro", "filesystem.read", "PATH", "show `PATH` read-only; may be repeated, as all below but limits"},
+		{"rw", "filesystem.write", "PATH", "show `PATH` writable"},
+		{"allow", "network.allow", "HOST", "allow a destination, `HOST[:PORT]` (refused until egress is built)"},
+		{"env", "", "NAME", "hand in a variable, `NAME[=VALUE]`; one that looks like a secret only with its value"},
+		{"without", "without", "GUARANTEE", "accept the loss of a `GUARANTEE` that this host cannot keep"},
+		{"publish", "network.publish", "PORT", "show a `PORT` served inside on the host's loopback, or HOSTPORT:PORT"},
+		{"memory", "limits.memory", "SIZE", "`SIZE` of all memory inside, such as 8GiB, or none"},
+		{"processes", "limits.processes", "N", "`N` processes and threads, or none"},
+		{"files", "limits.files", "N", "`N` open files of a process, or none"},
+		{"disk", "limits.disk", "SIZE", "`SIZE` of private storage, or none"},
+		{"filesize", "limits.filesize", "SIZE", "`SIZE` that a file may grow to, or none"},
+		{"cpus", "limits.cpus", "N", "`N` cores, such as 2.5, or none"},
+		{"time", "limits.time", "DURATION", "end the run after `DURATION`, such as 4h, or none"},
+	} {
+		set.Var(&settingFlag{all: &f.settings, flag: "--" + s.flag, key: s.key, metavar: s.metavar}, s.flag, s.usage)
+	}
+}
+
+// options are what the flags say, for the caller's machine and user.
+func (f *planFlags) options(a *app) (policy.Options, error) {
+	host, err := policy.ThisHost(a.Env, a.Dir)
+	if err != nil {
+		return policy.Options{}, err
+	}
+	if view := systemView(); len(view) > 0 {
+		host.System = view
+	}
+	return policy.Options{
+		Host:      host,
+		Profile:   f.profile,
+		Policy:    f.policy,
+		Workspace: f.workspace,
+		Settings:  f.settings,
+	}, nil
+}
+
+// settingFlag collects the values of one flag in the list of all of them.
+type settingFlag struct {
+	all                *[]policy.Setting
+	flag, key, metavar string
+}
+
+func (s *settingFlag) String() string { return "" }
+
+func (s *settingFlag) Type() string { return s.metavar }
+
+func (s *settingFlag) Set(value string) error {
+	key := s.key
+	if key == "" { // --env NAME passes, --env NAME=VALUE sets
+		key = "environment.pass"
+		if strings.Contains(value, "=") {
+			key = "environment.set"
+		}
+	}
+	*s.all = append(*s.all, policy.Setting{Flag: s.flag, Key: key, Value: value})
+	return nil
+}

@@ -1,0 +1,189 @@
+package cli
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"holdfast.dev/holdfast/internal/policy"
+)
+
+func newPolicyCommand(a *app) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "policy",
+		Short: "Write, check and explain policy",
+		Example: `  holdfast policy show
+  holdfast policy check ~/.config/holdfast/policy.yaml
+  holdfast policy explain ~/.npmrc git example.org`,
+	}
+	c.AddCommand(newPolicyShow(a), newPolicyCheck(a), newPolicyExplain(a), newPolicyTrust(a), newPolicySchema(a))
+	return c
+}
+
+func newPolicyShow(a *app) *cobra.Command {
+	var flags planFlags
+	var asJSON bool
+	c := &cobra.Command{
+		Use:     "show [flags]",
+		Short:   "Show the policy that a run would have, with the origin of each entry",
+		Example: "  holdfast policy show\n  holdfast policy show --profile ci --json",
+		Args:    cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			options, err := flags.options(a)
+			if err != nil {
+				return err
+			}
+			effective, plan, err := compile(options)
+			if err != nil {
+				return err
+			}
+			rows := policy.Rows(effective, plan)
+			if asJSON {
+				return writeJSON(a.Stdout, struct {
+					Profile   string       `json:"profile"`
+					Workspace string       `json:"workspace"`
+					Entries   []policy.Row `json:"entries"`
+				}{plan.Profile, plan.Workspace, rows})
+			}
+			_, err = fmt.Fprint(a.Stdout, policy.Text(rows))
+			return err
+		},
+	}
+	flags.bind(c)
+	c.Flags().BoolVar(&asJSON, "json", false, "show as JSON")
+	return c
+}
+
+func newPolicyCheck(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "check FILE…",
+		Short: "Check policy files without starting anything",
+		Long: `Read policy files as a run would, with those that they extend, and report all
+that is wrong as file:line. Whether the paths in them exist is for show to say.`,
+		Example: "  holdfast policy check holdfast.yaml",
+		Args:    cobra.MinimumNArgs(1),
+		RunE: func(_ *cobra.Command, files []string) error {
+			host, err := policy.ThisHost(a.Env, a.Dir)
+			if err != nil {
+				return err
+			}
+			for _, file := range files {
+				if err := policy.Check(host, file); err != nil {
+					return err
+				}
+				fmt.Fprintf(a.Stdout, "%s: ok\n", clean(file))
+			}
+			return nil
+		},
+	}
+}
+
+func newPolicyExplain(a *app) *cobra.Command {
+	c := explainCommand(a)
+	c.Use = "explain [flags] PATH|HOST|CMD…"
+	c.Short = "Say what could be done with a path, a host or a command, and by which rule"
+	c.Example = "  holdfast policy explain ~/.ssh example.org npm"
+	return c
+}
+
+func newPolicySchema(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:     "schema",
+		Short:   "Print the JSON Schema of a policy file, for editors",
+		Example: "  holdfast policy schema > policy.schema.json",
+		Args:    cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			schema, err := policy.Schema()
+			if err != nil {
+				return err
+			}
+			_, err = a.Stdout.Write(schema)
+			return err
+		},
+	}
+}
+
+func newPolicyTrust(a *app) *cobra.Command {
+	var flags planFlags
+	var yes, remove bool
+	c := &cobra.Command{
+		Use:   "trust [flags] [FILE]",
+		Short: "Let a project's own holdfast.yaml widen what a run may do",
+		Long: `Show what the project's holdfast.yaml widens, and pin the hash of its bytes
+outside the workspace. A changed file has to be trusted again. FILE is the
+holdfast.yaml of the current directory when it is not given.`,
+		Example: "  holdfast policy trust\n  holdfast policy trust --yes ~/src/widget/holdfast.yaml\n  holdfast policy trust --remove",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				if filepath.Base(args[0]) != policy.ProjectFile {
+					return fmt.Errorf("only a project's %s needs trust; a policy of your own is used with --policy", policy.ProjectFile)
+				}
+				flags.workspace = filepath.Dir(args[0])
+			}
+			options, err := flags.options(a)
+			if err != nil {
+				return err
+			}
+			project, err := policy.Inspect(options)
+			if err != nil {
+				return err
+			}
+			if project == nil {
+				return errors.New("there is no " + policy.ProjectFile + " in the workspace")
+			}
+			if remove {
+				if err := policy.Distrust(options.Host, project.Path); err != nil {
+					return err
+				}
+				fmt.Fprintf(a.Stdout, "%s is not trusted any more\n", clean(project.Path))
+				return nil
+			}
+			return trust(a, options.Host, *project, yes)
+		},
+	}
+	c.Flags().StringVar(&flags.profile, "profile", "", "`NAME` of the profile that the file comes on top of (default local)")
+	c.Flags().BoolVar(&yes, "yes", false, "do not ask")
+	c.Flags().BoolVar(&remove, "remove", false, "take the trust back")
+	return c
+}
+
+// trust shows what a file widens, asks, and pins the bytes that were shown.
+func trust(a *app, host policy.Host, p policy.Project, yes bool) error {
+	fmt.Fprintf(a.Stdout, "%s\nsha256 %s\n", clean(p.Path), p.SHA256)
+	if len(p.Widens) == 0 {
+		fmt.Fprintln(a.Stdout, "widens nothing; it is in force without trust")
+	}
+	for _, w := range p.Widens {
+		fmt.Fprintf(a.Stdout, "line %d widens: %s\n", w.Origin.Line, clean(w.String()))
+	}
+	if !yes {
+		if in, ok := a.Stdin.(*os.File); !ok || !term.IsTerminal(int(in.Fd())) {
+			return &hinted{"nobody is there to ask", "after reading the file: holdfast policy trust --yes " + p.Path}
+		}
+		fmt.Fprint(a.Stderr, "trust these bytes? [y/N] ")
+		answer, _ := bufio.NewReader(a.Stdin).ReadString('\n')
+		if strings.ToLower(strings.TrimSpace(answer)) != "y" {
+			return errors.New("not trusted")
+		}
+	}
+	if err := policy.Trust(host, p); err != nil {
+		return err
+	}
+	fmt.Fprintln(a.Stdout, "trusted")
+	return nil
+}
+
+// hinted is an error with the next step.
+type hinted struct{ message, hint string }
+
+func (e *hinted) Error() string { return e.message }
+
+// Hint is the next step.
+func (e *hinted) Hint() string { return e.hint }

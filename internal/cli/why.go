@@ -1,0 +1,155 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"holdfast.dev/holdfast/internal/policy"
+	"holdfast.dev/holdfast/internal/workspace"
+)
+
+func newWhyCommand(a *app) *cobra.Command {
+	c := explainCommand(a)
+	c.Use = "why [flags] PATH…"
+	c.Short = "Say whether a path could be read, written or executed inside, and by which rule"
+	c.Long = `Say of each path whether a command inside could read, write or execute it, which
+rule decides (file:line), and what to add to allow it. Nothing is started. The
+flags are those of run, so that the answer is about the same plan.`
+	c.Example = "  holdfast why ~/.ssh/id_ed25519\n  holdfast why --profile ci ./build --json"
+	return c
+}
+
+// explainCommand is what why and policy explain share.
+func explainCommand(a *app) *cobra.Command {
+	var flags planFlags
+	var asJSON bool
+	c := &cobra.Command{
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(c *cobra.Command, queries []string) error {
+			options, err := flags.options(a)
+			if err != nil {
+				return err
+			}
+			_, plan, err := compile(options)
+			if err != nil {
+				return err
+			}
+			if err := protect(c.Context(), &plan); err != nil {
+				return err
+			}
+			answers := make([]policy.Answer, len(queries))
+			for i, q := range queries {
+				if answers[i], err = policy.Explain(plan, options.Host, q); err != nil {
+					return err
+				}
+			}
+			if asJSON {
+				return writeJSON(a.Stdout, answers)
+			}
+			for i, answer := range answers {
+				if i > 0 {
+					fmt.Fprintln(a.Stdout)
+				}
+				writeAnswer(a.Stdout, answer)
+			}
+			return nil
+		},
+	}
+	flags.bind(c)
+	c.Flags().BoolVar(&asJSON, "json", false, "answer as JSON")
+	return c
+}
+
+// compile makes the plan that run would enforce.
+func compile(o policy.Options) (policy.Effective, policy.Plan, error) {
+	e, err := policy.Load(o)
+	if err != nil {
+		return policy.Effective{}, policy.Plan{}, err
+	}
+	plan, err := policy.Compile(e, o.Host)
+	return e, plan, err
+}
+
+// protect finds the protected paths of the plan's workspace.
+func protect(ctx context.Context, plan *policy.Plan) error {
+	rules, err := workspace.DefaultRules().With(texts(plan.ProtectMore), texts(plan.ProtectLess))
+	if err != nil {
+		return err
+	}
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	found, err := workspace.Scan(ctx, plan.Workspace, rules)
+	if err != nil {
+		return err
+	}
+	plan.Protect, plan.HardLinks = found.Protected(), found.HardLinks()
+	return nil
+}
+
+func texts(all []policy.Pattern) []string {
+	out := make([]string, len(all))
+	for i, p := range all {
+		out[i] = p.Text
+	}
+	return out
+}
+
+func writeAnswer(w io.Writer, a policy.Answer) {
+	title := clean(a.Query)
+	if a.Resolved != "" && a.Resolved != a.Query {
+		title += " → " + clean(a.Resolved)
+	}
+	fmt.Fprintln(w, title)
+	for _, v := range []struct {
+		verb string
+		*policy.Verdict
+	}{{"read", a.Read}, {"write", a.Write}, {"execute", a.Execute}, {"connect", a.Connect}} {
+		if v.Verdict == nil {
+			continue
+		}
+		word := "denied "
+		if v.Allowed {
+			word = "allowed"
+		}
+		rule := ""
+		if v.Rule != "" {
+			rule = "  [" + clean(v.Rule) + "]"
+		}
+		fmt.Fprintf(w, "  %-8s %s  %s%s\n", v.verb, word, clean(v.Why), rule)
+		if v.Add != "" && v.verb != "execute" {
+			fmt.Fprintf(w, "  %-8s to allow: %s\n", "", clean(v.Add))
+		}
+	}
+}
+
+// clean keeps a name from the disk from writing to the terminal what it likes.
+func clean(text string) string {
+	q := fmt.Sprintf("%q", text)
+	plain := q[1 : len(q)-1]
+	if len(plain) == len(text) {
+		return text
+	}
+	out := make([]rune, 0, len(text))
+	for _, r := range text {
+		if r < ' ' || r >= 0x7f && r < 0xa0 {
+			r = '�'
+		}
+		out = append(out, r)
+	}
+	return string(out)
+}
+
+func writeJSON(w io.Writer, value any) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(value); err != nil {
+		return fmt.Errorf("writing JSON: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,149 @@
+package policy
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// Schema is the JSON Schema (draft 2020-12) of a policy file, for editors. It
+// is made of the table of keys; what a schema cannot say (secret variables,
+// paths that may not be shown) only Holdfast itself checks.
+func Schema() ([]byte, error) {
+	top := object("")
+	top["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+	top["$id"] = "https://holdfast.dev/schema/policy-1.json"
+	top["title"] = "Holdfast policy"
+	top["required"] = []string{"version"}
+	out, err := json.MarshalIndent(top, "", "  ")
+	if err != nil {
+		return nil, fmt.Errorf("writing the schema: %w", err)
+	}
+	return append(out, '\n'), nil
+}
+
+// object is the schema of a section.
+func object(parent string) map[string]any {
+	properties := map[string]any{}
+	for _, name := range children(parent) {
+		full := name
+		if parent != "" {
+			full = parent + "." + name
+		}
+		k, _ := lookup(full)
+		if k.later != "" {
+			continue
+		}
+		s := shape(k)
+		s["description"] = strings.ReplaceAll(k.doc, "`", "")
+		properties[name] = s
+	}
+	return map[string]any{"type": "object", "additionalProperties": false, "properties": properties}
+}
+
+// shape is the schema of one key's value.
+func shape(k key) map[string]any {
+	text := map[string]any{"type": "string", "minLength": 1}
+	switch k.kind {
+	case section:
+		return object(k.name)
+	case version:
+		return map[string]any{"const": 1}
+	case word:
+		return map[string]any{"enum": k.words}
+	case source:
+		return text
+	case vars:
+		return map[string]any{
+			"type":                 "object",
+			"propertyNames":        map[string]any{"pattern": "^[A-Za-z_][A-Za-z0-9_]*$"},
+			"additionalProperties": map[string]any{"type": []string{"string", "number", "boolean"}},
+		}
+	case losses:
+		return list(map[string]any{"enum": Guarantees})
+	case hosts:
+		port := map[string]any{"type": "integer", "minimum": 1, "maximum": 65535}
+		return list(map[string]any{"oneOf": []any{text, map[string]any{
+			"type": "object", "required": []string{"host"}, "additionalProperties": false,
+			"properties": map[string]any{"host": text, "ports": list(port)},
+		}}})
+	case ports:
+		return list(map[string]any{"oneOf": []any{
+			map[string]any{"type": "integer", "minimum": 1, "maximum": 65535},
+			map[string]any{"type": "string", "pattern": "^[1-9][0-9]{0,4}(:[1-9][0-9]{0,4})?$"},
+		}})
+	case names:
+		return list(map[string]any{"type": "string", "pattern": `^[A-Za-z_][A-Za-z0-9_]*\*?$`})
+	case size:
+		return orNone(map[string]any{"type": "string", "pattern": "^[1-9][0-9]* ?(B|kB|MB|GB|TB|KiB|MiB|GiB|TiB)$"})
+	case count:
+		return orNone(map[string]any{"type": "integer", "minimum": 1})
+	case cores:
+		return orNone(map[string]any{"type": "number", "exclusiveMinimum": 0})
+	case span:
+		return orNone(map[string]any{"type": "string", "pattern": `^([0-9]+(\.[0-9]*)?(ns|us|ms|s|m|h))+$`})
+	}
+	return list(text)
+}
+
+func list(item map[string]any) map[string]any {
+	return map[string]any{"type": "array", "items": item}
+}
+
+func orNone(s map[string]any) map[string]any {
+	return map[string]any{"oneOf": []any{s, map[string]any{"const": none}}}
+}
+
+// Reference is the table of keys as Markdown, the generated part of
+// docs/policy.md.
+func Reference() string {
+	var b strings.Builder
+	for _, k := range keys {
+		level := "###"
+		if !strings.Contains(k.name, ".") {
+			level = "##"
+		}
+		fmt.Fprintf(&b, "%s `%s`\n\n%s\n\n", level, k.name, k.doc)
+		if k.kind == section || k.later != "" {
+			continue
+		}
+		fmt.Fprintf(&b, "Takes %s. In a project's file that is not trusted: %s.\n\n", kindText[k.kind], reachText[k.project])
+		fmt.Fprintf(&b, "```yaml\n%s\n```\n\n", nested(k))
+	}
+	return strings.TrimRight(b.String(), "\n") + "\n"
+}
+
+// nested is the example of k as it stands in a file.
+func nested(k key) string {
+	parent, name, ok := strings.Cut(k.name, ".")
+	if !ok {
+		return k.name + ": " + k.example
+	}
+	return parent + ":\n  " + name + ": " + k.example
+}
+
+var kindText = map[kind]string{
+	version:  "the number 1",
+	word:     "a word",
+	source:   "a profile or a path",
+	paths:    "a list of paths: absolute, `~/…`, or relative to the file (for `workspace.readonly`: to the workspace); never with `..`",
+	patterns: "a list of names or path patterns",
+	names:    "a list of names, or `PREFIX*`",
+	vars:     "a mapping of names to values",
+	hosts:    "a list of destinations",
+	ports:    "a list of ports",
+	losses:   "a list of guarantees",
+	size:     "a size with a unit (`B`, `kB`, `MB`, `GB`, `TB`, `KiB`, `MiB`, `GiB`, `TiB`), or `none`",
+	count:    "a whole number above 0, or `none`",
+	cores:    "a number, or `none`",
+	span:     "a duration with a unit (`s`, `m`, `h`), or `none`",
+}
+
+var reachText = map[reach]string{
+	never:   "refused",
+	clears:  "only `[]`, which takes away what was allowed",
+	adds:    "allowed, but not `[]`",
+	subset:  "only what is allowed already, or `[]`",
+	lowers:  "only a value that is not above the one in force",
+	ignored: "allowed",
+}
