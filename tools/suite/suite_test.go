@@ -32,6 +32,7 @@ func TestPass(t *testing.T) {
 		{name: "the status decides, not the lines", script: `echo "--- PASS: TestA (0.00s)"; exit 1`, problem: "exit status 1"},
 		{name: "a skip is allowed where nothing is promised", script: `echo "--- PASS: TestA (0.00s)"; echo "    --- SKIP: TestB/x (0.00s)"`},
 		{name: "and is not where everything is", want: "all", script: `echo "--- PASS: TestA (0.00s)"; echo "    --- SKIP: TestB/x (0.00s)"`, problem: "skipped although all features are promised: .: TestB/x"},
+		{name: "unless a feature was taken out by name", want: "all,-ia32", script: `echo "--- PASS: TestA (0.00s)"; echo "--- SKIP: TestB (0.00s)"`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Setenv("WANT_FEATURES", tt.want)
