@@ -73,12 +73,18 @@ func function(t *tree, f *file, fn *ast.FuncDecl, allowed allowance) []string {
 	return bad
 }
 
-// isTable reports whether fn does nothing but return a literal.
+// isTable reports whether fn only names some values and returns a literal.
 func isTable(fn *ast.FuncDecl) bool {
-	if fn.Body == nil || len(fn.Body.List) != 1 {
+	if fn.Body == nil || len(fn.Body.List) == 0 {
 		return false
 	}
-	ret, ok := fn.Body.List[0].(*ast.ReturnStmt)
+	last := len(fn.Body.List) - 1
+	for _, stmt := range fn.Body.List[:last] {
+		if _, ok := stmt.(*ast.AssignStmt); !ok {
+			return false
+		}
+	}
+	ret, ok := fn.Body.List[last].(*ast.ReturnStmt)
 	if !ok || len(ret.Results) != 1 {
 		return false
 	}
