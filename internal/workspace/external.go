@@ -155,7 +155,7 @@ func has(dir int, name string) bool {
 // ours reports whether fd belongs to the owner of the tree.
 func (s *scan) ours(fd int) bool {
 	var st unix.Stat_t
-	return unix.Fstat(fd, &st) == nil && st.Uid == s.tree.Owner
+	return unix.Fstat(fd, &st) == nil && st.Uid == s.found.Owner
 }
 
 // scanExternal scans a git directory outside the workspace.
@@ -171,5 +171,5 @@ func scanExternal(ctx context.Context, dir string, r *Rules) (*tree, []string, e
 	if _, err := s.finish(ctx); err != nil {
 		return nil, nil, fmt.Errorf("scanning repository %s: %w", dir, err)
 	}
-	return s.tree, s.warnings, nil
+	return s.found, s.warnings, nil
 }

@@ -43,11 +43,11 @@ func (s *scan) finish(ctx context.Context) ([]string, error) {
 		for _, p := range l.paths {
 			r := newRow(p, "hard link", "another name of it is outside the workspace, or protected", &l.st)
 			r.Linked = true
-			s.tree.Rows = append(s.tree.Rows, r)
+			s.found.Rows = append(s.found.Rows, r)
 		}
 	}
 	outside := s.worktrees()
-	s.tree.tidy()
+	s.found.tidy()
 	return outside, nil
 }
 
@@ -69,7 +69,7 @@ func (s *scan) obeyConfigs() {
 					s.protect(from, v.value, f.home, "core.hooksPath", "git runs the hooks in it")
 				}
 			case (v.section == "include" || v.section == "includeif") && v.key == "path":
-				from := string(s.tree.Root) + "/" + f.dir
+				from := string(s.found.Root) + "/" + f.dir
 				if f.name != "" {
 					from = path.Dir(f.name)
 				}
@@ -85,10 +85,10 @@ func (s *scan) obeyConfigs() {
 func (s *scan) from(f gitFile) []string {
 	var out []string
 	for _, t := range s.tops {
-		out = append(out, string(s.tree.Root)+"/"+t)
+		out = append(out, string(s.found.Root)+"/"+t)
 	}
 	if len(out) == 0 {
-		out = append(out, string(s.tree.Root)+"/"+f.dir)
+		out = append(out, string(s.found.Root)+"/"+f.dir)
 	}
 	return out
 }
@@ -117,15 +117,15 @@ func (s *scan) protect(from, value, home, rule, reason string) {
 // name, at any distance, and of links inside protected directories.
 func (s *scan) followLinks(ctx context.Context) error {
 	seen := map[string]bool{}
-	for i := 0; i < len(s.tree.Rows) && i <= 4*MaxProtected; i++ {
-		r := s.tree.Rows[i]
+	for i := 0; i < len(s.found.Rows) && i <= 4*MaxProtected; i++ {
+		r := s.found.Rows[i]
 		if r.Linked || r.Closed || seen[string(r.Path)] {
 			continue
 		}
 		seen[string(r.Path)] = true
 		switch r.Mode & typeMask {
 		case typeLink:
-			s.resolve(string(s.tree.Root)+"/"+string(r.Path), r.Rule, r.Reason)
+			s.resolve(string(s.found.Root)+"/"+string(r.Path), r.Rule, r.Reason)
 		case typeDir:
 			if err := s.linksBelow(ctx, r); err != nil {
 				return err
@@ -147,8 +147,8 @@ func (s *scan) linksBelow(ctx context.Context, r row) error {
 	if err := run(ctx, fd, &none, maxPath, false, f); err != nil {
 		return err
 	}
-	for _, p := range f.found {
-		s.resolve(string(s.tree.Root)+"/"+string(r.Path)+"/"+p, r.Rule, r.Reason)
+	for _, p := range f.links {
+		s.resolve(string(s.found.Root)+"/"+string(r.Path)+"/"+p, r.Rule, r.Reason)
 	}
 	return nil
 }
@@ -205,24 +205,24 @@ func hostOpen(p string) (int, error) {
 
 // within returns the path of p below the root. Both are resolved.
 func (s *scan) within(p string) (string, bool) {
-	return strings.CutPrefix(p, string(s.tree.Root)+"/")
+	return strings.CutPrefix(p, string(s.found.Root)+"/")
 }
 
 func (s *scan) end(full, rule, reason string, st *unix.Statx_t) {
 	rel, ok := s.within(full)
 	if !ok {
-		if full == string(s.tree.Root) {
+		if full == string(s.found.Root) {
 			s.warn("%s is the workspace itself and stays writable (%s)", rule, reason)
 		}
 		return
 	}
 	r := newRow(rel, rule, reason, st)
-	for _, old := range s.tree.Rows {
+	for _, old := range s.found.Rows {
 		if old.Path == r.Path && !old.Linked {
 			return
 		}
 	}
-	s.tree.Rows = append(s.tree.Rows, r)
+	s.found.Rows = append(s.found.Rows, r)
 }
 
 // absent remembers a path of the tree where nothing is yet. Its first missing
@@ -235,7 +235,7 @@ func (s *scan) absent(done, todo []string, rule, reason string) {
 	if rest := strings.Join(todo[1:], "/"); rest != "" {
 		rel += "/" + path.Clean(rest)
 	}
-	s.tree.Absent = append(s.tree.Absent, row{Path: Name(rel), Rule: rule, Reason: reason})
+	s.found.Absent = append(s.found.Absent, row{Path: Name(rel), Rule: rule, Reason: reason})
 }
 
 // openBeneath opens rel below root one component at a time, never through a
@@ -276,18 +276,18 @@ func fdPath(fd int) (string, error) {
 // linkFinder is a visitor that notes symbolic links.
 type linkFinder struct {
 	scan
-	found []string
+	links []string
 }
 
 func (f *linkFinder) file(w *walker, _ *dir, e entry, _ *unix.Statx_t) error {
 	if e.typ == unix.DT_LNK {
 		f.mu.Lock()
-		f.found = append(f.found, w.at(e))
+		f.links = append(f.links, w.at(e))
 		f.mu.Unlock()
 	}
 	return nil
 }
 
-func (f *linkFinder) dotGit(*walker, *dir, entry) error        { return nil }
-func (f *linkFinder) repository(*walker, *dir) error           { return nil }
-func (f *linkFinder) closed(*walker, *dir, entry, error) error { return nil }
+func (f *linkFinder) dotGit(*walker, *dir, entry) error               { return nil }
+func (f *linkFinder) repository(*walker, *dir) error                  { return nil }
+func (f *linkFinder) closed(*walker, *dir, entry, error) (int, error) { return -1, nil }

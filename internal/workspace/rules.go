@@ -142,6 +142,9 @@ func compile(list []Rule, exempt []string) Rules {
 			at = r.git
 		}
 		for c := range strings.SplitSeq(e.Pattern, "/") {
+			if e.Tier == Deny && at.below == nil {
+				at.below = e
+			}
 			at = at.edge(string(fold([]byte(c), nil)))
 		}
 		if at.rule == nil || at.rule.Tier == Flag {
@@ -164,6 +167,7 @@ type node struct {
 	first [256][]glob // patterns with "*" by their first byte
 	last  [256][]glob // patterns that begin with "*" by their last byte
 	rule  *Rule       // the pattern that ends here
+	below *Rule       // a deny pattern that goes on from here
 }
 
 type glob struct {

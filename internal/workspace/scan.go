@@ -73,7 +73,7 @@ func Scan(ctx context.Context, root string, r Rules, options ...Option) (*Snapsh
 	if err := run(ctx, s.root, &r, maxPath, false, s); err != nil {
 		return nil, fmt.Errorf("scanning workspace %s: %w", root, err)
 	}
-	snap := &Snapshot{Root: root, rules: r, began: began, trees: []*tree{s.tree}}
+	snap := &Snapshot{Root: root, rules: r, began: began, trees: []*tree{s.found}}
 	outside, err := s.finish(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("scanning workspace %s: %w", root, err)
@@ -110,7 +110,7 @@ type scan struct {
 	external bool
 
 	mu       sync.Mutex
-	tree     *tree
+	found    *tree
 	links    map[inode]*linked
 	configs  []gitFile
 	tops     []string // directories with a .git of any type
@@ -140,7 +140,7 @@ func (s *scan) open(root string) error {
 		return fmt.Errorf("opening workspace %s: %w", root, err)
 	}
 	s.root, s.links = fd, map[inode]*linked{}
-	s.tree = &tree{Root: Name(root), Dev: st.Dev, Ino: st.Ino, Owner: st.Uid}
+	s.found = &tree{Root: Name(root), Dev: st.Dev, Ino: st.Ino, Owner: st.Uid}
 	return nil
 }
 
@@ -156,7 +156,7 @@ func nanos(t unix.StatxTimestamp) int64 { return t.Sec*1e9 + int64(t.Nsec) }
 func (s *scan) add(r row) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.tree.Rows = append(s.tree.Rows, r)
+	s.found.Rows = append(s.found.Rows, r)
 	if r.Mode&typeMask == typeLink {
 		s.pending = append(s.pending, string(r.Path))
 	}
@@ -177,7 +177,7 @@ func (s *scan) flag(w *walker, d *dir, e entry, st *unix.Statx_t) error {
 		m.Sum = sumAt(d.fd, e.name(), maxSum)
 	}
 	s.mu.Lock()
-	s.tree.Marks = append(s.tree.Marks, m)
+	s.found.Marks = append(s.found.Marks, m)
 	s.mu.Unlock()
 	return s.file(w, d, e, st)
 }
@@ -256,7 +256,7 @@ func (s *scan) repository(w *walker, d *dir) error {
 	c.data, _ = readFile(d.fd, "config", maxConfig)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.tree.Repos = append(s.tree.Repos, Name(w.path))
+	s.found.Repos = append(s.found.Repos, Name(w.path))
 	s.configs = append(s.configs, c)
 	s.tops = append(s.tops, string(w.path), parent(string(w.path)))
 	return nil
@@ -278,16 +278,16 @@ func (s *scan) dotGit(w *walker, d *dir, e entry) error {
 	return nil
 }
 
-func (s *scan) closed(w *walker, d *dir, e entry, why error) error {
+func (s *scan) closed(w *walker, d *dir, e entry, why error) (int, error) {
 	var st unix.Statx_t
 	if err := statAt(d.fd, e.nameZ, &st); err != nil {
-		return gone(err)
+		return -1, gone(err)
 	}
 	r := newRow(w.at(e), "", "cannot be read, so nothing is known of what is in it", &st)
 	r.Closed = true
 	s.add(r)
 	s.warn("%q is read-only inside: %v", r.Path, why)
-	return nil
+	return -1, nil
 }
 
 func (s *scan) warn(format string, args ...any) {
@@ -298,3 +298,7 @@ func (s *scan) warn(format string, args ...any) {
 
 // known: while scanning, everything is there from the start.
 func (s *scan) known([]byte) bool { return true }
+
+func (s *scan) tree(*dep) {}
+
+func (s *scan) special(*walker, *dir, entry) (bool, error) { return false, nil }

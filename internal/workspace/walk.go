@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 )
@@ -25,7 +26,14 @@ type dir struct {
 	states []*node // partial matches that continue in this directory
 	git    bool    // git takes it for a repository, or its name is .git
 	inGit  bool    // below one: only names of repositories count
-	dep    *Rule   // below a tree that is listed as one
+	dep    *dep    // below a tree that is listed as one
+}
+
+// dep is a tree that is listed as one.
+type dep struct {
+	path    string
+	rule    *Rule
+	changed atomic.Int64 // files that Settle found new or changed in it
 }
 
 // entry is one name of a directory.
@@ -54,8 +62,13 @@ type visitor interface {
 	repository(w *walker, d *dir) error
 	// dotGit: the name .git that is not a directory.
 	dotGit(w *walker, d *dir, e entry) error
-	// closed: a directory that cannot be read, or is too deep to be named.
-	closed(w *walker, d *dir, e entry, why error) error
+	// tree: a tree that is listed as one, after flag was told of its top.
+	tree(t *dep)
+	// special: any entry, before the rules are asked. True ends the matter.
+	special(w *walker, d *dir, e entry) (bool, error)
+	// closed: a directory that cannot be read, or is too deep to be named. It
+	// may return a descriptor of it with which the walk goes on, else -1.
+	closed(w *walker, d *dir, e entry, why error) (int, error)
 	// known reports whether path was a repository from the start.
 	known(path []byte) bool
 }
@@ -93,14 +106,28 @@ func run(ctx context.Context, root int, rules *Rules, limit int, inGit bool, v v
 	err = w.dir(&dir{fd: fd, inGit: inGit, states: []*node{rules.root}})
 	unix.Close(fd)
 	wk.wg.Wait()
+	w.free()
 	if err != nil {
 		return err
 	}
 	return wk.err
 }
 
+var walkers = sync.Pool{New: func() any {
+	return &walker{buf: make([]byte, 64<<10), fold: make([]byte, 0, 256)}
+}}
+
 func newWalker(wk *walk) *walker {
-	return &walker{walk: wk, buf: make([]byte, 64<<10), fold: make([]byte, 0, 256)}
+	w := walkers.Get().(*walker)
+	w.walk, w.path = wk, w.path[:0]
+	return w
+}
+
+// free gives the buffers back. A buffer that a huge directory made is dropped.
+func (w *walker) free() {
+	if w.walk = nil; len(w.buf) <= 1<<20 {
+		walkers.Put(w)
+	}
 }
 
 func (w *walk) fail(err error) {
@@ -147,7 +174,7 @@ type sub struct {
 	states []*node
 	git    bool
 	inGit  bool
-	dep    *Rule
+	dep    *dep
 }
 
 // entry looks at one name, and appends it to subs if it is to be entered.
@@ -158,6 +185,9 @@ func (w *walker) entry(d *dir, e entry, subs *[]sub) error {
 			return gone(err)
 		}
 		e.typ = byte(st.Mode & unix.S_IFMT >> 12)
+	}
+	if done, err := w.v.special(w, d, e); done || err != nil {
+		return err
 	}
 	s := sub{inGit: d.inGit, dep: d.dep}
 	name := fold(e.name(), w.fold)
@@ -183,7 +213,8 @@ func (w *walker) entry(d *dir, e entry, subs *[]sub) error {
 		if err := w.v.flag(w, d, e, &st); err != nil {
 			return err
 		}
-		s.dep = e.rule
+		s.dep = &dep{path: w.at(e), rule: e.rule}
+		w.v.tree(s.dep)
 	case !enter:
 		return w.other(d, e, &st)
 	}
@@ -235,6 +266,9 @@ func (w *walker) match(d *dir, e entry, name []byte, s *sub) *Rule {
 			s.states = append(s.states, n)
 		}
 		r := n.rule
+		if r == nil && e.typ == unix.DT_LNK {
+			r = n.below // a link here may put a whole listed directory into place
+		}
 		if r == nil || r.Where == Project && (d.inGit || d.dep != nil) || r.Tier == Flag && (e.typ == unix.DT_DIR) != r.Dir {
 			continue
 		}
@@ -261,10 +295,13 @@ func (w *walker) descend(d *dir, subs []sub) error {
 			if gone(err) == nil {
 				continue
 			}
-			if err := w.v.closed(w, d, entry{nameZ: s.nameZ, typ: unix.DT_DIR}, err); err != nil {
+			fd, err = w.v.closed(w, d, entry{nameZ: s.nameZ, typ: unix.DT_DIR}, err)
+			if err != nil {
 				return err
 			}
-			continue
+			if fd < 0 {
+				continue
+			}
 		}
 		child := &dir{fd: fd, depth: d.depth + 1, states: s.states, git: s.git, inGit: s.inGit, dep: s.dep}
 		if w.handOver(child, s.nameZ) {
@@ -326,15 +363,18 @@ func (w *walker) handOver(child *dir, nameZ []byte) bool {
 		return false
 	}
 	other := newWalker(w.walk)
-	other.path = w.join(bytes.Clone(w.path), nameZ[:len(nameZ)-1])
-	w.wg.Go(func() {
+	other.path = append(other.path, w.path...)
+	other.path = w.join(other.path, nameZ[:len(nameZ)-1])
+	wk := w.walk
+	wk.wg.Go(func() {
 		if err := other.dir(child); err != nil {
-			w.fail(err)
+			wk.fail(err)
 		}
 		if child.fd >= 0 {
 			unix.Close(child.fd)
 		}
-		<-w.idle
+		other.free()
+		<-wk.idle
 	})
 	return true
 }

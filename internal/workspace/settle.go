@@ -1,0 +1,515 @@
+package workspace
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Change says how a flagged file differs from the start.
+type Change string
+
+// The changes.
+const (
+	Added    Change = "added"
+	Changed  Change = "changed"
+	Mode     Change = "mode"
+	Removed  Change = "removed"
+	Setuid   Change = "setuid"
+	Leaving  Change = "link-leaving-workspace"
+	HardLink Change = "hardlink"
+	Socket   Change = "socket"
+)
+
+// Flagged is a file that stays where it is and that the user should look at
+// before running anything.
+type Flagged struct {
+	Path   Name   `json:"path"` // absolute
+	Change Change `json:"change"`
+	Rule   string `json:"rule,omitempty"`
+	Reason string `json:"reason"`
+	Before string `json:"before,omitempty"` // SHA-256, hex; "" when there was none, or it was too large to read
+	After  string `json:"after,omitempty"`
+	Files  int64  `json:"files,omitempty"` // how many in a tree that is listed as one
+}
+
+// Quarantined is a file or directory that was moved out of the workspace.
+type Quarantined struct {
+	Path   Name      `json:"path"` // absolute, where it was
+	Held   Name      `json:"held"` // absolute, where it is now
+	Rule   string    `json:"rule"`
+	Reason string    `json:"reason"` // what on the host would have executed it
+	Why    string    `json:"why"`    // why it could not stay
+	Type   string    `json:"type"`   // file, dir, link, or special
+	Mode   uint32    `json:"mode"`   // permission bits
+	Sum    string    `json:"sha256,omitempty"`
+	Link   Name      `json:"link,omitempty"` // target of a link
+	Cut    bool      `json:"cut,omitempty"`  // only a part of it could be kept
+	Time   time.Time `json:"time"`
+}
+
+// Report is what Settle did and saw. Lists are sorted by path.
+type Report struct {
+	Quarantined []Quarantined `json:"quarantined"`
+	Flagged     []Flagged     `json:"flagged"`
+	Warnings    []string      `json:"warnings,omitempty"`
+}
+
+// Settle looks at the tree again after everything inside has ended. What
+// appeared under a name of the deny tier is moved to stateDir/quarantine, which
+// must be outside every view. The error is about what could not be done; the
+// report holds what was done all the same.
+func (s *Snapshot) Settle(ctx context.Context, stateDir string) (Report, error) {
+	v := &settle{snap: s, hold: &quarantine{state: stateDir}}
+	var errs []error
+	for i, t := range s.trees {
+		if err := v.settleTree(ctx, t, i > 0); err != nil {
+			errs = append(errs, fmt.Errorf("settling %s: %w", t.Root, err))
+		}
+	}
+	if err := v.hold.close(); err != nil {
+		errs = append(errs, err)
+	}
+	slices.SortFunc(v.report.Quarantined, func(a, b Quarantined) int { return strings.Compare(string(a.Path), string(b.Path)) })
+	slices.SortFunc(v.report.Flagged, func(a, b Flagged) int { return strings.Compare(string(a.Path), string(b.Path)) })
+	return v.report, errors.Join(append(errs, v.errs...)...)
+}
+
+// settle is the visitor of Settle.
+type settle struct {
+	snap     *Snapshot
+	hold     *quarantine
+	t        *tree
+	root     int
+	external bool
+	rows     map[string]*row
+	marks    map[string]*mark
+	repos    map[string]bool
+	places   map[string]*row // rows and absent paths that no rule finds
+	bases    map[string]bool // their last components
+
+	mu     sync.Mutex
+	seen   map[string]bool
+	deps   []*dep
+	links  map[inode]*linked
+	report Report
+	errs   []error
+}
+
+func (v *settle) settleTree(ctx context.Context, t *tree, external bool) error {
+	fd, err := unix.Open(string(t.Root), unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return err
+	}
+	if st.Ino != t.Ino || st.Dev != t.Dev {
+		return errors.New("another directory is in its place now; it was left alone")
+	}
+	v.index(t, fd, external)
+	if err := run(ctx, fd, &v.snap.rules, 0, external, v); err != nil {
+		return err
+	}
+	v.after()
+	return nil
+}
+
+// index prepares the look-ups for one tree.
+func (v *settle) index(t *tree, fd int, external bool) {
+	v.t, v.root, v.external = t, fd, external
+	v.rows, v.marks, v.repos = map[string]*row{}, map[string]*mark{}, map[string]bool{}
+	v.places, v.bases, v.seen = map[string]*row{}, map[string]bool{}, map[string]bool{}
+	v.deps, v.links = nil, map[inode]*linked{}
+	for i := range t.Rows {
+		r := &t.Rows[i]
+		v.rows[string(r.Path)] = r
+		v.places[string(r.Path)] = r
+	}
+	for i := range t.Absent {
+		if p := string(t.Absent[i].Path); v.places[p] == nil {
+			v.places[p] = &t.Absent[i]
+		}
+	}
+	for p := range v.places {
+		v.bases[path.Base(p)] = true
+	}
+	for i := range t.Marks {
+		v.marks[string(t.Marks[i].Path)] = &t.Marks[i]
+	}
+	for _, r := range t.Repos {
+		v.repos[string(r)] = true
+	}
+}
+
+func (v *settle) full(rel string) Name { return v.t.Root + "/" + Name(rel) }
+
+func (v *settle) flagged(f Flagged) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.report.Flagged = append(v.report.Flagged, f)
+}
+
+func (v *settle) warn(format string, args ...any) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.report.Warnings = append(v.report.Warnings, fmt.Sprintf(format, args...))
+}
+
+// unchanged reports whether r is still what it was, and lists it if the host
+// wrote to it meanwhile: inside it was read-only.
+func (v *settle) unchanged(r *row, st *unix.Statx_t) bool {
+	if r.Ino == 0 || r.Ino != st.Ino || r.Dev != unix.Mkdev(st.Dev_major, st.Dev_minor) || r.Mode&typeMask != uint32(st.Mode)&typeMask {
+		return false
+	}
+	if r.Ctime != nanos(st.Ctime) && !r.Linked && !r.Closed {
+		v.flagged(Flagged{Path: v.full(string(r.Path)), Change: Changed, Rule: r.Rule,
+			Reason: "changed on the host during the run; it was read-only inside (" + r.Reason + ")"})
+	}
+	return true
+}
+
+// special settles the paths that the snapshot names one by one.
+func (v *settle) special(w *walker, d *dir, e entry) (bool, error) {
+	if !v.bases[string(e.name())] {
+		return false, nil
+	}
+	r := v.places[w.at(e)]
+	if r == nil {
+		return false, nil
+	}
+	var st unix.Statx_t
+	if err := statAt(d.fd, e.nameZ, &st); err != nil {
+		return true, gone(err)
+	}
+	if v.unchanged(r, &st) {
+		return true, nil
+	}
+	if r.Linked || r.Closed || v.ruled(w, d, e) {
+		return false, nil // judged by its name, like anything new
+	}
+	why := "it was not there when the run began"
+	if r.Ino != 0 {
+		why = "it was replaced during the run"
+	}
+	return true, v.take(w, d, e, &Rule{Pattern: r.Rule, Reason: r.Reason}, why)
+}
+
+// ruled reports whether the rules, or git's shape, will judge e anyway.
+func (v *settle) ruled(w *walker, d *dir, e entry) bool {
+	var s sub
+	name := fold(e.name(), nil)
+	r := w.match(d, e, name, &s)
+	return string(name) == ".git" || r != nil && r.Tier == Deny
+}
+
+func (v *settle) deny(w *walker, d *dir, e entry) (bool, error) {
+	why := "it was not there when the run began"
+	if v.rows[w.at(e)] != nil {
+		why = "it was replaced during the run"
+	}
+	if e.rule.Where == InGit {
+		reason := v.judge(w, d, e)
+		if reason == "" {
+			return false, nil
+		}
+		why += " and " + reason
+	}
+	return false, v.take(w, d, e, e.rule, why)
+}
+
+// take moves e out of the tree.
+func (v *settle) take(w *walker, d *dir, e entry, r *Rule, why string) error {
+	q := Quarantined{Path: v.full(w.at(e)), Rule: r.Pattern, Reason: r.Reason, Why: why, Time: time.Now().UTC()}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if err := v.hold.take(d.fd, string(e.name()), &q); err != nil {
+		if gone(err) != nil {
+			v.errs = append(v.errs, fmt.Errorf("moving %q out of the workspace: %w", q.Path, err))
+		}
+		return nil
+	}
+	v.report.Quarantined = append(v.report.Quarantined, q)
+	return nil
+}
+
+func (v *settle) flag(w *walker, d *dir, e entry, st *unix.Statx_t) error {
+	rel := w.at(e)
+	v.mu.Lock()
+	v.seen[rel] = true
+	v.mu.Unlock()
+	m := v.marks[rel]
+	f := Flagged{Path: v.full(rel), Change: Added, Rule: e.rule.Pattern, Reason: e.rule.Reason}
+	switch {
+	case m != nil && e.rule.Dir:
+	case m == nil:
+		f.After = sumAt(d.fd, e.name(), maxSum)
+		v.flagged(f)
+	default:
+		now := newMark(rel, e.rule, st)
+		if m.Ino == now.Ino && m.Size == now.Size && m.Mtime == now.Mtime && m.Ctime == now.Ctime {
+			break
+		}
+		f.Before, f.After, f.Change = m.Sum, sumAt(d.fd, e.name(), maxSum), Changed
+		if f.Before == f.After && f.Before != "" {
+			if f.Change = Mode; m.Mode == now.Mode {
+				break
+			}
+		}
+		v.flagged(f)
+	}
+	return v.file(w, d, e, st)
+}
+
+func (v *settle) tree(t *dep) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.deps = append(v.deps, t)
+}
+
+func (v *settle) file(w *walker, d *dir, e entry, st *unix.Statx_t) error {
+	var own unix.Statx_t
+	if st == nil {
+		if statAt(d.fd, e.nameZ, &own) != nil {
+			return nil
+		}
+		st = &own
+	}
+	if nanos(st.Ctime) < v.snap.began {
+		return nil
+	}
+	if d.dep != nil {
+		d.dep.changed.Add(1)
+	}
+	f := Flagged{Path: v.full(w.at(e))}
+	switch st.Mode & typeMask {
+	case typeReg:
+		if st.Nlink > 1 {
+			v.link(w.at(e), st)
+		}
+		if st.Mode&(unix.S_ISUID|unix.S_ISGID) == 0 || st.Mode&0o111 == 0 {
+			return nil
+		}
+		f.Change, f.Reason = Setuid, "runs with the rights of its owner for everybody who starts it"
+	case typeLink:
+		if d.dep != nil || d.inGit || v.stays(d, w, e) {
+			return nil
+		}
+		f.Change, f.Reason = Leaving, "programs on the host that follow it leave the workspace"
+	case unix.S_IFSOCK:
+		f.Change, f.Reason = Socket, "programs on the host may connect to it"
+	default:
+		return nil
+	}
+	v.flagged(f)
+	return nil
+}
+
+func (v *settle) link(rel string, st *unix.Statx_t) {
+	key := inode{unix.Mkdev(st.Dev_major, st.Dev_minor), st.Ino}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.links[key] == nil {
+		v.links[key] = &linked{nlink: st.Nlink}
+	}
+	v.links[key].paths = append(v.links[key].paths, rel)
+}
+
+// stays reports whether the text of a link keeps it in the workspace. This only
+// decides about a line in a list.
+func (v *settle) stays(d *dir, w *walker, e entry) bool {
+	buf := make([]byte, 4096)
+	n, err := unix.Readlinkat(d.fd, string(e.name()), buf)
+	if err != nil {
+		return true
+	}
+	_, ok := v.inTree(string(w.path), string(buf[:n]))
+	return ok
+}
+
+// inTree returns the path from the root of target as it is read in the
+// directory rel, if that is in the tree.
+func (v *settle) inTree(rel, target string) (string, bool) {
+	if !path.IsAbs(target) {
+		target = string(v.t.Root) + "/" + rel + "/" + target
+	}
+	target = path.Clean(target)
+	if target == string(v.t.Root) {
+		return "", true
+	}
+	return strings.CutPrefix(target, string(v.t.Root)+"/")
+}
+
+// after lists what a walk as a whole has shown.
+func (v *settle) after() {
+	for _, t := range v.deps {
+		if n := t.changed.Load(); n > 0 && v.marks[t.path] != nil {
+			v.flagged(Flagged{Path: v.full(t.path), Change: Changed, Rule: t.rule.Pattern, Reason: t.rule.Reason, Files: n})
+		}
+	}
+	for rel, m := range v.marks {
+		if !v.seen[rel] && v.places[rel] == nil {
+			v.flagged(Flagged{Path: v.full(rel), Change: Removed, Rule: m.Rule, Reason: "was there when the run began", Before: m.Sum})
+		}
+	}
+	for _, l := range v.links {
+		if int(l.nlink) > len(l.paths) && v.rows[l.paths[0]] == nil {
+			v.flagged(Flagged{Path: v.full(l.paths[0]), Change: HardLink, Reason: "another name of it was not found in the workspace"})
+		}
+	}
+}
+
+func (v *settle) repository(*walker, *dir) error { return nil }
+
+func (v *settle) known(path []byte) bool { return v.repos[string(path)] }
+
+// closed opens a directory that was made unreadable during the run, so that
+// nothing hides in it, and takes one that is too deep to be looked at.
+func (v *settle) closed(w *walker, d *dir, e entry, why error) (int, error) {
+	if errors.Is(why, errTooDeep) {
+		return -1, v.take(w, d, e, &Rule{Reason: "unknown"}, why.Error())
+	}
+	fd, err := unix.Openat(d.fd, string(e.name()), unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1, gone(err)
+	}
+	defer unix.Close(fd)
+	if err = chmodFD(fd, 0o700); err == nil {
+		if fd, err := openAt(fd, []byte(".\x00")); err == nil {
+			v.warn("%q had been made unreadable during the run and was opened again", v.full(w.at(e)))
+			return fd, nil
+		}
+	}
+	v.warn("%q cannot be read: %v", v.full(w.at(e)), why)
+	return -1, nil
+}
+
+// chmodFD adds permission bits to the file that an O_PATH descriptor stands for.
+func chmodFD(fd int, bits uint32) error {
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return err
+	}
+	return unix.Chmod(fmt.Sprintf("/proc/self/fd/%d", fd), st.Mode&0o7777|bits)
+}
+
+// dotGit settles the name .git where it is no directory: a pointer stays when
+// it leads to a repository that is itself settled.
+func (v *settle) dotGit(w *walker, d *dir, e entry) error {
+	r := &Rule{Pattern: ".git", Reason: "git takes the repository, its config and its hooks from where it points"}
+	b, ok := readFile(d.fd, string(e.name()), maxPointer)
+	target, cut := strings.CutPrefix(string(bytes.TrimRight(b, "\r\n")), "gitdir: ")
+	switch {
+	case !ok || !cut:
+		return v.take(w, d, e, r, "it appeared during the run and is no plain pointer")
+	case !v.leadsToRepository(string(w.path), target):
+		return v.take(w, d, e, r, "it appeared during the run and leads to no repository in the workspace")
+	}
+	return nil
+}
+
+// leadsToRepository reports whether target, read in the directory rel, is a
+// repository of one of the trees, reached without a link.
+func (v *settle) leadsToRepository(rel, target string) bool {
+	if !path.IsAbs(target) {
+		target = string(v.t.Root) + "/" + rel + "/" + target
+	}
+	target = path.Clean(target)
+	for _, t := range v.snap.trees {
+		in, ok := strings.CutPrefix(target+"/", string(t.Root)+"/")
+		if !ok {
+			continue
+		}
+		root, err := unix.Open(string(t.Root), unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+		if err != nil {
+			continue
+		}
+		fd, err := openBeneath(root, strings.TrimSuffix(in, "/"), unix.O_PATH|unix.O_DIRECTORY)
+		unix.Close(root)
+		if err != nil {
+			continue
+		}
+		ok = has(fd, "HEAD") && (has(fd, "commondir") || has(fd, "objects") && has(fd, "refs"))
+		unix.Close(fd)
+		if ok {
+			return true
+		}
+	}
+	return false
+}
+
+// judge says why a file of a repository may not stay; "" lets it stay.
+func (v *settle) judge(w *walker, d *dir, e entry) string {
+	switch e.rule.Pattern {
+	case "config", "config.worktree":
+		b, ok := readFile(d.fd, string(e.name()), maxConfig)
+		if !ok {
+			return "is no plain file"
+		}
+		return inert(b, func(value string) bool {
+			_, ok := v.inTree(string(w.path), value)
+			return ok
+		})
+	case "hooks":
+		return samplesOnly(d.fd, string(e.name()))
+	case "info/attributes":
+		b, ok := readFile(d.fd, string(e.name()), maxConfig)
+		if !ok || slices.ContainsFunc([]string{"filter", "diff=", "merge=", "[attr]", "working-tree-encoding"},
+			func(s string) bool { return bytes.Contains(b, []byte(s)) }) {
+			return "it assigns programs to files"
+		}
+		return ""
+	case "commondir", "gitdir":
+		b, ok := readFile(d.fd, string(e.name()), maxPointer)
+		target := strings.TrimRight(string(b), "\r\n")
+		if !ok || strings.ContainsAny(target, "\x00\n") || target == "" {
+			return "is no plain pointer"
+		}
+		if e.rule.Pattern == "commondir" && v.leadsToRepository(string(w.path), target) {
+			return ""
+		}
+		if e.rule.Pattern == "gitdir" {
+			if _, ok := v.inTree(string(w.path), target); ok || v.inWorkspace(target) {
+				return ""
+			}
+		}
+		return "it leads out of the workspace"
+	}
+	return "is not known to be harmless"
+}
+
+func (v *settle) inWorkspace(target string) bool {
+	return strings.HasPrefix(path.Clean(target), v.snap.Root+"/")
+}
+
+// samplesOnly reports why a hooks directory may not stay. Git runs a hook by
+// its exact name, and none ends in .sample.
+func samplesOnly(dir int, name string) string {
+	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return "it is no plain directory"
+	}
+	f := os.NewFile(uintptr(fd), name)
+	defer f.Close()
+	list, err := f.ReadDir(1000)
+	for _, e := range list {
+		if !strings.HasSuffix(e.Name(), ".sample") || !e.Type().IsRegular() {
+			return fmt.Sprintf("holds %q", e.Name())
+		}
+	}
+	if len(list) == 1000 || err != nil && len(list) > 0 {
+		return "cannot be read to its end"
+	}
+	return ""
+}

@@ -1,0 +1,316 @@
+package workspace
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// git runs git in dir with no configuration but the repository's own.
+func git(t testing.TB, dir string, args ...string) string {
+	t.Helper()
+	cmd := exec.Command("git", append([]string{"-c", "protocol.file.allow=always", "-c", "init.defaultBranch=main"}, args...)...)
+	cmd.Dir = dir
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=/nonexistent", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1",
+		"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.org", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.org"}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("git %v: %v\n%s", args, err, out)
+	}
+	return string(out)
+}
+
+// repo makes a repository with one commit.
+func repo(t testing.TB, dir string) {
+	t.Helper()
+	mkdir(t, dir)
+	git(t, dir, "init", "-q")
+	write(t, dir, "README", "x")
+	git(t, dir, "add", ".")
+	git(t, dir, "commit", "-q", "-m", "first")
+}
+
+func mkdir(t testing.TB, dir string) {
+	t.Helper()
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func write(t testing.TB, root, name, text string) {
+	t.Helper()
+	p := filepath.Join(root, name)
+	mkdir(t, filepath.Dir(p))
+	if err := os.WriteFile(p, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func link(t testing.TB, target, root, name string) {
+	t.Helper()
+	p := filepath.Join(root, name)
+	mkdir(t, filepath.Dir(p))
+	if err := os.Symlink(target, p); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// tempRoot is a temporary directory with no link on the way to it.
+func tempRoot(t testing.TB) string {
+	t.Helper()
+	p, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func scanned(t testing.TB, root string, options ...Option) *Snapshot {
+	t.Helper()
+	s, err := Scan(context.Background(), root, DefaultRules(), options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// paths of the protected rows; those outside the workspace in full.
+func paths(s *Snapshot) []string {
+	var out []string
+	for _, p := range s.Protected() {
+		out = append(out, filepath.Join(p.Root, p.Path))
+	}
+	return out
+}
+
+func TestScanFinds(t *testing.T) {
+	tests := []struct {
+		name string
+		make func(t *testing.T, w string)
+		want []string // paths that are protected
+		free []string // paths that are not, and not below one that is
+	}{
+		{"a repository's config and hooks, while the rest stays writable", func(t *testing.T, w string) {
+			repo(t, w)
+			write(t, w, ".git/info/attributes", "")
+		}, []string{".git/config", ".git/hooks", ".git/info/attributes"}, []string{".git/HEAD", ".git/objects", ".git/index", ".git/info/exclude"}},
+		{"a nested repository that .gitignore hides", func(t *testing.T, w string) {
+			repo(t, w)
+			write(t, w, ".gitignore", "*\n")
+			repo(t, w+"/a/b")
+		}, []string{".git/config", "a/b/.git/config", "a/b/.git/hooks"}, nil},
+		{"a bare repository under any name", func(t *testing.T, w string) {
+			mkdir(t, w)
+			git(t, w, "init", "-q", "--bare", "store")
+		}, []string{"store/config", "store/hooks"}, []string{"store/objects"}},
+		{"a worktree's pointer and its directory in the repository", func(t *testing.T, w string) {
+			repo(t, w+"/main")
+			git(t, w+"/main", "worktree", "add", "-q", "../tree")
+		}, []string{"tree/.git", "main/.git/worktrees/tree/commondir", "main/.git/worktrees/tree/gitdir"}, []string{"main/.git/worktrees/tree/HEAD"}},
+		{"a submodule's pointer, config and hooks", func(t *testing.T, w string) {
+			repo(t, w+"/lib")
+			repo(t, w+"/main")
+			git(t, w+"/main", "submodule", "--quiet", "add", "../lib", "dep")
+		}, []string{"main/dep/.git", "main/.git/modules/dep/config", "main/.git/modules/dep/hooks"}, nil},
+		{"look-alike spellings", func(t *testing.T, w string) {
+			write(t, w, ".VSCode/tasks.json", "")
+			write(t, w, "a/.g\u200cit/config", "")
+			write(t, w, "b/GIT~1/config", "")
+			write(t, w, "c/.git. ./config", "")
+			write(t, w, "d/.git::$INDEX_ALLOCATION/config", "")
+			write(t, w, "e/Claude.MD", "")
+			write(t, w, "f/.vſcode/x", "")
+		}, []string{".VSCode", "a/.g\u200cit/config", "b/GIT~1/config", "c/.git. ./config", "d/.git::$INDEX_ALLOCATION/config", "e/Claude.MD", "f/.vſcode"}, nil},
+		{"names of several components", func(t *testing.T, w string) {
+			write(t, w, ".github/workflows/ci.yml", "")
+			write(t, w, ".github/CODEOWNERS", "")
+			write(t, w, "x/.config/fish/config.fish", "")
+			write(t, w, "x/.config/other", "")
+		}, []string{".github/workflows", "x/.config/fish"}, []string{".github/CODEOWNERS", "x/.config/other"}},
+		{"globs", func(t *testing.T, w string) {
+			write(t, w, "a.code-workspace", "")
+			write(t, w, "azure-pipelines.release.yaml", "")
+			write(t, w, "lefthook.toml", "")
+		}, []string{"a.code-workspace", "azure-pipelines.release.yaml", "lefthook.toml"}, nil},
+		{"a link under a protected name, each link on its way and its end", func(t *testing.T, w string) {
+			write(t, w, "real/tasks.json", "")
+			link(t, "../hop", w, "sub/.vscode")
+			link(t, "real", w, "hop")
+		}, []string{"sub/.vscode", "hop", "real"}, nil},
+		{"a hooks directory that is a link", func(t *testing.T, w string) {
+			repo(t, w)
+			if err := os.RemoveAll(w + "/.git/hooks"); err != nil {
+				t.Fatal(err)
+			}
+			write(t, w, "tracked/pre-commit", "")
+			link(t, "../tracked", w, ".git/hooks")
+		}, []string{".git/hooks", "tracked"}, nil},
+		{"the end of a link inside a protected directory", func(t *testing.T, w string) {
+			write(t, w, "scripts/hook.sh", "")
+			link(t, w+"/scripts/hook.sh", w, ".husky/pre-commit")
+		}, []string{".husky", "scripts/hook.sh"}, []string{"scripts"}},
+		{"a link that puts a whole directory into place", func(t *testing.T, w string) {
+			write(t, w, "stuff/config.toml", "")
+			link(t, "stuff", w, ".cargo")
+		}, []string{".cargo", "stuff"}, nil},
+		{"the target of core.hooksPath and of include.path", func(t *testing.T, w string) {
+			repo(t, w)
+			write(t, w, "tools/hooks/pre-commit", "")
+			write(t, w, "inc.cfg", "")
+			git(t, w, "config", "core.hooksPath", "tools/hooks")
+			git(t, w, "config", "include.path", "../inc.cfg")
+		}, []string{"tools/hooks", "inc.cfg"}, []string{"tools"}},
+		{"names of branches are not names of files", func(t *testing.T, w string) {
+			repo(t, w)
+			git(t, w, "branch", "CLAUDE.md")
+			git(t, w, "branch", "x/AGENTS.md")
+		}, []string{".git/config"}, []string{".git/refs/heads/CLAUDE.md", ".git/logs/refs/heads/CLAUDE.md"}},
+		{"dependencies are left replaceable but for repositories", func(t *testing.T, w string) {
+			write(t, w, "node_modules/a/.editorconfig", "")
+			write(t, w, "node_modules/a/.vscode/settings.json", "")
+			repo(t, w+"/node_modules/b")
+		}, []string{"node_modules/b/.git/config"}, []string{"node_modules/a/.editorconfig", "node_modules/a/.vscode"}},
+		{"names that are not text", func(t *testing.T, w string) {
+			write(t, w, "a\nb/\xff\xfe/.envrc", "")
+		}, []string{"a\nb/\xff\xfe/.envrc"}, nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := tempRoot(t)
+			tt.make(t, w)
+			got := paths(scanned(t, w))
+			for _, p := range tt.want {
+				if !slices.Contains(got, p) {
+					t.Errorf("%q is not protected; got %q", p, got)
+				}
+			}
+			for _, p := range tt.free {
+				for _, g := range got {
+					if p == g || strings.HasPrefix(p, g+"/") {
+						t.Errorf("%q is protected by %q", p, g)
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestScanGlobalHooksPath(t *testing.T) {
+	w := tempRoot(t)
+	repo(t, w)
+	write(t, w, "my/hooks/x", "")
+	write(t, w, "abs/x", "")
+	s := scanned(t, w,
+		GitConfig("/home/x/.gitconfig", "/home/x", []byte("[core]\n\thooksPath = my/hooks\n")),
+		GitConfig("/etc/gitconfig", "", []byte("[include]\n\tpath = "+w+"/abs\n")),
+		GitConfig(w+"/h/.gitconfig", w, []byte("[core]\n\thooksPath = ~/later\n")))
+	for _, p := range []string{"my/hooks", "abs"} {
+		if !slices.Contains(paths(s), p) {
+			t.Errorf("%s is not protected: %q", p, paths(s))
+		}
+	}
+	write(t, w, "later/pre-commit", "")
+	if r := settled(t, s); len(r.Quarantined) != 1 || string(r.Quarantined[0].Path) != w+"/later" {
+		t.Errorf("a hooks directory that was absent: %+v", r)
+	}
+}
+
+func TestScanWorktreeOfRepositoryOutside(t *testing.T) {
+	base := tempRoot(t)
+	repo(t, base+"/main")
+	git(t, base+"/main", "worktree", "add", "-q", "../w")
+	s := scanned(t, base+"/w")
+	if e := s.External(); len(e) != 1 || e[0].Path != base+"/main/.git" {
+		t.Fatalf("External = %+v, warnings %q", e, s.Warnings)
+	}
+	for _, p := range []string{".git", base + "/main/.git/config", base + "/main/.git/hooks", base + "/main/.git/worktrees/w/gitdir"} {
+		if !slices.Contains(paths(s), p) {
+			t.Errorf("%s is not protected: %q", p, paths(s))
+		}
+	}
+
+	// A pointer that its target does not return shows nothing.
+	mkdir(t, base+"/evil")
+	write(t, base, "evil/.git", "gitdir: "+base+"/main/.git/worktrees/w\n")
+	s = scanned(t, base+"/evil")
+	if len(s.External()) != 0 || len(s.Warnings) == 0 {
+		t.Errorf("a forged pointer exposes %+v, warnings %q", s.External(), s.Warnings)
+	}
+	mkdir(t, base+"/evil2")
+	write(t, base, "evil2/.git", "gitdir: "+base+"/main/.git\n")
+	if s = scanned(t, base+"/evil2"); len(s.External()) != 0 {
+		t.Errorf("a forged pointer to a repository exposes %+v", s.External())
+	}
+}
+
+func TestScanSubmoduleOfRepositoryOutside(t *testing.T) {
+	base := tempRoot(t)
+	repo(t, base+"/lib")
+	repo(t, base+"/main")
+	git(t, base+"/main", "submodule", "--quiet", "add", "../lib", "dep")
+	s := scanned(t, base+"/main/dep")
+	if e := s.External(); len(e) != 1 || e[0].Path != base+"/main/.git/modules/dep" {
+		t.Fatalf("External = %+v, warnings %q", e, s.Warnings)
+	}
+}
+
+func TestScanHardLinks(t *testing.T) {
+	base := tempRoot(t)
+	w := base + "/w"
+	write(t, base, "canary", "x")
+	write(t, w, "inside", "x")
+	write(t, w, ".npmrc", "x")
+	for _, l := range [][2]string{{base + "/canary", w + "/leak"}, {w + "/inside", w + "/also"}, {w + "/.npmrc", w + "/alias"}} {
+		if err := os.Link(l[0], l[1]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var got []string
+	for _, p := range scanned(t, w).HardLinks() {
+		got = append(got, p.Path)
+	}
+	if want := []string{"alias", "leak"}; !slices.Equal(got, want) {
+		t.Errorf("HardLinks = %q, want %q", got, want)
+	}
+}
+
+func TestWith(t *testing.T) {
+	w := tempRoot(t)
+	write(t, w, ".vscode/settings.json", "")
+	write(t, w, "a/secret.txt", "")
+	write(t, w, "a/only/here", "")
+	write(t, w, "only/here", "")
+	write(t, w, "b/.envrc", "")
+	write(t, w, "c/.envrc", "")
+	r, err := DefaultRules().With([]string{"secret.txt", "/only/**"}, []string{".vscode/", "b/.envrc"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := Scan(context.Background(), w, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := paths(s), []string{"only", "a/secret.txt", "c/.envrc"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	for _, bad := range []string{"", "/", "..", "a/../b", "a/**/b", "x\x00"} {
+		if _, err := r.With([]string{bad}, nil); err == nil {
+			t.Errorf("protect %q is accepted", bad)
+		}
+	}
+}
+
+func TestListHasReasons(t *testing.T) {
+	for _, r := range DefaultRules().List() {
+		if r.Reason == "" || r.Ref == "" || r.Pattern == "" || r.Tier != Deny && r.Tier != Flag {
+			t.Errorf("incomplete entry: %+v", r)
+		}
+		if c, err := cleanPattern(r.Pattern); err != nil || c != r.Pattern {
+			t.Errorf("pattern %q: %v", r.Pattern, err)
+		}
+	}
+}
