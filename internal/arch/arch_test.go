@@ -27,6 +27,7 @@ var checks = map[string]func(*tree) []string{
 	"breadth":  func(t *tree) []string { return breadth(t, wide, fanOut, fanOutWide) },
 	"budgets":  func(t *tree) []string { return budgets(t, exceptions) },
 	"comments": packageComments,
+	"promises": promised,
 	"quiet":    func(t *tree) []string { return quiet(t, talkers, entry) },
 	"skips":    func(t *tree) []string { return skips(t, "testenv") },
 	"words":    words,

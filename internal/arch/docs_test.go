@@ -1,0 +1,78 @@
+package arch
+
+import (
+	"fmt"
+	"go/ast"
+	"go/token"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// threatModel is where each promise names the classes of probes that try to
+// break it.
+const threatModel = "docs/threat-model.md"
+
+var className = regexp.MustCompile("`([a-z]+\\.[a-z-]+)`")
+
+// promised checks that the classes of probes and those that the threat model
+// names are the same: a promise without probes is a wish, and a probe without
+// a promise breaks nothing that anybody was told.
+func promised(t *tree) []string {
+	named := map[string]bool{}
+	for line := range strings.Lines(string(t.texts[threatModel])) {
+		if !strings.HasPrefix(line, "| P") {
+			continue
+		}
+		for _, m := range className.FindAllStringSubmatch(line, -1) {
+			named[m[1]] = true
+		}
+	}
+	classes := map[string]bool{}
+	for _, f := range t.files {
+		if f.pkg() == "probe" && !f.test {
+			ast.Inspect(f.ast, func(n ast.Node) bool {
+				spec, ok := n.(*ast.ValueSpec)
+				if !ok {
+					return true
+				}
+				for i, name := range spec.Names {
+					if class := literal(spec, i); strings.HasPrefix(name.Name, "class") && class != "" {
+						classes[class] = true
+					}
+				}
+				return true
+			})
+		}
+	}
+	var bad []string
+	for _, class := range slices.Sorted(maps.Keys(classes)) {
+		if !named[class] {
+			bad = append(bad, fmt.Sprintf("%s: no promise names the probe class %s", threatModel, class))
+		}
+	}
+	for _, class := range slices.Sorted(maps.Keys(named)) {
+		if !classes[class] {
+			bad = append(bad, fmt.Sprintf("%s: there is no probe class %s", threatModel, class))
+		}
+	}
+	return bad
+}
+
+// literal is the string that the i-th name of spec stands for; "" for none.
+func literal(spec *ast.ValueSpec, i int) string {
+	if i >= len(spec.Values) {
+		return ""
+	}
+	lit, ok := spec.Values[i].(*ast.BasicLit)
+	if !ok || lit.Kind != token.STRING {
+		return ""
+	}
+	s, err := strconv.Unquote(lit.Value)
+	if err != nil {
+		return ""
+	}
+	return s
+}
