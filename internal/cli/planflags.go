@@ -3,7 +3,7 @@ package cli
 import (
 	"strings"
 
-	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"holdfast.dev/holdfast/internal/policy"
 )
@@ -18,8 +18,7 @@ type planFlags struct {
 	settings  []policy.Setting // in the order in which they were given
 }
 
-func (f *planFlags) bind(c *cobra.Command) {
-	set := c.Flags()
+func (f *planFlags) bind(set *pflag.FlagSet) {
 	set.StringVar(&f.profile, "profile", "", "`NAME` of the profile: local, ci or production (default local)")
 	set.StringVar(&f.policy, "policy", "", "policy `FILE` to use instead of your own")
 	set.StringVar(&f.workspace, "workspace", "", "`DIR` that may be changed (default: the current directory)")
@@ -43,11 +42,8 @@ func (f *planFlags) bind(c *cobra.Command) {
 }
 
 // options are what the flags say, for the caller's machine and user.
-func (f *planFlags) options(a *app) (policy.Options, error) {
-	host, err := policy.ThisHost(a.Env, a.Dir)
-	if err != nil {
-		return policy.Options{}, err
-	}
+func (f *planFlags) options(a *app) policy.Options {
+	host := policy.ThisHost(a.Env, a.Dir)
 	if view := systemView(); len(view) > 0 {
 		host.System = view
 	}
@@ -57,7 +53,7 @@ func (f *planFlags) options(a *app) (policy.Options, error) {
 		Policy:    f.policy,
 		Workspace: f.workspace,
 		Settings:  f.settings,
-	}, nil
+	}
 }
 
 // settingFlag collects the values of one flag in the list of all of them.

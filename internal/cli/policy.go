@@ -35,10 +35,7 @@ func newPolicyShow(a *app) *cobra.Command {
 		Example: "  holdfast policy show\n  holdfast policy show --profile ci --json",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			options, err := flags.options(a)
-			if err != nil {
-				return err
-			}
+			options := flags.options(a)
 			effective, plan, err := compile(options)
 			if err != nil {
 				return err
@@ -55,7 +52,7 @@ func newPolicyShow(a *app) *cobra.Command {
 			return err
 		},
 	}
-	flags.bind(c)
+	flags.bind(c.Flags())
 	c.Flags().BoolVar(&asJSON, "json", false, "show as JSON")
 	return c
 }
@@ -69,15 +66,12 @@ that is wrong as file:line. Whether the paths in them exist is for show to say.`
 		Example: "  holdfast policy check holdfast.yaml",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(_ *cobra.Command, files []string) error {
-			host, err := policy.ThisHost(a.Env, a.Dir)
-			if err != nil {
-				return err
-			}
+			host := policy.ThisHost(a.Env, a.Dir)
 			for _, file := range files {
 				if err := policy.Check(host, file); err != nil {
 					return err
 				}
-				fmt.Fprintf(a.Stdout, "%s: ok\n", clean(file))
+				fmt.Fprintf(a.Stdout, "%s: ok\n", printable(file))
 			}
 			return nil
 		},
@@ -127,10 +121,7 @@ holdfast.yaml of the current directory when it is not given.`,
 				}
 				flags.workspace = filepath.Dir(args[0])
 			}
-			options, err := flags.options(a)
-			if err != nil {
-				return err
-			}
+			options := flags.options(a)
 			project, err := policy.Inspect(options)
 			if err != nil {
 				return err
@@ -142,7 +133,7 @@ holdfast.yaml of the current directory when it is not given.`,
 				if err := policy.Distrust(options.Host, project.Path); err != nil {
 					return err
 				}
-				fmt.Fprintf(a.Stdout, "%s is not trusted any more\n", clean(project.Path))
+				fmt.Fprintf(a.Stdout, "%s is not trusted any more\n", printable(project.Path))
 				return nil
 			}
 			return trust(a, options.Host, *project, yes)
@@ -156,16 +147,16 @@ holdfast.yaml of the current directory when it is not given.`,
 
 // trust shows what a file widens, asks, and pins the bytes that were shown.
 func trust(a *app, host policy.Host, p policy.Project, yes bool) error {
-	fmt.Fprintf(a.Stdout, "%s\nsha256 %s\n", clean(p.Path), p.SHA256)
+	fmt.Fprintf(a.Stdout, "%s\nsha256 %s\n", printable(p.Path), p.SHA256)
 	if len(p.Widens) == 0 {
 		fmt.Fprintln(a.Stdout, "widens nothing; it is in force without trust")
 	}
 	for _, w := range p.Widens {
-		fmt.Fprintf(a.Stdout, "line %d widens: %s\n", w.Origin.Line, clean(w.String()))
+		fmt.Fprintf(a.Stdout, "line %d widens: %s\n", w.Origin.Line, printable(w.String()))
 	}
 	if !yes {
 		if in, ok := a.Stdin.(*os.File); !ok || !term.IsTerminal(int(in.Fd())) {
-			return &hinted{"nobody is there to ask", "after reading the file: holdfast policy trust --yes " + p.Path}
+			return &usageError{errors.New("nobody is there to ask"), "after reading the file: holdfast policy trust --yes " + p.Path}
 		}
 		fmt.Fprint(a.Stderr, "trust these bytes? [y/N] ")
 		answer, _ := bufio.NewReader(a.Stdin).ReadString('\n')
@@ -179,11 +170,3 @@ func trust(a *app, host policy.Host, p policy.Project, yes bool) error {
 	fmt.Fprintln(a.Stdout, "trusted")
 	return nil
 }
-
-// hinted is an error with the next step.
-type hinted struct{ message, hint string }
-
-func (e *hinted) Error() string { return e.message }
-
-// Hint is the next step.
-func (e *hinted) Hint() string { return e.hint }

@@ -30,10 +30,7 @@ func explainCommand(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, queries []string) error {
-			options, err := flags.options(a)
-			if err != nil {
-				return err
-			}
+			options := flags.options(a)
 			_, plan, err := compile(options)
 			if err != nil {
 				return err
@@ -59,7 +56,7 @@ func explainCommand(a *app) *cobra.Command {
 			return nil
 		},
 	}
-	flags.bind(c)
+	flags.bind(c.Flags())
 	c.Flags().BoolVar(&asJSON, "json", false, "answer as JSON")
 	return c
 }
@@ -100,9 +97,9 @@ func texts(all []policy.Pattern) []string {
 }
 
 func writeAnswer(w io.Writer, a policy.Answer) {
-	title := clean(a.Query)
+	title := printable(a.Query)
 	if a.Resolved != "" && a.Resolved != a.Query {
-		title += " → " + clean(a.Resolved)
+		title += " → " + printable(a.Resolved)
 	}
 	fmt.Fprintln(w, title)
 	for _, v := range []struct {
@@ -118,30 +115,13 @@ func writeAnswer(w io.Writer, a policy.Answer) {
 		}
 		rule := ""
 		if v.Rule != "" {
-			rule = "  [" + clean(v.Rule) + "]"
+			rule = "  [" + printable(v.Rule) + "]"
 		}
-		fmt.Fprintf(w, "  %-8s %s  %s%s\n", v.verb, word, clean(v.Why), rule)
+		fmt.Fprintf(w, "  %-8s %s  %s%s\n", v.verb, word, printable(v.Why), rule)
 		if v.Add != "" && v.verb != "execute" {
-			fmt.Fprintf(w, "  %-8s to allow: %s\n", "", clean(v.Add))
+			fmt.Fprintf(w, "  %-8s to allow: %s\n", "", printable(v.Add))
 		}
 	}
-}
-
-// clean keeps a name from the disk from writing to the terminal what it likes.
-func clean(text string) string {
-	q := fmt.Sprintf("%q", text)
-	plain := q[1 : len(q)-1]
-	if len(plain) == len(text) {
-		return text
-	}
-	out := make([]rune, 0, len(text))
-	for _, r := range text {
-		if r < ' ' || r >= 0x7f && r < 0xa0 {
-			r = '�'
-		}
-		out = append(out, r)
-	}
-	return string(out)
 }
 
 func writeJSON(w io.Writer, value any) error {

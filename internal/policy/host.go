@@ -26,35 +26,40 @@ type Host struct {
 }
 
 // ThisHost describes the machine and the user of this process. env and dir
-// are the caller's.
-func ThisHost(env []string, dir string) (Host, error) {
+// are the caller's. Home is "" where there is none; Load says so.
+func ThisHost(env []string, dir string) Host {
 	h := Host{UID: os.Getuid(), GID: os.Getgid(), Env: env, Dir: dir, Memory: mainMemory(), System: System()}
 	h.Name = strconv.Itoa(h.UID)
 	home := h.lookup("HOME")
 	if u, err := user.LookupId(h.Name); err == nil {
-		if variable(strings.ReplaceAll(u.Username, "-", "_")) == nil {
+		if variable(strings.NewReplacer("-", "_", ".", "_").Replace(u.Username)) == nil {
 			h.Name = u.Username
 		}
 		if !filepath.IsAbs(home) {
 			home = u.HomeDir
 		}
 	}
-	if !filepath.IsAbs(home) {
-		return Host{}, fault(Origin{}, "set HOME to an absolute path", "there is no home directory: HOME is %q and user %d has no entry", printable(home), h.UID)
+	if !filepath.IsAbs(home) || strings.ContainsAny(home, "\n\r") {
+		return h
 	}
-	h.Home = filepath.Clean(home)
-	if at, err := locate(home); err == nil && at.dir {
-		h.Home = at.path
-	}
-	if h.Home == "/" {
-		return Host{}, fault(Origin{}, "set HOME to a directory of the user's own", "the home directory is /")
-	}
+	h.Home = nearestReal(home)
 	if exe, err := os.Executable(); err == nil {
 		h.Executable = strings.TrimSuffix(exe, " (deleted)")
 	}
 	h.Config = filepath.Join(h.base("XDG_CONFIG_HOME", ".config"), "holdfast")
 	h.State = filepath.Join(h.base("XDG_STATE_HOME", ".local/state"), "holdfast")
-	return h, nil
+	return h
+}
+
+// usable says why no policy can be made for h.
+func (h Host) usable() error {
+	switch {
+	case h.Home == "":
+		return fault(Origin{}, "set HOME to an absolute path", "there is no home directory: HOME is %q and user %d has no entry", printable(h.lookup("HOME")), h.UID)
+	case h.Home == "/":
+		return fault(Origin{}, "set HOME to a directory of the user's own", "the home directory is /")
+	}
+	return nil
 }
 
 // base is an XDG base directory; a relative one is ignored, as the
