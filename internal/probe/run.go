@@ -191,10 +191,17 @@ func unmet(needs []string) string {
 
 // hostHas are the preconditions that a row may name in Needs.
 var hostHas = map[string]func() bool{
-	"root":   func() bool { return os.Geteuid() == 0 },
-	"user":   func() bool { return os.Geteuid() != 0 },
-	"bwrap":  func() bool { return onPath("bwrap") },
-	"git":    func() bool { return onPath("git") },
-	"bash":   func() bool { return onPath("bash") },
-	"python": func() bool { return onPath("python3") },
+	"root":        func() bool { return os.Geteuid() == 0 },
+	"user":        func() bool { return os.Geteuid() != 0 },
+	"sysrq":       func() bool { return exists("/proc/sysrq-trigger") },
+	"binfmt_misc": func() bool { return exists("/proc/sys/fs/binfmt_misc/register") },
+	"bwrap":       func() bool { return onPath("bwrap") },
+	"git":         func() bool { return onPath("git") },
+	"bash":        func() bool { return onPath("bash") },
+	"python":      func() bool { return onPath("python3") },
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
 }

@@ -26,14 +26,16 @@ type World struct {
 	Files []*os.File // inherited by the launcher as descriptors 3, 4, …
 	Under []string   // a command line that the launcher is started by, such as another sandbox
 
-	args    []string          // added to those of every command
-	prober  string            // inside W
-	tokens  map[string]string // name to token
-	homes   map[string]bool   // files of W in which the set-up put a token
-	kept    map[string]string // path to print
-	absent  []string
-	seen    []sink // what may have received tokens
-	cleanup []func() error
+	args   []string          // added to those of every command
+	prober string            // inside W
+	tokens map[string]string // name to token
+	homes  map[string]bool   // files of W in which the set-up put a token
+	kept   map[string]string // path to print
+	absent []string
+	// remembered is what a set-up keeps for the oracle of its row.
+	remembered string
+	seen       []sink // what may have received tokens
+	cleanup    []func() error
 }
 
 // sink is a listener or a victim: it says what got through to it.
