@@ -13,6 +13,10 @@ import (
 	"time"
 )
 
+// Alone is the variable that says, when it is set, that no other test of
+// holdfast runs on this machine. `make test` sets it.
+const Alone = "HOLDFAST_TEST_ALONE"
+
 // patience is how long something may outlive its test before it counts as left
 // behind: a killed process needs a moment to go, an unmount with it.
 const patience = 5 * time.Second
@@ -23,10 +27,11 @@ const patience = 5 * time.Second
 // mounts), a mount, a cgroup, or an entry of the temporary directory.
 //
 // A mark is text that only this test uses, best the path of its t.TempDir().
-// Without marks the processes are still compared by descent and session, and
-// the rest by the word "holdfast" in its name; then no other test of holdfast
-// may run on the machine at the same time. Call it before t.TempDir() is
-// filled and after a t.Cleanup that removes what the test itself set up.
+// Where no other test runs on the machine at the same time, which [Alone] says,
+// what has "holdfast" in its name counts as well; so it does without marks.
+//
+// It is not for parallel tests. Call it first: clean-ups that are registered
+// later run before it looks.
 func NoLeaks(t testing.TB, marks ...string) {
 	t.Helper()
 	before := look(marks)
@@ -76,9 +81,9 @@ func (w world) since(before world) []string {
 
 func look(marks []string) world {
 	w := world{}
-	named := marks
-	if len(named) == 0 {
-		named = []string{"holdfast"}
+	named := slices.Clone(marks)
+	if len(named) == 0 || os.Getenv(Alone) != "" {
+		named = append(named, "holdfast")
 	}
 	for _, p := range processes("/proc") {
 		if p.ours(marks) {
@@ -94,18 +99,19 @@ func look(marks []string) world {
 	maps.Copy(w, cgroups("/sys/fs/cgroup", named))
 	entries, _ := os.ReadDir(os.TempDir())
 	for _, e := range entries {
-		if path := filepath.Join(os.TempDir(), e.Name()); temporary(path, marks) {
+		if path := filepath.Join(os.TempDir(), e.Name()); temporary(path, named) {
 			w["temporary "+path] = true
 		}
 	}
 	return w
 }
 
-// temporary reports whether path is named like something of holdfast's and is
-// not the test's own: that one goes after the clean-up in which this runs.
-func temporary(path string, marks []string) bool {
-	inside := func(mark string) bool { return strings.HasPrefix(mark, path) }
-	return strings.Contains(filepath.Base(path), "holdfast") && !slices.ContainsFunc(marks, inside)
+// temporary reports whether an entry of the temporary directory is one that
+// could be left behind. The directory that a mark lies in is the test's own: it
+// goes after the clean-up in which this runs.
+func temporary(path string, named []string) bool {
+	own := func(mark string) bool { return mark == path || strings.HasPrefix(mark, path+"/") }
+	return containsAny(filepath.Base(path), named) && !slices.ContainsFunc(named, own)
 }
 
 func cgroups(root string, named []string) world {
@@ -115,7 +121,7 @@ func cgroups(root string, named []string) world {
 		switch {
 		case err != nil || !e.IsDir():
 			return nil
-		case strings.Contains(e.Name(), "holdfast") || containsAny(path, named):
+		case containsAny(path, named):
 			w["cgroup "+path] = true
 		}
 		return nil

@@ -143,6 +143,53 @@ func TestProcessesAreFoundByDescentAndByMark(t *testing.T) {
 	}
 }
 
+func TestAnOrphanIsALeak(t *testing.T) {
+	mark := t.TempDir()
+	before := look([]string{mark})
+	cmd := exec.Command("sh", "-c", "sleep 60 >/dev/null 2>&1 & echo $!")
+	cmd.Env = []string{"X=" + mark, "PATH=" + os.Getenv("PATH")}
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(out)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	left := look([]string{mark}).since(before)
+	if len(left) != 1 || !strings.Contains(left[0], "sleep 60") {
+		t.Errorf("one process lost its parent, left behind is %q", left)
+	}
+	orphan, err := os.FindProcess(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := orphan.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if left := waitGone(func() []string { return look([]string{mark}).since(before) }); len(left) != 0 {
+		t.Errorf("it was killed and still counts: %q", left)
+	}
+}
+
+func TestTemporary(t *testing.T) {
+	for _, tt := range []struct {
+		name, path string
+		named      []string
+		want       bool
+	}{
+		{name: "what bears the name of the product counts", path: "/tmp/holdfast-1", named: []string{"/tmp/TestX1", "holdfast"}, want: true},
+		{name: "the directory of the test does not", path: "/tmp/TestHoldfast1", named: []string{"/tmp/TestHoldfast1/001", "oldfast"}},
+		{name: "another's does not", path: "/tmp/other", named: []string{"/tmp/TestX1"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := temporary(tt.path, tt.named); got != tt.want {
+				t.Errorf("got %v", got)
+			}
+		})
+	}
+}
+
 func TestNothingLeftIsNoLeak(t *testing.T) {
 	dir := t.TempDir()
 	NoLeaks(t, dir)
@@ -160,7 +207,7 @@ func TestCgroupsAreFoundByName(t *testing.T) {
 		}
 	}
 	want := "cgroup " + filepath.Join(root, "user.slice/holdfast-1")
-	if got := cgroups(root, []string{"no such mark"}); !got[want] || len(got) != 1 {
+	if got := cgroups(root, []string{"holdfast"}); !got[want] || len(got) != 1 {
 		t.Errorf("got %v, want %s alone", got, want)
 	}
 }

@@ -87,7 +87,7 @@ func (s *suite) execute(p pass, prog program) ([]byte, error) {
 	}
 	cmd := exec.Command(prog.path, args...)
 	cmd.Dir = filepath.Join(p.root, prog.dir)
-	cmd.Env = append(p.env[:len(p.env):len(p.env)], "HOLDFAST_TEST_BINARY="+s.binary(), "PWD="+cmd.Dir)
+	cmd.Env = append(p.env[:len(p.env):len(p.env)], "HOLDFAST_TEST_BINARY="+s.binary(), "HOLDFAST_TEST_ALONE=1", "PWD="+cmd.Dir)
 	if p.as != nil {
 		p.as(cmd)
 	}
