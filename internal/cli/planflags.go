@@ -3,7 +3,7 @@ package cli
 import (
 	"strings"
 
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra"
 
 	"holdfast.dev/holdfast/internal/policy"
 )
@@ -18,7 +18,8 @@ type planFlags struct {
 	settings  []policy.Setting // in the order in which they were given
 }
 
-func (f *planFlags) bind(set *pflag.FlagSet) {
+func (f *planFlags) bind(c *cobra.Command) {
+	set := c.Flags()
 	set.StringVar(&f.profile, "profile", "", "`NAME` of the profile: local, ci or production (default local)")
 	set.StringVar(&f.policy, "policy", "", "policy `FILE` to use instead of your own")
 	set.StringVar(&f.workspace, "workspace", "", "`DIR` that may be changed (default: the current directory)")
@@ -42,8 +43,11 @@ func (f *planFlags) bind(set *pflag.FlagSet) {
 }
 
 // options are what the flags say, for the caller's machine and user.
-func (f *planFlags) options(a *app) policy.Options {
-	host := policy.ThisHost(a.Env, a.Dir)
+func (f *planFlags) options(a *app) (policy.Options, error) {
+	host, err := policy.ThisHost(a.Env, a.Dir)
+	if err != nil {
+		return policy.Options{}, err
+	}
 	if view := systemView(); len(view) > 0 {
 		host.System = view
 	}
@@ -53,7 +57,7 @@ func (f *planFlags) options(a *app) policy.Options {
 		Policy:    f.policy,
 		Workspace: f.workspace,
 		Settings:  f.settings,
-	}
+	}, nil
 }
 
 // settingFlag collects the values of one flag in the list of all of them.

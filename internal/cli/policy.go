@@ -35,7 +35,10 @@ func newPolicyShow(a *app) *cobra.Command {
 		Example: "  holdfast policy show\n  holdfast policy show --profile ci --json",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			options := flags.options(a)
+			options, err := flags.options(a)
+			if err != nil {
+				return err
+			}
 			effective, plan, err := compile(options)
 			if err != nil {
 				return err
@@ -52,7 +55,7 @@ func newPolicyShow(a *app) *cobra.Command {
 			return err
 		},
 	}
-	flags.bind(c.Flags())
+	flags.bind(c)
 	c.Flags().BoolVar(&asJSON, "json", false, "show as JSON")
 	return c
 }
@@ -66,7 +69,10 @@ that is wrong as file:line. Whether the paths in them exist is for show to say.`
 		Example: "  holdfast policy check holdfast.yaml",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(_ *cobra.Command, files []string) error {
-			host := policy.ThisHost(a.Env, a.Dir)
+			host, err := policy.ThisHost(a.Env, a.Dir)
+			if err != nil {
+				return err
+			}
 			for _, file := range files {
 				if err := policy.Check(host, file); err != nil {
 					return err
@@ -121,7 +127,10 @@ holdfast.yaml of the current directory when it is not given.`,
 				}
 				flags.workspace = filepath.Dir(args[0])
 			}
-			options := flags.options(a)
+			options, err := flags.options(a)
+			if err != nil {
+				return err
+			}
 			project, err := policy.Inspect(options)
 			if err != nil {
 				return err

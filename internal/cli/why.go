@@ -30,7 +30,10 @@ func explainCommand(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, queries []string) error {
-			options := flags.options(a)
+			options, err := flags.options(a)
+			if err != nil {
+				return err
+			}
 			_, plan, err := compile(options)
 			if err != nil {
 				return err
@@ -56,7 +59,7 @@ func explainCommand(a *app) *cobra.Command {
 			return nil
 		},
 	}
-	flags.bind(c.Flags())
+	flags.bind(c)
 	c.Flags().BoolVar(&asJSON, "json", false, "answer as JSON")
 	return c
 }

@@ -26,8 +26,8 @@ type Host struct {
 }
 
 // ThisHost describes the machine and the user of this process. env and dir
-// are the caller's. Home is "" where there is none; Load says so.
-func ThisHost(env []string, dir string) Host {
+// are the caller's.
+func ThisHost(env []string, dir string) (Host, error) {
 	h := Host{UID: os.Getuid(), GID: os.Getgid(), Env: env, Dir: dir, Memory: mainMemory(), System: System()}
 	h.Name = strconv.Itoa(h.UID)
 	home := h.lookup("HOME")
@@ -40,26 +40,17 @@ func ThisHost(env []string, dir string) Host {
 		}
 	}
 	if !filepath.IsAbs(home) || strings.ContainsAny(home, "\n\r") {
-		return h
+		return Host{}, fault(Origin{}, "set HOME to an absolute path", "there is no home directory: HOME is %q and user %d has no entry", printable(home), h.UID)
 	}
-	h.Home = nearestReal(home)
+	if h.Home = nearestReal(home); h.Home == "/" {
+		return Host{}, fault(Origin{}, "set HOME to a directory of your own", "the home directory is /")
+	}
 	if exe, err := os.Executable(); err == nil {
 		h.Executable = strings.TrimSuffix(exe, " (deleted)")
 	}
 	h.Config = filepath.Join(h.base("XDG_CONFIG_HOME", ".config"), "holdfast")
 	h.State = filepath.Join(h.base("XDG_STATE_HOME", ".local/state"), "holdfast")
-	return h
-}
-
-// usable says why no policy can be made for h.
-func (h Host) usable() error {
-	switch {
-	case h.Home == "":
-		return fault(Origin{}, "set HOME to an absolute path", "there is no home directory: HOME is %q and user %d has no entry", printable(h.lookup("HOME")), h.UID)
-	case h.Home == "/":
-		return fault(Origin{}, "set HOME to a directory of the user's own", "the home directory is /")
-	}
-	return nil
+	return h, nil
 }
 
 // base is an XDG base directory; a relative one is ignored, as the

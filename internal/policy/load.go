@@ -81,9 +81,6 @@ func Load(o Options) (Effective, error) {
 // LoadUser is Load without the project's file.
 func LoadUser(o Options) (Effective, error) {
 	var e Effective
-	if err := o.Host.usable(); err != nil {
-		return Effective{}, err
-	}
 	if err := e.place(o); err != nil {
 		return Effective{}, err
 	}
