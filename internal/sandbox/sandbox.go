@@ -96,8 +96,13 @@ type Process interface {
 	Wait() (Exit, error)
 
 	// Kill ends everything inside at once. It may be called at any time, and
-	// more than once.
-	Kill()
+	// more than once. reason is what Exit gives, such as a limit that was hit;
+	// "" for none.
+	Kill(reason string)
+
+	// Limited says which limits hold for all processes together by the
+	// kernel; the others hold a process each, or by a watch.
+	Limited() []policy.Guarantee
 
 	// Dial connects to a TCP port that is served inside, on loopback.
 	Dial(port int) (io.ReadWriteCloser, error)

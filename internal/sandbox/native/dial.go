@@ -5,6 +5,7 @@ package native
 import (
 	"fmt"
 	"io"
+	"net"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -36,11 +37,9 @@ func (p *process) Dial(port int) (io.ReadWriteCloser, error) {
 			unix.Close(fds[0])
 			return nil, fmt.Errorf("connecting to port %d inside: %w", port, err)
 		}
-		if err := unix.SetNonblock(fds[0], true); err != nil {
-			unix.Close(fds[0])
-			return nil, err
-		}
-		return os.NewFile(uintptr(fds[0]), "inside"), nil
+		f := os.NewFile(uintptr(fds[0]), "inside")
+		defer f.Close() // FileConn has a descriptor of its own
+		return net.FileConn(f)
 	}
 	return nil, io.ErrUnexpectedEOF
 }

@@ -9,8 +9,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"golang.org/x/sys/unix"
+	"holdfast.dev/holdfast/internal/policy"
 	"holdfast.dev/holdfast/internal/sandbox"
 )
 
@@ -59,7 +61,7 @@ func (l *launch) start(ctx context.Context) (_ *process, err error) {
 	if err != nil {
 		return nil, err
 	}
-	stop := context.AfterFunc(ctx, p.Kill)
+	stop := context.AfterFunc(ctx, func() { p.Kill("") })
 	defer stop()
 	if err := l.converse(p); err != nil {
 		p.abandon()
@@ -295,5 +297,8 @@ func (l *launch) attest(p *process) error {
 	}
 	p.started = true
 	go p.follow()
+	if limit := l.spec.Plan.Limits.Memory; limit > 0 && !l.omit["limits"] && !slices.Contains(p.Limited(), policy.MemoryLimit) {
+		go p.watchMemory(limit)
+	}
 	return nil
 }

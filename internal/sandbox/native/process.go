@@ -133,10 +133,7 @@ func (p *process) Signal(sig syscall.Signal) error {
 }
 
 // Kill ends everything inside at once.
-func (p *process) Kill() { p.end() }
-
-// KillFor ends everything inside and notes the limit that was hit.
-func (p *process) KillFor(reason string) {
+func (p *process) Kill(reason string) {
 	p.mu.Lock()
 	if !p.dead && p.reason == "" {
 		p.reason = reason

@@ -1,0 +1,152 @@
+// Package cli is what a person meets: commands, flags, texts, hints and exit
+// codes. It is the only package that prints or decides how the program ends.
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+)
+
+// Exit codes of Holdfast itself; docs/exit-codes.md is their contract.
+const (
+	exitOK            = 0
+	exitFailed        = 1   // a check found something: doctor, policy check, why
+	exitUsage         = 125 // Holdfast could not do what was asked; nothing was started
+	exitNotExecutable = 126
+	exitNotFound      = 127
+)
+
+// app is the world of a command: nothing reads or prints past it.
+type app struct {
+	Stdin  io.Reader
+	Stdout io.Writer
+	Stderr io.Writer
+	Env    []string
+	Dir    string
+}
+
+// exitError carries an exit status. Its error, if any, has been printed.
+type exitError struct{ code int }
+
+func (e *exitError) Error() string { return fmt.Sprintf("exit status %d", e.code) }
+
+// hinter is an error that knows the next command to type.
+type hinter interface{ Hint() string }
+
+// Main runs one command line and returns the exit status.
+func Main(args []string) int {
+	dir, err := os.Getwd()
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "holdfast: error: the working directory cannot be found: %v\n", err)
+		return exitUsage
+	}
+	a := &app{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Env: os.Environ(), Dir: dir}
+	root := newRoot(a)
+	root.SetArgs(args)
+	return a.report(root.Execute())
+}
+
+// report prints an error with its hint and says which status it means.
+func (a *app) report(err error) int {
+	var exit *exitError
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.As(err, &exit):
+		return exit.code
+	}
+	fmt.Fprintf(a.Stderr, "%s %s\n", a.paint(red, "holdfast: error:"), printable(err.Error()))
+	var h hinter
+	if errors.As(err, &h) && h.Hint() != "" {
+		fmt.Fprintf(a.Stderr, "%s %s\n", a.paint(cyan, "holdfast: hint:"), printable(h.Hint()))
+	}
+	return statusOf(err)
+}
+
+// usageError is a command line that makes no sense.
+type usageError struct {
+	err  error
+	hint string
+}
+
+func (e *usageError) Error() string { return e.err.Error() }
+func (e *usageError) Unwrap() error { return e.err }
+func (e *usageError) Hint() string  { return e.hint }
+
+func newRoot(a *app) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "holdfast",
+		Short: "Run AI coding agents inside a boundary that holds",
+		Long: `Holdfast runs a command, and everything it starts, inside a boundary that
+holds when the command is hostile: no home, no credentials, no network, no
+process of yours, and nothing in the workspace that you would later execute.`,
+		Example: `  holdfast run -- npm test
+  holdfast run --ro ~/data -- python3 train.py
+  holdfast why ~/.ssh/id_ed25519
+  holdfast doctor`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.NoArgs,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetIn(a.Stdin)
+	root.SetOut(a.Stdout)
+	root.SetErr(a.Stderr)
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return &usageError{err, "see '" + cmd.CommandPath() + " --help'"}
+	})
+	root.AddCommand(newRunCommand(a), newPolicyCommand(a), newWhyCommand(a), newDoctorCommand(a), newSettleCommand(a), newVersionCommand(a))
+	return root
+}
+
+// Colours, where a person sees them.
+const (
+	red    = "31"
+	yellow = "33"
+	cyan   = "36"
+)
+
+// paint colours s when stderr is a terminal and NO_COLOR is not set.
+func (a *app) paint(colour, s string) string {
+	f, ok := a.Stderr.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) || a.lookup("NO_COLOR") != "" || a.lookup("TERM") == "dumb" {
+		return s
+	}
+	return "\x1b[" + colour + "m" + s + "\x1b[0m"
+}
+
+func (a *app) lookup(name string) string {
+	for i := len(a.Env) - 1; i >= 0; i-- {
+		if v, ok := strings.CutPrefix(a.Env[i], name+"="); ok {
+			return v
+		}
+	}
+	return ""
+}
+
+// printable makes control characters and what could reorder text visible: names
+// come from files that an agent wrote.
+func printable(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		switch {
+		case r == '\n' || r == '\t' || r >= ' ' && r != 0x7f && (r < 0x80 || r >= 0xa0) && !reorders(r):
+			b.WriteRune(r)
+		default:
+			fmt.Fprintf(&b, "\\u%04x", r)
+		}
+	}
+	return b.String()
+}
+
+// reorders says whether r changes how its neighbours are shown (UAX #9) or is
+// invisible.
+func reorders(r rune) bool {
+	return r >= 0x200b && r <= 0x200f || r >= 0x202a && r <= 0x202e || r >= 0x2060 && r <= 0x206f || r == 0xfeff
+}

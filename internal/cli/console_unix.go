@@ -1,0 +1,46 @@
+//go:build unix
+
+package cli
+
+import (
+	"os"
+	"os/signal"
+	"syscall"
+
+	"golang.org/x/term"
+	"holdfast.dev/holdfast/internal/sandbox"
+)
+
+// console is the user's terminal.
+type console struct {
+	file    *os.File
+	resized chan os.Signal
+}
+
+func newConsole(f *os.File) *console {
+	c := &console{file: f, resized: make(chan os.Signal, 1)}
+	signal.Notify(c.resized, syscall.SIGWINCH)
+	return c
+}
+
+func (c *console) Raw() (func(), error) {
+	old, err := term.MakeRaw(int(c.file.Fd()))
+	if err != nil {
+		return nil, err
+	}
+	return func() { term.Restore(int(c.file.Fd()), old) }, nil
+}
+
+func (c *console) Size() sandbox.WindowSize {
+	cols, rows, err := term.GetSize(int(c.file.Fd()))
+	if err != nil {
+		return sandbox.WindowSize{Rows: 24, Cols: 80}
+	}
+	return sandbox.WindowSize{Rows: uint16(rows), Cols: uint16(cols)}
+}
+
+func (c *console) Resized() <-chan os.Signal { return c.resized }
+
+// Suspend stops this process; the shell that started it notices, and continues
+// it on "fg".
+func (c *console) Suspend() { syscall.Kill(os.Getpid(), syscall.SIGSTOP) }

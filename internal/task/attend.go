@@ -1,0 +1,183 @@
+package task
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"holdfast.dev/holdfast/internal/sandbox"
+)
+
+// attend stays with a running command until everything inside is dead and all
+// of its output was passed on.
+func (t *Task) attend(ctx context.Context, proc sandbox.Process) (sandbox.Exit, error) {
+	stop := context.AfterFunc(ctx, func() { proc.Kill("") })
+	defer stop()
+	if limit := t.Plan.Limits.Time; limit > 0 {
+		timer := time.AfterFunc(limit, func() { proc.Kill(fmt.Sprintf("time limit of %v", limit)) })
+		defer timer.Stop()
+	}
+	closePorts, err := t.publish(proc)
+	if err != nil {
+		proc.Kill("")
+		proc.Wait()
+		return sandbox.Exit{}, err
+	}
+	defer closePorts()
+
+	ended := make(chan struct{})
+	var helpers sync.WaitGroup
+	helpers.Go(func() { t.passSignals(proc, ended) })
+	drained := t.relay(proc)
+	restore, err := t.raw(proc)
+	if err != nil {
+		proc.Kill("")
+	}
+	helpers.Go(func() { t.jobControl(proc, restore) })
+
+	exit, werr := proc.Wait()
+	drained()
+	close(ended)
+	helpers.Wait()
+	restore.undo()
+	return exit, errors.Join(err, werr)
+}
+
+// relay copies the streams and returns a function that waits until all output
+// has been passed on. Input is not waited for: a read of it may last for ever.
+func (t *Task) relay(proc sandbox.Process) (drained func()) {
+	var outputs sync.WaitGroup
+	copyOut := func(to io.Writer, from io.ReadCloser) {
+		outputs.Go(func() {
+			// A reader that went away is the command's business, as with a
+			// pipe: closing our end gives it SIGPIPE.
+			io.Copy(to, from)
+			from.Close()
+		})
+	}
+	if out := proc.Stdout(); out != nil {
+		copyOut(t.Streams.Out, out)
+	}
+	if e := proc.Stderr(); e != nil {
+		copyOut(t.Streams.Err, e)
+	}
+	if master := proc.Terminal(); master != nil {
+		to := t.Streams.Out
+		if !t.Streams.OutTerminal {
+			to = t.Streams.Err
+		}
+		if t.Streams.InTerminal && !t.Streams.OutTerminal && !t.Streams.ErrTerminal {
+			to = io.Discard // the echo of what is typed; nobody asked to see it
+		}
+		copyOut(to, master)
+	}
+	go func() {
+		if in := proc.Stdin(); in != nil {
+			io.Copy(in, t.Streams.In)
+			in.Close()
+			return
+		}
+		io.Copy(proc.Terminal(), t.Streams.In)
+	}()
+	return outputs.Wait
+}
+
+// rawMode is the user's terminal in raw mode.
+type rawMode struct {
+	mu      sync.Mutex
+	console Console
+	restore func()
+}
+
+// raw passes every key on as it is, when the command's input is a terminal.
+func (t *Task) raw(proc sandbox.Process) (*rawMode, error) {
+	r := &rawMode{}
+	if !t.Streams.InTerminal || proc.Terminal() == nil {
+		return r, nil
+	}
+	r.console = t.Streams.Console
+	return r, r.enter()
+}
+
+func (r *rawMode) enter() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.console == nil {
+		return nil
+	}
+	restore, err := r.console.Raw()
+	if err != nil {
+		return fmt.Errorf("switching the terminal to raw mode: %w", err)
+	}
+	r.restore = restore
+	return nil
+}
+
+func (r *rawMode) undo() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.restore != nil {
+		r.restore()
+		r.restore = nil
+	}
+}
+
+// jobControl stops with the command and continues it when continued.
+func (t *Task) jobControl(proc sandbox.Process, raw *rawMode) {
+	for range proc.Changes() {
+		if t.Streams.Console == nil {
+			continue
+		}
+		raw.undo()
+		t.Streams.Console.Suspend()
+		raw.enter()
+		t.resize(proc)
+		proc.Signal(syscall.SIGCONT)
+	}
+}
+
+func (t *Task) resize(proc sandbox.Process) {
+	if m := proc.Terminal(); m != nil && t.Streams.Console != nil {
+		resizeTerminal(m, t.Streams.Console.Size())
+	}
+}
+
+// patience is how many requests to end a command may ignore.
+const patience = 3
+
+// passSignals passes the caller's signals on. A command that ignores being
+// asked to end is killed in the end.
+func (t *Task) passSignals(proc sandbox.Process, ended <-chan struct{}) {
+	var resized <-chan os.Signal
+	if t.Streams.Console != nil {
+		resized = t.Streams.Console.Resized()
+	}
+	asked := 0
+	for {
+		select {
+		case <-ended:
+			return
+		case <-resized:
+			t.resize(proc)
+		case s := <-t.Signals:
+			sig, ok := s.(syscall.Signal)
+			if !ok {
+				continue
+			}
+			if sig == syscall.SIGTSTP {
+				proc.Signal(syscall.SIGSTOP)
+				continue
+			}
+			if asked++; asked >= patience {
+				proc.Kill("")
+				continue
+			}
+			proc.Signal(sig)
+		}
+	}
+}

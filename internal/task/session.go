@@ -1,0 +1,218 @@
+package task
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"holdfast.dev/holdfast/internal/policy"
+	"holdfast.dev/holdfast/internal/workspace"
+)
+
+// errBusy is what a launch fails with when the workspace changes under it.
+var errBusy = errors.New("the workspace changed while the boundary was built")
+
+// Files of a session's directory.
+const (
+	lockFile    = "lock"
+	journalFile = "workspace.json"
+)
+
+// session is the record of one run on disk: it exists while the run does, so
+// that whoever comes after a sudden death can settle the workspace.
+type session struct {
+	dir      string
+	lock     *os.File
+	snapshot *workspace.Snapshot
+	settled  bool
+	keep     bool
+}
+
+func (t *Task) sessions() string { return filepath.Join(t.State, "sessions") }
+
+// open makes the session's directory and locks it.
+func (t *Task) open() (*session, error) {
+	if err := os.MkdirAll(t.sessions(), 0o700); err != nil {
+		return nil, fmt.Errorf("making the state directory: %w", err)
+	}
+	id := make([]byte, 6)
+	rand.Read(id)
+	dir := filepath.Join(t.sessions(), time.Now().UTC().Format("20060102T150405")+"-"+hex.EncodeToString(id))
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("making the session's directory: %w", err)
+	}
+	// The lock gets its name only when it is held: whoever sees the name and
+	// gets the lock knows that nobody looks after the session.
+	unnamed := filepath.Join(dir, lockFile+".new")
+	lock, err := lockSession(unnamed, os.O_CREATE|os.O_EXCL)
+	if err == nil {
+		err = os.Rename(unnamed, filepath.Join(dir, lockFile))
+	}
+	if err != nil {
+		os.RemoveAll(dir)
+		return nil, fmt.Errorf("making the session's lock: %w", err)
+	}
+	return &session{dir: dir, lock: lock}, nil
+}
+
+// lockSession takes the lock that says that a session is being looked after.
+func lockSession(path string, flags int) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|syscall.O_NOFOLLOW|flags, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("locking the session: %w", err)
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("locking the session: %w", err)
+	}
+	return f, nil
+}
+
+// scan looks at the workspace and puts what it found into the plan and into the
+// journal.
+func (s *session) scan(ctx context.Context, plan *policy.Plan) error {
+	rules, err := rulesOf(*plan)
+	if err != nil {
+		return err
+	}
+	snap, err := workspace.Scan(ctx, plan.Workspace, rules, gitConfigs(plan.Identity.Home)...)
+	if err != nil {
+		return err
+	}
+	s.snapshot = snap
+	plan.Protect = snap.Protected()
+	if !accepts(*plan, policy.HardLinks) {
+		plan.HardLinks = snap.HardLinks()
+	}
+	plan.Paths = append(append([]policy.PathRule{}, plan.Paths...), snap.External()...)
+	f, err := os.OpenFile(filepath.Join(s.dir, journalFile), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("writing the session's journal: %w", err)
+	}
+	err = snap.Save(f)
+	return errors.Join(err, f.Close())
+}
+
+func accepts(plan policy.Plan, g policy.Guarantee) bool {
+	for _, a := range plan.Accepted {
+		if a == g {
+			return true
+		}
+	}
+	return false
+}
+
+// rulesOf are the protected names of a plan.
+func rulesOf(plan policy.Plan) (workspace.Rules, error) {
+	texts := func(ps []policy.Pattern) []string {
+		out := make([]string, len(ps))
+		for i, p := range ps {
+			out[i] = p.Text
+		}
+		return out
+	}
+	return workspace.DefaultRules().With(texts(plan.ProtectMore), texts(plan.ProtectLess))
+}
+
+// gitConfigs are the user's own git configuration files, which may say where
+// hooks are. What cannot be read there cannot be obeyed by git either.
+func gitConfigs(home string) []workspace.Option {
+	var out []workspace.Option
+	for _, path := range []string{"/etc/gitconfig", filepath.Join(home, ".config/git/config"), filepath.Join(home, ".gitconfig")} {
+		if data, err := os.ReadFile(path); err == nil {
+			out = append(out, workspace.GitConfig(path, home, data))
+		}
+	}
+	return out
+}
+
+func (s *session) quarantine() string { return filepath.Join(s.dir, "quarantine") }
+
+func (s *session) warnings() []string {
+	if s.snapshot == nil {
+		return nil
+	}
+	return s.snapshot.Warnings
+}
+
+// settle moves out of the workspace what a host would execute and was not
+// there before.
+func (s *session) settle(ctx context.Context) (workspace.Report, error) {
+	report, err := s.snapshot.Settle(context.WithoutCancel(ctx), s.dir)
+	if err != nil {
+		s.keep = true
+		return report, fmt.Errorf("settling the workspace: %w", err)
+	}
+	s.settled = true
+	s.keep = len(report.Quarantined) > 0
+	return report, nil
+}
+
+// close removes the session's directory, or what of it need not be kept.
+func (s *session) close() {
+	os.Remove(filepath.Join(s.dir, journalFile))
+	if !s.keep {
+		os.RemoveAll(s.dir)
+	} else {
+		os.Remove(filepath.Join(s.dir, lockFile))
+	}
+	s.lock.Close()
+}
+
+// Settle finishes a session whose supervisor died. It does nothing when the
+// session is still looked after, or was settled.
+func Settle(ctx context.Context, dir string) (workspace.Report, error) {
+	lock, err := lockSession(filepath.Join(dir, lockFile), 0)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.EWOULDBLOCK) {
+		return workspace.Report{}, nil
+	}
+	if err != nil {
+		return workspace.Report{}, err
+	}
+	s := &session{dir: dir, lock: lock}
+	defer s.close()
+	f, err := os.Open(filepath.Join(dir, journalFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return workspace.Report{}, nil // it died before anything was started
+	}
+	if err != nil {
+		s.keep = true
+		return workspace.Report{}, err
+	}
+	defer f.Close()
+	if s.snapshot, err = workspace.Load(f); err != nil {
+		// A journal that was not completely written belongs to a run that
+		// had not started anything: it is written before the launch.
+		return workspace.Report{}, nil
+	}
+	return s.settle(ctx)
+}
+
+// sweep settles sessions that nobody settled: the janitor of a killed
+// supervisor does so at once, but it may have been killed as well.
+func (t *Task) sweep(ctx context.Context) error {
+	entries, err := os.ReadDir(t.sessions())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("reading the state directory: %w", err)
+	}
+	for _, e := range entries {
+		dir := filepath.Join(t.sessions(), e.Name())
+		if _, err := os.Lstat(filepath.Join(dir, lockFile)); err != nil {
+			continue
+		}
+		if _, err := Settle(ctx, dir); err != nil {
+			return fmt.Errorf("settling the earlier session %s: %w", e.Name(), err)
+		}
+	}
+	return nil
+}
