@@ -40,6 +40,7 @@ type Observation struct {
 	Refused  bool   // the launcher declined to start, in its own words
 	Stdout   []byte // the first MiB
 	Stderr   []byte // the first MiB
+	Flooded  bool   // there was more, and a token may have stood there
 	TimedOut bool
 	Err      error // the command could not be run at all
 	Took     time.Duration
@@ -104,6 +105,8 @@ func judgeOne(r Row, o Observation) (Verdict, string) {
 		return v, why
 	case o.TimedOut:
 		return Inconclusive, "timed out after " + o.Took.Round(time.Millisecond).String()
+	case o.Flooded:
+		return Inconclusive, "it printed more than was looked at"
 	case !begun:
 		return Inconclusive, fmt.Sprintf("the action never ran (status %d): %s", o.Exit, firstLine(o.Stderr))
 	case !ended:

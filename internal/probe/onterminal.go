@@ -36,7 +36,7 @@ func onTerminal(cmd *exec.Cmd) Observation {
 	}
 	master.Close()
 	<-done
-	return observe(cmd, err, out.Bytes(), nil)
+	return observe(cmd, err, &out, &capped{})
 }
 
 func openTerminal() (master, slave *os.File, err error) {

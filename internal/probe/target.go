@@ -148,11 +148,11 @@ func start(ctx context.Context, w *World, c Command, argv, env []string) Observa
 		return onTerminal(cmd)
 	}
 	err := cmd.Run()
-	return observe(cmd, err, out.Bytes(), errs.Bytes())
+	return observe(cmd, err, &out, &errs)
 }
 
-func observe(cmd *exec.Cmd, err error, stdout, stderr []byte) Observation {
-	o := Observation{Stdout: stdout, Stderr: stderr}
+func observe(cmd *exec.Cmd, err error, stdout, stderr *capped) Observation {
+	o := Observation{Stdout: stdout.Bytes(), Stderr: stderr.Bytes(), Flooded: stdout.over || stderr.over}
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) && cmd.ProcessState == nil {
 		o.Err = err
@@ -167,12 +167,16 @@ func observe(cmd *exec.Cmd, err error, stdout, stderr []byte) Observation {
 }
 
 // capped keeps the first outputCap bytes and swallows the rest.
-type capped struct{ bytes.Buffer }
+type capped struct {
+	bytes.Buffer
+	over bool
+}
 
 func (c *capped) Write(b []byte) (int, error) {
 	if room := outputCap - c.Len(); room > 0 {
 		c.Buffer.Write(b[:min(room, len(b))])
 	}
+	c.over = c.over || c.Len() >= outputCap
 	return len(b), nil
 }
 

@@ -13,7 +13,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -71,7 +73,44 @@ func (w *World) changes() []string {
 	for _, s := range w.seen {
 		out = append(out, s.effects()...)
 	}
-	return append(out, w.strangers()...)
+	return append(append(out, w.strangers()...), w.survivors()...)
+}
+
+// survivors are processes that still run the prober of this world although
+// the launcher has ended. They are given a second to go, and then are ended.
+func (w *World) survivors() []string {
+	var out []string
+	for deadline := time.Now().Add(time.Second); ; time.Sleep(10 * time.Millisecond) {
+		pids := running(filepath.Base(w.B) + "/")
+		if len(pids) == 0 {
+			return out
+		}
+		if time.Now().Before(deadline) {
+			continue
+		}
+		for _, pid := range pids {
+			out = append(out, fmt.Sprintf("process %d was left behind", pid))
+			_ = unix.Kill(pid, unix.SIGKILL)
+		}
+		return out
+	}
+}
+
+// running lists the processes whose program has that in its path and which is
+// a prober. The path is random, so that they can only be ours.
+func running(part string) []int {
+	links, _ := filepath.Glob("/proc/[0-9]*/exe")
+	var out []int
+	for _, l := range links {
+		to, err := os.Readlink(l)
+		if err != nil || !strings.Contains(to, part) || !strings.HasSuffix(strings.TrimSuffix(to, " (deleted)"), "/prober") {
+			continue
+		}
+		if pid, err := strconv.Atoi(strings.Split(l, "/")[2]); err == nil {
+			out = append(out, pid)
+		}
+	}
+	return out
 }
 
 // differing names what two prints do not have in common.
@@ -166,14 +205,14 @@ func (w *World) find(where string, in []byte) []string {
 }
 
 // readSome reads a file of the workspace, which a hostile command has filled:
-// no link, no fifo, no more than 4 MiB.
+// no link, no fifo, no more than 64 MiB.
 func readSome(path string) ([]byte, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, 4<<20))
+	return io.ReadAll(io.LimitReader(f, 64<<20))
 }
 
 // short writes a path of the world as a template, for messages.

@@ -213,6 +213,12 @@ func create(path string) error {
 // mark is what probes write, so that a human who finds it knows what it is.
 const mark = "# written by a holdfast probe\n"
 
+// Known says whether there is an action of that name.
+func Known(name string) bool {
+	_, ok := actions()[name]
+	return ok
+}
+
 // actions collects the tables of the classes.
 func actions() map[string]Action {
 	all := map[string]Action{}
