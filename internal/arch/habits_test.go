@@ -17,13 +17,13 @@ var loud = map[string][]string{
 	"log": {"Print", "Printf", "Println", "Fatal", "Fatalf", "Fatalln", "Panic", "Panicf", "Panicln", "Default"},
 }
 
-// quiet checks that only the talkers print and exit. A program's main may call
-// os.Exit and nothing else of these.
+// quiet checks that only the talkers print and exit, and programs that users do
+// not get. The main of one that they do may call os.Exit and nothing else.
 func quiet(t *tree, talking, entries string) []string {
 	var bad []string
 	for _, f := range t.files {
 		product := under(f.dir, "internal") || under(f.dir, "cmd")
-		if f.test || !product || slices.Contains(strings.Fields(talking), f.pkg()) {
+		if f.test || !product || f.helper() || slices.Contains(strings.Fields(talking), f.pkg()) {
 			continue
 		}
 		program := slices.ContainsFunc(rows(entries), func(row string) bool { return strings.Fields(row)[0] == f.dir })

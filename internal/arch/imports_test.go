@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// layer is the place of a package: its line in the table, and whether it is
-// for tests only.
+// layer is the place of a package: its line in the table, doubled so that there
+// is room between two, and whether it is for tests only.
 type layer struct {
 	line int
 	test bool
@@ -23,7 +23,7 @@ func parseLayers(table string) (map[string]layer, error) {
 			if _, twice := all[name]; twice {
 				return nil, fmt.Errorf("layer table: %s stands twice", name)
 			}
-			all[name] = layer{i, test}
+			all[name] = layer{2 * i, test}
 		}
 	}
 	return all, nil
@@ -44,7 +44,7 @@ func importOrder(t *tree, table, entries string) []string {
 	}
 	var bad []string
 	for _, f := range t.files {
-		here, known := places[f.pkg()]
+		here, known := place(f, places)
 		if !known && under(f.dir, "internal") {
 			bad = append(bad, fmt.Sprintf("%s: package %s has no place in the layer table", f.path, f.pkg()))
 			continue
@@ -60,6 +60,17 @@ func importOrder(t *tree, table, entries string) []string {
 		}
 	}
 	return bad
+}
+
+// place finds the layer of the package of f. A program below a package, such as
+// a generator, needs no row: it stands right above that package.
+func place(f *file, places map[string]layer) (layer, bool) {
+	here, known := places[f.pkg()]
+	if !known && f.helper() {
+		here, known = places[path.Dir(f.pkg())]
+		here.line++
+	}
+	return here, known
 }
 
 // refuse says why f may not import the package name; "" where it may.

@@ -105,6 +105,10 @@ func localName(spec *ast.ImportSpec, target string) string {
 // internal/, or the whole path elsewhere.
 func (f *file) pkg() string { return strings.TrimPrefix(f.dir, "internal/") }
 
+// helper reports whether f is of a program below internal/: users do not get it,
+// it generates something or is started by tests.
+func (f *file) helper() bool { return under(f.dir, "internal") && f.ast.Name.Name == "main" }
+
 func (f *file) generated() bool { return ast.IsGenerated(f.ast) }
 
 // targets are the import paths of f, sorted.
