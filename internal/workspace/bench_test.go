@@ -39,3 +39,13 @@ func BenchmarkScan(b *testing.B) {
 		}
 	}
 }
+
+func BenchmarkSettle(b *testing.B) {
+	root := plant(b)
+	s := scanned(b, root)
+	for b.Loop() {
+		if _, err := s.Settle(context.Background(), b.TempDir()); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

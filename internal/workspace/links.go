@@ -36,16 +36,7 @@ func (s *scan) finish(ctx context.Context) ([]string, error) {
 	if err := s.followLinks(ctx); err != nil {
 		return nil, err
 	}
-	for _, l := range s.links {
-		if int(l.nlink) <= len(l.paths) {
-			continue
-		}
-		for _, p := range l.paths {
-			r := newRow(p, "hard link", "another name of it is outside the workspace, or protected", &l.st)
-			r.Linked = true
-			s.found.Rows = append(s.found.Rows, r)
-		}
-	}
+	s.hardLinks()
 	outside := s.worktrees()
 	s.found.tidy()
 	return outside, nil

@@ -94,8 +94,9 @@ type settle struct {
 	rows     map[string]*row
 	marks    map[string]*mark
 	repos    map[string]bool
-	places   map[string]*row // rows and absent paths that no rule finds
-	bases    map[string]bool // their last components
+	places   map[string]*row // rows, absent paths, and what lies on the way to those
+	ways     map[string]bool // those of places that are dangerous as a link only
+	bases    map[string]bool // last components of places
 
 	mu     sync.Mutex
 	seen   map[string]bool
@@ -130,7 +131,8 @@ func (v *settle) settleTree(ctx context.Context, t *tree, external bool) error {
 func (v *settle) index(t *tree, fd int, external bool) {
 	v.t, v.root, v.external = t, fd, external
 	v.rows, v.marks, v.repos = map[string]*row{}, map[string]*mark{}, map[string]bool{}
-	v.places, v.bases, v.seen = map[string]*row{}, map[string]bool{}, map[string]bool{}
+	v.places, v.ways = map[string]*row{}, map[string]bool{}
+	v.bases, v.seen = map[string]bool{}, map[string]bool{}
 	v.deps, v.links = nil, map[inode]*linked{}
 	for i := range t.Rows {
 		r := &t.Rows[i]
@@ -138,8 +140,12 @@ func (v *settle) index(t *tree, fd int, external bool) {
 		v.places[string(r.Path)] = r
 	}
 	for i := range t.Absent {
-		if p := string(t.Absent[i].Path); v.places[p] == nil {
+		p := string(t.Absent[i].Path)
+		if v.places[p] == nil {
 			v.places[p] = &t.Absent[i]
+		}
+		for p = parent(p); p != "" && v.places[p] == nil; p = parent(p) {
+			v.places[p], v.ways[p] = &t.Absent[i], true
 		}
 	}
 	for p := range v.places {
@@ -185,8 +191,9 @@ func (v *settle) special(w *walker, d *dir, e entry) (bool, error) {
 	if !v.bases[string(e.name())] {
 		return false, nil
 	}
-	r := v.places[w.at(e)]
-	if r == nil {
+	at := w.at(e)
+	r := v.places[at]
+	if r == nil || v.ways[at] && e.typ != unix.DT_LNK {
 		return false, nil
 	}
 	var st unix.Statx_t
@@ -279,12 +286,10 @@ func (v *settle) tree(t *dep) {
 }
 
 func (v *settle) file(w *walker, d *dir, e entry, st *unix.Statx_t) error {
-	var own unix.Statx_t
 	if st == nil {
-		if statAt(d.fd, e.nameZ, &own) != nil {
+		if st = &w.st; statAt(d.fd, e.nameZ, st) != nil {
 			return nil
 		}
-		st = &own
 	}
 	if nanos(st.Ctime) < v.snap.began {
 		return nil
@@ -359,7 +364,7 @@ func (v *settle) after() {
 		}
 	}
 	for rel, m := range v.marks {
-		if !v.seen[rel] && v.places[rel] == nil {
+		if !v.seen[rel] && v.rows[rel] == nil {
 			v.flagged(Flagged{Path: v.full(rel), Change: Removed, Rule: m.Rule, Reason: "was there when the run began", Before: m.Sum})
 		}
 	}

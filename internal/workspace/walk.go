@@ -79,6 +79,7 @@ type walker struct {
 	path []byte // of the current directory, relative to the root, "" at the root
 	buf  []byte // getdents64
 	fold []byte
+	st   unix.Statx_t // of the entry at hand
 }
 
 type walk struct {
@@ -179,9 +180,9 @@ type sub struct {
 
 // entry looks at one name, and appends it to subs if it is to be entered.
 func (w *walker) entry(d *dir, e entry, subs *[]sub) error {
-	var st unix.Statx_t
+	st := &w.st
 	if e.typ == unix.DT_UNKNOWN {
-		if err := statAt(d.fd, e.nameZ, &st); err != nil {
+		if err := statAt(d.fd, e.nameZ, st); err != nil {
 			return gone(err)
 		}
 		e.typ = byte(st.Mode & unix.S_IFMT >> 12)
@@ -207,16 +208,16 @@ func (w *walker) entry(d *dir, e entry, subs *[]sub) error {
 		}
 		enter = enter && ok
 	case enter && e.rule != nil && d.dep == nil:
-		if err := statAt(d.fd, e.nameZ, &st); err != nil {
+		if err := statAt(d.fd, e.nameZ, st); err != nil {
 			return gone(err)
 		}
-		if err := w.v.flag(w, d, e, &st); err != nil {
+		if err := w.v.flag(w, d, e, st); err != nil {
 			return err
 		}
 		s.dep = &dep{path: w.at(e), rule: e.rule}
 		w.v.tree(s.dep)
 	case !enter:
-		return w.other(d, e, &st)
+		return w.other(d, e, st)
 	}
 	if enter {
 		if d.git && !s.inGit && inner(name) && w.v.known(w.path) {
@@ -404,6 +405,9 @@ func (w *walker) read(fd int) (int, error) {
 		m, err := unix.Getdents(fd, w.buf[n:])
 		if err == unix.EINTR {
 			continue
+		}
+		if err == unix.ENOENT {
+			return 0, nil // the directory was removed meanwhile
 		}
 		if err != nil || m == 0 {
 			return n, err

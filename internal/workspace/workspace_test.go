@@ -2,6 +2,8 @@ package workspace
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -217,6 +219,13 @@ func TestScanGlobalHooksPath(t *testing.T) {
 	if r := settled(t, s); len(r.Quarantined) != 1 || string(r.Quarantined[0].Path) != w+"/later" {
 		t.Errorf("a hooks directory that was absent: %+v", r)
 	}
+
+	s = scanned(t, w, GitConfig("/etc/gitconfig", "", []byte("[core]\n\thooksPath = no/such/dir\n")))
+	write(t, w, "evil/such/dir/pre-commit", "")
+	link(t, "evil", w, "no")
+	if r := settled(t, s); len(r.Quarantined) != 1 || string(r.Quarantined[0].Path) != w+"/no" {
+		t.Errorf("a link on the way to an absent hooks directory: %+v", r)
+	}
 }
 
 func TestScanWorktreeOfRepositoryOutside(t *testing.T) {
@@ -275,6 +284,79 @@ func TestScanHardLinks(t *testing.T) {
 	}
 	if want := []string{"alias", "leak"}; !slices.Equal(got, want) {
 		t.Errorf("HardLinks = %q, want %q", got, want)
+	}
+}
+
+// A store's tree of links becomes a few rows, and git's object directories stay
+// writable.
+func TestScanManyHardLinks(t *testing.T) {
+	base := tempRoot(t)
+	w := base + "/w"
+	for i := range 400 {
+		name := fmt.Sprintf("p%d/lib/%d.js", i%20, i)
+		write(t, base, "store/"+name, "x")
+		p := filepath.Join(w, "node_modules/.store", name)
+		mkdir(t, filepath.Dir(p))
+		if err := os.Link(filepath.Join(base, "store", name), p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(t, w, "node_modules/.store/p3/own", "x")
+	repo(t, base+"/origin")
+	git(t, w, "clone", "-q", "../origin", "clone")
+	s := scanned(t, w)
+	got := map[string]bool{}
+	for _, p := range s.HardLinks() {
+		got[p.Path] = true
+		if strings.HasPrefix(p.Path, "clone/.git/objects/") && p.IsDir {
+			t.Errorf("%s cannot be written to", p.Path)
+		}
+	}
+	if len(got) > 30 || !got["node_modules/.store/p3/lib"] || !got["node_modules/.store/p4"] {
+		t.Errorf("%d rows: %v", len(got), got)
+	}
+}
+
+// A directory that cannot be read is read-only, until a scan has seen it.
+func TestScanClosedDirectory(t *testing.T) {
+	w := tempRoot(t)
+	write(t, w, "x/.git/hooks/pre-commit", "")
+	chmod(t, w+"/x", 0)
+	s := scanned(t, w)
+	want := []string{"x"}
+	if os.Geteuid() == 0 {
+		want = []string{"x/.git/hooks"} // nothing is unreadable to root
+	} else if len(s.Warnings) != 1 {
+		t.Errorf("warnings %q", s.Warnings)
+	}
+	if got := paths(s); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	chmod(t, w+"/x", 0o755)
+	if r := settled(t, s); len(r.Quarantined) != 0 {
+		t.Errorf("quarantined what was there: %+v", r.Quarantined)
+	}
+}
+
+func TestScanLimits(t *testing.T) {
+	w := tempRoot(t)
+	for i := range MaxProtected + 1 {
+		write(t, w, fmt.Sprintf("d%d/.envrc", i), "")
+	}
+	_, err := Scan(context.Background(), w, DefaultRules())
+	var limit *LimitError
+	if !errors.As(err, &limit) || !strings.Contains(limit.Hint(), "workspace.unprotect") {
+		t.Errorf("err = %v", err)
+	}
+}
+
+func TestNameSurvivesJSON(t *testing.T) {
+	for _, n := range []Name{"", "a/b", "a\nb\x00c", "\xff\xfe", `a\\b`, `\\xff`, "\u200c\ufffd"} {
+		b, err := n.MarshalText()
+		var back Name
+		if err != nil || back.UnmarshalText(b) != nil || back != n {
+			t.Errorf("%q became %q and then %q", n, b, back)
+		}
 	}
 }
 
