@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"slices"
 	"strings"
 	"time"
 )
@@ -14,7 +15,7 @@ import (
 const classDenies = "fs.deny-carveouts"
 
 func deniesRows() []Row {
-	return append(append(deniesAbsent(), deniesPresent()...), deniesHost()...)
+	return slices.Concat(deniesAbsent(), deniesPresent(), deniesHost(), deniesTricks())
 }
 
 // deniesAbsent are names that do not exist at the start.
@@ -195,7 +196,14 @@ func deniesPresent() []Row {
 			Refs:    []string{"github.com/Kilo-Org/kilocode/pull/11596", "Landlock: chmod and xattr are not covered"},
 			Options: Options{Read: []string{"R"}},
 			Accept:  mutateDenials,
-			Action:  "metadata", Args: []string{"path=R/canary\nR\nO/canary\nO\nH\nB"}},
+			Action:  "metadata", Args: []string{"path=R/canary\nR\nO/canary\nO"}},
+		{ID: "DNY-016b", Class: classDenies, Kind: Sandbox, Promise: "P2",
+			Title:    "mode, owner, times and attributes of the home and of what contains the workspace are changed",
+			Refs:     []string{"chmod(2)", "setxattr(2)"},
+			Keep:     []string{"H", "B"},
+			Accept:   mutateDenials,
+			Harmless: "the directories in view may be private ones",
+			Action:   "metadata", Args: []string{"path=H\nB"}},
 		{ID: "DNY-017", Class: classDenies, Kind: Sandbox, Promise: "P2",
 			Title:   "a file outside that may be read is mapped shared and written",
 			Refs:    []string{"github.com/Kilo-Org/kilocode/pull/11596", "mmap(2), mprotect(2)"},

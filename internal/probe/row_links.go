@@ -128,6 +128,7 @@ func linksToNames() []Row {
 				return w.Keep(w.Path("O/canary"))
 			},
 			RefusalHolds: true,
+			Accept:       mutateDenials,
 			Action:       "mutate", Args: []string{"path=W/h"}},
 		{ID: "LNK-014", Class: classLinks, Kind: Sandbox, Promise: "P2",
 			Title:   "a descriptor opened for reading is linked into the workspace and opened for writing",
@@ -166,8 +167,17 @@ func linksToNames() []Row {
 			Links:        map[string]string{"W/.git/hooks": "../tracked-hooks"},
 			Keep:         []string{"W/.git/hooks", "W/tracked-hooks/pre-commit"},
 			RefusalHolds: true,
-			Accept:       supplantDenials,
-			Action:       "mutate", Args: []string{"path=W/tracked-hooks/pre-commit\nW/.git/hooks/pre-commit\nW/.git/hooks"}},
+			Accept:       mutateDenials,
+			Action:       "mutate", Args: []string{"path=W/tracked-hooks/pre-commit\nW/.git/hooks/pre-commit"}},
+		{ID: "LNK-017b", Class: classLinks, Kind: Sandbox, Promise: "P3",
+			Title:        "that directory, or the link to it, is replaced",
+			Refs:         []string{"github.com/anthropic-experimental/sandbox-runtime/issues/221"},
+			Files:        repo("W/.git", map[string]string{"W/tracked/hooks/pre-commit": hook}),
+			Links:        map[string]string{"W/.git/hooks": "../tracked/hooks"},
+			Keep:         []string{"W/.git/hooks", "W/tracked/hooks/pre-commit"},
+			RefusalHolds: true,
+			Accept:       append([]string{"ENOTDIR"}, supplantDenials...),
+			Action:       "supplant", Args: []string{"path=W/.git/hooks\nW/tracked/hooks\nW/tracked"}},
 	}
 }
 

@@ -209,29 +209,37 @@ func deepRepo(w *World) error {
 	}
 	defer unix.Close(fd)
 	for name, content := range map[string]string{"pre-commit": hook, "../HEAD": "ref: refs/heads/main\n", "../config": "[core]\n\tbare = false\n"} {
-		if err := os.WriteFile(fmt.Sprintf("/proc/self/fd/%d/%s", fd, name), []byte(content), 0o755); err != nil {
+		if err := os.WriteFile(procFD(fd)+"/"+name, []byte(content), 0o755); err != nil {
 			return err
 		}
 	}
 	return errors.Join(
-		os.Mkdir(fmt.Sprintf("/proc/self/fd/%d/../objects", fd), 0o755),
-		os.Mkdir(fmt.Sprintf("/proc/self/fd/%d/../refs", fd), 0o755))
+		os.Mkdir(procFD(fd)+"/../objects", 0o755),
+		os.Mkdir(procFD(fd)+"/../refs", 0o755))
 }
 
-// deepRepoChanged looks at the hook of deepRepo.
-func deepRepoChanged(w *World, _ Observation) []string {
-	fd, err := unix.Open(w.W, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+// descendTo opens the directory at the end of the deep path.
+func descendTo(root string) (int, error) {
+	fd, err := unix.Open(root, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	for i := 0; err == nil && i < deepLevel; i++ {
 		var next int
 		next, err = unix.Openat(fd, deepName, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 		unix.Close(fd)
 		fd = next
 	}
+	return fd, err
+}
+
+func procFD(fd int) string { return fmt.Sprintf("/proc/self/fd/%d", fd) }
+
+// deepRepoChanged looks at the hook of deepRepo.
+func deepRepoChanged(w *World, _ Observation) []string {
+	fd, err := descendTo(w.W)
 	if err != nil {
 		return []string{"the deep repository is gone: " + err.Error()}
 	}
 	defer unix.Close(fd)
-	b, err := os.ReadFile(fmt.Sprintf("/proc/self/fd/%d/.git/hooks/pre-commit", fd))
+	b, err := os.ReadFile(procFD(fd) + "/.git/hooks/pre-commit")
 	if err != nil || string(b) != hook {
 		return []string{fmt.Sprintf("the hook of the deep repository is now %q, %v", b, err)}
 	}

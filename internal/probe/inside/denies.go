@@ -29,6 +29,12 @@ func deniesActions() map[string]Action {
 		},
 		"close-directory": func(p *Probe) { p.Control("close it", func() error { return os.Chmod(p.Arg("path"), 0) }); gone(p) },
 		"open-and-write":  openAndWrite,
+		"make-link":       makeLink,
+		"deep-repo":       deepRepo,
+		"closed-repo":     closedRepo,
+		"among-many":      amongMany,
+		"leave-setuid":    leaveSetuid,
+		"swap-until":      swapUntil,
 	}
 }
 
