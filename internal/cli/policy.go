@@ -73,11 +73,23 @@ that is wrong as file:line. Whether the paths in them exist is for show to say.`
 			if err != nil {
 				return err
 			}
+			invalid := false
 			for _, file := range files {
-				if err := policy.Check(host, file); err != nil {
-					return err
+				err := policy.Check(host, file)
+				if err == nil {
+					fmt.Fprintf(a.Stdout, "%s: ok\n", printable(file))
+					continue
 				}
-				fmt.Fprintf(a.Stdout, "%s: ok\n", printable(file))
+				var one *policy.Error
+				var many policy.Errors
+				if !errors.As(err, &one) && !errors.As(err, &many) {
+					return err // it could not be read, which says nothing about it
+				}
+				a.report(err)
+				invalid = true
+			}
+			if invalid {
+				return &exitError{exitFailed}
 			}
 			return nil
 		},

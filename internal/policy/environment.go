@@ -92,11 +92,11 @@ func refusedName(name string) error {
 	if matchName(c.Ours, name) != "" {
 		return fmt.Errorf("%s is set by holdfast, because it describes the inside", name)
 	}
-	if p := matchName(c.SecretNames, name); p != "" {
-		return fmt.Errorf("%s looks like a secret (%s)", name, p)
-	}
 	if p := matchName(c.HostSockets, name); p != "" {
 		return fmt.Errorf("%s leads to a helper of the host (%s)", name, p)
+	}
+	if p := matchName(c.SecretNames, name); p != "" {
+		return fmt.Errorf("%s looks like a secret (%s)", name, p)
 	}
 	if p := matchName(c.Dangerous, name); p != "" {
 		return fmt.Errorf("%s makes programs load or execute something (%s)", name, p)

@@ -104,10 +104,9 @@ func (x explainer) file(query string) (Answer, error) {
 // rule is the one that decides about a resolved path.
 func (x explainer) rule(path string) PathRule {
 	best := PathRule{}
-	for _, r := range slices.Concat(x.host.System, []PathRule{
-		{Path: x.plan.Workspace, Access: Write, Origin: Origin{File: "workspace"}},
-	}, x.plan.Paths) {
-		if within(path, r.Path) && len(r.Path) >= len(best.Path) {
+	workspace := PathRule{Path: x.plan.Workspace, Access: Write, Origin: Origin{File: "workspace"}}
+	for _, r := range slices.Concat(x.plan.Paths, []PathRule{workspace}, x.host.System) {
+		if within(path, r.Path) && len(r.Path) > len(best.Path) {
 			best = r
 		}
 	}
@@ -134,10 +133,9 @@ func (x explainer) readWrite(path string, rule PathRule) (read, write Verdict) {
 		return read, write
 	}
 	if p, ok := x.protected(path); ok {
-		write = Verdict{
-			Why:  "protected: " + p.Reason,
-			Rule: "protected path " + p.Rule,
-			Add:  "under workspace.unprotect: " + p.Rule + " (then the host may execute what was written)",
+		write = Verdict{Why: "protected: " + p.Reason, Rule: "protected path " + p.Rule}
+		if p.Root == "" {
+			write.Add = "under workspace.unprotect: " + p.Path + " (then the host may execute what was written)"
 		}
 		return read, write
 	}
@@ -159,6 +157,9 @@ func (x explainer) absent(path string, rule PathRule) (read, write Verdict) {
 	read, write = Verdict{Why: why, Rule: rule.Origin.File}, Verdict{Why: why, Rule: rule.Origin.File}
 	at, err := locate(path)
 	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			read.Why, write.Why = why+"; nor does it exist on the host", why+"; nor does it exist on the host"
+		}
 		return read, write
 	}
 	if err := x.host.showable(at, Read); err != nil {

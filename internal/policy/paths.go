@@ -118,6 +118,11 @@ func (h Host) showable(at located, access Access) error {
 			return fmt.Errorf("%s belongs to %s, which is private inside", at.path, tree)
 		}
 	}
+	for _, secret := range embeddedToolchains().Secret {
+		if within(at.path, secret) {
+			return fmt.Errorf("%s is or belongs to %s, which holds secrets of the system", at.path, secret)
+		}
+	}
 	for _, own := range h.own() {
 		if own.path == "" {
 			continue
@@ -189,11 +194,11 @@ func (v *view) above(rules []PathRule, path string) Access {
 			access, longest = a, len(tree)
 		}
 	}
-	for _, r := range v.host.System {
+	for _, r := range rules { // first: a rule for the workspace itself comes before the workspace
 		consider(r.Path, r.Access)
 	}
 	consider(v.workspace, Write)
-	for _, r := range rules {
+	for _, r := range v.host.System {
 		consider(r.Path, r.Access)
 	}
 	return access

@@ -16,6 +16,7 @@ var toolchainData []byte
 type toolchains struct {
 	Toolchains      []toolchain `yaml:"toolchains"`
 	CredentialNames []string    `yaml:"credential_names"`
+	Secret          []string    `yaml:"secret"`
 	Executed        []string    `yaml:"executed"`
 }
 

@@ -1,0 +1,201 @@
+package policy
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+func TestParseRefuses(t *testing.T) {
+	for _, row := range []struct{ name, text, want string }{
+		{"an empty file", "", "p.yaml: is empty"},
+		{"a file of comments", "# nothing\n", "p.yaml: is empty"},
+		{"a file without version", "without: []\n", "p.yaml:1: the key version is missing"},
+		{"another version", "version: 2\n", "p.yaml:1: version is the number 2"},
+		{"a version that is text", "version: '1'\n", "p.yaml:1: version is the text"},
+		{"an unknown key, with the nearest one", "version: 1\nworkspce: {}\n", `p.yaml:2: unknown key "workspce", did you mean "workspace"?`},
+		{"an unknown key in a section", "version: 1\nlimits:\n  memry: 1GiB\n", `p.yaml:3: unknown key "memry" in limits, did you mean "memory"?`},
+		{"a dotted key", "version: 1\nlimits.memory: 1GiB\n", "p.yaml:2: unknown key"},
+		{"a key given twice", "version: 1\nlimits: {files: 1}\nlimits: {}\n", `p.yaml:3: the key "limits" stands here again; it was first given on line 2`},
+		{"a variable given twice", "version: 1\nenvironment:\n  set: {A: x, A: y}\n", "stands here again"},
+		{"a second document", "version: 1\n---\nversion: 1\n", "p.yaml:2: a second document"},
+		{"an anchor", "version: 1\nwithout: &a [seccomp]\n", "p.yaml:2: the anchor &a"},
+		{"an alias", "version: 1\nlimits: {memory: &m 1GiB, disk: *m}\n", "p.yaml:2: the alias *m"},
+		{"a merge", "version: 1\nlimits:\n  <<: {files: 5}\n", "p.yaml:3: a merge"},
+		{"a tag", "version: 1\nwithout: [!!binary c2VjY29tcA==]\n", "p.yaml:2: the tag !!binary"},
+		{"a tag on the document", "!!map {version: 1}\n", "p.yaml:1: the tag !!map"},
+		{"a list as the document", "- version: 1\n", "p.yaml:1: a policy is a list"},
+		{"a section that is empty", "version: 1\nlimits:\n", "p.yaml:2: limits is empty"},
+		{"a list that is empty text", "version: 1\nfilesystem:\n  read:\n", "p.yaml:3: filesystem.read is empty; a list is wanted"},
+		{"a list that is a word", "version: 1\nfilesystem:\n  read: /data\n", "p.yaml:3: filesystem.read is the text"},
+		{"a number in a list of paths", "version: 1\nfilesystem:\n  read: [1e300]\n", "an entry of filesystem.read is the number 1e300"},
+		{"nothing in a list of paths", "version: 1\nfilesystem:\n  read: [~]\n", "an entry of filesystem.read is empty"},
+		{"a path with ..", "version: 1\nfilesystem:\n  read: [../up]\n", "p.yaml:3: filesystem.read: the path \"../up\" goes up"},
+		{"a path with a line break", "version: 1\nfilesystem:\n  read: [\"a\\nb\"]\n", "line break"},
+		{"a path with a NUL", "version: 1\nfilesystem:\n  read: [\"a\\0b\"]\n", "NUL"},
+		{"the home of somebody else", "version: 1\nfilesystem:\n  read: [~bob/x]\n", "another user"},
+		{"an empty path", "version: 1\nfilesystem:\n  read: ['']\n", "an empty path"},
+		{"review, which is not built", "version: 1\nworkspace: {mode: review}\n", "p.yaml:2: workspace.mode review needs a later capability"},
+		{"credentials, which are not built", "version: 1\ncredentials: []\n", "p.yaml:2: credentials needs brokered credentials, a later capability"},
+		{"ask, which is not built", "version: 1\nask: {}\n", "p.yaml:2: ask needs approvals, a later capability"},
+		{"methods of a host, which are not built", "version: 1\nnetwork:\n  allow: [{host: a.b, methods: [GET]}]\n", "methods in network.allow needs egress rules"},
+		{"a size without a unit", "version: 1\nlimits: {memory: 8}\n", `limits.memory: "8" is not a size`},
+		{"a negative size", "version: 1\nlimits: {memory: -8GiB}\n", "is not a size"},
+		{"a size beyond counting", "version: 1\nlimits: {disk: 9999999999TiB}\n", "larger than can be counted"},
+		{"a size with too many digits", "version: 1\nlimits: {disk: 99999999999999999999B}\n", "is not a size"},
+		{"a limit of nothing", "version: 1\nlimits: {files: 0}\n", "not a whole number above 0"},
+		{"an octal count", "version: 1\nlimits: {files: 010}\n", "not a whole number above 0"},
+		{"a count with an exponent", "version: 1\nlimits: {files: 1e309}\n", "not a whole number above 0"},
+		{"cores beyond all numbers", "version: 1\nlimits: {cpus: 1e309}\n", "not a number of cores"},
+		{"cores that are no number", "version: 1\nlimits: {cpus: .nan}\n", "not a number of cores"},
+		{"a negative duration", "version: 1\nlimits: {time: -4h}\n", "not a duration"},
+		{"a duration without a unit", "version: 1\nlimits: {time: 60}\n", "not a duration"},
+		{"a duration beyond counting", "version: 1\nlimits: {time: 99999999h}\n", "not a duration"},
+		{"an unknown guarantee", "version: 1\nwithout: [secomp]\n", `unknown guarantee "secomp", did you mean "seccomp"?`},
+		{"a secret by its name", "version: 1\nenvironment: {pass: [NPM_TOKEN]}\n", "NPM_TOKEN looks like a secret"},
+		{"a preload variable", "version: 1\nenvironment: {pass: [LD_PRELOAD]}\n", "LD_PRELOAD makes programs load"},
+		{"a socket of the host", "version: 1\nenvironment: {pass: [SSH_AUTH_SOCK]}\n", "SSH_AUTH_SOCK leads to a helper"},
+		{"every variable", "version: 1\nenvironment: {pass: ['*']}\n", "the whole environment"},
+		{"a variable with a strange name", "version: 1\nenvironment: {pass: ['A=B']}\n", "is not a variable name"},
+		{"a variable that is ours", "version: 1\nenvironment: {set: {HOME: /x}}\n", "HOME is set by holdfast"},
+		{"a value with a NUL", "version: 1\nenvironment: {set: {A: \"x\\0y\"}}\n", "contains a NUL"},
+		{"a port beyond the last", "version: 1\nnetwork: {publish: [65536]}\n", "not a port"},
+		{"a host with a path", "version: 1\nnetwork: {allow: [example.org/x]}\n", "not a host name"},
+		{"a host in other letters", "version: 1\nnetwork: {allow: [exämple.org]}\n", "not a host name"},
+		{"a byte order mark", "\xef\xbb\xbfversion: 1\n", "byte order mark"},
+		{"bytes that are not UTF-8", "version: 1 # \xff\n", "is not UTF-8"},
+		{"a control character", "version: 1\n# \x1b[2J\n", "p.yaml:2: contains the control character U+001B"},
+		{"text that runs backwards", "version: 1 # \u202e\n", "control character U+202E"},
+		{"text that is not YAML", "version: 1\nlimits: {memory\n", "not YAML"},
+		{"deep nesting", "version: 1\nwithout: " + strings.Repeat("[", 500) + strings.Repeat("]", 500) + "\n", "nested more than"},
+		{"very deep nesting", "version: 1\nwithout: " + strings.Repeat("[", 200000), "not YAML"},
+		{"a key that is a list", "version: 1\n? [a]\n: b\n", "a key is a list"},
+		{"too many bytes", "version: 1\n#" + strings.Repeat("x", MaxFile), "a policy may have"},
+		{"an absolute pattern of the home", "version: 1\nworkspace: {protect: [~/x]}\n", "patterns are names"},
+		{"a broken pattern", "version: 1\nworkspace: {protect: ['[']}\n", "syntax error in pattern"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			_, err := Parse("p.yaml", "/", []byte(row.text))
+			if err == nil || !strings.Contains(err.Error(), row.want) {
+				t.Fatalf("got %v, want %q", err, row.want)
+			}
+		})
+	}
+}
+
+func TestParseReportsEverythingThatIsWrong(t *testing.T) {
+	_, err := Parse("p.yaml", "/", []byte("version: 1\nlimits:\n  memory: 1\n  disk: 2\n"))
+	var all Errors
+	if !errors.As(err, &all) || len(all) != 2 || all[1].Origin.Line != 4 || all.Hint() == "" {
+		t.Fatalf("got %v", err)
+	}
+}
+
+func TestErrorsStayShort(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("version: 1\n")
+	for i := range 1000 {
+		fmt.Fprintf(&b, "k%d: 1\n", i)
+	}
+	_, err := Parse("p.yaml", "/", []byte(b.String()))
+	if n := strings.Count(err.Error(), "\n"); n > shownErrors {
+		t.Fatalf("%d lines", n)
+	}
+}
+
+func TestParseKeepsLines(t *testing.T) {
+	f, err := Parse("p.yaml", "/base", []byte(`version: 1
+extends: ci
+filesystem:
+  read:
+    - /data
+    - ~/x?
+network:
+  allow: [{host: Example.ORG., ports: [443]}, "[::1]:8080"]
+  publish: [3000, "8080:80"]
+limits: {memory: 8 GiB, cpus: 2.5, time: 90m}
+without: []
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, e := range f.Entries {
+		got = append(got, fmt.Sprintf("%d %s=%s %v %d %v", e.Origin.Line, e.Key, e.Value, e.Ports, e.Amount, e.Clear))
+	}
+	want := `5 filesystem.read=/data [] 0 false
+6 filesystem.read=~/x? [] 0 false
+8 network.allow=example.org [443] 0 false
+8 network.allow=::1 [8080] 0 false
+9 network.publish=3000 [3000 3000] 0 false
+9 network.publish=8080:80 [8080 80] 0 false
+10 limits.memory=8 GiB [] 8589934592 false
+10 limits.cpus=2.5 [] 2500 false
+10 limits.time=90m [] 5400000000000 false
+11 without= [] 0 true`
+	if s := strings.Join(got, "\n"); s != want {
+		t.Errorf("got\n%s", s)
+	}
+	if f.Extends != "ci" || f.ExtendsAt.Line != 2 {
+		t.Errorf("extends %q at %v", f.Extends, f.ExtendsAt)
+	}
+}
+
+func TestAmountsReadBackTheSame(t *testing.T) {
+	for _, row := range []struct {
+		kind kind
+		text string
+	}{{size, "8GiB"}, {size, "1536MiB"}, {size, "7B"}, {size, none}, {count, "4096"}, {cores, "0.5"}, {span, "4h"}, {span, "1h30m"}, {span, "45s"}} {
+		n, err := parseAmount(row.kind, row.text)
+		if got := formatAmount(row.kind, n); err != nil || got != row.text {
+			t.Errorf("%s became %s (%v)", row.text, got, err)
+		}
+	}
+}
+
+func TestProfilesParse(t *testing.T) {
+	for _, name := range Profiles {
+		f, err := Profile(name)
+		if err != nil || len(f.Entries) == 0 {
+			t.Errorf("%s: %v", name, err)
+		}
+		for _, e := range f.Entries {
+			if e.Key == "environment.set" || e.Key == "without" || strings.HasPrefix(e.Key, "filesystem.") {
+				t.Errorf("%s: a profile gives away %s", e.Origin, e)
+			}
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, seed := range []string{
+		"version: 1\n", "version: 1\nextends: local\nlimits: {memory: 8GiB, time: 4h, cpus: 1.5}\n",
+		"version: 1\nnetwork: {allow: [a.b, {host: c.d, ports: [1]}], publish: [1, \"2:3\"]}\n",
+		"version: 1\nenvironment: {pass: [LANG, LC_*], set: {A: \"1\"}}\nwithout: []\n",
+		"a: &a [*a]\n", "? [x]\n: {y: z}\n", "version: !!int \"1\"\n", "<<: {}\n", "--- 1\n...\n---\n",
+		"version: 1\nfilesystem: {read: ['~/x?', /y, z], write: [], copy: [~]}\n",
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		file, err := Parse("p.yaml", "/base", data)
+		if err != nil {
+			if len(err.Error()) > 64<<10 {
+				t.Errorf("a message of %d bytes", len(err.Error()))
+			}
+			if strings.ContainsAny(err.Error(), "\x00\x1b\r") {
+				t.Errorf("a message with control characters: %q", err)
+			}
+			return
+		}
+		for _, e := range file.Entries {
+			if _, ok := lookup(e.Key); !ok || e.Amount < 0 || e.Origin.Line < 1 {
+				t.Errorf("entry %+v", e)
+			}
+			if strings.ContainsAny(e.Value, "\x00\n") {
+				t.Errorf("value %q", e.Value)
+			}
+		}
+	})
+}
