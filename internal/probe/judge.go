@@ -52,6 +52,7 @@ type Result struct {
 	Target  string
 	Verdict Verdict
 	Reason  string   // one sentence
+	Missing bool     // inconclusive because the host, or the target, lacks what the row needs
 	Effects []string // what was seen from the outside
 	Took    time.Duration
 }

@@ -206,7 +206,7 @@ func TestListenersAndVictimTell(t *testing.T) {
 	listen := func(network, addr string) func(*World) error {
 		return func(w *World) (err error) { l, err = w.Listen(network, addr); return err }
 	}
-	run := Runner{Prober: prober(t), Dir: t.TempDir()}
+	run := Runner{Prober: buildProber(t), Dir: t.TempDir()}
 	for _, c := range []struct {
 		name string
 		row  Row
@@ -242,4 +242,17 @@ func dial(network, addr string) {
 	must(err)
 	_, err = c.Read(make([]byte, 64)) // the token: it has counted us
 	must(err)
+}
+
+// buildProber is here because package probetest depends on this one.
+func buildProber(t *testing.T) string {
+	t.Helper()
+	if p := os.Getenv("PROBE_PROBER"); p != "" {
+		return p
+	}
+	path, err := BuildProber(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
 }

@@ -83,7 +83,7 @@ func (n Runner) Play(ctx context.Context, t Target, r Row) (res Result) {
 	res = Result{Row: r, Target: t.Name()}
 	defer func() { res.Took = time.Since(begun) }()
 	if missing := unmet(r.Needs); missing != "" {
-		res.Reason = ErrMissing.Error() + ": " + missing
+		res.Reason, res.Missing = ErrMissing.Error()+": "+missing, true
 		return res
 	}
 	w, err := newWorld(n.Dir, n.Prober, r.Workspace)
@@ -99,7 +99,7 @@ func (n Runner) Play(ctx context.Context, t Target, r Row) (res Result) {
 	if err := w.arrange(r); err != nil {
 		res.Reason = "set-up: " + err.Error()
 		if errors.Is(err, ErrMissing) {
-			res.Reason = err.Error()
+			res.Reason, res.Missing = err.Error(), true
 		}
 		return res
 	}
@@ -115,6 +115,7 @@ func (n Runner) Play(ctx context.Context, t Target, r Row) (res Result) {
 	}
 	res.Effects = n.look(s)
 	res.Verdict, res.Reason = judge(r, s.obs, res.Effects)
+	res.Missing = res.Verdict == Inconclusive && slices.ContainsFunc(s.obs, func(o Observation) bool { return errors.Is(o.Err, ErrUnsupported) })
 	if res.Verdict == Held && !s.controlled() {
 		res.Verdict, res.Reason = Inconclusive, "control failed: W/ok.txt was not written, as seen from outside"
 	}
