@@ -112,7 +112,7 @@ func (v *view) links(dir string) {
 			return
 		}
 		at, err := locate(filepath.Join(dir, e.Name()))
-		if err != nil || !at.file || v.access(at.path) != Hidden || within(at.path, v.workspace) {
+		if err != nil || !at.file || at.mode&0o111 == 0 || v.access(at.path) != Hidden || within(at.path, v.workspace) {
 			continue
 		}
 		v.show(v.programOf(at), Read, "PATH link "+filepath.Join(dir, e.Name()))

@@ -1,0 +1,163 @@
+package policy
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// tool makes an executable in a directory of programs.
+func (w *world) tool(path string) { w.write(path, "#!/bin/sh\n", 0o755) }
+
+func (w *world) searchThrough(dirs ...string) {
+	for i, d := range dirs {
+		dirs[i] = w.at(d)
+	}
+	w.host.Env = append(w.host.Env, "PATH="+strings.Join(dirs, ":"))
+}
+
+func TestToolchainsComeIntoView(t *testing.T) {
+	w := newWorld(t)
+	for _, f := range []string{
+		".nvm/versions/node/v22/bin/node", ".pyenv/shims/python3", ".rustup/toolchains/x/bin/rustc", ".cargo/bin/cargo",
+		"go/bin/tool", ".asdf/shims/node", ".local/share/mise/shims/node", ".volta/bin/node", ".sdkman/candidates/java/x/bin/java",
+		".rbenv/shims/ruby", ".goenv/shims/go", ".deno/bin/deno", ".bun/bin/bun", ".local/bin/mine",
+	} {
+		w.tool("home/u/" + f)
+	}
+	for _, d := range []string{".cargo/registry", "go/pkg/mod", ".cache/go-build", ".npm/_cacache", ".cache/pip", ".local/share/uv/python"} {
+		w.mkdir("home/u/" + d)
+	}
+	secrets := []string{".cargo/credentials.toml", ".npmrc", ".netrc", ".local/share/uv/credentials/x", ".sdkman/etc/config", ".local/share/keyrings/x", ".nvm/versions/node/v22/etc/npmrc"}
+	for _, f := range secrets {
+		w.write("home/u/"+f, "token", 0o600)
+	}
+	p := w.plan(w.options())
+	for path, access := range map[string]Access{
+		".nvm": Read, ".pyenv": Read, ".rustup": Read, ".cargo/bin": Read, ".cargo/registry": Copy, "go/bin": Read,
+		"go/pkg/mod": Copy, ".cache/go-build": Copy, ".npm/_cacache": Copy, ".cache/pip": Copy, ".local/bin": Read,
+		".asdf": Read, ".local/share/mise/shims": Read, ".volta/bin": Read, ".sdkman/candidates": Read, ".rbenv": Read,
+		".goenv": Read, ".deno/bin": Read, ".bun/bin": Read, ".local/share/uv/python": Read,
+	} {
+		if r := w.rule(p, "home/u/"+path); r.Access != access || !strings.HasPrefix(r.Origin.File, "toolchain ") {
+			t.Errorf("%s is %+v, want %s", path, r, access)
+		}
+	}
+	for _, f := range secrets {
+		if a := shownBy(p, w.at("home/u/"+f)); a != Hidden {
+			t.Errorf("%s can be seen: %s", f, a)
+		}
+	}
+}
+
+// shownBy is the access of the most specific rule over path.
+func shownBy(p Plan, path string) Access {
+	best := PathRule{}
+	for _, r := range p.Paths {
+		if within(path, r.Path) && len(r.Path) > len(best.Path) {
+			best = r
+		}
+	}
+	return best.Access
+}
+
+func TestMovedToolchainsAreFollowed(t *testing.T) {
+	w := newWorld(t)
+	w.mkdir("data/gopath/pkg/mod")
+	w.mkdir("data/cargo/registry")
+	w.mkdir("data/cache/go-build")
+	w.mkdir("home/u/.cargo/registry")
+	w.mkdir("home/u/.npm/_cacache")
+	w.host.Env = append(w.host.Env, "GOPATH="+w.at("data/gopath")+":/second", "CARGO_HOME="+w.at("data/cargo"),
+		"XDG_CACHE_HOME="+w.at("data/cache"), "npm_config_cache=relative")
+	p := w.plan(w.options())
+	for _, path := range []string{"data/gopath/pkg/mod", "data/cargo/registry", "data/cache/go-build", "home/u/.npm/_cacache"} {
+		if w.rule(p, path).Access != Copy {
+			t.Errorf("%s is not in view: %v", path, p.Paths)
+		}
+	}
+	if w.rule(p, "home/u/.cargo/registry").Access != Hidden {
+		t.Error("the place that was moved away from is in view")
+	}
+	for name, want := range map[string]string{
+		"GOMODCACHE": w.at("data/gopath/pkg/mod"), "CARGO_HOME": w.at("data/cargo"), "GOCACHE": w.at("data/cache/go-build"),
+	} {
+		if got, _ := variableOf(p, name); got != want {
+			t.Errorf("%s is %q, want %q", name, got, want)
+		}
+	}
+}
+
+func TestPathIsFollowed(t *testing.T) {
+	for _, row := range []struct {
+		name   string
+		make   func(w *world)
+		search []string
+		shown  string // "" for nothing
+		inPath bool
+	}{
+		{"a tree with libraries beside bin is shown whole", func(w *world) {
+			w.tool("data/node/bin/node")
+			w.mkdir("data/node/lib")
+		}, []string{"data/node/bin"}, "data/node", true},
+		{"a bin alone is shown alone", func(w *world) { w.tool("data/x/bin/t") }, []string{"data/x/bin"}, "data/x/bin", true},
+		{"a tree with credentials is not shown whole", func(w *world) {
+			w.tool("data/x/bin/t")
+			w.mkdir("data/x/lib")
+			w.write("data/x/.npmrc", "", 0o600)
+		}, []string{"data/x/bin"}, "data/x/bin", true},
+		{"the home is never shown for its bin", func(w *world) {
+			w.tool("home/u/bin/t")
+			w.mkdir("home/u/lib")
+		}, []string{"home/u/bin"}, "home/u/bin", true},
+		{"a directory that is the home is not searched", func(*world) {}, []string{"home/u"}, "", false},
+		{"a directory of the workspace is not searched", func(w *world) { w.tool("home/u/ws/bin/git") }, []string{"home/u/ws/bin"}, "", false},
+		{"a directory that everybody can write is not searched", func(w *world) {
+			w.tool("data/open/t")
+			chmod(w, "data/open", 0o777)
+		}, []string{"data/open"}, "", false},
+		{"a directory that does not exist is not searched", func(*world) {}, []string{"data/none"}, "", false},
+		{"a link in a directory brings the program along", func(w *world) {
+			w.write("home/u/.local/share/tool/versions/3/tool", "", 0o755)
+			w.write("home/u/.local/share/tool/secret", "", 0o600)
+			w.mkdir("home/u/.local/bin")
+			w.link("/home/u/.local/share/tool/versions/3/tool", "home/u/.local/bin/tool")
+		}, []string{"home/u/.local/bin"}, "home/u/.local/share/tool/versions/3/tool", false},
+		{"a link to a node program brings its packages along", func(w *world) {
+			w.write("data/js/lib/node_modules/tsc/bin/tsc", "", 0o755)
+			w.mkdir("home/u/.local/bin")
+			w.link("/data/js/lib/node_modules/tsc/bin/tsc", "home/u/.local/bin/tsc")
+		}, []string{"home/u/.local/bin"}, "data/js/lib/node_modules", false},
+		{"a link to a key brings nothing along", func(w *world) {
+			w.write("home/u/.ssh/id_rsa", "", 0o600)
+			w.write("home/u/.aws/tool", "", 0o755)
+			w.mkdir("home/u/.local/bin")
+			w.link("/home/u/.aws/tool", "home/u/.local/bin/aws")
+			w.link("/home/u/.ssh/id_rsa", "home/u/.local/bin/key")
+		}, []string{"home/u/.local/bin"}, "", false},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			w := newWorld(t)
+			row.make(w)
+			first := w.at(row.search[0])
+			w.searchThrough(row.search...)
+			p := w.plan(w.options())
+			if row.shown != "" && w.rule(p, row.shown).Access != Read {
+				t.Errorf("%s is not in view: %+v", row.shown, p.Paths)
+			}
+			if row.shown == "" && slices.ContainsFunc(p.Paths, func(r PathRule) bool { return r.Path != w.at("home/u/.local/bin") }) {
+				t.Errorf("in view: %+v", p.Paths)
+			}
+			path, _ := variableOf(p, "PATH")
+			if got := slices.Contains(strings.Split(path, ":"), first); got != row.inPath && row.shown != "" && !strings.HasSuffix(first, ".local/bin") {
+				t.Errorf("PATH %s has %s: %v", path, first, got)
+			}
+			if row.shown == "" && first != w.at("home/u/.local/bin") && strings.Contains(path, first) {
+				t.Errorf("PATH is %s", path)
+			}
+			if a := shownBy(p, w.at("home/u/.local/share/tool/secret")); a != Hidden {
+				t.Errorf("what lies beside the program is in view: %s", a)
+			}
+		})
+	}
+}

@@ -1,0 +1,76 @@
+package policy
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+func chmod(w *world, path string, mode os.FileMode) {
+	w.t.Helper()
+	if err := os.Chmod(w.at(path), mode); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func TestExplain(t *testing.T) {
+	w := newWorld(t)
+	w.tool("usr/bin/git")
+	w.tool("data/tool/run")
+	w.write("home/u/.ssh/id_rsa", "", 0o600)
+	w.write("home/u/ws/README", "", 0o644)
+	w.write("home/u/ws/.envrc", "", 0o644)
+	w.mkdir("home/u/.cache/go-build")
+	w.link("/home/u/.ssh/id_rsa", "home/u/ws/innocent")
+	w.write(userFile, "version: 1\nfilesystem:\n  read:\n    - "+w.at("data/tool")+"\n", 0o644)
+	p := w.plan(w.options())
+	p.Protect = []Protected{{Path: ".envrc", Rule: ".envrc", Reason: "direnv runs it"}}
+	rule := w.at(userFile) + ":4"
+	for _, row := range []struct {
+		query, kind          string
+		read, write, execute string // "yes" or "no" and a part of the reason, the rule or the advice
+	}{
+		{"README", "path", "yes workspace", "yes on the host", "no its mode"},
+		{"./README", "path", "yes workspace", "yes workspace", "no its mode"},
+		{w.at("home/u/ws/.envrc"), "path", "yes workspace", "no direnv runs it", "no its mode"},
+		{"new/file", "path", "yes workspace", "yes workspace", "no does not exist"},
+		{"~/.ssh/id_rsa", "path", "no --ro", "no executes or obeys", "no not in view"},
+		{"innocent", "path", "no private one", "no not in view", "no not in view"},
+		{"..", "path", "no whole home", "no whole home", "no not in view"},
+		{"~/.cache/go-build/x", "path", "yes toolchain go-build", "yes dropped at the end", "no does not exist"},
+		{w.at("data/tool/run"), "path", "yes " + rule, "no --rw", "yes " + rule},
+		{"/proc/1/environ", "path", "no /proc is a private one", "no", "no"},
+		{"git", "command", "yes system", "no", "yes system"},
+		{"run", "command", "", "", "no no directory of PATH"},
+	} {
+		t.Run(row.query, func(t *testing.T) {
+			a, err := Explain(p, w.host, row.query)
+			if err != nil || a.Kind != row.kind {
+				t.Fatalf("kind %q, %v", a.Kind, err)
+			}
+			for _, v := range []struct {
+				verb, want string
+				got        *Verdict
+			}{{"read", row.read, a.Read}, {"write", row.write, a.Write}, {"execute", row.execute, a.Execute}} {
+				if v.want == "" {
+					continue
+				}
+				word, part, _ := strings.Cut(v.want, " ")
+				if v.got == nil || v.got.Allowed != (word == "yes") || !strings.Contains(v.got.Why+v.got.Rule+v.got.Add, part) {
+					t.Errorf("%s: got %+v, want %s", v.verb, v.got, v.want)
+				}
+			}
+		})
+	}
+	for query, allowed := range map[string]bool{"example.org": false, "example.org:443": false, "localhost": true, "127.0.0.1:80": true, "10.0.0.1": false} {
+		a, err := Explain(p, w.host, query)
+		if err != nil || a.Kind != "host" || a.Allowed() != allowed {
+			t.Errorf("%s: %+v, %v", query, a, err)
+		}
+	}
+	for _, query := range []string{"", "a\x00b", "a\nb"} {
+		if _, err := Explain(p, w.host, query); err == nil {
+			t.Errorf("%q was answered", query)
+		}
+	}
+}
