@@ -1,11 +1,9 @@
 package workspace
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path"
 	"slices"
 	"strings"
@@ -14,55 +12,6 @@ import (
 
 	"golang.org/x/sys/unix"
 )
-
-// Change says how a flagged file differs from the start.
-type Change string
-
-// The changes.
-const (
-	Added    Change = "added"
-	Changed  Change = "changed"
-	Mode     Change = "mode"
-	Removed  Change = "removed"
-	Setuid   Change = "setuid"
-	Leaving  Change = "link-leaving-workspace"
-	HardLink Change = "hardlink"
-	Socket   Change = "socket"
-)
-
-// Flagged is a file that stays where it is and that the user should look at
-// before running anything.
-type Flagged struct {
-	Path   Name   `json:"path"` // absolute
-	Change Change `json:"change"`
-	Rule   string `json:"rule,omitempty"`
-	Reason string `json:"reason"`
-	Before string `json:"before,omitempty"` // SHA-256, hex; "" when there was none, or it was too large to read
-	After  string `json:"after,omitempty"`
-	Files  int64  `json:"files,omitempty"` // how many in a tree that is listed as one
-}
-
-// Quarantined is a file or directory that was moved out of the workspace.
-type Quarantined struct {
-	Path   Name      `json:"path"` // absolute, where it was
-	Held   Name      `json:"held"` // absolute, where it is now
-	Rule   string    `json:"rule"`
-	Reason string    `json:"reason"` // what on the host would have executed it
-	Why    string    `json:"why"`    // why it could not stay
-	Type   string    `json:"type"`   // file, dir, link, or special
-	Mode   uint32    `json:"mode"`   // permission bits
-	Sum    string    `json:"sha256,omitempty"`
-	Link   Name      `json:"link,omitempty"` // target of a link
-	Cut    bool      `json:"cut,omitempty"`  // only a part of it could be kept
-	Time   time.Time `json:"time"`
-}
-
-// Report is what Settle did and saw. Lists are sorted by path.
-type Report struct {
-	Quarantined []Quarantined `json:"quarantined"`
-	Flagged     []Flagged     `json:"flagged"`
-	Warnings    []string      `json:"warnings,omitempty"`
-}
 
 // Settle looks at the tree again after everything inside has ended. What
 // appeared under a name of the deny tier is moved to stateDir/quarantine, which
@@ -407,114 +356,4 @@ func chmodFD(fd int, bits uint32) error {
 		return err
 	}
 	return unix.Chmod(fmt.Sprintf("/proc/self/fd/%d", fd), st.Mode&0o7777|bits)
-}
-
-// dotGit settles the name .git where it is no directory: a pointer stays when
-// it leads to a repository that is itself settled.
-func (v *settle) dotGit(w *walker, d *dir, e entry) error {
-	r := &Rule{Pattern: ".git", Reason: "git takes the repository, its config and its hooks from where it points"}
-	b, ok := readFile(d.fd, string(e.name()), maxPointer)
-	target, cut := strings.CutPrefix(string(bytes.TrimRight(b, "\r\n")), "gitdir: ")
-	switch {
-	case !ok || !cut:
-		return v.take(w, d, e, r, "it appeared during the run and is no plain pointer")
-	case !v.leadsToRepository(string(w.path), target):
-		return v.take(w, d, e, r, "it appeared during the run and leads to no repository in the workspace")
-	}
-	return nil
-}
-
-// leadsToRepository reports whether target, read in the directory rel, is a
-// repository of one of the trees, reached without a link.
-func (v *settle) leadsToRepository(rel, target string) bool {
-	if !path.IsAbs(target) {
-		target = string(v.t.Root) + "/" + rel + "/" + target
-	}
-	target = path.Clean(target)
-	for _, t := range v.snap.trees {
-		in, ok := strings.CutPrefix(target+"/", string(t.Root)+"/")
-		if !ok {
-			continue
-		}
-		root, err := unix.Open(string(t.Root), unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-		if err != nil {
-			continue
-		}
-		fd, err := openBeneath(root, strings.TrimSuffix(in, "/"), unix.O_PATH|unix.O_DIRECTORY)
-		unix.Close(root)
-		if err != nil {
-			continue
-		}
-		ok = has(fd, "HEAD") && (has(fd, "commondir") || has(fd, "objects") && has(fd, "refs"))
-		unix.Close(fd)
-		if ok {
-			return true
-		}
-	}
-	return false
-}
-
-// judge says why a file of a repository may not stay; "" lets it stay.
-func (v *settle) judge(w *walker, d *dir, e entry) string {
-	switch e.rule.Pattern {
-	case "config", "config.worktree":
-		b, ok := readFile(d.fd, string(e.name()), maxConfig)
-		if !ok {
-			return "is no plain file"
-		}
-		return inert(b, func(value string) bool {
-			_, ok := v.inTree(string(w.path), value)
-			return ok
-		})
-	case "hooks":
-		return samplesOnly(d.fd, string(e.name()))
-	case "info/attributes":
-		b, ok := readFile(d.fd, string(e.name()), maxConfig)
-		if !ok || slices.ContainsFunc([]string{"filter", "diff=", "merge=", "[attr]", "working-tree-encoding"},
-			func(s string) bool { return bytes.Contains(b, []byte(s)) }) {
-			return "it assigns programs to files"
-		}
-		return ""
-	case "commondir", "gitdir":
-		b, ok := readFile(d.fd, string(e.name()), maxPointer)
-		target := strings.TrimRight(string(b), "\r\n")
-		if !ok || strings.ContainsAny(target, "\x00\n") || target == "" {
-			return "is no plain pointer"
-		}
-		if e.rule.Pattern == "commondir" && v.leadsToRepository(string(w.path), target) {
-			return ""
-		}
-		if e.rule.Pattern == "gitdir" {
-			if _, ok := v.inTree(string(w.path), target); ok || v.inWorkspace(target) {
-				return ""
-			}
-		}
-		return "it leads out of the workspace"
-	}
-	return "is not known to be harmless"
-}
-
-func (v *settle) inWorkspace(target string) bool {
-	return strings.HasPrefix(path.Clean(target), v.snap.Root+"/")
-}
-
-// samplesOnly reports why a hooks directory may not stay. Git runs a hook by
-// its exact name, and none ends in .sample.
-func samplesOnly(dir int, name string) string {
-	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return "it is no plain directory"
-	}
-	f := os.NewFile(uintptr(fd), name)
-	defer f.Close()
-	list, err := f.ReadDir(1000)
-	for _, e := range list {
-		if !strings.HasSuffix(e.Name(), ".sample") || !e.Type().IsRegular() {
-			return fmt.Sprintf("holds %q", e.Name())
-		}
-	}
-	if len(list) == 1000 || err != nil && len(list) > 0 {
-		return "cannot be read to its end"
-	}
-	return ""
 }

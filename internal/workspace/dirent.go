@@ -1,0 +1,74 @@
+package workspace
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+
+	"golang.org/x/sys/unix"
+)
+
+// read fills w.buf with all entries of fd.
+func (w *walker) read(fd int) (int, error) {
+	n := 0
+	for {
+		if len(w.buf)-n < 4096 {
+			w.buf = append(w.buf, make([]byte, len(w.buf))...)
+		}
+		m, err := unix.Getdents(fd, w.buf[n:])
+		if err == unix.EINTR {
+			continue
+		}
+		if err == unix.ENOENT {
+			return 0, nil // the directory was removed meanwhile
+		}
+		if err != nil || m == 0 {
+			return n, err
+		}
+		n += m
+	}
+}
+
+// next takes one entry off a getdents64 buffer; its name is nil for "." and "..".
+func next(b []byte) (entry, []byte) {
+	size := binary.NativeEndian.Uint16(b[16:])
+	name := b[19:size]
+	name = name[:bytes.IndexByte(name, 0)+1]
+	if string(name) == ".\x00" || string(name) == "..\x00" {
+		name = nil
+	}
+	return entry{nameZ: name, typ: b[18]}, b[size:]
+}
+
+// isRepository reports whether a directory has the shape that git asks for:
+// HEAD, and objects and refs, or a commondir in their place.
+func isRepository(list []byte, w *walker) bool {
+	var head, objects, refs, common bool
+	for len(list) > 0 {
+		var e entry
+		e, list = next(list)
+		if n := len(e.nameZ); n < 5 || n > 32 {
+			continue
+		}
+		switch string(fold(e.name(), w.fold)) {
+		case "head":
+			head = true
+		case "objects":
+			objects = true
+		case "refs":
+			refs = true
+		case "commondir":
+			common = true
+		}
+	}
+	return head && (objects && refs || common)
+}
+
+// gone turns the errors of a name that was removed or replaced meanwhile into
+// nil: what replaced it is looked at when the run ends.
+func gone(err error) error {
+	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,137 @@
+package workspace
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// dotGit settles the name .git where it is no directory: a pointer stays when
+// it leads to a repository that is itself settled.
+func (v *settle) dotGit(w *walker, d *dir, e entry) error {
+	r := &Rule{Pattern: ".git", Reason: "git takes the repository, its config and its hooks from where it points"}
+	b, ok := readFile(d.fd, string(e.name()), maxPointer)
+	target, cut := strings.CutPrefix(string(bytes.TrimRight(b, "\r\n")), "gitdir: ")
+	switch {
+	case !ok || !cut:
+		return v.take(w, d, e, r, "it appeared during the run and is no plain pointer")
+	case !v.leadsToRepository(string(w.path), target):
+		return v.take(w, d, e, r, "it appeared during the run and leads to no repository in the workspace")
+	}
+	return nil
+}
+
+// leadsToRepository reports whether target, read in the directory rel, is a
+// repository of one of the trees, reached without a link.
+func (v *settle) leadsToRepository(rel, target string) bool {
+	fd := v.reach(rel, target)
+	if fd < 0 {
+		return false
+	}
+	defer unix.Close(fd)
+	return has(fd, "HEAD") && (has(fd, "commondir") || has(fd, "objects") && has(fd, "refs"))
+}
+
+// reach opens the directory that target names when it is read in the directory
+// rel, if that lies in one of the trees and no link is on the way; else -1. A
+// text that is not in its shortest form is not followed: "link/.." is another
+// place for the kernel than for who reads it.
+func (v *settle) reach(rel, target string) int {
+	if path.Clean(target) != target {
+		return -1
+	}
+	if !path.IsAbs(target) {
+		target = path.Clean(string(v.t.Root) + "/" + rel + "/" + target)
+	}
+	for _, t := range v.snap.trees {
+		in, ok := strings.CutPrefix(target+"/", string(t.Root)+"/")
+		if !ok {
+			continue
+		}
+		root, err := unix.Open(string(t.Root), unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+		if err != nil {
+			continue
+		}
+		fd, err := openBeneath(root, strings.TrimSuffix(in, "/"), unix.O_PATH|unix.O_DIRECTORY)
+		unix.Close(root)
+		if err == nil {
+			return fd
+		}
+	}
+	return -1
+}
+
+// judge says why a file of a repository may not stay; "" lets it stay.
+func (v *settle) judge(w *walker, d *dir, e entry) string {
+	switch e.rule.Pattern {
+	case "config", "config.worktree":
+		b, ok := readFile(d.fd, string(e.name()), maxConfig)
+		if !ok {
+			return "is no plain file"
+		}
+		return inert(b, func(value string) bool {
+			fd := v.reach(string(w.path), value)
+			if fd < 0 {
+				return false
+			}
+			return unix.Close(fd) == nil
+		})
+	case "hooks":
+		return samplesOnly(d.fd, string(e.name()))
+	case "info/attributes":
+		b, ok := readFile(d.fd, string(e.name()), maxConfig)
+		if !ok || slices.ContainsFunc([]string{"filter", "diff=", "merge=", "[attr]", "working-tree-encoding"},
+			func(s string) bool { return bytes.Contains(b, []byte(s)) }) {
+			return "it assigns programs to files"
+		}
+		return ""
+	case "commondir", "gitdir":
+		b, ok := readFile(d.fd, string(e.name()), maxPointer)
+		target := strings.TrimRight(string(b), "\r\n")
+		if !ok || strings.ContainsAny(target, "\x00\n") || target == "" {
+			return "is no plain pointer"
+		}
+		if e.rule.Pattern == "commondir" && v.leadsToRepository(string(w.path), target) {
+			return ""
+		}
+		if e.rule.Pattern == "gitdir" {
+			if _, ok := v.inTree(string(w.path), target); ok || v.inWorkspace(target) {
+				return ""
+			}
+		}
+		return "it leads out of the workspace"
+	}
+	return "is not known to be harmless"
+}
+
+func (v *settle) inWorkspace(target string) bool {
+	return strings.HasPrefix(path.Clean(target), v.snap.Root+"/")
+}
+
+// samplesOnly reports why a hooks directory may not stay. Git runs a hook by
+// its exact name, and none ends in .sample.
+func samplesOnly(dir int, name string) string {
+	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return "it is no plain directory"
+	}
+	f := os.NewFile(uintptr(fd), name)
+	defer f.Close()
+	list, err := f.ReadDir(1000)
+	for _, e := range list {
+		if !strings.HasSuffix(e.Name(), ".sample") || !e.Type().IsRegular() {
+			return fmt.Sprintf("holds %q", e.Name())
+		}
+	}
+	if len(list) == 1000 || err != nil && !errors.Is(err, io.EOF) {
+		return "cannot be read to its end"
+	}
+	return ""
+}
