@@ -148,7 +148,7 @@ func TestInert(t *testing.T) {
 		{"no configuration at all", "\x7fELF", false},
 	}
 	for _, tt := range tests {
-		if why := inert([]byte(tt.config), inside); (why == "") != tt.ok {
+		if why := inert([]byte(tt.config), inside, func(setting) bool { return false }); (why == "") != tt.ok {
 			t.Errorf("%s: %q", tt.name, why)
 		}
 	}

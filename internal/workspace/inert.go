@@ -1,6 +1,8 @@
 package workspace
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"regexp"
 	"strings"
@@ -137,8 +139,9 @@ func harmlessURL(v string) bool {
 
 // inert reports why a configuration could make git do something of its author's
 // choosing; "" means that it cannot. worktree says whether a value of
-// core.worktree lies in the workspace.
-func inert(data []byte, worktree func(string) bool) string {
+// core.worktree lies in the workspace, known whether a setting was there before
+// the run.
+func inert(data []byte, worktree func(string) bool, known func(setting) bool) string {
 	c, err := parseConfig(data)
 	if err != nil {
 		return "git could not read it"
@@ -147,27 +150,41 @@ func inert(data []byte, worktree func(string) bool) string {
 		return "holds syntax that git does not write"
 	}
 	for _, s := range c.settings {
-		if s.section == "core" && !s.hasSub && s.key == "worktree" {
-			if s.bare || !worktree(s.value) {
-				return "core.worktree leaves the workspace"
-			}
-			continue
-		}
-		name := s.section + "." + s.key
-		if s.hasSub {
-			name = s.section + ".*." + s.key
-		}
-		ok := harmless[name]
-		if ok == nil {
-			return fmt.Sprintf("sets %q", s.name())
-		}
-		value := s.value
-		if s.bare {
-			value = "true"
-		}
-		if !ok(value) || s.hasSub && !text(s.sub) {
-			return fmt.Sprintf("sets %q to %q", s.name(), value)
+		if why := refuse(s, worktree); why != "" && !known(s) {
+			return why
 		}
 	}
 	return ""
+}
+
+// refuse says why a setting is not harmless; "" if it is.
+func refuse(s setting, worktree func(string) bool) string {
+	if s.section == "core" && !s.hasSub && s.key == "worktree" {
+		if s.bare || !worktree(s.value) {
+			return "core.worktree leaves the workspace"
+		}
+		return ""
+	}
+	name := s.section + "." + s.key
+	if s.hasSub {
+		name = s.section + ".*." + s.key
+	}
+	ok := harmless[name]
+	if ok == nil {
+		return fmt.Sprintf("sets %q", s.name())
+	}
+	value := s.value
+	if s.bare {
+		value = "true"
+	}
+	if !ok(value) || s.hasSub && !text(s.sub) {
+		return fmt.Sprintf("sets %q to %q", s.name(), value)
+	}
+	return ""
+}
+
+// sum identifies a setting with its value.
+func (s setting) sum() string {
+	h := sha256.Sum256([]byte(fmt.Sprintf("%q %q %t", s.name(), s.value, s.bare)))
+	return hex.EncodeToString(h[:])
 }

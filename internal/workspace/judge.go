@@ -82,6 +82,8 @@ func (v *settle) judge(w *walker, d *dir, e entry) string {
 				return false
 			}
 			return unix.Close(fd) == nil
+		}, func(s setting) bool {
+			return slices.Contains(v.t.Settings[Name(w.path)], s.sum())
 		})
 	case "hooks":
 		return samplesOnly(d.fd, string(e.name()))

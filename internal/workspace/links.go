@@ -12,14 +12,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// gitFile is a git configuration file and what its relative paths start from.
-type gitFile struct {
-	dir  string // of the repository, relative to the root
-	name string // absolute path of a file outside; "" for a repository's own
-	home string
-	data []byte
-}
-
 // parent is the directory above a relative path; "" is the root.
 func parent(p string) string {
 	if d := path.Dir(p); d != "." {
@@ -40,68 +32,6 @@ func (s *scan) finish(ctx context.Context) ([]string, error) {
 	outside := s.worktrees()
 	s.found.tidy()
 	return outside, nil
-}
-
-// obeyConfigs protects what git's configuration names in the tree: the hooks
-// directory and included files.
-func (s *scan) obeyConfigs() {
-	slices.Sort(s.tops)
-	s.tops = slices.Compact(s.tops)
-	for _, f := range append(slices.Clone(s.configs), s.shared...) {
-		c, err := parseConfig(f.data)
-		if err != nil {
-			s.warn("git configuration in %q cannot be parsed; what it names is not protected", f.dir+f.name)
-			continue
-		}
-		for _, v := range c.settings {
-			switch {
-			case v.section == "core" && !v.hasSub && v.key == "hookspath":
-				for _, from := range s.from(f) {
-					s.protect(from, v.value, f.home, "core.hooksPath", "git runs the hooks in it")
-				}
-			case (v.section == "include" || v.section == "includeif") && v.key == "path":
-				from := string(s.found.Root) + "/" + f.dir
-				if f.name != "" {
-					from = path.Dir(f.name)
-				}
-				s.protect(from, v.value, f.home, "include.path", "git reads it like config")
-			}
-		}
-	}
-}
-
-// from lists the directories that a relative core.hooksPath may start from: the
-// place where the hook runs, which is the top of a worktree or, in a bare
-// repository, the repository.
-func (s *scan) from(f gitFile) []string {
-	var out []string
-	for _, t := range s.tops {
-		out = append(out, string(s.found.Root)+"/"+t)
-	}
-	if len(out) == 0 {
-		out = append(out, string(s.found.Root)+"/"+f.dir)
-	}
-	return out
-}
-
-// protect adds rows for what value names, if that lies in the tree: for every
-// link on the way and for what is at its end. If nothing is there, the place is
-// remembered for Settle.
-func (s *scan) protect(from, value, home, rule, reason string) {
-	if value == "" {
-		return
-	}
-	if rest, ok := strings.CutPrefix(value, "~/"); ok {
-		value = home + "/" + rest
-		if home == "" {
-			if value = os.Getenv("HOME") + "/" + rest; !path.IsAbs(value) {
-				return
-			}
-		}
-	} else if !path.IsAbs(value) {
-		value = from + "/" + value
-	}
-	s.resolve(value, rule, reason)
 }
 
 // followLinks adds rows for the targets of links that stand under a protected

@@ -252,12 +252,16 @@ func (s *scan) file(w *walker, _ *dir, e entry, st *unix.Statx_t) error {
 }
 
 func (s *scan) repository(w *walker, d *dir) error {
-	c := gitFile{dir: string(w.path)}
+	c := gitFile{dir: string(w.path), own: true}
 	c.data, _ = readFile(d.fd, "config", maxConfig)
+	own := []gitFile{c}
+	if c.data, _ = readFile(d.fd, "config.worktree", maxConfig); c.data != nil {
+		own = append(own, c)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.found.Repos = append(s.found.Repos, Name(w.path))
-	s.configs = append(s.configs, c)
+	s.configs = append(s.configs, own...)
 	s.tops = append(s.tops, string(w.path), parent(string(w.path)))
 	return nil
 }

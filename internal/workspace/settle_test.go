@@ -3,10 +3,12 @@ package workspace
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -96,6 +98,14 @@ func TestSettleQuarantines(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, []string{".npmrc"}},
+		{"not a config that the user extended on the host, whatever was in it before", func(t *testing.T, w string) {
+			repo(t, w)
+			git(t, w, "config", "alias.st", "!status")
+		}, func(t *testing.T, w string) { git(t, w, "config", "remote.x.url", "https://example.org/x") }, nil},
+		{"a config that was given a command on top of what it had", func(t *testing.T, w string) {
+			repo(t, w)
+			git(t, w, "config", "alias.st", "!status")
+		}, func(t *testing.T, w string) { git(t, w, "config", "--add", "alias.st", "!other") }, []string{".git/config"}},
 		{"what hides in a directory that was made unreadable and unwritable", nil, func(t *testing.T, w string) {
 			write(t, w, "x/y/.envrc", "")
 			chmod(t, w+"/x/y/.envrc", 0)
@@ -232,6 +242,43 @@ func TestHostileTree(t *testing.T) {
 	if r := settled(t, next); len(r.Quarantined) != 0 {
 		t.Errorf("what was too deep from the start: %.300v", r.Quarantined)
 	}
+}
+
+// Other runs go on in the same workspace while this one is scanned and settled.
+func TestTreeChangesMeanwhile(t *testing.T) {
+	w := tempRoot(t)
+	for i := range 200 {
+		write(t, w, fmt.Sprintf("d%d/e/f", i), "")
+	}
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for i := 0; ; i++ {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			d := fmt.Sprintf("%s/d%d", w, i%200)
+			os.RemoveAll(d + "/e")
+			os.Rename(d, d+"x")
+			os.Symlink("/", d)
+			os.Remove(d)
+			os.MkdirAll(d+"/e/.vscode", 0o755)
+			os.RemoveAll(d + "x")
+		}
+	})
+	for range 20 {
+		s, err := Scan(context.Background(), w, DefaultRules())
+		if err == nil {
+			_, err = s.Settle(context.Background(), t.TempDir())
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	close(stop)
+	wg.Wait()
 }
 
 // deep makes n directories below each other, with a file at the end.

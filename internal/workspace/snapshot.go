@@ -85,6 +85,10 @@ type tree struct {
 	Marks  []mark
 	Repos  []Name // directories that git takes for repositories
 	Absent []row  // paths that would be obeyed if they were there, beyond the rules
+
+	// Settings of the repositories, by directory, that are not harmless: the
+	// SHA-256 of each name with its value.
+	Settings map[Name][]string
 }
 
 // row is one protected path.

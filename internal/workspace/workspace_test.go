@@ -166,6 +166,13 @@ func TestScanFinds(t *testing.T) {
 			git(t, w, "config", "core.hooksPath", "tools/hooks")
 			git(t, w, "config", "include.path", "../inc.cfg")
 		}, []string{"tools/hooks", "inc.cfg"}, []string{"tools"}},
+		{"what an included file names", func(t *testing.T, w string) {
+			repo(t, w)
+			write(t, w, "inc/a.cfg", "[include]\n\tpath = b.cfg\n")
+			write(t, w, "inc/b.cfg", "[core]\n\thooksPath = deep/hooks\n[include]\n\tpath = a.cfg\n")
+			write(t, w, "deep/hooks/pre-push", "")
+			git(t, w, "config", "includeIf.gitdir:"+w+"/.path", "../inc/a.cfg")
+		}, []string{"inc/a.cfg", "inc/b.cfg", "deep/hooks"}, nil},
 		{"names of branches are not names of files", func(t *testing.T, w string) {
 			repo(t, w)
 			git(t, w, "branch", "CLAUDE.md")
