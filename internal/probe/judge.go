@@ -51,9 +51,10 @@ type Result struct {
 	Row     Row
 	Target  string
 	Verdict Verdict
-	Reason  string   // one sentence
-	Missing bool     // inconclusive because the host, or the target, lacks what the row needs
-	Effects []string // what was seen from the outside
+	Reason  string          // one sentence
+	Missing bool            // inconclusive because the host, or the target, lacks what the row needs
+	Effects []string        // what was seen from the outside
+	Said    []inside.Report // what the inside said of its attempts; evidence for nothing
 	Took    time.Duration
 }
 

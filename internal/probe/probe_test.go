@@ -67,9 +67,18 @@ func TestTarget(t *testing.T) {
 	case "bwrap":
 		target = probe.Bwrap{}
 	}
+	results := probetest.Runner(t).Run(t.Context(), target, chosen())
 	var b strings.Builder
-	if err := probe.Table(&b, probetest.Runner(t).Run(t.Context(), target, chosen())); err != nil {
+	if err := probe.Table(&b, results); err != nil {
 		t.Fatal(err)
 	}
 	t.Logf("\n%s", b.String())
+	if os.Getenv("PROBE_VERBOSE") == "" {
+		return
+	}
+	for _, res := range results {
+		for _, a := range res.Said {
+			t.Logf("%s: %s: done=%v %s", res.Row.ID, a.Attempt, a.Done, a.Errno)
+		}
+	}
 }

@@ -114,6 +114,10 @@ func (n Runner) Play(ctx context.Context, t Target, r Row) (res Result) {
 		s.Run(Command{Options: r.Options})
 	}
 	res.Effects = n.look(s)
+	for _, o := range s.obs {
+		said, _, _ := parse(o)
+		res.Said = append(res.Said, said...)
+	}
 	res.Verdict, res.Reason = judge(r, s.obs, res.Effects)
 	res.Missing = res.Verdict == Inconclusive && slices.ContainsFunc(s.obs, func(o Observation) bool { return errors.Is(o.Err, ErrUnsupported) })
 	if res.Verdict == Held && !s.controlled() {
