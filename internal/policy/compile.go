@@ -39,6 +39,7 @@ func Compile(e Effective, h Host) (Plan, error) {
 	for _, one := range e.of("workspace.unprotect") {
 		p.ProtectLess = append(p.ProtectLess, Pattern{one.Value, one.Origin})
 	}
+	h.owned = h.own()
 	v := view{host: h, workspace: e.Workspace}
 	if err := v.entries(e); err != nil {
 		return Plan{}, err

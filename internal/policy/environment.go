@@ -1,48 +1,32 @@
 package policy
 
 import (
-	"bytes"
-	_ "embed"
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
-
-	"go.yaml.in/yaml/v3"
 )
 
-//go:embed environment.yaml
-var environmentData []byte
-
-// care is environment.yaml with its expressions compiled.
+// care is environment.yaml.
 type care struct {
 	Ours         []string `yaml:"ours"`
 	SecretNames  []string `yaml:"secret_names"`
 	HostSockets  []string `yaml:"host_sockets"`
 	Dangerous    []string `yaml:"dangerous"`
-	SecretValues []string `yaml:"secret_values"`
-	values       []*regexp.Regexp
+	SecretValues []shaped `yaml:"secret_values"`
 }
 
-var environment = sync.OnceValue(func() care {
-	var c care
-	decodeEmbedded(environmentData, &c)
-	for _, v := range c.SecretValues {
-		c.values = append(c.values, regexp.MustCompile(v))
-	}
-	return c
-})
-
-// decodeEmbedded reads data that is part of this program; a fault in it is one
-// of the program.
-func decodeEmbedded(data []byte, into any) {
-	dec := yaml.NewDecoder(bytes.NewReader(data))
-	dec.KnownFields(true)
-	if err := dec.Decode(into); err != nil {
-		panic("policy: embedded data: " + err.Error())
-	}
+// shaped is one kind of secret. Expressions are compiled when a value has one
+// of the texts, which in nearly every run none has: all of them take as long
+// as the rest of a policy.
+type shaped struct {
+	Has   []string `yaml:"has"`
+	Shape string   `yaml:"shape"`
 }
+
+var environment = sync.OnceValue(environmentTable)
 
 // variable checks a name as POSIX shells take it: a name with anything else in
 // it cannot be set by a shell, but may be parsed by one.
@@ -106,8 +90,9 @@ func refusedName(name string) error {
 
 // secretValue reports whether text has the shape of a known kind of secret.
 func secretValue(text string) bool {
-	for _, re := range environment().values {
-		if re.MatchString(text) {
+	for _, s := range environment().SecretValues {
+		if slices.ContainsFunc(s.Has, func(part string) bool { return strings.Contains(text, part) }) &&
+			regexp.MustCompile(s.Shape).MatchString(text) {
 			return true
 		}
 	}

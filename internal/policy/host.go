@@ -23,6 +23,8 @@ type Host struct {
 	Config     string     // directory of the user's policy
 	State      string     // directory of trust pins and records
 	System     []PathRule // the fixed view of the system, as the backend shows it
+
+	owned []ownPath // own(), once it was looked up
 }
 
 // ThisHost describes the machine and the user of this process. env and dir

@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"embed"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,9 +8,6 @@ import (
 	"slices"
 	"strings"
 )
-
-//go:embed profiles/*.yaml
-var profileFiles embed.FS
 
 // Profiles are the names that --profile takes.
 var Profiles = []string{"local", "ci", "production"}
@@ -116,17 +112,16 @@ func LoadUser(o Options) (Effective, error) {
 	return e, nil
 }
 
-// Profile returns a built-in profile.
+// Profile returns a built-in profile. They are written as files of the same
+// form as a user's, and parsed when this program is built: see tables.go.
 func Profile(name string) (File, error) {
-	if !slices.Contains(Profiles, name) {
-		hint := "known: " + strings.Join(Profiles, ", ")
-		return File{}, fault(Origin{}, hint, "unknown profile %q", printable(name))
+	for _, f := range profileTable() {
+		if f.Name == "profile "+name {
+			return f, nil
+		}
 	}
-	data, err := profileFiles.ReadFile("profiles/" + name + ".yaml")
-	if err != nil {
-		return File{}, fmt.Errorf("reading the profile %s: %w", name, err)
-	}
-	return Parse("profile "+name, "/", data)
+	hint := "known: " + strings.Join(Profiles, ", ")
+	return File{}, fault(Origin{}, hint, "unknown profile %q", printable(name))
 }
 
 // userChain is the user's file and the files that it builds on, that one

@@ -1,7 +1,6 @@
 package policy
 
 import (
-	_ "embed"
 	"maps"
 	"os"
 	"path/filepath"
@@ -10,9 +9,7 @@ import (
 	"sync"
 )
 
-//go:embed toolchains.yaml
-var toolchainData []byte
-
+// toolchains is toolchains.yaml.
 type toolchains struct {
 	Toolchains      []toolchain `yaml:"toolchains"`
 	CredentialNames []string    `yaml:"credential_names"`
@@ -30,11 +27,7 @@ type toolchain struct {
 	Never  []string          `yaml:"never"`
 }
 
-var embeddedToolchains = sync.OnceValue(func() toolchains {
-	var t toolchains
-	decodeEmbedded(toolchainData, &t)
-	return t
-})
+var embeddedToolchains = sync.OnceValue(toolchainTable)
 
 // discover adds what the user's own tools need: what toolchains.yaml knows,
 // then what PATH leads to. Nothing of it is an error: what is missing, or

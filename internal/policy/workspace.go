@@ -93,6 +93,9 @@ type ownPath struct {
 }
 
 func (h Host) own() []ownPath {
+	if h.owned != nil {
+		return h.owned
+	}
 	all := []ownPath{
 		{what: "the state directory", path: h.State, tree: true, hint: "unset XDG_STATE_HOME, or set it to a directory outside the workspace"},
 		{what: "the policy directory", path: h.Config, tree: true, hint: "unset XDG_CONFIG_HOME, or set it to a directory outside the workspace"},
