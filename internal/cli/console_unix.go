@@ -41,6 +41,8 @@ func (c *console) Size() sandbox.WindowSize {
 
 func (c *console) Resized() <-chan os.Signal { return c.resized }
 
+func (c *console) Flush() { flushInput(c.file) }
+
 // Suspend stops this process; the shell that started it notices, and continues
 // it on "fg".
 func (c *console) Suspend() { syscall.Kill(os.Getpid(), syscall.SIGSTOP) }

@@ -45,6 +45,7 @@ func (t *Task) attend(ctx context.Context, proc sandbox.Process) (sandbox.Exit, 
 	close(ended)
 	helpers.Wait()
 	restore.undo()
+	restore.forget()
 	return exit, errors.Join(err, werr)
 }
 
@@ -124,6 +125,14 @@ func (r *rawMode) undo() {
 	if r.restore != nil {
 		r.restore()
 		r.restore = nil
+	}
+}
+
+// forget drops what was typed for the command, or sent by the terminal in
+// answer to something that it printed last: the user's shell must not read it.
+func (r *rawMode) forget() {
+	if r.console != nil {
+		r.console.Flush()
 	}
 }
 

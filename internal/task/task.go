@@ -47,6 +47,8 @@ type Console interface {
 	Raw() (restore func(), err error)
 	Size() sandbox.WindowSize
 	Resized() <-chan os.Signal
+	// Flush drops input that nobody has read yet.
+	Flush()
 	// Suspend stops this process as the shell's job control wants it, and
 	// returns when it was continued.
 	Suspend()

@@ -172,7 +172,11 @@ func rlimits(l policy.Limits) []rlimit {
 	}
 	add(unix.RLIMIT_NOFILE, l.Files)
 	add(unix.RLIMIT_NPROC, l.Processes)
-	add(unix.RLIMIT_FSIZE, l.FileSize)
+	if l.FileSize > 0 {
+		add(unix.RLIMIT_FSIZE, l.FileSize)
+	} else {
+		add(unix.RLIMIT_FSIZE, l.Disk) // one file cannot outgrow what all of them may take
+	}
 	add(unix.RLIMIT_DATA, l.Memory)
 	return out
 }

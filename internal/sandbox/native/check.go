@@ -140,7 +140,7 @@ func tryLandlock(context.Context) (string, error) {
 
 func tryScopes(context.Context) (string, error) {
 	if abi := landlockABI(); abi < 6 {
-		return "", fmt.Errorf("Landlock ABI %d; scopes came with ABI 6 (kernel 6.12)", abi)
+		return "", fmt.Errorf("the kernel has Landlock ABI %d; scopes came with ABI 6 (kernel 6.12)", abi)
 	}
 	return "abstract sockets and signals can be scoped", nil
 }

@@ -6,9 +6,13 @@ import "unsafe"
 
 // interp is the interpreter in interp_$GOARCH.s. It is never called in this
 // process: its bytes are the text of the launch program's ELF file.
+//
+//lint:ignore U1000 the assembly refers to it
 func interp()
 
 // interpEnd stands behind interp in the text segment.
+//
+//lint:ignore U1000 the assembly refers to it
 func interpEnd()
 
 // Entry points, set by the assembly: a Go function value would give the

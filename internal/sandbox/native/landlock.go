@@ -22,15 +22,14 @@ const (
 		unix.LANDLOCK_ACCESS_FS_MAKE_FIFO | unix.LANDLOCK_ACCESS_FS_MAKE_SYM | unix.LANDLOCK_ACCESS_FS_REMOVE_DIR |
 		unix.LANDLOCK_ACCESS_FS_REMOVE_FILE | unix.LANDLOCK_ACCESS_FS_REFER
 
-	rightsNever = unix.LANDLOCK_ACCESS_FS_MAKE_CHAR | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK
-
 	rightsOfFiles = unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_EXECUTE | rightsWriteFile | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
 
 	scopeAbstract = 1 << 0 // LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET, ABI 6
 	scopeSignal   = 1 << 1 // LANDLOCK_SCOPE_SIGNAL, ABI 6
 )
 
-// handledRights are the rights that a kernel of this ABI can withhold.
+// handledRights are the rights that a kernel of this ABI can withhold. MAKE_CHAR
+// and MAKE_BLOCK are among them and are granted nowhere.
 func handledRights(abi int) uint64 {
 	rights := uint64(1<<13 - 1) // ABI 1: EXECUTE to MAKE_SYM
 	if abi >= 2 {

@@ -9,10 +9,8 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 
 	"golang.org/x/sys/unix"
-	"holdfast.dev/holdfast/internal/policy"
 	"holdfast.dev/holdfast/internal/sandbox"
 )
 
@@ -98,25 +96,8 @@ func (l *launch) descriptors() ([]*os.File, error) {
 			}
 		}
 	})
-	streams := []sandbox.Stream{l.spec.In, l.spec.Out, l.spec.Err}
-	for i, s := range streams {
-		if s == sandbox.Terminal {
-			null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
-			if err != nil {
-				return nil, err
-			}
-			l.inner[i] = null
-			continue
-		}
-		r, w, err := os.Pipe()
-		if err != nil {
-			return nil, fmt.Errorf("making a pipe: %w", err)
-		}
-		if i == 0 {
-			l.inner[i], l.outer[i] = r, w
-		} else {
-			l.inner[i], l.outer[i] = w, r
-		}
+	if err := l.standard(); err != nil {
+		return nil, err
 	}
 	control, in, err := seqpacket()
 	if err != nil {
@@ -140,6 +121,32 @@ func (l *launch) descriptors() ([]*os.File, error) {
 	files := append(l.inner[:], in, jin, pin, exe)
 	l.inner = [3]*os.File{} // the caller closes them
 	return append(files, l.trees...), nil
+}
+
+// standard makes the pipes of the standard descriptors. What is to be a terminal
+// is /dev/null until there is one.
+func (l *launch) standard() error {
+	streams := []sandbox.Stream{l.spec.In, l.spec.Out, l.spec.Err}
+	for i, s := range streams {
+		if s == sandbox.Terminal {
+			null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+			if err != nil {
+				return err
+			}
+			l.inner[i] = null
+			continue
+		}
+		r, w, err := os.Pipe()
+		if err != nil {
+			return fmt.Errorf("making a pipe: %w", err)
+		}
+		if i == 0 {
+			l.inner[i], l.outer[i] = r, w
+		} else {
+			l.inner[i], l.outer[i] = w, r
+		}
+	}
+	return nil
 }
 
 // seqpacket makes a pair of connected sockets that keep message boundaries; on
@@ -297,8 +304,6 @@ func (l *launch) attest(p *process) error {
 	}
 	p.started = true
 	go p.follow()
-	if limit := l.spec.Plan.Limits.Memory; limit > 0 && !l.omit["limits"] && !slices.Contains(p.Limited(), policy.MemoryLimit) {
-		go p.watchMemory(limit)
-	}
+	l.watch(p)
 	return nil
 }

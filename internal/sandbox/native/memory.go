@@ -8,7 +8,6 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"time"
 )
 
 // exceeds says whether a process and all below it use more than limit bytes.
@@ -75,24 +74,6 @@ func descendants(pid int, list []int) []int {
 		}
 	}
 	return list
-}
-
-// watchMemory ends a run whose processes together use more than they may, where
-// no control group does. It looks ten times a second.
-func (p *process) watchMemory(limit int64) {
-	tick := time.NewTicker(100 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		select {
-		case <-p.done:
-			return
-		case <-tick.C:
-		}
-		if exceeds(p.first, limit) {
-			p.Kill(fmt.Sprintf("memory limit of %d MiB", limit>>20))
-			return
-		}
-	}
 }
 
 var pageSize = int64(os.Getpagesize())
