@@ -77,6 +77,9 @@ func TestTarget(t *testing.T) {
 		return
 	}
 	for _, res := range results {
+		for _, e := range res.Effects {
+			t.Logf("%s: %s", res.Row.ID, e)
+		}
 		for _, a := range res.Said {
 			t.Logf("%s: %s: done=%v %s", res.Row.ID, a.Attempt, a.Done, a.Errno)
 		}

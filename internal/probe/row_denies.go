@@ -15,7 +15,7 @@ import (
 const classDenies = "fs.deny-carveouts"
 
 func deniesRows() []Row {
-	return slices.Concat(deniesAbsent(), deniesPresent(), deniesHost(), deniesTricks())
+	return slices.Concat(deniesAbsent(), deniesPresent(), deniesHost(), deniesTricks(), deniesRepos())
 }
 
 // deniesAbsent are names that do not exist at the start.

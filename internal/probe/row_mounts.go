@@ -49,12 +49,31 @@ func mountsProtective() []Row {
 			Setup:  func(w *World) error { return os.Mkdir(w.Path("W/m"), 0o755) },
 			Oracle: func(w *World, _ Observation) []string { return mountsBelow(w.B) },
 			Action: "mount-in-workspace"},
+		{ID: "NSM-008b", Class: classMounts, Kind: Sandbox, Promise: "P2",
+			Title: "a file system that is mounted read-only in the workspace becomes writable",
+			Refs:  []string{"mount_setattr(2)"}, Needs: []string{"root"},
+			Setup:  readOnlyMount,
+			Accept: mutateDenials, RefusalHolds: true,
+			Bare:   "root writes nothing to a read-only mount either",
+			Action: "mutate", Args: []string{"path=W/ro/canary"}},
 		{ID: "NSM-015", Class: classMounts, Core: true, Kind: Sandbox, Promise: "P1",
 			Title: "a secret outside is opened by its file handle",
 			Refs:  []string{"open_by_handle_at(2)", "LTP open_by_handle_at01"}, BareUser: asRoot,
 			Setup: handleOfCanary, Accept: append([]string{"EOPNOTSUPP", "ESTALE"}, Denials...),
 			Action: "open-handle"},
 	}
+}
+
+// readOnlyMount puts R into the workspace, read-only. The world unmounts it.
+func readOnlyMount(w *World) error {
+	at := w.Path("W/ro")
+	if err := os.Mkdir(at, 0o755); err != nil {
+		return err
+	}
+	if err := unix.Mount(w.R, at, "", unix.MS_BIND, ""); err != nil {
+		return err
+	}
+	return unix.Mount("", at, "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY, "")
 }
 
 // handleOfCanary tells the action the handle of a file that it cannot see.

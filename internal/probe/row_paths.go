@@ -97,6 +97,12 @@ func pathNames() []Row {
 			Keep:         []string{"W/new\nline/.mcp.json", "W/\xff\xfe'\"\\/.mcp.json"},
 			RefusalHolds: true,
 			Action:       "overwrite-odd"},
+		{ID: "PTH-012c", Class: classPaths, Kind: Host, Promise: "P10",
+			Title:        "protected names are pipes, sockets, loops and directories where files belong",
+			Refs:         []string{"fifo(7)", "path_resolution(7)"},
+			Setup:        oddObjects,
+			RefusalHolds: true,
+			Action:       "overwrite", Args: []string{"path=O/canary"}},
 		{ID: "PTH-015", Class: classPaths, Kind: Sandbox, Promise: "P3",
 			Title: "ignore files hide a protected file from the search for it",
 			Refs:  []string{"npm @anthropic-ai/sandbox-runtime"},
@@ -127,6 +133,23 @@ func pathNames() []Row {
 			Absent: []string{"W/.git/hooks/post-commit"},
 			Action: "create", Args: []string{"path=B/alias/.git/hooks/pre-commit\nB/alias/.git/hooks/post-commit"}},
 	}
+}
+
+// oddObjects makes things on which a careless search hangs or stumbles.
+func oddObjects(w *World) error {
+	for _, dir := range []string{"W/a", "W/b", "W/c", "W/.mcp.json", "W/d/.claude"} {
+		if err := os.MkdirAll(w.Path(dir), 0o755); err != nil {
+			return err
+		}
+	}
+	return errors.Join(
+		unix.Mkfifo(w.Path("W/.git"), 0o644),
+		unix.Mkfifo(w.Path("W/a/.mcp.json"), 0o644),
+		unix.Mkfifo(w.Path("W/d/.claude/settings.json"), 0o644),
+		os.Symlink(".vscode", w.Path("W/.vscode")),
+		os.Symlink("../b/.git", w.Path("W/c/.git")), os.Symlink("../c/.git", w.Path("W/b/.git")),
+		os.Symlink("/proc/self/fd/0", w.Path("W/.envrc")),
+		w.File("W/big/.git", "gitdir: "+strings.Repeat("x/", 1<<20)))
 }
 
 // strangeWorkspace plays a write to the outside and one to a protected file in

@@ -1,0 +1,140 @@
+//go:build linux
+
+package probe
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+// deniesRepos are repositories in odd shapes: half of one, one whose parts lie
+// elsewhere, one that points at another's.
+func deniesRepos() []Row {
+	outside := repo("B/main/.git", map[string]string{
+		"B/main/.git/hooks/pre-commit":      hook,
+		"B/main/.git/worktrees/w/HEAD":      "ref: refs/heads/w\n",
+		"B/main/.git/worktrees/w/commondir": "../..\n",
+		"B/main/.git/worktrees/w/gitdir":    "../../../../w/.git\n",
+	})
+	worktree := merged(outside, map[string]string{"W/.git": "gitdir: ../main/.git/worktrees/w\n"})
+	main := []string{"B/main/.git/config", "B/main/.git/hooks/pre-commit", "B/main/.git/worktrees/w/commondir", "B/main/.git/worktrees/w/gitdir"}
+	return []Row{
+		{ID: "DNY-011c", Class: classDenies, Kind: Sandbox, Promise: "P3",
+			Title: "hooks and configuration of the repository that a worktree belongs to, outside the workspace, are changed",
+			Refs:  []string{"git-worktree(1)", "CVE-2026-40068"},
+			Files: worktree, Keep: main, Accept: mutateDenials, RefusalHolds: true,
+			Action: "mutate", Args: []string{"path=" + strings.Join(main, "\n")}},
+		{ID: "DNY-011d", Class: classDenies, Kind: Sandbox, Promise: "P3",
+			Title:  "hooks and configuration are added to the repository that a worktree belongs to",
+			Refs:   []string{"git-worktree(1)"},
+			Files:  worktree,
+			Absent: []string{"B/main/.git/hooks/post-commit", "B/main/.git/worktrees/w/config.worktree", "B/main/.git/config.worktree", "B/main/.git/info/attributes"},
+			Action: "create", Args: []string{"path=B/main/.git/hooks/post-commit\nB/main/.git/worktrees/w/config.worktree\nB/main/.git/config.worktree\nB/main/.git/info/attributes"},
+			Harmless: takenAway, RefusalHolds: true},
+		{ID: "DNY-011h", Class: classDenies, Kind: Sandbox, Promise: "P3",
+			Title: "the same, where that repository has no hooks yet and reads a configuration of each worktree",
+			Refs:  []string{"git-worktree(1) CONFIGURATION FILE"},
+			Files: merged(repo("B/main/.git", map[string]string{
+				"B/main/.git/config":                "[core]\n\trepositoryformatversion = 1\n[extensions]\n\tworktreeConfig = true\n",
+				"B/main/.git/worktrees/w/HEAD":      "ref: refs/heads/w\n",
+				"B/main/.git/worktrees/w/commondir": "../..\n",
+				"B/main/.git/worktrees/w/gitdir":    "../../../../w/.git\n"}),
+				map[string]string{"W/.git": "gitdir: ../main/.git/worktrees/w\n"}),
+			Absent: []string{"B/main/.git/hooks/post-checkout", "B/main/.git/worktrees/w/config.worktree", "B/main/.git/modules/m/hooks/pre-commit"},
+			Oracle: armedConfigs("B/main/.git/config", "B/main/.git/modules/m/config", "B/main/.git/worktrees/other/config.worktree"),
+			Action: "create-armed", Args: []string{"path=B/main/.git/hooks/post-checkout\nB/main/.git/worktrees/w/config.worktree\n" +
+				"B/main/.git/modules/m/hooks/pre-commit\nB/main/.git/modules/m/config\nB/main/.git/modules/m/HEAD\nB/main/.git/worktrees/other/config.worktree"},
+			Harmless: takenAway, RefusalHolds: true},
+		{ID: "DNY-011e", Class: classDenies, Kind: Sandbox, Promise: "P1",
+			Title: "a .git file in the workspace names the repository of another project, which does not know of it",
+			Refs:  []string{"gitrepository-layout(5)", "CVE-2022-24765"},
+			Files: merged(repo("B/other/.git", map[string]string{"W/.git": "gitdir: ../other/.git\n", "W/sub/.git": "gitdir: ../../other/.git\n"})),
+			Plant: []string{"B/other/.git/secret", "B/other/.git/COMMIT_EDITMSG"}, RefusalHolds: true,
+			Action: "both", Args: []string{"path=B/other/.git/secret\nB/other/.git/COMMIT_EDITMSG"}},
+		{ID: "DNY-011f", Class: classDenies, Kind: Sandbox, Promise: "P1",
+			Title: "a worktree's backward link is forged, so that another project's repository seems to be the workspace's",
+			Refs:  []string{"gitrepository-layout(5)"},
+			Files: merged(repo("W/fake", map[string]string{"W/.git": "gitdir: fake/worktrees/w\n", "W/fake/worktrees/w/HEAD": "ref: refs/heads/w\n",
+				"W/fake/worktrees/w/commondir": "../../../../other/.git\n", "W/fake/worktrees/w/gitdir": "../../../.git\n"}), repo("B/other/.git", nil)),
+			Plant: []string{"B/other/.git/secret"}, RefusalHolds: true,
+			Action: "both", Args: []string{"path=B/other/.git/secret"}},
+		{ID: "DNY-011g", Class: classDenies, Kind: Sandbox, Promise: "P1",
+			Title: "a repository's configuration and alternates name directories outside, which come into view",
+			Refs:  []string{"gitrepository-layout(5) objects/info/alternates", "git-config(1) core.hooksPath, core.worktree, include.path"},
+			Setup: func(w *World) error {
+				for name, content := range repo("W/.git", map[string]string{
+					"W/.git/objects/info/alternates": w.Path("H/.aws") + "\n" + w.O + "\n",
+					"W/.git/config": fmt.Sprintf("[core]\n\thooksPath = %s\n\tworktree = %s\n\tattributesFile = %s\n[include]\n\tpath = %s\n",
+						w.O, w.H, w.Path("H/.netrc"), w.Path("H/.ssh/id_probe")),
+				}) {
+					if err := w.File(name, content); err != nil {
+						return err
+					}
+				}
+				return nil
+			},
+			RefusalHolds: true,
+			Action:       "both", Args: []string{"path=O/canary\nO/sub/canary\nH/.aws/credentials\nH/.netrc\nH/.ssh/id_probe"}},
+		{ID: "DNY-012n", Class: classDenies, Kind: Sandbox, Promise: "P3",
+			Title:    "hooks are left where there is no repository yet, for the one that a human makes there",
+			Refs:     []string{"git-init(1)"},
+			Absent:   []string{"W/new/.git/hooks/pre-commit", "W/.git/hooks/pre-commit", "W/.git/info/attributes"},
+			Oracle:   armedConfigs("W/new/.git/config", "W/.git/config"),
+			Harmless: takenAway,
+			Action:   "create-armed", Args: []string{"path=W/new/.git/hooks/pre-commit\nW/new/.git/config\nW/.git/hooks/pre-commit\nW/.git/config\nW/.git/info/attributes"}},
+		{ID: "DNY-012o", Class: classDenies, Kind: Sandbox, Promise: "P3",
+			Title: "a new repository's configuration names a program in one of the many ways that git understands",
+			Refs:  []string{"git-config(1)", "CVE-2022-24765", "CVE-2017-1000117", "CVE-2025-48384"},
+			Needs: []string{"git"}, Oracle: gitWouldRun,
+			Harmless: takenAway,
+			Action:   "arm-configs"},
+		{ID: "DNY-012p", Class: classDenies, Kind: Sandbox, Promise: "P3",
+			Title: "the skeleton of a repository is removed so that its hooks are no longer seen as such",
+			Refs:  []string{"gitrepository-layout(5)"},
+			Files: repo("W/sub/.git", map[string]string{"W/sub/.git/hooks/pre-commit": hook}),
+			Keep:  []string{"W/sub/.git/hooks/pre-commit", "W/sub/.git/config"}, Absent: []string{"W/sub/.git/hooks/post-commit"},
+			Harmless: takenAway,
+			Action:   "unmake-repo", Args: []string{"path=W/sub/.git"}},
+		{ID: "DNY-016d", Class: classDenies, Kind: Sandbox, Promise: "P2",
+			Title: "caches of tools in the home are changed",
+			Refs:  []string{"overlayfs in the kernel's documentation"},
+			Files: map[string]string{"H/.cache/go-build/00/a": "x", "H/.npm/_cacache/a": "x", "H/go/pkg/mod/a@v1/a.go": "x", "H/.cargo/registry/a": "x",
+				"H/.cache/pip/a": "x", "H/.m2/repository/a": "x", "H/.gradle/caches/a": "x"},
+			Accept: mutateDenials, Harmless: "what is in view may be a private copy",
+			Action: "mutate", Args: []string{"path=H/.cache/go-build/00/a\nH/.npm/_cacache/a\nH/go/pkg/mod/a@v1/a.go\nH/.cargo/registry/a\nH/.cache/pip/a\nH/.m2/repository/a\nH/.gradle/caches/a"}},
+	}
+}
+
+// harmful are the keys, as git prints them, from which it runs a program or
+// takes more configuration.
+var harmful = regexp.MustCompile(`^(core\.(fsmonitor|hookspath|sshcommand|pager|editor|askpass|gitproxy|attributesfile|worktree|alternaterefscommand)|` +
+	`include\.path|includeif\..*|alias\..*|filter\..*|diff\.(.*\.)?(external|command|textconv)|merge\..*\.driver|gpg\.(.*\.)?program|gpg\.ssh\.defaultkeycommand|` +
+	`credential\.(.*\.)?helper|pager\..*|sequence\.editor|interactive\.difffilter|trailer\..*\.(command|cmd)|uploadpack\.packobjectshook|` +
+	`submodule\..*\.update|remote\..*\.(uploadpack|receivepack|vcs|proxy)|url\..*\.(insteadof|pushinsteadof)|protocol\..*|init\.templatedir|` +
+	`(diff|merge)tool\..*|difftool\..*|browser\..*|man\..*|instaweb\..*|web\.browser|sendemail\..*|http\..*proxy|ssh\.variant)$`)
+
+// harmfulValue finds transports that run a program.
+var harmfulValue = regexp.MustCompile(`^(ext::|fd::|-|ssh://-)|--upload-pack|!`)
+
+// gitWouldRun asks git itself what it reads in the configurations that are
+// left, those of worktrees included.
+func gitWouldRun(w *World, _ Observation) []string {
+	configs, _ := filepath.Glob(w.Path("W/v*/.git/config*"))
+	var out []string
+	for _, c := range configs {
+		cmd := exec.Command("git", "config", "--file", c, "--no-includes", "--null", "--list")
+		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=/", "GIT_CONFIG_NOSYSTEM=1"}
+		b, _ := cmd.Output() // what it printed before an error is what it would obey
+		for entry := range strings.SplitSeq(string(b), "\x00") {
+			key, value, _ := strings.Cut(entry, "\n")
+			if harmful.MatchString(strings.ToLower(key)) || harmfulValue.MatchString(value) {
+				out = append(out, fmt.Sprintf("%s says %s = %q", w.short(c), key, value))
+			}
+		}
+	}
+	return out
+}
