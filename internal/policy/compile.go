@@ -147,10 +147,7 @@ func (p *Plan) pass(one Entry, h Host, out map[string]Env) error {
 }
 
 func (p *Plan) passOne(one Entry, h Host, out map[string]Env) error {
-	name := one.Value
-	if err := passable(name); err != nil {
-		return fault(one.Origin, "give the value in full: --env "+name+"=VALUE, or environment.set", "%v", err)
-	}
+	name := one.Value // which was found passable when it was parsed
 	value, found := h.find(name)
 	if !found && one.Origin.File == "--env" {
 		return fault(one.Origin, "give a value: --env "+name+"=VALUE", "%s is not set here", name)

@@ -112,20 +112,19 @@ func matchName(patterns []string, name string) string {
 
 // matchStars matches text against a pattern in which * stands for any text.
 func matchStars(pattern, text string) bool {
-	parts := strings.Split(pattern, "*")
-	if len(parts) == 1 {
-		return pattern == text
+	first, rest, stars := strings.Cut(pattern, "*")
+	text, ok := strings.CutPrefix(text, first)
+	if !ok || !stars {
+		return ok && text == ""
 	}
-	text, ok := strings.CutPrefix(text, parts[0])
-	if !ok {
-		return false
-	}
-	for _, middle := range parts[1 : len(parts)-1] {
-		_, after, ok := strings.Cut(text, middle)
-		if !ok {
+	for {
+		part, more, stars := strings.Cut(rest, "*")
+		if !stars {
+			return strings.HasSuffix(text, part)
+		}
+		if _, text, ok = strings.Cut(text, part); !ok {
 			return false
 		}
-		text = after
+		rest = more
 	}
-	return strings.HasSuffix(text, parts[len(parts)-1])
 }

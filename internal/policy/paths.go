@@ -17,6 +17,27 @@ type view struct {
 	env       []Env    // that shown tools need to find their files
 	search    []string // PATH inside
 	notes     []string
+	looked    map[string]look // what locate answered
+}
+
+type look struct {
+	at  located
+	err error
+}
+
+// locate asks once for each spelling of a path: the directories of PATH and
+// what lies in them come up again and again, and one plan should rest on one
+// answer.
+func (v *view) locate(path string) (located, error) {
+	if l, known := v.looked[path]; known {
+		return l.at, l.err
+	}
+	if v.looked == nil {
+		v.looked = map[string]look{}
+	}
+	at, err := locate(path)
+	v.looked[path] = look{at, err}
+	return at, err
 }
 
 // ranked is a rule with the precedence of its source.
@@ -53,7 +74,7 @@ func (v *view) entry(one Entry, access Access) *Error {
 	if one.Key == "workspace.readonly" {
 		given = expand(text, v.workspace, v.host.Home)
 	}
-	at, err := locate(given)
+	at, err := v.locate(given)
 	if err != nil {
 		if optional && errors.Is(err, fs.ErrNotExist) {
 			return nil
@@ -68,7 +89,7 @@ func (v *view) entry(one Entry, access Access) *Error {
 		return fault(one.Origin, "name what lies outside under filesystem.read", "workspace.readonly: %s is %s, outside the workspace", printable(text), at.path)
 	}
 	if relative := !filepath.IsAbs(text) && text[0] != '~'; relative {
-		if base, err := locate(one.Base); err != nil || !within(at.path, base.path) && !within(at.path, v.workspace) {
+		if base, err := v.locate(one.Base); err != nil || !within(at.path, base.path) && !within(at.path, v.workspace) {
 			return fault(one.Origin, "write the absolute path if that is meant", "%s: the relative path %s leads to %s, out of %s", one.Key, printable(text), at.path, one.Base)
 		}
 	}
@@ -207,7 +228,7 @@ func (v *view) above(rules []PathRule, path string) Access {
 // linkInView reports whether the link by which a path was named is itself in
 // view, so that it needs no second place.
 func (v *view) linkInView(at string) bool {
-	parent, err := locate(filepath.Dir(at))
+	parent, err := v.locate(filepath.Dir(at))
 	if err != nil {
 		return false
 	}

@@ -30,7 +30,7 @@ func (v *view) path() {
 		if !filepath.IsAbs(dir) {
 			continue
 		}
-		at, err := locate(dir)
+		at, err := v.locate(dir)
 		if err != nil || !at.dir || within(at.path, v.workspace) {
 			continue
 		}
@@ -45,7 +45,7 @@ func (v *view) path() {
 		}
 	}
 	for _, dir := range append(found, systemPath...) {
-		if at, err := locate(dir); err == nil && v.access(at.path) == Read && !slices.Contains(v.search, at.path) {
+		if at, err := v.locate(dir); err == nil && v.access(at.path) == Read && !slices.Contains(v.search, at.path) {
 			v.search = append(v.search, at.path)
 		}
 	}
@@ -58,7 +58,7 @@ func (v *view) programTree(dir located) string {
 	if base := filepath.Base(dir.path); base != "bin" && base != "sbin" && base != "shims" && base != "condabin" {
 		return dir.path
 	}
-	parent, err := locate(filepath.Dir(dir.path))
+	parent, err := v.locate(filepath.Dir(dir.path))
 	if err != nil || v.unfit(parent, Read) != "" || slices.Contains(sharedRoots, parent.path) ||
 		within(v.workspace, parent.path) || filepath.Base(parent.path) == ".local" || v.credentials(parent.path) {
 		return dir.path
@@ -102,16 +102,21 @@ func (v *view) links(dir string) {
 	if err != nil {
 		return
 	}
-	followed := 0
+	followed, last := 0, ""
 	for _, e := range entries {
 		if e.Type()&os.ModeSymlink == 0 {
 			continue
 		}
+		target, err := os.Readlink(filepath.Join(dir, e.Name()))
+		if err != nil || target == last { // one program by many names, as rustup does it
+			continue
+		}
+		last = target
 		if followed++; followed > maxLinks {
 			v.notes = append(v.notes, "PATH: "+dir+" has more than 1000 links; the others are left out")
 			return
 		}
-		at, err := locate(filepath.Join(dir, e.Name()))
+		at, err := v.locate(filepath.Join(dir, e.Name()))
 		if err != nil || !at.file || at.mode&0o111 == 0 || v.access(at.path) != Hidden || within(at.path, v.workspace) {
 			continue
 		}
@@ -125,7 +130,7 @@ func (v *view) programOf(file located) string {
 	if i := strings.Index(file.path, "/node_modules/"); i >= 0 {
 		return file.path[:i] + "/node_modules"
 	}
-	dir, err := locate(filepath.Dir(file.path))
+	dir, err := v.locate(filepath.Dir(file.path))
 	if err != nil {
 		return file.path
 	}
@@ -157,7 +162,7 @@ func (v *view) shell() string {
 		if !filepath.IsAbs(shell) {
 			continue
 		}
-		if at, err := locate(shell); err == nil && at.file && v.access(at.path) == Read {
+		if at, err := v.locate(shell); err == nil && at.file && v.access(at.path) == Read {
 			return shell
 		}
 	}

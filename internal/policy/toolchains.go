@@ -92,7 +92,7 @@ func (t toolchain) locate(h Host) (root string, moved bool) {
 // show adds a discovered path unless it is missing or would show or risk more
 // than a toolchain.
 func (v *view) show(path string, access Access, why string) bool {
-	at, err := locate(path)
+	at, err := v.locate(path)
 	if err != nil {
 		return false
 	}
@@ -135,7 +135,7 @@ func (v *view) unfit(at located, access Access) string {
 
 // hide takes a file below a shown root out of view.
 func (v *view) hide(path, why string) {
-	at, err := locate(path)
+	at, err := v.locate(path)
 	if err != nil {
 		return
 	}
