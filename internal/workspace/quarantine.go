@@ -98,6 +98,7 @@ func (q *quarantine) take(dir int, name string, item *Quarantined) error {
 	defer unix.Close(held)
 	err = move(dir, name, held)
 	if errors.Is(err, unix.EXDEV) {
+		defer loosen(dir)()
 		c := copier{left: maxHeldCopy}
 		if err = c.entry(dir, name, held, 0); err == nil {
 			err = removeTree(dir, name)
@@ -152,16 +153,22 @@ func move(dir int, name string, to int) error {
 	if !errors.Is(err, unix.EACCES) && !errors.Is(err, unix.EPERM) {
 		return err
 	}
-	var st unix.Stat_t
-	if unix.Fstat(dir, &st) == nil {
-		unix.Fchmod(dir, st.Mode&0o7777|0o700)
-		defer unix.Fchmod(dir, st.Mode&0o7777)
-	}
+	defer loosen(dir)()
 	if fd, err := unix.Openat(dir, name, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0); err == nil {
 		chmodFD(fd, 0o700)
 		unix.Close(fd)
 	}
 	return unix.Renameat2(dir, name, to, name, unix.RENAME_NOREPLACE)
+}
+
+// loosen lets the owner change a directory until the function that it returns
+// is called.
+func loosen(dir int) func() {
+	var st unix.Stat_t
+	if unix.Fstat(dir, &st) != nil || st.Mode&0o700 == 0o700 || unix.Fchmod(dir, st.Mode&0o7777|0o700) != nil {
+		return func() {}
+	}
+	return func() { unix.Fchmod(dir, st.Mode&0o7777) }
 }
 
 // copier copies an entry to another file system without following a link or
@@ -228,6 +235,13 @@ func (c *copier) dir(dir int, name string, to, depth int) error {
 
 func (c *copier) file(dir int, name string, to int) error {
 	src := openFile(dir, name)
+	if src == nil {
+		if p, err := unix.Openat(dir, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0); err == nil {
+			chmodFD(p, 0o400)
+			unix.Close(p)
+		}
+		src = openFile(dir, name)
+	}
 	if src == nil {
 		c.cut = true
 		return nil

@@ -159,7 +159,11 @@ func chmod(t testing.TB, p string, mode os.FileMode) {
 	if err := os.Chmod(p, mode); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { os.Chmod(p, mode|0o700) })
+	t.Cleanup(func() {
+		if st, err := os.Lstat(p); err == nil && st.Mode()&os.ModeSymlink == 0 {
+			os.Chmod(p, mode|0o700)
+		}
+	})
 }
 
 func TestSettleFlags(t *testing.T) {
@@ -305,6 +309,40 @@ func deep(t *testing.T, w string, n int, file string) {
 		t.Fatal(err)
 	}
 	unix.Close(f)
+}
+
+// A state directory elsewhere: /dev/shm is another file system than the
+// temporary directory nearly everywhere, and the outcome is the same where not.
+func TestSettleAcrossFileSystems(t *testing.T) {
+	w := tempRoot(t)
+	s := scanned(t, w)
+	write(t, w, "a/.vscode/tasks.json", "text")
+	write(t, w, ".envrc", "text")
+	link(t, "/etc", w, "CLAUDE.md")
+	chmod(t, w+"/a/.vscode/tasks.json", 0)
+	chmod(t, w+"/a/.vscode", 0o500)
+	chmod(t, w+"/a", 0o500)
+	state, err := os.MkdirTemp("/dev/shm", "settle-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(state)
+	r, err := s.Settle(context.Background(), state)
+	if err != nil || len(r.Quarantined) != 3 {
+		t.Fatalf("%v, %+v", err, r.Quarantined)
+	}
+	held := string(r.Quarantined[2].Held)
+	os.Chmod(held, 0o700)
+	os.Chmod(held+"/tasks.json", 0o600)
+	if b, err := os.ReadFile(held + "/tasks.json"); err != nil || string(b) != "text" {
+		t.Errorf("held %q, %v", b, err)
+	}
+	if _, err := os.Lstat(w + "/a/.vscode"); err == nil {
+		t.Error("it is still there")
+	}
+	if st, err := os.Stat(w + "/a"); err != nil || st.Mode().Perm() != 0o500 {
+		t.Errorf("the directory it was in: %v, %v", st.Mode(), err)
+	}
 }
 
 // Where the state directory is on another file system, things are copied and removed.
