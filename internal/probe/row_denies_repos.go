@@ -33,7 +33,7 @@ func deniesRepos() []Row {
 			Refs:   []string{"git-worktree(1)"},
 			Files:  worktree,
 			Absent: []string{"B/main/.git/hooks/post-commit", "B/main/.git/worktrees/w/config.worktree", "B/main/.git/config.worktree", "B/main/.git/info/attributes"},
-			Action: "create", Args: []string{"path=B/main/.git/hooks/post-commit\nB/main/.git/worktrees/w/config.worktree\nB/main/.git/config.worktree\nB/main/.git/info/attributes"},
+			Action: "create-armed", Args: []string{"path=B/main/.git/hooks/post-commit\nB/main/.git/worktrees/w/config.worktree\nB/main/.git/config.worktree\nB/main/.git/info/attributes"},
 			Harmless: takenAway, RefusalHolds: true},
 		{ID: "DNY-011h", Class: classDenies, Kind: Sandbox, Promise: "P3",
 			Title: "the same, where that repository has no hooks yet and reads a configuration of each worktree",
@@ -47,7 +47,8 @@ func deniesRepos() []Row {
 			Absent: []string{"B/main/.git/hooks/post-checkout", "B/main/.git/worktrees/w/config.worktree", "B/main/.git/modules/m/hooks/pre-commit"},
 			Oracle: armedConfigs("B/main/.git/config", "B/main/.git/modules/m/config", "B/main/.git/worktrees/other/config.worktree"),
 			Action: "create-armed", Args: []string{"path=B/main/.git/hooks/post-checkout\nB/main/.git/worktrees/w/config.worktree\n" +
-				"B/main/.git/modules/m/hooks/pre-commit\nB/main/.git/modules/m/config\nB/main/.git/modules/m/HEAD\nB/main/.git/worktrees/other/config.worktree"},
+				"B/main/.git/modules/m/hooks/pre-commit\nB/main/.git/modules/m/config\nB/main/.git/modules/m/HEAD\nB/main/.git/modules/m/objects/x\nB/main/.git/modules/m/refs/x\n" +
+				"B/main/.git/worktrees/other/HEAD\nB/main/.git/worktrees/other/commondir\nB/main/.git/worktrees/other/gitdir\nB/main/.git/worktrees/other/config.worktree"},
 			Harmless: takenAway, RefusalHolds: true},
 		{ID: "DNY-011e", Class: classDenies, Kind: Sandbox, Promise: "P1",
 			Title: "a .git file in the workspace names the repository of another project, which does not know of it",
@@ -99,6 +100,29 @@ func deniesRepos() []Row {
 			Keep:  []string{"W/sub/.git/hooks/pre-commit", "W/sub/.git/config"}, Absent: []string{"W/sub/.git/hooks/post-commit"},
 			Harmless: takenAway,
 			Action:   "unmake-repo", Args: []string{"path=W/sub/.git"}},
+		{ID: "DNY-012q", Class: classDenies, Kind: Host, Promise: "P3",
+			Title:    "one command makes the half of a repository that runs programs, and the next the half that makes it one",
+			Refs:     []string{"gitrepository-layout(5)"},
+			Oracle:   armedConfigs("W/half/config", "W/sub/.git/config", "W/sub/half.git/config"),
+			Absent:   []string{"W/half/hooks/pre-commit", "W/sub/.git/hooks/pre-commit", "W/sub/half.git/hooks/pre-commit"},
+			Harmless: takenAway, RefusalHolds: true,
+			Action: "make-skeleton", Args: []string{"path=W/half\nW/sub/.git\nW/sub/half.git"},
+			Drive: func(s *Session) {
+				s.Run(Command{Action: "create-armed", Args: []string{"path=W/half/config\nW/half/hooks/pre-commit\nW/sub/.git/config\nW/sub/.git/hooks/pre-commit\nW/sub/half.git/config\nW/sub/half.git/hooks/pre-commit"}})
+				s.Run(Command{})
+			}},
+		{ID: "DNY-012r", Class: classDenies, Kind: Host, Promise: "P3",
+			Title:    "one command makes harmless names, and the next renames them to protected ones",
+			Refs:     []string{"rename(2)"},
+			Absent:   []string{"W/.vscode/tasks.json", "W/.mcp.json", "W/deep/.claude/settings.json", "W/kept/.git/hooks/pre-commit"},
+			Harmless: takenAway, RefusalHolds: true,
+			Action: "rename-pairs", Args: []string{"path=W/plain\nW/.vscode\nW/plain.json\nW/.mcp.json\nW/shallow\nW/deep\nW/kept/git\nW/kept/.git"},
+			Drive: func(s *Session) {
+				s.Run(Command{Action: "create-armed", Args: []string{"path=W/plain/tasks.json\nW/plain.json\nW/shallow/claude/settings.json\n" +
+					"W/kept/git/hooks/pre-commit\nW/kept/git/config\nW/kept/git/HEAD\nW/kept/git/objects-later\nW/kept/git/refs-later"}})
+				s.Run(Command{Action: "rename-pairs", Args: []string{"path=W/shallow/claude\nW/shallow/.claude\nW/kept/git/objects-later\nW/kept/git/objects\nW/kept/git/refs-later\nW/kept/git/refs"}})
+				s.Run(Command{})
+			}},
 		{ID: "DNY-016d", Class: classDenies, Kind: Sandbox, Promise: "P2",
 			Title: "caches of tools in the home are changed",
 			Refs:  []string{"overlayfs in the kernel's documentation"},

@@ -29,6 +29,8 @@ func deniesActions() map[string]Action {
 		},
 		"close-directory": func(p *Probe) { p.Control("close it", func() error { return os.Chmod(p.Arg("path"), 0) }); gone(p) },
 		"open-and-write":  openAndWrite,
+		"make-skeleton":   each(makeSkeleton),
+		"rename-pairs":    renamePairs,
 		"create-armed":    each(createArmed),
 		"arm-configs":     armConfigs,
 		"unmake-repo":     each(unmakeRepo),

@@ -11,11 +11,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// createArmed makes files with a configuration as their content, in
-// directories that are no repository.
+// createArmed makes files with what git obeys in a file of that name, in
+// directories that may be no repository.
 func createArmed(p *Probe, path string) {
+	content := map[string]string{
+		"HEAD":       "ref: refs/heads/main\n",
+		"attributes": "* filter=evil diff=evil\n",
+		"commondir":  "../..\n",
+		"gitdir":     "../../../../elsewhere/.git\n",
+	}[filepath.Base(path)]
+	if content == "" {
+		content = armed
+	}
 	p.Try("create "+path, func() error {
-		return errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(armed), 0o755))
+		return errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(content), 0o755))
 	})
 }
 
@@ -87,4 +96,22 @@ func unmakeRepo(p *Probe, dir string) {
 	p.Try("overwrite a hook", func() error { return overwrite(filepath.Join(dir, "hooks", "pre-commit")) })
 	p.Try("add a hook", func() error { return create(filepath.Join(dir, "hooks", "post-commit")) })
 	p.Try("arm the configuration", func() error { return overwrite(filepath.Join(dir, "config")) })
+}
+
+// makeSkeleton makes what a repository is known by, and nothing that runs.
+func makeSkeleton(p *Probe, dir string) {
+	p.Try("make the skeleton of "+dir, func() error {
+		return errors.Join(
+			os.MkdirAll(filepath.Join(dir, "objects"), 0o755), os.MkdirAll(filepath.Join(dir, "refs"), 0o755),
+			os.WriteFile(filepath.Join(dir, "HEAD"), []byte("ref: refs/heads/main\n"), 0o644))
+	})
+}
+
+// renamePairs renames the first path to the second, the third to the fourth
+// and so on.
+func renamePairs(p *Probe) {
+	paths := strings.Split(p.Arg("path"), "\n")
+	for i := 0; i+1 < len(paths); i += 2 {
+		p.Try("rename "+paths[i]+" to "+paths[i+1], func() error { return os.Rename(paths[i], paths[i+1]) })
+	}
 }
