@@ -24,7 +24,7 @@ func (f *planFlags) bind(c *cobra.Command) {
 	set.StringVar(&f.policy, "policy", "", "policy `FILE` to use instead of your own")
 	set.StringVar(&f.workspace, "workspace", "", "`DIR` that may be changed (default: the current directory)")
 	for _, s := range []struct{ flag, key, metavar, usage string }{
-		{"ro", "filesystem.read", "PATH", "show `PATH` read-only; may be repeated, as all below but limits"},
+		{"ro", "filesystem.read", "PATH", "show `PATH` read-only; may be repeated, as all flags of lists"},
 		{"rw", "filesystem.write", "PATH", "show `PATH` writable"},
 		{"allow", "network.allow", "HOST", "allow a destination, `HOST[:PORT]` (refused until egress is built)"},
 		{"env", "", "NAME", "hand in a variable, `NAME[=VALUE]`; one that looks like a secret only with its value"},

@@ -82,7 +82,8 @@ that is wrong as file:line. Whether the paths in them exist is for show to say.`
 				}
 				var one *policy.Error
 				var many policy.Errors
-				if !errors.As(err, &one) && !errors.As(err, &many) {
+				known := errors.As(err, &one) || errors.As(err, &many)
+				if !known || one != nil && one.Origin == (policy.Origin{}) {
 					return err // it could not be read, which says nothing about it
 				}
 				a.report(err)

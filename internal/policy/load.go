@@ -142,7 +142,7 @@ func (o Options) userChain() ([]File, error) {
 			if !asked {
 				return nil, nil
 			}
-			return nil, &Error{Origin: from, Msg: "the policy " + quote(path) + " does not exist", cause: err}
+			return nil, &Error{Origin: from, Msg: "the policy " + quote(path) + " does not exist", hint: "the shortest policy is: version: 1", cause: err}
 		}
 		if err != nil {
 			return nil, err
