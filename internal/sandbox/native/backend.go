@@ -18,9 +18,9 @@ type Backend struct {
 	// probes which a control holds escape without it.
 	Omit []string
 
-	// FailAt makes the launch step with this index fail, and KillAt kills the
-	// supervisor's side there; both only in tests. 0 does nothing.
-	FailAt int
+	// tamper changes the launch program before it is executed. Only tests set
+	// it: they break one step at a time.
+	tamper func(*program)
 }
 
 // Name is the word that --backend takes.

@@ -48,8 +48,8 @@ func (l *launch) start(ctx context.Context) (_ *process, err error) {
 	if err := l.builder.build(); err != nil {
 		return nil, err
 	}
-	if n := l.backend.FailAt; n > 0 && n < len(l.builder.ops) {
-		l.builder.ops[n] = op{name: l.builder.ops[n].name, nr: unix.SYS_CLOSE, args: [6]uint64{1<<32 - 1}}
+	if l.backend.tamper != nil {
+		l.backend.tamper(l.builder.program)
 	}
 	files, err := l.descriptors()
 	if err != nil {
