@@ -234,7 +234,17 @@ func readFile(dir int, name string, limit int64) ([]byte, bool) {
 	return b, err == nil && int64(len(b)) <= limit
 }
 
-func (s *scan) file(w *walker, _ *dir, e entry, st *unix.Statx_t) error {
+func (s *scan) file(w *walker, d *dir, e entry, st *unix.Statx_t) error {
+	if e.typ == unix.DT_LNK && d.gits() {
+		if err := statAt(d.fd, e.nameZ, &w.st); err != nil {
+			return gone(err)
+		}
+		r := newRow(w.at(e), "", "", &w.st)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.found.Links = append(s.found.Links, r)
+		return nil
+	}
 	if st == nil || st.Nlink < 2 || st.Mode&typeMask != typeReg || s.external {
 		return nil
 	}

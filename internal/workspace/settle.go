@@ -43,6 +43,7 @@ type settle struct {
 	rows     map[string]*row
 	marks    map[string]*mark
 	repos    map[string]bool
+	gitLinks map[string]*row // links in repositories
 	places   map[string]*row // rows, absent paths, and what lies on the way to those
 	ways     map[string]bool // those of places that are dangerous as a link only
 	bases    map[string]bool // last components of places
@@ -96,6 +97,10 @@ func (v *settle) index(t *tree, fd int, external bool) {
 		for p = parent(p); p != "" && v.places[p] == nil; p = parent(p) {
 			v.places[p], v.ways[p] = &t.Absent[i], true
 		}
+	}
+	v.gitLinks = map[string]*row{}
+	for i := range t.Links {
+		v.gitLinks[string(t.Links[i].Path)] = &t.Links[i]
 	}
 	for p := range v.places {
 		v.bases[path.Base(p)] = true
@@ -240,6 +245,12 @@ func (v *settle) file(w *walker, d *dir, e entry, st *unix.Statx_t) error {
 			return nil
 		}
 	}
+	if e.typ == unix.DT_LNK && d.gits() {
+		if old := v.gitLinks[w.at(e)]; old != nil && old.Ino == st.Ino && old.Ctime == nanos(st.Ctime) {
+			return nil
+		}
+		return v.take(w, d, e, inRepository, "a link appeared in a repository during the run")
+	}
 	if nanos(st.Ctime) < v.snap.began {
 		return nil
 	}
@@ -257,7 +268,7 @@ func (v *settle) file(w *walker, d *dir, e entry, st *unix.Statx_t) error {
 		}
 		f.Change, f.Reason = Setuid, "runs with the rights of its owner for everybody who starts it"
 	case typeLink:
-		if d.dep != nil || d.inGit || v.stays(d, w, e) {
+		if d.dep != nil || v.stays(d, w, e) {
 			return nil
 		}
 		f.Change, f.Reason = Leaving, "programs on the host that follow it leave the workspace"
@@ -269,6 +280,11 @@ func (v *settle) file(w *walker, d *dir, e entry, st *unix.Statx_t) error {
 	v.flagged(f)
 	return nil
 }
+
+// inRepository is the rule for links among what git writes to. Git makes none
+// there, and follows them when it writes a reflog, the index or packed refs, so
+// that the next git command on the host would write where the link says.
+var inRepository = &Rule{Pattern: ".git", Reason: "git writes through it"}
 
 func (v *settle) link(rel string, st *unix.Statx_t) {
 	key := inode{unix.Mkdev(st.Dev_major, st.Dev_minor), st.Ino}

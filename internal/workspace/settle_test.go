@@ -117,6 +117,20 @@ func TestSettleQuarantines(t *testing.T) {
 			repo(t, w+"/node_modules/b")
 			write(t, w, "node_modules/b/.git/hooks/pre-commit", "")
 		}, []string{"node_modules/b/.git/hooks"}},
+		{"links among what git writes to, in old and in new repositories", func(t *testing.T, w string) {
+			repo(t, w)
+			link(t, "../README", w, ".git/from-before")
+			link(t, "../README", w, ".git/replaced")
+		}, func(t *testing.T, w string) {
+			if err := os.Remove(w + "/.git/replaced"); err != nil {
+				t.Fatal(err)
+			}
+			link(t, "/outside", w, ".git/replaced")
+			link(t, "/outside", w, ".git/packed-refs")
+			link(t, "../../x", w, ".git/logs/new")
+			git(t, w, "init", "-q", "--bare", "bare")
+			link(t, "/outside", w, "bare/refs/heads/x")
+		}, []string{".git/logs/new", ".git/packed-refs", ".git/replaced", "bare/refs/heads/x"}},
 		{"look-alikes", nil, func(t *testing.T, w string) {
 			write(t, w, ".Git/hooks/post-checkout", "")
 			write(t, w, "x/.GIT /config", "[core]\n\tpager = x\n")

@@ -84,6 +84,7 @@ type tree struct {
 	Rows   []row
 	Marks  []mark
 	Repos  []Name // directories that git takes for repositories
+	Links  []row  // symbolic links in repositories, which stay
 	Absent []row  // paths that would be obeyed if they were there, beyond the rules
 
 	// Settings of the repositories, by directory, that are not harmless: the

@@ -25,8 +25,12 @@ type dir struct {
 	states []*node // partial matches that continue in this directory
 	git    bool    // git takes it for a repository, or its name is .git
 	inGit  bool    // below one: only names of repositories count
+	repo   bool    // among what git writes to by name: refs, logs, objects
 	dep    *dep    // below a tree that is listed as one
 }
+
+// gits reports whether the entries of d are what git writes to by name.
+func (d *dir) gits() bool { return d.git || d.inGit || d.repo }
 
 // dep is a tree that is listed as one.
 type dep struct {
@@ -43,34 +47,6 @@ type entry struct {
 }
 
 func (e entry) name() []byte { return e.nameZ[:len(e.nameZ)-1] }
-
-// visitor is told what a walk finds. Its methods are called from several
-// goroutines. w.path names the directory; the descriptor of d is valid during
-// the call only.
-type visitor interface {
-	// deny: a name of the deny tier, of any type. False stops the walk from
-	// entering it.
-	deny(w *walker, d *dir, e entry) (enter bool, err error)
-	// flag: a name of the flag tier that is not a directory, or a directory
-	// whose tree is one entry.
-	flag(w *walker, d *dir, e entry, st *unix.Statx_t) error
-	// file: any other entry that is not a directory. st is nil for links and
-	// special files.
-	file(w *walker, d *dir, e entry, st *unix.Statx_t) error
-	// repository: d is one, entered before anything in it.
-	repository(w *walker, d *dir) error
-	// dotGit: the name .git that is not a directory.
-	dotGit(w *walker, d *dir, e entry) error
-	// tree: a tree that is listed as one, after flag was told of its top.
-	tree(t *dep)
-	// special: any entry, before the rules are asked. True ends the matter.
-	special(w *walker, d *dir, e entry) (bool, error)
-	// closed: a directory that cannot be read, or is too deep to be named. It
-	// may return a descriptor of it with which the walk goes on, else -1.
-	closed(w *walker, d *dir, e entry, why error) (int, error)
-	// known reports whether path was a repository from the start.
-	known(path []byte) bool
-}
 
 // walker is one goroutine's state of a walk.
 type walker struct {
@@ -174,6 +150,7 @@ type sub struct {
 	states []*node
 	git    bool
 	inGit  bool
+	repo   bool
 	dep    *dep
 }
 
@@ -222,6 +199,7 @@ func (w *walker) entry(d *dir, e entry, subs *[]sub) error {
 		if d.git && !s.inGit && inner(name) && w.v.known(w.path) {
 			s.inGit = true
 		}
+		s.repo = d.repo || d.git && inner(name)
 		s.nameZ = bytes.Clone(e.nameZ)
 		*subs = append(*subs, s)
 	}
@@ -303,7 +281,7 @@ func (w *walker) descend(d *dir, subs []sub) error {
 				continue
 			}
 		}
-		child := &dir{fd: fd, depth: d.depth + 1, states: s.states, git: s.git, inGit: s.inGit, dep: s.dep}
+		child := &dir{fd: fd, depth: d.depth + 1, states: s.states, git: s.git, inGit: s.inGit, repo: s.repo, dep: s.dep}
 		if w.handOver(child, s.nameZ) {
 			continue
 		}
