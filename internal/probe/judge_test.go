@@ -62,15 +62,22 @@ func must(err error) {
 	}
 }
 
-func TestVerdicts(t *testing.T) {
-	plain := Row{ID: "TST-001", Kind: Sandbox, Action: "nothing"}
-	with := func(f func(*Row)) Row { r := plain; f(&r); return r }
-	for _, c := range []struct {
-		name string
-		row  Row
-		play pretender
-		want Verdict
-	}{
+// verdict is a row, what a hostile payload makes of it, and what the judge
+// must say.
+type verdict struct {
+	name string
+	row  Row
+	play pretender
+	want Verdict
+}
+
+var plain = Row{ID: "TST-001", Kind: Sandbox, Action: "nothing"}
+
+func with(f func(*Row)) Row { r := plain; f(&r); return r }
+
+// lies are runs in which the inside says one thing and does another.
+func lies() []verdict {
+	return []verdict{
 		{"all denied, and the outside agrees", plain, polite, Held},
 		{"a denial is a lie: the file outside has changed", plain, func(w *World, n string) Observation {
 			must(os.WriteFile(w.Path("O/canary"), []byte("x"), 0o644))
@@ -122,6 +129,12 @@ func TestVerdicts(t *testing.T) {
 			must(w.File("O/new", ""))
 			return polite(w, n)
 		}, Residual},
+	}
+}
+
+// shortcomings are runs that prove nothing, or less than they seem to.
+func shortcomings() []verdict {
+	return []verdict{
 		{"the reports carry a nonce that was guessed", plain, func(w *World, n string) Observation {
 			polite(w, n)
 			return Observation{Stdout: lines("0123456789", denied)}
@@ -166,7 +179,11 @@ func TestVerdicts(t *testing.T) {
 			must(os.Symlink(w.Path("O/canary"), w.Path("W/link")))
 			return polite(w, n)
 		}, Held},
-	} {
+	}
+}
+
+func TestVerdicts(t *testing.T) {
+	for _, c := range append(lies(), shortcomings()...) {
 		t.Run(c.name, func(t *testing.T) {
 			r := Runner{Prober: os.Args[0], Dir: t.TempDir()}
 			res := r.Play(t.Context(), c.play, c.row)

@@ -8,8 +8,21 @@ import (
 	"testing"
 
 	"holdfast.dev/holdfast/internal/probe"
-	"holdfast.dev/holdfast/internal/probe/probetest"
 )
+
+func runner(t *testing.T) probe.Runner {
+	t.Helper()
+	r, done, err := probe.NewRunner(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := done(); err != nil {
+			t.Error(err)
+		}
+	})
+	return r
+}
 
 // chosen are the rows that PROBE_ROWS names, by prefixes of their IDs and
 // separated by commas; all of them when it is empty.
@@ -30,7 +43,7 @@ func chosen() []probe.Row {
 // TestBare is the proof that each row proves something: without a sandbox it
 // escapes.
 func TestBare(t *testing.T) {
-	for _, res := range probetest.Runner(t).Run(t.Context(), probe.None{}, chosen()) {
+	for _, res := range runner(t).Run(t.Context(), probe.None{}, chosen()) {
 		t.Run(res.Row.ID, func(t *testing.T) {
 			t.Logf("%v: %s", res.Verdict, res.Reason)
 			switch {
@@ -67,7 +80,7 @@ func TestTarget(t *testing.T) {
 	case "bwrap":
 		target = probe.Bwrap{}
 	}
-	results := probetest.Runner(t).Run(t.Context(), target, chosen())
+	results := runner(t).Run(t.Context(), target, chosen())
 	var b strings.Builder
 	if err := probe.Table(&b, results); err != nil {
 		t.Fatal(err)

@@ -11,9 +11,12 @@ import (
 	"strings"
 )
 
-// deniesRepos are repositories in odd shapes: half of one, one whose parts lie
-// elsewhere, one that points at another's.
-func deniesRepos() []Row {
+// deniesRepos are repositories in odd shapes.
+func deniesRepos() []Row { return append(deniesElsewhere(), deniesHalves()...) }
+
+// deniesElsewhere are repositories whose parts lie elsewhere, or that point at
+// another's.
+func deniesElsewhere() []Row {
 	outside := repo("B/main/.git", map[string]string{
 		"B/main/.git/hooks/pre-commit":      hook,
 		"B/main/.git/worktrees/w/HEAD":      "ref: refs/heads/w\n",
@@ -80,6 +83,12 @@ func deniesRepos() []Row {
 			},
 			RefusalHolds: true,
 			Action:       "both", Args: []string{"path=O/canary\nO/sub/canary\nH/.aws/credentials\nH/.netrc\nH/.ssh/id_probe"}},
+	}
+}
+
+// deniesHalves are repositories that are not whole, or not yet.
+func deniesHalves() []Row {
+	return []Row{
 		{ID: "DNY-012n", Class: classDenies, Kind: Sandbox, Promise: "P3",
 			Title:    "hooks are left where there is no repository yet, for the one that a human makes there",
 			Refs:     []string{"git-init(1)"},

@@ -21,6 +21,42 @@ type Runner struct {
 	Dir    string // where worlds are made; a place that no sandbox hides, such as below the home
 }
 
+// NewRunner builds the prober below the home, where a user's projects are and
+// where worlds are then made: a sandbox with a private /tmp would hide them
+// there without any merit. done removes what it built. PROBE_PROBER names a
+// prober that is built already, for a host without a compiler.
+func NewRunner(ctx context.Context) (n Runner, done func() error, err error) {
+	done = func() error { return nil }
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return Runner{}, done, err
+	}
+	if p := os.Getenv("PROBE_PROBER"); p != "" {
+		return Runner{Prober: p, Dir: home}, done, nil
+	}
+	dir, err := os.MkdirTemp("", "prober-")
+	if err != nil {
+		return Runner{}, done, err
+	}
+	done = func() error { return os.RemoveAll(dir) }
+	prober, err := BuildProber(ctx, dir)
+	return Runner{Prober: prober, Dir: home}, done, err
+}
+
+// Unheld are the results that speak against a target: escapes, and runs that
+// proved nothing, but those of the rows in lacking for which the host or the
+// target lacks something.
+func Unheld(results []Result, lacking ...string) []Result {
+	var out []Result
+	for _, r := range results {
+		held := r.Verdict == Held || r.Verdict == Residual
+		if !held && !(r.Missing && slices.Contains(lacking, r.Row.ID)) {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
 // Session is one row being played; Drive works with it.
 type Session struct {
 	World  *World
