@@ -150,9 +150,13 @@ func (e *GapError) Error() string {
 	return "this host cannot enforce " + strings.Join(names, ", ")
 }
 
-// Hint is the next command to type.
+// Hint says how to mend the first gap, and how to accept it where that is
+// possible.
 func (e *GapError) Hint() string {
 	f := e.Missing[0]
+	if f.Mend != "" {
+		return f.Mend
+	}
 	return fmt.Sprintf("run 'holdfast doctor' for the way to mend it, or accept the loss with --without %s", f.Guarantee)
 }
 

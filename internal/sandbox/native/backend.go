@@ -88,7 +88,11 @@ func (l *launch) prepare() error {
 	if accepted(plan, policy.PrivateProc) && privateProc() != nil {
 		f.privProc = false
 	}
-	if os.Geteuid() == 0 {
+	if accepted(plan, policy.Namespaces) {
+		return &sandbox.GapError{Missing: []sandbox.Finding{{Guarantee: policy.Namespaces, Mend: mendNamespaces(),
+			Detail: "they cannot be given up: without them nothing of the boundary holds"}}}
+	}
+	if realRoot() {
 		if err := l.prepareTaskID(); err != nil {
 			return err
 		}

@@ -195,6 +195,9 @@ func (b *builder) layout() ([]part, []viewLink) {
 func taskParts(plan policy.Plan) []part {
 	var parts []part
 	add := func(r policy.PathRule, at string) {
+		if r.Access == policy.Copy && accepted(plan, policy.CopyLayers) {
+			r.Access = policy.Read
+		}
 		parts = append(parts, part{source: r.Path, at: at, access: r.Access, dir: isDir(r.Path), exec: true})
 	}
 	for _, r := range plan.Paths {

@@ -9,8 +9,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"golang.org/x/sys/unix"
+	"holdfast.dev/holdfast/internal/policy"
 	"holdfast.dev/holdfast/internal/sandbox"
 )
 
@@ -249,7 +251,37 @@ func (l *launch) stepError(m message) error {
 	if int64(m.fields[1]) >= 0 {
 		return fmt.Errorf("launch %s was not refused or gave %d: the boundary does not hold on this host", name, m.fields[1])
 	}
-	return &StepError{Step: name, Err: errno}
+	step := &StepError{Step: name, Err: errno}
+	if g := guaranteeOf(l.builder.name(m.fields[0])); g != "" {
+		return gap(g, step.Error())
+	}
+	return step
+}
+
+// guaranteeOf says which guarantee a step is there for, when its failure means
+// that the host does not keep it; "" for the others.
+func guaranteeOf(step string) policy.Guarantee {
+	for _, s := range []struct {
+		prefix    string
+		guarantee policy.Guarantee
+	}{
+		{"clone into new namespaces", policy.Namespaces},
+		{"deny setgroups", policy.Namespaces},
+		{"map user id", policy.Namespaces},
+		{"map group id", policy.Namespaces},
+		{"bring up loopback", policy.Namespaces},
+		{"make mounts private", policy.Namespaces},
+		{"proc: ", policy.PrivateProc},
+		{"layers of ", policy.CopyLayers},
+		{"landlock ruleset", policy.Landlock},
+		{"landlock restrict", policy.Landlock},
+		{"install filter", policy.Seccomp},
+	} {
+		if strings.HasPrefix(step, s.prefix) {
+			return s.guarantee
+		}
+	}
+	return ""
 }
 
 // StepError says which step of the launch failed. Nothing was executed.

@@ -182,11 +182,16 @@ func (p *program) encode() ([]byte, error) {
 	return b, nil
 }
 
-// at returns the name of the operation at an address, for error messages.
-func (p *program) at(addr uint64) string {
+// name returns the name of the operation at an address; "" when there is none.
+func (p *program) name(addr uint64) string {
 	i := int(addr-opsBase) / opSize
 	if addr < opsBase || i >= len(p.ops) {
-		return fmt.Sprintf("step at %#x", addr)
+		return ""
 	}
-	return fmt.Sprintf("step %d, %s", i, p.ops[i].name)
+	return p.ops[i].name
+}
+
+// at describes the operation at an address, for error messages.
+func (p *program) at(addr uint64) string {
+	return fmt.Sprintf("step %d, %s", int(addr-opsBase)/opSize, p.name(addr))
 }

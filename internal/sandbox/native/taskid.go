@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"syscall"
 
@@ -18,6 +20,14 @@ import (
 // the machine. The workspace's owner appears as that id through an idmapped
 // mount (mount_setattr(2), kernel 5.12), so files keep their owner on disk.
 const taskIDBase = 1_900_000_000 // above every range that distributions hand out
+
+// realRoot says whether this process is root of the machine. Root of a user
+// namespace, as in a rootless container, is an ordinary user to everything
+// outside it, and its boundary is an ordinary user's.
+func realRoot() bool {
+	raw, err := os.ReadFile("/proc/self/uid_map")
+	return os.Geteuid() == 0 && (err != nil || slices.Equal(strings.Fields(string(raw)), []string{"0", "0", "4294967295"}))
+}
 
 var counter atomic.Int64
 
