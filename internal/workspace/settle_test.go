@@ -31,112 +31,114 @@ func settled(t testing.TB, s *Snapshot) Report {
 	return r
 }
 
+// quarantines are runs, and what of theirs is taken out of the tree.
+var quarantines = []struct {
+	name   string
+	before func(t *testing.T, w string)
+	during func(t *testing.T, w string)
+	want   []string // what is quarantined, no more and no less
+}{
+	{"nothing when nothing was done", func(t *testing.T, w string) { repo(t, w); write(t, w, ".vscode/x", "") }, nil, nil},
+	{"a directory as a whole when it was not there", nil, func(t *testing.T, w string) {
+		write(t, w, "sub/.vscode/tasks.json", "{}")
+		write(t, w, "x/.config/fish/config.fish", "")
+		write(t, w, "x/.config/harmless", "")
+	}, []string{"sub/.vscode", "x/.config/fish"}},
+	{"links, sockets and pipes under a listed name", nil, func(t *testing.T, w string) {
+		link(t, "/etc/passwd", w, "CLAUDE.md")
+		link(t, "gh", w, ".github")
+		if err := unix.Mkfifo(w+"/.envrc", 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}, []string{".envrc", ".github", "CLAUDE.md"}},
+	{"not a new repository as git makes it, with a clone, a worktree and a submodule", nil, func(t *testing.T, w string) {
+		repo(t, w+"/a")
+		git(t, w, "clone", "-q", "a", "b")
+		git(t, w, "clone", "-q", "--bare", "a", "c")
+		git(t, w+"/b", "worktree", "add", "-q", "../tree")
+		git(t, w+"/b", "submodule", "--quiet", "add", "../a", "dep")
+		git(t, w+"/b", "branch", "AGENTS.md")
+	}, nil},
+	{"a hook in a new repository, and not the rest", nil, func(t *testing.T, w string) {
+		repo(t, w+"/a")
+		write(t, w, "a/.git/hooks/pre-commit", "#!/bin/sh\n")
+	}, []string{"a/.git/hooks"}},
+	{"a config that names a program", nil, func(t *testing.T, w string) {
+		repo(t, w+"/a")
+		git(t, w+"/a", "config", "core.fsmonitor", "touch x")
+	}, []string{"a/.git/config"}},
+	{"a config made in a repository that had none", func(t *testing.T, w string) {
+		repo(t, w)
+		if err := os.Remove(w + "/.git/config"); err != nil {
+			t.Fatal(err)
+		}
+	}, func(t *testing.T, w string) { write(t, w, ".git/config", "[alias]\n\tst = !x\n") }, []string{".git/config"}},
+	{"a directory that became a repository", func(t *testing.T, w string) {
+		write(t, w, "d/config", "[core]\n\tsshCommand = x\n")
+		write(t, w, "d/hooks/pre-push", "x")
+	}, func(t *testing.T, w string) {
+		write(t, w, "d/HEAD", "ref: refs/heads/main\n")
+		mkdir(t, w+"/d/objects")
+		mkdir(t, w+"/d/refs")
+	}, []string{"d/config", "d/hooks"}},
+	{"a pointer that leads out", nil, func(t *testing.T, w string) {
+		write(t, w, "a/.git", "gitdir: /tmp\n")
+		write(t, w, "b/.git", "gitdir: ../nowhere\n")
+		link(t, "/tmp", w, "c/.git")
+	}, []string{"a/.git", "b/.git", "c/.git"}},
+	{"a common directory that leads out", nil, func(t *testing.T, w string) {
+		write(t, w, "g/HEAD", "ref: refs/heads/main\n")
+		write(t, w, "g/commondir", "/tmp\n")
+	}, []string{"g/commondir"}},
+	{"what was replaced on the host during the run", func(t *testing.T, w string) {
+		write(t, w, ".npmrc", "a")
+	}, func(t *testing.T, w string) {
+		write(t, w, "new", "b")
+		if err := os.Rename(w+"/new", w+"/.npmrc"); err != nil {
+			t.Fatal(err)
+		}
+	}, []string{".npmrc"}},
+	{"not a config that the user extended on the host, whatever was in it before", func(t *testing.T, w string) {
+		repo(t, w)
+		git(t, w, "config", "alias.st", "!status")
+	}, func(t *testing.T, w string) { git(t, w, "config", "remote.x.url", "https://example.org/x") }, nil},
+	{"a config that was given a command on top of what it had", func(t *testing.T, w string) {
+		repo(t, w)
+		git(t, w, "config", "alias.st", "!status")
+	}, func(t *testing.T, w string) { git(t, w, "config", "--add", "alias.st", "!other") }, []string{".git/config"}},
+	{"what hides in a directory that was made unreadable and unwritable", nil, func(t *testing.T, w string) {
+		write(t, w, "x/y/.envrc", "")
+		chmod(t, w+"/x/y/.envrc", 0)
+		chmod(t, w+"/x/y", 0o000)
+		chmod(t, w+"/x", 0o555)
+	}, []string{"x/y/.envrc"}},
+	{"not what lies in dependencies, but a repository's hook there", nil, func(t *testing.T, w string) {
+		write(t, w, "node_modules/a/.editorconfig", "")
+		repo(t, w+"/node_modules/b")
+		write(t, w, "node_modules/b/.git/hooks/pre-commit", "")
+	}, []string{"node_modules/b/.git/hooks"}},
+	{"links among what git writes to, in old and in new repositories", func(t *testing.T, w string) {
+		repo(t, w)
+		link(t, "../README", w, ".git/from-before")
+		link(t, "../README", w, ".git/replaced")
+	}, func(t *testing.T, w string) {
+		if err := os.Remove(w + "/.git/replaced"); err != nil {
+			t.Fatal(err)
+		}
+		link(t, "/outside", w, ".git/replaced")
+		link(t, "/outside", w, ".git/packed-refs")
+		link(t, "../../x", w, ".git/logs/new")
+		git(t, w, "init", "-q", "--bare", "bare")
+		link(t, "/outside", w, "bare/refs/heads/x")
+	}, []string{".git/logs/new", ".git/packed-refs", ".git/replaced", "bare/refs/heads/x"}},
+	{"look-alikes", nil, func(t *testing.T, w string) {
+		write(t, w, ".Git/hooks/post-checkout", "")
+		write(t, w, "x/.GIT /config", "[core]\n\tpager = x\n")
+	}, []string{".Git/hooks", "x/.GIT /config"}},
+}
+
 func TestSettleQuarantines(t *testing.T) {
-	tests := []struct {
-		name   string
-		before func(t *testing.T, w string)
-		during func(t *testing.T, w string)
-		want   []string // what is quarantined, no more and no less
-	}{
-		{"nothing when nothing was done", func(t *testing.T, w string) { repo(t, w); write(t, w, ".vscode/x", "") }, nil, nil},
-		{"a directory as a whole when it was not there", nil, func(t *testing.T, w string) {
-			write(t, w, "sub/.vscode/tasks.json", "{}")
-			write(t, w, "x/.config/fish/config.fish", "")
-			write(t, w, "x/.config/harmless", "")
-		}, []string{"sub/.vscode", "x/.config/fish"}},
-		{"links, sockets and pipes under a listed name", nil, func(t *testing.T, w string) {
-			link(t, "/etc/passwd", w, "CLAUDE.md")
-			link(t, "gh", w, ".github")
-			if err := unix.Mkfifo(w+"/.envrc", 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}, []string{".envrc", ".github", "CLAUDE.md"}},
-		{"not a new repository as git makes it, with a clone, a worktree and a submodule", nil, func(t *testing.T, w string) {
-			repo(t, w+"/a")
-			git(t, w, "clone", "-q", "a", "b")
-			git(t, w, "clone", "-q", "--bare", "a", "c")
-			git(t, w+"/b", "worktree", "add", "-q", "../tree")
-			git(t, w+"/b", "submodule", "--quiet", "add", "../a", "dep")
-			git(t, w+"/b", "branch", "AGENTS.md")
-		}, nil},
-		{"a hook in a new repository, and not the rest", nil, func(t *testing.T, w string) {
-			repo(t, w+"/a")
-			write(t, w, "a/.git/hooks/pre-commit", "#!/bin/sh\n")
-		}, []string{"a/.git/hooks"}},
-		{"a config that names a program", nil, func(t *testing.T, w string) {
-			repo(t, w+"/a")
-			git(t, w+"/a", "config", "core.fsmonitor", "touch x")
-		}, []string{"a/.git/config"}},
-		{"a config made in a repository that had none", func(t *testing.T, w string) {
-			repo(t, w)
-			if err := os.Remove(w + "/.git/config"); err != nil {
-				t.Fatal(err)
-			}
-		}, func(t *testing.T, w string) { write(t, w, ".git/config", "[alias]\n\tst = !x\n") }, []string{".git/config"}},
-		{"a directory that became a repository", func(t *testing.T, w string) {
-			write(t, w, "d/config", "[core]\n\tsshCommand = x\n")
-			write(t, w, "d/hooks/pre-push", "x")
-		}, func(t *testing.T, w string) {
-			write(t, w, "d/HEAD", "ref: refs/heads/main\n")
-			mkdir(t, w+"/d/objects")
-			mkdir(t, w+"/d/refs")
-		}, []string{"d/config", "d/hooks"}},
-		{"a pointer that leads out", nil, func(t *testing.T, w string) {
-			write(t, w, "a/.git", "gitdir: /tmp\n")
-			write(t, w, "b/.git", "gitdir: ../nowhere\n")
-			link(t, "/tmp", w, "c/.git")
-		}, []string{"a/.git", "b/.git", "c/.git"}},
-		{"a common directory that leads out", nil, func(t *testing.T, w string) {
-			write(t, w, "g/HEAD", "ref: refs/heads/main\n")
-			write(t, w, "g/commondir", "/tmp\n")
-		}, []string{"g/commondir"}},
-		{"what was replaced on the host during the run", func(t *testing.T, w string) {
-			write(t, w, ".npmrc", "a")
-		}, func(t *testing.T, w string) {
-			write(t, w, "new", "b")
-			if err := os.Rename(w+"/new", w+"/.npmrc"); err != nil {
-				t.Fatal(err)
-			}
-		}, []string{".npmrc"}},
-		{"not a config that the user extended on the host, whatever was in it before", func(t *testing.T, w string) {
-			repo(t, w)
-			git(t, w, "config", "alias.st", "!status")
-		}, func(t *testing.T, w string) { git(t, w, "config", "remote.x.url", "https://example.org/x") }, nil},
-		{"a config that was given a command on top of what it had", func(t *testing.T, w string) {
-			repo(t, w)
-			git(t, w, "config", "alias.st", "!status")
-		}, func(t *testing.T, w string) { git(t, w, "config", "--add", "alias.st", "!other") }, []string{".git/config"}},
-		{"what hides in a directory that was made unreadable and unwritable", nil, func(t *testing.T, w string) {
-			write(t, w, "x/y/.envrc", "")
-			chmod(t, w+"/x/y/.envrc", 0)
-			chmod(t, w+"/x/y", 0o000)
-			chmod(t, w+"/x", 0o555)
-		}, []string{"x/y/.envrc"}},
-		{"not what lies in dependencies, but a repository's hook there", nil, func(t *testing.T, w string) {
-			write(t, w, "node_modules/a/.editorconfig", "")
-			repo(t, w+"/node_modules/b")
-			write(t, w, "node_modules/b/.git/hooks/pre-commit", "")
-		}, []string{"node_modules/b/.git/hooks"}},
-		{"links among what git writes to, in old and in new repositories", func(t *testing.T, w string) {
-			repo(t, w)
-			link(t, "../README", w, ".git/from-before")
-			link(t, "../README", w, ".git/replaced")
-		}, func(t *testing.T, w string) {
-			if err := os.Remove(w + "/.git/replaced"); err != nil {
-				t.Fatal(err)
-			}
-			link(t, "/outside", w, ".git/replaced")
-			link(t, "/outside", w, ".git/packed-refs")
-			link(t, "../../x", w, ".git/logs/new")
-			git(t, w, "init", "-q", "--bare", "bare")
-			link(t, "/outside", w, "bare/refs/heads/x")
-		}, []string{".git/logs/new", ".git/packed-refs", ".git/replaced", "bare/refs/heads/x"}},
-		{"look-alikes", nil, func(t *testing.T, w string) {
-			write(t, w, ".Git/hooks/post-checkout", "")
-			write(t, w, "x/.GIT /config", "[core]\n\tpager = x\n")
-		}, []string{".Git/hooks", "x/.GIT /config"}},
-	}
-	for _, tt := range tests {
+	for _, tt := range quarantines {
 		t.Run(tt.name, func(t *testing.T) {
 			w := tempRoot(t)
 			if tt.before != nil {

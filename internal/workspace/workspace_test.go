@@ -89,105 +89,107 @@ func paths(s *Snapshot) []string {
 	return out
 }
 
+// finds are trees, and what in them is protected.
+var finds = []struct {
+	name string
+	make func(t *testing.T, w string)
+	want []string // paths that are protected
+	free []string // paths that are not, and not below one that is
+}{
+	{"a repository's config and hooks, while the rest stays writable", func(t *testing.T, w string) {
+		repo(t, w)
+		write(t, w, ".git/info/attributes", "")
+	}, []string{".git/config", ".git/hooks", ".git/info/attributes"}, []string{".git/HEAD", ".git/objects", ".git/index", ".git/info/exclude"}},
+	{"a nested repository that .gitignore hides", func(t *testing.T, w string) {
+		repo(t, w)
+		write(t, w, ".gitignore", "*\n")
+		repo(t, w+"/a/b")
+	}, []string{".git/config", "a/b/.git/config", "a/b/.git/hooks"}, nil},
+	{"a bare repository under any name", func(t *testing.T, w string) {
+		mkdir(t, w)
+		git(t, w, "init", "-q", "--bare", "store")
+	}, []string{"store/config", "store/hooks"}, []string{"store/objects"}},
+	{"a worktree's pointer and its directory in the repository", func(t *testing.T, w string) {
+		repo(t, w+"/main")
+		git(t, w+"/main", "worktree", "add", "-q", "../tree")
+	}, []string{"tree/.git", "main/.git/worktrees/tree/commondir", "main/.git/worktrees/tree/gitdir"}, []string{"main/.git/worktrees/tree/HEAD"}},
+	{"a submodule's pointer, config and hooks", func(t *testing.T, w string) {
+		repo(t, w+"/lib")
+		repo(t, w+"/main")
+		git(t, w+"/main", "submodule", "--quiet", "add", "../lib", "dep")
+	}, []string{"main/dep/.git", "main/.git/modules/dep/config", "main/.git/modules/dep/hooks"}, nil},
+	{"look-alike spellings", func(t *testing.T, w string) {
+		write(t, w, ".VSCode/tasks.json", "")
+		write(t, w, "a/.g\u200cit/config", "")
+		write(t, w, "b/GIT~1/config", "")
+		write(t, w, "c/.git. ./config", "")
+		write(t, w, "d/.git::$INDEX_ALLOCATION/config", "")
+		write(t, w, "e/Claude.MD", "")
+		write(t, w, "f/.vſcode/x", "")
+	}, []string{".VSCode", "a/.g\u200cit/config", "b/GIT~1/config", "c/.git. ./config", "d/.git::$INDEX_ALLOCATION/config", "e/Claude.MD", "f/.vſcode"}, nil},
+	{"names of several components", func(t *testing.T, w string) {
+		write(t, w, ".github/workflows/ci.yml", "")
+		write(t, w, ".github/CODEOWNERS", "")
+		write(t, w, "x/.config/fish/config.fish", "")
+		write(t, w, "x/.config/other", "")
+	}, []string{".github/workflows", "x/.config/fish"}, []string{".github/CODEOWNERS", "x/.config/other"}},
+	{"globs", func(t *testing.T, w string) {
+		write(t, w, "a.code-workspace", "")
+		write(t, w, "azure-pipelines.release.yaml", "")
+		write(t, w, "lefthook.toml", "")
+	}, []string{"a.code-workspace", "azure-pipelines.release.yaml", "lefthook.toml"}, nil},
+	{"a link under a protected name, each link on its way and its end", func(t *testing.T, w string) {
+		write(t, w, "real/tasks.json", "")
+		link(t, "../hop", w, "sub/.vscode")
+		link(t, "real", w, "hop")
+	}, []string{"sub/.vscode", "hop", "real"}, nil},
+	{"a hooks directory that is a link", func(t *testing.T, w string) {
+		repo(t, w)
+		if err := os.RemoveAll(w + "/.git/hooks"); err != nil {
+			t.Fatal(err)
+		}
+		write(t, w, "tracked/pre-commit", "")
+		link(t, "../tracked", w, ".git/hooks")
+	}, []string{".git/hooks", "tracked"}, nil},
+	{"the end of a link inside a protected directory", func(t *testing.T, w string) {
+		write(t, w, "scripts/hook.sh", "")
+		link(t, w+"/scripts/hook.sh", w, ".husky/pre-commit")
+	}, []string{".husky", "scripts/hook.sh"}, []string{"scripts"}},
+	{"a link that puts a whole directory into place", func(t *testing.T, w string) {
+		write(t, w, "stuff/config.toml", "")
+		link(t, "stuff", w, ".cargo")
+	}, []string{".cargo", "stuff"}, nil},
+	{"the target of core.hooksPath and of include.path", func(t *testing.T, w string) {
+		repo(t, w)
+		write(t, w, "tools/hooks/pre-commit", "")
+		write(t, w, "inc.cfg", "")
+		git(t, w, "config", "core.hooksPath", "tools/hooks")
+		git(t, w, "config", "include.path", "../inc.cfg")
+	}, []string{"tools/hooks", "inc.cfg"}, []string{"tools"}},
+	{"what an included file names", func(t *testing.T, w string) {
+		repo(t, w)
+		write(t, w, "inc/a.cfg", "[include]\n\tpath = b.cfg\n")
+		write(t, w, "inc/b.cfg", "[core]\n\thooksPath = deep/hooks\n[include]\n\tpath = a.cfg\n")
+		write(t, w, "deep/hooks/pre-push", "")
+		git(t, w, "config", "includeIf.gitdir:"+w+"/.path", "../inc/a.cfg")
+	}, []string{"inc/a.cfg", "inc/b.cfg", "deep/hooks"}, nil},
+	{"names of branches are not names of files", func(t *testing.T, w string) {
+		repo(t, w)
+		git(t, w, "branch", "CLAUDE.md")
+		git(t, w, "branch", "x/AGENTS.md")
+	}, []string{".git/config"}, []string{".git/refs/heads/CLAUDE.md", ".git/logs/refs/heads/CLAUDE.md"}},
+	{"dependencies are left replaceable but for repositories", func(t *testing.T, w string) {
+		write(t, w, "node_modules/a/.editorconfig", "")
+		write(t, w, "node_modules/a/.vscode/settings.json", "")
+		repo(t, w+"/node_modules/b")
+	}, []string{"node_modules/b/.git/config"}, []string{"node_modules/a/.editorconfig", "node_modules/a/.vscode"}},
+	{"names that are not text", func(t *testing.T, w string) {
+		write(t, w, "a\nb/\xff\xfe/.envrc", "")
+	}, []string{"a\nb/\xff\xfe/.envrc"}, nil},
+}
+
 func TestScanFinds(t *testing.T) {
-	tests := []struct {
-		name string
-		make func(t *testing.T, w string)
-		want []string // paths that are protected
-		free []string // paths that are not, and not below one that is
-	}{
-		{"a repository's config and hooks, while the rest stays writable", func(t *testing.T, w string) {
-			repo(t, w)
-			write(t, w, ".git/info/attributes", "")
-		}, []string{".git/config", ".git/hooks", ".git/info/attributes"}, []string{".git/HEAD", ".git/objects", ".git/index", ".git/info/exclude"}},
-		{"a nested repository that .gitignore hides", func(t *testing.T, w string) {
-			repo(t, w)
-			write(t, w, ".gitignore", "*\n")
-			repo(t, w+"/a/b")
-		}, []string{".git/config", "a/b/.git/config", "a/b/.git/hooks"}, nil},
-		{"a bare repository under any name", func(t *testing.T, w string) {
-			mkdir(t, w)
-			git(t, w, "init", "-q", "--bare", "store")
-		}, []string{"store/config", "store/hooks"}, []string{"store/objects"}},
-		{"a worktree's pointer and its directory in the repository", func(t *testing.T, w string) {
-			repo(t, w+"/main")
-			git(t, w+"/main", "worktree", "add", "-q", "../tree")
-		}, []string{"tree/.git", "main/.git/worktrees/tree/commondir", "main/.git/worktrees/tree/gitdir"}, []string{"main/.git/worktrees/tree/HEAD"}},
-		{"a submodule's pointer, config and hooks", func(t *testing.T, w string) {
-			repo(t, w+"/lib")
-			repo(t, w+"/main")
-			git(t, w+"/main", "submodule", "--quiet", "add", "../lib", "dep")
-		}, []string{"main/dep/.git", "main/.git/modules/dep/config", "main/.git/modules/dep/hooks"}, nil},
-		{"look-alike spellings", func(t *testing.T, w string) {
-			write(t, w, ".VSCode/tasks.json", "")
-			write(t, w, "a/.g\u200cit/config", "")
-			write(t, w, "b/GIT~1/config", "")
-			write(t, w, "c/.git. ./config", "")
-			write(t, w, "d/.git::$INDEX_ALLOCATION/config", "")
-			write(t, w, "e/Claude.MD", "")
-			write(t, w, "f/.vſcode/x", "")
-		}, []string{".VSCode", "a/.g\u200cit/config", "b/GIT~1/config", "c/.git. ./config", "d/.git::$INDEX_ALLOCATION/config", "e/Claude.MD", "f/.vſcode"}, nil},
-		{"names of several components", func(t *testing.T, w string) {
-			write(t, w, ".github/workflows/ci.yml", "")
-			write(t, w, ".github/CODEOWNERS", "")
-			write(t, w, "x/.config/fish/config.fish", "")
-			write(t, w, "x/.config/other", "")
-		}, []string{".github/workflows", "x/.config/fish"}, []string{".github/CODEOWNERS", "x/.config/other"}},
-		{"globs", func(t *testing.T, w string) {
-			write(t, w, "a.code-workspace", "")
-			write(t, w, "azure-pipelines.release.yaml", "")
-			write(t, w, "lefthook.toml", "")
-		}, []string{"a.code-workspace", "azure-pipelines.release.yaml", "lefthook.toml"}, nil},
-		{"a link under a protected name, each link on its way and its end", func(t *testing.T, w string) {
-			write(t, w, "real/tasks.json", "")
-			link(t, "../hop", w, "sub/.vscode")
-			link(t, "real", w, "hop")
-		}, []string{"sub/.vscode", "hop", "real"}, nil},
-		{"a hooks directory that is a link", func(t *testing.T, w string) {
-			repo(t, w)
-			if err := os.RemoveAll(w + "/.git/hooks"); err != nil {
-				t.Fatal(err)
-			}
-			write(t, w, "tracked/pre-commit", "")
-			link(t, "../tracked", w, ".git/hooks")
-		}, []string{".git/hooks", "tracked"}, nil},
-		{"the end of a link inside a protected directory", func(t *testing.T, w string) {
-			write(t, w, "scripts/hook.sh", "")
-			link(t, w+"/scripts/hook.sh", w, ".husky/pre-commit")
-		}, []string{".husky", "scripts/hook.sh"}, []string{"scripts"}},
-		{"a link that puts a whole directory into place", func(t *testing.T, w string) {
-			write(t, w, "stuff/config.toml", "")
-			link(t, "stuff", w, ".cargo")
-		}, []string{".cargo", "stuff"}, nil},
-		{"the target of core.hooksPath and of include.path", func(t *testing.T, w string) {
-			repo(t, w)
-			write(t, w, "tools/hooks/pre-commit", "")
-			write(t, w, "inc.cfg", "")
-			git(t, w, "config", "core.hooksPath", "tools/hooks")
-			git(t, w, "config", "include.path", "../inc.cfg")
-		}, []string{"tools/hooks", "inc.cfg"}, []string{"tools"}},
-		{"what an included file names", func(t *testing.T, w string) {
-			repo(t, w)
-			write(t, w, "inc/a.cfg", "[include]\n\tpath = b.cfg\n")
-			write(t, w, "inc/b.cfg", "[core]\n\thooksPath = deep/hooks\n[include]\n\tpath = a.cfg\n")
-			write(t, w, "deep/hooks/pre-push", "")
-			git(t, w, "config", "includeIf.gitdir:"+w+"/.path", "../inc/a.cfg")
-		}, []string{"inc/a.cfg", "inc/b.cfg", "deep/hooks"}, nil},
-		{"names of branches are not names of files", func(t *testing.T, w string) {
-			repo(t, w)
-			git(t, w, "branch", "CLAUDE.md")
-			git(t, w, "branch", "x/AGENTS.md")
-		}, []string{".git/config"}, []string{".git/refs/heads/CLAUDE.md", ".git/logs/refs/heads/CLAUDE.md"}},
-		{"dependencies are left replaceable but for repositories", func(t *testing.T, w string) {
-			write(t, w, "node_modules/a/.editorconfig", "")
-			write(t, w, "node_modules/a/.vscode/settings.json", "")
-			repo(t, w+"/node_modules/b")
-		}, []string{"node_modules/b/.git/config"}, []string{"node_modules/a/.editorconfig", "node_modules/a/.vscode"}},
-		{"names that are not text", func(t *testing.T, w string) {
-			write(t, w, "a\nb/\xff\xfe/.envrc", "")
-		}, []string{"a\nb/\xff\xfe/.envrc"}, nil},
-	}
-	for _, tt := range tests {
+	for _, tt := range finds {
 		t.Run(tt.name, func(t *testing.T) {
 			w := tempRoot(t)
 			tt.make(t, w)
