@@ -51,7 +51,7 @@ func newPolicyShow(a *app) *cobra.Command {
 					Entries   []policy.Row `json:"entries"`
 				}{plan.Profile, plan.Workspace, rows})
 			}
-			_, err = fmt.Fprint(a.Stdout, policy.Text(rows))
+			_, err = fmt.Fprint(a.Stdout, printable(policy.Text(rows)))
 			return err
 		},
 	}

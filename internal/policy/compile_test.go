@@ -36,9 +36,11 @@ func TestWorkspaceIsRefused(t *testing.T) {
 			w.link("/data/a\nb", "data/plain")
 			return w.at("data/plain")
 		}, "cannot be used"},
-		{"what contains the state directory", func(w *world) string { return w.mkdir("home/u/.local") }, "contains the state directory"},
+		{"what contains the state directory", func(w *world) string { return w.mkdir("home/u/.local/state") }, "contains the state directory"},
 		{"the policy directory", func(w *world) string { return w.host.Config }, "contains the policy directory"},
 		{"what is in the policy directory", func(w *world) string { return w.mkdir("home/u/.config/holdfast/sub") }, "is inside the policy directory"},
+		{"what the account executes", func(w *world) string { return w.mkdir("home/u/.config/nvim/lua") }, "executes or obeys later"},
+		{"what contains that", func(w *world) string { return w.mkdir("home/u/go") }, "executes or obeys later"},
 		{"what contains the program", func(w *world) string { return w.at("usr") }, "contains the holdfast program"},
 	} {
 		t.Run(row.name, func(t *testing.T) {

@@ -72,6 +72,11 @@ func (h Host) workspace(path string) error {
 	if slices.Contains(sharedRoots, path) {
 		return fault(Origin{}, hint, "the workspace %s is shared by the whole machine", path)
 	}
+	for _, one := range embeddedToolchains().Executed {
+		if full := filepath.Join(h.Home, one); within(path, full) || within(full, path) {
+			return fault(Origin{}, "work on a copy of it elsewhere", "the workspace %s is or contains %s, which your account executes or obeys later", path, full)
+		}
+	}
 	for _, own := range h.own() {
 		if own.path == "" {
 			continue
