@@ -1,0 +1,83 @@
+package workspace
+
+import (
+	"context"
+	"os"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// A state directory elsewhere: /dev/shm is another file system than the
+// temporary directory nearly everywhere, and the outcome is the same where not.
+func TestSettleAcrossFileSystems(t *testing.T) {
+	w := tempRoot(t)
+	s := scanned(t, w)
+	write(t, w, "a/.vscode/tasks.json", "text")
+	write(t, w, ".envrc", "text")
+	link(t, "/etc", w, "CLAUDE.md")
+	chmod(t, w+"/a/.vscode/tasks.json", 0)
+	chmod(t, w+"/a/.vscode", 0o500)
+	chmod(t, w+"/a", 0o500)
+	state, err := os.MkdirTemp("/dev/shm", "settle-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(state)
+	r, err := s.Settle(context.Background(), state)
+	if err != nil || len(r.Quarantined) != 3 {
+		t.Fatalf("%v, %+v", err, r.Quarantined)
+	}
+	held := string(r.Quarantined[2].Held)
+	os.Chmod(held, 0o700)
+	os.Chmod(held+"/tasks.json", 0o600)
+	if b, err := os.ReadFile(held + "/tasks.json"); err != nil || string(b) != "text" {
+		t.Errorf("held %q, %v", b, err)
+	}
+	if _, err := os.Lstat(w + "/a/.vscode"); err == nil {
+		t.Error("it is still there")
+	}
+	if st, err := os.Stat(w + "/a"); err != nil || st.Mode().Perm() != 0o500 {
+		t.Errorf("the directory it was in: %v, %v", st.Mode(), err)
+	}
+}
+
+// Where the state directory is on another file system, things are copied and removed.
+func TestCopyAndRemove(t *testing.T) {
+	w, to := tempRoot(t), tempRoot(t)
+	write(t, w, "d/a/file", "text")
+	link(t, "/etc/passwd", w, "d/a/link")
+	write(t, w, "d/big", "x")
+	if err := os.Truncate(w+"/d/big", 1<<40); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Mkfifo(w+"/d/pipe", 0o600); err != nil {
+		t.Fatal(err)
+	}
+	write(t, w, "d/shut/x", "")
+	chmod(t, w+"/d/shut", 0)
+	deep(t, w+"/d", 400, "end")
+	from, _ := unix.Open(w, unix.O_DIRECTORY, 0)
+	into, _ := unix.Open(to, unix.O_DIRECTORY, 0)
+	defer unix.Close(from)
+	defer unix.Close(into)
+	c := copier{left: 1 << 20}
+	if err := c.entry(from, "d", into, 0); err != nil {
+		t.Fatal(err)
+	}
+	if !c.cut {
+		t.Error("a file of 1 TiB was not cut")
+	}
+	if b, err := os.ReadFile(to + "/d/a/file"); err != nil || string(b) != "text" {
+		t.Errorf("copy of a file: %q, %v", b, err)
+	}
+	if l, err := os.Readlink(to + "/d/a/link"); err != nil || l != "/etc/passwd" {
+		t.Errorf("copy of a link: %q, %v", l, err)
+	}
+	if err := removeTree(from, "d"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Lstat(w + "/d"); err == nil {
+		t.Error("the original is still there")
+	}
+}
