@@ -53,7 +53,7 @@ type builder struct {
 	empty  uint64          // address of ""
 	made   map[string]bool
 	parts  []part
-	links  []viewLink
+	system system
 	trees  map[string]ref
 	expect []sandbox.Mount
 	umask  ref
@@ -67,7 +67,7 @@ func (b *builder) build() error {
 	b.empty = b.str("")
 	b.made = map[string]bool{"/": true}
 	b.trees = map[string]ref{}
-	b.parts, b.links = b.layout()
+	b.parts = b.layout()
 	inside, command := &label{}, &label{}
 
 	b.janitor(inside)
@@ -177,9 +177,9 @@ func (b *builder) loopback() {
 }
 
 // layout decides what is mounted where.
-func (b *builder) layout() ([]part, []viewLink) {
-	parts, links := systemParts()
-	parts = append(parts, taskParts(b.spec.Plan)...)
+func (b *builder) layout() []part {
+	b.system = systemParts()
+	parts := append(b.system.parts, taskParts(b.spec.Plan)...)
 	for i := range parts {
 		parts[i].fd = b.facts.trees[parts[i].at]
 	}
@@ -187,7 +187,7 @@ func (b *builder) layout() ([]part, []viewLink) {
 		parts = append(parts, part{at: s.at, access: policy.Write, dir: true, exec: s.exec})
 	}
 	sort.SliceStable(parts, func(i, j int) bool { return parts[i].at < parts[j].at })
-	return dropDuplicates(parts), links
+	return dropDuplicates(parts)
 }
 
 // taskParts are the host trees of this run: what the policy names, and the

@@ -107,8 +107,22 @@ type part struct {
 // viewLink is a symbolic link of the view.
 type viewLink struct{ at, target string }
 
+// viewFile is a small file of the host that is copied: that costs a tenth of a
+// mount.
+type viewFile struct{ at, content string }
+
+// copyMax is the size up to which a file is copied, in bytes.
+const copyMax = 16 << 10
+
+// system is the fixed view as it is on this host.
+type system struct {
+	parts []part
+	links []viewLink
+	files []viewFile
+}
+
 // systemParts looks up the fixed view on this host.
-func systemParts() (parts []part, links []viewLink) {
+func systemParts() (s system) {
 	for _, e := range systemView {
 		st, err := os.Lstat(e.path)
 		if err != nil {
@@ -117,20 +131,29 @@ func systemParts() (parts []part, links []viewLink) {
 		if st.Mode()&os.ModeSymlink != 0 {
 			target, err := os.Readlink(e.path)
 			if err == nil && inView(e.path, target) {
-				links = append(links, viewLink{e.path, target})
+				s.links = append(s.links, viewLink{e.path, target})
 				continue
 			}
 		}
-		real, err := filepath.EvalSymlinks(e.path)
-		if err != nil {
-			continue
+		real := e.path
+		if st.Mode()&os.ModeSymlink != 0 {
+			if real, err = filepath.EvalSymlinks(e.path); err != nil {
+				continue
+			}
+			if st, err = os.Stat(real); err != nil {
+				continue
+			}
 		}
-		if st, err = os.Stat(real); err != nil || !(st.IsDir() || st.Mode().IsRegular()) {
-			continue
+		switch {
+		case st.Mode().IsRegular() && st.Size() <= copyMax:
+			if content, err := os.ReadFile(real); err == nil {
+				s.files = append(s.files, viewFile{e.path, string(content)})
+			}
+		case st.IsDir(), st.Mode().IsRegular():
+			s.parts = append(s.parts, part{source: real, at: e.path, access: policy.Read, dir: st.IsDir(), exec: true})
 		}
-		parts = append(parts, part{source: real, at: e.path, access: policy.Read, dir: st.IsDir(), exec: true})
 	}
-	return parts, links
+	return s
 }
 
 // inView says whether the target of a link is below a directory that the view

@@ -128,9 +128,13 @@ func (b *builder) populate() {
 			b.expected(p.at, "", p.access != policy.Write && !b.omit["readonly"], true, true, false)
 		}
 	}
-	for _, l := range b.links {
+	for _, l := range b.system.links {
 		b.mkdir(filepath.Dir(l.at), 0o755)
 		b.link(l)
+	}
+	for _, f := range b.system.files {
+		b.mkdir(filepath.Dir(f.at), 0o755)
+		b.file(f.at, f.content, 0o444)
 	}
 	b.etc()
 	b.dev()
