@@ -32,6 +32,7 @@ func TestScripts(t *testing.T) {
 		WorkdirRoot:         root,
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
+		ContinueOnError:     true,
 		Setup:               func(env *testscript.Env) error { return setUp(env, bin) },
 		Condition:           condition,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
@@ -67,7 +68,7 @@ func setUp(env *testscript.Env, bin string) error {
 	}
 	env.Setenv("PATH", bin+":"+systemPath)
 	env.Setenv("LANG", "C.UTF-8")
-	env.Values[testing.TB(nil)] = env.T()
+	env.Values[test{}] = env.T()
 	return nil
 }
 
@@ -117,12 +118,17 @@ func fits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// need FEATURE… skips the script, or fails it, as testenv.Need does.
+// test is the key of the test that a script is.
+type test struct{}
+
+// need FEATURE… is testenv.Need for a script.
 func need(ts *testscript.TestScript, neg bool, args []string) {
+	t, ok := ts.Value(test{}).(testing.TB)
+	if !ok || neg {
+		ts.Fatalf("usage: need FEATURE...")
+	}
 	for _, name := range args {
-		if !testenv.Have(testenv.Feature(name)) {
-			ts.Fatalf("needs %s", name)
-		}
+		testenv.Need(t, testenv.Feature(name), nil)
 	}
 }
 
