@@ -98,7 +98,7 @@ that is wrong as file:line. Whether the paths in them exist is for show to say.`
 }
 
 func newPolicyExplain(a *app) *cobra.Command {
-	c := explainCommand(a)
+	c := explainCommand(a, policy.Explain)
 	c.Use = "explain [flags] PATH|HOST|CMD…"
 	c.Short = "Say what could be done with a path, a host or a command, and by which rule"
 	c.Example = "  holdfast policy explain ~/.ssh example.org npm"

@@ -13,7 +13,7 @@ import (
 )
 
 func newWhyCommand(a *app) *cobra.Command {
-	c := explainCommand(a)
+	c := explainCommand(a, policy.ExplainPath)
 	c.Use = "why [flags] PATH…"
 	c.Short = "Say whether a path could be read, written or executed inside, and by which rule"
 	c.Long = `Say of each path whether a command inside could read, write or execute it, which
@@ -23,8 +23,10 @@ flags are those of run, so that the answer is about the same plan.`
 	return c
 }
 
+type explainer func(policy.Plan, policy.Host, []policy.Reserved, string) (policy.Answer, error)
+
 // explainCommand is what why and policy explain share.
-func explainCommand(a *app) *cobra.Command {
+func explainCommand(a *app, explain explainer) *cobra.Command {
 	var flags planFlags
 	var asJSON bool
 	c := &cobra.Command{
@@ -38,12 +40,13 @@ func explainCommand(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := protect(c.Context(), &plan); err != nil {
+			names, err := protect(c.Context(), &plan)
+			if err != nil {
 				return err
 			}
 			answers := make([]policy.Answer, len(queries))
 			for i, q := range queries {
-				if answers[i], err = policy.Explain(plan, options.Host, q); err != nil {
+				if answers[i], err = explain(plan, options.Host, names, q); err != nil {
 					return err
 				}
 			}
@@ -74,21 +77,33 @@ func compile(o policy.Options) (policy.Effective, policy.Plan, error) {
 	return e, plan, err
 }
 
-// protect finds the protected paths of the plan's workspace.
-func protect(ctx context.Context, plan *policy.Plan) error {
+// protect finds the protected paths of the plan's workspace, and returns the
+// names that are looked after when they appear.
+func protect(ctx context.Context, plan *policy.Plan) ([]policy.Reserved, error) {
 	rules, err := workspace.DefaultRules().With(texts(plan.ProtectMore), texts(plan.ProtectLess))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if ctx == nil {
 		ctx = context.Background()
 	}
 	found, err := workspace.Scan(ctx, plan.Workspace, rules)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	plan.Protect, plan.HardLinks = found.Protected(), found.HardLinks()
-	return nil
+	var names []policy.Reserved
+	for _, r := range rules.List() {
+		fate := "what appears here is held back at the end"
+		if r.Tier == workspace.Flag {
+			fate = "changes are made on the host, and listed at the end"
+		}
+		names = append(names, policy.Reserved{
+			Pattern: r.Pattern, Reason: r.Reason, Fate: fate,
+			InGit: r.Where == workspace.InGit, AtRoot: r.Where == workspace.AtRoot,
+		})
+	}
+	return names, nil
 }
 
 func texts(all []policy.Pattern) []string {

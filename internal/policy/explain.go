@@ -40,11 +40,12 @@ func (a Answer) Allowed() bool {
 // a command, or a host. A text that could be several is a path when it exists
 // or has a slash, then a command when PATH inside has it, then a host. The
 // permissions of the files themselves come on top.
-func Explain(p Plan, h Host, query string) (Answer, error) {
-	if query == "" || strings.ContainsAny(query, "\x00\n\r") {
-		return Answer{}, fault(Origin{}, "", "cannot explain %q: empty, or with a NUL or a line break", printable(query))
+// names are those that are looked after when they appear in the workspace.
+func Explain(p Plan, h Host, names []Reserved, query string) (Answer, error) {
+	x := explainer{p, h, names}
+	if err := askable(query); err != nil {
+		return Answer{}, err
 	}
-	x := explainer{p, h}
 	if strings.Contains(query, "/") && !strings.Contains(query, "://") || query == "~" || query == "." || query == ".." {
 		return x.file(query)
 	}
@@ -67,9 +68,25 @@ func Explain(p Plan, h Host, query string) (Answer, error) {
 	return Answer{Query: query, Kind: "command", Execute: &Verdict{Why: "no directory of PATH inside has it, and none of yours"}}, nil
 }
 
+// ExplainPath is Explain for a text that is a path, whatever it looks like.
+func ExplainPath(p Plan, h Host, names []Reserved, query string) (Answer, error) {
+	if err := askable(query); err != nil {
+		return Answer{}, err
+	}
+	return explainer{p, h, names}.file(query)
+}
+
+func askable(query string) error {
+	if query == "" || strings.ContainsAny(query, "\x00\n\r") {
+		return fault(Origin{}, "", "cannot explain %q: empty, or with a NUL or a line break", printable(query))
+	}
+	return nil
+}
+
 type explainer struct {
-	plan Plan
-	host Host
+	plan  Plan
+	host  Host
+	names []Reserved
 }
 
 func (x explainer) file(query string) (Answer, error) {
@@ -139,7 +156,11 @@ func (x explainer) readWrite(path string, rule PathRule) (read, write Verdict) {
 		}
 		return read, write
 	}
-	return read, Verdict{Allowed: true, Why: "changes are made on the host", Rule: name}
+	write = Verdict{Allowed: true, Why: "changes are made on the host", Rule: name}
+	if r, ok := x.reserved(path); ok {
+		write.Why, write.Rule = r.Fate+": "+r.Reason, "protected name "+r.Pattern
+	}
+	return read, write
 }
 
 // absent explains a path that no rule shows.

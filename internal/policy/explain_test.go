@@ -25,6 +25,11 @@ func TestExplain(t *testing.T) {
 	w.write(userFile, "version: 1\nfilesystem:\n  read:\n    - "+w.at("data/tool")+"\n", 0o644)
 	p := w.plan(w.options())
 	p.Protect = []Protected{{Path: ".envrc", Rule: ".envrc", Reason: "direnv runs it"}}
+	names := []Reserved{
+		{Pattern: "hooks", InGit: true, Reason: "git runs it", Fate: "held back"},
+		{Pattern: ".vscode", Reason: "an editor runs it", Fate: "held back"},
+		{Pattern: "Makefile", AtRoot: true, Reason: "make runs it", Fate: "listed"},
+	}
 	rule := w.at(userFile) + ":4"
 	for _, row := range []struct {
 		query, kind          string
@@ -34,6 +39,11 @@ func TestExplain(t *testing.T) {
 		{"./README", "path", "yes workspace", "yes workspace", "no its mode"},
 		{w.at("home/u/ws/.envrc"), "path", "yes workspace", "no direnv runs it", "no its mode"},
 		{"new/file", "path", "yes workspace", "yes workspace", "no does not exist"},
+		{"sub/.git/hooks/pre-commit", "path", "yes workspace", "yes held back: git runs it", "no does not exist"},
+		{"hooks/x", "path", "yes workspace", "yes on the host", "no does not exist"},
+		{"a/.VSCode/tasks.json", "path", "yes workspace", "yes held back: an editor", "no does not exist"},
+		{"./Makefile", "path", "yes workspace", "yes listed: make", "no does not exist"},
+		{"sub/Makefile", "path", "yes workspace", "yes on the host", "no does not exist"},
 		{"~/.ssh/id_rsa", "path", "no --ro", "no executes or obeys", "no not in view"},
 		{"innocent", "path", "no private one", "no not in view", "no not in view"},
 		{"..", "path", "no whole home", "no whole home", "no not in view"},
@@ -44,7 +54,7 @@ func TestExplain(t *testing.T) {
 		{"run", "command", "", "", "no no directory of PATH"},
 	} {
 		t.Run(row.query, func(t *testing.T) {
-			a, err := Explain(p, w.host, row.query)
+			a, err := Explain(p, w.host, names, row.query)
 			if err != nil || a.Kind != row.kind {
 				t.Fatalf("kind %q, %v", a.Kind, err)
 			}
@@ -63,13 +73,13 @@ func TestExplain(t *testing.T) {
 		})
 	}
 	for query, allowed := range map[string]bool{"example.org": false, "example.org:443": false, "localhost": true, "127.0.0.1:80": true, "10.0.0.1": false} {
-		a, err := Explain(p, w.host, query)
+		a, err := Explain(p, w.host, names, query)
 		if err != nil || a.Kind != "host" || a.Allowed() != allowed {
 			t.Errorf("%s: %+v, %v", query, a, err)
 		}
 	}
 	for _, query := range []string{"", "a\x00b", "a\nb"} {
-		if _, err := Explain(p, w.host, query); err == nil {
+		if _, err := Explain(p, w.host, names, query); err == nil {
 			t.Errorf("%q was answered", query)
 		}
 	}

@@ -66,7 +66,7 @@ func patternText(text string) error {
 	case strings.Trim(text, "/*.") == "" || strings.HasPrefix(text, "~"):
 		return fmt.Errorf("the pattern %q; patterns are names, or paths that count from the workspace", printable(text))
 	case slices.Contains(strings.Split(text, "/"), ".."):
-		return fmt.Errorf("the pattern %q goes up with ..", printable(text))
+		return fmt.Errorf("the pattern %q has a component .. in it", printable(text))
 	}
 	if _, err := path.Match(text, ""); err != nil {
 		return fmt.Errorf("the pattern %q: %w", printable(text), err)

@@ -17,8 +17,6 @@ type located struct {
 	file  bool // a regular file
 	mode  uint32
 	owner int
-	dev   uint64
-	inode uint64
 }
 
 var errMoved = errors.New("it was replaced while it was looked at")
@@ -61,6 +59,6 @@ func locate(path string) (located, error) {
 	kind := second.Mode & unix.S_IFMT
 	return located{
 		path: real, dir: kind == unix.S_IFDIR, file: kind == unix.S_IFREG,
-		mode: second.Mode, owner: int(second.Uid), dev: uint64(second.Dev), inode: second.Ino,
+		mode: second.Mode, owner: int(second.Uid),
 	}, nil
 }

@@ -14,8 +14,6 @@ type located struct {
 	file  bool
 	mode  uint32
 	owner int
-	dev   uint64
-	inode uint64
 }
 
 var errNeedsLinux = errors.New("holdfast needs Linux to look at paths")
