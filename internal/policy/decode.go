@@ -43,6 +43,9 @@ func Parse(name, base string, data []byte) (File, error) {
 	if err := d.errs.orNil(); err != nil {
 		return File{}, err
 	}
+	if len(f.Entries) > maxEntries {
+		return File{}, fault(Origin{File: name}, "name directories above them", "has %d entries; %d are taken", len(f.Entries), maxEntries)
+	}
 	return f, nil
 }
 

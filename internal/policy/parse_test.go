@@ -72,6 +72,7 @@ func TestParseRefuses(t *testing.T) {
 		{"very deep nesting", "version: 1\nwithout: " + strings.Repeat("[", 200000), "not YAML"},
 		{"a key that is a list", "version: 1\n? [a]\n: b\n", "a key is a list"},
 		{"too many bytes", "version: 1\n#" + strings.Repeat("x", MaxFile), "a policy may have"},
+		{"too many entries", "version: 1\nfilesystem:\n  read:\n" + strings.Repeat("  - a\n", 1001), "has 1001 entries; 1000 are taken"},
 		{"an absolute pattern of the home", "version: 1\nworkspace: {protect: [~/x]}\n", "patterns are names"},
 		{"a broken pattern", "version: 1\nworkspace: {protect: ['[']}\n", "syntax error in pattern"},
 	} {
