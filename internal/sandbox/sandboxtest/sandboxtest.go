@@ -265,6 +265,9 @@ func newOutput(from io.Reader) *output {
 		return o
 	}
 	go func() {
+		if c, ok := from.(io.Closer); ok {
+			defer c.Close()
+		}
 		defer close(o.done)
 		defer close(o.lines)
 		buf, line := make([]byte, 4096), ""
