@@ -237,6 +237,7 @@ var hostHas = map[string]func() bool{
 	"sysrq":       func() bool { return exists("/proc/sysrq-trigger") },
 	"binfmt_misc": func() bool { return exists("/proc/sys/fs/binfmt_misc/register") },
 	"bwrap":       func() bool { return onPath("bwrap") },
+	"tar":         func() bool { return onPath("tar") },
 	"git":         func() bool { return onPath("git") },
 	"bash":        func() bool { return onPath("bash") },
 	"python":      func() bool { return onPath("python3") },

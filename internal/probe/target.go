@@ -112,13 +112,14 @@ func limitsYAML(o Options) string {
 	for _, l := range []struct {
 		name  string
 		value int64
-	}{{"memory", o.Memory}, {"processes", o.Processes}, {"files", o.Files}, {"filesize", o.FileSize}, {"disk", o.Disk}} {
+		unit  string
+	}{
+		{"memory", o.Memory, "B"}, {"processes", o.Processes, ""}, {"files", o.Files, ""},
+		{"filesize", o.FileSize, "B"}, {"disk", o.Disk, "B"}, {"time", int64(o.Time / time.Millisecond), "ms"},
+	} {
 		if l.value != 0 {
-			fmt.Fprintf(&b, "  %s: %d\n", l.name, l.value)
+			fmt.Fprintf(&b, "  %s: %d%s\n", l.name, l.value, l.unit)
 		}
-	}
-	if o.Time != 0 {
-		fmt.Fprintf(&b, "  time: %s\n", o.Time)
 	}
 	return b.String()
 }

@@ -70,10 +70,10 @@ func hello(c net.Conn) ([]byte, error) {
 }
 
 func httpDirect(p *Probe) {
-	client := &http.Client{Transport: &http.Transport{Proxy: nil}, Timeout: 2 * time.Second}
+	c := &http.Client{Transport: &http.Transport{Proxy: nil}, Timeout: 2 * time.Second}
 	for _, s := range services(p) {
 		p.Try("get http://"+s[1], func() error {
-			resp, err := client.Get("http://" + s[1])
+			resp, err := c.Get("http://" + s[1])
 			if err == nil {
 				_, _ = io.Copy(io.Discard, resp.Body)
 				resp.Body.Close()
@@ -85,9 +85,9 @@ func httpDirect(p *Probe) {
 	}
 }
 
-// ran turns the exit status of a client into a denial: whether it got through
+// client turns the exit status of a client into a denial: whether it got through
 // is for the listener to say.
-func ran(argv ...string) error {
+func client(argv ...string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Second)
 	defer cancel()
 	err := exec.CommandContext(ctx, argv[0], argv[1:]...).Run()
@@ -108,7 +108,7 @@ func shellDial(p *Probe) {
 			return
 		}
 		p.Try("bash /dev/"+s[0], func() error {
-			return ran("bash", "-c", "exec 3<>/dev/"+s[0]+"/"+host+"/"+port+" && echo hello >&3")
+			return client("bash", "-c", "exec 3<>/dev/"+s[0]+"/"+host+"/"+port+" && echo hello >&3")
 		})
 	}
 }
@@ -133,7 +133,7 @@ func clientDial(p *Probe) {
 		if _, err := exec.LookPath(argv[0]); err != nil {
 			continue
 		}
-		p.Try(strings.Join(argv[:1], " "), func() error { return ran(argv...) })
+		p.Try(strings.Join(argv[:1], " "), func() error { return client(argv...) })
 	}
 }
 
