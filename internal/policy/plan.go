@@ -17,6 +17,7 @@ type Plan struct {
 	Paths     []PathRule  // what is in view besides the fixed system view; sorted by Path
 	Protect   []Protected // names that the host would execute: read-only, and neither they nor their ancestors move
 	HardLinks []Protected // files that are also files outside the workspace: read-only, but free to move
+	Hidden    []Protected // secrets of the workspace: unreadable, and neither they nor their ancestors move
 	Env       []Env       // the whole environment inside, sorted by name
 	Limits    Limits
 	Allow     []HostRule // destinations; empty means no network but loopback inside
@@ -25,6 +26,8 @@ type Plan struct {
 
 	ProtectMore []Pattern // workspace.protect: protected besides the built-in list
 	ProtectLess []Pattern // workspace.unprotect: entries of that list that stay writable
+	HideMore    []Pattern // workspace.hide: secrets besides the built-in list
+	HideLess    []Pattern // workspace.show: files of that list that stay readable
 	Notes       []string  // what was left out or lowered, and why; for humans
 }
 

@@ -83,11 +83,16 @@ func (s *session) scan(ctx context.Context, plan *policy.Plan) error {
 		return err
 	}
 	snap, err := workspace.Scan(ctx, plan.Workspace, rules, gitConfigs(plan.Identity.Home)...)
+	var limit *workspace.LimitError
+	if errors.As(err, &limit) && snap != nil && accepts(*plan, policy.HardLinks) {
+		err = nil // too many hard links, which the human accepted
+	}
 	if err != nil {
 		return err
 	}
 	s.snapshot = snap
 	plan.Protect = snap.Protected()
+	plan.Hidden = snap.Hidden()
 	if !accepts(*plan, policy.HardLinks) {
 		plan.HardLinks = snap.HardLinks()
 	}
@@ -118,7 +123,11 @@ func rulesOf(plan policy.Plan) (workspace.Rules, error) {
 		}
 		return out
 	}
-	return workspace.DefaultRules().With(texts(plan.ProtectMore), texts(plan.ProtectLess))
+	rules, err := workspace.DefaultRules().With(texts(plan.ProtectMore), texts(plan.ProtectLess))
+	if err != nil {
+		return workspace.Rules{}, err
+	}
+	return rules.WithSecrets(texts(plan.HideMore), texts(plan.HideLess))
 }
 
 // gitConfigs are the user's own git configuration files, which may say where

@@ -29,6 +29,7 @@ func (s *scan) finish(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	s.hardLinks()
+	s.hideSecrets()
 	outside := s.worktrees()
 	s.found.tidy()
 	return outside, nil
@@ -209,6 +210,7 @@ func (f *linkFinder) file(w *walker, _ *dir, e entry, _ *unix.Statx_t) error {
 	return nil
 }
 
+func (f *linkFinder) special(*walker, *dir, entry) (bool, error)      { return false, nil }
 func (f *linkFinder) dotGit(*walker, *dir, entry) error               { return nil }
 func (f *linkFinder) repository(*walker, *dir) error                  { return nil }
 func (f *linkFinder) closed(*walker, *dir, entry, error) (int, error) { return -1, nil }

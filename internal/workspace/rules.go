@@ -1,19 +1,12 @@
 package workspace
 
 import (
-	"bytes"
-	_ "embed"
 	"errors"
 	"fmt"
 	"path"
 	"slices"
 	"strings"
-
-	"go.yaml.in/yaml/v3"
 )
-
-//go:embed protected.yaml
-var protectedYAML []byte
 
 // Tier says what happens to a file under a listed name.
 type Tier string
@@ -22,6 +15,8 @@ type Tier string
 const (
 	Deny Tier = "deny" // read-only when present at the start, quarantined when it appeared
 	Flag Tier = "flag" // writable, listed at the end when new or changed
+	Hide Tier = "hide" // a secret: unreadable when present at the start
+	Show Tier = "show" // an exception from the hide tier
 )
 
 // Place says where in a tree an entry applies.
@@ -41,6 +36,7 @@ type Rule struct {
 	Tier    Tier   `yaml:"tier"`
 	Where   Place  `yaml:"where"`
 	Dir     bool   `yaml:"dir"`    // flag tier: the tree below is listed as one
+	Key     bool   `yaml:"key"`    // hide tier: only a file that holds a private key
 	Reason  string `yaml:"reason"` // what on the host executes it
 	Ref     string `yaml:"ref"`    // rows of the escape catalogue
 }
@@ -52,21 +48,38 @@ type Rules struct {
 	tree   *node    // anywhere and project
 	root   *node
 	git    *node
+	hide   *node   // hide and show tiers: names at any depth
+	hidden []*Rule // hide tier: paths from the workspace
 }
 
 // DefaultRules returns the list that is built in.
-func DefaultRules() Rules {
-	var list []Rule
-	dec := yaml.NewDecoder(bytes.NewReader(protectedYAML))
-	dec.KnownFields(true)
-	if err := dec.Decode(&list); err != nil {
-		panic("workspace: protected.yaml: " + err.Error()) // a broken build; a test decodes it
-	}
-	return compile(list, nil)
-}
+func DefaultRules() Rules { return compile(builtIn, nil) }
 
 // List returns the entries, in order.
 func (r Rules) List() []Rule { return slices.Clone(r.list) }
+
+// WithSecrets returns the list with names of secrets added and taken away. A
+// name without "/" applies at any depth, a path from the top of the workspace.
+func (r Rules) WithSecrets(hide, show []string) (Rules, error) {
+	list := slices.Clone(r.list)
+	for _, one := range []struct {
+		tier     Tier
+		patterns []string
+	}{{Hide, hide}, {Show, show}} {
+		for _, p := range one.patterns {
+			clean, err := cleanPattern(p)
+			if err != nil {
+				return Rules{}, fmt.Errorf("%s %q: %w", one.tier, p, err)
+			}
+			where := Project
+			if strings.HasPrefix(p, "/") {
+				where = AtRoot
+			}
+			list = append(list, Rule{Pattern: clean, Tier: one.tier, Where: where, Reason: "named by the policy"})
+		}
+	}
+	return compile(list, r.exempt), nil
+}
 
 // With returns the list with entries of the user's added and taken away.
 //
@@ -128,11 +141,15 @@ func cleanPattern(p string) (string, error) {
 }
 
 func compile(list []Rule, exempt []string) Rules {
-	r := Rules{list: list, exempt: exempt, tree: &node{}, root: &node{}, git: &node{}}
+	r := Rules{list: list, exempt: exempt, tree: &node{}, root: &node{}, git: &node{}, hide: &node{}}
 	for i := range list {
 		e := &list[i]
 		if e.Where == "" {
 			e.Where = Project
+		}
+		if e.Tier == Hide || e.Tier == Show {
+			r.secret(e)
+			continue
 		}
 		at := r.tree
 		switch e.Where {
@@ -164,10 +181,15 @@ func (r Rules) exempted(path string) bool {
 // node is one step of the compiled patterns.
 type node struct {
 	exact map[string]*node
-	first [256][]glob // patterns with "*" by their first byte
-	last  [256][]glob // patterns that begin with "*" by their last byte
-	rule  *Rule       // the pattern that ends here
-	below *Rule       // a deny pattern that goes on from here
+	globs *globs // nil where no pattern has "*"
+	rule  *Rule  // the pattern that ends here
+	below *Rule  // a deny pattern that goes on from here
+}
+
+// globs are the patterns with "*" of a node.
+type globs struct {
+	first [256][]glob // by their first byte
+	last  [256][]glob // those that begin with "*", by their last byte
 }
 
 type glob struct {
@@ -177,9 +199,12 @@ type glob struct {
 
 func (n *node) edge(c string) *node {
 	if strings.Contains(c, "*") {
-		at := &n.first[c[0]]
+		if n.globs == nil {
+			n.globs = &globs{}
+		}
+		at := &n.globs.first[c[0]]
 		if c[0] == '*' {
-			at = &n.last[c[len(c)-1]]
+			at = &n.globs.last[c[len(c)-1]]
 		}
 		for _, g := range *at {
 			if g.pattern == c {
@@ -206,13 +231,16 @@ func (n *node) step(name []byte, to []*node) []*node {
 	if m := n.exact[string(name)]; m != nil {
 		to = append(to, m)
 	}
-	for _, g := range n.first[name[0]] {
+	if n.globs == nil {
+		return to
+	}
+	for _, g := range n.globs.first[name[0]] {
 		if globMatch(g.pattern, name) {
 			to = append(to, g.to)
 		}
 	}
-	for _, globs := range [2][]glob{n.last[name[len(name)-1]], n.last['*']} {
-		for _, g := range globs {
+	for _, list := range [2][]glob{n.globs.last[name[len(name)-1]], n.globs.last['*']} {
+		for _, g := range list {
 			if globMatch(g.pattern, name) {
 				to = append(to, g.to)
 			}

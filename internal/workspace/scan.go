@@ -116,6 +116,8 @@ type scan struct {
 	tops     []string // directories with a .git of any type
 	pointers []string // .git files
 	pending  []string // links that stand under a protected name
+	secrets  []row    // to be made unreadable
+	listed   []string // those of them that the built-in list names
 	warnings []string
 	summed   atomic.Int64
 }
@@ -314,5 +316,3 @@ func (s *scan) warn(format string, args ...any) {
 func (s *scan) known([]byte) bool { return true }
 
 func (s *scan) tree(*dep) {}
-
-func (s *scan) special(*walker, *dir, entry) (bool, error) { return false, nil }

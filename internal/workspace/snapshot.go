@@ -85,6 +85,7 @@ type tree struct {
 	Marks  []mark
 	Repos  []Name // directories that git takes for repositories
 	Links  []row  // symbolic links in repositories, which stay
+	Hidden []row  // secrets, and sockets of the host
 	Absent []row  // paths that would be obeyed if they were there, beyond the rules
 
 	// Settings of the repositories, by directory, that are not harmless: the
@@ -142,6 +143,16 @@ func (s *Snapshot) protected(linked bool) []policy.Protected {
 				IsDir: r.Mode&typeMask == typeDir, IsLink: r.Mode&typeMask == typeLink,
 			})
 		}
+	}
+	return out
+}
+
+// Hidden returns rows for files, directories and sockets that the backend must
+// make unreadable, whatever else lies on their way.
+func (s *Snapshot) Hidden() []policy.Protected {
+	var out []policy.Protected
+	for _, r := range s.trees[0].Hidden {
+		out = append(out, policy.Protected{Path: string(r.Path), Rule: r.Rule, Reason: r.Reason, IsDir: r.Mode&typeMask == typeDir})
 	}
 	return out
 }

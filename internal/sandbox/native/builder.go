@@ -190,10 +190,11 @@ func (b *builder) layout() []part {
 	return dropDuplicates(parts)
 }
 
-// taskParts are the host trees of this run: what the policy names, and the
-// workspace. The task's own user owns them inside.
+// taskParts are the host trees of this run: the workspace, and what the policy
+// names, which may be the workspace with another access. The task's own user
+// owns them inside.
 func taskParts(plan policy.Plan) []part {
-	var parts []part
+	parts := []part{{source: plan.Workspace, at: plan.Workspace, access: policy.Write, dir: true, exec: true}}
 	add := func(r policy.PathRule, at string) {
 		if r.Access == policy.Copy && accepted(plan, policy.CopyLayers) {
 			r.Access = policy.Read
@@ -209,7 +210,6 @@ func taskParts(plan policy.Plan) []part {
 			add(r, r.At)
 		}
 	}
-	parts = append(parts, part{source: plan.Workspace, at: plan.Workspace, access: policy.Write, dir: true, exec: true})
 	sort.SliceStable(parts, func(i, j int) bool { return parts[i].at < parts[j].at })
 	return dropDuplicates(parts)
 }

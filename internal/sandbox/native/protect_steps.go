@@ -4,75 +4,127 @@ package native
 
 import (
 	"path/filepath"
-	"sort"
+	"slices"
+	"strings"
 
 	"golang.org/x/sys/unix"
 	"holdfast.dev/holdfast/internal/policy"
 )
 
-// pin is one path that is mounted over itself: read-only when it is protected,
-// writable when it is only an ancestor of a protected path. Either way the
-// kernel refuses to rename or remove it (EBUSY, rename(2)), inside this mount
-// namespace.
+// pin is one path over which something is mounted: over a protected path the
+// path itself, read-only; over a secret something empty; over an ancestor of
+// either the path itself, writable. In each case the kernel refuses to rename
+// or remove it (EBUSY, rename(2)), inside this mount namespace.
 type pin struct {
-	path     string // absolute
-	readonly bool
+	path string // absolute
+	how  pinning
+	dir  bool // of a hidden path
 }
 
-// pins lists what has to be mounted over itself, ancestors before what lies in
-// them. Below a read-only path nothing more is needed.
+type pinning int
+
+const (
+	pinned pinning = iota
+	readOnly
+	unreadable
+)
+
+// pins lists what has to be mounted over, ancestors before what lies in them.
+// Below a read-only path only secrets are left to do.
 func pins(plan policy.Plan) []pin {
-	set := map[string]bool{}
-	for _, r := range plan.Protect {
+	set := map[string]pin{}
+	add := func(r policy.Protected, how pinning) {
 		base := plan.Workspace
 		if r.Root != "" {
 			base = r.Root
 		}
 		path := filepath.Join(base, r.Path)
-		set[path] = true
+		if set[path].how < how {
+			set[path] = pin{path, how, r.IsDir}
+		}
 		for dir := filepath.Dir(path); below(dir, base) && dir != base; dir = filepath.Dir(dir) {
-			if !set[dir] {
-				set[dir] = false
+			if _, ok := set[dir]; !ok {
+				set[dir] = pin{path: dir}
 			}
 		}
 	}
-	for _, r := range plan.HardLinks {
-		set[filepath.Join(plan.Workspace, r.Path)] = true
+	for _, r := range plan.Protect {
+		add(r, readOnly)
+	}
+	for _, r := range plan.Hidden {
+		add(r, unreadable)
+	}
+	for _, r := range plan.HardLinks { // the file counts, not its name: its ancestors may move
+		path := filepath.Join(plan.Workspace, r.Path)
+		if set[path].how < readOnly {
+			set[path] = pin{path: path, how: readOnly}
+		}
 	}
 	paths := make([]string, 0, len(set))
 	for p := range set {
 		paths = append(paths, p)
 	}
-	sort.Strings(paths)
+	slices.SortFunc(paths, comparePaths)
 	out := make([]pin, 0, len(paths))
-	readonly := "" // the last read-only path; everything in it follows it in order
-	for _, p := range paths {
-		if readonly != "" && below(p, readonly) {
+	covered := "" // the last read-only or hidden path; what is in it follows it in order
+	for _, path := range paths {
+		p := set[path]
+		if covered != "" && below(path, covered) && (p.how != unreadable || set[covered].how == unreadable) {
 			continue
 		}
-		if set[p] {
-			readonly = p
+		if p.how == readOnly || p.how == unreadable && !(covered != "" && below(path, covered)) {
+			covered = path
 		}
-		out = append(out, pin{p, set[p]})
+		out = append(out, p)
 	}
 	return out
 }
 
-// protect makes the protected paths of the workspace read-only and immovable.
+// comparePaths orders paths so that what is in a directory follows it at once:
+// "/" counts less than every other byte.
+func comparePaths(a, b string) int {
+	return strings.Compare(strings.ReplaceAll(a, "/", "\x00"), strings.ReplaceAll(b, "/", "\x00"))
+}
+
+// protect makes the protected paths of the workspace read-only and immovable,
+// and its secrets unreadable.
 func (b *builder) protect() {
-	if b.omit["protected"] {
-		return
-	}
 	for _, p := range pins(b.spec.Plan) {
-		fd, tree := b.slot(), b.slot()
-		b.openNoLinks("open protected "+p.path, p.path, fd)
-		b.cloneTree("clone protected "+p.path, fd, tree)
-		if p.readonly {
-			b.attributes("make read-only "+p.path, tree, unix.MOUNT_ATTR_RDONLY)
+		switch {
+		case p.how == unreadable && b.omit["hidden"], p.how != unreadable && b.omit["protected"]:
+		case p.how == unreadable:
+			b.hide(p)
+		default:
+			b.pin(p)
 		}
-		b.attachOver("pin "+p.path, tree, fd)
-		b.expected(p.path, "", p.readonly, true, true, false)
 	}
+}
+
+func (b *builder) pin(p pin) {
+	fd, tree := b.slot(), b.slot()
+	b.openNoLinks("open protected "+p.path, p.path, fd)
+	b.cloneTree("clone protected "+p.path, fd, tree)
+	if p.how == readOnly {
+		b.attributes("make read-only "+p.path, tree, unix.MOUNT_ATTR_RDONLY)
+	}
+	b.attachOver("pin "+p.path, tree, fd)
+	b.expected(p.path, "", p.how == readOnly, true, true, false)
+}
+
+// hide covers a secret with something that nobody may read: a file of mode 0, or
+// an empty directory.
+func (b *builder) hide(p pin) {
+	from := hidden + "/empty"
+	if p.dir {
+		from = hidden + "/emptydir"
+	}
+	fd, tree := b.slot(), b.slot()
+	b.openNoLinks("open hidden "+p.path, p.path, fd)
+	b.call("clone cover", unix.SYS_OPEN_TREE, []any{unix.AT_FDCWD, b.str(from),
+		unix.OPEN_TREE_CLONE | unix.OPEN_TREE_CLOEXEC | unix.AT_SYMLINK_NOFOLLOW}, into(tree))
+	b.attributes("make cover read-only", tree, unix.MOUNT_ATTR_RDONLY|unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_NOEXEC)
+	b.attachOver("hide "+p.path, tree, fd)
+	b.expected(p.path, "tmpfs", true, true, true, true)
 }
 
 // seal takes away what only the launch needed and makes the root read-only.

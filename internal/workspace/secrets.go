@@ -1,0 +1,151 @@
+package workspace
+
+import (
+	"bytes"
+	"path"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// maxIndex is how much of a git index is read to find out what is tracked.
+const maxIndex = 64 << 20
+
+// secret files a rule of the hide or show tier.
+func (r *Rules) secret(e *Rule) {
+	if e.Where == AtRoot || strings.Contains(e.Pattern, "/") {
+		r.hidden = append(r.hidden, e)
+		return
+	}
+	if n := r.hide.edge(string(fold([]byte(e.Pattern), nil))); n.rule == nil || e.Tier == Show || e.Ref == "" {
+		n.rule = e
+	}
+}
+
+// secretRule finds the rule that hides e; nil for none. What the user named
+// counts before the list, and an exception before what it is taken from.
+func (r *Rules) secretRule(w *walker, d *dir, e entry) *Rule {
+	var best *Rule
+	better := func(one *Rule) {
+		if best == nil || one.Ref == "" && best.Ref != "" || one.Tier == Show && (one.Ref == "") == (best.Ref == "") {
+			best = one
+		}
+	}
+	var found [4]*node
+	for _, n := range r.hide.step(fold(e.name(), w.fold), found[:0]) {
+		if n.rule != nil {
+			better(n.rule)
+		}
+	}
+	if len(r.hidden) > 0 {
+		at := w.at(e)
+		for _, one := range r.hidden {
+			if ok, err := path.Match(one.Pattern, at); ok && err == nil {
+				better(one)
+			}
+		}
+	}
+	if best == nil || best.Tier == Show || best.Ref != "" && d.dep != nil {
+		return nil // the keys in installed packages are nobody's
+	}
+	return best
+}
+
+// special notes secrets, and sockets that a program of the host may listen on:
+// a socket's name works through every mount and every network namespace.
+func (s *scan) special(w *walker, d *dir, e entry) (bool, error) {
+	if s.external || d.gits() {
+		return false, nil
+	}
+	rule := &Rule{Pattern: "socket", Reason: "a program of the host may listen on it"}
+	if e.typ != unix.DT_SOCK {
+		if rule = s.rules.secretRule(w, d, e); rule == nil || e.typ == unix.DT_DIR && rule.Ref != "" {
+			return false, nil
+		}
+	}
+	if rule.Key && !holdsKey(d.fd, string(e.name())) {
+		return false, nil
+	}
+	var st unix.Statx_t
+	if err := statAt(d.fd, e.nameZ, &st); err != nil {
+		return false, gone(err)
+	}
+	r := newRow(w.at(e), rule.Pattern, rule.Reason, &st)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.secrets = append(s.secrets, r); rule.Ref != "" {
+		s.listed = append(s.listed, string(r.Path))
+	}
+	return e.typ == unix.DT_DIR, nil // nothing in a hidden directory can be reached
+}
+
+// holdsKey reports whether a file looks like it holds a private key.
+func holdsKey(dir int, name string) bool {
+	f := openFile(dir, name)
+	if f == nil {
+		return false
+	}
+	defer f.Close()
+	buf := make([]byte, 64<<10)
+	n, _ := f.Read(buf)
+	return bytes.Contains(buf[:n], []byte("PRIVATE KEY"))
+}
+
+// hideSecrets makes rows of the secrets that were found, but for those of the
+// list that a repository tracks: they are in its objects as well, and git would
+// take an unreadable file for a change.
+func (s *scan) hideSecrets() {
+	indexes := map[string][]byte{}
+	for _, r := range s.secrets {
+		if !slices.Contains(s.listed, string(r.Path)) || !s.tracked(string(r.Path), indexes) {
+			s.found.Hidden = append(s.found.Hidden, r)
+		}
+	}
+	slices.SortFunc(s.found.Hidden, func(a, b row) int { return strings.Compare(string(a.Path), string(b.Path)) })
+}
+
+// tracked reports whether the index of the repository that a file lies in has
+// its name. The names stand in it as they are, each with a NUL behind it
+// (gitformat-index(5)); version 4 shares prefixes, and then nothing is found.
+func (s *scan) tracked(file string, indexes map[string][]byte) bool {
+	for top := parent(file); ; top = parent(top) {
+		if slices.Contains(s.tops, top) {
+			index, ok := indexes[top]
+			if !ok {
+				index = s.readIndex(top)
+				indexes[top] = index
+			}
+			return indexed(index, strings.TrimPrefix(strings.TrimPrefix(file, top), "/"))
+		}
+		if top == "" {
+			return false
+		}
+	}
+}
+
+// indexed looks for a name in a git index (gitformat-index(5)). Names stand in it
+// as they are, with two bytes before whose low twelve bits are the length, and a
+// NUL behind. In version 4 they share prefixes, and then nothing is found.
+func indexed(index []byte, name string) bool {
+	want := append([]byte(name), 0)
+	for at := 0; ; at++ {
+		n := bytes.Index(index[at:], want)
+		if n < 0 {
+			return false
+		}
+		if at += n; at >= 2 && (int(index[at-2])<<8|int(index[at-1]))&0xfff == min(len(name), 0xfff) {
+			return true
+		}
+	}
+}
+
+func (s *scan) readIndex(top string) []byte {
+	dir, err := openBeneath(s.root, strings.TrimPrefix(top+"/.git", "/"), unix.O_PATH|unix.O_DIRECTORY)
+	if err != nil {
+		return nil
+	}
+	defer unix.Close(dir)
+	data, _ := readFile(dir, "index", maxIndex)
+	return data
+}
