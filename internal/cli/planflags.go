@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -20,15 +21,15 @@ type planFlags struct {
 
 func (f *planFlags) bind(c *cobra.Command) {
 	set := c.Flags()
-	set.StringVar(&f.profile, "profile", "", "`NAME` of the profile: local, ci or production (default local)")
-	set.StringVar(&f.policy, "policy", "", "policy `FILE` to use instead of your own")
-	set.StringVar(&f.workspace, "workspace", "", "`DIR` that may be changed (default: the current directory)")
+	set.Var((*textFlag)(&f.profile), "profile", "`NAME` of the profile: local, ci or production (default local)")
+	set.Var((*textFlag)(&f.policy), "policy", "policy `FILE` to use instead of your own")
+	set.Var((*textFlag)(&f.workspace), "workspace", "`DIR` that may be changed (default: the current directory)")
 	for _, s := range []struct{ flag, key, metavar, usage string }{
 		{"ro", "filesystem.read", "PATH", "show `PATH` read-only; may be repeated, as all flags of lists"},
 		{"rw", "filesystem.write", "PATH", "show `PATH` writable"},
 		{"allow", "network.allow", "HOST", "allow a destination, `HOST[:PORT]` (refused until egress is built)"},
-		{"env", "", "NAME", "hand in a variable, `NAME[=VALUE]`; one that looks like a secret only with its value"},
-		{"without", "without", "GUARANTEE", "accept the loss of a `GUARANTEE` that this host cannot keep"},
+		{"env", "", "NAME", "hand in a variable, `NAME[=VALUE]`; a secret only with its value"},
+		{"without", "without", "GUARANTEE", "accept the loss of a `GUARANTEE` that the host cannot keep"},
 		{"publish", "network.publish", "PORT", "show a `PORT` served inside on the host's loopback, or HOSTPORT:PORT"},
 		{"memory", "limits.memory", "SIZE", "`SIZE` of all memory inside, such as 8GiB, or none"},
 		{"processes", "limits.processes", "N", "`N` processes and threads, or none"},
@@ -79,5 +80,21 @@ func (s *settingFlag) Set(value string) error {
 		}
 	}
 	*s.all = append(*s.all, policy.Setting{Flag: s.flag, Key: key, Value: value})
+	return nil
+}
+
+// textFlag is a text that is not empty: an empty variable of a script must not
+// turn into the default.
+type textFlag string
+
+func (f *textFlag) String() string { return string(*f) }
+
+func (f *textFlag) Type() string { return "TEXT" }
+
+func (f *textFlag) Set(value string) error {
+	if value == "" {
+		return errors.New("it is empty")
+	}
+	*f = textFlag(value)
 	return nil
 }

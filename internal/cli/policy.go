@@ -21,6 +21,13 @@ func newPolicyCommand(a *app) *cobra.Command {
 		Example: `  holdfast policy show
   holdfast policy check ~/.config/holdfast/policy.yaml
   holdfast policy explain ~/.npmrc git example.org`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return &usageError{fmt.Errorf("unknown command %q for holdfast policy", args[0]), "see 'holdfast policy --help'"}
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.AddCommand(newPolicyShow(a), newPolicyCheck(a), newPolicyExplain(a), newPolicyTrust(a), newPolicySchema(a))
 	return c
@@ -67,7 +74,7 @@ func newPolicyCheck(a *app) *cobra.Command {
 		Long: `Read policy files as a run would, with those that they extend, and report all
 that is wrong as file:line. Whether the paths in them exist is for show to say.`,
 		Example: "  holdfast policy check holdfast.yaml",
-		Args:    cobra.MinimumNArgs(1),
+		Args:    something,
 		RunE: func(_ *cobra.Command, files []string) error {
 			host, err := policy.ThisHost(a.Env, a.Dir)
 			if err != nil {

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 
@@ -30,7 +31,7 @@ func explainCommand(a *app, explain explainer) *cobra.Command {
 	var flags planFlags
 	var asJSON bool
 	c := &cobra.Command{
-		Args: cobra.MinimumNArgs(1),
+		Args: something,
 		RunE: func(c *cobra.Command, queries []string) error {
 			options, err := flags.options(a)
 			if err != nil {
@@ -65,6 +66,14 @@ func explainCommand(a *app, explain explainer) *cobra.Command {
 	flags.bind(c)
 	c.Flags().BoolVar(&asJSON, "json", false, "answer as JSON")
 	return c
+}
+
+// something refuses a command line that asks about nothing.
+func something(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return &usageError{errors.New("nothing to look at was named"), "see '" + c.CommandPath() + " --help'"}
+	}
+	return nil
 }
 
 // compile makes the plan that run would enforce.

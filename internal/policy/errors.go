@@ -20,8 +20,18 @@ func (e *Error) Error() string {
 	return e.Origin.String() + ": " + e.Msg
 }
 
-// Hint is what to do next, or "".
-func (e *Error) Hint() string { return e.hint }
+// Hint is what to do next.
+func (e *Error) Hint() string {
+	switch {
+	case e.hint != "":
+		return e.hint
+	case strings.HasPrefix(e.Origin.File, "--"):
+		return "correct the flag; 'holdfast policy show' with the same flags says what would be in view"
+	case e.Origin.File != "":
+		return "correct it; then check it with: holdfast policy check " + quote(e.Origin.File)
+	}
+	return "see what would apply with: holdfast policy show"
+}
 
 func (e *Error) Unwrap() error { return e.cause }
 
@@ -49,14 +59,14 @@ func (e Errors) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Hint is that of the first that has one.
+// Hint is that of the first that has one of its own.
 func (e Errors) Hint() string {
 	for _, one := range e {
 		if one.hint != "" {
 			return one.hint
 		}
 	}
-	return ""
+	return e[0].Hint()
 }
 
 // orNil keeps an empty list from becoming a non-nil error.

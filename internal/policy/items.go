@@ -19,7 +19,7 @@ func parseItem(k key, text string) (e Entry, hint string, err error) {
 	case patterns:
 		err = patternText(text)
 	case names:
-		return e, "give the value in full: --env NAME=VALUE, or environment.set", passable(text)
+		return e, "give the value in full: --env " + printable(text) + "=VALUE, or environment.set", passable(text)
 	case losses:
 		if !slices.Contains(Guarantees, Guarantee(text)) {
 			known := make([]string, len(Guarantees))
