@@ -79,8 +79,15 @@ func (a *app) run(options policy.Options, argv []string, verbose bool) error {
 	t.Signals = signals
 
 	result, err := t.Run(context.Background())
-	a.summary(plan, result, verbose)
-	if err != nil {
+	var lost *task.OutputError
+	ran := err == nil || errors.As(err, &lost)
+	a.summary(plan, result, verbose, ran)
+	if lost != nil {
+		a.report(err)
+		if result.Exit.Status() == 0 {
+			return &exitError{exitFailed}
+		}
+	} else if err != nil {
 		return err
 	}
 	if status := result.Exit.Status(); status != 0 {
@@ -123,11 +130,14 @@ func statusOf(err error) int {
 
 // summary says after a run what a person has to know of it; nothing when there
 // is nothing.
-func (a *app) summary(plan policy.Plan, r task.Result, verbose bool) {
+func (a *app) summary(plan policy.Plan, r task.Result, verbose, ran bool) {
 	say := func(colour, kind, format string, args ...any) {
 		fmt.Fprintf(a.Stderr, "%s %s\n", a.paint(colour, "holdfast: "+kind+":"), printable(fmt.Sprintf(format, args...)))
 	}
 	for _, g := range plan.Accepted {
+		if !ran {
+			break
+		}
 		say(yellow, "warning", "ran without %s, as --without accepted", g)
 	}
 	for _, w := range r.Warnings {
@@ -135,6 +145,12 @@ func (a *app) summary(plan policy.Plan, r task.Result, verbose bool) {
 	}
 	if r.Exit.Reason != "" {
 		say(red, "stopped", "%s", r.Exit.Reason)
+	}
+	for _, h := range r.Exit.Hits {
+		say(yellow, "limit", "%s", h)
+	}
+	if r.Exit.Signal == syscall.SIGXFSZ {
+		say(yellow, "limit", "a file outgrew the limit of its size (--filesize, else --disk)")
 	}
 	if verbose {
 		for _, n := range plan.Notes {

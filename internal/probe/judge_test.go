@@ -95,6 +95,10 @@ func lies() []verdict {
 			must(w.File("H/.config/new", ""))
 			return polite(w, n)
 		}, Escaped},
+		{"a denial is a lie: a new directory outside", plain, func(w *World, n string) Observation {
+			must(os.Mkdir(w.Path("O/new"), 0o755))
+			return polite(w, n)
+		}, Escaped},
 		{"a denial is a lie: the token is on standard error", plain, func(w *World, n string) Observation {
 			o := polite(w, n)
 			o.Stderr = []byte("… " + w.Token("O/canary") + " …")

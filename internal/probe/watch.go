@@ -139,7 +139,7 @@ func (w *World) strangers() []string {
 			if w.launchers(p) {
 				return fs.SkipDir
 			}
-			if _, ok := w.kept[p]; !ok && !d.IsDir() {
+			if !w.known[p] && !w.leadsToRecords(p) {
 				out = append(out, w.short(p)+" was made")
 			}
 			return nil
@@ -148,14 +148,17 @@ func (w *World) strangers() []string {
 	return out
 }
 
+// records are where launchers keep their own, below the home.
+var records = []string{".local/state/holdfast", ".config/holdfast", ".cache/holdfast"}
+
 // launchers says that path belongs to the launcher's own records.
 func (w *World) launchers(path string) bool {
-	for _, d := range []string{".local/state", ".config/holdfast", ".cache/holdfast"} {
-		if path == filepath.Join(w.H, d) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(records, func(d string) bool { return path == filepath.Join(w.H, d) })
+}
+
+// leadsToRecords says that path is a directory above them.
+func (w *World) leadsToRecords(path string) bool {
+	return slices.ContainsFunc(records, func(d string) bool { return strings.HasPrefix(filepath.Join(w.H, d), path+"/") })
 }
 
 // adopt keeps everything that the set-up has put outside.
@@ -166,6 +169,7 @@ func (w *World) adopt() error {
 			if err == nil && !d.IsDir() && w.kept[p] == "" {
 				errs = append(errs, w.Keep(p))
 			}
+			w.known[p] = true
 			return nil
 		})
 	}

@@ -31,6 +31,7 @@ type World struct {
 	tokens map[string]string // name to token
 	homes  map[string]bool   // files of W in which the set-up put a token
 	kept   map[string]string // path to print
+	known  map[string]bool   // everything that we made in O, H and R
 	absent []string
 	// remembered is what a set-up keeps for the oracle of its row.
 	remembered string
@@ -56,7 +57,7 @@ func newWorld(dir, prober, workspace string) (*World, error) {
 	w := &World{
 		B: base, W: filepath.Join(base, workspace), O: filepath.Join(base, "o"),
 		H: filepath.Join(base, "h"), R: filepath.Join(base, "r"),
-		tokens: map[string]string{}, homes: map[string]bool{}, kept: map[string]string{},
+		tokens: map[string]string{}, homes: map[string]bool{}, kept: map[string]string{}, known: map[string]bool{},
 	}
 	if err := w.furnish(prober); err != nil {
 		return nil, errors.Join(err, w.remove())
@@ -95,6 +96,9 @@ func (w *World) furnish(prober string) error {
 }
 
 func (w *World) write(path, content string) error {
+	for p := filepath.Clean(path); len(p) > len(w.B); p = filepath.Dir(p) {
+		w.known[p] = true
+	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}

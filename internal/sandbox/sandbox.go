@@ -122,6 +122,7 @@ type Exit struct {
 	Code   int            // exit status; meaningless when Signal is not 0
 	Signal syscall.Signal // that ended it, or 0
 	Reason string         // a limit that ended it, such as "time limit of 4h"; "" otherwise
+	Hits   []string       // limits that were hit on the way, in words
 }
 
 // Status is the exit status as a shell gives it: 128+n for signal n.
@@ -138,6 +139,27 @@ var (
 	ErrNotFound      = errors.New("command not found inside the boundary")
 	ErrNotExecutable = errors.New("command found but not executable inside the boundary")
 )
+
+// CommandError says that the command could not be executed.
+type CommandError struct {
+	Name string
+	Err  error // ErrNotFound or ErrNotExecutable
+}
+
+func (e *CommandError) Error() string { return fmt.Sprintf("%q: %v", e.Name, e.Err) }
+func (e *CommandError) Unwrap() error { return e.Err }
+
+// Hint is the next command to type.
+func (e *CommandError) Hint() string {
+	switch {
+	case errors.Is(e.Err, ErrNotExecutable):
+		return fmt.Sprintf("if it is a program or a script of yours, 'chmod +x %s'; a script needs a first line such as #!/bin/sh", e.Name)
+	case strings.Contains(e.Name, "/"):
+		return fmt.Sprintf("'holdfast why %s' says whether it is in view; 'holdfast run --ro DIR' shows a directory", e.Name)
+	default:
+		return "'holdfast policy explain " + e.Name + "' says where it is looked for; 'holdfast run --ro DIR' shows a directory"
+	}
+}
 
 // GapError says that the host cannot keep guarantees that the plan wants.
 type GapError struct{ Missing []Finding }

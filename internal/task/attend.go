@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -41,24 +42,35 @@ func (t *Task) attend(ctx context.Context, proc sandbox.Process) (sandbox.Exit, 
 	helpers.Go(func() { t.jobControl(proc, restore) })
 
 	exit, werr := proc.Wait()
-	drained()
+	lost := drained()
 	close(ended)
 	helpers.Wait()
 	restore.undo()
 	restore.forget()
-	return exit, errors.Join(err, werr)
+	return exit, errors.Join(err, werr, lost)
 }
 
+// OutputError says that what the command wrote could not be passed on.
+type OutputError struct{ Err error }
+
+func (e *OutputError) Error() string { return "passing on the command's output: " + e.Err.Error() }
+func (e *OutputError) Unwrap() error { return e.Err }
+
 // relay copies the streams and returns a function that waits until all output
-// has been passed on. Input is not waited for: a read of it may last for ever.
-func (t *Task) relay(proc sandbox.Process) (drained func()) {
+// has been passed on, and says what could not be. Input is not waited for: a read of it may last for ever.
+func (t *Task) relay(proc sandbox.Process) (drained func() error) {
 	var outputs sync.WaitGroup
+	var lost atomic.Pointer[OutputError]
 	copyOut := func(to io.Writer, from io.ReadCloser) {
 		outputs.Go(func() {
 			// A reader that went away is the command's business, as with a
 			// pipe: closing our end gives it SIGPIPE.
-			io.Copy(to, from)
+			_, err := io.Copy(to, from)
 			from.Close()
+			var path *os.PathError
+			if errors.As(err, &path) && path.Op == "write" && !errors.Is(err, syscall.EPIPE) {
+				lost.Store(&OutputError{path.Err})
+			}
 		})
 	}
 	if out := proc.Stdout(); out != nil {
@@ -85,7 +97,13 @@ func (t *Task) relay(proc sandbox.Process) (drained func()) {
 		}
 		io.Copy(proc.Terminal(), t.Streams.In)
 	}()
-	return outputs.Wait
+	return func() error {
+		outputs.Wait()
+		if e := lost.Load(); e != nil {
+			return e
+		}
+		return nil
+	}
 }
 
 // rawMode is the user's terminal in raw mode.

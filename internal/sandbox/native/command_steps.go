@@ -218,6 +218,9 @@ func (b *builder) execute() {
 
 // candidates are the paths that a name may mean, in order.
 func candidates(name string, environ []string) []string {
+	if name == "" {
+		return nil
+	}
 	if strings.Contains(name, "/") {
 		return []string{name}
 	}

@@ -139,6 +139,39 @@ func unifiedGroup(own string, limits policy.Limits, name string) []group {
 	return []group{g}
 }
 
+// hits says which limits of the control groups were hit, from the counters that
+// the kernel keeps (cgroup-v2.rst; memory.oom_control and pids.events in v1).
+func (p *process) hits() []string {
+	var out []string
+	for _, g := range p.groups {
+		for _, c := range []struct{ file, key, text string }{
+			{"memory.events", "oom_kill", "the memory limit: processes were killed"},
+			{"memory.oom_control", "oom_kill", "the memory limit: processes were killed"},
+			{"pids.events", "max", "the limit of processes: none could be added"},
+		} {
+			if counter(filepath.Join(g.dir, c.file), c.key) > 0 {
+				out = append(out, c.text)
+			}
+		}
+	}
+	return out
+}
+
+// counter reads one value of a file of "key value" lines; 0 when there is none.
+func counter(path, key string) int64 {
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(raw)) {
+		if f := strings.Fields(line); len(f) == 2 && f[0] == key {
+			n, _ := strconv.ParseInt(f[1], 10, 64)
+			return n
+		}
+	}
+	return 0
+}
+
 // Limited says which limits hold for all processes of a run together by a
 // control group; the others hold a process only, or by a watch.
 func (p *process) Limited() []policy.Guarantee {

@@ -27,6 +27,7 @@ type process struct {
 	terminal *os.File
 	first    int // pid of the first process inside
 	pid      int // pid of the command
+	name     string
 	groups   []group
 	started  bool
 
@@ -100,9 +101,9 @@ func (p *process) follow() {
 			}
 			var failure error
 			if noExec != nil {
-				failure = sandbox.ErrNotFound
+				failure = &sandbox.CommandError{Name: p.name, Err: sandbox.ErrNotFound}
 				if noExec.fields[0] != 0 {
-					failure = sandbox.ErrNotExecutable
+					failure = &sandbox.CommandError{Name: p.name, Err: sandbox.ErrNotExecutable}
 				}
 			}
 			p.finish(exit, failure)
@@ -166,13 +167,15 @@ func (p *process) abandon() {
 // Wait returns how the command ended, when everything inside is dead.
 func (p *process) Wait() (sandbox.Exit, error) {
 	<-p.done
+	hits := p.hits()
 	p.end()
 	err := p.reap()
 	p.control.Close()
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.exit.Hits = hits
 	if p.reason != "" { // killed by a limit: whatever the reports made of it
-		p.exit = sandbox.Exit{Signal: syscall.SIGKILL, Reason: p.reason}
+		p.exit = sandbox.Exit{Signal: syscall.SIGKILL, Reason: p.reason, Hits: hits}
 		return p.exit, nil
 	}
 	if p.fail != nil {

@@ -29,9 +29,9 @@ func realRoot() bool {
 	return os.Geteuid() == 0 && (err != nil || slices.Equal(strings.Fields(string(raw)), []string{"0", "0", "4294967295"}))
 }
 
-var counter atomic.Int64
+var runs atomic.Int64
 
-func sequence() int64 { return counter.Add(1) }
+func sequence() int64 { return runs.Add(1) }
 
 // taskID is unique among what runs: no two live supervisors share a pid, and
 // one supervisor counts.

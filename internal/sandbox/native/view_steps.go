@@ -128,6 +128,11 @@ func (b *builder) populate() {
 			b.expected(p.at, "", p.access != policy.Write && !b.omit["readonly"], true, true, false)
 		}
 	}
+	for _, r := range b.spec.Plan.Paths {
+		if r.Access == policy.Hidden && b.hostTree(r.Path) != nil {
+			b.hide(pin{path: r.Path, dir: isDir(r.Path)})
+		}
+	}
 	for _, l := range b.system.links {
 		b.mkdir(filepath.Dir(l.at), 0o755)
 		b.link(l)

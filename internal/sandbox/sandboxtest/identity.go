@@ -145,7 +145,7 @@ func testTerminal(t *testing.T, s Subject) {
 	})
 	t.Run("the interrupt key interrupts", func(t *testing.T) {
 		r := enter(t, s)
-		p := r.mustStart(onTerminal(r, "sh", "-c", "echo paused; sleep 100"))
+		p := r.mustStart(onTerminal(r, "sh", "-c", "echo paused; exec sleep 100"))
 		p.expect("paused")
 		p.Terminal().Write([]byte{3})
 		if o := p.ended(); o.Signal != unix.SIGINT && o.Status() != 130 {
