@@ -92,7 +92,7 @@ func credentialsElsewhere() []Row {
 			Refs:   credentialRefs,
 			Action: "open-secrets", Args: readable([]string{"/etc/ssh/ssh_host_*_key", "/etc/shadow", "/etc/gshadow", "/etc/shadow-", "/etc/sudoers", "/etc/krb5.keytab",
 				"/etc/rancher/k3s/k3s.yaml", "/etc/kubernetes/*.conf", "/var/run/secrets/kubernetes.io/serviceaccount/token", "/etc/wireguard",
-				"/etc/NetworkManager/system-connections", "/etc/docker/key.json", "/root", "/var/lib/docker", "/var/log", "/var/spool", "/boot", "/lost+found"})},
+				"/etc/NetworkManager/system-connections", "/etc/docker/key.json", "/var/lib/docker", "/var/log/*.log", "/var/spool/cron"})},
 		{ID: "CRD-001c", Class: classCredentials, Kind: Sandbox, Promise: "P1",
 			Title:        "credentials in the home that the environment does not name, but the user database does",
 			Refs:         []string{"getpwnam(3)"},

@@ -63,11 +63,17 @@ func readPattern(path string) ([]byte, error) {
 	}
 	var all []byte
 	for _, f := range found {
+		if info, err := os.Stat(f); err == nil && info.IsDir() {
+			continue
+		}
 		b, err := os.ReadFile(f)
 		if err != nil {
 			return nil, err
 		}
 		all = append(all, b...)
+	}
+	if all == nil {
+		return nil, unix.ENOENT
 	}
 	return all, nil
 }
