@@ -16,7 +16,7 @@ const classHandles = "fd.handles"
 
 // noHandle are Denials and what a descriptor answers that is not there, or is
 // of another kind than the attempt needs.
-var noHandle = append([]string{"EBADF", "ENOTDIR", "ENOTSOCK", "ESPIPE", "EINVAL", "ELOOP"}, Denials...)
+var noHandle = append([]string{"EBADF", "ENOTDIR", "ENOTSOCK", "ESPIPE", "EINVAL", "ELOOP", "EAGAIN", "ENXIO"}, Denials...)
 
 func handlesRows() []Row {
 	return append(append(handlesInherited(), handlesOpened()...), handlesStandard()...)
@@ -86,7 +86,7 @@ func inherit(open func(*World) (*os.File, error)) func(*World) error {
 		}
 		w.Files = append(w.Files, f)
 		w.Defer(f.Close)
-		return nil
+		return closeRest(w)
 	}
 }
 
@@ -112,7 +112,7 @@ func inheritSecrets(w *World) error {
 		return err
 	}
 	w.Files = append(w.Files, r, mem)
-	return nil
+	return closeRest(w)
 }
 
 func inheritGenerousSocket(w *World) error {
@@ -134,7 +134,10 @@ func inheritGenerousSocket(w *World) error {
 			_ = giveAway(c, path)
 		}
 	}()
-	return ours.Close()
+	if err := ours.Close(); err != nil {
+		return err
+	}
+	return closeRest(w)
 }
 
 // giveAway sends a descriptor of path over c.

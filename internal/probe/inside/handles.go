@@ -59,11 +59,11 @@ func useDescriptor(p *Probe, fd int) {
 		n, err := unix.Pread(fd, b, 0)
 		return b[:max(n, 0)], err
 	})
-	p.Read(name+"open again", func() ([]byte, error) { return os.ReadFile(procFD(fd)) })
+	p.Read(name+"open again", func() ([]byte, error) { return readNow(procFD(fd)) })
 	p.Try(name+"write", func() error { _, err := unix.Pwrite(fd, []byte(mark), 0); return err })
 	for _, path := range []string{"canary", "sub/canary", "../o/canary", strings.TrimPrefix(p.In("O", "canary"), "/")} {
 		p.Read(name+"openat "+path, func() ([]byte, error) { return readAt(fd, path) })
-		p.Read(name+"through /proc, "+path, func() ([]byte, error) { return os.ReadFile(procFD(fd) + "/" + path) })
+		p.Read(name+"through /proc, "+path, func() ([]byte, error) { return readNow(procFD(fd) + "/" + path) })
 	}
 	p.Read(name+"change to it", func() ([]byte, error) {
 		if err := unix.Fchdir(fd); err != nil {
@@ -78,6 +78,15 @@ func useDescriptor(p *Probe, fd int) {
 		}
 		return receive(fd)
 	})
+}
+
+// readNow reads what is there and does not wait for more, as a pipe would.
+func readNow(path string) ([]byte, error) {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	return drain(fd)
 }
 
 func readAt(dir int, path string) ([]byte, error) {
@@ -289,7 +298,7 @@ func reopenStandard(p *Probe) {
 		}
 		p.Try("open "+word+" again for writing", func() error { return openWith(procFD(fd), unix.O_WRONLY) })
 		p.Try("empty "+word, func() error { return openWith(procFD(fd), unix.O_WRONLY|unix.O_TRUNC) })
-		p.Read("open "+word+" again for reading", func() ([]byte, error) { return os.ReadFile(procFD(fd)) })
+		p.Read("open "+word+" again for reading", func() ([]byte, error) { return readNow(procFD(fd)) })
 		p.Try("truncate "+word, func() error { return unix.Ftruncate(fd, 1) })
 		p.Try("clear O_APPEND of "+word+" and write at the start", func() error {
 			flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0)
