@@ -49,12 +49,12 @@ func findSecret(p *Probe, path string) {
 	p.Read("find by a pattern: "+path, func() ([]byte, error) { return readPattern(path) })
 }
 
-// readPattern is what a shell does with path when each letter in the middle
-// of its last two names is a wildcard.
+// readPattern is what a shell does with path when its last two names end in
+// a wildcard.
 func readPattern(path string) ([]byte, error) {
 	dir, base := filepath.Split(path)
 	up, parent := filepath.Split(filepath.Clean(dir))
-	found, err := filepath.Glob(filepath.Join(up, parent[:1]+"*", base[:1]+"*"))
+	found, err := filepath.Glob(filepath.Join(up, parent[:min(5, len(parent))]+"*", base[:min(3, len(base))]+"*"))
 	if err != nil {
 		return nil, err
 	}
