@@ -1,0 +1,173 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// bench is one run of everything.
+type bench struct {
+	ctx      context.Context
+	options  options
+	root     string // of the module
+	dir      string // private, readable by everybody, removed at the end
+	holdfast string // absolute path of the program under measurement
+	bwrap    string // absolute path; "" where it is not installed
+	user     account
+	env      []string // of what starts a command
+	inside   []string // of the command itself, the same for all contestants
+	cpu      cpuMeter
+}
+
+// longest bounds one measured run: what takes longer hangs.
+const longest = 2 * time.Minute
+
+// newBench makes the private directory and builds holdfast into it.
+func newBench(ctx context.Context, o options, root string) (_ *bench, err error) {
+	b := &bench{ctx: ctx, options: o, root: root}
+	if b.user, err = ordinaryUser(); err != nil {
+		return nil, err
+	}
+	if b.dir, err = os.MkdirTemp("", "bench-"); err != nil {
+		return nil, fmt.Errorf("making a directory to work in: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, b.remove())
+		}
+	}()
+	if b.dir, err = filepath.EvalSymlinks(b.dir); err != nil {
+		return nil, fmt.Errorf("resolving the directory to work in: %w", err)
+	}
+	if err := b.layout(); err != nil {
+		return nil, err
+	}
+	b.holdfast = filepath.Join(b.dir, "bin", "holdfast")
+	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", b.holdfast, "./cmd/holdfast")
+	build.Dir, build.Env = root, append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("building holdfast: %w: %s", err, out)
+	}
+	b.bwrap, _ = exec.LookPath("bwrap") // its absence is told in the report
+	return b, b.reachable()
+}
+
+// layout makes the directories: those of the user are the user's, and the rest
+// is not writable for what is measured.
+func (b *bench) layout() error {
+	if err := os.Chmod(b.dir, 0o755); err != nil {
+		return fmt.Errorf("opening the directory to the user: %w", err)
+	}
+	for _, d := range []string{"bin", "scratch", "copies", "home", "work"} {
+		if err := os.Mkdir(filepath.Join(b.dir, d), 0o755); err != nil {
+			return fmt.Errorf("making a directory: %w", err)
+		}
+	}
+	for _, d := range []string{".cache/go-build", ".npm/_cacache", "go/pkg/mod"} {
+		if err := os.MkdirAll(filepath.Join(b.home(), d), 0o755); err != nil {
+			return fmt.Errorf("making the home: %w", err)
+		}
+	}
+	path := "/usr/local/bin:/usr/bin:/bin"
+	if p, err := exec.LookPath("go"); err == nil {
+		path = filepath.Dir(p) + ":" + path
+	}
+	b.env = []string{"HOME=" + b.home(), "PATH=" + path, "USER=" + b.user.name, "LOGNAME=" + b.user.name}
+	return errors.Join(b.user.own(b.home()), b.user.own(filepath.Join(b.dir, "work")))
+}
+
+func (b *bench) home() string { return filepath.Join(b.dir, "home") }
+
+// workspace is the directory of the user's for the workloads that share name.
+func (b *bench) workspace(name string) string { return filepath.Join(b.dir, "work", name) }
+
+// reachable makes sure that the user may use what was made: below a directory
+// that only root may enter every contestant would fail, or worse, only some.
+func (b *bench) reachable() error {
+	if _, err := b.as("", "test", "-w", b.home(), "-a", "-x", b.holdfast); err != nil {
+		return fmt.Errorf("%s cannot use the directory to work in, set TMPDIR to one that everybody may enter: %w", b.user.name, err)
+	}
+	return nil
+}
+
+// as runs a command as the user, unmeasured, in dir ("" for the home), and
+// returns its output.
+func (b *bench) as(dir, name string, arg ...string) (string, error) {
+	if dir == "" {
+		dir = b.home()
+	}
+	ctx, cancel := context.WithTimeout(b.ctx, 2*longest)
+	defer cancel()
+	program, err := b.lookup(name)
+	if err != nil {
+		return "", err
+	}
+	cmd := exec.CommandContext(ctx, program, arg...)
+	cmd.Dir, cmd.Env, cmd.SysProcAttr = dir, b.env, b.user.attr()
+	out, err := cmd.Output()
+	if err != nil {
+		var exit *exec.ExitError
+		if errors.As(err, &exit) {
+			return "", fmt.Errorf("%s %s: %w: %s", name, strings.Join(arg, " "), err, lastLines(exit.Stderr))
+		}
+		return "", fmt.Errorf("starting %s: %w", name, err)
+	}
+	return string(out), nil
+}
+
+// lookup finds a program on the path of what is measured, which is not ours.
+func (b *bench) lookup(name string) (string, error) {
+	if filepath.IsAbs(name) {
+		return name, nil
+	}
+	list, _ := strings.CutPrefix(b.env[1], "PATH=")
+	for _, dir := range filepath.SplitList(list) {
+		p := filepath.Join(dir, name)
+		if fi, err := os.Stat(p); err == nil && fi.Mode().IsRegular() && fi.Mode()&0o111 != 0 {
+			return p, nil
+		}
+	}
+	return "", fmt.Errorf("%s is not on the path %s: %w", name, list, exec.ErrNotFound)
+}
+
+// remove deletes everything that was made. The module cache's directories are
+// read-only, hence the second try.
+func (b *bench) remove() error {
+	if os.RemoveAll(b.dir) == nil {
+		return nil
+	}
+	_ = filepath.WalkDir(b.dir, func(p string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() {
+			return os.Chmod(p, 0o755)
+		}
+		return nil // what stays is told by the removal below
+	})
+	if err := os.RemoveAll(b.dir); err != nil {
+		return fmt.Errorf("removing what was made: %w", err)
+	}
+	return nil
+}
+
+func moduleRoot() (string, error) {
+	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}").Output()
+	if err != nil {
+		return "", fmt.Errorf("finding the module, run this inside of it: %w", err)
+	}
+	return strings.TrimSpace(string(out)), nil
+}
+
+// lastLines shortens what a program said to what fits an error.
+func lastLines(b []byte) string {
+	s := strings.TrimSpace(string(b))
+	if len(s) > 500 {
+		s = "…" + s[len(s)-500:]
+	}
+	return s
+}

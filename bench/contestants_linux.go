@@ -1,0 +1,129 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// contestant is one way to start a command.
+type contestant struct {
+	name    string
+	program string
+	before  []string // arguments ahead of the command; the command is the program where program is ""
+	env     []string
+	files   []string // opened anew for every start, and handed in from descriptor 3 on
+}
+
+// contestants are the ways to start a command in a workspace. The view for
+// bubblewrap is taken from a run of Holdfast in that very workspace.
+func (b *bench) contestants(workspace string) ([]contestant, error) {
+	v, err := b.look(workspace)
+	if err != nil {
+		return nil, fmt.Errorf("looking at what holdfast shows: %w", err)
+	}
+	b.inside = v.setting
+	all := []contestant{
+		{name: bare, env: v.setting},
+		{name: holdfast, program: b.holdfast, before: []string{"run", "--"}, env: b.env},
+	}
+	if b.bwrap == "" {
+		return all, nil
+	}
+	c := contestant{name: bwrap, program: b.bwrap, before: []string{"--args", "3", "--"}, env: b.env}
+	list := filepath.Join(b.dir, "copies", filepath.Base(workspace)+".args")
+	args := v.bwrapArgs(workspace, 4, deviceOf)
+	if err := os.WriteFile(list, []byte(strings.Join(args, "\x00")+"\x00"), 0o644); err != nil {
+		return nil, fmt.Errorf("writing bubblewrap's arguments: %w", err)
+	}
+	c.files = []string{list}
+	for i, t := range v.texts {
+		text, err := b.as(workspace, b.holdfast, "run", "--", "cat", t)
+		if err != nil {
+			return nil, fmt.Errorf("copying a file of holdfast's view: %w", err)
+		}
+		p := filepath.Join(b.dir, "copies", filepath.Base(workspace)+"."+strconv.Itoa(i))
+		if err := os.WriteFile(p, []byte(text), 0o644); err != nil {
+			return nil, fmt.Errorf("copying a file of holdfast's view: %w", err)
+		}
+		c.files = append(c.files, p)
+	}
+	return []contestant{all[0], c, all[1]}, b.sameView(c, v, workspace)
+}
+
+// look runs Holdfast in a workspace and takes down what a command there sees.
+func (b *bench) look(workspace string) (*view, error) {
+	table, err := b.as(workspace, b.holdfast, "run", "--", "cat", "/proc/self/mountinfo")
+	if err != nil {
+		return nil, err
+	}
+	env, err := b.as(workspace, b.holdfast, "run", "--", "env")
+	if err != nil {
+		return nil, err
+	}
+	root, err := b.as(workspace, b.holdfast, "run", "--", "find", "/", "-xdev", "(", "-type", "l", "-o", "-type", "f", ")", "-printf", `%y\t%p\t%l\n`)
+	if err != nil {
+		return nil, err
+	}
+	v := &view{mounts: parseMounts(table), links: map[string]string{}}
+	for line := range strings.Lines(env) {
+		if s := strings.TrimSpace(line); !strings.HasPrefix(s, "PWD=") && !strings.HasPrefix(s, "_=") {
+			v.setting = append(v.setting, s)
+		}
+	}
+	for line := range strings.Lines(root) {
+		f := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		if len(f) != 3 || slices.ContainsFunc(v.mounts, func(m mount) bool { return m.point == f[1] }) {
+			continue
+		}
+		if f[0] == "l" {
+			v.links[f[1]] = f[2]
+		} else {
+			v.texts = append(v.texts, f[1])
+		}
+	}
+	return v, nil
+}
+
+// sameView makes sure that bubblewrap shows the directories and files that
+// Holdfast shows: an argument that is wrong would make it look faster.
+func (b *bench) sameView(c contestant, v *view, workspace string) error {
+	out, _, err := b.once(c, workspace, []string{"cat", "/proc/self/mountinfo"}, 1)
+	if err != nil {
+		return fmt.Errorf("looking at what bwrap shows: %w", err)
+	}
+	has := parseMounts(out)
+	for _, m := range v.mounts {
+		if m.point == "/" || under(m.point, "/proc") || under(m.point, "/dev") {
+			continue
+		}
+		at := slices.IndexFunc(has, func(o mount) bool { return o.point == m.point })
+		if at < 0 {
+			return fmt.Errorf("bwrap does not show %s, holdfast does", m.point)
+		}
+		if has[at].readonly != m.readonly && m.point != "/dev" {
+			return fmt.Errorf("%s is read-only for one of bwrap and holdfast alone", m.point)
+		}
+	}
+	return nil
+}
+
+// deviceOf is the major:minor of what holds a path; "" where nothing is there.
+func deviceOf(path string) string {
+	fi, err := os.Lstat(path)
+	if err != nil {
+		return ""
+	}
+	st, ok := fi.Sys().(*syscall.Stat_t)
+	if !ok {
+		return ""
+	}
+	// The layout of dev_t, as in makedev(3).
+	major := (st.Dev>>8)&0xfff | (st.Dev>>32)&^uint64(0xfff)
+	minor := st.Dev&0xff | (st.Dev>>12)&^uint64(0xff)
+	return fmt.Sprintf("%d:%d", major, uint32(minor))
+}

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"runtime/debug"
+	"strings"
+)
+
+// machine describes the hardware and the kernel, without what would name this
+// one machine.
+func machine() string {
+	model, cores := "unknown processor", runtime.NumCPU()
+	if text, err := os.ReadFile("/proc/cpuinfo"); err == nil {
+		for line := range strings.Lines(string(text)) {
+			if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "model name" {
+				model = strings.TrimSpace(value)
+				break
+			}
+		}
+	}
+	memory := "unknown memory"
+	if text, err := os.ReadFile("/proc/meminfo"); err == nil {
+		var kb int64
+		if _, err := fmt.Sscanf(string(text), "MemTotal: %d kB", &kb); err == nil {
+			memory = fmt.Sprintf("%d GiB", (kb+1<<19)>>20)
+		}
+	}
+	kernel := "unknown"
+	if text, err := os.ReadFile("/proc/sys/kernel/osrelease"); err == nil {
+		kernel = strings.TrimSpace(string(text))
+	}
+	return fmt.Sprintf("%s, %d cores, %s, Linux %s (%s)", model, cores, memory, kernel, runtime.GOARCH)
+}
+
+// load is the load average of the last minute; "unknown" where none can be
+// read.
+func load() string {
+	text, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return "unknown"
+	}
+	first, _, _ := strings.Cut(string(text), " ")
+	return first
+}
+
+// versions names the programs that take part, one each line.
+func (b *bench) versions() []string {
+	commit := "unknown commit"
+	git := exec.CommandContext(b.ctx, "git", "rev-parse", "--short", "HEAD")
+	git.Dir = b.root
+	if out, err := git.Output(); err == nil {
+		commit = strings.TrimSpace(string(out))
+	}
+	compiler := runtime.Version()
+	if info, ok := debug.ReadBuildInfo(); ok {
+		compiler = info.GoVersion
+	}
+	all := []string{"holdfast " + commit + " (" + compiler + ")"}
+	for _, p := range [][]string{{"bwrap", "--version"}, {"git", "--version"}, {"go", "version"}, {"node", "--version"}, {"npm", "--version"}, {"tar", "--version"}, {"grep", "--version"}, {"rg", "--version"}} {
+		out, err := b.as("", p[0], p[1:]...)
+		if err != nil {
+			all = append(all, p[0]+": not found")
+			continue
+		}
+		first, _, _ := strings.Cut(strings.TrimSpace(out), "\n")
+		if !strings.Contains(first, p[0]) {
+			first = p[0] + " " + first
+		}
+		all = append(all, first)
+	}
+	return all
+}
+
+func (b *bench) userKind() string {
+	if os.Geteuid() == 0 {
+		return "an ordinary user (" + b.user.name + "), started by root"
+	}
+	return "an ordinary user"
+}
+
+// runc says why there are no figures for it: it starts bundles, with a root
+// file system and a file that describes the container, and no plain command.
+func (b *bench) runc() string {
+	if _, err := b.lookup("runc"); err != nil {
+		return "runc is not installed on this machine: the goal against it was not measured here."
+	}
+	return "runc is installed, but this program does not know how to give it the same view: the goal against it was not measured here."
+}

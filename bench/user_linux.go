@@ -1,0 +1,67 @@
+package main
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"syscall"
+)
+
+// account is whom everything measured runs as.
+type account struct {
+	name     string
+	uid, gid int
+}
+
+// ordinaryUser is the user who started this or, where that is root, nobody: as
+// root Holdfast and bubblewrap take other ways than for the people they serve.
+func ordinaryUser() (account, error) {
+	if os.Geteuid() != 0 {
+		u, err := user.Current()
+		if err != nil {
+			return account{}, fmt.Errorf("finding out who runs this: %w", err)
+		}
+		return account{name: u.Username, uid: os.Getuid(), gid: os.Getgid()}, nil
+	}
+	u, err := user.Lookup("nobody")
+	if err != nil {
+		return account{}, fmt.Errorf("looking for an ordinary user to run as: %w", err)
+	}
+	uid, err := strconv.Atoi(u.Uid)
+	if err != nil || uid == 0 {
+		return account{}, fmt.Errorf("nobody has the user id %q, which is not an ordinary user's", u.Uid)
+	}
+	gid, err := strconv.Atoi(u.Gid)
+	if err != nil || gid == 0 {
+		return account{}, fmt.Errorf("nobody has the group id %q, which is not an ordinary user's", u.Gid)
+	}
+	return account{name: u.Username, uid: uid, gid: gid}, nil
+}
+
+// attr makes a child of ours run as the account.
+func (a account) attr() *syscall.SysProcAttr {
+	if os.Geteuid() != 0 {
+		return &syscall.SysProcAttr{}
+	}
+	return &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(a.uid), Gid: uint32(a.gid)}}
+}
+
+// own gives a tree of files that we made to the account.
+func (a account) own(root string) error {
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	err := filepath.WalkDir(root, func(p string, _ fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		return os.Lchown(p, a.uid, a.gid)
+	})
+	if err != nil {
+		return fmt.Errorf("giving files to %s: %w", a.name, err)
+	}
+	return nil
+}
