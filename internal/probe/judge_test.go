@@ -92,7 +92,7 @@ func lies() []verdict {
 			return polite(w, n)
 		}, Escaped},
 		{"a denial is a lie: a new file outside", plain, func(w *World, n string) Observation {
-			must(w.File("H/.config/new", ""))
+			must(outside(w.Path("H/new")))
 			return polite(w, n)
 		}, Escaped},
 		{"a denial is a lie: a new directory outside", plain, func(w *World, n string) Observation {
@@ -126,11 +126,11 @@ func lies() []verdict {
 			}, Held},
 		{"a harmless success that the outside has noticed", with(func(r *Row) { r.Harmless = "a private copy" }),
 			func(w *World, n string) Observation {
-				must(w.File("O/new", ""))
+				must(outside(w.Path("O/new")))
 				return polite(w, n)
 			}, Escaped},
 		{"an escape that the row documents", with(func(r *Row) { r.Residual = "known" }), func(w *World, n string) Observation {
-			must(w.File("O/new", ""))
+			must(outside(w.Path("O/new")))
 			return polite(w, n)
 		}, Residual},
 	}
@@ -185,6 +185,9 @@ func shortcomings() []verdict {
 		}, Held},
 	}
 }
+
+// outside makes a file as the inside does, without the world's knowing.
+func outside(path string) error { return os.WriteFile(path, nil, 0o644) }
 
 func TestVerdicts(t *testing.T) {
 	for _, c := range append(lies(), shortcomings()...) {

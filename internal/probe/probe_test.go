@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"holdfast.dev/holdfast/internal/probe"
 )
@@ -45,7 +46,7 @@ func chosen() []probe.Row {
 func TestBare(t *testing.T) {
 	for _, res := range runner(t).Run(t.Context(), probe.None{}, chosen()) {
 		t.Run(res.Row.ID, func(t *testing.T) {
-			t.Logf("%v: %s", res.Verdict, res.Reason)
+			t.Logf("%v in %v: %s", res.Verdict, res.Took.Round(time.Millisecond), res.Reason)
 			switch {
 			case res.Row.Kind == probe.Control:
 				if res.Verdict != probe.Held {
