@@ -81,15 +81,15 @@ func (Holdfast) Name() string { return "holdfast" }
 
 // Run implements Target.
 func (h Holdfast) Run(ctx context.Context, w *World, c Command, argv []string) Observation {
-	if len(c.Options.Hide) > 0 {
-		return Observation{Err: fmt.Errorf("hiding a part of the workspace: %w", ErrUnsupported)}
-	}
 	args := append([]string{h.Path, "run", "--workspace", w.W}, h.Extra...)
 	for _, p := range c.Options.Read {
 		args = append(args, "--ro", w.Path(p))
 	}
 	for _, p := range c.Options.Write {
 		args = append(args, "--rw", w.Path(p))
+	}
+	for _, p := range c.Options.Hide {
+		args = append(args, "--hide", strings.TrimPrefix(w.Path(p), w.W))
 	}
 	for _, e := range c.Options.Env {
 		args = append(args, "--env", e)
