@@ -16,7 +16,7 @@ import (
 // Exit codes of Holdfast itself; docs/exit-codes.md is their contract.
 const (
 	exitOK            = 0
-	exitFailed        = 1   // a check found something: doctor, policy check, why
+	exitFailed        = 1   // doctor: the default profile cannot run; run: output was lost
 	exitUsage         = 125 // Holdfast could not do what was asked; nothing was started
 	exitNotExecutable = 126
 	exitNotFound      = 127
@@ -102,7 +102,44 @@ process of yours, and nothing in the workspace that you would later execute.`,
 		return &usageError{err, "see '" + cmd.CommandPath() + " --help'"}
 	})
 	root.AddCommand(newRunCommand(a), newPolicyCommand(a), newWhyCommand(a), newDoctorCommand(a), newSettleCommand(a), newVersionCommand(a))
+	hintArgs(root)
 	return root
+}
+
+// hintArgs makes every wrong number of arguments and every unknown verb an error
+// with a hint.
+func hintArgs(cmd *cobra.Command) {
+	check := cmd.Args
+	if check == nil {
+		check = cobra.ArbitraryArgs
+	}
+	if cmd.HasSubCommands() {
+		check = func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return nil
+			}
+			err := fmt.Errorf("there is no command %q", cmd.CommandPath()+" "+oneLine(args[0]))
+			if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+				return &usageError{err, "did you mean '" + cmd.CommandPath() + " " + near[0] + "'?"}
+			}
+			return &usageError{err, "see '" + cmd.CommandPath() + " --help'"}
+		}
+		if cmd.RunE == nil && cmd.Run == nil {
+			cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+		}
+	}
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		err := check(cmd, args)
+		var h hinter
+		if err == nil || errors.As(err, &h) {
+			return err
+		}
+		return &usageError{err, "see '" + cmd.CommandPath() + " --help'"}
+	}
+	cmd.SuggestionsMinimumDistance = 2
+	for _, sub := range cmd.Commands() {
+		hintArgs(sub)
+	}
 }
 
 // Colours, where a person sees them.
@@ -143,6 +180,11 @@ func printable(s string) string {
 		}
 	}
 	return b.String()
+}
+
+// oneLine is printable for a name: it cannot begin a line of its own either.
+func oneLine(s string) string {
+	return printable(strings.NewReplacer("\n", `\n`, "\t", `\t`).Replace(s))
 }
 
 // reorders says whether r changes how its neighbours are shown (UAX #9) or is

@@ -27,6 +27,8 @@ func (f *planFlags) bind(c *cobra.Command) {
 	for _, s := range []struct{ flag, key, metavar, usage string }{
 		{"ro", "filesystem.read", "PATH", "show `PATH` read-only; may be repeated, as all flags of lists"},
 		{"rw", "filesystem.write", "PATH", "show `PATH` writable"},
+		{"hide", "workspace.hide", "NAME", "make files of this `NAME` in the workspace unreadable"},
+		{"show", "workspace.show", "NAME", "show files of this `NAME` that are hidden as secrets, such as .env"},
 		{"allow", "network.allow", "HOST", "allow a destination, `HOST[:PORT]` (refused until egress is built)"},
 		{"env", "", "NAME", "hand in a variable, `NAME[=VALUE]`; a secret only with its value"},
 		{"without", "without", "GUARANTEE", "accept the loss of a `GUARANTEE` that the host cannot keep"},

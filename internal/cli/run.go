@@ -158,13 +158,16 @@ func (a *app) summary(plan policy.Plan, r task.Result, verbose, ran bool) {
 		}
 		say(cyan, "note", "profile %s, %d paths in view, %d protected, limits by control group: %v", plan.Profile, len(plan.Paths), len(plan.Protect), r.Limited)
 	}
+	for _, w := range r.Settled.Warnings {
+		say(yellow, "warning", "%s", w)
+	}
 	for _, q := range r.Settled.Quarantined {
-		say(yellow, "quarantined", "%s (%s)", q.Path, q.Reason)
+		say(yellow, "quarantined", "%s (%s)", oneLine(string(q.Path)), q.Reason)
 	}
 	if r.Kept != "" {
 		say(cyan, "hint", "look at what was quarantined in %s; move it back if you want it", r.Kept)
 	}
 	for _, f := range r.Settled.Flagged {
-		say(yellow, string(f.Change), "%s (%s)", f.Path, f.Reason)
+		say(yellow, string(f.Change), "%s (%s)", oneLine(string(f.Path)), f.Reason)
 	}
 }

@@ -40,6 +40,12 @@ func Compile(e Effective, h Host) (Plan, error) {
 		p.ProtectLess = append(p.ProtectLess, Pattern{one.Value, one.Origin})
 	}
 	h.owned = h.own()
+	for _, one := range e.of("workspace.hide") {
+		p.HideMore = append(p.HideMore, Pattern{one.Value, one.Origin})
+	}
+	for _, one := range e.of("workspace.show") {
+		p.HideLess = append(p.HideLess, Pattern{one.Value, one.Origin})
+	}
 	v := view{host: h, workspace: e.Workspace}
 	if err := v.entries(e); err != nil {
 		return Plan{}, err

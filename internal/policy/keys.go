@@ -63,6 +63,10 @@ var keys = []key{
 		doc: "Names or patterns to protect besides the built-in list of files that the host executes later. They apply at any depth; with a leading slash at the top of the workspace only."},
 	{name: "workspace.unprotect", kind: patterns, project: never, example: "[.vscode/settings.json]",
 		doc: "Entries of the built-in list, or paths from the workspace, to leave writable. Whatever the command writes there may later be executed by the host."},
+	{name: "workspace.hide", kind: patterns, project: adds, example: "[customers.csv]",
+		doc: "Names or patterns of secrets that the command may not read, besides the built-in list (`.env`, private keys, Terraform state and the like, unless git tracks them). They apply at any depth; with a leading slash at the top of the workspace only."},
+	{name: "workspace.show", kind: patterns, project: never, example: "[.env.test]",
+		doc: "Names or patterns of that list that the command may read."},
 
 	{name: "filesystem", kind: section,
 		doc: "Host paths that are in view besides the system and the workspace. A path ending in `?` may be missing. The most specific path decides; of two entries for the same path the later source decides, and in one source the narrower."},

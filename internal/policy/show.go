@@ -27,7 +27,7 @@ func Rows(e Effective, p Plan) []Row {
 		}
 		add("source", s.Name, sum)
 	}
-	for _, key := range []string{"workspace.mode", "workspace.protect", "workspace.unprotect"} {
+	for _, key := range []string{"workspace.mode", "workspace.protect", "workspace.unprotect", "workspace.hide", "workspace.show"} {
 		for _, one := range e.of(key) {
 			add(key, one.Value, one.Origin.String())
 		}

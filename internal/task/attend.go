@@ -16,20 +16,15 @@ import (
 
 // attend stays with a running command until everything inside is dead and all
 // of its output was passed on.
-func (t *Task) attend(ctx context.Context, proc sandbox.Process) (sandbox.Exit, error) {
+func (t *Task) attend(ctx context.Context, proc sandbox.Process, open *ports) (sandbox.Exit, error) {
 	stop := context.AfterFunc(ctx, func() { proc.Kill("") })
 	defer stop()
 	if limit := t.Plan.Limits.Time; limit > 0 {
 		timer := time.AfterFunc(limit, func() { proc.Kill(fmt.Sprintf("time limit of %v", limit)) })
 		defer timer.Stop()
 	}
-	closePorts, err := t.publish(proc)
-	if err != nil {
-		proc.Kill("")
-		proc.Wait()
-		return sandbox.Exit{}, err
-	}
-	defer closePorts()
+	open.serve(proc)
+	defer open.close()
 
 	ended := make(chan struct{})
 	var helpers sync.WaitGroup

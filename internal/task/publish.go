@@ -8,27 +8,52 @@ import (
 	"strconv"
 	"sync"
 
+	"holdfast.dev/holdfast/internal/policy"
 	"holdfast.dev/holdfast/internal/sandbox"
 )
 
-// publish shows services inside on the host's loopback. The returned function
-// closes the listeners and every connection, and returns when all is quiet.
-func (t *Task) publish(proc sandbox.Process) (func(), error) {
-	p := &ports{open: map[io.Closer]bool{}}
+// listen opens the published ports on the host's loopback, before anything is
+// started: a port that is taken starts nothing.
+func (t *Task) listen() (*ports, error) {
+	p := &ports{open: map[io.Closer]bool{}, inside: map[net.Listener]int{}}
 	for _, port := range t.Plan.Publish {
 		l, err := net.Listen("tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(port.Host)))
 		if err != nil {
 			p.close()
-			return nil, fmt.Errorf("publishing port %d (%s): %w", port.Host, port.Origin, err)
+			return nil, &PortError{Port: port, Err: err}
 		}
 		p.add(l)
-		p.wg.Go(func() { p.serve(l, proc, port.Inside) })
+		p.inside[l] = port.Inside
 	}
-	return p.close, nil
+	return p, nil
+}
+
+// PortError says that a port cannot be published.
+type PortError struct {
+	Port policy.Port
+	Err  error
+}
+
+func (e *PortError) Error() string {
+	return fmt.Sprintf("publishing port %d (%s): %v", e.Port.Host, e.Port.Origin, e.Err)
+}
+func (e *PortError) Unwrap() error { return e.Err }
+
+// Hint is the next command to type.
+func (e *PortError) Hint() string {
+	return fmt.Sprintf("choose another port of the host: --publish OTHER:%d", e.Port.Inside)
+}
+
+// serve shows the services of proc until close.
+func (p *ports) serve(proc sandbox.Process) {
+	for l, inside := range p.inside {
+		p.wg.Go(func() { p.accept(l, proc, inside) })
+	}
 }
 
 // ports are the published ports of a run.
 type ports struct {
+	inside map[net.Listener]int // port inside; not changed after listen
 	wg     sync.WaitGroup
 	mu     sync.Mutex // guards what follows
 	open   map[io.Closer]bool
@@ -61,7 +86,7 @@ func (p *ports) close() {
 	p.wg.Wait()
 }
 
-func (p *ports) serve(l net.Listener, proc sandbox.Process, inside int) {
+func (p *ports) accept(l net.Listener, proc sandbox.Process, inside int) {
 	for {
 		outer, err := l.Accept()
 		if errors.Is(err, net.ErrClosed) {

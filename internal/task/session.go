@@ -9,6 +9,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -21,18 +24,17 @@ var errBusy = errors.New("the workspace changed while the boundary was built")
 
 // Files of a session's directory.
 const (
-	lockFile    = "lock"
-	journalFile = "workspace.json"
+	lockFile = "lock"
+	journals = "tree-*.json" // one a tree that was scanned
 )
 
 // session is the record of one run on disk: it exists while the run does, so
 // that whoever comes after a sudden death can settle the workspace.
 type session struct {
-	dir      string
-	lock     *os.File
-	snapshot *workspace.Snapshot
-	settled  bool
-	keep     bool
+	dir       string
+	lock      *os.File
+	snapshots []*workspace.Snapshot // of the workspace, then of the other writable trees
+	keep      bool
 }
 
 func (t *Task) sessions() string { return filepath.Join(t.State, "sessions") }
@@ -75,34 +77,78 @@ func lockSession(path string, flags int) (*os.File, error) {
 	return f, nil
 }
 
-// scan looks at the workspace and puts what it found into the plan and into the
-// journal.
+// scan looks at the workspace and the other writable trees, and puts what it
+// found into the plan and into the journals.
 func (s *session) scan(ctx context.Context, plan *policy.Plan) error {
 	rules, err := rulesOf(*plan)
 	if err != nil {
 		return err
 	}
-	snap, err := workspace.Scan(ctx, plan.Workspace, rules, gitConfigs(plan.Identity.Home)...)
-	var limit *workspace.LimitError
-	if errors.As(err, &limit) && snap != nil && accepts(*plan, policy.HardLinks) {
-		err = nil // too many hard links, which the human accepted
+	s.snapshots = nil
+	options := gitConfigs(plan.Identity.Home)
+	for i, root := range writableTrees(*plan) {
+		snap, err := workspace.Scan(ctx, root, rules, options...)
+		var limit *workspace.LimitError
+		if errors.As(err, &limit) && snap != nil && accepts(*plan, policy.HardLinks) {
+			err = nil // too many hard links, which the human accepted
+		}
+		if err != nil {
+			return err
+		}
+		if err := s.write(i, snap); err != nil {
+			return err
+		}
+		s.snapshots = append(s.snapshots, snap)
+		if i == 0 {
+			root = ""
+		}
+		plan.Protect = append(plan.Protect, under(root, snap.Protected())...)
+		plan.Hidden = append(plan.Hidden, under(root, snap.Hidden())...)
+		if !accepts(*plan, policy.HardLinks) {
+			plan.HardLinks = append(plan.HardLinks, under(root, snap.HardLinks())...)
+		}
+		plan.Paths = append(slices.Clip(plan.Paths), snap.External()...)
 	}
-	if err != nil {
-		return err
+	return nil
+}
+
+// writableTrees are the directories of the host that the command may change:
+// the workspace first.
+func writableTrees(plan policy.Plan) []string {
+	out := []string{plan.Workspace}
+	for _, r := range plan.Paths {
+		st, err := os.Stat(r.Path)
+		if err != nil || !st.IsDir() || r.Access != policy.Write {
+			continue
+		}
+		if inside := slices.ContainsFunc(out, func(root string) bool {
+			return r.Path == root || strings.HasPrefix(r.Path, root+"/")
+		}); !inside {
+			out = append(out, r.Path)
+		}
 	}
-	s.snapshot = snap
-	plan.Protect = snap.Protected()
-	plan.Hidden = snap.Hidden()
-	if !accepts(*plan, policy.HardLinks) {
-		plan.HardLinks = snap.HardLinks()
+	return out
+}
+
+// under says of rows which tree they belong to; "" is the workspace.
+func under(root string, rows []policy.Protected) []policy.Protected {
+	for i := range rows {
+		if rows[i].Root == "" {
+			rows[i].Root = root
+		}
 	}
-	plan.Paths = append(append([]policy.PathRule{}, plan.Paths...), snap.External()...)
-	f, err := os.OpenFile(filepath.Join(s.dir, journalFile), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	return rows
+}
+
+// write records a snapshot for whoever comes after a sudden death. It has to be
+// whole before the launch, not to survive a crash of the machine: then the run
+// is over too, and the next one scans afresh.
+func (s *session) write(i int, snap *workspace.Snapshot) error {
+	f, err := os.OpenFile(filepath.Join(s.dir, strings.Replace(journals, "*", strconv.Itoa(i), 1)), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
 		return fmt.Errorf("writing the session's journal: %w", err)
 	}
-	err = snap.Save(f)
-	return errors.Join(err, f.Close())
+	return errors.Join(snap.Save(f), f.Close())
 }
 
 func accepts(plan policy.Plan, g policy.Guarantee) bool {
@@ -145,34 +191,50 @@ func gitConfigs(home string) []workspace.Option {
 func (s *session) quarantine() string { return filepath.Join(s.dir, "quarantine") }
 
 func (s *session) warnings() []string {
-	if s.snapshot == nil {
-		return nil
+	var out []string
+	for _, snap := range s.snapshots {
+		out = append(out, snap.Warnings...)
 	}
-	return s.snapshot.Warnings
+	return out
 }
 
-// settle moves out of the workspace what a host would execute and was not
+// settle moves out of the writable trees what a host would execute and was not
 // there before.
 func (s *session) settle(ctx context.Context) (workspace.Report, error) {
-	report, err := s.snapshot.Settle(context.WithoutCancel(ctx), s.dir)
-	if err != nil {
-		s.keep = true
-		return report, fmt.Errorf("settling the workspace: %w", err)
+	var all workspace.Report
+	var errs []error
+	for _, snap := range s.snapshots {
+		report, err := snap.Settle(context.WithoutCancel(ctx), s.dir)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("settling %s: %w", snap.Root, err))
+		}
+		all.Quarantined = append(all.Quarantined, report.Quarantined...)
+		all.Flagged = append(all.Flagged, report.Flagged...)
+		all.Warnings = append(all.Warnings, report.Warnings...)
 	}
-	s.settled = true
-	s.keep = len(report.Quarantined) > 0
-	return report, nil
+	s.keep = len(errs) > 0 || len(all.Quarantined) > 0
+	return all, errors.Join(errs...)
 }
 
 // close removes the session's directory, or what of it need not be kept.
 func (s *session) close() {
-	os.Remove(filepath.Join(s.dir, journalFile))
-	if !s.keep {
-		os.RemoveAll(s.dir)
-	} else {
+	if s.keep {
+		for _, f := range s.journals() {
+			os.Remove(f)
+		}
 		os.Remove(filepath.Join(s.dir, lockFile))
+	} else {
+		os.RemoveAll(s.dir)
 	}
 	s.lock.Close()
+}
+
+func (s *session) journals() []string {
+	files, err := filepath.Glob(filepath.Join(s.dir, journals))
+	if err != nil {
+		return nil // the pattern is a constant
+	}
+	return files
 }
 
 // Settle finishes a session whose supervisor died. It does nothing when the
@@ -187,19 +249,18 @@ func Settle(ctx context.Context, dir string) (workspace.Report, error) {
 	}
 	s := &session{dir: dir, lock: lock}
 	defer s.close()
-	f, err := os.Open(filepath.Join(dir, journalFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return workspace.Report{}, nil // it died before anything was started
-	}
-	if err != nil {
-		s.keep = true
-		return workspace.Report{}, err
-	}
-	defer f.Close()
-	if s.snapshot, err = workspace.Load(f); err != nil {
-		// A journal that was not completely written belongs to a run that
-		// had not started anything: it is written before the launch.
-		return workspace.Report{}, nil
+	for _, file := range s.journals() {
+		f, err := os.Open(file)
+		if err != nil {
+			s.keep = true
+			return workspace.Report{}, err
+		}
+		// A journal that is not whole belongs to a run that had not started
+		// anything: it is written before the launch.
+		if snap, err := workspace.Load(f); err == nil {
+			s.snapshots = append(s.snapshots, snap)
+		}
+		f.Close()
 	}
 	return s.settle(ctx)
 }

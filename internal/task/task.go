@@ -72,6 +72,11 @@ func (t *Task) Run(ctx context.Context) (Result, error) {
 	if err := t.sweep(ctx); err != nil {
 		return Result{}, err
 	}
+	open, err := t.listen()
+	if err != nil {
+		return Result{}, err
+	}
+	defer open.close()
 	s, err := t.open()
 	if err != nil {
 		return Result{}, err
@@ -89,7 +94,7 @@ func (t *Task) Run(ctx context.Context) (Result, error) {
 		time.Sleep(time.Duration(try) * 5 * time.Millisecond)
 	}
 	result := Result{Limited: proc.Limited()}
-	result.Exit, err = t.attend(ctx, proc)
+	result.Exit, err = t.attend(ctx, proc, open)
 	settled, serr := s.settle(ctx)
 	result.Settled, result.Warnings = settled, s.warnings()
 	if len(settled.Quarantined) > 0 {

@@ -206,9 +206,6 @@ func taskParts(plan policy.Plan) []part {
 			continue
 		}
 		add(r, r.Path)
-		if r.At != "" && r.At != r.Path {
-			add(r, r.At)
-		}
 	}
 	sort.SliceStable(parts, func(i, j int) bool { return parts[i].at < parts[j].at })
 	return dropDuplicates(parts)

@@ -133,7 +133,7 @@ func (b *builder) populate() {
 			b.hide(pin{path: r.Path, dir: isDir(r.Path)})
 		}
 	}
-	for _, l := range b.system.links {
+	for _, l := range append(b.system.links, b.ruleLinks()...) {
 		b.mkdir(filepath.Dir(l.at), 0o755)
 		b.link(l)
 	}
@@ -144,6 +144,21 @@ func (b *builder) populate() {
 	b.etc()
 	b.dev()
 	b.proc()
+}
+
+// ruleLinks are the names of policy paths that are links on the host: inside
+// they are links too, so that a path has one mount and one access. Where a host
+// tree is bound, the link is there already.
+func (b *builder) ruleLinks() []viewLink {
+	var out []viewLink
+	for _, r := range b.spec.Plan.Paths {
+		if r.Access == policy.Hidden || r.At == "" || r.At == r.Path || b.hostTree(r.At) != nil || b.made[r.At] {
+			continue
+		}
+		b.made[r.At] = true
+		out = append(out, viewLink{r.At, r.Path})
+	}
+	return out
 }
 
 // scratch mounts the one tmpfs of all private writable directories where

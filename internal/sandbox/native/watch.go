@@ -45,4 +45,3 @@ func (l *launch) watch(p *process) {
 		}
 	}()
 }
-
