@@ -76,7 +76,7 @@ func tricksLeft() []Row {
 			Harmless: takenAway,
 			Action:   "make-repo", Args: []string{"path=W/a/.git \nW/a/.git.\nW/a/GIT~1\nW/a/.g\u200cit\nW/a/.git::$INDEX_ALLOCATION"}},
 		{ID: "DNY-012m", Class: classDenies, Kind: Sandbox, Promise: "P3",
-			Title:    "a hook is made between twenty thousand other files",
+			Title:    "a hook is made between five thousand other files",
 			Refs:     []string{"githooks(5)"},
 			Absent:   []string{"W/many/zz/.git/hooks/pre-commit"},
 			Harmless: takenAway,

@@ -41,7 +41,7 @@ func closedRepo(p *Probe) {
 // amongMany hides a repository among empty directories and files.
 func amongMany(p *Probe) {
 	p.Control("make many", func() error {
-		for i := range 200 {
+		for i := range 50 {
 			dir := p.In("W", "many", "d"+itoa(i))
 			if err := os.MkdirAll(dir, 0o755); err != nil {
 				return err
