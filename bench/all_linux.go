@@ -143,7 +143,7 @@ func (b *bench) calibrate() error {
 	if err != nil {
 		return err
 	}
-	b.cpu.trust = true
+	b.cpu.trust = map[string]bool{bare: true}
 	how := "wait4, for no control group could be made"
 	if b.cpu.parent != "" {
 		how = "a control group for each run"
@@ -153,9 +153,7 @@ func (b *bench) calibrate() error {
 		counted := spreadOf(ratios(cpus(samples[c.name]), cpus(samples[bare]))).median
 		waited := spreadOf(ratios(rusages(samples[c.name]), rusages(samples[bare]))).median
 		b.cpu.found += fmt.Sprintf(" under %s %.0f %% of what it finds bare (wait4 alone %.0f %%),", c.name, 100*counted, 100*waited)
-		if counted < 0.9 {
-			b.cpu.trust = false
-		}
+		b.cpu.trust[c.name] = counted > 0.95
 	}
 	b.cpu.found = strings.TrimSuffix(b.cpu.found, ",") + "."
 	return nil

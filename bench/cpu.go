@@ -5,7 +5,7 @@ package main
 // the kernel reap; a control group misses nothing. Hence the latter where we
 // may make one, and a trial by a known load in any case.
 type cpuMeter struct {
-	parent string // directory of control groups; "" when we may make none
-	trust  bool   // whether the trial found the whole tree's time
-	found  string // what the trial found, for the report
+	parent string          // directory of control groups; "" when we may make none
+	trust  map[string]bool // contestants of whose tree the trial found all the time
+	found  string          // what the trial found, for the report
 }

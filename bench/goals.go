@@ -54,7 +54,7 @@ func (r *report) verdicts() []verdict {
 	for _, o := range r.outcomes {
 		if o.limit > 0 {
 			found := o.cpu(bare).median
-			if !r.cpu.trust {
+			if !r.cpu.trust[holdfast] {
 				found = math.NaN()
 			}
 			all = append(all, judge(o.name+": processor time, times bare", o.limit, found, "%.3f"))

@@ -4,7 +4,17 @@ package main
 // from that. The key is the goal as the report names it. It stands here, and
 // not in the report, so that measuring again keeps it; a note of a goal that is
 // met is not printed.
-var notes = map[string]string{}
+var notes = map[string]string{
+	"start of true: wall time, times bwrap":         "a profile of starts in an empty directory puts 59 of the 79 parts that are ours into the supervisor: the Go runtime's start and memory, reading the policy, the scan for protected paths (8), building the launch (5), the record of the session (3), self-attestation (3); 15 are the janitor's, which mounts and installs the filter. The overlays for tool caches, which bubblewrap is spared, are half a millisecond of eleven.",
+	"git status: processor time, times bare":        walk,
+	"grep -r: processor time, times bare":           walk,
+	"rg: processor time, times bare":                walk,
+	"untar: processor time, times bare":             walk,
+	"memory of an idle run beyond the command, KiB": "the janitor and pid 1 still map the launch program: 56 KiB of steps and 64 KiB of their data, of which 44 KiB are copies of their own, in each.",
+}
+
+// walk is the reason that workloads in large workspaces share.
+const walk = "a third of the profile is the walk through the workspace in search of protected paths, before and after the command, which asks for the status of every file; Landlock adds its microsecond for every open."
 
 // remarks are printed always.
 var remarks = []string{

@@ -101,7 +101,7 @@ func (r *report) walls() string {
 }
 
 func (r *report) cpus() string {
-	if !r.cpu.trust {
+	if !r.cpu.trust[holdfast] {
 		return "Not measured: the count misses a part of the tree. Run this as root, or where control groups may be made.\n"
 	}
 	launch := r.launch()
@@ -115,7 +115,11 @@ func (r *report) cpus() string {
 		if o.name != start && o.name != atOnce && !math.IsNaN(launch) {
 			alone = o.cpuRunning(launch).String()
 		}
-		t.add(o.what, of(bare), of(bwrap), of(holdfast), o.cpu(bare).String(), o.cpu(bwrap).String(), alone)
+		other, ratio := of(bwrap), o.cpu(bwrap).String()
+		if !r.cpu.trust[bwrap] {
+			other, ratio = "–", "–"
+		}
+		t.add(o.what, of(bare), other, of(holdfast), o.cpu(bare).String(), ratio, alone)
 	}
 	return t.String()
 }

@@ -43,7 +43,7 @@ func TestJudge(t *testing.T) {
 
 func example() *report {
 	return &report{
-		cpu: cpuMeter{trust: true, found: "Counted."},
+		cpu: cpuMeter{trust: map[string]bool{bare: true, bwrap: true, holdfast: true}, found: "Counted."},
 		outcomes: []outcome{
 			{name: start, what: "`true`", samples: map[string][]sample{bare: ms(1, 1), bwrap: ms(5, 5), holdfast: ms(4, 6)}},
 			{name: "work", what: "some work", limit: 1.03, samples: map[string][]sample{bare: ms(100, 100), bwrap: ms(105, 105), holdfast: ms(120, 120)}},
@@ -85,7 +85,7 @@ func TestReport(t *testing.T) {
 
 func TestReportWithoutProcessorTime(t *testing.T) {
 	r := example()
-	r.cpu.trust = false
+	r.cpu.trust[holdfast] = false
 	for _, v := range r.verdicts() {
 		if strings.Contains(v.goal, "processor time") && v.status != notMeasured {
 			t.Errorf("%s is %s though the count misses a part", v.goal, v.status)
@@ -93,5 +93,13 @@ func TestReportWithoutProcessorTime(t *testing.T) {
 	}
 	if !strings.Contains(r.markdown(), "Not measured: the count misses a part of the tree.") {
 		t.Error("the report does not say that processor time is missing")
+	}
+}
+
+func TestReportWithoutProcessorTimeOfOne(t *testing.T) {
+	r := example()
+	r.cpu.trust[bwrap] = false
+	if got, want := strings.Join(strings.Fields(r.cpus()), " "), "| some work | 100 | – | 120 | 1.200 (1.200–1.200) | – |"; !strings.Contains(got, want) {
+		t.Errorf("no %q in %s", want, got)
 	}
 }
