@@ -1,0 +1,56 @@
+//go:build linux
+
+package probe
+
+import (
+	"path/filepath"
+	"strings"
+)
+
+// both asks two oracles.
+func both(a, b func(*World, Observation) []string) func(*World, Observation) []string {
+	return func(w *World, o Observation) []string { return append(a(w, o), b(w, o)...) }
+}
+
+// named demands that each path which is new or has changed stands in what the
+// launcher said at the end, by its own name or as part of a directory that
+// does. before is what was in the files that were there; a change of nothing
+// but attributes is one when the path is not in it.
+func named(before map[string]string, templates ...string) func(*World, Observation) []string {
+	return func(w *World, o Observation) []string {
+		said := saidPaths(o.Stderr)
+		var out []string
+		for _, t := range templates {
+			path := w.Path(t)
+			if !exists(path) || said[path] || saidAbove(said, w.W, path) {
+				continue
+			}
+			if content, ok := before[t]; ok {
+				if b, err := readSome(path); err == nil && string(b) == content {
+					continue
+				}
+			}
+			out = append(out, t+" was changed, and the launcher did not name it")
+		}
+		return out
+	}
+}
+
+// saidPaths are the words of a text, without the punctuation around them.
+func saidPaths(text []byte) map[string]bool {
+	said := map[string]bool{}
+	for _, word := range strings.Fields(string(text)) {
+		said[strings.TrimRight(strings.Trim(word, `"',:;()`), "/")] = true
+	}
+	return said
+}
+
+// saidAbove says that a directory between root and path, exclusively, was named.
+func saidAbove(said map[string]bool, root, path string) bool {
+	for dir := filepath.Dir(path); len(dir) > len(root); dir = filepath.Dir(dir) {
+		if said[dir] {
+			return true
+		}
+	}
+	return false
+}
