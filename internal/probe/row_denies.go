@@ -45,10 +45,20 @@ func deniesAbsent() []Row {
 			Drive:  lateSecret,
 			Action: "read-late", Args: []string{"path=H/.config/gh/hosts.yml\nO/late"}},
 		{ID: "DNY-002b", Class: classDenies, Kind: Sandbox, Promise: "P1",
-			Title:   "a hidden name of the workspace, absent at the start, is made and read in one command",
+			Title:   "a hidden name of the workspace, absent at the start, is filled by the user during the run",
 			Refs:    []string{"github.com/anthropics/claude-code/issues/92901"},
 			Options: Options{Hide: []string{"W/credentials.json"}},
-			Action:  "make-and-read", Args: []string{"path=W/credentials.json"}},
+			Drive:   lateWorkspaceSecret,
+			Action:  "read-late", Args: []string{"path=W/credentials.json"}},
+		{ID: "DNY-002c", Class: classDenies, Kind: Sandbox, Promise: "P1",
+			Title:   "a hidden file of the workspace is read under other names and by other ways",
+			Refs:    []string{"github.com/anthropics/claude-code/issues/92901", "link(2)", "rename(2)"},
+			Plant:   []string{"W/credentials.json", "W/sub/credentials.json"},
+			Options: Options{Hide: []string{"W/credentials.json", "W/sub/credentials.json"}},
+			Accept:  append([]string{"EINVAL", "EBADF"}, mutateDenials...),
+			Action:  "read-hidden", Args: []string{"path=W/credentials.json\nW/sub/credentials.json"},
+			// A mask may be an empty file.
+			Harmless: "what can be opened there may be a mask; the token may not be seen"},
 		{ID: "DNY-012", Class: classDenies, Core: true, Kind: Sandbox, Promise: "P3",
 			Title:    "a repository made during the run has a hook",
 			Refs:     []string{"github.com/openai/codex codex-rs/linux-sandbox", "npm @anthropic-ai/sandbox-runtime"},
@@ -129,6 +139,17 @@ func armedGitFile(w *World, _ Observation) []string {
 		return []string{"W/tree/.git leads to a hook"}
 	}
 	return armedConfigs("W/elsewhere/config")(w, Observation{})
+}
+
+// lateWorkspaceSecret fills a hidden name while the command is looking for it.
+func lateWorkspaceSecret(s *Session) {
+	wait := s.Start(Command{Options: s.Row.Options})
+	time.Sleep(300 * time.Millisecond)
+	err := s.World.Plant("W/credentials.json")
+	wait()
+	if err != nil {
+		s.Fail(err)
+	}
 }
 
 // deniesPresent are protected files and directories that are there.

@@ -17,7 +17,7 @@ func deniesActions() map[string]Action {
 		"make-name":      makeName,
 		"move-in":        moveIn,
 		"read-late":      readLate,
-		"make-and-read":  each(makeAndRead),
+		"read-hidden":    each(readHidden),
 		"make-repo":      each(makeRepo),
 		"make-gitfile":   makeGitFile,
 		"move-workspace": moveWorkspace,
@@ -98,13 +98,39 @@ func readLate(p *Probe) {
 	}
 }
 
-func makeAndRead(p *Probe, path string) {
-	p.Read("make and read "+path, func() ([]byte, error) {
-		if err := create(path); err != nil {
-			return nil, err
-		}
-		return os.ReadFile(path)
-	})
+// readHidden reads a file, and then what it is after it was renamed, linked,
+// or reached through the directory that it stands in.
+func readHidden(p *Probe, path string) {
+	readWays(p, path)
+	moved := p.In("W", "moved-"+filepath.Base(filepath.Dir(path)))
+	for _, get := range []struct {
+		name string
+		do   func() error
+	}{
+		{"rename", func() error { return unix.Rename(path, moved) }},
+		{"link", func() error { return unix.Link(path, moved) }},
+		{"exchange", func() error {
+			return errors.Join(create(moved), unix.Renameat2(unix.AT_FDCWD, moved, unix.AT_FDCWD, path, unix.RENAME_EXCHANGE))
+		}},
+		{"copy", func() error { return copyFile(path, moved) }},
+	} {
+		p.Read(get.name+" "+path, func() ([]byte, error) {
+			if err := get.do(); err != nil {
+				return nil, err
+			}
+			return os.ReadFile(moved)
+		})
+	}
+	p.Try("overwrite "+path, func() error { return overwrite(path) })
+	p.Try("unlink "+path, func() error { return unix.Unlink(path) })
+}
+
+func copyFile(from, to string) error {
+	b, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(to, b, 0o644)
 }
 
 // armed is a configuration from which git would run a program.
