@@ -102,6 +102,7 @@ process of yours, and nothing in the workspace that you would later execute.`,
 		return &usageError{err, "see '" + cmd.CommandPath() + " --help'"}
 	})
 	root.AddCommand(newRunCommand(a), newPolicyCommand(a), newWhyCommand(a), newDoctorCommand(a), newSettleCommand(a), newVersionCommand(a))
+	root.InitDefaultCompletionCmd()
 	hintArgs(root)
 	return root
 }
@@ -109,6 +110,9 @@ process of yours, and nothing in the workspace that you would later execute.`,
 // hintArgs makes every wrong number of arguments and every unknown verb an error
 // with a hint.
 func hintArgs(cmd *cobra.Command) {
+	if cmd.Example == "" {
+		cmd.Example = "  " + cmd.CommandPath()
+	}
 	check := cmd.Args
 	if check == nil {
 		check = cobra.ArbitraryArgs
@@ -118,7 +122,7 @@ func hintArgs(cmd *cobra.Command) {
 			if len(args) == 0 {
 				return nil
 			}
-			err := fmt.Errorf("there is no command %q", cmd.CommandPath()+" "+oneLine(args[0]))
+			err := fmt.Errorf("%q is no command of %q", oneLine(args[0]), cmd.CommandPath())
 			if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
 				return &usageError{err, "did you mean '" + cmd.CommandPath() + " " + near[0] + "'?"}
 			}

@@ -44,5 +44,13 @@ func (c *console) Resized() <-chan os.Signal { return c.resized }
 func (c *console) Flush() { flushInput(c.file) }
 
 // Suspend stops this process; the shell that started it notices, and continues
-// it on "fg".
-func (c *console) Suspend() { syscall.Kill(os.Getpid(), syscall.SIGSTOP) }
+// it on "fg". The signal is delivered to the process, and this thread may run on
+// before it stops: only SIGCONT says that it was stopped and is running again.
+func (c *console) Suspend() {
+	continued := make(chan os.Signal, 1)
+	signal.Notify(continued, syscall.SIGCONT)
+	defer signal.Stop(continued)
+	if syscall.Kill(os.Getpid(), syscall.SIGSTOP) == nil {
+		<-continued
+	}
+}

@@ -21,25 +21,25 @@ type planFlags struct {
 
 func (f *planFlags) bind(c *cobra.Command) {
 	set := c.Flags()
-	set.Var((*textFlag)(&f.profile), "profile", "`NAME` of the profile: local, ci or production (default local)")
-	set.Var((*textFlag)(&f.policy), "policy", "policy `FILE` to use instead of your own")
-	set.Var((*textFlag)(&f.workspace), "workspace", "`DIR` that may be changed (default: the current directory)")
+	set.Var((*textFlag)(&f.profile), "profile", "NAME of the profile: local, ci or production (default local)")
+	set.Var((*textFlag)(&f.policy), "policy", "policy FILE to use instead of your own")
+	set.Var((*textFlag)(&f.workspace), "workspace", "DIR that may be changed (default: the current directory)")
 	for _, s := range []struct{ flag, key, metavar, usage string }{
-		{"ro", "filesystem.read", "PATH", "show `PATH` read-only; may be repeated, as all flags of lists"},
-		{"rw", "filesystem.write", "PATH", "show `PATH` writable"},
-		{"hide", "workspace.hide", "NAME", "make files of this `NAME` in the workspace unreadable"},
-		{"show", "workspace.show", "NAME", "show files of this `NAME` that are hidden as secrets, such as .env"},
-		{"allow", "network.allow", "HOST", "allow a destination, `HOST[:PORT]` (refused until egress is built)"},
-		{"env", "", "NAME", "hand in a variable, `NAME[=VALUE]`; a secret only with its value"},
-		{"without", "without", "GUARANTEE", "accept the loss of a `GUARANTEE` that the host cannot keep"},
-		{"publish", "network.publish", "PORT", "show a `PORT` served inside on the host's loopback, or HOSTPORT:PORT"},
-		{"memory", "limits.memory", "SIZE", "`SIZE` of all memory inside, such as 8GiB, or none"},
-		{"processes", "limits.processes", "N", "`N` processes and threads, or none"},
-		{"files", "limits.files", "N", "`N` open files of a process, or none"},
-		{"disk", "limits.disk", "SIZE", "`SIZE` of private storage, or none"},
-		{"filesize", "limits.filesize", "SIZE", "`SIZE` that a file may grow to, or none"},
-		{"cpus", "limits.cpus", "N", "`N` cores, such as 2.5, or none"},
-		{"time", "limits.time", "DURATION", "end the run after `DURATION`, such as 4h, or none"},
+		{"ro", "filesystem.read", "PATH", "show PATH read-only; may be repeated, as all flags of lists"},
+		{"rw", "filesystem.write", "PATH", "show PATH writable"},
+		{"hide", "workspace.hide", "NAME", "make files of this NAME in the workspace unreadable"},
+		{"show", "workspace.show", "NAME", "show files of this NAME that are hidden as secrets, such as .env"},
+		{"allow", "network.allow", "HOST", "allow a destination, HOST[:PORT] (refused until egress is built)"},
+		{"env", "", "NAME", "hand in a variable, NAME[=VALUE]; a secret only with its value"},
+		{"without", "without", "GUARANTEE", "accept the loss of a GUARANTEE that the host cannot keep"},
+		{"publish", "network.publish", "PORT", "show a PORT served inside on the host's loopback, or HOSTPORT:PORT"},
+		{"memory", "limits.memory", "SIZE", "SIZE of all memory inside, such as 8GiB, or none"},
+		{"processes", "limits.processes", "N", "N processes and threads, or none"},
+		{"files", "limits.files", "N", "N open files of a process, or none"},
+		{"disk", "limits.disk", "SIZE", "SIZE of private storage, or none"},
+		{"filesize", "limits.filesize", "SIZE", "SIZE that a file may grow to, or none"},
+		{"cpus", "limits.cpus", "N", "N cores, such as 2.5, or none"},
+		{"time", "limits.time", "DURATION", "end the run after DURATION, such as 4h, or none"},
 	} {
 		set.Var(&settingFlag{all: &f.settings, flag: "--" + s.flag, key: s.key, metavar: s.metavar}, s.flag, s.usage)
 	}

@@ -2,7 +2,6 @@ package cli_test
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -51,6 +50,9 @@ func onScreen(t *testing.T, argv ...string) *screen {
 	}
 	s := &screen{t: t, ws: ws, gone: make(chan struct{})}
 	line := s.open()
+	if argv[0] == "holdfast" {
+		argv[0] = testenv.Binary(t)
+	}
 	s.cmd = exec.Command(argv[0], argv[1:]...)
 	s.cmd.Dir = ws
 	s.cmd.Env = append(testenv.HomeEnv(home), "PATH="+binDir(t)+":"+systemPath, "TERM=xterm", "LANG=C.UTF-8", "PS1=outer> ", "PWD="+ws)
@@ -223,7 +225,7 @@ func (s *screen) file(name string) string {
 			return strings.TrimSpace(string(data))
 		}
 		if time.Now().After(end) {
-			s.t.Fatalf("%v (empty: %v); on the screen:\n%s", err, errors.Is(err, nil), s.shown())
+			s.t.Fatalf("%s holds %q (%v); on the screen:\n%s", name, data, err, s.shown())
 		}
 	}
 }

@@ -46,8 +46,20 @@ there. The exit status is the command's; 125 says that nothing was started.`,
 	}
 	cmd.Flags().SetInterspersed(false)
 	flags.bind(cmd)
+	complete(cmd)
 	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "say what the boundary is made of")
 	return cmd
+}
+
+// complete says what the shell can offer for the values of flags.
+func complete(cmd *cobra.Command) {
+	words := make([]string, len(policy.Guarantees))
+	for i, g := range policy.Guarantees {
+		words[i] = string(g)
+	}
+	for flag, values := range map[string][]string{"profile": policy.Profiles, "without": words} {
+		cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
+	}
 }
 
 // run makes the plan and runs the command under it.

@@ -22,7 +22,7 @@ const (
 )
 
 func TestTerminalOfEachStream(t *testing.T) {
-	report := `for i in 0 1 2; do test -t $i && echo -n "$i:tty " || echo -n "$i:no "; done > report`
+	report := `for i in 0 1 2; do test -t $i && r="$r $i:tty" || r="$r $i:no"; done; echo $r > report`
 	for name, row := range map[string]struct{ redirect, want string }{
 		"all three are the terminal":       {"", "0:tty 1:tty 2:tty"},
 		"input comes from nowhere":         {"</dev/null", "0:no 1:tty 2:tty"},
@@ -46,6 +46,7 @@ func TestTerminalOfEachStream(t *testing.T) {
 				t.Errorf("got %s, want %s", got, row.want)
 			}
 			// What is redirected goes there, the rest to the screen.
+			expected := map[string]bool{}
 			for stream, text := range map[string]string{"out": "to-out", "err": "to-err"} {
 				where, _ := os.ReadFile(filepath.Join(s.ws, stream))
 				redirected := strings.Contains(row.redirect, stream)
@@ -53,8 +54,15 @@ func TestTerminalOfEachStream(t *testing.T) {
 					t.Errorf("file %s: %q", stream, where)
 				}
 				if !redirected {
-					s.wait(text)
+					expected[text] = true
 				}
+			}
+			for len(expected) > 0 {
+				text := s.wait(`(to-out|to-err)\r\n`)[1]
+				if !expected[text] {
+					t.Fatalf("%s is on the screen:\n%s", text, s.shown())
+				}
+				delete(expected, text)
 			}
 			if after := s.modes(); after != before {
 				t.Errorf("the terminal was %s and is %s", before, after)
@@ -175,16 +183,15 @@ func TestTerminalStopAndContinue(t *testing.T) {
 		}
 		s.line(`echo "jobs: $(jobs | wc -l)"`)
 		s.wait(`jobs: 1\r`)
-		s.line(`fg`)
-		s.wait(`holdfast run`)
+		s.foreground()
 		s.line("second")
-		s.wait(`second\r\nsecond`)
+		s.wait(`second\r\nsecond\r\n`)
 		s.send(ctrlZ)
 		s.wait(`Stopped`)
-		s.line(`fg`)
-		s.wait(`holdfast run`)
+		s.wait(`outer> `)
+		s.foreground()
 		s.send(ctrlD)
-		s.wait(`bye`)
+		s.wait(`\nbye`)
 		s.line(`echo "status"=$?`)
 		s.wait(`status=6`)
 	}
@@ -193,13 +200,22 @@ func TestTerminalStopAndContinue(t *testing.T) {
 	}
 }
 
+// foreground continues the job of the shell, as a person does: no key is typed
+// before the job has the terminal again.
+func (s *screen) foreground() {
+	s.t.Helper()
+	s.line(`fg`)
+	s.wait(`\nholdfast run[^\n]*\n`)
+	time.Sleep(200 * time.Millisecond)
+}
+
 func TestTerminalBackground(t *testing.T) {
 	t.Parallel()
 	s := onShell(t)
-	s.line(`holdfast run -- sh -c 'sleep 0.3; echo from-behind' < /dev/null &`)
-	s.line(`echo the-shell-goes-on`)
-	s.wait(`\nthe-shell-goes-on`)
-	s.wait(`\nfrom-behind`)
+	s.line(`holdfast run -- sh -c 'sleep 0.3; echo "from"-behind' < /dev/null &`)
+	s.line(`echo "the"-shell-goes-on`)
+	s.wait(`the-shell-goes-on`)
+	s.wait(`from-behind`)
 	s.line(`wait; echo "status"=$?`)
 	s.wait(`status=0`)
 }
@@ -210,7 +226,7 @@ func TestTerminalShellInside(t *testing.T) {
 	s := onShell(t)
 	before := s.modes()
 	s.line(`holdfast run --env 'PS1=inner> ' -- bash --norc --noediting`)
-	s.wait(`inner> `)
+	s.wait(`\ninner> `)
 	if strings.Contains(s.shown(), "job control") {
 		t.Fatalf("on the screen:\n%s", s.shown())
 	}
@@ -223,7 +239,8 @@ func TestTerminalShellInside(t *testing.T) {
 	s.wait(`Stopped +sleep 3333`)
 	s.line(`bg; jobs`)
 	s.wait(`Running +sleep 3333`)
-	s.line(`kill %1; wait; cat`)
+	s.line(`kill %1; wait; echo "to"-cat; cat`)
+	s.wait(`to-cat`)
 	s.line("echoed")
 	s.wait(`echoed\r\nechoed`)
 	s.send(ctrlC)

@@ -110,7 +110,10 @@ func TestEveryStepThatFails(t *testing.T) {
 		// What fails before the supervisor was told that the command is
 		// complete has to come back as the error of Start.
 		before := n < supervise && n != word || n >= command && n < ready
+		println(n, o.name)
+		begun := time.Now()
 		err := broken(t, spec, n)
+		if d := time.Since(begun); d > 300*time.Millisecond { println(n, o.name, d.String()) }
 		var step *StepError
 		switch {
 		case must && before && !errors.As(err, &step):

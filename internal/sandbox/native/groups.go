@@ -66,6 +66,9 @@ func (l *launch) prepareGroups() error {
 			continue
 		}
 		l.groups = append(l.groups, g)
+		if slices.Contains(g.covers, policy.ProcessLimit) {
+			l.facts.loosen(unix.RLIMIT_NPROC)
+		}
 		l.facts.cgroups = append(l.facts.cgroups, g.dir)
 		l.facts.gate = true
 		l.onRelease(func() {
@@ -75,6 +78,20 @@ func (l *launch) prepareGroups() error {
 		})
 	}
 	return nil
+}
+
+// loosen lets the control group be what is hit, because it counts its hits; the
+// process limit stays beneath it.
+func (f *facts) loosen(resource int) {
+	var now unix.Rlimit
+	if unix.Getrlimit(resource, &now) != nil {
+		return
+	}
+	for i := range f.rlimits {
+		if r := &f.rlimits[i]; r.resource == resource {
+			r.value = min(r.value+64, now.Max)
+		}
+	}
 }
 
 // possibleGroups lists the groups that would keep the limits, by the
@@ -145,9 +162,9 @@ func (p *process) hits() []string {
 	var out []string
 	for _, g := range p.groups {
 		for _, c := range []struct{ file, key, text string }{
-			{"memory.events", "oom_kill", "the memory limit: processes were killed"},
-			{"memory.oom_control", "oom_kill", "the memory limit: processes were killed"},
-			{"pids.events", "max", "the limit of processes: none could be added"},
+			{"memory.events", "oom_kill", "memory limit of " + size(p.limits.Memory) + ": processes were killed"},
+			{"memory.oom_control", "oom_kill", "memory limit of " + size(p.limits.Memory) + ": processes were killed"},
+			{"pids.events", "max", fmt.Sprintf("limit of %d processes: no more could be started", p.limits.Processes)},
 		} {
 			if counter(filepath.Join(g.dir, c.file), c.key) > 0 {
 				out = append(out, c.text)
@@ -155,6 +172,19 @@ func (p *process) hits() []string {
 		}
 	}
 	return out
+}
+
+// size writes bytes as a policy does.
+func size(n int64) string {
+	for _, u := range []struct {
+		shift uint
+		name  string
+	}{{30, "GiB"}, {20, "MiB"}, {10, "KiB"}} {
+		if n >= 1<<u.shift && n%(1<<u.shift) == 0 {
+			return fmt.Sprintf("%d%s", n>>u.shift, u.name)
+		}
+	}
+	return fmt.Sprintf("%dB", n)
 }
 
 // counter reads one value of a file of "key value" lines; 0 when there is none.

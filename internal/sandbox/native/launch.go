@@ -84,7 +84,7 @@ func (l *launch) execute(files []*os.File) (*process, error) {
 			f.Close()
 		}
 	}
-	p := &process{janitor: proc, name: l.spec.Argv[0], control: l.control, goodbye: l.janitor, portal: l.portal,
+	p := &process{janitor: proc, name: l.spec.Argv[0], limits: l.spec.Plan.Limits, control: l.control, goodbye: l.janitor, portal: l.portal,
 		groups: l.groups, changes: make(chan sandbox.State, 8), done: make(chan struct{})}
 	p.in, p.out, p.err = l.outer[0], l.outer[1], l.outer[2]
 	l.control, l.janitor, l.portal, l.outer = nil, nil, nil, [3]*os.File{}

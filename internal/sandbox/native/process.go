@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+	"holdfast.dev/holdfast/internal/policy"
 	"holdfast.dev/holdfast/internal/sandbox"
 )
 
@@ -29,6 +30,7 @@ type process struct {
 	pid      int // pid of the command
 	name     string
 	groups   []group
+	limits   policy.Limits
 	started  bool
 
 	changes chan sandbox.State

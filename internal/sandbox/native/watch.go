@@ -37,10 +37,10 @@ func (l *launch) watch(p *process) {
 			case <-tick.C:
 			}
 			if memory && exceeds(p.first, limits.Memory) {
-				p.Kill(fmt.Sprintf("memory limit of %d MiB", limits.Memory>>20))
+				p.Kill("memory limit of " + size(limits.Memory))
 			}
 			if dir := disks.over(); dir != "" {
-				p.Kill(fmt.Sprintf("disk limit: %s grew by more than %d MiB", dir, limits.Disk>>20))
+				p.Kill(fmt.Sprintf("disk limit of %s: %s grew by more", size(limits.Disk), dir))
 			}
 		}
 	}()
