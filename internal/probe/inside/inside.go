@@ -17,6 +17,7 @@ import (
 	"runtime"
 	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -50,6 +51,9 @@ type Probe struct {
 	out   *json.Encoder
 }
 
+// longest is how long a prober runs at most; rows allow less.
+const longest = 3 * time.Minute
+
 // Main runs the prober, [-child] NONCE ACTION [KEY=VALUE...], or the process
 // that probes aim at, -victim. It returns the exit status.
 func Main(args []string, stdout io.Writer) int {
@@ -57,6 +61,8 @@ func Main(args []string, stdout io.Writer) int {
 		Victim()
 		return 0
 	}
+	// A harness that was killed cannot end us.
+	time.AfterFunc(longest, func() { os.Exit(4) })
 	child := len(args) > 1 && args[1] == "-child"
 	if child {
 		args = args[1:]
