@@ -171,6 +171,9 @@ func gitPointerRows() []Row {
 		{ID: "GIT-008", Title: "a commondir file makes the repository take its configuration from another", Refs: refs,
 			Setup: inGit(nil, "W"), Harmless: takenAway, Absent: []string{"W/.git/commondir"},
 			Action: "git-commondir", Args: []string{"dir=W"}},
+		{ID: "GIT-008c", Title: "the same, and that other directory does not look like a repository", Refs: refs,
+			Setup: inGit(nil, "W"), Harmless: takenAway,
+			Action: "git-commondir", Args: []string{"dir=W", "without=HEAD"}},
 		{ID: "GIT-008b", Title: "the commondir and gitdir of a worktree are changed", Refs: refs,
 			Setup: func(w *World) error {
 				err := w.gitInit("W")

@@ -177,6 +177,9 @@ func gitCommondir(p *Probe) {
 			p.Note("copy of "+part, []byte(err.Error()))
 		}
 	}
+	if p.Arg("without") != "" {
+		_ = os.Remove(filepath.Join(evil, p.Arg("without")))
+	}
 	p.Try("plant commondir", func() error { return os.WriteFile(filepath.Join(git, "commondir"), []byte(evil+"\n"), 0o644) })
 	p.Try("plant commondir by a rename", func() error {
 		return errors.Join(os.WriteFile(p.In("W", "pointer"), []byte(evil+"\n"), 0o644), os.Rename(p.In("W", "pointer"), filepath.Join(git, "commondir")))
