@@ -6,8 +6,19 @@ import (
 	"errors"
 	"runtime"
 
+	"github.com/spf13/cobra"
+	"holdfast.dev/holdfast/internal/policy"
 	"holdfast.dev/holdfast/internal/sandbox"
 )
+
+// hiddenCommands are for the parts of Holdfast that run on Linux.
+func hiddenCommands() []*cobra.Command { return nil }
+
+// run needs a backend.
+func (a *app) run(policy.Options, []string, bool) error {
+	_, err := newBackend()
+	return err
+}
 
 // newBackend is the backend of this system: there is none.
 func newBackend() (sandbox.Backend, error) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
+	"holdfast.dev/holdfast/internal/sandbox"
 )
 
 // Exit codes of Holdfast itself; docs/exit-codes.md is their contract.
@@ -69,6 +70,18 @@ func (a *app) report(err error) int {
 	return statusOf(err)
 }
 
+// statusOf is the exit status that an error means.
+func statusOf(err error) int {
+	switch {
+	case errors.Is(err, sandbox.ErrNotFound):
+		return exitNotFound
+	case errors.Is(err, sandbox.ErrNotExecutable):
+		return exitNotExecutable
+	default:
+		return exitUsage
+	}
+}
+
 // usageError is a command line that makes no sense.
 type usageError struct {
 	err  error
@@ -101,7 +114,8 @@ process of yours, and nothing in the workspace that you would later execute.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return &usageError{err, "see '" + cmd.CommandPath() + " --help'"}
 	})
-	root.AddCommand(newRunCommand(a), newPolicyCommand(a), newWhyCommand(a), newDoctorCommand(a), newSettleCommand(a), newVersionCommand(a))
+	root.AddCommand(newRunCommand(a), newPolicyCommand(a), newWhyCommand(a), newDoctorCommand(a), newVersionCommand(a))
+	root.AddCommand(hiddenCommands()...)
 	root.InitDefaultCompletionCmd()
 	hintArgs(root)
 	return root

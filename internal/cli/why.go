@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"holdfast.dev/holdfast/internal/policy"
-	"holdfast.dev/holdfast/internal/workspace"
 )
 
 func newWhyCommand(a *app) *cobra.Command {
@@ -41,7 +39,7 @@ func explainCommand(a *app, explain explainer) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			names, err := protect(c.Context(), &plan)
+			names, err := protect(c, &plan)
 			if err != nil {
 				return err
 			}
@@ -84,43 +82,6 @@ func compile(o policy.Options) (policy.Effective, policy.Plan, error) {
 	}
 	plan, err := policy.Compile(e, o.Host)
 	return e, plan, err
-}
-
-// protect finds the protected paths of the plan's workspace, and returns the
-// names that are looked after when they appear.
-func protect(ctx context.Context, plan *policy.Plan) ([]policy.Reserved, error) {
-	rules, err := workspace.DefaultRules().With(texts(plan.ProtectMore), texts(plan.ProtectLess))
-	if err != nil {
-		return nil, err
-	}
-	if ctx == nil {
-		ctx = context.Background()
-	}
-	found, err := workspace.Scan(ctx, plan.Workspace, rules)
-	if err != nil {
-		return nil, err
-	}
-	plan.Protect, plan.HardLinks = found.Protected(), found.HardLinks()
-	var names []policy.Reserved
-	for _, r := range rules.List() {
-		fate := "what appears here is held back at the end"
-		if r.Tier == workspace.Flag {
-			fate = "changes are made on the host, and listed at the end"
-		}
-		names = append(names, policy.Reserved{
-			Pattern: r.Pattern, Reason: r.Reason, Fate: fate,
-			InGit: r.Where == workspace.InGit, AtRoot: r.Where == workspace.AtRoot,
-		})
-	}
-	return names, nil
-}
-
-func texts(all []policy.Pattern) []string {
-	out := make([]string, len(all))
-	for i, p := range all {
-		out[i] = p.Text
-	}
-	return out
 }
 
 func writeAnswer(w io.Writer, a policy.Answer) {

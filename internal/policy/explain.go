@@ -135,6 +135,12 @@ func (x explainer) readWrite(path string, rule PathRule) (read, write Verdict) {
 	if rule.Path == "" || rule.Access == Hidden {
 		return x.absent(path, rule)
 	}
+	if p, ok := x.among(path, x.plan.Hidden); ok {
+		secret := Verdict{Why: "hidden as a secret: " + p.Reason, Rule: "secret " + p.Rule}
+		read = secret
+		read.Add = "--show " + quote(filepath.Base(path)) + ", or under workspace.show: " + filepath.Base(path)
+		return read, secret
+	}
 	read = Verdict{Allowed: true, Why: "in view", Rule: name}
 	switch rule.Access {
 	case Copy:
@@ -197,7 +203,12 @@ func (x explainer) absent(path string, rule PathRule) (read, write Verdict) {
 }
 
 func (x explainer) protected(path string) (Protected, bool) {
-	for _, p := range slices.Concat(x.plan.Protect, x.plan.HardLinks) {
+	return x.among(path, slices.Concat(x.plan.Protect, x.plan.HardLinks))
+}
+
+// among finds the row that path is or lies below.
+func (x explainer) among(path string, rows []Protected) (Protected, bool) {
+	for _, p := range rows {
 		root := p.Root
 		if root == "" {
 			root = x.plan.Workspace

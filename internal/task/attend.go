@@ -1,3 +1,5 @@
+//go:build linux
+
 package task
 
 import (
@@ -75,6 +77,9 @@ func (t *Task) relay(proc sandbox.Process) (drained func() error) {
 		copyOut(t.Streams.Err, e)
 	}
 	if master := proc.Terminal(); master != nil {
+		if !t.Streams.InTerminal {
+			plainOutput(master) // the user's terminal is not raw then, and ends lines itself
+		}
 		to := t.Streams.Out
 		if !t.Streams.OutTerminal {
 			to = t.Streams.Err

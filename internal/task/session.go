@@ -1,3 +1,5 @@
+//go:build linux
+
 package task
 
 import (
@@ -77,14 +79,15 @@ func lockSession(path string, flags int) (*os.File, error) {
 	return f, nil
 }
 
-// scan looks at the workspace and the other writable trees, and puts what it
-// found into the plan and into the journals.
-func (s *session) scan(ctx context.Context, plan *policy.Plan) error {
-	rules, err := rulesOf(*plan)
+// Inspect looks at the workspace and the other writable trees of a plan and puts
+// into the plan what it found: protected paths, secrets, hard links, and git
+// directories outside.
+func Inspect(ctx context.Context, plan *policy.Plan) ([]*workspace.Snapshot, error) {
+	rules, err := Rules(*plan)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	s.snapshots = nil
+	var out []*workspace.Snapshot
 	options := gitConfigs(plan.Identity.Home)
 	for i, root := range writableTrees(*plan) {
 		snap, err := workspace.Scan(ctx, root, rules, options...)
@@ -93,12 +96,9 @@ func (s *session) scan(ctx context.Context, plan *policy.Plan) error {
 			err = nil // too many hard links, which the human accepted
 		}
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if err := s.write(i, snap); err != nil {
-			return err
-		}
-		s.snapshots = append(s.snapshots, snap)
+		out = append(out, snap)
 		if i == 0 {
 			root = ""
 		}
@@ -108,6 +108,21 @@ func (s *session) scan(ctx context.Context, plan *policy.Plan) error {
 			plan.HardLinks = append(plan.HardLinks, under(root, snap.HardLinks())...)
 		}
 		plan.Paths = append(slices.Clip(plan.Paths), snap.External()...)
+	}
+	return out, nil
+}
+
+// scan is Inspect, with journals for whoever comes after a sudden death.
+func (s *session) scan(ctx context.Context, plan *policy.Plan) error {
+	snapshots, err := Inspect(ctx, plan)
+	if err != nil {
+		return err
+	}
+	s.snapshots = snapshots
+	for i, snap := range snapshots {
+		if err := s.write(i, snap); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -160,8 +175,8 @@ func accepts(plan policy.Plan, g policy.Guarantee) bool {
 	return false
 }
 
-// rulesOf are the protected names of a plan.
-func rulesOf(plan policy.Plan) (workspace.Rules, error) {
+// Rules are the protected names and the names of secrets under a plan.
+func Rules(plan policy.Plan) (workspace.Rules, error) {
 	texts := func(ps []policy.Pattern) []string {
 		out := make([]string, len(ps))
 		for i, p := range ps {

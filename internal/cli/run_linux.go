@@ -1,0 +1,125 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"golang.org/x/term"
+	"holdfast.dev/holdfast/internal/policy"
+	"holdfast.dev/holdfast/internal/task"
+)
+
+// run makes the plan and runs the command under it.
+func (a *app) run(options policy.Options, argv []string, verbose bool) error {
+	effective, err := policy.Load(options)
+	if err != nil {
+		return err
+	}
+	plan, err := policy.Compile(effective, options.Host)
+	if err != nil {
+		return err
+	}
+	for _, arg := range argv {
+		if strings.ContainsRune(arg, 0) {
+			return &usageError{errors.New("an argument contains a NUL byte"), "pass the data in a file"}
+		}
+	}
+	backend, err := newBackend()
+	if err != nil {
+		return err
+	}
+	t := &task.Task{Backend: backend, Plan: plan, Argv: argv, State: options.Host.State, Streams: a.streams(), Env: a.Env}
+	if exe, err := os.Executable(); err == nil {
+		t.Executable = exe
+	}
+	signals := make(chan os.Signal, 16)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2)
+	defer signal.Stop(signals)
+	t.Signals = signals
+
+	result, err := t.Run(context.Background())
+	var lost *task.OutputError
+	ran := err == nil || errors.As(err, &lost)
+	a.summary(plan, result, verbose, ran)
+	if lost != nil {
+		a.report(err)
+		if result.Exit.Status() == 0 {
+			return &exitError{exitFailed}
+		}
+	} else if err != nil {
+		return err
+	}
+	if status := result.Exit.Status(); status != 0 {
+		return &exitError{status}
+	}
+	return nil
+}
+
+// streams are the standard descriptors of this process.
+func (a *app) streams() task.Streams {
+	s := task.Streams{In: a.Stdin, Out: a.Stdout, Err: a.Stderr}
+	in, inOK := a.Stdin.(*os.File)
+	out, outOK := a.Stdout.(*os.File)
+	errs, errOK := a.Stderr.(*os.File)
+	s.InTerminal = inOK && term.IsTerminal(int(in.Fd()))
+	s.OutTerminal = outOK && term.IsTerminal(int(out.Fd()))
+	s.ErrTerminal = errOK && term.IsTerminal(int(errs.Fd()))
+	switch {
+	case s.InTerminal:
+		s.Console = newConsole(in)
+	case s.OutTerminal:
+		s.Console = newConsole(out)
+	case s.ErrTerminal:
+		s.Console = newConsole(errs)
+	}
+	return s
+}
+
+// summary says after a run what a person has to know of it; nothing when there
+// is nothing.
+func (a *app) summary(plan policy.Plan, r task.Result, verbose, ran bool) {
+	say := func(colour, kind, format string, args ...any) {
+		fmt.Fprintf(a.Stderr, "%s %s\n", a.paint(colour, "holdfast: "+kind+":"), printable(fmt.Sprintf(format, args...)))
+	}
+	for _, g := range plan.Accepted {
+		if !ran {
+			break
+		}
+		say(yellow, "warning", "ran without %s, as --without accepted", g)
+	}
+	for _, w := range r.Warnings {
+		say(yellow, "warning", "%s", w)
+	}
+	if r.Exit.Reason != "" {
+		say(red, "stopped", "%s", r.Exit.Reason)
+	}
+	for _, h := range r.Exit.Hits {
+		say(yellow, "limit", "%s", h)
+	}
+	if r.Exit.Signal == syscall.SIGXFSZ {
+		say(yellow, "limit", "a file outgrew the limit of its size (--filesize, else --disk)")
+	}
+	if verbose {
+		for _, n := range plan.Notes {
+			say(cyan, "note", "%s", n)
+		}
+		say(cyan, "note", "profile %s, %d paths in view, %d protected, limits by control group: %v", plan.Profile, len(plan.Paths), len(plan.Protect), r.Limited)
+	}
+	for _, w := range r.Settled.Warnings {
+		say(yellow, "warning", "%s", w)
+	}
+	for _, q := range r.Settled.Quarantined {
+		say(yellow, "quarantined", "%s (%s)", oneLine(string(q.Path)), q.Reason)
+	}
+	if r.Kept != "" {
+		say(cyan, "hint", "look at what was quarantined in %s; move it back if you want it", r.Kept)
+	}
+	for _, f := range r.Settled.Flagged {
+		say(yellow, string(f.Change), "%s (%s)", oneLine(string(f.Path)), f.Reason)
+	}
+}

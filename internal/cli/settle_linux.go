@@ -1,0 +1,26 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+	"holdfast.dev/holdfast/internal/task"
+)
+
+// hiddenCommands are for the parts of Holdfast, not for people.
+func hiddenCommands() []*cobra.Command { return []*cobra.Command{newSettleCommand()} }
+
+// newSettleCommand finishes a session whose supervisor was killed. The janitor
+// of that session executes it; a person has no need to.
+func newSettleCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:    task.SettleCommand + " DIR",
+		Short:  "Finish a session whose supervisor was killed",
+		Hidden: true,
+		Args:   cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			_, err := task.Settle(context.Background(), args[0])
+			return err
+		},
+	}
+}
