@@ -154,7 +154,7 @@ func broken(t *testing.T, spec sandbox.Spec, n int) error {
 	defer cancel()
 	p, err := b.Start(ctx, spec)
 	if ctx.Err() != nil {
-		t.Errorf("step %d failed, and the launch hung", n)
+		t.Errorf("step %d, %s, failed, and the launch hung", n, programOf(t, spec).ops[n].name)
 	}
 	if err != nil {
 		return err
@@ -166,7 +166,7 @@ func broken(t *testing.T, spec sandbox.Spec, n int) error {
 		c.Close()
 	}
 	if exit.Reason == "hung" {
-		t.Errorf("step %d failed, and the run hung", n)
+		t.Errorf("step %d, %s, failed, and the run hung", n, programOf(t, spec).ops[n].name)
 	}
 	return err
 }

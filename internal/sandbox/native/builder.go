@@ -99,6 +99,7 @@ func (b *builder) janitor(inside *label) {
 	b.clone("clone into new namespaces", cloneNamespaces, pid, inside)
 	b.message("report first process", msgSpawned, b.copyField(pid, 1))
 	b.call("close standard descriptors", unix.SYS_CLOSE_RANGE, []any{0, 2, 0}, ignored())
+	b.call("close control", unix.SYS_CLOSE, []any{fdControl}, ignored()) // so that its end tells of the first process alone
 	b.call("close portal", unix.SYS_CLOSE, []any{fdPortal}, ignored())
 	b.call("close trees", unix.SYS_CLOSE_RANGE, []any{fdTrees, 1<<32 - 1, 0}, ignored())
 	b.call("wait for the supervisor", unix.SYS_READ, []any{fdJanitor, b.words(0), 8}, into(goodbye), ignored())
