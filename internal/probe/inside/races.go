@@ -2,6 +2,238 @@
 
 package inside
 
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strconv"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
 func racesActions() map[string]Action {
-	return map[string]Action{}
+	return map[string]Action{
+		"swap-and-write": swapAndWrite,
+		"swap-only":      swapOnly,
+		"grant-itself":   grantItself,
+		"connect-first":  connectFirst,
+		"leave-behind":   leaveBehind,
+		"stay":           stay,
+		"kill-launcher":  killLauncher,
+	}
+}
+
+// keepSwapping exchanges two names until stop is set.
+func keepSwapping(stop *atomic.Bool, how, a, b string) int {
+	n := 0
+	for !stop.Load() {
+		var err error
+		switch how {
+		case "exchange":
+			err = unix.Renameat2(unix.AT_FDCWD, a, unix.AT_FDCWD, b, unix.RENAME_EXCHANGE)
+		case "rename":
+			err = errors.Join(unix.Rename(a, a+".away"), unix.Rename(b, a), unix.Rename(a, b), unix.Rename(a+".away", a))
+		default:
+			err = errors.Join(os.RemoveAll(a), os.Symlink(b, a), os.Remove(a), os.Mkdir(a, 0o755))
+		}
+		if err == nil {
+			n++
+		}
+	}
+	return n
+}
+
+// swapAndWrite writes and reads below a name that another thread keeps
+// exchanging for a link to the outside.
+func swapAndWrite(p *Probe) {
+	name, other, how := p.Arg("path"), p.Arg("other"), p.Arg("how")
+	var stop atomic.Bool
+	swaps := make(chan int)
+	go func() { swaps <- keepSwapping(&stop, how, name, other) }()
+	file := name + "/canary"
+	begun, wrote, read := time.Now(), 0, 0
+	for time.Since(begun) < 1500*time.Millisecond {
+		if b, err := os.ReadFile(file); err == nil && !bytes.Equal(b, []byte(mark)) && len(b) > 0 {
+			read++
+			p.Note("read", b)
+			if read > 3 {
+				break
+			}
+		}
+		if os.WriteFile(file, []byte(mark), 0o644) == nil {
+			wrote++
+		}
+	}
+	stop.Store(true)
+	p.Note("swaps", []byte(itoa(<-swaps)))
+	p.Try(fmt.Sprintf("write %d times while the name is exchanged", wrote), func() error { return nil })
+}
+
+// swapOnly exchanges names for somebody else to stumble over.
+func swapOnly(p *Probe) {
+	var stop atomic.Bool
+	swaps := make(chan int)
+	go func() { swaps <- keepSwapping(&stop, p.Arg("how"), p.Arg("path"), p.Arg("other")) }()
+	p.Control("say that it runs", func() error { return create(p.In("W", "ready")) })
+	time.Sleep(2500 * time.Millisecond)
+	stop.Store(true)
+	p.Note("swaps", []byte(itoa(<-swaps)))
+	gone(p)
+}
+
+// grantItself writes a policy that grants what is outside under every name
+// that a launcher might read, and tries to use it in the same run.
+func grantItself(p *Probe) {
+	policy := fmt.Sprintf("version: 1\nworkspace: %q\nread: [%q, \"/\"]\nwrite: [%q]\nnetwork: all\n", p.Arg("W"), p.Arg("O"), p.Arg("O"))
+	for _, name := range []string{"holdfast.yaml", ".holdfast.yaml", ".holdfast/policy.yaml", ".holdfast/config.yaml", ".config/holdfast/policy.yaml",
+		".sandbox.json", ".claude/settings.json", ".codex/config.toml", ".srt-settings.json"} {
+		if err := create(p.In("W", name)); err == nil {
+			_ = os.WriteFile(p.In("W", name), []byte(policy), 0o644)
+		}
+		_ = create(p.In("H", name))
+	}
+	for range 3 {
+		time.Sleep(100 * time.Millisecond)
+		p.Read("read outside", func() ([]byte, error) { return os.ReadFile(p.In("O", "canary")) })
+		p.Try("write outside", func() error { return overwrite(p.In("O", "canary")) })
+	}
+}
+
+// connectFirst connects from its first moment on, for half a second.
+func connectFirst(p *Probe) {
+	port, err := strconv.Atoi(p.Arg("port"))
+	if err != nil {
+		return
+	}
+	to := &unix.SockaddrInet4{Port: port, Addr: [4]byte{127, 0, 0, 1}}
+	begun := time.Now()
+	last := error(nil)
+	for time.Since(begun) < 500*time.Millisecond {
+		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+		if err != nil {
+			last = err
+			continue
+		}
+		last = unix.Connect(fd, to)
+		unix.Close(fd)
+		if last == nil {
+			break
+		}
+	}
+	p.Try("connect outside", func() error { return last })
+}
+
+// leaveBehind starts a process that is meant to go on, in the way that the
+// argument names.
+func leaveBehind(p *Probe) {
+	way := p.Arg("way")
+	if _, err := os.Lstat(p.In("W", "second")); err == nil {
+		gone(p) // the launcher was started again to show that it still works
+		return
+	}
+	c := exec.Command(os.Args[0], "-child", p.nonce, "stay", "path="+p.In("W", "alive"), "way="+way)
+	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if way == "output" {
+		c.Stdout, c.Stderr = os.Stdout, os.Stderr
+	}
+	p.Control("start it", c.Start)
+	for range 100 {
+		if info, err := os.Stat(p.In("W", "alive")); err == nil && info.Size() > 2 {
+			break
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	if way == "stopped" {
+		p.Control("stop it", func() error { return unix.Kill(c.Process.Pid, unix.SIGSTOP) })
+	}
+	p.Try("leave a process behind", func() error { return nil })
+	if p.Arg("linger") != "" {
+		_ = os.WriteFile(p.In("W", "second"), nil, 0o644)
+		time.Sleep(1500 * time.Millisecond)
+	}
+}
+
+// stay writes to a file until the file is deleted, or six seconds are over.
+func stay(p *Probe) {
+	signal.Ignore(unix.SIGHUP, unix.SIGTERM, unix.SIGINT, unix.SIGQUIT, unix.SIGPIPE, unix.SIGALRM, unix.SIGUSR1)
+	way := p.Arg("way")
+	generation, _ := strconv.Atoi(p.Arg("generation"))
+	if way == "double" && generation == 0 || way == "chain" && generation < 60 {
+		// The parent ends at once; the child belongs to whoever takes orphans.
+		c := exec.Command(os.Args[0], "-child", p.nonce, "stay", "path="+p.Arg("path"), "way="+way, "generation="+itoa(generation+1))
+		c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+		if way == "chain" {
+			note(p.Arg("path"))
+			time.Sleep(50 * time.Millisecond)
+		}
+		_ = c.Start()
+		return
+	}
+	f, err := os.OpenFile(p.Arg("path"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	for begun := time.Now(); time.Since(begun) < 6*time.Second; time.Sleep(25 * time.Millisecond) {
+		var st unix.Stat_t
+		if unix.Fstat(int(f.Fd()), &st) == nil && st.Nlink == 0 {
+			return
+		}
+		if _, err := f.WriteString("."); err != nil {
+			return
+		}
+	}
+}
+
+// note appends to a file that exists, or makes it the first time.
+func note(path string) {
+	if f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644); err == nil {
+		_, _ = f.WriteString(".")
+		f.Close()
+	}
+}
+
+// killLauncher stops and ends the process that the row names, and its own
+// parent when that is the first process of a namespace. Both were started for
+// this row.
+func killLauncher(p *Probe) {
+	b, err := os.ReadFile(p.In("W", "launcher.pid"))
+	p.Control("read the number of the launcher", func() error { return err })
+	launcher, err := strconv.Atoi(string(bytes.TrimSpace(b)))
+	if err != nil || launcher < 2 {
+		return
+	}
+	aims := []int{launcher}
+	if unix.Kill(launcher, 0) == unix.ESRCH && os.Getppid() == 1 {
+		aims = append(aims, 1)
+	}
+	for _, pid := range aims {
+		if pid == os.Getpid() {
+			continue
+		}
+		p.Try("SIGSTOP to "+itoa(pid), func() error { return ownNamespace(pid, unix.SIGSTOP) })
+		p.Try("SIGKILL to "+itoa(pid), func() error { return ownNamespace(pid, unix.SIGKILL) })
+	}
+	p.Read("read outside", func() ([]byte, error) { return os.ReadFile(p.In("O", "canary")) })
+	p.Try("write outside", func() error { return overwrite(p.In("O", "canary")) })
+}
+
+// ownNamespace signals; the first process of a namespace takes no signal from
+// inside that it has no handler for, and the kernel calls that a success.
+func ownNamespace(pid int, s syscall.Signal) error {
+	if err := unix.Kill(pid, s); err != nil || pid != 1 {
+		return err
+	}
+	time.Sleep(50 * time.Millisecond)
+	state, err := os.ReadFile("/proc/1/stat")
+	if err == nil && bytes.Contains(state, []byte(") T ")) {
+		return nil
+	}
+	return unix.EPERM // it lives, or there would be nobody here to say so
 }
