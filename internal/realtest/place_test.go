@@ -1,0 +1,121 @@
+package realtest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"holdfast.dev/holdfast/internal/testenv"
+)
+
+// slow is how long the slowest program may take on a busy machine.
+const slow = 3 * time.Minute
+
+// place is a home directory and, beside it, a workspace.
+type place struct {
+	t        *testing.T
+	home, ws string
+	env      []string
+}
+
+func newPlace(t *testing.T, needs ...testenv.Feature) *place {
+	t.Helper()
+	testenv.Need(t, testenv.UserNS, nil)
+	for _, f := range needs {
+		testenv.Need(t, f, nil)
+	}
+	root := t.TempDir()
+	p := &place{t: t, home: filepath.Join(root, "home"), ws: filepath.Join(root, "ws")}
+	for _, dir := range []string{p.home, p.ws} {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	path := "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+	if tool, err := exec.LookPath("go"); err == nil {
+		path = filepath.Dir(tool) + ":" + path
+	}
+	p.env = append(testenv.HomeEnv(p.home), "PATH="+path, "LANG=C.UTF-8", "TERM=dumb", "GOTOOLCHAIN=local")
+	return p
+}
+
+// write makes files below the workspace, by name and content; one that begins
+// with "#!" can be executed.
+func (p *place) write(files map[string]string) {
+	p.t.Helper()
+	for name, text := range files {
+		path := filepath.Join(p.ws, name)
+		mode := os.FileMode(0o644)
+		if strings.HasPrefix(text, "#!") {
+			mode = 0o755
+		}
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			p.t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), mode); err != nil {
+			p.t.Fatal(err)
+		}
+	}
+}
+
+func (p *place) read(name string) string {
+	p.t.Helper()
+	data, err := os.ReadFile(filepath.Join(p.ws, name))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return string(data)
+}
+
+// bare runs a shell script in the workspace without holdfast and returns what
+// it printed.
+func (p *place) bare(script string) string {
+	p.t.Helper()
+	return p.execute("sh", "-euc", script)
+}
+
+// inside runs a shell script in the workspace under holdfast, with its flags.
+func (p *place) inside(script string, flags ...string) string {
+	p.t.Helper()
+	args := append([]string{"run"}, flags...)
+	return p.execute(testenv.Binary(p.t), append(args, "--", "sh", "-euc", script)...)
+}
+
+func (p *place) execute(name string, args ...string) string {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.t.Context(), slow)
+	defer cancel()
+	cmd := p.command(ctx, name, args...)
+	var out, complaint bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &complaint
+	if err := cmd.Run(); err != nil {
+		p.t.Fatalf("%v\n%s\n%s\n%s", errors.Join(err, ctx.Err()), args[len(args)-1], out.String(), complaint.String())
+	}
+	if strings.Contains(complaint.String(), "quarantined") {
+		p.t.Errorf("honest work was held back:\n%s", complaint.String())
+	}
+	return out.String()
+}
+
+func (p *place) command(ctx context.Context, name string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir, cmd.Env = p.ws, append(p.env, "PWD="+p.ws)
+	cmd.WaitDelay = 5 * time.Second
+	return cmd
+}
+
+// contains fails the test unless text holds each of want.
+func contains(t *testing.T, text string, want ...string) {
+	t.Helper()
+	for _, w := range want {
+		if !strings.Contains(text, w) {
+			t.Errorf("%q is not in:\n%s", w, text)
+		}
+	}
+}
