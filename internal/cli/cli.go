@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime/debug"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -42,6 +43,8 @@ type hinter interface{ Hint() string }
 
 // Main runs one command line and returns the exit status.
 func Main(args []string) int {
+	// What a start needs fits into 16 MiB: no collection before that.
+	debug.SetGCPercent(400)
 	dir, err := os.Getwd()
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "holdfast: error: the working directory cannot be found: %v\n", err)

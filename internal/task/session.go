@@ -184,11 +184,10 @@ func Rules(plan policy.Plan) (workspace.Rules, error) {
 		}
 		return out
 	}
-	rules, err := workspace.DefaultRules().With(texts(plan.ProtectMore), texts(plan.ProtectLess))
-	if err != nil {
-		return workspace.Rules{}, err
-	}
-	return rules.WithSecrets(texts(plan.HideMore), texts(plan.HideLess))
+	return workspace.RulesWith(workspace.Changes{
+		Protect: texts(plan.ProtectMore), Unprotect: texts(plan.ProtectLess),
+		Hide: texts(plan.HideMore), Show: texts(plan.HideLess),
+	})
 }
 
 // gitConfigs are the user's own git configuration files, which may say where

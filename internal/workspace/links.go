@@ -67,7 +67,7 @@ func (s *scan) linksBelow(ctx context.Context, r row) error {
 	}
 	defer unix.Close(fd)
 	f := &linkFinder{}
-	none := compile(nil, nil)
+	none := compile(nil, nil, nil, nil)
 	if err := run(ctx, fd, &none, maxPath, false, f); err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Tier says what happens to a file under a listed name.
@@ -45,7 +46,8 @@ type Rule struct {
 
 // Rules is a compiled list. The zero value protects nothing.
 type Rules struct {
-	list   []Rule
+	own    []Rule   // the user's
+	lacks  []string // patterns of the built-in list that the user took away
 	exempt []string // paths from the workspace that unprotect named
 	tree   *node    // anywhere and project
 	root   *node
@@ -55,73 +57,76 @@ type Rules struct {
 }
 
 // DefaultRules returns the list that is built in.
-func DefaultRules() Rules { return compile(builtIn, nil) }
+func DefaultRules() Rules { return builtInRules() }
+
+// builtInRules is compiled once: most runs add nothing to it.
+var builtInRules = sync.OnceValue(func() Rules { return compile(builtIn, nil, nil, nil) })
 
 // List returns the entries, in order.
-func (r Rules) List() []Rule { return slices.Clone(r.list) }
-
-// WithSecrets returns the list with names of secrets added and taken away. A
-// name without "/" applies at any depth, a path from the top of the workspace.
-func (r Rules) WithSecrets(hide, show []string) (Rules, error) {
-	list := slices.Clone(r.list)
-	for _, one := range []struct {
-		tier     Tier
-		patterns []string
-	}{{Hide, hide}, {Show, show}} {
-		for _, p := range one.patterns {
-			clean, err := cleanPattern(p)
-			if err != nil {
-				return Rules{}, fmt.Errorf("%s %q: %w", one.tier, p, err)
-			}
-			where := Project
-			if strings.HasPrefix(p, "/") {
-				where = AtRoot
-			}
-			list = append(list, Rule{Pattern: clean, Tier: one.tier, Where: where, Reason: "named by the policy"})
-		}
-	}
-	return compile(list, r.exempt), nil
+func (r Rules) List() []Rule {
+	list := slices.DeleteFunc(slices.Clone(builtIn), func(e Rule) bool { return lacking(e, r.lacks) })
+	return append(list, r.own...)
 }
 
-// With returns the list with entries of the user's added and taken away.
-//
-// A protect entry is a pattern in the deny tier; one with a leading "/" applies
-// at the top of the workspace only. An unprotect entry that equals a pattern of
-// the list removes that pattern (those of git directories are written
-// ".git/hooks"); any other is a path from the workspace that is exempted with
-// all below it.
-func (r Rules) With(protect, unprotect []string) (Rules, error) {
-	list := slices.Clone(r.list)
-	exempt := slices.Clone(r.exempt)
-	for _, p := range unprotect {
+// Changes are what a user adds to the built-in list and takes from it.
+type Changes struct {
+	// Protect are patterns for the deny tier, Hide for the hide tier; one with
+	// a leading "/" applies at the top of the workspace only.
+	Protect, Hide []string
+	// Unprotect that equals a pattern of the list removes that pattern (those
+	// of git directories are written ".git/hooks"); any other is a path from
+	// the workspace that is exempted with all below it.
+	Unprotect []string
+	// Show are names that are not hidden.
+	Show []string
+}
+
+// RulesWith returns the built-in list with changes.
+func RulesWith(c Changes) (Rules, error) {
+	if len(c.Protect)+len(c.Hide)+len(c.Unprotect)+len(c.Show) == 0 {
+		return DefaultRules(), nil
+	}
+	var own []Rule
+	var lacks, exempt []string
+	for _, p := range c.Unprotect {
 		clean, err := cleanPattern(p)
 		if err != nil {
 			return Rules{}, fmt.Errorf("unprotect %q: %w", p, err)
 		}
-		before := len(list)
-		list = slices.DeleteFunc(list, func(e Rule) bool {
-			name := e.Pattern
-			if e.Where == InGit {
-				name = ".git/" + name
-			}
-			return strings.EqualFold(name, clean)
-		})
-		if len(list) == before {
+		if slices.ContainsFunc(builtIn, func(e Rule) bool { return lacking(e, []string{clean}) }) {
+			lacks = append(lacks, clean)
+		} else {
 			exempt = append(exempt, clean)
 		}
 	}
-	for _, p := range protect {
-		clean, err := cleanPattern(p)
-		if err != nil {
-			return Rules{}, fmt.Errorf("protect %q: %w", p, err)
+	for _, one := range []struct {
+		name     string
+		tier     Tier
+		where    Place
+		patterns []string
+	}{{"protect", Deny, Anywhere, c.Protect}, {"hide", Hide, Anywhere, c.Hide}, {"show", Show, Anywhere, c.Show}} {
+		for _, p := range one.patterns {
+			clean, err := cleanPattern(p)
+			if err != nil {
+				return Rules{}, fmt.Errorf("%s %q: %w", one.name, p, err)
+			}
+			where := one.where
+			if strings.HasPrefix(p, "/") {
+				where = AtRoot
+			}
+			own = append(own, Rule{Pattern: clean, Tier: one.tier, Where: where, Reason: "named by the policy"})
 		}
-		where := Anywhere
-		if strings.HasPrefix(p, "/") {
-			where = AtRoot
-		}
-		list = append(list, Rule{Pattern: clean, Tier: Deny, Where: where, Reason: "named by the policy"})
 	}
-	return compile(list, exempt), nil
+	return compile(builtIn, own, lacks, exempt), nil
+}
+
+// lacking reports whether names takes e away.
+func lacking(e Rule, names []string) bool {
+	name := e.Pattern
+	if e.Where == InGit {
+		name = ".git/" + name
+	}
+	return (e.Tier == Deny || e.Tier == Flag) && slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(name, n) })
 }
 
 func cleanPattern(p string) (string, error) {
@@ -142,10 +147,18 @@ func cleanPattern(p string) (string, error) {
 	return p, nil
 }
 
-func compile(list []Rule, exempt []string) Rules {
-	r := Rules{list: list, exempt: exempt, tree: &node{}, root: &node{}, git: &node{}, hide: &node{}}
-	for i := range list {
-		e := &list[i]
+func compile(list, own []Rule, lacks, exempt []string) Rules {
+	r := Rules{own: own, lacks: lacks, exempt: exempt, tree: &node{}, root: &node{}, git: &node{}, hide: &node{}}
+	for i := range len(list) + len(own) {
+		var e *Rule
+		if i < len(list) {
+			e = &list[i]
+		} else {
+			e = &own[i-len(list)]
+		}
+		if lacking(*e, lacks) && i < len(list) {
+			continue
+		}
 		if e.Where == "" {
 			e.Where = Project
 		}

@@ -213,14 +213,15 @@ type journal struct {
 	Version int
 	Root    Name
 	Began   int64
-	Rules   []Rule
+	Rules   []Rule   // the user's own
+	Lacks   []string // patterns of the built-in list that were taken away
 	Exempt  []Name
 	Trees   []*tree
 }
 
 // Save writes the snapshot so that Load can settle a run whose supervisor died.
 func (s *Snapshot) Save(w io.Writer) error {
-	j := journal{Version: 1, Root: Name(s.Root), Began: s.began, Rules: s.rules.list, Trees: s.trees}
+	j := journal{Version: 1, Root: Name(s.Root), Began: s.began, Rules: s.rules.own, Lacks: s.rules.lacks, Trees: s.trees}
 	for _, e := range s.rules.exempt {
 		j.Exempt = append(j.Exempt, Name(e))
 	}
@@ -243,5 +244,5 @@ func Load(r io.Reader) (*Snapshot, error) {
 	for _, e := range j.Exempt {
 		exempt = append(exempt, string(e))
 	}
-	return &Snapshot{Root: string(j.Root), trees: j.Trees, rules: compile(j.Rules, exempt), began: j.Began}, nil
+	return &Snapshot{Root: string(j.Root), trees: j.Trees, rules: compile(builtIn, j.Rules, j.Lacks, exempt), began: j.Began}, nil
 }

@@ -286,6 +286,9 @@ func (l *launch) buildFilter() ([]unix.SockFilter, error) {
 			groups = append(groups, g)
 		}
 	}
+	if len(groups) == 0 {
+		return defaultFilter(), nil // compiled when the program was built
+	}
 	sort.Strings(groups)
 	program, err := filter(runtime.GOARCH, filterOptions{Omit: groups})
 	if err != nil {

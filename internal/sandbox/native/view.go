@@ -82,9 +82,15 @@ var systemView = []viewEntry{
 func SystemView() []policy.PathRule {
 	var rules []policy.PathRule
 	for _, e := range systemView {
-		real, err := filepath.EvalSymlinks(e.path)
+		st, err := os.Lstat(e.path)
 		if err != nil {
 			continue
+		}
+		real := e.path
+		if st.Mode()&os.ModeSymlink != 0 {
+			if real, err = filepath.EvalSymlinks(e.path); err != nil {
+				continue
+			}
 		}
 		rules = append(rules, policy.PathRule{
 			Path: real, At: e.path, Access: policy.Read,
