@@ -96,13 +96,13 @@ with zipfile.ZipFile("../proxy/example.org/dep/@v/v1.2.3.zip", "w") as z:
     for name in ("go.mod", "dep.go"):
         z.write("../dep/example.org/dep@v1.2.3/" + name, "example.org/dep@v1.2.3/" + name)
 END
-		export GOPROXY="file://$PWD/../proxy" GONOSUMDB='*' GONOSUMCHECK=1 GOFLAGS='-mod=mod -modcacherw' GONOSUMDB='*' GOSUMDB=off
+		export GOPROXY="file://$PWD/../proxy" GOFLAGS='-mod=mod -modcacherw' GOSUMDB=off
 		go mod tidy
 		go build -o /dev/null .`)
 	return p
 }
 
-func TestGoModule(t *testing.T) {
+func TestGo(t *testing.T) {
 	t.Parallel()
 	testenv.Need(t, testenv.Python, nil)
 	p := goModule(t)
@@ -113,17 +113,15 @@ func TestGoModule(t *testing.T) {
 	if p.read("go.sum") != sum {
 		t.Error("go.sum changed")
 	}
-}
 
-// What is built inside does not come back out of the cache of the host.
-func TestGoCacheIsNotWritten(t *testing.T) {
-	t.Parallel()
-	testenv.Need(t, testenv.Python, nil)
-	p := goModule(t)
-	const list = `find ../home -type f -newer mark | grep -v holdfast | sort`
+	// What is written inside does not come back out of the caches of the host.
 	p.bare(`touch -d '1 second ago' mark; find ../home -type f -exec touch -d '1 hour ago' {} +`)
-	p.inside(`echo 'package main; func init() { println("poison") }' > more.go; go build -o app .; go clean -cache || true; chmod -R u+w ~/go/pkg/mod; for f in $(find ~/go/pkg/mod ~/.cache -type f | head -50); do echo poison >> $f; done`)
-	if out := p.bare(list + ` || true`); out != "" {
+	p.inside(`
+		echo 'package main; func init() { println("poison") }' > more.go
+		go build -o app .
+		chmod -R u+w ~/go/pkg/mod
+		for f in $(find ~/go/pkg/mod ~/.cache -type f | head -50); do echo poison >> $f; done`)
+	if out := p.bare(`find ../home -type f -newer mark | grep -v holdfast || true`); out != "" {
 		t.Errorf("written on the host:\n%s", out)
 	}
 }

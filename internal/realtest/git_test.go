@@ -124,7 +124,7 @@ func TestGitSubmodule(t *testing.T) {
 		echo newer > file
 		git commit -qam newer
 		cd ../copy
-		git -C lib pull -q
+		git -C lib pull -q origin main
 		grep -q newer lib/file
 		git add lib
 		git submodule status
