@@ -92,16 +92,22 @@ func (b *builder) build() error {
 // supervisor's goodbye or death, ends everything inside, removes the control
 // groups, and after a death runs the orphaned command.
 func (b *builder) janitor(inside *label) {
-	pid, goodbye := b.slot(), b.slot()
-	orphan := &label{}
+	var pid, goodbye ref
+	b.stay(func() { pid, goodbye = b.slot(), b.slot() })
 	b.call("setsid", unix.SYS_SETSID, nil)
 	b.call("name janitor", unix.SYS_PRCTL, []any{unix.PR_SET_NAME, b.str("holdfast-jan"), 0, 0, 0}, ignored())
-	b.clone("clone into new namespaces", cloneNamespaces, pid, inside)
+	b.clone("clone into new namespaces", b.namespaces(), pid, inside)
 	b.message("report first process", msgSpawned, b.copyField(pid, 1))
 	b.call("close standard descriptors", unix.SYS_CLOSE_RANGE, []any{0, 2, 0}, ignored())
 	b.call("close control", unix.SYS_CLOSE, []any{fdControl}, ignored()) // so that its end tells of the first process alone
 	b.call("close portal", unix.SYS_CLOSE, []any{fdPortal}, ignored())
 	b.call("close trees", unix.SYS_CLOSE_RANGE, []any{fdTrees, 1<<32 - 1, 0}, ignored())
+	b.leave(func() { b.guard(pid, goodbye) })
+}
+
+// guard is what the janitor stays for.
+func (b *builder) guard(pid, goodbye ref) {
+	orphan := &label{}
 	b.call("wait for the supervisor", unix.SYS_READ, []any{fdJanitor, b.words(0), 8}, into(goodbye), ignored())
 	b.call("kill inside", unix.SYS_KILL, []any{pid, int(unix.SIGKILL)}, ignored())
 	b.call("wait for inside", unix.SYS_WAIT4, []any{pid, 0, unix.WALL, 0}, ignored())
@@ -112,11 +118,12 @@ func (b *builder) janitor(inside *label) {
 		b.test("supervisor died?", goodbye, 0, orphan)
 	}
 	b.exit(0)
-	b.place(orphan)
-	if len(b.spec.Orphaned) > 0 {
-		b.call("execute orphaned command", unix.SYS_EXECVEAT, []any{fdBinary, b.empty,
-			b.strings(b.spec.Orphaned), b.strings(b.facts.orphanEnv), unix.AT_EMPTY_PATH})
+	if len(b.spec.Orphaned) == 0 {
+		return
 	}
+	b.place(orphan)
+	b.call("execute orphaned command", unix.SYS_EXECVEAT, []any{fdBinary, b.str(""),
+		b.strings(b.spec.Orphaned), b.strings(b.facts.orphanEnv), unix.AT_EMPTY_PATH})
 }
 
 // copyField makes word i of a message hold the value at r when the message is
@@ -156,7 +163,9 @@ func (b *builder) enter() {
 	}
 	b.umask = b.slot()
 	b.call("umask", unix.SYS_UMASK, []any{0}, into(b.umask))
-	b.loopback()
+	if !b.omit["namespace:net"] {
+		b.loopback()
+	}
 	b.call("make mounts private", unix.SYS_MOUNT, []any{0, b.str("/"), 0, unix.MS_REC | unix.MS_PRIVATE, 0})
 }
 

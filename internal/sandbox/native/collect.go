@@ -45,7 +45,7 @@ func (l *launch) expectation() sandbox.Posture {
 		p.Seccomp = unix.SECCOMP_MODE_FILTER
 	}
 	for _, ns := range namespaces {
-		p.Namespaces[ns] = true
+		p.Namespaces[ns] = !l.omit["namespace:"+ns]
 	}
 	for _, r := range f.rlimits {
 		p.Limits[limitNames[r.resource]] = strconv.FormatUint(r.value, 10)

@@ -91,8 +91,7 @@ func (b *builder) restrict() {
 // reaps everything, and reports how the command stops and ends.
 func (b *builder) supervise(command *label) {
 	b.cmdPID = b.slot()
-	status, who := b.slot(), b.slot()
-	loop, report, portal, end := &label{}, &label{}, &label{}, &label{}
+	portal := &label{}
 
 	// Not dumpable: its memory and descriptors are closed to what runs beside it.
 	b.call("hide first process", unix.SYS_PRCTL, []any{unix.PR_SET_DUMPABLE, 0, 0, 0, 0})
@@ -108,6 +107,20 @@ func (b *builder) supervise(command *label) {
 	}
 	b.call("close standard descriptors", unix.SYS_CLOSE_RANGE, []any{0, 2, 0})
 	b.call("close the rest", unix.SYS_CLOSE_RANGE, []any{fdControl + 1, 1<<32 - 1, 0})
+	b.leave(b.reap)
+	b.place(portal)
+	if len(b.spec.Plan.Publish) > 0 {
+		b.call("close standard descriptors", unix.SYS_CLOSE_RANGE, []any{0, fdControl, 0})
+		b.call("close the rest", unix.SYS_CLOSE_RANGE, []any{fdPortal + 1, 1<<32 - 1, 0})
+		b.leave(b.portal)
+	}
+}
+
+// reap waits for everything that ends inside, and reports what becomes of the
+// command, which is the second process of the pid namespace.
+func (b *builder) reap() {
+	status, who := b.slot(), b.slot()
+	loop, report, end := &label{}, &label{}, &label{}
 	b.place(loop)
 	b.call("wait", unix.SYS_WAIT4, []any{-1, uint64(status), unix.WUNTRACED | unix.WALL, 0}, into(who), goOn(-int64(unix.ECHILD), end))
 	b.test("the command?", who, 2, report)
@@ -117,10 +130,6 @@ func (b *builder) supervise(command *label) {
 	b.goTo(loop)
 	b.place(end)
 	b.exit(0)
-	b.place(portal)
-	if len(b.spec.Plan.Publish) > 0 {
-		b.portal()
-	}
 }
 
 // portal hands out sockets of the inner network, one a request, so that the
@@ -136,8 +145,6 @@ func (b *builder) portal() {
 	iov := b.words(buf, 8)
 	msg := b.words(0, 0, iov, 1, control, uint64(len(rights)), 0)
 
-	b.call("close standard descriptors", unix.SYS_CLOSE_RANGE, []any{0, fdControl, 0})
-	b.call("close the rest", unix.SYS_CLOSE_RANGE, []any{fdPortal + 1, 1<<32 - 1, 0})
 	b.place(loop)
 	b.call("wait for a request", unix.SYS_READ, []any{fdPortal, buf, 8}, goIf(0, end))
 	b.call("inner socket", unix.SYS_SOCKET, []any{unix.AF_INET, unix.SOCK_STREAM | unix.SOCK_CLOEXEC, 0}, into(sock))
@@ -174,6 +181,9 @@ func (b *builder) command() {
 // attempts are real probes from the inside, in the very process that becomes
 // the command: each must be refused or the command is never executed.
 func (b *builder) attempts() {
+	if b.omit["attempts"] {
+		return
+	}
 	fd := []any{unix.AT_FDCWD}
 	if len(b.facts.filter) > 0 {
 		b.call("attempt: new user namespace", unix.SYS_UNSHARE, []any{unix.CLONE_NEWUSER}, refused())
