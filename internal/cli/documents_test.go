@@ -1,0 +1,139 @@
+package cli_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"holdfast.dev/holdfast/internal/testenv"
+)
+
+// An example is one block of a document: commands, or what they print.
+type example struct {
+	line    int
+	lang    string // of the fence; "" for none
+	before  string // the last line of text before the fence
+	content []string
+}
+
+// notRun, as a comment before a block, says that its commands are not executed
+// by this test, and why.
+const notRun = "<!-- not run: "
+
+// TestDocuments runs what README.md and docs/ show: every line of every block
+// that is marked sh, in a repository with one commit that belongs to a user
+// with an SSH key, and each must end well. A block after a text that ends with
+// "prints:" must be in the output of the block before it, in any order, for two
+// streams have none. A target of make need only be there.
+func TestDocuments(t *testing.T) {
+	t.Parallel()
+	testenv.Need(t, testenv.UserNS, nil)
+	testenv.Need(t, testenv.Git, nil)
+	root := testenv.ModuleRoot(t)
+	documents := []string{filepath.Join(root, "README.md")}
+	for _, pattern := range []string{"docs/*.md", "docs/*/*.md"} {
+		more, err := filepath.Glob(filepath.Join(root, pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		documents = append(documents, more...)
+	}
+	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range documents {
+		name, err := filepath.Rel(root, path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			play(t, examples(string(text)), string(makefile))
+		})
+	}
+}
+
+func examples(text string) []example {
+	var all []example
+	var before string
+	var open *example
+	for i, line := range strings.Split(text, "\n") {
+		lang, fence := strings.CutPrefix(line, "```")
+		switch {
+		case fence && open == nil:
+			open = &example{line: i + 1, lang: lang, before: before}
+		case fence:
+			all = append(all, *open)
+			open, before = nil, ""
+		case open != nil:
+			open.content = append(open.content, line)
+		case strings.TrimSpace(line) != "":
+			before = line
+		}
+	}
+	return all
+}
+
+// play runs the examples of one document in order, in one directory.
+func play(t *testing.T, all []example, makefile string) {
+	home, env, dir := household(t)
+	output := ""
+	for _, e := range all {
+		switch {
+		case strings.HasPrefix(e.before, notRun):
+			output = ""
+		case e.lang == "sh":
+			output = ""
+			for i, line := range e.content {
+				if target, ok := strings.CutPrefix(line, "make "); ok {
+					target, _, _ = strings.Cut(target, " ")
+					if !strings.Contains("\n"+makefile, "\n"+target+":") {
+						t.Errorf("line %d: make has no target %s", e.line+1+i, target)
+					}
+					continue
+				}
+				output += command(t, e.line+1+i, line, env, dir)
+			}
+		case e.lang == "" && strings.HasSuffix(e.before, "prints:"):
+			for _, want := range e.content {
+				want = regexp.QuoteMeta(strings.ReplaceAll(want, "/home/you", home))
+				if !regexp.MustCompile(`(?m)^` + strings.ReplaceAll(want, "…", ".*") + `$`).MatchString(output) {
+					t.Errorf("line %d: %q is not in what the commands print:\n%s", e.line, want, output)
+				}
+			}
+		}
+	}
+}
+
+// household is a user's home with a key, and a repository beside it.
+func household(t *testing.T) (home string, env []string, dir string) {
+	t.Helper()
+	home = testenv.TempHome(t)
+	dir = filepath.Join(filepath.Dir(home), "app")
+	env = append(testenv.HomeEnv(home), "PATH="+binDir(t)+":"+systemPath, "LANG=C.UTF-8", "TERM=dumb")
+	command(t, 0, "mkdir -p ~/.ssh && echo key > ~/.ssh/id_ed25519 && git init -q '"+dir+"'", env, home)
+	command(t, 0, "git -c user.name=n -c user.email=n@example.org commit -q --allow-empty -m first", env, dir)
+	return home, env, dir
+}
+
+// command runs one line of a document with the program under test.
+func command(t *testing.T, number int, line string, env []string, dir string) string {
+	t.Helper()
+	line = strings.ReplaceAll(line, "go run ./cmd/holdfast", "holdfast")
+	line = strings.ReplaceAll(line, "bin/holdfast", "holdfast")
+	cmd := exec.Command("sh", "-eu", "-c", line)
+	cmd.Dir, cmd.Env = dir, append(env, "PWD="+dir)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Errorf("line %d: %s: %v\n%s", number, line, err, out)
+	}
+	return string(out)
+}
