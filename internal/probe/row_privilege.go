@@ -108,10 +108,11 @@ func privilegeLeft() []Row {
 			Title: "the launcher is started by root, and the command is root on files outside",
 			Refs:  []string{"user_namespaces(7)"}, Needs: []string{"root"},
 			Setup: func(w *World) error {
-				return plantWithMode(w, "R/of-root", 0o600)
+				return errors.Join(w.File("R/of-root", ""), os.Chmod(w.Path("R/of-root"), 0o600), plantWithMode(w, "O/of-root", 0o600))
 			},
+			Accept:  append([]string{"EINVAL"}, Denials...), // of chown, for an id that is not mapped
 			Options: Options{Read: []string{"R"}},
-			Action:  "write-as-owner", Args: []string{"path=R/of-root"}},
+			Action:  "write-as-owner", Args: []string{"write=R/of-root\nO/of-root", "read=O/of-root\n/etc/shadow\n/root/.ssh"}},
 		{ID: "PRV-005b", Class: classPrivilege, Kind: Control, Promise: "P2",
 			Title:  "what the command makes belongs to who owns the workspace",
 			Refs:   []string{"mount_setattr(2)"},
@@ -130,7 +131,7 @@ func privilegeLeft() []Row {
 				if err := plantWithMode(w, "R/of-group", 0o640); err != nil {
 					return err
 				}
-				return errors.Join(os.Chown(w.Path("R/of-group"), 0, somebody), w.Keep(w.Path("R/of-group")))
+				return errors.Join(os.Chown(w.Path("R/of-group"), somebody+1, somebody), w.Keep(w.Path("R/of-group")))
 			},
 			Options: Options{Read: []string{"R"}},
 			Action:  "groups"},

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 
@@ -34,19 +35,34 @@ func handlesActions() map[string]Action {
 func inherited(p *Probe) {
 	seen := map[int]bool{}
 	for word := range strings.FieldsSeq(p.Arg("fds")) {
-		if fd, err := strconv.Atoi(word); err == nil {
-			seen[fd] = true
+		fd, err := strconv.Atoi(word)
+		if err != nil {
+			continue
+		}
+		seen[fd] = true
+		if given(fd) || !isOpen(fd) {
 			useDescriptor(p, fd)
+		} else {
+			p.Try(word+" was given", func() error { return unix.EBADF })
 		}
 	}
 	for fd := 3; fd < 1200; fd++ {
-		flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0)
-		if seen[fd] || err != nil || flags&unix.FD_CLOEXEC != 0 {
-			continue
+		if !seen[fd] && given(fd) {
+			useDescriptor(p, fd)
 		}
-		useDescriptor(p, fd)
 	}
 	p.Try("the descriptor after the last", func() error { _, err := unix.FcntlInt(1200, unix.F_GETFD, 0); return err })
+}
+
+func isOpen(fd int) bool {
+	_, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0)
+	return err == nil
+}
+
+// given says that a descriptor is open and was so when this program started.
+func given(fd int) bool {
+	flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0)
+	return err == nil && flags&unix.FD_CLOEXEC == 0
 }
 
 // useDescriptor tries what a descriptor of any kind is good for.
@@ -234,11 +250,11 @@ func runDescriptor(p *Probe) {
 				return err
 			}
 			defer unix.Close(f)
-			empty, keep := CString("")
-			argv := [2]uintptr{}
-			argv[0], keep = CString("x")
+			empty, keepEmpty := CString("")
+			name, keepName := CString("x")
+			argv := [2]uintptr{name}
 			_, err = Forked([]Call{C(unix.SYS_EXECVEAT, uintptr(f), empty, Pointer(&argv), Pointer(&argv[1]), unix.AT_EMPTY_PATH)})
-			_ = keep
+			runtime.KeepAlive([]*byte{keepEmpty, keepName})
 			var k killed
 			if errors.As(err, &k) && k.signal <= 0 {
 				return nil // it ran another program, which exited

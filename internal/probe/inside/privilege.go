@@ -187,8 +187,12 @@ func changeIDs(p *Probe) {
 // writeAsOwner makes files whose owner the outside looks at.
 func writeAsOwner(p *Probe) {
 	p.Control("make a file", func() error { return create(p.In("W", "made", "file")) })
-	p.Try("write a file of root's", func() error { return overwrite(p.Arg("path")) })
-	p.Try("read a file of root's", func() error { _, err := os.ReadFile(p.Arg("path")); return err })
+	for path := range strings.SplitSeq(p.Arg("write"), "\n") {
+		p.Try("write "+path, func() error { return overwrite(path) })
+	}
+	for path := range strings.SplitSeq(p.Arg("read"), "\n") {
+		p.Try("open "+path, func() error { return opened(unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)) })
+	}
 	p.Try("give a file away", func() error { return unix.Chown(p.In("W", "made", "file"), 12345, 12345) })
 	p.Try("make a file in /etc", func() error {
 		return opened(unix.Open("/etc", unix.O_TMPFILE|unix.O_WRONLY|unix.O_CLOEXEC, 0o600))

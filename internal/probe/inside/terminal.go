@@ -90,7 +90,7 @@ func typeByInt80(p *Probe) {
 	p.Try("type by the numbers of the 32 bit ABI", func() error { _, err := Forked80(calls); return err })
 	if runtime.GOARCH == "amd64" {
 		p.Try("type by the numbers of x32", func() error {
-			c := typed[0]
+			c := byte('\n')
 			_, err := Forked([]Call{C(unix.SYS_IOCTL|0x40000000, 0, unix.TIOCSTI, Pointer(&c)), C(514|0x40000000, 0, unix.TIOCSTI, Pointer(&c))})
 			return err
 		})
@@ -99,12 +99,13 @@ func typeByInt80(p *Probe) {
 
 // takeTerminal makes a session of its own and takes the terminal for it.
 func takeTerminal(p *Probe) {
+	line := []byte(typed)
 	for _, steal := range []uintptr{0, 1} {
-		c := typed[0]
-		p.Try(fmt.Sprintf("setsid, TIOCSCTTY %d and type", steal), func() error {
-			_, err := Forked([]Call{C(unix.SYS_SETSID), C(unix.SYS_IOCTL, 0, unix.TIOCSCTTY, steal), C(unix.SYS_IOCTL, 0, unix.TIOCSTI, Pointer(&c))})
-			return err
-		})
+		calls := []Call{C(unix.SYS_SETSID), C(unix.SYS_IOCTL, 0, unix.TIOCSCTTY, steal)}
+		for i := range line {
+			calls = append(calls, C(unix.SYS_IOCTL, 0, unix.TIOCSTI, Pointer(&line[i])))
+		}
+		p.Try(fmt.Sprintf("setsid, TIOCSCTTY %d and type", steal), func() error { _, err := Forked(calls); return err })
 	}
 }
 
