@@ -191,7 +191,7 @@ func TestTerminalStopAndContinue(t *testing.T) {
 		s.wait(`outer> `)
 		s.foreground()
 		s.send(ctrlD)
-		s.wait(`\nbye`)
+		s.wait(`(?:^|\n)bye\r`)
 		s.line(`echo "status"=$?`)
 		s.wait(`status=6`)
 	}
