@@ -110,7 +110,7 @@ func credentialsElsewhere() []Row {
 			Refs:    credentialRefs,
 			Plant:   project,
 			Options: Options{Hide: project},
-			Action:  "find-secrets", Args: readable(project)},
+			Action:  "find-secrets", Args: append(readable(project), "names=known")},
 		{ID: "CRD-022", Class: classCredentials, Kind: Sandbox, Promise: "P1",
 			Title:    "programs on PATH that hand out credentials",
 			Refs:     []string{"gitcredentials(7)", "CVE-2025-48386"},

@@ -39,6 +39,13 @@ func findSecret(p *Probe, path string) {
 		up := strings.Repeat("../", strings.Count(p.Arg("W"), "/"))
 		return os.ReadFile(p.In("W") + "/" + up + path)
 	})
+	if p.Arg("names") == "" { // in a workspace the names themselves are no secret
+		findName(p, path)
+	}
+	p.Read("find by a pattern: "+path, func() ([]byte, error) { return readPattern(path) })
+}
+
+func findName(p *Probe, path string) {
 	p.Read("list the parent of "+path, func() ([]byte, error) {
 		entries, err := os.ReadDir(filepath.Dir(path))
 		if err == nil && !slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.Name() == filepath.Base(path) }) {
@@ -46,7 +53,6 @@ func findSecret(p *Probe, path string) {
 		}
 		return nil, err
 	})
-	p.Read("find by a pattern: "+path, func() ([]byte, error) { return readPattern(path) })
 }
 
 // readPattern is what a shell does with path when its last two names end in
