@@ -18,16 +18,17 @@ import (
 
 func socketsActions() map[string]Action {
 	return map[string]Action{
-		"connect":         connect,
-		"connect-late":    connectLate,
-		"send":            send,
-		"announced":       announced,
-		"find-sockets":    findSockets,
-		"keyring":         keyring,
-		"shared-segments": sharedSegments,
-		"watch-files":     each(watchFiles),
-		"own-sockets":     ownSockets,
-		"listed-names":    listedNames,
+		"connect":          connect,
+		"connect-late":     connectLate,
+		"move-and-connect": moveAndConnect,
+		"send":             send,
+		"announced":        announced,
+		"find-sockets":     findSockets,
+		"keyring":          keyring,
+		"shared-segments":  sharedSegments,
+		"watch-files":      each(watchFiles),
+		"own-sockets":      ownSockets,
+		"listed-names":     listedNames,
 	}
 }
 
@@ -100,6 +101,21 @@ func connectLate(p *Probe) {
 		time.Sleep(20 * time.Millisecond)
 	}
 	p.Read("connect", func() ([]byte, error) { return dialRead(unix.SOCK_STREAM, p.Arg("path")) })
+}
+
+// moveAndConnect moves and links what may be masked by its name only.
+func moveAndConnect(p *Probe) {
+	below := p.Arg("below")
+	second := p.In("W", "second.sock")
+	p.Try("give the socket a second name", func() error { return unix.Link(filepath.Join(p.Arg("from"), below), second) })
+	p.Read("connect to its second name", func() ([]byte, error) { return dialRead(unix.SOCK_STREAM, second) })
+	p.Try("move its directory", func() error { return unix.Rename(p.Arg("from"), p.Arg("to")) })
+	p.Read("connect to its new name", func() ([]byte, error) { return dialRead(unix.SOCK_STREAM, filepath.Join(p.Arg("to"), below)) })
+	parent := filepath.Dir(filepath.Join(p.Arg("from"), below))
+	p.Try("move its parent", func() error { return unix.Rename(parent, p.In("W", "moved-parent")) })
+	p.Read("connect below its moved parent", func() ([]byte, error) {
+		return dialRead(unix.SOCK_STREAM, p.In("W", "moved-parent", filepath.Base(below)))
+	})
 }
 
 func addresses(p *Probe) []string {

@@ -20,6 +20,7 @@ func terminalActions() map[string]Action {
 		"type-by-int80": typeByInt80,
 		"take-terminal": takeTerminal,
 		"console-calls": consoleCalls,
+		"disciplines":   disciplines,
 		"leave-modes":   leaveModes,
 		"print-escapes": printEscapes,
 		"own-terminal":  ownTerminal,
@@ -125,6 +126,19 @@ func consoleCalls(p *Probe) {
 			_, err := Raw(unix.SYS_IOCTL, uintptr(fd), 0x541c|1<<32, Pointer(&arg))
 			return err
 		})
+	}
+}
+
+// disciplines asks for line disciplines that have been exploited. That the
+// kernel has not got one is an answer of the kernel, and so no denial.
+func disciplines(p *Probe) {
+	for _, n := range []int32{1, 3, 7, 13, 15, 21} { // SLIP, PPP, 6PACK, HDLC, Bluetooth, GSM; linux/tty.h
+		for _, high := range []uintptr{0, 1 << 32} {
+			p.Try(fmt.Sprintf("line discipline %d, request %#x", n, unix.TIOCSETD|high), func() error {
+				_, err := Raw(unix.SYS_IOCTL, 0, unix.TIOCSETD|high, Pointer(&n))
+				return answered(err)
+			})
+		}
 	}
 }
 
