@@ -189,7 +189,16 @@ func plantTraps(p *Probe) {
 		})
 	}
 	for _, name := range []string{".zshrc", "pom.xml", "out/big"} {
-		p.Try("tebibyte without content: "+name, func() error { return errors.Join(create(p.In("W", name)), os.Truncate(p.In("W", name), 1<<40)) })
+		p.Try("much space without content: "+name, func() error {
+			if err := create(p.In("W", name)); err != nil {
+				return err
+			}
+			err := os.Truncate(p.In("W", name), 1<<40)
+			if errors.Is(err, unix.EFBIG) { // there is a limit for a file; this is below most
+				err = os.Truncate(p.In("W", name), 1<<31)
+			}
+			return err
+		})
 	}
 	p.Try("socket .cursorrules", func() error {
 		fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
