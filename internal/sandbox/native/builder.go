@@ -105,6 +105,21 @@ func (b *builder) janitor(inside *label) {
 	b.leave(func() { b.guard(pid, goodbye) })
 }
 
+// namespaces are the flags of those that the inside gets of its own: all, but for
+// what a test leaves out.
+func (b *builder) namespaces() int {
+	flags := cloneNamespaces
+	for name, flag := range map[string]int{
+		"cgroup": unix.CLONE_NEWCGROUP, "ipc": unix.CLONE_NEWIPC, "net": unix.CLONE_NEWNET,
+		"pid": unix.CLONE_NEWPID, "uts": unix.CLONE_NEWUTS,
+	} {
+		if b.omit["namespace:"+name] {
+			flags &^= flag
+		}
+	}
+	return flags
+}
+
 // guard is what the janitor stays for.
 func (b *builder) guard(pid, goodbye ref) {
 	orphan := &label{}

@@ -18,24 +18,26 @@ import (
 // Nothing in it depends on the build, so equal plans give equal images
 // (elf(5); no section headers, no interpreter, no dynamic section).
 func (p *program) image() ([]byte, error) {
-	ops, err := p.encode()
-	if err != nil {
-		return nil, err
+	sections := []*section{&p.section, &p.tail}
+	var ops [2][]byte
+	for i, s := range sections {
+		var err error
+		if ops[i], err = s.encode(); err != nil {
+			return nil, err
+		}
 	}
 	machine := map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}[runtime.GOARCH]
 	if machine == 0 {
 		return nil, fmt.Errorf("no interpreter for %s", runtime.GOARCH)
 	}
-	const header = 64 + 4*56
+	const header = 64 + 6*56
 	page := 0x1000
 	if runtime.GOARCH == "arm64" {
 		page = 0x10000 // the largest page of arm64
 	}
 	align := func(n int) int { return (n + page - 1) &^ (page - 1) }
-	opsAt := align(header + len(p.text))
-	dataAt := opsAt + align(len(ops))
-	out := make([]byte, dataAt+p.data.Len())
-
+	at := align(header + len(p.text))
+	out := make([]byte, at)
 	le := binary.LittleEndian
 	copy(out, "\x7fELF\x02\x01\x01")
 	le.PutUint16(out[16:], uint16(elf.ET_EXEC))
@@ -45,7 +47,7 @@ func (p *program) image() ([]byte, error) {
 	le.PutUint64(out[32:], 64)              // program headers
 	le.PutUint16(out[52:], 64)
 	le.PutUint16(out[54:], 56)
-	le.PutUint16(out[56:], 4)
+	le.PutUint16(out[56:], 6)
 	segment := func(i int, typ elf.ProgType, flags elf.ProgFlag, off, addr uint64, size int) {
 		h := out[64+56*i:]
 		le.PutUint32(h[0:], uint32(typ))
@@ -58,12 +60,18 @@ func (p *program) image() ([]byte, error) {
 		le.PutUint64(h[48:], uint64(page))
 	}
 	segment(0, elf.PT_LOAD, elf.PF_R|elf.PF_X, 0, textBase, header+len(p.text))
-	segment(1, elf.PT_LOAD, elf.PF_R, uint64(opsAt), opsBase, len(ops))
-	segment(2, elf.PT_LOAD, elf.PF_R|elf.PF_W, uint64(dataAt), dataBase, p.data.Len())
-	segment(3, elf.PT_GNU_STACK, elf.PF_R|elf.PF_W, 0, 0, 0)
 	copy(out[header:], p.text)
-	copy(out[opsAt:], ops)
-	copy(out[dataAt:], p.data.Bytes())
+	for i, s := range sections {
+		data := s.data.Bytes()
+		segment(1+2*i, elf.PT_LOAD, elf.PF_R, uint64(at), opsBase[i], len(ops[i]))
+		out = append(out, ops[i]...)
+		out = append(out, make([]byte, align(len(out))-len(out))...)
+		segment(2+2*i, elf.PT_LOAD, elf.PF_R|elf.PF_W, uint64(len(out)), dataBase[i], len(data))
+		out = append(out, data...)
+		out = append(out, make([]byte, align(len(out))-len(out))...)
+		at = len(out)
+	}
+	segment(5, elf.PT_GNU_STACK, elf.PF_R|elf.PF_W, 0, 0, 0)
 	return out, nil
 }
 

@@ -12,6 +12,10 @@
 #define MSG  $0x10800000
 
 TEXT ·interp(SB), NOSPLIT|NOFRAME, $0
+	MOVQ SP, AX
+	ANDQ $~4095, AX
+	MOVQ $0x10800020, BX
+	MOVQ AX, (BX)          // stackPage in program.go
 	MOVQ OPS, R12
 
 loop:

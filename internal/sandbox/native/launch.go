@@ -233,7 +233,7 @@ func (l *launch) converse(p *process) error {
 		case msgSpawned:
 			p.first = int(m.fields[0])
 			if err := l.admit(p); err != nil {
-				return err
+				return l.insteadOf(err, p.control)
 			}
 		case msgMaster:
 			master = m.file
@@ -243,6 +243,20 @@ func (l *launch) converse(p *process) error {
 			return l.attest(p)
 		default:
 			return fmt.Errorf("the launch sent a message of kind %d before it was ready", m.kind)
+		}
+	}
+}
+
+// insteadOf returns the failure of a step when that is why the supervisor could
+// not do its part: the first process is gone and has said why.
+func (l *launch) insteadOf(err error, control *os.File) error {
+	for {
+		m, rerr := receive(control)
+		if rerr != nil {
+			return err
+		}
+		if m.kind == msgFailed {
+			return l.stepError(m)
 		}
 	}
 }

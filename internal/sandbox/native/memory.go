@@ -15,11 +15,11 @@ import (
 // only when that is too much do the exact shares decide (proc(5)).
 func exceeds(pid int, limit int64) bool {
 	pids := descendants(pid, nil)
-	return resident(pids) > limit && proportional(pids) > limit
+	return residentBytes(pids) > limit && proportional(pids) > limit
 }
 
-func resident(pids []int) int64 {
-	var resident int64
+func residentBytes(pids []int) int64 {
+	var sum int64
 	for _, pid := range pids {
 		raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
 		if err != nil {
@@ -27,10 +27,10 @@ func resident(pids []int) int64 {
 		}
 		if f := strings.Fields(string(raw)); len(f) > 1 {
 			n, _ := strconv.ParseInt(f[1], 10, 64)
-			resident += n * pageSize
+			sum += n * pageSize
 		}
 	}
-	return resident
+	return sum
 }
 
 // proportional sums the shares of memory in smaps_rollup. A process that cannot
@@ -40,7 +40,7 @@ func proportional(pids []int) int64 {
 	for _, pid := range pids {
 		raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
 		if err != nil {
-			sum += resident([]int{pid})
+			sum += residentBytes([]int{pid})
 			continue
 		}
 		for line := range strings.Lines(string(raw)) {

@@ -6,6 +6,8 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+
+	"golang.org/x/sys/unix"
 )
 
 // A program is the launch as data: a flat list of raw system calls with a name
@@ -16,20 +18,43 @@ import (
 // The layout in memory is fixed, so that every pointer is known when the
 // program is written: the interpreter at textBase, the operations at opsBase,
 // everything that they point to at dataBase.
+//
+// It has two sections. What runs once stands in the first; what a process does
+// for the rest of its life stands in the second, so that it can give the first
+// back (leave) and idle in a few pages.
 type program struct {
+	section         // what runs once
+	tail    section // what stays
+	inTail  bool    // call and bytes append to the tail
+	text    []byte
+}
+
+type section struct {
 	ops  []op
 	data bytes.Buffer
-	text []byte
 }
 
 const (
+	launching = 0
+	resident  = 1
+
 	textBase = 0x10000000
-	opsBase  = 0x10010000
-	dataBase = 0x10800000
 	opSize   = 88
 	dataMax  = 0x4000000 // 64 MiB, far above ARG_MAX
-	opsMax   = (dataBase - opsBase) / opSize
 )
+
+// Where the sections are in memory.
+var (
+	opsBase  = [2]uint64{0x10010000, 0x18000000}
+	dataBase = [2]uint64{0x10800000, 0x18100000}
+)
+
+// opsMax is how many operations fit before the data, in either section.
+const opsMax = 0x100000 / opSize
+
+// stackPage is where the interpreter notes the page of its stack pointer: behind
+// the message that it writes when an operation fails.
+const stackPage = ref(0x10800000 + 32)
 
 // noCall as an operation's number makes no system call: its result is the
 // value of its first argument.
@@ -66,7 +91,7 @@ type op struct {
 type ref uint64
 
 // label is a place in the program to jump to.
-type label struct{ index int }
+type label struct{ section, index int }
 
 // option changes an operation: how it is judged, where its result goes.
 type option func(*op)
@@ -106,7 +131,8 @@ func (p *program) call(name string, nr uintptr, args []any, opts ...option) {
 	for _, f := range opts {
 		f(&o)
 	}
-	p.ops = append(p.ops, o)
+	_, sec := p.here()
+	sec.ops = append(sec.ops, o)
 }
 
 // test jumps to l when the value at r is v.
@@ -120,18 +146,53 @@ func (p *program) goTo(l *label) {
 }
 
 // place puts l before the next operation.
-func (p *program) place(l *label) { l.index = len(p.ops) }
+func (p *program) place(l *label) {
+	n, sec := p.here()
+	l.section, l.index = n, len(sec.ops)
+}
+
+// here is the section that is appended to.
+func (p *program) here() (int, *section) {
+	if p.inTail {
+		return resident, &p.tail
+	}
+	return launching, &p.section
+}
+
+// stay makes f append to the resident section.
+func (p *program) stay(f func()) {
+	before := p.inTail
+	p.inTail = true
+	f()
+	p.inTail = before
+}
+
+// leave goes on in the resident section, without the other one and without a
+// stack: the interpreter uses none.
+func (p *program) leave(f func()) {
+	l := &label{}
+	p.goTo(l)
+	p.stay(func() {
+		p.place(l)
+		p.call("give back stack", unix.SYS_MUNMAP, []any{stackPage, 0x21000}, ignored())
+		p.call("give back data", unix.SYS_MUNMAP, []any{dataBase[launching], dataMax}, ignored())
+		p.call("give back operations", unix.SYS_MUNMAP, []any{opsBase[launching], opsMax * opSize}, ignored())
+		f()
+	})
+}
 
 // str stores s with a NUL behind it and returns its address.
 func (p *program) str(s string) uint64 { return p.bytes(append([]byte(s), 0)) }
 
 // bytes stores b, aligned to 8 bytes, and returns its address.
 func (p *program) bytes(b []byte) uint64 {
-	for p.data.Len()%8 != 0 {
-		p.data.WriteByte(0)
+	n, sec := p.here()
+	data := &sec.data
+	for data.Len()%8 != 0 {
+		data.WriteByte(0)
 	}
-	addr := dataBase + uint64(p.data.Len())
-	p.data.Write(b)
+	addr := dataBase[n] + uint64(data.Len())
+	data.Write(b)
 	return addr
 }
 
@@ -156,15 +217,15 @@ func (p *program) strings(ss []string) uint64 {
 	return p.words(append(ptrs, 0)...)
 }
 
-// encode lays the operations out as the interpreter reads them.
-func (p *program) encode() ([]byte, error) {
-	if len(p.ops) > opsMax || p.data.Len() > dataMax {
+// encode lays the operations of a section out as the interpreter reads them.
+func (s *section) encode() ([]byte, error) {
+	if len(s.ops) > opsMax || s.data.Len() > dataMax {
 		return nil, fmt.Errorf("the launch needs %d steps and %d bytes, more than the %d and %d that there is room for: name fewer paths",
-			len(p.ops), p.data.Len(), opsMax, dataMax)
+			len(s.ops), s.data.Len(), opsMax, dataMax)
 	}
-	b := make([]byte, 0, len(p.ops)*opSize)
+	b := make([]byte, 0, len(s.ops)*opSize)
 	le := binary.LittleEndian
-	for _, o := range p.ops {
+	for _, o := range s.ops {
 		b = le.AppendUint32(b, o.nr)
 		b = le.AppendUint32(b, uint32(o.judge))
 		for _, a := range o.args {
@@ -175,23 +236,37 @@ func (p *program) encode() ([]byte, error) {
 		b = le.AppendUint64(b, uint64(o.want))
 		var target uint64
 		if o.jump != nil {
-			target = opsBase + uint64(o.jump.index)*opSize
+			target = opsBase[o.jump.section] + uint64(o.jump.index)*opSize
 		}
 		b = le.AppendUint64(b, target)
 	}
 	return b, nil
 }
 
+// find returns the section and index of the operation at an address.
+func (p *program) find(addr uint64) (part, index int, ok bool) {
+	for i, sec := range []*section{&p.section, &p.tail} {
+		if n := (addr - opsBase[i]) / opSize; addr >= opsBase[i] && n < uint64(len(sec.ops)) {
+			return i, int(n), true
+		}
+	}
+	return 0, 0, false
+}
+
 // name returns the name of the operation at an address; "" when there is none.
 func (p *program) name(addr uint64) string {
-	i := int(addr-opsBase) / opSize
-	if addr < opsBase || i >= len(p.ops) {
+	part, i, ok := p.find(addr)
+	if !ok {
 		return ""
+	}
+	if part == resident {
+		return p.tail.ops[i].name
 	}
 	return p.ops[i].name
 }
 
 // at describes the operation at an address, for error messages.
 func (p *program) at(addr uint64) string {
-	return fmt.Sprintf("step %d, %s", int(addr-opsBase)/opSize, p.name(addr))
+	_, i, _ := p.find(addr)
+	return fmt.Sprintf("step %d, %s", i, p.name(addr))
 }

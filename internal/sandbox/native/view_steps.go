@@ -155,10 +155,24 @@ func (b *builder) ruleLinks() []viewLink {
 		if r.Access == policy.Hidden || r.At == "" || r.At == r.Path || b.hostTree(r.At) != nil || b.made[r.At] {
 			continue
 		}
+		if throughLink(r.At, b.spec.Plan.Paths) {
+			continue
+		}
 		b.made[r.At] = true
 		out = append(out, viewLink{r.At, r.Path})
 	}
 	return out
+}
+
+// throughLink says whether a name lies below another link of the policy's, and so
+// is there when that is.
+func throughLink(at string, rules []policy.PathRule) bool {
+	for _, r := range rules {
+		if r.At != "" && r.At != r.Path && at != r.At && below(at, r.At) {
+			return true
+		}
+	}
+	return false
 }
 
 // scratch mounts the one tmpfs of all private writable directories where

@@ -1,0 +1,120 @@
+//go:build linux
+
+package harness
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"holdfast.dev/holdfast/internal/policy"
+	"holdfast.dev/holdfast/internal/sandbox/native"
+	"holdfast.dev/holdfast/internal/task"
+)
+
+// ablatedName is the name by which the test binary is Holdfast with controls
+// switched off. The product itself has no way to switch one off.
+const ablatedName = "holdfast-ablated"
+
+func TestMain(m *testing.M) {
+	if filepath.Base(os.Args[0]) == ablatedName {
+		os.Exit(ablated(os.Args[1:]))
+	}
+	os.Exit(m.Run())
+}
+
+// ablated is `holdfast run` with one more flag, and without what rows do not
+// need.
+func ablated(args []string) int {
+	if len(args) == 2 && args[0] == task.SettleCommand {
+		_, err := task.Settle(context.Background(), args[1])
+		return report(err)
+	}
+	var omit []string
+	options := policy.Options{}
+	set := func(flag, key string) func(string) error {
+		return func(v string) error {
+			k := key
+			if key == "environment" {
+				k = "environment.pass"
+				if strings.Contains(v, "=") {
+					k = "environment.set"
+				}
+			}
+			options.Settings = append(options.Settings, policy.Setting{Flag: flag, Key: k, Value: v})
+			return nil
+		}
+	}
+	f := flag.NewFlagSet(ablatedName, flag.ContinueOnError)
+	f.StringVar(&options.Workspace, "workspace", "", "")
+	f.StringVar(&options.Policy, "policy", "", "")
+	f.Func("omit", "controls to leave out", func(v string) error { omit = append(omit, strings.Split(v, "+")...); return nil })
+	f.Func("ro", "", set("--ro", "filesystem.read"))
+	f.Func("rw", "", set("--rw", "filesystem.write"))
+	f.Func("hide", "", set("--hide", "workspace.hide"))
+	f.Func("env", "", set("--env", "environment"))
+	if err := f.Parse(args[1:]); err != nil {
+		return 125
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		return report(err)
+	}
+	if options.Host, err = policy.ThisHost(os.Environ(), dir); err != nil {
+		return report(err)
+	}
+	effective, err := policy.Load(options)
+	if err != nil {
+		return report(err)
+	}
+	plan, err := policy.Compile(effective, options.Host)
+	if err != nil {
+		return report(err)
+	}
+	return ablatedRun(widen(plan, omit), omit, options.Host.State, f.Args())
+}
+
+// widen switches off what is a part of the plan.
+func widen(plan policy.Plan, omit []string) policy.Plan {
+	if slices.Contains(omit, "view") {
+		plan.Paths = append(plan.Paths, policy.PathRule{Path: filepath.Dir(plan.Workspace), Access: policy.Write})
+	}
+	if slices.Contains(omit, "environment") {
+		plan.Env = nil
+		for _, kv := range os.Environ() {
+			name, value, _ := strings.Cut(kv, "=")
+			plan.Env = append(plan.Env, policy.Env{Name: name, Value: value})
+		}
+	}
+	if slices.Contains(omit, "hard-links") {
+		plan.Accepted = append(plan.Accepted, policy.HardLinks)
+	}
+	return plan
+}
+
+func ablatedRun(plan policy.Plan, omit []string, state string, argv []string) int {
+	exe, err := os.Executable()
+	if err != nil {
+		return report(err)
+	}
+	t := &task.Task{Backend: &native.Backend{Omit: append(omit, "attempts")}, Plan: plan, Argv: argv, State: state, Executable: exe,
+		Env: os.Environ(), Streams: task.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}}
+	result, err := t.Run(context.Background())
+	if err != nil {
+		return report(err)
+	}
+	return result.Exit.Status()
+}
+
+func report(err error) int {
+	if err == nil {
+		return 0
+	}
+	fmt.Fprintln(os.Stderr, ablatedName+": error:", err)
+	return 125
+}

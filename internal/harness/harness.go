@@ -1,0 +1,55 @@
+// Package harness joins the rows of package probe with the product: which row
+// depends on which control, and what a whole set of results means. It knows
+// both sides; neither of them knows it.
+package harness
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"holdfast.dev/holdfast/internal/probe"
+)
+
+// Control is a part of the boundary that can be switched off by itself, to show
+// that something depends on it.
+type Control struct {
+	Name string
+	// Omit is what is switched off: names that native.Backend.Omit takes, or
+	// parts of the plan. More than one where controls overlap: with either of
+	// them the rows are still held.
+	Omit []string
+	Rows []string // IDs of rows that escape without it and are held with it
+	// Root and User say who the rows escape for: for the other one something
+	// else holds them.
+	Root, User bool
+	// Why says what overlaps, or why no row can tell.
+	Why string
+}
+
+// Unheld lists the results that are no proof of the boundary: rows that got
+// through without a documented reason, and rows that proved nothing although
+// the machine has what they need.
+func Unheld(results []probe.Result) []probe.Result {
+	var out []probe.Result
+	for _, r := range results {
+		missing := strings.HasPrefix(r.Reason, probe.ErrMissing.Error())
+		if r.Verdict == probe.Escaped || r.Verdict == probe.Inconclusive && !missing {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// Select returns the rows with these IDs, in that order.
+func Select(rows []probe.Row, ids []string) ([]probe.Row, error) {
+	var out []probe.Row
+	for _, id := range ids {
+		i := slices.IndexFunc(rows, func(r probe.Row) bool { return r.ID == id })
+		if i < 0 {
+			return nil, fmt.Errorf("no row is called %s", id)
+		}
+		out = append(out, rows[i])
+	}
+	return out, nil
+}
