@@ -98,6 +98,17 @@ func (p *program) start(files []*os.File, attr *syscall.SysProcAttr) (*os.Proces
 	if _, err := unix.FcntlInt(file.Fd(), unix.F_ADD_SEALS, seals); err != nil {
 		return nil, fmt.Errorf("sealing the launch program: %w", err)
 	}
+	// The child of os.StartProcess puts files to the numbers from 0 on, and on
+	// the way to numbers above the highest of them: there the descriptor that
+	// it executes could be overwritten. Its own number is above all of those.
+	above := len(files)
+	for _, f := range files {
+		above = max(above, int(f.Fd()))
+	}
+	if fd, err = unix.FcntlInt(file.Fd(), unix.F_DUPFD_CLOEXEC, above+len(files)+8); err != nil {
+		return nil, fmt.Errorf("placing the launch program: %w", err)
+	}
+	defer unix.Close(fd)
 	// The file is writable through no descriptor and by no name: what is
 	// executed is what was written. It closes on exec, after it was opened.
 	proc, err := os.StartProcess(fmt.Sprintf("/proc/self/fd/%d", fd), []string{"holdfast-janitor"},
