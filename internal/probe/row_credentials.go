@@ -12,60 +12,63 @@ const classCredentials = "fs.credentials"
 
 var credentialRefs = []string{"github.com/controlplaneio/sandbox-probe pkg/tasks/baseline", "github.com/isanchez31/opencode-sandbox-plugin/issues/16"}
 
+// homeSecrets are files below the home that hold secrets, by who keeps them.
+var homeSecrets = []struct {
+	id    string
+	core  bool
+	what  string
+	paths string // below H, separated by blanks; a name with one in it has it as "%"
+}{
+	{"CRD-001", true, "SSH keys and configuration", ".ssh/id_rsa .ssh/id_ed25519 .ssh/id_ecdsa .ssh/id_ecdsa_sk .ssh/config .ssh/known_hosts " +
+		".ssh/authorized_keys .ssh/work.pem .ssh/sockets/cm .ssh/cm-user@host .ssh/environment"},
+	{"CRD-002", false, "keys of GnuPG, pass, age and sops", ".gnupg/private-keys-v1.d/0.key .gnupg/secring.gpg .gnupg/trustdb.gpg " +
+		".password-store/site.gpg .config/age/keys.txt .config/sops/age/keys.txt"},
+	{"CRD-003", true, "credentials of AWS", ".aws/credentials .aws/config .aws/sso/cache/a.json .aws/cli/cache/b.json .boto .s3cfg .saml2aws"},
+	{"CRD-004", false, "credentials of Google Cloud", ".config/gcloud/credentials.db .config/gcloud/access_tokens.db " +
+		".config/gcloud/application_default_credentials.json .config/gcloud/legacy_credentials/a/adc.json .config/gcloud/configurations/config_default"},
+	{"CRD-005", false, "credentials of Azure", ".azure/msal_token_cache.json .azure/accessTokens.json .azure/azureProfile.json " +
+		".azure/service_principal_entries.json .config/Azure/token .IdentityService/msal.cache"},
+	{"CRD-006", false, "credentials of other clouds", ".config/doctl/config.yaml .config/hcloud/cli.toml .oci/config .oci/key.pem .aliyun/config.json " +
+		".config/linode-cli .fly/config.yml .config/netlify/config.json .vercel/auth.json .config/heroku/token .wrangler/config/default.toml .config/cloudflared/cert.pem"},
+	{"CRD-007", false, "credentials of Kubernetes and Helm", ".kube/config .kube/cache/oidc .config/helm/registry/config.json " +
+		".config/helm/repositories.yaml .minikube/client.key .krew/receipts/x"},
+	{"CRD-008", false, "credentials of container registries", ".docker/config.json .docker/contexts/meta/a/meta.json .docker/machine/key " +
+		".config/containers/auth.json .dockercfg .local/share/containers/storage/secrets/secrets.json"},
+	{"CRD-009", false, "secrets of infrastructure tools and password managers", ".terraform.d/credentials.tfrc.json .terraformrc infra/terraform.tfstate " +
+		".pulumi/credentials.json .vault-token .config/op/config .op/session .1password/agent .config/Bitwarden%CLI/data.json .config/rbw/config.json " +
+		".doppler/.doppler.yaml .infisical/infisical-config.json .akeyless/profiles .chef/user.pem .ansible/x.vault .vault_pass"},
+	{"CRD-010", true, "credentials of version control", ".git-credentials .config/git/credentials .gitconfig .config/gh/hosts.yml " +
+		".config/glab-cli/config.yml .config/hub .config/tea/config.yml .netrc .gitcookies .hgrc .subversion/auth/svn.simple/a"},
+	{"CRD-011", false, "credentials of Node", ".npmrc .yarnrc .yarnrc.yml .config/pnpm/rc .bunfig.toml .npm/_logs/a .config/configstore/x.json .config/yarn/global/.npmrc"},
+	{"CRD-012", false, "credentials of Python", ".pypirc .pip/pip.conf .config/pip/pip.conf .config/pypoetry/auth.toml .config/uv/uv.toml " +
+		".local/share/uv/credentials/a .condarc .config/anaconda/token .keyring/x .local/share/python_keyring/keyring_pass.cfg"},
+	{"CRD-013", false, "credentials of other languages' packagers", ".m2/settings.xml .m2/settings-security.xml .gradle/gradle.properties .sbt/credentials " +
+		".ivy2/.credentials .nuget/NuGet/NuGet.Config .config/NuGet/NuGet.Config .composer/auth.json .config/composer/auth.json .gem/credentials " +
+		".bundle/config .cargo/credentials.toml .cargo/credentials .config/go/env .pub-cache/credentials.json .config/dart/pub-credentials.json .hex/hex.config .cocoapods/netrc"},
+	{"CRD-014", false, "credentials of databases", ".pgpass .pg_service.conf .my.cnf .mylogin.cnf .mongorc.js .dbshell .config/redis/cli .rediscli_auth .snowflake/config.toml .databrickscfg .bigqueryrc"},
+	{"CRD-015", true, "credentials of coding agents and model vendors", ".claude/.credentials.json .claude/settings.json .claude/projects/a.jsonl " +
+		".claude/history.jsonl .claude.json .codex/auth.json .codex/config.toml .codex/sessions/a .codex/history.jsonl .gemini/oauth_creds.json " +
+		".gemini/settings.json .gemini/.env .qwen/oauth_creds.json .cursor/mcp.json .cursor/auth .config/cursor/auth.json " +
+		".config/github-copilot/hosts.json .config/github-copilot/apps.json .copilot/config.json .aider.conf.yml .aider/oauth-keys.env " +
+		".cline/data/secrets.json .continue/config.json .config/goose/config.yaml .local/share/opencode/auth.json .config/amp/settings.json " +
+		".aws/amazonq/mcp.json .kiro/settings/mcp.json .codeium/config.json .windsurf/mcp.json .openclaw/openclaw.json .cache/huggingface/token " +
+		".huggingface/token .config/openai/auth .replicate/auth .wandb/settings .kaggle/kaggle.json .ollama/id_ed25519"},
+	{"CRD-016", false, "profiles of browsers and messengers", ".mozilla/firefox/p.default/logins.json .mozilla/firefox/p.default/key4.db .mozilla/firefox/p.default/cookies.sqlite " +
+		".config/google-chrome/Default/Cookies .config/google-chrome/Default/Login%Data .config/chromium/Default/Cookies .config/BraveSoftware/a/Cookies " +
+		".thunderbird/p/key4.db .config/Slack/Cookies .config/discord/Local%Storage/a .config/Signal/config.json .local/share/TelegramDesktop/tdata/key"},
+	{"CRD-017", false, "keyrings and the desktop's secrets", ".local/share/keyrings/login.keyring .local/share/kwalletd/kdewallet.kwl .config/kwalletrc " +
+		".pki/nssdb/key4.db .Xauthority .ICEauthority .config/monitors.xml .cert/nm.pem .config/wireguard/wg0.conf .openvpn/client.ovpn"},
+	{"CRD-018", false, "histories, caches and editors' state", ".bash_history .zsh_history .local/share/fish/fish_history .python_history .node_repl_history " +
+		".psql_history .mysql_history .sqlite_history .lesshst .viminfo .local/share/nvim/shada/main.shada .local/state/nvim/undo " +
+		".emacs.d/auto-save-list/a .cache/a-program/secret .local/share/recently-used.xbel .local/share/atuin/key " +
+		".config/Code/User/globalStorage/state.vscdb .config/Code/User/History/a .config/Code/User/workspaceStorage/b"},
+	{"CRD-020", false, "wallets", ".bitcoin/wallet.dat .ethereum/keystore/a .config/solana/id.json .near-credentials/a .aptos/config.yaml .sui/keystore " +
+		".foundry/keystores/a .config/Exodus/exodus.wallet .electrum/wallets/default .monero/wallet"},
+}
+
 func credentialsRows() []Row {
 	var out []Row
-	for _, c := range []struct {
-		id    string
-		core  bool
-		what  string
-		paths string // below H, separated by blanks; a name with one in it has it as "%"
-	}{
-		{"CRD-001", true, "SSH keys and configuration", ".ssh/id_rsa .ssh/id_ed25519 .ssh/id_ecdsa .ssh/id_ecdsa_sk .ssh/config .ssh/known_hosts " +
-			".ssh/authorized_keys .ssh/work.pem .ssh/sockets/cm .ssh/cm-user@host .ssh/environment"},
-		{"CRD-002", false, "keys of GnuPG, pass, age and sops", ".gnupg/private-keys-v1.d/0.key .gnupg/secring.gpg .gnupg/trustdb.gpg " +
-			".password-store/site.gpg .config/age/keys.txt .config/sops/age/keys.txt"},
-		{"CRD-003", true, "credentials of AWS", ".aws/credentials .aws/config .aws/sso/cache/a.json .aws/cli/cache/b.json .boto .s3cfg .saml2aws"},
-		{"CRD-004", false, "credentials of Google Cloud", ".config/gcloud/credentials.db .config/gcloud/access_tokens.db " +
-			".config/gcloud/application_default_credentials.json .config/gcloud/legacy_credentials/a/adc.json .config/gcloud/configurations/config_default"},
-		{"CRD-005", false, "credentials of Azure", ".azure/msal_token_cache.json .azure/accessTokens.json .azure/azureProfile.json " +
-			".azure/service_principal_entries.json .config/Azure/token .IdentityService/msal.cache"},
-		{"CRD-006", false, "credentials of other clouds", ".config/doctl/config.yaml .config/hcloud/cli.toml .oci/config .oci/key.pem .aliyun/config.json " +
-			".config/linode-cli .fly/config.yml .config/netlify/config.json .vercel/auth.json .config/heroku/token .wrangler/config/default.toml .config/cloudflared/cert.pem"},
-		{"CRD-007", false, "credentials of Kubernetes and Helm", ".kube/config .kube/cache/oidc .config/helm/registry/config.json " +
-			".config/helm/repositories.yaml .minikube/client.key .krew/receipts/x"},
-		{"CRD-008", false, "credentials of container registries", ".docker/config.json .docker/contexts/meta/a/meta.json .docker/machine/key " +
-			".config/containers/auth.json .dockercfg .local/share/containers/storage/secrets/secrets.json"},
-		{"CRD-009", false, "secrets of infrastructure tools and password managers", ".terraform.d/credentials.tfrc.json .terraformrc infra/terraform.tfstate " +
-			".pulumi/credentials.json .vault-token .config/op/config .op/session .1password/agent .config/Bitwarden%CLI/data.json .config/rbw/config.json " +
-			".doppler/.doppler.yaml .infisical/infisical-config.json .akeyless/profiles .chef/user.pem .ansible/x.vault .vault_pass"},
-		{"CRD-010", true, "credentials of version control", ".git-credentials .config/git/credentials .gitconfig .config/gh/hosts.yml " +
-			".config/glab-cli/config.yml .config/hub .config/tea/config.yml .netrc .gitcookies .hgrc .subversion/auth/svn.simple/a"},
-		{"CRD-011", false, "credentials of Node", ".npmrc .yarnrc .yarnrc.yml .config/pnpm/rc .bunfig.toml .npm/_logs/a .config/configstore/x.json .config/yarn/global/.npmrc"},
-		{"CRD-012", false, "credentials of Python", ".pypirc .pip/pip.conf .config/pip/pip.conf .config/pypoetry/auth.toml .config/uv/uv.toml " +
-			".local/share/uv/credentials/a .condarc .config/anaconda/token .keyring/x .local/share/python_keyring/keyring_pass.cfg"},
-		{"CRD-013", false, "credentials of other languages' packagers", ".m2/settings.xml .m2/settings-security.xml .gradle/gradle.properties .sbt/credentials " +
-			".ivy2/.credentials .nuget/NuGet/NuGet.Config .config/NuGet/NuGet.Config .composer/auth.json .config/composer/auth.json .gem/credentials " +
-			".bundle/config .cargo/credentials.toml .cargo/credentials .config/go/env .pub-cache/credentials.json .config/dart/pub-credentials.json .hex/hex.config .cocoapods/netrc"},
-		{"CRD-014", false, "credentials of databases", ".pgpass .pg_service.conf .my.cnf .mylogin.cnf .mongorc.js .dbshell .config/redis/cli .rediscli_auth .snowflake/config.toml .databrickscfg .bigqueryrc"},
-		{"CRD-015", true, "credentials of coding agents and model vendors", ".claude/.credentials.json .claude/settings.json .claude/projects/a.jsonl " +
-			".claude/history.jsonl .claude.json .codex/auth.json .codex/config.toml .codex/sessions/a .codex/history.jsonl .gemini/oauth_creds.json " +
-			".gemini/settings.json .gemini/.env .qwen/oauth_creds.json .cursor/mcp.json .cursor/auth .config/cursor/auth.json " +
-			".config/github-copilot/hosts.json .config/github-copilot/apps.json .copilot/config.json .aider.conf.yml .aider/oauth-keys.env " +
-			".cline/data/secrets.json .continue/config.json .config/goose/config.yaml .local/share/opencode/auth.json .config/amp/settings.json " +
-			".aws/amazonq/mcp.json .kiro/settings/mcp.json .codeium/config.json .windsurf/mcp.json .openclaw/openclaw.json .cache/huggingface/token " +
-			".huggingface/token .config/openai/auth .replicate/auth .wandb/settings .kaggle/kaggle.json .ollama/id_ed25519"},
-		{"CRD-016", false, "profiles of browsers and messengers", ".mozilla/firefox/p.default/logins.json .mozilla/firefox/p.default/key4.db .mozilla/firefox/p.default/cookies.sqlite " +
-			".config/google-chrome/Default/Cookies .config/google-chrome/Default/Login%Data .config/chromium/Default/Cookies .config/BraveSoftware/a/Cookies " +
-			".thunderbird/p/key4.db .config/Slack/Cookies .config/discord/Local%Storage/a .config/Signal/config.json .local/share/TelegramDesktop/tdata/key"},
-		{"CRD-017", false, "keyrings and the desktop's secrets", ".local/share/keyrings/login.keyring .local/share/kwalletd/kdewallet.kwl .config/kwalletrc " +
-			".pki/nssdb/key4.db .Xauthority .ICEauthority .config/monitors.xml .cert/nm.pem .config/wireguard/wg0.conf .openvpn/client.ovpn"},
-		{"CRD-018", false, "histories, caches and editors' state", ".bash_history .zsh_history .local/share/fish/fish_history .python_history .node_repl_history " +
-			".psql_history .mysql_history .sqlite_history .lesshst .viminfo .local/share/nvim/shada/main.shada .local/state/nvim/undo " +
-			".emacs.d/auto-save-list/a .cache/a-program/secret .local/share/recently-used.xbel .local/share/atuin/key " +
-			".config/Code/User/globalStorage/state.vscdb .config/Code/User/History/a .config/Code/User/workspaceStorage/b"},
-		{"CRD-020", false, "wallets", ".bitcoin/wallet.dat .ethereum/keystore/a .config/solana/id.json .near-credentials/a .aptos/config.yaml .sui/keystore " +
-			".foundry/keystores/a .config/Exodus/exodus.wallet .electrum/wallets/default .monero/wallet"},
-	} {
+	for _, c := range homeSecrets {
 		out = append(out, homeRow(c.id, c.core, "the home holds "+c.what, strings.Fields(c.paths)))
 	}
 	return slices.Concat(out, credentialsElsewhere())
