@@ -15,14 +15,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// git runs a command of git as the user outside does, in dir, with no
-// configuration of this machine.
+// git runs a command of git as the user outside does, in dir, with the
+// configuration of the home H and none of this machine.
 func (w *World) git(dir string, args ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "git", args...)
 	cmd.Dir = dir
-	cmd.Env = []string{"HOME=" + w.H, "PATH=" + os.Getenv("PATH"), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1",
+	cmd.Env = []string{"HOME=" + w.H, "PATH=" + os.Getenv("PATH"), "GIT_CONFIG_GLOBAL=" + w.H + "/.gitconfig", "GIT_CONFIG_NOSYSTEM=1",
 		"GIT_TERMINAL_PROMPT=0", "GIT_CEILING_DIRECTORIES=" + w.B, "GIT_OPTIONAL_LOCKS=1", "EDITOR=true", "GIT_MERGE_AUTOEDIT=no",
 		"GIT_AUTHOR_NAME=human", "GIT_AUTHOR_EMAIL=human@probe.test", "GIT_COMMITTER_NAME=human", "GIT_COMMITTER_EMAIL=human@probe.test",
 		// What was written inside may belong to another user; a human who is

@@ -12,7 +12,7 @@ import (
 const classGit = "exec.git"
 
 func gitRows() []Row {
-	rows := slices.Concat(gitHookRows(), gitConfigRows(), gitPointerRows(), gitRest())
+	rows := slices.Concat(gitHookRows(), gitOwnersRows(), gitConfigRows(), gitPointerRows(), gitRest())
 	for i := range rows {
 		rows[i].Class, rows[i].Needs = classGit, append(rows[i].Needs, "git")
 		if rows[i].Kind == "" {
