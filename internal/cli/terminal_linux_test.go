@@ -125,12 +125,12 @@ print("last", error)
 
 func TestTerminalResize(t *testing.T) {
 	t.Parallel()
-	s := onScreen(t, "holdfast", "run", "--", "bash", "-c", `trap 'echo "now $(stty size)"' WINCH; echo "first $(stty size)"; while test ! -e end; do sleep 0.05; done`)
+	s := onScreen(t, "holdfast", "run", "--", "bash", "-c", `trap 'told=told' WINCH; echo "first $(stty size)"; while test ! -e end; do sleep 0.05; echo "$told $(stty size)"; done`)
 	s.wait(`first 24 80`)
 	s.resize(50, 132)
-	s.wait(`now 50 132`)
+	s.wait(`told 50 132`)
 	s.resize(5, 20)
-	s.wait(`now 5 20`)
+	s.wait(`told 5 20`)
 	if err := os.WriteFile(filepath.Join(s.ws, "end"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -192,6 +192,7 @@ func TestTerminalStopAndContinue(t *testing.T) {
 		s.foreground()
 		s.send(ctrlD)
 		s.wait(`(?:^|\n)bye\r`)
+		s.wait(`outer> `) // what is typed before is the command's
 		s.line(`echo "status"=$?`)
 		s.wait(`status=6`)
 	}
