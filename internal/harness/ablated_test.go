@@ -82,7 +82,12 @@ func ablated(args []string) int {
 // widen switches off what is a part of the plan.
 func widen(plan policy.Plan, omit []string) policy.Plan {
 	if slices.Contains(omit, "view") {
-		plan.Paths = append(plan.Paths, policy.PathRule{Path: filepath.Dir(plan.Workspace), Access: policy.Write})
+		beside, _ := filepath.Glob(filepath.Dir(plan.Workspace) + "/*")
+		for _, path := range beside {
+			if st, err := os.Lstat(path); err == nil && st.IsDir() && path != plan.Workspace && path != plan.Identity.Home {
+				plan.Paths = append(plan.Paths, policy.PathRule{Path: path, Access: policy.Write})
+			}
+		}
 	}
 	if slices.Contains(omit, "environment") {
 		plan.Env = nil
@@ -105,6 +110,12 @@ func ablatedRun(plan policy.Plan, omit []string, state string, argv []string) in
 	t := &task.Task{Backend: &native.Backend{Omit: append(omit, "attempts")}, Plan: plan, Argv: argv, State: state, Executable: exe,
 		Env: os.Environ(), Streams: task.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}}
 	result, err := t.Run(context.Background())
+	for _, q := range result.Settled.Quarantined {
+		fmt.Fprintln(os.Stderr, "quarantined", q.Path)
+	}
+	for _, f := range result.Settled.Flagged {
+		fmt.Fprintln(os.Stderr, f.Change, f.Path)
+	}
 	if err != nil {
 		return report(err)
 	}

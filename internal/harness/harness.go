@@ -1,3 +1,5 @@
+//go:build linux
+
 // Package harness joins the rows of package probe with the product: which row
 // depends on which control, and what a whole set of results means. It knows
 // both sides; neither of them knows it.

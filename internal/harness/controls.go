@@ -1,0 +1,76 @@
+//go:build linux
+
+package harness
+
+// Controls is the table of what can be switched off and of what escapes then.
+// A row stands here when it was seen to escape without the control; the test
+// plays it both ways.
+func Controls() []Control {
+	return append(append(viewControls(), kernelControls()...), restControls()...)
+}
+
+func viewControls() []Control {
+	return []Control{
+		{Name: "read-only binds", Omit: []string{"readonly"}, Root: true, User: true,
+			Rows: []string{"LNK-014", "DNY-016", "DNY-019"},
+			Why:  "Landlock holds plain writes without them, but knows neither mode and times nor second names"},
+		{Name: "read-only binds and Landlock", Omit: []string{"readonly", "landlock"}, Root: true, User: true,
+			Rows: []string{"DNY-017", "LNK-014"},
+			Why:  "either wall alone holds writes to a tree that is shown"},
+		{Name: "protected paths", Omit: []string{"protected"}, Root: true, User: true,
+			Rows: []string{"DNY-003", "DNY-003b", "DNY-006", "DNY-006b", "DNY-006c", "DNY-011", "DNY-011b", "GIT-001", "GIT-002", "GIT-003", "PTH-015", "PTH-017", "LNK-012", "LNK-016", "RAC-002b"}},
+		{Name: "hidden paths", Omit: []string{"hidden"}, User: true,
+			Rows: []string{"PTH-010", "DNY-002c"}},
+		{Name: "the fresh root", Omit: []string{"view"}, Root: true, User: true,
+			Rows: []string{"PTH-001", "PTH-003", "LNK-001"},
+			Why:  "what is not mounted is held by nothing else: what lies beside the workspace is put into view"},
+		{Name: "masks over /proc", Omit: []string{"proc-masks"},
+			Why: "the files behind them answer only to root of the first user namespace, which the command never is; the masks hold where a kernel forgets to ask"},
+		{Name: "task id", Omit: []string{"task-id"}, Root: true,
+			Rows: []string{"PRC-005b", "PRV-002"}},
+		{Name: "environment", Omit: []string{"environment"}, Root: true, User: true,
+			Rows: []string{"ENV-001", "ENV-002", "ENV-005", "ENV-006"}},
+		{Name: "descriptors", Omit: []string{"descriptors"},
+			Why: "the launch program is started with a list of descriptors and nothing else; the step that closes the rest closes only the launch's own"},
+	}
+}
+
+func kernelControls() []Control {
+	const alone = "seccomp also holds it: either alone is enough"
+	return []Control{
+		{Name: "seccomp", Omit: []string{"seccomp"}, Root: true, User: true,
+			Rows: []string{"IPC-021", "PRO-009", "SYS-001", "SYS-002", "SYS-004", "SYS-008", "SYS-010", "SYS-012", "SYS-014", "SYS-017", "SYS-023", "SYS-027", "PRV-003", "NSM-006", "NSM-011"}},
+		{Name: "seccomp: io_uring", Omit: []string{"seccomp:io_uring"}, Root: true, User: true, Rows: []string{"SYS-001", "SYS-001b"}},
+		{Name: "seccomp: keyrings", Omit: []string{"seccomp:keyrings"}, Root: true, User: true, Rows: []string{"IPC-021"}},
+		{Name: "seccomp: set-ID bits", Omit: []string{"seccomp:setid-bits"}, Root: true, User: true, Rows: []string{"PRV-003"}},
+		{Name: "seccomp: sockets", Omit: []string{"seccomp:sockets"}, Root: true, User: true, Rows: []string{"SYS-023"}},
+		{Name: "seccomp: other processes", Omit: []string{"seccomp:process"}, Root: true, User: true, Rows: []string{"SYS-010"}},
+		{Name: "no nested namespaces", Omit: []string{"namespaces-limit", "seccomp"}, User: true,
+			Rows: []string{"NSM-002", "NSM-011"}, Why: alone},
+		{Name: "Landlock scopes", Omit: []string{"landlock-scopes"},
+			Why: "the network and pid namespaces hold abstract sockets and signals without them; they hold where a descriptor of another namespace gets in"},
+		{Name: "network namespace", Omit: []string{"namespace:net"}, Root: true, User: true,
+			Rows: []string{"NET-001", "NET-003", "NET-004", "NET-006"}},
+		{Name: "network namespace and Landlock scopes", Omit: []string{"namespace:net", "landlock-scopes"}, Root: true, User: true,
+			Rows: []string{"IPC-003"}, Why: "an abstract socket is held by either"},
+		{Name: "ipc namespace", Omit: []string{"namespace:ipc"}, User: true, Rows: []string{"IPC-021b"}},
+		{Name: "pid, mount and user namespaces",
+			Why: "nothing can be started without them: the launch is made of them"},
+		{Name: "no_new_privs and capabilities", Omit: []string{"no-new-privs", "capabilities", "seccomp", "landlock"}, Root: true, User: true,
+			Rows: []string{"SYS-026"}, Why: "without no_new_privs an unprivileged process may install neither a filter nor a Landlock domain (seccomp(2), landlock(7))"},
+		{Name: "capabilities", Omit: []string{"capabilities"}, User: true, Rows: []string{"SYS-026"}},
+	}
+}
+
+func restControls() []Control {
+	return []Control{
+		{Name: "limits", Omit: []string{"limits"}, User: true,
+			Rows: []string{"RES-001", "RES-002", "RES-005"}, Why: "as for root; it is played once, for it uses what a machine has"},
+		{Name: "quarantine",
+			Why: "what a run leaves under a protected name is moved by the workspace package after the run; the rows DNY-001, DNY-012 and DEF-001 escape for every target that does not do so"},
+		{Name: "attempts from inside",
+			Why: "they attest other controls and hold nothing; a test of the backend shows that one that works stops the launch"},
+		{Name: "terminal of its own",
+			Why: "a Stream has no value that hands a descriptor in, so there is nothing to switch off"},
+	}
+}
