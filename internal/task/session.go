@@ -109,6 +109,20 @@ func Inspect(ctx context.Context, plan *policy.Plan) ([]*workspace.Snapshot, err
 		}
 		plan.Paths = append(slices.Clip(plan.Paths), snap.External()...)
 	}
+	for _, r := range plan.Paths {
+		named := r.Origin.Line > 0 || strings.HasPrefix(r.Origin.File, "--") // toolchains that were found hold no sockets
+		if !named || r.Access != policy.Read && r.Access != policy.Copy {
+			continue
+		}
+		if st, err := os.Stat(r.Path); err != nil || !st.IsDir() {
+			continue
+		}
+		sockets, err := workspace.Sockets(ctx, r.Path)
+		if err != nil {
+			return nil, err
+		}
+		plan.Hidden = append(plan.Hidden, sockets...)
+	}
 	return out, nil
 }
 

@@ -97,6 +97,9 @@ func (v *settle) judge(w *walker, d *dir, e entry) string {
 		}
 		return ""
 	case "commondir", "gitdir":
+		if v.repos[string(w.path)] {
+			return "the repository was there without it"
+		}
 		b, ok := readFile(d.fd, string(e.name()), maxPointer)
 		target := strings.TrimRight(string(b), "\r\n")
 		if !ok || strings.ContainsAny(target, "\x00\n") || target == "" {

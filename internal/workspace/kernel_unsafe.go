@@ -31,7 +31,7 @@ func openAt(dir int, nameZ []byte) (int, error) {
 // nothing.
 func statAt(dir int, nameZ []byte, st *unix.Statx_t) error {
 	const flags = unix.AT_SYMLINK_NOFOLLOW | unix.AT_NO_AUTOMOUNT | unix.AT_STATX_DONT_SYNC
-	const mask = unix.STATX_BASIC_STATS
+	const mask = unix.STATX_BASIC_STATS | unix.STATX_BTIME
 	for {
 		_, _, e := unix.Syscall6(unix.SYS_STATX, uintptr(dir), uintptr(unsafe.Pointer(&nameZ[0])), flags, mask, uintptr(unsafe.Pointer(st)), 0)
 		switch e {

@@ -54,7 +54,7 @@ type LimitError struct {
 }
 
 func (e *LimitError) Error() string {
-	return fmt.Sprintf("the workspace has %d %s, more than %d", e.Have, e.What, e.Max)
+	return fmt.Sprintf("%d %s are more than the %d that can be looked after", e.Have, e.What, e.Max)
 }
 
 // Hint names the way out.
@@ -249,7 +249,15 @@ func (s *scan) file(w *walker, d *dir, e entry, st *unix.Statx_t) error {
 		s.found.Links = append(s.found.Links, r)
 		return nil
 	}
-	if st == nil || st.Nlink < 2 || st.Mode&typeMask != typeReg || s.external {
+	if st == nil || st.Mode&typeMask != typeReg || s.external {
+		return nil
+	}
+	if st.Mode&0o111 != 0 && d.dep == nil {
+		s.mu.Lock()
+		s.found.Programs = append(s.found.Programs, Name(w.at(e)))
+		s.mu.Unlock()
+	}
+	if st.Nlink < 2 {
 		return nil
 	}
 	key := inode{unix.Mkdev(st.Dev_major, st.Dev_minor), st.Ino}

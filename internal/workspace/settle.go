@@ -45,6 +45,7 @@ type settle struct {
 	rows     map[string]*row
 	marks    map[string]*mark
 	repos    map[string]bool
+	programs map[string]bool
 	gitLinks map[string]*row // links in repositories
 	places   map[string]*row // rows, absent paths, and what lies on the way to those
 	ways     map[string]bool // those of places that are dangerous as a link only
@@ -82,7 +83,10 @@ func (v *settle) settleTree(ctx context.Context, t *tree, external bool) error {
 // index prepares the look-ups for one tree.
 func (v *settle) index(t *tree, fd int, external bool) {
 	v.t, v.root, v.external = t, fd, external
-	v.rows, v.marks, v.repos = map[string]*row{}, map[string]*mark{}, map[string]bool{}
+	v.rows, v.marks, v.repos, v.programs = map[string]*row{}, map[string]*mark{}, map[string]bool{}, map[string]bool{}
+	for _, p := range t.Programs {
+		v.programs[string(p)] = true
+	}
 	v.places, v.ways = map[string]*row{}, map[string]bool{}
 	v.bases, v.seen = map[string]bool{}, map[string]bool{}
 	v.deps, v.links = nil, map[inode]*linked{}
@@ -265,7 +269,14 @@ func (v *settle) file(w *walker, d *dir, e entry, st *unix.Statx_t) error {
 		if st.Nlink > 1 {
 			v.link(w.at(e), st)
 		}
-		if st.Mode&(unix.S_ISUID|unix.S_ISGID) == 0 || st.Mode&0o111 == 0 {
+		if st.Mode&0o111 == 0 {
+			return nil
+		}
+		if st.Mode&(unix.S_ISUID|unix.S_ISGID) == 0 {
+			if d.dep == nil && nanos(st.Btime) < v.snap.began && st.Mask&unix.STATX_BTIME != 0 && !v.programs[w.at(e)] {
+				f.Change, f.Reason = Mode, "it was there, and became a program"
+				v.flagged(f)
+			}
 			return nil
 		}
 		f.Change, f.Reason = Setuid, "runs with the rights of its owner for everybody who starts it"

@@ -79,16 +79,17 @@ type Snapshot struct {
 // tree is one directory tree that was scanned: the workspace first, then git
 // directories outside it that its worktrees use.
 type tree struct {
-	Root   Name
-	Dev    uint64
-	Ino    uint64
-	Owner  uint32
-	Rows   []row
-	Marks  []mark
-	Repos  []Name // directories that git takes for repositories
-	Links  []row  // symbolic links in repositories, which stay
-	Hidden []row  // secrets, and sockets of the host
-	Absent []row  // paths that would be obeyed if they were there, beyond the rules
+	Root     Name
+	Dev      uint64
+	Ino      uint64
+	Owner    uint32
+	Rows     []row
+	Marks    []mark
+	Repos    []Name // directories that git takes for repositories
+	Links    []row  // symbolic links in repositories, which stay
+	Hidden   []row  // secrets, and sockets of the host
+	Programs []Name // regular files with an executable bit
+	Absent   []row  // paths that would be obeyed if they were there, beyond the rules
 
 	// Settings of the repositories, by directory, that are not harmless: the
 	// SHA-256 of each name with its value.

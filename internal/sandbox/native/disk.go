@@ -72,7 +72,7 @@ func (w *diskWatch) over() string {
 		if err != nil || d.free-free <= w.limit/2 {
 			continue
 		}
-		used := w.unnamed(d)
+		used := unnamedBytes(descendants(w.process.first, nil), func(st *unix.Stat_t) bool { return unix.Major(st.Dev) != 0 })
 		for _, t := range d.trees {
 			used += allocated(t)
 		}
@@ -110,11 +110,12 @@ func allocated(root string) int64 {
 	return sum
 }
 
-// unnamed is what open files without a name take: they are in no tree.
-func (w *diskWatch) unnamed(d *disk) int64 {
+// unnamedBytes is what open files without a name take that are of interest: they
+// are in no tree.
+func unnamedBytes(pids []int, interesting func(*unix.Stat_t) bool) int64 {
 	var sum int64
 	seen := map[[2]uint64]bool{}
-	for _, pid := range descendants(w.process.first, nil) {
+	for _, pid := range pids {
 		dir := fmt.Sprintf("/proc/%d/fd", pid)
 		entries, err := os.ReadDir(dir)
 		if err != nil {
@@ -122,7 +123,7 @@ func (w *diskWatch) unnamed(d *disk) int64 {
 		}
 		for _, e := range entries {
 			var st unix.Stat_t
-			if unix.Stat(dir+"/"+e.Name(), &st) != nil || st.Nlink > 0 || st.Mode&unix.S_IFMT != unix.S_IFREG {
+			if unix.Stat(dir+"/"+e.Name(), &st) != nil || st.Nlink > 0 || st.Mode&unix.S_IFMT != unix.S_IFREG || !interesting(&st) {
 				continue
 			}
 			if key := [2]uint64{st.Dev, st.Ino}; !seen[key] {

@@ -8,14 +8,72 @@ import (
 	"os"
 	"strconv"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
-// exceeds says whether a process and all below it use more than limit bytes.
-// Resident pages are summed first, which counts what is shared once a process;
-// only when that is too much do the exact shares decide (proc(5)).
-func exceeds(pid int, limit int64) bool {
-	pids := descendants(pid, nil)
-	return residentBytes(pids) > limit && proportional(pids) > limit
+// memoryWatch bounds the memory of everything inside together.
+type memoryWatch struct {
+	process *process
+	limit   int64
+	private int   // O_PATH descriptor on the private storage, whose files are memory; -1 for none
+	before  int64 // MemAvailable when the run began, bytes
+	shared  int64 // memory of files, when it was last measured
+}
+
+func newMemoryWatch(p *process, limit int64) *memoryWatch {
+	w := &memoryWatch{process: p, limit: limit, private: -1, before: available()}
+	if fd, err := unix.Open(fmt.Sprintf("/proc/%d/root/tmp", p.pid), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0); err == nil {
+		w.private = fd
+	}
+	return w
+}
+
+func (w *memoryWatch) close() {
+	if w.private >= 0 {
+		unix.Close(w.private)
+	}
+}
+
+// over says whether more is used than may be. Resident pages are summed first,
+// which counts what is shared once a process; only when that is too much do the
+// exact shares decide (proc(5)). Files that only memory holds are looked for
+// when the machine has lost a quarter of the limit.
+func (w *memoryWatch) over() bool {
+	pids := descendants(w.process.first, nil)
+	if w.before-available() > w.limit/4 {
+		w.shared = w.files(pids)
+	}
+	if residentBytes(pids)+w.shared <= w.limit {
+		return false
+	}
+	own, mapped := proportional(pids)
+	return own+max(mapped, w.shared) > w.limit
+}
+
+// files is the memory of the private storage and of files without a name.
+func (w *memoryWatch) files(pids []int) int64 {
+	sum := unnamedBytes(pids, func(st *unix.Stat_t) bool { return unix.Major(st.Dev) == 0 })
+	var st unix.Statfs_t
+	if w.private >= 0 && unix.Fstatfs(w.private, &st) == nil {
+		sum += int64(st.Blocks-st.Bfree) * st.Bsize
+	}
+	return sum
+}
+
+// available is MemAvailable of proc_meminfo(5), in bytes; 0 when unknown.
+func available() int64 {
+	raw, err := os.ReadFile("/proc/meminfo")
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(raw)) {
+		if f := strings.Fields(line); len(f) == 3 && f[0] == "MemAvailable:" {
+			n, _ := strconv.ParseInt(f[1], 10, 64)
+			return n << 10
+		}
+	}
+	return 0
 }
 
 func residentBytes(pids []int) int64 {
@@ -33,24 +91,31 @@ func residentBytes(pids []int) int64 {
 	return sum
 }
 
-// proportional sums the shares of memory in smaps_rollup. A process that cannot
-// be read counts with what is resident.
-func proportional(pids []int) int64 {
-	var sum int64
+// proportional sums the shares of memory in smaps_rollup: what processes have of
+// their own, and what they map of memory that files or segments hold. A process
+// that cannot be read counts with what is resident.
+func proportional(pids []int) (own, mapped int64) {
 	for _, pid := range pids {
 		raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
 		if err != nil {
-			sum += residentBytes([]int{pid})
+			own += residentBytes([]int{pid})
 			continue
 		}
 		for line := range strings.Lines(string(raw)) {
-			if f := strings.Fields(line); len(f) == 3 && f[0] == "Pss:" {
-				n, _ := strconv.ParseInt(f[1], 10, 64)
-				sum += n << 10
+			f := strings.Fields(line)
+			if len(f) != 3 {
+				continue
+			}
+			n, _ := strconv.ParseInt(f[1], 10, 64)
+			switch f[0] {
+			case "Pss:":
+				own += n << 10
+			case "Pss_Shmem:":
+				own, mapped = own-n<<10, mapped+n<<10
 			}
 		}
 	}
-	return sum
+	return own, mapped
 }
 
 // descendants lists pid and everything below it. Orphans stay below the first

@@ -27,7 +27,14 @@ func (l *launch) watch(p *process) {
 	if !memory && disks == nil {
 		return
 	}
+	var used *memoryWatch
+	if memory {
+		used = newMemoryWatch(p, limits.Memory)
+	}
 	go func() {
+		if memory {
+			defer used.close()
+		}
 		tick := time.NewTicker(watchPeriod)
 		defer tick.Stop()
 		for {
@@ -36,7 +43,7 @@ func (l *launch) watch(p *process) {
 				return
 			case <-tick.C:
 			}
-			if memory && exceeds(p.first, limits.Memory) {
+			if memory && used.over() {
 				p.Kill("memory limit of " + size(limits.Memory))
 			}
 			if dir := disks.over(); dir != "" {
