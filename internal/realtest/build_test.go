@@ -6,9 +6,9 @@ import (
 	"holdfast.dev/holdfast/internal/testenv"
 )
 
-func TestCompilers(t *testing.T) {
+func compilers(t *testing.T, root string) {
 	t.Parallel()
-	p := newPlace(t, testenv.GCC, testenv.Make)
+	p := newPlace(t, root, testenv.GCC, testenv.Make)
 	p.write(map[string]string{
 		"main.c": "#include <stdio.h>\n#include <pthread.h>\nint part(int);\nstatic void *run(void *a) { return a; }\n" +
 			"int main(void) { pthread_t t; pthread_create(&t, 0, run, 0); pthread_join(t, 0); return printf(\"sum %d\\n\", part(41)) < 0; }\n",
@@ -19,9 +19,9 @@ func TestCompilers(t *testing.T) {
 	contains(t, p.bare(`./prog`), "sum 42")
 }
 
-func TestArchivesAndSearch(t *testing.T) {
+func archivesAndSearch(t *testing.T, root string) {
 	t.Parallel()
-	p := newPlace(t, testenv.Tar, testenv.RG)
+	p := newPlace(t, root, testenv.Tar, testenv.RG)
 	out := p.inside(`
 		mkdir -p tree/a/b
 		for i in $(seq 300); do echo "line $i needle" > tree/a/b/$i; done
@@ -41,9 +41,9 @@ func TestArchivesAndSearch(t *testing.T) {
 
 // goModule writes a module that depends on another one, and fills the module
 // cache of the home from files: no network.
-func goModule(t *testing.T) *place {
+func goModule(t *testing.T, root string) *place {
 	t.Helper()
-	p := newPlace(t, testenv.Go)
+	p := newPlace(t, root, testenv.Go)
 	p.write(map[string]string{
 		"../proxy/example.org/dep/@v/list":        "v1.2.3\n",
 		"../proxy/example.org/dep/@v/v1.2.3.info": `{"Version":"v1.2.3","Time":"2024-01-02T03:04:05Z"}`,
@@ -102,10 +102,10 @@ END
 	return p
 }
 
-func TestGo(t *testing.T) {
+func goTools(t *testing.T, root string) {
 	t.Parallel()
 	testenv.Need(t, testenv.Python, nil)
-	p := goModule(t)
+	p := goModule(t, root)
 	sum := p.read("go.sum")
 	out := p.inside(`go version; go build -o app .; ./app; go test ./...; go vet ./...; go list -m all`)
 	contains(t, out, "from-dep 499500", "ok  \texample.org/app", "example.org/dep v1.2.3")

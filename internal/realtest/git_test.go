@@ -9,9 +9,9 @@ import (
 
 // repository makes the repository r, with an identity, a hook and one commit,
 // and the repository lib for a submodule.
-func repository(t *testing.T) *place {
+func repository(t *testing.T, root string) *place {
 	t.Helper()
-	p := newPlace(t, testenv.Git)
+	p := newPlace(t, root, testenv.Git)
 	p.bare(`
 		for r in r lib; do
 			git init -q -b main $r
@@ -27,9 +27,9 @@ func repository(t *testing.T) *place {
 	return p
 }
 
-func TestGitEverydayWork(t *testing.T) {
+func gitEverydayWork(t *testing.T, root string) {
 	t.Parallel()
-	p := repository(t)
+	p := repository(t, root)
 	watched := []string{"r/.git/config", "r/.git/hooks/post-commit", "r/.git/info/exclude"}
 	before := map[string]string{}
 	for _, f := range watched {
@@ -76,9 +76,9 @@ func TestGitEverydayWork(t *testing.T) {
 	}
 }
 
-func TestGitNewRepositories(t *testing.T) {
+func gitNewRepositories(t *testing.T, root string) {
 	t.Parallel()
-	p := repository(t)
+	p := repository(t, root)
 	p.inside(`
 		git init -q -b main new
 		cd new
@@ -95,9 +95,9 @@ func TestGitNewRepositories(t *testing.T) {
 	contains(t, p.bare(`git -C new log --format=%s; git -C copy status; git -C copy remote get-url origin`), "new", "up to date", "/r")
 }
 
-func TestGitWorktree(t *testing.T) {
+func gitWorktree(t *testing.T, root string) {
 	t.Parallel()
-	p := repository(t)
+	p := repository(t, root)
 	p.inside(`git -C r worktree add -q -b side ../tree`)
 	// A later run, and the host, find it usable.
 	p.inside(`cd tree; echo more >> file; git commit -qam more; git status --porcelain; cd ../r; git worktree list; git merge -q side`)
@@ -106,9 +106,9 @@ func TestGitWorktree(t *testing.T) {
 	p.inside(`cd r; git worktree add -q -b brief ../brief; echo x > ../brief/x; git -C ../brief add x; git -C ../brief commit -qm brief; git worktree remove ../brief; git worktree prune; git branch -D brief`)
 }
 
-func TestGitSubmodule(t *testing.T) {
+func gitSubmodule(t *testing.T, root string) {
 	t.Parallel()
-	p := repository(t)
+	p := repository(t, root)
 	p.inside(`
 		git init -q -b main super
 		cd super
@@ -135,9 +135,9 @@ func TestGitSubmodule(t *testing.T) {
 
 // The configuration of a repository that was there before is not writable, and
 // a submodule is still fetched when its being active is said for one command.
-func TestGitSubmoduleOfExistingRepository(t *testing.T) {
+func gitSubmoduleOfExistingRepository(t *testing.T, root string) {
 	t.Parallel()
-	p := repository(t)
+	p := repository(t, root)
 	p.bare(`
 		cd r
 		git -c protocol.file.allow=always submodule --quiet add ../lib lib

@@ -16,9 +16,9 @@ import (
 	"holdfast.dev/holdfast/internal/testenv"
 )
 
-func TestNodeThreads(t *testing.T) {
+func nodeThreads(t *testing.T, root string) {
 	t.Parallel()
-	p := newPlace(t, testenv.Node)
+	p := newPlace(t, root, testenv.Node)
 	p.write(map[string]string{"app.js": `
 const { Worker, isMainThread, parentPort } = require('worker_threads');
 const { execFileSync, fork } = require('child_process');
@@ -40,11 +40,11 @@ if (!isMainThread) {
 	contains(t, p.inside(`node app.js; node -p 'process.versions.v8.length > 0'`), "workers 256", "forked", "executed true", "watched", "true")
 }
 
-// TestNPM fills the cache of the home from a registry on loopback, takes the
+// npm fills the cache of the home from a registry on loopback, takes the
 // registry away, and installs and tests inside from the cache alone.
-func TestNPM(t *testing.T) {
+func npm(t *testing.T, root string) {
 	t.Parallel()
-	p := newPlace(t, testenv.Node, testenv.NPM)
+	p := newPlace(t, root, testenv.Node, testenv.NPM)
 	registry := httptest.NewServer(onePackage(t))
 	p.write(map[string]string{
 		"package.json": `{"name":"app","version":"1.0.0","scripts":{"test":"leftover && node test.js"},"dependencies":{"leftover":"1.0.0"}}`,

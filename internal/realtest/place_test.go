@@ -17,6 +17,34 @@ import (
 // slow is how long the slowest program may take on a busy machine.
 const slow = 3 * time.Minute
 
+// TestPrograms runs all of them at the same time; none may leave a process, a
+// mount, a cgroup or a temporary file behind.
+func TestPrograms(t *testing.T) {
+	root := t.TempDir()
+	testenv.NoLeaks(t, root)
+	for _, row := range []struct {
+		name string
+		run  func(t *testing.T, root string)
+	}{
+		{"compilers", compilers},
+		{"archives and search", archivesAndSearch},
+		{"go", goTools},
+		{"git of every day", gitEverydayWork},
+		{"git new repositories", gitNewRepositories},
+		{"git worktree", gitWorktree},
+		{"git submodule", gitSubmodule},
+		{"git submodule of existing repository", gitSubmoduleOfExistingRepository},
+		{"node threads", nodeThreads},
+		{"npm", npm},
+		{"python venv", pythonVenv},
+		{"python multiprocessing", pythonMultiprocessing},
+		{"dev server", devServer},
+		{"chromium", chromium},
+	} {
+		t.Run(row.name, func(t *testing.T) { row.run(t, root) })
+	}
+}
+
 // place is a home directory and, beside it, a workspace.
 type place struct {
 	t        *testing.T
@@ -24,13 +52,16 @@ type place struct {
 	env      []string
 }
 
-func newPlace(t *testing.T, needs ...testenv.Feature) *place {
+func newPlace(t *testing.T, root string, needs ...testenv.Feature) *place {
 	t.Helper()
 	testenv.Need(t, testenv.UserNS, nil)
 	for _, f := range needs {
 		testenv.Need(t, f, nil)
 	}
-	root := t.TempDir()
+	root = filepath.Join(root, filepath.Base(t.Name()))
+	if err := os.Mkdir(root, 0o755); err != nil {
+		t.Fatal(err)
+	}
 	p := &place{t: t, home: filepath.Join(root, "home"), ws: filepath.Join(root, "ws")}
 	for _, dir := range []string{p.home, p.ws} {
 		if err := os.Mkdir(dir, 0o755); err != nil {

@@ -25,9 +25,9 @@ func freePort(t *testing.T) int {
 	return l.Addr().(*net.TCPAddr).Port
 }
 
-func TestDevServer(t *testing.T) {
+func devServer(t *testing.T, root string) {
 	t.Parallel()
-	p := newPlace(t, testenv.Node)
+	p := newPlace(t, root, testenv.Node)
 	p.write(map[string]string{
 		"page":      "version 1",
 		"server.js": "const fs = require('fs');\nrequire('http').createServer((q, a) => a.end(q.url + ' ' + fs.readFileSync('page'))).listen(3000, '127.0.0.1');\n",
@@ -79,9 +79,9 @@ func get(t *testing.T, port int, path string) string {
 }
 
 // Chromium's own sandbox needs what the boundary refuses, so it runs without.
-func TestChromium(t *testing.T) {
+func chromium(t *testing.T, root string) {
 	t.Parallel()
-	p := newPlace(t, testenv.Chromium)
+	p := newPlace(t, root, testenv.Chromium)
 	p.write(map[string]string{"page.html": "<!doctype html><title>t</title><p id=p>before</p><script>p.textContent = 'computed ' + (6 * 7)</script>"})
 	out := p.inside(`chromium --headless --no-sandbox --disable-gpu --dump-dom "file://$PWD/page.html" 2>chromium.log`)
 	contains(t, out, "computed 42")
