@@ -3,8 +3,6 @@
 package native
 
 import (
-	"bufio"
-	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -183,11 +181,11 @@ func readMounts(path string) ([]sandbox.Mount, error) {
 		return nil, err
 	}
 	byPoint := map[string]sandbox.Mount{}
-	for s := bufio.NewScanner(bytes.NewReader(raw)); s.Scan(); {
-		before, after, ok := strings.Cut(s.Text(), " - ")
+	for line := range strings.Lines(string(raw)) {
+		before, after, ok := strings.Cut(line, " - ")
 		f, g := strings.Fields(before), strings.Fields(after)
 		if !ok || len(f) < 6 || len(g) < 1 {
-			return nil, fmt.Errorf("reading %s: %q is no mount", path, s.Text())
+			return nil, fmt.Errorf("reading %s: %q is no mount", path, line)
 		}
 		m := sandbox.Mount{Point: unescapeMount(f[4]), FSType: g[0]}
 		for _, o := range strings.Split(f[5], ",") {

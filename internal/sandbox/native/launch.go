@@ -202,8 +202,13 @@ func receive(control *os.File) (message, error) {
 		for _, c := range cmsgs {
 			if cred, err := unix.ParseUnixCredentials(&c); err == nil {
 				m.pid = int(cred.Pid)
-			} else if fds, err := unix.ParseUnixRights(&c); err == nil && len(fds) == 1 {
-				m.file = os.NewFile(uintptr(fds[0]), "from inside")
+			} else if fds, err := unix.ParseUnixRights(&c); err == nil {
+				for _, fd := range fds { // one is all that is ever sent
+					if m.file != nil {
+						m.file.Close()
+					}
+					m.file = os.NewFile(uintptr(fd), "from inside")
+				}
 			}
 		}
 		return m, nil

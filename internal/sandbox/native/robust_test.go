@@ -82,7 +82,7 @@ func TestConverse(t *testing.T) {
 	}{
 		{"an unknown message", 99, "kind 99"},
 		{"the end before the beginning", msgStatus, "kind 4"},
-		{"a failure of a step that does not exist", msgFailed, "step at"},
+		{"a failure of a step that does not exist", msgFailed, "operation not permitted"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			ours, theirs, err := seqpacket()
@@ -93,8 +93,8 @@ func TestConverse(t *testing.T) {
 			defer theirs.Close()
 			message := make([]byte, 24)
 			message[0] = byte(tt.kind)
-			for i := 16; i < 24; i++ {
-				message[i] = 0xff // errno 1
+			for i := 8; i < 24; i++ {
+				message[i] = 0xff // an address that is none, and errno 1
 			}
 			if _, err := theirs.Write(message); err != nil {
 				t.Fatal(err)
