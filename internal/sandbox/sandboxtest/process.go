@@ -74,7 +74,7 @@ func testSignals(t *testing.T, s Subject) {
 	for _, sig := range []syscall.Signal{unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGUSR1, unix.SIGKILL} {
 		t.Run(unix.SignalName(sig), func(t *testing.T) {
 			r := enter(t, s)
-			p := r.mustStart(r.script("pause"))
+			p := r.mustStart(r.spec("sh", "-c", "echo paused; exec sleep 100"))
 			p.expect("paused")
 			if err := p.Signal(sig); err != nil {
 				t.Fatal(err)
