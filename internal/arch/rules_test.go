@@ -22,6 +22,7 @@ sandbox/native sandbox/oci supervise egress broker workspace gateway
 task
 harness server k8s
 cli
+realtest*
 arch*
 `
 

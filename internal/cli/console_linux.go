@@ -5,9 +5,9 @@ import (
 	"os/signal"
 	"syscall"
 
-	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 	"holdfast.dev/holdfast/internal/sandbox"
+	"holdfast.dev/holdfast/internal/sys"
 )
 
 // console is the user's terminal.
@@ -40,8 +40,8 @@ func (c *console) Size() sandbox.WindowSize {
 
 func (c *console) Resized() <-chan os.Signal { return c.resized }
 
-// Flush drops what was received and not read (tcflush(3)).
-func (c *console) Flush() { unix.IoctlSetInt(int(c.file.Fd()), unix.TCFLSH, unix.TCIFLUSH) }
+// Flush drops what was typed and not read.
+func (c *console) Flush() { sys.FlushInput(c.file) }
 
 // Suspend stops this process; the shell that started it notices, and continues
 // it on "fg". The signal is delivered to the process, and this thread may run on

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"holdfast.dev/holdfast/internal/sandbox"
+	"holdfast.dev/holdfast/internal/sys"
 )
 
 // attend stays with a running command until everything inside is dead and all
@@ -77,9 +78,6 @@ func (t *Task) relay(proc sandbox.Process) (drained func() error) {
 		copyOut(t.Streams.Err, e)
 	}
 	if master := proc.Terminal(); master != nil {
-		if !t.Streams.InTerminal {
-			plainOutput(master) // the user's terminal is not raw then, and ends lines itself
-		}
 		to := t.Streams.Out
 		if !t.Streams.OutTerminal {
 			to = t.Streams.Err
@@ -170,7 +168,8 @@ func (t *Task) jobControl(proc sandbox.Process, raw *rawMode) {
 
 func (t *Task) resize(proc sandbox.Process) {
 	if m := proc.Terminal(); m != nil && t.Streams.Console != nil {
-		resizeTerminal(m, t.Streams.Console.Size())
+		size := t.Streams.Console.Size()
+		sys.SetTerminalSize(m, size.Rows, size.Cols) // a command that has ended needs none
 	}
 }
 

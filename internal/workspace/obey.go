@@ -63,6 +63,25 @@ func (s *scan) obeyConfigs() {
 				if data := readHost(p); data != nil && len(files) < extra {
 					files = append(files, gitFile{dir: f.dir, name: p, home: f.home, data: data, own: f.own})
 				}
+			case refuse(v, func(string) bool { return false }) != "":
+				s.programs(f, v)
+			}
+		}
+	}
+}
+
+// programs protects files of the tree that a setting's value names: it may be a
+// command line that git runs at the top of a worktree.
+func (s *scan) programs(f gitFile, v setting) {
+	words := strings.FieldsFunc(v.value, func(r rune) bool { return strings.ContainsRune(" \t\n;&|()<>\"'`!=$", r) })
+	for _, word := range words {
+		if !strings.Contains(word, "/") {
+			continue
+		}
+		for _, from := range s.from(f) {
+			p := target(from, word, f.home)
+			if st, err := os.Lstat(p); p != "" && err == nil && !st.IsDir() {
+				s.resolve(p, v.section+"."+v.key, "git runs it: its configuration names it")
 			}
 		}
 	}

@@ -273,7 +273,7 @@ func (v *settle) file(w *walker, d *dir, e entry, st *unix.Statx_t) error {
 			return nil
 		}
 		if st.Mode&(unix.S_ISUID|unix.S_ISGID) == 0 {
-			if d.dep == nil && nanos(st.Btime) < v.snap.began && st.Mask&unix.STATX_BTIME != 0 && !v.programs[w.at(e)] {
+			if d.dep == nil && e.rule == nil && nanos(st.Btime) <= v.snap.began+int64(clockSlack) && st.Mask&unix.STATX_BTIME != 0 && !v.programs[w.at(e)] {
 				f.Change, f.Reason = Mode, "it was there, and became a program"
 				v.flagged(f)
 			}

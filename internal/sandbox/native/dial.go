@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
 
 	"golang.org/x/sys/unix"
 )
@@ -29,16 +28,14 @@ func (p *process) Dial(port int) (io.ReadWriteCloser, error) {
 		return nil, fmt.Errorf("waiting for a socket inside: %w", err)
 	}
 	for _, c := range cmsgs {
-		fds, err := unix.ParseUnixRights(&c)
-		if err != nil || len(fds) != 1 {
+		f := onlyFile(&c)
+		if f == nil {
 			continue
 		}
-		if err := unix.Connect(fds[0], &unix.SockaddrInet4{Port: port, Addr: [4]byte{127, 0, 0, 1}}); err != nil {
-			unix.Close(fds[0])
+		defer f.Close() // FileConn has a descriptor of its own
+		if err := unix.Connect(int(f.Fd()), &unix.SockaddrInet4{Port: port, Addr: [4]byte{127, 0, 0, 1}}); err != nil {
 			return nil, fmt.Errorf("connecting to port %d inside: %w", port, err)
 		}
-		f := os.NewFile(uintptr(fds[0]), "inside")
-		defer f.Close() // FileConn has a descriptor of its own
 		return net.FileConn(f)
 	}
 	return nil, io.ErrUnexpectedEOF

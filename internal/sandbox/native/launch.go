@@ -202,17 +202,28 @@ func receive(control *os.File) (message, error) {
 		for _, c := range cmsgs {
 			if cred, err := unix.ParseUnixCredentials(&c); err == nil {
 				m.pid = int(cred.Pid)
-			} else if fds, err := unix.ParseUnixRights(&c); err == nil {
-				for _, fd := range fds { // one is all that is ever sent
-					if m.file != nil {
-						m.file.Close()
-					}
-					m.file = os.NewFile(uintptr(fd), "from inside")
-				}
+			} else if f := onlyFile(&c); f != nil {
+				m.file = f
 			}
 		}
 		return m, nil
 	}
+}
+
+// onlyFile takes the one descriptor that a message brings; more than one is none
+// of ours, and all are closed.
+func onlyFile(c *unix.SocketControlMessage) *os.File {
+	fds, err := unix.ParseUnixRights(c)
+	if err != nil {
+		return nil
+	}
+	if len(fds) == 1 {
+		return os.NewFile(uintptr(fds[0]), "from inside")
+	}
+	for _, fd := range fds {
+		unix.Close(fd)
+	}
+	return nil
 }
 
 // send lets a waiting process go on.
@@ -223,7 +234,6 @@ func send(control *os.File) error {
 
 // converse follows the launch up to the attestation.
 func (l *launch) converse(p *process) error {
-	var master *os.File
 	for {
 		m, err := receive(p.control)
 		if err != nil {
@@ -241,8 +251,10 @@ func (l *launch) converse(p *process) error {
 				return l.insteadOf(err, p.control)
 			}
 		case msgMaster:
-			master = m.file
-			p.terminal = master
+			p.terminal = m.file
+			if m.file != nil && l.spec.In != sandbox.Terminal {
+				plainOutput(m.file)
+			}
 		case msgReady:
 			p.pid = m.pid
 			return l.attest(p)
