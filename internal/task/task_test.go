@@ -1,0 +1,311 @@
+//go:build linux
+
+package task
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"holdfast.dev/holdfast/internal/event"
+	"holdfast.dev/holdfast/internal/policy"
+	"holdfast.dev/holdfast/internal/sandbox/native"
+	"holdfast.dev/holdfast/internal/testenv"
+)
+
+// TestMain lets the test binary be a supervisor that is killed, and the command
+// that settles what that one left.
+func TestMain(m *testing.M) {
+	switch {
+	case os.Args[0] == "supervisor":
+		os.Exit(supervise(os.Args[1], os.Args[2:]))
+	case len(os.Args) == 3 && os.Args[1] == SettleCommand:
+		if _, err := Settle(context.Background(), os.Args[2]); err != nil {
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// bench is a task in a directory of its own.
+func bench(dir string, argv ...string) (*Task, *bytes.Buffer, error) {
+	work := filepath.Join(dir, "work")
+	if err := os.MkdirAll(work, 0o755); err != nil {
+		return nil, nil, err
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		return nil, nil, err
+	}
+	var out bytes.Buffer
+	return &Task{
+		Backend: &native.Backend{}, Argv: argv, State: filepath.Join(dir, "state"), Executable: exe,
+		Streams: Streams{In: strings.NewReader(""), Out: &out, Err: io.Discard},
+		Plan: policy.Plan{
+			Workspace: work, Dir: work,
+			Identity: policy.Identity{UID: os.Getuid(), GID: os.Getgid(), Name: "tester", Home: filepath.Join(dir, "home")},
+			Env:      []policy.Env{{Name: "PATH", Value: "/usr/bin:/bin"}, {Name: "BENCH", Value: dir}},
+			Limits:   policy.Limits{Processes: 512, Files: 512},
+		},
+	}, &out, nil
+}
+
+func newBench(t *testing.T, argv ...string) (*Task, *bytes.Buffer) {
+	t.Helper()
+	testenv.Need(t, testenv.UserNS, nil)
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	testenv.NoLeaks(t, dir)
+	task, out, err := bench(dir, argv...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return task, out
+}
+
+// sessionsLeft lists what is in the state directory.
+func (t *Task) sessionsLeft() []string {
+	left, _ := filepath.Glob(filepath.Join(t.State, "sessions", "*"))
+	return left
+}
+
+func TestRun(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		script string
+		limit  time.Duration
+		status int
+		output string
+		reason string
+	}{
+		{"a status passes through", "exit 3", 0, 3, "", ""},
+		{"output arrives, whole", "echo out; echo err >&2; head -c 300000 /dev/zero | tr '\\0' x; echo end", 0, 0, "end\n", ""},
+		{"a signal is 128 and its number", "kill -TERM $$", 0, 143, "", ""},
+		{"a time limit ends everything", "setsid sleep 100 & echo begun; sleep 100", 200 * time.Millisecond, 137, "begun\n", "time limit of 200ms"},
+		{"output of a daemon does not hold the end up", "(setsid sleep 100 &) ; echo out", 0, 0, "out\n", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			task, out := newBench(t, "sh", "-c", tt.script)
+			testenv.NoGoroutines(t)
+			task.Plan.Limits.Time = tt.limit
+			r, err := task.Run(t.Context())
+			if err != nil || r.Exit.Status() != tt.status || r.Exit.Reason != tt.reason || !strings.HasSuffix(out.String(), tt.output) {
+				t.Errorf("got %+v, %v, %.100q", r.Exit, err, out)
+			}
+			if left := task.sessionsLeft(); len(left) > 0 {
+				t.Errorf("left %q", left)
+			}
+		})
+	}
+}
+
+func TestRunKeepsWhatAHostWouldExecute(t *testing.T) {
+	task, _ := newBench(t, "sh", "-c", "echo evil > .envrc; mkdir -p sub/.git/hooks; echo good > file; exit 9")
+	r, err := task.Run(t.Context())
+	if err != nil || r.Exit.Status() != 9 {
+		t.Fatalf("got %+v, %v", r, err)
+	}
+	if _, err := os.Lstat(task.Plan.Workspace + "/.envrc"); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf(".envrc is still there: %v", err)
+	}
+	if len(r.Settled.Quarantined) == 0 || r.Kept == "" {
+		t.Fatalf("nothing was quarantined: %+v", r)
+	}
+	if b, err := os.ReadFile(string(r.Settled.Quarantined[0].Held)); err != nil || string(b) != "evil\n" {
+		t.Errorf("what was quarantined holds %q, %v", b, err)
+	}
+	if b, err := os.ReadFile(task.Plan.Workspace + "/file"); err != nil || string(b) != "good\n" {
+		t.Errorf("what was not holds %q, %v", b, err)
+	}
+}
+
+// record is a sink.
+type record struct {
+	actions []string
+	fail    error
+}
+
+func (r *record) Emit(e event.Event) error {
+	r.actions = append(r.actions, e.Action)
+	return r.fail
+}
+
+func TestRecord(t *testing.T) {
+	task, _ := newBench(t, "touch", "ran")
+	sink := &record{}
+	task.Sink = sink
+	if _, err := task.Run(t.Context()); err != nil || fmt.Sprint(sink.actions) != "[session.start session.end]" {
+		t.Errorf("recorded %q, %v", sink.actions, err)
+	}
+	t.Run("a record that fails starts nothing", func(t *testing.T) {
+		task, _ := newBench(t, "touch", "ran")
+		full := errors.New("no space")
+		task.Sink = &record{fail: full}
+		if _, err := task.Run(t.Context()); !errors.Is(err, full) {
+			t.Errorf("error %v", err)
+		}
+		if _, err := os.Lstat(task.Plan.Workspace + "/ran"); err == nil {
+			t.Error("the command ran")
+		}
+	})
+}
+
+func TestPublish(t *testing.T) {
+	testenv.Need(t, testenv.Bash, nil)
+	taken, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := taken.Addr().(*net.TCPAddr).Port
+	t.Run("a port that is taken starts nothing", func(t *testing.T) {
+		task, _ := newBench(t, "touch", "ran")
+		task.Plan.Publish = []policy.Port{{Host: port, Inside: 80}}
+		if _, err := task.Run(t.Context()); err == nil {
+			t.Error("no error")
+		}
+		if _, err := os.Lstat(task.Plan.Workspace + "/ran"); err == nil {
+			t.Error("the command ran")
+		}
+		if left := task.sessionsLeft(); len(left) > 0 {
+			t.Errorf("left %q", left)
+		}
+	})
+	taken.Close()
+	t.Run("nobody serving ends the connection", func(t *testing.T) {
+		task, _ := newBench(t, "sh", "-c", "sleep 0.5")
+		testenv.NoGoroutines(t)
+		task.Plan.Publish = []policy.Port{{Host: port, Inside: 4711}}
+		done := make(chan error, 1)
+		go func() {
+			_, err := task.Run(t.Context())
+			done <- err
+		}()
+		deadline := time.Now().Add(5 * time.Second)
+		for time.Now().Before(deadline) {
+			c, err := net.Dial("tcp4", fmt.Sprintf("127.0.0.1:%d", port))
+			if err != nil {
+				time.Sleep(time.Millisecond)
+				continue
+			}
+			c.SetDeadline(deadline)
+			if b, err := io.ReadAll(c); len(b) > 0 || errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Errorf("read %q, %v", b, err)
+			}
+			c.Close()
+			break
+		}
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// supervise is a run that a test kills.
+func supervise(dir string, argv []string) int {
+	t, _, err := bench(dir, argv...)
+	if err != nil {
+		return 2
+	}
+	t.Streams.Out = os.Stdout
+	if _, err := t.Run(context.Background()); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+// TestKilledSupervisor kills the supervisor of a run that made protected names.
+// What settles the session is the command that the boundary itself starts; when
+// that is killed too, it is the next run.
+func TestKilledSupervisor(t *testing.T) {
+	const script = "mkdir -p .vscode .git/hooks; echo evil > .envrc; echo evil > .vscode/tasks.json; echo good > file; echo made; sleep 1000"
+	for _, tt := range []struct {
+		name    string
+		janitor bool // is killed first
+	}{
+		{"the boundary settles it", false},
+		{"the next run settles it", true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			task, _ := newBench(t, "true")
+			work := task.Plan.Workspace
+			cmd := exec.Command("/proc/self/exe", filepath.Dir(work), "sh", "-c", script)
+			cmd.Args[0] = "supervisor"
+			out, err := cmd.StdoutPipe()
+			if err == nil {
+				err = cmd.Start()
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			io.ReadFull(out, make([]byte, len("made\n")))
+			if tt.janitor {
+				killChildren(t, cmd.Process.Pid)
+			}
+			cmd.Process.Kill()
+			cmd.Wait()
+			if tt.janitor {
+				if _, err := task.Run(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			held := heldWithin(task, 2*time.Second)
+			if len(held) == 0 {
+				t.Fatal("nothing was quarantined")
+			}
+			for _, name := range []string{".envrc", ".vscode/tasks.json"} {
+				if _, err := os.Lstat(filepath.Join(work, name)); !errors.Is(err, os.ErrNotExist) {
+					t.Errorf("%s is still there: %v; held are %q", name, err, held)
+				}
+			}
+			if b, err := os.ReadFile(work + "/file"); err != nil || string(b) != "good\n" {
+				t.Errorf("file holds %q, %v", b, err)
+			}
+		})
+	}
+}
+
+func killChildren(t *testing.T, pid int) {
+	t.Helper()
+	lists, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, list := range lists {
+		raw, _ := os.ReadFile(list)
+		for f := range strings.FieldsSeq(string(raw)) {
+			var child int
+			if _, err := fmt.Sscan(f, &child); err != nil {
+				t.Fatal(err)
+			}
+			if p, err := os.FindProcess(child); err == nil {
+				p.Kill()
+			}
+		}
+	}
+}
+
+// heldWithin waits for what is quarantined, and for the end of whoever does it.
+func heldWithin(task *Task, limit time.Duration) []string {
+	deadline := time.Now().Add(limit)
+	for {
+		held, _ := filepath.Glob(filepath.Join(task.State, "sessions", "*", "quarantine", "*"))
+		locks, _ := filepath.Glob(filepath.Join(task.State, "sessions", "*", lockFile))
+		if len(held) > 0 && len(locks) == 0 || time.Now().After(deadline) {
+			return held
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
