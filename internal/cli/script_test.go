@@ -68,6 +68,7 @@ func setUp(env *testscript.Env, bin string) error {
 	}
 	env.Setenv("PATH", bin+":"+systemPath)
 	env.Setenv("LANG", "C.UTF-8")
+	env.Setenv("HOLDFAST", filepath.Join(bin, "holdfast")) // for scripts that change PATH
 	env.Values[test{}] = env.T()
 	return nil
 }

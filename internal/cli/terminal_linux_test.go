@@ -3,6 +3,7 @@ package cli_test
 import (
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -349,4 +350,35 @@ func TestTerminalNothingRuns(t *testing.T) {
 	s.line(`NO_COLOR=1 holdfast run --nope; echo "status"=$?`)
 	s.wait(`\nholdfast: error: `)
 	s.wait(`status=125`)
+}
+
+func TestTerminalPaste(t *testing.T) {
+	t.Parallel()
+	s := onScreen(t, "holdfast", "run", "--", "bash", "-c", `stty -echo; echo ready; cat > pasted; wc -c < pasted; sort -u pasted`)
+	s.wait(`ready\r\n`)
+	text := strings.Repeat("0123456789 a line of a paste\r", 5000)
+	s.send(text)
+	s.send(ctrlD)
+	s.wait(`(?m)^` + strconv.Itoa(len(text)) + `\r$`)
+	s.wait(`(?m)^0123456789 a line of a paste\r$`)
+	if status := s.ended(); status != 0 {
+		t.Errorf("status %d", status)
+	}
+}
+
+func TestTerminalAfterSupervisorIsKilled(t *testing.T) {
+	t.Parallel()
+	s := onShell(t)
+	before := s.modes()
+	s.line(`holdfast run -- sh -c 'echo "re"ady; exec sleep 60'`)
+	s.wait(`ready`)
+	s.send(ctrlZ)
+	s.wait(`Stopped`)
+	s.line(`kill -KILL %1; sleep 0.2`)
+	s.wait(`Killed`)
+	s.line(`echo "still"-here`)
+	s.wait(`still-here`)
+	if got := s.modes(); got != before {
+		t.Errorf("afterwards the terminal is %s, it was %s", got, before)
+	}
 }
