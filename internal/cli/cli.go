@@ -47,7 +47,7 @@ func Main(args []string) int {
 	debug.SetGCPercent(400)
 	dir, err := os.Getwd()
 	if err != nil {
-		fmt.Fprintf(os.Stderr, "holdfast: error: the working directory cannot be found: %v\n", err)
+		fmt.Fprintf(os.Stderr, "holdfast: error: the working directory cannot be found: %v\nholdfast: hint: change to a directory that exists\n", err)
 		return exitUsage
 	}
 	a := &app{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Env: os.Environ(), Dir: dir}
@@ -106,11 +106,13 @@ process of yours, and nothing in the workspace that you would later execute.`,
   holdfast run --ro ~/data -- python3 train.py
   holdfast why ~/.ssh/id_ed25519
   holdfast doctor`,
+		Version:       buildVersion(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cobra.NoArgs,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
+	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetIn(a.Stdin)
 	root.SetOut(a.Stdout)
 	root.SetErr(a.Stderr)

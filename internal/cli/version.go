@@ -17,16 +17,21 @@ func newVersionCommand(a *app) *cobra.Command {
 		Short: "Print the version",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			revision := ""
-			if info, ok := debug.ReadBuildInfo(); ok {
-				for _, s := range info.Settings {
-					if s.Key == "vcs.revision" {
-						revision = " " + s.Value
-					}
-				}
-			}
-			_, err := fmt.Fprintf(a.Stdout, "holdfast %s%s %s/%s %s\n", version, revision, runtime.GOOS, runtime.GOARCH, runtime.Version())
+			_, err := fmt.Fprintln(a.Stdout, buildVersion())
 			return err
 		},
 	}
+}
+
+// buildVersion is what this program is, in one line.
+func buildVersion() string {
+	revision := ""
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" {
+				revision = " " + s.Value
+			}
+		}
+	}
+	return fmt.Sprintf("holdfast %s%s %s/%s %s", version, revision, runtime.GOOS, runtime.GOARCH, runtime.Version())
 }

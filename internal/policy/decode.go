@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
@@ -79,7 +80,7 @@ func bidirectional(r rune) bool {
 	return r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 || r == 0x200e || r == 0x200f
 }
 
-var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?((?s).*)$`)
+var yamlLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^yaml: (?:line (\d+): )?((?s).*)$`) })
 
 // document is the only document of data.
 func document(name string, data []byte) (*yaml.Node, error) {
@@ -104,7 +105,7 @@ func document(name string, data []byte) (*yaml.Node, error) {
 }
 
 func syntax(at Origin, err error) error {
-	m := yamlLine.FindStringSubmatch(err.Error())
+	m := yamlLine().FindStringSubmatch(err.Error())
 	if m == nil {
 		return &Error{Origin: at, Msg: "not YAML: " + printable(err.Error()), cause: err}
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // harmless lists the settings that a new repository may keep, and the values
@@ -45,7 +46,7 @@ var harmless = map[string]func(string) bool{
 	"remote.*.push":                refspec,
 	"remote.*.tagopt":              words("--tags", "--no-tags"),
 	"remote.*.promisor":            boolean,
-	"remote.*.partialclonefilter":  plain.MatchString,
+	"remote.*.partialclonefilter":  func(v string) bool { return plain().MatchString(v) },
 	"remote.*.prune":               boolean,
 	"remote.*.mirror":              boolean,
 	"remote.pushdefault":           remoteName,
@@ -88,21 +89,26 @@ var harmless = map[string]func(string) bool{
 }
 
 var (
-	digitsRE = regexp.MustCompile(`^-?[0-9]{1,6}$`)
-	plain    = regexp.MustCompile(`^[A-Za-z0-9:=]+$`)
-	nameRE   = regexp.MustCompile(`^[A-Za-z0-9._/][A-Za-z0-9._/+-]*$`)
-	refRE    = regexp.MustCompile(`^[+^]?[A-Za-z0-9._/*][A-Za-z0-9._/*@+-]*(:[A-Za-z0-9._/*@+-]*)?$`)
+	digitsRE = pattern(`^-?[0-9]{1,6}$`)
+	plain    = pattern(`^[A-Za-z0-9:=]+$`)
+	nameRE   = pattern(`^[A-Za-z0-9._/][A-Za-z0-9._/+-]*$`)
+	refRE    = pattern(`^[+^]?[A-Za-z0-9._/*][A-Za-z0-9._/*@+-]*(:[A-Za-z0-9._/*@+-]*)?$`)
 	// schemeRE are the transports that git itself speaks. One with "::" runs
 	// git-remote-NAME, and ext:: any command (git-remote-ext(1)); a host or
 	// path that begins with a dash has been taken for an option (CVE-2017-1000117).
-	schemeRE = regexp.MustCompile(`^(https?|ssh|git|file)://([A-Za-z0-9_.~%+:]+@)?[A-Za-z0-9_.\[\]:]?[A-Za-z0-9_.~%+/:@\[\]=,-]*$`)
-	scpRE    = regexp.MustCompile(`^([A-Za-z0-9_.]+@)?[A-Za-z0-9_.][A-Za-z0-9_.-]*:[A-Za-z0-9_.~/][A-Za-z0-9_.~%+/@=, -]*$`)
-	pathRE   = regexp.MustCompile(`^[A-Za-z0-9_./~][A-Za-z0-9_.~%+/@=, -]*$`)
+	schemeRE = pattern(`^(https?|ssh|git|file)://([A-Za-z0-9_.~%+:]+@)?[A-Za-z0-9_.\[\]:]?[A-Za-z0-9_.~%+/:@\[\]=,-]*$`)
+	scpRE    = pattern(`^([A-Za-z0-9_.]+@)?[A-Za-z0-9_.][A-Za-z0-9_.-]*:[A-Za-z0-9_.~/][A-Za-z0-9_.~%+/@=, -]*$`)
+	pathRE   = pattern(`^[A-Za-z0-9_./~][A-Za-z0-9_.~%+/@=, -]*$`)
 )
 
-func digits(v string) bool     { return digitsRE.MatchString(v) }
-func remoteName(v string) bool { return nameRE.MatchString(v) }
-func refspec(v string) bool    { return refRE.MatchString(v) }
+// pattern is compiled when it is first needed: most runs need none.
+func pattern(expr string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
+}
+
+func digits(v string) bool     { return digitsRE().MatchString(v) }
+func remoteName(v string) bool { return nameRE().MatchString(v) }
+func refspec(v string) bool    { return refRE().MatchString(v) }
 
 func boolean(v string) bool {
 	switch strings.ToLower(v) {
@@ -134,9 +140,9 @@ func harmlessURL(v string) bool {
 		return false
 	}
 	if strings.Contains(v, "://") {
-		return schemeRE.MatchString(v) && !strings.Contains(v, "://-") && !strings.Contains(v, "@-")
+		return schemeRE().MatchString(v) && !strings.Contains(v, "://-") && !strings.Contains(v, "@-")
 	}
-	return pathRE.MatchString(v) || scpRE.MatchString(v)
+	return pathRE().MatchString(v) || scpRE().MatchString(v)
 }
 
 // inert reports why a configuration could make git do something of its author's
