@@ -3,7 +3,6 @@
 package native
 
 import (
-	"debug/elf"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -14,65 +13,96 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// Numbers of elf(5). Package debug/elf has them too, but brings along what reads
+// compressed debug sections, which costs every start.
+const (
+	typeExec     = 2
+	machineAMD64 = 62
+	machineARM64 = 183
+	segmentLoad  = 1
+	segmentStack = 0x6474e551
+	runnable     = 1
+	writable     = 2
+	readable     = 4
+)
+
 // image wraps p into a static ELF executable: interpreter, operations, data.
 // Nothing in it depends on the build, so equal plans give equal images
 // (elf(5); no section headers, no interpreter, no dynamic section).
 func (p *program) image() ([]byte, error) {
-	sections := []*section{&p.section, &p.tail}
-	var ops [2][]byte
-	for i, s := range sections {
-		var err error
-		if ops[i], err = s.encode(); err != nil {
-			return nil, err
-		}
-	}
-	machine := map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}[runtime.GOARCH]
+	machine := map[string]uint16{"amd64": machineAMD64, "arm64": machineARM64}[runtime.GOARCH]
 	if machine == 0 {
 		return nil, fmt.Errorf("no interpreter for %s", runtime.GOARCH)
 	}
-	const header = 64 + 6*56
-	page := 0x1000
-	if runtime.GOARCH == "arm64" {
-		page = 0x10000 // the largest page of arm64
+	f := newExecutable(machine, 6)
+	f.text(p.text)
+	for i, s := range []*section{&p.section, &p.tail} {
+		ops, err := s.encode()
+		if err != nil {
+			return nil, err
+		}
+		f.segment(segmentLoad, readable, opsBase[i], ops)
+		f.segment(segmentLoad, readable|writable, dataBase[i], s.data.Bytes())
 	}
-	align := func(n int) int { return (n + page - 1) &^ (page - 1) }
-	at := align(header + len(p.text))
-	out := make([]byte, at)
+	f.segment(segmentStack, readable|writable, 0, nil)
+	return f.out, nil
+}
+
+// executable is an ELF file that is being written.
+type executable struct {
+	out      []byte
+	page     int
+	segments int // written so far
+	header   int // bytes of the ELF header and the program headers
+}
+
+func newExecutable(machine uint16, segments int) *executable {
+	f := &executable{page: 0x1000, header: 64 + segments*56}
+	if machine == machineARM64 {
+		f.page = 0x10000 // the largest page of arm64
+	}
+	f.out = make([]byte, f.header)
+	copy(f.out, "\x7fELF\x02\x01\x01")
 	le := binary.LittleEndian
-	copy(out, "\x7fELF\x02\x01\x01")
-	le.PutUint16(out[16:], uint16(elf.ET_EXEC))
-	le.PutUint16(out[18:], uint16(machine))
-	le.PutUint32(out[20:], 1)
-	le.PutUint64(out[24:], textBase+header) // entry
-	le.PutUint64(out[32:], 64)              // program headers
-	le.PutUint16(out[52:], 64)
-	le.PutUint16(out[54:], 56)
-	le.PutUint16(out[56:], 6)
-	segment := func(i int, typ elf.ProgType, flags elf.ProgFlag, off, addr uint64, size int) {
-		h := out[64+56*i:]
-		le.PutUint32(h[0:], uint32(typ))
-		le.PutUint32(h[4:], uint32(flags))
-		le.PutUint64(h[8:], off)
-		le.PutUint64(h[16:], addr)
-		le.PutUint64(h[24:], addr)
-		le.PutUint64(h[32:], uint64(size))
-		le.PutUint64(h[40:], uint64(size))
-		le.PutUint64(h[48:], uint64(page))
+	le.PutUint16(f.out[16:], typeExec)
+	le.PutUint16(f.out[18:], machine)
+	le.PutUint32(f.out[20:], 1)
+	le.PutUint64(f.out[24:], textBase+uint64(f.header)) // entry
+	le.PutUint64(f.out[32:], 64)                        // program headers
+	le.PutUint16(f.out[52:], 64)
+	le.PutUint16(f.out[54:], 56)
+	le.PutUint16(f.out[56:], uint16(segments))
+	return f
+}
+
+// text adds machine code behind the headers, in one segment with them.
+func (f *executable) text(code []byte) {
+	f.out = append(f.out, code...)
+	f.describe(segmentLoad, readable|runnable, 0, textBase, len(f.out))
+}
+
+// segment adds content at the next page.
+func (f *executable) segment(typ, flags uint32, addr uint64, content []byte) {
+	if pad := len(f.out) % f.page; pad != 0 {
+		f.out = append(f.out, make([]byte, f.page-pad)...)
 	}
-	segment(0, elf.PT_LOAD, elf.PF_R|elf.PF_X, 0, textBase, header+len(p.text))
-	copy(out[header:], p.text)
-	for i, s := range sections {
-		data := s.data.Bytes()
-		segment(1+2*i, elf.PT_LOAD, elf.PF_R, uint64(at), opsBase[i], len(ops[i]))
-		out = append(out, ops[i]...)
-		out = append(out, make([]byte, align(len(out))-len(out))...)
-		segment(2+2*i, elf.PT_LOAD, elf.PF_R|elf.PF_W, uint64(len(out)), dataBase[i], len(data))
-		out = append(out, data...)
-		out = append(out, make([]byte, align(len(out))-len(out))...)
-		at = len(out)
-	}
-	segment(5, elf.PT_GNU_STACK, elf.PF_R|elf.PF_W, 0, 0, 0)
-	return out, nil
+	f.describe(typ, flags, len(f.out), addr, len(content))
+	f.out = append(f.out, content...)
+}
+
+// describe writes one program header.
+func (f *executable) describe(typ, flags uint32, offset int, addr uint64, size int) {
+	h := f.out[64+56*f.segments:]
+	f.segments++
+	le := binary.LittleEndian
+	le.PutUint32(h[0:], typ)
+	le.PutUint32(h[4:], flags)
+	le.PutUint64(h[8:], uint64(offset))
+	le.PutUint64(h[16:], addr)
+	le.PutUint64(h[24:], addr)
+	le.PutUint64(h[32:], uint64(size))
+	le.PutUint64(h[40:], uint64(size))
+	le.PutUint64(h[48:], uint64(f.page))
 }
 
 // start executes p from a sealed file in memory, with files as its descriptors
