@@ -62,8 +62,12 @@ func killedAt(t *testing.T, dir string, n int, name string, spawned, early bool)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	standsStill(out, n)
 	pid := cmd.Process.Pid
+	standsStill(out, n)
+	for limit := time.Now().Add(2 * time.Second); spawned && !begun(pid) && time.Now().Before(limit); {
+		time.Sleep(time.Millisecond)
+	}
+	time.Sleep(25 * time.Millisecond) // so that it gets to the step
 	cmd.Process.Kill()
 	cmd.Wait()
 	mark := dir + "/orphaned"
@@ -96,8 +100,8 @@ func killedAt(t *testing.T, dir string, n int, name string, spawned, early bool)
 	}
 }
 
-// standsStill waits until the supervisor has said that it launches, and then
-// until the launch cannot be any further than where it stops.
+// standsStill waits until the supervisor has said that it launches or, for -1,
+// that the command runs.
 func standsStill(out io.Reader, n int) {
 	lines := bufio.NewScanner(out)
 	for lines.Scan() && lines.Text() != "launching" && n >= 0 {
@@ -106,7 +110,16 @@ func standsStill(out io.Reader, n int) {
 		for lines.Text() != "running" && lines.Scan() {
 		}
 	}
-	time.Sleep(25 * time.Millisecond)
+}
+
+// begun says whether the janitor of a supervisor has a child.
+func begun(supervisor int) bool {
+	for _, pid := range descendants(supervisor, nil) {
+		if pid != supervisor && len(descendants(pid, nil)) > 1 {
+			return true
+		}
+	}
+	return false
 }
 
 // remains lists the processes that bear dir in their environment, arguments or

@@ -117,13 +117,15 @@ func testLimits(t *testing.T, s Subject) {
 	}
 }
 
+// onTerminal is a command whose streams are all one terminal.
+func onTerminal(r *room, argv ...string) sandbox.Spec {
+	spec := r.spec(argv...)
+	spec.In, spec.Out, spec.Err = sandbox.Terminal, sandbox.Terminal, sandbox.Terminal
+	spec.Size = sandbox.WindowSize{Rows: 31, Cols: 97}
+	return spec
+}
+
 func testTerminal(t *testing.T, s Subject) {
-	onTerminal := func(r *room, argv ...string) sandbox.Spec {
-		spec := r.spec(argv...)
-		spec.In, spec.Out, spec.Err = sandbox.Terminal, sandbox.Terminal, sandbox.Terminal
-		spec.Size = sandbox.WindowSize{Rows: 31, Cols: 97}
-		return spec
-	}
 	t.Run("is a terminal of its own", func(t *testing.T) {
 		r := enter(t, s)
 		o := r.run(onTerminal(r, r.program, marker, "terminal\t0", "terminal\t1", "terminal\t2", "list\t/dev/pts"))
@@ -143,6 +145,9 @@ func testTerminal(t *testing.T, s Subject) {
 			t.Errorf("inside: %+v", o)
 		}
 	})
+}
+
+func testKeys(t *testing.T, s Subject) {
 	t.Run("the interrupt key interrupts", func(t *testing.T) {
 		r := enter(t, s)
 		p := r.mustStart(onTerminal(r, "sh", "-c", "echo paused; exec sleep 100"))

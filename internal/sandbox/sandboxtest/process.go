@@ -140,6 +140,10 @@ func testKill(t *testing.T, s Subject) {
 			t.Errorf("got %+v", o)
 		}
 	})
+}
+
+// testContext is about contexts that end before, during and after a launch.
+func testContext(t *testing.T, s Subject) {
 	t.Run("a context that ended starts nothing", func(t *testing.T) {
 		r := enter(t, s)
 		ctx, cancel := context.WithCancel(context.Background())
@@ -238,6 +242,10 @@ func testAttestation(t *testing.T, s Subject) {
 		time.Sleep(20 * time.Millisecond)
 		r.missing(r.work + "/ran")
 	})
+}
+
+// testRefused is about plans that do not fit the host, and what launches leave.
+func testRefused(t *testing.T, s Subject) {
 	t.Run("a workspace that went away starts nothing", func(t *testing.T) {
 		r := enter(t, s)
 		r.plan.Workspace, r.plan.Dir = r.work+"/gone", r.work+"/gone"

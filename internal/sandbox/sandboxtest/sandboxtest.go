@@ -39,6 +39,7 @@ func Run(t *testing.T, s Subject) {
 		try  func(*testing.T, Subject)
 	}{
 		{"view", testView},
+		{"rules", testRules},
 		{"layers", testLayers},
 		{"protected", testProtected},
 		{"identity", testIdentity},
@@ -46,11 +47,14 @@ func Run(t *testing.T, s Subject) {
 		{"environment", testEnvironment},
 		{"limits", testLimits},
 		{"terminal", testTerminal},
+		{"keys", testKeys},
 		{"ends", testEnds},
 		{"signals", testSignals},
 		{"kill", testKill},
+		{"context", testContext},
 		{"dial", testDial},
 		{"attestation", testAttestation},
+		{"refused", testRefused},
 		{"posture", testPosture},
 	} {
 		t.Run(part.name, func(t *testing.T) { part.try(t, s) })

@@ -88,6 +88,10 @@ func testView(t *testing.T, s Subject) {
 		r.reads(r.home+"/secret", "secret\n")
 		r.reads(beside.Name(), "")
 	})
+}
+
+// testRules is about rules that lie in each other.
+func testRules(t *testing.T, s Subject) {
 	t.Run("a workspace may be read-only with parts to write", func(t *testing.T) {
 		r := enter(t, s)
 		r.file("work/file", "in the workspace\n")
@@ -186,6 +190,26 @@ func testProtected(t *testing.T, s Subject) {
 	}
 	r.plan.HardLinks = []policy.Protected{{Path: "shared"}}
 	git, hooks := filepath.Dir(config), filepath.Dir(hook)
+	r.try(append(r.attacks(hook, config, alone),
+		attempt{"what lies beside a protected file is writable", []string{"write", head}, works},
+		attempt{"and its directory may be added to", []string{"create", git + "/index.lock"}, works},
+		attempt{"files there may be replaced", []string{"rename", git + "/index.lock", git + "/index"}, works},
+		attempt{"a file that is also outside is not writable", []string{"write", r.work + "/shared"}, denied},
+		attempt{"the workspace itself does not move", []string{"rename", r.work, r.work + "2"}, append(pinned, denied...)},
+	))
+	r.reads(hook, "#!/bin/sh\n")
+	r.reads(config, "[core]\n")
+	r.reads(alone, "export A=1\n")
+	r.reads(shared, "shared\n")
+	r.reads(head, "written inside\n")
+	r.reads(git+"/index", "made inside\n")
+	r.missing(hooks + "/post-commit")
+}
+
+// attacks are attempts on a protected directory with a file in it, on a
+// protected file beside that, and on one at the top of the workspace.
+func (r *room) attacks(hook, config, alone string) []attempt {
+	git, hooks := filepath.Dir(config), filepath.Dir(hook)
 	var all []attempt
 	for _, file := range []string{hook, config, alone} {
 		all = append(all, attempt{"a protected file is not writable", []string{"write", file}, denied},
@@ -209,19 +233,5 @@ func testProtected(t *testing.T, s Subject) {
 		all = append(all, attempt{"a protected file does not go", []string{"unlink", file}, pinned},
 			attempt{"nor does another take its place", []string{"rename", file + ".decoy", file}, pinned})
 	}
-	all = append(all,
-		attempt{"nothing is added to a protected directory", []string{"create", hooks + "/post-commit"}, denied},
-		attempt{"what lies beside a protected file is writable", []string{"write", head}, works},
-		attempt{"and its directory may be added to", []string{"create", git + "/index.lock"}, works},
-		attempt{"files there may be replaced", []string{"rename", git + "/index.lock", git + "/index"}, works},
-		attempt{"a file that is also outside is not writable", []string{"write", r.work + "/shared"}, denied},
-		attempt{"the workspace itself does not move", []string{"rename", r.work, r.work + "2"}, append(pinned, denied...)},
-	)
-	r.try(all)
-	r.reads(hook, "#!/bin/sh\n")
-	r.reads(config, "[core]\n")
-	r.reads(alone, "export A=1\n")
-	r.reads(shared, "shared\n")
-	r.reads(head, "written inside\n")
-	r.reads(git+"/index", "made inside\n")
+	return append(all, attempt{"nothing is added to a protected directory", []string{"create", hooks + "/post-commit"}, denied})
 }
