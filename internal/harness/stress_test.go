@@ -1,0 +1,74 @@
+//go:build linux
+
+package harness
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"holdfast.dev/holdfast/internal/testenv"
+)
+
+// TestManySupervisors starts the program as it is shipped, a hundred times at
+// once: each scans and settles a workspace that the others change.
+func TestManySupervisors(t *testing.T) {
+	testenv.Need(t, testenv.UserNS, nil)
+	testenv.Need(t, testenv.Git, nil)
+	holdfast := testenv.Binary(t)
+	for _, tt := range []struct {
+		name      string
+		workspace func(i int) string
+	}{
+		{"in one workspace", func(int) string { return "w" }},
+		{"in a workspace each", func(i int) string { return fmt.Sprint(i) }},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir, err := filepath.EvalSymlinks(t.TempDir())
+			if err != nil {
+				t.Fatal(err)
+			}
+			testenv.NoLeaks(t, dir)
+			home := filepath.Join(dir, "home")
+			if err := os.Mkdir(home, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			var ended sync.WaitGroup
+			for i := range 100 {
+				work := filepath.Join(dir, tt.workspace(i))
+				if err := os.MkdirAll(work, 0o755); err != nil {
+					t.Fatal(err)
+				}
+				ended.Go(func() {
+					cmd := exec.Command(holdfast, "run", "--", "sh", "-ec", fmt.Sprintf("git init -q r%d && git -C r%d status --porcelain && echo done", i, i))
+					cmd.Dir = work
+					cmd.Env = append(testenv.HomeEnv(home), "PATH="+os.Getenv("PATH"))
+					if out, err := cmd.Output(); err != nil || string(out) != "done\n" {
+						why := []byte(nil)
+						if exit, ok := err.(*exec.ExitError); ok {
+							why = exit.Stderr
+						}
+						t.Errorf("run %d: %v, %q, %s", i, err, out, why)
+					}
+				})
+			}
+			ended.Wait()
+			for i := range 100 {
+				if _, err := os.Stat(filepath.Join(dir, tt.workspace(i), fmt.Sprintf("r%d/.git/HEAD", i))); err != nil {
+					t.Error(err)
+				}
+			}
+			// The end of one run may find what another one is making halfway,
+			// and hold that back; then this is all that stays of its session.
+			left, _ := filepath.Glob(home + "/.local/state/holdfast/sessions/*/*")
+			for _, path := range left {
+				if filepath.Base(path) != "quarantine" {
+					t.Errorf("left of a session: %s", path)
+				}
+			}
+		})
+	}
+}
