@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"runtime/debug"
 	"strings"
@@ -66,9 +67,8 @@ func (a *app) report(err error) int {
 		return exit.code
 	}
 	fmt.Fprintf(a.Stderr, "%s %s\n", a.paint(red, "holdfast: error:"), printable(err.Error()))
-	var h hinter
-	if errors.As(err, &h) && h.Hint() != "" {
-		fmt.Fprintf(a.Stderr, "%s %s\n", a.paint(cyan, "holdfast: hint:"), printable(h.Hint()))
+	if hint := hintFor(err); hint != "" {
+		fmt.Fprintf(a.Stderr, "%s %s\n", a.paint(cyan, "holdfast: hint:"), printable(hint))
 	}
 	return statusOf(err)
 }
@@ -82,6 +82,23 @@ func statusOf(err error) int {
 		return exitNotExecutable
 	default:
 		return exitUsage
+	}
+}
+
+// hintFor is the next command to type after an error; "" when there is none.
+func hintFor(err error) string {
+	var h hinter
+	if errors.As(err, &h) && h.Hint() != "" {
+		return h.Hint()
+	}
+	var path *fs.PathError
+	switch {
+	case errors.As(err, &path):
+		return "look at who may use it: ls -ld " + path.Path
+	case errors.Is(err, fs.ErrPermission):
+		return "look at who may use what the message names: ls -ld PATH"
+	default:
+		return ""
 	}
 }
 

@@ -36,7 +36,8 @@ type session struct {
 	dir       string
 	lock      *os.File
 	snapshots []*workspace.Snapshot // of the workspace, then of the other writable trees
-	keep      bool
+	failed    bool // to settle: everything stays for the next attempt
+	keep      bool // for what was quarantined
 }
 
 func (t *Task) sessions() string { return filepath.Join(t.State, "sessions") }
@@ -44,7 +45,7 @@ func (t *Task) sessions() string { return filepath.Join(t.State, "sessions") }
 // open makes the session's directory and locks it.
 func (t *Task) open() (*session, error) {
 	if err := os.MkdirAll(t.sessions(), 0o700); err != nil {
-		return nil, fmt.Errorf("making the state directory: %w", err)
+		return nil, &StateError{Dir: t.State, Err: err}
 	}
 	id := make([]byte, 6)
 	rand.Read(id)
@@ -64,6 +65,20 @@ func (t *Task) open() (*session, error) {
 		return nil, fmt.Errorf("making the session's lock: %w", err)
 	}
 	return &session{dir: dir, lock: lock}, nil
+}
+
+// StateError says that there is no place for the records of runs.
+type StateError struct {
+	Dir string
+	Err error
+}
+
+func (e *StateError) Error() string { return "making the state directory: " + e.Err.Error() }
+func (e *StateError) Unwrap() error { return e.Err }
+
+// Hint is what to set.
+func (e *StateError) Hint() string {
+	return "set XDG_STATE_HOME to a directory that you can write to (now " + e.Dir + " would be used)"
 }
 
 // lockSession takes the lock that says that a session is being looked after.
@@ -240,18 +255,20 @@ func (s *session) settle(ctx context.Context) (workspace.Report, error) {
 		all.Flagged = append(all.Flagged, report.Flagged...)
 		all.Warnings = append(all.Warnings, report.Warnings...)
 	}
-	s.keep = len(errs) > 0 || len(all.Quarantined) > 0
+	s.failed, s.keep = len(errs) > 0, len(all.Quarantined) > 0
 	return all, errors.Join(errs...)
 }
 
 // close removes the session's directory, or what of it need not be kept.
 func (s *session) close() {
-	if s.keep {
+	switch {
+	case s.failed:
+	case s.keep:
 		for _, f := range s.journals() {
 			os.Remove(f)
 		}
 		os.Remove(filepath.Join(s.dir, lockFile))
-	} else {
+	default:
 		os.RemoveAll(s.dir)
 	}
 	s.lock.Close()
@@ -268,20 +285,29 @@ func (s *session) journals() []string {
 // Settle finishes a session whose supervisor died. It does nothing when the
 // session is still looked after, or was settled.
 func Settle(ctx context.Context, dir string) (workspace.Report, error) {
-	lock, err := lockSession(filepath.Join(dir, lockFile), 0)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.EWOULDBLOCK) {
-		return workspace.Report{}, nil
-	}
-	if err != nil {
+	s, err := adopt(dir)
+	if s == nil || err != nil {
 		return workspace.Report{}, err
 	}
-	s := &session{dir: dir, lock: lock}
 	defer s.close()
+	return s.settle(ctx)
+}
+
+// adopt takes over a session that nobody looks after; nil when there is none.
+func adopt(dir string) (*session, error) {
+	lock, err := lockSession(filepath.Join(dir, lockFile), 0)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.EWOULDBLOCK) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	s := &session{dir: dir, lock: lock}
 	for _, file := range s.journals() {
 		f, err := os.Open(file)
 		if err != nil {
-			s.keep = true
-			return workspace.Report{}, err
+			lock.Close()
+			return nil, err
 		}
 		// A journal that is not whole belongs to a run that had not started
 		// anything: it is written before the launch.
@@ -290,11 +316,29 @@ func Settle(ctx context.Context, dir string) (workspace.Report, error) {
 		}
 		f.Close()
 	}
-	return s.settle(ctx)
+	return s, nil
+}
+
+// UnsettledError says that an earlier run in the same workspace died and that
+// what it left could not be looked through.
+type UnsettledError struct {
+	Dir string // of the session
+	Err error
+}
+
+func (e *UnsettledError) Error() string {
+	return "an earlier run here was killed, and the workspace could not be settled: " + e.Err.Error()
+}
+func (e *UnsettledError) Unwrap() error { return e.Err }
+
+// Hint is the next command to type.
+func (e *UnsettledError) Hint() string {
+	return "look at what changed in the workspace, then remove the record of that run: rm -r " + e.Dir
 }
 
 // sweep settles sessions that nobody settled: the janitor of a killed
-// supervisor does so at once, but it may have been killed as well.
+// supervisor does so at once, but it may have been killed as well. Only what
+// concerns this workspace stops this run.
 func (t *Task) sweep(ctx context.Context) error {
 	entries, err := os.ReadDir(t.sessions())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -308,9 +352,28 @@ func (t *Task) sweep(ctx context.Context) error {
 		if _, err := os.Lstat(filepath.Join(dir, lockFile)); err != nil {
 			continue
 		}
-		if _, err := Settle(ctx, dir); err != nil {
-			return fmt.Errorf("settling the earlier session %s: %w", e.Name(), err)
+		s, err := adopt(dir)
+		if s == nil {
+			continue // somebody looks after it, or we may not
+		}
+		if err == nil {
+			_, err = s.settle(ctx)
+		}
+		s.close()
+		if err != nil && s.concerns(t.Plan.Workspace) {
+			return &UnsettledError{Dir: dir, Err: err}
 		}
 	}
 	return nil
+}
+
+// concerns says whether one of the session's trees is a workspace, in it or
+// around it.
+func (s *session) concerns(dir string) bool {
+	for _, snap := range s.snapshots {
+		if strings.HasPrefix(dir+"/", snap.Root+"/") || strings.HasPrefix(snap.Root+"/", dir+"/") {
+			return true
+		}
+	}
+	return false
 }

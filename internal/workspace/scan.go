@@ -97,6 +97,10 @@ func (s *Snapshot) check() error {
 		return &LimitError{"protected paths", n, MaxProtected,
 			"name directories whose files the host may obey unchecked under workspace.unprotect in the policy, or choose a smaller workspace with --workspace"}
 	}
+	if n := len(s.trees[0].Hidden); n > MaxProtected {
+		return &LimitError{"secrets and sockets", n, MaxProtected,
+			"name files that the command may read under workspace.show in the policy, or choose a smaller workspace with --workspace"}
+	}
 	if n := len(s.HardLinks()); n > MaxHardLinks {
 		return &LimitError{"hard links to files outside it", n, MaxHardLinks,
 			"break the links by copying the tree (cp -r), or accept that they can be written through with --without hard-links"}

@@ -61,6 +61,10 @@ type settle struct {
 
 func (v *settle) settleTree(ctx context.Context, t *tree, external bool) error {
 	fd, err := unix.Open(string(t.Root), unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if errors.Is(err, unix.ENOENT) {
+		v.report.Warnings = append(v.report.Warnings, fmt.Sprintf("%q is gone: nothing in it was looked at", t.Root))
+		return nil
+	}
 	if err != nil {
 		return err
 	}
