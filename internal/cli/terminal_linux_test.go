@@ -184,13 +184,13 @@ func TestTerminalStopAndContinue(t *testing.T) {
 		}
 		s.line(`echo "jobs: $(jobs | wc -l)"`)
 		s.wait(`jobs: 1\r`)
-		s.foreground()
+		s.foreground(before)
 		s.line("second")
 		s.wait(`second\r\nsecond\r\n`)
 		s.send(ctrlZ)
 		s.wait(`Stopped`)
 		s.wait(`outer> `)
-		s.foreground()
+		s.foreground(before)
 		s.send(ctrlD)
 		s.wait(`(?:^|\n)bye\r`)
 		s.wait(`outer> `) // what is typed before is the command's
@@ -202,13 +202,17 @@ func TestTerminalStopAndContinue(t *testing.T) {
 	}
 }
 
-// foreground continues the job of the shell, as a person does: no key is typed
-// before the job has the terminal again.
-func (s *screen) foreground() {
+// foreground continues the job of the shell, and returns when it has the
+// terminal as it wants it: it was as in cooked while the shell had it.
+func (s *screen) foreground(cooked string) {
 	s.t.Helper()
 	s.line(`fg`)
 	s.wait(`\nholdfast run[^\n]*\n`)
-	time.Sleep(200 * time.Millisecond)
+	for end := time.Now().Add(patience); s.modes() == cooked; time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			s.t.Fatalf("the terminal is not raw again; on the screen:\n%s", s.shown())
+		}
+	}
 }
 
 func TestTerminalBackground(t *testing.T) {
