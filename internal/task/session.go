@@ -36,8 +36,8 @@ type session struct {
 	dir       string
 	lock      *os.File
 	snapshots []*workspace.Snapshot // of the workspace, then of the other writable trees
-	failed    bool // to settle: everything stays for the next attempt
-	keep      bool // for what was quarantined
+	failed    bool                  // to settle: everything stays for the next attempt
+	keep      bool                  // for what was quarantined
 }
 
 func (t *Task) sessions() string { return filepath.Join(t.State, "sessions") }
