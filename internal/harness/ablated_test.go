@@ -111,6 +111,12 @@ func ablatedRun(plan policy.Plan, omit []string, state string, argv []string) in
 		Env: os.Environ(), Streams: task.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}}
 	result, err := t.Run(context.Background())
 	for _, q := range result.Settled.Quarantined {
+		if slices.Contains(omit, "quarantine") { // as if it had never been moved
+			if err := os.Rename(string(q.Held), string(q.Path)); err != nil {
+				return report(err)
+			}
+			continue
+		}
 		fmt.Fprintln(os.Stderr, "quarantined", q.Path)
 	}
 	for _, f := range result.Settled.Flagged {
