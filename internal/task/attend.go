@@ -93,6 +93,10 @@ func (t *Task) relay(proc sandbox.Process) (drained func() error) {
 			in.Close()
 			return
 		}
+		if t.Streams.InTerminal {
+			copyKeys(proc.Terminal(), t.Streams.In)
+			return
+		}
 		io.Copy(proc.Terminal(), t.Streams.In)
 	}()
 	return func() error {
@@ -101,6 +105,33 @@ func (t *Task) relay(proc sandbox.Process) (drained func() error) {
 			return e
 		}
 		return nil
+	}
+}
+
+// copyKeys passes on what is typed. An end of file on a terminal is Ctrl-D that
+// was typed before raw mode took hold: it is passed on as the key, and reading
+// goes on. Many of them at once are a terminal that is gone.
+func copyKeys(to io.Writer, from io.Reader) {
+	buf := make([]byte, 4096)
+	for last, ends := time.Now(), 0; ; {
+		n, err := from.Read(buf)
+		if errors.Is(err, io.EOF) && n == 0 {
+			if now := time.Now(); now.Sub(last) > time.Second {
+				last, ends = now, 0
+			}
+			if ends++; ends > 10 {
+				return
+			}
+			n, err = copy(buf, "\x04"), nil
+		}
+		if n > 0 {
+			if _, werr := to.Write(buf[:n]); werr != nil {
+				return
+			}
+		}
+		if err != nil {
+			return
+		}
 	}
 }
 

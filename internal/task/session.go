@@ -246,7 +246,9 @@ func (s *session) warnings() []string {
 func (s *session) settle(ctx context.Context) (workspace.Report, error) {
 	var all workspace.Report
 	var errs []error
+	patience := s.patience()
 	for _, snap := range s.snapshots {
+		snap.Patience = patience
 		report, err := snap.Settle(context.WithoutCancel(ctx), s.dir)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("settling %s: %w", snap.Root, err))
@@ -257,6 +259,29 @@ func (s *session) settle(ctx context.Context) (workspace.Report, error) {
 	}
 	s.failed, s.keep = len(errs) > 0, len(all.Quarantined) > 0
 	return all, errors.Join(errs...)
+}
+
+// patience is how long settling may wait for what other runs are just making: a
+// file that git renames into place in a moment is not to be taken from it.
+func (s *session) patience() time.Duration {
+	entries, err := os.ReadDir(filepath.Dir(s.dir))
+	if err != nil {
+		return 0
+	}
+	for _, e := range entries {
+		other := filepath.Join(filepath.Dir(s.dir), e.Name())
+		if other == s.dir {
+			continue
+		}
+		lock, err := lockSession(filepath.Join(other, lockFile), 0)
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			return 2 * time.Second
+		}
+		if err == nil {
+			lock.Close()
+		}
+	}
+	return 0
 }
 
 // close removes the session's directory, or what of it need not be kept.

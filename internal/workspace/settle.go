@@ -192,6 +192,9 @@ func (v *settle) deny(w *walker, d *dir, e entry) (bool, error) {
 	}
 	if e.rule.Where == InGit {
 		reason := v.judge(w, d, e)
+		if reason != "" && v.wait() {
+			reason = v.judge(w, d, e) // another run may have been writing it
+		}
 		if reason == "" {
 			return false, nil
 		}
@@ -200,9 +203,28 @@ func (v *settle) deny(w *walker, d *dir, e entry) (bool, error) {
 	return false, v.take(w, d, e, e.rule, why)
 }
 
+// wait lets other runs get on for a moment, as long as patience lasts. What is
+// still there then is taken, whatever happened to it meanwhile.
+func (v *settle) wait() bool {
+	const moment = 50 * time.Millisecond
+	v.mu.Lock()
+	left := v.snap.Patience
+	v.snap.Patience -= moment
+	v.mu.Unlock()
+	if left <= 0 {
+		return false
+	}
+	time.Sleep(moment)
+	return true
+}
+
 // take moves e out of the tree.
 func (v *settle) take(w *walker, d *dir, e entry, r *Rule, why string) error {
 	q := Quarantined{Path: v.full(w.at(e)), Rule: r.Pattern, Reason: r.Reason, Why: why, Time: time.Now().UTC()}
+	var st unix.Statx_t
+	if v.wait() && errors.Is(statAt(d.fd, e.nameZ, &st), unix.ENOENT) {
+		return nil // another run had it for a moment
+	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if err := v.hold.take(d.fd, string(e.name()), &q); err != nil {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"holdfast.dev/holdfast/internal/policy"
@@ -70,6 +71,10 @@ func (n *Name) UnmarshalText(b []byte) error {
 type Snapshot struct {
 	Root     string   // of the workspace, absolute
 	Warnings []string // what could not be done, for the user
+
+	// Patience is how long Settle may wait, over all, before it takes what may
+	// be gone or finished in a moment: set where other runs use the same tree.
+	Patience time.Duration
 
 	trees []*tree
 	rules Rules
