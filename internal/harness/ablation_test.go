@@ -74,3 +74,25 @@ func TestControls(t *testing.T) {
 		names[c.Name] = true
 	}
 }
+
+// TestEveryGroupOfCalls has the table follow the list of system calls.
+func TestEveryGroupOfCalls(t *testing.T) {
+	list, err := os.ReadFile("../sandbox/native/syscalls.tsv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := map[string]bool{}
+	for _, c := range Controls() {
+		in[c.Name] = true
+	}
+	for line := range strings.Lines(string(list)) {
+		f := strings.Split(line, "\t")
+		if strings.HasPrefix(line, "#") || len(f) < 2 {
+			continue
+		}
+		if name := "seccomp: " + f[1]; !in[name] {
+			t.Errorf("%s has no place in the table", name)
+			in[name] = true
+		}
+	}
+}

@@ -2,11 +2,13 @@
 
 package harness
 
+import "slices"
+
 // Controls is the table of what can be switched off and of what escapes then.
 // A row stands here when it was seen to escape without the control; the test
 // plays it both ways.
 func Controls() []Control {
-	return append(append(viewControls(), kernelControls()...), restControls()...)
+	return slices.Concat(viewControls(), kernelControls(), callControls(), restControls())
 }
 
 func viewControls() []Control {
@@ -40,11 +42,6 @@ func kernelControls() []Control {
 	return []Control{
 		{Name: "seccomp", Omit: []string{"seccomp"}, Root: true, User: true,
 			Rows: []string{"IPC-021", "PRO-009", "SYS-001", "SYS-002", "SYS-004", "SYS-008", "SYS-010", "SYS-012", "SYS-014", "SYS-017", "SYS-023", "SYS-027", "PRV-003", "NSM-006", "NSM-011"}},
-		{Name: "seccomp: io_uring", Omit: []string{"seccomp:io_uring"}, Root: true, User: true, Rows: []string{"SYS-001", "SYS-001b"}},
-		{Name: "seccomp: keyrings", Omit: []string{"seccomp:keyrings"}, Root: true, User: true, Rows: []string{"IPC-021"}},
-		{Name: "seccomp: set-ID bits", Omit: []string{"seccomp:setid-bits"}, Root: true, User: true, Rows: []string{"PRV-003"}},
-		{Name: "seccomp: sockets", Omit: []string{"seccomp:sockets"}, Root: true, User: true, Rows: []string{"SYS-023"}},
-		{Name: "seccomp: other processes", Omit: []string{"seccomp:process"}, Root: true, User: true, Rows: []string{"SYS-010"}},
 		{Name: "no nested namespaces", Omit: []string{"namespaces-limit", "seccomp"}, User: true,
 			Rows: []string{"NSM-002", "NSM-011"}, Why: alone},
 		{Name: "Landlock scopes", Omit: []string{"landlock-scopes"},
@@ -60,6 +57,42 @@ func kernelControls() []Control {
 			Rows: []string{"SYS-026"}, Why: "without no_new_privs an unprivileged process may install neither a filter nor a Landlock domain (seccomp(2), landlock(7))"},
 		{Name: "capabilities", Omit: []string{"capabilities"}, User: true, Rows: []string{"SYS-026"}},
 	}
+}
+
+// callControls are the groups of the system-call list, one by one.
+func callControls() []Control {
+	var all []Control
+	for _, g := range []struct {
+		name string
+		rows []string
+		why  string
+	}{
+		{"abi", []string{"SYS-014", "SYS-014b"}, ""},
+		{"admin", []string{"SYS-005b"}, ""},
+		{"clock", []string{"SYS-005b", "NSM-020"}, ""},
+		{"handles", []string{"SYS-012"}, ""},
+		{"hardware", []string{"SYS-007"}, ""},
+		{"io_uring", []string{"SYS-001", "SYS-001b"}, ""},
+		{"kernel", []string{"SYS-002", "SYS-010b", "SYS-017", "PRO-009"}, ""},
+		{"keyrings", []string{"IPC-021"}, ""},
+		{"mount", []string{"SYS-012b", "NSM-006"}, ""},
+		{"namespaces", []string{"SYS-012b", "SYS-017"}, ""},
+		{"opaque", []string{"SYS-012b", "NSM-011"}, ""},
+		{"personality", []string{"SYS-008"}, ""},
+		{"process", []string{"SYS-010"}, ""},
+		{"setid-bits", []string{"PRV-003"}, ""},
+		{"sockets", []string{"SYS-023"}, ""},
+		{"base", nil, "its rows allow"},
+		{"devices", nil, "the view has no device node and no right to make one"},
+		{"listener", nil, "the first filter has no listener, and a second one only sees what the first lets through"},
+		{"obsolete", nil, "the kernels of today have most of these calls only as a name"},
+		{"terminal", nil, "the terminal inside is another one than the user's: what is typed into it stays there"},
+		{"unknown", nil, "its rows answer for calls that nobody has judged, and no kernel that is known makes anything of their numbers"},
+	} {
+		runs := g.rows != nil
+		all = append(all, Control{Name: "seccomp: " + g.name, Omit: []string{"seccomp:" + g.name}, Rows: g.rows, Root: runs, User: runs, Why: g.why})
+	}
+	return all
 }
 
 func restControls() []Control {
