@@ -253,6 +253,8 @@ func TestKilledSupervisor(t *testing.T) {
 			io.ReadFull(out, make([]byte, len("made\n")))
 			if tt.janitor {
 				killChildren(t, cmd.Process.Pid)
+				// Nobody is left who could remove the control groups.
+				defer removeGroups(cmd.Process.Pid)
 			}
 			cmd.Process.Kill()
 			cmd.Wait()
@@ -275,6 +277,16 @@ func TestKilledSupervisor(t *testing.T) {
 			}
 		})
 	}
+}
+
+func removeGroups(supervisor int) {
+	filepath.WalkDir("/sys/fs/cgroup", func(path string, e os.DirEntry, err error) error {
+		if err == nil && strings.HasPrefix(e.Name(), fmt.Sprintf("holdfast-%d-", supervisor)) {
+			os.Remove(path)
+			return filepath.SkipDir
+		}
+		return nil
+	})
 }
 
 func killChildren(t *testing.T, pid int) {
