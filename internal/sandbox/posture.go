@@ -8,7 +8,8 @@ import (
 
 // Posture is everything about a confined process that can be observed from
 // outside it. Expected comes from the plan, Collected from the kernel; the
-// command is executed only when Diff finds nothing.
+// command is executed only when Diff finds nothing. The environment is not part of
+// it: there is none before the execve that gives it.
 type Posture struct {
 	UID, GID     int               // effective ids, as the host sees them
 	Groups       []int             // supplementary groups, as the host sees them
@@ -19,7 +20,6 @@ type Posture struct {
 	Mounts       []Mount         // sorted by Point; the topmost mount at each point
 	Descriptors  map[int]string  // number → class: pipe, terminal, control
 	Limits       map[string]string
-	Environment  []string // names, sorted
 }
 
 // Mount is one mount as the command sees it.

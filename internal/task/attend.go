@@ -87,18 +87,7 @@ func (t *Task) relay(proc sandbox.Process) (drained func() error) {
 		}
 		copyOut(to, master)
 	}
-	go func() {
-		if in := proc.Stdin(); in != nil {
-			io.Copy(in, t.Streams.In)
-			in.Close()
-			return
-		}
-		if t.Streams.InTerminal {
-			copyKeys(proc.Terminal(), t.Streams.In)
-			return
-		}
-		io.Copy(proc.Terminal(), t.Streams.In)
-	}()
+	go t.relayInput(proc)
 	return func() error {
 		outputs.Wait()
 		if e := lost.Load(); e != nil {
@@ -106,6 +95,16 @@ func (t *Task) relay(proc sandbox.Process) (drained func() error) {
 		}
 		return nil
 	}
+}
+
+// relayInput passes the input on until either side has had enough.
+func (t *Task) relayInput(proc sandbox.Process) {
+	if in := proc.Stdin(); in != nil {
+		io.Copy(in, t.Streams.In)
+		in.Close()
+		return
+	}
+	copyKeys(proc.Terminal(), t.Streams.In)
 }
 
 // copyKeys passes on what is typed. An end of file on a terminal is Ctrl-D that

@@ -203,21 +203,6 @@ func (v *settle) deny(w *walker, d *dir, e entry) (bool, error) {
 	return false, v.take(w, d, e, e.rule, why)
 }
 
-// wait lets other runs get on for a moment, as long as patience lasts. What is
-// still there then is taken, whatever happened to it meanwhile.
-func (v *settle) wait() bool {
-	const moment = 50 * time.Millisecond
-	v.mu.Lock()
-	left := v.snap.Patience
-	v.snap.Patience -= moment
-	v.mu.Unlock()
-	if left <= 0 {
-		return false
-	}
-	time.Sleep(moment)
-	return true
-}
-
 // take moves e out of the tree.
 func (v *settle) take(w *walker, d *dir, e entry, r *Rule, why string) error {
 	q := Quarantined{Path: v.full(w.at(e)), Rule: r.Pattern, Reason: r.Reason, Why: why, Time: time.Now().UTC()}
@@ -324,41 +309,6 @@ func (v *settle) file(w *walker, d *dir, e entry, st *unix.Statx_t) error {
 // there, and follows them when it writes a reflog, the index or packed refs, so
 // that the next git command on the host would write where the link says.
 var inRepository = &Rule{Pattern: ".git", Reason: "git writes through it"}
-
-func (v *settle) link(rel string, st *unix.Statx_t) {
-	key := inode{unix.Mkdev(st.Dev_major, st.Dev_minor), st.Ino}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.links[key] == nil {
-		v.links[key] = &linked{nlink: st.Nlink}
-	}
-	v.links[key].paths = append(v.links[key].paths, rel)
-}
-
-// stays reports whether the text of a link keeps it in the workspace. This only
-// decides about a line in a list.
-func (v *settle) stays(d *dir, w *walker, e entry) bool {
-	buf := make([]byte, 4096)
-	n, err := unix.Readlinkat(d.fd, string(e.name()), buf)
-	if err != nil {
-		return true
-	}
-	_, ok := v.inTree(string(w.path), string(buf[:n]))
-	return ok
-}
-
-// inTree returns the path from the root of target as it is read in the
-// directory rel, if that is in the tree.
-func (v *settle) inTree(rel, target string) (string, bool) {
-	if !path.IsAbs(target) {
-		target = string(v.t.Root) + "/" + rel + "/" + target
-	}
-	target = path.Clean(target)
-	if target == string(v.t.Root) {
-		return "", true
-	}
-	return strings.CutPrefix(target, string(v.t.Root)+"/")
-}
 
 // after lists what a walk as a whole has shown.
 func (v *settle) after() {

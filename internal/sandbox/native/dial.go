@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 
 	"golang.org/x/sys/unix"
 )
@@ -15,6 +16,9 @@ import (
 func (p *process) Dial(port int) (io.ReadWriteCloser, error) {
 	p.dialLock.Lock()
 	defer p.dialLock.Unlock()
+	if p.portal == nil {
+		return nil, os.ErrProcessDone
+	}
 	if err := send(p.portal); err != nil {
 		return nil, fmt.Errorf("asking for a socket inside: %w", err)
 	}

@@ -62,6 +62,7 @@ func (l *launch) prepareGroups() error {
 	}
 	name := fmt.Sprintf("holdfast-%d-%d", os.Getpid(), sequence())
 	for _, g := range possibleGroups(l.spec.Plan.Limits, name) {
+		sweepGroups(filepath.Dir(g.dir))
 		if err := g.create(); err != nil {
 			continue
 		}
@@ -78,6 +79,21 @@ func (l *launch) prepareGroups() error {
 		})
 	}
 	return nil
+}
+
+// sweepGroups removes the groups of supervisors that are dead and whose janitors
+// were killed too. One that still holds a process cannot be removed.
+func sweepGroups(parent string) {
+	dirs, err := filepath.Glob(filepath.Join(parent, "holdfast-[0-9]*-[0-9]*"))
+	if err != nil {
+		return // the pattern is a constant
+	}
+	for _, dir := range dirs {
+		var pid, n int
+		if _, err := fmt.Sscanf(filepath.Base(dir), "holdfast-%d-%d", &pid, &n); err == nil && errors.Is(unix.Kill(pid, 0), unix.ESRCH) {
+			unix.Rmdir(dir)
+		}
+	}
 }
 
 // loosen lets the control group be what is hit, because it counts its hits; the

@@ -190,7 +190,10 @@ func (p *process) Wait() (sandbox.Exit, error) {
 func (p *process) reap() error {
 	state, err := p.janitor.Wait()
 	p.goodbye.Close()
+	p.dialLock.Lock() // who waits for a socket inside hears of its end first
 	p.portal.Close()
+	p.portal = nil
+	p.dialLock.Unlock()
 	if err == nil && !state.Success() && p.first != 0 {
 		// The janitor was killed: the first process inside dies with it, but
 		// not at once, and it is nobody's child that we could wait for.
