@@ -15,9 +15,12 @@ import (
 )
 
 const (
-	maxHeld  = 256   // directories of one branch that are held open; deeper ones are left and found again through ".."
-	maxDepth = 16384 // components; a deeper tree is not read
-	maxPath  = 3500  // bytes; what lies deeper could not be named to mount(2) with the root before it
+	maxHeld = 256 // directories of one branch that are held open; deeper ones are left and found again through ".."
+	// maxShared is the depth to which directories are handed to other goroutines.
+	// Deeper ones are too small to be worth waking a thread for.
+	maxShared = 3
+	maxDepth  = 16384 // components; a deeper tree is not read
+	maxPath   = 3500  // bytes; what lies deeper could not be named to mount(2) with the root before it
 )
 
 // dir is a directory that is being walked.
@@ -334,7 +337,7 @@ func (w *walker) child(d, child *dir) error {
 
 // handOver starts a goroutine for child if one is free.
 func (w *walker) handOver(child *dir, nameZ []byte) bool {
-	if child.depth > maxHeld {
+	if child.depth > maxShared {
 		return false
 	}
 	select {

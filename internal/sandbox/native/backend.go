@@ -163,7 +163,9 @@ func procMasks() []mask {
 
 // rlimits are the per-process limits beneath the control groups (getrlimit(2)).
 func rlimits(l policy.Limits) []rlimit {
-	out := []rlimit{{unix.RLIMIT_CORE, 0}}
+	// 1 and not 0: with 0 a core_pattern that is a pipe is still served, by a
+	// process of the host's root (core(5), fs/coredump.c).
+	out := []rlimit{{unix.RLIMIT_CORE, 1}}
 	add := func(resource int, v int64) {
 		if v <= 0 {
 			return

@@ -76,13 +76,11 @@ func (l *launch) start(ctx context.Context) (_ *process, err error) {
 // execute starts the janitor.
 func (l *launch) execute(files []*os.File) (*process, error) {
 	proc, err := l.builder.start(files, nil)
+	for _, f := range files {
+		f.Close()
+	}
 	if err != nil {
 		return nil, err
-	}
-	for _, f := range files {
-		if f != nil {
-			f.Close()
-		}
 	}
 	p := &process{janitor: proc, name: l.spec.Argv[0], limits: l.spec.Plan.Limits, control: l.control, goodbye: l.janitor, portal: l.portal,
 		groups: l.groups, changes: make(chan sandbox.State, 8), done: make(chan struct{})}
@@ -92,8 +90,15 @@ func (l *launch) execute(files []*os.File) (*process, error) {
 }
 
 // descriptors opens the pipes and sockets, and lists what the janitor inherits
-// in the order of the fd constants.
-func (l *launch) descriptors() ([]*os.File, error) {
+// in the order of the fd constants. The caller closes the list.
+func (l *launch) descriptors() (files []*os.File, err error) {
+	defer func() {
+		if err != nil {
+			for _, f := range files {
+				f.Close()
+			}
+		}
+	}()
 	l.onRelease(func() {
 		for _, f := range append(append(l.inner[:], l.outer[:]...), l.control, l.janitor, l.portal) {
 			if f != nil {
@@ -104,28 +109,20 @@ func (l *launch) descriptors() ([]*os.File, error) {
 	if err := l.standard(); err != nil {
 		return nil, err
 	}
-	control, in, err := seqpacket()
-	if err != nil {
-		return nil, err
+	files, l.inner = append(files, l.inner[:]...), [3]*os.File{}
+	for _, ours := range []**os.File{&l.control, &l.janitor, &l.portal} {
+		our, their, err := seqpacket()
+		if err != nil {
+			return files, err
+		}
+		*ours = our
+		files = append(files, their)
 	}
-	l.control = control
-	janitor, jin, err := seqpacket()
-	if err != nil {
-		return nil, err
-	}
-	l.janitor = janitor
-	portal, pin, err := seqpacket()
-	if err != nil {
-		return nil, err
-	}
-	l.portal = portal
 	exe, err := os.Open("/proc/self/exe")
 	if err != nil {
-		return nil, fmt.Errorf("opening this executable: %w", err)
+		return files, fmt.Errorf("opening this executable: %w", err)
 	}
-	files := append(l.inner[:], in, jin, pin, exe)
-	l.inner = [3]*os.File{} // the caller closes them
-	return append(files, l.trees...), nil
+	return append(append(files, exe), l.trees...), nil
 }
 
 // standard makes the pipes of the standard descriptors. What is to be a terminal

@@ -105,7 +105,7 @@ func testLimits(t *testing.T, s Subject) {
 	r := enter(t, s)
 	r.plan.Limits.Files, r.plan.Limits.FileSize, r.plan.Limits.Processes = 100, 1<<20, 64
 	got := r.answers(fmt.Sprintf("limit\t%d", unix.RLIMIT_NOFILE), fmt.Sprintf("limit\t%d", unix.RLIMIT_FSIZE), fmt.Sprintf("limit\t%d", unix.RLIMIT_CORE))
-	if want := []string{"100 100", "1048576 1048576", "0 0"}; !slices.Equal(got, want) {
+	if want := []string{"100 100", "1048576 1048576", "1 1"}; !slices.Equal(got, want) {
 		t.Errorf("limits inside %q, want %q", got, want)
 	}
 	if o := r.run(r.spec("sh", "-c", `i=0; while [ $i -lt 200 ]; do sleep 5 & i=$((i+1)); done 2>/dev/null; echo all`)); strings.Contains(o.stdout, "all") && o.Status() == 0 {
