@@ -16,11 +16,7 @@ import (
 
 // run makes the plan and runs the command under it.
 func (a *app) run(options policy.Options, argv []string, verbose bool) error {
-	effective, err := policy.Load(options)
-	if err != nil {
-		return err
-	}
-	plan, err := policy.Compile(effective, options.Host)
+	_, plan, err := compile(options)
 	if err != nil {
 		return err
 	}
@@ -33,7 +29,7 @@ func (a *app) run(options policy.Options, argv []string, verbose bool) error {
 	if err != nil {
 		return err
 	}
-	t := &task.Task{Backend: backend, Plan: plan, Argv: argv, State: options.Host.State, Streams: a.streams(), Env: a.Env}
+	t := &task.Task{Backend: backend, Plan: plan, Argv: argv, State: options.Host.State, Streams: a.streams()}
 	if exe, err := os.Executable(); err == nil {
 		t.Executable = exe
 	}

@@ -108,7 +108,7 @@ func ablatedRun(plan policy.Plan, omit []string, state string, argv []string) in
 		return report(err)
 	}
 	t := &task.Task{Backend: &native.Backend{Omit: append(omit, "attempts")}, Plan: plan, Argv: argv, State: state, Executable: exe,
-		Env: os.Environ(), Streams: task.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}}
+		Streams: task.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}}
 	result, err := t.Run(context.Background())
 	for _, q := range result.Settled.Quarantined {
 		if slices.Contains(omit, "quarantine") { // as if it had never been moved

@@ -209,11 +209,7 @@ func (x explainer) protected(path string) (Protected, bool) {
 // among finds the row that path is or lies below.
 func (x explainer) among(path string, rows []Protected) (Protected, bool) {
 	for _, p := range rows {
-		root := p.Root
-		if root == "" {
-			root = x.plan.Workspace
-		}
-		if within(path, filepath.Join(root, p.Path)) {
+		if within(path, x.plan.Within(p)) {
 			return p, true
 		}
 	}

@@ -32,7 +32,7 @@ func Needs(p Plan) []Guarantee {
 // whose loss p does not accept by name. Nothing may start unless it is empty.
 func Fit(p Plan, can func(Guarantee) bool) (missing []Guarantee) {
 	for _, g := range Needs(p) {
-		if !slices.Contains(p.Accepted, g) && !can(g) {
+		if !p.Accepts(g) && !can(g) {
 			missing = append(missing, g)
 		}
 	}

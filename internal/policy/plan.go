@@ -2,6 +2,8 @@ package policy
 
 import (
 	"fmt"
+	"path/filepath"
+	"slices"
 	"time"
 )
 
@@ -36,6 +38,17 @@ type Plan struct {
 type Pattern struct {
 	Text   string
 	Origin Origin
+}
+
+// Accepts says whether the human accepted the loss of g by name.
+func (p Plan) Accepts(g Guarantee) bool { return slices.Contains(p.Accepted, g) }
+
+// Within returns the absolute path of a protected row of the plan.
+func (p Plan) Within(r Protected) string {
+	if r.Root != "" {
+		return filepath.Join(r.Root, r.Path)
+	}
+	return filepath.Join(p.Workspace, r.Path)
 }
 
 // Source is a policy that contributed to a Plan.

@@ -50,13 +50,12 @@ const (
 
 // Spec is one command to start.
 type Spec struct {
-	Plan  policy.Plan
-	Argv  []string // Argv[0] is looked up in the PATH of Plan.Env, inside the view
-	In    Stream
-	Out   Stream
-	Err   Stream
-	Size  WindowSize // of the terminal, where one is made
-	State string     // directory of this session's records, outside every view; "" for none
+	Plan policy.Plan
+	Argv []string // Argv[0] is looked up in the PATH of Plan.Env, inside the view
+	In   Stream
+	Out  Stream
+	Err  Stream
+	Size WindowSize // of the terminal, where one is made
 
 	// Attested is called with the posture that was collected, after it was
 	// found equal to the plan's and before the command is executed. An error

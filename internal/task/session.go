@@ -20,9 +20,6 @@ import (
 	"holdfast.dev/holdfast/internal/workspace"
 )
 
-// errBusy is what a launch fails with when the workspace changes under it.
-var errBusy = errors.New("the workspace changed while the boundary was built")
-
 // Files of a session's directory.
 const (
 	lockFile = "lock"
@@ -106,8 +103,8 @@ func Inspect(ctx context.Context, plan *policy.Plan) ([]*workspace.Snapshot, err
 	for i, root := range writableTrees(*plan) {
 		snap, err := workspace.Scan(ctx, root, rules, options...)
 		var limit *workspace.LimitError
-		if errors.As(err, &limit) && snap != nil && accepts(*plan, policy.HardLinks) {
-			err = nil // too many hard links, which the human accepted
+		if errors.As(err, &limit) && limit.Lifted != "" && plan.Accepts(limit.Lifted) {
+			err = nil // the snapshot is whole all the same
 		}
 		if err != nil {
 			return nil, err
@@ -118,7 +115,7 @@ func Inspect(ctx context.Context, plan *policy.Plan) ([]*workspace.Snapshot, err
 		}
 		plan.Protect = append(plan.Protect, under(root, snap.Protected())...)
 		plan.Hidden = append(plan.Hidden, under(root, snap.Hidden())...)
-		if !accepts(*plan, policy.HardLinks) {
+		if !plan.Accepts(policy.HardLinks) {
 			plan.HardLinks = append(plan.HardLinks, under(root, snap.HardLinks())...)
 		}
 		plan.Paths = append(slices.Clip(plan.Paths), snap.External()...)
@@ -192,15 +189,6 @@ func (s *session) write(i int, snap *workspace.Snapshot) error {
 		return fmt.Errorf("writing the session's journal: %w", err)
 	}
 	return errors.Join(snap.Save(f), f.Close())
-}
-
-func accepts(plan policy.Plan, g policy.Guarantee) bool {
-	for _, a := range plan.Accepted {
-		if a == g {
-			return true
-		}
-	}
-	return false
 }
 
 // Rules are the protected names and the names of secrets under a plan.

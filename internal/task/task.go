@@ -23,7 +23,6 @@ type Task struct {
 	Argv       []string
 	State      string // directory of Holdfast's state, outside every view
 	Executable string // this program, for the clean-up after a sudden death; "" for none
-	Env        []string
 	Streams    Streams
 	Signals    <-chan os.Signal // to pass on to the command
 	Sink       event.Sink       // nil for none
@@ -87,7 +86,7 @@ func (t *Task) Run(ctx context.Context) (Result, error) {
 		if err == nil {
 			break
 		}
-		if try == attempts || !errors.Is(err, os.ErrNotExist) && !errors.Is(err, errBusy) {
+		if try == attempts || !mayPass(err) {
 			return Result{Warnings: s.warnings()}, err
 		}
 		time.Sleep(time.Duration(try) * 5 * time.Millisecond)
@@ -99,11 +98,16 @@ func (t *Task) Run(ctx context.Context) (Result, error) {
 	if len(settled.Quarantined) > 0 {
 		result.Kept = s.quarantine()
 	}
-	t.emit("session.end", "", map[string]string{"status": fmt.Sprint(result.Exit.Status())})
-	if err == nil {
-		err = serr
-	}
-	return result, err
+	lost := t.emit("session.end", "", map[string]string{"status": fmt.Sprint(result.Exit.Status())})
+	return result, errors.Join(err, serr, lost)
+}
+
+// mayPass says whether a launch failed because the workspace changed under it:
+// something that was to be protected is gone, or another run replaced it, which
+// takes the mount on it away. Nothing was executed.
+func mayPass(err error) bool {
+	var posture *sandbox.PostureError
+	return errors.Is(err, os.ErrNotExist) || errors.As(err, &posture)
 }
 
 // launch scans the workspace and starts the command.
@@ -113,7 +117,7 @@ func (t *Task) launch(ctx context.Context, s *session) (sandbox.Process, error) 
 		return nil, err
 	}
 	spec := sandbox.Spec{
-		Plan: plan, Argv: t.Argv, State: s.dir,
+		Plan: plan, Argv: t.Argv,
 		In: stream(t.Streams.InTerminal), Out: stream(t.Streams.OutTerminal), Err: stream(t.Streams.ErrTerminal),
 		Attested: func(sandbox.Posture) error { return t.emit("session.start", plan.Workspace, nil) },
 	}

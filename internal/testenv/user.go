@@ -23,19 +23,25 @@ func AsUser(t testing.TB, cmd *exec.Cmd) {
 	if os.Geteuid() != 0 {
 		return
 	}
+	u, uid, gid := ordinary(t)
+	become(cmd, uid, gid)
+	if cmd.Env == nil {
+		cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "USER=" + u.Username}, HomeEnv(u.HomeDir)...)
+	}
+}
+
+// ordinary looks up the user of [AsUser].
+func ordinary(t testing.TB) (u *user.User, uid, gid uint32) {
+	t.Helper()
 	Need(t, Unprivileged, nil)
 	u, err := lookupUser()
 	if err != nil {
 		t.Fatal(err)
 	}
-	uid, gid, err := ids(u)
-	if err != nil {
+	if uid, gid, err = ids(u); err != nil {
 		t.Fatal(err)
 	}
-	become(cmd, uid, gid)
-	if cmd.Env == nil {
-		cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "USER=" + u.Username}, HomeEnv(u.HomeDir)...)
-	}
+	return u, uid, gid
 }
 
 // Own gives path to the user of [AsUser]; it does nothing where this process
@@ -45,15 +51,7 @@ func Own(t testing.TB, path string) {
 	if os.Geteuid() != 0 {
 		return
 	}
-	Need(t, Unprivileged, nil)
-	u, err := lookupUser()
-	if err != nil {
-		t.Fatal(err)
-	}
-	uid, gid, err := ids(u)
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, uid, gid := ordinary(t)
 	if err := os.Lchown(path, int(uid), int(gid)); err != nil {
 		t.Fatal(err)
 	}

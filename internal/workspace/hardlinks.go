@@ -13,7 +13,7 @@ import (
 )
 
 // maxSingle is the number of hard links up to which each gets a row of its own.
-// Package managers that link whole trees from a store of theirs (pnpm, uv) make
+// Managers of packages that link whole trees from a store of theirs (pnpm, uv) make
 // tens of thousands.
 const maxSingle = 256
 

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+	"holdfast.dev/holdfast/internal/policy"
 )
 
 const (
@@ -51,6 +52,10 @@ type LimitError struct {
 	Have int
 	Max  int
 	hint string
+
+	// Lifted is the guarantee whose loss, if it is accepted, lifts the limit; ""
+	// for none.
+	Lifted policy.Guarantee
 }
 
 func (e *LimitError) Error() string {
@@ -94,16 +99,13 @@ func Scan(ctx context.Context, root string, r Rules, options ...Option) (*Snapsh
 
 func (s *Snapshot) check() error {
 	if n := len(s.Protected()); n > MaxProtected {
-		return &LimitError{"protected paths", n, MaxProtected,
-			"name directories whose files the host may obey unchecked under workspace.unprotect in the policy, or choose a smaller workspace with --workspace"}
+		return &LimitError{What: "protected paths", Have: n, Max: MaxProtected, hint: "name directories whose files the host may obey unchecked under workspace.unprotect in the policy, or choose a smaller workspace with --workspace"}
 	}
 	if n := len(s.trees[0].Hidden); n > MaxProtected {
-		return &LimitError{"secrets and sockets", n, MaxProtected,
-			"name files that the command may read under workspace.show in the policy, or choose a smaller workspace with --workspace"}
+		return &LimitError{What: "secrets and sockets", Have: n, Max: MaxProtected, hint: "name files that the command may read under workspace.show in the policy, or choose a smaller workspace with --workspace"}
 	}
 	if n := len(s.HardLinks()); n > MaxHardLinks {
-		return &LimitError{"hard links to files outside it", n, MaxHardLinks,
-			"break the links by copying the tree (cp -r), or accept that they can be written through with --without hard-links"}
+		return &LimitError{What: "hard links to files outside it", Have: n, Max: MaxHardLinks, Lifted: policy.HardLinks, hint: "break the links by copying the tree (cp -r), or accept that they can be written through with --without hard-links"}
 	}
 	return nil
 }

@@ -24,7 +24,8 @@ func Sockets(ctx context.Context, root string) ([]policy.Protected, error) {
 			return nil
 		}
 		if seen++; seen > maxVisible {
-			return &LimitError{"entries in " + root, seen, maxVisible, "name the directories in it that are needed, one by one"}
+			return &LimitError{What: "entries in " + root, Have: seen, Max: maxVisible,
+				hint: "name the directories in it that are needed, one by one"}
 		}
 		if e.Type()&fs.ModeSocket != 0 {
 			rel, err := filepath.Rel(root, path)

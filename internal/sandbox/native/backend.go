@@ -47,16 +47,6 @@ func (b *Backend) Start(ctx context.Context, spec sandbox.Spec) (sandbox.Process
 	return l.start(ctx)
 }
 
-// accepted says whether the human accepted the loss of a guarantee.
-func accepted(plan policy.Plan, g policy.Guarantee) bool {
-	for _, a := range plan.Accepted {
-		if a == g {
-			return true
-		}
-	}
-	return false
-}
-
 // gap is the error for one guarantee that this host does not keep.
 func gap(g policy.Guarantee, detail string) error {
 	return &sandbox.GapError{Missing: []sandbox.Finding{{Guarantee: g, Detail: detail, Mend: mend(g)}}}
@@ -85,10 +75,10 @@ func (l *launch) prepare() error {
 	if err := l.prepareWalls(); err != nil {
 		return err
 	}
-	if accepted(plan, policy.PrivateProc) && privateProc() != nil {
+	if plan.Accepts(policy.PrivateProc) && privateProc() != nil {
 		f.privProc = false
 	}
-	if accepted(plan, policy.Namespaces) {
+	if plan.Accepts(policy.Namespaces) {
 		return &sandbox.GapError{Missing: []sandbox.Finding{{Guarantee: policy.Namespaces, Mend: mendNamespaces(),
 			Detail: "they cannot be given up: without them nothing of the boundary holds"}}}
 	}
@@ -97,7 +87,8 @@ func (l *launch) prepare() error {
 			return err
 		}
 	}
-	return l.prepareGroups()
+	l.prepareGroups()
+	return nil
 }
 
 // prepareWalls decides about Landlock and seccomp.
@@ -106,16 +97,16 @@ func (l *launch) prepareWalls() error {
 	switch {
 	case l.omit["landlock"]:
 		f.landlock = 0
-	case f.landlock == 0 && !accepted(plan, policy.Landlock):
+	case f.landlock == 0 && !plan.Accepts(policy.Landlock):
 		return gap(policy.Landlock, "the kernel has no Landlock or it is not switched on")
-	case f.landlock < 6 && !accepted(plan, policy.Scopes) && !accepted(plan, policy.Landlock):
+	case f.landlock < 6 && !plan.Accepts(policy.Scopes) && !plan.Accepts(policy.Landlock):
 		return gap(policy.Scopes, fmt.Sprintf("Landlock ABI %d has no scopes, ABI 6 (kernel 6.12) has", f.landlock))
 	}
 	if l.omit["seccomp"] {
 		return nil
 	}
 	if _, err := os.Stat("/proc/sys/kernel/seccomp/actions_avail"); err != nil {
-		if accepted(plan, policy.Seccomp) {
+		if plan.Accepts(policy.Seccomp) {
 			return nil
 		}
 		return gap(policy.Seccomp, "the kernel has no system-call filters")

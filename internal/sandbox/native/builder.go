@@ -62,7 +62,7 @@ type builder struct {
 }
 
 // build writes the whole program.
-func (b *builder) build() error {
+func (b *builder) build() {
 	b.program = newProgram()
 	b.empty = b.str("")
 	b.made = map[string]bool{"/": true}
@@ -84,7 +84,6 @@ func (b *builder) build() error {
 	b.supervise(command)
 	b.place(command)
 	b.command()
-	return nil
 }
 
 // janitor is the first process. It stays outside, in the namespaces of the
@@ -221,7 +220,7 @@ func (b *builder) layout() []part {
 func taskParts(plan policy.Plan) []part {
 	parts := []part{{source: plan.Workspace, at: plan.Workspace, access: policy.Write, dir: true, exec: true}}
 	add := func(r policy.PathRule, at string) {
-		if r.Access == policy.Copy && accepted(plan, policy.CopyLayers) {
+		if r.Access == policy.Copy && plan.Accepts(policy.CopyLayers) {
 			r.Access = policy.Read
 		}
 		parts = append(parts, part{source: r.Path, at: at, access: r.Access, dir: isDir(r.Path), exec: true})

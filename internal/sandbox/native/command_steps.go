@@ -19,12 +19,8 @@ func (b *builder) terminal() {
 	if !b.facts.tty {
 		return
 	}
-	rights := make([]byte, unix.CmsgSpace(4))
-	binary.LittleEndian.PutUint64(rights, uint64(unix.CmsgLen(4)))
-	binary.LittleEndian.PutUint32(rights[8:], unix.SOL_SOCKET)
-	binary.LittleEndian.PutUint32(rights[12:], unix.SCM_RIGHTS)
-	control := b.bytes(rights)
-	master, slave := ref(control+16), b.slot()
+	msg, master := b.rights(b.words(msgMaster, 0, 0), 24)
+	slave := b.slot()
 
 	b.call("open ptmx", unix.SYS_OPENAT,
 		[]any{unix.AT_FDCWD, b.str("/dev/pts/ptmx"), unix.O_RDWR | unix.O_NOCTTY | unix.O_CLOEXEC, 0}, into(master))
@@ -41,9 +37,7 @@ func (b *builder) terminal() {
 	}
 	b.call("take terminal", unix.SYS_IOCTL, []any{slave, unix.TIOCSCTTY, 0})
 	b.slave = slave
-	iov := b.words(b.words(msgMaster, 0, 0), 24)
-	b.call("hand out terminal", unix.SYS_SENDMSG,
-		[]any{fdControl, b.words(0, 0, iov, 1, control, uint64(len(rights)), 0), 0})
+	b.call("hand out terminal", unix.SYS_SENDMSG, []any{fdControl, msg, 0})
 	b.closeFD(master)
 }
 
@@ -136,14 +130,8 @@ func (b *builder) reap() {
 // supervisor can reach published services without entering the namespaces.
 func (b *builder) portal() {
 	loop, end := &label{}, &label{}
-	rights := make([]byte, unix.CmsgSpace(4))
-	binary.LittleEndian.PutUint64(rights, uint64(unix.CmsgLen(4)))
-	binary.LittleEndian.PutUint32(rights[8:], unix.SOL_SOCKET)
-	binary.LittleEndian.PutUint32(rights[12:], unix.SCM_RIGHTS)
-	control := b.bytes(rights)
-	sock, buf := ref(control+16), b.words(0)
-	iov := b.words(buf, 8)
-	msg := b.words(0, 0, iov, 1, control, uint64(len(rights)), 0)
+	buf := b.words(0)
+	msg, sock := b.rights(buf, 8)
 
 	b.place(loop)
 	b.call("wait for a request", unix.SYS_READ, []any{fdPortal, buf, 8}, goIf(0, end))

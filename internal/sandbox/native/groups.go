@@ -54,11 +54,11 @@ func (g group) remove() error {
 
 // prepareGroups makes the control groups that this user may make. A limit for
 // which there is none is still kept a process (RLIMIT_DATA, and RLIMIT_NPROC,
-// which counts a user namespace) and, for memory, by the watch in task.
-func (l *launch) prepareGroups() error {
+// which counts a user namespace) and by the watch.
+func (l *launch) prepareGroups() {
 	if l.omit["limits"] {
 		l.facts.rlimits = nil
-		return nil
+		return
 	}
 	name := fmt.Sprintf("holdfast-%d-%d", os.Getpid(), sequence())
 	for _, g := range possibleGroups(l.spec.Plan.Limits, name) {
@@ -78,7 +78,6 @@ func (l *launch) prepareGroups() error {
 			}
 		})
 	}
-	return nil
 }
 
 // sweepGroups removes the groups of supervisors that are dead and whose janitors

@@ -47,9 +47,7 @@ func (l *launch) onRelease(f func()) { l.cleanup = append(l.cleanup, f) }
 // complete and its posture is the plan's.
 func (l *launch) start(ctx context.Context) (_ *process, err error) {
 	l.builder = &builder{spec: l.spec, facts: l.facts, omit: l.omit}
-	if err := l.builder.build(); err != nil {
-		return nil, err
-	}
+	l.builder.build()
 	if l.backend.tamper != nil {
 		l.backend.tamper(l.builder.program)
 	}
@@ -365,7 +363,6 @@ func (l *launch) attest(p *process) error {
 	if err := send(p.control); err != nil {
 		return fmt.Errorf("letting the command go: %w", err)
 	}
-	p.started = true
 	go p.follow()
 	l.watch(p)
 	return nil

@@ -31,7 +31,6 @@ type process struct {
 	name     string
 	groups   []group
 	limits   policy.Limits
-	started  bool
 
 	changes chan sandbox.State
 	done    chan struct{} // closed when the command has ended

@@ -38,7 +38,7 @@ func pins(plan policy.Plan) []pin {
 		if r.Root != "" {
 			base = r.Root
 		}
-		path := filepath.Join(base, r.Path)
+		path := plan.Within(r)
 		if set[path].how < how {
 			set[path] = pin{path, how, r.IsDir}
 		}
@@ -55,7 +55,7 @@ func pins(plan policy.Plan) []pin {
 		add(r, unreadable)
 	}
 	for _, r := range plan.HardLinks { // the file counts, not its name: its ancestors may move
-		path := filepath.Join(plan.Workspace, r.Path)
+		path := plan.Within(r)
 		if set[path].how < readOnly {
 			set[path] = pin{path: path, how: readOnly}
 		}

@@ -3,6 +3,8 @@
 package native
 
 import (
+	"encoding/binary"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -42,6 +44,19 @@ func (p *program) message(name string, kind uint64, fields ...func(addr uint64))
 		f(addr)
 	}
 	p.call(name, unix.SYS_WRITE, []any{fdControl, addr, 24}, ignored())
+}
+
+// rights stores a struct msghdr that sends size bytes at buf along with one
+// descriptor (unix(7), cmsg(3)), and returns its address and where the number of
+// the descriptor goes.
+func (p *program) rights(buf uint64, size int) (msg uint64, fd ref) {
+	header := make([]byte, unix.CmsgSpace(4))
+	binary.LittleEndian.PutUint64(header, uint64(unix.CmsgLen(4)))
+	binary.LittleEndian.PutUint32(header[8:], unix.SOL_SOCKET)
+	binary.LittleEndian.PutUint32(header[12:], unix.SCM_RIGHTS)
+	control := p.bytes(header)
+	iov := p.words(buf, uint64(size))
+	return p.words(0, 0, iov, 1, control, uint64(len(header)), 0), ref(control + 16)
 }
 
 // clone appends a fork. The raw call's argument order differs between

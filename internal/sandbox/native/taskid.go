@@ -53,7 +53,7 @@ func (l *launch) prepareTaskID() error {
 		err = l.mapTrees(ns)
 	}
 	if err != nil {
-		if accepted(plan, policy.TaskID) {
+		if plan.Accepts(policy.TaskID) {
 			l.trees, f.trees = nil, map[string]int{}
 			return nil
 		}
