@@ -11,20 +11,22 @@ import (
 // and this workspace, and nothing left to look up. A backend enforces exactly
 // what stands here.
 type Plan struct {
-	Profile   string      // local, ci or production
-	Sources   []Source    // what was read, in order of precedence, for records
-	Workspace string      // absolute, every component resolved; the only writable host tree by default
-	Dir       string      // working directory inside; Workspace or below it
-	Identity  Identity    // who the command is inside
-	Paths     []PathRule  // what is in view besides the fixed system view; sorted by Path
-	Protect   []Protected // names that the host would execute: read-only, and neither they nor their ancestors move
-	HardLinks []Protected // files that are also files outside the workspace: read-only, but free to move
-	Hidden    []Protected // secrets of the workspace: unreadable, and neither they nor their ancestors move
-	Env       []Env       // the whole environment inside, sorted by name
-	Limits    Limits
-	Allow     []HostRule // destinations; empty means no network but loopback inside
-	Publish   []Port     // services inside that the host may reach on its loopback
-	Accepted  []Guarantee
+	Profile     string      // local, ci or production
+	Sources     []Source    // what was read, in order of precedence, for records
+	Workspace   string      // absolute, every component resolved; the only writable host tree by default
+	Dir         string      // working directory inside; Workspace or below it
+	Identity    Identity    // who the command is inside
+	Paths       []PathRule  // what is in view besides the fixed system view; sorted by Path
+	Protect     []Protected // names that the host would execute: read-only, and neither they nor their ancestors move
+	HardLinks   []Protected // files that are also files outside the workspace: read-only, but free to move
+	Hidden      []Protected // secrets of the workspace: unreadable, and neither they nor their ancestors move
+	Env         []Env       // the whole environment inside, sorted by name
+	Limits      Limits
+	Allow       []HostRule   // destinations; empty means no network but loopback inside
+	HostPorts   []Port       // services on the host's loopback that are reached at the same port inside
+	Publish     []Port       // services inside that the host may reach on its loopback
+	Credentials []Credential // secrets that stay outside, and where they may go
+	Accepted    []Guarantee
 
 	ProtectMore []Pattern // workspace.protect: protected besides the built-in list
 	ProtectLess []Pattern // workspace.unprotect: entries of that list that stay writable
@@ -132,12 +134,60 @@ type Limits struct {
 	Time      time.Duration // wall clock of the run
 }
 
-// HostRule is a network destination. The egress that enforces it is a later
-// capability; until then a plan with any HostRule is refused.
+// HostKind is what may be spoken to a destination.
+type HostKind string
+
+// The kinds of a destination.
+const (
+	TLS  HostKind = "tls"  // TLS whose server name is the destination's; the default of port 443
+	HTTP HostKind = "http" // HTTP in the clear, request by request; the default of port 80
+	TCP  HostKind = "tcp"  // bytes, not looked at, as for ssh; the default of every other port
+)
+
+// HostRule is a network destination that the command may reach. Several rules
+// may name the same host and port: what any of them permits is permitted.
 type HostRule struct {
-	Host   string
-	Ports  []int
+	Host        string   // in normal form: a DNS name in lower case without a final dot, "*.name" for every name below it, or an IP address
+	Ports       []int    // at least one, 1..65535
+	Kind        HostKind // never empty
+	Methods     []string // of requests, upper case; empty means all
+	Paths       []string // of requests: "*" stands for part of one segment, "/**" at the end for everything below; empty means all
+	Credentials []string // names of Plan.Credentials that may be used there; empty means none
+	Internal    bool     // it may be at an address that is not public
+	Inspect     bool     // TLS is terminated, so that requests are decided one by one and answers recorded; set where Methods, Paths or Credentials need it
+	Origin      Origin
+}
+
+// Credential is a secret that never enters the boundary: inside there is a
+// placeholder, which is replaced on the way to the hosts that the secret is for.
+type Credential struct {
+	Name   string           // as the policy calls it: letters, digits, - and _
+	Source CredentialSource // where the secret comes from
+	Hosts  []HostPort       // where it may go; each is also in a rule of Plan.Allow with this credential
+	Paths  []string         // of requests that may carry it, as HostRule.Paths; empty means all
+	Header string           // name of the only header it may stand in, canonical, such as "Authorization"
+	Format string           // value of that header with {} for the secret, such as "Bearer {}"; with Always it is what is set
+	Always bool             // the header is set on every request to Hosts, whether or not a placeholder stands there
+	Sign   string           // "" or "aws-sigv4": requests are signed afresh instead of a secret being put in
+	Env    []string         // variables inside that hold the placeholder; with Sign aws-sigv4 the three of AWS are set
+	Shape  string           // how the placeholder begins, such as "ghp_", so that tools take it
+	TTL    time.Duration    // how long a lease lasts; never 0
+	Uses   int64            // how many requests a lease is good for; 0 means any number
 	Origin Origin
+}
+
+// HostPort is a place that a credential may go to.
+type HostPort struct {
+	Host string // in normal form; never a wildcard
+	Port int
+}
+
+// CredentialSource says where a secret comes from. Exactly one of its kinds.
+type CredentialSource struct {
+	Kind    string            // env, file, command, vault or github-app
+	Value   string            // env: the variable; file: absolute path; vault: path of the secret
+	Argv    []string          // command: executed on the host, without a shell
+	Options map[string]string // vault: address, field, token-file; github-app: app-id, installation-id, key-file, api, repositories, permissions
 }
 
 // Port is a TCP port that is served inside and shown on the host's loopback.

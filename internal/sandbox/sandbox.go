@@ -57,6 +57,14 @@ type Spec struct {
 	Err  Stream
 	Size WindowSize // of the terminal, where one is made
 
+	// Network says how connections of the inside reach whoever decides about
+	// them; nil means that there is loopback and nothing else.
+	Network *Network
+
+	// Files are put into view besides those of the plan, read-only, over what
+	// stands there otherwise.
+	Files []File
+
 	// Attested is called with the posture that was collected, after it was
 	// found equal to the plan's and before the command is executed. An error
 	// from it stops the launch.

@@ -1,0 +1,142 @@
+// Package egress decides about every connection that leaves the boundary. It is
+// given the doors of the inner network (sandbox.Doors), answers names itself,
+// dials itself, and passes on what the policy names. What a client says about its
+// destination can only confirm what the address that it dialled says.
+package egress
+
+import (
+	"context"
+	"net"
+	"net/netip"
+	"time"
+
+	"holdfast.dev/holdfast/internal/event"
+	"holdfast.dev/holdfast/internal/policy"
+	"holdfast.dev/holdfast/internal/sandbox"
+)
+
+// Config is what an Engine works with.
+type Config struct {
+	Session     string
+	Allow       []policy.HostRule
+	Doors       sandbox.Doors // owned by the engine from New on
+	Authority   *Authority    // issues certificates where TLS is terminated; nil when no rule needs it
+	Credentials Credentials   // nil for none
+	Sink        event.Sink    // nil for none; an error from it closes the connection that it was about
+	Learn       Learn
+	Limits      Limits // zero values mean the defaults
+
+	// Lookup resolves a name outside, nil for the host's resolver. The addresses
+	// are checked when they are dialled, whoever returned them.
+	Lookup func(ctx context.Context, name string) ([]netip.Addr, error)
+	// Roots verify upstream servers; nil for the host's.
+	Roots *Roots
+}
+
+// Learn is what happens to a destination that no rule names.
+type Learn int
+
+const (
+	Off     Learn = iota // it is refused
+	Observe              // names are answered and requests read, so that they can be proposed as rules; nothing leaves
+	Through              // as Observe, and it is passed on when its addresses are public
+)
+
+// Destination is where a connection goes.
+type Destination struct {
+	Name string         // in normal form; an address literal where the policy names one
+	Port int            // 1..65535
+	Door Door           // how it arrived
+	Peer netip.AddrPort // of the client, inside
+}
+
+// Door is how a connection arrived.
+type Door string
+
+// The doors.
+const (
+	Intercepted Door = "intercepted"
+	Connect     Door = "connect" // CONNECT of the explicit proxy
+	Forward     Door = "forward" // absolute-form HTTP of the explicit proxy
+	Socks       Door = "socks5"
+	HostService Door = "host-port"
+)
+
+// Refusal is a destination that was refused, with how often.
+type Refusal struct {
+	Name   string // host name or address, as it was asked for, made printable
+	Port   int    // 0 for a name query
+	Reason string // in words: "no rule allows it", "port 25 is not allowed", …
+	Rule   string // file:line of the rule that came closest; "" for none
+	Flag   string // what would allow it, such as "--allow example.org:443"; "" when nothing would
+	High   bool   // it looks like an attempt to get around the policy: smuggling, a placeholder on its way elsewhere
+	Count  int
+}
+
+// Observation is a request that was made, for policy learn.
+type Observation struct {
+	Name   string
+	Port   int
+	Kind   policy.HostKind
+	Method string // "" where requests were not seen
+	Path   string // without the query
+	Count  int
+}
+
+// Credentials are leases on secrets, as package broker gives them out.
+type Credentials interface {
+	// Bound lists what may be used towards a destination.
+	Bound(name string, port int) []Binding
+	// Detect names the credentials whose placeholder stands in b.
+	Detect(b []byte) []string
+	// Open gives the secret for one request, and counts it. An error says why
+	// there is none: expired, used up, revoked, or the source failed; it never
+	// holds the secret.
+	Open(ctx context.Context, credential string, use Use) (Secret, error)
+	// Issued returns every secret value that was given out so far and that must
+	// not come back in an answer.
+	Issued() [][]byte
+}
+
+// Binding is a credential as a request may use it.
+type Binding struct {
+	Credential  string
+	Placeholder string
+	Header      string   // canonical name
+	Format      string   // with {} for the secret
+	Always      bool     // set it also where no placeholder stands
+	Sign        string   // "" or "aws-sigv4"
+	Paths       []string // as policy.HostRule.Paths
+}
+
+// Use is one request that a secret is opened for.
+type Use struct {
+	Name         string
+	Port         int
+	Method, Path string
+}
+
+// Secret is what a source gave.
+type Secret struct {
+	Value  string            // of header credentials
+	Fields map[string]string // of aws-sigv4: access-key-id, secret-access-key, session-token
+}
+
+// upstream dials a destination; it checks each address.
+type upstream interface {
+	Dial(ctx context.Context, d Destination, p Permit) (net.Conn, error)
+}
+
+// Limits bound what the inside can make the supervisor hold. Zero means the
+// default that stands in limits.go.
+type Limits struct {
+	Connections int           // open at once; more wait, then are refused
+	HeadBytes   int           // of one request's or answer's head
+	HeadTime    time.Duration // for a client to send its first bytes or a whole head
+	DialTime    time.Duration // for an upstream to accept
+	IdleTime    time.Duration // without a byte either way
+	Queries     int           // name queries a second
+	Labels      int           // bytes of a label below a wildcard
+	NamesMinute int           // different names a minute below one wildcard
+	BytesHour   int           // of different names an hour below one wildcard
+}
