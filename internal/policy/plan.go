@@ -209,6 +209,7 @@ const (
 	Seccomp      Guarantee = "seccomp"          // system-call filter
 	TaskID       Guarantee = "task-id"          // as root: a user id of its own through an idmapped mount
 	CopyLayers   Guarantee = "copy-on-write"    // overlay layers for Access Copy
+	Interception Guarantee = "interception"     // every TCP connection arrives at the supervisor, whether or not a program knows of proxies
 	HardLinks    Guarantee = "hard-links"       // no file of the workspace is also a file outside it
 	MemoryLimit  Guarantee = "limits.memory"    // for all processes together
 	ProcessLimit Guarantee = "limits.processes" // for all processes together

@@ -4,8 +4,10 @@ package native
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"golang.org/x/sys/unix"
 	"holdfast.dev/holdfast/internal/policy"
@@ -39,12 +41,42 @@ func (b *Backend) Start(ctx context.Context, spec sandbox.Spec) (sandbox.Process
 	if len(spec.Argv) == 0 {
 		return nil, fmt.Errorf("no command given")
 	}
+	if n := spec.Network; n == nil || !n.Intercept {
+		return b.start(ctx, spec, sandbox.Closed)
+	}
+	rungs := spec.Network.Rungs
+	if len(rungs) == 0 {
+		rungs = sandbox.Rungs
+	}
+	var failures []string
+	for _, rung := range rungs {
+		p, err := b.start(ctx, spec, rung)
+		var step *StepError
+		if err == nil || !errors.As(err, &step) || !strings.Contains(step.Step, interceptSteps) {
+			return p, err
+		}
+		failures = append(failures, fmt.Sprintf("%s: %v", rung, err))
+	}
+	if spec.Plan.Accepts(policy.Interception) {
+		return b.start(ctx, spec, sandbox.Closed)
+	}
+	return nil, gap(policy.Interception, strings.Join(failures, "; "))
+}
+
+// start launches once, with connections intercepted in the given way. The
+// result is nil, not a nil *process, when there is none.
+func (b *Backend) start(ctx context.Context, spec sandbox.Spec, rung sandbox.Rung) (sandbox.Process, error) {
 	l := &launch{backend: b, spec: spec, omit: b.omitted()}
+	l.facts.rung = rung
 	defer l.release()
 	if err := l.prepare(); err != nil {
 		return nil, err
 	}
-	return l.start(ctx)
+	p, err := l.start(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return p, nil
 }
 
 // gap is the error for one guarantee that this host does not keep.
@@ -57,6 +89,7 @@ func gap(g policy.Guarantee, detail string) error {
 func (l *launch) prepare() error {
 	plan := l.spec.Plan
 	l.facts = facts{
+		rung: l.facts.rung, ipv6: hasIPv6(),
 		uid: os.Getuid(), gid: os.Getgid(),
 		landlock:  landlockABI(),
 		privProc:  true,
@@ -114,6 +147,13 @@ func (l *launch) prepareWalls() error {
 	var err error
 	f.filter, err = l.buildFilter()
 	return err
+}
+
+// hasIPv6 says whether a new network namespace has IPv6 (ip-sysctl.rst,
+// disable_ipv6).
+func hasIPv6() bool {
+	off, err := os.ReadFile("/proc/sys/net/ipv6/conf/default/disable_ipv6")
+	return err == nil && strings.TrimSpace(string(off)) == "0"
 }
 
 // orphanEnv is the environment of the command that is executed when the

@@ -28,6 +28,8 @@ type facts struct {
 	environ   []string
 	privProc  bool
 	tty       bool
+	rung      sandbox.Rung // how connections are intercepted
+	ipv6      bool         // the host has it
 	orphanEnv []string
 }
 
@@ -59,6 +61,7 @@ type builder struct {
 	umask  ref
 	slave  ref
 	cmdPID ref
+	doors  int // that the program hands out
 }
 
 // build writes the whole program.
@@ -179,6 +182,7 @@ func (b *builder) enter() {
 	b.call("umask", unix.SYS_UMASK, []any{0}, into(b.umask))
 	if !b.omit["namespace:net"] {
 		b.loopback()
+		b.network()
 	}
 	b.call("make mounts private", unix.SYS_MOUNT, []any{0, b.str("/"), 0, unix.MS_REC | unix.MS_PRIVATE, 0})
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"golang.org/x/sys/unix"
 	"holdfast.dev/holdfast/internal/policy"
@@ -28,6 +29,7 @@ func (b *Backend) Check(ctx context.Context) []sandbox.Finding {
 		{policy.Seccomp, trySeccomp},
 		{policy.TaskID, tryTaskID},
 		{policy.CopyLayers, tryCopyLayers},
+		{policy.Interception, tryInterception},
 		{policy.MemoryLimit, tryMemoryLimit},
 		{policy.ProcessLimit, tryProcessLimit},
 	}
@@ -67,11 +69,16 @@ func trial(build func(b *builder)) error {
 		return err
 	}
 	m, rerr := receive(control)
+	for ; rerr == nil && m.kind == msgDoor; m, rerr = receive(control) {
+		if m.file != nil {
+			m.file.Close()
+		}
+	}
 	if _, err := proc.Wait(); err != nil {
 		return err
 	}
 	if rerr == nil && m.kind == msgFailed {
-		return fmt.Errorf("%s: %w", b.at(m.fields[0]), unix.Errno(-int64(m.fields[1])))
+		return b.failure(m)
 	}
 	if rerr != nil && !errors.Is(rerr, io.EOF) {
 		return rerr
@@ -179,6 +186,38 @@ func tryTaskID(context.Context) (string, error) {
 		return "", err
 	}
 	return "mounted a directory with its owner mapped to a fresh id", tree.Close()
+}
+
+// tryInterception makes the doors of each rung and names the first that works.
+func tryInterception(context.Context) (string, error) {
+	var failures []error
+	for _, rung := range sandbox.Rungs {
+		err := trial(func(b *builder) {
+			b.facts.rung, b.facts.ipv6 = rung, hasIPv6()
+			b.spec.Network = &sandbox.Network{Intercept: true}
+			b.inNamespaces(func() {
+				b.loopback()
+				b.network()
+			})
+		})
+		if err == nil {
+			return fmt.Sprintf("the inner network hands every connection out: %s%s", rung, because(failures)), nil
+		}
+		failures = append(failures, fmt.Errorf("%s: %w", rung, err))
+	}
+	return "", errors.Join(failures...)
+}
+
+// because names the better rungs that did not work.
+func because(failures []error) string {
+	if len(failures) == 0 {
+		return ""
+	}
+	words := make([]string, len(failures))
+	for i, err := range failures {
+		words[i] = err.Error()
+	}
+	return " (" + strings.Join(words, "; ") + ")"
 }
 
 func tryCopyLayers(context.Context) (string, error) {

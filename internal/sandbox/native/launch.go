@@ -32,6 +32,8 @@ type launch struct {
 	inner   [3]*os.File // ends of the standard descriptors that go in
 	outer   [3]*os.File // our ends
 	trees   []*os.File  // detached mounts that go in
+	doors   sandbox.Doors
+	arrived int // doors that were handed out
 }
 
 // release lets go of everything that the started process did not take over.
@@ -62,6 +64,7 @@ func (l *launch) start(ctx context.Context) (_ *process, err error) {
 	stop := context.AfterFunc(ctx, func() { p.Kill("") })
 	defer stop()
 	if err := l.converse(p); err != nil {
+		l.doors.Close()
 		p.abandon()
 		if ctx.Err() != nil {
 			err = fmt.Errorf("starting the command: %w", context.Cause(ctx))
@@ -250,8 +253,15 @@ func (l *launch) converse(p *process) error {
 			if m.file != nil && l.spec.In != sandbox.Terminal {
 				plainOutput(m.file)
 			}
+		case msgDoor:
+			if err := l.takeDoor(m); err != nil {
+				return err
+			}
 		case msgReady:
 			p.pid = m.pid
+			if err := l.openDoors(); err != nil {
+				return err
+			}
 			return l.attest(p)
 		default:
 			return fmt.Errorf("the launch sent a message of kind %d before it was ready", m.kind)
@@ -275,14 +285,25 @@ func (l *launch) insteadOf(err error, control *os.File) error {
 
 // stepError turns the failure of a step into words.
 func (l *launch) stepError(m message) error {
-	errno := unix.Errno(-int64(m.fields[1]))
-	name := l.builder.at(m.fields[0])
-	if int64(m.fields[1]) >= 0 {
-		return fmt.Errorf("launch %s was not refused or gave %d: the boundary does not hold on this host", name, m.fields[1])
+	step := l.builder.failure(m)
+	if step.Err == 0 {
+		return fmt.Errorf("launch %s was not refused or gave %d: the boundary does not hold on this host", step.Step, m.fields[1])
 	}
-	step := &StepError{Step: name, Err: errno}
 	if g := guaranteeOf(l.builder.name(m.fields[0])); g != "" {
 		return gap(g, step.Error())
+	}
+	return step
+}
+
+// failure reads the message of an operation that failed. Err is 0 where the
+// result is no error number.
+func (b *builder) failure(m message) *StepError {
+	step, result := &StepError{Step: b.at(m.fields[0])}, int64(m.fields[1])
+	switch {
+	case strings.HasSuffix(step.Step, acknowledged):
+		step.Err = unix.Errno(-int32(result)) // the lower half, see netlink
+	case result < 0:
+		step.Err = unix.Errno(-result)
 	}
 	return step
 }

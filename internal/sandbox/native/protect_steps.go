@@ -118,13 +118,18 @@ func (b *builder) hide(p pin) {
 	if p.dir {
 		from = hidden + "/emptydir"
 	}
+	b.cover(from, p.path)
+}
+
+// cover mounts a file or directory of the private storage over path, read-only.
+func (b *builder) cover(from, path string) {
 	fd, tree := b.slot(), b.slot()
-	b.openNoLinks("open hidden "+p.path, p.path, fd)
+	b.openNoLinks("open hidden "+path, path, fd)
 	b.call("clone cover", unix.SYS_OPEN_TREE, []any{unix.AT_FDCWD, b.str(from),
 		unix.OPEN_TREE_CLONE | unix.OPEN_TREE_CLOEXEC | unix.AT_SYMLINK_NOFOLLOW}, into(tree))
 	b.attributes("make cover read-only", tree, unix.MOUNT_ATTR_RDONLY|unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_NOEXEC)
-	b.attachOver("hide "+p.path, tree, fd)
-	b.expected(p.path, "tmpfs", true, true, true, true)
+	b.attachOver("hide "+path, tree, fd)
+	b.expected(path, "tmpfs", true, true, true, true)
 }
 
 // seal takes away what only the launch needed and makes the root read-only.

@@ -34,6 +34,7 @@ const (
 	msgStatus  = 4 // wait status of the command
 	msgNoExec  = 5 // errno bits: nothing could be executed
 	msgMaster  = 6 // -: the terminal's master side comes along
+	msgDoor    = 7 // kind, detail: a socket of the inner network comes along
 )
 
 // message appends a step that sends one message; second and third are the

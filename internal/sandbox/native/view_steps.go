@@ -142,6 +142,7 @@ func (b *builder) populate() {
 		b.file(f.at, f.content, 0o444)
 	}
 	b.etc()
+	b.ownFiles()
 	b.dev()
 	b.proc()
 }
@@ -264,11 +265,34 @@ func (b *builder) etc() {
 	b.file("/etc/hosts", "127.0.0.1\tlocalhost holdfast\n::1\tlocalhost ip6-localhost ip6-loopback holdfast\n", 0o444)
 	b.file("/etc/hostname", "holdfast\n", 0o444)
 	b.file("/etc/nsswitch.conf", "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\nservices: files\nprotocols: files\n", 0o444)
-	b.file("/etc/resolv.conf", "", 0o444)
+	b.file("/etc/resolv.conf", b.resolvConf(), 0o444)
 	b.link(viewLink{"/etc/mtab", "/proc/self/mounts"})
 	b.mkdir("/var", 0o755)
 	b.link(viewLink{"/var/run", "../run"})
 	b.link(viewLink{"/var/lock", "../run/lock"})
+}
+
+// resolvConf names the door for names, where there is one (resolv.conf(5)).
+func (b *builder) resolvConf() string {
+	if b.spec.Network == nil {
+		return ""
+	}
+	return "nameserver " + sandbox.NameServer + "\noptions edns0\n"
+}
+
+// ownFiles puts the files of the run into view. One that stands in a host tree
+// covers the host's.
+func (b *builder) ownFiles() {
+	for i, f := range b.spec.Files {
+		if b.hostTree(f.Path) == nil {
+			b.mkdir(filepath.Dir(f.Path), 0o755)
+			b.file(f.Path, string(f.Content), 0o444)
+			continue
+		}
+		from := fmt.Sprintf("%s/file%d", hidden, i)
+		b.file(from, string(f.Content), 0o444)
+		b.cover(from, f.Path)
+	}
 }
 
 // dev fills /dev.

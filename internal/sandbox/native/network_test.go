@@ -1,0 +1,154 @@
+//go:build linux
+
+package native
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"holdfast.dev/holdfast/internal/policy"
+	"holdfast.dev/holdfast/internal/sandbox"
+	"holdfast.dev/holdfast/internal/testenv"
+)
+
+// inside runs a shell script behind doors of the given rungs, and gives the
+// doors to serve. It returns what the script printed.
+func behindDoors(t *testing.T, n sandbox.Network, script string, serve func(sandbox.Doors)) string {
+	t.Helper()
+	testenv.Need(t, testenv.UserNS, nil)
+	work := t.TempDir()
+	if err := os.Chmod(work, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	n.Open = func(d sandbox.Doors) error {
+		t.Cleanup(d.Close)
+		serve(d)
+		return nil
+	}
+	p, err := (&Backend{}).Start(t.Context(), sandbox.Spec{
+		Argv: []string{"bash", "-c", script}, Network: &n,
+		Plan: policy.Plan{Workspace: work, Dir: work,
+			Identity: policy.Identity{UID: os.Getuid(), GID: os.Getgid(), Name: "tester", Home: "/home/tester"},
+			Env:      []policy.Env{{Name: "PATH", Value: "/usr/bin:/bin"}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Stdin().Close()
+	var out bytes.Buffer
+	io.Copy(&out, io.MultiReader(p.Stdout(), p.Stderr()))
+	if _, err := p.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+// answer accepts connections and tells each the address that it dialled.
+func answer(t *testing.T, f *os.File) {
+	l, err := net.FileListener(f)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			fmt.Fprintf(c, "you dialled %s\n", c.LocalAddr())
+			c.Close()
+		}
+	}()
+}
+
+func TestDoors(t *testing.T) {
+	testenv.Need(t, testenv.Bash, nil)
+	dial := func(host string, port int) string {
+		return fmt.Sprintf("(cat < /dev/tcp/%s/%d) 2>&1 | head -1; ", host, port)
+	}
+	for _, tt := range []struct {
+		name      string
+		network   sandbox.Network
+		script    string
+		want      []string
+		wantNever string
+	}{
+		{"a connection to any address and port arrives", sandbox.Network{Intercept: true}, dial("93.184.215.14", 4711) + dial("2606:2800::1", 443),
+			[]string{"you dialled 93.184.215.14:4711", "you dialled [2606:2800::1]:443"}, "refused"},
+		{"a connection to the loopback does not", sandbox.Network{Intercept: true}, dial("127.0.0.1", 4711) + dial("::1", 443),
+			[]string{"onnection refused"}, "dialled"},
+		{"one to our own listener is seen as that", sandbox.Network{Intercept: true}, dial("127.77.0.1", 15001),
+			[]string{"you dialled 127.77.0.1:15001"}, ""},
+		{"the ports of the command stay free", sandbox.Network{Intercept: true},
+			"python3 -c 'import socket; s=socket.socket(); s.bind((\"0.0.0.0\", 443)); print(\"bound\")'", []string{"ermission denied"}, "in use"},
+		{"without interception an address is unreachable", sandbox.Network{}, dial("93.184.215.14", 443), []string{"unreachable"}, "dialled"},
+		{"a host port is on the loopback", sandbox.Network{HostPorts: []int{5432}}, dial("127.0.0.1", 5432), []string{"you dialled 127.0.0.1:5432"}, "refused"},
+		{"with listeners on some ports those arrive", sandbox.Network{Intercept: true, Rungs: []sandbox.Rung{sandbox.Ports}}, dial("1.2.3.4", 443) + dial("1.2.3.4", 4711),
+			[]string{"you dialled 1.2.3.4:443", "onnection refused"}, "4711"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			out := behindDoors(t, tt.network, tt.script, func(d sandbox.Doors) {
+				for _, f := range d.TCP {
+					answer(t, f)
+				}
+				for _, f := range d.HostPorts {
+					answer(t, f)
+				}
+			})
+			for _, want := range tt.want {
+				if !strings.Contains(out, want) {
+					t.Errorf("printed %q, without %q", out, want)
+				}
+			}
+			if tt.wantNever != "" && strings.Contains(out, tt.wantNever) {
+				t.Errorf("printed %q", out)
+			}
+		})
+	}
+}
+
+func TestNameDoor(t *testing.T) {
+	testenv.Need(t, testenv.Bash, nil)
+	for _, intercept := range []bool{false, true} {
+		t.Run(fmt.Sprintf("interception %v", intercept), func(t *testing.T) {
+			asked := make(chan string, 1)
+			behindDoors(t, sandbox.Network{Intercept: intercept}, "cat /etc/resolv.conf; echo who > /dev/udp/127.0.0.53/53; sleep 0.2", func(d sandbox.Doors) {
+				c, err := net.FilePacketConn(d.DNS)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				t.Cleanup(func() { c.Close() })
+				go func() {
+					buf := make([]byte, 100)
+					c.SetReadDeadline(time.Now().Add(10 * time.Second))
+					n, _, _ := c.ReadFrom(buf)
+					asked <- string(buf[:n])
+				}()
+			})
+			if got := <-asked; got != "who\n" {
+				t.Errorf("the door heard %q", got)
+			}
+		})
+	}
+}
+
+func TestEachRungOrTheNext(t *testing.T) {
+	for _, rung := range []sandbox.Rung{sandbox.TProxy, sandbox.Redirect, sandbox.Ports} {
+		t.Run(string(rung), func(t *testing.T) {
+			var got sandbox.Rung
+			behindDoors(t, sandbox.Network{Intercept: true, Rungs: []sandbox.Rung{rung}}, "true", func(d sandbox.Doors) { got = d.Rung })
+			if got != rung {
+				t.Errorf("got the rung %s", got)
+			}
+		})
+	}
+}
