@@ -39,7 +39,7 @@ const homes = `
 C                                                : nothing is built with cgo, the binary is static
 unsafe                         sys sandbox/native *_unsafe.go : pointers to kernel structures; the file name tells reviewers where to look
 syscall                        sys sandbox sandbox/native workspace probe task cli cmd/holdfast testenv : raw calls in sys and native; elsewhere error numbers, signals and wait statuses that os gives out as these types
-golang.org/x/sys               sys sandbox/native workspace probe task resolve_linux.go readfile_linux.go : workspace, task and the two files of policy open paths with openat2 and O_PATH; a probe speaks to the kernel itself, for it must not trust our wrappers
+golang.org/x/sys               sys sandbox/native workspace probe task testenv resolve_linux.go readfile_linux.go : workspace, task and the two files of policy open paths with openat2 and O_PATH; a probe speaks to the kernel itself, for it must not trust our wrappers; testenv makes networks for tests
 golang.org/x/term              cli               : the user's terminal is touched in one place
 github.com/spf13/cobra         cli               : commands and flags
 github.com/spf13/pflag         cli               : the flag type of cobra
@@ -70,5 +70,5 @@ const wide = `task cli server`
 
 // talkers lists the packages that may print and end the process. What runs
 // inside the sandbox as a probe has no caller to return to: its output is its
-// result.
-const talkers = `cli probe/inside`
+// result. testenv executes a test binary once more, and passes on what it says.
+const talkers = `cli probe/inside testenv`
