@@ -20,11 +20,7 @@ func Compile(e Effective, h Host) (Plan, error) {
 	if len(e.Entries) > 2*maxEntries {
 		return Plan{}, fault(Origin{}, "name directories above them", "%d policy entries; %d are taken", len(e.Entries), 2*maxEntries)
 	}
-	p.network(e)
-	if len(p.Allow) > 0 {
-		return Plan{}, &EgressError{Rules: p.Allow}
-	}
-	if err := publishTwice(p.Publish); err != nil {
+	if err := p.network(e); err != nil {
 		return Plan{}, err
 	}
 	p.limits(e, h)
@@ -57,28 +53,6 @@ func Compile(e Effective, h Host) (Plan, error) {
 		return Plan{}, err
 	}
 	return p, nil
-}
-
-func (p *Plan) network(e Effective) {
-	for _, one := range e.of("network.allow") {
-		p.Allow = append(p.Allow, HostRule{Host: one.Value, Ports: one.Ports, Origin: one.Origin})
-	}
-	for _, one := range e.of("network.publish") {
-		p.Publish = append(p.Publish, Port{Host: one.Ports[0], Inside: one.Ports[1], Origin: one.Origin})
-	}
-}
-
-// publishTwice refuses two services on one port of the host; naming the same
-// pair again says nothing new.
-func publishTwice(all []Port) error {
-	for i, a := range all {
-		for _, b := range all[:i] {
-			if a.Host == b.Host && a.Inside != b.Inside {
-				return fault(a.Origin, "", "port %d of the host is already given to %d inside (%s)", a.Host, b.Inside, b.Origin)
-			}
-		}
-	}
-	return nil
 }
 
 func (p *Plan) limits(e Effective, h Host) {

@@ -239,15 +239,6 @@ func TestSecretsAreRecognised(t *testing.T) {
 	}
 }
 
-func TestDestinationsAreRefusedUntilTheyCanBeKept(t *testing.T) {
-	w := newWorld(t)
-	_, err := w.compile(w.options("network.allow", "example.org:443"))
-	var egress *EgressError
-	if !errors.As(err, &egress) || !strings.Contains(err.Error(), "nothing was started") || egress.Rules[0].Ports[0] != 443 {
-		t.Fatalf("got %v", err)
-	}
-}
-
 func TestMemoryIsLoweredToTheMachine(t *testing.T) {
 	w := newWorld(t)
 	w.host.Memory = 1 << 30

@@ -19,7 +19,7 @@ import (
 // Bounds of a policy file. They are far above what a human writes.
 const (
 	MaxFile  = 1 << 20 // bytes
-	maxDepth = 6       // nested collections; the format needs four
+	maxDepth = 8       // nested collections; the format needs six
 )
 
 // Parse reads the bytes of a policy strictly. name is how it is called in
@@ -201,7 +201,7 @@ func (d *decoder) key(parent string, name, value *yaml.Node, depth int) {
 	switch k.kind {
 	case section:
 		d.section(full, value, depth+1)
-	case paths, patterns, names, hosts, ports, losses:
+	case paths, patterns, names, hosts, ports, services, losses:
 		d.list(k, name, value)
 	case vars:
 		d.vars(k, name, value)
@@ -225,11 +225,20 @@ func (d *decoder) shallow(n *yaml.Node, depth int) bool {
 }
 
 func (d *decoder) unknown(parent string, name *yaml.Node) {
-	where, hint := "", ""
+	where := ""
 	if parent != "" {
 		where = " in " + parent
 	}
-	candidates := children(parent)
+	d.unknownKey(where, name, children(parent))
+}
+
+// unknownIn is unknown for a mapping in a list.
+func (d *decoder) unknownIn(what string, name *yaml.Node, known []string) {
+	d.unknownKey(" in "+what, name, known)
+}
+
+func (d *decoder) unknownKey(where string, name *yaml.Node, candidates []string) {
+	hint := ""
 	msg := fmt.Sprintf("unknown key %q%s", printable(name.Value), where)
 	if near := nearest(name.Value, candidates); near != "" {
 		msg += fmt.Sprintf(", did you mean %q?", near)

@@ -80,20 +80,6 @@ func (e Errors) orNil() error {
 	return e
 }
 
-// EgressError says that a plan names network destinations, which nothing can
-// enforce yet.
-type EgressError struct{ Rules []HostRule }
-
-func (e *EgressError) Error() string {
-	r := e.Rules[0]
-	return fmt.Sprintf("%s: destination %q: egress is not built yet, so no destination can be allowed; nothing was started", r.Origin, r.Host)
-}
-
-// Hint is what works today.
-func (e *EgressError) Hint() string {
-	return "run without it: inside there is no network but loopback"
-}
-
 // printable shows text from a file or a flag without its control characters,
 // and not at any length.
 func printable(s string) string {

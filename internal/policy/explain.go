@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -261,20 +262,58 @@ func looksLikeHost(text string) bool {
 		return true
 	}
 	_, _, err := destination(text)
-	return err == nil && (strings.ContainsAny(text, ".:") || text == "localhost")
+	return loopbackQuery(text) || err == nil && strings.ContainsAny(text, ".:")
 }
 
-func (x explainer) destination(query string) (Answer, error) {
-	name, _, err := destination(query)
-	if err != nil {
-		return Answer{}, err
+// loopbackQuery reports whether text asks for the loopback inside.
+func loopbackQuery(text string) bool {
+	host, _, _, err := splitPort(text)
+	if err == nil {
+		host, err = hostName(host)
 	}
+	return err == nil && loopbackName(host)
+}
+
+// destination answers for a host: for one port of it where query names one.
+func (x explainer) destination(query string) (Answer, error) {
 	a := Answer{Query: query, Kind: "host"}
-	address, bad := netip.ParseAddr(name)
-	if name == "localhost" || bad == nil && address.IsLoopback() {
-		a.Connect = &Verdict{Allowed: true, Why: "loopback inside, which is private: services of the host are not there", Rule: "network"}
+	if loopbackQuery(query) {
+		a.Connect = &Verdict{Allowed: true, Why: "loopback inside, which is private: services of the host are not there" + x.hostPorts(), Rule: "network"}
 		return a, nil
 	}
-	a.Connect = &Verdict{Why: "there is no network inside but loopback; egress is not built yet", Rule: "network"}
+	asked, hint, err := destination(query)
+	if err != nil {
+		return Answer{}, &Error{Msg: err.Error(), hint: hint}
+	}
+	var why, rules []string
+	for _, r := range x.plan.Allow {
+		if !covers(r.Host, asked.Host) || len(asked.Ports) > 0 && !slices.Contains(r.Ports, asked.Ports[0]) || asked.Kind != "" && r.Kind != asked.Kind {
+			continue
+		}
+		why = append(why, r.String())
+		if o := r.Origin.String(); !slices.Contains(rules, o) {
+			rules = append(rules, o)
+		}
+	}
+	if len(why) > 0 {
+		a.Connect = &Verdict{Allowed: true, Why: strings.Join(why, "; "), Rule: strings.Join(rules, ", ")}
+		return a, nil
+	}
+	a.Connect = &Verdict{Why: "no rule allows it", Rule: "network", Add: "--allow " + query + ", or under network.allow: " + query}
+	if len(x.plan.Allow) == 0 {
+		a.Connect.Why = "no destination is allowed: there is no network inside but loopback"
+	}
 	return a, nil
+}
+
+// hostPorts names the exceptions to a private loopback.
+func (x explainer) hostPorts() string {
+	if len(x.plan.HostPorts) == 0 {
+		return ""
+	}
+	var ports []string
+	for _, p := range x.plan.HostPorts {
+		ports = append(ports, strconv.Itoa(p.Inside))
+	}
+	return " but for " + strings.Join(ports, ", ")
 }

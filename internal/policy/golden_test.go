@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"go/format"
 	"os"
+	"reflect"
 	"regexp"
 	"strings"
 	"testing"
@@ -152,8 +153,11 @@ func TestTablesAreCurrent(t *testing.T) {
 	} {
 		text := strings.ReplaceAll(fmt.Sprintf("%#v", table.value), "(nil)", "{}")
 		text = regexp.MustCompile(`\bpolicy\.([A-Za-z]+\{)`).ReplaceAllString(text, "$1")
+		text = regexp.MustCompile(`\(\*policy\.[A-Za-z]+\)\{\}`).ReplaceAllString(text, "nil")
 		text = regexp.MustCompile(`\[\](int|string)\{\}`).ReplaceAllString(text, "nil")
 		text = regexp.MustCompile(`map\[string\]string\{\}`).ReplaceAllString(text, "nil")
+		text = regexp.MustCompile(`\b[A-Za-z]+: ?(""|0|false|nil)(, |(\}))`).ReplaceAllString(text, "$3")
+		text = strings.ReplaceAll(text, ", }", "}")
 		fmt.Fprintf(&b, "\n// %s is %s.\nfunc %s() %s {\n\treturn %s\n}\n", table.name, table.from, table.name, table.kind, text)
 	}
 	got, err := format.Source([]byte(b.String()))
@@ -161,6 +165,9 @@ func TestTablesAreCurrent(t *testing.T) {
 		t.Fatal(err)
 	}
 	golden(t, "tables.go", got)
+	if !*update && (!reflect.DeepEqual(profileTable(), profiles) || !reflect.DeepEqual(environmentTable(), c)) {
+		t.Error("tables.go does not say what the YAML says")
+	}
 }
 
 func readData(t *testing.T, path string, into any) {

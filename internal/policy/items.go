@@ -3,10 +3,8 @@ package policy
 import (
 	"errors"
 	"fmt"
-	"net/netip"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -33,9 +31,15 @@ func parseItem(k key, text string) (e Entry, hint string, err error) {
 			}
 		}
 	case hosts:
-		e.Value, e.Ports, err = destination(text)
+		var rule HostRule
+		rule, hint, err = destination(text)
+		e.Rule, e.Value = &rule, rule.String()
 	case ports:
 		e.Ports, err = published(text)
+	case services:
+		var port int
+		port, err = portNumber(text)
+		e.Ports = []int{port, port}
 	}
 	return e, hint, err
 }
@@ -74,46 +78,6 @@ func patternText(text string) error {
 	return nil
 }
 
-// destination reads HOST or HOST:PORT; an IPv6 address that has a port stands
-// in brackets.
-func destination(text string) (string, []int, error) {
-	host, port, hasPort := text, "", false
-	if inner, ok := strings.CutPrefix(text, "["); ok {
-		address, rest, closed := strings.Cut(inner, "]")
-		if !closed || rest != "" && rest[0] != ':' {
-			return "", nil, fmt.Errorf("%q is not [ADDRESS]:PORT", printable(text))
-		}
-		host, port, hasPort = address, strings.TrimPrefix(rest, ":"), rest != ""
-	} else if strings.Count(text, ":") == 1 {
-		host, port, hasPort = strings.Cut(text, ":")
-	}
-	name, err := hostName(host)
-	if err != nil || !hasPort {
-		return name, nil, err
-	}
-	n, err := portNumber(port)
-	return name, []int{n}, err
-}
-
-// hostName checks a DNS name (with *. in front for all below it) or an
-// address, and returns it in lower case.
-func hostName(text string) (string, error) {
-	if a, err := netip.ParseAddr(text); err == nil && a.Zone() == "" {
-		return a.String(), nil
-	}
-	name := strings.ToLower(strings.TrimSuffix(text, "."))
-	rest := strings.TrimPrefix(name, "*.")
-	if len(name) > 253 || rest == "" {
-		return "", fmt.Errorf("%q is not a host name", printable(text))
-	}
-	for label := range strings.SplitSeq(rest, ".") {
-		if label == "" || len(label) > 63 || strings.Trim(label, "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" || label[0] == '-' || label[len(label)-1] == '-' {
-			return "", fmt.Errorf("%q is not a host name; names are ASCII letters, digits and -", printable(text))
-		}
-	}
-	return name, nil
-}
-
 // published reads PORT or HOSTPORT:PORT.
 func published(text string) ([]int, error) {
 	host, inside, two := strings.Cut(text, ":")
@@ -137,13 +101,4 @@ func portNumber(text string) (int, error) {
 		return 0, fmt.Errorf("%q is not a port from 1 to 65535", printable(text))
 	}
 	return int(n), nil
-}
-
-// joinPorts is how ports are shown after a host.
-func joinPorts(ports []int) string {
-	var b strings.Builder
-	for _, p := range ports {
-		b.WriteString(":" + strconv.Itoa(p))
-	}
-	return b.String()
 }

@@ -16,6 +16,7 @@ const (
 	vars                 // a mapping of variables to values
 	hosts                // a list of network destinations
 	ports                // a list of PORT or HOSTPORT:PORT
+	services             // a list of PORT
 	losses               // a list of guarantees
 	size                 // bytes with a unit, or none
 	count                // a whole number, or none
@@ -79,8 +80,10 @@ var keys = []key{
 
 	{name: "network", kind: section,
 		doc: "Without it nothing but loopback inside can be reached."},
-	{name: "network.allow", kind: hosts, project: clears, example: "[packages.example.org, {host: api.example.org, ports: [443]}]",
-		doc: "Destinations, as `HOST`, `HOST:PORT` or `{host, ports}`. Not built yet: a run with any destination is refused."},
+	{name: "network.allow", kind: hosts, project: clears, example: "[packages.example.org, \"git.example.org:22/tcp\", {host: api.example.org, methods: [GET], paths: [/v1/items/**]}]",
+		doc: allowDoc},
+	{name: "network.host-ports", kind: services, project: clears, example: "[5432]",
+		doc: "TCP services on the loopback of the host that are reached inside at 127.0.0.1 and the same port."},
 	{name: "network.publish", kind: ports, project: clears, example: "[3000, \"8080:80\"]",
 		doc: "TCP ports served inside that are shown on the host's loopback: `PORT`, or `HOSTPORT:PORT`."},
 
@@ -116,6 +119,19 @@ var keys = []key{
 	{name: "ask", kind: section, later: "approvals",
 		doc: "What a human must decide. A later capability: refused until then."},
 }
+
+// allowDoc describes a destination in full.
+const allowDoc = "Destinations that the command may reach, as `HOST`, `HOST:PORT`, `HOST:PORT/KIND` or a mapping:\n\n" +
+	"| key | meaning |\n| --- | --- |\n" +
+	"| `host` | a DNS name, `*.` and a name for all names below it (not that name itself), or an IP address |\n" +
+	"| `ports` | list of ports; without it 443, and 80 where nothing else is said of the host |\n" +
+	"| `kind` | `tls`: TLS for that name; `http`: HTTP in the clear; `tcp`: any bytes. Without it 443 is `tls`, 80 is `http`, all others are `tcp` |\n" +
+	"| `methods` | methods of requests, such as `GET`; without it all |\n" +
+	"| `paths` | paths of requests: `*` stands for part of one segment, `/**` at the end for everything below; without it all |\n" +
+	"| `credential` | a name of `credentials`, or a list of them, that may be used there |\n" +
+	"| `internal` | `true`: the name may have an address that is not public |\n" +
+	"| `inspect` | `true`: TLS is terminated and each request recorded; that is so in any case with `methods`, `paths` or `credential` |\n\n" +
+	"Several entries may name one host: what any of them permits is permitted. A list that is empty is an error, for it could be read as all."
 
 // clearsNothing is never under a name that says why: an entry that makes a path
 // readable can also be what makes a path below a writable one read-only, so

@@ -39,7 +39,6 @@ func TestParseRefuses(t *testing.T) {
 		{"review, which is not built", "version: 1\nworkspace: {mode: review}\n", "p.yaml:2: workspace.mode review needs a later capability"},
 		{"credentials, which are not built", "version: 1\ncredentials: []\n", "p.yaml:2: credentials needs brokered credentials, a later capability"},
 		{"ask, which is not built", "version: 1\nask: {}\n", "p.yaml:2: ask needs approvals, a later capability"},
-		{"methods of a host, which are not built", "version: 1\nnetwork:\n  allow: [{host: a.b, methods: [GET]}]\n", "methods in network.allow needs egress rules"},
 		{"a size without a unit", "version: 1\nlimits: {memory: 8}\n", `limits.memory: "8" is not a size`},
 		{"a negative size", "version: 1\nlimits: {memory: -8GiB}\n", "is not a size"},
 		{"a size beyond counting", "version: 1\nlimits: {disk: 9999999999TiB}\n", "larger than can be counted"},
@@ -61,8 +60,8 @@ func TestParseRefuses(t *testing.T) {
 		{"a variable that is ours", "version: 1\nenvironment: {set: {HOME: /x}}\n", "HOME is set by holdfast"},
 		{"a value with a NUL", "version: 1\nenvironment: {set: {A: \"x\\0y\"}}\n", "contains a NUL"},
 		{"a port beyond the last", "version: 1\nnetwork: {publish: [65536]}\n", "not a port"},
-		{"a host with a path", "version: 1\nnetwork: {allow: [example.org/x]}\n", "not a host name"},
-		{"a host in other letters", "version: 1\nnetwork: {allow: [exämple.org]}\n", "not a host name"},
+		{"a host with a path", "version: 1\nnetwork: {allow: [example.org/x]}\n", "not a kind"},
+		{"a host in other letters", "version: 1\nnetwork: {allow: [exämple.org]}\n", "not ASCII"},
 		{"a byte order mark", "\xef\xbb\xbfversion: 1\n", "byte order mark"},
 		{"bytes that are not UTF-8", "version: 1 # \xff\n", "is not UTF-8"},
 		{"a control character", "version: 1\n# \x1b[2J\n", "p.yaml:2: contains the control character U+001B"},
@@ -113,7 +112,8 @@ filesystem:
     - /data
     - ~/x?
 network:
-  allow: [{host: Example.ORG., ports: [443]}, "[::1]:8080"]
+  allow: [{host: Example.ORG., ports: [443]}, "[2001:DB8::1]:8080"]
+  host-ports: [5432]
   publish: [3000, "8080:80"]
 limits: {memory: 8 GiB, cpus: 2.5, time: 90m}
 without: []
@@ -127,14 +127,15 @@ without: []
 	}
 	want := `5 filesystem.read=/data [] 0 false
 6 filesystem.read=~/x? [] 0 false
-8 network.allow=example.org [443] 0 false
-8 network.allow=::1 [8080] 0 false
-9 network.publish=3000 [3000 3000] 0 false
-9 network.publish=8080:80 [8080 80] 0 false
-10 limits.memory=8 GiB [] 8589934592 false
-10 limits.cpus=2.5 [] 2500 false
-10 limits.time=90m [] 5400000000000 false
-11 without= [] 0 true`
+8 network.allow=example.org:443 [] 0 false
+8 network.allow=[2001:db8::1]:8080 [] 0 false
+9 network.host-ports=5432 [5432 5432] 0 false
+10 network.publish=3000 [3000 3000] 0 false
+10 network.publish=8080:80 [8080 80] 0 false
+11 limits.memory=8 GiB [] 8589934592 false
+11 limits.cpus=2.5 [] 2500 false
+11 limits.time=90m [] 5400000000000 false
+12 without= [] 0 true`
 	if s := strings.Join(got, "\n"); s != want {
 		t.Errorf("got\n%s", s)
 	}
@@ -173,6 +174,7 @@ func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
 		"version: 1\n", "version: 1\nextends: local\nlimits: {memory: 8GiB, time: 4h, cpus: 1.5}\n",
 		"version: 1\nnetwork: {allow: [a.b, {host: c.d, ports: [1]}], publish: [1, \"2:3\"]}\n",
+		"version: 1\nnetwork: {allow: [{host: a.b, kind: tls, methods: [GET], paths: [/x/**], credential: c, internal: true, inspect: true}], host-ports: [1]}\n",
 		"version: 1\nenvironment: {pass: [LANG, LC_*], set: {A: \"1\"}}\nwithout: []\n",
 		"a: &a [*a]\n", "? [x]\n: {y: z}\n", "version: !!int \"1\"\n", "<<: {}\n", "--- 1\n...\n---\n",
 		"version: 1\nfilesystem: {read: ['~/x?', /y, z], write: [], copy: [~]}\n",

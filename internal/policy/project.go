@@ -37,14 +37,7 @@ func (e Entry) String() string {
 	case e.Key == "environment.set":
 		return e.Key + ": " + e.Value
 	}
-	return e.Key + ": " + printable(e.Value) + joinPorts(e.hostPorts())
-}
-
-func (e Entry) hostPorts() []int {
-	if e.Key == "network.allow" {
-		return e.Ports
-	}
-	return nil
+	return e.Key + ": " + printable(e.Value)
 }
 
 // withProject puts the project's file on top when it may be.

@@ -62,14 +62,12 @@ func shape(k key) map[string]any {
 	case losses:
 		return list(map[string]any{"enum": Guarantees})
 	case hosts:
-		port := map[string]any{"type": "integer", "minimum": 1, "maximum": 65535}
-		return list(map[string]any{"oneOf": []any{text, map[string]any{
-			"type": "object", "required": []string{"host"}, "additionalProperties": false,
-			"properties": map[string]any{"host": text, "ports": list(port)},
-		}}})
+		return list(map[string]any{"oneOf": []any{text, destinationShape()}})
+	case services:
+		return list(portShape())
 	case ports:
 		return list(map[string]any{"oneOf": []any{
-			map[string]any{"type": "integer", "minimum": 1, "maximum": 65535},
+			portShape(),
 			map[string]any{"type": "string", "pattern": "^[1-9][0-9]{0,4}(:[1-9][0-9]{0,4})?$"},
 		}})
 	case names:
@@ -84,6 +82,46 @@ func shape(k key) map[string]any {
 		return orNone(map[string]any{"type": "string", "pattern": `^([0-9]+(\.[0-9]*)?(ns|us|ms|s|m|h))+$`})
 	}
 	return list(text)
+}
+
+func portShape() map[string]any {
+	return map[string]any{"type": "integer", "minimum": 1, "maximum": 65535}
+}
+
+// destinationShape is the schema of a destination that is written as a mapping.
+func destinationShape() map[string]any {
+	text := map[string]any{"type": "string", "minLength": 1}
+	truth := map[string]any{"type": "boolean"}
+	return map[string]any{
+		"type": "object", "required": []string{"host"}, "additionalProperties": false,
+		"properties": map[string]any{
+			"host":       text,
+			"ports":      some(portShape()),
+			"kind":       map[string]any{"enum": hostKinds},
+			"methods":    some(map[string]any{"type": "string", "pattern": "^[A-Za-z][A-Za-z0-9_-]*$"}),
+			"paths":      some(pathShape()),
+			"credential": oneOrSome(credentialNameShape()),
+			"internal":   truth,
+			"inspect":    truth,
+		},
+	}
+}
+
+func pathShape() map[string]any {
+	return map[string]any{"type": "string", "pattern": "^/[^%;?#\\\\ ]*$"}
+}
+
+func credentialNameShape() map[string]any {
+	return map[string]any{"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9_-]*$"}
+}
+
+// some is a list that has at least one item, each once.
+func some(item map[string]any) map[string]any {
+	return map[string]any{"type": "array", "items": item, "minItems": 1, "uniqueItems": true}
+}
+
+func oneOrSome(item map[string]any) map[string]any {
+	return map[string]any{"oneOf": []any{item, some(item)}}
 }
 
 func list(item map[string]any) map[string]any {
@@ -132,6 +170,7 @@ var kindText = map[kind]string{
 	vars:     "a mapping of names to values",
 	hosts:    "a list of destinations",
 	ports:    "a list of ports",
+	services: "a list of ports",
 	losses:   "a list of guarantees",
 	size:     "a size with a unit (`B`, `kB`, `MB`, `GB`, `TB`, `KiB`, `MiB`, `GiB`, `TiB`), or `none`",
 	count:    "a whole number above 0, or `none`",

@@ -40,6 +40,12 @@ func Rows(e Effective, p Plan) []Row {
 		}
 		add("filesystem."+r.Access.String(), value, r.Origin.String())
 	}
+	for _, one := range p.Allow {
+		add("network.allow", one.String(), one.Origin.String())
+	}
+	for _, one := range p.HostPorts {
+		add("network.host-ports", strconv.Itoa(one.Inside), one.Origin.String())
+	}
 	for _, one := range p.Publish {
 		add("network.publish", strconv.Itoa(one.Host)+":"+strconv.Itoa(one.Inside), one.Origin.String())
 	}

@@ -66,11 +66,11 @@ func (d *decoder) list(k key, name, n *yaml.Node) {
 			continue
 		}
 		if k.kind == hosts && item.Kind == yaml.MappingNode {
-			d.host(k, item)
+			d.host(k.name, item)
 			continue
 		}
 		tag := item.ShortTag()
-		if item.Kind != yaml.ScalarNode || tag != "!!str" && !(k.kind == ports && tag == "!!int") {
+		if item.Kind != yaml.ScalarNode || tag != "!!str" && !((k.kind == ports || k.kind == services) && tag == "!!int") {
 			d.fail(item, "", "an entry of %s is %s; text is wanted", k.name, describe(item))
 			continue
 		}
@@ -81,55 +81,6 @@ func (d *decoder) list(k key, name, n *yaml.Node) {
 		}
 		d.add(item, e)
 	}
-}
-
-// host decodes a destination that is written as a mapping.
-func (d *decoder) host(k key, n *yaml.Node) {
-	e := Entry{Key: k.name}
-	seen := map[string]bool{}
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		name, value := n.Content[i], n.Content[i+1]
-		if !d.plain(name) || !d.plain(value) {
-			return
-		}
-		if seen[name.Value] {
-			d.fail(name, "", "the key %q stands here again", printable(name.Value))
-			return
-		}
-		seen[name.Value] = true
-		switch {
-		case name.Value == "host" && value.Kind == yaml.ScalarNode:
-			host, err := hostName(value.Value)
-			if err != nil {
-				d.fail(value, "", "%s: %v", k.name, err)
-				return
-			}
-			e.Value = host
-		case name.Value == "ports" && value.Kind == yaml.SequenceNode:
-			for _, p := range value.Content {
-				port, err := portNumber(p.Value)
-				if err != nil || p.Kind != yaml.ScalarNode || !d.plain(p) {
-					d.fail(p, "", "%s: %q is not a port", k.name, printable(p.Value))
-					return
-				}
-				e.Ports = append(e.Ports, port)
-			}
-		case name.Value == "methods" || name.Value == "paths":
-			d.fail(name, "remove it", "%s in network.allow needs egress rules, a later capability; it is refused rather than ignored", name.Value)
-			return
-		case name.Value == "host" || name.Value == "ports":
-			d.fail(value, "", "%s of a destination is %s", name.Value, describe(value))
-			return
-		default:
-			d.fail(name, "known here: host, ports", "unknown key %q in network.allow", printable(name.Value))
-			return
-		}
-	}
-	if e.Value == "" {
-		d.fail(n, "", "a destination without host")
-		return
-	}
-	d.add(n, e)
 }
 
 // vars decodes variables with their values. A value is the text as written:

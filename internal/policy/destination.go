@@ -1,0 +1,234 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+var hostKinds = []HostKind{TLS, HTTP, TCP}
+
+// defaultKind is what is spoken on a port of which nothing is said.
+func defaultKind(port int) HostKind {
+	switch port {
+	case 443:
+		return TLS
+	case 80:
+		return HTTP
+	}
+	return TCP
+}
+
+// destination reads HOST, HOST:PORT or HOST:PORT/KIND; an IPv6 address that
+// has a port stands in brackets.
+func destination(text string) (r HostRule, hint string, err error) {
+	const forms = "write HOST, HOST:PORT or HOST:PORT/KIND, such as git.example.org:22/tcp"
+	if strings.Contains(text, "://") {
+		return r, forms, fmt.Errorf("%q is a URL; a destination is a host", printable(text))
+	}
+	place, kind, hasKind := strings.Cut(text, "/")
+	host, port, hasPort, err := splitPort(place)
+	if err != nil {
+		return r, forms, err
+	}
+	if r.Host, err = hostName(host); err != nil {
+		return r, "", err
+	}
+	if hasPort {
+		n, err := portNumber(port)
+		if err != nil {
+			return r, forms, err
+		}
+		r.Ports = []int{n}
+	}
+	if hasKind {
+		r.Kind = HostKind(kind)
+		switch {
+		case !slices.Contains(hostKinds, r.Kind):
+			return r, forms, fmt.Errorf("%q is not a kind: tls, http or tcp", printable(kind))
+		case !hasPort:
+			return r, forms, fmt.Errorf("%q has a kind without a port", printable(text))
+		}
+	}
+	return r, "", checkRule(r)
+}
+
+// splitPort takes the port from behind a host.
+func splitPort(text string) (host, port string, hasPort bool, err error) {
+	if inner, ok := strings.CutPrefix(text, "["); ok {
+		address, rest, closed := strings.Cut(inner, "]")
+		if !closed || rest != "" && rest[0] != ':' || !strings.Contains(address, ":") {
+			return "", "", false, fmt.Errorf("%q is not [ADDRESS]:PORT", printable(text))
+		}
+		return address, strings.TrimPrefix(rest, ":"), rest != "", nil
+	}
+	if strings.Count(text, ":") == 1 {
+		host, port, _ = strings.Cut(text, ":")
+		return host, port, true, nil
+	}
+	return text, "", false, nil
+}
+
+// host decodes a destination that is written as a mapping.
+func (d *decoder) host(what string, n *yaml.Node) {
+	var r HostRule
+	var inspect *bool
+	before := len(d.errs)
+	what = "a destination of " + what
+	d.mapping(what, n, []field{
+		{"host", func(n *yaml.Node) {
+			d.text(what, "host", n, func(text string) (err error) { r.Host, err = hostName(text); return err })
+		}},
+		{"ports", func(n *yaml.Node) {
+			d.texts(what, "ports", n, false, func(text string) error {
+				port, err := portNumber(text)
+				r.Ports = append(r.Ports, port)
+				return err
+			})
+		}},
+		{"kind", func(n *yaml.Node) {
+			d.text(what, "kind", n, func(text string) error {
+				r.Kind = HostKind(text)
+				if !slices.Contains(hostKinds, r.Kind) {
+					return fmt.Errorf("%q is not a kind: tls, http or tcp", printable(text))
+				}
+				return nil
+			})
+		}},
+		{"methods", func(n *yaml.Node) {
+			d.texts(what, "methods", n, false, func(text string) error {
+				m, err := methodName(text)
+				r.Methods = append(r.Methods, m)
+				return err
+			})
+		}},
+		{"paths", func(n *yaml.Node) {
+			d.texts(what, "paths", n, false, func(text string) error {
+				r.Paths = append(r.Paths, text)
+				return requestPath(text)
+			})
+		}},
+		{"credential", func(n *yaml.Node) {
+			d.texts(what, "credential", n, true, func(text string) error {
+				r.Credentials = append(r.Credentials, text)
+				return credentialName(text)
+			})
+		}},
+		{"internal", func(n *yaml.Node) { d.truth(what, "internal", n, &r.Internal) }},
+		{"inspect", func(n *yaml.Node) { inspect = new(bool); d.truth(what, "inspect", n, inspect) }},
+	})
+	if len(d.errs) > before {
+		return
+	}
+	if r.Host == "" {
+		d.fail(n, "for example {host: api.example.org}", "%s has no host", what)
+		return
+	}
+	r.Inspect = inspect != nil && *inspect
+	if inspect != nil && !r.Inspect && r.requests() {
+		d.fail(n, "remove inspect: false", "%s: %s: methods, paths and credentials are decided request by request, which inspect: false would not allow", what, r.Host)
+		return
+	}
+	if err := checkRule(r); err != nil {
+		d.fail(n, "", "%s: %v", what, err)
+		return
+	}
+	d.add(n, Entry{Key: "network.allow", Value: r.String(), Rule: &r})
+}
+
+// requests reports whether r says something of single requests.
+func (r HostRule) requests() bool {
+	return len(r.Methods)+len(r.Paths)+len(r.Credentials) > 0
+}
+
+// checkRule says what contradicts itself in a rule as it was written.
+func checkRule(r HostRule) error {
+	if loopbackName(r.Host) && !r.Internal {
+		return fmt.Errorf("%s is the loopback inside, which needs no rule; a service on the host's loopback is reached with network.host-ports or --host-port PORT", r.Host)
+	}
+	for _, one := range r.expand() {
+		at := r.Host + ":" + strconv.Itoa(one.Ports[0])
+		switch {
+		case one.Kind == TCP && len(r.Methods)+len(r.Paths) > 0:
+			return fmt.Errorf("%s is of kind tcp, whose bytes are not looked at: methods and paths need kind: tls or kind: http", at)
+		case one.Kind != TLS && len(r.Credentials) > 0:
+			return fmt.Errorf("%s is of kind %s: a credential is sent by tls only", at, one.Kind)
+		case one.Kind == TCP && r.Inspect:
+			return fmt.Errorf("%s is of kind tcp, which cannot be inspected: say kind: tls", at)
+		}
+	}
+	return nil
+}
+
+// expand is the rules that r as it was written stands for, each of one kind and
+// with ports.
+func (r HostRule) expand() []HostRule {
+	ports := r.Ports
+	switch {
+	case len(ports) > 0:
+	case r.Kind == HTTP:
+		ports = []int{80}
+	case r.Kind == TLS || r.requests() || r.Inspect:
+		ports = []int{443}
+	default:
+		ports = []int{443, 80}
+	}
+	byKind := map[HostKind][]int{}
+	for _, port := range ports {
+		kind := r.Kind
+		if kind == "" {
+			kind = defaultKind(port)
+		}
+		byKind[kind] = append(byKind[kind], port)
+	}
+	var out []HostRule
+	for _, kind := range hostKinds {
+		if byKind[kind] == nil {
+			continue
+		}
+		one := r
+		one.Kind, one.Ports = kind, byKind[kind]
+		one.Methods, one.Paths, one.Credentials = slices.Clone(r.Methods), slices.Clone(r.Paths), slices.Clone(r.Credentials)
+		one.Inspect = kind == TLS && (r.Inspect || r.requests())
+		out = append(out, one)
+	}
+	return out
+}
+
+// String is a rule in one line.
+func (r HostRule) String() string {
+	var b strings.Builder
+	b.WriteString(r.Host)
+	if len(r.Ports) > 0 {
+		if strings.Contains(r.Host, ":") {
+			b.Reset()
+			b.WriteString("[" + r.Host + "]")
+		}
+		between := ":"
+		for _, port := range r.Ports {
+			b.WriteString(between + strconv.Itoa(port))
+			between = ","
+		}
+	}
+	if r.Kind != "" {
+		b.WriteString("/" + string(r.Kind))
+	}
+	for _, part := range []struct {
+		name   string
+		values []string
+	}{{"", r.Methods}, {"", r.Paths}, {"credential ", r.Credentials}} {
+		if len(part.values) > 0 {
+			b.WriteString(" " + part.name + strings.Join(part.values, ","))
+		}
+	}
+	if r.Internal {
+		b.WriteString(" internal")
+	}
+	if r.Inspect && !r.requests() {
+		b.WriteString(" inspect")
+	}
+	return b.String()
+}
