@@ -10,17 +10,22 @@ import (
 // [Network.ListenPacket].
 const NetworkResolver = "11.0.0.53"
 
+// NetworkBundle is the list of authorities that programs of Debian trust.
+const NetworkBundle = "/etc/ssl/certs/ca-certificates.crt"
+
 // Network is a private network in which a test has the whole internet to
 // itself. The test process and what it starts live on one side, at 11.0.0.1 and
 // 2600:11::1, with a default route to the other side; there every address of
 // both families can be listened on, public ones and those of metadata services
 // alike. Nothing leads out of either side. The files /etc/hosts and
-// /etc/resolv.conf are the test's own.
+// /etc/resolv.conf are the test's own, and [NetworkBundle] holds one authority
+// more than the host's: the one of [Network.Certificate].
 //
 // The servers stand on the other side of a link, and not on addresses of this
 // one, so that a program which refuses its host's own addresses reaches them.
 type Network struct {
-	remote *os.File // a socket to the process that holds the other side; nil outside a private network
+	remote    *os.File // a socket to the process that holds the other side; nil outside a private network
+	authority string   // key and certificate, for makeAuthority and issuer
 }
 
 // WithNetwork runs f in a private network. Namespaces are a matter of whole

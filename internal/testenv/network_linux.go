@@ -9,7 +9,6 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -48,7 +47,7 @@ func takePart(stage string) *Network {
 		return nil
 	case stageTest:
 		unix.CloseOnExec(networkSocket)
-		return &Network{remote: os.NewFile(networkSocket, "private network")}
+		return &Network{remote: os.NewFile(networkSocket, "private network"), authority: takeAuthority()}
 	case stageMake:
 		err = makeNetwork() // does not return when it succeeds
 	case stageRemote:
@@ -134,6 +133,10 @@ func makeNetwork() error {
 	if err := overlayNames(hosts); err != nil {
 		return err
 	}
+	authority, err := makeAuthority()
+	if err != nil {
+		return err
+	}
 	exe, err := os.Executable()
 	if err != nil {
 		return err
@@ -158,17 +161,17 @@ func makeNetwork() error {
 	if err := nearSide(remote.Process.Pid); err != nil {
 		return err
 	}
-	n := &Network{remote: os.NewFile(uintptr(pair[0]), "private network")}
+	n := &Network{remote: os.NewFile(uintptr(pair[0]), "private network"), authority: authority}
 	if _, err := n.ask("up"); err != nil {
 		return err
 	}
-	return becomeTest(exe, n.remote)
+	return becomeTest(exe, n)
 }
 
 // becomeTest executes the test in place of this process, without capabilities
 // where the user has none.
-func becomeTest(exe string, remote *os.File) error {
-	if err := unix.Dup3(int(remote.Fd()), networkSocket, 0); err != nil && !errors.Is(err, unix.EINVAL) {
+func becomeTest(exe string, n *Network) error {
+	if err := unix.Dup3(int(n.remote.Fd()), networkSocket, 0); err != nil && !errors.Is(err, unix.EINVAL) {
 		return err
 	}
 	if _, err := unix.FcntlInt(networkSocket, unix.F_SETFD, 0); err != nil {
@@ -180,7 +183,7 @@ func becomeTest(exe string, remote *os.File) error {
 		}
 	}
 	env := slices.DeleteFunc(os.Environ(), func(kv string) bool { return strings.HasPrefix(kv, networkHosts+"=") })
-	return unix.Exec(exe, os.Args, append(env, networkStage+"="+stageTest))
+	return unix.Exec(exe, os.Args, append(env, networkStage+"="+stageTest, networkAuthority+"="+n.authority))
 }
 
 // overlayNames mounts the test's own files over those that resolve names.
@@ -188,32 +191,14 @@ func overlayNames(hosts map[string]string) error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("making mounts private: %w", err)
 	}
-	dir, err := os.MkdirTemp("", "testenv-names-")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(dir)
-	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "mode=755"); err != nil {
-		return fmt.Errorf("mounting tmpfs: %w", err)
-	}
-	defer unix.Unmount(dir, unix.MNT_DETACH) // the files stay where they are bound
 	lines := "127.0.0.1 localhost\n::1 localhost\n"
 	for name, addr := range hosts {
 		lines += addr + " " + name + "\n"
 	}
-	for path, content := range map[string]string{
-		"/etc/hosts":       lines,
-		"/etc/resolv.conf": "nameserver " + NetworkResolver + "\noptions timeout:2 attempts:1\n",
-	} {
-		own := filepath.Join(dir, filepath.Base(path))
-		if err := os.WriteFile(own, []byte(content), 0o644); err != nil {
-			return err
-		}
-		if err := unix.Mount(own, path, "", unix.MS_BIND, ""); err != nil {
-			return fmt.Errorf("mounting over %s: %w", path, err)
-		}
-	}
-	return nil
+	return overlay(map[string][]byte{
+		"/etc/hosts":       []byte(lines),
+		"/etc/resolv.conf": []byte("nameserver " + NetworkResolver + "\noptions timeout:2 attempts:1\n"),
+	})
 }
 
 // The link between the two sides.

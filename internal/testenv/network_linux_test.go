@@ -2,9 +2,11 @@ package testenv
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"strings"
@@ -30,6 +32,7 @@ func TestNetwork(t *testing.T) {
 			}
 		})
 		t.Run("the resolver of the test is asked", func(t *testing.T) { asked(t, n) })
+		t.Run("a server of the network is trusted", func(t *testing.T) { trusted(t, n) })
 		t.Run("the user has no capability that he had not before", func(t *testing.T) {
 			status, err := os.ReadFile("/proc/thread-self/status")
 			if err != nil {
@@ -68,6 +71,26 @@ func greet(t *testing.T, n *Network, listen, dial string) {
 	defer c.Close()
 	if b, err := io.ReadAll(c); err != nil || string(b) != "from "+c.LocalAddr().String() {
 		t.Errorf("got %q, %v", b, err)
+	}
+}
+
+// trusted asks a program that the system's list of authorities is all it has.
+func trusted(t *testing.T, n *Network) {
+	l, err := n.Listen("93.184.215.14:443")
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := &tls.Config{Certificates: []tls.Certificate{n.Certificate(t, "public.test")}}
+	server := &http.Server{TLSConfig: config, Handler: http.NotFoundHandler()}
+	go server.ServeTLS(l, "", "")
+	defer server.Close()
+	answer, err := http.Get("https://public.test/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer.Body.Close()
+	if !strings.Contains(string(n.Authority(t)), "BEGIN CERTIFICATE") || answer.StatusCode != http.StatusNotFound {
+		t.Errorf("status %s, authority %q", answer.Status, n.Authority(t))
 	}
 }
 
