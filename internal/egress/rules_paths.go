@@ -1,0 +1,176 @@
+package egress
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// pathLayers is how often a path is unescaped to see what a server behind a
+// server would make of it.
+const pathLayers = 3
+
+// pathBytes is the longest path that is compared.
+const pathBytes = 8 << 10
+
+// checkPathPattern refuses patterns that promise more than matchPattern does.
+func checkPathPattern(pattern string) error {
+	body := strings.TrimSuffix(pattern, "/**")
+	if strings.Contains(body, "**") {
+		return fmt.Errorf("the path %q has ** elsewhere than as /** at its end", clip(pattern))
+	}
+	if body == "" && pattern != "" {
+		return nil
+	}
+	if err := checkPath(body); err != nil {
+		return fmt.Errorf("path pattern %q: %w", clip(pattern), err)
+	}
+	if strings.Contains(body, "%") {
+		return fmt.Errorf("the path %q has an escape, which nothing that is compared would have", clip(pattern))
+	}
+	return nil
+}
+
+// pathAllowed says why none of the patterns allows a path; nil when one does.
+// No patterns allow everything.
+func pathAllowed(patterns []string, path string) error {
+	if len(patterns) == 0 {
+		return nil
+	}
+	if err := checkPath(path); err != nil {
+		return err
+	}
+	for _, p := range patterns {
+		if matchPattern(p, path) {
+			return nil
+		}
+	}
+	return fmt.Errorf("the path %s is not among %s", clip(path), strings.Join(patterns, ", "))
+}
+
+// checkPath refuses a path that somebody on the way could read as another one:
+// RFC 3986 leaves to each server what it does about dot segments, escaped
+// separators, empty segments and parameters. What hides below further layers of
+// escapes is refused as well, for servers that unescape twice.
+func checkPath(path string) error {
+	if !strings.HasPrefix(path, "/") {
+		return fmt.Errorf("the path does not begin with /")
+	}
+	if len(path) > pathBytes {
+		return fmt.Errorf("the path has %d bytes, %d are the most that is compared", len(path), pathBytes)
+	}
+	for i := range len(path) {
+		if c := path[i]; c >= 0x80 || c == '?' || c == '#' {
+			return fmt.Errorf("the path contains %s that is not escaped", describeByte(c))
+		}
+	}
+	layer := path
+	for range pathLayers {
+		if err := checkLayer(layer); err != nil {
+			return err
+		}
+		plain, ok := unescape(layer)
+		switch {
+		case !ok && layer == path:
+			return fmt.Errorf("the path has a bad escape")
+		case !ok || plain == layer:
+			return nil
+		}
+		for _, sign := range []string{"/", `\`, "."} {
+			if strings.Count(plain, sign) != strings.Count(layer, sign) {
+				return fmt.Errorf("the path has an escaped %s", sign)
+			}
+		}
+		layer = plain
+	}
+	return fmt.Errorf("the path is escaped %d times over", pathLayers)
+}
+
+// checkLayer looks at a path as it stands, without unescaping it.
+func checkLayer(path string) error {
+	for i := range len(path) {
+		if c := path[i]; c < 0x20 || c == 0x7f || c == '\\' || c == ';' {
+			return fmt.Errorf("the path contains %s", describeByte(c))
+		}
+	}
+	if !utf8.ValidString(path) {
+		return fmt.Errorf("the path is not UTF-8")
+	}
+	segments := strings.Split(path[1:], "/")
+	for i, segment := range segments {
+		switch {
+		case segment == "" && i < len(segments)-1:
+			return fmt.Errorf("the path has an empty segment")
+		case segment != "" && strings.Trim(segment, ". ") == "":
+			return fmt.Errorf("the path has a segment of dots")
+		}
+	}
+	return nil
+}
+
+// unescape takes one layer of percent escapes off.
+func unescape(s string) (string, bool) {
+	if !strings.Contains(s, "%") {
+		return s, true
+	}
+	b := make([]byte, 0, len(s))
+	for i := 0; i < len(s); i++ {
+		if s[i] != '%' {
+			b = append(b, s[i])
+			continue
+		}
+		if i+2 >= len(s) {
+			return "", false
+		}
+		high, low := strings.IndexByte(hexDigits, s[i+1]), strings.IndexByte(hexDigits, s[i+2])
+		if high < 0 || low < 0 {
+			return "", false
+		}
+		b = append(b, byte(high%16<<4|low%16))
+		i += 2
+	}
+	return string(b), true
+}
+
+// hexDigits has the digits at their value, and the letters again 16 later: the
+// index modulo 16 is the value.
+const hexDigits = "0123456789abcdef0123456789ABCDEF"
+
+// matchPattern reports whether a pattern of policy.HostRule.Paths covers a path:
+// segment by segment, where * is any part of one, and /** at the end everything
+// below. Letters are compared as they are.
+func matchPattern(pattern, path string) bool {
+	head, tree := strings.CutSuffix(pattern, "/**")
+	patterns, segments := strings.Split(head, "/"), strings.Split(path, "/")
+	if tree && len(segments) <= len(patterns) || !tree && len(segments) != len(patterns) {
+		return false
+	}
+	for i, p := range patterns {
+		if !matchSegment(p, segments[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// matchSegment compares what stands between two slashes. Each star takes as
+// little as it can, which finds a match if there is one.
+func matchSegment(pattern, s string) bool {
+	parts := strings.Split(pattern, "*")
+	first, last := parts[0], parts[len(parts)-1]
+	if len(parts) == 1 {
+		return s == pattern
+	}
+	if len(s) < len(first)+len(last) || !strings.HasPrefix(s, first) || !strings.HasSuffix(s, last) {
+		return false
+	}
+	s = s[len(first) : len(s)-len(last)]
+	for _, part := range parts[1 : len(parts)-1] {
+		_, after, ok := strings.Cut(s, part)
+		if !ok {
+			return false
+		}
+		s = after
+	}
+	return true
+}
