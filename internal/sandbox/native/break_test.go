@@ -20,7 +20,8 @@ import (
 )
 
 // scene is a launch that uses every kind of step: layers, protected paths, a
-// terminal, a published port. Its command makes the file ran.
+// terminal, a published port, doors, a file of our own. Its command makes the file
+// ran.
 func scene(dir string) (sandbox.Spec, error) {
 	work, cache := filepath.Join(dir, "work"), filepath.Join(dir, "cache")
 	for _, d := range []string{work + "/.git/hooks", cache, dir + "/home"} {
@@ -43,6 +44,9 @@ func scene(dir string) (sandbox.Spec, error) {
 		},
 		Argv: []string{"touch", work + "/ran"},
 		In:   sandbox.Terminal, Err: sandbox.Terminal,
+		Network: &sandbox.Network{Intercept: true, Rungs: []sandbox.Rung{sandbox.TProxy}, HostPorts: []int{4712},
+			Open: func(d sandbox.Doors) error { d.Close(); return nil }},
+		Files:    []sandbox.File{{Path: "/etc/holdfast/file", Content: []byte("ours")}, {Path: "/etc/services", Content: []byte("ours")}},
 		Orphaned: []string{"orphaned", dir},
 	}, nil
 }
@@ -51,6 +55,7 @@ func scene(dir string) (sandbox.Spec, error) {
 func programOf(t *testing.T, spec sandbox.Spec) *program {
 	t.Helper()
 	l := &launch{backend: &Backend{}, spec: spec, omit: map[string]bool{}}
+	l.facts.rung = sandbox.TProxy
 	defer l.release()
 	if err := l.prepare(); err != nil {
 		t.Fatal(err)
@@ -198,6 +203,7 @@ func TestEveryErrorMidway(t *testing.T) {
 		answer     int64 // what the step's own call answers
 	}{
 		{"a filter that a thread refused is no filter", "install filter", 4711},
+		{"a rule that the kernel does not acknowledge intercepts nothing", "intercept: rules: acknowledge", -1},
 		{"Landlock that answers anything but 0 does not hold", "landlock restrict", 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 
 	"golang.org/x/sys/unix"
@@ -138,6 +139,9 @@ func (b *builder) populate() {
 		b.link(l)
 	}
 	for _, f := range b.system.files {
+		if slices.ContainsFunc(b.spec.Files, func(own sandbox.File) bool { return own.Path == f.at }) {
+			continue
+		}
 		b.mkdir(filepath.Dir(f.at), 0o755)
 		b.file(f.at, f.content, 0o444)
 	}
