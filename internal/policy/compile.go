@@ -23,25 +23,18 @@ func Compile(e Effective, h Host) (Plan, error) {
 	if err := p.network(e); err != nil {
 		return Plan{}, err
 	}
+	if err := p.credentials(e); err != nil {
+		return Plan{}, err
+	}
 	p.limits(e, h)
 	for _, one := range e.of("without") {
 		if g := Guarantee(one.Value); !slices.Contains(p.Accepted, g) {
 			p.Accepted = append(p.Accepted, g)
 		}
 	}
-	for _, one := range e.of("workspace.protect") {
-		p.ProtectMore = append(p.ProtectMore, Pattern{one.Value, one.Origin})
-	}
-	for _, one := range e.of("workspace.unprotect") {
-		p.ProtectLess = append(p.ProtectLess, Pattern{one.Value, one.Origin})
-	}
+	p.ProtectMore, p.ProtectLess = e.patterns("workspace.protect"), e.patterns("workspace.unprotect")
+	p.HideMore, p.HideLess = e.patterns("workspace.hide"), e.patterns("workspace.show")
 	h.owned = h.own()
-	for _, one := range e.of("workspace.hide") {
-		p.HideMore = append(p.HideMore, Pattern{one.Value, one.Origin})
-	}
-	for _, one := range e.of("workspace.show") {
-		p.HideLess = append(p.HideLess, Pattern{one.Value, one.Origin})
-	}
 	v := view{host: h, workspace: e.Workspace}
 	if err := v.entries(e); err != nil {
 		return Plan{}, err
@@ -49,10 +42,20 @@ func Compile(e Effective, h Host) (Plan, error) {
 	v.discover()
 	p.Paths = v.settle()
 	p.Notes = append(p.Notes, v.notes...)
+	if err := p.sources(e, h); err != nil {
+		return Plan{}, err
+	}
 	if err := p.environment(e, h, &v); err != nil {
 		return Plan{}, err
 	}
 	return p, nil
+}
+
+func (e Effective) patterns(key string) (out []Pattern) {
+	for _, one := range e.of(key) {
+		out = append(out, Pattern{one.Value, one.Origin})
+	}
+	return out
 }
 
 func (p *Plan) limits(e Effective, h Host) {
@@ -95,6 +98,9 @@ func (p *Plan) environment(e Effective, h Host, v *view) error {
 			return fault(one.Origin, "", "%v", err)
 		}
 		out[one.Value] = Env{one.Value, one.Text, one.Origin}
+	}
+	if err := p.credentialVariables(e, out); err != nil {
+		return err
 	}
 	for _, one := range out {
 		p.Env = append(p.Env, one)

@@ -19,7 +19,7 @@ import (
 // Bounds of a policy file. They are far above what a human writes.
 const (
 	MaxFile  = 1 << 20 // bytes
-	maxDepth = 8       // nested collections; the format needs six
+	maxDepth = 8       // nested collections; the format needs seven
 )
 
 // Parse reads the bytes of a policy strictly. name is how it is called in
@@ -201,7 +201,7 @@ func (d *decoder) key(parent string, name, value *yaml.Node, depth int) {
 	switch k.kind {
 	case section:
 		d.section(full, value, depth+1)
-	case paths, patterns, names, hosts, ports, services, losses:
+	case paths, patterns, names, hosts, ports, services, losses, secrets:
 		d.list(k, name, value)
 	case vars:
 		d.vars(k, name, value)

@@ -45,13 +45,13 @@ func destination(text string) (r HostRule, hint string, err error) {
 		r.Ports = []int{n}
 	}
 	if hasKind {
-		r.Kind = HostKind(kind)
-		switch {
-		case !slices.Contains(hostKinds, r.Kind):
-			return r, forms, fmt.Errorf("%q is not a kind: tls, http or tcp", printable(kind))
-		case !hasPort:
+		if kind, err = kindText(kind); err != nil {
+			return r, forms, err
+		}
+		if !hasPort {
 			return r, forms, fmt.Errorf("%q has a kind without a port", printable(text))
 		}
+		r.Kind = HostKind(kind)
 	}
 	return r, "", checkRule(r)
 }
@@ -73,15 +73,14 @@ func splitPort(text string) (host, port string, hasPort bool, err error) {
 }
 
 // host decodes a destination that is written as a mapping.
-func (d *decoder) host(what string, n *yaml.Node) {
+func (d *decoder) host(key string, n *yaml.Node) {
+	what := "a destination of " + key
 	var r HostRule
+	var kind string
 	var inspect *bool
 	before := len(d.errs)
-	what = "a destination of " + what
 	d.mapping(what, n, []field{
-		{"host", func(n *yaml.Node) {
-			d.text(what, "host", n, func(text string) (err error) { r.Host, err = hostName(text); return err })
-		}},
+		d.textField(what, "host", &r.Host, hostName),
 		{"ports", func(n *yaml.Node) {
 			d.texts(what, "ports", n, false, func(text string) error {
 				port, err := portNumber(text)
@@ -89,46 +88,21 @@ func (d *decoder) host(what string, n *yaml.Node) {
 				return err
 			})
 		}},
-		{"kind", func(n *yaml.Node) {
-			d.text(what, "kind", n, func(text string) error {
-				r.Kind = HostKind(text)
-				if !slices.Contains(hostKinds, r.Kind) {
-					return fmt.Errorf("%q is not a kind: tls, http or tcp", printable(text))
-				}
-				return nil
-			})
-		}},
-		{"methods", func(n *yaml.Node) {
-			d.texts(what, "methods", n, false, func(text string) error {
-				m, err := methodName(text)
-				r.Methods = append(r.Methods, m)
-				return err
-			})
-		}},
-		{"paths", func(n *yaml.Node) {
-			d.texts(what, "paths", n, false, func(text string) error {
-				r.Paths = append(r.Paths, text)
-				return requestPath(text)
-			})
-		}},
-		{"credential", func(n *yaml.Node) {
-			d.texts(what, "credential", n, true, func(text string) error {
-				r.Credentials = append(r.Credentials, text)
-				return credentialName(text)
-			})
-		}},
+		d.textField(what, "kind", &kind, kindText),
+		d.textsField(what, "methods", &r.Methods, methodName),
+		d.textsField(what, "paths", &r.Paths, requestPath),
+		d.nameField(what, "credential", &r.Credentials, credentialName),
 		{"internal", func(n *yaml.Node) { d.truth(what, "internal", n, &r.Internal) }},
 		{"inspect", func(n *yaml.Node) { inspect = new(bool); d.truth(what, "inspect", n, inspect) }},
 	})
-	if len(d.errs) > before {
+	r.Kind, r.Inspect = HostKind(kind), inspect != nil && *inspect
+	switch {
+	case len(d.errs) > before:
 		return
-	}
-	if r.Host == "" {
+	case r.Host == "":
 		d.fail(n, "for example {host: api.example.org}", "%s has no host", what)
 		return
-	}
-	r.Inspect = inspect != nil && *inspect
-	if inspect != nil && !r.Inspect && r.requests() {
+	case inspect != nil && !r.Inspect && r.requests():
 		d.fail(n, "remove inspect: false", "%s: %s: methods, paths and credentials are decided request by request, which inspect: false would not allow", what, r.Host)
 		return
 	}
@@ -136,7 +110,14 @@ func (d *decoder) host(what string, n *yaml.Node) {
 		d.fail(n, "", "%s: %v", what, err)
 		return
 	}
-	d.add(n, Entry{Key: "network.allow", Value: r.String(), Rule: &r})
+	d.add(n, Entry{Key: key, Value: r.String(), Rule: &r})
+}
+
+func kindText(text string) (string, error) {
+	if !slices.Contains(hostKinds, HostKind(text)) {
+		return "", fmt.Errorf("%q is not a kind: tls, http or tcp", printable(text))
+	}
+	return text, nil
 }
 
 // requests reports whether r says something of single requests.

@@ -290,7 +290,7 @@ func (x explainer) destination(query string) (Answer, error) {
 		if !covers(r.Host, asked.Host) || len(asked.Ports) > 0 && !slices.Contains(r.Ports, asked.Ports[0]) || asked.Kind != "" && r.Kind != asked.Kind {
 			continue
 		}
-		why = append(why, r.String())
+		why = append(why, r.String()+x.brokered(r.Credentials))
 		if o := r.Origin.String(); !slices.Contains(rules, o) {
 			rules = append(rules, o)
 		}
@@ -304,6 +304,17 @@ func (x explainer) destination(query string) (Answer, error) {
 		a.Connect.Why = "no destination is allowed: there is no network inside but loopback"
 	}
 	return a, nil
+}
+
+// brokered says where the secrets of credentials come from.
+func (x explainer) brokered(names []string) string {
+	text := ""
+	for _, c := range x.plan.Credentials {
+		if slices.Contains(names, c.Name) {
+			text += ", " + c.Name + " from " + c.Source.Kind
+		}
+	}
+	return text
 }
 
 // hostPorts names the exceptions to a private loopback.

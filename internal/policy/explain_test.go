@@ -23,7 +23,7 @@ func TestExplain(t *testing.T) {
 	w.mkdir("home/u/.cache/go-build")
 	w.link("/home/u/.ssh/id_rsa", "home/u/ws/innocent")
 	w.write(userFile, "version: 1\nfilesystem:\n  read:\n    - "+w.at("data/tool")+"\n", 0o644)
-	p := w.plan(w.options())
+	p := w.plan(w.options("network.allow", "named.example.org:443", "network.allow", "*.below.example.org:22/tcp", "network.host-ports", "5432"))
 	p.Protect = []Protected{{Path: ".envrc", Rule: ".envrc", Reason: "direnv runs it"}}
 	names := []Reserved{
 		{Pattern: "hooks", InGit: true, Reason: "git runs it", Fate: "held back"},
@@ -72,7 +72,8 @@ func TestExplain(t *testing.T) {
 			}
 		})
 	}
-	for query, allowed := range map[string]bool{"example.org": false, "example.org:443": false, "localhost": true, "127.0.0.1:80": true, "10.0.0.1": false} {
+	for query, allowed := range map[string]bool{"example.org": false, "example.org:443": false, "localhost": true, "127.0.0.1:80": true, "10.0.0.1": false,
+		"named.example.org": true, "Named.example.org.:443": true, "named.example.org:80": false, "a.b.below.example.org:22": true, "below.example.org": false} {
 		a, err := Explain(p, w.host, names, query)
 		if err != nil || a.Kind != "host" || a.Allowed() != allowed {
 			t.Errorf("%s: %+v, %v", query, a, err)

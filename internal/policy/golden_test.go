@@ -68,7 +68,7 @@ func TestExamplesOfKeysParse(t *testing.T) {
 		if _, err := Parse("example", "/", []byte("version: 1\n"+nested(k)+"\n")); err != nil {
 			t.Errorf("%s: %v", k.name, err)
 		}
-		if k.doc == "" || kindText[k.kind] == "" {
+		if k.doc == "" || takesText[k.kind] == "" {
 			t.Errorf("%s is not documented", k.name)
 		}
 	}
@@ -77,7 +77,9 @@ func TestExamplesOfKeysParse(t *testing.T) {
 func TestShow(t *testing.T) {
 	w := newWorld(t)
 	w.mkdir("home/u/.cache/go-build")
-	w.write(userFile, "version: 1\nenvironment: {set: {MY_TOKEN: secret-value}}\nnetwork: {publish: [3000]}\n", 0o644)
+	w.write(userFile, "version: 1\nenvironment: {set: {MY_TOKEN: secret-value}}\nnetwork: {publish: [3000], host-ports: [5432], allow: [a.example.org, {host: b.example.org, methods: [GET], paths: [/x/**], credential: c}]}\n"+
+		"credentials: [{name: c, source: {command: [gh, --password, secret-value]}, env: C, uses: 3}]\n", 0o644)
+	w.tool("usr/bin/gh")
 	o := w.options("filesystem.write", w.at("data"), "without", "landlock-scopes")
 	e, err := Load(o)
 	if err != nil {

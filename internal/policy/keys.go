@@ -18,6 +18,7 @@ const (
 	ports                // a list of PORT or HOSTPORT:PORT
 	services             // a list of PORT
 	losses               // a list of guarantees
+	secrets              // a list of credentials
 	size                 // bytes with a unit, or none
 	count                // a whole number, or none
 	cores                // a number of processor cores, or none
@@ -114,8 +115,9 @@ var keys = []key{
 	{name: "without", kind: losses, project: clears, example: "[landlock-scopes]",
 		doc: "Guarantees whose loss is accepted where the host cannot keep them. Each is named at the start and in the summary of a run."},
 
-	{name: "credentials", kind: section, later: "brokered credentials",
-		doc: "Credentials that never enter the boundary. A later capability: refused until then."},
+	{name: "credentials", kind: secrets, project: clears,
+		example: "[{name: github, source: {command: gh auth token}, hosts: [api.github.com], env: GITHUB_TOKEN}]",
+		doc:     credentialsDoc},
 	{name: "ask", kind: section, later: "approvals",
 		doc: "What a human must decide. A later capability: refused until then."},
 }
@@ -132,6 +134,29 @@ const allowDoc = "Destinations that the command may reach, as `HOST`, `HOST:PORT
 	"| `internal` | `true`: the name may have an address that is not public |\n" +
 	"| `inspect` | `true`: TLS is terminated and each request recorded; that is so in any case with `methods`, `paths` or `credential` |\n\n" +
 	"Several entries may name one host: what any of them permits is permitted. A list that is empty is an error, for it could be read as all."
+
+// credentialsDoc describes a credential in full.
+const credentialsDoc = "Secrets that never enter the boundary. Inside there is a placeholder; on the way to the hosts of the credential it is replaced in one header. Each is a mapping:\n\n" +
+	"| key | meaning |\n| --- | --- |\n" +
+	"| `name` | how rules and records call it: letters, digits, `-` and `_` |\n" +
+	"| `source` | where the secret comes from, see below |\n" +
+	"| `hosts` | where it may go, as `HOST` (port 443) or `HOST:PORT`; no wildcards. Each must be in `network.allow` with kind `tls`. The hosts of rules that name it in `credential` are added |\n" +
+	"| `paths` | of requests that may carry it, as in `network.allow`; without it all |\n" +
+	"| `header` | the only header it may stand in, with `{}` for the secret; `Authorization: Bearer {}` without it |\n" +
+	"| `env` | variable inside that holds the placeholder, or a list of them |\n" +
+	"| `always` | `true`: the header is set on every request to the hosts, placeholder or not. That is the default without `env` |\n" +
+	"| `sign` | `aws-sigv4`: requests are signed afresh instead. `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY` inside are placeholders; no `header`, `env`, `always` or `shape` then |\n" +
+	"| `shape` | how the placeholder begins, for programs that check it; known for some hosts, such as `ghp_` for GitHub |\n" +
+	"| `ttl` | how long a lease lasts; `15m` without it, and at most that in the profiles `ci` and `production` |\n" +
+	"| `uses` | how many requests a lease is good for; without it any number |\n\n" +
+	"A source is one of:\n\n" +
+	"| source | where the secret is |\n| --- | --- |\n" +
+	"| `{env: NAME}` | a variable of the caller |\n" +
+	"| `{file: PATH}` | a file outside of all that is in view |\n" +
+	"| `{command: TEXT}` or `{command: [PROGRAM, ARGUMENT, …]}` | what a program on the host prints. A text is split at spaces, with quotes, and no shell reads it |\n" +
+	"| `{vault: {path, field, address, token-file}}` | HashiCorp Vault; `address` is the caller's `VAULT_ADDR` where it is left out |\n" +
+	"| `{github-app: {app-id, installation-id, key-file, repositories, permissions, api}}` | an installation token, made for the `repositories` (a list of names) and `permissions` (such as `{contents: read}`) alone |\n\n" +
+	"A later source's credential takes the place of an earlier one of the same name."
 
 // clearsNothing is never under a name that says why: an entry that makes a path
 // readable can also be what makes a path below a writable one read-only, so

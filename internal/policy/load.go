@@ -246,7 +246,7 @@ func (e *Effective) apply(f File) {
 func single(name string) bool {
 	k, _ := lookup(name)
 	switch k.kind {
-	case paths, patterns, names, vars, hosts, ports, services, losses:
+	case paths, patterns, names, vars, hosts, ports, services, losses, secrets:
 		return false
 	}
 	return true

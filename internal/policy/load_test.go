@@ -122,6 +122,9 @@ func TestProjectFileMayOnlyNarrow(t *testing.T) {
 		{"taking read away could widen", "filesystem: {read: []}", true},
 		{"a destination widens", "network: {allow: [example.org]}", true},
 		{"no destination narrows", "network: {allow: []}", false},
+		{"a service of the host widens", "network: {host-ports: [5432]}", true},
+		{"a credential widens", "credentials: [{name: a, source: {env: A}, hosts: [a.b]}]", true},
+		{"no credential narrows", "credentials: []", false},
 		{"publishing widens", "network: {publish: [80]}", true},
 		{"a variable that is passed already does not", "environment: {pass: [LANG, LC_TIME]}", false},
 		{"another variable widens", "environment: {pass: [OTHER]}", true},
@@ -188,6 +191,26 @@ func trusted(t *testing.T, o Options) {
 	}
 	if _, err := Load(o); err == nil {
 		t.Error("let through after the trust was taken back")
+	}
+}
+
+func TestWhatIsTrustedIsSaidInFull(t *testing.T) {
+	w := newWorld(t)
+	w.write("home/u/ws/holdfast.yaml", `version: 1
+network: {allow: [{host: a.example.org, methods: [GET], paths: [/x], internal: true, credential: c}]}
+credentials: [{name: c, source: {command: [sh, -c, "echo x"]}, header: "X-Key: {}"}]
+`, 0o644)
+	p, err := Inspect(w.options())
+	if err != nil || len(p.Widens) != 2 {
+		t.Fatalf("got %+v, %v", p, err)
+	}
+	for i, want := range []string{
+		"network.allow: a.example.org GET /x credential c internal",
+		"credentials: c from command always in X-Key for 15m: sh -c echo x",
+	} {
+		if got := p.Widens[i].String(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
 	}
 }
 

@@ -45,6 +45,33 @@ func (d *decoder) mapping(what string, n *yaml.Node, fields []field) {
 	}
 }
 
+// textField is a field whose value is one text, as check returns it.
+func (d *decoder) textField(what, name string, into *string, check func(string) (string, error)) field {
+	return field{name, func(n *yaml.Node) {
+		d.text(what, name, n, func(text string) (err error) { *into, err = check(text); return err })
+	}}
+}
+
+// textsField is a field whose value is a list of texts, as check returns them.
+func (d *decoder) textsField(what, name string, into *[]string, check func(string) (string, error)) field {
+	return d.someField(what, name, into, false, check)
+}
+
+// nameField is a textsField that takes a single text as well.
+func (d *decoder) nameField(what, name string, into *[]string, check func(string) (string, error)) field {
+	return d.someField(what, name, into, true, check)
+}
+
+func (d *decoder) someField(what, name string, into *[]string, one bool, check func(string) (string, error)) field {
+	return field{name, func(n *yaml.Node) {
+		d.texts(what, name, n, one, func(text string) error {
+			text, err := check(text)
+			*into = append(*into, text)
+			return err
+		})
+	}}
+}
+
 // text decodes a value that is text, or a number or truth value whose text is
 // taken as it is written.
 func (d *decoder) text(what, name string, n *yaml.Node, take func(string) error) {

@@ -37,7 +37,6 @@ func TestParseRefuses(t *testing.T) {
 		{"the home of somebody else", "version: 1\nfilesystem:\n  read: [~bob/x]\n", "another user"},
 		{"an empty path", "version: 1\nfilesystem:\n  read: ['']\n", "an empty path"},
 		{"review, which is not built", "version: 1\nworkspace: {mode: review}\n", "p.yaml:2: workspace.mode review needs a later capability"},
-		{"credentials, which are not built", "version: 1\ncredentials: []\n", "p.yaml:2: credentials needs brokered credentials, a later capability"},
 		{"ask, which is not built", "version: 1\nask: {}\n", "p.yaml:2: ask needs approvals, a later capability"},
 		{"a size without a unit", "version: 1\nlimits: {memory: 8}\n", `limits.memory: "8" is not a size`},
 		{"a negative size", "version: 1\nlimits: {memory: -8GiB}\n", "is not a size"},
@@ -176,6 +175,8 @@ func FuzzParse(f *testing.F) {
 		"version: 1\nnetwork: {allow: [a.b, {host: c.d, ports: [1]}], publish: [1, \"2:3\"]}\n",
 		"version: 1\nnetwork: {allow: [{host: a.b, kind: tls, methods: [GET], paths: [/x/**], credential: c, internal: true, inspect: true}], host-ports: [1]}\n",
 		"version: 1\nenvironment: {pass: [LANG, LC_*], set: {A: \"1\"}}\nwithout: []\n",
+		"version: 1\ncredentials: [{name: a, source: {command: \"x 'y z'\"}, hosts: [a.b], header: 'X-Key: {}', env: [A, B], ttl: 5m, uses: 3, paths: [/a/*]}]\n",
+		"version: 1\ncredentials: [{name: a, source: {vault: {path: a/b, field: c}}, sign: aws-sigv4}, {name: b, source: {github-app: {app-id: 1, installation-id: 2, key-file: ~/k, repositories: [r], permissions: {contents: read}}}}]\n",
 		"a: &a [*a]\n", "? [x]\n: {y: z}\n", "version: !!int \"1\"\n", "<<: {}\n", "--- 1\n...\n---\n",
 		"version: 1\nfilesystem: {read: ['~/x?', /y, z], write: [], copy: [~]}\n",
 	} {

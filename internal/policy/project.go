@@ -36,6 +36,8 @@ func (e Entry) String() string {
 		return e.Key + ": []"
 	case e.Key == "environment.set":
 		return e.Key + ": " + e.Value
+	case e.Credential != nil: // what is executed is what a human must know to trust it
+		return e.Key + ": " + printable(e.Credential.String()+e.Credential.Source.full())
 	}
 	return e.Key + ": " + printable(e.Value)
 }

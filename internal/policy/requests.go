@@ -21,16 +21,16 @@ func methodName(text string) (string, error) {
 
 // requestPath checks a pattern of paths. What two servers could read as
 // different paths has no place in it, so that a pattern says what it covers.
-func requestPath(text string) error {
+func requestPath(text string) (string, error) {
 	if !strings.HasPrefix(text, "/") {
-		return fmt.Errorf("the path %q does not begin with /", printable(text))
+		return "", fmt.Errorf("the path %q does not begin with /", printable(text))
 	}
 	if len(text) > 2048 {
-		return fmt.Errorf("a path of %d bytes; 2048 are taken", len(text))
+		return "", fmt.Errorf("a path of %d bytes; 2048 are taken", len(text))
 	}
 	for _, r := range text {
 		if r <= ' ' || r > '~' || strings.ContainsRune(`%;?#\`, r) {
-			return fmt.Errorf("the path %q contains %q; a * stands for any part of a segment", printable(text), string(r))
+			return "", fmt.Errorf("the path %q contains %q; a * stands for any part of a segment", printable(text), string(r))
 		}
 	}
 	body := text
@@ -38,17 +38,17 @@ func requestPath(text string) error {
 		body = below
 	}
 	if strings.Contains(body, "**") {
-		return fmt.Errorf("the path %q has ** elsewhere than as /** at its end", printable(text))
+		return "", fmt.Errorf("the path %q has ** elsewhere than as /** at its end", printable(text))
 	}
 	for i, segment := range strings.Split(body, "/") {
 		switch {
 		case segment == "." || segment == "..":
-			return fmt.Errorf("the path %q has a segment %s", printable(text), segment)
+			return "", fmt.Errorf("the path %q has a segment %s", printable(text), segment)
 		case segment == "" && i > 0 && i < strings.Count(body, "/"), body != text && strings.HasSuffix(body, "/"):
-			return fmt.Errorf("the path %q has an empty segment", printable(text))
+			return "", fmt.Errorf("the path %q has an empty segment", printable(text))
 		}
 	}
-	return nil
+	return text, nil
 }
 
 // matchPath reports whether a pattern of HostRule.Paths covers path.

@@ -65,6 +65,8 @@ func shape(k key) map[string]any {
 		return list(map[string]any{"oneOf": []any{text, destinationShape()}})
 	case services:
 		return list(portShape())
+	case secrets:
+		return list(credentialShape())
 	case ports:
 		return list(map[string]any{"oneOf": []any{
 			portShape(),
@@ -82,46 +84,6 @@ func shape(k key) map[string]any {
 		return orNone(map[string]any{"type": "string", "pattern": `^([0-9]+(\.[0-9]*)?(ns|us|ms|s|m|h))+$`})
 	}
 	return list(text)
-}
-
-func portShape() map[string]any {
-	return map[string]any{"type": "integer", "minimum": 1, "maximum": 65535}
-}
-
-// destinationShape is the schema of a destination that is written as a mapping.
-func destinationShape() map[string]any {
-	text := map[string]any{"type": "string", "minLength": 1}
-	truth := map[string]any{"type": "boolean"}
-	return map[string]any{
-		"type": "object", "required": []string{"host"}, "additionalProperties": false,
-		"properties": map[string]any{
-			"host":       text,
-			"ports":      some(portShape()),
-			"kind":       map[string]any{"enum": hostKinds},
-			"methods":    some(map[string]any{"type": "string", "pattern": "^[A-Za-z][A-Za-z0-9_-]*$"}),
-			"paths":      some(pathShape()),
-			"credential": oneOrSome(credentialNameShape()),
-			"internal":   truth,
-			"inspect":    truth,
-		},
-	}
-}
-
-func pathShape() map[string]any {
-	return map[string]any{"type": "string", "pattern": "^/[^%;?#\\\\ ]*$"}
-}
-
-func credentialNameShape() map[string]any {
-	return map[string]any{"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9_-]*$"}
-}
-
-// some is a list that has at least one item, each once.
-func some(item map[string]any) map[string]any {
-	return map[string]any{"type": "array", "items": item, "minItems": 1, "uniqueItems": true}
-}
-
-func oneOrSome(item map[string]any) map[string]any {
-	return map[string]any{"oneOf": []any{item, some(item)}}
 }
 
 func list(item map[string]any) map[string]any {
@@ -145,7 +107,7 @@ func Reference() string {
 		if k.kind == section || k.later != "" {
 			continue
 		}
-		fmt.Fprintf(&b, "Takes %s. In a project's file that is not trusted: %s.\n\n", kindText[k.kind], reachText[k.project])
+		fmt.Fprintf(&b, "Takes %s. In a project's file that is not trusted: %s.\n\n", takesText[k.kind], reachText[k.project])
 		fmt.Fprintf(&b, "```yaml\n%s\n```\n\n", nested(k))
 	}
 	return strings.TrimRight(b.String(), "\n") + "\n"
@@ -160,7 +122,7 @@ func nested(k key) string {
 	return parent + ":\n  " + name + ": " + k.example
 }
 
-var kindText = map[kind]string{
+var takesText = map[kind]string{
 	version:  "the number 1",
 	word:     "a word",
 	source:   "a profile or a path",
@@ -172,6 +134,7 @@ var kindText = map[kind]string{
 	ports:    "a list of ports",
 	services: "a list of ports",
 	losses:   "a list of guarantees",
+	secrets:  "a list of credentials",
 	size:     "a size with a unit (`B`, `kB`, `MB`, `GB`, `TB`, `KiB`, `MiB`, `GiB`, `TiB`), or `none`",
 	count:    "a whole number above 0, or `none`",
 	cores:    "a number, or `none`",

@@ -40,15 +40,7 @@ func Rows(e Effective, p Plan) []Row {
 		}
 		add("filesystem."+r.Access.String(), value, r.Origin.String())
 	}
-	for _, one := range p.Allow {
-		add("network.allow", one.String(), one.Origin.String())
-	}
-	for _, one := range p.HostPorts {
-		add("network.host-ports", strconv.Itoa(one.Inside), one.Origin.String())
-	}
-	for _, one := range p.Publish {
-		add("network.publish", strconv.Itoa(one.Host)+":"+strconv.Itoa(one.Inside), one.Origin.String())
-	}
+	rows = append(rows, networkRows(p)...)
 	for _, one := range p.Env {
 		add("environment", one.Name+"="+shownValue(one), one.Origin.String())
 	}
@@ -66,6 +58,22 @@ func Rows(e Effective, p Plan) []Row {
 	}
 	for _, note := range p.Notes {
 		add("note", note, "")
+	}
+	return rows
+}
+
+func networkRows(p Plan) (rows []Row) {
+	for _, one := range p.Allow {
+		rows = append(rows, Row{"network.allow", one.String(), one.Origin.String()})
+	}
+	for _, one := range p.HostPorts {
+		rows = append(rows, Row{"network.host-ports", strconv.Itoa(one.Inside), one.Origin.String()})
+	}
+	for _, one := range p.Publish {
+		rows = append(rows, Row{"network.publish", strconv.Itoa(one.Host) + ":" + strconv.Itoa(one.Inside), one.Origin.String()})
+	}
+	for _, one := range p.Credentials {
+		rows = append(rows, Row{"credentials", one.String(), one.Origin.String()})
 	}
 	return rows
 }

@@ -69,6 +69,10 @@ func (d *decoder) list(k key, name, n *yaml.Node) {
 			d.host(k.name, item)
 			continue
 		}
+		if k.kind == secrets {
+			d.credential(k.name, item)
+			continue
+		}
 		tag := item.ShortTag()
 		if item.Kind != yaml.ScalarNode || tag != "!!str" && !((k.kind == ports || k.kind == services) && tag == "!!int") {
 			d.fail(item, "", "an entry of %s is %s; text is wanted", k.name, describe(item))

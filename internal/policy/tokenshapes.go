@@ -1,0 +1,35 @@
+package policy
+
+import "strings"
+
+// knownShapes say how the tokens of well-known services begin, because their
+// programs refuse others before they send anything.
+var knownShapes = []struct{ host, shape string }{
+	{"github.com", "ghp_"},
+	{"*.github.com", "ghp_"},
+	{"ghcr.io", "ghp_"},
+	{"api.anthropic.com", "sk-ant-api03-"},
+	{"api.openai.com", "sk-"},
+	{"gitlab.com", "glpat-"},
+	{"registry.npmjs.org", "npm_"},
+	{"upload.pypi.org", "pypi-"},
+	{"huggingface.co", "hf_"},
+	{"slack.com", "xoxb-"},
+	{"api.digitalocean.com", "dop_v1_"},
+	{"generativelanguage.googleapis.com", "AIza"},
+	{"openrouter.ai", "sk-or-v1-"},
+	{"api.stripe.com", "sk_test_"},
+	{"*.amazonaws.com", "AKIA"},
+}
+
+// knownShape is the shape for the first host that has one; "" where none has.
+func knownShape(hosts []HostPort) string {
+	for _, h := range hosts {
+		for _, k := range knownShapes {
+			if covers(k.host, h.Host) || strings.HasPrefix(h.Host, "gitlab.") && k.shape == "glpat-" {
+				return k.shape
+			}
+		}
+	}
+	return ""
+}
