@@ -1,0 +1,179 @@
+package broker
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"holdfast.dev/holdfast/internal/policy"
+)
+
+// commandSource is a program of the host that prints a secret.
+type commandSource struct {
+	argv     []string
+	sign     string
+	env      []string
+	writable []string
+}
+
+func newCommandSource(c policy.Credential, config Config, variables []string) (source, error) {
+	if len(c.Source.Argv) == 0 || c.Source.Argv[0] == "" {
+		return nil, errors.New("command needs a program")
+	}
+	if strings.Contains(c.Source.Argv[0], "/") && !filepath.IsAbs(c.Source.Argv[0]) {
+		return nil, errors.New("command needs a program in PATH or an absolute path")
+	}
+	s := &commandSource{argv: slices.Clone(c.Source.Argv), sign: c.Sign, writable: config.Writable}
+	for _, kv := range config.Environ { // one source has no business with the secret of another
+		name, _, _ := strings.Cut(kv, "=")
+		if !slices.Contains(variables, name) {
+			s.env = append(s.env, kv)
+		}
+	}
+	return s, nil
+}
+
+// Bounds of a command.
+const (
+	outputMost = 64 << 10
+	pipeTime   = time.Second // for what a command left behind to let go of its output
+)
+
+// fetch runs the command in a process group of its own, in /, without a shell,
+// a terminal or input. What it prints on standard error is not passed on: a
+// program that fails may well print the secret there.
+func (s *commandSource) fetch(ctx context.Context) (*result, error) {
+	program, err := s.find()
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	out := &bounded{most: outputMost, full: cancel}
+	said := &bounded{most: 4 << 10}
+	defer out.wipe()
+	defer said.wipe()
+	cmd := exec.CommandContext(ctx, program)
+	cmd.Args, cmd.Env, cmd.Dir = s.argv, s.env, "/"
+	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = out, said, pipeTime
+	end := isolate(cmd)
+	err = cmd.Run()
+	end()
+	name := filepath.Base(s.argv[0])
+	hint := "see what it says: " + name + " …"
+	switch {
+	case out.over:
+		return nil, &fetchError{text: fmt.Sprintf("%s printed more than %d KiB", name, outputMost>>10), hint: hint}
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return nil, &fetchError{text: fmt.Sprintf("%s did not end within %s", name, fetchTime), hint: hint}
+	case ctx.Err() != nil:
+		return nil, &fetchError{text: name + " was stopped", cause: ctx.Err()}
+	case errors.Is(err, exec.ErrWaitDelay):
+		return nil, &fetchError{text: name + " ended, but something that it started kept its output open", hint: hint}
+	case err != nil:
+		return nil, &fetchError{text: name + " failed" + status(err) + topics(said.data.Bytes()), hint: hint}
+	}
+	return wrap(bytes.Clone(out.data.Bytes()), s.sign)
+}
+
+// find resolves the program as a shell would, but never from a place that is
+// relative or that the command inside can change.
+func (s *commandSource) find() (string, error) {
+	candidates := []string{s.argv[0]}
+	if !filepath.IsAbs(s.argv[0]) {
+		candidates = nil
+		for _, dir := range filepath.SplitList(value(s.env, "PATH")) {
+			if filepath.IsAbs(dir) {
+				candidates = append(candidates, filepath.Join(dir, s.argv[0]))
+			}
+		}
+	}
+	for _, path := range candidates {
+		st, err := os.Stat(path)
+		if err != nil || !st.Mode().IsRegular() || st.Mode()&0o111 == 0 {
+			continue
+		}
+		real, err := filepath.EvalSymlinks(path)
+		if err != nil {
+			continue
+		}
+		for _, p := range []string{path, real} {
+			if tree := inside(p, s.writable); tree != "" {
+				return "", &fetchError{text: fmt.Sprintf("%s lies in %s, which the command inside can change", path, tree), hint: "give the absolute path of a program elsewhere"}
+			}
+		}
+		return path, nil
+	}
+	return "", &fetchError{text: fmt.Sprintf("there is no program %s", s.argv[0]), hint: "install it, or give its absolute path", cause: fs.ErrNotExist}
+}
+
+func value(env []string, name string) string {
+	for _, kv := range slices.Backward(env) {
+		if v, ok := strings.CutPrefix(kv, name+"="); ok {
+			return v
+		}
+	}
+	return ""
+}
+
+// status says how a command ended; "" when it did not begin.
+func status(err error) string {
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		return " with " + exit.String()
+	}
+	return ": it could not be started"
+}
+
+// known are the words that say why a program could not give a secret. They are
+// all that is taken from its standard error: no masking of the rest is sure.
+var known = []string{
+	"not logged in", "log in", "login", "expired", "unauthorized", "authentication", "permission denied", "access denied", "forbidden",
+	"not found", "no such file", "no such host", "connection refused", "timed out", "timeout", "locked", "cancelled", "usage", "unknown", "network",
+}
+
+func topics(stderr []byte) string {
+	first, _, _ := bytes.Cut(bytes.TrimSpace(stderr), []byte("\n"))
+	text := strings.ToLower(string(first))
+	var found []string
+	for _, word := range known {
+		if strings.Contains(text, word) {
+			found = append(found, word)
+		}
+	}
+	if len(found) == 0 {
+		return ""
+	}
+	return "; it speaks of: " + strings.Join(found, ", ")
+}
+
+// bounded keeps what is written up to a number of bytes; then it calls full.
+type bounded struct {
+	most int
+	full func() // nil to drop the rest silently
+	data bytes.Buffer
+	over bool
+}
+
+func (w *bounded) Write(p []byte) (int, error) {
+	room := w.most - w.data.Len()
+	if len(p) <= room {
+		return w.data.Write(p)
+	}
+	w.data.Write(p[:room])
+	w.over = true
+	if w.full != nil {
+		w.full()
+	}
+	return len(p), nil // an error would leave the writer at the other end blocked
+}
+
+func (w *bounded) wipe() { clear(w.data.Bytes()[:w.data.Len()]) }

@@ -1,0 +1,59 @@
+package broker
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"holdfast.dev/holdfast/internal/policy"
+)
+
+// fileSource is a file of the user, read at each fetch.
+type fileSource struct {
+	path, sign string
+	writable   []string
+}
+
+func newFileSource(c policy.Credential, config Config) (source, error) {
+	if !filepath.IsAbs(c.Source.Value) {
+		return nil, fmt.Errorf("file needs an absolute path, not %q", c.Source.Value)
+	}
+	return &fileSource{path: c.Source.Value, sign: c.Sign, writable: config.Writable}, nil
+}
+
+func (s *fileSource) fetch(context.Context) (*result, error) {
+	data, err := s.read()
+	if err != nil {
+		return nil, err
+	}
+	return wrap(data, s.sign)
+}
+
+func (s *fileSource) read() ([]byte, error) {
+	data, real, err := readOwned(s.path, true, longest+2)
+	if err != nil {
+		return nil, err
+	}
+	if tree := inside(real, s.writable); tree != "" {
+		clear(data)
+		return nil, &fetchError{
+			text: fmt.Sprintf("%s lies in %s, which the command can change", s.path, tree),
+			hint: "move it to a place that the command cannot write to",
+		}
+	}
+	return data, nil
+}
+
+// inside is the tree that path is in; "" for none.
+func inside(path string, trees []string) string {
+	for _, tree := range trees {
+		if real, err := filepath.EvalSymlinks(tree); err == nil {
+			tree = real
+		}
+		if path == tree || strings.HasPrefix(path, strings.TrimSuffix(tree, "/")+"/") {
+			return tree
+		}
+	}
+	return ""
+}
