@@ -94,13 +94,17 @@ func onePackage(t *testing.T) http.Handler {
 		case strings.HasSuffix(r.URL.Path, ".tgz"):
 			rw.Write(data.Bytes())
 		case r.URL.Path == "/leftover":
+			scheme := "http"
+			if r.TLS != nil {
+				scheme = "https"
+			}
 			rw.Header().Set("Content-Type", "application/json")
 			json.NewEncoder(rw).Encode(map[string]any{
 				"name":      "leftover",
 				"dist-tags": map[string]string{"latest": "1.0.0"},
 				"versions": map[string]any{"1.0.0": map[string]any{
 					"name": "leftover", "version": "1.0.0", "bin": map[string]string{"leftover": "cli.js"},
-					"dist": map[string]string{"tarball": fmt.Sprintf("http://%s/leftover.tgz", r.Host), "integrity": integrity},
+					"dist": map[string]string{"tarball": fmt.Sprintf("%s://%s/leftover.tgz", scheme, r.Host), "integrity": integrity},
 				}},
 			})
 		default:

@@ -106,9 +106,9 @@ func (p *place) read(name string) string {
 
 // bare runs a shell script in the workspace without holdfast and returns what
 // it printed.
-func (p *place) bare(script string) string {
+func (p *place) bare(script string, args ...string) string {
 	p.t.Helper()
-	return p.execute("sh", "-euc", script)
+	return p.execute("sh", append([]string{"-euc", script}, args...)...)
 }
 
 // inside runs a shell script in the workspace under holdfast, with its flags.

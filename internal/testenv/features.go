@@ -32,10 +32,20 @@ const (
 	Bash         Feature = "bash"
 	Bwrap        Feature = "bwrap"
 	Chromium     Feature = "chromium"
+	Curl         Feature = "curl"
+	Wget         Feature = "wget"
+	Pip          Feature = "pip"
+	Cargo        Feature = "cargo"
+	JDK          Feature = "jdk"
+	Apt          Feature = "apt"
+	OpenSSH      Feature = "openssh" // client and server
 )
 
 // Shm is the directory that [SecondFS] promises.
 const Shm = "/dev/shm"
+
+// SSHServer is a program of [OpenSSH]; it wants to be called by its path.
+const SSHServer = "/usr/sbin/sshd"
 
 var known = map[Feature]func() error{
 	Root:         isRoot,
@@ -59,6 +69,13 @@ var known = map[Feature]func() error{
 	Bash:         runs("bash", "--version"),
 	Bwrap:        runs("bwrap", "--version"),
 	Chromium:     runs("chromium", "--version"),
+	Curl:         runs("curl", "--version"),
+	Wget:         runs("wget", "--version"),
+	Pip:          runs("/usr/bin/python3", "-m", "pip", "--version"),
+	Cargo:        runs("/usr/bin/cargo", "--version"),
+	JDK:          runs("javac", "-version"),
+	Apt:          runs("apt-get", "--version"),
+	OpenSSH:      runs("sh", "-c", "ssh -V && test -x "+SSHServer),
 }
 
 // runs checks a program by running it: one that is found and does not start (a

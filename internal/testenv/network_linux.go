@@ -86,6 +86,9 @@ func startNetwork(hosts map[string]string, args []string) (*exec.Cmd, error) {
 func again(t *testing.T, hosts map[string]string) {
 	t.Helper()
 	pattern := "^" + strings.ReplaceAll(regexp.QuoteMeta(t.Name()), "/", "$/^") + "$"
+	if asked := strings.Split(flag.Lookup("test.run").Value.String(), "/"); len(asked) > strings.Count(t.Name(), "/")+1 {
+		pattern += "/" + strings.Join(asked[strings.Count(t.Name(), "/")+1:], "/")
+	}
 	args := []string{"-test.run=" + pattern, "-test.count=1", "-test.v"}
 	if end, ok := t.Deadline(); ok {
 		args = append(args, "-test.timeout="+(time.Until(end)-time.Second).String())

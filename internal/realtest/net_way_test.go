@@ -1,0 +1,85 @@
+package realtest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"holdfast.dev/holdfast/internal/testenv"
+)
+
+// way is how a program reaches the network.
+type way struct {
+	name    string
+	bare    bool // without a boundary: the control of the other two
+	inspect bool // TLS is terminated by the boundary
+}
+
+var ways = []way{
+	{name: "bare", bare: true},
+	{name: "passed"},
+	{name: "inspected", inspect: true},
+}
+
+// The variables by which programs that bring a list of authorities of their own
+// are told of the network's.
+const (
+	nodeBundle = "NODE_EXTRA_CA_CERTS=" + testenv.NetworkBundle
+	javaBundle = "JAVA_TOOL_OPTIONS=-Djavax.net.ssl.trustStore=trust.p12 -Djavax.net.ssl.trustStorePassword=changeit"
+)
+
+// TestNetworkPrograms sends each program on its errand in each way. The names
+// and the servers are those of a private network.
+func TestNetworkPrograms(t *testing.T) {
+	testenv.WithNetwork(t, addresses, func(t *testing.T, n *testenv.Network) {
+		testenv.Binary(t) // built before anything is timed
+		root := t.TempDir()
+		testenv.NoLeaks(t, root)
+		w := newWorld(t, n, root)
+		for _, e := range errands {
+			for _, way := range ways {
+				if e.plain && way.inspect {
+					continue
+				}
+				t.Run(e.name+" "+way.name, func(t *testing.T) {
+					t.Parallel()
+					e.run(t, w, way)
+				})
+			}
+		}
+	})
+}
+
+func (e errand) run(t *testing.T, w *world, way way) {
+	p := newPlace(t, w.root, e.needs...)
+	p.write(w.files)
+	p.write(e.files)
+	if e.client {
+		p.bare(`cp "$0" client`, w.client)
+	}
+	if !way.inspect && e.prepare != "" {
+		p.bare(e.prepare)
+	}
+	script := strings.ReplaceAll(e.script, "{way}", way.name)
+	if way.bare {
+		p.env = append(p.env, e.own...)
+		contains(t, p.bare(script), e.want...)
+		return
+	}
+	contains(t, p.inside(script, e.flags(p, way)...), e.want...)
+}
+
+// flags say how the boundary lets the errand through.
+func (e errand) flags(p *place, way way) (flags []string) {
+	if way.inspect {
+		p.write(map[string]string{"../policy.yaml": fmt.Sprintf(
+			"version: 1\nextends: local\nnetwork:\n  allow:\n    - {host: %s, inspect: true}\n", e.host)})
+		return []string{"--policy", p.ws + "/../policy.yaml"}
+	}
+	flags = []string{"--allow", e.host}
+	for _, v := range e.own {
+		flags = append(flags, "--env", v)
+	}
+	return slices.Clip(flags)
+}

@@ -1,0 +1,168 @@
+package realtest
+
+import (
+	"crypto/tls"
+	"errors"
+	"io"
+
+	"log"
+	"maps"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"holdfast.dev/holdfast/internal/testenv"
+)
+
+// addresses are where the sites are: public ones, each its own.
+var addresses = map[string]string{
+	filesHost:    "93.184.215.10",
+	registryHost: "93.184.215.11",
+	indexHost:    "93.184.215.12",
+	modulesHost:  "93.184.215.13",
+	cratesHost:   "93.184.215.14",
+	debianHost:   "93.184.215.15",
+	gitHost:      "93.184.215.16",
+	streamHost:   "93.184.215.17",
+	otherHost:    "93.184.215.18",
+}
+
+// world is what runs on the other side of the private network.
+type world struct {
+	t      *testing.T
+	net    *testenv.Network
+	root   string
+	client string            // a program that speaks as programs of Go do
+	files  map[string]string // that every workspace gets
+}
+
+// newWorld starts the servers; they end with the test.
+func newWorld(t *testing.T, n *testenv.Network, root string) *world {
+	t.Helper()
+	w := &world{t: t, net: n, root: root, files: map[string]string{"authority.pem": string(n.Authority(t))}}
+	var err error
+	if w.client, err = os.Executable(); err != nil {
+		t.Fatal(err)
+	}
+	repositories := filepath.Join(root, "repositories")
+	w.repositories(repositories)
+	names := slices.Sorted(maps.Keys(addresses))
+	handler, quiet := byName(sites(t, repositories)), log.New(io.Discard, "", 0) // clients go away
+	plain := &http.Server{Handler: handler, ErrorLog: quiet}
+	secure := &http.Server{Handler: handler, ErrorLog: quiet, TLSConfig: &tls.Config{
+		Certificates: []tls.Certificate{n.Certificate(t, names...)},
+	}}
+	for _, name := range names {
+		w.serve(name+":80", plain.Serve)
+		w.serve(name+":443", func(l net.Listener) error { return secure.ServeTLS(l, "", "") })
+	}
+	t.Cleanup(func() { plain.Close(); secure.Close() })
+	if testenv.Have(testenv.OpenSSH) && testenv.Have(testenv.Unprivileged) {
+		w.ssh(repositories)
+	}
+	return w
+}
+
+// serve listens at a name, and serves until the test ends.
+func (w *world) serve(name string, serve func(net.Listener) error) {
+	w.t.Helper()
+	host, port, err := net.SplitHostPort(name)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	l, err := w.net.Listen(net.JoinHostPort(addresses[host], port))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	var ended sync.WaitGroup
+	ended.Go(func() {
+		if err := serve(l); err != nil && !errors.Is(err, net.ErrClosed) && !errors.Is(err, http.ErrServerClosed) {
+			w.t.Errorf("serving %s: %v", name, err)
+		}
+	})
+	w.t.Cleanup(func() { l.Close(); ended.Wait() })
+}
+
+// repositories makes a repository for each way, for https and for ssh.
+func (w *world) repositories(dir string) {
+	w.t.Helper()
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		w.t.Fatal(err)
+	}
+	p := &place{t: w.t, home: dir, ws: dir, env: append(testenv.HomeEnv(dir), "PATH="+os.Getenv("PATH"))}
+	script := `
+		git init -q -b main first
+		git -C first -c user.name=s -c user.email=s@example.org commit -q --allow-empty -m first`
+	for _, way := range ways {
+		script += "\ngit clone -q --bare first " + way.name + ".git; cp -r " + way.name + ".git ssh-" + way.name + ".git"
+	}
+	if testenv.Have(testenv.Git) {
+		p.bare(script)
+	}
+}
+
+// ssh answers as OpenSSH does, one process a connection, as an ordinary user:
+// a server of root would need directories of the system.
+func (w *world) ssh(repositories string) {
+	w.t.Helper()
+	dir := filepath.Join(w.root, "sshd")
+	if err := errors.Join(os.Mkdir(dir, 0o755), os.Chmod(filepath.Dir(w.root), 0o755)); err != nil {
+		w.t.Fatal(err)
+	}
+	p := &place{t: w.t, home: dir, ws: dir, env: []string{"PATH=" + os.Getenv("PATH")}}
+	p.write(map[string]string{"config": "HostKey " + dir + "/host\nAuthorizedKeysFile " + dir + "/identity.pub\nStrictModes no\nUsePAM no\nPidFile none\n" +
+		"PasswordAuthentication no\nKbdInteractiveAuthentication no\nLogLevel QUIET\n"})
+	p.bare(`ssh-keygen -q -t ed25519 -N '' -f host; ssh-keygen -q -t ed25519 -N '' -f identity`)
+	for _, path := range strings.Fields(p.bare(`find "$0" "$1"`, dir, repositories)) {
+		testenv.Own(w.t, path)
+	}
+	w.files["identity"] = p.read("identity")
+	w.files["known_hosts"] = gitHost + " " + p.read("host.pub")
+	w.files["repositories"] = repositories
+	w.files["login"] = w.login()
+	w.serve(gitHost+":22", func(l net.Listener) error {
+		var sessions sync.WaitGroup
+		defer sessions.Wait()
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return err
+			}
+			sessions.Go(func() { w.session(c.(*net.TCPConn), dir+"/config") })
+		}
+	})
+}
+
+// session lets sshd speak on a connection.
+func (w *world) session(c *net.TCPConn, config string) {
+	defer c.Close()
+	f, err := c.File()
+	if err != nil {
+		w.t.Error(err)
+		return
+	}
+	defer f.Close()
+	cmd := exec.CommandContext(w.t.Context(), testenv.SSHServer, "-i", "-f", config)
+	cmd.Dir = "/"
+	cmd.Stdin, cmd.Stdout = f, f
+	testenv.AsUser(w.t, cmd)
+	_ = cmd.Run() // 255 when the client has closed: its own test says whether it got what it wanted
+}
+
+// login is who the server of ssh runs as.
+func (w *world) login() string {
+	w.t.Helper()
+	cmd := exec.Command("id", "-un")
+	testenv.AsUser(w.t, cmd)
+	out, err := cmd.Output()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return strings.TrimSpace(string(out))
+}
