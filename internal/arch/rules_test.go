@@ -18,7 +18,7 @@ probe/inside
 policy audit detect approve report probe
 sandbox
 sandbox/sandboxtest* sandbox/native/abitest*
-sandbox/native sandbox/oci supervise egress broker workspace gateway
+sandbox/native sandbox/oci supervise egress egress/netstack broker workspace gateway
 task
 harness server k8s
 cli
@@ -38,12 +38,14 @@ cmd/holdfast cli
 const homes = `
 C                                                : nothing is built with cgo, the binary is static
 unsafe                         sys sandbox/native *_unsafe.go : pointers to kernel structures; the file name tells reviewers where to look
-syscall                        sys sandbox sandbox/native workspace probe task cli cmd/holdfast testenv : raw calls in sys and native; elsewhere error numbers, signals and wait statuses that os gives out as these types
-golang.org/x/sys               sys sandbox/native workspace probe task testenv resolve_linux.go readfile_linux.go : workspace, task and the two files of policy open paths with openat2 and O_PATH; a probe speaks to the kernel itself, for it must not trust our wrappers; testenv makes networks for tests
+syscall                        sys sandbox sandbox/native workspace probe task cli cmd/holdfast testenv egress host_unix.go : raw calls in sys and native; elsewhere error numbers, signals and wait statuses that os gives out as these types
+golang.org/x/sys               sys sandbox/native workspace probe task testenv egress resolve_linux.go readfile_linux.go : workspace, task and the two files of policy open paths with openat2 and O_PATH; a probe speaks to the kernel itself, for it must not trust our wrappers; testenv makes networks for tests; egress asks sockets for what net does not tell, and reads the TUN device
 golang.org/x/term              cli               : the user's terminal is touched in one place
 github.com/spf13/cobra         cli               : commands and flags
 github.com/spf13/pflag         cli               : the flag type of cobra
 go.yaml.in/yaml/v3             policy workspace  : what users write, and the list of protected paths
+gvisor.dev/gvisor              egress/netstack   : TCP in user space, where the kernel cannot intercept connections by itself
+github.com/hashicorp/vault/api broker            : a source of credentials
 github.com/rogpeppe/go-internal test             : scripts that show what a user sees
 `
 
