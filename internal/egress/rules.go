@@ -111,10 +111,16 @@ func sharedPort(a, b []int) (int, bool) {
 // Knows reports whether any rule names the host, at whatever port. The name is
 // in normal form.
 func (r *Rules) Knows(name string) bool {
-	for range r.matching(name) {
-		return true
+	_, ok := r.naming(name)
+	return ok
+}
+
+// naming returns the most specific rule that names the host, at whatever port.
+func (r *Rules) naming(name string) (*rule, bool) {
+	for c := range r.matching(name) {
+		return c, true
 	}
-	return false
+	return nil, false
 }
 
 // Names lists the names that rules give in full, sorted; wildcards and addresses
@@ -153,6 +159,9 @@ func (r *Rules) At(name string, port int) (Permit, bool) {
 	var p Permit
 	for c := range r.matching(name) {
 		p.merge(c, port)
+	}
+	if len(r.exact[name]) > 0 {
+		p.Wildcard = ""
 	}
 	return p, len(p.rules) > 0
 }
