@@ -1,0 +1,326 @@
+package egress
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"holdfast.dev/holdfast/internal/event"
+	"holdfast.dev/holdfast/internal/policy"
+)
+
+// visit is one connection whose requests are served.
+type visit struct {
+	engine *Engine
+	to     Destination
+	given  Permit // when the connection came
+	secure bool   // it is TLS, on both sides
+	second bool   // it is HTTP/2
+	ctx    context.Context
+	guard  *guard // with HTTP/1
+
+	over     func()
+	hijacked atomic.Bool
+}
+
+// denial is why a request is not passed on.
+type denial struct {
+	status int
+	reason string
+	opts   []refusalOption
+}
+
+func deny(status int, reason string, opts ...refusalOption) *denial {
+	return &denial{status, reason, opts}
+}
+
+// violated records what is wrong with a request, and returns the line that says
+// so.
+func (v *visit) violated(bad *violation) string {
+	opts := []refusalOption{unflagged}
+	if bad.grave {
+		opts[0] = high
+	}
+	return v.engine.refuse(v.to, bad.reason, opts...).Line()
+}
+
+// errand is one request on its way.
+type errand struct {
+	*visit
+	answer  *answer
+	target  *url.URL // for upstream
+	path    string   // as it goes upstream, without the query
+	permit  Permit
+	rule    policy.Origin
+	body    *sent
+	upgrade bool // it asks for WebSocket
+}
+
+// ServeHTTP decides about a request and passes it on.
+func (v *visit) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	defer v.left()
+	a := &answer{ResponseWriter: w}
+	x := &errand{visit: v, answer: a}
+	d := x.decide(r)
+	if d == nil {
+		d = x.prepare(r)
+	}
+	if d == nil {
+		d = x.inject(r)
+	}
+	if d != nil {
+		x.refuse(r, d)
+		return
+	}
+	x.pass(r)
+}
+
+// left ends the connection's service where it is no longer net/http's.
+func (v *visit) left() {
+	if v.hijacked.Load() {
+		v.over()
+	}
+}
+
+// decide says why a request may not pass, or nil. The path is decided on as it
+// stands, and stays so.
+func (x *errand) decide(r *http.Request) *denial {
+	switch {
+	case r.Method == http.MethodConnect:
+		return deny(http.StatusMethodNotAllowed, "request smuggling: there is a CONNECT inside the connection", high)
+	case !isToken(r.Method):
+		return deny(http.StatusBadRequest, "request smuggling: the method is not a token", high)
+	}
+	raw, bad := x.confirm(r)
+	if bad != nil {
+		return bad
+	}
+	x.path, _, _ = strings.Cut(raw, "?")
+	x.engine.observe(Observation{Name: x.to.Name, Port: x.to.Port, Kind: x.kind(), Method: r.Method, Path: x.path})
+	if x.target = exactly(raw, x.scheme(), x.authority()); x.target == nil {
+		return deny(http.StatusBadRequest, "the target of the request cannot be passed on as it stands", unflagged)
+	}
+	p, ok := x.engine.permit(x.to)
+	if !ok {
+		if p = x.given; p.Origin.File != learned {
+			return deny(http.StatusForbidden, "no rule allows it any more")
+		}
+	}
+	x.permit, x.rule = p, p.Origin
+	if p.Origin.File == learned {
+		if x.engine.config.Learn != Through {
+			return deny(http.StatusForbidden, "no rule allows it")
+		}
+		return nil
+	}
+	if x.rule, ok = p.Request(r.Method, x.path); !ok {
+		why, closest := p.WhyNot(r.Method, x.path)
+		return deny(http.StatusForbidden, why, nearest(closest), unflagged)
+	}
+	return nil
+}
+
+// confirm compares what the request says about its destination with where the
+// connection goes, and returns the target without scheme and host.
+func (x *errand) confirm(r *http.Request) (string, *denial) {
+	hosts := []string{r.Host}
+	raw := r.RequestURI
+	if x.guard != nil {
+		h := x.guard.current()
+		if raw, hosts = h.target, nil; h.hosts > 0 {
+			hosts = []string{h.host}
+		}
+		if !strings.HasPrefix(raw, "/") {
+			var authority string
+			authority, raw = cutAuthority(raw)
+			hosts = append(hosts, authority)
+		}
+	} else {
+		hosts = append(hosts, r.Header["Host"]...) // HTTP/2 may have it besides :authority
+	}
+	r.Header.Del("Host")
+	for _, host := range hosts {
+		if why := agrees(host, x.to, x.secure); why != "" {
+			return "", deny(http.StatusMisdirectedRequest, "request smuggling: "+why, high, with("host", printable(host)))
+		}
+	}
+	if !strings.HasPrefix(raw, "/") || strings.IndexFunc(raw, notInTarget) >= 0 {
+		return "", deny(http.StatusBadRequest, "request smuggling: the target of the request is not a path", high)
+	}
+	return raw, nil
+}
+
+// notInTarget reports what would end a target, or the line that it stands in.
+func notInTarget(r rune) bool { return r <= ' ' || r == 0x7f || r == '#' }
+
+// cutAuthority splits a target in absolute form.
+func cutAuthority(target string) (authority, rest string) {
+	rest = target[len("http://"):]
+	i := strings.IndexAny(rest, "/?")
+	switch {
+	case i < 0:
+		return rest, "/"
+	case rest[i] == '?':
+		return rest[:i], "/" + rest[i:]
+	}
+	return rest[:i], rest[i:]
+}
+
+// agrees says why a Host, :authority or the host of a target is not the
+// destination's, or "". Case, one final dot and the default port mean nothing;
+// whatever else could make it another host to somebody is refused.
+func agrees(host string, d Destination, secure bool) string {
+	name, port := host, ""
+	if i := strings.LastIndexByte(host, ':'); i >= 0 && !strings.HasSuffix(host, "]") {
+		name, port = host[:i], host[i+1:]
+		if n, err := strconv.Atoi(port); err != nil || strconv.Itoa(n) != port || n != d.Port {
+			return "the request is for another port"
+		}
+	} else if d.Port != defaultPort(secure) {
+		return "the request is for another port"
+	}
+	normal, err := normalizeHost(name)
+	switch {
+	case err != nil:
+		return "the host of the request is not one"
+	case normal != d.Name:
+		return "the request is for another host"
+	}
+	if a, err := netip.ParseAddr(name); err == nil && a.Is6() {
+		return "the host of the request is not one" // IPv6 without brackets: its end could be a port
+	}
+	return ""
+}
+
+func defaultPort(secure bool) int {
+	if secure {
+		return 443
+	}
+	return 80
+}
+
+func (v *visit) scheme() string {
+	if v.secure {
+		return "https"
+	}
+	return "http"
+}
+
+func (v *visit) kind() policy.HostKind {
+	if v.secure {
+		return policy.TLS
+	}
+	return policy.HTTP
+}
+
+// authority is the host that upstream is told.
+func (v *visit) authority() string {
+	name := v.to.Name
+	if v.to.Port != defaultPort(v.secure) {
+		return net.JoinHostPort(name, strconv.Itoa(v.to.Port))
+	}
+	if strings.Contains(name, ":") {
+		return "[" + name + "]"
+	}
+	return name
+}
+
+// exactly returns a URL that net/http writes as the very bytes of raw, or nil
+// when there is none.
+func exactly(raw, scheme, host string) *url.URL {
+	u := &url.URL{Scheme: scheme, Host: host, Opaque: raw}
+	if strings.HasPrefix(raw, "//") { // that would be written in absolute form
+		path, query, asked := strings.Cut(raw, "?")
+		plain, err := url.PathUnescape(path)
+		if err != nil {
+			return nil
+		}
+		u = &url.URL{Scheme: scheme, Host: host, Path: plain, RawPath: path, RawQuery: query, ForceQuery: asked && query == ""}
+	}
+	if u.RequestURI() != raw {
+		return nil
+	}
+	return u
+}
+
+// refuse answers a request that does not pass, and records it.
+func (x *errand) refuse(r *http.Request, d *denial) {
+	opts := append([]refusalOption{forRequest(r.Method, printable(x.path))}, d.opts...)
+	line := x.engine.refuse(x.to, d.reason, opts...).Line()
+	x.answer.refused = true
+	say(x.answer, d.status, line)
+}
+
+// say answers in one line.
+func say(w http.ResponseWriter, status int, line string) {
+	h := w.Header()
+	clear(h)
+	h.Set("Content-Type", "text/plain; charset=utf-8")
+	h.Set("Content-Length", strconv.Itoa(len(line)+1))
+	h.Set("Cache-Control", "no-store")
+	h.Set("Connection", "close") // what of the request was not read is not read any more
+	w.WriteHeader(status)
+	fmt.Fprintln(w, line)
+}
+
+// pass sends the request upstream and the answer back.
+func (x *errand) pass(r *http.Request) {
+	t, err := x.transport(x.permit)
+	if err != nil {
+		x.failed(x.answer, r, err)
+		return
+	}
+	if !x.second {
+		// What is sent and answered at the same time must not wait for each other.
+		// The error says that the writer cannot, and then it waits.
+		http.NewResponseController(x.answer).EnableFullDuplex()
+	}
+	defer x.report(r, time.Now())
+	proxy := &httputil.ReverseProxy{
+		Transport:      t,
+		Rewrite:        x.rewrite,
+		FlushInterval:  -1,
+		BufferPool:     copying,
+		ErrorLog:       silent,
+		ErrorHandler:   x.failed,
+		ModifyResponse: x.received,
+	}
+	proxy.ServeHTTP(x.answer, r)
+}
+
+// rewrite gives the request the target that was decided on.
+func (x *errand) rewrite(r *httputil.ProxyRequest) {
+	r.Out.URL = x.target
+	r.Out.Host = x.authority()
+	r.Out.Trailer = r.In.Trailer // filled in when the body ends
+}
+
+// report records a request that was passed on.
+func (x *errand) report(r *http.Request, start time.Time) {
+	detail := map[string]string{
+		"door": string(x.to.Door), "kind": string(x.kind()), "method": r.Method, "path": printable(x.path),
+		"status": strconv.Itoa(x.answer.status), "in": strconv.FormatInt(x.answer.bytes, 10),
+		"ms": strconv.FormatInt(time.Since(start).Milliseconds(), 10), "proto": r.Proto,
+	}
+	if x.body != nil {
+		detail["out"] = strconv.FormatInt(x.body.bytes.Load(), 10)
+	}
+	if x.answer.refused {
+		return // it stands in the record with its reason
+	}
+	err := x.engine.emit(event.Event{
+		Action: "net.request", Object: net.JoinHostPort(x.to.Name, strconv.Itoa(x.to.Port)),
+		Verdict: event.Allowed, Rule: x.rule.String(), Detail: detail,
+	})
+	if err != nil {
+		panic(http.ErrAbortHandler) // what is not recorded does not go on
+	}
+}

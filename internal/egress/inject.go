@@ -1,0 +1,238 @@
+package egress
+
+import (
+	"encoding/base64"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"holdfast.dev/holdfast/internal/event"
+)
+
+const (
+	// placeholderReach is how much of a body that passed is looked at again with
+	// what follows: a placeholder of 200 bytes may be percent-encoded twice.
+	placeholderReach = 2 << 10
+	signedBody       = 16 << 20 // of a request that is signed afresh and whose body must be known for that
+	alertAction      = "credential.alert"
+)
+
+// leak is a placeholder where it is not allowed.
+type leak struct{ credential, where string }
+
+func (l *leak) Error() string { return "credential " + l.credential + " " + l.where }
+
+// leaked refuses a request that carries a placeholder where it may not, and
+// raises the alarm. The event that is lost changes nothing about that.
+func (x *errand) leaked(l *leak) *denial {
+	object := net.JoinHostPort(x.to.Name, strconv.Itoa(x.to.Port))
+	x.engine.emit(event.Event{Action: alertAction, Object: object, Verdict: event.Denied, Detail: map[string]string{
+		"credential": l.credential, "severity": "high", "reason": l.where, "path": printable(x.path), "door": string(x.to.Door),
+	}})
+	return deny(http.StatusForbidden, fmt.Sprintf("credential %s on its way to %s %s", l.credential, object, l.where), high, with("credential", l.credential))
+}
+
+// inject puts secrets in the place of their placeholders, or says why the
+// request may not pass: a placeholder stands where its credential may not go.
+func (x *errand) inject(r *http.Request) *denial {
+	credentials := x.engine.config.Credentials
+	if credentials == nil {
+		return nil
+	}
+	bound := x.bindings()
+	for _, name := range credentials.Detect([]byte(x.target.RequestURI())) {
+		return x.leaked(&leak{name, "in its URL"})
+	}
+	var use []Binding
+	for header, values := range r.Header {
+		for _, value := range values {
+			for _, name := range detect(credentials, value) {
+				b, bad := x.allowed(bound, name, header, values)
+				if bad != nil {
+					return x.leaked(bad)
+				}
+				use = append(use, b)
+			}
+		}
+	}
+	for _, b := range bound {
+		if b.Always && pathAllowed(b.Paths, x.path) == nil && !slices.ContainsFunc(use, func(u Binding) bool { return u.Header == b.Header }) {
+			use = append(use, b)
+		}
+	}
+	for _, b := range use {
+		if d := x.open(r, b); d != nil {
+			return d
+		}
+	}
+	if x.engine.web.hasSecrets(x.to) {
+		// What comes back is searched for secrets, and so must be readable.
+		r.Header.Set("Accept-Encoding", "identity")
+	}
+	return nil
+}
+
+// detect is Credentials.Detect for the value of a header, also decoded where it
+// is Basic.
+func detect(c Credentials, value string) []string {
+	found := c.Detect([]byte(value))
+	if user, password, ok := basic(value); ok {
+		found = append(found, c.Detect([]byte(user+":"+password))...)
+		slices.Sort(found)
+		found = slices.Compact(found)
+	}
+	return found
+}
+
+// bindings are what may be used on this connection: never what goes in the
+// clear.
+func (x *errand) bindings() []Binding {
+	if !x.secure {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(x.engine.config.Credentials.Bound(x.to.Name, x.to.Port)), func(b Binding) bool {
+		return !x.permit.MayUse(b.Credential)
+	})
+}
+
+// allowed returns the binding by which a placeholder may stand in a header.
+func (x *errand) allowed(bound []Binding, credential, header string, values []string) (Binding, *leak) {
+	at := slices.IndexFunc(bound, func(b Binding) bool { return b.Credential == credential })
+	if at < 0 {
+		return Binding{}, &leak{credential, "which is not a host of it"}
+	}
+	b := bound[at]
+	where := http.CanonicalHeaderKey(b.Header)
+	if b.Sign != "" && where == "" {
+		where = "Authorization"
+	}
+	switch {
+	case header != where:
+		return b, &leak{credential, "in another header than " + where}
+	case len(values) != 1:
+		return b, &leak{credential, "in one of two " + where + " headers"}
+	case pathAllowed(b.Paths, x.path) != nil:
+		return b, &leak{credential, "on a path that it is not for"}
+	case b.Sign == "" && !b.Always && fill(b, values[0], "") == "":
+		return b, &leak{credential, "in another form than " + b.Format}
+	}
+	b.Header = where
+	return b, nil
+}
+
+// fill returns the value of a header with the secret in the place of the
+// placeholder, or "" when the value does not have the form of the binding.
+func fill(b Binding, value, secret string) string {
+	if user, password, ok := basic(value); ok && http.CanonicalHeaderKey(b.Header) == "Authorization" {
+		switch {
+		case password == b.Placeholder && !strings.Contains(user, b.Placeholder):
+			password = secret
+		case user == b.Placeholder && !strings.Contains(password, b.Placeholder):
+			user = secret
+		default:
+			return ""
+		}
+		return "Basic " + base64.StdEncoding.EncodeToString([]byte(user+":"+password))
+	}
+	before, after, _ := strings.Cut(b.Format, "{}")
+	if len(value) < len(before) || !strings.EqualFold(value[:len(before)], before) || value[len(before):] != b.Placeholder+after {
+		return ""
+	}
+	return before + secret + after
+}
+
+// basic reads the credentials of Basic authentication (RFC 7617).
+func basic(value string) (user, password string, ok bool) {
+	r := http.Request{Header: http.Header{"Authorization": {value}}}
+	return r.BasicAuth()
+}
+
+// open takes the secret of a binding and puts it into the request.
+func (x *errand) open(r *http.Request, b Binding) *denial {
+	secret, err := x.engine.config.Credentials.Open(r.Context(), b.Credential,
+		Use{Name: x.to.Name, Port: x.to.Port, Method: r.Method, Path: x.path})
+	if err != nil {
+		return deny(http.StatusForbidden, "credential "+b.Credential+": "+err.Error(), unflagged)
+	}
+	x.engine.web.hasOpened(x.to)
+	if b.Sign != "" {
+		return x.sign(r, b, secret)
+	}
+	if strings.ContainsAny(secret.Value, "\r\n\x00") || secret.Value == "" {
+		return deny(http.StatusForbidden, "credential "+b.Credential+": its secret cannot stand in a header", unflagged)
+	}
+	value := ""
+	if old := r.Header[b.Header]; len(old) == 1 {
+		value = fill(b, old[0], secret.Value)
+	}
+	if value == "" {
+		value = strings.Replace(b.Format, "{}", secret.Value, 1)
+	}
+	r.Header[b.Header] = []string{value}
+	return nil
+}
+
+// sign signs the request afresh.
+func (x *errand) sign(r *http.Request, b Binding, secret Secret) *denial {
+	r.Host = x.authority()
+	err := resignV4(r, b.Placeholder, secret, signedBody)
+	if x.body != nil {
+		if found := x.body.leak.Load(); found != nil {
+			return x.leaked(found)
+		}
+	}
+	if err != nil {
+		return deny(http.StatusForbidden, "credential "+b.Credential+": "+err.Error(), unflagged)
+	}
+	return nil
+}
+
+// search looks for placeholders in the next bytes of a body, before they are
+// sent, together with the last that were. None may stand in a body: it may be
+// published where it goes.
+func (s *sent) search(p []byte, end bool) *leak {
+	credentials := s.errand.engine.config.Credentials
+	if credentials == nil {
+		return nil
+	}
+	seam := append(s.before, p[:min(len(p), placeholderReach)]...)
+	found := credentials.Detect(seam)
+	if len(found) == 0 && len(p) > placeholderReach {
+		found = credentials.Detect(p)
+		seam = append(seam[:0], p...)
+	}
+	s.before = append(s.before[:0], seam[max(0, len(seam)-placeholderReach):]...)
+	if end {
+		for _, values := range s.request.Trailer {
+			for _, v := range values {
+				found = append(found, credentials.Detect([]byte(v))...)
+			}
+		}
+	}
+	if len(found) > 0 {
+		return &leak{found[0], "in its body"}
+	}
+	return nil
+}
+
+// hasOpened remembers that a secret goes to d; hasSecrets says whether one did.
+func (w *web) hasOpened(d Destination) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.opened == nil {
+		w.opened = map[hostPort]bool{}
+	}
+	w.opened[hostPort{d.Name, d.Port}] = true
+}
+
+func (w *web) hasSecrets(d Destination) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.opened[hostPort{d.Name, d.Port}]
+}
+
+var _ io.ReadCloser = (*sent)(nil)

@@ -1,0 +1,229 @@
+package egress
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// maskedEncodings is the fewest bytes of a secret whose encodings are masked
+// too: those of less are in many texts.
+const maskedEncodings = 6
+
+// masks are texts that must not come back: secrets, and what they look like
+// encoded.
+type masks [][]byte
+
+func newMasks(secrets [][]byte) masks {
+	var m masks
+	for _, s := range secrets {
+		if len(s) == 0 {
+			continue
+		}
+		m = append(m, s)
+		if len(s) < maskedEncodings {
+			continue
+		}
+		m = append(m, []byte(url.QueryEscape(string(s))), []byte(url.PathEscape(string(s))))
+		if quoted, err := json.Marshal(string(s)); err == nil {
+			m = append(m, quoted[1:len(quoted)-1])
+		}
+		for _, encoding := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
+			for before := range 3 {
+				// Of what the secret is encoded with, only the letters that it alone
+				// decides: six bits each.
+				text := encoding.EncodeToString(append(make([]byte, before), s...))
+				m = append(m, []byte(text[(before*8+5)/6:(before+len(s))*8/6]))
+			}
+		}
+	}
+	slices.SortFunc(m, bytes.Compare)
+	return slices.CompactFunc(m, bytes.Equal)
+}
+
+// cover puts stars over what of out stands where raw, of the same length, has one
+// of the texts.
+func (m masks) cover(out, raw []byte) {
+	for _, text := range m {
+		for from := 0; ; {
+			i := bytes.Index(raw[from:], text)
+			if i < 0 {
+				break
+			}
+			for k := range text {
+				out[from+i+k] = '*'
+			}
+			from += i + 1
+		}
+	}
+}
+
+// coverAll is cover where nothing else knows what stood there.
+func (m masks) coverAll(p []byte) {
+	if slices.ContainsFunc(m, func(text []byte) bool { return bytes.Contains(p, text) }) {
+		m.cover(p, bytes.Clone(p))
+	}
+}
+
+// open returns how many of the last bytes of raw could be the beginning of one of
+// the texts.
+func (m masks) open(raw []byte) int {
+	longest := 0
+	for _, text := range m {
+		for n := min(len(text)-1, len(raw)); n > longest; n-- {
+			if bytes.HasPrefix(text, raw[len(raw)-n:]) {
+				longest = n
+			}
+		}
+	}
+	return longest
+}
+
+func (m masks) text(s string) string {
+	out := []byte(s)
+	m.cover(out, []byte(s))
+	return string(out)
+}
+
+func (m masks) header(h http.Header) {
+	for _, values := range h {
+		for i, v := range values {
+			values[i] = m.text(v)
+		}
+	}
+}
+
+// masked reads with stars in the place of secrets. It holds back only bytes that
+// could be the beginning of one.
+type masked struct {
+	src   io.Reader
+	masks masks
+	end   func() // at the end of src
+
+	raw, out []byte // held back; out has its stars
+	ready    int    // bytes of out that may pass
+	err      error  // of src
+}
+
+func (m *masked) Read(p []byte) (int, error) {
+	for len(p) > 0 {
+		if m.ready > 0 {
+			n := copy(p, m.out[:m.ready])
+			m.raw, m.out, m.ready = m.raw[n:], m.out[n:], m.ready-n
+			if len(m.out) == 0 {
+				m.raw, m.out = nil, nil
+			}
+			return n, nil
+		}
+		if m.err != nil {
+			if m.ready = len(m.out); m.ready > 0 {
+				continue
+			}
+			return 0, m.err
+		}
+		n, err := m.src.Read(p)
+		if m.err = err; errors.Is(err, io.EOF) && m.end != nil {
+			m.end()
+		}
+		if n == 0 {
+			continue
+		}
+		if len(m.raw) == 0 && (len(m.masks) == 0 || m.masks.open(p[:n]) == 0) {
+			m.masks.coverAll(p[:n])
+			return n, nil
+		}
+		m.raw, m.out = append(m.raw, p[:n]...), append(m.out, p[:n]...)
+		m.masks.cover(m.out, m.raw)
+		m.ready = len(m.raw) - m.masks.open(m.raw)
+	}
+	return 0, nil
+}
+
+// body is a reader that closes another.
+type body struct {
+	io.Reader
+	io.Closer
+}
+
+// socket is body after 101, which is written too.
+type socket struct {
+	io.Reader
+	io.WriteCloser
+}
+
+// conceal masks what of an answer would bring a secret back. Headers are always
+// looked at, bodies where they come from a destination that a secret went to.
+func (x *errand) conceal(r *http.Response) error {
+	if x.engine.config.Credentials == nil {
+		return nil
+	}
+	m := newMasks(x.engine.config.Credentials.Issued())
+	if len(m) == 0 {
+		return nil
+	}
+	m.header(r.Header)
+	end := func() { m.header(r.Trailer) }
+	switched := r.StatusCode == http.StatusSwitchingProtocols
+	if !x.engine.web.hasSecrets(x.to) {
+		if switched {
+			return nil
+		}
+		r.Body = body{&masked{src: r.Body, end: end}, r.Body}
+		return nil
+	}
+	if switched {
+		if raw, ok := r.Body.(io.ReadWriteCloser); ok {
+			r.Body = socket{&masked{src: raw, masks: m}, raw}
+		}
+		return nil
+	}
+	src, err := readable(r)
+	if err != nil {
+		return err
+	}
+	r.Body = body{&masked{src: src, masks: m, end: end}, r.Body}
+	return nil
+}
+
+// readable returns the body of an answer as plain bytes. It was asked for without
+// an encoding; a server that has it only compressed is heard, other encodings
+// cannot be searched.
+func readable(r *http.Response) (io.Reader, error) {
+	encoding := strings.ToLower(strings.Join(r.Header["Content-Encoding"], ","))
+	empty := r.Request.Method == http.MethodHead || r.ContentLength == 0 ||
+		r.StatusCode == http.StatusNoContent || r.StatusCode == http.StatusNotModified
+	switch {
+	case encoding == "" || encoding == "identity" || empty:
+		return r.Body, nil
+	case encoding == "gzip" && r.StatusCode != http.StatusPartialContent:
+		r.Header.Del("Content-Encoding")
+		r.Header.Del("Content-Length")
+		r.ContentLength = -1
+		return &unzipped{src: r.Body}, nil
+	}
+	return nil, &refusedAnswer{"its answer is encoded, although it was asked for a plain one, and cannot be searched for secrets"}
+}
+
+// unzipped begins to read at the first Read: before, there may be nothing yet.
+type unzipped struct {
+	src io.Reader
+	zip *gzip.Reader
+}
+
+func (u *unzipped) Read(p []byte) (int, error) {
+	if u.zip == nil {
+		zip, err := gzip.NewReader(u.src)
+		if err != nil {
+			return 0, err
+		}
+		u.zip = zip
+	}
+	return u.zip.Read(p)
+}
