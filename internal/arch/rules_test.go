@@ -46,6 +46,7 @@ github.com/spf13/pflag         cli               : the flag type of cobra
 go.yaml.in/yaml/v3             policy workspace  : what users write, and the list of protected paths
 gvisor.dev/gvisor              egress/netstack   : TCP in user space, where the kernel cannot intercept connections by itself
 github.com/hashicorp/vault/api broker            : a source of credentials
+software.sslmate.com/src/go-pkcs12 egress      : the trust store that Java reads, with the session's authority in it
 github.com/rogpeppe/go-internal test             : scripts that show what a user sees
 `
 
