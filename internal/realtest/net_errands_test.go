@@ -15,7 +15,7 @@ type errand struct {
 	// but the boundary may say whom to trust, so they are not set there.
 	own     []string
 	prepare string // run before, without holdfast, where own is set
-	script  string // {way} stands for the name of the way
+	script  string // {way} stands for the name of the way, {proxy} and {socks} for the flags of curl that ask the explicit proxy
 	want    []string
 }
 
@@ -175,6 +175,16 @@ Acquire::Retries "0"; Acquire::Languages "none"; APT::Sandbox::User ""; Debug::N
 			wget -q -O - http://files.example.org/bytes/100000 | wc -c
 			head -c 100000 /dev/zero | curl -sS -T - -H 'Transfer-Encoding: chunked' http://files.example.org/count`,
 		want: []string{"hello by HTTP/1.1", "100000\n", "PUT of 100000 bytes <nil>"},
+	},
+	{
+		name: "curl by proxy", host: filesHost, needs: []testenv.Feature{testenv.Curl},
+		script: `
+			curl -sS {proxy} https://files.example.org/hello
+			curl -sS {socks} https://files.example.org/hello
+			curl -sS {socks} http://files.example.org/hello
+			curl -sS {proxy} http://files.example.org/hello http://files.example.org/bytes/5
+			head -c 2000000 /dev/zero | curl -sS {proxy} -T - http://files.example.org/count`,
+		want: []string{"hello by HTTP/2.0\nhello by HTTP/2.0\nhello by HTTP/1.1\nhello by HTTP/1.1\nxxxxxPUT of 2000000 bytes <nil>\n"},
 	},
 	{
 		name: "git", host: gitHost, needs: []testenv.Feature{testenv.Git},

@@ -25,6 +25,7 @@ const (
 	gitHost      = "git.example.org"
 	streamHost   = "streams.example.org"
 	otherHost    = "other.example.org"
+	impostorHost = "impostor.example.org"
 )
 
 // sites are the web servers of the private network, by name.

@@ -61,7 +61,11 @@ func (e errand) run(t *testing.T, w *world, way way) {
 	if !way.inspect && e.prepare != "" {
 		p.bare(e.prepare)
 	}
-	script := strings.ReplaceAll(e.script, "{way}", way.name)
+	proxy, socks := "-x http://127.0.0.1:3128", "-x socks5h://127.0.0.1:3128"
+	if way.bare {
+		proxy, socks = "", ""
+	}
+	script := strings.NewReplacer("{way}", way.name, "{proxy}", proxy, "{socks}", socks).Replace(e.script)
 	if way.bare {
 		p.env = append(p.env, e.own...)
 		contains(t, p.bare(script), e.want...)

@@ -31,6 +31,7 @@ var addresses = map[string]string{
 	gitHost:      "93.184.215.16",
 	streamHost:   "93.184.215.17",
 	otherHost:    "93.184.215.18",
+	impostorHost: "93.184.215.19",
 }
 
 // world is what runs on the other side of the private network.
@@ -52,8 +53,9 @@ func newWorld(t *testing.T, n *testenv.Network, root string) *world {
 	}
 	repositories := filepath.Join(root, "repositories")
 	w.repositories(repositories)
-	names := slices.Sorted(maps.Keys(addresses))
-	handler, quiet := byName(sites(t, repositories)), log.New(io.Discard, "", 0) // clients go away
+	all := sites(t, repositories)
+	names := slices.Sorted(maps.Keys(all))
+	handler, quiet := byName(all), log.New(io.Discard, "", 0) // clients go away
 	plain := &http.Server{Handler: handler, ErrorLog: quiet}
 	secure := &http.Server{Handler: handler, ErrorLog: quiet, TLSConfig: &tls.Config{
 		Certificates: []tls.Certificate{n.Certificate(t, names...)},
@@ -62,6 +64,9 @@ func newWorld(t *testing.T, n *testenv.Network, root string) *world {
 		w.serve(name+":80", plain.Serve)
 		w.serve(name+":443", func(l net.Listener) error { return secure.ServeTLS(l, "", "") })
 	}
+	w.serve(filesHost+":8080", plain.Serve)
+	// Nobody can say who is there: the certificate is of another name.
+	w.serve(impostorHost+":443", func(l net.Listener) error { return secure.ServeTLS(l, "", "") })
 	t.Cleanup(func() { plain.Close(); secure.Close() })
 	if testenv.Have(testenv.OpenSSH) && testenv.Have(testenv.Unprivileged) {
 		w.ssh(repositories)
@@ -165,4 +170,40 @@ func (w *world) login() string {
 		w.t.Fatal(err)
 	}
 	return strings.TrimSpace(string(out))
+}
+
+// nameServer answers every query with no address, and counts them by question,
+// in the form of the wire.
+func (w *world) nameServer() (asked func() map[string]int) {
+	w.t.Helper()
+	c, err := w.net.ListenPacket(testenv.NetworkResolver + ":53")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	var lock sync.Mutex
+	count := map[string]int{}
+	var ended sync.WaitGroup
+	ended.Go(func() {
+		query := make([]byte, 512)
+		for {
+			n, from, err := c.ReadFrom(query)
+			if err != nil {
+				return
+			}
+			if n < 12 {
+				continue
+			}
+			lock.Lock()
+			count[string(query[12:n])]++
+			lock.Unlock()
+			query[2] |= 0x80
+			_, _ = c.WriteTo(query[:n], from) // who asked may be gone
+		}
+	})
+	w.t.Cleanup(func() { c.Close(); ended.Wait() })
+	return func() map[string]int {
+		lock.Lock()
+		defer lock.Unlock()
+		return maps.Clone(count)
+	}
 }

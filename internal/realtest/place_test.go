@@ -120,6 +120,13 @@ func (p *place) inside(script string, flags ...string) string {
 
 func (p *place) execute(name string, args ...string) string {
 	p.t.Helper()
+	out, _ := p.both(name, args...)
+	return out
+}
+
+// both returns what was printed on standard output and on standard error.
+func (p *place) both(name string, args ...string) (string, string) {
+	p.t.Helper()
 	ctx, cancel := context.WithTimeout(p.t.Context(), slow)
 	defer cancel()
 	cmd := p.command(ctx, name, args...)
@@ -131,7 +138,7 @@ func (p *place) execute(name string, args ...string) string {
 	if strings.Contains(complaint.String(), "quarantined") {
 		p.t.Errorf("honest work was held back:\n%s", complaint.String())
 	}
-	return out.String()
+	return out.String(), complaint.String()
 }
 
 func (p *place) command(ctx context.Context, name string, args ...string) *exec.Cmd {
