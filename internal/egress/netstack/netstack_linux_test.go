@@ -49,8 +49,6 @@ func (w *world) dial(kind int, to string) (net.Conn, error) {
 	w.t.Helper()
 	family, sa := sockaddr(to)
 	fd := w.socket(family, kind, 0)
-	f := os.NewFile(uintptr(fd), "inside")
-	defer f.Close()
 	limit := unix.NsecToTimeval(int64(patience))
 	if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_SNDTIMEO, &limit); err != nil {
 		w.t.Fatal(err)
@@ -61,19 +59,29 @@ func (w *world) dial(kind int, to string) (net.Conn, error) {
 			continue
 		}
 		if err != nil {
+			unix.Close(fd)
 			return nil, err
 		}
 		break
 	}
-	c, err := net.FileConn(f)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	c := fileConn(w.t, fd)
 	w.t.Cleanup(func() { c.Close() })
 	if err := c.SetDeadline(time.Now().Add(patience)); err != nil {
 		w.t.Fatal(err)
 	}
 	return c, nil
+}
+
+// fileConn is a socket as a net.Conn, which owns it.
+func fileConn(t testing.TB, fd int) net.Conn {
+	t.Helper()
+	f := os.NewFile(uintptr(fd), "inside")
+	defer f.Close()
+	c, err := net.FileConn(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
 }
 
 func (w *world) accept() net.Conn {
@@ -183,12 +191,7 @@ func TestSmallSegmentsAreGathered(t *testing.T) {
 	if err := unix.Connect(fd, sa); err != nil {
 		t.Fatal(err)
 	}
-	f := os.NewFile(uintptr(fd), "inside")
-	defer f.Close()
-	in, err := net.FileConn(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	in := fileConn(t, fd)
 	defer in.Close()
 	if err := in.SetDeadline(time.Now().Add(patience)); err != nil {
 		t.Fatal(err)
