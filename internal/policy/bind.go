@@ -31,7 +31,12 @@ func (p *Plan) credentials(e Effective) error {
 			errs = append(errs, fault)
 		}
 	}
+	errs = append(errs, p.granted(e.Grants)...)
+	if len(errs) > 0 {
+		return errs.orNil()
+	}
 	errs = append(errs, p.unknownCredentials()...)
+	errs = append(errs, p.kindsTwice()...)
 	errs = append(errs, p.variablesTwice()...)
 	return errs.orNil()
 }
@@ -141,7 +146,7 @@ func (p *Plan) unknownCredentials() (errs Errors) {
 			if slices.Contains(known, name) {
 				continue
 			}
-			hint := "add it under credentials, with name: " + name + " and a source"
+			hint := "add it under credentials with a source, or grant it with: holdfast grant add " + name
 			if near := nearest(name, known); near != "" {
 				hint = "did you mean " + near + "?"
 			}

@@ -110,6 +110,8 @@ func (c *Credential) whole(header bool, always *bool) error {
 		return errors.New("it has no source, such as {env: NAME}")
 	case c.Sign != "" && (header || always != nil || len(c.Env) > 0 || c.Shape != ""):
 		return errors.New("with sign there is no header, always, env or shape: the whole request is signed, and the variables are those of AWS")
+	case c.Sign == "" && c.Source.Kind == "vault" && c.Source.Options["field"] == "":
+		return errors.New("vault needs path and field")
 	case c.Sign != "":
 		c.Format = ""
 		return nil

@@ -154,7 +154,7 @@ const credentialsDoc = "Secrets that never enter the boundary. Inside there is a
 	"| `{env: NAME}` | a variable of the caller |\n" +
 	"| `{file: PATH}` | a file outside of all that is in view |\n" +
 	"| `{command: TEXT}` or `{command: [PROGRAM, ARGUMENT, …]}` | what a program on the host prints. A text is split at spaces, with quotes, and no shell reads it |\n" +
-	"| `{vault: {path, field, address, token-file}}` | HashiCorp Vault; `address` is the caller's `VAULT_ADDR` where it is left out |\n" +
+	"| `{vault: {path, field, address, namespace, token-file}}` | HashiCorp Vault; what is left out is the caller's `VAULT_ADDR`, `VAULT_NAMESPACE` and `VAULT_TOKEN` or `~/.vault-token`. With `sign` a `path` of the AWS engine needs no `field` |\n" +
 	"| `{github-app: {app-id, installation-id, key-file, repositories, permissions, api}}` | an installation token, made for the `repositories` (a list of names) and `permissions` (such as `{contents: read}`) alone |\n\n" +
 	"A later source's credential takes the place of an earlier one of the same name."
 

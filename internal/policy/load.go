@@ -45,6 +45,10 @@ type Effective struct {
 	Dir       string  // the working directory inside: Workspace or below it
 	Entries   []Entry // in force, lowest precedence first
 	Project   *Project
+
+	// Grants are credentials that the user keeps across runs, for Compile; the
+	// caller puts them in after Load. Their files are absolute paths.
+	Grants []Credential
 }
 
 // Project is the policy that a workspace brings along.

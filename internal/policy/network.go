@@ -50,6 +50,28 @@ func (p *Plan) tooWide(e Entry, r HostRule) *Error {
 	return nil
 }
 
+// kindsTwice refuses two kinds for one port of a host: what is spoken there would
+// hang on the order of the rules.
+func (p *Plan) kindsTwice() (errs Errors) {
+	type at struct {
+		host string
+		port int
+	}
+	first := map[at]HostRule{}
+	for _, r := range p.Allow {
+		for _, port := range r.Ports {
+			old, found := first[at{r.Host, port}]
+			if found && old.Kind != r.Kind {
+				errs = append(errs, fault(r.Origin, "keep one of them", "port %d of %s is %s here and %s at %s", port, r.Host, r.Kind, old.Kind, old.Origin))
+			}
+			if !found {
+				first[at{r.Host, port}] = r
+			}
+		}
+	}
+	return errs
+}
+
 // portsTwice refuses two services on one port; naming the same pair again says
 // nothing new.
 func (p *Plan) portsTwice() (errs Errors) {

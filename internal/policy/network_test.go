@@ -198,6 +198,15 @@ func TestProductionWantsMethodsAndPaths(t *testing.T) {
 	}
 }
 
+func TestKindsOfOnePort(t *testing.T) {
+	w := newWorld(t)
+	_, err := w.compile(w.options("network.allow", "example.org", "network.allow", "example.org:443/tcp"))
+	if err == nil || !strings.Contains(err.Error(), "port 443 of example.org is tcp here and tls at --network.allow") {
+		t.Errorf("got %v", err)
+	}
+	w.plan(w.options("network.allow", "*.example.org", "network.allow", "git.example.org:443/tcp"))
+}
+
 func TestHostPorts(t *testing.T) {
 	w := newWorld(t)
 	p := w.plan(w.options("network.host-ports", "5432", "network.host-ports", "5432", "network.publish", "5432:80"))

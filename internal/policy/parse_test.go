@@ -197,6 +197,17 @@ func FuzzParse(f *testing.F) {
 			if _, ok := lookup(e.Key); !ok || e.Amount < 0 || e.Origin.Line < 1 {
 				t.Errorf("entry %+v", e)
 			}
+			if e.Rule != nil {
+				for _, r := range e.Rule.expand() {
+					name, err := hostName(r.Host)
+					if err != nil || name != r.Host || r.Kind == "" || len(r.Ports) == 0 || r.Kind == TCP && r.requests() || len(r.Credentials) > 0 && !r.Inspect {
+						t.Errorf("rule %+v", r)
+					}
+				}
+			}
+			if c := e.Credential; c != nil && (c.Name == "" || c.Source.Kind == "" || c.TTL <= 0 || c.Sign == "" && strings.Count(c.Format, "{}") != 1 || strings.ContainsAny(c.Header+c.Format, "\r\n")) {
+				t.Errorf("credential %+v", *c)
+			}
 			if strings.ContainsAny(e.Value, "\x00\n") {
 				t.Errorf("value %q", e.Value)
 			}

@@ -187,7 +187,7 @@ type CredentialSource struct {
 	Kind    string            // env, file, command, vault or github-app
 	Value   string            // env: the variable; file: absolute path; vault: path of the secret
 	Argv    []string          // command: executed on the host, without a shell
-	Options map[string]string // vault: field, and where given address and token-file; github-app: app-id, installation-id, key-file, repositories (names, a comma between), permissions (name=level, a comma between), and where given api; files are absolute paths
+	Options map[string]string // vault: address, and where given field, namespace and token-file; github-app: app-id, installation-id, key-file, repositories (names, a comma between), permissions (name=level, a comma between), and where given api; files are absolute paths
 }
 
 // Port is a TCP port that is served inside and shown on the host's loopback.

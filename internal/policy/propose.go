@@ -57,12 +57,15 @@ func gather(all []Seen) (places []*place, left []string) {
 		if !slices.Contains(hostKinds, kind) {
 			kind = defaultKind(s.Port)
 		}
-		key := fmt.Sprint(host, " ", s.Port, " ", kind)
+		key := fmt.Sprint(host, " ", s.Port)
 		p := found[key]
 		if p == nil {
 			p = &place{host: host, port: s.Port, kind: kind, requests: map[string]map[string]bool{}}
 			found[key] = p
 			places = append(places, p)
+		}
+		if p.kind != kind { // a port has one kind, and only bytes cover two
+			p.kind, p.open = TCP, true
 		}
 		p.count += max(s.Count, 1)
 		path, _, _ := strings.Cut(s.Path, "?")
@@ -77,7 +80,7 @@ func gather(all []Seen) (places []*place, left []string) {
 		p.requests[method][path] = true
 	}
 	slices.SortFunc(places, func(a, b *place) int {
-		return cmp.Or(cmp.Compare(a.host, b.host), cmp.Compare(b.port, a.port), cmp.Compare(a.kind, b.kind))
+		return cmp.Or(cmp.Compare(a.host, b.host), cmp.Compare(b.port, a.port))
 	})
 	slices.Sort(left)
 	return places, slices.Compact(left)

@@ -85,6 +85,9 @@ func covered(t *testing.T, text []byte, seen []Seen) {
 	for _, e := range f.Entries {
 		rules = append(rules, e.Rule.expand()...)
 	}
+	if errs := (&Plan{Allow: rules}).kindsTwice(); errs != nil {
+		t.Fatalf("%v\n%s", errs, text)
+	}
 	for _, s := range seen {
 		host, err := hostName(s.Host)
 		if err != nil || s.Port < 1 || s.Port > 65535 || loopbackName(host) || host[0] == '*' {
@@ -96,7 +99,7 @@ func covered(t *testing.T, text []byte, seen []Seen) {
 		}
 		path, _, _ := strings.Cut(s.Path, "?")
 		if !slices.ContainsFunc(rules, func(r HostRule) bool {
-			if r.Host != host || r.Kind != kind || !slices.Contains(r.Ports, s.Port) {
+			if r.Host != host || r.Kind != kind && r.Kind != TCP || !slices.Contains(r.Ports, s.Port) {
 				return false
 			}
 			return (len(r.Methods) == 0 || slices.Contains(r.Methods, s.Method)) &&

@@ -76,19 +76,20 @@ func (d *decoder) command(what string, n *yaml.Node, s *CredentialSource) {
 }
 
 func (d *decoder) vault(what string, n *yaml.Node, s *CredentialSource) {
-	var name, address, token string
+	var name, address, token, namespace string
 	before := len(d.errs)
 	d.mapping(what, n, []field{
 		d.textField(what, "path", &s.Value, vaultPath),
 		d.textField(what, "field", &name, vaultField),
 		d.textField(what, "address", &address, serviceURL),
 		d.textField(what, "token-file", &token, fileText),
+		d.textField(what, "namespace", &namespace, vaultPath),
 	})
-	if len(d.errs) == before && (s.Value == "" || name == "") {
-		d.fail(n, "for example {path: secret/data/ci, field: token}", "%s needs path and field", what)
+	if len(d.errs) == before && s.Value == "" {
+		d.fail(n, "for example {path: secret/data/ci, field: token}", "%s needs path", what)
 		return
 	}
-	s.Options = options("field", name, "address", address, "token-file", token)
+	s.Options = options("field", name, "address", address, "token-file", token, "namespace", namespace)
 }
 
 func (d *decoder) githubApp(what string, n *yaml.Node, s *CredentialSource) {
