@@ -44,6 +44,8 @@ golang.org/x/term              cli               : the user's terminal is touche
 github.com/spf13/cobra         cli               : commands and flags
 github.com/spf13/pflag         cli               : the flag type of cobra
 go.yaml.in/yaml/v3             policy workspace  : what users write, and the list of protected paths
+github.com/miekg/dns           egress            : the wire format of name queries
+golang.org/x/net               egress            : control messages of datagram sockets, which say what address was asked
 gvisor.dev/gvisor              egress/netstack   : TCP in user space, where the kernel cannot intercept connections by itself
 github.com/hashicorp/vault/api broker            : a source of credentials
 software.sslmate.com/src/go-pkcs12 egress      : the trust store that Java reads, with the session's authority in it
