@@ -74,7 +74,7 @@ func askedAddress(c *net.UDPConn) (func(oob []byte) []byte, error) {
 	if err := ipv6.NewPacketConn(c).SetControlMessage(ipv6.FlagDst, true); err != nil {
 		return nil, err
 	}
-	return sourceOf6, nil
+	return sourceOf6, answerFromAny(c)
 }
 
 // sourceOf6 is for sockets of both families. For a datagram of IPv4 the kernel
