@@ -33,10 +33,16 @@ func TestNetworkMessagesAreCurrent(t *testing.T) {
 		messages  []netlink.Message
 	}{
 		{"messagesRoutes4", "gives lo an address and makes every IPv4 address a local one (AnyIP, ip-route(8) \"local\"). Two messages, each acknowledged", []netlink.Message{
-			address(t, source4, 0), localRoute(t, source4, netip.MustParsePrefix("0.0.0.0/0")),
+			address(t, source4, loopbackIndex, 0), localRoute(t, source4, loopbackIndex, netip.MustParsePrefix("0.0.0.0/0")),
 		}},
 		{"messagesRoutes6", "does so for IPv6. The address is used at once, without duplicate address detection. Two messages, each acknowledged", []netlink.Message{
-			address(t, source6, unix.IFA_F_NODAD), localRoute(t, source6, netip.MustParsePrefix("::/0")),
+			address(t, source6, loopbackIndex, unix.IFA_F_NODAD), localRoute(t, source6, loopbackIndex, netip.MustParsePrefix("::/0")),
+		}},
+		{"messagesTun4", "brings the TUN device up with an IPv4 address and sends all IPv4 there", []netlink.Message{
+			address(t, source4, tunIndex, 0), up(t, tunIndex, 65520), defaultRoute(t, unix.AF_INET, unix.RT_SCOPE_LINK),
+		}},
+		{"messagesTun6", "does so for IPv6. The local route is there at once, which the kernel makes later (addrconf_dad_work)", []netlink.Message{
+			address(t, source6, tunIndex, unix.IFA_F_NODAD), localRoute(t, source6, tunIndex, netip.PrefixFrom(source6, 128)), defaultRoute(t, unix.AF_INET6, unix.RT_SCOPE_UNIVERSE),
 		}},
 		{"messagesTProxy", "directs TCP to other addresses than the loopback's own to our listeners (nftables TPROXY). The last rule is acknowledged", ruleMessages(t, false)},
 		{"messagesRedirect", "does so by NAT, where there is no TPROXY. The last rule is acknowledged", ruleMessages(t, true)},
@@ -80,9 +86,9 @@ func TestNetworkMessagesAreCurrent(t *testing.T) {
 const loopbackIndex = 1 // lo is the first device of every network namespace
 
 // address is RTM_NEWADDR (rtnetlink(7)).
-func address(t *testing.T, a netip.Addr, flags uint32) netlink.Message {
+func address(t *testing.T, a netip.Addr, index byte, flags uint32) netlink.Message {
 	t.Helper()
-	header := []byte{family(a), byte(a.BitLen()), byte(flags), unix.RT_SCOPE_UNIVERSE, loopbackIndex, 0, 0, 0}
+	header := []byte{family(a), byte(a.BitLen()), byte(flags), unix.RT_SCOPE_UNIVERSE, index, 0, 0, 0}
 	return netlink.Message{
 		Header: netlink.Header{Type: unix.RTM_NEWADDR, Flags: netlink.Request | netlink.Acknowledge | netlink.Create | netlink.Excl},
 		Data: append(header, attributes(t,
@@ -93,14 +99,35 @@ func address(t *testing.T, a netip.Addr, flags uint32) netlink.Message {
 
 // localRoute is RTM_NEWROUTE of type local in the table local: what goes to the
 // prefix is delivered here.
-func localRoute(t *testing.T, source netip.Addr, to netip.Prefix) netlink.Message {
+func localRoute(t *testing.T, source netip.Addr, index byte, to netip.Prefix) netlink.Message {
 	t.Helper()
-	header := []byte{family(source), byte(to.Bits()), 0, 0, unix.RT_TABLE_LOCAL, unix.RTPROT_BOOT, unix.RT_SCOPE_HOST, unix.RTN_LOCAL, 0, 0, 0, 0}
+	return route(t, []byte{family(source), byte(to.Bits()), 0, 0, unix.RT_TABLE_LOCAL, unix.RTPROT_BOOT, unix.RT_SCOPE_HOST, unix.RTN_LOCAL, 0, 0, 0, 0}, index,
+		netlink.Attribute{Type: unix.RTA_DST, Data: to.Addr().AsSlice()},
+		netlink.Attribute{Type: unix.RTA_PREFSRC, Data: source.AsSlice()})
+}
+
+// defaultRoute sends what has no other route to the TUN device.
+func defaultRoute(t *testing.T, family, scope byte) netlink.Message {
+	t.Helper()
+	return route(t, []byte{family, 0, 0, 0, unix.RT_TABLE_MAIN, unix.RTPROT_BOOT, scope, unix.RTN_UNICAST, 0, 0, 0, 0}, tunIndex)
+}
+
+func route(t *testing.T, header []byte, index byte, more ...netlink.Attribute) netlink.Message {
+	t.Helper()
+	all := append([]netlink.Attribute{{Type: unix.RTA_OIF, Data: binary.LittleEndian.AppendUint32(nil, uint32(index))}}, more...)
 	return netlink.Message{
 		Header: netlink.Header{Type: unix.RTM_NEWROUTE, Flags: netlink.Request | netlink.Acknowledge | netlink.Create | netlink.Excl},
-		Data: append(header, attributes(t,
-			netlink.Attribute{Type: unix.RTA_OIF, Data: binary.LittleEndian.AppendUint32(nil, loopbackIndex)},
-			netlink.Attribute{Type: unix.RTA_PREFSRC, Data: source.AsSlice()})...),
+		Data:   append(header, attributes(t, all...)...),
+	}
+}
+
+// up is RTM_NEWLINK: it brings a device up and sets its MTU.
+func up(t *testing.T, index byte, mtu uint32) netlink.Message {
+	t.Helper()
+	header := []byte{unix.AF_UNSPEC, 0, 0, 0, index, 0, 0, 0, unix.IFF_UP, 0, 0, 0, unix.IFF_UP, 0, 0, 0}
+	return netlink.Message{
+		Header: netlink.Header{Type: unix.RTM_NEWLINK, Flags: netlink.Request | netlink.Acknowledge},
+		Data:   append(header, attributes(t, netlink.Attribute{Type: unix.IFLA_MTU, Data: binary.LittleEndian.AppendUint32(nil, mtu)})...),
 	}
 }
 

@@ -34,7 +34,11 @@ func (b *builder) network() {
 	if n == nil || b.omit["namespace:net"] {
 		return
 	}
-	if n.Intercept && b.facts.rung != sandbox.Closed {
+	switch {
+	case !n.Intercept || b.facts.rung == sandbox.Closed:
+	case b.facts.rung == sandbox.Tun:
+		b.tun()
+	default:
 		b.netlink("intercept: IPv4 routes", unix.NETLINK_ROUTE, messagesRoutes4)
 		if b.facts.ipv6 {
 			b.netlink("intercept: IPv6 routes", unix.NETLINK_ROUTE, messagesRoutes6)
@@ -54,6 +58,7 @@ const (
 	doorDNS
 	doorProxy
 	doorHostPort
+	doorTun
 )
 
 // sockopt is one setsockopt(2) with a value of an int.
@@ -90,11 +95,36 @@ func (b *builder) listeners() {
 	}
 }
 
+// tunIndex is the number of the TUN device: known beforehand, so that the messages
+// about it are constant.
+const tunIndex = 77
+
+// tun makes a device whose packets are the supervisor's, and sends everything
+// but the loopback there. The device has to be in view of the host's /dev, which is
+// why this comes before the new root.
+func (b *builder) tun() {
+	msg, fd := b.rights(b.words(msgDoor, doorTun, 0), 24)
+	b.call("intercept: open /dev/net/tun", unix.SYS_OPENAT,
+		[]any{unix.AT_FDCWD, b.str("/dev/net/tun"), unix.O_RDWR | unix.O_CLOEXEC | unix.O_NONBLOCK, 0}, into(fd))
+	b.call("intercept: number of the device", unix.SYS_IOCTL, []any{fd, unix.TUNSETIFINDEX, b.words(tunIndex)})
+	request := make([]byte, 40)
+	copy(request, "hf0")
+	binary.LittleEndian.PutUint16(request[16:], unix.IFF_TUN|unix.IFF_NO_PI|unix.IFF_VNET_HDR)
+	b.call("intercept: make the device", unix.SYS_IOCTL, []any{fd, unix.TUNSETIFF, b.bytes(request)})
+	b.netlink("intercept: IPv4 routes", unix.NETLINK_ROUTE, messagesTun4)
+	if b.facts.ipv6 {
+		b.netlink("intercept: IPv6 routes", unix.NETLINK_ROUTE, messagesTun6)
+	}
+	b.call("intercept: hand out the device", unix.SYS_SENDMSG, []any{fdControl, msg, 0})
+	b.closeFD(fd)
+	b.doors++
+}
+
 // nameDoor is where names are asked for. Where every address is a local one, it
 // answers in the place of every name server.
 func (b *builder) nameDoor() {
 	at := netip.AddrPortFrom(netip.MustParseAddr(sandbox.NameServer), 53)
-	if b.spec.Network.Intercept && b.facts.rung != sandbox.Closed {
+	if b.spec.Network.Intercept && b.facts.rung != sandbox.Closed && b.facts.rung != sandbox.Tun {
 		at = netip.AddrPortFrom(netip.IPv4Unspecified(), 53)
 		if b.facts.ipv6 {
 			at = netip.AddrPortFrom(netip.IPv6Unspecified(), 53)
@@ -189,6 +219,8 @@ func (l *launch) takeDoor(m message) error {
 		l.doors.DNS = m.file
 	case doorProxy:
 		l.doors.Proxy = m.file
+	case doorTun:
+		l.doors.TUN = m.file
 	case doorHostPort:
 		if l.doors.HostPorts == nil {
 			l.doors.HostPorts = map[int]*os.File{}

@@ -4,6 +4,7 @@ package native
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -12,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
 	"holdfast.dev/holdfast/internal/policy"
 	"holdfast.dev/holdfast/internal/sandbox"
 	"holdfast.dev/holdfast/internal/testenv"
@@ -141,14 +143,60 @@ func TestNameDoor(t *testing.T) {
 	}
 }
 
-func TestEachRungOrTheNext(t *testing.T) {
-	for _, rung := range []sandbox.Rung{sandbox.TProxy, sandbox.Redirect, sandbox.Ports} {
-		t.Run(string(rung), func(t *testing.T) {
-			var got sandbox.Rung
-			behindDoors(t, sandbox.Network{Intercept: true, Rungs: []sandbox.Rung{rung}}, "true", func(d sandbox.Doors) { got = d.Rung })
-			if got != rung {
-				t.Errorf("got the rung %s", got)
+func TestEachRung(t *testing.T) {
+	for _, rung := range sandbox.Rungs {
+		if rung == sandbox.Tun {
+			continue // TestRootTun
+		}
+		t.Run(string(rung), func(t *testing.T) { takesRung(t, rung) })
+	}
+}
+
+// TestRootTun needs a device that is root's alone on most machines.
+func TestRootTun(t *testing.T) {
+	testenv.Need(t, testenv.Root, nil)
+	takesRung(t, sandbox.Tun)
+}
+
+func takesRung(t *testing.T, rung sandbox.Rung) {
+	t.Helper()
+	var got sandbox.Doors
+	behindDoors(t, sandbox.Network{Intercept: true, Rungs: []sandbox.Rung{rung}}, "true", func(d sandbox.Doors) { got = d })
+	if got.Rung != rung || (got.TUN != nil) != (rung == sandbox.Tun) {
+		t.Errorf("got the rung %s, with a device: %v", got.Rung, got.TUN != nil)
+	}
+}
+
+// TestNextRung makes the better rungs fail.
+func TestNextRung(t *testing.T) {
+	testenv.Need(t, testenv.UserNS, nil)
+	work := t.TempDir()
+	b := &Backend{tamper: func(p *program) {
+		for i, o := range p.ops {
+			if strings.HasPrefix(o.name, "intercept: rules") && o.name != "intercept: rules"+acknowledged {
+				p.ops[i].nr, p.ops[i].args, p.ops[i].refs = unix.SYS_CLOSE, [6]uint64{1<<32 - 1}, 0
 			}
-		})
+		}
+	}}
+	var got sandbox.Rung
+	p, err := b.Start(t.Context(), sandbox.Spec{
+		Argv: []string{"true"}, Plan: policy.Plan{Workspace: work, Dir: work, Identity: policy.Identity{UID: os.Getuid(), GID: os.Getgid(), Home: "/home/tester"},
+			Env: []policy.Env{{Name: "PATH", Value: "/usr/bin:/bin"}}},
+		Network: &sandbox.Network{Intercept: true, Rungs: []sandbox.Rung{sandbox.TProxy, sandbox.Redirect, sandbox.Ports},
+			Open: func(d sandbox.Doors) error { got = d.Rung; d.Close(); return nil }},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Kill("")
+	p.Wait()
+	if got != sandbox.Ports {
+		t.Errorf("got the rung %s", got)
+	}
+	_, err = b.Start(t.Context(), sandbox.Spec{Argv: []string{"true"}, Plan: policy.Plan{Workspace: work, Dir: work},
+		Network: &sandbox.Network{Intercept: true, Rungs: []sandbox.Rung{sandbox.TProxy, sandbox.Redirect}}})
+	var missing *sandbox.GapError
+	if !errors.As(err, &missing) || missing.Missing[0].Guarantee != policy.Interception {
+		t.Errorf("with no rung left: %v", err)
 	}
 }
