@@ -172,6 +172,9 @@ func (b *builder) enter() {
 		b.exit(125)
 		b.place(next)
 	}
+	if b.spec.Network != nil && b.spec.Network.Intercept && f.rung == sandbox.Tun {
+		b.tun() // the device is root's on most machines: before the ids of the task
+	}
 	if f.mapped {
 		b.call("drop groups", unix.SYS_SETGROUPS, []any{0, 0})
 		b.call("take group id", unix.SYS_SETRESGID, []any{f.gid, f.gid, f.gid})

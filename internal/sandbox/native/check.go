@@ -196,6 +196,9 @@ func tryInterception(context.Context) (string, error) {
 			b.facts.rung, b.facts.ipv6 = rung, hasIPv6()
 			b.spec.Network = &sandbox.Network{Intercept: true}
 			b.inNamespaces(func() {
+				if rung == sandbox.Tun {
+					b.tun()
+				}
 				b.loopback()
 				b.network()
 			})

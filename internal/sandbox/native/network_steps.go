@@ -34,11 +34,7 @@ func (b *builder) network() {
 	if n == nil || b.omit["namespace:net"] {
 		return
 	}
-	switch {
-	case !n.Intercept || b.facts.rung == sandbox.Closed:
-	case b.facts.rung == sandbox.Tun:
-		b.tun()
-	default:
+	if n.Intercept && b.facts.rung != sandbox.Closed && b.facts.rung != sandbox.Tun {
 		b.netlink("intercept: IPv4 routes", unix.NETLINK_ROUTE, messagesRoutes4)
 		if b.facts.ipv6 {
 			b.netlink("intercept: IPv6 routes", unix.NETLINK_ROUTE, messagesRoutes6)
