@@ -11,6 +11,7 @@ import (
 // the rules that let it through.
 func (p *Plan) credentials(e Effective) error {
 	var errs Errors
+	var narrowed []Credential // written for destinations that a later source took away
 	ranks := map[string]int{}
 	for _, one := range e.of("credentials") {
 		c := one.Credential.clone()
@@ -26,12 +27,19 @@ func (p *Plan) credentials(e Effective) error {
 		}
 		ranks[c.Name] = one.rank
 	}
+	p.Credentials = slices.DeleteFunc(p.Credentials, func(c Credential) bool {
+		if ranks[c.Name] < e.emptied {
+			narrowed = append(narrowed, c)
+			return true
+		}
+		return false
+	})
 	for i := range p.Credentials {
 		if fault := p.bind(&p.Credentials[i]); fault != nil {
 			errs = append(errs, fault)
 		}
 	}
-	errs = append(errs, p.granted(e.Grants)...)
+	errs = append(errs, p.granted(slices.Concat(narrowed, e.Grants))...)
 	if len(errs) > 0 {
 		return errs.orNil()
 	}

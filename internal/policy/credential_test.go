@@ -262,6 +262,15 @@ func TestCredentialsOfSeveralSources(t *testing.T) {
 	}
 }
 
+func TestProjectTakesDestinationsAwayFromCredentials(t *testing.T) {
+	w := newWorld(t)
+	w.write(userFile, withCredential("api.example.org", "{name: c, source: {env: S}, hosts: [api.example.org]}"), 0o644)
+	w.write("home/u/ws/holdfast.yaml", "version: 1\nnetwork: {allow: []}\n", 0o644)
+	if p := w.plan(w.options()); len(p.Credentials) != 0 || len(p.Allow) != 0 {
+		t.Errorf("got %+v, %+v", p.Credentials, p.Allow)
+	}
+}
+
 func TestWordsAreSplit(t *testing.T) {
 	for text, want := range map[string][]string{
 		"gh auth token":          {"gh", "auth", "token"},

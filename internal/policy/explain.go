@@ -300,6 +300,9 @@ func (x explainer) destination(query string) (Answer, error) {
 		return a, nil
 	}
 	a.Connect = &Verdict{Why: "no rule allows it", Rule: "network", Add: "--allow " + query + ", or under network.allow: " + query}
+	if address, err := netip.ParseAddr(asked.Host); err == nil && (!address.IsGlobalUnicast() || address.IsPrivate()) {
+		a.Connect.Add = "under network.allow: {host: " + scalar(asked.Host) + ", internal: true}"
+	}
 	if len(x.plan.Allow) == 0 {
 		a.Connect.Why = "no destination is allowed: there is no network inside but loopback"
 	}

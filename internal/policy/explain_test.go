@@ -79,6 +79,9 @@ func TestExplain(t *testing.T) {
 			t.Errorf("%s: %+v, %v", query, a, err)
 		}
 	}
+	if a, err := Explain(p, w.host, names, "10.0.0.1"); err != nil || !strings.Contains(a.Connect.Add, "internal: true") {
+		t.Errorf("got %+v, %v", a.Connect, err)
+	}
 	for _, query := range []string{"", "a\x00b", "a\nb"} {
 		if _, err := Explain(p, w.host, names, query); err == nil {
 			t.Errorf("%q was answered", query)

@@ -30,6 +30,9 @@ func (p *Plan) granted(all []Credential) (errs Errors) {
 			continue
 		}
 		if len(c.Hosts) > 0 {
+			if c.Shape == "" && c.Sign == "" {
+				c.Shape = knownShape(c.Hosts)
+			}
 			p.Credentials = append(p.Credentials, c)
 		}
 	}

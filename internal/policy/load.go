@@ -49,6 +49,8 @@ type Effective struct {
 	// Grants are credentials that the user keeps across runs, for Compile; the
 	// caller puts them in after Load. Their files are absolute paths.
 	Grants []Credential
+
+	emptied int // rank of the source that last took all destinations away; 0 for none
 }
 
 // Project is the policy that a workspace brings along.
@@ -236,6 +238,9 @@ func (e *Effective) apply(f File) {
 	for _, one := range f.Entries {
 		one.rank = rank
 		if one.Clear {
+			if one.Key == "network.allow" {
+				e.emptied = rank
+			}
 			e.Entries = slices.DeleteFunc(e.Entries, func(old Entry) bool { return old.Key == one.Key })
 			continue
 		}

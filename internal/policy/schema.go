@@ -35,7 +35,8 @@ func object(parent string) map[string]any {
 			continue
 		}
 		s := shape(k)
-		s["description"] = strings.ReplaceAll(k.doc, "`", "")
+		text, _, _ := strings.Cut(k.doc, "\n\n") // tables are for the document
+		s["description"] = strings.ReplaceAll(text, "`", "")
 		properties[name] = s
 	}
 	return map[string]any{"type": "object", "additionalProperties": false, "properties": properties}
