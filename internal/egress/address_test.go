@@ -167,3 +167,11 @@ func TestOwnAddresses(t *testing.T) {
 		t.Errorf("got %v, the interfaces have %v", own, want)
 	}
 }
+
+func BenchmarkOwnAddresses(b *testing.B) {
+	for b.Loop() {
+		if _, err := ownAddresses(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -59,7 +59,9 @@ func (dl *dialer) Dial(ctx context.Context, d Destination, p Permit) (net.Conn, 
 	if err != nil {
 		return nil, err
 	}
-	return dl.race(ctx, d, p, addrs)
+	return race(ctx, addrs, func(ctx context.Context, a netip.Addr) (net.Conn, error) {
+		return dl.connect(ctx, d, p, netip.AddrPortFrom(a, uint16(d.Port)))
+	})
 }
 
 // addresses are where a name is, in the order in which they are tried.
@@ -115,16 +117,16 @@ type attempt struct {
 
 // race tries one address after the other, the next when one fails or takes long,
 // and keeps the first connection.
-func (dl *dialer) race(ctx context.Context, d Destination, p Permit, addrs []netip.Addr) (net.Conn, error) {
+func race(ctx context.Context, addrs []netip.Addr, connect func(context.Context, netip.Addr) (net.Conn, error)) (net.Conn, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	results := make(chan attempt, len(addrs)) // nobody waits for those that come late
 	next, open := 0, 0
 	start := func() {
-		at := netip.AddrPortFrom(addrs[next], uint16(d.Port))
+		a := addrs[next]
 		next, open = next+1, open+1
 		go func() {
-			c, err := dl.connect(ctx, d, p, at)
+			c, err := connect(ctx, a)
 			results <- attempt{c, err}
 		}()
 	}

@@ -36,15 +36,15 @@ func newNameWorld(t testing.TB, learn Learn, limits Limits) *nameWorld {
 	return w
 }
 
-// query makes a query with EDNS, as resolvers of systems do.
-func query(name string, qtype uint16) *dns.Msg {
+// ednsQuery makes a query with EDNS, as resolvers of systems do.
+func ednsQuery(name string, qtype uint16) *dns.Msg {
 	m := new(dns.Msg)
 	m.SetQuestion(name, qtype)
 	m.SetEdns0(4096, false)
 	return m
 }
 
-func packed(t testing.TB, m *dns.Msg) []byte {
+func packQuery(t testing.TB, m *dns.Msg) []byte {
 	t.Helper()
 	b, err := m.Pack()
 	if err != nil {
@@ -56,10 +56,10 @@ func packed(t testing.TB, m *dns.Msg) []byte {
 // ask gives a query to the server as if it came in a datagram; nil for no answer.
 func (w *nameWorld) ask(t testing.TB, m *dns.Msg) *dns.Msg {
 	t.Helper()
-	return parsed(t, w.answer(packed(t, m), plainSize, packetSize))
+	return parseAnswer(t, w.answer(packQuery(t, m), plainSize, packetSize))
 }
 
-func parsed(t testing.TB, b []byte) *dns.Msg {
+func parseAnswer(t testing.TB, b []byte) *dns.Msg {
 	t.Helper()
 	if b == nil {
 		return nil
@@ -125,7 +125,7 @@ func TestNamesAreAnswered(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newNameWorld(t, Off, Limits{})
-			m := w.ask(t, query(tt.ask, tt.qtype))
+			m := w.ask(t, ednsQuery(tt.ask, tt.qtype))
 			if m.Rcode != tt.code || len(m.Answer) != tt.records || !m.Response || !m.RecursionAvailable || m.Truncated {
 				t.Errorf("got %v", m)
 			}
@@ -159,11 +159,11 @@ func TestNamesAreAnswered(t *testing.T) {
 
 func TestAddressesLeadBack(t *testing.T) {
 	w := newNameWorld(t, Off, Limits{})
-	a, ok := netip.AddrFromSlice(w.ask(t, query("Allowed.test.", dns.TypeA)).Answer[0].(*dns.A).A.To4())
+	a, ok := netip.AddrFromSlice(w.ask(t, ednsQuery("Allowed.test.", dns.TypeA)).Answer[0].(*dns.A).A.To4())
 	if name, known := w.names.Name(a); !ok || !known || name != "allowed.test" {
 		t.Fatalf("%v leads to %q", a, name)
 	}
-	again := w.ask(t, query("allowed.test.", dns.TypeA))
+	again := w.ask(t, ednsQuery("allowed.test.", dns.TypeA))
 	if again.Answer[0].(*dns.A).A.String() != a.String() {
 		t.Errorf("asked again it is %v", again.Answer[0])
 	}
@@ -171,7 +171,7 @@ func TestAddressesLeadBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ptr := w.ask(t, query(reverse, dns.TypePTR))
+	ptr := w.ask(t, ednsQuery(reverse, dns.TypePTR))
 	if len(ptr.Answer) != 1 || ptr.Answer[0].(*dns.PTR).Ptr != "allowed.test." {
 		t.Errorf("its name is %v", ptr.Answer)
 	}
@@ -179,11 +179,11 @@ func TestAddressesLeadBack(t *testing.T) {
 
 func TestMessagesThatAreNoPlainQuery(t *testing.T) {
 	w := newNameWorld(t, Off, Limits{})
-	plain := packed(t, query("allowed.test.", dns.TypeA))
+	plain := packQuery(t, ednsQuery("allowed.test.", dns.TypeA))
 	edit := func(f func(m *dns.Msg)) []byte {
-		m := query("allowed.test.", dns.TypeA)
+		m := ednsQuery("allowed.test.", dns.TypeA)
 		f(m)
-		return packed(t, m)
+		return packQuery(t, m)
 	}
 	for _, tt := range []struct {
 		name string
@@ -207,7 +207,7 @@ func TestMessagesThatAreNoPlainQuery(t *testing.T) {
 		{"class ANY is refused", edit(func(m *dns.Msg) { m.Question[0].Qclass = dns.ClassANY }), dns.RcodeRefused},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			m := parsed(t, w.answer(tt.in, plainSize, packetSize))
+			m := parseAnswer(t, w.answer(tt.in, plainSize, packetSize))
 			if tt.code < 0 {
 				if m != nil {
 					t.Errorf("got %v", m)
@@ -243,11 +243,11 @@ func TestAnswersFit(t *testing.T) {
 			if tt.size > 0 {
 				m.SetEdns0(tt.size, false)
 			}
-			b := w.answer(packed(t, m), plainSize, packetSize)
+			b := w.answer(packQuery(t, m), plainSize, packetSize)
 			if len(b) > tt.want {
 				t.Errorf("%d bytes, want at most %d", len(b), tt.want)
 			}
-			got := parsed(t, b)
+			got := parseAnswer(t, b)
 			if got.Rcode != dns.RcodeNameError || (edeOf(got) != nil) != tt.ede || (got.IsEdns0() != nil) != (tt.size > 0) {
 				t.Errorf("got %v", got)
 			}
@@ -258,10 +258,10 @@ func TestAnswersFit(t *testing.T) {
 func TestLearningAnswersEveryName(t *testing.T) {
 	for _, learn := range []Learn{Observe, Through} {
 		w := newNameWorld(t, learn, Limits{})
-		if m := w.ask(t, query("unknown.example.", dns.TypeA)); len(m.Answer) != 1 {
+		if m := w.ask(t, ednsQuery("unknown.example.", dns.TypeA)); len(m.Answer) != 1 {
 			t.Errorf("got %v", m)
 		}
-		if m := w.ask(t, query("un\\000known.example.", dns.TypeA)); m.Rcode != dns.RcodeNameError {
+		if m := w.ask(t, ednsQuery("un\\000known.example.", dns.TypeA)); m.Rcode != dns.RcodeNameError {
 			t.Errorf("a NUL: got %v", m)
 		}
 		if len(w.recorded) != 2 || !w.recorded[0].Answered || w.recorded[0].Rule != learned {
@@ -292,7 +292,7 @@ func TestWildcardsAreLimited(t *testing.T) {
 		{"an hour later", strings.Repeat("z", 40) + ".wild.test.", time.Hour, ""},
 	} {
 		now = now.Add(tt.later)
-		m := w.ask(t, query(tt.ask, dns.TypeA))
+		m := w.ask(t, ednsQuery(tt.ask, dns.TypeA))
 		if tt.says == "" {
 			if len(m.Answer) != 1 {
 				t.Errorf("%s: got %v", tt.name, m)
@@ -314,7 +314,7 @@ func TestFloodOfQueries(t *testing.T) {
 	w.now = func() time.Time { return now }
 	codes := map[int]int{}
 	for i := range 10_000 {
-		codes[w.ask(t, query(strings.Repeat("q", i%60+1)+".wild.test.", dns.TypeA)).Rcode]++
+		codes[w.ask(t, ednsQuery(strings.Repeat("q", i%60+1)+".wild.test.", dns.TypeA)).Rcode]++
 	}
 	if codes[dns.RcodeSuccess] > 100 || codes[dns.RcodeRefused] < 9_900 {
 		t.Errorf("codes %v", codes)
@@ -323,7 +323,7 @@ func TestFloodOfQueries(t *testing.T) {
 		t.Errorf("%d were recorded", len(w.recorded))
 	}
 	now = now.Add(time.Second)
-	if m := w.ask(t, query("allowed.test.", dns.TypeA)); m.Rcode != dns.RcodeSuccess {
+	if m := w.ask(t, ednsQuery("allowed.test.", dns.TypeA)); m.Rcode != dns.RcodeSuccess {
 		t.Errorf("a second later: %v", m)
 	}
 }
@@ -334,7 +334,7 @@ func TestFloodOfNamesHoldsNoMemory(t *testing.T) {
 	w.now = func() time.Time { return now }
 	for i := range 20_000 {
 		now = now.Add(time.Millisecond)
-		w.ask(t, query(fmt.Sprintf("n%d.example.", i), dns.TypeA))
+		w.ask(t, ednsQuery(fmt.Sprintf("n%d.example.", i), dns.TypeA))
 		w.recorded = nil
 	}
 	if n := len(w.nameServer.recorded); n > recordMost {
@@ -343,10 +343,10 @@ func TestFloodOfNamesHoldsNoMemory(t *testing.T) {
 	if n := len(w.names.names); n > mapNames {
 		t.Errorf("%d names have an address", n)
 	}
-	if m := w.ask(t, query("one.more.example.", dns.TypeA)); m.Rcode != dns.RcodeRefused || !strings.Contains(edeOf(m).ExtraText, "too many different names") {
+	if m := w.ask(t, ednsQuery("one.more.example.", dns.TypeA)); m.Rcode != dns.RcodeRefused || !strings.Contains(edeOf(m).ExtraText, "too many different names") {
 		t.Errorf("got %v", m)
 	}
-	if m := w.ask(t, query("allowed.test.", dns.TypeA)); len(m.Answer) != 1 {
+	if m := w.ask(t, ednsQuery("allowed.test.", dns.TypeA)); len(m.Answer) != 1 {
 		t.Errorf("a name that a rule gives in full got %v", m)
 	}
 }
@@ -356,14 +356,14 @@ func TestQueriesAreRecordedOnce(t *testing.T) {
 	now := time.Now()
 	w.now = func() time.Time { return now }
 	for range 5 {
-		w.ask(t, query("denied.test.", dns.TypeA))
-		w.ask(t, query("DENIED.test.", dns.TypeAAAA))
+		w.ask(t, ednsQuery("denied.test.", dns.TypeA))
+		w.ask(t, ednsQuery("DENIED.test.", dns.TypeAAAA))
 	}
 	if len(w.recorded) != 1 {
 		t.Errorf("recorded %+v", w.recorded)
 	}
 	now = now.Add(recordGap)
-	w.ask(t, query("denied.test.", dns.TypeA))
+	w.ask(t, ednsQuery("denied.test.", dns.TypeA))
 	if len(w.recorded) != 2 {
 		t.Errorf("a while later: recorded %+v", w.recorded)
 	}
@@ -373,19 +373,19 @@ func TestWhatCannotBeRecordedIsNotAnswered(t *testing.T) {
 	w := newNameWorld(t, Off, Limits{})
 	w.lost = errors.New("disk full")
 	for range 2 {
-		if m := w.ask(t, query("allowed.test.", dns.TypeA)); m.Rcode != dns.RcodeServerFailure || len(m.Answer) != 0 {
+		if m := w.ask(t, ednsQuery("allowed.test.", dns.TypeA)); m.Rcode != dns.RcodeServerFailure || len(m.Answer) != 0 {
 			t.Errorf("got %v", m)
 		}
 	}
 	w.lost = nil
-	if m := w.ask(t, query("allowed.test.", dns.TypeA)); len(m.Answer) != 1 {
+	if m := w.ask(t, ednsQuery("allowed.test.", dns.TypeA)); len(m.Answer) != 1 {
 		t.Errorf("once it can be: %v", m)
 	}
 }
 
 func FuzzDNS(f *testing.F) {
-	for _, q := range []*dns.Msg{query("allowed.test.", dns.TypeA), query("denied\\000.test.", dns.TypeTXT), query(".", dns.TypeANY), query("1.0.18.198.in-addr.arpa.", dns.TypePTR)} {
-		b := packed(f, q)
+	for _, q := range []*dns.Msg{ednsQuery("allowed.test.", dns.TypeA), ednsQuery("denied\\000.test.", dns.TypeTXT), ednsQuery(".", dns.TypeANY), ednsQuery("1.0.18.198.in-addr.arpa.", dns.TypePTR)} {
+		b := packQuery(f, q)
 		f.Add(b)
 		f.Add(b[:len(b)-3])
 	}
@@ -399,7 +399,7 @@ func FuzzDNS(f *testing.F) {
 		if out == nil {
 			return
 		}
-		m := parsed(t, out)
+		m := parseAnswer(t, out)
 		if !m.Response || m.Id != uint16(b[0])<<8|uint16(b[1]) {
 			t.Fatalf("got %v", m)
 		}
