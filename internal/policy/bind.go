@@ -9,7 +9,7 @@ import (
 
 // credentials fills in what is brokered: each credential with its hosts, and
 // the rules that let it through.
-func (p *Plan) credentials(e Effective) error {
+func (p *Plan) credentials(e Effective, h Host) error {
 	var errs Errors
 	var narrowed []Credential // written for destinations that a later source took away
 	ranks := map[string]int{}
@@ -39,7 +39,10 @@ func (p *Plan) credentials(e Effective) error {
 			errs = append(errs, fault)
 		}
 	}
-	errs = append(errs, p.granted(slices.Concat(narrowed, e.Grants))...)
+	for _, c := range narrowed {
+		p.narrow(c)
+	}
+	errs = append(errs, p.granted(h)...)
 	if len(errs) > 0 {
 		return errs.orNil()
 	}

@@ -23,7 +23,7 @@ func Compile(e Effective, h Host) (Plan, error) {
 	if err := p.network(e); err != nil {
 		return Plan{}, err
 	}
-	if err := p.credentials(e); err != nil {
+	if err := p.credentials(e, h); err != nil {
 		return Plan{}, err
 	}
 	p.limits(e, h)

@@ -24,6 +24,11 @@ type Host struct {
 	State      string     // directory of trust pins and records
 	System     []PathRule // the fixed view of the system, as the backend shows it
 
+	// Grants gives a credential that the user keeps across runs, by its name. Its
+	// error is fs.ErrNotExist where there is none, and says otherwise why it does
+	// not stand. nil for no grants.
+	Grants func(name string) (Credential, error)
+
 	owned []ownPath // own(), once it was looked up
 }
 

@@ -46,10 +46,6 @@ type Effective struct {
 	Entries   []Entry // in force, lowest precedence first
 	Project   *Project
 
-	// Grants are credentials that the user keeps across runs, for Compile; the
-	// caller puts them in after Load. Their files are absolute paths.
-	Grants []Credential
-
 	emptied int // rank of the source that last took all destinations away; 0 for none
 }
 

@@ -113,6 +113,9 @@ func (p *Plan) credentialVariables(e Effective, out map[string]Env) error {
 		names := c.placeholders()
 		if c.Source.Kind == "env" {
 			names = append(slices.Clone(names), c.Source.Value)
+			if prefix, ok := strings.CutSuffix(c.Source.Value, "ACCESS_KEY_ID"); ok && c.Sign != "" { // three variables make one secret
+				names = append(names, prefix+"SECRET_ACCESS_KEY", prefix+"SESSION_TOKEN")
+			}
 		}
 		for _, name := range names {
 			given, found := out[name]
