@@ -130,7 +130,7 @@ const allowDoc = "Destinations that the command may reach, as `HOST`, `HOST:PORT
 	"| `kind` | `tls`: TLS for that name; `http`: HTTP in the clear; `tcp`: any bytes. Without it 443 is `tls`, 80 is `http`, all others are `tcp` |\n" +
 	"| `methods` | methods of requests, such as `GET`; without it all |\n" +
 	"| `paths` | paths of requests: `*` stands for part of one segment, `/**` at the end for everything below; without it all |\n" +
-	"| `credential` | a name of `credentials`, or a list of them, that may be used there |\n" +
+	"| `credential` | a name of `credentials`, or of a grant that you keep (`holdfast grant`), or a list of them, that may be used there |\n" +
 	"| `internal` | `true`: the name may have an address that is not public |\n" +
 	"| `inspect` | `true`: TLS is terminated and each request recorded; that is so in any case with `methods`, `paths` or `credential` |\n\n" +
 	"Several entries may name one host: what any of them permits is permitted. A list that is empty is an error, for it could be read as all."
