@@ -37,7 +37,7 @@ func (p *program) image() ([]byte, error) {
 	f := newExecutable(machine, 6)
 	f.text(p.text)
 	for i, s := range []*section{&p.section, &p.tail} {
-		ops, err := s.encode()
+		ops, err := s.encode(opsMax[i])
 		if err != nil {
 			return nil, err
 		}

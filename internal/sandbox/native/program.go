@@ -49,8 +49,9 @@ var (
 	dataBase = [2]uint64{0x10800000, 0x18100000}
 )
 
-// opsMax is how many operations fit before the data, in either section.
-const opsMax = 0x100000 / opSize
+// opsMax is how many operations fit before the data of each section. The first has
+// room for as many protected files as a workspace may have.
+var opsMax = [2]int{0x700000 / opSize, 0x100000 / opSize}
 
 // stackPage is where the interpreter notes the page of its stack pointer: behind
 // the message that it writes when an operation fails.
@@ -176,7 +177,7 @@ func (p *program) leave(f func()) {
 		p.place(l)
 		p.call("give back stack", unix.SYS_MUNMAP, []any{stackPage, 0x21000}, ignored())
 		p.call("give back data", unix.SYS_MUNMAP, []any{dataBase[launching], dataMax}, ignored())
-		p.call("give back operations", unix.SYS_MUNMAP, []any{opsBase[launching], opsMax * opSize}, ignored())
+		p.call("give back operations", unix.SYS_MUNMAP, []any{opsBase[launching], opsMax[launching] * opSize}, ignored())
 		f()
 	})
 }
@@ -218,10 +219,10 @@ func (p *program) strings(ss []string) uint64 {
 }
 
 // encode lays the operations of a section out as the interpreter reads them.
-func (s *section) encode() ([]byte, error) {
-	if len(s.ops) > opsMax || s.data.Len() > dataMax {
+func (s *section) encode(room int) ([]byte, error) {
+	if len(s.ops) > room || s.data.Len() > dataMax {
 		return nil, fmt.Errorf("the launch needs %d steps and %d bytes, more than the %d and %d that there is room for: name fewer paths",
-			len(s.ops), s.data.Len(), opsMax, dataMax)
+			len(s.ops), s.data.Len(), room, dataMax)
 	}
 	b := make([]byte, 0, len(s.ops)*opSize)
 	le := binary.LittleEndian
