@@ -19,10 +19,11 @@ import (
 type Config struct {
 	Session     string
 	Allow       []policy.HostRule
-	Doors       sandbox.Doors // owned by the engine from New on
-	Authority   *Authority    // issues certificates where TLS is terminated; nil when no rule needs it
-	Credentials Credentials   // nil for none
-	Sink        event.Sink    // nil for none; an error from it closes the connection that it was about
+	Doors       sandbox.Doors  // owned by the engine from New on
+	Listeners   []net.Listener // further doors for intercepted connections, whose LocalAddr is the destination, such as a network stack's; owned by the engine
+	Authority   *Authority     // issues certificates where TLS is terminated; nil when no rule needs it
+	Credentials Credentials    // nil for none
+	Sink        event.Sink     // nil for none; an error from it closes the connection that it was about
 	Learn       Learn
 	Limits      Limits // zero values mean the defaults
 

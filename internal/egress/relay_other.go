@@ -1,0 +1,32 @@
+//go:build !linux
+
+package egress
+
+import (
+	"io"
+	"net"
+	"sync/atomic"
+)
+
+// reader reads a connection; where there is no notice of bytes to come it holds a
+// small buffer while it waits.
+type reader struct{ c *net.TCPConn }
+
+func newReader(c *net.TCPConn) (*reader, error) { return &reader{c}, nil }
+
+func (r *reader) step(s *steps, large bool, dst io.Writer) (n int, full bool, err error) {
+	b := s.take(large)
+	defer s.give(b)
+	n, err = r.c.Read(*b)
+	if n > 0 {
+		var werr error
+		n, werr = dst.Write((*b)[:n])
+		if werr != nil {
+			err = werr
+		}
+	}
+	return n, n == len(*b), err
+}
+
+// splice moves nothing: pump goes on with steps.
+func splice(_ *atomic.Int64, _, _ *net.TCPConn) (moved int64, err error) { return 0, nil }
