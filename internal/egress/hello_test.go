@@ -28,9 +28,11 @@ func (r *recorded) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-func (r *recorded) Write(p []byte) (int, error)     { return len(p), nil }
-func (r *recorded) SetReadDeadline(time.Time) error { return nil }
-func (r *recorded) Close() error                    { return nil }
+func (r *recorded) Write(p []byte) (int, error)      { return len(p), nil }
+func (r *recorded) SetReadDeadline(time.Time) error  { return nil }
+func (r *recorded) SetWriteDeadline(time.Time) error { return nil }
+func (r *recorded) SetDeadline(time.Time) error      { return nil }
+func (r *recorded) Close() error                     { return nil }
 
 // clientHello is what crypto/tls says first with a configuration.
 func clientHello(t testing.TB, c *tls.Config) []byte {

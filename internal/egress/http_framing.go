@@ -39,7 +39,7 @@ const (
 )
 
 // more reports whether bytes of the body are to come.
-func (f *framing) more() bool {
+func (f framing) more() bool {
 	return f.kind == chunked || f.kind == sized && f.left > 0
 }
 

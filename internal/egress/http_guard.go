@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strconv"
 	"sync"
 	"time"
 )
@@ -238,7 +239,9 @@ func (g *guard) findHead() (h head, size int, bad *violation) {
 	if size == 0 {
 		return h, 0, nil
 	}
-	h, bad = parseHead(g.held[:size], g.visit.to.Door == Forward)
+	if h, bad = parseHead(g.held[:size], g.visit.to.Door == Forward); bad == nil {
+		bad = g.visit.misdirected(h)
+	}
 	return h, size, bad
 }
 
@@ -246,22 +249,9 @@ func (g *guard) findHead() (h head, size int, bad *violation) {
 // reached net/http, and the answer before is complete.
 func (g *guard) refuse(bad *violation) error {
 	line := g.visit.violated(bad)
-	g.Conn.SetWriteDeadline(time.Now().Add(lingerTime))
-	fmt.Fprintf(g.Conn, "HTTP/1.1 %d %s\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s\n",
-		bad.status, http.StatusText(bad.status), len(line)+1, line)
-	g.drain()
+	sayAndClose(g.Conn, plainAnswer(strconv.Itoa(bad.status)+" "+http.StatusText(bad.status), line))
 	g.err = io.EOF
 	return g.err
-}
-
-// drain takes in what the client still sends, for a moment: closing before would
-// reset the connection, and the answer with it.
-func (g *guard) drain() {
-	if closeWrite(g.Conn) != nil {
-		return
-	}
-	g.Conn.SetReadDeadline(time.Now().Add(lingerTime))
-	io.CopyN(io.Discard, g.Conn, 256<<10)
 }
 
 // begin starts the time of a head at its first byte.

@@ -128,30 +128,41 @@ func (x *errand) decide(r *http.Request) *denial {
 	return nil
 }
 
+// misdirected compares what a head of HTTP/1 says about its destination with
+// where the connection goes.
+func (v *visit) misdirected(h head) *violation {
+	var hosts []string
+	if h.hosts > 0 {
+		hosts = append(hosts, h.host)
+	}
+	if !strings.HasPrefix(h.target, "/") {
+		authority, _ := cutAuthority(h.target)
+		hosts = append(hosts, authority)
+	}
+	return v.elsewhere(hosts)
+}
+
+func (v *visit) elsewhere(hosts []string) *violation {
+	for _, host := range hosts {
+		if why := agrees(host, v.to, v.secure); why != "" {
+			return &violation{http.StatusMisdirectedRequest, "request smuggling: " + why, true}
+		}
+	}
+	return nil
+}
+
 // confirm compares what the request says about its destination with where the
 // connection goes, and returns the target without scheme and host.
 func (x *errand) confirm(r *http.Request) (string, *denial) {
-	hosts := []string{r.Host}
 	raw := r.RequestURI
-	if x.guard != nil {
-		h := x.guard.current()
-		if raw, hosts = h.target, nil; h.hosts > 0 {
-			hosts = []string{h.host}
+	if x.guard != nil { // which compared the host, before net/http did
+		if raw = x.guard.current().target; !strings.HasPrefix(raw, "/") {
+			_, raw = cutAuthority(raw)
 		}
-		if !strings.HasPrefix(raw, "/") {
-			var authority string
-			authority, raw = cutAuthority(raw)
-			hosts = append(hosts, authority)
-		}
-	} else {
-		hosts = append(hosts, r.Header["Host"]...) // HTTP/2 may have it besides :authority
+	} else if bad := x.elsewhere(append([]string{r.Host}, r.Header["Host"]...)); bad != nil { // HTTP/2 may have Host besides :authority
+		return "", deny(bad.status, bad.reason, high, with("host", r.Host))
 	}
 	r.Header.Del("Host")
-	for _, host := range hosts {
-		if why := agrees(host, x.to, x.secure); why != "" {
-			return "", deny(http.StatusMisdirectedRequest, "request smuggling: "+why, high, with("host", printable(host)))
-		}
-	}
 	if !strings.HasPrefix(raw, "/") || strings.IndexFunc(raw, notInTarget) >= 0 {
 		return "", deny(http.StatusBadRequest, "request smuggling: the target of the request is not a path", high)
 	}

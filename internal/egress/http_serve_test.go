@@ -110,7 +110,9 @@ func newShop(t testing.TB, h http.Handler, s shopConfig) *shop {
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(authority.PEM())
 	tr := &http.Transport{
-		DialContext:        func(ctx context.Context, _, _ string) (net.Conn, error) { return new(net.Dialer).DialContext(ctx, "tcp", out.at) },
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "tcp", out.at)
+		},
 		TLSClientConfig:    &tls.Config{RootCAs: pool},
 		ForceAttemptHTTP2:  !s.old,
 		DisableCompression: true,

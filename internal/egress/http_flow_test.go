@@ -1,0 +1,450 @@
+package egress
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"net/textproto"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"holdfast.dev/holdfast/internal/policy"
+)
+
+// ways are how apiName is reached in tests of what flows.
+var ways = []struct {
+	name string
+	shopConfig
+}{
+	{"in the clear", shopConfig{}},
+	{"HTTP/1.1 in TLS", shopConfig{secure: true, old: true}},
+	{"HTTP/2", shopConfig{secure: true}},
+}
+
+// everyWay runs a test over each of them, with h upstream.
+func everyWay(t *testing.T, h http.HandlerFunc, test func(t *testing.T, s *shop, second bool)) {
+	t.Helper()
+	for _, w := range ways {
+		t.Run(w.name, func(t *testing.T) { test(t, newShop(t, h, w.shopConfig), w.secure && !w.old) })
+	}
+}
+
+// TestStreamsFlow has server-sent events come one by one, each after the one
+// before was seen.
+func TestStreamsFlow(t *testing.T) {
+	seen := make(chan struct{}, 1)
+	everyWay(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		w.WriteHeader(200)
+		http.NewResponseController(w).Flush()
+		for i := range 20 {
+			select {
+			case <-seen:
+			case <-r.Context().Done():
+				return
+			}
+			fmt.Fprintf(w, "data: %d %d\n\n", i, time.Now().UnixNano())
+			http.NewResponseController(w).Flush()
+		}
+	}, func(t *testing.T, s *shop, _ bool) {
+		resp, err := s.client.Get(s.url("/events"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		in := bufio.NewReader(resp.Body)
+		least := time.Hour
+		for i := range 20 {
+			seen <- struct{}{}
+			line, err := in.ReadString('\n')
+			if err != nil {
+				t.Fatal(err)
+			}
+			now := time.Now().UnixNano()
+			var n, sent int64
+			if fmt.Sscanf(line, "data: %d %d", &n, &sent); n != int64(i) {
+				t.Fatalf("event %d is %q", i, line)
+			}
+			least = min(least, time.Duration(now-sent))
+			in.ReadString('\n')
+		}
+		if least > 10*time.Millisecond {
+			t.Errorf("the fastest event took %v", least)
+		}
+	})
+}
+
+// TestBothWaysAtOnce is what gRPC does: both bodies at the same time, and the
+// status in trailers.
+func TestBothWaysAtOnce(t *testing.T) {
+	everyWay(t, func(w http.ResponseWriter, r *http.Request) {
+		http.NewResponseController(w).EnableFullDuplex()
+		w.Header().Set("Trailer", "Grpc-Status")
+		w.Header().Set("Content-Type", "application/grpc")
+		w.WriteHeader(200)
+		http.NewResponseController(w).Flush()
+		in := bufio.NewReader(r.Body)
+		for {
+			line, err := in.ReadString('\n')
+			if err != nil {
+				break
+			}
+			fmt.Fprintf(w, "re: %s", line)
+			http.NewResponseController(w).Flush()
+		}
+		w.Header().Set("Grpc-Status", "0 "+r.Header.Get("Te")+" "+r.Trailer.Get("X-Sum"))
+		w.Header().Set(http.TrailerPrefix+"Grpc-Message", "late")
+	}, func(t *testing.T, s *shop, second bool) {
+		out, pipe := io.Pipe()
+		r, err := http.NewRequest("POST", s.url("/pkg.Service/Method"), out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("TE", "trailers")
+		r.Trailer = http.Header{"X-Sum": nil}
+		resp, err := s.client.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		in := bufio.NewReader(resp.Body)
+		for i := range 10 {
+			fmt.Fprintf(pipe, "message %d\n", i)
+			line, err := in.ReadString('\n')
+			if want := fmt.Sprintf("re: message %d\n", i); err != nil || line != want {
+				t.Fatalf("read %q (%v), want %q", line, err, want)
+			}
+		}
+		r.Trailer.Set("X-Sum", "10")
+		pipe.Close()
+		if rest, err := io.ReadAll(in); err != nil || len(rest) > 0 {
+			t.Errorf("then came %q (%v)", rest, err)
+		}
+		if got := resp.Trailer.Get("Grpc-Status"); got != "0 trailers 10" {
+			t.Errorf("Grpc-Status is %q, want the TE and trailer of the request in it", got)
+		}
+		if got := resp.Trailer.Get("Grpc-Message"); got != "late" {
+			t.Errorf("a trailer that was not announced is %q", got)
+		}
+	})
+}
+
+func TestWebSocket(t *testing.T) {
+	upgraded := func(w http.ResponseWriter, r *http.Request) {
+		c, in, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			return
+		}
+		defer c.Close()
+		fmt.Fprintf(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: %s\r\nAlt-Svc: h3=\":443\"\r\n\r\nfirst", r.Header.Get("Upgrade"))
+		io.Copy(c, in)
+	}
+	for _, w := range ways[:2] {
+		t.Run(w.name, func(t *testing.T) {
+			s := newShop(t, http.HandlerFunc(upgraded), w.shopConfig)
+			r, err := http.NewRequest("GET", s.url("/socket"), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Header.Set("Connection", "Upgrade")
+			r.Header.Set("Upgrade", "websocket")
+			resp, err := s.client.Transport.RoundTrip(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if resp.StatusCode != 101 || resp.Header.Get("Alt-Svc") != "" {
+				t.Fatalf("answered %d %v", resp.StatusCode, resp.Header)
+			}
+			c := resp.Body.(io.ReadWriteCloser)
+			defer c.Close()
+			for i, say := range []string{"", "GET / HTTP/1.1\r\n", strings.Repeat("x", 100000)} {
+				if i == 0 {
+					say = "first"
+				} else if _, err := io.WriteString(c, say); err != nil {
+					t.Fatal(err)
+				}
+				got := make([]byte, len(say))
+				if _, err := io.ReadFull(c, got); err != nil || string(got) != say {
+					t.Fatalf("read %.20q (%v)", got, err)
+				}
+			}
+			c.Close()
+			until(t, "the event of the request", func() bool { return s.event("net.request", "status", "101") })
+		})
+	}
+}
+
+// event reports whether there is an event with a detail.
+func (w *world) event(action, key, value string) bool {
+	for _, ev := range w.sink.all() {
+		if ev.Action == action && ev.Detail[key] == value {
+			return true
+		}
+	}
+	return false
+}
+
+func TestUpgradesToOtherProtocolsDoNotHappen(t *testing.T) {
+	s := newShop(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			return
+		}
+		defer c.Close()
+		fmt.Fprint(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: raw\r\n\r\n")
+	}), shopConfig{})
+	for _, ask := range []string{"raw", "websocket"} {
+		if resp, got := s.ask("GET", "/", nil, "Connection", "Upgrade", "Upgrade", ask); resp.StatusCode != http.StatusBadGateway {
+			t.Errorf("who asks for %s, and is switched to raw, gets %d %q", ask, resp.StatusCode, got)
+		}
+	}
+}
+
+func TestHeadersThatDoNotPass(t *testing.T) {
+	everyWay(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Alt-Svc", `h3=":443"`)
+		w.Header().Set("Location", "http://169.254.169.254/")
+		w.WriteHeader(302)
+		r.Header.Write(w)
+	}, func(t *testing.T, s *shop, second bool) {
+		header := []string{"X-Kept", "1", "X-Kept", "2", "Authorization", "Bearer t", "Accept-Encoding", "gzip"}
+		for _, f := range droppedFields {
+			header = append(header, strings.Replace(f.name, "*", "host", 1), "evil")
+		}
+		header = append(header, "X_Forwarded_Host", "evil", "X-Forwarded-Host", "evil", "X-Original-URL", "/evil")
+		if !second {
+			header = append(header, "Keep-Alive", "5", "Proxy-Connection", "keep-alive")
+		}
+		resp, got := s.ask("GET", "/", nil, header...)
+		if want := "Accept-Encoding: gzip\r\nAuthorization: Bearer t\r\nUser-Agent: Go-http-client/"; !strings.HasPrefix(got, want) || !strings.HasSuffix(got, "\r\nX-Kept: 1\r\nX-Kept: 2\r\n") || strings.Contains(got, "evil") {
+			t.Errorf("upstream got\n%s", got)
+		}
+		if resp.StatusCode != 302 || resp.Header.Get("Location") != "http://169.254.169.254/" || resp.Header.Get("Alt-Svc") != "" {
+			t.Errorf("the client got %d %v", resp.StatusCode, resp.Header)
+		}
+	})
+}
+
+func TestBodiesPassUntouched(t *testing.T) {
+	var zipped bytes.Buffer
+	z := gzip.NewWriter(&zipped)
+	z.Write(bytes.Repeat([]byte("text "), 10000))
+	z.Close()
+	everyWay(t, func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/gzip":
+			w.Header().Set("Content-Encoding", "gzip")
+			w.Write(zipped.Bytes())
+		case "/none":
+			w.WriteHeader(204)
+		default:
+			http.NewResponseController(w).EnableFullDuplex()
+			io.Copy(w, r.Body)
+		}
+	}, func(t *testing.T, s *shop, _ bool) {
+		if _, got := s.ask("GET", "/gzip", nil, "Accept-Encoding", "gzip"); got != zipped.String() {
+			t.Errorf("%d bytes came of %d that were compressed", len(got), zipped.Len())
+		}
+		large := strings.Repeat("0123456789abcdef", 1<<17)
+		for _, body := range []io.Reader{strings.NewReader(large), struct{ io.Reader }{strings.NewReader(large)}} {
+			if _, got := s.ask("POST", "/echo", body); got != large {
+				t.Errorf("%d bytes came back of %d", len(got), len(large))
+			}
+		}
+		if resp, got := s.ask("GET", "/none", nil); resp.StatusCode != 204 || got != "" {
+			t.Errorf("nothing is %d %q", resp.StatusCode, got)
+		}
+		if resp, got := s.ask("HEAD", "/gzip", nil); resp.StatusCode != 200 || got != "" {
+			t.Errorf("HEAD is answered %d %q", resp.StatusCode, got)
+		}
+	})
+}
+
+func TestInterimAnswers(t *testing.T) {
+	everyWay(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Link", "</style.css>; rel=preload")
+		w.WriteHeader(http.StatusEarlyHints)
+		w.Header().Del("Link")
+		if r.URL.Path == "/refuse" {
+			w.WriteHeader(http.StatusRequestEntityTooLarge)
+			return
+		}
+		b, _ := io.ReadAll(r.Body)
+		w.Write(b)
+	}, func(t *testing.T, s *shop, _ bool) {
+		for path, want := range map[string]string{"/take": "200 hello", "/refuse": "413 "} {
+			r, err := http.NewRequest("PUT", s.url(path), strings.NewReader("hello"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Header.Set("Expect", "100-continue")
+			r = r.WithContext(httptrace.WithClientTrace(r.Context(), &httptrace.ClientTrace{Got1xxResponse: func(code int, _ textproto.MIMEHeader) error {
+				if code != 100 {
+					t.Errorf("interim answer %d came through", code)
+				}
+				return nil
+			}}))
+			resp, err := s.client.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b, _ := io.ReadAll(resp.Body)
+			resp.Body.Close()
+			if got := fmt.Sprintf("%d %s", resp.StatusCode, b); got != want || resp.Header.Get("Link") != "" {
+				t.Errorf("%s is answered %q %v", path, got, resp.Header)
+			}
+		}
+	})
+}
+
+func TestHTTP10(t *testing.T) {
+	s := newShop(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.NewResponseController(w).Flush()
+		fmt.Fprint(w, r.Proto, " ", r.Host)
+	}), shopConfig{})
+	c := connect(t, s.at)
+	send(t, c, "GET / HTTP/1.0\r\n\r\n")
+	got, err := io.ReadAll(c)
+	if err != nil || !strings.HasPrefix(string(got), "HTTP/1.0 200 OK\r\n") || !strings.HasSuffix(string(got), "\r\n\r\nHTTP/1.1 api.example.org") {
+		t.Errorf("read %q (%v)", got, err)
+	}
+}
+
+func TestForwardDoor(t *testing.T) {
+	s := newShop(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprint(w, r.Host, " ", r.RequestURI)
+	}), shopConfig{})
+	rows := []struct{ name, target, host, want string }{
+		{"an absolute target", "http://api.example.org/a?b", apiName, "api.example.org /a?b"},
+		{"one without a path", "http://api.example.org?b", apiName, "api.example.org /?b"},
+		{"one in capitals with the port", "HTTP://API.example.org.:80/a", apiName, "api.example.org /a"},
+		{"another Host", "http://api.example.org/", "evil.example.org", ""},
+		{"userinfo", "http://evil@api.example.org/", apiName, ""},
+		{"a fragment", "http://api.example.org/#evil", apiName, ""},
+	}
+	for _, r := range rows {
+		t.Run(r.name, func(t *testing.T) {
+			c := connect(t, s.proxy)
+			send(t, c, "GET "+r.target+" HTTP/1.1\r\nHost: "+r.host+"\r\nProxy-Authorization: Basic eDp5\r\n\r\nGET http://evil.example.org/ HTTP/1.1\r\nHost: evil.example.org\r\n\r\n")
+			in := bufio.NewReader(c)
+			resp, err := http.ReadResponse(in, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b, err := io.ReadAll(resp.Body)
+			if err != nil || (r.want != "") != (string(b) == r.want) || !resp.Close {
+				t.Errorf("answered %d %q (%v), close %v", resp.StatusCode, b, err, resp.Close)
+			}
+			if rest, _ := io.ReadAll(in); len(rest) > 0 {
+				t.Errorf("then came %q", rest)
+			}
+		})
+	}
+}
+
+func TestHangingUpstream(t *testing.T) {
+	gone := make(chan struct{})
+	var once sync.Once
+	everyWay(t, func(_ http.ResponseWriter, r *http.Request) {
+		<-r.Context().Done()
+		once.Do(func() { close(gone) })
+	}, func(t *testing.T, s *shop, _ bool) {
+		once, gone = sync.Once{}, make(chan struct{})
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		r, _ := http.NewRequestWithContext(ctx, "GET", s.url("/"), nil)
+		if resp, err := s.client.Do(r); err == nil {
+			t.Errorf("answered %d", resp.StatusCode)
+		}
+		s.client.CloseIdleConnections()
+		eventually(t, "upstream learns that the client is gone", patience, gone)
+		until(t, "the connection ends", func() bool { return s.Stats().Open == 0 })
+	})
+}
+
+func TestUpstreamFails(t *testing.T) {
+	rows := []struct {
+		name   string
+		answer string
+		want   string
+	}{
+		{"it closes the connection", "", "502 holdfast got no answer from api.example.org: it closed the connection"},
+		{"it says something else", "SSH-2.0-x secret\r\n\r\n", "502 holdfast got no answer from api.example.org: what it sent is not an HTTP answer, or was too large"},
+		{"its head is too large", "HTTP/1.1 200 OK\r\nX-A: " + strings.Repeat("x", 1<<20) + "\r\n\r\n", "502 holdfast got no answer"},
+	}
+	for _, r := range rows {
+		t.Run(r.name, func(t *testing.T) {
+			s := newShop(t, http.NotFoundHandler(), shopConfig{})
+			s.server(apiName+":80", func(c *net.TCPConn) {
+				http.ReadRequest(bufio.NewReader(c))
+				io.WriteString(c, r.answer)
+			})
+			resp, got := s.ask("POST", "/", nil)
+			if got = fmt.Sprintf("%d %s", resp.StatusCode, got); !strings.HasPrefix(got, r.want) || strings.Contains(got, "secret") {
+				t.Errorf("answered %q", got)
+			}
+		})
+	}
+}
+
+func TestUpstreamCertificate(t *testing.T) {
+	for name, o := range map[string]*origin{
+		"of an authority that is not trusted": newOrigin(t, http.NotFoundHandler(), apiName),
+		"of another name":                     newOrigin(t, http.NotFoundHandler(), "evil.example.org"),
+	} {
+		for _, old := range []bool{false, true} {
+			t.Run(name, func(t *testing.T) {
+				s := newShop(t, http.NotFoundHandler(), shopConfig{secure: true, old: old, config: func(c *Config) {
+					if strings.Contains(name, "another") {
+						c.Roots, _ = NewRoots(o.pem)
+					}
+				}})
+				s.out.mu.Lock()
+				s.out.at[apiName+":443"] = o.Listener.Addr().String()
+				s.out.mu.Unlock()
+				resp, got := s.ask("GET", "/", nil)
+				if resp.StatusCode != 502 || !strings.Contains(got, "its certificate is not valid") || strings.Count(got, "\n") != 1 {
+					t.Errorf("a certificate %s is answered %d %q", name, resp.StatusCode, got)
+				}
+				if r := s.refused(apiName); !strings.Contains(r.Reason, "certificate") {
+					t.Errorf("it is recorded as %+v", r)
+				}
+			})
+		}
+	}
+}
+
+func TestLearning(t *testing.T) {
+	for _, learn := range []Learn{Observe, Through} {
+		s := newShop(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "upstream") }),
+			shopConfig{secure: true, config: func(c *Config) { c.Learn = learn }})
+		if err := s.Reload(nil); err != nil {
+			t.Fatal(err)
+		}
+		r, _ := http.NewRequest("PUT", "https://"+apiName+"/a/b?c", nil)
+		resp, err := s.client.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, _ := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if want := map[Learn]string{Observe: "holdfast refused", Through: "upstream"}[learn]; !strings.HasPrefix(string(b), want) {
+			t.Errorf("learning %v: answered %d %q", learn, resp.StatusCode, b)
+		}
+		found := false
+		for _, o := range s.Observations() {
+			found = found || o == Observation{Name: apiName, Port: 443, Kind: policy.TLS, Method: "PUT", Path: "/a/b", Count: 1}
+		}
+		if !found {
+			t.Errorf("learning %v: observed %v", learn, s.Observations())
+		}
+	}
+}
