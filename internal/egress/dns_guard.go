@@ -47,7 +47,7 @@ func newNameGuard(l Limits) *nameGuard {
 	}
 }
 
-// admit says why a name may not be asked for now; nil when it may. The wildcard
+// admit says why a name may not be asked for at this moment; nil when it may. The wildcard
 // is the one that allows it, without "*."; "" for a name that a rule gives in
 // full, which is always admitted. Both are in normal form.
 func (g *nameGuard) admit(name, wildcard string) error {

@@ -202,17 +202,33 @@ func (p Permit) MayUse(credential string) bool {
 	return false
 }
 
+// MayUseFor is MayUse for one request: of the rules that permit it, one must bind
+// the credential. A credential of a rule for reading does not go with what
+// another rule lets be written.
+func (p Permit) MayUseFor(credential, method, path string) bool {
+	for _, c := range p.rules {
+		if slices.Contains(c.Credentials, credential) && c.permits(method, path) {
+			return true
+		}
+	}
+	return false
+}
+
 // Request reports whether a request is permitted, and the rule that does. The
 // path is the one that goes upstream, escaped as it goes, without the query:
 // nothing is rewritten before it is compared. Where a rule restricts paths, one
 // that two servers could read as different paths is refused, not repaired.
 func (p Permit) Request(method, path string) (policy.Origin, bool) {
 	for _, c := range p.rules {
-		if c.allowsMethod(method) && pathAllowed(c.Paths, path) == nil {
+		if c.permits(method, path) {
 			return c.Origin, true
 		}
 	}
 	return policy.Origin{}, false
+}
+
+func (c *rule) permits(method, path string) bool {
+	return c.allowsMethod(method) && pathAllowed(c.Paths, path) == nil
 }
 
 func (c *rule) allowsMethod(method string) bool {

@@ -141,6 +141,14 @@ func TestRulesAreMerged(t *testing.T) {
 	if !api.Terminate || !open.Terminate || !api.MayUse("token") || other.MayUse("token") || api.MayUse("") {
 		t.Error("what rules want of a connection was not merged")
 	}
+	for _, tt := range []struct {
+		method, path string
+		want         bool
+	}{{"POST", "/graphql", true}, {"GET", "/repo/x", false}, {"HEAD", "/graphql", false}, {"POST", "/repo/x", false}} {
+		if got := api.MayUseFor("token", tt.method, tt.path); got != tt.want {
+			t.Errorf("the token with %s %s: %v", tt.method, tt.path, got)
+		}
+	}
 	if !api.Internal || api.Wildcard != "" || other.Wildcard != "test" {
 		t.Errorf("internal %v, wildcards %q and %q", api.Internal, api.Wildcard, other.Wildcard)
 	}
