@@ -6,7 +6,9 @@
 package broker
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -49,8 +51,8 @@ type Broker struct {
 
 	mu     sync.Mutex
 	closed bool
-	issued map[string]struct{} // by value
-	given  []*[]byte           // the same; pointers, so that no format verb shows them
+	issued map[[sha256.Size]byte]struct{} // hashes of what follows
+	given  []func() []byte                // the values; functions, for fmt shows what a pointer points to
 }
 
 // Format writes what may be seen of a broker, whatever the verb.
@@ -70,7 +72,7 @@ func New(c Config) (*Broker, error) {
 	if c.Environ == nil {
 		c.Environ = os.Environ()
 	}
-	b := &Broker{config: c, holders: map[string]*holder{}, grants: Store{Dir: c.Grants, Now: c.Now}, issued: map[string]struct{}{}}
+	b := &Broker{config: c, holders: map[string]*holder{}, grants: Store{Dir: c.Grants, Now: c.Now}, issued: map[[sha256.Size]byte]struct{}{}}
 	b.life, b.end = context.WithCancel(context.Background())
 	variables := variablesOf(c.Credentials)
 	var patterns []pattern
@@ -127,7 +129,7 @@ func (b *Broker) Issued() [][]byte {
 	defer b.mu.Unlock()
 	out := make([][]byte, len(b.given))
 	for i, v := range b.given {
-		out[i] = append([]byte(nil), *v...)
+		out[i] = bytes.Clone(v())
 	}
 	return out
 }
@@ -196,10 +198,11 @@ func (b *Broker) remember(s Secret) bool {
 		return false
 	}
 	for _, v := range s.sensitive() {
-		if _, known := b.issued[v]; !known {
-			b.issued[v] = struct{}{}
+		sum := sha256.Sum256([]byte(v))
+		if _, known := b.issued[sum]; !known {
+			b.issued[sum] = struct{}{}
 			data := []byte(v)
-			b.given = append(b.given, &data)
+			b.given = append(b.given, func() []byte { return data })
 		}
 	}
 	return true
@@ -239,9 +242,9 @@ func (b *Broker) Close() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, v := range b.given {
-		clear(*v)
+		clear(v())
 	}
-	b.given, b.issued = nil, map[string]struct{}{}
+	b.given, b.issued = nil, nil
 	return errors.Join(errs...)
 }
 

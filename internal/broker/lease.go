@@ -33,7 +33,7 @@ type holder struct {
 type lease struct {
 	id      string
 	hash    string
-	got     *result // a pointer, so that no format verb shows it
+	got     func() *result // a function, for fmt shows what a pointer points to
 	expires time.Time
 }
 
@@ -124,7 +124,7 @@ func (h *holder) open(ctx context.Context, use Use) (Secret, error) {
 	if err := h.broker.record(h, use, l, left); err != nil {
 		return Secret{}, err
 	}
-	secret := l.got.secret()
+	secret := l.got().secret()
 	if !h.broker.remember(secret) {
 		return Secret{}, h.refuse("the session has ended", nil)
 	}
@@ -198,7 +198,7 @@ func (h *holder) current(ctx context.Context) (*lease, error) {
 		return nil, err
 	}
 	now = h.broker.config.Now()
-	l := &lease{id: random(12, base32), hash: got.secret().hash(), got: got, expires: now.Add(h.cred.TTL)}
+	l := &lease{id: random(12, base32), hash: got.secret().hash(), got: func() *result { return got }, expires: now.Add(h.cred.TTL)}
 	if !got.expires.IsZero() {
 		last := got.expires
 		if last.Sub(now) > 2*early {
@@ -226,7 +226,7 @@ func (h *holder) fetch(ctx context.Context) (*result, error) {
 			err = errors.New("what the source gave has expired already")
 		}
 		if err != nil {
-			h.retire(&lease{got: got})
+			h.retire(&lease{got: func() *result { return got }})
 		}
 	}
 	if err != nil {
@@ -252,15 +252,15 @@ func (h *holder) retire(l *lease) {
 	if l == nil {
 		return
 	}
-	if l.got.revoke == nil {
-		l.got.wipe()
+	if l.got().revoke == nil {
+		l.got().wipe()
 		return
 	}
 	h.broker.revoking.Go(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), closeTime)
 		defer cancel()
-		l.got.revoke(ctx) // it ends by itself later
-		l.got.wipe()
+		l.got().revoke(ctx) // it ends by itself later
+		l.got().wipe()
 	})
 }
 
@@ -276,22 +276,22 @@ func (h *holder) close(ctx context.Context) error {
 		if l == nil {
 			continue
 		}
-		if l.got.revoke != nil {
-			if err := l.got.revoke(ctx); err != nil {
+		if l.got().revoke != nil {
+			if err := l.got().revoke(ctx); err != nil {
 				errs = append(errs, h.refuse("what was made for the session could not be revoked; it ends "+l.ends(), err))
 			}
 		}
-		l.got.wipe()
+		l.got().wipe()
 	}
 	h.before, h.lease = nil, nil
 	return errors.Join(errs...)
 }
 
 func (l *lease) ends() string {
-	if l.got.expires.IsZero() {
+	if l.got().expires.IsZero() {
 		return "when its source says"
 	}
-	return "at " + l.got.expires.UTC().Format(time.RFC3339)
+	return "at " + l.got().expires.UTC().Format(time.RFC3339)
 }
 
 // nameOK says whether a name can be that of a credential, and of a file.

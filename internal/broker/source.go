@@ -151,7 +151,7 @@ func awsKeys(id, secret, token string) *result {
 // envSource is a variable of the supervisor, read when the session began.
 type envSource struct {
 	names []string
-	got   *result // a pointer, so that no format verb shows it
+	got   func() *result // a function, for fmt shows what a pointer points to
 	err   error
 }
 
@@ -193,9 +193,12 @@ func newEnvSource(c policy.Credential, config Config) (source, error) {
 	case values[0] == "":
 		s.err = &fetchError{text: s.names[0] + " was not set when the run began", hint: "set it: export " + s.names[0] + "=…"}
 	case len(values) == 3:
-		s.got = awsKeys(values[0], values[1], values[2])
+		keys := awsKeys(values[0], values[1], values[2])
+		s.got = func() *result { return keys }
 	default:
-		s.got, s.err = wrap([]byte(values[0]), c.Sign)
+		var got *result
+		got, s.err = wrap([]byte(values[0]), c.Sign)
+		s.got = func() *result { return got }
 	}
 	return s, nil
 }
@@ -205,10 +208,11 @@ func (s *envSource) fetch(context.Context) (*result, error) {
 	if s.err != nil {
 		return nil, s.err
 	}
-	out := &result{value: bytes.Clone(s.got.value), expires: s.got.expires}
-	if s.got.fields != nil {
+	got := s.got()
+	out := &result{value: bytes.Clone(got.value), expires: got.expires}
+	if got.fields != nil {
 		out.fields = map[string][]byte{}
-		for k, v := range s.got.fields {
+		for k, v := range got.fields {
 			out.fields[k] = bytes.Clone(v)
 		}
 	}

@@ -21,7 +21,7 @@ import (
 type vaultSource struct {
 	address, path, field string
 	namespace, sign      string
-	token                *[]byte // of VAULT_TOKEN, when the session began; nil when a file is to be read
+	token                func() string // of VAULT_TOKEN, when the session began; nil when a file is to be read
 	tokenFile            string
 	writable             []string
 	client               *http.Client // nil for one as VAULT_CACERT and the like say
@@ -67,8 +67,7 @@ func newVaultSource(c policy.Credential, config Config) (source, error) {
 		return s, nil
 	}
 	if token, ok := config.Env(vaultToken); ok && token != "" {
-		data := []byte(token)
-		s.token = &data
+		s.token = func() string { return token }
 	} else if home, _ := config.Env("HOME"); filepath.IsAbs(home) {
 		s.tokenFile = filepath.Join(home, ".vault-token")
 	}
@@ -149,7 +148,7 @@ func (s *vaultSource) connect() (*api.Client, error) {
 // authenticate reads the token that vault is asked with.
 func (s *vaultSource) authenticate() (string, error) {
 	if s.token != nil {
-		return string(*s.token), nil
+		return s.token(), nil
 	}
 	hint := "log in with: vault login"
 	if s.tokenFile == "" {

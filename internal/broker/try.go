@@ -30,8 +30,8 @@ func Try(ctx context.Context, cred policy.Credential, c Config) (Trial, error) {
 	if err != nil {
 		return Trial{}, errors.Join(err, b.Close())
 	}
-	secret := l.got.secret()
-	t := Trial{Kind: cred.Source.Kind, Length: len(secret.Value), Hash: l.hash, Expires: l.got.expires, Revoked: l.got.revoke != nil}
+	secret := l.got().secret()
+	t := Trial{Kind: cred.Source.Kind, Length: len(secret.Value), Hash: l.hash, Expires: l.got().expires, Revoked: l.got().revoke != nil}
 	if cred.Sign != "" {
 		t.Length = len(secret.Fields[SecretKey])
 	}
