@@ -20,6 +20,18 @@ func (a *app) run(policy.Options, []string, bool) error {
 	return err
 }
 
+// learn needs a backend.
+func (a *app) learn(policy.Options, []string, bool, string) error {
+	_, err := newBackend()
+	return err
+}
+
+// reload needs running sessions.
+func (a *app) reload(string) error {
+	_, err := newBackend()
+	return err
+}
+
 // newBackend is the backend of this system: there is none.
 func newBackend() (sandbox.Backend, error) {
 	return nil, &usageError{errors.New("running commands needs Linux, and this is " + runtime.GOOS),

@@ -29,7 +29,8 @@ func newPolicyCommand(a *app) *cobra.Command {
 		},
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(newPolicyShow(a), newPolicyCheck(a), newPolicyExplain(a), newPolicyTrust(a), newPolicySchema(a))
+	c.AddCommand(newPolicyShow(a), newPolicyCheck(a), newPolicyExplain(a), newPolicyTrust(a), newPolicySchema(a),
+		newPolicyLearn(a), newPolicyReload(a))
 	return c
 }
 

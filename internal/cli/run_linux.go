@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"syscall"
 
@@ -16,32 +17,14 @@ import (
 
 // run makes the plan and runs the command under it.
 func (a *app) run(options policy.Options, argv []string, verbose bool) error {
-	_, plan, err := compile(options)
+	t, err := a.newTask(options, argv)
 	if err != nil {
 		return err
 	}
-	for _, arg := range argv {
-		if strings.ContainsRune(arg, 0) {
-			return &usageError{errors.New("an argument contains a NUL byte"), "pass the data in a file"}
-		}
-	}
-	backend, err := newBackend()
-	if err != nil {
-		return err
-	}
-	t := &task.Task{Backend: backend, Plan: plan, Argv: argv, State: options.Host.State, Streams: a.streams()}
-	if exe, err := os.Executable(); err == nil {
-		t.Executable = exe
-	}
-	signals := make(chan os.Signal, 16)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2)
-	defer signal.Stop(signals)
-	t.Signals = signals
-
-	result, err := t.Run(context.Background())
+	result, err := runTask(t)
 	var lost *task.OutputError
 	ran := err == nil || errors.As(err, &lost)
-	a.summary(plan, result, verbose, ran)
+	a.summary(t.Plan, result, verbose, ran)
 	if lost != nil {
 		a.report(err)
 		if result.Exit.Status() == 0 {
@@ -54,6 +37,44 @@ func (a *app) run(options policy.Options, argv []string, verbose bool) error {
 		return &exitError{status}
 	}
 	return nil
+}
+
+// newTask makes the task of a command line.
+func (a *app) newTask(options policy.Options, argv []string) (*task.Task, error) {
+	_, plan, err := compile(options)
+	if err != nil {
+		return nil, err
+	}
+	for _, arg := range argv {
+		if strings.ContainsRune(arg, 0) {
+			return nil, &usageError{errors.New("an argument contains a NUL byte"), "pass the data in a file"}
+		}
+	}
+	backend, err := newBackend()
+	if err != nil {
+		return nil, err
+	}
+	t := &task.Task{
+		Backend: backend, Plan: plan, Argv: argv, State: options.Host.State, Streams: a.streams(),
+		Grants: filepath.Join(options.Host.State, "grants"), Unset: os.Unsetenv,
+		Replan: func() (policy.Plan, error) {
+			_, plan, err := compile(options)
+			return plan, err
+		},
+	}
+	if exe, err := os.Executable(); err == nil {
+		t.Executable = exe
+	}
+	return t, nil
+}
+
+// runTask runs a task to its end and passes the caller's signals on.
+func runTask(t *task.Task) (task.Result, error) {
+	signals := make(chan os.Signal, 16)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2)
+	defer signal.Stop(signals)
+	t.Signals = signals
+	return t.Run(context.Background())
 }
 
 // streams are the standard descriptors of this process.
@@ -106,6 +127,7 @@ func (a *app) summary(plan policy.Plan, r task.Result, verbose, ran bool) {
 		}
 		say(cyan, "note", "profile %s, %d paths in view, %d protected, limits by control group: %v", plan.Profile, len(plan.Paths), len(plan.Protect), r.Limited)
 	}
+	a.refusals(r.Refused)
 	for _, w := range r.Settled.Warnings {
 		say(yellow, "warning", "%s", w)
 	}

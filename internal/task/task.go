@@ -10,6 +10,7 @@ import (
 	"os"
 	"time"
 
+	"holdfast.dev/holdfast/internal/egress"
 	"holdfast.dev/holdfast/internal/event"
 	"holdfast.dev/holdfast/internal/policy"
 	"holdfast.dev/holdfast/internal/sandbox"
@@ -24,8 +25,14 @@ type Task struct {
 	State      string // directory of Holdfast's state, outside every view
 	Executable string // this program, for the clean-up after a sudden death; "" for none
 	Streams    Streams
-	Signals    <-chan os.Signal // to pass on to the command
-	Sink       event.Sink       // nil for none
+	Signals    <-chan os.Signal   // to pass on to the command
+	Sink       event.Sink         // nil for none
+	Grants     string             // directory of grants and revocations of credentials; "" for none
+	Learn      egress.Learn       // what happens to destinations that no rule names
+	Unset      func(string) error // takes a variable that holds a secret out of this process's environment; nil when that is not to be done
+
+	// Replan loads the policy again, for Reload; nil when it cannot change.
+	Replan func() (policy.Plan, error)
 }
 
 // Streams are the caller's ends of the standard descriptors. None of them is
@@ -58,6 +65,8 @@ type Result struct {
 	Settled  workspace.Report // what was quarantined and what is to be looked at
 	Kept     string           // directory with what was quarantined; "" when nothing was
 	Limited  []policy.Guarantee
+	Refused  []egress.Refusal     // destinations, each once
+	Observed []egress.Observation // requests that were made, while a policy is learned
 	Warnings []string
 }
 
@@ -80,9 +89,19 @@ func (t *Task) Run(ctx context.Context) (Result, error) {
 		return Result{}, err
 	}
 	defer s.close()
+	net, err := t.newNetwork(s)
+	if err != nil {
+		return Result{}, err
+	}
+	defer net.close()
+	stopListening, err := t.answer(s, net)
+	if err != nil {
+		return Result{}, err
+	}
+	defer stopListening()
 	var proc sandbox.Process
 	for try := 1; ; try++ {
-		proc, err = t.launch(ctx, s)
+		proc, err = t.launch(ctx, s, net)
 		if err == nil {
 			break
 		}
@@ -95,6 +114,10 @@ func (t *Task) Run(ctx context.Context) (Result, error) {
 	result.Exit, err = t.attend(ctx, proc, open)
 	settled, serr := s.settle(ctx)
 	result.Settled, result.Warnings = settled, s.warnings()
+	net.finish(&result)
+	if cerr := net.close(); cerr != nil {
+		result.Warnings = append(result.Warnings, cerr.Error())
+	}
 	if len(settled.Quarantined) > 0 {
 		result.Kept = s.quarantine()
 	}
@@ -111,7 +134,7 @@ func mayPass(err error) bool {
 }
 
 // launch scans the workspace and starts the command.
-func (t *Task) launch(ctx context.Context, s *session) (sandbox.Process, error) {
+func (t *Task) launch(ctx context.Context, s *session, net *network) (sandbox.Process, error) {
 	plan := t.Plan
 	if err := s.scan(ctx, &plan); err != nil {
 		return nil, err
@@ -121,6 +144,7 @@ func (t *Task) launch(ctx context.Context, s *session) (sandbox.Process, error) 
 		In: stream(t.Streams.InTerminal), Out: stream(t.Streams.OutTerminal), Err: stream(t.Streams.ErrTerminal),
 		Attested: func(sandbox.Posture) error { return t.emit("session.start", plan.Workspace, nil) },
 	}
+	net.apply(&spec)
 	if t.Streams.Console != nil {
 		spec.Size = t.Streams.Console.Size()
 	}

@@ -1,0 +1,109 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+
+	"holdfast.dev/holdfast/internal/egress"
+	"holdfast.dev/holdfast/internal/policy"
+	"holdfast.dev/holdfast/internal/task"
+)
+
+// refusals says after a run what of the network was refused, a line each.
+func (a *app) refusals(all []egress.Refusal) {
+	for _, r := range all {
+		colour, kind := yellow, "refused"
+		if r.High {
+			colour, kind = red, "alert"
+		}
+		where := r.Name
+		if r.Port != 0 {
+			where = net.JoinHostPort(r.Name, strconv.Itoa(r.Port))
+		}
+		line := where + " (" + r.Reason
+		if r.Rule != "" && r.Rule != "-" {
+			line += "; nearest rule " + r.Rule
+		}
+		line += ")"
+		if r.Count > 1 {
+			line += fmt.Sprintf(", %d times", r.Count)
+		}
+		if r.Flag != "" {
+			line += "; to allow it: " + r.Flag
+		}
+		fmt.Fprintf(a.Stderr, "%s %s\n", a.paint(colour, "holdfast: "+kind+":"), oneLine(line))
+	}
+}
+
+// learn runs a command and writes the network rules that it needs.
+func (a *app) learn(options policy.Options, argv []string, through bool, to string) error {
+	t, err := a.newTask(options, argv)
+	if err != nil {
+		return err
+	}
+	if to == "" { // the proposal is our output; the command's is not
+		t.Streams.Out, t.Streams.OutTerminal = t.Streams.Err, t.Streams.ErrTerminal
+	}
+	t.Learn = egress.Observe
+	if through {
+		t.Learn = egress.Through
+	}
+	result, err := runTask(t)
+	if err != nil {
+		return err
+	}
+	a.summary(t.Plan, result, false, true)
+	if status := result.Exit.Status(); status != 0 {
+		fmt.Fprintf(a.Stderr, "%s the command ended with status %d; what it would have asked for later is not in the proposal\n", a.paint(yellow, "holdfast: warning:"), status)
+	}
+	return a.propose(result, to)
+}
+
+func (a *app) propose(result task.Result, to string) error {
+	seen := make([]policy.Seen, len(result.Observed))
+	for i, o := range result.Observed {
+		seen[i] = policy.Seen{Host: o.Name, Port: o.Port, Kind: o.Kind, Method: o.Method, Path: o.Path, Count: o.Count}
+	}
+	proposal := policy.Propose(seen)
+	if to == "" {
+		_, err := a.Stdout.Write(proposal)
+		return err
+	}
+	f, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return err
+	}
+	if _, err := bytes.NewReader(proposal).WriteTo(f); err != nil {
+		f.Close()
+		return err
+	}
+	return f.Close()
+}
+
+// reload tells the running sessions to load their policy again.
+func (a *app) reload(state string) error {
+	all, err := task.Reload(context.Background(), state)
+	if err != nil {
+		return err
+	}
+	failed := false
+	for _, r := range all {
+		if r.Err != nil {
+			failed = true
+			fmt.Fprintf(a.Stderr, "%s %s keeps its old rules: %s\n", a.paint(red, "holdfast: error:"), r.Session, oneLine(r.Err.Error()))
+			continue
+		}
+		fmt.Fprintf(a.Stdout, "%s: reloaded\n", r.Session)
+	}
+	if len(all) == 0 {
+		fmt.Fprintln(a.Stdout, "no session is running")
+	}
+	if failed {
+		return &exitError{exitFailed}
+	}
+	return nil
+}
