@@ -2,10 +2,12 @@ package cli
 
 import (
 	"errors"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"holdfast.dev/holdfast/internal/broker"
 	"holdfast.dev/holdfast/internal/policy"
 )
 
@@ -55,6 +57,7 @@ func (f *planFlags) options(a *app) (policy.Options, error) {
 	if view := systemView(); len(view) > 0 {
 		host.System = view
 	}
+	host.Grants = broker.Store{Dir: filepath.Join(host.State, "grants")}.Credential
 	return policy.Options{
 		Host:      host,
 		Profile:   f.profile,
