@@ -1,0 +1,214 @@
+package egress
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"net"
+	"syscall"
+	"testing"
+	"time"
+
+	"holdfast.dev/holdfast/internal/policy"
+	"holdfast.dev/holdfast/internal/testenv"
+)
+
+// tcpPair is the two ends of a connection over loopback.
+func tcpPair(t testing.TB) (near, far *net.TCPConn) {
+	t.Helper()
+	l := listenLocal(t)
+	defer l.Close()
+	near = connect(t, l.Addr().String())
+	far, err := l.AcceptTCP()
+	if err != nil {
+		t.Fatal(err)
+	}
+	far.SetDeadline(time.Now().Add(patience))
+	t.Cleanup(func() { far.Close() })
+	return near, far
+}
+
+// bare is a connection that the relay cannot look through.
+type bare struct{ net.Conn }
+
+func (b bare) CloseWrite() error { return closeWrite(b.Conn) }
+
+// pour writes size random bytes in random pieces, ends that direction, and
+// returns their hash.
+func pour(c *net.TCPConn, seed uint64, size int) (sum [32]byte, err error) {
+	random := rand.New(rand.NewPCG(seed, 1))
+	source := rand.NewChaCha8([32]byte{byte(seed)})
+	h := sha256.New()
+	for size > 0 {
+		piece := make([]byte, min(size, 1+random.IntN(300<<10)))
+		source.Read(piece)
+		h.Write(piece)
+		if _, err := c.Write(piece); err != nil {
+			return sum, err
+		}
+		size -= len(piece)
+	}
+	return [32]byte(h.Sum(nil)), c.CloseWrite()
+}
+
+func TestRelayPassesTheSameBytesBothWays(t *testing.T) {
+	for name, around := range map[string]func(*world, net.Conn) net.Conn{
+		"connections of the kernel":           func(_ *world, c net.Conn) net.Conn { return c },
+		"connections that are something else": func(_ *world, c net.Conn) net.Conn { return bare{c} },
+		"without pipes":                       func(w *world, c net.Conn) net.Conn { w.steps.noPipe = true; return c },
+		"with every large buffer in use":      func(w *world, c net.Conn) net.Conn { w.steps.large.Store(largeSteps); w.steps.noPipe = true; return c },
+	} {
+		t.Run(name, func(t *testing.T) {
+			testenv.NoGoroutines(t)
+			w := start(t, nil)
+			for _, size := range []int{0, 1, smallStep, spliceAfter + 1, 1<<20 + rand.IntN(9<<20), spliceSlice + 12345} {
+				client, a := tcpPair(t)
+				server, b := tcpPair(t)
+				type result struct {
+					sum [32]byte
+					err error
+				}
+				up, down := make(chan result, 2), make(chan result, 2)
+				for i, c := range []*net.TCPConn{client, server} {
+					sent, got := up, down
+					if i == 1 {
+						sent, got = down, up
+					}
+					go func() {
+						sum, err := pour(c, uint64(size+i), size/(i+1))
+						sent <- result{sum, err}
+					}()
+					go func() {
+						h := sha256.New()
+						_, err := io.Copy(h, c)
+						got <- result{[32]byte(h.Sum(nil)), err}
+					}()
+				}
+				in, out, err := w.relay(context.Background(), around(w, a), around(w, b))
+				if err != nil || in != int64(size/2) || out != int64(size) {
+					t.Errorf("%d bytes: in %d, out %d, %v", size, in, out, err)
+				}
+				for _, way := range []chan result{up, down} {
+					if x, y := <-way, <-way; x.err != nil || y.err != nil || x.sum != y.sum {
+						t.Errorf("%d bytes: %v, %v", size, x, y)
+					}
+				}
+			}
+			if n := w.steps.pipes.Load(); n != 0 {
+				t.Errorf("%d pipes are still counted", n)
+			}
+		})
+	}
+}
+
+func TestRelayPassesAnEndOnByItself(t *testing.T) {
+	w := start(t, nil)
+	client, a := tcpPair(t)
+	server, b := tcpPair(t)
+	done := make(chan error, 1)
+	go func() { _, _, err := w.relay(context.Background(), a, b); done <- err }()
+	send(t, client, "question")
+	client.CloseWrite()
+	if got, err := io.ReadAll(server); err != nil || string(got) != "question" {
+		t.Fatalf("%q, %v", got, err)
+	}
+	send(t, server, "answer")
+	expect(t, client, "answer")
+	send(t, server, ", and more")
+	server.Close()
+	if got, err := io.ReadAll(client); err != nil || string(got) != ", and more" {
+		t.Fatalf("%q, %v", got, err)
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestRelayPassesAResetOnAsAReset(t *testing.T) {
+	w := start(t, nil)
+	for _, bulk := range []int{0, 4 << 20} {
+		client, a := tcpPair(t)
+		server, b := tcpPair(t)
+		done := make(chan error, 1)
+		go func() { _, _, err := w.relay(context.Background(), a, b); done <- err }()
+		go pour(client, 1, bulk+1)
+		if _, err := io.CopyN(io.Discard, server, int64(bulk+1)); err != nil {
+			t.Fatal(err)
+		}
+		client.SetLinger(0)
+		client.Close()
+		// The end of what the client poured may come before its reset.
+		for err := error(nil); err == nil; {
+			if _, err = server.Write([]byte("x")); err != nil && !errors.Is(err, syscall.ECONNRESET) && !errors.Is(err, syscall.EPIPE) {
+				t.Errorf("server: %v, want a reset", err)
+			}
+			time.Sleep(time.Millisecond)
+		}
+		<-done
+	}
+}
+
+func TestRelayEndsWithItsContext(t *testing.T) {
+	testenv.NoGoroutines(t)
+	w := start(t, nil)
+	client, a := tcpPair(t)
+	server, b := tcpPair(t)
+	ctx, cancel := context.WithCancelCause(context.Background())
+	why := errors.New("enough")
+	done := make(chan error, 1)
+	go func() { _, _, err := w.relay(ctx, a, b); done <- err }()
+	send(t, client, "x")
+	expect(t, server, "x")
+	cancel(why)
+	if err := <-done; !errors.Is(err, why) {
+		t.Errorf("relay: %v", err)
+	}
+	for _, c := range []net.Conn{client, server} {
+		if _, err := c.Read(make([]byte, 1)); !errors.Is(err, syscall.ECONNRESET) {
+			t.Errorf("read: %v, want a reset", err)
+		}
+	}
+}
+
+func TestAReplayedConnectionSaysItsHeadFirst(t *testing.T) {
+	w := start(t, nil)
+	client, a := tcpPair(t)
+	server, b := tcpPair(t)
+	go w.relay(context.Background(), replay(replay(a, []byte("two ")), []byte("one ")), replay(b, []byte("banner ")))
+	send(t, client, "three")
+	expect(t, server, "one two three")
+	expect(t, client, "banner ")
+	read := replay(replay(a, []byte("two ")), []byte("one "))
+	got := make([]byte, 8)
+	if _, err := io.ReadFull(read, got); err != nil || string(got) != "one two " {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
+func TestIdleConnectionsAreEnded(t *testing.T) {
+	w := start(t, func(c *Config) { c.Limits.IdleTime = 400 * time.Millisecond }, permits("a.example.org", 22, policy.TCP))
+	w.server("a.example.org:22", echo)
+	door := w.doorTo("a.example.org", 22)
+	busy, idle := connect(t, door), connect(t, door)
+	ended := make(chan error, 1)
+	go func() {
+		_, err := idle.Read(make([]byte, 1))
+		ended <- err
+	}()
+	for {
+		send(t, busy, "x")
+		expect(t, busy, "x")
+		select {
+		case err := <-ended:
+			if !errors.Is(err, syscall.ECONNRESET) {
+				t.Errorf("the idle one: %v, want a reset", err)
+			}
+			send(t, busy, "y")
+			expect(t, busy, "y")
+			return
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
