@@ -168,6 +168,17 @@ func classifyEmbedded(a netip.Addr) (standing, string, bool) {
 	return public, "", false
 }
 
+// translated is the IPv4 address that a translator makes of a public IPv6
+// address; the zero Addr where none does.
+func translated(a netip.Addr) netip.Addr {
+	for _, e := range embedded {
+		if a.Is6() && e.stands == public && e.prefix.Contains(a) {
+			return fourAt(a.As16(), e.at, e.flip)
+		}
+	}
+	return netip.Addr{}
+}
+
 func fourAt(b [16]byte, at int, flip byte) netip.Addr {
 	return netip.AddrFrom4([4]byte{b[at] ^ flip, b[at+1] ^ flip, b[at+2] ^ flip, b[at+3] ^ flip})
 }
@@ -210,7 +221,7 @@ func checkAddress(name string, a netip.Addr, allowInternal bool, own func() ([]n
 			return fmt.Errorf("listing this host's own addresses: %w", err)
 		}
 		for _, m := range mine {
-			if m == canonical {
+			if m == canonical || m == translated(canonical) {
 				stands, words = internal, "an address of this host itself"
 			}
 		}

@@ -139,6 +139,8 @@ func TestCheckAddress(t *testing.T) {
 		{name: "a public address is dialled", addr: "8.8.8.8", own: own},
 		{name: "this host's own address is refused", addr: "8.8.4.4", own: own, refused: "api.test is at 8.8.4.4, an address of this host itself", hint: true},
 		{name: "its own address inside IPv6 as well", addr: "::ffff:8.8.4.4", own: own, refused: "at 8.8.4.4, an address of this host", hint: true},
+		{name: "its own address behind NAT64 as well", addr: "64:ff9b::808:404", own: own, refused: "at 64:ff9b::808:404, an address of this host", hint: true},
+		{name: "another one behind NAT64 is dialled", addr: "64:ff9b::808:808", own: own},
 		{name: "its own address is reached with internal", addr: "8.8.4.4", internal: true, own: own},
 		{name: "without the list nothing is public", addr: "8.8.8.8", own: broken, refused: "listing this host's own addresses: no netlink"},
 		{name: "a private address is refused", addr: "10.0.0.1", own: noOwn, refused: "RFC 1918", hint: true},
