@@ -78,8 +78,10 @@ func (x *errand) prepare(r *http.Request) *denial {
 			}
 		}
 	}
-	if len(r.Header["Content-Length"]) > 1 {
+	if lengths := r.Header["Content-Length"]; len(lengths) > 1 {
 		return deny(http.StatusBadRequest, "request smuggling: there are two Content-Length headers", high)
+	} else if n, ok := parseLength(strings.Join(lengths, "")); len(lengths) == 1 && (!ok || n != max(r.ContentLength, 0)) {
+		return deny(http.StatusBadRequest, "request smuggling: the Content-Length is not that of the body", high)
 	}
 	for name := range r.Trailer {
 		if c := canonicalField(name); slices.Contains(notTrailers, c) || dropped(c) {

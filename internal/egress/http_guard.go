@@ -56,6 +56,7 @@ type guard struct {
 // guarded puts the guard of a visit around its connection.
 func (v *visit) guarded(c net.Conn) *guard {
 	v.guard = &guard{Conn: c, visit: v, begun: time.Now(), wake: make(chan struct{})}
+	v.guard.apply()
 	return v.guard
 }
 
