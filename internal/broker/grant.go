@@ -105,6 +105,14 @@ func (g Grant) check(c policy.Credential) error {
 	case g.Sign == "" && (strings.Count(g.Format, "{}") != 1 || strings.ContainsAny(g.Format, "\r\n\x00")):
 		return fmt.Errorf("the value of the header needs {} once, not %q", g.Format)
 	}
+	for _, name := range g.Env {
+		if !variableOK(name) {
+			return fmt.Errorf("%q is not the name of a variable that can hold a placeholder", name)
+		}
+	}
+	if len(g.Shape) > 32 || strings.Trim(g.Shape, urlSafe+".") != "" {
+		return fmt.Errorf("%q is not the beginning of a token: letters, digits, ., _ and -, at most 32", g.Shape)
+	}
 	for _, h := range c.Hosts {
 		if h.Host != strings.ToLower(h.Host) || strings.ContainsAny(h.Host, "*/@ ") || strings.HasSuffix(h.Host, ".") {
 			return fmt.Errorf("%q is not a host in normal form; a secret does not go to a wildcard", h.Host)
@@ -112,6 +120,15 @@ func (g Grant) check(c policy.Credential) error {
 	}
 	_, err := sourceOf(c, Config{Env: func(string) (string, bool) { return "", false }}, nil)
 	return err
+}
+
+// variableOK says whether a variable may hold a placeholder: not those that say
+// how programs work.
+func variableOK(name string) bool {
+	if name == "" || strings.Trim(name, alphanumeric+"_") != "" || name[0] >= '0' && name[0] <= '9' {
+		return false
+	}
+	return !slices.Contains([]string{"PATH", "HOME", "SHELL", "IFS", "ENV", "BASH_ENV", "TMPDIR", "USER", "PWD"}, name) && !strings.HasPrefix(name, "LD_")
 }
 
 // headerOK says whether a header may be written by a grant: not those that say

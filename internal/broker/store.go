@@ -71,27 +71,6 @@ func (s Store) Credential(name string) (policy.Credential, error) {
 	return c, nil
 }
 
-// Credentials are all grants that stand, for policy to join with what a run may
-// reach. What cannot be read is in the error; the others are returned all the
-// same.
-func (s Store) Credentials() ([]policy.Credential, error) {
-	all, err := s.List()
-	errs := []error{err}
-	var out []policy.Credential
-	for _, g := range all {
-		if g.Standing(s.now()) != nil {
-			continue
-		}
-		c, err := g.credential(s.path(g.Name))
-		if err != nil {
-			errs = append(errs, fmt.Errorf("grant %s: %w", g.Name, err))
-			continue
-		}
-		out = append(out, c)
-	}
-	return out, errors.Join(errs...)
-}
-
 // List reads all grants, by name. What cannot be read is in the error; the
 // others are returned all the same.
 func (s Store) List() ([]Grant, error) {

@@ -136,7 +136,7 @@ process of yours, and nothing in the workspace that you would later execute.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return &usageError{err, "see '" + cmd.CommandPath() + " --help'"}
 	})
-	root.AddCommand(newRunCommand(a), newPolicyCommand(a), newWhyCommand(a), newDoctorCommand(a), newVersionCommand(a))
+	root.AddCommand(newRunCommand(a), newPolicyCommand(a), newGrantCommand(a), newWhyCommand(a), newDoctorCommand(a), newVersionCommand(a))
 	root.AddCommand(hiddenCommands()...)
 	root.InitDefaultCompletionCmd()
 	hintArgs(root)

@@ -1,0 +1,229 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"holdfast.dev/holdfast/internal/broker"
+	"holdfast.dev/holdfast/internal/policy"
+)
+
+func newGrantCommand(a *app) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "grant",
+		Short: "Keep credentials for runs: where a secret is, where it may go, and for how long",
+		Long: `A grant says where a secret is and which hosts it may go to. The secret itself is
+not stored, and never enters the boundary: inside there is a placeholder, which is
+replaced on the way to those hosts and nowhere else. A policy uses a grant by its
+name:
+
+  network:
+    allow:
+      - {host: api.github.com, credential: github}`,
+		Example: `  holdfast grant add github --source 'command:gh auth token' --host api.github.com
+  holdfast grant test github
+  holdfast grant list
+  holdfast grant revoke github`,
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.AddCommand(newGrantAdd(a), newGrantList(a), newGrantRevoke(a), newGrantTest(a))
+	return c
+}
+
+// grantStore is where this user's grants are.
+func grantStore(host policy.Host) broker.Store {
+	return broker.Store{Dir: filepath.Join(host.State, "grants")}
+}
+
+// listedGrant is a grant as list shows it.
+type listedGrant struct {
+	broker.Grant
+	State string `json:"state"` // active, revoked, expired or used up
+	Left  *int64 `json:"uses_left,omitempty"`
+}
+
+func listed(g broker.Grant, now time.Time) listedGrant {
+	l := listedGrant{Grant: g}
+	switch err := g.Standing(now); {
+	case err == nil:
+		l.State = "active"
+	case errors.Is(err, broker.ErrRevoked):
+		l.State = "revoked"
+	case errors.Is(err, broker.ErrExpired):
+		l.State = "expired"
+	default:
+		l.State = "used up"
+	}
+	if g.Uses > 0 {
+		left := max(0, g.Uses-g.Used)
+		l.Left = &left
+	}
+	return l
+}
+
+func newGrantList(a *app) *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use:     "list",
+		Short:   "Show the grants, with their hosts, state and last use",
+		Example: "  holdfast grant list\n  holdfast grant list --json",
+		Args:    cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			host, err := policy.ThisHost(a.Env, a.Dir)
+			if err != nil {
+				return err
+			}
+			all, broken := grantStore(host).List()
+			rows := make([]listedGrant, len(all))
+			for i, g := range all {
+				rows[i] = listed(g, time.Now())
+			}
+			if asJSON {
+				err = writeJSON(a.Stdout, rows)
+			} else {
+				err = a.printGrants(rows, broken != nil)
+			}
+			return errors.Join(err, broken)
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "show as JSON")
+	return c
+}
+
+func (a *app) printGrants(rows []listedGrant, broken bool) error {
+	if len(rows) == 0 {
+		if !broken {
+			fmt.Fprintln(a.Stdout, "there are no grants")
+		}
+		return nil
+	}
+	var text strings.Builder
+	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "NAME\tSTATE\tSOURCE\tHOSTS\tEXPIRES\tUSES LEFT\tLAST USE")
+	for _, g := range rows {
+		left := "any"
+		if g.Left != nil {
+			left = fmt.Sprint(*g.Left)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", g.Name, g.State, oneLine(sourceText(g.Source)), oneLine(strings.Join(g.Hosts, ",")),
+			moment(g.Expires), left, moment(g.LastUse))
+	}
+	if err := w.Flush(); err != nil {
+		return fmt.Errorf("writing the list: %w", err)
+	}
+	_, err := fmt.Fprint(a.Stdout, text.String())
+	return err
+}
+
+// sourceText names a source in a few words. Of a command only the program is
+// shown: arguments can hold what nobody should see.
+func sourceText(s broker.Source) string {
+	switch {
+	case len(s.Argv) > 0:
+		return s.Kind + " " + filepath.Base(s.Argv[0])
+	case s.Kind == "github-app":
+		return s.Kind + " " + s.Options["app-id"]
+	}
+	return s.Kind + " " + s.Value
+}
+
+func moment(t time.Time) string {
+	if t.IsZero() {
+		return "never"
+	}
+	return t.Local().Format("2006-01-02 15:04")
+}
+
+func newGrantRevoke(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "revoke NAME…",
+		Short: "End a grant, and the credential of that name in every run that is under way",
+		Long: `End a grant. From its next request on, no run that is under way gets the
+credential of that name, whether a grant or a policy gave it. What a source made
+for a run, such as an installation token, is revoked there by that run.`,
+		Example: "  holdfast grant revoke github",
+		Args:    something,
+		RunE: func(_ *cobra.Command, names []string) error {
+			host, err := policy.ThisHost(a.Env, a.Dir)
+			if err != nil {
+				return err
+			}
+			for _, name := range names {
+				found, err := grantStore(host).Revoke(name)
+				if err != nil {
+					return fmt.Errorf("revoking %s: %w", oneLine(name), err)
+				}
+				if found {
+					fmt.Fprintf(a.Stdout, "%s is revoked\n", name)
+				} else {
+					fmt.Fprintf(a.Stdout, "there is no grant %s; runs under way cannot use a credential of that name any more\n", name)
+				}
+			}
+			return nil
+		},
+	}
+}
+
+func newGrantTest(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "test NAME",
+		Short: "Fetch a secret once and say what came, without showing it",
+		Long: `Fetch the secret of a grant, or of a credential of the policy that applies here,
+and say how long it is, the beginning of its hash and when it expires. What was
+made for the test is revoked again. No use is counted.`,
+		Example: "  holdfast grant test github",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			cred, writable, err := a.credential(args[0])
+			if err != nil {
+				return err
+			}
+			trial, err := broker.Try(c.Context(), cred, broker.Config{Writable: writable})
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(a.Stdout, "%s: %s gave a secret of %d bytes, %s\n", cred.Name, trial.Kind, trial.Length, trial.Hash)
+			switch {
+			case trial.Expires.IsZero():
+				fmt.Fprintf(a.Stdout, "the source does not say when it expires; a lease lasts %s\n", cred.TTL)
+			default:
+				fmt.Fprintf(a.Stdout, "it expires %s; a lease lasts %s at most\n", moment(trial.Expires), cred.TTL)
+			}
+			if trial.Revoked {
+				fmt.Fprintln(a.Stdout, "it was made for this test, and is revoked again")
+			}
+			return nil
+		},
+	}
+}
+
+// credential is the grant of a name, or else the credential of the policy that
+// applies here, with the trees that a run could change.
+func (a *app) credential(name string) (policy.Credential, []string, error) {
+	var flags planFlags
+	options, err := flags.options(a)
+	if err != nil {
+		return policy.Credential{}, nil, err
+	}
+	cred, err := grantStore(options.Host).Credential(name)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return cred, nil, err
+	}
+	_, plan, err := compile(options)
+	if err != nil {
+		return policy.Credential{}, nil, err
+	}
+	for _, c := range plan.Credentials {
+		if c.Name == name {
+			return c, []string{plan.Workspace}, nil
+		}
+	}
+	return policy.Credential{}, nil, &usageError{fmt.Errorf("there is no grant and no credential %q", oneLine(name)), "see what there is with: holdfast grant list"}
+}
