@@ -20,7 +20,7 @@ func (e *Engine) accept(l listener) {
 				return
 			}
 			if pause == acceptPauses {
-				e.refuse(Destination{Name: l.Addr().String()}, "connections cannot be accepted: "+err.Error(), unflagged)
+				e.refuse(Destination{Name: "connections"}, "connections cannot be accepted: "+err.Error(), unflagged)
 			}
 			select {
 			case <-time.After(pause):
@@ -32,7 +32,7 @@ func (e *Engine) accept(l listener) {
 		}
 		pause = acceptPause
 		if !e.places.take(e.ctx) {
-			e.refuse(Destination{Name: c.RemoteAddr().String()}, "too many connections are open", unflagged)
+			e.refuse(Destination{Name: "connections"}, "too many connections are open", unflagged)
 			abort(c)
 			continue
 		}
