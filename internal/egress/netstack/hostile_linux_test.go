@@ -15,7 +15,7 @@ import (
 // Whoever may write to the device, as root in a namespace of its own may with a
 // raw socket, sends segments that no kernel would. They must neither end the
 // supervisor nor disturb a connection that they do not belong to.
-func TestForgedSegments(t *testing.T) {
+func TestRootForgedSegments(t *testing.T) {
 	w := start(t, Options{HalfOpen: 64})
 	victim, _ := w.pair("198.51.100.7:443")
 	quiet, here := w.pair("198.51.100.8:443")

@@ -14,7 +14,7 @@ import (
 	"holdfast.dev/holdfast/internal/testenv"
 )
 
-func TestLimits(t *testing.T) {
+func TestRootLimits(t *testing.T) {
 	w := start(t, Options{Connections: 3})
 	_, first := w.pair("198.51.100.7:443")
 	w.pair("198.51.100.7:443")
@@ -34,7 +34,7 @@ func TestLimits(t *testing.T) {
 }
 
 // A client that does not take its data keeps its place until it is swept.
-func TestWhoDoesNotReadKeepsItsPlace(t *testing.T) {
+func TestRootWhoDoesNotReadKeepsItsPlace(t *testing.T) {
 	w := start(t, Options{Connections: 1})
 	_, here := w.pair("198.51.100.7:443")
 	if err := here.SetWriteDeadline(time.Now().Add(100 * time.Millisecond)); err != nil {
@@ -73,7 +73,7 @@ func (w *world) flood(n int) {
 	}
 }
 
-func TestFlood(t *testing.T) {
+func TestRootFlood(t *testing.T) {
 	testenv.NoGoroutines(t)
 	w := start(t, Options{HalfOpen: 16})
 	w.flood(2000)
@@ -92,7 +92,7 @@ func TestFlood(t *testing.T) {
 	}
 }
 
-func TestCloseEndsEverything(t *testing.T) {
+func TestRootCloseEndsEverything(t *testing.T) {
 	testenv.NoGoroutines(t)
 	before := descriptors(t)
 	w := start(t, Options{})
@@ -145,7 +145,7 @@ func descriptors(t *testing.T) int {
 	return len(all)
 }
 
-func TestListenerClosed(t *testing.T) {
+func TestRootListenerClosed(t *testing.T) {
 	w := start(t, Options{})
 	_, here := w.pair("198.51.100.7:443")
 	queued, err := w.dial(unix.SOCK_STREAM, "198.51.100.7:443")
@@ -169,7 +169,7 @@ func TestListenerClosed(t *testing.T) {
 	}
 }
 
-func TestTheDeviceGoes(t *testing.T) {
+func TestRootTheDeviceGoes(t *testing.T) {
 	testenv.NoGoroutines(t)
 	w := start(t, Options{})
 	_, here := w.pair("198.51.100.7:443")

@@ -107,7 +107,7 @@ func (w *world) pair(to string) (in *net.TCPConn, here *conn) {
 	return c.(*net.TCPConn), w.accept().(*conn)
 }
 
-func TestEveryAddressIsAccepted(t *testing.T) {
+func TestRootEveryAddressIsAccepted(t *testing.T) {
 	w := start(t, Options{})
 	for _, to := range []string{
 		"198.51.100.7:443", "10.0.0.1:1", "8.8.8.8:65535", "169.254.169.254:80", "10.77.0.1:53",
@@ -167,7 +167,7 @@ func exchange(a, b net.Conn, n int64) error {
 	return failed
 }
 
-func TestDataArrivesBothWays(t *testing.T) {
+func TestRootDataArrivesBothWays(t *testing.T) {
 	w := start(t, Options{})
 	for _, to := range []string{"198.51.100.7:443", "[2001:db8::1]:443"} {
 		for _, n := range []int64{0, 1, 1459, 65521, 20 << 20} {
@@ -181,7 +181,7 @@ func TestDataArrivesBothWays(t *testing.T) {
 	}
 }
 
-func TestSmallSegmentsAreGathered(t *testing.T) {
+func TestRootSmallSegmentsAreGathered(t *testing.T) {
 	w := start(t, Options{})
 	fd := w.socket(unix.AF_INET, unix.SOCK_STREAM, 0)
 	if err := unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_MAXSEG, 1400); err != nil {
@@ -201,7 +201,7 @@ func TestSmallSegmentsAreGathered(t *testing.T) {
 	}
 }
 
-func TestManyAtOnce(t *testing.T) {
+func TestRootManyAtOnce(t *testing.T) {
 	w := start(t, Options{})
 	byClient := map[string]net.Conn{}
 	var clients []net.Conn
@@ -221,7 +221,7 @@ func TestManyAtOnce(t *testing.T) {
 	all.Wait()
 }
 
-func TestHalfClose(t *testing.T) {
+func TestRootHalfClose(t *testing.T) {
 	w := start(t, Options{})
 	for _, tt := range []struct {
 		name        string
@@ -252,7 +252,7 @@ func TestHalfClose(t *testing.T) {
 	}
 }
 
-func TestResets(t *testing.T) {
+func TestRootResets(t *testing.T) {
 	w := start(t, Options{})
 	in, here := w.pair("198.51.100.7:443")
 	if err := in.SetLinger(0); err != nil {
@@ -281,7 +281,7 @@ func TestResets(t *testing.T) {
 	}
 }
 
-func TestDeadlines(t *testing.T) {
+func TestRootDeadlines(t *testing.T) {
 	w := start(t, Options{})
 	in, here := w.pair("198.51.100.7:443")
 	if err := here.SetReadDeadline(time.Now().Add(10 * time.Millisecond)); err != nil {

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func TestRefusedBeforeTheHandshake(t *testing.T) {
+func TestRootRefusedBeforeTheHandshake(t *testing.T) {
 	asked := make(chan netip.AddrPort, 8)
 	w := start(t, Options{Decide: func(dst netip.AddrPort) bool {
 		asked <- dst
@@ -27,7 +27,7 @@ func TestRefusedBeforeTheHandshake(t *testing.T) {
 	w.pair("198.51.100.7:443")
 }
 
-func TestNameQueries(t *testing.T) {
+func TestRootNameQueries(t *testing.T) {
 	w := start(t, Options{})
 	for _, to := range []string{"1.1.1.1:53", "10.9.8.7:53", "[2001:db8::53]:53"} {
 		// Connected: the kernel takes the answer only from the address that was asked.
@@ -57,7 +57,7 @@ func TestNameQueries(t *testing.T) {
 	}
 }
 
-func TestOtherDatagramsAreRefused(t *testing.T) {
+func TestRootOtherDatagramsAreRefused(t *testing.T) {
 	w := start(t, Options{})
 	for _, to := range []string{"198.51.100.7:443", "[2001:db8::1]:443", "9.9.9.9:5353"} {
 		for _, size := range []int{0, 1, 1350, 9000} {
@@ -76,7 +76,7 @@ func TestOtherDatagramsAreRefused(t *testing.T) {
 	}
 }
 
-func TestPingIsAnsweredWithProhibited(t *testing.T) {
+func TestRootPingIsAnsweredWithProhibited(t *testing.T) {
 	w := start(t, Options{})
 	fd := w.socket(unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_ICMP)
 	f := os.NewFile(uintptr(fd), "icmp")
