@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -112,7 +111,7 @@ func (s *commandSource) find() (string, error) {
 		}
 		return path, nil
 	}
-	return "", &fetchError{text: fmt.Sprintf("there is no program %s", s.argv[0]), hint: "install it, or give its absolute path", cause: fs.ErrNotExist}
+	return "", &fetchError{text: fmt.Sprintf("there is no program %s that can be executed", s.argv[0]), hint: "install it, or give its absolute path"}
 }
 
 func value(env []string, name string) string {

@@ -192,9 +192,9 @@ made for the test is revoked again. No use is counted.`,
 			fmt.Fprintf(a.Stdout, "%s: %s gave a secret of %d bytes, %s\n", cred.Name, trial.Kind, trial.Length, trial.Hash)
 			switch {
 			case trial.Expires.IsZero():
-				fmt.Fprintf(a.Stdout, "the source does not say when it expires; a lease lasts %s\n", cred.TTL)
+				fmt.Fprintf(a.Stdout, "the source does not say when it expires; a lease lasts %s\n", shortSpan(cred.TTL))
 			default:
-				fmt.Fprintf(a.Stdout, "it expires %s; a lease lasts %s at most\n", moment(trial.Expires), cred.TTL)
+				fmt.Fprintf(a.Stdout, "it expires %s; a lease lasts %s at most\n", moment(trial.Expires), shortSpan(cred.TTL))
 			}
 			if trial.Revoked {
 				fmt.Fprintln(a.Stdout, "it was made for this test, and is revoked again")
@@ -218,7 +218,7 @@ func (a *app) credential(name string) (policy.Credential, []string, error) {
 	}
 	_, plan, err := compile(options)
 	if err != nil {
-		return policy.Credential{}, nil, err
+		return policy.Credential{}, nil, fmt.Errorf("there is no grant %s, and there is no policy here to look in: %w", oneLine(name), err)
 	}
 	for _, c := range plan.Credentials {
 		if c.Name == name {

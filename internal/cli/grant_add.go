@@ -43,7 +43,7 @@ known, such as api.github.com, header and variables need not be given.`,
 	}
 	set := c.Flags()
 	set.StringVar(&f.source, "source", "", "`KIND:WHERE` the secret is")
-	set.StringArrayVar(&f.hosts, "host", nil, "`HOST` or HOST:PORT that it may go to; may be repeated, as all flags of lists")
+	set.StringArrayVar(&f.hosts, "host", nil, "`HOST` or HOST:PORT that it may go to; flags of lists may be repeated")
 	set.StringArrayVar(&f.grant.Paths, "path", nil, "`PATH` of requests that may carry it, such as /repos/acme/**")
 	set.StringVar(&f.header, "header", "", "`HEADER` it stands in, such as 'Authorization: Bearer {}'")
 	set.BoolVar(&f.grant.Always, "always", false, "set the header on every request, without a placeholder")
@@ -52,7 +52,7 @@ known, such as api.github.com, header and variables need not be given.`,
 	set.StringVar(&f.grant.Shape, "shape", "", "`TEXT` that the placeholder begins with, such as ghp_")
 	set.DurationVar(&f.ttl, "ttl", 15*time.Minute, "`DURATION` of a lease")
 	set.Int64Var(&f.grant.Uses, "uses", 0, "`N` requests in all runs together (default any number)")
-	set.StringVar(&f.expires, "expires", "", "`WHEN` the grant ends: a duration such as 8h or 30d, or a date (default never)")
+	set.StringVar(&f.expires, "expires", "", "`WHEN` the grant ends: 8h, 30d or a date (default never)")
 	set.StringArrayVar(&f.options, "option", nil, "`KEY=VALUE` of the source: address, namespace, token-file, app-id, …")
 	set.StringArrayVar(&f.repositories, "repo", nil, "`REPOSITORY` of a github-app token, without the owner")
 	set.StringArrayVar(&f.permission, "permission", nil, "`NAME=LEVEL` of a github-app token, such as contents=read")
@@ -66,7 +66,7 @@ func (a *app) addGrant(name string, f grantFlags) error {
 		return err
 	}
 	g := f.grant
-	g.Name, g.TTL = name, f.ttl.String()
+	g.Name, g.TTL = name, shortSpan(f.ttl)
 	if g.Source, err = f.sourceOf(host); err != nil {
 		return &usageError{err, "for example --source env:GITHUB_TOKEN; see 'holdfast grant add --help'"}
 	}
@@ -161,6 +161,17 @@ func absolute(path string, host policy.Host) string {
 		return path
 	}
 	return filepath.Join(host.Dir, path)
+}
+
+// shortSpan writes a duration without the zeros at its end: 15m, not 15m0s.
+func shortSpan(d time.Duration) string {
+	text := d.String()
+	for _, zero := range []struct{ unit, end string }{{"m", "0s"}, {"h", "0m"}} {
+		if rest, ok := strings.CutSuffix(text, zero.unit+zero.end); ok {
+			text = rest + zero.unit
+		}
+	}
+	return text
 }
 
 // grantHost is HOST or HOST:PORT in normal form.
