@@ -21,6 +21,7 @@ type Config struct {
 	Allow       []policy.HostRule
 	Doors       sandbox.Doors  // owned by the engine from New on
 	Listeners   []net.Listener // further doors for intercepted connections, whose LocalAddr is the destination, such as a network stack's; owned by the engine
+	Packets     Packets        // further name queries; nil for none. Its owner ends it before Close, which waits for that
 	Authority   *Authority     // issues certificates where TLS is terminated; nil when no rule needs it
 	Credentials Credentials    // nil for none
 	Sink        event.Sink     // nil for none; an error from it closes the connection that it was about

@@ -155,6 +155,9 @@ func (e *Engine) Serve() {
 			}
 		})
 	}
+	if p := e.config.Packets; p != nil {
+		e.wait.Go(func() { e.server.servePackets(p) })
+	}
 	e.wait.Go(e.sweep)
 }
 

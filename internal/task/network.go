@@ -85,7 +85,7 @@ func (n *network) apply(spec *sandbox.Spec) {
 		}
 	}
 	spec.Files = n.files
-	spec.Network = &sandbox.Network{Intercept: len(plan.Allow) > 0 || n.task.Learn != egress.Off, Open: n.open}
+	spec.Network = &sandbox.Network{Intercept: len(plan.Allow) > 0 || n.task.Learn != egress.Off, Rungs: n.task.Rungs, Open: n.open}
 	for _, p := range plan.HostPorts {
 		spec.Network.HostPorts = append(spec.Network.HostPorts, p.Inside)
 	}
@@ -111,7 +111,7 @@ func (n *network) open(doors sandbox.Doors) error {
 			doors.Close()
 			return fmt.Errorf("serving the TUN device: %w", err)
 		}
-		n.stack, config.Listeners = stack, append(config.Listeners, stack.Listener())
+		n.stack, config.Listeners, config.Packets = stack, append(config.Listeners, stack.Listener()), stack.Packets()
 	}
 	config.Doors = doors
 	engine, err := egress.New(config)
@@ -126,11 +126,11 @@ func (n *network) open(doors sandbox.Doors) error {
 // end stops serving the doors.
 func (n *network) end() error {
 	var errs []error
+	if n.stack != nil { // which ends what the engine reads
+		errs = append(errs, n.stack.Close())
+	}
 	if n.engine != nil {
 		errs = append(errs, n.engine.Close())
-	}
-	if n.stack != nil {
-		errs = append(errs, n.stack.Close())
 	}
 	return errors.Join(errs...)
 }

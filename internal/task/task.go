@@ -31,6 +31,9 @@ type Task struct {
 	Learn      egress.Learn       // what happens to destinations that no rule names
 	Unset      func(string) error // takes a variable that holds a secret out of this process's environment; nil when that is not to be done
 
+	// Rungs are the ways to intercept connections that may be used; empty for all.
+	Rungs []sandbox.Rung
+
 	// Replan loads the policy again, for Reload; nil when it cannot change.
 	Replan func() (policy.Plan, error)
 }
