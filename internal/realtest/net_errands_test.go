@@ -31,11 +31,15 @@ var errands = []errand{
 			head -c 2000000 /dev/zero | curl -sS --http1.1 -X POST -H 'Expect: 100-continue' --data-binary @- https://files.example.org/count
 			curl -sS -r 2-4 https://files.example.org/ranges; echo
 			curl -sS -I https://files.example.org/hello | tr -d '\r' | sed -n 1p
+			curl -sS -0 --no-alpn https://files.example.org/hello
+			curl -sS --compressed https://files.example.org/packed
+			curl -sS -v https://files.example.org/hints 2>&1 | tr -d '\r' | sed -n 's/^< HTTP/hints/p'
 			curl -sS --parallel $(seq -f 'https://files.example.org/bytes/1000?%g' 20) | wc -c
 			curl -sS -o /dev/null -w 'status %{http_code}\n' https://files.example.org/nothing`,
 		want: []string{
 			"hello by HTTP/1.1", "hello by HTTP/2.0", "moved to https://files.example.org/hello 200", "3000000\n",
-			"PUT of 2000000 bytes <nil>", "POST of 2000000 bytes <nil>", "\n234\n", "HTTP/2 200", "20000\n", "status 404",
+			"PUT of 2000000 bytes <nil>", "POST of 2000000 bytes <nil>", "\n234\n", "HTTP/2 200",
+			"\npacked\n", "hints/2 204 \n", "20000\n", "status 404",
 		},
 	},
 	{
@@ -174,12 +178,14 @@ Acquire::Retries "0"; Acquire::Languages "none"; APT::Sandbox::User ""; Debug::N
 			curl -sS -L http://files.example.org/old
 			wget -q -O - http://files.example.org/bytes/100000 | wc -c
 			head -c 100000 /dev/zero | curl -sS -T - -H 'Transfer-Encoding: chunked' http://files.example.org/count
+			curl -sS --http2 http://files.example.org/hello
+			curl -sS -0 http://files.example.org/ranges
 			curl -sS {socks} http://files.example.org/hello
 			curl -sS {proxy} http://files.example.org/hello http://files.example.org/bytes/5
 			head -c 2000000 /dev/zero | curl -sS {proxy} -T - http://files.example.org/count`,
 		want: []string{
 			"hello by HTTP/1.1\n100000\nPUT of 100000 bytes <nil>\n",
-			"hello by HTTP/1.1\nhello by HTTP/1.1\nxxxxxPUT of 2000000 bytes <nil>\n",
+			"\nhello by HTTP/1.1\n0123456789\nhello by HTTP/1.1\nhello by HTTP/1.1\nxxxxxPUT of 2000000 bytes <nil>\n",
 		},
 	},
 	{
@@ -189,6 +195,41 @@ Acquire::Retries "0"; Acquire::Languages "none"; APT::Sandbox::User ""; Debug::N
 			curl -sS {socks} --http1.1 https://files.example.org/hello
 			head -c 2000000 /dev/zero | curl -sS {proxy} -T - https://files.example.org/count`,
 		want: []string{"hello by HTTP/2.0\nhello by HTTP/1.1\nPUT of 2000000 bytes <nil>\n"},
+	},
+	{
+		name: "a port of its own", host: filesHost + ":8080", plain: true, needs: []testenv.Feature{testenv.Curl},
+		script: `curl -sS http://files.example.org:8080/hello; curl -sS --http2-prior-knowledge http://files.example.org:8080/hello`,
+		want:   []string{"hello by HTTP/1.1\nhello by HTTP/2.0\n"},
+	},
+	{
+		name: "a port of its own for http", host: filesHost + ":8080/http", plain: true, needs: []testenv.Feature{testenv.Curl},
+		script: `curl -sS -L http://files.example.org:8080/old; curl -sS {proxy} http://files.example.org:8080/hello`,
+		want:   []string{"hello by HTTP/1.1\nhello by HTTP/1.1\n"},
+	},
+	{
+		name: "a port of its own for tls", host: filesHost + ":8443/tls", plain: true, needs: []testenv.Feature{testenv.Curl},
+		script: `curl -sS https://files.example.org:8443/hello; curl -sS {proxy} https://files.example.org:8443/hello`,
+		want:   []string{"hello by HTTP/2.0\nhello by HTTP/2.0\n"},
+	},
+	{
+		name: "every name below", host: "*.example.org", plain: true, needs: []testenv.Feature{testenv.Curl},
+		script: `curl -sS https://files.example.org/hello; curl -sS https://other.example.org/; curl -sS http://FILES.Example.org/hello -H Host:files.example.org`,
+		want:   []string{"hello by HTTP/2.0\nthe other host\nhello by HTTP/1.1\n"},
+	},
+	{
+		name: "an address", host: addresses[filesHost], plain: true, needs: []testenv.Feature{testenv.Curl},
+		script: `curl -sS -k https://93.184.215.10/hello; curl -sS http://93.184.215.10/hello; curl -sS {proxy} http://93.184.215.10/hello`,
+		want:   []string{"hello by HTTP/2.0\nhello by HTTP/1.1\nhello by HTTP/1.1\n"},
+	},
+	{
+		name: "an address of IPv6", host: "[" + addresses[sixHost] + "]", plain: true, needs: []testenv.Feature{testenv.Curl},
+		script: `curl -sS -k -H 'Host: six.example.org' 'https://[2606:2800:21f:cb07::10]/hello' --http1.1`,
+		want:   []string{"hello by HTTP/1.1\n"},
+	},
+	{
+		name: "a server without IPv4", host: sixHost, needs: []testenv.Feature{testenv.Curl},
+		script: `curl -sS https://six.example.org/hello; curl -sS -4 https://six.example.org/hello || true`,
+		want:   []string{"hello by HTTP/2.0\n"},
 	},
 	{
 		name: "git", host: gitHost, needs: []testenv.Feature{testenv.Git},

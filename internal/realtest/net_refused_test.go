@@ -74,6 +74,16 @@ var attempts = []attempt{
 		bare:   "421\n", inside: `^(50\d|000)\n$`,
 	},
 	{
+		name: "a name that leads to a private address", policy: "intranet.example.org",
+		script: `curl -sS -m 20 https://intranet.example.org/hello || echo status $?`,
+		bare:   "hello by HTTP/2.0\n", inside: `^status \d+\n$`, closing: `intranet\.example\.org.*private address`,
+	},
+	{
+		name: "a name that leads to a metadata service", policy: "metadata.example.org",
+		script: `curl -sS -m 20 -w ' %{http_code}' http://metadata.example.org/hello`,
+		bare:   "hello by HTTP/1.1\n 200", inside: `metadata\.example\.org.*\n 403$`, closing: `metadata\.example\.org`,
+	},
+	{
 		name: "a name server of one's own", policy: "files.example.org",
 		script: `python3 -c '
 import socket

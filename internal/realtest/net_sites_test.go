@@ -3,6 +3,7 @@ package realtest
 import (
 	"bufio"
 	"bytes"
+	"compress/gzip"
 	"crypto/sha1"
 	"encoding/base64"
 	"fmt"
@@ -26,6 +27,9 @@ const (
 	streamHost   = "streams.example.org"
 	otherHost    = "other.example.org"
 	impostorHost = "impostor.example.org"
+	sixHost      = "six.example.org"      // it has no IPv4 address
+	intranetHost = "intranet.example.org" // its address is private
+	metadataHost = "metadata.example.org" // its address is that of a cloud's metadata service
 )
 
 // sites are the web servers of the private network, by name.
@@ -40,6 +44,9 @@ func sites(t *testing.T, repositories string) map[string]http.Handler {
 		debianHost:   debianArchive(t),
 		gitHost:      gitSite(repositories),
 		streamHost:   streamSite(),
+		sixHost:      filesSite(),
+		intranetHost: filesSite(),
+		metadataHost: filesSite(),
 		otherHost:    http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "the other host\n") }),
 	}
 }
@@ -48,6 +55,9 @@ func sites(t *testing.T, repositories string) map[string]http.Handler {
 func byName(sites map[string]http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		name, _, _ := strings.Cut(r.Host, ":")
+		if name == addresses[filesHost] {
+			name = filesHost
+		}
 		site, ok := sites[name]
 		if !ok {
 			http.Error(w, "no site "+name, http.StatusMisdirectedRequest)
@@ -72,6 +82,21 @@ func filesSite() http.Handler {
 		}
 		w.Header().Set("Content-Length", strconv.Itoa(count))
 		w.Write(bytes.Repeat([]byte{'x'}, count))
+	})
+	mux.HandleFunc("GET /packed", func(w http.ResponseWriter, r *http.Request) {
+		if !strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+			io.WriteString(w, "not packed\n")
+			return
+		}
+		w.Header().Set("Content-Encoding", "gzip")
+		z := gzip.NewWriter(w)
+		io.WriteString(z, "packed\n")
+		z.Close()
+	})
+	mux.HandleFunc("GET /hints", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Link", "</style.css>; rel=preload")
+		w.WriteHeader(http.StatusEarlyHints)
+		w.WriteHeader(http.StatusNoContent)
 	})
 	mux.HandleFunc("GET /ranges", func(w http.ResponseWriter, r *http.Request) {
 		http.ServeContent(w, r, "ranges.txt", epoch, strings.NewReader("0123456789\n"))

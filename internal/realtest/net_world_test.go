@@ -32,6 +32,9 @@ var addresses = map[string]string{
 	streamHost:   "93.184.215.17",
 	otherHost:    "93.184.215.18",
 	impostorHost: "93.184.215.19",
+	sixHost:      "2606:2800:21f:cb07::10",
+	intranetHost: "10.9.8.7",
+	metadataHost: "169.254.169.254",
 }
 
 // world is what runs on the other side of the private network.
@@ -56,7 +59,10 @@ func newWorld(t *testing.T, n *testenv.Network, root string) *world {
 	all := sites(t, repositories)
 	names := slices.Sorted(maps.Keys(all))
 	handler, quiet := byName(all), log.New(io.Discard, "", 0) // clients go away
-	plain := &http.Server{Handler: handler, ErrorLog: quiet}
+	both := new(http.Protocols)
+	both.SetHTTP1(true)
+	both.SetUnencryptedHTTP2(true)
+	plain := &http.Server{Handler: handler, ErrorLog: quiet, Protocols: both}
 	secure := &http.Server{Handler: handler, ErrorLog: quiet, TLSConfig: &tls.Config{
 		Certificates: []tls.Certificate{n.Certificate(t, names...)},
 	}}
@@ -65,6 +71,7 @@ func newWorld(t *testing.T, n *testenv.Network, root string) *world {
 		w.serve(name+":443", func(l net.Listener) error { return secure.ServeTLS(l, "", "") })
 	}
 	w.serve(filesHost+":8080", plain.Serve)
+	w.serve(filesHost+":8443", func(l net.Listener) error { return secure.ServeTLS(l, "", "") })
 	// Nobody can say who is there: the certificate is of another name.
 	w.serve(impostorHost+":443", func(l net.Listener) error { return secure.ServeTLS(l, "", "") })
 	t.Cleanup(func() { plain.Close(); secure.Close() })
