@@ -27,5 +27,10 @@ func All() []Row {
 		supervisorRows(),
 		archivesRows(),
 		egressRows(),
+		netRows(),
+		dnsRows(),
+		metadataRows(),
+		proxyRows(),
+		channelsRows(),
 	)
 }

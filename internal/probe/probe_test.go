@@ -3,12 +3,15 @@
 package probe_test
 
 import (
+	"crypto/tls"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"holdfast.dev/holdfast/internal/probe"
+	"holdfast.dev/holdfast/internal/testenv"
 )
 
 func runner(t *testing.T) probe.Runner {
@@ -23,6 +26,12 @@ func runner(t *testing.T) probe.Runner {
 		}
 	})
 	return r
+}
+
+// outside is what rows find in a private network.
+func outside(t *testing.T, n *testenv.Network) *probe.Outside {
+	return &probe.Outside{Listen: n.Listen, ListenPacket: n.ListenPacket,
+		Certificate: func(names ...string) tls.Certificate { return n.Certificate(t, names...) }}
 }
 
 // chosen are the rows that PROBE_ROWS names, by prefixes of their IDs and
@@ -41,10 +50,26 @@ func chosen() []probe.Row {
 	return out
 }
 
+// needing are those of rows that need a network, or those that do not.
+func needing(network bool, rows []probe.Row) []probe.Row {
+	return slices.DeleteFunc(rows, func(r probe.Row) bool { return slices.Contains(r.Needs, "network") != network })
+}
+
 // TestBare is the proof that each row proves something: without a sandbox it
 // escapes.
-func TestBare(t *testing.T) {
-	for _, res := range runner(t).Run(t.Context(), probe.None{}, chosen()) {
+func TestBare(t *testing.T) { bare(t, runner(t), needing(false, chosen())) }
+
+// TestBareInANetwork is TestBare for the rows that need one.
+func TestBareInANetwork(t *testing.T) {
+	testenv.WithNetwork(t, nil, func(t *testing.T, n *testenv.Network) {
+		r := runner(t)
+		r.Outside = outside(t, n)
+		bare(t, r, needing(true, chosen()))
+	})
+}
+
+func bare(t *testing.T, r probe.Runner, rows []probe.Row) {
+	for _, res := range r.Run(t.Context(), probe.None{}, rows) {
 		t.Run(res.Row.ID, func(t *testing.T) {
 			t.Logf("%v in %v: %s", res.Verdict, res.Took.Round(time.Millisecond), res.Reason)
 			switch {
@@ -81,7 +106,27 @@ func TestTarget(t *testing.T) {
 	case "bwrap":
 		target = probe.Bwrap{}
 	}
-	results := runner(t).Run(t.Context(), target, chosen())
+	show(t, runner(t).Run(t.Context(), target, needing(false, chosen())))
+}
+
+// TestTargetInANetwork is TestTarget for the rows that need one.
+func TestTargetInANetwork(t *testing.T) {
+	name := os.Getenv("PROBE_TARGET")
+	if name == "" {
+		return
+	}
+	testenv.WithNetwork(t, nil, func(t *testing.T, n *testenv.Network) {
+		r := runner(t)
+		r.Outside = outside(t, n)
+		var target probe.Target = probe.Holdfast{Path: name}
+		if name == "none" {
+			target = probe.None{}
+		}
+		show(t, r.Run(t.Context(), target, needing(true, chosen())))
+	})
+}
+
+func show(t *testing.T, results []probe.Result) {
 	var b strings.Builder
 	if err := probe.Table(&b, results); err != nil {
 		t.Fatal(err)

@@ -86,6 +86,8 @@ type Options struct {
 	Disk      int64         // bytes of private storage
 	Time      time.Duration // wall clock
 	Terminal  bool          // standard streams of the launcher are a terminal
+	Reach     []Reach       // destinations that are allowed
+	HostPorts []int         // services on the host's loopback that are shown inside
 }
 
 // Command is one start of the prober.

@@ -19,6 +19,9 @@ import (
 type Runner struct {
 	Prober string // static binary of inside/prober
 	Dir    string // where worlds are made; a place that no sandbox hides, such as below the home
+	// Outside is the network that the launcher is started in; without one no row
+	// that needs a network is played.
+	Outside *Outside
 }
 
 // NewRunner builds the prober below the home, where a user's projects are and
@@ -118,7 +121,7 @@ func (n Runner) Play(ctx context.Context, t Target, r Row) (res Result) {
 	begun := time.Now()
 	res = Result{Row: r, Target: t.Name()}
 	defer func() { res.Took = time.Since(begun) }()
-	if missing := unmet(r.Needs); missing != "" {
+	if missing := n.unmet(r.Needs); missing != "" {
 		res.Reason, res.Missing = ErrMissing.Error()+": "+missing, true
 		return res
 	}
@@ -132,6 +135,7 @@ func (n Runner) Play(ctx context.Context, t Target, r Row) (res Result) {
 			res.Verdict, res.Reason = Inconclusive, "not cleaned up: "+err.Error()
 		}
 	}()
+	w.outside, w.reach = n.Outside, r.Options.Reach
 	if err := w.arrange(r); err != nil {
 		res.Reason = "set-up: " + err.Error()
 		if errors.Is(err, ErrMissing) {
@@ -217,8 +221,14 @@ func Table(out io.Writer, results []Result) error {
 var ErrMissing = errors.New("precondition missing")
 
 // unmet names the first need that the host does not meet, or "".
-func unmet(needs []string) string {
+func (n Runner) unmet(needs []string) string {
 	for _, need := range needs {
+		if need == "network" {
+			if n.Outside == nil {
+				return need
+			}
+			continue
+		}
 		met, ok := hostHas[need]
 		if !ok {
 			return need + " (unknown)"

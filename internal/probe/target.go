@@ -26,7 +26,8 @@ type Target interface {
 	Run(ctx context.Context, w *World, c Command, argv []string) Observation
 }
 
-// None runs the command as it is. Nearly every row must escape there.
+// None runs the command as it is, beside a proxy that believes everything where
+// there is a network. Nearly every row must escape there.
 type None struct{}
 
 // Name implements Target.
@@ -34,6 +35,13 @@ func (None) Name() string { return "none" }
 
 // Run implements Target.
 func (None) Run(ctx context.Context, w *World, c Command, argv []string) Observation {
+	if w.net != nil {
+		stop, err := naive()
+		if err != nil {
+			return Observation{Err: err}
+		}
+		defer stop()
+	}
 	return start(ctx, w, c, argv, c.Options.Env)
 }
 
@@ -51,6 +59,9 @@ func (b Bwrap) Run(ctx context.Context, w *World, c Command, argv []string) Obse
 	}
 	if len(c.Options.Hide) > 0 {
 		return Observation{Err: fmt.Errorf("hiding a part of the workspace: %w", ErrUnsupported)}
+	}
+	if len(c.Options.Reach)+len(c.Options.HostPorts) > 0 {
+		return Observation{Err: fmt.Errorf("destinations: %w", ErrUnsupported)}
 	}
 	path := b.Path
 	if path == "" {
@@ -94,9 +105,9 @@ func (h Holdfast) Run(ctx context.Context, w *World, c Command, argv []string) O
 	for _, e := range c.Options.Env {
 		args = append(args, "--env", e)
 	}
-	if limits := limitsYAML(c.Options); limits != "" {
+	if sections := limitsYAML(c.Options) + networkYAML(c.Options); sections != "" {
 		policy := w.B + "/policy-" + hexes(4) + ".yaml"
-		if err := os.WriteFile(policy, []byte("version: 1\nextends: local\nlimits:\n"+limits), 0o644); err != nil {
+		if err := os.WriteFile(policy, []byte("version: 1\nextends: local\n"+sections), 0o644); err != nil {
 			return Observation{Err: err}
 		}
 		args = append(args, "--policy", policy)
@@ -121,7 +132,43 @@ func limitsYAML(o Options) string {
 			fmt.Fprintf(&b, "  %s: %d%s\n", l.name, l.value, l.unit)
 		}
 	}
-	return b.String()
+	if b.Len() == 0 {
+		return ""
+	}
+	return "limits:\n" + b.String()
+}
+
+func networkYAML(o Options) string {
+	var b strings.Builder
+	list := func(v any) string {
+		return strings.ReplaceAll(strings.Trim(fmt.Sprintf("%q", v), "[]"), "\" \"", "\", \"")
+	}
+	for _, r := range o.Reach {
+		fmt.Fprintf(&b, "    - {host: %q, ports: [%s], kind: %s", r.Host, strings.Trim(strings.ReplaceAll(fmt.Sprint(r.Ports), " ", ", "), "[]"), r.Kind)
+		for _, part := range []struct {
+			name, value string
+			given       bool
+		}{
+			{"methods", "[" + list(r.Methods) + "]", len(r.Methods) > 0}, {"paths", "[" + list(r.Paths) + "]", len(r.Paths) > 0},
+			{"credential", r.Credential, r.Credential != ""}, {"internal", "true", r.Internal}, {"inspect", "true", r.Inspect},
+		} {
+			if part.given {
+				fmt.Fprintf(&b, ", %s: %s", part.name, part.value)
+			}
+		}
+		b.WriteString("}\n")
+	}
+	out := ""
+	if b.Len() > 0 {
+		out = "  allow:\n" + b.String()
+	}
+	if len(o.HostPorts) > 0 {
+		out += "  host-ports: " + strings.ReplaceAll(fmt.Sprint(o.HostPorts), " ", ", ") + "\n"
+	}
+	if out == "" {
+		return ""
+	}
+	return "network:\n" + out
 }
 
 // start runs argv as a launcher is run: in a process group of its own, with

@@ -26,6 +26,10 @@ type World struct {
 	Files []*os.File // inherited by the launcher as descriptors 3, 4, …
 	Under []string   // a command line that the launcher is started by, such as another sandbox
 
+	outside *Outside  // the network, where there is one
+	reach   []Reach   // what the row asks to be allowed
+	net     *internet // what stands in that network; nil for rows that need none
+
 	args   []string          // added to those of every command
 	prober string            // inside W
 	tokens map[string]string // name to token

@@ -250,6 +250,7 @@ func actions() map[string]Action {
 		supervisorActions(),
 		archivesActions(),
 		egressActions(),
+		netActions(),
 	} {
 		for name, act := range table {
 			if _, dup := all[name]; dup {

@@ -1,0 +1,126 @@
+//go:build linux
+
+package inside
+
+import (
+	"encoding/hex"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"slices"
+	"strings"
+)
+
+// netFollow gets a URL and goes where its answer points, by the same door.
+func netFollow(p *Probe) {
+	tries := doorLines(p.Arg("try"))
+	netControls(p, tries)
+	for _, t := range tries {
+		p.Read(t[0]+" "+t[1], func() ([]byte, error) {
+			b, err := fetch(t[0], t[1])
+			if err != nil {
+				return judgeReply(b, err)
+			}
+			_, rest, _ := strings.Cut(string(b), "Location: ")
+			to, _, found := strings.Cut(rest, "\r\n")
+			if !found {
+				return judgeReply(b, nil)
+			}
+			return judgeReply(fetch(t[0], to))
+		})
+	}
+}
+
+// netPrint prints what a terminal or a viewer might fetch.
+func netPrint(p *Probe) {
+	netControls(p, [][2]string{{"direct", "http://allowed.test/"}})
+	p.Try("print", func() error {
+		fmt.Println(p.Arg("text"))
+		return refusedErr{"printed"}
+	})
+}
+
+// netEnvironment tells a client by its variables to use no proxy, and one that
+// is not the usual one.
+func netEnvironment(p *Probe) {
+	for _, env := range [][]string{{"NO_PROXY=*", "no_proxy=*"}, {"HTTP_PROXY=", "HTTPS_PROXY="}, {"HTTP_PROXY=http://1.2.3.4:3128", "HTTPS_PROXY=http://1.2.3.4:3128"}} {
+		for _, kv := range env {
+			k, v, _ := strings.Cut(kv, "=")
+			os.Setenv(k, v)
+		}
+		for raw := range strings.SplitSeq(p.Arg("try"), "\n") {
+			p.Read(strings.Join(env, " ")+" "+raw, func() ([]byte, error) {
+				c := &http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment}, Timeout: netPatience}
+				resp, err := c.Get(raw)
+				if err != nil {
+					return nil, denial(err)
+				}
+				defer resp.Body.Close()
+				return judgeReply(io.ReadAll(io.LimitReader(resp.Body, 64<<10)))
+			})
+		}
+	}
+}
+
+// netListeners speaks to everything that listens on the loopback.
+func netListeners(p *Probe) {
+	netControls(p, [][2]string{{"direct", "http://allowed.test/"}})
+	for _, at := range listening() {
+		for _, text := range []string{"GET / HTTP/1.0\r\nHost: denied.test\r\n\r\n", "CONNECT denied.test:80 HTTP/1.1\r\n\r\nGET / HTTP/1.0\r\n\r\n"} {
+			p.Read(fmt.Sprintf("say %.7s to the listener %s", text, at), func() ([]byte, error) {
+				c, err := net.DialTimeout("tcp", at.String(), netPatience)
+				if err != nil {
+					return nil, denial(err)
+				}
+				defer c.Close()
+				if _, err := io.WriteString(c, text); err != nil {
+					return nil, denial(err)
+				}
+				return judgeReply(listen(c))
+			})
+		}
+	}
+}
+
+// listening are the addresses of sockets that listen, by proc_net(5), and of
+// ones that are often found.
+func listening() []netip.AddrPort {
+	out := []netip.AddrPort{netip.MustParseAddrPort("127.0.0.1:3128"), netip.MustParseAddrPort("127.0.0.1:15001"), netip.MustParseAddrPort("127.0.0.53:53"), netip.MustParseAddrPort("127.0.0.1:8080")}
+	for _, file := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
+		b, _ := os.ReadFile(file)
+		for line := range strings.Lines(string(b)) {
+			f := strings.Fields(line)
+			if len(f) < 4 || f[3] != "0A" {
+				continue
+			}
+			if at, err := procAddr(f[1]); err == nil && !slices.Contains(out, at) {
+				out = append(out, at)
+			}
+		}
+	}
+	return out
+}
+
+// procAddr reads an address as /proc/net/tcp writes it, in words of the machine.
+func procAddr(text string) (netip.AddrPort, error) {
+	host, port, _ := strings.Cut(text, ":")
+	b, err := hex.DecodeString(host)
+	if err != nil {
+		return netip.AddrPort{}, err
+	}
+	for i := 0; i+4 <= len(b); i += 4 {
+		slices.Reverse(b[i : i+4])
+	}
+	a, ok := netip.AddrFromSlice(b)
+	var n uint16
+	if _, err := fmt.Sscanf(port, "%x", &n); err != nil || !ok {
+		return netip.AddrPort{}, fmt.Errorf("%s is no address", text)
+	}
+	if a.IsUnspecified() {
+		a = netip.MustParseAddr("127.0.0.1")
+	}
+	return netip.AddrPortFrom(a, n), nil
+}

