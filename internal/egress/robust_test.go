@@ -233,15 +233,15 @@ func TestCloseEndsWhateverIsGoingOn(t *testing.T) {
 	}
 }
 
-// failing is a listener that has no descriptors free a few times.
-type failing struct {
+// hungry is a listener that has no descriptors free a few times.
+type hungry struct {
 	net.Listener
 	mu    sync.Mutex
 	times int
 	asked int
 }
 
-func (f *failing) Accept() (net.Conn, error) {
+func (f *hungry) Accept() (net.Conn, error) {
 	f.mu.Lock()
 	f.asked++
 	left := f.times
@@ -255,7 +255,7 @@ func (f *failing) Accept() (net.Conn, error) {
 
 func TestAcceptThatFailsIsTriedAgain(t *testing.T) {
 	inTime(t)
-	l := &failing{Listener: listenLocal(t), times: 5}
+	l := &hungry{Listener: listenLocal(t), times: 5}
 	at := l.Addr().String()
 	w := start(t, func(c *Config) { c.Listeners = []net.Listener{l} })
 	wantReset(t, at) // its address is loopback
