@@ -64,7 +64,8 @@ func (b *Broker) Format(f fmt.State, _ rune) {
 // environment. It fetches nothing: a source that fails does so at the first use.
 func New(c Config) (*Broker, error) {
 	if c.Now == nil {
-		c.Now = time.Now
+		// Without the monotonic clock, which stands still while the machine sleeps.
+		c.Now = func() time.Time { return time.Now().Round(0) }
 	}
 	if c.Env == nil {
 		c.Env = os.LookupEnv

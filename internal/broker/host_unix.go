@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"syscall"
+	"time"
 )
 
 // readOwned reads a regular file that belongs to the user or root and that
@@ -51,23 +52,26 @@ func readOwned(path string, follow bool, most int64) (data []byte, real string, 
 	return data, real, err
 }
 
-// lockFile waits for the lock of a directory and takes it.
+// lockTime is how long others may hold a lock: they write one small file.
+const lockTime = 10 * time.Second
+
+// lockFile waits for the lock of a directory and takes it. It gives up after a
+// while, for whoever holds it may have been stopped.
 func lockFile(path string) (unlock func(), err error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	for {
-		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX)
-		if err != syscall.EINTR {
-			break
+	for end := time.Now().Add(lockTime); ; time.Sleep(2 * time.Millisecond) {
+		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if err == nil {
+			return func() { f.Close() }, nil
+		}
+		if err != syscall.EWOULDBLOCK && err != syscall.EINTR || time.Now().After(end) {
+			f.Close()
+			return nil, fmt.Errorf("locking %s: %w", path, err)
 		}
 	}
-	if err != nil {
-		f.Close()
-		return nil, fmt.Errorf("locking %s: %w", path, err)
-	}
-	return func() { f.Close() }, nil
 }
 
 // isolate puts a command into a process group of its own, which is ended as a

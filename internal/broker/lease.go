@@ -107,6 +107,8 @@ func (h *holder) open(ctx context.Context, use Use) (Secret, error) {
 		defer func() { h.turn <- struct{}{} }()
 	case <-ctx.Done():
 		return Secret{}, h.refuse("the request ended before its turn", ctx.Err())
+	case <-h.broker.life.Done():
+		return Secret{}, h.refuse("the session has ended", nil)
 	}
 	if err := h.stands(); err != nil {
 		h.drop()

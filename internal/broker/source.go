@@ -82,7 +82,19 @@ func newSource(c policy.Credential, config Config, variables []string) (source, 
 	return s, nil
 }
 
+// optionsOf are the options that a kind takes. Others are refused: what somebody
+// puts there by mistake may be the secret.
+var optionsOf = map[string][]string{
+	kindVault:  {"address", "field", "namespace", "token-file"},
+	kindGitHub: {"api", "app-id", "installation-id", "key-file", "permissions", "repositories"},
+}
+
 func sourceOf(c policy.Credential, config Config, variables []string) (source, error) {
+	for key := range c.Source.Options {
+		if !slices.Contains(optionsOf[c.Source.Kind], key) {
+			return nil, fmt.Errorf("%s takes no option %q", c.Source.Kind, key)
+		}
+	}
 	switch c.Source.Kind {
 	case kindEnv:
 		return newEnvSource(c, config)
