@@ -51,15 +51,17 @@ func TestWhatIsNotPermittedIsRefused(t *testing.T) {
 		reason string
 		flag   string
 	}{
-		{"HTTP to an unmapped address gets a line", "203.0.113.9:80", "GET / HTTP/1.1\r\nHost: x\r\n\r\n", "403 Forbidden", "no name maps to that address", "--allow 203.0.113.9:80"},
-		{"other bytes to an unmapped address are reset", "203.0.113.9:25", "EHLO", "", "no name maps to that address", "--allow 203.0.113.9:25"},
-		{"a silent client is reset", "203.0.113.9:22", "", "", "no name maps to that address", "--allow 203.0.113.9:22"},
+		{"HTTP to an unmapped address gets a line", "93.184.216.9:80", "GET / HTTP/1.1\r\nHost: x\r\n\r\n", "403 Forbidden", "no name maps to that address", "--allow 93.184.216.9:80"},
+		{"other bytes to an unmapped address are reset", "93.184.216.9:25", "EHLO", "", "no name maps to that address", "--allow 93.184.216.9:25"},
+		{"a silent client is reset", "93.184.216.9:22", "", "", "no name maps to that address", "--allow 93.184.216.9:22"},
 		{"the pool of synthetic addresses leads nowhere by itself", "198.18.255.1:443", "\x16\x03\x01", "", "no name maps to that address", ""},
 		{"loopback leads nowhere", "127.0.0.1:5432", "x", "", "services of the host's loopback are reached through host ports", "--host-port 5432"},
 		{"loopback of IPv6 leads nowhere", "[::1]:5432", "x", "", "services of the host's loopback are reached through host ports", "--host-port 5432"},
 		{"IPv4 loopback inside IPv6 leads nowhere", "[::ffff:127.0.0.1]:80", "GET / HTTP/1.0\r\n\r\n", "403", "services of the host's loopback are reached through host ports", "--host-port 80"},
 		{"the unspecified address leads nowhere", "0.0.0.0:80", "", "", "services of the host's loopback are reached through host ports", ""},
-		{"the metadata service leads nowhere and no flag helps", "169.254.169.254:80", "GET /latest HTTP/1.1\r\n\r\n", "403", "no name maps to that address", ""},
+		{"the metadata service leads nowhere and no flag helps", "169.254.169.254:80", "GET /latest HTTP/1.1\r\n\r\n", "403", "no name maps to that address, the metadata service of most clouds", ""},
+		{"a private address needs a rule that says so", "10.1.2.3:80", "GET / HTTP/1.1\r\n\r\n", "internal: true", "no name maps to that address, a private address (RFC 1918); a rule that names it needs internal: true", ""},
+		{"addresses for documentation are not offered", "[2001:db8::1]:443", "\x16\x03", "", "no name maps to that address, an address for documentation (RFC 3849); a rule that names it needs internal: true", ""},
 		{"another port of a known name says which are allowed", "known.example.org:81", "GET / HTTP/1.1\r\n\r\n", "--allow known.example.org:81", "port 81 is not allowed, only 80", "--allow known.example.org:81"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -104,8 +104,15 @@ func (e *Engine) resolve(d *Destination, a netip.Addr) (reason string) {
 	if a.IsLoopback() || a.IsUnspecified() {
 		return "services of the host's loopback are reached through host ports"
 	}
-	if !e.rules.Load().Knows(d.Name) {
-		return "no name maps to that address"
+	if e.rules.Load().Knows(d.Name) {
+		return ""
 	}
-	return ""
+	reason = "no name maps to that address"
+	if stands, words := classify(a); stands != public && !synthetic.Contains(a) {
+		reason += ", " + words
+		if stands == internal {
+			reason += "; a rule that names it needs internal: true"
+		}
+	}
+	return reason
 }

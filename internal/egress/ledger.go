@@ -116,11 +116,11 @@ func flagFor(name string, port int) string {
 		return fmt.Sprintf("--allow %s:%d", name, port)
 	}
 	addr = addr.Unmap()
-	switch {
-	case addr.IsLoopback() && port != 0:
+	if addr.IsLoopback() && port != 0 {
 		return fmt.Sprintf("--host-port %d", port)
-	case addr.IsLoopback(), addr.IsUnspecified(), addr.IsMulticast(), addr.IsLinkLocalUnicast(), synthetic.Contains(addr), port == 0:
-		return ""
+	}
+	if stands, _ := classify(addr); stands != public || port == 0 {
+		return "" // never, or by a rule with internal: true only
 	}
 	return "--allow " + net.JoinHostPort(addr.String(), strconv.Itoa(port))
 }

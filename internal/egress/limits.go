@@ -8,7 +8,7 @@ import (
 
 // withDefaults fills in what is zero.
 func (l Limits) withDefaults() Limits {
-	set(&l.Connections, min(4096, descriptors()/4)) // two descriptors each, and as many for everything else
+	set(&l.Connections, min(2048, descriptors()/4)) // two descriptors each, and as many for everything else; a browser has some hundreds
 	set(&l.HeadBytes, 64<<10)                       // what servers take ends at 8 to 32 KiB
 	set(&l.HeadTime, 10*time.Second)                // of a whole head, not of each byte: slow senders hold a slot no longer
 	set(&l.DialTime, 10*time.Second)                // three SYNs: at 0, 1 and 3 seconds
