@@ -79,6 +79,8 @@ func resignV4(r *http.Request, placeholderKeyID string, s Secret, bodyLimit int6
 		r.Header.Set(v4TokenHeader, token)
 		claim.signed = append(claim.signed, strings.ToLower(v4TokenHeader))
 	}
+	// What comes back is searched for secrets, and this header may be signed.
+	r.Header.Set("Accept-Encoding", "identity")
 	payload, err := v4Payload(r, bodyLimit)
 	if err != nil {
 		return err
