@@ -21,7 +21,8 @@ const (
 
 // presets are of services that many use. What a user says takes their place.
 var presets = []preset{
-	{"api.github.com", authorization, bearer, []string{"GH_TOKEN", "GITHUB_TOKEN"}, "ghp_", false},
+	// gh writes "token" where others write "Bearer": the header is set whatever stands there.
+	{"api.github.com", authorization, bearer, []string{"GH_TOKEN", "GITHUB_TOKEN"}, "ghp_", true},
 	{"github.com", authorization, bearer, []string{"GH_TOKEN", "GITHUB_TOKEN"}, "ghp_", false},
 	{"registry.npmjs.org", authorization, bearer, []string{"NPM_TOKEN", "NODE_AUTH_TOKEN"}, "npm_", true},
 	{"api.anthropic.com", "X-Api-Key", "{}", []string{"ANTHROPIC_API_KEY"}, "sk-ant-api03-", false},
