@@ -136,7 +136,6 @@ func (x *errand) explain(err error) string {
 	var (
 		op     *net.OpError
 		record tls.RecordHeaderError
-		alert  tls.AlertError
 		own    *refusedAnswer
 	)
 	switch {
@@ -144,8 +143,8 @@ func (x *errand) explain(err error) string {
 		return own.why
 	case errors.As(err, &record):
 		return "it does not speak TLS"
-	case errors.As(err, &alert):
-		return "it broke the handshake off: " + alert.Error()
+	case told(err) != "":
+		return "it ended the handshake: " + told(err)
 	case isTimeout(err):
 		return "the time was over"
 	case errors.As(err, &op) && op.Op == "dial":

@@ -122,10 +122,18 @@ func (e *Engine) terminate(ctx context.Context, c net.Conn, d Destination, p Per
 // rejected records a handshake that the client broke off, for programs that
 // trust certificates of their own: the user must know which.
 func (e *Engine) rejected(d Destination, err error) {
-	var alert tls.AlertError
-	if errors.As(err, &alert) {
-		e.refuse(d, "the program does not take the session's certificate: "+alert.Error(), unflagged)
+	if why := told(err); why != "" {
+		e.refuse(d, "the program does not take the session's certificate: "+why, unflagged)
 	}
+}
+
+// told returns the alert by which the other side ended a handshake, or "".
+func told(err error) string {
+	var op *net.OpError
+	if errors.As(err, &op) && op.Op == "remote error" {
+		return op.Err.Error()
+	}
+	return ""
 }
 
 // serveHTTP takes a connection to a destination of kind http, or one of the

@@ -237,3 +237,27 @@ func eventually(t testing.TB, what string, within time.Duration, done <-chan str
 		t.Fatalf("%s: not within %v", what, within)
 	}
 }
+
+// TestClientWithItsOwnRoots is a program that does not take the session's
+// certificates: the user must learn which.
+func TestClientWithItsOwnRoots(t *testing.T) {
+	for _, most := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
+		s := newShop(t, http.NotFoundHandler(), shopConfig{secure: true})
+		c := tls.Client(connect(t, s.at), &tls.Config{RootCAs: x509.NewCertPool(), ServerName: apiName, MaxVersion: most})
+		if err := c.Handshake(); err == nil {
+			t.Fatal("the handshake succeeded")
+		}
+		if r := s.refused(apiName); !strings.Contains(r.Reason, "does not take the session's certificate") || r.High {
+			t.Errorf("recorded as %+v", r)
+		}
+	}
+}
+
+// TestUpstreamWantsAnotherClient is an upstream that ends the handshake.
+func TestUpstreamWantsAnotherClient(t *testing.T) {
+	s := newShop(t, http.NotFoundHandler(), shopConfig{secure: true, old: true})
+	s.server(apiName+":443", func(c *net.TCPConn) { alert(c, alertHandshakeFailure); io.Copy(io.Discard, c) })
+	if resp, got := s.ask("GET", "/", nil); resp.StatusCode != 502 || !strings.Contains(got, "handshake failure") {
+		t.Errorf("answered %d %q", resp.StatusCode, got)
+	}
+}

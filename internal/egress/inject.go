@@ -3,7 +3,6 @@ package egress
 import (
 	"encoding/base64"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"slices"
@@ -64,14 +63,15 @@ func (x *errand) inject(r *http.Request) *denial {
 			use = append(use, b)
 		}
 	}
+	if len(use) > 0 || x.engine.web.hasSecrets(x.to) {
+		// What comes back is searched for secrets, and so must be readable. The
+		// header may be among those that are signed.
+		r.Header.Set("Accept-Encoding", "identity")
+	}
 	for _, b := range use {
 		if d := x.open(r, b); d != nil {
 			return d
 		}
-	}
-	if x.engine.web.hasSecrets(x.to) {
-		// What comes back is searched for secrets, and so must be readable.
-		r.Header.Set("Accept-Encoding", "identity")
 	}
 	return nil
 }
@@ -234,5 +234,3 @@ func (w *web) hasSecrets(d Destination) bool {
 	defer w.mu.Unlock()
 	return w.opened[hostPort{d.Name, d.Port}]
 }
-
-var _ io.ReadCloser = (*sent)(nil)

@@ -3,6 +3,7 @@ package egress
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"holdfast.dev/holdfast/internal/policy"
 )
@@ -301,4 +303,53 @@ func TestEncodedAnswers(t *testing.T) {
 			t.Errorf("%s is answered %d %q", encoding, resp.StatusCode, got)
 		}
 	}
+}
+
+func TestSignedAfresh(t *testing.T) {
+	const key = "AKIAPLACEHOLDER234567"
+	for _, w := range ways[1:] {
+		var seen http.Header
+		var body []byte
+		c := w.shopConfig
+		c.rule = bindForge
+		v := newVault(func(b *Binding) { b.Sign, b.Placeholder, b.Format = "aws-sigv4", key, "" })
+		c.credentials = signing{v, key}
+		s := newShop(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			seen = r.Header.Clone()
+			body, _ = io.ReadAll(r.Body)
+		}), c)
+		now := time.Now().UTC()
+		claim := "AWS4-HMAC-SHA256 Credential=" + key + now.Format("/20060102/") + "eu-west-1/s3/aws4_request, SignedHeaders=accept-encoding;host;x-amz-content-sha256;x-amz-date, Signature=" + strings.Repeat("0", 64)
+		sum := fmt.Sprintf("%x", sha256.Sum256([]byte("hello")))
+		header := []string{"Authorization", claim, "X-Amz-Date", now.Format("20060102T150405Z"), "X-Amz-Content-Sha256", sum, "Accept-Encoding", "gzip"}
+		resp, got := s.ask("PUT", "/bucket/a%2Fb?x=1", strings.NewReader("hello"), header...)
+		if resp.StatusCode != 200 || !strings.Contains(seen.Get("Authorization"), "Credential=AKIAREAL234567ABCDEF/") || strings.Contains(seen.Get("Authorization"), strings.Repeat("0", 64)) {
+			t.Errorf("answered %d %q; upstream saw %v", resp.StatusCode, got, seen)
+		}
+		if string(body) != "hello" {
+			t.Errorf("the body is %q", body)
+		}
+		// In a URL that is signed, and with a body that is not the one of the hash.
+		if resp, got := s.ask("GET", "/a?X-Amz-Credential="+key, nil); resp.StatusCode != 403 {
+			t.Errorf("a signed URL is answered %d %q", resp.StatusCode, got)
+		}
+	}
+}
+
+// signing is a vault of a key of AWS.
+type signing struct {
+	*vault
+	key string
+}
+
+func (s signing) Detect(b []byte) []string {
+	if bytes.Contains(b, []byte(s.key)) {
+		return []string{"forge"}
+	}
+	return nil
+}
+
+func (s signing) Open(ctx context.Context, credential string, use Use) (Secret, error) {
+	_, err := s.vault.Open(ctx, credential, use)
+	return Secret{Fields: map[string]string{"access-key-id": "AKIAREAL234567ABCDEF", "secret-access-key": testSecret}}, err
 }
