@@ -86,6 +86,15 @@ func (s *commandSource) fetch(ctx context.Context) (*result, error) {
 // find resolves the program as a shell would, but never from a place that is
 // relative or that the command inside can change.
 func (s *commandSource) find() (string, error) {
+	for _, arg := range s.argv[1:] { // a script, or a file of settings
+		_, path, ok := strings.Cut(arg, "=")
+		if !ok {
+			path = arg
+		}
+		if tree := s.within(path); tree != "" {
+			return "", &fetchError{text: fmt.Sprintf("%s lies in %s, which the command inside can change", path, tree), hint: "move it to a place that the command inside cannot write to"}
+		}
+	}
 	candidates := []string{s.argv[0]}
 	if !filepath.IsAbs(s.argv[0]) {
 		candidates = nil
@@ -100,18 +109,28 @@ func (s *commandSource) find() (string, error) {
 		if err != nil || !st.Mode().IsRegular() || st.Mode()&0o111 == 0 {
 			continue
 		}
-		real, err := filepath.EvalSymlinks(path)
-		if err != nil {
-			continue
-		}
-		for _, p := range []string{path, real} {
-			if tree := inside(p, s.writable); tree != "" {
-				return "", &fetchError{text: fmt.Sprintf("%s lies in %s, which the command inside can change", path, tree), hint: "give the absolute path of a program elsewhere"}
-			}
+		if tree := s.within(path); tree != "" {
+			return "", &fetchError{text: fmt.Sprintf("%s lies in %s, which the command inside can change", path, tree), hint: "give the absolute path of a program elsewhere"}
 		}
 		return path, nil
 	}
 	return "", &fetchError{text: fmt.Sprintf("there is no program %s that can be executed", s.argv[0]), hint: "install it, or give its absolute path"}
+}
+
+// within is the tree that a path is in, by its name or by what it leads to; ""
+// for none.
+func (s *commandSource) within(path string) string {
+	if !filepath.IsAbs(path) {
+		return "" // the program runs in /
+	}
+	if tree := inside(filepath.Clean(path), s.writable); tree != "" {
+		return tree
+	}
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return ""
+	}
+	return inside(real, s.writable)
 }
 
 func value(env []string, name string) string {

@@ -3,6 +3,7 @@ package broker
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -221,6 +222,36 @@ func TestACommandIsFoundOnlyWhereTheInsideCannotPutIt(t *testing.T) {
 			}
 			if c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 				t.Errorf("error %v, want %q", err, c.want)
+			}
+		})
+	}
+}
+
+func TestACommandReadsNothingThatTheInsideCanChange(t *testing.T) {
+	t.Parallel()
+	tree, tools := t.TempDir(), t.TempDir()
+	writeFile(t, filepath.Join(tree, "script"), "echo from-the-workspace\n", 0o644)
+	writeFile(t, filepath.Join(tools, "script"), "echo "+theSecret+"\n", 0o644)
+	if err := os.Symlink(tree, filepath.Join(tools, "link")); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name string
+		argv []string
+		ok   bool
+	}{
+		{"a script elsewhere", []string{"/bin/sh", filepath.Join(tools, "script")}, true},
+		{"a script in the workspace", []string{"/bin/sh", filepath.Join(tree, "script")}, false},
+		{"by a link", []string{"/bin/sh", filepath.Join(tools, "link", "script")}, false},
+		{"by a way around", []string{"/bin/sh", tools + "/../" + filepath.Base(tree) + "/script"}, false},
+		{"in the value of a flag", []string{"/bin/sh", "--rcfile=" + filepath.Join(tree, "script")}, false},
+		{"not there yet", []string{"/bin/sh", filepath.Join(tree, "later")}, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			s, _, err := fetchFrom(t, t.Context(), policy.CredentialSource{Kind: "command", Argv: c.argv}, "", Config{Writable: []string{tree}})
+			if c.ok != (err == nil && s.Value == theSecret) || !c.ok && !strings.Contains(fmt.Sprint(err), "which the command inside can change") {
+				t.Errorf("%q, %v", s.Value, err)
 			}
 		})
 	}
