@@ -136,6 +136,7 @@ func show(t *testing.T, results []probe.Result) {
 		return
 	}
 	for _, res := range results {
+		t.Logf("%s: took %v", res.Row.ID, res.Took.Round(time.Millisecond))
 		for _, e := range res.Effects {
 			t.Logf("%s: %s", res.Row.ID, e)
 		}

@@ -121,8 +121,9 @@ func dnsAnswers() []Row {
 			Refs: []string{"RFC 8305", "npm @anthropic-ai/sandbox-runtime"}, Action: "net-get",
 			Options: Options{Reach: withNames("mixed.test", "mixed6.test", "dead.test")},
 			Setup: also(listeners(loop...), resolves("mixed.test", addrs("127.0.0.1", "93.184.215.17")),
-				resolves("mixed6.test", addrs("::1", "93.184.215.17")), resolves("dead.test", addrs("93.184.215.99", "127.0.0.1", "11.0.0.1")), func(n *internet) {
+				resolves("mixed6.test", addrs("::1", "93.184.215.18")), resolves("dead.test", addrs("93.184.215.99", "127.0.0.1", "11.0.0.1")), func(n *internet) {
 					n.own[addrs("93.184.215.17")[0]] = "mixed.test"
+					n.own[addrs("93.184.215.18")[0]] = "mixed6.test"
 					n.own[addrs("93.184.215.99")[0]] = "dead.test"
 				}),
 			Args: []string{"try=" + strings.TrimSpace(strings.Repeat(by(allDoors[:3], "http://mixed.test:8080/", "http://mixed6.test:8080/", "http://dead.test:8080/")+"\n", 4))}},

@@ -142,7 +142,7 @@ func (w *World) internet() (*internet, error) {
 		return nil, fmt.Errorf("%w: network", ErrMissing)
 	}
 	at := func(a ...netip.Addr) func(int) []netip.Addr { return func(int) []netip.Addr { return a } }
-	n := &internet{w: w, reach: w.reach, token: w.Token("a server that nothing names"),
+	n := &internet{w: w, reach: slices.Clone(w.reach), token: w.Token("a server that nothing names"),
 		zone: map[string]func(int) []netip.Addr{
 			"allowed.test": at(allowed4, allowed6), "b.allowed.test": at(other4), "*.wild.test": at(wild4),
 		},

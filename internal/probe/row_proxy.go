@@ -20,7 +20,7 @@ func proxyRows() []Row {
 
 // proxyNames are names that two programs read differently.
 func proxyNames() []Row {
-	long := strings.Repeat("a", 63) + "." + strings.Repeat("b", 63) + "." + strings.Repeat("c", 63)
+	long := strings.Repeat(strings.Repeat("a", 63)+".", 4) + "a"
 	return []Row{
 		{ID: "PXY-001", Core: true, Title: "a name that ends early for whoever resolves it, in SOCKS5",
 			Refs: []string{"Claude Code 2.0.24 to 2.1.89", "npm @anthropic-ai/sandbox-runtime"}, Action: "net-get",
@@ -35,7 +35,7 @@ func proxyNames() []Row {
 			Args: []string{"try=" + rowsOf("socks4 1.2.3.4:80", "socks4a denied.test:80", "bind denied.test:80", "associate 1.2.3.4:9", "associate denied.test:9", "bind 0.0.0.0:0")}},
 		{ID: "PXY-017", Title: "a host with a final dot or in capitals is another one for the server than for the policy",
 			Refs: []string{"srt canonical-host-routing.test.ts"}, Action: "net-get",
-			Args: []string{"try=" + by(allDoors, "http://allowed.test./", "http://allowed.test../", "https://allowed.test./", "http://ALLOWED.test:080/", "http://allowed.test.:80/")}},
+			Args: []string{"try=" + by(allDoors, "http://allowed.test./", "http://allowed.test../", "http://ALLOWED.test:080/", "http://allowed.test.:80/")}},
 		{ID: "PXY-018", Core: true, Title: "a name that only begins or ends as an allowed one does",
 			Refs: []string{"CVE-2026-24052"}, Action: "net-get",
 			Args: []string{"try=" + by(allDoors, confused("http://%s/")...) + "\n" + by(allDoors, confused("https://%s/")...)}},
@@ -148,7 +148,7 @@ func proxyTLS() []Row {
 			Args: []string{good, each("sni=", "sni=1.2.3.4", "sni=allowed.testX patch=allowed.testX>allowed.test.", "sni=denied.test.allowed.test patch=denied.test.allowed>denied.test\\x00allowed",
 				"sni= segment=1", `first="SSH-2.0-x\r\n"`, `first="\x16\x03\x01\x00\x00"`, `first="\x80\x2e\x01\x03\x01"`, `first="GET\x20/\x20HTTP/1.0\r\n\r\n"`)}},
 		{ID: "PXY-031", Title: "the certificate of a server is not one that is trusted, and inspection hides that",
-			Refs: []string{"RFC 9110, 4.3.4"}, Action: "net-tls", Options: Options{Reach: []Reach{{Host: "allowed.test", Ports: []int{443}, Kind: "tls", Paths: []string{"/nothing"}}, {Host: "a.wild.test", Ports: []int{443}, Kind: "tls", Inspect: true}}},
+			Refs: []string{"RFC 9110, 4.3.4"}, Action: "net-tls", Options: Options{Reach: []Reach{{Host: "allowed.test", Ports: []int{443}, Kind: "tls", Paths: []string{"/nothing"}}, {Host: "*.wild.test", Ports: []int{443}, Kind: "tls", Inspect: true}}},
 			Setup: network(func(n *internet) {
 				good := n.certs
 				n.choose = func(name string) tls.Certificate {

@@ -80,7 +80,7 @@ func judgeControl(reply []byte, err error) error {
 		return nil
 	}
 	if err == nil {
-		err = refusedErr{fmt.Sprintf("%.200q", reply)}
+		err = refusedErr{fmt.Sprintf("%.500q", reply)}
 	}
 	return err
 }
@@ -259,7 +259,7 @@ func listen(c net.Conn) ([]byte, error) {
 	for {
 		until := end
 		if len(all) > 0 {
-			until = time.Now().Add(300 * time.Millisecond)
+			until = time.Now().Add(150 * time.Millisecond)
 		}
 		if err := c.SetReadDeadline(until); err != nil {
 			return all, err
@@ -301,8 +301,42 @@ func doorLines(text string) [][2]string {
 func netGet(p *Probe) {
 	tries := doorLines(p.Arg("try"))
 	netControls(p, tries)
+	var all []attempt
 	for _, t := range tries {
-		p.Read(fmt.Sprintf("%s %q", t[0], t[1]), func() ([]byte, error) { return judgeReply(fetch(t[0], t[1])) })
+		all = append(all, attempt{fmt.Sprintf("%s %q", t[0], t[1]), func() ([]byte, error) { return fetch(t[0], t[1]) }})
+	}
+	netAttempts(p, all)
+}
+
+// attempt is a way to get an answer from a server that must not be reached.
+type attempt struct {
+	name string
+	get  func() ([]byte, error)
+}
+
+// netAttempts makes attempts several at a time, for most of one is waiting, and
+// reports them in their order.
+func netAttempts(p *Probe, all []attempt) {
+	type result struct {
+		b   []byte
+		err error
+	}
+	results := make([]chan result, len(all))
+	slots := make(chan struct{}, 8)
+	for i, a := range all {
+		results[i] = make(chan result, 1)
+		go func() {
+			slots <- struct{}{}
+			b, err := a.get()
+			<-slots
+			results[i] <- result{b, err}
+		}()
+	}
+	for i, a := range all {
+		p.Read(a.name, func() ([]byte, error) {
+			r := <-results[i]
+			return judgeReply(r.b, r.err)
+		})
 	}
 }
 

@@ -54,6 +54,7 @@ func sockaddr(at netip.AddrPort) (int, unix.Sockaddr) {
 // netOdd connects in ways that a filter of connect(2) may not know.
 func netOdd(p *Probe) {
 	netControls(p, [][2]string{{"direct", "http://allowed.test/"}})
+	var all []attempt
 	for line := range strings.SplitSeq(p.Arg("at"), "\n") {
 		at, err := netip.ParseAddrPort(line)
 		if err != nil {
@@ -61,11 +62,10 @@ func netOdd(p *Probe) {
 		}
 		family, to := sockaddr(at)
 		for _, o := range oddWays(to) {
-			p.Read(o.name+" to "+line, func() ([]byte, error) {
-				return judgeReply(oddly(family, o.kind, o.proto, o.way))
-			})
+			all = append(all, attempt{o.name + " to " + line, func() ([]byte, error) { return oddly(family, o.kind, o.proto, o.way) }})
 		}
 	}
+	netAttempts(p, all)
 }
 
 type oddWay struct {

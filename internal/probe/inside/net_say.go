@@ -25,11 +25,13 @@ func netSay(p *Probe) {
 			p.Control(fmt.Sprintf("%.120s answers", line), func() error { return judgeControl(say(line)) })
 		}
 	}
+	var all []attempt
 	for line := range strings.SplitSeq(p.Arg("say"), "\n") {
 		if line != "" {
-			p.Read(fmt.Sprintf("%.120s", line), func() ([]byte, error) { return judgeReply(say(line)) })
+			all = append(all, attempt{fmt.Sprintf("%.120s", line), func() ([]byte, error) { return say(line) }})
 		}
 	}
+	netAttempts(p, all)
 }
 
 func say(line string) ([]byte, error) {
@@ -100,11 +102,13 @@ func netTLS(p *Probe) {
 			p.Control(line+" answers", func() error { return judgeControl(overTLS(line)) })
 		}
 	}
+	var all []attempt
 	for line := range strings.SplitSeq(p.Arg("try"), "\n") {
 		if line != "" {
-			p.Read(line, func() ([]byte, error) { return judgeReply(overTLS(line)) })
+			all = append(all, attempt{line, func() ([]byte, error) { return overTLS(line) }})
 		}
 	}
+	netAttempts(p, all)
 }
 
 func overTLS(line string) ([]byte, error) {
@@ -216,8 +220,8 @@ func (f *firstFlight) Write(b []byte) (int, error) {
 		if _, err := f.Conn.Write(out[:l]); err != nil {
 			return 0, err
 		}
-		if out = out[l:]; len(out) > 0 {
-			time.Sleep(200 * time.Microsecond) // a segment of its own
+		if out = out[l:]; len(out)%8 == 0 {
+			time.Sleep(200 * time.Microsecond) // so that some segments stay alone
 		}
 	}
 	return len(b), nil
