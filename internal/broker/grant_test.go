@@ -290,3 +290,32 @@ func TestPresets(t *testing.T) {
 		}
 	}
 }
+
+func BenchmarkOpen(b *testing.B) {
+	for _, c := range []struct {
+		name string
+		uses int64
+	}{{"a grant", 0}, {"a grant whose uses are counted", 1 << 40}} {
+		b.Run(c.name, func(b *testing.B) {
+			s := Store{Dir: b.TempDir()}
+			g := aGrant()
+			g.Uses = c.uses
+			if _, err := s.Add(g, false); err != nil {
+				b.Fatal(err)
+			}
+			cred, err := s.Credential("github")
+			if err != nil {
+				b.Fatal(err)
+			}
+			broker, err := New(Config{Credentials: []policy.Credential{cred}, Grants: s.Dir, Env: environment("TOKEN", theSecret)})
+			if err != nil {
+				b.Fatal(err)
+			}
+			for b.Loop() {
+				if _, err := broker.Open(b.Context(), "github", toAPI); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -149,7 +149,12 @@ func newGrantRevoke(a *app) *cobra.Command {
 credential of that name, whether a grant or a policy gave it. What a source made
 for a run, such as an installation token, is revoked there by that run.`,
 		Example: "  holdfast grant revoke github",
-		Args:    something,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return &usageError{errors.New("nothing to revoke was named"), "see what there is with: holdfast grant list"}
+			}
+			return nil
+		},
 		RunE: func(_ *cobra.Command, names []string) error {
 			host, err := policy.ThisHost(a.Env, a.Dir)
 			if err != nil {
