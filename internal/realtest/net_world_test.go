@@ -32,6 +32,7 @@ var addresses = map[string]string{
 	streamHost:   "93.184.215.17",
 	otherHost:    "93.184.215.18",
 	impostorHost: "93.184.215.19",
+	privateHost:  "93.184.215.20",
 	sixHost:      "2606:2800:21f:cb07::10",
 	intranetHost: "10.9.8.7",
 	metadataHost: "169.254.169.254",
@@ -112,7 +113,7 @@ func (w *world) repositories(dir string) {
 		git init -q -b main first
 		git -C first -c user.name=s -c user.email=s@example.org commit -q --allow-empty -m first`
 	for _, way := range ways {
-		script += "\ngit clone -q --bare first " + way.name + ".git; cp -r " + way.name + ".git ssh-" + way.name + ".git"
+		script += "\ngit clone -q --bare first " + way.name + ".git; cp -r " + way.name + ".git ssh-" + way.name + ".git; cp -r " + way.name + ".git credential-" + way.name + ".git"
 	}
 	if testenv.Have(testenv.Git) {
 		p.bare(script)
