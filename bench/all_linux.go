@@ -19,7 +19,7 @@ func (b *bench) all() (*report, error) {
 		}
 		work = slices.DeleteFunc(work, func(w workload) bool { return w.name != b.options.only })
 		if len(work) == 0 {
-			return nil, fmt.Errorf("no workload is named %q, there are: %s", b.options.only, strings.Join(names, ", "))
+			return nil, fmt.Errorf("no workload is named %q, there are: %s", b.options.only, strings.Join(append(names, egressPart), ", "))
 		}
 	}
 	rep := &report{quick: b.options.quick, partial: b.options.only != "", date: time.Now().UTC(), machine: machine(), versions: b.versions(), user: b.userKind(), runc: b.runc()}
@@ -39,6 +39,10 @@ func (b *bench) all() (*report, error) {
 	if b.options.only == "" {
 		b.say("memory")
 		if err := b.memories(rep); err != nil {
+			return nil, err
+		}
+		var err error
+		if rep.egress, err = b.connections(); err != nil {
 			return nil, err
 		}
 	}

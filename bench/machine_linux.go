@@ -48,6 +48,11 @@ func load() string {
 
 // versions names the programs that take part, one each line.
 func (b *bench) versions() []string {
+	return b.versionsOf([][]string{{"bwrap", "--version"}, {"git", "--version"}, {"go", "version"}, {"node", "--version"}, {"npm", "--version"}, {"tar", "--version"}, {"grep", "--version"}, {"rg", "--version"}})
+}
+
+// versionsOf asks each program for its version, after Holdfast's own.
+func (b *bench) versionsOf(programs [][]string) []string {
 	commit := "unknown commit"
 	git := exec.CommandContext(b.ctx, "git", "rev-parse", "--short", "HEAD")
 	git.Dir = b.root
@@ -59,7 +64,7 @@ func (b *bench) versions() []string {
 		compiler = info.GoVersion
 	}
 	all := []string{"holdfast " + commit + " (" + compiler + ")"}
-	for _, p := range [][]string{{"bwrap", "--version"}, {"git", "--version"}, {"go", "version"}, {"node", "--version"}, {"npm", "--version"}, {"tar", "--version"}, {"grep", "--version"}, {"rg", "--version"}} {
+	for _, p := range programs {
 		out, err := b.as("", p[0], p[1:]...)
 		if err != nil {
 			all = append(all, p[0]+": not found")

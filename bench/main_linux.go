@@ -11,11 +11,18 @@ import (
 )
 
 func main() {
+	if len(os.Args) > 2 && os.Args[1] == "peer" {
+		if err := peer(os.Args[2], os.Args[3:]); err != nil {
+			fmt.Fprintln(os.Stderr, "bench: error:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	var o options
 	flag.BoolVar(&o.quick, "quick", false, "small inputs and few rounds, to see that it works; writes no file unless -o is given")
-	flag.StringVar(&o.only, "only", "", "measure only the workload of this `name`")
+	flag.StringVar(&o.only, "only", "", "measure only the workload of this `name`, or egress: the part about connections")
 	flag.IntVar(&o.rounds, "n", 20, "rounds of each workload (short ones take more)")
-	flag.StringVar(&o.out, "o", "", "write the report to this `file` (default bench/RESULTS.md of the module, none with -quick or -only)")
+	flag.StringVar(&o.out, "o", "", "write the report to this `file` (default bench/RESULTS.md of the module, with -only egress that part of it, none with -quick or another -only)")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -28,7 +35,7 @@ func main() {
 
 type options struct {
 	quick  bool
-	only   string // name of a workload; "" for all
+	only   string // name of a workload, or egressPart; "" for all
 	rounds int    // of each workload, before its own factor
 	out    string // file of the report; "" for the default
 }
@@ -55,19 +62,59 @@ func run(ctx context.Context, o options) (err error) {
 			err = e
 		}
 	}()
+	if o.only == egressPart {
+		return b.onlyEgress()
+	}
 	rep, err := b.all()
 	if err != nil {
 		return err
 	}
 	text := rep.markdown()
-	fmt.Print(text)
-	if o.out != "" {
-		if err := os.WriteFile(o.out, []byte(text), 0o644); err != nil {
-			return fmt.Errorf("writing the report: %w", err)
-		}
+	if err := o.write(text); err != nil {
+		return err
 	}
 	if n := rep.failures(); n > 0 {
 		return fmt.Errorf("%d of the workloads could not be measured, see the report", n)
+	}
+	return nil
+}
+
+// write prints a report and writes it to its file, if it has one.
+func (o options) write(text string) error {
+	fmt.Print(text)
+	if o.out == "" {
+		return nil
+	}
+	if err := os.WriteFile(o.out, []byte(text), 0o644); err != nil {
+		return fmt.Errorf("writing the report: %w", err)
+	}
+	return nil
+}
+
+// onlyEgress measures the part about connections and puts it into the report of
+// the module, where no other file is asked for.
+func (b *bench) onlyEgress() error {
+	e, err := b.connections()
+	if err != nil {
+		return err
+	}
+	text := e.markdown()
+	if err := b.options.write(text); err != nil {
+		return err
+	}
+	if len(e.failed) > 0 {
+		return fmt.Errorf("%d of the measurements failed, see the report", len(e.failed))
+	}
+	if b.options.out != "" || b.options.quick || e.absent != "" {
+		return nil
+	}
+	at := filepath.Join(b.root, "bench", "RESULTS.md")
+	report, err := os.ReadFile(at)
+	if err != nil {
+		return fmt.Errorf("reading the report that this is a part of: %w", err)
+	}
+	if err := os.WriteFile(at, []byte(withConnections(string(report), text)), 0o644); err != nil {
+		return fmt.Errorf("writing the report: %w", err)
 	}
 	return nil
 }

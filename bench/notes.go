@@ -25,3 +25,12 @@ var remarks = []string{
 	"Figures include the start and the end of a run. \"Running alone\" takes off what `true` costs more under Holdfast than bare.",
 	"50 runs at once are nothing but starts, so they are held against bubblewrap, not against 50 bare `true`.",
 }
+
+// egressRemarks are printed always.
+var egressRemarks = []string{
+	"Client and server are the same two programs everywhere, the server on the host's loopback; connections are open before the clock of a download runs. All of it shares the cores of one machine: what a layout takes is missing at the ends.",
+	"socat is the layout of products that lead a network namespace out by bridges: bubblewrap without a network, a socat inside, a socat outside, and a CONNECT proxy written in Go. Each of its connections starts two processes.",
+	"slirp4netns runs with an MTU of 65520, pasta without the ports that it would forward past its own network; both are Debian's packages, and open a device for packets that Holdfast does without. Their clients reach the server at 10.0.2.2 and at the gateway.",
+	"Processor time is the control group's, less what the client says of itself; the server stands outside. What the kernel does for a sender on loopback counts for who wrote.",
+	"Holdfast intercepts by address: the client asks for the name once and then connects to the address that it was given, as the other clients do.",
+}

@@ -21,6 +21,7 @@ type report struct {
 	cpu        cpuMeter
 	outcomes   []outcome
 	memories   []memory
+	egress     *egress // nil when it was not asked for
 }
 
 // failures counts the workloads that could not be measured though they should.
@@ -29,6 +30,9 @@ func (r *report) failures() (n int) {
 		if o.err != nil {
 			n++
 		}
+	}
+	if r.egress != nil {
+		n += len(r.egress.failed)
 	}
 	return n
 }
@@ -56,6 +60,9 @@ func (r *report) markdown() string {
 		b.WriteString("- " + s + "\n")
 	}
 	b.WriteString("- " + r.runc + "\n")
+	if r.egress != nil {
+		b.WriteString(r.egress.markdown())
+	}
 	return b.String()
 }
 
@@ -67,11 +74,7 @@ func (r *report) goals() string {
 	for _, v := range r.verdicts() {
 		t.add(v.goal, v.limit, v.found, v.status)
 		if v.status == missed {
-			why, ok := notes[v.goal]
-			if !ok {
-				why = "the reason has not been looked for yet."
-			}
-			reasons += "- **" + v.goal + "**: " + why + "\n"
+			reasons += "- **" + v.goal + "**: " + noteOf(v.goal) + "\n"
 		}
 	}
 	for _, o := range r.outcomes {
@@ -86,6 +89,14 @@ func (r *report) goals() string {
 		reasons = "\n" + reasons
 	}
 	return t.String() + reasons
+}
+
+// noteOf is why a goal is missed.
+func noteOf(goal string) string {
+	if why, ok := notes[goal]; ok {
+		return why
+	}
+	return "the reason has not been looked for yet."
 }
 
 func (r *report) walls() string {

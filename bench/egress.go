@@ -1,0 +1,259 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+)
+
+// The names of the layouts in which a program reaches a server.
+const (
+	direct = "direct"
+	socat  = "socat"
+	slirp  = "slirp4netns"
+	pasta  = "pasta"
+)
+
+// figure is something that is measured once a round in every layout.
+type figure string
+
+const (
+	freshTypical figure = "fresh connection, ms"
+	freshSlow    figure = "fresh connection, 99th percentile, ms"
+	idleKiB      figure = "KiB an idle connection"
+	idleFiles    figure = "descriptors of the supervisor an idle connection"
+	eventTypical figure = "event, ms"
+	eventSlow    figure = "event, 99th percentile, ms"
+	tlsRate      figure = "TLS, HTTP/1.1, MB/s"
+	tlsCost      figure = "TLS, HTTP/1.1, s of processor time a GB"
+	tlsRateH2    figure = "TLS, HTTP/2, MB/s"
+	launch       figure = "start of true, ms"
+)
+
+// bulkRate is in MB/s, bulkCost in seconds of processor time a GB, of everything
+// but the two ends.
+func bulkRate(conns int) figure { return figure(fmt.Sprintf("bulk %d, MB/s", conns)) }
+func bulkCost(conns int) figure { return figure(fmt.Sprintf("bulk %d, s a GB", conns)) }
+
+var bulkConns = []int{1, 32, 256}
+
+// egress is what was found about connections.
+type egress struct {
+	quick      bool
+	date       time.Time
+	machine    string
+	versions   []string
+	user       string
+	rounds     int
+	loadBefore string
+	loadAfter  string
+	absent     string   // why nothing was measured; "" for measured
+	missing    []string // what could not be measured, and why
+	failed     []string // what should have been, and was not
+	layouts    []string // that were, in the order of the report
+	found      map[figure]map[string][]float64
+	bytes      int64 // of the program
+	modules    []string
+}
+
+func (e *egress) add(f figure, layout string, v float64) {
+	if e.found == nil {
+		e.found = map[figure]map[string][]float64{}
+	}
+	if e.found[f] == nil {
+		e.found[f] = map[string][]float64{}
+	}
+	e.found[f][layout] = append(e.found[f][layout], v)
+}
+
+func (e *egress) typical(f figure, layout string) float64 {
+	return spreadOf(e.found[f][layout]).median
+}
+
+// share is how many times as much a layout has as another, round by round.
+func (e *egress) share(f figure, layout, other string) spread {
+	return spreadOf(ratios(e.found[f][layout], e.found[f][other]))
+}
+
+// added is how much more a layout has than another, round by round.
+func (e *egress) added(f figure, layout, other string) spread {
+	a, b := e.found[f][layout], e.found[f][other]
+	var more []float64
+	for i := range min(len(a), len(b)) {
+		more = append(more, a[i]-b[i])
+	}
+	return spreadOf(more)
+}
+
+// atLeast is judge for a goal that is reached from above.
+func atLeast(goal string, limit, found float64, format string) verdict {
+	v := judge(goal, -limit, -found, format)
+	v.limit = "≥ " + fmt.Sprintf(format, limit)
+	if v.status != notMeasured {
+		v.found = fmt.Sprintf(format, found)
+	}
+	return v
+}
+
+// The goals for connections.
+const (
+	bulkTimesSocat = 4
+	costTimesSocat = 1.0 / 8
+	freshLimit     = 0.25 // ms more than direct
+	idleLimit      = 45   // KiB, the client and the kernel included
+	filesLimit     = 2
+	tlsShare       = 0.55
+	eventLimit     = 10 // ms more than direct
+	launchLimit    = 10 // ms more than without interception
+)
+
+var bulkShares = map[int]float64{1: 0.45, 32: 0.50, 256: 0.45}
+
+func (e *egress) verdicts() []verdict {
+	var all []verdict
+	for _, n := range bulkConns {
+		all = append(all, atLeast(fmt.Sprintf("download, connections: %d, times direct", n), bulkShares[n], e.share(bulkRate(n), holdfast, direct).median, "%.2f"))
+	}
+	return append(all,
+		atLeast("download, connections: 1, times socat", bulkTimesSocat, e.share(bulkRate(1), holdfast, socat).median, "%.2f"),
+		judge("processor time a GB, connections: 1, times socat", costTimesSocat, e.share(bulkCost(1), holdfast, socat).median, "%.3f"),
+		judge("new connection, ms more than direct", freshLimit, e.added(freshTypical, holdfast, direct).median, "%.3f"),
+		judge("idle connection, KiB", idleLimit, e.typical(idleKiB, holdfast), "%.1f"),
+		judge("idle connection, descriptors of the supervisor", filesLimit, e.typical(idleFiles, holdfast), "%.2f"),
+		atLeast("download through terminated TLS, times direct TLS", tlsShare, e.share(tlsRate, holdfast, direct).median, "%.2f"),
+		judge("streamed event, ms more than direct", eventLimit, e.added(eventTypical, holdfast, direct).median, "%.2f"),
+		judge("start of a run with --allow, ms more than without", launchLimit, e.added(launch, withAllow, withoutAllow).median, "%.2f"))
+}
+
+// The two ways to start whose difference is the price of interception.
+const (
+	withAllow    = "with --allow"
+	withoutAllow = "without"
+)
+
+// egressTitle begins the part of the report; it is the last one.
+const egressTitle = "\n# Connections\n"
+
+func (e *egress) markdown() string {
+	var b strings.Builder
+	b.WriteString(egressTitle + "\nWritten by `go run ./bench`, by itself with `-only egress`.\n\n")
+	if e.absent != "" {
+		b.WriteString("Not measured here: " + e.absent + ".\n")
+		return b.String()
+	}
+	if e.quick {
+		b.WriteString("**A quick run with small inputs and few rounds: it shows that the programs work, and its figures mean nothing.**\n\n")
+	}
+	fmt.Fprintf(&b, "- Machine: %s\n- Load before and after: %s, %s\n- Versions: %s\n- Everything ran as %s, %s, %d rounds after one to warm up, all layouts in turn within each.\n\n",
+		e.machine, e.loadBefore, e.loadAfter, strings.Join(e.versions, "; "), e.user, e.date.Format("2006-01-02 15:04 MST"), e.rounds)
+	b.WriteString("## Goals for connections\n\n" + e.goals())
+	b.WriteString("\n## Download\n\nMB/s, times direct, and seconds of processor time a GB of everything but client and server.\n\n" + e.bulkTable())
+	b.WriteString("\n## New connections\n\nOne after the other, each for a request and an answer of 8 bytes: the medians of all rounds' medians and 99th percentiles.\n\n" + e.freshTable())
+	b.WriteString("\n## Idle connections\n\nMemory of all processes but the server (PSS), with what the kernel's unreclaimable slabs, page tables and stacks grew by, the server's sockets included.\n\n" + e.idleTable())
+	b.WriteString("\n## TLS\n\nECDSA P-256, both ends Go. Holdfast ends TLS and speaks it anew upstream. Events come from before the server's write to after the client's read, every " + eventPause.String() + ".\n\n" + e.tlsTable())
+	b.WriteString("\n## Start and size\n\n" + e.sizes())
+	b.WriteString("\n## Remarks on connections\n\n")
+	for _, s := range egressRemarks {
+		b.WriteString("- " + s + "\n")
+	}
+	return b.String()
+}
+
+func (e *egress) goals() string {
+	t := table{header: []string{"goal", "limit", "found", ""}}
+	reasons := ""
+	for _, v := range e.verdicts() {
+		t.add(v.goal, v.limit, v.found, v.status)
+		if v.status == missed {
+			reasons += "- **" + v.goal + "**: " + noteOf(v.goal) + "\n"
+		}
+	}
+	for _, s := range e.missing {
+		reasons += "- not measured: " + s + ".\n"
+	}
+	for _, s := range e.failed {
+		reasons += "- FAILED: " + strings.Join(strings.Fields(s), " ") + "\n"
+	}
+	if reasons != "" {
+		reasons = "\n" + reasons
+	}
+	return t.String() + reasons
+}
+
+func (e *egress) bulkTable() string {
+	t := table{header: []string{"layout"}}
+	for _, n := range bulkConns {
+		t.header = append(t.header, fmt.Sprintf("%d conn. MB/s", n), "× direct", "s a GB")
+	}
+	for _, l := range e.layouts {
+		row := []string{l}
+		for _, n := range bulkConns {
+			row = append(row, number(e.typical(bulkRate(n), l)), e.share(bulkRate(n), l, direct).String(), precise(e.typical(bulkCost(n), l)))
+		}
+		t.add(row...)
+	}
+	return t.String()
+}
+
+func (e *egress) freshTable() string {
+	t := table{header: []string{"layout", "median ms", "99th percentile ms", "median, ms more than direct"}}
+	for _, l := range e.layouts {
+		t.add(l, precise(e.typical(freshTypical, l)), precise(e.typical(freshSlow, l)), e.added(freshTypical, l, direct).String())
+	}
+	return t.String()
+}
+
+func (e *egress) idleTable() string {
+	t := table{header: []string{"layout", "connections", "KiB each", "descriptors each, of the supervisor"}}
+	for _, l := range e.layouts {
+		t.add(l, fmt.Sprint(idleConns(l, e.quick)), number(e.typical(idleKiB, l)), number(e.typical(idleFiles, l)))
+	}
+	return t.String()
+}
+
+func (e *egress) tlsTable() string {
+	t := table{header: []string{"layout", "HTTP/1.1 MB/s", "× direct", "s a GB", "HTTP/2 MB/s", "× direct", "event, median ms", "99th percentile ms", "median, ms more than direct"}}
+	for _, l := range []string{direct, holdfast} {
+		t.add(l, number(e.typical(tlsRate, l)), e.share(tlsRate, l, direct).String(), precise(e.typical(tlsCost, l)), number(e.typical(tlsRateH2, l)), e.share(tlsRateH2, l, direct).String(),
+			precise(e.typical(eventTypical, l)), precise(e.typical(eventSlow, l)), e.added(eventTypical, l, direct).String())
+	}
+	return t.String()
+}
+
+func (e *egress) sizes() string {
+	t := table{header: []string{"start of `true`", "median ms"}}
+	t.add("`holdfast run true`", number(e.typical(launch, withoutAllow)))
+	t.add("`holdfast run --allow example.org true`", number(e.typical(launch, withAllow)))
+	t.add("difference, round by round", e.added(launch, withAllow, withoutAllow).String())
+	return t.String() + fmt.Sprintf("\nThe program has %.1f MiB, with its symbols and the network stack for hosts without nf_tables, and is made of %d modules besides its own: %s.\n",
+		float64(e.bytes)/(1<<20), len(e.modules), strings.Join(e.modules, ", "))
+}
+
+// idleConns is how many idle connections a layout is given: of one that starts
+// two processes for each, fewer.
+func idleConns(layout string, quick bool) int {
+	switch {
+	case quick:
+		return 50
+	case layout == socat:
+		return 100
+	}
+	return 1000
+}
+
+// precise prints what is small.
+func precise(v float64) string {
+	if math.IsNaN(v) || v >= 10 {
+		return number(v)
+	}
+	return fmt.Sprintf("%.3f", v)
+}
+
+// withConnections replaces the part about connections in a report, or adds it.
+func withConnections(report, part string) string {
+	if i := strings.Index(report, egressTitle); i >= 0 {
+		report = report[:i]
+	}
+	return report + part
+}

@@ -1,0 +1,295 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// layout is one way between a program and a server on the host.
+type layout struct {
+	name   string
+	needs  []string // programs
+	tun    bool     // it opens the device for packets
+	before []string // the client's arguments follow
+	client []string // where the client finds the server
+	env    []string
+}
+
+// link is a layout that stands: a client in it waits for orders.
+type link struct {
+	name  string
+	cmd   *exec.Cmd
+	in    io.WriteCloser
+	out   *json.Decoder
+	said  string // file of what it says on its error output
+	group *group
+	ctx   context.Context
+	stop  context.CancelFunc
+}
+
+// arena is what all layouts share.
+type arena struct {
+	b       *bench
+	self    string // this program, where everybody reaches it
+	dir     string // private to the user
+	hosts   string // a file
+	ports   ports
+	roots   string // a file: whom all trust who speak TLS
+	policy  string // a file
+	proxy   string // address of the CONNECT proxy; "" before the layout that has it
+	parent  string // of control groups
+	servers []*exec.Cmd
+}
+
+// waitSlirp starts the client first and then joins its network: what is handed
+// over is the process id. It has executed the client when its program is that.
+const waitSlirp = `exec 3<&0
+unshare --user --map-root-user --net -- "$@" <&3 &
+while [ "$(readlink /proc/$!/exe)" != "$1" ]; do sleep 0.02; done
+slirp4netns --configure --mtu=65520 $! tap0 >&2 &
+wait $!
+kill $!`
+
+// bridged is how other products lead connections out of a network of its own:
+// a proxy address inside, a socket in a file system that both sides see, and the
+// proxy outside.
+const bridged = `socat UNIX-LISTEN:$0/out.sock,fork,reuseaddr TCP:$1 &
+outer=$!
+shift
+bwrap --unshare-user --unshare-net --unshare-pid --die-with-parent --dev-bind / / -- sh -c '
+socat TCP-LISTEN:3128,fork,reuseaddr,bind=127.0.0.1 UNIX-CONNECT:'"$0"'/out.sock &
+"$@"' sh "$@"
+kill $outer`
+
+func (a *arena) layouts() []layout {
+	b := a.b
+	return []layout{
+		{name: direct, client: []string{"-address", "127.0.0.1"}},
+		{name: holdfast, before: []string{b.holdfast, "run", "--policy", a.policy, "--"}, client: []string{"-address", serverName}},
+		{name: socat, needs: []string{"socat", "bwrap", "sh"}, before: []string{"sh", "-c", bridged, a.dir, a.proxy}, client: []string{"-address", serverName, "-proxy", "127.0.0.1:3128"}},
+		{name: slirp, needs: []string{"slirp4netns", "unshare", "sh", "readlink"}, tun: true, before: []string{"sh", "-c", waitSlirp, "sh"}, client: []string{"-address", "10.0.2.2"}},
+		// Without the options for ports it would listen inside on each port that
+		// the host listens on, and connect those past its own network.
+		{name: pasta, needs: []string{"pasta"}, tun: true, before: []string{"pasta", "--config-net", "-t", "none", "-u", "none", "-T", "none", "-U", "none", "--"}, client: []string{"-address", "gateway"}},
+	}
+}
+
+// newArena starts the server and the proxy and writes what the layouts need.
+func (b *bench) newArena(parent string) (_ *arena, err error) {
+	a := &arena{b: b, parent: parent, dir: b.workspace("egress")}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, a.close())
+		}
+	}()
+	if err := os.Mkdir(a.dir, 0o755); err != nil {
+		return nil, fmt.Errorf("making a workspace: %w", err)
+	}
+	if err := a.copySelf(); err != nil {
+		return nil, err
+	}
+	if err := b.user.own(a.dir); err != nil {
+		return nil, err
+	}
+	out, err := a.serve("serve")
+	if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(out, &a.ports); err != nil {
+		return nil, fmt.Errorf("reading where the server listens: %w", err)
+	}
+	if out, err = a.serve("proxy"); err != nil {
+		return nil, err
+	}
+	a.proxy = strings.TrimSpace(string(out))
+	return a, a.files()
+}
+
+// copySelf puts this program where a view of files shows it.
+func (a *arena) copySelf() error {
+	self, err := os.ReadFile("/proc/self/exe")
+	if err != nil {
+		return fmt.Errorf("reading this program: %w", err)
+	}
+	a.self = filepath.Join(a.dir, "peer")
+	if err := os.WriteFile(a.self, self, 0o755); err != nil {
+		return fmt.Errorf("copying this program: %w", err)
+	}
+	return nil
+}
+
+func (a *arena) files() error {
+	host, err := os.ReadFile("/etc/hosts")
+	if err != nil {
+		return fmt.Errorf("reading the host's names: %w", err)
+	}
+	policy := fmt.Sprintf("version: 1\nnetwork:\n  allow:\n    - {host: %s, ports: [%d], kind: tcp, internal: true}\n    - {host: %s, ports: [%d], kind: tls, inspect: true, internal: true}\n",
+		serverName, a.ports.Plain, serverName, a.ports.TLS)
+	copies := filepath.Join(a.b.dir, "copies")
+	for _, f := range []struct {
+		at         *string
+		name, text string
+	}{
+		{&a.hosts, "hosts", string(host) + "\n127.0.0.1 " + serverName + "\n"},
+		{&a.roots, "roots.pem", a.ports.Authority},
+		{&a.policy, "policy.yaml", policy},
+	} {
+		*f.at = filepath.Join(copies, f.name)
+		if err := os.WriteFile(*f.at, []byte(f.text), 0o644); err != nil {
+			return fmt.Errorf("writing what the layouts read: %w", err)
+		}
+	}
+	if err := os.MkdirAll(filepath.Join(copies, "dev"), 0o755); err != nil {
+		return fmt.Errorf("making a directory for a device: %w", err)
+	}
+	return nil
+}
+
+// serve starts a peer outside of all layouts and returns the line that it says.
+func (a *arena) serve(role string) ([]byte, error) {
+	cmd := exec.CommandContext(a.b.ctx, a.self, "peer", role)
+	cmd.Env, cmd.SysProcAttr, cmd.Stderr = a.b.env, a.b.user.attr(), os.Stderr
+	if _, err := cmd.StdinPipe(); err != nil {
+		return nil, fmt.Errorf("starting a server: %w", err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, fmt.Errorf("starting a server: %w", err)
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("starting a server: %w", err)
+	}
+	a.servers = append(a.servers, cmd)
+	line, err := bufio.NewReader(out).ReadBytes('\n')
+	if err != nil {
+		return nil, fmt.Errorf("waiting for the server %s: %w", role, err)
+	}
+	return line, nil
+}
+
+// close ends the servers.
+func (a *arena) close() error {
+	for _, cmd := range a.servers {
+		_ = cmd.Process.Kill() // it may have ended, which is as well
+		_ = cmd.Wait()         // with the signal
+	}
+	return nil
+}
+
+// begin starts a layout in a control group of its own and waits until its client
+// has reached the server.
+func (a *arena) begin(l layout) (_ *link, err error) {
+	k := &link{name: l.name, said: filepath.Join(a.b.dir, "scratch", "said-"+l.name)}
+	if k.group, err = newGroup(a.parent); err != nil {
+		return nil, err
+	}
+	k.ctx, k.stop = context.WithCancel(a.b.ctx)
+	tun := ""
+	if l.tun {
+		tun = filepath.Join(a.b.dir, "copies", "dev")
+	}
+	args := []string{"peer", "stage", a.hosts, tun, strconv.Itoa(a.b.user.uid), strconv.Itoa(a.b.user.gid)}
+	command := append(append([]string{}, l.before...), a.self, "peer", "client", "-plain", strconv.Itoa(a.ports.Plain), "-tls", strconv.Itoa(a.ports.TLS))
+	command = append(command, l.client...)
+	if command[0], err = a.b.lookup(command[0]); err != nil {
+		return nil, errors.Join(err, k.end())
+	}
+	k.cmd = exec.CommandContext(k.ctx, a.self, append(args, command...)...)
+	k.cmd.Dir, k.cmd.Env = a.dir, append(append([]string{}, a.b.env...), "SSL_CERT_FILE="+a.roots)
+	k.cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS, UseCgroupFD: true, CgroupFD: int(k.group.dir.Fd())}
+	said, err := os.Create(k.said)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("making a file for errors: %w", err), k.end())
+	}
+	defer said.Close()
+	k.cmd.Stderr = said
+	if err := k.start(); err != nil {
+		return nil, errors.Join(fmt.Errorf("starting %s: %w: %s", l.name, err, k.words()), k.end())
+	}
+	return k, nil
+}
+
+func (k *link) start() error {
+	var err error
+	if k.in, err = k.cmd.StdinPipe(); err != nil {
+		return err
+	}
+	out, err := k.cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := k.cmd.Start(); err != nil {
+		k.cmd = nil
+		return err
+	}
+	k.out = json.NewDecoder(out)
+	_, err = k.wait()
+	return err
+}
+
+// words is what a layout had to say.
+func (k *link) words() string {
+	text, err := os.ReadFile(k.said)
+	if err != nil {
+		return ""
+	}
+	return lastLines(text)
+}
+
+// wait reads an answer; a client that takes too long is ended.
+func (k *link) wait() (answer, error) {
+	hangs := time.AfterFunc(longest, k.stop)
+	defer hangs.Stop()
+	var got answer
+	if err := k.out.Decode(&got); err != nil {
+		return got, fmt.Errorf("waiting for the client: %w", err)
+	}
+	if got.Error != "" {
+		return got, errors.New(got.Error)
+	}
+	return got, nil
+}
+
+// do gives an order and returns the answer, and the processor time of everything
+// in the layout but the client.
+func (k *link) do(o order) (answer, time.Duration, error) {
+	before, err := k.group.used()
+	if err != nil {
+		return answer{}, 0, err
+	}
+	if err := json.NewEncoder(k.in).Encode(o); err != nil {
+		return answer{}, 0, fmt.Errorf("%s: giving an order: %w: %s", k.name, err, k.words())
+	}
+	got, err := k.wait()
+	if err != nil {
+		return got, 0, fmt.Errorf("%s: %s: %w: %s", k.name, o.Do, err, k.words())
+	}
+	after, err := k.group.used()
+	return got, max(0, after-before-got.CPU), err
+}
+
+// end ends a layout and everything in it.
+func (k *link) end() error {
+	var err error
+	if k.cmd != nil {
+		k.in.Close() // ends the client; below, whatever does not end with it
+		if populated, e := k.group.field("cgroup.events", "populated"); e == nil && populated > 0 {
+			time.Sleep(200 * time.Millisecond)
+		}
+		err = k.group.kill()
+		_ = k.cmd.Wait() // with whatever status
+	}
+	k.stop()
+	return errors.Join(err, k.group.drain(), k.group.remove())
+}

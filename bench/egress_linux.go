@@ -1,0 +1,237 @@
+package main
+
+import (
+	"debug/buildinfo"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+)
+
+// egressPart is the name of the part about connections for -only.
+const egressPart = "egress"
+
+// connections measures the part about connections. What it needs and this host
+// does not give stands in the result.
+func (b *bench) connections() (*egress, error) {
+	e := &egress{quick: b.options.quick, date: time.Now().UTC(), machine: machine(), user: b.userKind(), loadBefore: load(), rounds: max(3, b.options.rounds/2)}
+	if os.Geteuid() != 0 {
+		e.absent = "to give the server a name that only what is measured knows, this must be started by root"
+		return e, nil
+	}
+	parent := b.cpu.parent
+	if parent == "" {
+		parent = newCPUMeter().parent
+	}
+	if parent == "" {
+		e.absent = "processor time can only be told apart where control groups may be made"
+		return e, nil
+	}
+	e.versions = b.networkVersions()
+	b.say("connections: size of the program")
+	if err := b.sizeOf(e); err != nil {
+		return nil, err
+	}
+	if err := b.launches(e); err != nil {
+		e.failed = append(e.failed, err.Error())
+	}
+	a, err := b.newArena(parent)
+	if err != nil {
+		return nil, err
+	}
+	links := a.stand(e)
+	for _, m := range b.measurements() {
+		if b.ctx.Err() == nil {
+			b.say("connections: %s", m.name)
+			b.inTurn(e, m, links)
+		}
+	}
+	for _, k := range links {
+		err = errors.Join(err, k.end())
+	}
+	e.loadAfter = load()
+	if b.ctx.Err() != nil {
+		err = errors.Join(errors.New("interrupted"), err)
+	}
+	return e, errors.Join(err, a.close())
+}
+
+// stand starts every layout that this host has the programs for.
+func (a *arena) stand(e *egress) []*link {
+	var links []*link
+	for _, l := range a.layouts() {
+		var without []string
+		for _, p := range l.needs {
+			if _, err := a.b.lookup(p); err != nil {
+				without = append(without, p)
+			}
+		}
+		if len(without) > 0 {
+			e.missing = append(e.missing, fmt.Sprintf("%s, for not installed: %v (tools/needs bench installs what is missing)", l.name, without))
+			continue
+		}
+		a.b.say("connections: starting %s", l.name)
+		k, err := a.begin(l)
+		if err != nil {
+			e.failed = append(e.failed, err.Error())
+			continue
+		}
+		links = append(links, k)
+		e.layouts = append(e.layouts, l.name)
+	}
+	return links
+}
+
+// measurement is something done in each layout in turn.
+type measurement struct {
+	name  string
+	skip  []string // layouts that it says nothing about
+	times int      // rounds; 0 for as many as asked for
+	do    func(e *egress, k *link, keep bool) error
+}
+
+// inTurn does it in each layout once to warm up, then as often as asked for. A
+// layout that fails is left out from then on, and the others go on.
+func (b *bench) inTurn(e *egress, m measurement, links []*link) {
+	n := m.times
+	if n == 0 {
+		n = e.rounds
+	}
+	out := slices.Clone(m.skip)
+	for i := range n + 1 {
+		for _, k := range links {
+			if slices.Contains(out, k.name) || b.ctx.Err() != nil {
+				continue
+			}
+			if err := m.do(e, k, i > 0); err != nil {
+				e.failed = append(e.failed, m.name+": "+err.Error())
+				out = append(out, k.name)
+			}
+		}
+	}
+}
+
+func (b *bench) measurements() []measurement {
+	size := func(bytes int64) int64 {
+		if b.options.quick {
+			return bytes / 16
+		}
+		return bytes
+	}
+	var all []measurement
+	for _, n := range bulkConns {
+		all = append(all, measurement{name: fmt.Sprintf("download, connections: %d", n), do: func(e *egress, k *link, keep bool) error {
+			bytes := size(512 << 20)
+			if k.name == socat {
+				bytes /= 4 // it takes so long that it would be most of the whole
+			}
+			got, between, err := k.do(order{Do: "bulk", Conns: n, Bytes: bytes})
+			if err == nil && keep {
+				e.add(bulkRate(n), k.name, float64(bytes)/1e6/got.Wall.Seconds())
+				e.add(bulkCost(n), k.name, between.Seconds()/(float64(bytes)/1e9))
+			}
+			return err
+		}})
+	}
+	others := []string{socat, slirp, pasta}
+	return append(all,
+		measurement{name: "new connections", do: freshOnes},
+		measurement{name: "TLS, HTTP/1.1", skip: others, do: overTLS(size(256<<20), false)},
+		measurement{name: "TLS, HTTP/2", skip: others, do: overTLS(size(256<<20), true)},
+		measurement{name: "streamed events", skip: others, do: streamed},
+		measurement{name: "idle connections", times: 3, do: b.idleOnes})
+}
+
+func freshOnes(e *egress, k *link, keep bool) error {
+	count := 300
+	if k.name == socat {
+		count = 60
+	}
+	got, _, err := k.do(order{Do: "fresh", Count: count})
+	if err == nil && keep {
+		e.addDelays(freshTypical, freshSlow, k.name, got.Delays)
+	}
+	return err
+}
+
+func streamed(e *egress, k *link, keep bool) error {
+	got, _, err := k.do(order{Do: "events", Count: 100})
+	if err == nil && keep {
+		e.addDelays(eventTypical, eventSlow, k.name, got.Delays)
+	}
+	return err
+}
+
+// addDelays adds the median and the 99th percentile of a round, in ms.
+func (e *egress) addDelays(typical, slow figure, layout string, delays []time.Duration) {
+	ms := make([]float64, len(delays))
+	for i, d := range delays {
+		ms[i] = float64(d) / float64(time.Millisecond)
+	}
+	slices.Sort(ms)
+	e.add(typical, layout, quantile(ms, 0.5))
+	e.add(slow, layout, quantile(ms, 0.99))
+}
+
+func overTLS(bytes int64, second bool) func(*egress, *link, bool) error {
+	return func(e *egress, k *link, keep bool) error {
+		got, between, err := k.do(order{Do: "tls", Bytes: bytes, H2: second})
+		if err != nil || !keep {
+			return err
+		}
+		rate := float64(bytes) / 1e6 / got.Wall.Seconds()
+		if second {
+			e.add(tlsRateH2, k.name, rate)
+			return nil
+		}
+		e.add(tlsRate, k.name, rate)
+		e.add(tlsCost, k.name, between.Seconds()/(float64(bytes)/1e9))
+		return nil
+	}
+}
+
+// launches measures what interception adds to the start of a run.
+func (b *bench) launches(e *egress) error {
+	b.say("connections: start of a run")
+	w := workload{name: "start with --allow", dir: "empty", prepare: noFixture, command: []string{"true"}}
+	if err := b.fixture(w); err != nil {
+		return err
+	}
+	all := []contestant{
+		{name: withoutAllow, program: b.holdfast, before: []string{"run", "--"}, env: b.env},
+		{name: withAllow, program: b.holdfast, before: []string{"run", "--allow", "example.org", "--"}, env: b.env},
+	}
+	samples, err := b.rounds(w, all, 4*e.rounds)
+	if err != nil {
+		return err
+	}
+	for _, c := range all {
+		for _, v := range walls(samples[c.name]) {
+			e.add(launch, c.name, v)
+		}
+	}
+	return nil
+}
+
+// sizeOf takes down how large the program is and what it is made of.
+func (b *bench) sizeOf(e *egress) error {
+	fi, err := os.Stat(b.holdfast)
+	if err != nil {
+		return fmt.Errorf("looking at the program: %w", err)
+	}
+	info, err := buildinfo.ReadFile(b.holdfast)
+	if err != nil {
+		return fmt.Errorf("reading what the program is made of: %w", err)
+	}
+	e.bytes = fi.Size()
+	for _, m := range info.Deps {
+		e.modules = append(e.modules, m.Path+" "+m.Version)
+	}
+	return nil
+}
+
+// networkVersions names the programs that take part in this.
+func (b *bench) networkVersions() []string {
+	return b.versionsOf([][]string{{"socat", "-V"}, {"slirp4netns", "--version"}, {"pasta", "--version"}, {"bwrap", "--version"}})
+}

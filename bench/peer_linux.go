@@ -1,0 +1,78 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"syscall"
+)
+
+// peer plays a role in a measurement.
+func peer(role string, args []string) error {
+	switch role {
+	case "serve":
+		return peerServe()
+	case "client":
+		return peerClient(args)
+	case "proxy":
+		return peerProxy()
+	case "stage":
+		return peerStage(args)
+	}
+	return fmt.Errorf("there is no role %q", role)
+}
+
+// peerStage becomes the user and executes a program, in a mount namespace that
+// the caller made: there it puts a hosts file of our own, and a device for
+// packets that the user may open, as distributions have it. Arguments: the hosts
+// file, a directory to mount on ("" for no device), user, group, the program
+// with its arguments.
+func peerStage(args []string) error {
+	if len(args) < 5 {
+		return fmt.Errorf("a stage needs 5 arguments, not %d", len(args))
+	}
+	if err := syscall.Mount(args[0], "/etc/hosts", "", syscall.MS_BIND, ""); err != nil {
+		return fmt.Errorf("laying a hosts file over the host's: %w", err)
+	}
+	if args[1] != "" {
+		if err := ownTun(args[1]); err != nil {
+			return err
+		}
+	}
+	uid, err := strconv.Atoi(args[2])
+	if err != nil {
+		return fmt.Errorf("reading the user: %w", err)
+	}
+	gid, err := strconv.Atoi(args[3])
+	if err != nil {
+		return fmt.Errorf("reading the group: %w", err)
+	}
+	if err := syscall.Setgroups(nil); err != nil {
+		return fmt.Errorf("leaving the groups: %w", err)
+	}
+	if err := syscall.Setgid(gid); err != nil {
+		return fmt.Errorf("taking the group: %w", err)
+	}
+	if err := syscall.Setuid(uid); err != nil {
+		return fmt.Errorf("taking the user: %w", err)
+	}
+	return fmt.Errorf("executing %s: %w", args[4], syscall.Exec(args[4], args[4:], os.Environ()))
+}
+
+// ownTun makes the device for packets openable, in this mount namespace alone.
+func ownTun(dir string) error {
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_NOEXEC, "mode=755"); err != nil {
+		return fmt.Errorf("mounting a directory for a device: %w", err)
+	}
+	device := dir + "/tun"
+	if err := syscall.Mknod(device, syscall.S_IFCHR, 10<<8|200); err != nil { // Documentation/networking/tuntap
+		return fmt.Errorf("making a device: %w", err)
+	}
+	if err := os.Chmod(device, 0o666); err != nil { // the umask had a say in it
+		return fmt.Errorf("opening a device to the user: %w", err)
+	}
+	if err := syscall.Mount(device, "/dev/net/tun", "", syscall.MS_BIND, ""); err != nil {
+		return fmt.Errorf("laying a device over the host's: %w", err)
+	}
+	return nil
+}
