@@ -219,7 +219,7 @@ func FuzzGuard(f *testing.F) {
 		g := guardFor(t, say, piece&0xff)
 		for range 10 {
 			var passed bytes.Buffer
-			_, bodyless, whole := passOne(g, &passed)
+			bodyless, whole, _ := passOne(g, &passed)
 			if passed.Len() == 0 {
 				return
 			}
@@ -248,17 +248,17 @@ func FuzzGuard(f *testing.F) {
 
 // passOne reads what the guard lets through of one request; whole says that it
 // was all of it.
-func passOne(g *guard, to *bytes.Buffer) (err error, bodyless, whole bool) {
+func passOne(g *guard, to *bytes.Buffer) (bodyless, whole bool, err error) {
 	p := make([]byte, 512)
 	for {
 		n, err := g.Read(p)
 		to.Write(p[:n])
 		if err != nil {
-			return err, false, false
+			return false, false, err
 		}
 		if g.ready == 0 && !g.body.more() {
 			h := g.current().body
-			return nil, !h.more(), true
+			return !h.more(), true, nil
 		}
 	}
 }

@@ -100,7 +100,7 @@ func (e *Engine) terminate(ctx context.Context, c net.Conn, d Destination, p Per
 	t := tls.Server(c, &tls.Config{
 		Certificates:           []tls.Certificate{*leaf},
 		MinVersion:             tls.VersionTLS12,
-		NextProtos:             []string{"h2", "http/1.1"},
+		NextProtos:             []string{"h2", "http/1.1", "http/1.0"}, // curl offers the last by itself when told so
 		SessionTicketsDisabled: true, // their keys would be this connection's alone
 	})
 	c.SetDeadline(time.Now().Add(e.limits.HeadTime))

@@ -1,0 +1,115 @@
+package egress
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"holdfast.dev/holdfast/internal/policy"
+)
+
+func TestHangingUpstream(t *testing.T) {
+	gone := make(chan struct{})
+	var once sync.Once
+	everyWay(t, func(_ http.ResponseWriter, r *http.Request) {
+		<-r.Context().Done()
+		once.Do(func() { close(gone) })
+	}, func(t *testing.T, s *shop, _ bool) {
+		once, gone = sync.Once{}, make(chan struct{})
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		r, _ := http.NewRequestWithContext(ctx, "GET", s.url("/"), nil)
+		if resp, err := s.client.Do(r); err == nil {
+			t.Errorf("answered %d", resp.StatusCode)
+		}
+		s.client.CloseIdleConnections()
+		eventually(t, "upstream learns that the client is gone", patience, gone)
+		until(t, "the connection ends", func() bool { return s.Stats().Open == 0 })
+	})
+}
+
+func TestUpstreamFails(t *testing.T) {
+	rows := []struct {
+		name   string
+		answer string
+		want   string
+	}{
+		{"it closes the connection", "", "502 holdfast got no answer from api.example.org: it closed the connection"},
+		{"it says something else", "SSH-2.0-x secret\r\n\r\n", "502 holdfast got no answer from api.example.org: what it sent is not an HTTP answer, or was too large"},
+		{"its head is too large", "HTTP/1.1 200 OK\r\nX-A: " + strings.Repeat("x", 1<<20) + "\r\n\r\n", "502 holdfast got no answer"},
+	}
+	for _, r := range rows {
+		t.Run(r.name, func(t *testing.T) {
+			s := newShop(t, http.NotFoundHandler(), shopConfig{})
+			s.server(apiName+":80", func(c *net.TCPConn) {
+				http.ReadRequest(bufio.NewReader(c))
+				io.WriteString(c, r.answer)
+			})
+			resp, got := s.ask("POST", "/", nil)
+			if got = fmt.Sprintf("%d %s", resp.StatusCode, got); !strings.HasPrefix(got, r.want) || strings.Contains(got, "secret") {
+				t.Errorf("answered %q", got)
+			}
+		})
+	}
+}
+
+func TestUpstreamCertificate(t *testing.T) {
+	for name, o := range map[string]*origin{
+		"of an authority that is not trusted": newOrigin(t, http.NotFoundHandler(), apiName),
+		"of another name":                     newOrigin(t, http.NotFoundHandler(), "evil.example.org"),
+	} {
+		for _, old := range []bool{false, true} {
+			t.Run(name, func(t *testing.T) {
+				s := newShop(t, http.NotFoundHandler(), shopConfig{secure: true, old: old, config: func(c *Config) {
+					if strings.Contains(name, "another") {
+						c.Roots, _ = NewRoots(o.pem)
+					}
+				}})
+				s.out.mu.Lock()
+				s.out.at[apiName+":443"] = o.Listener.Addr().String()
+				s.out.mu.Unlock()
+				resp, got := s.ask("GET", "/", nil)
+				if resp.StatusCode != 502 || !strings.Contains(got, "its certificate is not valid") || strings.Count(got, "\n") != 1 {
+					t.Errorf("a certificate %s is answered %d %q", name, resp.StatusCode, got)
+				}
+				if r := s.refused(apiName); !strings.Contains(r.Reason, "certificate") {
+					t.Errorf("it is recorded as %+v", r)
+				}
+			})
+		}
+	}
+}
+
+func TestLearning(t *testing.T) {
+	for _, learn := range []Learn{Observe, Through} {
+		s := newShop(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "upstream") }),
+			shopConfig{secure: true, config: func(c *Config) { c.Learn = learn }})
+		if err := s.Reload(nil); err != nil {
+			t.Fatal(err)
+		}
+		r, _ := http.NewRequest("PUT", "https://"+apiName+"/a/b?c", nil)
+		resp, err := s.client.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, _ := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if want := map[Learn]string{Observe: "holdfast refused", Through: "upstream"}[learn]; !strings.HasPrefix(string(b), want) {
+			t.Errorf("learning %v: answered %d %q", learn, resp.StatusCode, b)
+		}
+		found := false
+		for _, o := range s.Observations() {
+			found = found || o == Observation{Name: apiName, Port: 443, Kind: policy.TLS, Method: "PUT", Path: "/a/b", Count: 1}
+		}
+		if !found {
+			t.Errorf("learning %v: observed %v", learn, s.Observations())
+		}
+	}
+}
