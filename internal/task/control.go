@@ -99,6 +99,9 @@ func (t *Task) reload(n *network) error {
 	if t.Replan == nil {
 		return errors.New("the policy of this run cannot be loaded again")
 	}
+	if !n.serving() {
+		return errNotBegun
+	}
 	plan, err := t.Replan()
 	if err != nil {
 		return err

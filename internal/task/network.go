@@ -135,6 +135,15 @@ func (n *network) end() error {
 	return errors.Join(errs...)
 }
 
+// errNotBegun says that a run is still being started.
+var errNotBegun = errors.New("the run has not begun")
+
+func (n *network) serving() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.engine != nil
+}
+
 // reload lets other rules hold for what is asked from now on. What the boundary
 // was started with cannot change: a rule that needs more is an error.
 func (n *network) reload(plan policy.Plan) error {
@@ -145,9 +154,6 @@ func (n *network) reload(plan policy.Plan) error {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.engine == nil {
-		return errors.New("the run has not begun")
-	}
 	if n.rung == sandbox.Closed && len(plan.Allow) > 0 {
 		return errors.New("this run was started without any allowed destination, so that only programs that use its proxy could connect")
 	}
