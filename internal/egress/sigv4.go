@@ -33,6 +33,9 @@ const (
 	v4TokenHeader = "X-Amz-Security-Token"
 )
 
+// v4Presigned are the parameters of an address that carries its own signature.
+var v4Presigned = []string{"x-amz-algorithm", "x-amz-credential", "x-amz-security-token", "x-amz-signature", "x-amz-signedheaders"}
+
 // v4Claim is what an Authorization header of version 4 says.
 type v4Claim struct {
 	keyID  string
@@ -105,7 +108,7 @@ func v4Parse(r *http.Request) (v4Claim, error) {
 	for part := range strings.SplitSeq(r.URL.RawQuery, "&") {
 		name, _, _ := strings.Cut(part, "=")
 		name, err := v4Decode(name, true)
-		if err != nil || strings.HasPrefix(strings.ToLower(name), "x-amz-s") || strings.EqualFold(name, "x-amz-credential") || strings.EqualFold(name, "x-amz-algorithm") {
+		if err != nil || slices.Contains(v4Presigned, strings.ToLower(name)) {
 			return v4Claim{}, errors.New("the address is signed (a presigned URL); only requests that are signed in the Authorization header are signed afresh")
 		}
 	}

@@ -77,7 +77,7 @@ func (s *v4Stream) chunk() error {
 	}
 	var data bytes.Buffer // grows with what arrives, not with what is announced
 	if _, err := io.CopyN(&data, s.in, int64(n)); err != nil {
-		return cut(err)
+		return v4Cut(err)
 	}
 	s.before = s.signer.sign(v4Algorithm+"-PAYLOAD", s.before, v4Hash(nil), v4Hash(data.Bytes()))
 	s.ready.WriteString(size + v4ChunkMark + s.before + "\r\n")
@@ -147,7 +147,7 @@ func (s *v4Stream) line() (string, error) {
 		return "", errV4Chunk
 	}
 	if err != nil {
-		return "", cut(err)
+		return "", v4Cut(err)
 	}
 	line, ok := bytes.CutSuffix(text, []byte("\r\n"))
 	if !ok || bytes.ContainsAny(line, "\r\x00") {
@@ -156,8 +156,8 @@ func (s *v4Stream) line() (string, error) {
 	return string(line), nil
 }
 
-// cut says of a body that it ended too early.
-func cut(err error) error {
+// v4Cut says of a body that it ended too early.
+func v4Cut(err error) error {
 	if errors.Is(err, io.EOF) {
 		return fmt.Errorf("the body ended within a signed chunk: %w", io.ErrUnexpectedEOF)
 	}
