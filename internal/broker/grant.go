@@ -100,6 +100,8 @@ func (g Grant) check(c policy.Credential) error {
 		return errors.New("a number of uses cannot be negative")
 	case g.Sign != "" && g.Sign != signAWS:
 		return fmt.Errorf("there is no way to sign %q", g.Sign)
+	case g.Sign != "" && (g.Header != "" || g.Always || len(g.Env) > 0 || g.Shape != ""):
+		return errors.New("with a signature there is no header, always, env or shape: the whole request is signed, and the variables are those of AWS")
 	case g.Sign == "" && !headerOK(g.Header):
 		return fmt.Errorf("%q is not the name of a header that can hold a secret", g.Header)
 	case g.Sign == "" && (strings.Count(g.Format, "{}") != 1 || strings.ContainsAny(g.Format, "\r\n\x00")):

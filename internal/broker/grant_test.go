@@ -90,6 +90,9 @@ func TestGrantsThatMakeNoSense(t *testing.T) {
 		{"less than no use", func(g *Grant) { g.Uses = -1 }},
 		{"an unknown source", func(g *Grant) { g.Source.Kind = "ftp" }},
 		{"an unknown signature", func(g *Grant) { g.Sign = "x" }},
+		{"a signature and a header", func(g *Grant) { g.Sign = "aws-sigv4" }},
+		{"a variable that loads code", func(g *Grant) { g.Env = []string{"LD_PRELOAD"} }},
+		{"a placeholder of two words", func(g *Grant) { g.Shape = "a b" }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
