@@ -112,6 +112,11 @@ func (e *Engine) open(doors sandbox.Doors) error {
 			return err
 		}
 	}
+	if doors.Names != nil {
+		if err := e.listen(doors.Names, "names over TCP", func(_ context.Context, c net.Conn) { e.server.serveTCP(c) }); err != nil {
+			return err
+		}
+	}
 	for port, f := range doors.HostPorts {
 		serve := func(ctx context.Context, c net.Conn) { e.serveHostPort(ctx, c, port) }
 		if err := e.listen(f, "host port "+strconv.Itoa(port), serve); err != nil {

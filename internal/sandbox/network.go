@@ -67,6 +67,9 @@ type Doors struct {
 	// (IP_PKTINFO, IPV6_RECVPKTINFO).
 	DNS *os.File
 
+	// Names listens on port 53 of NameServer, for queries over TCP (RFC 7766).
+	Names *os.File
+
 	// Proxy listens on ProxyPort for programs that know of proxies.
 	Proxy *os.File
 
@@ -79,7 +82,7 @@ type Doors struct {
 
 // Close closes all of them.
 func (d Doors) Close() {
-	all := append([]*os.File{d.DNS, d.Proxy, d.TUN}, d.TCP...)
+	all := append([]*os.File{d.DNS, d.Names, d.Proxy, d.TUN}, d.TCP...)
 	for _, f := range d.HostPorts {
 		all = append(all, f)
 	}

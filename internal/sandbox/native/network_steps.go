@@ -52,6 +52,7 @@ func (b *builder) network() {
 const (
 	doorTCP = iota
 	doorDNS
+	doorNames
 	doorProxy
 	doorHostPort
 	doorTun
@@ -132,6 +133,7 @@ func (b *builder) nameDoor() {
 			sockopt{"tell IPv6 destination", unix.IPPROTO_IPV6, unix.IPV6_RECVPKTINFO, 1})
 	}
 	b.socketDoor("name server", unix.SOCK_DGRAM, doorDNS, 0, at, options)
+	b.door("name server, TCP", doorNames, 0, netip.AddrPortFrom(netip.MustParseAddr(sandbox.NameServer), 53), nil)
 }
 
 // door makes a listening socket and hands it out.
@@ -213,6 +215,8 @@ func (l *launch) takeDoor(m message) error {
 		l.doors.TCP = append(l.doors.TCP, m.file)
 	case doorDNS:
 		l.doors.DNS = m.file
+	case doorNames:
+		l.doors.Names = m.file
 	case doorProxy:
 		l.doors.Proxy = m.file
 	case doorTun:
