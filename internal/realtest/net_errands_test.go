@@ -8,6 +8,7 @@ type errand struct {
 	needs  []testenv.Feature
 	host   string // the one destination that the policy names
 	client bool   // it runs the client of this package
+	same   bool   // what is printed is the same in each way
 	plain  bool   // it is not TLS, so nothing can be terminated
 	files  map[string]string
 	// own are variables by which a program that does not read the system's list
@@ -41,6 +42,14 @@ var errands = []errand{
 			"PUT of 2000000 bytes <nil>", "POST of 2000000 bytes <nil>", "\n234\n", "HTTP/2 200",
 			"\npacked\n", "hints/2 204 \n", "20000\n", "status 404",
 		},
+	},
+	{
+		name: "odd requests", host: filesHost, needs: []testenv.Feature{testenv.Curl}, same: true,
+		script: oddRequests("https", "1.1 2"), want: []string{"without a length\n"},
+	},
+	{
+		name: "odd requests in the clear", host: filesHost, plain: true, needs: []testenv.Feature{testenv.Curl}, same: true,
+		script: oddRequests("http", "1.1"), want: []string{"without a length\n"},
 	},
 	{
 		name: "wget", host: filesHost, needs: []testenv.Feature{testenv.Wget},

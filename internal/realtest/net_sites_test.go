@@ -8,7 +8,9 @@ import (
 	"encoding/base64"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -101,6 +103,10 @@ func filesSite() http.Handler {
 		w.WriteHeader(http.StatusEarlyHints)
 		w.WriteHeader(http.StatusNoContent)
 	})
+	mux.HandleFunc("/target/", func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprintf(w, "%s %q %q\n", r.Method, r.RequestURI, slices.Sorted(maps.Keys(r.Header)))
+	})
+	mux.HandleFunc("/old-server", oldServer)
 	mux.HandleFunc("GET /ranges", func(w http.ResponseWriter, r *http.Request) {
 		http.ServeContent(w, r, "ranges.txt", epoch, strings.NewReader("0123456789\n"))
 	})
@@ -109,6 +115,19 @@ func filesSite() http.Handler {
 		fmt.Fprintf(w, "%s of %d bytes %v\n", r.Method, n, err)
 	})
 	return mux
+}
+
+// oldServer answers as a server of the nineties: the end of the connection is
+// the end of the answer.
+func oldServer(w http.ResponseWriter, _ *http.Request) {
+	c, rw, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	defer c.Close()
+	io.WriteString(rw, "HTTP/1.0 200 OK\r\nServer: Old/0.9\r\nContent-type: text/plain\r\n\r\nwithout a length\n")
+	rw.Flush()
 }
 
 // streamSite has answers that go on while the client speaks. Whoever holds
