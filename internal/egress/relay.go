@@ -149,10 +149,20 @@ func setLinger(c net.Conn, sec int) error {
 	return nil
 }
 
+// side is one end of a relay.
+type side struct {
+	net.Conn
+	told atomic.Bool // that the other has said all
+}
+
+// errCut is the end of a connection that did not say that it ends.
+var errCut = errors.New("the connection was reset")
+
 // relay passes bytes between a, the client, and b until both have said all, one
 // of them fails, or ctx ends; then both are closed. The end of one direction is
-// passed on by itself. Anything but that end aborts both. in counts the bytes
-// that a was sent, out those that b was.
+// passed on by itself. Anything but that end aborts both, so that what was cut
+// off does not look complete. in counts the bytes that a was sent, out those that
+// b was.
 func (e *Engine) relay(ctx context.Context, a, b net.Conn) (in, out int64, err error) {
 	s := sessionOf(ctx)
 	if s == nil || s.counted {
@@ -165,18 +175,15 @@ func (e *Engine) relay(ctx context.Context, a, b net.Conn) (in, out int64, err e
 	defer a.Close()
 	defer b.Close()
 
-	fail := func(err error) error {
-		if err != nil {
-			abort(a)
-			abort(b)
-		}
-		return err
-	}
+	client, server := &side{Conn: a}, &side{Conn: b}
 	back := make(chan error, 1)
-	go func() { back <- fail(e.half(s, &s.in, a, b, headB)) }()
-	err = fail(e.half(s, &s.out, b, a, headA))
+	go func() { back <- e.half(ctx, s, &s.in, client, server, headB) }()
+	err = e.half(ctx, s, &s.out, server, client, headA)
 	if second := <-back; err == nil || errors.Is(err, net.ErrClosed) && second != nil {
 		err = second
+	}
+	if err != nil {
+		cutBoth(ctx, client.Conn, server.Conn)
 	}
 	if ctx.Err() != nil {
 		err = context.Cause(ctx)
@@ -185,22 +192,40 @@ func (e *Engine) relay(ctx context.Context, a, b net.Conn) (in, out int64, err e
 }
 
 // half passes on what src says until its end, and then that end.
-func (e *Engine) half(s *session, count *atomic.Int64, dst, src net.Conn, head []byte) error {
+func (e *Engine) half(ctx context.Context, s *session, count *atomic.Int64, dst, src *side, head []byte) error {
+	n, err := 0, error(nil)
 	if len(head) > 0 {
-		n, err := dst.Write(head)
+		n, err = dst.Write(head)
 		count.Add(int64(n))
-		if err != nil {
-			return err
-		}
 	}
-	if err := e.steps.pump(count, dst, src); err != nil {
-		return err
+	if err == nil {
+		err = e.steps.pump(count, dst.Conn, src.Conn)
 	}
-	s.halfClosed.Store(true)
-	if err := closeWrite(dst); err != nil && !errors.Is(err, net.ErrClosed) {
-		return nil // the other end is gone already; its own half says how
+	if err == nil && isGone(src.Conn) && !src.told.Load() {
+		err = errCut // the other half took the error that said so
 	}
-	return nil
+	switch {
+	case err == nil:
+		s.halfClosed.Store(true)
+		dst.told.Store(true)
+		closeWrite(dst.Conn) // where that fails dst is gone, and its own half says how
+	case isGone(dst.Conn) && !isGone(src.Conn):
+		// What it said before it went may still be on its way: an answer, say, to a
+		// request that it did not want to read to the end. The other half passes
+		// that on and comes to its end by itself.
+	default:
+		cutBoth(ctx, dst.Conn, src.Conn)
+	}
+	return err
+}
+
+// cutBoth aborts both, but lets the kernel deliver before what they were sent.
+func cutBoth(ctx context.Context, a, b net.Conn) {
+	for pause := time.Millisecond; pause < lingerTime/2 && ctx.Err() == nil && unsent(a)+unsent(b) > 0; pause *= 2 {
+		time.Sleep(pause)
+	}
+	abort(a)
+	abort(b)
 }
 
 // pump copies src to dst until src ends.
@@ -218,12 +243,12 @@ func (s *steps) pump(count *atomic.Int64, dst, src net.Conn) error {
 	large := false
 	for {
 		if moved >= spliceAfter && s.pipe() {
-			n, err := splice(count, to, from)
+			err := splice(count, to, from)
 			s.done()
-			moved += n
-			if err != nil || n < 0 {
+			if err != nil {
 				return ended(err)
 			}
+			moved = 0 // it fell silent: it waits without a pipe
 		}
 		n, full, err := r.step(s, large, to)
 		count.Add(int64(n))

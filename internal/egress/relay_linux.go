@@ -72,21 +72,60 @@ func (r *reader) step(s *steps, large bool, dst io.Writer) (n int, full bool, er
 
 // splice lets the kernel move bytes as long as they come; it returns when none
 // came for spliceWait. io.EOF is the end.
-func splice(count *atomic.Int64, dst, src *net.TCPConn) (moved int64, err error) {
+func splice(count *atomic.Int64, dst, src *net.TCPConn) error {
 	defer src.SetReadDeadline(time.Time{})
 	for {
 		src.SetReadDeadline(time.Now().Add(spliceWait))
 		slice := io.LimitedReader{R: src, N: spliceSlice}
 		n, err := dst.ReadFrom(&slice)
-		moved += n
 		count.Add(n)
 		switch {
 		case errors.Is(err, os.ErrDeadlineExceeded):
-			return moved, nil
+			return nil
 		case err != nil:
-			return moved, err
+			return err
 		case slice.N > 0:
-			return moved, io.EOF
+			return io.EOF
 		}
+	}
+}
+
+// tcpClose is the state of a connection that is over, by a reset for instance
+// (net/tcp_states.h).
+const tcpClose = 7
+
+// isGone says whether the kernel has given up a connection that is still open here.
+func isGone(c net.Conn) bool {
+	gone := false
+	control(c, func(fd int) {
+		info, err := unix.GetsockoptTCPInfo(fd, unix.SOL_TCP, unix.TCP_INFO)
+		gone = err == nil && info.State == tcpClose
+	})
+	return gone
+}
+
+// unsent is how many bytes written to c its peer has not confirmed; 0 where that
+// cannot be told or will not change.
+func unsent(c net.Conn) int {
+	n := 0
+	control(c, func(fd int) {
+		if queued, err := unix.IoctlGetInt(fd, unix.TIOCOUTQ); err == nil {
+			n = queued
+		}
+	})
+	if n > 0 && isGone(c) {
+		return 0
+	}
+	return n
+}
+
+// control calls f with the descriptor of a TCP connection that is open.
+func control(c net.Conn, f func(fd int)) {
+	t, ok := c.(*net.TCPConn)
+	if !ok {
+		return
+	}
+	if raw, err := t.SyscallConn(); err == nil {
+		raw.Control(func(fd uintptr) { f(int(fd)) }) // fails on one that is closed, of which there is nothing to know
 	}
 }

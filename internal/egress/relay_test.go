@@ -212,3 +212,62 @@ func TestIdleConnectionsAreEnded(t *testing.T) {
 		}
 	}
 }
+
+func TestAnAnswerArrivesThoughTheServerDoesNotReadOn(t *testing.T) {
+	w := start(t, nil)
+	const answer = 200 << 10
+	for _, upload := range []int{1, 64 << 10, 8 << 20} {
+		client, a := tcpPair(t)
+		server, b := tcpPair(t)
+		done := make(chan error, 1)
+		go func() { _, _, err := w.relay(context.Background(), a, b); done <- err }()
+		go func() {
+			io.ReadFull(server, make([]byte, 1))
+			server.Write(make([]byte, answer))
+			server.Close() // with unread bytes this is a reset
+		}()
+		wrote := make(chan error, 1)
+		go func() { _, err := client.Write(make([]byte, upload)); wrote <- err }()
+		got, err := io.ReadAll(client)
+		if werr := <-wrote; err == nil {
+			err = werr // the kernel tells of a reset once, whoever asks first
+		}
+		if upload > 1 && len(got) < answer {
+			t.Logf("%d bytes came before %v", len(got), err) // a reset may overtake them on any path
+		}
+		if len(got) < answer && err == nil {
+			t.Errorf("upload of %d: %d bytes look like the whole answer", upload, len(got))
+		}
+		client.CloseWrite()
+		<-done
+	}
+}
+
+func TestAConnectionThatFallsSilentGivesItsPipeBack(t *testing.T) {
+	w := start(t, nil)
+	client, a := tcpPair(t)
+	server, b := tcpPair(t)
+	go w.relay(context.Background(), a, b)
+	for range 2 {
+		const size = 4 << 20
+		go server.Write(make([]byte, size))
+		held := false
+		for n := 0; n < size; {
+			got, err := client.Read(make([]byte, 64<<10))
+			if err != nil {
+				t.Fatal(err)
+			}
+			n += got
+			held = held || w.steps.pipes.Load() > 0
+		}
+		if !held {
+			t.Error("nothing was spliced")
+		}
+		until(t, "the pipe is given back", func() bool { return w.steps.pipes.Load() == 0 })
+		send(t, server, "x")
+		expect(t, client, "x")
+		if n := w.steps.pipes.Load(); n != 0 {
+			t.Errorf("%d pipes for a byte", n)
+		}
+	}
+}
