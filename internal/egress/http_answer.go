@@ -137,18 +137,19 @@ func (x *errand) explain(err error) string {
 		op     *net.OpError
 		record tls.RecordHeaderError
 		own    *refusedAnswer
+		nobody *unreachable
 	)
 	switch {
 	case errors.As(err, &own):
 		return own.why
+	case errors.As(err, &nobody):
+		return printable(nobody.Error())
 	case errors.As(err, &record):
 		return "it does not speak TLS"
 	case told(err) != "":
 		return "it ended the handshake: " + told(err)
 	case isTimeout(err):
 		return "the time was over"
-	case errors.As(err, &op) && op.Op == "dial":
-		return "connecting failed: " + op.Err.Error()
 	case errors.As(err, &op):
 		return "the connection broke"
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"holdfast.dev/holdfast/internal/policy"
+	"holdfast.dev/holdfast/internal/testenv"
 )
 
 func TestHangingUpstream(t *testing.T) {
@@ -111,5 +112,87 @@ func TestLearning(t *testing.T) {
 		if !found {
 			t.Errorf("learning %v: observed %v", learn, s.Observations())
 		}
+	}
+}
+
+func TestUnreachable(t *testing.T) {
+	everyWay(t, nil, func(t *testing.T, s *shop, _ bool) {
+		s.out.mu.Lock()
+		clear(s.out.at)
+		s.out.mu.Unlock()
+		resp, got := s.ask("GET", "/", nil)
+		if resp.StatusCode != 502 || !strings.HasPrefix(got, "holdfast got no answer from "+apiName+": nothing is there") {
+			t.Errorf("answered %d %q", resp.StatusCode, got)
+		}
+		if len(s.Refusals()) > 0 {
+			t.Errorf("recorded as refused: %v", s.Refusals())
+		}
+	})
+}
+
+// TestReloadOnAnOpenConnection: each request is decided by the rules of its time.
+func TestReloadOnAnOpenConnection(t *testing.T) {
+	everyWay(t, func(http.ResponseWriter, *http.Request) {}, func(t *testing.T, s *shop, _ bool) {
+		if resp, got := s.ask("PUT", "/", nil); resp.StatusCode != 200 {
+			t.Fatalf("answered %d %q", resp.StatusCode, got)
+		}
+		rule := s.Engine.rules.Load().exact[apiName][0].HostRule
+		rule.Methods = []string{"GET"}
+		if err := s.Reload([]policy.HostRule{rule}); err != nil {
+			t.Fatal(err)
+		}
+		if resp, _ := s.ask("PUT", "/", nil); resp.StatusCode != 403 {
+			t.Errorf("what is no longer allowed is answered %d", resp.StatusCode)
+		}
+		if resp, _ := s.ask("GET", "/", nil); resp.StatusCode != 200 {
+			t.Errorf("what is still allowed is answered %d", resp.StatusCode)
+		}
+	})
+}
+
+// TestUnrecordedIsNotGoneOn: an event that is lost ends the connection.
+func TestUnrecordedIsNotGoneOn(t *testing.T) {
+	s := newShop(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), shopConfig{})
+	if resp, got := s.ask("GET", "/", nil); resp.StatusCode != 200 {
+		t.Fatalf("answered %d %q", resp.StatusCode, got)
+	}
+	until(t, "the event", func() bool { return s.event("net.request", "status", "200") })
+	s.sink.mu.Lock()
+	s.sink.err = io.ErrShortWrite
+	s.sink.mu.Unlock()
+	if resp, err := s.client.Get(s.url("/")); err == nil {
+		resp.Body.Close()
+		if resp, err = s.client.Get(s.url("/")); err == nil {
+			t.Errorf("after an event was lost a request is answered %d", resp.StatusCode)
+			resp.Body.Close()
+		}
+	}
+}
+
+// TestCloseWaits: nothing of a request goes on when the engine is closed.
+func TestCloseWaits(t *testing.T) {
+	for _, w := range ways {
+		t.Run(w.name, func(t *testing.T) {
+			testenv.NoGoroutines(t)
+			arrived, release := make(chan struct{}), make(chan struct{})
+			s := newShop(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+				close(arrived)
+				<-release
+			}), w.shopConfig)
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				if resp, err := s.client.Get(s.url("/")); err == nil {
+					resp.Body.Close()
+				}
+			}()
+			eventually(t, "the request arrives", patience, arrived)
+			s.Close()
+			if open := s.Stats().Open; open != 0 {
+				t.Errorf("%d connections are open", open)
+			}
+			eventually(t, "the client learns of it", patience, done)
+			close(release)
+		})
 	}
 }

@@ -29,6 +29,7 @@ type visit struct {
 
 	over     func()
 	hijacked atomic.Bool
+	requests requests
 }
 
 // denial is why a request is not passed on.
@@ -66,6 +67,10 @@ type errand struct {
 
 // ServeHTTP decides about a request and passes it on.
 func (v *visit) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !v.requests.enter() {
+		panic(http.ErrAbortHandler)
+	}
+	defer v.requests.leave()
 	defer v.left()
 	a := &answer{ResponseWriter: w}
 	x := &errand{visit: v, answer: a}

@@ -101,7 +101,7 @@ func (e *Engine) terminate(ctx context.Context, c net.Conn, d Destination, p Per
 		Certificates:           []tls.Certificate{*leaf},
 		MinVersion:             tls.VersionTLS12,
 		NextProtos:             []string{"h2", "http/1.1", "http/1.0"}, // curl offers the last by itself when told so
-		SessionTicketsDisabled: true, // their keys would be this connection's alone
+		SessionTicketsDisabled: true,                                   // their keys would be this connection's alone
 	})
 	c.SetDeadline(time.Now().Add(e.limits.HeadTime))
 	if err := t.HandshakeContext(ctx); err != nil {
@@ -181,6 +181,48 @@ func (v *visit) serve(c net.Conn) {
 		server.ReadHeaderTimeout = -1
 	}
 	server.Serve(once) // returns the error of single.Accept, always
+	v.requests.end()
+}
+
+// requests are those of a connection that are being handled. With HTTP/2
+// net/http does not wait for them when the connection ends.
+type requests struct {
+	mu    sync.Mutex
+	n     int
+	ended chan struct{} // made when the connection ended and some are left
+	over  bool
+}
+
+func (r *requests) enter() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.over {
+		return false
+	}
+	r.n++
+	return true
+}
+
+func (r *requests) leave() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.n--; r.n == 0 && r.ended != nil {
+		close(r.ended)
+	}
+}
+
+// end waits for the last, and lets none begin.
+func (r *requests) end() {
+	r.mu.Lock()
+	r.over = true
+	if r.n > 0 {
+		r.ended = make(chan struct{})
+	}
+	ended := r.ended
+	r.mu.Unlock()
+	if ended != nil {
+		<-ended
+	}
 }
 
 // state follows the connection through net/http.

@@ -81,7 +81,11 @@ func (e *Engine) roots() (*Roots, error) {
 func newTransport(e *Engine, d Destination, p Permit, secure, second bool, roots *Roots) *http.Transport {
 	t := &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return e.dial.Dial(ctx, d, p)
+			c, err := e.dial.Dial(ctx, d, p)
+			if err != nil {
+				return nil, &unreachable{err}
+			}
+			return c, nil
 		},
 		DisableCompression:     true,
 		MaxIdleConns:           upstreamsIdle,
@@ -110,6 +114,11 @@ func newTransport(e *Engine, d Destination, p Permit, secure, second bool, roots
 	}
 	return t
 }
+
+// unreachable is why there is no connection. Its text is not upstream's.
+type unreachable struct{ error }
+
+func (u *unreachable) Unwrap() error { return u.error }
 
 // forget drops idle connections, after a reload: what was permitted to share
 // them may have changed.
