@@ -56,6 +56,7 @@ func TestWhatIsNotPermittedIsRefused(t *testing.T) {
 		{"a silent client is reset", "93.184.216.9:22", "", "", "no name maps to that address", "--allow 93.184.216.9:22"},
 		{"the pool of synthetic addresses leads nowhere by itself", "198.18.255.1:443", "\x16\x03\x01", "", "no name maps to that address", ""},
 		{"loopback leads nowhere", "127.0.0.1:5432", "x", "", "services of the host's loopback are reached through host ports", "--host-port 5432"},
+		{"another address of loopback has no host port", "127.77.0.1:15001", "x", "", "services of the host's loopback are reached through host ports", ""},
 		{"loopback of IPv6 leads nowhere", "[::1]:5432", "x", "", "services of the host's loopback are reached through host ports", "--host-port 5432"},
 		{"IPv4 loopback inside IPv6 leads nowhere", "[::ffff:127.0.0.1]:80", "GET / HTTP/1.0\r\n\r\n", "403", "services of the host's loopback are reached through host ports", "--host-port 80"},
 		{"the unspecified address leads nowhere", "0.0.0.0:80", "", "", "services of the host's loopback are reached through host ports", ""},

@@ -23,6 +23,7 @@ type ledger struct {
 	mu           sync.Mutex
 	refusals     counted[refusalKey, Refusal]
 	grave        counted[refusalKey, Refusal] // High: has room of its own, so that a flood cannot push it out
+	failures     counted[refusalKey, Refusal] // allowed, and did not answer
 	observations counted[Observation, Observation]
 	refused      int64
 }
@@ -70,6 +71,13 @@ func (l *ledger) refuse(r Refusal) {
 	into.note(refusalKey{r.Name, r.Port, r.Reason}, r, maxRefusals, func(old *Refusal) { old.Count++ })
 }
 
+func (l *ledger) fail(r Refusal) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	r.Count = 1
+	l.failures.note(refusalKey{r.Name, r.Port, r.Reason}, r, maxRefusals, func(old *Refusal) { old.Count++ })
+}
+
 func (l *ledger) observe(o Observation) {
 	o.Name, o.Count = printable(o.Name), 0
 	key := o
@@ -93,13 +101,34 @@ func (e *Engine) Refusals() []Refusal {
 	return all
 }
 
+// Unreachable returns the destinations that were allowed and did not answer, in
+// the order of the first time.
+func (e *Engine) Unreachable() []Refusal {
+	l := e.ledger
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return append([]Refusal{}, l.failures.list...)
+}
+
 // Observations returns the requests that were made, in the order of the first
 // time; at most 4096 different ones.
 func (e *Engine) Observations() []Observation {
 	l := e.ledger
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return append([]Observation{}, l.observations.list...)
+	asked := map[hostPort]bool{} // where requests were seen, the connection alone says nothing more
+	for _, o := range l.observations.list {
+		if o.Method != "" {
+			asked[hostPort{o.Name, o.Port}] = true
+		}
+	}
+	var out []Observation
+	for _, o := range l.observations.list {
+		if o.Method != "" || !asked[hostPort{o.Name, o.Port}] {
+			out = append(out, o)
+		}
+	}
+	return out
 }
 
 // flagFor returns what on the command line would allow name at port; "" when
@@ -116,7 +145,7 @@ func flagFor(name string, port int) string {
 		return fmt.Sprintf("--allow %s:%d", name, port)
 	}
 	addr = addr.Unmap()
-	if addr.IsLoopback() && port != 0 {
+	if (addr == loopback4 || addr == netip.IPv6Loopback()) && port != 0 {
 		return fmt.Sprintf("--host-port %d", port)
 	}
 	if stands, _ := classify(addr); stands != public || port == 0 {
@@ -124,6 +153,8 @@ func flagFor(name string, port int) string {
 	}
 	return "--allow " + net.JoinHostPort(addr.String(), strconv.Itoa(port))
 }
+
+var loopback4 = netip.AddrFrom4([4]byte{127, 0, 0, 1}) // what a host port reaches, with ::1
 
 // synthetic is where the addresses of names come from; by itself none of them
 // leads anywhere (RFC 2544).
