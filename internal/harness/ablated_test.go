@@ -12,7 +12,9 @@ import (
 	"strings"
 	"testing"
 
+	"holdfast.dev/holdfast/internal/egress"
 	"holdfast.dev/holdfast/internal/policy"
+	"holdfast.dev/holdfast/internal/sandbox"
 	"holdfast.dev/holdfast/internal/sandbox/native"
 	"holdfast.dev/holdfast/internal/task"
 )
@@ -36,6 +38,7 @@ func ablated(args []string) int {
 		return report(err)
 	}
 	var omit []string
+	var rungs []sandbox.Rung
 	options := policy.Options{}
 	set := func(flag, key string) func(string) error {
 		return func(v string) error {
@@ -58,6 +61,7 @@ func ablated(args []string) int {
 	f.Func("rw", "", set("--rw", "filesystem.write"))
 	f.Func("hide", "", set("--hide", "workspace.hide"))
 	f.Func("env", "", set("--env", "environment"))
+	f.Func("rung", "the only way to intercept that may be used", func(v string) error { rungs = append(rungs, sandbox.Rung(v)); return nil })
 	if err := f.Parse(args[1:]); err != nil {
 		return 125
 	}
@@ -76,7 +80,11 @@ func ablated(args []string) int {
 	if err != nil {
 		return report(err)
 	}
-	return ablatedRun(widen(plan, omit), omit, options.Host.State, f.Args())
+	t := &task.Task{Plan: widen(plan, omit), Argv: f.Args(), State: options.Host.State, Rungs: rungs}
+	if slices.Contains(omit, "names") {
+		t.Learn = egress.Through
+	}
+	return ablatedRun(t, omit)
 }
 
 // widen switches off what is a part of the plan.
@@ -99,16 +107,38 @@ func widen(plan policy.Plan, omit []string) policy.Plan {
 	if slices.Contains(omit, "hard-links") {
 		plan.Accepted = append(plan.Accepted, policy.HardLinks)
 	}
+	plan.Allow = widenRules(slices.Clone(plan.Allow), omit)
 	return plan
 }
 
-func ablatedRun(plan policy.Plan, omit []string, state string, argv []string) int {
+// widenRules switches off what is a part of the rules for destinations: what is
+// looked at in a connection follows from them.
+func widenRules(rules []policy.HostRule, omit []string) []policy.HostRule {
+	for i := range rules {
+		r := &rules[i]
+		if slices.Contains(omit, "addresses") {
+			r.Internal = true
+		}
+		if slices.Contains(omit, "requests") || slices.Contains(omit, "confirmation") {
+			r.Methods, r.Paths = nil, nil
+		}
+		if slices.Contains(omit, "inspection") || slices.Contains(omit, "confirmation") {
+			r.Inspect = false
+		}
+		if slices.Contains(omit, "confirmation") {
+			r.Kind = policy.TCP
+		}
+	}
+	return rules
+}
+
+func ablatedRun(t *task.Task, omit []string) int {
 	exe, err := os.Executable()
 	if err != nil {
 		return report(err)
 	}
-	t := &task.Task{Backend: &native.Backend{Omit: append(omit, "attempts")}, Plan: plan, Argv: argv, State: state, Executable: exe,
-		Streams: task.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}}
+	t.Backend, t.Executable = &native.Backend{Omit: append(omit, "attempts")}, exe
+	t.Streams = task.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}
 	result, err := t.Run(context.Background())
 	for _, q := range result.Settled.Quarantined {
 		if slices.Contains(omit, "quarantine") { // as if it had never been moved

@@ -5,6 +5,7 @@ package harness
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,6 +17,14 @@ import (
 // on it escape then, and are held when nothing is switched off.
 func TestAblation(t *testing.T) {
 	testenv.Need(t, testenv.UserNS, nil)
+	controls := slices.DeleteFunc(Controls(), func(c Control) bool { return c.Network })
+	ablate(t, runner(t), controls)
+}
+
+// ablatedProgram is the path by which this test binary is Holdfast with
+// controls switched off.
+func ablatedProgram(t *testing.T) string {
+	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -24,8 +33,12 @@ func TestAblation(t *testing.T) {
 	if err := os.Symlink(exe, link); err != nil {
 		t.Fatal(err)
 	}
-	play, held := runner(t), map[string]bool{}
-	for _, c := range Controls() {
+	return link
+}
+
+func ablate(t *testing.T, play probe.Runner, controls []Control) {
+	link, held := ablatedProgram(t), map[string]bool{}
+	for _, c := range controls {
 		if !c.Root && !c.User {
 			continue // the table says why
 		}

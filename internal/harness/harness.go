@@ -25,6 +25,8 @@ type Control struct {
 	// Root and User say who the rows escape for: for the other one something
 	// else holds them.
 	Root, User bool
+	// Network says that the rows need a network.
+	Network bool
 	// Why says what overlaps, or why no row can tell.
 	Why string
 }

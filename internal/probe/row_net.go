@@ -86,7 +86,7 @@ func netDirect() []Row {
 			Refs: []string{"nono #580"}, Action: "net-environment", Args: []string{"try=http://denied.test/\nhttps://denied.test/"}},
 		{ID: "NET-013b", Title: "a socket of an odd kind, or with an odd option, reaches an address that is not named",
 			Refs:   []string{"ip(7) IP_TRANSPARENT", "socket(7) SO_MARK", "tcp(7) TCP_FASTOPEN", "Landlock: multipath TCP is not covered"},
-			Accept: append([]string{"EINVAL", "ENOPROTOOPT", "EPROTOTYPE", "ENETDOWN"}, netReplies...), Action: "net-odd",
+			Accept: append([]string{"EINVAL", "ENOPROTOOPT", "EPROTOTYPE", "ENETDOWN", "EINPROGRESS"}, netReplies...), Action: "net-odd",
 			Args: []string{"at=" + rowsOf("1.2.3.4:80", "169.254.169.254:80", "[::ffff:1.2.3.4]:80", "[2606:4700::1111]:80", "127.0.0.1:8080")},
 			Setup: func(w *World) error {
 				if _, err := w.internet(); err != nil {

@@ -115,7 +115,7 @@ func oddly(family, kind, proto int, way func(int) error) ([]byte, error) {
 		return nil, err
 	}
 	// Only now, so that connecting is one system call.
-	_ = unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_SNDTIMEO, &unix.Timeval{Sec: 5})
+	_ = unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_SNDTIMEO, &unix.Timeval{Sec: 1})
 	err = way(fd)
 	f := os.NewFile(uintptr(fd), "socket")
 	defer f.Close()
