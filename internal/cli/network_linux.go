@@ -13,10 +13,16 @@ import (
 	"holdfast.dev/holdfast/internal/task"
 )
 
-// refusals says after a run what of the network was refused, a line each.
-func (a *app) refusals(all []egress.Refusal) {
+// refusals says after a run what of the network was refused or did not answer, a
+// line each.
+func (a *app) refusals(result task.Result) {
+	a.destinations("refused", result.Refused)
+	a.destinations("unreachable", result.Unreachable)
+}
+
+func (a *app) destinations(what string, all []egress.Refusal) {
 	for _, r := range all {
-		colour, kind := yellow, "refused"
+		colour, kind := yellow, what
 		if r.High {
 			colour, kind = red, "alert"
 		}

@@ -127,7 +127,7 @@ func (a *app) summary(plan policy.Plan, r task.Result, verbose, ran bool) {
 		}
 		say(cyan, "note", "profile %s, %d paths in view, %d protected, limits by control group: %v", plan.Profile, len(plan.Paths), len(plan.Protect), r.Limited)
 	}
-	a.refusals(r.Refused)
+	a.refusals(r)
 	for _, w := range r.Settled.Warnings {
 		say(yellow, "warning", "%s", w)
 	}

@@ -26,6 +26,7 @@ func (e *Engine) serveHostPort(ctx context.Context, c net.Conn, port int) {
 	if err == nil {
 		_, _, err = e.relay(ctx, c, up)
 	} else {
+		e.unreachable(d, err)
 		abort(c)
 	}
 	e.emit(closed(d, p, sessionOf(ctx), begun, err))

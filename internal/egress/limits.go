@@ -14,7 +14,7 @@ func (l Limits) withDefaults() Limits {
 	set(&l.DialTime, 10*time.Second)                // three SYNs: at 0, 1 and 3 seconds
 	set(&l.IdleTime, 124*time.Minute)               // RFC 5382, REQ-5: what programs that keep a connection (ssh, databases) are used to; keep-alives find dead peers before
 	set(&l.Queries, 200)
-	set(&l.Labels, 63) // RFC 1035, 2.3.4
+	set(&l.Labels, 40) // of the 63 that RFC 1035, 2.3.4 allows: names of people and machines are shorter
 	set(&l.NamesMinute, 60)
 	set(&l.BytesHour, 8<<10)
 	return l

@@ -1,6 +1,7 @@
 package egress
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -116,11 +117,25 @@ func (e *Engine) refuseDial(d Destination, err error, opts ...refusalOption) (Re
 		if address.Never {
 			opts = append(opts, high)
 		}
-		return e.refuse(d, address.Error(), opts...), true
+		reason := address.Error()
+		if hint := address.Hint(); hint != "" {
+			reason += "; " + hint
+		}
+		return e.refuse(d, reason, opts...), true
 	case errors.Is(err, errObserved):
 		return e.refuse(d, errObserved.Error(), opts...), true
 	}
+	e.unreachable(d, err)
 	return Refusal{}, false
+}
+
+// unreachable notes that d was allowed and did not answer, unless it was the
+// client that gave up, or the end.
+func (e *Engine) unreachable(d Destination, err error) {
+	if errors.Is(err, context.Canceled) || errors.Is(err, net.ErrClosed) || untrusted(err) != "" {
+		return
+	}
+	e.ledger.fail(Refusal{Name: printable(d.Name), Port: d.Port, Reason: printable(err.Error())})
 }
 
 // plainAnswer is a whole HTTP answer of one line, after which the connection ends.

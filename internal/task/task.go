@@ -64,13 +64,14 @@ type Console interface {
 
 // Result is how a run ended.
 type Result struct {
-	Exit     sandbox.Exit
-	Settled  workspace.Report // what was quarantined and what is to be looked at
-	Kept     string           // directory with what was quarantined; "" when nothing was
-	Limited  []policy.Guarantee
-	Refused  []egress.Refusal     // destinations, each once
-	Observed []egress.Observation // requests that were made, while a policy is learned
-	Warnings []string
+	Exit        sandbox.Exit
+	Settled     workspace.Report // what was quarantined and what is to be looked at
+	Kept        string           // directory with what was quarantined; "" when nothing was
+	Limited     []policy.Guarantee
+	Refused     []egress.Refusal     // destinations, each once
+	Unreachable []egress.Refusal     // destinations that were allowed and did not answer
+	Observed    []egress.Observation // requests that were made, while a policy is learned
+	Warnings    []string
 }
 
 // attempts to start when the workspace changes between scan and launch.
