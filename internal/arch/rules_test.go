@@ -49,6 +49,8 @@ golang.org/x/net               egress            : control messages of datagram 
 gvisor.dev/gvisor              egress/netstack   : TCP in user space, where the kernel cannot intercept connections by itself
 github.com/hashicorp/vault/api broker            : a source of credentials
 software.sslmate.com/src/go-pkcs12 egress      : the trust store that Java reads, with the session's authority in it
+github.com/google/nftables     test             : encodes the messages of the launch when their table is generated
+github.com/mdlayher/netlink    test             : as nftables
 github.com/rogpeppe/go-internal test             : scripts that show what a user sees
 `
 
