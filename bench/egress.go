@@ -150,7 +150,7 @@ func (e *egress) markdown() string {
 	b.WriteString("## Goals for connections\n\n" + e.goals())
 	b.WriteString("\n## Download\n\nMB/s, times direct, and seconds of processor time a GB of everything but client and server.\n\n" + e.bulkTable())
 	b.WriteString("\n## New connections\n\nOne after the other, each for a request and an answer of 8 bytes: the medians of all rounds' medians and 99th percentiles.\n\n" + e.freshTable())
-	b.WriteString("\n## Idle connections\n\nMemory of all processes but the server (PSS), with what the kernel's unreclaimable slabs, page tables and stacks grew by, the server's sockets included.\n\n" + e.idleTable())
+	b.WriteString("\n## Idle connections\n\nWhat all processes but the server (PSS) and the kernel (sockets, files, page tables, stacks) have more than before, the server's sockets included. Every layout is started anew for each of the rounds.\n\n" + e.idleTable())
 	b.WriteString("\n## TLS\n\nECDSA P-256, both ends Go. Holdfast ends TLS and speaks it anew upstream. Events come from before the server's write to after the client's read, every " + eventPause.String() + ".\n\n" + e.tlsTable())
 	b.WriteString("\n## Start and size\n\n" + e.sizes())
 	b.WriteString("\n## Remarks on connections\n\n")

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"syscall"
 	"time"
 )
@@ -40,16 +38,15 @@ type link struct {
 
 // arena is what all layouts share.
 type arena struct {
-	b       *bench
-	self    string // this program, where everybody reaches it
-	dir     string // private to the user
-	hosts   string // a file
-	ports   ports
-	roots   string // a file: whom all trust who speak TLS
-	policy  string // a file
-	proxy   string // address of the CONNECT proxy; "" before the layout that has it
-	parent  string // of control groups
-	servers []*exec.Cmd
+	b      *bench
+	self   string // this program, where everybody reaches it
+	dir    string // private to the user
+	hosts  string // a file
+	ports  ports
+	roots  string // a file: whom all trust who speak TLS
+	policy string // a file
+	parent string // of control groups
+	server *exec.Cmd
 }
 
 // waitSlirp starts the client first and then joins its network: what is handed
@@ -62,22 +59,26 @@ wait $!
 kill $!`
 
 // bridged is how other products lead connections out of a network of its own:
-// a proxy address inside, a socket in a file system that both sides see, and the
-// proxy outside.
-const bridged = `socat UNIX-LISTEN:$0/out.sock,fork,reuseaddr TCP:$1 &
-outer=$!
+// a port inside, a socket in a file system that both sides see, and a proxy
+// outside. Arguments: a directory for the socket, this program, the client.
+const bridged = `dir=$1 self=$2
 shift
+rm -f "$dir/proxy"
+sleep 1d | "$self" peer proxy >"$dir/proxy" &
+while ! [ -s "$dir/proxy" ]; do sleep 0.02; done
+socat UNIX-LISTEN:"$dir/out.sock",fork,unlink-early TCP:"$(cat "$dir/proxy")" &
 bwrap --unshare-user --unshare-net --unshare-pid --die-with-parent --dev-bind / / -- sh -c '
-socat TCP-LISTEN:3128,fork,reuseaddr,bind=127.0.0.1 UNIX-CONNECT:'"$0"'/out.sock &
-"$@"' sh "$@"
-kill $outer`
+dir=$1
+shift
+socat TCP-LISTEN:3128,fork,reuseaddr,bind=127.0.0.1 UNIX-CONNECT:"$dir/out.sock" &
+"$@"' sh "$dir" "$@"`
 
 func (a *arena) layouts() []layout {
 	b := a.b
 	return []layout{
 		{name: direct, client: []string{"-address", "127.0.0.1"}},
 		{name: holdfast, before: []string{b.holdfast, "run", "--policy", a.policy, "--"}, client: []string{"-address", serverName}},
-		{name: socat, needs: []string{"socat", "bwrap", "sh"}, before: []string{"sh", "-c", bridged, a.dir, a.proxy}, client: []string{"-address", serverName, "-proxy", "127.0.0.1:3128"}},
+		{name: socat, needs: []string{"socat", "bwrap", "sh"}, before: []string{"sh", "-c", bridged, "sh", a.dir}, client: []string{"-address", serverName, "-proxy", "127.0.0.1:3128"}},
 		{name: slirp, needs: []string{"slirp4netns", "unshare", "sh", "readlink"}, tun: true, before: []string{"sh", "-c", waitSlirp, "sh"}, client: []string{"-address", "10.0.2.2"}},
 		// Without the options for ports it would listen inside on each port that
 		// the host listens on, and connect those past its own network.
@@ -85,12 +86,12 @@ func (a *arena) layouts() []layout {
 	}
 }
 
-// newArena starts the server and the proxy and writes what the layouts need.
+// newArena starts the server and writes what the layouts need.
 func (b *bench) newArena(parent string) (_ *arena, err error) {
 	a := &arena{b: b, parent: parent, dir: b.workspace("egress")}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, a.close())
+			a.close()
 		}
 	}()
 	if err := os.Mkdir(a.dir, 0o755); err != nil {
@@ -102,17 +103,9 @@ func (b *bench) newArena(parent string) (_ *arena, err error) {
 	if err := b.user.own(a.dir); err != nil {
 		return nil, err
 	}
-	out, err := a.serve("serve")
-	if err != nil {
+	if err := a.serve(); err != nil {
 		return nil, err
 	}
-	if err := json.Unmarshal(out, &a.ports); err != nil {
-		return nil, fmt.Errorf("reading where the server listens: %w", err)
-	}
-	if out, err = a.serve("proxy"); err != nil {
-		return nil, err
-	}
-	a.proxy = strings.TrimSpace(string(out))
 	return a, a.files()
 }
 
@@ -156,35 +149,33 @@ func (a *arena) files() error {
 	return nil
 }
 
-// serve starts a peer outside of all layouts and returns the line that it says.
-func (a *arena) serve(role string) ([]byte, error) {
-	cmd := exec.CommandContext(a.b.ctx, a.self, "peer", role)
+// serve starts the server, outside of all layouts.
+func (a *arena) serve() error {
+	cmd := exec.CommandContext(a.b.ctx, a.self, "peer", "serve")
 	cmd.Env, cmd.SysProcAttr, cmd.Stderr = a.b.env, a.b.user.attr(), os.Stderr
 	if _, err := cmd.StdinPipe(); err != nil {
-		return nil, fmt.Errorf("starting a server: %w", err)
+		return fmt.Errorf("starting the server: %w", err)
 	}
 	out, err := cmd.StdoutPipe()
 	if err != nil {
-		return nil, fmt.Errorf("starting a server: %w", err)
+		return fmt.Errorf("starting the server: %w", err)
 	}
 	if err := cmd.Start(); err != nil {
-		return nil, fmt.Errorf("starting a server: %w", err)
+		return fmt.Errorf("starting the server: %w", err)
 	}
-	a.servers = append(a.servers, cmd)
-	line, err := bufio.NewReader(out).ReadBytes('\n')
-	if err != nil {
-		return nil, fmt.Errorf("waiting for the server %s: %w", role, err)
-	}
-	return line, nil
-}
-
-// close ends the servers.
-func (a *arena) close() error {
-	for _, cmd := range a.servers {
-		_ = cmd.Process.Kill() // it may have ended, which is as well
-		_ = cmd.Wait()         // with the signal
+	a.server = cmd
+	if err := json.NewDecoder(out).Decode(&a.ports); err != nil {
+		return fmt.Errorf("reading where the server listens: %w", err)
 	}
 	return nil
+}
+
+// close ends the server.
+func (a *arena) close() {
+	if a.server != nil {
+		_ = a.server.Process.Kill() // it may have ended, which is as well
+		_ = a.server.Wait()         // with the signal
+	}
 }
 
 // begin starts a layout in a control group of its own and waits until its client

@@ -40,6 +40,7 @@ func (b *bench) connections() (*egress, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer a.close()
 	links := a.stand(e)
 	for _, m := range b.measurements() {
 		if b.ctx.Err() == nil {
@@ -50,11 +51,15 @@ func (b *bench) connections() (*egress, error) {
 	for _, k := range links {
 		err = errors.Join(err, k.end())
 	}
+	if err == nil && b.ctx.Err() == nil {
+		b.say("connections: idle ones")
+		err = a.idles(e)
+	}
 	e.loadAfter = load()
 	if b.ctx.Err() != nil {
 		err = errors.Join(errors.New("interrupted"), err)
 	}
-	return e, errors.Join(err, a.close())
+	return e, err
 }
 
 // stand starts every layout that this host has the programs for.
@@ -85,21 +90,16 @@ func (a *arena) stand(e *egress) []*link {
 
 // measurement is something done in each layout in turn.
 type measurement struct {
-	name  string
-	skip  []string // layouts that it says nothing about
-	times int      // rounds; 0 for as many as asked for
-	do    func(e *egress, k *link, keep bool) error
+	name string
+	skip []string // layouts that it says nothing about
+	do   func(e *egress, k *link, keep bool) error
 }
 
 // inTurn does it in each layout once to warm up, then as often as asked for. A
 // layout that fails is left out from then on, and the others go on.
 func (b *bench) inTurn(e *egress, m measurement, links []*link) {
-	n := m.times
-	if n == 0 {
-		n = e.rounds
-	}
 	out := slices.Clone(m.skip)
-	for i := range n + 1 {
+	for i := range e.rounds + 1 {
 		for _, k := range links {
 			if slices.Contains(out, k.name) || b.ctx.Err() != nil {
 				continue
@@ -121,26 +121,38 @@ func (b *bench) measurements() []measurement {
 	}
 	var all []measurement
 	for _, n := range bulkConns {
-		all = append(all, measurement{name: fmt.Sprintf("download, connections: %d", n), do: func(e *egress, k *link, keep bool) error {
-			bytes := size(512 << 20)
-			if k.name == socat {
-				bytes /= 4 // it takes so long that it would be most of the whole
-			}
-			got, between, err := k.do(order{Do: "bulk", Conns: n, Bytes: bytes})
-			if err == nil && keep {
-				e.add(bulkRate(n), k.name, float64(bytes)/1e6/got.Wall.Seconds())
-				e.add(bulkCost(n), k.name, between.Seconds()/(float64(bytes)/1e9))
-			}
-			return err
-		}})
+		all = append(all, measurement{name: fmt.Sprintf("download, connections: %d", n), do: downloads(n, size(512<<20))})
 	}
 	others := []string{socat, slirp, pasta}
 	return append(all,
 		measurement{name: "new connections", do: freshOnes},
 		measurement{name: "TLS, HTTP/1.1", skip: others, do: overTLS(size(256<<20), false)},
 		measurement{name: "TLS, HTTP/2", skip: others, do: overTLS(size(256<<20), true)},
-		measurement{name: "streamed events", skip: others, do: streamed},
-		measurement{name: "idle connections", times: 3, do: b.idleOnes})
+		measurement{name: "streamed events", skip: others, do: streamed})
+}
+
+// downloads over connections that are open before: neither the time nor the
+// processor time of opening them counts.
+func downloads(conns int, bytes int64) func(*egress, *link, bool) error {
+	return func(e *egress, k *link, keep bool) error {
+		bytes := bytes
+		if k.name == socat {
+			bytes /= 4 // it takes so long that it would be most of the whole
+		}
+		if _, _, err := k.do(order{Do: "open", Conns: conns}); err != nil {
+			return err
+		}
+		got, between, err := k.do(order{Do: "bulk", Bytes: bytes})
+		if err != nil {
+			return err
+		}
+		if keep {
+			e.add(bulkRate(conns), k.name, float64(bytes)/1e6/got.Wall.Seconds())
+			e.add(bulkCost(conns), k.name, between.Seconds()/(float64(bytes)/1e9))
+		}
+		_, _, err = k.do(order{Do: "close"})
+		return err
+	}
 }
 
 func freshOnes(e *egress, k *link, keep bool) error {
@@ -231,7 +243,21 @@ func (b *bench) sizeOf(e *egress) error {
 	return nil
 }
 
+// packageVersions asks Debian for the versions of packages whose programs say it
+// in many lines, or not at all.
+func (b *bench) packageVersions(packages ...string) []string {
+	var all []string
+	for _, p := range packages {
+		v, err := b.as("", "dpkg-query", "-W", "-f", "${Version}", p)
+		if err != nil {
+			v = "not found"
+		}
+		all = append(all, p+" "+v)
+	}
+	return all
+}
+
 // networkVersions names the programs that take part in this.
 func (b *bench) networkVersions() []string {
-	return b.versionsOf([][]string{{"socat", "-V"}, {"slirp4netns", "--version"}, {"pasta", "--version"}, {"bwrap", "--version"}})
+	return append(b.versionsOf([][]string{{"bwrap", "--version"}, {"slirp4netns", "--version"}}), b.packageVersions("socat", "passt")...)
 }

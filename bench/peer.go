@@ -9,9 +9,9 @@ import "time"
 
 // order is what the client at the inner end is told to do, a line of JSON.
 type order struct {
-	Do    string // bulk, fresh, open, close, tls or events
-	Conns int    // bulk, open: connections at once
-	Bytes int64  // bulk, tls: in all
+	Do    string // open, bulk, close, fresh, tls or events
+	Conns int    // open: connections to hold
+	Bytes int64  // tls: in all; bulk: over all that are held
 	Count int    // fresh, events: how many, one after the other
 	H2    bool   // tls: HTTP/2, else HTTP/1.1
 }

@@ -175,14 +175,11 @@ func ask(conn net.Conn) error {
 	return nil
 }
 
-// bulk downloads over connections that are open before the clock runs.
+// bulk downloads over the connections that are open.
 func (c *client) bulk(o order) (time.Duration, error) {
-	each := o.Bytes / int64(o.Conns)
-	if err := c.hold(o.Conns); err != nil {
-		return 0, errors.Join(err, c.release())
-	}
-	failed := make(chan error, o.Conns)
-	buffers := make([][]byte, o.Conns)
+	each := o.Bytes / int64(len(c.open))
+	failed := make(chan error, len(c.open))
+	buffers := make([][]byte, len(c.open))
 	for i := range buffers {
 		buffers[i] = make([]byte, stepBytes)
 	}
@@ -194,8 +191,7 @@ func (c *client) bulk(o order) (time.Duration, error) {
 	for range c.open {
 		err = errors.Join(err, <-failed)
 	}
-	wall := time.Since(begin)
-	return wall, errors.Join(err, c.release())
+	return time.Since(begin), err
 }
 
 func download(conn net.Conn, n int64, buffer []byte) error {
