@@ -37,21 +37,8 @@ func socksCommand(command, target string) ([]byte, error) {
 	address := socksAddress(host, port)
 	switch command {
 	case "socks4", "socks4a":
-		b := append([]byte{4, 1}, address[len(address)-2:]...)
-		if command == "socks4" {
-			b = append(append(b, address[1:5]...), 0)
-		} else {
-			b = append(append(append(b, 0, 0, 0, 1, 0), host...), 0)
-		}
-		if _, err := c.Write(b); err != nil {
+		if err := socks4(c, command, host, address); err != nil {
 			return nil, err
-		}
-		reply := make([]byte, 8)
-		if _, err := io.ReadFull(c, reply); err != nil {
-			return nil, err
-		}
-		if reply[1] != 90 {
-			return nil, refusedErr{fmt.Sprintf("SOCKS reply %d", reply[1])}
 		}
 	case "bind", "associate":
 		number := map[string]byte{"bind": 2, "associate": 3}[command]
@@ -77,6 +64,26 @@ func socksCommand(command, target string) ([]byte, error) {
 	}
 	fmt.Fprintf(c, "GET / HTTP/1.0\r\nHost: %s\r\n\r\n", host)
 	return listen(c)
+}
+
+func socks4(c net.Conn, command, host string, address []byte) error {
+	b := append([]byte{4, 1}, address[len(address)-2:]...)
+	if command == "socks4" {
+		b = append(append(b, address[1:5]...), 0)
+	} else {
+		b = append(append(append(b, 0, 0, 0, 1, 0), host...), 0)
+	}
+	if _, err := c.Write(b); err != nil {
+		return err
+	}
+	reply := make([]byte, 8)
+	if _, err := io.ReadFull(c, reply); err != nil {
+		return err
+	}
+	if reply[1] != 90 {
+		return refusedErr{fmt.Sprintf("SOCKS reply %d", reply[1])}
+	}
+	return nil
 }
 
 // relayed sends a datagram to the relay that a reply names.

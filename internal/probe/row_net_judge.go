@@ -1,0 +1,124 @@
+//go:build linux
+
+package probe
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"path"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Reach is a destination that a row asks to be allowed: as much as can be said
+// of one, and the judge holds the servers outside to it.
+type Reach struct {
+	Host       string // name, *.name, or address
+	Ports      []int
+	Kind       string // tls, http or tcp
+	Methods    []string
+	Paths      []string // exact, or with /** at the end
+	Credential string
+	Internal   bool
+	Inspect    bool
+}
+
+func (r Reach) names(name string) bool {
+	if rest, ok := strings.CutPrefix(r.Host, "*"); ok {
+		return strings.HasSuffix(name, rest) && name != rest
+	}
+	return name == r.Host
+}
+
+func (r Reach) request(v visit) bool {
+	under := func(p string) bool {
+		dir, tree := strings.CutSuffix(p, "/**")
+		return v.target == p || tree && strings.HasPrefix(v.target, dir+"/")
+	}
+	target := v.target
+	if i := strings.IndexAny(target, "?"); i >= 0 {
+		v.target = target[:i]
+	}
+	// What a server may read as another path is not within a tree.
+	if len(r.Paths) > 0 && odd(v.target) {
+		return false
+	}
+	return (len(r.Methods) == 0 || slices.Contains(r.Methods, v.method)) &&
+		(len(r.Paths) == 0 || slices.ContainsFunc(r.Paths, under))
+}
+
+func odd(target string) bool {
+	low := strings.ToLower(target)
+	return path.Clean(target) != strings.TrimSuffix(target, "/") && target != "/" || strings.Contains(low, "%2e") ||
+		strings.Contains(low, "%2f") || strings.Contains(low, "%5c") || strings.ContainsAny(low, "\\;\x00")
+}
+
+// effects implements sink: all that arrived and that the policy of the row does
+// not allow.
+func (n *internet) effects() []string {
+	time.Sleep(20 * time.Millisecond) // what was sent last is on its way
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	out := slices.Clone(n.strange)
+	for _, q := range n.queries {
+		named := slices.ContainsFunc(n.reach, func(r Reach) bool { return r.names(q.name) }) && (!n.silent || q.name == "b.allowed.test")
+		if !named || q.kind != 1 && q.kind != 28 {
+			out = append(out, fmt.Sprintf("the resolver was asked for %q, type %d", q.name, q.kind))
+		}
+	}
+	for _, v := range n.visits {
+		if why := n.illegal(v); why != "" {
+			out = append(out, why)
+		}
+	}
+	return out
+}
+
+// illegal says what is wrong with a request that an allowed server got.
+func (n *internet) illegal(v visit) string {
+	for _, text := range n.never {
+		if strings.Contains(strings.ToLower(v.head), strings.ToLower(text)) {
+			return fmt.Sprintf("%s was sent %q", v.name, text)
+		}
+	}
+	names := slices.Clone(v.hosts)
+	if v.sni != "" {
+		names = append(names, v.sni)
+	}
+	if n.namesOnly && v.to.Port() == 443 && v.sni == "" {
+		return v.name + " got a handshake that names nobody"
+	}
+	for _, h := range names {
+		if !n.called(v, h) {
+			return fmt.Sprintf("%s was asked for %q", v.name, h)
+		}
+	}
+	if v.method != "" && len(v.hosts) == 0 {
+		return fmt.Sprintf("%s was asked for nobody: %s %s", v.name, v.method, v.target)
+	}
+	if v.method != "" && !slices.ContainsFunc(n.reach, func(r Reach) bool {
+		return (r.names(v.name) || r.Host == v.name) && slices.Contains(r.Ports, int(v.to.Port())) && r.request(v)
+	}) {
+		return fmt.Sprintf("%s got a request that is not allowed: %s %s", v.name, v.method, v.target)
+	}
+	return ""
+}
+
+// called says that host is what the server of v may be called.
+func (n *internet) called(v visit, host string) bool {
+	name, port, err := net.SplitHostPort(strings.ToLower(host))
+	if err != nil {
+		name = strings.ToLower(host)
+	} else if port != fmt.Sprint(v.to.Port()) {
+		return false
+	}
+	if a, err := netip.ParseAddr(strings.Trim(name, "[]")); err == nil {
+		return a == v.to.Addr().Unmap() && slices.ContainsFunc(n.reach, func(r Reach) bool { return r.Host == a.String() })
+	}
+	if rest, ok := strings.CutPrefix(v.name, "*"); ok {
+		return strings.HasSuffix(name, rest)
+	}
+	return name == v.name
+}
