@@ -196,3 +196,23 @@ func TestCloseWaits(t *testing.T) {
 		})
 	}
 }
+
+// TestClientThatSaidAll ends its half of the connection, and still gets what it
+// asked for, also when that takes a while.
+func TestClientThatSaidAll(t *testing.T) {
+	s := newShop(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		time.Sleep(200 * time.Millisecond) // longer than the end of the client's half takes to arrive
+		io.Copy(w, r.Body)
+		fmt.Fprint(w, "answer to ", r.RequestURI)
+	}), shopConfig{})
+	c := connect(t, s.at)
+	send(t, c, "GET /one HTTP/1.1\r\nHost: "+apiName+"\r\n\r\nGET /two HTTP/1.1\r\nHost: "+apiName+"\r\n\r\n")
+	if err := c.CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	got, err := io.ReadAll(c)
+	if err != nil || !strings.Contains(string(got), "answer to /one") || !strings.HasSuffix(string(got), "answer to /two") {
+		t.Errorf("read %q (%v)", got, err)
+	}
+	until(t, "the connection ends", func() bool { return s.Stats().Open == 0 })
+}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -51,7 +52,14 @@ type guard struct {
 	seen  int    // bytes of held that were searched for the end of a head
 	body  framing
 	err   error
+	ended bool // the client has said all
+
+	written atomic.Int64
 }
+
+// goneAfter is how long a client that has said all is waited for without an
+// answer.
+const goneAfter = 5 * time.Second
 
 // guarded puts the guard of a visit around its connection.
 func (v *visit) guarded(c net.Conn) *guard {
@@ -168,10 +176,13 @@ func (g *guard) readBody(p []byte) (int, error) {
 // connection is seen, and passes nothing. When enough is kept, it waits for
 // net/http to stop reading.
 func (g *guard) wait(p []byte) error {
-	if len(g.held) < g.visit.engine.limits.HeadBytes {
+	if len(g.held) < g.visit.engine.limits.HeadBytes && !g.ended {
 		n, err := g.Conn.Read(p)
 		g.held = append(g.held, p[:n]...)
-		return err
+		if n > 0 || !errors.Is(err, io.EOF) {
+			return err
+		}
+		g.ended = true
 	}
 	g.mu.Lock()
 	wake, deadline := g.wake, g.deadline
@@ -179,8 +190,32 @@ func (g *guard) wait(p []byte) error {
 	if !deadline.IsZero() && !deadline.After(time.Now()) {
 		return os.ErrDeadlineExceeded
 	}
-	<-wake
+	if !g.ended {
+		<-wake
+		return nil
+	}
+	// The client has said all. It may have gone, or wait for the answer: it is
+	// taken for gone when nothing was answered for a while. What is written to one
+	// that went fails.
+	written := g.written.Load()
+	patience := time.NewTimer(goneAfter)
+	defer patience.Stop()
+	select {
+	case <-wake:
+		return nil
+	case <-patience.C:
+	}
+	if g.written.Load() == written {
+		return io.EOF
+	}
 	return nil
+}
+
+// Write counts what is answered.
+func (g *guard) Write(p []byte) (int, error) {
+	n, err := g.Conn.Write(p)
+	g.written.Add(int64(n))
+	return n, err
 }
 
 // readHead reads on, and lets the head pass when it is whole.
