@@ -1,0 +1,175 @@
+//go:build linux
+
+package task
+
+import (
+	"bytes"
+	"crypto/rand"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"holdfast.dev/holdfast/internal/event"
+	"holdfast.dev/holdfast/internal/policy"
+	"holdfast.dev/holdfast/internal/testenv"
+)
+
+// TestSecretIsNowhere lends a secret to a command and then looks for it: in the
+// memory, environment and arguments of every process inside and of those that
+// watch it, in every file that the command can see, in what it printed, in events
+// and in errors. The server must have got it.
+func TestSecretIsNowhere(t *testing.T) {
+	testenv.WithNetwork(t, hosts, func(t *testing.T, n *testenv.Network) {
+		secret := "ghp_" + rand.Text() + "0123456789" // not a constant: those stand in this program's file
+		t.Setenv("LENT_TOKEN", secret)
+		got := make(chan http.Header, 16)
+		serveTLS(t, n, "93.184.215.14:443", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			got <- r.Header.Clone()
+			fmt.Fprintf(w, "you sent %s and %s\n", r.Header.Get("Authorization"), secret)
+		}))
+		task, out := browse(t, `echo "inside it is $GH_TOKEN"
+			curl -sS --max-time 10 -H "Authorization: Bearer $GH_TOKEN" https://allowed.test/echo | tee answer
+			curl -sS --max-time 10 "https://allowed.test/leak?q=$GH_TOKEN"
+			env > environment; touch done; sleep 60`)
+		task.Plan.Allow = allow(policy.HostRule{Host: "allowed.test", Ports: []int{443}, Kind: policy.TLS, Inspect: true, Credentials: []string{"github"}})
+		task.Plan.Credentials = []policy.Credential{{
+			Name: "github", Source: policy.CredentialSource{Kind: "env", Value: "LENT_TOKEN"}, Hosts: []policy.HostPort{{Host: "allowed.test", Port: 443}},
+			Header: "Authorization", Format: "Bearer {}", Env: []string{"GH_TOKEN"}, Shape: "ghp_", TTL: time.Minute,
+		}}
+		task.Unset = os.Unsetenv
+		var events bytes.Buffer
+		task.Sink = sink(func(e event.Event) { fmt.Fprintf(&events, "%+v\n", e) })
+		seen := 0
+		go func() {
+			done := filepath.Join(task.Plan.Workspace, "done")
+			for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+				if _, err := os.Stat(done); err == nil {
+					break
+				}
+			}
+			own, _ := os.Readlink("/proc/self/exe")
+			for _, pid := range descendants(os.Getpid()) {
+				if exe, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid)); exe == own {
+					continue // the other side of the network
+				}
+				seen += searchProcess(t, pid, secret)
+			}
+			for _, pid := range descendants(os.Getpid()) {
+				if p, err := os.FindProcess(pid); err == nil && strings.Contains(read(pid, "cmdline"), "sleep") {
+					p.Kill()
+				}
+			}
+		}()
+		r, err := task.Run(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if seen < 3 {
+			t.Errorf("the memory of %d processes was read", seen)
+		}
+		if h := <-got; h.Get("Authorization") != "Bearer "+secret {
+			t.Errorf("the server got %q", h.Get("Authorization"))
+		}
+		answer, _ := os.ReadFile(filepath.Join(task.Plan.Workspace, "answer"))
+		if !strings.Contains(string(answer), "you sent Bearer ****") {
+			t.Errorf("the answer was %q", answer)
+		}
+		if !strings.Contains(out(), "inside it is ghp_") || len(r.Refused) != 1 || !r.Refused[0].High {
+			t.Errorf("printed %q, refused %+v", out(), r.Refused)
+		}
+		for what, text := range map[string]string{"output": out(), "events": events.String(), "refusals": fmt.Sprintf("%+v", r.Refused), "warnings": fmt.Sprint(r.Warnings)} {
+			if strings.Contains(text, secret) {
+				t.Errorf("the secret is in the %s", what)
+			}
+		}
+		if !strings.Contains(events.String(), "credential.use") {
+			t.Errorf("no use was recorded: %s", events.String())
+		}
+		if _, left := os.LookupEnv("LENT_TOKEN"); left {
+			t.Error("programs that this process starts would inherit the secret")
+		}
+	})
+}
+
+func serveTLS(t *testing.T, n *testenv.Network, address string, h http.Handler) {
+	t.Helper()
+	l, err := n.Listen(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Handler: h, TLSConfig: &tls.Config{Certificates: []tls.Certificate{n.Certificate(t, "allowed.test")}}}
+	go server.ServeTLS(l, "", "")
+	t.Cleanup(func() { server.Close() })
+}
+
+type sink func(event.Event)
+
+func (s sink) Emit(e event.Event) error { s(e); return nil }
+
+// descendants are the processes below pid.
+func descendants(pid int) []int {
+	var out []int
+	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	for _, list := range lists {
+		raw, _ := os.ReadFile(list)
+		for f := range strings.FieldsSeq(string(raw)) {
+			if child, err := strconv.Atoi(f); err == nil {
+				out = append(append(out, child), descendants(child)...)
+			}
+		}
+	}
+	return out
+}
+
+func read(pid int, name string) string {
+	raw, _ := os.ReadFile(fmt.Sprintf("/proc/%d/%s", pid, name))
+	return string(raw)
+}
+
+// searchProcess looks for the secret in everything of a process, and returns 1 when
+// its memory could be read: that of the first process inside is closed to
+// ordinary users.
+func searchProcess(t *testing.T, pid int, secret string) int {
+	for _, name := range []string{"environ", "cmdline", "comm", "status", "maps", "mountinfo"} {
+		if strings.Contains(read(pid, name), secret) {
+			t.Errorf("the secret is in %s of process %d", name, pid)
+		}
+	}
+	root := fmt.Sprintf("/proc/%d/root", pid)
+	for _, dir := range []string{"/tmp", "/run", "/var/tmp", "/dev/shm", "/etc", "/home"} {
+		filepath.WalkDir(root+dir, func(path string, e fs.DirEntry, err error) error {
+			if err == nil && e.Type().IsRegular() {
+				if raw, err := os.ReadFile(path); err == nil && bytes.Contains(raw, []byte(secret)) {
+					t.Errorf("the secret is in %s", path)
+				}
+			}
+			return nil
+		})
+	}
+	mem, err := os.Open(fmt.Sprintf("/proc/%d/mem", pid))
+	if err != nil {
+		return 0
+	}
+	defer mem.Close()
+	for line := range strings.Lines(read(pid, "maps")) {
+		var from, to int64
+		var mode string
+		if n, _ := fmt.Sscanf(line, "%x-%x %s", &from, &to, &mode); n != 3 || mode[0] != 'r' || to-from > 64<<20 {
+			continue
+		}
+		buf := make([]byte, to-from)
+		k, _ := io.ReadFull(io.NewSectionReader(mem, from, to-from), buf)
+		if bytes.Contains(buf[:k], []byte(secret)) {
+			t.Errorf("the secret is in the memory of process %d (%s)", pid, strings.TrimSpace(read(pid, "comm")))
+		}
+	}
+	return 1
+}
