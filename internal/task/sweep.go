@@ -36,6 +36,17 @@ func adopt(dir string) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Whoever looked after the session may have finished it between our opening
+	// the lock and our getting it. What is kept then is none of ours.
+	held, err := lock.Stat()
+	if err != nil {
+		lock.Close()
+		return nil, err
+	}
+	if named, err := os.Lstat(filepath.Join(dir, lockFile)); err != nil || !os.SameFile(held, named) {
+		lock.Close()
+		return nil, nil
+	}
 	s := &session{dir: dir, lock: lock}
 	for _, file := range s.journals() {
 		f, err := os.Open(file)
