@@ -88,6 +88,15 @@ type Options struct {
 	Terminal  bool          // standard streams of the launcher are a terminal
 	Reach     []Reach       // destinations that are allowed
 	HostPorts []int         // services on the host's loopback that are shown inside
+	Secrets   []Secret      // what may be used and not be known
+}
+
+// Secret is a variable of the launcher whose value may be used towards one
+// host, in one header, and which the command may not learn.
+type Secret struct {
+	Env    string // the variable, outside, and inside where it may hold a stand-in
+	Host   string
+	Header string // with {} for the value
 }
 
 // Command is one start of the prober.

@@ -83,6 +83,11 @@ func (n *internet) illegal(v visit) string {
 			return fmt.Sprintf("%s was sent %q", v.name, text)
 		}
 	}
+	for value, may := range n.lent {
+		if strings.Contains(v.head+v.target+v.body, value) && !may(v) {
+			return fmt.Sprintf("%s was sent a secret of another place: %s", v.name, v.target)
+		}
+	}
 	names := slices.Clone(v.hosts)
 	if v.sni != "" {
 		names = append(names, v.sni)

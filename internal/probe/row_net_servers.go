@@ -123,6 +123,8 @@ func (n *internet) secure(c net.Conn, base visit) {
 			var head bytes.Buffer
 			_ = r.Header.Write(&head)
 			v.head = head.String()
+			first, _ := io.ReadAll(io.LimitReader(r.Body, 4096))
+			v.body = string(first)
 			n.record(v)
 			n.respond(rw, r, base.name)
 		}),
@@ -183,8 +185,8 @@ func (n *internet) plain(c net.Conn, base visit) {
 		if err != nil {
 			return
 		}
+		v.body = body(r, headers, base.to.Port())
 		n.record(v)
-		body(r, headers, base.to.Port())
 		target, _ := url.Parse(v.target)
 		switch {
 		case v.method == "PRI":
@@ -237,30 +239,35 @@ func readHead(r *bufio.Reader, base visit) (visit, map[string][]string, error) {
 	return v, nil, errDone
 }
 
-// body reads what one of the two headers announces.
-func body(r *bufio.Reader, headers map[string][]string, port uint16) {
+// body reads what one of the two headers announces, and returns its first bytes.
+func body(r *bufio.Reader, headers map[string][]string, port uint16) string {
 	chunked := slices.ContainsFunc(headers["transfer-encoding"], func(v string) bool { return strings.Contains(v, "chunked") })
 	length := 0
 	for _, v := range headers["content-length"] {
 		length, _ = strconv.Atoi(v)
 	}
+	var first bytes.Buffer
+	take := func(n int64) {
+		_, _ = io.CopyN(&first, r, min(n, 4096))
+		_, _ = io.CopyN(io.Discard, r, max(n-4096, 0))
+	}
 	if port == 8081 || !chunked {
 		if port != 8082 {
-			_, _ = io.CopyN(io.Discard, r, int64(length))
+			take(int64(length))
 		}
-		return
+		return first.String()
 	}
 	for {
 		line, err := r.ReadString('\n')
 		size, _, _ := strings.Cut(strings.TrimSpace(line), ";")
 		length, bad := strconv.ParseUint(strings.TrimSpace(size), 16, 31)
 		if err != nil || bad != nil {
-			return
+			return first.String()
 		}
-		_, _ = io.CopyN(io.Discard, r, int64(length))
+		take(int64(length))
 		_, _ = r.ReadString('\n')
 		if length == 0 {
-			return
+			return first.String()
 		}
 	}
 }

@@ -60,6 +60,8 @@ type internet struct {
 	never []string
 	// silent says that no name but those of the controls may be asked for.
 	silent bool
+	// lent are values that an allowed server may be sent only as lentTo says.
+	lent map[string]func(visit) bool
 	// namesOnly says that every handshake must name its server.
 	namesOnly bool
 	// choose gives the certificate of a server; nil for the one that is trusted.
@@ -83,6 +85,7 @@ type visit struct {
 	method, target string
 	hosts          []string // every Host there was, or the :authority
 	head           string
+	body           string // its first bytes
 }
 
 type query struct {

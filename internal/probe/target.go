@@ -60,7 +60,7 @@ func (b Bwrap) Run(ctx context.Context, w *World, c Command, argv []string) Obse
 	if len(c.Options.Hide) > 0 {
 		return Observation{Err: fmt.Errorf("hiding a part of the workspace: %w", ErrUnsupported)}
 	}
-	if len(c.Options.Reach)+len(c.Options.HostPorts) > 0 {
+	if len(c.Options.Reach)+len(c.Options.HostPorts)+len(c.Options.Secrets) > 0 {
 		return Observation{Err: fmt.Errorf("destinations: %w", ErrUnsupported)}
 	}
 	path := b.Path
@@ -165,10 +165,16 @@ func networkYAML(o Options) string {
 	if len(o.HostPorts) > 0 {
 		out += "  host-ports: " + strings.ReplaceAll(fmt.Sprint(o.HostPorts), " ", ", ") + "\n"
 	}
-	if out == "" {
-		return ""
+	if out != "" {
+		out = "network:\n" + out
 	}
-	return "network:\n" + out
+	for i, s := range o.Secrets {
+		if i == 0 {
+			out += "credentials:\n"
+		}
+		out += fmt.Sprintf("  - {name: secret%d, source: {env: %s}, hosts: [%s], header: %q, env: %s}\n", i, s.Env, s.Host, s.Header, s.Env)
+	}
+	return out
 }
 
 // start runs argv as a launcher is run: in a process group of its own, with

@@ -37,6 +37,7 @@ func netActions() map[string]Action {
 		"net-datagram":    netDatagram,
 		"net-children":    netChildren,
 		"net-follow":      netFollow,
+		"net-secret":      netSecret,
 		"net-print":       netPrint,
 		"net-environment": netEnvironment,
 		"net-listeners":   netListeners,

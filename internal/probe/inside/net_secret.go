@@ -1,0 +1,90 @@
+//go:build linux
+
+package inside
+
+import (
+	"crypto/tls"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// netSecret sends what a variable holds, by lines as those of netSay but with a
+// door of its own: "DOOR HOST:PORT chunks…". In a chunk {} is the value,
+// {basic} what Basic authorization makes of it, and {length} its length. TLS is
+// spoken on port 443.
+func netSecret(p *Probe) {
+	value := os.Getenv(p.Arg("env"))
+	p.Control("the variable "+p.Arg("env")+" is set", func() error {
+		if value == "" {
+			return os.ErrNotExist
+		}
+		return nil
+	})
+	fill := strings.NewReplacer("{}", value, "{length}", strconv.Itoa(len(value)), "{basic}", base64.StdEncoding.EncodeToString([]byte("user:"+value)))
+	for line := range strings.SplitSeq(p.Arg("ok"), "\n") {
+		p.Control(fmt.Sprintf("%.100s answers", line), func() error { return judgeControl(sendSecret(fill, line)) })
+	}
+	var all []attempt
+	for line := range strings.SplitSeq(p.Arg("say"), "\n") {
+		all = append(all, attempt{fmt.Sprintf("%.100s", line), func() ([]byte, error) { return sendSecret(fill, line) }})
+	}
+	netAttempts(p, all)
+	if p.Arg("look") != "" {
+		lookForSecrets(p)
+	}
+}
+
+func sendSecret(fill *strings.Replacer, line string) ([]byte, error) {
+	door, rest, _ := strings.Cut(line, " ")
+	address, rest, _ := strings.Cut(rest, " ")
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	c, err := through(door, host, port)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	if port == "443" {
+		t := tls.Client(c, &tls.Config{ServerName: host, InsecureSkipVerify: true}) // the server is a probe's own
+		if err := t.Handshake(); err != nil {
+			return nil, err
+		}
+		c = t
+	}
+	for rest != "" {
+		chunk, err := strconv.QuotedPrefix(rest)
+		if err != nil {
+			return nil, err
+		}
+		rest = strings.TrimLeft(rest[len(chunk):], " ")
+		text, err := strconv.Unquote(chunk)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := io.WriteString(c, fill.Replace(text)); err != nil {
+			break // it was refused in the middle; what was answered says why
+		}
+	}
+	return listen(c)
+}
+
+// lookForSecrets prints what processes that can be seen were given, for the
+// judge to search.
+func lookForSecrets(p *Probe) {
+	for _, pattern := range []string{"/proc/[0-9]*/environ", "/proc/[0-9]*/cmdline", "/proc/[0-9]*/auxv", "/run/*", "/tmp/*"} {
+		paths, _ := filepath.Glob(pattern)
+		for _, path := range paths {
+			if b, err := os.ReadFile(path); err == nil {
+				p.Note(path, b[:min(len(b), 4096)])
+			}
+		}
+	}
+}
