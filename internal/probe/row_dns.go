@@ -60,6 +60,11 @@ func dnsQueries() []Row {
 		{ID: "DNS-005", Title: "names below an allowed wildcard carry data out without a bound",
 			Refs: []string{"RFC 1035, 2.3.4"}, Action: "net-tunnel", Args: []string{"count=400", "size=40", "below=wild.test"},
 			Oracle: tunnelled},
+		{ID: "DNS-005c", Title: "long names below an allowed wildcard carry data out without a bound",
+			Refs: []string{"RFC 1035, 2.3.4"}, Action: "net-tunnel", Args: []string{"count=300", "size=40", "labels=5", "below=wild.test"},
+			Oracle: tunnelled},
+		{ID: "DNS-012", Title: "what is no query silences the resolver, or passes it",
+			Refs: []string{"RFC 1035, 4.1", "RFC 5358"}, Action: "net-garbage", Harmless: supervisors},
 		{ID: "DNS-005b", Title: "queries for names below an allowed wildcard leave before anybody connects",
 			Refs: []string{"RFC 1035"}, Action: "net-dns", Harmless: supervisors,
 			Setup: network(quiet), Options: Options{Reach: quietReach},
@@ -81,8 +86,12 @@ func tunnelled(w *World, _ Observation) []string {
 			names[q.name] = true
 		}
 	}
-	if len(names) > 100 {
-		return []string{fmt.Sprintf("%d different names were asked for below a wildcard", len(names))}
+	bytes := 0
+	for name := range names {
+		bytes += len(name)
+	}
+	if len(names) > 100 || bytes > 12<<10 {
+		return []string{fmt.Sprintf("%d different names of %d bytes were asked for below a wildcard", len(names), bytes)}
 	}
 	return nil
 }

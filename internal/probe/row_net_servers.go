@@ -5,8 +5,10 @@ package probe
 import (
 	"bufio"
 	"bytes"
+	"compress/gzip"
 	"context"
 	"crypto/tls"
+	"encoding/base64"
 	"fmt"
 	"io"
 	"net"
@@ -94,7 +96,11 @@ func (n *internet) config(name string, sni *string) *tls.Config {
 	if n.choose != nil {
 		certs = n.choose(name)
 	}
-	return &tls.Config{Certificates: []tls.Certificate{certs}, NextProtos: []string{"h2", "http/1.1"},
+	protocols := n.protocols
+	if protocols == nil {
+		protocols = []string{"h2", "http/1.1"}
+	}
+	return &tls.Config{Certificates: []tls.Certificate{certs}, NextProtos: protocols,
 		GetConfigForClient: func(h *tls.ClientHelloInfo) (*tls.Config, error) {
 			if sni != nil {
 				*sni = h.ServerName
@@ -147,12 +153,49 @@ func (n *internet) respond(rw http.ResponseWriter, r *http.Request, name string)
 		rw.WriteHeader(http.StatusFound)
 		return
 	}
-	if err == nil && u.Path == "/echo" {
+	if err == nil && strings.HasPrefix(u.Path, "/echo") {
+		echo(rw, r, strings.TrimPrefix(u.Path, "/echo"))
+	}
+	_, _ = io.WriteString(rw, "hello from "+name+"\n")
+}
+
+// echo answers with what it was sent, in one of the ways that there are.
+func echo(rw http.ResponseWriter, r *http.Request, way string) {
+	text := r.Header.Get("Authorization")
+	switch way {
+	case "":
 		for k := range r.Header {
 			rw.Header().Set("X-Echo-"+k, r.Header.Get(k))
 		}
+	case "/location":
+		rw.Header().Set("Location", "https://allowed.test/?"+text)
+		rw.WriteHeader(http.StatusFound)
+	case "/early":
+		rw.Header().Set("Link", "</x>; title=\""+text+"\"")
+		rw.WriteHeader(http.StatusEarlyHints)
+		rw.Header().Del("Link")
+	case "/trailer":
+		rw.Header().Set("Trailer", "X-Echo")
+		_, _ = io.WriteString(rw, "hello\n")
+		rw.Header().Set("X-Echo", text)
+	case "/status":
+		rw.WriteHeader(http.StatusUnauthorized)
+		_, _ = io.WriteString(rw, "bad token: "+text+"\n")
+	case "/parts":
+		half := len(text) / 2
+		for _, part := range []string{text[:half], text[half:]} {
+			_, _ = io.WriteString(rw, part)
+			_ = http.NewResponseController(rw).Flush()
+			time.Sleep(20 * time.Millisecond) // so that the parts are two segments
+		}
+	case "/gzip":
+		rw.Header().Set("Content-Encoding", "gzip")
+		z := gzip.NewWriter(rw)
+		_, _ = io.WriteString(z, text)
+		_ = z.Close()
+	case "/basic":
+		_, _ = io.WriteString(rw, base64.StdEncoding.EncodeToString([]byte(strings.TrimPrefix(text, "Bearer "))))
 	}
-	_, _ = io.WriteString(rw, "hello from "+name+"\n")
 }
 
 // once is a listener of one connection.

@@ -62,6 +62,8 @@ type internet struct {
 	silent bool
 	// lent are values that an allowed server may be sent only as lentTo says.
 	lent map[string]func(visit) bool
+	// protocols are what the servers of TLS offer; nil for all.
+	protocols []string
 	// namesOnly says that every handshake must name its server.
 	namesOnly bool
 	// choose gives the certificate of a server; nil for the one that is trusted.

@@ -15,7 +15,7 @@ var bothProxies = []string{"connect", "socks"}
 
 func proxyRows() []Row {
 	return slices.Concat(public(classProxy, proxyNames()...), public(classProxy, proxyHosts()...), public(classProxy, proxyTLS()...),
-		public(classProxy, proxyBodies()...), public(classProxy, proxyRequests()...), public(classProxy, proxyPolicies()...), public(classProxy, proxySecrets()...))
+		public(classProxy, proxyBodies()...), public(classProxy, proxyRequests()...), public(classProxy, proxyPolicies()...), public(classProxy, proxySecrets()...), public(classProxy, proxyH2()...))
 }
 
 // proxyNames are names that two programs read differently.
@@ -88,6 +88,9 @@ func proxyHosts() []Row {
 				say(proxyAddr, get("GET http://denied.test/", "Host: allowed.test\r\n")),
 				say(proxyAddr, get("GET http://allowed.test/", "Host: denied.test\r\n")),
 				say(proxyAddr, get("GET http://allowed.test@denied.test/", "Host: allowed.test\r\n")),
+				say(proxyAddr, get("GET /", "Host: denied.test\r\n")), say(proxyAddr, get("GET https://denied.test/", "Host: denied.test\r\n")), say(proxyAddr, get("GET ftp://denied.test/", "Host: denied.test\r\n")),
+				say(proxyAddr, get("GET //denied.test/", "Host: denied.test\r\n")), say(proxyAddr, get("GET http:/denied.test/", "Host: denied.test\r\n")), say(proxyAddr, get("GET http:\\\\denied.test/", "Host: allowed.test\r\n")),
+				say(proxyAddr, get("GET http://allowed.test:80:80@denied.test/", "Host: allowed.test\r\n")), say(proxyAddr, get("GET http://allowed.test:22/", "Host: allowed.test:80\r\n")),
 				say("allowed.test:80", get("GET http://denied.test/", "Host: allowed.test\r\n")),
 				say("allowed.test:80", get("GET http://denied.test/", "Host: denied.test\r\n")),
 				say("allowed.test:80", get("GET http://allowed.test/", "Host: denied.test\r\n")),

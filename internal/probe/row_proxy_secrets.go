@@ -4,7 +4,9 @@ package probe
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
+	"time"
 )
 
 // A secret for one host, and the hosts that it is not for.
@@ -15,6 +17,8 @@ var (
 	}
 	lentSecret = Secret{Env: "PROBE_SECRET", Host: "allowed.test", Header: "Authorization: Bearer {}"}
 )
+
+const lentName = "the secret that is lent"
 
 func proxySecrets() []Row {
 	ask := func(host, path, headers string) string {
@@ -50,7 +54,43 @@ func proxySecrets() []Row {
 			Options: Options{Reach: lentReach, Secrets: []Secret{lentSecret}}, Setup: lend,
 			Args: []string{"env=" + lentSecret.Env, "look=1", "ok=" + say("direct allowed.test:443", ask("allowed.test", "/right", bearer)),
 				"say=" + rowsOf(say("direct allowed.test:443", ask("allowed.test", "/echo", bearer)), say("connect allowed.test:443", ask("allowed.test", "/echo", bearer)))}},
+		{ID: "PXY-026d", Title: "a secret is learnt from an answer that hides it",
+			Refs: []string{"RFC 9110, 6.5", "RFC 8297"}, Action: "net-secret",
+			Options: Options{Reach: lentReach, Secrets: []Secret{lentSecret}}, Setup: lend,
+			Args: []string{"env=" + lentSecret.Env, "ok=" + say("direct allowed.test:443", ask("allowed.test", "/right", bearer)), "say=" + rowsOf(
+				say("direct allowed.test:443", ask("allowed.test", "/echo/location", bearer)), say("direct allowed.test:443", ask("allowed.test", "/echo/early", bearer)), say("direct allowed.test:443", ask("allowed.test", "/echo/trailer", bearer)),
+				say("direct allowed.test:443", ask("allowed.test", "/echo/status", bearer)), say("direct allowed.test:443", ask("allowed.test", "/echo/parts", bearer)), say("direct allowed.test:443", ask("allowed.test", "/echo/gzip", bearer+"Accept-Encoding: gzip\r\n")))}},
+		{ID: "PXY-025b", Title: "another run spends the stand-in of this one's secret",
+			Refs: []string{"srt socks-unauthenticated-probe.test.ts"}, Action: "net-secret", Setup: lend,
+			Options: Options{Reach: lentReach, Secrets: []Secret{lentSecret}}, Drive: borrowers, Oracle: borrowed},
 	}
+}
+
+// borrowers are two runs with a secret each, the second of which spends the
+// stand-in of the first.
+func borrowers(s *Session) {
+	there, until := filepath.Join(s.World.W, "there"), filepath.Join(s.World.W, "until")
+	wait := s.Start(Command{Action: "net-wait", Args: []string{"ok=" + by(allDoors[:1], "https://allowed.test/first"), "there=" + there, "until=" + until, "env=" + lentSecret.Env}, Options: s.Row.Options})
+	for end := time.Now().Add(20 * time.Second); !exists(there) && time.Now().Before(end); {
+		time.Sleep(20 * time.Millisecond)
+	}
+	s.World.Holds(there) // without a sandbox the secret stands for itself
+	ask := "GET /borrowed HTTP/1.1\r\nHost: allowed.test\r\nAuthorization: Bearer {}\r\nConnection: close\r\n\r\n"
+	s.Run(Command{Action: "net-secret", Args: []string{"from=" + there, "ok=" + say("direct allowed.test:443", "GET / HTTP/1.1\r\nHost: allowed.test\r\nConnection: close\r\n\r\n"), "say=" + say("direct allowed.test:443", ask)}, Options: s.Row.Options})
+	if err := s.World.File("W/until", ""); err != nil {
+		s.Fail(err)
+	}
+	wait()
+}
+
+// borrowed are requests with a secret that another run's stand-in was put in.
+func borrowed(w *World, _ Observation) []string {
+	for _, v := range w.net.requests("/borrowed") {
+		if strings.Contains(v.head, w.Token(lentName)) {
+			return []string{"the stand-in of another run was taken for the secret"}
+		}
+	}
+	return nil
 }
 
 // lend gives the launcher a secret, and says where it may arrive.
@@ -59,7 +99,7 @@ func lend(w *World) error {
 	if err != nil {
 		return err
 	}
-	value := w.Token("the secret that is lent")
+	value := w.Token(lentName)
 	w.Env = append(w.Env, lentSecret.Env+"="+value)
 	right := "Authorization: Bearer " + value + "\r\n"
 	n.lent = map[string]func(visit) bool{value: func(v visit) bool {

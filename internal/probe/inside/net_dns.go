@@ -82,7 +82,7 @@ func ask(network, addr string, q []byte) ([]byte, error) {
 		return nil, denial(err)
 	}
 	defer c.Close()
-	if err := c.SetDeadline(time.Now().Add(3 * time.Second)); err != nil {
+	if err := c.SetDeadline(time.Now().Add(2 * time.Second)); err != nil {
 		return nil, err
 	}
 	if network == "tcp" {
@@ -107,4 +107,28 @@ func ask(network, addr string, q []byte) ([]byte, error) {
 		return nil, refusedErr{fmt.Sprintf("answer %x", b[:min(n, 12)])}
 	}
 	return b[:n], nil
+}
+
+// netGarbage sends the resolver what is no query, and a query that is none of
+// one name, and then asks as anybody does.
+func netGarbage(p *Probe) {
+	q := question("allowed.test", 1, "")
+	two := append(append([]byte{}, q...), q[12:]...)
+	two[5] = 2
+	loop := append(append([]byte{}, q[:12]...), 0xc0, 12, 0, 1, 0, 1)
+	for name, b := range map[string][]byte{
+		"nothing": {}, "a byte": {0}, "a head": q[:12], "two questions": two, "a loop": loop, "an answer": append([]byte{0x12, 0x34, 0x81, 0x80}, q[4:]...),
+		"an update": append([]byte{0x12, 0x34, 0x28, 0}, q[4:]...), "64 KiB": append(append([]byte{}, q...), make([]byte, 60<<10)...), "a label of 63": question(strings.Repeat("x", 63)+".test", 1, ""),
+	} {
+		for _, network := range []string{"udp", "tcp"} {
+			p.Read(network+" "+name, func() ([]byte, error) {
+				b, err := ask(network, configuredResolver(), b)
+				if err != nil && ErrnoName(err) == "ETIMEDOUT" {
+					err = refusedErr{"no answer"}
+				}
+				return b, err
+			})
+		}
+	}
+	netControls(p, [][2]string{{"direct", "http://allowed.test/"}})
 }

@@ -38,6 +38,8 @@ func netActions() map[string]Action {
 		"net-children":    netChildren,
 		"net-follow":      netFollow,
 		"net-secret":      netSecret,
+		"net-h2":          netH2,
+		"net-garbage":     netGarbage,
 		"net-print":       netPrint,
 		"net-environment": netEnvironment,
 		"net-listeners":   netListeners,
@@ -98,6 +100,15 @@ func oddWays(to unix.Sockaddr) []oddWay {
 		{"a socket past the routing table", unix.SOCK_STREAM, 0, option(unix.SOL_SOCKET, unix.SO_DONTROUTE, 1)},
 		{"a socket bound to lo", unix.SOCK_STREAM, 0, func(fd int) error {
 			_ = unix.BindToDevice(fd, "lo")
+			return unix.Connect(fd, to)
+		}},
+		{"a source route", unix.SOCK_STREAM, 0, func(fd int) error {
+			_ = unix.SetsockoptString(fd, unix.SOL_IP, unix.IP_OPTIONS, "\x01\x83\x07\x04\x01\x02\x03\x04")
+			return unix.Connect(fd, to)
+		}},
+		{"an address of its own choice", unix.SOCK_STREAM, 0, func(fd int) error {
+			_ = unix.SetsockoptInt(fd, unix.SOL_IP, unix.IP_FREEBIND, 1)
+			_ = unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{1, 2, 3, 4}})
 			return unix.Connect(fd, to)
 		}},
 		{"a datagram", unix.SOCK_DGRAM, 0, func(fd int) error {
@@ -262,7 +273,7 @@ func netNested(p *Probe) {
 // netWait says that it is there and works, and waits for a file to be made.
 func netWait(p *Probe) {
 	netControls(p, nil)
-	p.Control("say that it is there", func() error { return os.WriteFile(p.Arg("there"), nil, 0o644) })
+	p.Control("say that it is there", func() error { return os.WriteFile(p.Arg("there"), []byte(os.Getenv(p.Arg("env"))), 0o644) })
 	p.Control("wait", func() error {
 		for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 			if _, err := os.Stat(p.Arg("until")); err == nil {
@@ -341,7 +352,8 @@ func netDatagram(p *Probe) {
 // What got out is for the resolver outside to say.
 func netTunnel(p *Probe) {
 	netControls(p, [][2]string{{"direct", "http://allowed.test/"}})
-	var count, size int
+	var count, size, labels int
+	_, _ = fmt.Sscan(p.Arg("labels"), &labels)
 	_, _ = fmt.Sscan(p.Arg("count"), &count)
 	_, _ = fmt.Sscan(p.Arg("size"), &size)
 	var answered atomic.Int64
@@ -351,7 +363,8 @@ func netTunnel(p *Probe) {
 		done.Go(func() {
 			for i := range next {
 				label := strings.Repeat(fmt.Sprintf("%06x", i), size/6+1)[:size]
-				if _, err := fetch("direct", "http://"+label+"."+p.Arg("below")+"/"); err == nil {
+				name := strings.TrimSuffix(strings.Repeat(label+".", max(labels, 1)), ".")
+				if _, err := fetch("direct", "http://"+name+"."+p.Arg("below")+"/"); err == nil {
 					answered.Add(1)
 				}
 			}

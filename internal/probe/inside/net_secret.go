@@ -3,6 +3,8 @@
 package inside
 
 import (
+	"bytes"
+	"compress/gzip"
 	"crypto/tls"
 	"encoding/base64"
 	"fmt"
@@ -20,6 +22,10 @@ import (
 // spoken on port 443.
 func netSecret(p *Probe) {
 	value := os.Getenv(p.Arg("env"))
+	if p.Arg("from") != "" {
+		b, _ := os.ReadFile(p.Arg("from"))
+		value = string(b)
+	}
 	p.Control("the variable "+p.Arg("env")+" is set", func() error {
 		if value == "" {
 			return os.ErrNotExist
@@ -73,7 +79,23 @@ func sendSecret(fill *strings.Replacer, line string) ([]byte, error) {
 			break // it was refused in the middle; what was answered says why
 		}
 	}
-	return listen(c)
+	b, err := listen(c)
+	return append(b, unpacked(b)...), err
+}
+
+// unpacked is what lies compressed in an answer, as anybody would read it.
+func unpacked(b []byte) []byte {
+	i := bytes.Index(b, []byte{0x1f, 0x8b})
+	if i < 0 {
+		return nil
+	}
+	z, err := gzip.NewReader(bytes.NewReader(b[i:]))
+	if err != nil {
+		return nil
+	}
+	out := make([]byte, 4096)
+	n, _ := io.ReadFull(z, out) // what follows the stream is the end of a chunk
+	return out[:n]
 }
 
 // lookForSecrets prints what processes that can be seen were given, for the

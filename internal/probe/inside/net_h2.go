@@ -1,0 +1,150 @@
+//go:build linux
+
+package inside
+
+import (
+	"crypto/tls"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"strings"
+)
+
+// netH2 speaks HTTP/2 by hand, so that it can say what no library would: each
+// line is "DOOR HOST:PORT" and quoted fields "name=value", in the order in
+// which they are sent. The field "=DATA text" is a body, "=TRAILER name=value"
+// comes after it.
+func netH2(p *Probe) {
+	for line := range strings.SplitSeq(p.Arg("ok"), "\n") {
+		p.Control(line+" answers", func() error { return judgeControl(speakH2(line)) })
+	}
+	var all []attempt
+	for line := range strings.SplitSeq(p.Arg("say"), "\n") {
+		all = append(all, attempt{line, func() ([]byte, error) { return speakH2(line) }})
+	}
+	netAttempts(p, all)
+}
+
+func speakH2(line string) ([]byte, error) {
+	door, rest, _ := strings.Cut(line, " ")
+	address, rest, _ := strings.Cut(rest, " ")
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	c, err := through(door, host, port)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	t := tls.Client(c, &tls.Config{ServerName: host, InsecureSkipVerify: true, NextProtos: []string{"h2"}}) // the server is a probe's own
+	if err := t.Handshake(); err != nil {
+		return nil, err
+	}
+	if t.ConnectionState().NegotiatedProtocol != "h2" {
+		return nil, refusedErr{"HTTP/2 was not taken"}
+	}
+	flight, err := h2Request(rest)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := t.Write(flight); err != nil {
+		return nil, err
+	}
+	return h2Answer(t)
+}
+
+// The frames of RFC 9113, 6.
+const (
+	frameData, frameHeaders, frameReset, frameSettings, frameGoAway = 0, 1, 3, 4, 7
+	flagEndStream, flagEndHeaders                                   = 1, 4
+)
+
+func frame(kind, flags byte, stream uint32, payload []byte) []byte {
+	b := []byte{byte(len(payload) >> 16), byte(len(payload) >> 8), byte(len(payload)), kind, flags}
+	return append(binary.BigEndian.AppendUint32(b, stream), payload...)
+}
+
+// literal is a field without indexing and without Huffman coding (RFC 7541,
+// 6.2.2).
+func literal(name, value string) []byte {
+	b := []byte{0}
+	for _, s := range []string{name, value} {
+		if len(s) < 127 {
+			b = append(b, byte(len(s)))
+		} else {
+			b = append(b, 127)
+			n := len(s) - 127
+			for ; n >= 128; n >>= 7 {
+				b = append(b, byte(n)|128)
+			}
+			b = append(b, byte(n))
+		}
+		b = append(b, s...)
+	}
+	return b
+}
+
+func h2Request(rest string) ([]byte, error) {
+	var head, data, trailer []byte
+	body := false
+	for rest != "" {
+		chunk, err := strconv.QuotedPrefix(rest)
+		if err != nil {
+			return nil, err
+		}
+		rest = strings.TrimLeft(rest[len(chunk):], " ")
+		text, err := strconv.Unquote(chunk)
+		if err != nil {
+			return nil, err
+		}
+		split := strings.IndexByte(text[1:], '=') + 1
+		switch {
+		case strings.HasPrefix(text, "=DATA "):
+			data, body = append(data, text[6:]...), true
+		case strings.HasPrefix(text, "=TRAILER "):
+			name, value, _ := strings.Cut(text[9:], "=")
+			trailer, body = append(trailer, literal(name, value)...), true
+		default:
+			head = append(head, literal(text[:split], text[split+1:])...)
+		}
+	}
+	out := append([]byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), frame(frameSettings, 0, 0, nil)...)
+	if !body {
+		return append(out, frame(frameHeaders, flagEndStream|flagEndHeaders, 1, head)...), nil
+	}
+	out = append(out, frame(frameHeaders, flagEndHeaders, 1, head)...)
+	if trailer == nil {
+		return append(out, frame(frameData, flagEndStream, 1, data)...), nil
+	}
+	out = append(out, frame(frameData, 0, 1, data)...)
+	return append(out, frame(frameHeaders, flagEndStream|flagEndHeaders, 1, trailer)...), nil
+}
+
+// h2Answer returns what DATA frames hold, until the stream or the connection
+// ends.
+func h2Answer(c net.Conn) ([]byte, error) {
+	var body []byte
+	head := make([]byte, 9)
+	for len(body) < 1<<20 {
+		if _, err := io.ReadFull(c, head); err != nil {
+			return body, err
+		}
+		payload := make([]byte, int(head[0])<<16|int(head[1])<<8|int(head[2]))
+		if _, err := io.ReadFull(c, payload); err != nil {
+			return body, err
+		}
+		switch head[3] {
+		case frameData:
+			body = append(body, payload...)
+		case frameReset, frameGoAway:
+			return body, refusedErr{fmt.Sprintf("frame %d: %x", head[3], payload[:min(len(payload), 16)])}
+		}
+		if (head[3] == frameData || head[3] == frameHeaders) && head[4]&flagEndStream != 0 {
+			return body, nil
+		}
+	}
+	return body, nil
+}
