@@ -51,7 +51,7 @@ var identified = []errand{
 			curl -sS --http1.1 -u "x:$API_TOKEN" https://private.example.org/whoami
 			curl -sS -o /dev/null -w 'without %{http_code}\n' https://private.example.org/whoami
 			curl -sS -i -H "Authorization: Bearer $API_TOKEN" https://private.example.org/echo`,
-		want: []string{"welcome by HTTP/2.0\nwelcome by HTTP/1.1\nwithout 401\n", "you said Bearer "},
+		want: []string{"welcome by HTTP/1.1\nwelcome by HTTP/1.1\nwithout 401\n", "you said Bearer "},
 	},
 	{
 		name: "wget", needs: []testenv.Feature{testenv.Wget},

@@ -153,7 +153,7 @@ func gitSite(repositories string) http.Handler {
 	if out, err := exec.Command("git", "--exec-path").Output(); err == nil {
 		backend = filepath.Join(strings.TrimSpace(string(out)), "git-http-backend")
 	}
-	return &cgi.Handler{
+	serve := &cgi.Handler{
 		Path: backend,
 		Env: []string{
 			"GIT_PROJECT_ROOT=" + repositories, "GIT_HTTP_EXPORT_ALL=1", "REMOTE_USER=somebody",
@@ -162,4 +162,13 @@ func gitSite(repositories string) http.Handler {
 		},
 		InheritEnv: []string{"PATH"},
 	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// CGI wants to know the length.
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return
+		}
+		r.Body, r.ContentLength, r.TransferEncoding = io.NopCloser(bytes.NewReader(body)), int64(len(body)), nil
+		serve.ServeHTTP(w, r)
+	})
 }

@@ -64,18 +64,26 @@ func newWorld(t *testing.T, n *testenv.Network, root string) *world {
 	both.SetHTTP1(true)
 	both.SetUnencryptedHTTP2(true)
 	plain := &http.Server{Handler: handler, ErrorLog: quiet, Protocols: both}
-	secure := &http.Server{Handler: handler, ErrorLog: quiet, TLSConfig: &tls.Config{
-		Certificates: []tls.Certificate{n.Certificate(t, names...)},
-	}}
+	certificates := []tls.Certificate{n.Certificate(t, names...)}
+	secure := &http.Server{Handler: handler, ErrorLog: quiet, TLSConfig: &tls.Config{Certificates: certificates}}
+	// libcurl 7.88 damages what git pushes over HTTP/2 to a server that answers
+	// fast, now and then ("curl 92", or a pack that cannot be read).
+	old := new(http.Protocols)
+	old.SetHTTP1(true)
+	forGit := &http.Server{Handler: handler, ErrorLog: quiet, Protocols: old, TLSConfig: &tls.Config{Certificates: certificates}}
 	for _, name := range names {
 		w.serve(name+":80", plain.Serve)
-		w.serve(name+":443", func(l net.Listener) error { return secure.ServeTLS(l, "", "") })
+		server := secure
+		if name == gitHost || name == privateHost {
+			server = forGit
+		}
+		w.serve(name+":443", func(l net.Listener) error { return server.ServeTLS(l, "", "") })
 	}
 	w.serve(filesHost+":8080", plain.Serve)
 	w.serve(filesHost+":8443", func(l net.Listener) error { return secure.ServeTLS(l, "", "") })
 	// Nobody can say who is there: the certificate is of another name.
 	w.serve(impostorHost+":443", func(l net.Listener) error { return secure.ServeTLS(l, "", "") })
-	t.Cleanup(func() { plain.Close(); secure.Close() })
+	t.Cleanup(func() { plain.Close(); secure.Close(); forGit.Close() })
 	if testenv.Have(testenv.OpenSSH) && testenv.Have(testenv.Unprivileged) {
 		w.ssh(repositories)
 	}
