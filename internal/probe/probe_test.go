@@ -141,7 +141,7 @@ func show(t *testing.T, results []probe.Result) {
 			t.Logf("%s: %s", res.Row.ID, e)
 		}
 		for _, a := range res.Said {
-			t.Logf("%s: %s: done=%v %s", res.Row.ID, a.Attempt, a.Done, a.Errno)
+			t.Logf("%s: %s: done=%v %s %.300q", res.Row.ID, a.Attempt, a.Done, a.Errno, a.Text)
 		}
 	}
 }

@@ -2,6 +2,8 @@
 
 package probe
 
+import "fmt"
+
 const classMetadata = "net.metadata-loopback-encodings"
 
 var spellings = []string{"github.com/NVIDIA/OpenShell crates/openshell-supervisor-network tests", "npm @anthropic-ai/sandbox-runtime address.js"}
@@ -35,7 +37,26 @@ func metadataAddresses() []Row {
 		{ID: "MET-015", Title: "a private address that the policy names, but not as internal, is reached", Refs: []string{"RFC 1918"},
 			Options:      Options{Reach: append([]Reach{{Host: "10.9.8.7", Ports: []int{80}, Kind: "http"}, {Host: "169.254.169.254", Ports: []int{80}, Kind: "http"}}, publicNet...)},
 			RefusalHolds: true, Action: "net-get", Args: []string{"try=" + by(allDoors, "http://10.9.8.7/", "http://169.254.169.254/")}},
+		{ID: "MET-016", Title: "a name that may be in the user's own network leads to a metadata service, or to the host itself", Refs: []string{"RFC 3927", "RFC 1918"},
+			Options: Options{Reach: []Reach{{Host: "*.inner.test", Ports: []int{80, 8080}, Kind: "http", Internal: true}}},
+			Setup: also(listeners("11.0.0.1:8080"), resolvesAll("inner.test", metadataAddrs...), func(n *internet) {
+				n.own[addrs("10.9.8.7")[0]] = "n0.inner.test"
+			}),
+			Action: "net-get", Args: []string{"ok=" + by(allDoors, "http://n0.inner.test/"), "try=" + by(allDoors[:2], numbered("inner.test", metadataAddrs[1:])...)}},
 	}
+}
+
+// metadataAddrs are one of a private network, and then those that no rule may
+// lead to.
+var metadataAddrs = []string{"10.9.8.7", "169.254.169.254", "169.254.170.2", "100.100.100.200", "168.63.129.16", "192.0.0.192", "169.254.1.1", "fd00:ec2::254",
+	"::ffff:169.254.169.254", "64:ff9b::a9fe:a9fe", "2002:a9fe:a9fe::1", "0.0.0.0", "224.0.0.1", "255.255.255.255"}
+
+func numbered(below string, addresses []string) []string {
+	var out []string
+	for i := range addresses {
+		out = append(out, fmt.Sprintf("http://n%d.%s/", i+1, below))
+	}
+	return out
 }
 
 func metadataSpellings() []Row {

@@ -132,6 +132,15 @@ func netOther() []Row {
 			Args: []string{"ok=" + by(allDoors[:1], "tcp://127.0.0.1:5432"), "try=" + rowsOf(
 				by([]string{"direct", "connect", "socks"}, "tcp://127.0.0.1:5433", "tcp://localhost:5433", "tcp://11.0.0.1:5433", "tcp://[::1]:5433", "tcp://127.0.0.2:5433", "tcp://[::ffff:127.0.0.1]:5433"),
 				by([]string{"forward"}, "http://127.0.0.1:5433/", "http://localhost:5433/"))}},
+		{ID: "NET-022b", Kind: Control, Title: "what is allowed is reached by every door, over both protocols, below a wildcard and at an address",
+			Refs: []string{"RFC 9110", "RFC 1928"}, Action: "net-allowed",
+			Options: Options{HostPorts: []int{5432}, Reach: append([]Reach{{Host: "allowed.test", Ports: []int{22}, Kind: "tcp"}, {Host: "93.184.215.15", Ports: []int{80}, Kind: "http"},
+				{Host: "inner.test", Ports: []int{80}, Kind: "http", Internal: true}}, publicNet...)},
+			Setup: also(hostServices, resolves("inner.test", addrs("10.9.8.7")), func(n *internet) {
+				n.own[addrs("10.9.8.7")[0]], n.own[other4] = "inner.test", "93.184.215.15"
+			}),
+			Args: []string{"try=" + rowsOf(by(allDoors, "http://allowed.test/", "https://allowed.test/", "tcp://allowed.test:22", "https://a.b.wild.test/", "http://x.wild.test/", "http://93.184.215.15/", "http://inner.test/"),
+				by(allDoors[:1], "tcp://127.0.0.1:5432"))}},
 		{ID: "NET-023", Title: "what the kernel says of the network inside is what it is on the host",
 			Refs: []string{"proc_net(5)", "sysfs(5)"}, Action: "net-leak",
 			Args: []string{"path=" + rowsOf("/proc/net/dev", "/proc/net/route", "/proc/net/arp", "/proc/net/if_inet6", "/proc/net/fib_trie", "/proc/net/tcp", "/proc/1/net/dev", "/sys/class/net/*/uevent"),

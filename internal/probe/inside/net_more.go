@@ -34,6 +34,13 @@ func netFollow(p *Probe) {
 	}
 }
 
+// netAllowed gets what may be got, and fails where it does not.
+func netAllowed(p *Probe) {
+	for _, t := range doorLines(p.Arg("try")) {
+		p.Try(fmt.Sprintf("%s %q", t[0], t[1]), func() error { return judgeControl(fetch(t[0], t[1])) })
+	}
+}
+
 // netPrint prints what a terminal or a viewer might fetch.
 func netPrint(p *Probe) {
 	netControls(p, [][2]string{{"direct", "http://allowed.test/"}})

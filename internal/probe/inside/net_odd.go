@@ -40,6 +40,7 @@ func netActions() map[string]Action {
 		"net-secret":      netSecret,
 		"net-h2":          netH2,
 		"net-garbage":     netGarbage,
+		"net-allowed":     netAllowed,
 		"net-print":       netPrint,
 		"net-environment": netEnvironment,
 		"net-listeners":   netListeners,
