@@ -16,6 +16,7 @@ type answer struct {
 	status  int
 	bytes   int64
 	refused bool
+	streams bool // the connection has others (HTTP/2)
 }
 
 // WriteHeader drops interim answers: they are hints (RFC 8297), and 100 is

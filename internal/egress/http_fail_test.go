@@ -30,9 +30,11 @@ func TestHangingUpstream(t *testing.T) {
 		if resp, err := s.client.Do(r); err == nil {
 			t.Errorf("answered %d", resp.StatusCode)
 		}
-		s.client.CloseIdleConnections()
 		eventually(t, "upstream learns that the client is gone", patience, gone)
-		until(t, "the connection ends", func() bool { return s.Stats().Open == 0 })
+		until(t, "the connection ends", func() bool {
+			s.client.CloseIdleConnections()
+			return s.Stats().Open == 0
+		})
 	})
 }
 

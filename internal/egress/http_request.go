@@ -3,6 +3,7 @@ package egress
 import (
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httputil"
@@ -72,8 +73,12 @@ func (v *visit) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	defer v.requests.leave()
 	defer v.left()
-	a := &answer{ResponseWriter: w}
+	a := &answer{ResponseWriter: w, streams: r.ProtoMajor == 2}
 	x := &errand{visit: v, answer: a}
+	defer finish(w, r, r.Body)
+	// A copy: net/http looks at the body of its own request for what is left to
+	// read, and whether the client still waits to be asked for it.
+	r = r.WithContext(r.Context())
 	d := x.decide(r)
 	if d == nil {
 		d = x.prepare(r)
@@ -86,6 +91,28 @@ func (v *visit) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	x.pass(r)
+}
+
+// What is read of a body that nobody wants: as much as net/http would, and no
+// longer than a client needs that is already sending.
+const (
+	restBytes = 256 << 10
+	restTime  = time.Second
+)
+
+// finish reads what is left of a request that was answered early. Without that an
+// HTTP/2 client is told to stop (RST_STREAM, NO_ERROR), which libcurl before 8
+// takes for a broken answer, and an HTTP/1.1 connection is closed under the next
+// request. A client that waits to be asked for its body is not asked.
+func finish(w http.ResponseWriter, r *http.Request, body io.Reader) {
+	if r.Header.Get("Expect") != "" || r.ContentLength == 0 {
+		return
+	}
+	if http.NewResponseController(w).SetReadDeadline(time.Now().Add(restTime)) != nil {
+		return // the connection is another protocol's now
+	}
+	io.CopyN(io.Discard, body, restBytes)
+	http.NewResponseController(w).SetReadDeadline(time.Time{})
 }
 
 // left ends the connection's service where it is no longer net/http's.
@@ -282,7 +309,9 @@ func say(w http.ResponseWriter, status int, line string) {
 	h.Set("Content-Type", "text/plain; charset=utf-8")
 	h.Set("Content-Length", strconv.Itoa(len(line)+1))
 	h.Set("Cache-Control", "no-store")
-	h.Set("Connection", "close") // what of the request was not read is not read any more
+	if a, ok := w.(*answer); !ok || !a.streams {
+		h.Set("Connection", "close") // what of the request was not read is not read any more
+	}
 	w.WriteHeader(status)
 	fmt.Fprintln(w, line)
 }

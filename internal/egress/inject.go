@@ -42,7 +42,7 @@ func (x *errand) inject(r *http.Request) *denial {
 	if credentials == nil {
 		return nil
 	}
-	bound := x.bindings()
+	bound := x.bindings(r)
 	for _, name := range credentials.Detect([]byte(x.target.RequestURI())) {
 		return x.leaked(&leak{name, "in its URL"})
 	}
@@ -88,14 +88,14 @@ func detect(c Credentials, value string) []string {
 	return found
 }
 
-// bindings are what may be used on this connection: never what goes in the
-// clear.
-func (x *errand) bindings() []Binding {
+// bindings are what may be used for this request: what a rule lends that permits
+// it, and never what goes in the clear.
+func (x *errand) bindings(r *http.Request) []Binding {
 	if !x.secure {
 		return nil
 	}
 	return slices.DeleteFunc(slices.Clone(x.engine.config.Credentials.Bound(x.to.Name, x.to.Port)), func(b Binding) bool {
-		return !x.permit.MayUse(b.Credential)
+		return !x.permit.MayUseFor(b.Credential, r.Method, x.path)
 	})
 }
 
@@ -139,6 +139,10 @@ func fill(b Binding, value, secret string) string {
 		return "Basic " + base64.StdEncoding.EncodeToString([]byte(user+":"+password))
 	}
 	before, after, _ := strings.Cut(b.Format, "{}")
+	// What is called Bearer in one place is called token in another, such as gh.
+	if _, rest, ok := strings.Cut(value, " "); ok && before == "Bearer " {
+		value = before + rest
+	}
 	if len(value) < len(before) || !strings.EqualFold(value[:len(before)], before) || value[len(before):] != b.Placeholder+after {
 		return ""
 	}
@@ -156,7 +160,8 @@ func (x *errand) open(r *http.Request, b Binding) *denial {
 	secret, err := x.engine.config.Credentials.Open(r.Context(), b.Credential,
 		Use{Name: x.to.Name, Port: x.to.Port, Method: r.Method, Path: x.path})
 	if err != nil {
-		return deny(http.StatusForbidden, "credential "+b.Credential+": "+err.Error(), unflagged)
+		about := "credential " + b.Credential + ": "
+		return deny(http.StatusForbidden, about+strings.TrimPrefix(err.Error(), about), unflagged)
 	}
 	x.engine.web.hasOpened(x.to)
 	if b.Sign != "" {
