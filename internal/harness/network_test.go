@@ -46,18 +46,25 @@ func TestAblationInANetwork(t *testing.T) {
 var rungRows = []string{"NET-004b", "NET-006b", "NET-013b", "NET-021", "DNS-001", "DNS-008", "MET-001", "PXY-018"}
 
 // TestRungs plays rows with each way to intercept that is not the first one of
-// this host.
+// this host and that anybody may use.
 func TestRungs(t *testing.T) {
 	inNetwork(t, func(t *testing.T, play probe.Runner) {
-		rows, err := Select(probe.All(), rungRows)
-		if err != nil {
-			t.Fatal(err)
-		}
-		link := ablatedProgram(t)
-		for _, rung := range sandbox.Rungs[1:] {
-			t.Run(string(rung), func(t *testing.T) {
-				matrix(t, play, probe.Holdfast{Path: link, Extra: []string{"--rung=" + string(rung)}}, rows)
-			})
+		for _, rung := range []sandbox.Rung{sandbox.Redirect, sandbox.Ports} {
+			t.Run(string(rung), func(t *testing.T) { playRung(t, play, rung) })
 		}
 	})
+}
+
+// TestRootRungTun is TestRungs for the one whose device is root's on many hosts.
+func TestRootRungTun(t *testing.T) {
+	testenv.Need(t, testenv.Root, nil)
+	inNetwork(t, func(t *testing.T, play probe.Runner) { playRung(t, play, sandbox.Tun) })
+}
+
+func playRung(t *testing.T, play probe.Runner, rung sandbox.Rung) {
+	rows, err := Select(probe.All(), rungRows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	matrix(t, play, probe.Holdfast{Path: ablatedProgram(t), Extra: []string{"--rung=" + string(rung)}}, rows)
 }
