@@ -198,6 +198,11 @@ func (s *nameServer) findName(name, kind string, qtype uint16) finding {
 	wildcard, inFull := "", false
 	if by, known := rules.naming(name); known {
 		seen.Rule, wildcard, inFull = by.Origin.String(), by.wildcard, by.wildcard == ""
+	} else if by, known := rules.naming(serviceOf(name)); known {
+		// A look-up of what may be served there (RFC 2782), as apt makes for each
+		// host: there is no such name, and nothing was refused.
+		seen.Rule = by.Origin.String()
+		return finding{code: dns.RcodeNameError, seen: seen}
 	} else if s.learn == Off {
 		reason, rule := rules.nearest(name, 0)
 		f := blocked(dns.RcodeNameError, fmt.Sprintf("holdfast: %s; to allow it: %s", reason, flagFor(name, 0)))
@@ -222,6 +227,19 @@ func (s *nameServer) findName(name, kind string, qtype uint16) finding {
 		return refused(err, err.Error())
 	}
 	return finding{address: a, seen: seen}
+}
+
+// serviceOf is the host of a name such as _https._tcp.example.org; "" where the
+// name is none of a service.
+func serviceOf(name string) string {
+	host := name
+	for strings.HasPrefix(host, "_") {
+		_, host, _ = strings.Cut(host, ".")
+	}
+	if host == name {
+		return ""
+	}
+	return host
 }
 
 // localhost answers as every resolver must: without asking anybody.

@@ -104,6 +104,8 @@ func TestNamesAreAnswered(t *testing.T) {
 
 		{"an unknown name does not exist", "denied.test.", dns.TypeA, dns.RcodeNameError, 0, "--allow denied.test", "no rule allows it"},
 		{"neither for other types", "denied.test.", dns.TypeTXT, dns.RcodeNameError, 0, "--allow denied.test", "no rule allows it"},
+		{"a service of an allowed name does not exist, which is no refusal", "_https._tcp.allowed.test.", dns.TypeSRV, dns.RcodeNameError, 0, "", "answered"},
+		{"a service of another name is one", "_https._tcp.denied.test.", dns.TypeSRV, dns.RcodeNameError, 0, "no rule", "no rule allows it"},
 		{"the wildcard's own name", "wild.test.", dns.TypeA, dns.RcodeNameError, 0, "what is below it", "*.wild.test allows what is below it, not the name itself"},
 		{"a name that ends like an allowed one", "evil-allowed.test.", dns.TypeA, dns.RcodeNameError, 0, "no rule", "no rule allows it"},
 		{"a search domain behind an allowed name", "allowed.test.corp.example.", dns.TypeA, dns.RcodeNameError, 0, "no rule", "no rule allows it"},
