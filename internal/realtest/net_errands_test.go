@@ -15,6 +15,7 @@ type errand struct {
 	// of authorities learns of the network's. Where TLS is terminated nothing
 	// but the boundary may say whom to trust, so they are not set there.
 	own     []string
+	curious bool   // it asks for servers of its maker, too
 	prepare string // run before, without holdfast, where own is set
 	script  string // {way} stands for the name of the way, {proxy} and {socks} for the flags of curl that ask the explicit proxy
 	want    []string
@@ -119,6 +120,15 @@ class Client {
 		prepare: `keytool -importcert -noprompt -alias here -keystore authorities -storepass changeit -file authority.pem 2>&1`,
 		script:  `javac Client.java; java Client`,
 		want:    []string{"HttpsURLConnection hello by HTTP/1.1", "HttpClient hello by HTTP/2.0"},
+	},
+	{
+		// It brings its own list of authorities and takes no other: the flag is for
+		// that of the network and that of the run alike.
+		name: "chromium", host: filesHost, curious: true, needs: []testenv.Feature{testenv.Chromium},
+		script: `
+			chromium --headless --no-sandbox --disable-gpu --ignore-certificate-errors --disable-background-networking --disable-component-update \
+				--disable-features=OptimizationHints,MediaRouter,Translate --no-first-run --timeout=60000 --dump-dom 'https://files.example.org/page?{way}' 2>chromium.log`,
+		want: []string{"hello by HTTP/2.0, and FRAME"},
 	},
 	{
 		name: "npm", host: registryHost, needs: []testenv.Feature{testenv.Node, testenv.NPM}, own: []string{nodeBundle},

@@ -107,6 +107,15 @@ func filesSite() http.Handler {
 		fmt.Fprintf(w, "%s %q %q\n", r.Method, r.RequestURI, slices.Sorted(maps.Keys(r.Header)))
 	})
 	mux.HandleFunc("/old-server", oldServer)
+	mux.HandleFunc("GET /page", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, page) })
+	mux.HandleFunc("POST /done", func(_ http.ResponseWriter, r *http.Request) { saw("page", r.URL.RawQuery) <- struct{}{} })
+	mux.HandleFunc("GET /until", func(_ http.ResponseWriter, r *http.Request) {
+		select {
+		case <-saw("page", r.URL.RawQuery):
+		case <-r.Context().Done():
+		}
+	})
+	mux.HandleFunc("GET /socket", socket)
 	mux.HandleFunc("GET /ranges", func(w http.ResponseWriter, r *http.Request) {
 		http.ServeContent(w, r, "ranges.txt", epoch, strings.NewReader("0123456789\n"))
 	})
@@ -116,6 +125,19 @@ func filesSite() http.Handler {
 	})
 	return mux
 }
+
+// page is what a browser computes something with, from the network. The image
+// is there when it has, and until then the page is not loaded.
+const page = `<!doctype html><title>t</title><p id=p>nothing yet</p><img id=i><script>
+i.src = '/until' + location.search;
+const show = text => { p.textContent = text; fetch('/done' + location.search, { method: 'POST' }); };
+fetch('/hello').then(answer => answer.text()).then(text => {
+  const socket = new WebSocket('wss://' + location.host + '/socket');
+  socket.onopen = () => socket.send('frame');
+  socket.onerror = () => show('no socket');
+  socket.onmessage = frame => show(text.trim() + ', and ' + frame.data);
+}).catch(show);
+</script>`
 
 // oldServer answers as a server of the nineties: the end of the connection is
 // the end of the answer.
