@@ -10,8 +10,19 @@ import (
 
 	"holdfast.dev/holdfast/internal/egress"
 	"holdfast.dev/holdfast/internal/policy"
+	"holdfast.dev/holdfast/internal/sandbox"
 	"holdfast.dev/holdfast/internal/task"
 )
+
+// intercepted says how connections got to the supervisor.
+func intercepted(r sandbox.Rung) string {
+	switch r {
+	case "", sandbox.Closed:
+		return "none, nothing was allowed"
+	default:
+		return "by " + string(r)
+	}
+}
 
 // refusals says after a run what of the network was refused or did not answer, a
 // line each.

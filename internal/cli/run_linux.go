@@ -126,6 +126,7 @@ func (a *app) summary(plan policy.Plan, r task.Result, verbose, ran bool) {
 			say(cyan, "note", "%s", n)
 		}
 		say(cyan, "note", "profile %s, %d paths in view, %d protected, limits by control group: %v", plan.Profile, len(plan.Paths), len(plan.Protect), r.Limited)
+		say(cyan, "note", "network: %d rules, connections intercepted: %s", len(plan.Allow), intercepted(r.Rung))
 	}
 	a.refusals(r)
 	for _, w := range r.Settled.Warnings {

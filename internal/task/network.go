@@ -170,6 +170,7 @@ func (n *network) finish(r *Result) {
 	if err := n.end(); err != nil {
 		r.Warnings = append(r.Warnings, err.Error())
 	}
+	r.Rung = n.rung
 	r.Refused, r.Unreachable, r.Observed = n.engine.Refusals(), n.engine.Unreachable(), n.engine.Observations()
 	if n.rung != sandbox.TProxy && n.rung != sandbox.Closed {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("connections were intercepted by %q: holdfast doctor says why not by %q", n.rung, sandbox.TProxy))

@@ -68,6 +68,7 @@ type Result struct {
 	Settled     workspace.Report // what was quarantined and what is to be looked at
 	Kept        string           // directory with what was quarantined; "" when nothing was
 	Limited     []policy.Guarantee
+	Rung        sandbox.Rung         // how connections were intercepted; "" when nothing ran
 	Refused     []egress.Refusal     // destinations, each once
 	Unreachable []egress.Refusal     // destinations that were allowed and did not answer
 	Observed    []egress.Observation // requests that were made, while a policy is learned
