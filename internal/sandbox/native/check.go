@@ -188,39 +188,41 @@ func tryTaskID(context.Context) (string, error) {
 	return "mounted a directory with its owner mapped to a fresh id", tree.Close()
 }
 
-// tryInterception makes the doors of each rung and names the first that works.
+// tryInterception makes the doors of each rung and says which work.
 func tryInterception(context.Context) (string, error) {
-	var failures []error
+	var works, fails []string
 	for _, rung := range sandbox.Rungs {
-		err := trial(func(b *builder) {
-			b.facts.rung, b.facts.ipv6 = rung, hasIPv6()
-			b.spec.Network = &sandbox.Network{Intercept: true}
-			b.inNamespaces(func() {
-				if rung == sandbox.Tun {
-					b.tun()
-				}
-				b.loopback()
-				b.network()
-			})
-		})
-		if err == nil {
-			return fmt.Sprintf("the inner network hands every connection out: %s%s", rung, because(failures)), nil
+		if err := tryRung(rung); err != nil {
+			fails = append(fails, fmt.Sprintf("%s: %v", rung, err))
+		} else {
+			works = append(works, string(rung))
 		}
-		failures = append(failures, fmt.Errorf("%s: %w", rung, err))
 	}
-	return "", errors.Join(failures...)
+	if len(works) == 0 {
+		return "", errors.New(strings.Join(fails, "; "))
+	}
+	text := "the inner network hands every connection out by " + works[0]
+	if len(works) > 1 {
+		text += "; in its place would work " + strings.Join(works[1:], ", ")
+	}
+	if len(fails) > 0 {
+		text += "; does not work " + strings.Join(fails, ", ")
+	}
+	return text, nil
 }
 
-// because names the better rungs that did not work.
-func because(failures []error) string {
-	if len(failures) == 0 {
-		return ""
-	}
-	words := make([]string, len(failures))
-	for i, err := range failures {
-		words[i] = err.Error()
-	}
-	return " (" + strings.Join(words, "; ") + ")"
+func tryRung(rung sandbox.Rung) error {
+	return trial(func(b *builder) {
+		b.facts.rung, b.facts.ipv6 = rung, hasIPv6()
+		b.spec.Network = &sandbox.Network{Intercept: true}
+		b.inNamespaces(func() {
+			if rung == sandbox.Tun {
+				b.tun()
+			}
+			b.loopback()
+			b.network()
+		})
+	})
 }
 
 func tryCopyLayers(context.Context) (string, error) {
