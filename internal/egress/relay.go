@@ -20,7 +20,7 @@ const (
 	spliceAfter = 128 << 10 // most connections end before: a pipe is not worth its making
 	spliceSlice = 16 << 20
 	spliceWait  = time.Second // without a byte: the pipe is given back
-	spliceHalf  = 32          // pipes at once: the kernel shrinks them to 8 KiB when a user has more than 64 MiB of them (fs.pipe-user-pages-soft)
+	spliceHalf  = 256         // pipes at once
 )
 
 // steps are the buffers and pipes that all relays of an engine share.
@@ -57,16 +57,17 @@ func (s *steps) give(b *[]byte) {
 	s.smalls.Put(b)
 }
 
-// pipe says whether one more half may be spliced; done gives it back.
-func (s *steps) pipe() bool {
+// pipe says whether one more half may be spliced, and of how many it is the last
+// one; 0 is no. done gives it back.
+func (s *steps) pipe() int64 {
 	if s.noPipe {
-		return false
+		return 0
 	}
-	if s.pipes.Add(1) <= spliceHalf {
-		return true
+	if n := s.pipes.Add(1); n <= spliceHalf {
+		return n
 	}
 	s.pipes.Add(-1)
-	return false
+	return 0
 }
 
 func (s *steps) done() { s.pipes.Add(-1) }
@@ -242,13 +243,15 @@ func (s *steps) pump(count *atomic.Int64, dst, src net.Conn) error {
 	moved := int64(0)
 	large := false
 	for {
-		if moved >= spliceAfter && s.pipe() {
-			err := splice(count, to, from)
-			s.done()
-			if err != nil {
-				return ended(err)
+		if moved >= spliceAfter {
+			if n := s.pipe(); n > 0 {
+				err := splice(count, to, from, n)
+				s.done()
+				if err != nil && !errors.Is(err, errNoPipe) {
+					return ended(err)
+				}
+				moved = 0 // it fell silent and waits without a pipe, or there was none
 			}
-			moved = 0 // it fell silent: it waits without a pipe
 		}
 		n, full, err := r.step(s, large, to)
 		count.Add(int64(n))

@@ -5,9 +5,7 @@ import (
 	"io"
 	"net"
 	"os"
-	"sync/atomic"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -68,26 +66,6 @@ func (r *reader) step(s *steps, large bool, dst io.Writer) (n int, full bool, er
 	}
 	n, err = dst.Write((*r.buf)[:r.n])
 	return n, r.n == len(*r.buf), err
-}
-
-// splice lets the kernel move bytes as long as they come; it returns when none
-// came for spliceWait. io.EOF is the end.
-func splice(count *atomic.Int64, dst, src *net.TCPConn) error {
-	defer src.SetReadDeadline(time.Time{})
-	for {
-		src.SetReadDeadline(time.Now().Add(spliceWait))
-		slice := io.LimitedReader{R: src, N: spliceSlice}
-		n, err := dst.ReadFrom(&slice)
-		count.Add(n)
-		switch {
-		case errors.Is(err, os.ErrDeadlineExceeded):
-			return nil
-		case err != nil:
-			return err
-		case slice.N > 0:
-			return io.EOF
-		}
-	}
 }
 
 // tcpClose is the state of a connection that is over, by a reset for instance

@@ -3,6 +3,7 @@
 package egress
 
 import (
+	"errors"
 	"io"
 	"net"
 	"sync/atomic"
@@ -28,8 +29,11 @@ func (r *reader) step(s *steps, large bool, dst io.Writer) (n int, full bool, er
 	return n, n == len(*b), err
 }
 
+// errNoPipe is what splice says where there is none.
+var errNoPipe = errors.New("there is no pipe")
+
 // splice moves nothing: pump goes on with steps.
-func splice(_ *atomic.Int64, _, _ *net.TCPConn) error { return nil }
+func splice(_ *atomic.Int64, _, _ *net.TCPConn, _ int64) error { return errNoPipe }
 
 // isGone and unsent are not known here.
 func isGone(net.Conn) bool { return false }
