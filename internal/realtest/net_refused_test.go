@@ -60,8 +60,8 @@ var attempts = []attempt{
 	},
 	{
 		name: "another method", policy: "{host: files.example.org, methods: [GET]}",
-		script: `curl -sS -m 20 https://files.example.org/hello; curl -sS -m 20 -d x -w '%{http_code}\n' https://files.example.org/count`,
-		bare:   "hello by HTTP/2.0\nPOST of 1 bytes <nil>\n200\n", inside: `^hello by HTTP/2.0\n[^\n]*files\.example\.org[^\n]*\n403\n$`, closing: `files\.example\.org`,
+		script: `curl -sS -m 20 https://files.example.org/hello; for i in 1 2 3 4 5; do curl -sS -m 20 -d x -w '%{http_code}\n' https://files.example.org/count; done`,
+		bare:   "hello by HTTP/2.0\n" + strings.Repeat("POST of 1 bytes <nil>\n200\n", 5), inside: `^hello by HTTP/2.0\n([^\n]*files\.example\.org[^\n]*\n403\n){5}$`, closing: `files\.example\.org`,
 	},
 	{
 		name: "another path", policy: "{host: files.example.org, paths: [/hello]}",
@@ -119,7 +119,7 @@ func TestNetworkRefusals(t *testing.T) {
 					questions += n
 				}
 			}
-			if questions != 1 { // the one without a boundary
+			if questions > 1 { // one is without a boundary
 				t.Errorf("%d queries went out: %v", questions, asked())
 			}
 		})
