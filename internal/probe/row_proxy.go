@@ -151,17 +151,21 @@ func proxyTLS() []Row {
 			Args: []string{good, each("sni=", "sni=1.2.3.4", "sni=allowed.testX patch=allowed.testX>allowed.test.", "sni=denied.test.allowed.test patch=denied.test.allowed>denied.test\\x00allowed",
 				"sni= segment=1", `first="SSH-2.0-x\r\n"`, `first="\x16\x03\x01\x00\x00"`, `first="\x80\x2e\x01\x03\x01"`, `first="GET\x20/\x20HTTP/1.0\r\n\r\n"`)}},
 		{ID: "PXY-031", Title: "the certificate of a server is not one that is trusted, and inspection hides that",
-			Refs: []string{"RFC 9110, 4.3.4"}, Action: "net-tls", Options: Options{Reach: []Reach{{Host: "allowed.test", Ports: []int{443}, Kind: "tls", Paths: []string{"/nothing"}}, {Host: "*.wild.test", Ports: []int{443}, Kind: "tls", Inspect: true}}},
+			Refs: []string{"RFC 9110, 4.3.4"}, Action: "net-tls", Options: Options{Reach: []Reach{{Host: "allowed.test", Ports: []int{443}, Kind: "tls", Paths: []string{"/nothing"}}, {Host: "b.allowed.test", Ports: []int{443}, Kind: "tls", Paths: []string{"/nothing"}}, {Host: "*.wild.test", Ports: []int{443}, Kind: "tls", Inspect: true}}},
+			Oracle: arrived("/nothing"),
 			Setup: network(func(n *internet) {
 				good := n.certs
 				n.choose = func(name string) tls.Certificate {
-					if name == "allowed.test" {
+					switch name {
+					case "allowed.test":
 						return selfSigned(name)
+					case "b.allowed.test":
+						return n.w.outside.Certificate("denied.test")
 					}
 					return good
 				}
 			}),
-			Args: []string{"ok=direct a.wild.test:443", "try=" + rowsOf("direct allowed.test:443 path=/nothing/at/all", "connect allowed.test:443 path=/nothing/at/all", "direct allowed.test:443 path=/nothing/at/all alpn=h2")},
+			Args: []string{"ok=direct a.wild.test:443", "try=" + rowsOf("direct allowed.test:443 path=/nothing", "direct allowed.test:443 path=/nothing alpn=h2", "direct b.allowed.test:443 path=/nothing", "direct allowed.test:443 path=/nothing/at/all", "connect allowed.test:443 path=/nothing/at/all", "direct allowed.test:443 path=/nothing/at/all alpn=h2")},
 		},
 	}
 }

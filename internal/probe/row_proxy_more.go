@@ -10,6 +10,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"math/big"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -163,12 +164,25 @@ func proxyPolicies() []Row {
 // that may not.
 func secondRun(s *Session) {
 	there, until := filepath.Join(s.World.W, "there"), filepath.Join(s.World.W, "until")
-	wait := s.Start(Command{Action: "net-wait", Args: []string{"ok=" + by(allDoors, "http://allowed.test/first"), "there=" + there, "until=" + until}, Options: s.Row.Options})
+	wait := s.Start(Command{Action: "net-wait", Args: []string{"ok=" + by(allDoors, "http://allowed.test/first"), "there=" + there, "until=" + until, "resolve=allowed.test"}, Options: s.Row.Options})
 	for end := time.Now().Add(20 * time.Second); !exists(there) && time.Now().Before(end); {
 		time.Sleep(20 * time.Millisecond)
 	}
 	s.World.net.reachOnly("/first")
-	s.Run(Command{Action: "net-get", Args: []string{"ok=none", "try=" + by(allDoors, "http://allowed.test/second", "http://denied.test/", "http://198.18.0.1/second", "http://198.18.0.2/second")}, Options: Options{Reach: []Reach{}}})
+	urls := []string{"http://allowed.test/second", "http://denied.test/"}
+	found, err := os.ReadFile(there + ".found")
+	if err != nil {
+		s.Fail(err)
+	}
+	for _, a := range strings.Fields(string(found)) {
+		if strings.Contains(a, ":") {
+			a = "[" + a + "]"
+		}
+		urls = append(urls, "http://"+a+"/second", "https://"+a+"/second")
+	}
+	for _, reach := range [][]Reach{{}, {{Host: "b.allowed.test", Ports: []int{80, 443}, Kind: "tcp"}}} {
+		s.Run(Command{Action: "net-get", Args: []string{"ok=none", "try=" + by(allDoors, urls...)}, Options: Options{Reach: reach}})
+	}
 	if err := s.World.File("W/until", ""); err != nil {
 		s.Fail(err)
 	}

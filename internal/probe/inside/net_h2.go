@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"strconv"
 	"strings"
 )
@@ -15,19 +16,20 @@ import (
 // netH2 speaks HTTP/2 by hand, so that it can say what no library would: each
 // line is "DOOR HOST:PORT" and quoted fields "name=value", in the order in
 // which they are sent. The field "=DATA text" is a body, "=TRAILER name=value"
-// comes after it.
+// comes after it. With env, fields are filled in by filler.
 func netH2(p *Probe) {
+	fill := filler(os.Getenv(p.Arg("env")))
 	for line := range strings.SplitSeq(p.Arg("ok"), "\n") {
-		p.Control(line+" answers", func() error { return judgeControl(speakH2(line)) })
+		p.Control(line+" answers", func() error { return judgeControl(speakH2(fill, line)) })
 	}
 	var all []attempt
 	for line := range strings.SplitSeq(p.Arg("say"), "\n") {
-		all = append(all, attempt{line, func() ([]byte, error) { return speakH2(line) }})
+		all = append(all, attempt{line, func() ([]byte, error) { return speakH2(fill, line) }})
 	}
 	netAttempts(p, all)
 }
 
-func speakH2(line string) ([]byte, error) {
+func speakH2(fill *strings.Replacer, line string) ([]byte, error) {
 	door, rest, _ := strings.Cut(line, " ")
 	address, rest, _ := strings.Cut(rest, " ")
 	host, port, err := net.SplitHostPort(address)
@@ -46,7 +48,7 @@ func speakH2(line string) ([]byte, error) {
 	if t.ConnectionState().NegotiatedProtocol != "h2" {
 		return nil, refusedErr{"HTTP/2 was not taken"}
 	}
-	flight, err := h2Request(rest)
+	flight, err := h2Request(fill, rest)
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +89,7 @@ func literal(name, value string) []byte {
 	return b
 }
 
-func h2Request(rest string) ([]byte, error) {
+func h2Request(fill *strings.Replacer, rest string) ([]byte, error) {
 	var head, data, trailer []byte
 	body := false
 	for rest != "" {
@@ -100,6 +102,7 @@ func h2Request(rest string) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
+		text = fill.Replace(text)
 		split := strings.IndexByte(text[1:], '=') + 1
 		switch {
 		case strings.HasPrefix(text, "=DATA "):

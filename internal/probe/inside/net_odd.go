@@ -274,6 +274,15 @@ func netNested(p *Probe) {
 // netWait says that it is there and works, and waits for a file to be made.
 func netWait(p *Probe) {
 	netControls(p, nil)
+	if name := p.Arg("resolve"); name != "" {
+		p.Control("resolve "+name, func() error {
+			found, err := net.DefaultResolver.LookupHost(context.Background(), name)
+			if err != nil {
+				return err
+			}
+			return os.WriteFile(p.Arg("there")+".found", []byte(strings.Join(found, "\n")), 0o644)
+		})
+	}
 	p.Control("say that it is there", func() error { return os.WriteFile(p.Arg("there"), []byte(os.Getenv(p.Arg("env"))), 0o644) })
 	p.Control("wait", func() error {
 		for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {

@@ -14,12 +14,12 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // netSecret sends what a variable holds, by lines as those of netSay but with a
-// door of its own: "DOOR HOST:PORT chunks…". In a chunk {} is the value,
-// {basic} what Basic authorization makes of it, and {length} its length. TLS is
-// spoken on port 443.
+// door of its own: "DOOR HOST:PORT chunks…", each chunk filled in by filler. TLS
+// is spoken on port 443.
 func netSecret(p *Probe) {
 	value := os.Getenv(p.Arg("env"))
 	if p.Arg("from") != "" {
@@ -32,7 +32,7 @@ func netSecret(p *Probe) {
 		}
 		return nil
 	})
-	fill := strings.NewReplacer("{}", value, "{length}", strconv.Itoa(len(value)), "{basic}", base64.StdEncoding.EncodeToString([]byte("user:"+value)))
+	fill := filler(value)
 	for line := range strings.SplitSeq(p.Arg("ok"), "\n") {
 		p.Control(fmt.Sprintf("%.100s answers", line), func() error { return judgeControl(sendSecret(fill, line)) })
 	}
@@ -44,6 +44,19 @@ func netSecret(p *Probe) {
 	if p.Arg("look") != "" {
 		lookForSecrets(p)
 	}
+}
+
+// filler puts a value in the place of {}, what Basic authorization makes of it
+// in that of {basic}, its halves and its length where they are named.
+func filler(value string) *strings.Replacer {
+	half := len(value) / 2
+	escaped := ""
+	for _, b := range []byte(value) {
+		escaped += fmt.Sprintf("%%%02x", b)
+	}
+	return strings.NewReplacer("{}", value, "{length}", strconv.Itoa(len(value)), "{half1}", value[:half], "{half2}", value[half:], "{escaped}", escaped,
+		"{size1}", strconv.FormatInt(int64(half), 16), "{size2}", strconv.FormatInt(int64(len(value)-half), 16),
+		"{basic}", base64.StdEncoding.EncodeToString([]byte("user:"+value)))
 }
 
 func sendSecret(fill *strings.Replacer, line string) ([]byte, error) {
@@ -77,6 +90,9 @@ func sendSecret(fill *strings.Replacer, line string) ([]byte, error) {
 		}
 		if _, err := io.WriteString(c, fill.Replace(text)); err != nil {
 			break // it was refused in the middle; what was answered says why
+		}
+		if rest != "" {
+			time.Sleep(10 * time.Millisecond) // a segment of its own
 		}
 	}
 	b, err := listen(c)
