@@ -13,5 +13,6 @@ lint: ## what CI checks without running anything
 generate: ## everything that is committed and made by a program
 	go generate ./...
 
-bench: ## side by side with the bare command and with bubblewrap; writes bench/RESULTS.md
+bench: ## side by side with the bare command, bubblewrap and other networks; writes bench/RESULTS.md
+	tools/needs bench
 	go run ./bench
