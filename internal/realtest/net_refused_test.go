@@ -11,8 +11,8 @@ import (
 	"holdfast.dev/holdfast/internal/testenv"
 )
 
-// attempt is what a policy does not say, tried with a real program. Without a
-// boundary it succeeds, or there would be nothing to refuse.
+// attempt is what a policy does not say (or just so), tried with a real program.
+// Without a boundary it succeeds, or there would be nothing to refuse.
 type attempt struct {
 	name    string
 	policy  string // rows of network.allow
@@ -76,7 +76,12 @@ var attempts = []attempt{
 	{
 		name: "a name that leads to a private address", policy: "intranet.example.org",
 		script: `curl -sS -m 20 https://intranet.example.org/hello || echo status $?`,
-		bare:   "hello by HTTP/2.0\n", inside: `^status \d+\n$`, closing: `intranet\.example\.org.*private address`,
+		bare:   "hello by HTTP/2.0\n", inside: `^status \d+\n$`, closing: `intranet\.example\.org.*private address.*internal: true`,
+	},
+	{
+		name: "the same, where the policy means it", policy: "{host: intranet.example.org, internal: true}",
+		script: `curl -sS -m 20 https://intranet.example.org/hello`,
+		bare:   "hello by HTTP/2.0\n", inside: `^hello by HTTP/2.0\n$`,
 	},
 	{
 		name: "a name that leads to a metadata service", policy: "metadata.example.org",
