@@ -107,10 +107,18 @@ func newShown(c policy.Credential) shown {
 	return shown{value: placeholder("AKIA"), secret: random(40, alphanumeric)}
 }
 
+// patterns are what is looked for. In lower case too: names of headers, and of
+// hosts, come in no other.
 func (s shown) patterns(credential string) []pattern {
-	out := []pattern{{s.value, credential}}
-	if s.secret != "" {
-		out = append(out, pattern{s.secret, credential})
+	var out []pattern
+	for _, value := range []string{s.value, s.secret} {
+		if value == "" {
+			continue
+		}
+		out = append(out, pattern{value, credential})
+		if lower := strings.ToLower(value); lower != value {
+			out = append(out, pattern{lower, credential})
+		}
 	}
 	return out
 }

@@ -11,6 +11,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"holdfast.dev/holdfast/internal/policy"
 )
 
 func TestPlaceholdersLookLikeTokensOfTheirKind(t *testing.T) {
@@ -147,5 +150,20 @@ func BenchmarkDetect(b *testing.B) {
 	b.SetBytes(int64(len(data)))
 	for b.Loop() {
 		d.find(data)
+	}
+}
+
+// TestPlaceholdersInLowerCase: names of headers and hosts come in no other.
+func TestPlaceholdersInLowerCase(t *testing.T) {
+	b, err := New(Config{Credentials: []policy.Credential{{Name: "one", Source: policy.CredentialSource{Kind: kindEnv, Value: "ONE"},
+		Header: "Authorization", Format: "Bearer {}", Env: []string{"TOKEN"}, Shape: "ghp_", TTL: time.Minute}},
+		Env: func(string) (string, bool) { return "a secret of the host", true }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	value := b.Placeholders()[0].Value
+	if got := b.Detect([]byte("x-" + strings.ToLower(value))); len(got) != 1 || got[0] != "one" {
+		t.Errorf("found %q in lower case", got)
 	}
 }
