@@ -106,7 +106,7 @@ func (x *errand) failed(w http.ResponseWriter, r *http.Request, err error) {
 			return
 		}
 	}
-	if d, ok := x.engine.refuseDial(x.to, err, forRequest(r.Method, x.path)); ok {
+	if d, ok := x.engine.refuseDial(x.to, &reworded{err, x.explain(err)}, forRequest(r.Method, x.path)); ok {
 		say(w, http.StatusForbidden, d.Line())
 		return
 	}
@@ -158,6 +158,15 @@ func (x *errand) explain(err error) string {
 	}
 	return "what it sent is not an HTTP answer, or was too large"
 }
+
+// reworded is an error whose own text is not shown.
+type reworded struct {
+	error
+	words string
+}
+
+func (r *reworded) Error() string { return r.words }
+func (r *reworded) Unwrap() error { return r.error }
 
 // refusedAnswer is why an answer is not passed on.
 type refusedAnswer struct{ why string }
