@@ -68,6 +68,9 @@ var connectionTokens = []string{
 	"close", "keep-alive", "upgrade", "te", "trailer", "http2-settings", "proxy-connection", "transfer-encoding",
 }
 
+// framingFields say where a request goes and where it ends.
+var framingFields = []string{"host", "content-length", "transfer-encoding"}
+
 // prepare takes out of the request what must not pass, or says why it may not.
 func (x *errand) prepare(r *http.Request) *denial {
 	for _, list := range r.Header["Connection"] {
@@ -89,7 +92,11 @@ func (x *errand) prepare(r *http.Request) *denial {
 		}
 	}
 	for name := range r.Header {
-		if dropped(canonicalField(name)) {
+		c := canonicalField(name)
+		if strings.Contains(name, "_") && slices.Contains(framingFields, c) { // the guard knows of HTTP/1 alone
+			return deny(http.StatusBadRequest, "request smuggling: there is a second spelling of "+c, high)
+		}
+		if dropped(c) {
 			delete(r.Header, name)
 		}
 	}
