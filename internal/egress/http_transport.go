@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -22,6 +23,7 @@ type web struct {
 	to     map[upstreamKey]*http.Transport
 	roots  *Roots
 	opened map[hostPort]bool // destinations that a secret went to
+	lent   atomic.Int64      // secrets, so far
 	closed bool
 }
 

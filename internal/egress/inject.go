@@ -63,10 +63,12 @@ func (x *errand) inject(r *http.Request) *denial {
 			use = append(use, b)
 		}
 	}
-	if len(use) > 0 || x.engine.web.hasSecrets(x.to) {
-		// What comes back is searched for secrets, and so must be readable. The
-		// header may be among those that are signed.
+	if x.lends() {
+		// What comes back is searched for secrets, and so must be readable: also
+		// what is asked for now and answered when one was lent. The headers may be
+		// among those that are signed.
 		r.Header.Set("Accept-Encoding", "identity")
+		r.Header.Del("Sec-Websocket-Extensions")
 	}
 	for _, b := range use {
 		if d := x.open(r, b); d != nil {
@@ -117,12 +119,14 @@ func (x *errand) allowed(bound []Binding, credential, header string, values []st
 		return b, &leak{credential, "in one of two " + where + " headers"}
 	case pathAllowed(b.Paths, x.path) != nil:
 		return b, &leak{credential, "on a path that it is not for"}
-	case b.Sign == "" && !b.Always && fill(b, values[0], "") == "":
+	case b.Sign == "" && !b.Always && !fits(b, values[0]):
 		return b, &leak{credential, "in another form than " + b.Format}
 	}
 	b.Header = where
 	return b, nil
 }
+
+func fits(b Binding, value string) bool { return fill(b, value, b.Placeholder) != "" }
 
 // fill returns the value of a header with the secret in the place of the
 // placeholder, or "" when the value does not have the form of the binding.
@@ -224,8 +228,14 @@ func (s *sent) search(p []byte, end bool) *leak {
 	return nil
 }
 
+// lends reports whether secrets go to this destination, or went there.
+func (v *visit) lends() bool {
+	return v.engine.web.hasSecrets(v.to) || len(v.engine.config.Credentials.Bound(v.to.Name, v.to.Port)) > 0
+}
+
 // hasOpened remembers that a secret goes to d; hasSecrets says whether one did.
 func (w *web) hasOpened(d Destination) {
+	w.lent.Add(1)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.opened == nil {

@@ -6,6 +6,8 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"html"
 	"io"
 	"net/http"
 	"net/url"
@@ -31,9 +33,8 @@ func newMasks(secrets [][]byte) masks {
 		if len(s) < maskedEncodings {
 			continue
 		}
-		m = append(m, []byte(url.QueryEscape(string(s))), []byte(url.PathEscape(string(s))))
-		if quoted, err := json.Marshal(string(s)); err == nil {
-			m = append(m, quoted[1:len(quoted)-1])
+		for _, text := range escapedForms(string(s)) {
+			m = append(m, []byte(text))
 		}
 		for _, encoding := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
 			for before := range 3 {
@@ -46,6 +47,33 @@ func newMasks(secrets [][]byte) masks {
 	}
 	slices.SortFunc(m, bytes.Compare)
 	return slices.CompactFunc(m, bytes.Equal)
+}
+
+// escapedForms are how programs write a text that others should take as it is:
+// in an address, with the digits of escapes in capitals and in small letters; in
+// JSON, where some escape the slash; in HTML; in hexadecimal.
+func escapedForms(s string) []string {
+	forms := []string{
+		url.QueryEscape(s), url.PathEscape(s), strings.ReplaceAll(s, "/", `\/`),
+		html.EscapeString(s), strings.ReplaceAll(html.EscapeString(s), "+", "&#43;"),
+		fmt.Sprintf("%x", s), fmt.Sprintf("%X", s),
+	}
+	for _, text := range forms[:2] {
+		forms = append(forms, smallEscapes(text))
+	}
+	if quoted, err := json.Marshal(s); err == nil {
+		forms = append(forms, string(quoted[1:len(quoted)-1]))
+	}
+	return forms
+}
+
+// smallEscapes puts the digits of percent escapes in small letters.
+func smallEscapes(s string) string {
+	parts := strings.Split(s, "%")
+	for i, p := range parts[1:] {
+		parts[i+1] = strings.ToLower(p[:2]) + p[2:]
+	}
+	return strings.Join(parts, "%")
 }
 
 // cover puts stars over what of out stands where raw, of the same length, has one
@@ -92,8 +120,16 @@ func (m masks) text(s string) string {
 	return string(out)
 }
 
+// header masks values. A header that has one of the texts in its name, where
+// capitals mean nothing, is taken out.
 func (m masks) header(h http.Header) {
-	for _, values := range h {
+	for name, values := range h {
+		if slices.ContainsFunc(m, func(text []byte) bool {
+			return len(text) <= len(name) && strings.Contains(strings.ToLower(name), strings.ToLower(string(text)))
+		}) {
+			delete(h, name)
+			continue
+		}
 		for i, v := range values {
 			values[i] = m.text(v)
 		}
@@ -104,6 +140,7 @@ func (m masks) header(h http.Header) {
 // could be the beginning of one.
 type masked struct {
 	src   io.Reader
+	fresh func() masks // those of this moment; nil where they stay as they are
 	masks masks
 	end   func() // at the end of src
 
@@ -132,6 +169,9 @@ func (m *masked) Read(p []byte) (int, error) {
 		if m.err = err; errors.Is(err, io.EOF) && m.end != nil {
 			m.end()
 		}
+		if m.fresh != nil {
+			m.masks = m.fresh()
+		}
 		if n == 0 {
 			continue
 		}
@@ -158,29 +198,39 @@ type socket struct {
 	io.WriteCloser
 }
 
+// masks are those of this moment. What they return makes them anew only when a
+// secret was lent meanwhile: an answer may last longer than what is known at its
+// beginning.
+func (x *errand) masks() func() masks {
+	known := int64(-1)
+	var m masks
+	return func() masks {
+		if n := x.engine.web.lent.Load(); n != known {
+			known, m = n, newMasks(x.engine.config.Credentials.Issued())
+		}
+		return m
+	}
+}
+
 // conceal masks what of an answer would bring a secret back. Headers are always
-// looked at, bodies where they come from a destination that a secret went to.
+// looked at, bodies where they come from a destination that secrets go to.
 func (x *errand) conceal(r *http.Response) error {
 	if x.engine.config.Credentials == nil {
 		return nil
 	}
-	m := newMasks(x.engine.config.Credentials.Issued())
-	if len(m) == 0 {
-		return nil
-	}
-	m.header(r.Header)
-	end := func() { m.header(r.Trailer) }
+	fresh := x.masks()
+	fresh().header(r.Header)
+	end := func() { fresh().header(r.Trailer) }
 	switched := r.StatusCode == http.StatusSwitchingProtocols
-	if !x.engine.web.hasSecrets(x.to) {
-		if switched {
-			return nil
+	if !x.lends() {
+		if !switched {
+			r.Body = body{&masked{src: r.Body, end: end}, r.Body}
 		}
-		r.Body = body{&masked{src: r.Body, end: end}, r.Body}
 		return nil
 	}
 	if switched {
 		if raw, ok := r.Body.(io.ReadWriteCloser); ok {
-			r.Body = socket{&masked{src: raw, masks: m}, raw}
+			r.Body = socket{&masked{src: raw, fresh: fresh}, raw}
 		}
 		return nil
 	}
@@ -188,7 +238,7 @@ func (x *errand) conceal(r *http.Response) error {
 	if err != nil {
 		return err
 	}
-	r.Body = body{&masked{src: src, masks: m, end: end}, r.Body}
+	r.Body = body{&masked{src: src, fresh: fresh, end: end}, r.Body}
 	return nil
 }
 
