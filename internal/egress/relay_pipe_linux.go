@@ -42,6 +42,10 @@ type pipe struct {
 // Pipes that no relay uses. They close when the collector takes them.
 var wides, narrows sync.Pool
 
+// scarce is until when no more pipes are asked for, in nanoseconds of Unix time:
+// when this user has too many, asking costs more than a pipe would save.
+var scarce atomic.Int64
+
 // newPipe returns an empty pipe, nil when this user has too many.
 func newPipe(wide bool) *pipe {
 	pool, size := &narrows, narrowPipe
@@ -51,6 +55,10 @@ func newPipe(wide bool) *pipe {
 	if p, ok := pool.Get().(*pipe); ok {
 		return p
 	}
+	now := time.Now()
+	if now.UnixNano() < scarce.Load() {
+		return nil
+	}
 	p := &pipe{pool: pool}
 	if err := unix.Pipe2(p.ends[:], unix.O_CLOEXEC|unix.O_NONBLOCK); err != nil {
 		return nil
@@ -58,6 +66,7 @@ func newPipe(wide bool) *pipe {
 	unix.FcntlInt(uintptr(p.ends[0]), unix.F_SETPIPE_SZ, size) // what came of it is asked for below
 	if size, err := unix.FcntlInt(uintptr(p.ends[0]), unix.F_GETPIPE_SZ, 0); err != nil || size < leastPipe {
 		closeBoth(p.ends)
+		scarce.Store(now.Add(spliceWait).UnixNano())
 		return nil
 	}
 	runtime.AddCleanup(p, closeBoth, p.ends)
