@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -77,6 +78,9 @@ func (k *link) occupied() (kib float64, files int, err error) {
 	}
 	for _, pid := range pids {
 		pss, err := procField(pid, "smaps_rollup", "Pss:")
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) {
+			continue // it ended in between
+		}
 		if err != nil {
 			return 0, 0, fmt.Errorf("looking at the memory of %s: %w", k.name, err)
 		}
