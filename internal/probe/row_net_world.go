@@ -71,6 +71,8 @@ type internet struct {
 	// alias gives names that are answered as aliases of another.
 	alias map[string]string
 
+	serving []func() // begun when the set-up has said all of the above
+
 	mu      sync.Mutex
 	visits  []visit
 	queries []query
@@ -115,7 +117,7 @@ func (w *World) internet() (*internet, error) {
 			return nil, err
 		}
 		w.Defer(l.Close)
-		go n.accept(l)
+		n.serving = append(n.serving, func() { n.accept(l) })
 	}
 	if err := n.datagrams(); err != nil {
 		return nil, err
@@ -123,6 +125,16 @@ func (w *World) internet() (*internet, error) {
 	w.seen = append(w.seen, n)
 	w.net = n
 	return n, nil
+}
+
+// begin answers whoever comes from now on, where there is a network at all.
+func (n *internet) begin() {
+	if n == nil {
+		return
+	}
+	for _, serve := range n.serving {
+		go serve()
+	}
 }
 
 // network is a Setup that needs nothing but the network.
@@ -165,7 +177,7 @@ func (n *internet) datagrams() error {
 			return err
 		}
 		n.w.Defer(c.Close)
-		go n.receive(c, addr)
+		n.serving = append(n.serving, func() { n.receive(c, addr) })
 	}
 	return nil
 }
@@ -269,6 +281,8 @@ func (n *internet) mark(what string, heard []byte) {
 
 // server says who has an address, or that nothing may reach it there.
 func (n *internet) server(at netip.AddrPort) (name string, ok bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
 	name, ok = n.own[at.Addr().Unmap()]
 	if !ok {
 		return "", false

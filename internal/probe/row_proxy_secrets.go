@@ -52,6 +52,19 @@ func proxySecrets() []Row {
 			Refs: []string{"RFC 6750, 2"}, Action: "net-secret",
 			Options: Options{Reach: lentReach, Secrets: []Secret{lentSecret}}, Setup: lend,
 			Args: []string{"env=" + lentSecret.Env, "ok=" + say("direct allowed.test:443", ask("allowed.test", "/right", bearer)), "say=" + rowsOf(misplaced...)}},
+		{ID: "PXY-025b", Title: "another run spends the stand-in of this one's secret",
+			Refs: []string{"srt socks-unauthenticated-probe.test.ts"}, Action: "net-secret", Setup: lend,
+			Options: Options{Reach: lentReach, Secrets: []Secret{lentSecret}}, Drive: borrowers, Oracle: borrowed},
+	}
+}
+
+// proxyEchoes are ways to learn what a stand-in stands for.
+func proxyEchoes() []Row {
+	ask := func(host, path, headers string) string {
+		return "GET " + path + " HTTP/1.1\r\nHost: " + host + "\r\n" + headers + "Connection: close\r\n\r\n"
+	}
+	const bearer = "Authorization: Bearer {}\r\n"
+	return []Row{
 		{ID: "PXY-026c", Title: "a secret is learnt, from an echo of the server or from what is inside",
 			Refs: []string{"srt credential sentinel"}, Action: "net-secret",
 			Options: Options{Reach: lentReach, Secrets: []Secret{lentSecret}}, Setup: lend,
@@ -70,9 +83,6 @@ func proxySecrets() []Row {
 				h2("a.wild.test", "/leak", "authorization=Bearer {}"), h2("a.wild.test", "/leak?{}"), h2("a.wild.test", "/leak", "cookie=a={}"), h2("a.wild.test", "/leak", "=DATA {}", "=TRAILER authorization=Bearer {}"),
 				h2("a.wild.test", "/leak", "cookie={half1}", "cookie={half2}", "x={}"), h2("allowed.test", "/misplaced", "x={}"), h2("allowed.test", "/misplaced", "authorization=Bearer {}", "authorization=Bearer {}"),
 				h2("allowed.test", "/misplaced", "=DATA a", "=TRAILER authorization=Bearer {}"), h2("allowed.test", "/misplaced/{}"), h2("allowed.test", "/echo", "authorization=Bearer {}"), h2("allowed.test", "/echo/trailer", "authorization=Bearer {}"))}},
-		{ID: "PXY-025b", Title: "another run spends the stand-in of this one's secret",
-			Refs: []string{"srt socks-unauthenticated-probe.test.ts"}, Action: "net-secret", Setup: lend,
-			Options: Options{Reach: lentReach, Secrets: []Secret{lentSecret}}, Drive: borrowers, Oracle: borrowed},
 	}
 }
 

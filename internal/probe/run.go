@@ -147,6 +147,7 @@ func (n Runner) Play(ctx context.Context, t Target, r Row) (res Result) {
 		res.Reason = "set-up: " + err.Error()
 		return res
 	}
+	w.net.begin()
 	s := &Session{World: w, Target: t, Row: r, ctx: ctx}
 	if r.Drive != nil {
 		r.Drive(s)
