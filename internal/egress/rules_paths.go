@@ -2,6 +2,7 @@ package egress
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -32,21 +33,36 @@ func checkPathPattern(pattern string) error {
 }
 
 // pathAllowed says why none of the patterns allows a path; nil when one does.
-// No patterns allow everything.
+// No patterns allow everything. An escaped slash, as in the names of npm's scoped
+// packages, is a slash to some servers and a character like others to the rest:
+// both readings must be harmless and allowed.
 func pathAllowed(patterns []string, path string) error {
 	if len(patterns) == 0 {
 		return nil
 	}
-	if err := checkPath(path); err != nil {
+	readings := []string{path}
+	if plain := escapedSlash.Replace(path); plain != path {
+		if err := checkPath(strings.ReplaceAll(strings.ReplaceAll(path, "%2f", "_"), "%2F", "_")); err != nil {
+			return err
+		}
+		readings = append(readings, plain)
+	} else if err := checkPath(path); err != nil {
 		return err
 	}
-	for _, p := range patterns {
-		if matchPattern(p, path) {
-			return nil
+	for i, reading := range readings {
+		if i > 0 {
+			if err := checkPath(reading); err != nil {
+				return fmt.Errorf("%w, when an escaped slash is taken for one", err)
+			}
+		}
+		if !slices.ContainsFunc(patterns, func(p string) bool { return matchPattern(p, reading) }) {
+			return fmt.Errorf("the path %s is not among %s", clip(reading), strings.Join(patterns, ", "))
 		}
 	}
-	return fmt.Errorf("the path %s is not among %s", clip(path), strings.Join(patterns, ", "))
+	return nil
 }
+
+var escapedSlash = strings.NewReplacer("%2f", "/", "%2F", "/")
 
 // checkPath refuses a path that somebody on the way could read as another one:
 // RFC 3986 leaves to each server what it does about dot segments, escaped
