@@ -25,7 +25,8 @@ type Engine struct {
 	dial   upstream
 	ledger *ledger
 	steps  *steps
-	places *places
+	places *places // of connections
+	asking *places // of requests of HTTP/2, of which a connection has many
 	web    web
 	server *nameServer
 
@@ -38,6 +39,7 @@ type Engine struct {
 
 	mu       sync.Mutex
 	sessions map[*session]struct{}
+	underWay map[*errand]struct{} // requests that were passed on
 	closed   bool
 	reloads  sync.Mutex // one at a time
 
@@ -79,7 +81,7 @@ func New(config Config) (*Engine, error) {
 		sessions: map[*session]struct{}{},
 	}
 	e.rules.Store(rules)
-	e.places = newPlaces(e.limits.Connections)
+	e.places, e.asking = newPlaces(e.limits.Connections), newPlaces(e.limits.Connections)
 	e.ctx, e.stop = context.WithCancelCause(context.Background())
 	e.connectParts()
 	if err := e.open(config.Doors); err != nil {
@@ -169,7 +171,8 @@ func (e *Engine) Serve() {
 // Reload takes other rules, all at once; when it fails the old ones stay.
 // Connections whose destination the new rules do not permit in the same way
 // (kind, termination, internal addresses) are ended and recorded as refused;
-// requests on connections that stay open are decided by the new rules.
+// requests on connections that stay open are decided by the new rules, also those
+// that are under way.
 func (e *Engine) Reload(allow []policy.HostRule) error {
 	rules, err := NewRules(allow)
 	if err != nil {
@@ -183,6 +186,7 @@ func (e *Engine) Reload(allow []policy.HostRule) error {
 		e.refuse(s.to, "the rule that allowed it is gone, and the open connection was ended")
 		s.cancel(errOutdated)
 	}
+	e.endOutdated()
 	return nil
 }
 

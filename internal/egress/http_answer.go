@@ -1,6 +1,7 @@
 package egress
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -99,6 +100,10 @@ func (x *errand) failed(w http.ResponseWriter, r *http.Request, err error) {
 			x.refuse(r, x.leaked(found))
 			return
 		}
+	}
+	if context.Cause(r.Context()) == errOutdated { // recorded by who ended it
+		say(w, http.StatusForbidden, "holdfast refused the request: "+errOutdated.Error())
+		return
 	}
 	if x.guard != nil {
 		if bad := x.guard.broken(); bad != nil { // recorded when it was found

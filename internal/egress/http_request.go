@@ -64,6 +64,11 @@ type errand struct {
 	rule    policy.Origin
 	body    *sent
 	upgrade bool // it asks for WebSocket
+
+	// From enter on.
+	method string
+	lent   []string // credentials whose secret it carries
+	cancel context.CancelCauseFunc
 }
 
 // ServeHTTP decides about a request and passes it on.
@@ -79,6 +84,13 @@ func (v *visit) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	// A copy: net/http looks at the body of its own request for what is left to
 	// read, and whether the client still waits to be asked for it.
 	r = r.WithContext(r.Context())
+	if v.second {
+		if !v.engine.asking.take(r.Context()) {
+			x.refuse(r, deny(http.StatusServiceUnavailable, "too many requests are under way", unflagged))
+			return
+		}
+		defer v.engine.asking.give()
+	}
 	d := x.decide(r)
 	if d == nil {
 		d = x.prepare(r)
@@ -328,6 +340,13 @@ func (x *errand) pass(r *http.Request) {
 		// The error says that the writer cannot, and then it waits.
 		http.NewResponseController(x.answer).EnableFullDuplex()
 	}
+	within, d := x.enter(r)
+	if d != nil {
+		x.refuse(r, d)
+		return
+	}
+	r = within
+	defer x.leave()
 	defer x.report(r, time.Now())
 	proxy := &httputil.ReverseProxy{
 		Transport:      t,

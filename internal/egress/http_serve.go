@@ -171,8 +171,8 @@ func (v *visit) serve(c net.Conn) {
 	if v.second {
 		server.HTTP2 = &http.HTTP2Config{
 			MaxConcurrentStreams:          128,
-			MaxReceiveBufferPerConnection: 1 << 20,
-			MaxReceiveBufferPerStream:     512 << 10,
+			MaxReceiveBufferPerConnection: 512 << 10,
+			MaxReceiveBufferPerStream:     256 << 10,
 			MaxReadFrameSize:              64 << 10,
 		}
 	} else {

@@ -14,7 +14,7 @@ const (
 	maxUpstreams  = 64               // destinations whose connections are kept
 	upstreamIdle  = 30 * time.Second // shorter than most servers keep them: a request must not meet a connection that is closing
 	upstreamsIdle = 8                // connections kept a destination
-	copyBytes     = 128 << 10
+	copyBytes     = 64 << 10
 )
 
 // web is what an engine keeps to speak HTTP upstream. The zero value is ready.

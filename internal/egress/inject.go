@@ -168,6 +168,7 @@ func (x *errand) open(r *http.Request, b Binding) *denial {
 		return deny(http.StatusForbidden, about+strings.TrimPrefix(err.Error(), about), unflagged)
 	}
 	x.engine.web.hasOpened(x.to)
+	x.lent = append(x.lent, b.Credential)
 	if b.Sign != "" {
 		return x.sign(r, b, secret)
 	}

@@ -1,0 +1,71 @@
+package egress
+
+import (
+	"context"
+	"net/http"
+)
+
+// enter writes down a request that is about to be passed on, so that Reload can
+// end it, and returns it with the context that ends then. The rules are asked
+// under the same lock: a request is either seen by the reload that takes its
+// rule away, or not permitted.
+func (x *errand) enter(r *http.Request) (*http.Request, *denial) {
+	ctx, cancel := context.WithCancelCause(r.Context())
+	x.method, x.cancel = r.Method, cancel
+	e := x.engine
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !x.stands() {
+		cancel(errOutdated)
+		return nil, deny(http.StatusForbidden, "no rule allows it any more")
+	}
+	if e.underWay == nil {
+		e.underWay = map[*errand]struct{}{}
+	}
+	e.underWay[x] = struct{}{}
+	return r.WithContext(ctx), nil
+}
+
+func (x *errand) leave() {
+	x.engine.mu.Lock()
+	delete(x.engine.underWay, x)
+	x.engine.mu.Unlock()
+	x.cancel(errFinished)
+}
+
+// stands reports whether the rules of this moment permit the request, with the
+// secrets that it carries.
+func (x *errand) stands() bool {
+	p, ok := x.engine.permit(x.to)
+	if !ok {
+		return x.permit.Origin.File == learned
+	}
+	if p.Origin.File == learned {
+		return true
+	}
+	if _, ok = p.Request(x.method, x.path); !ok {
+		return false
+	}
+	for _, credential := range x.lent {
+		if !p.MayUseFor(credential, x.method, x.path) {
+			return false
+		}
+	}
+	return true
+}
+
+// endOutdated ends the requests that the rules no longer permit.
+func (e *Engine) endOutdated() {
+	e.mu.Lock()
+	var gone []*errand
+	for x := range e.underWay {
+		if !x.stands() {
+			gone = append(gone, x)
+		}
+	}
+	e.mu.Unlock()
+	for _, x := range gone {
+		e.refuse(x.to, "the rule that allowed it is gone, and the request under way was ended", forRequest(x.method, x.path))
+		x.cancel(errOutdated)
+	}
+}
