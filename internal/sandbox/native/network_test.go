@@ -200,3 +200,27 @@ func TestNextRung(t *testing.T) {
 		t.Errorf("with no rung left: %v", err)
 	}
 }
+
+// TestDoorsThatNobodyServes: whoever is to decide can stop the launch, and no
+// door is left open.
+func TestDoorsThatNobodyServes(t *testing.T) {
+	testenv.Need(t, testenv.UserNS, nil)
+	work := t.TempDir()
+	before := countDescriptors(t)
+	refusal := errors.New("nobody is there to decide")
+	p, err := (&Backend{}).Start(t.Context(), sandbox.Spec{
+		Argv: []string{"touch", work + "/ran"}, Plan: policy.Plan{Workspace: work, Dir: work,
+			Identity: policy.Identity{UID: os.Getuid(), GID: os.Getgid(), Home: "/home/tester"},
+			Env:      []policy.Env{{Name: "PATH", Value: "/usr/bin:/bin"}}},
+		Network: &sandbox.Network{Intercept: true, Open: func(d sandbox.Doors) error { d.Close(); return refusal }},
+	})
+	if !errors.Is(err, refusal) {
+		t.Errorf("started: %v, %v", p, err)
+	}
+	if _, err := os.Lstat(work + "/ran"); err == nil {
+		t.Error("the command ran")
+	}
+	if now := countDescriptors(t); now != before {
+		t.Errorf("%d descriptors were open, now %d", before, now)
+	}
+}
