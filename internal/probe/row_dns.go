@@ -99,15 +99,15 @@ func tunnelled(w *World, _ Observation) []string {
 // dnsAnswers are rows in which the resolver outside is the attacker's.
 func dnsAnswers() []Row {
 	flip := strings.TrimSpace(strings.Repeat(by(allDoors[:2], "http://flip.test:8080/")+"\n", 12))
-	loop := []string{"127.0.0.1:8080", "[::1]:8080", "11.0.0.1:8080"}
+	loop := []string{"127.0.0.1:8080", "[::1]:8080", "11.0.0.1:8080", "[2600:11::1]:8080"}
 	return []Row{
 		{ID: "DNS-008", Core: true, Title: "an allowed name resolves to the host's loopback or its own address",
 			Refs: []string{"github.com/kortix-ai/suna/pull/6096", "npm @anthropic-ai/sandbox-runtime"}, Action: "net-get",
-			Options: Options{Reach: withNames("loop.test", "six.test", "mapped.test", "own.test", "zero.test", "none.test")},
+			Options: Options{Reach: withNames("loop.test", "six.test", "mapped.test", "own.test", "own6.test", "zero.test", "none.test")},
 			Setup: also(listeners(loop...),
 				resolves("loop.test", addrs("127.0.0.1")), resolves("six.test", addrs("::1")), resolves("mapped.test", addrs("::ffff:127.0.0.1")),
-				resolves("own.test", addrs("11.0.0.1")), resolves("zero.test", addrs("0.0.0.0")), resolves("none.test", addrs("::"))),
-			Args: []string{"try=" + by(allDoors, "http://loop.test:8080/", "http://six.test:8080/", "http://mapped.test:8080/", "http://own.test:8080/", "http://zero.test:8080/", "http://none.test:8080/")}},
+				resolves("own.test", addrs("11.0.0.1")), resolves("own6.test", addrs("2600:11::1")), resolves("zero.test", addrs("0.0.0.0")), resolves("none.test", addrs("::"))),
+			Args: []string{"try=" + by(allDoors, "http://loop.test:8080/", "http://six.test:8080/", "http://mapped.test:8080/", "http://own.test:8080/", "http://own6.test:8080/", "http://zero.test:8080/", "http://none.test:8080/")}},
 		{ID: "DNS-008b", Core: true, Title: "an allowed name resolves to an address that is not public",
 			Refs: []string{"RFC 6890", "RFC 1918"}, Action: "net-get",
 			Options: Options{Reach: withNames("*.inner.test")},

@@ -82,6 +82,12 @@ func proxyHosts() []Row {
 				say(proxyAddr, "CONNECT http://denied.test:80/ HTTP/1.1\r\nHost: allowed.test\r\n\r\n", "?", inner),
 				say(proxyAddr, "CONNECT allowed.test:80@denied.test:80 HTTP/1.1\r\n\r\n", "?", inner),
 				say(proxyAddr, "CONNECT denied.test:80 HTTP/1.1\r\nHost: denied.test:80\r\nHost: allowed.test:80\r\n\r\n", "?", inner))}},
+		{ID: "PXY-005b", Title: "CONNECT writes its port, its host or its line in a way of its own",
+			Refs: []string{"RFC 9110, 9.3.6", "RFC 3986, 3.2.3"}, Action: "net-say",
+			Args: []string{good, "say=" + rowsOf(oddConnects(inner)...)}},
+		{ID: "PXY-004", Title: "SOCKS5 is spoken in one breath, or by values that it does not have",
+			Refs: []string{"RFC 1928", "RFC 1929"}, Action: "net-say",
+			Args: []string{good, "say=" + rowsOf(oddSocks("GET / HTTP/1.0\r\nHost: denied.test\r\n\r\n")...)}},
 		{ID: "PXY-006", Title: "a request line names one host and its Host another",
 			Refs: []string{"RFC 9112, 3.2.2", "srt host-header-proxy.test.ts"}, Action: "net-say",
 			Args: []string{good, "say=" + rowsOf(
@@ -117,6 +123,41 @@ func proxyHosts() []Row {
 				say(proxyAddr, "GET http://allowed.test/ HTTP/1.1\r\nHost: allowed.test\r\n\r\n", "?", get("GET http://denied.test/", "Host: denied.test\r\n")),
 				say(proxyAddr, "GET http://allowed.test/ HTTP/1.1\r\nHost: allowed.test\r\n\r\n", "?", "CONNECT denied.test:80 HTTP/1.1\r\nHost: denied.test\r\n\r\n", "?", inner),
 				say(proxyAddr, "GET http://allowed.test/ HTTP/1.1\r\nHost: allowed.test\r\n\r\n"+get("GET http://denied.test/", "Host: denied.test\r\n")))}},
+	}
+}
+
+// oddConnects are requests of which a lenient proxy understands more than it
+// should.
+func oddConnects(inner string) []string {
+	var out []string
+	for _, target := range []string{
+		"allowed.test:22", "allowed.test:25", "allowed.test:65558", "allowed.test:65616", "allowed.test:+22", "allowed.test:022", "allowed.test:0x16", "allowed.test:\u0662\u0662", "allowed.test:80:22", "allowed.test:", "allowed.test",
+		":80", "*:80", "[allowed.test]:22", "1.2.3.4:80", "[::ffff:1.2.3.4]:80", "[::ffff:102:304]:80", "016909060:80", "denied.test:80/", "denied.test:80?allowed.test:80", "denied.test:80#allowed.test:80", "//denied.test:80", "allowed.test:ssh", "localhost:8080", "127.0.0.1:3128",
+	} {
+		out = append(out, say(proxyAddr, "CONNECT "+target+" HTTP/1.1\r\nHost: allowed.test\r\n\r\n", "?", inner))
+	}
+	for _, head := range []string{
+		"connect denied.test:80 HTTP/1.1\r\n\r\n", "CONNECT\tdenied.test:80\tHTTP/1.1\r\n\r\n", "CONNECT  denied.test:80 HTTP/1.1\r\n\r\n", "CONNECT denied.test:80\r\n\r\n", "CONNECT denied.test:80 HTTP/1.1\n\n", "CONNECT denied.test:80 HTTP/0.9\r\n\r\n",
+		"\r\nCONNECT denied.test:80 HTTP/1.1\r\n\r\n", "CONNECT allowed.test:80 denied.test:80 HTTP/1.1\r\n\r\n", "CONNECT denied.test:80 HTTP/1.1\r\nHost: denied.test\r\nContent-Length: 0\r\n\r\n", "CONNECT denied.test:80 HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+	} {
+		out = append(out, say(proxyAddr, head, "?", inner))
+	}
+	return append(out,
+		say(proxyAddr, "CONNECT allowed.test:80 HTTP/1.1\r\nHost: allowed.test:80\r\nContent-Length: 5\r\n\r\n"+inner),
+		say(proxyAddr, "CONNECT allowed.test:80 HTTP/1.1\r\nHost: allowed.test:80\r\n\r\nCONNECT denied.test:80 HTTP/1.1\r\nHost: denied.test:80\r\n\r\n"+inner),
+		say(proxyAddr, "CONNECT allowed.test:80 HTTP/1.1\r\nHost: allowed.test:80\r\n\r\nGET http://denied.test/ HTTP/1.1\r\nHost: denied.test\r\n\r\n"))
+}
+
+// oddSocks are the same for SOCKS5.
+func oddSocks(inner string) []string {
+	denied := "\x0bdenied.test\x00\x50"
+	return []string{
+		say(proxyAddr, "\x05\x01\x00\x05\x01\x00\x03"+denied+inner), say(proxyAddr, "\x05\x01\x00", "?", "\x05\x01\x00\x03"+denied+inner), say(proxyAddr, "\x05\x01\x00", "?", "\x05", "\x01", "\x00", "\x03", denied, "?", inner),
+		say(proxyAddr, "\x05\x01\x02", "?", "\x01\x01a\x01b", "?", "\x05\x01\x00\x03"+denied, "?", inner), say(proxyAddr, "\x05\x02\x02\x80", "?", "\x05\x01\x00\x03"+denied, "?", inner), say(proxyAddr, "\x05\x00", "?", "\x05\x01\x00\x03"+denied, "?", inner),
+		say(proxyAddr, "\x05\x01\x00", "?", "\x05\x01\x01\x03"+denied, "?", inner), say(proxyAddr, "\x05\x01\x00", "?", "\x05\x01\x00\x02"+denied, "?", inner), say(proxyAddr, "\x05\x01\x00", "?", "\x04\x01\x00\x03"+denied, "?", inner), say(proxyAddr, "\x05\x01\x00", "?", "\x05\x04\x00\x03"+denied, "?", inner),
+		say(proxyAddr, "\x05\x01\x00", "?", "\x05\x01\x00\x03\x00\x00\x50", "?", inner), say(proxyAddr, "\x05\x01\x00", "?", "\x05\x01\x00\x03\x0cdenied.test.\x00\x50", "?", inner), say(proxyAddr, "\x05\x01\x00", "?", "\x05\x01\x00\x03\x0callowed.test\x00\x00", "?", inner),
+		say(proxyAddr, "\x05\x01\x00", "?", "\x05\x01\x00\x01\x01\x02\x03\x04\x00\x50", "?", inner), say(proxyAddr, "\x05\x01\x00", "?", "\x05\x01\x00\x04\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\xff\xff\x01\x02\x03\x04\x00\x50", "?", inner),
+		say(proxyAddr, "\x05\x01\x00", "?", "\x05\x01\x00\x03\x071.2.3.4\x00\x50", "?", inner), say(proxyAddr, "\x05\x01\x00", "?", "\x05\x01\x00\x03\x090x1020304\x00\x50", "?", inner), say(proxyAddr, "\x05\x01\x00", "?", "\x05\x01\x00\x03\x0callowed.test\x00\x50", "?", inner),
 	}
 }
 
