@@ -17,6 +17,7 @@ const (
 	// what follows: a placeholder of 200 bytes may be percent-encoded twice.
 	placeholderReach = 2 << 10
 	signedBody       = 16 << 20 // of a request that is signed afresh and whose body must be known for that
+	signedBodies     = 16       // of those at once
 	alertAction      = "credential.alert"
 )
 
@@ -48,6 +49,10 @@ func (x *errand) inject(r *http.Request) *denial {
 	}
 	var use []Binding
 	for header, values := range r.Header {
+		// The case of a name is net/http's, whatever the client wrote.
+		for _, name := range credentials.Detect([]byte(strings.ToLower(header))) {
+			return x.leaked(&leak{name, "in the name of a header"})
+		}
 		for _, value := range values {
 			for _, name := range detect(credentials, value) {
 				b, bad := x.allowed(bound, name, header, values)
@@ -64,9 +69,9 @@ func (x *errand) inject(r *http.Request) *denial {
 		}
 	}
 	if x.lends() {
-		// What comes back is searched for secrets, and so must be readable: also
-		// what is asked for now and answered when one was lent. The headers may be
-		// among those that are signed.
+		// What comes back is searched for secrets, and so must be readable, also
+		// what is asked for before one was lent. The headers may be among those that
+		// are signed.
 		r.Header.Set("Accept-Encoding", "identity")
 		r.Header.Del("Sec-Websocket-Extensions")
 	}
@@ -189,6 +194,12 @@ func (x *errand) open(r *http.Request, b Binding) *denial {
 // sign signs the request afresh.
 func (x *errand) sign(r *http.Request, b Binding, secret Secret) *denial {
 	r.Host = x.authority()
+	if x.body != nil && v4Holds(r) {
+		if !x.engine.signing.take(r.Context()) {
+			return deny(http.StatusServiceUnavailable, "too many requests are being signed", unflagged)
+		}
+		x.signs = true
+	}
 	err := resignV4(r, b.Placeholder, secret, signedBody)
 	if x.body != nil {
 		if found := x.body.leak.Load(); found != nil {

@@ -119,6 +119,7 @@ func TestPlaceholders(t *testing.T) {
 		{"as user and password", "/a", []string{"Authorization", basicOf(testPlaceholder + ":" + testPlaceholder)}, "", nil, "", "in another form"},
 		{"in one of two headers", "/a", []string{"Authorization", "Bearer " + testPlaceholder, "Authorization", "Bearer mine"}, "", nil, "", "in one of two Authorization headers"},
 		{"in another header", "/a", []string{"X-Token", testPlaceholder}, "", nil, "", "in another header than Authorization"},
+		{"in the name of a header", "/a", []string{"X-" + testPlaceholder, "y"}, "", nil, "", "in the name of a header"},
 		{"in a cookie", "/a", []string{"Cookie", "a=b; t=" + testPlaceholder}, "", nil, "", "in another header than Authorization"},
 		{"percent-encoded in a header", "/a", []string{"Referer", "https://a/?" + strings.ReplaceAll(testPlaceholder, "_", "%5F")}, "", nil, "", "in another header"},
 		{"in the path", "/a/" + testPlaceholder, nil, "", nil, "", "in its URL"},
