@@ -18,17 +18,18 @@ import (
 
 // Engine decides about the connections of one run. Make it with New.
 type Engine struct {
-	config Config
-	limits Limits // none is zero
-	rules  atomic.Pointer[Rules]
-	names  *NameMap
-	dial   upstream
-	ledger *ledger
-	steps  *steps
-	places *places // of connections
-	asking *places // of requests of HTTP/2, of which a connection has many
-	web    web
-	server *nameServer
+	config  Config
+	limits  Limits // none is zero
+	rules   atomic.Pointer[Rules]
+	names   *NameMap
+	dial    upstream
+	ledger  *ledger
+	steps   *steps
+	places  *places // of connections
+	asking  *places // of requests of HTTP/2, of which a connection has many
+	signing *places // of requests whose body is held to sign them
+	web     web
+	server  *nameServer
 
 	ctx  context.Context // ends with Close
 	stop context.CancelCauseFunc
@@ -82,6 +83,7 @@ func New(config Config) (*Engine, error) {
 	}
 	e.rules.Store(rules)
 	e.places, e.asking = newPlaces(e.limits.Connections), newPlaces(e.limits.Connections)
+	e.signing = newPlaces(signedBodies)
 	e.ctx, e.stop = context.WithCancelCause(context.Background())
 	e.connectParts()
 	if err := e.open(config.Doors); err != nil {

@@ -68,6 +68,7 @@ type errand struct {
 	// From enter on.
 	method string
 	lent   []string // credentials whose secret it carries
+	signs  bool     // it holds a place among those that are signed
 	cancel context.CancelCauseFunc
 }
 
@@ -91,6 +92,11 @@ func (v *visit) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		defer v.engine.asking.give()
 	}
+	defer func() {
+		if x.signs {
+			v.engine.signing.give()
+		}
+	}()
 	d := x.decide(r)
 	if d == nil {
 		d = x.prepare(r)

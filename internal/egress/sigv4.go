@@ -181,6 +181,13 @@ func v4When(r *http.Request, c v4Claim) (string, error) {
 	return text, nil
 }
 
+// v4Holds reports whether signing the request afresh holds its body, or chunks of
+// it, in memory.
+func v4Holds(r *http.Request) bool {
+	kind := r.Header.Get(v4HashHeader)
+	return kind == "" || kind == v4Chunks || kind == v4ChunksTail
+}
+
 // v4Payload is what stands for the body in the signature.
 func v4Payload(r *http.Request, limit int64) (string, error) {
 	values := r.Header.Values(v4HashHeader)
