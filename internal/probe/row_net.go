@@ -32,7 +32,7 @@ func public(class string, rows ...Row) []Row {
 			r.Accept = netReplies
 		}
 		if r.Timeout == 0 {
-			r.Timeout = 20 * time.Second
+			r.Timeout = 60 * time.Second
 		}
 	}
 	return rows

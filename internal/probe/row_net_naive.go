@@ -176,10 +176,12 @@ func believeSocks4(c net.Conn, r *bufio.Reader) {
 }
 
 func believeSocks5(c net.Conn, r *bufio.Reader) {
+	_ = c.SetReadDeadline(time.Now().Add(time.Second)) // what is incomplete stays so
 	up, err := socks5(c, r)
 	if err != nil {
 		return
 	}
+	_ = c.SetReadDeadline(time.Now().Add(patienceOfServers))
 	defer up.Close()
 	_, _ = c.Write([]byte{5, 0, 0, 1, 0, 0, 0, 0, 0, 0})
 	pass(c, r, up)

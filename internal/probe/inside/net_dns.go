@@ -36,7 +36,7 @@ func netDNS(p *Probe) {
 			}
 			for _, kind := range strings.Fields(p.Arg("types")) {
 				p.Read(fmt.Sprintf("%s %s %.60q by %s", network, addr, name, kind), func() ([]byte, error) {
-					return ask(network, addr, question(name, recordTypes[kind], p.Arg("opt")))
+					return ask(network, addr, question(name, recordTypes[kind], p.Arg("opt")), netPatience)
 				})
 			}
 		}
@@ -76,13 +76,13 @@ func question(name string, kind uint16, opt string) []byte {
 }
 
 // ask sends a query. An answer without a record is a refusal.
-func ask(network, addr string, q []byte) ([]byte, error) {
+func ask(network, addr string, q []byte, patience time.Duration) ([]byte, error) {
 	c, err := net.DialTimeout(network, addr, netPatience)
 	if err != nil {
 		return nil, denial(err)
 	}
 	defer c.Close()
-	if err := c.SetDeadline(time.Now().Add(2 * time.Second)); err != nil {
+	if err := c.SetDeadline(time.Now().Add(patience)); err != nil {
 		return nil, err
 	}
 	if network == "tcp" {
@@ -116,19 +116,21 @@ func netGarbage(p *Probe) {
 	two := append(append([]byte{}, q...), q[12:]...)
 	two[5] = 2
 	loop := append(append([]byte{}, q[:12]...), 0xc0, 12, 0, 1, 0, 1)
+	var all []attempt
 	for name, b := range map[string][]byte{
 		"nothing": {}, "a byte": {0}, "a head": q[:12], "two questions": two, "a loop": loop, "an answer": append([]byte{0x12, 0x34, 0x81, 0x80}, q[4:]...),
 		"an update": append([]byte{0x12, 0x34, 0x28, 0}, q[4:]...), "64 KiB": append(append([]byte{}, q...), make([]byte, 60<<10)...), "a label of 63": question(strings.Repeat("x", 63)+".test", 1, ""),
 	} {
 		for _, network := range []string{"udp", "tcp"} {
-			p.Read(network+" "+name, func() ([]byte, error) {
-				b, err := ask(network, configuredResolver(), b)
+			all = append(all, attempt{network + " " + name, func() ([]byte, error) {
+				b, err := ask(network, configuredResolver(), b, time.Second)
 				if err != nil && ErrnoName(err) == "ETIMEDOUT" {
 					err = refusedErr{"no answer"}
 				}
 				return b, err
-			})
+			}})
 		}
 	}
+	netAttempts(p, all)
 	netControls(p, [][2]string{{"direct", "http://allowed.test/"}})
 }

@@ -27,7 +27,7 @@ const proxyDoor = "127.0.0.1:3128"
 
 // netPatience is how long an answer is waited for. A refusal comes at once; what
 // takes that long is none.
-const netPatience = 3 * time.Second
+const netPatience = 10 * time.Second
 
 // Every server outside that must not be reached says a token, and every one
 // that may be reached a greeting.
