@@ -169,6 +169,7 @@ func (dl *dialer) connect(ctx context.Context, d Destination, p Permit, at netip
 			return dl.check(d.Name, p, network, address)
 		},
 	}
+	nd.SetMultipathTCP(false) // whose server names further addresses, which the kernel dials by itself (RFC 8684, 3.4)
 	c, err := nd.DialContext(ctx, "tcp", at.String())
 	if err != nil {
 		var refused *AddressError

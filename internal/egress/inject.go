@@ -167,7 +167,7 @@ func basic(value string) (user, password string, ok bool) {
 // open takes the secret of a binding and puts it into the request.
 func (x *errand) open(r *http.Request, b Binding) *denial {
 	secret, err := x.engine.config.Credentials.Open(r.Context(), b.Credential,
-		Use{Name: x.to.Name, Port: x.to.Port, Method: r.Method, Path: x.path})
+		Use{Name: x.to.Name, Port: x.to.Port, Method: r.Method, Path: printable(x.path)})
 	if err != nil {
 		about := "credential " + b.Credential + ": "
 		return deny(http.StatusForbidden, about+strings.TrimPrefix(err.Error(), about), unflagged)
