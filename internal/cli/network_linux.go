@@ -69,6 +69,11 @@ func (a *app) learn(options policy.Options, argv []string, through bool, to stri
 	if through {
 		t.Learn = egress.Through
 	}
+	record, err := a.record(t, options, false)
+	if err != nil {
+		return err
+	}
+	defer record.Close()
 	result, err := runTask(t)
 	if err != nil {
 		return err

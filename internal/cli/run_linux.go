@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"golang.org/x/term"
+	"holdfast.dev/holdfast/internal/audit"
 	"holdfast.dev/holdfast/internal/policy"
 	"holdfast.dev/holdfast/internal/task"
 )
@@ -21,6 +22,11 @@ func (a *app) run(options policy.Options, argv []string, verbose bool) error {
 	if err != nil {
 		return err
 	}
+	record, err := a.record(t, options, verbose)
+	if err != nil {
+		return err
+	}
+	defer record.Close()
 	result, err := runTask(t)
 	var lost *task.OutputError
 	ran := err == nil || errors.As(err, &lost)
@@ -66,6 +72,19 @@ func (a *app) newTask(options policy.Options, argv []string) (*task.Task, error)
 		t.Executable = exe
 	}
 	return t, nil
+}
+
+// record makes the record of a run: without one nothing runs.
+func (a *app) record(t *task.Task, options policy.Options, verbose bool) (*audit.Log, error) {
+	l, err := audit.Create(filepath.Join(options.Host.State, "log"))
+	if err != nil {
+		return nil, &task.StateError{Dir: options.Host.State, Err: err}
+	}
+	t.Sink = l
+	if verbose {
+		fmt.Fprintf(a.Stderr, "%s the record of this run is %s\n", a.paint(cyan, "holdfast: note:"), printable(l.Path()))
+	}
+	return l, nil
 }
 
 // runTask runs a task to its end and passes the caller's signals on.

@@ -28,6 +28,9 @@ func (v Verdict) String() string {
 	}
 }
 
+// MarshalText writes the word.
+func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
+
 // Event is one attempt, decision or change of state.
 type Event struct {
 	Time    time.Time         `json:"time"`

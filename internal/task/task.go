@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"time"
 
 	"holdfast.dev/holdfast/internal/egress"
@@ -33,6 +34,8 @@ type Task struct {
 
 	// Rungs are the ways to intercept connections that may be used; empty for all.
 	Rungs []sandbox.Rung
+
+	id string // of the session, once it is open
 
 	// Replan loads the policy again, for Reload; nil when it cannot change.
 	Replan func() (policy.Plan, error)
@@ -94,6 +97,7 @@ func (t *Task) Run(ctx context.Context) (Result, error) {
 		return Result{}, err
 	}
 	defer s.close()
+	t.id = filepath.Base(s.dir)
 	net, err := t.newNetwork(s)
 	if err != nil {
 		return Result{}, err
@@ -175,5 +179,5 @@ func (t *Task) emit(action, object string, detail map[string]string) error {
 	if t.Sink == nil {
 		return nil
 	}
-	return t.Sink.Emit(event.Event{Time: time.Now(), Action: action, Object: object, Verdict: event.Allowed, Detail: detail})
+	return t.Sink.Emit(event.Event{Time: time.Now(), Session: t.id, Action: action, Object: object, Verdict: event.Allowed, Detail: detail})
 }

@@ -1,0 +1,109 @@
+// Package audit keeps what was attempted and decided, outside the boundary. Today
+// that is a file of events for each run; what makes it evident that one was
+// altered is a later capability.
+package audit
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"holdfast.dev/holdfast/internal/event"
+)
+
+// What is kept at most: the inside decides how much there is to record.
+const (
+	MaxBytes = 64 << 20 // of one run, but for its beginning and end; then nothing more is recorded, and so nothing more happens that needs a record
+	MaxRuns  = 200      // the oldest go first
+)
+
+const suffix = ".jsonl"
+
+// Log is the record of one run: an event a line, as JSON.
+type Log struct {
+	path string
+
+	mu   sync.Mutex // guards what follows
+	file *os.File
+	size int64
+	max  int64
+}
+
+// Create begins the record of a run in dir, which is made when it is missing,
+// readable by the user alone.
+func Create(dir string) (*Log, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("making the directory for records: %w", err)
+	}
+	name := time.Now().UTC().Format("20060102T150405.000") + "-" + strings.ToLower(rand.Text()[:8]) + suffix
+	f, err := os.OpenFile(filepath.Join(dir, name), os.O_CREATE|os.O_EXCL|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("beginning the record of the run: %w", err)
+	}
+	if err := prune(dir); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return &Log{path: f.Name(), file: f, max: MaxBytes}, nil
+}
+
+// prune removes the oldest records above MaxRuns: names begin with their time.
+func prune(dir string) error {
+	entries, err := os.ReadDir(dir) // sorted by name
+	if err != nil {
+		return fmt.Errorf("looking for old records: %w", err)
+	}
+	var names []string
+	for _, e := range entries {
+		if strings.HasSuffix(e.Name(), suffix) {
+			names = append(names, e.Name())
+		}
+	}
+	for len(names) > MaxRuns {
+		if err := os.Remove(filepath.Join(dir, names[0])); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("removing an old record: %w", err)
+		}
+		names = names[1:]
+	}
+	return nil
+}
+
+// Path is where the record is.
+func (l *Log) Path() string { return l.path }
+
+// Emit records an event. An error means that it is not recorded.
+func (l *Log) Emit(e event.Event) error {
+	line, err := json.Marshal(e)
+	if err != nil {
+		return fmt.Errorf("recording an event: %w", err)
+	}
+	line = append(line, '\n')
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.size+int64(len(line)) > l.max && !strings.HasPrefix(e.Action, "session.") {
+		return fmt.Errorf("recording an event: the record of this run has %d MiB already", l.max>>20)
+	}
+	n, err := l.file.Write(line)
+	l.size += int64(n)
+	if err != nil {
+		return fmt.Errorf("recording an event: %w", err)
+	}
+	return nil
+}
+
+// Close ends the record.
+func (l *Log) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.file.Close(); err != nil {
+		return fmt.Errorf("ending the record of the run: %w", err)
+	}
+	return nil
+}
