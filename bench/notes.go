@@ -19,14 +19,14 @@ var notes = map[string]string{
 	"processor time a GB, connections: 1, times socat":  alone + " " + sharing,
 	"download, connections: 32, times direct":           crowd,
 	"download, connections: 256, times direct":          crowd,
-	"download through terminated TLS, times direct TLS": "a byte is encrypted and decrypted twice instead of once on the same cores. In a profile of the supervisor 52 % of the samples are system calls, one read and one write for each record of 16 KiB, with what the kernel does to deliver it; AES-GCM has 36 %, copies 7 %. Reading 128 KiB at once from upstream took off 7 % of its processor time and added nothing to the rate. To write many records at once would take a body that is read as far as it has come, and a connection that gathers while one Write of crypto/tls lasts; that is not built.",
+	"download through terminated TLS, times direct TLS": "a byte is encrypted and decrypted twice instead of once on the same cores. In a profile of its goroutines 52 % of the samples are system calls, one read and one write for each record of 16 KiB, with what the kernel does to deliver it; AES-GCM has 35 %, copies 7 %. Reading 128 KiB at once from upstream took off 7 % of its processor time and added nothing to the rate. To write many records at once would take a body that is read as far as it has come, and a connection that gathers while one Write of crypto/tls lasts; that is not built.",
 }
 
 // alone is the reason that goals for one connection share.
-const alone = "in a profile of the supervisor 97 % of the samples lie inside splice(2), a quarter to take bytes off one socket and three quarters to send them on the other, which on loopback includes receiving them there. A pair of calls moves 360 KB, so fewer calls would change little. How much the two ends and the supervisor overlap is up to the scheduler: rates of single rounds lie far apart."
+const alone = "in a profile of the supervisor 85 % of the samples lie inside splice(2), a quarter to take bytes off one socket and three quarters to send them on the other, which on loopback includes receiving them there. A pair of calls moves 360 KB, so fewer calls would change little. How much the two ends and the supervisor overlap is up to the scheduler: rates of single rounds lie far apart."
 
 // sharing is why other load of the machine moves what is held against socat.
-const sharing = "The socat layout costs 1.7 to 1.9 s of processor time a GB here and 2.8 in the study that the goal comes from; and it runs as five processes where Holdfast runs as one, so that on a busy machine the scheduler gives it five shares."
+const sharing = "The socat layout costs 1.7 to 1.9 s of processor time a GB here and 2.8 in the study that the goal comes from; and it runs as five processes where Holdfast runs as one, so that the scheduler of a busy machine gives it five shares."
 
 // crowd is the reason of many connections.
 const crowd = "with 256 connections the supervisor needs 0.16 s of processor time a GB as long as there are pipes for all, and 0.5 where this user's programs have used up what the kernel grants (fs.pipe-user-pages-soft) and bytes are copied. Beyond that it is the load of the machine: the ratio of single rounds lies between 0.4 and 0.7."
