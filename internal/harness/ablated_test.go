@@ -108,6 +108,23 @@ func widen(plan policy.Plan, omit []string) policy.Plan {
 		plan.Accepted = append(plan.Accepted, policy.HardLinks)
 	}
 	plan.Allow = widenRules(slices.Clone(plan.Allow), omit)
+	if slices.Contains(omit, "placeholders") {
+		plan = handOver(plan)
+	}
+	return plan
+}
+
+// handOver gives the command the secrets themselves.
+func handOver(plan policy.Plan) policy.Plan {
+	for _, c := range plan.Credentials {
+		for _, name := range c.Env {
+			plan.Env = append(plan.Env, policy.Env{Name: name, Value: os.Getenv(c.Source.Value)})
+		}
+	}
+	plan.Credentials = nil
+	for i := range plan.Allow {
+		plan.Allow[i].Credentials = nil
+	}
 	return plan
 }
 

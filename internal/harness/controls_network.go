@@ -16,6 +16,8 @@ func networkControls() []Control {
 			Rows: []string{"PXY-015b", "PXY-016", "EXF-001", "EXF-002"}},
 		{Name: "inspection", Omit: []string{"inspection"}, Root: true, User: true, Network: true,
 			Rows: []string{"PXY-007b"}},
+		{Name: "placeholders", Omit: []string{"placeholders"}, Root: true, User: true, Network: true,
+			Rows: []string{"PXY-026", "PXY-026b", "PXY-026c", "PXY-026e", "PXY-025b"}},
 		{Name: "answers made on the spot", Network: true,
 			Why: "the name server has nothing that it could ask: there is no switch that makes it forward"},
 		{Name: "certificates of upstream servers", Network: true,
