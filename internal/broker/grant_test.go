@@ -283,7 +283,7 @@ func TestPresets(t *testing.T) {
 		{"a service that is known", Grant{Hosts: []string{"api.anthropic.com:443"}}, "X-Api-Key|{}|[ANTHROPIC_API_KEY]|sk-ant-api03-|false"},
 		{"one that is not known gets its header always", Grant{Hosts: []string{"api.example.org:443"}}, "Authorization|Bearer {}|[]||true"},
 		{"what the user says stays", Grant{Hosts: []string{"api.anthropic.com:443"}, Header: "Authorization", Format: "Bearer {}", Env: []string{"X"}, Shape: "y"}, "Authorization|Bearer {}|[X]|y|false"},
-		{"npm needs no file that names the token", Grant{Hosts: []string{"registry.npmjs.org:443"}}, "Authorization|Bearer {}|[NPM_TOKEN NODE_AUTH_TOKEN]|npm_|true"},
+		{"npm needs no file that names the token", Grant{Name: "npm", Hosts: []string{"packages.example.org:443"}}, "Authorization|Bearer {}|[NPM_TOKEN NODE_AUTH_TOKEN]|npm_|true"},
 		{"a signature needs no header", Grant{Hosts: []string{"s3.amazonaws.com:443"}, Sign: "aws-sigv4"}, "||[]||false"},
 	} {
 		c.in.Complete()

@@ -7,7 +7,7 @@ import (
 
 // preset is how the programs of a service take its token.
 type preset struct {
-	host           string
+	host           string // or the name of a grant, for what has many hosts
 	header, format string
 	env            []string
 	shape          string
@@ -24,7 +24,7 @@ var presets = []preset{
 	// gh writes "token" where others write "Bearer": the header is set whatever stands there.
 	{"api.github.com", authorization, bearer, []string{"GH_TOKEN", "GITHUB_TOKEN"}, "ghp_", true},
 	{"github.com", authorization, bearer, []string{"GH_TOKEN", "GITHUB_TOKEN"}, "ghp_", false},
-	{"registry.npmjs.org", authorization, bearer, []string{"NPM_TOKEN", "NODE_AUTH_TOKEN"}, "npm_", true},
+	{"npm", authorization, bearer, []string{"NPM_TOKEN", "NODE_AUTH_TOKEN"}, "npm_", true},
 	{"api.anthropic.com", "X-Api-Key", "{}", []string{"ANTHROPIC_API_KEY"}, "sk-ant-api03-", false},
 	{"api.openai.com", authorization, bearer, []string{"OPENAI_API_KEY"}, "sk-", false},
 	{"huggingface.co", authorization, bearer, []string{"HF_TOKEN"}, "hf_", false},
@@ -32,7 +32,7 @@ var presets = []preset{
 }
 
 // Complete fills in what a user left out of a grant, from what is known of its
-// first host.
+// first host, or of its name.
 func (g *Grant) Complete() {
 	if g.TTL == "" {
 		g.TTL = defaultTTL.String()
@@ -42,7 +42,7 @@ func (g *Grant) Complete() {
 	}
 	host, _, _ := strings.Cut(g.Hosts[0], ":")
 	known := preset{header: authorization, format: bearer}
-	if i := slices.IndexFunc(presets, func(p preset) bool { return p.host == host }); i >= 0 {
+	if i := slices.IndexFunc(presets, func(p preset) bool { return p.host == host || p.host == g.Name }); i >= 0 {
 		known = presets[i]
 	}
 	if g.Header == "" {

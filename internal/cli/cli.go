@@ -117,8 +117,9 @@ func newRoot(a *app) *cobra.Command {
 		Use:   "holdfast",
 		Short: "Run AI coding agents inside a boundary that holds",
 		Long: `Holdfast runs a command, and everything it starts, inside a boundary that
-holds when the command is hostile: no home, no credentials, no network, no
-process of yours, and nothing in the workspace that you would later execute.`,
+holds when the command is hostile: no home, no credentials, no network but what
+you name, no process of yours, and nothing in the workspace that you would later
+execute.`,
 		Example: `  holdfast run -- npm test
   holdfast run --ro ~/data -- python3 train.py
   holdfast why ~/.ssh/id_ed25519

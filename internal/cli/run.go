@@ -15,9 +15,11 @@ func newRunCommand(a *app) *cobra.Command {
 		Short: "Run a command, and everything it starts, inside the boundary",
 		Long: `Run CMD inside the boundary. The workspace (default: the current directory) is
 writable, but for what your host would execute from it; system directories and
-toolchains are readable; home, credentials, network and other processes are not
-there. The exit status is the command's; 125 says that nothing was started.`,
+toolchains are readable; home, credentials and other processes are not there, and
+of the network what --allow and the policy name. The exit status is the
+command's; 125 says that nothing was started.`,
 		Example: `  holdfast run -- npm test
+  holdfast run --allow packages.example.org -- npm ci
   holdfast run --workspace ~/src/app -- make -j4
   holdfast run --ro ~/data --rw ~/out --env API_URL=http://localhost -- ./job
   holdfast run --publish 3000 -- npm run dev`,

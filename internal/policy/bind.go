@@ -93,7 +93,7 @@ func (p *Plan) bind(c *Credential) *Error {
 		return fault(c.Origin, "give it hosts: [HOST], or a rule of network.allow credential: "+c.Name, "the credential %s goes nowhere", c.Name)
 	}
 	if c.Shape == "" && c.Sign == "" {
-		c.Shape = knownShape(c.Hosts)
+		c.Shape = knownShape(c.Name, c.Hosts)
 	}
 	return nil
 }

@@ -11,8 +11,6 @@ var knownShapes = []struct{ host, shape string }{
 	{"api.anthropic.com", "sk-ant-api03-"},
 	{"api.openai.com", "sk-"},
 	{"gitlab.com", "glpat-"},
-	{"registry.npmjs.org", "npm_"},
-	{"upload.pypi.org", "pypi-"},
 	{"huggingface.co", "hf_"},
 	{"slack.com", "xoxb-"},
 	{"api.digitalocean.com", "dop_v1_"},
@@ -22,8 +20,12 @@ var knownShapes = []struct{ host, shape string }{
 	{"*.amazonaws.com", "AKIA"},
 }
 
-// knownShape is the shape for the first host that has one; "" where none has.
-func knownShape(hosts []HostPort) string {
+// namedShapes are of services with many hosts, by what their credential is called.
+var namedShapes = map[string]string{"npm": "npm_", "pypi": "pypi-"}
+
+// knownShape is the shape for the first host that has one, or for the name of the
+// credential; "" where none has.
+func knownShape(name string, hosts []HostPort) string {
 	for _, h := range hosts {
 		for _, k := range knownShapes {
 			if covers(k.host, h.Host) || strings.HasPrefix(h.Host, "gitlab.") && k.shape == "glpat-" {
@@ -31,5 +33,5 @@ func knownShape(hosts []HostPort) string {
 			}
 		}
 	}
-	return ""
+	return namedShapes[name]
 }
