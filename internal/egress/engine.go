@@ -24,6 +24,7 @@ type Engine struct {
 	names   *NameMap
 	dial    upstream
 	ledger  *ledger
+	often   often
 	steps   *steps
 	places  *places // of connections
 	asking  *places // of requests of HTTP/2, of which a connection has many

@@ -30,10 +30,16 @@ func (l *leak) Error() string { return "credential " + l.credential + " " + l.wh
 // raises the alarm. The event that is lost changes nothing about that.
 func (x *errand) leaked(l *leak) *denial {
 	object := net.JoinHostPort(x.to.Name, strconv.Itoa(x.to.Port))
+	if _, ok := x.engine.often.record(true, alertAction, object, l.credential, l.where); ok {
+		x.alert(object, l)
+	}
+	return deny(http.StatusForbidden, fmt.Sprintf("credential %s on its way to %s %s", l.credential, object, l.where), high, with("credential", l.credential))
+}
+
+func (x *errand) alert(object string, l *leak) {
 	x.engine.emit(event.Event{Action: alertAction, Object: object, Verdict: event.Denied, Detail: map[string]string{
 		"credential": l.credential, "severity": "high", "reason": l.where, "path": printable(x.path), "door": string(x.to.Door),
 	}})
-	return deny(http.StatusForbidden, fmt.Sprintf("credential %s on its way to %s %s", l.credential, object, l.where), high, with("credential", l.credential))
 }
 
 // inject puts secrets in the place of their placeholders, or says why the

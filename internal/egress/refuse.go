@@ -64,7 +64,7 @@ func with(key, value string) refusalOption {
 }
 
 // refuse records that d is refused, in words. The caller ends the connection. An
-// event that is lost changes nothing about that.
+// event that is lost changes nothing about that, and not each of many has one.
 func (e *Engine) refuse(d Destination, reason string, opts ...refusalOption) Refusal {
 	r := refused{
 		Refusal: Refusal{Name: printable(d.Name), Port: d.Port, Reason: reason, Flag: flagFor(d.Name, d.Port)},
@@ -81,6 +81,13 @@ func (e *Engine) refuse(d Destination, reason string, opts ...refusalOption) Ref
 		r.detail["door"] = string(d.Door)
 	}
 	e.ledger.refuse(r.Refusal)
+	skipped, ok := e.often.record(r.High, r.action, r.object(), r.Reason, r.detail["method"], r.detail["path"])
+	if !ok {
+		return r.Refusal
+	}
+	if skipped > 0 {
+		r.detail["again"] = strconv.Itoa(skipped)
+	}
 	e.emit(event.Event{Action: r.action, Object: r.object(), Verdict: event.Denied, Rule: r.Rule, Detail: r.detail})
 	return r.Refusal
 }
