@@ -51,6 +51,7 @@ type Broker struct {
 
 	mu     sync.Mutex
 	closed bool
+	denied map[string]denials             // by reason
 	issued map[[sha256.Size]byte]struct{} // hashes of what follows
 	given  []func() []byte                // the values; functions, for fmt shows what a pointer points to
 }
@@ -73,7 +74,7 @@ func New(c Config) (*Broker, error) {
 	if c.Environ == nil {
 		c.Environ = os.Environ()
 	}
-	b := &Broker{config: c, holders: map[string]*holder{}, grants: Store{Dir: c.Grants, Now: c.Now}, issued: map[[sha256.Size]byte]struct{}{}}
+	b := &Broker{config: c, holders: map[string]*holder{}, denied: map[string]denials{}, grants: Store{Dir: c.Grants, Now: c.Now}, issued: map[[sha256.Size]byte]struct{}{}}
 	b.life, b.end = context.WithCancel(context.Background())
 	variables := variablesOf(c.Credentials)
 	var patterns []pattern
@@ -156,13 +157,42 @@ func (b *Broker) Open(ctx context.Context, credential string, use Use) (Secret, 
 // refused records a use that did not happen. Nothing hangs on the record: there
 // is no secret either way.
 func (b *Broker) refused(h *holder, use Use, err error) {
-	if b.config.Sink == nil || errors.Is(err, errUnrecorded) {
+	if b.config.Sink == nil || errors.Is(err, errUnrecorded) || b.often(err.Error()) {
 		return
 	}
 	e := b.event(h, use)
 	e.Verdict = event.Denied
 	e.Detail["reason"] = err.Error()
 	b.config.Sink.Emit(e)
+}
+
+const (
+	denialsMinute = 20   // records of the same refusal
+	denialsMost   = 1024 // different refusals that are counted; those after them are not recorded
+)
+
+// denials are how often a refusal was recorded in the minute that began then.
+type denials struct {
+	since time.Time
+	n     int
+}
+
+// often reports whether a refusal was recorded often enough. Who is
+// refused must not be able to fill the record of the run.
+func (b *Broker) often(reason string) bool {
+	now := b.config.Now()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	d, known := b.denied[reason]
+	if !known && len(b.denied) >= denialsMost {
+		return true
+	}
+	if now.Sub(d.since) >= time.Minute {
+		d = denials{since: now}
+	}
+	d.n++
+	b.denied[reason] = d
+	return d.n > denialsMinute
 }
 
 // record keeps the record of a use that is about to happen.
