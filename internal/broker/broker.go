@@ -167,7 +167,7 @@ func (b *Broker) refused(h *holder, use Use, err error) {
 }
 
 const (
-	denialsMinute = 20   // records of the same refusal
+	denialsMinute = 60   // records of the same refusal
 	denialsMost   = 1024 // different refusals that are counted; those after them are not recorded
 )
 
