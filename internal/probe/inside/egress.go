@@ -151,15 +151,15 @@ func oddDial(p *Probe) {
 			})
 		})
 		p.Try("multipath", func() error {
-			return withSocket(unix.AF_INET, unix.SOCK_STREAM, unix.IPPROTO_MPTCP, func(fd int) error { return unix.Connect(fd, to) })
+			return withSocket(unix.AF_INET, unix.SOCK_STREAM, unix.IPPROTO_MPTCP, func(fd int) error { return connectTo(fd, to) })
 		})
 		p.Try("SCTP", func() error {
-			return withSocket(unix.AF_INET, unix.SOCK_STREAM, unix.IPPROTO_SCTP, func(fd int) error { return unix.Connect(fd, to) })
+			return withSocket(unix.AF_INET, unix.SOCK_STREAM, unix.IPPROTO_SCTP, func(fd int) error { return connectTo(fd, to) })
 		})
 		p.Try("connect again after AF_UNSPEC", func() error {
 			return withSocket(unix.AF_INET, unix.SOCK_STREAM, 0, func(fd int) error {
-				_ = unix.Connect(fd, &unix.SockaddrInet4{Port: 1, Addr: [4]byte{127, 0, 0, 1}})
-				return unix.Connect(fd, to)
+				_ = connectTo(fd, &unix.SockaddrInet4{Port: 1, Addr: [4]byte{127, 0, 0, 1}})
+				return connectTo(fd, to)
 			})
 		})
 	}
@@ -251,4 +251,28 @@ func ownLoopback(p *Probe) {
 		_, err = io.ReadAll(c)
 		return err
 	})
+}
+
+// connectTo is connect(2) to its end: one that a signal interrupts goes on by itself
+// (EINTR), and the runtime of Go sends signals.
+func connectTo(fd int, to unix.Sockaddr) error {
+	err := unix.Connect(fd, to)
+	if err != unix.EINTR {
+		return err
+	}
+	ready := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}
+	for err == unix.EINTR {
+		_, err = unix.Poll(ready, 5000)
+	}
+	if err != nil {
+		return err
+	}
+	if ready[0].Revents == 0 {
+		return unix.ETIMEDOUT
+	}
+	number, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ERROR)
+	if err == nil && number != 0 {
+		err = unix.Errno(number)
+	}
+	return err
 }

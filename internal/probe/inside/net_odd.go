@@ -79,11 +79,11 @@ type oddWay struct {
 }
 
 func oddWays(to unix.Sockaddr) []oddWay {
-	connect := func(fd int) error { return unix.Connect(fd, to) }
+	direct := func(fd int) error { return connectTo(fd, to) }
 	option := func(level, name, value int) func(int) error {
 		return func(fd int) error {
 			_ = unix.SetsockoptInt(fd, level, name, value)
-			return unix.Connect(fd, to)
+			return connectTo(fd, to)
 		}
 	}
 	return []oddWay{
@@ -91,9 +91,9 @@ func oddWays(to unix.Sockaddr) []oddWay {
 			return unix.Sendto(fd, []byte("GET / HTTP/1.0\r\n\r\n"), unix.MSG_FASTOPEN, to)
 		}},
 		{"deferred fast open", unix.SOCK_STREAM, 0, option(unix.IPPROTO_TCP, unix.TCP_FASTOPEN_CONNECT, 1)},
-		{"multipath TCP", unix.SOCK_STREAM, unix.IPPROTO_MPTCP, connect},
-		{"SCTP", unix.SOCK_STREAM, unix.IPPROTO_SCTP, connect},
-		{"DCCP", 6, 33, connect},
+		{"multipath TCP", unix.SOCK_STREAM, unix.IPPROTO_MPTCP, direct},
+		{"SCTP", unix.SOCK_STREAM, unix.IPPROTO_SCTP, direct},
+		{"DCCP", 6, 33, direct},
 		{"a transparent socket", unix.SOCK_STREAM, 0, option(unix.SOL_IP, unix.IP_TRANSPARENT, 1)},
 		{"a free-bound socket", unix.SOCK_STREAM, 0, option(unix.SOL_IP, unix.IP_FREEBIND, 1)},
 		{"a marked socket", unix.SOCK_STREAM, 0, option(unix.SOL_SOCKET, unix.SO_MARK, 1)},
@@ -101,16 +101,16 @@ func oddWays(to unix.Sockaddr) []oddWay {
 		{"a socket past the routing table", unix.SOCK_STREAM, 0, option(unix.SOL_SOCKET, unix.SO_DONTROUTE, 1)},
 		{"a socket bound to lo", unix.SOCK_STREAM, 0, func(fd int) error {
 			_ = unix.BindToDevice(fd, "lo")
-			return unix.Connect(fd, to)
+			return connectTo(fd, to)
 		}},
 		{"a source route", unix.SOCK_STREAM, 0, func(fd int) error {
 			_ = unix.SetsockoptString(fd, unix.SOL_IP, unix.IP_OPTIONS, "\x01\x83\x07\x04\x01\x02\x03\x04")
-			return unix.Connect(fd, to)
+			return connectTo(fd, to)
 		}},
 		{"an address of its own choice", unix.SOCK_STREAM, 0, func(fd int) error {
 			_ = unix.SetsockoptInt(fd, unix.SOL_IP, unix.IP_FREEBIND, 1)
 			_ = unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{1, 2, 3, 4}})
-			return unix.Connect(fd, to)
+			return connectTo(fd, to)
 		}},
 		{"a datagram", unix.SOCK_DGRAM, 0, func(fd int) error {
 			return unix.Sendto(fd, []byte("hello"), 0, to)
