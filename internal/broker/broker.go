@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net/http"
 	"os"
 	"strings"
@@ -64,6 +65,9 @@ func (b *Broker) Format(f fmt.State, _ rune) {
 // New makes the placeholders of a session and reads the secrets that are in the
 // environment. It fetches nothing: a source that fails does so at the first use.
 func New(c Config) (*Broker, error) {
+	// With GODEBUG=http2debug net/http writes each header there, those that
+	// authenticate among them. Nothing of this program writes to it.
+	log.SetOutput(io.Discard)
 	if c.Now == nil {
 		// Without the monotonic clock, which stands still while the machine sleeps.
 		c.Now = func() time.Time { return time.Now().Round(0) }
