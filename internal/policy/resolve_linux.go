@@ -46,6 +46,9 @@ func locate(path string) (located, error) {
 		Flags:   unix.O_PATH | unix.O_CLOEXEC,
 		Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS,
 	})
+	if errors.Is(err, unix.ENOSYS) {
+		return located{}, fmt.Errorf("%s: openat2 is not there: the kernel is older than 5.6, or holdfast runs inside another boundary, which it cannot", path)
+	}
 	if err != nil {
 		return located{}, fmt.Errorf("%s: %w: %w", path, errMoved, err)
 	}
