@@ -24,6 +24,8 @@ type web struct {
 	roots  *Roots
 	opened map[hostPort]bool // destinations that a secret went to
 	lent   atomic.Int64      // secrets, so far
+	masks  *masks            // of the first so many that were issued:
+	masked int
 	closed bool
 }
 

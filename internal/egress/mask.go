@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"html"
 	"io"
+	"iter"
 	"net/http"
 	"net/url"
 	"slices"
@@ -20,33 +21,67 @@ import (
 const maskedEncodings = 6
 
 // masks are texts that must not come back: secrets, and what they look like
-// encoded.
-type masks [][]byte
+// encoded. They are found by their first two bytes: how many there are, as leases
+// are renewed, makes little difference. Nil is none.
+type masks struct {
+	texts [][]byte
+	begin [1 << 16 / 64]uint64 // bits: a text begins with these two bytes
+	by    map[uint16][][]byte
+}
 
-func newMasks(secrets [][]byte) masks {
-	var m masks
+func newMasks(secrets [][]byte) *masks {
+	var texts [][]byte
 	for _, s := range secrets {
-		if len(s) == 0 {
-			continue
-		}
-		m = append(m, s)
+		texts = append(texts, s)
 		if len(s) < maskedEncodings {
 			continue
 		}
 		for _, text := range escapedForms(string(s)) {
-			m = append(m, []byte(text))
+			texts = append(texts, []byte(text))
 		}
 		for _, encoding := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
 			for before := range 3 {
 				// Of what the secret is encoded with, only the letters that it alone
 				// decides: six bits each.
 				text := encoding.EncodeToString(append(make([]byte, before), s...))
-				m = append(m, []byte(text[(before*8+5)/6:(before+len(s))*8/6]))
+				texts = append(texts, []byte(text[(before*8+5)/6:(before+len(s))*8/6]))
 			}
 		}
 	}
-	slices.SortFunc(m, bytes.Compare)
-	return slices.CompactFunc(m, bytes.Equal)
+	texts = slices.DeleteFunc(texts, func(text []byte) bool { return len(text) < 2 }) // one byte is everywhere
+	if len(texts) == 0 {
+		return nil
+	}
+	slices.SortFunc(texts, bytes.Compare)
+	m := &masks{texts: slices.CompactFunc(texts, bytes.Equal), by: map[uint16][][]byte{}}
+	for _, text := range m.texts {
+		k := pair(text)
+		m.begin[k/64] |= 1 << (k % 64)
+		m.by[k] = append(m.by[k], text)
+	}
+	return m
+}
+
+func pair(b []byte) uint16 { return uint16(b[0])<<8 | uint16(b[1]) }
+
+// find yields where the texts stand in raw.
+func (m *masks) find(raw []byte) iter.Seq2[int, []byte] {
+	return func(yield func(int, []byte) bool) {
+		if m == nil {
+			return
+		}
+		for i := 0; i+1 < len(raw); i++ {
+			k := pair(raw[i:])
+			if m.begin[k/64]&(1<<(k%64)) == 0 {
+				continue
+			}
+			for _, text := range m.by[k] {
+				if bytes.HasPrefix(raw[i:], text) && !yield(i, text) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // escapedForms are how programs write a text that others should take as it is:
@@ -78,35 +113,32 @@ func smallEscapes(s string) string {
 
 // cover puts stars over what of out stands where raw, of the same length, has one
 // of the texts.
-func (m masks) cover(out, raw []byte) {
-	for _, text := range m {
-		for from := 0; ; {
-			i := bytes.Index(raw[from:], text)
-			if i < 0 {
-				break
-			}
-			for k := range text {
-				out[from+i+k] = '*'
-			}
-			from += i + 1
+func (m *masks) cover(out, raw []byte) {
+	for at, text := range m.find(raw) {
+		for k := range text {
+			out[at+k] = '*'
 		}
 	}
 }
 
 // coverAll is cover where nothing else knows what stood there.
-func (m masks) coverAll(p []byte) {
-	if slices.ContainsFunc(m, func(text []byte) bool { return bytes.Contains(p, text) }) {
+func (m *masks) coverAll(p []byte) {
+	for range m.find(p) {
 		m.cover(p, bytes.Clone(p))
+		return
 	}
 }
 
 // open returns how many of the last bytes of raw could be the beginning of one of
 // the texts.
-func (m masks) open(raw []byte) int {
+func (m *masks) open(raw []byte) int {
+	if m == nil || len(raw) == 0 {
+		return 0
+	}
 	longest := 0
-	for _, text := range m {
+	for _, text := range m.texts {
 		for n := min(len(text)-1, len(raw)); n > longest; n-- {
-			if bytes.HasPrefix(text, raw[len(raw)-n:]) {
+			if text[0] == raw[len(raw)-n] && bytes.HasPrefix(text, raw[len(raw)-n:]) {
 				longest = n
 			}
 		}
@@ -114,7 +146,7 @@ func (m masks) open(raw []byte) int {
 	return longest
 }
 
-func (m masks) text(s string) string {
+func (m *masks) text(s string) string {
 	out := []byte(s)
 	m.cover(out, []byte(s))
 	return string(out)
@@ -122,9 +154,12 @@ func (m masks) text(s string) string {
 
 // header masks values. A header that has one of the texts in its name, where
 // capitals mean nothing, is taken out.
-func (m masks) header(h http.Header) {
+func (m *masks) header(h http.Header) {
+	if m == nil {
+		return
+	}
 	for name, values := range h {
-		if slices.ContainsFunc(m, func(text []byte) bool {
+		if slices.ContainsFunc(m.texts, func(text []byte) bool {
 			return len(text) <= len(name) && strings.Contains(strings.ToLower(name), strings.ToLower(string(text)))
 		}) {
 			delete(h, name)
@@ -140,8 +175,8 @@ func (m masks) header(h http.Header) {
 // could be the beginning of one.
 type masked struct {
 	src   io.Reader
-	fresh func() masks // those of this moment; nil where they stay as they are
-	masks masks
+	fresh func() *masks // those of this moment; nil where they stay as they are
+	masks *masks
 	end   func() // at the end of src
 
 	raw, out []byte // held back; out has its stars
@@ -175,7 +210,7 @@ func (m *masked) Read(p []byte) (int, error) {
 		if n == 0 {
 			continue
 		}
-		if len(m.raw) == 0 && (len(m.masks) == 0 || m.masks.open(p[:n]) == 0) {
+		if len(m.raw) == 0 && m.masks.open(p[:n]) == 0 {
 			m.masks.coverAll(p[:n])
 			return n, nil
 		}
@@ -198,18 +233,29 @@ type socket struct {
 	io.WriteCloser
 }
 
-// masks are those of this moment. What they return makes them anew only when a
-// secret was lent meanwhile: an answer may last longer than what is known at its
+// masks are those of this moment. What they return looks anew only when a secret
+// was lent meanwhile: an answer may last longer than what is known at its
 // beginning.
-func (x *errand) masks() func() masks {
+func (x *errand) masks() func() *masks {
 	known := int64(-1)
-	var m masks
-	return func() masks {
+	var m *masks
+	return func() *masks {
 		if n := x.engine.web.lent.Load(); n != known {
-			known, m = n, newMasks(x.engine.config.Credentials.Issued())
+			known, m = n, x.engine.web.masksOf(x.engine.config.Credentials.Issued())
 		}
 		return m
 	}
+}
+
+// masksOf makes masks, or returns those that are there: what was issued only
+// grows.
+func (w *web) masksOf(issued [][]byte) *masks {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.masks == nil || w.masked != len(issued) {
+		w.masks, w.masked = newMasks(issued), len(issued)
+	}
+	return w.masks
 }
 
 // conceal masks what of an answer would bring a secret back. Headers are always
