@@ -59,7 +59,9 @@ func (x *errand) received(r *http.Response) error {
 		}
 		x.answer.status = r.StatusCode
 		x.guard.change()
+		return nil
 	}
+	x.follow(r)
 	return nil
 }
 

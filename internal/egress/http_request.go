@@ -70,6 +70,7 @@ type errand struct {
 	lent   []string // credentials whose secret it carries
 	signs  bool     // it holds a place among those that are signed
 	cancel context.CancelCauseFunc
+	whole  atomic.Bool // its answer has come to its end
 }
 
 // ServeHTTP decides about a request and passes it on.

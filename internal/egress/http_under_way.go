@@ -2,6 +2,7 @@ package egress
 
 import (
 	"context"
+	"io"
 	"net/http"
 )
 
@@ -59,7 +60,7 @@ func (e *Engine) endOutdated() {
 	e.mu.Lock()
 	var gone []*errand
 	for x := range e.underWay {
-		if !x.stands() {
+		if !x.whole.Load() && !x.stands() {
 			gone = append(gone, x)
 		}
 	}
@@ -68,4 +69,38 @@ func (e *Engine) endOutdated() {
 		e.refuse(x.to, "the rule that allowed it is gone, and the request under way was ended", forRequest(x.method, x.path))
 		x.cancel(errOutdated)
 	}
+}
+
+// followed is the body of an answer. An end that comes because the request was
+// ended is none: upstream saw its connection close, and said all that was left.
+type followed struct {
+	io.ReadCloser
+	x    *errand
+	ctx  context.Context
+	left int64 // bytes; negative where the length is not known
+}
+
+// follow puts it around the body of an answer that has one.
+func (x *errand) follow(r *http.Response) {
+	if r.ContentLength == 0 || r.Request.Method == http.MethodHead || r.StatusCode == http.StatusNoContent || r.StatusCode == http.StatusNotModified {
+		x.whole.Store(true) // the client has it all with the head
+		return
+	}
+	r.Body = &followed{r.Body, x, r.Request.Context(), r.ContentLength}
+}
+
+func (f *followed) Read(p []byte) (int, error) {
+	n, err := f.ReadCloser.Read(p)
+	if f.left > 0 {
+		if f.left -= int64(n); f.left <= 0 {
+			f.x.whole.Store(true)
+		}
+	}
+	if err == io.EOF && !f.x.whole.Load() {
+		if cause := context.Cause(f.ctx); cause != nil {
+			return n, cause
+		}
+		f.x.whole.Store(true)
+	}
+	return n, err
 }
