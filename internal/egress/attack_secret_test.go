@@ -175,5 +175,16 @@ func TestSwitchToAnotherProtocol(t *testing.T) {
 		if err == nil && resp.StatusCode == 101 {
 			t.Errorf("asked for %q, answered %q: it was passed on", row.asked, row.answered)
 		}
+		s.mu.Lock()
+		for x := range s.underWay {
+			if _, raw := x.guard.stage(); raw {
+				t.Errorf("asked for %q, answered %q: requests are no longer guarded", row.asked, row.answered)
+			}
+		}
+		s.mu.Unlock()
+		io.WriteString(c, "GET /a HTTP/1.1\nHost: evil.example.org\n\n")
+		if rest, _ := io.ReadAll(c); strings.Contains(string(rest), "HTTP/1.1 2") {
+			t.Errorf("asked for %q, answered %q: then %q", row.asked, row.answered, rest)
+		}
 	}
 }

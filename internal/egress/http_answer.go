@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"sync/atomic"
 )
 
@@ -54,7 +55,9 @@ func (x *errand) received(r *http.Response) error {
 		return err
 	}
 	if r.StatusCode == http.StatusSwitchingProtocols {
-		if !x.upgrade || x.guard == nil {
+		// Another protocol than was asked for is an error of httputil's, too, but by
+		// then the guard would let everything pass.
+		if to := r.Header["Upgrade"]; !x.upgrade || x.guard == nil || len(to) != 1 || !strings.EqualFold(to[0], "websocket") {
 			return errors.New("it changed the protocol without being asked")
 		}
 		x.answer.status = r.StatusCode
