@@ -21,7 +21,6 @@ type layout struct {
 	tun    bool     // it opens the device for packets
 	before []string // the client's arguments follow
 	client []string // where the client finds the server
-	env    []string
 }
 
 // link is a layout that stands: a client in it waits for orders.

@@ -42,7 +42,7 @@ type Event struct {
 	Detail  map[string]string `json:"detail,omitempty"`
 }
 
-// Sink receives events.
+// Sink receives events, from several goroutines at once.
 type Sink interface {
 	// Emit must report loss. A caller that guards a privileged action must
 	// treat an error from Emit as a denial.

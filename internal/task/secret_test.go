@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -46,7 +47,12 @@ func TestSecretIsNowhere(t *testing.T) {
 		}}
 		task.Unset = os.Unsetenv
 		var events bytes.Buffer
-		task.Sink = sink(func(e event.Event) { fmt.Fprintf(&events, "%+v\n", e) })
+		var recording sync.Mutex
+		task.Sink = sink(func(e event.Event) {
+			recording.Lock()
+			defer recording.Unlock()
+			fmt.Fprintf(&events, "%+v\n", e)
+		})
 		seen := 0
 		go func() {
 			done := filepath.Join(task.Plan.Workspace, "done")
