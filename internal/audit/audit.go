@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -20,8 +21,9 @@ import (
 
 // What is kept at most: the inside decides how much there is to record.
 const (
-	MaxBytes = 64 << 20 // of one run, but for its beginning and end; then nothing more is recorded, and so nothing more happens that needs a record
-	MaxRuns  = 200      // the oldest go first
+	MaxBytes = 256 << 20 // of one run, but for its beginning and end; then nothing more is recorded, and so nothing more happens that needs a record
+	MaxTotal = 1 << 30   // of all runs that have ended; the oldest go first
+	MaxRuns  = 200       // likewise
 )
 
 const suffix = ".jsonl"
@@ -54,23 +56,27 @@ func Create(dir string) (*Log, error) {
 	return &Log{path: f.Name(), file: f, max: MaxBytes}, nil
 }
 
-// prune removes the oldest records above MaxRuns: names begin with their time.
+// prune removes the oldest records above MaxRuns and MaxTotal: names begin with
+// their time.
 func prune(dir string) error {
 	entries, err := os.ReadDir(dir) // sorted by name
 	if err != nil {
 		return fmt.Errorf("looking for old records: %w", err)
 	}
-	var names []string
-	for _, e := range entries {
-		if strings.HasSuffix(e.Name(), suffix) {
-			names = append(names, e.Name())
+	runs, total := 0, int64(0)
+	for _, e := range slices.Backward(entries) {
+		if !strings.HasSuffix(e.Name(), suffix) {
+			continue
 		}
-	}
-	for len(names) > MaxRuns {
-		if err := os.Remove(filepath.Join(dir, names[0])); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if st, err := e.Info(); err == nil {
+			total += st.Size()
+		}
+		if runs++; runs <= MaxRuns && total <= MaxTotal {
+			continue
+		}
+		if err := os.Remove(filepath.Join(dir, e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("removing an old record: %w", err)
 		}
-		names = names[1:]
 	}
 	return nil
 }

@@ -89,3 +89,25 @@ func TestOldRecordsGo(t *testing.T) {
 		t.Errorf("%d records are left, from %s to %s", len(left), left[0], left[len(left)-1])
 	}
 }
+
+func TestLargeRecordsGoToo(t *testing.T) {
+	dir := t.TempDir()
+	for i := range 5 {
+		f, err := os.Create(filepath.Join(dir, fmt.Sprintf("2020%04d-x%s", i, suffix)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Truncate(MaxTotal / 3); err != nil { // holes take no space
+			t.Fatal(err)
+		}
+		f.Close()
+	}
+	l, err := Create(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if left, _ := filepath.Glob(dir + "/*"); len(left) != 4 || !strings.Contains(left[0], "20200002") {
+		t.Errorf("left are %q", left)
+	}
+}

@@ -46,6 +46,8 @@ type hinter interface{ Hint() string }
 func Main(args []string) int {
 	// What a start needs fits into 16 MiB: no collection before that.
 	debug.SetGCPercent(400)
+	// What the inside can make the supervisor hold is bounded, but not small.
+	debug.SetMemoryLimit(256 << 20)
 	dir, err := os.Getwd()
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "holdfast: error: the working directory cannot be found: %v\nholdfast: hint: change to a directory that exists\n", err)

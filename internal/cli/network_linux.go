@@ -31,8 +31,15 @@ func (a *app) refusals(result task.Result) {
 	a.destinations("unreachable", result.Unreachable)
 }
 
+// summaryLines is how many destinations of a kind a summary names.
+const summaryLines = 40
+
 func (a *app) destinations(what string, all []egress.Refusal) {
-	for _, r := range all {
+	for i, r := range all {
+		if i == summaryLines {
+			fmt.Fprintf(a.Stderr, "%s and %d more, in the record of the run (--verbose names it)\n", a.paint(yellow, "holdfast: "+what+":"), len(all)-i)
+			return
+		}
 		colour, kind := yellow, what
 		if r.High {
 			colour, kind = red, "alert"
