@@ -54,7 +54,8 @@ func TestSecretIsNowhere(t *testing.T) {
 			fmt.Fprintf(&events, "%+v\n", e)
 		})
 		seen := 0
-		go func() {
+		var searching sync.WaitGroup
+		searching.Go(func() {
 			done := filepath.Join(task.Plan.Workspace, "done")
 			for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 				if _, err := os.Stat(done); err == nil {
@@ -73,8 +74,9 @@ func TestSecretIsNowhere(t *testing.T) {
 					p.Kill()
 				}
 			}
-		}()
+		})
 		r, err := task.Run(t.Context())
+		searching.Wait()
 		if err != nil {
 			t.Fatal(err)
 		}
