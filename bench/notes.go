@@ -13,6 +13,7 @@ var notes = map[string]string{
 	"git status: processor time, times bare": walk,
 	"grep -r: processor time, times bare":    walk,
 	"rg: processor time, times bare":         walk,
+	"peak memory of the supervisor, KiB":     "of what is resident 3.7 MiB is the program's own memory, the rest are pages of its file, which all runs share: the libraries for TLS, HTTP, names, Vault and the network stack made the program 26 MB, and their tables are read at every start. Without the network stack it is 2 MiB less.",
 
 	"download, connections: 1, times direct":            alone,
 	"download, connections: 1, times socat":             alone + " " + sharing,
