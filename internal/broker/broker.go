@@ -232,7 +232,7 @@ func (b *Broker) remember(s Secret) bool {
 	if b.closed {
 		return false
 	}
-	for _, v := range s.sensitive() {
+	for _, v := range sensitive(s) {
 		sum := sha256.Sum256([]byte(v))
 		if _, known := b.issued[sum]; !known {
 			b.issued[sum] = struct{}{}

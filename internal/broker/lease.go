@@ -200,7 +200,7 @@ func (h *holder) current(ctx context.Context) (*lease, error) {
 		return nil, err
 	}
 	now = h.broker.config.Now()
-	l := &lease{id: random(12, base32), hash: got.secret().hash(), got: func() *result { return got }, expires: now.Add(h.cred.TTL)}
+	l := &lease{id: random(12, base32), hash: hashOf(got.secret()), got: func() *result { return got }, expires: now.Add(h.cred.TTL)}
 	if !got.expires.IsZero() {
 		last := got.expires
 		if last.Sub(now) > 2*early {
@@ -222,7 +222,7 @@ func (h *holder) fetch(ctx context.Context) (*result, error) {
 	defer context.AfterFunc(h.broker.life, cancel)()
 	got, err := h.source.fetch(ctx)
 	if err == nil {
-		if why := got.secret().check(h.cred.Sign); why != "" {
+		if why := unusable(got.secret(), h.cred.Sign); why != "" {
 			err = errors.New(why)
 		} else if !got.expires.IsZero() && !h.broker.config.Now().Before(got.expires) {
 			err = errors.New("what the source gave has expired already")

@@ -7,55 +7,25 @@ import (
 	"io"
 	"maps"
 	"slices"
+
+	"holdfast.dev/holdfast/internal/policy"
 )
 
-// Binding is a credential as a request may use it.
-type Binding struct {
-	Credential  string
-	Placeholder string
-	Header      string   // canonical name
-	Format      string   // with {} for the secret
-	Always      bool     // set it also where no placeholder stands
-	Sign        string   // "" or "aws-sigv4"
-	Paths       []string // as policy.HostRule.Paths
-}
-
-// Use is one request that a secret is opened for.
-type Use struct {
-	Name         string
-	Port         int
-	Method, Path string
-}
-
-// Secret is what a source gave. No format verb and no encoder shows it.
-type Secret struct {
-	Value  string            // of header credentials
-	Fields map[string]string // of aws-sigv4: access-key-id, secret-access-key, session-token
-}
-
-// The fields of an aws-sigv4 secret.
-const (
-	KeyID        = "access-key-id"
-	SecretKey    = "secret-access-key"
-	SessionToken = "session-token" // not there for a key that lasts
+// What is bound, asked for and given, in the words that the egress knows too.
+type (
+	Binding = policy.Binding
+	Use     = policy.Use
+	Secret  = policy.Secret
 )
-
-const hidden = "[secret]"
-
-func (s Secret) String() string               { return hidden }
-func (s Secret) GoString() string             { return hidden }
-func (s Secret) Format(f fmt.State, _ rune)   { io.WriteString(f, hidden) }
-func (s Secret) MarshalJSON() ([]byte, error) { return []byte(`"` + hidden + `"`), nil }
-func (s Secret) MarshalText() ([]byte, error) { return []byte(hidden), nil }
 
 // sensitive lists the parts that nobody else may see. An access key id is a
 // name, and stands in every signed request.
-func (s Secret) sensitive() []string {
+func sensitive(s Secret) []string {
 	var out []string
 	if s.Value != "" {
 		out = append(out, s.Value)
 	}
-	for _, field := range []string{SecretKey, SessionToken} {
+	for _, field := range []string{policy.SecretKey, policy.SessionToken} {
 		if v := s.Fields[field]; v != "" {
 			out = append(out, v)
 		}
@@ -63,9 +33,9 @@ func (s Secret) sensitive() []string {
 	return out
 }
 
-// hash is the beginning of SHA-256 over the secret: enough to see in records
+// hashOf is the beginning of SHA-256 over the secret: enough to see in records
 // that two uses had the same secret, and no help in finding it.
-func (s Secret) hash() string {
+func hashOf(s Secret) string {
 	h := sha256.New()
 	io.WriteString(h, s.Value)
 	for _, field := range slices.Sorted(maps.Keys(s.Fields)) {
@@ -102,18 +72,18 @@ func problem(value string) string {
 	return ""
 }
 
-// check says why a secret cannot be used for what the credential is for.
-func (s Secret) check(sign string) string {
+// unusable says why a secret cannot be used for what the credential is for.
+func unusable(s Secret, sign string) string {
 	if sign == "" {
 		return problem(s.Value)
 	}
-	if id := s.Fields[KeyID]; len(id) < 16 || len(id) > 128 || problem(id) != "" {
+	if id := s.Fields[policy.KeyID]; len(id) < 16 || len(id) > 128 || problem(id) != "" {
 		return "the source gave no access key id"
 	}
-	if why := problem(s.Fields[SecretKey]); why != "" {
+	if why := problem(s.Fields[policy.SecretKey]); why != "" {
 		return "the secret access key: " + why
 	}
-	if token := s.Fields[SessionToken]; token != "" && problem(token) != "" {
+	if token := s.Fields[policy.SessionToken]; token != "" && problem(token) != "" {
 		return "the session token: " + problem(token)
 	}
 	return ""

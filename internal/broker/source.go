@@ -153,9 +153,9 @@ func awsResult(data []byte) (*result, error) {
 }
 
 func awsKeys(id, secret, token string) *result {
-	r := &result{fields: map[string][]byte{KeyID: []byte(id), SecretKey: []byte(secret)}}
+	r := &result{fields: map[string][]byte{policy.KeyID: []byte(id), policy.SecretKey: []byte(secret)}}
 	if token != "" {
-		r.fields[SessionToken] = []byte(token)
+		r.fields[policy.SessionToken] = []byte(token)
 	}
 	return r
 }

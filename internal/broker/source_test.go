@@ -305,7 +305,7 @@ func TestKeysOfAWS(t *testing.T) {
 			b := newBroker(t, Config{Credentials: []policy.Credential{cred}, Env: environment("KEYS", c.text)})
 			s, err := b.Open(t.Context(), "aws", toAPI)
 			if c.want == "" {
-				if err != nil || s.Fields[KeyID] != "AKIDEXAMPLE0123456" || s.Fields[SecretKey] != theSecret || s.Fields[SessionToken] != "session-"+theSecret {
+				if err != nil || s.Fields[policy.KeyID] != "AKIDEXAMPLE0123456" || s.Fields[policy.SecretKey] != theSecret || s.Fields[policy.SessionToken] != "session-"+theSecret {
 					t.Errorf("%v", err)
 				}
 				if len(b.Issued()) != 2 {
@@ -327,7 +327,7 @@ func TestTheThreeVariablesOfAWS(t *testing.T) {
 	b := newBroker(t, Config{Credentials: []policy.Credential{cred},
 		Env: environment("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE0123456", "AWS_SECRET_ACCESS_KEY", theSecret)})
 	s := mustOpen(t, b, "aws")
-	if s.Fields[KeyID] != "AKIDEXAMPLE0123456" || s.Fields[SecretKey] != theSecret || len(s.Fields) != 2 {
+	if s.Fields[policy.KeyID] != "AKIDEXAMPLE0123456" || s.Fields[policy.SecretKey] != theSecret || len(s.Fields) != 2 {
 		t.Error("not the variables")
 	}
 	var names []string

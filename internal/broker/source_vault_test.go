@@ -136,7 +136,7 @@ func TestKeysThatVaultMakesForAWS(t *testing.T) {
 	cred.Sign, cred.Env = signAWS, nil
 	b := newBroker(t, Config{Credentials: []policy.Credential{cred}, Env: environment("VAULT_TOKEN", vaultTestToken)})
 	s := mustOpen(t, b, "vault")
-	if s.Fields[KeyID] != "ASIAEXAMPLE012345" || s.Fields[SecretKey] != theSecret || s.Fields[SessionToken] != "token-"+theSecret {
+	if s.Fields[policy.KeyID] != "ASIAEXAMPLE012345" || s.Fields[policy.SecretKey] != theSecret || s.Fields[policy.SessionToken] != "token-"+theSecret {
 		t.Error("not the keys")
 	}
 }

@@ -33,7 +33,7 @@ func Try(ctx context.Context, cred policy.Credential, c Config) (Trial, error) {
 	secret := l.got().secret()
 	t := Trial{Kind: cred.Source.Kind, Length: len(secret.Value), Hash: l.hash, Expires: l.got().expires, Revoked: l.got().revoke != nil}
 	if cred.Sign != "" {
-		t.Length = len(secret.Fields[SecretKey])
+		t.Length = len(secret.Fields[policy.SecretKey])
 	}
 	return t, b.Close()
 }

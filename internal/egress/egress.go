@@ -107,29 +107,12 @@ type Credentials interface {
 	Issued() [][]byte
 }
 
-// Binding is a credential as a request may use it.
-type Binding struct {
-	Credential  string
-	Placeholder string
-	Header      string   // canonical name
-	Format      string   // with {} for the secret
-	Always      bool     // set it also where no placeholder stands
-	Sign        string   // "" or "aws-sigv4"
-	Paths       []string // as policy.HostRule.Paths
-}
-
-// Use is one request that a secret is opened for.
-type Use struct {
-	Name         string
-	Port         int
-	Method, Path string
-}
-
-// Secret is what a source gave.
-type Secret struct {
-	Value  string            // of header credentials
-	Fields map[string]string // of aws-sigv4: access-key-id, secret-access-key, session-token
-}
+// What is bound, asked for and given, in the words that the broker knows too.
+type (
+	Binding = policy.Binding
+	Use     = policy.Use
+	Secret  = policy.Secret
+)
 
 // upstream dials a destination; it checks each address.
 type upstream interface {

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"holdfast.dev/holdfast/internal/policy"
 )
 
 // Words of AWS Signature Version 4 (AWS General Reference, "Create a signed AWS
@@ -66,7 +68,7 @@ func resignV4(r *http.Request, placeholderKeyID string, s Secret, bodyLimit int6
 	if err != nil {
 		return err
 	}
-	id, secret, token := s.Fields["access-key-id"], s.Fields["secret-access-key"], s.Fields["session-token"]
+	id, secret, token := s.Fields[policy.KeyID], s.Fields[policy.SecretKey], s.Fields[policy.SessionToken]
 	switch {
 	case placeholderKeyID == "" || !hmac.Equal([]byte(claim.keyID), []byte(placeholderKeyID)):
 		return errors.New("the request is signed with a key id that is not the placeholder")

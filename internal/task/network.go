@@ -102,7 +102,10 @@ func (n *network) open(doors sandbox.Doors) error {
 	}
 	config := egress.Config{
 		Session: n.session, Allow: n.task.Plan.Allow, Authority: n.authority,
-		Credentials: n.credentials(), Sink: n.task.Sink, Learn: n.task.Learn,
+		Sink: n.task.Sink, Learn: n.task.Learn,
+	}
+	if n.leases != nil { // a nil *Broker would be no nil Credentials
+		config.Credentials = n.leases
 	}
 	if doors.TUN != nil {
 		stack, err := netstack.New(doors.TUN, netstack.Options{})
