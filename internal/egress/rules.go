@@ -192,19 +192,9 @@ func (p *Permit) merge(c *rule, port int) {
 	p.rules = append(p.rules, c)
 }
 
-// MayUse reports whether a rule binds the credential to this destination.
-func (p Permit) MayUse(credential string) bool {
-	for _, c := range p.rules {
-		if slices.Contains(c.Credentials, credential) {
-			return true
-		}
-	}
-	return false
-}
-
-// MayUseFor is MayUse for one request: of the rules that permit it, one must bind
-// the credential. A credential of a rule for reading does not go with what
-// another rule lets be written.
+// MayUseFor reports whether a credential may go with a request: of the rules that
+// permit it, one must bind the credential. One of a rule for reading does not go
+// with what another rule lets be written.
 func (p Permit) MayUseFor(credential, method, path string) bool {
 	for _, c := range p.rules {
 		if slices.Contains(c.Credentials, credential) && c.permits(method, path) {

@@ -138,7 +138,7 @@ func TestRulesAreMerged(t *testing.T) {
 			}
 		})
 	}
-	if !api.Terminate || !open.Terminate || !api.MayUse("token") || other.MayUse("token") || api.MayUse("") {
+	if !api.Terminate || !open.Terminate || !api.MayUseFor("token", "POST", "/graphql") || other.MayUseFor("token", "POST", "/graphql") || api.MayUseFor("", "POST", "/graphql") {
 		t.Error("what rules want of a connection was not merged")
 	}
 	for _, tt := range []struct {
