@@ -2,9 +2,8 @@ package policy
 
 import "slices"
 
-// proxyPort is where the explicit proxy listens inside, as sandbox.ProxyPort,
-// which this layer cannot name.
-const proxyPort = 3128
+// ProxyPort is where the explicit proxy listens inside, on 127.0.0.1.
+const ProxyPort = 3128
 
 // network fills in what concerns the network, and refuses what contradicts
 // itself.
@@ -88,8 +87,8 @@ func (p *Plan) portsTwice() (errs Errors) {
 		}
 	}
 	for _, one := range slices.Concat(p.Publish, p.HostPorts) {
-		if one.Inside == proxyPort {
-			errs = append(errs, fault(one.Origin, "take another port inside", "port %d inside belongs to the proxy of Holdfast", proxyPort))
+		if one.Inside == ProxyPort {
+			errs = append(errs, fault(one.Origin, "take another port inside", "port %d inside belongs to the proxy of Holdfast", ProxyPort))
 		}
 	}
 	return errs

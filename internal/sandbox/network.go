@@ -1,6 +1,10 @@
 package sandbox
 
-import "os"
+import (
+	"os"
+
+	"holdfast.dev/holdfast/internal/policy"
+)
 
 // File is a small file of the boundary's own.
 type File struct {
@@ -48,8 +52,8 @@ var Rungs = []Rung{TProxy, Redirect, Tun, Ports}
 
 // Where the doors are, as the inside sees it.
 const (
-	NameServer = "127.0.0.53" // asked for names; with interception every other address is answered in its place
-	ProxyPort  = 3128         // on 127.0.0.1: HTTP CONNECT, absolute-form HTTP and SOCKS5
+	NameServer = "127.0.0.53"     // asked for names; with interception every other address is answered in its place
+	ProxyPort  = policy.ProxyPort // on 127.0.0.1: HTTP CONNECT, absolute-form HTTP and SOCKS5
 )
 
 // Doors are sockets of the inner network, handed out. All are non-blocking and
