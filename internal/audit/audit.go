@@ -49,10 +49,6 @@ func Create(dir string) (*Log, error) {
 	if err != nil {
 		return nil, fmt.Errorf("beginning the record of the run: %w", err)
 	}
-	if err := prune(dir); err != nil {
-		f.Close()
-		return nil, err
-	}
 	return &Log{path: f.Name(), file: f, max: MaxBytes}, nil
 }
 
@@ -104,12 +100,13 @@ func (l *Log) Emit(e event.Event) error {
 	return nil
 }
 
-// Close ends the record.
+// Close ends the record, and removes old ones: here, where nobody waits for the
+// start of a command.
 func (l *Log) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := l.file.Close(); err != nil {
 		return fmt.Errorf("ending the record of the run: %w", err)
 	}
-	return nil
+	return prune(filepath.Dir(l.path))
 }

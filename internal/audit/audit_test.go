@@ -83,7 +83,9 @@ func TestOldRecordsGo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
 	left, _ := filepath.Glob(dir + "/*")
 	if len(left) != MaxRuns || left[len(left)-1] != l.Path() || strings.Contains(left[0], "20200000") {
 		t.Errorf("%d records are left, from %s to %s", len(left), left[0], left[len(left)-1])
@@ -106,7 +108,9 @@ func TestLargeRecordsGoToo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
 	if left, _ := filepath.Glob(dir + "/*"); len(left) != 4 || !strings.Contains(left[0], "20200002") {
 		t.Errorf("left are %q", left)
 	}

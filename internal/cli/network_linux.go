@@ -1,12 +1,10 @@
 package cli
 
 import (
-	"bytes"
 	"context"
+	"errors"
 	"fmt"
-	"net"
 	"os"
-	"strconv"
 
 	"holdfast.dev/holdfast/internal/egress"
 	"holdfast.dev/holdfast/internal/policy"
@@ -44,11 +42,7 @@ func (a *app) destinations(what string, all []egress.Refusal) {
 		if r.High {
 			colour, kind = red, "alert"
 		}
-		where := r.Name
-		if r.Port != 0 {
-			where = net.JoinHostPort(r.Name, strconv.Itoa(r.Port))
-		}
-		line := where + " (" + r.Reason
+		line := r.Where() + " (" + r.Reason
 		if r.Rule != "" && r.Rule != "-" {
 			line += "; nearest rule " + r.Rule
 		}
@@ -76,12 +70,7 @@ func (a *app) learn(options policy.Options, argv []string, through bool, to stri
 	if through {
 		t.Learn = egress.Through
 	}
-	record, err := a.record(t, options, false)
-	if err != nil {
-		return err
-	}
-	defer record.Close()
-	result, err := runTask(t)
+	result, err := a.runTask(t, false)
 	if err != nil {
 		return err
 	}
@@ -106,11 +95,8 @@ func (a *app) propose(result task.Result, to string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := bytes.NewReader(proposal).WriteTo(f); err != nil {
-		f.Close()
-		return err
-	}
-	return f.Close()
+	_, err = f.Write(proposal)
+	return errors.Join(err, f.Close())
 }
 
 // reload tells the running sessions to load their policy again.

@@ -22,12 +22,7 @@ func (a *app) run(options policy.Options, argv []string, verbose bool) error {
 	if err != nil {
 		return err
 	}
-	record, err := a.record(t, options, verbose)
-	if err != nil {
-		return err
-	}
-	defer record.Close()
-	result, err := runTask(t)
+	result, err := a.runTask(t, verbose)
 	var lost *task.OutputError
 	ran := err == nil || errors.As(err, &lost)
 	a.summary(t.Plan, result, verbose, ran)
@@ -74,21 +69,22 @@ func (a *app) newTask(options policy.Options, argv []string) (*task.Task, error)
 	return t, nil
 }
 
-// record makes the record of a run: without one nothing runs.
-func (a *app) record(t *task.Task, options policy.Options, verbose bool) (*audit.Log, error) {
-	l, err := audit.Create(filepath.Join(options.Host.State, "log"))
+// runTask runs a task to its end with a record, and passes the caller's signals
+// on. Without a record nothing runs.
+func (a *app) runTask(t *task.Task, verbose bool) (task.Result, error) {
+	record, err := audit.Create(filepath.Join(t.State, "log"))
 	if err != nil {
-		return nil, &task.StateError{Dir: options.Host.State, Err: err}
+		return task.Result{}, &task.StateError{Dir: t.State, Err: err}
 	}
-	t.Sink = l
+	defer func() {
+		if err := record.Close(); err != nil {
+			fmt.Fprintf(a.Stderr, "%s %s\n", a.paint(yellow, "holdfast: warning:"), oneLine(err.Error()))
+		}
+	}()
+	t.Sink = record
 	if verbose {
-		fmt.Fprintf(a.Stderr, "%s the record of this run is %s\n", a.paint(cyan, "holdfast: note:"), printable(l.Path()))
+		fmt.Fprintf(a.Stderr, "%s the record of this run is %s\n", a.paint(cyan, "holdfast: note:"), printable(record.Path()))
 	}
-	return l, nil
-}
-
-// runTask runs a task to its end and passes the caller's signals on.
-func runTask(t *task.Task) (task.Result, error) {
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2)
 	defer signal.Stop(signals)

@@ -81,18 +81,19 @@ func (e *Engine) refuse(d Destination, reason string, opts ...refusalOption) Ref
 		r.detail["door"] = string(d.Door)
 	}
 	e.ledger.refuse(r.Refusal)
-	skipped, ok := e.often.record(r.High, r.action, r.object(), r.Reason, r.detail["method"], r.detail["path"])
+	skipped, ok := e.often.record(r.High, r.action, r.Where(), r.Reason, r.detail["method"], r.detail["path"])
 	if !ok {
 		return r.Refusal
 	}
 	if skipped > 0 {
 		r.detail["again"] = strconv.Itoa(skipped)
 	}
-	e.emit(event.Event{Action: r.action, Object: r.object(), Verdict: event.Denied, Rule: r.Rule, Detail: r.detail})
+	e.emit(event.Event{Action: r.action, Object: r.Where(), Verdict: event.Denied, Rule: r.Rule, Detail: r.detail})
 	return r.Refusal
 }
 
-func (r Refusal) object() string {
+// Where is host:port, or the name alone where a name was asked for.
+func (r Refusal) Where() string {
 	if r.Port == 0 {
 		return r.Name
 	}
@@ -101,7 +102,7 @@ func (r Refusal) object() string {
 
 // Line says the refusal in one line, for the program that was refused.
 func (r Refusal) Line() string {
-	line := fmt.Sprintf("holdfast refused %s: %s", r.object(), r.Reason)
+	line := fmt.Sprintf("holdfast refused %s: %s", r.Where(), r.Reason)
 	if r.Rule != "" {
 		line += " (" + r.Rule + ")"
 	}
