@@ -85,6 +85,15 @@ func judgeControl(reply []byte, err error) error {
 	return err
 }
 
+// throughTo is through for an address host:port, which it returns in its parts.
+func throughTo(door, address string) (c net.Conn, host, port string, err error) {
+	if host, port, err = net.SplitHostPort(address); err != nil {
+		return nil, "", "", err
+	}
+	c, err = through(door, host, port)
+	return c, host, port, err
+}
+
 // through opens a connection to host:port by a door: direct, connect, socks, or
 // one of the two with @address for another proxy than the usual one.
 func through(door, host, port string) (net.Conn, error) {

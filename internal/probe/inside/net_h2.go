@@ -32,11 +32,7 @@ func netH2(p *Probe) {
 func speakH2(fill *strings.Replacer, line string) ([]byte, error) {
 	door, rest, _ := strings.Cut(line, " ")
 	address, rest, _ := strings.Cut(rest, " ")
-	host, port, err := net.SplitHostPort(address)
-	if err != nil {
-		return nil, err
-	}
-	c, err := through(door, host, port)
+	c, host, _, err := throughTo(door, address)
 	if err != nil {
 		return nil, err
 	}

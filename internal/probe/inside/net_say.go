@@ -40,11 +40,7 @@ func say(line string) ([]byte, error) {
 	if !ok {
 		door, address = "direct", to
 	}
-	host, port, err := net.SplitHostPort(address)
-	if err != nil {
-		return nil, err
-	}
-	c, err := through(door, host, port)
+	c, _, _, err := throughTo(door, address)
 	if err != nil {
 		return nil, err
 	}

@@ -9,7 +9,6 @@ import (
 	"encoding/base64"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -62,11 +61,7 @@ func filler(value string) *strings.Replacer {
 func sendSecret(fill *strings.Replacer, line string) ([]byte, error) {
 	door, rest, _ := strings.Cut(line, " ")
 	address, rest, _ := strings.Cut(rest, " ")
-	host, port, err := net.SplitHostPort(address)
-	if err != nil {
-		return nil, err
-	}
-	c, err := through(door, host, port)
+	c, host, port, err := throughTo(door, address)
 	if err != nil {
 		return nil, err
 	}
