@@ -39,6 +39,7 @@ const (
 	JDK          Feature = "jdk"
 	Apt          Feature = "apt"
 	OpenSSH      Feature = "openssh" // client and server
+	Agents       Feature = "agents"  // real agent programs in [AgentsDir], and what their own sandboxes need
 )
 
 // Shm is the directory that [SecondFS] promises.
@@ -76,6 +77,7 @@ var known = map[Feature]func() error{
 	JDK:          runs("javac", "-version"),
 	Apt:          runs("apt-get", "--version"),
 	OpenSSH:      runs("sh", "-c", "ssh -V && test -x "+SSHServer),
+	Agents:       agents,
 }
 
 // runs checks a program by running it: one that is found and does not start (a

@@ -18,8 +18,9 @@ import (
 const Alone = "HOLDFAST_TEST_ALONE"
 
 // patience is how long something may outlive its test before it counts as left
-// behind: a killed process needs a moment to go, an unmount with it.
-const patience = 5 * time.Second
+// behind: a killed process needs a moment to go, an unmount with it, and both
+// more of one on a busy machine. What leaves nothing waits for none of it.
+const patience = 20 * time.Second
 
 // NoLeaks fails the test if, at its end, something is there that was not there
 // at this call and that bears one of marks: a process (descendant of this one,

@@ -1,32 +1,25 @@
 package testenv
 
 import (
+	"crypto/tls"
+	"net"
 	"os"
 	"testing"
+
+	"holdfast.dev/holdfast/internal/netlab"
 )
 
 // NetworkResolver is the name server that /etc/resolv.conf names in a private
 // network, at port 53. Nobody answers there unless the test does so with
 // [Network.ListenPacket].
-const NetworkResolver = "11.0.0.53"
+const NetworkResolver = netlab.Resolver
 
 // NetworkBundle is the list of authorities that programs of Debian trust.
-const NetworkBundle = "/etc/ssl/certs/ca-certificates.crt"
+const NetworkBundle = netlab.Bundle
 
 // Network is a private network in which a test has the whole internet to
-// itself. The test process and what it starts live on one side, at 11.0.0.1 and
-// 2600:11::1, with a default route to the other side; there every address of
-// both families can be listened on, public ones and those of metadata services
-// alike. Nothing leads out of either side. The files /etc/hosts and
-// /etc/resolv.conf are the test's own, and [NetworkBundle] holds one authority
-// more than the host's: the one of [Network.Certificate].
-//
-// The servers stand on the other side of a link, and not on addresses of this
-// one, so that a program which refuses its host's own addresses reaches them.
-type Network struct {
-	remote    *os.File // a socket to the process that holds the other side; nil outside a private network
-	authority string   // key and certificate, for makeAuthority and issuer
-}
+// itself; see package netlab. The test process and what it starts are in it.
+type Network struct{ lab *netlab.Network }
 
 // WithNetwork runs f in a private network. Namespaces are a matter of whole
 // processes: the test binary is executed once more, for this test alone, and f
@@ -61,4 +54,49 @@ func TheNetwork(t testing.TB) *Network {
 		t.Fatal("no private network: TestMain must call testenv.PrivateNetwork")
 	}
 	return inNetwork
+}
+
+// inNetwork is the network that this process was started in; nil for none. It
+// is set before any TestMain begins, for a process that is only a part of the
+// making of one never gets there.
+var inNetwork = takePart()
+
+// Listen listens on the other side, at any address of either family.
+func (n *Network) Listen(addr string) (net.Listener, error) { return n.lab.Listen(addr) }
+
+// ListenPacket receives datagrams on the other side, at any address of either
+// family.
+func (n *Network) ListenPacket(addr string) (net.PacketConn, error) { return n.lab.ListenPacket(addr) }
+
+// Authority returns the certificate, as PEM, that everything in the network
+// trusts where it reads [NetworkBundle].
+func (n *Network) Authority(t testing.TB) []byte {
+	t.Helper()
+	return n.lab.Authority()
+}
+
+// Certificate returns a certificate of the network's authority for a server of
+// these names.
+func (n *Network) Certificate(t testing.TB, names ...string) tls.Certificate {
+	t.Helper()
+	cert, err := n.lab.Certificate(names...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cert
+}
+
+// takePart ends a process that was executed only to make a network.
+func takePart() *Network {
+	lab, err := netlab.Part()
+	switch {
+	case err == netlab.ErrEnded:
+		os.Exit(0)
+	case err != nil:
+		_, _ = os.Stderr.WriteString(err.Error() + "\n")
+		os.Exit(1)
+	case lab == nil:
+		return nil
+	}
+	return &Network{lab}
 }

@@ -44,7 +44,7 @@ func TestNetwork(t *testing.T) {
 		})
 		t.Run("what the test starts is in the network", func(t *testing.T) {
 			out, err := exec.Command("cat", "/etc/hosts", "/proc/net/route").CombinedOutput()
-			if err != nil || !strings.Contains(string(out), "public.test") || !strings.Contains(string(out), nearLink) {
+			if err != nil || !strings.Contains(string(out), "public.test") || !strings.Contains(string(out), "near0") {
 				t.Errorf("%v: %s", err, out)
 			}
 		})

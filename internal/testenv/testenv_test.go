@@ -40,7 +40,7 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// spy takes the place of the test that calls Need.
+// spy takes the place of the test that calls a helper.
 type spy struct {
 	testing.TB
 	name, ended string
@@ -52,6 +52,7 @@ func (s *spy) Fatal(args ...any) {
 	s.ended = "failed: " + fmt.Sprint(args...)
 	runtime.Goexit()
 }
+func (s *spy) Errorf(format string, args ...any) { s.ended = "failed: " + fmt.Sprintf(format, args...) }
 func (s *spy) Fatalf(format string, args ...any) { s.Fatal(fmt.Sprintf(format, args...)) }
 func (s *spy) Skip(args ...any) {
 	s.ended = "skipped: " + fmt.Sprint(args...)

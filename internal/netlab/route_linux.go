@@ -1,4 +1,4 @@
-package testenv
+package netlab
 
 import (
 	wire "encoding/binary"
@@ -111,7 +111,7 @@ func addVeth(here, there end, pid int) change {
 }
 
 // addNeighbour says who has an address, so that nobody needs to ask: the first
-// packet of a test does not wait for an answer.
+// packet does not wait for an answer.
 func addNeighbour(link string, a netip.Addr, mac net.HardwareAddr) change {
 	return func() (uint16, uint16, []byte, error) {
 		i, err := index(link)

@@ -1,0 +1,98 @@
+package netlab
+
+import (
+	"encoding/base64"
+	"fmt"
+	"maps"
+	"net"
+	"net/netip"
+	"os"
+	"slices"
+
+	"golang.org/x/sys/unix"
+)
+
+// overlayAll mounts the network's own files over those that resolve names, and
+// over those that say which authorities are trusted.
+func overlayAll(hosts map[string]string, cert []byte) error {
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return fmt.Errorf("making mounts private: %w", err)
+	}
+	files, err := trusting(cert)
+	if err != nil {
+		return err
+	}
+	if files == nil {
+		files = map[string][]byte{}
+	}
+	lines := "127.0.0.1 localhost\n::1 localhost\n"
+	for _, name := range slices.Sorted(maps.Keys(hosts)) {
+		lines += hosts[name] + " " + name + "\n"
+	}
+	files["/etc/hosts"] = []byte(lines)
+	files["/etc/resolv.conf"] = []byte("nameserver " + Resolver + "\noptions timeout:2 attempts:1\n")
+	return overlay(files)
+}
+
+// overlay mounts files over others, by path. They lie on a file system of their
+// own, which nothing else can name.
+func overlay(files map[string][]byte) error {
+	dir, err := os.MkdirTemp("", "netlab-")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(dir)
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "mode=755"); err != nil {
+		return fmt.Errorf("mounting tmpfs: %w", err)
+	}
+	defer func() { _ = unix.Unmount(dir, unix.MNT_DETACH) }() // the files stay where they are bound
+	for path, content := range files {
+		own := dir + "/" + base64.URLEncoding.EncodeToString([]byte(path))
+		if err := os.WriteFile(own, content, 0o644); err != nil {
+			return err
+		}
+		if err := unix.Mount(own, path, "", unix.MS_BIND, ""); err != nil {
+			return fmt.Errorf("mounting over %s: %w", path, err)
+		}
+	}
+	return nil
+}
+
+// The link between the two sides.
+const nearLink, remoteLink = "near0", "remote0"
+
+var (
+	near4, near6     = netip.MustParsePrefix("11.0.0.1/30"), netip.MustParsePrefix("2600:11::1/126")
+	remote4, remote6 = netip.MustParsePrefix("11.0.0.2/30"), netip.MustParsePrefix("2600:11::2/126")
+	all4, all6       = netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")
+	nearMAC          = net.HardwareAddr{2, 0, 0, 0, 0, 1}
+	remoteMAC        = net.HardwareAddr{2, 0, 0, 0, 0, 2}
+)
+
+// nearSide makes the link and routes everything over it.
+func nearSide(remote int) error {
+	return rtnetlink(
+		linkUp("lo"),
+		addVeth(end{nearLink, nearMAC}, end{remoteLink, remoteMAC}, remote),
+		addAddress(nearLink, near4), addAddress(nearLink, near6),
+		linkUp(nearLink),
+		addNeighbour(nearLink, remote4.Addr(), remoteMAC), addNeighbour(nearLink, remote6.Addr(), remoteMAC),
+		addRoute(route{to: all4, via: remote4.Addr(), link: nearLink}),
+		addRoute(route{to: all6, via: remote6.Addr(), link: nearLink}),
+	)
+}
+
+// remoteSide makes every address one of this side, but those of the near one.
+func remoteSide() error {
+	back4, back6 := netip.PrefixFrom(near4.Addr(), 32), netip.PrefixFrom(near6.Addr(), 128)
+	return rtnetlink(
+		linkUp("lo"),
+		addAddress(remoteLink, remote4), addAddress(remoteLink, remote6),
+		linkUp(remoteLink),
+		addNeighbour(remoteLink, near4.Addr(), nearMAC), addNeighbour(remoteLink, near6.Addr(), nearMAC),
+		addRoute(route{to: back4, link: remoteLink, first: true}),
+		addRoute(route{to: back6, link: remoteLink, first: true}),
+		addRoute(route{to: all4, link: "lo", own: true}),
+		addRoute(route{to: all6, link: "lo", own: true}),
+	)
+}

@@ -1,0 +1,28 @@
+package testenv
+
+import (
+	"testing"
+	"time"
+)
+
+// TestTakesItsLength tells what is linear from what is not.
+func TestTakesItsLength(t *testing.T) {
+	spin := func(d time.Duration) {
+		for end := time.Now().Add(d); time.Now().Before(end); {
+		}
+	}
+	for _, tt := range []struct {
+		name   string
+		cost   func(size int) time.Duration
+		failed bool
+	}{
+		{"linear", func(size int) time.Duration { return time.Duration(size) * 10 * time.Millisecond }, false},
+		{"quadratic", func(size int) time.Duration { return time.Duration(size*size) * 10 * time.Millisecond }, true},
+	} {
+		s := &spy{TB: t}
+		TakesItsLength(s, tt.name, 1, func(size int) func() { return func() { spin(tt.cost(size)) } })
+		if failed := s.ended != ""; failed != tt.failed {
+			t.Errorf("%s: failed %v, want %v: %q", tt.name, failed, tt.failed, s.ended)
+		}
+	}
+}
