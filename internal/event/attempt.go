@@ -1,0 +1,72 @@
+package event
+
+import "context"
+
+// Kind is what an Attempt is about.
+type Kind string
+
+// The kinds of attempts.
+const (
+	KindExec       Kind = "exec"       // a program is executed
+	KindFile       Kind = "file"       // something in the file system is changed, outside of what the boundary lets be written
+	KindConnect    Kind = "connect"    // a connection is opened
+	KindRequest    Kind = "request"    // a request is made on a connection whose requests are seen
+	KindCredential Kind = "credential" // a credential is used
+	KindTool       Kind = "tool"       // an agent calls a tool
+)
+
+// Attempt is something that is about to happen and has not happened yet, as far
+// as whoever carries it out knows of it. Strings are bytes as they came.
+type Attempt struct {
+	Kind    Kind
+	Process Process // who asks; of an exec, what would be executed: executable, its hash, argv, working directory
+
+	// Of an exec.
+	ParentExecutable string // of the process that asks
+	Path             string // as it was asked for; of a file, as it was found
+	Script           string // that the executable would interpret; "" for none
+	ScriptSHA256     string
+	Interpreted      []string // of a Script: what the kernel puts between the executable and the arguments of Argv: what its first line has besides the executable, and it itself
+
+	// Of a file, besides Path.
+	Operation string // write, create, mkdir, unlink, rename, link, symlink, chmod, chown, truncate, mknod or xattr
+	To        string // the other path of a rename or a link
+
+	// Of a connection, a request and a credential.
+	Host     string
+	Port     int
+	Protocol string // tls, http or tcp
+	Method   string // of a request
+	URLPath  string // of a request, without the query
+	Known    bool   // a rule of the policy allows the destination
+	Name     string // of the credential
+
+	// Of a tool.
+	Agent, Tool, Server string
+	Arguments           string // JSON
+
+	// Argv of an exec, or long texts of Arguments, are not all there: a
+	// condition on them counts as met.
+	Cut bool
+}
+
+// Ruling is what a Gate says of an Attempt. The zero value holds nothing back
+// and lets nothing go on: only Allowed does that.
+type Ruling struct {
+	Verdict Verdict // Allowed, Denied, or Unknown: a human has to say, and Wait returns what he said
+	Granted bool    // Allowed because of a human's answer, and not because no rule is about it
+	Rule    string  // that decided or asks, as file:line
+	Reason  string  // in words, for whoever is refused
+
+	// Wait returns the ruling when there is one, which is Denied when ctx ends
+	// first. It is not nil exactly where Verdict is Unknown, and is to be called
+	// once.
+	Wait func(ctx context.Context) Ruling
+}
+
+// Gate decides about attempts by the policy's rules of consent.
+type Gate interface {
+	// Judge returns at once. An attempt that no rule is about is Allowed, which
+	// means that the boundary decides as it would without the gate.
+	Judge(Attempt) Ruling
+}
