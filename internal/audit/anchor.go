@@ -1,0 +1,156 @@
+package audit
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Anchor is a place outside in which checkpoints are kept, so that whoever
+// removes the end of a log, or a whole one, is found out.
+type Anchor interface {
+	// Publish keeps a signed note. It is called from one goroutine, every ten
+	// seconds at most, at serious alerts and at the end.
+	Publish(signed []byte) error
+	Name() string // for messages
+}
+
+// anchorTimeout is how long one attempt to publish may take.
+const anchorTimeout = 4 * time.Second
+
+type fileAnchor struct{ path string }
+
+// FileAnchor appends each checkpoint to a file, as a line with a JSON string. It
+// is of use where the file is on another machine's disk or can only be appended
+// to. A link or anything but a regular file is refused.
+func FileAnchor(path string) Anchor { return fileAnchor{path} }
+
+func (a fileAnchor) Name() string { return "the file " + a.path }
+
+func (a fileAnchor) Publish(signed []byte) error {
+	f, err := os.OpenFile(a.path, os.O_CREATE|os.O_WRONLY|os.O_APPEND|openPlain, 0o600)
+	if err != nil {
+		return err
+	}
+	if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() {
+		return errors.Join(err, f.Close(), errors.New("it is no regular file"))
+	}
+	line, _ := appendString(nil, string(signed))
+	_, err = f.Write(append(line, '\n'))
+	return errors.Join(err, f.Sync(), f.Close())
+}
+
+// AnchoredNotes reads the checkpoints of a session from what a file anchor
+// wrote. A line that is none is an error, unless it is the last and not whole:
+// whoever wrote it may have been killed then.
+func AnchoredNotes(path, session string) ([][]byte, error) {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("reading anchored checkpoints: %w", err)
+	}
+	var notes [][]byte
+	n := 0
+	for line := range bytes.Lines(content) {
+		n++
+		var signed string
+		if err := json.Unmarshal(line, &signed); err != nil {
+			if line[len(line)-1] != '\n' {
+				break
+			}
+			return nil, fmt.Errorf("reading anchored checkpoints: %s:%d: %w", path, n, err)
+		}
+		if strings.HasPrefix(signed, origin+"\n"+session+"\n") {
+			notes = append(notes, []byte(signed))
+		}
+	}
+	return notes, nil
+}
+
+type httpAnchor struct {
+	url    string
+	name   string // without what may keep others out: user, path and query
+	client *http.Client
+}
+
+// HTTPAnchor posts each checkpoint to a URL, as text/plain. Every answer of 200
+// to 299 means that it is kept; redirections are not followed.
+func HTTPAnchor(address string) Anchor {
+	name := "an HTTP endpoint"
+	if u, err := url.Parse(address); err == nil && u.Host != "" {
+		name = u.Scheme + "://" + u.Host
+	}
+	return httpAnchor{address, name, &http.Client{
+		Timeout:       anchorTimeout,
+		Transport:     &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true}, // the next one is seconds away
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+}
+
+func (a httpAnchor) Name() string { return a.name }
+
+func (a httpAnchor) Publish(signed []byte) error {
+	request, err := http.NewRequestWithContext(context.Background(), http.MethodPost, a.url, bytes.NewReader(signed))
+	if err != nil {
+		return errors.New("its address is no URL") // the error would hold it
+	}
+	request.Header.Set("Content-Type", "text/plain; charset=utf-8")
+	response, err := a.client.Do(request)
+	if hidden := (*url.Error)(nil); errors.As(err, &hidden) { // it has the whole URL
+		return hidden.Err
+	}
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if response.StatusCode/100 != 2 {
+		return fmt.Errorf("it answered %s", response.Status)
+	}
+	return nil
+}
+
+type syslogAnchor struct{ network, address string }
+
+// SyslogAnchor sends each checkpoint as a message of RFC 5424 (facility 13, log
+// audit; severity 5, notice; MSGID "checkpoint") whose text is a JSON string.
+// network is unixgram, udp, or tcp with the framing of RFC 6587, 3.4.1.
+func SyslogAnchor(network, address string) (Anchor, error) {
+	switch network {
+	case "unixgram", "udp", "tcp":
+		return syslogAnchor{network, address}, nil
+	}
+	return nil, fmt.Errorf("syslog does not go over %q: use unixgram, udp or tcp", network)
+}
+
+func (a syslogAnchor) Name() string { return "syslog at " + a.network + ":" + a.address }
+
+func (a syslogAnchor) Publish(signed []byte) error {
+	c, err := net.DialTimeout(a.network, a.address, anchorTimeout)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	if err := c.SetDeadline(time.Now().Add(anchorTimeout)); err != nil {
+		return err
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		host = "-"
+	}
+	const priority = 13*8 + 5
+	message := fmt.Appendf(nil, "<%d>1 %s %s holdfast %d checkpoint - ", priority, time.Now().UTC().Format("2006-01-02T15:04:05.000000Z"), host, os.Getpid())
+	message, _ = appendString(message, string(signed))
+	if a.network == "tcp" {
+		message = append(strconv.AppendInt(nil, int64(len(message)), 10), append([]byte{' '}, message...)...)
+	}
+	_, err = c.Write(message)
+	return err
+}

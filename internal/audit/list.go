@@ -1,0 +1,221 @@
+package audit
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Info is what is known of a log without reading it all.
+type Info struct {
+	Session string
+	Path    string
+	Start   time.Time // of the first record; of the file when that cannot be read
+	Size    int64     // bytes
+	Open    bool      // its run is going on
+}
+
+// List finds the logs of a directory, the newest first. There are none where the
+// directory is missing.
+func List(dir string) ([]Info, error) {
+	paths, err := within(dir, suffix)
+	if err != nil {
+		return nil, fmt.Errorf("looking for records: %w", err)
+	}
+	var infos []Info
+	for _, path := range paths {
+		i, err := look(path)
+		if errors.Is(err, fs.ErrNotExist) { // it was pruned meanwhile
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("looking at a record: %w", err)
+		}
+		infos = append(infos, i)
+	}
+	slices.SortStableFunc(infos, func(a, b Info) int { return b.Start.Compare(a.Start) })
+	return infos, nil
+}
+
+func look(path string) (Info, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return Info{}, err
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return Info{}, err
+	}
+	i := Info{Session: strings.TrimSuffix(filepath.Base(path), suffix), Path: path, Start: st.ModTime(), Size: st.Size(), Open: locked(f)}
+	line, err := bufio.NewReaderSize(f, 64<<10).ReadSlice('\n')
+	var r Record
+	if err == nil && parseLine(line[:len(line)-1], &r) == nil && r.at[mTime].to != 0 {
+		i.Start = r.time()
+	}
+	return i, nil
+}
+
+// FindError says that a name is that of no log, or of several.
+type FindError struct {
+	Session string
+	Several []string // the ids that begin so
+}
+
+func (e *FindError) Error() string {
+	switch {
+	case len(e.Several) > 0:
+		return fmt.Sprintf("%d sessions begin with %q", len(e.Several), e.Session)
+	case e.Session == "":
+		return "there is no record yet"
+	}
+	return fmt.Sprintf("there is no record of a session %q", e.Session)
+}
+
+// Find finds the log of a session by its id or the beginning of it, if no other
+// begins so; "" is the newest. The error is a *FindError when it is not found.
+func Find(dir, session string) (Info, error) {
+	infos, err := List(dir)
+	if err != nil {
+		return Info{}, err
+	}
+	var found []Info
+	for _, i := range infos {
+		if i.Session == session || session == "" {
+			return i, nil
+		}
+		if strings.HasPrefix(i.Session, session) {
+			found = append(found, i)
+		}
+	}
+	if len(found) == 1 {
+		return found[0], nil
+	}
+	e := &FindError{Session: session}
+	for _, i := range found {
+		e.Several = append(e.Several, i.Session)
+	}
+	return Info{}, e
+}
+
+// Keep says which logs stay. The zero value keeps all.
+type Keep struct {
+	Runs  int       // the newest; 0 for any number
+	Bytes int64     // of all together; 0 for any size
+	Since time.Time // those that began later; zero for any time
+	Heads string    // directory of heads; "" is "heads" beside the directory of the logs
+	Try   bool      // say what would be removed, and remove nothing
+}
+
+// prunedDir is where below the directory of heads those of pruned logs are, the
+// last maxPruned by their names.
+const (
+	prunedDir = "pruned"
+	maxPruned = 1000
+)
+
+// Prune removes the oldest logs until the rest is as k says, and returns those
+// it removed. Logs of runs that are going on count and stay. The heads of those
+// removed are set aside, so that a log that is gone for another reason is missed.
+func Prune(dir string, k Keep) ([]Info, error) {
+	if fits, err := k.fits(dir); err != nil || fits {
+		return nil, err
+	}
+	infos, err := List(dir)
+	if err != nil {
+		return nil, err
+	}
+	_, heads := places(dir, "", k.Heads)
+	var removed []Info
+	size, runs := int64(0), 0
+	for _, i := range infos {
+		size += i.Size
+		runs++
+		if i.Open || (k.Runs == 0 || runs <= k.Runs) && (k.Bytes == 0 || size <= k.Bytes) && !i.Start.Before(k.Since) {
+			continue
+		}
+		if !k.Try {
+			if err := Remove(i, heads); err != nil {
+				return removed, fmt.Errorf("removing an old record: %w", err)
+			}
+		}
+		removed = append(removed, i)
+	}
+	return removed, nil
+}
+
+// fits says that the logs of dir are as k says, by their number and sizes alone:
+// to look into each of them is a tenth of a short run.
+func (k Keep) fits(dir string) (bool, error) {
+	if !k.Since.IsZero() {
+		return false, nil
+	}
+	paths, err := within(dir, suffix)
+	if err != nil {
+		return false, fmt.Errorf("looking for records: %w", err)
+	}
+	size := int64(0)
+	for _, path := range paths {
+		switch st, err := os.Lstat(path); {
+		case errors.Is(err, fs.ErrNotExist): // it was pruned meanwhile
+		case err != nil:
+			return false, fmt.Errorf("looking at a record: %w", err)
+		default:
+			size += st.Size()
+		}
+	}
+	return (k.Runs == 0 || len(paths) <= k.Runs) && (k.Bytes == 0 || size <= k.Bytes), nil
+}
+
+// Remove removes a log that has ended, so that Lost does not miss it; heads is
+// as in Keep. Its head is set aside first: were the log removed first and the
+// rest interrupted, somebody would look for it.
+func Remove(i Info, heads string) error {
+	_, heads = places(filepath.Dir(i.Path), "", heads)
+	aside := filepath.Join(heads, prunedDir)
+	if err := os.MkdirAll(aside, 0o700); err != nil {
+		return err
+	}
+	name := i.Session + headSuffix
+	if err := os.Rename(filepath.Join(heads, name), filepath.Join(aside, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := os.Remove(i.Path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	old, err := within(aside, headSuffix)
+	for len(old) > maxPruned && err == nil {
+		err = os.Remove(old[0])
+		old = old[1:]
+	}
+	if errors.Is(err, fs.ErrNotExist) { // another run's end was faster
+		return nil
+	}
+	return err
+}
+
+// Lost lists the sessions of which there is a head and no log, though nobody
+// pruned it: somebody removed it.
+func Lost(dir, heads string) ([]string, error) {
+	_, heads = places(dir, "", heads)
+	paths, err := within(heads, headSuffix)
+	if err != nil {
+		return nil, fmt.Errorf("looking for heads: %w", err)
+	}
+	var lost []string
+	for _, path := range paths {
+		session := strings.TrimSuffix(filepath.Base(path), headSuffix)
+		if _, err := os.Lstat(filepath.Join(dir, session+suffix)); errors.Is(err, fs.ErrNotExist) {
+			if _, err := os.Lstat(path); err == nil { // or it was pruned meanwhile
+				lost = append(lost, session)
+			}
+		}
+	}
+	return lost, nil
+}

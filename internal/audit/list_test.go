@@ -1,0 +1,155 @@
+package audit
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// old makes files that look like logs of earlier runs, of a size, with heads.
+func old(t *testing.T, dir string, n int, size int64) {
+	t.Helper()
+	heads := filepath.Join(filepath.Dir(dir), "heads")
+	for _, d := range []string{dir, heads} {
+		if err := os.MkdirAll(d, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range n {
+		name := fmt.Sprintf("2020%04d-x", i)
+		path := filepath.Join(dir, name+suffix)
+		if err := errors.Join(os.WriteFile(path, nil, 0o600), os.Truncate(path, size), // holes take no space
+			os.WriteFile(filepath.Join(heads, name+headSuffix), nil, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		at := time.Date(2020, 1, 1, 0, i, 0, 0, time.UTC)
+		if err := os.Chtimes(path, at, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func sessions(infos []Info) []string {
+	var ids []string
+	for _, i := range infos {
+		ids = append(ids, i.Session)
+	}
+	return ids
+}
+
+func left(t *testing.T, dir string) []string {
+	t.Helper()
+	infos, err := List(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sessions(infos)
+}
+
+func TestOldLogsGo(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "log")
+	old(t, dir, MaxRuns+20, 0)
+	l, err := Create(dir, Options{Session: "new"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := len(left(t, dir)); got != MaxRuns+21 {
+		t.Errorf("the start of a run waits for pruning: %d are left", got)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got := left(t, dir); len(got) != MaxRuns || got[0] != "new" || got[MaxRuns-1] != "20200021-x" {
+		t.Errorf("%d records are left: %q", len(got), got)
+	}
+	if lost, err := Lost(dir, ""); err != nil || len(lost) != 0 {
+		t.Errorf("what was pruned is missed: %q, %v", lost, err)
+	}
+}
+
+func TestLargeLogsGoToo(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "log")
+	old(t, dir, 5, MaxTotal/3)
+	l, err := Create(dir, Options{Session: "new"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got := left(t, dir); !slices.Equal(got, []string{"new", "20200004-x", "20200003-x"}) {
+		t.Errorf("left are %q", got)
+	}
+}
+
+func TestPrune(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "log")
+	old(t, dir, 6, 100)
+	l, err := Create(dir, Options{Session: "running"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	for _, c := range []struct {
+		name string
+		keep Keep
+		want []string
+	}{
+		{"nothing is said", Keep{}, nil},
+		{"a try", Keep{Runs: 6, Try: true}, []string{"20200000-x"}},
+		{"by number", Keep{Runs: 6}, []string{"20200000-x"}},
+		{"by size", Keep{Bytes: l.size + 400}, []string{"20200001-x"}},
+		{"by time", Keep{Since: time.Date(2020, 1, 1, 0, 3, 0, 0, time.UTC)}, []string{"20200002-x"}},
+		{"not what runs", Keep{Bytes: 1, Since: time.Now().Add(time.Hour)}, []string{"20200005-x", "20200004-x", "20200003-x"}},
+	} {
+		removed, err := Prune(dir, c.keep)
+		if err != nil || !slices.Equal(sessions(removed), c.want) {
+			t.Errorf("%s: removed %q, %v; want %q", c.name, sessions(removed), err, c.want)
+		}
+	}
+	if got := left(t, dir); !slices.Equal(got, []string{"running"}) {
+		t.Errorf("left are %q", got)
+	}
+	if lost, err := Lost(dir, ""); err != nil || len(lost) != 0 {
+		t.Errorf("lost are %q, %v", lost, err)
+	}
+	old(t, dir, 1, 0)
+	if err := os.Remove(filepath.Join(dir, "20200000-x"+suffix)); err != nil {
+		t.Fatal(err)
+	}
+	if lost, err := Lost(dir, ""); err != nil || !slices.Equal(lost, []string{"20200000-x"}) {
+		t.Errorf("lost are %q, %v", lost, err)
+	}
+}
+
+func TestFind(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "log")
+	if _, err := Find(dir, ""); err == nil || err.Error() != "there is no record yet" {
+		t.Error(err)
+	}
+	for _, s := range []string{"aa1", "aa2", "aa", "b"} {
+		l, err := Create(dir, Options{Session: s})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.Close()
+	}
+	for _, c := range []struct{ ask, want, problem string }{
+		{"", "b", ""}, {"aa1", "aa1", ""}, {"aa", "aa", ""}, {"b", "b", ""},
+		{"a", "", `3 sessions begin with "a"`}, {"c", "", `there is no record of a session "c"`}, {"../b", "", "no record"},
+	} {
+		i, err := Find(dir, c.ask)
+		if i.Session != c.want || (err == nil) != (c.problem == "") || err != nil && !strings.Contains(err.Error(), c.problem) {
+			t.Errorf("%q: %+v, %v", c.ask, i, err)
+		}
+		var find *FindError
+		if err != nil && (!errors.As(err, &find) || c.ask == "a" && len(find.Several) != 3) {
+			t.Errorf("%q: %#v", c.ask, err)
+		}
+	}
+}

@@ -1,0 +1,34 @@
+//go:build unix
+
+package audit
+
+import (
+	"errors"
+	"os"
+	"syscall"
+)
+
+// openPlain keeps an open from following a link at the end of a path, and from
+// waiting for the other side of a pipe.
+const openPlain = syscall.O_NOFOLLOW | syscall.O_NONBLOCK
+
+// lockFile marks f as the log of a run that is going on; the mark goes with its
+// writer. A reader holds the lock for a moment only, so this does not wait long.
+func lockFile(f *os.File) error {
+	for {
+		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX)
+		if !errors.Is(err, syscall.EINTR) {
+			return err
+		}
+	}
+}
+
+// locked reports whether somebody writes the log f.
+func locked(f *os.File) bool {
+	err := syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB)
+	if err != nil {
+		return errors.Is(err, syscall.EWOULDBLOCK)
+	}
+	syscall.Flock(int(f.Fd()), syscall.LOCK_UN)
+	return false
+}

@@ -1,0 +1,383 @@
+package audit
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"math/bits"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// span is where a value stands in a line: a string without its quotes, an
+// object or list with its brackets. to is 0 when there is none.
+type span struct {
+	from, to int32
+	escaped  bool // the string has an escape
+}
+
+// zeroHash is the "prev" of the first line.
+const zeroHash = "0000000000000000000000000000000000000000000000000000000000000000"
+
+const hashLen = len(zeroHash)
+
+// errForm says that a line is not in canonical form, and where.
+type errForm struct {
+	at   int // bytes from the beginning of the line
+	what string
+}
+
+func (e *errForm) Error() string {
+	return fmt.Sprintf("byte %d of the line: %s", e.at, e.what)
+}
+
+// parser reads a line and accepts the canonical spelling alone, so that two
+// lines that mean the same are the same bytes.
+type parser struct {
+	b   []byte
+	at  int
+	err error // the first
+	r   *Record
+}
+
+// parseLine fills r from a line without its newline. r refers to the line.
+func parseLine(line []byte, r *Record) error {
+	*r = Record{line: line}
+	p := parser{b: line, r: r}
+	if len(line) > maxLine {
+		return &errForm{maxLine, "the line is too long"}
+	}
+	p.want(`{"seq":`)
+	r.seq = p.number()
+	p.want(`,"prev":"`)
+	r.prev = p.at
+	p.hash()
+	p.want(`",`)
+	if p.has(`"checkpoint":`) {
+		p.want(`"checkpoint":`)
+		r.checkpoint = p.filled()
+		p.want(`}`)
+	} else {
+		p.event()
+	}
+	if p.err == nil && p.at != len(p.b) {
+		p.fail("something follows the record")
+	}
+	return p.err
+}
+
+func (p *parser) fail(what string) {
+	if p.err == nil {
+		p.err = &errForm{p.at, what}
+	}
+}
+
+func (p *parser) has(s string) bool {
+	return p.err == nil && len(p.b)-p.at >= len(s) && string(p.b[p.at:p.at+len(s)]) == s
+}
+
+func (p *parser) want(s string) {
+	if !p.has(s) {
+		p.fail("here should stand " + strconv.Quote(s))
+		return
+	}
+	p.at += len(s)
+}
+
+// ends reads a comma, or the bracket that closes an object or list, and reports
+// whether it was that.
+func (p *parser) ends(bracket byte) bool {
+	if p.err == nil && p.at < len(p.b) {
+		switch p.b[p.at] {
+		case bracket:
+			p.at++
+			return true
+		case ',':
+			p.at++
+			return false
+		}
+	}
+	p.fail("here should stand a comma or the end of the object or list")
+	return false
+}
+
+// number reads an integer from 1, without leading zeros.
+func (p *parser) number() uint64 {
+	start := p.at
+	var n uint64
+	for _, c := range p.b[start:min(len(p.b), start+19)] {
+		if c-'0' > 9 {
+			break
+		}
+		n = n*10 + uint64(c-'0')
+		p.at++
+	}
+	if p.err != nil || p.at == start || p.b[start] == '0' || n > math.MaxInt64 {
+		p.at = start
+		p.fail("here should stand an integer from 1, without leading zeros")
+	}
+	return n
+}
+
+func (p *parser) hash() {
+	if p.err != nil {
+		return
+	}
+	if len(p.b)-p.at >= hashLen {
+		good := 0
+		for _, c := range p.b[p.at : p.at+hashLen] {
+			good += int(hexByte[c])
+		}
+		if good == hashLen {
+			p.at += hashLen
+			return
+		}
+	}
+	p.fail("here should stand a SHA-256 in 64 lower-case hexadecimal digits")
+}
+
+// hexByte is 1 for the digits of a hash.
+var hexByte = func() (t [256]uint8) {
+	for _, c := range hexDigits {
+		t[c] = 1
+	}
+	return t
+}()
+
+func isHex(c byte) bool { return hexByte[c] == 1 }
+
+// filled reads a string that is not empty.
+func (p *parser) filled() span {
+	s := p.str()
+	if p.err == nil && s.from == s.to {
+		p.fail("an empty string is left out")
+	}
+	return s
+}
+
+// str reads a string in the one spelling that appendString has for it.
+func (p *parser) str() span {
+	if p.at >= len(p.b) || p.b[p.at] != '"' {
+		p.fail("here should stand a string")
+		return span{}
+	}
+	p.at++
+	s := span{from: int32(p.at)}
+	b, i := p.b, p.at
+	for p.err == nil {
+		i = skipPlain(b, i)
+		p.at = i
+		switch {
+		case i >= len(b):
+			p.fail("a string does not end")
+		case b[i] == '"':
+			s.to = int32(i)
+			p.at++
+			return s
+		case b[i] == '\\':
+			s.escaped = true
+			i += p.escape()
+		case b[i] >= utf8.RuneSelf:
+			r, size := utf8.DecodeRune(b[i:])
+			if r == utf8.RuneError && size <= 1 {
+				p.fail("a string is not UTF-8")
+			}
+			i += size
+		default:
+			p.fail("a control character is not escaped")
+		}
+	}
+	return span{}
+}
+
+// skipPlain is the place of the first byte from i that does not stand for itself
+// in a string. It looks at eight bytes at once: those below a space, from 0x80,
+// or equal to a quote or a backslash get their highest bit set in special, and
+// the lowest such bit is exact.
+func skipPlain(b []byte, i int) int {
+	const ones, high = 0x0101010101010101, 0x8080808080808080
+	for ; i+8 <= len(b); i += 8 {
+		x := binary.LittleEndian.Uint64(b[i:])
+		quote, slash := x^(ones*'"'), x^(ones*'\\')
+		special := ((x-ones*' ')&^x | x | (quote-ones)&^quote | (slash-ones)&^slash) & high
+		if special != 0 {
+			return i + bits.TrailingZeros64(special)/8
+		}
+	}
+	for i < len(b) && plain[b[i]] {
+		i++
+	}
+	return i
+}
+
+// escape checks the escape that begins at p.at and returns its length.
+func (p *parser) escape() int {
+	rest := p.b[p.at+1:]
+	if len(rest) > 0 && strings.IndexByte(`"\btnfr`, rest[0]) >= 0 {
+		return 2
+	}
+	if len(rest) >= 5 && string(rest[:3]) == "u00" && (rest[3] == '0' || rest[3] == '1') && isHex(rest[4]) {
+		c := (rest[3]-'0')<<4 | unhex(rest[4])
+		if strings.IndexByte("\b\t\n\f\r", c) < 0 {
+			return 6
+		}
+	}
+	p.fail("an escape is not in canonical form")
+	return 1
+}
+
+func unhex(c byte) byte {
+	if c >= 'a' {
+		return c - 'a' + 10
+	}
+	return c - '0'
+}
+
+// event reads the members of an event, up to the end of the line.
+func (p *parser) event() {
+	last := -1
+	for p.err == nil {
+		m := topMember(p.name())
+		if m <= last {
+			p.fail("this member is unknown, stands twice or is out of order")
+			return
+		}
+		last = m
+		p.value(m)
+		if p.ends('}') {
+			break
+		}
+	}
+	if p.err == nil && p.r.at[mTime].to == 0 {
+		p.fail("the record has no time")
+	}
+	p.raws()
+}
+
+// name reads the name of a member with its colon. It is not consumed when it
+// is not one, so that an error names its place.
+func (p *parser) name() []byte {
+	if p.err != nil || p.at >= len(p.b) || p.b[p.at] != '"' {
+		return nil
+	}
+	rest := p.b[p.at+1:]
+	for i, c := range rest[:min(len(rest), maxKey+1)] {
+		if c == '"' {
+			if i+1 >= len(rest) || rest[i+1] != ':' {
+				return nil
+			}
+			p.at += i + 3
+			return rest[:i]
+		}
+	}
+	return nil
+}
+
+// value reads the value of member m.
+func (p *parser) value(m int) {
+	start := int32(p.at)
+	switch m {
+	case mN:
+		p.r.n = p.number()
+	case mPID, mExec, mParent, mParentExec:
+		p.number()
+	case mProcess:
+		p.process()
+	case mArgv:
+		p.argv()
+	case mDetail, mRaw:
+		p.pairs()
+	default:
+		s := p.filled()
+		p.r.at[m] = s
+		if p.err != nil {
+			return
+		}
+		switch v := p.b[s.from:s.to]; m {
+		case mTime:
+			p.time(v)
+		case mVerdict:
+			if string(v) != "allowed" && string(v) != "denied" {
+				p.fail("a verdict is allowed or denied")
+			}
+		}
+		return
+	}
+	p.r.at[m] = span{from: start, to: int32(p.at)}
+}
+
+func (p *parser) process() {
+	p.want("{")
+	last := -1
+	for p.err == nil {
+		m := processMember(p.name())
+		if m <= last {
+			p.fail("this member is unknown, stands twice or is out of order")
+			return
+		}
+		last = m
+		p.value(m)
+		if p.ends('}') {
+			return
+		}
+	}
+}
+
+func (p *parser) argv() {
+	p.want("[")
+	for p.err == nil {
+		p.str()
+		if p.ends(']') {
+			return
+		}
+	}
+}
+
+// pairs reads an object of strings whose keys are in ascending order of bytes.
+func (p *parser) pairs() {
+	p.want("{")
+	var last []byte
+	for p.err == nil {
+		start := p.at
+		k := p.name()
+		if !plainKey(k) || bytes.Compare(k, last) <= 0 {
+			p.at = start
+			p.fail("this key has another character than those of ASCII that need no escape, stands twice or is out of order")
+			return
+		}
+		last = k
+		p.str()
+		if p.ends('}') {
+			return
+		}
+	}
+}
+
+// raws checks that each member of "raw" holds bytes that are not UTF-8, and
+// that the string of that name is what is left of them.
+func (p *parser) raws() {
+	if p.err != nil || p.r.at[mRaw].to == 0 {
+		return
+	}
+	shown := map[string]string{} // as in the line, with escapes
+	p.r.each(func(name string, s span) { shown[name] = string(p.b[s.from:s.to]) })
+	p.r.pairs(mRaw, func(key string, s span) bool {
+		exact, err := base64.StdEncoding.Strict().DecodeString(string(p.b[s.from:s.to]))
+		if err != nil {
+			p.fail("raw: not in base64")
+			return false
+		}
+		again, valid := appendString(nil, string(exact))
+		if was, found := shown[key]; valid || !found || `"`+was+`"` != string(again) {
+			p.fail("raw: " + strconv.Quote(key) + " does not belong to a string of the record")
+			return false
+		}
+		return true
+	})
+}
+
+var errNoEvent = errors.New("the line is a checkpoint, not an event")

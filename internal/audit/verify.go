@@ -1,0 +1,173 @@
+package audit
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"golang.org/x/mod/sumdb/note"
+)
+
+// Verdict is what was found out about a log.
+type Verdict int
+
+// The zero value is Unverifiable, so that a forgotten assignment vouches for
+// nothing. What is found decides in the order Tampered, Unverifiable, Gaps,
+// Complete.
+const (
+	Unverifiable Verdict = iota // signed by a key that is not known: whoever wrote it may have invented it
+	Tampered                    // something was altered, removed, added or put elsewhere
+	Gaps                        // what stands there is as it was written, but it is not all
+	Complete                    // every event that a sensor had stands there
+)
+
+func (v Verdict) String() string {
+	return [...]string{"UNVERIFIABLE", "TAMPERED", "GAPS", "COMPLETE"}[v]
+}
+
+// rank orders verdicts: the highest of all problems is that of the log.
+func (v Verdict) rank() int { return [...]int{2, 3, 1, 0}[v] }
+
+// VerifyOptions say against what a log is verified.
+type VerifyOptions struct {
+	Keys     string   // directory of public keys; "" is "keys" beside the directory of the log
+	Trust    []string // public keys besides, as PublicKey.Text
+	Heads    string   // directory of heads; "" is "heads" beside the directory of the log
+	Notes    [][]byte // checkpoints that anchors kept; a checkpoint of another session is a problem
+	Anchored bool     // Notes are all that an anchor kept of this log: where there are none, it vouches for nothing
+	Workers  int      // goroutines; 0 is as many as there are processors
+}
+
+// Problem is one thing that is not as it should be.
+type Problem struct {
+	Verdict Verdict // what it makes of the log
+	Seq     uint64  // of the record, by its place; 0 when it is not about one
+	Line    int     // from 1; 0 likewise
+	Offset  int64   // of the line in the file, in bytes
+	What    string
+}
+
+// String is as in "record 7 (line 7, byte 2100): …".
+func (p Problem) String() string {
+	switch {
+	case p.Line == 0:
+		return p.What
+	case p.Seq == 0:
+		return fmt.Sprintf("line %d (byte %d): %s", p.Line, p.Offset, p.What)
+	}
+	return fmt.Sprintf("record %d (line %d, byte %d): %s", p.Seq, p.Line, p.Offset, p.What)
+}
+
+// maxProblems is how many a report names; Report.More counts the others.
+const maxProblems = 100
+
+// Count is how many events a sensor had, and what became of them.
+type Count struct {
+	Total      uint64 // by its own account at the end; by its highest number where there is none
+	Standing   uint64 // that are in the log
+	Summarised uint64 // of which a record.cut gives the number alone
+	Dropped    uint64 // of which a record.drop says that they are lost
+	Missing    uint64 // of which nothing is known
+}
+
+// Report is the result of a verification.
+type Report struct {
+	Session     string
+	Verdict     Verdict
+	Open        bool // the run is going on: the verdict is on what is written so far
+	Lines       int
+	Checkpoints int
+	Signed      uint64           // the last record that a signature by a known key covers
+	Head        string           // SHA-256 of the last line, hex
+	Keys        []string         // hashes of the keys that signed, those that are not known too
+	Sensors     map[string]Count // by name
+	Problems    []Problem        // in the order of the log; then those of the whole
+	More        int              // problems that are not named
+	Notes       []string         // what is worth knowing and changes no verdict
+}
+
+// Verify checks the log at path: the form of every line, the chain, the
+// signatures, what was kept of it outside, and that no event is missing. An error
+// means that it could not be read, and so that nothing is known.
+func Verify(ctx context.Context, path string, o VerifyOptions) (Report, error) {
+	o.Keys, o.Heads = places(filepath.Dir(path), o.Keys, o.Heads)
+	if o.Workers <= 0 {
+		o.Workers = runtime.GOMAXPROCS(0)
+	}
+	keys, notes := knownKeys(o)
+	v := newVerifier(keys)
+	for _, n := range notes {
+		v.note(n)
+	}
+	witnesses := v.witnesses(path, o)
+	f, err := os.Open(path)
+	if err != nil {
+		return Report{}, fmt.Errorf("verifying a record: %w", err)
+	}
+	defer f.Close()
+	v.report.Open = locked(f)
+	size, err := f.Seek(0, io.SeekEnd)
+	if err == nil {
+		_, err = f.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		return Report{}, fmt.Errorf("verifying a record: %w", err)
+	}
+	if err := v.read(ctx, io.LimitReader(f, size), o.Workers); err != nil {
+		return Report{}, fmt.Errorf("verifying a record: %w", err)
+	}
+	return v.judge(witnesses), nil
+}
+
+// read goes through the lines of a log.
+func (v *verifier) read(ctx context.Context, r io.Reader, workers int) error {
+	return pipeline(ctx, r, workers, func(b *block[part]) error { return checkBlock(b, v.keys) }, v.take)
+}
+
+// judge says what follows from the whole.
+func (v *verifier) judge(witnesses []witness) Report {
+	v.tail()
+	for _, w := range witnesses {
+		v.outside(w)
+	}
+	v.count()
+	return v.finish()
+}
+
+// knownKeys collects the keys that are trusted, and what is wrong with others.
+func knownKeys(o VerifyOptions) (note.Verifiers, []string) {
+	var notes []string
+	var list []note.Verifier
+	seen := map[uint32]bool{}
+	add := func(text string) error {
+		v, err := note.NewVerifier(strings.TrimSpace(text))
+		if err == nil && !seen[v.KeyHash()] { // twice the same would be an ambiguity
+			seen[v.KeyHash()] = true
+			list = append(list, v)
+		}
+		return err
+	}
+	paths, err := within(o.Keys, publicSuffix)
+	if err != nil {
+		notes = append(notes, "the public keys cannot be read: "+err.Error())
+	}
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err == nil {
+			err = add(string(text))
+		}
+		if err != nil {
+			notes = append(notes, fmt.Sprintf("the public key %s cannot be used: %v", path, err))
+		}
+	}
+	for _, text := range o.Trust {
+		if err := add(text); err != nil {
+			notes = append(notes, fmt.Sprintf("the public key %q cannot be used: %v", text, err))
+		}
+	}
+	return note.VerifierList(list...), notes
+}
