@@ -1,0 +1,28 @@
+package detect
+
+import "holdfast.dev/holdfast/internal/event"
+
+// actionNames are the actions that rules can be about. The place of one is its
+// number; 0 is none.
+var actionNames = [...]string{
+	"", event.SessionStart, event.SessionEnd, event.SessionAttest, event.SessionLimit,
+	event.ProcExec, event.ProcExit, event.ProcSeen,
+	event.FileOpen, event.FileWrite, event.FileMkdir, event.FileRename, event.FileLink, event.FileSymlink, event.FileUnlink, event.FileChmod,
+	event.FileChown, event.FileTruncate, event.FileMknod, event.FileXattr, event.FileLookup, event.FileQuarantine,
+	event.SockConnect, event.SockBind, event.SockSend, event.SysCall,
+	event.NetQuery, event.NetConnect, event.NetRequest, event.NetClose,
+	event.CredentialUse, event.CredentialAlert, event.HoneyRead, event.HoneySent,
+	event.ToolCall, event.ToolResult, event.ToolLost, event.ToolList, event.ToolDrop,
+	event.ApprovalRequest, event.ApprovalAnswer, event.ApprovalUse, event.ApprovalRule, event.ApprovalRevoke, event.ApprovalExpire, event.ReviewAnswer, event.ReviewApply,
+	event.PolicyReload, event.RecordBegin, event.RecordDrop, event.RecordCut,
+}
+
+// actionOf is the number of an action; 0 for one that no rule can be about.
+func actionOf(name string) int {
+	for i := 1; i < len(actionNames); i++ {
+		if actionNames[i] == name {
+			return i
+		}
+	}
+	return 0
+}

@@ -1,0 +1,167 @@
+package detect
+
+import (
+	"errors"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"go.yaml.in/yaml/v3"
+
+	"holdfast.dev/holdfast/internal/expr"
+)
+
+var (
+	idForm        = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z0-9-]{2,63}$`) })
+	techniqueForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(T\d{4}(\.\d{3})?|AML\.T\d{4}(\.\d{3})?)$`) })
+)
+
+// check looks at the rules of one file as a whole.
+func (p *parser) check(known []Rule) error {
+	ids := map[string]*Rule{}
+	for i := range known {
+		ids[known[i].ID] = &known[i]
+	}
+	for i := range p.rules {
+		r, n := &p.rules[i], p.nodes[i]
+		if !idForm().MatchString(r.ID) {
+			return p.fail(p.at(n, "id"), "%q is no id: three to 64 small letters, digits and hyphens, the first a letter", r.ID)
+		}
+		if old := ids[r.ID]; old != nil {
+			where := old.Where
+			if where == "" {
+				where = "among the built-in rules"
+			}
+			return p.fail(p.at(n, "id"), "the rule %s stands already %s", r.ID, where)
+		}
+		ids[r.ID] = r
+	}
+	for i := range p.rules {
+		if err := p.one(&p.rules[i], p.nodes[i], ids); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// at is the value of a key, or the mapping where there is none.
+func (p *parser) at(n *yaml.Node, key string) *yaml.Node {
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == key {
+			return n.Content[i+1]
+		}
+	}
+	return n
+}
+
+func (p *parser) one(r *Rule, n *yaml.Node, ids map[string]*Rule) error {
+	for _, must := range []struct{ key, value string }{
+		{"title", r.Title}, {"severity", string(r.Severity)}, {"explanation", r.Explanation}, {"false_positives", r.FalsePositives},
+	} {
+		if must.value == "" {
+			return p.fail(n, "the rule %s has no %s", r.ID, must.key)
+		}
+	}
+	if len(r.Technique) == 0 {
+		return p.fail(n, "the rule %s names no technique of ATT&CK or ATLAS", r.ID)
+	}
+	for _, id := range r.Technique {
+		if !techniqueForm().MatchString(id) {
+			return p.fail(p.at(n, "technique"), "%q is no technique: such as T1552.001 or AML.T0051", id)
+		}
+	}
+	if len(r.Tests.Raises) == 0 || len(r.Tests.Honest) == 0 {
+		return p.fail(n, "the rule %s has no tests: a session that raises it, and a similar honest one that does not", r.ID)
+	}
+	for _, f := range r.Key {
+		if !isField(f) {
+			return p.fail(p.at(n, "key"), "%q is no field to tell alerts apart by", f)
+		}
+	}
+	if r.Correlation != nil {
+		return p.checkCorrelation(r, p.at(n, "correlation"), n, ids)
+	}
+	return p.checkMatch(r.Match, n)
+}
+
+func (p *parser) checkMatch(m Match, n *yaml.Node) error {
+	if len(m.Actions) == 0 {
+		return p.fail(n, "it says no actions")
+	}
+	for _, a := range m.Actions {
+		if actionOf(a) == 0 {
+			return p.fail(p.at(n, "actions"), "%q is no action that a rule can be about", a)
+		}
+	}
+	if m.Verdict != "" && m.Verdict != "denied" && m.Verdict != "allowed" && m.Verdict != "unknown" {
+		return p.fail(p.at(n, "verdict"), "%q is no verdict; these are: denied, allowed, unknown", m.Verdict)
+	}
+	for key, list := range map[string][]string{"marks": m.Marks, "unless": m.Unless} {
+		for _, w := range list {
+			if is := markOf(strings.TrimPrefix(w, toPrefix)); is == 0 || is >= programEnd && !slices.Equal(m.Actions, []string{"proc.exec"}) {
+				return p.fail(p.at(n, key), "%q is no mark of what these actions are about", w)
+			}
+		}
+	}
+	if len(m.Marks) == 0 && len(m.Unless) == 0 && len(m.Objects) == 0 && m.Condition == "" && m.Verdict == "" && len(m.Actions) > 1 {
+		return p.fail(n, "it has neither marks nor a condition")
+	}
+	if m.Condition == "" {
+		return nil
+	}
+	_, err := expr.Compile(m.Condition)
+	var bad *expr.Error
+	at := p.at(n, "condition")
+	switch {
+	case errors.As(err, &bad) && at.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0:
+		return &LoadError{p.file, at.Line + bad.Line, bad.Problem}
+	case err != nil:
+		return p.fail(at, "%v", err)
+	}
+	return nil
+}
+
+func (p *parser) checkCorrelation(r *Rule, at, n *yaml.Node, ids map[string]*Rule) error {
+	c := r.Correlation
+	if c.Window <= 0 {
+		return p.fail(at, "it has no window")
+	}
+	for _, f := range c.By {
+		if !isField(f) {
+			return p.fail(p.at(at, "by"), "%q is no field", f)
+		}
+	}
+	switch c.Type {
+	case eventCount, valueCount:
+		if c.AtLeast < 2 || len(c.Steps) > 0 {
+			return p.fail(at, "a count has at_least, 2 or more, and no steps")
+		}
+		if (c.Field != "") != (c.Type == valueCount) || c.Field != "" && !isField(c.Field) {
+			return p.fail(at, "value_count, and only that, says in field what differs")
+		}
+		return p.checkMatch(r.Match, n)
+	case temporal, temporalOrdered:
+		if len(c.Steps) < 2 || len(c.Steps) > maxSteps || c.AtLeast != 0 || c.Field != "" || !r.Match.empty() {
+			return p.fail(at, "%s has two to %d steps, and no events of its own", c.Type, maxSteps)
+		}
+	default:
+		return p.fail(at, "%q is no type; these are: event_count, value_count, temporal, temporal_ordered", c.Type)
+	}
+	steps := p.at(at, "steps").Content
+	for i, s := range c.Steps {
+		for _, id := range s.Rules {
+			if other := ids[id]; other == nil || other.isTemporal() {
+				return p.fail(steps[i], "%q is no rule that a step can be", id)
+			}
+		}
+		if len(s.Rules) == 0 || !s.Match.empty() {
+			if err := p.checkMatch(s.Match, steps[i]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (r *Rule) isTemporal() bool { return r.Correlation != nil && len(r.Correlation.Steps) > 0 }

@@ -1,0 +1,286 @@
+// Package detect looks for what an escape attempt looks like: single events,
+// counts of them, and events that come together, by rules that are data. It
+// judges what was recorded and decides nothing: a missed alert changes nothing
+// about what was refused.
+package detect
+
+import (
+	"errors"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"holdfast.dev/holdfast/internal/event"
+	"holdfast.dev/holdfast/internal/expr"
+)
+
+// Alert says that a rule was met.
+type Alert struct {
+	Rule        string        `json:"rule"`
+	Title       string        `json:"title"`
+	Severity    Severity      `json:"severity"`
+	Technique   []string      `json:"technique"` // of ATT&CK, or of ATLAS
+	Session     string        `json:"session"`
+	Time        time.Time     `json:"time"`             // of the last event
+	Key         string        `json:"key,omitempty"`    // what tells this alert from others of the rule
+	Count       int           `json:"count"`            // how many times so far, under this key
+	Events      []uint64      `json:"events,omitempty"` // places in the log, at most 64
+	Process     event.Process `json:"process,omitzero"` // who asked last
+	Object      string        `json:"object"`
+	Explanation string        `json:"explanation"`
+}
+
+// Config is what an Engine needs.
+type Config struct {
+	Raise func(Alert) // is called on the goroutine of Observe, never while a lock is held; nil for nobody
+	Rules []Rule      // the user's own, besides the built-in ones
+	Place Place       // the session's; what session.start says of workspace and home counts more
+	Alone bool        // without the built-in rules
+}
+
+// Engine evaluates rules on events as they come. It can be used by several
+// goroutines at once.
+type Engine struct {
+	raise func(Alert)
+	rules []*live
+	index [len(actionNames)][]*matcher
+	place atomic.Pointer[Place]
+
+	mu       sync.Mutex // guards what follows, and the state of rules
+	programs table
+	arrivals uint64
+	broken   error
+}
+
+// matcher looks for the events of one rule, or of one step of it.
+type matcher struct {
+	rule      *live
+	step      int // of a temporal correlation; 0 elsewhere
+	verdict   event.Verdict
+	any       bool // verdict does not matter
+	objects   []string
+	marks, to mark
+	unless    mark
+	unlessTo  mark
+	condition string
+	program   *expr.Program // made at the first candidate
+	failed    bool          // it could not be made: the fault is kept
+}
+
+// live is a rule with what has been seen for it.
+type live struct {
+	*Rule
+	feeds  []feed      // the correlations that it is a step of
+	waits  bool        // a sequence in groups: later steps count only when there was a first
+	armed  atomic.Bool // there was
+	raised map[string]*tally
+	groups map[string]*group
+}
+
+type feed struct {
+	to   *live
+	step int
+}
+
+// Builtin are the rules that every engine has.
+func Builtin() []Rule { return slices.Clone(builtin()) }
+
+// New makes an engine with the built-in rules and those of the user.
+func New(c Config) (*Engine, error) {
+	e := &Engine{raise: c.Raise}
+	e.place.Store(&c.Place)
+	rules := c.Rules
+	if !c.Alone {
+		rules = append(builtin(), c.Rules...)
+	}
+	byID := make(map[string]*live, len(rules))
+	for i := range rules {
+		l := &live{Rule: &rules[i], waits: rules[i].waits()}
+		if byID[l.ID] != nil {
+			return nil, errors.New("the rule " + l.ID + " stands twice")
+		}
+		e.rules, byID[l.ID] = append(e.rules, l), l
+	}
+	for _, l := range e.rules {
+		if err := e.connect(l, byID); err != nil {
+			return nil, err
+		}
+	}
+	return e, nil
+}
+
+// connect files the matchers of a rule, and ties it to those that it is made of.
+func (e *Engine) connect(l *live, byID map[string]*live) error {
+	if !l.isTemporal() {
+		e.file(l, 0, l.Match)
+		return nil
+	}
+	for i, s := range l.Correlation.Steps {
+		for _, id := range s.Rules {
+			from := byID[id]
+			if from == nil {
+				return errors.New("the rule " + l.ID + " needs the rule " + id + ", which there is not")
+			}
+			from.feeds = append(from.feeds, feed{l, i})
+		}
+		if len(s.Match.Actions) > 0 {
+			e.file(l, i, s.Match)
+		}
+	}
+	return nil
+}
+
+func (e *Engine) file(l *live, step int, m Match) {
+	one := &matcher{rule: l, step: step, any: m.Verdict == "", condition: m.Condition, objects: m.Objects}
+	if !one.any && one.verdict.UnmarshalText([]byte(m.Verdict)) != nil {
+		return // the loader took it, so it is a word
+	}
+	one.marks, one.to = markSet(m.Marks)
+	one.unless, one.unlessTo = markSet(m.Unless)
+	for _, a := range m.Actions {
+		n := actionOf(a)
+		e.index[n] = append(e.index[n], one)
+	}
+}
+
+func markSet(words []string) (object, to mark) {
+	for _, w := range words {
+		if len(w) > len(toPrefix) && w[:len(toPrefix)] == toPrefix {
+			to |= markOf(w[len(toPrefix):])
+		} else {
+			object |= markOf(w)
+		}
+	}
+	return object, to
+}
+
+// Rules are those that the engine evaluates.
+func (e *Engine) Rules() []Rule {
+	out := make([]Rule, len(e.rules))
+	for i, l := range e.rules {
+		out[i] = *l.Rule
+	}
+	return out
+}
+
+// Err is the first thing that went wrong while a condition was evaluated.
+func (e *Engine) Err() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.broken
+}
+
+// Observe evaluates the rules on an event, and raises the alerts that follow.
+func (e *Engine) Observe(ev event.Event) {
+	if ev.Sensor == event.Detect {
+		return // the engine's own
+	}
+	action := actionOf(ev.Action)
+	var by *program
+	var is mark // of the program, where the event is its execution
+	switch ev.Action {
+	case event.SessionStart, event.RecordBegin:
+		e.learn(&ev)
+	case event.ProcExec:
+		if ev.Error == "ENOENT" && ev.Verdict == event.Allowed {
+			return // a directory of PATH that does not have it: nothing is executed
+		}
+		e.mu.Lock()
+		by = e.programs.add(e.place.Load(), &ev)
+		is = by.is
+		e.mu.Unlock()
+	case event.ProcSeen:
+		e.mu.Lock()
+		e.programs.runs(ev.Process.PID, ev.Process.Exec)
+		e.mu.Unlock()
+	case event.ProcExit:
+		e.mu.Lock()
+		e.programs.ended(ev.Process.PID)
+		e.mu.Unlock()
+	}
+	if len(e.index[action]) == 0 {
+		return
+	}
+	object, to := e.place.Load().marks(&ev)
+	object |= is
+	var s *seen
+	var alerts []Alert
+	for _, m := range e.index[action] {
+		if !m.may(&ev, object, to) {
+			continue
+		}
+		if s == nil {
+			s = newSeen(ev, object, to, by)
+		}
+		alerts = e.candidate(m, s, alerts)
+	}
+	if e.raise == nil {
+		return
+	}
+	for _, a := range alerts {
+		e.raise(a)
+	}
+}
+
+// may says, without evaluating anything, whether an event can match.
+func (m *matcher) may(e *event.Event, object, to mark) bool {
+	switch {
+	case !m.any && m.verdict != e.Verdict, object&m.unless != 0, to&m.unlessTo != 0:
+		return false
+	case m.marks|m.to != 0 && object&m.marks == 0 && to&m.to == 0:
+		return false
+	case m.step > 0 && m.rule.waits && !m.rule.armed.Load():
+		return false
+	}
+	return m.objects == nil || slices.Contains(m.objects, e.Object)
+}
+
+// learn takes from an event where the session takes place.
+func (e *Engine) learn(ev *event.Event) {
+	p := *e.place.Load()
+	if ev.Action == event.SessionStart && ev.Object != "" {
+		p.Workspace = ev.Object
+	}
+	if home := ev.Detail["home"]; home != "" {
+		p.Home = home
+	}
+	e.place.Store(&p)
+}
+
+// candidate evaluates the condition of a matcher on an event that has the marks.
+func (e *Engine) candidate(m *matcher, s *seen, alerts []Alert) []Alert {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if s.program == nil {
+		s.program = e.programs.of(e.place.Load(), &s.event.Process)
+	}
+	if m.condition != "" && !e.holds(m, s) {
+		return alerts
+	}
+	if s.arrival == 0 {
+		e.arrivals++
+		s.arrival = e.arrivals
+	}
+	return e.matched(m.rule, m.step, s, alerts)
+}
+
+func (e *Engine) holds(m *matcher, s *seen) bool {
+	if m.failed {
+		return false
+	}
+	var err error
+	if m.program == nil {
+		if m.program, err = expr.Compile(m.condition); err != nil {
+			m.failed = true
+		}
+	}
+	var ok bool
+	if err == nil {
+		ok, err = m.program.Matches(s)
+	}
+	if err != nil && e.broken == nil {
+		e.broken = errors.Join(errors.New("evaluating the rule "+m.rule.ID), err)
+	}
+	return ok && err == nil
+}

@@ -1,0 +1,183 @@
+package detect
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestDocumentIsCurrent compares docs/detection.md with the rules.
+func TestDocumentIsCurrent(t *testing.T) {
+	want := page(readRules(t))
+	if *update {
+		writeFile(t, document, want)
+		return
+	}
+	got, err := os.ReadFile(document)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s is not what the rules say; run: go generate ./internal/detect", document)
+	}
+}
+
+const intro = `# Detection
+
+<!-- Generated from internal/detect by go generate ./internal/detect. -->
+
+What is recorded of a run is compared with rules while it happens. An alert refuses
+nothing: what it is about was refused, or permitted, before. It stands in the record
+(%[1]salert.raise%[1]s), goes where the policy's %[1]salerts.sinks%[1]s say, and is listed by
+%[1]sholdfast alerts%[1]s.
+
+The same rule is raised once for the same thing (its key), and again at the 10th, 100th
+and so on time, with the count. After %[2]d different things, a rule counts what follows
+under %[1]s%[3]s%[1]s.
+
+Some rules leave out programs by their names, or raise something lower for them. A name
+is what its maker wants: it silences an alert, and permits nothing.
+
+## Rules of your own
+
+A directory that the policy names in %[1]salerts.rules%[1]s has files %[1]s*.yaml%[1]s, each a list:
+
+%[1]s%[1]s%[1]syaml
+- id: acme-deploy-key
+  title: The deploy key was asked for
+  severity: high                # info, low, medium, high or critical
+  technique: [T1552.004]        # of ATT&CK %[4]s, or of ATLAS (AML.T0051)
+  explanation: Nothing in a run needs it.
+  false_positives: None.
+  actions: [file.lookup, file.open, file.write]
+  objects: [/home/you/.ssh/deploy] # optional: one of these, exactly
+  verdict: denied               # optional: denied, allowed or unknown
+  marks: [credential]           # optional: at least one of these
+  unless: [dependency]          # optional: none of these
+  condition: object.contains("deploy")   # optional: CEL, as for holdfast log query
+  key: [target]                 # optional: what tells one alert from another
+  tests:
+    raises:
+      - {action: file.open, object: /home/you/.ssh/deploy, verdict: denied}
+    honest:
+      - {action: file.open, object: /home/you/project/deploy.go, verdict: allowed}
+%[1]s%[1]s%[1]s
+
+%[1]sholdfast alerts test FILE%[1]s runs the tests. A rule without both is refused, and so is a
+file with anything that is not understood: the run does not start. Tests take place in
+the workspace /home/you/project of a user whose home is /home/you; %[1]stimes%[1]s repeats an event,
+with %[1]s%%d%[1]s for its number, and %[1]safter%[1]s lets time pass.
+
+A correlation looks at several events of one session, as Sigma 2.1 does:
+
+| type | raised when |
+| --- | --- |
+| %[1]sevent_count%[1]s | %[1]sat_least%[1]s events come within %[1]swindow%[1]s |
+| %[1]svalue_count%[1]s | so many different values of %[1]sfield%[1]s do |
+| %[1]stemporal%[1]s | every one of %[1]ssteps%[1]s happens within %[1]swindow%[1]s, in any order |
+| %[1]stemporal_ordered%[1]s | they happen in their order |
+
+A step names %[1]srules%[1]s, any of which counts, or has events of its own (%[1]sactions%[1]s and so on).
+With %[1]sby%[1]s, only events with the same fields are counted together. Events that are stamped
+out of order by different sensors are put in order by their time.
+
+`
+
+func page(rules []Rule) []byte {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, intro, "`", keptAlerts, overflow, Attack)
+	b.WriteString("### Fields to group by\n\n| field | meaning |\n| --- | --- |\n")
+	for _, f := range groupFields {
+		fmt.Fprintf(&b, "| `%s` | %s |\n", f[0], f[1])
+	}
+	b.WriteString("| `detail.NAME` | a detail of the event |\n\n### Marks\n\nOf paths and hosts; the second path of an event has them after `to:`, as in `\"to:credential\"`.\n\n")
+	b.WriteString(wordsOf(1, programEnd-1))
+	b.WriteString("\nOf the program that asked. Before the condition they can be asked for where something is executed; conditions have them everywhere.\n\n")
+	b.WriteString(wordsOf(programEnd, replaceable))
+	fmt.Fprintf(&b, "\n## The rules\n\nThere are %d.\n\n| rule | severity | technique | |\n| --- | --- | --- | --- |\n", len(rules))
+	sorted := slices.Clone(rules)
+	slices.SortStableFunc(sorted, func(a, b Rule) int { return b.Severity.Level() - a.Severity.Level() })
+	for _, r := range sorted {
+		fmt.Fprintf(&b, "| [%s](#%s) | %s | %s | %s |\n", r.ID, r.ID, r.Severity, strings.Join(r.Technique, " "), r.Title)
+	}
+	for _, r := range rules {
+		fmt.Fprintf(&b, "\n### %s\n\n**%s** (%s)\n\n%s\n\n", r.ID, r.Title, r.Severity, r.Explanation)
+		for _, id := range r.Technique {
+			fmt.Fprintf(&b, "- %s %s\n", id, TechniqueName(id))
+		}
+		fmt.Fprintf(&b, "- False positives: %s\n", r.FalsePositives)
+		if r.Note != "" {
+			fmt.Fprintf(&b, "- %s\n", r.Note)
+		}
+		fmt.Fprintf(&b, "- %s\n", whenOf(r))
+	}
+	return b.Bytes()
+}
+
+func wordsOf(from, to mark) string {
+	var out []string
+	for i, n := range markNames {
+		if m := mark(1) << i; m >= from && m <= to {
+			out = append(out, "`"+n+"`")
+		}
+	}
+	return strings.Join(out, ", ") + "\n"
+}
+
+// whenOf says what a rule looks at.
+func whenOf(r Rule) string {
+	c := r.Correlation
+	if c == nil {
+		return "Events: " + matchOf(r.Match)
+	}
+	if !r.isTemporal() {
+		what := "events"
+		if c.Field != "" {
+			what = "different values of `" + c.Field + "`"
+		}
+		by := ""
+		if len(c.By) > 0 {
+			by = " with the same `" + strings.Join(c.By, "`, `") + "`"
+		}
+		return fmt.Sprintf("At least %d %s%s within %s, of: %s", c.AtLeast, what, by, c.Window, matchOf(r.Match))
+	}
+	order := "in any order"
+	if c.Type == temporalOrdered {
+		order = "in this order"
+	}
+	text := fmt.Sprintf("Within %s, %s:", c.Window, order)
+	for i, s := range c.Steps {
+		var of []string
+		for _, id := range s.Rules {
+			of = append(of, fmt.Sprintf("[%s](#%s)", id, id))
+		}
+		if len(s.Match.Actions) > 0 {
+			of = append(of, matchOf(s.Match))
+		}
+		text += fmt.Sprintf("\n  %d. %s", i+1, strings.Join(of, ", "))
+	}
+	return text
+}
+
+func matchOf(m Match) string {
+	text := "`" + strings.Join(m.Actions, "`, `") + "`"
+	if m.Verdict != "" {
+		text += ", " + m.Verdict
+	}
+	if len(m.Objects) > 0 {
+		text += " of `" + strings.Join(m.Objects, "`, `") + "`"
+	}
+	if len(m.Marks) > 0 {
+		text += ", marked `" + strings.Join(m.Marks, "` or `") + "`"
+	}
+	if len(m.Unless) > 0 {
+		text += ", not `" + strings.Join(m.Unless, "` or `") + "`"
+	}
+	if m.Condition != "" {
+		text += ", where `" + strings.Join(strings.Fields(m.Condition), " ") + "`"
+	}
+	return text
+}

@@ -1,0 +1,158 @@
+package detect
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"holdfast.dev/holdfast/internal/event"
+	"holdfast.dev/holdfast/internal/expr"
+)
+
+// groupFields are the fields that events can be counted and told apart by, and
+// what they are.
+var groupFields = [...][2]string{
+	{"session", "the run"},
+	{"action", "what was attempted"},
+	{"object", "as asked"},
+	{"target", "the object as it was found, or else as asked"},
+	{"name", "the last name of the target"},
+	{"asked", "the last name of the object as asked"},
+	{"directory", "the directory of the target"},
+	{"to", "the second path, as it was found or asked"},
+	{"host", "the object without its port"},
+	{"domain", "the last two labels of the host"},
+	{"executable", "the program that asked"},
+	{"exec", "which program it was, by number"},
+	{"layer", "what denied"},
+}
+
+// isField reports whether name is one of them, or detail.NAME.
+func isField(name string) bool {
+	if rest, ok := strings.CutPrefix(name, "detail."); ok {
+		return rest != ""
+	}
+	return slices.ContainsFunc(groupFields[:], func(f [2]string) bool { return f[0] == name })
+}
+
+// field is one of the groupFields of a seen event.
+func (s *seen) field(name string) string {
+	e := s.event
+	switch name {
+	case "session":
+		return e.Session
+	case "action":
+		return e.Action
+	case "object":
+		return e.Object
+	case "target":
+		return s.target()
+	case "name":
+		return path.Base(s.target())
+	case "asked":
+		return path.Base(e.Object)
+	case "directory":
+		return path.Dir(s.target())
+	case "to":
+		if to := e.Detail["to_resolved"]; to != "" {
+			return to
+		}
+		return e.Detail["to"]
+	case "host":
+		return hostOf(e.Object)
+	case "domain":
+		return domainOf(hostOf(e.Object))
+	case "executable":
+		return s.process().Executable
+	case "exec":
+		return uintText(e.Process.Exec)
+	case "layer":
+		return e.Layer
+	}
+	return e.Detail[strings.TrimPrefix(name, "detail.")]
+}
+
+func (s *seen) target() string {
+	if s.event.Resolved != "" {
+		return s.event.Resolved
+	}
+	return s.event.Object
+}
+
+func hostOf(object string) string {
+	if i := strings.LastIndexByte(object, ':'); i > 0 && strings.IndexByte(object, ':') == i || strings.HasPrefix(object, "[") && i > 0 {
+		object = object[:i]
+	}
+	return strings.Trim(object, "[]")
+}
+
+func domainOf(host string) string {
+	host = strings.TrimSuffix(host, ".")
+	last := strings.LastIndexByte(host, '.')
+	if last < 0 {
+		return host
+	}
+	return host[strings.LastIndexByte(host[:last], '.')+1:]
+}
+
+// seen is an event that something may match, with what is known besides it.
+type seen struct {
+	event    *event.Event
+	object   mark
+	to       mark
+	program  *program // nil when it is not known
+	fields   expr.Fields
+	words    []string
+	arranged bool
+	arrival  uint64 // which event that something matched it is; 0 while nothing did
+}
+
+// newSeen keeps an event: only those that something may match are worth it.
+func newSeen(e event.Event, object, to mark, by *program) *seen {
+	return &seen{event: &e, object: object, to: to, program: by}
+}
+
+// process is who asked: from the event, or from that of the execution.
+func (s *seen) process() *event.Process {
+	if s.event.Process.Executable == "" && s.program != nil {
+		p := s.program.Process
+		if s.event.Process.PID != 0 {
+			p.PID = s.event.Process.PID
+		}
+		return &p
+	}
+	return &s.event.Process
+}
+
+// marks are the words about the event and the program that asked.
+func (s *seen) marks() []string {
+	if !s.arranged {
+		m := s.object
+		if s.program != nil {
+			m |= s.program.is
+		}
+		s.words = s.to.names(m.names(nil, ""), toPrefix)
+		s.arranged = true
+	}
+	return s.words
+}
+
+// Field implements expr.Fields.
+func (s *seen) Field(name string) (any, bool) {
+	switch name {
+	case "marks":
+		return s.marks(), true
+	case "executable":
+		return s.process().Executable, true
+	case "argv":
+		return s.process().Argv, true
+	case "sha256":
+		return s.process().SHA256, true
+	case "cwd":
+		return s.process().Cwd, true
+	}
+	if s.fields == nil {
+		s.fields = expr.Event(*s.event)
+	}
+	return s.fields.Field(name)
+}

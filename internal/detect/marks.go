@@ -1,0 +1,233 @@
+package detect
+
+import (
+	"math/bits"
+	"strings"
+	"sync"
+
+	"holdfast.dev/holdfast/internal/event"
+)
+
+// mark is a set of words about an event: what its object is, and what the
+// program that asked is for. Rules ask for them instead of spelling out paths.
+type mark uint64
+
+// What a path is.
+const (
+	credential     mark = 1 << iota // where programs keep credentials
+	usual                           // of these, what clients look for unasked
+	key                             // a private key
+	secretFile                      // .env and its kind, in a workspace
+	browserStore                    // cookies and passwords of a browser
+	otherHome                       // below the home directory of somebody else
+	systemSecret                    // password hashes and keys of the machine
+	hook                            // hooks and configuration of git
+	editor                          // tasks and settings of editors
+	guardrail                       // settings and instructions of agents
+	pipeline                        // what a build service executes
+	startup                         // what a login, a timer or an interpreter executes
+	history                         // of shells
+	traversal                       // climbs over several directories
+	encoded                         // climbs, spelt so that a check misses it
+	alias                           // a way around names: /proc/self/root, /dev/fd
+	otherProcess                    // secrets of a process in /proc
+	processMemory                   // memory of a process in /proc
+	kernelCallback                  // what the kernel executes outside
+	hostSocket                      // a socket that a service of the host listens on
+	runtimeSocket                   // of these, a container runtime
+	agentSocket                     // of these, an agent that holds keys
+	ownLog                          // records and state of Holdfast
+	ownPolicy                       // policy of Holdfast
+	systemLog                       // /var/log
+	memoryFile                      // a file without a place on disk
+	loader                          // the dynamic loader
+	generated                       // what builds and caches make and remove
+	dependency                      // installed packages
+	temporary                       // directories for everybody
+	repository                      // what makes the workspace's .git a repository
+	descriptor                      // an open file by its number
+
+	metadata   // where a cloud gives out credentials
+	cluster    // the interface of a cluster
+	loopback   // this machine, its local sockets too
+	private    // an address of a private network
+	literal    // an address instead of a name
+	tunnel     // a service that forwards connections
+	drop       // a service that takes what anybody sends
+	resolver   // name service over HTTPS or TLS
+	longLabel  // a name with a label such as encoded data has
+	programEnd // not a mark: what follows is about programs
+)
+
+// What a program is for, and how it was called.
+const (
+	shell mark = programEnd << iota
+	interpreter
+	fetcher
+	archiver
+	encoder
+	packager
+	client // reads credentials where they usually are, because that is its work
+	browser
+	debugger
+	container // makes namespaces
+	vault     // prints credentials
+	issuer    // prints credentials too, among much else
+	killer
+	miner
+	inlineCode   // code as an argument
+	networkShell // a shell whose input is a connection
+	piped        // a download that is executed as it comes
+	unguarded    // an agent told to ask nobody
+	installs     // a package manager that installs
+	inInstall    // below one that does
+	listed       // below ldd, which lists what a program loads
+	supervisor   // names Holdfast in its arguments
+	replaceable  // lies where programs inside can write, so that one of them may have given it its name
+)
+
+// markNames are the words, in the order of the bits.
+var markNames = [...]string{
+	"credential", "usual", "key", "secret-file", "browser-store", "other-home", "system-secret", "hook", "editor", "guardrail",
+	"pipeline", "startup", "history", "traversal", "encoded", "alias", "other-process", "process-memory", "kernel-callback",
+	"host-socket", "runtime-socket", "agent-socket", "own-log", "own-policy", "system-log", "memory-file", "loader", "generated",
+	"dependency", "temporary", "repository", "descriptor",
+	"metadata", "cluster", "loopback", "private", "literal", "tunnel", "drop", "resolver", "long-label",
+	"shell", "interpreter", "fetcher", "archiver", "encoder", "packager", "client", "browser", "debugger", "container", "vault", "issuer",
+	"killer", "miner", "inline-code", "network-shell", "piped", "unguarded", "installs", "in-install", "listed", "supervisor",
+	"replaceable",
+}
+
+// toPrefix stands before a mark of the second path of an event.
+const toPrefix = "to:"
+
+// markOf is the set that a word of a rule means; 0 for none.
+func markOf(word string) mark { return markWords()[word] }
+
+var markWords = sync.OnceValue(func() map[string]mark {
+	m := make(map[string]mark, len(markNames))
+	for i, n := range markNames {
+		m[n] = 1 << i
+	}
+	return m
+})
+
+func (m mark) names(into []string, prefix string) []string {
+	for ; m != 0; m &= m - 1 {
+		into = append(into, prefix+markNames[bits.TrailingZeros64(uint64(m))])
+	}
+	return into
+}
+
+// Marks are the words that rules can ask for about an event by itself: those of
+// its object and, after "to:", of its second path. What is known of the program
+// that asked comes from earlier events, and only an Engine has it.
+func (p Place) Marks(e event.Event) []string {
+	object, to := p.marks(&e)
+	if e.Action == event.ProcExec {
+		object |= p.program(&e.Process, e.Object)
+	}
+	return to.names(object.names(nil, ""), toPrefix)
+}
+
+// Marks are those of an event whose place is not known.
+func Marks(e event.Event) []string { return Place{}.Marks(e) }
+
+// marks looks at the object of e, and at its second path. It does not allocate.
+func (p *Place) marks(e *event.Event) (object, to mark) {
+	switch kindOf(e.Action) {
+	case aboutPath:
+		object = p.path(e.Object)
+		if e.Resolved != "" && e.Resolved != e.Object {
+			object |= p.path(e.Resolved)
+		}
+		if e.Detail != nil {
+			if s := e.Detail["to"]; s != "" {
+				to = p.path(s)
+			}
+			if s := e.Detail["to_resolved"]; s != "" {
+				to |= p.path(s)
+			}
+		}
+	case aboutHost:
+		if rest, ok := strings.CutPrefix(e.Object, "unix:"); ok {
+			object = p.path(strings.TrimPrefix(rest, "@")) | loopback
+			if e.Resolved != "" {
+				object |= p.path(strings.TrimPrefix(e.Resolved, "unix:"))
+			}
+			break
+		}
+		object = hostMarks(e.Object)
+	}
+	return object, to
+}
+
+const (
+	aboutNothing = iota
+	aboutPath
+	aboutHost
+)
+
+func kindOf(action string) int {
+	switch {
+	case strings.HasPrefix(action, "file."), action == event.ProcExec, action == event.HoneyRead:
+		return aboutPath
+	case strings.HasPrefix(action, "net."), strings.HasPrefix(action, "sock."), strings.HasPrefix(action, "credential."), action == event.HoneySent:
+		return aboutHost
+	}
+	return aboutNothing
+}
+
+// pattern is a few names that follow each other in a path.
+type pattern struct {
+	before []string // names above the one that it is filed under, the nearest first
+	rooted bool     // nothing is above
+	last   bool     // nothing is below
+	is     mark
+}
+
+// names are the patterns by their lowest name. The lengths of names are kept by
+// their first and by their last byte: most names of ordinary paths are passed
+// over by that alone.
+type names struct {
+	patterns    map[string][]pattern
+	first, last [256]uint64
+}
+
+// may says whether a name can be among them.
+func (n *names) may(name string) bool {
+	return n.first[name[0]]&n.last[name[len(name)-1]]&(1<<min(len(name), 63)) != 0
+}
+
+// pathNames is made at the first event, not at the start of every command.
+var pathNames = sync.OnceValue(func() *names {
+	n := &names{patterns: map[string][]pattern{}}
+	for line := range strings.Lines(pathTable) {
+		words := strings.Fields(line)
+		if len(words) < 2 {
+			continue
+		}
+		var is mark
+		for w := range strings.SplitSeq(words[0], "+") {
+			is |= markOf(w)
+		}
+		for _, w := range words[1:] {
+			n.add(strings.ReplaceAll(w, "␣", " "), is)
+		}
+	}
+	return n
+})
+
+func (n *names) add(text string, is mark) {
+	p := pattern{is: is}
+	text, p.last = strings.CutSuffix(text, "$")
+	text, p.rooted = strings.CutPrefix(text, "/")
+	parts := strings.Split(text, "/")
+	low := parts[len(parts)-1]
+	for i := len(parts) - 2; i >= 0; i-- {
+		p.before = append(p.before, parts[i])
+	}
+	n.patterns[low] = append(n.patterns[low], p)
+	n.first[low[0]] |= 1 << min(len(low), 63)
+	n.last[low[len(low)-1]] |= 1 << min(len(low), 63)
+}

@@ -1,0 +1,168 @@
+package detect
+
+import (
+	"strings"
+	"sync"
+
+	"holdfast.dev/holdfast/internal/event"
+)
+
+var programNames = sync.OnceValue(func() map[string]mark {
+	m := map[string]mark{}
+	for line := range strings.Lines(programTable) {
+		words := strings.Fields(line)
+		if len(words) < 2 {
+			continue
+		}
+		for _, w := range words[1:] {
+			m[w] |= markOf(words[0])
+		}
+	}
+	return m
+})
+
+// argumentBytes is how much of a command line is looked at.
+const argumentBytes = 4096
+
+// program says what a program is for by its name, and what is remarkable about
+// its arguments. A name is what its maker wants: it widens what is looked for,
+// and excuses only where nobody inside can have made it.
+func (place *Place) program(p *event.Process, asked string) mark {
+	path := p.Executable
+	m := nameOfProgram(path) | nameOfProgram(asked)&plain
+	if len(p.Argv) > 0 {
+		m |= nameOfProgram(p.Argv[0]) & plain
+	}
+	if m&interpreter != 0 {
+		m |= nameOfScript(p.Argv) & packager
+	}
+	if inMemory(path) {
+		m |= memoryFile
+	}
+	switch place.standing(path) {
+	case installed:
+		m |= replaceable
+	case anybodys:
+		m = m&^excusing | replaceable
+	}
+	if len(p.Argv) > 1 {
+		m |= argumentMarks(p.Argv, m)
+	}
+	return m
+}
+
+// plain are the marks that a program may get by the name that it was called by
+// too: those that excuse nothing.
+const plain = shell | interpreter | fetcher | archiver | encoder | packager | container | vault | issuer | killer | miner
+
+// nameOfScript is what an interpreter executes: node npm-cli.js, python -m pip.
+func nameOfScript(argv []string) mark {
+	if len(argv) > 2 && argv[1] == "-m" {
+		return nameOfProgram(argv[2])
+	}
+	if len(argv) < 2 {
+		return 0
+	}
+	name := strings.TrimSuffix(strings.TrimSuffix(argv[1], ".js"), ".py")
+	return nameOfProgram(strings.TrimSuffix(name, "-cli"))
+}
+
+func nameOfProgram(path string) mark {
+	name := path[strings.LastIndexByte(path, '/')+1:]
+	name = strings.TrimPrefix(name, "-") // of a login shell
+	table := programNames()
+	if m, ok := table[name]; ok {
+		return m
+	}
+	return table[strings.TrimRight(name, "0123456789.-")]
+}
+
+func argumentMarks(argv []string, is mark) mark {
+	var m mark
+	left := argumentBytes
+	for i, a := range argv[1:] {
+		if left -= len(a); left < 0 {
+			break
+		}
+		switch {
+		case is&shell != 0 && isCodeFlag(argv[i]):
+			m |= codeMarks(a)
+		case is&interpreter != 0 && isCodeFlag(a):
+			m |= inlineCode
+		case is&packager != 0 && isInstallVerb(a):
+			m |= installs
+		case is&killer != 0 && strings.Contains(a, "holdfast"):
+			m |= supervisor
+		case is&fetcher != 0 && (a == "-e" || a == "-c" || a == "--exec" || strings.HasPrefix(a, "EXEC:") || strings.HasPrefix(a, "SYSTEM:")) && isNetcat(argv[0]):
+			m |= networkShell
+		}
+		m |= flagMarks(a)
+	}
+	return m
+}
+
+// flagMarks finds the arguments by which agents ask nobody any more.
+func flagMarks(a string) mark {
+	switch a {
+	case "--dangerously-skip-permissions", "--yolo", "--dangerously-bypass-approvals-and-sandbox", "danger-full-access", "--sandbox=danger-full-access",
+		"bypassPermissions", "--permission-mode=bypassPermissions", "--allow-all-tools", "--trust-all-tools":
+		return unguarded
+	}
+	return 0
+}
+
+func isCodeFlag(a string) bool {
+	switch a {
+	case "-c", "-e", "-E", "-r", "--eval", "-p", "--print", "-ec", "-lc", "-ic", "-xc":
+		return true
+	}
+	return false
+}
+
+func isInstallVerb(a string) bool {
+	switch a {
+	case "install", "ci", "i", "add", "sync", "rebuild", "update", "upgrade":
+		return true
+	}
+	return false
+}
+
+func isNetcat(argv0 string) bool {
+	switch argv0[strings.LastIndexByte(argv0, '/')+1:] {
+	case "nc", "ncat", "netcat", "socat", "nc.traditional", "nc.openbsd":
+		return true
+	}
+	return false
+}
+
+// codeMarks looks at what a shell is told to do.
+func codeMarks(code string) mark {
+	m := inlineCode
+	if strings.Contains(code, "/dev/tcp/") || strings.Contains(code, "/dev/udp/") {
+		m |= networkShell
+	}
+	if (strings.Contains(code, "curl ") || strings.Contains(code, "wget ")) && pipesToShell(code) {
+		m |= piped
+	}
+	if strings.Contains(code, "holdfast") && (strings.Contains(code, "pkill") || strings.Contains(code, "killall") || strings.Contains(code, "kill ")) {
+		m |= supervisor
+	}
+	return m
+}
+
+// pipesToShell says whether something in code is piped into what executes it.
+func pipesToShell(code string) bool {
+	for rest := code; ; {
+		i := strings.IndexByte(rest, '|')
+		if i < 0 {
+			return false
+		}
+		rest = strings.TrimLeft(rest[i+1:], " \t|&")
+		rest = strings.TrimPrefix(rest, "sudo ")
+		word, _, _ := strings.Cut(rest, " ")
+		word = strings.TrimRight(word, ";&)\n")
+		if nameOfProgram(word)&(shell|interpreter) != 0 && !strings.HasSuffix(word, "awk") {
+			return true
+		}
+	}
+}

@@ -1,0 +1,101 @@
+package detect
+
+import "strings"
+
+// Place is what paths are judged against.
+type Place struct {
+	Home      string // of the user whose session it is; "" when it is not known
+	Workspace string
+	Fixed     []string // what the view shows and nothing inside can write; absolute
+	Writable  []string // what the policy lets be written besides the workspace; absolute
+}
+
+// excusing are the marks that a program gets by its name and that make a rule
+// say less of it.
+const excusing = client | browser | debugger
+
+// What the name of a program counts, by where its file is.
+const (
+	fixed     = iota // nothing inside can have made it
+	installed        // where installers put what one user runs: an alert is low, and not none
+	anybodys         // whoever wrote there gave it that name, and it excuses nothing
+)
+
+func (p *Place) standing(path string) int {
+	if path == "" || path[0] != '/' || inMemory(path) {
+		return anybodys
+	}
+	longest, writable, temp := 0, false, false
+	look := func(dir string, w, t bool) {
+		if len(dir) > longest && within(path, dir) {
+			longest, writable, temp = len(dir), w, t
+		}
+	}
+	for _, dir := range [...]string{"/tmp", "/var/tmp", "/dev", "/proc", "/run", "/var/run", "/var/scratch"} {
+		look(dir, true, true)
+	}
+	look(homeOf(path), true, false)
+	if p.Home != "/" && !within(p.Home, "/usr") { // as that of daemon is
+		look(p.Home, true, false)
+	}
+	look(p.Workspace, true, false)
+	for _, dir := range p.Fixed {
+		look(dir, false, false)
+	}
+	for _, dir := range p.Writable {
+		look(dir, true, false)
+	}
+	switch {
+	case !writable:
+		return fixed
+	case !temp && isInstalled(path[longest:]):
+		return installed
+	}
+	return anybodys
+}
+
+// inMemory says whether the file of a program has no place on disk.
+func inMemory(path string) bool {
+	return strings.HasPrefix(path, "/memfd:") || strings.HasSuffix(path, " (deleted)")
+}
+
+// within says whether path is dir or below it.
+func within(path, dir string) bool {
+	return dir != "" && strings.HasPrefix(path, dir) && (len(path) == len(dir) || dir[len(dir)-1] == '/' || path[len(dir)] == '/')
+}
+
+// homeOf is the home directory that a path lies in, "" for none.
+func homeOf(path string) string {
+	for _, above := range [...]string{"/home/", "/Users/"} {
+		if rest, ok := strings.CutPrefix(path, above); ok {
+			who, _, _ := strings.Cut(rest, "/")
+			return path[:len(above)+len(who)]
+		}
+	}
+	if within(path, "/root") {
+		return "/root"
+	}
+	return ""
+}
+
+// isInstalled says whether a path below a home or the workspace is where
+// installers put programs.
+func isInstalled(rest string) bool {
+	rest = strings.TrimPrefix(rest, "/")
+	for _, dir := range [...]string{
+		".local/bin/", ".local/share/", ".local/lib/", ".local/pipx/", ".nvm/", ".volta/", ".fnm/", ".nodenv/", ".asdf/", ".mise/", ".n/", ".npm-global/",
+		".bun/", ".deno/", ".pyenv/", ".rye/", ".conda/", "miniconda3/", "miniforge3/", "anaconda3/", "mambaforge/", "micromamba/", ".rbenv/", ".rvm/",
+		".cargo/bin/", ".rustup/", "go/bin/", "go/pkg/mod/golang.org/", "sdk/", ".sdkman/", ".jenv/", ".gradle/jdks/", ".nix-profile/", ".linuxbrew/",
+		".cache/ms-playwright/", ".cache/puppeteer/", ".cache/Cypress/", ".cache/selenium/", ".cache/electron/", ".vscode-server/", ".cursor-server/", ".claude/", ".codex/",
+	} {
+		if strings.HasPrefix(rest, dir) {
+			return true
+		}
+	}
+	for _, dir := range [...]string{"node_modules/electron/dist/", "/.local-browsers/", "/.local-chromium/"} {
+		if strings.Contains(rest, dir) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,156 @@
+package detect
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"holdfast.dev/holdfast/internal/event"
+)
+
+// What is remembered of programs: the last ones that were executed. A power of
+// two.
+const (
+	programs      = 4096
+	keptArguments = 16
+	keptBytes     = 512 // of the arguments of one
+	keptPath      = 256 // bytes of a path, the last
+)
+
+// program is one that was executed. Events of files and sockets name it by its
+// number alone.
+type program struct {
+	event.Process
+	is mark
+}
+
+// table holds the last programs by their number, and those that a process runs
+// for as long as it does: whoever executes others without end must not be
+// forgotten over them.
+type table struct {
+	kept []program         // by number modulo programs; grows as far as it must
+	pids map[int][2]uint64 // what a process executed last, and before: an execution may come to nothing
+	held map[uint64]*holding
+}
+
+// holding is a program that processes run, or ran before what they run now.
+type holding struct {
+	program
+	by int
+}
+
+// keptProcesses is of how many processes it is known what they run.
+const keptProcesses = 8192
+
+// add notes a program and says what it is for.
+func (t *table) add(place *Place, e *event.Event) *program {
+	p := &e.Process
+	is := place.program(p, e.Object)
+	if parent := t.get(p.ParentExec); parent != nil {
+		if parent.is&(installs|inInstall) != 0 {
+			is |= inInstall
+		}
+		if parent.is&shell != 0 && slices.ContainsFunc(parent.Argv, func(a string) bool { return a == "ldd" || strings.HasSuffix(a, "/ldd") }) {
+			is |= listed
+		}
+	}
+	if p.Exec == 0 {
+		return &program{Process: *p, is: is}
+	}
+	at := int(p.Exec & (programs - 1))
+	for at >= len(t.kept) {
+		t.kept = append(t.kept, make([]program, min(max(64, len(t.kept)), programs-len(t.kept)))...)
+	}
+	one := &t.kept[at]
+	*one = program{*p, is}
+	one.Argv, one.Executable, one.Cwd = shortened(p.Argv), ending(p.Executable), ending(p.Cwd)
+	if e.Error == "" {
+		t.runs(p.PID, p.Exec)
+	}
+	return one
+}
+
+// runs notes what a process executes from here on.
+func (t *table) runs(pid int, exec uint64) {
+	if t.pids == nil {
+		t.pids, t.held = map[int][2]uint64{}, map[uint64]*holding{}
+	}
+	old, known := t.pids[pid]
+	if exec == 0 || old[0] == exec {
+		return
+	}
+	if !known && len(t.pids) >= keptProcesses {
+		for other := range t.pids {
+			t.ended(other)
+			break
+		}
+	}
+	if h := t.held[exec]; h != nil {
+		h.by++
+	} else if p := t.get(exec); p != nil {
+		t.held[exec] = &holding{*p, 1}
+	} else {
+		return
+	}
+	t.pids[pid] = [2]uint64{exec, old[0]}
+	t.release(old[1])
+}
+
+func (t *table) release(exec uint64) {
+	if h := t.held[exec]; h != nil {
+		if h.by--; h.by == 0 {
+			delete(t.held, exec)
+		}
+	}
+}
+
+func (t *table) get(exec uint64) *program {
+	at := int(exec & (programs - 1))
+	if exec != 0 && at < len(t.kept) && t.kept[at].Exec == exec {
+		return &t.kept[at]
+	}
+	if h := t.held[exec]; h != nil {
+		return &h.program
+	}
+	return nil
+}
+
+// of is the program of a process, also of one that only the event knows.
+func (t *table) of(place *Place, p *event.Process) *program {
+	exec := p.Exec
+	if exec == 0 {
+		exec = t.pids[p.PID][0]
+	}
+	if known := t.get(exec); known != nil || p.Executable == "" {
+		return known
+	}
+	return &program{*p, place.program(p, "")}
+}
+
+// ended forgets a process: its number will be another's.
+func (t *table) ended(pid int) {
+	for _, exec := range t.pids[pid] {
+		t.release(exec)
+	}
+	delete(t.pids, pid)
+}
+
+// ending is the end of a long path, without the memory of the whole.
+func ending(path string) string {
+	if len(path) <= keptPath {
+		return path
+	}
+	return strings.Clone(path[len(path)-keptPath:])
+}
+
+func shortened(argv []string) []string {
+	left := keptBytes
+	for i, a := range argv {
+		if left -= len(a); left < 0 || i == keptArguments {
+			return slices.Clone(argv[:i]) // lets go of the rest
+		}
+	}
+	return argv
+}
+
+func uintText(n uint64) string { return strconv.FormatUint(n, 10) }

@@ -1,0 +1,76 @@
+package detect
+
+import (
+	"fmt"
+	"slices"
+
+	"holdfast.dev/holdfast/internal/event"
+)
+
+// Failure is a test of a rule that did not come out as it should.
+type Failure struct {
+	Rule  string
+	Where string // file:line of the rule
+	Test  string // raises or honest
+	What  string
+}
+
+func (f Failure) String() string {
+	if f.Where == "" {
+		return fmt.Sprintf("%s: %s: %s", f.Rule, f.Test, f.What)
+	}
+	return fmt.Sprintf("%s: %s: %s: %s", f.Where, f.Rule, f.Test, f.What)
+}
+
+// Try runs the tests of rules, together with the built-in ones that they may
+// refer to. A rule must be raised by the one session and not by the other.
+func Try(rules []Rule) ([]Failure, error) {
+	var failed []Failure
+	for _, r := range rules {
+		for _, t := range []struct {
+			name    string
+			session []event.Event
+			want    bool
+		}{{"raises", r.Tests.Raises, true}, {"honest", r.Tests.Honest, false}} {
+			alerts, err := Replay(Config{Rules: without(builtin(), rules), Alone: true}, t.session)
+			if err != nil {
+				return nil, err
+			}
+			if raised := slices.ContainsFunc(alerts, func(a Alert) bool { return a.Rule == r.ID }); raised != t.want {
+				failed = append(failed, Failure{r.ID, r.Where, t.name, verb(t.want)})
+			}
+		}
+	}
+	return failed, nil
+}
+
+func verb(want bool) string {
+	if want {
+		return "the session does not raise the rule"
+	}
+	return "the session raises the rule"
+}
+
+// without are the built-in rules that are not among the given, and the given.
+func without(known, given []Rule) []Rule {
+	ids := map[string]bool{}
+	for _, r := range given {
+		ids[r.ID] = true
+	}
+	out := slices.DeleteFunc(slices.Clone(known), func(r Rule) bool { return ids[r.ID] })
+	return append(out, given...)
+}
+
+// Replay gives a session to an engine of its own and returns what it raised.
+func Replay(c Config, session []event.Event) ([]Alert, error) {
+	var alerts []Alert
+	c.Raise = func(a Alert) { alerts = append(alerts, a) }
+	e, err := New(c)
+	if err != nil {
+		return nil, err
+	}
+	for _, one := range session {
+		e.Observe(one)
+	}
+	return alerts, e.Err()
+}
