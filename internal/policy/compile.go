@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -32,20 +33,28 @@ func Compile(e Effective, h Host) (Plan, error) {
 			p.Accepted = append(p.Accepted, g)
 		}
 	}
+	p.record(e)
+	p.tools(e)
 	p.ProtectMore, p.ProtectLess = e.patterns("workspace.protect"), e.patterns("workspace.unprotect")
 	p.HideMore, p.HideLess = e.patterns("workspace.hide"), e.patterns("workspace.show")
 	h.owned = h.own()
-	v := view{host: h, workspace: e.Workspace}
+	v := view{host: h, workspace: e.Workspace, review: e.word("workspace.mode") == "review"}
 	if err := v.entries(e); err != nil {
 		return Plan{}, err
 	}
-	v.discover()
-	p.Paths = v.settle()
-	p.Notes = append(p.Notes, v.notes...)
+	if err := p.agent(e, &v); err != nil {
+		return Plan{}, err
+	}
+	if err := p.show(e, &v); err != nil {
+		return Plan{}, err
+	}
 	if err := p.sources(e, h); err != nil {
 		return Plan{}, err
 	}
-	if err := p.environment(e, h, &v); err != nil {
+	if err := p.alerts(e, h); err != nil {
+		return Plan{}, err
+	}
+	if err := cmp.Or(p.gates(e, h), p.environment(e, h, &v)); err != nil {
 		return Plan{}, err
 	}
 	return p, nil
@@ -84,6 +93,12 @@ func (p *Plan) environment(e Effective, h Host, v *view) error {
 		{"PWD", p.Dir}, {"PATH", v.searchPath()}, {"SHELL", v.shell()},
 	} {
 		out[kv[0]] = Env{kv[0], kv[1], ours}
+	}
+	if p.Scratch {
+		out["HOLDFAST_SCRATCH"] = Env{"HOLDFAST_SCRATCH", ScratchDir, ours}
+	}
+	if len(p.Outputs) > 0 {
+		out["HOLDFAST_OUTPUT"] = Env{"HOLDFAST_OUTPUT", p.Outputs[0], ours}
 	}
 	for _, one := range v.env {
 		out[one.Name] = one

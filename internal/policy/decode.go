@@ -191,17 +191,13 @@ func (d *decoder) key(parent string, name, value *yaml.Node, depth int) {
 		d.unknown(parent, name)
 		return
 	}
-	if k.later != "" {
-		d.fail(name, "remove it", "%s needs %s, a later capability; it is refused rather than ignored", full, k.later)
-		return
-	}
 	if !d.plain(value) || !d.shallow(value, depth+1) {
 		return
 	}
 	switch k.kind {
 	case section:
 		d.section(full, value, depth+1)
-	case paths, patterns, names, hosts, ports, services, losses, secrets:
+	case paths, patterns, names, hosts, ports, services, losses, secrets, anchors, sinks, toolRules, gateRules, notifiers:
 		d.list(k, name, value)
 	case vars:
 		d.vars(k, name, value)

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"net/netip"
 	"os"
@@ -47,10 +48,18 @@ func Explain(p Plan, h Host, names []Reserved, query string) (Answer, error) {
 	if err := askable(query); err != nil {
 		return Answer{}, err
 	}
+	a, err := x.explain(query)
+	if err != nil {
+		return a, err
+	}
+	return a, x.consent(&a)
+}
+
+func (x explainer) explain(query string) (Answer, error) {
 	if strings.Contains(query, "/") && !strings.Contains(query, "://") || query == "~" || query == "." || query == ".." {
 		return x.file(query)
 	}
-	if _, err := os.Lstat(filepath.Join(h.Dir, query)); err == nil {
+	if _, err := os.Lstat(filepath.Join(x.host.Dir, query)); err == nil {
 		return x.file(query)
 	}
 	if found := x.search(query); found != "" {
@@ -74,7 +83,12 @@ func ExplainPath(p Plan, h Host, names []Reserved, query string) (Answer, error)
 	if err := askable(query); err != nil {
 		return Answer{}, err
 	}
-	return explainer{p, h, names}.file(query)
+	x := explainer{p, h, names}
+	a, err := x.file(query)
+	if err != nil {
+		return a, err
+	}
+	return a, x.consent(&a)
 }
 
 func askable(query string) error {
@@ -122,8 +136,7 @@ func (x explainer) file(query string) (Answer, error) {
 // rule is the one that decides about a resolved path.
 func (x explainer) rule(path string) PathRule {
 	best := PathRule{}
-	workspace := PathRule{Path: x.plan.Workspace, Access: Write, Origin: Origin{File: "workspace"}}
-	for _, r := range slices.Concat(x.plan.Paths, []PathRule{workspace}, x.host.System) {
+	for _, r := range slices.Concat(x.plan.Paths, x.plan.own(), x.host.System) {
 		if within(path, r.Path) && len(r.Path) > len(best.Path) {
 			best = r
 		}
@@ -163,7 +176,7 @@ func (x explainer) readWrite(path string, rule PathRule) (read, write Verdict) {
 		}
 		return read, write
 	}
-	write = Verdict{Allowed: true, Why: "changes are made on the host", Rule: name}
+	write = Verdict{Allowed: true, Why: x.plan.fate(path, rule), Rule: name}
 	if r, ok := x.reserved(path); ok {
 		write.Why, write.Rule = r.Fate+": "+r.Reason, "protected name "+r.Pattern
 	}
@@ -190,17 +203,33 @@ func (x explainer) absent(path string, rule PathRule) (read, write Verdict) {
 		}
 		return read, write
 	}
-	if err := x.host.showable(at, Read); err != nil {
+	if err := x.showable(at, Read); err != nil {
 		read.Why += "; cannot be allowed: " + err.Error()
 	} else {
 		read.Add = "--ro " + quote(path) + ", or under filesystem.read: " + path
 	}
-	if err := x.host.showable(at, Write); err != nil {
+	if err := x.showable(at, Write); err != nil {
 		write.Why += "; cannot be allowed: " + err.Error()
 	} else {
 		write.Add = "--rw " + quote(path) + ", or under filesystem.write: " + path
 	}
 	return read, write
+}
+
+// showable says why a path that is not in view cannot come into it.
+func (x explainer) showable(at located, access Access) error {
+	if err := x.host.showable(at, access); err != nil {
+		return err
+	}
+	for _, file := range x.plan.used() {
+		if file.readable && access != Write {
+			continue
+		}
+		if within(file.path, at.path) || file.tree && within(at.path, file.path) {
+			return fmt.Errorf("%s (%s) uses %s", file.key, file.origin, file.path)
+		}
+	}
+	return nil
 }
 
 func (x explainer) protected(path string) (Protected, bool) {

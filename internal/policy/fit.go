@@ -5,7 +5,7 @@ import "slices"
 // Guarantees are all names that --without takes, in the order of plan.go.
 var Guarantees = []Guarantee{
 	Namespaces, PrivateProc, Landlock, Scopes, Seccomp, TaskID, CopyLayers,
-	Interception, HardLinks, MemoryLimit, ProcessLimit,
+	Recording, Interception, HardLinks, MemoryLimit, ProcessLimit,
 }
 
 // Needs lists the guarantees that p rests on. Those that only some plans need
@@ -17,6 +17,9 @@ func Needs(p Plan) []Guarantee {
 	}
 	if slices.ContainsFunc(p.Paths, func(r PathRule) bool { return r.Access == Copy }) {
 		needs = append(needs, CopyLayers)
+	}
+	if p.Record.Level == RecordStandard || p.Record.Level == RecordFull {
+		needs = append(needs, Recording)
 	}
 	if len(p.Allow) > 0 {
 		needs = append(needs, Interception)

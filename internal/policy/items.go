@@ -14,6 +14,15 @@ func parseItem(k key, text string) (e Entry, hint string, err error) {
 	switch k.kind {
 	case paths:
 		err = pathText(text)
+	case word:
+		err = wordText(k, text)
+	case gateRules:
+		var rule GateRule
+		rule, err = gateText(text)
+		e.Gate, e.Value = &rule, rule.String()
+	case anchors:
+		e.Anchor = new(Anchor)
+		*e.Anchor, hint, err = anchorText(text)
 	case patterns:
 		err = patternText(text)
 	case names:
@@ -42,6 +51,17 @@ func parseItem(k key, text string) (e Entry, hint string, err error) {
 		e.Ports = []int{port, port}
 	}
 	return e, hint, err
+}
+
+// wordText checks the value of a key that takes one of some words.
+func wordText(k key, text string) error {
+	if slices.Contains(k.words, text) {
+		return nil
+	}
+	if near := nearest(text, k.words); near != "" {
+		return fmt.Errorf("unknown value %q, did you mean %q?", printable(text), near)
+	}
+	return fmt.Errorf("unknown value %q; known: %s", printable(text), strings.Join(k.words, ", "))
 }
 
 // pathText checks what can be said of a path before it is opened. A component

@@ -6,23 +6,29 @@ import "strings"
 type kind int
 
 const (
-	section  kind = iota // a mapping of further keys
-	version              // the number 1
-	word                 // one of key.words
-	source               // a profile or a file
-	paths                // a list of paths
-	patterns             // a list of names or path patterns inside the workspace
-	names                // a list of variable names, NAME or PREFIX*
-	vars                 // a mapping of variables to values
-	hosts                // a list of network destinations
-	ports                // a list of PORT or HOSTPORT:PORT
-	services             // a list of PORT
-	losses               // a list of guarantees
-	secrets              // a list of credentials
-	size                 // bytes with a unit, or none
-	count                // a whole number, or none
-	cores                // a number of processor cores, or none
-	span                 // a duration with a unit, or none
+	section   kind = iota // a mapping of further keys
+	version               // the number 1
+	word                  // one of key.words
+	anchors               // a list of places for the head of the log
+	sinks                 // a list of places for alerts
+	toolRules             // a list of rules for tools
+	gateRules             // a list of rules of consent
+	notifiers             // a list of ways to tell a human
+	patience              // a duration with a unit; 0s is the least
+	source                // a profile or a file
+	paths                 // a list of paths
+	patterns              // a list of names or path patterns inside the workspace
+	names                 // a list of variable names, NAME or PREFIX*
+	vars                  // a mapping of variables to values
+	hosts                 // a list of network destinations
+	ports                 // a list of PORT or HOSTPORT:PORT
+	services              // a list of PORT
+	losses                // a list of guarantees
+	secrets               // a list of credentials
+	size                  // bytes with a unit, or none
+	count                 // a whole number, or none
+	cores                 // a number of processor cores, or none
+	span                  // a duration with a unit, or none
 )
 
 // reach says what an untrusted project file may do with a key.
@@ -34,6 +40,7 @@ const (
 	adds                 // only entries, each of which takes away
 	subset               // only entries that are in force already, or an empty list
 	lowers               // only a smaller value
+	raises               // only a word that stands in key.words at or after the one in force
 	ignored              // has no effect on what is allowed
 )
 
@@ -42,9 +49,8 @@ const (
 type key struct {
 	name    string // dotted, as in "limits.memory"
 	kind    kind
-	words   []string // for kind word
+	words   []string // for kind word; for reach raises the weakest first
 	project reach
-	later   string // the capability that brings the key; until then it is refused
 	doc     string
 	example string // YAML of the value
 }
@@ -57,8 +63,14 @@ var keys = []key{
 
 	{name: "workspace", kind: section,
 		doc: "The directory that the command works in; the only tree of the host that it may change unless `filesystem.write` names more."},
-	{name: "workspace.mode", kind: word, words: []string{"direct"}, project: ignored, example: "direct",
-		doc: "`direct`: changes are made in the tree itself. (`review`, where changes are handed over at the end, is a later capability and is refused.)"},
+	{name: "workspace.mode", kind: word, words: []string{"direct", "review"}, project: raises, example: "review",
+		doc: "`direct`: changes are made in the tree itself. `review`: the command works on a copy-on-write view, and what it changed waits for `holdfast review`; the tree itself is not changed by the run, but for what `filesystem.write` and `workspace.outputs` name. The flag is `--review`."},
+	{name: "workspace.view", kind: word, words: []string{string(ViewAuto), string(ViewOverlay), string(ViewCopy)}, project: ignored, example: "copy",
+		doc: "How mode `review` makes its view. `overlay`: a layer over the tree, at no cost at the start; the rename of a directory that was there before is refused with EXDEV, which `mv` and `npm` work around and `git mv` does not. `copy`: the tree is copied first, and everything works. `auto`: the layer, and the copy where the host cannot lay one."},
+	{name: "workspace.scratch", kind: word, words: []string{"off", "on"}, project: ignored, example: "on",
+		doc: "`on`: a private directory on disk for what a build needs and nobody keeps, in `HOLDFAST_SCRATCH`. It is empty at the start, gone at the end, and counts against `limits.disk`. The flag is `--scratch`."},
+	{name: "workspace.outputs", kind: paths, project: clears, example: "[dist]",
+		doc: "Directories for results: writable on the host, at their place, also where the workspace is read-only. One that is missing is made, but not the directory it is in. Nothing in them is protected; what your host would execute from there is named at the end. `HOLDFAST_OUTPUT` is the first of them. The flag is `--output`."},
 	{name: "workspace.readonly", kind: paths, project: adds, example: "[vendor]",
 		doc: "Paths inside the workspace that the command may read and not change. `.` is the whole workspace; outputs are then named under `filesystem.write`."},
 	{name: "workspace.protect", kind: patterns, project: adds, example: "[deploy.sh]",
@@ -104,7 +116,7 @@ var keys = []key{
 	{name: "limits.files", kind: count, project: lowers, example: "65536",
 		doc: "Open files of one process."},
 	{name: "limits.disk", kind: size, project: lowers, example: "10GiB",
-		doc: "Private storage: the home inside, /tmp and /dev/shm together. The workspace is not counted."},
+		doc: "Private storage: the home inside, /tmp and /dev/shm together; and what the writable trees of one file system grow by, the workspace, its copy in mode `review` and the scratch directory among them."},
 	{name: "limits.filesize", kind: size, project: lowers, example: "2GiB",
 		doc: "Size that a file may grow to."},
 	{name: "limits.cpus", kind: cores, project: lowers, example: "2.5",
@@ -112,14 +124,45 @@ var keys = []key{
 	{name: "limits.time", kind: span, project: lowers, example: "4h",
 		doc: "Wall-clock time of the run."},
 
+	{name: "tools", kind: section,
+		doc: "What agents may call, as far as they ask. The boundary holds without these rules."},
+	{name: "tools.deny", kind: toolRules, project: adds, example: "[WebFetch, {tool: Bash, when: 'arguments.command.contains(\"sudo\")', reason: there is no sudo here}]",
+		doc: toolsDoc},
+
+	{name: "record", kind: section,
+		doc: "The record of the run, outside every view. What Holdfast itself decides is in it at every level."},
+	{name: "record.level", kind: word, words: []string{string(RecordStandard), string(RecordFull)}, project: raises, example: "full",
+		doc: "`standard`: what is executed, changed, connected to or refused. `full`: every open for reading too. The flag is `--record`. With `record` under `without` no system calls are recorded, whatever stands here."},
+	{name: "record.anchor", kind: anchors, project: never, example: "[\"file:~/anchors/holdfast\", syslog, https://anchor.example.org/holdfast]",
+		doc: anchorDoc},
+
+	{name: "alerts", kind: section,
+		doc: "What happens when a rule of detection finds something. Alerts are in the record in any case."},
+	{name: "alerts.sinks", kind: sinks, project: never,
+		example: "[{terminal: true, severity: high}, {webhook: https://hooks.example.org/holdfast, secret: ~/.config/holdfast/webhook.key}]",
+		doc:     sinksDoc},
+	{name: "alerts.rules", kind: paths, project: never, example: "[~/.config/holdfast/rules]",
+		doc: "Files of rules, or directories of such files, besides the built-in rules. Of a directory the files `*.yaml` are read. They belong to you or root, are writable by nobody else, and may not be, hold or lie below anything that the command can write."},
+	{name: "honeytokens", kind: word, words: []string{"off", "on"}, project: raises, example: "on",
+		doc: "`on`: the private home inside holds credentials of the usual kinds that are worth nothing. Reading one is an alert, and sending one anywhere is refused and a critical one."},
+
 	{name: "without", kind: losses, project: clears, example: "[landlock-scopes]",
 		doc: "Guarantees whose loss is accepted where the host cannot keep them. Each is named at the start and in the summary of a run."},
 
 	{name: "credentials", kind: secrets, project: clears,
 		example: "[{name: github, source: {command: gh auth token}, hosts: [api.github.com], env: GITHUB_TOKEN}]",
 		doc:     credentialsDoc},
-	{name: "ask", kind: section, later: "approvals",
-		doc: "What a human must decide. A later capability: refused until then."},
+	{name: "ask", kind: gateRules, project: adds, example: "[git-push, {set: new-hosts, attended: true}, {when: 'action == \"exec\" && program == \"terraform\" && verb == \"apply\"', reason: this changes what runs}]",
+		doc: "What a human must decide before it happens: the action is held while he is asked, and denied where nobody answers in time. Where several rules are about an action, one under `deny` decides; then one that asks in any case. Rules about commands are for consent and the boundary is for security. The flag is `--ask`. " + gatesDoc +
+			"| `attended` | `true`: asks only while somebody is there to answer (`holdfast approve` is open); else the boundary decides as it would without the rule |\n\n" + aboutDoc},
+	{name: "deny", kind: gateRules, project: adds, example: "[publish, {when: 'action == \"connect\" && port == 25'}]",
+		doc: "What is denied without asking, although the boundary would let it happen. The flag is `--deny`. " + gatesDoc + "\n" + aboutDoc},
+	{name: "approvals", kind: section,
+		doc: "How a human is asked."},
+	{name: "approvals.timeout", kind: patience, project: lowers, example: "15m",
+		doc: "How long an action is held for an answer; without one it is denied. `0s`: nobody is asked, and what rules under `ask` are about is denied at once."},
+	{name: "approvals.notify", kind: notifiers, project: never, example: "[tmux, {webhook: https://hooks.example.org/approve, secret: ~/.config/holdfast/approve.key}]",
+		doc: notifyDoc},
 }
 
 // allowDoc describes a destination in full.
@@ -157,6 +200,26 @@ const credentialsDoc = "Secrets that never enter the boundary. Inside there is a
 	"| `{vault: {path, field, address, namespace, token-file}}` | HashiCorp Vault; what is left out is the caller's `VAULT_ADDR`, `VAULT_NAMESPACE` and `VAULT_TOKEN` or `~/.vault-token`. With `sign` a `path` of the AWS engine needs no `field` |\n" +
 	"| `{github-app: {app-id, installation-id, key-file, repositories, permissions, api}}` | an installation token, made for the `repositories` (a list of names) and `permissions` (such as `{contents: read}`) alone |\n\n" +
 	"A later source's credential takes the place of an earlier one of the same name."
+
+const anchorDoc = "Where the signed head of the log is published besides Holdfast's own state, so that a log that was cut or written anew can be told: `file:PATH`, a file outside of all that is in view; `syslog`, the syslog daemon of the host; or a URL with `https` (`http` to loopback only) that the head is sent to by POST."
+
+// sinksDoc describes a place for alerts in full.
+const sinksDoc = "Places that alerts are sent to. Each is a mapping with one of the kinds:\n\n" +
+	"| kind | where alerts go |\n| --- | --- |\n" +
+	"| `terminal: true` | a line on the standard error of `holdfast run` |\n" +
+	"| `file: PATH` | a JSON line each at the end of a file |\n" +
+	"| `webhook: URL` | a JSON document each by POST |\n" +
+	"| `syslog: local` or a URL | the daemon of the host; or `udp://HOST:PORT`, `tcp://HOST:PORT`, `tls://HOST:PORT`, `unix:///PATH` |\n" +
+	"| `otlp: URL` | an OpenTelemetry collector, by HTTP |\n\n" +
+	"and, besides that:\n\n" +
+	"| key | meaning | for |\n| --- | --- | --- |\n" +
+	"| `severity` | the least severity that is sent: `info`, `low`, `medium`, `high` or `critical`; without it `low`, and `medium` for `terminal` | all |\n" +
+	"| `headers` | file with a header a line, as `Name: value`; the place for tokens | `webhook`, `otlp` |\n" +
+	"| `secret` | file with the key of the signature (HMAC-SHA256) of each request; without it requests are not signed | `webhook` |\n" +
+	"| `authority` | PEM file with certificate authorities that are trusted besides the system's | `webhook`, `otlp`, `syslog` with `tls` |\n" +
+	"| `timeout` | of one attempt, from `100ms` to `1m`; without it `10s` | `webhook`, `otlp`, `syslog` |\n" +
+	"| `insecure` | `true`: `http` to a host that is not loopback | `webhook`, `otlp` |\n\n" +
+	"Files are outside of all that is in view. A later source's sink takes the place of an earlier one of the same kind and address."
 
 // clearsNothing is never under a name that says why: an entry that makes a path
 // readable can also be what makes a path below a writable one read-only, so

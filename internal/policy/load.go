@@ -34,6 +34,7 @@ type Options struct {
 	Policy    string // instead of the user's file; "" for that
 	Workspace string // "" for the working directory
 	Settings  []Setting
+	Preset    string // name of the agent program's preset; "" for none
 }
 
 // Effective is what all sources together say, before any path but the
@@ -47,6 +48,9 @@ type Effective struct {
 	Project   *Project
 
 	emptied int // rank of the source that last took all destinations away; 0 for none
+
+	agent     *agentPlan // of Options.Preset; nil for none
+	agentRank int        // of its source
 }
 
 // Project is the policy that a workspace brings along.
@@ -97,16 +101,21 @@ func LoadUser(o Options) (Effective, error) {
 	if err != nil {
 		return Effective{}, err
 	}
+	flags, err := flagFile(o)
+	if err != nil {
+		return Effective{}, err
+	}
 	e.apply(profile)
+	if o.Preset != "" {
+		if err := e.preset(o, append(slices.Clone(chain), flags)); err != nil {
+			return Effective{}, err
+		}
+	}
 	for _, f := range slices.Backward(chain) {
 		if err := e.outside(f.Name); err != nil {
 			return Effective{}, err
 		}
 		e.apply(f)
-	}
-	flags, err := flagFile(o)
-	if err != nil {
-		return Effective{}, err
 	}
 	if len(flags.Entries) > 0 {
 		e.apply(flags)
@@ -207,7 +216,7 @@ func (s Setting) entry() (Entry, error) {
 	}
 	at := Origin{File: s.Flag}
 	switch k.kind {
-	case size, count, cores, span:
+	case size, count, cores, span, patience:
 		amount, err := parseAmount(k.kind, s.Value)
 		if err != nil {
 			return Entry{}, fault(at, "for example "+s.Flag+" "+k.example, "%v", err)
@@ -251,7 +260,7 @@ func (e *Effective) apply(f File) {
 func single(name string) bool {
 	k, _ := lookup(name)
 	switch k.kind {
-	case paths, patterns, names, vars, hosts, ports, services, losses, secrets:
+	case paths, patterns, names, vars, hosts, ports, services, losses, secrets, anchors, sinks, toolRules, gateRules, notifiers:
 		return false
 	}
 	return true

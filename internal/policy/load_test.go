@@ -138,6 +138,16 @@ func TestProjectFileMayOnlyNarrow(t *testing.T) {
 		{"no limit where there was none is the same", "limits: {time: none}", false},
 		{"accepting a loss widens", "without: [seccomp]", true},
 		{"accepting no loss narrows", "without: []", false},
+		{"recording more narrows", "record: {level: full}", false},
+		{"recording as much does not widen", "record: {level: standard}", false},
+		{"an anchor widens", "record: {anchor: ['https://a.example.org']}", true},
+		{"no anchor widens", "record: {anchor: []}", true},
+		{"a sink widens", "alerts: {sinks: [{terminal: true, severity: critical}]}", true},
+		{"no sink widens", "alerts: {sinks: []}", true},
+		{"rules widen", "alerts: {rules: [sub]}", true},
+		{"no rules widen", "alerts: {rules: []}", true},
+		{"honeytokens as they are do not widen", "honeytokens: on", false},
+		{"no honeytokens widen", "honeytokens: off", true},
 		{"the profile of the run is the same", "extends: local", false},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -199,18 +209,36 @@ func TestWhatIsTrustedIsSaidInFull(t *testing.T) {
 	w.write("home/u/ws/holdfast.yaml", `version: 1
 network: {allow: [{host: a.example.org, methods: [GET], paths: [/x], internal: true, credential: c}]}
 credentials: [{name: c, source: {command: [sh, -c, "echo x"]}, header: "X-Key: {}"}]
+alerts: {sinks: [{webhook: "https://a.example.org/x?y", secret: ~/k}]}
 `, 0o644)
 	p, err := Inspect(w.options())
-	if err != nil || len(p.Widens) != 2 {
+	if err != nil || len(p.Widens) != 3 {
 		t.Fatalf("got %+v, %v", p, err)
 	}
 	for i, want := range []string{
 		"network.allow: a.example.org GET /x credential c internal",
 		"credentials: c from command always in X-Key for 15m: sh -c echo x",
+		"alerts.sinks: webhook https://a.example.org/x?y from low secret ~/k",
 	} {
 		if got := p.Widens[i].String(); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
+	}
+}
+
+func TestProjectFileMayNotRecordLess(t *testing.T) {
+	w := newWorld(t)
+	w.write("home/u/ws/holdfast.yaml", "version: 1\nrecord: {level: standard}\n", 0o644)
+	if _, err := Load(w.options("record.level", "full")); err == nil || !strings.Contains(err.Error(), "record.level: standard would widen") {
+		t.Errorf("got %v", err)
+	}
+	w.write("home/u/ws/holdfast.yaml", "version: 1\nrecord: {level: full}\nhoneytokens: on\n", 0o644)
+	p := w.plan(w.options("record.level", "standard", "honeytokens", "off"))
+	if p.Record.Level != RecordFull || !p.Honeytokens {
+		t.Errorf("got %+v, honeytokens %v", p.Record, p.Honeytokens)
+	}
+	if p := w.plan(w.options("without", "record")); p.Record.Level != RecordOff {
+		t.Errorf("a project took back what was accepted: %+v", p.Record)
 	}
 }
 

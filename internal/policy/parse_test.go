@@ -36,8 +36,7 @@ func TestParseRefuses(t *testing.T) {
 		{"a path with a NUL", "version: 1\nfilesystem:\n  read: [\"a\\0b\"]\n", "NUL"},
 		{"the home of somebody else", "version: 1\nfilesystem:\n  read: [~bob/x]\n", "another user"},
 		{"an empty path", "version: 1\nfilesystem:\n  read: ['']\n", "an empty path"},
-		{"review, which is not built", "version: 1\nworkspace: {mode: review}\n", "p.yaml:2: workspace.mode review needs a later capability"},
-		{"ask, which is not built", "version: 1\nask: {}\n", "p.yaml:2: ask needs approvals, a later capability"},
+		{"ask as a mapping", "version: 1\nask: {}\n", "p.yaml:2: ask is a mapping; a list is wanted"},
 		{"a size without a unit", "version: 1\nlimits: {memory: 8}\n", `limits.memory: "8" is not a size`},
 		{"a negative size", "version: 1\nlimits: {memory: -8GiB}\n", "is not a size"},
 		{"a size beyond counting", "version: 1\nlimits: {disk: 9999999999TiB}\n", "larger than can be counted"},
@@ -177,6 +176,8 @@ func FuzzParse(f *testing.F) {
 		"version: 1\nenvironment: {pass: [LANG, LC_*], set: {A: \"1\"}}\nwithout: []\n",
 		"version: 1\ncredentials: [{name: a, source: {command: \"x 'y z'\"}, hosts: [a.b], header: 'X-Key: {}', env: [A, B], ttl: 5m, uses: 3, paths: [/a/*]}]\n",
 		"version: 1\ncredentials: [{name: a, source: {vault: {path: a/b, field: c}}, sign: aws-sigv4}, {name: b, source: {github-app: {app-id: 1, installation-id: 2, key-file: ~/k, repositories: [r], permissions: {contents: read}}}}]\n",
+		"version: 1\nrecord: {level: full, anchor: ['file:~/x', syslog, 'https://a.b']}\nhoneytokens: off\n",
+		"version: 1\nalerts: {rules: [/r], sinks: [{terminal: true}, {file: /f, severity: high}, {webhook: 'https://a.b/c', headers: /h, secret: /s, authority: /a, timeout: 5s}, {syslog: 'tls://a.b:1'}, {otlp: 'http://a.b', insecure: true}]}\n",
 		"a: &a [*a]\n", "? [x]\n: {y: z}\n", "version: !!int \"1\"\n", "<<: {}\n", "--- 1\n...\n---\n",
 		"version: 1\nfilesystem: {read: ['~/x?', /y, z], write: [], copy: [~]}\n",
 	} {
@@ -207,6 +208,9 @@ func FuzzParse(f *testing.F) {
 			}
 			if c := e.Credential; c != nil && (c.Name == "" || c.Source.Kind == "" || c.TTL <= 0 || c.Sign == "" && strings.Count(c.Format, "{}") != 1 || strings.ContainsAny(c.Header+c.Format, "\r\n")) {
 				t.Errorf("credential %+v", *c)
+			}
+			if s := e.Sink; s != nil && (s.Kind == "" || s.Severity == "" || s.Address == "" && s.Kind != "terminal" || strings.ContainsAny(s.full(), "\x00\r\n")) {
+				t.Errorf("sink %+v", *s)
 			}
 			if strings.ContainsAny(e.Value, "\x00\n") {
 				t.Errorf("value %q", e.Value)

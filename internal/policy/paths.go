@@ -14,6 +14,8 @@ type view struct {
 	host      Host
 	workspace string
 	rules     []ranked
+	outputs   []string
+	review    bool     // the workspace is a view
 	env       []Env    // that shown tools need to find their files
 	search    []string // PATH inside
 	notes     []string
@@ -52,6 +54,11 @@ const maxRules = 1000
 // entries resolves what policies name.
 func (v *view) entries(e Effective) error {
 	var errs Errors
+	for _, one := range e.of("workspace.outputs") {
+		if err := v.output(one); err != nil {
+			errs = append(errs, err)
+		}
+	}
 	for _, kind := range []struct {
 		key    string
 		access Access
@@ -198,7 +205,8 @@ func (v *view) settle() []PathRule {
 				rule.At = at
 			}
 		}
-		if rule.At == "" && v.above(out, rule.Path) == rule.Access {
+		reviewed := v.review && within(rule.Path, v.workspace) // where writable is not what the workspace is
+		if rule.At == "" && !reviewed && v.above(out, rule.Path) == rule.Access {
 			continue
 		}
 		out = append(out, rule)

@@ -26,7 +26,22 @@ type Plan struct {
 	HostPorts   []Port       // services on the host's loopback that are reached at the same port inside
 	Publish     []Port       // services inside that the host may reach on its loopback
 	Credentials []Credential // secrets that stay outside, and where they may go
+	Agent       *Agent       // what a preset adds for an agent program; nil without one
 	Accepted    []Guarantee
+
+	Tools []ToolRule // calls of agents' tools that their hooks deny
+
+	Ask, Deny []GateRule // what a human must decide, and what is denied without asking
+	Approvals Approvals
+
+	Record      Record
+	Alerts      Alerts
+	Honeytokens bool // credentials that are worth nothing stand in the private home
+
+	Review  bool     // the command works on a view of the workspace, and what it changes there waits for a human
+	View    View     // how that is made
+	Scratch bool     // a private directory on disk, at ScratchDir
+	Outputs []string // directories for results, absolute and resolved but for the last component, which the run makes; each is in Paths too
 
 	ProtectMore []Pattern // workspace.protect: protected besides the built-in list
 	ProtectLess []Pattern // workspace.unprotect: entries of that list that stay writable
@@ -34,6 +49,19 @@ type Plan struct {
 	HideLess    []Pattern // workspace.show: files of that list that stay readable
 	Notes       []string  // what was left out or lowered, and why; for humans
 }
+
+// View is how a run in review mode sees the workspace.
+type View string
+
+// The ways.
+const (
+	ViewAuto    View = "auto" // ViewOverlay, or ViewCopy where the host cannot do that
+	ViewOverlay View = "overlay"
+	ViewCopy    View = "copy"
+)
+
+// ScratchDir is where the scratch directory is inside.
+const ScratchDir = "/var/scratch"
 
 // Pattern is a name or a path pattern (path.Match) that applies at any depth of
 // the workspace, or with a leading slash at its top only.
@@ -209,6 +237,7 @@ const (
 	Seccomp      Guarantee = "seccomp"          // system-call filter
 	TaskID       Guarantee = "task-id"          // as root: a user id of its own through an idmapped mount
 	CopyLayers   Guarantee = "copy-on-write"    // overlay layers for Access Copy
+	Recording    Guarantee = "record"           // system calls are seen by the supervisor, kernel 5.19
 	Interception Guarantee = "interception"     // every TCP connection arrives at the supervisor, whether or not a program knows of proxies
 	HardLinks    Guarantee = "hard-links"       // no file of the workspace is also a file outside it
 	MemoryLimit  Guarantee = "limits.memory"    // for all processes together

@@ -36,6 +36,10 @@ func (e Entry) String() string {
 		return e.Key + ": []"
 	case e.Key == "environment.set":
 		return e.Key + ": " + e.Value
+	case e.Notifier != nil:
+		return e.Key + ": " + printable(e.Notifier.full())
+	case e.Sink != nil:
+		return e.Key + ": " + printable(e.Sink.full())
 	case e.Credential != nil: // what is executed is what a human must know to trust it
 		return e.Key + ": " + printable(e.Credential.String()+e.Credential.Source.full())
 	}
@@ -84,7 +88,12 @@ func (e Effective) widens(one Entry) bool {
 			base, wild := strings.CutSuffix(old.Value, "*")
 			return old.Value == one.Value || wild && strings.HasPrefix(one.Value, base)
 		})
+	case raises:
+		return slices.Index(k.words, one.Value) < slices.Index(k.words, e.word(one.Key))
 	case lowers:
+		if k.kind == patience { // of which 0 is the least
+			return one.Amount > e.amount(one.Key)
+		}
 		if one.Clear || one.Amount == 0 {
 			return e.amount(one.Key) != 0
 		}
@@ -92,6 +101,14 @@ func (e Effective) widens(one Entry) bool {
 		return old != 0 && one.Amount > old
 	}
 	return true
+}
+
+// word of a key that is in force; "" for none.
+func (e Effective) word(name string) string {
+	if all := e.of(name); len(all) > 0 {
+		return all[len(all)-1].Value
+	}
+	return ""
 }
 
 // amount of a limit that is in force; 0 for none.

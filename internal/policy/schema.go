@@ -31,9 +31,6 @@ func object(parent string) map[string]any {
 			full = parent + "." + name
 		}
 		k, _ := lookup(full)
-		if k.later != "" {
-			continue
-		}
 		s := shape(k)
 		text, _, _ := strings.Cut(k.doc, "\n\n") // tables are for the document
 		s["description"] = strings.ReplaceAll(text, "`", "")
@@ -60,6 +57,25 @@ func shape(k key) map[string]any {
 			"propertyNames":        map[string]any{"pattern": "^[A-Za-z_][A-Za-z0-9_]*$"},
 			"additionalProperties": map[string]any{"type": []string{"string", "number", "boolean"}},
 		}
+	case size:
+		return orNone(map[string]any{"type": "string", "pattern": "^[1-9][0-9]* ?(B|kB|MB|GB|TB|KiB|MiB|GiB|TiB)$"})
+	case count:
+		return orNone(map[string]any{"type": "integer", "minimum": 1})
+	case cores:
+		return orNone(map[string]any{"type": "number", "exclusiveMinimum": 0})
+	case patience:
+		return map[string]any{"type": "string", "pattern": spanPattern}
+	case span:
+		return orNone(map[string]any{"type": "string", "pattern": spanPattern})
+	}
+	return listShape(k, text)
+}
+
+const spanPattern = `^([0-9]+(\.[0-9]*)?(ns|us|ms|s|m|h))+$`
+
+// listShape is the schema of a key that is a list.
+func listShape(k key, text map[string]any) map[string]any {
+	switch k.kind {
 	case losses:
 		return list(map[string]any{"enum": Guarantees})
 	case hosts:
@@ -68,6 +84,16 @@ func shape(k key) map[string]any {
 		return list(portShape())
 	case secrets:
 		return list(credentialShape())
+	case toolRules:
+		return list(toolShape())
+	case gateRules:
+		return list(gateShape(k.name))
+	case notifiers:
+		return list(notifierShape())
+	case sinks:
+		return list(sinkShape())
+	case anchors:
+		return list(map[string]any{"type": "string", "pattern": "^(file:[^?]+|syslog:?|https?://.+)$"})
 	case ports:
 		return list(map[string]any{"oneOf": []any{
 			portShape(),
@@ -75,14 +101,6 @@ func shape(k key) map[string]any {
 		}})
 	case names:
 		return list(map[string]any{"type": "string", "pattern": `^[A-Za-z_][A-Za-z0-9_]*\*?$`})
-	case size:
-		return orNone(map[string]any{"type": "string", "pattern": "^[1-9][0-9]* ?(B|kB|MB|GB|TB|KiB|MiB|GiB|TiB)$"})
-	case count:
-		return orNone(map[string]any{"type": "integer", "minimum": 1})
-	case cores:
-		return orNone(map[string]any{"type": "number", "exclusiveMinimum": 0})
-	case span:
-		return orNone(map[string]any{"type": "string", "pattern": `^([0-9]+(\.[0-9]*)?(ns|us|ms|s|m|h))+$`})
 	}
 	return list(text)
 }
@@ -105,7 +123,7 @@ func Reference() string {
 			level = "##"
 		}
 		fmt.Fprintf(&b, "%s `%s`\n\n%s\n\n", level, k.name, k.doc)
-		if k.kind == section || k.later != "" {
+		if k.kind == section {
 			continue
 		}
 		fmt.Fprintf(&b, "Takes %s. In a project's file that is not trusted: %s.\n\n", takesText[k.kind], reachText[k.project])
@@ -124,22 +142,28 @@ func nested(k key) string {
 }
 
 var takesText = map[kind]string{
-	version:  "the number 1",
-	word:     "a word",
-	source:   "a profile or a path",
-	paths:    "a list of paths: absolute, `~/…`, or relative to the file (for `workspace.readonly`: to the workspace); never with `..`",
-	patterns: "a list of names or path patterns",
-	names:    "a list of names, or `PREFIX*`",
-	vars:     "a mapping of names to values",
-	hosts:    "a list of destinations",
-	ports:    "a list of ports",
-	services: "a list of ports",
-	losses:   "a list of guarantees",
-	secrets:  "a list of credentials",
-	size:     "a size with a unit (`B`, `kB`, `MB`, `GB`, `TB`, `KiB`, `MiB`, `GiB`, `TiB`), or `none`",
-	count:    "a whole number above 0, or `none`",
-	cores:    "a number, or `none`",
-	span:     "a duration with a unit (`s`, `m`, `h`), or `none`",
+	version:   "the number 1",
+	word:      "a word",
+	source:    "a profile or a path",
+	paths:     "a list of paths: absolute, `~/…`, or relative to the file (for `workspace.readonly` and `workspace.outputs`: to the workspace); never with `..`",
+	patterns:  "a list of names or path patterns",
+	names:     "a list of names, or `PREFIX*`",
+	vars:      "a mapping of names to values",
+	hosts:     "a list of destinations",
+	ports:     "a list of ports",
+	services:  "a list of ports",
+	losses:    "a list of guarantees",
+	secrets:   "a list of credentials",
+	anchors:   "a list of places",
+	sinks:     "a list of mappings",
+	toolRules: "a list of names or mappings",
+	gateRules: "a list of names of sets, or mappings",
+	notifiers: "a list of words or mappings",
+	patience:  "a duration with a unit (`s`, `m`, `h`), or `0s`",
+	size:      "a size with a unit (`B`, `kB`, `MB`, `GB`, `TB`, `KiB`, `MiB`, `GiB`, `TiB`), or `none`",
+	count:     "a whole number above 0, or `none`",
+	cores:     "a number, or `none`",
+	span:      "a duration with a unit (`s`, `m`, `h`), or `none`",
 }
 
 var reachText = map[reach]string{
@@ -148,5 +172,6 @@ var reachText = map[reach]string{
 	adds:    "allowed, but not `[]`",
 	subset:  "only what is allowed already, or `[]`",
 	lowers:  "only a value that is not above the one in force",
+	raises:  "only a value that is not weaker than the one in force",
 	ignored: "allowed",
 }

@@ -75,6 +75,36 @@ func sourceShape() map[string]any {
 	}}
 }
 
+// sinkShape is the schema of a place for alerts.
+func sinkShape() map[string]any {
+	text := map[string]any{"type": "string", "minLength": 1}
+	truth := map[string]any{"type": "boolean"}
+	address := map[string]any{"type": "string", "pattern": "^https?://.+$"}
+	options := map[string]any{
+		"headers": text, "secret": text, "authority": text, "insecure": truth,
+		"timeout": map[string]any{"type": "string", "pattern": `^([0-9]+(\.[0-9]*)?(ns|us|ms|s|m|h))+$`},
+	}
+	var forms []any
+	for _, k := range sinkKinds {
+		properties := map[string]any{"severity": map[string]any{"enum": severities}}
+		for _, name := range k.takes {
+			properties[name] = options[name]
+		}
+		switch k.name {
+		case "terminal":
+			properties[k.name] = map[string]any{"const": true}
+		case "file":
+			properties[k.name] = text
+		case "syslog":
+			properties[k.name] = map[string]any{"type": "string", "pattern": "^(local|(udp|tcp|tls|unix)://.+)$"}
+		default:
+			properties[k.name] = address
+		}
+		forms = append(forms, closed([]string{k.name}, properties))
+	}
+	return map[string]any{"oneOf": forms}
+}
+
 // closed is a mapping of the given keys and no others.
 func closed(required []string, properties map[string]any) map[string]any {
 	return map[string]any{"type": "object", "required": required, "additionalProperties": false, "properties": properties}

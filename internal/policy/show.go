@@ -27,7 +27,7 @@ func Rows(e Effective, p Plan) []Row {
 		}
 		add("source", s.Name, sum)
 	}
-	for _, key := range []string{"workspace.mode", "workspace.protect", "workspace.unprotect", "workspace.hide", "workspace.show"} {
+	for _, key := range []string{"workspace.mode", "workspace.view", "workspace.scratch", "workspace.outputs", "workspace.protect", "workspace.unprotect", "workspace.hide", "workspace.show"} {
 		for _, one := range e.of(key) {
 			add(key, one.Value, one.Origin.String())
 		}
@@ -53,6 +53,11 @@ func Rows(e Effective, p Plan) []Row {
 			add(k.name, formatAmount(k.kind, p.limit(k.name, one.Amount)), one.Origin.String())
 		}
 	}
+	for _, one := range p.Tools {
+		add("tools.deny", one.String(), one.Origin.String())
+	}
+	rows = append(rows, gateRows(e, p)...)
+	rows = append(rows, recordRows(e, p)...)
 	for _, one := range e.of("without") {
 		add("without", one.Value, one.Origin.String())
 	}
@@ -74,6 +79,39 @@ func networkRows(p Plan) (rows []Row) {
 	}
 	for _, one := range p.Credentials {
 		rows = append(rows, Row{"credentials", one.String(), one.Origin.String()})
+	}
+	return rows
+}
+
+func gateRows(e Effective, p Plan) (rows []Row) {
+	for _, one := range p.Ask {
+		rows = append(rows, Row{"ask", one.String(), one.Origin.String()})
+	}
+	for _, one := range p.Deny {
+		rows = append(rows, Row{"deny", one.String(), one.Origin.String()})
+	}
+	for _, one := range e.of("approvals.timeout") {
+		rows = append(rows, Row{"approvals.timeout", formatAmount(patience, one.Amount), one.Origin.String()})
+	}
+	for _, one := range p.Approvals.Notify {
+		rows = append(rows, Row{"approvals.notify", one.String(), one.Origin.String()})
+	}
+	return rows
+}
+
+func recordRows(e Effective, p Plan) (rows []Row) {
+	rows = append(rows, Row{"record.level", string(p.Record.Level), p.Record.Origin.String()})
+	for _, one := range p.Record.Anchor {
+		rows = append(rows, Row{"record.anchor", one.String(), one.Origin.String()})
+	}
+	for _, one := range p.Alerts.Sinks {
+		rows = append(rows, Row{"alerts.sinks", one.String(), one.Origin.String()})
+	}
+	for _, one := range p.Alerts.Rules {
+		rows = append(rows, Row{"alerts.rules", one.Path, one.Origin.String()})
+	}
+	for _, one := range e.of("honeytokens") {
+		rows = append(rows, Row{"honeytokens", one.Value, one.Origin.String()})
 	}
 	return rows
 }

@@ -23,9 +23,10 @@ var units = []struct {
 }
 
 // parseAmount reads a limit: bytes, a count, thousandths of a core or
-// nanoseconds, as its kind says. 0 stands for none and for nothing else.
+// nanoseconds, as its kind says. 0 stands for none, but for a duration that can
+// be nothing.
 func parseAmount(k kind, text string) (int64, error) {
-	if text == none {
+	if text == none && k != patience {
 		return 0, nil
 	}
 	switch k {
@@ -44,6 +45,8 @@ func parseAmount(k kind, text string) (int64, error) {
 			return 0, fmt.Errorf("%q is not a number of cores such as 2 or 0.5, or none", printable(text))
 		}
 		return int64(milli), nil
+	case patience:
+		return patienceText(text)
 	case span:
 		d, err := time.ParseDuration(text)
 		if err != nil || d <= 0 {
@@ -87,6 +90,9 @@ func decimal(text string) bool {
 
 // formatAmount is the shortest text that parseAmount reads as n.
 func formatAmount(k kind, n int64) string {
+	if k == patience {
+		return shortSpan(time.Duration(n))
+	}
 	if n == 0 {
 		return none
 	}

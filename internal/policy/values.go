@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -27,12 +26,8 @@ func (d *decoder) scalar(k key, name, n *yaml.Node) {
 		}
 		d.file.Extends, d.file.ExtendsAt = n.Value, d.at(n)
 	case word:
-		if k.name == "workspace.mode" && n.Value == "review" {
-			d.fail(n, "remove it, or write workspace.readonly: [.] so that nothing reaches the tree", "workspace.mode review needs a later capability; it is refused rather than ignored")
-			return
-		}
-		if !slices.Contains(k.words, n.Value) {
-			d.fail(n, "", "%s is %s; known: %s", k.name, describe(n), strings.Join(k.words, ", "))
+		if err := wordText(k, n.Value); err != nil {
+			d.fail(n, "", "%s: %v", k.name, err)
 			return
 		}
 		d.add(n, Entry{Key: k.name, Value: n.Value})
@@ -65,17 +60,16 @@ func (d *decoder) list(k key, name, n *yaml.Node) {
 		if !d.plain(item) {
 			continue
 		}
-		if k.kind == hosts && item.Kind == yaml.MappingNode {
-			d.host(k.name, item)
-			continue
-		}
-		if k.kind == secrets {
-			d.credential(k.name, item)
+		if d.element(k, item) {
 			continue
 		}
 		tag := item.ShortTag()
 		if item.Kind != yaml.ScalarNode || tag != "!!str" && !((k.kind == ports || k.kind == services) && tag == "!!int") {
-			d.fail(item, "", "an entry of %s is %s; text is wanted", k.name, describe(item))
+			hint := ""
+			if k.kind == anchors {
+				hint = "write no space behind the colon: file:PATH"
+			}
+			d.fail(item, hint, "an entry of %s is %s; text is wanted", k.name, describe(item))
 			continue
 		}
 		e, hint, err := parseItem(k, item.Value)
@@ -85,6 +79,27 @@ func (d *decoder) list(k key, name, n *yaml.Node) {
 		}
 		d.add(item, e)
 	}
+}
+
+// element decodes an element that is more than a text; false for one that is not.
+func (d *decoder) element(k key, item *yaml.Node) bool {
+	switch {
+	case k.kind == hosts && item.Kind == yaml.MappingNode:
+		d.host(k.name, item)
+	case k.kind == secrets:
+		d.credential(k.name, item)
+	case k.kind == sinks:
+		d.sink(k.name, item)
+	case k.kind == toolRules:
+		d.tool(k.name, item)
+	case k.kind == gateRules:
+		d.gate(k.name, item)
+	case k.kind == notifiers:
+		d.notifier(k.name, item)
+	default:
+		return false
+	}
+	return true
 }
 
 // vars decodes variables with their values. A value is the text as written:

@@ -1,0 +1,90 @@
+package policy
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+)
+
+// maxProgram is how large a file may be that is hashed to be recognised
+// elsewhere, in bytes.
+const maxProgram = 512 << 20
+
+// files knows the programs that rules name by the hash of their files, so that
+// a copy or a link under another name is recognised. Nothing is hashed before
+// something is executed that may be one.
+type files struct {
+	find   ProgramsFunc
+	wanted []string
+	fixed  func(path string) bool // nothing inside can put a file there
+	hashes func() map[string][]string
+}
+
+// loaders are where dynamic loaders are, which are no commands.
+var loaders = []string{"/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.so.1", "/lib/ld-musl-x86_64.so.1", "/lib/ld-musl-aarch64.so.1"}
+
+func newFiles(names []string, find ProgramsFunc) *files {
+	slices.Sort(names)
+	f := &files{find: find, wanted: slices.Compact(names), fixed: func(path string) bool {
+		return slices.ContainsFunc(systemTrees, func(tree string) bool { return within(path, tree) })
+	}}
+	f.hashes = sync.OnceValue(f.hash)
+	return f
+}
+
+// names are what a file is called where it is known, besides its own name.
+func (f *files) names(path, sha256 string) []string {
+	if f.find == nil || sha256 == "" || f.fixed(path) {
+		return nil
+	}
+	return slices.Clone(f.hashes()[sha256])
+}
+
+// unknown reports whether a file could be a copy of any program: its content
+// could not be read, and something inside may have put it there. A file that
+// only its owner's command may execute is one (mode 0111), and one that is
+// changed all the while.
+func (f *files) unknown(path, sha256 string) bool {
+	return f.find != nil && path != "" && sha256 == "" && !f.fixed(path)
+}
+
+func (f *files) hash() map[string][]string {
+	out := map[string][]string{}
+	for _, name := range slices.Concat(f.wanted, loaders, []string{"busybox", "toybox", "coreutils", "env", "corepack"}) {
+		_, sum := f.find(name)
+		if name = filepath.Base(name); sum != "" && !slices.Contains(out[sum], name) {
+			out[sum] = append(out[sum], name)
+		}
+	}
+	return out
+}
+
+// program finds a program as a command inside would, by PATH; an absolute name
+// is that of the file.
+func (p Plan) program(name string) (path, sum string) {
+	path = name
+	if !filepath.IsAbs(name) {
+		path = explainer{plan: p}.search(name)
+	}
+	path, err := filepath.EvalSymlinks(path)
+	if err != nil || path == "" {
+		return "", ""
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return path, ""
+	}
+	defer f.Close()
+	if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() || st.Size() > maxProgram {
+		return path, ""
+	}
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return path, ""
+	}
+	return path, hex.EncodeToString(h.Sum(nil))
+}

@@ -1,0 +1,167 @@
+package policy
+
+import (
+	"iter"
+	"slices"
+
+	"holdfast.dev/holdfast/internal/event"
+	"holdfast.dev/holdfast/internal/expr"
+)
+
+// lane holds the rules that can be about one kind of attempts, by what must be
+// so for them to be true. Each list is sorted by rank.
+type lane struct {
+	byProgram map[string][]*gate
+	byVerb    map[string][]*gate // of those that may be about any program
+	always    []*gate            // of any program and verb
+	once      []*gate            // likewise, and the same by every reading
+	all       []*gate
+}
+
+// add puts a rule into the lanes of the kinds that it is about.
+func (g *Gates) add(r *gate, deny bool, order int) {
+	switch r.rank = rankAsk + order; {
+	case deny:
+		r.rank = rankDeny + order
+	case r.rule.Attended:
+		r.rank = rankAttended + order
+	}
+	for _, kind := range r.about {
+		l := g.lanes[kind]
+		if l == nil {
+			l = &lane{byProgram: map[string][]*gate{}, byVerb: map[string][]*gate{}}
+			g.lanes[kind] = l
+		}
+		l.add(r, kind)
+	}
+}
+
+func (l *lane) add(r *gate, kind event.Kind) {
+	l.all = inserted(l.all, r)
+	switch {
+	case kind == event.KindExec && len(r.programs) > 0:
+		for _, name := range r.programs {
+			l.byProgram[name] = inserted(l.byProgram[name], r)
+		}
+	case kind == event.KindExec && len(r.verbs) > 0:
+		for _, name := range r.verbs {
+			l.byVerb[name] = inserted(l.byVerb[name], r)
+		}
+	case r.plain:
+		l.once = inserted(l.once, r)
+	default:
+		l.always = inserted(l.always, r)
+	}
+}
+
+func inserted(list []*gate, r *gate) []*gate {
+	at, _ := slices.BinarySearchFunc(list, r, func(a, b *gate) int { return a.rank - b.rank })
+	return slices.Insert(list, at, r)
+}
+
+// candidates are the rules that can be true of a reading of an attempt, those of
+// each list in the order of their ranks. Cut: of what its arguments do not say
+// anything may be so.
+func (l *lane) candidates(r reading, cut bool) iter.Seq[*gate] {
+	if r.anything || cut && r.ended && len(l.byVerb) > 0 {
+		return slices.Values(l.all)
+	}
+	return func(yield func(*gate) bool) {
+		for _, one := range l.byProgram[r.program] {
+			if (len(one.verbs) == 0 || cut && r.ended || slices.Contains(one.verbs, r.verb)) && !yield(one) {
+				return
+			}
+		}
+		for _, one := range l.byVerb[r.verb] {
+			if !yield(one) {
+				return
+			}
+		}
+		for _, one := range l.always {
+			if !yield(one) {
+				return
+			}
+		}
+	}
+}
+
+// attemptFields gives a condition the fields of an attempt, as one reading of
+// it has them.
+type attemptFields struct {
+	attempt *event.Attempt
+	reading reading
+	outside bool
+}
+
+// Field implements expr.Fields.
+func (f attemptFields) Field(name string) (any, bool) {
+	switch a := f.attempt; name {
+	case "action":
+		return string(a.Kind), true
+	case "program":
+		return told(f.reading.program, !f.reading.anything)
+	case "verb":
+		return told(f.reading.verb, !f.reading.anything && !(f.attempt.Cut && f.reading.ended))
+	case "args":
+		return told(f.reading.args, !f.reading.anything && !f.attempt.Cut)
+	case "argv":
+		return told(a.Process.Argv, !a.Cut)
+	case "executable":
+		return a.Process.Executable, true
+	case "sha256":
+		return a.Process.SHA256, true
+	case "cwd":
+		return a.Process.Cwd, true
+	case "parent":
+		return a.ParentExecutable, true
+	case "script":
+		return a.Script, true
+	case "path":
+		return a.Path, true
+	case "outside":
+		return f.outside, true
+	}
+	return f.object(name)
+}
+
+// told is a field of which it may be that it cannot be told: because it was cut,
+// because the arguments did not get to it, or because it may be anything.
+func told(v any, known bool) (any, bool) {
+	if !known {
+		return expr.Unknown, true
+	}
+	return v, true
+}
+
+// object gives the fields of what is not executed.
+func (f attemptFields) object(name string) (any, bool) {
+	switch a := f.attempt; name {
+	case "operation":
+		return a.Operation, true
+	case "to":
+		return a.To, true
+	case "host":
+		return a.Host, true
+	case "port":
+		return a.Port, true
+	case "kind":
+		return a.Protocol, true
+	case "known":
+		return a.Known, true
+	case "method":
+		return a.Method, true
+	case "url_path":
+		return a.URLPath, true
+	case "credential":
+		return a.Name, true
+	case "tool":
+		return a.Tool, true
+	case "server":
+		return a.Server, true
+	case "agent":
+		return a.Agent, true
+	case "arguments":
+		return told(toolArguments(a.Arguments), !a.Cut)
+	}
+	return nil, false
+}

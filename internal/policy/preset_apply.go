@@ -1,0 +1,240 @@
+package policy
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// agentPlan is a preset while it becomes part of a policy.
+type agentPlan struct {
+	preset  Preset
+	host    Host
+	dir     string // the working directory inside
+	claimed map[string]bool
+	entries []Entry
+	missing []string
+}
+
+// preset puts a preset between the profile and what the user says. later are the
+// user's own sources, whose credentials and variables take the place of the
+// preset's.
+func (e *Effective) preset(o Options, later []File) error {
+	p, err := PresetNamed(o, o.Preset)
+	if err != nil {
+		return err
+	}
+	a := &agentPlan{preset: p, host: o.Host, dir: e.Dir, claimed: map[string]bool{}}
+	for _, f := range later {
+		for _, one := range f.Entries {
+			a.claim(one)
+		}
+	}
+	a.entries = slices.Clone(p.entries)
+	a.handIn()
+	if err := a.brokered(); err != nil {
+		return err
+	}
+	e.apply(File{Name: p.Origin.File, SHA256: p.SHA256, Entries: a.entries})
+	e.agent, e.agentRank = a, len(e.Sources)
+	return nil
+}
+
+// claim notes what the user's own sources speak for.
+func (a *agentPlan) claim(one Entry) {
+	switch {
+	case one.Credential != nil:
+		a.claimed["credential "+one.Credential.Name] = true
+		for _, name := range one.Credential.placeholders() {
+			a.claimed[name] = true
+		}
+	case one.Key == "environment.set", one.Key == "environment.pass":
+		a.claimed[one.Value] = true
+	}
+}
+
+// handIn passes the variables of the caller that the agent knows.
+func (a *agentPlan) handIn() {
+	for _, v := range a.preset.variables {
+		value, found := a.host.find(v.name)
+		if !found || value == "" || secretValue(value) || strings.ContainsAny(value, "\x00\n") {
+			continue
+		}
+		a.set(v.name, value, v.origin)
+	}
+}
+
+func (a *agentPlan) set(name, value string, at Origin) {
+	if a.claimed[name] {
+		return
+	}
+	a.entries = append(a.entries, Entry{Key: "environment.set", Value: name, Text: value, Origin: at, Base: "/"})
+}
+
+// brokered adds the credentials whose source is there, with their hosts.
+func (a *agentPlan) brokered() error {
+	places, err := a.places()
+	if err != nil {
+		return err
+	}
+	done, wanted := map[string]bool{}, map[string]string{}
+	for _, c := range a.preset.credentials {
+		if done[c.Name] || a.claimed["credential "+c.Name] || slices.ContainsFunc(c.Env, func(n string) bool { return a.claimed[n] }) {
+			done[c.Name] = true
+			continue
+		}
+		why := a.ready(&c)
+		if why != "" {
+			if wanted[c.Name] == "" || c.login != "" {
+				wanted[c.Name] = why
+			}
+			continue
+		}
+		done[c.Name] = true
+		a.broker(c.Credential, places)
+	}
+	if len(done) == 0 {
+		for _, c := range a.preset.credentials {
+			if why := wanted[c.Name]; why != "" {
+				a.missing = append(a.missing, why)
+				delete(wanted, c.Name)
+			}
+		}
+	}
+	return nil
+}
+
+// provider is what a variable of the caller's says of one host of the provider.
+type provider struct {
+	host  HostPort // that takes its place
+	local bool     // a service on the loopback of this machine
+}
+
+// places reads the variables that move hosts, and hands them in.
+func (a *agentPlan) places() (map[string]provider, error) {
+	out := map[string]provider{}
+	for _, e := range a.preset.endpoints {
+		value, found := a.host.find(e.variable)
+		if !found || value == "" || a.claimed[e.variable] {
+			continue
+		}
+		if _, twice := out[e.host]; twice {
+			continue
+		}
+		p, err := endpointPlace(value)
+		if err != nil {
+			return nil, fault(e.origin, "set it to https://HOST, or to http://127.0.0.1:PORT for a service of this machine", "%s: %v", e.variable, err)
+		}
+		out[e.host] = p
+		a.set(e.variable, value, e.origin)
+		if p.local {
+			a.entries = append(a.entries, Entry{Key: "network.host-ports", Value: strconv.Itoa(p.host.Port), Ports: []int{p.host.Port, p.host.Port}, Origin: e.origin, Base: "/"})
+		}
+	}
+	return out, nil
+}
+
+// endpointPlace reads the address of a provider. In the clear nothing is sent to
+// another machine.
+func endpointPlace(text string) (provider, error) {
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" || u.User != nil {
+		return provider{}, fmt.Errorf("it is not an address such as https://api.example.org") // the error could quote a password
+	}
+	p := provider{host: HostPort{Host: u.Hostname(), Port: 443}}
+	if text := u.Port(); text != "" {
+		if p.host.Port, err = portNumber(text); err != nil {
+			return provider{}, err
+		}
+	} else if u.Scheme == "http" {
+		p.host.Port = 80
+	}
+	address, bad := netip.ParseAddr(p.host.Host)
+	p.local = loopbackName(p.host.Host) || bad == nil && address.IsLoopback()
+	switch {
+	case p.local && (u.Scheme == "http" || u.Scheme == "https"):
+		return p, nil
+	case u.Scheme != "https":
+		return provider{}, fmt.Errorf("a key is sent by https only, but for services of this machine")
+	}
+	p.host.Host, err = hostName(p.host.Host)
+	return p, err
+}
+
+// broker adds a credential and the rules for its hosts. What goes to a service on
+// the loopback of this machine gets a stand-in: that connection is not looked
+// into, and the service is the user's own.
+func (a *agentPlan) broker(c Credential, places map[string]provider) {
+	var hosts []HostPort
+	for _, h := range c.Hosts {
+		p, moved := places[h.Host]
+		switch {
+		case !moved:
+			hosts = append(hosts, h)
+		case !p.local && !slices.Contains(hosts, p.host):
+			hosts = append(hosts, p.host)
+		}
+	}
+	if len(hosts) == 0 {
+		for _, name := range c.Env {
+			a.set(name, standIn(c.Shape), c.Origin)
+		}
+		return
+	}
+	c.Hosts = hosts
+	for _, h := range hosts {
+		a.allow(h, c.Origin)
+	}
+	a.entries = append(a.entries, Entry{Key: "credentials", Value: c.Name, Credential: &c, Origin: c.Origin, Base: "/"})
+}
+
+// standIn is a value that a program takes for a key and nobody else does.
+func standIn(shape string) string { return shape + strings.Repeat("holdfast", 4) }
+
+func (a *agentPlan) allow(h HostPort, at Origin) {
+	rule := HostRule{Host: h.Host, Ports: []int{h.Port}, Kind: TLS}
+	a.entries = append(a.entries, Entry{Key: "network.allow", Value: rule.String(), Rule: &rule, Origin: at, Base: "/"})
+}
+
+// inside is a path of a preset as it is inside: the words in braces filled in.
+func (a *agentPlan) inside(text string) string {
+	return expand(a.fill(text), a.host.Home, a.host.Home)
+}
+
+func (a *agentPlan) fill(text string) string {
+	sum := sha256.Sum256([]byte(a.dir))
+	hash := hex.EncodeToString(sum[:])
+	return strings.NewReplacer(slugWord, slug(a.dir), hashWord, hash, shortWord, hash[:12]).Replace(text)
+}
+
+// slug is a path as Claude Code and others make one name of it.
+func slug(dir string) string {
+	return strings.Map(func(r rune) rune {
+		if r < 0x80 && strings.ContainsRune(alphanumeric, r) {
+			return r
+		}
+		return '-'
+	}, dir)
+}
+
+// outside is a path of a preset as it is on the host: where a variable of the
+// caller's moved it.
+func (a *agentPlan) outside(text string) string {
+	best := moved{}
+	for _, m := range a.preset.moved {
+		value := a.host.lookup(m.variable)
+		if within(text, m.path) && len(m.path) > len(best.path) && filepath.IsAbs(value) {
+			best = m
+		}
+	}
+	if best.path == "" {
+		return a.inside(text)
+	}
+	return filepath.Join(a.host.lookup(best.variable), best.rest, a.fill(strings.TrimPrefix(text, best.path)))
+}

@@ -1,0 +1,116 @@
+package policy
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// preset is the plan of a run by a preset of the world's user, in a directory.
+func (w *world) preset(name, dir string) Agent {
+	w.t.Helper()
+	o := Options{Host: w.host, Preset: name}
+	o.Host.Dir = w.mkdir(dir)
+	p := w.plan(o)
+	if p.Agent == nil {
+		w.t.Fatalf("%s: the plan has no agent", name)
+	}
+	return *p.Agent
+}
+
+// TestPresetTrees: directories whose names differ only in signs that a slug has
+// not share no history, but for programs that name the directory of it themselves.
+func TestPresetTrees(t *testing.T) {
+	names, err := PresetNames(newWorld(t).host)
+	if err != nil || len(names) != 9 {
+		t.Fatalf("built in: %q, %v", names, err)
+	}
+	for _, name := range names {
+		w := newWorld(t)
+		own := name != "claude" && name != "qwen"
+		var seen []string
+		for _, dir := range []string{"home/u/a/b", "home/u/a-b", "home/u/日本", "home/u/東京"} {
+			keeps := w.preset(name, dir).Keeps
+			if again := w.preset(name, dir).Keeps; !slices.Equal(keeps, again) {
+				t.Errorf("%s in %s: %q, then %q", name, dir, keeps, again)
+			}
+			for _, keep := range keeps {
+				if own && slices.Contains(seen, keep) {
+					t.Errorf("%s: %s is kept for %s and for another directory", name, keep, dir)
+				}
+				if !own && !strings.HasSuffix(keep, "/"+slug(w.at(dir))) {
+					t.Errorf("%s: %s is not where the program looks", name, keep)
+				}
+				seen = append(seen, keep)
+			}
+		}
+		if name != "aider" && len(seen) != 4 { // aider's history is in the workspace
+			t.Errorf("%s keeps %q", name, seen)
+		}
+	}
+}
+
+// TestPresetExtends: what a user's file says of a path takes the place of what the
+// built-in preset says of it; the rest stays.
+func TestPresetExtends(t *testing.T) {
+	w := newWorld(t)
+	built := w.preset("claude", "home/u/ws")
+	at := w.write("home/u/.config/holdfast/presets/claude.yaml", `version: 1
+extends: claude
+title: My Claude
+keep: [~/.mine]
+copy:
+  - {path: ~/.claude/settings.json, drop: [hooks]}
+files:
+  - {path: /etc/claude-code/managed-settings.json, content: "mine"}
+  - {path: ~/.claude/more, content: "more"}
+`, 0o600)
+	got := w.preset("claude", "home/u/ws")
+	if got.Title != "My Claude" || got.Sandbox != built.Sandbox || got.Install != built.Install || got.Origin.File != at {
+		t.Errorf("texts: %+v", got)
+	}
+	if len(got.Keeps) != len(built.Keeps)+1 || len(got.Copies) != len(built.Copies) {
+		t.Errorf("keeps %q, copies %+v", got.Keeps, got.Copies)
+	}
+	i := slices.IndexFunc(got.Copies, func(c AgentCopy) bool { return filepath.Base(c.Path) == "settings.json" })
+	if c := got.Copies[i]; len(c.Drop) != 1 || c.Drop[0][0] != "hooks" {
+		t.Errorf("the copy of the user's is not used: %+v", c)
+	}
+	var files []string
+	for _, f := range got.Files {
+		files = append(files, f.Path+" "+f.Content)
+	}
+	if want := []string{"/etc/claude-code/managed-settings.json mine", w.at("home/u/.claude/more") + " more"}; !slices.Equal(files, want) {
+		t.Errorf("files %q, want %q", files, want)
+	}
+}
+
+// TestPresetsThatAreWrong: a preset of the user's that is wrong says where, and
+// nothing runs by it.
+func TestPresetsThatAreWrong(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{"version: 1\ntitel: x\n", `mine.yaml:2: unknown key "titel" in a preset, did you mean "title"?`},
+		{"version: 1\nextends: nobody\n", `extends: there is no preset "nobody"`},
+		{"title: x\n", "mine.yaml:1: the key version is missing"},
+		{"version: 1\nkeep: [/etc]\n", `mine.yaml:2: an entry of keep: "/etc" is not a path in the home`},
+		{"version: 1\nkeep: [~/.x/../../y]\n", "mine.yaml:2"},
+		{"version: 1\nkeep: ['~/.x/{slugs}']\n", "a word in braces that is not known; known: {slug}, {sha256}, {sha256:12}"},
+		{"version: 1\ncopy: [{path: ~/.x, dorp: [a]}]\n", `mine.yaml:2: unknown key "dorp" in an entry of copy`},
+		{"version: 1\nvariables: [MY_SECRET]\n", "mine.yaml:2: an entry of variables: MY_SECRET looks like a secret"},
+		{"version: 1\nfiles: [{path: /usr/bin/x, content: x}]\n", "is neither in the home nor below /etc"},
+		{"version: 1\ncredentials: [{name: x, source: {env: X_KEY}, hosts: [example.org]}]\n", "mine.yaml:2: an entry of credentials: it has no env"},
+	} {
+		w := newWorld(t)
+		w.write("home/u/.config/holdfast/presets/mine.yaml", c.text, 0o600)
+		_, err := w.compile(Options{Host: w.host, Preset: "mine"})
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q: %v, want %s", c.text, err, c.want)
+		}
+	}
+	w := newWorld(t)
+	w.write("home/u/.config/holdfast/presets/mine.yaml", "version: 1\n", 0o666)
+	if _, err := w.compile(Options{Host: w.host, Preset: "mine"}); err == nil || !strings.Contains(err.Error(), "can be written by others") {
+		t.Errorf("one that anybody can write: %v", err)
+	}
+}

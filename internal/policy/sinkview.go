@@ -1,0 +1,298 @@
+package policy
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// record says how much is written down. It comes after what is accepted.
+func (p *Plan) record(e Effective) {
+	p.Honeytokens = e.word("honeytokens") != "off"
+	p.Record.Level = RecordFull // where nothing is said; every profile says something
+	if all := e.of("record.level"); len(all) > 0 {
+		one := all[len(all)-1]
+		p.Record.Level, p.Record.Origin = RecordLevel(one.Value), one.Origin
+	}
+	for _, one := range e.of("without") {
+		if Guarantee(one.Value) == Recording {
+			p.Notes = append(p.Notes, one.Origin.String()+": no system call is recorded (record.level "+string(p.Record.Level)+" of "+p.Record.Origin.String()+
+				" is off): what is executed, read, changed or refused by the kernel will not be known, and rules about it raise nothing; what Holdfast decides itself is recorded all the same")
+			p.Record.Level, p.Record.Origin = RecordOff, one.Origin
+			return
+		}
+	}
+}
+
+// alerts resolves where alerts and the head of the log go, and where rules come
+// from. It refuses files that the command could read, forge or replace.
+func (p *Plan) alerts(e Effective, h Host) error {
+	var errs Errors
+	x := explainer{plan: *p, host: h}
+	for _, one := range e.of("record.anchor") {
+		if fault := p.anchor(x, one); fault != nil {
+			errs = append(errs, fault)
+		}
+	}
+	ranks := map[string]int{}
+	for _, one := range e.of("alerts.sinks") {
+		if fault := p.sink(x, one, ranks); fault != nil {
+			errs = append(errs, fault)
+		}
+	}
+	for _, one := range e.of("alerts.rules") {
+		if fault := p.rules(x, one); fault != nil {
+			errs = append(errs, fault)
+		}
+	}
+	return errs.orNil()
+}
+
+// anchor adds one place for the head of the log, once however many sources
+// name it.
+func (p *Plan) anchor(x explainer, one Entry) *Error {
+	a := *one.Anchor
+	a.Origin = one.Origin
+	if a.Kind == "file" {
+		var fault *Error
+		if a.Address, fault = x.apart(one, "the anchor", a.Address); fault != nil {
+			return fault
+		}
+		if fault := x.appended(one, "the anchor", a.Address); fault != nil {
+			return fault
+		}
+	}
+	if !slices.ContainsFunc(p.Record.Anchor, func(old Anchor) bool { return old.Kind == a.Kind && old.Address == a.Address }) {
+		p.Record.Anchor = append(p.Record.Anchor, a)
+	}
+	return nil
+}
+
+// sink adds one place for alerts. A later source's takes the place of an earlier
+// one of the same kind and address.
+func (p *Plan) sink(x explainer, one Entry, ranks map[string]int) *Error {
+	s := *one.Sink
+	s.Origin = one.Origin
+	what := "the sink " + s.Kind
+	paths := []*string{&s.Headers, &s.Secret, &s.Authority}
+	socket, isSocket := strings.CutPrefix(s.Address, "unix://")
+	switch {
+	case s.Kind == "file":
+		paths = append(paths, &s.Address)
+	case s.Kind == "syslog" && isSocket:
+		paths = append(paths, &socket)
+	}
+	for _, path := range paths {
+		if *path == "" {
+			continue
+		}
+		var fault *Error
+		if *path, fault = x.apart(one, what, *path); fault != nil {
+			return fault
+		}
+	}
+	if isSocket {
+		s.Address = "unix://" + socket
+	}
+	if s.Kind == "file" {
+		if fault := x.appended(one, what, s.Address); fault != nil {
+			return fault
+		}
+	}
+	name := s.Kind + " " + s.Address
+	at := slices.IndexFunc(p.Alerts.Sinks, func(old AlertSink) bool { return old.Kind == s.Kind && old.Address == s.Address })
+	switch {
+	case at < 0:
+		p.Alerts.Sinks = append(p.Alerts.Sinks, s)
+	case ranks[name] == one.rank:
+		return fault(one.Origin, "", "the sink %s is there already (%s)", strings.TrimSpace(s.Kind+" "+shownURL(s.Address)), p.Alerts.Sinks[at].Origin)
+	default:
+		p.Alerts.Sinks[at] = s
+	}
+	ranks[name] = one.rank
+	return nil
+}
+
+// usedFile is something that Holdfast uses on the host for the run of a plan.
+type usedFile struct {
+	path, key string
+	origin    Origin
+	tree      bool // so is everything below it
+	readable  bool // it may be in view, but not be changed
+}
+
+// used lists what the record, the alerts and the approvals of p use.
+func (p Plan) used() (out []usedFile) {
+	for _, a := range p.Record.Anchor {
+		if a.Kind == "file" {
+			out = append(out, usedFile{path: a.Address, key: "record.anchor", origin: a.Origin})
+		}
+	}
+	for _, s := range p.Alerts.Sinks {
+		files := []string{s.Headers, s.Secret, s.Authority}
+		if s.Kind == "file" {
+			files = append(files, s.Address)
+		}
+		if socket, ok := strings.CutPrefix(s.Address, "unix://"); ok {
+			files = append(files, socket)
+		}
+		for _, path := range files {
+			if path != "" {
+				out = append(out, usedFile{path: path, key: "alerts.sinks", origin: s.Origin})
+			}
+		}
+	}
+	for _, n := range p.Approvals.Notify {
+		for _, path := range []string{n.Secret, n.Headers, n.Authority} {
+			if path != "" {
+				out = append(out, usedFile{path: path, key: "approvals.notify", origin: n.Origin})
+			}
+		}
+	}
+	for _, r := range p.Alerts.Rules {
+		out = append(out, usedFile{path: r.Path, key: "alerts.rules", origin: r.Origin, tree: true, readable: true})
+	}
+	return out
+}
+
+// apart resolves a file that Holdfast uses on the host, and refuses one that the
+// command could read, or that a link leads to which the command could replace.
+func (x explainer) apart(one Entry, what, text string) (string, *Error) {
+	path := filepath.Clean(expand(text, one.Base, x.host.Home))
+	links, real := steps(path)
+	if len(links) > maxFollowed {
+		return "", fault(one.Origin, "name the file itself", "%s: %s goes through more than %d links", what, quote(path), maxFollowed)
+	}
+	if rule := x.rule(real); rule.Path != "" && rule.Access != Hidden {
+		return "", fault(one.Origin, "keep it in a directory that is not in view", "%s: %s is in view inside (%s), so that the command could read it", what, quote(path), rule.Origin)
+	}
+	for _, link := range links {
+		if rule := x.rule(link); rule.Access == Write {
+			return "", fault(one.Origin, "name the file itself", "%s: the link %s on the way to %s is writable inside (%s), so that the command could lead it elsewhere", what, quote(link), quote(path), rule.Origin)
+		}
+	}
+	return real, nil
+}
+
+// appended refuses a file to be written whose text something on the host
+// executes or obeys: part of what is written comes from inside.
+func (x explainer) appended(one Entry, what, path string) *Error {
+	refuse := func(why string) *Error {
+		return fault(one.Origin, "choose a file of its own, such as ~/.local/state/holdfast/alerts.jsonl", "%s: %s %s", what, quote(path), why)
+	}
+	for _, tree := range append([]string{"/opt"}, systemTrees...) {
+		if within(path, tree) {
+			return refuse("belongs to the system")
+		}
+	}
+	for _, name := range embeddedToolchains().Executed {
+		if within(path, filepath.Join(x.host.Home, name)) {
+			return refuse("is or belongs to ~/" + name + ", which your account executes or obeys later")
+		}
+	}
+	if filepath.Dir(path) == nearestReal(x.host.State) && filepath.Ext(path) == ".jsonl" {
+		return nil // Holdfast reads no such file
+	}
+	for _, own := range x.host.own() {
+		if own.path != "" && within(path, own.path) {
+			return refuse("is or belongs to " + own.what + " " + own.path)
+		}
+	}
+	return nil
+}
+
+// maxRuleFiles bounds how many files of rules a directory may hold.
+const maxRuleFiles = 1000
+
+// rules adds one source of rules of detection. The files of a directory are
+// looked at too, for each could be a link.
+func (p *Plan) rules(x explainer, one Entry) *Error {
+	text, optional := strings.CutSuffix(one.Value, "?")
+	at, fault := x.unchangeable(one, filepath.Clean(expand(text, one.Base, x.host.Home)))
+	if fault != nil {
+		if optional && errors.Is(fault, fs.ErrNotExist) {
+			return nil
+		}
+		return fault
+	}
+	if at.dir {
+		files, err := filepath.Glob(filepath.Join(globbed(at.path), "*.yaml"))
+		if err != nil || len(files) > maxRuleFiles {
+			return &Error{Origin: one.Origin, Msg: fmt.Sprintf("alerts.rules: %s holds %d files of rules; %d are taken", quote(at.path), len(files), maxRuleFiles), cause: err}
+		}
+		for _, file := range files {
+			if _, fault := x.unchangeable(one, file); fault != nil {
+				return fault
+			}
+		}
+	}
+	if !slices.ContainsFunc(p.Alerts.Rules, func(old RuleSource) bool { return old.Path == at.path }) {
+		p.Alerts.Rules = append(p.Alerts.Rules, RuleSource{at.path, one.Origin})
+	}
+	return nil
+}
+
+// globbed is path with nothing in it that a pattern would read as more than
+// itself.
+func globbed(path string) string {
+	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
+}
+
+// unchangeable resolves the path of rules, and refuses one that somebody but the
+// user or root can change.
+func (x explainer) unchangeable(one Entry, path string) (located, *Error) {
+	links, real := steps(path)
+	at, err := locate(real)
+	switch {
+	case err != nil:
+		return at, &Error{Origin: one.Origin, Msg: "alerts.rules: the path " + quote(path) + ": " + reason(err), cause: err}
+	case !at.dir && !at.file:
+		return at, fault(one.Origin, "", "alerts.rules: %s is neither a directory nor a regular file", quote(real))
+	case at.owner != 0 && at.owner != x.host.UID:
+		return at, fault(one.Origin, "make a copy of your own and read it first", "alerts.rules: %s belongs to user %d, not to you or root", quote(real), at.owner)
+	case at.mode&0o022 != 0:
+		return at, fault(one.Origin, "chmod go-w "+quote(real), "alerts.rules: %s can be written by others (mode %#o)", quote(real), at.mode&0o777)
+	}
+	for _, name := range append(links, at.path) {
+		if rule := x.rule(name); rule.Access == Write {
+			return at, fault(one.Origin, "move it to a directory that is not writable inside", "alerts.rules: %s is writable inside (%s), so that the command could change the rules", quote(name), rule.Origin)
+		}
+	}
+	for _, r := range append(slices.Clone(x.plan.Paths), PathRule{Path: x.plan.Workspace, Access: Write, Origin: Origin{File: "workspace"}}) {
+		if r.Access == Write && within(r.Path, at.path) {
+			return at, fault(one.Origin, "name a directory that holds rules only", "alerts.rules: %s holds %s, which is writable inside (%s)", quote(at.path), quote(r.Path), r.Origin)
+		}
+	}
+	return at, nil
+}
+
+// maxFollowed is how many links the kernel follows in one path
+// (path_resolution(7)).
+const maxFollowed = 40
+
+// steps walks an absolute path as the kernel does. It returns the links on the
+// way, each by a name without links before it, and the name that is left at the
+// end. What does not exist is taken for what it will be: no link.
+func steps(path string) (links []string, real string) {
+	rest := strings.Split(path, "/")
+	real = "/"
+	for len(rest) > 0 {
+		next := filepath.Join(real, rest[0])
+		rest = rest[1:]
+		target, err := os.Readlink(next)
+		if err != nil || len(links) > maxFollowed {
+			real = next
+			continue
+		}
+		links = append(links, next)
+		if filepath.IsAbs(target) {
+			real = "/"
+		}
+		rest = append(strings.Split(target, "/"), rest...)
+	}
+	return links, real
+}

@@ -1,0 +1,197 @@
+package policy
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"holdfast.dev/holdfast/internal/event"
+	"holdfast.dev/holdfast/internal/expr"
+)
+
+// ToolRule denies calls of an agent's tools. What an agent says of a call is its
+// own word, so that a rule can take away and never give.
+type ToolRule struct {
+	Tools   []string // names, in which * stands for any part; empty for any tool
+	Servers []string // MCP servers likewise; empty for any, and for tools of no server
+	Agents  []string // likewise
+	When    string   // condition on the call, see package expr; "" for always
+	Reason  string   // what the agent is told; "" for a text of ours
+	Origin  Origin
+
+	condition *expr.Program // nil without When
+}
+
+// ToolCall is a call that is asked about.
+type ToolCall struct {
+	Agent, Tool, Server string
+	Arguments           string // JSON
+	Cwd, Subagent       string
+	Cut                 bool // long texts of Arguments are cut
+}
+
+const aTool = "a rule for tools" // in messages
+
+// maxToolText is how long a name, a pattern or a reason may be, in bytes.
+const maxToolText = 500
+
+// tool decodes one element of tools.deny.
+func (d *decoder) tool(key string, n *yaml.Node) {
+	var r ToolRule
+	before := len(d.errs)
+	if n.Kind == yaml.ScalarNode {
+		d.text(aTool, "tool", n, func(text string) (err error) {
+			text, err = toolText(text)
+			r.Tools = []string{text}
+			return err
+		})
+	} else {
+		d.mapping(aTool, n, []field{
+			d.nameField(aTool, "tool", &r.Tools, toolText),
+			d.nameField(aTool, "server", &r.Servers, toolText),
+			d.nameField(aTool, "agent", &r.Agents, toolText),
+			d.textField(aTool, "when", &r.When, func(text string) (_ string, err error) {
+				r.condition, err = expr.Compile(text)
+				return text, err
+			}),
+			d.textField(aTool, "reason", &r.Reason, toolText),
+		})
+	}
+	if len(d.errs) > before {
+		return
+	}
+	if len(r.Tools)+len(r.Servers)+len(r.Agents) == 0 && r.When == "" {
+		d.fail(n, "for example {tool: Bash, when: 'arguments.command.contains(\"sudo\")'}", "a rule for tools says of no call that it is meant")
+		return
+	}
+	d.add(n, Entry{Key: key, Value: r.String(), Tool: &r})
+}
+
+func toolText(text string) (string, error) {
+	switch {
+	case strings.TrimSpace(text) != text:
+		return "", errors.New("it begins or ends with a space")
+	case len(text) > maxToolText:
+		return "", fmt.Errorf("it is longer than %d bytes", maxToolText)
+	case strings.ContainsAny(text, "\n\r\x00"):
+		return "", errors.New("it has a line break")
+	}
+	return text, nil
+}
+
+// String is a rule in one line.
+func (r ToolRule) String() string {
+	var parts []string
+	for _, p := range []struct {
+		word string
+		list []string
+	}{{"", r.Tools}, {"server ", r.Servers}, {"agent ", r.Agents}} {
+		if len(p.list) > 0 {
+			parts = append(parts, p.word+strings.Join(p.list, ", "))
+		}
+	}
+	if r.When != "" {
+		parts = append(parts, "when "+r.When)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// tools takes the rules for tools over into the plan.
+func (p *Plan) tools(e Effective) {
+	for _, one := range e.of("tools.deny") {
+		if one.Tool == nil { // a name alone, from a flag
+			continue
+		}
+		r := *one.Tool
+		r.Origin = one.Origin
+		p.Tools = append(p.Tools, r)
+	}
+}
+
+// DenyTool says why a call is denied by the rules for tools, and by which of them;
+// "" when none of them denies it.
+func (p Plan) DenyTool(c ToolCall) (reason, rule string) {
+	for _, r := range p.Tools {
+		denies, err := r.denies(c)
+		switch {
+		case err != nil:
+			return "its condition cannot be evaluated for this call", r.Origin.String()
+		case denies && r.Reason != "":
+			return r.Reason, r.Origin.String()
+		case denies:
+			return "the policy denies the tool " + printable(c.Tool), r.Origin.String()
+		}
+	}
+	return "", ""
+}
+
+// denies reports whether a rule is about a call. A condition about arguments that
+// are not all there cannot be said to be false.
+func (r ToolRule) denies(c ToolCall) (bool, error) {
+	if !among(r.Tools, c.Tool) || !among(r.Servers, c.Server) || !among(r.Agents, c.Agent) {
+		return false, nil
+	}
+	if r.condition == nil {
+		return true, nil
+	}
+	if c.Cut && strings.Contains(r.When, "arguments") {
+		return true, nil
+	}
+	return r.condition.Matches(expr.Event(event.Event{Sensor: event.Agent, Action: event.ToolCall, Object: c.Tool, Detail: map[string]string{
+		"agent": c.Agent, "server": c.Server, "arguments": c.Arguments, "cwd": c.Cwd, "subagent": c.Subagent,
+	}}))
+}
+
+// among reports whether a name fits one of some patterns; of none it always does.
+func among(patterns []string, name string) bool {
+	return len(patterns) == 0 || slices.ContainsFunc(patterns, func(p string) bool { return stars(p, name) })
+}
+
+// stars reports whether a name fits a pattern in which * stands for any part.
+// Letters count as the same in both cases: agents do not agree on how their tools
+// are called.
+func stars(pattern, name string) bool {
+	parts := strings.Split(strings.ToLower(pattern), "*")
+	name = strings.ToLower(name)
+	if len(parts) == 1 {
+		return parts[0] == name
+	}
+	name, fits := strings.CutPrefix(name, parts[0])
+	if !fits {
+		return false
+	}
+	last := parts[len(parts)-1]
+	for _, part := range parts[1 : len(parts)-1] {
+		_, after, found := strings.Cut(name, part)
+		if !found {
+			return false
+		}
+		name = after
+	}
+	return strings.HasSuffix(name, last)
+}
+
+// toolShape is the schema of a rule for tools.
+func toolShape() map[string]any {
+	text := map[string]any{"type": "string", "minLength": 1, "maxLength": maxToolText}
+	return map[string]any{"oneOf": []any{text, map[string]any{
+		"type": "object", "additionalProperties": false, "minProperties": 1,
+		"properties": map[string]any{
+			"tool": oneOrSome(text), "server": oneOrSome(text), "agent": oneOrSome(text),
+			"when": map[string]any{"type": "string", "minLength": 1}, "reason": text,
+		},
+	}}}
+}
+
+// toolsDoc describes a rule for tools in full.
+const toolsDoc = "Calls of an agent's tools that its hooks deny ([hooks.md](hooks.md)). An entry is the name of a tool, in which `*` stands for any part, such as `WebFetch` or `mcp__*`; or a mapping, all of which must fit:\n\n" +
+	"| key | meaning |\n| --- | --- |\n" +
+	"| `tool` | the name, or a list of names |\n" +
+	"| `server` | the MCP server that the tool is of, likewise |\n" +
+	"| `agent` | who calls: `claude`, `codex`, `gemini`, `qwen`, `copilot`, `opencode`, likewise |\n" +
+	"| `when` | a condition (CEL) on `tool`, `server`, `agent`, `arguments` (the first level of them, as texts: `arguments.command.contains(\"sudo\")`) and `detail` |\n" +
+	"| `reason` | what the agent is told |\n\n" +
+	"It is the agent that asks and that obeys: what must not happen is for the boundary, which does not listen to agents. A rule takes effect when a run begins."
