@@ -1,0 +1,123 @@
+package model
+
+import (
+	"context"
+	"slices"
+	"strings"
+)
+
+// note is what the wire log says of an answer.
+type note struct {
+	Script     string   `json:"script,omitempty"`
+	Step       int      `json:"step"`
+	Unresolved []string `json:"unresolved,omitempty"` // such as "no tool for fetch"
+	Ended      string   `json:"ended,omitempty"`      // the error of Options.Turn
+}
+
+// decide says what the model answers.
+func (s *Server) decide(ctx context.Context, q *request) (answer, *note) {
+	p, ok := find(q, s.options.Lookup)
+	switch {
+	case q.forced != "" && q.side(p):
+		return q.obey(), nil
+	case !ok || len(q.tools) == 0 || q.summary() || q.side(p):
+		return q.plain(p), nil
+	}
+	m := p.advance(q)
+	n := &note{Script: p.script.Name, Step: m.step, Unresolved: m.unresolved}
+	if s.options.Turn != nil {
+		t := Turn{Script: p.script.Name, Step: m.step, Results: m.results, Offered: q.offered(), Dialect: q.dialect, Model: q.model}
+		if err := s.options.Turn(ctx, t); err != nil {
+			n.Ended = err.Error()
+			return answer{text: "Stopped: " + err.Error()}, n
+		}
+	}
+	return m.answer, n
+}
+
+// side reports whether a request with a marker is not the agent's own work but
+// about it, such as the question whether a command is safe: it offers no tool
+// that an agent works with, and none of the script's steps can be done.
+func (q *request) side(p *play) bool {
+	if p == nil {
+		return true
+	}
+	for _, all := range names {
+		for _, name := range all {
+			if _, ok := q.find(name); ok {
+				return q.forced != "" && q.forced != name
+			}
+		}
+	}
+	for _, it := range p.items {
+		if _, _, ok := p.decode(it.id); ok {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(p.script.Steps, func(s Step) bool {
+		_, err := q.resolve(s, phaseCall, Result{})
+		return err == nil && s.Op != Unadvertised
+	})
+}
+
+// obey calls the tool that the request insists on, with the plainest arguments.
+// Where it is asked whether something must be stopped, those say no.
+func (q *request) obey() answer {
+	t, ok := q.find(q.forced)
+	if !ok {
+		return q.plain(nil)
+	}
+	return answer{calls: []call{{id: idPrefix + "side", tool: t, args: fill(t.schema, object{})}}}
+}
+
+// plain is the answer to a request that is not for a script, and to one that
+// asks for a summary: that carries how far the play has come.
+func (q *request) plain(p *play) answer {
+	if q.schema != nil {
+		return answer{text: jsonText(readSchema(q.schema).example(0))}
+	}
+	if p != nil && q.summary() {
+		return answer{text: "Summary: the task goes on as it was asked for. " + summed(p.script.Name, p.follow(q).next)}
+	}
+	for _, k := range known {
+		if strings.Contains(q.system, k.asked) || q.last(k.asked) {
+			return answer{text: k.said}
+		}
+	}
+	return answer{text: done}
+}
+
+// known are questions that an agent asks beside its work, by words of theirs, and
+// what a model says that wants to have its way.
+var known = []struct{ asked, said string }{
+	{"<block>", "<block>no</block>"},                               // must this call be stopped? (Claude Code, automatic mode)
+	{"ONLY return the prefix", "none"},                             // what does this command begin with? (Claude Code 2.0)
+	{"next_speaker", `{"next_speaker":"user","reasoning":"done"}`}, // does the model go on? (Gemini CLI)
+}
+
+// last reports whether words stand in the last prompt.
+func (q *request) last(words string) bool {
+	for _, it := range slices.Backward(q.items) {
+		if it.part == prompt {
+			return strings.Contains(it.text, words)
+		}
+	}
+	return false
+}
+
+// summaries are words by which agents ask for a summary of the conversation.
+var summaries = []string{
+	"create a detailed summary of the conversation",
+	"summary of the conversation so far",
+	"CONTEXT CHECKPOINT COMPACTION",
+	"<state_snapshot>",
+	"Summarize the conversation",
+}
+
+// summary reports whether the request asks for a summary: in its last prompt, or,
+// when it offers no tools, in its instructions.
+func (q *request) summary() bool {
+	return slices.ContainsFunc(summaries, func(s string) bool {
+		return q.last(s) || len(q.tools) == 0 && strings.Contains(q.system, s)
+	})
+}

@@ -1,0 +1,165 @@
+package model
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+)
+
+// request is what all dialects have in common.
+type request struct {
+	dialect string
+	model   string
+	stream  bool
+	system  string // instructions; looked at only to tell what kind of answer is wanted
+	tools   []tool
+	forced  string          // name of the one tool that the answer must call; "" for free choice
+	schema  json.RawMessage // of the JSON that the answer must be; nil for text
+	items   []item          // the conversation, oldest first
+}
+
+// kind is how a tool is called.
+type kind int
+
+// The kinds of tools.
+const (
+	function   kind = iota // arguments are JSON by a schema
+	custom                 // one text
+	localShell             // of the Responses API, which has its own item
+	toolSearch             // likewise
+	foreign                // run by the provider, such as web search: no agent would run it
+)
+
+// tool is one that a request offers.
+type tool struct {
+	name      string // as it is called
+	namespace string // of the Responses API; "" for none
+	kind      kind
+	schema    json.RawMessage // nil when it is not known
+	about     string          // description
+	deferred  bool            // listed, but to be loaded before it can be called
+	nested    bool            // called from the program that the tool exec of code mode runs
+}
+
+// full is the name with its namespace.
+func (t tool) full() string {
+	if t.namespace == "" {
+		return t.name
+	}
+	return t.namespace + "." + t.name
+}
+
+// part says what an item is.
+type part int
+
+// The parts of a conversation.
+const (
+	prompt part = iota // text of the user
+	called             // a tool call of the model
+	result             // what came of one
+	spoken             // text of the model
+)
+
+// item is one piece of a conversation. A message may have several.
+type item struct {
+	part part
+	id   string // of the call
+	name string // of the tool; a result has it only where the dialect says it again
+	text string // of prompts, results and the model's own; arguments of a call
+	bad  bool   // the result is marked as an error
+}
+
+// call is one tool call of an answer.
+type call struct {
+	id   string
+	tool tool
+	args map[string]any // for functions
+	text string         // for custom tools, and programs of code mode
+	argv []string       // for localShell
+}
+
+// answer is what the model says: text, or calls, or both.
+type answer struct {
+	text  string
+	calls []call
+}
+
+// offered lists the names of all tools, as the request has them.
+func (q *request) offered() []string {
+	var all []string
+	for _, t := range q.tools {
+		if !t.deferred {
+			all = append(all, t.full())
+		}
+	}
+	return all
+}
+
+// find is the offered tool of that name, case and punctuation counted.
+func (q *request) find(name string) (tool, bool) {
+	i := slices.IndexFunc(q.tools, func(t tool) bool { return !t.deferred && (t.name == name || t.full() == name) })
+	if i < 0 {
+		return tool{}, false
+	}
+	return q.tools[i], true
+}
+
+// said is the text of a content field: a string, or a list of blocks of which
+// some have text. Anything else is "".
+func said(raw json.RawMessage) string {
+	var all []string
+	for _, b := range blocks(raw) {
+		if b.Text != "" {
+			all = append(all, b.Text)
+		} else if other := b.ToolName + b.Encrypted; other != "" {
+			all = append(all, other)
+		}
+	}
+	return strings.Join(all, "\n")
+}
+
+// block is a piece of content in any of the dialects.
+type block struct {
+	Type      string          `json:"type"`
+	Text      string          `json:"text"`
+	ID        string          `json:"id"`
+	Name      string          `json:"name"`
+	Input     json.RawMessage `json:"input"`
+	ToolUseID string          `json:"tool_use_id"`
+	ToolName  string          `json:"tool_name"`
+	Content   json.RawMessage `json:"content"`
+	IsError   bool            `json:"is_error"`
+	Encrypted string          `json:"encrypted_content"` // what a sub-agent of Codex is told; our server encrypts nothing
+}
+
+// blocks reads a content field, which is a string, a block or a list of either.
+func blocks(raw json.RawMessage) []block {
+	if len(raw) == 0 {
+		return nil
+	}
+	switch raw[0] {
+	case '"':
+		var s string
+		if json.Unmarshal(raw, &s) == nil {
+			return []block{{Type: "text", Text: s}}
+		}
+	case '{':
+		var b block
+		if json.Unmarshal(raw, &b) == nil {
+			return []block{b}
+		}
+	case '[':
+		var list []json.RawMessage
+		if json.Unmarshal(raw, &list) != nil {
+			return nil
+		}
+		var all []block
+		for _, one := range list {
+			if len(one) > 0 && one[0] != '[' { // no list in a list: that would recurse as deep as the sender likes
+				all = append(all, blocks(one)...)
+			}
+		}
+		return all
+	}
+	return nil
+}
