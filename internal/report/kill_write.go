@@ -1,0 +1,144 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// WriteKill writes k in one of KillFormats; o is for text.
+func WriteKill(w io.Writer, k Kill, f Format, o TextOptions) error {
+	switch f {
+	case FormatText:
+		return k.text(w, o)
+	case FormatMarkdown:
+		return k.markdown(w)
+	case FormatJSON:
+		return k.json(w)
+	}
+	return unknownFormat(f, KillFormats)
+}
+
+func (k Kill) json(w io.Writer) error {
+	k.Schema, k.Kind, k.Rows = Schema, kindKill, k.sorted()
+	k.Controls, k.Started = append([]KillControl{}, k.Controls...), moment(k.Started)
+	doc := struct {
+		Kill
+		Needless []string `json:"needless"`
+		Unheld   []string `json:"unheld"`
+	}{k, append([]string{}, k.Needless()...), append([]string{}, rowIDs(k.Unheld())...)}
+	return writeJSON(w, doc)
+}
+
+func rowIDs(rows []KillRow) []string {
+	var ids []string
+	for _, r := range rows {
+		ids = append(ids, r.ID)
+	}
+	return ids
+}
+
+// text writes each control with what it holds, then the findings.
+func (k Kill) text(w io.Writer, o TextOptions) error {
+	p := newPage(o)
+	p.line("%s", p.tint(bold, "which row escapes without which control"))
+	p.item(2, "host", k.Host.String())
+	p.item(2, "by", clean(strings.TrimSpace(k.Tool+" "+k.Version)))
+	p.item(2, "begun", when(k.Started))
+	p.WriteByte('\n')
+	for _, c := range k.Controls {
+		word, colour := counted(len(c.Escaped), "row", "rows"), green
+		switch {
+		case len(c.Escaped) == 0 && c.Excused:
+			word, colour = "none, and why", grey
+		case len(c.Escaped) == 0:
+			word, colour = "NO ROW", red
+		}
+		p.line("  %s  %s", p.tint(bold, p.fit(clean(c.Name), 24)), p.tint(colour, word))
+		p.item(4, "without", strings.Join(cleanAll(c.Omit), ", "))
+		p.item(4, "escape", strings.Join(cleanAll(ordered(c.Escaped)), " "))
+		p.item(4, "unclear", strings.Join(cleanAll(ordered(c.Unclear)), " "))
+		p.item(4, "why", clean(c.Why))
+	}
+	k.findings(p)
+	_, err := w.Write(p.Bytes())
+	return err
+}
+
+func (k Kill) findings(p *page) {
+	needless, unheld := k.Needless(), k.Unheld()
+	if len(needless) > 0 {
+		p.heading("controls that no row needs: " + fmt.Sprint(len(needless)))
+		for _, name := range needless {
+			p.paragraph(2, clean(name))
+		}
+	}
+	if len(unheld) > 0 {
+		p.heading("rows that no control holds: " + fmt.Sprint(len(unheld)))
+		for _, r := range unheld {
+			p.paragraph(2, strings.TrimSpace(clean(r.ID)+"  "+clean(r.Title)))
+		}
+	}
+	p.WriteByte('\n')
+	p.paragraph(0, fmt.Sprintf("%s, %s: %s and %s", counted(len(k.Controls), "control", "controls"), counted(len(k.Rows), "row", "rows"),
+		counted(len(needless), "control that no row needs", "controls that no row needs"), counted(len(unheld), "row that no control holds", "rows that no control holds")))
+}
+
+// nothingFound says of what there is no finding: of the rows that were played, and
+// of what has no reason instead.
+func (k Kill) nothingFound() string {
+	controls, rows := 0, 0
+	for _, c := range k.Controls {
+		if len(c.Escaped) == 0 {
+			controls++
+		}
+	}
+	for _, r := range k.Rows {
+		if len(k.HeldBy(r.ID)) == 0 {
+			rows++
+		}
+	}
+	return fmt.Sprintf("None among %s: %d of %s escape when a control is left out, and the others have a reason instead. %d of %s hold a row, and the others have a reason instead. Rows that were not played may have no control.\n",
+		counted(len(k.Rows), "row that was played", "rows that were played"), len(k.Rows)-rows, counted(len(k.Rows), "row", "rows"),
+		len(k.Controls)-controls, counted(len(k.Controls), "control", "controls"))
+}
+
+// markdown writes k as a document: the findings, the controls, the rows.
+func (k Kill) markdown(w io.Writer) error {
+	var b bytes.Buffer
+	b.WriteString("# Kill matrix\n\nEach control was switched off by itself, or together with the one that also holds its rows, and the rows were played again. ")
+	b.WriteString("A row that escapes then is held by that control; one that is still held has another wall.\n\n")
+	for _, fact := range [][2]string{{"host", k.Host.String()}, {"by", clean(strings.TrimSpace(k.Tool + " " + k.Version))}, {"measured", day(column{Started: k.Started})}} {
+		if fact[1] != "" {
+			fmt.Fprintf(&b, "- %s: %s\n", fact[0], md(fact[1]))
+		}
+	}
+	b.WriteString("\n## Findings\n\n")
+	needless, unheld := k.Needless(), k.Unheld()
+	for _, name := range needless {
+		fmt.Fprintf(&b, "- No row needs the control %s.\n", md(name))
+	}
+	for _, r := range unheld {
+		fmt.Fprintf(&b, "- No control holds %s (%s).\n", md(r.ID), md(r.Title))
+	}
+	if len(needless)+len(unheld) == 0 {
+		b.WriteString(k.nothingFound())
+	}
+	b.WriteString("\n## Controls\n\n")
+	mdHead(&b, "control", "switched off", "rows that escape without it", "unclear", "why")
+	for _, c := range k.Controls {
+		mdRow(&b, md(c.Name), md(strings.Join(c.Omit, ", ")), md(strings.Join(ordered(c.Escaped), ", ")), md(strings.Join(ordered(c.Unclear), ", ")), md(c.Why))
+	}
+	b.WriteString("\n## Rows\n\n")
+	mdHead(&b, "row", "class", "check", "held by")
+	for _, r := range k.sorted() {
+		by := strings.Join(k.HeldBy(r.ID), ", ")
+		if by == "" {
+			by = r.Excused
+		}
+		mdRow(&b, md(r.ID), md(className(r.Class)), md(r.Title), md(by))
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}
