@@ -1,0 +1,196 @@
+// Package agent knows the agent programs that Holdfast starts and tries: where
+// each comes from, which of its versions is driven how, and what to hand it so
+// that it speaks to a model server of ours and to nobody else.
+//
+// What it knows is data: one file for each program in drivers/, with ranges of
+// versions that override single fields. The code here reads it, expands it for
+// one launch, and installs programs from the npm registry. It starts none of
+// them, but to ask for a version.
+package agent
+
+import (
+	"bytes"
+	"embed"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"go.yaml.in/yaml/v3"
+)
+
+//go:embed drivers/*.yaml
+var files embed.FS
+
+// Driver is an agent program in all its versions.
+type Driver struct {
+	Name    string   `yaml:"name"`    // as in `holdfast run NAME`
+	Title   string   `yaml:"title"`   // for people
+	Package string   `yaml:"package"` // at the npm registry
+	Command string   `yaml:"command"` // what users type
+	Latest  string   `yaml:"latest"`  // the newest version that was driven; what CI installs
+	Tried   []string `yaml:"tried"`   // older versions that were driven, oldest first
+	Since   string   `yaml:"since"`   // older versions are refused: what they want was not measured
+
+	base   Spec
+	ranges []versionRange
+}
+
+// versionRange overrides fields of a Spec for some versions.
+type versionRange struct {
+	bounds bounds
+	fields yaml.Node
+}
+
+// driverFile is a file of drivers/, as it is written.
+type driverFile struct {
+	Driver `yaml:",inline"`
+	Spec   Spec `yaml:"spec"`
+	Ranges []struct {
+		Versions string    `yaml:"versions"` // such as ">=2.1.0 <2.1.64"
+		Why      string    `yaml:"why"`
+		Spec     yaml.Node `yaml:"spec"`
+	} `yaml:"ranges"`
+}
+
+var parsed = sync.OnceValues(func() ([]Driver, error) {
+	entries, err := files.ReadDir("drivers")
+	if err != nil {
+		return nil, err
+	}
+	var all []Driver
+	for _, e := range entries {
+		name := path.Join("drivers", e.Name())
+		b, err := files.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		d, err := parse(b)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		all = append(all, d)
+	}
+	return all, nil
+})
+
+// Drivers returns all that are known, by name.
+func Drivers() ([]Driver, error) {
+	all, err := parsed()
+	return slices.Clone(all), err
+}
+
+// Named returns the driver of that name.
+func Named(name string) (Driver, error) {
+	all, err := parsed()
+	if err != nil {
+		return Driver{}, err
+	}
+	var names []string
+	for _, d := range all {
+		if d.Name == name {
+			return d, nil
+		}
+		names = append(names, d.Name)
+	}
+	return Driver{}, fmt.Errorf("no agent is called %q; there are: %s", name, strings.Join(names, ", "))
+}
+
+// parse reads one file of drivers/. An unknown key is an error.
+func parse(b []byte) (Driver, error) {
+	var f driverFile
+	dec := yaml.NewDecoder(bytes.NewReader(b))
+	dec.KnownFields(true)
+	if err := dec.Decode(&f); err != nil {
+		return Driver{}, err
+	}
+	if err := dec.Decode(new(any)); !errors.Is(err, io.EOF) {
+		return Driver{}, errors.New("more than one document")
+	}
+	d := f.Driver
+	d.base = f.Spec
+	for _, r := range f.Ranges {
+		b, err := parseBounds(r.Versions)
+		if err != nil {
+			return Driver{}, fmt.Errorf("range %q: %w", r.Versions, err)
+		}
+		if r.Why == "" {
+			return Driver{}, fmt.Errorf("range %q does not say why", r.Versions)
+		}
+		d.ranges = append(d.ranges, versionRange{bounds: b, fields: r.Spec})
+	}
+	return d, d.check()
+}
+
+// check finds what cannot be right in any version.
+func (d Driver) check() error {
+	for _, f := range []struct{ name, value string }{
+		{"name", d.Name}, {"title", d.Title}, {"package", d.Package}, {"command", d.Command}, {"latest", d.Latest}, {"since", d.Since},
+	} {
+		if f.value == "" {
+			return fmt.Errorf("%s is missing", f.name)
+		}
+	}
+	if err := checkPackage(d.Package); err != nil {
+		return err
+	}
+	for _, v := range append(slices.Clone(d.Tried), d.Latest, d.Since) {
+		s, err := d.At(v)
+		if err == nil {
+			err = s.check()
+		}
+		if err != nil {
+			return fmt.Errorf("version %s: %w", v, err)
+		}
+	}
+	return nil
+}
+
+// At returns what holds for one version: the base with each range that the
+// version lies in laid over it, in the order of the file. Maps are merged key
+// by key, lists are replaced. An empty version is the latest that was driven.
+func (d Driver) At(version string) (Spec, error) {
+	if version == "" {
+		version = d.Latest
+	}
+	v, err := parseVersion(version)
+	if err != nil {
+		return Spec{}, err
+	}
+	since, err := parseVersion(d.Since)
+	if err != nil {
+		return Spec{}, err
+	}
+	if v.compare(since) < 0 {
+		return Spec{}, fmt.Errorf("%s %s is older than %s, the first version that is known how to drive", d.Title, version, d.Since)
+	}
+	s := d.base.clone()
+	s.Agent, s.Version = d.Name, version
+	for _, r := range d.ranges {
+		if !r.bounds.has(v) {
+			continue
+		}
+		if err := lay(&s, &r.fields); err != nil {
+			return Spec{}, fmt.Errorf("range for %s: %w", version, err)
+		}
+	}
+	// A range takes a posture away by laying an empty one over it.
+	maps.DeleteFunc(s.Postures, func(_ string, p Posture) bool { return p.Title == "" })
+	return s, nil
+}
+
+// lay decodes fields over s, strictly: Node.Decode itself would pass over keys
+// that it does not know.
+func lay(s *Spec, fields *yaml.Node) error {
+	b, err := yaml.Marshal(fields)
+	if err != nil {
+		return err
+	}
+	dec := yaml.NewDecoder(bytes.NewReader(b))
+	dec.KnownFields(true)
+	return dec.Decode(s)
+}

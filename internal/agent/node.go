@@ -1,0 +1,72 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// nodeVersion is the node that is installed where the machine's own is too
+// old. The package of that name holds the program; the one called node would
+// fetch it by a script.
+const (
+	nodeVersion = "22.23.3"
+	nodePackage = "node-linux-{arch}"
+)
+
+// findNode returns a node of at least that version: the one that is given or
+// that is in PATH, and else one that it installs.
+func findNode(ctx context.Context, given, least, below string) (string, error) {
+	if given != "" {
+		if v, err := askNode(ctx, given); err == nil && Compare(v, least) >= 0 {
+			return filepath.Abs(given)
+		}
+	}
+	if node, err := nodeHere(ctx, os.Getenv("PATH"), least, below); err == nil {
+		return node, nil
+	}
+	if Compare(nodeVersion, least) < 0 {
+		return "", fmt.Errorf("version %s is the newest that is known", nodeVersion)
+	}
+	w := nodeWanted()
+	rec, err := w.install(ctx, below)
+	if err != nil {
+		return "", err
+	}
+	return rec.installed(w.dir(below)).Program, nil
+}
+
+func nodeWanted() wanted {
+	pkg := platform(nodePackage)
+	return wanted{name: "node", pkg: pkg, version: nodeVersion, programs: []string{"node_modules/" + pkg + "/bin/node"}}
+}
+
+// nodeHere returns a node of at least that version that is on the machine.
+func nodeHere(ctx context.Context, path, least, below string) (string, error) {
+	if node := lookPath("node", path); node != "" {
+		if v, err := askNode(ctx, node); err == nil && Compare(v, least) >= 0 {
+			return node, nil
+		}
+	}
+	w := nodeWanted()
+	rec, err := readRecord(w.dir(below))
+	if err == nil && Compare(rec.Version, least) < 0 {
+		err = fmt.Errorf("%s is older than %s", rec.Version, least)
+	}
+	return rec.installed(w.dir(below)).Program, err
+}
+
+// askNode returns the version of a node.
+func askNode(ctx context.Context, path string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, path, "--version").Output()
+	if err != nil {
+		return "", fmt.Errorf("asking %s for its version: %w", path, err)
+	}
+	return strings.TrimPrefix(strings.TrimSpace(string(out)), "v"), nil
+}

@@ -1,0 +1,155 @@
+package hooks
+
+import (
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// agent says where an agent reads its hooks from, and how they look there.
+type agent struct {
+	name    string
+	dir     string                   // of its settings, below the home of the user
+	moved   string                   // variable that names another such directory; "" for none
+	below   string                   // what is between that directory and the file's, where it is moved
+	file    string                   // in dir
+	project string                   // the file, below the directory of a project
+	events  []moment                 // in the order in which they are written
+	whole   func(hook string) []byte // the file is ours alone; nil when it is shared with other settings
+	seconds float64                  // what a timeout counts in: 1 for seconds, 0.001 for milliseconds
+}
+
+// moment is an event of an agent that we ask for.
+type moment struct {
+	name    string // in its words
+	kind    Kind
+	matcher bool // it takes one
+}
+
+// How long an agent waits for its hook, in seconds. Whoever hangs for as long is
+// left behind, and the agent goes on.
+const (
+	timeout  = 10
+	callTime = 600 // before a call, about which a human may be asked
+)
+
+// seconds is how long an agent waits for the hook of a moment.
+func (k Kind) seconds() int {
+	if k == Call {
+		return callTime
+	}
+	return timeout
+}
+
+// agents are those that can be told to report, as measured with the versions in
+// docs/hooks.md.
+func agents() map[string]agent {
+	list := []agent{
+		{name: "claude", dir: ".claude", moved: "CLAUDE_CONFIG_DIR", file: "settings.json", project: ".claude/settings.json", seconds: 1,
+			events: []moment{{"PreToolUse", Call, true}, {"PostToolUse", Result, true}, {"PostToolUseFailure", Result, true}, {"SessionEnd", End, false}}},
+		{name: "codex", dir: ".codex", moved: "CODEX_HOME", file: "hooks.json", project: ".codex/hooks.json", seconds: 1,
+			events: []moment{{"PreToolUse", Call, true}, {"PostToolUse", Result, true}}},
+		{name: "gemini", dir: ".gemini", moved: "GEMINI_CLI_HOME", below: ".gemini", file: "settings.json", project: ".gemini/settings.json", seconds: 0.001,
+			events: []moment{{"BeforeTool", Call, true}, {"AfterTool", Result, true}, {"SessionEnd", End, false}}},
+		{name: "qwen", dir: ".qwen", moved: "QWEN_HOME", file: "settings.json", project: ".qwen/settings.json", seconds: 0.001,
+			events: []moment{{"PreToolUse", Call, true}, {"PostToolUse", Result, true}, {"PostToolUseFailure", Result, true}, {"SessionEnd", End, false}}},
+		{name: "copilot", dir: ".copilot/hooks", moved: "COPILOT_HOME", below: "hooks", file: "holdfast.json", project: ".github/hooks/holdfast.json", whole: copilotFile},
+		{name: "opencode", dir: ".config/opencode/plugin", moved: "XDG_CONFIG_HOME", below: "opencode/plugin", file: "holdfast.js", project: ".opencode/plugin/holdfast.js", whole: opencodeFile},
+	}
+	m := map[string]agent{}
+	for _, a := range list {
+		m[a.name] = a
+	}
+	return m
+}
+
+// Agents are the names of those that can be told to report.
+func Agents() []string { return slices.Sorted(maps.Keys(agents())) }
+
+// Owned are the directories in which an agent keeps what is its own.
+func Owned(name, home string) []string {
+	a, known := agents()[name]
+	if !known {
+		return nil
+	}
+	dir, _, _ := strings.Cut(a.dir, "/")
+	if dir == ".config" {
+		dir = ".config/opencode"
+	}
+	return []string{filepath.Join(home, dir)}
+}
+
+// group is what stands in the list of one event, in the schema that four of the
+// agents share.
+type group struct {
+	Matcher string    `json:"matcher,omitempty"`
+	Hooks   []handler `json:"hooks"`
+}
+
+type handler struct {
+	Type    string `json:"type"`
+	Command string `json:"command"`
+	Timeout int    `json:"timeout"` // seconds or milliseconds, as the agent counts
+}
+
+func (a agent) group(m moment, hook string) group {
+	g := group{Hooks: []handler{{Type: "command", Command: command(hook, a.name, m.kind), Timeout: int(float64(m.kind.seconds()) / a.seconds)}}}
+	if m.matcher {
+		g.Matcher = "*"
+	}
+	return g
+}
+
+// command is what an agent's shell executes. Of a call it says how long the agent
+// waits, which the hook cannot find out otherwise.
+func command(hook, agent string, kind Kind) string {
+	words := quote(hook) + " " + Verb + " " + agent + " " + string(kind)
+	if kind == Call {
+		words += " " + strconv.Itoa(callTime)
+	}
+	return words
+}
+
+// quote makes a path one word of a POSIX shell.
+func quote(path string) string {
+	if path != "" && strings.Trim(path, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./,:@%") == "" {
+		return path
+	}
+	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
+}
+
+// ours says which program a command of a hook executes, when it is one that we
+// wrote for this agent and moment; earlier versions did not say how long the agent
+// waits.
+func ours(text, agent string, kind Kind) (program string, is bool) {
+	end := strings.TrimPrefix(command("", agent, kind), "''")
+	word, is := strings.CutSuffix(text, end)
+	if !is {
+		end = " " + Verb + " " + agent + " " + string(kind)
+		word, is = strings.CutSuffix(text, end)
+	}
+	if !is {
+		return "", false
+	}
+	if quoted, was := strings.CutPrefix(word, "'"); was && strings.HasSuffix(quoted, "'") {
+		word = strings.ReplaceAll(strings.TrimSuffix(quoted, "'"), `'\''`, "'")
+	}
+	if !filepath.IsAbs(word) || quote(word)+end != text {
+		return "", false
+	}
+	return word, true
+}
+
+// mark begins a file that is ours alone.
+const mark = "holdfast hooks"
+
+func copilotFile(hook string) []byte {
+	entry := func(kind Kind) string {
+		return fmt.Sprintf(`[{"type": "command", "bash": %s, "timeoutSec": %d}]`, jsonText(command(hook, "copilot", kind)), kind.seconds())
+	}
+	return []byte("{\n  \"version\": 1,\n  \"description\": \"" + mark + ": reports tool calls; see holdfast hooks --help\",\n  \"hooks\": {\n" +
+		"    \"preToolUse\": " + entry(Call) + ",\n    \"postToolUse\": " + entry(Result) + "\n  }\n}\n")
+}

@@ -1,0 +1,18 @@
+//go:build !unix
+
+package hooks
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+)
+
+func openPlain(path string) (*os.File, error) { return os.Open(path) }
+
+func ownedByUs(string, fs.FileInfo, bool) error { return nil }
+
+// lock needs a system that has locks of files.
+func (p Place) lock() (unlock func(), err error) {
+	return nil, errors.New("settings of agents cannot be edited on this system")
+}

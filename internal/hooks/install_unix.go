@@ -1,0 +1,50 @@
+//go:build unix
+
+package hooks
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// openPlain opens a file, and no link and no pipe in its place.
+func openPlain(path string) (*os.File, error) {
+	return os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+}
+
+// ownedByUs refuses files of other users, those that others may change, and
+// those with several names.
+func ownedByUs(path string, st fs.FileInfo, dir bool) error {
+	sys, ok := st.Sys().(*syscall.Stat_t)
+	if !ok {
+		return fmt.Errorf("%s: whose it is cannot be told", path)
+	}
+	switch {
+	case int(sys.Uid) != os.Geteuid():
+		return fmt.Errorf("%s belongs to user %d", path, sys.Uid)
+	case st.Mode().Perm()&0o002 != 0:
+		return fmt.Errorf("everybody may change %s", path)
+	case !dir && sys.Nlink > 1:
+		return fmt.Errorf("%s has other names too, and what they are for is not known", path)
+	}
+	return nil
+}
+
+// lock keeps two of us from editing at a time.
+func (p Place) lock() (unlock func(), err error) {
+	if err := os.MkdirAll(p.State, 0o700); err != nil {
+		return nil, fmt.Errorf("making the state directory: %w", err)
+	}
+	f, err := os.OpenFile(filepath.Join(p.State, "hooks.lock"), os.O_CREATE|os.O_RDWR|syscall.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("locking the settings of agents: %w", err)
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("locking the settings of agents: %w", err)
+	}
+	return func() { f.Close() }, nil
+}
