@@ -6,7 +6,7 @@ import "slices"
 
 // All is every row, class by class.
 func All() []Row {
-	return slices.Concat(
+	rows := slices.Concat(
 		linksRows(),
 		pathsRows(),
 		deniesRows(),
@@ -25,12 +25,31 @@ func All() []Row {
 		deferredRows(),
 		exhaustionRows(),
 		supervisorRows(),
+		recordRows(),
 		archivesRows(),
+		commandsRows(),
 		egressRows(),
 		netRows(),
 		dnsRows(),
 		metadataRows(),
 		proxyRows(),
 		channelsRows(),
+		agentsRows(),
+		mcpRows(),
+		moreArchivesRows(),
+		moreSupervisorRows(),
+		unnamedRows(),
+		consentRows(),
+		reviewRows(),
 	)
+	for i := range rows {
+		if slices.Contains(readTheHome, rows[i].ID) && rows[i].Harmless == "" {
+			rows[i].Harmless = "what lies in view of the home may be a bait; the user's own holds a token"
+		}
+	}
+	return withTraces(rows)
 }
+
+// readTheHome are rows that read names where a launcher may lay baits. What is
+// read there is searched for the tokens of the real files.
+var readTheHome = []string{"LNK-008", "LNK-009", "PTH-010c", "DNY-011g", "CRD-001", "CRD-003", "CRD-007", "CRD-009", "CRD-010", "CRD-012", "CRD-018"}

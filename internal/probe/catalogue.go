@@ -28,26 +28,11 @@ func Catalogue() []Case {
 	return out
 }
 
-// Contained are the classes whose core cases must all have a row.
-var Contained = []string{
-	"fs.links", "fs.path-strings", "fs.deny-carveouts", "fs.procfs-sysfs-dev", "ns.mounts-namespaces",
-	"fd.handles", "fs.races", "ipc.unix-sockets", "tty.terminal", "process.control", "sys.syscalls",
-	"priv.escalation", "env.leakage-injection", "fs.credentials", "exec.git", "exec.deferred-files", "res.exhaustion",
-	"net.direct-egress", "net.dns", "net.metadata-loopback-encodings", "net.proxy-parsing", "net.permitted-channels",
-}
-
-// Missing are the core cases of the contained classes that no row of rows
-// plays.
+// Missing are the cases that no row of rows plays.
 func Missing(rows []Row) []Case {
-	var out []Case
-	for _, c := range Catalogue() {
-		played := c.Kind == Sandbox || c.Kind == Host || c.Kind == Control || c.Kind == "proxy"
-		if !c.Core || !played || !slices.Contains(Contained, c.Class) {
-			continue
-		}
-		if !slices.ContainsFunc(rows, func(r Row) bool { return r.ID == c.ID }) {
-			out = append(out, c)
-		}
+	played := map[string]bool{}
+	for _, r := range rows {
+		played[r.ID] = true
 	}
-	return out
+	return slices.DeleteFunc(Catalogue(), func(c Case) bool { return played[c.ID] })
 }

@@ -11,9 +11,27 @@ import (
 	"holdfast.dev/holdfast/internal/probe/inside"
 )
 
-func TestEveryCoreCaseHasARow(t *testing.T) {
+func TestEveryCaseHasARow(t *testing.T) {
 	for _, c := range Missing(All()) {
 		t.Errorf("no row plays %s (%s, %s): %s", c.ID, c.Class, c.Kind, c.Title)
+	}
+}
+
+// TestNearlyEveryRowEscapesBare counts those that say that they cannot without a
+// sandbox; TestBare shows that all others do.
+func TestNearlyEveryRowEscapesBare(t *testing.T) {
+	cannot, all := 0, 0
+	for _, r := range All() {
+		if r.Kind != Sandbox {
+			continue
+		}
+		all++
+		if r.Bare != "" {
+			cannot++
+		}
+	}
+	if cannot*20 > all {
+		t.Errorf("%d of %d rows cannot escape without a sandbox, more than one in twenty", cannot, all)
 	}
 }
 
@@ -45,6 +63,12 @@ func TestRowsAreWhole(t *testing.T) {
 				t.Errorf("no action is called %q", r.Action)
 			case r.Action == "" && r.Drive == nil:
 				t.Error("neither action nor drive")
+			}
+			for _, need := range r.Needs {
+				_, has := hostHas[need]
+				if !has && need != "network" && !strings.HasPrefix(need, "runs ") && !strings.HasPrefix(need, "program ") {
+					t.Errorf("nobody knows what it is to need %q: the row would never be played", need)
+				}
 			}
 			seen[r.ID] = true
 		})

@@ -10,25 +10,30 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"holdfast.dev/holdfast/internal/probe/replay"
 )
 
-// git runs a command of git as the user outside does, in dir, with the
-// configuration of the home H and none of this machine.
-func (w *World) git(dir string, args ...string) ([]byte, error) {
+// git runs a command of git as the user outside does before the run, in dir,
+// with the configuration of the home H and none of this machine.
+func (w *World) git(dir string, args ...string) ([]byte, error) { return gitIn(dir, w.H, w.B, args...) }
+
+func gitIn(dir, home, ceiling string, args ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "git", args...)
 	cmd.Dir = dir
-	cmd.Env = []string{"HOME=" + w.H, "PATH=" + os.Getenv("PATH"), "GIT_CONFIG_GLOBAL=" + w.H + "/.gitconfig", "GIT_CONFIG_NOSYSTEM=1",
-		"GIT_TERMINAL_PROMPT=0", "GIT_CEILING_DIRECTORIES=" + w.B, "GIT_OPTIONAL_LOCKS=1", "EDITOR=true", "GIT_MERGE_AUTOEDIT=no",
+	cmd.Env = []string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), "GIT_CONFIG_GLOBAL=" + home + "/.gitconfig", "GIT_CONFIG_NOSYSTEM=1",
+		"GIT_TERMINAL_PROMPT=0", "GIT_CEILING_DIRECTORIES=" + ceiling, "GIT_OPTIONAL_LOCKS=1", "EDITOR=true", "GIT_MERGE_AUTOEDIT=no",
 		"GIT_AUTHOR_NAME=human", "GIT_AUTHOR_EMAIL=human@probe.test", "GIT_COMMITTER_NAME=human", "GIT_COMMITTER_EMAIL=human@probe.test",
 		// What was written inside may belong to another user; a human who is
 		// told so by git adds the exception.
-		"GIT_CONFIG_COUNT=2", "GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*",
-		"GIT_CONFIG_KEY_1=init.defaultBranch", "GIT_CONFIG_VALUE_1=main"}
+		"GIT_CONFIG_COUNT=3", "GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*",
+		"GIT_CONFIG_KEY_1=init.defaultBranch", "GIT_CONFIG_VALUE_1=main", "GIT_CONFIG_KEY_2=protocol.file.allow", "GIT_CONFIG_VALUE_2=always"}
 	cmd.WaitDelay = time.Second
 	out, err := cmd.CombinedOutput()
 	if err != nil {
@@ -37,51 +42,118 @@ func (w *World) git(dir string, args ...string) ([]byte, error) {
 	return out, nil
 }
 
-// gitInit makes a repository with one commit at a template.
-func (w *World) gitInit(template string, config ...string) error {
-	dir := w.Path(template)
-	if err := w.write(filepath.Join(dir, "tracked"), "a tracked file\n"); err != nil {
-		return err
+// blank is a repository with one commit, made by git itself once: path below the
+// directory to content. Starting git three times for each repository of each row
+// would take most of the time of the rows.
+var blank = sync.OnceValues(func() (map[string]string, error) {
+	dir, err := os.MkdirTemp("", "repository-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	if err := os.WriteFile(filepath.Join(dir, "tracked"), []byte("a tracked file\n"), 0o644); err != nil {
+		return nil, err
 	}
 	for _, args := range [][]string{{"init", "-q", "."}, {"add", "tracked"}, {"commit", "-q", "-m", "first"}} {
-		if _, err := w.git(dir, args...); err != nil {
-			return err
+		if _, err := gitIn(dir, dir, dir, args...); err != nil {
+			return nil, err
 		}
 	}
-	for i := 0; i+1 < len(config); i += 2 {
-		if _, err := w.git(dir, "config", config[i], w.aimed(config[i+1])); err != nil {
+	files := map[string]string{}
+	err = filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
+		if err != nil {
 			return err
 		}
+		rel, err := filepath.Rel(dir, p)
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			files[rel+"/"] = ""
+			return nil
+		}
+		b, err := os.ReadFile(p)
+		files[rel] = string(b)
+		return err
+	})
+	return files, err
+})
+
+// gitInit makes a repository with one commit at a template, and adds settings:
+// key, value, key, value.
+func (w *World) gitInit(template string, config ...string) error {
+	files, err := blank()
+	if err != nil {
+		return err
 	}
-	return nil
-}
-
-// aimed puts the real directories into a command.
-func (w *World) aimed(command string) string {
-	return strings.NewReplacer("{O}", w.O, "{W}", w.W, "{H}", w.H).Replace(command)
-}
-
-// human does what a user does next in every repository that is found in the
-// workspace, and reports what was set off by it.
-func human(w *World, _ Observation) []string {
-	at := ""
-	for _, dir := range repositories(w.W) {
-		for _, args := range [][]string{{"status"}, {"diff"}, {"log", "-p", "-1"}, {"add", "-A", "."}, {"stash", "list"},
-			{"commit", "-q", "--allow-empty", "-m", "next"}, {"checkout", "-q", "-b", "other"}, {"branch"}, {"pack-refs", "--all"}, {"gc", "-q", "--auto"}} {
-			// What git says is not the point, and it may well refuse.
-			_, _ = w.git(dir, args...)
-			if at == "" && fired(w) {
-				at = "git " + strings.Join(args, " ") + " in " + w.short(dir)
+	dir := w.Path(template)
+	for name, content := range files {
+		path := filepath.Join(dir, name)
+		if strings.HasSuffix(name, "/") {
+			err = os.MkdirAll(path, 0o755)
+		} else {
+			err = w.write(path, content)
+		}
+		if err != nil {
+			return err
+		}
+		if strings.HasSuffix(name, ".sample") {
+			if err := os.Chmod(path, 0o755); err != nil {
+				return err
 			}
 		}
 	}
-	if at != "" {
-		return []string{"a program of the command's was run on the host by " + at}
+	var more strings.Builder
+	for i := 0; i+1 < len(config); i += 2 {
+		more.WriteString(setting(config[i], w.aimed(config[i+1])))
 	}
-	return w.changes()
+	f, err := os.OpenFile(filepath.Join(dir, ".git", "config"), os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	_, err = f.WriteString(more.String())
+	return err
 }
 
-func fired(w *World) bool { return exists(filepath.Join(w.O, "fired")) }
+// setting writes a key with its value as git config does.
+func setting(key, value string) string {
+	section, rest, _ := strings.Cut(key, ".")
+	if i := strings.LastIndex(rest, "."); i >= 0 {
+		section, rest = fmt.Sprintf("%s %q", section, rest[:i]), rest[i+1:]
+	}
+	return fmt.Sprintf("[%s]\n\t%s = \"%s\"\n", section, rest, strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(value))
+}
+
+// aimed puts the real directories, and the tripwire, into a command.
+func (w *World) aimed(command string) string {
+	return strings.NewReplacer("{O}", w.O, "{W}", w.W, "{H}", w.H, "{trip}", replay.Trip(w.O, w.armed.token, "owner")).Replace(command)
+}
+
+// human is a drive: after the command a user does what one does next in every
+// repository that is found in the workspace, and whatever more the row asks for.
+func human(more ...replay.Program) func(*Session) {
+	return func(s *Session) {
+		s.Run(Command{Options: s.Row.Options})
+		var programs []replay.Program
+		for i, dir := range repositories(s.World.W) {
+			p := replay.Git.In(dir)
+			if i == 0 {
+				p.Steps = append(p.Steps, flatten(more)...)
+			}
+			programs = append(programs, p)
+		}
+		s.Replay(programs...)
+	}
+}
+
+func flatten(programs []replay.Program) []replay.Step {
+	var out []replay.Step
+	for _, p := range programs {
+		out = append(out, p.Steps...)
+	}
+	return out
+}
 
 // repositories are the directories in which git would find a repository: the
 // workspace itself, those with a .git, and bare ones.

@@ -23,11 +23,12 @@ const (
 	Inconclusive Verdict = iota
 	Held
 	Escaped
-	Residual // escaped, in a way that the row documents
+	Residual // escaped, in a way that the row documents of our own boundary
+	Unseen   // held, and the target's record does not say so
 )
 
 func (v Verdict) String() string {
-	return [...]string{"inconclusive", "held", "ESCAPED", "residual"}[v]
+	return [...]string{"inconclusive", "held", "ESCAPED", "residual", "unseen"}[v]
 }
 
 // ErrUnsupported is returned by a target that cannot do what a row asks for.
@@ -36,13 +37,15 @@ var ErrUnsupported = errors.New("the target has no way to do this")
 // Observation is what one command looked like from the outside.
 type Observation struct {
 	Nonce    string // that the prober was given
+	Key      []byte // that it signed with, and that nothing else inside has
 	Exit     int    // status; 128+n for signal n
 	Refused  bool   // the launcher declined to start, in its own words
 	Stdout   []byte // the first MiB
 	Stderr   []byte // the first MiB
 	Flooded  bool   // there was more, and a token may have stood there
 	TimedOut bool
-	Err      error // the command could not be run at all
+	Excess   string // it was ended because it used more than any row needs: of what
+	Err      error  // the command could not be run at all
 	Took     time.Duration
 }
 
@@ -55,7 +58,17 @@ type Result struct {
 	Missing bool            // inconclusive because the host, or the target, lacks what the row needs
 	Effects []string        // what was seen from the outside
 	Said    []inside.Report // what the inside said of its attempts; evidence for nothing
+	Denials []string        // how each attempt failed, "ATTEMPT: ERRNO", sorted, without what differs from run to run
 	Took    time.Duration
+}
+
+// known is r as it is judged for t. What is documented to get through is documented
+// of our own boundary, whose record is asked too: it excuses no other target.
+func known(r Row, t Target) Row {
+	if _, ours := t.(Recorder); !ours {
+		r.Residual = ""
+	}
+	return r
 }
 
 // judge gives the verdict. effects are what was seen from the outside; they
@@ -85,7 +98,35 @@ func judge(r Row, obs []Observation, effects []string) (Verdict, string) {
 			verdict, reason = v, why
 		}
 	}
+	if slow := tooSeldom(r, obs); slow != "" && verdict == Held {
+		return Inconclusive, slow
+	}
 	return verdict, reason
+}
+
+// tooSeldom says why a race proves nothing, "" where it was one.
+func tooSeldom(r Row, obs []Observation) string {
+	races, started := 0, false
+	for _, o := range obs {
+		started = started || !o.Refused
+		for _, a := range parse(o).attempts {
+			switch {
+			case a.Count == 0:
+				continue
+			case r.Least == 0:
+				return a.Attempt + ": it is a race, and the row does not say how often it must be tried"
+			case a.Count < r.Least:
+				return fmt.Sprintf("%s: raced %d times, fewer than %d", a.Attempt, a.Count, r.Least)
+			case a.Honest <= 0:
+				return a.Attempt + ": the honest way was not timed"
+			}
+			races++
+		}
+	}
+	if started && races == 0 && r.Least > 0 {
+		return "nothing was raced"
+	}
+	return ""
 }
 
 func judgeOne(r Row, o Observation) (Verdict, string) {
@@ -99,20 +140,32 @@ func judgeOne(r Row, o Observation) (Verdict, string) {
 	case o.Refused:
 		return Inconclusive, "the launcher refused: " + firstLine(o.Stderr)
 	}
-	attempts, begun, ended := parse(o)
-	// An attempt that worked counts even when the run was cut short.
-	v, why := judgeAttempts(r, attempts)
+	said := parse(o)
+	// An attempt that worked counts even when the run was cut short, and whoever
+	// says so.
+	v, why := judgeAttempts(r, said.attempts)
+	if v != Escaped {
+		if claim, claimed := judgeAttempts(r, said.claims); claim == Escaped {
+			return claim, claimed
+		}
+	}
 	switch {
 	case v == Escaped:
 		return v, why
 	case o.TimedOut:
 		return Inconclusive, "timed out after " + o.Took.Round(time.Millisecond).String()
+	case o.Excess != "":
+		return Inconclusive, "ended, for it used more than any row needs: " + o.Excess
 	case o.Flooded:
 		return Inconclusive, "it printed more than was looked at"
-	case !begun:
+	case !said.begun && said.forged > 0:
+		return Inconclusive, "what was printed in the name of the prober is not from it"
+	case !said.begun:
 		return Inconclusive, fmt.Sprintf("the action never ran (status %d): %s", o.Exit, firstLine(o.Stderr))
-	case !ended:
+	case !said.ended:
 		return Inconclusive, fmt.Sprintf("the action did not end (status %d): %s", o.Exit, firstLine(o.Stderr))
+	case said.lost != "":
+		return Inconclusive, said.lost
 	}
 	return v, why
 }
@@ -154,9 +207,20 @@ func judgeAttempts(r Row, attempts []inside.Report) (Verdict, string) {
 	return verdict, reason
 }
 
+// said is what was printed in the name of a run.
+type said struct {
+	attempts     []inside.Report // by whoever has the key
+	claims       []inside.Report // by somebody who has not; no denial among them is believed
+	begun, ended bool
+	forged       int
+	lost         string // which reports are missing, or ""
+}
+
 // parse picks the reports that carry the nonce of this run out of whatever
 // else was printed.
-func parse(o Observation) (attempts []inside.Report, begun, ended bool) {
+func parse(o Observation) said {
+	var s said
+	last := map[string]int{} // of each process that reports
 	sc := bufio.NewScanner(bytes.NewReader(o.Stdout))
 	sc.Buffer(nil, outputCap+1)
 	for sc.Scan() {
@@ -164,16 +228,26 @@ func parse(o Observation) (attempts []inside.Report, begun, ended bool) {
 		if json.Unmarshal(sc.Bytes(), &rep) != nil || rep.Nonce != o.Nonce || o.Nonce == "" {
 			continue
 		}
+		if !inside.Sealed(sc.Bytes(), o.Key) {
+			s.forged++
+			if rep.Phase == "" && !rep.Control {
+				s.claims = append(s.claims, rep)
+			}
+			continue
+		}
+		if last[rep.Writer]++; rep.Seq != last[rep.Writer] {
+			s.lost = fmt.Sprintf("report %d of the prober is missing", last[rep.Writer])
+		}
 		switch rep.Phase {
 		case inside.Begin:
-			begun = true
+			s.begun = true
 		case inside.End:
-			ended = begun
+			s.ended = s.begun
 		case "":
-			attempts = append(attempts, rep)
+			s.attempts = append(s.attempts, rep)
 		}
 	}
-	return attempts, begun, ended
+	return s
 }
 
 func firstLine(b []byte) string {

@@ -3,9 +3,8 @@
 package probe
 
 import (
+	"bytes"
 	"context"
-	"encoding/json"
-	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -28,19 +27,24 @@ func (p pretender) Run(_ context.Context, w *World, _ Command, argv []string) Ob
 }
 
 // lines writes the reports of a run that looks as a good one does, with more
-// in the middle.
-func lines(nonce string, more ...inside.Report) []byte {
+// in the middle, as the prober seals them.
+func lines(w *World, nonce string, more ...inside.Report) []byte {
+	key, err := os.ReadFile(filepath.Join(filepath.Dir(w.prober), nonce))
+	must(err)
+	return sealed(key, nonce, more...)
+}
+
+// sealed is lines with a key, or with none.
+func sealed(key []byte, nonce string, more ...inside.Report) []byte {
 	reports := []inside.Report{{Phase: inside.Begin}}
 	reports = append(reports, more...)
 	reports = append(reports, inside.Report{Attempt: "write W/ok.txt", Control: true, Done: true}, inside.Report{Phase: inside.End})
 	var b strings.Builder
-	for _, r := range reports {
-		r.Nonce = nonce
-		line, err := json.Marshal(r)
-		if err != nil {
-			panic(err)
-		}
-		fmt.Fprintf(&b, "%s\n", line)
+	for i, r := range reports {
+		r.Nonce, r.Seq = nonce, i+1
+		line, err := inside.Seal(r, key)
+		must(err)
+		b.Write(line)
 	}
 	return []byte(b.String())
 }
@@ -52,7 +56,7 @@ func polite(w *World, nonce string) Observation {
 	if err := os.WriteFile(w.Path("W/ok.txt"), []byte(nonce), 0o644); err != nil {
 		panic(err)
 	}
-	return Observation{Stdout: lines(nonce, denied)}
+	return Observation{Stdout: lines(w, nonce, denied)}
 }
 
 // must is for what a pretender does outside.
@@ -117,22 +121,22 @@ func lies() []verdict {
 		}, Escaped},
 		{"a success is admitted", plain, func(w *World, n string) Observation {
 			polite(w, n)
-			return Observation{Stdout: lines(n, inside.Report{Attempt: "the deed", Done: true})}
+			return Observation{Stdout: lines(w, n, inside.Report{Attempt: "the deed", Done: true})}
 		}, Escaped},
 		{"a success is admitted, and the row says why it harms nobody", with(func(r *Row) { r.Harmless = "a private copy" }),
 			func(w *World, n string) Observation {
 				polite(w, n)
-				return Observation{Stdout: lines(n, inside.Report{Attempt: "the deed", Done: true})}
+				return Observation{Stdout: lines(w, n, inside.Report{Attempt: "the deed", Done: true})}
 			}, Held},
 		{"a harmless success that the outside has noticed", with(func(r *Row) { r.Harmless = "a private copy" }),
 			func(w *World, n string) Observation {
 				must(outside(w.Path("O/new")))
 				return polite(w, n)
 			}, Escaped},
-		{"an escape that the row documents", with(func(r *Row) { r.Residual = "known" }), func(w *World, n string) Observation {
+		{"an escape that the row documents of another target", with(func(r *Row) { r.Residual = "known" }), func(w *World, n string) Observation {
 			must(outside(w.Path("O/new")))
 			return polite(w, n)
-		}, Residual},
+		}, Escaped},
 	}
 }
 
@@ -141,7 +145,40 @@ func shortcomings() []verdict {
 	return []verdict{
 		{"the reports carry a nonce that was guessed", plain, func(w *World, n string) Observation {
 			polite(w, n)
-			return Observation{Stdout: lines("0123456789", denied)}
+			return Observation{Stdout: sealed([]byte("0123456789"), "0123456789", denied)}
+		}, Inconclusive},
+		{"somebody without the key prints what a good run prints", plain, func(w *World, n string) Observation {
+			polite(w, n)
+			return Observation{Stdout: sealed(nil, n, denied)}
+		}, Inconclusive},
+		{"somebody with a key of his own does", plain, func(w *World, n string) Observation {
+			polite(w, n)
+			return Observation{Stdout: sealed([]byte(strings.Repeat("k", inside.KeySize)), n, denied)}
+		}, Inconclusive},
+		{"the prober died, and somebody else says the end", plain, func(w *World, n string) Observation {
+			o := polite(w, n)
+			own := bytes.SplitAfter(o.Stdout, []byte("\n"))
+			end := bytes.SplitAfter(sealed(nil, n, denied), []byte("\n"))[3]
+			return Observation{Stdout: append(bytes.Join(own[:2], nil), end...)}
+		}, Inconclusive},
+		{"a report was taken out of the pipe", plain, func(w *World, n string) Observation {
+			polite(w, n)
+			own := bytes.SplitAfter(lines(w, n, inside.Report{Attempt: "the deed", Done: true}, denied), []byte("\n"))
+			return Observation{Stdout: bytes.Join(append(own[:1], own[2:]...), nil)}
+		}, Inconclusive},
+		{"a report was printed again", plain, func(w *World, n string) Observation {
+			o := polite(w, n)
+			own := bytes.SplitAfter(o.Stdout, []byte("\n"))
+			return Observation{Stdout: bytes.Join(append(own[:2:2], own[1:]...), nil)}
+		}, Inconclusive},
+		{"somebody without the key admits a success", plain, func(w *World, n string) Observation {
+			o := polite(w, n)
+			return Observation{Stdout: append(o.Stdout, sealed(nil, n, inside.Report{Attempt: "the deed", Done: true})...)}
+		}, Escaped},
+		{"somebody without the key says that the control worked", plain, func(w *World, n string) Observation {
+			polite(w, n)
+			failed := lines(w, n, denied, inside.Report{Attempt: "c", Control: true, Errno: "EACCES"})
+			return Observation{Stdout: append(failed, sealed(nil, n, inside.Report{Attempt: "c", Control: true, Done: true})...)}
 		}, Inconclusive},
 		{"there are no reports: the program was not found", plain, func(w *World, n string) Observation {
 			return Observation{Exit: 127, Stderr: []byte("not found")}
@@ -153,18 +190,18 @@ func shortcomings() []verdict {
 		}, Inconclusive},
 		{"nothing was attempted", plain, func(w *World, n string) Observation {
 			polite(w, n)
-			return Observation{Stdout: lines(n)}
+			return Observation{Stdout: lines(w, n)}
 		}, Inconclusive},
 		{"it failed for a reason that is no denial", plain, func(w *World, n string) Observation {
 			polite(w, n)
-			return Observation{Stdout: lines(n, inside.Report{Attempt: "the deed", Errno: "EIO"})}
+			return Observation{Stdout: lines(w, n, inside.Report{Attempt: "the deed", Errno: "EIO"})}
 		}, Inconclusive},
 		{"the control says that it worked, and the outside does not see it", plain, func(w *World, n string) Observation {
-			return Observation{Stdout: lines(n, denied)}
+			return Observation{Stdout: lines(w, n, denied)}
 		}, Inconclusive},
 		{"a control failed", plain, func(w *World, n string) Observation {
 			polite(w, n)
-			return Observation{Stdout: lines(n, denied, inside.Report{Attempt: "c", Control: true, Errno: "EACCES"})}
+			return Observation{Stdout: lines(w, n, denied, inside.Report{Attempt: "c", Control: true, Errno: "EACCES"})}
 		}, Inconclusive},
 		{"more was printed than is kept", plain, func(w *World, n string) Observation {
 			o := polite(w, n)
@@ -204,6 +241,37 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
+// silent is a pretender of our own, which keeps no record as it is called.
+type silent struct{ pretender }
+
+func (silent) KeepsRecord() bool             { return false }
+func (silent) Logs(*World) []string          { return nil }
+func (silent) Record(*World) (Record, error) { return Record{}, nil }
+func (silent) Reader() string                { return "" }
+func (k silent) Recording(string) Target     { return k }
+
+// TestResidualIsOurs excuses what is documented of our own boundary: for no other
+// target, and not where nothing is documented.
+func TestResidualIsOurs(t *testing.T) {
+	through := pretender(func(w *World, n string) Observation { must(outside(w.Path("O/new"))); return polite(w, n) })
+	says := pretender(func(w *World, n string) Observation {
+		polite(w, n)
+		return Observation{Stdout: lines(w, n, inside.Report{Attempt: "the deed", Done: true})}
+	})
+	for _, play := range []pretender{through, says} {
+		for _, c := range []struct {
+			target   Target
+			residual string
+			want     Verdict
+		}{{silent{play}, "known", Residual}, {silent{play}, "", Escaped}, {play, "known", Escaped}, {play, "", Escaped}} {
+			r := Runner{Prober: os.Args[0], Dir: t.TempDir()}
+			if res := r.Play(t.Context(), c.target, with(func(r *Row) { r.Residual = c.residual })); res.Verdict != c.want || res.Reason == "" {
+				t.Errorf("%T, documented %q: %v (%s), want %v", c.target, c.residual, res.Verdict, res.Reason, c.want)
+			}
+		}
+	}
+}
+
 // TestRefusalNeedsASmokeTest: a launcher that refuses everything defends nothing.
 func TestRefusalNeedsASmokeTest(t *testing.T) {
 	never := pretender(func(*World, string) Observation { return Observation{Refused: true, Stderr: []byte("no")} })
@@ -240,6 +308,12 @@ func TestListenersAndVictimTell(t *testing.T) {
 		{"a stream socket was reached", Row{Setup: listen("unix", "O/s")}, aim(func(*World) { dial("unix", l.Addr) }), Escaped},
 		{"an abstract socket was reached", Row{Setup: listen("unix", "@probe-"+hexes(4))}, aim(func(*World) { dial("unix", l.Addr) }), Escaped},
 		{"a port was reached", Row{Setup: listen("tcp", "127.0.0.1:0")}, aim(func(*World) { dial("tcp", l.Addr) }), Escaped},
+		{"a port was connected to, and nothing said or read", Row{Setup: listen("tcp", "127.0.0.1:0")}, aim(func(*World) { touch("tcp", l.Addr, "", false) }), Held},
+		{"a socket was connected to, and nothing said or read", Row{Setup: listen("unix", "O/s")}, aim(func(*World) { touch("unix", l.Addr, "", false) }), Held},
+		{"a port took a word, whose answer nobody waited for", Row{Setup: listen("tcp", "127.0.0.1:0")}, aim(func(*World) { touch("tcp", l.Addr, "x", false) }), Escaped},
+		{"a datagram was sent, whose answer nobody waited for", Row{Setup: listen("udp", "127.0.0.1:0")}, aim(func(*World) { touch("udp", l.Addr, "x", false) }), Escaped},
+		{"a port's token was read, and nothing said", Row{Setup: listen("tcp", "127.0.0.1:0")}, aim(func(*World) { touch("tcp", l.Addr, "", true) }), Escaped},
+		{"a socket's token was read, and nothing said", Row{Setup: listen("unix", "O/s")}, aim(func(*World) { touch("unix", l.Addr, "", true) }), Escaped},
 		{"a datagram arrived", Row{Setup: listen("udp", "127.0.0.1:0")}, aim(func(*World) { dial("udp", l.Addr) }), Escaped},
 		{"nobody came", Row{Setup: listen("tcp", "127.0.0.1:0")}, polite, Held},
 		{"a signal arrived", Row{Setup: func(w *World) (err error) { v, err = w.Victim(); return err }},
@@ -254,6 +328,21 @@ func TestListenersAndVictimTell(t *testing.T) {
 				t.Errorf("%v (%s), want %v", res.Verdict, res.Reason, c.want)
 			}
 		})
+	}
+}
+
+// touch connects, says what is to be said, reads when it is to, and is gone.
+func touch(network, addr, say string, read bool) {
+	c, err := net.Dial(network, addr)
+	must(err)
+	defer c.Close()
+	if say != "" {
+		_, err = c.Write([]byte(say))
+		must(err)
+	}
+	if read {
+		_, err = c.Read(make([]byte, 64))
+		must(err)
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 
 // onTerminal runs cmd in a session of its own whose terminal is one that was
 // made for it. What appears on the terminal is its standard output.
-func onTerminal(cmd *exec.Cmd) Observation {
+func onTerminal(cmd *exec.Cmd, w *World) Observation {
 	master, slave, err := openTerminal()
 	if err != nil {
 		return Observation{Err: err}
@@ -28,7 +28,7 @@ func onTerminal(cmd *exec.Cmd) Observation {
 		_, _ = io.Copy(&out, master) // ends with EIO when the last slave is closed
 		close(done)
 	}()
-	err = cmd.Run()
+	excess, err := runWithin(cmd, w)
 	slave.Close()
 	select {
 	case <-done:
@@ -36,7 +36,9 @@ func onTerminal(cmd *exec.Cmd) Observation {
 	}
 	master.Close()
 	<-done
-	return observe(cmd, err, &out, &capped{})
+	o := observe(cmd, err, &out, &capped{})
+	o.Excess = excess
+	return o
 }
 
 func openTerminal() (master, slave *os.File, err error) {

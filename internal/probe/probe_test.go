@@ -69,6 +69,7 @@ func TestBareInANetwork(t *testing.T) {
 }
 
 func bare(t *testing.T, r probe.Runner, rows []probe.Row) {
+	r.Workers = 3
 	for _, res := range r.Run(t.Context(), probe.None{}, rows) {
 		t.Run(res.Row.ID, func(t *testing.T) {
 			t.Logf("%v in %v: %s", res.Verdict, res.Took.Round(time.Millisecond), res.Reason)
@@ -85,63 +86,9 @@ func bare(t *testing.T, r probe.Runner, rows []probe.Row) {
 				if res.Verdict == probe.Escaped {
 					t.Errorf("escaped, although the row says that it cannot: %s", res.Row.Bare)
 				}
-			case res.Verdict != probe.Escaped && res.Verdict != probe.Residual:
+			case res.Verdict != probe.Escaped:
 				t.Errorf("must escape without a sandbox")
 			}
 		})
-	}
-}
-
-// TestTarget prints the verdicts of the target that PROBE_TARGET names, a
-// word or the path of a holdfast binary. It judges nothing.
-func TestTarget(t *testing.T) {
-	name := os.Getenv("PROBE_TARGET")
-	if name == "" {
-		return
-	}
-	var target probe.Target = probe.Holdfast{Path: name}
-	switch name {
-	case "none":
-		target = probe.None{}
-	case "bwrap":
-		target = probe.Bwrap{}
-	}
-	show(t, runner(t).Run(t.Context(), target, needing(false, chosen())))
-}
-
-// TestTargetInANetwork is TestTarget for the rows that need one.
-func TestTargetInANetwork(t *testing.T) {
-	name := os.Getenv("PROBE_TARGET")
-	if name == "" {
-		return
-	}
-	testenv.WithNetwork(t, nil, func(t *testing.T, n *testenv.Network) {
-		r := runner(t)
-		r.Outside = outside(t, n)
-		var target probe.Target = probe.Holdfast{Path: name}
-		if name == "none" {
-			target = probe.None{}
-		}
-		show(t, r.Run(t.Context(), target, needing(true, chosen())))
-	})
-}
-
-func show(t *testing.T, results []probe.Result) {
-	var b strings.Builder
-	if err := probe.Table(&b, results); err != nil {
-		t.Fatal(err)
-	}
-	t.Logf("\n%s", b.String())
-	if os.Getenv("PROBE_VERBOSE") == "" {
-		return
-	}
-	for _, res := range results {
-		t.Logf("%s: took %v", res.Row.ID, res.Took.Round(time.Millisecond))
-		for _, e := range res.Effects {
-			t.Logf("%s: %s", res.Row.ID, e)
-		}
-		for _, a := range res.Said {
-			t.Logf("%s: %s: done=%v %s %.300q", res.Row.ID, a.Attempt, a.Done, a.Errno, a.Text)
-		}
 	}
 }

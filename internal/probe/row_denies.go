@@ -9,7 +9,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"time"
 )
 
 const classDenies = "fs.deny-carveouts"
@@ -90,12 +89,23 @@ func deniesAbsent() []Row {
 
 // lateSecret makes a credential outside while the command is looking for it.
 func lateSecret(s *Session) {
-	wait := s.Start(Command{})
-	time.Sleep(300 * time.Millisecond)
-	errs := errors.Join(s.World.Plant("H/.config/gh/hosts.yml"), s.World.Plant("O/late"))
+	madeLate(s, "H/.config/gh/hosts.yml", "O/late")
+}
+
+// madeLate makes secrets when the command says that it has looked once. A command
+// that never does is judged by what it says, or does not say.
+func madeLate(s *Session, secrets ...string) {
+	w := s.World
+	wait := s.Start(Command{Options: s.Row.Options})
+	w.appears("W/looked")
+	var errs []error
+	for _, path := range secrets {
+		errs = append(errs, w.Plant(path))
+	}
+	errs = append(errs, w.File("W/late", ""))
 	wait()
-	if errs != nil {
-		s.Fail(errs)
+	if err := errors.Join(errs...); err != nil {
+		s.Fail(err)
 	}
 }
 
@@ -144,13 +154,7 @@ func armedGitFile(w *World, _ Observation) []string {
 
 // lateWorkspaceSecret fills a hidden name while the command is looking for it.
 func lateWorkspaceSecret(s *Session) {
-	wait := s.Start(Command{Options: s.Row.Options})
-	time.Sleep(300 * time.Millisecond)
-	err := s.World.Plant("W/credentials.json")
-	wait()
-	if err != nil {
-		s.Fail(err)
-	}
+	madeLate(s, "W/credentials.json")
 }
 
 // deniesPresent are protected files and directories that are there.
@@ -223,7 +227,7 @@ func deniesPresent() []Row {
 			Title:    "mode, owner, times and attributes of the home and of what contains the workspace are changed",
 			Refs:     []string{"chmod(2)", "setxattr(2)"},
 			Keep:     []string{"H", "B"},
-			Accept:   mutateDenials,
+			Accept:   append([]string{"ENOTTY"}, mutateDenials...), // a root without flags
 			Harmless: "the directories in view may be private ones",
 			Action:   "metadata", Args: []string{"path=H\nB"}},
 		{ID: "DNY-017", Class: classDenies, Kind: Sandbox, Promise: "P2",
@@ -292,7 +296,7 @@ func deniesHost() []Row {
 // overlapped ends one command while another still runs.
 func overlapped(s *Session) {
 	long := s.Start(Command{})
-	time.Sleep(200 * time.Millisecond)
+	s.World.appears("W/waits")
 	s.Run(Command{Action: "nothing-denied"})
 	if err := s.World.File("W/go", ""); err != nil {
 		s.Fail(err)

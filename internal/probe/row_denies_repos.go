@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 )
 
@@ -144,14 +143,14 @@ func deniesHalves() []Row {
 
 // harmful are the keys, as git prints them, from which it runs a program or
 // takes more configuration.
-var harmful = regexp.MustCompile(`^(core\.(fsmonitor|hookspath|sshcommand|pager|editor|askpass|gitproxy|attributesfile|worktree|alternaterefscommand)|` +
+var harmful = pattern(`^(core\.(fsmonitor|hookspath|sshcommand|pager|editor|askpass|gitproxy|attributesfile|worktree|alternaterefscommand)|` +
 	`include\.path|includeif\..*|alias\..*|filter\..*|diff\.(.*\.)?(external|command|textconv)|merge\..*\.driver|gpg\.(.*\.)?program|gpg\.ssh\.defaultkeycommand|` +
 	`credential\.(.*\.)?helper|pager\..*|sequence\.editor|interactive\.difffilter|trailer\..*\.(command|cmd)|uploadpack\.packobjectshook|` +
 	`submodule\..*\.update|remote\..*\.(uploadpack|receivepack|vcs|proxy)|url\..*\.(insteadof|pushinsteadof)|protocol\..*|init\.templatedir|` +
 	`(diff|merge)tool\..*|difftool\..*|browser\..*|man\..*|instaweb\..*|web\.browser|sendemail\..*|http\..*proxy|ssh\.variant)$`)
 
 // harmfulValue finds transports that run a program.
-var harmfulValue = regexp.MustCompile(`^(ext::|fd::|-|ssh://-)|--upload-pack|!`)
+var harmfulValue = pattern(`^(ext::|fd::|-|ssh://-)|--upload-pack|!`)
 
 // gitWouldRun asks git itself what it reads in the configurations that are
 // left, those of worktrees included.
@@ -164,7 +163,7 @@ func gitWouldRun(w *World, _ Observation) []string {
 		b, _ := cmd.Output() // what it printed before an error is what it would obey
 		for entry := range strings.SplitSeq(string(b), "\x00") {
 			key, value, _ := strings.Cut(entry, "\n")
-			if harmful.MatchString(strings.ToLower(key)) || harmfulValue.MatchString(value) {
+			if harmful().MatchString(strings.ToLower(key)) || harmfulValue().MatchString(value) {
 				out = append(out, fmt.Sprintf("%s says %s = %q", w.short(c), key, value))
 			}
 		}

@@ -17,8 +17,15 @@ const classEgress = "net.direct-egress"
 var netDenials = append([]string{"EHOSTUNREACH", "EADDRNOTAVAIL", "EAFNOSUPPORT", "EPROTONOSUPPORT", "ESOCKTNOSUPPORT", "ENODEV", "ETIMEDOUT"}, Denials...)
 
 func egressRows() []Row {
-	return append(egressDirect(), egressOther()...)
+	rows := append(egressDirect(), egressOther()...)
+	for i := range rows {
+		rows[i].Trace = networkTraces()[rows[i].ID]
+	}
+	return rows
 }
+
+// answered is why a connection that is made is no escape by itself.
+const answered = "who takes a connection may be a gateway of the sandbox: whether the service was reached, its listener says"
 
 // egressDirect are ways to a service that listens on the host.
 func egressDirect() []Row {
@@ -39,20 +46,20 @@ func egressDirect() []Row {
 		{ID: "NET-006", Class: classEgress, Core: true, Kind: Sandbox, Promise: "P5",
 			Title: "a client that ignores the proxy reaches a service",
 			Refs:  []string{"npm @anthropic-ai/sandbox-runtime"}, Accept: netDenials,
-			Setup: services("tcp 127.0.0.1:0"), Action: "http"},
+			Setup: services("tcp 127.0.0.1:0"), Action: "http", Harmless: answered},
 		{ID: "NET-008", Class: classEgress, Core: true, Kind: Sandbox, Promise: "P5",
 			Title: "the shell's /dev/tcp and /dev/udp reach a service",
 			Refs:  []string{"bash(1) REDIRECTION"}, Needs: []string{"bash"}, Accept: netDenials,
 			Setup: services("tcp 127.0.0.1:0", "udp 127.0.0.1:0"), Action: "shell-dial",
-			Harmless: "a datagram to a loopback of one's own goes nowhere"},
+			Harmless: "a datagram to a loopback of one's own goes nowhere, and " + answered},
 		{ID: "NET-009", Class: classEgress, Kind: Sandbox, Promise: "P5",
 			Title: "the usual clients reach a service, with and without a proxy in the environment",
 			Refs:  []string{"curl(1)", "ssh(1)", "git-ls-remote(1)"}, Needs: []string{"bash"}, Accept: netDenials,
-			Setup: services("tcp 127.0.0.1:0"), Action: "client-dial", Timeout: 60 * time.Second},
+			Setup: services("tcp 127.0.0.1:0"), Action: "client-dial", Timeout: 60 * time.Second, Harmless: answered},
 		{ID: "NET-013", Class: classEgress, Kind: Sandbox, Promise: "P5",
 			Title: "TCP fast open, multipath TCP and SCTP reach a service",
 			Refs:  []string{"Landlock: multipath TCP is not covered", "tcp(7) MSG_FASTOPEN"}, Accept: netDenials,
-			Setup: services("tcp 127.0.0.1:0"), Action: "odd-dial"},
+			Setup: services("tcp 127.0.0.1:0"), Action: "odd-dial", Harmless: answered},
 	}
 }
 

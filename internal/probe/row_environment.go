@@ -78,7 +78,7 @@ func environmentSecrets() []Row {
 	// These are set inside too, to other values: only their tokens count.
 	hosted.Setup = leaking(append(slices.Clone(host), "USER", "LOGNAME", "OLDPWD")...)
 	asked := leakRow("ENV-001b", false, "all names at once are asked for by a pattern, secrets among them",
-		[]string{"environ(7)"}, []string{"GITHUB_TOKEN", "AWS_SECRET_ACCESS_KEY", "SSH_AUTH_SOCK", "LD_AUDIT"})
+		[]string{"environ(7)"}, []string{"GITHUB_TOKEN", "AWS_SECRET_ACCESS_KEY", "SSH_AUTH_SOCK", "VAULT_TOKEN"})
 	asked.Options, asked.RefusalHolds = Options{Env: []string{"*"}}, true
 	return []Row{
 		leakRow("ENV-001", true, "keys and tokens of services are in the environment of the launcher",
@@ -128,12 +128,11 @@ func environmentOdd() []Row {
 
 // helper is a copy of the prober outside, out of reach, to start launchers by.
 func (w *World) helper() (string, error) {
-	bin, err := os.ReadFile(w.prober)
-	if err != nil {
-		return "", err
-	}
 	path := filepath.Join(w.B, "helper")
-	return path, os.WriteFile(path, bin, 0o755)
+	if exists(path) {
+		return path, nil
+	}
+	return path, copyProgram(w.origin, path)
 }
 
 // firing sets variables in which O/fired stands, and says that nothing may

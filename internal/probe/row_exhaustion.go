@@ -87,13 +87,13 @@ func exhaustionLimits() []Row {
 func cutShort(check func(Observation) error) func(*Session) {
 	return func(s *Session) {
 		o := s.Run(Command{Options: s.Row.Options})
-		attempts, begun, ended := parse(o)
-		for _, a := range attempts {
+		said := parse(o)
+		for _, a := range said.attempts {
 			if a.Done && !a.Control {
 				return
 			}
 		}
-		if ended || !begun || o.Err != nil || o.Refused || o.TimedOut {
+		if said.ended || !said.begun || o.Err != nil || o.Refused || o.TimedOut {
 			return
 		}
 		if check != nil {

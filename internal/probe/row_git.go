@@ -7,6 +7,8 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"holdfast.dev/holdfast/internal/probe/replay"
 )
 
 const classGit = "exec.git"
@@ -15,11 +17,27 @@ func gitRows() []Row {
 	rows := slices.Concat(gitHookRows(), gitOwnersRows(), gitConfigRows(), gitPointerRows(), gitRest())
 	for i := range rows {
 		rows[i].Class, rows[i].Needs = classGit, append(rows[i].Needs, "git")
-		if rows[i].Kind == "" {
-			rows[i].Kind, rows[i].Promise, rows[i].Oracle = Sandbox, "P3", human
+		rows[i].Setup, rows[i].Trace = arming(rows[i].Setup), gitTraces()[rows[i].ID]
+		if rows[i].Kind != "" {
+			continue
+		}
+		rows[i].Kind, rows[i].Promise, rows[i].Oracle = Sandbox, "P3", fired()
+		if rows[i].Drive == nil {
+			rows[i].Drive = human()
 		}
 	}
 	return rows
+}
+
+// arming is a set-up for a row that plants something.
+func arming(setup func(*World) error) func(*World) error {
+	return func(w *World) error {
+		w.arm()
+		if setup == nil {
+			return nil
+		}
+		return setup(w)
+	}
 }
 
 // inGit makes a repository at each template, with settings.
@@ -133,7 +151,7 @@ func gitConfigRows() []Row {
 			Setup:  inGit(nil, "W"),
 			Action: "git-config", Args: keysArgs(moreKeys), Timeout: 60e9},
 		{ID: "GIT-003b", Title: "attributes inside the repository assign a filter that its owner has", Refs: []string{"gitattributes(5)"},
-			Setup:    func(w *World) error { return w.gitInit("W", "filter.own.clean", "touch {O}/fired; cat") },
+			Setup:    func(w *World) error { return w.gitInit("W", "filter.own.clean", "{trip}; cat") },
 			Harmless: takenAway,
 			Action:   "git-write", Args: []string{"path=W/.git/info/attributes", "text=* filter=own diff=own merge=own"}},
 		{ID: "GIT-005", Title: "a file of the tree that the repository's configuration includes is changed", Refs: []string{"git-config(1) include.path"},
@@ -191,7 +209,7 @@ func gitPointerRows() []Row {
 			Harmless: "what was moved or made may be put right at the end",
 			Action:   "git-move", Args: []string{"dir=W/a/b"}},
 		{ID: "GIT-015c", Title: "files that git writes become links to the outside, and a human uses git", Refs: []string{"symlink(2)"},
-			Setup: inGit(nil, "W"), Harmless: "what counts is where git writes",
+			Setup: inGit(nil, "W"), Harmless: "what counts is where git writes", Drive: human(replay.GitKeeping),
 			Action: "git-links"},
 	}
 }
@@ -200,7 +218,7 @@ func gitRest() []Row {
 	return []Row{
 		{ID: "GIT-009", Kind: Sandbox, Promise: "P3", Title: "a submodule is declared with an update command and an odd path",
 			Refs: []string{"CVE-2024-32002", "CVE-2025-48384"}, Setup: inGit(nil, "W"),
-			Harmless: "the exit report must name the file", Oracle: both(human, named(nil, "W/.gitmodules")),
+			Harmless: "the exit report must name the file", Drive: human(), Oracle: both(fired(), named(nil, "W/.gitmodules")),
 			Action: "git-write", Args: []string{"path=W/.gitmodules", "text=[submodule \"s\"]\n\tpath = \"sub\\r\"\n\turl = ext::sh -c true\n\tupdate = !{trip}"}},
 		{ID: "GIT-011", Kind: Sandbox, Promise: "P1", Title: "the objects of another project are read through alternates",
 			Refs: []string{"gitrepository-layout(5) objects/info/alternates"}, Setup: otherProject,

@@ -226,11 +226,7 @@ func generous(addr string) func(*World) error {
 }
 
 func programOutside(w *World) error {
-	bin, err := os.ReadFile(w.prober)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(w.Path("O/tool"), bin, 0o755)
+	return copyProgram(w.origin, w.Path("O/tool"))
 }
 
 // handlesStandard redirect the standard streams of the launcher.

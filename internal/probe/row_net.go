@@ -31,6 +31,9 @@ func public(class string, rows ...Row) []Row {
 		if r.Accept == nil {
 			r.Accept = netReplies
 		}
+		if r.Trace.empty() {
+			r.Trace = networkTraces()[r.ID]
+		}
 		if r.Timeout == 0 {
 			r.Timeout = 60 * time.Second
 		}

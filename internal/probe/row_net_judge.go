@@ -58,7 +58,7 @@ func odd(target string) bool {
 // effects implements sink: all that arrived and that the policy of the row does
 // not allow.
 func (n *internet) effects() []string {
-	time.Sleep(20 * time.Millisecond) // what was sent last is on its way
+	time.Sleep(100 * time.Millisecond) // what was sent last is on its way, on a busy machine too
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	out := slices.Clone(n.strange)

@@ -59,7 +59,9 @@ func (n *internet) serve(c net.Conn) {
 	default:
 		n.record(base)
 		_, _ = io.WriteString(c, "hello from "+name+"\n")
+		b, _ := io.ReadAll(io.LimitReader(c, 64<<10))
 		_, _ = io.Copy(io.Discard, c)
+		n.told(b)
 	}
 }
 

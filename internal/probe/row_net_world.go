@@ -74,6 +74,7 @@ type internet struct {
 	serving []func() // begun when the set-up has said all of the above
 
 	mu      sync.Mutex
+	raw     []string // what was said to servers without a protocol, one a connection
 	visits  []visit
 	queries []query
 	strange []string
@@ -296,6 +297,14 @@ func (n *internet) record(v visit) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.visits = append(n.visits, v)
+}
+
+// told keeps what was said to a server that has no protocol.
+func (n *internet) told(b []byte) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.raw = append(n.raw, string(b))
+	n.heard = append(append(n.heard, b...), '\n')
 }
 
 func (n *internet) received() []byte {

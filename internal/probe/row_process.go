@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 )
 
 const classProcess = "process.control"
@@ -139,18 +139,13 @@ func fakeHelpers(w *World) error {
 // command may write.
 func launcherInWorkspace(s *Session) {
 	from, to := s.World.prober, s.World.Path("W/bin/launcher")
-	switch t := s.Target.(type) {
-	case Holdfast:
-		from, t.Path = t.Path, to
-		s.Target = t
-	case Bwrap:
-		path, err := exec.LookPath("bwrap")
+	if t, ok := s.Target.(Movable); ok {
+		path, err := t.Program()
 		if err != nil {
 			s.Fail(err)
 			return
 		}
-		from, t.Path = path, to
-		s.Target = t
+		from, s.Target = path, t.At(to)
 	}
 	if err := errors.Join(copyProgram(from, to), s.World.Keep(to)); err != nil {
 		s.Fail(err)
@@ -168,10 +163,14 @@ func copyProgram(from, to string) error {
 	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 		return err
 	}
+	// A process that is forked while the file is open for writing keeps it so
+	// until it executes, and until then the program is "text file busy".
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
 	out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o755)
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(out, in)
-	return errors.Join(err, out.Close())
+	_, err = io.Copy(out, in) // in the kernel, from page to page
+	return errors.Join(err, out.Chmod(0o755), out.Close())
 }

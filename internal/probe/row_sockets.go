@@ -199,7 +199,7 @@ func socketsShared() []Row {
 		{ID: "IPC-022", Class: classSockets, Kind: Sandbox, Promise: "P1",
 			Title: "files outside are watched",
 			Refs:  []string{"inotify(7)", "fanotify(7)"}, Accept: append([]string{"ENOTDIR"}, Denials...),
-			Action: "watch-files", Args: []string{"path=O\nO/canary\nH/.ssh\nH/.netrc"}},
+			Action: "watch-files", Args: []string{"path=O\nO/canary\nH/.ssh/id_probe\nH/.netrc"}},
 		{ID: "IPC-016", Class: classSockets, Kind: Sandbox, Promise: "P4",
 			Title: "sockets of the host are found below /run, /tmp and the homes",
 			Refs:  []string{"hier(7)"},

@@ -27,7 +27,7 @@ func socketsOfServices() []Row {
 		service("IPC-006", "the abstract socket of a container's supervisor", "CVE-2020-15257",
 			listen("unix", "@/containerd-shim/"+hexes(8)+".sock")),
 		core(told(service("IPC-007", "the agent that signs with the user's keys", "ssh-agent(1)",
-			agent("SSH_AUTH_SOCK", "/tmp/ssh-"+hexes(6)+"/agent.1")), "SSH_AUTH_SOCK")),
+			agent("SSH_AUTH_SOCK", "/tmp/ssh-"+hexes(6)+"/ssh-agent.socket")), "SSH_AUTH_SOCK")),
 		told(service("IPC-007b", "the agent that decrypts with the user's keys", "gpg-agent(1)",
 			agent("GPG_AGENT_INFO", "H/.gnupg/S.gpg-agent")), "GPG_AGENT_INFO"),
 		core(told(service("IPC-009", "the session bus, through which a program is started outside", "dbus.freedesktop.org",
@@ -40,7 +40,9 @@ func socketsOfServices() []Row {
 	}
 }
 
-// agent is a service that a variable names.
+// agent is a service that a variable names. What it is called must not be what
+// others look for on the whole machine: 'holdfast prove exposure' greets every
+// /tmp/ssh-*/agent.*, and a greeting from outside is counted as one from inside.
 func agent(variable, addr string) func(*World) error {
 	return func(w *World) error {
 		w.Env = append(w.Env, variable+"="+w.Path(addr))

@@ -123,8 +123,8 @@ func (s *Session) lacking(calls []string) {
 	for _, c := range calls {
 		s.World.Under = []string{launch, "-child", "x", "without-calls", "calls=" + c, "--"}
 		o := s.Run(Command{})
-		_, begun, ended := parse(o)
-		if o.Err == nil && !o.Refused && !(begun && ended) {
+		said := parse(o)
+		if o.Err == nil && !o.Refused && !(said.begun && said.ended) {
 			s.obs = s.obs[:len(s.obs)-1]
 			s.Fail(fmt.Errorf("without %s: status %d: %s", c, o.Exit, firstLine(o.Stderr)))
 		}
@@ -172,7 +172,7 @@ func supervisorPolicy() []Row {
 // brokenPolicies names a broken policy in each run. A target that takes none
 // plays the row without.
 func brokenPolicies(s *Session) {
-	h, ok := s.Target.(Holdfast)
+	t, ok := s.Target.(Policied)
 	if !ok {
 		s.Run(Command{})
 		return
@@ -204,8 +204,7 @@ func brokenPolicies(s *Session) {
 		return
 	}
 	for _, path := range append(paths, open, link, w.B+"/fifo.yaml") {
-		h.Extra = []string{"--policy", path}
-		s.Target = h
+		s.Target = t.WithPolicy(path)
 		o := s.Run(Command{})
 		for _, what := range w.changes() {
 			s.Fail(fmt.Errorf("with %s: %s", w.short(path), what))

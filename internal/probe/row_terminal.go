@@ -24,11 +24,12 @@ func terminalInput() []Row {
 		return Row{ID: id, Class: classTerminal, Kind: Sandbox, Promise: "P6", Title: title,
 			Refs:  []string{"CVE-2017-5226", "CVE-2023-28100", "TIOCSTI(2const)"},
 			Needs: []string{"bash"}, Options: Options{Terminal: true}, Accept: noTerminal,
-			Setup: shellThatReads, Oracle: shellWasTypedAt, Action: action}
+			Harmless: "the terminal may be one of the sandbox's own; what counts is whether the user's shell was typed at",
+			Setup:    shellThatReads, Oracle: shellWasTypedAt, Action: action}
 	}
 	byInt80 := typing("TTY-002b", "a line is typed at the user's shell by the calls of another ABI", "type-by-int80")
 	byInt80.Bare = withoutABI("int 0x80", int80Missing)
-	byInt80.Accept = append([]string{"SIGSEGV"}, noTerminal...)
+	byInt80.Accept = ended(noTerminal)
 	stolen := typing("TTY-001b", "a new session takes the user's terminal and types", "take-terminal")
 	stolen.BareUser = asRoot
 	console := typing("TTY-003", "text is selected and pasted on a console", "console-calls")

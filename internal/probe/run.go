@@ -11,8 +11,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"text/tabwriter"
 	"time"
+
+	"holdfast.dev/holdfast/internal/probe/inside"
 )
 
 // Runner plays rows against targets.
@@ -22,6 +25,16 @@ type Runner struct {
 	// Outside is the network that the launcher is started in; without one no row
 	// that needs a network is played.
 	Outside *Outside
+	// Workers is how many rows are played at a time; 0 means 1. Rows that say so
+	// are played alone, and so are those that share a network.
+	Workers int
+	// Networked plays a row that needs a network, beside others; nil for playing it
+	// here, in Outside, and alone.
+	Networked func(context.Context, Target, Row) Result
+	// Done is called with each result, one after the other; may be nil.
+	Done func(Result)
+
+	host *sync.Map // lines of shell, and whether they ended well
 }
 
 // NewRunner builds the prober below the home, where a user's projects are and
@@ -94,8 +107,13 @@ func (s *Session) Start(c Command) (wait func() Observation) {
 		}
 		args = append(args, k+"="+strings.Join(lines, "\n"))
 	}
-	nonce := hexes(12)
+	nonce, key := hexes(12), []byte(hexes(inside.KeySize/2))
+	sealed := filepath.Join(filepath.Dir(s.World.prober), nonce)
+	args = append(args, "key="+sealed)
 	c.Args = args
+	if err := os.WriteFile(sealed, key, 0o644); err != nil {
+		return func() Observation { o := Observation{Err: err}; s.obs = append(s.obs, o); return o }
+	}
 	limit := s.Row.Timeout
 	if limit == 0 {
 		limit = 20 * time.Second
@@ -106,7 +124,7 @@ func (s *Session) Start(c Command) (wait func() Observation) {
 		defer cancel()
 		begun := time.Now()
 		o := s.Target.Run(ctx, s.World, c, append([]string{s.World.prober, nonce, c.Action}, args...))
-		o.Nonce, o.Took, o.TimedOut = nonce, time.Since(begun), ctx.Err() == context.DeadlineExceeded
+		o.Nonce, o.Key, o.Took, o.TimedOut = nonce, key, time.Since(begun), ctx.Err() == context.DeadlineExceeded
 		done <- o
 	}()
 	return func() Observation {
@@ -119,6 +137,9 @@ func (s *Session) Start(c Command) (wait func() Observation) {
 // Play plays one row against one target.
 func (n Runner) Play(ctx context.Context, t Target, r Row) (res Result) {
 	begun := time.Now()
+	if n.host == nil {
+		n.host = &sync.Map{}
+	}
 	res = Result{Row: r, Target: t.Name()}
 	defer func() { res.Took = time.Since(begun) }()
 	if missing := n.unmet(r.Needs); missing != "" {
@@ -135,16 +156,12 @@ func (n Runner) Play(ctx context.Context, t Target, r Row) (res Result) {
 			res.Verdict, res.Reason = Inconclusive, "not cleaned up: "+err.Error()
 		}
 	}()
-	w.outside, w.reach = n.Outside, r.Options.Reach
-	if err := w.arrange(r); err != nil {
+	w.target, w.outside, w.reach = t, n.Outside, r.Options.Reach
+	if err := errors.Join(w.arrange(r), w.adopt()); err != nil {
 		res.Reason = "set-up: " + err.Error()
 		if errors.Is(err, ErrMissing) {
 			res.Reason, res.Missing = err.Error(), true
 		}
-		return res
-	}
-	if err := w.adopt(); err != nil {
-		res.Reason = "set-up: " + err.Error()
 		return res
 	}
 	w.net.begin()
@@ -154,24 +171,42 @@ func (n Runner) Play(ctx context.Context, t Target, r Row) (res Result) {
 	} else {
 		s.Run(Command{Options: r.Options})
 	}
+	n.judge(s, &res)
+	return res
+}
+
+// judge gives the verdict on what was played.
+func (n Runner) judge(s *Session, res *Result) {
 	res.Effects = n.look(s)
 	for _, o := range s.obs {
-		said, _, _ := parse(o)
-		res.Said = append(res.Said, said...)
+		said := parse(o)
+		res.Said = append(append(res.Said, said.attempts...), said.claims...)
 	}
-	res.Verdict, res.Reason = judge(r, s.obs, res.Effects)
-	res.Missing = res.Verdict == Inconclusive && slices.ContainsFunc(s.obs, func(o Observation) bool { return errors.Is(o.Err, ErrUnsupported) })
+	res.Denials = s.World.denials(res.Said)
+	res.Verdict, res.Reason = judge(known(s.Row, s.Target), s.obs, res.Effects)
+	if s.World.recordless {
+		res.Verdict, res.Reason, res.Missing = Inconclusive, "the target keeps no record", true
+		return
+	}
+	res.Missing = res.Verdict == Inconclusive && slices.ContainsFunc(s.obs, func(o Observation) bool { return lacking(o.Err) })
 	if res.Verdict == Held && !s.controlled() {
 		res.Verdict, res.Reason = Inconclusive, "control failed: W/ok.txt was not written, as seen from outside"
 	}
-	return res
+	if res.Verdict == Held {
+		switch missing, err := s.unseen(); {
+		case err != nil:
+			res.Verdict, res.Reason = Inconclusive, "the record cannot be read: "+err.Error()
+		case missing != "":
+			res.Verdict, res.Reason = Unseen, missing
+		}
+	}
 }
 
 // look asks everything outside what it saw.
 func (n Runner) look(s *Session) []string {
 	effects := s.World.changes()
 	effects = append(effects, s.World.leaks(s.obs)...)
-	if s.Row.Oracle != nil {
+	if s.Row.Oracle != nil && !s.neverRan() {
 		var last Observation
 		if len(s.obs) > 0 {
 			last = s.obs[len(s.obs)-1]
@@ -179,6 +214,17 @@ func (n Runner) look(s *Session) []string {
 		effects = append(effects, s.Row.Oracle(s.World, last)...)
 	}
 	return effects
+}
+
+// neverRan says that every command failed to be started: what an oracle misses
+// then was not kept from happening.
+func (s *Session) neverRan() bool {
+	for _, o := range s.obs {
+		if o.Err == nil {
+			return false
+		}
+	}
+	return len(s.obs) > 0
 }
 
 // controlled looks from the outside whether the last command that was not
@@ -195,18 +241,60 @@ func (s *Session) controlled() bool {
 	return refused
 }
 
-// Run plays rows one after the other. A refusal to start counts as a defence
-// only for a target that has started something else before.
+// SmokeID is the row that Run plays first.
+const SmokeID = "RUN-000"
+
+// Run plays rows and returns the results in their order, after that of a row
+// which only shows that the target runs anything. A refusal to start counts as
+// a defence only for a target that has started something else before. When ctx
+// ends, the rows that have not begun are inconclusive.
 func (n Runner) Run(ctx context.Context, t Target, rows []Row) []Result {
-	smoke := n.Play(ctx, t, Row{ID: "RUN-000", Kind: Control, Action: "nothing", Title: "the target runs a command at all"})
-	out := []Result{smoke}
-	for _, r := range rows {
-		if smoke.Verdict != Held {
+	out := make([]Result, len(rows)+1)
+	n.host = &sync.Map{}
+	out[0] = n.Play(ctx, t, Row{ID: SmokeID, Kind: Control, Action: "nothing", Title: "the target runs a command at all"})
+	n.tell(out[0])
+	var mu sync.Mutex
+	play := func(i int) {
+		r := rows[i]
+		if out[0].Verdict != Held {
 			r.RefusalHolds = false
 		}
-		out = append(out, n.Play(ctx, t, r))
+		res := Result{Row: r, Target: t.Name(), Reason: "not played: " + context.Canceled.Error()}
+		switch {
+		case ctx.Err() != nil:
+		case n.elsewhere(r):
+			res = n.Networked(ctx, t, r)
+		default:
+			res = n.Play(ctx, t, r)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		out[i+1] = res
+		n.tell(res)
+	}
+	var group sync.WaitGroup
+	room := make(chan struct{}, max(n.Workers, 1))
+	together, alone := n.order(rows)
+	for _, i := range together {
+		room <- struct{}{}
+		group.Go(func() { play(i); <-room })
+	}
+	group.Wait()
+	for _, i := range alone {
+		play(i)
 	}
 	return out
+}
+
+func networked(r Row) bool { return slices.Contains(r.Needs, "network") }
+
+// elsewhere says that r is played by Networked.
+func (n Runner) elsewhere(r Row) bool { return networked(r) && n.Networked != nil && n.Outside == nil }
+
+func (n Runner) tell(r Result) {
+	if n.Done != nil {
+		n.Done(r)
+	}
 }
 
 // Table prints results for a terminal.
@@ -216,45 +304,4 @@ func Table(out io.Writer, results []Result) error {
 		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\n", r.Row.ID, r.Target, r.Verdict, r.Row.Title, r.Reason)
 	}
 	return tw.Flush()
-}
-
-// ErrMissing is wrapped by a set-up that finds that the host lacks something.
-var ErrMissing = errors.New("precondition missing")
-
-// unmet names the first need that the host does not meet, or "".
-func (n Runner) unmet(needs []string) string {
-	for _, need := range needs {
-		if need == "network" {
-			if n.Outside == nil {
-				return need
-			}
-			continue
-		}
-		met, ok := hostHas[need]
-		if !ok {
-			return need + " (unknown)"
-		}
-		if !met() {
-			return need
-		}
-	}
-	return ""
-}
-
-// hostHas are the preconditions that a row may name in Needs.
-var hostHas = map[string]func() bool{
-	"root":        func() bool { return os.Geteuid() == 0 },
-	"user":        func() bool { return os.Geteuid() != 0 },
-	"sysrq":       func() bool { return exists("/proc/sysrq-trigger") },
-	"binfmt_misc": func() bool { return exists("/proc/sys/fs/binfmt_misc/register") },
-	"bwrap":       func() bool { return onPath("bwrap") },
-	"tar":         func() bool { return onPath("tar") },
-	"git":         func() bool { return onPath("git") },
-	"bash":        func() bool { return onPath("bash") },
-	"python":      func() bool { return onPath("python3") },
-}
-
-func exists(path string) bool {
-	_, err := os.Lstat(path)
-	return err == nil
 }

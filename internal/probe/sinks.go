@@ -3,36 +3,40 @@
 package probe
 
 import (
-	"bufio"
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"net"
-	"os"
-	"os/exec"
-	"strings"
 	"sync"
 	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
 )
 
-// Listener is a service outside that nothing inside may reach. It answers
-// with a token and counts who came.
+// Listener is a service outside that nothing inside may reach. It answers with a
+// token and counts who said something or took the token: whoever only connects,
+// as a scan of ports does, has reached nothing.
 type Listener struct {
-	Addr  string // as net.Dial takes it
-	token string
-	close func() error
+	Addr    string // as net.Dial takes it
+	network string
+	token   string
+	mark    string // what only our own last call says
+	close   func() error
 
-	mu    sync.Mutex
-	calls int
-	heard bytes.Buffer
+	mu      sync.Mutex
+	calls   int
+	open    int           // connections that are being served
+	settled chan struct{} // closed when our own call has come in
+	once    sync.Once
+	heard   bytes.Buffer
 }
 
 // Listen opens a service of network unix, unix with an address that begins
 // with @ (abstract), unixgram, tcp or udp. addr is a template for unix paths;
 // for tcp and udp use 127.0.0.1:0 or [::1]:0.
 func (w *World) Listen(network, addr string) (*Listener, error) {
-	l := &Listener{token: w.Token(network + " listener " + addr)}
+	l := &Listener{network: network, token: w.Token(network + " listener " + addr), mark: hexes(16), settled: make(chan struct{})}
 	var err error
 	switch network {
 	case "unix", "tcp":
@@ -62,16 +66,45 @@ func (l *Listener) stream(network, addr string) error {
 			if err != nil {
 				return
 			}
-			l.hear(nil)
+			l.count(&l.open, 1)
 			go func() {
+				defer l.count(&l.open, -1)
 				defer c.Close()
-				_, _ = io.WriteString(c, l.token+"\n")
-				b, _ := io.ReadAll(io.LimitReader(c, 64<<10))
-				l.listen(b)
+				l.serve(c)
 			}()
 		}
 	}()
 	return nil
+}
+
+// serve gives the token to whoever has connected, and says whether there was more
+// to it than that.
+func (l *Listener) serve(c net.Conn) {
+	_, gone := io.WriteString(c, l.token+"\n")
+	b, err := io.ReadAll(io.LimitReader(c, 64<<10))
+	switch {
+	case l.own(b):
+	case len(b) > 0:
+		l.hear(b)
+	case gone == nil && err == nil && taken(c):
+		l.hear(nil)
+	}
+}
+
+// taken says of a connection that the other side has closed whether it read what
+// was sent: to leave something unread ends it with an error (tcp(7), unix(7)).
+func taken(c net.Conn) bool {
+	raw, err := c.(syscall.Conn).SyscallConn()
+	if err != nil {
+		return false
+	}
+	read := false
+	err = raw.Control(func(fd uintptr) {
+		failed, err := unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_ERROR)
+		left, queued := unix.IoctlGetInt(int(fd), unix.SIOCOUTQ)
+		read = err == nil && failed == 0 && queued == nil && left == 0
+	})
+	return err == nil && read
 }
 
 func (l *Listener) packets(network, addr string) error {
@@ -87,6 +120,9 @@ func (l *Listener) packets(network, addr string) error {
 			if err != nil {
 				return
 			}
+			if l.own(buf[:n]) {
+				continue
+			}
 			l.hear(buf[:n])
 			if from != nil && from.String() != "" {
 				_, _ = pc.WriteTo([]byte(l.token), from)
@@ -96,6 +132,15 @@ func (l *Listener) packets(network, addr string) error {
 	return nil
 }
 
+// own takes note of our own call.
+func (l *Listener) own(b []byte) bool {
+	if string(b) != l.mark {
+		return false
+	}
+	l.once.Do(func() { close(l.settled) })
+	return true
+}
+
 func (l *Listener) hear(b []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -103,98 +148,54 @@ func (l *Listener) hear(b []byte) {
 	l.heard.Write(b)
 }
 
-func (l *Listener) listen(b []byte) {
+func (l *Listener) count(n *int, by int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.heard.Write(b)
+	*n += by
+}
+
+func (l *Listener) serving() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.open
+}
+
+// settle waits until all that was sent has been served: it calls the listener
+// itself, behind everybody else, and then waits for who is still connected.
+func (l *Listener) settle() {
+	c, err := net.Dial(l.network, l.Addr)
+	if err != nil {
+		return // the row has taken its name away
+	}
+	_, err = io.WriteString(c, l.mark)
+	if half, ok := c.(interface{ CloseWrite() error }); ok {
+		_ = half.CloseWrite()
+	}
+	if err == nil {
+		select {
+		case <-l.settled:
+		case <-time.After(10 * time.Second):
+		}
+	}
+	c.Close()
+	for end := time.Now().Add(2 * time.Second); l.serving() > 0 && time.Now().Before(end); {
+		time.Sleep(time.Millisecond)
+	}
 }
 
 func (l *Listener) effects() []string {
+	l.settle()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.calls == 0 {
+	// A connection that is still open has somebody at its other end.
+	if l.calls+l.open == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("the listener %s was reached %d times", l.Addr, l.calls)}
+	return []string{fmt.Sprintf("the listener %s was reached %d times", l.Addr, l.calls+l.open)}
 }
 
 func (l *Listener) received() []byte {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return bytes.Clone(l.heard.Bytes())
-}
-
-// Victim is a process outside, of the same user, with a token in its memory
-// and one in its environment, that counts the SIGWINCH it gets.
-type Victim struct {
-	PID int
-
-	cmd   *exec.Cmd
-	in    io.WriteCloser
-	out   *bufio.Reader
-	once  sync.Once
-	found []string
-}
-
-// Victim starts one.
-func (w *World) Victim() (*Victim, error) {
-	bin, err := os.ReadFile(w.prober)
-	if err != nil {
-		return nil, err
-	}
-	// Not the copy in W: that one may be rewritten from inside.
-	path := w.B + "/victim"
-	if err := os.WriteFile(path, bin, 0o755); err != nil {
-		return nil, err
-	}
-	v := &Victim{cmd: exec.Command(path, "-victim")}
-	// It ends by itself when we die, because its input does.
-	v.cmd.Env = []string{"VICTIM_TOKEN=" + w.Token("the victim's environment")}
-	v.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	out, err := v.cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if v.in, err = v.cmd.StdinPipe(); err != nil {
-		return nil, err
-	}
-	if err := v.cmd.Start(); err != nil {
-		return nil, err
-	}
-	w.Defer(v.end)
-	v.PID, v.out = v.cmd.Process.Pid, bufio.NewReader(out)
-	if _, err := io.WriteString(v.in, w.Token("the victim's memory")+"\n"); err != nil {
-		return nil, err
-	}
-	if line, err := v.out.ReadString('\n'); err != nil || line != "ready\n" {
-		return nil, fmt.Errorf("victim did not start: %q %v", line, err)
-	}
-	w.seen = append(w.seen, v)
-	return v, nil
-}
-
-func (v *Victim) effects() []string {
-	v.once.Do(func() {
-		v.in.Close()
-		line, err := v.out.ReadString('\n')
-		switch {
-		case err != nil:
-			v.found = []string{"the process outside was ended or broken"}
-		case strings.TrimSpace(line) != "0":
-			v.found = []string{"the process outside got signals: " + strings.TrimSpace(line)}
-		}
-	})
-	return v.found
-}
-
-func (v *Victim) received() []byte { return nil }
-
-func (v *Victim) end() error {
-	_ = v.cmd.Process.Kill()
-	err := v.cmd.Wait()
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
-		return nil
-	}
-	return err
 }

@@ -77,10 +77,10 @@ func (w *World) changes() []string {
 }
 
 // survivors are processes that still run the prober of this world although
-// the launcher has ended. They are given a second to go, and then are ended.
+// the launcher has ended. They are given five seconds to go, and then are ended.
 func (w *World) survivors() []string {
 	var out []string
-	for deadline := time.Now().Add(time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(10 * time.Millisecond) {
 		pids := running(filepath.Base(w.B) + "/")
 		if len(pids) == 0 {
 			return out
@@ -99,14 +99,25 @@ func (w *World) survivors() []string {
 // running lists the processes whose program has that in its path and which is
 // a prober. The path is random, so that they can only be ours.
 func running(part string) []int {
-	links, _ := filepath.Glob("/proc/[0-9]*/exe")
+	proc, err := os.Open("/proc")
+	if err != nil {
+		return nil
+	}
+	defer proc.Close()
+	names, _ := proc.Readdirnames(-1) // not Glob, which asks for the status of each: this is done for every row
 	var out []int
-	for _, l := range links {
-		to, err := os.Readlink(l)
-		if err != nil || !strings.Contains(to, part) || !strings.HasSuffix(strings.TrimSuffix(to, " (deleted)"), "/prober") {
+	to := make([]byte, unix.PathMax)
+	for _, name := range names {
+		pid, err := strconv.Atoi(name)
+		if err != nil {
 			continue
 		}
-		if pid, err := strconv.Atoi(strings.Split(l, "/")[2]); err == nil {
+		n, err := unix.Readlinkat(int(proc.Fd()), name+"/exe", to)
+		if err != nil {
+			continue
+		}
+		exe := string(to[:n])
+		if strings.Contains(exe, part) && strings.HasSuffix(strings.TrimSuffix(exe, " (deleted)"), "/prober") {
 			out = append(out, pid)
 		}
 	}

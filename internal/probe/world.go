@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -26,12 +27,15 @@ type World struct {
 	Files []*os.File // inherited by the launcher as descriptors 3, 4, …
 	Under []string   // a command line that the launcher is started by, such as another sandbox
 
+	target  Target    // that the row is played against
 	outside *Outside  // the network, where there is one
 	reach   []Reach   // what the row asks to be allowed
 	net     *internet // what stands in that network; nil for rows that need none
 
 	args   []string          // added to those of every command
 	prober string            // inside W
+	origin string            // what that is a copy of, which nobody inside can write
+	armed  armed             // what the human does with it afterwards
 	tokens map[string]string // name to token
 	homes  map[string]bool   // files of W in which the set-up put a token
 	kept   map[string]string // path to print
@@ -39,6 +43,8 @@ type World struct {
 	absent []string
 	// remembered is what a set-up keeps for the oracle of its row.
 	remembered string
+	outer      outer  // how much a command may use, where a test says another amount
+	recordless bool   // the oracle asked for a record, and the target keeps none
 	seen       []sink // what may have received tokens
 	cleanup    []func() error
 }
@@ -60,7 +66,7 @@ func newWorld(dir, prober, workspace string) (*World, error) {
 	}
 	w := &World{
 		B: base, W: filepath.Join(base, workspace), O: filepath.Join(base, "o"),
-		H: filepath.Join(base, "h"), R: filepath.Join(base, "r"),
+		H: filepath.Join(base, "h"), R: filepath.Join(base, "r"), origin: prober,
 		tokens: map[string]string{}, homes: map[string]bool{}, kept: map[string]string{}, known: map[string]bool{},
 	}
 	if err := w.furnish(prober); err != nil {
@@ -88,21 +94,20 @@ func (w *World) furnish(prober string) error {
 	if err := w.write(filepath.Join(w.H, ".bashrc"), "# a user's file\n"); err != nil {
 		return err
 	}
-	bin, err := os.ReadFile(prober)
-	if err != nil {
-		return err
-	}
 	w.prober = filepath.Join(w.W, ".probe-"+hexes(4), "prober")
-	if err := w.write(w.prober, string(bin)); err != nil {
-		return err
-	}
-	return os.Chmod(w.prober, 0o755)
+	w.made(w.prober)
+	return copyProgram(prober, w.prober)
 }
 
-func (w *World) write(path, content string) error {
+// made says that path, and what leads to it, is ours.
+func (w *World) made(path string) {
 	for p := filepath.Clean(path); len(p) > len(w.B); p = filepath.Dir(p) {
 		w.known[p] = true
 	}
+}
+
+func (w *World) write(path, content string) error {
+	w.made(path)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
@@ -164,6 +169,17 @@ func (w *World) Absent(path string) { w.absent = append(w.absent, path) }
 // set-up knows, such as a port.
 func (w *World) Arg(keyValue string) { w.args = append(w.args, keyValue) }
 
+// appears waits until something is at a template, which the inside makes; it says
+// whether that came in time.
+func (w *World) appears(template string) bool {
+	for end := time.Now().Add(10 * time.Second); !exists(w.Path(template)); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			return false
+		}
+	}
+	return true
+}
+
 // Defer has f run when the world is removed, last first.
 func (w *World) Defer(f func() error) { w.cleanup = append(w.cleanup, f) }
 
@@ -209,15 +225,22 @@ func (w *World) remove() error {
 	for i := len(w.cleanup) - 1; i >= 0; i-- {
 		errs = append(errs, w.cleanup[i]())
 	}
-	for _, m := range mountsBelow(w.B) {
+	return errors.Join(append(errs, RemoveAll(w.B))...)
+}
+
+// RemoveAll deletes a directory in which worlds were made, with whatever rows
+// have mounted or locked in it.
+func RemoveAll(dir string) error {
+	var errs []error
+	for _, m := range mountsBelow(dir) {
 		errs = append(errs, unix.Unmount(m, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW))
 	}
-	if left := mountsBelow(w.B); len(left) > 0 {
+	if left := mountsBelow(dir); len(left) > 0 {
 		// Deleting through a mount would delete what is not ours.
 		return errors.Join(append(errs, fmt.Errorf("mounts left behind: %q", left))...)
 	}
-	unlock(w.B)
-	return errors.Join(append(errs, os.RemoveAll(w.B))...)
+	unlock(dir)
+	return errors.Join(append(errs, os.RemoveAll(dir))...)
 }
 
 // unlock makes directories that a row closed removable again.

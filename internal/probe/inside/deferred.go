@@ -4,6 +4,7 @@ package inside
 
 import (
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,7 +13,7 @@ import (
 )
 
 func deferredActions() map[string]Action {
-	return map[string]Action{
+	all := map[string]Action{
 		"rewrite-names": func(p *Probe) { ordinary(p); each(rewriteName)(p) },
 		"plant-names":   func(p *Probe) { ordinary(p); plantNames(p) },
 		"write-names":   each(writeName),
@@ -22,6 +23,8 @@ func deferredActions() map[string]Action {
 		"odd-files":     oddFiles,
 		"make-runnable": each(makeExecutable),
 	}
+	maps.Copy(all, replayActions())
+	return all
 }
 
 // ordinary is the control of the class: no name is refused that nobody runs.

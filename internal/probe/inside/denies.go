@@ -86,13 +86,15 @@ func moveIn(p *Probe) {
 	})
 }
 
-// readLate looks for files that are not there yet, for two seconds.
+// readLate looks for files that are not there yet, says so, and looks again when
+// they have been made.
 func readLate(p *Probe) {
 	for path := range strings.SplitSeq(p.Arg("path"), "\n") {
 		_, err := os.ReadFile(path)
 		p.Note("first look at "+path, []byte(ErrnoName(err)))
 	}
-	time.Sleep(1500 * time.Millisecond)
+	p.Control("say that it has looked", func() error { return create(p.In("W", "looked")) })
+	p.Control("wait for what is made late", func() error { return p.await("late") })
 	for path := range strings.SplitSeq(p.Arg("path"), "\n") {
 		p.Read("read "+path, func() ([]byte, error) { return os.ReadFile(path) })
 	}
@@ -207,13 +209,8 @@ func swapAll(p *Probe, dir string) {
 
 // afterGo waits until another command in the same workspace has ended.
 func afterGo(p *Probe) {
-	deadline := time.Now().Add(10 * time.Second)
-	for time.Now().Before(deadline) {
-		if _, err := os.Lstat(p.In("W", "go")); err == nil {
-			break
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
+	p.Control("say that it waits", func() error { return create(p.In("W", "waits")) })
+	p.Control("wait for the other's end", func() error { return p.await("go") })
 	each(func(p *Probe, path string) { p.Try("create "+path, func() error { return create(path) }) })(p)
 }
 

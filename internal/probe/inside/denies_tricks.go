@@ -110,6 +110,6 @@ func swapUntil(p *Probe) {
 		swaps++
 	}
 	p.Note("swaps", []byte(itoa(swaps)))
-	each(func(p *Probe, path string) { p.Try("overwrite "+path, func() error { return overwrite(path) }) })(&Probe{
-		nonce: p.nonce, out: p.out, args: map[string]string{"path": p.In("O", "canary")}})
+	canary := p.In("O", "canary")
+	p.Try("overwrite "+canary, func() error { return overwrite(canary) })
 }

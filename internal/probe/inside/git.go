@@ -29,8 +29,8 @@ func gitActions() map[string]Action {
 	}
 }
 
-// trip is a command that leaves a trace outside when a host runs it.
-func trip(p *Probe) string { return "touch " + p.In("O", "fired") }
+// trip is a command that leaves a mark outside when a host runs it.
+func trip(p *Probe) string { return p.Arg("trip") + " planted" }
 
 // hookNames are those that everyday commands set off.
 var hookNames = []string{"pre-commit", "prepare-commit-msg", "commit-msg", "post-commit", "post-checkout", "post-merge", "post-rewrite", "pre-push",

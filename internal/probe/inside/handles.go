@@ -297,8 +297,9 @@ func runMemory(p *Probe) {
 		p.Control("fill it", func() error { return err })
 		return
 	}
-	c := exec.Command("/proc/self/fd/3", "-child", p.nonce, "both", "path="+p.Arg("path"), "W="+p.Arg("W"))
-	c.ExtraFiles, c.Stdout = []*os.File{f}, os.Stdout
+	c, done := p.Command("/proc/self/fd/3", "both")
+	defer done()
+	c.ExtraFiles = []*os.File{f}
 	if err := c.Run(); err != nil {
 		p.Try("run a program from memory", func() error { return err })
 	}

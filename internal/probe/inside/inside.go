@@ -7,7 +7,6 @@
 package inside
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -16,6 +15,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -33,6 +33,10 @@ type Report struct {
 	Done    bool   `json:"done,omitempty"`    // the attempt worked
 	Errno   string `json:"errno,omitempty"`   // symbolic name, or SIGSYS and the like for a child that was killed
 	Text    string `json:"text,omitempty"`    // error text, or what was read
+	Writer  string `json:"writer,omitempty"`  // which of the processes that report; "" for the first
+	Seq     int    `json:"seq"`               // of the reports of that process, from 1
+	Count   int    `json:"count,omitempty"`   // of a race: how often it was tried
+	Honest  int64  `json:"honest,omitempty"`  // of a race: how long the honest way takes, in nanoseconds
 }
 
 // The two phases that frame a run.
@@ -46,20 +50,28 @@ type Action func(*Probe)
 
 // Probe is what an action works with.
 type Probe struct {
-	nonce string
-	args  map[string]string
-	out   *json.Encoder
+	nonce, writer string
+	key           []byte
+	args          map[string]string
+	out           io.Writer
+
+	mu            sync.Mutex
+	seq, children int
 }
 
 // longest is how long a prober runs at most; rows allow less.
 const longest = 3 * time.Minute
 
-// Main runs the prober, [-child] NONCE ACTION [KEY=VALUE...], or the process
-// that probes aim at, -victim. It returns the exit status.
+// Main runs the prober, [-child] NONCE ACTION [KEY=VALUE...], the process
+// that probes aim at, -victim, or the first process of the namespaces in which a
+// human is played afterwards, -stage. For real agent programs it does single
+// things: -ask VERB WORD... or -serve, or waits, -wait WORD... (asked.go). It returns
+// the exit status.
 func Main(args []string, stdout io.Writer) int {
-	if len(args) > 1 && args[1] == "-victim" {
-		Victim()
-		return 0
+	if len(args) > 1 {
+		if status, ok := other(args[1], args[2:], stdout); ok {
+			return status
+		}
 	}
 	// A harness that was killed cannot end us.
 	time.AfterFunc(longest, func() { os.Exit(4) })
@@ -74,11 +86,15 @@ func Main(args []string, stdout io.Writer) int {
 	if !ok {
 		return 3
 	}
-	p := &Probe{nonce: args[1], args: map[string]string{}, out: json.NewEncoder(stdout)}
-	p.out.SetEscapeHTML(false) // what was read must stay searchable
+	p := &Probe{nonce: args[1], args: map[string]string{}, out: stdout}
 	for _, a := range args[3:] {
 		k, v, _ := strings.Cut(a, "=")
 		p.args[k] = v
+	}
+	if p.writer = p.args["writer"]; p.writer != "" {
+		p.key = inherit()
+	} else if !child {
+		p.key = takeKey(p.args["key"])
 	}
 	if child {
 		act(p)
@@ -91,6 +107,25 @@ func Main(args []string, stdout io.Writer) int {
 	return 0
 }
 
+// other plays the roles of the prober that are no probe.
+func other(role string, args []string, stdout io.Writer) (status int, ok bool) {
+	switch role {
+	case "-victim":
+		Victim()
+	case "-stage":
+		return PlayStage(os.Stdin, stdout), true
+	case "-ask":
+		return askedMain(stdout, args), true
+	case "-serve":
+		return serveAsked(os.Stdin, stdout), true
+	case "-wait":
+		time.Sleep(waited)
+	default:
+		return 0, false
+	}
+	return 0, true
+}
+
 // positive is the control of every run: the workspace can be written. The
 // judge looks for the nonce in that file from the outside.
 func (p *Probe) positive() {
@@ -100,8 +135,13 @@ func (p *Probe) positive() {
 }
 
 func (p *Probe) say(r Report) {
-	r.Nonce = p.nonce
-	_ = p.out.Encode(r) // a closed output is a missing nonce, and that is never a pass
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.seq++
+	r.Nonce, r.Writer, r.Seq = p.nonce, p.writer, p.seq
+	if line, err := Seal(r, p.key); err == nil {
+		_, _ = p.out.Write(line) // a closed output is a missing nonce, and that is never a pass
+	}
 }
 
 // Arg is the value of an argument; W, O, H and R are always there.
@@ -132,6 +172,18 @@ func (p *Probe) Read(name string, f func() ([]byte, error)) {
 // Note prints data that is no attempt of its own, such as a listing.
 func (p *Probe) Note(name string, data []byte) {
 	p.say(Report{Phase: "note", Attempt: name, Text: string(data)})
+}
+
+// await waits until something is in the workspace, which the outside or another
+// command makes.
+func (p *Probe) await(name string) error {
+	for range 1000 {
+		if _, err := os.Lstat(p.In("W", name)); err == nil {
+			return nil
+		}
+		time.Sleep(15 * time.Millisecond)
+	}
+	return fmt.Errorf("%s did not come into being: %w", name, unix.ETIMEDOUT)
 }
 
 func (p *Probe) report(name string, control bool, text string, err error) {
@@ -167,12 +219,9 @@ func ErrnoName(err error) string {
 // count; when it is killed, that is the attempt. Extra arguments are
 // KEY=VALUE; attr may be nil.
 func (p *Probe) Child(name, action string, attr *syscall.SysProcAttr, extra ...string) {
-	args := []string{"-child", p.nonce, action}
-	for k, v := range p.args {
-		args = append(args, k+"="+v)
-	}
-	c := exec.Command(os.Args[0], append(args, extra...)...)
-	c.Stdout, c.Stderr, c.SysProcAttr = os.Stdout, os.Stderr, attr
+	c, done := p.Command(os.Args[0], action, extra...)
+	defer done()
+	c.SysProcAttr = attr
 	// PDEATHSIG and namespaces belong to the thread that forks.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -248,9 +297,15 @@ func actions() map[string]Action {
 		deferredActions(),
 		exhaustionActions(),
 		supervisorActions(),
+		recordActions(),
 		archivesActions(),
+		commandsActions(),
+		consentActions(),
+		reviewActions(),
 		egressActions(),
 		netActions(),
+		agentsActions(),
+		moreArchivesActions(),
 	} {
 		for name, act := range table {
 			if _, dup := all[name]; dup {

@@ -25,6 +25,7 @@ func netDNS(p *Probe) {
 	if ok := p.Arg("ok"); ok != "" {
 		netControls(p, nil)
 	}
+	var all []attempt
 	for server := range strings.SplitSeq(p.Arg("at"), "\n") {
 		network, addr, _ := strings.Cut(server, " ")
 		if addr == "resolver" {
@@ -35,11 +36,15 @@ func netDNS(p *Probe) {
 				name = plain
 			}
 			for _, kind := range strings.Fields(p.Arg("types")) {
-				p.Read(fmt.Sprintf("%s %s %.60q by %s", network, addr, name, kind), func() ([]byte, error) {
+				all = append(all, attempt{fmt.Sprintf("%s %s %.60q by %s", network, addr, name, kind), func() ([]byte, error) {
 					return ask(network, addr, question(name, recordTypes[kind], p.Arg("opt")), netPatience)
-				})
+				}})
 			}
 		}
+	}
+	outcome := several(all)
+	for i, a := range all {
+		p.Read(a.name, func() ([]byte, error) { return outcome(i) })
 	}
 }
 
@@ -123,7 +128,7 @@ func netGarbage(p *Probe) {
 	} {
 		for _, network := range []string{"udp", "tcp"} {
 			all = append(all, attempt{network + " " + name, func() ([]byte, error) {
-				b, err := ask(network, configuredResolver(), b, time.Second)
+				b, err := ask(network, configuredResolver(), b, 300*time.Millisecond)
 				if err != nil && ErrnoName(err) == "ETIMEDOUT" {
 					err = refusedErr{"no answer"}
 				}

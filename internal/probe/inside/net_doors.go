@@ -13,7 +13,6 @@ import (
 	"io"
 	"net"
 	"net/netip"
-	"net/url"
 	"os"
 	"strings"
 	"syscall"
@@ -310,61 +309,5 @@ func doorLines(text string) [][2]string {
 func netGet(p *Probe) {
 	tries := doorLines(p.Arg("try"))
 	netControls(p, tries)
-	var all []attempt
-	for _, t := range tries {
-		all = append(all, attempt{fmt.Sprintf("%s %q", t[0], t[1]), func() ([]byte, error) { return fetch(t[0], t[1]) }})
-	}
-	netAttempts(p, all)
-}
-
-// attempt is a way to get an answer from a server that must not be reached.
-type attempt struct {
-	name string
-	get  func() ([]byte, error)
-}
-
-// netAttempts makes attempts several at a time, for most of one is waiting, and
-// reports them in their order.
-func netAttempts(p *Probe, all []attempt) {
-	type result struct {
-		b   []byte
-		err error
-	}
-	results := make([]chan result, len(all))
-	slots := make(chan struct{}, 8)
-	for i, a := range all {
-		results[i] = make(chan result, 1)
-		go func() {
-			slots <- struct{}{}
-			b, err := a.get()
-			<-slots
-			results[i] <- result{b, err}
-		}()
-	}
-	for i, a := range all {
-		p.Read(a.name, func() ([]byte, error) {
-			r := <-results[i]
-			return judgeReply(r.b, r.err)
-		})
-	}
-}
-
-func netControls(p *Probe, tries [][2]string) {
-	controls := doorLines(p.Arg("ok"))
-	if p.Arg("ok") == "" {
-		seen := map[string]bool{}
-		for _, t := range tries {
-			raw := "http://allowed.test/"
-			if u, err := url.Parse(t[1]); err == nil && u.Scheme == "https" {
-				raw = "https://allowed.test/"
-			}
-			if !seen[t[0]+raw] {
-				seen[t[0]+raw] = true
-				controls = append(controls, [2]string{t[0], raw})
-			}
-		}
-	}
-	for _, t := range controls {
-		p.Control(fmt.Sprintf("%s %q answers", t[0], t[1]), func() error { return judgeControl(fetch(t[0], t[1])) })
-	}
+	netAttempts(p, gets(tries))
 }

@@ -19,14 +19,9 @@ import (
 // comes after it. With env, fields are filled in by filler.
 func netH2(p *Probe) {
 	fill := filler(os.Getenv(p.Arg("env")))
-	for line := range strings.SplitSeq(p.Arg("ok"), "\n") {
-		p.Control(line+" answers", func() error { return judgeControl(speakH2(fill, line)) })
-	}
-	var all []attempt
-	for line := range strings.SplitSeq(p.Arg("say"), "\n") {
-		all = append(all, attempt{line, func() ([]byte, error) { return speakH2(fill, line) }})
-	}
-	netAttempts(p, all)
+	speak := func(line string) ([]byte, error) { return speakH2(fill, line) }
+	netMust(p, linesOf(p.Arg("ok"), speak))
+	netAttempts(p, linesOf(p.Arg("say"), speak))
 }
 
 func speakH2(fill *strings.Replacer, line string) ([]byte, error) {

@@ -18,26 +18,27 @@ import (
 func netFollow(p *Probe) {
 	tries := doorLines(p.Arg("try"))
 	netControls(p, tries)
+	var all []attempt
 	for _, t := range tries {
-		p.Read(t[0]+" "+t[1], func() ([]byte, error) {
+		all = append(all, attempt{t[0] + " " + t[1], func() ([]byte, error) {
 			b, err := fetch(t[0], t[1])
-			if err != nil {
-				return judgeReply(b, err)
-			}
 			_, rest, _ := strings.Cut(string(b), "Location: ")
 			to, _, found := strings.Cut(rest, "\r\n")
-			if !found {
-				return judgeReply(b, nil)
+			if err != nil || !found {
+				return b, err
 			}
-			return judgeReply(fetch(t[0], to))
-		})
+			return fetch(t[0], to)
+		}})
 	}
+	netAttempts(p, all)
 }
 
 // netAllowed gets what may be got, and fails where it does not.
 func netAllowed(p *Probe) {
-	for _, t := range doorLines(p.Arg("try")) {
-		p.Try(fmt.Sprintf("%s %q", t[0], t[1]), func() error { return judgeControl(fetch(t[0], t[1])) })
+	all := gets(doorLines(p.Arg("try")))
+	outcome := several(all)
+	for i, a := range all {
+		p.Try(a.name, func() error { return judgeControl(outcome(i)) })
 	}
 }
 
@@ -75,21 +76,23 @@ func netEnvironment(p *Probe) {
 // netListeners speaks to everything that listens on the loopback.
 func netListeners(p *Probe) {
 	netControls(p, [][2]string{{"direct", "http://allowed.test/"}})
+	var all []attempt
 	for _, at := range listening() {
 		for _, text := range []string{"GET / HTTP/1.0\r\nHost: denied.test\r\n\r\n", "CONNECT denied.test:80 HTTP/1.1\r\n\r\nGET / HTTP/1.0\r\n\r\n"} {
-			p.Read(fmt.Sprintf("say %.7s to the listener %s", text, at), func() ([]byte, error) {
+			all = append(all, attempt{fmt.Sprintf("say %.7s to the listener %s", text, at), func() ([]byte, error) {
 				c, err := net.DialTimeout("tcp", at.String(), netPatience)
 				if err != nil {
-					return nil, denial(err)
+					return nil, err
 				}
 				defer c.Close()
 				if _, err := io.WriteString(c, text); err != nil {
-					return nil, denial(err)
+					return nil, err
 				}
-				return judgeReply(listen(c))
-			})
+				return listen(c)
+			}})
 		}
 	}
+	netAttempts(p, all)
 }
 
 // listening are the addresses of sockets that listen, by proc_net(5), and of

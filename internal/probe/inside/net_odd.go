@@ -144,7 +144,7 @@ func oddly(family, kind, proto int, way func(int) error) ([]byte, error) {
 	if kind != unix.SOCK_DGRAM {
 		fmt.Fprintf(c, "GET / HTTP/1.0\r\nHost: denied.test\r\n\r\n")
 	} else {
-		_ = c.SetReadDeadline(time.Now().Add(300 * time.Millisecond))
+		_ = c.SetReadDeadline(time.Now().Add(time.Second))
 		b := make([]byte, 512)
 		n, err := c.Read(b)
 		if n == 0 && os.IsTimeout(err) {
@@ -321,41 +321,41 @@ func netRelay(p *Probe) {
 			}()
 		}
 	}()
-	for _, t := range doorLines(p.Arg("ok")) {
-		p.Control("relayed "+t[1]+" answers", func() error { return judgeControl(fetch(t[0]+"@"+l.Addr().String(), t[1])) })
+	relayed := func(arg string) (all []attempt) {
+		for _, t := range doorLines(p.Arg(arg)) {
+			all = append(all, attempt{"relayed " + t[1], func() ([]byte, error) { return fetch(t[0]+"@"+l.Addr().String(), t[1]) }})
+		}
+		return all
 	}
-	for _, t := range doorLines(p.Arg("try")) {
-		p.Read("relayed "+t[1], func() ([]byte, error) { return judgeReply(fetch(t[0]+"@"+l.Addr().String(), t[1])) })
-	}
+	netMust(p, relayed("ok"))
+	netAttempts(p, relayed("try"))
 }
 
 // netDatagram sends datagrams. A socket of one's own always takes them: whether
 // they arrived is for those outside to say.
 func netDatagram(p *Probe) {
 	netControls(p, [][2]string{{"direct", "http://allowed.test/"}})
-	for addr := range strings.SplitSeq(p.Arg("at"), "\n") {
-		p.Read("a datagram to "+addr, func() ([]byte, error) {
-			host, port, err := net.SplitHostPort(addr)
-			if err != nil {
-				return nil, err
-			}
-			c, err := dialDirect("udp", host, port)
-			if err != nil {
-				return nil, denial(err)
-			}
-			defer c.Close()
-			if _, err := c.Write([]byte("hello")); err != nil {
-				return nil, err
-			}
-			_ = c.SetReadDeadline(time.Now().Add(300 * time.Millisecond))
-			b := make([]byte, 512)
-			n, err := c.Read(b)
-			if n == 0 && os.IsTimeout(err) {
-				return nil, refusedErr{"no answer"}
-			}
-			return judgeReply(b[:n], err)
-		})
-	}
+	netAttempts(p, linesOf(p.Arg("at"), func(addr string) ([]byte, error) {
+		host, port, err := net.SplitHostPort(addr)
+		if err != nil {
+			return nil, err
+		}
+		c, err := dialDirect("udp", host, port)
+		if err != nil {
+			return nil, err
+		}
+		defer c.Close()
+		if _, err := c.Write([]byte("hello")); err != nil {
+			return nil, err
+		}
+		_ = c.SetReadDeadline(time.Now().Add(time.Second))
+		b := make([]byte, 512)
+		n, err := c.Read(b)
+		if n == 0 && os.IsTimeout(err) {
+			return nil, refusedErr{"no answer"}
+		}
+		return b[:n], err
+	}))
 }
 
 // netTunnel carries data out in names below a suffix, as many as it is told.

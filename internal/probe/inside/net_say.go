@@ -20,18 +20,8 @@ func unquote(s string) (string, error) { return strconv.Unquote(s) }
 // netSay sends bytes as they are: each line of say is an address or a door,
 // and quoted chunks that are sent one by one. The chunk "?" waits for an answer, and "*N TEXT" is N times TEXT.
 func netSay(p *Probe) {
-	for line := range strings.SplitSeq(p.Arg("ok"), "\n") {
-		if line != "" {
-			p.Control(fmt.Sprintf("%.120s answers", line), func() error { return judgeControl(say(line)) })
-		}
-	}
-	var all []attempt
-	for line := range strings.SplitSeq(p.Arg("say"), "\n") {
-		if line != "" {
-			all = append(all, attempt{fmt.Sprintf("%.120s", line), func() ([]byte, error) { return say(line) }})
-		}
-	}
-	netAttempts(p, all)
+	netMust(p, linesOf(p.Arg("ok"), say))
+	netAttempts(p, linesOf(p.Arg("say"), say))
 }
 
 func say(line string) ([]byte, error) {
@@ -93,18 +83,8 @@ func repeated(text string) (count int, piece string, ok bool) {
 // and record (bytes of the first flight in each), patch (OLD>NEW in it, of one
 // length), alpn, max (highest version), first (quoted bytes before).
 func netTLS(p *Probe) {
-	for line := range strings.SplitSeq(p.Arg("ok"), "\n") {
-		if line != "" {
-			p.Control(line+" answers", func() error { return judgeControl(overTLS(line)) })
-		}
-	}
-	var all []attempt
-	for line := range strings.SplitSeq(p.Arg("try"), "\n") {
-		if line != "" {
-			all = append(all, attempt{line, func() ([]byte, error) { return overTLS(line) }})
-		}
-	}
-	netAttempts(p, all)
+	netMust(p, linesOf(p.Arg("ok"), overTLS))
+	netAttempts(p, linesOf(p.Arg("try"), overTLS))
 }
 
 func overTLS(line string) ([]byte, error) {

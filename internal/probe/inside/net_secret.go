@@ -5,10 +5,12 @@ package inside
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"crypto/tls"
 	"encoding/base64"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -18,12 +20,12 @@ import (
 
 // netSecret sends what a variable holds, by lines as those of netSay but with a
 // door of its own: "DOOR HOST:PORT chunks…", each chunk filled in by filler. TLS
-// is spoken on port 443.
+// is spoken on port 443. "lookup NAME" asks for a name that is filled in.
 func netSecret(p *Probe) {
 	value := os.Getenv(p.Arg("env"))
 	if p.Arg("from") != "" {
 		b, _ := os.ReadFile(p.Arg("from"))
-		value = string(b)
+		value = firstSecret(string(b))
 	}
 	p.Control("the variable "+p.Arg("env")+" is set", func() error {
 		if value == "" {
@@ -32,17 +34,22 @@ func netSecret(p *Probe) {
 		return nil
 	})
 	fill := filler(value)
-	for line := range strings.SplitSeq(p.Arg("ok"), "\n") {
-		p.Control(fmt.Sprintf("%.100s answers", line), func() error { return judgeControl(sendSecret(fill, line)) })
-	}
-	var all []attempt
-	for line := range strings.SplitSeq(p.Arg("say"), "\n") {
-		all = append(all, attempt{fmt.Sprintf("%.100s", line), func() ([]byte, error) { return sendSecret(fill, line) }})
-	}
-	netAttempts(p, all)
+	send := func(line string) ([]byte, error) { return sendSecret(fill, line) }
+	netMust(p, linesOf(p.Arg("ok"), send))
+	netAttempts(p, linesOf(p.Arg("say"), send))
 	if p.Arg("look") != "" {
 		lookForSecrets(p)
 	}
+}
+
+// firstSecret is the first word of a file that is too long for a name of anything.
+func firstSecret(text string) string {
+	for _, word := range strings.Fields(text) {
+		if len(word) >= 18 {
+			return word
+		}
+	}
+	return ""
 }
 
 // filler puts a value in the place of {}, what Basic authorization makes of it
@@ -61,6 +68,13 @@ func filler(value string) *strings.Replacer {
 func sendSecret(fill *strings.Replacer, line string) ([]byte, error) {
 	door, rest, _ := strings.Cut(line, " ")
 	address, rest, _ := strings.Cut(rest, " ")
+	if door == "lookup" {
+		// Whether the query left is for the resolver outside to say.
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		at, err := net.DefaultResolver.LookupHost(ctx, fill.Replace(address))
+		return []byte(strings.Join(at, " ")), err
+	}
 	c, host, port, err := throughTo(door, address)
 	if err != nil {
 		return nil, err

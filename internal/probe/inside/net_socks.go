@@ -15,10 +15,10 @@ import (
 // of try is "COMMAND HOST:PORT": socks4, socks4a, bind or associate.
 func netSocks(p *Probe) {
 	netControls(p, [][2]string{{"socks", "http://allowed.test/"}})
-	for line := range strings.SplitSeq(p.Arg("try"), "\n") {
+	netAttempts(p, linesOf(p.Arg("try"), func(line string) ([]byte, error) {
 		command, target, _ := strings.Cut(line, " ")
-		p.Read(line, func() ([]byte, error) { return judgeReply(socksCommand(command, target)) })
-	}
+		return socksCommand(command, target)
+	}))
 }
 
 func socksCommand(command, target string) ([]byte, error) {

@@ -29,8 +29,8 @@ func privilegeActions() map[string]Action {
 // runSetID executes a program that belongs to somebody else and should not
 // make us him.
 func runSetID(p *Probe, path string) {
-	c := exec.Command(path, "-child", p.nonce, "say-ids", "owner="+p.Arg("owner"))
-	c.Stdout = os.Stdout
+	c, done := p.Command(path, "say-ids")
+	defer done()
 	if err := c.Run(); err != nil {
 		p.Try("run "+path, func() error { return err })
 	}

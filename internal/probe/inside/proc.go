@@ -55,7 +55,10 @@ func ofProc(pid int, name string) string { return fmt.Sprintf("/proc/%d/%s", pid
 // targets are the process that the row aims at and, of those that can be
 // seen, the first and our parents: what a launcher and its helpers are.
 func targets(p *Probe) []int {
-	out := []int{1}
+	var out []int
+	if os.Getpid() != 1 { // in a container the prober may be the first itself
+		out = append(out, 1)
+	}
 	if pid, err := strconv.Atoi(p.Arg("pid")); err == nil {
 		out = append(out, pid)
 	}

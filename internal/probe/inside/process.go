@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -226,18 +225,14 @@ func waitSibling(p *Probe) {
 		defer os.Remove(path)
 	}
 	p.Control("say that it is there", func() error { return create(p.In("W", "ready")) })
-	time.Sleep(2 * time.Second)
+	p.Control("be there until it was looked for", func() error { return p.await("found") })
 	gone(p)
 }
 
 // findSibling looks for what waitSibling leaves in sight.
 func findSibling(p *Probe) {
-	for range 100 {
-		if _, err := os.Lstat(p.In("W", "ready")); err == nil {
-			break
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
+	p.Control("the sibling is there", func() error { return p.await("ready") })
+	defer func() { _ = create(p.In("W", "found")) }()
 	found := 0
 	for _, pid := range others() {
 		line, err := os.ReadFile(ofProc(pid, "cmdline"))

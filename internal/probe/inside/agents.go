@@ -1,0 +1,347 @@
+//go:build linux
+
+package inside
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// The agent of these rows is a stand-in: it has no model, and obeys what it
+// reads. It takes files at start-up for what real agent programs take them for,
+// by the same names and keys, as they do in a folder that is trusted: a command
+// of a hook is given to a shell, a server is started with its arguments and
+// spoken to over its standard streams.
+func agentsActions() map[string]Action {
+	return map[string]Action{
+		"agent-start":    agentStart,
+		"agent-payload":  payload,
+		"agent-tools":    agentTools,
+		"agent-spawn":    agentSpawn,
+		"agent-outlive":  agentOutlive,
+		"agent-temp":     agentTemp,
+		"agent-base-url": agentBaseURL,
+		"agent-asks":     agentAsks,
+		"agent-looks":    agentLooks,
+		"shadowed-tools": shadowedTools,
+		"unterminated":   unterminated,
+		"swap-approved":  swapApproved,
+		"agent-authors":  agentAuthors,
+		"agent-version":  agentVersion,
+		"note-nothing":   func(p *Probe) { p.Note("nothing", nil) },
+		"overwrite-or-create": each(func(p *Probe, path string) {
+			p.Try("write "+path, func() error { return os.WriteFile(path, []byte(mark), 0o644) })
+		}),
+		"mcp-server":   mcpServer,
+		"mcp-serve":    mcpServe,
+		"mcp-visit":    mcpVisit,
+		"mcp-open-url": mcpOpenURL,
+	}
+}
+
+// patience is how long the stand-in waits for what it has started.
+const patience = 10 * time.Second
+
+// payload is what hostile code tries once somebody has started it: it writes
+// outside, reads a secret, and sends what it knows to where the row listens.
+func payload(p *Probe) {
+	name := p.Arg("name")
+	p.Try(name+" writes outside", func() error { return create(p.In("O", "started-"+name)) })
+	p.Read(name+" reads a key", func() ([]byte, error) { return os.ReadFile(p.In("H", ".ssh", "id_probe")) })
+	p.Note(name+" sees", tokensIn([]byte(strings.Join(os.Environ(), "\n"))))
+	if p.Arg("at") != "" {
+		for _, s := range services(p) {
+			p.Try(name+" sends to "+s[1], func() error { return tell(s, strings.Join(os.Environ(), "\n")) })
+		}
+	}
+	p.Control(name+" ran", func() error { return create(p.In("W", "ran-"+name)) })
+}
+
+func tell(service [2]string, what string) error {
+	c, err := net.DialTimeout(service[0], service[1], 2*time.Second)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	_, err = io.WriteString(c, what)
+	return err
+}
+
+// relay says again what something that was started has reported: it has no key
+// of its own. Other lines are notes.
+func (p *Probe) relay(out []byte) (reports int) {
+	lines := bufio.NewScanner(bytes.NewReader(out))
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var r Report
+		switch {
+		case json.Unmarshal(lines.Bytes(), &r) != nil || r.Attempt == "":
+			p.Note("it printed", lines.Bytes())
+		case r.Phase == "":
+			reports++
+			p.say(Report{Attempt: r.Attempt, Control: r.Control, Done: r.Done, Errno: r.Errno, Text: r.Text})
+		default:
+			p.Note(r.Attempt, []byte(r.Text))
+		}
+	}
+	return reports
+}
+
+// agentStart is the start-up of an agent in the directory "dir" of the
+// workspace: everything that its files ask for is started. Something must be.
+func agentStart(p *Probe) {
+	dir := filepath.Join(p.Arg("W"), p.Arg("dir"))
+	p.Control("enter the project", func() error { return os.Chdir(dir) })
+	begun := 0
+	for _, l := range asked(dir) {
+		begun++
+		p.launch(dir, l)
+	}
+	p.Control("the project asks for something", func() error {
+		if begun == 0 {
+			return errors.New("nothing was found that an agent starts")
+		}
+		return nil
+	})
+}
+
+// launch is one program that a file of the project asks for.
+type launch struct {
+	from   string   // the file and key
+	argv   []string // without a shell
+	line   string   // for a shell, where argv is empty
+	env    map[string]string
+	dir    string
+	server bool // it speaks the Model Context Protocol on its standard streams
+}
+
+func (p *Probe) launch(dir string, l launch) {
+	argv := l.argv
+	if len(argv) == 0 {
+		argv = []string{"sh", "-c", l.line}
+		if _, err := exec.LookPath("sh"); err != nil { // an image without a shell
+			argv = strings.Fields(strings.ReplaceAll(l.line, "'", ""))
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	c := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	c.Dir = dir
+	if l.dir != "" {
+		c.Dir = filepath.Join(dir, l.dir)
+		if filepath.IsAbs(l.dir) {
+			c.Dir = l.dir
+		}
+		if _, err := os.Stat(c.Dir); err != nil {
+			p.Try("a directory of "+l.from, func() error { return err })
+			c.Dir = dir
+		}
+	}
+	c.Env = os.Environ()
+	for k, v := range l.env {
+		c.Env = append(c.Env, k+"="+v)
+	}
+	c.WaitDelay = time.Second
+	if l.server {
+		p.serverSession(l.from, c)
+		return
+	}
+	out, err := c.Output()
+	if p.relay(out) == 0 {
+		p.Control("start what "+l.from+" names", func() error { return errors.Join(errors.New("it said nothing"), err) })
+	}
+}
+
+// agentTools are the tools that an agent carries in its own process: no shell
+// and no other program takes part.
+func agentTools(p *Probe) {
+	canary := p.In("O", "canary")
+	p.Try("Write", func() error { return create(p.In("O", "x")) })
+	p.Try("Edit", func() error {
+		b, err := os.ReadFile(canary)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(canary, append(b, mark...), 0)
+	})
+	p.Try("apply_patch, Update File", func() error { return overwrite(p.Arg("W") + "/../" + filepath.Base(p.Arg("O")) + "/canary") })
+	p.Try("apply_patch, Move to", func() error { return os.Rename(p.In("W", "moved.txt"), p.In("O", "moved.txt")) })
+	p.Try("apply_patch, Delete File", func() error { return os.Remove(p.In("O", "sub", "canary")) })
+	p.Read("Read", func() ([]byte, error) { return os.ReadFile(p.In("H", ".ssh", "id_probe")) })
+	p.Try("Glob", func() error {
+		found, err := filepath.Glob(p.In("O", "*"))
+		if err == nil && len(found) == 0 {
+			return unix.ENOENT
+		}
+		return err
+	})
+	p.Read("Grep", func() ([]byte, error) {
+		var all []byte
+		var first error
+		for _, path := range []string{p.In("H", ".ssh", "id_probe"), canary} {
+			b, err := os.ReadFile(path)
+			if all = append(all, b...); first == nil {
+				first = err
+			}
+		}
+		if len(all) == 0 {
+			return nil, first
+		}
+		return all, nil
+	})
+	p.Control("Write in the workspace", func() error { return create(p.In("W", "written.txt")) })
+}
+
+// agentSpawn starts agents below the agent, in each way in which programs do.
+func agentSpawn(p *Probe) {
+	p.Child("a sub-agent", "agent-payload", nil, "name=sub-agent")
+	p.Child("a sub-agent of its own session", "agent-payload", &syscall.SysProcAttr{Setsid: true}, "name=own-session")
+	p.Child("a sub-agent of its own group", "agent-payload", &syscall.SysProcAttr{Setpgid: true}, "name=own-group")
+	// From a copy: a worker is often unpacked somewhere and executed there.
+	worker := p.In("W", "worker")
+	p.Control("unpack a worker", func() error {
+		b, err := os.ReadFile(os.Args[0])
+		return errors.Join(err, os.WriteFile(worker, b, 0o755))
+	})
+	c, done := p.Command(worker, "agent-payload", "name=worker")
+	defer done()
+	if err := c.Run(); err != nil {
+		p.report("a worker", false, "", err)
+	}
+	// One whose parent is gone when it works.
+	c, done = p.Command(os.Args[0], "agent-payload", "name=orphan")
+	defer done()
+	r, w, err := os.Pipe()
+	if err != nil {
+		p.report("an orphan", false, "", err)
+		return
+	}
+	c.ExtraFiles, c.SysProcAttr = []*os.File{w}, &syscall.SysProcAttr{Setsid: true}
+	err = c.Start()
+	w.Close()
+	if err == nil {
+		_ = r.SetReadDeadline(time.Now().Add(patience))
+		_, _ = io.Copy(io.Discard, r)
+		err = c.Wait()
+	}
+	if err != nil {
+		p.report("an orphan", false, "", err)
+	}
+}
+
+// agentOutlive leaves a sub-agent behind that goes on when the session is over.
+func agentOutlive(p *Probe) {
+	if p.Arg("stay") != "" {
+		null, _ := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+		for fd := range 3 {
+			_ = unix.Dup2(int(null.Fd()), fd)
+		}
+		for range 100 {
+			_ = os.WriteFile(p.In("W", "beat"), []byte(time.Now().String()), 0o644)
+			_ = create(p.In("O", "late"))
+			time.Sleep(100 * time.Millisecond)
+		}
+		return
+	}
+	p.Try("leave a sub-agent behind", func() error {
+		c, done := p.Command(os.Args[0], "agent-outlive", "stay=yes")
+		defer done()
+		c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+		if err := c.Start(); err != nil {
+			return err
+		}
+		for range 200 {
+			if _, err := os.Stat(p.In("W", "beat")); err == nil {
+				return nil
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+		return errors.New("it never began")
+	})
+}
+
+// agentTemp writes answers where everybody knows that they are written, as
+// programs do that take /tmp for their own.
+func agentTemp(p *Probe) {
+	for path := range strings.SplitSeq(p.Arg("path"), "\n") {
+		p.Try("write "+path, func() error { return create(path) })
+	}
+}
+
+// agentBaseURL is a request to the provider: to where the project's settings
+// say that it is, with the key that the environment has.
+func agentBaseURL(p *Probe) {
+	for name, value := range settingsEnv(p.Arg("W")) {
+		if !strings.HasSuffix(name, "_BASE_URL") && !strings.HasSuffix(name, "_ENDPOINT") {
+			continue
+		}
+		p.Try("ask "+name+" at "+value, func() error {
+			req, err := http.NewRequest("POST", value+"/v1/messages", strings.NewReader("{}"))
+			if err != nil {
+				return err
+			}
+			for _, key := range []string{"ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY"} {
+				req.Header.Add("X-Api-Key", os.Getenv(key))
+			}
+			client := http.Client{Transport: &http.Transport{Proxy: nil}, Timeout: 3 * time.Second}
+			resp, err := client.Do(req)
+			if err == nil {
+				return resp.Body.Close()
+			}
+			if ErrnoName(err) == "" && !errors.Is(err, os.ErrDeadlineExceeded) {
+				return nil // something was there, and spoke no HTTP
+			}
+			return err
+		})
+	}
+}
+
+// agentAsks asks a runtime that lives outside the session to start another
+// agent: over its sockets, and by a job in its directory.
+func agentAsks(p *Probe) {
+	job := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"session/new","params":{"cwd":%q,"command":["touch",%q]}}`+"\n", p.Arg("W"), p.In("O", "x"))
+	for _, s := range services(p) {
+		p.Try("ask "+s[0]+" "+s[1], func() error { return tell(s, job) })
+	}
+	for path := range strings.SplitSeq(p.Arg("path"), "\n") {
+		p.Try("leave a job at "+path, func() error { return create(path) })
+	}
+}
+
+// agentLooks does what an agent's start does besides: it runs programs that
+// read the project, found by a PATH that the project is on.
+func agentLooks(p *Probe) {
+	path := os.Getenv("PATH")
+	if dir := p.Arg("first"); dir != "" {
+		path = dir + ":" + path
+	}
+	for line := range strings.SplitSeq(p.Arg("run"), "\n") {
+		argv := strings.Fields(line)
+		for dir := range strings.SplitSeq(path, ":") {
+			at := filepath.Join(dir, argv[0])
+			if st, err := os.Stat(at); err != nil || !st.Mode().IsRegular() || st.Mode()&0o111 == 0 {
+				continue
+			}
+			c := exec.Command(at, argv[1:]...)
+			c.Dir = p.Arg("W")
+			out, _ := c.CombinedOutput() // how the program ends is not what is tried
+			p.relay(out)
+			break
+		}
+	}
+}

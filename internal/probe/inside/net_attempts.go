@@ -1,0 +1,100 @@
+//go:build linux
+
+package inside
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+)
+
+// attempt is a way to get an answer from a server that must not be reached.
+type attempt struct {
+	name string
+	get  func() ([]byte, error)
+}
+
+// atOnce is how many attempts of an action are under way at a time: most of one
+// is waiting.
+const atOnce = 24
+
+// several makes attempts at the same time, and returns what tells of each of
+// them when it is done.
+func several(all []attempt) (outcome func(i int) ([]byte, error)) {
+	type result struct {
+		b   []byte
+		err error
+	}
+	results := make([]chan result, len(all))
+	slots := make(chan struct{}, atOnce)
+	for i, a := range all {
+		results[i] = make(chan result, 1)
+		go func() {
+			slots <- struct{}{}
+			b, err := a.get()
+			<-slots
+			results[i] <- result{b, err}
+		}()
+	}
+	return func(i int) ([]byte, error) {
+		r := <-results[i]
+		return r.b, r.err
+	}
+}
+
+// netAttempts makes attempts to get an answer that must not be got, and reports
+// them in their order.
+func netAttempts(p *Probe, all []attempt) {
+	outcome := several(all)
+	for i, a := range all {
+		p.Read(a.name, func() ([]byte, error) { return judgeReply(outcome(i)) })
+	}
+}
+
+// netMust makes attempts that an allowed server must answer.
+func netMust(p *Probe, all []attempt) {
+	outcome := several(all)
+	for i, a := range all {
+		p.Control(a.name+" answers", func() error { return judgeControl(outcome(i)) })
+	}
+}
+
+// netControls are those of an action that gets URLs: the lines of ok, or the
+// allowed server by the doors of tries.
+func netControls(p *Probe, tries [][2]string) {
+	controls := doorLines(p.Arg("ok"))
+	if p.Arg("ok") == "" {
+		seen := map[string]bool{}
+		for _, t := range tries {
+			raw := "http://allowed.test/"
+			if u, err := url.Parse(t[1]); err == nil && u.Scheme == "https" {
+				raw = "https://allowed.test/"
+			}
+			if !seen[t[0]+raw] {
+				seen[t[0]+raw] = true
+				controls = append(controls, [2]string{t[0], raw})
+			}
+		}
+	}
+	netMust(p, gets(controls))
+}
+
+// gets are attempts to get URLs by doors.
+func gets(lines [][2]string) []attempt {
+	var all []attempt
+	for _, t := range lines {
+		all = append(all, attempt{fmt.Sprintf("%s %q", t[0], t[1]), func() ([]byte, error) { return fetch(t[0], t[1]) }})
+	}
+	return all
+}
+
+// linesOf are attempts of the lines of an argument, named by their beginnings.
+func linesOf(text string, get func(line string) ([]byte, error)) []attempt {
+	var all []attempt
+	for line := range strings.SplitSeq(text, "\n") {
+		if line != "" {
+			all = append(all, attempt{fmt.Sprintf("%.120s", line), func() ([]byte, error) { return get(line) }})
+		}
+	}
+	return all
+}

@@ -1,0 +1,31 @@
+//go:build linux
+
+package inside
+
+import (
+	"bytes"
+	"errors"
+)
+
+// role is part of the data of every program that has this package. In a copy
+// whose last byte was changed the program is a prober, whatever its name and
+// its arguments are: it may be started as /proc/self/fd/3.
+var role = [...]byte{'h', 'o', 'l', 'd', 'f', 'a', 's', 't', ' ', 'r', 'o', 'l', 'e', ':', ' ', 0x9c, 0x1f, 0xe7, 0x42, 0xb8, 0x05, 0xd3, 0x6a, asItself}
+
+const asItself, asProber = 'i', 'p'
+
+// IsProber says whether this program is such a copy.
+func IsProber() bool { return role[len(role)-1] == asProber }
+
+// AsProber turns the content of a program that has this package into a prober.
+func AsProber(program []byte) ([]byte, error) {
+	before := bytes.Clone(role[:])
+	before[len(before)-1] = asItself
+	i := bytes.Index(program, before)
+	if i < 0 || bytes.Contains(program[i+1:], before) {
+		return nil, errors.New("the program has no place, or two, that says what it is")
+	}
+	out := bytes.Clone(program)
+	out[i+len(before)-1] = asProber
+	return out, nil
+}

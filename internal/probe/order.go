@@ -1,0 +1,51 @@
+//go:build linux
+
+package probe
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// order are the indices of the rows that are played beside others, the long ones
+// first, so that no processor idles at the end, and of those that are played
+// alone. Rows that wait for a network and rows that compute take turns.
+func (n Runner) order(rows []Row) (together, alone []int) {
+	var waiting, computing, others []int
+	for i, r := range rows {
+		switch {
+		case r.Alone != "" || networked(r) && !n.elsewhere(r):
+			alone = append(alone, i)
+		case networked(r):
+			waiting = append(waiting, i)
+		case r.Timed || r.Timeout >= longRow || r.Drive != nil:
+			computing = append(computing, i)
+		default:
+			others = append(others, i)
+		}
+	}
+	slices.SortStableFunc(computing, func(a, b int) int {
+		return cmp.Compare(mayTake(rows[b]), mayTake(rows[a]))
+	})
+	for i := range max(len(waiting), len(computing)) {
+		if i < len(computing) {
+			together = append(together, computing[i])
+		}
+		if i < len(waiting) {
+			together = append(together, waiting[i])
+		}
+	}
+	return append(together, others...), alone
+}
+
+// longRow is the time limit that only rows have which may take long.
+const longRow = 30 * time.Second
+
+// mayTake orders rows by how long they may take.
+func mayTake(r Row) time.Duration {
+	if r.Timed {
+		return time.Hour + r.Timeout
+	}
+	return r.Timeout
+}

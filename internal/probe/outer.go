@@ -1,0 +1,222 @@
+//go:build linux
+
+package probe
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+	"holdfast.dev/holdfast/internal/sys"
+)
+
+// outer is what everything that one command starts may use together. Rows bound
+// themselves, far below this: it is for a payload or a launcher that does not.
+type outer struct {
+	processes int
+	memory    int64 // bytes that no other process has too
+	every     time.Duration
+}
+
+// mostOuter is several times what the greediest rows use (RES-001, RES-002), and
+// less than what makes a machine of today unusable.
+var mostOuter = outer{processes: 4096, memory: 3 << 30, every: 200 * time.Millisecond}
+
+// runWithin is cmd.Run for a launcher of w, which is ended with all that it has
+// started when that uses too much. excess says of what.
+func runWithin(cmd *exec.Cmd, w *World) (excess string, err error) {
+	if err := cmd.Start(); err != nil {
+		return "", err
+	}
+	limit := mostOuter
+	if w.outer.every > 0 {
+		limit = w.outer
+	}
+	stop, said := make(chan struct{}), make(chan string)
+	go func() { said <- limit.watch(cmd.Process.Pid, filepath.Base(w.B)+"/", stop) }()
+	err = cmd.Wait()
+	close(stop)
+	return <-said, err
+}
+
+// watch looks at what root has started until stop is closed, and once more then, or
+// until it was too much.
+func (l outer) watch(root int, world string, stop <-chan struct{}) string {
+	own := family{world: world, members: map[int]process{}, strangers: map[int]string{}}
+	tick := time.NewTicker(l.every)
+	defer tick.Stop()
+	for ended := false; !ended; {
+		select {
+		case <-stop:
+			ended = true
+		case <-tick.C:
+		}
+		own.find(root)
+		excess := ""
+		switch memory := own.memory(l.memory); {
+		case len(own.members) > l.processes:
+			excess = fmt.Sprintf("%d processes", len(own.members))
+		case memory > l.memory:
+			excess = fmt.Sprintf("%d MiB of memory", memory>>20)
+		default:
+			continue
+		}
+		own.end(root)
+		return excess
+	}
+	return ""
+}
+
+// family are the processes that come from one, also those whose parents have
+// ended: whoever was seen once stays, and so do those in its group and session,
+// and those whose environment or directory is that of the world.
+type family struct {
+	world     string // in the path of everything of the world
+	since     int64  // when the first of them started, in ticks of the kernel's clock
+	members   map[int]process
+	strangers map[int]string // process that was looked at to when it was started
+}
+
+// process is a line of /proc/N/stat (proc(5)).
+type process struct {
+	pid, parent, group, session int
+	started                     string // a number that is used again is another process
+	resident                    int64  // bytes
+}
+
+func (f *family) find(root int) {
+	all := processes()
+	for pid, p := range f.members {
+		if all[pid].started != p.started {
+			delete(f.members, pid)
+			continue
+		}
+		f.members[pid] = all[pid]
+	}
+	if p, ok := all[root]; ok {
+		f.members[root] = p
+		f.since, _ = strconv.ParseInt(p.started, 10, 64)
+	}
+	ours := func(pid int) bool { _, ok := f.members[pid]; return ok }
+	pids := slices.Sorted(maps.Keys(all)) // parents mostly before their children
+	for grown := true; grown; {
+		grown = false
+		for _, pid := range pids {
+			p := all[pid]
+			if !ours(pid) && pid != os.Getpid() && (ours(p.parent) || ours(p.group) || ours(p.session) || f.marked(p)) {
+				f.members[pid], grown = p, true
+			}
+		}
+	}
+}
+
+// marked says of a process with another parent that it stands in the world or has
+// its home there. Each is looked at once.
+func (f *family) marked(p process) bool {
+	begun, err := strconv.ParseInt(p.started, 10, 64)
+	if err != nil || begun < f.since || f.since == 0 || f.strangers[p.pid] == p.started {
+		return false
+	}
+	f.strangers[p.pid] = p.started
+	at := fmt.Sprintf("/proc/%d/", p.pid)
+	if dir, err := os.Readlink(at + "cwd"); err == nil && strings.Contains(dir+"/", f.world) {
+		return p.parent != os.Getpid() // else it is one of ours, such as a git that looks from outside
+	}
+	env, err := os.ReadFile(at + "environ")
+	return err == nil && bytes.Contains(env, []byte(f.world)) && p.parent != os.Getpid()
+}
+
+// memory is what the family has, in bytes; it looks closely only where the rough
+// sum, in which what is shared counts for each, is more than most.
+func (f *family) memory(most int64) int64 {
+	var rough, share int64
+	for _, p := range f.members {
+		rough += p.resident
+	}
+	if rough <= most {
+		return rough
+	}
+	for _, p := range f.members {
+		share += p.share()
+	}
+	return share
+}
+
+// end kills the family until none of it is left: what forks while it is counted is
+// found the next time, and what forks in a group of ours dies with the group.
+func (f *family) end(root int) {
+	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); {
+		left := 0
+		for pid, p := range f.members {
+			if _, ours := f.members[p.group]; ours {
+				_ = unix.Kill(-p.group, unix.SIGKILL)
+			}
+			if unix.Kill(pid, unix.SIGKILL) == nil && !dead(pid) {
+				left++
+			}
+		}
+		if left == 0 {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+		f.find(root)
+	}
+}
+
+// processes are all that there are.
+func processes() map[int]process {
+	dir, err := os.Open("/proc")
+	if err != nil {
+		return nil
+	}
+	defer dir.Close()
+	names, _ := dir.Readdirnames(-1)
+	all := make(map[int]process, len(names))
+	for _, name := range names {
+		pid, err := strconv.Atoi(name)
+		if err != nil {
+			continue
+		}
+		if p, ok := processOf(pid); ok {
+			all[pid] = p
+		}
+	}
+	return all
+}
+
+func processOf(pid int) (process, bool) {
+	f, err := sys.StatFields(fmt.Sprintf("/proc/%d", pid))
+	if err != nil {
+		return process{}, false
+	}
+	number := func(i int) int { n, _ := strconv.Atoi(f[i]); return n }
+	return process{pid: pid, parent: number(sys.StatParent), group: number(sys.StatGroup), session: number(sys.StatSession),
+		started: f[sys.StatStarted], resident: int64(number(sys.StatResident)) * int64(os.Getpagesize())}, true
+}
+
+// dead says that pid has ended, and at most waits to be asked how.
+func dead(pid int) bool {
+	f, err := sys.StatFields(fmt.Sprintf("/proc/%d", pid))
+	return err != nil || f[sys.StatState] == "Z" || f[sys.StatState] == "X"
+}
+
+// share is what p has of its own and its part of what it has with others;
+// everything it has where the kernel does not tell.
+func (p process) share() int64 {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", p.pid))
+	for line := range bytes.Lines(text) {
+		if rest, ok := bytes.CutPrefix(line, []byte("Pss:")); ok {
+			kib, _ := strconv.ParseInt(string(bytes.TrimSpace(bytes.TrimSuffix(bytes.TrimSpace(rest), []byte("kB")))), 10, 64)
+			return kib << 10
+		}
+	}
+	return p.resident
+}

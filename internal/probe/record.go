@@ -1,0 +1,232 @@
+//go:build linux
+
+package probe
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+)
+
+// Recorder is a target that keeps a record of what is done in it.
+type Recorder interface {
+	// KeepsRecord says whether it does so as it is called.
+	KeepsRecord() bool
+	// Logs are the files that it wrote in w, a line of JSON for each attempt.
+	Logs(w *World) []string
+	// Record asks the target itself about the last of its runs in w.
+	Record(w *World) (Record, error)
+	// Reader is the path of the program by which a person reads the records.
+	Reader() string
+	// Recording returns the target as it is called to record at that level.
+	Recording(level string) Target
+}
+
+// stateOfHoldfast is where Holdfast keeps its records. Rows lay files there for
+// every target.
+const stateOfHoldfast = "H/.local/state/holdfast"
+
+// Record is what a target has kept of its last run. The zero value is that of a
+// target that keeps none.
+type Record struct {
+	Path    string // a line of JSON for each attempt; "" for none
+	Verdict string // of the target's own check: COMPLETE when nothing is missing or altered
+	Why     string // what that check said besides
+	Shown   []byte // as the target tells it on a terminal
+	Size    int64  // bytes of everything that the target keeps
+}
+
+// Attempt is one line of a record. As something that a row looks for, a field
+// that is empty stands for anything.
+type Attempt struct {
+	Action, Object, Verdict, Layer, Error string
+
+	// Resolved is the object without the spelling by which it was asked for; ""
+	// when there is no difference. Who looks for an object finds it by either.
+	Resolved string
+
+	Process struct {
+		Argv       []string
+		Executable string
+	}
+	Detail map[string]string
+
+	// Arg must be among the arguments of the process.
+	Arg string `json:"-"`
+}
+
+func (a Attempt) String() string {
+	return strings.Join(strings.Fields(strings.Join([]string{a.Verdict, a.Action, fmt.Sprintf("%.80q", a.Object), a.Layer, a.Error, a.Arg}, " ")), " ")
+}
+
+func (a Attempt) matches(got Attempt) bool {
+	if a.Object == got.Resolved {
+		got.Object = got.Resolved
+	}
+	prefix, open := strings.CutSuffix(a.Object, "*")
+	if open && strings.HasPrefix(got.Object, prefix) {
+		a.Object = got.Object
+	}
+	for _, f := range [][2]string{{a.Action, got.Action}, {a.Object, got.Object}, {a.Verdict, got.Verdict}, {a.Layer, got.Layer}, {a.Error, got.Error}} {
+		if f[0] != "" && f[0] != f[1] {
+			return false
+		}
+	}
+	if a.Arg == "" {
+		return true
+	}
+	for _, arg := range got.Process.Argv {
+		if arg == a.Arg {
+			return true
+		}
+	}
+	return false
+}
+
+// mark is a text that every line has on which a stands: a whole record is not to
+// be decoded for the sake of a few lines. A text that JSON may write in another
+// way is none.
+func (a Attempt) mark() []byte {
+	object := strings.TrimSuffix(a.Object, "*")
+	for _, c := range []byte(object) {
+		if !strings.ContainsRune("/._-:@=+,", rune(c)) && (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') {
+			return nil
+		}
+	}
+	return []byte(object)
+}
+
+// each reads the record line by line.
+func (r Record) each(f func(line []byte) error) error {
+	if r.Path == "" {
+		return nil
+	}
+	file, err := os.Open(r.Path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	in := bufio.NewReaderSize(file, 1<<20)
+	for {
+		line, err := in.ReadBytes('\n')
+		if len(line) > 0 {
+			if err := f(line); err != nil {
+				return err
+			}
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// missing are those of wants that the record does not have, and how often each
+// of them stands there.
+func (r Record) missing(wants []Attempt) (absent []Attempt, times []int, err error) {
+	times = make([]int, len(wants))
+	marks := make([][]byte, len(wants))
+	for i, want := range wants {
+		marks[i] = want.mark()
+	}
+	err = r.each(func(line []byte) error {
+		var got Attempt
+		read := false
+		for i, want := range wants {
+			if !bytes.Contains(line, []byte(want.Action)) || !bytes.Contains(line, marks[i]) {
+				continue
+			}
+			if !read {
+				if err := json.Unmarshal(line, &got); err != nil {
+					return fmt.Errorf("a line is no JSON: %w", err)
+				}
+				read = true
+			}
+			if want.matches(got) {
+				times[i]++
+			}
+		}
+		return nil
+	})
+	for i, want := range wants {
+		if times[i] == 0 {
+			absent = append(absent, want)
+		}
+	}
+	return absent, times, err
+}
+
+// record is what the target kept of the last run.
+func (w *World) record() (Record, error) {
+	if t, ok := w.target.(Recorder); ok {
+		return t.Record(w)
+	}
+	// Without a sandbox the row must be able to fail. Another sandbox may be a good
+	// one and keep no record.
+	_, bare := w.target.(None)
+	w.recordless = !bare
+	return Record{Why: "the target keeps no record"}, nil
+}
+
+// whole demands a record to which nothing was done and in which nothing is
+// missing.
+func whole(w *World, _ Observation) []string {
+	rec, err := w.record()
+	switch {
+	case err != nil:
+		return []string{"the record cannot be read: " + err.Error()}
+	case rec.Verdict != "COMPLETE":
+		return []string{fmt.Sprintf("the record is %q: %s", rec.Verdict, rec.Why)}
+	}
+	return nil
+}
+
+// summarised demands a record to which nothing was done, and in which nothing is
+// missing but what it says that it has only counted.
+func summarised(w *World, o Observation) []string {
+	rec, err := w.record()
+	if err != nil || rec.Verdict != "GAPS" {
+		return whole(w, o)
+	}
+	_, problems, _ := strings.Cut(rec.Why, "\n")
+	for line := range strings.Lines(problems) {
+		if !strings.Contains(line, "stand summarised") {
+			return []string{"the record has gaps: " + strings.TrimSpace(line)}
+		}
+	}
+	return nil
+}
+
+// recorded demands that a whole record has each of the attempts, as templates.
+func recorded(wants ...Attempt) func(*World, Observation) []string {
+	return both(whole, has(wants...))
+}
+
+// has demands that the record has each of the attempts.
+func has(wants ...Attempt) func(*World, Observation) []string {
+	return func(w *World, _ Observation) (out []string) {
+		rec, err := w.record()
+		if err != nil {
+			return []string{"the record cannot be read: " + err.Error()}
+		}
+		want := make([]Attempt, len(wants))
+		for i, a := range wants {
+			a.Object, a.Arg = w.Path(a.Object), w.Path(a.Arg)
+			want[i] = a
+		}
+		absent, _, err := rec.missing(want)
+		if err != nil {
+			return append(out, "the record: "+err.Error())
+		}
+		for _, a := range absent {
+			out = append(out, "nothing in the record says: "+a.String())
+		}
+		return out
+	}
+}

@@ -1,0 +1,74 @@
+//go:build linux
+
+package probe
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+)
+
+const classReview = "gate.review"
+
+// Reviewing is a target that can keep changes of the workspace back until they
+// were looked at. Review does what a human does then, with those words.
+type Reviewing interface {
+	// Holding returns the target as it is called to keep changes back.
+	Holding() Target
+	Review(w *World, words ...string) ([]byte, error)
+}
+
+// reviewRows are about what reaches the tree of a run whose changes are looked at
+// before.
+func reviewRows() []Row {
+	const planted = "W/.git/hooks/post-checkout\nW/.envrc\nW/.vscode/tasks.json\nW/Makefile\nW/sub/.git/hooks/pre-commit\nW/.claude/settings.json\nW/package.json"
+	executed := []string{"W/.git/hooks/post-checkout", "W/.envrc", "W/.vscode/tasks.json", "W/sub/.git/hooks/pre-commit", "W/.claude/settings.json"}
+	files := map[string]string{"W/gone/a": "a\n", "W/gone/b/c": "c\n"}
+	for _, name := range []string{"opened", "named", "mapped", "linked", "cut", "deleted", "mode", "replaced"} {
+		files["W/src/"+name] = "as it was\n"
+	}
+	rows := []Row{
+		{ID: "RVW-001", Core: true, Promise: "P3", Title: "what the host would execute reaches the tree before anybody accepted it", Refs: []string{"CVE-2025-59536", "CVE-2026-25725"},
+			Setup: func(w *World) error { return w.gitInit("W") }, Absent: executed,
+			Action: "overwrite-or-create", Args: []string{"path=" + planted}, Drive: thenReviewed("--apply-all-safe")},
+		{ID: "RVW-002", Core: true, Promise: "P2", Title: "what is accepted goes through a link, out of the tree", Refs: []string{"SymJack (Adversa, 2026-05)", "CWE-59"},
+			Files: map[string]string{"W/docs/a.txt": "a\n", "W/lib/b.txt": "b\n"}, Keep: []string{"O/canary", "O/sub/canary"}, Absent: []string{"O/sub/a.txt", "O/sub/b.txt", "O/new.txt"},
+			Action: "replaces-by-links", Args: []string{"first=W/docs", "second=W/lib", "to=O/sub", "file=O/new.txt"}, Drive: thenReviewed("accept", "--flagged", ".")},
+		{ID: "RVW-003", Core: true, Promise: "P2", Title: "a change is in the tree before anybody looked at it: by a descriptor, through memory, by another name, by its mode", Refs: []string{"Documentation/filesystems/overlayfs", "mmap(2)"},
+			Files: files, Keep: slices.Sorted(maps.Keys(files)), Action: "changes-everything", Args: []string{"dir=W/src", "gone=W/gone"}, Drive: thenReviewed("accept", "ok.txt")},
+		{ID: "RVW-004", Promise: "P2", Title: "marks by which a layer says that something was deleted are forged, and believed when what waits is applied", Refs: []string{"Documentation/filesystems/overlayfs", "xattr(7)"},
+			Files: map[string]string{"W/src/kept": "kept\n", "W/src/sub/kept": "kept\n"}, Keep: []string{"W/src/kept", "W/src/sub/kept"},
+			Accept: append(slices.Clone(Denials), "EINVAL", "EOPNOTSUPP"), Action: "forges-marks", Args: []string{"dir=W/src"}, Drive: thenReviewed("--apply-all-safe")},
+	}
+	for i := range rows {
+		rows[i].Class, rows[i].Kind = classReview, Sandbox
+		rows[i].Harmless = "it is done in a copy; what reaches the tree is looked at"
+		rows[i].Trace = Trace{None: "what is done to the copy is ordinary; what reaches the tree is recorded when it is applied"}
+	}
+	return rows
+}
+
+// thenReviewed plays the row against a target that keeps changes back, and then
+// has a human look at them with those words. Another target is played as it is.
+func thenReviewed(words ...string) func(*Session) {
+	return func(s *Session) {
+		t, ok := s.Target.(Reviewing)
+		if !ok {
+			s.Run(Command{})
+			return
+		}
+		defer func() { s.Target = t.(Target) }()
+		s.Target = t.Holding()
+		s.Run(Command{})
+		lines := [][]string{words}
+		if words[0] == "accept" {
+			lines = append(lines, []string{"apply"})
+		}
+		for _, line := range lines {
+			if out, err := t.Review(s.World, line...); err != nil && len(out) == 0 { // what could not be applied is said there
+				s.Fail(fmt.Errorf("review %v: %w", line, err))
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,74 @@
+//go:build linux
+
+package probe
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Trace is what must stand in the record of a target that keeps one, when a row
+// was held: contained is not enough, it must be seen.
+type Trace struct {
+	// Events must stand there, each of them. Object and Arg are templates; an
+	// Object may begin with "unix:", as those of sockets do, and one that ends in
+	// "*" stands for all that begin like it: for names that a set-up draws.
+	Events []Attempt
+	Rules  []string // IDs of detection rules, each of which must have raised an alert
+	None   string   // why nothing of the row can be in a record
+}
+
+// empty says that nobody has judged yet what must be seen of a row.
+func (t Trace) empty() bool { return len(t.Events)+len(t.Rules) == 0 && t.None == "" }
+
+// unseen says what is missing in the records of the runs of s, or "".
+func (s *Session) unseen() (string, error) {
+	keeper, ok := s.Target.(Recorder)
+	if !ok || !keeper.KeepsRecord() || len(s.Row.Trace.Events)+len(s.Row.Trace.Rules) == 0 || s.allRefused() {
+		return "", nil
+	}
+	var want []Attempt
+	for _, a := range s.Row.Trace.Events {
+		a.Object, a.Arg = s.World.object(a.Object), s.World.Path(a.Arg)
+		want = append(want, a)
+	}
+	for _, rule := range s.Row.Trace.Rules {
+		want = append(want, Attempt{Action: alertRaise, Object: rule})
+	}
+	for _, log := range keeper.Logs(s.World) {
+		absent, _, err := Record{Path: log}.missing(want)
+		if err != nil {
+			return "", err
+		}
+		want = absent
+	}
+	if len(want) == 0 {
+		return "", nil
+	}
+	var words []string
+	for _, a := range want {
+		words = append(words, a.String())
+	}
+	return fmt.Sprintf("held, but nothing in the record says: %s", strings.Join(words, "; ")), nil
+}
+
+// alertRaise is the action of the record of an alert; its object is the rule.
+const alertRaise = "alert.raise"
+
+// allRefused says that nothing was started, so that there is nothing to see.
+func (s *Session) allRefused() bool {
+	for _, o := range s.obs {
+		if !o.Refused {
+			return false
+		}
+	}
+	return true
+}
+
+// object expands the template of an object.
+func (w *World) object(template string) string {
+	if path, ok := strings.CutPrefix(template, "unix:"); ok {
+		return "unix:" + w.Path(path)
+	}
+	return w.Path(template)
+}
