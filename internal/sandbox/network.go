@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"io/fs"
 	"os"
 
 	"holdfast.dev/holdfast/internal/policy"
@@ -10,6 +11,7 @@ import (
 type File struct {
 	Path    string // absolute, inside
 	Content []byte
+	Mode    fs.FileMode // permission bits; 0 is 0444
 }
 
 // Network asks for doors in the inner network: sockets that are made there and

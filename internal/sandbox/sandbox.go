@@ -61,6 +61,18 @@ type Spec struct {
 	// them; nil means that there is loopback and nothing else.
 	Network *Network
 
+	// Observe asks that what is attempted inside arrives at the supervisor; nil
+	// for not.
+	Observe *Observation
+
+	// Review asks for a view of the workspace in its place; nil for the workspace
+	// itself.
+	Review *Review
+
+	// Scratch is a directory of the host, owned by whoever owns the workspace, that
+	// is writable inside at policy.ScratchDir; "" for none.
+	Scratch string
+
 	// Files are put into view besides those of the plan, read-only, over what
 	// stands there otherwise.
 	Files []File

@@ -41,6 +41,14 @@ func (b *Backend) Start(ctx context.Context, spec sandbox.Spec) (sandbox.Process
 	if len(spec.Argv) == 0 {
 		return nil, fmt.Errorf("no command given")
 	}
+	if spec.Review != nil {
+		return b.startView(ctx, spec)
+	}
+	return b.startNetwork(ctx, spec)
+}
+
+// startNetwork launches with each way to intercept connections until one works.
+func (b *Backend) startNetwork(ctx context.Context, spec sandbox.Spec) (sandbox.Process, error) {
 	if n := spec.Network; n == nil || !n.Intercept {
 		return b.start(ctx, spec, sandbox.Closed)
 	}
@@ -115,6 +123,9 @@ func (l *launch) prepare() error {
 		return &sandbox.GapError{Missing: []sandbox.Finding{{Guarantee: policy.Namespaces, Mend: mendNamespaces(),
 			Detail: "they cannot be given up: without them nothing of the boundary holds"}}}
 	}
+	if err := l.prepareView(); err != nil {
+		return err
+	}
 	if realRoot() {
 		if err := l.prepareTaskID(); err != nil {
 			return err
@@ -144,8 +155,11 @@ func (l *launch) prepareWalls() error {
 		}
 		return gap(policy.Seccomp, "the kernel has no system-call filters")
 	}
+	f.level = levelOf(l.spec.Observe)
+	f.gate = f.gate || l.spec.Observe != nil && l.spec.Observe.Denials != nil
+	f.tripwire = f.level != levelNone && l.spec.Observe.Root != nil && canTrip()
 	var err error
-	f.filter, err = l.buildFilter()
+	f.filter, err = l.buildFilter(f.level)
 	return err
 }
 

@@ -153,7 +153,7 @@ func broken(t *testing.T, spec sandbox.Spec, n int) error {
 		o := &p.ops[n]
 		o.nr, o.args, o.refs = unix.SYS_CLOSE, [6]uint64{1<<32 - 1}, 0
 	}}
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
 	p, err := b.Start(ctx, spec)
 	if ctx.Err() != nil {
@@ -162,7 +162,7 @@ func broken(t *testing.T, spec sandbox.Spec, n int) error {
 	if err != nil {
 		return err
 	}
-	timer := time.AfterFunc(2*time.Second, func() { p.Kill("hung") })
+	timer := time.AfterFunc(20*time.Second, func() { p.Kill("hung") })
 	defer timer.Stop()
 	exit, err := p.Wait()
 	for _, c := range []interface{ Close() error }{p.Stdout(), p.Terminal()} {

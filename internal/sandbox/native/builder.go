@@ -20,6 +20,8 @@ type facts struct {
 	gate      bool // the first process inside waits for a word before it goes on
 	landlock  int  // ABI, 0 for none
 	filter    []unix.SockFilter
+	level     level // of filter
+	tripwire  bool  // the root of the view is served by the supervisor
 	masks     []mask
 	nsLimit   bool // /proc/sys/user/max_user_namespaces exists
 	cgroups   []string
@@ -54,6 +56,7 @@ type builder struct {
 	omit   map[string]bool // controls left out: by tests only
 	empty  uint64          // address of ""
 	made   map[string]bool
+	own    map[string]bool // files and links that the launch makes by themselves
 	parts  []part
 	system system
 	trees  map[string]ref
@@ -68,7 +71,7 @@ type builder struct {
 func (b *builder) build() {
 	b.program = newProgram()
 	b.empty = b.str("")
-	b.made = map[string]bool{"/": true}
+	b.made, b.own = map[string]bool{"/": true}, map[string]bool{}
 	b.trees = map[string]ref{}
 	b.parts = b.layout()
 	inside, command := &label{}, &label{}
@@ -175,6 +178,9 @@ func (b *builder) enter() {
 	if b.spec.Network != nil && b.spec.Network.Intercept && f.rung == sandbox.Tun {
 		b.tun() // the device is root's on most machines: before the ids of the task
 	}
+	if f.tripwire {
+		b.openRootDevice() // likewise
+	}
 	if f.mapped {
 		b.call("drop groups", unix.SYS_SETGROUPS, []any{0, 0})
 		b.call("take group id", unix.SYS_SETRESGID, []any{f.gid, f.gid, f.gid})
@@ -210,7 +216,7 @@ func (b *builder) loopback() {
 // layout decides what is mounted where.
 func (b *builder) layout() []part {
 	b.system = systemParts()
-	parts := append(b.system.parts, taskParts(b.spec.Plan)...)
+	parts := append(b.system.parts, taskParts(b.spec)...)
 	for i := range parts {
 		parts[i].fd = b.facts.trees[parts[i].at]
 	}
@@ -221,11 +227,15 @@ func (b *builder) layout() []part {
 	return dropDuplicates(parts)
 }
 
-// taskParts are the host trees of this run: the workspace, and what the policy
-// names, which may be the workspace with another access. The task's own user
-// owns them inside.
-func taskParts(plan policy.Plan) []part {
-	parts := []part{{source: plan.Workspace, at: plan.Workspace, access: policy.Write, dir: true, exec: true}}
+// taskParts are the host trees of this run: the workspace or the view of it, and
+// what the policy names, which may be the workspace with another access. The
+// task's own user owns them inside.
+func taskParts(spec sandbox.Spec) []part {
+	plan := spec.Plan
+	parts := []part{workspacePart(spec)}
+	if spec.Scratch != "" {
+		parts = append(parts, part{source: spec.Scratch, at: policy.ScratchDir, access: policy.Write, dir: true, exec: true})
+	}
 	add := func(r policy.PathRule, at string) {
 		if r.Access == policy.Copy && plan.Accepts(policy.CopyLayers) {
 			r.Access = policy.Read

@@ -27,6 +27,7 @@ func (b *Backend) Check(ctx context.Context) []sandbox.Finding {
 		{policy.Landlock, tryLandlock},
 		{policy.Scopes, tryScopes},
 		{policy.Seccomp, trySeccomp},
+		{policy.Recording, tryRecording},
 		{policy.TaskID, tryTaskID},
 		{policy.CopyLayers, tryCopyLayers},
 		{policy.Interception, tryInterception},
@@ -47,7 +48,7 @@ func (b *Backend) Check(ctx context.Context) []sandbox.Finding {
 
 // trial runs a small launch program and says which of its steps failed.
 func trial(build func(b *builder)) error {
-	b := &builder{program: newProgram(), made: map[string]bool{"/": true}, trees: map[string]ref{}}
+	b := &builder{program: newProgram(), made: map[string]bool{"/": true}, own: map[string]bool{}, trees: map[string]ref{}}
 	b.facts.uid, b.facts.gid = os.Getuid(), os.Getgid()
 	b.empty = b.str("")
 	build(b)
@@ -69,7 +70,7 @@ func trial(build func(b *builder)) error {
 		return err
 	}
 	m, rerr := receive(control)
-	for ; rerr == nil && m.kind == msgDoor; m, rerr = receive(control) {
+	for ; rerr == nil && (m.kind == msgDoor || m.kind == msgWatch); m, rerr = receive(control) {
 		if m.file != nil {
 			m.file.Close()
 		}
@@ -153,7 +154,7 @@ func tryScopes(context.Context) (string, error) {
 }
 
 func trySeccomp(context.Context) (string, error) {
-	program, err := (&launch{}).buildFilter()
+	program, err := (&launch{}).buildFilter(levelNone)
 	if err != nil {
 		return "", err
 	}
@@ -164,6 +165,22 @@ func trySeccomp(context.Context) (string, error) {
 		b.call("attempt: new user namespace", unix.SYS_UNSHARE, []any{unix.CLONE_NEWUSER}, refused())
 	})
 	return fmt.Sprintf("installed the filter of %d instructions, and a call that it refuses was refused", len(program)), err
+}
+
+func tryRecording(context.Context) (string, error) {
+	program, err := (&launch{}).buildFilter(levelStandard)
+	if err != nil {
+		return "", err
+	}
+	err = trial(func(b *builder) {
+		b.facts.filter, b.facts.level = program, levelStandard
+		b.call("no new privileges", unix.SYS_PRCTL, []any{unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0})
+		b.listener(b.filterProgram())
+	})
+	if err == nil && !canTrip() {
+		return "installed a filter that reports system calls to this process; look-ups outside the view are recorded with --record full alone, for " + fuseDevice + " cannot be opened", nil
+	}
+	return "installed a filter that reports system calls to this process, and opened " + fuseDevice + " to see look-ups outside the view", err
 }
 
 func tryTaskID(context.Context) (string, error) {
@@ -225,7 +242,7 @@ func tryRung(rung sandbox.Rung) error {
 	})
 }
 
-func tryCopyLayers(context.Context) (string, error) {
+func tryCopyLayers(ctx context.Context) (string, error) {
 	err := trial(func(b *builder) {
 		b.inNamespaces(func() {
 			root := b.slot()
@@ -238,7 +255,13 @@ func tryCopyLayers(context.Context) (string, error) {
 				{"workdir", "/tmp/work"}, {"userxattr", ""}}, 0, b.slot())
 		})
 	})
-	return "laid a writable layer over a directory", err
+	detail := "laid a writable layer over a directory"
+	if _, verr := tryView(ctx); verr == nil {
+		detail += ", in memory and on disk, as mode review does with the workspace"
+	} else {
+		detail += fmt.Sprintf(" in memory, but not on disk (%v): in mode review the workspace is copied", verr)
+	}
+	return detail, err
 }
 
 // tryGroup makes a control group for one limit and removes it.

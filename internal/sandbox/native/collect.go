@@ -277,20 +277,26 @@ func readDescriptors(dir string) (map[int]string, error) {
 }
 
 // buildFilter compiles the system-call filter for the running architecture.
-func (l *launch) buildFilter() ([]unix.SockFilter, error) {
-	var groups []string
-	for o := range l.omit {
-		if g, ok := strings.CutPrefix(o, "seccomp:"); ok {
-			groups = append(groups, g)
-		}
-	}
+func (l *launch) buildFilter(level level) ([]unix.SockFilter, error) {
+	groups := omittedGroups(l.omit)
 	if len(groups) == 0 {
-		return defaultFilter(), nil // compiled when the program was built
+		return compiled[level](), nil // when the program was built
 	}
-	sort.Strings(groups)
-	program, err := filter(runtime.GOARCH, filterOptions{Omit: groups})
+	program, err := filter(runtime.GOARCH, filterOptions{Omit: groups, Level: level})
 	if err != nil {
 		return nil, fmt.Errorf("compiling the system-call filter: %w", err)
 	}
 	return program, nil
+}
+
+// omittedGroups lists the groups of the filter that a test leaves out.
+func omittedGroups(omit map[string]bool) []string {
+	var groups []string
+	for o := range omit {
+		if g, ok := strings.CutPrefix(o, "seccomp:"); ok {
+			groups = append(groups, g)
+		}
+	}
+	sort.Strings(groups)
+	return groups
 }

@@ -66,19 +66,29 @@ func (b *builder) restrict() {
 	if b.facts.landlock > 0 {
 		b.landlock()
 	}
-	if len(b.facts.filter) > 0 {
-		raw := make([]byte, 0, 8*len(b.facts.filter))
-		for _, f := range b.facts.filter {
-			raw = binary.LittleEndian.AppendUint16(raw, f.Code)
-			raw = append(raw, f.Jt, f.Jf)
-			raw = binary.LittleEndian.AppendUint32(raw, f.K)
-		}
-		program := b.words(uint64(len(b.facts.filter)), b.bytes(raw))
-		// A positive answer with TSYNC is the id of a thread that has no
-		// filter (seccomp(2)); only 0 is success.
-		b.call("install filter", unix.SYS_SECCOMP,
-			[]any{unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC, program}, want(0))
+	if len(b.facts.filter) == 0 {
+		return
 	}
+	program := b.filterProgram()
+	if b.facts.level != levelNone {
+		b.watched(program)
+		return
+	}
+	// A positive answer with TSYNC is the id of a thread that has no
+	// filter (seccomp(2)); only 0 is success.
+	b.call("install filter", unix.SYS_SECCOMP,
+		[]any{unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC, program}, want(0))
+}
+
+// filterProgram stores the filter as a struct sock_fprog and returns its address.
+func (b *builder) filterProgram() uint64 {
+	raw := make([]byte, 0, 8*len(b.facts.filter))
+	for _, f := range b.facts.filter {
+		raw = binary.LittleEndian.AppendUint16(raw, f.Code)
+		raw = append(raw, f.Jt, f.Jf)
+		raw = binary.LittleEndian.AppendUint32(raw, f.K)
+	}
+	return b.words(uint64(len(b.facts.filter)), b.bytes(raw))
 }
 
 // supervise is the rest of the first process inside: it starts the command,

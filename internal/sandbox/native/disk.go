@@ -18,7 +18,8 @@ import (
 // whether the run has taken it: others write to the same file systems.
 type diskWatch struct {
 	process *process
-	limit   int64 // bytes
+	limit   int64  // bytes
+	layer   uint64 // device of the files of the workspace's view; 0 for none
 	disks   []*disk
 }
 
@@ -72,7 +73,7 @@ func (w *diskWatch) over() string {
 		if err != nil || d.free-free <= w.limit/2 {
 			continue
 		}
-		used := unnamedBytes(descendants(w.process.first, nil), func(st *unix.Stat_t) bool { return unix.Major(st.Dev) != 0 })
+		used := unnamedBytes(descendants(w.process.first, nil), func(st *unix.Stat_t) bool { return unix.Major(st.Dev) != 0 || w.layer != 0 && st.Dev == w.layer })
 		for _, t := range d.trees {
 			used += allocated(t)
 		}

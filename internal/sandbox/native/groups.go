@@ -226,3 +226,25 @@ func (p *process) Limited() []policy.Guarantee {
 	}
 	return out
 }
+
+// admit does what the supervisor has to do to the first process inside before
+// it may go on.
+func (l *launch) admit(p *process) error {
+	if !l.facts.gate {
+		return nil
+	}
+	if o := l.spec.Observe; o != nil && o.Denials != nil {
+		o.Denials(p.first)
+	}
+	if l.facts.mapped {
+		if err := l.writeMaps(p.first); err != nil {
+			return err
+		}
+	}
+	for _, g := range l.groups {
+		if err := g.add(p.first); err != nil {
+			return err
+		}
+	}
+	return send(p.control)
+}

@@ -89,9 +89,17 @@ func (b *builder) landlock() {
 			rule(p.at, (rightsRead|rightsWriteFile)&rightsOfFiles)
 		}
 	}
-	b.call("landlock restrict", unix.SYS_LANDLOCK_RESTRICT_SELF, []any{set, 0}, want(0))
+	flags := 0
+	if o := b.spec.Observe; o != nil && o.Denials != nil && b.facts.landlock >= 7 {
+		flags = logNewExec
+	}
+	b.call("landlock restrict", unix.SYS_LANDLOCK_RESTRICT_SELF, []any{set, flags}, want(0))
 	b.closeFD(set)
 }
+
+// logNewExec lets the kernel write denials into the audit records also after the
+// command was executed (LANDLOCK_RESTRICT_SELF_LOG_NEW_EXEC_ON, kernel 6.15).
+const logNewExec = 1 << 1
 
 // lastCapability is the highest capability of the kernel (capabilities(7));
 // dropping one that it does not know would fail.

@@ -182,7 +182,10 @@ func receive(control *os.File) (message, error) {
 	for {
 		n, oobn, _, _, err := unix.Recvmsg(int(control.Fd()), buf, oob, unix.MSG_CMSG_CLOEXEC)
 		switch {
-		case err == unix.EINTR:
+		case err == unix.EINTR || err == unix.ECONNRESET:
+			// Whoever ends without having read what we sent resets the
+			// connection. A socket of packets tells of that once, and before
+			// what was said last, which is why it ended.
 			continue
 		case err != nil:
 			return message{}, fmt.Errorf("reading from the launch: %w", err)
@@ -257,10 +260,17 @@ func (l *launch) converse(p *process) error {
 			if err := l.takeDoor(m); err != nil {
 				return err
 			}
+		case msgRoot, msgWatch:
+			if err := l.observe(m, p); err != nil {
+				return err
+			}
 		case msgReady:
 			p.pid = m.pid
 			if err := l.openDoors(); err != nil {
 				return err
+			}
+			if l.facts.tripwire {
+				l.spec.Observe.Sealed()
 			}
 			return l.attest(p)
 		default:
@@ -325,6 +335,7 @@ func guaranteeOf(step string) policy.Guarantee {
 		{"layers of ", policy.CopyLayers},
 		{"landlock ruleset", policy.Landlock},
 		{"landlock restrict", policy.Landlock},
+		{"install filter with a listener", policy.Recording},
 		{"install filter", policy.Seccomp},
 	} {
 		if strings.HasPrefix(step, s.prefix) {
@@ -346,25 +357,6 @@ func (e *StepError) Unwrap() error { return e.Err }
 // Hint names the likely way to mend it.
 func (e *StepError) Hint() string {
 	return "run 'holdfast doctor' to see what this machine can enforce"
-}
-
-// admit does what the supervisor has to do to the first process inside before
-// it may go on.
-func (l *launch) admit(p *process) error {
-	if !l.facts.gate {
-		return nil
-	}
-	if l.facts.mapped {
-		if err := l.writeMaps(p.first); err != nil {
-			return err
-		}
-	}
-	for _, g := range l.groups {
-		if err := g.add(p.first); err != nil {
-			return err
-		}
-	}
-	return send(p.control)
 }
 
 // attest compares the posture with the plan's and lets the command be executed.

@@ -19,6 +19,8 @@ type memoryWatch struct {
 	private int   // O_PATH descriptor on the private storage, whose files are memory; -1 for none
 	before  int64 // MemAvailable when the run began, bytes
 	shared  int64 // memory of files, when it was last measured
+	ticks   int
+	layer   uint64 // device of files that are on disk all the same; 0 for none
 }
 
 func newMemoryWatch(p *process, limit int64) *memoryWatch {
@@ -38,10 +40,12 @@ func (w *memoryWatch) close() {
 // over says whether more is used than may be. Resident pages are summed first,
 // which counts what is shared once a process; only when that is too much do the
 // exact shares decide (proc(5)). Files that only memory holds are looked for
-// when the machine has lost a quarter of the limit.
+// when the machine has lost a quarter of the limit, and now and then in any case:
+// what others give back meanwhile hides what is taken here.
 func (w *memoryWatch) over() bool {
 	pids := descendants(w.process.first, nil)
-	if w.before-available() > w.limit/4 {
+	w.ticks++
+	if w.before-available() > w.limit/4 || w.ticks%5 == 0 {
 		w.shared = w.files(pids)
 	}
 	if residentBytes(pids)+w.shared <= w.limit {
@@ -53,7 +57,7 @@ func (w *memoryWatch) over() bool {
 
 // files is the memory of the private storage and of files without a name.
 func (w *memoryWatch) files(pids []int) int64 {
-	sum := unnamedBytes(pids, func(st *unix.Stat_t) bool { return unix.Major(st.Dev) == 0 })
+	sum := unnamedBytes(pids, func(st *unix.Stat_t) bool { return unix.Major(st.Dev) == 0 && (w.layer == 0 || st.Dev != w.layer) })
 	var st unix.Statfs_t
 	if w.private >= 0 && unix.Fstatfs(w.private, &st) == nil {
 		sum += int64(st.Blocks-st.Bfree) * st.Bsize

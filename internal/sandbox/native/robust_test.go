@@ -73,6 +73,31 @@ func TestReceive(t *testing.T) {
 	}
 }
 
+// TestReceiveFromOneThatIsGone: what it said last counts, though it went without
+// reading what it was told.
+func TestReceiveFromOneThatIsGone(t *testing.T) {
+	ours, theirs, err := seqpacket()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ours.Close()
+	said := make([]byte, 24)
+	said[0] = msgFailed
+	if _, err := theirs.Write(said); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ours.Write([]byte("go")); err != nil {
+		t.Fatal(err)
+	}
+	theirs.Close()
+	if m, err := receive(ours); err != nil || m.kind != msgFailed {
+		t.Errorf("%+v, %v", m, err)
+	}
+	if _, err := receive(ours); err != io.EOF {
+		t.Errorf("after that: %v", err)
+	}
+}
+
 // TestConverse has a launch say what none says.
 func TestConverse(t *testing.T) {
 	for _, tt := range []struct {

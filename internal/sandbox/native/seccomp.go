@@ -18,7 +18,25 @@ type filterOptions struct {
 	// would have refused is allowed. A name the table does not have is an error,
 	// so that a test cannot believe it removed something.
 	Omit []string
+
+	// Level is what arrives at the listener of the filter; with levelNone there is none.
+	Level level
 }
+
+// level says which calls a filter reports to its listener (seccomp_unotify(2)).
+type level int
+
+// What is reported: nothing; what changes something, connects, executes or is
+// refused; opens for reading alone too.
+const (
+	levelNone level = iota
+	levelStandard
+	levelFull
+)
+
+// quiet are the groups whose refusals are not reported: every program meets
+// them and falls back, and they say nothing of what it wants.
+var quiet = []string{"opaque", "unknown", "obsolete"}
 
 // x32Bit marks the x32 numbers of amd64, which share the architecture value of
 // the plain ones (arch/x86/include/uapi/asm/unistd.h, __X32_SYSCALL_BIT).
@@ -83,9 +101,22 @@ func loadPolicy(arch string, opts filterOptions) (*callPolicy, error) {
 		calls: make(map[uint32][]*callRule, len(numbers)),
 	}
 	for i := range rules {
-		p.add(&rules[i], numbers, slices.Contains(opts.Omit, rules[i].group))
+		p.add(rules[i].at(opts.Level), numbers, rules[i].level > opts.Level || slices.Contains(opts.Omit, rules[i].group))
 	}
 	return p, nil
+}
+
+// at is the rule as a filter of that level has it: what it refuses is reported to
+// the listener, which then gives the answer.
+func (r *callRule) at(l level) *callRule {
+	action := r.answer & unix.SECCOMP_RET_ACTION_FULL
+	refuses := action == unix.SECCOMP_RET_ERRNO || action == unix.SECCOMP_RET_KILL_PROCESS
+	if l == levelNone || !refuses || slices.Contains(quiet, r.group) {
+		return r
+	}
+	reported := *r
+	reported.answer = unix.SECCOMP_RET_USER_NOTIF
+	return &reported
 }
 
 // add enters r under the number of each call it names. A call that this

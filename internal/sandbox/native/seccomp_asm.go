@@ -130,7 +130,7 @@ func callCode(rules []*callRule) ([]unix.SockFilter, error) {
 
 // code falls through when t holds and skips rest instructions when it does not.
 func (t argTest) code(rest int) []unix.SockFilter {
-	code := []unix.SockFilter{bpfLoad(offArgs + 8*uint32(t.arg))}
+	code := []unix.SockFilter{bpfLoad(offArgs + 8*uint32(t.arg) + uint32(t.shift()/8))}
 	if t.anyBit {
 		return append(code, bpfJump(unix.BPF_JSET, t.mask, 0, rest))
 	}

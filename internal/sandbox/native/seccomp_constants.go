@@ -13,6 +13,9 @@ var callConstants = map[string]uint32{
 	"S_IFCHR":  unix.S_IFCHR,
 	"S_IFBLK":  unix.S_IFBLK,
 	"O_CREAT":  unix.O_CREAT,
+	"O_WRONLY": unix.O_WRONLY,
+	"O_RDWR":   unix.O_RDWR,
+	"O_TRUNC":  unix.O_TRUNC,
 	"TMPFILE":  0x400000, // O_TMPFILE without the O_DIRECTORY that differs by architecture
 	"WHITEOUT": unix.RENAME_WHITEOUT,
 

@@ -32,7 +32,8 @@ var numberText string
 type callRule struct {
 	names     []string
 	group     string
-	verdict   string    // allow, kill or the name of an errno, as written
+	verdict   string    // allow, kill, record, record-full or the name of an errno, as written
+	level     level     // of filters that have it; levelNone for every filter
 	answer    uint32    // verdict as a return value of the filter
 	condition string    // as written; "" matches always
 	tests     []argTest // all must hold
@@ -41,11 +42,13 @@ type callRule struct {
 }
 
 // argTest compares the low 32 bits of one argument. The kernel declares every
-// argument the table looks at as a 32 bit or shorter integer and drops the
+// argument that a refusal looks at as a 32 bit or shorter integer and drops the
 // rest, so a filter that looked at more could be passed by by setting a high
-// bit (CVE-2019-10063).
+// bit (CVE-2019-10063). Where a pointer decides whether a call is recorded, a
+// second test looks at its upper half.
 type argTest struct {
 	arg    int    // index, 0 to 5
+	high   bool   // look at the upper half: pointers
 	mask   uint32 // applied first
 	values []uint32
 	anyBit bool // holds when a masked bit is set; values is empty then
@@ -54,11 +57,18 @@ type argTest struct {
 
 func (r *callRule) matches(args [6]uint64) bool {
 	for _, t := range r.tests {
-		if !t.holds(uint32(args[t.arg])) {
+		if !t.holds(uint32(args[t.arg] >> t.shift())) {
 			return false
 		}
 	}
 	return true
+}
+
+func (t argTest) shift() int {
+	if t.high {
+		return 32
+	}
+	return 0
 }
 
 func (t argTest) holds(low uint32) bool {
@@ -109,6 +119,12 @@ func parseRule(line string) (callRule, error) {
 	if r.answer, err = parseAnswer(r.verdict); err != nil {
 		return callRule{}, err
 	}
+	switch r.verdict {
+	case "record":
+		r.level = levelStandard
+	case "record-full":
+		r.level = levelFull
+	}
 	if r.condition == "" {
 		return r, nil
 	}
@@ -138,6 +154,8 @@ func parseAnswer(s string) (uint32, error) {
 		return unix.SECCOMP_RET_ALLOW, nil
 	case "kill":
 		return unix.SECCOMP_RET_KILL_PROCESS, nil
+	case "record", "record-full":
+		return unix.SECCOMP_RET_USER_NOTIF, nil
 	}
 	if e, ok := errnoAnswers[s]; ok {
 		return unix.SECCOMP_RET_ERRNO | uint32(e), nil
@@ -150,10 +168,15 @@ func parseAnswer(s string) (uint32, error) {
 // of a constant, or several joined by |; ~( ) around them complements.
 func parseTest(f []string) (argTest, error) {
 	t := argTest{mask: ^uint32(0)}
-	if len(f) == 0 || len(f[0]) != 4 || !strings.HasPrefix(f[0], "arg") || f[0][3] < '0' || f[0][3] > '5' {
+	if len(f) == 0 {
 		return t, fmt.Errorf("want arg0 to arg5 first")
 	}
-	t.arg = int(f[0][3] - '0')
+	var name string
+	name, t.high = strings.CutSuffix(f[0], "high")
+	if len(name) != 4 || !strings.HasPrefix(name, "arg") || name[3] < '0' || name[3] > '5' {
+		return t, fmt.Errorf("want arg0 to arg5 first")
+	}
+	t.arg = int(name[3] - '0')
 	f = f[1:]
 	if len(f) >= 2 && f[0] == "&" {
 		m, err := parseConstant(f[1])

@@ -35,6 +35,8 @@ const (
 	msgNoExec  = 5 // errno bits: nothing could be executed
 	msgMaster  = 6 // -: the terminal's master side comes along
 	msgDoor    = 7 // kind, detail: a socket of the inner network comes along
+	msgWatch   = 8 // -: the listener of the filter comes along; waits for a word
+	msgRoot    = 9 // -: the device of the root's file system comes along
 )
 
 // message appends a step that sends one message; second and third are the
@@ -92,6 +94,7 @@ func (b *builder) mkdirOne(path string, mode int) {
 // file makes a file of the boundary's own with the given content.
 func (b *builder) file(path, content string, mode int) {
 	fd := b.slot()
+	b.own[path] = true
 	b.call("create "+path, unix.SYS_OPENAT,
 		[]any{unix.AT_FDCWD, b.str(path), unix.O_CREAT | unix.O_WRONLY | unix.O_EXCL | unix.O_CLOEXEC, mode}, into(fd))
 	if content != "" {
@@ -106,6 +109,7 @@ func (p *program) closeFD(fd ref) {
 
 // link makes a symbolic link.
 func (b *builder) link(l viewLink) {
+	b.own[l.at] = true
 	b.call("symlink "+l.at, unix.SYS_SYMLINKAT, []any{b.str(l.target), unix.AT_FDCWD, b.str(l.at)})
 }
 

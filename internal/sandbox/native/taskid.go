@@ -3,6 +3,7 @@
 package native
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -52,6 +53,10 @@ func (l *launch) prepareTaskID() error {
 		defer ns.Close()
 		err = l.mapTrees(ns)
 	}
+	var view *viewError
+	if errors.As(err, &view) {
+		return err
+	}
 	if err != nil {
 		if plan.Accepts(policy.TaskID) {
 			l.trees, f.trees = nil, map[string]int{}
@@ -78,11 +83,18 @@ func ownerOf(path string) owner {
 // mapTrees makes one tree for every path whose files belong to the task's user
 // on disk: the workspace and what the policy names.
 func (l *launch) mapTrees(ns *os.File) error {
-	for _, p := range taskParts(l.spec.Plan) {
+	parts := taskParts(l.spec)
+	if store := storePart(l.spec); store.at != "" {
+		parts = append(parts, store)
+	}
+	for _, p := range parts {
 		if l.facts.trees[p.at] != 0 {
 			continue
 		}
 		tree, err := idmappedTree(p.source, ns, p.attributes(l.omit))
+		if err != nil && (p.layers || p.at == reviewStore) {
+			return &viewError{err}
+		}
 		if err != nil {
 			return err
 		}

@@ -107,6 +107,7 @@ type part struct {
 	access policy.Access
 	dir    bool
 	exec   bool // false adds noexec
+	layers bool // a writable layer on the host's disk is laid over it
 	fd     int  // inherited descriptor of a detached tree; 0 for none
 }
 

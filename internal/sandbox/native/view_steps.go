@@ -54,6 +54,10 @@ func (b *builder) openSources() {
 			b.trees[p.at] = b.openSource(p)
 		}
 	}
+	if store := storePart(b.spec); store.at != "" {
+		store.fd = b.facts.trees[store.at]
+		b.trees[store.at] = b.openSource(store)
+	}
 	for _, d := range devices {
 		b.trees["/dev/"+d] = b.openDevice(d)
 	}
@@ -97,16 +101,21 @@ func (b *builder) openDevice(name string) ref {
 
 // newRoot changes to an empty root and lets go of the host's.
 func (b *builder) newRoot() {
-	root := b.slot()
-	b.filesystem("root", "tmpfs", [][2]string{{"mode", "0755"}, {"size", "4m"}, {"nr_inodes", "65536"}},
-		unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV, root)
+	root, fstype := b.slot(), "tmpfs"
+	if b.facts.tripwire {
+		fstype = "fuse"
+		b.tripwireRoot(root)
+	} else {
+		b.filesystem("root", fstype, [][2]string{{"mode", "0755"}, {"size", "4m"}, {"nr_inodes", "65536"}},
+			unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV, root)
+	}
 	b.attach("attach root", root, "/tmp")
 	b.call("chdir to root", unix.SYS_CHDIR, []any{b.str("/tmp")})
 	dot := b.str(".")
 	b.call("pivot_root", unix.SYS_PIVOT_ROOT, []any{dot, dot})
 	b.call("detach the host's root", unix.SYS_UMOUNT2, []any{dot, unix.MNT_DETACH})
 	b.call("chdir to /", unix.SYS_CHDIR, []any{b.str("/")})
-	b.expected("/", "tmpfs", true, true, true, false)
+	b.expected("/", fstype, true, true, true, false)
 }
 
 // expected notes a mount for the attestation.
@@ -122,6 +131,8 @@ func (b *builder) populate() {
 		switch {
 		case p.source == "":
 			b.attachScratch(p)
+		case p.layers:
+			b.attachView(p)
 		case p.access == policy.Copy:
 			b.attachCopy(p)
 		default:
@@ -211,6 +222,10 @@ func (b *builder) attachScratch(p part) {
 		if s.at != p.at {
 			continue
 		}
+		if s.name == "home" && b.canLayer(s.at) {
+			b.layeredHome(s)
+			continue
+		}
 		attrs := 0
 		if !s.exec {
 			attrs = unix.MOUNT_ATTR_NOEXEC
@@ -288,13 +303,17 @@ func (b *builder) resolvConf() string {
 // covers the host's.
 func (b *builder) ownFiles() {
 	for i, f := range b.spec.Files {
+		mode := int(f.Mode)
+		if mode == 0 {
+			mode = 0o444
+		}
 		if b.hostTree(f.Path) == nil {
 			b.mkdir(filepath.Dir(f.Path), 0o755)
-			b.file(f.Path, string(f.Content), 0o444)
+			b.file(f.Path, string(f.Content), mode)
 			continue
 		}
 		from := fmt.Sprintf("%s/file%d", hidden, i)
-		b.file(from, string(f.Content), 0o444)
+		b.file(from, string(f.Content), mode)
 		b.cover(from, f.Path)
 	}
 }

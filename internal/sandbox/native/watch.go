@@ -23,13 +23,22 @@ func (l *launch) watch(p *process) {
 	}
 	limits := l.spec.Plan.Limits
 	memory := limits.Memory > 0 && !slices.Contains(p.Limited(), policy.MemoryLimit)
-	disks := newDiskWatch(p, l.builder.parts, limits.Disk)
+	disks := newDiskWatch(p, l.grown(), limits.Disk)
 	if !memory && disks == nil {
 		return
 	}
 	var used *memoryWatch
 	if memory {
 		used = newMemoryWatch(p, limits.Memory)
+	}
+	if storePart(l.spec).at != "" {
+		layer := p.layerDevice(l.spec.Plan.Workspace)
+		if memory {
+			used.layer = layer
+		}
+		if disks != nil {
+			disks.layer = layer
+		}
 	}
 	go func() {
 		if memory {

@@ -1,0 +1,189 @@
+//go:build linux
+
+package native
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+	"holdfast.dev/holdfast/internal/policy"
+	"holdfast.dev/holdfast/internal/sandbox"
+)
+
+// waitKillable lets a task whose call has been received be interrupted by fatal
+// signals alone, so that a call is never reported twice and programs see no
+// EINTR that the kernel would not have given (SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV,
+// kernel 5.19).
+const waitKillable = 1 << 5
+
+func levelOf(o *sandbox.Observation) level {
+	if o == nil {
+		return levelNone
+	}
+	switch o.Level {
+	case policy.RecordStandard:
+		return levelStandard
+	case policy.RecordFull:
+		return levelFull
+	}
+	return levelNone
+}
+
+// watched installs the filter with a listener, hands that out and waits until
+// somebody answers at it. The process has one thread, so that there is nothing
+// to synchronise, and makes no call that is reported until then.
+func (b *builder) watched(program uint64) {
+	gone, next := &label{}, &label{}
+	b.listener(program)
+	b.call("wait for whoever listens", unix.SYS_READ, []any{fdControl, b.words(0), 8}, goIf(0, gone))
+	b.goTo(next)
+	b.place(gone)
+	b.exit(125)
+	b.place(next)
+}
+
+// listener installs a filter with a listener and hands that out.
+func (b *builder) listener(program uint64) {
+	msg, listener := b.rights(b.words(msgWatch, 0, 0), 24)
+	b.call("install filter with a listener", unix.SYS_SECCOMP,
+		[]any{unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_NEW_LISTENER | waitKillable, program}, into(listener))
+	b.call("hand out listener", unix.SYS_SENDMSG, []any{fdControl, msg, 0})
+	b.closeFD(listener)
+}
+
+// rootDevice is the number of the descriptor of FUSE while the root is made: it
+// stands in the options of the mount as text, so it is known beforehand. Behind
+// the trees nothing else is open yet.
+func (b *builder) rootDevice() int { return fdTrees + len(b.facts.trees) }
+
+// openRootDevice opens the device in the user namespace that the file system will
+// belong to (fuse_fill_super wants that), while the process may still be root's.
+func (b *builder) openRootDevice() {
+	fd := b.slot()
+	b.call("tripwire: open /dev/fuse", unix.SYS_OPENAT, []any{unix.AT_FDCWD, b.str(fuseDevice), unix.O_RDWR | unix.O_CLOEXEC, 0}, into(fd))
+	b.call("tripwire: place device", unix.SYS_DUP3, []any{fd, b.rootDevice(), unix.O_CLOEXEC})
+	b.closeFD(fd)
+}
+
+const fuseDevice = "/dev/fuse"
+
+// tripwireRoot makes the file system of the root and hands its device out. The
+// first look-up waits until somebody serves it. No descriptor of it stays inside:
+// when the supervisor dies, every look-up fails (ENOTCONN).
+func (b *builder) tripwireRoot(root ref) {
+	options := [][2]string{{"source", "holdfast"}, {"fd", strconv.Itoa(b.rootDevice())}, {"rootmode", "40755"},
+		{"user_id", strconv.Itoa(b.facts.uid)}, {"group_id", strconv.Itoa(b.facts.gid)}, {"default_permissions", ""}}
+	b.filesystem("tripwire", "fuse", options, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV, root)
+	msg, fd := b.rights(b.words(msgRoot, 0, 0), 24)
+	b.call("tripwire: number of the device", noCall, []any{b.rootDevice()}, into(fd))
+	b.call("tripwire: hand out device", unix.SYS_SENDMSG, []any{fdControl, msg, 0})
+	b.call("tripwire: close device", unix.SYS_CLOSE, []any{b.rootDevice()})
+}
+
+// canLayer says whether the private home can have the root's file system beneath
+// it: the options of overlayfs have no way to write these characters.
+func (b *builder) canLayer(home string) bool {
+	return b.facts.tripwire && !strings.ContainsAny(home, `:,\`)
+}
+
+// layeredHome lays the private home over the directory of the root where it is
+// mounted: a name that is not in it is looked up there, and so is seen. What is
+// made inside is in the upper layer, as without.
+func (b *builder) layeredHome(s scratch) {
+	for _, f := range b.spec.Files { // directories that are there from the start are merged with ours
+		if dir := filepath.Dir(f.Path); below(dir, s.at) {
+			b.mkdir(dir, 0o700)
+		}
+	}
+	work := hidden + "/homework"
+	b.mkdirOne(work, 0o700)
+	tree := b.slot()
+	b.filesystem("tripwire: home", "overlay",
+		[][2]string{{"lowerdir", s.at}, {"upperdir", hidden + "/" + s.name}, {"workdir", work}, {"userxattr", ""}},
+		unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV, tree)
+	b.attach("tripwire: attach home", tree, s.at)
+	b.expected(s.at, "overlay", false, true, true, false)
+}
+
+// canTrip says whether this process may open the device.
+func canTrip() bool {
+	f, err := os.OpenFile(fuseDevice, os.O_RDWR, 0)
+	if err != nil {
+		return false
+	}
+	f.Close()
+	return true
+}
+
+// observe passes on what the launch hands out for whoever observes it.
+func (l *launch) observe(m message, p *process) error {
+	o := l.spec.Observe
+	if m.file == nil {
+		return errors.New("the launch announced a descriptor for the supervisor and handed out none")
+	}
+	uid, gid := l.facts.uid, l.facts.gid
+	if m.kind == msgRoot {
+		if err := o.Root(sandbox.RootDevice{File: m.file, First: m.pid, UID: uid, GID: gid}); err != nil {
+			return fmt.Errorf("serving the root of the view: %w", err)
+		}
+		return nil
+	}
+	net := l.spec.Network
+	watch := sandbox.Watch{Closed: net == nil || !net.Intercept || l.facts.rung == sandbox.Closed, Listener: m.file, Trees: l.viewTrees(), First: m.pid, UID: uid, GID: gid, Refuse: refusals(l.omit), Name: callName}
+	if err := o.Open(watch); err != nil {
+		return fmt.Errorf("observing system calls: %w", err)
+	}
+	return send(p.control)
+}
+
+// refusals answers in the filter's place for what it reports instead of
+// refusing. It reads the same table.
+func refusals(omit map[string]bool) func(nr uint32, args [6]uint64) (syscall.Errno, bool) {
+	if omit["listener-refusals"] {
+		return func(uint32, [6]uint64) (syscall.Errno, bool) { return 0, false }
+	}
+	table := sync.OnceValues(func() (*callPolicy, error) {
+		return loadPolicy(runtime.GOARCH, filterOptions{Omit: omittedGroups(omit)})
+	})
+	return func(nr uint32, args [6]uint64) (syscall.Errno, bool) {
+		p, err := table()
+		if err != nil { // the compiled filter came from this table; without it nothing is allowed
+			return syscall.EPERM, true
+		}
+		answer := p.decide(p.audit, nr, args)
+		switch answer & unix.SECCOMP_RET_ACTION_FULL {
+		case unix.SECCOMP_RET_ALLOW:
+			return 0, false
+		case unix.SECCOMP_RET_ERRNO:
+			return syscall.Errno(answer & unix.SECCOMP_RET_DATA), true
+		default:
+			return syscall.EPERM, true
+		}
+	}
+}
+
+var callNames = sync.OnceValue(func() map[uint32]string {
+	names := map[uint32]string{}
+	numbers, _ := callNumbers(runtime.GOARCH) // without it calls are named by number
+	for name, nr := range maps.All(numbers) {
+		names[nr] = name
+	}
+	return names
+})
+
+// callName names a system call of this architecture.
+func callName(nr uint32) string {
+	if name, ok := callNames()[nr]; ok {
+		return name
+	}
+	return "call " + strconv.FormatUint(uint64(nr), 10)
+}

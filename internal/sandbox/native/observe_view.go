@@ -1,0 +1,83 @@
+//go:build linux
+
+package native
+
+import (
+	"slices"
+
+	"holdfast.dev/holdfast/internal/policy"
+	"holdfast.dev/holdfast/internal/sandbox"
+)
+
+// viewTrees says what the view is made of, for whoever has to say whether a path is
+// in it. It names what the launch mounted and made.
+func (l *launch) viewTrees() []sandbox.Tree {
+	b, plan := l.builder, l.spec.Plan
+	var out []sandbox.Tree
+	add := func(path string, access sandbox.TreeAccess, rule string) {
+		out = append(out, sandbox.Tree{Path: path, Access: access, Rule: rule})
+	}
+	rules := map[string]string{}
+	for _, r := range plan.Paths {
+		rules[r.Path] = r.Origin.String()
+		if r.Access == policy.Hidden {
+			add(r.Path, sandbox.TreeHidden, r.Origin.String())
+		}
+	}
+	for _, p := range b.parts {
+		switch {
+		case p.layers:
+			add(p.at, sandbox.TreeWrite, rules[p.at])
+		case p.source == "", p.access == policy.Copy:
+			add(p.at, sandbox.TreePrivate, rules[p.at])
+		case p.access == policy.Write:
+			add(p.at, sandbox.TreeWrite, rules[p.at])
+		default:
+			add(p.at, sandbox.TreeRead, rules[p.at])
+		}
+	}
+	for path := range b.own {
+		add(path, sandbox.TreeRead, "")
+	}
+	for _, d := range devices {
+		add("/dev/"+d, sandbox.TreePrivate, "")
+	}
+	add("/dev/pts", sandbox.TreePrivate, "")
+	add("/proc", sandbox.TreePrivate, "")
+	for _, m := range l.facts.masks {
+		access := sandbox.TreeHidden
+		if m.readonly {
+			access = sandbox.TreeRead
+		}
+		add(m.path, access, "")
+	}
+	return append(out, pinnedTrees(plan, out)...)
+}
+
+// pinnedTrees are what is mounted over paths of trees: over what is protected or
+// hidden, and over what leads there, which stays where it is and as it is.
+func pinnedTrees(plan policy.Plan, trees []sandbox.Tree) (out []sandbox.Tree) {
+	for _, p := range pins(plan) {
+		if p.how == pinned {
+			out = append(out, sandbox.Tree{Path: p.path, Access: enclosing(trees, p.path)})
+		}
+	}
+	for _, r := range slices.Concat(plan.Protect, plan.HardLinks) {
+		out = append(out, sandbox.Tree{Path: plan.Within(r), Access: sandbox.TreeProtected, Rule: r.Rule})
+	}
+	for _, r := range plan.Hidden {
+		out = append(out, sandbox.Tree{Path: plan.Within(r), Access: sandbox.TreeHidden, Rule: r.Rule})
+	}
+	return out
+}
+
+// enclosing is the access of the deepest of the trees that path is in.
+func enclosing(trees []sandbox.Tree, path string) sandbox.TreeAccess {
+	access, longest := sandbox.TreeWrite, -1
+	for _, t := range trees {
+		if len(t.Path) > longest && below(path, t.Path) {
+			access, longest = t.Access, len(t.Path)
+		}
+	}
+	return access
+}

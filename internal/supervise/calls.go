@@ -1,0 +1,88 @@
+//go:build linux
+
+package supervise
+
+import (
+	"golang.org/x/sys/unix"
+	"holdfast.dev/holdfast/internal/event"
+)
+
+// shape says what the arguments of a call are.
+type shape uint8
+
+const (
+	shapeNone    shape = iota // nothing that is looked at
+	shapeOpen                 // a path with flags of open(2)
+	shapePath                 // a path
+	shapeFD                   // a descriptor
+	shapeTwo                  // two paths
+	shapeSymlink              // a text and a path
+	shapeExec                 // a path and arguments
+	shapeSock                 // a socket address
+)
+
+// callInfo says which argument of a call is what. An index of none is an
+// argument that it does not have.
+type callInfo struct {
+	action string
+	shape  shape
+	want   want
+	stay   bool // the last component is not followed when it is a link
+	dir    int8
+	path   int8
+	dir2   int8 // of the second path, or of the text
+	path2  int8
+	flags  int8 // AT_ flags, or those of open(2)
+	arg    int8 // mode, owner, name of the attribute, length of the address
+}
+
+const none = -1
+
+// one is a call on one path.
+func one(action string, w want, dir, path, flags, arg int8) callInfo {
+	return callInfo{action: action, shape: shapePath, want: w, dir: dir, path: path, dir2: none, path2: none, flags: flags, arg: arg}
+}
+
+func (c callInfo) as(s shape) callInfo { c.shape = s; return c }
+func (c callInfo) nofollow() callInfo  { c.stay = true; return c }
+
+// to adds the second path.
+func (c callInfo) to(dir, path int8) callInfo { c.dir2, c.path2 = dir, path; return c }
+
+// callTable has what arrives on every architecture; legacyCalls has what came
+// before the calls with a directory.
+func callTable() map[uint32]callInfo {
+	t := map[uint32]callInfo{
+		unix.SYS_OPENAT:        one(event.FileOpen, wantRead, 0, 1, 2, 3).as(shapeOpen),
+		unix.SYS_MKDIRAT:       one(event.FileMkdir, wantCreate, 0, 1, none, 2).nofollow(),
+		unix.SYS_MKNODAT:       one(event.FileMknod, wantCreate, 0, 1, none, 2).nofollow(),
+		unix.SYS_RENAMEAT2:     one(event.FileRename, wantRemove, 0, 1, 4, none).to(2, 3).as(shapeTwo).nofollow(),
+		unix.SYS_RENAMEAT:      one(event.FileRename, wantRemove, 0, 1, none, none).to(2, 3).as(shapeTwo).nofollow(),
+		unix.SYS_LINKAT:        one(event.FileLink, wantCreate, 2, 3, 4, none).to(0, 1).as(shapeTwo).nofollow(),
+		unix.SYS_SYMLINKAT:     one(event.FileSymlink, wantCreate, 1, 2, none, none).to(none, 0).as(shapeSymlink).nofollow(),
+		unix.SYS_UNLINKAT:      one(event.FileUnlink, wantRemove, 0, 1, none, none).nofollow(),
+		unix.SYS_FCHMOD:        one(event.FileChmod, wantOwner, 0, none, none, 1).as(shapeFD),
+		unix.SYS_FCHMODAT:      one(event.FileChmod, wantOwner, 0, 1, none, 2),
+		unix.SYS_FCHMODAT2:     one(event.FileChmod, wantOwner, 0, 1, 3, 2),
+		unix.SYS_FCHOWN:        one(event.FileChown, wantOwner, 0, none, none, 1).as(shapeFD),
+		unix.SYS_FCHOWNAT:      one(event.FileChown, wantOwner, 0, 1, 4, 2),
+		unix.SYS_TRUNCATE:      one(event.FileTruncate, wantWrite, none, 0, none, none),
+		unix.SYS_SETXATTR:      one(event.FileXattr, wantOwner, none, 0, none, 1),
+		unix.SYS_LSETXATTR:     one(event.FileXattr, wantOwner, none, 0, none, 1).nofollow(),
+		unix.SYS_FSETXATTR:     one(event.FileXattr, wantOwner, 0, none, none, 1).as(shapeFD),
+		unix.SYS_SETXATTRAT:    one(event.FileXattr, wantOwner, 0, 1, 2, 3),
+		unix.SYS_REMOVEXATTR:   one(event.FileXattr, wantOwner, none, 0, none, 1),
+		unix.SYS_LREMOVEXATTR:  one(event.FileXattr, wantOwner, none, 0, none, 1).nofollow(),
+		unix.SYS_FREMOVEXATTR:  one(event.FileXattr, wantOwner, 0, none, none, 1).as(shapeFD),
+		unix.SYS_REMOVEXATTRAT: one(event.FileXattr, wantOwner, 0, 1, 2, 3),
+		unix.SYS_CONNECT:       one(event.SockConnect, wantReach, none, 1, none, 2).as(shapeSock),
+		unix.SYS_BIND:          one(event.SockBind, wantCreate, none, 1, none, 2).as(shapeSock),
+		unix.SYS_SENDTO:        one(event.SockSend, wantReach, none, 4, none, 5).as(shapeSock),
+		unix.SYS_EXECVE:        one(event.ProcExec, wantExec, none, 0, none, 1).as(shapeExec),
+		unix.SYS_EXECVEAT:      one(event.ProcExec, wantExec, 0, 1, 4, 2).as(shapeExec),
+	}
+	for nr, c := range legacyCalls() {
+		t[nr] = c
+	}
+	return t
+}

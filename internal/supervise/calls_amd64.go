@@ -1,0 +1,32 @@
+//go:build linux
+
+package supervise
+
+import (
+	"golang.org/x/sys/unix"
+	"holdfast.dev/holdfast/internal/event"
+)
+
+const (
+	nativeABI = unix.AUDIT_ARCH_X86_64
+	sysRmdir  = unix.SYS_RMDIR
+	x32Bit    = 0x40000000 // __X32_SYSCALL_BIT (arch/x86/include/uapi/asm/unistd.h)
+)
+
+// legacyCalls are those that amd64 has besides.
+func legacyCalls() map[uint32]callInfo {
+	return map[uint32]callInfo{
+		unix.SYS_OPEN:    one(event.FileOpen, wantRead, none, 0, 1, 2).as(shapeOpen),
+		unix.SYS_CREAT:   one(event.FileWrite, wantWrite, none, 0, none, 1).as(shapeOpen),
+		unix.SYS_MKDIR:   one(event.FileMkdir, wantCreate, none, 0, none, 1).nofollow(),
+		unix.SYS_MKNOD:   one(event.FileMknod, wantCreate, none, 0, none, 1).nofollow(),
+		unix.SYS_RENAME:  one(event.FileRename, wantRemove, none, 0, none, none).to(none, 1).as(shapeTwo).nofollow(),
+		unix.SYS_LINK:    one(event.FileLink, wantCreate, none, 1, none, none).to(none, 0).as(shapeTwo).nofollow(),
+		unix.SYS_SYMLINK: one(event.FileSymlink, wantCreate, none, 1, none, none).to(none, 0).as(shapeSymlink).nofollow(),
+		unix.SYS_UNLINK:  one(event.FileUnlink, wantRemove, none, 0, none, none).nofollow(),
+		unix.SYS_RMDIR:   one(event.FileUnlink, wantRemove, none, 0, none, none).nofollow(),
+		unix.SYS_CHMOD:   one(event.FileChmod, wantOwner, none, 0, none, 1),
+		unix.SYS_CHOWN:   one(event.FileChown, wantOwner, none, 0, none, 1),
+		unix.SYS_LCHOWN:  one(event.FileChown, wantOwner, none, 0, none, 1).nofollow(),
+	}
+}

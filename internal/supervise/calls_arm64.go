@@ -1,0 +1,14 @@
+//go:build linux
+
+package supervise
+
+import "golang.org/x/sys/unix"
+
+const (
+	nativeABI = unix.AUDIT_ARCH_AARCH64
+	sysRmdir  = -1 // there is none
+	x32Bit    = 0
+)
+
+// legacyCalls: arm64 came after them and has none.
+func legacyCalls() map[uint32]callInfo { return nil }

@@ -1,0 +1,81 @@
+//go:build linux
+
+package supervise
+
+import (
+	"errors"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Close waits until Serve has ended, which it does when everything inside is
+// dead, and says what was seen. Calls that wait for a human are refused. An error means that something inside lives on,
+// or that the record is broken.
+func (s *Supervisor) Close() (Stats, error) {
+	err := s.letGoAll()
+	if err != nil {
+		s.fail(err)
+		return Stats{}, err // what is in use stays open
+	}
+	if s.started.Load() {
+		select {
+		case <-s.served:
+			s.reading.Wait()
+			s.outlast()
+		case <-time.After(closeWait):
+			err = errors.New("ending the record of system calls: something inside is still alive")
+			s.fail(err)
+			return Stats{}, err // what is in use stays open
+		}
+	}
+	s.release()
+	if f := s.failed.Load(); err == nil && f != nil {
+		err = *f
+	}
+	if herr := s.hashes.save(); err == nil && herr != nil {
+		err = herr
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stats.Hashed = s.hashes.reads.Load()
+	return s.stats, err
+}
+
+// closeWait is how long Close waits for the last process, which is dead by then.
+const closeWait = 10 * time.Second
+
+// outlast waits a moment for the ends of processes that are dead already but
+// not all reaped, and records the rest without.
+func (s *Supervisor) outlast() {
+	for end := time.Now().Add(time.Second); time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
+		s.collect()
+		s.mu.Lock()
+		left := 0
+		for _, p := range s.table.procs {
+			if p.known {
+				left++
+			}
+		}
+		s.mu.Unlock()
+		if left == 0 {
+			return
+		}
+	}
+}
+
+// release closes what was opened.
+func (s *Supervisor) release() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, p := range s.table.procs {
+		s.ended(p)
+	}
+	unix.Close(s.table.dir)
+	s.watch.close()
+	s.resolver.flush()
+	if s.resolver.root >= 0 {
+		unix.Close(s.resolver.root)
+	}
+	s.listener.file.Close()
+}

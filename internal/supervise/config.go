@@ -1,0 +1,130 @@
+// Package supervise records what a command asks of the kernel, from outside:
+// system calls that the filter hands over (seccomp user notification), and
+// look-ups that leave the view. It watches. What it lets go on is decided by
+// the boundary, which holds without it, and nothing that it read from the
+// memory of a process is ever what a permission rests on: another thread may
+// have changed it since. What it does decide is safe to decide: a call that the
+// filter refuses is answered with an error whatever its arguments, and when the
+// record cannot be written, every call is.
+//
+// Where the policy has rules of consent, calls wait for a human besides. They are
+// for consent: what a program inside may do at most is the boundary's, which
+// holds without them. A change outside that is allowed is made here, on the path
+// that was shown, and its result handed in: nothing is read twice. An execution
+// that is allowed goes on in the kernel, which reads it again. So the program that
+// comes of it is held against what was judged, before its first instruction where
+// a rule could be about it (ptrace(2)), and at its first reported call where none
+// could: until then it can compute, read, and write to what is open already.
+// What is not held is what a program reads by itself: its environment, its
+// configuration, and the text of a script after its hash was taken.
+package supervise
+
+import (
+	"os"
+	"syscall"
+
+	"holdfast.dev/holdfast/internal/event"
+)
+
+// Level is how much the filter hands over, and so how much is recorded.
+type Level int
+
+// The levels. Standard has every execution and every attempt to change or
+// reach something; Full adds every opening of a file for reading.
+const (
+	Standard Level = iota
+	Full
+)
+
+// Sink receives events, from several goroutines at once. It stamps Session,
+// Time and N. It must not change Detail and Argv of what it is given in place.
+type Sink interface {
+	// Emit returns when the event stands in the log. Its error means that it
+	// does not, and that what was asked must be refused.
+	Emit(event.Event) error
+
+	// Observe may return earlier. Its error means that the log is broken.
+	Observe(event.Event) error
+}
+
+// Access is how a tree of the view may be used.
+type Access int
+
+// The zero value is Hidden, so that a forgotten assignment never reads as
+// permission.
+const (
+	Hidden    Access = iota // a secret of the workspace: there is something else in its place
+	Protected               // what the host would execute: for reading alone, whatever is around it
+	Read                    // for reading alone
+	Write                   // for everything that owner and mode bits allow
+	Private                 // as Write, and gone at the end
+)
+
+// Tree is a path of the view, with all below it.
+type Tree struct {
+	Path   string // absolute inside, without links and dots
+	Access Access
+	Rule   string // policy rule that put it there, as file:line; "" for a built-in default
+}
+
+// View is where paths stand inside. The tree with the longest path decides; a
+// path outside all of them does not exist, except that the directories above a
+// tree do, for reading. Every file that is put into view by itself is a tree.
+type View struct {
+	Trees    []Tree
+	UID, GID int  // of the command, as the supervisor sees them
+	Closed   bool // no address but those of the loopback can be reached
+}
+
+// Config is what a Supervisor needs to know.
+type Config struct {
+	Listener *os.File // of the filter; taken over
+
+	// Refuse says what the filter refuses, and with which error: such a call
+	// is answered with it and never goes on. nil refuses nothing.
+	Refuse func(nr uint32, args [6]uint64) (syscall.Errno, bool)
+
+	// Name gives the name of a system call. nil, or "", leaves the number.
+	Name func(nr uint32) string
+
+	Level Level
+	View  View
+	Root  int // pid of the first process inside; 0 for none
+	Sink  Sink
+
+	// Gate decides about attempts by the policy's rules of consent, and Wants says
+	// whether a rule can be about a kind of them. Where one of the two is nil, or
+	// Wants says no, nothing is asked and nothing waits.
+	Gate  event.Gate
+	Wants func(event.Kind) bool
+
+	// About says whether a rule could be about the program of an execution that
+	// none is about, were its arguments others: these are looked at once more
+	// then, when the program begins (ptrace(2)). The attempt has none, and is Cut.
+	// It must ask nobody. nil says so of every program.
+	About func(event.Attempt) bool
+
+	// Carry says why a path of the host's, absolute and without links, is not
+	// changed from inside even when a human allows it; nil error for what may be.
+	// op is one of write, mkdir, unlink, rename, chmod and truncate. It is called
+	// from several goroutines. nil lets nothing be changed. See Outside.
+	Carry func(op, path string) error
+
+	// Hashes is the file that keeps hashes of executables over runs, of those
+	// that nothing inside can write; "" for none. It must not be in view.
+	Hashes string
+
+	// Failed is called once, on a goroutine of its own, when the record cannot
+	// go on: everything inside must die. Until then every call is refused.
+	Failed func(error)
+}
+
+// Stats counts what a Supervisor saw.
+type Stats struct {
+	Calls   uint64            // notifications that were received
+	Actions map[string]uint64 // events by action
+	Denied  uint64            // events that say denied
+	Unknown uint64            // events in which something could not be found out
+	Gone    uint64            // callers that died before they were answered
+	Hashed  uint64            // executables that were read, not counting those known already
+}

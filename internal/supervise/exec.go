@@ -1,0 +1,340 @@
+//go:build linux
+
+package supervise
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+	"holdfast.dev/holdfast/internal/event"
+)
+
+const (
+	maxReaders     = 8   // executables that are read at a time; who comes after waits with the receiver
+	maxInterpreter = 4   // as the kernel's, of scripts that are interpreted by scripts
+	headSize       = 256 // BINPRM_BUF_SIZE: how far the kernel looks for the interpreter
+)
+
+// image is one file that an execution needs: a script, or a program.
+type image struct {
+	path string
+	is   identity
+	fd   int // open for reading; -1 when it is known already or could not be opened
+	sum  digest
+	have bool   // sum is set
+	why  string // it is not
+	line string // what follows #!, "" for a program
+}
+
+// launch is one execution on its way through.
+type launch struct {
+	call   call
+	event  event.Event
+	images []image
+	doomed bool
+
+	name   string // of the file as the kernel calls it, which the interpreter of a script is told
+	cut    bool   // the event has not all arguments
+	unread bool   // not even what is there of them is sure
+
+	// Where rules of consent are about executions.
+	was    *launch       // as it was when a human was asked about it; nil when nobody was
+	ruling event.Ruling  // what he said
+	trace  bool          // what runs then is held against this
+	errno  syscall.Errno // that it is foreseen to get, and gets from us
+}
+
+// exec records an execution before it goes on.
+func (s *Supervisor) exec(c *call) {
+	l := &launch{call: *c, event: event.Event{Action: event.ProcExec, Verdict: event.Allowed}}
+	n := *c.notification // its buffer is used again while the executable is read
+	l.call.notification = &n
+	s.prepare(l)
+}
+
+// prepare finds out what will be executed.
+func (s *Supervisor) prepare(l *launch) {
+	c := &l.call
+	s.arguments(l)
+	s.workingDirectory(c, &l.event.Process)
+	if s.find(c, c.info.dir, c.info.path, s.path[:], !c.info.stay && s.execFollows(c), &s.at, &l.event) {
+		o := s.foresee(c, &s.at, wantExec, false)
+		if o.errno == "" && s.at.stat.Mode&unix.S_IFMT != unix.S_IFREG {
+			o.errno = "EACCES"
+		}
+		l.event.Object, l.event.Resolved = string(s.at.asked), s.at.resolved()
+		l.name = c.fileName(l.event.Object)
+		l.event.Verdict, l.event.Layer, l.event.Rule, l.event.Error = o.verdict, o.layer, o.rule, o.errno
+		if o.errno == "" {
+			s.chain(l)
+		}
+	}
+	l.doomed = l.event.Error != "" || l.event.Verdict == event.Denied
+	for i := range l.images {
+		if l.images[i].fd >= 0 {
+			s.later(l)
+			return
+		}
+	}
+	s.launch(l)
+}
+
+func (s *Supervisor) execFollows(c *call) bool {
+	return c.info.flags < 0 || c.arg(c.info.flags)&unix.AT_SYMLINK_NOFOLLOW == 0
+}
+
+// later reads what is not known yet beside the receiver, and launches then.
+func (s *Supervisor) later(l *launch) {
+	s.readers <- struct{}{}
+	s.reading.Add(1)
+	go func() {
+		defer s.reading.Done()
+		for i := range l.images {
+			if im := &l.images[i]; im.fd >= 0 {
+				im.read(s.hashes, s.lasting(im.path))
+			}
+		}
+		<-s.readers
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.launch(l)
+	}()
+}
+
+// read finds out what an image holds, and closes it. Of what is changed meanwhile
+// it is not known, and the rules of consent take it for anything; so what only
+// got another name or mode, which changes no content, is read once more.
+func (im *image) read(h *hashes, lasting bool) {
+	sum, err := h.sum(im.fd, im.is, lasting)
+	for range 2 {
+		var st unix.Stat_t
+		if err != errChanged || fstatat(im.fd, empty, &st, unix.AT_EMPTY_PATH) != 0 {
+			break
+		}
+		now := identityOf(&st)
+		if now.size != im.is.size || now.mtime != im.is.mtime {
+			break
+		}
+		im.is = now
+		sum, err = h.sum(im.fd, im.is, lasting)
+	}
+	unix.Close(im.fd)
+	im.fd, im.sum, im.have = -1, sum, err == nil
+	if err != nil {
+		im.why = err.Error()
+	}
+}
+
+// lasting says whether nothing inside can write a file.
+func (s *Supervisor) lasting(path string) bool {
+	t := s.resolver.places.of(path)
+	return t != nil && t.Access == Read
+}
+
+// launch records an execution of which all is known that can be, and lets it
+// go on.
+func (s *Supervisor) launch(l *launch) {
+	l.describe()
+	if !s.gated(event.KindExec) || !s.consent(l) {
+		s.conclude(l)
+	}
+}
+
+// conclude records and answers.
+func (s *Supervisor) conclude(l *launch) {
+	c := &l.call
+	s.released(c)
+	e, p := &l.event, c.proc
+	l.remember(s.now())
+	number := s.complete(l)
+	e.Detail = c.detail
+	s.count(e)
+	p.known = true
+	err := s.failedAlready()
+	if err == nil {
+		record := s.config.Sink.Emit
+		if e.Error == "ENOENT" { // one step of a search: nothing will be executed
+			record = s.config.Sink.Observe
+		}
+		if err = record(*e); err != nil {
+			s.fail(fmt.Errorf("recording an execution: %w", err))
+		}
+	}
+	if err != nil {
+		s.listener.answer(c.id, unix.EPERM)
+		return
+	}
+	x := &execution{doomed: l.doomed, before: p.now, tid: c.tid, at: s.now(), program: program{exec: number, path: e.Process.Executable}}
+	if n := len(l.images); n > 0 {
+		x.is = l.images[n-1].is
+	}
+	if !l.doomed {
+		s.allow(x.is)
+		p.runs(x.program)
+		s.running.Store(p.pid, number)
+	}
+	p.pending = x
+	if l.errno == 0 {
+		l.errno = c.refusal
+	}
+	if l.trace && l.errno == 0 {
+		x.judged, x.argv, x.cut = !l.doomed && l.judgeable(), l.commandLine(), l.cut
+		s.trace(&traced{call: c, was: x})
+		return
+	}
+	switch errno := s.listener.answer(c.id, l.errno); errno {
+	case 0:
+	case unix.ENOENT:
+		s.stats.Gone++
+	default:
+		s.fail(fmt.Errorf("answering a system call: %w", errno))
+	}
+}
+
+// complete writes the event of an execution and gives it its number.
+func (s *Supervisor) complete(l *launch) uint64 {
+	c, p, e := &l.call, l.call.proc, &l.event
+	s.execs++
+	e.Process.PID, e.Process.Exec, e.Process.Parent, e.Process.ParentExec = p.pid, s.execs, p.parent, p.parents.exec
+	if p.now.exec != 0 && p.known {
+		c.add("replaces", strconv.FormatUint(p.now.exec, 10))
+	}
+	if c.refused {
+		c.refusedBy(e)
+		l.doomed = true
+	}
+	if !s.listener.valid(c.id) {
+		e.Verdict, e.Layer, e.Rule, e.Error = event.Unknown, "", "", ""
+		c.unknown(diedFirst)
+		l.doomed = true
+	}
+	return s.execs
+}
+
+func (s *Supervisor) failedAlready() error {
+	if f := s.failed.Load(); f != nil {
+		return *f
+	}
+	return nil
+}
+
+// describe writes what the images are into the event. A script is run by its
+// interpreter, which is the executable.
+func (l *launch) describe() {
+	if len(l.images) == 0 {
+		return
+	}
+	c, last := &l.call, &l.images[len(l.images)-1]
+	l.event.Process.Executable = last.path
+	if last.have {
+		l.event.Process.SHA256 = last.sum.hex()
+	} else {
+		c.unknown("sha256: " + last.why)
+	}
+	if len(l.images) == 1 {
+		return
+	}
+	first := &l.images[0]
+	c.add("script", first.path)
+	if first.have {
+		c.add("script_sha256", first.sum.hex())
+	} else {
+		c.unknown("script_sha256: " + first.why)
+	}
+	var lines []string
+	for _, im := range l.images[:len(l.images)-1] {
+		lines = append(lines, im.line)
+	}
+	c.add("interpreter", strings.Join(lines, " <- "))
+}
+
+// chain opens the file that s.at is, and its interpreters.
+func (s *Supervisor) chain(l *launch) {
+	c := &l.call
+	for range maxInterpreter + 1 {
+		im := s.image(c, &s.at)
+		l.images = append(l.images, im)
+		if im.line == "" {
+			return
+		}
+		path, _, _ := strings.Cut(im.line, " ")
+		path, _, _ = strings.Cut(path, "\t")
+		s.resolver.locate(c.proc, c.tid, unix.AT_FDCWD, append(s.path2[:0], path...), true, c.now, &s.at)
+		if o := s.foresee(c, &s.at, wantExec, false); o.errno != "" || o.verdict != event.Allowed || s.at.unknown != "" {
+			l.event.Error = o.errno
+			if o.verdict == event.Denied {
+				l.event.Verdict, l.event.Layer, l.event.Rule = o.verdict, o.layer, o.rule
+			}
+			return
+		}
+	}
+	l.event.Error = "ELOOP"
+}
+
+// image opens one file, if it is not known what it holds.
+func (s *Supervisor) image(c *call, at *spot) image {
+	im := image{is: identityOf(&at.stat), fd: -1}
+	if im.path = at.resolved(); im.path == "" {
+		im.path = string(at.asked)
+	}
+	if sum, line, ok := s.hashes.look(im.is); ok {
+		im.sum, im.line, im.have = sum, line, true
+		return im
+	}
+	fd, err := s.openSpot(c, at)
+	if err != nil {
+		im.why = unix.ErrnoName(errnoOf(err))
+		return im
+	}
+	var st unix.Stat_t
+	if errno := fstatat(fd, empty, &st, unix.AT_EMPTY_PATH); errno != 0 || st.Mode&unix.S_IFMT != unix.S_IFREG {
+		unix.Close(fd)
+		im.why = "it was replaced"
+		return im
+	}
+	im.is, im.fd = identityOf(&st), fd
+	var head [headSize]byte
+	n, _ := unix.Pread(fd, head[:], 0)
+	im.line = interpreter(head[:max(n, 0)])
+	return im
+}
+
+// openSpot opens a regular file for reading.
+func (s *Supervisor) openSpot(c *call, at *spot) (int, error) {
+	const flags = unix.O_RDONLY | unix.O_NONBLOCK | unix.O_NOCTTY | unix.O_CLOEXEC
+	switch {
+	case at.magic:
+		r := s.resolver // r.name is the descriptor still
+		return unix.Openat(c.proc.base(), unix.ByteSliceToString(r.name), flags, 0)
+	case at.dir != nil && len(at.name) > 0:
+		return unix.Openat(at.dir.fd, string(at.name), flags|unix.O_NOFOLLOW, 0)
+	}
+	return -1, unix.EACCES
+}
+
+func errnoOf(err error) syscall.Errno {
+	if e, ok := err.(syscall.Errno); ok {
+		return e
+	}
+	return 0
+}
+
+// interpreter reads the first line of a script as the kernel does: without the
+// blanks around it, and "" when it is none.
+func interpreter(head []byte) string {
+	rest, ok := bytes.CutPrefix(head, []byte("#!"))
+	if !ok {
+		return ""
+	}
+	if i := bytes.IndexByte(rest, '\n'); i >= 0 {
+		rest = rest[:i]
+	}
+	if i := bytes.IndexByte(rest, 0); i >= 0 {
+		rest = rest[:i]
+	}
+	return string(bytes.Trim(rest, " \t"))
+}

@@ -1,0 +1,104 @@
+//go:build linux
+
+package supervise
+
+import (
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+	"holdfast.dev/holdfast/internal/event"
+)
+
+const (
+	argvKept    = 64 << 10 // bytes of arguments that are recorded
+	argvCounted = 1 << 21  // arguments that are counted; the kernel takes fewer
+)
+
+// workingDirectory reads where the caller stands.
+func (s *Supervisor) workingDirectory(c *call, p *event.Process) {
+	r := s.resolver
+	r.name = append(c.proc.entry(r.name[:0], c.tid), "cwd\x00"...)
+	text, errno := readlinkat(c.proc.base(), r.name, r.link[:])
+	if errno != 0 {
+		c.unknown("cwd: " + unix.ErrnoName(errno))
+		return
+	}
+	p.Cwd = string(text)
+}
+
+// fileName is what the kernel calls a file that is executed (alloc_bprm).
+func (c *call) fileName(asked string) string {
+	if c.info.dir < 0 || int32(c.args[c.info.dir]) == unix.AT_FDCWD || strings.HasPrefix(asked, "/") && !c.unnamed {
+		return asked
+	}
+	name := "/dev/fd/" + strconv.Itoa(int(int32(c.args[c.info.dir])))
+	if c.unnamed {
+		return name
+	}
+	return name + "/" + asked
+}
+
+// arguments reads argv: the first argvKept bytes of it.
+func (s *Supervisor) arguments(l *launch) {
+	c, p := &l.call, &l.event.Process
+	addr := c.arg(c.info.arg)
+	if addr == 0 {
+		return // the kernel makes it one empty argument
+	}
+	var few [32]uint64
+	first, n := few[:], 0
+	n, errno := s.memory.words(c.tid, addr, first)
+	if errno != 0 {
+		c.unknown("argv: " + unix.ErrnoName(errno))
+		l.unread = true
+		return
+	}
+	total, whole := zeroAt(first[:n]), true
+	if total < 0 {
+		first, total, whole = s.pointers(c.tid, addr)
+		n = min(len(first), total)
+	}
+	n = min(n, total)
+	var left bool
+	p.Argv, left, errno = s.strings(c.tid, first[:n])
+	if left || total > n || !whole {
+		c.add("argc", strconv.Itoa(total))
+		l.cut = true
+	}
+	l.unread = !whole || errno != 0
+	if !whole {
+		c.unknown("argv: no end within " + strconv.Itoa(total))
+	}
+	if errno != 0 {
+		c.unknown("argv: " + unix.ErrnoName(errno))
+	}
+}
+
+func zeroAt(words []uint64) int {
+	for i, w := range words {
+		if w == 0 {
+			return i
+		}
+	}
+	return -1
+}
+
+// pointers counts argv, and keeps as much as may be recorded. whole is false
+// when its end was not found.
+func (s *Supervisor) pointers(tid int, addr uint64) (kept []uint64, total int, whole bool) {
+	kept = make([]uint64, 0, 1024)
+	part := make([]uint64, 4096)
+	for total < argvCounted {
+		n, errno := s.memory.words(tid, addr+8*uint64(total), part)
+		if end := zeroAt(part[:n]); end >= 0 {
+			n, whole = end, true
+		}
+		kept = append(kept, part[:min(n, argvKept-len(kept))]...)
+		total += n
+		if whole || errno != 0 || n < len(part) {
+			break
+		}
+	}
+	return kept, total, whole
+}

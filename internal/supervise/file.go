@@ -1,0 +1,273 @@
+//go:build linux
+
+package supervise
+
+import (
+	"strconv"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+	"holdfast.dev/holdfast/internal/event"
+)
+
+// file records a call on one or two paths.
+func (s *Supervisor) file(c *call) {
+	e := event.Event{Action: c.info.action, Verdict: event.Allowed}
+	w, follow, creates := c.info.want, !c.info.stay, false
+	switch c.info.shape {
+	case shapeOpen:
+		w, follow, creates = s.opening(c, &e)
+	case shapePath:
+		follow = follow && (c.info.flags < 0 || c.arg(c.info.flags)&unix.AT_SYMLINK_NOFOLLOW == 0)
+	case shapeFD:
+		s.descriptor(c, &e)
+		s.finish(c, &e)
+		return
+	}
+	s.resolver.blind = w == wantCreate || creates && c.flags&unix.O_EXCL != 0
+	found := s.find(c, c.info.dir, c.info.path, s.path[:], follow, &s.at, &e)
+	s.resolver.blind = false
+	if !found {
+		s.finish(c, &e)
+		return
+	}
+	o := s.foresee(c, &s.at, w, creates)
+	e.Object, e.Resolved = string(s.at.asked), s.at.resolved()
+	flush := s.disturbs(c, &s.at)
+	gated, place := s.gated(event.KindFile), ""
+	if gated && (o.verdict == event.Denied || c.info.shape == shapeTwo) {
+		place = s.at.where() // its name is overwritten by that of the second
+	}
+	switch c.info.shape {
+	case shapeTwo:
+		o = s.second(c, &e, o)
+	case shapeSymlink:
+		text, _, errno := s.memory.text(c.tid, c.arg(c.info.path2), s.path2[:])
+		c.add("to", string(text))
+		if errno != 0 {
+			c.unknown("to: " + unix.ErrnoName(errno))
+		}
+	}
+	e.Verdict, e.Layer, e.Rule, e.Error = o.verdict, o.layer, o.rule, o.errno
+	s.describe(c)
+	if place != "" && s.outside(c, &e, o, place) {
+		return
+	}
+	s.finish(c, &e)
+	if flush {
+		s.resolver.flush()
+	}
+}
+
+// find reads a path and finds where it leads. False means that the event says
+// all that there is to say.
+func (s *Supervisor) find(c *call, dir, path int8, buf []byte, follow bool, at *spot, e *event.Event) bool {
+	text, whole, errno := s.memory.text(c.tid, c.arg(path), buf)
+	if !whole {
+		e.Object = string(text)
+		s.unread(c, e, "path", errno)
+		return false
+	}
+	dirfd := unix.AT_FDCWD
+	if dir >= 0 {
+		dirfd = int(int32(c.args[dir]))
+	}
+	if !s.openRoot(c.proc) {
+		e.Object, e.Verdict = string(text), event.Unknown
+		c.unknown("root of the view")
+		return false
+	}
+	if c.unnamed = len(text) == 0 && dirfd != unix.AT_FDCWD && c.info.flags >= 0 && c.arg(c.info.flags)&unix.AT_EMPTY_PATH != 0; c.unnamed {
+		text = append(strconv.AppendInt(append(buf[:0], "/proc/self/fd/"...), int64(dirfd), 10), 0)
+		text = text[:len(text)-1]
+		follow = true
+	}
+	s.resolver.locate(c.proc, c.tid, dirfd, text, follow, c.now, at)
+	if at.unknown != "" {
+		e.Object, e.Verdict = string(text), event.Unknown
+		c.unknown(at.unknown)
+		return false
+	}
+	return true
+}
+
+// unread completes an event whose path could not be read: either the kernel
+// will not be able to either, or we have no right to.
+func (s *Supervisor) unread(c *call, e *event.Event, what string, errno syscall.Errno) {
+	switch errno {
+	case 0:
+		e.Error = "ENAMETOOLONG"
+	case unix.EFAULT:
+		e.Verdict, e.Error = event.Unknown, "EFAULT"
+		c.unknown(what + ": no readable memory")
+	default:
+		e.Verdict = event.Unknown
+		c.unknown(what + ": " + unix.ErrnoName(errno))
+	}
+}
+
+// opening reads the flags of an open.
+func (s *Supervisor) opening(c *call, e *event.Event) (w want, follow, creates bool) {
+	c.flags = unix.O_CREAT | unix.O_WRONLY | unix.O_TRUNC // creat(2)
+	if c.info.flags >= 0 {
+		c.flags = c.arg(c.info.flags)
+	}
+	const path = unix.O_PATH
+	switch f := c.flags; {
+	case f&path != 0: // only a handle: what is asked for is ignored
+		return wantRead, f&unix.O_NOFOLLOW == 0, false
+	case f&unix.O_ACCMODE == unix.O_RDONLY && f&(unix.O_CREAT|unix.O_TRUNC) == 0:
+		return wantRead, f&unix.O_NOFOLLOW == 0, false
+	case f&unix.O_ACCMODE == unix.O_RDWR:
+		w = wantBoth
+	case f&unix.O_ACCMODE == unix.O_RDONLY && f&unix.O_TRUNC == 0:
+		w = wantRead
+	default:
+		w = wantWrite
+	}
+	e.Action = event.FileWrite
+	creates = c.flags&unix.O_CREAT != 0
+	return w, c.flags&unix.O_NOFOLLOW == 0 && c.flags&(unix.O_CREAT|unix.O_EXCL) != unix.O_CREAT|unix.O_EXCL, creates
+}
+
+// second finds the other path of a call on two.
+func (s *Supervisor) second(c *call, e *event.Event, first outcome) outcome {
+	w, follow := wantCreate, false
+	if c.info.action == event.FileLink {
+		w, follow = wantRead, c.info.flags >= 0 && c.arg(c.info.flags)&unix.AT_SYMLINK_FOLLOW != 0
+	}
+	if c.info.action == event.FileRename && c.arg(c.info.flags)&unix.RENAME_EXCHANGE != 0 {
+		c.add("how", "exchange")
+	}
+	var other event.Event
+	if !s.find(c, c.info.dir2, c.info.path2, s.path2[:], follow, &s.to, &other) {
+		c.add("to", other.Object)
+		return outcome{verdict: other.Verdict, errno: other.Error}
+	}
+	c.add("to", string(s.to.asked))
+	if r := s.to.resolved(); r != "" {
+		c.add("to_resolved", r)
+	}
+	if w == wantRead {
+		return s.linked(first)
+	}
+	return s.renamed(c, first)
+}
+
+// descriptor records a call on a descriptor.
+func (s *Supervisor) descriptor(c *call, e *event.Event) {
+	fd := int(int32(c.args[c.info.dir]))
+	c.add("fd", strconv.Itoa(fd))
+	s.describe(c)
+	text, errno := s.resolver.base(c.proc, c.tid, fd)
+	switch {
+	case errno == unix.ENOENT && len(text) > 0:
+		e.Object = string(text) // it was removed, and can be changed all the same
+	case errno == unix.ENOENT:
+		e.Error = "EBADF"
+	case errno != 0:
+		e.Verdict = event.Unknown
+		c.unknown("path: " + unix.ErrnoName(errno))
+	default:
+		e.Object = string(text)
+		if len(text) == 0 || text[0] != '/' || !s.openRoot(c.proc) {
+			return
+		}
+		// What is open for a change is open for it: mode and owner decide.
+		s.resolver.locate(c.proc, c.tid, unix.AT_FDCWD, append(s.path[:0], text...), false, c.now, &s.at)
+		o := s.foresee(c, &s.at, c.info.want, false)
+		if o.layer == event.LayerView {
+			o = s.handed(c, fd)
+		}
+		e.Verdict, e.Layer, e.Rule, e.Error = o.verdict, o.layer, o.rule, o.errno
+	}
+}
+
+// handed judges a change by a descriptor of what is not in view: it came from
+// outside, and so is changed by whoever owns it.
+func (s *Supervisor) handed(c *call, fd int) outcome {
+	var st unix.Stat_t
+	name := append(strconv.AppendInt(append(c.proc.entry(nil, c.tid), "fd/"...), int64(fd), 10), 0)
+	if fstatat(c.proc.base(), name, &st, 0) == 0 && c.proc.creds.uid != st.Uid && !c.proc.creds.owner {
+		return denied(event.LayerPermissions, "", "EPERM")
+	}
+	return allowed("")
+}
+
+// describe adds what a call says besides its paths.
+func (s *Supervisor) describe(c *call) {
+	arg := c.arg(c.info.arg)
+	switch c.info.action {
+	case event.FileOpen, event.FileWrite:
+		s.describeOpen(c, arg)
+	case event.FileMkdir, event.FileChmod:
+		c.add("mode", octal(arg))
+	case event.FileChown:
+		c.add("owner", owner(arg)+":"+owner(c.args[c.info.arg+1]))
+	case event.FileMknod:
+		c.add("type", nodeType(arg))
+		c.add("mode", octal(arg))
+	case event.FileXattr:
+		text, _, errno := s.memory.text(c.tid, arg, s.path2[:256])
+		c.add("name", string(text))
+		if errno != 0 {
+			c.unknown("name: " + unix.ErrnoName(errno))
+		}
+	}
+}
+
+// describeOpen says how a file is opened.
+func (s *Supervisor) describeOpen(c *call, mode uint64) {
+	f := c.flags
+	if f&unix.O_CREAT != 0 {
+		c.add("mode", octal(mode))
+	}
+	if f&(unix.O_CREAT|unix.O_TRUNC|unix.O_EXCL|unix.O_APPEND|unix.O_TMPFILE&^unix.O_DIRECTORY) != 0 && f&unix.O_PATH == 0 {
+		c.add("how", openWords[how(f)])
+	}
+}
+
+func octal(mode uint64) string { return "0" + strconv.FormatUint(mode&0o7777, 8) }
+
+func owner(id uint64) string { return strconv.FormatInt(int64(int32(id)), 10) }
+
+func nodeType(mode uint64) string {
+	switch mode & unix.S_IFMT {
+	case unix.S_IFCHR:
+		return "character device"
+	case unix.S_IFBLK:
+		return "block device"
+	case unix.S_IFIFO:
+		return "fifo"
+	case unix.S_IFSOCK:
+		return "socket"
+	}
+	return "file"
+}
+
+// how packs the flags that openWords has words for.
+func how(f uint64) int {
+	n := 0
+	for i, flag := range [...]uint64{unix.O_CREAT, unix.O_EXCL, unix.O_TRUNC, unix.O_APPEND, unix.O_TMPFILE &^ unix.O_DIRECTORY} {
+		if f&flag != 0 {
+			n |= 1 << i
+		}
+	}
+	return n
+}
+
+// openWords is made once, so that an event needs no text of its own.
+var openWords = func() (words [32]string) {
+	for n := range words {
+		for i, w := range [...]string{"create", "exclusive", "truncate", "append", "unnamed"} {
+			if n&(1<<i) == 0 {
+				continue
+			}
+			if words[n] != "" {
+				words[n] += ","
+			}
+			words[n] += w
+		}
+	}
+	return words
+}()

@@ -1,0 +1,52 @@
+//go:build linux
+
+package supervise
+
+import "golang.org/x/sys/unix"
+
+// unread is the number of a process in the innermost namespace that was not
+// asked for yet.
+const unread = -1
+
+// forked takes in a process by what one call says of it (PIDFD_GET_INFO, Linux
+// 6.13) where its parent is known: it has its parent's rights while it has its
+// parent's ids and these give it no capability that it could have dropped since.
+// nil means that /proc must be read, which costs as much as all the rest that is
+// done about a process.
+func (t *procTable) forked(tid int, now int64) *proc {
+	if !t.watch.room() {
+		return nil
+	}
+	pidfd, err := unix.PidfdOpen(tid, 0)
+	if err != nil { // a thread, among others
+		return nil
+	}
+	info, ok := aboutProcess(pidfd)
+	parent := t.procs[int(info.ppid)]
+	if !ok || int(info.pid) != tid || int(info.tgid) != tid || parent == nil || parent.pidfd < 0 || !parent.creds.plain(info.fsuid, info.fsgid) {
+		unix.Close(pidfd)
+		return nil
+	}
+	return &proc{pid: tid, inner: unread, parent: parent.pid, creds: parent.creds, proc: t.dir, pidfd: pidfd, dir: -1, until: now + int64(trust)}
+}
+
+// plain says whether c are these ids, without a capability that matters.
+func (c *creds) plain(uid, gid uint32) bool {
+	return c.uid == uid && c.gid == gid && !c.override && !c.search && !c.owner
+}
+
+// number is the pid of p in the innermost namespace, 0 where it is not known.
+func (p *proc) number() int {
+	if p.inner == unread {
+		var st status
+		name := append(p.entry(nil, p.pid), "status"...)
+		if fd, err := unix.Openat(p.base(), string(name), unix.O_RDONLY|unix.O_CLOEXEC, 0); err == nil {
+			buf := make([]byte, 4096)
+			n, _ := unix.Read(fd, buf)
+			unix.Close(fd)
+			st, _ = parseStatus(buf[:max(n, 0)])
+		}
+		p.inner = st.inner
+	}
+	return p.inner
+}

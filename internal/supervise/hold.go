@@ -1,0 +1,196 @@
+//go:build linux
+
+package supervise
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+	"holdfast.dev/holdfast/internal/event"
+)
+
+const (
+	maxHeld = 256                    // calls that wait for an answer at a time; one more is refused
+	patrol  = 100 * time.Millisecond // how often it is looked whether those who wait are still there
+)
+
+// holding is the calls that wait for a human. The lock of the Supervisor guards
+// its fields.
+type holding struct {
+	calls   map[uint64]*heldCall // by the number of the notification
+	work    chan func()
+	closed  bool
+	patrols bool // somebody looks after them
+}
+
+// heldCall is one of them.
+type heldCall struct {
+	end    context.CancelFunc
+	tid    int
+	broken bool // by a signal that its program has a handler for
+}
+
+// hold leaves a call unanswered until there is a ruling, or its caller is gone.
+// Then next is run with the lock, on a thread with the ids of the receiver. False
+// means that too many wait already. The lock is held.
+func (s *Supervisor) hold(c *call, r event.Ruling, next func(event.Ruling)) bool {
+	return s.wait(c.notification, func(ctx context.Context) {
+		r := await(ctx, r)
+		s.held.work <- func() { next(r) }
+	})
+}
+
+// wait leaves a call unanswered and does something about it beside the receiver,
+// without the lock and on any thread. Its context ends when the caller is gone.
+func (s *Supervisor) wait(n *notification, do func(context.Context)) bool {
+	h := &s.held
+	if h.closed || len(h.calls) >= maxHeld {
+		return false
+	}
+	if h.calls == nil {
+		h.calls, h.work = map[uint64]*heldCall{}, make(chan func(), maxHeld)
+		s.working.Add(1)
+		go s.worker(h.work)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	h.calls[n.id] = &heldCall{end: cancel, tid: int(n.pid)}
+	if !h.patrols {
+		h.patrols = true
+		go s.lookAfter()
+	}
+	s.waiting.Add(1)
+	go func() {
+		defer s.waiting.Done()
+		defer cancel()
+		do(ctx)
+	}()
+	return true
+}
+
+// await is the ruling, or a denial when ctx ends, whatever the gate does.
+func await(ctx context.Context, r event.Ruling) event.Ruling {
+	if r.Wait == nil {
+		return r
+	}
+	said := make(chan event.Ruling, 1)
+	go func() { said <- r.Wait(ctx) }()
+	select {
+	case answer := <-said:
+		return answer
+	case <-ctx.Done():
+		return event.Ruling{Verdict: event.Denied, Rule: r.Rule, Reason: "it was not answered before the end"}
+	}
+}
+
+// released forgets a call that waited. The lock is held. One that a signal broke
+// off says so to its program, as calls do that wait.
+func (s *Supervisor) released(c *call) {
+	if h := s.held.calls[c.id]; h != nil && h.broken && c.refused {
+		c.refusal = unix.EINTR
+		c.add("reason", "a signal came that the program handles")
+	}
+	delete(s.held.calls, c.id)
+}
+
+// worker runs what comes next for calls that waited.
+func (s *Supervisor) worker(work <-chan func()) {
+	defer s.working.Done()
+	runtime.LockOSThread() // and ends with it, see become
+	if err := s.become(); err != nil {
+		s.fail(fmt.Errorf("recording system calls: taking the ids of the task: %w", err))
+	}
+	for next := range work {
+		s.mu.Lock()
+		next()
+		s.mu.Unlock()
+	}
+}
+
+// lookAfter lets go of calls whose callers are gone, and of all when the record
+// is broken: these are refused then.
+func (s *Supervisor) lookAfter() {
+	for {
+		time.Sleep(patrol)
+		s.mu.Lock()
+		if len(s.held.calls) == 0 {
+			s.held.patrols = false
+			s.mu.Unlock()
+			return
+		}
+		for id, h := range s.held.calls {
+			h.broken = h.broken || s.asksToStop(h.tid)
+			if h.broken || s.failed.Load() != nil || !s.listener.valid(id) {
+				h.end()
+			}
+		}
+		s.mu.Unlock()
+	}
+}
+
+// stops are the signals by which a human, or a program, ends another. While a call
+// waits only death breaks it off, and a program that handles one of these would
+// not come to that before somebody answers.
+const stops = 1<<(unix.SIGINT-1) | 1<<(unix.SIGTERM-1) | 1<<(unix.SIGHUP-1) | 1<<(unix.SIGQUIT-1)
+
+// asksToStop says whether such a signal waits for a thread.
+func (s *Supervisor) asksToStop(tid int) bool {
+	fd, err := unix.Openat(s.table.dir, strconv.Itoa(tid)+"/status", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(fd)
+	buf := make([]byte, 4096)
+	n, _ := unix.Read(fd, buf)
+	var pending, blocked, caught uint64
+	for line := range bytes.Lines(buf[:max(n, 0)]) {
+		key, value, _ := bytes.Cut(line, []byte(":\t"))
+		set, _ := strconv.ParseUint(string(bytes.TrimSpace(value)), 16, 64)
+		switch string(key) {
+		case "SigPnd", "ShdPnd":
+			pending |= set
+		case "SigBlk":
+			blocked = set
+		case "SigCgt":
+			caught = set
+		}
+	}
+	return pending&caught&^blocked&stops != 0
+}
+
+// letGoAll refuses all that wait, and all that would from now on. It returns when
+// each has its answer; an error means that the host's file system keeps one from
+// it. The lock is not held.
+func (s *Supervisor) letGoAll() error {
+	h := &s.held
+	s.mu.Lock()
+	h.closed = true
+	for _, held := range h.calls {
+		held.end()
+	}
+	s.mu.Unlock()
+	all := make(chan struct{})
+	go func() {
+		s.waiting.Wait()
+		close(all)
+	}()
+	select {
+	case <-all:
+	case <-time.After(closeWait):
+		return errors.New("ending the record of system calls: a change outside does not come to an end")
+	}
+	s.mu.Lock()
+	if h.work != nil {
+		close(h.work)
+		h.work = nil
+	}
+	s.endTracers()
+	s.mu.Unlock()
+	s.working.Wait()
+	return nil
+}

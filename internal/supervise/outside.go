@@ -1,0 +1,243 @@
+//go:build linux
+
+package supervise
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+
+	"golang.org/x/sys/unix"
+	"holdfast.dev/holdfast/internal/event"
+)
+
+// change is a change outside of what the view lets be written, on its way to a
+// human and to the host's file system. Its goroutine has it alone.
+type change struct {
+	call  call
+	event event.Event
+	op    string // as event.Attempt has it
+	path  string // inside, absolute, as far as links in view lead
+	to    string // of a rename
+	at    hostPlace
+	dest  hostPlace
+	who   event.Process
+	above string // program that the parent of who runs
+	umask uint32
+}
+
+// carries are the operations that are carried out when a human allows them.
+// What is not among them fails as it would without rules of consent.
+var carries = map[string]string{
+	event.FileWrite: "write", event.FileMkdir: "mkdir", event.FileUnlink: "unlink",
+	event.FileRename: "rename", event.FileChmod: "chmod", event.FileTruncate: "truncate",
+}
+
+// outside asks about a call that the boundary will refuse, and says whether it
+// did: then the call is answered later. first is what was foreseen, and place
+// where the first path leads.
+func (s *Supervisor) outside(c *call, e *event.Event, first outcome, place string) bool {
+	op := carries[e.Action]
+	if op == "" || c.refused || !s.carriable(c, first) {
+		return false
+	}
+	n := *c.notification
+	ch := &change{call: *c, event: *e, op: op, path: place, who: c.proc.full(), above: c.proc.parents.path}
+	ch.call.notification = &n
+	if c.info.shape == shapeTwo {
+		ch.to = s.to.where()
+	}
+	if sum, ok := s.hashes.last(c.proc.now.is); ok {
+		ch.who.SHA256 = sum.hex()
+	}
+	s.workingDirectory(c, &ch.who)
+	ch.umask = s.umask(c)
+	if !s.wait(&n, func(ctx context.Context) { s.change(ctx, ch) }) {
+		c.refuse(event.Ruling{Reason: tooMany})
+		c.refusedBy(e)
+	} else {
+		return true
+	}
+	return false
+}
+
+// carriable says whether a call is of the kind that a human may allow: where it
+// leads is outside of the view, or in view for reading alone.
+func (s *Supervisor) carriable(c *call, first outcome) bool {
+	switch c.info.shape {
+	case shapeTwo:
+		// Between the view and the outside there is no renaming, as between mounts.
+		return beyond(&s.at) && beyond(&s.to) && s.at.plain() && s.to.plain() && c.flag()&^unix.RENAME_NOREPLACE == 0
+	case shapeOpen:
+		if c.flags&^openCarried != 0 || c.flags&unix.O_ACCMODE == unix.O_ACCMODE {
+			return false
+		}
+	case shapePath:
+	default:
+		return false
+	}
+	if !s.at.plain() && c.info.action != event.FileMkdir {
+		return false
+	}
+	return first.verdict == event.Denied && (first.layer == event.LayerView || first.layer == event.LayerReadonly) && beyond(&s.at)
+}
+
+// flag is the last argument of a call on two paths, where it has one.
+func (c *call) flag() uint64 { return c.arg(c.info.flags) }
+
+// beyond says whether a path leads to where the view lets nobody write, without
+// being what it hides or protects.
+func beyond(at *spot) bool {
+	if at.magic || at.above || at.unknown != "" || !strings.HasPrefix(at.where(), "/") {
+		return false
+	}
+	return at.tree == nil || at.tree.Access == Read
+}
+
+// plain says whether a path ends in a name: what has dots or a slash at its end
+// is a directory, or an error that is the kernel's to give.
+func (s *spot) plain() bool {
+	name := s.asked[bytes.LastIndexByte(s.asked, '/')+1:]
+	return len(name) > 0 && string(name) != "." && string(name) != ".."
+}
+
+// where is the absolute path that s leads to.
+func (s *spot) where() string {
+	switch {
+	case s.dir == nil:
+		return s.place
+	case len(s.name) == 0:
+		return s.dir.real
+	}
+	return join(s.dir.real, s.name)
+}
+
+// umask of whoever calls; without it nothing is left for others.
+func (s *Supervisor) umask(c *call) uint32 {
+	name := append(c.proc.entry(nil, c.tid), "status"...)
+	fd, err := unix.Openat(c.proc.base(), string(name), unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return 0o077
+	}
+	defer unix.Close(fd)
+	buf := make([]byte, 512)
+	n, _ := unix.Read(fd, buf)
+	_, rest, found := strings.Cut(string(buf[:max(n, 0)]), "Umask:\t")
+	text, _, _ := strings.Cut(rest, "\n")
+	mask := uint32(0)
+	for _, d := range text {
+		if d < '0' || d > '7' {
+			return 0o077
+		}
+		mask = mask<<3 | uint32(d-'0')
+	}
+	if !found || text == "" {
+		return 0o077
+	}
+	return mask
+}
+
+// change asks about ch, and carries it out when a human allowed it.
+func (s *Supervisor) change(ctx context.Context, ch *change) {
+	c := &ch.call
+	ch.look()
+	asked := s.config.Gate.Judge(ch.attempt())
+	r := await(ctx, asked)
+	if r.Rule == "" {
+		r.Rule = asked.Rule
+	}
+	granted := r.Granted || asked.Verdict == event.Unknown
+	switch {
+	case r.Verdict != event.Allowed:
+		c.refuse(r)
+	case granted:
+		d := s.carryOut(ctx, ch)
+		s.deliver(ch, d, r)
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.released(c)
+	if c.refused {
+		c.refusedBy(&ch.event)
+	}
+	s.finish(c, &ch.event) // as without rules of consent
+}
+
+// attempt is ch as the rules of consent see it.
+func (ch *change) attempt() event.Attempt {
+	op := ch.op
+	if op == "write" && !ch.at.exists && ch.call.flags&unix.O_CREAT != 0 {
+		op = "create"
+	}
+	return event.Attempt{Kind: event.KindFile, Process: ch.who, ParentExecutable: ch.above, Path: ch.at.path, Operation: op, To: ch.dest.path}
+}
+
+// done is what became of a change.
+type done struct {
+	fd    int // to hand in; -1 for none
+	errno unix.Errno
+	why   string // it was not carried out
+}
+
+// deliver records what became of ch, and answers.
+func (s *Supervisor) deliver(ch *change, d done, r event.Ruling) {
+	c := &ch.call
+	if d.fd >= 0 {
+		defer unix.Close(d.fd)
+	}
+	if !s.settleChange(ch, d, r) {
+		return
+	}
+	// Without the lock: a descriptor is taken by the caller itself, when it runs.
+	var errno unix.Errno
+	switch {
+	case s.failed.Load() != nil:
+		errno = s.listener.result(c.id, unix.EPERM)
+	case d.fd >= 0 && d.errno == 0:
+		errno = s.listener.handIn(c.id, d.fd, c.flags&unix.O_CLOEXEC != 0)
+		if errno != 0 && errno != unix.ENOENT { // no room for it, among others
+			errno = s.listener.result(c.id, errno)
+		}
+	default:
+		errno = s.listener.result(c.id, d.errno)
+	}
+	switch errno {
+	case 0:
+	case unix.ENOENT:
+		s.mu.Lock()
+		s.stats.Gone++
+		s.mu.Unlock()
+	default:
+		s.fail(fmt.Errorf("answering a system call: %w", errno))
+	}
+}
+
+// settleChange records what became of ch. False means that it was not carried
+// out, and is answered already.
+func (s *Supervisor) settleChange(ch *change, d done, r event.Ruling) bool {
+	c, e := &ch.call, &ch.event
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if d.why != "" {
+		c.refuse(event.Ruling{Rule: r.Rule, Reason: d.why})
+		s.released(c)
+		c.refusedBy(e)
+		s.finish(c, e)
+		return false
+	}
+	s.released(c)
+	e.Verdict, e.Layer, e.Rule, e.Error = event.Allowed, "", r.Rule, ""
+	if d.errno != 0 {
+		e.Error = unix.ErrnoName(d.errno)
+	}
+	if ch.at.path != e.Object {
+		e.Resolved = ch.at.path
+	}
+	c.add("by", "holdfast") // on the host, in the place of the process
+	e.Detail, e.Process = c.detail, c.proc.who()
+	s.observe(e)
+	s.resolver.flush()
+	return true
+}

@@ -1,0 +1,181 @@
+//go:build linux
+
+package supervise
+
+import (
+	"bytes"
+	"encoding/gob"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// roleVar makes this binary a program that is watched: a word and its arguments.
+const roleVar = "HOLDFAST_SUPERVISE_ROLE"
+
+// umaskVar is what the umask of that program is, octal.
+const umaskVar = "HOLDFAST_SUPERVISE_UMASK"
+
+func init() {
+	role := os.Getenv(roleVar)
+	if role == "" || os.Getenv(launchVar) != "" {
+		return
+	}
+	word := strings.Fields(role)
+	n := 0
+	if len(word) > 1 {
+		n, _ = strconv.Atoi(word[1])
+	}
+	switch word[0] {
+	case "opens":
+		fmt.Println(opens(n, word[2]))
+	case "spawns":
+		fmt.Println(spawns(n, word[2]))
+	case "swaps":
+		roleSwaps(n, word[2])
+	case "swap":
+		roleSwap(word[2])
+	case "waiters":
+		roleWaiters(n, word[2])
+	case "exec":
+		roleExec(word[2])
+	case "calls":
+		roleCalls()
+	case "storm":
+		roleStorm(n)
+	case "stores":
+		roleStores(word[2])
+	case "exit":
+		os.Exit(n)
+	}
+	os.Exit(0)
+}
+
+// aCall is one system call for the role to make.
+type aCall struct {
+	NR   uintptr
+	Args []any
+	Dir  string // changed to first, on this thread
+	As   int    // what is opened becomes this descriptor
+}
+
+func init() {
+	gob.Register([]byte(nil))
+}
+
+// roleCalls makes the calls that stand on its standard input and prints what
+// came of each.
+func roleCalls() {
+	runtime.LockOSThread()
+	if mask, err := strconv.ParseInt(os.Getenv(umaskVar), 8, 32); err == nil {
+		unix.Umask(int(mask))
+	}
+	var calls []aCall
+	if err := gob.NewDecoder(os.Stdin).Decode(&calls); err != nil {
+		fmt.Println("decoding:", err)
+		os.Exit(1)
+	}
+	for _, c := range calls {
+		if c.Dir != "" {
+			if err := os.Chdir(c.Dir); err != nil {
+				fmt.Println(err)
+				os.Exit(1)
+			}
+		}
+		result, errno := doCall(c.NR, c.Args...)
+		if c.As > 0 && errno == 0 {
+			errno = errnoOf(unix.Dup3(int(result), c.As, 0))
+		}
+		name := unix.ErrnoName(errno)
+		if name == "" {
+			name = "-"
+		}
+		fmt.Println(name)
+	}
+}
+
+// roleWaiters has n threads that each make a file in dir, while the first makes
+// others where it may, and says what came of it.
+func roleWaiters(n int, dir string) {
+	var all sync.WaitGroup
+	var made, refused, mine atomic.Int32
+	done := make(chan struct{})
+	for i := range n {
+		all.Go(func() {
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+			_, errno := doCall(unix.SYS_OPENAT, unix.AT_FDCWD, fmt.Sprintf("%s/w%d", dir, i), unix.O_CREAT|unix.O_WRONLY|unix.O_EXCL|unix.O_CLOEXEC, 0o600)
+			switch errno {
+			case 0:
+				made.Add(1)
+			case unix.EACCES:
+				refused.Add(1)
+			}
+		})
+	}
+	go func() {
+		all.Wait()
+		close(done)
+	}()
+	for tick := time.NewTicker(5 * time.Millisecond); ; <-tick.C {
+		select {
+		case <-done:
+			fmt.Println(made.Load(), refused.Load(), mine.Load() > 3)
+			return
+		default:
+		}
+		if fd, errno := doCall(unix.SYS_OPENAT, unix.AT_FDCWD, "mine", unix.O_CREAT|unix.O_WRONLY|unix.O_CLOEXEC, 0o600); errno == 0 {
+			unix.Close(int(fd))
+			mine.Add(1)
+		}
+	}
+}
+
+// roleStorm has n threads that open, create and remove without end; the first
+// to be through ends all.
+func roleStorm(n int) {
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() {
+			runtime.LockOSThread()
+			for j := range 30 {
+				name := fmt.Sprintf("storm-%d-%d", i, j)
+				doCall(unix.SYS_OPENAT, unix.AT_FDCWD, name, unix.O_CREAT|unix.O_WRONLY|unix.O_CLOEXEC, 0o600)
+				doCall(unix.SYS_UNLINKAT, unix.AT_FDCWD, name, 0)
+			}
+		})
+	}
+	all.Wait()
+}
+
+func standardInput(b []byte) option {
+	return func(r *run, _ *Config, _ *exec.Cmd) { r.cmd.Stdin = bytes.NewReader(b) }
+}
+
+// makeCalls runs calls in dir under watch and returns what each came to.
+func makeCalls(t *testing.T, dir string, calls []aCall, options ...option) (*run, []string) {
+	t.Helper()
+	var b bytes.Buffer
+	if err := gob.NewEncoder(&b).Encode(calls); err != nil {
+		t.Fatal(err)
+	}
+	options = append([]option{in(dir), environment(roleVar + "=calls"), standardInput(b.Bytes())}, options...)
+	r := start(t, []string{"/proc/self/exe"}, options...)
+	if status := r.wait(); status != 0 {
+		t.Fatalf("status %d: %s", status, r.out.String())
+	}
+	got := strings.Fields(r.out.String())
+	if len(got) != len(calls) {
+		t.Fatalf("%d results of %d calls: %s", len(got), len(calls), r.out.String())
+	}
+	return r, got
+}

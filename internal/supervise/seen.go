@@ -1,0 +1,180 @@
+//go:build linux
+
+package supervise
+
+import (
+	"bytes"
+	"strconv"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+	"holdfast.dev/holdfast/internal/event"
+)
+
+// seen records a process at its first event that is no execution, or that runs
+// something else than was recorded; detail says which.
+func (s *Supervisor) seen(p *proc, detail map[string]string) {
+	p.known = true
+	s.running.Store(p.pid, p.now.exec)
+	e := event.Event{Action: event.ProcSeen, Object: p.now.path, Verdict: event.Allowed, Process: p.full(), Detail: detail}
+	r := s.resolver
+	r.name = append(p.entry(r.name[:0], p.pid), "cwd\x00"...)
+	if text, errno := readlinkat(p.base(), r.name, r.link[:]); errno == 0 {
+		e.Process.Cwd = string(text)
+	}
+	if p.now.exec == 0 {
+		// Nothing was seen of its beginning: it was there before, or its parent
+		// died before it did anything.
+		e.Process.Argv = s.commandLine(p)
+		if p.parents.exec == 0 && e.Detail == nil {
+			e.Detail = map[string]string{"unknown": "exec: which program started it"}
+		}
+	}
+	s.observe(&e)
+}
+
+// commandLine is what a process says of itself.
+func (s *Supervisor) commandLine(p *proc) []string {
+	r := s.resolver
+	r.name = append(p.entry(r.name[:0], p.pid), "cmdline"...)
+	fd, err := unix.Openat(p.base(), string(r.name), unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil
+	}
+	defer unix.Close(fd)
+	n, err := unix.Read(fd, s.path[:])
+	if err != nil || n <= 0 {
+		return nil
+	}
+	return split(s.path[:n])
+}
+
+// split takes arguments apart that end in a zero byte each.
+func split(b []byte) (argv []string) {
+	for len(b) > 0 {
+		arg, rest, _ := bytes.Cut(b, []byte{0})
+		argv = append(argv, string(arg))
+		b = rest
+	}
+	return argv
+}
+
+// settle finds out what became of the last execution of p, at its next call.
+func (s *Supervisor) settle(c *call, p *proc) {
+	gated := s.gated(event.KindExec)
+	if c.tid != p.pid && !gated {
+		return // the thread that executed bears the number of the process after that
+	}
+	was := p.pending
+	var st unix.Stat_t
+	r := s.resolver
+	r.name = append(p.entry(r.name[:0], p.pid), "exe\x00"...)
+	if fstatat(p.base(), r.name, &st, 0) != 0 {
+		return
+	}
+	is := identityOf(&st)
+	if c.tid != p.pid && is.file(was.before.is) {
+		return // it may not have come to it yet; the same program again is nothing worse
+	}
+	if was.tid != p.pid && c.now-was.at < int64(time.Second) && is.file(was.before.is) && !is.file(was.is) {
+		return // the first thread may still run what it ran, until the other is through
+	}
+	p.pending = nil
+	switch {
+	case was.is == is && !was.doomed && (was.untraced == 0 || s.runsWith(p, was)):
+		p.now.is = is
+	case is.file(was.before.is) && (was.doomed || !is.file(was.is)):
+		p.now = was.before
+		s.running.Store(p.pid, p.now.exec)
+		if !was.doomed {
+			s.seen(p, map[string]string{"not_executed": strconv.FormatUint(was.exec, 10)})
+		}
+	default:
+		s.otherwise(c, p, was, is)
+	}
+}
+
+// otherwise records that a process runs something else than it asked for when
+// it was looked at: the file was changed in between, or its name was, or what
+// it is called with. False means that the rules of consent do not allow that,
+// and that it was killed.
+func (s *Supervisor) otherwise(c *call, p *proc, was *execution, is identity) bool {
+	s.execs++
+	r := s.resolver
+	next := program{exec: s.execs, is: is}
+	r.name = append(p.entry(r.name[:0], p.pid), "exe\x00"...)
+	if text, errno := readlinkat(p.base(), r.name, r.link[:]); errno == 0 {
+		next.path = string(text)
+	}
+	if was.doomed {
+		p.runs(next)
+	} else {
+		p.now = next
+	}
+	p.known = true
+	s.running.Store(p.pid, p.now.exec)
+	e := event.Event{Action: event.ProcExec, Object: next.path, Verdict: event.Allowed, Process: p.full(),
+		Detail: map[string]string{"instead_of": strconv.FormatUint(was.exec, 10)}}
+	if text, whole := s.rawCommandLine(p, argvKept); len(text) > 0 {
+		e.Process.Argv = split(text)
+		if !whole {
+			e.Detail["argc"] = ">" + strconv.Itoa(len(e.Process.Argv))
+		}
+	}
+	name := append(p.entry(nil, p.pid), "exe"...)
+	if sum, _, ok := s.hashes.look(is); ok {
+		e.Process.SHA256 = sum.hex()
+	} else if sum, err := s.hashes.sumAt(p.base(), string(name), is); err == nil {
+		e.Process.SHA256 = sum.hex()
+	} else {
+		e.Detail["unknown"] = "sha256: " + err.Error()
+	}
+	allowed := s.judgeRunning(c, p, &e)
+	s.observe(&e)
+	return allowed
+}
+
+// Exec says which program a process runs, 0 where that is not known. It may be
+// called by anybody at any time, also by those whose answers this receiver waits
+// for: it waits for no call under way.
+func (s *Supervisor) Exec(pid int) uint64 {
+	if n, ok := s.running.Load(pid); ok {
+		return n.(uint64)
+	}
+	return 0
+}
+
+// collect records the processes that have ended.
+func (s *Supervisor) collect() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.failIf(s.watch.collect(s.ended))
+}
+
+// ended records the end of p and forgets it.
+func (s *Supervisor) ended(p *proc) {
+	if s.table.procs[p.pid] == p && p.known {
+		e := event.Event{Action: event.ProcExit, Object: p.now.path, Verdict: event.Allowed, Process: p.who()}
+		if ws, ok := s.watch.status(p); ok {
+			e.Detail = exitDetail(ws)
+		} else {
+			e.Detail = map[string]string{"unknown": "status"}
+		}
+		s.observe(&e)
+	}
+	s.table.drop(p)
+	s.running.Delete(p.pid)
+}
+
+// exitDetail says how a process ended as a shell does.
+func exitDetail(ws syscall.WaitStatus) map[string]string {
+	if !ws.Signaled() {
+		return map[string]string{"status": strconv.Itoa(ws.ExitStatus())}
+	}
+	name := unix.SignalName(ws.Signal())
+	if name == "" {
+		name = "signal " + strconv.Itoa(int(ws.Signal()))
+	}
+	return map[string]string{"status": strconv.Itoa(128 + int(ws.Signal())), "signal": name}
+}

@@ -1,0 +1,122 @@
+//go:build linux
+
+package supervise
+
+import (
+	"encoding/binary"
+	"net/netip"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+	"holdfast.dev/holdfast/internal/event"
+)
+
+// sock records a call with a socket address. Where a connection to the network
+// goes is decided elsewhere; what is foreseen here is whether a socket of the
+// file system can be reached.
+func (s *Supervisor) sock(c *call) {
+	e := event.Event{Action: c.info.action, Verdict: event.Allowed}
+	size := int(int32(c.arg(c.info.arg)))
+	if size < 0 || size > 128 { // struct sockaddr_storage
+		e.Error = "EINVAL"
+		size = 0
+	}
+	buf := s.path2[:size]
+	n, errno := s.memory.read(c.tid, c.arg(c.info.path), buf)
+	if errno != 0 || n < size {
+		if errno == 0 {
+			errno = unix.EFAULT
+		}
+		s.unread(c, &e, "address", errno)
+		s.finish(c, &e)
+		return
+	}
+	family, text, path := address(buf)
+	e.Object = text
+	c.add("family", family)
+	c.add("fd", strconv.Itoa(int(int32(c.args[0]))))
+	if s.config.View.Closed && c.info.action != event.SockBind && abroad(text) {
+		e.Verdict, e.Layer, e.Error = event.Denied, event.LayerEgress, "ENETUNREACH"
+	}
+	if len(path) > 0 && s.openRoot(c.proc) {
+		s.resolver.locate(c.proc, c.tid, unix.AT_FDCWD, path, true, c.now, &s.at)
+		if s.at.unknown != "" {
+			c.unknown(s.at.unknown)
+			e.Verdict = event.Unknown
+		} else {
+			o := s.foresee(c, &s.at, c.info.want, c.info.want == wantCreate)
+			if o.errno == "EEXIST" {
+				o.errno = "EADDRINUSE"
+			}
+			e.Verdict, e.Layer, e.Rule, e.Error = o.verdict, o.layer, o.rule, o.errno
+			if r := s.at.resolved(); r != "" {
+				e.Resolved = "unix:" + r
+			}
+		}
+	}
+	s.finish(c, &e)
+}
+
+// abroad says whether an address is one of the internet protocols and none of
+// the loopback; the unspecified one is the loopback's (ip(7)).
+func abroad(text string) bool {
+	at, err := netip.ParseAddrPort(text)
+	if err != nil {
+		return false
+	}
+	ip := at.Addr().Unmap()
+	return !ip.IsLoopback() && !ip.IsUnspecified()
+}
+
+var families = map[uint16]string{
+	unix.AF_UNSPEC: "unspec", unix.AF_UNIX: "unix", unix.AF_INET: "inet", unix.AF_INET6: "inet6",
+	unix.AF_NETLINK: "netlink", unix.AF_PACKET: "packet", unix.AF_VSOCK: "vsock", unix.AF_ALG: "alg", unix.AF_BLUETOOTH: "bluetooth",
+}
+
+// address reads a socket address: its family, itself as text, and the path that
+// it is, if it is one.
+func address(b []byte) (family, text string, path []byte) {
+	if len(b) < 2 {
+		return "none", "", nil
+	}
+	number := binary.NativeEndian.Uint16(b)
+	family = families[number]
+	switch {
+	case number == unix.AF_INET && len(b) >= 8:
+		ip := netip.AddrFrom4([4]byte(b[4:8]))
+		return family, netip.AddrPortFrom(ip, binary.BigEndian.Uint16(b[2:])).String(), nil
+	case number == unix.AF_INET6 && len(b) >= 24:
+		ip := netip.AddrFrom16([16]byte(b[8:24]))
+		if len(b) >= 28 {
+			if zone := binary.NativeEndian.Uint32(b[24:]); zone != 0 && !ip.Is4In6() {
+				ip = ip.WithZone(strconv.FormatUint(uint64(zone), 10))
+			}
+		}
+		return family, netip.AddrPortFrom(ip, binary.BigEndian.Uint16(b[2:])).String(), nil
+	case number == unix.AF_UNIX:
+		return unixAddress(b[2:])
+	case number == unix.AF_NETLINK && len(b) >= 12:
+		return family, "netlink:" + strconv.FormatUint(uint64(binary.NativeEndian.Uint32(b[4:])), 10), nil
+	}
+	if family == "" {
+		family = strconv.Itoa(int(number))
+	}
+	return family, family + ":", nil
+}
+
+// unixAddress reads what follows the family of a local socket.
+func unixAddress(b []byte) (family, text string, path []byte) {
+	if len(b) == 0 {
+		return "unix", "unix:", nil
+	}
+	if b[0] == 0 {
+		return "unix", "unix:@" + string(b[1:]), nil // every byte counts, also zeros
+	}
+	for i, c := range b {
+		if c == 0 {
+			b = b[:i]
+			break
+		}
+	}
+	return "unix", "unix:" + string(b), b
+}

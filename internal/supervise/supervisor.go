@@ -1,0 +1,380 @@
+//go:build linux
+
+package supervise
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+	"holdfast.dev/holdfast/internal/event"
+)
+
+// Supervisor receives the calls of one listener.
+type Supervisor struct {
+	config   Config
+	listener *listener
+	calls    []callInfo // by number
+	memory   *memory
+	resolver *resolver
+	watch    *watch
+	began    time.Time
+	started  atomic.Bool
+	served   chan struct{} // closed when Serve returned
+
+	reading sync.WaitGroup // executables that are read
+	readers chan struct{}  // bounds how many
+	hashes  *hashes
+
+	failing sync.Once
+	failed  atomic.Pointer[error] // set once the record is broken
+
+	waiting sync.WaitGroup // calls that wait for a human
+	working sync.WaitGroup // who goes on with them
+
+	running sync.Map // pid to the number of the program that it runs
+
+	mu    sync.Mutex // guards what follows, and keeps the events of a process in order
+	table *procTable
+	execs uint64 // number of the last proc.exec
+	stats Stats
+
+	judged  map[identity]bool // executables that the rules of consent let run
+	first   identity          // executable of the first that called: the launch
+	held    holding
+	tracers tracers
+
+	// What the receiver writes one call into.
+	at, to spot
+	path   [pathMax]byte
+	path2  [pathMax]byte
+
+	parts    [][]byte // of arguments
+	batchBuf []byte
+	long     []byte
+}
+
+// New takes over the listener of c, also when it fails.
+func New(c Config) (_ *Supervisor, err error) {
+	if c.Listener == nil {
+		return nil, errors.New("supervising: no listener")
+	}
+	s := &Supervisor{config: c, memory: newMemory(), resolver: newResolver(newPlaces(c.View)), began: time.Now(),
+		served: make(chan struct{}), readers: make(chan struct{}, maxReaders),
+		hashes: newHashes(c.Hashes), stats: Stats{Actions: map[string]uint64{}}}
+	defer func() {
+		if err != nil {
+			c.Listener.Close()
+			err = fmt.Errorf("supervising: %w", err)
+		}
+	}()
+	if c.Sink == nil {
+		return nil, errors.New("no sink")
+	}
+	if s.listener, err = newListener(c.Listener); err != nil {
+		return nil, err
+	}
+	if s.watch, err = newWatch(); err != nil {
+		return nil, err
+	}
+	if s.table, err = newProcTable(c.Root, s.watch); err != nil {
+		s.watch.close()
+		return nil, err
+	}
+	s.table.gone = s.ended
+	table := callTable()
+	for nr, info := range table {
+		for int(nr) >= len(s.calls) {
+			s.calls = append(s.calls, callInfo{})
+		}
+		s.calls[nr] = info
+	}
+	return s, nil
+}
+
+// Serve receives calls until nobody is left who could make one. It wants a
+// goroutine of its own and may be called once.
+//
+// A call that was received is interrupted by nothing but the death of its
+// caller (SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV). In the moment before that, a
+// signal with a handler still ends it: it begins anew where the handler was
+// installed with SA_RESTART, and returns EINTR otherwise, as calls do that wait.
+func (s *Supervisor) Serve() {
+	s.started.Store(true)
+	defer close(s.served)
+	// Several receivers of one listener are all woken by each call. The thread
+	// ends with this goroutine, for nobody else may have the ids that it takes.
+	runtime.LockOSThread()
+	if err := s.become(); err != nil {
+		s.fail(fmt.Errorf("recording system calls: taking the ids of the task: %w", err))
+	}
+	var quiet int64 // until then nobody asks for processes that ended
+	for {
+		other, patience := s.watch.epoll, int64(-1)
+		if rest := quiet - s.now(); rest > 0 {
+			other, patience = -1, rest
+		}
+		a, err := s.listener.wait(other, patience)
+		if err != nil || a.over {
+			s.failIf(err)
+			return
+		}
+		if a.call && !s.receive() {
+			return
+		}
+		if a.other {
+			s.collect()
+			quiet = s.now() + int64(endsTogether)
+		}
+	}
+}
+
+// endsTogether is how long the ends of processes are left after the last that
+// were looked at: while there are many, the receiver is not woken for each.
+const endsTogether = 5 * time.Millisecond
+
+// receive takes one call. False means that no more can be received.
+func (s *Supervisor) receive() bool {
+	n, errno := s.listener.receive()
+	switch errno {
+	case 0:
+		s.handle(n)
+	case unix.EINTR, unix.ENOENT: // ENOENT: it died before we came to it, or all did
+	default:
+		s.fail(fmt.Errorf("receiving a system call: %w", errno))
+		return false
+	}
+	return true
+}
+
+// become gives this thread the ids that the command has, and leaves it all its
+// capabilities: not even root may walk through a root that is served by a
+// tripwire otherwise.
+func (s *Supervisor) become() error {
+	if v := &s.config.View; os.Geteuid() == v.UID && os.Getegid() == v.GID {
+		return nil
+	}
+	return takeIDs(s.config.View.UID, s.config.View.GID)
+}
+
+// now is the time since the start, in nanoseconds.
+func (s *Supervisor) now() int64 { return int64(time.Since(s.began)) }
+
+// handle answers one call and records it.
+func (s *Supervisor) handle(n *notification) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stats.Calls++
+	if s.failed.Load() != nil {
+		s.listener.refuse(n.id, unix.EPERM)
+		return
+	}
+	c := call{notification: n, now: s.now(), tid: int(n.pid)}
+	if abi := foreignABI(n); abi != "" {
+		s.foreign(&c, abi)
+		return
+	}
+	if nr := int(n.nr); nr >= 0 && nr < len(s.calls) {
+		c.info = &s.calls[nr]
+	} else {
+		c.info = &unknownCall
+	}
+	if s.config.Refuse != nil {
+		c.refusal, c.refused = s.config.Refuse(uint32(n.nr), n.args)
+	}
+	if c.proc = s.caller(&c); c.killed {
+		s.listener.refuse(n.id, unix.EPERM)
+		return
+	}
+	switch c.info.shape {
+	case shapeExec:
+		s.exec(&c)
+	case shapeNone:
+		s.plain(&c)
+	case shapeSock:
+		s.sock(&c)
+	default:
+		s.file(&c)
+	}
+}
+
+// call is one notification on its way through.
+type call struct {
+	*notification
+	now     int64
+	tid     int
+	info    *callInfo
+	proc    *proc
+	refusal syscall.Errno
+	refused bool
+	layer   string // that refuses, "" for the filter
+	rule    string // that does
+	killed  bool   // its process, by us
+	unnamed bool   // it is about a descriptor, by an empty path
+	flags   uint64 // of open
+	detail  map[string]string
+}
+
+var unknownCall callInfo
+
+// arg is argument i, 0 for none.
+func (c *call) arg(i int8) uint64 {
+	if i < 0 {
+		return 0
+	}
+	return c.args[i]
+}
+
+// add puts one more word into the detail of the event.
+func (c *call) add(key, value string) {
+	if c.detail == nil {
+		c.detail = map[string]string{}
+	}
+	c.detail[key] = value
+}
+
+// unknown says what could not be found out.
+func (c *call) unknown(what string) {
+	if old := c.detail["unknown"]; old != "" {
+		what = old + "; " + what
+	}
+	c.add("unknown", what)
+}
+
+// caller finds the process of a call and brings what is known of it up to date.
+func (s *Supervisor) caller(c *call) *proc {
+	p := s.table.find(c.tid, c.now)
+	if p == nil {
+		// It is dying, or /proc cannot be read. The record goes on without.
+		return &proc{pid: c.tid, dir: -1, pidfd: -1, proc: s.table.dir}
+	}
+	if p.pending != nil {
+		s.settle(c, p)
+	}
+	if s.config.Gate != nil && p.now.exec == 0 && !p.looked {
+		s.unjudged(c, p)
+	}
+	if !p.known && c.info.shape != shapeExec {
+		s.seen(p, nil)
+	}
+	return p
+}
+
+// answer lets the call go on, or refuses it, and says whether the caller lived
+// to see it. A caller that did was there all the time, so that what was read
+// from it was its own.
+func (s *Supervisor) answer(c *call) (alive bool) {
+	var errno syscall.Errno
+	if c.refused {
+		errno = s.listener.refuse(c.id, c.refusal)
+	} else {
+		errno = s.listener.goOn(c.id)
+	}
+	switch errno {
+	case 0:
+		return true
+	case unix.ENOENT:
+		s.stats.Gone++
+	default:
+		s.fail(fmt.Errorf("answering a system call: %w", errno))
+	}
+	return false
+}
+
+// finish answers c, and records e, which is about it.
+func (s *Supervisor) finish(c *call, e *event.Event) {
+	if c.refused {
+		c.refusedBy(e)
+	}
+	if !s.answer(c) {
+		e.Verdict, e.Layer, e.Rule, e.Error = event.Unknown, "", "", ""
+		c.unknown(diedFirst)
+	}
+	e.Detail = c.detail
+	e.Process = c.proc.who()
+	s.observe(e)
+}
+
+// diedFirst is why the outcome of a call is not known that nobody waits for.
+const diedFirst = "the process ended before its call was answered"
+
+// plain is a call of which nothing but its name and arguments are looked at.
+func (s *Supervisor) plain(c *call) {
+	e := event.Event{Action: event.SysCall, Object: s.name(uint32(c.nr)), Verdict: event.Allowed}
+	c.add("args", hexes(c.args[:]))
+	s.finish(c, &e)
+}
+
+// name of a system call.
+func (s *Supervisor) name(nr uint32) string {
+	if s.config.Name != nil {
+		if n := s.config.Name(nr); n != "" {
+			return n
+		}
+	}
+	return "syscall " + strconv.FormatUint(uint64(nr), 10)
+}
+
+// observe counts an event and hands it to the sink.
+func (s *Supervisor) observe(e *event.Event) {
+	s.count(e)
+	if s.failed.Load() != nil {
+		return
+	}
+	if err := s.config.Sink.Observe(*e); err != nil {
+		s.fail(fmt.Errorf("recording what a process did: %w", err))
+	}
+}
+
+func (s *Supervisor) count(e *event.Event) {
+	e.Sensor = event.Syscall
+	s.stats.Actions[e.Action]++
+	if e.Verdict == event.Denied {
+		s.stats.Denied++
+	}
+	if e.Detail["unknown"] != "" {
+		s.stats.Unknown++
+	}
+}
+
+func (s *Supervisor) failIf(err error) {
+	if err != nil {
+		s.fail(err)
+	}
+}
+
+// fail makes every further call return EPERM.
+func (s *Supervisor) fail(err error) {
+	s.failing.Do(func() {
+		s.failed.Store(&err)
+		if s.config.Failed != nil {
+			go s.config.Failed(err)
+		}
+	})
+}
+
+// openRoot opens the root of the view, when the first call shows that it
+// stands. It is that of the caller: nobody inside may change his (chroot(2) is
+// refused), and the first process may be one that we have no right to look at.
+func (s *Supervisor) openRoot(p *proc) bool {
+	if s.resolver.root >= 0 {
+		return true
+	}
+	const flags = unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC
+	fd, err := unix.Openat(p.base(), string(p.entry(nil, p.pid))+"root", flags, 0)
+	if err != nil && s.config.Root != 0 {
+		fd, err = unix.Open("/proc/"+strconv.Itoa(s.config.Root)+"/root", flags, 0)
+	}
+	if err != nil {
+		return false
+	}
+	s.resolver.root = fd
+	return true
+}

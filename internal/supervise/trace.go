@@ -1,0 +1,190 @@
+//go:build linux
+
+package supervise
+
+import (
+	"fmt"
+	"runtime"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	maxTracers  = 64 // threads that wait for an execution to be through; more executions wait for one of them
+	idleTracers = 2  // that stay when there is nothing to do
+)
+
+// traced is an execution that goes on under trace: what really runs is held
+// against what was judged before its first instruction.
+type traced struct {
+	call *call
+	was  *execution
+}
+
+// tracers is threads that trace. A thread that traces must make every request
+// about what it traces itself. The lock of the Supervisor guards the fields.
+type tracers struct {
+	jobs   chan *traced
+	ended  chan struct{} // closed when there will be none any more
+	queue  []*traced
+	count  int
+	idle   int
+	closed bool
+}
+
+// trace lets an execution go on under trace, beside the receiver.
+func (s *Supervisor) trace(j *traced) {
+	t := &s.tracers
+	if t.jobs == nil {
+		t.jobs, t.ended = make(chan *traced), make(chan struct{})
+	}
+	select {
+	case t.jobs <- j:
+		t.idle--
+		return
+	default:
+	}
+	if t.count == maxTracers {
+		t.queue = append(t.queue, j)
+		return
+	}
+	t.count++
+	s.reading.Add(1)
+	go s.tracer(j)
+}
+
+// tracer is one thread that traces, and nothing else.
+func (s *Supervisor) tracer(j *traced) {
+	defer s.reading.Done()
+	runtime.LockOSThread() // and ends with its goroutine, unless it is the first of this program
+	for j != nil && s.follow(j) {
+		j = s.nextTraced()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := &s.tracers
+	t.count--
+	if len(t.queue) > 0 {
+		t.count++
+		next := t.queue[0]
+		t.queue = t.queue[1:]
+		s.reading.Add(1)
+		go s.tracer(next)
+	}
+}
+
+// nextTraced waits for the next execution to trace, nil for none.
+func (s *Supervisor) nextTraced() *traced {
+	t := &s.tracers
+	s.mu.Lock()
+	if len(t.queue) > 0 {
+		j := t.queue[0]
+		t.queue = t.queue[1:]
+		s.mu.Unlock()
+		return j
+	}
+	if t.idle >= idleTracers || t.closed {
+		s.mu.Unlock()
+		return nil
+	}
+	t.idle++
+	s.mu.Unlock()
+	select {
+	case j := <-t.jobs:
+		return j
+	case <-t.ended:
+		return nil
+	}
+}
+
+// endTracers lets the threads end that have nothing to do. The lock is held.
+func (s *Supervisor) endTracers() {
+	if t := &s.tracers; !t.closed {
+		t.closed = true
+		if t.ended != nil {
+			close(t.ended)
+		}
+	}
+}
+
+// follow lets one execution go on and looks at what came of it. False means that
+// this thread is not to be used again.
+//
+// The thread is told to stop before it is let go on (PTRACE_INTERRUPT), so that
+// it stops in any case: when it executed (PTRACE_EVENT_EXEC), before the first
+// instruction of the new program, and when that failed, on its way back. So this
+// ends however the execution does, except where the kernel does not come back
+// from it. Nothing of ours is locked meanwhile: seizing waits for another thread
+// of the same process that executes.
+func (s *Supervisor) follow(j *traced) (again bool) {
+	c := j.call
+	errno := unix.ECHILD
+	if c.proc.parent != s.table.self { // whoever waits for a child of ours would take the stops for its end
+		errno = seize(c.tid)
+	}
+	if errno == 0 {
+		errno = interrupt(c.tid)
+		s.settled(c.tid)
+	}
+	if errno != 0 { // its next call has to do
+		s.mu.Lock()
+		j.was.untraced = errno
+		s.mu.Unlock()
+	}
+	switch e := s.listener.answer(c.id, 0); {
+	case e == unix.ENOENT:
+		s.mu.Lock()
+		s.stats.Gone++
+		s.mu.Unlock()
+	case e != 0:
+		s.fail(fmt.Errorf("answering a system call: %w", e))
+		return false
+	}
+	if errno != 0 {
+		return true
+	}
+	r, errno := nextReport()
+	switch {
+	case errno != 0:
+		return false
+	case r.ended:
+		return true
+	case r.event != unix.PTRACE_EVENT_EXEC:
+		if r.event == unix.PTRACE_EVENT_STOP {
+			r.sig = 0 // of ours, or of a stop of the process, which goes on by itself
+		}
+		return release(r.pid, r.sig)
+	}
+	if !s.verify(j) {
+		_ = unix.Kill(r.pid, unix.SIGKILL) // its number is its own while it is traced
+		return release(r.pid, 0)
+	}
+	return release(r.pid, 0)
+}
+
+// release lets go of a thread that stopped, or that died meanwhile.
+func release(pid, sig int) bool {
+	for letGo(pid, sig) != 0 {
+		r, errno := nextReport()
+		if errno != 0 || r.ended {
+			return errno == 0
+		}
+	}
+	return true
+}
+
+// settled waits, before Linux 6.17, until the caller sleeps again: an answer that
+// comes while it wakes up is taken for no answer there, and the call is made anew.
+func (s *Supervisor) settled(tid int) {
+	if settledKernel() {
+		return
+	}
+	name := fmt.Sprintf("/proc/%d/stat", tid)
+	buf := make([]byte, 512)
+	for end := time.Now().Add(50 * time.Millisecond); time.Now().Before(end); time.Sleep(50 * time.Microsecond) {
+		if sleepsDeep(name, buf) {
+			return
+		}
+	}
+}

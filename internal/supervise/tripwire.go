@@ -1,0 +1,312 @@
+//go:build linux
+
+package supervise
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"sync"
+
+	"golang.org/x/sys/unix"
+	"holdfast.dev/holdfast/internal/event"
+)
+
+// TripwireConfig is what a Tripwire needs to know.
+type TripwireConfig struct {
+	// Device is /dev/fuse as the launch opened it, in the user namespace of
+	// everything inside; taken over. Nothing inside may keep it: whoever holds
+	// it keeps the file system from ending with the supervisor.
+	Device *os.File
+
+	Root     int // pid of the first process inside, of which the pids in requests are the namespace's
+	UID, GID int // owner of everything in the root of the view, in the user namespace of the mount
+
+	Sink Sink
+
+	// Quiet are absolute paths whose absence is no event, with all below them:
+	// what programs look for by themselves, and the host has not either. Where
+	// the directory of one is in the root of the view, the kernel remembers that
+	// it is not there, and asks no more.
+	Quiet []string
+
+	// Process tells what is known of a process besides its pid; nil for nothing.
+	// It is called from several goroutines.
+	Process func(pid int) event.Process
+
+	// Ordinary says of an event that nothing was refused by it: what is not there
+	// is nowhere else either. It is not recorded. nil says so of none.
+	Ordinary func(event.Event) bool
+
+	// Marked says of an event that it must not be summarised in a flood of
+	// others; nil marks none. It is called from several goroutines.
+	Marked func(event.Event) bool
+
+	// Failed is called once, on a goroutine of its own, when look-ups cannot be
+	// recorded or answered any more: everything inside must die.
+	Failed func(error)
+}
+
+// Tripwire is the file system of the root of the view: the directories, links
+// and small files that the launch makes in it, on which it mounts the trees that
+// are in view. What is asked of it beyond that is outside the view, and an event.
+// When its process dies, every such look-up inside fails with ENOTCONN.
+type Tripwire struct {
+	config TripwireConfig
+	device int
+	stop   int // event descriptor: Serve returns
+	pids   *pidSpace
+	flood  *flood
+	asking chan struct{} // holds one of each server that reads from the memory of a process
+
+	served  chan struct{} // closed when Serve returned
+	failing sync.Once
+	closing sync.Once
+
+	mu      sync.Mutex // held while a request is answered; guards what follows
+	started bool
+	closed  bool
+	fs      fileSystem
+	quiet   map[string]bool
+	longest int // bytes of the longest in quiet
+	stats   TripwireStats
+	err     error // first failure
+}
+
+// TripwireStats counts what a Tripwire did.
+type TripwireStats struct {
+	Requests uint64 // that the kernel sent
+	Misses   uint64 // look-ups of what is not there, after Seal
+	Events   uint64 // that tell of them: fewer, as repetitions are counted
+	Partial  uint64 // look-ups of which only the first missing name is known
+	Quiet    uint64 // look-ups of what is quiet, but for those that the kernel did not ask: no events
+	Outside  uint64 // look-ups of what is not there by processes that are not inside, such as this one: no events
+}
+
+// NewTripwire takes over the device of c, also when it fails. The kernel's
+// first request waits for Serve, and so does every look-up in the mount.
+func NewTripwire(c TripwireConfig) (*Tripwire, error) {
+	if c.Device == nil || c.Sink == nil {
+		return nil, errors.New("serving the root of the view: no device or no sink")
+	}
+	defer c.Device.Close()
+	device, err := unix.FcntlInt(c.Device.Fd(), unix.F_DUPFD_CLOEXEC, 3)
+	if err != nil {
+		return nil, fmt.Errorf("serving the root of the view: %w", err)
+	}
+	if err := unix.SetNonblock(device, true); err != nil {
+		unix.Close(device)
+		return nil, fmt.Errorf("serving the root of the view: %w", err)
+	}
+	stop, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	if err != nil {
+		unix.Close(device)
+		return nil, fmt.Errorf("serving the root of the view: %w", err)
+	}
+	pids, err := newPIDSpace(c.Root)
+	if err != nil {
+		unix.Close(device)
+		unix.Close(stop)
+		return nil, fmt.Errorf("serving the root of the view: %w", err)
+	}
+	c.Device = nil
+	t := &Tripwire{config: c, device: device, stop: stop, pids: pids, served: make(chan struct{}), asking: make(chan struct{}, servers-1),
+		fs: fileSystem{tree: newTree(), uid: uint32(c.UID), gid: uint32(c.GID)}, quiet: map[string]bool{}}
+	t.flood = newFlood(t.observe, c.Marked)
+	for _, path := range c.Quiet {
+		t.quiet[path] = true
+		t.longest = max(t.longest, len(path))
+	}
+	return t, nil
+}
+
+// servers answer requests, each on a thread of its own. More than one, because
+// one may have to wait for the memory of a process, which may be a slow disk's
+// file or one of this very file system: the others serve meanwhile.
+const servers = 4
+
+// Serve answers the kernel until the file system is unmounted everywhere or
+// Close is called. It wants a goroutine of its own and may be called once.
+func (t *Tripwire) Serve() {
+	if !t.begin() {
+		return
+	}
+	defer close(t.served)
+	var all sync.WaitGroup
+	for range servers {
+		all.Go(func() {
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+			if err := t.serve(); err != nil {
+				t.fail(fmt.Errorf("serving the root of the view: %w", err))
+			}
+			t.halt() // the others, too
+		})
+	}
+	all.Wait()
+}
+
+// halt makes all servers return.
+func (t *Tripwire) halt() { unix.Write(t.stop, []byte{1, 0, 0, 0, 0, 0, 0, 0}) }
+
+// serve is one server.
+func (t *Tripwire) serve() error {
+	q, err := t.queue()
+	if err != nil {
+		return err
+	}
+	defer unix.Close(q)
+	in, out := make([]byte, fuseBuffer), make([]byte, 0, 4096)
+	for {
+		n, err := t.receive(q, in)
+		if n == 0 || err != nil {
+			return err
+		}
+		if err := t.respond(in[:n], out); err != nil {
+			return err
+		}
+	}
+}
+
+// queue makes what a server waits on. One request wakes one server.
+func (t *Tripwire) queue() (int, error) {
+	q, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	if err != nil {
+		return -1, err
+	}
+	err = unix.EpollCtl(q, unix.EPOLL_CTL_ADD, t.device, &unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLEXCLUSIVE, Fd: int32(t.device)})
+	if err == nil {
+		err = unix.EpollCtl(q, unix.EPOLL_CTL_ADD, t.stop, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(t.stop)})
+	}
+	if err != nil {
+		unix.Close(q)
+		return -1, err
+	}
+	return q, nil
+}
+
+// receive waits for a request; 0 says that there will be none any more.
+func (t *Tripwire) receive(q int, in []byte) (int, error) {
+	ready := make([]unix.EpollEvent, 2)
+	for {
+		k, err := unix.EpollWait(q, ready, -1)
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil {
+			return 0, err
+		}
+		for _, r := range ready[:k] {
+			if r.Fd == int32(t.stop) {
+				return 0, nil
+			}
+		}
+		n, err := unix.Read(t.device, in)
+		switch err {
+		case nil:
+			return n, nil
+		case unix.EINTR, unix.EAGAIN, unix.ENOENT: // ENOENT: the asker died while its request was copied
+			continue
+		case unix.ENODEV: // unmounted
+			return 0, nil
+		default:
+			return 0, err
+		}
+	}
+}
+
+// respond answers one request.
+func (t *Tripwire) respond(raw, out []byte) error {
+	r, ok := parseFUSE(raw)
+	if !ok {
+		return errors.New("the kernel sent what is no request")
+	}
+	t.mu.Lock()
+	t.stats.Requests++
+	answer := t.fs.handle(r, out)
+	m, missed := t.missed(r, answer)
+	t.mu.Unlock()
+	switch {
+	case answer == nil:
+		return nil
+	case !missed:
+		return t.send(answer)
+	case m.quiet:
+		return t.send(fuseNothing(out, r.unique))
+	}
+	// While it waits: its memory is what it was, and its events are in order.
+	t.record(m, t.ask(m.tid))
+	return t.send(answer)
+}
+
+// send writes an answer.
+func (t *Tripwire) send(answer []byte) error {
+	for {
+		_, err := unix.Write(t.device, answer)
+		switch err {
+		case unix.EINTR:
+			continue
+		case nil, unix.ENOENT, unix.ENODEV, unix.ECONNABORTED: // nobody waits for it any more
+			return nil
+		default:
+			return fmt.Errorf("answering: %w", err)
+		}
+	}
+}
+
+// Seal ends the time in which the root of the view can be changed, and begins
+// the time in which a look-up of what is not there is an event. What was asked
+// before it returns stands; what is asked later is refused. The first process
+// inside must wait for it.
+func (t *Tripwire) Seal() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.fs.sealed = true
+}
+
+// begin says whether to serve: not when Close came first, as the descriptors may
+// be others' by now.
+func (t *Tripwire) begin() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.started = !t.closed
+	return t.started
+}
+
+// Close ends the service, and returns when every event was handed over. What is
+// still inside gets ENOTCONN; better is to call it when everything there is dead.
+func (t *Tripwire) Close() (TripwireStats, error) {
+	t.closing.Do(func() {
+		t.mu.Lock()
+		t.closed = true
+		started := t.started
+		t.mu.Unlock()
+		t.halt()
+		if started {
+			<-t.served
+		}
+		// The last descriptor: the kernel ends the connection.
+		unix.Close(t.device)
+		t.flood.close()
+		unix.Close(t.stop)
+		t.pids.close()
+	})
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.stats, t.err
+}
+
+// fail says once that it cannot go on.
+func (t *Tripwire) fail(err error) {
+	t.mu.Lock()
+	if t.err == nil {
+		t.err = err
+	}
+	t.mu.Unlock()
+	t.failing.Do(func() {
+		if t.config.Failed != nil {
+			go t.config.Failed(err)
+		}
+	})
+}

@@ -1,0 +1,226 @@
+//go:build linux
+
+package supervise
+
+import (
+	"bytes"
+	"os"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// asked is what a waiting thread asked of the kernel. It is what stood in its
+// memory: good for a record, never for a decision.
+type asked struct {
+	pid, tid int    // in our pid namespace; 0 when it is not known
+	call     string // name of the system call; "" when it is not known
+	path     string // as asked; "" when it is not known
+	dir      string // what path is relative to, absolute; "" when it is not known or not needed
+	cwd      bool   // dir is the working directory
+	executes bool   // the call executes a program
+	creates  bool   // the call is there to make what is missing
+
+	second, secondDir string // the other path of a call that has two, as path and dir
+}
+
+// absolute is the path without dots, "" when it is not known.
+func (a asked) absolute() string { return fromDir(a.dir, a.path) }
+
+func fromDir(dir, name string) string {
+	if strings.HasPrefix(name, "/") {
+		return path.Clean(name)
+	}
+	if name == "" || dir == "" {
+		return ""
+	}
+	return path.Join(dir, name)
+}
+
+// pathCall says where a system call has a path.
+type pathCall struct {
+	name   string
+	dir    int // argument with the directory; -1 for the working directory
+	path   int
+	second int // -1, or the argument with a second path; its directory is the one before, if dir is one
+	socket bool
+}
+
+// ask reads what a thread that waits is asking for.
+func (t *Tripwire) ask(tid int) asked {
+	var a asked
+	a.pid, a.tid = t.pids.outer(tid)
+	if a.tid == 0 {
+		return a
+	}
+	// One server is left for what the others may have to wait for: it waits for
+	// them a moment at most.
+	select {
+	case t.asking <- struct{}{}:
+	default:
+		select {
+		case t.asking <- struct{}{}:
+		case <-time.After(askPatience):
+			return a
+		}
+	}
+	a.read()
+	<-t.asking
+	return a
+}
+
+const (
+	askPatience = 5 * time.Millisecond
+	askTries    = 100 // of askPause: the thread may not have gone to sleep yet, after it woke us
+	askPause    = 20 * time.Microsecond
+)
+
+// read fills in what the thread waits in.
+func (a *asked) read() {
+	nr, args, ok := currentCall(a.tid)
+	if !ok {
+		return
+	}
+	c, ok := pathCalls[nr]
+	if !ok {
+		a.call = strconv.Itoa(nr)
+		return
+	}
+	a.call, a.executes = c.name, c.name == "execve" || c.name == "execveat"
+	a.creates = makes(c.name, args)
+	if c.socket {
+		a.path = socketPath(a.tid, args[c.path], args[c.path+1])
+	} else {
+		a.path = readPath(a.tid, args[c.path])
+	}
+	if a.path != "" && a.path[0] != '/' {
+		a.dir, a.cwd = startOf(a.tid, c.dir, args)
+	}
+	if c.second < 0 {
+		return
+	}
+	a.second = readPath(a.tid, args[c.second])
+	if a.second != "" && a.second[0] != '/' {
+		dir := c.second - 1
+		if c.dir < 0 {
+			dir = -1
+		}
+		a.secondDir, _ = startOf(a.tid, dir, args)
+	}
+}
+
+// makes says whether a call makes a name that was not there.
+func makes(call string, args [6]uint64) bool {
+	switch call {
+	case "open":
+		return args[1]&unix.O_CREAT != 0
+	case "openat":
+		return args[2]&unix.O_CREAT != 0
+	case "creat", "mkdir", "mkdirat", "mknod", "mknodat", "symlink", "symlinkat", "link", "linkat", "rename", "renameat", "renameat2", "bind":
+		return true
+	}
+	return false
+}
+
+// startOf finds the directory that a path is relative to: that of argument dir,
+// or the working directory.
+func startOf(tid, dir int, args [6]uint64) (at string, cwd bool) {
+	link := "cwd"
+	if dir >= 0 && int32(args[dir]) != unix.AT_FDCWD {
+		link = "fd/" + strconv.Itoa(int(int32(args[dir])))
+	}
+	at, err := os.Readlink("/proc/" + strconv.Itoa(tid) + "/" + link)
+	if err != nil || !strings.HasPrefix(at, "/") {
+		return "", false
+	}
+	return at, link == "cwd"
+}
+
+// currentCall reads the number and arguments of the system call that a thread
+// waits in (proc_pid_syscall(5)).
+func currentCall(tid int) (nr int, args [6]uint64, ok bool) {
+	fd, err := unix.Open("/proc/"+strconv.Itoa(tid)+"/syscall", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return 0, args, false
+	}
+	defer unix.Close(fd)
+	var line [256]byte
+	for range askTries {
+		n, err := unix.Pread(fd, line[:], 0)
+		if err != nil {
+			return 0, args, false
+		}
+		if line[0] != 'r' { // "running"
+			return parseCall(string(line[:n]))
+		}
+		time.Sleep(askPause)
+	}
+	return 0, args, false
+}
+
+func parseCall(line string) (nr int, args [6]uint64, ok bool) {
+	fields := strings.Fields(line)
+	if len(fields) < 7 { // "running", or waiting outside a call
+		return 0, args, false
+	}
+	nr, err := strconv.Atoi(fields[0])
+	if err != nil {
+		return 0, args, false
+	}
+	for i := range args {
+		if args[i], err = strconv.ParseUint(fields[i+1], 0, 64); err != nil {
+			return 0, args, false
+		}
+	}
+	return nr, args, true
+}
+
+// readPath reads a string from the memory of a process; "" when it cannot be read
+// or does not end.
+func readPath(tid int, addr uint64) string {
+	const most, page = 256, 4096 // a path is short, and the next page may not be there
+	var buf [unix.PathMax]byte
+	for have := 0; have < len(buf); {
+		size := min(most, len(buf)-have, page-int(addr%page))
+		n := readMemory(tid, addr, buf[have:have+size])
+		if n <= 0 {
+			return ""
+		}
+		if i := bytes.IndexByte(buf[have:have+n], 0); i >= 0 {
+			return string(buf[:have+i])
+		}
+		have, addr = have+n, addr+uint64(n)
+	}
+	return ""
+}
+
+// socketPath reads the path of a struct sockaddr_un (unix(7)).
+func socketPath(tid int, addr, size uint64) string {
+	buf := make([]byte, min(size, 110))
+	n := readMemory(tid, addr, buf)
+	if n < 3 || buf[0] != unix.AF_UNIX || buf[1] != 0 || buf[2] == 0 {
+		return ""
+	}
+	name := buf[2:n]
+	if i := bytes.IndexByte(name, 0); i >= 0 {
+		name = name[:i]
+	}
+	return string(name)
+}
+
+// readMemory returns how much could be read, below 1 for nothing.
+func readMemory(tid int, addr uint64, buf []byte) int {
+	if len(buf) == 0 {
+		return 0
+	}
+	local := []unix.Iovec{{Base: &buf[0]}}
+	local[0].SetLen(len(buf))
+	n, err := unix.ProcessVMReadv(tid, local, []unix.RemoteIovec{{Base: uintptr(addr), Len: len(buf)}}, 0)
+	if err != nil {
+		return -1
+	}
+	return n
+}

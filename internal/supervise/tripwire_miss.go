@@ -1,0 +1,155 @@
+//go:build linux
+
+package supervise
+
+import (
+	"encoding/binary"
+	"path"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+	"holdfast.dev/holdfast/internal/event"
+)
+
+// miss is a look-up of what is not in the root of the view.
+type miss struct {
+	tid   int // in the inner pid namespace
+	dir   *node
+	name  string
+	quiet bool // expected, and not there for good
+}
+
+// missed says whether the answer to r is that there is no such name, and that it
+// counts. The caller holds t.mu.
+func (t *Tripwire) missed(r fuseRequest, answer []byte) (miss, bool) {
+	if !t.fs.sealed || r.op != fuseLookup || len(answer) != fuseReply ||
+		int32(binary.LittleEndian.Uint32(answer[4:])) != -int32(unix.ENOENT) {
+		return miss{}, false
+	}
+	name, _, errno := fuseName(r.body)
+	if errno != 0 {
+		return miss{}, false
+	}
+	m := miss{tid: r.tid, dir: t.fs.tree.get(r.node), name: name}
+	if len(t.quiet) > 0 && t.quiet[m.dir.child(name)] {
+		m.quiet = true
+		t.stats.Quiet++
+		return m, true
+	}
+	if r.tid == 0 { // not in the pid namespace of those inside
+		t.stats.Outside++
+		return miss{}, false
+	}
+	t.stats.Misses++
+	return m, true
+}
+
+// record makes the event of a look-up.
+func (t *Tripwire) record(m miss, a asked) {
+	looked := m.dir.child(m.name)
+	e := event.Event{Sensor: event.Tripwire, Action: event.FileLookup, Object: a.path, Verdict: event.Denied, Layer: event.LayerView,
+		Error: "ENOENT", Process: t.process(m, a), Detail: map[string]string{}}
+	a.describe(e.Detail)
+	found := a.absolute()
+	if other := fromDir(a.secondDir, a.second); !atOrBelow(found, looked) && atOrBelow(other, looked) {
+		a.path, a.dir, found = a.second, a.secondDir, other
+		e.Object = a.path
+	}
+	switch {
+	case a.path == "":
+		// Only the first name that is missing is known, not what was to follow.
+		e.Object, e.Detail["partial"] = looked, "true"
+		t.mu.Lock()
+		t.stats.Partial++
+		t.mu.Unlock()
+	case atOrBelow(found, looked):
+		if t.expected(found) {
+			return
+		}
+		e.Resolved = found
+	case a.executes:
+		// A program that exists, whose interpreter does not.
+		e.Object, e.Detail["for"] = looked, a.path
+	default: // there was a link on the way
+		e.Resolved = looked
+		if rest, ok := afterName(found, m.name); ok {
+			e.Resolved = path.Join(looked, rest)
+		}
+	}
+	if e.Resolved == e.Object {
+		e.Resolved = ""
+	}
+	if t.config.Ordinary != nil && t.config.Ordinary(e) {
+		t.mu.Lock()
+		t.stats.Quiet++
+		t.stats.Misses--
+		t.mu.Unlock()
+		return
+	}
+	t.flood.add(e)
+}
+
+// describe says how it was asked.
+func (a asked) describe(detail map[string]string) {
+	if a.call != "" {
+		detail["call"] = a.call
+	}
+	if a.tid != 0 && a.tid != a.pid {
+		detail["thread"] = strconv.Itoa(a.tid)
+	}
+	if a.creates {
+		detail["creates"] = "true"
+	}
+}
+
+// expected says whether a path is a quiet one or below one, and counts it.
+func (t *Tripwire) expected(found string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	// From the front, and no further than the longest: a path may have two
+	// thousand names.
+	for n := 1; n <= len(found) && n <= t.longest; n++ {
+		if (n == len(found) || found[n] == '/') && t.quiet[found[:n]] {
+			t.stats.Quiet++
+			t.stats.Misses--
+			return true
+		}
+	}
+	return false
+}
+
+// atOrBelow says whether path is dir or below it.
+func atOrBelow(path, dir string) bool { return path == dir || strings.HasPrefix(path, dir+"/") }
+
+// afterName returns what follows the only component called name.
+func afterName(p, name string) (rest string, ok bool) {
+	p += "/"
+	before, rest, ok := strings.Cut(p, "/"+name+"/")
+	if !ok || strings.Contains("/"+rest, "/"+name+"/") || before == "" && rest == "" {
+		return "", false
+	}
+	return strings.TrimSuffix(rest, "/"), true
+}
+
+func (t *Tripwire) process(m miss, a asked) event.Process {
+	p := event.Process{PID: a.pid}
+	if t.config.Process != nil && a.pid != 0 {
+		p = t.config.Process(a.pid)
+		p.PID = a.pid
+	}
+	if a.dir != "" && a.cwd {
+		p.Cwd = a.dir
+	}
+	return p
+}
+
+// observe hands an event over.
+func (t *Tripwire) observe(e event.Event) {
+	t.mu.Lock()
+	t.stats.Events++
+	t.mu.Unlock()
+	if err := t.config.Sink.Observe(e); err != nil {
+		t.fail(err)
+	}
+}

@@ -1,0 +1,116 @@
+//go:build linux
+
+package supervise
+
+import (
+	"bytes"
+	"strings"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+var settledKernel = sync.OnceValue(func() bool { return kernel(6, 17) })
+
+// sleepsDeep says whether a thread is in a sleep that only its death ends.
+func sleepsDeep(stat string, buf []byte) bool {
+	fd, err := unix.Open(stat, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return true // it is dead
+	}
+	defer unix.Close(fd)
+	n, _ := unix.Read(fd, buf)
+	_, state, _ := bytes.Cut(buf[:max(n, 0)], []byte(") "))
+	return len(state) > 0 && state[0] != 'S' && state[0] != 'R'
+}
+
+// verify holds what is about to run its first instruction against what was
+// judged. False means that it must not.
+func (s *Supervisor) verify(j *traced) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := j.call.proc
+	var st unix.Stat_t
+	r := s.resolver
+	r.name = append(p.entry(r.name[:0], p.pid), "exe\x00"...)
+	if fstatat(p.base(), r.name, &st, 0) != 0 {
+		return false
+	}
+	is := identityOf(&st)
+	if p.pending == j.was {
+		p.pending = nil
+	}
+	if is == j.was.is && !j.was.doomed && j.was.judged && s.runsWith(p, j.was) {
+		p.now.is = is
+		return true
+	}
+	return s.otherwise(j.call, p, j.was, is)
+}
+
+// runsWith says whether the arguments of p are these, or begin with these where
+// no more was read. It is for a program that did not run yet: they are its own
+// memory.
+func (s *Supervisor) runsWith(p *proc, was *execution) bool {
+	want := make([]byte, 0, 512)
+	for _, a := range was.argv {
+		want = append(append(want, a...), 0)
+	}
+	if was.cut {
+		want = want[:max(len(want)-1, 0)]
+	}
+	got, whole := s.rawCommandLine(p, len(want))
+	return whole != was.cut && bytes.Equal(got, want)
+}
+
+// rawCommandLine reads the arguments of p, at most so many bytes. whole is false
+// when there are more.
+func (s *Supervisor) rawCommandLine(p *proc, most int) (text []byte, whole bool) {
+	r := s.resolver
+	r.name = append(p.entry(r.name[:0], p.pid), "cmdline"...)
+	fd, err := unix.Openat(p.base(), string(r.name), unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, false
+	}
+	defer unix.Close(fd)
+	buf := make([]byte, most+1)
+	n := 0
+	for n < len(buf) {
+		k, err := unix.Read(fd, buf[n:])
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil {
+			return buf[:n], false
+		}
+		if k == 0 {
+			break
+		}
+		n += k
+	}
+	return buf[:min(n, most)], n <= most
+}
+
+// commandLine is the arguments that the kernel will give to the program of l:
+// what interprets a script gets the script's name before them.
+func (l *launch) commandLine() []string {
+	argv := l.event.Process.Argv
+	if len(argv) == 0 {
+		argv = []string{""}
+	}
+	name := l.name
+	for i := 0; i+1 < len(l.images); i++ {
+		line := l.images[i].line
+		at := strings.IndexAny(line, " \t")
+		if at < 0 {
+			at = len(line)
+		}
+		front := []string{line[:at]}
+		if arg := strings.Trim(line[at:], " \t"); arg != "" {
+			front = append(front, arg)
+		}
+		front = append(front, name)
+		argv = append(front, argv[1:]...)
+		name = line[:at]
+	}
+	return argv
+}

@@ -1,0 +1,224 @@
+//go:build linux
+
+package supervise
+
+import (
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"golang.org/x/sys/unix"
+	"holdfast.dev/holdfast/internal/event"
+	"holdfast.dev/holdfast/internal/testenv"
+)
+
+func TestPlaces(t *testing.T) {
+	p := newPlaces(View{Trees: []Tree{{Path: "/usr", Access: Read}, {Path: "/home/u/ws", Access: Write},
+		{Path: "/home/u/ws/.git/config", Access: Protected}, {Path: "/home/u/ws/vendor/", Access: Read, Rule: "f:1"}}})
+	for path, want := range map[string]string{
+		"/usr": "/usr", "/usr/bin/sh": "/usr", "/usrx": "", "/": "", "/home": "", "/home/u/ws/a/b": "/home/u/ws",
+		"/home/u/ws/.git/config": "/home/u/ws/.git/config", "/home/u/ws/.git/configs": "/home/u/ws", "/home/u/ws/vendor/x": "/home/u/ws/vendor",
+	} {
+		got := ""
+		if tree := p.of(path); tree != nil {
+			got = tree.Path
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", path, got, want)
+		}
+	}
+	for path, want := range map[string]bool{"/": true, "/home": true, "/home/u": true, "/home/u/ws": true, "/usr": false, "/etc": false} {
+		if p.above[path] != want {
+			t.Errorf("above %s: %v", path, !want)
+		}
+	}
+}
+
+// TestDenials has a view that the launcher of tests does not make: what is
+// foreseen is compared, not what the kernel says.
+func TestDenials(t *testing.T) {
+	dir := place(t)
+	for _, d := range []string{"ws", "ws/.git", "ws/.git/hooks", "ro", "out", "ws/secret"} {
+		if err := os.MkdirAll(filepath.Join(dir, d), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, f := range []string{"ws/.git/config", "ro/file", "ro/kept", "out/file", "ws/.env", "ws/file", "ws/.mcp.json", "ws/a", "ws/b", "ws/c", "ws/d", "ws/e"} {
+		if err := os.WriteFile(filepath.Join(dir, f), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for link, to := range map[string]string{"ws/escape": "../out/file", "ws/toro": dir + "/ro", "ws/null": "/dev/null", "ws/away": dir + "/not-in-view"} {
+		if err := os.Symlink(to, filepath.Join(dir, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	open := func(path string, flags int) aCall {
+		return aCall{NR: unix.SYS_OPENAT, Args: []any{cwd, path, flags, 0o644}}
+	}
+	const create = unix.O_WRONLY | unix.O_CREAT
+	tests := []struct {
+		call               aCall
+		action             string
+		layer, rule, errno string
+	}{
+		{open("ws/file", unix.O_RDWR), event.FileWrite, "", "", ""},
+		{open("ws/new", create), event.FileWrite, "", "", ""},
+		{open("ro/file", unix.O_RDONLY), event.FileOpen, "", "", ""},
+		{open("ro/file", unix.O_RDWR), event.FileWrite, "readonly", "policy:3", "EROFS"},
+		{open("ro/none", unix.O_WRONLY), event.FileWrite, "", "", "ENOENT"},
+		{open("ro/none", create), event.FileWrite, "readonly", "policy:3", "EROFS"},
+		{open("ws/toro/none", create), event.FileWrite, "readonly", "policy:3", "EROFS"},
+		{open("ws/.git/config", unix.O_WRONLY), event.FileWrite, "protected", "policy:4", "EROFS"},
+		{open("ws/.git/config", unix.O_RDONLY), event.FileOpen, "", "", ""},
+		{open("ws/.env", unix.O_RDONLY), event.FileOpen, "hidden", "policy:5", "EACCES"},
+		{open("out/file", unix.O_RDONLY), event.FileOpen, "view", "", "ENOENT"},
+		{open("ws/escape", unix.O_RDONLY), event.FileOpen, "view", "", "ENOENT"},
+		{open("ws/../out/file", create), event.FileWrite, "view", "", "ENOENT"},
+		{open("out/absent/../deep", unix.O_RDONLY), event.FileOpen, "view", "", "ENOENT"},
+		{open("ws/absent/file", unix.O_RDONLY), event.FileOpen, "", "", "ENOENT"},
+		{open(".", unix.O_RDONLY|unix.O_DIRECTORY), event.FileOpen, "", "", ""},
+		{open("/dev/null", unix.O_RDWR), event.FileWrite, "", "", ""},
+		{open("ws/null", unix.O_WRONLY), event.FileWrite, "", "", ""},
+		{aCall{NR: unix.SYS_MKDIRAT, Args: []any{cwd, "top", 0o755}}, event.FileMkdir, "view", "", "EROFS"},
+		{aCall{NR: unix.SYS_MKDIRAT, Args: []any{cwd, "ro/file", 0o755}}, event.FileMkdir, "", "", "EEXIST"},
+		{aCall{NR: unix.SYS_UNLINKAT, Args: []any{cwd, "ro/file", 0}}, event.FileUnlink, "readonly", "policy:3", "EROFS"},
+		{aCall{NR: unix.SYS_RENAMEAT2, Args: []any{cwd, "ws/file", cwd, "ro/file", 0}}, event.FileRename, "readonly", "policy:3", "EXDEV"},
+		{aCall{NR: unix.SYS_RENAMEAT2, Args: []any{cwd, "ws/.git/config", cwd, "ws/file", 0}}, event.FileRename, "protected", "policy:4", "EXDEV"},
+		{aCall{NR: unix.SYS_LINKAT, Args: []any{cwd, "ro/kept", cwd, "ws/mine", 0}}, event.FileLink, "readonly", "policy:3", "EXDEV"},
+		{aCall{NR: unix.SYS_LINKAT, Args: []any{cwd, "ws/.mcp.json", cwd, "ws/mine-2", 0}}, event.FileLink, "protected", "policy:6", "EXDEV"},
+		{aCall{NR: unix.SYS_RENAMEAT2, Args: []any{cwd, "ws/a", cwd, "ws/.mcp.json", 0}}, event.FileRename, "protected", "policy:6", "EBUSY"},
+		{aCall{NR: unix.SYS_RENAMEAT2, Args: []any{cwd, "ws/b", cwd, "ws/.git/hooks", unix.RENAME_EXCHANGE}}, event.FileRename, "protected", "policy:7", "EXDEV"},
+		{aCall{NR: unix.SYS_RENAMEAT2, Args: []any{cwd, "ws/c", cwd, "ws/secret", 0}}, event.FileRename, "hidden", "policy:8", "EBUSY"},
+		{aCall{NR: unix.SYS_RENAMEAT2, Args: []any{cwd, "ws/d", cwd, "ws/e", 0}}, event.FileRename, "", "", ""},
+		{aCall{NR: unix.SYS_RENAMEAT2, Args: []any{cwd, "ws/e", cwd, "ws/.git/e", 0}}, event.FileRename, "", "", "EXDEV"},
+		{aCall{NR: unix.SYS_UNLINKAT, Args: []any{cwd, "ws/.mcp.json", 0}}, event.FileUnlink, "protected", "policy:6", "EBUSY"},
+		{aCall{NR: unix.SYS_RENAMEAT2, Args: []any{cwd, "ws/.git", cwd, "ws/moved", 0}}, event.FileRename, "protected", "", "EBUSY"},
+		{open("ws/away/deep/file", unix.O_WRONLY), event.FileWrite, "view", "", "ENOENT"},
+		{open("ws/away/../file", create), event.FileWrite, "view", "", "ENOENT"},
+		{aCall{NR: unix.SYS_LINKAT, Args: []any{cwd, "out/file", cwd, "ws/mine", 0}}, event.FileLink, "view", "", "ENOENT"},
+		{aCall{NR: unix.SYS_FCHMODAT, Args: []any{cwd, "ro/file", 0o777}}, event.FileChmod, "readonly", "policy:3", "EROFS"},
+		{aCall{NR: unix.SYS_EXECVE, Args: []any{"out/file", 0, 0}}, event.ProcExec, "view", "", "ENOENT"},
+		{aCall{NR: unix.SYS_UNSHARE, Args: []any{unix.CLONE_NEWUSER}}, event.SysCall, "filter", "", "EPERM"},
+		{aCall{NR: unix.SYS_CONNECT, Args: []any{0, append([]byte{1, 0}, []byte(dir+"/out/file\x00")...), 2 + len(dir) + 10}}, event.SockConnect, "view", "", "ENOENT"},
+	}
+	var calls []aCall
+	for _, tt := range tests {
+		calls = append(calls, tt.call)
+	}
+	calls[len(calls)-1].Args[2] = len(calls[len(calls)-1].Args[1].([]byte))
+	exe := real(t, "/proc/self/exe")
+	r, _ := makeCalls(t, dir, calls, level(Full), trees(
+		Tree{Path: "/usr", Access: Read}, Tree{Path: "/dev", Access: Read}, Tree{Path: filepath.Dir(exe), Access: Read},
+		Tree{Path: "/proc", Access: Write}, Tree{Path: "/sys", Access: Read}, Tree{Path: "/etc", Access: Read},
+		Tree{Path: dir + "/ws", Access: Write}, Tree{Path: dir + "/ro", Access: Read, Rule: "policy:3"},
+		Tree{Path: dir + "/ws/.git/config", Access: Protected, Rule: "policy:4"}, Tree{Path: dir + "/ws/.env", Access: Hidden, Rule: "policy:5"},
+		Tree{Path: dir + "/ws/.mcp.json", Access: Protected, Rule: "policy:6"}, Tree{Path: dir + "/ws/.git", Access: Write},
+		Tree{Path: dir + "/ws/.git/hooks", Access: Protected, Rule: "policy:7"}, Tree{Path: dir + "/ws/secret", Access: Hidden, Rule: "policy:8"}))
+	events := r.sink.events
+	for events[0].Object != "ws/file" {
+		events = events[1:]
+	}
+	for i, tt := range tests {
+		e := events[i]
+		verdict := event.Allowed
+		if tt.layer != "" {
+			verdict = event.Denied
+		}
+		if e.Action != tt.action || e.Verdict != verdict || e.Layer != tt.layer || e.Rule != tt.rule || e.Error != tt.errno {
+			t.Errorf("%d %v: %s %q %v layer %q rule %q error %q, want %s layer %q rule %q error %q", i, tt.call.Args, e.Action, e.Object, e.Verdict,
+				e.Layer, e.Rule, e.Error, tt.action, tt.layer, tt.rule, tt.errno)
+		}
+	}
+	if r.stats.Denied == 0 || r.stats.Actions[event.SysCall] != 1 {
+		t.Errorf("%+v", r.stats)
+	}
+}
+
+// TestForeseenIsWhatComes makes calls at random, as an ordinary user, in a place
+// with odd permissions, and compares what was foreseen with what came.
+func TestForeseenIsWhatComes(t *testing.T) {
+	testenv.Need(t, testenv.Unprivileged, nil)
+	dir := oddPlace(t)
+	names := []string{"file", "secret", "sealed/file", "sealed", "blind/file", "blind", "sub", "sub/deep", "link", "lost", "absent", "sticky/theirs", "x", "sub/y",
+		"way/deep", "round", "sub/../file", "file/x", "readonly", "writeonly", "blind/absent", "sealed/absent"}
+	rnd := rand.New(rand.NewPCG(4, 2))
+	pick := func() string { return names[rnd.IntN(len(names))] }
+	flags := []int{unix.O_RDONLY, unix.O_WRONLY, unix.O_RDWR, unix.O_RDONLY | unix.O_DIRECTORY, unix.O_WRONLY | unix.O_CREAT, unix.O_RDONLY | unix.O_NOFOLLOW,
+		unix.O_PATH, unix.O_WRONLY | unix.O_TRUNC}
+	var calls []aCall
+	for range 600 {
+		switch rnd.IntN(9) {
+		default:
+			calls = append(calls, aCall{NR: unix.SYS_OPENAT, Args: []any{cwd, pick(), flags[rnd.IntN(len(flags))], 0o600}})
+		case 0:
+			calls = append(calls, aCall{NR: unix.SYS_UNLINKAT, Args: []any{cwd, []string{"x", "sub/y", "absent", "sealed/file", "sticky/theirs"}[rnd.IntN(5)], 0}})
+		case 1:
+			calls = append(calls, aCall{NR: unix.SYS_FCHMODAT, Args: []any{cwd, []string{"x", "absent", "sub/y"}[rnd.IntN(3)], rnd.IntN(0o1000)}})
+		case 2:
+			calls = append(calls, aCall{NR: unix.SYS_TRUNCATE, Args: []any{pick(), 0}})
+		}
+	}
+	r, got := makeCalls(t, dir, calls, level(Full), asUser(t))
+	events := r.sink.events
+	for len(events) > 0 && events[0].Object != calls[0].Args[0] && (len(calls[0].Args) < 2 || events[0].Object != calls[0].Args[1]) {
+		events = events[1:]
+	}
+	wrong := 0
+	for i, e := range events[:min(len(calls), len(events))] {
+		want := got[i]
+		if want == "-" {
+			want = ""
+		}
+		if denied := want == "EACCES" || want == "EPERM"; denied != (e.Verdict == event.Denied) || e.Error != want {
+			wrong++
+			t.Errorf("%s %q %v: foreseen %v %s %q, came to %s", e.Action, e.Object, calls[i].Args, e.Verdict, e.Layer, e.Error, got[i])
+		}
+		if wrong > 10 {
+			break
+		}
+	}
+}
+
+// oddPlace is a place with things that its user may not do.
+func oddPlace(t *testing.T) string {
+	dir := place(t)
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, d := range []string{"sealed", "blind", "sticky"} {
+		must(os.Mkdir(filepath.Join(dir, d), 0o777))
+	}
+	for _, f := range []string{"secret", "sealed/file", "blind/file", "sticky/theirs", "readonly", "writeonly"} {
+		must(os.WriteFile(filepath.Join(dir, f), nil, 0o644))
+	}
+	for p := dir; p != "/tmp" && p != "/"; p = filepath.Dir(p) {
+		if os.Chmod(p, 0o755) != nil {
+			break
+		}
+	}
+	must(filepath.Walk(dir, func(path string, _ os.FileInfo, err error) error {
+		if err == nil && filepath.Base(path) != "theirs" {
+			testenv.Own(t, path)
+		}
+		return err
+	}))
+	for name, mode := range map[string]os.FileMode{"secret": 0, "sealed": 0o500, "blind": 0o600, "readonly": 0o444, "writeonly": 0o200, "sticky": 0o1777} {
+		must(unix.Chmod(filepath.Join(dir, name), uint32(mode)))
+	}
+	t.Cleanup(func() { unix.Chmod(dir+"/sealed", 0o700); unix.Chmod(dir+"/blind", 0o700) })
+	return dir
+}
+
+func asUser(t *testing.T) option {
+	return func(r *run, _ *Config, cmd *exec.Cmd) {
+		env := cmd.Env
+		testenv.AsUser(t, cmd)
+		cmd.Env = env
+	}
+}
