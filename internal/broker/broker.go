@@ -15,7 +15,6 @@ import (
 	"log"
 	"net/http"
 	"os"
-	"strings"
 	"sync"
 	"time"
 
@@ -30,6 +29,17 @@ type Config struct {
 	Grants      string     // directory of grants and revocations; "" for none
 	Sink        event.Sink // is told of every use before the secret is given out; nil when nobody keeps records
 	Writable    []string   // trees that the command may change: no source is read or executed from there
+
+	// Gate says of each use what the rules of consent say, before a secret is given
+	// out; nil for none. What it leaves open waits. Wants says whether any of its
+	// rules can be about a kind; nil that each may be.
+	Gate  event.Gate
+	Wants func(event.Kind) bool
+
+	// Held is told of every secret value before it is used, by the name of its
+	// credential, so that it is kept out of what is written down; nil when nobody
+	// writes. It may be called several times at once, and more than once of a value.
+	Held func(name, value string)
 
 	Now     func() time.Time            // nil for the machine's clock
 	Env     func(string) (string, bool) // variables of the supervisor; nil for its environment
@@ -49,6 +59,7 @@ type Broker struct {
 	life     context.Context // ends with Close
 	end      context.CancelFunc
 	revoking sync.WaitGroup // revocations upstream that are under way
+	held     chan struct{}  // as many uses as may wait for a human
 
 	mu     sync.Mutex
 	closed bool
@@ -78,7 +89,7 @@ func New(c Config) (*Broker, error) {
 	if c.Environ == nil {
 		c.Environ = os.Environ()
 	}
-	b := &Broker{config: c, holders: map[string]*holder{}, denied: map[string]denials{}, grants: Store{Dir: c.Grants, Now: c.Now}, issued: map[[sha256.Size]byte]struct{}{}}
+	b := &Broker{config: c, holders: map[string]*holder{}, denied: map[string]denials{}, grants: Store{Dir: c.Grants, Now: c.Now}, issued: map[[sha256.Size]byte]struct{}{}, held: make(chan struct{}, heldMost)}
 	b.life, b.end = context.WithCancel(context.Background())
 	variables := variablesOf(c.Credentials)
 	var patterns []pattern
@@ -90,10 +101,18 @@ func New(c Config) (*Broker, error) {
 		if err != nil {
 			return nil, err
 		}
+		if s, ok := h.source.(*envSource); ok && s.err == nil {
+			h.hold(s.got().secret())
+		}
 		b.holders[cred.Name], b.order = h, append(b.order, h)
 		patterns = append(patterns, h.shown.patterns(cred.Name)...)
 	}
 	b.detect = newDetector(patterns)
+	for _, name := range variables {
+		if value, ok := c.Env(name); ok {
+			c.held(name, value)
+		}
+	}
 	for _, name := range variables {
 		if c.Unset == nil {
 			break
@@ -103,6 +122,13 @@ func New(c Config) (*Broker, error) {
 		}
 	}
 	return b, nil
+}
+
+// held tells whoever writes of a secret.
+func (c Config) held(name, value string) {
+	if c.Held != nil && value != "" {
+		c.Held(name, value)
+	}
 }
 
 // Bound lists what may be used towards a destination.
@@ -141,16 +167,19 @@ func (b *Broker) Issued() [][]byte {
 }
 
 // Open gives the secret for one request, and counts it. The use is recorded
-// first: without a record there is no secret.
+// first: without a record there is no secret. Where a rule of consent asks about
+// the use it waits for the answer.
 func (b *Broker) Open(ctx context.Context, credential string, use Use) (Secret, error) {
 	h := b.holders[credential]
 	if h == nil {
 		return Secret{}, &Error{Credential: credential, Reason: "there is no such credential in this run"}
 	}
-	if path, _, cut := strings.Cut(use.Path, "?"); cut {
-		use.Path = path
+	use = plain(use)
+	err := b.ask(ctx, h, use)
+	var secret Secret
+	if err == nil {
+		secret, err = h.open(ctx, use)
 	}
-	secret, err := h.open(ctx, use)
 	if err != nil {
 		b.refused(h, use, err)
 		return Secret{}, err
@@ -167,6 +196,10 @@ func (b *Broker) refused(h *holder, use Use, err error) {
 	e := b.event(h, use)
 	e.Verdict = event.Denied
 	e.Detail["reason"] = err.Error()
+	var by *Error
+	if errors.As(err, &by) && by.consent {
+		e.Layer, e.Rule = event.LayerConsent, by.rule
+	}
 	b.config.Sink.Emit(e)
 }
 
@@ -289,6 +322,8 @@ type Error struct {
 	Reason     string // in words
 	hint       string
 	cause      error
+	consent    bool   // a rule of consent refused, or a human
+	rule       string // of consent, as file:line
 }
 
 func (e *Error) Error() string {

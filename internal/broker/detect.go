@@ -31,16 +31,22 @@ type needle struct {
 const widest = 16
 
 func newDetector(patterns []pattern) *detector {
-	d := &detector{window: widest, buckets: map[uint16][]needle{}}
 	var all []needle
 	for _, p := range patterns {
 		for _, form := range forms(p.text) {
 			all = append(all, needle{form, p.credential})
-			d.window = min(d.window, len(form))
 		}
 	}
+	return detectorOf(all)
+}
+
+func detectorOf(all []needle) *detector {
+	d := &detector{window: widest, buckets: map[uint16][]needle{}}
 	if len(all) == 0 {
 		return d
+	}
+	for _, n := range all {
+		d.window = min(d.window, len(n.text))
 	}
 	d.shift = bytes.Repeat([]byte{uint8(d.window - 1)}, 1<<16)
 	for _, n := range all {

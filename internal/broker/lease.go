@@ -99,17 +99,10 @@ func (h *holder) refuse(reason string, cause error) *Error {
 // before the fetch, so that a revoked one asks nobody, and after it, for a fetch
 // may take long.
 func (h *holder) open(ctx context.Context, use Use) (Secret, error) {
-	if !h.goesTo(use.Name, use.Port) {
-		return Secret{}, h.refuse(fmt.Sprintf("it is not for %s:%d", use.Name, use.Port), nil)
+	if err := h.take(ctx, use); err != nil {
+		return Secret{}, err
 	}
-	select {
-	case <-h.turn:
-		defer func() { h.turn <- struct{}{} }()
-	case <-ctx.Done():
-		return Secret{}, h.refuse("the request ended before its turn", ctx.Err())
-	case <-h.broker.life.Done():
-		return Secret{}, h.refuse("the session has ended", nil)
-	}
+	defer func() { h.turn <- struct{}{} }()
 	if err := h.stands(); err != nil {
 		h.drop()
 		return Secret{}, err
@@ -131,6 +124,21 @@ func (h *holder) open(ctx context.Context, use Use) (Secret, error) {
 		return Secret{}, h.refuse("the session has ended", nil)
 	}
 	return secret, nil
+}
+
+// take waits for the turn of a use; who takes it gives it back.
+func (h *holder) take(ctx context.Context, use Use) error {
+	if !h.goesTo(use.Name, use.Port) {
+		return h.refuse(fmt.Sprintf("it is not for %s:%d", use.Name, use.Port), nil)
+	}
+	select {
+	case <-h.turn:
+		return nil
+	case <-ctx.Done():
+		return h.refuse("the request ended before its turn", ctx.Err())
+	case <-h.broker.life.Done():
+		return h.refuse("the session has ended", nil)
+	}
 }
 
 // stands says why nothing may be opened any more; nil while it may.
@@ -222,6 +230,7 @@ func (h *holder) fetch(ctx context.Context) (*result, error) {
 	defer context.AfterFunc(h.broker.life, cancel)()
 	got, err := h.source.fetch(ctx)
 	if err == nil {
+		h.hold(got.secret())
 		if why := unusable(got.secret(), h.cred.Sign); why != "" {
 			err = errors.New(why)
 		} else if !got.expires.IsZero() && !h.broker.config.Now().Before(got.expires) {
@@ -240,6 +249,13 @@ func (h *holder) fetch(ctx context.Context) (*result, error) {
 		return nil, e
 	}
 	return got, nil
+}
+
+// hold tells whoever writes of a secret, before anything is done with it.
+func (h *holder) hold(s Secret) {
+	for _, v := range sensitive(s) {
+		h.broker.config.held(h.cred.Name, v)
+	}
 }
 
 // drop ends what was leased: the grant does not stand any more.

@@ -85,6 +85,7 @@ func newSource(c policy.Credential, config Config, variables []string) (source, 
 // optionsOf are the options that a kind takes. Others are refused: what somebody
 // puts there by mistake may be the secret.
 var optionsOf = map[string][]string{
+	kindFile:   {"key", "variable"},
 	kindVault:  {"address", "field", "namespace", "token-file"},
 	kindGitHub: {"api", "app-id", "installation-id", "key-file", "permissions", "repositories"},
 }

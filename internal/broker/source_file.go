@@ -12,6 +12,7 @@ import (
 // fileSource is a file of the user, read at each fetch.
 type fileSource struct {
 	path, sign string
+	options    map[string]string // where in the file the secret is: see policy.SecretIn
 	writable   []string
 }
 
@@ -19,7 +20,7 @@ func newFileSource(c policy.Credential, config Config) (source, error) {
 	if !filepath.IsAbs(c.Source.Value) {
 		return nil, fmt.Errorf("file needs an absolute path, not %q", c.Source.Value)
 	}
-	return &fileSource{path: c.Source.Value, sign: c.Sign, writable: config.Writable}, nil
+	return &fileSource{path: c.Source.Value, sign: c.Sign, options: c.Source.Options, writable: config.Writable}, nil
 }
 
 func (s *fileSource) fetch(context.Context) (*result, error) {
@@ -27,11 +28,23 @@ func (s *fileSource) fetch(context.Context) (*result, error) {
 	if err != nil {
 		return nil, err
 	}
-	return wrap(data, s.sign)
+	if len(s.options) == 0 {
+		return wrap(data, s.sign)
+	}
+	defer clear(data)
+	value, err := policy.SecretIn(data, s.options)
+	if err != nil {
+		return nil, &fetchError{text: s.path + " cannot be used", cause: err, hint: "log in once more with the program that the file belongs to"}
+	}
+	return wrap(value, s.sign)
 }
 
 func (s *fileSource) read() ([]byte, error) {
-	data, real, err := readOwned(s.path, true, longest+2)
+	most := int64(longest + 2)
+	if len(s.options) > 0 { // the secret is a part of it
+		most = policy.MaxFile
+	}
+	data, real, err := readOwned(s.path, true, most)
 	if err != nil {
 		return nil, err
 	}

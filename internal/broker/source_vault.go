@@ -23,6 +23,7 @@ type vaultSource struct {
 	namespace, sign      string
 	token                func() string // of VAULT_TOKEN, when the session began; nil when a file is to be read
 	tokenFile            string
+	held                 func(name, value string) // is told of the token
 	writable             []string
 	client               *http.Client // nil for one as VAULT_CACERT and the like say
 	now                  func() time.Time
@@ -47,7 +48,7 @@ func newVaultSource(c policy.Credential, config Config) (source, error) {
 	}
 	s := &vaultSource{
 		path: c.Source.Value, field: o["field"], sign: c.Sign, now: config.Now, writable: config.Writable,
-		address: get("address", vaultAddr), namespace: get("namespace", vaultNamespace), tokenFile: o["token-file"],
+		address: get("address", vaultAddr), namespace: get("namespace", vaultNamespace), tokenFile: o["token-file"], held: config.held,
 	}
 	if config.Client != nil {
 		s.client = config.Client
@@ -162,6 +163,7 @@ func (s *vaultSource) authenticate() (string, error) {
 	if why := problem(token); why != "" {
 		return "", &fetchError{text: "the token for vault in " + s.tokenFile + " is none", hint: hint}
 	}
+	s.held(vaultToken, token)
 	return token, nil
 }
 

@@ -27,16 +27,20 @@ func TestCostOfAQuery(t *testing.T) {
 	for _, section := range []int{6, 8, 10} {
 		clear(query[6:12])
 		binary.BigEndian.PutUint16(query[section:], uint16(records))
-		const many = 1000
-		begun := time.Now()
-		for range many {
-			answer := w.Engine.server.answer(query, plainSize, packetSize)
-			if len(answer) != 12 || int(answer[3]&0xf) != dns.RcodeFormatError {
-				t.Fatalf("answered %x", answer)
+		const many = 100
+		best := time.Hour // of ten times: what else the machine does only slows some of them down
+		for range 10 {
+			begun := time.Now()
+			for range many {
+				answer := w.Engine.server.answer(query, plainSize, packetSize)
+				if len(answer) != 12 || int(answer[3]&0xf) != dns.RcodeFormatError {
+					t.Fatalf("answered %x", answer)
+				}
 			}
+			best = min(best, time.Since(begun))
 		}
-		if took := time.Since(begun); took > many*time.Millisecond {
-			t.Errorf("%d such queries took %v", many, took)
+		if best > many*time.Millisecond {
+			t.Errorf("%d such queries took %v", many, best)
 		}
 	}
 }

@@ -60,11 +60,14 @@ type answers struct {
 // dispatch decides about a connection, records it and serves it. The record
 // comes before anything leaves; where it is lost nothing does.
 func (e *Engine) dispatch(ctx context.Context, c net.Conn, d Destination, say answers) {
-	p, ok := e.bind(ctx, d)
+	if kind := e.decoyIn([]byte(d.Name)); kind != "" {
+		say.deny(e.refuse(d, decoyWords(kind, inName), high))
+		return
+	}
+	p, no := e.admit(ctx, d)
 	switch {
-	case !ok:
-		reason, rule := e.rules.Load().nearest(d.Name, d.Port)
-		say.deny(e.refuse(d, reason, func(r *refused) { r.Rule = rule }))
+	case no != nil:
+		say.deny(*no)
 		return
 	case d.Door == Forward && p.Kind != policy.HTTP:
 		say.deny(e.refuse(d, "the rule allows "+string(p.Kind)+", not HTTP in the clear", nearest(p.Origin), unflagged))
@@ -121,7 +124,7 @@ func (e *Engine) serveBytes(ctx context.Context, c net.Conn, d Destination, p Pe
 			return err
 		}
 	}
-	_, _, err = e.relay(ctx, c, up)
+	_, _, err = e.relayLooked(ctx, c, up, e.lookAt(d))
 	return err
 }
 

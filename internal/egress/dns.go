@@ -28,7 +28,9 @@ type nameServer struct {
 	names  *NameMap
 	guard  *nameGuard
 	learn  Learn
-	record func(nameQuery) error // an error refuses the query
+	record func(nameQuery) error   // an error refuses the query
+	baited func(query []byte) bool // says of a query that it is refused; nil for none
+	asks   func() bool             // says that a human can be asked about a host that no rule names; nil that he cannot
 
 	perSecond int
 	now       func() time.Time
@@ -45,7 +47,7 @@ type nameQuery struct {
 	Name     string // in normal form where it has one, else as it was asked for; "" for queries as such
 	Type     string // such as "AAAA"
 	Answered bool   // else it was refused
-	Reason   string // why it was refused
+	Reason   string // why it was refused, or answered although no rule names it
 	Rule     string // that allowed it, or that came closest; "" for none
 	Flagged  bool   // a flag would allow it
 }
@@ -78,8 +80,12 @@ type finding struct {
 // is the size of the answer where the query does not say, most the largest.
 func (s *nameServer) answer(query []byte, limit, most int) []byte {
 	var q dns.Msg
+	refused := s.baited != nil && s.baited(query)
 	if len(query) < 12 || query[2]&0x80 != 0 {
 		return nil
+	}
+	if refused {
+		return bareAnswer(query, dns.RcodeRefused)
 	}
 	if query[2]>>3&0xf != dns.OpcodeQuery {
 		return bareAnswer(query, dns.RcodeNotImplemented)
@@ -203,39 +209,61 @@ func (s *nameServer) find(q dns.Question) finding {
 // findName decides about a host name.
 func (s *nameServer) findName(name, kind string, qtype uint16) finding {
 	rules := s.rules()
-	seen := &nameQuery{Name: name, Type: kind, Answered: true, Rule: learned}
-	wildcard, inFull := "", false
-	if by, known := rules.naming(name); known {
-		seen.Rule, wildcard, inFull = by.Origin.String(), by.wildcard, by.wildcard == ""
-	} else if by, known := rules.naming(serviceOf(name)); known {
+	seen := &nameQuery{Name: name, Type: kind, Answered: true}
+	rule, known := rules.naming(name)
+	service, ofHost := rules.naming(serviceOf(name))
+	switch {
+	case known && rule.wildcard == "":
+		seen.Rule = rule.Origin.String()
+		return s.give(seen, fullName, qtype)
+	case known:
+		seen.Rule = rule.Origin.String()
+		if err := s.guard.admit(name, rule.wildcard); err != nil {
+			return s.withhold(seen, err)
+		}
+		return s.give(seen, wildName, qtype)
+	case ofHost:
 		// A look-up of what may be served there (RFC 2782), as apt makes for each
 		// host: there is no such name, and nothing was refused.
-		seen.Rule = by.Origin.String()
+		seen.Rule = service.Origin.String()
 		return finding{code: dns.RcodeNameError, seen: seen}
-	} else if s.learn == Off {
-		reason, rule := rules.nearest(name, 0)
-		f := blocked(dns.RcodeNameError, fmt.Sprintf("holdfast: %s; to allow it: %s", reason, flagFor(name, 0)))
-		f.seen = &nameQuery{Name: name, Type: kind, Reason: reason, Rule: rule, Flagged: true}
-		return f
+	case s.learn != Off:
+		seen.Rule = learned
+		return s.give(seen, wildName, qtype)
 	}
-	refused := func(err error, reason string) finding {
-		f := blocked(dns.RcodeRefused, "holdfast: "+reason)
-		f.seen = &nameQuery{Name: name, Type: kind, Reason: err.Error(), Rule: seen.Rule}
-		return f
+	reason, nearest := rules.nearest(name, 0)
+	if s.asks != nil && askable(name) && s.asks() {
+		err := s.guard.admitAsked(name)
+		if err == nil {
+			seen.Reason = "no rule names it, and a human is asked when it is connected to"
+			return s.give(seen, askedName, qtype)
+		}
+		reason += "; nobody is asked: " + err.Error()
 	}
-	if err := s.guard.admit(name, wildcard); err != nil {
-		return refused(err, strings.TrimPrefix(err.Error(), name+": "))
-	}
+	f := blocked(dns.RcodeNameError, fmt.Sprintf("holdfast: %s; to allow it: %s", reason, flagFor(name, 0)))
+	f.seen = &nameQuery{Name: name, Type: kind, Reason: reason, Rule: nearest, Flagged: true}
+	return f
+}
+
+// give answers with the address of a name that is admitted.
+func (s *nameServer) give(seen *nameQuery, as nameClass, qtype uint16) finding {
 	if qtype != dns.TypeA {
 		f := blocked(dns.RcodeSuccess, "holdfast answers with IPv4 addresses alone")
 		f.seen = seen
 		return f
 	}
-	a, err := s.names.address(name, inFull)
+	a, err := s.names.addressAs(seen.Name, as)
 	if err != nil {
-		return refused(err, err.Error())
+		return s.withhold(seen, err)
 	}
 	return finding{address: a, seen: seen}
+}
+
+// withhold refuses a name that is one too many.
+func (s *nameServer) withhold(seen *nameQuery, err error) finding {
+	f := blocked(dns.RcodeRefused, "holdfast: "+strings.TrimPrefix(err.Error(), seen.Name+": "))
+	f.seen = &nameQuery{Name: seen.Name, Type: seen.Type, Reason: err.Error(), Rule: seen.Rule}
+	return f
 }
 
 // serviceOf is the host of a name such as _https._tcp.example.org; "" where the

@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// LimitError says that a name below a wildcard is refused because of what could
+// LimitError says that a name below a wildcard, or one that no rule knows, is refused because of what could
 // be told to the world by asking for it: whoever serves the names below a domain
 // reads what is asked.
 type LimitError struct {
 	Name     string
-	Wildcard string // without "*."
+	Wildcard string // without "*."; "" for none
 	Reason   string
 }
 
@@ -20,6 +20,9 @@ func (e *LimitError) Error() string { return fmt.Sprintf("%s: %s", e.Name, e.Rea
 
 // Hint says how that one name is taken out of the limits.
 func (e *LimitError) Hint() string {
+	if e.Wildcard == "" {
+		return "if the name is meant, allow it in full"
+	}
 	return fmt.Sprintf("if the name is meant, allow it in full besides *.%s", e.Wildcard)
 }
 
@@ -33,7 +36,8 @@ type nameGuard struct {
 
 	mu    sync.Mutex
 	seen  map[string]bool       // names; at most mapNames
-	below map[string]*nameSpent // by wildcard
+	asked map[string]bool       // names that no rule knows; at most mapAsked
+	below map[string]*nameSpent // by wildcard; "" of those
 }
 
 // nameSpent is what is left to ask below one wildcard.
@@ -43,7 +47,7 @@ type nameSpent struct{ names, bytes bucket }
 func newNameGuard(l Limits) *nameGuard {
 	return &nameGuard{
 		label: l.Labels, minute: l.NamesMinute, perHour: l.BytesHour, now: time.Now,
-		seen: map[string]bool{}, below: map[string]*nameSpent{},
+		seen: map[string]bool{}, asked: map[string]bool{}, below: map[string]*nameSpent{},
 	}
 }
 
@@ -54,22 +58,37 @@ func (g *nameGuard) admit(name, wildcard string) error {
 	if wildcard == "" {
 		return nil
 	}
-	told := strings.TrimSuffix(name, "."+wildcard)
+	return g.spend(name, wildcard, strings.TrimSuffix(name, "."+wildcard), "below *."+wildcard)
+}
+
+// admitAsked is admit for a name that no rule knows, and that a human can be asked
+// about: all of them share what one wildcard has.
+func (g *nameGuard) admitAsked(name string) error {
+	return g.spend(name, "", name, "that no rule names")
+}
+
+// spend takes a name out of what is left to ask. Told is what the name tells; which
+// says in words what it counts among.
+func (g *nameGuard) spend(name, wildcard, told, which string) error {
 	refuse := func(format string, args ...any) error {
 		return &LimitError{Name: name, Wildcard: wildcard, Reason: fmt.Sprintf(format, args...)}
 	}
 	for label := range strings.SplitSeq(told, ".") {
 		if len(label) > g.label {
-			return refuse("a label of %d bytes below *.%s, %d are the most", len(label), wildcard, g.label)
+			return refuse("a label of %d bytes %s, %d are the most", len(label), which, g.label)
 		}
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.seen[name] {
+	seen, most, all := g.seen, mapNames, "below wildcards"
+	if wildcard == "" {
+		seen, most, all = g.asked, mapAsked, which
+	}
+	if seen[name] {
 		return nil
 	}
-	if len(g.seen) >= mapNames {
-		return refuse("more than %d different names below wildcards", mapNames)
+	if len(seen) >= most {
+		return refuse("more than %d different names %s", most, all)
 	}
 	spent, now := g.below[wildcard], g.now()
 	if spent == nil {
@@ -77,14 +96,14 @@ func (g *nameGuard) admit(name, wildcard string) error {
 		g.below[wildcard] = spent
 	}
 	if !spent.names.has(1, now) {
-		return refuse("more than %d different names a minute below *.%s", g.minute, wildcard)
+		return refuse("more than %d different names a minute %s", g.minute, which)
 	}
 	if !spent.bytes.has(len(told), now) {
-		return refuse("more than %d bytes of different names an hour below *.%s", g.perHour, wildcard)
+		return refuse("more than %d bytes of different names an hour %s", g.perHour, which)
 	}
 	spent.names.take(1)
 	spent.bytes.take(len(told))
-	g.seen[name] = true
+	seen[name] = true
 	return nil
 }
 

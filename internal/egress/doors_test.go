@@ -76,6 +76,7 @@ func TestConnectionsWaitUntilADescriptorIsFree(t *testing.T) {
 	for range 40 {
 		conns = append(conns, connect(t, l.Addr().String()))
 	}
+	settle(t)
 	scarce := limit
 	scarce.Cur = uint64(highest(t) + 2)
 	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &scarce); err != nil {
@@ -101,6 +102,19 @@ func TestConnectionsWaitUntilADescriptorIsFree(t *testing.T) {
 			t.Errorf("read: %v, want a reset", err)
 		}
 	}
+}
+
+// settle waits until nothing that earlier tests left is given back any more.
+func settle(t *testing.T) {
+	t.Helper()
+	before, since := 0, time.Now()
+	until(t, "the descriptors are those of this test", func() bool {
+		open, err := os.ReadDir("/proc/self/fd")
+		if err != nil || len(open) != before {
+			before, since = len(open), time.Now()
+		}
+		return time.Since(since) > 500*time.Millisecond
+	})
 }
 
 // highest is the largest descriptor of this process.

@@ -8,7 +8,8 @@
 // to it (rules, dispatch), TLS is read or ended (hello, authority, trust), requests
 // are read strictly, decided and passed on (http), with secrets put in and kept
 // from coming back (inject, mask, sigv4), an upstream is dialled (address, dial),
-// and bytes flow (relay). What was refused is kept for the end (refuse, ledger).
+// and bytes flow (relay). Before that rules of consent are asked, and what they
+// leave to a human is held (consent). What was refused is kept for the end (refuse, ledger).
 package egress
 
 import (
@@ -31,9 +32,22 @@ type Config struct {
 	Packets     Packets        // further name queries; nil for none. Its owner ends it before Close, which waits for that
 	Authority   *Authority     // issues certificates where TLS is terminated; nil when no rule needs it
 	Credentials Credentials    // nil for none
+	Decoys      Decoys         // honeytokens; nil for none
 	Sink        event.Sink     // nil for none; an error from it closes the connection that it was about
 	Learn       Learn
 	Limits      Limits // zero values mean the defaults
+
+	// Gate says of connections and requests what the rules of consent say, before
+	// anything leaves; nil for none. What it leaves open is held until it answers.
+	Gate event.Gate
+	// Wants says whether any of its rules can be about a kind, nil that each may be;
+	// Asks whether a human could be asked about a kind at this moment, nil that he
+	// always can. Where he can be, names that no rule knows are answered, so that
+	// the connection comes that he is asked about. Both are called often.
+	Wants, Asks func(event.Kind) bool
+	// Client says which process has the socket at peer, inside, that is connected
+	// to port; nil when that is not known.
+	Client func(peer netip.AddrPort, port int) event.Process
 
 	// Lookup resolves a name outside, nil for the host's resolver. The addresses
 	// are checked when they are dialled, whoever returned them.
@@ -127,6 +141,7 @@ type Limits struct {
 	HeadTime    time.Duration // for a client to send its first bytes or a whole head
 	DialTime    time.Duration // for an upstream to accept
 	IdleTime    time.Duration // without a byte either way
+	Held        int           // connections and requests that wait for a human at once; more are refused
 	Queries     int           // name queries a second
 	Labels      int           // bytes of a label below a wildcard
 	NamesMinute int           // different names a minute below one wildcard

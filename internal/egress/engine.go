@@ -28,9 +28,10 @@ type Engine struct {
 	ledger  *ledger
 	often   often
 	steps   *steps
-	places  *places // of connections
-	asking  *places // of requests of HTTP/2, of which a connection has many
-	signing *places // of requests whose body is held to sign them
+	places  *places       // of connections
+	asking  *places       // of requests of HTTP/2, of which a connection has many
+	signing *places       // of requests whose body is held to sign them
+	waiting chan struct{} // as many as may be held for a human
 	web     web
 	server  *nameServer
 
@@ -92,6 +93,7 @@ func New(config Config) (*Engine, error) {
 	e.rules.Store(rules)
 	e.places, e.asking = newPlaces(e.limits.Connections), newPlaces(e.limits.Connections)
 	e.signing = newPlaces(signedBodies)
+	e.waiting = make(chan struct{}, e.limits.Held)
 	e.ctx, e.stop = context.WithCancelCause(context.Background())
 	e.connectParts()
 	if err := e.open(config.Doors); err != nil {

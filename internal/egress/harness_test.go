@@ -182,6 +182,25 @@ func (w *world) server(at string, serve func(*net.TCPConn)) {
 	w.out.mu.Unlock()
 }
 
+// lockedBuffer is what a server received so far.
+type lockedBuffer struct {
+	mu  sync.Mutex
+	all []byte
+}
+
+func (b *lockedBuffer) Write(part []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.all = append(b.all, part...)
+	return len(part), nil
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return string(b.all)
+}
+
 func echo(c *net.TCPConn) { io.Copy(c, struct{ io.Reader }{c}); c.CloseWrite() }
 
 func connect(t testing.TB, addr string) *net.TCPConn {

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"holdfast.dev/holdfast/internal/event"
 	"holdfast.dev/holdfast/internal/policy"
 )
 
@@ -16,6 +17,16 @@ import (
 func (e *Engine) serveHostPort(ctx context.Context, c net.Conn, port int) {
 	d := Destination{Name: "localhost", Port: port, Door: HostService}
 	d.Peer, _ = addressOf(c.RemoteAddr())
+	if e.wants(event.KindConnect) {
+		ruling := e.judge(ctx, event.Attempt{
+			Kind: event.KindConnect, Process: e.client(ctx, d), Host: d.Name, Port: port, Protocol: string(policy.TCP), Known: true,
+		})
+		if ruling.Verdict != event.Allowed {
+			e.refuse(d, words(ruling), byConsent(ruling))
+			abort(c)
+			return
+		}
+	}
 	p := Permit{Kind: policy.TCP, Internal: true, Origin: policy.Origin{File: "--host-port " + strconv.Itoa(port)}}
 	if e.emit(connected(d, p)) != nil {
 		abort(c)
@@ -24,7 +35,7 @@ func (e *Engine) serveHostPort(ctx context.Context, c net.Conn, port int) {
 	begun := time.Now()
 	up, err := dialLoopback(ctx, e.limits, port)
 	if err == nil {
-		_, _, err = e.relay(ctx, c, up)
+		_, _, err = e.relayLooked(ctx, c, up, e.lookAt(d))
 	} else {
 		e.unreachable(d, err)
 		abort(c)

@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -17,20 +16,33 @@ import (
 )
 
 func TestHangingUpstream(t *testing.T) {
-	gone := make(chan struct{})
-	var once sync.Once
+	type call struct{ come, gone chan struct{} }
+	calls := make(chan call, 1)
 	everyWay(t, func(_ http.ResponseWriter, r *http.Request) {
-		<-r.Context().Done()
-		once.Do(func() { close(gone) })
+		select {
+		case c := <-calls: // no second attempt has one
+			close(c.come)
+			<-r.Context().Done()
+			close(c.gone)
+		default:
+		}
 	}, func(t *testing.T, s *shop, _ bool) {
-		once, gone = sync.Once{}, make(chan struct{})
-		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		c := call{make(chan struct{}), make(chan struct{})}
+		calls <- c
+		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
+		go func() {
+			select {
+			case <-c.come:
+			case <-time.After(patience): // the client must not wait for it for ever
+			}
+			cancel()
+		}()
 		r, _ := http.NewRequestWithContext(ctx, "GET", s.url("/"), nil)
 		if resp, err := s.client.Do(r); err == nil {
 			t.Errorf("answered %d", resp.StatusCode)
 		}
-		eventually(t, "upstream learns that the client is gone", patience, gone)
+		eventually(t, "upstream learns that the client is gone", patience, c.gone)
 		until(t, "the connection ends", func() bool {
 			s.client.CloseIdleConnections()
 			return s.Stats().Open == 0

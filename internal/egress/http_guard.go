@@ -285,6 +285,9 @@ func (g *guard) findHead() (h head, size int, bad *violation) {
 // reached net/http, and the answer before is complete.
 func (g *guard) refuse(bad *violation) error {
 	line := g.visit.violated(bad)
+	if kind := g.visit.engine.decoyIn(g.held); kind != "" {
+		g.visit.engine.decoySent(g.visit.to.String(), kind, "in a request that is refused", g.visit.to.Door, "")
+	}
 	sayAndClose(g.Conn, plainAnswer(strconv.Itoa(bad.status)+" "+http.StatusText(bad.status), line))
 	g.err = io.EOF
 	return g.err

@@ -147,6 +147,7 @@ func TestManyConnectionsLeaveNothing(t *testing.T) {
 // second is a client that writes frames of HTTP/2 by hand.
 type second struct {
 	*http2.Framer
+	conn  *tls.Conn
 	heads bytes.Buffer
 	enc   *hpack.Encoder
 }
@@ -158,7 +159,7 @@ func dialSecond(t *testing.T, s *shop) *second {
 		t.Fatal(err)
 	}
 	send(t, c, http2.ClientPreface)
-	f := &second{Framer: http2.NewFramer(c, c)}
+	f := &second{Framer: http2.NewFramer(c, c), conn: c}
 	f.enc = hpack.NewEncoder(&f.heads)
 	f.ReadMetaHeaders = hpack.NewDecoder(4096, nil)
 	f.AllowIllegalWrites = true

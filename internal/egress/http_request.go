@@ -82,7 +82,7 @@ func (v *visit) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer v.left()
 	a := &answer{ResponseWriter: w, streams: r.ProtoMajor == 2}
 	x := &errand{visit: v, answer: a}
-	defer finish(w, r, r.Body)
+	defer finish(w, r, x.unwanted(r))
 	// A copy: net/http looks at the body of its own request for what is left to
 	// read, and whether the client still waits to be asked for it.
 	r = r.WithContext(r.Context())
@@ -99,11 +99,21 @@ func (v *visit) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}()
 	d := x.decide(r)
+	if bait := x.baited(r); bait != nil {
+		d = bait
+	}
 	if d == nil {
 		d = x.prepare(r)
 	}
+	var use []Binding
 	if d == nil {
-		d = x.inject(r)
+		use, d = x.carries(r)
+	}
+	if d == nil {
+		d = x.consent(r)
+	}
+	if d == nil {
+		d = x.inject(r, use)
 	}
 	if d != nil {
 		x.refuse(r, d)
@@ -159,24 +169,7 @@ func (x *errand) decide(r *http.Request) *denial {
 	if x.target = exactly(raw, x.scheme(), x.authority()); x.target == nil {
 		return deny(http.StatusBadRequest, "the target of the request cannot be passed on as it stands", unflagged)
 	}
-	p, ok := x.engine.permit(x.to)
-	if !ok {
-		if p = x.given; p.Origin.File != learned {
-			return deny(http.StatusForbidden, "no rule allows it any more")
-		}
-	}
-	x.permit, x.rule = p, p.Origin
-	if p.Origin.File == learned {
-		if x.engine.config.Learn != Through {
-			return deny(http.StatusForbidden, "no rule allows it")
-		}
-		return nil
-	}
-	if x.rule, ok = p.Request(r.Method, x.path); !ok {
-		why, closest := p.WhyNot(r.Method, x.path)
-		return deny(http.StatusForbidden, why, nearest(closest), unflagged)
-	}
-	return nil
+	return x.ruled(r)
 }
 
 // misdirected compares what a head of HTTP/1 says about its destination with

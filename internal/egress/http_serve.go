@@ -32,6 +32,13 @@ func (e *Engine) serveTLS(ctx context.Context, c net.Conn, d Destination, p Perm
 		alert(c, alertUnrecognizedName)
 		return
 	}
+	if kind := e.decoyIn(said(c)); kind != "" {
+		const where = "in its TLS hello"
+		e.decoySent(d.String(), kind, where, d.Door, "")
+		e.refuse(d, decoyWords(kind, where), high)
+		abort(c)
+		return
+	}
 	if p.Terminate {
 		e.terminate(ctx, c, d, p)
 		return

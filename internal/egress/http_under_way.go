@@ -39,7 +39,7 @@ func (x *errand) leave() {
 func (x *errand) stands() bool {
 	p, ok := x.engine.permit(x.to)
 	if !ok {
-		return x.permit.Origin.File == learned
+		return x.permit.Origin.File == learned || x.permit.Granted
 	}
 	if p.Origin.File == learned {
 		return true

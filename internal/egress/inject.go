@@ -1,6 +1,7 @@
 package egress
 
 import (
+	"context"
 	"encoding/base64"
 	"fmt"
 	"net"
@@ -21,8 +22,11 @@ const (
 	alertAction      = "credential.alert"
 )
 
-// leak is a placeholder where it is not allowed.
-type leak struct{ credential, where string }
+// leak is a placeholder where it is not allowed, or a honeytoken anywhere.
+type leak struct {
+	credential, where string
+	decoy             bool // credential is the kind of a honeytoken
+}
 
 func (l *leak) Error() string { return "credential " + l.credential + " " + l.where }
 
@@ -30,6 +34,10 @@ func (l *leak) Error() string { return "credential " + l.credential + " " + l.wh
 // raises the alarm. The event that is lost changes nothing about that.
 func (x *errand) leaked(l *leak) *denial {
 	object := net.JoinHostPort(x.to.Name, strconv.Itoa(x.to.Port))
+	if l.decoy {
+		x.engine.decoySent(object, l.credential, l.where, x.to.Door, x.path)
+		return deny(http.StatusForbidden, decoyWords(l.credential, l.where), high)
+	}
 	if _, ok := x.engine.often.record(true, alertAction, object, l.credential, l.where); ok {
 		x.alert(object, l)
 	}
@@ -42,28 +50,29 @@ func (x *errand) alert(object string, l *leak) {
 	}})
 }
 
-// inject puts secrets in the place of their placeholders, or says why the
-// request may not pass: a placeholder stands where its credential may not go.
-func (x *errand) inject(r *http.Request) *denial {
+// carries lists the credentials that a request is to carry, or says why it may not
+// pass: a placeholder stands where its credential may not go. Nobody is asked about
+// such a request.
+func (x *errand) carries(r *http.Request) ([]Binding, *denial) {
 	credentials := x.engine.config.Credentials
 	if credentials == nil {
-		return nil
+		return nil, nil
 	}
 	bound := x.bindings(r)
 	for _, name := range credentials.Detect([]byte(x.target.RequestURI())) {
-		return x.leaked(&leak{name, "in its URL"})
+		return nil, x.leaked(&leak{credential: name, where: "in its URL"})
 	}
 	var use []Binding
 	for header, values := range r.Header {
 		// The case of a name is net/http's, whatever the client wrote.
 		for _, name := range credentials.Detect([]byte(strings.ToLower(header))) {
-			return x.leaked(&leak{name, "in the name of a header"})
+			return nil, x.leaked(&leak{credential: name, where: "in the name of a header"})
 		}
 		for _, value := range values {
 			for _, name := range detect(credentials, value) {
 				b, bad := x.allowed(bound, name, header, values)
 				if bad != nil {
-					return x.leaked(bad)
+					return nil, x.leaked(bad)
 				}
 				use = append(use, b)
 			}
@@ -74,6 +83,14 @@ func (x *errand) inject(r *http.Request) *denial {
 			use = append(use, b)
 		}
 	}
+	return use, nil
+}
+
+// inject puts secrets in the place of their placeholders.
+func (x *errand) inject(r *http.Request, use []Binding) *denial {
+	if x.engine.config.Credentials == nil {
+		return nil
+	}
 	if x.lends() {
 		// What comes back is searched for secrets, and so must be readable, also
 		// what is asked for before one was lent. The headers may be among those that
@@ -81,8 +98,13 @@ func (x *errand) inject(r *http.Request) *denial {
 		r.Header.Set("Accept-Encoding", "identity")
 		r.Header.Del("Sec-Websocket-Extensions")
 	}
+	ctx, done, d := x.agree(r, use)
+	if d != nil {
+		return d
+	}
+	defer done()
 	for _, b := range use {
-		if d := x.open(r, b); d != nil {
+		if d := x.open(ctx, r, b); d != nil {
 			return d
 		}
 	}
@@ -114,9 +136,10 @@ func (x *errand) bindings(r *http.Request) []Binding {
 
 // allowed returns the binding by which a placeholder may stand in a header.
 func (x *errand) allowed(bound []Binding, credential, header string, values []string) (Binding, *leak) {
+	leakOf := func(where string) *leak { return &leak{credential: credential, where: where} }
 	at := slices.IndexFunc(bound, func(b Binding) bool { return b.Credential == credential })
 	if at < 0 {
-		return Binding{}, &leak{credential, "which is not a host of it"}
+		return Binding{}, leakOf("which is not a host of it")
 	}
 	b := bound[at]
 	where := http.CanonicalHeaderKey(b.Header)
@@ -125,13 +148,13 @@ func (x *errand) allowed(bound []Binding, credential, header string, values []st
 	}
 	switch {
 	case header != where:
-		return b, &leak{credential, "in another header than " + where}
+		return b, leakOf("in another header than " + where)
 	case len(values) != 1:
-		return b, &leak{credential, "in one of two " + where + " headers"}
+		return b, leakOf("in one of two " + where + " headers")
 	case pathAllowed(b.Paths, x.path) != nil:
-		return b, &leak{credential, "on a path that it is not for"}
+		return b, leakOf("on a path that it is not for")
 	case b.Sign == "" && !b.Always && !fits(b, values[0]):
-		return b, &leak{credential, "in another form than " + b.Format}
+		return b, leakOf("in another form than " + b.Format)
 	}
 	b.Header = where
 	return b, nil
@@ -171,12 +194,10 @@ func basic(value string) (user, password string, ok bool) {
 }
 
 // open takes the secret of a binding and puts it into the request.
-func (x *errand) open(r *http.Request, b Binding) *denial {
-	secret, err := x.engine.config.Credentials.Open(r.Context(), b.Credential,
-		Use{Name: x.to.Name, Port: x.to.Port, Method: r.Method, Path: printable(x.path)})
+func (x *errand) open(ctx context.Context, r *http.Request, b Binding) *denial {
+	secret, err := x.engine.config.Credentials.Open(ctx, b.Credential, x.use(r))
 	if err != nil {
-		about := "credential " + b.Credential + ": "
-		return deny(http.StatusForbidden, about+strings.TrimPrefix(err.Error(), about), unflagged)
+		return withheld(b, err)
 	}
 	x.engine.web.hasOpened(x.to)
 	x.lent = append(x.lent, b.Credential)
@@ -195,6 +216,16 @@ func (x *errand) open(r *http.Request, b Binding) *denial {
 	}
 	r.Header[b.Header] = []string{value}
 	return nil
+}
+
+func (x *errand) use(r *http.Request) Use {
+	return Use{Name: x.to.Name, Port: x.to.Port, Method: r.Method, Path: printable(x.path)}
+}
+
+// withheld refuses a request whose secret is not given out.
+func withheld(b Binding, err error) *denial {
+	about := "credential " + b.Credential + ": "
+	return deny(http.StatusForbidden, about+strings.TrimPrefix(err.Error(), about), unflagged)
 }
 
 // sign signs the request afresh.
@@ -218,30 +249,43 @@ func (x *errand) sign(r *http.Request, b Binding, secret Secret) *denial {
 	return nil
 }
 
-// search looks for placeholders in the next bytes of a body, before they are
-// sent, together with the last that were. None may stand in a body: it may be
-// published where it goes.
+// search looks for placeholders and honeytokens in the next bytes of a body,
+// before they are sent, together with the last that were. None may stand in a
+// body: it may be published where it goes.
 func (s *sent) search(p []byte, end bool) *leak {
-	credentials := s.errand.engine.config.Credentials
-	if credentials == nil {
+	if c := s.errand.engine.config; c.Credentials == nil && c.Decoys == nil {
 		return nil
 	}
 	seam := append(s.before, p[:min(len(p), placeholderReach)]...)
-	found := credentials.Detect(seam)
-	if len(found) == 0 && len(p) > placeholderReach {
-		found = credentials.Detect(p)
+	found := s.betrayed(seam)
+	if found == nil && len(p) > placeholderReach {
+		found = s.betrayed(p)
 		seam = append(seam[:0], p...)
 	}
 	s.before = append(s.before[:0], seam[max(0, len(seam)-placeholderReach):]...)
 	if end {
 		for _, values := range s.request.Trailer {
 			for _, v := range values {
-				found = append(found, credentials.Detect([]byte(v))...)
+				if found == nil {
+					found = s.betrayed([]byte(v))
+				}
 			}
 		}
 	}
-	if len(found) > 0 {
-		return &leak{found[0], "in its body"}
+	return found
+}
+
+// betrayed says what stands in a piece of a body that may not; nil for nothing.
+func (s *sent) betrayed(p []byte) *leak {
+	const where = "in its body"
+	e := s.errand.engine
+	if kind := e.decoyIn(p); kind != "" {
+		return &leak{kind, where, true}
+	}
+	if e.config.Credentials != nil {
+		if found := e.config.Credentials.Detect(p); len(found) > 0 {
+			return &leak{credential: found[0], where: where}
+		}
 	}
 	return nil
 }

@@ -6,6 +6,8 @@ import (
 	"net"
 	"net/netip"
 	"time"
+
+	"holdfast.dev/holdfast/internal/event"
 )
 
 // accept takes connections of one door until it is closed. Whatever else accept
@@ -92,8 +94,10 @@ func (e *Engine) intercept(ctx context.Context, c net.Conn, destination func(net
 	})
 }
 
+const noName = "no name maps to that address"
+
 // resolve puts into d the name that an address stands for, or the address where
-// the policy names it. Else it says why not.
+// the policy names it or a human can be asked about it. Else it says why not.
 func (e *Engine) resolve(d *Destination, a netip.Addr) (reason string) {
 	a = a.Unmap()
 	d.Name = a.String()
@@ -107,8 +111,12 @@ func (e *Engine) resolve(d *Destination, a netip.Addr) (reason string) {
 	if e.rules.Load().Knows(d.Name) {
 		return ""
 	}
-	reason = "no name maps to that address"
-	if stands, words := classify(a); stands != public && !synthetic.Contains(a) {
+	reason = noName
+	stands, words := classify(a)
+	if stands == public && !synthetic.Contains(a) && e.asks(event.KindConnect) {
+		return ""
+	}
+	if stands != public && !synthetic.Contains(a) {
 		reason += ", " + words
 		if stands == internal {
 			reason += "; a rule that names it needs internal: true"

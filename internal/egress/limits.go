@@ -13,6 +13,7 @@ func (l Limits) withDefaults() Limits {
 	set(&l.HeadTime, 10*time.Second)                // of a whole head, not of each byte: slow senders hold a slot no longer
 	set(&l.DialTime, 10*time.Second)                // three SYNs: at 0, 1 and 3 seconds
 	set(&l.IdleTime, 124*time.Minute)               // RFC 5382, REQ-5: what programs that keep a connection (ssh, databases) are used to; keep-alives find dead peers before
+	set(&l.Held, max(1, min(256, l.Connections/4))) // what is held must not keep what is allowed from its places
 	set(&l.Queries, 200)
 	set(&l.Labels, 40) // of the 63 that RFC 1035, 2.3.4 allows: names of people and machines are shorter
 	set(&l.NamesMinute, 60)

@@ -14,6 +14,16 @@ import (
 const (
 	mapNames    = 4096
 	mapReserved = 4096
+	mapAsked    = 1024 // that no rule names, and that a human can be asked about
+)
+
+// nameClass says why a name has an address.
+type nameClass int
+
+const (
+	wildName  nameClass = iota // a wildcard is above it, or it is learned
+	fullName                   // a rule gives it in full
+	askedName                  // a human can be asked about it
 )
 
 // errMapFull is returned when no more names can have an address.
@@ -31,6 +41,7 @@ type NameMap struct {
 	names     map[netip.Addr]string
 	next      uint32 // how far from start
 	wild      int    // names that are in the map without a place of their own
+	asked     int    // names that a human can be asked about
 }
 
 // NewNameMap makes an empty map.
@@ -50,6 +61,14 @@ func (m *NameMap) Address(name string) (netip.Addr, error) { return m.address(na
 
 // address is Address; reserved takes a place that is kept for names of rules.
 func (m *NameMap) address(name string, reserved bool) (netip.Addr, error) {
+	if reserved {
+		return m.addressAs(name, fullName)
+	}
+	return m.addressAs(name, wildName)
+}
+
+// addressAs is Address for one of the three kinds of places.
+func (m *NameMap) addressAs(name string, as nameClass) (netip.Addr, error) {
 	m.mu.RLock()
 	a, ok := m.addresses[name]
 	m.mu.RUnlock()
@@ -61,11 +80,15 @@ func (m *NameMap) address(name string, reserved bool) (netip.Addr, error) {
 	if a, ok := m.addresses[name]; ok {
 		return a, nil
 	}
-	if !reserved && m.wild >= mapNames || len(m.addresses) >= mapNames+mapReserved {
+	switch {
+	case as == wildName && m.wild >= mapNames,
+		as == askedName && m.asked >= mapAsked,
+		as != askedName && len(m.addresses)-m.asked >= mapNames+mapReserved:
 		return netip.Addr{}, errMapFull
-	}
-	if !reserved {
+	case as == wildName:
 		m.wild++
+	case as == askedName:
+		m.asked++
 	}
 	a = m.draw()
 	m.addresses[name], m.names[a] = a, name

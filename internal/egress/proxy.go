@@ -88,6 +88,12 @@ func (e *Engine) serveHTTPProxy(ctx context.Context, c net.Conn, first []byte, p
 		return
 	}
 	c.SetReadDeadline(time.Time{})
+	if kind := e.decoyIn(head); kind != "" {
+		const where = "in a request to the proxy"
+		e.decoySent(d.String(), kind, where, d.Door, "")
+		sayAndClose(c, plainAnswer("403 Forbidden", e.refuse(d, decoyWords(kind, where), high).Line()))
+		return
+	}
 	say := answers{
 		deny: func(r Refusal) { sayAndClose(c, plainAnswer("403 Forbidden", r.Line())) },
 		fail: func(err error) {

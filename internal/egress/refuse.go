@@ -22,6 +22,9 @@ const (
 	closeAction   = "net.close"
 )
 
+// inName says where a honeytoken stood.
+const inName = "in the name of its destination"
+
 // nameDoor is the Door of name queries, in events.
 const nameDoor Door = "dns"
 
@@ -29,6 +32,7 @@ const nameDoor Door = "dns"
 type refused struct {
 	Refusal
 	action string
+	layer  string
 	detail map[string]string
 }
 
@@ -81,6 +85,9 @@ func (e *Engine) refuse(d Destination, reason string, opts ...refusalOption) Ref
 		r.detail["door"] = string(d.Door)
 	}
 	e.ledger.refuse(r.Refusal)
+	if kind := e.decoyIn([]byte(strings.Join([]string{d.Name, r.detail["host"], r.detail["sni"]}, "\n"))); kind != "" && d.Door != nameDoor {
+		e.decoySent(r.Where(), kind, inName, d.Door, "")
+	}
 	skipped, ok := e.often.record(r.High, r.action, r.Where(), r.Reason, r.detail["method"], r.detail["path"])
 	if !ok {
 		return r.Refusal
@@ -88,7 +95,7 @@ func (e *Engine) refuse(d Destination, reason string, opts ...refusalOption) Ref
 	if skipped > 0 {
 		r.detail["again"] = strconv.Itoa(skipped)
 	}
-	e.emit(event.Event{Action: r.action, Object: r.Where(), Verdict: event.Denied, Rule: r.Rule, Detail: r.detail})
+	e.emit(event.Event{Action: r.action, Object: r.Where(), Verdict: event.Denied, Layer: r.layer, Rule: r.Rule, Detail: r.detail})
 	return r.Refusal
 }
 
@@ -174,8 +181,11 @@ func (e *Engine) turnAway(c net.Conn, r Refusal) {
 		wait = refusalPeek
 	}
 	c.SetReadDeadline(time.Now().Add(wait))
-	var first [16]byte
+	var first [2 << 10]byte
 	n, _ := io.ReadAtLeast(c, first[:], 8)
+	if kind := e.decoyIn(first[:n]); kind != "" {
+		e.decoySent(r.Where(), kind, "in what it sent first", Intercepted, "")
+	}
 	if !looksLikeHTTP(string(first[:n])) {
 		abort(c)
 		return

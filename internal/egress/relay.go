@@ -165,6 +165,11 @@ var errCut = errors.New("the connection was reset")
 // off does not look complete. in counts the bytes that a was sent, out those that
 // b was.
 func (e *Engine) relay(ctx context.Context, a, b net.Conn) (in, out int64, err error) {
+	return e.relayLooked(ctx, a, b, nil)
+}
+
+// relayLooked is relay with a look at what a says first.
+func (e *Engine) relayLooked(ctx context.Context, a, b net.Conn, l *look) (in, out int64, err error) {
 	s := sessionOf(ctx)
 	if s == nil || s.counted {
 		s = &session{} // what the caller counts itself is not counted twice
@@ -178,8 +183,8 @@ func (e *Engine) relay(ctx context.Context, a, b net.Conn) (in, out int64, err e
 
 	client, server := &side{Conn: a}, &side{Conn: b}
 	back := make(chan error, 1)
-	go func() { back <- e.half(ctx, s, &s.in, client, server, headB) }()
-	err = e.half(ctx, s, &s.out, server, client, headA)
+	go func() { back <- e.half(ctx, s, &s.in, client, server, headB, nil) }()
+	err = e.half(ctx, s, &s.out, server, client, headA, l)
 	if second := <-back; err == nil || errors.Is(err, net.ErrClosed) && second != nil {
 		err = second
 	}
@@ -193,14 +198,14 @@ func (e *Engine) relay(ctx context.Context, a, b net.Conn) (in, out int64, err e
 }
 
 // half passes on what src says until its end, and then that end.
-func (e *Engine) half(ctx context.Context, s *session, count *atomic.Int64, dst, src *side, head []byte) error {
+func (e *Engine) half(ctx context.Context, s *session, count *atomic.Int64, dst, src *side, head []byte, l *look) error {
 	n, err := 0, error(nil)
 	if len(head) > 0 {
-		n, err = dst.Write(head)
+		n, err = l.through(dst).Write(head)
 		count.Add(int64(n))
 	}
 	if err == nil {
-		err = e.steps.pump(count, dst.Conn, src.Conn)
+		err = e.steps.pump(count, dst.Conn, src.Conn, l)
 	}
 	if err == nil && isGone(src.Conn) && !src.told.Load() {
 		err = errCut // the other half took the error that said so
@@ -230,11 +235,11 @@ func cutBoth(ctx context.Context, a, b net.Conn) {
 }
 
 // pump copies src to dst until src ends.
-func (s *steps) pump(count *atomic.Int64, dst, src net.Conn) error {
+func (s *steps) pump(count *atomic.Int64, dst, src net.Conn, l *look) error {
 	to, ok := dst.(*net.TCPConn)
 	from, ok2 := src.(*net.TCPConn)
 	if !ok || !ok2 || s.noNotice {
-		return s.copy(count, dst, src)
+		return s.copy(count, l.through(dst), src)
 	}
 	r, err := newReader(from)
 	if err != nil {
@@ -253,7 +258,7 @@ func (s *steps) pump(count *atomic.Int64, dst, src net.Conn) error {
 				moved = 0 // it fell silent and waits without a pipe, or there was none
 			}
 		}
-		n, full, err := r.step(s, large, to)
+		n, full, err := r.step(s, large, l.through(to))
 		count.Add(int64(n))
 		moved += int64(n)
 		large = full

@@ -188,7 +188,7 @@ func TestAReplayedConnectionSaysItsHeadFirst(t *testing.T) {
 }
 
 func TestIdleConnectionsAreEnded(t *testing.T) {
-	w := start(t, func(c *Config) { c.Limits.IdleTime = 400 * time.Millisecond }, permits("a.example.org", 22, policy.TCP))
+	w := start(t, func(c *Config) { c.Limits.IdleTime = 3 * time.Second }, permits("a.example.org", 22, policy.TCP))
 	w.server("a.example.org:22", echo)
 	door := w.doorTo("a.example.org", 22)
 	busy, idle := connect(t, door), connect(t, door)

@@ -37,11 +37,12 @@ func heap() uint64 {
 	return m.HeapAlloc + m.StackInuse
 }
 
-// inTime fails a test that holds for longer than its bound.
+// inTime fails a test that holds for longer than its bound, which no machine
+// comes near that is only busy.
 func inTime(t *testing.T) {
 	begun := time.Now()
 	t.Cleanup(func() {
-		if took := time.Since(begun); took > 30*time.Second {
+		if took := time.Since(begun); took > 150*time.Second {
 			t.Errorf("took %v", took)
 		}
 	})

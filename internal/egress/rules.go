@@ -172,6 +172,7 @@ type Permit struct {
 	Terminate bool          // TLS ends here, so that requests are decided one by one
 	Internal  bool          // the host may be at an address that is not public
 	Origin    policy.Origin // of the most specific rule
+	Granted   bool          // a human allowed the connection, and no rule names it
 	Wildcard  string        // the nearest wildcard's name, without "*.", where no rule gives the name in full; else ""
 
 	rules []*rule

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"net"
+	"sync"
 	"sync/atomic"
 	"time"
 
+	"holdfast.dev/holdfast/internal/event"
 	"holdfast.dev/holdfast/internal/policy"
 )
 
@@ -16,7 +18,12 @@ type session struct {
 	halfClosed atomic.Bool  // one direction has ended
 	counted    bool         // the client's connection counts its bytes itself
 	cancel     context.CancelCauseFunc
-	unwatch    func() bool // the end of the context no longer resets the connection
+	unwatch    func() bool  // the end of the context no longer resets the connection
+	conn       net.Conn     // as it was accepted
+	held       atomic.Int32 // how much of it waits for a human
+
+	whose   sync.Once     // guards process
+	process event.Process // see Engine.client
 
 	// Guarded by Engine.mu.
 	bound bool // a destination was permitted: to and way hold
@@ -52,7 +59,7 @@ var (
 // begin makes a session of an accepted connection; false when the engine is
 // being closed. When ctx ends the connection is reset.
 func (e *Engine) begin(c net.Conn) (context.Context, *session, bool) {
-	s := &session{}
+	s := &session{conn: c}
 	ctx, cancel := context.WithCancelCause(context.WithValue(e.ctx, sessionKey{}, s))
 	s.cancel = cancel
 	e.mu.Lock()
@@ -114,6 +121,10 @@ func (e *Engine) sweep() {
 // idle counts one more look at the session and says whether it was idle at too
 // many of them.
 func (s *session) idle() bool {
+	if s.held.Load() > 0 { // it is not the client that is slow
+		s.quiet = 0
+		return false
+	}
 	now := s.in.Load() + s.out.Load()
 	if now != s.seen {
 		s.seen, s.quiet = now, 0

@@ -39,6 +39,9 @@ func newConn(s *Stack, ep tcpip.Endpoint, q *waiter.Queue, local, remote netip.A
 	}
 }
 
+// HungUp reports whether the client has closed, or its half: nothing is read.
+func (c *conn) HungUp() bool { return c.ep.Readiness(ended)&ended != 0 }
+
 const ended = waiter.EventHUp | waiter.EventErr | waiter.EventRdHUp
 
 // Read reads what has arrived, up to len(b) bytes; io.EOF after the client

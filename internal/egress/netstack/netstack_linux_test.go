@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const patience = 20 * time.Second
+const patience = time.Minute // under the race detector, among others
 
 // world is a stack and what is inside of it.
 type world struct {

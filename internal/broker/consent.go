@@ -1,0 +1,125 @@
+package broker
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"strings"
+
+	"holdfast.dev/holdfast/internal/event"
+)
+
+// heldMost is how many uses may wait for a human at once; more are refused.
+const heldMost = 64
+
+// consented is the key of the uses that were asked about, in a context.
+type consented struct{}
+
+// agreed is one of them; before leads to the others.
+type agreed struct {
+	credential string
+	use        Use
+	before     *agreed
+}
+
+func (a *agreed) covers(credential string, use Use) bool {
+	for ; a != nil; a = a.before {
+		if a.credential == credential && a.use == use {
+			return true
+		}
+	}
+	return false
+}
+
+// Consent asks about one use of a credential, and waits where a human has to say.
+// Nothing is taken and no lock is held meanwhile: what was leased may end, and
+// Open finds that out. The context that comes back is for Open, which does not ask
+// about this use again; who needs several secrets for one request asks about all of
+// them first. Where there is no gate nothing is asked.
+func (b *Broker) Consent(ctx context.Context, credential string, use Use) (context.Context, error) {
+	h := b.holders[credential]
+	if h == nil || !b.asks() {
+		return ctx, nil // Open says what there is to say
+	}
+	use = plain(use)
+	if err := b.ask(ctx, h, use); err != nil {
+		b.refused(h, use, err)
+		return ctx, err
+	}
+	before, _ := ctx.Value(consented{}).(*agreed)
+	return context.WithValue(ctx, consented{}, &agreed{credential, use, before}), nil
+}
+
+func (b *Broker) asks() bool {
+	return b.config.Gate != nil && (b.config.Wants == nil || b.config.Wants(event.KindCredential))
+}
+
+// ask asks about a use, unless it was asked about already. Nobody is asked about
+// one that comes to nothing anyway.
+func (b *Broker) ask(ctx context.Context, h *holder, use Use) error {
+	if done, _ := ctx.Value(consented{}).(*agreed); !b.asks() || done.covers(h.cred.Name, use) {
+		return nil
+	}
+	if err := h.usable(ctx, use); err != nil {
+		return err
+	}
+	r := b.config.Gate.Judge(event.Attempt{
+		Kind: event.KindCredential, Name: h.cred.Name, Host: use.Name, Port: use.Port,
+		Protocol: "tls", Method: use.Method, URLPath: use.Path, Known: true,
+	})
+	rule := r.Rule
+	if r.Verdict == event.Unknown {
+		r = b.hold(ctx, r)
+	}
+	if r.Verdict == event.Allowed {
+		return nil
+	}
+	e := h.refuse(cmp.Or(r.Reason, "a rule of consent denies it"), nil)
+	e.consent, e.rule = true, cmp.Or(r.Rule, rule)
+	return e
+}
+
+// plain is a use whose path has no query: what stands there is nobody's to see.
+func plain(use Use) Use {
+	use.Path, _, _ = strings.Cut(use.Path, "?")
+	return use
+}
+
+// hold waits for a human, until the request or the session ends.
+func (b *Broker) hold(ctx context.Context, r event.Ruling) event.Ruling {
+	if r.Wait == nil {
+		return event.Ruling{Verdict: event.Denied, Reason: "nobody can be asked"}
+	}
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	defer context.AfterFunc(b.life, func() { end(errEnded) })()
+	select {
+	case b.held <- struct{}{}:
+		defer func() { <-b.held }()
+	default:
+		end(errCrowded) // Wait must be called also then: it takes the question back
+	}
+	answer := r.Wait(ctx)
+	if cause := context.Cause(ctx); cause != nil {
+		if errors.Is(cause, context.Canceled) || errors.Is(cause, context.DeadlineExceeded) {
+			cause = errGone
+		}
+		return event.Ruling{Verdict: event.Denied, Rule: answer.Rule, Reason: cause.Error()}
+	}
+	return answer
+}
+
+var (
+	errGone    = errors.New("the request ended before there was an answer")
+	errEnded   = errors.New("the session has ended")
+	errCrowded = errors.New("too much waits for an answer already")
+)
+
+// usable says why a use would come to nothing at this moment.
+func (h *holder) usable(ctx context.Context, use Use) error {
+	if err := h.take(ctx, use); err != nil {
+		return err
+	}
+	defer func() { h.turn <- struct{}{} }()
+	return h.stands()
+}
