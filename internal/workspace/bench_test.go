@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 )
 
 // plant makes a tree of 1,500 directories and 20,000 files.
@@ -30,6 +31,27 @@ func plant(b *testing.B) string {
 		}
 	}
 	return root
+}
+
+func BenchmarkScanRemember(b *testing.B) {
+	root := plant(b)
+	r := DefaultRules()
+	for b.Loop() {
+		if _, err := Scan(context.Background(), root, r, Remember()); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkSettleRemember(b *testing.B) {
+	root := plant(b)
+	time.Sleep(2 * clockSlack)
+	s := scanned(b, root, Remember())
+	for b.Loop() {
+		if _, err := s.Settle(context.Background(), b.TempDir()); err != nil {
+			b.Fatal(err)
+		}
+	}
 }
 
 func BenchmarkScan(b *testing.B) {

@@ -39,7 +39,7 @@ func next(b []byte) (entry, []byte) {
 	if string(name) == ".\x00" || string(name) == "..\x00" {
 		name = nil
 	}
-	return entry{nameZ: name, typ: b[18]}, b[size:]
+	return entry{nameZ: name, typ: b[18], ino: binary.NativeEndian.Uint64(b)}, b[size:]
 }
 
 // isRepository reports whether a directory has the shape that git asks for:

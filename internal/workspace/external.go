@@ -167,7 +167,7 @@ func scanExternal(ctx context.Context, dir string, r *Rules) (*tree, []string, e
 		return nil, nil, err
 	}
 	defer unix.Close(s.root)
-	if err := run(ctx, s.root, r, maxPath, true, s); err != nil {
+	if err := run(ctx, s.root, r, maxPath, true, s, memory{}); err != nil {
 		return nil, nil, fmt.Errorf("scanning repository %s: %w", dir, err)
 	}
 	if _, err := s.finish(ctx); err != nil {

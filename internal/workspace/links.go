@@ -27,6 +27,7 @@ func parent(p string) string {
 // worktrees, which it returns when they lie outside.
 func (s *scan) finish(ctx context.Context) ([]string, error) {
 	s.obeyConfigs()
+	s.obeyAgents()
 	if err := s.followLinks(ctx); err != nil {
 		return nil, err
 	}
@@ -68,7 +69,7 @@ func (s *scan) linksBelow(ctx context.Context, r row) error {
 	defer unix.Close(fd)
 	f := &linkFinder{}
 	none := compile(nil, nil, nil, nil)
-	if err := run(ctx, fd, &none, maxPath, false, f); err != nil {
+	if err := run(ctx, fd, &none, maxPath, false, f, memory{}); err != nil {
 		return err
 	}
 	for _, p := range f.links {

@@ -51,4 +51,33 @@ type Report struct {
 	Quarantined []Quarantined `json:"quarantined"`
 	Flagged     []Flagged     `json:"flagged"`
 	Warnings    []string      `json:"warnings,omitempty"`
+	Differences []Difference  `json:"differences,omitempty"` // all that changed, what is flagged or was moved out first
+	Unsure      string        `json:"unsure,omitempty"`      // why Differences may lack something; "" when it does not
+}
+
+// Kind is what became of a file.
+type Kind string
+
+// The kinds.
+const (
+	KindAdded    Kind = "added"
+	KindModified Kind = "modified"
+	KindDeleted  Kind = "deleted"
+	KindRenamed  Kind = "renamed"
+	KindType     Kind = "type" // another kind of file stands there
+)
+
+// Difference is a file that is not what it was when the run began, whoever
+// changed it.
+type Difference struct {
+	Path    Name     `json:"path"` // absolute
+	Kind    Kind     `json:"kind"`
+	From    Name     `json:"from,omitempty"`     // absolute, of what was renamed
+	Type    string   `json:"type"`               // file, dir, link, fifo, socket or device
+	OldMode uint32   `json:"old_mode,omitempty"` // permission bits, where they were others
+	Mode    uint32   `json:"mode,omitempty"`     // permission bits; 0 of what is gone
+	Size    int64    `json:"size,omitempty"`     // bytes
+	Files   int64    `json:"files,omitempty"`    // how many changed in a tree that is listed as one
+	Held    Name     `json:"held,omitempty"`     // where it was moved, see Quarantined
+	Flag    *Flagged `json:"flag,omitempty"`     // why it is to be looked at first
 }

@@ -46,6 +46,11 @@ func GitConfig(name, home string, data []byte) Option {
 	return func(s *scan) { s.shared = append(s.shared, gitFile{name: name, home: home, data: data}) }
 }
 
+// Remember makes Scan remember names, so that the report of Settle lists all
+// that changed. Without it, and of a Snapshot that was loaded, the list is what
+// change times tell: what is gone or was renamed is not in it.
+func Remember() Option { return func(s *scan) { s.names = newNames() } }
+
 // LimitError is a tree with more to protect than one run can.
 type LimitError struct {
 	What string // "protected paths" or "hard links"
@@ -77,10 +82,10 @@ func Scan(ctx context.Context, root string, r Rules, options ...Option) (*Snapsh
 		return nil, err
 	}
 	defer unix.Close(s.root)
-	if err := run(ctx, s.root, &r, maxPath, false, s); err != nil {
+	if err := run(ctx, s.root, &r, maxPath, false, s, memory{names: s.names}); err != nil {
 		return nil, fmt.Errorf("scanning workspace %s: %w", root, err)
 	}
-	snap := &Snapshot{Root: root, rules: r, began: began, trees: []*tree{s.found}}
+	snap := &Snapshot{Root: root, rules: r, began: began, trees: []*tree{s.found}, names: s.names, remember: s.names != nil, outputs: s.outputs}
 	outside, err := s.finish(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("scanning workspace %s: %w", root, err)
@@ -94,6 +99,7 @@ func Scan(ctx context.Context, root string, r Rules, options ...Option) (*Snapsh
 		s.warnings = append(s.warnings, warn...)
 	}
 	snap.Warnings = s.warnings
+	snap.spare()
 	return snap, snap.check()
 }
 
@@ -116,6 +122,8 @@ type scan struct {
 	root     int
 	shared   []gitFile
 	external bool
+	outputs  []Name
+	names    *names // to remember the tree's; nil for not
 
 	mu       sync.Mutex
 	found    *tree

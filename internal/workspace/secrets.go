@@ -60,7 +60,7 @@ func (s *scan) special(w *walker, d *dir, e entry) (bool, error) {
 	if s.external || d.gits() {
 		return false, nil
 	}
-	rule := &Rule{Pattern: "socket", Reason: "a program of the host may listen on it"}
+	rule := &Rule{Pattern: socketRule, Reason: "a program of the host may listen on it"}
 	if e.typ != unix.DT_SOCK {
 		if rule = s.rules.secretRule(w, d, e); rule == nil || e.typ == unix.DT_DIR && rule.Ref != "" {
 			return false, nil

@@ -32,6 +32,9 @@ func (s *Snapshot) Settle(ctx context.Context, stateDir string) (Report, error) 
 	}
 	slices.SortFunc(v.report.Quarantined, func(a, b Quarantined) int { return strings.Compare(string(a.Path), string(b.Path)) })
 	slices.SortFunc(v.report.Flagged, func(a, b Flagged) int { return strings.Compare(string(a.Path), string(b.Path)) })
+	if v.differences != nil {
+		v.differences()
+	}
 	return v.report, errors.Join(append(errs, v.errs...)...)
 }
 
@@ -50,6 +53,8 @@ type settle struct {
 	places   map[string]*row // rows, absent paths, and what lies on the way to those
 	ways     map[string]bool // those of places that are dangerous as a link only
 	bases    map[string]bool // last components of places
+
+	differences func() // lists them, once all trees are settled; nil when they were not seen
 
 	mu     sync.Mutex
 	seen   map[string]bool
@@ -77,10 +82,21 @@ func (v *settle) settleTree(ctx context.Context, t *tree, external bool) error {
 		return errors.New("another directory is in its place now; it was left alone")
 	}
 	v.index(t, fd, external)
-	if err := run(ctx, fd, &v.snap.rules, 0, external, v); err != nil {
+	var m memory
+	if !external && v.snap.remember {
+		m.later = newLater(v.snap.names, v.snap.began)
+	}
+	if err := run(ctx, fd, &v.snap.rules, 0, external, v, m); err != nil {
 		return err
 	}
 	v.after()
+	if m.later != nil {
+		var deps []string
+		for _, d := range v.deps {
+			deps = append(deps, d.path)
+		}
+		v.differences = func() { v.differ(t, m.later, deps) }
+	}
 	return nil
 }
 
@@ -206,6 +222,10 @@ func (v *settle) deny(w *walker, d *dir, e entry) (bool, error) {
 // take moves e out of the tree.
 func (v *settle) take(w *walker, d *dir, e entry, r *Rule, why string) error {
 	q := Quarantined{Path: v.full(w.at(e)), Rule: r.Pattern, Reason: r.Reason, Why: why, Time: time.Now().UTC()}
+	if v.snap.output(q.Path) {
+		v.leave(d, e, q)
+		return nil
+	}
 	var st unix.Statx_t
 	if v.wait() && errors.Is(statAt(d.fd, e.nameZ, &st), unix.ENOENT) {
 		return nil // another run had it for a moment

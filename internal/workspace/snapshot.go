@@ -77,8 +77,12 @@ type Snapshot struct {
 	Patience time.Duration
 
 	trees []*tree
+	names *names // of the first of them; nil where they were not remembered, or are lost
 	rules Rules
 	began int64 // wall clock in ns, a little before the walk
+
+	remember bool   // Settle lists all that changed
+	outputs  []Name // directories for results, absolute
 }
 
 // tree is one directory tree that was scanned: the workspace first, then git
@@ -126,6 +130,10 @@ type mark struct {
 	Sum   string `json:",omitempty"` // SHA-256, hex; "" when it was not read
 	Dir   bool   `json:",omitempty"`
 }
+
+// Began is when the walk began, a little early: what changed since has a later
+// time of change.
+func (s *Snapshot) Began() time.Time { return time.Unix(0, s.began) }
 
 // Protected returns the rows that the backend must make read-only, ancestors
 // pinned, the shallowest first.
@@ -223,11 +231,14 @@ type journal struct {
 	Lacks   []string // patterns of the built-in list that were taken away
 	Exempt  []Name
 	Trees   []*tree
+
+	Remember bool
+	Outputs  []Name `json:",omitempty"`
 }
 
 // Save writes the snapshot so that Load can settle a run whose supervisor died.
 func (s *Snapshot) Save(w io.Writer) error {
-	j := journal{Version: 1, Root: Name(s.Root), Began: s.began, Rules: s.rules.own, Lacks: s.rules.lacks, Trees: s.trees}
+	j := journal{Version: 1, Root: Name(s.Root), Began: s.began, Rules: s.rules.own, Lacks: s.rules.lacks, Trees: s.trees, Remember: s.remember, Outputs: s.outputs}
 	for _, e := range s.rules.exempt {
 		j.Exempt = append(j.Exempt, Name(e))
 	}
@@ -250,5 +261,5 @@ func Load(r io.Reader) (*Snapshot, error) {
 	for _, e := range j.Exempt {
 		exempt = append(exempt, string(e))
 	}
-	return &Snapshot{Root: string(j.Root), trees: j.Trees, rules: compile(builtIn, j.Rules, j.Lacks, exempt), began: j.Began}, nil
+	return &Snapshot{Root: string(j.Root), trees: j.Trees, rules: compile(builtIn, j.Rules, j.Lacks, exempt), began: j.Began, remember: j.Remember, outputs: j.Outputs}, nil
 }

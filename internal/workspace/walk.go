@@ -32,6 +32,8 @@ type dir struct {
 	inGit  bool    // below one: only names of repositories count
 	repo   bool    // among what git writes to by name: refs, logs, objects
 	dep    *dep    // below a tree that is listed as one
+	ino    uint64  // as the directory above has it; 0 of the root
+	was    *listing
 }
 
 // gits reports whether the entries of d are what git writes to by name.
@@ -48,7 +50,8 @@ type dep struct {
 type entry struct {
 	nameZ []byte // with the NUL
 	typ   byte   // DT_*
-	rule  *Rule  // nil for an ordinary name
+	ino   uint64
+	rule  *Rule // nil for an ordinary name
 }
 
 func (e entry) name() []byte { return e.nameZ[:len(e.nameZ)-1] }
@@ -67,22 +70,23 @@ type walk struct {
 	rules *Rules
 	v     visitor
 	limit int // bytes of a path; 0 for none
-	idle  chan struct{}
-	wg    sync.WaitGroup
-	mu    sync.Mutex
-	err   error
+	memory
+	idle chan struct{}
+	wg   sync.WaitGroup
+	mu   sync.Mutex
+	err  error
 }
 
 var errTooDeep = errors.New("too deep to be read")
 
 // run walks the tree below root, which it does not close.
-func run(ctx context.Context, root int, rules *Rules, limit int, inGit bool, v visitor) error {
+func run(ctx context.Context, root int, rules *Rules, limit int, inGit bool, v visitor, m memory) error {
 	fd, err := unix.FcntlInt(uintptr(root), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
 		return err
 	}
 	n := min(runtime.GOMAXPROCS(0), 8)
-	wk := &walk{ctx: ctx, rules: rules, v: v, limit: limit, idle: make(chan struct{}, n-1)}
+	wk := &walk{ctx: ctx, rules: rules, v: v, limit: limit, memory: m, idle: make(chan struct{}, n-1)}
 	w := newWalker(wk)
 	err = w.dir(&dir{fd: fd, inGit: inGit, states: []*node{rules.root}})
 	unix.Close(fd)
@@ -135,16 +139,9 @@ func (w *walker) dir(d *dir) error {
 			return err
 		}
 	}
-	var subs []sub
-	for len(list) > 0 {
-		var e entry
-		e, list = next(list)
-		if e.nameZ == nil {
-			continue
-		}
-		if err := w.entry(d, e, &subs); err != nil {
-			return err
-		}
+	subs, err := w.entries(d, list)
+	if err != nil {
+		return err
 	}
 	return w.descend(d, subs)
 }
@@ -152,6 +149,7 @@ func (w *walker) dir(d *dir) error {
 // sub is a directory that remains to be entered.
 type sub struct {
 	nameZ  []byte
+	ino    uint64
 	states []*node
 	git    bool
 	inGit  bool
@@ -205,7 +203,7 @@ func (w *walker) entry(d *dir, e entry, subs *[]sub) error {
 			s.inGit = true
 		}
 		s.repo = d.repo || d.git && inner(name)
-		s.nameZ = bytes.Clone(e.nameZ)
+		s.nameZ, s.ino = bytes.Clone(e.nameZ), e.ino
 		*subs = append(*subs, s)
 	}
 	return nil
@@ -234,33 +232,46 @@ func inner(name []byte) bool {
 // match finds the strictest rule for a folded name and leaves in s the partial
 // matches.
 func (w *walker) match(d *dir, e entry, name []byte, s *sub) *Rule {
+	best := w.rules.match(dirState{d.states, d.git, d.inGit, d.dep != nil}, e.typ, name, s)
+	if best != nil && w.rules.exempt != nil && w.rules.exempted(w.at(e)) {
+		return nil
+	}
+	return best
+}
+
+// dirState is what counts of a directory when its names are matched.
+type dirState struct {
+	states []*node
+	git    bool
+	inGit  bool
+	dep    bool // below a tree that is listed as one
+}
+
+func (r *Rules) match(d dirState, typ byte, name []byte, s *sub) *Rule {
 	var found [8]*node
 	hits := found[:0]
 	for _, n := range d.states {
 		hits = n.step(name, hits)
 	}
-	hits = w.rules.tree.step(name, hits)
+	hits = r.tree.step(name, hits)
 	if d.git {
-		hits = w.rules.git.step(name, hits)
+		hits = r.git.step(name, hits)
 	}
 	var best *Rule
 	for _, n := range hits {
-		if e.typ == unix.DT_DIR && n.exact != nil {
+		if typ == unix.DT_DIR && n.exact != nil {
 			s.states = append(s.states, n)
 		}
-		r := n.rule
-		if r == nil && e.typ == unix.DT_LNK {
-			r = n.below // a link here may put a whole listed directory into place
+		rule := n.rule
+		if rule == nil && typ == unix.DT_LNK {
+			rule = n.below // a link here may put a whole listed directory into place
 		}
-		if r == nil || r.Where == Project && (d.inGit || d.dep != nil) || r.Tier == Flag && (e.typ == unix.DT_DIR) != r.Dir {
+		if rule == nil || rule.Where == Project && (d.inGit || d.dep) || rule.Tier == Flag && (typ == unix.DT_DIR) != rule.Dir {
 			continue
 		}
 		if best == nil || best.Tier == Flag {
-			best = r
+			best = rule
 		}
-	}
-	if best != nil && w.rules.exempt != nil && w.rules.exempted(w.at(e)) {
-		return nil
 	}
 	return best
 }
@@ -286,7 +297,7 @@ func (w *walker) descend(d *dir, subs []sub) error {
 				continue
 			}
 		}
-		child := &dir{fd: fd, depth: d.depth + 1, states: s.states, git: s.git, inGit: s.inGit, repo: s.repo, dep: s.dep}
+		child := &dir{fd: fd, depth: d.depth + 1, states: s.states, git: s.git, inGit: s.inGit, repo: s.repo, dep: s.dep, ino: s.ino}
 		if w.handOver(child, s.nameZ) {
 			continue
 		}

@@ -1,0 +1,244 @@
+//go:build linux
+
+package review
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"golang.org/x/sys/unix"
+	"holdfast.dev/holdfast/internal/workspace"
+)
+
+func sumFile(f *os.File) (string, error) {
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return "", err
+	}
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// batch carries out some changes. The error ends Apply; what concerns one change
+// alone goes into the report.
+func (a *applier) batch(part []*Change) error {
+	var steps []*work
+	for _, c := range part {
+		if err := a.ctx.Err(); err != nil {
+			return err
+		}
+		list, err := a.plan(c)
+		if err != nil {
+			a.failed(c, string(c.Path), err)
+			continue
+		}
+		steps = append(steps, list...)
+		if len(a.dirs) < maxOpen {
+			continue
+		}
+		if err := errors.Join(a.carry(steps), a.closeDirs()); err != nil {
+			return err
+		}
+		steps = nil
+	}
+	return errors.Join(a.carry(steps), a.closeDirs())
+}
+
+// maxOpen is how many directories are held open before what is planned in them
+// is carried out: the limit of descriptors may be 1024.
+const maxOpen = 400
+
+// failed puts what went wrong with c into the report.
+func (a *applier) failed(c *Change, path string, err error) {
+	var k *errConflict
+	if errors.As(err, &k) {
+		a.rep.Conflicts = append(a.rep.Conflicts, a.conflict(c, path, k.why))
+		return
+	}
+	a.refuse(workspace.Name(path), "%v", err)
+}
+
+// carry makes all that is new, then lets each thing take its place.
+func (a *applier) carry(steps []*work) error {
+	if len(steps) == 0 {
+		return nil
+	}
+	defer func() {
+		for _, w := range steps {
+			if w.temp != nil {
+				w.temp.Close()
+			}
+		}
+	}()
+	var notes []note
+	for _, w := range steps {
+		notes = append(notes, note{Intent: &w.in})
+	}
+	if err := a.j.add(true, notes...); err != nil {
+		return err
+	}
+	a.j.open += len(steps)
+	err := a.prepareAll(steps)
+	broken := map[*Change]bool{}
+	for _, w := range steps {
+		if err == nil {
+			err = a.ctx.Err()
+		}
+		if w.failed || broken[w.c] || err != nil {
+			broken[w.c] = true
+			if !w.failed {
+				a.drop(w)
+			}
+			w.failed = true
+			continue
+		}
+		if err := a.carryOne(w); err != nil {
+			broken[w.c], w.failed = true, true
+			a.report(w, err)
+			continue
+		}
+		a.made(w)
+		if w.in.Last {
+			a.did(w.c, w.in.Done)
+		}
+	}
+	return err
+}
+
+// report is failed for a step.
+func (a *applier) report(w *work, err error) {
+	if w.part != nil {
+		a.part(w.part, err)
+		return
+	}
+	a.failed(w.c, string(w.in.Path), err)
+}
+
+// made remembers that nothing was at a path before.
+func (a *applier) made(w *work) {
+	if w.in.Was.Type != None || w.in.Act != put {
+		return
+	}
+	e := a.saved.of(w.c)
+	e.Made = append(e.Made, w.in.Path)
+	a.trees.gone[string(w.in.Path)] = true
+}
+
+// prepareAll makes the temporaries, and has them on disk with a note of which
+// they are before anything takes a place.
+func (a *applier) prepareAll(steps []*work) error {
+	note := note{}
+	for _, w := range steps {
+		if w.in.Act != put {
+			continue
+		}
+		if err := a.ctx.Err(); err != nil {
+			return err
+		}
+		if err := a.make(w); err != nil {
+			w.failed = true
+			a.report(w, err)
+			a.drop(w)
+		}
+	}
+	for _, w := range steps {
+		if w.in.Act != put || w.failed {
+			continue
+		}
+		if w.temp != nil {
+			if err := a.d.sync(int(w.temp.Fd())); err != nil {
+				w.failed = true
+				a.report(w, err)
+				a.drop(w)
+				continue
+			}
+		}
+		w.in.Done.Left = w.ours
+		note.Made = append(note.Made, w.ino)
+		note.Lefts = append(note.Lefts, left{w.in.Step, w.ours})
+	}
+	if len(note.Made) == 0 {
+		return nil
+	}
+	return a.j.add(true, note)
+}
+
+// drop removes a temporary that will not be used.
+func (a *applier) drop(w *work) {
+	if w.temp != nil { // its space is free only then
+		w.temp.Close()
+		w.temp = nil
+	}
+	var err error
+	switch {
+	case w.in.Act != put:
+	case w.ours.Type == Dir:
+		err = a.d.rmdir(w.dir, w.in.Temp)
+	default:
+		err = a.d.unlink(w.dir, w.in.Temp)
+	}
+	if err == nil || absent(err) {
+		a.over(w, false)
+	}
+}
+
+// over notes that nothing is left to be done, or to be cleared away, for a step.
+func (a *applier) over(w *work, did bool) {
+	if a.j.add(false, note{End: w.in.Step, Did: did}) == nil {
+		a.j.open--
+	}
+}
+
+// carryOne lets one step happen.
+func (a *applier) carryOne(w *work) error {
+	do := map[act]func(*work) error{put: a.swap, remove: a.takeAway, rmdir: a.rmdirStep, chmod: a.chmodStep}
+	err := do[w.in.Act](w)
+	if err == nil {
+		a.over(w, true)
+		return nil
+	}
+	var stray *strayError
+	if w.in.Act == put && !errors.As(err, &stray) && a.isOurs(w) {
+		a.drop(w)
+	}
+	var k *errConflict
+	if w.in.Temp == "" || w.in.Act == remove && errors.As(err, &k) {
+		a.over(w, false)
+	}
+	return err
+}
+
+// isOurs reports whether the private name stands for what was prepared.
+func (a *applier) isOurs(w *work) bool {
+	var st unix.Stat_t
+	err := unix.Fstatat(w.dir, w.in.Temp, &st, unix.AT_SYMLINK_NOFOLLOW)
+	return err == nil && st.Ino == w.ino.Ino && st.Dev == w.ino.Dev
+}
+
+// takeAway removes a file or a link that is what it should be.
+func (a *applier) takeAway(w *work) error {
+	if !a.still(w.at) {
+		return &errConflict{fmt.Sprintf("directory %q was moved away meanwhile", w.at)}
+	}
+	err := a.d.rename(w.dir, w.name, w.dir, w.in.Temp, unix.RENAME_NOREPLACE)
+	if absent(err) {
+		return nil // somebody else was faster
+	}
+	if err != nil {
+		return err
+	}
+	ok, err := w.in.Was.is(w.dir, w.in.Temp, true)
+	if ok && err == nil {
+		return a.retire(w.dir, w.in.Temp, string(w.in.Path))
+	}
+	if e := a.d.rename(w.dir, w.in.Temp, w.dir, w.name, unix.RENAME_NOREPLACE); e != nil {
+		return errors.Join(err, fmt.Errorf("putting it back (it is named %q now): %w", w.in.Temp, e))
+	}
+	return &errConflict{"it was changed meanwhile"}
+}

@@ -1,0 +1,222 @@
+//go:build linux
+
+package review
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+	"holdfast.dev/holdfast/internal/workspace"
+)
+
+// Collect finds what the run of src changed, with the decisions that were taken
+// already. It writes nothing but the permission of the owner on directories of
+// the run that it took away from him, and what an apply that died had left to do.
+func Collect(ctx context.Context, src Source) (*Set, error) {
+	return collect(ctx, src, defaultLimits())
+}
+
+func collect(ctx context.Context, src Source, lim limits) (*Set, error) {
+	s := &Set{Source: src}
+	err := s.heading()
+	if err != nil {
+		return nil, err
+	}
+	src = s.Source
+	if src.Mode != Overlay && src.Mode != Copy {
+		return nil, fmt.Errorf("collecting changes of a run in mode %q: only those of an overlay or a copy can be", src.Mode)
+	}
+	s.Mode, s.Root = src.Mode, workspace.Name(src.Workspace)
+	if s.saved, err = loadSaved(src.Dir); err != nil {
+		return nil, err
+	}
+	if s.trees, err = openTrees(src); err != nil {
+		return nil, err
+	}
+	if err := s.settleDead(ctx); err != nil {
+		s.Close()
+		return nil, err
+	}
+	if err := s.place(); err != nil {
+		s.Close()
+		return nil, err
+	}
+	if err := s.fill(ctx, lim); err != nil {
+		s.Close()
+		return nil, fmt.Errorf("collecting changes: %w", err)
+	}
+	return s, nil
+}
+
+// settleDead ends what an apply that died began: until then some paths of the
+// workspace have other names.
+func (s *Set) settleDead(ctx context.Context) (err error) {
+	if s.trees.gone, err = s.saved.gone(); err != nil {
+		return err
+	}
+	if _, err := os.Lstat(s.Source.Dir + "/journal"); err != nil {
+		return nil
+	}
+	if err := s.saved.hold(); err != nil {
+		s.Notes = append(s.Notes, fmt.Sprintf("what is shown is being applied, or could not be looked after: %v", err))
+		return nil
+	}
+	defer s.saved.release()
+	if err := s.saved.read(); err != nil {
+		return err
+	}
+	a := s.applier(ctx, Options{})
+	if err := a.prepare(); err != nil {
+		s.Notes = append(s.Notes, fmt.Sprintf("an apply that died left something behind: %v", err))
+		return nil
+	}
+	s.recovered = a.rep.Recovered
+	s.trees.gone, err = s.saved.gone()
+	return err
+}
+
+// place sees that the workspace is the directory that the run began with.
+func (s *Set) place() error {
+	var st unix.Stat_t
+	if err := unix.Fstat(s.trees.tree, &st); err != nil {
+		return fmt.Errorf("looking at the workspace: %w", err)
+	}
+	if s.ino != 0 && (st.Ino != s.ino || st.Dev != s.dev) {
+		return fmt.Errorf("another directory is in the place of the workspace %s that the run began with", s.Source.Workspace)
+	}
+	return nil
+}
+
+func (s *Set) fill(ctx context.Context, lim limits) error {
+	if err := s.modes(ctx); err != nil {
+		return err
+	}
+	c := &collector{ctx: ctx, t: s.trees, mode: s.Mode, root: s.Source.Workspace, lim: lim, apart: s.apart}
+	if s.Mode == Copy {
+		copied := map[string]identity{}
+		_, listed, err := readFacts(s.Source.Dir+"/"+workspace.CopyFile, func(path string, i identity) { copied[path] = i })
+		if err != nil {
+			return err
+		}
+		if listed {
+			c.copied = copied
+		}
+	}
+	if !s.Source.Began.IsZero() {
+		c.began = s.Source.Began.UnixNano()
+	}
+	if err := c.run(job{which: both, look: s.Source.Rules.Look()}); err != nil {
+		return err
+	}
+	c.finish()
+	s.Unseen = c.unseen
+	slices.SortFunc(s.Unseen, func(a, b Unseen) int { return strings.Compare(string(a.Path), string(b.Path)) })
+	byPath(c.changes)
+	s.Changes = c.histories(c.changes)
+	if err := s.renames(ctx, c); err != nil {
+		return err
+	}
+	s.order()
+	if err := s.starts(c.began); err != nil {
+		return err
+	}
+	s.saved.on(s)
+	return nil
+}
+
+func byPath(list []*Change) {
+	slices.SortFunc(list, func(a, b *Change) int { return strings.Compare(string(a.Path), string(b.Path)) })
+}
+
+// order puts flagged changes first and fills the index.
+func (s *Set) order() {
+	slices.SortFunc(s.Changes, func(a, b *Change) int {
+		if a.Flagged() != b.Flagged() {
+			if a.Flagged() {
+				return -1
+			}
+			return 1
+		}
+		return strings.Compare(string(a.Path), string(b.Path))
+	})
+	s.index = make(map[string]*Change, len(s.Changes))
+	for _, c := range s.Changes {
+		s.index[string(c.Path)] = c
+	}
+}
+
+// Item is one path of a list of changes.
+type Item struct {
+	Path    string // from the workspace
+	Kind    Kind
+	From    string // of a rename
+	Type    Type
+	OldType Type
+	Mode    uint32
+	OldMode uint32
+	Size    int64
+	Target  string // of a link
+	Flags   []Flag // found by others
+	Notes   []string
+}
+
+// List makes a Set of changes that a run made in the workspace itself: flagged
+// and put in order as those of Collect, to be shown and not to be applied. Names
+// are looked up in the rules of src as those of ordinary files.
+func List(src Source, items []Item) *Set {
+	s := &Set{Source: src, Mode: Direct, Root: workspace.Name(src.Workspace)}
+	for _, it := range items {
+		c := &Change{
+			Path: workspace.Name(it.Path), Kind: it.Kind, From: workspace.Name(it.From), Type: it.Type, OldType: it.OldType,
+			Mode: it.Mode, OldMode: it.OldMode, Size: it.Size, Target: workspace.Name(it.Target), Flags: it.Flags, Notes: it.Notes,
+			Applied: true,
+		}
+		if len(c.Flags) == 0 {
+			c.lookUp(&src.Rules, it.Path)
+		}
+		c.judge(src.Workspace)
+		c.Cannot = ""
+		s.Changes = append(s.Changes, c)
+	}
+	s.order()
+	return s
+}
+
+// lookUp flags a change by all names of its path.
+func (c *Change) lookUp(rules *workspace.Rules, p string) {
+	look := rules.Look()
+	at := ""
+	for rest := p; rest != ""; {
+		name, more, below := strings.Cut(rest, "/")
+		at = join(at, name)
+		var rule *workspace.Rule
+		rule, look = look.Match(at, name, below || max(c.Type, c.OldType) == Dir, c.Type == Link && !below)
+		if rule != nil && below {
+			c.raise(rule.Pattern, "it lies in %q: %s", at, rule.Reason)
+			return
+		}
+		if rule != nil {
+			c.raise(rule.Pattern, "%s", rule.Reason)
+		}
+		rest = more
+	}
+}
+
+// Close gives up the lock and what Collect opened.
+func (s *Set) Close() error {
+	if s.trees != nil {
+		s.trees.close()
+	}
+	if s.saved == nil {
+		return nil
+	}
+	return s.saved.release()
+}
+
+// ErrChanged is a file of the run that is not what was looked at before.
+var ErrChanged = errors.New("what the run left changed meanwhile: look again")

@@ -1,0 +1,165 @@
+//go:build linux
+
+package review
+
+import (
+	"bytes"
+	"compress/zlib"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"holdfast.dev/holdfast/internal/testenv"
+	"holdfast.dev/holdfast/internal/workspace"
+)
+
+// git runs git as on a host whose user is known to nobody.
+func git(t testing.TB, dir string, args ...string) string {
+	t.Helper()
+	cmd := exec.Command("git", append([]string{"-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "gc.auto=0", "-C", dir}, args...)...)
+	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1", "HOME="+t.TempDir())
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("git %q: %v\n%s", args, err, out)
+	}
+	return string(out)
+}
+
+// copied makes what the run has a copy of the workspace, and the lists of both.
+// What is changed then is changed at another time.
+func (f *field) copied() {
+	f.t.Helper()
+	f.listed()
+	time.Sleep(40 * time.Millisecond) // four ticks of the clock of inodes, at the slowest
+}
+
+func (f *field) listed() {
+	f.t.Helper()
+	upper := f.dir + "/upper"
+	if _, err := workspace.CopyTree(f.t.Context(), f.ws, upper, 0); err != nil {
+		f.t.Fatal(err)
+	}
+	for name, root := range map[string]string{workspace.StartFile: f.ws, workspace.CopyFile: upper} {
+		w, err := os.Create(f.dir + "/" + name)
+		if err == nil {
+			err = workspace.WriteFacts(f.t.Context(), root, time.Now().UnixNano(), w)
+		}
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		w.Close()
+	}
+}
+
+func gitField(t *testing.T) (*field, string) {
+	testenv.Need(t, testenv.Git, nil)
+	f := newField(t, Copy)
+	git(t, f.ws, "init", "-q", "-b", "main")
+	f.make(f.ws, "a=1\n", "b=1\n")
+	git(t, f.ws, "add", ".")
+	git(t, f.ws, "commit", "-qm", "first")
+	f.copied()
+	return f, f.dir + "/upper"
+}
+
+func TestHistoryOfGit(t *testing.T) {
+	f, up := gitField(t)
+	f.make(up, "a=2\n", "c=3\n")
+	git(t, up, "add", ".")
+	git(t, up, "commit", "-qm", "second\x1b[31m")
+	git(t, up, "rm", "-q", "b")
+	git(t, up, "commit", "-qm", "third")
+	git(t, up, "branch", "side")
+	git(t, up, "config", "core.hooksPath", "/tmp/x")
+	f.make(up, "0755 .git/hooks/pre-commit=#!/bin/sh\n")
+	s := f.collect()
+	want(t, lines(s),
+		`history ".git" dir→dir [git]`,
+		`modified ".git/config" [config] [git]`,
+		`added ".git/hooks/pre-commit" [hooks] [git] [program]`,
+		`modified "a"`, `deleted "b" file→none`, `added "c"`)
+	h := s.Find(".git").History
+	if h.Branch != "main" || len(h.Commits) != 2 || h.Commits[0].Subject != "third" || h.More || len(h.Refs) != 2 || h.Commits[0].Author != "A <a@example.org>" {
+		t.Errorf("%+v", h)
+	}
+	r := f.apply(s, Options{Safe: true})
+	if len(r.Applied) != 3 {
+		t.Errorf("%+v", r)
+	}
+	if err := s.Decide(s.Find(".git"), Accept); err != nil {
+		t.Fatal(err)
+	}
+	r = f.apply(s, Options{})
+	if len(r.Refused)+len(r.Conflicts) > 0 {
+		t.Errorf("%+v", r)
+	}
+	if log := git(t, f.ws, "log", "--format=%s"); strings.Count(log, "\n") != 3 {
+		t.Errorf("log: %q", log)
+	}
+	if st := git(t, f.ws, "status", "--porcelain"); st != "" {
+		t.Errorf("status: %q", st)
+	}
+	git(t, f.ws, "fsck", "--full", "--strict")
+	if _, err := os.Lstat(f.ws + "/.git/index.lock"); err == nil {
+		t.Error("the lock is still there")
+	}
+	if out := git(t, f.ws, "config", "--get-all", "core.bare"); out != "false\n" {
+		t.Errorf("config: %q", out)
+	}
+	s.Close()
+	s = f.collect()
+	if c := s.Find(".git"); c == nil || !c.Applied {
+		t.Errorf("looked at again:\n%s", strings.Join(lines(s), "\n"))
+	}
+}
+
+func TestHistoryConflicts(t *testing.T) {
+	f, up := gitField(t)
+	f.make(up, "a=2\n")
+	git(t, up, "commit", "-qam", "of the run")
+	s := f.collect()
+	if err := s.Decide(s.Find(".git"), Accept); err != nil {
+		t.Fatal(err)
+	}
+	f.make(f.ws, ".git/index.lock=")
+	before := tree(t, f.ws)
+	r := f.apply(s, Options{})
+	want(t, tree(t, f.ws), before...)
+	if len(r.Conflicts) != 1 || !strings.Contains(r.Conflicts[0].Why, "git is at work") {
+		t.Errorf("with a lock: %+v", r)
+	}
+	os.Remove(f.ws + "/.git/index.lock")
+	f.make(f.ws, "a=3\n")
+	git(t, f.ws, "commit", "-qam", "of the user")
+	before = tree(t, f.ws)
+	r = f.apply(s, Options{})
+	after := slices.DeleteFunc(tree(t, f.ws), func(l string) bool { return strings.HasSuffix(l, "/") })
+	before = slices.DeleteFunc(before, func(l string) bool { return strings.HasSuffix(l, "/") })
+	want(t, after, before...)
+	if len(r.Conflicts) != 1 {
+		t.Errorf("with a commit of the user: %+v", r)
+	}
+}
+
+// An object that lies about its name would be taken by git for what the name
+// says, now or when somebody writes what should have that name.
+func TestObjectsThatLie(t *testing.T) {
+	f, up := gitField(t)
+	var b bytes.Buffer
+	z := zlib.NewWriter(&b)
+	fmt.Fprintf(z, "blob 4\x00evil")
+	z.Close()
+	f.make(up, ".git/objects/ab/"+strings.Repeat("cd", 19)+"="+b.String())
+	s := f.collect()
+	if err := s.Decide(s.Find(".git"), Accept); err != nil {
+		t.Fatal(err)
+	}
+	r := f.apply(s, Options{})
+	if len(r.Refused) != 1 || !strings.Contains(r.Refused[0].Why, "not what its name says") {
+		t.Errorf("%+v", r)
+	}
+}

@@ -1,0 +1,160 @@
+//go:build linux
+
+package review
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+	"holdfast.dev/holdfast/internal/workspace"
+)
+
+// history carries over what a run did in a repository, or nothing of it: all
+// targets are looked at before the first is written, with git's own lock held.
+func (a *applier) history(c *Change) (err error) {
+	digest, err := a.digest(c)
+	if err != nil || digest != c.digest {
+		a.failed(c, string(c.Path), errors.Join(err, ErrChanged))
+		return nil
+	}
+	free, err := a.lockGit(string(c.Path))
+	if err != nil {
+		a.failed(c, string(c.Path), err)
+		return nil
+	}
+	defer func() { err = errors.Join(err, free()) }()
+	var steps []*work
+	for _, p := range c.parts {
+		list, err := a.planPart(c, p)
+		if err != nil {
+			a.part(p, err)
+			return a.closeDirs()
+		}
+		steps = append(steps, list...)
+	}
+	d := &done{Digest: digest}
+	if len(steps) == 0 {
+		a.did(c, d)
+		return a.closeDirs()
+	}
+	for _, w := range steps {
+		w.in.Done = d
+	}
+	steps[len(steps)-1].in.Last = true
+	for part := range slices.Chunk(steps, batch) {
+		if err := a.carry(part); err != nil {
+			return err
+		}
+		if part[len(part)-1].failed || slices.ContainsFunc(part, func(w *work) bool { return w.failed }) {
+			break // what comes next leans on it
+		}
+	}
+	return a.closeDirs()
+}
+
+// part puts into the report what is in the way of one file of a history.
+func (a *applier) part(p *Change, err error) {
+	var k *errConflict
+	if errors.As(err, &k) {
+		a.rep.Conflicts = append(a.rep.Conflicts, a.conflict(p, string(p.Path), k.why))
+		return
+	}
+	a.refuse(p.Path, "%v", err)
+}
+
+// planPart plans one file of a history.
+func (a *applier) planPart(c, p *Change) ([]*work, error) {
+	var steps []*work
+	var err error
+	switch class := classOf(p); {
+	case p.Kind == Deleted:
+		steps, err = a.planRemove(p, string(p.Path))
+	case class == gitObject || class == gitPack || class == gitPackIndex:
+		steps, err = a.planObject(p, class)
+	default:
+		plain := *p
+		plain.Mode = p.Mode&0o666 | 0o600 // none of these is a program
+		steps, err = a.planPut(&plain, &done{})
+	}
+	for _, w := range steps {
+		w.c, w.part, w.in.Change = c, p, c.Path
+	}
+	return steps, err
+}
+
+// planObject plans a new object. One of that name that is there already is the
+// same, or is not to be replaced.
+func (a *applier) planObject(p *Change, class gitClass) ([]*work, error) {
+	at, name := cut(string(p.Path))
+	dir, err := a.dir(at)
+	if err != nil {
+		return nil, err
+	}
+	var st unix.Statx_t
+	if status(dir, name, &st) == nil {
+		return nil, nil
+	}
+	if class == gitObject {
+		f, err := openFile(a.trees.upper, string(p.Path), true)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		_, rel, _ := repositoryOf(string(p.Path))
+		if err := checkObject(f, strings.ReplaceAll(strings.TrimPrefix(rel, "objects/"), "/", "")); err != nil {
+			return nil, err
+		}
+	}
+	w := a.work(p, put, string(p.Path), dir)
+	w.ours, w.whole = State{Type: File, Mode: 0o444}, true
+	return []*work{w}, nil
+}
+
+// lockGit takes the lock that git itself takes before it writes the index, so
+// that no command of the user runs into the middle of this.
+func (a *applier) lockGit(repo string) (free func() error, err error) {
+	free = func() error { return nil }
+	d, err := openBeneath(a.trees.tree, repo, unix.O_PATH|unix.O_DIRECTORY)
+	if errors.Is(err, unix.ENOENT) {
+		return free, nil // a new repository
+	}
+	if err != nil {
+		return nil, unreachable(repo, err)
+	}
+	unix.Close(d)
+	dir, err := a.dir(repo)
+	if err != nil {
+		return nil, err
+	}
+	path, temp := repo+"/index.lock", tempName()
+	if err := a.j.add(true, note{Locks: []workspace.Name{workspace.Name(path), workspace.Name(repo + "/" + temp)}}); err != nil {
+		return nil, err
+	}
+	err = a.takeLock(dir, temp)
+	if errors.Is(err, unix.EEXIST) {
+		err = &errConflict{"git is at work there, or was killed: index.lock exists"}
+	} else if err != nil {
+		err = errors.Join(fmt.Errorf("locking the repository: %w", err), a.unlock(path))
+	}
+	if err != nil {
+		return nil, errors.Join(err, a.unlock(repo+"/"+temp))
+	}
+	return func() error { return a.unlock(path) }, nil
+}
+
+// takeLock makes the lock in one step, with the text by which it is known again:
+// an empty one would be anybody's, and nobody would remove it after a kill.
+func (a *applier) takeLock(dir int, temp string) error {
+	f, err := a.d.create(dir, temp)
+	if err != nil {
+		return err
+	}
+	err = errors.Join(a.d.write(f, []byte(lockText)), f.Close())
+	if err != nil {
+		return err
+	}
+	return a.d.rename(dir, temp, dir, "index.lock", unix.RENAME_NOREPLACE)
+}

@@ -1,0 +1,398 @@
+//go:build linux
+
+package review
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"golang.org/x/sys/unix"
+	"holdfast.dev/holdfast/internal/workspace"
+)
+
+// tempPrefix begins the names under which Apply prepares things. Whoever finds
+// one after an apply died can apply again, which removes it.
+const tempPrefix = ".holdfast-apply-"
+
+func tempName() string { return tempPrefix + strings.ToLower(rand.Text()) }
+
+// dir opens the directory of the workspace at path and keeps it open until the
+// batch is over. Directories that the run made are made where they are missing.
+func (a *applier) dir(path string) (int, error) {
+	if fd, ok := a.dirs[path]; ok {
+		return fd, nil
+	}
+	fd, err := openBeneath(a.trees.tree, path, unix.O_RDONLY|unix.O_DIRECTORY)
+	if errors.Is(err, unix.ENOENT) && path != "" {
+		if err := a.makeDir(path); err != nil {
+			return -1, err
+		}
+		fd, err = openBeneath(a.trees.tree, path, unix.O_RDONLY|unix.O_DIRECTORY)
+	}
+	if err != nil {
+		return -1, unreachable(path, err)
+	}
+	a.dirs[path] = fd
+	return fd, nil
+}
+
+// makeDir makes one directory as the run had it, and those above it first.
+func (a *applier) makeDir(path string) error {
+	above, name := cut(path)
+	in, err := a.dir(above)
+	if err != nil {
+		return err
+	}
+	fd, err := openBeneath(a.trees.upper, path, unix.O_PATH|unix.O_DIRECTORY)
+	if err != nil {
+		return fmt.Errorf("the directory %q is not there, and the run did not make it", path)
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return err
+	}
+	a.step++
+	w := &work{in: intent{Step: a.step, Act: put, Path: workspace.Name(path), Temp: tempName()}, dir: in, ours: State{Type: Dir}}
+	if err := a.j.add(false, note{Intent: &w.in}); err != nil {
+		return err
+	}
+	a.j.open++
+	err = a.d.mkdir(in, w.in.Temp, st.Mode&0o777|0o700)
+	if err == nil {
+		err = a.d.rename(in, w.in.Temp, in, name, unix.RENAME_NOREPLACE)
+	}
+	a.drop(w) // it is under its own name, or not wanted
+	if err != nil && !errors.Is(err, unix.EEXIST) {
+		return fmt.Errorf("making directory %q: %w", path, err)
+	}
+	return nil
+}
+
+func unreachable(path string, err error) error {
+	switch {
+	case errors.Is(err, unix.ELOOP), errors.Is(err, unix.ENOTDIR):
+		return fmt.Errorf("%q, or what is above it, is a link or a file in the workspace now", path)
+	case errors.Is(err, unix.EXDEV):
+		return fmt.Errorf("%q leads out of the workspace", path)
+	}
+	return fmt.Errorf("opening directory %q: %w", path, err)
+}
+
+// still reports whether the directory that is held open for path is the one
+// that a look from the top finds.
+func (a *applier) still(path string) bool {
+	fd, err := openBeneath(a.trees.tree, path, unix.O_PATH|unix.O_DIRECTORY)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(fd)
+	var now, held unix.Stat_t
+	return unix.Fstat(fd, &now) == nil && unix.Fstat(a.dirs[path], &held) == nil && now.Ino == held.Ino && now.Dev == held.Dev
+}
+
+// closeDirs puts the directories of a batch on disk and closes them.
+func (a *applier) closeDirs() error {
+	var errs []error
+	for path, fd := range a.dirs {
+		if err := a.d.sync(fd); err != nil {
+			errs = append(errs, fmt.Errorf("writing directory %q: %w", path, err))
+		}
+		unix.Close(fd)
+	}
+	clear(a.dirs)
+	return errors.Join(errs...)
+}
+
+// work is one step that is being carried out.
+type work struct {
+	c      *Change
+	part   *Change // of a history, that it is about
+	in     intent
+	dir    int    // of the workspace
+	at     string // path of dir
+	name   string
+	ours   State    // what put makes
+	data   []byte   // content of a file that is made of hunks; nil: the run's file
+	whole  bool     // the run's file is taken
+	temp   *os.File // open until it is on disk
+	ino    made
+	failed bool
+}
+
+// errConflict is a target that is not what it was.
+type errConflict struct{ why string }
+
+func (e *errConflict) Error() string { return e.why }
+
+// make prepares the new thing under its private name.
+func (a *applier) make(w *work) error {
+	switch w.ours.Type {
+	case Link:
+		if err := a.d.symlink(string(w.ours.Target), w.dir, w.in.Temp); err != nil {
+			return err
+		}
+	case Dir:
+		if err := a.d.mkdir(w.dir, w.in.Temp, w.ours.Mode|0o700); err != nil {
+			return err
+		}
+	case File:
+		if err := a.makeFile(w); err != nil {
+			return err
+		}
+	default:
+		return fmt.Errorf("%s is never applied", article(w.ours.Type))
+	}
+	var st unix.Stat_t
+	if err := unix.Fstatat(w.dir, w.in.Temp, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		return err
+	}
+	if w.temp != nil {
+		var own unix.Stat_t
+		if err := unix.Fstat(int(w.temp.Fd()), &own); err != nil || own.Ino != st.Ino || own.Dev != st.Dev {
+			return errors.Join(err, errors.New("what was prepared was replaced meanwhile"))
+		}
+	}
+	w.ino = made{Step: w.in.Step, Ino: st.Ino, Dev: st.Dev}
+	return nil
+}
+
+func (a *applier) makeFile(w *work) (err error) {
+	if w.temp, err = a.d.create(w.dir, w.in.Temp); err != nil {
+		return err
+	}
+	if !w.whole {
+		if err := a.d.write(w.temp, w.data); err != nil {
+			return err
+		}
+	} else if err := a.copyRun(w); err != nil {
+		return err
+	}
+	return a.d.dress(int(w.temp.Fd()), w.ours.Mode)
+}
+
+// copyRun copies the run's file, and sees that it was the one that was decided
+// about all the while.
+func (a *applier) copyRun(w *work) error {
+	from, err := openFile(a.trees.upper, string(w.in.Path), true)
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	var before, after unix.Statx_t
+	if err := statusOf(int(from.Fd()), &before); err != nil {
+		return err
+	}
+	if err := a.d.copy(w.temp, from, int64(before.Size)); err != nil {
+		return err
+	}
+	if err := statusOf(int(from.Fd()), &after); err != nil {
+		return err
+	}
+	if fileDigest(&before) != fileDigest(&after) {
+		return ErrChanged
+	}
+	if a.ctx.Err() != nil {
+		return a.ctx.Err()
+	}
+	var sum string
+	if w.ours.SHA256 == "" && before.Size <= MaxSum {
+		if sum, err = sumFile(w.temp); err != nil {
+			return err
+		}
+	}
+	w.ours.Size, w.ours.SHA256 = int64(before.Size), sum
+	return nil
+}
+
+// swap lets what was prepared take the place of what is there, looks at what
+// came out, and puts it back if it is not what was expected.
+func (a *applier) swap(w *work) error {
+	if !a.still(w.at) {
+		return &errConflict{fmt.Sprintf("directory %q was moved away meanwhile", w.at)}
+	}
+	if w.in.Was.Type == None {
+		err := a.d.rename(w.dir, w.in.Temp, w.dir, w.name, unix.RENAME_NOREPLACE)
+		if errors.Is(err, unix.EEXIST) {
+			return &errConflict{"something appeared there meanwhile"}
+		}
+		if err == nil && !a.still(w.at) {
+			if err := a.d.rename(w.dir, w.name, w.dir, w.in.Temp, unix.RENAME_NOREPLACE); err != nil {
+				return err
+			}
+			return &errConflict{fmt.Sprintf("directory %q was moved away meanwhile", w.at)}
+		}
+		return err
+	}
+	err := a.d.rename(w.dir, w.in.Temp, w.dir, w.name, unix.RENAME_EXCHANGE)
+	if errors.Is(err, unix.ENOENT) {
+		return &errConflict{"it was removed meanwhile"}
+	}
+	if errors.Is(err, unix.EINVAL) {
+		return errors.New("the file system cannot exchange two names at once (renameat2), without which a file could be lost")
+	}
+	if err != nil {
+		return err
+	}
+	ok, err := w.in.Was.is(w.dir, w.in.Temp, true)
+	why := "it was changed meanwhile"
+	if ok && err == nil && !a.still(w.at) {
+		ok, why = false, fmt.Sprintf("directory %q was moved away meanwhile", w.at)
+	}
+	if ok && err == nil {
+		err = a.retire(w.dir, w.in.Temp, string(w.in.Path))
+		if !errors.Is(err, unix.ENOTEMPTY) {
+			return err
+		}
+		why = "it holds something that the run did not know, or whose removal was not accepted"
+	}
+	if e := a.swapBack(w.dir, w.in.Temp, w.name, w.ino); e != nil {
+		return errors.Join(err, e)
+	}
+	return &errConflict{why}
+}
+
+// swapBack undoes an exchange. If somebody put yet another thing into the place,
+// that one stays there, and what came out is left under its private name.
+func (a *applier) swapBack(dir int, temp, name string, ours made) error {
+	err := a.d.rename(dir, temp, dir, name, unix.RENAME_EXCHANGE)
+	if errors.Is(err, unix.ENOENT) { // somebody removed ours
+		err = a.d.rename(dir, temp, dir, name, unix.RENAME_NOREPLACE)
+	}
+	if err != nil {
+		return fmt.Errorf("putting it back (it is named %q now): %w", temp, err)
+	}
+	var st unix.Stat_t
+	if err := unix.Fstatat(dir, temp, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		return nil // taken away by somebody: ours was
+	}
+	if st.Ino == ours.Ino && st.Dev == ours.Dev {
+		return nil
+	}
+	if err := a.d.rename(dir, temp, dir, name, unix.RENAME_EXCHANGE); err != nil {
+		return fmt.Errorf("putting it back (it is named %q now): %w", temp, err)
+	}
+	return &strayError{temp}
+}
+
+// strayError is a file of the workspace that is left under a private name.
+type strayError struct{ temp string }
+
+func (e *strayError) Error() string {
+	return fmt.Sprintf("it was replaced twice meanwhile; what was there before is named %q now", e.temp)
+}
+
+// retire takes away what was swapped out or renamed: it is kept in the review,
+// unless the review has a state of that path already.
+func (a *applier) retire(dir int, temp, path string) error {
+	var st unix.Statx_t
+	if err := status(dir, temp, &st); err != nil {
+		return err
+	}
+	if typeOf(st.Mode) == Dir {
+		return a.d.rmdir(dir, temp)
+	}
+	if d := a.saved.list[workspace.Name(path)]; d == nil || d.Done == nil {
+		kept, err := a.keep(dir, temp, path, &st)
+		if err != nil || kept {
+			return err
+		}
+	}
+	return a.d.unlink(dir, temp)
+}
+
+// maxKept is the size up to which a replaced file is copied to another file
+// system to be kept.
+const maxKept = 64 << 20
+
+// keep moves a replaced or removed file into the review. false: there is one
+// already, or it cannot be kept.
+func (a *applier) keep(dir int, temp, path string, st *unix.Statx_t) (bool, error) {
+	above, name := cut(path)
+	in, err := a.keepDir(above)
+	if err != nil {
+		return false, err
+	}
+	if in < 0 {
+		return false, nil
+	}
+	defer unix.Close(in)
+	err = a.d.rename(dir, temp, in, name, unix.RENAME_NOREPLACE)
+	switch {
+	case err == nil:
+		return true, a.d.sync(in)
+	case errors.Is(err, unix.EEXIST):
+		return false, nil
+	case !errors.Is(err, unix.EXDEV):
+		return false, err
+	}
+	return false, a.keepCopy(dir, temp, in, name, st)
+}
+
+// keepDir opens the directory of the review for what was at path, and makes it.
+func (a *applier) keepDir(path string) (int, error) {
+	fd, err := openBeneath(a.trees.base, path, unix.O_RDONLY|unix.O_DIRECTORY)
+	if err == nil || !errors.Is(err, unix.ENOENT) {
+		if absent(err) {
+			return -1, nil // the old side has a file where a directory would have to be
+		}
+		return fd, err
+	}
+	above, name := cut(path)
+	in, err := a.keepDir(above)
+	if err != nil || in < 0 {
+		return in, err
+	}
+	defer unix.Close(in)
+	if err := a.d.do("mkdir", func() error { return unix.Mkdirat(in, name, 0o700) }); err != nil && !errors.Is(err, unix.EEXIST) {
+		return -1, err
+	}
+	return openBeneath(a.trees.base, path, unix.O_RDONLY|unix.O_DIRECTORY)
+}
+
+// keepCopy copies to another file system, under a name that only becomes the
+// right one when all is there. What an apply that was broken in the middle has
+// left there under the private name is made anew.
+func (a *applier) keepCopy(dir int, temp string, in int, name string, st *unix.Statx_t) error {
+	if err := a.remove(in, temp); err != nil || unix.Fstatat(in, name, new(unix.Stat_t), unix.AT_SYMLINK_NOFOLLOW) == nil {
+		return err // or it was kept already
+	}
+	if typeOf(st.Mode) == Link {
+		target, err := readLink(dir, temp)
+		if err != nil {
+			return err
+		}
+		return a.d.do("symlink", func() error { return unix.Symlinkat(target, in, name) })
+	}
+	if typeOf(st.Mode) != File || st.Size > maxKept {
+		return nil
+	}
+	from, err := openFile(dir, temp, false)
+	if err != nil {
+		return nil // nobody could read it before, either
+	}
+	defer from.Close()
+	to, err := a.d.create(in, temp)
+	if err != nil {
+		return err
+	}
+	defer to.Close()
+	if err := a.d.copy(to, from, int64(st.Size)); err != nil {
+		return errors.Join(err, a.d.unlink(in, temp))
+	}
+	if err := errors.Join(unix.Fchmod(int(to.Fd()), uint32(st.Mode)&0o777), a.d.sync(int(to.Fd()))); err != nil {
+		return err
+	}
+	return a.d.rename(in, temp, in, name, unix.RENAME_NOREPLACE)
+}
+
+// remove takes a private name out of the review, if it is there.
+func (a *applier) remove(in int, temp string) error {
+	if unix.Fstatat(in, temp, new(unix.Stat_t), unix.AT_SYMLINK_NOFOLLOW) != nil {
+		return nil
+	}
+	return a.d.unlink(in, temp)
+}

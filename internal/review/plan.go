@@ -1,0 +1,288 @@
+//go:build linux
+
+package review
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+
+	"golang.org/x/sys/unix"
+	"holdfast.dev/holdfast/internal/workspace"
+)
+
+// plan says what is to be done for c, or that nothing is left to be done, or
+// that it cannot: then nothing of it has been.
+func (a *applier) plan(c *Change) ([]*work, error) {
+	digest, err := a.digest(c)
+	if err != nil {
+		return nil, err
+	}
+	if digest != c.digest {
+		return nil, ErrChanged
+	}
+	d := &done{Digest: digest}
+	var steps []*work
+	switch {
+	case c.Kind == Deleted:
+		w, err := a.planRemove(c, string(c.Path))
+		if err != nil {
+			return nil, err
+		}
+		steps = append(steps, w...)
+	case c.Kind == ModeChanged:
+		steps, err = a.planBits(c)
+	default:
+		steps, err = a.planPut(c, d)
+	}
+	if err == nil && c.Kind == Renamed {
+		var more []*work
+		more, err = a.planRemove(c, string(c.From))
+		steps = append(steps, more...)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if len(steps) == 0 {
+		a.did(c, d) // an apply that died had done it
+		return nil, nil
+	}
+	for _, w := range steps {
+		w.in.Done = d
+	}
+	steps[len(steps)-1].in.Last = true
+	return steps, nil
+}
+
+func (a *applier) work(c *Change, act act, path string, dir int) *work {
+	a.step++
+	w := &work{c: c, dir: dir, in: intent{Step: a.step, Act: act, Path: workspace.Name(path), Change: c.Path}}
+	w.at, w.name = cut(path)
+	if act == put || act == remove {
+		w.in.Temp = tempName()
+	}
+	return w
+}
+
+// planRemove plans that path goes; nil: it has gone.
+func (a *applier) planRemove(c *Change, path string) ([]*work, error) {
+	at, name := cut(path)
+	fd, err := openBeneath(a.trees.tree, at, unix.O_PATH|unix.O_DIRECTORY)
+	if absent(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, unreachable(at, err)
+	}
+	unix.Close(fd)
+	dir, err := a.dir(at)
+	if err != nil {
+		return nil, err
+	}
+	var st unix.Statx_t
+	if err := status(dir, name, &st); absent(err) {
+		return nil, nil
+	}
+	was, known, err := a.removable(c, path)
+	if err != nil {
+		return nil, err
+	}
+	if known {
+		known, err = was.is(dir, name, false)
+	}
+	if err != nil || !known {
+		return nil, errors.Join(err, conflictOf(err, "it is not what it was when the run began"))
+	}
+	w := a.work(c, remove, path, dir)
+	if was.Type == Dir {
+		w.in.Act, w.in.Temp = rmdir, ""
+	}
+	w.in.Was = was
+	return []*work{w}, nil
+}
+
+// removable is before for a path that goes.
+func (a *applier) removable(c *Change, path string) (expected, bool, error) {
+	if path == string(c.Path) {
+		return a.before(c, path)
+	}
+	return a.before(&Change{Path: workspace.Name(path), OldType: c.OldType, Kind: Deleted}, path)
+}
+
+// conflictOf is a conflict unless something else went wrong.
+func conflictOf(err error, why string) error {
+	if err != nil {
+		return nil
+	}
+	return &errConflict{why}
+}
+
+// planBits plans the bits of what stays.
+func (a *applier) planBits(c *Change) ([]*work, error) {
+	at, name := cut(string(c.Path))
+	dir, err := a.dir(at)
+	if err != nil {
+		return nil, err
+	}
+	w := a.work(c, chmod, string(c.Path), dir)
+	w.ours = State{Type: c.Type, Mode: c.Mode & 0o777}
+	was, known, err := a.before(c, string(c.Path))
+	if err != nil {
+		return nil, err
+	}
+	if known {
+		known, err = was.is(dir, name, false)
+	}
+	if err != nil {
+		return nil, err
+	}
+	w.in.Was = was
+	if !known {
+		return nil, a.ours(w, c)
+	}
+	return []*work{w}, nil
+}
+
+// planPut plans that something new takes the place of what is there.
+func (a *applier) planPut(c *Change, d *done) ([]*work, error) {
+	at, name := cut(string(c.Path))
+	dir, err := a.dir(at)
+	if err != nil {
+		return nil, err
+	}
+	w := a.work(c, put, string(c.Path), dir)
+	w.ours = State{Type: c.Type, Mode: c.Mode & 0o777, Target: c.Target}
+	switch {
+	case c.hunks != nil:
+		if err := a.planHunks(w, d); err != nil {
+			return nil, err
+		}
+	case c.Type == File:
+		w.whole = true
+	}
+	was, known, err := a.before(c, string(c.Path))
+	if err != nil {
+		return nil, err
+	}
+	if known {
+		known, err = was.is(dir, name, false)
+	}
+	if err != nil {
+		return nil, err
+	}
+	w.in.Was = was
+	if !known || was.State == w.ours {
+		d.Left = w.ours
+		return nil, a.ours(w, c)
+	}
+	return []*work{w}, nil
+}
+
+// ours returns nil if what is at the path of w is what w would make of it
+// already, and a conflict otherwise.
+func (a *applier) ours(w *work, c *Change) error {
+	now, err := readAt(w.dir, w.name, false)
+	if err != nil {
+		return err
+	}
+	want := w.ours
+	if c.Type == File && w.data == nil {
+		side, err := readSide(a.trees.upper, string(c.Path), true)
+		if err != nil {
+			return err
+		}
+		want.Size, want.SHA256 = side.Size, side.SHA256
+	}
+	if c.Type != File {
+		now.Size, want.Size = 0, 0
+	}
+	if c.Type == Link {
+		now.Mode, want.Mode = 0, 0
+	}
+	if now.state() != want || c.Type == File && want.SHA256 == "" {
+		if now.Type == None {
+			return &errConflict{"it was removed after the run began"}
+		}
+		if c.OldType == None {
+			return &errConflict{"something else is there"}
+		}
+		return &errConflict{"it is not what it was when the run began"}
+	}
+	return nil
+}
+
+// planHunks makes the content of w of the old side and the accepted hunks.
+func (a *applier) planHunks(w *work, d *done) error {
+	from, to, err := a.sides(w.c)
+	if err != nil {
+		return err
+	}
+	list := DiffSides(from, to).Hunks
+	known := map[string]bool{}
+	for _, h := range list {
+		known[h.ID] = true
+	}
+	d.Hunks = []string{}
+	for id, decision := range w.c.hunks.by {
+		if !known[id] {
+			return ErrChanged
+		}
+		if decision == Accept {
+			d.Hunks = append(d.Hunks, id)
+		}
+	}
+	w.data = patch(from.data, list, func(h Hunk) bool { return w.c.hunks.by[h.ID] == Accept })
+	sum := sha256.Sum256(w.data)
+	w.ours.Size, w.ours.SHA256 = int64(len(w.data)), hex.EncodeToString(sum[:])
+	if len(d.Hunks) < len(list) && !bytes.Equal(w.data, to.data) {
+		// The bits belong to the whole: a part of the lines does not take them.
+		w.ours.Mode = w.c.OldMode & 0o777
+	}
+	if w.data == nil {
+		w.data = []byte{}
+	}
+	return nil
+}
+
+// chmodStep gives a path the bits that the run gave it.
+func (a *applier) chmodStep(w *work) error {
+	fd, err := openBeneath(w.dir, w.name, unix.O_PATH|unix.O_NOFOLLOW)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	var st unix.Statx_t
+	if err := statusOf(fd, &st); err != nil {
+		return err
+	}
+	if typeOf(st.Mode) != w.ours.Type || w.in.Was.ID != nil && w.in.Was.ID.Ino != st.Ino {
+		return &errConflict{"it was replaced meanwhile"}
+	}
+	mode := w.ours.Mode
+	if w.ours.Type == Dir {
+		mode |= 0o700 // whoever closed it to its owner closed it to the review too
+	}
+	return a.d.do("chmod", func() error { return unix.Chmod(fmt.Sprintf("/proc/self/fd/%d", fd), mode) })
+}
+
+func (a *applier) rmdirStep(w *work) error {
+	if !a.still(w.at) {
+		return &errConflict{fmt.Sprintf("directory %q was moved away meanwhile", w.at)}
+	}
+	err := a.d.rmdir(w.dir, w.name)
+	switch {
+	case errors.Is(err, unix.ENOTEMPTY):
+		return errors.New("it holds something that the run did not know, or whose removal was not accepted")
+	case absent(err):
+		return nil
+	case err != nil:
+		return err
+	}
+	fd, err := a.keepDir(string(w.in.Path))
+	if fd >= 0 {
+		unix.Close(fd)
+	}
+	return err
+}

@@ -1,0 +1,174 @@
+//go:build linux
+
+package review
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// recover ends what an apply began that died: each path becomes the old or the
+// new one, and what was prepared for it goes.
+func (a *applier) recover() error {
+	s, err := readJournal(a.Source.Dir)
+	if s == nil || err != nil {
+		return err
+	}
+	for _, in := range s.steps {
+		a.step = max(a.step, in.Step)
+		did, ended := s.ended[in.Step]
+		if !ended {
+			if did, err = a.recoverStep(s, in); err != nil {
+				return fmt.Errorf("ending what an earlier apply began with %q: %w", in.Path, err)
+			}
+		}
+		if did && in.Was.Type == None && in.Act == put {
+			e := a.saved.of(&Change{Path: in.Change})
+			e.Made = append(e.Made, in.Path)
+		}
+		if did && in.Last && in.Done != nil {
+			if l, ok := s.left[in.Step]; ok {
+				in.Done.Left = l
+			}
+			a.saved.of(&Change{Path: in.Change}).Done = in.Done
+		}
+	}
+	for _, lock := range s.locks {
+		if err := a.unlock(string(lock)); err != nil {
+			return err
+		}
+	}
+	if err := a.saved.write(); err != nil {
+		return err
+	}
+	if a.index != nil {
+		a.saved.on(a.Set)
+	}
+	return a.d.do("journal", func() error { return os.Remove(a.Source.Dir + "/journal") })
+}
+
+func (a *applier) recovered(in *intent, format string, args ...any) {
+	a.rep.Recovered = append(a.rep.Recovered, Problem{in.Path, fmt.Sprintf(format, args...)})
+}
+
+// recoverStep ends one step; did says that it is carried out.
+func (a *applier) recoverStep(s *story, in *intent) (did bool, err error) {
+	at, name := cut(string(in.Path))
+	if in.Temp == "" {
+		return false, nil // one call, which happened or did not
+	}
+	dir, err := openBeneath(a.trees.tree, at, unix.O_RDONLY|unix.O_DIRECTORY)
+	if err != nil {
+		if absent(err) || errors.Is(err, unix.ELOOP) {
+			return in.Act == remove && absent(err), nil // the directory is gone with all that was in it
+		}
+		return false, err
+	}
+	defer unix.Close(dir)
+	if above, e := openBeneath(a.trees.base, at, unix.O_RDONLY|unix.O_DIRECTORY); e == nil {
+		a.d.unlink(above, in.Temp) // a copy that was not finished
+		unix.Close(above)
+	}
+	var temp unix.Stat_t
+	err = unix.Fstatat(dir, in.Temp, &temp, unix.AT_SYMLINK_NOFOLLOW)
+	if err != nil && !absent(err) {
+		return false, err
+	}
+	ours, made := s.made[in.Step]
+	if absent(err) {
+		return a.recoverBare(dir, name, in, ours, made)
+	}
+	isOurs := temp.Ino == ours.Ino && temp.Dev == ours.Dev
+	if in.Act == put && (!made || isOurs) {
+		a.recovered(in, "it had not been changed yet; what was prepared for it is removed")
+		return false, a.clear(dir, in.Temp, &temp)
+	}
+	ok, err := in.Was.is(dir, in.Temp, true)
+	if err != nil {
+		return false, err
+	}
+	if ok {
+		if err = a.retire(dir, in.Temp, string(in.Path)); err == nil {
+			a.recovered(in, "it had been changed; what it was before is kept in the review")
+			return true, nil
+		}
+		if !errors.Is(err, unix.ENOTEMPTY) {
+			return false, err
+		}
+	}
+	return false, a.recoverBack(dir, name, in, ours)
+}
+
+// clear removes what Apply had made and not used.
+func (a *applier) clear(dir int, temp string, st *unix.Stat_t) error {
+	if st.Mode&unix.S_IFMT == unix.S_IFDIR {
+		return a.d.rmdir(dir, temp)
+	}
+	return a.d.unlink(dir, temp)
+}
+
+// recoverBare ends a step whose private name is not there: it was not begun, or
+// was as good as over.
+func (a *applier) recoverBare(dir int, name string, in *intent, ours made, made bool) (bool, error) {
+	var st unix.Stat_t
+	err := unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW)
+	if err != nil && !absent(err) {
+		return false, err
+	}
+	if in.Act == remove {
+		return absent(err), nil
+	}
+	return err == nil && made && st.Ino == ours.Ino && st.Dev == ours.Dev, nil
+}
+
+// recoverBack gives a file its name back that was not what was expected.
+func (a *applier) recoverBack(dir int, name string, in *intent, ours made) error {
+	var err error
+	if in.Act == put {
+		if err = a.swapBack(dir, in.Temp, name, ours); err == nil {
+			err = a.d.unlink(dir, in.Temp)
+			if errors.Is(err, unix.EISDIR) || errors.Is(err, unix.EPERM) {
+				err = a.d.rmdir(dir, in.Temp)
+			}
+			if absent(err) {
+				err = nil
+			}
+		}
+	} else if err = a.d.rename(dir, in.Temp, dir, name, unix.RENAME_NOREPLACE); errors.Is(err, unix.EEXIST) {
+		err = &strayError{in.Temp}
+	}
+	var stray *strayError
+	if errors.As(err, &stray) {
+		a.recovered(in, "%v", err)
+		return nil
+	}
+	if err == nil {
+		a.recovered(in, "it had been changed by somebody else, and is what he made of it again")
+	}
+	return err
+}
+
+// unlock removes a lock of git that an apply made, or what was to become one.
+func (a *applier) unlock(path string) error {
+	at, name := cut(path)
+	dir, err := openBeneath(a.trees.tree, at, unix.O_RDONLY|unix.O_DIRECTORY)
+	if err != nil {
+		return nil // the repository is gone, and with it the lock
+	}
+	defer unix.Close(dir)
+	b, err := readAt(dir, name, false)
+	if err != nil || string(b.data) != lockText && !strings.HasPrefix(name, tempPrefix) {
+		return nil // it is not there, or somebody else's
+	}
+	if err := a.d.unlink(dir, name); err != nil && !absent(err) {
+		return fmt.Errorf("removing the lock %q, which apply made: %w", path, err)
+	}
+	return nil
+}
+
+// lockText is what Apply writes into a lock of git, to know it again.
+const lockText = "held by holdfast review\n"

@@ -1,0 +1,202 @@
+//go:build linux
+
+package workspace
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// differences settles a tree and words what is listed: kind, path, and what else
+// is told.
+func differences(t testing.TB, s *Snapshot) []string {
+	t.Helper()
+	r, err := s.Settle(context.Background(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, d := range r.Differences {
+		line := string(d.Kind) + " " + strings.TrimPrefix(string(d.Path), s.Root+"/")
+		if d.From != "" {
+			line += " from " + strings.TrimPrefix(string(d.From), s.Root+"/")
+		}
+		if d.Type != "file" {
+			line += " " + d.Type
+		}
+		if d.OldMode != 0 && d.Kind != KindDeleted {
+			line += fmt.Sprintf(" %o>%o", d.OldMode, d.Mode)
+		}
+		if d.Files > 0 && !strings.HasSuffix(string(d.Path), ".git") { // how many git writes is its own affair
+			line += fmt.Sprintf(" (%d)", d.Files)
+		}
+		if d.Flag != nil {
+			line += " !" + string(d.Flag.Change)
+		}
+		if d.Held != "" {
+			line += " held"
+		}
+		out = append(out, line)
+	}
+	return out
+}
+
+func rename(t testing.TB, w, from, to string) {
+	t.Helper()
+	if err := os.Rename(filepath.Join(w, from), filepath.Join(w, to)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func remove(t testing.TB, w string, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		if err := os.RemoveAll(filepath.Join(w, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// changesOfRuns are runs, and what is listed of them afterwards.
+var changesOfRuns = []struct {
+	name   string
+	during func(t *testing.T, w string)
+	want   []string
+}{
+	{"nothing", func(*testing.T, string) {}, nil},
+	{"a file edited in place, one replaced, one added, one gone", func(t *testing.T, w string) {
+		write(t, w, "src/a.go", "changed\n")
+		write(t, w, "src/tmp", "changed\n")
+		rename(t, w, "src/tmp", "src/b.go")
+		write(t, w, "src/new.go", "")
+		remove(t, w, "src/c.go")
+	}, []string{"modified src/a.go", "modified src/b.go", "deleted src/c.go", "added src/new.go"}},
+	{"an edit whose times were set back", func(t *testing.T, w string) {
+		st, err := os.Stat(w + "/src/a.go")
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, w, "src/a.go", "package b\n")
+		if err := os.Chtimes(w+"/src/a.go", st.ModTime(), st.ModTime()); err != nil {
+			t.Fatal(err)
+		}
+	}, []string{"modified src/a.go"}},
+	{"a mode", func(t *testing.T, w string) { chmod(t, w+"/src/a.go", 0o600) }, []string{"modified src/a.go 644>600"}},
+	{"a file renamed, and one that only looks so", func(t *testing.T, w string) {
+		rename(t, w, "src/a.go", "src/z.go")
+		remove(t, w, "src/b.go") // its inode is used again
+		write(t, w, "src/y.go", "package x\n")
+	}, []string{"deleted src/b.go", "added src/y.go", "renamed src/z.go from src/a.go"}},
+	{"a directory renamed, and a file in it edited", func(t *testing.T, w string) {
+		rename(t, w, "src", "lib")
+		write(t, w, "lib/a.go", "changed\n")
+	}, []string{"renamed lib from src dir", "modified lib/a.go"}},
+	{"two directories that changed places", func(t *testing.T, w string) {
+		rename(t, w, "src", "tmp")
+		rename(t, w, "doc", "src")
+		rename(t, w, "tmp", "doc")
+	}, []string{"renamed doc from src dir", "renamed src from doc dir"}},
+	{"a directory removed, and one made anew", func(t *testing.T, w string) {
+		remove(t, w, "src", "doc")
+		write(t, w, "doc/one", "")
+		write(t, w, "doc/three", "")
+	}, []string{"modified doc/one", "added doc/three", "deleted doc/two", "deleted src dir", "deleted src/a.go", "deleted src/b.go", "deleted src/c.go", "deleted src/deep dir", "deleted src/deep/d.go"}},
+	{"a file that became a directory, and a link", func(t *testing.T, w string) {
+		remove(t, w, "src/a.go", "src/b.go")
+		write(t, w, "src/a.go/x", "")
+		link(t, "c.go", w, "src/b.go")
+	}, []string{"type src/a.go dir", "added src/a.go/x", "type src/b.go link"}},
+	{"pipes, empty directories and odd names", func(t *testing.T, w string) {
+		if err := unix.Mkfifo(w+"/pipe", 0o600); err != nil {
+			t.Fatal(err)
+		}
+		mkdir(t, w+"/empty")
+		write(t, w, "new\nline", "")
+		write(t, w, "--apply-all-safe", "")
+	}, []string{"added --apply-all-safe", "added empty dir", "added new\nline", "added pipe fifo"}},
+	{"what the host would execute, first", func(t *testing.T, w string) {
+		write(t, w, "a", "")
+		write(t, w, "x/.vscode/tasks.json", "{}")
+		write(t, w, "Makefile", "all:\n")
+		link(t, "/etc/passwd", w, "z")
+	}, []string{"added Makefile !added", "added x/.vscode dir !added held", "added z link !link-leaving-workspace", "added a", "added x dir"}},
+	{"a repository's internals as one, and no more than those", func(t *testing.T, w string) {
+		repo(t, w)
+		write(t, w, ".git/odd", "")
+	}, []string{"added .git dir", "added .git/branches dir", "added .git/config", "added .git/description", "added .git/info dir", "added .git/info/exclude", "added .git/odd", "added README"}},
+	{"what is only shaped like a repository one by one", func(t *testing.T, w string) {
+		write(t, w, "src/HEAD", "ref: refs/heads/x\n")
+		write(t, w, "src/objects/evil.sh", "")
+		write(t, w, "src/refs/x", "")
+	}, []string{"added src/HEAD", "added src/objects dir", "added src/objects/evil.sh", "added src/refs dir", "added src/refs/x"}},
+	{"installed dependencies as one", func(t *testing.T, w string) {
+		write(t, w, "node_modules/x/index.js", "")
+		write(t, w, "node_modules/y/index.js", "")
+	}, []string{"added node_modules dir (2) !added"}},
+}
+
+// oldTree is what every row starts from. Its inodes are older than the run.
+func oldTree(t testing.TB) string {
+	w := tempRoot(t)
+	for _, name := range []string{"src/a.go", "src/b.go", "src/c.go", "src/deep/d.go", "doc/one", "doc/two"} {
+		write(t, w, name, "package x\n")
+	}
+	time.Sleep(2 * clockSlack)
+	return w
+}
+
+func TestDifferences(t *testing.T) {
+	for _, c := range changesOfRuns {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			w := oldTree(t)
+			s := scanned(t, w, Remember())
+			c.during(t, w)
+			got := differences(t, s)
+			if strings.Join(got, "|") != strings.Join(c.want, "|") {
+				t.Errorf("the list is\n  %s\nwant\n  %s", strings.Join(got, "\n  "), strings.Join(c.want, "\n  "))
+			}
+		})
+	}
+}
+
+// Without the names of the start, what is there is listed all the same, and it
+// is said that the list is not whole.
+func TestDifferencesAfterSuddenDeath(t *testing.T) {
+	w := oldTree(t)
+	var b bytes.Buffer
+	if err := scanned(t, w, Remember()).Save(&b); err != nil {
+		t.Fatal(err)
+	}
+	write(t, w, "src/a.go", "changed\n")
+	write(t, w, "new", "")
+	remove(t, w, "src/b.go")
+	s, err := Load(&b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := s.Settle(context.Background(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Differences) != 2 || r.Differences[0].Kind != KindAdded || r.Differences[1].Kind != KindModified || r.Unsure == "" {
+		t.Errorf("after a sudden death: %v, unsure: %q", r.Differences, r.Unsure)
+	}
+}
+
+func TestDifferencesNotAskedFor(t *testing.T) {
+	w := oldTree(t)
+	s := scanned(t, w)
+	write(t, w, "new", "")
+	if got := differences(t, s); got != nil {
+		t.Errorf("listed %q", got)
+	}
+}

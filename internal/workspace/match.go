@@ -1,0 +1,70 @@
+//go:build linux
+
+package workspace
+
+import "golang.org/x/sys/unix"
+
+// Look is where in a tree names are looked up in a list of rules: it carries
+// what the names above have matched already. The zero value is of no use;
+// [Rules.Look] gives that of the top.
+type Look struct {
+	rules  *Rules
+	states []*node
+	git    bool  // the directory is a repository
+	inGit  bool  // or below one
+	tree   *Rule // it lies in a tree that is listed as one
+}
+
+// Look returns the place of the top of a workspace.
+func (r *Rules) Look() Look {
+	if r.tree == nil {
+		return Look{rules: r}
+	}
+	return Look{rules: r, states: []*node{r.root}}
+}
+
+// Repository says that the directory at l has the shape of a repository, so
+// that the names of git's own files count in it.
+func (l Look) Repository() Look {
+	l.git = true
+	return l
+}
+
+// Git reports whether the directory at l is a repository by name or by
+// Repository, or lies in one by that name.
+func (l Look) Git() bool { return l.git || l.inGit }
+
+// Match returns the rule of the deny or flag tier for one name of the directory
+// at l, nil for an ordinary name, and the place below it. path is the path of
+// the name from the workspace; dir and link say what it is.
+func (l Look) Match(path, name string, dir, link bool) (*Rule, Look) {
+	below := Look{rules: l.rules, inGit: l.inGit, tree: l.tree}
+	if l.rules.tree == nil {
+		return nil, below
+	}
+	e := entry{typ: unix.DT_REG}
+	switch {
+	case dir:
+		e.typ = unix.DT_DIR
+	case link:
+		e.typ = unix.DT_LNK
+	}
+	folded := fold([]byte(name), nil)
+	if string(folded) == ".git" {
+		if !dir {
+			return &Rule{Pattern: ".git", Tier: Deny, Reason: "git takes the repository, its config and its hooks from where it points"}, below
+		}
+		below.git, below.inGit = true, true
+	}
+	var s sub
+	d := dirState{states: l.states, git: l.git, inGit: l.inGit, dep: l.tree != nil}
+	best := l.rules.match(d, e.typ, folded, &s)
+	below.states = s.states
+	if best != nil && l.rules.exempt != nil && l.rules.exempted(path) {
+		return nil, below
+	}
+	if best != nil && best.Tier == Flag && best.Dir {
+		below.tree = best
+	}
+	return best, below
+}

@@ -1,0 +1,234 @@
+//go:build linux
+
+package workspace
+
+import (
+	"encoding/binary"
+	"sync"
+	"sync/atomic"
+
+	"golang.org/x/sys/unix"
+)
+
+// maxNames bounds how many names a walk remembers, at about 40 bytes each. A tree
+// may be made larger than that inside, so that it must not be the memory of
+// whoever looks at it.
+const maxNames = 1 << 19
+
+// memory is what a walk remembers of names; the zero value is nothing.
+type memory struct {
+	names *names // of a tree at the start
+	later *later // of what is not as it was
+}
+
+// entries visits the entries of d, and remembers them if that is wanted.
+func (w *walker) entries(d *dir, list []byte) (subs []sub, err error) {
+	var end *ending
+	if w.later != nil {
+		end = w.later.enter(w, d)
+	}
+	var kept []byte
+	if w.names != nil || end != nil {
+		kept = make([]byte, 0, len(list))
+	}
+	count := 1
+	for len(list) > 0 {
+		var e entry
+		e, list = next(list)
+		if e.nameZ == nil {
+			continue
+		}
+		w.st.Mode = 0
+		if err := w.entry(d, e, &subs); err != nil {
+			return nil, err
+		}
+		if kept != nil {
+			kept, count = appendName(kept, e, w.st.Mode), count+1
+		}
+		if w.later != nil && w.st.Mode != 0 && w.st.Mode&typeMask != typeDir && (end != nil || nanos(w.st.Ctime) >= w.later.began) {
+			w.later.file(w, d, e, &w.st)
+		}
+	}
+	switch {
+	case end != nil:
+		w.later.leave(end, kept, count)
+	case w.names != nil:
+		w.names.add(w.path, d.ino, kept, count)
+	}
+	return subs, nil
+}
+
+// names is what the walk at the start saw of a tree, to tell later what is gone
+// and what was moved. It costs one copy of what the kernel returned anyway.
+type names struct {
+	mu     sync.Mutex
+	dirs   []*listing
+	left   atomic.Int64 // names that still fit
+	byIno  map[uint64][]*listing
+	byPath map[string]*listing
+}
+
+// listing is one directory as it was: its entries one after another, see
+// appendName.
+type listing struct {
+	path string // relative to the root
+	ino  uint64 // as the directory above has it; 0 of the root
+	list []byte
+	seen atomic.Bool // at the end: it is there
+}
+
+// named is one entry of a listing.
+type named struct {
+	ino  uint64
+	mode uint16 // 0 where no status was asked for
+	typ  byte   // DT_*
+	name string
+}
+
+func newNames() *names {
+	n := &names{}
+	n.left.Store(maxNames)
+	return n
+}
+
+// whole reports whether every name is remembered.
+func (n *names) whole() bool { return n.left.Load() >= 0 }
+
+func (n *names) add(path []byte, ino uint64, list []byte, count int) {
+	if n.left.Add(-int64(count)) < 0 {
+		return
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.dirs = append(n.dirs, &listing{path: string(path), ino: ino, list: list})
+}
+
+// index prepares look-ups.
+func (n *names) index() {
+	n.byIno, n.byPath = make(map[uint64][]*listing, len(n.dirs)), make(map[string]*listing, len(n.dirs))
+	for _, l := range n.dirs {
+		l.seen.Store(false)
+		n.byIno[l.ino] = append(n.byIno[l.ino], l)
+		n.byPath[l.path] = l
+	}
+}
+
+// at returns the listing of the directory that stands at path and has the inode
+// ino: if it can be, the one that stood there.
+func (n *names) at(path string, ino uint64) *listing {
+	all := n.byIno[ino]
+	for _, l := range all {
+		if l.path == path {
+			return l
+		}
+	}
+	if len(all) > 0 && ino != 0 {
+		return all[0]
+	}
+	return nil
+}
+
+// appendName appends an entry: inode, mode, type, length and bytes of its name.
+// That is never more than the kernel took for it.
+func appendName(list []byte, e entry, mode uint16) []byte {
+	name := e.name()
+	typ := e.typ
+	if typ == unix.DT_UNKNOWN {
+		typ = byte(mode & unix.S_IFMT >> 12)
+	}
+	list = binary.NativeEndian.AppendUint64(list, e.ino)
+	list = binary.NativeEndian.AppendUint16(list, mode)
+	list = append(list, typ)
+	list = binary.NativeEndian.AppendUint16(list, uint16(len(name)))
+	return append(list, name...)
+}
+
+// eachName calls f for the entries of a listing.
+func eachName(list []byte, f func(named)) {
+	for len(list) > 0 {
+		size := int(binary.NativeEndian.Uint16(list[11:]))
+		f(named{
+			ino: binary.NativeEndian.Uint64(list), mode: binary.NativeEndian.Uint16(list[8:]),
+			typ: list[10], name: string(list[13 : 13+size]),
+		})
+		list = list[13+size:]
+	}
+}
+
+// later is what the walk at the end saw that is not as it was.
+type later struct {
+	start *names // nil where they are lost, or too many
+	many  bool
+	began int64
+
+	mu    sync.Mutex
+	dirs  []*ending
+	files []touched
+	left  atomic.Int64 // names and files that still fit
+}
+
+// ending is a directory whose entries may be others than at the start.
+type ending struct {
+	path string
+	ino  uint64
+	list []byte
+	born bool // during the run, as far as the file system tells
+	told bool // the file system tells
+	from *listing
+}
+
+// touched is a file whose inode was changed during the run, or that stands in an
+// ending.
+type touched struct {
+	dir, name string
+	st        unix.Statx_t
+	in        *listing // its directory as it was, where that is no ending
+}
+
+func newLater(start *names, began int64) *later {
+	l := &later{start: start, began: began}
+	l.left.Store(maxNames)
+	if start != nil && !start.whole() {
+		l.start, l.many = nil, true
+	}
+	if l.start != nil {
+		l.start.index()
+	}
+	return l
+}
+
+// enter looks at a directory before its entries, and returns the ending that
+// it is, if it is one.
+func (l *later) enter(w *walker, d *dir) *ending {
+	var st unix.Statx_t
+	if l.start == nil || statAt(d.fd, []byte(".\x00"), &st) != nil {
+		return nil
+	}
+	was := l.start.at(string(w.path), d.ino)
+	if was != nil && was.path == string(w.path) && nanos(st.Ctime) < l.began {
+		was.seen.Store(true)
+		d.was = was
+		return nil
+	}
+	told := st.Mask&unix.STATX_BTIME != 0
+	return &ending{path: string(w.path), ino: d.ino, told: told, born: told && nanos(st.Btime) >= l.began}
+}
+
+func (l *later) leave(e *ending, list []byte, count int) {
+	if l.left.Add(-int64(count)) < 0 {
+		return
+	}
+	e.list = list
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.dirs = append(l.dirs, e)
+}
+
+func (l *later) file(w *walker, d *dir, e entry, st *unix.Statx_t) {
+	if l.left.Add(-1) < 0 {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.files = append(l.files, touched{dir: string(w.path), name: string(e.name()), st: *st, in: d.was})
+}

@@ -1,0 +1,380 @@
+//go:build linux
+
+package workspace
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Bounds of what is kept of the originals.
+const (
+	baseFileMax  = 1 << 20   // bytes of one file
+	baseBytesMax = 256 << 20 // of all
+	baseFilesMax = 10_000
+	sameBytesMax = 256 << 20 // bytes that are compared to find files that only look changed
+)
+
+// EndReview finishes the storage of a run that has ended: it keeps the originals
+// of what was changed and says that the review waits; the storage of a run that
+// changed nothing is removed, and kept is false. died says that the supervisor
+// did not do it. It may be called again after a sudden death; a review that does
+// not say that its run goes on is left alone.
+func EndReview(ctx context.Context, dir string, died bool) (kept bool, err error) {
+	r, err := ReadReview(dir)
+	if err != nil || r.State != ReviewRunning {
+		return err == nil && r.State != ReviewDropped, err
+	}
+	e := &reviewEnd{review: r, dir: dir, left: sameBytesMax, changed: map[string]bool{}}
+	if err := e.open(); err != nil {
+		return true, err
+	}
+	defer e.close()
+	if r.Mode == ReviewCopy {
+		err = e.compareCopy(ctx)
+	} else {
+		err = e.walk(ctx, e.upper, "", 0)
+	}
+	if err != nil {
+		return true, fmt.Errorf("looking through what the run changed: %w", err)
+	}
+	if len(e.changed) == 0 {
+		return false, RemoveTree(dir)
+	}
+	if err := e.keep(ctx); err != nil {
+		return true, fmt.Errorf("keeping the originals of what the run changed: %w", err)
+	}
+	if err := RemoveTree(filepath.Join(dir, WorkDir)); err != nil {
+		return true, err
+	}
+	r.State, r.Ended, r.Died = ReviewWaiting, time.Now().UTC(), died
+	return true, r.Write(dir)
+}
+
+// reviewEnd is the end of one review.
+type reviewEnd struct {
+	review  Review
+	dir     string
+	upper   int
+	lower   int // the workspace; -1 when another directory is in its place
+	left    int64
+	changed map[string]bool // paths whose originals are of interest, with all below them
+}
+
+func (e *reviewEnd) open() error {
+	const flags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
+	e.lower = -1
+	upper, err := unix.Open(filepath.Join(e.dir, UpperDir), unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("opening what the run changed: %w", err)
+	}
+	defer unix.Close(upper)
+	if err := chmodFD(upper, 0o500); err != nil { // the run may have closed it to us
+		return fmt.Errorf("opening what the run changed: %w", err)
+	}
+	if e.upper, err = openAt(upper, []byte(".\x00")); err != nil {
+		return fmt.Errorf("opening what the run changed: %w", err)
+	}
+	fd, err := unix.Open(string(e.review.Workspace), flags, 0)
+	if err != nil {
+		return nil // gone: what was changed is kept all the same
+	}
+	var st unix.Stat_t
+	if unix.Fstat(fd, &st) != nil || st.Dev != e.review.Dev || st.Ino != e.review.Ino {
+		unix.Close(fd)
+		return nil
+	}
+	e.lower = fd
+	return nil
+}
+
+func (e *reviewEnd) close() {
+	unix.Close(e.upper)
+	if e.lower >= 0 {
+		unix.Close(e.lower)
+	}
+}
+
+// original is what stands in the workspace at a path, if anything does.
+func (e *reviewEnd) original(path string, flags uint64) (int, error) {
+	if e.lower < 0 {
+		return -1, fs.ErrNotExist
+	}
+	return unix.Openat2(e.lower, path, &unix.OpenHow{Flags: flags | unix.O_NOFOLLOW | unix.O_CLOEXEC,
+		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS})
+}
+
+func (e *reviewEnd) statOriginal(path string) (st unix.Stat_t, there bool) {
+	fd, err := e.original(path, unix.O_PATH)
+	if err != nil {
+		return st, false
+	}
+	defer unix.Close(fd)
+	return st, unix.Fstat(fd, &st) == nil
+}
+
+// walk looks through a directory of the upper layer.
+func (e *reviewEnd) walk(ctx context.Context, fd int, at string, depth int) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	names, err := readNames(fd)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		var st unix.Stat_t
+		if err := unix.Fstatat(fd, name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+			return err
+		}
+		path := under(at, name)
+		if st.Mode&typeMask != typeDir {
+			if !e.same(fd, name, path, &st) {
+				e.changed[path] = true
+			}
+			continue
+		}
+		was, there := e.statOriginal(path)
+		switch {
+		case !there || was.Mode&typeMask != typeDir:
+			e.changed[path] = true // new: what is in it is too
+			continue
+		case was.Mode&0o7777 != st.Mode&0o7777:
+			e.changed[path+"/."] = true
+		}
+		if depth == factsDepth || len(path) > unix.PathMax {
+			e.changed[path] = true
+			continue
+		}
+		if err := e.merged(ctx, fd, name, path, depth); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// merged looks through a directory that is in both layers.
+func (e *reviewEnd) merged(ctx context.Context, parent int, name, path string, depth int) error {
+	pathFD, err := unix.Openat(parent, name, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(pathFD)
+	fd, err := openAt(pathFD, []byte(".\x00"))
+	if err != nil { // closed to us: what is in it may be anything
+		e.changed[path] = true
+		return nil
+	}
+	defer unix.Close(fd)
+	var value [4]byte
+	if n, err := unix.Fgetxattr(fd, "user.overlay.opaque", value[:]); err == nil && n > 0 && value[0] == 'y' {
+		e.changed[path] = true // it takes the place of another
+		return nil
+	}
+	return e.walk(ctx, fd, path, depth+1)
+}
+
+// same says whether a file that is in the upper layer is what the workspace has:
+// it was opened for writing, or given another time.
+func (e *reviewEnd) same(fd int, name, path string, st *unix.Stat_t) bool {
+	was, there := e.statOriginal(path)
+	if !there || was.Mode != st.Mode || was.Size != st.Size {
+		return false
+	}
+	switch st.Mode & typeMask {
+	case typeLink:
+		now, then := make([]byte, unix.PathMax), make([]byte, unix.PathMax)
+		n, err := unix.Readlinkat(fd, name, now)
+		link, oerr := e.original(path, unix.O_PATH)
+		if err != nil || oerr != nil {
+			return false
+		}
+		defer unix.Close(link)
+		m, err := unix.Readlinkat(link, "", then)
+		return err == nil && string(now[:n]) == string(then[:m])
+	case typeReg:
+		if e.left -= st.Size; e.left < 0 {
+			return false
+		}
+		now, err := unix.Openat(fd, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
+		if err != nil {
+			return false
+		}
+		defer unix.Close(now)
+		then, err := e.original(path, unix.O_RDONLY|unix.O_NONBLOCK)
+		if err != nil {
+			return false
+		}
+		defer unix.Close(then)
+		return sameContents(now, then)
+	}
+	return false
+}
+
+func sameContents(a, b int) bool {
+	x, y := make([]byte, 64<<10), make([]byte, 64<<10)
+	for at := int64(0); ; {
+		n, err := unix.Pread(a, x, at)
+		if err != nil {
+			return false
+		}
+		m, err := unix.Pread(b, y, at)
+		if err != nil || m != n || string(x[:n]) != string(y[:n]) {
+			return false
+		}
+		if n == 0 {
+			return true
+		}
+		at += int64(n)
+	}
+}
+
+// compareCopy finds what is not as it was when the copy was made.
+func (e *reviewEnd) compareCopy(ctx context.Context) error {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	listed := make(chan error, 1)
+	go func() {
+		listed <- errors.Join(WriteFacts(ctx, filepath.Join(e.dir, UpperDir), 0, w), w.Close())
+	}()
+	now := map[string]Fact{}
+	_, rerr := ReadFacts(r, func(f Fact) error { now[f.Path] = f; return nil })
+	r.Close()
+	if err := errors.Join(<-listed, rerr); err != nil {
+		return err
+	}
+	f, err := os.Open(filepath.Join(e.dir, CopyFile))
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	_, err = ReadFacts(f, func(was Fact) error {
+		is, there := now[was.Path]
+		delete(now, was.Path)
+		switch {
+		case !there || is.Mode != was.Mode:
+			e.changed[was.Path] = true
+		case is.Mode&typeMask == typeDir || was.Same(is):
+		default:
+			st := unix.Stat_t{Mode: is.Mode, Size: is.Size}
+			if !e.same(e.upper, was.Path, was.Path, &st) {
+				e.changed[was.Path] = true
+			}
+		}
+		return nil
+	})
+	for path := range now {
+		e.changed[path] = true
+	}
+	return err
+}
+
+// keep copies the originals that are still what they were when the run began.
+func (e *reviewEnd) keep(ctx context.Context) error {
+	base := filepath.Join(e.dir, BaseDir)
+	if err := RemoveTree(base); err != nil { // of a death in the midst of this
+		return err
+	}
+	if err := os.Mkdir(base, 0o700); err != nil {
+		return err
+	}
+	f, err := os.Open(filepath.Join(e.dir, StartFile))
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	var files, bytes int64
+	_, err = ReadFacts(bufio.NewReaderSize(f, 256<<10), func(was Fact) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		kind := was.Mode & typeMask
+		if kind != typeReg && kind != typeLink || was.Size > baseFileMax || files == baseFilesMax || bytes+was.Size > baseBytesMax || !e.concerns(was.Path) {
+			return nil
+		}
+		if e.keepOne(ctx, base, was) == nil { // what cannot be kept is lacking when it is asked for
+			files, bytes = files+1, bytes+was.Size
+		}
+		return nil
+	})
+	return err
+}
+
+// concerns says whether a path or something above it was changed.
+func (e *reviewEnd) concerns(path string) bool {
+	for {
+		if e.changed[path] {
+			return true
+		}
+		i := strings.LastIndexByte(path, '/')
+		if i < 0 {
+			return false
+		}
+		path = path[:i]
+	}
+}
+
+func (e *reviewEnd) keepOne(ctx context.Context, base string, was Fact) error {
+	flags := uint64(unix.O_RDONLY | unix.O_NONBLOCK)
+	if was.Mode&typeMask == typeLink {
+		flags = unix.O_PATH
+	}
+	fd, err := e.original(was.Path, flags)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	if err := stillIs(fd, was); err != nil {
+		return err
+	}
+	to := filepath.Join(base, was.Path)
+	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+		return err
+	}
+	if was.Mode&typeMask == typeLink {
+		buf := make([]byte, unix.PathMax)
+		n, err := unix.Readlinkat(fd, "", buf)
+		if err != nil {
+			return err
+		}
+		return os.Symlink(string(buf[:n]), to)
+	}
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	if unix.IoctlFileClone(int(out.Fd()), fd) != nil {
+		err = copyContents(ctx, fd, int(out.Fd()), was.Size, false)
+	}
+	if err == nil {
+		err = stillIs(fd, was) // it may have been written to meanwhile
+	}
+	if err != nil {
+		os.Remove(to)
+	}
+	return err
+}
+
+// stillIs is nil when the file at fd is what it was.
+func stillIs(fd int, was Fact) error {
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return err
+	}
+	if !was.Same(Fact{Mode: st.Mode, Ctime: st.Ctim.Nano(), Dev: st.Dev, Ino: st.Ino}) {
+		return errors.New("it was changed meanwhile")
+	}
+	return nil
+}
