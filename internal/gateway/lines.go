@@ -1,0 +1,184 @@
+package gateway
+
+import (
+	"bufio"
+	"errors"
+	"io"
+)
+
+// line is one line that a side wrote, without its end.
+type line struct {
+	text  []byte // good until the next one is read; nil of an empty line and of one that is too long
+	long  bool   // longer than a message may be; what follows is known of it then
+	size  int    // bytes
+	head  []byte // the beginning
+	facts facts
+}
+
+// lines reads lines of bounded length. Of a longer one only a few facts are kept.
+type lines struct {
+	r     *bufio.Reader
+	limit int
+	buf   []byte
+}
+
+// kept is the capacity of the buffer that is kept between lines.
+const kept = 1 << 20
+
+func newLines(r io.Reader, limit int) *lines {
+	return &lines{r: bufio.NewReaderSize(r, 64<<10), limit: limit}
+}
+
+// next returns the next line. The last one need not have an end.
+func (l *lines) next() (line, error) {
+	if cap(l.buf) > kept {
+		l.buf = nil
+	}
+	l.buf = l.buf[:0]
+	for {
+		part, err := l.r.ReadSlice('\n')
+		ended := err == nil
+		if ended {
+			part = part[:len(part)-1]
+		}
+		if len(l.buf)+len(part) > l.limit {
+			return l.skip(part, ended)
+		}
+		l.buf = append(l.buf, part...)
+		if errors.Is(err, bufio.ErrBufferFull) {
+			continue
+		}
+		if err != nil && len(l.buf) == 0 {
+			return line{}, err
+		}
+		text := trim(l.buf)
+		return line{text: text, size: len(text)}, nil
+	}
+}
+
+// skip reads to the end of a line that is too long; part was read of it last.
+func (l *lines) skip(part []byte, ended bool) (line, error) {
+	var s scan
+	out := line{long: true, size: len(l.buf) + len(part)}
+	s.write(l.buf)
+	out.head = append(out.head, l.buf[:min(len(l.buf), 4*excerpt)]...)
+	l.buf = nil
+	for {
+		s.write(part)
+		if ended {
+			break
+		}
+		var err error
+		part, err = l.r.ReadSlice('\n')
+		ended = !errors.Is(err, bufio.ErrBufferFull) // an error is met again at the next line
+		out.size += len(part)
+	}
+	out.facts = s.facts
+	return out, nil
+}
+
+// trim takes away the space around a message; nil when nothing else is there.
+func trim(b []byte) []byte {
+	space := func(c byte) bool { return c == ' ' || c == '\t' || c == '\r' }
+	for len(b) > 0 && space(b[0]) {
+		b = b[1:]
+	}
+	for len(b) > 0 && space(b[len(b)-1]) {
+		b = b[:len(b)-1]
+	}
+	if len(b) == 0 {
+		return nil
+	}
+	return b
+}
+
+// facts are what is known of a message without reading it whole.
+type facts struct {
+	depth  int    // of its deepest object or list
+	id     []byte // JSON of the last id that stands in it on top; nil for none
+	method bool   // it has a method, so it is a request
+}
+
+// longest is how many bytes of a key or an id are looked at.
+const longest = 256
+
+// scan finds the facts of a message that is written to it in parts. Of what is
+// no JSON it finds something, too: that is for whoever reads the whole.
+type scan struct {
+	facts
+	at              int  // how deep in
+	quoted, escaped bool // inside of a string, and behind its backslash
+	value           bool // behind the colon of a key on top
+	key, token      []byte
+}
+
+func (s *scan) write(part []byte) {
+	for _, c := range part {
+		if s.quoted {
+			s.inString(c)
+			continue
+		}
+		switch c {
+		case '"':
+			s.quoted = true
+			s.start(c)
+		case '{', '[':
+			s.at++
+			s.depth = max(s.depth, s.at)
+		case '}', ']':
+			if s.at == 1 {
+				s.member()
+			}
+			s.at = max(0, s.at-1)
+		case ':':
+			if s.at == 1 && !s.value {
+				s.value = true
+				s.key, s.token = append(s.key[:0], s.token...), s.token[:0]
+			}
+		case ',':
+			if s.at == 1 {
+				s.member()
+			}
+		case ' ', '\t', '\r', '\n':
+		default:
+			s.add(c)
+		}
+	}
+}
+
+func (s *scan) inString(c byte) {
+	s.add(c)
+	switch {
+	case s.escaped:
+		s.escaped = false
+	case c == '\\':
+		s.escaped = true
+	case c == '"':
+		s.quoted = false
+	}
+}
+
+func (s *scan) start(c byte) {
+	if s.at == 1 {
+		s.token = append(s.token[:0], c)
+	}
+}
+
+func (s *scan) add(c byte) {
+	if s.at == 1 && len(s.token) <= longest {
+		s.token = append(s.token, c)
+	}
+}
+
+// member is the end of a key and its value on top.
+func (s *scan) member() {
+	if s.value {
+		switch string(s.key) {
+		case `"id"`:
+			s.id = append([]byte{}, s.token...)
+		case `"method"`:
+			s.method = true
+		}
+	}
+	s.value, s.token, s.key = false, s.token[:0], s.key[:0]
+}
