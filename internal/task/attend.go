@@ -32,7 +32,9 @@ func (t *Task) attend(ctx context.Context, proc sandbox.Process, open *ports) (s
 	ended := make(chan struct{})
 	var helpers sync.WaitGroup
 	helpers.Go(func() { t.passSignals(proc, ended) })
-	drained := t.relay(proc)
+	alive, died := context.WithCancel(ctx)
+	defer died()
+	drained := t.relay(alive, proc)
 	restore, err := t.raw(proc)
 	if err != nil {
 		proc.Kill("")
@@ -40,6 +42,7 @@ func (t *Task) attend(ctx context.Context, proc sandbox.Process, open *ports) (s
 	helpers.Go(func() { t.jobControl(proc, restore) })
 
 	exit, werr := proc.Wait()
+	died()
 	lost := drained()
 	close(ended)
 	helpers.Wait()
@@ -56,7 +59,7 @@ func (e *OutputError) Unwrap() error { return e.Err }
 
 // relay copies the streams and returns a function that waits until all output
 // has been passed on, and says what could not be. Input is not waited for: a read of it may last for ever.
-func (t *Task) relay(proc sandbox.Process) (drained func() error) {
+func (t *Task) relay(alive context.Context, proc sandbox.Process) (drained func() error) {
 	var outputs sync.WaitGroup
 	var lost atomic.Pointer[OutputError]
 	copyOut := func(to io.Writer, from io.ReadCloser) {
@@ -71,7 +74,10 @@ func (t *Task) relay(proc sandbox.Process) (drained func() error) {
 			}
 		})
 	}
-	if out := proc.Stdout(); out != nil {
+	var broken error // read when outputs are over
+	if t.Messages != nil {
+		outputs.Go(func() { broken = t.Messages.pass(alive, t, proc) })
+	} else if out := proc.Stdout(); out != nil {
 		copyOut(t.Streams.Out, out)
 	}
 	if e := proc.Stderr(); e != nil {
@@ -87,9 +93,14 @@ func (t *Task) relay(proc sandbox.Process) (drained func() error) {
 		}
 		copyOut(to, master)
 	}
-	go t.relayInput(proc)
+	if t.Messages == nil {
+		go relayInput(proc, t.Streams.In) // which may outlast the run
+	}
 	return func() error {
 		outputs.Wait()
+		if broken != nil {
+			return broken
+		}
 		if e := lost.Load(); e != nil {
 			return e
 		}
@@ -98,13 +109,13 @@ func (t *Task) relay(proc sandbox.Process) (drained func() error) {
 }
 
 // relayInput passes the input on until either side has had enough.
-func (t *Task) relayInput(proc sandbox.Process) {
+func relayInput(proc sandbox.Process, from io.Reader) {
 	if in := proc.Stdin(); in != nil {
-		io.Copy(in, t.Streams.In)
+		io.Copy(in, from)
 		in.Close()
 		return
 	}
-	copyKeys(proc.Terminal(), t.Streams.In)
+	copyKeys(proc.Terminal(), from)
 }
 
 // copyKeys passes on what is typed. An end of file on a terminal is Ctrl-D that
@@ -206,6 +217,10 @@ func (t *Task) resize(proc sandbox.Process) {
 // patience is how many requests to end a command may ignore.
 const patience = 3
 
+// agentPatience is how long an MCP server has to end after its agent asked for
+// it: agents kill this process 2 seconds after that.
+const agentPatience = 1500 * time.Millisecond
+
 // passSignals passes the caller's signals on. A command that ignores being
 // asked to end is killed in the end.
 func (t *Task) passSignals(proc sandbox.Process, ended <-chan struct{}) {
@@ -232,6 +247,10 @@ func (t *Task) passSignals(proc sandbox.Process, ended <-chan struct{}) {
 			if asked++; asked >= patience {
 				proc.Kill("")
 				continue
+			}
+			if t.Messages != nil && asked == 1 {
+				late := time.AfterFunc(agentPatience, func() { proc.Kill("the agent asked the server to end, and it did not") })
+				defer late.Stop()
 			}
 			proc.Signal(sig)
 		}

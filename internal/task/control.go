@@ -15,49 +15,89 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"holdfast.dev/holdfast/internal/approve"
 )
 
 // controlSocket is where a run takes orders from its user: in the session's
 // directory, which only the user can enter and which no view shows.
 const controlSocket = "control"
 
-// order is one request on the control socket, a line of JSON; answer the answer.
+// order is one request on the control socket, a line of JSON; answer the answer,
+// of which an order to watch gets one after the other.
 type (
-	order  struct{ Do string }
-	answer struct{ Error string }
+	order struct {
+		Do     string
+		Signed *approve.Signed `json:",omitempty"` // of orders about approvals
+	}
+	answer struct {
+		Error   string
+		Waiting *Waiting `json:",omitempty"` // of orders about approvals
+	}
 )
 
-// orderTime is how long one exchange on the control socket may take.
-const orderTime = 10 * time.Second
+const (
+	orderTime  = 10 * time.Second // that one exchange on the control socket may take
+	orderBytes = 256 << 10        // of an order; an answer that is signed has a reason in it
+	orders     = 32               // that are listened to at a time
+)
+
+// control is the control socket of a run.
+type control struct {
+	task   *Task
+	net    *network
+	desk   Approvals // nil when nothing is ever asked
+	ctx    context.Context
+	admits chan struct{} // one for each order that is listened to
+}
 
 // answer takes orders until the function that it returns is called.
-func (t *Task) answer(s *session, n *network) (stop func(), err error) {
-	var l net.Listener
+func (t *Task) answer(s *session, n *network, desk Approvals) (stop func(), err error) {
+	var l *net.UnixListener
 	err = inDirectory(s.dir, func(dir string) (err error) {
-		l, err = net.Listen("unix", filepath.Join(dir, controlSocket))
+		l, err = net.ListenUnix("unix", &net.UnixAddr{Net: "unix", Name: filepath.Join(dir, controlSocket)})
 		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("making the control socket of the run: %w", err)
 	}
-	l.(*net.UnixListener).SetUnlinkOnClose(false) // its name was short for a moment only
+	l.SetUnlinkOnClose(false) // its name was short for a moment only
+	ctx, cancel := context.WithCancel(context.Background())
+	c := &control{task: t, net: n, desk: desk, ctx: ctx, admits: make(chan struct{}, orders)}
 	var wg sync.WaitGroup
-	wg.Go(func() {
-		for {
-			c, err := l.Accept()
-			if errors.Is(err, net.ErrClosed) {
-				return
-			}
-			if err == nil {
-				t.obey(c, n)
-			}
-		}
-	})
+	wg.Go(func() { c.serve(l, &wg) })
 	return func() {
+		cancel()
 		l.Close()
 		wg.Wait()
 		os.Remove(filepath.Join(s.dir, controlSocket))
 	}, nil
+}
+
+// serve takes orders until the listener is closed.
+func (c *control) serve(l *net.UnixListener, wg *sync.WaitGroup) {
+	for {
+		conn, err := l.AcceptUnix()
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil {
+			time.Sleep(10 * time.Millisecond) // no descriptors are left: some will be
+			continue
+		}
+		select {
+		case c.admits <- struct{}{}:
+		default:
+			conn.Close()
+			continue
+		}
+		wg.Go(func() {
+			defer func() { conn.Close(); <-c.admits }()
+			end := context.AfterFunc(c.ctx, func() { conn.SetDeadline(time.Now().Add(time.Second)) })
+			defer end()
+			c.obey(conn)
+		})
+	}
 }
 
 // inDirectory calls f with a short name of dir: the address of a Unix socket has
@@ -71,26 +111,33 @@ func inDirectory(dir string, f func(short string) error) error {
 	return f("/proc/self/fd/" + strconv.Itoa(int(d.Fd())))
 }
 
-func (t *Task) obey(c net.Conn, n *network) {
-	defer c.Close()
-	c.SetDeadline(time.Now().Add(orderTime))
+func (c *control) obey(conn *net.UnixConn) {
+	conn.SetDeadline(time.Now().Add(orderTime))
 	var o order
 	var a answer
-	line, err := bufio.NewReader(io.LimitReader(c, 4096)).ReadBytes('\n')
+	err := ours(conn)
 	if err == nil {
-		err = json.Unmarshal(line, &o)
+		var line []byte
+		if line, err = bufio.NewReader(io.LimitReader(conn, orderBytes)).ReadBytes('\n'); err == nil {
+			err = json.Unmarshal(line, &o)
+		}
+		if err != nil {
+			err = fmt.Errorf("the order was not understood: %w", err)
+		}
 	}
 	switch {
 	case err != nil:
-		a.Error = "the order was not understood: " + err.Error()
 	case o.Do == "reload":
-		if err := t.reload(n); err != nil {
-			a.Error = err.Error()
-		}
+		err = c.task.recordReload(c.task.reload(c.net))
+	case o.Do == watchApprovals:
+		err = c.watch(conn)
 	default:
-		a.Error = fmt.Sprintf("the order %q is not known", o.Do)
+		a.Waiting, err = c.decide(o)
 	}
-	json.NewEncoder(c).Encode(a)
+	if err != nil {
+		a.Error = err.Error()
+	}
+	json.NewEncoder(conn).Encode(a)
 }
 
 // reload loads the policy again and lets its destinations hold. On any error the
@@ -138,25 +185,39 @@ func Reload(ctx context.Context, state string) ([]Reloaded, error) {
 var errNobody = errors.New("nobody answers")
 
 func command(ctx context.Context, dir string, o order) error {
+	_, err := exchange(ctx, dir, o)
+	return err
+}
+
+// exchange gives an order to a run and returns the answer.
+func exchange(ctx context.Context, dir string, o order) (answer, error) {
+	c, err := dialControl(ctx, dir)
+	if err != nil {
+		return answer{}, err
+	}
+	defer c.Close()
+	c.SetDeadline(time.Now().Add(orderTime))
+	if err := json.NewEncoder(c).Encode(o); err != nil {
+		return answer{}, fmt.Errorf("giving the order: %w", err)
+	}
+	var a answer
+	if err := json.NewDecoder(c).Decode(&a); err != nil {
+		return answer{}, fmt.Errorf("reading the answer: %w", err)
+	}
+	if a.Error != "" {
+		return answer{}, errors.New(a.Error)
+	}
+	return a, nil
+}
+
+func dialControl(ctx context.Context, dir string) (net.Conn, error) {
 	var c net.Conn
 	err := inDirectory(dir, func(short string) (err error) {
 		c, err = (&net.Dialer{Timeout: orderTime}).DialContext(ctx, "unix", filepath.Join(short, controlSocket))
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("%w: %w", errNobody, err)
+		return nil, fmt.Errorf("%w: %w", errNobody, err)
 	}
-	defer c.Close()
-	c.SetDeadline(time.Now().Add(orderTime))
-	if err := json.NewEncoder(c).Encode(o); err != nil {
-		return fmt.Errorf("giving the order: %w", err)
-	}
-	var a answer
-	if err := json.NewDecoder(c).Decode(&a); err != nil {
-		return fmt.Errorf("reading the answer: %w", err)
-	}
-	if a.Error != "" {
-		return errors.New(a.Error)
-	}
-	return nil
+	return c, nil
 }

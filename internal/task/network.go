@@ -13,6 +13,7 @@ import (
 	"holdfast.dev/holdfast/internal/broker"
 	"holdfast.dev/holdfast/internal/egress"
 	"holdfast.dev/holdfast/internal/egress/netstack"
+	"holdfast.dev/holdfast/internal/event"
 	"holdfast.dev/holdfast/internal/policy"
 	"holdfast.dev/holdfast/internal/sandbox"
 )
@@ -41,13 +42,17 @@ func (t *Task) newNetwork(s *session) (*network, error) {
 			return nil, err
 		}
 		leases, err := broker.New(broker.Config{
-			Session: n.session, Credentials: t.Plan.Credentials, Grants: t.Grants, Sink: t.Sink,
-			Writable: writableTrees(t.Plan), Unset: t.Unset,
+			Session: n.session, Credentials: t.Plan.Credentials, Grants: t.Grants, Sink: t.record.sensor(event.Broker),
+			Writable: writableTrees(t.Plan), Unset: t.Unset, Held: t.record.secrets.Hold,
+			Gate: t.consent.gate, Wants: t.consent.wants,
 		})
 		if err != nil {
 			return nil, fmt.Errorf("preparing the credentials: %w", err)
 		}
 		n.leases = leases
+		for _, p := range leases.Placeholders() {
+			t.record.secrets.Hold("placeholder-"+p.Name, p.Value)
+		}
 		n.environment = append(n.environment, leases.Placeholders()...)
 	}
 	if t.Learn == egress.Off && !slices.ContainsFunc(t.Plan.Allow, func(r policy.HostRule) bool { return r.Inspect }) {
@@ -58,6 +63,7 @@ func (t *Task) newNetwork(s *session) (*network, error) {
 		var trust []policy.Env
 		n.files, trust, err = egress.Trust(n.authority)
 		n.environment = append(n.environment, trust...)
+		n.environment = append(n.environment, t.agentTrust()...)
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("preparing to terminate TLS: %w", err), n.close())
@@ -85,7 +91,8 @@ func (n *network) apply(spec *sandbox.Spec) {
 		}
 	}
 	spec.Files = n.files
-	spec.Network = &sandbox.Network{Intercept: len(plan.Allow) > 0 || n.task.Learn != egress.Off, Rungs: n.task.Rungs, Open: n.open}
+	n.task.intercepts = len(plan.Allow) > 0 || n.task.Learn != egress.Off || n.task.consent.asksHosts()
+	spec.Network = &sandbox.Network{Intercept: n.task.intercepts, Rungs: n.task.Rungs, Open: n.open}
 	for _, p := range plan.HostPorts {
 		spec.Network.HostPorts = append(spec.Network.HostPorts, p.Inside)
 	}
@@ -102,7 +109,11 @@ func (n *network) open(doors sandbox.Doors) error {
 	}
 	config := egress.Config{
 		Session: n.session, Allow: n.task.Plan.Allow, Authority: n.authority,
-		Sink: n.task.Sink, Learn: n.task.Learn,
+		Sink: n.task.record.sensor(event.Egress), Learn: n.task.Learn,
+		Gate: n.task.consent.gate, Wants: n.task.consent.wants, Asks: n.task.consent.asks, Client: n.task.clients.of,
+	}
+	if d := n.task.traps.decoys; d != nil {
+		config.Decoys = d
 	}
 	if n.leases != nil { // a nil *Broker would be no nil Credentials
 		config.Credentials = n.leases

@@ -3,6 +3,7 @@
 package task
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -32,6 +33,10 @@ type session struct {
 	dir       string
 	lock      *os.File
 	snapshots []*workspace.Snapshot // of the workspace, then of the other writable trees
+	view      *reviewed             // of the workspace, in review mode; nil otherwise, and after a sudden death
+	review    *Viewed               // what became of it, once settled
+	adopted   bool                  // the supervisor of it died
+	listed    int                   // changes in the writable trees, once settled
 	failed    bool                  // to settle: everything stays for the next attempt
 	keep      bool                  // for what was quarantined
 }
@@ -42,6 +47,10 @@ func (t *Task) sessions() string { return filepath.Join(t.State, "sessions") }
 func (t *Task) open() (*session, error) {
 	if err := os.MkdirAll(t.sessions(), 0o700); err != nil {
 		return nil, &StateError{Dir: t.State, Err: err}
+	}
+	// The plan keeps the state out of view by where it stands.
+	if st, err := os.Lstat(t.sessions()); err != nil || !st.IsDir() {
+		return nil, &StateError{Dir: t.State, Err: cmp.Or(err, fmt.Errorf("%s is a link", t.sessions()))}
 	}
 	id := make([]byte, 6)
 	rand.Read(id)
@@ -93,18 +102,25 @@ func lockSession(path string, flags int) (*os.File, error) {
 // Inspect looks at the workspace and the other writable trees of a plan and puts
 // into the plan what it found: protected paths, secrets, hard links, and git
 // directories outside.
-func Inspect(ctx context.Context, plan *policy.Plan) ([]*workspace.Snapshot, error) {
+func Inspect(ctx context.Context, plan *policy.Plan, more ...workspace.Option) ([]*workspace.Snapshot, error) {
 	rules, err := Rules(*plan)
 	if err != nil {
 		return nil, err
 	}
 	var out []*workspace.Snapshot
-	options := gitConfigs(plan.Identity.Home)
+	options := append(gitConfigs(plan.Identity.Home), workspace.Outputs(plan.Outputs...))
 	for i, root := range writableTrees(*plan) {
+		if i > 0 || !plan.Review { // in review mode nothing in the workspace is to be settled
+			options = append(options[:len(options):len(options)], more...)
+		}
 		snap, err := workspace.Scan(ctx, root, rules, options...)
 		var limit *workspace.LimitError
 		if errors.As(err, &limit) && limit.Lifted != "" && plan.Accepts(limit.Lifted) {
 			err = nil // the snapshot is whole all the same
+		}
+		viewed := plan.Review && i == 0
+		if limit != nil && viewed && len(snap.Hidden()) <= workspace.MaxProtected {
+			err = nil // of the rest nothing is mounted over
 		}
 		if err != nil {
 			return nil, err
@@ -113,12 +129,7 @@ func Inspect(ctx context.Context, plan *policy.Plan) ([]*workspace.Snapshot, err
 		if i == 0 {
 			root = ""
 		}
-		plan.Protect = append(plan.Protect, under(root, snap.Protected())...)
-		plan.Hidden = append(plan.Hidden, under(root, snap.Hidden())...)
-		if !plan.Accepts(policy.HardLinks) {
-			plan.HardLinks = append(plan.HardLinks, under(root, snap.HardLinks())...)
-		}
-		plan.Paths = append(slices.Clip(plan.Paths), snap.External()...)
+		found(plan, snap, root, viewed)
 	}
 	for _, r := range plan.Paths {
 		named := r.Origin.Line > 0 || strings.HasPrefix(r.Origin.File, "--") // toolchains that were found hold no sockets
@@ -137,11 +148,34 @@ func Inspect(ctx context.Context, plan *policy.Plan) ([]*workspace.Snapshot, err
 	return out, nil
 }
 
+// found puts into the plan what a scan found. Of a workspace that the command
+// sees a view of, only secrets and sockets of the host matter: what a host would
+// execute may be changed there, for it reaches no host before a human has seen it.
+func found(plan *policy.Plan, snap *workspace.Snapshot, root string, viewed bool) {
+	plan.Hidden = append(plan.Hidden, under(root, snap.Hidden())...)
+	outside := snap.External()
+	if viewed {
+		for i := range outside { // what is written to them is not handed over
+			outside[i].Access = policy.Copy
+			plan.Notes = append(plan.Notes, "the repository of this worktree, "+outside[i].Path+", is a private copy: commits and branches made there are gone at the end")
+		}
+	} else {
+		plan.Protect = append(plan.Protect, under(root, snap.Protected())...)
+		if !plan.Accepts(policy.HardLinks) {
+			plan.HardLinks = append(plan.HardLinks, under(root, snap.HardLinks())...)
+		}
+	}
+	plan.Paths = append(slices.Clip(plan.Paths), outside...)
+}
+
 // scan is Inspect, with journals for whoever comes after a sudden death.
 func (s *session) scan(ctx context.Context, plan *policy.Plan) error {
-	snapshots, err := Inspect(ctx, plan)
+	snapshots, err := Inspect(ctx, plan, workspace.Remember())
 	if err != nil {
 		return err
+	}
+	if plan.Review { // nothing can be changed in the workspace itself
+		snapshots = snapshots[1:]
 	}
 	s.snapshots = snapshots
 	for i, snap := range snapshots {
@@ -162,7 +196,8 @@ func writableTrees(plan policy.Plan) []string {
 			continue
 		}
 		if inside := slices.ContainsFunc(out, func(root string) bool {
-			return r.Path == root || strings.HasPrefix(r.Path, root+"/")
+			viewed := plan.Review && root == plan.Workspace // and what is in it is not
+			return r.Path == root || !viewed && strings.HasPrefix(r.Path, root+"/")
 		}); !inside {
 			out = append(out, r.Path)
 		}
@@ -243,6 +278,19 @@ func (s *session) settle(ctx context.Context) (workspace.Report, error) {
 		all.Quarantined = append(all.Quarantined, report.Quarantined...)
 		all.Flagged = append(all.Flagged, report.Flagged...)
 		all.Warnings = append(all.Warnings, report.Warnings...)
+		all.Differences = append(all.Differences, report.Differences...)
+		all.Unsure = cmp.Or(all.Unsure, report.Unsure)
+	}
+	review, rerr := s.endView(context.WithoutCancel(ctx))
+	if s.review = review; rerr != nil {
+		errs = append(errs, rerr)
+	}
+	if w := review.warning(); w != "" {
+		all.Warnings = append(all.Warnings, w)
+	}
+	var lerr error
+	if s.listed, lerr = s.list(all.Differences, all.Unsure); lerr != nil {
+		all.Warnings = append(all.Warnings, lerr.Error())
 	}
 	s.failed, s.keep = len(errs) > 0, len(all.Quarantined) > 0
 	return all, errors.Join(errs...)
@@ -250,6 +298,7 @@ func (s *session) settle(ctx context.Context) (workspace.Report, error) {
 
 // close removes the session's directory, or what of it need not be kept.
 func (s *session) close() {
+	workspace.RemoveTree(filepath.Join(s.dir, scratchDir)) // what cannot be removed is left to the next sweep
 	switch {
 	case s.failed:
 	case s.keep:

@@ -47,7 +47,7 @@ func adopt(dir string) (*session, error) {
 		lock.Close()
 		return nil, nil
 	}
-	s := &session{dir: dir, lock: lock}
+	s := &session{dir: dir, lock: lock, adopted: true}
 	for _, file := range s.journals() {
 		f, err := os.Open(file)
 		if err != nil {
@@ -85,6 +85,7 @@ func (e *UnsettledError) Hint() string {
 // supervisor does so at once, but it may have been killed as well. Only what
 // concerns this workspace stops this run.
 func (t *Task) sweep(ctx context.Context) error {
+	defer t.sweepReviews(context.WithoutCancel(ctx))
 	entries, err := os.ReadDir(t.sessions())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

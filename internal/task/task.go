@@ -5,14 +5,13 @@ package task
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"time"
 
 	"holdfast.dev/holdfast/internal/egress"
-	"holdfast.dev/holdfast/internal/event"
+	"holdfast.dev/holdfast/internal/gateway"
 	"holdfast.dev/holdfast/internal/policy"
 	"holdfast.dev/holdfast/internal/sandbox"
 	"holdfast.dev/holdfast/internal/workspace"
@@ -26,16 +25,32 @@ type Task struct {
 	State      string // directory of Holdfast's state, outside every view
 	Executable string // this program, for the clean-up after a sudden death; "" for none
 	Streams    Streams
-	Signals    <-chan os.Signal   // to pass on to the command
-	Sink       event.Sink         // nil for none
-	Grants     string             // directory of grants and revocations of credentials; "" for none
-	Learn      egress.Learn       // what happens to destinations that no rule names
-	Unset      func(string) error // takes a variable that holds a secret out of this process's environment; nil when that is not to be done
+	Signals    <-chan os.Signal      // to pass on to the command
+	Log        string                // directory of the records; "" for none, in tests
+	Keys       string                // directory of the keys that sign them
+	Version    string                // of Holdfast
+	Notify     func(line string)     // is told of alerts while the command runs, a line each; nil for not
+	Asks       func(id, what string) // is told of what begins to wait for an answer; nil for not
+	Grants     string                // directory of grants and revocations of credentials; "" for none
+	Learn      egress.Learn          // what happens to destinations that no rule names
+	Unset      func(string) error    // takes a variable that holds a secret out of this process's environment; nil when that is not to be done
+
+	Tools Tools // how agents inside report their tool calls
 
 	// Rungs are the ways to intercept connections that may be used; empty for all.
 	Rungs []sandbox.Rung
 
-	id string // of the session, once it is open
+	Messages *Messages // when the command is an MCP server; nil for any other
+
+	record *recorder // of the session, once it is open
+
+	traps traps
+
+	consent consent // rules of consent; set before anything is launched
+	clients clients
+	desk    *desk // where they ask; nil for a policy without such rules
+
+	intercepts bool // connections to every address arrive; known when something is launched
 
 	// Replan loads the policy again, for Reload; nil when it cannot change.
 	Replan func() (policy.Plan, error)
@@ -67,14 +82,20 @@ type Console interface {
 
 // Result is how a run ended.
 type Result struct {
+	Session     string // of the record; "" when there is none
 	Exit        sandbox.Exit
 	Settled     workspace.Report // what was quarantined and what is to be looked at
 	Kept        string           // directory with what was quarantined; "" when nothing was
+	Viewed      *Viewed          // what became of the view of the workspace; nil in direct mode
+	Listed      int              // changes in the trees that the command could write to, whoever made them: 'holdfast review' shows them
+	Changed     *Changes         // what an agent changed in its copies of the user's settings; nil for nothing
 	Limited     []policy.Guarantee
 	Rung        sandbox.Rung         // how connections were intercepted; "" when nothing ran
 	Refused     []egress.Refusal     // destinations, each once
 	Unreachable []egress.Refusal     // destinations that were allowed and did not answer
 	Observed    []egress.Observation // requests that were made, while a policy is learned
+	Messages    gateway.Report       // of a server
+	Asked       []Consent            // what a rule of consent was about
 	Warnings    []string
 }
 
@@ -97,32 +118,58 @@ func (t *Task) Run(ctx context.Context) (Result, error) {
 		return Result{}, err
 	}
 	defer s.close()
-	t.id = filepath.Base(s.dir)
+	t.record, err = t.newRecord(filepath.Base(s.dir))
+	if err != nil {
+		return Result{}, err
+	}
+	result, err := t.runIn(ctx, s, open)
+	result.Session = t.record.session
+	if !t.record.ended {
+		err = errors.Join(err, t.recordRefused(err))
+	}
+	if cerr := t.record.close(); cerr != nil {
+		result.Warnings = append(result.Warnings, cerr.Error())
+	}
+	return result, err
+}
+
+// runIn runs the task in an open session with a record.
+func (t *Task) runIn(ctx context.Context, s *session, open *ports) (Result, error) {
+	if err := t.newGate(); err != nil {
+		return Result{}, err
+	}
+	defer t.desk.close()
 	net, err := t.newNetwork(s)
 	if err != nil {
 		return Result{}, err
 	}
 	defer net.close()
-	stopListening, err := t.answer(s, net)
+	stopListening, err := t.answer(s, net, t.desk.approvals())
 	if err != nil {
 		return Result{}, err
 	}
 	defer stopListening()
-	var proc sandbox.Process
-	for try := 1; ; try++ {
-		proc, err = t.launch(ctx, s, net)
-		if err == nil {
-			break
-		}
-		if try == attempts || !mayPass(err) {
-			return Result{Warnings: s.warnings()}, err
-		}
-		time.Sleep(time.Duration(try) * 5 * time.Millisecond)
+	watch, err := t.newObservers()
+	if err != nil {
+		return Result{}, err
 	}
+	defer watch.close()
+	proc, err := t.begin(ctx, s, net, watch)
+	if err != nil {
+		return Result{Warnings: s.warnings()}, err
+	}
+	t.record.guard(proc.Kill)
 	result := Result{Limited: proc.Limited()}
 	result.Exit, err = t.attend(ctx, proc, open)
+	t.desk.close()
+	result.Asked = t.desk.report()
+	if t.Messages != nil {
+		result.Messages = t.Messages.report
+	}
+	err = errors.Join(err, watch.end(s, &result))
 	settled, serr := s.settle(ctx)
-	result.Settled, result.Warnings = settled, s.warnings()
+	result.Settled, result.Listed, result.Viewed = settled, s.listed, s.review
+	result.Warnings = append(result.Warnings, s.warnings()...)
 	net.finish(&result)
 	if cerr := net.close(); cerr != nil {
 		result.Warnings = append(result.Warnings, cerr.Error())
@@ -130,8 +177,25 @@ func (t *Task) Run(ctx context.Context) (Result, error) {
 	if len(settled.Quarantined) > 0 {
 		result.Kept = s.quarantine()
 	}
-	lost := t.emit("session.end", "", map[string]string{"status": fmt.Sprint(result.Exit.Status())})
-	return result, errors.Join(err, serr, lost)
+	return result, errors.Join(err, serr, t.recordEnd(result))
+}
+
+// begin launches the command, and tries again while the workspace changes under it.
+func (t *Task) begin(ctx context.Context, s *session, net *network, watch *observers) (sandbox.Process, error) {
+	for try := 1; ; try++ {
+		proc, err := t.launch(ctx, s, net, watch)
+		if err == nil {
+			return proc, nil
+		}
+		s.view.drop()
+		if cerr := watch.close(); cerr != nil { // everything of that launch is dead
+			return nil, errors.Join(err, cerr)
+		}
+		if try == attempts || !mayPass(err) {
+			return nil, err
+		}
+		time.Sleep(time.Duration(try) * 5 * time.Millisecond)
+	}
 }
 
 // mayPass says whether a launch failed because the workspace changed under it:
@@ -143,17 +207,34 @@ func mayPass(err error) bool {
 }
 
 // launch scans the workspace and starts the command.
-func (t *Task) launch(ctx context.Context, s *session, net *network) (sandbox.Process, error) {
+func (t *Task) launch(ctx context.Context, s *session, net *network, watch *observers) (sandbox.Process, error) {
 	plan := t.Plan
+	if err := makeOutputs(plan); err != nil {
+		return nil, err
+	}
 	if err := s.scan(ctx, &plan); err != nil {
 		return nil, err
 	}
 	spec := sandbox.Spec{
 		Plan: plan, Argv: t.Argv,
 		In: stream(t.Streams.InTerminal), Out: stream(t.Streams.OutTerminal), Err: stream(t.Streams.ErrTerminal),
-		Attested: func(sandbox.Posture) error { return t.emit("session.start", plan.Workspace, nil) },
+		Attested: func(p sandbox.Posture) error {
+			if err := s.view.ready(); err != nil {
+				return err
+			}
+			return t.recordStart(plan, p, watch, s.view.mode())
+		},
+	}
+	if err := s.shape(ctx, &spec); err != nil {
+		return nil, err
 	}
 	net.apply(&spec)
+	watch.traps.apply(&spec)
+	t.Tools.apply(&spec)
+	if err := watch.agent.apply(&spec); err != nil {
+		return nil, err
+	}
+	watch.apply(&spec)
 	if t.Streams.Console != nil {
 		spec.Size = t.Streams.Console.Size()
 	}
@@ -172,12 +253,4 @@ func stream(terminal bool) sandbox.Stream {
 		return sandbox.Terminal
 	}
 	return sandbox.Pipe
-}
-
-// emit records an event; no sink is no record.
-func (t *Task) emit(action, object string, detail map[string]string) error {
-	if t.Sink == nil {
-		return nil
-	}
-	return t.Sink.Emit(event.Event{Time: time.Now(), Session: t.id, Action: action, Object: object, Verdict: event.Allowed, Detail: detail})
 }

@@ -12,10 +12,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"holdfast.dev/holdfast/internal/audit"
 	"holdfast.dev/holdfast/internal/event"
 	"holdfast.dev/holdfast/internal/policy"
 	"holdfast.dev/holdfast/internal/sandbox/native"
@@ -27,7 +29,9 @@ import (
 func TestMain(m *testing.M) {
 	switch {
 	case os.Args[0] == "supervisor":
-		os.Exit(supervise(os.Args[1], os.Args[2:]))
+		os.Exit(superviseIt(os.Args[1], os.Args[2:]))
+	case len(os.Args) == 2 && os.Args[1] == "hostile":
+		os.Exit(hostile())
 	case len(os.Args) == 3 && os.Args[1] == SettleCommand:
 		if _, err := Settle(context.Background(), os.Args[2]); err != nil {
 			os.Exit(1)
@@ -93,7 +97,7 @@ func TestRun(t *testing.T) {
 		{"a status passes through", "exit 3", 0, 3, "", ""},
 		{"output arrives, whole", "echo out; echo err >&2; head -c 300000 /dev/zero | tr '\\0' x; echo end", 0, 0, "end\n", ""},
 		{"a signal is 128 and its number", "kill -TERM $$", 0, 143, "", ""},
-		{"a time limit ends everything", "setsid sleep 100 & echo begun; sleep 100", 200 * time.Millisecond, 137, "begun\n", "time limit of 200ms"},
+		{"a time limit ends everything", "setsid sleep 100 & echo begun; sleep 100", 2 * time.Second, 137, "begun\n", "time limit of 2s"},
 		{"output of a daemon does not hold the end up", "(setsid sleep 100 &) ; echo out", 0, 0, "out\n", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -131,35 +135,91 @@ func TestRunKeepsWhatAHostWouldExecute(t *testing.T) {
 	}
 }
 
-// record is a sink.
-type record struct {
-	actions []string
-	fail    error
-}
-
-func (r *record) Emit(e event.Event) error {
-	r.actions = append(r.actions, e.Action)
-	return r.fail
+// recorded are the events of the one log of a task.
+func recorded(t *testing.T, task *Task) []event.Event {
+	t.Helper()
+	info, err := audit.Find(task.Log, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, err := audit.Verify(t.Context(), info.Path, audit.VerifyOptions{}); err != nil || r.Verdict != audit.Complete {
+		t.Errorf("the log is %v: %v, %v", r.Verdict, r.Problems, err)
+	}
+	var out []event.Event
+	err = audit.Scan(t.Context(), info.Path, 1, func(*audit.Record) (bool, error) { return true, nil }, func(r *audit.Record) error {
+		e, err := r.Event()
+		out = append(out, e)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
 }
 
 func TestRecord(t *testing.T) {
 	task, _ := newBench(t, "touch", "ran")
-	sink := &record{}
-	task.Sink = sink
-	if _, err := task.Run(t.Context()); err != nil || fmt.Sprint(sink.actions) != "[session.start session.end]" {
-		t.Errorf("recorded %q, %v", sink.actions, err)
+	task.Log = filepath.Join(t.TempDir(), "log")
+	task.Plan.Record.Level = policy.RecordStandard
+	if _, err := task.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var actions []string
+	for _, e := range recorded(t, task) {
+		actions = append(actions, e.Action)
+	}
+	for _, want := range []string{event.RecordBegin, event.SessionAttest, event.SessionStart, event.ProcExec, event.FileWrite, event.ProcExit, event.SessionEnd} {
+		if !slices.Contains(actions, want) {
+			t.Errorf("no %s in %q", want, actions)
+		}
 	}
 	t.Run("a record that fails starts nothing", func(t *testing.T) {
 		task, _ := newBench(t, "touch", "ran")
-		full := errors.New("no space")
-		task.Sink = &record{fail: full}
-		if _, err := task.Run(t.Context()); !errors.Is(err, full) {
-			t.Errorf("error %v", err)
+		task.Log = filepath.Join(t.TempDir(), "file", "log")
+		if err := os.WriteFile(filepath.Dir(task.Log), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := task.Run(t.Context()); err == nil {
+			t.Error("no error")
 		}
 		if _, err := os.Lstat(task.Plan.Workspace + "/ran"); err == nil {
 			t.Error("the command ran")
 		}
 	})
+}
+
+// TestRootReadsOutsideAreRecorded: the kernel says that there is no such file, and
+// the record that it was denied.
+func TestRootReadsOutsideAreRecorded(t *testing.T) {
+	task, _ := newBench(t, "sh", "-c", `cat "$1/.ssh/id_rsa" /home/somebody/secret "$1/.nothing"; mkdir -p "$1/.ssh"; echo mine > "$1/.ssh/new"`, "sh")
+	home, err := os.MkdirTemp("/opt", "holdfast-test-") // not below /tmp, which is another file system inside
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(home) })
+	task.Plan.Identity.Home = home
+	task.Argv = append(task.Argv, home)
+	task.Log = filepath.Join(t.TempDir(), "log")
+	task.Plan.Record.Level = policy.RecordStandard
+	key := filepath.Join(home, ".ssh", "id_rsa")
+	if err := os.MkdirAll(filepath.Dir(key), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(key, []byte("KEY"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := task.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var denied []string
+	for _, e := range recorded(t, task) {
+		if e.Verdict == event.Denied && e.Action == event.FileLookup {
+			denied = append(denied, e.Object)
+		}
+	}
+	if want := []string{key, "/home/somebody/secret"}; !slices.Equal(denied, want) {
+		t.Errorf("recorded as denied %q, want %q", denied, want)
+	}
 }
 
 func TestPublish(t *testing.T) {
@@ -184,27 +244,32 @@ func TestPublish(t *testing.T) {
 	})
 	taken.Close()
 	t.Run("nobody serving ends the connection", func(t *testing.T) {
-		task, _ := newBench(t, "sh", "-c", "sleep 0.5")
+		task, _ := newBench(t, "sh", "-c", "until test -e connected; do sleep 0.02; done")
 		testenv.NoGoroutines(t)
 		task.Plan.Publish = []policy.Port{{Host: port, Inside: 4711}}
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
 		done := make(chan error, 1)
 		go func() {
-			_, err := task.Run(t.Context())
+			_, err := task.Run(ctx)
 			done <- err
 		}()
-		deadline := time.Now().Add(5 * time.Second)
-		for time.Now().Before(deadline) {
-			c, err := net.Dial("tcp4", fmt.Sprintf("127.0.0.1:%d", port))
-			if err != nil {
+		var c net.Conn
+		for c == nil && ctx.Err() == nil {
+			if c, err = net.Dial("tcp4", fmt.Sprintf("127.0.0.1:%d", port)); err != nil {
 				time.Sleep(time.Millisecond)
-				continue
 			}
-			c.SetDeadline(deadline)
-			if b, err := io.ReadAll(c); len(b) > 0 || errors.Is(err, os.ErrDeadlineExceeded) {
-				t.Errorf("read %q, %v", b, err)
-			}
-			c.Close()
-			break
+		}
+		if c == nil {
+			t.Fatalf("nothing listens on the port: %v; the run: %v", err, <-done)
+		}
+		defer c.Close()
+		c.SetDeadline(time.Now().Add(20 * time.Second))
+		if b, err := io.ReadAll(c); len(b) > 0 || errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("read %q, %v", b, err)
+		}
+		if err := os.WriteFile(task.Plan.Workspace+"/connected", nil, 0o644); err != nil {
+			t.Error(err)
 		}
 		if err := <-done; err != nil {
 			t.Error(err)
@@ -213,12 +278,15 @@ func TestPublish(t *testing.T) {
 }
 
 // supervise is a run that a test kills.
-func supervise(dir string, argv []string) int {
+func superviseIt(dir string, argv []string) int {
 	t, _, err := bench(dir, argv...)
 	if err != nil {
 		return 2
 	}
 	t.Streams.Out = os.Stdout
+	if view := os.Getenv("REVIEW"); view != "" {
+		t.Plan.Review, t.Plan.View = true, policy.View(view)
+	}
 	if _, err := t.Run(context.Background()); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1

@@ -1,0 +1,99 @@
+//go:build linux
+
+package task
+
+import (
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"holdfast.dev/holdfast/internal/broker"
+	"holdfast.dev/holdfast/internal/event"
+	"holdfast.dev/holdfast/internal/honey"
+	"holdfast.dev/holdfast/internal/policy"
+	"holdfast.dev/holdfast/internal/sandbox"
+	"holdfast.dev/holdfast/internal/supervise"
+)
+
+// traps are the honeytokens of a run: files that nobody honest reads, in the
+// private home.
+type traps struct {
+	files  []honey.File
+	decoys *broker.Decoys // nil without files
+}
+
+// newTraps makes them, none where the user put something of his own.
+func (t *Task) newTraps() (traps, error) {
+	if !t.Plan.Honeytokens || t.Log == "" {
+		return traps{}, nil
+	}
+	files, err := honey.Files(t.Plan.Identity.Home)
+	if err != nil {
+		return traps{}, err
+	}
+	files = slices.DeleteFunc(files, func(f honey.File) bool { return taken(t.Plan, f) })
+	var decoys []broker.Decoy
+	for _, f := range files {
+		for _, s := range f.Secrets {
+			t.record.secrets.Hold("honey-"+f.Kind, s)
+			decoys = append(decoys, broker.Decoy{Kind: f.Kind, Value: s})
+		}
+	}
+	if len(decoys) == 0 {
+		return traps{}, nil
+	}
+	return traps{files, broker.NewDecoys(decoys)}, nil
+}
+
+// taken says whether the place of a honeytoken is the user's own, or its kind is
+// what honest tools of this run read.
+func taken(plan policy.Plan, f honey.File) bool {
+	dir, home := filepath.Dir(f.Path), plan.Identity.Home
+	near := func(path string) bool { // it is there, or could be read as something of the user's
+		return path != "" && (within(f.Path, path) || dir != home && within(path, dir))
+	}
+	switch {
+	case near(plan.Workspace):
+		return true
+	case slices.ContainsFunc(plan.Paths, func(r policy.PathRule) bool { return near(r.Path) || near(r.At) }):
+		return true
+	case f.Kind == "aws":
+		return slices.ContainsFunc(plan.Credentials, func(c policy.Credential) bool { return c.Sign != "" })
+	case f.Kind == "vault":
+		return slices.ContainsFunc(plan.Env, func(e policy.Env) bool { return e.Name == "VAULT_TOKEN" })
+	}
+	return false
+}
+
+// within says whether path is dir or below it.
+func within(path, dir string) bool {
+	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
+}
+
+// apply puts the files into view.
+func (s traps) apply(spec *sandbox.Spec) {
+	for _, f := range s.files {
+		spec.Files = append(spec.Files, sandbox.File{Path: f.Path, Content: f.Content, Mode: f.Mode & fs.ModePerm})
+	}
+}
+
+// watch begins to look whether one of them is opened. The view is complete.
+func (o *observers) watch(w sandbox.Watch) error {
+	if len(o.traps.files) == 0 {
+		return nil
+	}
+	var watcher *honey.Watcher
+	err := supervise.AsTask(w.UID, w.GID, func() (err error) {
+		watcher, err = honey.Watch(fmt.Sprintf("/proc/%d/root", w.First), o.traps.files, o.record.sensor(event.Honey))
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.honey = watcher
+	return nil
+}

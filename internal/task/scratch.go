@@ -1,0 +1,72 @@
+//go:build linux
+
+package task
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+	"holdfast.dev/holdfast/internal/policy"
+)
+
+// scratchDir is the private directory of a run on disk, in the session's.
+const scratchDir = "scratch"
+
+// makeScratch makes the scratch directory. As root it belongs to whoever owns
+// the workspace, as whom the command appears to the file system.
+func (s *session) makeScratch(plan policy.Plan) (string, error) {
+	if !plan.Scratch {
+		return "", nil
+	}
+	dir := filepath.Join(s.dir, scratchDir)
+	err := os.Mkdir(dir, 0o700)
+	if errors.Is(err, os.ErrExist) { // of a launch before
+		return dir, nil
+	}
+	if err == nil {
+		err = likeWorkspace(dir, plan)
+	}
+	if err != nil {
+		return "", fmt.Errorf("making the scratch directory: %w", err)
+	}
+	return dir, nil
+}
+
+func likeWorkspace(dir string, plan policy.Plan) error {
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	var st syscall.Stat_t
+	if err := syscall.Stat(plan.Workspace, &st); err != nil {
+		return err
+	}
+	return os.Lchown(dir, int(st.Uid), int(st.Gid))
+}
+
+// makeOutputs makes the directories for results that are missing. The one that
+// each is in was resolved, and no link is followed now.
+func makeOutputs(plan policy.Plan) error {
+	for _, dir := range plan.Outputs {
+		parent, err := unix.Openat2(unix.AT_FDCWD, filepath.Dir(dir), &unix.OpenHow{
+			Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS})
+		if err != nil {
+			return fmt.Errorf("making the output %s: %w", dir, err)
+		}
+		err = unix.Mkdirat(parent, filepath.Base(dir), 0o755)
+		if err == nil && os.Geteuid() == 0 {
+			var st syscall.Stat_t
+			if err = syscall.Stat(plan.Workspace, &st); err == nil {
+				err = unix.Fchownat(parent, filepath.Base(dir), int(st.Uid), int(st.Gid), unix.AT_SYMLINK_NOFOLLOW)
+			}
+		}
+		unix.Close(parent)
+		if err != nil && !errors.Is(err, unix.EEXIST) {
+			return fmt.Errorf("making the output %s: %w", dir, err)
+		}
+	}
+	return nil
+}
