@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"holdfast.dev/holdfast/internal/probe"
 	"holdfast.dev/holdfast/internal/testenv"
 )
 
@@ -17,55 +16,52 @@ import (
 // on it escape then, and are held when nothing is switched off.
 func TestAblation(t *testing.T) {
 	testenv.Need(t, testenv.UserNS, nil)
-	controls := slices.DeleteFunc(Controls(), func(c Control) bool { return c.Network })
-	ablate(t, runner(t), controls)
+	play := runner(t)
+	play.Workers = 3
+	ablate(t, Ablation{Runner: play})
 }
 
-// ablatedProgram is the path by which this test binary is Holdfast with
-// controls switched off.
-func ablatedProgram(t *testing.T) string {
+func ablate(t *testing.T, o Ablation) {
 	t.Helper()
-	exe, err := os.Executable()
+	o.Program, o.Holdfast = ablatedProgram(t), testenv.Binary(t)
+	kill, err := Ablate(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	link := filepath.Join(t.TempDir(), ablatedName)
-	if err := os.Symlink(exe, link); err != nil {
+	held := map[string]bool{}
+	for _, r := range kill.Rows {
+		held[r.ID] = true
+	}
+	controls, err := o.controls()
+	if err != nil {
 		t.Fatal(err)
 	}
-	return link
+	for i, c := range controls {
+		if !plays(c) {
+			continue // the table says why, or something else holds them for this user
+		}
+		for _, id := range c.Rows {
+			switch {
+			case !held[id]:
+				t.Errorf("%s is not held with everything on", id)
+			case !slices.Contains(kill.Controls[i].Escaped, id):
+				t.Errorf("%s does not escape without %s", id, c.Name)
+			}
+		}
+	}
+	for _, name := range kill.Needless() {
+		t.Errorf("no row needs %s", name)
+	}
 }
 
-func ablate(t *testing.T, play probe.Runner, controls []Control) {
-	link, held := ablatedProgram(t), map[string]bool{}
-	for _, c := range controls {
-		if !c.Root && !c.User {
-			continue // the table says why
-		}
-		if root := os.Geteuid() == 0; root && !c.Root || !root && !c.User {
-			continue // something else holds them for this user
-		}
-		t.Run(c.Name, func(t *testing.T) {
-			rows, err := Select(probe.All(), c.Rows)
-			if err != nil {
-				t.Fatal(err)
-			}
-			whole := probe.Holdfast{Path: link}
-			without := probe.Holdfast{Path: link, Extra: []string{"--omit=" + strings.Join(c.Omit, "+")}}
-			for _, r := range rows {
-				if res := play.Play(t.Context(), without, r); res.Verdict != probe.Escaped {
-					t.Errorf("%s, %s: %v without %s: %s", r.ID, r.Title, res.Verdict, c.Name, res.Reason)
-				}
-				if held[r.ID] {
-					continue
-				}
-				if res := play.Play(t.Context(), whole, r); res.Verdict != probe.Held {
-					t.Errorf("%s, %s: %v with everything on: %s", r.ID, r.Title, res.Verdict, res.Reason)
-				}
-				held[r.ID] = true
-			}
-		})
+// ablatedProgram builds Holdfast with controls that can be switched off.
+func ablatedProgram(t *testing.T) string {
+	t.Helper()
+	out := filepath.Join(t.TempDir(), "holdfast-ablated")
+	if err := BuildAblated(t.Context(), testenv.ModuleRoot(t), out); err != nil {
+		t.Fatal(err)
 	}
+	return out
 }
 
 // TestControls checks the table itself.

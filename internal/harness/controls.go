@@ -2,13 +2,16 @@
 
 package harness
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // Controls is the table of what can be switched off and of what escapes then.
 // A row stands here when it was seen to escape without the control; the test
 // plays it both ways.
 func Controls() []Control {
-	return slices.Concat(viewControls(), kernelControls(), callControls(), restControls(), networkControls())
+	return slices.Concat(viewControls(), kernelControls(), callControls(), restControls(), recordControls(), networkControls())
 }
 
 func viewControls() []Control {
@@ -21,6 +24,8 @@ func viewControls() []Control {
 			Why:  "either wall alone holds writes to a tree that is shown"},
 		{Name: "protected paths", Omit: []string{"protected"}, Root: true, User: true,
 			Rows: []string{"DNY-003", "DNY-003b", "DNY-006", "DNY-006b", "DNY-006c", "DNY-011", "DNY-011b", "GIT-001", "GIT-002", "GIT-003", "PTH-015", "PTH-017", "LNK-012", "LNK-016", "RAC-002b"}},
+		{Name: "files with a second name outside", Omit: []string{"hard-links"}, Root: true, User: true,
+			Rows: []string{"LNK-012"}},
 		{Name: "hidden paths", Omit: []string{"hidden"}, User: true,
 			Rows: []string{"PTH-010", "DNY-002c"}},
 		{Name: "the fresh root", Omit: []string{"view"}, Root: true, User: true,
@@ -80,6 +85,10 @@ func callControls() []Control {
 		{"opaque", []string{"SYS-012b", "NSM-011"}, ""},
 		{"personality", []string{"SYS-008"}, ""},
 		{"process", []string{"SYS-010"}, ""},
+		{"record-exec", []string{"HST-034"}, ""},
+		{"record-files", []string{"HST-026b", "HST-030"}, ""},
+		{"record-reads", []string{"HST-030c"}, ""},
+		{"record-sockets", []string{"HST-030d"}, ""},
 		{"setid-bits", []string{"PRV-003"}, ""},
 		{"sockets", []string{"SYS-023"}, ""},
 		{"base", nil, "its rows allow"},
@@ -89,8 +98,8 @@ func callControls() []Control {
 		{"terminal", nil, "the terminal inside is another one than the user's: what is typed into it stays there"},
 		{"unknown", nil, "its rows answer for calls that nobody has judged, and no kernel that is known makes anything of their numbers"},
 	} {
-		runs := g.rows != nil
-		all = append(all, Control{Name: "seccomp: " + g.name, Omit: []string{"seccomp:" + g.name}, Rows: g.rows, Root: runs, User: runs, Why: g.why})
+		runs, record := g.rows != nil, strings.HasPrefix(g.name, "record-")
+		all = append(all, Control{Name: "seccomp: " + g.name, Omit: []string{"seccomp:" + g.name}, Rows: g.rows, Root: runs, User: runs, Record: record, Why: g.why})
 	}
 	return all
 }
@@ -101,8 +110,12 @@ func restControls() []Control {
 			Rows: []string{"RES-001", "RES-002", "RES-005"}, Why: "as for root; it is played once, for it uses what a machine has"},
 		{Name: "quarantine", Omit: []string{"quarantine"}, Root: true, User: true,
 			Rows: []string{"DNY-001", "DNY-012", "DNY-012b", "DNY-012d"}},
-		{Name: "attempts from inside",
+		{Name: "attempts from inside", Omit: []string{"attempts"},
 			Why: "they attest other controls and hold nothing; a test of the backend shows that one that works stops the launch"},
+		{Name: "rules that deny or ask, and the look at a program's first instruction",
+			Why: "they are for consent and hold nothing that the boundary does not: without a rule under 'deny' or 'ask', which only the rows of gate.consent write, there is nothing to switch off"},
+		{Name: "review before changes arrive",
+			Why: "it is a mode that the rows of gate.review ask for: without it the workspace itself is written, as by every other run"},
 		{Name: "terminal of its own",
 			Why: "a Stream has no value that hands a descriptor in, so there is nothing to switch off"},
 	}

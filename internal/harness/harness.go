@@ -8,7 +8,6 @@ package harness
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"holdfast.dev/holdfast/internal/probe"
 )
@@ -25,24 +24,11 @@ type Control struct {
 	// Root and User say who the rows escape for: for the other one something
 	// else holds them.
 	Root, User bool
-	// Network says that the rows need a network.
-	Network bool
+	// Network says that the rows need a network, Record that a record is kept while
+	// they are played.
+	Network, Record bool
 	// Why says what overlaps, or why no row can tell.
 	Why string
-}
-
-// Unheld lists the results that are no proof of the boundary: rows that got
-// through without a documented reason, and rows that proved nothing although
-// the machine has what they need.
-func Unheld(results []probe.Result) []probe.Result {
-	var out []probe.Result
-	for _, r := range results {
-		missing := strings.HasPrefix(r.Reason, probe.ErrMissing.Error())
-		if r.Verdict == probe.Escaped || r.Verdict == probe.Inconclusive && !missing {
-			out = append(out, r)
-		}
-	}
-	return out
 }
 
 // Select returns the rows with these IDs, in that order.

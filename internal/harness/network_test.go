@@ -4,18 +4,13 @@ package harness
 
 import (
 	"crypto/tls"
-	"slices"
 	"testing"
 
 	"holdfast.dev/holdfast/internal/probe"
+	"holdfast.dev/holdfast/internal/probe/targets"
 	"holdfast.dev/holdfast/internal/sandbox"
 	"holdfast.dev/holdfast/internal/testenv"
 )
-
-// needing are those of rows that need a network, or those that do not.
-func needing(network bool, rows []probe.Row) []probe.Row {
-	return slices.DeleteFunc(rows, func(r probe.Row) bool { return slices.Contains(r.Needs, "network") != network })
-}
 
 // inNetwork gives f a runner whose rows have the whole internet to themselves.
 func inNetwork(t *testing.T, f func(*testing.T, probe.Runner)) {
@@ -27,17 +22,10 @@ func inNetwork(t *testing.T, f func(*testing.T, probe.Runner)) {
 	})
 }
 
-// TestMatrixInANetwork is TestMatrix for the rows that need one.
-func TestMatrixInANetwork(t *testing.T) {
-	inNetwork(t, func(t *testing.T, play probe.Runner) {
-		matrix(t, play, probe.Holdfast{Path: testenv.Binary(t)}, needing(true, probe.All()))
-	})
-}
-
 // TestAblationInANetwork is TestAblation for the controls of the network.
 func TestAblationInANetwork(t *testing.T) {
 	inNetwork(t, func(t *testing.T, play probe.Runner) {
-		ablate(t, play, slices.DeleteFunc(Controls(), func(c Control) bool { return !c.Network }))
+		ablate(t, Ablation{Runner: play, Network: true})
 	})
 }
 
@@ -66,5 +54,5 @@ func playRung(t *testing.T, play probe.Runner, rung sandbox.Rung) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	matrix(t, play, probe.Holdfast{Path: ablatedProgram(t), Extra: []string{"--rung=" + string(rung)}}, rows)
+	matrix(t, play, targets.Holdfast{Path: ablatedProgram(t), Unrecorded: true, Extra: []string{"--rung=" + string(rung)}}, rows)
 }

@@ -1,6 +1,9 @@
 //go:build linux
 
-package harness
+// Command ablated is Holdfast with controls switched off, to show what each of
+// them holds. It is a build for tests and for 'holdfast prove ablate': the
+// product itself has no way to switch one off.
+package main
 
 import (
 	"context"
@@ -10,7 +13,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"testing"
 
 	"holdfast.dev/holdfast/internal/egress"
 	"holdfast.dev/holdfast/internal/policy"
@@ -19,27 +21,21 @@ import (
 	"holdfast.dev/holdfast/internal/task"
 )
 
-// ablatedName is the name by which the test binary is Holdfast with controls
-// switched off. The product itself has no way to switch one off.
-const ablatedName = "holdfast-ablated"
+const name = "holdfast-ablated"
 
-func TestMain(m *testing.M) {
-	if filepath.Base(os.Args[0]) == ablatedName {
-		os.Exit(ablated(os.Args[1:]))
-	}
-	os.Exit(m.Run())
+func main() { os.Exit(ablated(os.Args[1:])) }
+
+// line is what the command line says.
+type line struct {
+	options policy.Options
+	omit    []string
+	rungs   []sandbox.Rung
+	level   string // of the record; "" for none
+	argv    []string
 }
 
-// ablated is `holdfast run` with one more flag, and without what rows do not
-// need.
-func ablated(args []string) int {
-	if len(args) == 2 && args[0] == task.SettleCommand {
-		_, err := task.Settle(context.Background(), args[1])
-		return report(err)
-	}
-	var omit []string
-	var rungs []sandbox.Rung
-	options := policy.Options{}
+func parse(args []string) (line, error) {
+	var l line
 	set := func(flag, key string) func(string) error {
 		return func(v string) error {
 			k := key
@@ -49,42 +45,59 @@ func ablated(args []string) int {
 					k = "environment.set"
 				}
 			}
-			options.Settings = append(options.Settings, policy.Setting{Flag: flag, Key: k, Value: v})
+			l.options.Settings = append(l.options.Settings, policy.Setting{Flag: flag, Key: k, Value: v})
 			return nil
 		}
 	}
-	f := flag.NewFlagSet(ablatedName, flag.ContinueOnError)
-	f.StringVar(&options.Workspace, "workspace", "", "")
-	f.StringVar(&options.Policy, "policy", "", "")
-	f.Func("omit", "controls to leave out", func(v string) error { omit = append(omit, strings.Split(v, "+")...); return nil })
+	f := flag.NewFlagSet(name, flag.ContinueOnError)
+	f.StringVar(&l.options.Workspace, "workspace", "", "")
+	f.StringVar(&l.options.Policy, "policy", "", "")
+	f.Func("omit", "controls to leave out", func(v string) error { l.omit = append(l.omit, strings.Split(v, "+")...); return nil })
 	f.Func("ro", "", set("--ro", "filesystem.read"))
 	f.Func("rw", "", set("--rw", "filesystem.write"))
 	f.Func("hide", "", set("--hide", "workspace.hide"))
 	f.Func("env", "", set("--env", "environment"))
-	f.Func("rung", "the only way to intercept that may be used", func(v string) error { rungs = append(rungs, sandbox.Rung(v)); return nil })
-	if err := f.Parse(args[1:]); err != nil {
+	f.Func("record", "keep a record", func(v string) error { l.level = v; return set("--record", "record.level")(v) })
+	f.Func("rung", "the only way to intercept that may be used", func(v string) error { l.rungs = append(l.rungs, sandbox.Rung(v)); return nil })
+	err := f.Parse(args)
+	l.argv = f.Args()
+	return l, err
+}
+
+// ablated is `holdfast run` with one more flag, and without what rows do not
+// need.
+func ablated(args []string) int {
+	if len(args) == 2 && args[0] == task.SettleCommand {
+		_, err := task.Settle(context.Background(), args[1])
+		return report(err)
+	}
+	l, err := parse(args[1:])
+	if err != nil {
 		return 125
 	}
 	dir, err := os.Getwd()
 	if err != nil {
 		return report(err)
 	}
-	if options.Host, err = policy.ThisHost(os.Environ(), dir); err != nil {
+	if l.options.Host, err = policy.ThisHost(os.Environ(), dir); err != nil {
 		return report(err)
 	}
-	effective, err := policy.Load(options)
+	effective, err := policy.Load(l.options)
 	if err != nil {
 		return report(err)
 	}
-	plan, err := policy.Compile(effective, options.Host)
+	plan, err := policy.Compile(effective, l.options.Host)
 	if err != nil {
 		return report(err)
 	}
-	t := &task.Task{Plan: widen(plan, omit), Argv: f.Args(), State: options.Host.State, Rungs: rungs}
-	if slices.Contains(omit, "names") {
+	t := &task.Task{Plan: widen(plan, l.omit), Argv: l.argv, State: l.options.Host.State, Rungs: l.rungs}
+	if l.level != "" && !slices.Contains(l.omit, "record") {
+		t.Log, t.Keys = filepath.Join(t.State, "log"), filepath.Join(t.State, "keys")
+	}
+	if slices.Contains(l.omit, "names") {
 		t.Learn = egress.Through
 	}
-	return ablatedRun(t, omit)
+	return ablatedRun(t, l.omit)
 }
 
 // widen switches off what is a part of the plan.
@@ -96,6 +109,10 @@ func widen(plan policy.Plan, omit []string) policy.Plan {
 				plan.Paths = append(plan.Paths, policy.PathRule{Path: path, Access: policy.Write})
 			}
 		}
+	}
+	if slices.Contains(omit, "state") { // as if a rule had put the launcher's own into view
+		state := filepath.Join(plan.Identity.Home, ".local/state/holdfast")
+		plan.Paths = append(plan.Paths, policy.PathRule{Path: state, Access: policy.Write})
 	}
 	if slices.Contains(omit, "environment") {
 		plan.Env = nil
@@ -179,6 +196,6 @@ func report(err error) int {
 	if err == nil {
 		return 0
 	}
-	fmt.Fprintln(os.Stderr, ablatedName+": error:", err)
+	fmt.Fprintln(os.Stderr, name+": error:", err)
 	return 125
 }

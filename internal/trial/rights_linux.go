@@ -1,0 +1,67 @@
+package trial
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// innerID is the user of a trial, as all in it see him: agents refuse to go on
+// without prompts as root.
+const innerID = 1000
+
+// nobodyID is who that is on this machine where root tries agents: an ID that
+// owns nothing, since root of this machine, even without capabilities, may write
+// what belongs to him, such as /proc/sys.
+const nobodyID = 1_000_001_000
+
+// isolated is a command in namespaces of its own, all ended with it: it is the
+// first process of its process namespace.
+func isolated(ctx context.Context, argv []string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	attr := &syscall.SysProcAttr{
+		Cloneflags: syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWIPC | syscall.CLONE_NEWUTS | syscall.CLONE_NEWNET,
+		Pdeathsig:  syscall.SIGKILL, Setsid: true,
+	}
+	if uid, gid := os.Geteuid(), os.Getegid(); uid == 0 {
+		attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: 0, Size: 1}, {ContainerID: innerID, HostID: nobodyID, Size: 1}}
+		attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: 0, Size: 1}, {ContainerID: innerID, HostID: nobodyID, Size: 1}}
+		attr.GidMappingsEnableSetgroups = true
+	} else {
+		attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: innerID, HostID: uid, Size: 1}}
+		attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: innerID, HostID: gid, Size: 1}}
+		attr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_NET_BIND_SERVICE}
+	}
+	cmd.SysProcAttr = attr
+	return cmd
+}
+
+// humble makes this process the user of the trial, who has no capabilities, and
+// has nothing look into it.
+func humble() error {
+	if os.Geteuid() == 0 {
+		if err := errors.Join(syscall.Setgroups(nil), syscall.Setresgid(innerID, innerID, innerID), syscall.Setresuid(innerID, innerID, innerID)); err != nil {
+			return fmt.Errorf("becoming the user of the trial: %w", err)
+		}
+		return closed()
+	}
+	// A program that is executed has what is ambient and nothing else, since its
+	// user is not root.
+	if _, _, no := syscall.AllThreadsSyscall6(unix.SYS_PRCTL, unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0, 0); no != 0 {
+		return fmt.Errorf("dropping capabilities (a program built with cgo cannot): %w", no)
+	}
+	return closed()
+}
+
+// closed has nobody look into this process.
+func closed() error {
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+		return fmt.Errorf("closing the memory of the judge: %w", err)
+	}
+	return nil
+}
