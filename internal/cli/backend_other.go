@@ -14,6 +14,9 @@ import (
 // hiddenCommands are for the parts of Holdfast that run on Linux.
 func hiddenCommands() []*cobra.Command { return nil }
 
+// linuxCommands are the verbs of Linux alone.
+func linuxCommands(*app) []*cobra.Command { return nil }
+
 // run needs a backend.
 func (a *app) run(policy.Options, []string, bool) error {
 	_, err := newBackend()

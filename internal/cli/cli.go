@@ -10,6 +10,7 @@ import (
 	"os"
 	"runtime/debug"
 	"strings"
+	"unicode"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -20,6 +21,7 @@ import (
 const (
 	exitOK            = 0
 	exitFailed        = 1   // doctor: the default profile cannot run; run: output was lost
+	exitNotProved     = 2   // prove: nothing was proved
 	exitUsage         = 125 // Holdfast could not do what was asked; nothing was started
 	exitNotExecutable = 126
 	exitNotFound      = 127
@@ -44,6 +46,12 @@ type hinter interface{ Hint() string }
 
 // Main runs one command line and returns the exit status.
 func Main(args []string) int {
+	if status, is := actAsProber(); is {
+		return status
+	}
+	if actAsHook(args) {
+		return exitOK
+	}
 	// What a start needs fits into 16 MiB: no collection before that.
 	debug.SetGCPercent(400)
 	// What the inside can make the supervisor hold is bounded, but not small.
@@ -56,7 +64,18 @@ func Main(args []string) int {
 	a := &app{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Env: os.Environ(), Dir: dir}
 	root := newRoot(a)
 	root.SetArgs(args)
-	return a.report(root.Execute())
+	cmd, err := root.ExecuteC()
+	status := a.report(err)
+	if status == exitUsage && proves(cmd) {
+		return exitNotProved
+	}
+	return status
+}
+
+// proves reports whether cmd is prove or one of its verbs, whose exit codes are
+// those of a test runner.
+func proves(cmd *cobra.Command) bool {
+	return cmd != nil && (cmd.Name() == "prove" || cmd.HasParent() && proves(cmd.Parent()))
 }
 
 // report prints an error with its hint and says which status it means.
@@ -139,12 +158,16 @@ execute.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return &usageError{err, "see '" + cmd.CommandPath() + " --help'"}
 	})
-	root.AddCommand(newRunCommand(a), newPolicyCommand(a), newGrantCommand(a), newWhyCommand(a), newDoctorCommand(a), newVersionCommand(a))
+	root.AddCommand(newRunCommand(a), newPolicyCommand(a), newGrantCommand(a), newLogCommand(a), newAlertsCommand(a), newHooksCommand(a), newWhyCommand(a), newDoctorCommand(a), newVersionCommand(a), newModelCommand(a))
+	root.AddCommand(linuxCommands(a)...)
 	root.AddCommand(hiddenCommands()...)
 	root.InitDefaultCompletionCmd()
 	hintArgs(root)
 	return root
 }
+
+// ownArguments marks a command that has subcommands and takes arguments too.
+const ownArguments = "own-arguments"
 
 // hintArgs makes every wrong number of arguments and every unknown verb an error
 // with a hint.
@@ -156,7 +179,7 @@ func hintArgs(cmd *cobra.Command) {
 	if check == nil {
 		check = cobra.ArbitraryArgs
 	}
-	if cmd.HasSubCommands() {
+	if cmd.HasSubCommands() && cmd.Annotations[ownArguments] == "" {
 		check = func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return nil
@@ -210,16 +233,18 @@ func (a *app) lookup(name string) string {
 	return ""
 }
 
-// printable makes control characters and what could reorder text visible: names
-// come from files that an agent wrote.
+// printable makes visible what acts, hides or could reorder text: names come from
+// files that an agent wrote.
 func printable(s string) string {
 	var b strings.Builder
 	for _, r := range s {
 		switch {
-		case r == '\n' || r == '\t' || r >= ' ' && r != 0x7f && (r < 0x80 || r >= 0xa0) && !reorders(r):
+		case r == '\n' || r == '\t' || unicode.IsPrint(r) && !hides(r):
 			b.WriteRune(r)
-		default:
+		case r <= 0xffff:
 			fmt.Fprintf(&b, "\\u%04x", r)
+		default:
+			fmt.Fprintf(&b, "\\U%08x", r)
 		}
 	}
 	return b.String()
@@ -230,8 +255,8 @@ func oneLine(s string) string {
 	return printable(strings.NewReplacer("\n", `\n`, "\t", `\t`).Replace(s))
 }
 
-// reorders says whether r changes how its neighbours are shown (UAX #9) or is
-// invisible.
-func reorders(r rune) bool {
-	return r >= 0x200b && r <= 0x200f || r >= 0x202a && r <= 0x202e || r >= 0x2060 && r <= 0x206f || r == 0xfeff
+// hides says whether r is invisible although Unicode calls it a letter or a mark.
+// What reorders its neighbours (UAX #9) is none of the two.
+func hides(r rune) bool {
+	return unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r) || unicode.Is(unicode.Variation_Selector, r)
 }

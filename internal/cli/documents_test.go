@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -24,8 +25,8 @@ type example struct {
 const notRun = "<!-- not run: "
 
 // TestDocuments runs what README.md and docs/ show: every line of every block
-// that is marked sh, in a repository with one commit that belongs to a user
-// with an SSH key, and each must end well. A block after a text that ends with
+// that is marked sh, in a repository with one commit of a Go program that
+// belongs to a user with an SSH key, and each must end well. A block after a text that ends with
 // "prints:" must be in the output of the block before it, in any order, for two
 // streams have none. A target of make need only be there.
 func TestDocuments(t *testing.T) {
@@ -82,6 +83,18 @@ func examples(text string) []example {
 	return all
 }
 
+// joined is the lines of a block with those that a backslash continues in one,
+// at the place of the first; the places of the others are empty.
+func joined(content []string) []string {
+	lines := slices.Clone(content)
+	for i := len(lines) - 2; i >= 0; i-- {
+		if start, more := strings.CutSuffix(lines[i], "\\"); more {
+			lines[i], lines[i+1] = start+strings.TrimSpace(lines[i+1]), ""
+		}
+	}
+	return lines
+}
+
 // play runs the examples of one document in order, in one directory.
 func play(t *testing.T, all []example, makefile string) {
 	home, env, dir := household(t)
@@ -92,7 +105,10 @@ func play(t *testing.T, all []example, makefile string) {
 			output = ""
 		case e.lang == "sh":
 			output = ""
-			for i, line := range e.content {
+			for i, line := range joined(e.content) {
+				if line == "" {
+					continue
+				}
 				if target, ok := strings.CutPrefix(line, "make "); ok {
 					target, _, _ = strings.Cut(target, " ")
 					if !strings.Contains("\n"+makefile, "\n"+target+":") {
@@ -118,9 +134,14 @@ func household(t *testing.T) (home string, env []string, dir string) {
 	t.Helper()
 	home = testenv.TempHome(t)
 	dir = filepath.Join(filepath.Dir(home), "app")
-	env = append(testenv.HomeEnv(home), "PATH="+binDir(t)+":"+systemPath, "LANG=C.UTF-8", "TERM=dumb")
+	tool, err := exec.LookPath("go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	env = append(testenv.HomeEnv(home), "PATH="+binDir(t)+":"+filepath.Dir(tool)+":"+systemPath, "LANG=C.UTF-8", "TERM=dumb", "GOTOOLCHAIN=local")
 	command(t, 0, "mkdir -p ~/.ssh && echo key > ~/.ssh/id_ed25519 && git init -q '"+dir+"'", env, home)
-	command(t, 0, "git -c user.name=n -c user.email=n@example.org commit -q --allow-empty -m first", env, dir)
+	command(t, 0, `mkdir -p cmd/app && printf 'module app.example.org\n\ngo 1.26\n' >go.mod && printf 'package main\n\nfunc main() { println("hello") }\n' >cmd/app/main.go`, env, dir)
+	command(t, 0, "git add . && git -c user.name=n -c user.email=n@example.org commit -q -m first", env, dir)
 	return home, env, dir
 }
 

@@ -37,7 +37,7 @@ terminated to see requests; what the command prints goes to standard error.`,
 	c.Flags().SetInterspersed(false)
 	flags.bind(c)
 	c.Flags().BoolVar(&through, "open", false, "pass on what is asked for, to public addresses")
-	c.Flags().VarP((*textFlag)(&to), "output", "o", "FILE to write, which must not be there; standard output without it")
+	c.Flags().VarP((*textFlag)(&to), "to", "o", "FILE to write, which must not be there; standard output without it")
 	return c
 }
 

@@ -70,7 +70,7 @@ func (a *app) learn(options policy.Options, argv []string, through bool, to stri
 	if through {
 		t.Learn = egress.Through
 	}
-	result, err := a.runTask(t, false)
+	result, err := a.runTask(t)
 	if err != nil {
 		return err
 	}

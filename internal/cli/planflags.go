@@ -18,6 +18,7 @@ type planFlags struct {
 	profile   string
 	policy    string
 	workspace string
+	preset    string           // of an agent program; "" for what the command says, "none" for none
 	settings  []policy.Setting // in the order in which they were given
 }
 
@@ -26,16 +27,21 @@ func (f *planFlags) bind(c *cobra.Command) {
 	set.Var((*textFlag)(&f.profile), "profile", "NAME of the profile: local, ci or production (default local)")
 	set.Var((*textFlag)(&f.policy), "policy", "policy FILE to use instead of your own")
 	set.Var((*textFlag)(&f.workspace), "workspace", "DIR that may be changed (default: the current directory)")
+	set.Var((*textFlag)(&f.preset), "preset", "NAME of an agent's preset, or none (run: default that of CMD)")
 	for _, s := range []struct{ flag, key, metavar, usage string }{
 		{"ro", "filesystem.read", "PATH", "show PATH read-only; may be repeated, as all flags of lists"},
 		{"rw", "filesystem.write", "PATH", "show PATH writable"},
 		{"hide", "workspace.hide", "NAME", "make files of this NAME in the workspace unreadable"},
 		{"show", "workspace.show", "NAME", "show files of this NAME that are hidden as secrets, such as .env"},
 		{"allow", "network.allow", "HOST", "allow a destination, HOST[:PORT[/KIND]]; KIND is tls, http or tcp"},
-		{"host-port", "network.host-ports", "PORT", "reach the service on PORT of the host's loopback at the same port inside"},
+		{"host-port", "network.host-ports", "PORT", "reach the service on PORT of the host's loopback, at that port"},
+		{"output", "workspace.outputs", "DIR", "DIR for results: writable, and made when missing"},
+		{"ask", "ask", "RULE", "ask a human before what RULE is about: a set (git-push) or a condition"},
+		{"deny", "deny", "RULE", "deny what RULE is about, likewise"},
 		{"env", "", "NAME", "hand in a variable, NAME[=VALUE]; a secret only with its value"},
 		{"without", "without", "GUARANTEE", "accept the loss of a GUARANTEE that the host cannot keep"},
 		{"publish", "network.publish", "PORT", "show a PORT served inside on the host's loopback, or HOSTPORT:PORT"},
+		{"record", "record.level", "LEVEL", "record at LEVEL: standard, or full with every open for reading"},
 		{"memory", "limits.memory", "SIZE", "SIZE of all memory inside, such as 8GiB, or none"},
 		{"processes", "limits.processes", "N", "N processes and threads, or none"},
 		{"files", "limits.files", "N", "N open files of a process, or none"},
@@ -46,6 +52,15 @@ func (f *planFlags) bind(c *cobra.Command) {
 	} {
 		set.Var(&settingFlag{all: &f.settings, flag: "--" + s.flag, key: s.key, metavar: s.metavar}, s.flag, s.usage)
 	}
+	for _, s := range []struct{ flag, key, value, usage string }{
+		{"review", "workspace.mode", "review", "work on a view of the workspace; what changed waits for review"},
+		{"scratch", "workspace.scratch", "on", "make a private directory on disk (HOLDFAST_SCRATCH), gone at the end"},
+	} {
+		set.Var(&switchFlag{settingFlag{all: &f.settings, flag: "--" + s.flag, key: s.key, metavar: "bool"}, s.value}, s.flag, s.usage)
+		set.Lookup(s.flag).NoOptDefVal = "true"
+	}
+	levels := []string{string(policy.RecordStandard), string(policy.RecordFull)}
+	c.RegisterFlagCompletionFunc("record", cobra.FixedCompletions(levels, cobra.ShellCompDirectiveNoFileComp))
 }
 
 // options are what the flags say, for the caller's machine and user.
@@ -58,14 +73,22 @@ func (f *planFlags) options(a *app) (policy.Options, error) {
 		host.System = view
 	}
 	host.Grants = broker.Store{Dir: filepath.Join(host.State, "grants")}.Credential
+	preset := f.preset
+	if preset == noPreset {
+		preset = ""
+	}
 	return policy.Options{
 		Host:      host,
 		Profile:   f.profile,
 		Policy:    f.policy,
 		Workspace: f.workspace,
 		Settings:  f.settings,
+		Preset:    preset,
 	}, nil
 }
+
+// noPreset is what --preset takes for none.
+const noPreset = "none"
 
 // settingFlag collects the values of one flag in the list of all of them.
 type settingFlag struct {
@@ -87,6 +110,22 @@ func (s *settingFlag) Set(value string) error {
 	}
 	*s.all = append(*s.all, policy.Setting{Flag: s.flag, Key: key, Value: value})
 	return nil
+}
+
+// switchFlag is a flag without a value that stands for one value of a key.
+type switchFlag struct {
+	settingFlag
+	value string
+}
+
+func (s *switchFlag) Set(value string) error {
+	switch value {
+	case "true":
+		return s.settingFlag.Set(s.value)
+	case "false":
+		return nil
+	}
+	return errors.New("it takes no value")
 }
 
 // textFlag is a text that is not empty: an empty variable of a script must not

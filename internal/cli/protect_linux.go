@@ -29,8 +29,14 @@ func protect(c *cobra.Command, plan *policy.Plan) ([]policy.Reserved, error) {
 		switch r.Tier {
 		case workspace.Deny:
 			fate = "what appears here is held back at the end"
+			if plan.Review {
+				fate = "a change is flagged in the review"
+			}
 		case workspace.Flag:
 			fate = "changes are made on the host, and listed at the end"
+			if plan.Review {
+				fate = "a change is flagged in the review"
+			}
 		default:
 			continue
 		}

@@ -229,3 +229,24 @@ func (s *screen) file(name string) string {
 		}
 	}
 }
+
+// foregroundOf waits until a command has its terminal: a shell gives it away
+// after it named the job (proc_pid_stat(5)).
+func (s *screen) foregroundOf(command string) {
+	s.t.Helper()
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		all, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+		for _, path := range all {
+			argv, _ := os.ReadFile(path)
+			if strings.TrimRight(strings.ReplaceAll(string(argv), "\x00", " "), " ") != command {
+				continue
+			}
+			stat, _ := os.ReadFile(filepath.Join(filepath.Dir(path), "stat"))
+			_, rest, _ := strings.Cut(string(stat), ") ")
+			if f := strings.Fields(rest); len(f) > 5 && f[2] == f[5] { // its group is that of the terminal
+				return
+			}
+		}
+	}
+	s.t.Fatalf("%s does not get the terminal; on the screen:\n%s", command, s.shown())
+}

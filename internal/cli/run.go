@@ -20,9 +20,9 @@ of the network what --allow and the policy name. The exit status is the
 command's; 125 says that nothing was started.`,
 		Example: `  holdfast run -- npm test
   holdfast run --allow packages.example.org -- npm ci
-  holdfast run --workspace ~/src/app -- make -j4
   holdfast run --ro ~/data --rw ~/out --env API_URL=http://localhost -- ./job
-  holdfast run --publish 3000 -- npm run dev`,
+  holdfast run --publish 3000 -- npm run dev
+  holdfast run claude`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return &usageError{errors.New("no command given"), "type 'holdfast run -- CMD', for example 'holdfast run -- bash'"}
@@ -33,6 +33,9 @@ command's; 125 says that nothing was started.`,
 			options, err := flags.options(a)
 			if err != nil {
 				return err
+			}
+			if flags.preset == "" {
+				options.Preset = a.presetOf(options, args[0])
 			}
 			return a.run(options, args, verbose)
 		},

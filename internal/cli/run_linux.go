@@ -7,11 +7,12 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/term"
-	"holdfast.dev/holdfast/internal/audit"
 	"holdfast.dev/holdfast/internal/policy"
 	"holdfast.dev/holdfast/internal/task"
 )
@@ -22,7 +23,9 @@ func (a *app) run(options policy.Options, argv []string, verbose bool) error {
 	if err != nil {
 		return err
 	}
-	result, err := a.runTask(t, verbose)
+	a.announce(t.Plan)
+	result, err := a.runTask(t)
+	err = deniedCommand(result, a.missingProgram(t.Plan, err))
 	var lost *task.OutputError
 	ran := err == nil || errors.As(err, &lost)
 	a.summary(t.Plan, result, verbose, ran)
@@ -57,39 +60,37 @@ func (a *app) newTask(options policy.Options, argv []string) (*task.Task, error)
 	}
 	t := &task.Task{
 		Backend: backend, Plan: plan, Argv: argv, State: options.Host.State, Streams: a.streams(),
+		Version: version, Notify: a.notify,
+		Log: filepath.Join(options.Host.State, "log"), Keys: filepath.Join(options.Host.State, "keys"),
 		Grants: filepath.Join(options.Host.State, "grants"), Unset: os.Unsetenv,
 		Replan: func() (policy.Plan, error) {
 			_, plan, err := compile(options)
 			return plan, err
 		},
 	}
+	t.Asks = a.asks(t.Streams)
 	if exe, err := os.Executable(); err == nil {
 		t.Executable = exe
 	}
+	a.reports(t, argv)
 	return t, nil
 }
 
-// runTask runs a task to its end with a record, and passes the caller's signals
-// on. Without a record nothing runs.
-func (a *app) runTask(t *task.Task, verbose bool) (task.Result, error) {
-	record, err := audit.Create(filepath.Join(t.State, "log"))
-	if err != nil {
-		return task.Result{}, &task.StateError{Dir: t.State, Err: err}
-	}
-	defer func() {
-		if err := record.Close(); err != nil {
-			fmt.Fprintf(a.Stderr, "%s %s\n", a.paint(yellow, "holdfast: warning:"), oneLine(err.Error()))
-		}
-	}()
-	t.Sink = record
-	if verbose {
-		fmt.Fprintf(a.Stderr, "%s the record of this run is %s\n", a.paint(cyan, "holdfast: note:"), printable(record.Path()))
-	}
+// runTask runs a task to its end and passes the caller's signals on.
+func (a *app) runTask(t *task.Task) (task.Result, error) {
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2)
 	defer signal.Stop(signals)
 	t.Signals = signals
+	// A run that lasts keeps its heap small; a start does not collect at all (Main).
+	lasting := time.AfterFunc(time.Second/2, func() { debug.SetGCPercent(50) })
+	defer lasting.Stop()
 	return t.Run(context.Background())
+}
+
+// notify prints an alert while the command runs.
+func (a *app) notify(line string) {
+	fmt.Fprintf(a.Stderr, "%s %s\r\n", a.paint(red, "holdfast: alert:"), line)
 }
 
 // streams are the standard descriptors of this process.
@@ -141,9 +142,14 @@ func (a *app) summary(plan policy.Plan, r task.Result, verbose, ran bool) {
 			say(cyan, "note", "%s", n)
 		}
 		say(cyan, "note", "profile %s, %d paths in view, %d protected, limits by control group: %v", plan.Profile, len(plan.Paths), len(plan.Protect), r.Limited)
+		if r.Session != "" {
+			say(cyan, "note", "the record of this run: holdfast log show %s", r.Session)
+		}
 		say(cyan, "note", "network: %d rules, connections intercepted: %s", len(plan.Allow), intercepted(r.Rung))
 	}
 	a.refusals(r)
+	a.consents(r.Asked)
+	a.changed(plan, r.Changed)
 	for _, w := range r.Settled.Warnings {
 		say(yellow, "warning", "%s", w)
 	}
@@ -156,4 +162,5 @@ func (a *app) summary(plan policy.Plan, r task.Result, verbose, ran bool) {
 	for _, f := range r.Settled.Flagged {
 		say(yellow, string(f.Change), "%s (%s)", oneLine(string(f.Path)), f.Reason)
 	}
+	a.reviewable(r)
 }

@@ -40,6 +40,7 @@ func TestScripts(t *testing.T) {
 			"fits":    fits,
 			"need":    need,
 			"bigfile": bigFile,
+			"record":  record,
 		},
 	})
 }

@@ -8,7 +8,14 @@ import (
 )
 
 // hiddenCommands are for the parts of Holdfast, not for people.
-func hiddenCommands() []*cobra.Command { return []*cobra.Command{newSettleCommand()} }
+func hiddenCommands() []*cobra.Command {
+	return []*cobra.Command{newSettleCommand(), newWorkerCommand(), newTrialWorkerCommand()}
+}
+
+// linuxCommands are the verbs of this system alone.
+func linuxCommands(a *app) []*cobra.Command {
+	return []*cobra.Command{newProveCommand(a), newAgentsCommand(a), newMCPCommand(a), newApproveCommand(a), newReviewCommand(a)}
+}
 
 // newSettleCommand finishes a session whose supervisor was killed. The janitor
 // of that session executes it; a person has no need to.

@@ -97,14 +97,20 @@ func (w *world) serve(name string, serve func(net.Listener) error) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	l, err := w.net.Listen(net.JoinHostPort(addresses[host], port))
+	w.at(net.JoinHostPort(addresses[host], port), serve)
+}
+
+// at listens at an address, and serves until the test ends.
+func (w *world) at(addr string, serve func(net.Listener) error) {
+	w.t.Helper()
+	l, err := w.net.Listen(addr)
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	var ended sync.WaitGroup
 	ended.Go(func() {
 		if err := serve(l); err != nil && !errors.Is(err, net.ErrClosed) && !errors.Is(err, http.ErrServerClosed) {
-			w.t.Errorf("serving %s: %v", name, err)
+			w.t.Errorf("serving %s: %v", addr, err)
 		}
 	})
 	w.t.Cleanup(func() { l.Close(); ended.Wait() })

@@ -1,0 +1,199 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"holdfast.dev/holdfast/internal/policy"
+	"holdfast.dev/holdfast/internal/task"
+)
+
+func (a *app) countPending(host policy.Host, rows []listedAgent) error {
+	all, err := task.Pending(host.State, "")
+	for _, c := range all {
+		for i := range rows {
+			if rows[i].Name == c.Preset {
+				rows[i].Pending++
+			}
+		}
+	}
+	return err
+}
+
+func newAgentChanges(a *app) *cobra.Command {
+	var apply, drop, asJSON bool
+	var id string
+	c := &cobra.Command{
+		Use:   "changes [flags] [NAME]",
+		Short: "Show what agents changed in their copies of your settings; apply it or drop it",
+		Long: `An agent has copies of the settings that your own sessions obey: hooks, servers,
+permissions, instructions. What it changes there waits here until you apply or
+drop it. Without a flag the changes are shown. --apply puts them into your files:
+of JSON the changed values alone; another file must be as it was when it was
+copied.`,
+		Example: "  holdfast agents changes\n  holdfast agents changes claude\n  holdfast agents changes claude --apply",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			host, err := policy.ThisHost(a.Env, a.Dir)
+			if err != nil {
+				return err
+			}
+			name := ""
+			if len(args) > 0 {
+				if name = args[0]; !policy.HasPreset(host, name) {
+					return &usageError{fmt.Errorf("there is no preset %q", name), "'holdfast agents' lists them"}
+				}
+			}
+			if (apply || drop) && name == "" {
+				return &usageError{errors.New("of which agent?"), "name it: holdfast agents changes claude --apply"}
+			}
+			all, err := pendingOf(host, name, id)
+			if err != nil {
+				return err
+			}
+			switch {
+			case drop:
+				return dropAll(all)
+			case apply:
+				return a.applyAll(all)
+			case asJSON:
+				return writeJSON(a.Stdout, append([]*task.Changes{}, all...))
+			}
+			return a.showChanges(all, host.Home)
+		},
+	}
+	c.Flags().BoolVar(&apply, "apply", false, "put the changes into your files")
+	c.Flags().BoolVar(&drop, "drop", false, "forget the changes")
+	c.Flags().BoolVar(&asJSON, "json", false, "show as JSON")
+	c.Flags().StringVar(&id, "id", "", "ID of the run whose changes are meant (default: all)")
+	c.MarkFlagsMutuallyExclusive("apply", "drop", "json")
+	return c
+}
+
+// pendingOf are the changes of one agent, or of one run.
+func pendingOf(host policy.Host, name, id string) ([]*task.Changes, error) {
+	all, err := task.Pending(host.State, name)
+	if err != nil || id == "" {
+		return all, err
+	}
+	for _, c := range all {
+		if c.ID == id {
+			return []*task.Changes{c}, nil
+		}
+	}
+	return nil, &usageError{fmt.Errorf("no changes have the id %q", id), "'holdfast agents changes' lists them"}
+}
+
+func dropAll(all []*task.Changes) error {
+	var errs []error
+	for _, c := range all {
+		errs = append(errs, c.Drop())
+	}
+	return errors.Join(errs...)
+}
+
+// applyAll applies the oldest changes first. What could not be applied stays.
+func (a *app) applyAll(all []*task.Changes) error {
+	failed := false
+	for i := len(all) - 1; i >= 0; i-- {
+		c := all[i]
+		whole := true
+		for _, f := range c.Files {
+			if err := c.Apply(f); err != nil {
+				a.report(err)
+				whole, failed = false, true
+				continue
+			}
+			fmt.Fprintf(a.Stdout, "%s: %s\n", oneLine(f.Place), f.Change)
+		}
+		if whole {
+			if err := c.Drop(); err != nil {
+				return err
+			}
+		}
+	}
+	if failed {
+		return &exitError{exitFailed}
+	}
+	return nil
+}
+
+func (a *app) showChanges(all []*task.Changes, home string) error {
+	for i, c := range all {
+		if i > 0 {
+			fmt.Fprintln(a.Stdout)
+		}
+		fmt.Fprintf(a.Stdout, "%s  %s  in %s, %s\n", c.ID, oneLine(c.Preset), oneLine(c.Workspace), c.At.Format(time.RFC3339))
+		for _, f := range c.Files {
+			fmt.Fprintf(a.Stdout, "  %s %s\n", f.Change, oneLine(tilde(home, f.Place)))
+			lines, err := changedLines(c, f)
+			if err != nil {
+				return err
+			}
+			for _, line := range lines {
+				fmt.Fprintf(a.Stdout, "    %s\n", oneLine(line))
+			}
+		}
+		for _, what := range c.LeftOut {
+			fmt.Fprintf(a.Stdout, "  left out: %s\n", oneLine(what))
+		}
+	}
+	if len(all) > 0 {
+		fmt.Fprintf(a.Stdout, "\nto put them into your files: holdfast agents changes %s --apply; to forget them: --drop\n", oneLine(all[0].Preset))
+	}
+	return nil
+}
+
+// changedLines tells one change as lines: of JSON the values, else the lines
+// between the first and the last that differ.
+func changedLines(c *task.Changes, f task.ChangedFile) ([]string, error) {
+	var out []string
+	for _, k := range f.Keys {
+		if k.Removed {
+			out = append(out, "- "+strings.Join(k.Key, "."))
+			continue
+		}
+		value, err := json.Marshal(k.Value)
+		if err != nil {
+			return nil, fmt.Errorf("showing a change: %w", err)
+		}
+		out = append(out, "+ "+strings.Join(k.Key, ".")+" = "+string(value))
+	}
+	if len(f.Keys) > 0 {
+		return out, nil
+	}
+	before, after, err := c.Text(f)
+	if err != nil {
+		return nil, err
+	}
+	if bytes.IndexByte(after, 0) >= 0 {
+		return []string{fmt.Sprintf("+ %d bytes that are no text", len(after))}, nil
+	}
+	old, now := splitLines(before), splitLines(after)
+	for len(old) > 0 && len(now) > 0 && old[0] == now[0] {
+		old, now = old[1:], now[1:]
+	}
+	for len(old) > 0 && len(now) > 0 && old[len(old)-1] == now[len(now)-1] {
+		old, now = old[:len(old)-1], now[:len(now)-1]
+	}
+	for _, line := range old {
+		out = append(out, "- "+line)
+	}
+	for _, line := range now {
+		out = append(out, "+ "+line)
+	}
+	return out, nil
+}
+
+func splitLines(text []byte) []string {
+	if len(text) == 0 {
+		return nil
+	}
+	return strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
+}

@@ -1,0 +1,267 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"time"
+
+	"holdfast.dev/holdfast/internal/approve"
+	"holdfast.dev/holdfast/internal/event"
+	"holdfast.dev/holdfast/internal/task"
+)
+
+// quietBefore is how long nobody may have typed, after a request began to be
+// shown, before a key counts for it: what is typed on is meant for something
+// else.
+const quietBefore = 700 * time.Millisecond
+
+// quietPopup is that of a screen that opens by itself where somebody may be
+// typing.
+const quietPopup = 2 * time.Second
+
+// board is what holdfast approve shows, and what keys do. It knows no terminal.
+type board struct {
+	requests []approve.Request
+	sessions int
+	selected string        // which of them; "" for none
+	top      int           // line of the details that is shown first
+	seen     int           // lines of what would happen that were shown, from the first
+	told     int           // lines of what would happen, at the present width
+	height   int           // lines of details that fit
+	lines    int           // lines of details
+	quiet    time.Time     // since when nobody typed what counts for nothing, or the request is shown
+	calm     time.Duration // instead of quietBefore; 0 for that
+	prompt   *question
+	message  string
+	busy     bool // an answer is under way
+	story    func(session string) []string
+}
+
+// question is what is asked of who answers, before an answer is sent.
+type question struct {
+	request approve.Request
+	answer  approve.Answer
+	minutes bool // it asks for how many minutes, and not for the reason
+	text    []rune
+}
+
+// deed is what a key led to.
+type deed struct {
+	quit, suspend, redraw bool
+	answer                *approve.Answer
+}
+
+func nameOf(r approve.Request) string { return r.Session + "/" + r.ID }
+
+// show takes over what waits now.
+func (b *board) show(all []task.Waiting, now time.Time) {
+	b.requests, b.sessions = waitingRequests(all), len(all)
+	if _, at := b.current(); at < 0 {
+		b.pick(0, now)
+	}
+	if b.prompt == nil {
+		return
+	}
+	for _, r := range b.requests {
+		if nameOf(r) == nameOf(b.prompt.request) && r.Nonce == b.prompt.request.Nonce {
+			return
+		}
+	}
+	b.message = b.prompt.request.ID + " waits no more: nothing was answered here"
+	b.prompt = nil
+}
+
+// current is the selected request and where it stands; -1 for none.
+func (b *board) current() (approve.Request, int) {
+	for i, r := range b.requests {
+		if nameOf(r) == b.selected {
+			return r, i
+		}
+	}
+	return approve.Request{}, -1
+}
+
+// pick selects the request at a place. Keys do not count for it yet.
+func (b *board) pick(at int, now time.Time) {
+	b.selected, b.top, b.seen, b.quiet = "", 0, 0, now
+	if len(b.requests) > 0 {
+		b.selected = nameOf(b.requests[max(0, min(at, len(b.requests)-1))])
+	}
+}
+
+// press does what a key means.
+func (b *board) press(k key) deed {
+	switch k.code {
+	case keyInterrupt, keyGone:
+		return deed{quit: true}
+	case keySuspend:
+		return deed{suspend: true}
+	case keyRedraw:
+		return deed{redraw: true}
+	}
+	if b.prompt != nil {
+		return b.write(k)
+	}
+	b.message = ""
+	if k.paste {
+		return deed{}
+	}
+	if b.move(k) {
+		return deed{}
+	}
+	if k.code == keyRune && (k.r == 'q' || k.r == 'Q') {
+		return deed{quit: true}
+	}
+	if k.code == keyRune {
+		b.decide(k)
+	}
+	return deed{}
+}
+
+// move does what keys do that answer nothing.
+func (b *board) move(k key) bool {
+	_, at := b.current()
+	switch {
+	case k.code == keyUp || k.code == keyRune && k.r == 'k':
+		at--
+	case k.code == keyDown || k.code == keyRune && k.r == 'j':
+		at++
+	case k.code == keyPageDown || k.code == keyRune && k.r == ' ':
+		b.top = min(b.top+max(1, b.height-1), max(0, b.lines-b.height))
+		return true
+	case k.code == keyPageUp || k.code == keyRune && k.r == 'b':
+		b.top = max(0, b.top-max(1, b.height-1))
+		return true
+	case k.code == keyHome:
+		b.top = 0
+		return true
+	case k.code == keyEnd:
+		b.top = max(0, b.lines-b.height)
+		return true
+	default:
+		return false
+	}
+	if at >= 0 && at < len(b.requests) && nameOf(b.requests[at]) != b.selected {
+		b.pick(at, k.at)
+	}
+	return true
+}
+
+// decide begins an answer, where the key is one for it.
+func (b *board) decide(k key) {
+	q := &question{}
+	switch k.r {
+	case 'a':
+		q.answer.Allow, q.answer.Scope = true, approve.Once
+	case 's', 'S':
+		q.answer.Allow, q.answer.Scope, q.answer.Directory = true, approve.Session, k.r == 'S'
+	case 'm', 'M':
+		q.answer.Allow, q.answer.Scope, q.answer.Directory, q.minutes = true, approve.For, k.r == 'M', true
+	case 'd':
+	default: // somebody types a word
+		b.unquiet(k.at)
+		return
+	}
+	r, at := b.current()
+	quiet := k.at.Sub(b.quiet) >= cmp.Or(b.calm, quietBefore)
+	switch {
+	case at < 0:
+		return
+	case b.busy:
+		b.message = "the last answer is still under way"
+		return
+	case !quiet:
+		b.unquiet(k.at)
+		b.message = "that key was too early: look at what would happen first"
+		return
+	case q.answer.Allow && b.seen < b.told:
+		b.message = fmt.Sprintf("%d lines of what would happen were not shown yet: PgDn or space", b.told-b.seen)
+		return
+	case q.answer.Directory && r.Attempt.Kind != event.KindFile:
+		b.message = "only a file has a directory that could be allowed"
+		return
+	case q.answer.Allow && q.answer.Scope != approve.Once && r.Limited() != "":
+		b.message = "it can be allowed only once: " + r.Limited()
+		return
+	}
+	answer := r.Answer()
+	answer.Allow, answer.Scope, answer.Directory = q.answer.Allow, q.answer.Scope, q.answer.Directory
+	q.request, q.answer = r, answer
+	b.prompt = q
+}
+
+// unquiet says that somebody typed: keys count again after a pause.
+func (b *board) unquiet(at time.Time) {
+	if at.After(b.quiet) {
+		b.quiet = at
+	}
+}
+
+// write is a key while something is asked.
+func (b *board) write(k key) deed {
+	q := b.prompt
+	switch k.code {
+	case keyEscape:
+		b.prompt = nil
+	case keyErase:
+		q.text = q.text[:max(0, len(q.text)-1)]
+	case keyClear:
+		q.text = nil
+	case keyRune:
+		if len(q.text) < 500 {
+			q.text = append(q.text, k.r)
+		}
+	case keyEnter:
+		if k.paste {
+			return deed{}
+		}
+		return b.enter()
+	}
+	return deed{}
+}
+
+// enter ends what was typed.
+func (b *board) enter() deed {
+	q := b.prompt
+	if q.minutes {
+		n, err := strconv.Atoi(string(q.text))
+		if err != nil || n < 1 || time.Duration(n)*time.Minute > approve.Longest {
+			b.message = fmt.Sprintf("a number of minutes from 1 to %d is wanted", int(approve.Longest.Minutes()))
+			return deed{}
+		}
+		q.minutes, q.text, q.answer.For, b.message = false, nil, time.Duration(n)*time.Minute, ""
+		return deed{}
+	}
+	q.answer.Reason = string(q.text)
+	b.prompt, b.busy = nil, true
+	return deed{answer: &q.answer}
+}
+
+// answered takes in what became of an answer.
+func (b *board) answered(a approve.Answer, err error) {
+	b.busy = false
+	switch {
+	case err != nil:
+		b.message = approve.Visible(err.Error())
+	case a.Allow:
+		b.message = a.Request + ": allowed " + scopeText(a.Scope, a.For)
+	default:
+		b.message = a.Request + ": denied"
+	}
+}
+
+// label is what the line of a question begins with.
+func (q *question) label() string {
+	what := "deny"
+	if q.answer.Allow {
+		what = "allow " + scopeText(q.answer.Scope, q.answer.For)
+		if q.answer.Directory {
+			what += ", the whole directory"
+		}
+	}
+	if q.minutes {
+		return "allow " + q.request.ID + " for how many minutes? "
+	}
+	return what + " " + q.request.ID + ", reason: "
+}

@@ -1,0 +1,169 @@
+package cli
+
+import (
+	"fmt"
+	"time"
+
+	"holdfast.dev/holdfast/internal/approve"
+)
+
+// Keys, as the last line names them: the second where there is less room.
+var helpLines = []string{
+	"a once  s session  m minutes  (S M: directory)  d deny  PgDn more  q quit",
+	"a once  s session  m minutes  d deny  PgDn more  q quit",
+	"a s m allow  d deny  q quit",
+	"asm d q",
+}
+
+// smallest is the least that can be drawn on: less shows that it is too small,
+// and nothing can be allowed then.
+const (
+	smallestRows = 6
+	smallestCols = 20
+)
+
+// draw is the screen: the list, what exactly would happen and what was before,
+// and a line of help. Text of requests was made visible.
+func (b *board) draw(rows, cols int, now time.Time) []row {
+	if rows < smallestRows || cols < smallestCols {
+		b.told, b.seen, b.height, b.lines = 1, 0, 0, 0
+		return []row{{text: "too small"}, {text: fmt.Sprintf("%d wait", len(b.requests))}}
+	}
+	title := fmt.Sprintf("holdfast approve: %s, %s", plural(len(b.requests), "request", "requests"), plural(b.sessions, "run", "runs"))
+	out := []row{{text: pad(title, cols), style: reverse}}
+	list := min(len(b.requests), max(1, (rows-4)/3))
+	out = append(out, b.drawList(list, cols, now)...)
+	b.height = rows - len(out) - 3
+	out = append(out, b.drawDetails(cols)...)
+	for len(out) < rows-2 {
+		out = append(out, row{})
+	}
+	message := b.message
+	if q := b.prompt; q != nil && q.answer.Allow && message == "" {
+		message = approve.Words(q.request, q.answer.Scope, q.answer.Directory)
+	}
+	lines := wrap(message, cols, "") // a long one covers the end of the details
+	lines = lines[:min(len(lines), max(1, rows-4))]
+	out = out[:rows-1-len(lines)]
+	for _, text := range lines {
+		out = append(out, row{text: text, style: yellow})
+	}
+	return append(out, b.drawHelp(cols))
+}
+
+func pad(s string, cols int) string {
+	for columns(s) < cols {
+		s += " "
+	}
+	return s
+}
+
+func (b *board) drawList(n, cols int, now time.Time) []row {
+	if len(b.requests) == 0 {
+		return []row{{}, {text: "nothing waits for an answer"}}
+	}
+	_, at := b.current()
+	first := max(0, min(at-n/2, len(b.requests)-n))
+	var out []row
+	for i, r := range b.requests[first : first+n] {
+		mark, style := "  ", ""
+		if first+i == at {
+			mark, style = "> ", bold
+		}
+		more := ""
+		if r.Count > 1 {
+			more = fmt.Sprintf(" ×%d", r.Count)
+		}
+		text := fmt.Sprintf("%s%s  %6s left  %s%s", mark, approve.Visible(r.ID), spanText(max(0, r.Expires.Sub(now))), approve.Summary(r.Attempt), more)
+		out = append(out, row{text: text, style: style})
+	}
+	return out
+}
+
+// drawDetails shows what fits of the selected request, and remembers how much
+// of it was seen.
+func (b *board) drawDetails(cols int) []row {
+	r, at := b.current()
+	if at < 0 {
+		b.told, b.lines = 0, 0
+		return nil
+	}
+	all := b.details(r, cols)
+	b.top = max(0, min(b.top, len(all)-b.height))
+	b.lines = len(all)
+	end := min(len(all), b.top+b.height)
+	if b.top <= b.seen {
+		b.seen = max(b.seen, min(end, b.told))
+	}
+	ruler := "── " + approve.Visible(r.ID) + " "
+	if len(all) > b.height {
+		ruler += fmt.Sprintf("── lines %d-%d of %d ", b.top+1, end, len(all))
+	}
+	for columns(ruler) < cols {
+		ruler += "─"
+	}
+	return append([]row{{text: ruler, style: grey}}, all[b.top:end]...)
+}
+
+// details are what would happen, word for word, how far each answer would go, and
+// what the session did before. The first is what has to be seen.
+func (b *board) details(r approve.Request, cols int) []row {
+	var out []row
+	what := approve.Describe(r)
+	wide := 0
+	for _, l := range what {
+		wide = max(wide, columns(l.Name))
+	}
+	wide = min(wide, cols/3)
+	b.told = 0
+	for _, l := range what {
+		if b.told == 0 && ofScope(r, l) {
+			b.told = len(out)
+		}
+		style := ""
+		if l.Warn {
+			style = red
+		}
+		for i, text := range wrap(l.Text, cols-wide-2, "") {
+			label := ""
+			if i == 0 {
+				label = clip(l.Name, wide)
+			}
+			out = append(out, row{text: pad(label, wide) + "  " + text, style: style})
+		}
+	}
+	if b.told == 0 {
+		b.told = len(out)
+	}
+	out = append(out, row{}, row{text: "before, in " + approve.Visible(r.Session) + ", asked " + r.Asked.Local().Format("15:04:05") + ":", style: grey})
+	if b.story != nil {
+		for _, line := range b.story(r.Session) {
+			out = append(out, row{text: "  " + line}) // the record has the rest
+		}
+	}
+	return out
+}
+
+// ofScope says whether a line says how far an answer would go, which is said once
+// more when one is begun.
+func ofScope(r approve.Request, l approve.Line) bool {
+	return l.Name == string(approve.Once) && l.Text == approve.Words(r, approve.Once, false)
+}
+
+func (b *board) drawHelp(cols int) row {
+	if q := b.prompt; q != nil {
+		label := q.label()
+		typed := approve.Visible(string(q.text))
+		room := max(4, cols-columns(label)-1)
+		for columns(typed) > room {
+			typed = string([]rune(typed)[1:])
+		}
+		return row{text: clip(label, cols-columns(typed)-1) + typed, style: bold, cursor: true}
+	}
+	for _, text := range helpLines {
+		if columns(text) < cols {
+			return row{text: text, style: grey}
+		}
+	}
+	return row{}
+}

@@ -1,0 +1,113 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"holdfast.dev/holdfast/internal/approve"
+	"holdfast.dev/holdfast/internal/task"
+)
+
+// byID finds what begins with a name. The whole name of one wins over others
+// that begin with it.
+func byID[T any](all []T, name string, id func(T) string, what, list string) (T, error) {
+	var none T
+	if name == "" {
+		return none, &usageError{fmt.Errorf("the name of the %s is empty", what), "see what there is with: " + list}
+	}
+	var found []T
+	for _, one := range all {
+		if id(one) == name {
+			return one, nil
+		}
+		if strings.HasPrefix(id(one), name) {
+			found = append(found, one)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return none, &usageError{fmt.Errorf("no %s has a name that begins with %q", what, oneLine(name)), "see what there is with: " + list}
+	case 1:
+		return found[0], nil
+	}
+	names := make([]string, len(found))
+	for i, one := range found {
+		names[i] = oneLine(id(one))
+	}
+	slices.Sort(names)
+	return none, &usageError{fmt.Errorf("the names of %d %ss begin with %q", len(found), what, oneLine(name)), "type more of it: " + strings.Join(names[:min(len(names), 8)], ", ")}
+}
+
+// waitingRequests are those of all sessions.
+func waitingRequests(all []task.Waiting) []approve.Request {
+	var out []approve.Request
+	for _, w := range all {
+		out = append(out, w.Requests...)
+	}
+	return out
+}
+
+// liveGrants are those of all sessions.
+func liveGrants(all []task.Waiting) []approve.Grant {
+	var out []approve.Grant
+	for _, w := range all {
+		out = append(out, w.Grants...)
+	}
+	return out
+}
+
+func findRequest(ctx context.Context, state, name string) (approve.Request, error) {
+	all, err := task.Waits(ctx, state)
+	if err != nil {
+		return approve.Request{}, err
+	}
+	return byID(waitingRequests(all), name, func(r approve.Request) string { return r.ID }, "request", "holdfast approve list")
+}
+
+func findGrant(ctx context.Context, state, name string) (approve.Grant, error) {
+	all, err := task.Waits(ctx, state)
+	if err != nil {
+		return approve.Grant{}, err
+	}
+	return byID(liveGrants(all), name, func(g approve.Grant) string { return g.ID }, "approval", "holdfast approve grants")
+}
+
+// oneName wants exactly one argument.
+func oneName(what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) == 1 {
+			return nil
+		}
+		err := errors.New("it is not said which " + what)
+		if len(args) > 1 {
+			err = fmt.Errorf("%d names are given, and each %s is looked at by itself", len(args), what)
+		}
+		return &usageError{err, "type '" + cmd.CommandPath() + " ID'"}
+	}
+}
+
+// completeRequests offers the names of what waits.
+func (a *app) completeRequests(c *cobra.Command, args []string, begin string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	p, err := a.approver("")
+	if err != nil || len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	ctx, stop := interruptible(c)
+	defer stop()
+	all, err := task.Waits(ctx, p.state)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var out []cobra.Completion
+	for _, r := range waitingRequests(all) {
+		if strings.HasPrefix(r.ID, begin) {
+			out = append(out, cobra.CompletionWithDesc(r.ID, approve.Summary(r.Attempt)))
+		}
+	}
+	return out, cobra.ShellCompDirectiveNoFileComp
+}

@@ -1,0 +1,113 @@
+package cli
+
+import (
+	"context"
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"holdfast.dev/holdfast/internal/approve"
+	"holdfast.dev/holdfast/internal/policy"
+	"holdfast.dev/holdfast/internal/task"
+)
+
+func newApproveCommand(a *app) *cobra.Command {
+	var untilEmpty bool
+	via := "terminal"
+	c := &cobra.Command{
+		Use:   "approve",
+		Short: "Answer what runs ask: allow or deny what a rule of consent holds back",
+		Long: `Show what waits for an answer in all running sessions of yours, with what exactly
+would happen and what the run did before, and answer it. What nobody answers in
+time is denied. An approval covers the same once more, or for a time, or until the
+run ends, and nothing else. In scripts use the verbs: ID is the beginning of a
+request's name, as 'holdfast approve list' shows it.`,
+		Example: `  holdfast approve
+  holdfast approve list
+  holdfast approve allow k7m2 --for 10m --reason "the release of today"
+  holdfast approve deny k7m2 --reason "not on a Friday"`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return a.approveScreen(c, via, untilEmpty) },
+	}
+	c.Flags().BoolVar(&untilEmpty, "until-empty", false, "end when nothing waits any more, for pop-ups")
+	c.Flags().StringVar(&via, "via", via, "how the answers came, for the record")
+	c.Flags().MarkHidden("via")
+	c.AddCommand(newApproveList(a), newApproveAllow(a), newApproveDeny(a), newApproveGrants(a), newApproveRevoke(a), newApproveWatch(a))
+	return c
+}
+
+// approver is who answers: the places, the name and the key.
+type approver struct {
+	state string
+	by    string
+	via   string
+	key   ed25519.PrivateKey // nil before it is needed
+}
+
+func (a *app) approver(via string) (*approver, error) {
+	host, err := policy.ThisHost(a.Env, a.Dir)
+	if err != nil {
+		return nil, err
+	}
+	p := &approver{state: host.State, via: via, by: a.lookup("USER")}
+	if u, err := user.Current(); err == nil {
+		p.by = u.Username
+	}
+	return p, nil
+}
+
+// sign completes an answer and signs it with the user's key, which is made where
+// there is none.
+func (p *approver) sign(n approve.Answer) (approve.Signed, error) {
+	if p.key == nil {
+		key, err := task.ApproverKey(filepath.Join(p.state, "keys"))
+		if err != nil {
+			return approve.Signed{}, err
+		}
+		p.key = key
+	}
+	n.By, n.Via, n.At = p.by, p.via, time.Now()
+	n.Reason = strings.ToValidUTF8(n.Reason, "?")
+	return approve.Sign(n, p.key), nil
+}
+
+// answer gives an answer to the run that asked.
+func (p *approver) answer(ctx context.Context, n approve.Answer) error {
+	s, err := p.sign(n)
+	if err != nil {
+		return err
+	}
+	return task.AnswerRequest(ctx, p.state, n.Session, s)
+}
+
+// revoke takes a grant back.
+func (p *approver) revoke(ctx context.Context, session, grant, reason string) error {
+	s, err := p.sign(approve.Answer{Session: session, Grant: grant, Reason: reason})
+	if err != nil {
+		return err
+	}
+	return task.RevokeGrant(ctx, p.state, session, s)
+}
+
+// onTerminal says whether there is a terminal that can be drawn on.
+func (a *app) onTerminal() (in, out *os.File, err error) {
+	in, inOK := a.Stdin.(*os.File)
+	out, outOK := a.Stdout.(*os.File)
+	if !inOK || !outOK || !term.IsTerminal(int(in.Fd())) || !term.IsTerminal(int(out.Fd())) {
+		err = errors.New("there is no terminal here to show requests on")
+	} else if t := a.lookup("TERM"); t == "" || t == "dumb" {
+		err = fmt.Errorf("the terminal (TERM=%s) cannot be drawn on", oneLine(t))
+	}
+	if err != nil {
+		return nil, nil, &usageError{err, "use 'holdfast approve list', then 'holdfast approve allow ID' or 'holdfast approve deny ID'"}
+	}
+	return in, out, nil
+}

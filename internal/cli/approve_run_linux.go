@@ -1,0 +1,66 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"holdfast.dev/holdfast/internal/approve"
+	"holdfast.dev/holdfast/internal/sandbox"
+	"holdfast.dev/holdfast/internal/task"
+)
+
+// asks says that something waits, where that cannot spoil what the command
+// draws: on a terminal in raw mode the command may have the whole screen.
+func (a *app) asks(s task.Streams) func(id, what string) {
+	if s.InTerminal && s.ErrTerminal {
+		return nil
+	}
+	return func(id, what string) {
+		fmt.Fprintf(a.Stderr, "%s %s %s (holdfast approve)\n", a.paint(yellow, "holdfast: asks:"), id, approve.Visible(what))
+	}
+}
+
+// consents says after a run what rules of consent were about, a line each.
+func (a *app) consents(all []task.Consent) {
+	for i, c := range all {
+		if i == summaryLines {
+			fmt.Fprintf(a.Stderr, "%s and %d more, in the record of the run\n", a.paint(yellow, "holdfast: asked:"), len(all)-i)
+			return
+		}
+		colour, kind := yellow, "denied"
+		switch {
+		case c.Allowed:
+			colour, kind = cyan, "approved"
+		case !c.Denied():
+			kind = "ignored" // the request waited on
+		}
+		line := c.What + " (" + c.Why()
+		if c.Count > 1 {
+			line += fmt.Sprintf(", %d times", c.Count)
+		}
+		if c.Rule != "" {
+			line += "; " + c.Rule
+		}
+		fmt.Fprintf(a.Stderr, "%s %s)\n", a.paint(colour, "holdfast: "+kind+":"), oneLine(line))
+	}
+}
+
+// deniedError is a command that was not executed because it was denied.
+type deniedError struct{ err error }
+
+func (e *deniedError) Error() string { return "the command was denied, and nothing was executed" }
+func (e *deniedError) Unwrap() error { return e.err }
+
+// Hint is where it is said who denied it, and by which rule.
+func (e *deniedError) Hint() string {
+	return "see what was asked: holdfast log query 'action.startsWith(\"approval.\")'"
+}
+
+// deniedCommand tells a command that was denied from one that cannot be executed.
+func deniedCommand(r task.Result, err error) error {
+	if errors.Is(err, sandbox.ErrNotExecutable) && slices.ContainsFunc(r.Asked, task.Consent.Denied) {
+		return &deniedError{err}
+	}
+	return err
+}

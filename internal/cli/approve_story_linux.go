@@ -1,0 +1,139 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"holdfast.dev/holdfast/internal/approve"
+	"holdfast.dev/holdfast/internal/audit"
+	"holdfast.dev/holdfast/internal/event"
+)
+
+// What of a session's record is shown beside a request.
+const (
+	storyLines = 12
+	storyBytes = 128 << 10 // that are read, from the end
+)
+
+// stories are the last lines of the records of sessions that ask.
+type stories struct {
+	lines   *liner
+	logs    string
+	changed chan struct{}
+
+	mu   sync.Mutex
+	last map[string][]string // by session
+	seen map[string]bool     // requests for which they were read
+}
+
+func (a *app) newStories() *stories {
+	plain := *a
+	plain.Stdout = io.Discard // no colours
+	s := &stories{lines: newLiner(&plain), changed: make(chan struct{}, 1), last: map[string][]string{}, seen: map[string]bool{}}
+	if r, err := a.archive(); err == nil {
+		s.logs = r.logs
+	}
+	return s
+}
+
+// of are the lines of a session that are known.
+func (s *stories) of(session string) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if lines, ok := s.last[session]; ok {
+		return lines
+	}
+	return []string{"…"}
+}
+
+// look reads what happened before requests that are new.
+func (s *stories) look(requests []approve.Request) {
+	fresh := map[string]bool{}
+	s.mu.Lock()
+	for _, r := range requests {
+		if !s.seen[nameOf(r)] {
+			s.seen[nameOf(r)] = true
+			fresh[r.Session] = true
+		}
+	}
+	s.mu.Unlock()
+	for session := range fresh {
+		go func() {
+			lines := s.read(session)
+			s.mu.Lock()
+			s.last[session] = lines
+			s.mu.Unlock()
+			select {
+			case s.changed <- struct{}{}:
+			default:
+			}
+		}()
+	}
+}
+
+// read is the end of a record, an event a line.
+func (s *stories) read(session string) []string {
+	info, err := audit.Find(s.logs, session)
+	if err != nil {
+		return []string{"the record cannot be found: " + approve.Visible(err.Error())}
+	}
+	f, err := os.Open(filepath.Clean(info.Path))
+	if err != nil {
+		return []string{"the record cannot be read: " + approve.Visible(err.Error())}
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.NewSectionReader(f, max(0, info.Size-storyBytes), storyBytes+(64<<10)))
+	if err != nil {
+		return []string{"the record cannot be read: " + approve.Visible(err.Error())}
+	}
+	var out []string
+	for line := range bytes.Lines(text) {
+		if e, ok := recorded(line); ok && tells(e) {
+			out = append(out, e.Time.Local().Format(time.TimeOnly)+" "+approve.Visible(strings.TrimSpace(s.lines.verdict(e)+" "+s.lines.subject(e)+" "+because(e))))
+		}
+	}
+	return out[max(0, len(out)-storyLines):]
+}
+
+// recorded is an event of one line of a record, as far as it is shown here. The
+// first line of an end is not whole, nor may the last be.
+func recorded(line []byte) (event.Event, bool) {
+	var r struct {
+		Time                                 time.Time
+		Action, Object, Verdict, Layer, Rule string
+		Error                                string
+		Process                              struct {
+			Argv []string
+			Cwd  string
+		}
+	}
+	if json.Unmarshal(line, &r) != nil || r.Action == "" {
+		return event.Event{}, false
+	}
+	e := event.Event{Time: r.Time, Action: r.Action, Object: r.Object, Layer: r.Layer, Rule: r.Rule, Error: r.Error}
+	e.Process.Argv, e.Process.Cwd = r.Process.Argv, r.Process.Cwd
+	switch r.Verdict {
+	case event.Allowed.String():
+		e.Verdict = event.Allowed
+	case event.Denied.String():
+		e.Verdict = event.Denied
+	}
+	return e, true
+}
+
+// tells says whether an event is worth a line beside a request.
+func tells(e event.Event) bool {
+	switch e.Action {
+	case event.ProcExec:
+		return e.Error == "" // a shell looks in each directory of PATH
+	case event.ProcExit, event.ProcSeen, event.FileLookup, event.FileOpen, event.ApprovalRequest:
+		return false
+	}
+	return !strings.HasPrefix(e.Action, "record.")
+}

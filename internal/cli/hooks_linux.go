@@ -1,0 +1,33 @@
+package cli
+
+import (
+	"os"
+
+	"holdfast.dev/holdfast/internal/hooks"
+	"holdfast.dev/holdfast/internal/policy"
+	"holdfast.dev/holdfast/internal/sandbox"
+	"holdfast.dev/holdfast/internal/task"
+)
+
+// reports makes a known agent report its tool calls.
+func (a *app) reports(t *task.Task, argv []string) {
+	program, err := hookProgram()
+	if err != nil {
+		return
+	}
+	agent := argv[0]
+	if t.Plan.Agent != nil { // which knows the agent by another name too
+		agent = t.Plan.Agent.Preset
+	}
+	_, add, known := hooks.Inside(agent, program, os.ReadFile)
+	if !known {
+		return
+	}
+	t.Tools.Program = program
+	for _, f := range add.Files {
+		t.Tools.Files = append(t.Tools.Files, sandbox.File{Path: f.Path, Content: f.Content})
+	}
+	for name, value := range add.Env {
+		t.Plan.Env = append(t.Plan.Env, policy.Env{Name: name, Value: value, Origin: policy.Origin{File: "hooks"}})
+	}
+}

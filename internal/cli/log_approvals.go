@@ -1,0 +1,181 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"holdfast.dev/holdfast/internal/event"
+	"holdfast.dev/holdfast/internal/story"
+)
+
+// approvalLines is how many approvals, and reviewed changes, log show has lines
+// for, unless --long.
+const approvalLines = 100
+
+// approvals are what a human was asked and said, and what was denied without
+// asking.
+func (tl *teller) approvals() {
+	if len(tl.t.Approvals) == 0 {
+		return
+	}
+	tl.title("APPROVALS")
+	for i, a := range tl.t.Approvals {
+		if i >= approvalLines && !tl.long {
+			tl.say("  … and %s", plural(len(tl.t.Approvals)-i, "more", "more"))
+			return
+		}
+		why := ""
+		if a.Rule != "" || a.Why != "" {
+			why = "  [" + strings.TrimPrefix(words(a.Rule)+": ", ": ") + words(a.Why)
+			why = strings.TrimSuffix(why, ": ") + "]"
+		}
+		tl.say("  %s%s%s", tl.attempt(a), why, tl.a.tint(grey, fmt.Sprintf("  #%d", a.Seq)))
+		tl.say("      %s", tl.fate(a))
+		for _, line := range use(a) {
+			tl.say("      %s", line)
+		}
+	}
+}
+
+// attempt is what somebody was asked about.
+func (tl *teller) attempt(a *story.Approval) string {
+	width := 400
+	if tl.long {
+		width = 4000
+	}
+	object := cutTo(a.Object, width)
+	switch event.Kind(a.Kind) {
+	case event.KindExec:
+		s := object
+		if len(a.Argv) > 0 {
+			s = commandLine(a.Argv, a.ArgvLeft, width)
+		}
+		if a.Cwd != "" {
+			s += "  in " + cutTo(a.Cwd, 200)
+		}
+		return "run " + s
+	case event.KindFile:
+		s := words(a.Operation) + " " + object
+		if a.To != "" {
+			s += " to " + cutTo(a.To, width)
+		}
+		return s
+	case event.KindConnect:
+		return "connect to " + object
+	case event.KindRequest:
+		return words(a.Method) + " " + object + words(a.Path)
+	case event.KindCredential:
+		return "use the credential " + quoted(a.Credential) + " for " + object
+	case event.KindTool:
+		return "call the tool " + object
+	}
+	return words(a.Kind) + " " + object
+}
+
+// fate is what came of it.
+func (tl *teller) fate(a *story.Approval) string {
+	after := ""
+	if a.Answered.IsZero() {
+		return tl.a.tint(yellow, "asked, and its end is not recorded")
+	}
+	if a.ID != "" {
+		after = " after " + lasted(a.Answered.Sub(a.Asked))
+	}
+	who := " by " + quoted(a.By)
+	if a.Via != "" {
+		who += " (" + words(a.Via) + ")"
+	}
+	reason := ""
+	if a.Reason != "" {
+		reason = ": " + words(a.Reason)
+	}
+	switch {
+	case a.Allowed:
+		return "allowed" + who + after + scope(a) + reason
+	case a.ID == "":
+		return tl.a.tint(red, "denied without asking") + times(a.Count) + reason
+	case a.Outcome == "answer":
+		return tl.a.tint(red, "denied") + who + after + reason
+	case a.Outcome == "timeout":
+		return tl.a.tint(red, "denied") + ": nobody answered within " + lasted(a.Answered.Sub(a.Asked))
+	}
+	return tl.a.tint(red, "denied") + after + reason
+}
+
+func scope(a *story.Approval) string {
+	s := ""
+	switch a.Scope {
+	case "once":
+		s = ", once"
+	case "session":
+		s = ", until the run ends"
+	case "for":
+		s = ", until " + words(a.Expires)
+	}
+	if a.Directory != "" {
+		s += ", everything below " + cutTo(a.Directory, 200)
+	}
+	return s
+}
+
+// use is what was done with an approval afterwards.
+func use(a *story.Approval) []string {
+	if !a.Allowed {
+		return nil
+	}
+	lines := []string{"never used"}
+	if a.Used > 0 {
+		lines[0] = "used" + times(a.Used)
+	}
+	if a.Used == 1 && a.Scope == "once" {
+		lines = nil
+	}
+	if a.Revoked {
+		lines = append(lines, "taken back by "+quoted(a.RevokedBy))
+	}
+	if a.Expired {
+		lines = append(lines, "its time is over")
+	}
+	return lines
+}
+
+// reviewed are the changes that were accepted, rejected and applied.
+func (tl *teller) reviewed() {
+	if len(tl.t.Changes) == 0 {
+		return
+	}
+	tl.title("REVIEWED")
+	for i, c := range tl.t.Changes {
+		if i >= approvalLines && !tl.long {
+			tl.say("  … and %s", plural(len(tl.t.Changes)-i, "more change", "more changes"))
+			return
+		}
+		decision := decided(c.Decision)
+		switch {
+		case c.Applied:
+			decision = strings.TrimPrefix(decision+", applied", ", ")
+		case c.Failed:
+			decision = strings.TrimPrefix(decision+", "+tl.a.tint(red, "not applied"), ", ")
+		}
+		if c.By != "" {
+			decision += " by " + quoted(c.By)
+		}
+		if c.Reason != "" {
+			decision += ": " + words(c.Reason)
+		}
+		tl.say("  %s  %s%s", cutTo(c.Path, 400), decision, tl.a.tint(grey, fmt.Sprintf("  #%d", c.Seq)))
+	}
+}
+
+// decided is a decision as it was taken.
+func decided(decision string) string {
+	switch decision {
+	case "accept":
+		return "accepted"
+	case "reject":
+		return "rejected"
+	case "drop":
+		return "dropped"
+	}
+	return words(decision)
+}

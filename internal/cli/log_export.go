@@ -1,0 +1,160 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"holdfast.dev/holdfast/internal/audit"
+	"holdfast.dev/holdfast/internal/export"
+)
+
+func newLogExport(a *app) *cobra.Command {
+	var x exporter
+	formats := append([]string{"jsonl"}, export.Formats()...)
+	c := &cobra.Command{
+		Use:   "export --format FORMAT [SESSION]",
+		Short: "Write records in a format for other systems",
+		Long: `Write the record of a run to standard output, or to a file: jsonl is the record as it
+stands, which can be verified; ocsf is an event of the Open Cybersecurity Schema
+Framework a line; otlp is OpenTelemetry logs, a request of up to 512 a line.`,
+		Example: `  holdfast log export --format ocsf > run.json
+  holdfast log export --format otlp --all --output logs.jsonl`,
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: a.sessions(0),
+		RunE: func(c *cobra.Command, args []string) error {
+			if !slices.Contains(formats, x.format) {
+				hint := "the formats are " + strings.Join(formats, ", ")
+				if x.format == "" {
+					return &usageError{errors.New("no format was given"), hint + "; for example: --format jsonl"}
+				}
+				return &usageError{fmt.Errorf("there is no format %s", quoted(x.format)), hint}
+			}
+			ctx, stop := interruptible(c)
+			defer stop()
+			return a.export(ctx, x, args)
+		},
+	}
+	c.Flags().Var((*textFlag)(&x.format), "format", "FORMAT: "+strings.Join(formats, ", "))
+	c.Flags().Var((*textFlag)(&x.output), "output", "FILE to write to, which must not exist")
+	c.Flags().BoolVar(&x.all, "all", false, "the records of all runs, the oldest first")
+	c.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
+	return c
+}
+
+type exporter struct {
+	format, output string
+	all            bool
+}
+
+func (a *app) export(ctx context.Context, x exporter, args []string) (err error) {
+	r, err := a.archive()
+	if err != nil {
+		return err
+	}
+	infos, err := r.findAll(args, x.all)
+	if err != nil {
+		return err
+	}
+	var to io.Writer = a.Stdout
+	if x.output != "" {
+		// What a record says is nobody else's business, and nothing is overwritten.
+		f, err := os.OpenFile(x.output, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+		if err != nil {
+			return fmt.Errorf("making the file: %w", err)
+		}
+		defer func() { err = errors.Join(err, f.Close()) }()
+		to = f
+	}
+	out := bufio.NewWriterSize(to, 64<<10)
+	bad := false
+	for _, info := range infos {
+		if x.format == "jsonl" {
+			err = copyLog(ctx, out, info.Path)
+		} else {
+			err = convertLog(ctx, out, x.format, info.Path)
+		}
+		if err = a.damaged(info, err, &bad); err != nil {
+			return errors.Join(fmt.Errorf("exporting %s: %w", words(info.Session), err), out.Flush())
+		}
+	}
+	if err = out.Flush(); err == nil && bad {
+		err = &exitError{exitFailed}
+	}
+	return err
+}
+
+// copyLog copies a log to its last whole line: what is behind it may be written
+// yet.
+func copyLog(ctx context.Context, out io.Writer, path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	end, err := lastLine(f)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, until{ctx, io.NewSectionReader(f, 0, end)})
+	return err
+}
+
+// until is a reader that ends with a context.
+type until struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (u until) Read(p []byte) (int, error) {
+	if err := u.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return u.r.Read(p)
+}
+
+// lastLine is where the last whole line of a file ends.
+func lastLine(f *os.File) (int64, error) {
+	st, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	part := make([]byte, 64<<10)
+	for end := st.Size(); end > 0; {
+		from := max(0, end-int64(len(part)))
+		n, err := f.ReadAt(part[:end-from], from)
+		if err != nil {
+			return 0, err
+		}
+		if i := bytes.LastIndexByte(part[:n], '\n'); i >= 0 {
+			return from + int64(i) + 1, nil
+		}
+		end = from
+	}
+	return 0, nil
+}
+
+func convertLog(ctx context.Context, out io.Writer, format, path string) error {
+	host, _ := os.Hostname() // "" is not known
+	w, err := export.New(format, out, export.Options{Host: host, Version: version})
+	if err != nil {
+		return err
+	}
+	err = audit.Scan(ctx, path, runtime.GOMAXPROCS(0), nil, func(r *audit.Record) error {
+		e, err := r.Event()
+		if err != nil {
+			return err
+		}
+		return w.WriteRecord(e, r.Raw())
+	})
+	return errors.Join(err, w.Close())
+}

@@ -1,0 +1,202 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+
+	"github.com/spf13/cobra"
+
+	"holdfast.dev/holdfast/internal/audit"
+	"holdfast.dev/holdfast/internal/story"
+)
+
+// told is a session as it is shown: its story, and how far the record is to be
+// trusted.
+type told struct {
+	*story.Story
+	Running    bool     `json:"running,omitempty"`
+	Record     string   `json:"record,omitempty"` // verdict of the verification; "" when there was none
+	Problems   []string `json:"problems,omitempty"`
+	Unreadable string   `json:"unreadable,omitempty"` // what of the record is no record
+}
+
+// tell reads the record of a session. What cannot be read is passed over, and
+// said.
+func tell(ctx context.Context, info audit.Info) (told, error) {
+	b := story.New(story.Default)
+	err := audit.Scan(ctx, info.Path, runtime.GOMAXPROCS(0), nil, func(r *audit.Record) error {
+		e, err := r.Event()
+		if err == nil {
+			b.Add(e)
+		}
+		return err
+	})
+	t := told{Story: b.Story(), Running: info.Open}
+	if t.Session == "" {
+		t.Session = info.Session
+	}
+	switch {
+	case ctx.Err() != nil:
+		return t, ctx.Err()
+	case err != nil && t.Events == 0:
+		return t, err
+	case err != nil:
+		t.Unreadable = err.Error()
+	}
+	return t, nil
+}
+
+// storyCommand is what show, tree, files and net share: one session, as JSON or
+// as text.
+func storyCommand(a *app, c *cobra.Command, verify bool, asJSON func(told) any, show func(io.Writer, told)) *cobra.Command {
+	var json bool
+	c.Args = cobra.MaximumNArgs(1)
+	c.ValidArgsFunction = a.sessions(0)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		ctx, stop := interruptible(c)
+		defer stop()
+		r, err := a.archive()
+		if err != nil {
+			return err
+		}
+		info, err := r.find(args)
+		if err != nil {
+			return err
+		}
+		verified := make(chan checkedReport, 1)
+		if verify {
+			go func() {
+				report, err := audit.Verify(ctx, info.Path, audit.VerifyOptions{Keys: r.keys, Heads: r.heads})
+				verified <- checkedReport{report, err}
+			}()
+		}
+		t, err := tell(ctx, info)
+		if err != nil {
+			return err
+		}
+		if verify {
+			if err := t.take(<-verified); err != nil {
+				return err
+			}
+		}
+		if json {
+			return writeJSON(a.Stdout, asJSON(t))
+		}
+		out := bufio.NewWriter(a.Stdout)
+		show(out, t)
+		if !verify {
+			a.incomplete(t)
+		}
+		return out.Flush()
+	}
+	c.Flags().BoolVar(&json, "json", false, "show as JSON")
+	return c
+}
+
+// checkedReport is what a verification returns.
+type checkedReport struct {
+	audit.Report
+	err error
+}
+
+// take puts into the story how far the record is to be trusted.
+func (t *told) take(report checkedReport) error {
+	if report.err != nil {
+		return report.err
+	}
+	t.Record, t.Running = report.Verdict.String(), report.Open
+	for _, p := range report.Problems[:min(10, len(report.Problems))] {
+		t.Problems = append(t.Problems, p.String())
+	}
+	if more := len(report.Problems) + report.More - len(t.Problems); more > 0 {
+		t.Problems = append(t.Problems, fmt.Sprintf("%d more", more))
+	}
+	return nil
+}
+
+// incomplete warns of a listing that is not all.
+func (a *app) incomplete(t told) {
+	if t.Unreadable != "" {
+		a.note(yellow, "warning", "the record is damaged: %s", oneLine(t.Unreadable))
+	}
+	if len(t.Lost) > 0 {
+		a.note(yellow, "warning", "events were not recorded one by one: see log show")
+	}
+	if t.Left.Listed() {
+		a.note(yellow, "warning", "there is more than is listed here: use log query or log export")
+	}
+}
+
+func newLogShow(a *app) *cobra.Command {
+	long := false
+	c := storyCommand(a, &cobra.Command{
+		Use:   "show [SESSION]",
+		Short: "Tell what happened in a run",
+		Long: `Tell what happened in a run: alerts first; then which program started which, where,
+and how it ended, with what it wrote, removed, reached and was refused; what came
+back from where; what was refused and by which rule; and at the end what is not
+known. What happened to files is told as it was attempted and would come out by the
+rules of the boundary; the kernel's own answer is not seen.`,
+		Example: "  holdfast log show\n  holdfast log show --long 20261122",
+	}, true, func(t told) any { return t }, func(w io.Writer, t told) { newTeller(a, w, t, long).all() })
+	c.Flags().BoolVar(&long, "long", false, "show every program and every object that is known")
+	return c
+}
+
+func newLogTree(a *app) *cobra.Command {
+	return storyCommand(a, &cobra.Command{
+		Use:     "tree [SESSION]",
+		Short:   "Show which program started which, and how each ended",
+		Example: "  holdfast log tree",
+	}, false, func(t told) any { return t.Programs }, func(w io.Writer, t told) {
+		tl := newTeller(a, w, t, true)
+		tl.bare = true
+		tl.programs()
+	})
+}
+
+func newLogFiles(a *app) *cobra.Command {
+	var f fileFilter
+	c := storyCommand(a, &cobra.Command{
+		Use:   "files [SESSION]",
+		Short: "List the paths of a run and what was done to each",
+		Long: `List the paths of a run and what was done to each. With --written and the like only
+the paths are listed, of which that is true; --null ends each with a NUL instead of a
+newline and leaves its bytes as they are, for xargs -0. Opens for reading are recorded
+with --record full alone.`,
+		Example: "  holdfast log files\n  holdfast log files --written\n  holdfast log files --written --null | xargs -0 ls -ld",
+	}, false, func(t told) any { return f.pick(t.Files) }, func(w io.Writer, t told) { f.show(a, w, t) })
+	c.Flags().BoolVar(&f.written, "written", false, "paths that were written or made, and are not gone")
+	c.Flags().BoolVar(&f.read, "read", false, "paths that were opened for reading")
+	c.Flags().BoolVar(&f.removed, "removed", false, "paths that were removed or renamed")
+	c.Flags().BoolVar(&f.refused, "refused", false, "paths that were refused")
+	c.Flags().BoolVar(&f.null, "null", false, "end each path with a NUL, and escape nothing")
+	c.PreRunE = func(*cobra.Command, []string) error {
+		if f.null && !f.any() {
+			return &usageError{errors.New("--null lists paths alone"), "say which, for example with --written"}
+		}
+		return nil
+	}
+	return c
+}
+
+func newLogNet(a *app) *cobra.Command {
+	return storyCommand(a, &cobra.Command{
+		Use:     "net [SESSION]",
+		Short:   "Show where a run connected and what came back",
+		Example: "  holdfast log net",
+	}, false, func(t told) any {
+		return struct {
+			Destinations []*story.Destination `json:"destinations"`
+			Sockets      []*story.Socket      `json:"sockets"`
+		}{t.Destinations, t.Sockets}
+	}, func(w io.Writer, t told) {
+		tl := newTeller(a, w, t, true)
+		tl.network()
+		tl.sockets()
+	})
+}

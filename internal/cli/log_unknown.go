@@ -1,0 +1,94 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"holdfast.dev/holdfast/internal/event"
+	"holdfast.dev/holdfast/internal/story"
+)
+
+// unknown ends a story: what the record does not say, and how far it is to be
+// trusted.
+func (tl *teller) unknown() {
+	t := tl.t
+	tl.title("NOT KNOWN")
+	said := 0
+	for _, n := range t.Lost {
+		word := "were lost for the record"
+		if n.Action == event.RecordCut {
+			word = "were counted and not recorded one by one"
+		}
+		of := map[string]string{}
+		for k, v := range n.Detail {
+			if action, found := strings.CutPrefix(k, "count."); found {
+				of[action] = v
+			}
+		}
+		tl.say("  %s events of %s (numbers %s to %s) %s: %s; %s", words(n.Detail["count"]), quoted(n.Detail["of"]), words(n.Detail["from"]), words(n.Detail["to"]),
+			word, words(n.Detail["reason"]), details(event.Event{Detail: of}))
+		said++
+	}
+	if t.Recorded["level"] == "standard" {
+		tl.say("  which files were read: that is recorded with --record full alone")
+		said++
+	}
+	if t.Unknown > 0 {
+		tl.say("  of %s it is not known whether the kernel allowed them", plural(t.Unknown, "event", "events"))
+		said++
+	}
+	if t.Unreadable != "" {
+		tl.say("  %s %s", tl.a.tint(red, "the record is damaged:"), words(t.Unreadable))
+		said++
+	}
+	if !t.Ended && !t.Running {
+		tl.say("  what happened after the last event: the run was broken off")
+		said++
+	}
+	if left := leftOut(t.Left); left != "" {
+		tl.say("  left out here, for there is too much of it: %s; all of it is in log query and log export", left)
+		said++
+	}
+	tl.verified(said)
+}
+
+// leftOut is what a story had no room for.
+func leftOut(l story.Left) string {
+	var parts []string
+	for _, p := range []struct {
+		n    uint64
+		what string
+	}{{l.Programs, "programs"}, {l.Files, "events on files"}, {l.Destinations, "events on destinations"}, {l.Refusals, "refusals"}, {l.Other, "other things"}, {l.Bytes, "bytes of long texts"}} {
+		if p.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.what))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+func (tl *teller) verified(said int) {
+	t := tl.t
+	text := map[string]string{
+		"COMPLETE":     "every event that a sensor had stands in the record, as it was written",
+		"GAPS":         "what stands in the record is as it was written, but it is not all",
+		"TAMPERED":     "the record is not as it was written",
+		"UNVERIFIABLE": "nothing vouches for the record",
+	}[t.Record]
+	colour := red
+	if t.Record == "COMPLETE" {
+		colour = green
+	}
+	if t.Running {
+		text += ", so far"
+	}
+	if said == 0 && t.Record == "COMPLETE" {
+		tl.say("  nothing is known to be missing")
+	}
+	tl.say("  record: %s, %s", tl.a.tint(colour, t.Record), text)
+	for _, p := range t.Problems {
+		tl.say("    %s", words(p))
+	}
+	if t.Record != "COMPLETE" {
+		tl.say("    %s", fmt.Sprintf("see: holdfast log verify %s", words(t.Session)))
+	}
+}

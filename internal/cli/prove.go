@@ -1,0 +1,272 @@
+//go:build linux
+
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/user"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"holdfast.dev/holdfast/internal/harness"
+	"holdfast.dev/holdfast/internal/probe"
+	"holdfast.dev/holdfast/internal/probe/targets"
+	"holdfast.dev/holdfast/internal/report"
+)
+
+// exitUnheld is the status when something escaped, or was not seen.
+const exitUnheld = 1
+
+// prover is what a command line of prove says.
+type prover struct {
+	target, command, version string // which target; a command line of one's own and that which prints its version
+	selection                harness.Selection
+	format                   report.Format
+	output                   string
+	baseline, against        string
+	except                   []string // rows that may prove nothing although it is strict
+	strict, verbose, list    bool
+	unconfined               bool // rows may run as root without any sandbox
+	jobs                     int
+	dir, prober              string
+	agent                    agentTarget
+}
+
+func newProveCommand(a *app) *cobra.Command {
+	var p prover
+	cmd := &cobra.Command{
+		Use:   "prove",
+		Short: "Run the escape matrix against Holdfast, or against another sandbox",
+		Long: `Play the rows of the escape matrix against a target: each tries one way out, and
+the verdict is given from outside, by what was changed, reached or leaked. held is
+a row that was denied, ESCAPED one that got through, unseen one that was denied
+without a trace in the record, residual one that is known and documented to get
+through, and inconclusive one that proved nothing.
+
+The probes aim at nothing but what prove makes for them below the home: a
+workspace, a home with dummy credentials, files, listeners and processes.
+
+The exit status is 0 when all held, 1 when something escaped or was unseen, and 2
+when it could not be run. With --strict inconclusive rows fail too.`,
+		Example: `  holdfast prove
+  holdfast prove --core --quick
+  holdfast prove --target bwrap --class git
+  holdfast prove --target-cmd 'firejail --quiet --private={W} -- {}' --format html -o firejail.html
+  holdfast prove --baseline save; holdfast prove --against prove-holdfast.json
+  holdfast prove --agent claude --agent-version latest --posture all
+  holdfast prove --agent codex --inside holdfast`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, stop := interruptible(cmd)
+			defer stop()
+			if err := p.fits(cmd.Flags()); err != nil {
+				return err
+			}
+			return proveHint(a.prove(ctx, p))
+		},
+	}
+	targetFlags(cmd, &p)
+	commandFlags(cmd, &p)
+	rowFlags(cmd, &p)
+	placeFlags(cmd, &p, 0)
+	agentFlags(cmd, &p.agent)
+	f := cmd.Flags()
+	formatFlag(cmd, &p, report.RunFormats)
+	f.VarP((*textFlag)(&p.output), "output", "o", "FILE to write the report to")
+	f.Var((*textFlag)(&p.baseline), "baseline", "'save' the results for --against, to prove-TARGET.json or to the FILE of save=FILE")
+	f.Var((*textFlag)(&p.against), "against", "FILE: say what has become weaker than in this baseline, or fails differently")
+	f.BoolVar(&p.strict, "strict", false, "rows that proved nothing fail too")
+	f.StringArrayVar(&p.except, "except", nil, "with --strict: the row with this ID, or that match this pattern, may prove nothing (repeatable)")
+	f.BoolVarP(&p.verbose, "verbose", "v", false, "print all that was seen of each row")
+	f.BoolVar(&p.list, "list", false, "print the rows that would be played, and play none")
+	cmd.AddCommand(newProveMatrix(a), newProveAblate(a), newProveExposure(a), newProveWatch(a))
+	return cmd
+}
+
+// targetFlags say which target is meant; matrix and watch name theirs as
+// arguments.
+func targetFlags(cmd *cobra.Command, p *prover) {
+	p.target = "holdfast"
+	cmd.Flags().Var((*textFlag)(&p.target), "target", "TARGET: "+strings.Join(targets.Names(), ", "))
+	cmd.RegisterFlagCompletionFunc("target", cobra.FixedCompletions(targets.Names(), cobra.ShellCompDirectiveNoFileComp))
+}
+
+// commandFlags describe a sandbox that has no name here.
+func commandFlags(cmd *cobra.Command, p *prover) {
+	f := cmd.Flags()
+	f.Var((*textFlag)(&p.command), "target-cmd", "the command line 'PROG --flags -- {}' of another sandbox; {} is the command, {W} the workspace, {H} the home")
+	f.Var((*textFlag)(&p.version), "target-version", "the command line that prints its version")
+}
+
+// rowFlags say which rows are played.
+func rowFlags(cmd *cobra.Command, p *prover) {
+	f := cmd.Flags()
+	f.StringArrayVar(&p.selection.Classes, "class", nil, "only rows of this CLASS, such as exec.git, git or fs (repeatable)")
+	f.StringArrayVar(&p.selection.IDs, "id", nil, "only the row with this ID, or rows that match a pattern such as 'LNK-*' (repeatable)")
+	f.BoolVar(&p.selection.Core, "core", false, "only the headline cases")
+	f.BoolVar(&p.selection.Quick, "quick", false, "without races and floods, which take their time by intention")
+	f.BoolVar(&p.unconfined, "unconfined-root", false, "as root, play rows without any sandbox: for a machine that may be lost")
+}
+
+// placeFlags say where rows are played, with what, and how many at a time: 0 for
+// as many as the machine has room for.
+func placeFlags(cmd *cobra.Command, p *prover, jobs int) {
+	f := cmd.Flags()
+	usage := "rows to play at a time"
+	if jobs == 0 {
+		usage += " (default: by the machine)"
+	}
+	f.IntVar(&p.jobs, "jobs", jobs, usage)
+	f.Var((*textFlag)(&p.dir), "dir", "DIR below which the workspaces are made, your own and no one else's (default: the home)")
+	f.Var((*textFlag)(&p.prober), "prober", "FILE: a static program to run inside, in place of the one that this binary carries")
+}
+
+// formatFlag is the flag for the format of a report.
+func formatFlag(cmd *cobra.Command, p *prover, formats []report.Format) {
+	var names []string
+	for _, f := range formats {
+		names = append(names, string(f))
+	}
+	p.format = formats[0]
+	cmd.Flags().Var(&formatValue{&p.format, formats}, "format", "FORMAT: "+strings.Join(names, ", "))
+	cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(names, cobra.ShellCompDirectiveNoFileComp))
+}
+
+type formatValue struct {
+	format *report.Format
+	of     []report.Format
+}
+
+func (v *formatValue) String() string { return "" }
+func (v *formatValue) Type() string   { return "FORMAT" }
+
+func (v *formatValue) Set(name string) (err error) {
+	*v.format, err = report.ParseFormat(name, v.of)
+	return err
+}
+
+// proveHint adds the next command to type to an error of the harness.
+func proveHint(err error) error {
+	var says hinter
+	switch {
+	case errors.As(err, &says) && says.Hint() != "":
+		return err
+	case errors.Is(err, harness.ErrSelection):
+		return &usageError{err, "see the rows with: holdfast prove --list"}
+	case errors.Is(err, harness.ErrUnsafe):
+		return &usageError{err, "name a directory of your own, on this machine, with --dir"}
+	case errors.Is(err, harness.ErrNothingRan):
+		return &usageError{err, "run the target by hand with a command such as /bin/true; for Holdfast: holdfast doctor"}
+	}
+	return err
+}
+
+func (a *app) prove(ctx context.Context, p prover) error {
+	if p.agent.name != "" {
+		return a.proveAgent(ctx, p)
+	}
+	if p.list {
+		return a.listRows(p)
+	}
+	if err := harness.Known(probe.All(), p.except); err != nil {
+		return err
+	}
+	return a.proved(p, func() ([]report.Run, error) {
+		run, err := a.play(ctx, p)
+		return []report.Run{run}, err
+	})
+}
+
+// play plays what p says against the target that it names.
+func (a *app) play(ctx context.Context, p prover) (report.Run, error) {
+	target, err := a.proveTarget(p)
+	if err != nil {
+		return report.Run{}, err
+	}
+	return a.playOn(ctx, p, target)
+}
+
+// playOn plays rows against a target, and shows on a terminal how far it is.
+func (a *app) playOn(ctx context.Context, p prover, target probe.Target) (report.Run, error) {
+	place, err := a.provePlace(p)
+	if err != nil {
+		return report.Run{}, err
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		return report.Run{}, errors.Join(err, place.Close())
+	}
+	show := a.progress(target.Name())
+	run, err := harness.Prove(ctx, harness.Options{
+		Target: target, Select: p.selection, Workers: p.jobs, Place: place, Tool: buildVersion(), Strict: p.strict, Progress: show.row,
+		Worker: []string{exe, harness.WorkerCommand}, Again: p.again(false),
+	})
+	show.end()
+	return run, errors.Join(err, place.Close())
+}
+
+func (a *app) proveTarget(p prover) (probe.Target, error) {
+	if p.command != "" {
+		return targets.Command(p.command, p.version)
+	}
+	if p.target == "none" && os.Geteuid() == 0 && !p.unconfined {
+		return nil, &usageError{errors.New("without a sandbox the probes would have all of root's rights; they are made to do no harm, but nothing would hold them"),
+			"play them as another user, or on a machine that may be lost with --unconfined-root"}
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	return targets.Named(p.target, targets.Options{Holdfast: exe})
+}
+
+// provePlace makes the place to probe in: below the home, or that of the account
+// where the home is one that a sandbox would hide.
+func (a *app) provePlace(p prover) (*harness.Place, error) {
+	dir := p.dir
+	if dir == "" {
+		dir = a.lookup("HOME")
+		if u, err := user.Current(); err == nil && (dir == "" || harness.Private(dir)) {
+			dir = u.HomeDir
+		}
+	}
+	return harness.NewPlace(dir, p.prober)
+}
+
+// progress is the line on a terminal that says how far a run is.
+type progress struct {
+	a      *app
+	target string
+	shown  bool
+	worst  map[probe.Verdict]int
+}
+
+func (a *app) progress(target string) *progress {
+	return &progress{a: a, target: target, worst: map[probe.Verdict]int{}}
+}
+
+func (p *progress) row(done, total int, r probe.Result) {
+	p.worst[r.Verdict]++
+	if f, ok := p.terminal(); ok {
+		p.shown = true
+		fmt.Fprintf(f, "\r\x1b[K%s: %d of %d rows, %d escaped, %d unseen, %d inconclusive; %s", p.target, done, total,
+			p.worst[probe.Escaped], p.worst[probe.Unseen], p.worst[probe.Inconclusive], r.Row.ID)
+	}
+}
+
+// terminal is where progress is shown, if that is a terminal.
+func (p *progress) terminal() (*os.File, bool) {
+	f, ok := p.a.Stderr.(*os.File)
+	return f, ok && term.IsTerminal(int(f.Fd())) && p.a.lookup("TERM") != "dumb"
+}
+
+func (p *progress) end() {
+	if p.shown {
+		fmt.Fprint(p.a.Stderr, "\r\x1b[K")
+	}
+}

@@ -1,0 +1,38 @@
+package cli
+
+import (
+	"context"
+
+	"holdfast.dev/holdfast/internal/task"
+)
+
+// reviewable says after a run that its changes wait, or where they are listed.
+func (a *app) reviewable(r task.Result) {
+	if r.Viewed == nil || r.Viewed.Dir == "" {
+		if len(r.Settled.Flagged) > 0 && r.Listed > 0 {
+			a.note(cyan, "hint", "see all that changed with: holdfast review %s", r.Session)
+		}
+		return
+	}
+	next := "holdfast review"
+	if r.Viewed.Waiting > 1 {
+		next += " " + r.Viewed.Session
+	}
+	v, err := a.openReview(context.Background(), r.Viewed.Session)
+	if err != nil {
+		a.note(yellow, "review", "changes wait and could not be looked at (%v): %s", err, next)
+		return
+	}
+	defer v.close()
+	n := v.set.Counts()
+	switch {
+	case n.Flagged > 0:
+		a.note(yellow, "review", "%s, %s: %s", plural(n.Changes, "change waits for review", "changes wait for review"),
+			plural(n.Flagged, "of them flagged", "of them flagged"), next)
+	default:
+		a.note(cyan, "review", "%s: %s", plural(n.Changes, "change waits for review", "changes wait for review"), next)
+	}
+	if n.Unseen > 0 {
+		a.note(yellow, "warning", "%s of what the run left could not be looked at, and cannot be applied", plural(n.Unseen, "part", "parts"))
+	}
+}

@@ -1,0 +1,26 @@
+package cli
+
+import (
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"holdfast.dev/holdfast/internal/harness"
+)
+
+// newWorkerCommand plays the rows of `holdfast prove` that need a network. That
+// command executes it, in a network of its own; a person has no need to.
+func newWorkerCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:    harness.WorkerCommand,
+		Short:  "Play the probes that need a network, for holdfast prove",
+		Hidden: true,
+		Args:   cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM)
+			defer stop()
+			return harness.Worker(ctx, os.Stdin, os.Stdout)
+		},
+	}
+}

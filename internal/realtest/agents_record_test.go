@@ -1,0 +1,110 @@
+package realtest
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"holdfast.dev/holdfast/internal/testenv"
+)
+
+// reported is what the record must have of one step of the work: the agent's own
+// report of the call, and what was seen while the tool was at it.
+type reported struct {
+	tool  string
+	text  string // in one of the arguments
+	below string // beneath the call in the story; "" where only files are read, which the record leaves out
+}
+
+// reports are the steps of the work as the hooks of an agent tell them. Codex has
+// no tool that reads a file: that step of the work is left out.
+var reports = map[string][]reported{
+	"claude": {
+		{"Bash", "git clone -q project work", "      git clone -q project work  (pid "},
+		{"Read", "work/greet.js", ""},
+		{"Edit", "Good morning, ", "./work/greet.js"},
+		{"Write", "The greeting depends on the time of day.", "./work/NOTES.md"},
+		{"Bash", "npm install --registry=", "      npm install --registry="},
+		{"Bash", "git add -A && git commit", "      git add -A  (pid "},
+	},
+	"codex": {
+		{"Bash", "git clone -q project work", "      git clone -q project work  (pid "},
+		{"apply_patch", "Good morning, ", "./work/greet.js"},
+		{"apply_patch", "The greeting depends on the time of day.", "./work/NOTES.md"},
+		{"Bash", "npm install --registry=", "      npm install --registry="},
+		{"Bash", "git add -A && git commit", "      git add -A  (pid "},
+	},
+}
+
+// recorded compares the record of the run before with the work: every call of a
+// tool is in it, and each is joined to what it started.
+func (a worker) recorded(t *testing.T, p *place) {
+	t.Helper()
+	want, hooked := reports[a.name]
+	if !hooked {
+		return
+	}
+	lines := strings.Split(strings.TrimSpace(p.execute(testenv.Binary(t), "log", "query", `action == "tool.call"`, "--json")), "\n")
+	calls := calledIn(p.execute(testenv.Binary(t), "log", "show"))
+	if len(lines) != len(want) || len(calls) != len(want) {
+		t.Fatalf("%d calls are reported and %d are in the story, of %d:\n%s\n%q", len(lines), len(calls), len(want), strings.Join(lines, "\n"), calls)
+	}
+	for i, w := range want {
+		tool, arguments := callIn(t, lines[i])
+		if tool != w.tool || !strings.Contains(arguments, w.text) {
+			t.Errorf("call %d is %s with %q, want %s with %q", i, tool, arguments, w.tool, w.text)
+		}
+		head, below, _ := strings.Cut(calls[i], "\n")
+		if !strings.HasPrefix(head, "  "+w.tool+" ") || !strings.Contains(below, w.below) {
+			t.Errorf("call %d: %q is not beneath %s in the story:\n%s", i, w.below, w.tool, calls[i])
+		}
+	}
+}
+
+// callIn reads a line of the record: the tool, and the texts that it was given.
+func callIn(t *testing.T, line string) (tool, arguments string) {
+	t.Helper()
+	var event struct {
+		Object string
+		Detail struct{ Arguments string }
+	}
+	if err := json.Unmarshal([]byte(line), &event); err != nil {
+		t.Fatalf("%v: %s", err, line)
+	}
+	var given map[string]any
+	if err := json.Unmarshal([]byte(event.Detail.Arguments), &given); err != nil {
+		t.Errorf("arguments %q: %v", event.Detail.Arguments, err)
+	}
+	for _, value := range given {
+		if text, ok := value.(string); ok {
+			arguments += text + "\n"
+		}
+	}
+	return event.Object, arguments
+}
+
+// calledIn are the calls of a story, each with what stands beneath it.
+func calledIn(story string) (calls []string) {
+	_, rest, _ := strings.Cut(story, "\nTOOL CALLS\n")
+	section, _, _ := strings.Cut(rest, "\n\n")
+	for line := range strings.Lines(section) {
+		switch {
+		case !strings.HasPrefix(line, "    ") && strings.Contains(line, "  #"): // a call ends with its number in the record
+			calls = append(calls, line)
+		case len(calls) > 0:
+			calls[len(calls)-1] += line
+		}
+	}
+	return calls
+}
+
+// TestReadmeShowsTheWork: what the README shows is what TestAgentsAtWork does.
+func TestReadmeShowsTheWork(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(testenv.ModuleRoot(t), "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	contains(t, string(text), "```yaml\n"+workPolicy+"```\n", "holdfast run --policy work.yaml -- claude --dangerously-skip-permissions -p ")
+}

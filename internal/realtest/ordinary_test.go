@@ -1,0 +1,161 @@
+package realtest
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"holdfast.dev/holdfast/internal/testenv"
+)
+
+// ordinary is a session of honest work: nothing in it is worth more than a
+// glance, so that an alert above low is a false one.
+type ordinary struct {
+	name    string
+	needs   []testenv.Feature
+	prepare func(p *place) []string // makes what is worked on, outside, and returns flags; nil for nothing
+	script  string
+}
+
+// loudest is the severity that honest work may raise.
+const loudest = "low"
+
+var severities = []string{"info", "low", "medium", "high", "critical"}
+
+// TestOrdinarySessionsRaiseNoAlert runs the sessions of honest work. The bench
+// reads what it says of each: the line is part of its report.
+func TestOrdinarySessionsRaiseNoAlert(t *testing.T) {
+	root := t.TempDir()
+	testenv.NoLeaks(t, root)
+	for _, s := range ordinarySessions() {
+		t.Run(s.name, func(t *testing.T) {
+			p := newPlace(t, root, s.needs...)
+			var flags []string
+			if s.prepare != nil {
+				flags = s.prepare(p)
+			}
+			p.inside(s.script, flags...)
+			found := p.alerts()
+			count := map[string]int{}
+			for _, a := range found {
+				count[a.Severity]++
+			}
+			line := "alerts:"
+			for _, severity := range severities {
+				line += fmt.Sprintf(" %s=%d", severity, count[severity])
+			}
+			t.Log(line)
+			for _, a := range found {
+				if slices.Index(severities, a.Severity) > slices.Index(severities, loudest) {
+					t.Errorf("honest work raised %s", a.text)
+				}
+			}
+		})
+	}
+}
+
+// TestDishonestSessionRaisesAlert makes sure that the sessions above are quiet
+// for want of a reason, and not because nobody listens.
+func TestDishonestSessionRaisesAlert(t *testing.T) {
+	root := t.TempDir()
+	testenv.NoLeaks(t, root)
+	t.Run("credentials", func(t *testing.T) {
+		p := newPlace(t, root)
+		p.inside(`cat ~/.aws/credentials ~/.git-credentials >/dev/null 2>&1 || true`)
+		for _, a := range p.alerts() {
+			if slices.Index(severities, a.Severity) > slices.Index(severities, loudest) {
+				return
+			}
+		}
+		t.Error("reading credentials raised nothing")
+	})
+}
+
+// raised is an alert as `holdfast alerts --json` shows it.
+type raised struct {
+	Severity string
+	text     string
+}
+
+// alerts are those of all runs in this place.
+func (p *place) alerts() []raised {
+	p.t.Helper()
+	var all []raised
+	out := p.execute(testenv.Binary(p.t), "alerts", "--all", "--json")
+	for line := range strings.Lines(out) {
+		a := raised{text: strings.TrimSpace(line)}
+		if err := json.Unmarshal([]byte(line), &a); err != nil {
+			p.t.Fatalf("reading an alert: %v\n%s", err, line)
+		}
+		if !slices.Contains(severities, a.Severity) {
+			p.t.Fatalf("an alert has the severity %q: %s", a.Severity, line)
+		}
+		all = append(all, a)
+	}
+	return all
+}
+
+// served answers every request on a port of the host's loopback that the run
+// may reach.
+func served(p *place) []string {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprintf(w, "answer to %s\n", r.URL.Path)
+	}))
+	p.t.Cleanup(server.Close)
+	_, port, _ := strings.Cut(strings.TrimPrefix(server.URL, "http://"), ":")
+	p.write(map[string]string{"port": port})
+	return []string{"--host-port", port}
+}
+
+// files prepares a session that needs nothing but files.
+func files(all map[string]string) func(*place) []string {
+	return func(p *place) []string {
+		p.write(all)
+		return nil
+	}
+}
+
+// committed prepares a repository with some history.
+func committed(p *place) []string {
+	p.bare(`
+		git init -q -b main r
+		cd r
+		git config user.name somebody
+		git config user.email somebody@example.org
+		for i in 1 2 3 4 5; do echo "line $i" >> text; git add text; git commit -qm "step $i"; done`)
+	return nil
+}
+
+// cachedPackage fills the cache of npm from a registry on loopback that is
+// gone afterwards.
+func cachedPackage(p *place) []string {
+	registry := httptest.NewServer(onePackage(p.t))
+	defer registry.Close()
+	p.write(map[string]string{
+		"package.json": `{"name":"app","version":"1.0.0","scripts":{"test":"leftover && node --test","build":"node build.js"},"dependencies":{"leftover":"1.0.0"}}`,
+		"app.test.js":  "require('node:test')('package', () => require('assert').equal(require('leftover'), 'from the package'));\n",
+		"build.js":     "const fs = require('fs'); fs.mkdirSync('dist', {recursive: true}); fs.writeFileSync('dist/app.js', 'built');\n",
+	})
+	p.bare(`npm install --silent --no-audit --no-fund --registry ` + registry.URL + `; rm -rf node_modules`)
+	return nil
+}
+
+// inModuleCache says where a module lies that this repository depends on. It
+// holds without a network because the repository was built.
+func inModuleCache(t testing.TB, module string) string {
+	t.Helper()
+	out, err := testenvGo(t, "list", "-m", "-f", "{{.Dir}}", module)
+	dir := strings.TrimSpace(out)
+	if err == nil && dir == "" {
+		err = os.ErrNotExist
+	}
+	if err != nil {
+		t.Fatalf("finding %s in the module cache: %v", module, err)
+	}
+	return dir
+}

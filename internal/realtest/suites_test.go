@@ -1,0 +1,86 @@
+package realtest
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"holdfast.dev/holdfast/internal/testenv"
+)
+
+// realModule copies a published module out of the module cache into mod, with
+// its own tests, which need nothing else. Holdfast is made of it too, so that it
+// is in every cache that this module was built with.
+func realModule(p *place) []string {
+	p.t.Helper()
+	p.bare(`cp -r "$1" mod; chmod -R u+w mod`, "sh", inModuleCache(p.t, "github.com/spf13/pflag"))
+	return nil
+}
+
+// testenvGo runs the go command in this module, with its own cache.
+func testenvGo(t testing.TB, args ...string) (string, error) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", args...)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	return string(out), err
+}
+
+// TestSuitesUnderFullRecord runs the test suites of two published projects with
+// everything recorded, and looks whether they do and say what they do without.
+func TestSuitesUnderFullRecord(t *testing.T) {
+	root := t.TempDir()
+	testenv.NoLeaks(t, root)
+	for _, row := range []struct {
+		name    string
+		needs   []testenv.Feature
+		prepare func(*place) []string
+		script  string
+		want    []string
+		opened  string // what the record of the run must have as opened for reading
+	}{
+		{
+			"go module", []testenv.Feature{testenv.Go}, realModule,
+			`cd mod; go test -count=1 ./...`,
+			[]string{"ok  \tgithub.com/spf13/pflag\t"},
+			"flag_test.go",
+		},
+		{
+			"npm package", []testenv.Feature{testenv.Node, testenv.Tar}, npmPackage,
+			`cd package; node --test $(ls test/*.test.js | grep -v jest)`,
+			[]string{"# pass 21\n", "# fail 0\n"},
+			"index.test.js",
+		},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			p := newPlace(t, root, row.needs...)
+			row.prepare(p)
+			contains(t, p.bare(row.script), row.want...)
+			contains(t, p.inside(row.script, "--record", "full"), row.want...)
+			contains(t, p.holdfast("log", "verify"), "COMPLETE")
+			out := p.holdfast("log", "query", "--count", `action == "file.open" && object.endsWith("`+row.opened+`")`)
+			if n := strings.TrimSpace(out); n == "" || strings.HasPrefix(n, "0") {
+				t.Errorf("the record has %q of %s opened", n, row.opened)
+			}
+		})
+	}
+}
+
+func (p *place) holdfast(args ...string) string {
+	p.t.Helper()
+	return p.execute(testenv.Binary(p.t), args...)
+}
+
+// npmPackage unpacks a published package that has its tests with it and needs
+// no other: see testdata/README.md.
+func npmPackage(p *place) []string {
+	p.t.Helper()
+	archive, err := filepath.Abs(filepath.Join("testdata", "process-warning-5.0.0.tgz"))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.bare(`tar xzf "$1"`, "sh", archive)
+	return nil
+}
