@@ -13,10 +13,13 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -26,8 +29,10 @@ func main() {
 	flag.BoolVar(&s.verbose, "v", s.verbose, "print a line for every test (default where CI is set)")
 	flag.StringVar(&pattern, "packages", pattern, "run the packages whose import path matches this `regexp`")
 	flag.StringVar(&s.run, "run", "", "run the tests that match this `regexp`")
+	flag.BoolVar(&s.race, "race", s.race, "build with the race detector, which needs a C compiler, and run as this user alone")
 	flag.DurationVar(&s.limit, "timeout", 15*time.Minute, "give up on a package after this long")
 	flag.Parse()
+	heed()
 	var err error
 	if s.packages, err = regexp.Compile(pattern); err == nil {
 		err = s.all()
@@ -38,10 +43,22 @@ func main() {
 	}
 }
 
+// heed makes signals count in the tests that whoever started us has had ignored,
+// as nohup and shells without job control do: a signal that is handled here is as
+// usual in what we execute (execve(2)), one that is ignored stays so.
+func heed() {
+	for _, s := range []os.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT} {
+		if signal.Ignored(s) {
+			signal.Notify(make(chan os.Signal, 1), s)
+		}
+	}
+}
+
 // suite is one run of everything.
 type suite struct {
 	out      io.Writer // for people, and for whoever counts tests
 	verbose  bool
+	race     bool // build with the race detector
 	packages *regexp.Regexp
 	run      string        // pattern of tests; "" for all
 	limit    time.Duration // for the tests of one package
@@ -72,7 +89,7 @@ func (s *suite) all() (err error) {
 		return err
 	}
 	passes := []pass{{title: "as " + who(), root: s.root, env: os.Environ()}}
-	if os.Geteuid() == 0 {
+	if os.Geteuid() == 0 && !s.race {
 		ordinary, err := s.ordinary()
 		if err != nil {
 			return err
@@ -84,9 +101,21 @@ func (s *suite) all() (err error) {
 		problems = append(problems, s.pass(p)...)
 	}
 	if len(problems) > 0 {
-		return fmt.Errorf("%d problems:\n\t%s", len(problems), strings.Join(problems, "\n\t"))
+		return wrong(problems)
 	}
 	return nil
+}
+
+// wrong says all that was wrong, and at its very end once more in a line for
+// each, since that is where a reader looks, and all that some are shown.
+func wrong(problems []string) error {
+	const widest = 250 // bytes
+	var short []string
+	for _, p := range problems {
+		line, _, _ := strings.Cut(p, "\n")
+		short = append(short, line[:min(len(line), widest)])
+	}
+	return fmt.Errorf("%d problems:\n\t%s\nin short:\n\t%s", len(problems), strings.Join(problems, "\n\t"), strings.Join(short, "\n\t"))
 }
 
 func who() string {
@@ -120,8 +149,12 @@ func (s *suite) build() error {
 	if _, err := output(s.root, static, "go", "build", "-trimpath", "-buildvcs=false", "-o", s.binary(), "./cmd/holdfast"); err != nil {
 		return err
 	}
+	env, test := static, []string{"test", "-c"}
+	if s.race {
+		env, test = []string{"CGO_ENABLED=1"}, append(test, "-race")
+	}
 	for _, p := range s.programs {
-		if _, err := output(s.root, static, "go", "test", "-c", "-o", p.path, p.name); err != nil {
+		if _, err := output(s.root, env, "go", append(slices.Clone(test), "-o", p.path, p.name)...); err != nil {
 			return err
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 )
@@ -20,70 +21,116 @@ type pass struct {
 	as    func(*exec.Cmd) // makes a command run as the user; nil for this process's own
 }
 
-// count is what happened to the tests of a pass, subtests included.
-type count struct{ passed, failed int }
-
 // result is a closing line of a test, as `go test -v` prints it.
 var result = regexp.MustCompile(`^\s*--- (PASS|FAIL|SKIP): (\S+)`)
 
-// pass runs every program and returns what went wrong. A skip is wrong where
-// WANT_FEATURES promises all features and takes none out by name.
-func (s *suite) pass(p pass) (problems []string) {
-	fmt.Fprintf(s.out, "== %s\n", p.title)
-	start := time.Now()
-	var total count
-	var skipped []string
-	for _, prog := range s.programs {
-		began := time.Now()
-		out, err := s.execute(p, prog)
-		for line := range lines(out) {
-			m := result.FindStringSubmatch(line)
-			if m == nil {
-				continue
-			}
-			switch m[1] {
-			case "PASS":
-				total.passed++
-			case "FAIL":
-				total.failed++
-			case "SKIP":
-				skipped = append(skipped, prog.dir+": "+m[2])
-			}
-			if s.verbose && err == nil {
-				fmt.Fprintln(s.out, line)
-			}
-		}
-		took := time.Since(began).Seconds()
-		if err != nil {
-			problems = append(problems, fmt.Sprintf("%s: %s: %v", p.title, prog.name, err))
-			s.show(out)
-			fmt.Fprintf(s.out, "FAIL\t%s\t%.3fs\n", prog.name, took)
-			continue
-		}
-		fmt.Fprintf(s.out, "ok  \t%s\t%.3fs\n", prog.name, took)
-	}
-	fmt.Fprintf(s.out, "== %s: %d passed, %d failed, %d skipped in %s\n", p.title, total.passed, total.failed, len(skipped), round(time.Since(start)))
-	for _, name := range skipped {
-		fmt.Fprintln(s.out, "skipped", name)
-	}
-	if want := os.Getenv("WANT_FEATURES"); strings.Contains(want, "all") && !strings.Contains(want, "-") {
-		for _, name := range skipped {
-			problems = append(problems, p.title+": skipped although all features are promised: "+name)
-		}
-	}
-	if total.passed == 0 {
-		problems = append(problems, p.title+": no test ran")
-	}
-	return problems
+// tally is what a pass has found so far.
+type tally struct {
+	passed, failed    int      // tests, subtests included
+	skipped, unsteady []string // by package and name
+	problems          []string
 }
 
-func (s *suite) execute(p pass, prog program) ([]byte, error) {
-	args := []string{"-test.v=test2json", "-test.count=1", "-test.timeout=" + s.limit.String()}
+// pass runs every program and returns what went wrong. A skip is wrong where
+// WANT_FEATURES promises all features and takes none out by name.
+func (s *suite) pass(p pass) []string {
+	fmt.Fprintf(s.out, "== %s\n", p.title)
+	start := time.Now()
+	var t tally
+	for _, prog := range s.programs {
+		s.one(p, prog, &t)
+	}
+	fmt.Fprintf(s.out, "== %s: %d passed, %d failed, %d unsteady, %d skipped in %s\n", p.title, t.passed, t.failed, len(t.unsteady), len(t.skipped), round(time.Since(start)))
+	for _, name := range t.skipped {
+		fmt.Fprintln(s.out, "skipped", name)
+	}
+	for _, name := range t.unsteady {
+		fmt.Fprintln(s.out, "unsteady", name)
+	}
+	if len(t.unsteady) > mostUnsteady {
+		t.problems = append(t.problems, fmt.Sprintf("%s: %d tests are unsteady, and %d are borne with: %s", p.title, len(t.unsteady), mostUnsteady, strings.Join(t.unsteady, ", ")))
+	}
+	if want := os.Getenv("WANT_FEATURES"); strings.Contains(want, "all") && !strings.Contains(want, "-") {
+		for _, name := range t.skipped {
+			t.problems = append(t.problems, p.title+": skipped although all features are promised: "+name)
+		}
+	}
+	if t.passed == 0 {
+		t.problems = append(t.problems, p.title+": no test ran")
+	}
+	return t.problems
+}
+
+// one runs the tests of one program.
+func (s *suite) one(p pass, prog program, t *tally) {
+	began := time.Now()
+	var failed []string
+	out, err := s.execute(p, prog, s.run, 1)
+	for line := range lines(out) {
+		m := result.FindStringSubmatch(line)
+		if m == nil {
+			continue
+		}
+		switch m[1] {
+		case "PASS":
+			t.passed++
+		case "FAIL":
+			failed = append(failed, m[2])
+		case "SKIP":
+			t.skipped = append(t.skipped, prog.dir+": "+m[2])
+		}
+		if s.verbose && err == nil {
+			fmt.Fprintln(s.out, line)
+		}
+	}
+	verdict := "ok  "
+	switch {
+	case err == nil:
+	case s.passesAlone(p, prog, failed, out):
+		verdict = "unsteady"
+		for _, name := range leaves(failed) {
+			t.unsteady = append(t.unsteady, prog.dir+": "+name)
+		}
+		s.showUnsteady(prog, failed, out)
+	default:
+		verdict = "FAIL"
+		t.failed += len(failed)
+		t.problems = append(t.problems, fmt.Sprintf("%s: %s: %v%s", p.title, prog.name, err, named(failed, out)))
+		s.show(out)
+	}
+	fmt.Fprintf(s.out, "%s\t%s\t%.3fs\n", verdict, prog.name, time.Since(began).Seconds())
+}
+
+// named is which tests failed and the beginning of what each of them said, and
+// nothing of what others said: whoever reads a long log may have its end alone.
+func named(failed []string, out []byte) string {
+	const most, mostOfOne = 15, 4 // lines
+	names := leaves(failed)
+	var said []string
+	of := map[string]int{}
+	for speaker, line := range speeches(out) {
+		mine := slices.Contains(names, speaker) && (strings.Contains(line, "_test.go:") || final.MatchString(line))
+		if !mine && !finalHere.MatchString(line) || of[speaker] == mostOfOne {
+			continue
+		}
+		of[speaker]++
+		said = append(said, "\n\t\t"+strings.TrimSpace(line))
+	}
+	if len(said) > most {
+		said = append(said[:most], "\n\t\t…")
+	}
+	return ": " + strings.Join(names, " ") + strings.Join(said, "")
+}
+
+// execute runs the tests of a program that match a pattern ("" for all), each
+// as many times as times says.
+func (s *suite) execute(p pass, prog program, pattern string, times int) ([]byte, error) {
+	args := []string{"-test.v=test2json", fmt.Sprintf("-test.count=%d", times), "-test.timeout=" + s.limit.String()}
 	if p.skip != "" {
 		args = append(args, "-test.skip="+p.skip)
 	}
-	if s.run != "" {
-		args = append(args, "-test.run="+s.run)
+	if pattern != "" {
+		args = append(args, "-test.run="+pattern)
 	}
 	cmd := exec.Command(prog.path, args...)
 	cmd.Dir = filepath.Join(p.root, prog.dir)

@@ -30,6 +30,7 @@ func TestPass(t *testing.T) {
 		{name: "a line after half a line counts", script: `printf 'no newline\026--- PASS: TestA (0.00s)\n'`},
 		{name: "a program without tests proves nothing", script: `echo PASS`, problem: "no test ran"},
 		{name: "the status decides, not the lines", script: `echo "--- PASS: TestA (0.00s)"; exit 1`, problem: "exit status 1"},
+		{name: "what failed is said at the end", script: `echo '=== RUN   TestA'; echo 'a_test.go:7: 1, want 2'; echo '=== RUN   TestB'; echo 'a_test.go:9: fine'; echo '--- PASS: TestB (0.00s)'; echo '--- FAIL: TestA (0.00s)'; exit 1`, problem: "exit status 1: TestA\n\t\ta_test.go:7: 1, want 2"},
 		{name: "a skip is allowed where nothing is promised", script: `echo "--- PASS: TestA (0.00s)"; echo "    --- SKIP: TestB/x (0.00s)"`},
 		{name: "and is not where everything is", want: "all", script: `echo "--- PASS: TestA (0.00s)"; echo "    --- SKIP: TestB/x (0.00s)"`, problem: "skipped although all features are promised: .: TestB/x"},
 		{name: "unless a feature was taken out by name", want: "all,-ia32", script: `echo "--- PASS: TestA (0.00s)"; echo "--- SKIP: TestB (0.00s)"`},
@@ -41,14 +42,34 @@ func TestPass(t *testing.T) {
 			if tt.problem == "" && len(got) > 0 || tt.problem != "" && (len(got) != 1 || !strings.Contains(got[0], tt.problem)) {
 				t.Errorf("problems %q, want %q", got, tt.problem)
 			}
+			if strings.Contains(strings.Join(got, ""), "fine") {
+				t.Errorf("problems %q repeat what a test said that passed", got)
+			}
 		})
+	}
+}
+
+func TestTheEndNamesWhatFailed(t *testing.T) {
+	var problems []string
+	for range 9 {
+		problems = append(problems, "as somebody: m/a: exit status 1: TestA\n\t\ta_test.go:7: "+strings.Repeat("much\n\t\t", 30))
+	}
+	problems = append(problems, "as somebody: m/b: exit status 1: TestB "+strings.Repeat("TestLong ", 100)+"\n\t\tb_test.go:7: 1")
+	said := strings.Split(wrong(problems).Error(), "\n")
+	end := said[len(said)-len(problems):]
+	for _, line := range end {
+		if !strings.HasPrefix(line, "\tas somebody: m/") || len(line) > 300 {
+			t.Errorf("the end has the line %q", line)
+		}
+	}
+	if !strings.Contains(end[9], "TestB") {
+		t.Errorf("the last line is %q", end[9])
 	}
 }
 
 func TestAProgramIsToldWhatToRun(t *testing.T) {
 	s := fake(t, `printf '%s\n' "$@" "$HOLDFAST_TEST_BINARY" "$PWD"`)
-	s.run = "TestB"
-	out, err := s.execute(pass{root: s.root, env: []string{"PATH=/bin"}, skip: "^TestRoot"}, s.programs[0])
+	out, err := s.execute(pass{root: s.root, env: []string{"PATH=/bin"}, skip: "^TestRoot"}, s.programs[0], "TestB", 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,5 +111,50 @@ func TestTheCopyHasNoRepository(t *testing.T) {
 	}
 	if mode := info.Mode().Perm(); mode != 0o744 {
 		t.Errorf("mode %o, want it readable and still executable", mode)
+	}
+}
+
+// TestUnsteady runs programs that fail when all of their tests run, and asks
+// what becomes of that.
+func TestUnsteady(t *testing.T) {
+	const all = `case "$*" in *-test.run=*) false;; esac && `
+	for _, tt := range []struct{ name, script, problem string }{
+		{"a test that passes alone is borne with", all + `{ echo "--- FAIL: TestA (0.00s)"; exit 1; }; echo "--- PASS: TestA (0.00s)"`, ""},
+		{"and so is a part of it", all + `{ echo "    --- FAIL: TestA/x (0.00s)"; echo "--- FAIL: TestA (0.00s)"; exit 1; }
+			case "$*" in *-test.run=^TestA\$/^x\$*) echo "--- PASS: TestA (0.00s)";; *) exit 1;; esac`, ""},
+		{"one that fails again is not", `echo "--- FAIL: TestA (0.00s)"; exit 1`, "exit status 1: TestA"},
+		{"an escape is not, though it may not happen again", all + `{ echo "=== RUN   TestA"; echo "    a_test.go:7: LNK-001 ESCAPED"; echo "--- FAIL: TestA (0.00s)"; exit 1; }; exit 0`, "ESCAPED"},
+		{"another test may speak of escapes", all + `{ echo "=== RUN   TestB"; echo "    LNK-001 ESCAPED"; echo "=== RUN   TestA"; echo "--- FAIL: TestA (0.00s)"; exit 1; }; echo "--- PASS: TestA (0.00s)"`, ""},
+		{"a race is not", all + `{ echo "WARNING: DATA RACE"; echo "--- FAIL: TestA (0.00s)"; exit 1; }; exit 0`, "exit status 1"},
+		{"a crash is not", all + `{ echo "--- FAIL: TestA (0.00s)"; echo "panic: x"; exit 2; }; exit 0`, "panic: x"},
+		{"what names no test is not", all + `exit 1; exit 0`, "exit status 1"},
+		{"many are not", all + `{ for i in 1 2 3 4; do echo "--- FAIL: Test$i (0.00s)"; done; exit 1; }; exit 0`, "Test1 Test2 Test3 Test4"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Setenv("WANT_FEATURES", "")
+			s := fake(t, `echo "--- PASS: TestSteady (0.00s)"; `+tt.script)
+			got := s.pass(pass{title: "as somebody", root: s.root, env: os.Environ()})
+			if tt.problem == "" && len(got) > 0 || tt.problem != "" && (len(got) != 1 || !strings.Contains(got[0], tt.problem)) {
+				t.Errorf("problems %q, want %q", got, tt.problem)
+			}
+		})
+	}
+}
+
+func TestUnsteadyAddUp(t *testing.T) {
+	t.Setenv("WANT_FEATURES", "")
+	s := fake(t, `case "$*" in *-test.run=*) exit 0;; esac
+		echo "=== RUN   TestB"; echo said by B; echo "--- PASS: TestB (0.00s)"; echo "=== RUN   TestA"; echo said by A; echo "--- FAIL: TestA (0.00s)"; exit 1`)
+	for range mostUnsteady {
+		s.programs = append(s.programs, s.programs[0])
+	}
+	var out strings.Builder
+	s.out = &out
+	got := s.pass(pass{title: "as somebody", root: s.root, env: os.Environ()})
+	if len(got) != 1 || !strings.Contains(got[0], "4 tests are unsteady") {
+		t.Errorf("problems %q", got)
+	}
+	if said := out.String(); strings.Count(said, "unsteady: said by A") != 4 || strings.Contains(said, "said by B") || !strings.Contains(said, "\nunsteady .: TestA\n") {
+		t.Errorf("it printed %q", said)
 	}
 }
