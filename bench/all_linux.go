@@ -19,7 +19,7 @@ func (b *bench) all() (*report, error) {
 		}
 		work = slices.DeleteFunc(work, func(w workload) bool { return w.name != b.options.only })
 		if len(work) == 0 {
-			return nil, fmt.Errorf("no workload is named %q, there are: %s", b.options.only, strings.Join(append(names, egressPart), ", "))
+			return nil, fmt.Errorf("no workload is named %q, there are: %s", b.options.only, strings.Join(append(names, egressPart, recordPart, logPart, detectionPart, provePart, agentsPart, reviewPart, reviewDiffPart, gatePart), ", "))
 		}
 	}
 	rep := &report{quick: b.options.quick, partial: b.options.only != "", date: time.Now().UTC(), machine: machine(), versions: b.versions(), user: b.userKind(), runc: b.runc()}
@@ -44,6 +44,13 @@ func (b *bench) all() (*report, error) {
 		var err error
 		if rep.egress, err = b.connections(); err != nil {
 			return nil, err
+		}
+		for _, measure := range []func() (*section, error){b.recording, b.logging, b.detection, b.proving, b.agents, b.reviewing, b.reviewDiff, b.gates} {
+			s, err := measure()
+			if err != nil {
+				return nil, err
+			}
+			rep.sections = append(rep.sections, s)
 		}
 	}
 	rep.loadAfter = load()

@@ -17,6 +17,7 @@ type contestant struct {
 	before  []string // arguments ahead of the command; the command is the program where program is ""
 	env     []string
 	files   []string // opened anew for every start, and handed in from descriptor 3 on
+	root    bool     // begins as root, and becomes the user by itself
 }
 
 // contestants are the ways to start a command in a workspace. The view for

@@ -132,7 +132,7 @@ const (
 	withoutAllow = "without"
 )
 
-// egressTitle begins the part of the report; it is the last one.
+// egressTitle begins the part of the report.
 const egressTitle = "\n# Connections\n"
 
 func (e *egress) markdown() string {
@@ -250,10 +250,6 @@ func precise(v float64) string {
 	return fmt.Sprintf("%.3f", v)
 }
 
-// withConnections replaces the part about connections in a report, or adds it.
-func withConnections(report, part string) string {
-	if i := strings.Index(report, egressTitle); i >= 0 {
-		report = report[:i]
-	}
-	return report + part
-}
+func (e *egress) heading() string { return egressTitle }
+
+func (e *egress) troubles() (failed int, absent bool) { return len(e.failed), e.absent != "" }

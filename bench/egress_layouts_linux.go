@@ -195,7 +195,7 @@ func (a *arena) begin(l layout) (_ *link, err error) {
 	if l.tun {
 		tun = filepath.Join(a.b.dir, "copies", "dev")
 	}
-	if l.name != holdfast {
+	if len(l.before) == 0 || l.before[0] != a.b.holdfast {
 		uid = otherUser
 	}
 	args := []string{"peer", "stage", a.hosts, tun, strconv.Itoa(uid), strconv.Itoa(a.b.user.gid)}

@@ -61,14 +61,3 @@ func TestEgressReportWhereNothingCanBeMeasured(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
-
-func TestWithConnections(t *testing.T) {
-	for _, tt := range []struct{ name, report, want string }{
-		{"a report without the part gets it", "# Speed\n", "# Speed\n\n# Connections\nnew"},
-		{"an older part goes", "# Speed\n\n# Connections\nold\n## More\n", "# Speed\n\n# Connections\nnew"},
-	} {
-		if got := withConnections(tt.report, "\n# Connections\nnew"); got != tt.want {
-			t.Errorf("%s: got %q", tt.name, got)
-		}
-	}
-}

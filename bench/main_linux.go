@@ -20,9 +20,9 @@ func main() {
 	}
 	var o options
 	flag.BoolVar(&o.quick, "quick", false, "small inputs and few rounds, to see that it works; writes no file unless -o is given")
-	flag.StringVar(&o.only, "only", "", "measure only the workload of this `name`, or egress: the part about connections")
+	flag.StringVar(&o.only, "only", "", "measure only the workload of this `name`, or a part: egress (connections), record, log, detection, prove, agents, review-diff or gate")
 	flag.IntVar(&o.rounds, "n", 20, "rounds of each workload (short ones take more)")
-	flag.StringVar(&o.out, "o", "", "write the report to this `file` (default bench/RESULTS.md of the module, with -only egress that part of it, none with -quick or another -only)")
+	flag.StringVar(&o.out, "o", "", "write the report to this `file` (default bench/RESULTS.md of the module, with -only and a part that part of it, none with -quick or another -only)")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -35,7 +35,7 @@ func main() {
 
 type options struct {
 	quick  bool
-	only   string // name of a workload, or egressPart; "" for all
+	only   string // name of a workload or a part; "" for all
 	rounds int    // of each workload, before its own factor
 	out    string // file of the report; "" for the default
 }
@@ -62,8 +62,8 @@ func run(ctx context.Context, o options) (err error) {
 			err = e
 		}
 	}()
-	if o.only == egressPart {
-		return b.onlyEgress()
+	if measure := b.part(o.only); measure != nil {
+		return b.onlyPart(measure)
 	}
 	rep, err := b.all()
 	if err != nil {
@@ -91,21 +91,58 @@ func (o options) write(text string) error {
 	return nil
 }
 
-// onlyEgress measures the part about connections and puts it into the report of
-// the module, where no other file is asked for.
-func (b *bench) onlyEgress() error {
-	e, err := b.connections()
+// measured is a part of the report.
+type measured interface {
+	heading() string
+	markdown() string
+	troubles() (failed int, absent bool)
+}
+
+// part is how a part of the report is measured by itself; nil for a name that
+// is none.
+func (b *bench) part(name string) func() (measured, error) {
+	of := func(f func() (*section, error)) func() (measured, error) {
+		return func() (measured, error) { return f() }
+	}
+	switch name {
+	case egressPart:
+		return func() (measured, error) { return b.connections() }
+	case recordPart:
+		return of(b.recording)
+	case logPart:
+		return of(b.logging)
+	case detectionPart:
+		return of(b.detection)
+	case provePart:
+		return of(b.proving)
+	case agentsPart:
+		return of(b.agents)
+	case reviewPart:
+		return of(b.reviewing)
+	case reviewDiffPart:
+		return of(b.reviewDiff)
+	case gatePart:
+		return of(b.gates)
+	}
+	return nil
+}
+
+// onlyPart measures a part and puts it into the report of the module, where no
+// other file is asked for.
+func (b *bench) onlyPart(measure func() (measured, error)) error {
+	m, err := measure()
 	if err != nil {
 		return err
 	}
-	text := e.markdown()
+	text := m.markdown()
 	if err := b.options.write(text); err != nil {
 		return err
 	}
-	if len(e.failed) > 0 {
-		return fmt.Errorf("%d of the measurements failed, see the report", len(e.failed))
+	failed, absent := m.troubles()
+	if failed > 0 {
+		return fmt.Errorf("%d of the measurements failed, see the report", failed)
 	}
-	if b.options.out != "" || b.options.quick || e.absent != "" {
+	if b.options.out != "" || b.options.quick || absent {
 		return nil
 	}
 	at := filepath.Join(b.root, "bench", "RESULTS.md")
@@ -113,7 +150,7 @@ func (b *bench) onlyEgress() error {
 	if err != nil {
 		return fmt.Errorf("reading the report that this is a part of: %w", err)
 	}
-	if err := os.WriteFile(at, []byte(withConnections(string(report), text)), 0o644); err != nil {
+	if err := os.WriteFile(at, []byte(withPart(string(report), m.heading(), text)), 0o644); err != nil {
 		return fmt.Errorf("writing the report: %w", err)
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"syscall"
 	"time"
 )
 
@@ -96,6 +97,9 @@ func (b *bench) commands(ctx context.Context, c contestant, dir string, command 
 	for range copies {
 		cmd := exec.CommandContext(ctx, program, args...)
 		cmd.Dir, cmd.Env, cmd.SysProcAttr = dir, c.env, b.user.attr()
+		if c.root {
+			cmd.SysProcAttr = &syscall.SysProcAttr{}
+		}
 		for _, name := range c.files {
 			f, err := os.Open(name)
 			if err != nil {

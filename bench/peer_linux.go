@@ -18,6 +18,16 @@ func peer(role string, args []string) error {
 		return peerProxy()
 	case "stage":
 		return peerStage(args)
+	case "opens":
+		return peerOpens(args)
+	case "fuse":
+		return peerFuse(args)
+	case "model":
+		return peerModel()
+	case "observe":
+		return peerObserve(args)
+	case "review":
+		return peerReview(args)
 	}
 	return fmt.Errorf("there is no role %q", role)
 }

@@ -22,6 +22,7 @@ type report struct {
 	outcomes   []outcome
 	memories   []memory
 	egress     *egress // nil when it was not asked for
+	sections   []*section
 }
 
 // failures counts the workloads that could not be measured though they should.
@@ -33,6 +34,9 @@ func (r *report) failures() (n int) {
 	}
 	if r.egress != nil {
 		n += len(r.egress.failed)
+	}
+	for _, s := range r.sections {
+		n += len(s.failed)
 	}
 	return n
 }
@@ -62,6 +66,9 @@ func (r *report) markdown() string {
 	b.WriteString("- " + r.runc + "\n")
 	if r.egress != nil {
 		b.WriteString(r.egress.markdown())
+	}
+	for _, s := range r.sections {
+		b.WriteString(s.markdown())
 	}
 	return b.String()
 }

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"syscall"
+	"time"
+
+	"holdfast.dev/holdfast/internal/event"
+	"holdfast.dev/holdfast/internal/policy"
+)
+
+// gatePart is the name of the part about rules of consent for -only.
+const gatePart = "gate"
+
+// gateLimit is what a hundred rules may cost an execution, in microseconds of
+// processor time.
+const gateLimit = 20
+
+// gateRules are a hundred rules of one sort, the easy ones first. The goal is
+// one for all of them: a sort that misses it is reported as missed.
+type gateRules struct {
+	name, when string // when has a place for the number of the rule
+	set        bool   // the shipped sets instead
+}
+
+var gateRuleSorts = []gateRules{
+	{name: "the shipped sets", set: true},
+	{name: "100, each of a program", when: `program == "tool%d" && "deploy" in args`},
+	{name: "100, all of git", when: `program == "git" && "word%d" in args`},
+	{name: "100 as in the first example", when: `action == "exec" && argv[0].endsWith("/tool%d") && "push" in argv`},
+	{name: "100 of a word anywhere", when: `"word%d" in argv`},
+	{name: "100 of the beginning of any word", when: `action == "exec" && argv.exists(a, a.startsWith("--word%d"))`},
+	{name: "100 patterns", when: `action == "exec" && argv[0].matches("tool%d$")`},
+	{name: "100 that only the evaluator tells", when: `action == "exec" && argv.filter(a, a == "word%d").size() > 0`},
+}
+
+// gateExecution is what is compared with the rules.
+type gateExecution struct {
+	name string
+	a    event.Attempt
+}
+
+func gateExecutions() []gateExecution {
+	exec := func(executable string, argv ...string) event.Attempt {
+		return event.Attempt{Kind: event.KindExec, Path: executable, ParentExecutable: "/usr/bin/dash",
+			Process: event.Process{Executable: executable, Argv: argv, Cwd: "/home/you/project"}}
+	}
+	script := exec("/usr/bin/node", "npm", "run", "build")
+	script.Path, script.Script = "/usr/bin/npm", "/usr/lib/node_modules/npm/bin/npm-cli.js"
+	return []gateExecution{
+		{"make", exec("/usr/bin/make", "make", "-j4", "all")},
+		{"git status", exec("/usr/bin/git", "git", "-C", "x", "status", "--porcelain")},
+		{"a script of node", script},
+		{"a compiler", exec("/usr/lib/gcc/x86_64-linux-gnu/12/cc1", "cc1", "-quiet", "-I", "x", "-o", "y", "a.c")},
+		{"a shell", exec("/usr/bin/dash", "sh", "-c", "git status")},
+	}
+}
+
+// gates measures what rules of consent cost an execution.
+func (b *bench) gates() (*section, error) {
+	s := b.newSection(gatePart, "Gate", nil)
+	s.intro = []string{"Microseconds of processor time that one execution costs that no rule is about, the median of five; everything is compiled before. The comparison alone: that the supervisor looks at an execution at all is in the part about the record."}
+	b.say("gate: rules and executions")
+	header := []string{"rules"}
+	for _, e := range gateExecutions() {
+		header = append(header, e.name)
+	}
+	t := table{header: header}
+	for _, sort := range gateRuleSorts {
+		g, err := sort.gates()
+		if err != nil {
+			return nil, err
+		}
+		row, most := []string{sort.name}, 0.0
+		for _, e := range gateExecutions() {
+			found := b.judging(g, e.a)
+			most = math.Max(most, found)
+			row = append(row, fmt.Sprintf("%.1f", found))
+		}
+		t.add(row...)
+		s.verdicts = append(s.verdicts, judge("gate: "+sort.name+", µs an exec", gateLimit, most, "%.1f"))
+	}
+	s.tables = []captioned{{caption: "Rules and executions", table: t}}
+	s.load[1] = load()
+	return s, nil
+}
+
+func (r gateRules) gates() (*policy.Gates, error) {
+	var ask []policy.GateRule
+	for i := range 100 {
+		if r.set {
+			break
+		}
+		ask = append(ask, policy.GateRule{When: fmt.Sprintf(r.when, i)})
+	}
+	for _, set := range policy.GateSets() {
+		if r.set {
+			ask = append(ask, policy.GateRule{Set: set.Name})
+		}
+	}
+	g, err := policy.NewGates(ask, nil, nil)
+	if err != nil {
+		return nil, fmt.Errorf("making rules ready: %w", err)
+	}
+	return g, nil
+}
+
+// judging is the median of five in microseconds of processor time.
+func (b *bench) judging(g *policy.Gates, a event.Attempt) float64 {
+	times := 2000
+	if b.options.quick {
+		times = 20
+	}
+	g.Judge(a)
+	var all []float64
+	for range 5 {
+		before := ownTime()
+		for range times {
+			g.Judge(a)
+		}
+		all = append(all, float64(ownTime()-before)/float64(time.Microsecond)/float64(times))
+	}
+	slices.Sort(all)
+	return all[2]
+}
+
+// ownTime is the processor time of this process; no time at all where it cannot
+// be told.
+func ownTime() time.Duration {
+	var u syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}

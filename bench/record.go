@@ -1,0 +1,95 @@
+package main
+
+import (
+	"fmt"
+	"math"
+)
+
+// The names of the ways in which the cost of the record is measured.
+const (
+	unrecorded = "no record"
+	standard   = "standard"
+	full       = "full"
+	traced     = "strace"
+)
+
+// recordGoal is what the record may cost, as a multiple of the same run
+// without; 0 for no goal.
+type recordGoal struct{ standard, full float64 }
+
+// cost is what one workload took in every way, in ms of processor time. Round i
+// of one way belongs to round i of the others; what strace took part in is a
+// prefix.
+type cost struct {
+	name, what string
+	goal       recordGoal
+	whole      map[string][]float64 // with the start
+	start      map[string][]float64 // of `true` in the same directory
+}
+
+// running is what a workload took without the start of its way: the median of
+// the starts is taken off, for single ones are as noisy as they are short.
+func (c *cost) running(way string) []float64 {
+	launch := spreadOf(c.start[way]).median
+	var out []float64
+	for _, v := range c.whole[way] {
+		out = append(out, v-launch)
+	}
+	return out
+}
+
+// times is how often more one way takes than another, without the starts.
+func (c *cost) times(way, other string) spread {
+	return spreadOf(ratios(c.running(way), c.running(other)))
+}
+
+// ratioOfMedians is the goal's figure: the median of one way by that of another.
+func (c *cost) ratioOfMedians(way, other string) float64 {
+	a, b := c.running(way), c.running(other)
+	if len(a) == 0 || len(b) == 0 {
+		return math.NaN()
+	}
+	return spreadOf(a).median / spreadOf(b).median
+}
+
+// verdicts judges one workload.
+func (c *cost) verdicts() []verdict {
+	var all []verdict
+	for _, g := range []struct {
+		way   string
+		limit float64
+	}{{standard, c.goal.standard}, {full, c.goal.full}} {
+		if g.limit > 0 {
+			all = append(all, judge(fmt.Sprintf("record %s, %s: processor time, times no record", g.way, c.name), g.limit, c.ratioOfMedians(g.way, unrecorded), "%.2f"))
+		}
+	}
+	return all
+}
+
+// recordTable shows all of it.
+func recordTable(all []*cost) table {
+	t := table{header: []string{"workload", "rounds", "bare ms", "no record ms", "standard ms", "full ms", "strace ms", "standard × no record", "full × no record", "strace × bare"}}
+	for _, c := range all {
+		of := func(way string) string { return number(spreadOf(c.running(way)).median) }
+		ratio := func(way, other string) string {
+			if v := c.ratioOfMedians(way, other); !math.IsNaN(v) {
+				s := c.times(way, other)
+				return fmt.Sprintf("%.2f (%.2f–%.2f)", v, s.p10, s.p90)
+			}
+			return "–"
+		}
+		t.add(c.what, fmt.Sprint(len(c.whole[full])), of(bare), of(unrecorded), of(standard), of(full), of(traced),
+			ratio(standard, unrecorded), ratio(full, unrecorded), ratio(traced, bare))
+	}
+	return t
+}
+
+// startTable shows what the record costs at the start and the end of a run.
+func startTable(all []*cost) table {
+	t := table{header: []string{"`true` beside", "no record ms", "standard ms", "full ms"}}
+	for _, c := range all {
+		of := func(way string) string { return number(spreadOf(c.start[way]).median) }
+		t.add(c.name, of(unrecorded), of(standard), of(full))
+	}
+	return t
+}

@@ -1,0 +1,246 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+	"unsafe"
+)
+
+// peerOpens opens and closes a file many times and says how many nanoseconds
+// each took, the best of some lots: as `bench peer opens COUNT PATH read|write`.
+// It is the loop that the goal against strace means.
+func peerOpens(args []string) error {
+	if len(args) != 3 {
+		return fmt.Errorf("opens needs 3 arguments, not %d", len(args))
+	}
+	count, err := strconv.Atoi(args[0])
+	if err != nil {
+		return fmt.Errorf("reading how many: %w", err)
+	}
+	flags := uintptr(syscall.O_RDONLY)
+	if args[2] == "write" {
+		flags = syscall.O_WRONLY
+	}
+	path, err := syscall.BytePtrFromString(args[1])
+	if err != nil {
+		return fmt.Errorf("taking the path: %w", err)
+	}
+	const lots = 10
+	best := math.Inf(1)
+	for range lots {
+		began := time.Now()
+		for range count / lots {
+			const here = -100 // AT_FDCWD
+			at := here
+			fd, _, errno := syscall.RawSyscall6(syscall.SYS_OPENAT, uintptr(at), uintptr(unsafe.Pointer(path)), flags, 0, 0, 0)
+			if errno != 0 {
+				return fmt.Errorf("opening the file: %w", errno)
+			}
+			syscall.RawSyscall(syscall.SYS_CLOSE, fd, 0, 0)
+		}
+		best = min(best, float64(time.Since(began).Nanoseconds())/float64(count/lots))
+	}
+	return json.NewEncoder(os.Stdout).Encode(best)
+}
+
+// opens measures one notified open.
+func (b *bench) opens(s *section) {
+	b.say("record: one open")
+	if err := b.opensInto(s); err != nil {
+		s.fail("one open: %v", err)
+	}
+}
+
+// prepareOpens puts this program and a file into a workspace.
+func prepareOpens(b *bench, dir string) error {
+	self, err := os.ReadFile("/proc/self/exe")
+	if err != nil {
+		return fmt.Errorf("reading this program: %w", err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "peer"), self, 0o755); err != nil {
+		return fmt.Errorf("copying this program: %w", err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "file"), []byte("x"), 0o644); err != nil {
+		return fmt.Errorf("making a file: %w", err)
+	}
+	return b.user.own(dir)
+}
+
+func (b *bench) opensInto(s *section) error {
+	w := workload{name: "opens", dir: "opens", prepare: prepareOpens}
+	if err := b.fixture(w); err != nil {
+		return err
+	}
+	dir := b.workspace(w.dir)
+	ways, err := b.recordWays(dir)
+	if err != nil {
+		return err
+	}
+	const count = 20000
+	found := map[string]map[string][]float64{"read": {}, "write": {}}
+	for range b.recordRounds() {
+		for kind, of := range found {
+			for _, way := range ways {
+				out, _, err := b.once(way, dir, []string{filepath.Join(dir, "peer"), "peer", "opens", strconv.Itoa(count), filepath.Join(dir, "file"), kind}, 1)
+				if err != nil {
+					return err
+				}
+				ns, err := strconv.ParseFloat(strings.TrimSpace(out), 64)
+				if err != nil {
+					return fmt.Errorf("reading what one open took: %w", err)
+				}
+				of[way.name] = append(of[way.name], ns)
+			}
+		}
+	}
+	b.opensTable(s, found)
+	return b.forgetRecords()
+}
+
+func (b *bench) opensTable(s *section, found map[string]map[string][]float64) {
+	t := table{header: []string{"openat and close", "bare ns", "no record ns", "standard ns", "full ns", "strace ns"}}
+	for _, kind := range []string{"read", "write"} {
+		of := func(way string) string { return number(spreadOf(found[kind][way]).median) }
+		t.add("to "+kind, of(bare), of(unrecorded), of(standard), of(full), of(traced))
+	}
+	s.tables = append(s.tables, captioned{caption: "One open", table: t,
+		text: "Wall time of one pair in a loop of 20,000 on one thread, the best of ten lots, the median of the rounds. Under standard only an open to write is notified, under full both are."})
+	for _, g := range []struct{ kind, way string }{{"write", standard}, {"read", full}} {
+		ratio := spreadOf(found[g.kind][g.way]).median / spreadOf(found[g.kind][traced]).median
+		s.verdicts = append(s.verdicts, judge(fmt.Sprintf("an open to %s, recorded (%s), times strace", g.kind, g.way), 0.4, ratio, "%.2f"))
+	}
+}
+
+// peerFuse becomes the user and executes a program, in a mount namespace that
+// the caller made, with a device for FUSE that the user may open, as
+// distributions have it, or may not. Arguments: the device, user, group, the
+// program with its arguments.
+func peerFuse(args []string) error {
+	if len(args) < 4 {
+		return fmt.Errorf("this stage needs 4 arguments, not %d", len(args))
+	}
+	if err := syscall.Mount(args[0], "/dev/fuse", "", syscall.MS_BIND, ""); err != nil {
+		return fmt.Errorf("laying a device over the host's: %w", err)
+	}
+	uid, err := strconv.Atoi(args[1])
+	if err != nil {
+		return fmt.Errorf("reading the user: %w", err)
+	}
+	gid, err := strconv.Atoi(args[2])
+	if err != nil {
+		return fmt.Errorf("reading the group: %w", err)
+	}
+	if err := errors.Join(syscall.Setgroups(nil), syscall.Setresgid(gid, gid, gid), syscall.Setresuid(uid, uid, uid)); err != nil {
+		return fmt.Errorf("becoming the user: %w", err)
+	}
+	return fmt.Errorf("executing %s: %w", args[3], syscall.Exec(args[3], args[3:], os.Environ()))
+}
+
+// tripwire measures the root that sees every look-up of what is not there,
+// against a plain tmpfs.
+func (b *bench) tripwire(s *section) {
+	b.say("record: tripwire")
+	if os.Geteuid() != 0 {
+		s.remarks = append(s.remarks, "The tripwire was not measured: to switch it on and off this must be started by root.")
+		return
+	}
+	if err := b.tripwireInto(s); err != nil {
+		s.fail("tripwire: %v", err)
+	}
+}
+
+const (
+	plainRoot = "tmpfs"
+	wiredRoot = "tripwire"
+)
+
+// wiredWays start holdfast where the user may open the device for FUSE and
+// where not, which makes the root the one or the other; it makes sure of that.
+func (b *bench) wiredWays(repo string) ([]contestant, error) {
+	self := filepath.Join(b.dir, "bin", "peer")
+	text, err := os.ReadFile("/proc/self/exe")
+	if err == nil {
+		err = os.WriteFile(self, text, 0o755)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("copying this program: %w", err)
+	}
+	var ways []contestant
+	for name, mode := range map[string]uint32{plainRoot: 0o600, wiredRoot: 0o666} {
+		device := filepath.Join(b.dir, "copies", "fuse."+name)
+		const fuse = 10<<8 | 229 // devices.txt of the kernel
+		if err := errors.Join(syscall.Mknod(device, syscall.S_IFCHR|mode, fuse), os.Chmod(device, os.FileMode(mode))); err != nil {
+			return nil, fmt.Errorf("making a device: %w", err)
+		}
+		ways = append(ways, contestant{name: name, root: true, program: "/usr/bin/unshare", env: b.env, before: []string{
+			"--mount", "--propagation", "private", self, "peer", "fuse", device, strconv.Itoa(b.user.uid), strconv.Itoa(b.user.gid), b.holdfast, "run", "--"}})
+	}
+	for _, way := range ways {
+		out, _, err := b.once(way, repo, []string{"cat", "/proc/self/mountinfo"}, 1)
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range parseMounts(out) {
+			if m.point == "/" && strings.HasPrefix(m.fstype, "fuse") != (way.name == wiredRoot) {
+				return nil, fmt.Errorf("the root under %s is %s", way.name, m.fstype)
+			}
+		}
+	}
+	return ways, nil
+}
+
+func (b *bench) tripwireInto(s *section) error {
+	repo := b.workspace("repo")
+	if _, err := os.Stat(repo); err != nil {
+		return fmt.Errorf("the repository is missing: %w", err)
+	}
+	ways, err := b.wiredWays(repo)
+	if err != nil {
+		return err
+	}
+	t := table{header: []string{"workload", "tmpfs ms", "tripwire ms", "ratio of medians", "10th to 90th percentile of rounds"}}
+	src := filepath.Join(repo, "src")
+	for _, w := range []struct {
+		name    string
+		command []string
+	}{
+		{"rg by absolute paths", repeated(4, "rg "+needle+" "+src)},
+		{"rg over /usr/share and /usr/include", repeated(2, "rg --no-ignore -c "+needle+" /usr/share/perl /usr/include || true")},
+		{"python start", repeated(20, "python3 -c 'import json'")},
+	} {
+		c, err := b.wired(w.name, w.command, ways, repo)
+		if err != nil {
+			return fmt.Errorf("%s: %w", w.name, err)
+		}
+		ratio := c.ratioOfMedians(wiredRoot, plainRoot)
+		of := func(way string) string { return number(spreadOf(c.running(way)).median) }
+		times := c.times(wiredRoot, plainRoot)
+		t.add(w.name, of(plainRoot), of(wiredRoot), fmt.Sprintf("%.3f", ratio), fmt.Sprintf("%.3f–%.3f", times.p10, times.p90))
+		s.verdicts = append(s.verdicts, judge("tripwire root, "+w.name+": processor time, times tmpfs", 1.05, ratio, "%.3f"))
+	}
+	s.tables = append(s.tables, captioned{caption: "Tripwire root", table: t,
+		text: "The same run (standard) with a root that is a tmpfs and with one that is the tripwire; the user may not open /dev/fuse in the one and may in the other. Processor time without the start."})
+	return b.forgetRecords()
+}
+
+// wired measures a command in both ways.
+func (b *bench) wired(name string, command []string, ways []contestant, dir string) (*cost, error) {
+	c := &cost{name: name, whole: map[string][]float64{}, start: map[string][]float64{}}
+	w := recordWorkload{workload: workload{name: name, command: command}}
+	for round := range max(3, 2*b.recordRounds()) + 1 {
+		for _, way := range ways {
+			if err := b.recordOnce(c, w, way, dir, round > 0); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return c, nil
+}

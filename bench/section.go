@@ -1,0 +1,103 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// section is a part of the report that can be measured by itself.
+type section struct {
+	title    string
+	only     string // what -only calls it
+	date     time.Time
+	user     string
+	load     [2]string // before and after
+	versions []string
+	machine  string
+	quick    bool
+	intro    []string
+	absent   string // why nothing was measured; "" for measured
+	verdicts []verdict
+	tables   []captioned
+	remarks  []string
+	failed   []string // what should have been measured, and was not
+}
+
+// captioned is a table with its heading.
+type captioned struct {
+	caption, text string
+	table         table
+}
+
+func (s *section) fail(format string, arg ...any) {
+	s.failed = append(s.failed, strings.Join(strings.Fields(fmt.Sprintf(format, arg...)), " "))
+}
+
+func (s *section) heading() string { return "\n# " + s.title + "\n" }
+
+func (s *section) troubles() (failed int, absent bool) { return len(s.failed), s.absent != "" }
+
+func (s *section) markdown() string {
+	var b strings.Builder
+	b.WriteString(s.heading() + "\nWritten by `go run ./bench`, by itself with `-only " + s.only + "`.\n\n")
+	if s.quick {
+		b.WriteString("**A quick run with small inputs and few rounds: it shows that the programs work, and its figures mean nothing.**\n\n")
+	}
+	if s.absent != "" {
+		b.WriteString("Not measured here: " + s.absent + ".\n")
+		return b.String()
+	}
+	fmt.Fprintf(&b, "- Machine: %s\n- Load before and after: %s, %s\n- Versions: %s\n- Everything ran as %s, %s.\n",
+		s.machine, s.load[0], s.load[1], strings.Join(s.versions, "; "), s.user, s.date.Format("2006-01-02 15:04 MST"))
+	for _, line := range s.intro {
+		b.WriteString("- " + line + "\n")
+	}
+	b.WriteString("\n## Goals: " + s.only + "\n\n" + s.goals())
+	for _, t := range s.tables {
+		b.WriteString("\n## " + t.caption + "\n\n")
+		if t.text != "" {
+			b.WriteString(t.text + "\n\n")
+		}
+		b.WriteString(t.table.String())
+	}
+	if len(s.remarks) > 0 {
+		b.WriteString("\n## Remarks: " + s.only + "\n\n")
+		for _, line := range s.remarks {
+			b.WriteString("- " + line + "\n")
+		}
+	}
+	return b.String()
+}
+
+// goals is the table of goals, the reasons of those missed, and what failed.
+func (s *section) goals() string {
+	t := table{header: []string{"goal", "limit", "found", ""}}
+	reasons := ""
+	for _, v := range s.verdicts {
+		t.add(v.goal, v.limit, v.found, v.status)
+		if v.status == missed {
+			reasons += "- **" + v.goal + "**: " + noteOf(v.goal) + "\n"
+		}
+	}
+	for _, f := range s.failed {
+		reasons += "- FAILED: " + f + "\n"
+	}
+	if reasons != "" {
+		reasons = "\n" + reasons
+	}
+	return t.String() + reasons
+}
+
+// withPart replaces the part of a report that begins with heading, or adds it.
+func withPart(report, heading, part string) string {
+	i := strings.Index(report, heading)
+	if i < 0 {
+		return report + part
+	}
+	rest := report[i+len(heading):]
+	if j := strings.Index(rest, "\n# "); j >= 0 {
+		return report[:i] + part + rest[j:]
+	}
+	return report[:i] + part
+}
