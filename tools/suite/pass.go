@@ -109,7 +109,7 @@ func named(failed []string, out []byte) string {
 	var said []string
 	of := map[string]int{}
 	for speaker, line := range speeches(out) {
-		mine := slices.Contains(names, speaker) && (strings.Contains(line, "_test.go:") || final.MatchString(line))
+		mine := slices.Contains(names, speaker) && (strings.Contains(line, "_test.go:") || isFinalOf(speaker, line))
 		if !mine && !finalHere.MatchString(line) || of[speaker] == mostOfOne {
 			continue
 		}

@@ -4,6 +4,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -124,6 +125,8 @@ func TestUnsteady(t *testing.T) {
 			case "$*" in *-test.run=^TestA\$/^x\$*) echo "--- PASS: TestA (0.00s)";; *) exit 1;; esac`, ""},
 		{"one that fails again is not", `echo "--- FAIL: TestA (0.00s)"; exit 1`, "exit status 1: TestA"},
 		{"an escape is not, though it may not happen again", all + `{ echo "=== RUN   TestA"; echo "    a_test.go:7: LNK-001 ESCAPED"; echo "--- FAIL: TestA (0.00s)"; exit 1; }; exit 0`, "ESCAPED"},
+		{"where nothing contains a row, it is wanted", all + `{ echo "=== RUN   TestBare/LNK-001"; echo "    a_test.go:7: must escape"; echo "    --- FAIL: TestBare/LNK-001 (0.00s)"; exit 1; }; echo "--- PASS: TestBare (0.00s)"`, ""},
+		{"what is left there is not", all + `{ echo "=== RUN   TestBare/LNK-001"; echo "    a_test.go:7: left behind"; echo "    --- FAIL: TestBare/LNK-001 (0.00s)"; exit 1; }; echo "--- PASS: TestBare (0.00s)"`, "left behind"},
 		{"another test may speak of escapes", all + `{ echo "=== RUN   TestB"; echo "    LNK-001 ESCAPED"; echo "=== RUN   TestA"; echo "--- FAIL: TestA (0.00s)"; exit 1; }; echo "--- PASS: TestA (0.00s)"`, ""},
 		{"a race is not", all + `{ echo "WARNING: DATA RACE"; echo "--- FAIL: TestA (0.00s)"; exit 1; }; exit 0`, "exit status 1"},
 		{"a crash is not", all + `{ echo "--- FAIL: TestA (0.00s)"; echo "panic: x"; exit 2; }; exit 0`, "panic: x"},
@@ -156,5 +159,27 @@ func TestUnsteadyAddUp(t *testing.T) {
 	}
 	if said := out.String(); strings.Count(said, "unsteady: said by A") != 4 || strings.Contains(said, "said by B") || !strings.Contains(said, "\nunsteady .: TestA\n") {
 		t.Errorf("it printed %q", said)
+	}
+}
+
+func TestUncontainedTestsExist(t *testing.T) {
+	var sources strings.Builder
+	for _, pattern := range []string{"../../internal/probe/*_test.go", "../../internal/harness/*_test.go"} {
+		paths, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range paths {
+			text, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sources.Write(text)
+		}
+	}
+	for _, name := range regexp.MustCompile(`Test\w+`).FindAllString(uncontained.String(), -1) {
+		if !strings.Contains(sources.String(), "\nfunc "+name+"(") {
+			t.Errorf("there is no %s", name)
+		}
 	}
 }

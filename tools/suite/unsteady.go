@@ -18,8 +18,13 @@ const (
 // What may never happen, not even once: in what a failed test said, an escape,
 // an act that nobody saw, something left behind; anywhere, a race or a crash.
 var (
-	final     = regexp.MustCompile(`(?i)\bescape[ds]?\b|\bunseen\b|\bleft behind\b|\bleak`)
+	escaped   = regexp.MustCompile(`(?i)\bescape[ds]?\b|\bunseen\b`)
+	leaked    = regexp.MustCompile(`(?i)\bleft behind\b|\bleak`)
 	finalHere = regexp.MustCompile(`DATA RACE|race detected|^panic:|^fatal error:|test timed out`)
+
+	// uncontained are the tests that try rows where nothing, or one control too
+	// few, is in their way. They fail when a row does not escape.
+	uncontained = regexp.MustCompile(`^(TestBare|TestBareInANetwork|TestEveryTrickWorks|TestEveryPlantIsExecuted|TestAblation|TestAblationInANetwork)(/|$)`)
 
 	// whose begins what a test says (cmd/internal/test2json).
 	whose = regexp.MustCompile(`^=== (?:RUN|NAME|CONT|PAUSE) +(\S*)`)
@@ -43,11 +48,16 @@ func (s *suite) passesAlone(p pass, prog program, failed []string, out []byte) b
 
 func isFinal(failed []string, out []byte) bool {
 	for speaker, line := range speeches(out) {
-		if finalHere.MatchString(line) || slices.Contains(failed, speaker) && final.MatchString(line) {
+		if finalHere.MatchString(line) || slices.Contains(failed, speaker) && isFinalOf(speaker, line) {
 			return true
 		}
 	}
 	return false
+}
+
+// isFinalOf says whether a line that a failed test said is final.
+func isFinalOf(name, line string) bool {
+	return leaked.MatchString(line) || escaped.MatchString(line) && !uncontained.MatchString(name)
 }
 
 // speeches yields what tests said, line by line, after the name of the test.
