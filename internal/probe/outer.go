@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-	"holdfast.dev/holdfast/internal/sys"
 )
 
 // outer is what everything that one command starts may use together. Rows bound
@@ -192,20 +191,36 @@ func processes() map[int]process {
 	return all
 }
 
+// statFields reads the fields of a process behind its name (proc_pid_stat(5)):
+// state, parent, group, session, the 19th the time of its start, the 21st its
+// resident pages. Package sys could do it, but a probe shares no code with what
+// it examines.
+func statFields(pid int) ([]string, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return nil, err
+	}
+	f := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
+	if len(f) < 22 {
+		return nil, fmt.Errorf("/proc/%d/stat has %d fields behind the name: %w", pid, len(f), os.ErrInvalid)
+	}
+	return f, nil
+}
+
 func processOf(pid int) (process, bool) {
-	f, err := sys.StatFields(fmt.Sprintf("/proc/%d", pid))
+	f, err := statFields(pid)
 	if err != nil {
 		return process{}, false
 	}
 	number := func(i int) int { n, _ := strconv.Atoi(f[i]); return n }
-	return process{pid: pid, parent: number(sys.StatParent), group: number(sys.StatGroup), session: number(sys.StatSession),
-		started: f[sys.StatStarted], resident: int64(number(sys.StatResident)) * int64(os.Getpagesize())}, true
+	return process{pid: pid, parent: number(1), group: number(2), session: number(3),
+		started: f[19], resident: int64(number(21)) * int64(os.Getpagesize())}, true
 }
 
 // dead says that pid has ended, and at most waits to be asked how.
 func dead(pid int) bool {
-	f, err := sys.StatFields(fmt.Sprintf("/proc/%d", pid))
-	return err != nil || f[sys.StatState] == "Z" || f[sys.StatState] == "X"
+	f, err := statFields(pid)
+	return err != nil || f[0] == "Z" || f[0] == "X"
 }
 
 // share is what p has of its own and its part of what it has with others;
