@@ -91,6 +91,9 @@ func (p *Plan) environment(e Effective, h Host, v *view) error {
 	for _, kv := range [][2]string{
 		{"HOME", h.Home}, {"USER", h.Name}, {"LOGNAME", h.Name}, {"TMPDIR", "/tmp"},
 		{"PWD", p.Dir}, {"PATH", v.searchPath()}, {"SHELL", v.shell()},
+		// Compiled python is executed in the place of its source, and nobody
+		// reads it: where honest programs write none, what was planted shows.
+		{"PYTHONDONTWRITEBYTECODE", "1"},
 	} {
 		out[kv[0]] = Env{kv[0], kv[1], ours}
 	}

@@ -178,6 +178,7 @@ func TestEnvironment(t *testing.T) {
 	for name, want := range map[string]string{
 		"HOME": w.host.Home, "USER": "u", "LOGNAME": "u", "PWD": w.host.Dir, "TMPDIR": "/tmp",
 		"LANG": "second", "LC_ALL": "C", "PLAIN": "v", "MY_TOKEN": "in-full", "LD_PRELOAD": "/x.so",
+		"PYTHONDONTWRITEBYTECODE": "1",
 	} {
 		if got, _ := variableOf(p, name); got != want {
 			t.Errorf("%s is %q, want %q", name, got, want)

@@ -101,7 +101,7 @@ var keys = []key{
 		doc: "TCP ports served inside that are shown on the host's loopback: `PORT`, or `HOSTPORT:PORT`."},
 
 	{name: "environment", kind: section,
-		doc: "The environment inside is built from this list. HOME, USER, LOGNAME, SHELL, PATH, PWD and TMPDIR are set by Holdfast."},
+		doc: "The environment inside is built from this list. HOME, USER, LOGNAME, SHELL, PATH, PWD, TMPDIR and PYTHONDONTWRITEBYTECODE are set by Holdfast."},
 	{name: "environment.pass", kind: names, project: subset, example: "[LANG, LC_*]",
 		doc: "Variables of the caller that are handed in when set. `PREFIX*` stands for all that begin so, except those that look like a secret or that make programs execute something."},
 	{name: "environment.set", kind: vars, project: never, example: "{CI: \"true\"}",

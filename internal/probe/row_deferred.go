@@ -155,6 +155,15 @@ func deferredFlagged() []Row {
 			".rubocop.yml Package.swift .luacheckrc .proverc SConstruct wscript terragrunt.hcl sub/binding.gyp")),
 		unlike(absentRow("DEF-037b", false, "start-up files that the catalogue does not name are made", []string{"zshbuiltins(1) zcompile", "lesskey(1)", "github.com/folke/lazy.nvim"},
 			strings.Fields(".zshrc.zwc .zshenv.zwc .lesskey .config/lesskey .lazy.lua .rdbgrc .byebugrc"))),
+		flagRow("DEF-037c", "compiled python, plug-ins of editors and lock files are made without a word",
+			[]string{"PEP 3147", "typescriptlang.org/tsconfig#plugins", "sourceware.org/gdb (auto-loading)"}, nil,
+			strings.Fields("__pycache__/mod.cpython-311.pyc pkg/__pycache__/mod.cpython-311.opt-2.pyc pkg/gone.pyc fast.cpython-311-x86_64-linux-gnu.so fast.abi3.so "+
+				"tsconfig.json compile_commands.json nodemon.json npm-shrinkwrap.json Cargo.lock uv.lock Pulumi.yaml cdk.json Guardfile config.nims build.zig "+
+				"rules/defs.bzl gradle/extra.gradle phpunit.xml.dist .github/CODEOWNERS action.yml prog-gdb.py .terraform/providers/p/terraform-provider-p")),
+		unlike(absentRow("DEF-037d", false, "what other editors, agents, shells and build servers obey is made",
+			[]string{"luals.github.io (plugins)", "github.com/ycm-core/YouCompleteMe", "rvm.io (.rvmrc)", "jupyter.org (configuration)", "perldebug(1)"},
+			strings.Fields(".luarc.json .ycm_extra_conf.py hie.yaml .bsp/a.json .rvmrc .ondirrc .shadowenv.d/a.lisp .perldb jupyter_notebook_config.py .lazygit.yml "+
+				".actrc CRUSH.md .qoder/mcp.json .vibe/config.toml captainhook.json .gitlint user.bazelrc .gitpod.yml .idx/dev.nix .tekton/a.yaml"))),
 		odd, runnable,
 	}
 }

@@ -75,6 +75,7 @@ var held = []string{
 	".vscode", ".vscode-test", ".devcontainer", ".idea", ".run", ".zed", ".claude", ".cursor", ".codex", ".gemini", ".qwen", ".roo", ".amazonq", ".kiro", ".junie", ".factory",
 	".amp", ".copilot", ".windsurf", ".opencode", ".continue", ".github/hooks", ".github/workflows", ".github/actions", ".circleci", ".config/systemd", ".config/environment.d",
 	".config/autostart", ".local/share/applications", ".local/share/dbus-1", ".config/fish", ".config/nushell", ".config/tmux", ".vim", ".ssh", ".git/hooks",
+	".bsp", ".shadowenv.d", ".qoder", ".vibe", ".idx", ".tekton",
 }
 
 // heldAs is the name under which something below W is held back at the end.
