@@ -25,8 +25,14 @@ func (tl *teller) unknown() {
 				of[action] = v
 			}
 		}
-		tl.say("  %s events of %s (numbers %s to %s) %s: %s; %s", words(n.Detail["count"]), quoted(n.Detail["of"]), words(n.Detail["from"]), words(n.Detail["to"]),
-			word, words(n.Detail["reason"]), details(event.Event{Detail: of}))
+		numbers, by := "", "" // a sensor that never made events of what it lost gives neither
+		if n.Detail["from"] != "" {
+			numbers = fmt.Sprintf(" (numbers %s to %s)", words(n.Detail["from"]), words(n.Detail["to"]))
+		}
+		if len(of) > 0 {
+			by = "; " + details(event.Event{Detail: of})
+		}
+		tl.say("  %s events of %s%s %s: %s%s", words(n.Detail["count"]), quoted(n.Detail["of"]), numbers, word, words(n.Detail["reason"]), by)
 		said++
 	}
 	if t.Recorded["level"] == "standard" {

@@ -3,10 +3,12 @@ package egress
 import (
 	"fmt"
 	"net/netip"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"holdfast.dev/holdfast/internal/event"
 	"holdfast.dev/holdfast/internal/policy"
 )
 
@@ -23,7 +25,15 @@ func TestRefusalsDoNotFillTheRecord(t *testing.T) {
 	for i := range 50_000 {
 		w.refuse(Destination{Name: fmt.Sprintf("n%d.example.org", i), Port: 443, Door: Connect}, "no rule allows it")
 	}
-	if n := len(w.sink.all()); n > refusedMinute {
+	recorded := func() (n int) {
+		for _, e := range w.sink.all() {
+			if e.Action != event.RecordDrop {
+				n++
+			}
+		}
+		return n
+	}
+	if n := recorded(); n > refusedMinute {
 		t.Errorf("%d records", n)
 	}
 	w.refuse(Destination{Name: "a.example.org", Port: 443, Door: Intercepted}, "request smuggling: of a test", high)
@@ -46,7 +56,48 @@ func TestRefusalsDoNotFillTheRecord(t *testing.T) {
 			w.refuse(Destination{Name: netip.AddrFrom4([4]byte{byte(i), byte(i >> 8), byte(now.Unix()), byte(now.Unix() >> 8)}).String(), Port: 25}, "no name maps to that address")
 		}
 	}
-	if n := len(w.sink.all()); n > refusedMost+1 {
+	if n := recorded(); n > refusedMost+1 {
 		t.Errorf("%d records of one run", n)
+	}
+}
+
+// TestAFloodHidesNoAlarm refuses more grave things than are recorded; then a
+// honeytoken and a placeholder are on their way out. What is not in the record is
+// counted there.
+func TestAFloodHidesNoAlarm(t *testing.T) {
+	w := start(t, nil, permits("a.example.org", 443, policy.TLS))
+	now := time.Now()
+	w.often.now = func() time.Time { return now }
+	const flood = 10_000
+	for i := range flood {
+		w.refuse(Destination{Name: fmt.Sprintf("a\x00%d", i), Port: 443, Door: Socks}, "it is not taken as a host name", high)
+	}
+	x := &errand{visit: &visit{engine: w.Engine, to: Destination{Name: "a.example.org", Port: 443}}}
+	x.leaked(&leak{credential: "demo", where: "in its URL"})
+	w.decoySent("a.example.org:443", "github", "in its body", Intercepted, "/")
+	for range 50 {
+		w.refuse(Destination{Name: "b.example.org", Port: 443, Door: Intercepted}, "no rule allows it")
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	seen, lost, same := map[string]int{}, 0, 0
+	for _, e := range w.sink.all() {
+		seen[e.Action]++
+		n, _ := strconv.Atoi(e.Detail["count"])
+		lost += n
+		if e.Object == "b.example.org:443" {
+			n, _ := strconv.Atoi(e.Detail["again"])
+			same += 1 + n
+		}
+	}
+	if seen[alertAction] != 1 || seen[event.HoneySent] != 1 {
+		t.Errorf("the alarms are not in the record: %v", seen)
+	}
+	if want := flood - refusedMinute; lost != want {
+		t.Errorf("%d are said to be lost, want %d: %v", lost, want, seen)
+	}
+	if same != 50 {
+		t.Errorf("%d refusals of the same, want 50", same)
 	}
 }

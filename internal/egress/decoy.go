@@ -33,7 +33,7 @@ func (e *Engine) decoyIn(text []byte) string {
 // decoySent raises the alarm about a honeytoken on its way out. What it was in
 // does not pass; an event that is lost changes nothing about that.
 func (e *Engine) decoySent(object, kind, where string, door Door, path string) {
-	if _, ok := e.often.record(true, event.HoneySent, object, kind, where); !ok {
+	if _, ok := e.often.record(alarm, event.HoneySent, object, kind, where); !ok {
 		return
 	}
 	detail := map[string]string{"severity": "critical", "kind": kind, "where": where}

@@ -229,6 +229,7 @@ func (e *Engine) Close() error {
 	e.stop(errClosed)
 	err := e.closeDoors()
 	e.wait.Wait()
+	e.sayLost(true)
 	e.web.close()
 	return err
 }

@@ -38,7 +38,7 @@ func (x *errand) leaked(l *leak) *denial {
 		x.engine.decoySent(object, l.credential, l.where, x.to.Door, x.path)
 		return deny(http.StatusForbidden, decoyWords(l.credential, l.where), high)
 	}
-	if _, ok := x.engine.often.record(true, alertAction, object, l.credential, l.where); ok {
+	if _, ok := x.engine.often.record(alarm, alertAction, object, l.credential, l.where); ok {
 		x.alert(object, l)
 	}
 	return deny(http.StatusForbidden, fmt.Sprintf("credential %s on its way to %s %s", l.credential, object, l.where), high, with("credential", l.credential))

@@ -88,7 +88,12 @@ func (e *Engine) refuse(d Destination, reason string, opts ...refusalOption) Ref
 	if kind := e.decoyIn([]byte(strings.Join([]string{d.Name, r.detail["host"], r.detail["sni"]}, "\n"))); kind != "" && d.Door != nameDoor {
 		e.decoySent(r.Where(), kind, inName, d.Door, "")
 	}
-	skipped, ok := e.often.record(r.High, r.action, r.Where(), r.Reason, r.detail["method"], r.detail["path"])
+	weight := common
+	if r.High {
+		weight = grave
+	}
+	skipped, ok := e.often.record(weight, r.action, r.Where(), r.layer, r.Rule, r.Reason, r.detail["method"], r.detail["path"])
+	e.sayLost(false)
 	if !ok {
 		return r.Refusal
 	}

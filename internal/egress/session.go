@@ -107,6 +107,7 @@ func (e *Engine) sweep() {
 		case <-e.ctx.Done():
 			return
 		case <-tick.C:
+			e.sayLost(false)
 		}
 		e.mu.Lock()
 		for s := range e.sessions {
