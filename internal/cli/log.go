@@ -167,3 +167,14 @@ func (f *ageFlag) Set(s string) error {
 	*f = ageFlag(d)
 	return nil
 }
+
+// untilHangup is interruptible for what has to be taken away at the end, also
+// when the terminal goes away.
+func untilHangup(c *cobra.Command) (context.Context, context.CancelFunc) {
+	ctx, stop := interruptible(c)
+	if signal.Ignored(syscall.SIGHUP) { // by nohup(1), whose user wants no end
+		return ctx, stop
+	}
+	ctx, hangup := signal.NotifyContext(ctx, syscall.SIGHUP)
+	return ctx, func() { hangup(); stop() }
+}

@@ -62,7 +62,7 @@ when it could not be run. With --strict inconclusive rows fail too.`,
   holdfast prove --agent codex --inside holdfast`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx, stop := interruptible(cmd)
+			ctx, stop := untilHangup(cmd)
 			defer stop()
 			if err := p.fits(cmd.Flags()); err != nil {
 				return err
@@ -154,12 +154,17 @@ func (v *formatValue) Set(name string) (err error) {
 func proveHint(err error) error {
 	var says hinter
 	switch {
+	case errors.Is(err, context.Canceled):
+		return &usageError{errors.New("interrupted before all rows were played, so nothing is reported"),
+			"play fewer rows: --core --quick, or those of --class and --id"}
 	case errors.As(err, &says) && says.Hint() != "":
 		return err
 	case errors.Is(err, harness.ErrSelection):
 		return &usageError{err, "see the rows with: holdfast prove --list"}
 	case errors.Is(err, harness.ErrUnsafe):
 		return &usageError{err, "name a directory of your own, on this machine, with --dir"}
+	case errors.Is(err, harness.ErrChanged):
+		return &usageError{err, "play it again when its update is over; holdfast prove watch does so by itself"}
 	case errors.Is(err, harness.ErrNothingRan):
 		return &usageError{err, "run the target by hand with a command such as /bin/true; for Holdfast: holdfast doctor"}
 	}
@@ -228,6 +233,9 @@ func (a *app) proveTarget(p prover) (probe.Target, error) {
 // provePlace makes the place to probe in: below the home, or that of the account
 // where the home is one that a sandbox would hide.
 func (a *app) provePlace(p prover) (*harness.Place, error) {
+	if p.jobs < 0 {
+		return nil, &usageError{fmt.Errorf("--jobs %d is less than none", p.jobs), "leave it out, or write --jobs 1 for one row after the other"}
+	}
 	dir := p.dir
 	if dir == "" {
 		dir = a.lookup("HOME")

@@ -37,7 +37,7 @@ The exit status is 1 when there is a finding.`,
   holdfast prove ablate seccomp landlock
   holdfast prove ablate --all --format markdown -o kill-matrix.md`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx, stop := interruptible(cmd)
+			ctx, stop := untilHangup(cmd)
 			defer stop()
 			o.Controls = args
 			return proveHint(a.ablate(ctx, p, o, sources))

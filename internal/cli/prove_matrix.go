@@ -29,7 +29,7 @@ elsewhere, with: holdfast prove --target TARGET --format json -o FILE`,
   holdfast prove matrix --format markdown -o matrix.md
   holdfast prove matrix --with docker.json holdfast`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx, stop := interruptible(cmd)
+			ctx, stop := untilHangup(cmd)
 			defer stop()
 			return proveHint(a.matrix(ctx, p, args, with))
 		},

@@ -60,7 +60,7 @@ posture, as prove --agent does. It ends cleanly with SIGTERM.`,
   holdfast prove watch --target-cmd 'mybox -- {}' --once`,
 		ValidArgs: targets.Names(),
 		RunE: func(c *cobra.Command, names []string) error {
-			ctx, stop := interruptible(c)
+			ctx, stop := untilHangup(c)
 			defer stop()
 			return proveHint(a.watch(ctx, w, names, c.Flags()))
 		},

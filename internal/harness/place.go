@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
 
 	"golang.org/x/sys/unix"
 
@@ -39,11 +40,12 @@ var ErrUnsafe = errors.New("it is not safe to probe here")
 // own that nobody else can write, and removes those that killed runs have left.
 // prober is a static program to use; "" for the one that this binary carries.
 func NewPlace(parent, prober string) (*Place, error) {
-	if err := safe(parent); err != nil {
-		return nil, err
-	}
+	// A home may itself be a link; what counts is where it leads.
 	parent, err := guarded(parent)
 	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(safe(parent), nameable(parent)); err != nil {
 		return nil, err
 	}
 	if err := sweep(parent); err != nil {
@@ -104,6 +106,17 @@ func safe(dir string) error {
 	}
 	if name, far := remote[int64(fs.Type)]; far {
 		return fmt.Errorf("%w: %s lies on %s, which other machines share", ErrUnsafe, dir, name)
+	}
+	return nil
+}
+
+// nameable says whether what the rows plant can name a path below dir: in shell
+// lines, in make, in settings of editors, which each quote in another way.
+func nameable(dir string) error {
+	for _, r := range dir {
+		if !strings.ContainsRune("/.-_+@:,=%~", r) && !unicode.IsLetter(r) && !unicode.IsDigit(r) {
+			return fmt.Errorf("%w: %q has %q in its path, which not every program that a row plants something for can name", ErrUnsafe, dir, r)
+		}
 	}
 	return nil
 }

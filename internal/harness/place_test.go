@@ -63,15 +63,35 @@ func TestPlacesAreRefused(t *testing.T) {
 	t.Parallel()
 	dir := ownDir(t)
 	shared, file := filepath.Join(dir, "shared"), filepath.Join(dir, "file")
-	if err := errors.Join(os.Mkdir(shared, 0o700), os.Chmod(shared, 0o777), os.WriteFile(file, nil, 0o600), os.Symlink(dir, filepath.Join(dir, "link")),
+	if err := errors.Join(os.Mkdir(shared, 0o700), os.Chmod(shared, 0o777), os.WriteFile(file, nil, 0o600), os.Mkdir(filepath.Join(dir, "a b"), 0o700),
 		os.MkdirAll(filepath.Join(shared, "mine", "deeper"), 0o700), os.Symlink(shared, filepath.Join(dir, "through"))); err != nil {
 		t.Fatal(err)
 	}
-	for _, bad := range []string{shared, filepath.Join(shared, "mine"), filepath.Join(shared, "mine", "deeper"), filepath.Join(dir, "through", "mine"), file, filepath.Join(dir, "link"), filepath.Join(dir, "nothing"), "/proc", t.TempDir()} {
+	for _, bad := range []string{shared, filepath.Join(shared, "mine"), filepath.Join(shared, "mine", "deeper"), filepath.Join(dir, "through", "mine"), file, filepath.Join(dir, "a b"), filepath.Join(dir, "nothing"), "/proc", t.TempDir()} {
 		p, err := NewPlace(bad, "/bin/true")
 		if err == nil {
 			t.Errorf("%s is taken", bad)
 			_ = p.Close()
 		}
+	}
+}
+
+// Homes are links on machines that keep them on another disk.
+func TestPlaceBehindLink(t *testing.T) {
+	t.Parallel()
+	dir := ownDir(t)
+	real, link := filepath.Join(dir, "real"), filepath.Join(dir, "link")
+	if err := errors.Join(os.Mkdir(real, 0o700), os.Symlink(real, link)); err != nil {
+		t.Fatal(err)
+	}
+	p, err := NewPlace(link, "/bin/true")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if filepath.Dir(p.Dir) != real {
+		t.Errorf("worlds are made in %s, which a link may move", p.Dir)
+	}
+	if err := p.Close(); err != nil {
+		t.Error(err)
 	}
 }

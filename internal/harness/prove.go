@@ -109,6 +109,9 @@ func Known(all []probe.Row, ids []string) error {
 // nothing was proved.
 var ErrNothingRan = errors.New("the target runs nothing")
 
+// ErrChanged says that the results are of no one program.
+var ErrChanged = errors.New("the program was replaced while it was tested, so the results belong to neither")
+
 // Prove plays the rows of o against its target. The error is for what could not
 // be begun; what became of the rows is in the run.
 func Prove(ctx context.Context, o Options) (report.Run, error) {
@@ -123,11 +126,17 @@ func Prove(ctx context.Context, o Options) (report.Run, error) {
 	begun := time.Now()
 	ready := probe.Runner{Prober: o.Place.Prober, Dir: o.Place.Dir}
 	if err := targets.Ready(ctx, ready, o.Target); err != nil {
+		if ctx.Err() != nil { // it was not the target's fault
+			return report.Run{}, errors.Join(ctx.Err(), targets.Release(context.WithoutCancel(ctx), o.Target))
+		}
 		return report.Run{}, errors.Join(fmt.Errorf("%w: %w", ErrNothingRan, err), targets.Release(ctx, o.Target))
 	}
 	results, err := o.play(ctx, rows)
 	if err = errors.Join(err, targets.Release(context.WithoutCancel(ctx), o.Target)); err != nil {
 		return report.Run{}, err
+	}
+	if ctx.Err() == nil && !identity.Same(o.Target) {
+		return report.Run{}, fmt.Errorf("target %s: %s: %w", o.Target.Name(), identity.Path, ErrChanged)
 	}
 	run := report.Run{
 		Tool: "holdfast", Version: o.Tool, Started: begun, Took: report.Seconds(time.Since(begun)),

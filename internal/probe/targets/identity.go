@@ -38,18 +38,33 @@ type Identity struct {
 // Identify asks a target what it is. It fails where there is no program; one that
 // does not tell its version has none.
 func Identify(ctx context.Context, t probe.Target) (Identity, error) {
-	id := Identity{Name: t.Name()}
+	id, version, err := describe(t)
+	if err == nil {
+		id.Version = versionOf(ctx, version)
+	}
+	return id, err
+}
+
+// Same says whether t is still the program that id describes: what was seen of
+// one that was replaced meanwhile belongs to neither.
+func (id Identity) Same(t probe.Target) bool {
+	now, _, err := describe(t)
+	return err == nil && now.Path == id.Path && now.SHA256 == id.SHA256
+}
+
+// describe is Identify without the version, and the command that prints it.
+func describe(t probe.Target) (id Identity, version []string, err error) {
+	id = Identity{Name: t.Name()}
 	w := &probe.World{B: "{B}", W: "{W}", H: "{H}", O: "{B}/o", R: "{B}/r"}
-	var version []string
 	switch t := t.(type) {
 	case probe.None:
 		id.Flags = []string{"{}"}
-		return id, nil
+		return id, nil, nil
 	case Holdfast:
 		id.Path, version = t.Path, []string{t.Path, "version"}
 		line, err := t.line(w, probe.Command{}, []string{"{}"})
 		if err != nil {
-			return id, err
+			return id, nil, err
 		}
 		id.Flags = line[1:]
 	case Template:
@@ -57,26 +72,24 @@ func Identify(ctx context.Context, t probe.Target) (Identity, error) {
 	case Peer:
 		s, err := t.spec()
 		if err != nil {
-			return id, err
+			return id, nil, err
 		}
 		t.Owner = "{OWNER}"
 		line, err := s.call(t, w, probe.Command{}, invocation{"{NAME}", []string{"{}"}})
 		if err != nil {
-			return id, err
+			return id, nil, err
 		}
 		id.Path, version, id.Flags = t.Path, append([]string{t.Path}, s.version...), line.argv[1:]
 		for _, path := range slices.Sorted(maps.Keys(line.files)) {
 			id.Flags = append(id.Flags, path+"="+line.files[path])
 		}
 	default:
-		return id, nil
+		return id, nil, nil
 	}
-	var err error
 	if id.Path, id.SHA256, err = digest(id.Path); err != nil {
-		return id, fmt.Errorf("target %s: %w", t.Name(), err)
+		return id, nil, fmt.Errorf("target %s: %w", t.Name(), err)
 	}
-	id.Version = versionOf(ctx, version)
-	return id, nil
+	return id, version, nil
 }
 
 // versionOf is the first line that a command prints which is about a version.
