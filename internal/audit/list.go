@@ -201,7 +201,8 @@ func Remove(i Info, heads string) error {
 }
 
 // Lost lists the sessions of which there is a head and no log, though nobody
-// pruned it: somebody removed it.
+// pruned it: somebody removed it. What is no file is no log: a link or directory
+// of its name is what List passes over.
 func Lost(dir, heads string) ([]string, error) {
 	_, heads = places(dir, "", heads)
 	paths, err := within(heads, headSuffix)
@@ -211,7 +212,8 @@ func Lost(dir, heads string) ([]string, error) {
 	var lost []string
 	for _, path := range paths {
 		session := strings.TrimSuffix(filepath.Base(path), headSuffix)
-		if _, err := os.Lstat(filepath.Join(dir, session+suffix)); errors.Is(err, fs.ErrNotExist) {
+		st, err := os.Lstat(filepath.Join(dir, session+suffix))
+		if errors.Is(err, fs.ErrNotExist) || err == nil && !st.Mode().IsRegular() {
 			if _, err := os.Lstat(path); err == nil { // or it was pruned meanwhile
 				lost = append(lost, session)
 			}

@@ -153,3 +153,16 @@ func TestFind(t *testing.T) {
 		}
 	}
 }
+
+// What stands in the place of a log and is no file is not listed: it is missed.
+func TestLinkIsNoLog(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "log")
+	old(t, dir, 2, 0)
+	first, second := filepath.Join(dir, "20200000-x"+suffix), filepath.Join(dir, "20200001-x"+suffix)
+	if err := errors.Join(os.Remove(first), os.Symlink(second, first), os.Remove(second), os.Mkdir(second, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	if lost, err := Lost(dir, ""); err != nil || !slices.Equal(lost, []string{"20200000-x", "20200001-x"}) {
+		t.Errorf("lost are %q, %v", lost, err)
+	}
+}

@@ -44,6 +44,14 @@ func (v *verifier) witnesses(path string, o VerifyOptions) []witness {
 	return all
 }
 
+// placed checks that the log is the one that was asked for: that of another run,
+// whole and signed, may have been put in its place with its head.
+func (v *verifier) placed(session string) {
+	if session != "" && v.report.Session != "" && v.report.Session != session {
+		v.problem(Problem{Verdict: Tampered, What: fmt.Sprintf("the log is of session %q, and stands in the place of that of %q", v.report.Session, session)})
+	}
+}
+
 // outside checks the log against a checkpoint that was kept outside of it.
 func (v *verifier) outside(w witness) {
 	bad := func(verdict Verdict, format string, args ...any) {

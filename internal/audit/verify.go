@@ -34,6 +34,7 @@ func (v Verdict) rank() int { return [...]int{2, 3, 1, 0}[v] }
 
 // VerifyOptions say against what a log is verified.
 type VerifyOptions struct {
+	Session  string   // that the log has to be of; "" is any
 	Keys     string   // directory of public keys; "" is "keys" beside the directory of the log
 	Trust    []string // public keys besides, as PublicKey.Text
 	Heads    string   // directory of heads; "" is "heads" beside the directory of the log
@@ -120,6 +121,7 @@ func Verify(ctx context.Context, path string, o VerifyOptions) (Report, error) {
 	if err := v.read(ctx, io.LimitReader(f, size), o.Workers); err != nil {
 		return Report{}, fmt.Errorf("verifying a record: %w", err)
 	}
+	v.placed(o.Session)
 	return v.judge(witnesses), nil
 }
 

@@ -70,7 +70,7 @@ func storyCommand(a *app, c *cobra.Command, verify bool, asJSON func(told) any, 
 		verified := make(chan checkedReport, 1)
 		if verify {
 			go func() {
-				report, err := audit.Verify(ctx, info.Path, audit.VerifyOptions{Keys: r.keys, Heads: r.heads})
+				report, err := audit.Verify(ctx, info.Path, audit.VerifyOptions{Session: r.placed(info), Keys: r.keys, Heads: r.heads})
 				verified <- checkedReport{report, err}
 			}()
 		}

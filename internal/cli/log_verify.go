@@ -108,6 +108,7 @@ func (a *app) verify(ctx context.Context, v verifier, args []string) error {
 				return err
 			}
 		}
+		options.Session = r.placed(info)
 		report, err := audit.Verify(ctx, info.Path, options)
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -177,6 +178,15 @@ func (a *app) verifiable(r archive, args []string, all bool) ([]audit.Info, erro
 		return nil, &usageError{fmt.Errorf("%s is no file", quoted(args[0])), "records are files; see: holdfast log list --json"}
 	}
 	return []audit.Info{{Session: strings.TrimSuffix(filepath.Base(path), ".jsonl"), Path: path, Start: st.ModTime(), Size: st.Size()}}, nil
+}
+
+// placed is the session that a log must be of by the place where it stands; none
+// for a file elsewhere, which may have any name.
+func (r archive) placed(info audit.Info) string {
+	if filepath.Dir(info.Path) != filepath.Clean(r.logs) {
+		return ""
+	}
+	return info.Session
 }
 
 func checkedOf(info audit.Info, report audit.Report) checked {
