@@ -90,6 +90,7 @@ func callControls() []Control {
 		{"record-reads", []string{"HST-030c"}, ""},
 		{"record-sockets", []string{"HST-030d"}, ""},
 		{"setid-bits", []string{"PRV-003"}, ""},
+		{"shared", []string{"RES-013", "RES-014"}, ""},
 		{"sockets", []string{"SYS-023"}, ""},
 		{"base", nil, "its rows allow"},
 		{"devices", nil, "the view has no device node and no right to make one"},
@@ -107,7 +108,7 @@ func callControls() []Control {
 func restControls() []Control {
 	return []Control{
 		{Name: "limits", Omit: []string{"limits"}, User: true,
-			Rows: []string{"RES-001", "RES-002", "RES-005"}, Why: "as for root; it is played once, for it uses what a machine has"},
+			Rows: []string{"RES-001", "RES-002", "RES-005", "RES-015"}, Why: "as for root; it is played once, for it uses what a machine has"},
 		{Name: "quarantine", Omit: []string{"quarantine"}, Root: true, User: true,
 			Rows: []string{"DNY-001", "DNY-012", "DNY-012b", "DNY-012d"}},
 		{Name: "attempts from inside", Omit: []string{"attempts"},

@@ -125,7 +125,37 @@ func exhaustionHost() []Row {
 		{ID: "RES-012", Kind: Sandbox, Title: "objects of the kernel are left that outlive their process",
 			Refs: []string{"sysvipc(7)", "mq_overview(7)", "shm_overview(7)"}, Setup: objectKey, Oracle: objectsLeft,
 			Harmless: "they may be made where nobody else sees them", Action: "kernel-objects"},
+		{ID: "RES-013", Kind: Sandbox, Title: "contexts of asynchronous input and output are taken, of which the machine has one pool",
+			Refs: []string{"io_setup(2)", "/proc/sys/fs/aio-max-nr in proc_sys_fs(5)"}, Action: "aio-context"},
+		{ID: "RES-014", Kind: Sandbox, Title: "a lease is held on a file of the workspace, so that who opens it outside waits",
+			Refs: []string{"fcntl(2) F_SETLEASE"}, Action: "hold-lease"},
+		{ID: "RES-015", Kind: Sandbox, Title: "most of what is counted for the user, or for all terminals, is taken by one run",
+			Refs:  []string{"inotify(7)", "setrlimit(2) RLIMIT_SIGPENDING", "mq_overview(7)", "pty(7)"},
+			Setup: sharesOfUser, Action: "take-shares",
+			Alone: "it holds, for a moment, most of what other rows of the same user would ask for"},
 	}
+}
+
+// sharesOfUser hands in three quarters of what the user may have. Of terminals
+// it is what is left free of the number that all but the host's own share, or
+// less: without a sandbox that many are opened.
+func sharesOfUser(w *World) error {
+	const terminals = 640
+	for name, resource := range map[string]int{"signals": unix.RLIMIT_SIGPENDING, "queues": unix.RLIMIT_MSGQUEUE} {
+		var l unix.Rlimit
+		if err := unix.Getrlimit(resource, &l); err != nil {
+			return err
+		}
+		w.Arg(name + "=" + strconv.FormatUint(min(l.Cur, 1<<20)/4*3, 10))
+	}
+	raw, err := os.ReadFile("/proc/sys/user/max_inotify_instances")
+	if err != nil {
+		return err
+	}
+	n, err := strconv.Atoi(strings.TrimSpace(string(raw)))
+	w.Arg("watchers=" + strconv.Itoa(min(n, 4096)/4*3))
+	w.Arg("terminals=" + strconv.Itoa(terminals))
+	return err
 }
 
 // floodSession runs the flood, of which only the first MiB is looked at, and

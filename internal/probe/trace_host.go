@@ -167,6 +167,9 @@ var exhaustionTraces = sync.OnceValue(func() map[string]Trace {
 		"RES-008":  nothing(output),
 		"RES-010":  trail(did("file.write", "W/big"), did("file.truncate", "W/big")),
 		"RES-012":  trail(did("file.write", "/dev/shm/probe-*")),
+		"RES-013":  trail(refused("filter", "sys.call", "io_setup")),
+		"RES-014":  trail(refused("filter", "sys.call", "fcntl")),
+		"RES-015":  nothing(limits),
 	}
 })
 

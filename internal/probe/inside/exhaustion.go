@@ -37,6 +37,9 @@ func exhaustionActions() map[string]Action {
 		"flood":              flood,
 		"kernel-objects":     kernelObjects,
 		"many-inodes":        each(manyInodes),
+		"aio-context":        aioContext,
+		"hold-lease":         holdLease,
+		"take-shares":        takeShares,
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -111,8 +112,7 @@ func (l *launch) prepare() error {
 	for _, e := range plan.Env {
 		f.environ = append(f.environ, e.Name+"="+e.Value)
 	}
-	_, err := os.Stat("/proc/sys/user/max_user_namespaces")
-	f.nsLimit = err == nil
+	f.userLimits = userLimits(l.omit)
 	if err := l.prepareWalls(); err != nil {
 		return err
 	}
@@ -229,5 +229,35 @@ func rlimits(l policy.Limits) []rlimit {
 		add(unix.RLIMIT_FSIZE, l.Disk) // one file cannot outgrow what all of them may take
 	}
 	add(unix.RLIMIT_DATA, l.Memory)
+	// The next two are counted for the user, here and outside together.
+	for _, resource := range []int{unix.RLIMIT_SIGPENDING, unix.RLIMIT_MSGQUEUE} {
+		var now unix.Rlimit
+		if err := unix.Getrlimit(resource, &now); err == nil && now.Cur != unix.RLIM_INFINITY {
+			out = append(out, rlimit{resource, now.Cur / 2})
+		}
+	}
+	return out
+}
+
+// userLimits are written to /proc/sys/user inside, where the user namespace
+// keeps them for everything in it (namespaces(7), inotify(7)). What is counted
+// for the user here and outside together is halved, so that a run cannot take
+// it all; a kernel without one of them has nothing to limit.
+func userLimits(omit map[string]bool) []userLimit {
+	var out []userLimit
+	add := func(name, control string, share func(int64) int64) {
+		raw, err := os.ReadFile("/proc/sys/user/" + name)
+		if err != nil || omit[control] {
+			return
+		}
+		if now, err := strconv.ParseInt(strings.TrimSpace(string(raw)), 10, 64); err == nil {
+			out = append(out, userLimit{name, share(now)})
+		}
+	}
+	half := func(n int64) int64 { return n / 2 }
+	// Later attempts answer ENOSPC (user_namespaces(7)), whatever the filter says.
+	add("max_user_namespaces", "namespaces-limit", func(int64) int64 { return 0 })
+	add("max_inotify_instances", "limits", half)
+	add("max_inotify_watches", "limits", half)
 	return out
 }

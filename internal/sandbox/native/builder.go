@@ -15,29 +15,35 @@ import (
 
 // facts are what the supervisor found out or prepared before the launch.
 type facts struct {
-	uid, gid  int  // ids of everything inside, the same numbers inside and outside
-	mapped    bool // the supervisor writes the id maps and the task takes the ids itself (root)
-	gate      bool // the first process inside waits for a word before it goes on
-	landlock  int  // ABI, 0 for none
-	filter    []unix.SockFilter
-	level     level // of filter
-	tripwire  bool  // the root of the view is served by the supervisor
-	masks     []mask
-	nsLimit   bool // /proc/sys/user/max_user_namespaces exists
-	cgroups   []string
-	trees     map[string]int // place inside → inherited descriptor of its detached tree
-	rlimits   []rlimit
-	environ   []string
-	privProc  bool
-	tty       bool
-	rung      sandbox.Rung // how connections are intercepted
-	ipv6      bool         // the host has it
-	orphanEnv []string
+	uid, gid   int  // ids of everything inside, the same numbers inside and outside
+	mapped     bool // the supervisor writes the id maps and the task takes the ids itself (root)
+	gate       bool // the first process inside waits for a word before it goes on
+	landlock   int  // ABI, 0 for none
+	filter     []unix.SockFilter
+	level      level // of filter
+	tripwire   bool  // the root of the view is served by the supervisor
+	masks      []mask
+	userLimits []userLimit
+	cgroups    []string
+	trees      map[string]int // place inside → inherited descriptor of its detached tree
+	rlimits    []rlimit
+	environ    []string
+	privProc   bool
+	tty        bool
+	rung       sandbox.Rung // how connections are intercepted
+	ipv6       bool         // the host has it
+	orphanEnv  []string
 }
 
 type rlimit struct {
 	resource int
 	value    uint64
+}
+
+// userLimit is a file of /proc/sys/user and what is written to it.
+type userLimit struct {
+	name  string
+	value int64
 }
 
 // mask is a part of /proc that is hidden or made read-only.

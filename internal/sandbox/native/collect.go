@@ -69,6 +69,9 @@ var limitNames = map[int]string{
 	unix.RLIMIT_NPROC:  "Max processes",
 	unix.RLIMIT_FSIZE:  "Max file size",
 	unix.RLIMIT_DATA:   "Max data size",
+
+	unix.RLIMIT_SIGPENDING: "Max pending signals",
+	unix.RLIMIT_MSGQUEUE:   "Max msgqueue size",
 }
 
 // Collect reads the posture of a process and all its threads from /proc

@@ -52,6 +52,7 @@ var callConstants = map[string]uint32{
 	"TIOCSETD":  unix.TIOCSETD,
 	"TIOCCONS":  unix.TIOCCONS,
 
+	"F_SETLEASE":   unix.F_SETLEASE,
 	"PR_SET_MM":    unix.PR_SET_MM,
 	"NEW_LISTENER": unix.SECCOMP_FILTER_FLAG_NEW_LISTENER,
 

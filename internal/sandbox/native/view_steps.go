@@ -318,6 +318,10 @@ func (b *builder) ownFiles() {
 	}
 }
 
+// mostTerminals is how many a run may have: all instances of devpts but the
+// host's own share one number (kernel.pty.max, kernel.pty.reserve).
+const mostTerminals = "512"
+
 // dev fills /dev.
 func (b *builder) dev() {
 	b.mkdir("/dev", 0o755)
@@ -333,7 +337,7 @@ func (b *builder) dev() {
 	}
 	pts := b.slot()
 	b.mkdir("/dev/pts", 0o755)
-	b.filesystem("terminals", "devpts", [][2]string{{"ptmxmode", "0666"}, {"mode", "0620"}}, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NOEXEC, pts)
+	b.filesystem("terminals", "devpts", [][2]string{{"ptmxmode", "0666"}, {"mode", "0620"}, {"max", mostTerminals}}, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NOEXEC, pts)
 	b.attach("attach /dev/pts", pts, "/dev/pts")
 	b.expected("/dev/pts", "devpts", false, true, false, true)
 }
@@ -346,9 +350,8 @@ func (b *builder) proc() {
 	}
 	b.attach("attach /proc", b.trees["/proc"], "/proc")
 	b.expected("/proc", "proc", false, true, true, true)
-	if b.facts.nsLimit && !b.omit["namespaces-limit"] {
-		// Later attempts answer ENOSPC (user_namespaces(7)), whatever the filter says.
-		b.writeFile("forbid nested namespaces", "/proc/sys/user/max_user_namespaces", "0")
+	for _, l := range b.facts.userLimits {
+		b.writeFile("limit "+l.name, "/proc/sys/user/"+l.name, strconv.FormatInt(l.value, 10))
 	}
 	if b.omit["proc-masks"] {
 		return
