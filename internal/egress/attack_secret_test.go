@@ -7,8 +7,11 @@ import (
 	"fmt"
 	"html"
 	"io"
+	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"holdfast.dev/holdfast/internal/policy"
@@ -63,6 +66,32 @@ func TestEchoesInOlderAnswers(t *testing.T) {
 	got, err := io.ReadAll(listening.Body)
 	if err != nil || !strings.HasPrefix(string(got), "heard Bearer ***") || strings.Contains(string(got), testSecret) {
 		t.Errorf("the older answer says %q (%v)", got, err)
+	}
+}
+
+// TestEchoAtAnotherPort has the same host show in the clear what it heard over TLS.
+func TestEchoAtAnotherPort(t *testing.T) {
+	var heard atomic.Value
+	s := newShop(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		heard.Store(r.Header.Get("Authorization"))
+	}), shopConfig{secure: true, rule: bindForge, credentials: newVault(nil), config: func(c *Config) {
+		c.Allow = append(c.Allow, permits(apiName, 80, policy.HTTP))
+	}})
+	status := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "heard ", heard.Load()) }))
+	t.Cleanup(status.Close)
+	s.out.at[Destination{Name: apiName, Port: 80}.String()] = status.Listener.Addr().String()
+	s.ask("GET", "/tell", nil, "Authorization", "Bearer "+testPlaceholder)
+	door := s.doorTo(apiName, 80)
+	client := http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "tcp", door)
+	}}}
+	r, err := client.Get("http://" + apiName + "/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	if got, err := io.ReadAll(r.Body); err != nil || !strings.HasPrefix(string(got), "heard Bearer ***") {
+		t.Errorf("the other port says %q (%v)", got, err)
 	}
 }
 

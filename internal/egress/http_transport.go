@@ -22,9 +22,9 @@ type web struct {
 	mu     sync.Mutex
 	to     map[upstreamKey]*http.Transport
 	roots  *Roots
-	opened map[hostPort]bool // destinations that a secret went to
-	lent   atomic.Int64      // secrets, so far
-	masks  *masks            // of the first so many that were issued:
+	opened map[string]bool // hosts that a secret went to
+	lent   atomic.Int64    // secrets, so far
+	masks  *masks          // of the first so many that were issued:
 	masked int
 	closed bool
 }

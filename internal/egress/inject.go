@@ -290,9 +290,19 @@ func (s *sent) betrayed(p []byte) *leak {
 	return nil
 }
 
-// lends reports whether secrets go to this destination, or went there.
+// lends reports whether secrets go to this host, or went there, at whatever port:
+// what one port was told another may show.
 func (v *visit) lends() bool {
-	return v.engine.web.hasSecrets(v.to) || len(v.engine.config.Credentials.Bound(v.to.Name, v.to.Port)) > 0
+	e := v.engine
+	if e.web.hasSecrets(v.to.Name) || len(e.config.Credentials.Bound(v.to.Name, v.to.Port)) > 0 {
+		return true
+	}
+	for c := range e.rules.Load().matching(v.to.Name) {
+		if len(c.Credentials) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // hasOpened remembers that a secret goes to d; hasSecrets says whether one did.
@@ -301,13 +311,13 @@ func (w *web) hasOpened(d Destination) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.opened == nil {
-		w.opened = map[hostPort]bool{}
+		w.opened = map[string]bool{}
 	}
-	w.opened[hostPort{d.Name, d.Port}] = true
+	w.opened[d.Name] = true
 }
 
-func (w *web) hasSecrets(d Destination) bool {
+func (w *web) hasSecrets(name string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.opened[hostPort{d.Name, d.Port}]
+	return w.opened[name]
 }

@@ -244,6 +244,11 @@ func (n *internet) plain(c net.Conn, base visit) {
 			fmt.Fprintf(c, "HTTP/1.1 302 Found\r\nLocation: %s\r\nRefresh: 0; url=%s\r\nContent-Length: 0\r\n\r\n", target.Query().Get("to"), target.Query().Get("to"))
 		default:
 			text := "hello from " + base.name + "\n"
+			if target != nil && target.Path == "/heard" { // what was told to this host, at whatever port
+				for _, told := range n.requests("/tell") {
+					text += told.head
+				}
+			}
 			fmt.Fprintf(c, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(text), text)
 		}
 		if slices.Contains(headers["connection"], "close") {

@@ -246,6 +246,7 @@ var proxyTraces = sync.OnceValue(func() map[string]Trace {
 		),
 		"PXY-026c": did("credential.use", "allowed.test:443"),
 		"PXY-026d": did("credential.use", "allowed.test:443"),
+		"PXY-026f": trail(did("credential.use", "allowed.test:443"), did("net.request", "allowed.test:80")),
 		"PXY-026e": trail(
 			refused("egress", "net.request", "a.wild.test:443", "allowed.test:443"),
 			refused("egress", "credential.alert", "a.wild.test:443", "allowed.test:443"),
