@@ -136,9 +136,8 @@ func exhaustionHost() []Row {
 	}
 }
 
-// sharesOfUser hands in three quarters of what the user may have. Of terminals
-// it is what is left free of the number that all but the host's own share, or
-// less: without a sandbox that many are opened.
+// sharesOfUser hands in three quarters of what the user may have, and a number
+// of terminals that every machine has free.
 func sharesOfUser(w *World) error {
 	const terminals = 640
 	for name, resource := range map[string]int{"signals": unix.RLIMIT_SIGPENDING, "queues": unix.RLIMIT_MSGQUEUE} {

@@ -245,19 +245,23 @@ func rlimits(l policy.Limits) []rlimit {
 // it all; a kernel without one of them has nothing to limit.
 func userLimits(omit map[string]bool) []userLimit {
 	var out []userLimit
-	add := func(name, control string, share func(int64) int64) {
+	add := func(name string, share func(int64) int64) {
 		raw, err := os.ReadFile("/proc/sys/user/" + name)
-		if err != nil || omit[control] {
+		if err != nil {
 			return
 		}
 		if now, err := strconv.ParseInt(strings.TrimSpace(string(raw)), 10, 64); err == nil {
 			out = append(out, userLimit{name, share(now)})
 		}
 	}
-	half := func(n int64) int64 { return n / 2 }
-	// Later attempts answer ENOSPC (user_namespaces(7)), whatever the filter says.
-	add("max_user_namespaces", "namespaces-limit", func(int64) int64 { return 0 })
-	add("max_inotify_instances", "limits", half)
-	add("max_inotify_watches", "limits", half)
+	if !omit["namespaces-limit"] {
+		// Later attempts answer ENOSPC (user_namespaces(7)), whatever the filter says.
+		add("max_user_namespaces", func(int64) int64 { return 0 })
+	}
+	if !omit["limits"] {
+		half := func(n int64) int64 { return n / 2 }
+		add("max_inotify_instances", half)
+		add("max_inotify_watches", half)
+	}
 	return out
 }
