@@ -164,7 +164,7 @@ func TestUnsteadyAddUp(t *testing.T) {
 
 func TestUncontainedTestsExist(t *testing.T) {
 	var sources strings.Builder
-	for _, pattern := range []string{"../../internal/probe/*_test.go", "../../internal/harness/*_test.go"} {
+	for _, pattern := range []string{"../../internal/probe/*_test.go", "../../internal/harness/*_test.go", "../../internal/trial/*_test.go"} {
 		paths, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)
