@@ -148,9 +148,9 @@ func (a agent) cutOut(s *sheet, e entry) error {
 		return errShape
 	}
 	switch {
-	case len(list.members) > 1:
+	case len(list.members) > 1 || s.commented(list):
 		return s.drop(list, e.group)
-	case len(hooks.members) > 1:
+	case len(hooks.members) > 1 || s.commented(hooks):
 		return s.drop(hooks, index(hooks, e.moment))
 	}
 	return s.drop(s.root, index(s.root, "hooks"))

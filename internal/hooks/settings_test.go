@@ -21,6 +21,8 @@ var texts = []struct{ name, text string }{
 	{"lines of the other kind", "{\r\n  \"model\": \"opus\"\r\n}\r\n"},
 	{"a mark of byte order", "\xef\xbb\xbf{\n    \"model\": \"opus\"\n}"},
 	{"hooks of somebody else", "{\n  \"hooks\": {\n    \"PreToolUse\": [\n      {\n        \"matcher\": \"Bash\",\n        \"hooks\": [{\"type\": \"command\", \"command\": \"/usr/bin/lint --of claude\"}]\n      }\n    ],\n    \"Stop\": []\n  }\n}\n"},
+	{"hooks switched off", "{\n  \"hooks\": {\n    // \"Stop\": [],\n    /* \"SessionStart\": [] */\n  }\n}\n"},
+	{"lists with one switched off", "{\"hooks\": {\n\"PreToolUse\": [\n// {\"hooks\": []}\n],\n\"BeforeTool\": [\n/* x */\n]\n}}"},
 	{"escapes", "{\"a\\u0022b\": \"\\\\\", \"hook\\u0073x\": 1}\n"},
 }
 

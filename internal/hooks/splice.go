@@ -96,6 +96,13 @@ func (s *sheet) add(n *node, depth int, key string, v any) error {
 	return s.replace(end, end, ","+s.line+lead+text)
 }
 
+// commented says whether comments stand in n, outside of its only value: people
+// keep hooks in them that they have switched off.
+func (s *sheet) commented(n *node) bool {
+	m := n.members[0]
+	return bytes.ContainsRune(s.data[n.from:m.from], '/') || bytes.ContainsRune(s.data[m.value.to:n.to], '/')
+}
+
 // drop removes the i-th value of n, with its comma and its line.
 func (s *sheet) drop(n *node, i int) error {
 	m := n.members[i]
