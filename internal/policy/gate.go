@@ -95,7 +95,10 @@ func (p Plan) Gates() (*Gates, error) {
 	g.workspace = p.Workspace
 	x := explainer{plan: p}
 	system := g.files.fixed
-	g.files.fixed = func(path string) bool { return system(path) || x.rule(path).Access == Read }
+	g.files.fixed = func(path string) bool {
+		r := x.rule(path)
+		return r.Access == Read || r.Path == "" && system(path)
+	}
 	return g, nil
 }
 

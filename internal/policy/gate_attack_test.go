@@ -63,8 +63,15 @@ func TestOddExecutions(t *testing.T) {
 		{"an argument that is not UTF-8", execution("/usr/bin/git", "git", "-C", "\xff", "push"), true},
 		{"an empty option", execution("/usr/bin/git", "git", "", "push"), false},
 		{"options that end nowhere", execution("/usr/bin/git", "git", "-C"), false},
-		{"a verb with a line break", execution("/usr/bin/git", "git", "push\n"), false},
-		{"a verb with a space", execution("/usr/bin/git", "git", " push"), false},
+		{"a verb with a line break, which git can take for it", execution("/usr/bin/git", "git", "push\n"), true},
+		{"a verb with a space, likewise", execution("/usr/bin/git", "git", " push"), true},
+		{"the loader of a file that may be anything", execution("/lib64/ld-linux-x86-64.so.2", "x", "./y", "push"), true},
+		{"the loader of a descriptor", execution("/lib64/ld-linux-x86-64.so.2", "x", "/proc/self/fd/7", "push"), true},
+		{"the loader of a path that is not what it looks", execution("/lib64/ld-linux-x86-64.so.2", "x", "/usr/../home/you/y", "push"), true},
+		{"the loader of another program", execution("/lib64/ld-linux-x86-64.so.2", "x", "/usr/bin/ls", "push"), false},
+		{"a script whose interpreter is a copy of the loader", with(execution("/home/you/project/z", "push", "HEAD"), func(a *event.Attempt) {
+			a.Process.SHA256, a.Script, a.Path, a.Interpreted = "hash-of-ld-linux-x86-64.so.2", "/home/you/project/push", "push", []string{"./y", "push"}
+		}), true},
 		{"a verb in another case", execution("/usr/bin/git", "git", "PUSH"), false},
 		{"the end of options before the verb", execution("/usr/bin/git", "git", "--", "push"), true},
 		{"a copy in the workspace", with(execution("/home/you/project/ls", "ls", "push"), func(a *event.Attempt) { a.Process.SHA256 = "hash-of-git" }), true},
@@ -95,6 +102,28 @@ func TestOddExecutions(t *testing.T) {
 	} {
 		if j := g.Judge(row.a); (j.Verdict == event.Unknown) != row.asks || row.asks && j.Reason == "" {
 			t.Errorf("%s: %v by %s, %q", row.name, j.Verdict, j.Rule, j.Reason)
+		}
+	}
+}
+
+// TestCopiesWhereTheyCanBePut: a copy is known by its content wherever something
+// inside can have put it, be it below a tree of the system.
+func TestCopiesWhereTheyCanBePut(t *testing.T) {
+	plan := Plan{Workspace: "/usr/local/src/project", Ask: []GateRule{{Set: "git-push"}},
+		Paths: []PathRule{{Path: "/etc/written", Access: Write}, {Path: "/home/you/bin", Access: Read}}}
+	g, err := plan.Gates()
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.files.hashes = func() map[string][]string { return map[string][]string{"hash-of-git": {"git"}} }
+	for path, asks := range map[string]bool{
+		"/usr/local/src/project/ls": true, "/etc/written/ls": true, "/dev/shm/ls": true, "/run/ls": true, "/proc/1/fd/3": true, "/tmp/ls": true,
+		"/usr/bin/ls": false, "/home/you/bin/ls": false,
+	} {
+		a := execution(path, "ls", "push")
+		a.Process.SHA256 = "hash-of-git"
+		if j := g.Judge(a); (j.Verdict == event.Unknown) != asks {
+			t.Errorf("%s: %v", path, j.Verdict)
 		}
 	}
 }

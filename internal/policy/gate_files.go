@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"io"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -27,10 +28,15 @@ type files struct {
 // loaders are where dynamic loaders are, which are no commands.
 var loaders = []string{"/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.so.1", "/lib/ld-musl-x86_64.so.1", "/lib/ld-musl-aarch64.so.1"}
 
+// programTrees are the system trees that nothing inside can write, where the
+// policy does not say otherwise: not those of devices, processes and what runs,
+// which have places for everybody (/dev/shm).
+var programTrees = []string{"/boot", "/bin", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/sbin", "/usr"}
+
 func newFiles(names []string, find ProgramsFunc) *files {
 	slices.Sort(names)
 	f := &files{find: find, wanted: slices.Compact(names), fixed: func(path string) bool {
-		return slices.ContainsFunc(systemTrees, func(tree string) bool { return within(path, tree) })
+		return slices.ContainsFunc(programTrees, func(tree string) bool { return within(path, tree) })
 	}}
 	f.hashes = sync.OnceValue(f.hash)
 	return f
@@ -50,6 +56,13 @@ func (f *files) names(path, sha256 string) []string {
 // changed all the while.
 func (f *files) unknown(path, sha256 string) bool {
 	return f.find != nil && path != "" && sha256 == "" && !f.fixed(path)
+}
+
+// named reports whether a file that the dynamic loader opens by itself is what its
+// name says. It is hashed by nobody, and a link or a descriptor may lead anywhere,
+// so that only a name that nothing inside can give to another file counts.
+func (f *files) named(name string) bool {
+	return f.find == nil || path.IsAbs(name) && path.Clean(name) == name && f.fixed(name)
 }
 
 func (f *files) hash() map[string][]string {

@@ -143,9 +143,11 @@ func grammarTable() map[string]grammar {
 	w := strings.Fields
 	return map[string]grammar{
 		"git": {values: w("-C -c --git-dir --work-tree --namespace --super-prefix --config-env --attr-source --shallow-file")},
-		"hg": {values: w("-R --repository --cwd --config --encoding --encodingmode --color --pager"), aliases: other("push=pu,pus"),
+		"hg chg": {values: w("-R --repository --cwd --config --encoding --encodingmode --color --pager"), aliases: other("push=pu,pus"),
 			verbs: w("add annotate archive backout bisect bookmarks branch branches bundle cat clone commit config copy diff export files forget graft grep heads help identify import incoming init locate log manifest merge outgoing parents paths phase pull push recover remove rename resolve revert root serve status summary tag tags tip unbundle update verify version")},
-		"svn": {values: w("--username --password --config-dir --config-option --depth -r --revision"), aliases: other("commit=ci update=up checkout=co")},
+		"svn": {values: w("--username --password --config-dir --config-option --depth -r --revision"), aliases: other("commit=ci update=up checkout=co delete=del,remove,rm move=rename,ren copy=cp")},
+		"cvs": {values: w("-d -e -s -T -z"), aliases: other("commit=ci,com import=im,imp")},
+		"p4":  {values: w("-b -c -C -d -H -I -L -p -P -Q -r -u -x -z")},
 		"jj":  {values: w("-R --repository --at-operation --at-op --color --config --config-file")},
 		"npm npx cnpm": {loose: true, dashes: true,
 			values: w("--prefix -C --workspace -w --registry --reg --userconfig --globalconfig --cache --loglevel --tag --otp --access --omit --include --location -L --script-shell --node-options --install-strategy --before --before-date --call -c --package -p --auth-type --scope --proxy --https-proxy --cafile --ca --cert --key --fetch-timeout --fetch-retries --maxsockets --depth --editor --user-agent --logs-dir --logs-max"),

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -51,6 +52,10 @@ var interpreters = sync.OnceValue(func() map[string]startOptions {
 func (r *reader) interpreted(name string, args []string) {
 	o := interpreters()[family(name)]
 	verb, program, rest := o.source(args)
+	if verb == fromFile {
+		program = r.absolute(program)
+		verb = fileOrStream(program)
+	}
 	ended := verb == fromStream && len(rest) == 0
 	if ended {
 		r.open()
@@ -64,9 +69,49 @@ func (r *reader) interpreted(name string, args []string) {
 			r.all("", rest, scriptNames(program)...)
 		}
 	case fromModule:
-		program, _, _ = strings.Cut(program, ".")
-		r.all("", rest, program)
+		r.module(program, rest)
 	}
+}
+
+// runners are the modules of Python that execute another, or a file.
+var runners = strings.Fields("runpy cProfile profile trace pdb coverage debugpy viztracer scalene")
+
+// module reads what a module of Python would execute.
+func (r *reader) module(name string, args []string) {
+	name, _, _ = strings.Cut(name, ".")
+	r.all("", args, name)
+	if !slices.Contains(runners, name) {
+		return
+	}
+	for i, word := range args { // whichever of their options have a value
+		next := i + 1
+		switch {
+		case (word == "-m" || word == "--module") && next < len(args):
+			r.called(args[next], args[next+1:])
+		case name == "runpy" && i == 0:
+			r.called(word, args[next:])
+		case !strings.HasPrefix(word, "-") && strings.ContainsRune(word, '/'):
+			r.all("", args[next:], scriptNames(r.absolute(word))...)
+		}
+	}
+}
+
+// called reads a module that another one executes.
+func (r *reader) called(name string, args []string) {
+	if r.depth++; r.depth > maxPeeled {
+		r.add(reading{anything: true})
+	} else {
+		r.module(name, args)
+	}
+	r.depth--
+}
+
+// absolute is a file as it is found from where the caller stands.
+func (r *reader) absolute(file string) string {
+	if r.cwd == "" || path.IsAbs(file) {
+		return file
+	}
+	return path.Join(r.cwd, file)
 }
 
 // source finds where the program comes from, what it is called, and its
@@ -162,7 +207,7 @@ func (o startOptions) hasInline(args []string) bool {
 
 // fileOrStream tells a file from a name of a descriptor.
 func fileOrStream(name string) string {
-	switch {
+	switch name = path.Clean(name); {
 	case name == "/dev/stdin", strings.HasPrefix(name, "/dev/fd/"):
 		return fromStream
 	case strings.HasPrefix(name, "/proc/") && strings.Contains(name, "/fd/"):

@@ -36,7 +36,7 @@ func (g *Gates) readings(a event.Attempt) []reading {
 	if a.Kind != event.KindExec {
 		return []reading{{program: baseName(a.Process.Executable)}}
 	}
-	r := reader{lane: g.lanes[event.KindExec], cut: a.Cut}
+	r := reader{lane: g.lanes[event.KindExec], files: g.files, cwd: a.Process.Cwd, cut: a.Cut}
 	if g.files.unknown(a.Process.Executable, a.Process.SHA256) || g.files.unknown(a.Script, a.ScriptSHA256) {
 		r.add(reading{anything: true})
 	}
@@ -93,6 +93,8 @@ func baseName(name string) string {
 // reader collects readings. It takes apart only what a rule may be about.
 type reader struct {
 	lane  *lane
+	files *files
+	cwd   string
 	out   []reading
 	depth int
 	cut   bool // the arguments are not all there
@@ -122,7 +124,8 @@ func (r *reader) one(called, name string, args []string) {
 		r.applet(called, args)
 	case "corepack":
 		if len(args) > 0 {
-			r.one("", args[0], args[1:])
+			manager, _, _ := strings.Cut(args[0], "@")
+			r.one("", manager, args[1:])
 		} else {
 			r.open()
 		}
@@ -160,6 +163,12 @@ func (r *reader) command(name string, args []string) {
 	for _, one := range g.read(args) {
 		one.program = name
 		r.add(one)
+		if name != "git" || one.ended {
+			continue
+		}
+		if meant := guessed(one.verb); meant != "" {
+			r.add(reading{program: name, verb: meant, args: one.args})
+		}
 	}
 }
 
@@ -215,6 +224,9 @@ func (r *reader) loaded(args []string) {
 		r.open()
 		return
 	}
+	if !r.files.named(args[0]) {
+		r.add(reading{anything: true})
+	}
 	name := baseName(args[0])
 	if called == "" {
 		called = name
@@ -252,8 +264,12 @@ func scriptNames(file string) []string {
 	for _, end := range []string{".js", ".cjs", ".mjs", ".py", ".pyz", ".rb", ".pl", ".phar", ".php", ".sh"} {
 		stem = strings.TrimSuffix(stem, end)
 	}
-	if stem == "__main__" {
-		stem = baseName(path.Dir(file))
+	for range 4 { // a file that a package is started by has its name from where it is
+		if !slices.Contains(entries, stem) {
+			break
+		}
+		file = path.Dir(file)
+		stem = baseName(file)
 	}
 	stem = strings.TrimSuffix(stem, "-cli")
 	if strings.HasPrefix(stem, "yarn-") { // as a project keeps it
@@ -264,6 +280,10 @@ func scriptNames(file string) []string {
 	}
 	return names
 }
+
+// entries are names that say of a file, or of a directory, no more than that a
+// package begins there.
+var entries = []string{"__main__", "__pip-runner__", "index", "cli", "main", "bin", "lib", "dist", "src", "_internal"}
 
 // versions are a name, and it without the version behind it: python3.11 is
 // python3 and python too.
