@@ -68,6 +68,11 @@ func TestOddExecutions(t *testing.T) {
 		{"the loader of a file that may be anything", execution("/lib64/ld-linux-x86-64.so.2", "x", "./y", "push"), true},
 		{"the loader of a descriptor", execution("/lib64/ld-linux-x86-64.so.2", "x", "/proc/self/fd/7", "push"), true},
 		{"the loader of a path that is not what it looks", execution("/lib64/ld-linux-x86-64.so.2", "x", "/usr/../home/you/y", "push"), true},
+		{"an emulator", execution("/usr/bin/qemu-x86_64-static", "q", "-L", "/usr/x86", "/usr/bin/git", "push"), true},
+		{"an emulator of a file that may be anything", execution("/usr/bin/qemu-aarch64", "q", "./x", "push"), true},
+		{"an emulator of another program", execution("/usr/bin/qemu-x86_64", "q", "-cpu", "max", "/usr/bin/ls", "push"), false},
+		{"a disk of an emulator", execution("/usr/bin/qemu-img", "q", "info", "push"), false},
+		{"valgrind", execution("/usr/bin/valgrind", "v", "--tool=none", "git", "push"), true},
 		{"the loader of another program", execution("/lib64/ld-linux-x86-64.so.2", "x", "/usr/bin/ls", "push"), false},
 		{"a script whose interpreter is a copy of the loader", with(execution("/home/you/project/z", "push", "HEAD"), func(a *event.Attempt) {
 			a.Process.SHA256, a.Script, a.Path, a.Interpreted = "hash-of-ld-linux-x86-64.so.2", "/home/you/project/push", "push", []string{"./y", "push"}

@@ -59,8 +59,9 @@ Not the text of a command line, but what the kernel would execute:
   that stands in %[1]sPATH%[1]s. **A copy in which one byte was changed is another program**, and so is one that
   was built anew: no rule knows it. What cannot be read there (a copy of mode 0111), or changes while it is read,
   may be any program: every rule about commands is met that its command line alone does not rule out.
-- **What the dynamic loader loads** (%[1]sld.so [OPTION]… PROGRAM%[1]s), and the **applet** of busybox, toybox or coreutils.
-  What the loader is to load from where something inside can write, or by a descriptor, may be any program.
+- **What the dynamic loader loads** (%[1]sld.so [OPTION]… PROGRAM%[1]s), what an **emulator** of a processor executes
+  (%[1]sqemu-x86_64 PROGRAM%[1]s, %[1]svalgrind%[1]s), and the **applet** of busybox, toybox or coreutils.
+  What a loader or an emulator is to load from where something inside can write, or by a descriptor, may be any program.
 - **A script and its interpreter**: both count, whether the kernel starts the one for the other (%[1]s#!%[1]s, with what stands behind it)
   or the script is an argument (%[1]snode …/npm-cli.js%[1]s, %[1]spython3 -m pip%[1]s).
 - **The verb**, which is found behind the program's own options (%[1]sgit -C x -c a=b push%[1]s), whose abbreviations and aliases

@@ -120,6 +120,8 @@ func (r *reader) one(called, name string, args []string) {
 	switch family(name) {
 	case "loader":
 		r.loaded(args)
+	case "emulator":
+		r.emulated(args)
 	case "box":
 		r.applet(called, args)
 	case "corepack":
@@ -237,6 +239,28 @@ func (r *reader) loaded(args []string) {
 // loaderValues are the options of ld.so(8) and of musl's that take a value.
 var loaderValues = []string{"--library-path", "--preload", "--argv0", "--audit", "--inhibit-rpath", "--glibc-hwcaps-prepend", "--glibc-hwcaps-mask"}
 
+// emulated reads what an emulator would execute by itself. Which of its options
+// have a value is not known: each word that can be the program may be it, as far
+// as the first path that can be nothing else.
+func (r *reader) emulated(args []string) {
+	for i, word := range args {
+		if word == "" || word[0] == '-' {
+			continue
+		}
+		name := baseName(word)
+		r.one(name, name, args[i+1:])
+		if strings.ContainsRune(word, '/') {
+			if !r.files.named(word) {
+				r.add(reading{anything: true})
+			}
+			if i == 0 || !strings.HasPrefix(args[i-1], "-") {
+				return // no option is before it, whose value it could be
+			}
+		}
+	}
+	r.open()
+}
+
 // applet reads what a program that is many would be: by what it is called, or by
 // its first argument.
 func (r *reader) applet(called string, args []string) {
@@ -316,6 +340,9 @@ func family(name string) string {
 	if strings.HasPrefix(name, "ld-") && strings.Contains(name, ".so") || name == "ld.so" {
 		return "loader"
 	}
+	if strings.HasPrefix(name, "qemu-") {
+		return "emulator"
+	}
 	if strings.HasPrefix(name, "busybox") {
 		return "box"
 	}
@@ -339,6 +366,7 @@ func familyOf(names []string) string {
 
 var families = map[string]string{
 	"toybox": "box", "coreutils": "box", "uutils": "box",
+	"box64": "emulator", "box86": "emulator", "FEXInterpreter": "emulator", "FEXLoader": "emulator", "blink": "emulator", "valgrind": "emulator",
 	"env": "env", "corepack": "corepack", "rustup": "proxy", "volta-shim": "proxy",
 	"sh": "shell", "bash": "shell", "dash": "shell", "ash": "shell", "zsh": "shell", "ksh": "shell", "mksh": "shell", "yash": "shell", "fish": "shell", "csh": "shell", "tcsh": "shell", "rbash": "shell", "posh": "shell",
 	"python": "python", "pypy": "python", "ipython": "python",
