@@ -11,6 +11,7 @@ const (
 	userinfoMost = 1 << 10 // of user:password before a host
 	scriptMost   = 256     // of the command that a flag is for
 	fileMost     = 128     // of what may be the name of a file
+	gapMost      = 64      // between the values of a list
 	labelMost    = 48      // of what a PEM block is called
 )
 
@@ -20,7 +21,7 @@ var lasts = chars("d", "D", "t", "T", "n", "N", "y", "Y", "e", "E", "s", "S", "g
 // placePairs are the signs beside which secrets stand: the end of a name and what
 // separates it from its value.
 func placePairs() []string {
-	pairs := []string{"//", "-B", "[r", "\"=", "'=", " =", "\":", "':", "u ", "U "}
+	pairs := []string{"//", "-B", "[r", "\"=", "'=", " =", "\":", "':", "\",", "',", "u ", "U "}
 	for last, ok := range lasts {
 		if ok {
 			pairs = append(pairs, string(rune(last))+"=", string(rune(last))+":", string(rune(last))+" ")
@@ -42,6 +43,8 @@ func (r *Redactor) placed(s string, at, free int) (hit, bool) {
 		return r.pem(s, at, free)
 	case ' ':
 		return r.spaced(s, at, free)
+	case ',':
+		return r.listed(s, at, free)
 	default:
 		return r.assigned(s, at, free)
 	}
@@ -331,6 +334,29 @@ func (r *Redactor) spaced(s string, at, free int) (hit, bool) {
 		}
 	}
 	return hit{}, false
+}
+
+// listed looks for a flag with its value behind it in a list of arguments, as JSON
+// and TOML write them; at is the comma behind the flag.
+func (r *Redactor) listed(s string, at, free int) (hit, bool) {
+	end := at - 1
+	if end > 0 && s[end-1] == '\\' { // of a text within another
+		end--
+	}
+	name := nameBefore(s, end)
+	if !strings.HasPrefix(name, "-") {
+		return hit{}, false
+	}
+	from := max(at+1, free)
+	for from < len(s) && from-at < gapMost && strings.IndexByte(" \t\r\n", s[from]) >= 0 {
+		from++
+	}
+	v := valueAt(s, from)
+	c := classOf(name)
+	if !v.quoted || c != password && c != token || strings.HasPrefix(s[v.from:v.to], "-") || isFile(s, v.from) {
+		return hit{}, false
+	}
+	return r.value(s, v, c)
 }
 
 // afterColon masks the password of user:password.

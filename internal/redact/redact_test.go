@@ -90,6 +90,12 @@ func TestShapesAndPlaces(t *testing.T) {
 		{"//registry.example.org/:_authToken=abcdefgh", "//registry.example.org/:_authToken=<token>"},
 		{"-----BEGIN " + "PRIVATE KEY-----\nreboot", "<private-key>\nreboot"},
 		{"\xff\xfepassword=\xff\xfe\x80", "\xff\xfepassword=<password>"},
+		{`args = ["--api-key", "hunter2key"]`, `args = ["--api-key", "<token>"]`},
+		{"[\n  \"--password\",\n  \"hunter2\"\n]", "[\n  \"--password\",\n  \"<password>\"\n]"},
+		{`[\"--token\",\"abcdefgh\"]`, `[\"--token\",\"<token>\"]`},
+		{`['-password', 'hunter2']`, `['-password', '<password>']`},
+		{`["--token", "--verbose", "--token", "/run/secrets/t", "the token", "abcdefgh", "--token", 12345678]`, ""},
+		{`["--token",`, ""}, {`",`, ""},
 		{"token=", ""}, {"=", ""}, {":", ""}, {"", ""}, {"//", ""}, {"://", ""}, {"://@", ""}, {"-----BEGIN ", ""},
 	} {
 		want := tt.want
