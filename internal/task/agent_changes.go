@@ -125,7 +125,7 @@ func (c *Changes) Apply(f ChangedFile) error {
 		if text, err = withKeys(host, f.Keys); err != nil {
 			return refuse("%v", err)
 		}
-		return replace(place, text, f.Mode)
+		return replace(place, host, text, f.Mode)
 	}
 	sum := sha256.Sum256(host)
 	switch {
@@ -139,7 +139,7 @@ func (c *Changes) Apply(f ChangedFile) error {
 		}
 		return nil
 	}
-	return replace(place, text, f.Mode)
+	return replace(place, host, text, f.Mode)
 }
 
 // withKeys puts values into the host's JSON.
@@ -149,6 +149,9 @@ func withKeys(host []byte, keys []KeyChange) ([]byte, error) {
 		var err error
 		if object, err = parseJSON(host); err != nil {
 			return nil, err
+		}
+		if len(withoutComments(host)) != len(host) {
+			return nil, errors.New("it has comments, which would be lost")
 		}
 	}
 	for _, k := range keys {
@@ -173,9 +176,10 @@ func withKeys(host []byte, keys []KeyChange) ([]byte, error) {
 	return writeJSON(object)
 }
 
-// replace writes a file as a whole. Nobody but the user may execute, read or write
-// it who could not before.
-func replace(path string, data []byte, mode uint32) error {
+// replace writes a file as a whole, unless it is not what it was any more: a session
+// of the user's may write it at the same time. Nobody but the user may execute, read
+// or write it who could not before.
+func replace(path string, was, data []byte, mode uint32) error {
 	perm := fs.FileMode(mode&0o100) | 0o600
 	if st, err := os.Lstat(path); err == nil {
 		perm = st.Mode().Perm()
@@ -191,6 +195,13 @@ func replace(path string, data []byte, mode uint32) error {
 	_, err = tmp.Write(data)
 	if err = errors.Join(err, tmp.Chmod(perm), tmp.Sync(), tmp.Close()); err != nil {
 		return fmt.Errorf("applying a change: %w", err)
+	}
+	now, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("applying a change: %w", err)
+	}
+	if !bytes.Equal(now, was) {
+		return fmt.Errorf("applying a change: %s was written meanwhile: try again", path)
 	}
 	if err := os.Rename(tmp.Name(), path); err != nil {
 		return fmt.Errorf("applying a change: %w", err)

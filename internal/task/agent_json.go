@@ -14,9 +14,7 @@ import (
 // parseJSON reads one object. Lines that are comments are passed over, as agents
 // do it with their own files.
 func parseJSON(data []byte) (map[string]any, error) {
-	lines := bytes.Split(data, []byte("\n"))
-	lines = slices.DeleteFunc(lines, func(line []byte) bool { return bytes.HasPrefix(bytes.TrimSpace(line), []byte("//")) })
-	dec := json.NewDecoder(bytes.NewReader(bytes.Join(lines, []byte("\n"))))
+	dec := json.NewDecoder(bytes.NewReader(withoutComments(data)))
 	dec.UseNumber()
 	var object map[string]any
 	if err := dec.Decode(&object); err != nil {
@@ -26,6 +24,12 @@ func parseJSON(data []byte) (map[string]any, error) {
 		return nil, errors.New("it is not one JSON object")
 	}
 	return object, nil
+}
+
+func withoutComments(data []byte) []byte {
+	lines := bytes.Split(data, []byte("\n"))
+	lines = slices.DeleteFunc(lines, func(line []byte) bool { return bytes.HasPrefix(bytes.TrimSpace(line), []byte("//")) })
+	return bytes.Join(lines, []byte("\n"))
 }
 
 func writeJSON(object map[string]any) ([]byte, error) {
