@@ -60,6 +60,31 @@ func TestPathsOfOneRule(t *testing.T) {
 	}
 }
 
+// TestOtherPaths sends headers that name a path besides that of the request.
+func TestOtherPaths(t *testing.T) {
+	handler := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {})
+	limited := newShop(t, handler, shopConfig{secure: true, rule: func(r *policy.HostRule) { r.Paths = []string{"/repos/acme/**"} }})
+	free := newShop(t, handler, shopConfig{secure: true})
+	both := newShop(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, r.Header.Get("Authorization")) }),
+		shopConfig{secure: true, credentials: newVault(nil), rule: func(r *policy.HostRule) { bindForge(r); r.Paths = []string{"/repos/acme/**"} }, config: func(c *Config) {
+			c.Allow = append(c.Allow, policy.HostRule{Host: apiName, Ports: []int{443}, Kind: policy.TLS})
+		}})
+	if _, got := both.ask("PUT", "/repos/acme/x", nil, "Authorization", "Bearer "+testPlaceholder); !strings.Contains(got, "***") {
+		t.Fatalf("what is allowed is answered %q", got)
+	}
+	for _, name := range []string{"Destination", "X-Amz-Copy-Source", "x_amz_copy_source", "X-Ms-Copy-Source", "X-Goog-Copy-Source", "X-Copy-From"} {
+		if r, got := limited.ask("PUT", "/repos/acme/x", nil, name, "/user/x"); r.StatusCode != 403 || !strings.Contains(got, "another path") {
+			t.Errorf("%s where there are paths: %d %q", name, r.StatusCode, got)
+		}
+		if r, got := free.ask("PUT", "/repos/acme/x", nil, name, "/user/x"); r.StatusCode != 200 {
+			t.Errorf("%s where there are none: %d %q", name, r.StatusCode, got)
+		}
+		if r, got := both.ask("PUT", "/repos/acme/x", nil, name, "/user/x", "Authorization", "Bearer "+testPlaceholder); r.StatusCode != 403 {
+			t.Errorf("%s with what is lent for some paths: %d %q", name, r.StatusCode, got)
+		}
+	}
+}
+
 // TestOverridesDoNotPass sends every header by which frameworks change what was
 // decided on, in both versions.
 func TestOverridesDoNotPass(t *testing.T) {

@@ -31,6 +31,9 @@ func (x *errand) ruled(r *http.Request) *denial {
 		why, closest := p.WhyNot(r.Method, x.path)
 		return deny(http.StatusForbidden, why, nearest(closest), unflagged)
 	}
+	if name := otherPath(r); name != "" && !p.AnyPath(r.Method) {
+		return deny(http.StatusForbidden, "the header "+name+" names another path, and the rules are about paths", nearest(x.rule), unflagged)
+	}
 	return nil
 }
 

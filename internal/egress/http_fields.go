@@ -47,6 +47,12 @@ var droppedFields = []droppedField{
 	{"alt-used", "RFC 7838: the host of an alternative service"},
 	{"early-data", "RFC 8470: that a proxy had the request before the handshake ended"},
 	{"front-end-https", "scheme of the original request, to Exchange"},
+	{"x-forward-*", "a misspelling that some servers take for X-Forwarded"},
+	{"cluster-client-ip", "the client's address, to Rackspace and Riverbed"},
+	{"x-custom-ip-authorization", "the client's address"},
+	{"x-matched-path", "path instead of that of the request, to Next.js"},
+	{"x-invoke-*", "path and query instead of those of the request, to Next.js"},
+	{"x-middleware-*", "that a proxy has already decided, to Next.js (CVE-2025-29927)"},
 	{"base-url", "scheme, host and path of the original request"},
 	{"proxy", "becomes HTTP_PROXY to CGI programs (CVE-2016-5385)"},
 	{"proxy-*", "what a client tells its proxy, with its credentials"},
@@ -59,6 +65,22 @@ func dropped(name string) bool {
 		prefix, all := strings.CutSuffix(f.name, "*")
 		return name == f.name || all && strings.HasPrefix(name, prefix)
 	})
+}
+
+// otherPathFields name a path besides that of the request: where it is copied or
+// moved to, or from where its content is taken. No rule about paths decides on it.
+var otherPathFields = []string{
+	"destination", "x-amz-copy-source", "x-amz-rename-source", "x-ms-copy-source", "x-ms-rename-source", "x-goog-copy-source", "x-copy-from",
+}
+
+// otherPath is the header of a request that names another path; "" for none.
+func otherPath(r *http.Request) string {
+	for name := range r.Header {
+		if c := canonicalField(name); slices.Contains(otherPathFields, c) {
+			return c
+		}
+	}
+	return ""
 }
 
 // connectionTokens are what Connection may list: what ends at the next hop

@@ -124,13 +124,15 @@ func detect(c Credentials, value string) []string {
 }
 
 // bindings are what may be used for this request: what a rule lends that permits
-// it, and never what goes in the clear.
+// it, and never what goes in the clear. What is lent for some paths does not go
+// with a request that names another one besides.
 func (x *errand) bindings(r *http.Request) []Binding {
 	if !x.secure {
 		return nil
 	}
 	return slices.DeleteFunc(slices.Clone(x.engine.config.Credentials.Bound(x.to.Name, x.to.Port)), func(b Binding) bool {
-		return !x.permit.MayUseFor(b.Credential, r.Method, x.path)
+		return !x.permit.MayUseFor(b.Credential, r.Method, x.path) ||
+			otherPath(r) != "" && (len(b.Paths) > 0 || !x.permit.AnyPath(r.Method, b.Credential))
 	})
 }
 

@@ -218,6 +218,15 @@ func (p Permit) Request(method, path string) (policy.Origin, bool) {
 	return policy.Origin{}, false
 }
 
+// AnyPath reports whether a rule that has no paths permits a method, and binds the
+// credentials.
+func (p Permit) AnyPath(method string, credentials ...string) bool {
+	return slices.ContainsFunc(p.rules, func(c *rule) bool {
+		lacks := func(name string) bool { return !slices.Contains(c.Credentials, name) }
+		return len(c.Paths) == 0 && c.allowsMethod(method) && !slices.ContainsFunc(credentials, lacks)
+	})
+}
+
 func (c *rule) permits(method, path string) bool {
 	return c.allowsMethod(method) && pathAllowed(c.Paths, path) == nil
 }

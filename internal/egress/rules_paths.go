@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -121,7 +122,61 @@ func checkLayer(path string) error {
 			return fmt.Errorf("the path has a segment of dots")
 		}
 	}
+	for _, as := range []func(rune) string{compatible, cutShort} {
+		if dotsAmong(path, as) {
+			return fmt.Errorf("the path has a segment that some servers read as dots")
+		}
+	}
 	return nil
+}
+
+// lookalikes are characters that normalisation (Unicode's NFKC, and the best fit of
+// Windows) makes one of those that decide where a path leads.
+var lookalikes = map[rune]string{
+	'\u2024': ".", '\ufe52': ".", '\u3002': ".", '\uff61': ".", '\u2025': "..", '\ufe30': "..", '\u2026': "...", '\ufe19': "...",
+	'\u2044': "/", '\u2215': "/", '\u29f8': "/", '\ufe68': "/", '\u2216': "/", '\u29f5': "/",
+	'\ufe54': ";", '\u037e': ";", '\ufe6a': "%",
+}
+
+// compatible is what a character is after normalisation. What has no width, blanks
+// and the plus that is one in forms are nothing.
+func compatible(r rune) string {
+	if text, ok := lookalikes[r]; ok {
+		return text
+	}
+	if '\uff01' <= r && r <= '\uff5e' { // ASCII in full width
+		return string(r - 0xfee0)
+	}
+	if r == '+' || unicode.In(r, unicode.Cf, unicode.Zs, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point) {
+		return ""
+	}
+	return string(r)
+}
+
+// cutShort is what is left of a character of which one byte is kept, as programs do
+// that take text for Latin 1.
+func cutShort(r rune) string { return string(r & 0xff) }
+
+// dotsAmong reports whether a path has a segment of dots when its characters are
+// read in another way. Parameters of a segment do not count.
+func dotsAmong(path string, as func(rune) string) bool {
+	if strings.Trim(path, "/-_~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") == "" {
+		return false // the usual
+	}
+	var read strings.Builder
+	for _, r := range path {
+		read.WriteString(as(r))
+	}
+	text := read.String()
+	if plain, ok := unescape(text); ok {
+		text = plain
+	}
+	for segment := range strings.SplitSeq(strings.ReplaceAll(text, `\`, "/"), "/") {
+		if segment, _, _ = strings.Cut(segment, ";"); segment != "" && strings.Trim(segment, ".") == "" {
+			return true
+		}
+	}
+	return false
 }
 
 // unescape takes one layer of percent escapes off.
