@@ -110,6 +110,11 @@ type Config struct {
 	// from several goroutines. nil lets nothing be changed. See Outside.
 	Carry func(op, path string) error
 
+	// Kept says of a path that is missing in a private tree that it was kept from
+	// it: that the host has it there, or could. It is an event that it was asked
+	// for, and decides nothing else. nil says so of none.
+	Kept func(path string) bool
+
 	// Hashes is the file that keeps hashes of executables over runs, of those
 	// that nothing inside can write; "" for none. It must not be in view.
 	Hashes string

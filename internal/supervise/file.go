@@ -34,6 +34,7 @@ func (s *Supervisor) file(c *call) {
 	o := s.foresee(c, &s.at, w, creates)
 	e.Object, e.Resolved = string(s.at.asked), s.at.resolved()
 	flush := s.disturbs(c, &s.at)
+	kept := s.kept(&s.at, w, creates)
 	gated, place := s.gated(event.KindFile), ""
 	if gated && (o.verdict == event.Denied || c.info.shape == shapeTwo) {
 		place = s.at.where() // its name is overwritten by that of the second
@@ -53,6 +54,7 @@ func (s *Supervisor) file(c *call) {
 	if place != "" && s.outside(c, &e, o, place) {
 		return
 	}
+	withheld(&e, kept)
 	s.finish(c, &e)
 	if flush {
 		s.resolver.flush()

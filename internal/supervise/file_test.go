@@ -4,6 +4,7 @@ package supervise
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -180,4 +181,32 @@ func (r *run) last(action string) event.Event {
 		r.t.Fatalf("no event %s; all: %s", action, r.dump())
 	}
 	return all[len(all)-1]
+}
+
+// What is missing in a private tree and was kept from it is a denial, however it
+// is asked for; what is only missing, or is made, is none.
+func TestKeptFromPrivateTree(t *testing.T) {
+	dir := place(t)
+	r, _ := makeCalls(t, dir, []aCall{
+		{NR: unix.SYS_OPENAT, Args: []any{cwd, "sub/../key", unix.O_RDONLY, 0}},
+		{NR: unix.SYS_OPENAT, Args: []any{cwd, dir + "/key", unix.O_RDWR, 0}},
+		{NR: unix.SYS_RENAMEAT2, Args: []any{cwd, "key", cwd, "sub/moved", 0}},
+		{NR: unix.SYS_FCHMODAT, Args: []any{cwd, "key", 0o600}},
+		{NR: unix.SYS_OPENAT, Args: []any{cwd, "none", unix.O_RDONLY, 0}},
+		{NR: unix.SYS_OPENAT, Args: []any{cwd, "./key", unix.O_WRONLY | unix.O_CREAT, 0o600}},
+	}, level(Full), trees(Tree{Path: "/", Access: Read}, Tree{Path: dir, Access: Private}),
+		func(_ *run, c *Config, _ *exec.Cmd) { c.Kept = func(path string) bool { return path == dir+"/key" } })
+	for _, e := range []event.Event{
+		r.about(event.FileOpen, "sub/../key"), r.about(event.FileWrite, dir+"/key"), r.about(event.FileRename, "key"), r.about(event.FileChmod, "key"),
+	} {
+		if e.Verdict != event.Denied || e.Layer != event.LayerView || e.Error != "ENOENT" {
+			t.Errorf("%s of what was kept: %v by %q, %s", e.Action, e.Verdict, e.Layer, e.Error)
+		}
+	}
+	if e := r.about(event.FileOpen, "none"); e.Verdict != event.Allowed || e.Error != "ENOENT" {
+		t.Errorf("what is nowhere: %v, %s", e.Verdict, e.Error)
+	}
+	if e := r.about(event.FileWrite, "./key"); e.Verdict != event.Allowed || e.Error != "" {
+		t.Errorf("what is made: %v, %s", e.Verdict, e.Error)
+	}
 }

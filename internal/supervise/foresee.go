@@ -3,6 +3,7 @@
 package supervise
 
 import (
+	"cmp"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -38,6 +39,23 @@ func immovable(at *spot, o outcome) outcome {
 	}
 	o.errno = "EBUSY"
 	return o
+}
+
+// kept says of what is missing in a private tree that it was kept from it. Its
+// look-up by the caller may come after ours, and then the kernel remembers that
+// it is missing and no tripwire is asked: this event is the only one.
+func (s *Supervisor) kept(at *spot, w want, creates bool) bool {
+	if s.config.Kept == nil || at.exists || creates || w == wantCreate || at.tree == nil || at.tree.Access != Private {
+		return false
+	}
+	return s.config.Kept(cmp.Or(at.resolved(), string(at.asked)))
+}
+
+// withheld makes a denial of the event when its object was kept from the caller.
+func withheld(e *event.Event, kept bool) {
+	if kept && e.Verdict == event.Allowed {
+		e.Verdict, e.Layer, e.Error = event.Denied, event.LayerView, cmp.Or(e.Error, "ENOENT")
+	}
 }
 
 // placed judges by the view alone.

@@ -68,8 +68,8 @@ func (o *observers) open(w sandbox.Watch) error {
 		Listener: w.Listener, Refuse: w.Refuse, Name: w.Name, Root: w.First,
 		Level: levels[o.task.Plan.Record.Level], View: view(w),
 		Gate: o.task.consent.gate, Wants: o.wants, About: o.task.consent.may,
-		Carry: o.task.carry(o.plan),
-		Sink:  reporting{sink, o}, Hashes: filepath.Join(o.task.State, "hashes"), Failed: o.record.fail,
+		Carry: o.task.carry(o.plan), Kept: o.kept,
+		Sink: reporting{sink, o}, Hashes: filepath.Join(o.task.State, "hashes"), Failed: o.record.fail,
 	})
 	if err != nil {
 		return err
@@ -142,6 +142,12 @@ func (o *observers) ordinary(e event.Event) bool {
 	}
 	_, err := os.Lstat(path)
 	return err != nil
+}
+
+// kept says of a path that is missing in the private home that it is not
+// ordinary.
+func (o *observers) kept(path string) bool {
+	return within(path, o.task.Plan.Identity.Home) && !o.ordinary(event.Event{Action: event.FileLookup, Object: path})
 }
 
 // marked says of an event that a flood of others must not hide it.
