@@ -72,7 +72,7 @@ func pathText(text string) error {
 	case text == "":
 		return errors.New("an empty path")
 	case strings.ContainsAny(text, "\x00\n\r"):
-		return fmt.Errorf("the path %q contains a NUL or a line break", printable(text))
+		return fmt.Errorf("the path \"%s\" contains a NUL or a line break", printable(text))
 	case len(text) > 4095:
 		return fmt.Errorf("a path of %d bytes; the kernel takes 4095", len(text))
 	case slices.Contains(strings.Split(text, "/"), ".."):

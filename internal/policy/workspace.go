@@ -26,7 +26,7 @@ func (e *Effective) place(o Options) error {
 		given = o.Host.Dir
 	}
 	if strings.ContainsAny(given, "\x00\n\r") {
-		return fault(Origin{}, "rename it, or choose another with --workspace", "the workspace %q contains a NUL or a line break", printable(given))
+		return fault(Origin{}, "rename it, or choose another with --workspace", "the workspace \"%s\" contains a NUL or a line break", printable(given))
 	}
 	if !filepath.IsAbs(given) {
 		given = o.Host.Dir + "/" + given // not joined: what .. leads to is the kernel's to say

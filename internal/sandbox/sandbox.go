@@ -173,6 +173,10 @@ func (e *CommandError) Hint() string {
 	switch {
 	case errors.Is(e.Err, ErrNotExecutable):
 		return fmt.Sprintf("if it is a program or a script of yours, 'chmod +x %s'; a script needs a first line such as #!/bin/sh", e.Name)
+	case strings.ContainsAny(e.Name, " \t\n|&;<>$"):
+		return "it was given as one word: leave the quotes out, or hand the line to a shell: 'holdfast run -- sh -c LINE'"
+	case strings.HasPrefix(e.Name, "-"):
+		return "options of holdfast stand before the command: 'holdfast run [flags] -- CMD'; see 'holdfast run --help'"
 	case strings.Contains(e.Name, "/"):
 		return fmt.Sprintf("'holdfast why %s' says whether it is in view; 'holdfast run --ro DIR' shows a directory", e.Name)
 	default:
