@@ -8,6 +8,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 )
 
@@ -32,6 +33,11 @@ var loaders = []string{"/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.so.
 // policy does not say otherwise: not those of devices, processes and what runs,
 // which have places for everybody (/dev/shm).
 var programTrees = []string{"/boot", "/bin", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/sbin", "/usr"}
+
+// gitParts are the programs that git starts for a push and that are not itself,
+// where distributions put them: they too are no commands.
+var gitParts = strings.Fields(`/usr/lib/git-core/git /usr/lib/git-core/git-remote-http /usr/lib/git-core/git-http-push /usr/lib/git-core/git-imap-send
+	/usr/libexec/git-core/git /usr/libexec/git-core/git-remote-http /usr/libexec/git-core/git-http-push /usr/libexec/git-core/git-imap-send`)
 
 func newFiles(names []string, find ProgramsFunc) *files {
 	slices.Sort(names)
@@ -67,7 +73,11 @@ func (f *files) named(name string) bool {
 
 func (f *files) hash() map[string][]string {
 	out := map[string][]string{}
-	for _, name := range slices.Concat(f.wanted, loaders, []string{"busybox", "toybox", "coreutils", "env", "corepack"}) {
+	wanted := f.wanted
+	if slices.Contains(wanted, "git") {
+		wanted = slices.Concat(wanted, gitParts)
+	}
+	for _, name := range slices.Concat(wanted, loaders, []string{"busybox", "toybox", "coreutils", "env", "corepack"}) {
 		_, sum := f.find(name)
 		if name = filepath.Base(name); sum != "" && !slices.Contains(out[sum], name) {
 			out[sum] = append(out[sum], name)
