@@ -211,6 +211,13 @@ func gitPointerRows() []Row {
 		{ID: "GIT-015c", Title: "files that git writes become links to the outside, and a human uses git", Refs: []string{"symlink(2)"},
 			Setup: inGit(nil, "W"), Harmless: "what counts is where git writes", Drive: human(replay.GitKeeping),
 			Action: "git-links"},
+		{ID: "GIT-015d", Title: "the index has the names of hooks, and a human puts back what it has", Refs: []string{"gitformat-index(5)"},
+			Setup: inGit(nil, "W"), Harmless: takenAway, Absent: []string{"W/.git/hooks/post-checkout", "W/.git/hooks/pre-commit"},
+			Drive: func(s *Session) {
+				s.Run(Command{})
+				s.Replay(replay.GitRestore.In(s.World.W))
+			},
+			Action: "git-index", Args: []string{"dir=W"}},
 	}
 }
 

@@ -51,6 +51,7 @@ var gitTraces = sync.OnceValue(func() map[string]Trace {
 		"GIT-008":  quarantined("W/.git/commondir", "W/stash/common/config", "W/stash/common/hooks"),
 		"GIT-008b": mutated("protected", "W/.git/worktrees/tree/commondir", "W/.git/worktrees/tree/gitdir"),
 		"GIT-008c": quarantined("W/.git/commondir"),
+		"GIT-015d": quarantined("W/.git/index"),
 		"GIT-009":  did("file.write", "W/.gitmodules"),
 		"GIT-011":  refused("view", "file.lookup", "H/other"),
 		"GIT-013":  nothing("the launcher is what is tried: it must not execute what stands in the repository, and nothing is attempted inside"),

@@ -107,7 +107,7 @@ func (c *collector) histories(list []*Change) []*Change {
 	kept := list[:0]
 	for _, ch := range list {
 		repo, rel, ok := repositoryOf(string(ch.Path))
-		if !ok || !ch.belongs(rel) {
+		if c.poisoned(ch, repo) || !ok || !ch.belongs(rel) {
 			kept = append(kept, ch)
 			continue
 		}

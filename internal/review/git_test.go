@@ -163,3 +163,28 @@ func TestObjectsThatLie(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 }
+
+// An index with a name that git never puts there is not applied, wherever it is;
+// what else the run did in the repository is.
+func TestPoisonedIndex(t *testing.T) {
+	f, up := gitField(t)
+	entry := append(append(make([]byte, 60), 0, 20), ".git/hooks/post-push\x00\x00\x00\x00\x00\x00"...)
+	index := string(append(append([]byte("DIRC\x00\x00\x00\x02\x00\x00\x00\x01"), entry...), make([]byte, 20)...))
+	git(t, up, "commit", "-q", "--allow-empty", "-m", "second")
+	git(t, up, "init", "-q", "--bare", "other.git")
+	for _, at := range []string{"/.git/index", "/.git/sharedindex.1", "/other.git/index"} {
+		if err := os.WriteFile(up+at, []byte(index), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := f.collect()
+	for _, p := range []string{".git/index", ".git/sharedindex.1", "other.git/index"} {
+		c := s.Find(p)
+		if c == nil || !strings.Contains(c.Cannot, `".git/hooks/post-push"`) || !c.Flagged() {
+			t.Errorf("%s: %+v", p, c)
+		}
+	}
+	if c := s.Find(".git"); c == nil || c.Cannot != "" {
+		t.Errorf("history: %+v", c)
+	}
+}

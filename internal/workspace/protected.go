@@ -11,6 +11,8 @@ var builtIn = []Rule{
 	{Pattern: "hooks", Tier: "deny", Where: "gitdir", Dir: false, Key: false, Reason: "git runs hooks at commit, checkout, merge and push", Ref: "GIT-001"},
 	{Pattern: "info/attributes", Tier: "deny", Where: "gitdir", Dir: false, Key: false, Reason: "git assigns filter, diff and merge programs by it", Ref: "GIT-003"},
 	{Pattern: "commondir", Tier: "deny", Where: "gitdir", Dir: false, Key: false, Reason: "git takes config and hooks from the directory it names", Ref: "GIT-008"},
+	{Pattern: "remotes/*", Tier: "deny", Where: "gitdir", Dir: false, Key: false, Reason: "git fetches from and pushes to where it says, under a name that the configuration does not have", Ref: "GIT-002"},
+	{Pattern: "branches/*", Tier: "deny", Where: "gitdir", Dir: false, Key: false, Reason: "git fetches from and pushes to where it says, under a name that the configuration does not have", Ref: "GIT-002"},
 	{Pattern: "gitdir", Tier: "deny", Where: "gitdir", Dir: false, Key: false, Reason: "ties a worktree to its repository", Ref: "GIT-007 GIT-008"},
 	{Pattern: "rebase-merge/git-rebase-todo", Tier: "flag", Where: "gitdir", Dir: false, Key: false, Reason: "git rebase --continue executes its exec lines", Ref: "GIT-001"},
 	{Pattern: ".vscode", Tier: "deny", Where: "project", Dir: false, Key: false, Reason: "VS Code runs its tasks, debuggers and configured programs", Ref: "DEF-002"},

@@ -73,7 +73,8 @@ func TestWith(t *testing.T) {
 	write(t, w, "only/here", "")
 	write(t, w, "b/.envrc", "")
 	write(t, w, "c/.envrc", "")
-	r, err := RulesWith(Changes{Protect: []string{"secret.txt", "/only/**"}, Unprotect: []string{".vscode/", "b/.envrc"}})
+	write(t, w, "c/jobs/x.star", "")
+	r, err := RulesWith(Changes{Protect: []string{"secret.txt", "/only/**", "jobs/*.star"}, Unprotect: []string{".vscode/", "b/.envrc"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +82,7 @@ func TestWith(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := paths(s), []string{"only", "a/secret.txt", "c/.envrc"}; !slices.Equal(got, want) {
+	if got, want := paths(s), []string{"only", "a/secret.txt", "c/.envrc", "c/jobs/x.star"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	for _, bad := range []string{"", "/", "..", "a/../b", "a/**/b", "x\x00"} {

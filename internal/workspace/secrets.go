@@ -98,7 +98,7 @@ func holdsKey(dir int, name string) bool {
 // list that a repository tracks: they are in its objects as well, and git would
 // take an unreadable file for a change.
 func (s *scan) hideSecrets() {
-	indexes := map[string][]byte{}
+	indexes := map[string]map[string]bool{}
 	for _, r := range s.secrets {
 		if !slices.Contains(s.listed, string(r.Path)) || !s.tracked(string(r.Path), indexes) {
 			s.found.Hidden = append(s.found.Hidden, r)
@@ -107,10 +107,22 @@ func (s *scan) hideSecrets() {
 	slices.SortFunc(s.found.Hidden, func(a, b row) int { return strings.Compare(string(a.Path), string(b.Path)) })
 }
 
+// secrets are the paths that are hidden because the list names them and no
+// repository tracked them.
+func (t *tree) secrets(r *Rules) map[string]bool {
+	out := map[string]bool{}
+	for _, h := range t.Hidden {
+		mine := func(e Rule) bool { return e.Tier == Hide && e.Pattern == h.Rule }
+		if h.Rule != socketRule && !slices.ContainsFunc(r.own, mine) {
+			out[string(h.Path)] = true
+		}
+	}
+	return out
+}
+
 // tracked reports whether the index of the repository that a file lies in has
-// its name. The names stand in it as they are, each with a NUL behind it
-// (gitformat-index(5)); version 4 shares prefixes, and then nothing is found.
-func (s *scan) tracked(file string, indexes map[string][]byte) bool {
+// its name.
+func (s *scan) tracked(file string, indexes map[string]map[string]bool) bool {
 	for top := parent(file); ; top = parent(top) {
 		if slices.Contains(s.tops, top) {
 			index, ok := indexes[top]
@@ -118,7 +130,7 @@ func (s *scan) tracked(file string, indexes map[string][]byte) bool {
 				index = s.readIndex(top)
 				indexes[top] = index
 			}
-			return indexed(index, strings.TrimPrefix(strings.TrimPrefix(file, top), "/"))
+			return index[strings.TrimPrefix(strings.TrimPrefix(file, top), "/")]
 		}
 		if top == "" {
 			return false
@@ -126,28 +138,27 @@ func (s *scan) tracked(file string, indexes map[string][]byte) bool {
 	}
 }
 
-// indexed looks for a name in a git index (gitformat-index(5)). Names stand in it
-// as they are, with two bytes before whose low twelve bits are the length, and a
-// NUL behind. In version 4 they share prefixes, and then nothing is found.
-func indexed(index []byte, name string) bool {
-	want := append([]byte(name), 0)
-	for at := 0; ; at++ {
-		n := bytes.Index(index[at:], want)
-		if n < 0 {
-			return false
-		}
-		if at += n; at >= 2 && (int(index[at-2])<<8|int(index[at-1]))&0xfff == min(len(name), 0xfff) {
-			return true
-		}
-	}
-}
-
-func (s *scan) readIndex(top string) []byte {
+// readIndex returns which of the secrets below top its repository tracks.
+func (s *scan) readIndex(top string) map[string]bool {
 	dir, err := openBeneath(s.root, strings.TrimPrefix(top+"/.git", "/"), unix.O_PATH|unix.O_DIRECTORY)
 	if err != nil {
 		return nil
 	}
 	defer unix.Close(dir)
 	data, _ := readFile(dir, "index", maxIndex)
-	return data
+	config, _ := readFile(dir, "config", maxConfig)
+	listed := map[string]bool{}
+	for _, f := range s.listed {
+		listed[strings.TrimPrefix(strings.TrimPrefix(f, top), "/")] = true
+	}
+	found := map[string]bool{}
+	err = eachIndexed(data, hashSize(config), func(name []byte) {
+		if listed[string(name)] {
+			found[string(name)] = true
+		}
+	})
+	if err != nil {
+		return nil
+	}
+	return found
 }

@@ -53,6 +53,7 @@ type settle struct {
 	places   map[string]*row // rows, absent paths, and what lies on the way to those
 	ways     map[string]bool // those of places that are dangerous as a link only
 	bases    map[string]bool // last components of places
+	secrets  map[string]bool // paths that the list hides, and no repository tracked
 
 	differences func() // lists them, once all trees are settled; nil when they were not seen
 
@@ -107,6 +108,7 @@ func (v *settle) index(t *tree, fd int, external bool) {
 	for _, p := range t.Programs {
 		v.programs[string(p)] = true
 	}
+	v.secrets = t.secrets(&v.snap.rules)
 	v.places, v.ways = map[string]*row{}, map[string]bool{}
 	v.bases, v.seen = map[string]bool{}, map[string]bool{}
 	v.deps, v.links = nil, map[inode]*linked{}
@@ -282,13 +284,11 @@ func (v *settle) file(w *walker, d *dir, e entry, st *unix.Statx_t) error {
 			return nil
 		}
 	}
-	if e.typ == unix.DT_LNK && d.gits() {
-		if old := v.gitLinks[w.at(e)]; old != nil && old.Ino == st.Ino && old.Ctime == nanos(st.Ctime) {
-			return nil
-		}
-		return v.take(w, d, e, inRepository, "a link appeared in a repository during the run")
+	fresh := nanos(st.Ctime) >= v.snap.began
+	if done, err := v.gitFile(w, d, e, st, fresh); done || err != nil {
+		return err
 	}
-	if nanos(st.Ctime) < v.snap.began {
+	if !fresh {
 		return nil
 	}
 	if d.dep != nil {
@@ -329,6 +329,9 @@ func (v *settle) file(w *walker, d *dir, e entry, st *unix.Statx_t) error {
 // there, and follows them when it writes a reflog, the index or packed refs, so
 // that the next git command on the host would write where the link says.
 var inRepository = &Rule{Pattern: ".git", Reason: "git writes through it"}
+
+// poisoned is the rule for an index that git did not write.
+var poisoned = &Rule{Pattern: ".git/index", Reason: "git writes to any path that stands in it; git reset makes a new one"}
 
 // after lists what a walk as a whole has shown.
 func (v *settle) after() {

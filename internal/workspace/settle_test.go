@@ -133,6 +133,11 @@ var quarantines = []struct {
 		git(t, w, "init", "-q", "--bare", "bare")
 		link(t, "/outside", w, "bare/refs/heads/x")
 	}, []string{".git/logs/new", ".git/packed-refs", ".git/replaced", "bare/refs/heads/x"}},
+	{"where git fetches from by a name that the configuration does not have", func(t *testing.T, w string) { repo(t, w); write(t, w, ".git/branches/old", "x") }, func(t *testing.T, w string) {
+		write(t, w, ".git/remotes/origin", "URL: x\n")
+		write(t, w, ".git/branches/up", "x")
+		mkdir(t, w+"/.git/modules/x/branches")
+	}, []string{".git/branches/up", ".git/remotes/origin"}},
 	{"look-alikes", nil, func(t *testing.T, w string) {
 		write(t, w, ".Git/hooks/post-checkout", "")
 		write(t, w, "x/.GIT /config", "[core]\n\tpager = x\n")

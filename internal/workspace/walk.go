@@ -259,7 +259,7 @@ func (r *Rules) match(d dirState, typ byte, name []byte, s *sub) *Rule {
 	}
 	var best *Rule
 	for _, n := range hits {
-		if typ == unix.DT_DIR && n.exact != nil {
+		if typ == unix.DT_DIR && (n.exact != nil || n.globs != nil) {
 			s.states = append(s.states, n)
 		}
 		rule := n.rule

@@ -22,6 +22,7 @@ func gitActions() map[string]Action {
 		"git-move":        gitMove,
 		"git-objects":     gitObjects,
 		"git-links":       gitLinks,
+		"git-index":       gitIndex,
 		"git-commit":      gitCommit,
 		"git-new":         gitNew,
 		"git-arm-bare":    each(func(p *Probe, dir string) { p.Try("make "+dir, func() error { return armedRepository(p, dir) }) }),

@@ -35,6 +35,10 @@ var GitKeeping = Program{Name: "git housekeeping", Needs: []string{"git"}, Reads
 	Steps: git([]string{"pack-refs", "--all"}, []string{"update-server-info"}, []string{"fetch", "-q", "."}, []string{"reset", "-q", "--soft", "HEAD"},
 		[]string{"branch", "-f", "next"}, []string{"gc", "-q", "--auto"})}
 
+// GitRestore puts back what the index has.
+var GitRestore = Program{Name: "git checkout -- .", Needs: []string{"git"}, Reads: "the names in the index: gitformat-index(5)",
+	Steps: git([]string{"status"}, []string{"checkout", "--", "."}, []string{"commit", "-q", "--allow-empty", "-m", "next"})}
+
 // GitPull brings in what others did, also in submodules.
 var GitPull = Program{Name: "git pull", Needs: []string{"git"}, Reads: "hooks and configuration of the repository and of its submodules: gitsubmodules(7), githooks(5)",
 	Steps: git([]string{"pull", "-q", "--ff-only", "--recurse-submodules"})}

@@ -1,0 +1,256 @@
+//go:build linux
+
+package workspace
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// maxIndexed is how much of a git index is looked through: about two million files.
+const maxIndexed = 256 << 20
+
+var errIndex = errors.New("git's own programs do not write one like it")
+
+// eachIndexed calls visit for every path of a git index (gitformat-index(5)),
+// with object names of hash bytes. Whatever git would read otherwise than in
+// one pass from the beginning is an error: its readers in several threads go by
+// tables at the end, which must lead to the same entries.
+func eachIndexed(data []byte, hash int, visit func(name []byte)) error {
+	end := len(data) - hash
+	if end < 12 || string(data[:4]) != "DIRC" {
+		return errIndex
+	}
+	version, count := binary.BigEndian.Uint32(data[4:]), int(binary.BigEndian.Uint32(data[8:]))
+	if version < 2 || version > 4 {
+		return errIndex
+	}
+	at, starts := 12, []int{}
+	var name []byte
+	for range count {
+		n, kept, err := indexEntry(data[at:end], hash, version == 4, &name)
+		if err != nil {
+			return err
+		}
+		start := at
+		if kept > 0 {
+			start = -at // no block may begin here
+		}
+		starts = append(starts, start)
+		at += n
+		visit(name)
+	}
+	return indexTables(data[:end], hash, at, starts)
+}
+
+// indexEntry reads the entry at the beginning of b. It returns its size, and how
+// many bytes of the name before are kept in its own.
+func indexEntry(b []byte, hash int, prefixed bool, name *[]byte) (size, kept int, err error) {
+	p := 40 + hash + 2
+	if len(b) < p+2 {
+		return 0, 0, errIndex
+	}
+	flags := int(b[p-2])<<8 | int(b[p-1])
+	if flags&0x4000 != 0 {
+		p += 2
+	}
+	rest := b[p:]
+	if prefixed {
+		strip, n := indexVarint(rest)
+		if n == 0 || strip > len(*name) {
+			return 0, 0, errIndex
+		}
+		kept, p, rest = len(*name)-strip, p+n, rest[n:]
+	}
+	n := bytes.IndexByte(rest, 0)
+	if n < 0 {
+		return 0, 0, errIndex
+	}
+	*name = append((*name)[:kept], rest[:n]...)
+	if flags&0xfff != min(len(*name), 0xfff) {
+		return 0, 0, errIndex
+	}
+	size = p + n + 1
+	if !prefixed {
+		size = (p + n + 8) &^ 7
+	}
+	if size > len(b) {
+		return 0, 0, errIndex
+	}
+	return size, kept, nil
+}
+
+// indexVarint reads a number of several bytes; n is 0 where there is none.
+func indexVarint(b []byte) (value, n int) {
+	for i, c := range b[:min(len(b), 5)] {
+		value = value<<7 + int(c&0x7f)
+		if c&0x80 == 0 {
+			return value, i + 1
+		}
+		value++
+	}
+	return 0, 0
+}
+
+// indexTables checks what stands behind the entries, which end at at.
+func indexTables(data []byte, hash, at int, starts []int) error {
+	u32 := binary.BigEndian.Uint32
+	entries := at
+	for len(data)-at >= 8 {
+		size := int(u32(data[at+4:]))
+		if size > len(data)-at-8 {
+			return errIndex
+		}
+		body := data[at+8 : at+8+size]
+		if string(data[at:at+4]) == "IEOT" {
+			done := 0
+			for b := body[min(4, size):]; len(b) >= 8; b = b[8:] {
+				if done >= len(starts) || int(u32(b)) != starts[done] {
+					return errIndex
+				}
+				done += int(u32(b[4:]))
+			}
+			if done != len(starts) {
+				return errIndex
+			}
+		}
+		at += 8 + size
+	}
+	if at != len(data) {
+		return errIndex
+	}
+	// "End of index entry" is looked for from the end of the file.
+	if eoie := len(data) - 12 - hash; eoie >= entries && string(data[eoie:eoie+4]) == "EOIE" && int(u32(data[eoie+8:])) != entries {
+		return errIndex
+	}
+	return nil
+}
+
+// IndexHarm says why git may not be given data as the index of a repository with
+// a configuration; "" for no reason. Git checks the names that it puts into an
+// index and not those that it finds there: git checkout, git restore and git
+// checkout-index write to whatever path stands in it, a hook of the repository
+// or a file of the user's among them.
+func IndexHarm(data, config []byte) string {
+	return indexHarm(data, hashSize(config), func([]byte) {})
+}
+
+// indexHarm is IndexHarm, and tells visit the names.
+func indexHarm(data []byte, hash int, visit func(name []byte)) string {
+	why := ""
+	err := eachIndexed(data, hash, func(name []byte) {
+		visit(name)
+		if why == "" && !checkable(name) {
+			why = fmt.Sprintf("git would write %q by it", short(name))
+		}
+	})
+	if why == "" && err != nil {
+		why = errIndex.Error()
+	}
+	return why
+}
+
+// hashSize is the length of object names by the configuration of a repository.
+func hashSize(config []byte) int {
+	size := 20
+	c, err := parseConfig(config)
+	if err != nil {
+		return size
+	}
+	for _, s := range c.settings {
+		if s.section == "extensions" && !s.hasSub && s.key == "objectformat" {
+			if s.value != "sha256" {
+				return 20
+			}
+			size = 32
+		}
+	}
+	return size
+}
+
+// checkable reports whether git would put name into an index itself.
+func checkable(name []byte) bool {
+	rest, more := name, len(name) > 0
+	for more {
+		var c []byte
+		c, rest, more = bytes.Cut(rest, []byte("/"))
+		switch {
+		case len(c) == 0:
+			return !more && len(name) > 1 // a directory of a sparse index
+		case string(c) == ".", string(c) == "..":
+			return false
+		case (c[0] == '.' || c[0] == 'g' || c[0] == 'G' || c[0] >= 0x80) && string(fold(c, nil)) == ".git":
+			return false
+		}
+	}
+	return true
+}
+
+func short(name []byte) string {
+	if len(name) > 200 {
+		return string(name[:200]) + "…"
+	}
+	return string(name)
+}
+
+// isIndex reports whether git takes a file of a repository, by its folded name,
+// for an index or a part of one.
+func isIndex(name []byte) bool {
+	return string(name) == "index" || strings.HasPrefix(string(name), "sharedindex.")
+}
+
+// gitFile takes links and poisoned indexes out of what git writes to by name.
+// True ends the matter.
+func (v *settle) gitFile(w *walker, d *dir, e entry, st *unix.Statx_t, fresh bool) (bool, error) {
+	if e.typ == unix.DT_LNK && d.gits() {
+		if old := v.gitLinks[w.at(e)]; old != nil && old.Ino == st.Ino && old.Ctime == nanos(st.Ctime) {
+			return true, nil
+		}
+		return true, v.take(w, d, e, inRepository, "a link appeared in a repository during the run")
+	}
+	if d.git && (fresh || !v.known(w.path)) {
+		if why := v.gitIndex(w, d, e, st); why != "" {
+			return true, v.take(w, d, e, poisoned, why)
+		}
+	}
+	return false, nil
+}
+
+// gitIndex says why e may not stay if it is an index of the repository d, and lists it if it
+// has the names of secrets: what is tracked is not hidden from the next run.
+func (v *settle) gitIndex(w *walker, d *dir, e entry, st *unix.Statx_t) string {
+	if st.Mode&typeMask != typeReg || !isIndex(fold(e.name(), w.fold)) {
+		return ""
+	}
+	data, ok := readFile(d.fd, string(e.name()), maxIndexed)
+	if !ok {
+		return "it cannot be read, or is larger than git's are"
+	}
+	config, ok := readFile(d.fd, "config", maxConfig)
+	if pointer, has := readFile(d.fd, "commondir", maxPointer); has {
+		if fd := v.reach(string(w.path), strings.TrimRight(string(pointer), "\r\n")); fd >= 0 {
+			config, ok = readFile(fd, "config", maxConfig)
+			unix.Close(fd)
+		}
+	}
+	if !ok {
+		config = nil
+	}
+	top, _ := strings.CutSuffix("/"+string(w.path), "/.git")
+	secret := ""
+	why := indexHarm(data, hashSize(config), func(name []byte) {
+		if secret == "" && len(v.secrets) > 0 && v.secrets[(top + "/" + string(name))[1:]] {
+			secret = string(name)
+		}
+	})
+	if why == "" && secret != "" {
+		v.flagged(Flagged{Path: v.full(w.at(e)), Change: Changed, Rule: ".git",
+			Reason: fmt.Sprintf("it names %q, which was hidden; what git tracks is not hidden from the next run", short([]byte(secret)))})
+	}
+	return why
+}
