@@ -128,6 +128,15 @@ func policyOf(ctx context.Context, t probe.Target, p *Place) string {
 	if err != nil {
 		return ""
 	}
-	sum := sha256.Sum256(bytes.ReplaceAll(out, []byte(base), nil))
-	return hex.EncodeToString(sum[:])
+	return policySum(out, base)
+}
+
+// policySum is the hash of a policy as it is shown for a workspace below base. The
+// columns of what is shown are as wide as the name of base has them.
+func policySum(shown []byte, base string) string {
+	h := sha256.New()
+	for line := range bytes.Lines(bytes.ReplaceAll(shown, []byte(base), nil)) {
+		h.Write(append(bytes.Join(bytes.Fields(line), []byte(" ")), '\n'))
+	}
+	return hex.EncodeToString(h.Sum(nil))
 }

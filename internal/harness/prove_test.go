@@ -39,6 +39,22 @@ func TestProgramReplacedMeanwhile(t *testing.T) {
 	}
 }
 
+// The same policy has one hash, whatever directory it is shown for: a baseline
+// would else tell of changes that are none.
+func TestPolicySumKnowsNoDirectory(t *testing.T) {
+	t.Parallel()
+	shown := func(base string) []byte {
+		return fmt.Appendf(nil, "workspace  %-30s workspace\nenvironment HOME=%-*s holdfast\n", base+"/w", len(base)+4, base+"/h")
+	}
+	one, other := policySum(shown("/h/a1"), "/h/a1"), policySum(shown("/h/a234"), "/h/a234")
+	if one != other {
+		t.Errorf("it is %s and %s", one, other)
+	}
+	if changed := policySum(append(shown("/h/a1"), "network  example.org\n"...), "/h/a1"); changed == one {
+		t.Error("another policy has the same")
+	}
+}
+
 // Who breaks off is not told that the target is at fault.
 func TestBrokenOffBeforeTheFirstRow(t *testing.T) {
 	t.Parallel()
