@@ -85,6 +85,23 @@ func TestOtherPaths(t *testing.T) {
 	}
 }
 
+// TestBodiesThatAreNotExpected sends a body where some servers take it for the
+// next request.
+func TestBodiesThatAreNotExpected(t *testing.T) {
+	ends := make(chan bool, 1)
+	s := newShop(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { ends <- r.Close }), shopConfig{secure: true, old: true})
+	for method, want := range map[string]bool{"GET": true, "HEAD": true, "OPTIONS": true, "POST": false} {
+		s.ask(method, "/x", strings.NewReader("GET /admin HTTP/1.1\r\nX: "))
+		if got := <-ends; got != want {
+			t.Errorf("%s with a body: the connection ends: %v", method, got)
+		}
+	}
+	s.ask("GET", "/x", nil)
+	if <-ends {
+		t.Error("a GET without a body ends the connection")
+	}
+}
+
 // TestOverridesDoNotPass sends every header by which frameworks change what was
 // decided on, in both versions.
 func TestOverridesDoNotPass(t *testing.T) {

@@ -365,6 +365,11 @@ func (x *errand) rewrite(r *httputil.ProxyRequest) {
 	r.Out.URL = x.target
 	r.Out.Host = x.authority()
 	r.Out.Trailer = r.In.Trailer // filled in when the body ends
+	if x.body != nil && !x.second && (r.Out.Method == http.MethodGet || r.Out.Method == http.MethodHead || r.Out.Method == http.MethodOptions) {
+		// Servers that expect no body here take it for the next request, about which
+		// nobody decided: there is none on a connection that ends.
+		r.Out.Close = true
+	}
 }
 
 // report records a request that was passed on.
