@@ -200,3 +200,21 @@ func TestDifferencesNotAskedFor(t *testing.T) {
 		t.Errorf("listed %q", got)
 	}
 }
+
+// A link whose directory was moved leads elsewhere, though it was not touched.
+func TestMovedLinksLeave(t *testing.T) {
+	w := tempRoot(t)
+	link(t, "../../../in", w, "a/b/c/out")
+	link(t, "../../outside", w, "stays/out")
+	link(t, "there", w, "a/b/c/in")
+	s := scanned(t, w, Remember())
+	s.began = time.Now().Add(time.Hour).UnixNano() // no link is newer, whatever the clock of inodes says
+	write(t, w, "stays/new", "")
+	if err := os.Rename(w+"/a/b/c", w+"/c"); err != nil {
+		t.Fatal(err)
+	}
+	r, err := s.Settle(context.Background(), t.TempDir())
+	if err != nil || len(r.Flagged) != 1 || r.Flagged[0].Path != Name(w+"/c/out") || r.Flagged[0].Change != Leaving {
+		t.Errorf("%v, %+v", err, r.Flagged)
+	}
+}

@@ -214,6 +214,16 @@ func (l *later) enter(w *walker, d *dir) *ending {
 	return &ending{path: string(w.path), ino: d.ino, told: told, born: told && nanos(st.Btime) >= l.began}
 }
 
+// moved reports whether d is known to have stood elsewhere, or to be new: a link
+// in it may lead elsewhere now, though nothing of the link was changed.
+func (w *walker) moved(d *dir) bool {
+	if w.later == nil || w.later.start == nil {
+		return false
+	}
+	was := w.later.start.byPath[string(w.path)]
+	return was == nil || was.ino != d.ino
+}
+
 func (l *later) leave(e *ending, list []byte, count int) {
 	if l.left.Add(-int64(count)) < 0 {
 		return

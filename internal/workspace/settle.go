@@ -288,7 +288,7 @@ func (v *settle) file(w *walker, d *dir, e entry, st *unix.Statx_t) error {
 	if done, err := v.gitFile(w, d, e, st, fresh); done || err != nil {
 		return err
 	}
-	if !fresh {
+	if !fresh && (st.Mode&typeMask != typeLink || !w.moved(d)) {
 		return nil
 	}
 	if d.dep != nil {
