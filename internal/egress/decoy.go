@@ -79,11 +79,11 @@ func (x *errand) baited(r *http.Request) *denial {
 
 // unwanted is the body of a request as it is read when nobody wants it: a
 // honeytoken in it was on its way out all the same.
-func (x *errand) unwanted(r *http.Request) io.Reader {
-	if x.engine.config.Decoys == nil || r.Body == nil {
-		return r.Body
+func (x *errand) unwanted(r *http.Request, body io.ReadCloser) io.Reader {
+	if x.engine.config.Decoys == nil || body == nil {
+		return body
 	}
-	return &rest{sent{ReadCloser: r.Body, errand: x, request: r}}
+	return &rest{sent{ReadCloser: body, errand: x, request: r}}
 }
 
 type rest struct{ sent }

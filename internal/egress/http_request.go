@@ -3,7 +3,6 @@ package egress
 import (
 	"context"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/http/httputil"
@@ -82,10 +81,12 @@ func (v *visit) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer v.left()
 	a := &answer{ResponseWriter: w, streams: r.ProtoMajor == 2}
 	x := &errand{visit: v, answer: a}
-	defer finish(w, r, x.unwanted(r))
+	body := inTurn(r.Body)
+	defer finish(w, r, x.unwanted(r, body))
 	// A copy: net/http looks at the body of its own request for what is left to
 	// read, and whether the client still waits to be asked for it.
 	r = r.WithContext(r.Context())
+	r.Body = body
 	if v.second {
 		if !v.engine.asking.take(r.Context()) {
 			x.refuse(r, deny(http.StatusServiceUnavailable, "too many requests are under way", unflagged))
@@ -120,28 +121,6 @@ func (v *visit) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	x.pass(r)
-}
-
-// What is read of a body that nobody wants: as much as net/http would, and no
-// longer than a client needs that is already sending.
-const (
-	restBytes = 256 << 10
-	restTime  = time.Second
-)
-
-// finish reads what is left of a request that was answered early. Without that an
-// HTTP/2 client is told to stop (RST_STREAM, NO_ERROR), which libcurl before 8
-// takes for a broken answer, and an HTTP/1.1 connection is closed under the next
-// request. A client that waits to be asked for its body is not asked.
-func finish(w http.ResponseWriter, r *http.Request, body io.Reader) {
-	if r.Header.Get("Expect") != "" || r.ContentLength == 0 {
-		return
-	}
-	if http.NewResponseController(w).SetReadDeadline(time.Now().Add(restTime)) != nil {
-		return // the connection is another protocol's now
-	}
-	io.CopyN(io.Discard, body, restBytes)
-	http.NewResponseController(w).SetReadDeadline(time.Time{})
 }
 
 // left ends the connection's service where it is no longer net/http's.
