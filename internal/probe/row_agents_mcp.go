@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -172,7 +173,9 @@ func otherSession(s *Session) {
 	}
 	at := free.Addr().String()
 	free.Close()
-	services := "at=tcp " + at + "\nunix @mcp-" + hexes(4) + "\nunix /tmp/probe-mcp-" + hexes(4)
+	socket := "/tmp/probe-mcp-" + hexes(4) // which every sandbox has a directory for
+	defer os.Remove(socket)                // left there without a sandbox
+	services := "at=tcp " + at + "\nunix @mcp-" + hexes(4) + "\nunix " + socket
 	wait := s.Start(Command{Action: "mcp-serve", Args: []string{"secret=" + w.Token("what the server knows"), services}})
 	for end := time.Now().Add(15 * time.Second); !exists(w.Path("W/server-is-there")) && time.Now().Before(end); {
 		time.Sleep(20 * time.Millisecond)
