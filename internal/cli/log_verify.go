@@ -122,7 +122,9 @@ func (a *app) verify(ctx context.Context, v verifier, args []string) error {
 			results = append(results, result)
 			continue
 		}
-		a.printVerdict(result, report)
+		if err := a.printVerdict(result, report); err != nil {
+			return fmt.Errorf("printing the verdict: %w", err)
+		}
 	}
 	if v.json {
 		if err := writeJSON(a.Stdout, results); err != nil {
@@ -220,24 +222,27 @@ const few = 4
 // maxProblems is how many problems of a record are printed.
 const maxProblems = 20
 
-func (a *app) printVerdict(c checked, report audit.Report) {
+func (a *app) printVerdict(c checked, report audit.Report) error {
 	colour := map[audit.Verdict]string{audit.Complete: green, audit.Gaps: yellow}[report.Verdict]
 	if colour == "" {
 		colour = red
 	}
+	var b strings.Builder
 	running := ""
 	if c.Running {
 		running = "  (running: what is written so far)"
 	}
-	fmt.Fprintf(a.Stdout, "%s  %s  %s, %s by %s%s\n", a.tint(colour, fmt.Sprintf("%-12s", c.Verdict)), words(c.Session),
+	fmt.Fprintf(&b, "%s  %s  %s, %s by %s%s\n", a.tint(colour, fmt.Sprintf("%-12s", c.Verdict)), words(c.Session),
 		plural(report.Lines, "line", "lines"), plural(report.Checkpoints, "signature", "signatures"), signers(report.Keys), running)
 	for _, p := range report.Problems[:min(maxProblems, len(report.Problems))] {
-		fmt.Fprintf(a.Stdout, "  %s\n", words(p.String()))
+		fmt.Fprintf(&b, "  %s\n", words(p.String()))
 	}
 	if more := len(report.Problems) + report.More - maxProblems; more > 0 {
-		fmt.Fprintf(a.Stdout, "  … and %d more; see --json\n", more)
+		fmt.Fprintf(&b, "  … and %d more; see --json\n", more)
 	}
 	for _, n := range c.Notes {
-		fmt.Fprintf(a.Stdout, "  note: %s\n", words(n))
+		fmt.Fprintf(&b, "  note: %s\n", words(n))
 	}
+	_, err := fmt.Fprint(a.Stdout, b.String())
+	return err
 }
