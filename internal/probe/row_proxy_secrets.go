@@ -79,8 +79,9 @@ func proxyEchoes() []Row {
 		{ID: "PXY-026f", Title: "a secret is learnt from another port of the host that it went to",
 			Refs: []string{"RFC 6454, 4"}, Action: "net-secret",
 			Options: Options{Reach: lentReach, Secrets: []Secret{lentSecret}}, Setup: lend,
-			Args: []string{"env=" + lentSecret.Env, "ok=" + say("direct allowed.test:443", ask("allowed.test", "/right", bearer)), "say=" + rowsOf(
-				say("direct allowed.test:443", ask("allowed.test", "/tell", bearer)), say("direct allowed.test:80", ask("allowed.test", "/heard", "")))}},
+			// What is said is said at the same time: the telling comes first.
+			Args: []string{"env=" + lentSecret.Env, "ok=" + say("direct allowed.test:443", ask("allowed.test", "/tell", bearer)),
+				"say=" + say("direct allowed.test:80", ask("allowed.test", "/heard", ""))}},
 		{ID: "PXY-026e", Title: "a secret goes to a host or a place that it is not for, by HTTP/2",
 			Refs: []string{"RFC 9113, 8.1"}, Action: "net-h2",
 			Options: Options{Reach: lentReach, Secrets: []Secret{lentSecret}}, Setup: lend, Oracle: arrived("/leak"),

@@ -172,7 +172,14 @@ func (s *stage) serve() (end func(), err error) {
 	}
 	go answer(tcp)
 	go answer(local)
-	s.heard = func() bool { return len(called) > 0 }
+	s.heard = func() bool { // it may have been connected to, and not yet know of it
+		select {
+		case <-called:
+			return true
+		case <-time.After(time.Second):
+			return false
+		}
+	}
 	return func() { tcp.Close(); local.Close() }, nil
 }
 
