@@ -98,14 +98,23 @@ func end(since uint64, but ...int) {
 	}
 }
 
-// now is the time in the ticks of [process].
-func now() uint64 {
+// userTick is the unit of [process], USER_HZ, on every architecture of ours.
+const userTick = 10 * time.Millisecond
+
+// ticksAgo is what the time d ago is in the ticks of [process]. Where the clock
+// cannot be read, that is a time at which nothing started.
+func ticksAgo(d time.Duration) uint64 {
 	var ts unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts) != nil {
 		return 1 << 62
 	}
-	return uint64(ts.Nano() / int64(time.Second/100)) // USER_HZ is 100 on every architecture of ours
+	return toTicks(time.Duration(ts.Nano()) - d)
 }
+
+// toTicks cuts off what is less than a tick, as the kernel does when it tells when
+// a process started. It is cut off once, at the end: the difference of two times in
+// ticks may be one tick more, and a process of that first tick would live on.
+func toTicks(since time.Duration) uint64 { return uint64(max(0, since) / userTick) }
 
 // How long an agent may take, besides its steps.
 const (
@@ -175,7 +184,7 @@ func watch(ctx context.Context, pid int, p *play, limit time.Duration, done <-ch
 		case asked >= 0 && !over && helped != asked && idle > limit:
 			helped = asked
 			p.stuck()
-			end(now()-uint64(time.Since(turned)/(10*time.Millisecond)), pid, p.world.Victim)
+			end(ticksAgo(time.Since(turned)), pid, p.world.Victim)
 		case asked >= 0 && !over && helped == asked && idle > min(grace, limit):
 			kill(fmt.Sprintf("it asked for nothing in %v", limit+min(grace, limit)))
 		}
