@@ -185,6 +185,7 @@ func TestTerminalStopAndContinue(t *testing.T) {
 		}
 		s.line(`echo "jobs: $(jobs | wc -l)"`)
 		s.wait(`jobs: 1\r`)
+		s.wait(`outer> `) // else it comes between what is typed and what that shows
 		s.foreground(before)
 		s.line("second")
 		s.wait(`second\r\nsecond\r\n`)
@@ -197,6 +198,7 @@ func TestTerminalStopAndContinue(t *testing.T) {
 		s.wait(`outer> `)           // what is typed before is the command's
 		s.line(`echo "status"=$?`)
 		s.wait(`status=6`)
+		s.wait(`outer> `)
 	}
 	if got := s.modes(); got != before {
 		t.Errorf("afterwards the terminal is %s, it was %s", got, before)

@@ -203,17 +203,16 @@ func TestRootSmallSegmentsAreGathered(t *testing.T) {
 
 func TestRootManyAtOnce(t *testing.T) {
 	w := start(t, Options{})
-	byClient := map[string]net.Conn{}
-	var clients []net.Conn
+	type ends struct{ in, here net.Conn }
+	var pairs []ends // and not by the client's address: to another destination the kernel may give the same port again
 	for i := range 32 {
 		in, here := w.pair(fmt.Sprintf("198.51.100.%d:443", i+1))
-		byClient[here.RemoteAddr().String()] = here
-		clients = append(clients, in)
+		pairs = append(pairs, ends{in, here})
 	}
 	var all sync.WaitGroup
-	for i, c := range clients {
+	for i, p := range pairs {
 		all.Go(func() {
-			if err := exchange(c, byClient[c.LocalAddr().String()], 2<<20); err != nil {
+			if err := exchange(p.in, p.here, 2<<20); err != nil {
 				t.Errorf("connection %d: %v", i, err)
 			}
 		})
