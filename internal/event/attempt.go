@@ -28,6 +28,12 @@ type Attempt struct {
 	ScriptSHA256     string
 	Interpreted      []string // of a Script: what the kernel puts between the executable and the arguments of Argv: what its first line has besides the executable, and it itself
 
+	// Variables of an exec that are not as the command of the run was given them,
+	// sorted: NAME=VALUE, or NAME alone where it is not set any more. What shells
+	// change with each command (PWD, SHLVL and the like) is not among them.
+	Environment        []string
+	EnvironmentUnknown bool // not all of them are known
+
 	// Of a file, besides Path.
 	Operation string // write, create, mkdir, unlink, rename, link, symlink, chmod, chown, truncate, mknod or xattr
 	To        string // the other path of a rename or a link
@@ -57,6 +63,11 @@ type Ruling struct {
 	Granted bool    // Allowed because of a human's answer, and not because no rule is about it
 	Rule    string  // that decided or asks, as file:line
 	Reason  string  // in words, for whoever is refused
+
+	// Over is closed when the answer that allowed it holds no longer: its time is
+	// over, or it was taken back. What was opened on it ends then. nil where it was
+	// allowed for what it is, and not for a time.
+	Over <-chan struct{}
 
 	// Wait returns the ruling when there is one, which is Denied when ctx ends
 	// first. It is not nil exactly where Verdict is Unknown, and is to be called
