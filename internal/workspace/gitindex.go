@@ -18,10 +18,10 @@ const maxIndexed = 256 << 20
 var errIndex = errors.New("git's own programs do not write one like it")
 
 // eachIndexed calls visit for every path of a git index (gitformat-index(5)),
-// with object names of hash bytes. Whatever git would read otherwise than in
+// with object names of hash bytes, and the entry that it stands in. Whatever git would read otherwise than in
 // one pass from the beginning is an error: its readers in several threads go by
 // tables at the end, which must lead to the same entries.
-func eachIndexed(data []byte, hash int, visit func(name []byte)) error {
+func eachIndexed(data []byte, hash int, visit func(name, entry []byte)) error {
 	end := len(data) - hash
 	if end < 12 || string(data[:4]) != "DIRC" {
 		return errIndex
@@ -42,8 +42,8 @@ func eachIndexed(data []byte, hash int, visit func(name []byte)) error {
 			start = -at // no block may begin here
 		}
 		starts = append(starts, start)
+		visit(name, data[at:at+n])
 		at += n
-		visit(name)
 	}
 	return indexTables(data[:end], hash, at, starts)
 }
@@ -143,7 +143,7 @@ func IndexHarm(data, config []byte) string {
 // indexHarm is IndexHarm, and tells visit the names.
 func indexHarm(data []byte, hash int, visit func(name []byte)) string {
 	why := ""
-	err := eachIndexed(data, hash, func(name []byte) {
+	err := eachIndexed(data, hash, func(name, _ []byte) {
 		visit(name)
 		if why == "" && !checkable(name) {
 			why = fmt.Sprintf("git would write %q by it", short(name))
@@ -243,11 +243,15 @@ func (v *settle) gitIndex(w *walker, d *dir, e entry, st *unix.Statx_t) string {
 	}
 	top, _ := strings.CutSuffix("/"+string(w.path), "/.git")
 	secret := ""
-	why := indexHarm(data, hashSize(config), func(name []byte) {
+	hash := hashSize(config)
+	why := indexHarm(data, hash, func(name []byte) {
 		if secret == "" && len(v.secrets) > 0 && v.secrets[(top + "/" + string(name))[1:]] {
 			secret = string(name)
 		}
 	})
+	if why == "" {
+		v.stage(w, d, e, data, hash)
+	}
 	if why == "" && secret != "" {
 		v.flagged(Flagged{Path: v.full(w.at(e)), Change: Changed, Rule: ".git",
 			Reason: fmt.Sprintf("it names %q, which was hidden; what git tracks is not hidden from the next run", short([]byte(secret)))})

@@ -263,7 +263,13 @@ func (s *scan) file(w *walker, d *dir, e entry, st *unix.Statx_t) error {
 		s.found.Links = append(s.found.Links, r)
 		return nil
 	}
-	if st == nil || st.Mode&typeMask != typeReg || s.external {
+	if st == nil || st.Mode&typeMask != typeReg {
+		return nil
+	}
+	if d.git && isIndex(fold(e.name(), w.fold)) {
+		s.staged(w, d, e)
+	}
+	if s.external {
 		return nil
 	}
 	if st.Mode&0o111 != 0 && d.dep == nil {

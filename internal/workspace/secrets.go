@@ -152,7 +152,7 @@ func (s *scan) readIndex(top string) map[string]bool {
 		listed[strings.TrimPrefix(strings.TrimPrefix(f, top), "/")] = true
 	}
 	found := map[string]bool{}
-	err = eachIndexed(data, hashSize(config), func(name []byte) {
+	err = eachIndexed(data, hashSize(config), func(name, _ []byte) {
 		if listed[string(name)] {
 			found[string(name)] = true
 		}

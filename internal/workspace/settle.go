@@ -54,15 +54,17 @@ type settle struct {
 	ways     map[string]bool // those of places that are dangerous as a link only
 	bases    map[string]bool // last components of places
 	secrets  map[string]bool // paths that the list hides, and no repository tracked
+	staged   map[string]bool // sums of what indexes had at the start
 
 	differences func() // lists them, once all trees are settled; nil when they were not seen
 
-	mu     sync.Mutex
-	seen   map[string]bool
-	deps   []*dep
-	links  map[inode]*linked
-	report Report
-	errs   []error
+	mu      sync.Mutex
+	seen    map[string]bool
+	deps    []*dep
+	links   map[inode]*linked
+	indexes []*stagedIn
+	report  Report
+	errs    []error
 }
 
 func (v *settle) settleTree(ctx context.Context, t *tree, external bool) error {
@@ -109,6 +111,12 @@ func (v *settle) index(t *tree, fd int, external bool) {
 		v.programs[string(p)] = true
 	}
 	v.secrets = t.secrets(&v.snap.rules)
+	v.staged, v.indexes = map[string]bool{}, nil
+	for _, t := range v.snap.trees {
+		for _, sum := range t.Staged {
+			v.staged[sum] = true
+		}
+	}
 	v.places, v.ways = map[string]*row{}, map[string]bool{}
 	v.bases, v.seen = map[string]bool{}, map[string]bool{}
 	v.deps, v.links = nil, map[inode]*linked{}
@@ -335,6 +343,9 @@ var poisoned = &Rule{Pattern: ".git/index", Reason: "git writes to any path that
 
 // after lists what a walk as a whole has shown.
 func (v *settle) after() {
+	for _, in := range v.indexes {
+		v.listStaged(in)
+	}
 	for _, t := range v.deps {
 		if n := t.changed.Load(); n > 0 && v.marks[t.path] != nil {
 			v.flagged(Flagged{Path: v.full(t.path), Change: Changed, Rule: t.rule.Pattern, Reason: t.rule.Reason, Files: n})

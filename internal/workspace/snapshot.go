@@ -103,6 +103,9 @@ type tree struct {
 	// Settings of the repositories, by directory, that are not harmless: the
 	// SHA-256 of each name with its value.
 	Settings map[Name][]string
+
+	// Staged are sums of what git's indexes have under names of the deny tier.
+	Staged []string `json:",omitempty"`
 }
 
 // row is one protected path.

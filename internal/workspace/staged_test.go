@@ -1,0 +1,84 @@
+//go:build linux
+
+package workspace
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// cacheinfo puts a name into the index of a repository, and nothing into its tree.
+func cacheinfo(t *testing.T, dir, content string, names ...string) {
+	t.Helper()
+	write(t, dir, ".git/blob", content)
+	id := strings.TrimSpace(git(t, dir, "hash-object", "-w", ".git/blob"))
+	os.Remove(filepath.Join(dir, ".git/blob"))
+	for _, n := range names {
+		git(t, dir, "update-index", "--add", "--cacheinfo", "100644,"+id+","+n)
+	}
+}
+
+// What stands in an index under a protected name is listed unless the index had
+// it before, or git would write by it what is there.
+func TestSettleStaged(t *testing.T) {
+	w := tempRoot(t)
+	for _, at := range []string{"", "/nested"} {
+		write(t, w+at, "CLAUDE.md", "one\n")
+		write(t, w+at, ".idea/x", "tracked\n")
+		repo(t, w+at)
+		write(t, w+at, "CLAUDE.md", "changed before\n")
+		write(t, w+at, "GEMINI.md", "not tracked\n")
+	}
+	cacheinfo(t, w, "was there\n", ".vscode/tasks.json")
+	s := scanned(t, w)
+	git(t, w, "add", "GEMINI.md")
+	git(t, w+"/nested", "add", "CLAUDE.md", "GEMINI.md")
+	cacheinfo(t, w, "evil\n", ".envrc", "sub/.vscode/tasks.json", "sub/.vscode/launch.json", "CLAUDE.md", "node_modules/x/.envrc", "src/x", "bare/HEAD", "bare/hooks/pre-commit")
+	cacheinfo(t, w+"/nested", "evil\n", ".idea/x", ".ENVRC")
+	write(t, w, ".cursorrules", "made inside\n")
+	git(t, w, "add", ".cursorrules")
+	r := settled(t, s)
+	var got []string
+	for _, f := range r.Flagged {
+		if strings.Contains(f.Reason, "in the git index") {
+			got = append(got, string(f.Change)+" "+strings.TrimPrefix(string(f.Path), w+"/"))
+		}
+	}
+	want := []string{"added .cursorrules", "added .envrc", "changed CLAUDE.md", "added bare/hooks", "added nested/.ENVRC", "changed nested/.idea", "added sub/.vscode"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q\nwant %q\n%+v", got, want, r.Flagged)
+	}
+	if len(r.Quarantined) != 1 || strings.Contains(string(r.Quarantined[0].Path), ".git") {
+		t.Errorf("%+v", r.Quarantined)
+	}
+	if r := settled(t, scanned(t, w)); len(r.Flagged) > 0 {
+		t.Errorf("listed again: %+v", r.Flagged)
+	}
+}
+
+// The index of a worktree, and a hostile number of names.
+func TestSettleStagedElsewhere(t *testing.T) {
+	w := tempRoot(t)
+	repo(t, w+"/main")
+	git(t, w+"/main", "worktree", "add", "-q", "../tree")
+	s := scanned(t, w)
+	id := strings.TrimSpace(git(t, w+"/main", "hash-object", "-w", "README"))
+	git(t, w+"/tree", "update-index", "--add", "--cacheinfo", "100755,"+id+",a/.envrc")
+	var many []string
+	for i := range maxStagedRows + 5 {
+		many = append(many, "d"+string(rune('a'+i/26))+string(rune('a'+i%26))+"/.envrc")
+	}
+	os.WriteFile(w+"/main/.git/index", indexOf(20, "", many...), 0o644)
+	r := settled(t, s)
+	at := slices.IndexFunc(r.Flagged, func(f Flagged) bool { return string(f.Path) == w+"/tree/a/.envrc" })
+	if at < 0 || !strings.Contains(r.Flagged[at].Reason, "/main/.git/worktrees/tree/index") {
+		t.Errorf("%+v", r.Flagged)
+	}
+	at = slices.IndexFunc(r.Flagged, func(f Flagged) bool { return string(f.Path) == w+"/main/.git/index" })
+	if at < 0 || r.Flagged[at].Files != 5 || len(r.Flagged) != maxStagedRows+2 {
+		t.Errorf("%d: %+v", len(r.Flagged), r.Flagged[max(at, 0)])
+	}
+}
