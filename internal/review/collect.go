@@ -96,7 +96,7 @@ func (s *Set) fill(ctx context.Context, lim limits) error {
 	if err := s.modes(ctx); err != nil {
 		return err
 	}
-	c := &collector{ctx: ctx, t: s.trees, mode: s.Mode, root: s.Source.Workspace, lim: lim, apart: s.apart}
+	c := &collector{ctx: ctx, t: s.trees, mode: s.Mode, root: s.Source.Workspace, lim: lim, apart: s.apart, rules: &s.Source.Rules}
 	if s.Mode == Copy {
 		copied := map[string]identity{}
 		_, listed, err := readFacts(s.Source.Dir+"/"+workspace.CopyFile, func(path string, i identity) { copied[path] = i })

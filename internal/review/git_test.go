@@ -188,3 +188,44 @@ func TestPoisonedIndex(t *testing.T) {
 		t.Errorf("history: %+v", c)
 	}
 }
+
+// What the index has anew under the name of a secret or of what a host obeys is
+// a flag of the history; what it had, or what stands in the workspace, is not.
+func TestIndexNames(t *testing.T) {
+	testenv.Need(t, testenv.Git, nil)
+	f := newField(t, Copy)
+	git(t, f.ws, "init", "-q", "-b", "main")
+	f.make(f.ws, "a=1\n", ".env.prod=tracked\n", "AGENTS.md=tracked\n", ".cursorrules=not tracked\n", "sub/.gitignore=\n")
+	git(t, f.ws, "add", "a", ".env.prod", "AGENTS.md", "sub")
+	git(t, f.ws, "commit", "-qm", "first")
+	git(t, f.ws, "worktree", "add", "-q", "tree")
+	f.make(f.ws, "sub/.env=A=1\n", "cert.pem=public\n", "key.pem=PRIVATE KEY\n", "tree/.env=B=1\n", "AGENTS.md=changed\n")
+	f.copied()
+	up := f.dir + "/upper"
+	f.make(up, ".env.new=made inside\n")
+	git(t, up, "add", "-f", ".cursorrules", ".env.new")
+	blob := strings.TrimSpace(git(t, up, "hash-object", "-w", "a"))
+	for _, n := range []string{"sub/.env", "cert.pem", "key.pem", ".vscode/tasks.json"} {
+		git(t, up, "update-index", "--add", "--cacheinfo", "100644,"+blob+","+n)
+	}
+	cmd := exec.Command("git", "-C", up, "update-index", "--add", "--cacheinfo", "100644,"+blob+",.env")
+	cmd.Env = append(os.Environ(), "GIT_INDEX_FILE="+up+"/.git/worktrees/tree/index")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	s := f.collect()
+	reasons := func(path string) (out []string) {
+		c := s.Find(path)
+		if c == nil || c.Cannot != "" {
+			t.Fatalf("%s: %+v", path, c)
+		}
+		for _, fl := range c.Flags {
+			if strings.Contains(fl.Reason, "index") {
+				out = append(out, fl.Rule+" "+strings.SplitN(fl.Reason, `"`, 3)[1])
+			}
+		}
+		return out
+	}
+	want(t, reasons(".git"), "*.pem key.pem", ".env sub/.env", ".vscode .vscode")
+	want(t, reasons(".git/worktrees/tree/index"), ".env tree/.env")
+}

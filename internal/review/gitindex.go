@@ -3,6 +3,7 @@
 package review
 
 import (
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -13,8 +14,11 @@ import (
 // maxIndex is how much of an index is looked through.
 const maxIndex = 256 << 20
 
+// maxIndexed bounds how many names of an index are flagged.
+const maxIndexed = 20
+
 // poisoned reports whether ch is an index that would have git write anywhere,
-// and sees to it that it is not applied. repo is "" where the repository has
+// and sees to it that it is not applied. Of another it notes what it has anew. repo is "" where the repository has
 // another name.
 func (c *collector) poisoned(ch *Change, repo string) bool {
 	dir, name := cut(string(ch.Path))
@@ -31,7 +35,10 @@ func (c *collector) poisoned(ch *Change, repo string) bool {
 		f.Close()
 		if err == nil && len(data) <= maxIndex {
 			r := repoReader{c: c, repo: repo}
-			why = workspace.IndexHarm(data, []byte(r.file("config", true)))
+			config := []byte(r.file("config", true))
+			if why = workspace.IndexHarm(data, config); why == "" {
+				c.indexed(ch, data, config)
+			}
 		}
 	}
 	if why == "" {
@@ -40,4 +47,56 @@ func (c *collector) poisoned(ch *Change, repo string) bool {
 	ch.raise("git", "git would write to any path that stands in it: %s", why)
 	ch.Cannot = "git itself does not make an index like it: " + why
 	return true
+}
+
+// indexed notes names in an index that are hidden from a run as long as git does
+// not track them, and those that a host would obey: git checkout writes what
+// stands there, whatever is decided about the files.
+func (c *collector) indexed(ch *Change, data, config []byte) {
+	dir, name := cut(string(ch.Path))
+	top := dir
+	r := repoReader{c: c, repo: dir}
+	if at, base := cut(dir); strings.EqualFold(base, ".git") {
+		top = at
+	} else if at, in := strings.CutPrefix(r.file("gitdir", true), c.root+"/"); in {
+		top, _ = cut(strings.TrimRight(at, "\n"))
+	}
+	was := [][]byte{c.oldIndex(string(ch.Path))}
+	if name != "index" {
+		was = append(was, c.oldIndex(join(dir, "index")))
+	}
+	list := c.rules.IndexNames(c.t.tree, top, data, was, config)
+	for _, n := range list[:min(len(list), maxIndexed)] {
+		if n.Rule.Tier == workspace.Hide {
+			ch.indexed = append(ch.indexed, Flag{n.Rule.Pattern, fmt.Sprintf("git's index names %q, which was hidden: what git tracks is not hidden from the next run", n.Path)})
+			continue
+		}
+		ch.indexed = append(ch.indexed, Flag{n.Rule.Pattern, fmt.Sprintf("git's index names %q, and git checkout or git restore writes it: %s", n.Path, n.Rule.Reason)})
+	}
+	if more := len(list) - maxIndexed; more > 0 {
+		ch.indexed = append(ch.indexed, Flag{"git", fmt.Sprintf("git's index has %d more names, or more than that, which a host would obey or which were hidden", more)})
+	}
+}
+
+// oldIndex is an index as it was when the run began; nil for none.
+func (c *collector) oldIndex(path string) []byte {
+	if c.t.gone[path] {
+		return nil
+	}
+	for _, root := range []int{c.t.base, c.t.tree} {
+		if root < 0 {
+			continue
+		}
+		f, err := openFile(root, path, false)
+		if err != nil {
+			continue
+		}
+		data, err := io.ReadAll(io.LimitReader(f, maxIndex+1))
+		f.Close()
+		if err != nil || len(data) > maxIndex {
+			return nil
+		}
+		return data
+	}
+	return nil
 }

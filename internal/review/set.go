@@ -152,6 +152,7 @@ type Change struct {
 	digest  string    // of what Diff or Decide saw; "" before
 	hunks   *choice   // nil: decided as a whole
 	parts   []*Change // of a history
+	indexed []Flag    // what an index would have git do
 }
 
 // Flagged reports whether there is a reason to look at c first.

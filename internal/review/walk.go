@@ -54,6 +54,7 @@ type collector struct {
 	apart  map[string]bool     // paths over which something else was mounted
 	copied map[string]identity // of a copy: all that it held before the run; nil: not known
 	lim    limits
+	rules  *workspace.Rules
 
 	mu      sync.Mutex
 	more    sync.Cond

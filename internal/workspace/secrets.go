@@ -28,6 +28,16 @@ func (r *Rules) secret(e *Rule) {
 // secretRule finds the rule that hides e; nil for none. What the user named
 // counts before the list, and an exception before what it is taken from.
 func (r *Rules) secretRule(w *walker, d *dir, e entry) *Rule {
+	best := r.secretRuleOf(fold(e.name(), w.fold), func() string { return w.at(e) })
+	if best == nil || best.Tier == Show || best.Ref != "" && d.dep != nil {
+		return nil // the keys in installed packages are nobody's
+	}
+	return best
+}
+
+// secretRuleOf finds the rule of the hide or show tier that counts for a folded
+// name, which stands at the path that at tells.
+func (r *Rules) secretRuleOf(name []byte, at func() string) *Rule {
 	var best *Rule
 	better := func(one *Rule) {
 		if best == nil || one.Ref == "" && best.Ref != "" || one.Tier == Show && (one.Ref == "") == (best.Ref == "") {
@@ -35,21 +45,18 @@ func (r *Rules) secretRule(w *walker, d *dir, e entry) *Rule {
 		}
 	}
 	var found [4]*node
-	for _, n := range r.hide.step(fold(e.name(), w.fold), found[:0]) {
+	for _, n := range r.hide.step(name, found[:0]) {
 		if n.rule != nil {
 			better(n.rule)
 		}
 	}
 	if len(r.hidden) > 0 {
-		at := w.at(e)
+		where := at()
 		for _, one := range r.hidden {
-			if ok, err := path.Match(one.Pattern, at); ok && err == nil {
+			if ok, err := path.Match(one.Pattern, where); ok && err == nil {
 				better(one)
 			}
 		}
-	}
-	if best == nil || best.Tier == Show || best.Ref != "" && d.dep != nil {
-		return nil // the keys in installed packages are nobody's
 	}
 	return best
 }
