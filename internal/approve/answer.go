@@ -159,7 +159,7 @@ func (d *Desk) settle(p *pending, v decision) error {
 	q := question{attempt: p.Attempt, rule: p.Rule, reason: p.Reason, digest: p.Digest}
 	for _, t := range taken {
 		q.attempt = t.w.attempt
-		t.w.ruling <- d.use(q, t.grant)
+		t.w.ruling <- d.use(q, t.grant, g.over)
 	}
 	switch {
 	case again != nil:
@@ -207,9 +207,11 @@ func (d *Desk) share(p *pending, g *grant, now moment) (taken []taking, rest []*
 			rest = append(rest, w)
 		}
 	}
-	if g != nil && !d.closed && g.Scope != Once && g.live(now) {
-		d.grants = append(d.grants, g)
-		if g.For() > 0 {
+	if g != nil && !d.closed && g.Scope != Once {
+		if g.live(now) {
+			d.grants = append(d.grants, g)
+		}
+		if g.For() > 0 { // also where it is used up: what it allowed stands on it
 			g.timer = time.AfterFunc(g.For(), func() { d.lapse(g) })
 		}
 	}
@@ -228,7 +230,8 @@ func (d *Desk) reopen(p *pending, rest []*waiter, now moment) (again *pending, o
 	return d.open(q, rest, now), "", ""
 }
 
-// Revoke takes a grant back: nothing that is asked afterwards is covered by it.
+// Revoke takes a grant back: nothing that is asked afterwards is covered by it, and
+// what stands on it ends.
 func (d *Desk) Revoke(s Signed) error {
 	a := s.Answer
 	if !d.enter() {
@@ -253,6 +256,7 @@ func (d *Desk) Revoke(s Signed) error {
 	d.grants = slices.Delete(d.grants, i, i+1)
 	d.wake()
 	d.mu.Unlock()
+	defer g.end() // whether or not it can be recorded
 	if err := d.recordRevoke(g.Grant, s); err != nil {
 		return fmt.Errorf("taking back %s, which holds: %w", g.ID, err)
 	}

@@ -66,10 +66,10 @@ func (d *Desk) Ask(a event.Attempt, rule, reason string) event.Ruling {
 	d.mu.Lock()
 	if g := d.covering(a, now); g != nil {
 		g.Used++
-		used := g.Grant
+		used, over := g.Grant, g.over
 		d.dropUsed(g)
 		d.mu.Unlock()
-		return d.use(q, used)
+		return d.use(q, used, over)
 	}
 	if d.config.Timeout <= 0 || len(d.config.Approvers) == 0 { // no answer would be taken
 		d.mu.Unlock()
@@ -109,13 +109,13 @@ func (d *Desk) covering(a event.Attempt, now moment) *grant {
 	return nil
 }
 
-// use records a use that was taken of g, and lets the attempt go on then.
-func (d *Desk) use(q question, g Grant) event.Ruling {
+// use records a use that was taken of g, and lets the attempt go on then, until over.
+func (d *Desk) use(q question, g Grant, over <-chan struct{}) event.Ruling {
 	d.changed()
 	if err := d.recordUse(q, g); err != nil {
 		return event.Ruling{Verdict: event.Denied, Rule: q.rule, Reason: "the use of an approval could not be recorded"}
 	}
-	return event.Ruling{Verdict: event.Allowed, Granted: true, Rule: q.rule, Reason: "allowed by " + g.By}
+	return event.Ruling{Verdict: event.Allowed, Granted: true, Rule: q.rule, Reason: "allowed by " + g.By, Over: over}
 }
 
 // join puts a question to the request that asks the same, or to a fresh one; why

@@ -5,6 +5,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"holdfast.dev/holdfast/internal/event"
@@ -112,6 +113,8 @@ type grant struct {
 	Grant
 	ends  moment // where it has a time
 	timer *time.Timer
+	over  chan struct{} // closed when it ends before the run does; nil for once
+	end   func()        // closes over; may be called again
 }
 
 // live reports whether g can be used at that time.
@@ -155,6 +158,10 @@ func (d *Desk) grant(p *pending, a Answer) *grant {
 		g.ends = now.add(a.For)
 		g.Expires = g.ends.wall
 	}
+	if a.Scope != Once {
+		g.over = make(chan struct{})
+		g.end = sync.OnceFunc(func() { close(g.over) })
+	}
 	d.mu.Lock()
 	g.ID = d.newID()
 	d.mu.Unlock()
@@ -162,8 +169,9 @@ func (d *Desk) grant(p *pending, a Answer) *grant {
 	return g
 }
 
-// lapse records that the time of g is over.
+// lapse ends what stands on g, whose time is over, and records that.
 func (d *Desk) lapse(g *grant) {
+	defer g.end()
 	if !d.enter() {
 		return
 	}
@@ -180,10 +188,10 @@ func (d *Desk) lapse(g *grant) {
 	}
 }
 
-// dropUsed forgets g when it is used up. The lock is held.
+// dropUsed forgets g when it is used up. Its time goes on for what stands on it. The
+// lock is held.
 func (d *Desk) dropUsed(g *grant) {
 	if g.Uses > 0 && g.Used >= g.Uses {
-		g.stop()
 		d.grants = slices.DeleteFunc(d.grants, func(o *grant) bool { return o == g })
 	}
 }

@@ -129,8 +129,10 @@ func (e *Engine) admit(ctx context.Context, d Destination) (Permit, *Refusal) {
 		switch {
 		case ok != permitted || p.Kind != was.Kind: // the rules are others by now: it is another question
 		case ok:
+			e.endWith(ctx, d, ruling)
 			return p, nil
 		case ruling.Granted:
+			e.endWith(ctx, d, ruling)
 			return grantedPermit(d, ruling), nil
 		default:
 			return Permit{}, e.unknown(d)
@@ -138,6 +140,35 @@ func (e *Engine) admit(ctx context.Context, d Destination) (Permit, *Refusal) {
 	}
 	r := e.refuse(d, "the rules changed while it was asked about", unflagged)
 	return Permit{}, &r
+}
+
+var errLapsed = errors.New("the approval that allowed it has ended")
+
+// endWith ends a connection when the approval ends that it was opened on.
+func (e *Engine) endWith(ctx context.Context, d Destination, r event.Ruling) {
+	if s := sessionOf(ctx); s != nil {
+		e.lapses(ctx, r, func() {
+			e.refuse(d, "the approval that allowed it has ended, and so has the open connection", byConsent(r))
+			s.cancel(errLapsed)
+		})
+	}
+}
+
+// lapses calls end when the approval ends that r gave, unless ctx ends before. It
+// is for what the engine waits for itself.
+func (e *Engine) lapses(ctx context.Context, r event.Ruling, end func()) {
+	if r.Over == nil {
+		return
+	}
+	e.wait.Go(func() {
+		select {
+		case <-ctx.Done():
+		case <-r.Over:
+			if ctx.Err() == nil {
+				end()
+			}
+		}
+	})
 }
 
 // unknown refuses what no rule permits.

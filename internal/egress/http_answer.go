@@ -106,8 +106,8 @@ func (x *errand) failed(w http.ResponseWriter, r *http.Request, err error) {
 			return
 		}
 	}
-	if context.Cause(r.Context()) == errOutdated { // recorded by who ended it
-		say(w, http.StatusForbidden, "holdfast refused the request: "+errOutdated.Error())
+	if cause := context.Cause(r.Context()); cause == errOutdated || cause == errLapsed { // recorded by who ended it
+		say(w, http.StatusForbidden, "holdfast refused the request: "+cause.Error())
 		return
 	}
 	if x.guard != nil {

@@ -51,6 +51,7 @@ func (x *errand) consent(r *http.Request) *denial {
 	if ruling.Verdict != event.Allowed {
 		return deny(http.StatusForbidden, words(ruling), byConsent(ruling))
 	}
+	x.answered = ruling
 	return x.ruled(r) // the rules may be others by now
 }
 

@@ -64,6 +64,8 @@ type errand struct {
 	body    *sent
 	upgrade bool // it asks for WebSocket
 
+	answered event.Ruling // where rules of consent were asked
+
 	// From enter on.
 	method string
 	lent   []string // credentials whose secret it carries

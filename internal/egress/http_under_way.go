@@ -24,6 +24,12 @@ func (x *errand) enter(r *http.Request) (*http.Request, *denial) {
 		e.underWay = map[*errand]struct{}{}
 	}
 	e.underWay[x] = struct{}{}
+	e.lapses(ctx, x.answered, func() {
+		if !x.whole.Load() {
+			e.refuse(x.to, "the approval that allowed it has ended, and so has the request under way", forRequest(x.method, x.path), byConsent(x.answered))
+			cancel(errLapsed)
+		}
+	})
 	return r.WithContext(ctx), nil
 }
 
