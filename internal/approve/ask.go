@@ -56,6 +56,7 @@ func (p *pending) claim(how string) bool {
 // grant covers the attempt, denied where nobody can be asked, else with Wait.
 func (d *Desk) Ask(a event.Attempt, rule, reason string) event.Ruling {
 	a.Process.Argv, a.Interpreted = slices.Clone(a.Process.Argv), slices.Clone(a.Interpreted)
+	a.Environment = slices.Clone(a.Environment)
 	q := question{attempt: a, rule: rule, reason: reason}
 	if !d.enter() {
 		return d.refuse(q, outcomeClosed, "the run is over")

@@ -36,9 +36,9 @@ const (
 func tooLong(a event.Attempt) bool {
 	n := len(a.Path) + len(a.To) + len(a.URLPath) + len(a.Arguments) + len(a.Process.Executable) + len(a.Script) + len(a.Process.Cwd)
 	if a.Kind == event.KindExec {
-		n += total(a.Process.Argv) + total(a.Interpreted)
+		n += total(a.Process.Argv) + total(a.Interpreted) + total(a.Environment)
 	}
-	return n > wholeBytes || a.Kind == event.KindExec && len(a.Process.Argv)+len(a.Interpreted) > wholeArguments
+	return n > wholeBytes || a.Kind == event.KindExec && len(a.Process.Argv)+len(a.Interpreted)+len(a.Environment) > wholeArguments
 }
 
 // sheet is what is being described.
@@ -143,6 +143,7 @@ func (s *sheet) exec(r Request) {
 	if a.ParentExecutable != "" && len(r.Chain) == 0 {
 		s.text("started by", a.ParentExecutable)
 	}
+	s.environment(a)
 	if !systemFile(p.Executable) {
 		s.warn("the program is not in a directory of the system")
 	}

@@ -36,7 +36,7 @@ const ruleAndTime = `  rule: holdfast.yaml:3: pushes leave the machine
 `
 
 const scopesOfExec = `  once: this one start; the next is asked about again
-  session: until the run ends: each start of the same program (path and content) with the same arguments in the same order, in the same directory, started by the same program; not what files or the environment make of it then
+  session: until the run ends: each start of the same program (path and content) with the same arguments in the same order, in the same directory, started by the same program, with the same variables in its environment; not what files make of it then
   for a time: the same as session, for the time that you say
 `
 
@@ -104,7 +104,7 @@ func described() map[string]struct {
   3: 'y z'
   in directory: /home/you/project
   started by: /bin/bash
-` + ruleAndTime + strings.ReplaceAll(scopesOfExec, "the same program; not", "the same program, of the same script (path and content); not")},
+` + ruleAndTime + strings.ReplaceAll(scopesOfExec, "the same program, with", "the same program, of the same script (path and content), with")},
 		"a file": {file, `  would happen: rename /home/you/other/src/a.go to /home/you/other/b
   file: /home/you/other/src/a.go
   to: /home/you/other/b

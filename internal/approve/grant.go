@@ -21,12 +21,13 @@ type Covers struct {
 	Executable string
 	SHA256     string
 
-	Argv         []string // of an exec, with the five below
+	Argv         []string // of an exec, with the six below
 	Cwd          string
 	Parent       string // executable that asks
 	Script       string
 	ScriptSHA256 string
 	Interpreted  []string
+	Environment  []string
 
 	Path      string // of an exec as asked; of a file as found; with Directory that of the directory
 	Directory bool
@@ -56,6 +57,7 @@ func (d *Desk) coverOf(a event.Attempt, directory bool) Covers {
 	case event.KindExec:
 		c.Argv, c.Cwd, c.Parent, c.Path = slices.Clone(a.Process.Argv), a.Process.Cwd, a.ParentExecutable, a.Path
 		c.Script, c.ScriptSHA256, c.Interpreted = a.Script, a.ScriptSHA256, slices.Clone(a.Interpreted)
+		c.Environment = slices.Clone(a.Environment)
 	case event.KindFile:
 		c.Path, c.Operation, c.To = a.Path, a.Operation, a.To
 		if directory {
@@ -102,6 +104,8 @@ func limited(a event.Attempt) string {
 		return "the content of the script is not known"
 	case exec && len(a.Process.Argv) == 0:
 		return "its arguments are not known"
+	case exec && a.EnvironmentUnknown:
+		return "not all of its environment is known"
 	case tooLong(a):
 		return "it is too long to be shown in full"
 	}

@@ -88,6 +88,7 @@ type jsonCovers struct {
 	Script       bytesText   `json:"script,omitempty"`
 	ScriptSHA256 string      `json:"script_sha256,omitempty"`
 	Interpreted  []bytesText `json:"interpreted,omitempty"`
+	Environment  []bytesText `json:"environment,omitempty"`
 	Path         bytesText   `json:"path,omitempty"`
 	Directory    bool        `json:"directory,omitempty"`
 	Operation    string      `json:"operation,omitempty"`
@@ -128,7 +129,7 @@ func (g Grant) MarshalJSON() ([]byte, error) {
 	return json.Marshal(jsonGrant{
 		ID: g.ID, Session: g.Session, Words: g.Covers.Words(), Covers: jsonCovers{
 			Kind: c.Kind, Executable: bytesText(c.Executable), SHA256: c.SHA256, Argv: toTexts(c.Argv), Cwd: bytesText(c.Cwd), Parent: bytesText(c.Parent),
-			Script: bytesText(c.Script), ScriptSHA256: c.ScriptSHA256, Interpreted: toTexts(c.Interpreted), Path: bytesText(c.Path), Directory: c.Directory, Operation: c.Operation, To: bytesText(c.To),
+			Script: bytesText(c.Script), ScriptSHA256: c.ScriptSHA256, Interpreted: toTexts(c.Interpreted), Environment: toTexts(c.Environment), Path: bytesText(c.Path), Directory: c.Directory, Operation: c.Operation, To: bytesText(c.To),
 			Host: bytesText(c.Host), Port: c.Port, Protocol: c.Protocol, Method: bytesText(c.Method), URLPath: bytesText(c.URLPath), Name: bytesText(c.Name),
 			Agent: bytesText(c.Agent), Server: bytesText(c.Server), Tool: bytesText(c.Tool), Arguments: c.Arguments,
 		},
@@ -147,7 +148,7 @@ func (g *Grant) UnmarshalJSON(b []byte) error {
 	*g = Grant{
 		ID: j.ID, Session: j.Session, Covers: Covers{
 			Kind: c.Kind, Executable: string(c.Executable), SHA256: c.SHA256, Argv: fromTexts(c.Argv), Cwd: string(c.Cwd), Parent: string(c.Parent),
-			Script: string(c.Script), ScriptSHA256: c.ScriptSHA256, Interpreted: fromTexts(c.Interpreted), Path: string(c.Path), Directory: c.Directory, Operation: c.Operation, To: string(c.To),
+			Script: string(c.Script), ScriptSHA256: c.ScriptSHA256, Interpreted: fromTexts(c.Interpreted), Environment: fromTexts(c.Environment), Path: string(c.Path), Directory: c.Directory, Operation: c.Operation, To: string(c.To),
 			Host: string(c.Host), Port: c.Port, Protocol: c.Protocol, Method: string(c.Method), URLPath: string(c.URLPath), Name: string(c.Name),
 			Agent: string(c.Agent), Server: string(c.Server), Tool: string(c.Tool), Arguments: c.Arguments,
 		},

@@ -35,6 +35,7 @@ func (d *Desk) event(action string, a event.Attempt, rule string) event.Event {
 	for key, value := range map[string]string{
 		"operation": a.Operation, "to": a.To, "method": a.Method, "path": a.URLPath, "credential": a.Name,
 		"agent": a.Agent, "server": a.Server, "arguments": a.Arguments, "script": a.Script, "started_by": a.ParentExecutable,
+		"environment": variableNames(a.Environment),
 	} {
 		if value != "" {
 			detail[key] = value
@@ -108,7 +109,7 @@ func (d *Desk) recordUse(q question, g Grant) error {
 func (c Covers) attempt() event.Attempt {
 	return event.Attempt{
 		Kind: c.Kind, Process: event.Process{Executable: c.Executable, SHA256: c.SHA256, Argv: slices.Clone(c.Argv), Cwd: c.Cwd},
-		ParentExecutable: c.Parent, Path: c.Path, Script: c.Script, ScriptSHA256: c.ScriptSHA256, Interpreted: slices.Clone(c.Interpreted), Operation: c.Operation, To: c.To,
+		ParentExecutable: c.Parent, Path: c.Path, Script: c.Script, ScriptSHA256: c.ScriptSHA256, Interpreted: slices.Clone(c.Interpreted), Environment: slices.Clone(c.Environment), Operation: c.Operation, To: c.To,
 		Host: c.Host, Port: c.Port, Protocol: c.Protocol, Method: c.Method, URLPath: c.URLPath, Name: c.Name,
 		Agent: c.Agent, Server: c.Server, Tool: c.Tool,
 	}

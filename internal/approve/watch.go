@@ -95,6 +95,7 @@ func (d *Desk) Grants() []Grant {
 		if g.live(now) {
 			c := g.Grant
 			c.Covers.Argv, c.Covers.Interpreted, c.Signature = slices.Clone(c.Covers.Argv), slices.Clone(c.Covers.Interpreted), slices.Clone(c.Signature)
+			c.Covers.Environment = slices.Clone(c.Covers.Environment)
 			list = append(list, c)
 		}
 	}

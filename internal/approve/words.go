@@ -200,7 +200,7 @@ func reach(a event.Attempt, directory bool) string {
 		if a.Script != "" {
 			s += ", of the same script (path and content)"
 		}
-		return s + "; not what files or the environment make of it then"
+		return s + ", with the same variables in its environment; not what files make of it then"
 	case event.KindFile:
 		if directory {
 			return tree(a) + by

@@ -154,6 +154,7 @@ var details = []detailRow{
 	{"operation", "approval.", "What would be done to the file.", "", "", "", false},
 	{"to", "approval.", "The other name of a rename or a link.", "path", "", "", false},
 	{"script", "approval.", "The script that the executable would interpret.", "absolute path", "", "", false},
+	{"environment", "approval.", "The variables of what would be executed that are not as the command of the run was given them. What they are set to is shown to who answers, and covered by the digest.", "names, with commas between", "", "", false},
 	{"started_by", "approval.", "The program that would execute it.", "absolute path", "", "", false},
 	{"server", "approval.", "MCP server that the tool is of.", "", "", "", false},
 	{"agent", "approval.", "The agent that calls the tool.", "", "", "gen_ai.agent.name", false},

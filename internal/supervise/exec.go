@@ -37,9 +37,11 @@ type launch struct {
 	images []image
 	doomed bool
 
-	name   string // of the file as the kernel calls it, which the interpreter of a script is told
-	cut    bool   // the event has not all arguments
-	unread bool   // not even what is there of them is sure
+	name    string // of the file as the kernel calls it, which the interpreter of a script is told
+	cut     bool   // the event has not all arguments
+	unread  bool   // not even what is there of them is sure
+	env     texts  // its variables, where a rule of consent could be about it
+	envRead bool
 
 	// Where rules of consent are about executions.
 	was    *launch       // as it was when a human was asked about it; nil when nobody was
@@ -59,6 +61,7 @@ func (s *Supervisor) exec(c *call) {
 // prepare finds out what will be executed.
 func (s *Supervisor) prepare(l *launch) {
 	c := &l.call
+	s.begin(l)
 	s.arguments(l)
 	s.workingDirectory(c, &l.event.Process)
 	if s.find(c, c.info.dir, c.info.path, s.path[:], !c.info.stay && s.execFollows(c), &s.at, &l.event) {
@@ -182,7 +185,8 @@ func (s *Supervisor) conclude(l *launch) {
 		l.errno = c.refusal
 	}
 	if l.trace && l.errno == 0 {
-		x.judged, x.argv, x.cut = !l.doomed && l.judgeable(), l.commandLine(), l.cut
+		x.judged, x.argv, x.cut, x.env = !l.doomed && l.judgeable(), l.commandLine(), l.cut, l.env
+		x.hasEnv = l.envRead && l.env.errno == 0
 		s.trace(&traced{call: c, was: x})
 		return
 	}

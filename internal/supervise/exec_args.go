@@ -5,6 +5,7 @@ package supervise
 import (
 	"strconv"
 	"strings"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 	"holdfast.dev/holdfast/internal/event"
@@ -39,39 +40,53 @@ func (c *call) fileName(asked string) string {
 	return name + "/" + asked
 }
 
-// arguments reads argv: the first argvKept bytes of it.
-func (s *Supervisor) arguments(l *launch) {
-	c, p := &l.call, &l.event.Process
-	addr := c.arg(c.info.arg)
+// texts is a list of texts in the memory of a caller, as execve(2) takes it.
+type texts struct {
+	list  []string      // the first argvKept bytes of it
+	total int           // how many there are
+	cut   bool          // list is not all
+	whole bool          // its end was found
+	errno syscall.Errno // that reading it got
+}
+
+// texts reads a list; a null pointer is an empty one.
+func (s *Supervisor) texts(tid int, addr uint64) texts {
 	if addr == 0 {
-		return // the kernel makes it one empty argument
+		return texts{whole: true}
 	}
 	var few [32]uint64
-	first, n := few[:], 0
-	n, errno := s.memory.words(c.tid, addr, first)
+	first := few[:]
+	n, errno := s.memory.words(tid, addr, first)
 	if errno != 0 {
-		c.unknown("argv: " + unix.ErrnoName(errno))
-		l.unread = true
-		return
+		return texts{errno: errno, cut: true}
 	}
 	total, whole := zeroAt(first[:n]), true
 	if total < 0 {
-		first, total, whole = s.pointers(c.tid, addr)
+		first, total, whole = s.pointers(tid, addr)
 		n = min(len(first), total)
 	}
 	n = min(n, total)
+	t := texts{total: total, whole: whole}
 	var left bool
-	p.Argv, left, errno = s.strings(c.tid, first[:n])
-	if left || total > n || !whole {
-		c.add("argc", strconv.Itoa(total))
-		l.cut = true
+	t.list, left, t.errno = s.strings(tid, first[:n])
+	t.cut = left || total > n || !whole
+	return t
+}
+
+// arguments reads argv. Where there is none the kernel makes it one empty argument.
+func (s *Supervisor) arguments(l *launch) {
+	c := &l.call
+	t := s.texts(c.tid, c.arg(c.info.arg))
+	l.event.Process.Argv, l.cut = t.list, t.cut && t.total > 0
+	l.unread = !t.whole || t.errno != 0
+	if l.cut {
+		c.add("argc", strconv.Itoa(t.total))
 	}
-	l.unread = !whole || errno != 0
-	if !whole {
-		c.unknown("argv: no end within " + strconv.Itoa(total))
+	if t.errno == 0 && !t.whole {
+		c.unknown("argv: no end within " + strconv.Itoa(t.total))
 	}
-	if errno != 0 {
-		c.unknown("argv: " + unix.ErrnoName(errno))
+	if t.errno != 0 {
+		c.unknown("argv: " + unix.ErrnoName(t.errno))
 	}
 }
 

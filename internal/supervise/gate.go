@@ -45,6 +45,7 @@ func (l *launch) attempt() event.Attempt {
 			a.ScriptSHA256 = l.images[0].sum.hex()
 		}
 	}
+	a.EnvironmentUnknown = true
 	return a
 }
 
@@ -70,6 +71,9 @@ func (s *Supervisor) consent(l *launch) (waits bool) {
 		l.trace = true // what comes of it is judged, when it comes to something
 		return false
 	case l.was != nil:
+		if l.was.envRead {
+			s.environment(l)
+		}
 		if what := l.differs(l.was); what != "" {
 			c.refuse(event.Ruling{Rule: l.ruling.Rule, Reason: "what it would execute changed while it waited: " + what})
 			return false
@@ -82,10 +86,15 @@ func (s *Supervisor) consent(l *launch) (waits bool) {
 		return false
 	}
 	a := l.attempt()
+	about := s.about(a)
+	if about {
+		s.environment(l)
+		s.given.put(&a, l.env.list, !l.env.cut && l.env.errno == 0)
+	}
 	r := s.config.Gate.Judge(a)
 	switch {
 	case r.Verdict == event.Allowed:
-		l.trace = r.Granted || s.about(a)
+		l.trace = r.Granted || about
 		return false
 	case r.Verdict == event.Unknown && r.Wait != nil:
 		rest := event.Ruling{Rule: r.Rule}
@@ -172,6 +181,8 @@ func (l *launch) differs(was *launch) string {
 		return "its arguments"
 	case a.Process.Cwd != b.Process.Cwd:
 		return "the working directory"
+	case !l.env.same(was.env):
+		return "its environment"
 	case len(l.images) != len(was.images):
 		return "the executable"
 	case l.call.proc.now.path != was.call.proc.now.path:
@@ -191,8 +202,10 @@ func (s *Supervisor) judgeRunning(c *call, p *proc, e *event.Event) bool {
 	if !s.gated(event.KindExec) {
 		return true
 	}
-	r := s.config.Gate.Judge(event.Attempt{Kind: event.KindExec, Process: e.Process, ParentExecutable: p.parents.path,
-		Path: e.Object, Cut: e.Detail["argc"] != ""})
+	a := event.Attempt{Kind: event.KindExec, Process: e.Process, ParentExecutable: p.parents.path, Path: e.Object, Cut: e.Detail["argc"] != ""}
+	env, whole := s.raw(p, "environ", argvKept)
+	s.given.put(&a, split(env), whole)
+	r := s.config.Gate.Judge(a)
 	if r.Verdict == event.Allowed {
 		return true
 	}

@@ -90,6 +90,10 @@ func hasArg(word string) func(event.Attempt) bool {
 	return func(a event.Attempt) bool { return a.Kind == event.KindExec && slices.Contains(a.Process.Argv, word) }
 }
 
+func hasVariable(v string) func(event.Attempt) bool {
+	return func(a event.Attempt) bool { return slices.Contains(a.Environment, v) }
+}
+
 func yes(event.Attempt) event.Ruling { return event.Ruling{Verdict: event.Allowed, Granted: true} }
 func no(event.Attempt) event.Ruling {
 	return event.Ruling{Verdict: event.Denied, Reason: "the human said no"}
@@ -206,5 +210,37 @@ func TestWhatIsLookedAtIsWhatRuns(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestTheEnvironmentIsJudged has the gate see the variables that are not as the
+// command of the run was given them, and no others.
+func TestTheEnvironmentIsJudged(t *testing.T) {
+	for _, tt := range []struct{ script, want string }{
+		{"/bin/echo pushed", ""},
+		{"cd /; exec /bin/echo pushed", ""},
+		{"B=2 A=1 /bin/echo pushed", "A=1 B=2"},
+		{"KEPT=other /bin/echo pushed", "KEPT=other"},
+		{"unset KEPT; A= /bin/echo pushed", "A= KEPT"},
+		{"env -i PWD=/x KEPT=yes KEPT=no /bin/echo pushed", "KEPT=no PATH"},
+		{"A=" + strings.Repeat("x", argvKept) + " /bin/echo pushed", "unknown"},
+	} {
+		h := &human{ask: func(a event.Attempt) bool { return a.Path == "/bin/echo" }, answer: yes}
+		alone := func(_ *run, _ *Config, cmd *exec.Cmd) { cmd.Env = []string{"KEPT=yes", "PATH=/usr/bin:/bin"} }
+		r := start(t, []string{"/bin/sh", "-c", tt.script}, alone, gateOf(h, h.about("echo"), event.KindExec))
+		if status := r.wait(); status != 0 {
+			t.Errorf("%s: status %d: %s", tt.script, status, r.out.String())
+		}
+		asked := h.requests()
+		if len(asked) != 1 {
+			t.Fatalf("%s: %d were asked about: %s", tt.script, len(asked), r.dump())
+		}
+		got := strings.Join(asked[0].Environment, " ")
+		if asked[0].EnvironmentUnknown {
+			got = "unknown"
+		}
+		if got != tt.want {
+			t.Errorf("%s: the variables are %q, want %q", tt.script, got, tt.want)
+		}
 	}
 }

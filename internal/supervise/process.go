@@ -45,6 +45,8 @@ type execution struct {
 	judged   bool     // the rules of consent were asked about it
 	argv     []string // that the kernel will give to the program
 	cut      bool     // argv is only how they begin
+	env      texts    // that the kernel will give to it
+	hasEnv   bool     // env was read
 	untraced syscall.Errno
 }
 

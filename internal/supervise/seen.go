@@ -116,7 +116,7 @@ func (s *Supervisor) otherwise(c *call, p *proc, was *execution, is identity) bo
 	s.running.Store(p.pid, p.now.exec)
 	e := event.Event{Action: event.ProcExec, Object: next.path, Verdict: event.Allowed, Process: p.full(),
 		Detail: map[string]string{"instead_of": strconv.FormatUint(was.exec, 10)}}
-	if text, whole := s.rawCommandLine(p, argvKept); len(text) > 0 {
+	if text, whole := s.raw(p, "cmdline", argvKept); len(text) > 0 {
 		e.Process.Argv = split(text)
 		if !whole {
 			e.Detail["argc"] = ">" + strconv.Itoa(len(e.Process.Argv))

@@ -44,6 +44,7 @@ type Supervisor struct {
 	mu    sync.Mutex // guards what follows, and keeps the events of a process in order
 	table *procTable
 	execs uint64 // number of the last proc.exec
+	given given
 	stats Stats
 
 	judged  map[identity]bool // executables that the rules of consent let run

@@ -19,7 +19,8 @@ import (
 )
 
 // roleSwaps starts n processes that each execute one thing while another thread
-// writes another into the same memory: "argument" of /bin/echo, or the "path".
+// writes another into the same memory: "argument" of /bin/echo, "variable" of
+// /usr/bin/env, or the "path".
 func roleSwaps(n int, what string) {
 	for range n {
 		cmd := exec.Command("/proc/self/exe")
@@ -50,6 +51,13 @@ func roleSwap(what string) {
 	if what == "path" {
 		argv[1] = unsafe.Pointer(&name[0])
 	}
+	var envp unsafe.Pointer
+	if what == "variable" {
+		program, zero := append([]byte("/usr/bin/env"), 0), append([]byte("-0"), 0)
+		good, bad, at = word("A=good"), word("A=push"), unsafe.Pointer(&program[0])
+		argv[1] = unsafe.Pointer(&zero[0])
+		envp = unsafe.Pointer(&[]unsafe.Pointer{unsafe.Pointer(arg), nil}[0])
+	}
 	atomic.StoreUint64(arg, good)
 	go func() {
 		runtime.LockOSThread()
@@ -65,8 +73,9 @@ func roleSwap(what string) {
 		}
 	}()
 	time.Sleep(time.Millisecond)
-	_, _, errno := unix.RawSyscall(unix.SYS_EXECVE, uintptr(at), uintptr(unsafe.Pointer(&argv[0])), 0)
+	_, _, errno := unix.RawSyscall(unix.SYS_EXECVE, uintptr(at), uintptr(unsafe.Pointer(&argv[0])), uintptr(envp))
 	runtime.KeepAlive(argv)
+	runtime.KeepAlive(envp)
 	os.Exit(int(errno))
 }
 
@@ -80,6 +89,8 @@ func TestWhatRunsIsWhatWasJudged(t *testing.T) {
 	}{
 		{"argument", "/bin/true", &human{deny: hasArg("pushed")}, (&human{}).about("echo")},
 		{"argument", "/bin/true", &human{ask: hasArg("pushed"), granted: hasArg("status"), answer: no}, (&human{}).about("none")},
+		{"variable", "/bin/true", &human{deny: hasVariable("A=push")}, (&human{}).about("env")},
+		{"variable", "/bin/true", &human{ask: hasVariable("A=push"), granted: hasVariable("A=good"), answer: no}, (&human{}).about("env")},
 		{"path", "/usr/bin/touch", &human{deny: (&human{}).about("touch")}, (&human{}).about("touch")},
 		// It does nothing itself: a child does, when it has ended.
 		{"path", "/bin/dash", &human{deny: (&human{}).about("dash")}, (&human{}).about("dash")},
@@ -101,7 +112,7 @@ func TestWhatRunsIsWhatWasJudged(t *testing.T) {
 				t.Errorf("status %d: %s", status, r.out.String())
 			}
 			out := r.out.String()
-			if strings.Contains(out, "pushed") {
+			if strings.Contains(out, "push") {
 				t.Errorf("what nobody allowed ran: %s", r.dump())
 			}
 			file := "/made"

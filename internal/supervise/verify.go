@@ -40,7 +40,7 @@ func (s *Supervisor) verify(j *traced) bool {
 	if p.pending == j.was {
 		p.pending = nil
 	}
-	if is == j.was.is && !j.was.doomed && j.was.judged && s.runsWith(p, j.was) {
+	if is == j.was.is && !j.was.doomed && j.was.judged && s.runsWith(p, j.was) && s.runsIn(p, j.was) {
 		p.now.is = is
 		return true
 	}
@@ -51,22 +51,34 @@ func (s *Supervisor) verify(j *traced) bool {
 // no more was read. It is for a program that did not run yet: they are its own
 // memory.
 func (s *Supervisor) runsWith(p *proc, was *execution) bool {
-	want := make([]byte, 0, 512)
-	for _, a := range was.argv {
-		want = append(append(want, a...), 0)
-	}
-	if was.cut {
-		want = want[:max(len(want)-1, 0)]
-	}
-	got, whole := s.rawCommandLine(p, len(want))
-	return whole != was.cut && bytes.Equal(got, want)
+	return s.holds(p, "cmdline", was.argv, was.cut)
 }
 
-// rawCommandLine reads the arguments of p, at most so many bytes. whole is false
-// when there are more.
-func (s *Supervisor) rawCommandLine(p *proc, most int) (text []byte, whole bool) {
+// runsIn says the same of the variables of p, where they were judged. Another
+// thread of who asked may have written others before the kernel took them.
+func (s *Supervisor) runsIn(p *proc, was *execution) bool {
+	return !was.hasEnv || s.holds(p, "environ", was.env.list, was.env.cut)
+}
+
+// holds says whether a list that the kernel gave to p is this one, or begins with
+// it where it is cut.
+func (s *Supervisor) holds(p *proc, file string, list []string, cut bool) bool {
+	want := make([]byte, 0, 512)
+	for _, a := range list {
+		want = append(append(want, a...), 0)
+	}
+	if cut {
+		want = want[:max(len(want)-1, 0)]
+	}
+	got, whole := s.raw(p, file, len(want))
+	return whole != cut && bytes.Equal(got, want)
+}
+
+// raw reads such a list, of the arguments ("cmdline") or the variables ("environ")
+// of p, at most so many bytes. whole is false when there are more.
+func (s *Supervisor) raw(p *proc, file string, most int) (text []byte, whole bool) {
 	r := s.resolver
-	r.name = append(p.entry(r.name[:0], p.pid), "cmdline"...)
+	r.name = append(p.entry(r.name[:0], p.pid), file...)
 	fd, err := unix.Openat(p.base(), string(r.name), unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, false
