@@ -113,7 +113,11 @@ func Inspect(ctx context.Context, plan *policy.Plan, more ...workspace.Option) (
 		if i > 0 || !plan.Review { // in review mode nothing in the workspace is to be settled
 			options = append(options[:len(options):len(options)], more...)
 		}
-		snap, err := workspace.Scan(ctx, root, rules, options...)
+		own := options[:len(options):len(options)]
+		if plan.Agent != nil && slices.Contains(plan.Agent.Keeps, root) {
+			own = append(own, workspace.Enclosed())
+		}
+		snap, err := workspace.Scan(ctx, root, rules, own...)
 		var limit *workspace.LimitError
 		if errors.As(err, &limit) && limit.Lifted != "" && plan.Accepts(limit.Lifted) {
 			err = nil // the snapshot is whole all the same

@@ -204,6 +204,14 @@ func isIndex(name []byte) bool {
 	return string(name) == "index" || strings.HasPrefix(string(name), "sharedindex.")
 }
 
+// inRepository is the rule for links among what git writes to. Git makes none
+// there, and follows them when it writes a reflog, the index or packed refs, so
+// that the next git command on the host would write where the link says.
+var inRepository = &Rule{Pattern: ".git", Reason: "git writes through it"}
+
+// poisoned is the rule for an index that git did not write.
+var poisoned = &Rule{Pattern: ".git/index", Reason: "git writes to any path that stands in it; git reset makes a new one"}
+
 // gitFile takes links and poisoned indexes out of what git writes to by name.
 // True ends the matter.
 func (v *settle) gitFile(w *walker, d *dir, e entry, st *unix.Statx_t, fresh bool) (bool, error) {

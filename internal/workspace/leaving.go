@@ -47,6 +47,33 @@ func (v *settle) stays(d *dir, w *walker, e entry) bool {
 	return ok
 }
 
+// Enclosed makes Settle take links that lead out of the tree, where no honest
+// program makes any and one on the host writes later.
+func Enclosed() Option { return func(s *scan) { s.enclosed = true } }
+
+// outOfHistory is the rule for links in such a tree.
+var outOfHistory = &Rule{Pattern: "link", Reason: "the agent on the host writes through it"}
+
+// encloses is stays for a tree that is Enclosed: what the text says has to be
+// what the kernel makes of it, and behind a name that is a link ".." leads
+// elsewhere.
+func (v *settle) encloses(d *dir, w *walker, e entry) bool {
+	buf := make([]byte, 4096)
+	n, err := unix.Readlinkat(d.fd, string(e.name()), buf)
+	if err != nil {
+		return true // gone, or no link any more
+	}
+	named := false
+	for c := range strings.SplitSeq(string(buf[:n]), "/") {
+		if c == ".." && named {
+			return false
+		}
+		named = named || c != ".." && c != "." && c != ""
+	}
+	_, ok := v.inTree(string(w.path), string(buf[:n]))
+	return ok
+}
+
 // inTree returns the path from the root of target as it is read in the
 // directory rel, if that is in the tree.
 func (v *settle) inTree(rel, target string) (string, bool) {

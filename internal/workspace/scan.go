@@ -85,7 +85,7 @@ func Scan(ctx context.Context, root string, r Rules, options ...Option) (*Snapsh
 	if err := run(ctx, s.root, &r, maxPath, false, s, memory{names: s.names}); err != nil {
 		return nil, fmt.Errorf("scanning workspace %s: %w", root, err)
 	}
-	snap := &Snapshot{Root: root, rules: r, began: began, trees: []*tree{s.found}, names: s.names, remember: s.names != nil, outputs: s.outputs}
+	snap := &Snapshot{Root: root, rules: r, began: began, trees: []*tree{s.found}, names: s.names, remember: s.names != nil, outputs: s.outputs, enclosed: s.enclosed}
 	outside, err := s.finish(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("scanning workspace %s: %w", root, err)
@@ -123,6 +123,7 @@ type scan struct {
 	shared   []gitFile
 	external bool
 	outputs  []Name
+	enclosed bool
 	names    *names // to remember the tree's; nil for not
 
 	mu       sync.Mutex

@@ -320,6 +320,9 @@ func (v *settle) file(w *walker, d *dir, e entry, st *unix.Statx_t) error {
 		}
 		f.Change, f.Reason = Setuid, "runs with the rights of its owner for everybody who starts it"
 	case typeLink:
+		if v.snap.enclosed && !v.encloses(d, w, e) {
+			return v.take(w, d, e, outOfHistory, "a link out of the directory appeared in it during the run")
+		}
 		if d.dep != nil || v.stays(d, w, e) {
 			return nil
 		}
@@ -332,14 +335,6 @@ func (v *settle) file(w *walker, d *dir, e entry, st *unix.Statx_t) error {
 	v.flagged(f)
 	return nil
 }
-
-// inRepository is the rule for links among what git writes to. Git makes none
-// there, and follows them when it writes a reflog, the index or packed refs, so
-// that the next git command on the host would write where the link says.
-var inRepository = &Rule{Pattern: ".git", Reason: "git writes through it"}
-
-// poisoned is the rule for an index that git did not write.
-var poisoned = &Rule{Pattern: ".git/index", Reason: "git writes to any path that stands in it; git reset makes a new one"}
 
 // after lists what a walk as a whole has shown.
 func (v *settle) after() {

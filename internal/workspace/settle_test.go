@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -332,4 +333,33 @@ func deep(t *testing.T, w string, n int, file string) {
 		t.Fatal(err)
 	}
 	unix.Close(f)
+}
+
+// In the history of an agent no link out of it stays; others do.
+func TestSettleEnclosed(t *testing.T) {
+	w := tempRoot(t)
+	link(t, "/etc", w, "was-there")
+	mkdir(t, w+"/deep/er")
+	time.Sleep(2 * clockSlack) // what is older was there
+	s := scanned(t, w, Enclosed())
+	for name, target := range map[string]string{
+		"memory": "/tmp/x", "a.jsonl": "../../.bashrc", "deep/er/up": "../..", "deep/round": "er/up/../../x",
+		"node_modules/x": "/etc/passwd", "latest": "a.log", "deep/latest": "./../b.log", "whole": w + "/b.log", "beside": w + "-2/x",
+	} {
+		link(t, target, w, name)
+	}
+	r := settled(t, s)
+	var got []string
+	for _, q := range r.Quarantined {
+		got = append(got, strings.TrimPrefix(string(q.Path), w+"/"))
+		if q.Type != "link" || q.Link == "" {
+			t.Errorf("%+v", q)
+		}
+	}
+	if want := []string{"a.jsonl", "beside", "deep/round", "memory", "node_modules/x"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if _, err := os.Lstat(w + "/was-there"); err != nil {
+		t.Error(err)
+	}
 }

@@ -83,6 +83,7 @@ type Snapshot struct {
 
 	remember bool   // Settle lists all that changed
 	outputs  []Name // directories for results, absolute
+	enclosed bool   // links that lead out of the tree do not stay
 }
 
 // tree is one directory tree that was scanned: the workspace first, then git
@@ -237,11 +238,12 @@ type journal struct {
 
 	Remember bool
 	Outputs  []Name `json:",omitempty"`
+	Enclosed bool   `json:",omitempty"`
 }
 
 // Save writes the snapshot so that Load can settle a run whose supervisor died.
 func (s *Snapshot) Save(w io.Writer) error {
-	j := journal{Version: 1, Root: Name(s.Root), Began: s.began, Rules: s.rules.own, Lacks: s.rules.lacks, Trees: s.trees, Remember: s.remember, Outputs: s.outputs}
+	j := journal{Version: 1, Root: Name(s.Root), Began: s.began, Rules: s.rules.own, Lacks: s.rules.lacks, Trees: s.trees, Remember: s.remember, Outputs: s.outputs, Enclosed: s.enclosed}
 	for _, e := range s.rules.exempt {
 		j.Exempt = append(j.Exempt, Name(e))
 	}
@@ -264,5 +266,5 @@ func Load(r io.Reader) (*Snapshot, error) {
 	for _, e := range j.Exempt {
 		exempt = append(exempt, string(e))
 	}
-	return &Snapshot{Root: string(j.Root), trees: j.Trees, rules: compile(builtIn, j.Rules, j.Lacks, exempt), began: j.Began, remember: j.Remember, outputs: j.Outputs}, nil
+	return &Snapshot{Root: string(j.Root), trees: j.Trees, rules: compile(builtIn, j.Rules, j.Lacks, exempt), began: j.Began, remember: j.Remember, outputs: j.Outputs, enclosed: j.Enclosed}, nil
 }
