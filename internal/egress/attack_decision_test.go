@@ -1,14 +1,17 @@
 package egress
 
 import (
+	"bufio"
 	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/netip"
+	"net/textproto"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -90,7 +93,7 @@ func TestOtherPaths(t *testing.T) {
 func TestBodiesThatAreNotExpected(t *testing.T) {
 	ends := make(chan bool, 1)
 	s := newShop(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { ends <- r.Close }), shopConfig{secure: true, old: true})
-	for method, want := range map[string]bool{"GET": true, "HEAD": true, "OPTIONS": true, "POST": false} {
+	for method, want := range map[string]bool{"GET": true, "HEAD": true, "OPTIONS": true, "DELETE": true, "POST": false} {
 		s.ask(method, "/x", strings.NewReader("GET /admin HTTP/1.1\r\nX: "))
 		if got := <-ends; got != want {
 			t.Errorf("%s with a body: the connection ends: %v", method, got)
@@ -99,6 +102,51 @@ func TestBodiesThatAreNotExpected(t *testing.T) {
 	s.ask("GET", "/x", nil)
 	if <-ends {
 		t.Error("a GET without a body ends the connection")
+	}
+}
+
+// TestBodiesThatAreNotRead has a server that reads no body, and so takes one for the
+// next request, where rules say what may be asked.
+func TestBodiesThatAreNotRead(t *testing.T) {
+	for name, row := range map[string]struct {
+		rule func(*policy.HostRule)
+		want string
+	}{
+		"paths":    {func(r *policy.HostRule) { r.Paths = []string{"/x"} }, "POST /x HTTP/1.1"},
+		"methods":  {func(r *policy.HostRule) { r.Methods = []string{"GET", "POST"} }, "POST /x HTTP/1.1"},
+		"no limit": {nil, "POST /x HTTP/1.1, DELETE /admin HTTP/1.1"}, // which may be asked in any case
+	} {
+		t.Run(name, func(t *testing.T) {
+			asked := make(chan string, 1)
+			defer log.SetOutput(log.Writer())
+			var logged lockedBuffer
+			s := newShop(t, http.NotFoundHandler(), shopConfig{rule: row.rule, config: func(*Config) { log.SetOutput(&logged) }})
+			s.server(apiName+":80", func(c *net.TCPConn) {
+				var lines []string
+				for in := textproto.NewReader(bufio.NewReader(c)); ; {
+					line, err := in.ReadLine()
+					header, herr := in.ReadMIMEHeader()
+					if err != nil || herr != nil {
+						break
+					}
+					lines = append(lines, line)
+					io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+					if header.Get("Connection") == "close" {
+						break
+					}
+				}
+				asked <- strings.Join(lines, ", ")
+			})
+			s.ask("POST", "/x", strings.NewReader("DELETE /admin HTTP/1.1\r\nHost: "+apiName+"\r\n\r\n"))
+			s.web.forget()
+			if got := <-asked; got != row.want {
+				t.Errorf("the server is asked %q, want %q", got, row.want)
+			}
+			s.Close()
+			if got := logged.String(); got != "" || log.Writer() != io.Discard {
+				t.Errorf("the terminal shows %q", got)
+			}
+		})
 	}
 }
 

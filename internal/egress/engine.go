@@ -72,11 +72,10 @@ var errClosed = errors.New("the run has ended")
 // New makes an engine that answers nothing before Serve. It owns the doors also
 // when it fails. Rules that are not in the form the policy promises are an error.
 func New(config Config) (*Engine, error) {
-	if config.Credentials != nil {
-		// With GODEBUG=http2debug net/http writes each header there, with the
-		// secrets. Nothing of this program writes to it.
-		log.SetOutput(io.Discard)
-	}
+	// net/http writes there, to the terminal, what a server says without being asked
+	// and, with GODEBUG=http2debug, each header with the secrets. Nothing of this
+	// program writes to it.
+	log.SetOutput(io.Discard)
 	rules, err := NewRules(config.Allow)
 	if err != nil {
 		config.Doors.Close()

@@ -346,12 +346,16 @@ func (x *errand) rewrite(r *httputil.ProxyRequest) {
 	r.Out.URL = x.target
 	r.Out.Host = x.authority()
 	r.Out.Trailer = r.In.Trailer // filled in when the body ends
-	if x.body != nil && !x.second && (r.Out.Method == http.MethodGet || r.Out.Method == http.MethodHead || r.Out.Method == http.MethodOptions) {
-		// Servers that expect no body here take it for the next request, about which
-		// nobody decided: there is none on a connection that ends.
+	if x.body != nil && !x.second && (unexpected[r.Out.Method] || x.permit.limited()) {
+		// Servers that read no body take it for the next request, about which nobody
+		// decided: there is none on a connection that ends. With other methods few
+		// servers do, and that matters where not every request may be made.
 		r.Out.Close = true
 	}
 }
+
+// unexpected are the methods with which most servers expect no body.
+var unexpected = map[string]bool{http.MethodGet: true, http.MethodHead: true, http.MethodOptions: true, http.MethodDelete: true}
 
 // report records a request that was passed on.
 func (x *errand) report(r *http.Request, start time.Time) {
