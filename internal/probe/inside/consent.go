@@ -248,6 +248,8 @@ func asksForMore(p *Probe) {
 		"another-remote":  "git push {Y}/q.git HEAD:refs/heads/granted",
 		"one-more":        "git push {Y}/r.git HEAD:refs/heads/granted HEAD:refs/heads/more-one",
 		"another-place":   "cd sub 2>/dev/null || { mkdir sub; cd sub; }; git push ../../r2/../../pushed/r.git HEAD:refs/heads/more-place",
+		"by-variables":    "GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=url.{Y}/q.git.insteadOf GIT_CONFIG_VALUE_0={Y}/r.git git push {Y}/r.git HEAD:refs/heads/granted",
+		"by-another-home": "mkdir -p h; git config --file h/.gitconfig url.{Y}/q.git.insteadOf {Y}/r.git; HOME=$PWD/h git push {Y}/r.git HEAD:refs/heads/granted",
 		"another-program": "cp $(command -v git) ./git2; ./git2 push {Y}/r.git HEAD:refs/heads/more-program",
 	} {
 		c := stage{dir: at.dir, base: at.base}

@@ -27,6 +27,7 @@ const asking = 50 * time.Millisecond
 
 // Granting implements [probe.Consenting].
 func (h Holdfast) Granting(ctx context.Context, w *probe.World, word string) {
+	granted := false
 	for answered := map[string]bool{}; ctx.Err() == nil; {
 		out, err := h.verb(w, "approve", "list", "--json")
 		var waiting []struct{ ID, Gist string }
@@ -39,10 +40,11 @@ func (h Holdfast) Granting(ctx context.Context, w *probe.World, word string) {
 			}
 			answered[r.ID] = true
 			line := []string{"approve", "deny", r.ID, "--reason", "probe"}
-			if words := strings.Fields(r.Gist); slices.Equal(words[:min(2, len(words))], []string{"git", "push"}) && len(words) == 4 && words[3] == word && strings.HasSuffix(words[2], "/r.git") {
+			if words := strings.Fields(r.Gist); !granted && slices.Equal(words[:min(2, len(words))], []string{"git", "push"}) && len(words) == 4 && words[3] == word && strings.HasSuffix(words[2], "/r.git") {
 				line = []string{"approve", "allow", r.ID, "--session", "--reason", "probe"}
 			}
-			_, _ = h.verb(w, line...) // it may be answered or over already
+			_, err := h.verb(w, line...) // it may be answered or over already
+			granted = granted || err == nil && line[1] == "allow"
 		}
 		select {
 		case <-ctx.Done():
