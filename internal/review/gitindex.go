@@ -30,15 +30,11 @@ func (c *collector) poisoned(ch *Change, repo string) bool {
 		repo = dir
 	}
 	why := "it cannot be read, or is larger than git's are"
-	if f, err := openFile(c.t.upper, string(ch.Path), true); err == nil {
-		data, err := io.ReadAll(io.LimitReader(f, maxIndex+1))
-		f.Close()
-		if err == nil && len(data) <= maxIndex {
-			r := repoReader{c: c, repo: repo}
-			config := []byte(r.file("config", true))
-			if why = workspace.IndexHarm(data, config); why == "" {
-				c.indexed(ch, data, config)
-			}
+	if data := readIndex(c.t.upper, string(ch.Path), true); data != nil {
+		r := repoReader{c: c, repo: repo}
+		config := []byte(r.file("config", true))
+		if why = workspace.IndexHarm(data, config); why == "" {
+			c.indexed(ch, data, config)
 		}
 	}
 	if why == "" {
@@ -65,7 +61,13 @@ func (c *collector) indexed(ch *Change, data, config []byte) {
 	if name != "index" {
 		was = append(was, c.oldIndex(join(dir, "index")))
 	}
-	list := c.rules.IndexNames(c.t.tree, top, data, was, config)
+	shared := func(name string) []byte {
+		if data := readIndex(c.t.upper, join(dir, name), true); data != nil {
+			return data
+		}
+		return c.oldIndex(join(dir, name))
+	}
+	list := c.rules.IndexNames(c.t.tree, top, data, was, shared, config)
 	for _, n := range list[:min(len(list), maxIndexed)] {
 		if n.Rule.Tier == workspace.Hide {
 			ch.indexed = append(ch.indexed, Flag{n.Rule.Pattern, fmt.Sprintf("git's index names %q, which was hidden: what git tracks is not hidden from the next run", n.Path)})
@@ -87,16 +89,24 @@ func (c *collector) oldIndex(path string) []byte {
 		if root < 0 {
 			continue
 		}
-		f, err := openFile(root, path, false)
-		if err != nil {
-			continue
+		if data := readIndex(root, path, false); data != nil {
+			return data
 		}
-		data, err := io.ReadAll(io.LimitReader(f, maxIndex+1))
-		f.Close()
-		if err != nil || len(data) > maxIndex {
-			return nil
-		}
-		return data
 	}
 	return nil
+}
+
+// readIndex reads a whole index below root; nil where there is none that git
+// would take.
+func readIndex(root int, path string, own bool) []byte {
+	f, err := openFile(root, path, own)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxIndex+1))
+	if err != nil || len(data) > maxIndex {
+		return nil
+	}
+	return data
 }

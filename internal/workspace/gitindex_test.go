@@ -108,3 +108,23 @@ func TestSettleIndex(t *testing.T) {
 		}
 	}
 }
+
+// Whatever an index and the second file of a split one hold, reading them ends.
+func FuzzIndex(f *testing.F) {
+	base := indexOf(20, "", "a", "b/.envrc")
+	link := "link\x00\x00\x00\x44" + strings.Repeat("x", 20) + "\x00\x00\x00\x00\x00\x00\x00\x01" + strings.Repeat("\x00", 12) +
+		"\x00\x00\x00\x02\x00\x00\x00\x02\x00\x00\x00\x02\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\x00\x00\x00"
+	f.Add(indexOf(20, link, ""), base)
+	f.Add(indexOf(20, table("TREE", 1), "HEAD", "hooks/x"), base)
+	rules := DefaultRules()
+	f.Fuzz(func(t *testing.T, data, base []byte) {
+		visit := func(e staged) {
+			if e.rule == nil || !strings.HasPrefix(e.name, e.at) {
+				t.Errorf("%+v", e)
+			}
+		}
+		if err := eachStaged(data, 20, &rules, "x/y", func(string) []byte { return base }, visit); err != nil && eachIndexed(data, 20, func(_, _ []byte) {}) == nil {
+			t.Error(err)
+		}
+	})
+}

@@ -21,15 +21,16 @@ const maxIndexNames = 100
 // IndexNames returns what now, the index of a repository with a configuration,
 // has and was, any index of it before, had not: names of the deny tier by which
 // git would write something else than stands in the tree, and names of secrets
-// that stand there. top is the directory of the tree that the index is for.
-func (r *Rules) IndexNames(tree int, top string, now []byte, was [][]byte, config []byte) []IndexName {
+// that stand there. top is the directory of the tree that the index is for;
+// shared reads the second file of a split index.
+func (r *Rules) IndexNames(tree int, top string, now []byte, was [][]byte, shared func(name string) []byte, config []byte) []IndexName {
 	if r.tree == nil {
 		return nil
 	}
 	size := hashSize(config)
 	had := map[string]bool{}
 	for _, data := range was {
-		_ = eachStaged(data, size, r, top, func(e staged) { had[e.sum()] = true }) // of one that git refuses nothing is known
+		_ = eachStaged(data, size, r, top, shared, func(e staged) { had[e.sum()] = true }) // of one that git refuses nothing is known
 		_ = eachIndexed(data, size, func(name, _ []byte) {
 			if r.hides(top, name) != nil {
 				had[string(name)] = true
@@ -57,7 +58,7 @@ func (r *Rules) IndexNames(tree int, top string, now []byte, was [][]byte, confi
 		}
 	})
 	clear(seen)
-	_ = eachStaged(now, size, r, top, func(e staged) {
+	_ = eachStaged(now, size, r, top, shared, func(e staged) {
 		if !had[e.sum()] && (root < 0 || !e.stands(root, size)) {
 			add(e.at, e.rule)
 		}

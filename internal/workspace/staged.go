@@ -63,8 +63,9 @@ type stagedDir struct {
 }
 
 // eachStaged calls visit for the entries of an index that have a listed name.
-// top is the worktree, from the root, or "".
-func eachStaged(data []byte, hash int, rules *Rules, top string, visit func(staged)) error {
+// top is the worktree, from the root, or ""; shared reads the second file of a
+// split index.
+func eachStaged(data []byte, hash int, rules *Rules, top string, shared func(name string) []byte, visit func(staged)) error {
 	s := &stager{rules: rules, heads: map[string]bool{}, fold: make([]byte, 0, 256)}
 	if rules.tree == nil {
 		return nil
@@ -78,10 +79,15 @@ func eachStaged(data []byte, hash int, rules *Rules, top string, visit func(stag
 			first.states = below.states
 		}
 	}
+	base := baseNames(data, hash, shared)
 	pass := func(visit func(staged)) error {
 		first.git = s.repos[""]
 		s.stack = append(s.stack[:0], first)
+		left := base
 		return eachIndexed(data, hash, func(name, head []byte) {
+			if len(name) == 0 && len(left) > 0 {
+				name, left = []byte(left[0]), left[1:]
+			}
 			mode := binary.BigEndian.Uint32(head[24:])
 			if rule, at := s.match(name, mode); rule != nil {
 				visit(staged{string(name), string(name[:at]), rule, mode, bytes.Clone(head[40 : 40+hash])})
@@ -177,12 +183,20 @@ func (s *scan) staged(w *walker, d *dir, e entry) {
 	}
 	for _, hash := range []int{sha1.Size, sha256.Size} {
 		var sums []string
-		if eachStaged(data, hash, s.rules, top, func(e staged) { sums = append(sums, e.sum()) }) == nil {
+		if eachStaged(data, hash, s.rules, top, sharedAt(d.fd), func(e staged) { sums = append(sums, e.sum()) }) == nil {
 			s.mu.Lock()
 			s.found.Staged = append(s.found.Staged, sums...)
 			s.mu.Unlock()
 			return
 		}
+	}
+}
+
+// sharedAt reads the second file of a split index that lies in dir.
+func sharedAt(dir int) func(string) []byte {
+	return func(name string) []byte {
+		data, _ := readFile(dir, name, maxIndex)
+		return data
 	}
 }
 
@@ -228,7 +242,7 @@ func (v *settle) stage(w *walker, d *dir, e entry, data []byte, hash int) {
 	if !ok {
 		top = ""
 	}
-	err := eachStaged(data, hash, &v.snap.rules, top, func(e staged) {
+	err := eachStaged(data, hash, &v.snap.rules, top, sharedAt(d.fd), func(e staged) {
 		switch {
 		case v.staged[e.sum()]:
 		case len(in.names) < maxStaged:

@@ -59,6 +59,35 @@ func TestSettleStaged(t *testing.T) {
 	}
 }
 
+// A split index replaces entries of another file by ones without a name.
+func TestSettleStagedSplit(t *testing.T) {
+	for _, version := range []string{"2", "4"} {
+		w := tempRoot(t)
+		for i := range 200 {
+			write(t, w, "f/"+string(rune('a'+i/26))+string(rune('a'+i%26)), "x")
+		}
+		write(t, w, "CLAUDE.md", "one\n")
+		write(t, w, "z/AGENTS.md", "one\n")
+		repo(t, w)
+		git(t, w, "-c", "index.version="+version, "update-index", "--split-index")
+		s := scanned(t, w)
+		git(t, w, "-c", "core.splitIndex=true", "rm", "-q", "--cached", "f/ab")
+		write(t, w, "f/ac", "y")
+		git(t, w, "-c", "core.splitIndex=true", "add", "f/ac")
+		if r := settled(t, s); len(r.Flagged) > 0 {
+			t.Fatalf("%+v", r.Flagged)
+		}
+		git(t, w, "-c", "core.splitIndex=true", "update-index", "--add", "--cacheinfo", "100644,"+strings.TrimSpace(git(t, w, "hash-object", "-w", "README"))+",z/AGENTS.md")
+		data, _ := os.ReadFile(w + "/.git/index")
+		if strings.Contains(string(data), "AGENTS") {
+			t.Fatal("the index names it: it is not split")
+		}
+		if r := settled(t, s); len(r.Flagged) != 1 || string(r.Flagged[0].Path) != w+"/z/AGENTS.md" {
+			t.Errorf("version %s: %+v", version, r.Flagged)
+		}
+	}
+}
+
 // The index of a worktree, and a hostile number of names.
 func TestSettleStagedElsewhere(t *testing.T) {
 	w := tempRoot(t)

@@ -1,0 +1,94 @@
+//go:build linux
+
+package workspace
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"math/bits"
+)
+
+// baseNames are the names that a split index (gitformat-index(5)) leaves out of
+// its entries: they stand in a second file, which shared reads by its name. nil
+// where data is no split index, or git cannot read it either.
+func baseNames(data []byte, hash int, shared func(name string) []byte) []string {
+	at, nameless := 12, false
+	if eachIndexed(data, hash, func(name, entry []byte) {
+		at += len(entry)
+		nameless = nameless || len(name) == 0
+	}) != nil || !nameless {
+		return nil
+	}
+	for end := len(data) - hash; end-at >= 8; {
+		body := data[at+8 : at+8+int(binary.BigEndian.Uint32(data[at+4:]))] // eachIndexed has seen that it fits
+		if string(data[at:at+4]) != "link" {
+			at += 8 + len(body)
+			continue
+		}
+		if len(body) < hash {
+			return nil
+		}
+		var all []string
+		base := shared("sharedindex." + hex.EncodeToString(body[:hash]))
+		if eachIndexed(base, hash, func(name, _ []byte) { all = append(all, string(name)) }) != nil {
+			return nil
+		}
+		_, rest, ok := ewah(body[hash:], len(all)) // what is deleted
+		if !ok {
+			return nil
+		}
+		replaced, _, ok := ewah(rest, len(all))
+		if !ok {
+			return nil
+		}
+		names := make([]string, 0, len(replaced))
+		for _, i := range replaced {
+			names = append(names, all[i])
+		}
+		return names
+	}
+	return nil
+}
+
+// ewah reads a compressed bitmap: the bits below limit that are set. One that has
+// others is none.
+func ewah(b []byte, limit int) (set []int, rest []byte, ok bool) {
+	if len(b) < 8 {
+		return nil, nil, false
+	}
+	n := int(binary.BigEndian.Uint32(b[4:]))
+	if n > (len(b)-12)/8 {
+		return nil, nil, false
+	}
+	rest, b = b[8+8*n+4:], b[8:8+8*n]
+	next := func() uint64 {
+		w := binary.BigEndian.Uint64(b)
+		b = b[8:]
+		return w
+	}
+	for at := 0; len(b) > 0; {
+		w := next()
+		run, literal := int(w>>1&0xffffffff)*64, int(w>>33)
+		if w&1 != 0 {
+			if run > limit-at {
+				return nil, nil, false
+			}
+			for i := range run {
+				set = append(set, at+i)
+			}
+		}
+		for at += run; literal > 0 && len(b) > 0; literal, at = literal-1, at+64 {
+			for w := next(); w != 0; w &= w - 1 {
+				i := at + bits.TrailingZeros64(w)
+				if i >= limit {
+					return nil, nil, false
+				}
+				set = append(set, i)
+			}
+		}
+		if at > limit+64 {
+			return set, rest, len(b) == 0
+		}
+	}
+	return set, rest, true
+}
