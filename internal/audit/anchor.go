@@ -51,7 +51,8 @@ func (a fileAnchor) Publish(signed []byte) error {
 
 // AnchoredNotes reads the checkpoints of a session from what a file anchor
 // wrote. A line that is none is an error, unless it is the last and not whole:
-// whoever wrote it may have been killed then.
+// whoever wrote it may have been killed then, or the disk been full. One that was
+// written after that stands in the same line.
 func AnchoredNotes(path, session string) ([][]byte, error) {
 	content, err := os.ReadFile(path)
 	if err != nil {
@@ -62,7 +63,11 @@ func AnchoredNotes(path, session string) ([][]byte, error) {
 	for line := range bytes.Lines(content) {
 		n++
 		var signed string
-		if err := json.Unmarshal(line, &signed); err != nil {
+		err := json.Unmarshal(line, &signed)
+		if begin := bytes.LastIndex(line, []byte(`"`+origin+`\n`)); err != nil && begin > 0 && line[0] == '"' {
+			err = json.Unmarshal(line[begin:], &signed)
+		}
+		if err != nil {
 			if line[len(line)-1] != '\n' {
 				break
 			}

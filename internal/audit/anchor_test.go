@@ -189,6 +189,13 @@ func TestAnchoredNotes(t *testing.T) {
 		if notes, err := AnchoredNotes(path, "s"); err != nil || len(notes) != 1 {
 			t.Errorf("after %q: %q, %v", torn, notes, err)
 		}
+		// What was published later stands in the same line.
+		if err := os.WriteFile(path, append(append([]byte("\"x\"\n"+torn), append(whole, '\n')...), "\"y\"\n"...), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if notes, err := AnchoredNotes(path, "s"); err != nil || len(notes) != 1 || string(notes[0]) != origin+"\ns\n7\nhash\n" {
+			t.Errorf("behind %q: %q, %v", torn, notes, err)
+		}
 	}
 	if _, err := SyslogAnchor("unix", "/dev/log"); err == nil {
 		t.Error("a network that is none")

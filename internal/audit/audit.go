@@ -143,11 +143,11 @@ func replace(path string, content []byte, mode fs.FileMode, sync bool) error {
 	if sync && err == nil {
 		err = f.Sync()
 	}
-	if err := errors.Join(err, f.Close()); err != nil {
-		return err
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(tmp, path)
 	}
-	if err := os.Rename(tmp, path); err != nil {
-		return err
+	if err != nil {
+		return errors.Join(err, os.Remove(tmp))
 	}
 	if sync {
 		return syncDir(filepath.Dir(path))
