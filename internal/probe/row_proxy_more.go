@@ -71,6 +71,21 @@ func proxyBodies() []Row {
 				say("allowed.test:80", "GET /open HTTP/1.1\r\nHost: allowed.test\r\nContent-Length: "+decimal(len(hidden))+"\r\n\r\n"+hidden),
 				say("allowed.test:80", "HEAD /open HTTP/1.1\r\nHost: allowed.test\r\nContent-Length: "+decimal(len(hidden))+"\r\n\r\n"+hidden),
 				say("allowed.test:80", "GET /open HTTP/1.1\r\nHost: allowed.test\r\nTransfer-Encoding: chunked\r\n\r\n2b\r\n"+hidden+"\r\n0\r\n\r\n"))}},
+		bodiesUnread(),
+	}
+}
+
+// bodiesUnread sends requests that are as they should be to a server that believes
+// another header about how long a body is.
+func bodiesUnread() Row {
+	const hidden = "GET /admin HTTP/1.1\r\nHost: allowed.test:8082\r\n\r\n"
+	request := func(method, body string) string {
+		return say("allowed.test:8082", method+" /open HTTP/1.1\r\nHost: allowed.test:8082\r\nContent-Length: "+decimal(len(body))+"\r\n\r\n"+body)
+	}
+	return Row{
+		ID: "PXY-011b", Title: "a request hides in the body of another, for a server that reads no body",
+		Refs: []string{"RFC 9112, 11.2", "CL.0 2022"}, Action: "net-say", Options: Options{Reach: openReach},
+		Args: []string{"ok=" + request("POST", ""), "say=" + rowsOf(request("GET", hidden), request("POST", hidden))},
 	}
 }
 

@@ -196,6 +196,7 @@ var proxyTraces = sync.OnceValue(func() map[string]Trace {
 		"PXY-010b": trail(refused("egress", "net.request", "allowed.test:443"), raised("path-confusion", "smuggling")),
 		"PXY-010c": trail(refused("egress", "net.request", "allowed.test:443"), raised("path-confusion", "smuggling")),
 		"PXY-011":  did("net.request", "allowed.test:80"),
+		"PXY-011b": did("net.request", "allowed.test:8082"),
 		"PXY-013":  trail(refused("egress", "net.connect", "allowed.test:80"), refused("egress", "net.request", "allowed.test:80"), raised("smuggling")),
 		"PXY-015": trail(
 			refused("egress", "net.connect", "allowed.test:80", "http://allowed.test/admin#/open/", "proxy"),
