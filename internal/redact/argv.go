@@ -23,15 +23,19 @@ func (r *Redactor) argv(t *table, argv []string) []string {
 		return argv
 	}
 	var out []string
-	program := argv[0][strings.LastIndexByte(argv[0], '/')+1:]
+	first := wrapped(argv)
+	program := baseName(argv[first])
 	for i, arg := range argv {
+		if i > 0 && isCommand(argv, i) {
+			arg = r.command(arg)
+		}
 		clean := r.mask(t, arg)
-		if i > 0 {
-			if v, c := secretArgument(program, argv[1:i], arg); c != ordinary {
+		if i > first {
+			if v, c := secretArgument(program, argv[first+1:i], arg); c != ordinary {
 				clean = r.whole(t, arg, v, c, clean)
 			}
 		}
-		if clean == arg {
+		if clean == argv[i] {
 			continue
 		}
 		if out == nil {

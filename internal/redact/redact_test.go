@@ -127,6 +127,15 @@ func TestArguments(t *testing.T) {
 		{"/usr/bin/curl|-ume:hunter2|x", "/usr/bin/curl|-ume:<password>|x"},
 		{"curl|-H|Authorization: Bearer abcdefgh|x", "curl|-H|Authorization: Bearer <token>|x"},
 		{"mysql|-phunter2|-p|db", "mysql|-p<password>|-p|db"},
+		{"sh|-c|mysql -phunter2 -h db", "sh|-c|mysql -p<password> -h db"},
+		{"bash|-lc|cd /x && sudo sshpass -p 'hunter 2' ssh h; mysql -p db", "bash|-lc|cd /x && sudo sshpass -p '<password>' ssh h; mysql -p db"},
+		{"sh|-c|curl -u me:hunter2 https://h; curl -s -u \"me:hunter3\" https://h", "sh|-c|curl -u me:<password> https://h; curl -s -u \"me:<password>\" https://h"},
+		{"sh|-c|docker run -p 80:80 x; docker login -u me -p hunter2", "sh|-c|docker run -p 80:80 x; docker login -u me -p <password>"},
+		{"sh|-c|mysql -p$PASS; redis-cli -a \"$PASS\" get x", "sh|-c|mysql -p$PASS; redis-cli -a \"$PASS\" get x"},
+		{"sh|script.sh|mysql -phunter2", "sh|script.sh|mysql -phunter2"},
+		{"sudo|-E|mysql|-phunter2|db", "sudo|-E|mysql|-p<password>|db"},
+		{"env|A=1|sshpass|-p|hunter2|ssh|h", "env|A=1|sshpass|-p|<password>|ssh|h"},
+		{"sh|-c|'", "sh|-c|'"},
 		{"sshpass|-p|hunter2|ssh|h", "sshpass|-p|<password>|ssh|h"},
 		{"docker|run|-p|8080:80|img", ""},
 		{"docker|login|-p|hunter2|reg", "docker|login|-p|<password>|reg"},
@@ -366,4 +375,18 @@ func TestEachShapeIsFound(t *testing.T) {
 			t.Errorf("%s: %q became %q", p.prefix, token, got)
 		}
 	}
+}
+
+// FuzzCommand has texts for a shell that may hold anything.
+func FuzzCommand(f *testing.F) {
+	for _, text := range []string{"mysql -p'x", "a;b|c&&mysql -px", `curl -u "a:b`, `sshpass -p \`, "sudo mysql -p\"\" ''"} {
+		f.Add(text)
+	}
+	r := New()
+	f.Fuzz(func(t *testing.T, text string) {
+		got := r.Argv([]string{"sh", "-c", text})
+		if again := r.Argv(got); !slices.Equal(again, got) {
+			t.Errorf("%q: masked once more %q became %q", text, got, again)
+		}
+	})
 }
