@@ -116,6 +116,10 @@ func FuzzIndex(f *testing.F) {
 		"\x00\x00\x00\x02\x00\x00\x00\x02\x00\x00\x00\x02\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\x00\x00\x00"
 	f.Add(indexOf(20, link, ""), base)
 	f.Add(indexOf(20, table("TREE", 1), "HEAD", "hooks/x"), base)
+	f.Add(indexOf(20, "", "/x", "a//.envrc", "/", "b/"), base)
+	for size := byte(20); size < 60; size += 4 {
+		f.Add(indexOf(20, "link\x00\x00\x00"+string(rune(size))+strings.Repeat("\x00", int(size)), ""), base)
+	}
 	rules := DefaultRules()
 	f.Fuzz(func(t *testing.T, data, base []byte) {
 		visit := func(e staged) {

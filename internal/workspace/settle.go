@@ -63,6 +63,7 @@ type settle struct {
 	deps    []*dep
 	links   map[inode]*linked
 	indexes []*stagedIn
+	kept    int // names in indexes
 	report  Report
 	errs    []error
 }
@@ -111,7 +112,7 @@ func (v *settle) index(t *tree, fd int, external bool) {
 		v.programs[string(p)] = true
 	}
 	v.secrets = t.secrets(&v.snap.rules)
-	v.staged, v.indexes = map[string]bool{}, nil
+	v.staged, v.indexes, v.kept = map[string]bool{}, nil, 0
 	for _, t := range v.snap.trees {
 		for _, sum := range t.Staged {
 			v.staged[sum] = true

@@ -53,7 +53,7 @@ func baseNames(data []byte, hash int, shared func(name string) []byte) []string 
 // ewah reads a compressed bitmap: the bits below limit that are set. One that has
 // others is none.
 func ewah(b []byte, limit int) (set []int, rest []byte, ok bool) {
-	if len(b) < 8 {
+	if len(b) < 12 {
 		return nil, nil, false
 	}
 	n := int(binary.BigEndian.Uint32(b[4:]))

@@ -21,6 +21,7 @@ import (
 
 const (
 	maxStaged     = 10000    // names of one index that are compared with what stands there
+	maxStagedKept = 100000   // names of one index that are remembered from the start, and of all that are kept at the end
 	maxStagedRows = 100      // paths that are listed of one index
 	maxStagedFile = 16 << 20 // bytes of a file that is compared with its object
 )
@@ -95,14 +96,17 @@ func eachStaged(data []byte, hash int, rules *Rules, top string, shared func(nam
 		})
 	}
 	var found []staged
-	if err := pass(func(e staged) { found = append(found, e) }); err != nil {
+	n := 0
+	if err := pass(func(e staged) {
+		if n++; n <= maxStaged {
+			found = append(found, e)
+		}
+	}); err != nil {
 		return err
 	}
-	if len(s.heads) > 0 {
-		s.repos, found = s.heads, nil
-		if err := pass(func(e staged) { found = append(found, e) }); err != nil {
-			return err
-		}
+	if len(s.heads) > 0 || n > maxStaged {
+		s.repos = s.heads
+		return pass(visit)
 	}
 	for _, e := range found {
 		visit(e)
@@ -127,7 +131,9 @@ func (s *stager) match(name []byte, mode uint32) (*Rule, int) {
 			from++
 		}
 		end, typ := len(name), byte(unix.DT_REG)
-		if n := bytes.IndexByte(name[from:], '/'); n >= 0 {
+		if n := bytes.IndexByte(name[from:], '/'); n == 0 {
+			return nil, 0 // no name of git's
+		} else if n > 0 {
 			end, typ = from+n, unix.DT_DIR
 		} else if from == len(name) {
 			return nil, 0
@@ -183,7 +189,12 @@ func (s *scan) staged(w *walker, d *dir, e entry) {
 	}
 	for _, hash := range []int{sha1.Size, sha256.Size} {
 		var sums []string
-		if eachStaged(data, hash, s.rules, top, sharedAt(d.fd), func(e staged) { sums = append(sums, e.sum()) }) == nil {
+		note := func(e staged) {
+			if len(sums) < maxStagedKept {
+				sums = append(sums, e.sum())
+			}
+		}
+		if eachStaged(data, hash, s.rules, top, sharedAt(d.fd), note) == nil {
 			s.mu.Lock()
 			s.found.Staged = append(s.found.Staged, sums...)
 			s.mu.Unlock()
@@ -251,11 +262,16 @@ func (v *settle) stage(w *walker, d *dir, e entry, data []byte, hash int) {
 			in.more++
 		}
 	})
-	if err == nil && len(in.names) > 0 {
-		v.mu.Lock()
-		v.indexes = append(v.indexes, in)
-		v.mu.Unlock()
+	if err != nil || len(in.names) == 0 {
+		return
 	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.kept += len(in.names); v.kept > maxStagedKept {
+		in.more += int64(len(in.names))
+		in.names = nil
+	}
+	v.indexes = append(v.indexes, in)
 }
 
 // listStaged lists names of the deny tier that git would write by an index: what
