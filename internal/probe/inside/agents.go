@@ -252,8 +252,8 @@ func agentOutlive(p *Probe) {
 			_ = unix.Dup2(int(null.Fd()), fd)
 		}
 		for range 100 {
+			_ = create(p.In("O", "late")) // before the beat: at that the session ends, and this with it
 			_ = os.WriteFile(p.In("W", "beat"), []byte(time.Now().String()), 0o644)
-			_ = create(p.In("O", "late"))
 			time.Sleep(100 * time.Millisecond)
 		}
 		return
