@@ -17,9 +17,10 @@ func (s *sheet) environment(a event.Attempt) {
 			other = append(other, v)
 		}
 	}
-	for i, v := range append(known, other...) {
+	all := append(known, other...)
+	for i, v := range all {
 		if s.long && i == firstArguments {
-			s.warn("%d variables of its environment are not shown here, of %d bytes", len(a.Environment)-i, total(a.Environment)-total(append(known, other...)[:i]))
+			s.warn("%d variables of its environment are not shown here, of %d bytes", len(all)-i, total(all[i:]))
 			break
 		}
 		text := quote(v, s.most())

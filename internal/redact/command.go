@@ -51,18 +51,7 @@ func (r *Redactor) command(text string) string {
 		}
 		before = append(before, arg)
 	}
-	if len(hits) == 0 {
-		return text
-	}
-	var out strings.Builder
-	end := 0
-	for _, h := range hits {
-		out.WriteString(text[end:h.from])
-		out.WriteString(h.mark)
-		end = h.to
-	}
-	out.WriteString(text[end:])
-	return out.String()
+	return replace(text, hits)
 }
 
 // commandHit is the secret in arg, which stands in text, behind a program and the

@@ -101,20 +101,18 @@ func end(since uint64, but ...int) {
 // userTick is the unit of [process], USER_HZ, on every architecture of ours.
 const userTick = 10 * time.Millisecond
 
-// ticksAgo is what the time d ago is in the ticks of [process]. Where the clock
-// cannot be read, that is a time at which nothing started.
+// ticksAgo is what the time d ago is in the ticks of [process]. What is less than a
+// tick is cut off as the kernel does when it tells when a process started, and once:
+// the difference of two times in ticks may be one more, and a process of that first
+// tick would live on. Where the clock cannot be read, it is a time at which nothing
+// started.
 func ticksAgo(d time.Duration) uint64 {
 	var ts unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts) != nil {
 		return 1 << 62
 	}
-	return toTicks(time.Duration(ts.Nano()) - d)
+	return uint64(max(0, time.Duration(ts.Nano())-d) / userTick)
 }
-
-// toTicks cuts off what is less than a tick, as the kernel does when it tells when
-// a process started. It is cut off once, at the end: the difference of two times in
-// ticks may be one tick more, and a process of that first tick would live on.
-func toTicks(since time.Duration) uint64 { return uint64(max(0, since) / userTick) }
 
 // How long an agent may take, besides its steps.
 const (
