@@ -37,11 +37,10 @@ type launch struct {
 	images []image
 	doomed bool
 
-	name    string // of the file as the kernel calls it, which the interpreter of a script is told
-	cut     bool   // the event has not all arguments
-	unread  bool   // not even what is there of them is sure
-	env     texts  // its variables, where a rule of consent could be about it
-	envRead bool
+	name   string // of the file as the kernel calls it, which the interpreter of a script is told
+	cut    bool   // the event has not all arguments
+	unread bool   // not even what is there of them is sure
+	env    *texts // its variables, where a rule of consent could be about it; nil where they were not read
 
 	// Where rules of consent are about executions.
 	was    *launch       // as it was when a human was asked about it; nil when nobody was
@@ -186,7 +185,6 @@ func (s *Supervisor) conclude(l *launch) {
 	}
 	if l.trace && l.errno == 0 {
 		x.judged, x.argv, x.cut, x.env = !l.doomed && l.judgeable(), l.commandLine(), l.cut, l.env
-		x.hasEnv = l.envRead && l.env.errno == 0
 		s.trace(&traced{call: c, was: x})
 		return
 	}

@@ -16,17 +16,16 @@ var passing = map[string]bool{"PWD": true, "OLDPWD": true, "SHLVL": true, "_": t
 
 // given is the environment of the command of a run, which nobody inside made.
 type given struct {
-	read  bool
-	has   map[string]bool // NAME=VALUE
+	has   map[string]bool // NAME=VALUE; nil until it was read
 	names []string
 }
 
 // begin keeps the environment of the first execution, if l is that.
 func (s *Supervisor) begin(l *launch) {
-	if s.given.read || s.execs > 0 {
+	if s.given.has != nil || s.execs > 0 {
 		return
 	}
-	s.given.read, s.given.has = true, map[string]bool{}
+	s.given.has = map[string]bool{}
 	for _, v := range s.texts(l.call.tid, l.call.environ()).list {
 		name, _, _ := strings.Cut(v, "=")
 		s.given.has[v], s.given.names = true, append(s.given.names, name)
@@ -40,12 +39,15 @@ func (c *call) environ() uint64 { return c.arg(c.info.arg + 1) }
 // environment reads the variables that are to be given to the program of l. It is
 // called where a rule of consent could be about it: most executions need none.
 func (s *Supervisor) environment(l *launch) {
-	l.env = s.texts(l.call.tid, l.call.environ())
-	l.envRead = true
+	t := s.texts(l.call.tid, l.call.environ())
+	l.env = &t
 }
 
+// known says whether all of it was read.
+func (t *texts) known() bool { return !t.cut && t.errno == 0 }
+
 // same says whether both are the same variables in the same order.
-func (t texts) same(o texts) bool {
+func (t *texts) same(o *texts) bool {
 	return slices.Equal(t.list, o.list) && t.cut == o.cut && t.errno == o.errno
 }
 

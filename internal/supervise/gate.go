@@ -71,7 +71,7 @@ func (s *Supervisor) consent(l *launch) (waits bool) {
 		l.trace = true // what comes of it is judged, when it comes to something
 		return false
 	case l.was != nil:
-		if l.was.envRead {
+		if l.was.env != nil {
 			s.environment(l)
 		}
 		if what := l.differs(l.was); what != "" {
@@ -89,7 +89,7 @@ func (s *Supervisor) consent(l *launch) (waits bool) {
 	about := s.about(a)
 	if about {
 		s.environment(l)
-		s.given.put(&a, l.env.list, !l.env.cut && l.env.errno == 0)
+		s.given.put(&a, l.env.list, l.env.known())
 	}
 	r := s.config.Gate.Judge(a)
 	switch {
@@ -181,7 +181,7 @@ func (l *launch) differs(was *launch) string {
 		return "its arguments"
 	case a.Process.Cwd != b.Process.Cwd:
 		return "the working directory"
-	case !l.env.same(was.env):
+	case was.env != nil && !l.env.same(was.env):
 		return "its environment"
 	case len(l.images) != len(was.images):
 		return "the executable"

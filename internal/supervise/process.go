@@ -45,8 +45,7 @@ type execution struct {
 	judged   bool     // the rules of consent were asked about it
 	argv     []string // that the kernel will give to the program
 	cut      bool     // argv is only how they begin
-	env      texts    // that the kernel will give to it
-	hasEnv   bool     // env was read
+	env      *texts   // that the kernel will give to it; nil where it was not judged
 	untraced syscall.Errno
 }
 

@@ -57,7 +57,7 @@ func (s *Supervisor) runsWith(p *proc, was *execution) bool {
 // runsIn says the same of the variables of p, where they were judged. Another
 // thread of who asked may have written others before the kernel took them.
 func (s *Supervisor) runsIn(p *proc, was *execution) bool {
-	return !was.hasEnv || s.holds(p, "environ", was.env.list, was.env.cut)
+	return was.env == nil || was.env.errno != 0 || s.holds(p, "environ", was.env.list, was.env.cut)
 }
 
 // holds says whether a list that the kernel gave to p is this one, or begins with
