@@ -18,8 +18,8 @@ const maxIndex = 256 << 20
 const maxIndexed = 20
 
 // poisoned reports whether ch is an index that would have git write anywhere,
-// and sees to it that it is not applied. Of another it notes what it has anew. repo is "" where the repository has
-// another name.
+// and sees to it that it is not applied. Of another it notes what it has anew. repo
+// is "" where the repository has another name.
 func (c *collector) poisoned(ch *Change, repo string) bool {
 	dir, name := cut(string(ch.Path))
 	inGit := repo != "" || slices.ContainsFunc(ch.Flags, func(f Flag) bool { return f.Rule == "git" })

@@ -18,9 +18,9 @@ const maxIndexed = 256 << 20
 var errIndex = errors.New("git's own programs do not write one like it")
 
 // eachIndexed calls visit for every path of a git index (gitformat-index(5)),
-// with object names of hash bytes, and the entry that it stands in. Whatever git would read otherwise than in
-// one pass from the beginning is an error: its readers in several threads go by
-// tables at the end, which must lead to the same entries.
+// with object names of hash bytes, and the entry that it stands in. Whatever git
+// would read otherwise than in one pass from the beginning is an error: its readers
+// in several threads go by tables at the end, which must lead to the same entries.
 func eachIndexed(data []byte, hash int, visit func(name, entry []byte)) error {
 	end := len(data) - hash
 	if end < 12 || string(data[:4]) != "DIRC" {

@@ -3,6 +3,7 @@
 package workspace
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/hex"
 	"math/bits"
@@ -12,6 +13,9 @@ import (
 // its entries: they stand in a second file, which shared reads by its name. nil
 // where data is no split index, or git cannot read it either.
 func baseNames(data []byte, hash int, shared func(name string) []byte) []string {
+	if !bytes.Contains(data, []byte("link")) {
+		return nil // most indexes, without another pass over them
+	}
 	at, nameless := 12, false
 	if eachIndexed(data, hash, func(name, entry []byte) {
 		at += len(entry)
