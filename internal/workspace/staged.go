@@ -179,7 +179,7 @@ func (s *stager) step(d *stagedDir, name []byte, from, end int, typ byte) staged
 // staged notes what the indexes of a repository have under listed names when
 // the run begins.
 func (s *scan) staged(w *walker, d *dir, e entry) {
-	data, ok := readFile(d.fd, string(e.name()), maxIndex)
+	data, ok := readFile(d.fd, string(e.name()), maxIndexed)
 	if !ok {
 		return
 	}
@@ -206,7 +206,7 @@ func (s *scan) staged(w *walker, d *dir, e entry) {
 // sharedAt reads the second file of a split index that lies in dir.
 func sharedAt(dir int) func(string) []byte {
 	return func(name string) []byte {
-		data, _ := readFile(dir, name, maxIndex)
+		data, _ := readFile(dir, name, maxIndexed)
 		return data
 	}
 }

@@ -111,3 +111,21 @@ func TestSettleStagedElsewhere(t *testing.T) {
 		t.Errorf("%d: %+v", len(r.Flagged), r.Flagged[max(at, 0)])
 	}
 }
+
+// The second file of a split index may be as large as an index that git is given:
+// in a larger one than is read names would be out of sight.
+func TestSharedIndexMayBeLarge(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "sharedindex.x", "")
+	if err := os.Truncate(dir+"/sharedindex.x", maxIndex+1); err != nil {
+		t.Fatal(err)
+	}
+	d, err := os.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	if data := sharedAt(int(d.Fd()))("sharedindex.x"); len(data) != maxIndex+1 {
+		t.Errorf("%d bytes are read of %d", len(data), maxIndex+1)
+	}
+}
