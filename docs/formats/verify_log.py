@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
 """Verify a Holdfast log by docs/formats/audit-log.md, with nothing but Python 3.
 
-usage: verify_log.py LOG [--key PUBLIC_KEY_OR_FILE]... [--head NOTE_FILE]...
+usage: verify_log.py LOG [--session ID] [--key PUBLIC_KEY_OR_FILE]... [--head NOTE_FILE]...
 
-Prints COMPLETE, GAPS, TAMPERED or UNVERIFIABLE and why; the exit status is 0,
+The log has to be of the session that its name says, where it stands in a directory
+"log" or has the name of a session (20261123T091500-2e40519a7fa6.jsonl), or else of
+the one that --session says. Prints COMPLETE, GAPS, TAMPERED or UNVERIFIABLE and why; the exit status is 0,
 1, 2 or 3. It shares no code with Holdfast, on purpose.
 """
 import base64
 import hashlib
 import json
+import os
 import re
 import sys
 from datetime import datetime
@@ -190,9 +193,9 @@ def load_key(text):
 
 
 class Verifier:
-    def __init__(self, keys):
+    def __init__(self, keys, session=None):
         self.keys, self.problems = keys, {"TAMPERED": [], "UNVERIFIABLE": [], "GAPS": []}
-        self.seq, self.head, self.session = 0, "0" * 64, None
+        self.seq, self.head, self.session = 0, "0" * 64, session
         self.stops, self.seen, self.lost, self.counts = {}, {}, {}, None
         self.ended = self.session_ended = False
 
@@ -284,19 +287,30 @@ class Verifier:
         return "COMPLETE", []
 
 
+def placed(log):
+    """Return the session that a log must be of by its name and place; None for any."""
+    directory, name = os.path.split(os.path.abspath(log))
+    stem = name.removesuffix(".jsonl")
+    if stem != name and (os.path.basename(directory) == "log" or re.fullmatch(r"\d{8}T\d{6}-[0-9a-f]{12}", stem)):
+        return stem
+    return None
+
+
 def main(argv):
-    log, keys, heads = None, {}, []
+    log, session, keys, heads = None, None, {}, []
     while argv:
         arg = argv.pop(0)
         if arg == "--key":
             text = argv.pop(0)
             hashed, key = load_key(text if "+" in text else open(text).read())
             keys[hashed] = key
+        elif arg == "--session":
+            session = argv.pop(0)
         elif arg == "--head":
             heads.append(open(argv.pop(0), encoding="utf-8", newline="").read())
         else:
             log = arg
-    v = Verifier(keys)
+    v = Verifier(keys, session or placed(log))
     rest = b""
     with open(log, "rb") as f:
         for number, line in enumerate(f, 1):

@@ -92,7 +92,7 @@ func newSink(s policy.AlertSink, o Options) (sink, error) {
 		if o.Terminal == nil {
 			return nil, fmt.Errorf("there is no terminal here")
 		}
-		return terminal(o.Terminal), nil
+		return &terminal{show: o.Terminal}, nil
 	case "file":
 		return newFile(s.Address)
 	case "webhook":

@@ -184,13 +184,36 @@ func (d *Document) line() string {
 	return b.String()
 }
 
-// terminal shows lines to the user.
-type terminal func(line string)
+// terminal shows lines to the user. Of many alerts of one rule in a row it shows
+// the first, and how many more there were when another one comes, or the end.
+type terminal struct {
+	show func(line string)
+	last *Document // shown or counted last; nil for none yet
+	more int       // that were counted since
+}
 
-func (t terminal) send(_ context.Context, body []byte) error {
+func (t *terminal) send(_ context.Context, body []byte) error {
 	d, err := decode(body)
-	if err == nil {
-		t(d.line())
+	if err != nil {
+		return err
 	}
-	return err
+	if t.last != nil && t.last.Rule == d.Rule && t.last.Severity == d.Severity {
+		t.last, t.more = d, t.more+1
+		return nil
+	}
+	t.close()
+	t.show(d.line())
+	t.last = d
+	return nil
+}
+
+// close shows what was counted.
+func (t *terminal) close() {
+	switch {
+	case t.more == 1:
+		t.show(t.last.line())
+	case t.more > 1:
+		t.show(fmt.Sprintf("%s, the last of %d more of this rule in a row: 'holdfast alerts' shows each", t.last.line(), t.more))
+	}
+	t.last, t.more = nil, 0
 }

@@ -27,9 +27,11 @@ var checks = map[string]func(*tree) []string{
 	"breadth":  func(t *tree) []string { return breadth(t, wide, fanOut, fanOutWide) },
 	"budgets":  func(t *tree) []string { return budgets(t, exceptions) },
 	"comments": packageComments,
+	"orphans":  orphans,
 	"promises": promised,
 	"quiet":    func(t *tree) []string { return quiet(t, talkers, entry) },
 	"skips":    func(t *tree) []string { return skips(t, "testenv") },
+	"links":    func(t *tree) []string { return linked(t, hostile, follows) },
 	"words":    words,
 }
 

@@ -14,7 +14,7 @@ package arch
 // later capabilities have their place already.
 const layers = `
 netlab
-event sys testenv*
+event canonical sys testenv*
 probe/inside
 expr redact honey probe/replay
 policy audit detect approve report probe export model

@@ -141,6 +141,39 @@ func TestPythonAccounts(t *testing.T) {
 	}
 }
 
+// TestPythonKnowsWhoseNameALogHas puts a log under the name of another session.
+func TestPythonKnowsWhoseNameALogHas(t *testing.T) {
+	testenv.Need(t, testenv.Python, nil)
+	path := sample(t)
+	content, state := read(t, path), t.TempDir()
+	if err := os.Mkdir(filepath.Join(state, "log"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]Verdict{
+		"log/another.jsonl": Tampered, "20261123T091500-2e40519a7fa6.jsonl": Tampered, "copy.jsonl": Complete, "log/" + filepath.Base(path): Complete,
+	} {
+		place := filepath.Join(state, name)
+		if err := os.WriteFile(place, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var keys []string
+		known, _ := places(filepath.Dir(path), "", "")
+		public, err := PublicKeys(known)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, k := range public {
+			keys = append(keys, "--key", k.Text)
+		}
+		if got, why := python(t, place, keys...); got != want.String() || want == Tampered && !strings.Contains(why, "of another session") {
+			t.Errorf("%s: %s, want %v\n%s", name, got, want, why)
+		}
+		if got, why := python(t, place, append(keys, "--session", "other")...); got != "TAMPERED" {
+			t.Errorf("%s as other: %s\n%s", name, got, why)
+		}
+	}
+}
+
 // TestPythonVectors are those of RFC 8032, 7.1, for the arithmetic of the script.
 func TestPythonVectors(t *testing.T) {
 	testenv.Need(t, testenv.Python, nil)

@@ -175,10 +175,10 @@ func (b *Broker) Open(ctx context.Context, credential string, use Use) (Secret, 
 		return Secret{}, &Error{Credential: credential, Reason: "there is no such credential in this run"}
 	}
 	use = plain(use)
-	err := b.ask(ctx, h, use)
+	ruling, err := b.ask(ctx, h, use)
 	var secret Secret
 	if err == nil {
-		secret, err = h.open(ctx, use)
+		secret, err = h.open(ctx, use, ruling)
 	}
 	if err != nil {
 		b.refused(h, use, err)

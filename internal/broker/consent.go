@@ -19,35 +19,39 @@ type consented struct{}
 type agreed struct {
 	credential string
 	use        Use
+	ruling     event.Ruling
 	before     *agreed
 }
 
-func (a *agreed) covers(credential string, use Use) bool {
+// of returns the ruling about a use that was asked about already.
+func (a *agreed) of(credential string, use Use) (event.Ruling, bool) {
 	for ; a != nil; a = a.before {
 		if a.credential == credential && a.use == use {
-			return true
+			return a.ruling, true
 		}
 	}
-	return false
+	return event.Ruling{}, false
 }
 
 // Consent asks about one use of a credential, and waits where a human has to say.
 // Nothing is taken and no lock is held meanwhile: what was leased may end, and
 // Open finds that out. The context that comes back is for Open, which does not ask
 // about this use again; who needs several secrets for one request asks about all of
-// them first. Where there is no gate nothing is asked.
-func (b *Broker) Consent(ctx context.Context, credential string, use Use) (context.Context, error) {
+// them first. Where there is no gate nothing is asked. The ruling says when what
+// is done with the secret must end.
+func (b *Broker) Consent(ctx context.Context, credential string, use Use) (context.Context, event.Ruling, error) {
 	h := b.holders[credential]
 	if h == nil || !b.asks() {
-		return ctx, nil // Open says what there is to say
+		return ctx, event.Ruling{}, nil // Open says what there is to say
 	}
 	use = plain(use)
-	if err := b.ask(ctx, h, use); err != nil {
+	ruling, err := b.ask(ctx, h, use)
+	if err != nil {
 		b.refused(h, use, err)
-		return ctx, err
+		return ctx, ruling, err
 	}
 	before, _ := ctx.Value(consented{}).(*agreed)
-	return context.WithValue(ctx, consented{}, &agreed{credential, use, before}), nil
+	return context.WithValue(ctx, consented{}, &agreed{credential, use, ruling, before}), ruling, nil
 }
 
 func (b *Broker) asks() bool {
@@ -56,12 +60,13 @@ func (b *Broker) asks() bool {
 
 // ask asks about a use, unless it was asked about already. Nobody is asked about
 // one that comes to nothing anyway.
-func (b *Broker) ask(ctx context.Context, h *holder, use Use) error {
-	if done, _ := ctx.Value(consented{}).(*agreed); !b.asks() || done.covers(h.cred.Name, use) {
-		return nil
+func (b *Broker) ask(ctx context.Context, h *holder, use Use) (event.Ruling, error) {
+	done, _ := ctx.Value(consented{}).(*agreed)
+	if ruling, was := done.of(h.cred.Name, use); was || !b.asks() {
+		return ruling, nil
 	}
 	if err := h.usable(ctx, use); err != nil {
-		return err
+		return event.Ruling{}, err
 	}
 	r := b.config.Gate.Judge(event.Attempt{
 		Kind: event.KindCredential, Name: h.cred.Name, Host: use.Name, Port: use.Port,
@@ -71,11 +76,17 @@ func (b *Broker) ask(ctx context.Context, h *holder, use Use) error {
 	if r.Verdict == event.Unknown {
 		r = b.hold(ctx, r)
 	}
+	r.Rule = cmp.Or(r.Rule, rule)
 	if r.Verdict == event.Allowed {
-		return nil
+		return r, nil
 	}
-	e := h.refuse(cmp.Or(r.Reason, "a rule of consent denies it"), nil)
-	e.consent, e.rule = true, cmp.Or(r.Rule, rule)
+	return r, h.unapproved(cmp.Or(r.Reason, "a rule of consent denies it"), r)
+}
+
+// unapproved refuses what rules of consent, or a human, do not allow.
+func (h *holder) unapproved(reason string, r event.Ruling) *Error {
+	e := h.refuse(reason, nil)
+	e.consent, e.rule = true, r.Rule
 	return e
 }
 

@@ -217,7 +217,7 @@ func TestAllAreAskedAboutBeforeTheFirstIsTaken(t *testing.T) {
 	ctx := t.Context()
 	for _, name := range []string{"one", "two"} {
 		var err error
-		if ctx, err = b.Consent(ctx, name, toAPI); err != nil {
+		if ctx, _, err = b.Consent(ctx, name, toAPI); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -230,5 +230,28 @@ func TestAllAreAskedAboutBeforeTheFirstIsTaken(t *testing.T) {
 	other.Path = "/other"
 	if _, err := b.Open(ctx, "one", other); err != nil || n() != 3 {
 		t.Errorf("another use: %v, asked about %d", err, n())
+	}
+}
+
+// TestNoSecretOnAnApprovalThatEnded: between the answer and the secret lies a
+// fetch, which may take long.
+func TestNoSecretOnAnApprovalThatEnded(t *testing.T) {
+	t.Parallel()
+	over := make(chan struct{})
+	b := newBroker(t, Config{
+		Credentials: []policy.Credential{envCredential("github", "TOKEN")}, Env: environment("TOKEN", theSecret),
+		Gate: verdictOf(func(event.Attempt) event.Ruling {
+			return event.Ruling{Verdict: event.Allowed, Granted: true, Over: over}
+		}),
+	})
+	ctx, ruling, err := b.Consent(t.Context(), "github", toAPI)
+	if err != nil || ruling.Over == nil {
+		t.Fatal(ruling, err)
+	}
+	close(over)
+	for _, ctx := range []context.Context{ctx, t.Context()} {
+		if s, err := b.Open(ctx, "github", toAPI); err == nil || s.Value != "" || !strings.Contains(err.Error(), "approval") {
+			t.Errorf("opened %q, %v", s.Value, err)
+		}
 	}
 }

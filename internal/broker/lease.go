@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"holdfast.dev/holdfast/internal/event"
 	"holdfast.dev/holdfast/internal/policy"
 )
 
@@ -97,8 +98,8 @@ func (h *holder) refuse(reason string, cause error) *Error {
 
 // open gives the secret for one request. Whether the grant stands is looked at
 // before the fetch, so that a revoked one asks nobody, and after it, for a fetch
-// may take long.
-func (h *holder) open(ctx context.Context, use Use) (Secret, error) {
+// may take long; so is the approval after it.
+func (h *holder) open(ctx context.Context, use Use, approval event.Ruling) (Secret, error) {
 	if err := h.take(ctx, use); err != nil {
 		return Secret{}, err
 	}
@@ -110,6 +111,11 @@ func (h *holder) open(ctx context.Context, use Use) (Secret, error) {
 	l, err := h.current(ctx)
 	if err != nil {
 		return Secret{}, err
+	}
+	select {
+	case <-approval.Over: // nil is never ready
+		return Secret{}, h.unapproved("the approval that allowed it has ended", approval)
+	default:
 	}
 	left, err := h.count()
 	if err != nil {

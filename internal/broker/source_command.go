@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -61,7 +60,7 @@ func (s *commandSource) fetch(ctx context.Context) (*result, error) {
 	defer out.wipe()
 	defer said.wipe()
 	cmd := exec.CommandContext(ctx, program)
-	cmd.Args, cmd.Env, cmd.Dir = s.argv, s.env, "/"
+	cmd.Args, cmd.Env, cmd.Dir = s.argv, s.environ(), "/"
 	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = out, said, pipeTime
 	end := isolate(cmd)
 	err = cmd.Run()
@@ -83,54 +82,20 @@ func (s *commandSource) fetch(ctx context.Context) (*result, error) {
 	return wrap(bytes.Clone(out.data.Bytes()), s.sign)
 }
 
-// find resolves the program as a shell would, but never from a place that is
-// relative or that the command inside can change.
+// find returns the program, when neither it nor a file among its arguments can be
+// changed from inside.
 func (s *commandSource) find() (string, error) {
 	for _, arg := range s.argv[1:] { // a script, or a file of settings
 		_, path, ok := strings.Cut(arg, "=")
 		if !ok {
 			path = arg
 		}
-		if tree := s.within(path); tree != "" {
-			return "", &fetchError{text: fmt.Sprintf("%s lies in %s, which the command inside can change", path, tree), hint: "move it to a place that the command inside cannot write to"}
+		var c *changeable
+		if _, err := settle(path, s.writable); filepath.IsAbs(path) && errors.As(err, &c) {
+			return "", err
 		}
 	}
-	candidates := []string{s.argv[0]}
-	if !filepath.IsAbs(s.argv[0]) {
-		candidates = nil
-		for _, dir := range filepath.SplitList(value(s.env, "PATH")) {
-			if filepath.IsAbs(dir) {
-				candidates = append(candidates, filepath.Join(dir, s.argv[0]))
-			}
-		}
-	}
-	for _, path := range candidates {
-		st, err := os.Stat(path)
-		if err != nil || !st.Mode().IsRegular() || st.Mode()&0o111 == 0 {
-			continue
-		}
-		if tree := s.within(path); tree != "" {
-			return "", &fetchError{text: fmt.Sprintf("%s lies in %s, which the command inside can change", path, tree), hint: "give the absolute path of a program elsewhere"}
-		}
-		return path, nil
-	}
-	return "", &fetchError{text: fmt.Sprintf("there is no program %s that can be executed", s.argv[0]), hint: "install it, or give its absolute path"}
-}
-
-// within is the tree that a path is in, by its name or by what it leads to; ""
-// for none.
-func (s *commandSource) within(path string) string {
-	if !filepath.IsAbs(path) {
-		return "" // the program runs in /
-	}
-	if tree := inside(filepath.Clean(path), s.writable); tree != "" {
-		return tree
-	}
-	real, err := filepath.EvalSymlinks(path)
-	if err != nil {
-		return ""
-	}
-	return inside(real, s.writable)
+	return s.program(s.argv[0], 0)
 }
 
 func value(env []string, name string) string {

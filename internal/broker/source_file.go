@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
-	"strings"
 
 	"holdfast.dev/holdfast/internal/policy"
 )
@@ -44,29 +43,9 @@ func (s *fileSource) read() ([]byte, error) {
 	if len(s.options) > 0 { // the secret is a part of it
 		most = policy.MaxFile
 	}
-	data, real, err := readOwned(s.path, true, most)
-	if err != nil {
+	if _, err := settle(s.path, s.writable); err != nil {
 		return nil, err
 	}
-	if tree := inside(real, s.writable); tree != "" {
-		clear(data)
-		return nil, &fetchError{
-			text: fmt.Sprintf("%s lies in %s, which the command can change", s.path, tree),
-			hint: "move it to a place that the command cannot write to",
-		}
-	}
-	return data, nil
-}
-
-// inside is the tree that path is in; "" for none.
-func inside(path string, trees []string) string {
-	for _, tree := range trees {
-		if real, err := filepath.EvalSymlinks(tree); err == nil {
-			tree = real
-		}
-		if path == tree || strings.HasPrefix(path, strings.TrimSuffix(tree, "/")+"/") {
-			return tree
-		}
-	}
-	return ""
+	data, _, err := readOwned(s.path, true, most)
+	return data, err
 }

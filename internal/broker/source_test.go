@@ -68,9 +68,9 @@ func TestFileSource(t *testing.T) {
 		{"a pipe, which is not waited for", at("pipe"), "not a regular file"},
 		{"a device", "/dev/zero", "not a regular file"},
 		{"a file that is not there", at("absent"), "no such file"},
-		{"a file that the command can change", filepath.Join(tree, "token"), "which the command can change"},
-		{"a link to one", at("into"), "which the command can change"},
-		{"a path that only looks like elsewhere", filepath.Join(dir, "..", filepath.Base(tree), "token"), "which the command can change"},
+		{"a file that the command can change", filepath.Join(tree, "token"), "which the command inside can change"},
+		{"a link to one", at("into"), "which the command inside can change"},
+		{"a path that only looks like elsewhere", filepath.Join(dir, "..", filepath.Base(tree), "token"), "which the command inside can change"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s, _, err := fetchFrom(t, t.Context(), policy.CredentialSource{Kind: "file", Value: c.path}, "", Config{Writable: []string{tree}})
@@ -205,11 +205,24 @@ func TestACommandIsFoundOnlyWhereTheInsideCannotPutIt(t *testing.T) {
 	if err := os.Symlink(filepath.Join(tree, "gettoken"), filepath.Join(tools, "linked")); err != nil {
 		t.Fatal(err)
 	}
+	writeFile(t, filepath.Join(tree, "inner"), "#!/bin/sh\necho from-the-workspace\n", 0o755)
+	writeFile(t, filepath.Join(tools, "interpreted"), "#!"+filepath.Join(tree, "inner")+"\n", 0o755)
+	writeFile(t, filepath.Join(tools, "found"), "#!/usr/bin/env -S A=b inner\n", 0o755)
+	writeFile(t, filepath.Join(tools, "searches"), "#!/bin/sh\ninner 2>/dev/null || echo "+theSecret+"\n", 0o755)
+	for from, to := range map[string]string{filepath.Join(tree, "hop"): filepath.Join(tools, "gettoken"), filepath.Join(tools, "hop"): filepath.Join(tree, "hop")} {
+		if err := os.Symlink(to, from); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for _, c := range []struct{ name, program, path, want string }{
 		{"in PATH", "gettoken", tools, ""},
 		{"a relative entry of PATH is passed over", "gettoken", ".::bin:" + tools, ""},
 		{"first in a writable tree", "gettoken", tree + ":" + tools, "which the command inside can change"},
 		{"a link into a writable tree", "linked", tools, "which the command inside can change"},
+		{"a link that leads back out of a writable tree", "hop", tools, "by the link"},
+		{"a script whose interpreter is in a writable tree", "interpreted", tools, "which the command inside can change"},
+		{"a script whose interpreter env finds in a writable tree", "found", tools + ":" + tree, "which the command inside can change"},
+		{"a script that finds nothing in a writable tree", "searches", tools + ":" + tree + ":/bin:/usr/bin", ""},
 		{"not executable", "plain", tools, "there is no program"},
 		{"nowhere", "absent", tools, "there is no program"},
 		{"no PATH at all", "gettoken", "", "there is no program"},

@@ -1,10 +1,11 @@
 package cli
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 
 	"holdfast.dev/holdfast/internal/policy"
 	"holdfast.dev/holdfast/internal/task"
+	"holdfast.dev/holdfast/internal/workspace"
 )
 
 func (a *app) countPending(host policy.Host, rows []listedAgent) error {
@@ -27,19 +29,20 @@ func (a *app) countPending(host policy.Host, rows []listedAgent) error {
 }
 
 func newAgentChanges(a *app) *cobra.Command {
-	var apply, drop, asJSON bool
-	var id string
+	var drop, asJSON bool
+	var id, apply string
 	c := &cobra.Command{
 		Use:   "changes [flags] [NAME]",
 		Short: "Show what agents changed in their copies of your settings; apply it or drop it",
 		Long: `An agent has copies of the settings that your own sessions obey: hooks, servers,
 permissions, instructions. What it changes there waits here until you apply or
-drop it. Without a flag the changes are shown. --apply puts them into your files:
-of JSON the changed values alone; another file must be as it was when it was
-copied.`,
-		Example: "  holdfast agents changes\n  holdfast agents changes claude\n  holdfast agents changes claude --apply",
+drop it. Without a flag the changes are shown, and at the end the command that
+applies what was shown and nothing else: --apply DIGEST. Of JSON the changed values
+alone are put in, where yours are what the agent was given; another file must be as
+it was when it was copied.`,
+		Example: "  holdfast agents changes\n  holdfast agents changes claude\n  holdfast agents changes claude --apply 3f786850e387550fdab836ed7e6dc881",
 		Args:    cobra.MaximumNArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(c *cobra.Command, args []string) error {
 			host, err := policy.ThisHost(a.Env, a.Dir)
 			if err != nil {
 				return err
@@ -50,8 +53,8 @@ copied.`,
 					return &usageError{fmt.Errorf("there is no preset %q", name), "'holdfast agents' lists them"}
 				}
 			}
-			if (apply || drop) && name == "" {
-				return &usageError{errors.New("of which agent?"), "name it: holdfast agents changes claude --apply"}
+			if (apply != "" || drop) && name == "" {
+				return &usageError{errors.New("of which agent?"), "name it: holdfast agents changes claude"}
 			}
 			all, err := pendingOf(host, name, id)
 			if err != nil {
@@ -60,15 +63,15 @@ copied.`,
 			switch {
 			case drop:
 				return dropAll(all)
-			case apply:
-				return a.applyAll(all)
+			case c.Flags().Changed("apply"):
+				return a.applyAll(all, name, apply)
 			case asJSON:
 				return writeJSON(a.Stdout, append([]*task.Changes{}, all...))
 			}
-			return a.showChanges(all, host.Home)
+			return a.showChanges(all, host.Home, id)
 		},
 	}
-	c.Flags().BoolVar(&apply, "apply", false, "put the changes into your files")
+	c.Flags().StringVar(&apply, "apply", "", "put the changes into your files that were shown with this `DIGEST`")
 	c.Flags().BoolVar(&drop, "drop", false, "forget the changes")
 	c.Flags().BoolVar(&asJSON, "json", false, "show as JSON")
 	c.Flags().StringVar(&id, "id", "", "ID of the run whose changes are meant (default: all)")
@@ -98,8 +101,16 @@ func dropAll(all []*task.Changes) error {
 	return errors.Join(errs...)
 }
 
-// applyAll applies the oldest changes first. What could not be applied stays.
-func (a *app) applyAll(all []*task.Changes) error {
+// applyAll applies the changes that digest stands for, the oldest first. What could
+// not be applied stays.
+func (a *app) applyAll(all []*task.Changes, name, digest string) error {
+	now, err := task.Digest(all)
+	if err != nil {
+		return err
+	}
+	if digest != now {
+		return &usageError{errors.New("what waits is not what was shown with that digest"), "look at it, and take the digest from its last line: holdfast agents changes " + name}
+	}
 	failed := false
 	for i := len(all) - 1; i >= 0; i-- {
 		c := all[i]
@@ -124,14 +135,18 @@ func (a *app) applyAll(all []*task.Changes) error {
 	return nil
 }
 
-func (a *app) showChanges(all []*task.Changes, home string) error {
+func (a *app) showChanges(all []*task.Changes, home, id string) error {
+	rules := workspace.DefaultRules()
 	for i, c := range all {
 		if i > 0 {
 			fmt.Fprintln(a.Stdout)
 		}
 		fmt.Fprintf(a.Stdout, "%s  %s  in %s, %s\n", c.ID, oneLine(c.Preset), oneLine(c.Workspace), c.At.Format(time.RFC3339))
 		for _, f := range c.Files {
-			fmt.Fprintf(a.Stdout, "  %s %s\n", f.Change, oneLine(tilde(home, f.Place)))
+			fmt.Fprintf(a.Stdout, "  %s %s%s\n", f.Change, oneLine(tilde(home, f.Place)), oneLine(aboutPlace(f)))
+			if r := rules.Find(strings.TrimPrefix(f.Place, home+"/")); r != nil {
+				fmt.Fprintf(a.Stdout, "    ! %s\n", r.Reason)
+			}
 			lines, err := changedLines(c, f)
 			if err != nil {
 				return err
@@ -144,10 +159,46 @@ func (a *app) showChanges(all []*task.Changes, home string) error {
 			fmt.Fprintf(a.Stdout, "  left out: %s\n", oneLine(what))
 		}
 	}
-	if len(all) > 0 {
-		fmt.Fprintf(a.Stdout, "\nto put them into your files: holdfast agents changes %s --apply; to forget them: --drop\n", oneLine(all[0].Preset))
+	return a.showDigests(all, id)
+}
+
+// showDigests names, for each agent, the command that applies what was shown.
+func (a *app) showDigests(all []*task.Changes, id string) error {
+	of := map[string][]*task.Changes{}
+	for _, c := range all {
+		of[c.Preset] = append(of[c.Preset], c)
+	}
+	for _, preset := range slices.Sorted(maps.Keys(of)) {
+		digest, err := task.Digest(of[preset])
+		if err != nil {
+			return err
+		}
+		name := oneLine(preset)
+		if id != "" {
+			name += " --id " + oneLine(id)
+		}
+		fmt.Fprintf(a.Stdout, "\nto put what is shown into your files: holdfast agents changes %s --apply %s\nto forget it: holdfast agents changes %s --drop\n", name, digest, name)
 	}
 	return nil
+}
+
+// aboutPlace is where a change really goes, if links lead there, and that a new file
+// may be executed.
+func aboutPlace(f task.ChangedFile) string {
+	about := ""
+	switch real, err := f.Real(); {
+	case err != nil:
+		about = "; it cannot be applied: " + err.Error()
+	case real != f.Place:
+		about = " -> " + real
+	}
+	if f.Change == "added" {
+		about += fmt.Sprintf(", mode %04o", f.Mode&0o100|0o600)
+		if f.Mode&0o100 != 0 {
+			about += ": it may be executed"
+		}
+	}
+	return about
 }
 
 // changedLines tells one change as lines: of JSON the values, else the lines
@@ -155,15 +206,17 @@ func (a *app) showChanges(all []*task.Changes, home string) error {
 func changedLines(c *task.Changes, f task.ChangedFile) ([]string, error) {
 	var out []string
 	for _, k := range f.Keys {
-		if k.Removed {
-			out = append(out, "- "+strings.Join(k.Key, "."))
-			continue
-		}
-		value, err := json.Marshal(k.Value)
-		if err != nil {
+		was, err := json.Marshal(k.Was)
+		value, verr := json.Marshal(k.Value)
+		if err = errors.Join(err, verr); err != nil {
 			return nil, fmt.Errorf("showing a change: %w", err)
 		}
-		out = append(out, "+ "+strings.Join(k.Key, ".")+" = "+string(value))
+		if k.Had {
+			out = append(out, "- "+strings.Join(k.Key, ".")+" = "+string(was))
+		}
+		if !k.Removed {
+			out = append(out, "+ "+strings.Join(k.Key, ".")+" = "+string(value))
+		}
 	}
 	if len(f.Keys) > 0 {
 		return out, nil
@@ -171,9 +224,6 @@ func changedLines(c *task.Changes, f task.ChangedFile) ([]string, error) {
 	before, after, err := c.Text(f)
 	if err != nil {
 		return nil, err
-	}
-	if bytes.IndexByte(after, 0) >= 0 {
-		return []string{fmt.Sprintf("+ %d bytes that are no text", len(after))}, nil
 	}
 	old, now := splitLines(before), splitLines(after)
 	for len(old) > 0 && len(now) > 0 && old[0] == now[0] {

@@ -5,6 +5,7 @@ package cli
 import (
 	"errors"
 	"runtime"
+	"time"
 
 	"github.com/spf13/cobra"
 	"holdfast.dev/holdfast/internal/policy"
@@ -18,7 +19,7 @@ func hiddenCommands() []*cobra.Command { return nil }
 func linuxCommands(*app) []*cobra.Command { return nil }
 
 // run needs a backend.
-func (a *app) run(policy.Options, []string, bool) error {
+func (a *app) run(policy.Options, []string, bool, time.Duration) error {
 	_, err := newBackend()
 	return err
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 	"holdfast.dev/holdfast/internal/sandbox"
+	"holdfast.dev/holdfast/internal/sys"
 )
 
 // Exit codes of Holdfast itself; docs/exit-codes.md is their contract.
@@ -22,6 +23,7 @@ const (
 	exitOK            = 0
 	exitFailed        = 1   // doctor: the default profile cannot run; run: output was lost
 	exitNotProved     = 2   // prove: nothing was proved
+	exitBroken        = 124 // run: Holdfast failed after the command had begun
 	exitUsage         = 125 // Holdfast could not do what was asked; nothing was started
 	exitNotExecutable = 126
 	exitNotFound      = 127
@@ -51,6 +53,10 @@ func Main(args []string) int {
 	}
 	if actAsHook(args) {
 		return exitOK
+	}
+	if most, few := sys.FewProcesses(); few {
+		fmt.Fprintf(os.Stderr, "holdfast: error: this user may have %d processes and threads here, which is too few to start\nholdfast: hint: ulimit -u 4096\n", most)
+		return exitUsage
 	}
 	// What a start needs fits into 16 MiB: no collection before that.
 	debug.SetGCPercent(400)
@@ -101,6 +107,8 @@ func statusOf(err error) int {
 		return exitNotFound
 	case errors.Is(err, sandbox.ErrNotExecutable):
 		return exitNotExecutable
+	case hadBegun(err):
+		return exitBroken
 	default:
 		return exitUsage
 	}
@@ -108,6 +116,9 @@ func statusOf(err error) int {
 
 // hintFor is the next command to type after an error; "" when there is none.
 func hintFor(err error) string {
+	if hint := sandbox.Exhausted(err); hint != "" {
+		return hint
+	}
 	var h hinter
 	if errors.As(err, &h) && h.Hint() != "" {
 		return h.Hint()

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"holdfast.dev/holdfast/internal/policy"
 	"holdfast.dev/holdfast/internal/sandbox"
+	"holdfast.dev/holdfast/internal/sys"
 )
 
 func newDoctorCommand(a *app) *cobra.Command {
@@ -36,6 +38,9 @@ type diagnosis struct {
 }
 
 func (a *app) doctor(cmd *cobra.Command, asJSON bool) error {
+	if sys.Confined() {
+		return &usageError{errors.New("this is inside of a boundary, which lets nothing be tried"), "run 'holdfast doctor' outside of it, where 'holdfast run' is started"}
+	}
 	backend, err := newBackend()
 	if err != nil {
 		return err

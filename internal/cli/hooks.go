@@ -172,17 +172,21 @@ func actAsHook(args []string) (is bool) {
 	if len(args) != 3 && len(args) != 4 || args[0] != hooks.Verb {
 		return false
 	}
-	end := time.AfterFunc(hookTime, func() { os.Exit(exitOK) })
-	agent := args[1]
-	r := hooks.Read(agent, hooks.Kind(args[2]), os.Stdin)
+	agent, kind := args[1], hooks.Kind(args[2])
+	end := time.AfterFunc(hookTime, func() {
+		if kind == hooks.Call {
+			os.Stdout.Write(hooks.Unanswered().Output(agent))
+		}
+		os.Exit(exitOK)
+	})
+	r := hooks.Read(agent, kind, os.Stdin)
 	if len(args) == 4 {
 		r.Waits, _ = strconv.Atoi(args[3]) // what is no number is not known
 	}
 	var answer hooks.Answer
-	if _, err := os.Lstat(hooks.Socket); err == nil {
-		if answer, err = hooks.Send(hooks.Socket, r, func(d time.Duration) { end.Reset(d + hookTime) }); err != nil {
-			return true // that nothing was reported is seen from outside
-		}
+	if hooks.Within() {
+		// An error needs no words: that nothing was reported is seen from outside.
+		answer, _ = hooks.Send(hooks.Socket, r, func(d time.Duration) { end.Reset(d + hookTime) })
 	} else {
 		answer = hookOutside(r)
 	}
@@ -198,7 +202,7 @@ func hookOutside(r hooks.Report) hooks.Answer {
 	}
 	host, err := policy.ThisHost(os.Environ(), dir)
 	if err != nil {
-		return hooks.Answer{}
+		return notAsked(r, err)
 	}
 	answer := judgeOutside(host, r)
 	err = hooks.Outside{Log: filepath.Join(host.State, "log"), Keys: filepath.Join(host.State, "keys")}.Record(r, answer)
@@ -208,15 +212,27 @@ func hookOutside(r hooks.Report) hooks.Answer {
 	return answer
 }
 
-// judgeOutside asks the user's policy about a call. What cannot be found out is no
-// objection: a hook informs.
+// notAsked is the answer to a call about which the policy cannot be asked: its rules
+// may be about the call, and a project's file that cannot be read must not take away
+// those of the user.
+func notAsked(r hooks.Report, err error) hooks.Answer {
+	if r.Kind != hooks.Call {
+		return hooks.Answer{}
+	}
+	return hooks.Answer{Deny: "the policy cannot be asked about this call: " + err.Error()}
+}
+
+// judgeOutside asks the user's policy about a call.
 func judgeOutside(host policy.Host, r hooks.Report) hooks.Answer {
-	if r.Kind != hooks.Call || r.Bad != "" {
+	if r.Kind != hooks.Call {
 		return hooks.Answer{}
 	}
 	_, plan, err := compile(policy.Options{Host: host})
 	if err != nil {
-		return hooks.Answer{Note: "the policy was not asked: " + err.Error()}
+		return notAsked(r, err)
+	}
+	if r.Bad != "" {
+		return r.Unreadable(len(plan.Tools)+len(plan.Deny) > 0)
 	}
 	call := policy.ToolCall{Agent: r.Agent, Tool: r.Tool, Server: r.Server, Arguments: string(r.Arguments), Cwd: r.Cwd, Subagent: r.Subagent, Cut: r.Cut}
 	reason, rule := plan.DenyTool(call)
@@ -238,7 +254,7 @@ func deniedOutside(plan policy.Plan, r hooks.Report) hooks.Answer {
 	}
 	rules, err := plan.Gates()
 	if err != nil {
-		return hooks.Answer{Note: "the rules under deny were not asked: " + err.Error()}
+		return notAsked(r, err)
 	}
 	j := rules.Judge(event.Attempt{Kind: event.KindTool, Agent: r.Agent, Tool: r.Tool, Server: r.Server, Arguments: string(r.Arguments), Cut: r.Cut})
 	if j.Verdict != event.Denied {

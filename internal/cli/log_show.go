@@ -22,6 +22,8 @@ type told struct {
 	Record     string   `json:"record,omitempty"` // verdict of the verification; "" when there was none
 	Problems   []string `json:"problems,omitempty"`
 	Unreadable string   `json:"unreadable,omitempty"` // what of the record is no record
+
+	SettledAfter *settledAfter `json:"settled_after,omitempty"` // the supervisor was killed
 }
 
 // tell reads the record of a session. What cannot be read is passed over, and
@@ -83,12 +85,15 @@ func storyCommand(a *app, c *cobra.Command, verify bool, asJSON func(told) any, 
 				return err
 			}
 		}
+		t.SettledAfter = r.settledOf(info.Session)
 		if json {
 			return writeJSON(a.Stdout, asJSON(t))
 		}
 		out := bufio.NewWriter(a.Stdout)
 		show(out, t)
-		if !verify {
+		if verify {
+			writeSettled(out, t.SettledAfter)
+		} else {
 			a.incomplete(t)
 		}
 		return out.Flush()

@@ -14,6 +14,7 @@ import (
 
 	"holdfast.dev/holdfast/internal/event"
 	"holdfast.dev/holdfast/internal/review"
+	"holdfast.dev/holdfast/internal/task"
 	"holdfast.dev/holdfast/internal/workspace"
 )
 
@@ -47,6 +48,9 @@ was interrupted is taken up again by the next apply.`,
 func (v *reviewing) apply(ctx context.Context, o review.Options) error {
 	if err := v.begin(); err != nil {
 		return err
+	}
+	for _, session := range task.Alive(v.host.State, string(v.Workspace)) {
+		v.a.note(yellow, "warning", "the run %s is alive in %s: it can read and change what is applied as soon as it is there", words(session), quoted(string(v.Workspace)))
 	}
 	n := v.set.Counts()
 	err := v.record.Put(event.Event{Action: event.ReviewApply, Object: string(v.Workspace), Verdict: event.Allowed,

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"time"
 
 	"github.com/spf13/cobra"
 	"holdfast.dev/holdfast/internal/policy"
@@ -10,6 +11,7 @@ import (
 func newRunCommand(a *app) *cobra.Command {
 	var flags planFlags
 	var verbose bool
+	var grace time.Duration
 	cmd := &cobra.Command{
 		Use:   "run [flags] [--] CMD [ARG...]",
 		Short: "Run a command, and everything it starts, inside the boundary",
@@ -17,7 +19,7 @@ func newRunCommand(a *app) *cobra.Command {
 writable, but for what your host would execute from it; system directories and
 toolchains are readable; home, credentials and other processes are not there, and
 of the network what --allow and the policy name. The exit status is the
-command's; 125 says that nothing was started.`,
+command's; 125 says that nothing was started, 124 that holdfast failed after that.`,
 		Example: `  holdfast run -- npm test
   holdfast run --allow packages.example.org -- npm ci
   holdfast run --ro ~/data --rw ~/out --env API_URL=http://localhost -- ./job
@@ -30,6 +32,9 @@ command's; 125 says that nothing was started.`,
 			return nil
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
+			if grace <= 0 {
+				return &usageError{errors.New("--grace wants a duration above 0"), "for example --grace 30s"}
+			}
 			options, err := flags.options(a)
 			if err != nil {
 				return err
@@ -37,12 +42,13 @@ command's; 125 says that nothing was started.`,
 			if flags.preset == "" {
 				options.Preset = a.presetOf(options, args[0])
 			}
-			return a.run(options, args, verbose)
+			return a.run(options, args, verbose, grace)
 		},
 	}
 	cmd.Flags().SetInterspersed(false)
 	flags.bind(cmd)
 	complete(cmd)
+	cmd.Flags().DurationVar(&grace, "grace", 10*time.Second, "end the run `DURATION` after SIGTERM was passed on to it")
 	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "say what the boundary is made of")
 	return cmd
 }

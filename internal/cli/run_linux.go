@@ -14,15 +14,17 @@ import (
 
 	"golang.org/x/term"
 	"holdfast.dev/holdfast/internal/policy"
+	"holdfast.dev/holdfast/internal/sys"
 	"holdfast.dev/holdfast/internal/task"
 )
 
 // run makes the plan and runs the command under it.
-func (a *app) run(options policy.Options, argv []string, verbose bool) error {
+func (a *app) run(options policy.Options, argv []string, verbose bool, grace time.Duration) error {
 	t, err := a.newTask(options, argv)
 	if err != nil {
 		return err
 	}
+	t.Grace = grace
 	a.announce(t.Plan)
 	result, err := a.runTask(t)
 	err = deniedCommand(result, a.missingProgram(t.Plan, err))
@@ -60,7 +62,7 @@ func (a *app) newTask(options policy.Options, argv []string) (*task.Task, error)
 	}
 	t := &task.Task{
 		Backend: backend, Plan: plan, Argv: argv, State: options.Host.State, Streams: a.streams(),
-		Version: version, Notify: a.notify,
+		Version: version, Notify: a.notify, Progress: a.settling,
 		Log: filepath.Join(options.Host.State, "log"), Keys: filepath.Join(options.Host.State, "keys"),
 		Grants: filepath.Join(options.Host.State, "grants"), Unset: os.Unsetenv,
 		Replan: func() (policy.Plan, error) {
@@ -78,6 +80,9 @@ func (a *app) newTask(options policy.Options, argv []string) (*task.Task, error)
 
 // runTask runs a task to its end and passes the caller's signals on.
 func (a *app) runTask(t *task.Task) (task.Result, error) {
+	if err := sys.KeepPrivate(); err != nil {
+		return task.Result{}, err
+	}
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2)
 	defer signal.Stop(signals)
@@ -91,6 +96,31 @@ func (a *app) runTask(t *task.Task) (task.Result, error) {
 // notify prints an alert while the command runs.
 func (a *app) notify(line string) {
 	fmt.Fprintf(a.Stderr, "%s %s\r\n", a.paint(red, "holdfast: alert:"), line)
+}
+
+// aftermaths says what runs here had left whose supervisor was killed: nobody was
+// told at their end.
+func (a *app) aftermaths(say func(colour, kind, format string, args ...any), all []task.Aftermath) {
+	for _, left := range all {
+		say(yellow, "warning", "the run %s in this workspace was killed with its supervisor; what it left was looked through afterwards:", left.Session)
+		for _, w := range left.Warnings {
+			say(yellow, "warning", "%s", w)
+		}
+		for _, q := range left.Quarantined {
+			say(yellow, "quarantined", "%s (%s)", oneLine(string(q.Path)), q.Reason)
+		}
+		if len(left.Quarantined) > 0 {
+			say(cyan, "hint", "look at what was quarantined in %s/quarantine; move it back if you want it", left.Dir)
+		}
+		for _, f := range left.Flagged {
+			say(yellow, string(f.Change), "%s (%s)", oneLine(string(f.Path)), f.Reason)
+		}
+	}
+}
+
+// settling prints what takes long after the command has ended.
+func (a *app) settling(line string) {
+	fmt.Fprintf(a.Stderr, "%s %s\r\n", a.paint(cyan, "holdfast: settling:"), printable(line))
 }
 
 // streams are the standard descriptors of this process.
@@ -113,6 +143,14 @@ func (a *app) streams() task.Streams {
 	return s
 }
 
+// lost is the format of what is said of a guarantee that --without accepted.
+func lost(g policy.Guarantee) string {
+	if g.Switch() {
+		return "ran without %s, as --without accepted"
+	}
+	return "ran with %s only as far as this machine keeps it, as --without accepted"
+}
+
 // summary says after a run what a person has to know of it; nothing when there
 // is nothing.
 func (a *app) summary(plan policy.Plan, r task.Result, verbose, ran bool) {
@@ -123,8 +161,9 @@ func (a *app) summary(plan policy.Plan, r task.Result, verbose, ran bool) {
 		if !ran {
 			break
 		}
-		say(yellow, "warning", "ran without %s, as --without accepted", g)
+		say(yellow, "warning", lost(g), g)
 	}
+	a.aftermaths(say, r.Aftermaths)
 	for _, w := range r.Warnings {
 		say(yellow, "warning", "%s", w)
 	}

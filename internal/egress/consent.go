@@ -129,11 +129,9 @@ func (e *Engine) admit(ctx context.Context, d Destination) (Permit, *Refusal) {
 		switch {
 		case ok != permitted || p.Kind != was.Kind: // the rules are others by now: it is another question
 		case ok:
-			e.endWith(ctx, d, ruling)
-			return p, nil
+			return p, e.endWith(ctx, d, ruling)
 		case ruling.Granted:
-			e.endWith(ctx, d, ruling)
-			return grantedPermit(d, ruling), nil
+			return grantedPermit(d, ruling), e.endWith(ctx, d, ruling)
 		default:
 			return Permit{}, e.unknown(d)
 		}
@@ -144,14 +142,35 @@ func (e *Engine) admit(ctx context.Context, d Destination) (Permit, *Refusal) {
 
 var errLapsed = errors.New("the approval that allowed it has ended")
 
-// endWith ends a connection when the approval ends that it was opened on.
-func (e *Engine) endWith(ctx context.Context, d Destination, r event.Ruling) {
+// endWith ends a connection when the approval ends that it was opened on. It
+// refuses one whose approval has ended already.
+func (e *Engine) endWith(ctx context.Context, d Destination, r event.Ruling) *Refusal {
+	if lapsed(r) != nil {
+		no := e.refuse(d, errLapsed.Error(), byConsent(r))
+		return &no
+	}
 	if s := sessionOf(ctx); s != nil {
+		s.approvals = append(s.approvals, r)
 		e.lapses(ctx, r, func() {
 			e.refuse(d, "the approval that allowed it has ended, and so has the open connection", byConsent(r))
 			s.cancel(errLapsed)
 		})
 	}
+	return nil
+}
+
+// lapsed returns the first ruling whose approval has ended; nil for none. Who is
+// about to send something asks at that moment: what ends it otherwise runs beside
+// it, and may come too late.
+func lapsed(rulings ...event.Ruling) *event.Ruling {
+	for _, r := range rulings {
+		select {
+		case <-r.Over: // nil is never ready
+			return &r
+		default:
+		}
+	}
+	return nil
 }
 
 // lapses calls end when the approval ends that r gave, unless ctx ends before. It

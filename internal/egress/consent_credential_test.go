@@ -65,12 +65,15 @@ type askedVault struct {
 	d *desk
 }
 
-func (v *askedVault) Consent(ctx context.Context, credential string, use Use) (context.Context, error) {
-	if r := v.d.Judge(event.Attempt{Kind: event.KindCredential, Name: credential, Host: use.Name}).Wait(ctx); r.Verdict != event.Allowed {
-		return ctx, errors.New(r.Reason)
+func (v *askedVault) Consent(ctx context.Context, credential string, use Use) (context.Context, event.Ruling, error) {
+	r := v.d.Judge(event.Attempt{Kind: event.KindCredential, Name: credential, Host: use.Name}).Wait(ctx)
+	if r.Verdict != event.Allowed {
+		return ctx, r, errors.New(r.Reason)
 	}
-	return ctx, nil
+	return ctx, r, nil
 }
+
+var _ Consenting = (*askedVault)(nil)
 
 // TestNobodyIsAskedAboutWhatIsRefusedAnyway: a question that a human need not answer
 // is one that he answers wrongly some day, and an alarm does not wait for him.

@@ -116,3 +116,147 @@ func TestARequestEndsWithItsApproval(t *testing.T) {
 		})
 	}
 }
+
+// overAlready is an approval that does not hold any more when it is given.
+func overAlready() <-chan struct{} {
+	over := make(chan struct{})
+	close(over)
+	return over
+}
+
+// untilEnded allows everything of a kind until the channel is closed.
+type untilEnded struct {
+	kind event.Kind
+	over <-chan struct{}
+}
+
+func (u untilEnded) Judge(a event.Attempt) event.Ruling {
+	if a.Kind != u.kind {
+		return event.Ruling{Verdict: event.Allowed}
+	}
+	return event.Ruling{Verdict: event.Allowed, Granted: true, Over: u.over}
+}
+
+// TestNothingLeavesOnAnApprovalThatEnded: what ends a request runs beside it, and
+// must not be in time for that.
+func TestNothingLeavesOnAnApprovalThatEnded(t *testing.T) {
+	for _, kind := range []event.Kind{event.KindRequest, event.KindConnect} {
+		for _, way := range ways {
+			t.Run(string(kind)+" "+way.name, func(t *testing.T) {
+				way.config = func(c *Config) { c.Gate = untilEnded{kind, overAlready()} }
+				s := newShop(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a request arrived") }), way.shopConfig)
+				for range 50 {
+					if resp, err := s.client.Get(s.url("/")); err == nil {
+						resp.Body.Close()
+					}
+				}
+				until(t, "the refusal", func() bool {
+					return s.event("net.connect", "reason", errLapsed.Error()) || s.event("net.request", "reason", errLapsed.Error())
+				})
+			})
+		}
+	}
+}
+
+// TestNothingLeavesWhenTheApprovalEndsMeanwhile has the approval end while the
+// connection to the server is made.
+func TestNothingLeavesWhenTheApprovalEndsMeanwhile(t *testing.T) {
+	for _, kind := range []event.Kind{event.KindRequest, event.KindConnect} {
+		for _, way := range ways {
+			t.Run(string(kind)+" "+way.name, func(t *testing.T) {
+				over := make(chan struct{})
+				way.config = func(c *Config) { c.Gate = untilEnded{kind, over} }
+				s := newShop(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a request arrived") }), way.shopConfig)
+				to := Destination{Name: apiName, Port: s.Engine.rules.Load().exact[apiName][0].Ports[0]}.String()
+				at := s.out.at[to]
+				s.out.do[to] = func() (net.Conn, error) {
+					c, err := net.Dial("tcp", at)
+					close(over)
+					return c, err
+				}
+				if resp, err := s.client.Get(s.url("/")); err == nil {
+					if resp.Body.Close(); resp.StatusCode != http.StatusForbidden {
+						t.Errorf("it is answered %s", resp.Status)
+					}
+				}
+				if r := s.refused(apiName); !strings.Contains(r.Reason, "approval") {
+					t.Errorf("it is refused as %+v", r)
+				}
+			})
+		}
+	}
+}
+
+// TestAStreamEndsWithTheApprovalOfItsSecret takes back the approval of a credential
+// while the answer to a request that carried it comes.
+func TestAStreamEndsWithTheApprovalOfItsSecret(t *testing.T) {
+	for _, way := range ways[1:] {
+		t.Run(way.name, func(t *testing.T) {
+			v := &askedVault{vault: newVault(nil), d: newDesk(nil)}
+			way.rule, way.credentials = bindForge, v
+			way.config = func(c *Config) {
+				c.Gate, c.Wants = v.d, func(k event.Kind) bool { return k == event.KindCredential }
+			}
+			s := newShop(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				io.WriteString(w, "begun\n")
+				w.(http.Flusher).Flush()
+				<-r.Context().Done()
+			}), way.shopConfig)
+			over := make(chan struct{})
+			go func() { v.d.next(t).allowUntil(over) }()
+			r, _ := http.NewRequest("GET", s.url("/"), nil)
+			r.Header.Set("Authorization", "Bearer "+testPlaceholder)
+			resp, err := s.client.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer resp.Body.Close()
+			in := bufio.NewReader(resp.Body)
+			if line, err := in.ReadString('\n'); line != "begun\n" {
+				t.Fatal(line, err)
+			}
+			close(over)
+			if got, err := io.ReadAll(in); err == nil {
+				t.Errorf("it ended as if it were whole: %q", got)
+			}
+			if r := s.refused(apiName); !strings.Contains(r.Reason, "under way") || r.Count != 1 {
+				t.Errorf("it is refused as %+v", r)
+			}
+		})
+	}
+}
+
+// TestAHostPortEndsWithItsApproval: a service of the host is a connection as others
+// are.
+func TestAHostPortEndsWithItsApproval(t *testing.T) {
+	service, door := listenLocal(t), listenLocal(t)
+	go func() {
+		for {
+			c, err := service.AcceptTCP()
+			if err != nil {
+				return
+			}
+			go func() { defer c.Close(); echo(c) }()
+		}
+	}()
+	over := make(chan struct{})
+	port, at := service.Addr().(*net.TCPAddr).Port, door.Addr().String()
+	w := start(t, func(c *Config) {
+		c.Doors.HostPorts = map[int]*os.File{port: fileOf(t, door)}
+		c.Gate = untilEnded{event.KindConnect, over}
+	})
+	c := connect(t, at)
+	send(t, c, "ping")
+	expect(t, c, "ping")
+	close(over)
+	if n, err := c.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("it goes on: read %d bytes, %v", n, err)
+	}
+	if r := w.refused("localhost"); !strings.Contains(r.Reason, "the open connection") {
+		t.Errorf("it is refused as %+v", r)
+	}
+	late := connect(t, at)
+	if n, err := late.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("another is opened: read %d bytes, %v", n, err)
+	}
+}

@@ -60,12 +60,8 @@ func (x *errand) baited(r *http.Request) *denial {
 	}
 	var head bytes.Buffer
 	head.WriteString(r.Method + "\n" + r.RequestURI + "\n" + r.Host)
-	for name, values := range r.Header {
-		head.WriteString("\n" + strings.ToLower(name)) // whose capitals are net/http's
-		for _, v := range values {
-			head.WriteString("\n" + v)
-		}
-	}
+	head.Write(fieldsOf(r.Header))
+	head.Write(fieldsOf(r.Trailer)) // announced; their values come later
 	kind := x.engine.decoyIn(head.Bytes())
 	if kind == "" {
 		return nil

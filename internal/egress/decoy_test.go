@@ -291,12 +291,13 @@ func TestDecoysEveryWay(t *testing.T) {
 			for _, tt := range []struct {
 				where, path, header string
 				body                io.Reader
-				trailer             string
+				trailer, named      string
 			}{
 				{where: "in its URL", path: "/?" + bait},
 				{where: "in its head", path: "/", header: bait},
 				{where: "in its body", path: "/", body: strings.NewReader("x" + bait)},
 				{where: "in its body", path: "/", body: io.MultiReader(strings.NewReader("a"), strings.NewReader("b")), trailer: bait},
+				{where: "in its head", path: "/", body: io.MultiReader(strings.NewReader("a"), strings.NewReader("b")), trailer: "x", named: bait},
 			} {
 				r, err := http.NewRequest("POST", s.url(tt.path), tt.body)
 				if err != nil {
@@ -304,7 +305,7 @@ func TestDecoysEveryWay(t *testing.T) {
 				}
 				r.Header.Set("X-Any", tt.header)
 				if tt.trailer != "" {
-					r.Trailer = http.Header{"X-Last": {tt.trailer}}
+					r.Trailer = http.Header{http.CanonicalHeaderKey("X-Last" + tt.named): {tt.trailer}}
 				}
 				answer, err := s.client.Do(r)
 				if err != nil {

@@ -264,14 +264,36 @@ func (e *Engine) Stats() Stats {
 	return st
 }
 
+// errUnrecorded is why nothing leaves any more.
+var errUnrecorded = errors.New("the record of this run cannot be written")
+
 // emit sends an event of this session. An error means that the event is lost,
-// and that what it was about must not happen.
+// and that what it was about must not happen: every connection ends then, and
+// none begins.
 func (e *Engine) emit(ev event.Event) error {
 	if e.config.Sink == nil {
 		return nil
 	}
 	ev.Time, ev.Session = time.Now(), e.config.Session
-	return e.config.Sink.Emit(ev)
+	err := e.config.Sink.Emit(ev)
+	if err != nil {
+		e.stop(errUnrecorded)
+	}
+	return err
+}
+
+// fallible is what a Sink may be, besides: others write to the same record.
+type fallible interface {
+	// Failed says whether an event was lost, and no more can be recorded.
+	Failed() bool
+}
+
+// unrecorded says whether the record has failed, whoever noticed.
+func (e *Engine) unrecorded() bool {
+	if s, ok := e.config.Sink.(fallible); ok && s.Failed() {
+		e.stop(errUnrecorded)
+	}
+	return errors.Is(context.Cause(e.ctx), errUnrecorded)
 }
 
 func (e *Engine) observe(o Observation) {

@@ -26,6 +26,10 @@ func (e *Engine) serveHostPort(ctx context.Context, c net.Conn, port int) {
 			abort(c)
 			return
 		}
+		if e.endWith(ctx, d, ruling) != nil {
+			abort(c)
+			return
+		}
 	}
 	p := Permit{Kind: policy.TCP, Internal: true, Origin: policy.Origin{File: "--host-port " + strconv.Itoa(port)}}
 	if e.emit(connected(d, p)) != nil {

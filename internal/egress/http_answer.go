@@ -106,7 +106,7 @@ func (x *errand) failed(w http.ResponseWriter, r *http.Request, err error) {
 			return
 		}
 	}
-	if cause := context.Cause(r.Context()); cause == errOutdated || cause == errLapsed { // recorded by who ended it
+	if cause := context.Cause(r.Context()); cause == errOutdated || cause == errLapsed || cause == errUnrecorded { // recorded by who ended it
 		say(w, http.StatusForbidden, "holdfast refused the request: "+cause.Error())
 		return
 	}

@@ -7,10 +7,13 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"holdfast.dev/holdfast/internal/event"
 	"holdfast.dev/holdfast/internal/policy"
 	"holdfast.dev/holdfast/internal/testenv"
 )
@@ -180,6 +183,60 @@ func TestUnrecordedIsNotGoneOn(t *testing.T) {
 			t.Errorf("after an event was lost a request is answered %d", resp.StatusCode)
 			resp.Body.Close()
 		}
+	}
+}
+
+// TestNothingLeavesAfterTheRecordFailed: one lost event is enough, whoever wrote it,
+// also for the requests of a connection that is open.
+func TestNothingLeavesAfterTheRecordFailed(t *testing.T) {
+	for _, w := range ways {
+		t.Run(w.name, func(t *testing.T) {
+			var arrived atomic.Int64
+			sink := &failed{}
+			w.config = func(c *Config) { c.Sink = sink }
+			s := newShop(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { arrived.Add(1) }), w.shopConfig)
+			if resp, got := s.ask("GET", "/", nil); resp.StatusCode != 200 {
+				t.Fatalf("answered %d %q", resp.StatusCode, got)
+			}
+			sink.failed.Store(true)
+			for range 20 {
+				if resp, err := s.client.Get(s.url("/")); err == nil {
+					if resp.Body.Close(); resp.StatusCode == 200 {
+						t.Error("it is answered")
+					}
+				}
+			}
+			if n := arrived.Load(); n != 1 {
+				t.Errorf("%d requests arrived", n)
+			}
+		})
+	}
+}
+
+// failed is a sink that keeps nothing and says when another event was lost.
+type failed struct{ failed atomic.Bool }
+
+func (f *failed) Emit(event.Event) error { return nil }
+func (f *failed) Failed() bool           { return f.failed.Load() }
+
+// TestInterimAnswersAreCounted: a server may send some before its answer, and not
+// any number.
+func TestInterimAnswersAreCounted(t *testing.T) {
+	for _, w := range ways {
+		t.Run(w.name, func(t *testing.T) {
+			s := newShop(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				n, _ := strconv.Atoi(r.URL.RawQuery)
+				for range n {
+					w.WriteHeader(http.StatusProcessing)
+				}
+			}), w.shopConfig)
+			if resp, _ := s.ask("GET", "/?20", nil); resp.StatusCode != 200 {
+				t.Errorf("after 20 it is answered %s", resp.Status)
+			}
+			if resp, _ := s.ask("GET", "/?2000", nil); resp.StatusCode != http.StatusBadGateway {
+				t.Errorf("after 2000 it is answered %s", resp.Status)
+			}
+		})
 	}
 }
 

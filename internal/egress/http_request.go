@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -64,7 +65,7 @@ type errand struct {
 	body    *sent
 	upgrade bool // it asks for WebSocket
 
-	answered event.Ruling // where rules of consent were asked
+	approvals []event.Ruling // that it, its secrets and its connection rest on, where rules of consent were asked
 
 	// From enter on.
 	method string
@@ -72,6 +73,7 @@ type errand struct {
 	signs  bool     // it holds a place among those that are signed
 	cancel context.CancelCauseFunc
 	whole  atomic.Bool // its answer has come to its end
+	lapse  sync.Once   // what its approval ended
 }
 
 // ServeHTTP decides about a request and passes it on.
@@ -346,16 +348,7 @@ func (x *errand) rewrite(r *httputil.ProxyRequest) {
 	r.Out.URL = x.target
 	r.Out.Host = x.authority()
 	r.Out.Trailer = r.In.Trailer // filled in when the body ends
-	if x.body != nil && !x.second && (unexpected[r.Out.Method] || x.permit.limited()) {
-		// Servers that read no body take it for the next request, about which nobody
-		// decided: there is none on a connection that ends. With other methods few
-		// servers do, and that matters where not every request may be made.
-		r.Out.Close = true
-	}
 }
-
-// unexpected are the methods with which most servers expect no body.
-var unexpected = map[string]bool{http.MethodGet: true, http.MethodHead: true, http.MethodOptions: true, http.MethodDelete: true}
 
 // report records a request that was passed on.
 func (x *errand) report(r *http.Request, start time.Time) {

@@ -28,13 +28,19 @@ type origin struct {
 // newOrigin serves TLS for names with a certificate of its own authority.
 func newOrigin(t testing.TB, h http.Handler, names ...string) *origin {
 	t.Helper()
+	return newOriginOf(t, h, true, names...)
+}
+
+// newOriginOf is newOrigin, with HTTP/2 or without.
+func newOriginOf(t testing.TB, h http.Handler, second bool, names ...string) *origin {
+	t.Helper()
 	a, err := NewAuthority()
 	if err != nil {
 		t.Fatal(err)
 	}
 	o := &origin{Server: httptest.NewUnstartedServer(h), pem: a.PEM()}
 	o.Config.ErrorLog = silent
-	o.EnableHTTP2 = true
+	o.EnableHTTP2 = second
 	cert, err := a.certificate(names[0])
 	if err != nil {
 		t.Fatal(err)
@@ -56,6 +62,7 @@ type shopConfig struct {
 	port        int
 	secure      bool
 	old         bool // the client speaks HTTP/1.1 only
+	older       bool // so does the server
 	rule        func(*policy.HostRule)
 	config      func(*Config)
 	credentials Credentials
@@ -82,7 +89,7 @@ func newShop(t testing.TB, h http.Handler, s shopConfig) *shop {
 	var upstream string
 	roots := []byte{}
 	if s.secure {
-		o := newOrigin(t, h, apiName)
+		o := newOriginOf(t, h, !s.older, apiName)
 		upstream, roots = o.Listener.Addr().String(), o.pem
 	} else {
 		o := httptest.NewServer(h)

@@ -20,7 +20,7 @@ const (
 // web is what an engine keeps to speak HTTP upstream. The zero value is ready.
 type web struct {
 	mu     sync.Mutex
-	to     map[upstreamKey]*http.Transport
+	to     map[upstreamKey]sender
 	roots  *Roots
 	opened map[string]bool // hosts that a secret went to
 	lent   atomic.Int64    // secrets, so far
@@ -42,8 +42,14 @@ type upstreamKey struct {
 	origin                   string
 }
 
+// sender sends requests to one destination.
+type sender interface {
+	http.RoundTripper
+	CloseIdleConnections()
+}
+
 // transport returns what sends requests to d.
-func (v *visit) transport(p Permit) (*http.Transport, error) {
+func (v *visit) transport(p Permit) (http.RoundTripper, error) {
 	w := &v.engine.web
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -65,9 +71,12 @@ func (v *visit) transport(p Permit) (*http.Transport, error) {
 		w.drop()
 	}
 	if w.to == nil {
-		w.to = map[upstreamKey]*http.Transport{}
+		w.to = map[upstreamKey]sender{}
 	}
-	t := newTransport(v.engine, v.to, p, v.secure, v.second, w.roots)
+	var t sender = bodyLast{newTransport(v.engine, v.to, p, v.secure, false, w.roots)}
+	if v.second {
+		t = &newerFirst{newer: newTransport(v.engine, v.to, p, v.secure, true, w.roots), older: t.(bodyLast)}
+	}
 	w.to[key] = t
 	return t, nil
 }
@@ -106,6 +115,7 @@ func newTransport(e *Engine, d Destination, p Permit, secure, second bool, roots
 		t.TLSClientConfig = &tls.Config{RootCAs: roots.pool, ServerName: d.Name, MinVersion: tls.VersionTLS12}
 	}
 	if second {
+		t.TLSClientConfig.VerifyConnection = speaksNewer
 		t.HTTP2 = &http.HTTP2Config{
 			MaxReceiveBufferPerConnection: 4 << 20,
 			MaxReceiveBufferPerStream:     1 << 20,

@@ -2,8 +2,14 @@ package egress
 
 import (
 	"context"
+	"crypto/tls"
+	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptrace"
+	"net/textproto"
+
+	"holdfast.dev/holdfast/internal/event"
 )
 
 // enter writes down a request that is about to be passed on, so that Reload can
@@ -20,17 +26,65 @@ func (x *errand) enter(r *http.Request) (*http.Request, *denial) {
 		cancel(errOutdated)
 		return nil, deny(http.StatusForbidden, "no rule allows it any more")
 	}
+	own := x.approvals
+	if s := sessionOf(ctx); s != nil {
+		x.approvals = append(x.approvals, s.approvals...) // which end the whole connection, too
+	}
+	if by := lapsed(x.approvals...); by != nil {
+		cancel(errLapsed)
+		return nil, deny(http.StatusForbidden, errLapsed.Error(), byConsent(*by))
+	}
+	if e.unrecorded() {
+		cancel(errUnrecorded)
+		return nil, deny(http.StatusServiceUnavailable, errUnrecorded.Error(), unflagged)
+	}
 	if e.underWay == nil {
 		e.underWay = map[*errand]struct{}{}
 	}
 	e.underWay[x] = struct{}{}
-	e.lapses(ctx, x.answered, func() {
+	for _, by := range own {
+		e.lapses(ctx, by, func() { x.endWith(by) })
+	}
+	return r.WithContext(httptrace.WithClientTrace(ctx, x.watch())), nil
+}
+
+// endWith ends a request under way whose approval has ended.
+func (x *errand) endWith(by event.Ruling) {
+	x.lapse.Do(func() {
 		if !x.whole.Load() {
-			e.refuse(x.to, "the approval that allowed it has ended, and so has the request under way", forRequest(x.method, x.path), byConsent(x.answered))
-			cancel(errLapsed)
+			x.engine.refuse(x.to, "the approval that allowed it has ended, and so has the request under way", forRequest(x.method, x.path), byConsent(by))
+			x.cancel(errLapsed)
 		}
 	})
-	return r.WithContext(ctx), nil
+}
+
+// interimMost is how many interim answers a request may have before its answer.
+const interimMost = 100
+
+// watch looks at a request once more when its connection is there, which may have
+// taken long, and counts interim answers, which net/http does not where somebody
+// takes them.
+func (x *errand) watch() *httptrace.ClientTrace {
+	interim := 0
+	return &httptrace.ClientTrace{
+		GotConn: func(got httptrace.GotConnInfo) {
+			if by := lapsed(x.approvals...); by != nil {
+				x.endWith(*by)
+			} else if !x.engine.unrecorded() {
+				return
+			}
+			x.cancel(errUnrecorded) // nothing where it has ended already
+			if t, ok := got.Conn.(*tls.Conn); !ok || t.ConnectionState().NegotiatedProtocol != "h2" {
+				got.Conn.Close() // HTTP/1 is written whatever became of the context
+			}
+		},
+		Got1xxResponse: func(int, textproto.MIMEHeader) error {
+			if interim++; interim > interimMost {
+				return &refusedAnswer{fmt.Sprintf("it sent more than %d interim answers", interimMost)}
+			}
+			return nil
+		},
+	}
 }
 
 func (x *errand) leave() {

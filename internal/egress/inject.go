@@ -1,6 +1,7 @@
 package egress
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"fmt"
@@ -61,6 +62,9 @@ func (x *errand) carries(r *http.Request) ([]Binding, *denial) {
 	bound := x.bindings(r)
 	for _, name := range credentials.Detect([]byte(x.target.RequestURI())) {
 		return nil, x.leaked(&leak{credential: name, where: "in its URL"})
+	}
+	for _, name := range credentials.Detect(fieldsOf(r.Trailer)) { // announced; their values come later
+		return nil, x.leaked(&leak{credential: name, where: "in the name of a trailer"})
 	}
 	var use []Binding
 	for header, values := range r.Header {
@@ -265,16 +269,23 @@ func (s *sent) search(p []byte, end bool) *leak {
 		seam = append(seam[:0], p...)
 	}
 	s.before = append(s.before[:0], seam[max(0, len(seam)-placeholderReach):]...)
-	if end {
-		for _, values := range s.request.Trailer {
-			for _, v := range values {
-				if found == nil {
-					found = s.betrayed([]byte(v))
-				}
-			}
-		}
+	if end && found == nil {
+		found = s.betrayed(fieldsOf(s.request.Trailer))
 	}
 	return found
+}
+
+// fieldsOf are the names and values of a header or of trailers, a line each. The
+// capitals of a name are net/http's, whatever the client wrote.
+func fieldsOf(h http.Header) []byte {
+	var text bytes.Buffer
+	for name, values := range h {
+		text.WriteString("\n" + strings.ToLower(name))
+		for _, v := range values {
+			text.WriteString("\n" + v)
+		}
+	}
+	return text.Bytes()
 }
 
 // betrayed says what stands in a piece of a body that may not; nil for nothing.

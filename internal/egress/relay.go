@@ -171,6 +171,11 @@ func (e *Engine) relay(ctx context.Context, a, b net.Conn) (in, out int64, err e
 // relayLooked is relay with a look at what a says first.
 func (e *Engine) relayLooked(ctx context.Context, a, b net.Conn, l *look) (in, out int64, err error) {
 	s := sessionOf(ctx)
+	if s != nil && lapsed(s.approvals...) != nil { // while it was dialled
+		abort(a)
+		abort(b)
+		return 0, 0, errLapsed
+	}
 	if s == nil || s.counted {
 		s = &session{} // what the caller counts itself is not counted twice
 	}

@@ -227,11 +227,6 @@ func (p Permit) AnyPath(method string, credentials ...string) bool {
 	})
 }
 
-// limited reports whether there are requests that the rules do not permit.
-func (p Permit) limited() bool {
-	return len(p.rules) > 0 && !slices.ContainsFunc(p.rules, func(c *rule) bool { return len(c.Methods) == 0 && len(c.Paths) == 0 })
-}
-
 func (c *rule) permits(method, path string) bool {
 	return c.allowsMethod(method) && pathAllowed(c.Paths, path) == nil
 }

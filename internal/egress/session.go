@@ -25,6 +25,8 @@ type session struct {
 	whose   sync.Once     // guards process
 	process event.Process // see Engine.client
 
+	approvals []event.Ruling // that it was opened on; set before it is served
+
 	// Guarded by Engine.mu.
 	bound bool // a destination was permitted: to and way hold
 	to    Destination

@@ -82,6 +82,8 @@ func TestFieldsOfTools(t *testing.T) {
 		{call, `arguments.nothing == "" && size(arguments) == 4`, true},
 		{call, `arguments.exists(k, arguments[k].contains("curl"))`, true},
 		{event.Event{Action: event.ToolCall, Detail: map[string]string{"arguments": `{"comm`}}, `arguments[""] == "{\"comm"`, true},
+		{call, `has(arguments.command) && "command" in arguments && !("nothing" in arguments)`, true},
+		{call, `arguments.exists(k, k == "command") && arguments["COMM" + "AND"] == "" || true`, true},
 		{sample, `tool == "" && agent == "" && size(arguments) == 0`, true},
 	} {
 		p, err := Compile(tt.condition)
@@ -90,6 +92,24 @@ func TestFieldsOfTools(t *testing.T) {
 		}
 		if got, err := p.Matches(Event(tt.e)); got != tt.want || err != nil {
 			t.Errorf("%s: %v, %v", tt.condition, got, err)
+		}
+	}
+}
+
+// TestAnArgumentInOtherLettersIsNotKnown asks for a name that is there in other
+// letters, in each way that a condition can.
+func TestAnArgumentInOtherLettersIsNotKnown(t *testing.T) {
+	call := Event(event.Event{Action: event.ToolCall, Object: "Bash", Detail: map[string]string{"arguments": `{"Command":"sudo","ta\u017fk":"x"}`}})
+	for _, condition := range []string{
+		`arguments.command == ""`, `arguments["command"].contains("sudo")`, `has(arguments.command)`, `"command" in arguments`,
+		`arguments["com" + "mand"] == ""`, `arguments.COMMAND != ""`, `arguments.task == "x"`, `!(arguments.command == "x")`,
+	} {
+		p, err := Compile(condition)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := p.Matches(call); err == nil {
+			t.Errorf("%s: %t", condition, got)
 		}
 	}
 }

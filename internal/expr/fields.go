@@ -10,13 +10,14 @@ import (
 	"cel.dev/cel-go/common/types/ref"
 	"cel.dev/cel-go/common/types/traits"
 
+	"holdfast.dev/holdfast/internal/canonical"
 	"holdfast.dev/holdfast/internal/event"
 )
 
 // Fields is what a condition reads: one event, of which a field is asked for
 // only when the condition gets there. The values are of the Go types int,
-// int64, uint64, bool, string, time.Time, []string, map[string]string, event.Verdict
-// and event.Sensor; false means that there is none.
+// int64, uint64, bool, string, time.Time, []string, map[string]string, ToolArguments,
+// event.Verdict and event.Sensor; false means that there is none.
 type Fields interface {
 	Field(name string) (any, bool)
 }
@@ -78,7 +79,7 @@ func kindsOf(fields []Field) map[string]kind {
 		{"bool", cel.BoolType, types.False},
 		{"timestamp", cel.TimestampType, types.Timestamp{}},
 		{"list(string)", cel.ListType(cel.StringType), types.NewStringList(types.DefaultTypeAdapter, nil)},
-		{"map(string, string)", cel.MapType(cel.StringType, cel.StringType), newDetails(nil)},
+		{"map(string, string)", cel.MapType(cel.StringType, cel.StringType), newDetails(nil, false)},
 	} {
 		byType[k.name] = k
 	}
@@ -152,7 +153,9 @@ func convert(v any) (ref.Val, string) {
 	case []string:
 		return types.NewStringList(types.DefaultTypeAdapter, v), "list(string)"
 	case map[string]string:
-		return newDetails(v), "map(string, string)"
+		return newDetails(v, false), "map(string, string)"
+	case ToolArguments:
+		return newDetails(v, true), "map(string, string)"
 	}
 	return nil, ""
 }
@@ -162,19 +165,48 @@ func convert(v any) (ref.Val, string) {
 type details struct {
 	traits.Mapper
 	m map[string]string
+
+	// By what their names have in common with those in other letters, where readers
+	// may take both for the same: nil where none does.
+	folded map[string]string
 }
 
-func newDetails(m map[string]string) details {
-	return details{types.NewStringStringMap(types.DefaultTypeAdapter, m), m}
+func newDetails(m map[string]string, fold bool) details {
+	d := details{Mapper: types.NewStringStringMap(types.DefaultTypeAdapter, m), m: m}
+	if fold {
+		d.folded = make(map[string]string, len(m))
+		for name := range m {
+			d.folded[canonical.FoldName(name)] = name
+		}
+	}
+	return d
 }
 
-// FindStringKey is the short way for detail.name and detail["name"].
-func (d details) FindStringKey(key string) (any, bool) { return d.m[key], true }
+// get returns the value of a key; an error where the key stands there in other
+// letters, for it cannot be told whether the program that gets it minds them.
+func (d details) get(key string) ref.Val {
+	v, found := d.m[key]
+	if !found && d.folded != nil {
+		if other, like := d.folded[canonical.FoldName(key)]; like {
+			return types.NewErr("%q is there as %q", key, other)
+		}
+	}
+	return types.String(v)
+}
+
+// FindStringKey is the short way for detail.name and detail["name"]. What it does
+// not find is looked up with Find.
+func (d details) FindStringKey(key string) (any, bool) {
+	if v, found := d.m[key]; found || d.folded == nil {
+		return v, true
+	}
+	return nil, false
+}
 
 // Find gives the value of a key.
 func (d details) Find(key ref.Val) (ref.Val, bool) {
 	if s, ok := key.(types.String); ok {
-		return types.String(d.m[string(s)]), true
+		return d.get(string(s)), true
 	}
 	return d.Mapper.Find(key)
 }
@@ -182,9 +214,19 @@ func (d details) Find(key ref.Val) (ref.Val, bool) {
 // Get gives the value of a key.
 func (d details) Get(key ref.Val) ref.Val {
 	if s, ok := key.(types.String); ok {
-		return types.String(d.m[string(s)])
+		return d.get(string(s))
 	}
 	return d.Mapper.Get(key)
+}
+
+// Contains says whether a key is there.
+func (d details) Contains(key ref.Val) ref.Val {
+	if s, ok := key.(types.String); ok {
+		if v := d.get(string(s)); types.IsError(v) {
+			return v
+		}
+	}
+	return d.Mapper.Contains(key)
 }
 
 // Event gives the fields of an event.

@@ -34,15 +34,20 @@ func text(v any) string {
 	return s
 }
 
+// ToolArguments are the arguments of a tool. A condition fails that asks for a name
+// which is there in other letters alone: whether the program that gets the arguments
+// minds them cannot be told.
+type ToolArguments map[string]string
+
 // Arguments is the first level of the arguments of a tool, which are written as
-// JSON: texts as they are, other values as JSON. What is no object, such as one
-// that was cut, stands as a whole under "".
-func Arguments(written string) map[string]string {
+// JSON in the form of package canonical: texts as they are, other values as JSON.
+// What is no object, such as one that was cut, stands as a whole under "".
+func Arguments(written string) ToolArguments {
 	var members map[string]json.RawMessage
 	if json.Unmarshal([]byte(written), &members) != nil {
-		return map[string]string{"": written}
+		return ToolArguments{"": written}
 	}
-	out := make(map[string]string, len(members))
+	out := make(ToolArguments, len(members))
 	for k, raw := range members {
 		var s string
 		if json.Unmarshal(raw, &s) != nil {

@@ -5,9 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"holdfast.dev/holdfast/internal/canonical"
 )
 
 // batchMost is how many messages one line may have. Lists of messages were part
@@ -107,26 +110,34 @@ func idText(id jsonrpc.ID) string {
 // toolCall is what tools/call asks for.
 type toolCall struct {
 	name      string
-	arguments json.RawMessage
+	arguments json.RawMessage // in the form of package canonical
+	params    json.RawMessage // all of the parameters, likewise
 }
 
-// parseCall reads the parameters of tools/call. A name or arguments that readers
-// could understand differently, for they stand twice or in other letters, are
-// refused: the record would not say what the server does.
-func parseCall(params json.RawMessage) (toolCall, error) {
-	var c toolCall
-	seen := map[string]bool{}
-	err := members(params, func(key string, value json.RawMessage) error {
+// parseCall reads the parameters of tools/call and writes them anew in one form,
+// which is what rules judge, the record has and the server gets. Parameters that
+// readers could understand differently, for a name stands in them twice or in
+// other letters, are refused: the record would not say what the server does.
+func parseCall(params json.RawMessage) (c toolCall, err error) {
+	if len(params) == 0 {
+		return c, errors.New("reading the call of a tool: it has no parameters")
+	}
+	if c.params, err = canonical.JSON(params); err != nil {
+		return c, fmt.Errorf("reading the call of a tool: %w", err)
+	}
+	err = members(c.params, func(key string, value json.RawMessage) error {
 		for _, known := range []string{"name", "arguments"} {
-			if bytes.EqualFold([]byte(key), []byte(known)) && (key != known || seen[key]) {
-				return fmt.Errorf("%q stands in the call of a tool twice or in other letters", key)
+			if strings.EqualFold(key, known) && key != known {
+				return fmt.Errorf("%q stands in the call of a tool in other letters than %q", key, known)
 			}
 		}
-		seen[key] = true
 		switch key {
 		case "name":
 			return json.Unmarshal(value, &c.name)
 		case "arguments":
+			if value[0] != '{' && string(value) != "null" {
+				return errors.New("its arguments are no object")
+			}
 			c.arguments = bytes.Clone(value)
 		}
 		return nil

@@ -68,7 +68,8 @@ func (r *record) emit(e event.Event) error {
 }
 
 // asked records what an agent asks for, before it is passed on: what cannot be
-// recorded does not happen. A call that a rule of consent may be about comes back,
+// recorded does not happen. The parameters of a call of a tool become those that
+// were judged. A call that a rule of consent may be about comes back,
 // and is not recorded yet.
 func (r *record) asked(m *jsonrpc.Request) (*toolCall, error) {
 	r.mu.Lock()
@@ -83,6 +84,7 @@ func (r *record) asked(m *jsonrpc.Request) (*toolCall, error) {
 	if err != nil {
 		return nil, err
 	}
+	m.Params = c.params
 	r.report.Calls++
 	reason, rule := r.denied(c)
 	if reason == "" && r.config.asks() {

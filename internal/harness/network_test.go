@@ -31,7 +31,7 @@ func TestAblationInANetwork(t *testing.T) {
 
 // rungRows show that a way to intercept hands out all that leaves, and with it
 // where it was going.
-var rungRows = []string{"NET-004b", "NET-006b", "NET-013b", "NET-021", "DNS-001", "DNS-008", "MET-001", "PXY-018"}
+var rungRows = []string{"NET-004b", "NET-006b", "NET-013b", "NET-020", "NET-021", "NET-022", "NET-024", "DNS-001", "DNS-008", "MET-001", "PXY-018", "PXY-221"}
 
 // TestRungs plays rows with each way to intercept that is not the first one of
 // this host and that anybody may use.

@@ -8,7 +8,10 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"time"
+
+	"holdfast.dev/holdfast/internal/canonical"
 )
 
 // Socket is where a run takes reports from inside. What is written there is
@@ -16,26 +19,69 @@ import (
 // it with one that says so while a human is asked; nothing else can be had from it.
 const Socket = "/run/holdfast/tools"
 
+// Marker is a file of the view, read-only, that says that this is inside of a run
+// which takes reports: the socket alone could be removed, and a hook would then take
+// itself to be outside.
+const Marker = "/etc/holdfast-run"
+
+// Within reports whether this process is inside of a run that takes reports.
+func Within() bool {
+	_, err := os.Lstat(Marker)
+	return err == nil
+}
+
 // What stands on the channel at most.
 const (
-	maxLine   = 1 << 20 // bytes of a report
+	maxLine   = 2 << 20 // bytes of a report: twice maxArguments, since JSON writes some letters longer
 	maxAnswer = 16 << 10
 	patience  = 2 * time.Second // of either side
+
+	retryTime  = 3 * time.Second // after which no further connection is made
+	retryPause = 10 * time.Millisecond
 )
 
-// Send brings a report to the run that this process is inside of. While a human is
-// asked it waits: held is told for how long, at most, and nothing is heard for that
-// time. Whatever goes wrong then denies the call, for a rule asks about it.
+// Send brings a report to the run that this process is inside of, trying again for a
+// while where the run is too busy to listen. While a human is asked it waits: held is
+// told for how long, at most, and nothing is heard for that time. A call without an
+// answer is denied, for the rules that are about it were not asked.
 func Send(socket string, r Report, held func(time.Duration)) (Answer, error) {
+	var a Answer
+	var err error
+	for begun, pause := time.Now(), retryPause; ; pause *= 2 {
+		if a, err = sendOnce(socket, r, held); err == nil || time.Since(begun)+pause > retryTime {
+			break
+		}
+		time.Sleep(pause)
+	}
+	if err != nil && r.Kind == Call {
+		a = Unanswered()
+	}
+	return a, err
+}
+
+// Unanswered is the answer to a call where the run gave none.
+func Unanswered() Answer {
+	return Answer{Deny: "holdfast run did not answer the hook, so the rules about this call could not be asked; try again, and see the ALERTS of holdfast log show if it stays so"}
+}
+
+// sendOnce makes one connection.
+func sendOnce(socket string, r Report, held func(time.Duration)) (Answer, error) {
 	c, err := net.DialTimeout("unix", socket, patience)
 	if err != nil {
 		return Answer{}, fmt.Errorf("reporting a tool call: %w", err)
 	}
 	defer c.Close()
+	if Within() {
+		if err := servedOutside(c); err != nil {
+			return Answer{}, fmt.Errorf("reporting a tool call: %w", err)
+		}
+	}
 	c.SetDeadline(time.Now().Add(patience))
-	line, err := json.Marshal(r)
-	if err == nil {
-		_, err = c.Write(append(line, '\n'))
+	var line bytes.Buffer
+	out := json.NewEncoder(&line)
+	out.SetEscapeHTML(false) // it would make a report six times as long
+	if err = out.Encode(r); err == nil {
+		_, err = c.Write(line.Bytes())
 	}
 	var a Answer
 	in := json.NewDecoder(io.LimitReader(c, maxAnswer))
@@ -76,6 +122,11 @@ func Receive(from io.Reader) (Report, error) {
 	}
 	if r.Bad == "" && (r.Tool == "" && r.Kind != End || r.Kind != Call && r.Kind != Result && r.Kind != End) {
 		return Report{}, fmt.Errorf("receiving a report: %w", errForm)
+	}
+	if len(r.Arguments) > 0 {
+		if r.Arguments, err = canonical.JSON(r.Arguments); err != nil {
+			return Report{}, fmt.Errorf("receiving a report: its arguments: %w", err)
+		}
 	}
 	r.bound()
 	return r, nil

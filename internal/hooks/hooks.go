@@ -38,7 +38,7 @@ type Report struct {
 	Agent        string          `json:"agent"`
 	Kind         Kind            `json:"kind,omitempty"`
 	Tool         string          `json:"tool,omitempty"`
-	Arguments    json.RawMessage `json:"arguments,omitempty"` // one JSON value, without white space
+	Arguments    json.RawMessage `json:"arguments,omitempty"` // one JSON value, in the form of package canonical
 	Cut          bool            `json:"cut,omitempty"`       // long strings of Arguments are cut
 	ID           string          `json:"id,omitempty"`        // of the call; not every agent has one
 	Cwd          string          `json:"cwd,omitempty"`
@@ -51,14 +51,13 @@ type Report struct {
 	Response     string          `json:"response,omitempty"`     // of a result, cut
 	Millis       int64           `json:"ms,omitempty"`           // of a result: how long it took
 	Waits        int             `json:"waits,omitempty"`        // of a call: how long the agent waits for its hook, in seconds; 0 where that is not known
-	Bad          string          `json:"bad,omitempty"`          // why what the agent said could not be read; then nothing else is set but Agent
+	Bad          string          `json:"bad,omitempty"`          // why what the agent said could not be read; then nothing else is set but Agent and Kind
 }
 
 // Answer is what a hook is told in return. The zero value has no objection.
 type Answer struct {
 	Deny string `json:"deny,omitempty"` // why the call is denied; "" when it is not
 	Rule string `json:"-"`              // that denied it, as file:line
-	Note string `json:"-"`              // why the policy could not be asked; "" when it was
 
 	// Wait says that the answer follows on the same channel, within so many
 	// milliseconds: a human is asked.
@@ -83,7 +82,11 @@ func (r Report) Event(a Answer) event.Event {
 	e := event.Event{Sensor: event.Agent, Action: event.ToolCall, Object: r.Tool, Verdict: event.Allowed}
 	switch {
 	case r.Bad != "":
-		return Lost(r.Agent, r.Bad)
+		e = Lost(r.Agent, r.Bad)
+		if a.Deny != "" {
+			e.Verdict, e.Layer = event.Denied, event.LayerTools
+		}
+		return e
 	case r.Kind == Result:
 		e.Action = event.ToolResult
 	case a.Deny != "":
@@ -94,13 +97,22 @@ func (r Report) Event(a Answer) event.Event {
 	}
 	e.Detail = map[string]string{
 		"agent": r.Agent, "arguments": string(r.Arguments), "id": r.ID, "cwd": r.Cwd, "subagent": r.Subagent, "server": r.Server,
-		"transcript": r.Transcript, "conversation": r.Conversation, "mode": r.Mode, "outcome": r.Outcome, "response": r.Response, "reason": first(a.Deny, a.Note),
+		"transcript": r.Transcript, "conversation": r.Conversation, "mode": r.Mode, "outcome": r.Outcome, "response": r.Response, "reason": a.Deny,
 	}
 	if r.Millis > 0 {
 		e.Detail["ms"] = strconv.FormatInt(r.Millis, 10)
 	}
 	maps.DeleteFunc(e.Detail, func(_, v string) bool { return v == "" })
 	return e
+}
+
+// Unreadable is the answer to a call of which it cannot be told what it is: it is
+// denied where any rule is about tools, for that rule cannot be asked.
+func (r Report) Unreadable(rules bool) Answer {
+	if !rules || r.Kind != Call {
+		return Answer{}
+	}
+	return Answer{Deny: r.Bad + "; the policy has rules about tools, which cannot be asked about this call"}
 }
 
 // Lost is the event that says that a report is missing, and why.

@@ -8,6 +8,8 @@ import (
 	"io"
 	"strings"
 	"unicode/utf8"
+
+	"holdfast.dev/holdfast/internal/canonical"
 )
 
 // What a hook reads and passes on at most, in bytes.
@@ -82,7 +84,7 @@ func Read(agent string, kind Kind, from io.Reader) Report {
 		r, err = parse(data, kind != End)
 	}
 	if err != nil {
-		return Report{Agent: agent, Bad: "what the agent said to its hook could not be read: " + cut(err.Error(), maxName)}
+		return Report{Agent: agent, Kind: kind, Bad: "what the agent said to its hook could not be read: " + cut(err.Error(), maxName)}
 	}
 	r.Agent, r.Kind = agent, kind
 	return r
@@ -104,7 +106,10 @@ func parse(data []byte, named bool) (Report, error) {
 		Server: cut(first(string(s.Server), string(s.Context), serverOf(tool)), maxName),
 	}
 	r.Subagent = cut(strings.TrimSpace(s.AgentType+" "+s.AgentID), maxName)
-	r.Arguments, r.Cut = arguments(firstJSON(s.Input, s.Args))
+	var err error
+	if r.Arguments, r.Cut, err = arguments(firstJSON(s.Input, s.Args)); err != nil {
+		return Report{}, fmt.Errorf("the arguments of %s: %w", r.Tool, err)
+	}
 	if response := firstJSON(s.Response, s.ResponseCamel); response != nil {
 		r.Response, r.Outcome = cut(string(compact(response)), maxResponse), outcome(response)
 	}
@@ -133,29 +138,29 @@ func serverOf(tool string) string {
 	return server
 }
 
-// arguments makes one line of what a tool is given, and says whether it had to be
-// cut. Some agents write it as a text that holds JSON.
-func arguments(raw json.RawMessage) (json.RawMessage, bool) {
+// arguments writes what a tool is given anew, in the form of package canonical, and
+// says whether it had to be cut. Some agents write it as a text that holds JSON.
+func arguments(raw json.RawMessage) (_ json.RawMessage, short bool, err error) {
 	if raw == nil {
-		return nil, false
+		return nil, false, nil
 	}
 	var text string
 	if json.Unmarshal(raw, &text) == nil && json.Valid([]byte(text)) && strings.HasPrefix(strings.TrimSpace(text), "{") {
 		raw = json.RawMessage(text)
 	}
-	raw = compact(raw)
-	if len(raw) <= maxArguments {
-		return raw, false
+	if raw, err = canonical.JSON(raw); err != nil || len(raw) <= maxArguments {
+		return raw, false, err
 	}
 	var v any
 	if err := json.Unmarshal(raw, &v); err != nil {
-		return nil, true
+		return nil, true, err
 	}
-	short, err := json.Marshal(shorten(v))
-	if err != nil || len(short) > maxArguments {
-		short, _ = json.Marshal(cut(string(raw), maxString)) // a string of valid UTF-8 is always JSON
+	less, err := json.Marshal(shorten(v))
+	if err != nil || len(less) > maxArguments {
+		less, _ = json.Marshal(cut(string(raw), maxString)) // a string of valid UTF-8 is always JSON
 	}
-	return short, true
+	less, err = canonical.JSON(less)
+	return less, true, err
 }
 
 // shorten cuts the strings of a value.

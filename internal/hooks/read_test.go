@@ -23,6 +23,7 @@ func TestRead(t *testing.T) {
 		{"a server of an unknown shape", "claude", `{"tool_name":"x","mcp_server":[1]}`, Report{Tool: "x"}},
 		{"Copilot, with arguments as a text", "copilot", `{"sessionId":"s","timestamp":1,"cwd":"/w","toolName":"bash","toolArgs":"{\"command\":\"id\"}"}`,
 			Report{Tool: "bash", Arguments: json.RawMessage(`{"command":"id"}`), Cwd: "/w", Conversation: "s"}},
+		{"arguments with escapes", "claude", `{"tool_name":"x","tool_input":{"b":{"c":"\u0073udo <&>"},"a":1.0}}`, Report{Tool: "x", Arguments: json.RawMessage(`{"a":1,"b":{"c":"sudo <&>"}}`)}},
 		{"nulls", "claude", `{"tool_name":"x","tool_input":null,"cwd":null,"agent_id":null}`, Report{Tool: "x"}},
 	} {
 		tt.want.Agent, tt.want.Kind = tt.agent, Call
@@ -70,6 +71,8 @@ func TestReadWhatCannotBeRead(t *testing.T) {
 		{strings.NewReader(`{"tool_name":5}`), "cannot unmarshal"},
 		{strings.NewReader(`{}`), "names no tool"},
 		{strings.NewReader(strings.Repeat("[", 100_000)), "depth"},
+		{strings.NewReader(`{"tool_name":"x","tool_input":{"a":[{"b":1,"\u0062":2}]}}`), `the arguments of x: the name "b" stands in it twice`},
+		{strings.NewReader(`{"toolName":"x","toolArgs":"{\"a\":1,\"A\":2}"}`), "differ in upper and lower case alone"},
 		{endless{}, "longer than 16 MiB"},
 	} {
 		r := Read("claude", Call, tt.from)
@@ -100,6 +103,7 @@ func TestLongArgumentsAreCut(t *testing.T) {
 
 func TestReceive(t *testing.T) {
 	for _, text := range []string{
+		`{"agent":"claude","kind":"call","tool":"x","arguments":{"a":1,"a":2}}` + "\n",
 		"", "\n", "x\n", "{}\n", `{"agent":"claude"}` + "\n", `{"agent":"claude","kind":"call"}` + "\n", `{"agent":"claude","kind":"delete","tool":"x"}` + "\n",
 		`{"agent":"claude","kind":"call","tool":"x","sensor":"task"}` + "\n", `{"agent":"claude","kind":"call","tool":"x"}`, strings.Repeat("x", maxLine+10) + "\n",
 	} {

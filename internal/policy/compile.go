@@ -15,6 +15,7 @@ func Compile(e Effective, h Host) (Plan, error) {
 		Profile:   e.Profile,
 		Sources:   e.Sources,
 		Workspace: e.Workspace,
+		File:      e.file,
 		Dir:       e.Dir,
 		Identity:  Identity{UID: h.UID, GID: h.GID, Name: h.Name, Home: h.Home},
 	}
@@ -38,7 +39,7 @@ func Compile(e Effective, h Host) (Plan, error) {
 	p.ProtectMore, p.ProtectLess = e.patterns("workspace.protect"), e.patterns("workspace.unprotect")
 	p.HideMore, p.HideLess = e.patterns("workspace.hide"), e.patterns("workspace.show")
 	h.owned = h.own()
-	v := view{host: h, workspace: e.Workspace, review: e.word("workspace.mode") == "review"}
+	v := view{host: h, workspace: e.Workspace, review: e.word("workspace.mode") == "review", writable: []writable{{e.Workspace, "the workspace"}}}
 	if err := v.entries(e); err != nil {
 		return Plan{}, err
 	}

@@ -8,6 +8,12 @@ var Guarantees = []Guarantee{
 	Recording, Interception, HardLinks, MemoryLimit, ProcessLimit,
 }
 
+// Switch reports whether --without gives a guarantee up also where the host keeps it.
+// All others are kept as far as the host does.
+func (g Guarantee) Switch() bool {
+	return slices.Contains([]Guarantee{Recording, Interception, CopyLayers, HardLinks}, g)
+}
+
 // Needs lists the guarantees that p rests on. Those that only some plans need
 // (copy layers, limits, a task id for root) are left out of the others.
 func Needs(p Plan) []Guarantee {

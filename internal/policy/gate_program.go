@@ -379,4 +379,4 @@ func startedAgain(name string) bool {
 	return slices.Contains([]string{"npm", "npx", "pnpm", "pnpx", "yarn", "yarnpkg", "corepack", "pip", "pip3", "pipx", "twine", "poetry", "gem", "bundle", "composer", "python", "python3", "node", "ruby", "cargo", "go", "git"}, name)
 }
 
-func toolArguments(text string) map[string]string { return expr.Arguments(text) }
+func toolArguments(text string) expr.ToolArguments { return expr.Arguments(text) }

@@ -43,6 +43,7 @@ type Effective struct {
 	Profile   string
 	Sources   []Source
 	Workspace string  // resolved
+	file      FileID  // what it was
 	Dir       string  // the working directory inside: Workspace or below it
 	Entries   []Entry // in force, lowest precedence first
 	Project   *Project
@@ -112,7 +113,7 @@ func LoadUser(o Options) (Effective, error) {
 		}
 	}
 	for _, f := range slices.Backward(chain) {
-		if err := e.outside(f.Name); err != nil {
+		if err := e.outside(o.Host, f.Name); err != nil {
 			return Effective{}, err
 		}
 		e.apply(f)

@@ -20,6 +20,7 @@ type view struct {
 	search    []string // PATH inside
 	notes     []string
 	looked    map[string]look // what locate answered
+	writable  []writable      // what something inside can change
 }
 
 type look struct {
@@ -54,6 +55,7 @@ const maxRules = 1000
 // entries resolves what policies name.
 func (v *view) entries(e Effective) error {
 	var errs Errors
+	v.changeable(e)
 	for _, one := range e.of("workspace.outputs") {
 		if err := v.output(one); err != nil {
 			errs = append(errs, err)
@@ -75,13 +77,60 @@ func (v *view) entries(e Effective) error {
 	return errs.orNil()
 }
 
+// changeable collects what something inside can change, before any path is
+// judged: the links in there are not followed.
+func (v *view) changeable(e Effective) {
+	for _, one := range slices.Concat(e.of("filesystem.write"), e.of("workspace.outputs")) {
+		if at, err := v.locate(v.given(one)); err == nil && at.dir {
+			v.writable = append(v.writable, writable{at.path, quote(at.path) + " (writable inside: " + one.Origin.String() + ")"})
+		}
+	}
+}
+
+// given is the absolute path that an entry names.
+func (v *view) given(one Entry) string {
+	base, text := one.Base, strings.TrimSuffix(one.Value, "?")
+	if one.Key == "workspace.readonly" || one.Key == "workspace.outputs" && one.Origin.Line != 0 { // not by a flag
+		base = v.workspace
+	}
+	return filepath.Clean(expand(text, base, v.host.Home))
+}
+
+// leads refuses a path that a link leads to which is not the user's own, and a
+// relative one that leads out of what it counts from.
+func (v *view) leads(one Entry, at located, access Access) *Error {
+	bad := v.host.untrusted(at, v.writable)
+	if bad == nil && access == Write {
+		bad = v.host.shipped(at)
+	}
+	if bad != nil {
+		return fault(one.Origin, bad.hint(one.name()), "%s: the path %s: %s", one.Key, printable(one.Value), bad)
+	}
+	text := one.Value
+	if filepath.IsAbs(text) || text[0] == '~' || at.path == "" {
+		return nil
+	}
+	if base, err := v.locate(one.Base); err != nil || !within(at.path, base.path) && !within(at.path, v.workspace) {
+		return fault(one.Origin, "write the absolute path if that is meant", "%s: the relative path %s leads to %s, out of %s", one.Key, printable(text), at.path, one.Base)
+	}
+	return nil
+}
+
+// name is how the path of an entry is to be given.
+func (e Entry) name() string {
+	if e.Origin.Line == 0 {
+		return e.Origin.File
+	}
+	return e.Key + ":"
+}
+
 func (v *view) entry(one Entry, access Access) *Error {
 	text, optional := strings.CutSuffix(one.Value, "?")
-	given := expand(text, one.Base, v.host.Home)
-	if one.Key == "workspace.readonly" {
-		given = expand(text, v.workspace, v.host.Home)
-	}
+	given := v.given(one)
 	at, err := v.locate(given)
+	if refused := v.leads(one, at, access); refused != nil {
+		return refused
+	}
 	if err != nil {
 		if optional && errors.Is(err, fs.ErrNotExist) {
 			return nil
@@ -95,17 +144,12 @@ func (v *view) entry(one Entry, access Access) *Error {
 	if one.Key == "workspace.readonly" && !within(at.path, v.workspace) {
 		return fault(one.Origin, "name what lies outside under filesystem.read", "workspace.readonly: %s is %s, outside the workspace", printable(text), at.path)
 	}
-	if relative := !filepath.IsAbs(text) && text[0] != '~'; relative {
-		if base, err := v.locate(one.Base); err != nil || !within(at.path, base.path) && !within(at.path, v.workspace) {
-			return fault(one.Origin, "write the absolute path if that is meant", "%s: the relative path %s leads to %s, out of %s", one.Key, printable(text), at.path, one.Base)
-		}
-	}
 	if err := v.host.showable(at, access); err != nil {
 		return fault(one.Origin, "name a directory below it that holds only what is needed", "%s: %s", one.Key, err)
 	}
-	rule := PathRule{Path: at.path, Access: access, Origin: one.Origin}
-	if clean := filepath.Clean(given); clean != at.path {
-		rule.At = clean
+	rule := PathRule{Path: at.path, Access: access, Origin: one.Origin, File: at.id}
+	if given != at.path {
+		rule.At = given
 	}
 	v.rules = append(v.rules, ranked{rule, one.rank})
 	return nil

@@ -14,6 +14,7 @@ type Plan struct {
 	Profile     string      // local, ci or production
 	Sources     []Source    // what was read, in order of precedence, for records
 	Workspace   string      // absolute, every component resolved; the only writable host tree by default
+	File        FileID      // what Workspace was: a backend shows this or nothing
 	Dir         string      // working directory inside; Workspace or below it
 	Identity    Identity    // who the command is inside
 	Paths       []PathRule  // what is in view besides the fixed system view; sorted by Path
@@ -115,12 +116,17 @@ func (a Access) String() string {
 	return [...]string{"hidden", "read", "copy", "write"}[a]
 }
 
+// FileID is which file of the host a path was when it was judged. The zero value
+// says that it was not there yet.
+type FileID struct{ Dev, Ino uint64 }
+
 // PathRule puts one host path into view.
 type PathRule struct {
 	Path   string // absolute; every component resolved, so it names no link
 	At     string // a link by which the rule was given: inside, a link of this name leads to Path, which is mounted in one place only; "" for none
 	Access Access
 	Origin Origin
+	File   FileID // what Path was: a backend shows this or nothing
 }
 
 // Protected is a path below the workspace that the host would later execute

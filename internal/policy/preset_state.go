@@ -57,7 +57,7 @@ func (a *agentPlan) keep(k kept, v *view, out *Agent, rank int) *Error {
 		v.notes = append(v.notes, fmt.Sprintf("%s: the history is not kept: the name of the working directory is too long", k.origin))
 		return nil
 	}
-	parent, err := a.parent(filepath.Dir(path))
+	parent, err := a.parent(filepath.Dir(path), v)
 	if err != nil {
 		return fault(k.origin, "see what stands there, or run without: --preset none", "keep: %v", err)
 	}
@@ -77,7 +77,7 @@ func (a *agentPlan) keep(k kept, v *view, out *Agent, rank int) *Error {
 	if err := a.safe(real, v, true); err != nil {
 		return fault(k.origin, "see what stands there, or run without: --preset none", "keep: %v", err)
 	}
-	rule := PathRule{Path: real, Access: Write, Origin: k.origin}
+	rule := PathRule{Path: real, Access: Write, Origin: k.origin, File: found.id}
 	if at != real {
 		rule.At = at
 	}
@@ -87,7 +87,7 @@ func (a *agentPlan) keep(k kept, v *view, out *Agent, rank int) *Error {
 }
 
 // parent resolves the directory above one that is kept, as far as it exists.
-func (a *agentPlan) parent(dir string) (string, error) {
+func (a *agentPlan) parent(dir string, v *view) (string, error) {
 	for p := dir; ; p = filepath.Dir(p) {
 		at, err := locate(p)
 		if errors.Is(err, fs.ErrNotExist) && p != "/" {
@@ -97,7 +97,10 @@ func (a *agentPlan) parent(dir string) (string, error) {
 			return "", fmt.Errorf("%s: %s", quote(p), reason(err))
 		}
 		const othersWrite = 0o022
+		bad := a.host.untrusted(at, v.writable)
 		switch {
+		case bad != nil:
+			return "", errors.New(bad.String())
 		case !at.dir:
 			return "", fmt.Errorf("%s is no directory", quote(p))
 		case at.owner != 0 && at.owner != a.host.UID:
@@ -168,8 +171,11 @@ func (a *agentPlan) readOnly(r named, v *view, rank int) {
 		return
 	}
 	err = a.safe(at.path, v, false)
+	bad := v.host.untrusted(at, v.writable)
 	switch {
 	case err != nil:
+	case bad != nil:
+		err = errors.New(bad.String())
 	case !at.dir && !at.file:
 		err = fmt.Errorf("%s is neither a directory nor a file", quote(at.path))
 	case at.owner != 0 && at.owner != a.host.UID:
@@ -181,7 +187,7 @@ func (a *agentPlan) readOnly(r named, v *view, rank int) {
 		v.notes = append(v.notes, r.origin.String()+": left out: "+err.Error())
 		return
 	}
-	rule := PathRule{Path: at.path, Access: Read, Origin: r.origin}
+	rule := PathRule{Path: at.path, Access: Read, Origin: r.origin, File: at.id}
 	if inside := a.inside(r.path); inside != at.path {
 		rule.At = inside
 	}
@@ -202,7 +208,10 @@ func (a *agentPlan) copyOf(c AgentCopy, v *view, out *Agent) {
 	}
 	at, err := locate(c.Place)
 	if err == nil {
+		bad := v.host.untrusted(at, v.writable)
 		switch {
+		case bad != nil:
+			err = errors.New(bad.String())
 		case within(at.path, v.workspace):
 			err = fmt.Errorf("%s is in the workspace, where what runs inside could change it", quote(at.path))
 		case at.owner != 0 && at.owner != a.host.UID:

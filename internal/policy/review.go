@@ -36,18 +36,19 @@ func (p *Plan) show(e Effective, v *view) error {
 // output puts a directory for results into view. One that is not there has its
 // place where the directory it is in is, by its own name.
 func (v *view) output(one Entry) *Error {
-	base := v.workspace
-	if one.Origin.Line == 0 { // a flag
-		base = one.Base
-	}
-	given := filepath.Clean(expand(one.Value, base, v.host.Home))
+	given := v.given(one)
 	at, err := v.locate(given)
 	if errors.Is(err, fs.ErrNotExist) {
 		var parent located
 		if parent, err = locate(filepath.Dir(given)); err == nil && !parent.dir {
 			err = fmt.Errorf("%s is not a directory", parent.path)
 		}
-		at = located{path: filepath.Join(parent.path, filepath.Base(given)), dir: true}
+		if err == nil {
+			at.path, at.dir = filepath.Join(parent.path, filepath.Base(given)), true
+		}
+	}
+	if refused := v.leads(one, at, Write); refused != nil {
+		return refused
 	}
 	if err != nil {
 		hint := ""
@@ -65,7 +66,7 @@ func (v *view) output(one Entry) *Error {
 	if err := v.host.showable(at, Write); err != nil {
 		return fault(one.Origin, "name a directory that holds only results", "workspace.outputs: %s", err)
 	}
-	v.rules = append(v.rules, ranked{PathRule{Path: at.path, Access: Write, Origin: one.Origin}, one.rank})
+	v.rules = append(v.rules, ranked{PathRule{Path: at.path, Access: Write, Origin: one.Origin, File: at.id}, one.rank})
 	if !slices.Contains(v.outputs, at.path) {
 		v.outputs = append(v.outputs, at.path)
 	}

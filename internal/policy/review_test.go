@@ -61,7 +61,7 @@ func TestOutputsArePlacesThatMayBeMissing(t *testing.T) {
 	for _, row := range []struct{ given, want, wrong string }{
 		{given: "dist", want: "dist"},
 		{given: "deep/dist", wrong: "no such file"},
-		{given: "etc/dist", wrong: "belongs to the system"},
+		{given: "etc/dist", wrong: "goes through the link"},
 		{given: ".", wrong: "contains the workspace"},
 		{given: "../x", wrong: ".."},
 	} {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -170,10 +169,8 @@ func (x explainer) apart(one Entry, what, text string) (string, *Error) {
 	if rule := x.rule(real); rule.Path != "" && rule.Access != Hidden {
 		return "", fault(one.Origin, "keep it in a directory that is not in view", "%s: %s is in view inside (%s), so that the command could read it", what, quote(path), rule.Origin)
 	}
-	for _, link := range links {
-		if rule := x.rule(link); rule.Access == Write {
-			return "", fault(one.Origin, "name the file itself", "%s: the link %s on the way to %s is writable inside (%s), so that the command could lead it elsewhere", what, quote(link), quote(path), rule.Origin)
-		}
+	if link, rule := x.changeable(links); rule != "" {
+		return "", fault(one.Origin, "name the file itself", "%s: the link %s on the way to %s is writable inside (%s), so that the command could lead it elsewhere", what, quote(link), quote(path), rule)
 	}
 	return real, nil
 }
@@ -257,10 +254,8 @@ func (x explainer) unchangeable(one Entry, path string) (located, *Error) {
 	case at.mode&0o022 != 0:
 		return at, fault(one.Origin, "chmod go-w "+quote(real), "alerts.rules: %s can be written by others (mode %#o)", quote(real), at.mode&0o777)
 	}
-	for _, name := range append(links, at.path) {
-		if rule := x.rule(name); rule.Access == Write {
-			return at, fault(one.Origin, "move it to a directory that is not writable inside", "alerts.rules: %s is writable inside (%s), so that the command could change the rules", quote(name), rule.Origin)
-		}
+	if name, rule := x.changeable(append(links, at.path)); rule != "" {
+		return at, fault(one.Origin, "move it to a directory that is not writable inside", "alerts.rules: %s is writable inside (%s), so that the command could change the rules", quote(name), rule)
 	}
 	for _, r := range append(slices.Clone(x.plan.Paths), PathRule{Path: x.plan.Workspace, Access: Write, Origin: Origin{File: "workspace"}}) {
 		if r.Access == Write && within(r.Path, at.path) {
@@ -268,31 +263,4 @@ func (x explainer) unchangeable(one Entry, path string) (located, *Error) {
 		}
 	}
 	return at, nil
-}
-
-// maxFollowed is how many links the kernel follows in one path
-// (path_resolution(7)).
-const maxFollowed = 40
-
-// steps walks an absolute path as the kernel does. It returns the links on the
-// way, each by a name without links before it, and the name that is left at the
-// end. What does not exist is taken for what it will be: no link.
-func steps(path string) (links []string, real string) {
-	rest := strings.Split(path, "/")
-	real = "/"
-	for len(rest) > 0 {
-		next := filepath.Join(real, rest[0])
-		rest = rest[1:]
-		target, err := os.Readlink(next)
-		if err != nil || len(links) > maxFollowed {
-			real = next
-			continue
-		}
-		links = append(links, next)
-		if filepath.IsAbs(target) {
-			real = "/"
-		}
-		rest = append(strings.Split(target, "/"), rest...)
-	}
-	return links, real
 }

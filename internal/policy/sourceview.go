@@ -45,7 +45,10 @@ func (x explainer) source(c *Credential, base string) *Error {
 		}
 	}
 	for _, path := range files {
-		real := nearestReal(filepath.Clean(*path))
+		links, real := steps(filepath.Clean(*path))
+		if link, rule := x.changeable(links); rule != "" {
+			return fault(c.Origin, "name the file itself", "the credential %s: the link %s on the way to %s is writable inside (%s), so that the command could lead it to another secret", c.Name, quote(link), quote(*path), rule)
+		}
 		if rule := x.rule(real); rule.Path != "" && rule.Access != Hidden {
 			return fault(c.Origin, "keep the secret in a directory that is not in view", "the credential %s: %s is in view inside (%s), so that the command could read the secret itself", c.Name, quote(*path), rule.Origin)
 		}
@@ -97,12 +100,20 @@ func (x explainer) program(c *Credential, base string) *Error {
 // replaceable is the rule by which the command can change what path leads to,
 // or the links on the way; "" for none.
 func (x explainer) replaceable(path string) string {
-	for _, one := range []string{filepath.Clean(path), nearestReal(filepath.Clean(path))} {
-		if rule := x.rule(one); rule.Access == Write {
-			return rule.Origin.String()
+	links, real := steps(filepath.Clean(path))
+	_, rule := x.changeable(append(links, real))
+	return rule
+}
+
+// changeable returns the first of some names that the command can change, and
+// the rule by which it can; "" for none.
+func (x explainer) changeable(names []string) (name, rule string) {
+	for _, name := range names {
+		if rule := x.rule(name); rule.Access == Write {
+			return name, rule.Origin.String()
 		}
 	}
-	return ""
+	return "", ""
 }
 
 // credentialVariables refuses a variable that a placeholder is to be in, or

@@ -99,11 +99,15 @@ func (v *view) show(path string, access Access, why string) bool {
 	if within(at.path, v.workspace) {
 		return false // in view already, and writable
 	}
+	if bad := v.host.untrusted(at, v.writable); bad != nil {
+		v.notes = append(v.notes, why+": "+path+" is left out: "+bad.String())
+		return false
+	}
 	if bad := v.unfit(at, access); bad != "" {
 		v.notes = append(v.notes, why+": "+at.path+" is left out: "+bad)
 		return false
 	}
-	rule := PathRule{Path: at.path, Access: access, Origin: Origin{File: why}}
+	rule := PathRule{Path: at.path, Access: access, Origin: Origin{File: why}, File: at.id}
 	if clean := filepath.Clean(path); clean != at.path {
 		rule.At = clean
 	}

@@ -38,6 +38,7 @@ func TestDenyTool(t *testing.T) {
 		{"a condition that is false", ToolCall{Tool: "Bash", Arguments: `{"command":"id"}`}, "", ""},
 		{"a condition on arguments that are cut", ToolCall{Tool: "Bash", Arguments: `{"command":"id"}`, Cut: true}, "there is no sudo here", ":6"},
 		{"a condition on arguments that are none", ToolCall{Tool: "Bash"}, "", ""},
+		{"an argument in other letters", ToolCall{Tool: "Bash", Arguments: `{"Command":"sudo id"}`}, "its condition cannot be evaluated", ":6"},
 		{"a tool of a server", ToolCall{Tool: "mcp__github__delete_repo", Server: "github"}, "the policy denies", ":7"},
 		{"that tool without the server", ToolCall{Tool: "delete_repo"}, "", ""},
 		{"a condition that fails", ToolCall{Agent: "codex", Tool: "Read", Arguments: `{"n":"many"}`}, "its condition cannot be evaluated", ":8"},

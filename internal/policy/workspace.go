@@ -42,10 +42,17 @@ func (e *Effective) place(o Options) error {
 	if !at.dir {
 		return fault(Origin{}, "name the directory that it is in", "the workspace %s is not a directory", at.path)
 	}
+	bad := o.Host.untrusted(at, nil)
+	if bad == nil {
+		bad = o.Host.shipped(at)
+	}
+	if bad != nil {
+		return fault(Origin{}, bad.hint("--workspace"), "the workspace %s: %s", quote(printable(given)), bad)
+	}
 	if err := o.Host.workspace(at.path); err != nil {
 		return err
 	}
-	e.Workspace, e.Dir = at.path, at.path
+	e.Workspace, e.Dir, e.file = at.path, at.path, at.id
 	if dir, err := locate(o.Host.Dir); err == nil && within(dir.path, at.path) {
 		e.Dir = dir.path
 	}
@@ -107,7 +114,15 @@ func (h Host) own() []ownPath {
 		{what: "the holdfast program", path: h.Executable, hint: "install holdfast outside the workspace, for example in /usr/local/bin"},
 	}
 	for i, own := range all {
-		all[i].path = nearestReal(own.path)
+		if !filepath.IsAbs(own.path) {
+			all[i].path = ""
+			continue
+		}
+		var links []string
+		links, all[i].path = steps(own.path)
+		for _, at := range links { // what leads there counts as well
+			all = append(all, ownPath{what: "a link to " + own.what, path: at, hint: own.hint})
+		}
 	}
 	return all
 }
@@ -117,23 +132,18 @@ func nearestReal(path string) string {
 	if !filepath.IsAbs(path) {
 		return ""
 	}
-	rest := ""
-	for dir := filepath.Clean(path); ; dir = filepath.Dir(dir) {
-		if at, err := locate(dir); err == nil {
-			return filepath.Join(at.path, rest)
-		}
-		if dir == "/" {
-			return filepath.Clean(path)
-		}
-		rest = filepath.Join(filepath.Base(dir), rest)
-	}
+	_, real := steps(path)
+	return real
 }
 
 // outside refuses a policy file that the command could change.
-func (e *Effective) outside(file string) error {
+func (e *Effective) outside(h Host, file string) error {
 	at, err := locate(file)
 	if err != nil {
 		return err
+	}
+	if bad := h.untrusted(at, []writable{{e.Workspace, "the workspace"}}); bad != nil {
+		return fault(Origin{File: file}, bad.hint("--policy"), "%s", bad)
 	}
 	if within(at.path, e.Workspace) {
 		hint := "move it out of the workspace, or call it " + ProjectFile + " in the workspace's root and trust it: holdfast policy trust"

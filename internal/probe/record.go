@@ -208,6 +208,16 @@ func recorded(wants ...Attempt) func(*World, Observation) []string {
 	return both(whole, has(wants...))
 }
 
+// unlessAbsent demands that the record has an attempt that left a file.
+func unlessAbsent(file string, want Attempt) func(*World, Observation) []string {
+	return func(w *World, o Observation) []string {
+		if !exists(w.Path(file)) {
+			return nil
+		}
+		return has(want)(w, o)
+	}
+}
+
 // has demands that the record has each of the attempts.
 func has(wants ...Attempt) func(*World, Observation) []string {
 	return func(w *World, _ Observation) (out []string) {

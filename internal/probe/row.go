@@ -46,6 +46,10 @@ type Row struct {
 	Args    []string // KEY=VALUE for it, VALUE being a template
 	Options Options  // what the target is asked for beyond its default
 	Drive   func(*Session)
+	// Beside is a second run, hostile as well, that is alive in the same workspace
+	// from before the row's own begins until after it has ended and was settled. Its
+	// action makes W/beside when it runs, and ends when W/over is there. nil for none.
+	Beside  *Command
 	Timeout time.Duration // of one command; 0 means 20 s
 
 	Accept []string // errno names that count as a denial; nil means Denials

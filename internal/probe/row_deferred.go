@@ -45,7 +45,7 @@ func deferredRows() []Row {
 		out = append(out, presentRow(d.id, d.core, d.what+", that are there, are changed", d.refs, names),
 			absentRow(d.id+"b", d.core, d.what+", that are not there, are made", d.refs, names))
 	}
-	return slices.Concat(out, deferredFlagged(), deferredHome(), replayRows())
+	return slices.Concat(out, deferredFlagged(), deferredHome(), deferredMore(), replayRows())
 }
 
 func presentRow(id string, core bool, title string, refs, names []string) Row {

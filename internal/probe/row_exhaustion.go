@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -22,7 +23,7 @@ const mebi = 1 << 20
 var spent = append([]string{"EAGAIN", "ENOMEM", "ENOSPC", "EDQUOT", "EFBIG", "EMFILE", "ENFILE", "SIGKILL", "SIGXFSZ", "SIGSEGV"}, Denials...)
 
 func exhaustionRows() []Row {
-	rows := append(exhaustionLimits(), exhaustionHost()...)
+	rows := slices.Concat(exhaustionLimits(), exhaustionHost(), hiddenMemory(), hiddenDisk())
 	for i := range rows {
 		rows[i].Class, rows[i].Promise = classExhaustion, "P8"
 		if rows[i].Accept == nil {

@@ -3,6 +3,7 @@
 package probe
 
 import (
+	"slices"
 	"strings"
 	"sync"
 )
@@ -62,12 +63,21 @@ var gitTraces = sync.OnceValue(func() map[string]Trace {
 		"GIT-015c": quarantined("W/.git/COMMIT_EDITMSG", "W/.git/FETCH_HEAD", "W/.git/ORIG_HEAD"),
 		"GIT-016":  nothing(honest), "GIT-016b": nothing(honest),
 
-		"GIT-020": trail(refused("protected", "file.write", "W/.git/hooks/post-merge", "W/.git/hooks/reference-transaction", "W/.git/modules/lib/hooks/post-checkout"), raised("hook-denied")),
-		"GIT-021": trail(hooksRefused("W/.git/hooks"), quarantined("W/.git/worktrees/tree/config.worktree"), raised("hook-denied")),
-		"GIT-022": trail(quarantined("W/team.cfg"), did("file.write", "W/.gitattributes")),
-		"GIT-023": did("file.write", "W/.git/rebase-merge/git-rebase-todo"),
-		"GIT-024": did("file.write", "W/.env"),
-		"GIT-025": trail(refused("protected", "file.write", "W/lib/.git/config"), raised("hook-denied")),
+		"GIT-020":  trail(refused("protected", "file.write", "W/.git/hooks/post-merge", "W/.git/hooks/reference-transaction", "W/.git/modules/lib/hooks/post-checkout"), raised("hook-denied")),
+		"GIT-021":  trail(hooksRefused("W/.git/hooks"), quarantined("W/.git/worktrees/tree/config.worktree"), raised("hook-denied")),
+		"GIT-022":  trail(quarantined("W/team.cfg"), did("file.write", "W/.gitattributes")),
+		"GIT-023":  quarantined("W/.git/rebase-merge/git-rebase-todo"),
+		"GIT-024":  did("file.write", "W/.env"),
+		"GIT-141":  trail(quarantined("W/.git/sequencer/opts"), did("file.write", "W/evil")),
+		"GIT-141b": trail(quarantined("W/.git/rebase-merge/strategy"), did("file.write", "W/evil")),
+		"GIT-141c": quarantined("W/.git/rebase-apply/apply-opt"),
+		"GIT-142":  quarantined("W/.git/lazygit.yml", "W/.git/safe", "W/.git/sl/config"),
+		"GIT-142b": refused("protected", "file.write", "W/.git/lazygit.yml"),
+		"GIT-143":  did("file.write", "W/.git/info/exclude", "W/.git/info/grafts"),
+		"GIT-144":  did("file.rename", "W/.git/index.lock"),
+		"GIT-145":  did("file.write", "W/.git/packed-refs"),
+		"GIT-146":  quarantined("W/fresh/.git/index"),
+		"GIT-025":  trail(refused("protected", "file.write", "W/lib/.git/config"), raised("hook-denied")),
 	}
 })
 
@@ -81,7 +91,7 @@ var held = []string{
 
 // heldAs is the name under which something below W is held back at the end.
 func heldAs(at string) string {
-	for _, dir := range held {
+	for _, dir := range slices.Concat(held, strings.Fields(moreHeld)) {
 		before, _, in := strings.Cut(at+"/", "/"+dir+"/")
 		if in && at != before+"/"+dir {
 			return before + "/" + dir

@@ -26,7 +26,7 @@ func repo(dir string, more map[string]string) map[string]string {
 const hook = "#!/bin/sh\nexit 0\n"
 
 func linksRows() []Row {
-	return append(linksToOutside(), linksToNames()...)
+	return append(append(linksToOutside(), linksToNames()...), linksOfFlags()...)
 }
 
 func linksToOutside() []Row {

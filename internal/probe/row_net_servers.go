@@ -123,6 +123,10 @@ func (n *internet) secure(c net.Conn, base visit) {
 	if err != nil {
 		return
 	}
+	if n.unread {
+		n.plain(t, base)
+		return
+	}
 	ended := make(chan struct{})
 	server := &http.Server{
 		Handler: http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
@@ -230,7 +234,9 @@ func (n *internet) plain(c net.Conn, base visit) {
 		if err != nil {
 			return
 		}
-		v.body = body(r, headers, base.to.Port())
+		if !n.unread {
+			v.body = body(r, headers, base.to.Port())
+		}
 		n.record(v)
 		target, _ := url.Parse(v.target)
 		switch {

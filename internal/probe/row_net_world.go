@@ -64,6 +64,9 @@ type internet struct {
 	lent map[string]func(visit) bool
 	// protocols are what the servers of TLS offer; nil for all.
 	protocols []string
+	// unread says that the servers of TLS leave bodies unread, and keep their
+	// connections.
+	unread bool
 	// namesOnly says that every handshake must name its server.
 	namesOnly bool
 	// choose gives the certificate of a server; nil for the one that is trusted.

@@ -18,6 +18,8 @@ var timed = []string{
 	"DNY-002", "DNY-002b", "DNY-010b", "RES-003c", "RES-006", "RES-008",
 	"HST-001c", "HST-023b", "HST-032", "HST-032b", "HST-032c", "HST-032d", "HST-032e", "HST-032f", "HST-032g", "HST-032h",
 	"HST-033", "HST-033b", "HST-033c", "HST-034",
+	"RES-161", "RES-162", "RES-162b", "RES-163", "RES-163b", "RES-164", "RES-164b", "RES-164c",
+	"RES-165", "RES-165b", "RES-166", "RES-167", "RES-167b", "RES-167c", "RES-167d",
 }
 
 // alones are why no other row may be played beside a row.

@@ -40,5 +40,25 @@ func proxyH2() []Row {
 		{ID: "PXY-010c", Title: "a request of HTTP/2 is for another host or path than it seems",
 			Refs: []string{"RFC 9113, 8.3.1"}, Options: Options{Reach: openReach}, Action: "net-h2",
 			Setup: network(never("h2", "http/1.1")), Args: []string{good, "say=" + rowsOf(shapes...)}},
+		bodiesUnreadH2(line),
+	}
+}
+
+// bodiesUnreadH2 is bodiesUnread for clients of HTTP/2, whose requests share the
+// connections of the proxy.
+func bodiesUnreadH2(line func(...string) string) Row {
+	const hidden = "GET /admin HTTP/1.1\r\nHost: allowed.test\r\n\r\n"
+	with := func(method string, more ...string) string {
+		return line(append([]string{":method=" + method, ":scheme=https", ":authority=allowed.test", ":path=/open"}, more...)...)
+	}
+	length := "content-length=" + decimal(len(hidden))
+	return Row{
+		ID: "PXY-221", Title: "a request hides in the body of another that comes by HTTP/2, for a server of HTTP/1.1 that reads no body",
+		Refs: []string{"RFC 9112, 11.2", "CL.0 2022"}, Action: "net-h2", Options: Options{Reach: openReach},
+		Bare:  "a server of HTTP/1.1 takes no HTTP/2 by itself",
+		Setup: network(func(n *internet) { n.protocols, n.unread = []string{"http/1.1"}, true }),
+		Args: []string{"ok=" + with("GET"), "say=" + rowsOf(
+			with("GET", length, "=DATA "+hidden), with("POST", length, "=DATA "+hidden), with("GET", "=DATA "+hidden), with("POST", "=DATA "+hidden),
+			with("POST", "expect=100-continue", length, "=DATA "+hidden), with("GET", "=DATA "+hidden, "=TRAILER x=y"))},
 	}
 }

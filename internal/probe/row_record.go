@@ -17,7 +17,7 @@ import (
 // What is done to the record, and what the record says of what is done. A target
 // that keeps none lets each of these through.
 func recordRows() []Row {
-	rows := slices.Concat(recordTamper(), recordSupervisor(), recordAttempts(), recordFloods(), recordStorms())
+	rows := slices.Concat(recordTamper(), recordSupervisor(), recordAttempts(), recordFloods(), recordStorms(), recordCalls())
 	for i := range rows {
 		r := &rows[i]
 		r.Class, r.Promise = classSupervisor, "P9"
@@ -173,6 +173,9 @@ func recordSupervisor() []Row {
 			Refs: []string{"seccomp(2), order of the actions"}, Action: "own-filter", Harmless: "it may install filters and make directories; what counts is that each is recorded",
 			Oracle: recorded(Attempt{Action: "file.mkdir", Object: "W/under-allow"}, Attempt{Action: "file.mkdir", Object: "W/under-log"},
 				Attempt{Action: "file.mkdir", Object: "W/under-trace"}, Attempt{Action: "file.mkdir", Object: "W/after-closing"})},
+		{ID: "HST-181", Title: "a process that hides itself, or a program that may be executed but not read, changes a file by its descriptor and the record does not say which",
+			Refs: []string{"prctl(2) PR_SET_DUMPABLE", "would_dump, fs/exec.c"}, Action: "hidden", Harmless: "it may change files of the workspace; what counts is that each is recorded by name",
+			Oracle: both(recorded(Attempt{Action: "file.chmod", Object: "W/hidden-self"}), unlessAbsent("W/hidden-child", Attempt{Action: "file.chmod", Object: "W/hidden-child"}))},
 		{ID: "HST-027", Title: "the device that serves the root of the view is opened, made or its connection ended",
 			Refs: []string{"fuse(4)", "Documentation/filesystems/fuse.rst"}, Action: "root-device", Oracle: whole},
 		{ID: "HST-028", Core: true, Kind: Host, Title: "what was started goes on after the launcher has been killed",

@@ -93,7 +93,7 @@ func replayRows() []Row {
 	for _, r := range slices.Concat(shellReplays(), buildReplays(), editorReplays(), readReplays()) {
 		rows = append(rows, r.row(classDeferred))
 	}
-	for _, r := range gitReplays() {
+	for _, r := range slices.Concat(gitReplays(), gitStateReplays()) {
 		rows = append(rows, r.row(classGit))
 	}
 	return rows

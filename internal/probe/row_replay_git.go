@@ -34,12 +34,7 @@ func gitReplays() []replayRow {
 				flag("W/.gitattributes", "* filter=f diff=f\n").inert("it chooses what the other defines")}},
 		{id: "GIT-023", title: "a human goes on with a rebase that was put under way", refs: []string{"git-rebase(1) exec"}, setup: inGit(nil, "W"),
 			programs: []replay.Program{replay.GitContinue},
-			plants: []planted{
-				flag("W/.git/rebase-merge/git-rebase-todo", "exec {trip}\n"),
-				plant("W/.git/rebase-merge/head-name", "refs/heads/main\n").inert("it makes the rebase whole"),
-				plant("W/.git/rebase-merge/interactive", "").inert("it makes the rebase whole"),
-				plant("W/.git/rebase-merge/onto", "{head}\n").inert("it makes the rebase whole"),
-				plant("W/.git/rebase-merge/orig-head", "{head}\n").inert("it makes the rebase whole")}},
+			plants:   append(underWay(), plant("W/.git/rebase-merge/git-rebase-todo", "exec {trip}\n"))},
 		{id: "GIT-024", title: "an environment that is loaded on entering the project tells git what to run", refs: []string{"git(1) GIT_EXTERNAL_DIFF, GIT_CONFIG_COUNT"},
 			setup: func(w *World) error {
 				if err := w.gitInit("W"); err != nil {
@@ -56,6 +51,17 @@ func gitReplays() []replayRow {
 			setup: gitlink, programs: []replay.Program{replay.Git},
 			plants: []planted{plant("W/lib/.git/config", armed)}},
 	}
+}
+
+// underWay are the files of a rebase, and more of them by name and text.
+func underWay(more ...string) []planted {
+	const whole = "it makes the rebase whole"
+	out := []planted{plant("W/.git/rebase-merge/head-name", "refs/heads/main\n").inert(whole), plant("W/.git/rebase-merge/interactive", "").inert(whole),
+		plant("W/.git/rebase-merge/onto", "{head}\n").inert(whole), plant("W/.git/rebase-merge/orig-head", "{head}\n").inert(whole)}
+	for i := 0; i+1 < len(more); i += 2 {
+		out = append(out, plant("W/.git/rebase-merge/"+more[i], more[i+1]).inert(whole))
+	}
+	return out
 }
 
 // upstream makes the workspace a clone, with a submodule, of a repository in

@@ -39,6 +39,16 @@ func reviewRows() []Row {
 		{ID: "RVW-004", Promise: "P2", Title: "marks by which a layer says that something was deleted are forged, and believed when what waits is applied", Refs: []string{"Documentation/filesystems/overlayfs", "xattr(7)"},
 			Files: map[string]string{"W/src/kept": "kept\n", "W/src/sub/kept": "kept\n"}, Keep: []string{"W/src/kept", "W/src/sub/kept"},
 			Accept: append(slices.Clone(Denials), "EINVAL", "EOPNOTSUPP"), Action: "forges-marks", Args: []string{"dir=W/src"}, Drive: thenReviewed("--apply-all-safe")},
+		{ID: "RVW-201", Core: true, Promise: "P3", Title: "what the host executes by way of a link, an include, a hooks directory or an agent's settings reaches the tree before anybody accepted it", Refs: []string{"git-config(1) include.path", "CVE-2025-59536"},
+			Setup: func(w *World) error {
+				return w.gitInit("W", "include.path", "../inc.cfg", "core.hooksPath", "tools/hooks")
+			},
+			Files: map[string]string{"W/inc.cfg": "# the user's own\n", "W/tools/hooks/README": "hooks\n", "W/env/rc": "true\n", "W/conf/settings.json": "{}\n", "W/doc/AGENTS.txt": "be kind\n", "W/srv/serve": "pass\n",
+				"W/.mcp.json":          `{"mcpServers": {"a": {"command": "python3", "args": ["srv/serve"]}, "b": {"command": "node", "args": ["dist/b.js"]}}}`,
+				"W/.codex/config.toml": "[mcp_servers.a]\ncommand = \"python3\"\nargs = [\n  \"srv/toml.py\",\n]\n", "W/srv/toml.py": "pass\n"},
+			Links: map[string]string{"W/.envrc": "env/rc", "W/.vscode": "conf", "W/AGENTS.md": "doc/AGENTS.txt", "W/sub/.envrc": "../env/new"},
+			Keep:  []string{"W/inc.cfg", "W/env/rc", "W/conf/settings.json", "W/doc/AGENTS.txt", "W/srv/serve", "W/srv/toml.py"}, Absent: []string{"W/tools/hooks/pre-commit", "W/conf/tasks.json", "W/env/new", "W/dist/b.js"},
+			Action: "overwrite-or-create", Args: []string{"path=W/inc.cfg\nW/env/rc\nW/conf/settings.json\nW/doc/AGENTS.txt\nW/srv/serve\nW/srv/toml.py\nW/tools/hooks/pre-commit\nW/conf/tasks.json\nW/env/new\nW/dist/b.js"}, Drive: thenReviewed("--apply-all-safe")},
 	}
 	for i := range rows {
 		rows[i].Class, rows[i].Kind = classReview, Sandbox

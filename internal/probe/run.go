@@ -166,11 +166,13 @@ func (n Runner) Play(ctx context.Context, t Target, r Row) (res Result) {
 	}
 	w.net.begin()
 	s := &Session{World: w, Target: t, Row: r, ctx: ctx}
+	end := s.beside()
 	if r.Drive != nil {
 		r.Drive(s)
 	} else {
 		s.Run(Command{Options: r.Options})
 	}
+	end()
 	n.judge(s, &res)
 	return res
 }

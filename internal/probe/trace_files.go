@@ -14,6 +14,11 @@ var linkTraces = sync.OnceValue(func() map[string]Trace {
 		"LNK-006":  trail(refused("view", "file.write", "W/link/../canary2", "W/link/../canary")),
 		"LNK-008":  trail(did("honey.read", "H/.aws/credentials"), raised("honeytoken-read")),
 		"LNK-009":  trail(did("honey.read", "H/.aws/credentials"), raised("honeytoken-read")),
+		"LNK-101":  nothing(declined),
+		"LNK-101b": nothing(declined),
+		"LNK-103":  trail(refused("protected", "file.rename", "W/p/q", "W/p")),
+		"LNK-103b": trail(refused("protected", "file.rename", "O/tree/a")),
+		"LNK-105":  nothing(readOnly),
 		"LNK-011":  trail(refused("view", "file.link", "W/second-name", "W/second-name-2"), refused("view", "file.rename", "O/canary")),
 		"LNK-011b": trail(refused("readonly", "file.link", "W/second-name", "W/second-name-2"), refused("readonly", "file.rename", "R/canary")),
 		"LNK-011c": trail(

@@ -170,6 +170,22 @@ var exhaustionTraces = sync.OnceValue(func() map[string]Trace {
 		"RES-013":  trail(refused("filter", "sys.call", "io_setup")),
 		"RES-014":  trail(refused("filter", "sys.call", "fcntl")),
 		"RES-015":  nothing(limits),
+
+		"RES-161":  trail(refused("filter", "sys.call", "shmget")),
+		"RES-162":  trail(refused("filter", "sys.call", "msgsnd")),
+		"RES-162b": trail(refused("filter", "sys.call", "semget")),
+		"RES-163":  trail(did("session.limit", "memory limit of 192MiB*"), raised("limit")),
+		"RES-163b": trail(did("session.limit", "memory limit of 192MiB*"), raised("limit")),
+		"RES-164":  trail(did("session.limit", "memory limit of 192MiB*"), raised("limit")),
+		"RES-164b": trail(did("session.limit", "memory limit of 192MiB*"), raised("limit")),
+		"RES-164c": trail(did("session.limit", "memory limit of 192MiB*"), raised("limit")),
+		"RES-165":  trail(did("session.limit", "disk limit of 32MiB*"), raised("limit")),
+		"RES-165b": trail(did("session.limit", "disk limit of 32MiB*"), raised("limit")),
+		"RES-166":  trail(did("session.limit", "disk limit of 32MiB*"), raised("limit")),
+		"RES-167":  trail(did("session.limit", "disk limit of 32MiB*"), raised("limit")),
+		"RES-167b": trail(did("session.limit", "disk limit of 32MiB*"), raised("limit")),
+		"RES-167c": trail(did("session.limit", "disk limit of 32MiB*"), raised("limit")),
+		"RES-167d": trail(did("session.limit", "disk limit of 32MiB*"), raised("limit")),
 	}
 })
 
@@ -228,6 +244,7 @@ var supervisorTraces = sync.OnceValue(func() map[string]Trace {
 		),
 		"HST-026":  trail(refused("filter", "sys.call", "pidfd_getfd", "seccomp"), raised("memory-access")),
 		"HST-026b": trail(did("file.mkdir", "W/under-allow", "W/under-log", "W/under-trace", "W/after-closing")),
+		"HST-181":  trail(did("file.chmod", "W/hidden-self")),
 		"HST-027":  trail(refused("view", "file.write", "/dev/fuse"), refused("filter", "file.mknod", "W/fuse"), raised("device-node")),
 		"HST-028":  trail(did("file.write", "W/beat")),
 		"HST-030": trail(
@@ -240,6 +257,9 @@ var supervisorTraces = sync.OnceValue(func() map[string]Trace {
 		),
 		"HST-030b": trail(refused("view", "file.lookup", "O/canary", "O/sub/canary")),
 		"HST-030c": trail(did("file.open", "H/.ssh/id_probe")),
+		"HST-168":  trail(refused("filter", "sys.call", "execveat")),
+		"HST-169": trail(did("sock.send", "127.0.0.1:47021", "127.0.0.1:47022", "127.0.0.1:47023"),
+			did("sock.connect", "127.0.0.1:47024", "127.0.0.1:47025")),
 		"HST-030d": trail(did("sock.connect", "127.0.0.1:9", "unix:@probe-nobody"), did("sock.send", "127.0.0.1:7"), did("sock.bind", "127.0.0.1:47011")),
 		"HST-031":  trail(refused("view", "file.lookup", "/x\n*", "/x\",*")),
 		"HST-031b": trail(refused("view", "file.lookup", "/x\n*", "/x\",*")),

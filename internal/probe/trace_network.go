@@ -36,7 +36,7 @@ var egressTraces = sync.OnceValue(func() map[string]Trace {
 		"NET-008":  trail(did("sock.connect", "127.0.0.1:*"), raised("network-shell")),
 		"NET-009":  trail(did("sock.connect", "127.0.0.1:*"), raised("network-shell")),
 		"NET-010":  trail(refused("filter", "sys.call", "socket"), raised("socket-kind", "socket-past-network")),
-		"NET-013":  trail(did("sock.connect", "127.0.0.1:*"), did("sock.send", "127.0.0.1:*"), refused("filter", "sys.call", "socket"), raised("socket-kind")),
+		"NET-013":  trail(did("sock.connect", "127.0.0.1:*"), refused("filter", "sys.call", "socket")),
 		"NET-013b": trail(
 			refused("egress", "net.connect", "1.2.3.4:80", "169.254.169.254:80", "[2606:4700::1111]:80"),
 			refused("filter", "sys.call", "socket"),
@@ -233,6 +233,7 @@ var proxyTraces = sync.OnceValue(func() map[string]Trace {
 			refused("egress", "net.query", "allowed.test", "denied.test"),
 			raised("unknown-host"),
 		),
+		"PXY-221":  did("net.request", "allowed.test:443"),
 		"PXY-025b": did("net.request", "allowed.test:443"),
 		"PXY-026": trail(
 			refused("egress", "net.request", "a.wild.test:443", "a.wild.test:80", "allowed.test:80"),

@@ -13,6 +13,7 @@ const (
 	fileMost     = 128     // of what may be the name of a file
 	gapMost      = 64      // between the values of a list
 	labelMost    = 48      // of what a PEM block is called
+	templateMost = 256     // of what stands for a value
 )
 
 // lasts are the letters in which names of secrets end.
@@ -48,83 +49,6 @@ func (r *Redactor) placed(s string, at, free int) (hit, bool) {
 	default:
 		return r.assigned(s, at, free)
 	}
-}
-
-// class is what a name says about its value.
-type class int
-
-const (
-	ordinary class = iota
-	token          // random, and long
-	password       // anything that a person may choose
-	scheme         // of authentication, and what goes with it
-	cookies
-)
-
-func (c class) kind() string {
-	if c == token || c == scheme || c == cookies {
-		return "token"
-	}
-	return "password"
-}
-
-// The ends of names, in small letters and without signs between words.
-var (
-	passwordNames = []string{"password", "passwd", "passphrase", "passcode"}
-	tokenNames    = []string{"token", "secret", "apikey", "accesskey", "secretkey", "privatekey", "signingkey", "encryptionkey", "masterkey",
-		"accountkey", "authkey", "secretkeybase", "signature"}
-)
-
-// classOf says what a name stands for.
-func classOf(name string) class {
-	if name == "" || !lasts[name[len(name)-1]] {
-		return ordinary
-	}
-	var flat [wordMost]byte
-	n := 0
-	for i := range min(len(name), wordMost) {
-		c := name[i]
-		if c == '-' || c == '_' || c == '.' {
-			continue
-		}
-		if c >= 'A' && c <= 'Z' {
-			c += 'a' - 'A'
-		}
-		flat[n] = c
-		n++
-	}
-	text := string(flat[:n])
-	switch text {
-	case "":
-		return ordinary
-	case "authorization", "proxyauthorization":
-		return scheme
-	case "cookie", "setcookie":
-		return cookies
-	case "pass", "pwd":
-		if name == "PWD" { // the working directory
-			return ordinary
-		}
-		return password
-	case "sig", "auth":
-		return token
-	}
-	for _, end := range passwordNames {
-		if strings.HasSuffix(text, end) {
-			return password
-		}
-	}
-	for _, end := range tokenNames {
-		if strings.HasSuffix(text, end) {
-			return token
-		}
-	}
-	for _, end := range []string{"_pass", "-pass", ".pass", "_PASS", "_pwd", "_PWD"} {
-		if strings.HasSuffix(name, end) && name != "OLD_PWD" {
-			return password
-		}
-	}
-	return ordinary
 }
 
 // nameBefore returns the name that ends at s[end-1].
@@ -198,12 +122,31 @@ func valueAt(s string, from int) span {
 	} else {
 		v.from = from
 	}
+	if end := templateAt(s, v.from); end > 0 {
+		v.to = end
+		return v
+	}
 	for v.to = v.from; v.to < len(s) && !ends(s, v.to); v.to++ {
 	}
 	for v.quoted && v.to > v.from && v.to < len(s) && s[v.to-1] == '\\' { // of a quotation within another
 		v.to--
 	}
 	return v
+}
+
+// templateAt returns the end of the template that begins at s[from:], such as
+// {{ .Token }}; 0 for none. It is not looked for further than a template is long:
+// the rest is a value, and each text is looked at once.
+func templateAt(s string, from int) int {
+	text := s[min(from, len(s)):min(from+templateMost, len(s))]
+	if !strings.HasPrefix(text, "{{") {
+		return 0
+	}
+	end := strings.Index(text, "}}")
+	if end < 0 {
+		return 0
+	}
+	return from + end + len("}}")
 }
 
 // ends says whether a value ends before s[i].
@@ -259,7 +202,7 @@ func harmless(text string) bool {
 	case "true", "false", "yes", "no", "on", "off", "null", "none", "nil", "undefined", "prompt", "%s", "%v", "%q":
 		return true
 	}
-	if strings.Trim(text, "*") == "" || strings.Trim(text, "x") == "" || strings.HasPrefix(text, "{{") {
+	if strings.Trim(text, "*") == "" || strings.Trim(text, "x") == "" || strings.HasPrefix(text, "{{") && strings.HasSuffix(text, "}}") || text == "{{" {
 		return true
 	}
 	return false

@@ -365,12 +365,20 @@ func TestEachShapeIsFound(t *testing.T) {
 		if p.most > 0 {
 			token = p.prefix + strings.Repeat(letters, 8)[:p.most]
 		}
-		switch p.kind {
-		case "jwt":
+		lead := strings.Repeat("0123456789", 5)[:p.lead]
+		switch {
+		case p.kind == "jwt":
 			token = jwt
-		case "sendgrid-key":
+		case p.kind == "sendgrid-key":
 			token = "SG" + "." + strings.Repeat("aB", 11) + "." + strings.Repeat("cD3", 14) + "x"
+		case p.kind == "harness-key":
+			token = p.prefix + strings.Repeat("aB3", 8) + "." + strings.Repeat("cD4", 8) + "." + strings.Repeat("eF5", 8)
+		case p.kind == "authress-key":
+			token = p.prefix + strings.Repeat("aB3", 4) + ".a1b2.acc_" + strings.Repeat("c4", 8) + "." + strings.Repeat("e5", 20)
+		case p.kind == "airtable-token":
+			token = p.prefix + strings.Repeat("aB", 7) + "." + strings.Repeat("0f", 32)
 		}
+		token = lead + token
 		if got := r.String("a " + token + " b"); short(got) != "a <"+p.kind+"> b" {
 			t.Errorf("%s: %q became %q", p.prefix, token, got)
 		}

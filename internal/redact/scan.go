@@ -57,8 +57,9 @@ func (r *Redactor) shaped(g *group, s string, at, free int) (hit, bool) {
 		if from < free {
 			continue
 		}
-		if end := a.shape.match(s, from); end > 0 {
-			return hit{from, end, byShape, mark(a.shape.kind, s[from:end], sum(s[from:end]))}, true
+		if begin, end := a.shape.match(s, from); end > 0 {
+			token := s[begin:end]
+			return hit{begin, end, byShape, mark(a.shape.kind, token, sum(token))}, true
 		}
 	}
 	return hit{}, false

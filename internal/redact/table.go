@@ -39,8 +39,8 @@ func newTable(all []held) *table {
 	t := &table{groups: make([]group, 1)}
 	for i := range shapes {
 		s := &shapes[i]
-		back := s.anchor + 1
-		g := t.group(s.prefix[s.anchor], s.prefix[back])
+		back := s.anchor() + 1
+		g := t.group(s.prefix[back-1], s.prefix[back])
 		g.shapes = append(g.shapes, anchored{s, back})
 	}
 	for _, pair := range placePairs() {

@@ -13,7 +13,7 @@ const most = 4 << 10
 
 // clean is s as a person can read it in one line: what cannot be seen, what
 // would break or reorder the line or speak to a terminal, and bytes that are no
-// UTF-8 stand as escapes.
+// UTF-8 stand as escapes; so do the spaces of a text that has nothing else.
 func clean(s string) string {
 	left := 0
 	if len(s) > most {
@@ -26,13 +26,14 @@ func clean(s string) string {
 	if plain(s) && left == 0 {
 		return s
 	}
+	blank := strings.Trim(s, " ") == ""
 	var b strings.Builder
 	for i := 0; i < len(s); {
 		r, n := utf8.DecodeRuneInString(s[i:])
 		switch {
 		case r == utf8.RuneError && n == 1:
 			fmt.Fprintf(&b, `\x%02x`, s[i])
-		case unicode.IsPrint(r):
+		case unicode.IsPrint(r) && !invisible(r) && (r != ' ' || !blank):
 			b.WriteRune(r)
 		default:
 			b.WriteString(escape(r))
@@ -45,9 +46,23 @@ func clean(s string) string {
 	return b.String()
 }
 
-// plain reports whether every part of s can be seen, and in one line.
+// plain reports whether every part of s can be seen, and in one line. Nothing at all
+// is plain, spaces alone are not.
 func plain(s string) bool {
-	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) })
+	if s != "" && strings.Trim(s, " ") == "" {
+		return false
+	}
+	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) || invisible(r) })
+}
+
+// invisible reports whether a letter or symbol that counts as printable is blank: the
+// fillers of Hangul, the empty pattern of Braille, two vowels of Khmer.
+func invisible(r rune) bool {
+	switch r {
+	case 0x115f, 0x1160, 0x3164, 0xffa0, 0x2800, 0x17b4, 0x17b5:
+		return true
+	}
+	return false
 }
 
 func escape(r rune) string {

@@ -79,7 +79,7 @@ var nasty = []string{
 	"\x1b[2J\x1b[31mall held\x1b]0;title\x07", "line\nbreak\r\nand\ttab", "]]>", "<script>alert(1)</script>", "\" onload=\"alert(1)",
 	"&amp;&#0;&#x1b;", "--><!--", "\x00\x01\x08\x0b\x0c\x1f\x7f", "\xff\xfe\x80 no UTF-8 \xed\xa0\x80", "\u202egnp.exe\u202c", "\u2028\u2029\u0085\u009b31m",
 	"\ufffe\uffff\U0010ffff", "a|b`c`*d*_e_[f](http://example.org)~g~\\", "javascript:alert(1)", "http://example.org/%zz\"><b>", "日本語😀", "e\u0301\u0301\u0301",
-	strings.Repeat("x", 9000), strings.Repeat("long words ", 500), "{{.}}", "%s%d%!", "'; DROP TABLE", "",
+	strings.Repeat("x", 9000), strings.Repeat("long words ", 500), "{{.}}", "%s%d%!", "'; DROP TABLE", "", " ", "   ", "\u3164", "\u00a0", "\u2800 \uffa0", "\u115f",
 }
 
 // hostile is a run in which every text is s.

@@ -67,6 +67,8 @@ type applier struct {
 	step int
 	all  int
 	dirs map[string]int // of the workspace, to be synced; open
+
+	separate bool // nothing can be renamed from the review's directory into the workspace
 }
 
 // Apply carries the accepted changes into the workspace. It may be ended at any
@@ -103,10 +105,12 @@ func (a *applier) prepare() error {
 		}
 		a.d.uid, a.d.gid = int(st.Uid), int(st.Gid)
 	}
-	if err := os.Mkdir(a.Source.Dir+"/base", 0o700); err != nil && !errors.Is(err, os.ErrExist) {
-		return err
+	for _, name := range []string{"/base", "/ready"} {
+		if err := os.Mkdir(a.Source.Dir+name, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+			return err
+		}
 	}
-	if err := a.trees.openBase(a.Source.Dir); err != nil {
+	if err := errors.Join(a.trees.openBase(a.Source.Dir), a.trees.openReady(a.Source.Dir)); err != nil {
 		return err
 	}
 	return a.recover()

@@ -98,7 +98,11 @@ func (a *applier) carry(steps []*work) error {
 			w.failed = true
 			continue
 		}
-		if err := a.carryOne(w); err != nil {
+		err := a.carryOne(w)
+		if errors.Is(err, unix.EXDEV) && w.in.Ready {
+			err = a.apartNow(w)
+		}
+		if err != nil {
 			broken[w.c], w.failed = true, true
 			a.report(w, err)
 			continue
@@ -179,9 +183,9 @@ func (a *applier) drop(w *work) {
 	switch {
 	case w.in.Act != put:
 	case w.ours.Type == Dir:
-		err = a.d.rmdir(w.dir, w.in.Temp)
+		err = a.d.rmdir(w.room, w.in.Temp)
 	default:
-		err = a.d.unlink(w.dir, w.in.Temp)
+		err = a.d.unlink(w.room, w.in.Temp)
 	}
 	if err == nil || absent(err) {
 		a.over(w, false)
@@ -203,6 +207,14 @@ func (a *applier) carryOne(w *work) error {
 		a.over(w, true)
 		return nil
 	}
+	if errors.Is(err, unix.EXDEV) && w.in.Ready {
+		return err // nothing happened: apartNow tries another way
+	}
+	var tampered *errTampered
+	if errors.As(err, &tampered) {
+		a.over(w, false)
+		return err
+	}
 	var stray *strayError
 	if w.in.Act == put && !errors.As(err, &stray) && a.isOurs(w) {
 		a.drop(w)
@@ -217,7 +229,7 @@ func (a *applier) carryOne(w *work) error {
 // isOurs reports whether the private name stands for what was prepared.
 func (a *applier) isOurs(w *work) bool {
 	var st unix.Stat_t
-	err := unix.Fstatat(w.dir, w.in.Temp, &st, unix.AT_SYMLINK_NOFOLLOW)
+	err := unix.Fstatat(w.room, w.in.Temp, &st, unix.AT_SYMLINK_NOFOLLOW)
 	return err == nil && st.Ino == w.ino.Ino && st.Dev == w.ino.Dev
 }
 
@@ -226,18 +238,18 @@ func (a *applier) takeAway(w *work) error {
 	if !a.still(w.at) {
 		return &errConflict{fmt.Sprintf("directory %q was moved away meanwhile", w.at)}
 	}
-	err := a.d.rename(w.dir, w.name, w.dir, w.in.Temp, unix.RENAME_NOREPLACE)
+	err := a.d.rename(w.dir, w.name, w.room, w.in.Temp, unix.RENAME_NOREPLACE)
 	if absent(err) {
 		return nil // somebody else was faster
 	}
 	if err != nil {
 		return err
 	}
-	ok, err := w.in.Was.is(w.dir, w.in.Temp, true)
+	ok, err := w.in.Was.is(w.room, w.in.Temp, true)
 	if ok && err == nil {
-		return a.retire(w.dir, w.in.Temp, string(w.in.Path))
+		return a.retire(w.room, w.in.Temp, string(w.in.Path))
 	}
-	if e := a.d.rename(w.dir, w.in.Temp, w.dir, w.name, unix.RENAME_NOREPLACE); e != nil {
+	if e := a.d.rename(w.room, w.in.Temp, w.dir, w.name, unix.RENAME_NOREPLACE); e != nil {
 		return errors.Join(err, fmt.Errorf("putting it back (it is named %q now): %w", w.in.Temp, e))
 	}
 	return &errConflict{"it was changed meanwhile"}

@@ -121,6 +121,9 @@ func (s *Set) fill(ctx context.Context, lim limits) error {
 	if err := s.renames(ctx, c); err != nil {
 		return err
 	}
+	if err := s.obey(ctx); err != nil {
+		return err
+	}
 	s.order()
 	if err := s.starts(c.began); err != nil {
 		return err

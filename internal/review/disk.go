@@ -60,7 +60,7 @@ func (d *disk) sync(fd int) error {
 }
 
 // mkdir makes a directory with the owner of the workspace.
-func (d *disk) mkdir(dir int, name string, mode uint32) error {
+func (d *disk) mkdir(dir int, name string, mode uint32, group int) error {
 	if err := d.do("mkdir", func() error { return unix.Mkdirat(dir, name, 0o700) }); err != nil {
 		return err
 	}
@@ -69,13 +69,24 @@ func (d *disk) mkdir(dir int, name string, mode uint32) error {
 		return err
 	}
 	defer unix.Close(fd)
-	return d.dress(fd, mode)
+	return d.dress(fd, mode, group)
 }
 
-// dress gives an open new file or directory its owner and its bits.
-func (d *disk) dress(fd int, mode uint32) error {
+// dress gives an open new file or directory its owner, its group and its bits. A
+// group of -1 is that of the workspace, or our own. One that we may not give stays
+// what it is.
+func (d *disk) dress(fd int, mode uint32, group int) error {
 	if d.uid >= 0 {
-		if err := d.do("chown", func() error { return unix.Fchown(fd, d.uid, d.gid) }); err != nil {
+		gid := d.gid
+		if group >= 0 {
+			gid = group
+		}
+		if err := d.do("chown", func() error { return unix.Fchown(fd, d.uid, gid) }); err != nil {
+			return err
+		}
+	} else if group >= 0 && group != os.Getegid() {
+		err := d.do("chown", func() error { return unix.Fchown(fd, -1, group) })
+		if err != nil && !errors.Is(err, unix.EPERM) {
 			return err
 		}
 	}

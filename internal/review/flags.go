@@ -31,7 +31,15 @@ func (v *visit) flag(c *Change, rule *workspace.Rule) {
 	if v.look.Git() {
 		c.raise("git", "it belongs to a repository of git")
 	}
+	c.inherits = v.l != nil && v.l.upper != nil && handsOnGroup(int(v.l.upper.Fd()))
 	c.judge(v.root)
+}
+
+// handsOnGroup reports whether what is made in a directory gets its group, and a
+// directory its bit: a new one in it says nothing about the run.
+func handsOnGroup(dir int) bool {
+	var st unix.Stat_t
+	return unix.Fstat(dir, &st) == nil && st.Mode&unix.S_ISGID != 0
 }
 
 // judge flags what a change is by itself, whatever its name means to programs.
@@ -61,7 +69,8 @@ func (c *Change) judge(root string) {
 	case FIFO, Socket, Device:
 		c.Cannot = fmt.Sprintf("%s is never applied", article(c.Type))
 	}
-	if c.Type == Dir && c.Mode&(unix.S_ISUID|unix.S_ISGID) != 0 && c.Mode&^c.OldMode&(unix.S_ISUID|unix.S_ISGID) != 0 {
+	inherited := c.inherits && c.OldType == None && c.Mode&unix.S_ISUID == 0
+	if c.Type == Dir && !inherited && c.Mode&(unix.S_ISUID|unix.S_ISGID) != 0 && c.Mode&^c.OldMode&(unix.S_ISUID|unix.S_ISGID) != 0 {
 		c.raise("setuid", "new files in it would belong to its group or owner")
 	}
 	if c.Kind == ModeChanged && c.Mode&0o777 == c.OldMode&0o777 && c.Cannot == "" {

@@ -31,7 +31,8 @@ type intent struct {
 	Act    act            `json:"act"`
 	Path   workspace.Name `json:"path"`
 	Change workspace.Name `json:"change"` // that it belongs to
-	Temp   string         `json:"temp"`   // the private name, beside Path
+	Temp   string         `json:"temp"`   // the private name
+	Ready  bool           `json:"ready"`  // it is in the directory ready of the review; else beside Path
 	Was    expected       `json:"was"`    // what must be replaced or removed
 	Done   *done          `json:"done"`   // what is true of the change when all its steps are done
 	Last   bool           `json:"last"`   // it is the last step of its change

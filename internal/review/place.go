@@ -56,16 +56,22 @@ func (a *applier) makeDir(path string) error {
 		return err
 	}
 	a.step++
-	w := &work{in: intent{Step: a.step, Act: put, Path: workspace.Name(path), Temp: tempName()}, dir: in, ours: State{Type: Dir}}
+	w := &work{in: intent{Step: a.step, Act: put, Path: workspace.Name(path), Temp: tempName(), Ready: a.together(in)}, dir: in, ours: State{Type: Dir}}
+	w.room = a.room(in, &w.in)
 	if err := a.j.add(false, note{Intent: &w.in}); err != nil {
 		return err
 	}
 	a.j.open++
-	err = a.d.mkdir(in, w.in.Temp, st.Mode&0o777|0o700)
+	group, inherit := a.group(w)
+	err = a.d.mkdir(w.room, w.in.Temp, st.Mode&0o777|0o700|inherit, group)
 	if err == nil {
-		err = a.d.rename(in, w.in.Temp, in, name, unix.RENAME_NOREPLACE)
+		err = a.d.rename(w.room, w.in.Temp, in, name, unix.RENAME_NOREPLACE)
 	}
 	a.drop(w) // it is under its own name, or not wanted
+	if errors.Is(err, unix.EXDEV) && w.in.Ready {
+		a.separate = true // see apartNow
+		return a.makeDir(path)
+	}
 	if err != nil && !errors.Is(err, unix.EEXIST) {
 		return fmt.Errorf("making directory %q: %w", path, err)
 	}
@@ -113,6 +119,7 @@ type work struct {
 	part   *Change // of a history, that it is about
 	in     intent
 	dir    int    // of the workspace
+	room   int    // where the private name is: ready, or dir
 	at     string // path of dir
 	name   string
 	ours   State    // what put makes
@@ -132,11 +139,12 @@ func (e *errConflict) Error() string { return e.why }
 func (a *applier) make(w *work) error {
 	switch w.ours.Type {
 	case Link:
-		if err := a.d.symlink(string(w.ours.Target), w.dir, w.in.Temp); err != nil {
+		if err := a.d.symlink(string(w.ours.Target), w.room, w.in.Temp); err != nil {
 			return err
 		}
 	case Dir:
-		if err := a.d.mkdir(w.dir, w.in.Temp, w.ours.Mode|0o700); err != nil {
+		group, inherit := a.group(w)
+		if err := a.d.mkdir(w.room, w.in.Temp, w.ours.Mode|0o700|inherit, group); err != nil {
 			return err
 		}
 	case File:
@@ -147,7 +155,7 @@ func (a *applier) make(w *work) error {
 		return fmt.Errorf("%s is never applied", article(w.ours.Type))
 	}
 	var st unix.Stat_t
-	if err := unix.Fstatat(w.dir, w.in.Temp, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+	if err := unix.Fstatat(w.room, w.in.Temp, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
 		return err
 	}
 	if w.temp != nil {
@@ -161,7 +169,7 @@ func (a *applier) make(w *work) error {
 }
 
 func (a *applier) makeFile(w *work) (err error) {
-	if w.temp, err = a.d.create(w.dir, w.in.Temp); err != nil {
+	if w.temp, err = a.d.create(w.room, w.in.Temp); err != nil {
 		return err
 	}
 	if !w.whole {
@@ -171,7 +179,8 @@ func (a *applier) makeFile(w *work) (err error) {
 	} else if err := a.copyRun(w); err != nil {
 		return err
 	}
-	return a.d.dress(int(w.temp.Fd()), w.ours.Mode)
+	group, _ := a.group(w)
+	return a.d.dress(int(w.temp.Fd()), w.ours.Mode, group)
 }
 
 // copyRun copies the run's file, and sees that it was the one that was decided
@@ -206,76 +215,6 @@ func (a *applier) copyRun(w *work) error {
 	}
 	w.ours.Size, w.ours.SHA256 = int64(before.Size), sum
 	return nil
-}
-
-// swap lets what was prepared take the place of what is there, looks at what
-// came out, and puts it back if it is not what was expected.
-func (a *applier) swap(w *work) error {
-	if !a.still(w.at) {
-		return &errConflict{fmt.Sprintf("directory %q was moved away meanwhile", w.at)}
-	}
-	if w.in.Was.Type == None {
-		err := a.d.rename(w.dir, w.in.Temp, w.dir, w.name, unix.RENAME_NOREPLACE)
-		if errors.Is(err, unix.EEXIST) {
-			return &errConflict{"something appeared there meanwhile"}
-		}
-		if err == nil && !a.still(w.at) {
-			if err := a.d.rename(w.dir, w.name, w.dir, w.in.Temp, unix.RENAME_NOREPLACE); err != nil {
-				return err
-			}
-			return &errConflict{fmt.Sprintf("directory %q was moved away meanwhile", w.at)}
-		}
-		return err
-	}
-	err := a.d.rename(w.dir, w.in.Temp, w.dir, w.name, unix.RENAME_EXCHANGE)
-	if errors.Is(err, unix.ENOENT) {
-		return &errConflict{"it was removed meanwhile"}
-	}
-	if errors.Is(err, unix.EINVAL) {
-		return errors.New("the file system cannot exchange two names at once (renameat2), without which a file could be lost")
-	}
-	if err != nil {
-		return err
-	}
-	ok, err := w.in.Was.is(w.dir, w.in.Temp, true)
-	why := "it was changed meanwhile"
-	if ok && err == nil && !a.still(w.at) {
-		ok, why = false, fmt.Sprintf("directory %q was moved away meanwhile", w.at)
-	}
-	if ok && err == nil {
-		err = a.retire(w.dir, w.in.Temp, string(w.in.Path))
-		if !errors.Is(err, unix.ENOTEMPTY) {
-			return err
-		}
-		why = "it holds something that the run did not know, or whose removal was not accepted"
-	}
-	if e := a.swapBack(w.dir, w.in.Temp, w.name, w.ino); e != nil {
-		return errors.Join(err, e)
-	}
-	return &errConflict{why}
-}
-
-// swapBack undoes an exchange. If somebody put yet another thing into the place,
-// that one stays there, and what came out is left under its private name.
-func (a *applier) swapBack(dir int, temp, name string, ours made) error {
-	err := a.d.rename(dir, temp, dir, name, unix.RENAME_EXCHANGE)
-	if errors.Is(err, unix.ENOENT) { // somebody removed ours
-		err = a.d.rename(dir, temp, dir, name, unix.RENAME_NOREPLACE)
-	}
-	if err != nil {
-		return fmt.Errorf("putting it back (it is named %q now): %w", temp, err)
-	}
-	var st unix.Stat_t
-	if err := unix.Fstatat(dir, temp, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
-		return nil // taken away by somebody: ours was
-	}
-	if st.Ino == ours.Ino && st.Dev == ours.Dev {
-		return nil
-	}
-	if err := a.d.rename(dir, temp, dir, name, unix.RENAME_EXCHANGE); err != nil {
-		return fmt.Errorf("putting it back (it is named %q now): %w", temp, err)
-	}
-	return &strayError{temp}
 }
 
 // strayError is a file of the workspace that is left under a private name.

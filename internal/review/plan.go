@@ -61,7 +61,8 @@ func (a *applier) work(c *Change, act act, path string, dir int) *work {
 	w := &work{c: c, dir: dir, in: intent{Step: a.step, Act: act, Path: workspace.Name(path), Change: c.Path}}
 	w.at, w.name = cut(path)
 	if act == put || act == remove {
-		w.in.Temp = tempName()
+		w.in.Temp, w.in.Ready = tempName(), a.together(dir)
+		w.room = a.room(dir, &w.in)
 	}
 	return w
 }

@@ -64,35 +64,37 @@ func (a *applier) recoverStep(s *story, in *intent) (did bool, err error) {
 	dir, err := openBeneath(a.trees.tree, at, unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
 		if absent(err) || errors.Is(err, unix.ELOOP) {
-			return in.Act == remove && absent(err), nil // the directory is gone with all that was in it
+			did = in.Act == remove && absent(err) // the directory is gone with all that was in it
+			return did, a.clearReady(in)
 		}
 		return false, err
 	}
 	defer unix.Close(dir)
+	room := a.room(dir, in)
 	if above, e := openBeneath(a.trees.base, at, unix.O_RDONLY|unix.O_DIRECTORY); e == nil {
 		a.d.unlink(above, in.Temp) // a copy that was not finished
 		unix.Close(above)
 	}
 	var temp unix.Stat_t
-	err = unix.Fstatat(dir, in.Temp, &temp, unix.AT_SYMLINK_NOFOLLOW)
+	err = unix.Fstatat(room, in.Temp, &temp, unix.AT_SYMLINK_NOFOLLOW)
 	if err != nil && !absent(err) {
 		return false, err
 	}
 	ours, made := s.made[in.Step]
 	if absent(err) {
-		return a.recoverBare(dir, name, in, ours, made)
+		return a.recoverBare(s, dir, name, in)
 	}
 	isOurs := temp.Ino == ours.Ino && temp.Dev == ours.Dev
 	if in.Act == put && (!made || isOurs) {
 		a.recovered(in, "it had not been changed yet; what was prepared for it is removed")
-		return false, a.clear(dir, in.Temp, &temp)
+		return false, a.clear(room, in.Temp, &temp)
 	}
-	ok, err := in.Was.is(dir, in.Temp, true)
+	ok, err := in.Was.is(room, in.Temp, true)
 	if err != nil {
 		return false, err
 	}
 	if ok {
-		if err = a.retire(dir, in.Temp, string(in.Path)); err == nil {
+		if err = a.retire(room, in.Temp, string(in.Path)); err == nil {
 			a.recovered(in, "it had been changed; what it was before is kept in the review")
 			return true, nil
 		}
@@ -100,7 +102,20 @@ func (a *applier) recoverStep(s *story, in *intent) (did bool, err error) {
 			return false, err
 		}
 	}
-	return false, a.recoverBack(dir, name, in, ours)
+	return false, a.recoverBack(room, dir, name, in, ours)
+}
+
+// clearReady ends what is in the review's own directory for a place that is gone:
+// what was prepared goes, and what was taken out of the workspace is kept.
+func (a *applier) clearReady(in *intent) error {
+	var st unix.Stat_t
+	if !in.Ready || unix.Fstatat(a.trees.ready, in.Temp, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
+		return nil
+	}
+	if in.Act == remove {
+		return a.retire(a.trees.ready, in.Temp, string(in.Path))
+	}
+	return a.clear(a.trees.ready, in.Temp, &st)
 }
 
 // clear removes what Apply had made and not used.
@@ -112,8 +127,9 @@ func (a *applier) clear(dir int, temp string, st *unix.Stat_t) error {
 }
 
 // recoverBare ends a step whose private name is not there: it was not begun, or
-// was as good as over.
-func (a *applier) recoverBare(dir int, name string, in *intent, ours made, made bool) (bool, error) {
+// was as good as over. What is in the place counts if it is what was prepared, the
+// same file with the same content.
+func (a *applier) recoverBare(s *story, dir int, name string, in *intent) (bool, error) {
 	var st unix.Stat_t
 	err := unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW)
 	if err != nil && !absent(err) {
@@ -122,23 +138,35 @@ func (a *applier) recoverBare(dir int, name string, in *intent, ours made, made 
 	if in.Act == remove {
 		return absent(err), nil
 	}
-	return err == nil && made && st.Ino == ours.Ino && st.Dev == ours.Dev, nil
+	ours, made := s.made[in.Step]
+	if err != nil || !made || st.Ino != ours.Ino || st.Dev != ours.Dev {
+		return false, nil
+	}
+	left, known := s.left[in.Step]
+	if !known || left.Type != File || left.SHA256 == "" {
+		return true, nil
+	}
+	ok, err := expected{State: left}.is(dir, name, true)
+	if err == nil && !ok {
+		a.recovered(in, "it was changed as soon as it was applied; look at it")
+	}
+	return ok, err
 }
 
 // recoverBack gives a file its name back that was not what was expected.
-func (a *applier) recoverBack(dir int, name string, in *intent, ours made) error {
+func (a *applier) recoverBack(room, dir int, name string, in *intent, ours made) error {
 	var err error
 	if in.Act == put {
-		if err = a.swapBack(dir, in.Temp, name, ours); err == nil {
-			err = a.d.unlink(dir, in.Temp)
+		if err = a.swapBack(room, dir, in.Temp, name, ours); err == nil {
+			err = a.d.unlink(room, in.Temp)
 			if errors.Is(err, unix.EISDIR) || errors.Is(err, unix.EPERM) {
-				err = a.d.rmdir(dir, in.Temp)
+				err = a.d.rmdir(room, in.Temp)
 			}
 			if absent(err) {
 				err = nil
 			}
 		}
-	} else if err = a.d.rename(dir, in.Temp, dir, name, unix.RENAME_NOREPLACE); errors.Is(err, unix.EEXIST) {
+	} else if err = a.d.rename(room, in.Temp, dir, name, unix.RENAME_NOREPLACE); errors.Is(err, unix.EEXIST) {
 		err = &strayError{in.Temp}
 	}
 	var stray *strayError

@@ -26,6 +26,10 @@ type Source struct {
 	Mode      Mode            // "": as Dir/review.json says
 	Rules     workspace.Rules // names that are flagged; the zero value flags none
 
+	// Obey hands in what the user's own configuration makes programs obey in the
+	// workspace, as workspace.GitConfig does.
+	Obey []workspace.Option
+
 	// Began is when the run could first write. Zero: as Dir/review.json says.
 	Began time.Time
 }
@@ -148,11 +152,12 @@ type Change struct {
 	Applied  bool         `json:"applied,omitempty"` // it is in the workspace; of hunks: those that are accepted are
 	History  *HistoryInfo `json:"history,omitempty"`
 
-	program string    // what kind of program its first bytes are; "" for none
-	digest  string    // of what Diff or Decide saw; "" before
-	hunks   *choice   // nil: decided as a whole
-	parts   []*Change // of a history
-	indexed []Flag    // what an index would have git do
+	program  string    // what kind of program its first bytes are; "" for none
+	digest   string    // of what Diff or Decide saw; "" before
+	hunks    *choice   // nil: decided as a whole
+	parts    []*Change // of a history
+	inherits bool      // its directory hands on its group
+	indexed  []Flag    // what an index would have git do
 }
 
 // Flagged reports whether there is a reason to look at c first.

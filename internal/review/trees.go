@@ -16,6 +16,7 @@ type trees struct {
 	upper int // what the run left; -1 in a list
 	base  int // what was kept of the start; -1 while nothing was
 	tree  int // the workspace
+	ready int // what Apply prepares, where no run can write; -1 while nothing is
 
 	// gone are paths of which Apply knows that they were not there at the start.
 	gone  map[string]bool
@@ -25,7 +26,7 @@ type trees struct {
 const openTop = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_CLOEXEC
 
 func openTrees(src Source) (*trees, error) {
-	t := &trees{upper: -1, base: -1, tree: -1}
+	t := &trees{upper: -1, base: -1, tree: -1, ready: -1}
 	var err error
 	if t.tree, err = unix.Open(src.Workspace, openTop|unix.O_NOFOLLOW, 0); err != nil {
 		return nil, fmt.Errorf("opening the workspace: %w", &os.PathError{Op: "open", Path: src.Workspace, Err: err})
@@ -48,8 +49,15 @@ func (t *trees) openBase(dir string) (err error) {
 	return err
 }
 
+func (t *trees) openReady(dir string) (err error) {
+	if t.ready < 0 {
+		t.ready, err = unix.Open(dir+"/ready", openTop|unix.O_NOFOLLOW, 0)
+	}
+	return err
+}
+
 func (t *trees) close() {
-	for _, fd := range []*int{&t.upper, &t.base, &t.tree} {
+	for _, fd := range []*int{&t.upper, &t.base, &t.tree, &t.ready} {
 		if *fd >= 0 {
 			unix.Close(*fd)
 		}

@@ -49,6 +49,7 @@ type Watch struct {
 	First    int      // pid of the first process inside, in the host's pid namespace
 	UID, GID int      // of everything inside, as the host sees them
 	Closed   bool     // no address but those of the loopback can be reached
+	Portal   bool     // the third process inside is the boundary's own and hands out sockets
 
 	// Refuse says which error a reported call is refused with; false for a call
 	// that goes on. Name names a call.

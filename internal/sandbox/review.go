@@ -14,6 +14,11 @@ type Review struct {
 	// upper: as the upper layer of an overlay, or in the copy that is there.
 	Dir string
 
+	// Other is a file of the workspace that the command may change and that is not
+	// of its user and first group, from the workspace; "" for none. A layer cannot
+	// change it.
+	Other string
+
 	// Copy fills upper with a copy of the workspace. It is called once, where the
 	// plan wants that or where no layer can be laid; why says which.
 	Copy func(ctx context.Context, why string) error

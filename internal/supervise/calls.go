@@ -11,14 +11,16 @@ import (
 type shape uint8
 
 const (
-	shapeNone    shape = iota // nothing that is looked at
-	shapeOpen                 // a path with flags of open(2)
-	shapePath                 // a path
-	shapeFD                   // a descriptor
-	shapeTwo                  // two paths
-	shapeSymlink              // a text and a path
-	shapeExec                 // a path and arguments
-	shapeSock                 // a socket address
+	shapeNone     shape = iota // nothing that is looked at
+	shapeOpen                  // a path with flags of open(2)
+	shapePath                  // a path
+	shapeFD                    // a descriptor
+	shapeTwo                   // two paths
+	shapeSymlink               // a text and a path
+	shapeExec                  // a path and arguments
+	shapeSock                  // a socket address
+	shapeMessage               // a struct msghdr
+	shapeMessages              // several of them
 )
 
 // callInfo says which argument of a call is what. An index of none is an
@@ -77,7 +79,9 @@ func callTable() map[uint32]callInfo {
 		unix.SYS_REMOVEXATTRAT: one(event.FileXattr, wantOwner, 0, 1, 2, 3),
 		unix.SYS_CONNECT:       one(event.SockConnect, wantReach, none, 1, none, 2).as(shapeSock),
 		unix.SYS_BIND:          one(event.SockBind, wantCreate, none, 1, none, 2).as(shapeSock),
-		unix.SYS_SENDTO:        one(event.SockSend, wantReach, none, 4, none, 5).as(shapeSock),
+		unix.SYS_SENDTO:        one(event.SockSend, wantReach, none, 4, 3, 5).as(shapeSock),
+		unix.SYS_SENDMSG:       one(event.SockSend, wantReach, none, 1, 2, none).as(shapeMessage),
+		unix.SYS_SENDMMSG:      one(event.SockSend, wantReach, none, 1, 3, 2).as(shapeMessages),
 		unix.SYS_EXECVE:        one(event.ProcExec, wantExec, none, 0, none, 1).as(shapeExec),
 		unix.SYS_EXECVEAT:      one(event.ProcExec, wantExec, 0, 1, 4, 2).as(shapeExec),
 	}

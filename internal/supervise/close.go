@@ -3,6 +3,7 @@
 package supervise
 
 import (
+	"context"
 	"errors"
 	"time"
 
@@ -28,6 +29,11 @@ func (s *Supervisor) Close() (Stats, error) {
 			s.fail(err)
 			return Stats{}, err // what is in use stays open
 		}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), closeWait)
+	defer cancel()
+	if err = s.inlets.close(ctx); err != nil {
+		s.fail(err)
 	}
 	s.release()
 	if f := s.failed.Load(); err == nil && f != nil {

@@ -74,6 +74,7 @@ type View struct {
 	Trees    []Tree
 	UID, GID int  // of the command, as the supervisor sees them
 	Closed   bool // no address but those of the loopback can be reached
+	Portal   bool // the third process inside is the boundary's own and hands out sockets
 }
 
 // Config is what a Supervisor needs to know.

@@ -28,6 +28,9 @@ type image struct {
 	have bool   // sum is set
 	why  string // it is not
 	line string // what follows #!, "" for a program
+	shut bool   // it, or its loader, may not be read
+
+	loader string // of a program that is linked dynamically
 }
 
 // launch is one execution on its way through.
@@ -141,6 +144,7 @@ func (s *Supervisor) lasting(path string) bool {
 // go on.
 func (s *Supervisor) launch(l *launch) {
 	l.describe()
+	l.refuseUnseen()
 	if !s.gated(event.KindExec) || !s.consent(l) {
 		s.conclude(l)
 	}
@@ -188,7 +192,15 @@ func (s *Supervisor) conclude(l *launch) {
 		s.trace(&traced{call: c, was: x})
 		return
 	}
-	switch errno := s.listener.answer(c.id, l.errno); errno {
+	s.answered(s.listener.answer(c.id, l.errno))
+	if c.blind {
+		s.blinded(c, p)
+	}
+}
+
+// answered takes what came of an answer. The lock is held.
+func (s *Supervisor) answered(errno syscall.Errno) {
+	switch errno {
 	case 0:
 	case unix.ENOENT:
 		s.stats.Gone++
@@ -261,6 +273,7 @@ func (s *Supervisor) chain(l *launch) {
 		im := s.image(c, &s.at)
 		l.images = append(l.images, im)
 		if im.line == "" {
+			s.loaded(l, &l.images[len(l.images)-1])
 			return
 		}
 		path, _, _ := strings.Cut(im.line, " ")
@@ -283,13 +296,13 @@ func (s *Supervisor) image(c *call, at *spot) image {
 	if im.path = at.resolved(); im.path == "" {
 		im.path = string(at.asked)
 	}
-	if sum, line, ok := s.hashes.look(im.is); ok {
-		im.sum, im.line, im.have = sum, line, true
+	if known, ok := s.hashes.look(im.is); ok {
+		im.sum, im.line, im.loader, im.have = known.sum, known.line, known.loader, true
 		return im
 	}
 	fd, err := s.openSpot(c, at)
 	if err != nil {
-		im.why = unix.ErrnoName(errnoOf(err))
+		im.why, im.shut = unix.ErrnoName(errnoOf(err)), forbids(errnoOf(err))
 		return im
 	}
 	var st unix.Stat_t
@@ -301,7 +314,7 @@ func (s *Supervisor) image(c *call, at *spot) image {
 	im.is, im.fd = identityOf(&st), fd
 	var head [headSize]byte
 	n, _ := unix.Pread(fd, head[:], 0)
-	im.line = interpreter(head[:max(n, 0)])
+	im.line, im.loader = interpreter(head[:max(n, 0)]), loader(fd)
 	return im
 }
 

@@ -22,7 +22,7 @@ func (s *Supervisor) workingDirectory(c *call, p *event.Process) {
 	r.name = append(c.proc.entry(r.name[:0], c.tid), "cwd\x00"...)
 	text, errno := readlinkat(c.proc.base(), r.name, r.link[:])
 	if errno != 0 {
-		c.unknown("cwd: " + unix.ErrnoName(errno))
+		c.failed("cwd", errno)
 		return
 	}
 	p.Cwd = string(text)
@@ -86,7 +86,7 @@ func (s *Supervisor) arguments(l *launch) {
 		c.unknown("argv: no end within " + strconv.Itoa(t.total))
 	}
 	if t.errno != 0 {
-		c.unknown("argv: " + unix.ErrnoName(t.errno))
+		c.failed("argv", t.errno)
 	}
 }
 

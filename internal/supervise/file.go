@@ -46,7 +46,7 @@ func (s *Supervisor) file(c *call) {
 		text, _, errno := s.memory.text(c.tid, c.arg(c.info.path2), s.path2[:])
 		c.add("to", string(text))
 		if errno != 0 {
-			c.unknown("to: " + unix.ErrnoName(errno))
+			c.failed("to", errno)
 		}
 	}
 	e.Verdict, e.Layer, e.Rule, e.Error = o.verdict, o.layer, o.rule, o.errno
@@ -88,6 +88,7 @@ func (s *Supervisor) find(c *call, dir, path int8, buf []byte, follow bool, at *
 	if at.unknown != "" {
 		e.Object, e.Verdict = string(text), event.Unknown
 		c.unknown(at.unknown)
+		c.blind = c.blind || at.blind
 		return false
 	}
 	return true
@@ -104,7 +105,7 @@ func (s *Supervisor) unread(c *call, e *event.Event, what string, errno syscall.
 		c.unknown(what + ": no readable memory")
 	default:
 		e.Verdict = event.Unknown
-		c.unknown(what + ": " + unix.ErrnoName(errno))
+		c.failed(what, errno)
 	}
 }
 
@@ -169,7 +170,7 @@ func (s *Supervisor) descriptor(c *call, e *event.Event) {
 		e.Error = "EBADF"
 	case errno != 0:
 		e.Verdict = event.Unknown
-		c.unknown("path: " + unix.ErrnoName(errno))
+		c.failed("path", errno)
 	default:
 		e.Object = string(text)
 		if len(text) == 0 || text[0] != '/' || !s.openRoot(c.proc) {
@@ -179,7 +180,7 @@ func (s *Supervisor) descriptor(c *call, e *event.Event) {
 		s.resolver.locate(c.proc, c.tid, unix.AT_FDCWD, append(s.path[:0], text...), false, c.now, &s.at)
 		o := s.foresee(c, &s.at, c.info.want, false)
 		if o.layer == event.LayerView {
-			o = s.handed(c, fd)
+			o = s.handed(c)
 		}
 		e.Verdict, e.Layer, e.Rule, e.Error = o.verdict, o.layer, o.rule, o.errno
 	}
@@ -187,10 +188,9 @@ func (s *Supervisor) descriptor(c *call, e *event.Event) {
 
 // handed judges a change by a descriptor of what is not in view: it came from
 // outside, and so is changed by whoever owns it.
-func (s *Supervisor) handed(c *call, fd int) outcome {
+func (s *Supervisor) handed(c *call) outcome {
 	var st unix.Stat_t
-	name := append(strconv.AppendInt(append(c.proc.entry(nil, c.tid), "fd/"...), int64(fd), 10), 0)
-	if fstatat(c.proc.base(), name, &st, 0) == 0 && c.proc.creds.uid != st.Uid && !c.proc.creds.owner {
+	if s.resolver.statDescriptor(c.proc, c.tid, int(int32(c.args[c.info.dir])), &st) && c.proc.creds.uid != st.Uid && !c.proc.creds.owner {
 		return denied(event.LayerPermissions, "", "EPERM")
 	}
 	return allowed("")
@@ -213,7 +213,7 @@ func (s *Supervisor) describe(c *call) {
 		text, _, errno := s.memory.text(c.tid, arg, s.path2[:256])
 		c.add("name", string(text))
 		if errno != 0 {
-			c.unknown("name: " + unix.ErrnoName(errno))
+			c.failed("name", errno)
 		}
 	}
 }

@@ -240,8 +240,8 @@ func (s *Supervisor) unjudged(c *call, p *proc) {
 	}
 	e := event.Event{Action: event.ProcExec, Object: p.now.path, Verdict: event.Allowed, Process: p.full(), Detail: map[string]string{"unknown": "exec: it was not seen"}}
 	e.Process.Argv = s.commandLine(p)
-	if sum, _, ok := s.hashes.look(p.now.is); ok {
-		e.Process.SHA256 = sum.hex()
+	if known, ok := s.hashes.look(p.now.is); ok {
+		e.Process.SHA256 = known.sum.hex()
 	} else if sum, err := s.hashes.sumAt(p.base(), string(append(p.entry(nil, p.pid), "exe"...)), p.now.is); err == nil {
 		e.Process.SHA256 = sum.hex() // without it the rules take the program for anything
 	}

@@ -149,7 +149,7 @@ func TestExecutionsWaitForAnAnswer(t *testing.T) {
 // when it begins.
 func TestProgramsBehaveTheSameWhenLookedAt(t *testing.T) {
 	path := behaviour(t)
-	for _, what := range []string{"vfork", "spawn", "threads", "short-lived", "thread-executes", "killed", "stopped", "race", "edge", "undumpable", "orphan", "chain"} {
+	for _, what := range []string{"vfork", "spawn", "threads", "short-lived", "thread-executes", "killed", "stopped", "race", "edge", "orphan", "chain"} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			r := start(t, []string{"/bin/sh", "-c", path + " " + what + "; exit $?"}, in(place(t)), gateOf(quiet{}, nil, event.KindExec, event.KindFile))

@@ -35,6 +35,7 @@ func (d digest) hex() string { return hex.EncodeToString(d[:]) }
 type content struct {
 	sum     digest
 	line    string // of a script
+	loader  string // of a program, as it names it
 	lasting bool   // nothing inside can write it, and its last change is old enough to tell
 }
 
@@ -58,11 +59,11 @@ func newHashes(file string) *hashes {
 }
 
 // look gives what a file holds, where that is known.
-func (h *hashes) look(is identity) (digest, string, bool) {
+func (h *hashes) look(is identity) (content, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	c, ok := h.all[is]
-	return c.sum, c.line, ok && c.lasting
+	return c, ok && c.lasting
 }
 
 // last gives what a file held when it was read last: of a program that runs, what
@@ -110,7 +111,7 @@ func (h *hashes) sum(fd int, is identity, lasting bool) (digest, error) {
 		return digest{}, errChanged
 	}
 	lasting = lasting && time.Since(time.Unix(0, is.ctime)) > settled
-	c := content{sum: digest(hash.Sum(nil)), line: head, lasting: lasting}
+	c := content{sum: digest(hash.Sum(nil)), line: head, loader: loader(fd), lasting: lasting}
 	h.keep(is, c)
 	return c.sum, nil
 }
@@ -135,7 +136,7 @@ func (h *hashes) sumAt(dir int, name string, is identity) (digest, error) {
 	return h.sum(fd, is, false)
 }
 
-const hashesHead = "holdfast hashes 1\n"
+const hashesHead = "holdfast hashes 2\n"
 
 // load reads the file; one that is missing or broken is as none, for it only
 // saves work.
@@ -164,11 +165,11 @@ func (h *hashes) load() {
 }
 
 // parseHash reads one line: device, inode, size, both times, hash, and the
-// interpreter as Go quotes it.
+// interpreter and the loader as Go quotes them.
 func parseHash(line string) (is identity, c content, ok bool) {
 	var sum string
-	n, err := fmt.Sscanf(line, "%d %d %d %d %d %s %q\n", &is.dev, &is.ino, &is.size, &is.mtime, &is.ctime, &sum, &c.line)
-	if err != nil || n != 7 || len(sum) != 2*len(c.sum) {
+	n, err := fmt.Sscanf(line, "%d %d %d %d %d %s %q %q\n", &is.dev, &is.ino, &is.size, &is.mtime, &is.ctime, &sum, &c.line, &c.loader)
+	if err != nil || n != 8 || len(sum) != 2*len(c.sum) {
 		return is, c, false
 	}
 	raw, err := hex.DecodeString(sum)
@@ -190,7 +191,7 @@ func (h *hashes) save() error {
 	b.WriteString(hashesHead)
 	for is, c := range h.all {
 		if c.lasting {
-			fmt.Fprintf(&b, "%d %d %d %d %d %s %q\n", is.dev, is.ino, is.size, is.mtime, is.ctime, c.sum.hex(), c.line)
+			fmt.Fprintf(&b, "%d %d %d %d %d %s %q %q\n", is.dev, is.ino, is.size, is.mtime, is.ctime, c.sum.hex(), c.line, c.loader)
 		}
 	}
 	if err := writeFile(h.file, b.String()); err != nil {

@@ -39,7 +39,7 @@ var carries = map[string]string{
 // where the first path leads.
 func (s *Supervisor) outside(c *call, e *event.Event, first outcome, place string) bool {
 	op := carries[e.Action]
-	if op == "" || c.refused || !s.carriable(c, first) {
+	if op == "" || c.refused || c.blind || !s.carriable(c, first) {
 		return false
 	}
 	n := *c.notification
@@ -185,6 +185,9 @@ type done struct {
 func (s *Supervisor) deliver(ch *change, d done, r event.Ruling) {
 	c := &ch.call
 	if d.fd >= 0 {
+		d = s.inlet(ch, d, r)
+	}
+	if d.fd >= 0 {
 		defer unix.Close(d.fd)
 	}
 	if !s.settleChange(ch, d, r) {
@@ -212,6 +215,15 @@ func (s *Supervisor) deliver(ch *change, d done, r event.Ruling) {
 	default:
 		s.fail(fmt.Errorf("answering a system call: %w", errno))
 	}
+}
+
+// inlet exchanges the descriptor of a file outside for one to write to it through.
+func (s *Supervisor) inlet(ch *change, d done, r event.Ruling) done {
+	fd, err := s.inlets.open(d.fd, fileLimit(ch.call.tid), ch.call.flags&unix.O_NONBLOCK != 0, r.Over)
+	if err != nil {
+		return done{fd: -1, errno: errnoOf(err)}
+	}
+	return done{fd: fd}
 }
 
 // settleChange records what became of ch. False means that it was not carried

@@ -78,11 +78,12 @@ func (ch *change) handle(dir int, directory bool) (fd int, st unix.Stat_t, d don
 // again is the path of a descriptor of ours.
 func again(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }
 
-// openFile opens a regular file, or makes it.
+// openFile opens a regular file for writing, or makes it. It is written to and
+// nothing else, however it was to be opened: that is what the human was shown.
 func (ch *change) openFile(dir int) done {
 	flags := ch.call.flags
-	const kept = unix.O_ACCMODE | unix.O_APPEND | unix.O_NONBLOCK | unix.O_SYNC | unix.O_DSYNC
-	use := int(flags&kept) | unix.O_CLOEXEC | unix.O_NOCTTY
+	const kept = unix.O_APPEND | unix.O_SYNC | unix.O_DSYNC
+	use := int(flags&kept) | unix.O_WRONLY | unix.O_CLOEXEC | unix.O_NOCTTY
 	if !ch.at.exists {
 		if flags&unix.O_CREAT == 0 {
 			return done{fd: -1, errno: unix.ENOENT}

@@ -44,11 +44,12 @@ type resolver struct {
 	other  []byte
 	name   []byte
 	link   [pathMax]byte
+	taken  int  // descriptor of a process that r.name leads to; -1 for none
 	blind  bool // a name in a tree that can be written is taken to be a new one: of those nothing but EEXIST is lost
 }
 
 func newResolver(p *places) *resolver {
-	return &resolver{places: p, root: -1, dirs: map[string]*directory{}}
+	return &resolver{places: p, root: -1, taken: -1, dirs: map[string]*directory{}}
 }
 
 // spot is where a path leads.
@@ -65,6 +66,7 @@ type spot struct {
 	stat    unix.Stat_t
 	errno   syscall.Errno // of finding it
 	unknown string        // what could not be found out
+	blind   bool          // because the kernel hides the process
 }
 
 // resolved is where s leads as text, "" where that is what was asked.
@@ -158,7 +160,7 @@ func (s *spot) baseFailed(dirfd int, errno syscall.Errno) {
 	case errno == unix.ENOENT:
 		s.errno = unix.ENOENT // the working directory was removed
 	default:
-		s.unknown = "directory: " + unix.ErrnoName(errno)
+		s.unknown, s.blind = "directory: "+unix.ErrnoName(errno), forbids(errno)
 	}
 }
 
@@ -175,11 +177,11 @@ func (r *resolver) base(p *proc, tid, dirfd int) ([]byte, syscall.Errno) {
 		n = append(strconv.AppendInt(append(n, "fd/"...), int64(dirfd), 10), 0)
 	}
 	r.name = n
-	base, errno := readlinkat(p.base(), n, r.link[:])
+	base, errno := r.read(p, tid)
 	if errno == 0 && len(base) == 0 {
 		errno = unix.ENOENT
 	}
-	if errno == 0 && bytes.HasSuffix(base, deleted) && r.gone(p, n) {
+	if errno == 0 && bytes.HasSuffix(base, deleted) && r.gone(p, r.name) {
 		return base, unix.ENOENT
 	}
 	return base, errno
@@ -352,6 +354,7 @@ func (r *resolver) forget(at []byte) {
 
 // flush drops everything.
 func (r *resolver) flush() {
+	r.letGo()
 	for _, d := range r.dirs {
 		unix.Close(d.fd)
 	}

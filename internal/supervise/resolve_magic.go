@@ -51,9 +51,11 @@ func (r *resolver) magic(p *proc, tid int, full []byte, follow bool, out *spot) 
 		return at, false // of another process: as the view shows it
 	}
 	r.name = append(append(p.entry(r.name[:0], tid), link...), 0)
-	text, errno := readlinkat(p.base(), r.name, r.link[:])
+	text, errno := r.read(p, tid)
 	if errno != 0 {
-		out.errno = errno
+		if out.errno = errno; forbids(errno) {
+			out.unknown, out.blind = "descriptor: "+unix.ErrnoName(errno), true
+		}
 		return nil, true
 	}
 	if len(text) == 0 || text[0] != '/' || bytes.HasSuffix(text, deleted) {

@@ -5,7 +5,9 @@ package supervise
 import (
 	"bytes"
 	"encoding/gob"
+	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"runtime"
@@ -54,10 +56,28 @@ func init() {
 		roleStorm(n)
 	case "stores":
 		roleStores(word[2])
+	case "dials":
+		roleDials(n)
 	case "exit":
 		os.Exit(n)
 	}
 	os.Exit(0)
+}
+
+// roleDials connects n times at once to a port that nobody listens on, as a Go
+// program does, which keeps a thread for each connect(2) that takes a moment.
+func roleDials(n int) {
+	var all sync.WaitGroup
+	var refused atomic.Int32
+	for range n {
+		all.Go(func() {
+			if _, err := net.DialTimeout("tcp", "127.0.0.1:1", time.Minute); errors.Is(err, unix.ECONNREFUSED) {
+				refused.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	fmt.Println(refused.Load(), "refused")
 }
 
 // aCall is one system call for the role to make.

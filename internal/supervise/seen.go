@@ -70,7 +70,10 @@ func (s *Supervisor) settle(c *call, p *proc) {
 	var st unix.Stat_t
 	r := s.resolver
 	r.name = append(p.entry(r.name[:0], p.pid), "exe\x00"...)
-	if fstatat(p.base(), r.name, &st, 0) != 0 {
+	if errno := fstatat(p.base(), r.name, &st, 0); errno != 0 {
+		if forbids(errno) {
+			s.blinded(c, p)
+		}
 		return
 	}
 	is := identityOf(&st)
@@ -123,8 +126,8 @@ func (s *Supervisor) otherwise(c *call, p *proc, was *execution, is identity) bo
 		}
 	}
 	name := append(p.entry(nil, p.pid), "exe"...)
-	if sum, _, ok := s.hashes.look(is); ok {
-		e.Process.SHA256 = sum.hex()
+	if known, ok := s.hashes.look(is); ok {
+		e.Process.SHA256 = known.sum.hex()
 	} else if sum, err := s.hashes.sumAt(p.base(), string(name), is); err == nil {
 		e.Process.SHA256 = sum.hex()
 	} else {

@@ -15,46 +15,60 @@ import (
 // goes is decided elsewhere; what is foreseen here is whether a socket of the
 // file system can be reached.
 func (s *Supervisor) sock(c *call) {
-	e := event.Event{Action: c.info.action, Verdict: event.Allowed}
-	size := int(int32(c.arg(c.info.arg)))
+	e := event.Event{Action: c.sockAction(), Verdict: event.Allowed}
+	s.sockAddress(c, &e, c.arg(c.info.path), int(int32(c.arg(c.info.arg))))
+	s.finish(c, &e)
+}
+
+// sockAction is what a call does: with MSG_FASTOPEN, sending connects.
+func (c *call) sockAction() string {
+	if c.info.action == event.SockSend && c.arg(c.info.flags)&unix.MSG_FASTOPEN != 0 {
+		return event.SockConnect
+	}
+	return c.info.action
+}
+
+// sockAddress reads the address of size bytes at pointer, and writes into e what
+// it is and what will come of it.
+func (s *Supervisor) sockAddress(c *call, e *event.Event, pointer uint64, size int) {
 	if size < 0 || size > 128 { // struct sockaddr_storage
 		e.Error = "EINVAL"
 		size = 0
 	}
 	buf := s.path2[:size]
-	n, errno := s.memory.read(c.tid, c.arg(c.info.path), buf)
+	n, errno := s.memory.read(c.tid, pointer, buf)
 	if errno != 0 || n < size {
 		if errno == 0 {
 			errno = unix.EFAULT
 		}
-		s.unread(c, &e, "address", errno)
-		s.finish(c, &e)
+		s.unread(c, e, "address", errno)
 		return
 	}
 	family, text, path := address(buf)
 	e.Object = text
 	c.add("family", family)
 	c.add("fd", strconv.Itoa(int(int32(c.args[0]))))
-	if s.config.View.Closed && c.info.action != event.SockBind && abroad(text) {
+	if s.config.View.Closed && e.Action != event.SockBind && abroad(text) {
 		e.Verdict, e.Layer, e.Error = event.Denied, event.LayerEgress, "ENETUNREACH"
 	}
-	if len(path) > 0 && s.openRoot(c.proc) {
-		s.resolver.locate(c.proc, c.tid, unix.AT_FDCWD, path, true, c.now, &s.at)
-		if s.at.unknown != "" {
-			c.unknown(s.at.unknown)
-			e.Verdict = event.Unknown
-		} else {
-			o := s.foresee(c, &s.at, c.info.want, c.info.want == wantCreate)
-			if o.errno == "EEXIST" {
-				o.errno = "EADDRINUSE"
-			}
-			e.Verdict, e.Layer, e.Rule, e.Error = o.verdict, o.layer, o.rule, o.errno
-			if r := s.at.resolved(); r != "" {
-				e.Resolved = "unix:" + r
-			}
-		}
+	if len(path) == 0 || !s.openRoot(c.proc) {
+		return
 	}
-	s.finish(c, &e)
+	s.resolver.locate(c.proc, c.tid, unix.AT_FDCWD, path, true, c.now, &s.at)
+	if s.at.unknown != "" {
+		c.unknown(s.at.unknown)
+		c.blind = c.blind || s.at.blind
+		e.Verdict = event.Unknown
+		return
+	}
+	o := s.foresee(c, &s.at, c.info.want, c.info.want == wantCreate)
+	if o.errno == "EEXIST" {
+		o.errno = "EADDRINUSE"
+	}
+	e.Verdict, e.Layer, e.Rule, e.Error = o.verdict, o.layer, o.rule, o.errno
+	if r := s.at.resolved(); r != "" {
+		e.Resolved = "unix:" + r
+	}
 }
 
 // abroad says whether an address is one of the internet protocols and none of

@@ -51,6 +51,9 @@ type Supervisor struct {
 	first   identity          // executable of the first that called: the launch
 	held    holding
 	tracers tracers
+	inlets  inlets
+
+	alone bool // owned by the receiver: the last call to be received was gone, or nobody is left
 
 	// What the receiver writes one call into.
 	at, to spot
@@ -116,6 +119,16 @@ func (s *Supervisor) Serve() {
 	if err := s.become(); err != nil {
 		s.fail(fmt.Errorf("recording system calls: taking the ids of the task: %w", err))
 	}
+	if kernel(6, 11) {
+		s.serveDirectly()
+		return
+	}
+	s.servePolling()
+}
+
+// servePolling asks before each call whether one is there, for a RECV of a kernel
+// before Linux 6.11 does not end when nobody is left.
+func (s *Supervisor) servePolling() {
 	var quiet int64 // until then nobody asks for processes that ended
 	for {
 		other, patience := s.watch.epoll, int64(-1)
@@ -144,6 +157,7 @@ const endsTogether = 5 * time.Millisecond
 // receive takes one call. False means that no more can be received.
 func (s *Supervisor) receive() bool {
 	n, errno := s.listener.receive()
+	s.alone = errno == unix.ENOENT
 	switch errno {
 	case 0:
 		s.handle(n)
@@ -170,6 +184,7 @@ func (s *Supervisor) now() int64 { return int64(time.Since(s.began)) }
 
 // handle answers one call and records it.
 func (s *Supervisor) handle(n *notification) {
+	s.inlets.settle()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.stats.Calls++
@@ -194,59 +209,22 @@ func (s *Supervisor) handle(n *notification) {
 		s.listener.refuse(n.id, unix.EPERM)
 		return
 	}
-	switch c.info.shape {
+	shape := c.info.shape
+	if shape == shapeExec && c.refused {
+		shape = shapeNone // the filter's refusal: nothing is executed (AT_EXECVE_CHECK)
+	}
+	switch shape {
 	case shapeExec:
 		s.exec(&c)
 	case shapeNone:
 		s.plain(&c)
 	case shapeSock:
 		s.sock(&c)
+	case shapeMessage, shapeMessages:
+		s.messages(&c)
 	default:
 		s.file(&c)
 	}
-}
-
-// call is one notification on its way through.
-type call struct {
-	*notification
-	now     int64
-	tid     int
-	info    *callInfo
-	proc    *proc
-	refusal syscall.Errno
-	refused bool
-	layer   string // that refuses, "" for the filter
-	rule    string // that does
-	killed  bool   // its process, by us
-	unnamed bool   // it is about a descriptor, by an empty path
-	flags   uint64 // of open
-	detail  map[string]string
-}
-
-var unknownCall callInfo
-
-// arg is argument i, 0 for none.
-func (c *call) arg(i int8) uint64 {
-	if i < 0 {
-		return 0
-	}
-	return c.args[i]
-}
-
-// add puts one more word into the detail of the event.
-func (c *call) add(key, value string) {
-	if c.detail == nil {
-		c.detail = map[string]string{}
-	}
-	c.detail[key] = value
-}
-
-// unknown says what could not be found out.
-func (c *call) unknown(what string) {
-	if old := c.detail["unknown"]; old != "" {
-		what = old + "; " + what
-	}
-	c.add("unknown", what)
 }
 
 // caller finds the process of a call and brings what is known of it up to date.
@@ -291,6 +269,9 @@ func (s *Supervisor) answer(c *call) (alive bool) {
 
 // finish answers c, and records e, which is about it.
 func (s *Supervisor) finish(c *call, e *event.Event) {
+	if c.blind {
+		c.refused, c.refusal, c.layer = true, unix.EPERM, event.LayerPermissions
+	}
 	if c.refused {
 		c.refusedBy(e)
 	}
@@ -301,6 +282,9 @@ func (s *Supervisor) finish(c *call, e *event.Event) {
 	e.Detail = c.detail
 	e.Process = c.proc.who()
 	s.observe(e)
+	if c.blind {
+		s.blinded(c, c.proc)
+	}
 }
 
 // diedFirst is why the outcome of a call is not known that nobody waits for.

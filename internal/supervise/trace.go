@@ -5,6 +5,8 @@ package supervise
 import (
 	"fmt"
 	"runtime"
+	"strconv"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -119,20 +121,19 @@ func (s *Supervisor) endTracers() {
 // of the same process that executes.
 func (s *Supervisor) follow(j *traced) (again bool) {
 	c := j.call
-	errno := unix.ECHILD
-	if c.proc.parent != s.table.self { // whoever waits for a child of ours would take the stops for its end
-		errno = seize(c.tid)
-	}
-	if errno == 0 {
-		errno = interrupt(c.tid)
-		s.settled(c.tid)
-	}
-	if errno != 0 { // its next call has to do
+	errno, seized := s.attach(c)
+	refusal := unix.Errno(0)
+	switch errno {
+	case 0:
+	case unix.ECHILD: // its next call has to do
 		s.mu.Lock()
 		j.was.untraced = errno
 		s.mu.Unlock()
+	default:
+		s.untraceable(j, errno)
+		refusal = unix.EPERM
 	}
-	switch e := s.listener.answer(c.id, 0); {
+	switch e := s.listener.answer(c.id, refusal); {
 	case e == unix.ENOENT:
 		s.mu.Lock()
 		s.stats.Gone++
@@ -142,7 +143,7 @@ func (s *Supervisor) follow(j *traced) (again bool) {
 		return false
 	}
 	if errno != 0 {
-		return true
+		return errno == unix.ECHILD || !seized
 	}
 	r, errno := nextReport()
 	switch {
@@ -161,6 +162,31 @@ func (s *Supervisor) follow(j *traced) (again bool) {
 		return release(r.pid, 0)
 	}
 	return release(r.pid, 0)
+}
+
+// attach begins to trace the caller, and tells it to stop. ECHILD is for a child
+// of ours: whoever waits for it would take the stops for its end.
+func (s *Supervisor) attach(c *call) (errno syscall.Errno, seized bool) {
+	if c.proc.parent == s.table.self {
+		return unix.ECHILD, false
+	}
+	if errno = seize(c.tid); errno != 0 {
+		return errno, false
+	}
+	errno = interrupt(c.tid)
+	s.settled(c.tid)
+	return errno, true
+}
+
+// untraceable records that an execution is refused after all: what would run
+// then could not be held against what was judged.
+func (s *Supervisor) untraceable(j *traced, errno syscall.Errno) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := j.call.proc
+	j.was.doomed, p.pending, p.now = true, nil, j.was.before
+	s.running.Store(p.pid, p.now.exec)
+	s.seen(p, map[string]string{"not_executed": strconv.FormatUint(j.was.exec, 10), "reason": "it cannot be traced: " + unix.ErrnoName(errno)})
 }
 
 // release lets go of a thread that stopped, or that died meanwhile.

@@ -33,7 +33,10 @@ func (s *Supervisor) verify(j *traced) bool {
 	var st unix.Stat_t
 	r := s.resolver
 	r.name = append(p.entry(r.name[:0], p.pid), "exe\x00"...)
-	if fstatat(p.base(), r.name, &st, 0) != 0 {
+	if errno := fstatat(p.base(), r.name, &st, 0); errno != 0 {
+		if forbids(errno) {
+			s.unseen(p)
+		}
 		return false
 	}
 	is := identityOf(&st)

@@ -11,9 +11,8 @@ import (
 )
 
 // watch knows which processes have ended. Its epoll descriptor is readable when
-// there are some: the receiver waits for both, for a thread of its own that is
-// woken at every end costs more than all else that is done about it. The lock
-// of its Supervisor guards it.
+// there are some; nobody is woken for each, see endsTogether. The lock of its
+// Supervisor guards it.
 type watch struct {
 	epoll  int
 	limit  int

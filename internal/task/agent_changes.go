@@ -9,9 +9,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 )
@@ -70,6 +70,30 @@ func (c *Changes) Text(f ChangedFile) (before, after []byte, err error) {
 	return before, after, nil
 }
 
+// Digest identifies all that changes would do when they are applied: their places
+// with the links that lead there now, values, texts and modes.
+func Digest(all []*Changes) (string, error) {
+	sum := sha256.New()
+	out := json.NewEncoder(sum)
+	for _, c := range all {
+		if err := out.Encode([]string{c.ID, c.Preset, c.Workspace}); err != nil {
+			return "", fmt.Errorf("identifying what waits: %w", err)
+		}
+		for _, f := range c.Files {
+			before, after, err := c.Text(f)
+			if err != nil {
+				return "", err
+			}
+			real, err := f.Real()
+			why := fmt.Sprint(err)
+			if err := out.Encode([]any{f, real, why, before, after}); err != nil {
+				return "", fmt.Errorf("identifying what waits: %w", err)
+			}
+		}
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:16]), nil
+}
+
 // Drop forgets the changes.
 func (c *Changes) Drop() error {
 	if err := os.RemoveAll(c.Dir); err != nil {
@@ -95,8 +119,8 @@ func (e *ApplyError) Hint() string {
 }
 
 // Apply makes one change on the host. The file's other values stay: of JSON only
-// the values that the agent changed are put in; any other file must be as it was
-// when the agent got its copy.
+// the values that the agent changed are put in, where they are what it was given;
+// any other file must be as it was when the agent got its copy.
 func (c *Changes) Apply(f ChangedFile) error {
 	_, text, err := c.Text(f)
 	if err != nil {
@@ -109,23 +133,24 @@ func (c *Changes) Apply(f ChangedFile) error {
 		}
 		return e
 	}
-	place, err := filepath.EvalSymlinks(f.Place) // a user may keep it elsewhere
-	if errors.Is(err, fs.ErrNotExist) {
-		place, err = f.Place, nil
-	}
+	real, err := f.Real()
 	if err != nil {
 		return refuse("%v", err)
 	}
-	host, err := os.ReadFile(place)
-	missing := errors.Is(err, fs.ErrNotExist)
-	if err != nil && !missing {
+	at, err := openPlace(real, f.Change != "removed")
+	if err != nil {
+		return refuse("%v", err)
+	}
+	defer at.close()
+	host, missing, err := at.read()
+	if err != nil {
 		return refuse("%v", err)
 	}
 	if len(f.Keys) > 0 {
 		if text, err = withKeys(host, f.Keys); err != nil {
 			return refuse("%v", err)
 		}
-		return replace(place, host, text, f.Mode)
+		return at.replace(host, text, f.Mode)
 	}
 	sum := sha256.Sum256(host)
 	switch {
@@ -134,15 +159,16 @@ func (c *Changes) Apply(f ChangedFile) error {
 	case missing != (f.Sum == "") || !missing && hex.EncodeToString(sum[:]) != f.Sum:
 		return refuse("it was changed here since the agent got its copy")
 	case f.Change == "removed":
-		if err := os.Remove(place); err != nil {
+		if err := at.remove(); err != nil {
 			return refuse("%v", err)
 		}
 		return nil
 	}
-	return replace(place, host, text, f.Mode)
+	return at.replace(host, text, f.Mode)
 }
 
-// withKeys puts values into the host's JSON.
+// withKeys puts values into the host's JSON. A value that is not what the agent was
+// given is left alone, and the file with it: there may be more in it.
 func withKeys(host []byte, keys []KeyChange) ([]byte, error) {
 	object := map[string]any{}
 	if len(bytes.TrimSpace(host)) > 0 {
@@ -155,56 +181,51 @@ func withKeys(host []byte, keys []KeyChange) ([]byte, error) {
 		}
 	}
 	for _, k := range keys {
-		if len(k.Key) == 0 {
-			return nil, errors.New("a change has no key")
-		}
-		value, err := json.Marshal(k.Value)
-		_, isObject := k.Value.(map[string]any)
-		switch {
-		case descend(object, k.Key) != nil && !isObject:
-			return nil, fmt.Errorf("%s holds more here than the agent saw", strings.Join(k.Key, "."))
-		case err != nil:
-			return nil, fmt.Errorf("%s: %w", strings.Join(k.Key, "."), err)
-		case bytes.Contains(value, []byte("[redacted:")):
-			return nil, fmt.Errorf("%s has the mark of a secret that the agent was not given", strings.Join(k.Key, "."))
-		case k.Removed:
-			delete(descend(object, k.Key[:len(k.Key)-1]), k.Key[len(k.Key)-1])
-		default:
-			set(object, k.Key, k.Value)
+		if err := k.apply(object); err != nil {
+			return nil, err
 		}
 	}
 	return writeJSON(object)
 }
 
-// replace writes a file as a whole, unless it is not what it was any more: a session
-// of the user's may write it at the same time. Nobody but the user may execute, read
-// or write it who could not before.
-func replace(path string, was, data []byte, mode uint32) error {
-	perm := fs.FileMode(mode&0o100) | 0o600
-	if st, err := os.Lstat(path); err == nil {
-		perm = st.Mode().Perm()
+// apply puts one value into an object.
+func (k KeyChange) apply(object map[string]any) error {
+	if len(k.Key) == 0 {
+		return errors.New("a change has no key")
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return fmt.Errorf("applying a change: %w", err)
-	}
-	tmp, err := os.CreateTemp(filepath.Dir(path), ".holdfast-*")
+	name := strings.Join(k.Key, ".")
+	value, err := json.Marshal(k.Value)
 	if err != nil {
-		return fmt.Errorf("applying a change: %w", err)
+		return fmt.Errorf("%s: %w", name, err)
 	}
-	defer os.Remove(tmp.Name())
-	_, err = tmp.Write(data)
-	if err = errors.Join(err, tmp.Chmod(perm), tmp.Sync(), tmp.Close()); err != nil {
-		return fmt.Errorf("applying a change: %w", err)
+	if bytes.Contains(value, []byte("[redacted:")) {
+		return fmt.Errorf("%s has the mark of a secret that the agent was not given", name)
 	}
-	now, err := os.ReadFile(path)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("applying a change: %w", err)
+	last := k.Key[len(k.Key)-1]
+	for i, part := range k.Key[:len(k.Key)-1] {
+		inner, ok := object[part].(map[string]any)
+		if !ok && has(object, part) {
+			return fmt.Errorf("%s is no object here any more", strings.Join(k.Key[:i+1], "."))
+		}
+		if !ok {
+			if k.Removed {
+				return nil // gone already
+			}
+			inner = map[string]any{}
+			object[part] = inner
+		}
+		object = inner
 	}
-	if !bytes.Equal(now, was) {
-		return fmt.Errorf("applying a change: %s was written meanwhile: try again", path)
-	}
-	if err := os.Rename(tmp.Name(), path); err != nil {
-		return fmt.Errorf("applying a change: %w", err)
+	now, is := object[last]
+	switch {
+	case k.Removed && !is, !k.Removed && is && reflect.DeepEqual(now, k.Value):
+		return nil // it is so already
+	case is != k.Had || is && !reflect.DeepEqual(now, k.Was):
+		return fmt.Errorf("%s is not what the agent was given: it holds more here, or was changed since", name)
+	case k.Removed:
+		delete(object, last)
+	default:
+		object[last] = k.Value
 	}
 	return nil
 }

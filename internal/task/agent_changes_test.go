@@ -3,6 +3,7 @@
 package task
 
 import (
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -21,7 +22,7 @@ func TestApplyLeavesSettingsWithComments(t *testing.T) {
 		t.Fatal(err)
 	}
 	changes := &Changes{Dir: dir}
-	file := ChangedFile{Place: place, Change: "changed", New: "new", Keys: []KeyChange{{Key: []string{"a"}, Value: 2}}}
+	file := ChangedFile{Place: place, Change: "changed", New: "new", Keys: []KeyChange{{Key: []string{"a"}, Value: json.Number("2"), Had: true, Was: json.Number("1")}}}
 	if err := changes.Apply(file); err == nil || !strings.Contains(err.Error(), "comments") {
 		t.Errorf("it was applied: %v", err)
 	}
@@ -44,14 +45,24 @@ func TestApplyDoesNotTakeBackWhatWasWrittenMeanwhile(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, was := range []string{"older", ""} {
-		if err := replace(place, []byte(was), []byte("ours"), 0o600); err == nil {
+		at, err := openPlace(place, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer at.close()
+		if err := at.replace([]byte(was), []byte("ours"), 0o600); err == nil {
 			t.Errorf("%q: it was written over", was)
 		}
 	}
 	if now, err := os.ReadFile(place); err != nil || string(now) != "newer" {
 		t.Errorf("left is %q, %v", now, err)
 	}
-	if err := replace(place, []byte("newer"), []byte("ours"), 0o600); err != nil {
+	at, err := openPlace(place, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer at.close()
+	if err := at.replace([]byte("newer"), []byte("ours"), 0o600); err != nil {
 		t.Error(err)
 	}
 	left, err := os.ReadDir(filepath.Dir(place))

@@ -35,6 +35,7 @@ type Changes struct {
 // ChangedFile is one file that an agent changed, added or removed.
 type ChangedFile struct {
 	Place   string      `json:"place"`            // on the host, where the change would go
+	Rest    string      `json:"rest,omitempty"`   // the part of Place below the directory that was copied: no link there is followed
 	Change  string      `json:"change"`           // added, changed or removed
 	Sum     string      `json:"sum,omitempty"`    // SHA-256 of the host's file when it was copied, hex; "" where there was none
 	Mode    uint32      `json:"mode"`             // permission bits
@@ -119,7 +120,7 @@ func sortedNames(m map[string][]byte) []string {
 
 // change is what became of one file; nil where nothing did.
 func (c *copied) change(f copiedFile, data []byte, is bool, mode uint32) *ChangedFile {
-	one := &ChangedFile{Place: filepath.Join(c.Place, f.rest), Change: "changed", Sum: f.sum, Mode: mode, Masked: f.masked, content: data, old: f.content}
+	one := &ChangedFile{Place: filepath.Join(c.Place, f.rest), Rest: f.rest, Change: "changed", Sum: f.sum, Mode: mode, Masked: f.masked, content: data, old: f.content}
 	switch {
 	case is && bytes.Equal(data, f.content) && f.content != nil:
 		return nil

@@ -93,6 +93,8 @@ type KeyChange struct {
 	Key     []string `json:"key"`
 	Value   any      `json:"value,omitempty"`
 	Removed bool     `json:"removed,omitempty"`
+	Had     bool     `json:"had,omitempty"` // the agent was given a value
+	Was     any      `json:"was,omitempty"` // that value; what the host has besides was not seen
 }
 
 // differences lists where now differs from before, each value by itself. With
@@ -121,11 +123,11 @@ func compare(before, now map[string]any, above []string, out *[]KeyChange) {
 		}
 		inner, isObject := value.(map[string]any)
 		oldInner, wasObject := old.(map[string]any)
-		if isObject && (wasObject || !was) && len(inner) > 0 {
+		if isObject && (wasObject || !was && len(inner) > 0) {
 			compare(oldInner, inner, way, out)
 			continue
 		}
-		*out = append(*out, KeyChange{Key: way, Value: value})
+		*out = append(*out, KeyChange{Key: way, Value: value, Had: was, Was: old})
 	}
 	for name, old := range before {
 		if inner, isObject := old.(map[string]any); isObject && !has(now, name) {
@@ -133,7 +135,7 @@ func compare(before, now map[string]any, above []string, out *[]KeyChange) {
 			continue
 		}
 		if _, is := now[name]; !is {
-			*out = append(*out, KeyChange{Key: append(slices.Clone(above), name), Removed: true})
+			*out = append(*out, KeyChange{Key: append(slices.Clone(above), name), Removed: true, Had: true, Was: old})
 		}
 	}
 }

@@ -3,6 +3,7 @@
 package task
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,8 +23,12 @@ import (
 func (t *Task) attend(ctx context.Context, proc sandbox.Process, open *ports) (sandbox.Exit, error) {
 	stop := context.AfterFunc(ctx, func() { proc.Kill("") })
 	defer stop()
+	over := make(chan struct{}) // closed some time after the limit of time
 	if limit := t.Plan.Limits.Time; limit > 0 {
-		timer := time.AfterFunc(limit, func() { proc.Kill(fmt.Sprintf("time limit of %v", limit)) })
+		timer := time.AfterFunc(limit, func() {
+			proc.Kill(fmt.Sprintf("time limit of %v", limit))
+			time.AfterFunc(drainTime, func() { close(over) })
+		})
 		defer timer.Stop()
 	}
 	open.serve(proc)
@@ -34,7 +39,7 @@ func (t *Task) attend(ctx context.Context, proc sandbox.Process, open *ports) (s
 	helpers.Go(func() { t.passSignals(proc, ended) })
 	alive, died := context.WithCancel(ctx)
 	defer died()
-	drained := t.relay(alive, proc)
+	drained := t.relay(alive, proc, over)
 	restore, err := t.raw(proc)
 	if err != nil {
 		proc.Kill("")
@@ -57,9 +62,13 @@ type OutputError struct{ Err error }
 func (e *OutputError) Error() string { return "passing on the command's output: " + e.Err.Error() }
 func (e *OutputError) Unwrap() error { return e.Err }
 
+// drainTime is how long the reader of the output has after the limit of time.
+const drainTime = time.Second
+
 // relay copies the streams and returns a function that waits until all output
-// has been passed on, and says what could not be. Input is not waited for: a read of it may last for ever.
-func (t *Task) relay(alive context.Context, proc sandbox.Process) (drained func() error) {
+// has been passed on, or until over is closed, and says what could not be. Input
+// is not waited for: a read of it may last for ever.
+func (t *Task) relay(alive context.Context, proc sandbox.Process, over <-chan struct{}) (drained func() error) {
 	var outputs sync.WaitGroup
 	var lost atomic.Pointer[OutputError]
 	copyOut := func(to io.Writer, from io.ReadCloser) {
@@ -97,7 +106,9 @@ func (t *Task) relay(alive context.Context, proc sandbox.Process) (drained func(
 		go relayInput(proc, t.Streams.In) // which may outlast the run
 	}
 	return func() error {
-		outputs.Wait()
+		if err := passedOn(&outputs, over); err != nil {
+			return err
+		}
 		if broken != nil {
 			return broken
 		}
@@ -105,6 +116,18 @@ func (t *Task) relay(alive context.Context, proc sandbox.Process) (drained func(
 			return e
 		}
 		return nil
+	}
+}
+
+// passedOn waits for the outputs, but not longer than until over is closed.
+func passedOn(outputs *sync.WaitGroup, over <-chan struct{}) error {
+	passed := make(chan struct{})
+	go func() { outputs.Wait(); close(passed) }()
+	select {
+	case <-passed:
+		return nil
+	case <-over: // what waits for a reader still is lost
+		return &OutputError{errors.New("its reader did not take it before the limit of time")}
 	}
 }
 
@@ -214,6 +237,9 @@ func (t *Task) resize(proc sandbox.Process) {
 	}
 }
 
+// defaultGrace is how long a command has to end after SIGTERM, when nobody says.
+const defaultGrace = 10 * time.Second
+
 // patience is how many requests to end a command may ignore.
 const patience = 3
 
@@ -229,6 +255,7 @@ func (t *Task) passSignals(proc sandbox.Process, ended <-chan struct{}) {
 		resized = t.Streams.Console.Resized()
 	}
 	asked := 0
+	var late *time.Timer // ends a command that was asked to
 	for {
 		select {
 		case <-ended:
@@ -248,8 +275,12 @@ func (t *Task) passSignals(proc sandbox.Process, ended <-chan struct{}) {
 				proc.Kill("")
 				continue
 			}
-			if t.Messages != nil && asked == 1 {
+			switch grace := cmp.Or(t.Grace, defaultGrace); {
+			case t.Messages != nil && asked == 1:
 				late := time.AfterFunc(agentPatience, func() { proc.Kill("the agent asked the server to end, and it did not") })
+				defer late.Stop()
+			case t.Messages == nil && sig == syscall.SIGTERM && late == nil:
+				late = time.AfterFunc(grace, func() { proc.Kill(fmt.Sprintf("the command did not end within %v of SIGTERM (--grace)", grace)) })
 				defer late.Stop()
 			}
 			proc.Signal(sig)

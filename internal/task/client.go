@@ -24,7 +24,7 @@ import (
 // clients says which process inside has a connection, for whoever is asked about
 // it. It is looked for by its socket, so that a process that has handed its socket
 // on, or executes something else by now, is told for another one: what a human sees
-// is who holds the connection.
+// is who holds the connection, and where different programs do, nobody.
 type clients struct {
 	mu      sync.Mutex // guards what follows
 	first   int        // process whose network is the run's; 0 before there is one
@@ -61,7 +61,7 @@ func (c *clients) of(peer netip.AddrPort, port int) event.Process {
 	if inode == "" {
 		return event.Process{}
 	}
-	pid := holder(first, "socket:["+inode+"]")
+	pid := oneProgram(holders(first, "socket:["+inode+"]"))
 	if pid == 0 {
 		return event.Process{}
 	}
@@ -124,16 +124,33 @@ func socketAddress(text string) (netip.AddrPort, bool) {
 	return netip.AddrPortFrom(a.Unmap(), uint16(port)), ok
 }
 
-// holder is the process of the run that has something open, the one with the
-// smallest number where several do: the others have it from it. 0 is for none.
-func holder(first int, what string) int {
+// oneProgram is the first of some processes that all execute the same program, 0
+// for none and where they do not: which of them speaks cannot be told, and one may
+// have been given the socket so that it is named.
+func oneProgram(pids []int) int {
+	var same os.FileInfo
+	for _, pid := range pids {
+		its, err := os.Stat(fmt.Sprintf("/proc/%d/exe", pid))
+		if err != nil || same != nil && !os.SameFile(same, its) {
+			return 0
+		}
+		same = its
+	}
+	if len(pids) == 0 {
+		return 0
+	}
+	return pids[0]
+}
+
+// holders are the processes of the run that have something open, by number.
+func holders(first int, what string) (found []int) {
 	// Of the first process a user who is not root may not look at the namespaces:
 	// then it is whoever has another network than this process.
 	network, _ := os.Readlink(fmt.Sprintf("/proc/%d/ns/net", first))
 	own, _ := os.Readlink("/proc/self/ns/net")
 	all, err := os.ReadDir("/proc")
 	if err != nil {
-		return 0
+		return nil
 	}
 	var pids []int
 	for _, one := range all {
@@ -152,11 +169,12 @@ func holder(first int, what string) int {
 		}
 		for _, fd := range open {
 			if to, err := os.Readlink(filepath.Join(dir, fd.Name())); err == nil && to == what {
-				return pid
+				found = append(found, pid)
+				break
 			}
 		}
 	}
-	return 0
+	return found
 }
 
 // sum is the hash of an executable, "" where it cannot be read. The link leads to

@@ -324,6 +324,25 @@ func TestAProcessIsToldByItsConnection(t *testing.T) {
 	if p.PID != os.Getpid() || p.Exec != 7 || p.Executable != exe || len(p.SHA256) != 64 {
 		t.Errorf("%+v", p)
 	}
+	f, err := c.(*net.TCPConn).File()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	other := exec.Command("cat") // another program that was given the socket
+	other.ExtraFiles = []*os.File{f}
+	wait, err := other.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := other.Start(); err != nil {
+		t.Fatal(err)
+	}
+	p = who.of(peer, port)
+	wait.Close()
+	if err := other.Wait(); err != nil || p.PID != 0 || p.Executable != "" {
+		t.Errorf("of two programs' it is said to be %+v, %v", p, err)
+	}
 	if p := who.of(l.Addr().(*net.TCPAddr).AddrPort(), 1); p.PID != 0 && p.PID != os.Getpid() {
 		t.Errorf("of nobody's: %+v", p)
 	}

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
-	"syscall"
 
 	"holdfast.dev/holdfast/internal/broker"
 	"holdfast.dev/holdfast/internal/egress"
@@ -38,9 +37,6 @@ type network struct {
 func (t *Task) newNetwork(s *session) (*network, error) {
 	n := &network{task: t, session: filepath.Base(s.dir)}
 	if len(t.Plan.Credentials) > 0 {
-		if err := noCoreDumps(); err != nil {
-			return nil, err
-		}
 		leases, err := broker.New(broker.Config{
 			Session: n.session, Credentials: t.Plan.Credentials, Grants: t.Grants, Sink: t.record.sensor(event.Broker),
 			Writable: writableTrees(t.Plan), Unset: t.Unset, Held: t.record.secrets.Hold,
@@ -69,15 +65,6 @@ func (t *Task) newNetwork(s *session) (*network, error) {
 		return nil, errors.Join(fmt.Errorf("preparing to terminate TLS: %w", err), n.close())
 	}
 	return n, nil
-}
-
-// noCoreDumps keeps secrets out of dumps of this process's memory. The limit is 1
-// and not 0: with 0 a core_pattern that is a pipe is still served (core(5)).
-func noCoreDumps() error {
-	if err := syscall.Setrlimit(syscall.RLIMIT_CORE, &syscall.Rlimit{Cur: 1, Max: 1}); err != nil {
-		return fmt.Errorf("keeping secrets out of core dumps: %w", err)
-	}
-	return nil
 }
 
 // apply adds to the launch what the network needs there. What the user set in
@@ -150,6 +137,10 @@ func (n *network) end() error {
 }
 
 // errNotBegun says that a run is still being started.
+// What is optional of what the engine is given; a slip in a signature would take it
+// away in silence.
+var _ egress.Consenting = (*broker.Broker)(nil)
+
 var errNotBegun = errors.New("the run has not begun")
 
 func (n *network) serving() bool {

@@ -136,6 +136,13 @@ func (r *recorder) fail(err error) {
 	}
 }
 
+// Failed says whether something could not be recorded, of whichever sensor.
+func (s *sensor) Failed() bool {
+	s.record.mu.Lock()
+	defer s.record.mu.Unlock()
+	return s.record.broken != nil
+}
+
 // guard ends a running command when the record breaks.
 func (r *recorder) guard(kill func(reason string)) {
 	r.mu.Lock()

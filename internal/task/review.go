@@ -65,9 +65,30 @@ func (s *session) openView(ctx context.Context, plan policy.Plan) (*reviewed, er
 		v.drop()
 		return nil, err
 	}
-	v.spec = &sandbox.Review{Dir: v.dir, Copy: func(ctx context.Context, why string) error { return v.copy(ctx, plan, why) }}
+	other, err := workspace.OtherOwner(ctx, plan.Workspace, ownersOf(st))
+	if err != nil {
+		v.drop()
+		return nil, err
+	}
+	v.spec = &sandbox.Review{Dir: v.dir, Other: string(other), Copy: func(ctx context.Context, why string) error { return v.copy(ctx, plan, why) }}
 	v.list(ctx, plan.Workspace)
 	return v, nil
+}
+
+// ownersOf are the ids that a command has on the host: root's commands have those
+// of the workspace, an ordinary user's those of the user.
+func ownersOf(workspaceOf syscall.Stat_t) workspace.Owners {
+	if os.Geteuid() == 0 {
+		return workspace.Owners{UID: workspaceOf.Uid, GID: workspaceOf.Gid}
+	}
+	o := workspace.Owners{UID: uint32(os.Geteuid()), GID: uint32(os.Getegid())}
+	groups, err := os.Getgroups()
+	for _, g := range groups {
+		if err == nil {
+			o.Groups = append(o.Groups, uint32(g))
+		}
+	}
+	return o
 }
 
 // make makes the directories. The layers belong to whoever owns the workspace,

@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
 	"holdfast.dev/holdfast/internal/policy"
+	"holdfast.dev/holdfast/internal/workspace"
 )
 
 // scratchDir is the private directory of a run on disk, in the session's.
@@ -50,6 +52,9 @@ func likeWorkspace(dir string, plan policy.Plan) error {
 // makeOutputs makes the directories for results that are missing. The one that
 // each is in was resolved, and no link is followed now.
 func makeOutputs(plan policy.Plan) error {
+	if err := checkOutputs(plan); err != nil {
+		return err
+	}
 	for _, dir := range plan.Outputs {
 		parent, err := unix.Openat2(unix.AT_FDCWD, filepath.Dir(dir), &unix.OpenHow{
 			Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS})
@@ -66,6 +71,53 @@ func makeOutputs(plan policy.Plan) error {
 		unix.Close(parent)
 		if err != nil && !errors.Is(err, unix.EEXIST) {
 			return fmt.Errorf("making the output %s: %w", dir, err)
+		}
+	}
+	return nil
+}
+
+// ListedOutputError is a directory for results that is, or lies in, what the host
+// executes or obeys by its name.
+type ListedOutputError struct {
+	Dir  string
+	Rule workspace.Rule
+}
+
+func (e *ListedOutputError) Error() string {
+	return fmt.Sprintf("the output %s lies under a protected name, %s: %s", e.Dir, e.Rule.Pattern, e.Rule.Reason)
+}
+
+// Hint names the ways out.
+func (e *ListedOutputError) Hint() string {
+	hint := "name another directory with --output, and copy what you have read"
+	if e.Rule.Pattern == ".git" {
+		return hint
+	}
+	return hint + "; or let the host obey what a run writes there: workspace.unprotect: [" + e.Rule.Pattern + "]"
+}
+
+// checkOutputs refuses outputs under protected names. An output may be looked at as
+// a tree of its own, in which the names above it do not show.
+func checkOutputs(plan policy.Plan) error {
+	rules, err := Rules(plan)
+	if err != nil {
+		return err
+	}
+	for _, out := range plan.Outputs {
+		rel, inside := strings.CutPrefix(out, plan.Workspace+"/")
+		if !inside {
+			rel = strings.TrimPrefix(out, "/")
+		}
+		at, path := rules.Look(), ""
+		for name := range strings.SplitSeq(rel, "/") {
+			path = filepath.Join(path, name)
+			var rule *workspace.Rule
+			if rule, at = at.Match(path, name, true, false); rule == nil && at.Git() {
+				rule = &workspace.Rule{Pattern: ".git", Reason: "git runs hooks and programs that it names"}
+			}
+			if rule != nil && rule.Tier != workspace.Flag {
+				return &ListedOutputError{Dir: out, Rule: *rule}
+			}
 		}
 	}
 	return nil

@@ -75,7 +75,11 @@ func TestSecretIsNowhere(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if seen < 3 {
+		want := 3
+		if os.Geteuid() != 0 {
+			want = 2 // the janitor lets no process of the user read its memory
+		}
+		if seen < want {
 			t.Errorf("the memory of %d processes was read", seen)
 		}
 		if h := <-got; h.Get("Authorization") != "Bearer "+secret {

@@ -39,6 +39,7 @@ type session struct {
 	listed    int                   // changes in the writable trees, once settled
 	failed    bool                  // to settle: everything stays for the next attempt
 	keep      bool                  // for what was quarantined
+	budget    *workspace.Budget     // of settling; nil for one of its own
 }
 
 func (t *Task) sessions() string { return filepath.Join(t.State, "sessions") }
@@ -107,8 +108,11 @@ func Inspect(ctx context.Context, plan *policy.Plan, more ...workspace.Option) (
 	if err != nil {
 		return nil, err
 	}
+	if err := checkOutputs(*plan); err != nil {
+		return nil, err
+	}
 	var out []*workspace.Snapshot
-	options := append(gitConfigs(plan.Identity.Home), workspace.Outputs(plan.Outputs...))
+	options := append(GitConfigs(plan.Identity.Home), workspace.Fixed(readOnly(*plan)...))
 	for i, root := range writableTrees(*plan) {
 		if i > 0 || !plan.Review { // in review mode nothing in the workspace is to be settled
 			options = append(options[:len(options):len(options)], more...)
@@ -135,21 +139,27 @@ func Inspect(ctx context.Context, plan *policy.Plan, more ...workspace.Option) (
 		}
 		found(plan, snap, root, viewed)
 	}
-	for _, r := range plan.Paths {
-		named := r.Origin.Line > 0 || strings.HasPrefix(r.Origin.File, "--") // toolchains that were found hold no sockets
-		if !named || r.Access != policy.Read && r.Access != policy.Copy {
+	return out, hideInReadable(ctx, plan, rules)
+}
+
+// hideInReadable hides the secrets and sockets in the directories that the policy
+// shows without letting them be changed.
+func hideInReadable(ctx context.Context, plan *policy.Plan, rules workspace.Rules) error {
+	for _, r := range readOnly(*plan) {
+		named := r.Origin.Line > 0 || strings.HasPrefix(r.Origin.File, "--") // toolchains that were found hold neither
+		if !named || r.Access == policy.Hidden {
 			continue
 		}
-		if st, err := os.Stat(r.Path); err != nil || !st.IsDir() {
+		if st, err := os.Lstat(r.Path); err != nil || !st.IsDir() {
 			continue
 		}
-		sockets, err := workspace.Sockets(ctx, r.Path)
+		hidden, err := workspace.Unreadable(ctx, r.Path, rules)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		plan.Hidden = append(plan.Hidden, sockets...)
+		plan.Hidden = append(plan.Hidden, hidden...)
 	}
-	return out, nil
+	return nil
 }
 
 // found puts into the plan what a scan found. Of a workspace that the command
@@ -181,8 +191,12 @@ func (s *session) scan(ctx context.Context, plan *policy.Plan) error {
 	if plan.Review { // nothing can be changed in the workspace itself
 		snapshots = snapshots[1:]
 	}
+	s.release()
 	s.snapshots = snapshots
 	for i, snap := range snapshots {
+		if err := snap.Hold(); err != nil {
+			return err
+		}
 		if err := s.write(i, snap); err != nil {
 			return err
 		}
@@ -207,6 +221,11 @@ func writableTrees(plan policy.Plan) []string {
 		}
 	}
 	return out
+}
+
+// readOnly are the paths that a plan shows without letting them be changed.
+func readOnly(plan policy.Plan) []policy.PathRule {
+	return slices.DeleteFunc(slices.Clone(plan.Paths), func(r policy.PathRule) bool { return r.Access == policy.Write })
 }
 
 // under says of rows which tree they belong to; "" is the workspace.
@@ -245,9 +264,9 @@ func Rules(plan policy.Plan) (workspace.Rules, error) {
 	})
 }
 
-// gitConfigs are the user's own git configuration files, which may say where
+// GitConfigs are the user's own git configuration files, which may say where
 // hooks are. What cannot be read there cannot be obeyed by git either.
-func gitConfigs(home string) []workspace.Option {
+func GitConfigs(home string) []workspace.Option {
 	var out []workspace.Option
 	for _, path := range []string{"/etc/gitconfig", filepath.Join(home, ".config/git/config"), filepath.Join(home, ".gitconfig")} {
 		if data, err := os.ReadFile(path); err == nil {
@@ -267,14 +286,24 @@ func (s *session) warnings() []string {
 	return out
 }
 
+// settleWatched is settle, with a user who is told what takes long and may end it.
+func (s *session) settleWatched(ctx context.Context, t *Task) (workspace.Report, error) {
+	s.budget = workspace.NewBudget()
+	defer t.watchSettling(s.budget)()
+	return s.settle(ctx)
+}
+
 // settle moves out of the writable trees what a host would execute and was not
 // there before.
 func (s *session) settle(ctx context.Context) (workspace.Report, error) {
 	var all workspace.Report
 	var errs []error
 	patience := s.patience()
+	if s.budget == nil {
+		s.budget = workspace.NewBudget()
+	}
 	for _, snap := range s.snapshots {
-		snap.Patience = patience
+		snap.Patience, snap.Budget = patience, s.budget
 		report, err := snap.Settle(context.WithoutCancel(ctx), s.dir)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("settling %s: %w", snap.Root, err))
@@ -302,6 +331,7 @@ func (s *session) settle(ctx context.Context) (workspace.Report, error) {
 
 // close removes the session's directory, or what of it need not be kept.
 func (s *session) close() {
+	s.release()
 	workspace.RemoveTree(filepath.Join(s.dir, scratchDir)) // what cannot be removed is left to the next sweep
 	switch {
 	case s.failed:
@@ -314,6 +344,13 @@ func (s *session) close() {
 		os.RemoveAll(s.dir)
 	}
 	s.lock.Close()
+}
+
+// release lets go of the trees of the last scan.
+func (s *session) release() {
+	for _, snap := range s.snapshots {
+		snap.Release()
+	}
 }
 
 func (s *session) journals() []string {

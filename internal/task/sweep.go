@@ -24,7 +24,8 @@ func Settle(ctx context.Context, dir string) (workspace.Report, error) {
 		return workspace.Report{}, err
 	}
 	defer s.close()
-	return s.settle(ctx)
+	report, err := s.settle(ctx)
+	return report, errors.Join(err, s.leaveAftermath(report))
 }
 
 // adopt takes over a session that nobody looks after; nil when there is none.
@@ -96,6 +97,7 @@ func (t *Task) sweep(ctx context.Context) error {
 	for _, e := range entries {
 		dir := filepath.Join(t.sessions(), e.Name())
 		if _, err := os.Lstat(filepath.Join(dir, lockFile)); err != nil {
+			t.takeAftermath(dir)
 			continue
 		}
 		s, err := adopt(dir)
@@ -103,9 +105,12 @@ func (t *Task) sweep(ctx context.Context) error {
 			continue // somebody looks after it, or we may not
 		}
 		if err == nil {
-			_, err = s.settle(ctx)
+			var report workspace.Report
+			report, err = s.settleWatched(ctx, t)
+			err = errors.Join(err, s.leaveAftermath(report))
 		}
 		s.close()
+		t.takeAftermath(dir)
 		if err != nil && s.concerns(t.Plan.Workspace) {
 			return &UnsettledError{Dir: dir, Err: err}
 		}
@@ -117,11 +122,16 @@ func (t *Task) sweep(ctx context.Context) error {
 // around it.
 func (s *session) concerns(dir string) bool {
 	for _, snap := range s.snapshots {
-		if strings.HasPrefix(dir+"/", snap.Root+"/") || strings.HasPrefix(snap.Root+"/", dir+"/") {
+		if concerns(snap.Root, dir) {
 			return true
 		}
 	}
 	return false
+}
+
+// concerns says whether one directory is the other, in it or around it.
+func concerns(root, dir string) bool {
+	return strings.HasPrefix(dir+"/", root+"/") || strings.HasPrefix(root+"/", dir+"/")
 }
 
 // patience is how long settling may wait for what other runs are just making: a

@@ -30,9 +30,11 @@ type Task struct {
 	Keys       string                // directory of the keys that sign them
 	Version    string                // of Holdfast
 	Notify     func(line string)     // is told of alerts while the command runs, a line each; nil for not
+	Progress   func(line string)     // is told what takes long once the command has ended; nil for not
 	Asks       func(id, what string) // is told of what begins to wait for an answer; nil for not
 	Grants     string                // directory of grants and revocations of credentials; "" for none
 	Learn      egress.Learn          // what happens to destinations that no rule names
+	Grace      time.Duration         // how long the command has to end after SIGTERM; 0 is 10 s
 	Unset      func(string) error    // takes a variable that holds a secret out of this process's environment; nil when that is not to be done
 
 	Tools Tools // how agents inside report their tool calls
@@ -49,6 +51,8 @@ type Task struct {
 	consent consent // rules of consent; set before anything is launched
 	clients clients
 	desk    *desk // where they ask; nil for a policy without such rules
+
+	aftermaths []Aftermath // to be told
 
 	intercepts bool // connections to every address arrive; known when something is launched
 
@@ -97,13 +101,21 @@ type Result struct {
 	Messages    gateway.Report       // of a server
 	Asked       []Consent            // what a rule of consent was about
 	Warnings    []string
+	Aftermaths  []Aftermath // of runs here before this one, whose supervisor was killed
 }
+
+// RanError is a failure after the command began: the status that says that nothing
+// ran must not be given.
+type RanError struct{ Err error }
+
+func (e *RanError) Error() string { return e.Err.Error() }
+func (e *RanError) Unwrap() error { return e.Err }
 
 // attempts to start when the workspace changes between scan and launch.
 const attempts = 5
 
 // Run runs the task to its end. An error means that the command was not
-// executed, unless Result.Exit says otherwise.
+// executed, unless it is a *RanError.
 func (t *Task) Run(ctx context.Context) (Result, error) {
 	if err := t.sweep(ctx); err != nil {
 		return Result{}, err
@@ -123,6 +135,7 @@ func (t *Task) Run(ctx context.Context) (Result, error) {
 		return Result{}, err
 	}
 	result, err := t.runIn(ctx, s, open)
+	result.Aftermaths = t.aftermaths
 	result.Session = t.record.session
 	if !t.record.ended {
 		err = errors.Join(err, t.recordRefused(err))
@@ -167,7 +180,7 @@ func (t *Task) runIn(ctx context.Context, s *session, open *ports) (Result, erro
 		result.Messages = t.Messages.report
 	}
 	err = errors.Join(err, watch.end(s, &result))
-	settled, serr := s.settle(ctx)
+	settled, serr := s.settleWatched(ctx, t)
 	result.Settled, result.Listed, result.Viewed = settled, s.listed, s.review
 	result.Warnings = append(result.Warnings, s.warnings()...)
 	net.finish(&result)
@@ -177,7 +190,10 @@ func (t *Task) runIn(ctx context.Context, s *session, open *ports) (Result, erro
 	if len(settled.Quarantined) > 0 {
 		result.Kept = s.quarantine()
 	}
-	return result, errors.Join(err, serr, t.recordEnd(result))
+	if err := errors.Join(err, serr, t.recordEnd(result)); err != nil {
+		return result, &RanError{err}
+	}
+	return result, nil
 }
 
 // begin launches the command, and tries again while the workspace changes under it.
@@ -210,6 +226,9 @@ func mayPass(err error) bool {
 func (t *Task) launch(ctx context.Context, s *session, net *network, watch *observers) (sandbox.Process, error) {
 	plan := t.Plan
 	if err := makeOutputs(plan); err != nil {
+		return nil, err
+	}
+	if err := policy.RecordExposed(t.State, writableTrees(plan)); err != nil {
 		return nil, err
 	}
 	if err := s.scan(ctx, &plan); err != nil {

@@ -67,6 +67,7 @@ func (t Tools) apply(spec *sandbox.Spec) {
 		return
 	}
 	spec.Files = append(slices.Clip(spec.Files), t.Files...)
+	spec.Files = append(spec.Files, sandbox.File{Path: hooks.Marker, Content: []byte("this is inside of holdfast run\n")})
 	plan := &spec.Plan
 	rule := policy.PathRule{Path: t.Program, Access: policy.Read, Origin: policy.Origin{File: "hooks"}}
 	at, found := slices.BinarySearchFunc(plan.Paths, rule, func(a, b policy.PathRule) int { return strings.Compare(a.Path, b.Path) })
@@ -211,14 +212,14 @@ func (t *tools) hear(c *net.UnixConn, holding func()) {
 	}
 	r, err := hooks.Receive(c)
 	if err != nil {
-		r = hooks.Report{Bad: "what came over the channel is no report: " + err.Error()}
+		r = hooks.Report{Kind: hooks.Call, Bad: "what came over the channel is no report: " + err.Error()}
 	}
 	t.mu.Lock()
 	delete(t.waiting, pid)
 	t.mu.Unlock()
 	var a hooks.Answer
 	by := t.process(pid)
-	if r.Kind == hooks.Call && r.Bad == "" {
+	if r.Kind == hooks.Call {
 		a = t.judge(c, r, by, holding)
 	}
 	e := r.Event(a)

@@ -27,6 +27,9 @@ var (
 // what the rules of consent say. Where a human has to, the hook is told to wait,
 // and holding is called before that.
 func (t *tools) judge(c *net.UnixConn, r hooks.Report, by event.Process, holding func()) hooks.Answer {
+	if r.Bad != "" {
+		return r.Unreadable(len(t.plan.Tools) > 0 || t.consent.about(event.KindTool))
+	}
 	a := judge(t.plan, r)
 	if a.Deny != "" || !t.consent.about(event.KindTool) {
 		return a

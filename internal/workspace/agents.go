@@ -4,7 +4,7 @@ package workspace
 
 import (
 	"encoding/json"
-	"os"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -23,11 +23,7 @@ var agentSettings = map[string][]string{
 
 // commandKeys are the keys under which those files have command lines, or the
 // words of one.
-var commandKeys = []string{"command", "args", "bash", "notify", "apiKeyHelper", "awsAuthRefresh", "awsCredentialExport", "otelHeadersHelper", "discoveryCommand", "callCommand", "install", "start"}
-
-// scriptEnds mark a word without a slash as the name of a program in a command
-// line: it is what an interpreter is given.
-var scriptEnds = []string{".js", ".mjs", ".cjs", ".ts", ".mts", ".py", ".sh", ".bash", ".rb", ".pl", ".php", ".lua"}
+var commandKeys = []string{"command", "args", "cmd", "env", "exec", "script", "bash", "notify", "apiKeyHelper", "awsAuthRefresh", "awsCredentialExport", "otelHeadersHelper", "discoveryCommand", "callCommand", "install", "start"}
 
 // obeyAgents protects what the settings of agents name in the tree: hooks, the
 // servers that an agent starts, and helpers. The settings themselves are
@@ -40,8 +36,8 @@ func (s *scan) obeyAgents() {
 		top := string(s.found.Root) + "/" + string(r.Path)
 		for _, name := range agentSettings[r.Rule] {
 			file := strings.TrimSuffix(top+"/"+name, "/")
-			data := readHost(file)
-			if data == nil || len(data) > maxConfig {
+			data := s.read(file)
+			if data == nil || len(data) > maxConfig || !s.afford(1, len(data)) {
 				continue
 			}
 			for _, line := range commandLines(name+path.Base(file), data) {
@@ -55,40 +51,53 @@ func (s *scan) obeyAgents() {
 // of the project or from the root of the workspace.
 func (s *scan) commandNames(project, line string) {
 	line = strings.NewReplacer("${CLAUDE_PROJECT_DIR}", ".", "$CLAUDE_PROJECT_DIR", ".", "${workspaceFolder}", ".", "$GEMINI_PROJECT_DIR", ".", "${PWD}", ".", "$PWD", ".").Replace(line)
-	for _, word := range strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(" \t\n;&|()<>\"'`!=$", r) }) {
-		if !strings.Contains(word, "/") && !slices.Contains(scriptEnds, path.Ext(word)) {
-			continue
-		}
-		for _, from := range slices.Compact([]string{project, string(s.found.Root)}) {
-			p := target(from, word, "")
-			if st, err := os.Lstat(p); p != "" && err == nil && !st.IsDir() {
-				s.resolve(p, "agents", "the settings of an agent name it in a command")
-			}
-		}
+	for _, from := range slices.Compact([]string{project, string(s.found.Root)}) {
+		s.named(line, from, "", "agents", "the settings of an agent name it in a command")
 	}
 }
 
-// commandLines are the values of commandKeys in a file of JSON, or in as much of
-// TOML as stands on one line.
+// commandLines are the texts under commandKeys in a file of JSON or TOML. Of what
+// is no plain JSON (agents read comments and commas that we do not) they are all
+// texts between quotes.
 func commandLines(name string, data []byte) []string {
-	if !strings.HasSuffix(name, ".toml") {
-		var doc any
-		if json.Unmarshal(data, &doc) != nil {
-			return nil // the agent refuses it too, or reads comments that we do not
-		}
+	if strings.HasSuffix(name, ".toml") {
+		return tomlCommands(string(data))
+	}
+	var doc any
+	if json.Unmarshal(data, &doc) == nil {
 		return commandValues(doc, false)
 	}
+	return quoted(string(data))
+}
+
+// quoted are the texts between quotes, and those between two of them: a quote may
+// be escaped.
+func quoted(text string) []string {
+	return append(strings.Split(text, `"`)[1:], strings.Split(text, "'")[1:]...)
+}
+
+// tomlCommands are the texts of lines that hold one of the keys, to the end of the
+// list that begins there, and of tables under one.
+func tomlCommands(text string) []string {
 	var out []string
-	for line := range strings.Lines(string(data)) {
-		key, value, ok := strings.Cut(line, "=")
-		if ok && slices.Contains(commandKeys, strings.TrimSpace(key)) {
-			out = append(out, strings.Trim(strings.TrimSpace(strings.ReplaceAll(value, ",", " ")), "[]"))
+	open, table := 0, false
+	isKey := func(word string) bool { return slices.Contains(commandKeys, word) }
+	for line := range strings.Lines(text) {
+		words := strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(" \t\r\n=.,[]{}\"'", r) })
+		if open == 0 && strings.HasPrefix(strings.TrimSpace(line), "[") {
+			table = slices.ContainsFunc(words, isKey)
+			continue
+		}
+		if open > 0 || table || slices.ContainsFunc(words, isKey) {
+			out = append(out, quoted(line)...)
+			open = max(0, open+strings.Count(line, "[")-strings.Count(line, "]"))
 		}
 	}
 	return out
 }
 
-// commandValues are the texts below v that stand under one of the keys.
+// commandValues are the texts below v that stand under one of the keys. The words
+// of a list are one line.
 func commandValues(v any, under bool) []string {
 	var out []string
 	switch v := v.(type) {
@@ -100,9 +109,15 @@ func commandValues(v any, under bool) []string {
 		for _, e := range v {
 			out = append(out, commandValues(e, under)...)
 		}
+		if under {
+			out = append(out, strings.Join(out, " "))
+		}
 	case map[string]any:
-		for k, e := range v {
-			out = append(out, commandValues(e, slices.Contains(commandKeys, k))...)
+		for _, k := range slices.Sorted(maps.Keys(v)) {
+			out = append(out, commandValues(v[k], under || slices.Contains(commandKeys, k))...)
+		}
+		if command, ok := v["command"].(string); ok {
+			out = append(out, strings.Join(append([]string{command}, commandValues(v["args"], true)...), " "))
 		}
 	}
 	return out

@@ -56,13 +56,12 @@ func CopyTree(ctx context.Context, src, dst string, limit int64) (CopyReport, er
 	if room := int64(st.Bavail) * st.Bsize / 10 * 9; limit <= 0 || room < limit {
 		c.limit, c.free = room, true
 	}
-	const flags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
-	from, err := unix.Open(src, flags, 0)
+	from, err := openResolved(src, unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
 		return c.report, fmt.Errorf("copying %s: %w", src, err)
 	}
 	defer unix.Close(from)
-	if c.dst, err = unix.Open(dst, flags, 0); err != nil {
+	if c.dst, err = openState(dst); err != nil {
 		return c.report, fmt.Errorf("copying %s: %w", src, err)
 	}
 	defer unix.Close(c.dst)
@@ -194,7 +193,7 @@ func (c *treeCopier) attributes(src, dst int, st *unix.Stat_t) error {
 		return c.at(err)
 	}
 	times := []unix.Timespec{st.Atim, st.Mtim}
-	return c.at(unix.UtimesNanoAt(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", dst), times, 0))
+	return c.at(unix.UtimesNanoAt(unix.AT_FDCWD, selfPath(dst), times, 0))
 }
 
 func (c *treeCopier) at(err error) error {

@@ -121,7 +121,7 @@ var changesOfRuns = []struct {
 		mkdir(t, w+"/empty")
 		write(t, w, "new\nline", "")
 		write(t, w, "--apply-all-safe", "")
-	}, []string{"added --apply-all-safe", "added empty dir", "added new\nline", "added pipe fifo"}},
+	}, []string{"added pipe fifo !fifo", "added --apply-all-safe", "added empty dir", "added new\nline"}},
 	{"what the host would execute, first", func(t *testing.T, w string) {
 		write(t, w, "a", "")
 		write(t, w, "x/.vscode/tasks.json", "{}")

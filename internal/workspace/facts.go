@@ -44,7 +44,7 @@ const factsDepth = 4096
 // file. Mount points in it are entered. A directory that cannot be read is
 // listed, and what is in it is not.
 func WriteFacts(ctx context.Context, root string, began int64, w io.Writer) error {
-	fd, err := unix.Open(root, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	fd, err := openResolved(root, unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
 		return fmt.Errorf("listing %s: %w", root, err)
 	}
@@ -56,6 +56,7 @@ func WriteFacts(ctx context.Context, root string, began int64, w io.Writer) erro
 	}
 	out.Write(append(header, '\n')) // errors are kept by the writer
 	l := &lister{ctx: ctx, out: out, buf: make([]byte, 64<<10)}
+	l.each = l.write
 	if err := l.dir(fd, 0); err != nil {
 		return fmt.Errorf("listing %s: %w", root, err)
 	}
@@ -65,21 +66,19 @@ func WriteFacts(ctx context.Context, root string, began int64, w io.Writer) erro
 	return nil
 }
 
-// lister writes the facts of one tree.
+// lister walks one tree and calls each for every file.
 type lister struct {
 	ctx  context.Context
 	out  *bufio.Writer
 	buf  []byte // of getdents
-	path []byte // of the directory, with a slash at its end
+	path []byte // of the directory, with a slash at its end; while each is called, of the file
+	each func(*unix.Statx_t) error
 	line []byte
 }
 
-// dir lists what the directory at fd holds.
-func (l *lister) dir(fd, depth int) error {
-	if err := l.ctx.Err(); err != nil {
-		return err
-	}
-	var names []byte // each with its NUL
+// names are what the directory at fd holds, each with a NUL after it.
+func (l *lister) names(fd int) ([]byte, error) {
+	var names []byte
 	for {
 		n, err := unix.Getdents(fd, l.buf)
 		if err == unix.EINTR {
@@ -87,11 +86,23 @@ func (l *lister) dir(fd, depth int) error {
 		}
 		if err != nil || n == 0 {
 			if err != nil && !errors.Is(err, unix.ENOENT) {
-				return err
+				return nil, err
 			}
 			break
 		}
 		names = appendNames(names, l.buf[:n])
+	}
+	return names, nil
+}
+
+// dir lists what the directory at fd holds.
+func (l *lister) dir(fd, depth int) error {
+	if err := l.ctx.Err(); err != nil {
+		return err
+	}
+	names, err := l.names(fd)
+	if err != nil {
+		return err
 	}
 	base := len(l.path)
 	for len(names) > 0 {
@@ -99,14 +110,17 @@ func (l *lister) dir(fd, depth int) error {
 		nameZ := names[:end]
 		names = names[end:]
 		var st unix.Statx_t
-		if err := statAt(fd, nameZ, &st); err != nil {
-			if gone(err) == nil {
-				continue
-			}
-			return err
+		err := statAt(fd, nameZ, &st)
+		if err != nil && gone(err) == nil {
+			continue
 		}
 		l.path = append(l.path[:base], nameZ[:end-1]...)
-		l.write(&st)
+		if err == nil {
+			err = l.each(&st)
+		}
+		if err != nil {
+			return err
+		}
 		if st.Mode&typeMask != typeDir || depth == factsDepth {
 			continue
 		}
@@ -126,7 +140,7 @@ func (l *lister) dir(fd, depth int) error {
 }
 
 // write adds the line of one file, whose path is set.
-func (l *lister) write(st *unix.Statx_t) {
+func (l *lister) write(st *unix.Statx_t) error {
 	f := factOf(st)
 	line := append(l.line[:0], '[')
 	line = appendPath(line, l.path)
@@ -136,7 +150,8 @@ func (l *lister) write(st *unix.Statx_t) {
 	}
 	line = strconv.AppendUint(append(line, ','), f.Ino, 10)
 	l.line = append(line, "]\n"...)
-	l.out.Write(l.line)
+	l.out.Write(l.line) // errors are kept by the writer
+	return nil
 }
 
 func factOf(st *unix.Statx_t) Fact {

@@ -100,30 +100,22 @@ func indexVarint(b []byte) (value, n int) {
 // indexTables checks what stands behind the entries, which end at at.
 func indexTables(data []byte, hash, at int, starts []int) error {
 	u32 := binary.BigEndian.Uint32
-	entries := at
-	for len(data)-at >= 8 {
-		size := int(u32(data[at+4:]))
-		if size > len(data)-at-8 {
-			return errIndex
+	blocks := true
+	end := eachTable(data, at, func(name string, body []byte) {
+		if name != "IEOT" {
+			return
 		}
-		body := data[at+8 : at+8+size]
-		if string(data[at:at+4]) == "IEOT" {
-			done := 0
-			for b := body[min(4, size):]; len(b) >= 8; b = b[8:] {
-				if done >= len(starts) || int(u32(b)) != starts[done] {
-					return errIndex
-				}
-				done += int(u32(b[4:]))
-			}
-			if done != len(starts) {
-				return errIndex
-			}
+		done := 0
+		for b := body[min(4, len(body)):]; len(b) >= 8 && blocks; b = b[8:] {
+			blocks = done < len(starts) && int(u32(b)) == starts[done]
+			done += int(u32(b[4:]))
 		}
-		at += 8 + size
-	}
-	if at != len(data) {
+		blocks = blocks && done == len(starts)
+	})
+	if !blocks || end != len(data) {
 		return errIndex
 	}
+	entries := at
 	// "End of index entry" is looked for from the end of the file.
 	if eoie := len(data) - 12 - hash; eoie >= entries && string(data[eoie:eoie+4]) == "EOIE" && int(u32(data[eoie+8:])) != entries {
 		return errIndex
@@ -140,34 +132,127 @@ func IndexHarm(data, config []byte) string {
 	return indexHarm(data, hashSize(config), func([]byte) {})
 }
 
-// indexHarm is IndexHarm, and tells visit the names.
+// indexHarm is IndexHarm, and tells visit the names. The other length of object
+// names is tried, too: which one git takes is said in another file.
 func indexHarm(data []byte, hash int, visit func(name []byte)) string {
 	why := ""
-	err := eachIndexed(data, hash, func(name, _ []byte) {
-		visit(name)
+	harm := func(name []byte) {
 		if why == "" && !checkable(name) {
 			why = fmt.Sprintf("git would write %q by it", short(name))
 		}
+	}
+	err := eachIndexed(data, hash, func(name, _ []byte) {
+		visit(name)
+		harm(name)
 	})
+	for _, other := range hashSizes {
+		if other != hash && why == "" && readable(data, other, harm) && why == "" {
+			why = "git could read it with object names of another length"
+		}
+	}
 	if why == "" && err != nil {
 		why = errIndex.Error()
 	}
 	return why
 }
 
-// hashSize is the length of object names by the configuration of a repository.
+// readable reports whether git, which checks little, could read data as an index
+// with object names of hash bytes; harm sees the names that it would find. An
+// entry that goes on behind the end is one to git, as the page there is zeros.
+func readable(data []byte, hash int, harm func(name []byte)) bool {
+	end := len(data) - hash
+	if end < 12 || string(data[:4]) != "DIRC" || data[7] < 2 || data[7] > 4 {
+		return false
+	}
+	if eoie := end - hash - 12; eoie >= 12 && string(data[eoie:eoie+4]) == "EOIE" {
+		return true // entries may stand anywhere
+	}
+	count, at := int(binary.BigEndian.Uint32(data[8:])), 12
+	var names [][]byte
+	var name []byte
+	whole := false
+	for range count {
+		n, ok := looseEntry(data, at, hash, data[7] == 4, &name)
+		if !ok {
+			return false
+		}
+		names, whole = append(names, bytes.Clone(name)), whole || len(name) > 0
+		if at += n; at > len(data) {
+			whole = false
+			break
+		}
+	}
+	known := true
+	at = eachTable(data[:end], min(at, end), func(name string, _ []byte) {
+		known = known && (name[0] >= 'A' && name[0] <= 'Z' || name == "link" || name == "sdir")
+	})
+	if !known || whole && end-at >= 8 {
+		return false
+	}
+	for _, n := range names {
+		harm(n)
+	}
+	return whole
+}
+
+// looseEntry reads an entry as git does, which does not look for the end of a name
+// where a length is given. ok is false where git gives up.
+func looseEntry(data []byte, at, hash int, prefixed bool, name *[]byte) (size int, ok bool) {
+	p := at + 40 + hash + 2
+	if p+2 > len(data) {
+		return 0, false
+	}
+	flags := int(data[p-2])<<8 | int(data[p-1])
+	if flags&0x4000 != 0 {
+		if binary.BigEndian.Uint16(data[p:])&^0x6000 != 0 {
+			return 0, false
+		}
+		p += 2
+	}
+	kept := 0
+	if prefixed {
+		strip, n := indexVarint(data[min(p, len(data)):])
+		if n == 0 || strip > len(*name) {
+			return 0, false
+		}
+		kept, p = len(*name)-strip, p+n
+	}
+	rest := data[min(p, len(data)):]
+	n := bytes.IndexByte(rest, 0)
+	if n < 0 {
+		n = len(rest)
+	}
+	if flags &= 0xfff; flags != 0xfff {
+		n = max(flags-kept, 0)
+	}
+	*name = append((*name)[:kept], rest[:min(n, len(rest))]...)
+	if nul := bytes.IndexByte(*name, 0); nul >= 0 {
+		*name = (*name)[:nul]
+	}
+	size = p - at + n + 1
+	if !prefixed {
+		size = (p - at + n + 8) &^ 7
+	}
+	return size, true
+}
+
+// hashSizes are the lengths of object names: SHA-1 and SHA-256.
+var hashSizes = []int{20, 32}
+
+// hashSize is the length of object names by the configuration of a repository, of
+// which git takes the last word.
 func hashSize(config []byte) int {
-	size := 20
+	size := hashSizes[0]
 	c, err := parseConfig(config)
 	if err != nil {
 		return size
 	}
 	for _, s := range c.settings {
 		if s.section == "extensions" && !s.hasSub && s.key == "objectformat" {
-			if s.value != "sha256" {
-				return 20
+			size = hashSizes[0]
+			if s.value == "sha256" {
+				size = hashSizes[1]
 			}
-			size = 32
 		}
 	}
 	return size
@@ -221,9 +306,21 @@ func (v *settle) gitFile(w *walker, d *dir, e entry, st *unix.Statx_t, fresh boo
 		}
 		return true, v.take(w, d, e, inRepository, "a link appeared in a repository during the run")
 	}
+	if e.rule != nil && e.rule.Judged {
+		why := v.state(d, e)
+		if why != "" && v.wait() {
+			why = v.state(d, e) // another run may have been writing it
+		}
+		if why != "" {
+			return true, v.take(w, d, e, e.rule, why)
+		}
+	}
 	if d.git && (fresh || !v.known(w.path)) {
 		if why := v.gitIndex(w, d, e, st); why != "" {
 			return true, v.take(w, d, e, poisoned, why)
+		}
+		if string(fold(e.name(), w.fold)) == "packed-refs" {
+			v.packedRefs(w, d, e)
 		}
 	}
 	return false, nil
@@ -235,6 +332,11 @@ func (v *settle) gitIndex(w *walker, d *dir, e entry, st *unix.Statx_t) string {
 	if st.Mode&typeMask != typeReg || !isIndex(fold(e.name(), w.fold)) {
 		return ""
 	}
+	if !v.budget.spend(indexPasses * int64(st.Size)) {
+		return unread
+	}
+	v.budget.reading.Lock()
+	defer v.budget.reading.Unlock()
 	data, ok := readFile(d.fd, string(e.name()), maxIndexed)
 	if !ok {
 		return "it cannot be read, or is larger than git's are"
@@ -259,6 +361,7 @@ func (v *settle) gitIndex(w *walker, d *dir, e entry, st *unix.Statx_t) string {
 	})
 	if why == "" {
 		v.stage(w, d, e, data, hash)
+		v.blindIndex(w, d, e, data, hash)
 	}
 	if why == "" && secret != "" {
 		v.flagged(Flagged{Path: v.full(w.at(e)), Change: Changed, Rule: ".git",

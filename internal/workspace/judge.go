@@ -57,7 +57,7 @@ func (v *settle) reach(rel, target string) int {
 		if !ok {
 			continue
 		}
-		root, err := unix.Open(string(t.Root), unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+		root, err := openResolved(string(t.Root), unix.O_PATH|unix.O_DIRECTORY)
 		if err != nil {
 			continue
 		}

@@ -33,6 +33,7 @@ func (s *scan) finish(ctx context.Context) ([]string, error) {
 	}
 	s.hardLinks()
 	s.hideSecrets()
+	s.fix()
 	outside := s.worktrees()
 	s.found.tidy()
 	return outside, nil
@@ -48,9 +49,14 @@ func (s *scan) followLinks(ctx context.Context) error {
 			continue
 		}
 		seen[string(r.Path)] = true
-		switch r.Mode & typeMask {
+		full := string(s.found.Root) + "/" + string(r.Path)
+		at, err := s.lookup(full)
+		if err != nil {
+			continue // it has gone, or is in the other tree
+		}
+		switch at.st.Mode & typeMask {
 		case typeLink:
-			s.resolve(string(s.found.Root)+"/"+string(r.Path), r.Rule, r.Reason)
+			s.resolve(full, r.Rule, r.Reason)
 		case typeDir:
 			if err := s.linksBelow(ctx, r); err != nil {
 				return err
@@ -62,18 +68,21 @@ func (s *scan) followLinks(ctx context.Context) error {
 
 // linksBelow resolves the links inside a protected directory.
 func (s *scan) linksBelow(ctx context.Context, r row) error {
-	fd, err := openBeneath(s.root, string(r.Path), unix.O_RDONLY|unix.O_DIRECTORY)
-	if err != nil {
-		return gone(err)
-	}
-	defer unix.Close(fd)
-	f := &linkFinder{}
-	none := compile(nil, nil, nil, nil)
-	if err := run(ctx, fd, &none, maxPath, false, f, memory{}); err != nil {
-		return err
-	}
-	for _, p := range f.links {
-		s.resolve(string(s.found.Root)+"/"+string(r.Path)+"/"+p, r.Rule, r.Reason)
+	for _, root := range s.roots {
+		fd, err := openBeneath(root, string(r.Path), unix.O_RDONLY|unix.O_DIRECTORY)
+		if err != nil {
+			continue // it is in the other tree, a link, or gone
+		}
+		f := &linkFinder{}
+		none := compile(nil, nil, nil, nil)
+		err = run(ctx, fd, &none, maxPath, false, f, memory{})
+		unix.Close(fd)
+		if err != nil {
+			return err
+		}
+		for _, p := range f.links {
+			s.resolve(string(s.found.Root)+"/"+string(r.Path)+"/"+p, r.Rule, r.Reason)
+		}
 	}
 	return nil
 }
@@ -81,51 +90,21 @@ func (s *scan) linksBelow(ctx context.Context, r row) error {
 // resolve follows target as the host would. Links met on the way and the end
 // become rows when they lie in the tree.
 func (s *scan) resolve(target, rule, reason string) {
-	todo := strings.Split(target, "/")[1:]
-	var done []string
-	for hops := 0; len(todo) > 0; {
-		c := todo[0]
-		todo = todo[1:]
-		switch c {
-		case "", ".":
-			continue
-		case "..":
-			done = done[:max(len(done)-1, 0)]
-			continue
-		}
-		full := "/" + strings.Join(append(slices.Clone(done), c), "/")
-		var st unix.Statx_t
-		dir, err := hostOpen(path.Dir(full))
-		if err == nil {
-			err = statAt(dir, append([]byte(c), 0), &st)
-			unix.Close(dir)
-		}
-		if err != nil {
-			s.absent(done, append([]string{c}, todo...), rule, reason)
-			return
-		}
-		if st.Mode&typeMask != typeLink {
-			done = append(done, c)
-			if len(todo) == 0 {
-				s.end(full, rule, reason, &st)
-			}
-			continue
-		}
-		s.end(full, rule, reason, &st)
-		link, err := os.Readlink(full)
-		if hops++; err != nil || hops > 40 {
-			return
-		}
-		todo = append(strings.Split(link, "/"), todo...)
-		if path.IsAbs(link) {
-			done = nil
-		}
+	if !s.afford(1, 0) {
+		return
+	}
+	end := s.follow(target, func(at located) { s.end(at.path, rule, reason, &at.st) })
+	if len(end.missing) > 0 {
+		s.absent(end.path, end.missing, rule, reason)
 	}
 }
 
-// hostOpen opens a directory none of whose components is a link any more.
-func hostOpen(p string) (int, error) {
-	return unix.Open(p, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+// openResolved opens a path none of whose components is a link any more: if one
+// became a link again, that is an error.
+func openResolved(p string, flags int) (int, error) {
+	return unix.Openat2(unix.AT_FDCWD, p, &unix.OpenHow{
+		Flags: uint64(flags) | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS,
+	})
 }
 
 // within returns the path of p below the root. Both are resolved.
@@ -138,26 +117,25 @@ func (s *scan) end(full, rule, reason string, st *unix.Statx_t) {
 	if !ok {
 		if full == string(s.found.Root) {
 			s.warn("%s is the workspace itself and stays writable (%s)", rule, reason)
+			s.all = &Rule{Pattern: rule, Tier: Deny, Reason: reason}
 		}
 		return
 	}
 	r := newRow(rel, rule, reason, st)
-	for _, old := range s.found.Rows {
-		if old.Path == r.Path && !old.Linked {
-			return
-		}
+	if !s.rowAt[r.Path] {
+		s.rowAt[r.Path] = true
+		s.found.Rows = append(s.found.Rows, r)
 	}
-	s.found.Rows = append(s.found.Rows, r)
 }
 
 // absent remembers a path of the tree where nothing is yet. Its first missing
 // component is what Settle looks for.
-func (s *scan) absent(done, todo []string, rule, reason string) {
-	rel, ok := s.within("/" + strings.Join(append(slices.Clone(done), todo[0]), "/"))
-	if !ok || slices.Contains(todo, "..") {
+func (s *scan) absent(dir string, missing []string, rule, reason string) {
+	rel, ok := s.within(path.Join(dir, missing[0]))
+	if !ok || slices.Contains(missing, "..") {
 		return
 	}
-	if rest := strings.Join(todo[1:], "/"); rest != "" {
+	if rest := strings.Join(missing[1:], "/"); rest != "" {
 		rel += "/" + path.Clean(rest)
 	}
 	s.found.Absent = append(s.found.Absent, row{Path: Name(rel), Rule: rule, Reason: reason})

@@ -2,7 +2,11 @@
 
 package workspace
 
-import "golang.org/x/sys/unix"
+import (
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
 
 // Look is where in a tree names are looked up in a list of rules: it carries
 // what the names above have matched already. The zero value is of no use;
@@ -67,4 +71,20 @@ func (l Look) Match(path, name string, dir, link bool) (*Rule, Look) {
 		below.tree = best
 	}
 	return best, below
+}
+
+// Find returns the first rule that a path, or a directory above it, has; nil for an
+// ordinary one. The path is taken for that of a file.
+func (r Rules) Find(path string) *Rule {
+	look := r.Look()
+	for at, rest := "", path; rest != ""; {
+		name, more, below := strings.Cut(rest, "/")
+		at = strings.TrimPrefix(at+"/"+name, "/")
+		var rule *Rule
+		if rule, look = look.Match(at, name, below, false); rule != nil {
+			return rule
+		}
+		rest = more
+	}
+	return nil
 }

@@ -3,13 +3,10 @@
 package workspace
 
 import (
-	"io"
 	"os"
 	"path"
 	"slices"
 	"strings"
-
-	"golang.org/x/sys/unix"
 )
 
 // gitFile is a git configuration file and what its relative paths start from.
@@ -60,7 +57,7 @@ func (s *scan) obeyConfigs() {
 					continue
 				}
 				s.resolve(p, "include.path", "git reads it like config")
-				if data := readHost(p); data != nil && len(files) < extra {
+				if data := s.read(p); data != nil && len(files) < extra && s.afford(1, len(data)) {
 					files = append(files, gitFile{dir: f.dir, name: p, home: f.home, data: data, own: f.own})
 				}
 			case refuse(v, func(string) bool { return false }) != "":
@@ -73,18 +70,61 @@ func (s *scan) obeyConfigs() {
 // programs protects files of the tree that a setting's value names: it may be a
 // command line that git runs at the top of a worktree.
 func (s *scan) programs(f gitFile, v setting) {
-	words := strings.FieldsFunc(v.value, func(r rune) bool { return strings.ContainsRune(" \t\n;&|()<>\"'`!=$", r) })
-	for _, word := range words {
-		if !strings.Contains(word, "/") {
+	for _, from := range s.from(f) {
+		s.named(v.value, from, f.home, v.section+"."+v.key, "git runs it: its configuration names it")
+	}
+}
+
+// scriptEnds mark a word without a slash as the name of a program in a command
+// line: it is what an interpreter is given.
+var scriptEnds = []string{".js", ".mjs", ".cjs", ".ts", ".mts", ".py", ".sh", ".bash", ".rb", ".pl", ".php", ".lua"}
+
+// interpreters execute the file that the word after them names, whatever its end.
+var interpreters = []string{"sh", "bash", "dash", "zsh", "fish", "ksh", "source", ".", "exec", "python", "python3", "node", "bun", "deno", "ruby", "perl", "php", "lua", "env"}
+
+// named protects the files that the command line names when it is read in the
+// directory from. A script that is not there yet is protected from appearing.
+func (s *scan) named(line, from, home, rule, reason string) {
+	split := func(line string) []string {
+		return strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(" \t\n;&|()<>\"'`!=$,[]", r) })
+	}
+	unquoted := split(strings.NewReplacer(`"`, "", "'", "", `\`, "").Replace(line)) // "$DIR"/run is one word
+	words := append(split(line), unquoted...)
+	before := ""
+	for _, word := range append(words, line) { // a name may hold any of these
+		script := slices.Contains(scriptEnds, path.Ext(word))
+		wanted := strings.Contains(word, "/") || script || slices.Contains(interpreters, path.Base(before))
+		if !strings.HasPrefix(word, "-") {
+			before = word // an interpreter may have options
+		}
+		p := target(from, word, home)
+		if p == "" || !wanted || !s.afford(1, 0) {
 			continue
 		}
-		for _, from := range s.from(f) {
-			p := target(from, word, f.home)
-			if st, err := os.Lstat(p); p != "" && err == nil && !st.IsDir() {
-				s.resolve(p, v.section+"."+v.key, "git runs it: its configuration names it")
-			}
+		if at := s.follow(p, func(located) {}); at.there && at.st.Mode&typeMask != typeDir || len(at.missing) > 0 && script {
+			s.resolve(p, rule, reason)
 		}
 	}
+}
+
+// Bounds of what is followed and read to find what is obeyed: who wrote the tree
+// chose how much there is.
+const (
+	maxFollowed = 100_000
+	maxObeyed   = 64 << 20 // bytes
+)
+
+// afford takes from the bounds; false means that they are reached, and that all of
+// the tree has to be taken for obeyed. The caller holds mu, or is alone.
+func (s *scan) afford(followed, bytes int) bool {
+	s.followed, s.obeyed = s.followed+followed, s.obeyed+bytes
+	if s.followed <= maxFollowed && s.obeyed <= maxObeyed {
+		return true
+	}
+	if s.all == nil {
+		s.all = &Rule{Pattern: "too much", Tier: Deny, Reason: "there are more links, settings and names in them than can be looked at"}
+	}
+	return false
 }
 
 // remember notes the settings of a repository that are not harmless, so that a
@@ -133,35 +173,4 @@ func target(from, value, home string) string {
 		return ""
 	}
 	return value
-}
-
-// readHost reads a configuration file as git would, through links, but never
-// opens what is no regular file.
-func readHost(p string) []byte {
-	probe, err := unix.Open(p, unix.O_PATH|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil
-	}
-	defer unix.Close(probe)
-	var st unix.Stat_t
-	if unix.Fstat(probe, &st) != nil || st.Mode&typeMask != typeReg {
-		return nil
-	}
-	name, err := fdPath(probe)
-	if err != nil {
-		return nil
-	}
-	f, err := os.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0)
-	if err != nil {
-		return nil
-	}
-	defer f.Close()
-	if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() {
-		return nil
-	}
-	b, err := io.ReadAll(io.LimitReader(f, maxConfig+1))
-	if err != nil {
-		return nil
-	}
-	return b
 }

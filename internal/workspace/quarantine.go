@@ -27,7 +27,12 @@ type quarantine struct {
 	fd    int // of state/quarantine; opened when first needed
 	open  bool
 	next  int
+
+	budget *Budget // nil for none
 }
+
+// afford is spend; without a budget everything can be afforded.
+func (q *quarantine) afford(n int64) bool { return q.budget == nil || q.budget.spend(n) }
 
 func (q *quarantine) close() error {
 	if !q.open {
@@ -86,54 +91,96 @@ func (q *quarantine) slot() (slot, held int, name string, err error) {
 	return -1, -1, "", err
 }
 
-// take moves the entry name of dir into a slot of its own and completes item.
-func (q *quarantine) take(dir int, name string, item *Quarantined) error {
-	var st unix.Stat_t
-	if err := unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
-		return err
+// maxExchanged bounds how often something else may be put under a name while it
+// is being moved out of the tree.
+const maxExchanged = 64
+
+var errExchanged = errors.New("something else was put there again and again: another run is at work in the same tree")
+
+// take moves what stands under a name of dir into a slot of its own and completes
+// item, by what was in fact moved. exchanged says that this is not what stood
+// there at first: what did may be back under the name.
+func (q *quarantine) take(dir int, name string, item *Quarantined) (exchanged bool, err error) {
+	h, err := openHandle(dir, name)
+	if err != nil {
+		return false, err
 	}
+	defer h.close()
 	slot, held, n, err := q.slot()
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer unix.Close(slot)
 	defer unix.Close(held)
+	is := h
 	err = move(dir, name, held)
 	if errors.Is(err, unix.EXDEV) {
-		defer loosen(dir)()
-		c := copier{left: maxHeldCopy}
-		if err = c.entry(dir, name, held, 0); err == nil {
-			err = removeTree(dir, name)
+		exchanged, err = q.moveByCopy(h, dir, name, held, item)
+	} else if err == nil {
+		if is, err = openHandle(held, name); err == nil {
+			defer is.close()
+			exchanged = !is.same(h)
 		}
-		item.Cut = c.cut
 	}
 	if err != nil {
 		unix.Unlinkat(slot, "held", unix.AT_REMOVEDIR)
 		unix.Unlinkat(q.fd, n, unix.AT_REMOVEDIR)
-		return err
+		return false, err
+	}
+	if exchanged {
+		item.Why += "; it was exchanged while it was moved out"
 	}
 	item.Held = Name(q.state + "/quarantine/" + n + "/held/" + name)
-	item.Mode = st.Mode & 0o7777
-	describe(held, name, st.Mode, item)
-	return manifest(slot, item)
+	q.describe(is, held, name, item)
+	return exchanged, manifest(slot, item)
 }
 
-// describe completes item from what is held.
-func describe(held int, name string, mode uint32, item *Quarantined) {
-	item.Type = "special"
-	switch mode & typeMask {
+// moveByCopy is move for another file system: what was copied is removed, and
+// nothing that came into its place.
+func (q *quarantine) moveByCopy(h *handle, dir int, name string, held int, item *Quarantined) (exchanged bool, err error) {
+	defer loosen(dir)()
+	c := copier{left: maxHeldCopy, afford: q.afford}
+	err = c.put(h, name, held, 0)
+	item.Cut = c.cut
+	switch {
+	case err != nil:
+		return false, err
+	case !h.named(dir, name):
+		return true, nil
+	}
+	return false, removeEntry(dir, name)
+}
+
+// describe completes item from what was moved, of which a copy may be held.
+func (q *quarantine) describe(h *handle, held int, name string, item *Quarantined) {
+	item.Type, item.Mode = "special", h.st.Mode&0o7777
+	switch h.st.Mode & typeMask {
 	case typeReg:
 		item.Type = "file"
-		item.Sum = sumAt(held, []byte(name), maxHeldSum)
-		unix.Fchmodat(held, name, mode&0o666, 0) // nobody runs it by accident
+		if h.st.Size <= maxHeldSum && q.afford(h.st.Size) {
+			item.Sum = sumAt(held, []byte(name), maxHeldSum)
+		}
+		disarm(held, name, h.st.Mode)
 	case typeDir:
 		item.Type = "dir"
 	case typeLink:
 		item.Type = "link"
-		buf := make([]byte, 4096)
-		if n, err := unix.Readlinkat(held, name, buf); err == nil {
-			item.Link = Name(buf[:n])
+		if text, err := h.link(); err == nil {
+			item.Link = Name(text)
 		}
+	}
+}
+
+// disarm takes from a held file what lets somebody run it by accident. One with a
+// second name is left: that name may be anywhere.
+func disarm(held int, name string, mode uint32) {
+	h, err := openHandle(held, name)
+	if err != nil {
+		return
+	}
+	defer h.close()
+	if h.is(typeReg) && h.st.Nlink == 1 {
+		setMode(h.fd, mode&0o666)
 	}
 }
 
@@ -156,9 +203,11 @@ func move(dir int, name string, to int) error {
 		return err
 	}
 	defer loosen(dir)()
-	if fd, err := unix.Openat(dir, name, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0); err == nil {
-		chmodFD(fd, 0o700)
-		unix.Close(fd)
+	if h, err := openHandle(dir, name); err == nil {
+		if h.is(typeDir) {
+			chmodFD(h.fd, 0o700)
+		}
+		h.close()
 	}
 	return unix.Renameat2(dir, name, to, name, unix.RENAME_NOREPLACE)
 }
@@ -176,32 +225,38 @@ func loosen(dir int) func() {
 // copier copies an entry to another file system without following a link or
 // opening anything but regular files and directories.
 type copier struct {
-	left int64
-	cut  bool
+	left   int64
+	cut    bool
+	afford func(bytes int64) bool // nil: anything
 }
 
 func (c *copier) entry(dir int, name string, to, depth int) error {
-	var st unix.Stat_t
-	if err := unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+	h, err := openHandle(dir, name)
+	if err != nil {
 		return gone(err)
 	}
-	switch st.Mode & typeMask {
+	defer h.close()
+	return c.put(h, name, to, depth)
+}
+
+// put copies the file of a handle to a name.
+func (c *copier) put(h *handle, name string, to, depth int) error {
+	switch h.st.Mode & typeMask {
 	case typeReg:
-		return c.file(dir, name, to)
+		return c.file(h, name, to)
 	case typeLink:
-		buf := make([]byte, 4096)
-		n, err := unix.Readlinkat(dir, name, buf)
+		text, err := h.link()
 		if err != nil {
-			return gone(err)
+			return err
 		}
-		return unix.Symlinkat(string(buf[:n]), to, name)
+		return unix.Symlinkat(text, to, name)
 	case typeDir:
-		return c.dir(dir, name, to, depth)
+		return c.dir(h, name, to, depth)
 	}
 	return nil
 }
 
-func (c *copier) dir(dir int, name string, to, depth int) error {
+func (c *copier) dir(h *handle, name string, to, depth int) error {
 	if depth > maxCopyDepth {
 		c.cut = true
 		return nil
@@ -209,42 +264,36 @@ func (c *copier) dir(dir int, name string, to, depth int) error {
 	if err := unix.Mkdirat(to, name, 0o700); err != nil {
 		return err
 	}
-	from, err := openForced(dir, name)
+	from, err := h.openOwned()
 	if err != nil {
 		return err
 	}
-	defer from.Close()
-	into, err := unix.Openat(to, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	defer unix.Close(from)
+	into, err := openAt(to, append([]byte(name), 0))
 	if err != nil {
 		return err
 	}
 	defer unix.Close(into)
-	for {
-		list, err := from.Readdirnames(1024)
-		for _, n := range list {
-			if err := c.entry(int(from.Fd()), n, into, depth+1); err != nil {
-				return err
-			}
-		}
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
+	names, err := readNames(from)
+	for _, n := range names {
+		if err := c.entry(from, n, into, depth+1); err != nil {
 			return err
 		}
 	}
+	return err
 }
 
-func (c *copier) file(dir int, name string, to int) error {
-	src := openFile(dir, name)
-	if src == nil {
-		if p, err := unix.Openat(dir, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0); err == nil {
-			chmodFD(p, 0o400)
-			unix.Close(p)
-		}
-		src = openFile(dir, name)
+func (c *copier) file(h *handle, name string, to int) error {
+	if c.afford != nil && !c.afford(min(h.st.Size, c.left)) {
+		c.cut = true
+		return nil
 	}
-	if src == nil {
+	src, err := h.read()
+	if err != nil {
+		chmodFD(h.fd, 0o400)
+		src, err = h.read()
+	}
+	if err != nil {
 		c.cut = true
 		return nil
 	}
@@ -260,115 +309,4 @@ func (c *copier) file(dir int, name string, to int) error {
 		c.cut = true
 	}
 	return errors.Join(err, dst.Close())
-}
-
-// openForced opens a directory for reading, after giving its owner the right to.
-func openForced(dir int, name string) (*os.File, error) {
-	const flags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
-	fd, err := unix.Openat(dir, name, flags, 0)
-	var st unix.Stat_t
-	if errors.Is(err, unix.EACCES) || err == nil && unix.Fstat(fd, &st) == nil && st.Mode&0o700 != 0o700 {
-		if err == nil {
-			unix.Close(fd)
-		}
-		p, err := unix.Openat(dir, name, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-		if err != nil {
-			return nil, err
-		}
-		err = chmodFD(p, 0o700)
-		unix.Close(p)
-		if err != nil {
-			return nil, err
-		}
-		fd, err = unix.Openat(dir, name, flags, 0)
-		if err != nil {
-			return nil, err
-		}
-		return os.NewFile(uintptr(fd), name), nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	return os.NewFile(uintptr(fd), name), nil
-}
-
-// removeTree removes an entry and all below it. Directories that lie deep are
-// first brought up to the top of the tree, so that depth costs no descriptors.
-func removeTree(dir int, name string) error {
-	err := unix.Unlinkat(dir, name, 0)
-	if err == nil || errors.Is(err, unix.ENOENT) {
-		return nil
-	}
-	if !errors.Is(err, unix.EISDIR) && !errors.Is(err, unix.EPERM) {
-		return err
-	}
-	top, err := openForced(dir, name)
-	if err != nil {
-		return err
-	}
-	defer top.Close()
-	r := remover{top: int(top.Fd())}
-	for {
-		r.lifted = false
-		if err := r.empty(top, 0); err != nil {
-			return err
-		}
-		if _, err := top.Seek(0, io.SeekStart); err != nil {
-			return err
-		}
-		if !r.lifted {
-			return unix.Unlinkat(dir, name, unix.AT_REMOVEDIR)
-		}
-	}
-}
-
-type remover struct {
-	top    int
-	n      int
-	lifted bool
-}
-
-func (r *remover) empty(f *os.File, depth int) error {
-	for {
-		list, err := f.Readdirnames(1024)
-		for _, n := range list {
-			if err := r.remove(int(f.Fd()), n, depth); err != nil {
-				return err
-			}
-		}
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-	}
-}
-
-func (r *remover) remove(dir int, name string, depth int) error {
-	err := unix.Unlinkat(dir, name, 0)
-	if err == nil || errors.Is(err, unix.ENOENT) {
-		return nil
-	}
-	if !errors.Is(err, unix.EISDIR) && !errors.Is(err, unix.EPERM) {
-		return err
-	}
-	sub, err := openForced(dir, name)
-	if err != nil {
-		return err
-	}
-	defer sub.Close()
-	if depth >= maxCopyDepth {
-		for r.lifted = true; ; {
-			r.n++
-			err := unix.Renameat2(dir, name, r.top, ".holdfast-"+strconv.Itoa(r.n), unix.RENAME_NOREPLACE)
-			if !errors.Is(err, unix.EEXIST) {
-				return err
-			}
-		}
-	}
-	if err := r.empty(sub, depth+1); err != nil {
-		return err
-	}
-	return unix.Unlinkat(dir, name, unix.AT_REMOVEDIR)
 }

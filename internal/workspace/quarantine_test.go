@@ -76,10 +76,77 @@ func TestCopyAndRemove(t *testing.T) {
 	if l, err := os.Readlink(to + "/d/a/link"); err != nil || l != "/etc/passwd" {
 		t.Errorf("copy of a link: %q, %v", l, err)
 	}
-	if err := removeTree(from, "d"); err != nil {
+	if err := removeEntry(from, "d"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Lstat(w + "/d"); err == nil {
 		t.Error("the original is still there")
+	}
+}
+
+// exchanging makes two names of dir change places until the test ends.
+func exchanging(t *testing.T, dir, a, b string) {
+	t.Helper()
+	stop, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				unix.Renameat2(unix.AT_FDCWD, dir+"/"+a, unix.AT_FDCWD, dir+"/"+b, unix.RENAME_EXCHANGE)
+			}
+		}
+	}()
+	t.Cleanup(func() { close(stop); <-done })
+}
+
+// What is done to a thing that is moved out is done to that thing, whatever its
+// name leads to meanwhile. Another run exchanges a file and a link to the user's
+// own file; both ways of moving are tried.
+func TestQuarantineOfWhatIsBeingExchanged(t *testing.T) {
+	elsewhere, err := os.MkdirTemp("/dev/shm", "settle-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(elsewhere)
+	for _, tt := range []struct{ name, state string }{
+		{"moved by its name", tempRoot(t)},
+		{"copied to another file system", elsewhere},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := tempRoot(t)
+			write(t, w, "victim/file", "the user's own")
+			chmod(t, w+"/victim/file", 0o600)
+			dir, err := unix.Open(w, unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer unix.Close(dir)
+			exchanging(t, w, "name", "other")
+			q := &quarantine{state: tt.state}
+			defer q.close()
+			for range 400 {
+				write(t, w, "other", "")
+				os.Chmod(w+"/other", 0o666)
+				link(t, w+"/victim/file", w, "name")
+				for _, name := range []string{"name", "other"} {
+					item := Quarantined{}
+					if _, err := q.take(dir, name, &item); gone(err) != nil {
+						t.Fatal(err)
+					}
+					var st unix.Stat_t
+					if err := unix.Lstat(string(item.Held), &st); item.Held != "" && (err != nil || (st.Mode&typeMask == typeLink) != (item.Type == "link")) {
+						t.Fatalf("the report says %s of what is held: %o, %v", item.Type, st.Mode, err)
+					}
+					removeEntry(dir, "name")
+				}
+				removeEntry(dir, "other")
+				if st, err := os.Stat(w + "/victim/file"); err != nil || st.Mode().Perm() != 0o600 {
+					t.Fatalf("the file that the link leads to: %v, %v", st, err)
+				}
+			}
+		})
 	}
 }

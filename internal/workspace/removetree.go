@@ -5,7 +5,6 @@ package workspace
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strconv"
 
@@ -14,32 +13,48 @@ import (
 
 // RemoveTree removes a directory that a hostile program has filled: also one
 // whose directories are closed, or deeper in each other than descriptors and
-// paths reach. Nobody else may be writing to it.
+// paths reach. No other process may be able to change what is above it.
 func RemoveTree(dir string) error {
-	if err := os.RemoveAll(dir); err == nil {
-		return nil
-	}
-	top, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	above, err := openState(filepath.Dir(dir))
 	if errors.Is(err, unix.ENOENT) {
 		return nil
+	}
+	if err == nil {
+		err = removeEntry(above, filepath.Base(dir))
+		unix.Close(above)
 	}
 	if err != nil {
 		return fmt.Errorf("removing %s: %w", dir, err)
 	}
-	defer unix.Close(top)
-	if err := chmodFD(top, 0o700); err != nil {
-		return fmt.Errorf("removing %s: %w", dir, err)
+	return nil
+}
+
+// removeEntry removes what stands under a name, and all below it. Others may be
+// changing it: nothing outside the directory that was opened is removed, and what
+// they add may be left, which is an error.
+func removeEntry(dir int, name string) error {
+	err := unix.Unlinkat(dir, name, 0)
+	if !errors.Is(err, unix.EISDIR) && !errors.Is(err, unix.EPERM) { // unlink(2) of a directory
+		return gone(err)
 	}
-	r := &treeRemover{top: top}
-	if err := r.empty(top); err != nil {
-		return fmt.Errorf("removing %s: %w", dir, err)
+	h, herr := openHandle(dir, name)
+	if herr != nil {
+		return gone(herr)
+	}
+	defer h.close()
+	if !h.is(typeDir) {
+		return err
+	}
+	r := &treeRemover{top: h.fd}
+	if err := r.empty(h); err != nil {
+		return err
 	}
 	for i := 0; i < r.moved; i++ {
 		if err := r.drop(movedName(i)); err != nil {
-			return fmt.Errorf("removing %s: %w", dir, err)
+			return err
 		}
 	}
-	return os.Remove(filepath.Clean(dir))
+	return gone(unix.Unlinkat(dir, name, unix.AT_REMOVEDIR))
 }
 
 // treeRemover empties directories of one tree; those found in them are moved to its
@@ -54,22 +69,23 @@ type treeRemover struct {
 func movedName(n int) string { return ".holdfast-removed-" + strconv.Itoa(n) }
 
 func (r *treeRemover) drop(name string) error {
-	fd, err := unix.Openat(r.top, name, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	h, err := openHandle(r.top, name)
 	if err != nil {
 		return gone(err)
 	}
-	err = r.empty(fd)
-	unix.Close(fd)
-	if err != nil {
+	defer h.close()
+	if !h.is(typeDir) {
+		return gone(unix.Unlinkat(r.top, name, 0))
+	}
+	if err := r.empty(h); err != nil {
 		return err
 	}
 	return gone(unix.Unlinkat(r.top, name, unix.AT_REMOVEDIR))
 }
 
-// empty removes the files of the directory at fd and moves its directories to
-// the top.
-func (r *treeRemover) empty(fd int) error {
-	list, err := openAt(fd, []byte(".\x00"))
+// empty removes the files of a directory and moves its directories to the top.
+func (r *treeRemover) empty(h *handle) error {
+	list, err := h.openOwned()
 	if err != nil {
 		return err
 	}
@@ -79,9 +95,9 @@ func (r *treeRemover) empty(fd int) error {
 		return err
 	}
 	for _, name := range names {
-		err := unix.Unlinkat(fd, name, 0)
+		err := unix.Unlinkat(list, name, 0)
 		if errors.Is(err, unix.EISDIR) || errors.Is(err, unix.EPERM) { // unlink(2) of a directory
-			err = r.move(fd, name)
+			err = r.move(list, name)
 		}
 		if gone(err) != nil {
 			return err
@@ -93,13 +109,15 @@ func (r *treeRemover) empty(fd int) error {
 // move brings a directory to the top. It must be open to be moved: its ".." is
 // written to.
 func (r *treeRemover) move(parent int, name string) error {
-	fd, err := unix.Openat(parent, name, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	h, err := openHandle(parent, name)
 	if err != nil {
 		return err
 	}
-	err = chmodFD(fd, 0o700)
-	unix.Close(fd)
-	if err != nil {
+	defer h.close()
+	if !h.is(typeDir) {
+		return unix.EPERM // a file that cannot be removed
+	}
+	if err := chmodFD(h.fd, 0o700); err != nil {
 		return err
 	}
 	for {

@@ -17,6 +17,10 @@ const (
 	Leaving  Change = "link-leaving-workspace"
 	HardLink Change = "hardlink"
 	Socket   Change = "socket"
+	FIFO     Change = "fifo"
+	Device   Change = "device"
+
+	Unexamined Change = "unexamined" // a directory that was not looked through
 )
 
 // Flagged is a file that stays where it is and that the user should look at

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"time"
@@ -71,20 +72,21 @@ type reviewEnd struct {
 }
 
 func (e *reviewEnd) open() error {
-	const flags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
 	e.lower = -1
-	upper, err := unix.Open(filepath.Join(e.dir, UpperDir), unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	dir, err := openState(e.dir)
 	if err != nil {
 		return fmt.Errorf("opening what the run changed: %w", err)
 	}
-	defer unix.Close(upper)
-	if err := chmodFD(upper, 0o500); err != nil { // the run may have closed it to us
+	defer unix.Close(dir)
+	upper, err := openHandle(dir, UpperDir)
+	if err != nil {
 		return fmt.Errorf("opening what the run changed: %w", err)
 	}
-	if e.upper, err = openAt(upper, []byte(".\x00")); err != nil {
+	defer upper.close()
+	if e.upper, err = upper.openOwned(); err != nil { // the run may have closed it to us
 		return fmt.Errorf("opening what the run changed: %w", err)
 	}
-	fd, err := unix.Open(string(e.review.Workspace), flags, 0)
+	fd, err := openResolved(string(e.review.Workspace), unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
 		return nil // gone: what was changed is kept all the same
 	}
@@ -289,6 +291,11 @@ func (e *reviewEnd) keep(ctx context.Context) error {
 	if err := os.Mkdir(base, 0o700); err != nil {
 		return err
 	}
+	to, err := openState(base)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(to)
 	f, err := os.Open(filepath.Join(e.dir, StartFile))
 	if err != nil {
 		return err
@@ -303,7 +310,7 @@ func (e *reviewEnd) keep(ctx context.Context) error {
 		if kind != typeReg && kind != typeLink || was.Size > baseFileMax || files == baseFilesMax || bytes+was.Size > baseBytesMax || !e.concerns(was.Path) {
 			return nil
 		}
-		if e.keepOne(ctx, base, was) == nil { // what cannot be kept is lacking when it is asked for
+		if e.keepOne(ctx, to, was) == nil { // what cannot be kept is lacking when it is asked for
 			files, bytes = files+1, bytes+was.Size
 		}
 		return nil
@@ -325,7 +332,7 @@ func (e *reviewEnd) concerns(path string) bool {
 	}
 }
 
-func (e *reviewEnd) keepOne(ctx context.Context, base string, was Fact) error {
+func (e *reviewEnd) keepOne(ctx context.Context, base int, was Fact) error {
 	flags := uint64(unix.O_RDONLY | unix.O_NONBLOCK)
 	if was.Mode&typeMask == typeLink {
 		flags = unix.O_PATH
@@ -338,31 +345,32 @@ func (e *reviewEnd) keepOne(ctx context.Context, base string, was Fact) error {
 	if err := stillIs(fd, was); err != nil {
 		return err
 	}
-	to := filepath.Join(base, was.Path)
-	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
-		return err
-	}
-	if was.Mode&typeMask == typeLink {
-		buf := make([]byte, unix.PathMax)
-		n, err := unix.Readlinkat(fd, "", buf)
-		if err != nil {
-			return err
-		}
-		return os.Symlink(string(buf[:n]), to)
-	}
-	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	to, err := makeBeneath(base, path.Dir(was.Path))
 	if err != nil {
 		return err
 	}
-	defer out.Close()
-	if unix.IoctlFileClone(int(out.Fd()), fd) != nil {
-		err = copyContents(ctx, fd, int(out.Fd()), was.Size, false)
+	defer unix.Close(to)
+	name := path.Base(was.Path)
+	if was.Mode&typeMask == typeLink {
+		text, err := (&handle{fd: fd}).link()
+		if err != nil {
+			return err
+		}
+		return unix.Symlinkat(text, to, name)
+	}
+	out, err := unix.Openat(to, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(out)
+	if unix.IoctlFileClone(out, fd) != nil {
+		err = copyContents(ctx, fd, out, was.Size, false)
 	}
 	if err == nil {
 		err = stillIs(fd, was) // it may have been written to meanwhile
 	}
 	if err != nil {
-		os.Remove(to)
+		unix.Unlinkat(to, name, 0)
 	}
 	return err
 }

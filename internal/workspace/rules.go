@@ -40,6 +40,7 @@ type Rule struct {
 	Where   Place  `yaml:"where"`
 	Dir     bool   `yaml:"dir"`    // flag tier: the tree below is listed as one
 	Key     bool   `yaml:"key"`    // hide tier: only a file that holds a private key
+	Judged  bool   `yaml:"judged"` // git's, flag tier: held back where what it says can do harm
 	Reason  string `yaml:"reason"` // what on the host executes it
 	Ref     string `yaml:"ref"`    // rows of the escape catalogue
 }

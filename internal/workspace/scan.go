@@ -3,6 +3,7 @@
 package workspace
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -85,7 +86,7 @@ func Scan(ctx context.Context, root string, r Rules, options ...Option) (*Snapsh
 	if err := run(ctx, s.root, &r, maxPath, false, s, memory{names: s.names}); err != nil {
 		return nil, fmt.Errorf("scanning workspace %s: %w", root, err)
 	}
-	snap := &Snapshot{Root: root, rules: r, began: began, trees: []*tree{s.found}, names: s.names, remember: s.names != nil, outputs: s.outputs, enclosed: s.enclosed}
+	snap := &Snapshot{Root: root, rules: r, began: began, trees: []*tree{s.found}, names: s.names, remember: s.names != nil, enclosed: s.enclosed}
 	outside, err := s.finish(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("scanning workspace %s: %w", root, err)
@@ -99,7 +100,9 @@ func Scan(ctx context.Context, root string, r Rules, options ...Option) (*Snapsh
 		s.warnings = append(s.warnings, warn...)
 	}
 	snap.Warnings = s.warnings
-	snap.spare()
+	if s.followed > maxFollowed || s.obeyed > maxObeyed {
+		return snap, &LimitError{What: "links and settings that lead the host to other files", Have: s.followed, Max: maxFollowed, hint: "choose a smaller workspace with --workspace"}
+	}
 	return snap, snap.check()
 }
 
@@ -120,9 +123,11 @@ func (s *Snapshot) check() error {
 type scan struct {
 	rules    *Rules
 	root     int
+	roots    []int  // root, and the top of what is laid over it
+	over     string // directory whose content is looked up before that of root; "" for none
 	shared   []gitFile
 	external bool
-	outputs  []Name
+	fixed    []policy.PathRule
 	enclosed bool
 	names    *names // to remember the tree's; nil for not
 
@@ -132,7 +137,10 @@ type scan struct {
 	configs  []gitFile
 	tops     []string // directories with a .git of any type
 	pointers []string // .git files
-	pending  []string // links that stand under a protected name
+	rowAt    map[Name]bool
+	followed int      // of maxFollowed
+	obeyed   int      // bytes, of maxObeyed
+	all      *Rule    // what makes the host obey the whole tree; nil for nothing
 	secrets  []row    // to be made unreadable
 	listed   []string // those of them that the built-in list names
 	warnings []string
@@ -149,7 +157,7 @@ type linked struct {
 }
 
 func (s *scan) open(root string) error {
-	fd, err := unix.Open(root, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	fd, err := openResolved(root, unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
 		return fmt.Errorf("opening workspace %s: %w", root, err)
 	}
@@ -158,7 +166,7 @@ func (s *scan) open(root string) error {
 		unix.Close(fd)
 		return fmt.Errorf("opening workspace %s: %w", root, err)
 	}
-	s.root, s.links = fd, map[inode]*linked{}
+	s.root, s.roots, s.links, s.rowAt = fd, []int{fd}, map[inode]*linked{}, map[Name]bool{}
 	s.found = &tree{Root: Name(root), Dev: st.Dev, Ino: st.Ino, Owner: st.Uid}
 	return nil
 }
@@ -175,10 +183,7 @@ func nanos(t unix.StatxTimestamp) int64 { return t.Sec*1e9 + int64(t.Nsec) }
 func (s *scan) add(r row) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.found.Rows = append(s.found.Rows, r)
-	if r.Mode&typeMask == typeLink {
-		s.pending = append(s.pending, string(r.Path))
-	}
+	s.found.Rows, s.rowAt[r.Path] = append(s.found.Rows, r), true
 }
 
 func (s *scan) deny(w *walker, d *dir, e entry) (bool, error) {
@@ -226,20 +231,16 @@ func sumAt(dir int, name []byte, limit int64) string {
 // openFile opens a regular file for reading, never through a link and never
 // anything else, the opening of which may block or act; nil if it is not one.
 func openFile(dir int, name string) *os.File {
-	var st unix.Stat_t
-	if unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil || st.Mode&typeMask != typeReg {
-		return nil
-	}
-	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	h, err := openHandle(dir, name)
 	if err != nil {
 		return nil
 	}
-	var now unix.Stat_t
-	if unix.Fstat(fd, &now) != nil || now.Mode&typeMask != typeReg {
-		unix.Close(fd)
+	defer h.close()
+	f, err := h.read()
+	if err != nil {
 		return nil
 	}
-	return os.NewFile(uintptr(fd), name)
+	return f
 }
 
 // readFile returns the bytes of a regular file of at most limit bytes.
@@ -249,8 +250,13 @@ func readFile(dir int, name string, limit int64) ([]byte, bool) {
 		return nil, false
 	}
 	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, limit+1))
-	return b, err == nil && int64(len(b)) <= limit
+	st, err := f.Stat()
+	if err != nil || st.Size() > limit {
+		return nil, false
+	}
+	b := bytes.NewBuffer(make([]byte, 0, st.Size()+bytes.MinRead)) // io.ReadAll takes several times the size
+	_, err = b.ReadFrom(io.LimitReader(f, limit+1))
+	return b.Bytes(), err == nil && int64(b.Len()) <= limit
 }
 
 func (s *scan) file(w *walker, d *dir, e entry, st *unix.Statx_t) error {
@@ -267,8 +273,11 @@ func (s *scan) file(w *walker, d *dir, e entry, st *unix.Statx_t) error {
 	if st == nil || st.Mode&typeMask != typeReg {
 		return nil
 	}
-	if d.git && isIndex(fold(e.name(), w.fold)) {
-		s.staged(w, d, e)
+	if e.rule != nil && e.rule.Judged {
+		s.state(d, e)
+	}
+	if d.git {
+		s.atStart(w, d, e)
 	}
 	if s.external {
 		return nil
@@ -304,7 +313,11 @@ func (s *scan) repository(w *walker, d *dir) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.found.Repos = append(s.found.Repos, Name(w.path))
-	s.configs = append(s.configs, own...)
+	for _, c := range own {
+		if s.afford(0, len(c.data)) {
+			s.configs = append(s.configs, c)
+		}
+	}
 	s.tops = append(s.tops, string(w.path), parent(string(w.path)))
 	return nil
 }

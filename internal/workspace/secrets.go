@@ -14,6 +14,9 @@ import (
 // maxIndex is how much of a git index is read to find out what is tracked.
 const maxIndex = 64 << 20
 
+// socketRule is of sockets among what is hidden.
+const socketRule = "socket"
+
 // secret files a rule of the hide or show tier.
 func (r *Rules) secret(e *Rule) {
 	if e.Where == AtRoot || strings.Contains(e.Pattern, "/") {

@@ -20,7 +20,10 @@ import (
 // must be outside every view. The error is about what could not be done; the
 // report holds what was done all the same.
 func (s *Snapshot) Settle(ctx context.Context, stateDir string) (Report, error) {
-	v := &settle{snap: s, hold: &quarantine{state: stateDir}}
+	if s.Budget == nil {
+		s.Budget = NewBudget()
+	}
+	v := &settle{snap: s, budget: s.Budget, hold: &quarantine{state: stateDir, budget: s.Budget}}
 	var errs []error
 	for i, t := range s.trees {
 		if err := v.settleTree(ctx, t, i > 0); err != nil {
@@ -30,9 +33,13 @@ func (s *Snapshot) Settle(ctx context.Context, stateDir string) (Report, error) 
 	if err := v.hold.close(); err != nil {
 		errs = append(errs, err)
 	}
+	v.listMore()
 	slices.SortFunc(v.report.Quarantined, func(a, b Quarantined) int { return strings.Compare(string(a.Path), string(b.Path)) })
 	slices.SortFunc(v.report.Flagged, func(a, b Flagged) int { return strings.Compare(string(a.Path), string(b.Path)) })
-	if v.differences != nil {
+	switch {
+	case v.partial:
+		v.report.Unsure = "not everything was looked at: nothing but what is flagged or was moved out is listed"
+	case v.differences != nil:
 		v.differences()
 	}
 	return v.report, errors.Join(append(errs, v.errs...)...)
@@ -42,6 +49,7 @@ func (s *Snapshot) Settle(ctx context.Context, stateDir string) (Report, error) 
 type settle struct {
 	snap     *Snapshot
 	hold     *quarantine
+	budget   *Budget
 	t        *tree
 	root     int
 	external bool
@@ -55,6 +63,7 @@ type settle struct {
 	bases    map[string]bool // last components of places
 	secrets  map[string]bool // paths that the list hides, and no repository tracked
 	staged   map[string]bool // sums of what indexes had at the start
+	blind    map[blind]bool  // of what made git look away at the start
 
 	differences func() // lists them, once all trees are settled; nil when they were not seen
 
@@ -63,28 +72,26 @@ type settle struct {
 	deps    []*dep
 	links   map[inode]*linked
 	indexes []*stagedIn
-	kept    int // names in indexes
-	report  Report
-	errs    []error
+	kept    int   // names in indexes
+	more    int64 // files that are flagged and not listed
+
+	unexamined map[string]bool // directories of the tree that were not looked through
+	partial    bool            // there were some, in any of the trees
+
+	report Report
+	errs   []error
 }
 
 func (v *settle) settleTree(ctx context.Context, t *tree, external bool) error {
-	fd, err := unix.Open(string(t.Root), unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-	if errors.Is(err, unix.ENOENT) {
-		v.report.Warnings = append(v.report.Warnings, fmt.Sprintf("%q is gone: nothing in it was looked at", t.Root))
-		return nil
-	}
+	fd, why, err := v.open(t, external)
 	if err != nil {
 		return err
 	}
+	if why != "" {
+		v.report.Warnings = append(v.report.Warnings, why)
+		return nil
+	}
 	defer unix.Close(fd)
-	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
-		return err
-	}
-	if st.Ino != t.Ino || st.Dev != t.Dev {
-		return errors.New("another directory is in its place now; it was left alone")
-	}
 	v.index(t, fd, external)
 	var m memory
 	if !external && v.snap.remember {
@@ -118,9 +125,10 @@ func (v *settle) index(t *tree, fd int, external bool) {
 			v.staged[sum] = true
 		}
 	}
+	v.blind = t.blinds()
 	v.places, v.ways = map[string]*row{}, map[string]bool{}
 	v.bases, v.seen = map[string]bool{}, map[string]bool{}
-	v.deps, v.links = nil, map[inode]*linked{}
+	v.deps, v.links, v.unexamined = nil, map[inode]*linked{}, map[string]bool{}
 	for i := range t.Rows {
 		r := &t.Rows[i]
 		v.rows[string(r.Path)] = r
@@ -155,6 +163,10 @@ func (v *settle) full(rel string) Name { return v.t.Root + "/" + Name(rel) }
 func (v *settle) flagged(f Flagged) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	if len(v.report.Flagged) >= maxFlagged {
+		v.more++
+		return
+	}
 	v.report.Flagged = append(v.report.Flagged, f)
 }
 
@@ -179,6 +191,9 @@ func (v *settle) unchanged(r *row, st *unix.Statx_t) bool {
 
 // special settles the paths that the snapshot names one by one.
 func (v *settle) special(w *walker, d *dir, e entry) (bool, error) {
+	if !v.examine(w.path) {
+		return true, nil
+	}
 	if !v.bases[string(e.name())] {
 		return false, nil
 	}
@@ -218,8 +233,11 @@ func (v *settle) deny(w *walker, d *dir, e entry) (bool, error) {
 		why = "it was replaced during the run"
 	}
 	if e.rule.Where == InGit {
-		reason := v.judge(w, d, e)
-		if reason != "" && v.wait() {
+		reason := unread
+		if v.affords(d, e) {
+			reason = v.judge(w, d, e)
+		}
+		if reason != "" && v.wait() && v.affords(d, e) {
 			reason = v.judge(w, d, e) // another run may have been writing it
 		}
 		if reason == "" {
@@ -233,23 +251,27 @@ func (v *settle) deny(w *walker, d *dir, e entry) (bool, error) {
 // take moves e out of the tree.
 func (v *settle) take(w *walker, d *dir, e entry, r *Rule, why string) error {
 	q := Quarantined{Path: v.full(w.at(e)), Rule: r.Pattern, Reason: r.Reason, Why: why, Time: time.Now().UTC()}
-	if v.snap.output(q.Path) {
-		v.leave(d, e, q)
-		return nil
-	}
 	var st unix.Statx_t
 	if v.wait() && errors.Is(statAt(d.fd, e.nameZ, &st), unix.ENOENT) {
 		return nil // another run had it for a moment
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if err := v.hold.take(d.fd, string(e.name()), &q); err != nil {
-		if gone(err) != nil {
-			v.errs = append(v.errs, fmt.Errorf("moving %q out of the workspace: %w", q.Path, err))
+	for range maxExchanged {
+		one := q
+		exchanged, err := v.hold.take(d.fd, string(e.name()), &one)
+		if err != nil {
+			if gone(err) != nil {
+				v.errs = append(v.errs, fmt.Errorf("moving %q out of the workspace: %w", q.Path, err))
+			}
+			return nil
 		}
-		return nil
+		v.report.Quarantined = append(v.report.Quarantined, one)
+		if !exchanged {
+			return nil
+		}
 	}
-	v.report.Quarantined = append(v.report.Quarantined, q)
+	v.errs = append(v.errs, fmt.Errorf("moving %q out of the workspace: %w", q.Path, errExchanged))
 	return nil
 }
 
@@ -259,18 +281,21 @@ func (v *settle) flag(w *walker, d *dir, e entry, st *unix.Statx_t) error {
 	v.seen[rel] = true
 	v.mu.Unlock()
 	m := v.marks[rel]
+	if v.unlisted(d, e, rel) {
+		return v.file(w, d, e, st)
+	}
 	f := Flagged{Path: v.full(rel), Change: Added, Rule: e.rule.Pattern, Reason: e.rule.Reason}
 	switch {
-	case m != nil && e.rule.Dir:
+	case m != nil && e.rule.Dir && m.Ino == st.Ino:
 	case m == nil:
-		f.After = sumAt(d.fd, e.name(), maxSum)
+		f.After = v.sum(d, e, st)
 		v.flagged(f)
 	default:
 		now := newMark(rel, e.rule, st)
 		if m.Ino == now.Ino && m.Size == now.Size && m.Mtime == now.Mtime && m.Ctime == now.Ctime {
 			break
 		}
-		f.Before, f.After, f.Change = m.Sum, sumAt(d.fd, e.name(), maxSum), Changed
+		f.Before, f.After, f.Change = m.Sum, v.sum(d, e, st), Changed
 		if f.Before == f.After && f.Before != "" {
 			if f.Change = Mode; m.Mode == now.Mode {
 				break
@@ -279,6 +304,14 @@ func (v *settle) flag(w *walker, d *dir, e entry, st *unix.Statx_t) error {
 		v.flagged(f)
 	}
 	return v.file(w, d, e, st)
+}
+
+// sum hashes a flagged file; "" where it is too large, or not to be read any more.
+func (v *settle) sum(d *dir, e entry, st *unix.Statx_t) string {
+	if int64(st.Size) > maxSum || !v.budget.spend(int64(st.Size)) {
+		return ""
+	}
+	return sumAt(d.fd, e.name(), maxSum)
 }
 
 func (v *settle) tree(t *dep) {
@@ -297,7 +330,7 @@ func (v *settle) file(w *walker, d *dir, e entry, st *unix.Statx_t) error {
 	if done, err := v.gitFile(w, d, e, st, fresh); done || err != nil {
 		return err
 	}
-	if !fresh && (st.Mode&typeMask != typeLink || !w.moved(d)) {
+	if !fresh && (st.Mode&typeMask == typeReg || !w.moved(d)) {
 		return nil
 	}
 	if d.dep != nil {
@@ -328,67 +361,11 @@ func (v *settle) file(w *walker, d *dir, e entry, st *unix.Statx_t) error {
 			return nil
 		}
 		f.Change, f.Reason = Leaving, "programs on the host that follow it leave the workspace"
-	case unix.S_IFSOCK:
-		f.Change, f.Reason = Socket, "programs on the host may connect to it"
 	default:
-		return nil
+		if f.Change, f.Reason = specialFile(st.Mode); f.Change == "" {
+			return nil
+		}
 	}
 	v.flagged(f)
 	return nil
-}
-
-// after lists what a walk as a whole has shown.
-func (v *settle) after() {
-	for _, in := range v.indexes {
-		v.listStaged(in)
-	}
-	for _, t := range v.deps {
-		if n := t.changed.Load(); n > 0 && v.marks[t.path] != nil {
-			v.flagged(Flagged{Path: v.full(t.path), Change: Changed, Rule: t.rule.Pattern, Reason: t.rule.Reason, Files: n})
-		}
-	}
-	for rel, m := range v.marks {
-		if !v.seen[rel] && v.rows[rel] == nil {
-			v.flagged(Flagged{Path: v.full(rel), Change: Removed, Rule: m.Rule, Reason: "was there when the run began", Before: m.Sum})
-		}
-	}
-	for _, l := range v.links {
-		if int(l.nlink) > len(l.paths) && v.rows[l.paths[0]] == nil {
-			v.flagged(Flagged{Path: v.full(l.paths[0]), Change: HardLink, Reason: "another name of it was not found in the workspace"})
-		}
-	}
-}
-
-func (v *settle) repository(*walker, *dir) error { return nil }
-
-func (v *settle) known(path []byte) bool { return v.repos[string(path)] }
-
-// closed opens a directory that was made unreadable during the run, so that
-// nothing hides in it, and takes one that is too deep to be looked at.
-func (v *settle) closed(w *walker, d *dir, e entry, why error) (int, error) {
-	if errors.Is(why, errTooDeep) {
-		return -1, v.take(w, d, e, &Rule{Reason: "unknown"}, why.Error())
-	}
-	fd, err := unix.Openat(d.fd, string(e.name()), unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return -1, gone(err)
-	}
-	defer unix.Close(fd)
-	if err = chmodFD(fd, 0o700); err == nil {
-		if fd, err := openAt(fd, []byte(".\x00")); err == nil {
-			v.warn("%q had been made unreadable during the run and was opened again", v.full(w.at(e)))
-			return fd, nil
-		}
-	}
-	v.warn("%q cannot be read: %v", v.full(w.at(e)), why)
-	return -1, nil
-}
-
-// chmodFD adds permission bits to the file that an O_PATH descriptor stands for.
-func chmodFD(fd int, bits uint32) error {
-	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
-		return err
-	}
-	return unix.Chmod(fmt.Sprintf("/proc/self/fd/%d", fd), st.Mode&0o7777|bits)
 }

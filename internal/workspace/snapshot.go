@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"path"
 	"slices"
 	"strconv"
@@ -13,6 +14,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"golang.org/x/sys/unix"
 	"holdfast.dev/holdfast/internal/policy"
 )
 
@@ -76,14 +78,47 @@ type Snapshot struct {
 	// be gone or finished in a moment: set where other runs use the same tree.
 	Patience time.Duration
 
+	// Budget is what Settle may spend, shared by all trees of a run; nil for one of
+	// its own.
+	Budget *Budget
+
 	trees []*tree
 	names *names // of the first of them; nil where they were not remembered, or are lost
 	rules Rules
 	began int64 // wall clock in ns, a little before the walk
 
-	remember bool   // Settle lists all that changed
-	outputs  []Name // directories for results, absolute
-	enclosed bool   // links that lead out of the tree do not stay
+	held     *os.File // the workspace; nil when it is found by its path
+	remember bool     // Settle lists all that changed
+	enclosed bool     // links that lead out of the tree do not stay
+}
+
+// Hold keeps the workspace open, so that Settle finds it when the host moves it
+// meanwhile. Release ends that.
+func (s *Snapshot) Hold() error {
+	fd, err := openResolved(s.Root, unix.O_RDONLY|unix.O_DIRECTORY)
+	if err != nil {
+		return fmt.Errorf("opening workspace %s: %w", s.Root, err)
+	}
+	s.held = os.NewFile(uintptr(fd), s.Root)
+	return nil
+}
+
+// Release closes what Hold opened.
+func (s *Snapshot) Release() {
+	if s.held != nil {
+		s.held.Close()
+		s.held = nil
+	}
+}
+
+// moved gives a tree that was held the path that it has now.
+func (s *Snapshot) moved(t *tree) (from Name, is bool) {
+	at, err := fdPath(int(s.held.Fd()))
+	if err != nil || Name(at) == t.Root {
+		return "", false
+	}
+	from, t.Root, s.Root = t.Root, Name(at), at
+	return from, true
 }
 
 // tree is one directory tree that was scanned: the workspace first, then git
@@ -99,6 +134,7 @@ type tree struct {
 	Links    []row  // symbolic links in repositories, which stay
 	Hidden   []row  // secrets, and sockets of the host
 	Programs []Name // regular files with an executable bit
+	Fixed    []row  `json:",omitempty"` // read-only inside, by a policy
 	Absent   []row  // paths that would be obeyed if they were there, beyond the rules
 
 	// Settings of the repositories, by directory, that are not harmless: the
@@ -107,6 +143,13 @@ type tree struct {
 
 	// Staged are sums of what git's indexes have under names of the deny tier.
 	Staged []string `json:",omitempty"`
+
+	// States are sums of what operations of git under way said already that
+	// could do harm; see stateSum.
+	States []string `json:",omitempty"`
+
+	// Blind are sums of what made git look away already, of 8 bytes each.
+	Blind []byte `json:",omitempty"`
 }
 
 // row is one protected path.
@@ -237,13 +280,12 @@ type journal struct {
 	Trees   []*tree
 
 	Remember bool
-	Outputs  []Name `json:",omitempty"`
-	Enclosed bool   `json:",omitempty"`
+	Enclosed bool `json:",omitempty"`
 }
 
 // Save writes the snapshot so that Load can settle a run whose supervisor died.
 func (s *Snapshot) Save(w io.Writer) error {
-	j := journal{Version: 1, Root: Name(s.Root), Began: s.began, Rules: s.rules.own, Lacks: s.rules.lacks, Trees: s.trees, Remember: s.remember, Outputs: s.outputs, Enclosed: s.enclosed}
+	j := journal{Version: 1, Root: Name(s.Root), Began: s.began, Rules: s.rules.own, Lacks: s.rules.lacks, Trees: s.trees, Remember: s.remember, Enclosed: s.enclosed}
 	for _, e := range s.rules.exempt {
 		j.Exempt = append(j.Exempt, Name(e))
 	}
@@ -266,5 +308,5 @@ func Load(r io.Reader) (*Snapshot, error) {
 	for _, e := range j.Exempt {
 		exempt = append(exempt, string(e))
 	}
-	return &Snapshot{Root: string(j.Root), trees: j.Trees, rules: compile(builtIn, j.Rules, j.Lacks, exempt), began: j.Began, remember: j.Remember, outputs: j.Outputs, enclosed: j.Enclosed}, nil
+	return &Snapshot{Root: string(j.Root), trees: j.Trees, rules: compile(builtIn, j.Rules, j.Lacks, exempt), began: j.Began, remember: j.Remember, enclosed: j.Enclosed}, nil
 }

@@ -178,11 +178,7 @@ func (s *stager) step(d *stagedDir, name []byte, from, end int, typ byte) staged
 
 // staged notes what the indexes of a repository have under listed names when
 // the run begins.
-func (s *scan) staged(w *walker, d *dir, e entry) {
-	data, ok := readFile(d.fd, string(e.name()), maxIndexed)
-	if !ok {
-		return
-	}
+func (s *scan) staged(w *walker, d *dir, data []byte) {
 	top := strings.TrimPrefix(worktree(string(s.found.Root)+"/"+string(w.path), d.fd), string(s.found.Root)+"/")
 	if path.IsAbs(top) {
 		top = ""
@@ -253,7 +249,7 @@ func (v *settle) stage(w *walker, d *dir, e entry, data []byte, hash int) {
 	if !ok {
 		top = ""
 	}
-	err := eachStaged(data, hash, &v.snap.rules, top, sharedAt(d.fd), func(e staged) {
+	err := eachStaged(data, hash, &v.snap.rules, top, v.sharedAt(d.fd), func(e staged) {
 		switch {
 		case v.staged[e.sum()]:
 		case len(in.names) < maxStaged:
@@ -285,7 +281,7 @@ func (v *settle) listStaged(in *stagedIn) {
 	rows, order := map[string]*Flagged{}, []string(nil)
 	for i := range in.names {
 		e := &in.names[i]
-		if root >= 0 && e.stands(root, in.hash) {
+		if root >= 0 && e.stands(root, in.hash, v.budget.spend) {
 			continue
 		}
 		f := rows[e.at]
@@ -317,7 +313,8 @@ func (v *settle) listStaged(in *stagedIn) {
 }
 
 // stands reports whether git would write nothing else than what is there already.
-func (e *staged) stands(root, size int) bool {
+// What afford does not allow to be read is taken for something else.
+func (e *staged) stands(root, size int, afford func(bytes int64) bool) bool {
 	dir, name := path.Split(e.name)
 	fd, err := openBeneath(root, strings.TrimSuffix(dir, "/"), unix.O_PATH|unix.O_DIRECTORY)
 	if err != nil {
@@ -340,7 +337,7 @@ func (e *staged) stands(root, size int) bool {
 		}
 		defer f.Close()
 		st, err := f.Stat()
-		if err != nil || e.mode&0o111 != 0 && st.Mode()&0o111 == 0 {
+		if err != nil || e.mode&0o111 != 0 && st.Mode()&0o111 == 0 || st.Size() > maxStagedFile || !afford(st.Size()) {
 			return false
 		}
 		if content, err = io.ReadAll(io.LimitReader(f, maxStagedFile+1)); err != nil || len(content) > maxStagedFile {

@@ -183,8 +183,8 @@ var finds = []struct {
 		write(t, w, ".mcp.json", `{"mcpServers": {"a": {"command": "./tools/server"}, "b": {"command": "node", "args": ["server.js", "docs"]}}}`)
 		write(t, w, "p/.codex/config.toml", "model = \"docs/read.md\"\nnotify = [\"python3\", \"hook.py\"]\n")
 		write(t, w, "p/.claude/settings.local.json", `{"apiKeyHelper": "sh deep/key.sh"}`)
-		write(t, w, ".cursor/mcp.json", "{ not JSON, command: ./n.sh")
-	}, []string{"scripts/lint.sh", "tools/server", "server.js", "p/hook.py", "p/deep/key.sh"}, []string{"src/main.ts", "docs/read.md", "n.sh", "docs"}},
+		write(t, w, ".cursor/mcp.json", "{ \"command\": \"./n.sh\", } // with a comma and a comment")
+	}, []string{"scripts/lint.sh", "tools/server", "server.js", "p/hook.py", "p/deep/key.sh", "n.sh"}, []string{"src/main.ts", "docs/read.md", "docs"}},
 	{"names of branches are not names of files", func(t *testing.T, w string) {
 		repo(t, w)
 		git(t, w, "branch", "CLAUDE.md")

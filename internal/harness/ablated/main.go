@@ -56,6 +56,7 @@ func parse(args []string) (line, error) {
 	f.Func("ro", "", set("--ro", "filesystem.read"))
 	f.Func("rw", "", set("--rw", "filesystem.write"))
 	f.Func("hide", "", set("--hide", "workspace.hide"))
+	f.Func("output", "", set("--output", "workspace.outputs"))
 	f.Func("env", "", set("--env", "environment"))
 	f.Func("record", "keep a record", func(v string) error { l.level = v; return set("--record", "record.level")(v) })
 	f.Func("rung", "the only way to intercept that may be used", func(v string) error { l.rungs = append(l.rungs, sandbox.Rung(v)); return nil })
@@ -82,6 +83,9 @@ func ablated(args []string) int {
 	if l.options.Host, err = policy.ThisHost(os.Environ(), dir); err != nil {
 		return report(err)
 	}
+	if slices.Contains(l.omit, "named-links") {
+		l.options.Settings = followed(l.options.Settings)
+	}
 	effective, err := policy.Load(l.options)
 	if err != nil {
 		return report(err)
@@ -98,6 +102,16 @@ func ablated(args []string) int {
 		t.Learn = egress.Through
 	}
 	return ablatedRun(t, l.omit)
+}
+
+// followed names what links lead to, wherever those are.
+func followed(settings []policy.Setting) []policy.Setting {
+	for i, s := range settings {
+		if real, err := filepath.EvalSymlinks(s.Value); err == nil && strings.HasPrefix(s.Key, "filesystem.") {
+			settings[i].Value = real
+		}
+	}
+	return settings
 }
 
 // widen switches off what is a part of the plan.

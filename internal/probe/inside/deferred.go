@@ -21,6 +21,7 @@ func deferredActions() map[string]Action {
 		"copy-into":     each(copyInto),
 		"may-write":     each(mayWrite),
 		"odd-files":     oddFiles,
+		"leave-special": each(leaveSpecial),
 		"make-runnable": each(makeExecutable),
 	}
 	maps.Copy(all, replayActions())
@@ -144,4 +145,17 @@ func oddFiles(p *Probe) {
 // makeExecutable gives a file that was there the execute bit.
 func makeExecutable(p *Probe, path string) {
 	p.Try("chmod +x "+path, func() error { return os.Chmod(path, 0o755) })
+}
+
+// leaveSpecial makes a pipe, and below src/ the only device that anybody may make.
+func leaveSpecial(p *Probe, path string) {
+	p.Try("make "+path, func() error {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return err
+		}
+		if filepath.Base(path) == "device" {
+			return unix.Mknod(path, unix.S_IFCHR|0o600, 0)
+		}
+		return unix.Mkfifo(path, 0o600)
+	})
 }

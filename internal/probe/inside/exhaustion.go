@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -22,7 +23,7 @@ import (
 // little more than the limit that it asked for: without a sandbox it must not
 // exhaust anything.
 func exhaustionActions() map[string]Action {
-	return map[string]Action{
+	all := map[string]Action{
 		"fork-many":          forkMany,
 		"leave-many":         leaveMany,
 		"leave-waiting":      func(*Probe) { time.Sleep(20 * time.Second) },
@@ -41,6 +42,8 @@ func exhaustionActions() map[string]Action {
 		"hold-lease":         holdLease,
 		"take-shares":        takeShares,
 	}
+	maps.Copy(all, hiddenActions())
+	return all
 }
 
 func most(p *Probe) int {

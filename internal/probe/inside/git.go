@@ -23,6 +23,8 @@ func gitActions() map[string]Action {
 		"git-objects":     gitObjects,
 		"git-links":       gitLinks,
 		"git-index":       gitIndex,
+		"git-two-lengths": gitTwoLengths,
+		"git-look-away":   each(gitLookAway),
 		"git-commit":      gitCommit,
 		"git-new":         gitNew,
 		"git-arm-bare":    each(func(p *Probe, dir string) { p.Try("make "+dir, func() error { return armedRepository(p, dir) }) }),

@@ -286,6 +286,7 @@ func actions() map[string]Action {
 		mountsActions(),
 		handlesActions(),
 		racesActions(),
+		besideActions(),
 		socketsActions(),
 		terminalActions(),
 		processActions(),

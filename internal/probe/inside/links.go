@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -19,6 +20,8 @@ func linksActions() map[string]Action {
 		"relink":    relink,
 		"tmpfile":   tmpfile,
 		"supplant":  each(supplant),
+
+		"replace-above": replaceAbove,
 	}
 }
 
@@ -72,6 +75,20 @@ func pumped(path string) ([]byte, error) {
 	unix.Close(pipe[1])
 	b, _ := drain(pipe[0])
 	return b, err
+}
+
+// replaceAbove renames directories above a path, one after the other, and puts a
+// file of its own where the path was.
+func replaceAbove(p *Probe) {
+	path := p.Arg("path")
+	for above := range strings.SplitSeq(p.Arg("above"), "\n") {
+		p.Try("rename "+above, func() error {
+			if err := os.Rename(above, above+".moved"); err != nil {
+				return err
+			}
+			return errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), create(path))
+		})
+	}
 }
 
 // hardLink gives a file outside a second name in the workspace and writes

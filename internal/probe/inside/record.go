@@ -5,6 +5,7 @@ package inside
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"os"
 	"os/exec"
@@ -18,13 +19,15 @@ import (
 )
 
 func recordActions() map[string]Action {
-	return map[string]Action{
+	all := map[string]Action{
 		"record-read":   each(recordRead),
 		"record-change": recordChange,
 		"record-live":   recordLive,
 		"record-tools":  recordTools,
 		"listeners":     listeners,
 		"own-filter":    ownFilter,
+		"hidden":        hidden,
+		"hidden-child":  hiddenChild,
 		"root-device":   rootDevice,
 		"outlive":       outlive,
 		"heartbeat":     heartbeat,
@@ -38,6 +41,8 @@ func recordActions() map[string]Action {
 		"path-race":     pathRace,
 		"exec-storm":    execStorm,
 	}
+	maps.Copy(all, recordCalls())
+	return all
 }
 
 // recordRead reads a file or lists a directory, by every name that may lead there.

@@ -51,6 +51,14 @@ var GitWorktree = Program{Name: "git worktree", Needs: []string{"git"}, Reads: "
 var GitContinue = Program{Name: "git rebase --continue", Needs: []string{"git"}, Reads: "the list of what is still to be done: git-rebase(1) exec",
 	Steps: git([]string{"status"}, []string{"rebase", "--continue"})}
 
+// GitPick does what git status proposes for a cherry-pick under way.
+var GitPick = Program{Name: "git cherry-pick --continue", Needs: []string{"git"}, Reads: "the options of the cherry-pick: git-cherry-pick(1) --strategy",
+	Steps: git([]string{"status"}, []string{"cherry-pick", "--continue"})}
+
+// GitPatches does what git status proposes for patches that are being applied.
+var GitPatches = Program{Name: "git am --skip", Needs: []string{"git"}, Reads: "the options of git apply: git-apply(1)",
+	Steps: git([]string{"status"}, []string{"am", "--skip"})}
+
 // The shells. The workspace is the home in each, as it is, by links, for who
 // keeps dotfiles in a repository.
 var (
@@ -122,6 +130,6 @@ var (
 
 // Programs is everything that can be replayed by being started.
 func Programs() []Program {
-	return []Program{Git, GitKeeping, GitPull, GitWorktree, GitContinue, Bash, Zsh, ZshCompiled, Less, Fish, PathBin, Direnv, DirenvGit, NPM, Make, PreCommit,
+	return []Program{Git, GitKeeping, GitPull, GitWorktree, GitContinue, GitPick, GitPatches, Bash, Zsh, ZshCompiled, Less, Fish, PathBin, Direnv, DirenvGit, NPM, Make, PreCommit,
 		Python, PythonModule, VirtualEnvironment, Pytest, Vim, Tmux, SSH, GDB}
 }

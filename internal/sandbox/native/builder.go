@@ -63,6 +63,7 @@ type builder struct {
 	empty  uint64          // address of ""
 	made   map[string]bool
 	own    map[string]bool // files and links that the launch makes by themselves
+	pinned map[string]bool // directories that cannot be renamed, for something is mounted over them
 	parts  []part
 	system system
 	trees  map[string]ref
@@ -77,7 +78,7 @@ type builder struct {
 func (b *builder) build() {
 	b.program = newProgram()
 	b.empty = b.str("")
-	b.made, b.own = map[string]bool{"/": true}, map[string]bool{}
+	b.made, b.own, b.pinned = map[string]bool{"/": true}, map[string]bool{}, map[string]bool{}
 	b.trees = map[string]ref{}
 	b.parts = b.layout()
 	inside, command := &label{}, &label{}
@@ -108,10 +109,13 @@ func (b *builder) janitor(inside *label) {
 	b.call("setsid", unix.SYS_SETSID, nil)
 	b.call("name janitor", unix.SYS_PRCTL, []any{unix.PR_SET_NAME, b.str("holdfast-jan"), 0, 0, 0}, ignored())
 	b.clone("clone into new namespaces", b.namespaces(), pid, inside)
+	// Its memory says what the run is, and its descriptors lead to the supervisor.
+	b.call("hide janitor", unix.SYS_PRCTL, []any{unix.PR_SET_DUMPABLE, 0, 0, 0, 0})
 	b.message("report first process", msgSpawned, b.copyField(pid, 1))
 	b.call("close standard descriptors", unix.SYS_CLOSE_RANGE, []any{0, 2, 0}, ignored())
 	b.call("close control", unix.SYS_CLOSE, []any{fdControl}, ignored()) // so that its end tells of the first process alone
 	b.call("close portal", unix.SYS_CLOSE, []any{fdPortal}, ignored())
+	b.call("close sign of life", unix.SYS_CLOSE, []any{fdAlive}, ignored())
 	b.call("close trees", unix.SYS_CLOSE_RANGE, []any{fdTrees, 1<<32 - 1, 0}, ignored())
 	b.leave(func() { b.guard(pid, goodbye) })
 }
@@ -166,6 +170,7 @@ func (b *builder) enter() {
 	f := b.facts
 	b.call("close janitor socket", unix.SYS_CLOSE, []any{fdJanitor})
 	b.call("close binary", unix.SYS_CLOSE, []any{fdBinary})
+	b.call("close janitor's side", unix.SYS_CLOSE, []any{fdHeld})
 	b.dieWithParent()
 	if !f.mapped {
 		b.writeFile("deny setgroups", "/proc/self/setgroups", "deny")
@@ -203,9 +208,13 @@ func (b *builder) enter() {
 }
 
 // dieWithParent asks for SIGKILL when the janitor dies. It is single-threaded,
-// so the per-thread meaning of the call is the meaning that is wanted.
+// so the per-thread meaning of the call is the meaning that is wanted. A janitor
+// that was dead before sends no signal, and its number says nothing from another
+// pid namespace: its side of the socket is closed then (do_exit closes files
+// before it looks after children).
 func (b *builder) dieWithParent() {
 	b.call("die with parent", unix.SYS_PRCTL, []any{unix.PR_SET_PDEATHSIG, int(unix.SIGKILL), 0, 0, 0})
+	b.call("parent is alive", unix.SYS_RECVFROM, []any{fdAlive, b.words(0), 8, unix.MSG_DONTWAIT, 0, 0}, want(-int64(unix.EAGAIN)))
 }
 
 // loopback brings up lo in the new network namespace (netdevice(7)).

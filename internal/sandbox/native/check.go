@@ -3,6 +3,7 @@
 package native
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,7 +40,7 @@ func (b *Backend) Check(ctx context.Context) []sandbox.Finding {
 		detail, err := t.try(ctx)
 		f := sandbox.Finding{Guarantee: t.guarantee, Kept: err == nil, Detail: detail}
 		if err != nil {
-			f.Detail, f.Mend = err.Error(), mend(t.guarantee)
+			f.Detail, f.Mend = err.Error(), cmp.Or(sandbox.Exhausted(err), mend(t.guarantee))
 		}
 		out = append(out, f)
 	}
@@ -193,12 +194,12 @@ func tryTaskID(context.Context) (string, error) {
 	}
 	defer os.RemoveAll(dir)
 	id := taskID()
-	ns, err := idmapNamespace(ownerOf(dir), id)
+	ns, err := idmapNamespace(dir, id)
 	if err != nil {
 		return "", err
 	}
 	defer ns.Close()
-	tree, err := idmappedTree(dir, ns, 0)
+	tree, err := idmappedTree(dir, policy.FileID{}, ns, 0)
 	if err != nil {
 		return "", err
 	}

@@ -4,134 +4,162 @@ package native
 
 import (
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
-	"syscall"
+	"slices"
 
 	"golang.org/x/sys/unix"
 	"holdfast.dev/holdfast/internal/policy"
 )
 
-// diskWatch bounds what a run takes of the host's file systems. Free space is
-// asked for at every tick; only when half of the limit is gone is it measured
-// whether the run has taken it: others write to the same file systems.
+// diskWatch bounds what a run takes of the host's file systems. What the file
+// system has left is asked for at every tick; only when half of the limit is
+// gone is it measured whether the run has taken it: others write to the same
+// file systems. What is gone counts as the run's where something of the run
+// cannot be measured.
 type diskWatch struct {
 	process *process
 	limit   int64  // bytes
 	layer   uint64 // device of the files of the workspace's view; 0 for none
+	helpers []int  // processes of the boundary's own, by their numbers inside
 	disks   []*disk
+}
+
+// usage is what is taken of a file system.
+type usage struct{ bytes, nodes int64 }
+
+func (u usage) minus(v usage) usage  { return usage{u.bytes - v.bytes, u.nodes - v.nodes} }
+func (u usage) exceeds(v usage) bool { return u.bytes > v.bytes || u.nodes > v.nodes }
+func (u usage) half() usage          { return usage{u.bytes / 2, u.nodes / 2} }
+func (u usage) words(at string) string {
+	if u.nodes > 0 {
+		return fmt.Sprintf("more than %d files, directories and links were made in %s", u.nodes, at)
+	}
+	return at + " grew by more"
 }
 
 // disk is one file system with the trees of it that are writable inside.
 type disk struct {
-	trees    []string
+	trees    []tree
 	id       unix.Fsid
-	free     int64 // when the run began, or when it was last measured
+	limit    usage
+	start    usage // of the whole file system, when the run began
+	last     usage // likewise, when it was last measured
 	measured bool
-	used     int64 // by the trees, when it was first measured
+	first    usage // of the trees, when they were first measured
 }
 
-func newDiskWatch(p *process, parts []part, limit int64) *diskWatch {
+// tree is held open: a directory that is renamed meanwhile still counts.
+type tree struct {
+	path string
+	fd   int // O_PATH
+}
+
+// minNodes is how many files a run may make under the smallest limit.
+const minNodes = 16 << 10
+
+func newDiskWatch(p *process, parts []part, limit int64) (*diskWatch, error) {
 	if limit <= 0 {
-		return nil
+		return nil, nil
 	}
-	w := &diskWatch{process: p, limit: limit}
+	w := &diskWatch{process: p, limit: limit, helpers: []int{1}}
 	for _, part := range parts {
 		if part.source == "" || part.access != policy.Write {
 			continue
 		}
-		free, id, err := freeBytes(part.source)
-		if err != nil {
-			continue
+		if err := w.add(part.source); err != nil {
+			w.close()
+			return nil, fmt.Errorf("measuring the disk of %s: %w", part.source, err)
 		}
-		var d *disk
-		for _, known := range w.disks {
-			if known.id == id {
-				d = known
-			}
-		}
-		if d == nil {
-			d = &disk{id: id, free: free}
-			w.disks = append(w.disks, d)
-		}
-		d.trees = append(d.trees, part.source)
 	}
 	if len(w.disks) == 0 {
-		return nil
+		return nil, nil
 	}
-	return w
+	return w, nil
 }
 
-// over names a tree that outgrew the limit.
-func (w *diskWatch) over() string {
-	if w == nil {
-		return ""
+// add notes a tree with the file system that it is on. The limit of bytes says
+// which share of a disk a run may take; it may take the same share of its inodes.
+func (w *diskWatch) add(path string) error {
+	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
 	}
+	var fs unix.Statfs_t
+	if err := unix.Fstatfs(fd, &fs); err != nil {
+		unix.Close(fd)
+		return err
+	}
+	i := slices.IndexFunc(w.disks, func(d *disk) bool { return d.id == fs.Fsid })
+	if i < 0 {
+		i = len(w.disks)
+		now := used(&fs)
+		share := float64(w.limit) / float64(max(1, int64(fs.Blocks)*fs.Bsize))
+		w.disks = append(w.disks, &disk{id: fs.Fsid, start: now, last: now,
+			limit: usage{w.limit, max(minNodes, int64(share*float64(fs.Files)))}})
+	}
+	d := w.disks[i]
+	d.trees = append(d.trees, tree{path, fd})
+	return nil
+}
+
+func (w *diskWatch) close() {
 	for _, d := range w.disks {
-		free, _, err := freeBytes(d.trees[0])
-		if err != nil || d.free-free <= w.limit/2 {
-			continue
-		}
-		used := unnamedBytes(descendants(w.process.first, nil), func(st *unix.Stat_t) bool { return unix.Major(st.Dev) != 0 || w.layer != 0 && st.Dev == w.layer })
 		for _, t := range d.trees {
-			used += allocated(t)
+			unix.Close(t.fd)
 		}
-		switch {
-		case !d.measured:
-			d.measured, d.used = true, used
-		case used-d.used > w.limit/2:
-			return d.trees[0]
+	}
+}
+
+// used is what is taken of a file system: of what it has for this user.
+func used(fs *unix.Statfs_t) usage {
+	return usage{(int64(fs.Blocks) - int64(fs.Bavail)) * fs.Bsize, int64(fs.Files) - int64(fs.Ffree)}
+}
+
+// over says what outgrew the limit, in words; "" for nothing.
+func (w *diskWatch) over() string {
+	for _, d := range w.disks {
+		if what := w.overOn(d); what != "" {
+			return what
 		}
-		d.free = free
 	}
 	return ""
 }
 
-func freeBytes(dir string) (int64, unix.Fsid, error) {
-	var st unix.Statfs_t
-	if err := unix.Statfs(dir, &st); err != nil {
-		return 0, unix.Fsid{}, err
+func (w *diskWatch) overOn(d *disk) string {
+	at := d.trees[0].path
+	var fs unix.Statfs_t
+	if err := unix.Fstatfs(d.trees[0].fd, &fs); err != nil {
+		return fmt.Sprintf("the space left for %s cannot be told (%v)", at, err)
 	}
-	return int64(st.Bavail) * st.Bsize, st.Fsid, nil
+	now := used(&fs)
+	if !now.minus(d.last).exceeds(d.limit.half()) {
+		return ""
+	}
+	c := newDiskCounter(w.onDisk)
+	for _, t := range d.trees {
+		c.tree(t)
+	}
+	c.unnamed(descendants(w.process.first, nil), w.helpers)
+	if unix.Fstatfs(d.trees[0].fd, &fs) == nil && used(&fs).minus(now).exceeds(d.limit.half()) {
+		c.blind = "it went on while it was counted"
+	}
+	grown := c.sum.minus(d.first)
+	switch gone := now.minus(d.start); {
+	case d.measured && grown.bytes > d.limit.bytes/2:
+		return usage{}.words(at)
+	case d.measured && grown.nodes > d.limit.nodes/2:
+		return d.limit.words(at)
+	case c.blind != "" && gone.exceeds(d.limit):
+		return fmt.Sprintf("more left the disk of %s, and %s, so it counts as taken by this run", at, c.blind)
+	}
+	if !d.measured {
+		d.measured, d.first = true, c.sum
+	}
+	d.last = now
+	return ""
 }
 
-// allocated is what the files of a tree take, in bytes.
-func allocated(root string) int64 {
-	var sum int64
-	filepath.WalkDir(root, func(_ string, e fs.DirEntry, err error) error {
-		if err != nil {
-			return nil // gone meanwhile, or closed to us: it was not grown by what we can see
-		}
-		if info, err := e.Info(); err == nil && info.Mode().IsRegular() {
-			sum += info.Sys().(*syscall.Stat_t).Blocks * 512
-		}
-		return nil
-	})
-	return sum
-}
-
-// unnamedBytes is what open files without a name take that are of interest: they
-// are in no tree.
-func unnamedBytes(pids []int, interesting func(*unix.Stat_t) bool) int64 {
-	var sum int64
-	seen := map[[2]uint64]bool{}
-	for _, pid := range pids {
-		dir := fmt.Sprintf("/proc/%d/fd", pid)
-		entries, err := os.ReadDir(dir)
-		if err != nil {
-			continue
-		}
-		for _, e := range entries {
-			var st unix.Stat_t
-			if unix.Stat(dir+"/"+e.Name(), &st) != nil || st.Nlink > 0 || st.Mode&unix.S_IFMT != unix.S_IFREG || !interesting(&st) {
-				continue
-			}
-			if key := [2]uint64{st.Dev, st.Ino}; !seen[key] {
-				seen[key] = true
-				sum += st.Blocks * 512
-			}
-		}
-	}
-	return sum
+// onDisk says whether an open file without a name takes space on a disk: one of
+// a layer does, if the layer is the workspace's view and not of private storage.
+func (w *diskWatch) onDisk(fs int64, device uint64) bool {
+	return !inMemory(fs) && (fs != unix.OVERLAYFS_SUPER_MAGIC || device == w.layer)
 }

@@ -84,9 +84,10 @@ func (l *launch) execute(files []*os.File) (*process, error) {
 		return nil, err
 	}
 	p := &process{janitor: proc, name: l.spec.Argv[0], limits: l.spec.Plan.Limits, control: l.control, goodbye: l.janitor, portal: l.portal,
-		groups: l.groups, changes: make(chan sandbox.State, 8), done: make(chan struct{})}
+		groups: l.groups, changes: make(chan sandbox.State, 8), done: make(chan struct{}), cleaned: make(chan struct{}), firstfd: -1}
 	p.in, p.out, p.err = l.outer[0], l.outer[1], l.outer[2]
 	l.control, l.janitor, l.portal, l.outer = nil, nil, nil, [3]*os.File{}
+	go p.attendJanitor()
 	return p, nil
 }
 
@@ -123,7 +124,12 @@ func (l *launch) descriptors() (files []*os.File, err error) {
 	if err != nil {
 		return files, fmt.Errorf("opening this executable: %w", err)
 	}
-	return append(append(files, exe), l.trees...), nil
+	files = append(files, exe)
+	alive, held, err := seqpacket()
+	if err != nil {
+		return files, err
+	}
+	return append(append(files, alive, held), l.trees...), nil
 }
 
 // standard makes the pipes of the standard descriptors. What is to be a terminal
@@ -247,7 +253,9 @@ func (l *launch) converse(p *process) error {
 		case msgFailed:
 			return l.stepError(m)
 		case msgSpawned:
-			p.first = int(m.fields[0])
+			if err := p.found(int(m.fields[0])); err != nil {
+				return err // it may be there and wait for us: it will say nothing
+			}
 			if err := l.admit(p); err != nil {
 				return l.insteadOf(err, p.control)
 			}
@@ -298,6 +306,11 @@ func (l *launch) stepError(m message) error {
 	step := l.builder.failure(m)
 	if step.Err == 0 {
 		return fmt.Errorf("launch %s was not refused or gave %d: the boundary does not hold on this host", step.Step, m.fields[1])
+	}
+	// The number of user namespaces is a setting of the host (ENOSPC), all else that
+	// can be used up is not.
+	if step.Err != unix.ENOSPC && sandbox.Exhausted(step) != "" {
+		return step
 	}
 	if g := guaranteeOf(l.builder.name(m.fields[0])); g != "" {
 		return gap(g, step.Error())
@@ -365,7 +378,7 @@ func (l *launch) attest(p *process) error {
 	if err != nil {
 		return fmt.Errorf("attesting the boundary: %w", err)
 	}
-	if diff := l.expectation().Diff(got); len(diff) > 0 {
+	if diff := append(l.expectation().Diff(got), l.exchanged(p.pid)...); len(diff) > 0 {
 		return &sandbox.PostureError{Diff: diff}
 	}
 	if l.spec.Attested != nil {
@@ -373,10 +386,15 @@ func (l *launch) attest(p *process) error {
 			return err
 		}
 	}
+	watches, err := l.newWatches(p)
+	if err != nil {
+		return fmt.Errorf("watching the limits: %w", err)
+	}
 	if err := send(p.control); err != nil {
+		watches.close()
 		return fmt.Errorf("letting the command go: %w", err)
 	}
 	go p.follow()
-	l.watch(p)
+	watches.start(p, l.spec.Plan.Limits)
 	return nil
 }

@@ -43,21 +43,40 @@ func levelOf(o *sandbox.Observation) level {
 // to synchronise, and makes no call that is reported until then.
 func (b *builder) watched(program uint64) {
 	gone, next := &label{}, &label{}
-	b.listener(program)
+	listener := b.listener(program)
 	b.call("wait for whoever listens", unix.SYS_READ, []any{fdControl, b.words(0), 8}, goIf(0, gone))
+	b.closeFD(listener)
 	b.goTo(next)
 	b.place(gone)
 	b.exit(125)
 	b.place(next)
 }
 
-// listener installs a filter with a listener and hands that out.
-func (b *builder) listener(program uint64) {
-	msg, listener := b.rights(b.words(msgWatch, 0, 0), 24)
+// listener installs a filter with a listener and says its number. The
+// supervisor takes it by that: to send it along would be a call that the filter
+// reports, and nobody listens yet.
+func (b *builder) listener(program uint64) (listener ref) {
+	listener = b.slot()
 	b.call("install filter with a listener", unix.SYS_SECCOMP,
 		[]any{unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_NEW_LISTENER | waitKillable, program}, into(listener))
-	b.call("hand out listener", unix.SYS_SENDMSG, []any{fdControl, msg, 0})
-	b.closeFD(listener)
+	b.message("announce listener", msgWatch, b.copyField(listener, 1))
+	return listener
+}
+
+// takeListener takes the listener out of the process that announced it, which
+// waits meanwhile and is still this program (pidfd_getfd(2)).
+func takeListener(m *message) error {
+	pidfd, err := unix.PidfdOpen(m.pid, 0)
+	if err != nil {
+		return fmt.Errorf("taking the listener of system calls: %w", err)
+	}
+	defer unix.Close(pidfd)
+	fd, err := unix.PidfdGetfd(pidfd, int(m.fields[0]), 0)
+	if err != nil {
+		return fmt.Errorf("taking the listener of system calls: %w", err)
+	}
+	m.file = os.NewFile(uintptr(fd), "listener")
+	return nil
 }
 
 // rootDevice is the number of the descriptor of FUSE while the root is made: it
@@ -127,6 +146,11 @@ func canTrip() bool {
 // observe passes on what the launch hands out for whoever observes it.
 func (l *launch) observe(m message, p *process) error {
 	o := l.spec.Observe
+	if m.kind == msgWatch {
+		if err := takeListener(&m); err != nil {
+			return err
+		}
+	}
 	if m.file == nil {
 		return errors.New("the launch announced a descriptor for the supervisor and handed out none")
 	}
@@ -138,7 +162,7 @@ func (l *launch) observe(m message, p *process) error {
 		return nil
 	}
 	net := l.spec.Network
-	watch := sandbox.Watch{Closed: net == nil || !net.Intercept || l.facts.rung == sandbox.Closed, Listener: m.file, Trees: l.viewTrees(), First: m.pid, UID: uid, GID: gid, Refuse: refusals(l.omit), Name: callName}
+	watch := sandbox.Watch{Closed: net == nil || !net.Intercept || l.facts.rung == sandbox.Closed, Listener: m.file, Trees: l.viewTrees(), First: m.pid, Portal: len(l.spec.Plan.Publish) > 0, UID: uid, GID: gid, Refuse: refusals(l.omit), Name: callName}
 	if err := o.Open(watch); err != nil {
 		return fmt.Errorf("observing system calls: %w", err)
 	}

@@ -51,15 +51,20 @@ func (l *launch) viewTrees() []sandbox.Tree {
 		}
 		add(m.path, access, "")
 	}
-	return append(out, pinnedTrees(plan, out)...)
+	return append(out, pinnedTrees(plan, b.pinned, out)...)
 }
 
 // pinnedTrees are what is mounted over paths of trees: over what is protected or
-// hidden, and over what leads there, which stays where it is and as it is.
-func pinnedTrees(plan policy.Plan, trees []sandbox.Tree) (out []sandbox.Tree) {
-	for _, p := range pins(plan) {
-		if p.how == pinned {
-			out = append(out, sandbox.Tree{Path: p.path, Access: enclosing(trees, p.path)})
+// hidden, and over what leads there or to another mount, which stays where it is
+// and as it is.
+func pinnedTrees(plan policy.Plan, above map[string]bool, trees []sandbox.Tree) (out []sandbox.Tree) {
+	over := map[string]bool{}
+	for _, r := range slices.Concat(plan.Protect, plan.HardLinks, plan.Hidden) {
+		over[plan.Within(r)] = true
+	}
+	for path := range above {
+		if !over[path] {
+			out = append(out, sandbox.Tree{Path: path, Access: enclosing(trees, path)})
 		}
 	}
 	for _, r := range slices.Concat(plan.Protect, plan.HardLinks) {

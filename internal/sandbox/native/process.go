@@ -4,7 +4,6 @@ package native
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"sync"
@@ -35,11 +34,17 @@ type process struct {
 	changes chan sandbox.State
 	done    chan struct{} // closed when the command has ended
 
-	mu     sync.Mutex // guards what follows
-	exit   sandbox.Exit
-	fail   error
-	dead   bool // the command has ended: its pid may be somebody else's
-	reason string
+	cleaned chan struct{}    // closed when the janitor has ended
+	state   *os.ProcessState // of it, once it has
+	waited  error
+
+	mu      sync.Mutex // guards what follows
+	exit    sandbox.Exit
+	fail    error
+	dead    bool // the command has ended: its pid may be somebody else's
+	firstfd int  // descriptor of the first process inside; -1 for none
+	lost    bool // the janitor ended though it was not told to
+	reason  string
 
 	ended    atomic.Bool // we ended it
 	endOnce  sync.Once
@@ -84,7 +89,7 @@ func (p *process) follow() {
 				p.finish(sandbox.Exit{Signal: syscall.SIGKILL}, nil)
 				return
 			}
-			p.finish(sandbox.Exit{}, fmt.Errorf("the first process inside ended before the command: %w", err))
+			p.finish(sandbox.Exit{Signal: syscall.SIGKILL}, p.why(err))
 			return
 		}
 		switch m.kind {
@@ -187,7 +192,8 @@ func (p *process) Wait() (sandbox.Exit, error) {
 
 // reap waits for the janitor and removes what it could not.
 func (p *process) reap() error {
-	state, err := p.janitor.Wait()
+	<-p.cleaned
+	state, err := p.state, p.waited
 	p.goodbye.Close()
 	p.dialLock.Lock() // who waits for a socket inside hears of its end first
 	p.portal.Close()
@@ -201,6 +207,7 @@ func (p *process) reap() error {
 			time.Sleep(time.Millisecond)
 		}
 	}
+	p.forget()
 	for _, g := range p.groups {
 		if rerr := g.remove(); rerr != nil && err == nil {
 			err = rerr

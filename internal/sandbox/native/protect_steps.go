@@ -86,6 +86,21 @@ func comparePaths(a, b string) int {
 	return strings.Compare(strings.ReplaceAll(a, "/", "\x00"), strings.ReplaceAll(b, "/", "\x00"))
 }
 
+// pinAbove keeps what a path of a writable tree lies in from being renamed,
+// before something is mounted over the path: else the mount would move along, and
+// something else could take its name.
+func (b *builder) pinAbove(path string) {
+	tree := b.hostTree(path)
+	if tree == nil || tree.access == policy.Read || b.omit["pinned"] {
+		return
+	}
+	for i := len(tree.at) + 1; i < len(path); i++ {
+		if dir := path[:i]; path[i] == '/' && !b.pinned[dir] {
+			b.pin(pin{path: dir})
+		}
+	}
+}
+
 // protect makes the protected paths of the workspace read-only and immovable,
 // and its secrets unreadable.
 func (b *builder) protect() {
@@ -101,6 +116,12 @@ func (b *builder) protect() {
 }
 
 func (b *builder) pin(p pin) {
+	if p.how == pinned {
+		if b.pinned[p.path] {
+			return
+		}
+		b.pinned[p.path] = true
+	}
 	fd, tree := b.slot(), b.slot()
 	b.openNoLinks("open protected "+p.path, p.path, fd)
 	b.cloneTree("clone protected "+p.path, fd, tree)
@@ -123,6 +144,7 @@ func (b *builder) hide(p pin) {
 
 // cover mounts a file or directory of the private storage over path, read-only.
 func (b *builder) cover(from, path string) {
+	b.pinAbove(path)
 	fd, tree := b.slot(), b.slot()
 	b.openNoLinks("open hidden "+path, path, fd)
 	b.call("clone cover", unix.SYS_OPEN_TREE, []any{unix.AT_FDCWD, b.str(from),

@@ -44,7 +44,9 @@ var callConstants = map[string]uint32{
 	"SOCK_SEQPACKET": unix.SOCK_SEQPACKET,
 	"IPPROTO_TCP":    unix.IPPROTO_TCP,
 	"IPPROTO_UDP":    unix.IPPROTO_UDP,
-	"IPPROTO_MPTCP":  unix.IPPROTO_MPTCP,
+	"SOCK_PACKET":    unix.SOCK_PACKET,
+	"IPPROTO_ICMP":   unix.IPPROTO_ICMP,
+	"IPPROTO_ICMPV6": unix.IPPROTO_ICMPV6,
 	"NETLINK_ROUTE":  unix.NETLINK_ROUTE,
 
 	"TIOCSTI":   unix.TIOCSTI,
@@ -52,9 +54,11 @@ var callConstants = map[string]uint32{
 	"TIOCSETD":  unix.TIOCSETD,
 	"TIOCCONS":  unix.TIOCCONS,
 
-	"F_SETLEASE":   unix.F_SETLEASE,
-	"PR_SET_MM":    unix.PR_SET_MM,
-	"NEW_LISTENER": unix.SECCOMP_FILTER_FLAG_NEW_LISTENER,
+	"F_SETLEASE":      unix.F_SETLEASE,
+	"F_SETDELEG":      1024 + 16, // kernel 6.19: a lease on a directory
+	"AT_EXECVE_CHECK": 0x10000,
+	"PR_SET_MM":       unix.PR_SET_MM,
+	"NEW_LISTENER":    unix.SECCOMP_FILTER_FLAG_NEW_LISTENER,
 
 	// arch/x86/include/uapi/asm/prctl.h
 	"ARCH_SET_GS":             0x1001,

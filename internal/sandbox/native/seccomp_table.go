@@ -144,8 +144,11 @@ var errnoAnswers = map[string]unix.Errno{
 	"EPERM":           unix.EPERM,
 	"ENOSYS":          unix.ENOSYS,
 	"EBUSY":           unix.EBUSY,
+	"EINVAL":          unix.EINVAL,
+	"ENOMEM":          unix.ENOMEM,
 	"EAFNOSUPPORT":    unix.EAFNOSUPPORT,
 	"EPROTONOSUPPORT": unix.EPROTONOSUPPORT,
+	"ESOCKTNOSUPPORT": unix.ESOCKTNOSUPPORT,
 }
 
 func parseAnswer(s string) (uint32, error) {

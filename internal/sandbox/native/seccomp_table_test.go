@@ -118,6 +118,7 @@ const (
 	retENOSYS          = unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)
 	retEAFNOSUPPORT    = unix.SECCOMP_RET_ERRNO | uint32(unix.EAFNOSUPPORT)
 	retEPROTONOSUPPORT = unix.SECCOMP_RET_ERRNO | uint32(unix.EPROTONOSUPPORT)
+	retESOCKTNOSUPPORT = unix.SECCOMP_RET_ERRNO | uint32(unix.ESOCKTNOSUPPORT)
 	retEBUSY           = unix.SECCOMP_RET_ERRNO | uint32(unix.EBUSY)
 )
 
@@ -148,7 +149,12 @@ var seccompVerdicts = []struct {
 	{"a packet socket under the name of IPv4", "socket", [6]uint64{2, 10, 0x0300}, retEPERM},
 	{"an echo socket", "socket", [6]uint64{2, 2, 1}, retEPERM},
 	{"an echo socket of IPv6", "socket", [6]uint64{10, 2, 58}, retEPERM},
-	{"SCTP", "socket", [6]uint64{2, 1, 132}, retEPERM},
+	{"SCTP", "socket", [6]uint64{2, 1, 132}, retEPROTONOSUPPORT},
+	{"SCTP in messages", "socket", [6]uint64{10, 5 | 0x80000, 132}, retESOCKTNOSUPPORT},
+	{"UDP-Lite", "socket", [6]uint64{2, 2 | 0x80000, 136}, retEPROTONOSUPPORT},
+	{"DCCP", "socket", [6]uint64{2, 6, 33}, retESOCKTNOSUPPORT},
+	{"an echo socket with a high bit", "socket", [6]uint64{2, 2, 1 | highBit}, retEPERM},
+	{"a type that nothing has", "socket", [6]uint64{2, 15, 0}, retESOCKTNOSUPPORT},
 	{"multipath TCP falls back", "socket", [6]uint64{2, 1, 262}, retEPROTONOSUPPORT},
 	{"interfaces are listed", "socket", [6]uint64{16, 3 | 0x80000, 0}, retAllow},
 	{"netlink audit", "socket", [6]uint64{16, 3, 9}, retEAFNOSUPPORT},

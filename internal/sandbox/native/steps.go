@@ -23,7 +23,9 @@ const (
 	fdJanitor = 4 // seqpacket socket: closed when the supervisor is gone
 	fdPortal  = 5 // seqpacket socket: asks for sockets of the inner network
 	fdBinary  = 6 // this executable, for the orphaned command
-	fdTrees   = 7 // detached mounts, where the supervisor had to make them
+	fdAlive   = 7 // seqpacket socket: at its end when the janitor is dead
+	fdHeld    = 8 // its other side, which the janitor alone keeps open
+	fdTrees   = 9 // detached mounts, where the supervisor had to make them
 )
 
 // Kinds of messages on the control socket; each is three 64-bit words.
@@ -35,7 +37,7 @@ const (
 	msgNoExec  = 5 // errno bits: nothing could be executed
 	msgMaster  = 6 // -: the terminal's master side comes along
 	msgDoor    = 7 // kind, detail: a socket of the inner network comes along
-	msgWatch   = 8 // -: the listener of the filter comes along; waits for a word
+	msgWatch   = 8 // number of the listener of the filter, to be taken; waits for a word
 	msgRoot    = 9 // -: the device of the root's file system comes along
 )
 

@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 	"holdfast.dev/holdfast/internal/policy"
+	"holdfast.dev/holdfast/internal/sandbox"
 )
 
 // Started by root, a task runs under a user id of its own that owns nothing on
@@ -48,19 +49,23 @@ func (l *launch) prepareTaskID() error {
 		return nil
 	}
 	id := taskID()
-	ns, err := idmapNamespace(ownerOf(plan.Workspace), id)
+	ns, err := idmapNamespace(plan.Workspace, id)
 	if err == nil {
 		defer ns.Close()
 		err = l.mapTrees(ns)
 	}
 	var view *viewError
-	if errors.As(err, &view) {
+	var posture *sandbox.PostureError
+	if errors.As(err, &view) || errors.As(err, &posture) {
 		return err
 	}
 	if err != nil {
 		if plan.Accepts(policy.TaskID) {
 			l.trees, f.trees = nil, map[string]int{}
 			return nil
+		}
+		if sandbox.Exhausted(err) != "" {
+			return fmt.Errorf("giving the command an id of its own: %w", err)
 		}
 		return gap(policy.TaskID, err.Error())
 	}
@@ -71,13 +76,27 @@ func (l *launch) prepareTaskID() error {
 // owner is who owns a directory on disk.
 type owner struct{ uid, gid int }
 
-func ownerOf(path string) owner {
-	st, err := os.Stat(path)
+// ownerOf looks at a path in which there is no link.
+func ownerOf(path string) (owner, error) {
+	fd, err := openPlain(path)
 	if err != nil {
-		return owner{}
+		return owner{}, err
 	}
-	sys := st.Sys().(*syscall.Stat_t)
-	return owner{int(sys.Uid), int(sys.Gid)}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	err = unix.Fstat(fd, &st)
+	return owner{int(st.Uid), int(st.Gid)}, err
+}
+
+// openPlain opens a path in which there is no link: it was resolved before, and a
+// link that stands there now was put there since.
+func openPlain(path string) (int, error) {
+	fd, err := unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{
+		Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS})
+	if err != nil {
+		return -1, fmt.Errorf("opening %s: %w", path, err)
+	}
+	return fd, nil
 }
 
 // mapTrees makes one tree for every path whose files belong to the task's user
@@ -91,7 +110,7 @@ func (l *launch) mapTrees(ns *os.File) error {
 		if l.facts.trees[p.at] != 0 {
 			continue
 		}
-		tree, err := idmappedTree(p.source, ns, p.attributes(l.omit))
+		tree, err := idmappedTree(p.source, judged(l.spec, p), ns, p.attributes(l.omit))
 		if err != nil && (p.layers || p.at == reviewStore) {
 			return &viewError{err}
 		}
@@ -105,13 +124,15 @@ func (l *launch) mapTrees(ns *os.File) error {
 	return nil
 }
 
-func idmappedTree(path string, ns *os.File, attrs uint64) (*os.File, error) {
-	fd, err := unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{
-		Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS})
+func idmappedTree(path string, was policy.FileID, ns *os.File, attrs uint64) (*os.File, error) {
+	fd, err := openPlain(path)
 	if err != nil {
-		return nil, fmt.Errorf("opening %s: %w", path, err)
+		return nil, err
 	}
 	defer unix.Close(fd)
+	if err := same(fd, was, path); err != nil {
+		return nil, err
+	}
 	tree, err := unix.OpenTree(fd, "", unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_EMPTY_PATH|unix.AT_RECURSIVE)
 	if err != nil {
 		return nil, fmt.Errorf("cloning the mount of %s: %w", path, err)
@@ -125,9 +146,14 @@ func idmappedTree(path string, ns *os.File, attrs uint64) (*os.File, error) {
 	return os.NewFile(uintptr(tree), path), nil
 }
 
-// idmapNamespace makes a user namespace that swaps o with id and maps every
-// other id to itself: an inode whose id has no mapping could not be written.
-func idmapNamespace(o owner, id int) (*os.File, error) {
+// idmapNamespace makes a user namespace that swaps the owner of dir with id and
+// maps every other id to itself: an inode whose id has no mapping could not be
+// written.
+func idmapNamespace(dir string, id int) (*os.File, error) {
+	o, err := ownerOf(dir)
+	if err != nil {
+		return nil, err
+	}
 	// A namespace needs a process until it is open: one that waits for the
 	// end of its standard input and does nothing else.
 	p := newProgram()

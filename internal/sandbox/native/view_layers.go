@@ -75,6 +75,9 @@ func (l *launch) prepareView() error {
 	if l.omit["view"] {
 		return &viewError{errors.New("left out")}
 	}
+	if r.Other != "" {
+		return &viewError{fmt.Errorf("%s belongs to another group or user than the command has first, and a layer cannot change it", r.Other)}
+	}
 	mounts, err := readMounts("/proc/self/mountinfo")
 	if err != nil {
 		return &viewError{err}

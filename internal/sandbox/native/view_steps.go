@@ -127,6 +127,7 @@ func (b *builder) expected(at, fstype string, ro, nosuid, nodev, noexec bool) {
 func (b *builder) populate() {
 	b.scratch()
 	for _, p := range b.parts {
+		b.pinAbove(p.at)
 		b.mountPoint(p)
 		switch {
 		case p.source == "":

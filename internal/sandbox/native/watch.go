@@ -14,50 +14,93 @@ import (
 // is what it can use in this time.
 const watchPeriod = 100 * time.Millisecond
 
-// watch keeps the limits for which the kernel gives this user nothing: memory
+// portalPID is the number inside of the process that hands out sockets of the
+// inner network: the third, after the first and the command.
+const portalPID = 3
+
+// watches keep the limits for which the kernel gives this user nothing: memory
 // of all processes together without a control group, and growth of the host's
-// file systems that are writable inside, which have no quota a run.
-func (l *launch) watch(p *process) {
+// file systems that are writable inside, which have no quota a run. Each is nil
+// where there is nothing to keep.
+type watches struct {
+	memory *memoryWatch
+	disk   *diskWatch
+}
+
+// newWatches prepares the watches while nothing of the command runs yet.
+func (l *launch) newWatches(p *process) (w watches, err error) {
 	if l.omit["limits"] {
-		return
+		return w, nil
 	}
-	limits := l.spec.Plan.Limits
-	memory := limits.Memory > 0 && !slices.Contains(p.Limited(), policy.MemoryLimit)
-	disks := newDiskWatch(p, l.grown(), limits.Disk)
-	if !memory && disks == nil {
-		return
-	}
-	var used *memoryWatch
-	if memory {
-		used = newMemoryWatch(p, limits.Memory)
-	}
-	if storePart(l.spec).at != "" {
-		layer := p.layerDevice(l.spec.Plan.Workspace)
-		if memory {
-			used.layer = layer
-		}
-		if disks != nil {
-			disks.layer = layer
-		}
-	}
-	go func() {
-		if memory {
-			defer used.close()
-		}
-		tick := time.NewTicker(watchPeriod)
-		defer tick.Stop()
-		for {
-			select {
-			case <-p.done:
-				return
-			case <-tick.C:
-			}
-			if memory && used.over() {
-				p.Kill("memory limit of " + size(limits.Memory))
-			}
-			if dir := disks.over(); dir != "" {
-				p.Kill(fmt.Sprintf("disk limit of %s: %s grew by more", size(limits.Disk), dir))
-			}
+	defer func() {
+		if err != nil {
+			w.close()
 		}
 	}()
+	limits := l.spec.Plan.Limits
+	if limits.Memory > 0 && !slices.Contains(p.Limited(), policy.MemoryLimit) {
+		if w.memory, err = newMemoryWatch(p, limits.Memory); err != nil {
+			return w, err
+		}
+	}
+	if w.disk, err = newDiskWatch(p, l.grown(), limits.Disk); err != nil || w.disk == nil {
+		return w, err
+	}
+	if storePart(l.spec).at != "" {
+		w.disk.layer = p.layerDevice(l.spec.Plan.Workspace)
+	}
+	if len(l.spec.Plan.Publish) > 0 {
+		w.disk.helpers = append(w.disk.helpers, portalPID)
+	}
+	return w, nil
+}
+
+// close lets go of what the watches hold, where they were not started.
+func (w watches) close() {
+	if w.memory != nil {
+		w.memory.close()
+	}
+	if w.disk != nil {
+		w.disk.close()
+	}
+}
+
+// start lets each watch look by itself, so that one that takes long (a tree to
+// measure) does not keep the other from looking.
+func (w watches) start(p *process, limits policy.Limits) {
+	if m := w.memory; m != nil {
+		go func() {
+			defer m.close()
+			m.others = otherFiles(m.device)
+			p.each(func() {
+				if m.over() {
+					p.Kill("memory limit of " + size(limits.Memory))
+				}
+			})
+		}()
+	}
+	if d := w.disk; d != nil {
+		go func() {
+			defer d.close()
+			p.each(func() {
+				if what := d.over(); what != "" {
+					p.Kill(fmt.Sprintf("disk limit of %s: %s", size(limits.Disk), what))
+				}
+			})
+		}()
+	}
+}
+
+// each calls look at every tick until the command has ended.
+func (p *process) each(look func()) {
+	tick := time.NewTicker(watchPeriod)
+	defer tick.Stop()
+	for {
+		select {
+		case <-p.done:
+			return
+		case <-tick.C:
+			look()
+		}
+	}
 }

@@ -1,0 +1,32 @@
+package hooks
+
+import (
+	"errors"
+	"fmt"
+	"net"
+
+	"golang.org/x/sys/unix"
+)
+
+// errForged says that a program inside serves the channel.
+var errForged = errors.New("a program inside took the place of the socket")
+
+// servedOutside checks that the other end was made outside of this pid namespace,
+// where its process has no number (SO_PEERCRED, unix(7)): what runs inside can put a
+// socket of its own where that of the run was.
+func servedOutside(c net.Conn) error {
+	raw, err := c.(*net.UnixConn).SyscallConn()
+	if err != nil {
+		return err
+	}
+	var who *unix.Ucred
+	var werr error
+	err = raw.Control(func(fd uintptr) { who, werr = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) })
+	if err = errors.Join(err, werr); err != nil {
+		return fmt.Errorf("asking who serves the channel: %w", err)
+	}
+	if who.Pid != 0 {
+		return errForged
+	}
+	return nil
+}

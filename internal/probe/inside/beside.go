@@ -1,0 +1,80 @@
+//go:build linux
+
+package inside
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// besideActions are of two runs alive in one workspace: the second plants names
+// and exchanges them while the first ends and is settled.
+func besideActions() map[string]Action {
+	return map[string]Action{
+		"end-while-others-plant": endWhileOthersPlant,
+		"plant-and-exchange":     plantAndExchange,
+	}
+}
+
+// endWhileOthersPlant is the run that ends: it waits until the other has planted.
+func endWhileOthersPlant(p *Probe) {
+	p.Control("say that it runs", func() error { return create(p.In("W", "begun")) })
+	p.Try("end while another run has planted names", func() error { return p.await("planted") })
+}
+
+// plantAndExchange makes count directories, each with the thing that is called
+// name, of the kind what, and a link to target beside it, and exchanges the two
+// until the launcher of the other run is done. What the launcher takes away is
+// made again where again is set.
+func plantAndExchange(p *Probe) {
+	count, _ := strconv.Atoi(p.Arg("count"))
+	p.Control("say that it runs", func() error { return create(p.In("W", "beside")) })
+	p.Control("wait for the other run", func() error { return p.await("begun") })
+	at := func(i int, name string) string { return p.In("W", "many", strconv.Itoa(i), name) }
+	planted := func(i int) error {
+		name, link := at(i, p.Arg("name")), at(i, "link")
+		return errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), plantAs(p.Arg("what"), name), os.Symlink(p.Arg("target"), link))
+	}
+	p.Control("plant", func() error {
+		var errs []error
+		for i := range count {
+			errs = append(errs, planted(i))
+		}
+		return errors.Join(errs...)
+	})
+	p.Try("change the mode of what the links lead to", func() error { return os.Chmod(at(0, "link"), 0o666) })
+	exchange := func(i int) error {
+		return unix.Renameat2(unix.AT_FDCWD, at(i, p.Arg("name")), unix.AT_FDCWD, at(i, "link"), unix.RENAME_EXCHANGE)
+	}
+	honest := honestly(func() { _ = exchange(0) })
+	var over atomic.Bool
+	go func() { _ = p.await("over"); over.Store(true) }()
+	p.Control("say what it has planted", func() error { return create(p.In("W", "planted")) })
+	tried := 0
+	for begun := time.Now(); !over.Load() && time.Since(begun) < time.Minute; {
+		for i := range count {
+			if err := exchange(i); err != nil && p.Arg("again") != "" {
+				_ = planted(i)
+			}
+			tried++
+		}
+	}
+	p.raced("exchange names while another run is settled", tried, honest, func() error { return nil })
+}
+
+// plantAs makes a thing of a kind.
+func plantAs(what, path string) error {
+	switch what {
+	case "closed": // a directory that is opened again to be looked at
+		return errors.Join(os.Mkdir(path, 0o755), os.WriteFile(path+"/file", []byte(mark), 0o644), os.Chmod(path, 0))
+	case "fixed": // a directory that its owner cannot move
+		return errors.Join(os.Mkdir(path, 0o755), os.WriteFile(path+"/tasks.json", []byte(mark), 0o644), os.Chmod(path, 0o555))
+	}
+	return errors.Join(os.WriteFile(path, []byte(mark), 0o666), os.Chmod(path, 0o666))
+}

@@ -1,0 +1,59 @@
+//go:build linux
+
+package inside
+
+import (
+	"io"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// hidden changes a file by its descriptor from a process that closed its own
+// descriptors to other users, and from a program that may be executed but not
+// read.
+func hidden(p *Probe) {
+	p.Try("change a file after PR_SET_DUMPABLE", func() error {
+		if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+			return err
+		}
+		return changeOpen(p.In("W", "hidden-self"))
+	})
+	program := p.In("W", "unreadable")
+	p.Control("a program without a mode to read it", func() error { return copyUnreadable(program) })
+	c, done := p.Command(program, "hidden-child")
+	defer done()
+	p.Try("a program that may not be read", c.Run)
+}
+
+func hiddenChild(p *Probe) {
+	p.Try("change a file from a program that may not be read", func() error { return changeOpen(p.In("W", "hidden-child")) })
+}
+
+// changeOpen makes a file and changes its mode by the descriptor.
+func changeOpen(path string) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return f.Chmod(0o600)
+}
+
+// copyUnreadable copies this program to a file that its owner may execute alone.
+func copyUnreadable(to string) error {
+	in, err := os.Open("/proc/self/exe")
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o755)
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	if _, err := io.Copy(out, in); err != nil {
+		return err
+	}
+	return out.Chmod(0o111)
+}

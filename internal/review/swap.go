@@ -1,0 +1,94 @@
+//go:build linux
+
+package review
+
+import (
+	"errors"
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
+
+// swap lets what was prepared take the place of what is there, looks at what went
+// in and at what came out, and puts it back if either is not what was expected.
+func (a *applier) swap(w *work) error {
+	if !a.still(w.at) {
+		return &errConflict{fmt.Sprintf("directory %q was moved away meanwhile", w.at)}
+	}
+	if w.in.Was.Type == None {
+		return a.appear(w)
+	}
+	err := a.d.rename(w.room, w.in.Temp, w.dir, w.name, unix.RENAME_EXCHANGE)
+	if errors.Is(err, unix.ENOENT) {
+		return &errConflict{"it was removed meanwhile"}
+	}
+	if errors.Is(err, unix.EINVAL) {
+		return errors.New("the file system cannot exchange two names at once (renameat2), without which a file could be lost")
+	}
+	if err != nil {
+		return err
+	}
+	ok, err := w.in.Was.is(w.room, w.in.Temp, true)
+	why := "it was changed meanwhile"
+	if ok && err == nil && !a.still(w.at) {
+		ok, why = false, fmt.Sprintf("directory %q was moved away meanwhile", w.at)
+	}
+	if ok && err == nil {
+		if other := a.arrived(w); other != nil {
+			return errors.Join(other, a.expel(w))
+		}
+		err = a.retire(w.room, w.in.Temp, string(w.in.Path))
+		if !errors.Is(err, unix.ENOTEMPTY) {
+			return err
+		}
+		why = "it holds something that the run did not know, or whose removal was not accepted"
+	}
+	if e := a.swapBack(w.room, w.dir, w.in.Temp, w.name, w.ino); e != nil {
+		return errors.Join(err, e)
+	}
+	return &errConflict{why}
+}
+
+// appear is swap where nothing was.
+func (a *applier) appear(w *work) error {
+	err := a.d.rename(w.room, w.in.Temp, w.dir, w.name, unix.RENAME_NOREPLACE)
+	if errors.Is(err, unix.EEXIST) {
+		return &errConflict{"something appeared there meanwhile"}
+	}
+	if err != nil {
+		return err
+	}
+	if !a.still(w.at) {
+		if err := a.d.rename(w.dir, w.name, w.room, w.in.Temp, unix.RENAME_NOREPLACE); err != nil {
+			return err
+		}
+		return &errConflict{fmt.Sprintf("directory %q was moved away meanwhile", w.at)}
+	}
+	if other := a.arrived(w); other != nil {
+		return errors.Join(other, a.expel(w))
+	}
+	return nil
+}
+
+// swapBack undoes an exchange. If somebody put yet another thing into the place,
+// that one stays there, and what came out is left under its private name.
+func (a *applier) swapBack(room, dir int, temp, name string, ours made) error {
+	err := a.d.rename(room, temp, dir, name, unix.RENAME_EXCHANGE)
+	if errors.Is(err, unix.ENOENT) { // somebody removed ours
+		err = a.d.rename(room, temp, dir, name, unix.RENAME_NOREPLACE)
+	}
+	if err != nil {
+		return fmt.Errorf("putting it back (it is named %q now): %w", temp, err)
+	}
+	var st unix.Stat_t
+	if err := unix.Fstatat(room, temp, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		return nil // taken away by somebody: ours was
+	}
+	if st.Ino == ours.Ino && st.Dev == ours.Dev {
+		return nil
+	}
+	if err := a.d.rename(room, temp, dir, name, unix.RENAME_EXCHANGE); err != nil {
+		return fmt.Errorf("putting it back (it is named %q now): %w", temp, err)
+	}
+	return &strayError{temp}
+}

@@ -1,0 +1,218 @@
+//go:build linux
+
+package native
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	countTime  = 10 * time.Second // how long trees are counted
+	countDepth = 256              // how far down; each level holds a descriptor
+)
+
+// diskCounter counts what a run has on disk, and says what it could not count.
+type diskCounter struct {
+	sum      usage
+	blind    string // what cannot be counted, in words; "" for nothing
+	onDisk   func(fs int64, device uint64) bool
+	linked   map[[2]uint64]bool // files with more names than one, and those without
+	deadline time.Time
+}
+
+func newDiskCounter(onDisk func(int64, uint64) bool) *diskCounter {
+	return &diskCounter{onDisk: onDisk, linked: map[[2]uint64]bool{}, deadline: time.Now().Add(countTime)}
+}
+
+// tree counts everything below a directory, or a file.
+func (c *diskCounter) tree(t tree) {
+	var st unix.Stat_t
+	if err := unix.Fstat(t.fd, &st); err != nil {
+		c.blind = t.path + " cannot be counted"
+		return
+	}
+	c.one(&st)
+	if st.Mode&unix.S_IFMT == unix.S_IFDIR {
+		c.dir(t.fd, ".", &st, 0)
+	}
+}
+
+// one counts what a file, a directory or a link takes.
+func (c *diskCounter) one(st *unix.Stat_t) {
+	if st.Nlink > 1 && st.Mode&unix.S_IFMT != unix.S_IFDIR && !c.unseen(st) {
+		return
+	}
+	c.sum.bytes += st.Blocks * 512
+	c.sum.nodes++
+}
+
+func (c *diskCounter) unseen(st *unix.Stat_t) bool {
+	key := [2]uint64{st.Dev, st.Ino}
+	if c.linked[key] {
+		return false
+	}
+	c.linked[key] = true
+	return true
+}
+
+// dir counts what is in a directory. By descriptor: names can be exchanged
+// meanwhile, and a path can be too long to be opened.
+func (c *diskCounter) dir(parent int, name string, st *unix.Stat_t, depth int) {
+	if depth > countDepth || time.Now().After(c.deadline) {
+		c.blind = "its directories are too many or too deep to be counted"
+		return
+	}
+	fd, err := unix.Openat(parent, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	switch {
+	case errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP):
+		return // it is gone, or something else since
+	case err != nil:
+		if int(st.Uid) == os.Geteuid() || !errors.Is(err, unix.EACCES) { // what belongs to others was not made by a run of this user
+			c.blind = "a directory in it cannot be read"
+		}
+		return
+	}
+	f := os.NewFile(uintptr(fd), name)
+	defer f.Close()
+	for {
+		names, err := f.Readdirnames(1024)
+		for _, name := range names {
+			var st unix.Stat_t
+			if unix.Fstatat(fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
+				continue
+			}
+			c.one(&st)
+			if st.Mode&unix.S_IFMT == unix.S_IFDIR {
+				c.dir(fd, name, &st, depth+1)
+			}
+		}
+		if err != nil || time.Now().After(c.deadline) {
+			return
+		}
+	}
+}
+
+// unnamed counts the open files without a name, which are in no tree. What
+// holds such a file where it cannot be counted is noted: a process that does
+// not show its descriptors, a mapping, a descriptor that is on its way through
+// a socket.
+func (c *diskCounter) unnamed(pids, helpers []int) {
+	for _, pid := range pids {
+		if slices.Contains(helpers, innerPID(pid)) {
+			continue
+		}
+		hidden, sum := unnamedOf(pid, c.onDisk, c.unseen)
+		c.sum.bytes += sum
+		switch {
+		case hidden:
+			c.blind = "a process hides its open files"
+		case inFlight(pid):
+			c.blind = "open files are on their way between its processes"
+		case mapsUnnamed(pid, c.linked):
+			c.blind = "a file without a name is mapped"
+		}
+	}
+}
+
+// unnamedBytes is what the open files without a name take that are of interest,
+// of those processes that show them.
+func unnamedBytes(pids []int, interesting func(fs int64, device uint64) bool) int64 {
+	c := newDiskCounter(interesting)
+	var sum int64
+	for _, pid := range pids {
+		_, bytes := unnamedOf(pid, interesting, c.unseen)
+		sum += bytes
+	}
+	return sum
+}
+
+// unnamedOf is that of one process, and whether it hides its files. One that
+// has ended hides nothing.
+func unnamedOf(pid int, interesting func(int64, uint64) bool, unseen func(*unix.Stat_t) bool) (hidden bool, sum int64) {
+	dir := fmt.Sprintf("/proc/%d/fd", pid)
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return errors.Is(err, os.ErrPermission), 0
+	}
+	for _, e := range entries {
+		var st unix.Stat_t
+		var fs unix.Statfs_t
+		path := dir + "/" + e.Name()
+		if unix.Stat(path, &st) != nil || st.Nlink > 0 || st.Mode&unix.S_IFMT != unix.S_IFREG {
+			continue
+		}
+		if unix.Statfs(path, &fs) == nil && interesting(fs.Type, st.Dev) && unseen(&st) {
+			sum += st.Blocks * 512
+		}
+	}
+	return false, sum
+}
+
+// innerPID is the number of a process in the innermost pid namespace it is in.
+func innerPID(pid int) int {
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0
+	}
+	_, rest, _ := strings.Cut(string(raw), "\nNSpid:")
+	line, _, _ := strings.Cut(rest, "\n")
+	f := strings.Fields(line)
+	if len(f) < 2 {
+		return 0
+	}
+	n, _ := strconv.Atoi(f[len(f)-1])
+	return n
+}
+
+// inFlight says whether a socket of a process holds descriptors that nobody has
+// received (scm_fds in fdinfo, kernel 5.6).
+func inFlight(pid int) bool {
+	dir := fmt.Sprintf("/proc/%d/fdinfo", pid)
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return errors.Is(err, os.ErrPermission)
+	}
+	for _, e := range entries {
+		raw, err := os.ReadFile(dir + "/" + e.Name())
+		if _, rest, ok := strings.Cut(string(raw), "scm_fds:"); err == nil && ok {
+			if f := strings.Fields(rest); len(f) > 0 && f[0] != "0" {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// mapsUnnamed says whether a process maps a file of a disk that has no name and
+// was not counted.
+func mapsUnnamed(pid int, counted map[[2]uint64]bool) bool {
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
+	if err != nil {
+		return errors.Is(err, os.ErrPermission)
+	}
+	for line := range strings.Lines(string(raw)) {
+		f := strings.Fields(line)
+		if len(f) < 6 || !strings.HasSuffix(strings.TrimSpace(line), "(deleted)") {
+			continue
+		}
+		var major, minor uint32
+		ino, err := strconv.ParseUint(f[4], 10, 64)
+		if _, serr := fmt.Sscanf(f[3], "%x:%x", &major, &minor); serr != nil || err != nil {
+			return true
+		}
+		inMemory := major == 0 && slices.ContainsFunc([]string{"/memfd:", "/dev/zero", "/SYSV", "/tmp/", "/var/tmp/", "/dev/shm/", "/run/"},
+			func(prefix string) bool { return strings.HasPrefix(f[5], prefix) })
+		if !inMemory && !counted[[2]uint64{unix.Mkdev(major, minor), ino}] {
+			return true
+		}
+	}
+	return false
+}

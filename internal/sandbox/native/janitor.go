@@ -1,0 +1,72 @@
+//go:build linux
+
+package native
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// errJanitor is what follows when the process is killed that looks after the run.
+var errJanitor = errors.New("the process that guards the run (holdfast-jan) was killed, and the run was ended with it")
+
+// attendJanitor waits for the janitor. One that ends before it was told to was
+// killed: what it guarded is ended here.
+func (p *process) attendJanitor() {
+	p.state, p.waited = p.janitor.Wait()
+	if !p.ended.Load() {
+		p.mu.Lock()
+		p.lost = true
+		if p.firstfd >= 0 {
+			_ = unix.PidfdSendSignal(p.firstfd, unix.SIGKILL, nil, 0)
+		}
+		p.mu.Unlock()
+	}
+	close(p.cleaned)
+}
+
+// found notes the first process inside, of which a live janitor is the parent.
+func (p *process) found(pid int) error {
+	fd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		return fmt.Errorf("holding the first process inside by a descriptor (pidfd_open): %w", err)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.first, p.firstfd = pid, fd
+	if p.lost {
+		_ = unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0)
+	}
+	return nil
+}
+
+// forget closes the descriptor of the first process.
+func (p *process) forget() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.firstfd >= 0 {
+		unix.Close(p.firstfd)
+		p.firstfd = -1
+	}
+}
+
+// whyWait is how long the end of the janitor may come after that of what died
+// with it.
+const whyWait = time.Second
+
+// why says why everything inside ended before the command's end was reported.
+func (p *process) why(err error) error {
+	select {
+	case <-p.cleaned:
+	case <-time.After(whyWait):
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.lost {
+		return errJanitor
+	}
+	return fmt.Errorf("the first process inside ended before the command: %w", err)
+}

@@ -1,0 +1,80 @@
+//go:build linux
+
+package supervise
+
+import (
+	"syscall"
+
+	"golang.org/x/sys/unix"
+	"holdfast.dev/holdfast/internal/event"
+)
+
+// unreadable is why a program is not executed that may be executed but not read.
+// The kernel moves the memory of its process to the user namespace that can read
+// the file (would_dump in fs/exec.c), and from there an ordinary user's
+// supervisor may not read it, trace it or look at its descriptors.
+const unreadable = "it may be executed but not read, and the kernel would hide what it does from holdfast"
+
+// forbids says whether the kernel did not let the supervisor look.
+func forbids(errno syscall.Errno) bool { return errno == unix.EPERM || errno == unix.EACCES }
+
+// failed says that something of the caller could not be read. A caller that the
+// kernel hides is not answered with anything but its end.
+func (c *call) failed(what string, errno syscall.Errno) {
+	c.unknown(what + ": " + unix.ErrnoName(errno))
+	c.blind = c.blind || forbids(errno)
+}
+
+// refuseUnseen refuses an execution by a process, or of a program, that the
+// supervisor cannot see.
+func (l *launch) refuseUnseen() {
+	c := &l.call
+	if c.blind {
+		c.refused, c.refusal, c.layer = true, unix.EPERM, event.LayerPermissions
+		return
+	}
+	if c.refused || l.doomed {
+		return
+	}
+	for i := range l.images {
+		if l.images[i].shut {
+			c.refused, c.refusal, c.layer = true, unix.EACCES, event.LayerPermissions
+			c.add("reason", unreadable)
+			return
+		}
+	}
+}
+
+// blinded ends a process that the kernel hides from the supervisor. What it did
+// since its program began is not known, which makes the record one with gaps.
+func (s *Supervisor) blinded(c *call, p *proc) {
+	s.unseen(p)
+	s.kill(c, p)
+}
+
+// unseen records that nothing is known of what p did.
+func (s *Supervisor) unseen(p *proc) {
+	s.observe(&event.Event{Action: event.RecordDrop, Object: string(event.Syscall), Process: p.who(), Detail: map[string]string{
+		"of": string(event.Syscall), "count": "unknown", "executable": p.now.path,
+		"reason": "the kernel hides this process from holdfast, which ended it: its program, or the loader of that, cannot be read"}})
+}
+
+// shuts says whether the file at which a path ended may not be read. It asks the
+// kernel, which knows access control lists.
+func (at *spot) shuts() bool {
+	if !at.exists || at.dir == nil || len(at.name) == 0 {
+		return false
+	}
+	err := unix.Faccessat(at.dir.fd, string(at.name), unix.R_OK, unix.AT_EACCESS|unix.AT_SYMLINK_NOFOLLOW)
+	return forbids(errnoOf(err))
+}
+
+// loaded looks whether the dynamic loader of a program may be read: its file
+// counts for the kernel as the program's own does.
+func (s *Supervisor) loaded(l *launch, im *image) {
+	if im.loader == "" {
+		return
+	}
+	s.resolver.locate(l.call.proc, l.call.tid, unix.AT_FDCWD, append(s.path2[:0], im.loader...), true, l.call.now, &s.at)
+	im.shut = im.shut || s.at.shuts()
+}

@@ -1,0 +1,49 @@
+//go:build linux
+
+package supervise
+
+import "syscall"
+
+// call is one notification on its way through.
+type call struct {
+	*notification
+	now     int64
+	tid     int
+	info    *callInfo
+	proc    *proc
+	refusal syscall.Errno
+	refused bool
+	layer   string // that refuses, "" for the filter
+	rule    string // that does
+	killed  bool   // its process, by us
+	blind   bool   // the kernel hides its process from the supervisor
+	unnamed bool   // it is about a descriptor, by an empty path
+	flags   uint64 // of open
+	detail  map[string]string
+}
+
+var unknownCall callInfo
+
+// arg is argument i, 0 for none.
+func (c *call) arg(i int8) uint64 {
+	if i < 0 {
+		return 0
+	}
+	return c.args[i]
+}
+
+// add puts one more word into the detail of the event.
+func (c *call) add(key, value string) {
+	if c.detail == nil {
+		c.detail = map[string]string{}
+	}
+	c.detail[key] = value
+}
+
+// unknown says what could not be found out.
+func (c *call) unknown(what string) {
+	if old := c.detail["unknown"]; old != "" {
+		what = old + "; " + what
+	}
+	c.add("unknown", what)
+}

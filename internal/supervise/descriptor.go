@@ -1,0 +1,70 @@
+//go:build linux
+
+package supervise
+
+import (
+	"bytes"
+	"strconv"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// read reads the link of /proc/PID that r.name names. The descriptors of a
+// process that made itself not dumpable (PR_SET_DUMPABLE) are closed to an
+// ordinary user there, but not to whoever owns its user namespace
+// (pidfd_getfd(2)): r.name leads to a copy of ours then, until the next reading.
+func (r *resolver) read(p *proc, tid int) ([]byte, syscall.Errno) {
+	text, errno := readlinkat(p.base(), r.name, r.link[:])
+	if !forbids(errno) {
+		return text, errno
+	}
+	name := r.name[:len(r.name)-1]
+	fd, err := strconv.Atoi(string(name[bytes.LastIndexByte(name, '/')+1:]))
+	if err != nil { // a link that is no descriptor
+		return text, errno
+	}
+	if errno := r.take(p, tid, fd); errno != 0 {
+		return nil, errno
+	}
+	r.name = append(strconv.AppendInt(append(r.name[:0], "/proc/self/fd/"...), int64(r.taken), 10), 0)
+	return readlinkat(unix.AT_FDCWD, r.name, r.link[:])
+}
+
+// take copies a descriptor of a thread.
+func (r *resolver) take(p *proc, tid, fd int) syscall.Errno {
+	r.letGo()
+	flags := 0
+	if tid != p.pid { // it may have descriptors of its own
+		flags = unix.PIDFD_THREAD
+	}
+	pidfd, err := unix.PidfdOpen(tid, flags)
+	if err != nil {
+		return unix.EPERM
+	}
+	defer unix.Close(pidfd)
+	taken, err := unix.PidfdGetfd(pidfd, fd, 0)
+	switch err {
+	case nil:
+		r.taken = taken
+		return 0
+	case unix.EBADF, unix.ESRCH: // as /proc says it
+		return unix.ENOENT
+	}
+	return unix.EPERM
+}
+
+// letGo closes what was taken.
+func (r *resolver) letGo() {
+	if r.taken >= 0 {
+		unix.Close(r.taken)
+		r.taken = -1
+	}
+}
+
+// statDescriptor looks at what a descriptor of a thread is open on.
+func (r *resolver) statDescriptor(p *proc, tid, fd int, st *unix.Stat_t) bool {
+	r.name = append(strconv.AppendInt(append(p.entry(r.name[:0], tid), "fd/"...), int64(fd), 10), 0)
+	_, errno := r.read(p, tid)
+	return errno == 0 && fstatat(p.base(), r.name, st, 0) == 0
+}

@@ -1,0 +1,226 @@
+//go:build linux
+
+package supervise
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/signal"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// inlet is how something inside writes to a file outside: it has the end of a
+// pipe, and what it writes is written here. A descriptor of the file itself could
+// be read through, reopened by its link below /proc, and given to fchmod(2) by
+// whoever owns the file, and could not be taken back.
+type inlet struct {
+	from *os.File
+	to   *os.File
+	left uint64 // bytes that may still be written
+
+	moving sync.Mutex // held from before a piece is read until it is written
+	buf    []byte
+	err    error // sticky: what was not written is missing from the file
+}
+
+// inlets are those that are open.
+type inlets struct {
+	running sync.WaitGroup
+	signals chan os.Signal // of leases that are to be given back
+
+	mu  sync.Mutex // guards all
+	all map[*inlet]struct{}
+}
+
+// errWrittenEnough ends an inlet at the limit of file sizes.
+var errWrittenEnough = errors.New("the limit of file sizes is reached")
+
+// open makes the pipe for a file of which it takes over the descriptor, and
+// returns the end that is to be handed in. It ends when that is closed everywhere
+// inside, or over is.
+func (ins *inlets) open(file int, limit uint64, nonblock bool, over <-chan struct{}) (int, error) {
+	to := os.NewFile(uintptr(file), "outside")
+	var ends [2]int
+	if err := unix.Pipe2(ends[:], unix.O_CLOEXEC); err != nil {
+		to.Close()
+		return -1, err
+	}
+	_ = unix.SetNonblock(ends[0], true)
+	_ = unix.SetNonblock(ends[1], nonblock)
+	in := &inlet{from: os.NewFile(uintptr(ends[0]), "inlet"), to: to, left: limit, buf: make([]byte, 64<<10)}
+	ins.mu.Lock()
+	if ins.all == nil {
+		ins.all, ins.signals = map[*inlet]struct{}{}, make(chan os.Signal, 1)
+		signal.Notify(ins.signals, unix.SIGIO)
+		go ins.giveBack(ins.signals)
+	}
+	ins.all[in] = struct{}{}
+	ins.mu.Unlock()
+	// Who opens the file waits until what was written before stands in it. Where
+	// somebody has it open already, or its file system has no leases, he does not.
+	_, _ = unix.FcntlInt(to.Fd(), unix.F_SETLEASE, unix.F_WRLCK)
+	ins.running.Go(func() { ins.serve(in, over) })
+	return ends[1], nil
+}
+
+// serve writes what comes until there is no more, or it may not.
+func (ins *inlets) serve(in *inlet, over <-chan struct{}) {
+	ended := make(chan struct{})
+	if over != nil {
+		ins.running.Go(func() {
+			select {
+			case <-over:
+				in.from.Close()
+			case <-ended:
+			}
+		})
+	}
+	for in.move() == nil {
+	}
+	close(ended)
+	in.from.Close() // whoever writes on gets EPIPE
+	in.to.Close()
+	ins.mu.Lock()
+	delete(ins.all, in)
+	ins.mu.Unlock()
+}
+
+// giveBack takes the signals of the kernel that a lease is in somebody's way.
+func (ins *inlets) giveBack(signals <-chan os.Signal) {
+	for range signals {
+		ins.mu.Lock()
+		for in := range ins.all {
+			go in.yield()
+		}
+		ins.mu.Unlock()
+	}
+}
+
+// yield writes what is there and gives the lease back, where somebody waits for it.
+func (in *inlet) yield() {
+	in.moving.Lock()
+	defer in.moving.Unlock()
+	to, err := in.to.SyscallConn()
+	if err != nil {
+		return
+	}
+	_ = to.Control(func(file uintptr) {
+		if kind, err := unix.FcntlInt(file, unix.F_GETLEASE, 0); err != nil || kind == unix.F_WRLCK {
+			return
+		}
+		if from, err := in.from.SyscallConn(); err == nil {
+			_ = from.Control(func(pipe uintptr) {
+				for range pieces {
+					if again, _ := in.piece(int(pipe)); !again {
+						break
+					}
+				}
+			})
+		}
+		_, _ = unix.FcntlInt(file, unix.F_SETLEASE, unix.F_UNLCK)
+	})
+}
+
+// pieces is how many are written at most before a lease is given back: a pipe
+// holds a MiB at most.
+const pieces = 16
+
+// piece writes one piece, if there is one. in.moving is held.
+func (in *inlet) piece(pipe int) (moved bool, err error) {
+	if in.err != nil {
+		return false, in.err
+	}
+	n, err := unix.Read(pipe, in.buf)
+	switch {
+	case err == unix.EAGAIN || err == unix.EINTR:
+		return false, nil
+	case err != nil:
+		return false, err
+	case n == 0:
+		return false, io.EOF
+	case uint64(n) > in.left:
+		return false, errWrittenEnough
+	}
+	in.left -= uint64(n)
+	_, in.err = in.to.Write(in.buf[:n])
+	return in.err == nil, in.err
+}
+
+// move waits for one piece and writes it.
+func (in *inlet) move() error {
+	conn, err := in.from.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var failed error
+	err = conn.Read(func(fd uintptr) bool {
+		in.moving.Lock()
+		defer in.moving.Unlock()
+		var moved bool
+		moved, failed = in.piece(int(fd))
+		return moved || failed != nil
+	})
+	return errors.Join(err, failed)
+}
+
+// pause is how long a call waits at most for what was written before it.
+const pause = 200 * time.Millisecond
+
+// settle waits until what was written so far stands in the files: the next call
+// may be about them.
+func (ins *inlets) settle() {
+	ins.mu.Lock()
+	defer ins.mu.Unlock()
+	for in := range ins.all {
+		for end := time.Now().Add(pause); !in.empty() && time.Now().Before(end); {
+			time.Sleep(20 * time.Microsecond)
+		}
+	}
+}
+
+// empty says whether nothing is on its way.
+func (in *inlet) empty() bool {
+	if !in.moving.TryLock() {
+		return false
+	}
+	defer in.moving.Unlock()
+	waiting := 0
+	conn, err := in.from.SyscallConn()
+	if err == nil {
+		err = conn.Control(func(fd uintptr) { waiting, _ = unix.IoctlGetInt(int(fd), unix.TIOCINQ) })
+	}
+	return err != nil || waiting == 0
+}
+
+// close waits until all has been written, when nothing inside can write any more.
+func (ins *inlets) close(ctx context.Context) error {
+	all := make(chan struct{})
+	go func() {
+		ins.running.Wait()
+		if ins.signals != nil {
+			signal.Stop(ins.signals)
+			close(ins.signals)
+		}
+		close(all)
+	}()
+	select {
+	case <-all:
+		return nil
+	case <-ctx.Done():
+		return errors.New("ending the record of system calls: what was written to a file outside does not come to its end")
+	}
+}
+
+// fileLimit is how large a file may be that a process writes.
+func fileLimit(pid int) uint64 {
+	var limit unix.Rlimit
+	if unix.Prlimit(pid, unix.RLIMIT_FSIZE, nil, &limit) != nil {
+		return 0
+	}
+	return limit.Cur
+}

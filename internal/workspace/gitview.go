@@ -1,0 +1,180 @@
+//go:build linux
+
+package workspace
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"strings"
+)
+
+// maxBlindNamed bounds how many files a line of the list names, of those that an
+// index keeps from git status.
+const maxBlindNamed = 5
+
+// blind identifies one thing in a file of git's that makes git show less, or
+// something else, than is there.
+type blind [8]byte
+
+func blindOf(file, what string) blind {
+	sum := sha256.Sum256([]byte(file + "\x00" + what))
+	return blind(sum[:8])
+}
+
+// eachBlind calls visit for what makes git look away in an index that git can
+// read: entries that are marked as assumed unchanged or not checked out, and the
+// tables by which git status takes files for unchanged or for known.
+func eachBlind(data []byte, hash int, shared func(name string) []byte, visit func(what, name string)) {
+	base := baseNames(data, hash, shared)
+	at := 12
+	_ = eachIndexed(data, hash, func(name, entry []byte) {
+		at += len(entry)
+		if len(name) == 0 && len(base) > 0 {
+			name, base = []byte(base[0]), base[1:]
+		}
+		flags := entry[40+hash:]
+		if flags[0]&0x80 != 0 {
+			visit("assume-unchanged", string(name))
+		}
+		if flags[0]&0x40 != 0 && flags[2]&0x40 != 0 {
+			visit("skip-worktree", string(name))
+		}
+	})
+	eachTable(data[:max(len(data)-hash, 0)], at, func(name string, _ []byte) {
+		if name == "UNTR" || name == "FSMN" {
+			visit(name, "")
+		}
+	})
+}
+
+// eachTable calls visit for what stands behind the entries of an index, which end
+// at at, and returns where it ends.
+func eachTable(data []byte, at int, visit func(name string, body []byte)) int {
+	for len(data)-at >= 8 {
+		size := int(binary.BigEndian.Uint32(data[at+4:]))
+		if size > len(data)-at-8 {
+			return at
+		}
+		visit(string(data[at:at+4]), data[at+8:at+8+size])
+		at += 8 + size
+	}
+	return at
+}
+
+// replacements are the lines of packed-refs by which git takes one object for
+// another (git-replace(1)).
+func replacements(packed []byte) []string {
+	var out []string
+	for line := range bytes.SplitSeq(packed, []byte("\n")) {
+		if _, name, ok := bytes.Cut(line, []byte(" ")); ok && bytes.HasPrefix(name, []byte("refs/replace/")) {
+			out = append(out, string(line))
+		}
+	}
+	return out
+}
+
+// atStart notes what the index, or the packed refs, of a repository have when the
+// run begins.
+func (s *scan) atStart(w *walker, d *dir, e entry) {
+	name := fold(e.name(), w.fold)
+	packed := string(name) == "packed-refs"
+	if !packed && !isIndex(name) {
+		return
+	}
+	data, ok := readFile(d.fd, string(e.name()), maxIndexed)
+	if !ok {
+		return
+	}
+	file := w.at(e)
+	var sums []byte
+	note := func(what string) {
+		sum := blindOf(file, what)
+		sums = append(sums, sum[:]...)
+	}
+	if packed {
+		for _, line := range replacements(data) {
+			note(line)
+		}
+	} else {
+		s.staged(w, d, data)
+		eachBlind(data, hashOf(data), sharedAt(d.fd), func(what, name string) { note(what + " " + name) })
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.found.Blind = append(s.found.Blind, sums...)
+}
+
+// blinds are the sums of Blind.
+func (t *tree) blinds() map[blind]bool {
+	m := make(map[blind]bool, len(t.Blind)/len(blind{}))
+	for b := t.Blind; len(b) >= len(blind{}); b = b[len(blind{}):] {
+		m[blind(b[:len(blind{})])] = true
+	}
+	return m
+}
+
+// hashOf is the length of object names by which git can read an index.
+func hashOf(data []byte) int {
+	for _, hash := range hashSizes {
+		if eachIndexed(data, hash, func([]byte, []byte) {}) == nil {
+			return hash
+		}
+	}
+	return hashSizes[0]
+}
+
+// blindIndex lists an index that hides more than it did when the run began.
+func (v *settle) blindIndex(w *walker, d *dir, e entry, data []byte, hash int) {
+	file := w.at(e)
+	names := map[string][]string{}
+	counts := map[string]int{}
+	eachBlind(data, hash, sharedAt(d.fd), func(what, name string) {
+		if v.blind[blindOf(file, what+" "+name)] {
+			return
+		}
+		if counts[what]++; counts[what] <= maxBlindNamed {
+			names[what] = append(names[what], fmt.Sprintf("%q", short([]byte(name))))
+		}
+	})
+	for _, what := range []string{"assume-unchanged", "skip-worktree"} {
+		if n := counts[what]; n > 0 {
+			v.flagged(Flagged{Path: v.full(file), Change: Changed, Rule: ".git/index",
+				Reason: fmt.Sprintf("it has marked %d more as %s, %s: git status and git diff do not look at them, and git ls-files -v shows which they are", n, what, andMore(names[what], n))})
+		}
+	}
+	for table, what := range map[string]string{"UNTR": "files that git does not track", "FSMN": "files that were not changed"} {
+		if counts[table] > 0 {
+			v.flagged(Flagged{Path: v.full(file), Change: Changed, Rule: ".git/index",
+				Reason: "it has a list of " + what + " now, which git status may believe; git reset makes a new one"})
+		}
+	}
+}
+
+// andMore joins names, and says when they are not all.
+func andMore(names []string, n int) string {
+	s := strings.Join(names, ", ")
+	if n > len(names) {
+		s += ", …"
+	}
+	return s
+}
+
+// packedRefs lists packed refs that replace other objects than they did.
+func (v *settle) packedRefs(w *walker, d *dir, e entry) {
+	data, ok := readFile(d.fd, string(e.name()), maxIndexed)
+	file, n := w.at(e), 0
+	for _, line := range replacements(data) {
+		if !v.blind[blindOf(file, line)] {
+			n++
+		}
+	}
+	switch {
+	case !ok:
+		v.flagged(Flagged{Path: v.full(file), Change: Changed, Rule: ".git/packed-refs", Reason: "it cannot be read, or is larger than git's are"})
+	case n > 0:
+		v.flagged(Flagged{Path: v.full(file), Change: Changed, Rule: ".git/packed-refs",
+			Reason: fmt.Sprintf("it has %d more refs/replace: git shows, and checks out, other objects in the place of those that they name; git replace -l lists them", n)})
+	}
+}

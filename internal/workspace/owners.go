@@ -1,0 +1,60 @@
+//go:build linux
+
+package workspace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"golang.org/x/sys/unix"
+)
+
+// Owners are the user and the group of a command, and the further groups whose
+// files it may change.
+type Owners struct {
+	UID, GID uint32
+	Groups   []uint32
+}
+
+var errFound = errors.New("found")
+
+// OtherOwner finds a file in the tree at root that the command may change and that
+// does not belong to its user and its first group: "" for none. A layer over the
+// tree cannot change such a file: the kernel copies it up with its owner, which has
+// no number in a user namespace that has only those two (EOVERFLOW).
+func OtherOwner(ctx context.Context, root string, o Owners) (Name, error) {
+	fd, err := unix.Open(root, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return "", fmt.Errorf("looking at the owners of files in %s: %w", root, err)
+	}
+	defer unix.Close(fd)
+	var st unix.Statx_t
+	if err := statAt(fd, []byte(".\x00"), &st); err != nil {
+		return "", fmt.Errorf("looking at the owners of files in %s: %w", root, err)
+	}
+	if o.other(&st) {
+		return ".", nil
+	}
+	l := &lister{ctx: ctx, buf: make([]byte, 64<<10)}
+	l.each = func(st *unix.Statx_t) error {
+		if o.other(st) {
+			return errFound
+		}
+		return nil
+	}
+	err = l.dir(fd, 0)
+	if errors.Is(err, errFound) {
+		return Name(l.path), nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("looking at the owners of files in %s: %w", root, err)
+	}
+	return "", nil
+}
+
+func (o Owners) other(st *unix.Statx_t) bool {
+	mine := st.Uid == o.UID || st.Gid == o.GID || slices.Contains(o.Groups, st.Gid)
+	return mine && (st.Uid != o.UID || st.Gid != o.GID)
+}

@@ -1,0 +1,98 @@
+//go:build linux
+
+package workspace
+
+import (
+	"errors"
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
+
+// open opens a tree where it is now. why says that it is not there any more: the
+// host moved or removed it, and what was left in it cannot be looked at.
+func (v *settle) open(t *tree, external bool) (fd int, why string, err error) {
+	if !external && v.snap.held != nil {
+		var st unix.Stat_t
+		if fd, err = openAt(int(v.snap.held.Fd()), []byte(".\x00")); err == nil && unix.Fstat(fd, &st) == nil && st.Nlink == 0 {
+			unix.Close(fd)
+			return -1, fmt.Sprintf("%q is gone: nothing in it was looked at", t.Root), nil
+		}
+		if err == nil {
+			if from, moved := v.snap.moved(t); moved {
+				v.warn("%q was moved during the run: what was left in it was looked through at %q", from, t.Root)
+			}
+			return fd, "", nil
+		}
+	}
+	fd, err = openResolved(string(t.Root), unix.O_RDONLY|unix.O_DIRECTORY)
+	if errors.Is(err, unix.ENOENT) {
+		return -1, fmt.Sprintf("%q is gone: nothing in it was looked at", t.Root), nil
+	}
+	if err != nil {
+		return -1, "", err
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		unix.Close(fd)
+		return -1, "", err
+	}
+	if st.Ino != t.Ino || st.Dev != t.Dev {
+		unix.Close(fd)
+		return -1, fmt.Sprintf("%q was moved or replaced: another directory is in its place, which was left alone, and what the run left in the one that was there was not looked at", t.Root), nil
+	}
+	return fd, "", nil
+}
+
+// after lists what a walk as a whole has shown.
+func (v *settle) after() {
+	v.replaced()
+	for _, in := range v.indexes {
+		v.listStaged(in)
+	}
+	for _, t := range v.deps {
+		if n := t.changed.Load(); n > 0 && v.marks[t.path] != nil {
+			v.flagged(Flagged{Path: v.full(t.path), Change: Changed, Rule: t.rule.Pattern, Reason: t.rule.Reason, Files: n})
+		}
+	}
+	if len(v.unexamined) > 0 {
+		v.listUnexamined()
+		return
+	}
+	for rel, m := range v.marks {
+		if !v.seen[rel] && v.rows[rel] == nil {
+			v.flagged(Flagged{Path: v.full(rel), Change: Removed, Rule: m.Rule, Reason: "was there when the run began", Before: m.Sum})
+		}
+	}
+	for _, l := range v.links {
+		if int(l.nlink) > len(l.paths) && v.rows[l.paths[0]] == nil {
+			v.flagged(Flagged{Path: v.full(l.paths[0]), Change: HardLink, Reason: "another name of it was not found in the workspace"})
+		}
+	}
+}
+
+func (v *settle) repository(*walker, *dir) error { return nil }
+
+func (v *settle) known(path []byte) bool { return v.repos[string(path)] }
+
+// closed opens a directory that was made unreadable during the run, so that
+// nothing hides in it, and takes one that is too deep to be looked at.
+func (v *settle) closed(w *walker, d *dir, e entry, why error) (int, error) {
+	if errors.Is(why, errTooDeep) {
+		return -1, v.take(w, d, e, &Rule{Reason: "unknown"}, why.Error())
+	}
+	h, err := openHandle(d.fd, string(e.name()))
+	if err != nil {
+		return -1, gone(err)
+	}
+	defer h.close()
+	if !h.is(typeDir) {
+		return -1, nil
+	}
+	if fd, err := h.openOwned(); err == nil {
+		v.warn("%q had been made unreadable during the run and was opened again", v.full(w.at(e)))
+		return fd, nil
+	}
+	v.warn("%q cannot be read: %v", v.full(w.at(e)), why)
+	return -1, nil
+}
