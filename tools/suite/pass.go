@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -65,6 +66,7 @@ func (s *suite) pass(p pass) []string {
 func (s *suite) one(p pass, prog program, t *tally) {
 	began := time.Now()
 	var failed []string
+	before := spent()
 	out, err := s.execute(p, prog, s.run, 1)
 	for line := range lines(out) {
 		m := result.FindStringSubmatch(line)
@@ -98,7 +100,17 @@ func (s *suite) one(p pass, prog program, t *tally) {
 		t.problems = append(t.problems, fmt.Sprintf("%s: %s: %v%s", p.title, prog.name, err, named(failed, out)))
 		s.show(out)
 	}
-	fmt.Fprintf(s.out, "%s\t%s\t%.3fs\n", verdict, prog.name, time.Since(began).Seconds())
+	fmt.Fprintf(s.out, "%s\t%s\t%.3fs\t(%.1fs of processor time)\n", verdict, prog.name, time.Since(began).Seconds(), (spent() - before).Seconds())
+}
+
+// spent is the processor time of every child that has ended, and of what those
+// waited for (getrusage(2)).
+func spent() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_CHILDREN, &u); err != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // named is which tests failed and the beginning of what each of them said, and
