@@ -5,6 +5,7 @@ package probe
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -188,27 +189,41 @@ func objectKey(w *World) error {
 	w.Arg("name=" + name)
 	w.remembered = strconv.Itoa(key) + " " + name
 	w.Defer(func() error {
-		for _, t := range []struct {
-			table   string
-			nr, cmd uintptr
-		}{{"shm", unix.SYS_SHMCTL, 0}, {"msg", unix.SYS_MSGCTL, 0}, {"sem", unix.SYS_SEMCTL, 0}} {
-			for _, id := range objectsOf(t.table, key) {
-				args := [3]uintptr{uintptr(id), unix.IPC_RMID, 0}
-				if t.table == "sem" {
-					args = [3]uintptr{uintptr(id), 0, unix.IPC_RMID}
-				}
-				if _, _, no := unix.Syscall(t.nr, args[0], args[1], args[2]); no != 0 {
-					return no
-				}
-			}
-		}
-		return removeQueue(name)
+		return errors.Join(removeObjects(func(k int) bool { return k == key }), removeQueue(name))
 	})
 	return nil
 }
 
-// objectsOf lists the objects of a System V table that have the key.
-func objectsOf(table string, key int) []int {
+// manyKeys chooses 65536 keys that nobody has, for objects that one row makes in
+// masses. The kernel keeps them beyond the process that made them (sysvipc(7)).
+func manyKeys(w *World) error {
+	first := 0x40000000 | rand.IntN(1<<12)<<16
+	w.Arg("keys=" + strconv.Itoa(first))
+	w.Defer(func() error { return removeObjects(func(k int) bool { return k>>16 == first>>16 }) })
+	return nil
+}
+
+// removeObjects removes the System V objects whose key is one of those.
+func removeObjects(those func(key int) bool) error {
+	for _, t := range []struct {
+		table string
+		nr    uintptr
+	}{{"shm", unix.SYS_SHMCTL}, {"msg", unix.SYS_MSGCTL}, {"sem", unix.SYS_SEMCTL}} {
+		for _, id := range objectsOf(t.table, those) {
+			args := [3]uintptr{uintptr(id), unix.IPC_RMID, 0}
+			if t.table == "sem" {
+				args = [3]uintptr{uintptr(id), 0, unix.IPC_RMID}
+			}
+			if _, _, no := unix.Syscall(t.nr, args[0], args[1], args[2]); no != 0 {
+				return no
+			}
+		}
+	}
+	return nil
+}
+
+// objectsOf lists the objects of a System V table whose key is one of those.
+func objectsOf(table string, those func(key int) bool) []int {
 	b, err := os.ReadFile("/proc/sysvipc/" + table)
 	if err != nil {
 		return nil
@@ -216,10 +231,13 @@ func objectsOf(table string, key int) []int {
 	var ids []int
 	for line := range strings.Lines(string(b)) {
 		f := strings.Fields(line)
-		if len(f) > 1 && f[0] == strconv.Itoa(key) {
-			if id, err := strconv.Atoi(f[1]); err == nil {
-				ids = append(ids, id)
-			}
+		if len(f) < 2 {
+			continue
+		}
+		key, err := strconv.Atoi(f[0])
+		id, err2 := strconv.Atoi(f[1])
+		if err == nil && err2 == nil && those(key) {
+			ids = append(ids, id)
 		}
 	}
 	return ids
@@ -230,7 +248,7 @@ func objectsLeft(w *World, _ Observation) []string {
 	key, _ := strconv.Atoi(number)
 	var out []string
 	for _, table := range []string{"shm", "msg", "sem"} {
-		if len(objectsOf(table, key)) > 0 {
+		if len(objectsOf(table, func(k int) bool { return k == key })) > 0 {
 			out = append(out, "an object was left in the host's table "+table)
 		}
 	}

@@ -13,7 +13,7 @@ func hiddenMemory() []Row {
 	row := func(id, title, kind string, refs ...string) Row {
 		return Row{ID: id, Kind: Sandbox, Title: title, Refs: refs,
 			Options: Options{Memory: 192 * mebi}, Drive: cutShort(nil), Alone: "it is measured by what the machine has left",
-			Action: "hide-memory", Args: append(mostArg(448*mebi), "kind="+kind), Timeout: 60 * time.Second}
+			Action: "hide-memory", Args: append(mostArg(448*mebi), "kind="+kind), Setup: manyKeys, Timeout: 60 * time.Second}
 	}
 	return []Row{
 		row("RES-161", "memory is used by System V segments that nobody maps any more", "segments that are not mapped", "shmop(2)"),

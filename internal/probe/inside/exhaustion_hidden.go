@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"time"
 
@@ -18,10 +19,10 @@ import (
 func hiddenActions() map[string]Action {
 	return map[string]Action{
 		"hide-memory": func(p *Probe) {
-			p.Child("a child with "+p.Arg("kind"), "hide-memory-child", nil, "kind="+p.Arg("kind"), "most="+p.Arg("most"))
+			p.Child("a child with "+p.Arg("kind"), "hide-memory-child", nil, "kind="+p.Arg("kind"), "most="+p.Arg("most"), "keys="+p.Arg("keys"))
 		},
 		"hide-memory-child": func(p *Probe) {
-			p.Try("hold "+p.Arg("most")+" bytes of "+p.Arg("kind"), func() error { return kept(hiddenMemory[p.Arg("kind")](most(p))) })
+			p.Try("hold "+p.Arg("most")+" bytes of "+p.Arg("kind"), func() error { return kept(hiddenMemory[p.Arg("kind")](most(p), keys(p))) })
 		},
 		"hide-disk": hideDisk,
 		"many-dirs": func(p *Probe) { manyNames(p, "directories", func(at string) error { return os.Mkdir(at, 0o700) }) },
@@ -40,12 +41,18 @@ func kept(err error) error {
 	return err
 }
 
+// keys yields the keys of objects that the caller removes.
+func keys(p *Probe) func() uintptr {
+	key, _ := strconv.Atoi(p.Arg("keys"))
+	return func() uintptr { key++; return uintptr(key) }
+}
+
 // hiddenMemory has a way for each kind.
-var hiddenMemory = map[string]func(most int) error{
-	"segments that are not mapped": func(most int) error {
+var hiddenMemory = map[string]func(most int, key func() uintptr) error{
+	"segments that are not mapped": func(most int, key func() uintptr) error {
 		const size = 16 << 20
 		for range most / size {
-			id, err := Raw(unix.SYS_SHMGET, 0, size, 0o1600)
+			id, err := Raw(unix.SYS_SHMGET, key(), size, 0o1600)
 			if err != nil {
 				return err
 			}
@@ -60,11 +67,11 @@ var hiddenMemory = map[string]func(most int) error{
 		}
 		return nil
 	},
-	"message queues": func(most int) error {
+	"message queues": func(most int, key func() uintptr) error {
 		text := make([]byte, 8+8192)
 		text[0] = 1
 		for range most / (2 * 8192) {
-			id, err := Raw(unix.SYS_MSGGET, 0, 0o1600)
+			id, err := Raw(unix.SYS_MSGGET, key(), 0o1600)
 			for i := 0; i < 2 && err == nil; i++ {
 				_, err = Raw(unix.SYS_MSGSND, id, Pointer(&text[0]), 8192, unix.IPC_NOWAIT)
 			}
@@ -74,16 +81,16 @@ var hiddenMemory = map[string]func(most int) error{
 		}
 		return nil
 	},
-	"semaphores": func(most int) error {
+	"semaphores": func(most int, key func() uintptr) error {
 		const each = 32000
 		for range most / (each * 64) {
-			if _, err := Raw(unix.SYS_SEMGET, 0, each, 0o1600); err != nil {
+			if _, err := Raw(unix.SYS_SEMGET, key(), each, 0o1600); err != nil {
 				return err
 			}
 		}
 		return nil
 	},
-	"a file of a process that cannot be looked into": func(most int) error {
+	"a file of a process that cannot be looked into": func(most int, _ func() uintptr) error {
 		if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 			return err
 		}
@@ -93,7 +100,7 @@ var hiddenMemory = map[string]func(most int) error{
 		}
 		return writeZeros(os.NewFile(uintptr(fd), "probe"), most)
 	},
-	"shared pages that are no longer mapped": func(most int) error {
+	"shared pages that are no longer mapped": func(most int, _ func() uintptr) error {
 		b, err := unix.Mmap(-1, 0, most, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_ANONYMOUS)
 		for at := 0; at < most && err == nil; at += 1 << 20 {
 			touch(b[at : at+1<<20])
@@ -101,7 +108,7 @@ var hiddenMemory = map[string]func(most int) error{
 		}
 		return err
 	},
-	"socket buffers": func(most int) error {
+	"socket buffers": func(most int, _ func() uintptr) error {
 		chunk := make([]byte, 64<<10)
 		for sum := 0; sum < most; {
 			pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
@@ -116,7 +123,7 @@ var hiddenMemory = map[string]func(most int) error{
 		}
 		return nil
 	},
-	"watches of epoll": func(most int) error {
+	"watches of epoll": func(most int, _ func() uintptr) error {
 		var watched [256]int
 		for i := range watched {
 			fd, err := unix.Eventfd(0, unix.EFD_CLOEXEC)
@@ -136,7 +143,7 @@ var hiddenMemory = map[string]func(most int) error{
 		}
 		return nil
 	},
-	"tables of pages that are only read": func(most int) error {
+	"tables of pages that are only read": func(most int, _ func() uintptr) error {
 		const covers = 2 << 20 // what one table of 4 KiB is for
 		size := most / page * covers
 		b, err := unix.Mmap(-1, 0, size, unix.PROT_READ, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_NORESERVE)

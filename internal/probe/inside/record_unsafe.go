@@ -11,8 +11,7 @@ import (
 // mmsghdr is struct mmsghdr.
 type mmsghdr struct {
 	header unix.Msghdr
-	sent   uint32
-	_      uint32
+	_      [2]uint32 // how much of it was sent, and padding
 }
 
 // messageTo is a message of one byte to a port of the loopback.
