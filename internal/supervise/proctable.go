@@ -65,7 +65,7 @@ func (t *procTable) lives(p *proc, now int64) bool {
 		// There were no descriptors left for it. Its two numbers come together
 		// again in no process that we will see.
 		st, ok := t.status(p.pid)
-		if ok = ok && st.tgid == p.pid && st.inner == p.inner; ok {
+		if ok = ok && st.tgid == p.pid && st.inner == p.number(); ok {
 			p.until = now + int64(trust)
 		}
 		return ok

@@ -144,7 +144,7 @@ func (r *resolver) numbered(p *proc, pid int, full, at []byte) []byte {
 	if !ok {
 		rest, _ = cutName(full, procThread)
 	}
-	to := append(strconv.AppendInt(append(r.other[:0], procDir...), int64(p.inner), 10), rest...)
+	to := append(strconv.AppendInt(append(r.other[:0], procDir...), int64(p.number()), 10), rest...)
 	r.other, r.full = r.full, to
 	return to
 }

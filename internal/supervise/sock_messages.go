@@ -20,7 +20,7 @@ const (
 // message without an address goes where its socket is connected, which was
 // recorded then.
 func (s *Supervisor) messages(c *call) {
-	if s.config.View.Portal && c.proc.inner == portalPID {
+	if s.config.View.Portal && c.proc.now.exec == 0 && c.proc.number() == portalPID {
 		s.answer(c)
 		return
 	}
