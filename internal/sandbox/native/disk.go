@@ -28,6 +28,7 @@ type usage struct{ bytes, nodes int64 }
 
 func (u usage) minus(v usage) usage  { return usage{u.bytes - v.bytes, u.nodes - v.nodes} }
 func (u usage) exceeds(v usage) bool { return u.bytes > v.bytes || u.nodes > v.nodes }
+func (u usage) least(v usage) usage  { return usage{min(u.bytes, v.bytes), min(u.nodes, v.nodes)} }
 func (u usage) half() usage          { return usage{u.bytes / 2, u.nodes / 2} }
 func (u usage) words(at string) string {
 	if u.nodes > 0 {
@@ -41,8 +42,8 @@ type disk struct {
 	trees    []tree
 	id       unix.Fsid
 	limit    usage
-	start    usage // of the whole file system, when the run began
-	last     usage // likewise, when it was last measured
+	start    usage // of the whole file system, when the run began, or the least since: what others give back hides nothing
+	last     usage // likewise, when it was last measured, or the least since
 	measured bool
 	first    usage // of the trees, when they were first measured
 }
@@ -131,10 +132,11 @@ func (w *diskWatch) overOn(d *disk) string {
 		return fmt.Sprintf("the space left for %s cannot be told (%v)", at, err)
 	}
 	now := used(&fs)
+	d.start, d.last = d.start.least(now), d.last.least(now)
 	if !now.minus(d.last).exceeds(d.limit.half()) {
 		return ""
 	}
-	c := newDiskCounter(w.onDisk)
+	c := newDiskCounter(w.onDisk, w.process.done)
 	for _, t := range d.trees {
 		c.tree(t)
 	}

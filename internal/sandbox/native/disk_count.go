@@ -26,10 +26,11 @@ type diskCounter struct {
 	onDisk   func(fs int64, device uint64) bool
 	linked   map[[2]uint64]bool // files with more names than one, and those without
 	deadline time.Time
+	ended    <-chan struct{} // closed when nobody wants to know any more
 }
 
-func newDiskCounter(onDisk func(int64, uint64) bool) *diskCounter {
-	return &diskCounter{onDisk: onDisk, linked: map[[2]uint64]bool{}, deadline: time.Now().Add(countTime)}
+func newDiskCounter(onDisk func(int64, uint64) bool, ended <-chan struct{}) *diskCounter {
+	return &diskCounter{onDisk: onDisk, ended: ended, linked: map[[2]uint64]bool{}, deadline: time.Now().Add(countTime)}
 }
 
 // tree counts everything below a directory, or a file.
@@ -66,7 +67,7 @@ func (c *diskCounter) unseen(st *unix.Stat_t) bool {
 // dir counts what is in a directory. By descriptor: names can be exchanged
 // meanwhile, and a path can be too long to be opened.
 func (c *diskCounter) dir(parent int, name string, st *unix.Stat_t, depth int) {
-	if depth > countDepth || time.Now().After(c.deadline) {
+	if depth > countDepth || c.late() {
 		c.blind = "its directories are too many or too deep to be counted"
 		return
 	}
@@ -94,11 +95,14 @@ func (c *diskCounter) dir(parent int, name string, st *unix.Stat_t, depth int) {
 				c.dir(fd, name, &st, depth+1)
 			}
 		}
-		if err != nil || time.Now().After(c.deadline) {
+		if err != nil || c.late() {
 			return
 		}
 	}
 }
+
+// late says whether it is time to stop.
+func (c *diskCounter) late() bool { return closed(c.ended) || time.Now().After(c.deadline) }
 
 // unnamed counts the open files without a name, which are in no tree. What
 // holds such a file where it cannot be counted is noted: a process that does
@@ -125,7 +129,7 @@ func (c *diskCounter) unnamed(pids, helpers []int) {
 // unnamedBytes is what the open files without a name take that are of interest,
 // of those processes that show them.
 func unnamedBytes(pids []int, interesting func(fs int64, device uint64) bool) int64 {
-	c := newDiskCounter(interesting)
+	c := newDiskCounter(interesting, nil)
 	var sum int64
 	for _, pid := range pids {
 		_, bytes := unnamedOf(pid, interesting, c.unseen)

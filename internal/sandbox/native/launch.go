@@ -53,6 +53,9 @@ func (l *launch) start(ctx context.Context) (_ *process, err error) {
 	if l.backend.tamper != nil {
 		l.backend.tamper(l.builder.program)
 	}
+	if ctx.Err() != nil { // below, it is told by another goroutine
+		return nil, fmt.Errorf("starting the command: %w", context.Cause(ctx))
+	}
 	files, err := l.descriptors()
 	if err != nil {
 		return nil, err

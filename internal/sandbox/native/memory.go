@@ -79,7 +79,7 @@ func (w *memoryWatch) over() bool {
 	seen := max(mapped, w.shared)
 	unseen := held - w.base - seen - w.slack
 	if unseen > 0 && own+seen+unseen > w.limit {
-		unseen -= otherFiles(w.device) - w.others
+		unseen -= otherFiles(w.device, w.process.done) - w.others
 	}
 	return own+seen+max(0, unseen) > w.limit
 }

@@ -17,8 +17,9 @@ import (
 // otherFiles is the memory that files in memory take of which this user can
 // see that they are not the run's: what processes outside of every boundary map
 // of such files, and every file system in memory but the run's own private
-// storage, that of other runs among them.
-func otherFiles(own uint64) int64 {
+// storage, that of other runs among them. It looks no further once the run has
+// ended.
+func otherFiles(own uint64, ended <-chan struct{}) int64 {
 	dirs, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {
 		return 0 // the pattern is a constant
@@ -27,7 +28,7 @@ func otherFiles(own uint64) int64 {
 	devices, namespaces := map[uint64]bool{own: true}, map[string]bool{}
 	for _, dir := range dirs {
 		pid, err := strconv.Atoi(filepath.Base(dir))
-		if err != nil {
+		if err != nil || closed(ended) {
 			continue
 		}
 		if sameNamespace(pid) {

@@ -38,6 +38,8 @@ type process struct {
 	state   *os.ProcessState // of it, once it has
 	waited  error
 
+	watching sync.WaitGroup // what looks after the limits, until done
+
 	mu      sync.Mutex // guards what follows
 	exit    sandbox.Exit
 	fail    error
@@ -208,6 +210,7 @@ func (p *process) reap() error {
 		}
 	}
 	p.forget()
+	p.watching.Wait()
 	for _, g := range p.groups {
 		if rerr := g.remove(); rerr != nil && err == nil {
 			err = rerr

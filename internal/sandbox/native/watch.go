@@ -69,25 +69,35 @@ func (w watches) close() {
 // measure) does not keep the other from looking.
 func (w watches) start(p *process, limits policy.Limits) {
 	if m := w.memory; m != nil {
-		go func() {
+		p.watching.Go(func() {
 			defer m.close()
-			m.others = otherFiles(m.device)
+			m.others = otherFiles(m.device, p.done)
 			p.each(func() {
 				if m.over() {
 					p.Kill("memory limit of " + size(limits.Memory))
 				}
 			})
-		}()
+		})
 	}
 	if d := w.disk; d != nil {
-		go func() {
+		p.watching.Go(func() {
 			defer d.close()
 			p.each(func() {
 				if what := d.over(); what != "" {
 					p.Kill(fmt.Sprintf("disk limit of %s: %s", size(limits.Disk), what))
 				}
 			})
-		}()
+		})
+	}
+}
+
+// closed says whether a channel is, to which nothing is sent.
+func closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
 	}
 }
 
