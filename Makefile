@@ -7,7 +7,7 @@ prober: ## what 'holdfast prove' runs inside; the binary carries it
 	CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o bin/prober ./internal/probe/inside/prober
 	gzip -9nc bin/prober >internal/probe/carried/prober.gz
 
-test: ## installs what the tests need when it is missing; as root it runs everything a second time as an ordinary user
+test: ## installs what the tests need when it is missing; as root it runs what depends on the user a second time as an ordinary one
 	tools/needs
 	$(MAKE) prober
 	go run ./tools/suite $(SUITE)

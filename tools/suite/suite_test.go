@@ -2,6 +2,7 @@ package main
 
 import (
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -181,5 +182,25 @@ func TestUncontainedTestsExist(t *testing.T) {
 		if !strings.Contains(sources.String(), "\nfunc "+name+"(") {
 			t.Errorf("there is no %s", name)
 		}
+	}
+}
+
+// TestOnceIsOfNoUser reads the tests of the packages that run as one user alone.
+func TestOnceIsOfNoUser(t *testing.T) {
+	asks := regexp.MustCompile(`testenv\.(Binary|UserNS)|Gete?uid\(`)
+	seen := 0
+	err := filepath.WalkDir("../../internal", func(path string, e fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "_test.go") || !once.MatchString(filepath.Dir(path)) {
+			return err
+		}
+		seen++
+		text, err := os.ReadFile(path)
+		if what := asks.Find(text); what != nil {
+			t.Errorf("%s has %s, and runs as one user alone", path, what)
+		}
+		return err
+	})
+	if err != nil || seen < 50 {
+		t.Errorf("%d files were read: %v", seen, err)
 	}
 }
