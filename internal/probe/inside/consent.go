@@ -164,20 +164,22 @@ func answerEverything(p *Probe, stop chan struct{}, answered *atomic.Pointer[str
 	}
 }
 
-// sockets are those that can be named from here, and those that the launcher is
-// known to make.
+// sockets are those of the launcher that can be named from here: what is known
+// of where it makes them, and what the kernel lists. Without a boundary the list
+// has those of the whole machine, and others are nobody's to write to.
 func sockets(p *Probe) []string {
 	var out []string
+	home := p.In("H") + "/"
 	for _, pattern := range []string{
-		p.In("H", ".local", "state", "*", "sessions", "*", "control"), p.In("H", ".local", "state", "*", "*", "*.sock"), "/run/*/control", "/run/*/*/control", "/tmp/*.sock",
-		"/proc/[0-9]*/root" + p.In("H", ".local", "state", "*", "sessions", "*", "control"), "/proc/[0-9]*/cwd/control", "/proc/[0-9]*/fd/*",
+		home + ".local/state/*/sessions/*/control", home + ".local/state/*/*/*.sock", "/run/*holdfast*/*", "/tmp/*holdfast*",
+		"/proc/[0-9]*/root" + home + ".local/state/*/sessions/*/control",
 	} {
 		found, _ := filepath.Glob(pattern)
 		out = append(out, found...)
 	}
 	if text, err := os.ReadFile("/proc/net/unix"); err == nil {
 		for line := range strings.Lines(string(text)) {
-			if f := strings.Fields(line); len(f) == 8 {
+			if f := strings.Fields(line); len(f) == 8 && (strings.HasPrefix(f[7], home) || strings.HasPrefix(f[7], "@holdfast")) {
 				out = append(out, f[7])
 			}
 		}
