@@ -92,7 +92,7 @@ func holdMemfd(p *Probe) {
 		}
 		f := os.NewFile(uintptr(fd), "probe")
 		defer f.Close()
-		return writeZeros(f, most(p))
+		return kept(writeZeros(f, most(p)))
 	})
 }
 

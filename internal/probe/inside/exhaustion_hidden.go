@@ -36,7 +36,7 @@ func hiddenActions() map[string]Action {
 // kept waits for who counts what was taken.
 func kept(err error) error {
 	if err == nil {
-		time.Sleep(time.Second)
+		time.Sleep(2 * time.Second)
 	}
 	return err
 }
