@@ -80,6 +80,7 @@ func callControls() []Control {
 		{"abi", []string{"SYS-014", "SYS-014b"}, ""},
 		{"admin", []string{"SYS-005b"}, ""},
 		{"clock", []string{"SYS-005b", "NSM-020"}, ""},
+		{"file-marks", []string{"RES-301"}, ""},
 		{"handles", []string{"SYS-012"}, ""},
 		{"hardware", []string{"SYS-007"}, ""},
 		{"io_uring", []string{"SYS-001", "SYS-001b"}, ""},

@@ -171,6 +171,10 @@ var exhaustionTraces = sync.OnceValue(func() map[string]Trace {
 		"RES-014":  trail(refused("filter", "sys.call", "fcntl")),
 		"RES-015":  nothing(limits),
 
+		"RES-301":  trail(refused("filter", "sys.call", "ioctl")),
+		"RES-302":  nothing(locks),
+		"RES-302b": nothing(locks),
+
 		"RES-161":  trail(refused("filter", "sys.call", "shmget")),
 		"RES-162":  trail(refused("filter", "sys.call", "msgsnd")),
 		"RES-162b": trail(refused("filter", "sys.call", "semget")),

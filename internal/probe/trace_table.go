@@ -105,5 +105,6 @@ const (
 	ownState       = "a process looks at its own state, by what every program may ask of itself"
 	ownEnvironment = "a process finds its environment in its own memory, and asks nobody"
 	output         = "what is printed is the command's result, and no part of a record of attempts"
+	locks          = "which file a lock is of stands behind a descriptor; to be told of locks would have every database wait for the supervisor"
 	limits         = "the kernel tells the asker alone that there is no more of it"
 )

@@ -43,6 +43,7 @@ func exhaustionActions() map[string]Action {
 		"take-shares":        takeShares,
 	}
 	maps.Copy(all, hiddenActions())
+	maps.Copy(all, hostFileActions())
 	return all
 }
 

@@ -54,6 +54,17 @@ var callConstants = map[string]uint32{
 	"TIOCSETD":  unix.TIOCSETD,
 	"TIOCCONS":  unix.TIOCCONS,
 
+	// include/uapi/linux/fs.h and fsverity.h, as machines of 64 bits have them
+	"FS_IOC_GETFLAGS":       0x80086601,
+	"FS_IOC_GETVERSION":     0x80087601,
+	"EXT4_IOC_GETVERSION":   0x80086603,
+	"FS_IOC_FSGETXATTR":     0x801c581f,
+	"FS_IOC_FIEMAP":         0xc020660b,
+	"FS_IOC_MEASURE_VERITY": 0xc0046686,
+	"FICLONE":               unix.FICLONE,
+	"FICLONERANGE":          unix.FICLONERANGE,
+	"FIDEDUPERANGE":         unix.FIDEDUPERANGE,
+
 	"F_SETLEASE":      unix.F_SETLEASE,
 	"F_SETDELEG":      1024 + 16, // kernel 6.19: a lease on a directory
 	"AT_EXECVE_CHECK": 0x10000,

@@ -39,8 +39,13 @@ func seccompSamples(name string, nr uint32, r *callRule, filler uint64) []seccom
 		for i := range call.args {
 			call.args[i] = filler
 		}
+		seen := map[int]bool{} // two tests of one argument look at different bits of it
 		for i, t := range r.tests {
-			call.args[t.arg] = lists[i][pick[i]] | harmless[name]
+			if !seen[t.arg] {
+				call.args[t.arg] = 0
+			}
+			seen[t.arg] = true
+			call.args[t.arg] |= lists[i][pick[i]] | harmless[name]
 			if highBits {
 				call.args[t.arg] |= 1 << 32
 			}

@@ -146,6 +146,7 @@ var errnoAnswers = map[string]unix.Errno{
 	"EBUSY":           unix.EBUSY,
 	"EINVAL":          unix.EINVAL,
 	"ENOMEM":          unix.ENOMEM,
+	"ENOTTY":          unix.ENOTTY,
 	"EAFNOSUPPORT":    unix.EAFNOSUPPORT,
 	"EPROTONOSUPPORT": unix.EPROTONOSUPPORT,
 	"ESOCKTNOSUPPORT": unix.ESOCKTNOSUPPORT,
