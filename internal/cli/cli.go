@@ -228,7 +228,11 @@ const (
 
 // paint colours s when stderr is a terminal and NO_COLOR is not set.
 func (a *app) paint(colour, s string) string {
-	f, ok := a.Stderr.(*os.File)
+	to := a.Stderr
+	if p, ok := to.(*patient); ok {
+		to = p.to
+	}
+	f, ok := to.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) || a.lookup("NO_COLOR") != "" || a.lookup("TERM") == "dumb" {
 		return s
 	}

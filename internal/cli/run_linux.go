@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -87,6 +88,8 @@ func (a *app) runTask(t *task.Task) (task.Result, error) {
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2)
 	defer signal.Stop(signals)
 	t.Signals = signals
+	messages := &patient{to: a.Stderr, late: make(chan struct{})}
+	a.Stderr, t.Late = messages, sync.OnceFunc(func() { close(messages.late) })
 	// A run that lasts keeps its heap small; a start does not collect at all (Main).
 	lasting := time.AfterFunc(time.Second/2, func() { debug.SetGCPercent(50) })
 	defer lasting.Stop()

@@ -23,12 +23,19 @@ import (
 func (t *Task) attend(ctx context.Context, proc sandbox.Process, open *ports) (sandbox.Exit, error) {
 	stop := context.AfterFunc(ctx, func() { proc.Kill("") })
 	defer stop()
-	over := make(chan struct{}) // closed some time after the limit of time
+	over := make(chan struct{}) // closed some time after a limit
+	expire := sync.OnceFunc(func() {
+		close(over)
+		if t.Late != nil {
+			t.Late()
+		}
+	})
+	end := func(why string) {
+		proc.Kill(why)
+		time.AfterFunc(drainTime, expire)
+	}
 	if limit := t.Plan.Limits.Time; limit > 0 {
-		timer := time.AfterFunc(limit, func() {
-			proc.Kill(fmt.Sprintf("time limit of %v", limit))
-			time.AfterFunc(drainTime, func() { close(over) })
-		})
+		timer := time.AfterFunc(limit, func() { end(fmt.Sprintf("time limit of %v", limit)) })
 		defer timer.Stop()
 	}
 	open.serve(proc)
@@ -36,7 +43,7 @@ func (t *Task) attend(ctx context.Context, proc sandbox.Process, open *ports) (s
 
 	ended := make(chan struct{})
 	var helpers sync.WaitGroup
-	helpers.Go(func() { t.passSignals(proc, ended) })
+	helpers.Go(func() { t.passSignals(proc, end, ended) })
 	alive, died := context.WithCancel(ctx)
 	defer died()
 	drained := t.relay(alive, proc, over)
@@ -62,7 +69,8 @@ type OutputError struct{ Err error }
 func (e *OutputError) Error() string { return "passing on the command's output: " + e.Err.Error() }
 func (e *OutputError) Unwrap() error { return e.Err }
 
-// drainTime is how long the reader of the output has after the limit of time.
+// drainTime is how long the reader of the output has once the run must be over: after
+// the limit of time, and after whoever asked the command to end waited long enough.
 const drainTime = time.Second
 
 // relay copies the streams and returns a function that waits until all output
@@ -127,7 +135,7 @@ func passedOn(outputs *sync.WaitGroup, over <-chan struct{}) error {
 	case <-passed:
 		return nil
 	case <-over: // what waits for a reader still is lost
-		return &OutputError{errors.New("its reader did not take it before the limit of time")}
+		return &OutputError{errors.New("its reader did not take it before the run had to end")}
 	}
 }
 
@@ -248,8 +256,8 @@ const patience = 3
 const agentPatience = 1500 * time.Millisecond
 
 // passSignals passes the caller's signals on. A command that ignores being
-// asked to end is killed in the end.
-func (t *Task) passSignals(proc sandbox.Process, ended <-chan struct{}) {
+// asked to end is ended by end.
+func (t *Task) passSignals(proc sandbox.Process, end func(why string), ended <-chan struct{}) {
 	var resized <-chan os.Signal
 	if t.Streams.Console != nil {
 		resized = t.Streams.Console.Resized()
@@ -272,15 +280,15 @@ func (t *Task) passSignals(proc sandbox.Process, ended <-chan struct{}) {
 				continue
 			}
 			if asked++; asked >= patience {
-				proc.Kill("")
+				end("")
 				continue
 			}
 			switch grace := cmp.Or(t.Grace, defaultGrace); {
 			case t.Messages != nil && asked == 1:
-				late := time.AfterFunc(agentPatience, func() { proc.Kill("the agent asked the server to end, and it did not") })
+				late := time.AfterFunc(agentPatience, func() { end("the agent asked the server to end, and it did not") })
 				defer late.Stop()
 			case t.Messages == nil && sig == syscall.SIGTERM && late == nil:
-				late = time.AfterFunc(grace, func() { proc.Kill(fmt.Sprintf("the command did not end within %v of SIGTERM (--grace)", grace)) })
+				late = time.AfterFunc(grace, func() { end(fmt.Sprintf("the command did not end within %v of SIGTERM (--grace)", grace)) })
 				defer late.Stop()
 			}
 			proc.Signal(sig)

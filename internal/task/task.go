@@ -32,6 +32,7 @@ type Task struct {
 	Notify     func(line string)     // is told of alerts while the command runs, a line each; nil for not
 	Progress   func(line string)     // is told what takes long once the command has ended; nil for not
 	Asks       func(id, what string) // is told of what begins to wait for an answer; nil for not
+	Late       func()                // is called once when the run must be over: no reader is waited for any more; nil for not
 	Grants     string                // directory of grants and revocations of credentials; "" for none
 	Learn      egress.Learn          // what happens to destinations that no rule names
 	Grace      time.Duration         // how long the command has to end after SIGTERM; 0 is 10 s
