@@ -36,7 +36,7 @@ var egressTraces = sync.OnceValue(func() map[string]Trace {
 		"NET-008":  trail(did("sock.connect", "127.0.0.1:*"), raised("network-shell")),
 		"NET-009":  trail(did("sock.connect", "127.0.0.1:*"), raised("network-shell")),
 		"NET-010":  trail(refused("filter", "sys.call", "socket"), raised("socket-kind", "socket-past-network")),
-		"NET-013":  trail(did("sock.connect", "127.0.0.1:*"), refused("filter", "sys.call", "socket")),
+		"NET-013":  trail(did("sock.connect", "127.0.0.1:*"), refused("filter", "sys.call", "socket"), raised("socket-kind")),
 		"NET-013b": trail(
 			refused("egress", "net.connect", "1.2.3.4:80", "169.254.169.254:80", "[2606:4700::1111]:80"),
 			refused("filter", "sys.call", "socket"),
