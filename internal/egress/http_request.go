@@ -348,6 +348,16 @@ func (x *errand) rewrite(r *httputil.ProxyRequest) {
 	r.Out.URL = x.target
 	r.Out.Host = x.authority()
 	r.Out.Trailer = r.In.Trailer // filled in when the body ends
+	r.Out.Close = hasBody(r.Out) && x.limited()
+}
+
+// limited reports whether not every request to this host may pass, or not every
+// one carries the same: a second one, hidden in the body of the first, could be one
+// that nobody decided about.
+func (x *errand) limited() bool {
+	e := x.engine
+	return x.permit.narrow() || e.wants(event.KindRequest) || e.wants(event.KindCredential) ||
+		e.config.Credentials != nil && x.lends()
 }
 
 // report records a request that was passed on.

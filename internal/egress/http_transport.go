@@ -73,9 +73,11 @@ func (v *visit) transport(p Permit) (http.RoundTripper, error) {
 	if w.to == nil {
 		w.to = map[upstreamKey]sender{}
 	}
-	var t sender = bodyLast{newTransport(v.engine, v.to, p, v.secure, false, w.roots)}
+	roots := w.roots
+	var t sender = bodyLast{newTransport(v.engine, v.to, p, v.secure, false, roots)}
 	if v.second {
-		t = &newerFirst{newer: newTransport(v.engine, v.to, p, v.secure, true, w.roots), older: t.(bodyLast)}
+		newer := func() *http.Transport { return newTransport(v.engine, v.to, p, true, true, roots) }
+		t = &newerFirst{newer: newer(), fresh: newer, older: t.(bodyLast)}
 	}
 	w.to[key] = t
 	return t, nil

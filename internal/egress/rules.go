@@ -218,6 +218,12 @@ func (p Permit) Request(method, path string) (policy.Origin, bool) {
 	return policy.Origin{}, false
 }
 
+// narrow reports whether a rule is about some requests only, or binds a credential
+// to them. That another rule permits all does not make it less narrow.
+func (p Permit) narrow() bool {
+	return slices.ContainsFunc(p.rules, func(c *rule) bool { return len(c.Methods)+len(c.Paths)+len(c.Credentials) > 0 })
+}
+
 // AnyPath reports whether a rule that has no paths permits a method, and binds the
 // credentials.
 func (p Permit) AnyPath(method string, credentials ...string) bool {
