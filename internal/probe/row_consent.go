@@ -16,6 +16,9 @@ const classConsent = "gate.consent"
 // argument is allowed for the session, everything else is denied.
 type Consenting interface {
 	Granting(ctx context.Context, w *World, word string)
+	// AllowingUntil allows for the session whatever is asked, until enough says so,
+	// and then takes all of it back.
+	AllowingUntil(ctx context.Context, w *World, enough func() bool) error
 }
 
 // consentRows are about what a rule denies or a human is to decide. A rule about
@@ -39,9 +42,13 @@ func consentRows() []Row {
 	}
 	for i := range rows {
 		r := &rows[i]
-		r.Class, r.Kind, r.Promise = classConsent, Sandbox, "P4"
 		r.Needs = append(r.Needs, "program git", "program sh", "program bash", "program python3")
 		r.Setup, r.Oracle = bareInside, branches
+	}
+	rows = append(rows, consentEnds()...)
+	for i := range rows {
+		r := &rows[i]
+		r.Class, r.Kind, r.Promise = classConsent, Sandbox, "P4"
 		if r.Timeout == 0 {
 			r.Timeout = 2 * time.Minute
 		}

@@ -180,6 +180,8 @@ func recordSupervisor() []Row {
 			Refs: []string{"fuse(4)", "Documentation/filesystems/fuse.rst"}, Action: "root-device", Oracle: whole},
 		{ID: "HST-028", Core: true, Kind: Host, Title: "what was started goes on after the launcher has been killed",
 			Refs: []string{"seccomp_unotify(2)", "prctl(2) PR_SET_PDEATHSIG"}, Action: "outlive", Drive: killLauncher, Oracle: both(noted, whole), Timeout: 40 * time.Second},
+		{ID: "HST-381", Kind: Host, Title: "what guards a run is killed, the run goes on, or its status says that nothing ran", Refs: []string{"prctl(2) PR_SET_PDEATHSIG", "env(1), exit status 125"},
+			Action: "outlive", Drive: janitorKilled, Oracle: noted, Timeout: 40 * time.Second, Trace: did("file.write", "W/beat")},
 	}
 }
 

@@ -5,6 +5,7 @@ package inside
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,12 +18,14 @@ import (
 )
 
 func consentActions() map[string]Action {
-	return map[string]Action{
+	all := map[string]Action{
 		"pushes":         pushes,
 		"answers-itself": answersItself,
 		"swaps-argument": swapsArgument,
 		"asks-for-more":  asksForMore,
 	}
+	maps.Copy(all, consentEnds())
+	return all
 }
 
 // consentTricks start git's push in ways in which a rule that knows how it is

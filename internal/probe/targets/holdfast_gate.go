@@ -5,6 +5,7 @@ package targets
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -51,6 +52,37 @@ func (h Holdfast) Granting(ctx context.Context, w *probe.World, word string) {
 		case <-time.After(asking):
 		}
 	}
+}
+
+// AllowingUntil implements [probe.Consenting].
+func (h Holdfast) AllowingUntil(ctx context.Context, w *probe.World, enough func() bool) error {
+	for ; ctx.Err() == nil && !enough(); time.Sleep(asking) {
+		for _, id := range h.ids(w, "list") {
+			_, _ = h.verb(w, "approve", "allow", id, "--session", "--reason", "probe") // it may be over already
+		}
+	}
+	given := h.ids(w, "grants")
+	if len(given) == 0 && ctx.Err() == nil {
+		return errors.New("nothing was approved that could be taken back")
+	}
+	for _, id := range given {
+		if _, err := h.verb(w, "approve", "revoke", id, "--reason", "probe"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ids are those of what a verb of approve lists.
+func (h Holdfast) ids(w *probe.World, verb string) (out []string) {
+	text, err := h.verb(w, "approve", verb, "--json")
+	var all []struct{ ID string }
+	if err == nil && json.Unmarshal(text, &all) == nil {
+		for _, one := range all {
+			out = append(out, one.ID)
+		}
+	}
+	return out
 }
 
 // Holding implements [probe.Reviewing].

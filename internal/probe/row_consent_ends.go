@@ -1,0 +1,218 @@
+//go:build linux
+
+package probe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// consentEnds are rows of what an approval hands over, and of what is left of it
+// when it has ended.
+func consentEnds() []Row {
+	wrote := Trace{Events: []Attempt{{Action: "file.write", Object: "O/granted", Verdict: "allowed"}}}
+	handed := func(id, title, how string, refs ...string) Row {
+		return Row{ID: id, Title: title, Refs: refs, Oracle: both(sameBut, noted), Drive: approvedWrites,
+			Action: "stretch-write", Args: []string{"path=O/granted", "how=" + how}, Trace: wrote,
+			Accept:   append([]string{"EBADF", "ESPIPE", "EINVAL"}, Denials...), // of a descriptor that is not the file
+			Harmless: "what is handed in may be something else than the file, which is looked at from outside"}
+	}
+	return []Row{
+		handed("APR-381", "a file that was approved to be written to is read, mapped, given another mode, owner, attribute or length, and opened again", "stretch", "open(2)", "fchmod(2)", "proc_pid_fd(5)"),
+		handed("APR-381b", "what was approved to be written to is written to after the approval was taken back", "late", "open(2)"),
+		{ID: "APR-382", Title: "a connection to a service of the host goes on after its approval was taken back", Refs: []string{"RFC 2904, 3"},
+			Drive: approvedTalk, Oracle: noted, Action: "talk-on", Harmless: "what counts is what the service hears",
+			Trace: Trace{Events: []Attempt{{Action: "net.connect", Verdict: "denied", Layer: "consent"}}}},
+	}
+}
+
+const secretOfGranted = "what stands in the file"
+
+// grantable makes the file, which is to change and is no canary.
+func grantable(w *World) error {
+	if err := w.File("O/granted", strings.Repeat(".", 64)+w.Token(secretOfGranted)); err != nil {
+		return err
+	}
+	return os.Chmod(w.Path("O/granted"), 0o600)
+}
+
+// sameBut says what of O/granted is otherwise than writing to it makes it.
+func sameBut(w *World, _ Observation) (out []string) {
+	path := w.Path("O/granted")
+	var st unix.Stat_t
+	if err := unix.Lstat(path, &st); err != nil {
+		return []string{err.Error()}
+	}
+	if st.Mode != unix.S_IFREG|0o600 {
+		out = append(out, fmt.Sprintf("its mode is %o", st.Mode))
+	}
+	if int(st.Uid) != os.Getuid() {
+		out = append(out, fmt.Sprintf("it belongs to user %d", st.Uid))
+	}
+	if n, err := unix.Getxattr(path, "user.probe", nil); err == nil {
+		out = append(out, fmt.Sprintf("it has an attribute of %d bytes", n))
+	}
+	b, err := os.ReadFile(path)
+	if err != nil || !strings.Contains(string(b), w.Token(secretOfGranted)) || len(b) > 1024 {
+		out = append(out, fmt.Sprintf("it has %d bytes, without those that were there (%v)", len(b), err))
+	}
+	if strings.Contains(string(b), "late") {
+		out = append(out, "it was written to after the approval was taken back")
+	}
+	return out
+}
+
+// approvedWrites has a human allow all that is asked, and take it back when the
+// inside has made use of it.
+func approvedWrites(s *Session) {
+	if err := grantable(s.World); err != nil {
+		s.Fail(err)
+		return
+	}
+	allowedUntil(s, "ask: [outside-writes]\n")
+}
+
+// allowedUntil plays the row under a policy, allows for the session whatever is
+// asked until W/used is there, takes that back and says so by W/over.
+func allowedUntil(s *Session, rules string) {
+	w := s.World
+	t, ok := s.Target.(Flagger)
+	human, grants := s.Target.(Consenting)
+	var play Command
+	if ok && grants {
+		path := w.B + "/consent.yaml"
+		if err := os.WriteFile(path, []byte("version: 1\nextends: local\napprovals: {timeout: 20s}\n"+rules), 0o600); err != nil {
+			s.Fail(err)
+			return
+		}
+		defer func() { s.Target = t.(Target) }()
+		s.Target = t.With("--policy", path)
+	}
+	ctx, cancel := context.WithCancel(s.ctx)
+	defer cancel()
+	wait := s.Start(play)
+	ended := make(chan error, 1)
+	go func() {
+		if grants {
+			ended <- human.AllowingUntil(ctx, w, func() bool { return exists(w.Path("W/used")) })
+		} else {
+			w.appears("W/used")
+			ended <- nil
+		}
+		_ = w.File("W/over", "")
+	}()
+	wait()
+	cancel()
+	if err := <-ended; err != nil {
+		s.Fail(err)
+	}
+}
+
+// approvedTalk is a connection to a service of the host's that hears what is said
+// after the approval was taken back, or does not.
+func approvedTalk(s *Session) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		s.Fail(err)
+		return
+	}
+	defer l.Close()
+	heard := make(chan string, 64)
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go hear(c, heard)
+		}
+	}()
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	s.Row.Args = []string{"port=" + port}
+	allowedUntil(s, "ask: [{when: 'action == \"connect\"'}]\nnetwork: {host-ports: ["+port+"]}\n")
+	first, late := false, false
+	for more := true; more; {
+		select {
+		case said := <-heard:
+			first, late = first || strings.Contains(said, "early"), late || strings.Contains(said, "late")
+		case <-time.After(200 * time.Millisecond):
+			more = false
+		}
+	}
+	switch {
+	case late:
+		s.World.remembered = "the service heard what was said after the approval was taken back"
+	case !first:
+		s.Fail(errors.New("the service was never reached"))
+	}
+}
+
+func hear(c net.Conn, heard chan<- string) {
+	defer c.Close()
+	buf := make([]byte, 512)
+	for {
+		n, err := c.Read(buf)
+		if n > 0 {
+			heard <- string(buf[:n])
+			_, _ = c.Write([]byte("heard"))
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// janitorKilled kills what the launcher has started to look after the run, and
+// nothing else, while something runs inside. Its status must not be the one that
+// promises that nothing ran.
+func janitorKilled(s *Session) {
+	w := s.World
+	wait := s.Start(Command{})
+	if !w.appears("W/beat") {
+		s.Fail(errors.New("nothing ran that could be ended"))
+	}
+	time.Sleep(200 * time.Millisecond) // what comes in the last moment may be in no record
+	killed := 0
+	for _, pid := range launchersOf(w) {
+		killed += killChildren(pid)
+	}
+	if bare := running(filepath.Base(w.B) + "/"); killed == 0 && len(bare) > 0 { // nothing stands between: the command itself is what there is to kill
+		_ = syscall.Kill(bare[0], syscall.SIGKILL)
+		killed++
+	}
+	o := wait()
+	s.obs = s.obs[:len(s.obs)-1] // it was killed before it could end
+	switch {
+	case killed == 0:
+		s.Fail(errors.New("there was nothing to kill"))
+	case beats(w):
+		w.remembered = "what was started goes on without what guards it"
+	case o.Exit == 125:
+		w.remembered = "the status says that nothing ran"
+	}
+	s.Run(Command{Action: "nothing-denied"})
+}
+
+// killChildren kills the children of a process, and says how many there were.
+func killChildren(pid int) (n int) {
+	tasks, _ := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
+	for _, task := range tasks {
+		b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%s/children", pid, task.Name()))
+		for field := range strings.FieldsSeq(string(b)) {
+			if child, err := strconv.Atoi(field); err == nil && syscall.Kill(child, syscall.SIGKILL) == nil {
+				n++
+			}
+		}
+	}
+	return n
+}
