@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"os"
@@ -9,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"holdfast.dev/holdfast/internal/policy"
 )
@@ -185,13 +183,13 @@ func trust(a *app, host policy.Host, p policy.Project, yes bool) error {
 		fmt.Fprintf(a.Stdout, "line %d widens: %s\n", w.Origin.Line, printable(w.String()))
 	}
 	if !yes {
-		if in, ok := a.Stdin.(*os.File); !ok || !term.IsTerminal(int(in.Fd())) {
+		in, ok := a.Stdin.(*os.File)
+		if !ok || !isTerminal(in) {
 			return &usageError{errors.New("nobody is there to ask"), "after reading the file: holdfast policy trust --yes " + p.Path}
 		}
-		fmt.Fprint(a.Stderr, "trust these bytes? [y/N] ")
-		answer, _ := bufio.NewReader(a.Stdin).ReadString('\n')
-		if strings.ToLower(strings.TrimSpace(answer)) != "y" {
-			return errors.New("not trusted")
+		answer, err := ask(in, a.Stderr, "trust these bytes? [y/N]")
+		if strings.ToLower(answer) != "y" {
+			return errors.Join(errors.New("not trusted"), err)
 		}
 	}
 	if err := policy.Trust(host, p); err != nil {

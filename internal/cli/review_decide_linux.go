@@ -366,7 +366,6 @@ func (a *app) sure(question string) bool {
 	if !ok || !isTerminal(in) {
 		return false
 	}
-	fmt.Fprintf(a.Stderr, "%s type yes: ", question)
-	line, err := readLine(in)
+	line, err := ask(in, a.Stderr, question+" type yes:")
 	return err == nil && line == "yes"
 }

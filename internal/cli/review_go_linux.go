@@ -9,32 +9,8 @@ import (
 	"os"
 	"strings"
 
-	"golang.org/x/term"
-
 	"holdfast.dev/holdfast/internal/review"
 )
-
-func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
-
-// readLine reads a line byte by byte, so that nothing of the next is taken.
-func readLine(from io.Reader) (string, error) {
-	var line []byte
-	buf := make([]byte, 1)
-	for len(line) < 4096 {
-		n, err := from.Read(buf)
-		if n == 1 {
-			if buf[0] == '\n' {
-				return strings.TrimSpace(string(line)), nil
-			}
-			line = append(line, buf[0])
-			continue
-		}
-		if err != nil {
-			return "", err
-		}
-	}
-	return "", errors.New("the line is too long")
-}
 
 // shownLines is how much of a hunk is shown before a question.
 const shownLines = 200
@@ -112,15 +88,12 @@ func (w *walk) end(ctx context.Context) error {
 	return &exitError{exitFailed}
 }
 
-// ask prints a question and reads an answer. What was typed before the question
-// was there to be read answers nothing.
+// ask asks after all that was printed so far.
 func (w *walk) ask(question string) (string, error) {
-	fmt.Fprintf(w.out, "%s ", w.a.tint(bold+";"+cyan, question))
-	newConsole(w.in).Flush()
 	if err := w.out.Flush(); err != nil {
 		return "", err
 	}
-	return readLine(w.in)
+	return ask(w.in, w.a.Stdout, w.a.tint(bold+";"+cyan, question))
 }
 
 const help = `y  accept

@@ -75,12 +75,42 @@ func TestReviewOnTerminal(t *testing.T) {
 	s.line("no")
 	s.wait(`nothing was dropped`)
 	s.wait(`outer> `)
+	s.line("echo wait; sleep 0.5; holdfast review drop 2")
+	s.wait(`wait`)
+	s.line("yes") // before the question
+	s.wait(`forget .*type yes: `)
+	s.line("n")
+	s.wait(`nothing was dropped`)
+	s.wait(`outer> `)
 	s.line("holdfast review drop 2")
 	s.wait(`forget .*type yes: `)
 	s.line("yes")
 	s.wait(`outer> `)
 	s.line("holdfast review")
 	s.wait(`nothing waits for review`)
+	s.wait(`outer> `)
+	s.line("exit")
+	s.ended()
+}
+
+// What was typed before holdfast policy trust asks does not trust a file.
+func TestTrustOnTerminal(t *testing.T) {
+	t.Parallel()
+	s := onShell(t)
+	if err := os.WriteFile(filepath.Join(s.ws, "holdfast.yaml"), []byte("version: 1\nfilesystem:\n  read: [/opt]\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s.line("echo wait; sleep 0.5; holdfast policy trust")
+	s.wait(`wait`)
+	s.line("y")
+	s.wait(`trust these bytes\? \[y/N\] `)
+	s.line("n")
+	s.wait(`not trusted`)
+	s.wait(`outer> `)
+	s.line("holdfast policy trust")
+	s.wait(`trust these bytes\? `)
+	s.line("Y")
+	s.wait(`\ntrusted`)
 	s.wait(`outer> `)
 	s.line("exit")
 	s.ended()
