@@ -31,6 +31,7 @@ review/start.go os.Open filepath.WalkDir        : the state
 task/agent.go os.Open                           : the private home, before anything is executed that could change it
 task/agent.go os.ReadFile                       : a file of the user's home, where links are the user's; no run writes there
 task/agent_changes.go os.ReadFile : a file of the user's home, where links are the user's; no run writes there
+task/agent_obeyed.go filepath.EvalSymlinks os.OpenFile : the home directory, and a directory that was made a moment ago
 task/agent_place.go filepath.EvalSymlinks      : the place itself, in the user's home; what lies below it is compared with what was copied
 task/agent_changes.go filepath.Glob             : the state
 task/agent_collect.go os.ReadFile os.WriteFile  : the state
@@ -47,7 +48,7 @@ task/review.go os.ReadDir                       : the state
 task/review.go syscall.Stat                     : the workspace, by the path that was resolved; nothing is done to it
 task/scratch.go syscall.Stat                    : the workspace, by the path that was resolved; nothing is done to it
 task/session.go filepath.Glob os.OpenFile       : the state
-task/session.go os.ReadFile                     : configuration of git's in the user's home
+task/hostsettings.go os.ReadFile                : configuration of git's and of agents in the user's home
 task/session.go os.Stat                         : a path of the policy; nothing is done to it
 task/sweep.go os.Open os.ReadDir                : the state
 `

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,7 +14,6 @@ import (
 
 	"holdfast.dev/holdfast/internal/policy"
 	"holdfast.dev/holdfast/internal/task"
-	"holdfast.dev/holdfast/internal/workspace"
 )
 
 func (a *app) countPending(host policy.Host, rows []listedAgent) error {
@@ -68,7 +68,7 @@ it was when it was copied.`,
 			case asJSON:
 				return writeJSON(a.Stdout, append([]*task.Changes{}, all...))
 			}
-			return a.showChanges(all, host.Home, id)
+			return a.showChanges(c.Context(), all, host.Home, id)
 		},
 	}
 	c.Flags().StringVar(&apply, "apply", "", "put the changes into your files that were shown with this `DIGEST`")
@@ -135,8 +135,11 @@ func (a *app) applyAll(all []*task.Changes, name, digest string) error {
 	return nil
 }
 
-func (a *app) showChanges(all []*task.Changes, home, id string) error {
-	rules := workspace.DefaultRules()
+func (a *app) showChanges(ctx context.Context, all []*task.Changes, home, id string) error {
+	obeyed, err := task.ObeyedAmong(ctx, home, all)
+	if err != nil {
+		return err
+	}
 	for i, c := range all {
 		if i > 0 {
 			fmt.Fprintln(a.Stdout)
@@ -144,7 +147,7 @@ func (a *app) showChanges(all []*task.Changes, home, id string) error {
 		fmt.Fprintf(a.Stdout, "%s  %s  in %s, %s\n", c.ID, oneLine(c.Preset), oneLine(c.Workspace), c.At.Format(time.RFC3339))
 		for _, f := range c.Files {
 			fmt.Fprintf(a.Stdout, "  %s %s%s\n", f.Change, oneLine(tilde(home, f.Place)), oneLine(aboutPlace(f)))
-			if r := rules.Find(strings.TrimPrefix(f.Place, home+"/")); r != nil {
+			if r := obeyed.Rule(f); r != nil {
 				fmt.Fprintf(a.Stdout, "    ! %s\n", r.Reason)
 			}
 			lines, err := changedLines(c, f)

@@ -112,12 +112,18 @@ func Inspect(ctx context.Context, plan *policy.Plan, more ...workspace.Option) (
 		return nil, err
 	}
 	var out []*workspace.Snapshot
-	options := append(GitConfigs(plan.Identity.Home), workspace.Fixed(readOnly(*plan)...))
+	options := append(HostSettings(plan.Identity.Home), workspace.Fixed(readOnly(*plan)...))
 	for i, root := range writableTrees(*plan) {
 		if i > 0 || !plan.Review { // in review mode nothing in the workspace is to be settled
 			options = append(options[:len(options):len(options)], more...)
 		}
 		own := options[:len(options):len(options)]
+		if i > 0 {
+			if rule := out[0].Leads(root); rule != nil && slices.Contains(plan.Outputs, root) {
+				return nil, &ListedOutputError{Dir: root, Rule: *rule}
+			}
+			own = append(own, workspace.LedFrom(out[0]))
+		}
 		if plan.Agent != nil && slices.Contains(plan.Agent.Keeps, root) {
 			own = append(own, workspace.Enclosed())
 		}
@@ -262,18 +268,6 @@ func Rules(plan policy.Plan) (workspace.Rules, error) {
 		Protect: texts(plan.ProtectMore), Unprotect: texts(plan.ProtectLess),
 		Hide: texts(plan.HideMore), Show: texts(plan.HideLess),
 	})
-}
-
-// GitConfigs are the user's own git configuration files, which may say where
-// hooks are. What cannot be read there cannot be obeyed by git either.
-func GitConfigs(home string) []workspace.Option {
-	var out []workspace.Option
-	for _, path := range []string{"/etc/gitconfig", filepath.Join(home, ".config/git/config"), filepath.Join(home, ".gitconfig")} {
-		if data, err := os.ReadFile(path); err == nil {
-			out = append(out, workspace.GitConfig(path, home, data))
-		}
-	}
-	return out
 }
 
 func (s *session) quarantine() string { return filepath.Join(s.dir, "quarantine") }

@@ -29,6 +29,7 @@ var commandKeys = []string{"command", "args", "cmd", "env", "exec", "script", "b
 // servers that an agent starts, and helpers. The settings themselves are
 // protected already, and an agent on the host runs what they say.
 func (s *scan) obeyAgents() {
+	const reason = "the settings of an agent name it in a command"
 	for _, r := range slices.Clone(s.found.Rows) {
 		if r.Linked || r.Closed {
 			continue
@@ -41,18 +42,46 @@ func (s *scan) obeyAgents() {
 				continue
 			}
 			for _, line := range commandLines(name+path.Base(file), data) {
-				s.commandNames(path.Dir(top), line)
+				s.commandNames(path.Dir(top), "", line, reason)
 			}
+		}
+	}
+	for _, f := range s.agents {
+		for _, line := range commandLines(f.name, f.data) {
+			s.commandNames(string(s.found.Root), f.home, line, "the user's own "+f.name+" names it in a command that an agent executes")
 		}
 	}
 }
 
+// AgentSettings hands in a file of the user's own settings of an agent, for every
+// project: the programs of the tree that it names are protected too. name is its
+// absolute path, home what "~/" stands for in it.
+func AgentSettings(name, home string, data []byte) Option {
+	return func(s *scan) { s.agents = append(s.agents, gitFile{name: name, home: home, data: data}) }
+}
+
+// HomeSettings are the files in which agents keep settings of a user for every
+// project, relative to the home directory.
+func HomeSettings() []string {
+	out := []string{".config/opencode/opencode.json", ".config/opencode/opencode.jsonc", ".config/crush/crush.json", ".config/amp/settings.json",
+		".config/zed/settings.json", ".config/goose/config.yaml", ".config/Code/User/settings.json", ".config/Code/User/mcp.json", ".config/Claude/claude_desktop_config.json",
+		".codeium/windsurf/mcp_config.json", ".cline/data/settings/cline_mcp_settings.json", ".aws/amazonq/mcp.json", ".continue/config.yaml", ".continue/config.json",
+		".copilot/settings.json", ".copilot/config.json", ".aider.conf.yml"}
+	for dir, names := range agentSettings {
+		for _, name := range names {
+			out = append(out, path.Join(dir, name))
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
 // commandNames protects the files that a command line names, from the directory
 // of the project or from the root of the workspace.
-func (s *scan) commandNames(project, line string) {
+func (s *scan) commandNames(project, home, line, reason string) {
 	line = strings.NewReplacer("${CLAUDE_PROJECT_DIR}", ".", "$CLAUDE_PROJECT_DIR", ".", "${workspaceFolder}", ".", "$GEMINI_PROJECT_DIR", ".", "${PWD}", ".", "$PWD", ".").Replace(line)
 	for _, from := range slices.Compact([]string{project, string(s.found.Root)}) {
-		s.named(line, from, "", "agents", "the settings of an agent name it in a command")
+		s.named(line, from, home, "agents", reason)
 	}
 }
 
@@ -62,6 +91,9 @@ func (s *scan) commandNames(project, line string) {
 func commandLines(name string, data []byte) []string {
 	if strings.HasSuffix(name, ".toml") {
 		return tomlCommands(string(data))
+	}
+	if strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml") {
+		return slices.Collect(strings.Lines(string(data)))
 	}
 	var doc any
 	if json.Unmarshal(data, &doc) == nil {

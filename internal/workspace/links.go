@@ -26,9 +26,7 @@ func parent(p string) string {
 // of links and of git's configuration, hard links, and the repositories of
 // worktrees, which it returns when they lie outside.
 func (s *scan) finish(ctx context.Context) ([]string, error) {
-	s.obeyConfigs()
-	s.obeyAgents()
-	if err := s.followLinks(ctx); err != nil {
+	if err := s.lead(ctx); err != nil {
 		return nil, err
 	}
 	s.hardLinks()
@@ -119,6 +117,7 @@ func (s *scan) end(full, rule, reason string, st *unix.Statx_t) {
 			s.warn("%s is the workspace itself and stays writable (%s)", rule, reason)
 			s.all = &Rule{Pattern: rule, Tier: Deny, Reason: reason}
 		}
+		s.outward = append(s.outward, newRow(full, rule, reason, st))
 		return
 	}
 	r := newRow(rel, rule, reason, st)
@@ -131,12 +130,14 @@ func (s *scan) end(full, rule, reason string, st *unix.Statx_t) {
 // absent remembers a path of the tree where nothing is yet. Its first missing
 // component is what Settle looks for.
 func (s *scan) absent(dir string, missing []string, rule, reason string) {
-	rel, ok := s.within(path.Join(dir, missing[0]))
-	if !ok || slices.Contains(missing, "..") {
+	if slices.Contains(missing, "..") {
 		return
 	}
-	if rest := strings.Join(missing[1:], "/"); rest != "" {
-		rel += "/" + path.Clean(rest)
+	full := path.Join(dir, strings.Join(missing, "/"))
+	rel, ok := s.within(full)
+	if !ok {
+		s.outward = append(s.outward, row{Path: Name(full), Rule: rule, Reason: reason})
+		return
 	}
 	s.found.Absent = append(s.found.Absent, row{Path: Name(rel), Rule: rule, Reason: reason})
 }

@@ -35,7 +35,7 @@ func FindObeyed(ctx context.Context, root, upper string, r Rules, options ...Opt
 	defer unix.Close(s.root)
 	err := run(ctx, s.root, &r, maxPath, false, s, memory{})
 	if err == nil {
-		err = s.finishJudging(ctx)
+		err = s.lead(ctx)
 	}
 	if err == nil && upper != "" {
 		err = s.overlay(ctx, upper)
@@ -49,7 +49,6 @@ func FindObeyed(ctx context.Context, root, upper string, r Rules, options ...Opt
 // judging is the visitor that finds what is obeyed, and nothing else.
 type judging struct{ scan }
 
-func (s *judging) special(*walker, *dir, entry) (bool, error)      { return false, nil }
 func (s *judging) file(*walker, *dir, entry, *unix.Statx_t) error  { return nil }
 func (s *judging) closed(*walker, *dir, entry, error) (int, error) { return -1, nil }
 func (s *judging) flag(w *walker, d *dir, e entry, st *unix.Statx_t) error {
@@ -58,12 +57,6 @@ func (s *judging) flag(w *walker, d *dir, e entry, st *unix.Statx_t) error {
 		return err
 	}
 	return nil
-}
-
-func (s *judging) finishJudging(ctx context.Context) error {
-	s.obeyConfigs()
-	s.obeyAgents()
-	return s.followLinks(ctx)
 }
 
 // overlay judges once more, with what is in upper in place of what it replaces.
@@ -84,7 +77,7 @@ func (s *judging) overlay(ctx context.Context, upper string) error {
 			}
 		}
 	}
-	return s.finishJudging(ctx)
+	return s.lead(ctx)
 }
 
 func (s *judging) obeyed() *Obeyed {

@@ -99,7 +99,7 @@ func Scan(ctx context.Context, root string, r Rules, options ...Option) (*Snapsh
 		snap.trees = append(snap.trees, t)
 		s.warnings = append(s.warnings, warn...)
 	}
-	snap.Warnings = s.warnings
+	snap.Warnings, snap.led = s.warnings, s.leads()
 	if s.followed > maxFollowed || s.obeyed > maxObeyed {
 		return snap, &LimitError{What: "links and settings that lead the host to other files", Have: s.followed, Max: maxFollowed, hint: "choose a smaller workspace with --workspace"}
 	}
@@ -126,6 +126,9 @@ type scan struct {
 	roots    []int  // root, and the top of what is laid over it
 	over     string // directory whose content is looked up before that of root; "" for none
 	shared   []gitFile
+	agents   []gitFile       // the user's own settings of agents
+	around   *Snapshot       // of a tree that leads the host into this one; nil for none
+	near     map[string]bool // directories that alone are entered, with the top; nil for all
 	external bool
 	fixed    []policy.PathRule
 	enclosed bool
@@ -133,6 +136,7 @@ type scan struct {
 
 	mu       sync.Mutex
 	found    *tree
+	outward  []row // with absolute paths: what is obeyed outside the tree
 	links    map[inode]*linked
 	configs  []gitFile
 	tops     []string // directories with a .git of any type

@@ -82,6 +82,7 @@ type Snapshot struct {
 	// its own.
 	Budget *Budget
 
+	led   []row // with absolute paths: what a host obeys, in and outside the tree
 	trees []*tree
 	names *names // of the first of them; nil where they were not remembered, or are lost
 	rules Rules
