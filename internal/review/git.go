@@ -107,6 +107,8 @@ func (c *collector) histories(list []*Change) []*Change {
 	kept := list[:0]
 	for _, ch := range list {
 		repo, rel, ok := repositoryOf(string(ch.Path))
+		c.gitState(ch, repo)
+		c.gitView(ch, rel)
 		if c.poisoned(ch, repo) || !ok || !ch.belongs(rel) {
 			ch.Flags = append(ch.Flags, ch.indexed...)
 			kept = append(kept, ch)
@@ -218,9 +220,7 @@ func (c *collector) describe(h *Change) {
 		what += fmt.Sprintf(" on branch %q", info.Branch)
 	}
 	h.raise("git", "git on the host takes it for the repository's history: %s", what)
-	for _, p := range h.parts {
-		h.Flags = append(h.Flags, p.indexed...)
-	}
+	h.showParts()
 	if info.Packs > 0 {
 		h.note("it holds packs, which are not looked into: run git fsck --full after it is applied")
 	}

@@ -229,3 +229,30 @@ func TestIndexNames(t *testing.T) {
 	want(t, reasons(".git"), "*.pem key.pem", ".env sub/.env", ".vscode .vscode")
 	want(t, reasons(".git/worktrees/tree/index"), ".env tree/.env")
 }
+
+// What makes git do or show something is judged as in a run that writes to the
+// workspace: files of an operation under way, marks of an index, replaced objects.
+func TestGitStateAndView(t *testing.T) {
+	f, upper := gitField(t)
+	f.make(upper, ".git/sequencer/opts=[options]\n\tstrategy = a/../evil\n", ".git/rebase-apply/apply-opt=\n", ".git/worktrees/w/rebase-merge/git-rebase-todo=exec evil\n")
+	git(t, upper, "replace", "HEAD", git(t, upper, "commit-tree", "-m", "x", "HEAD^{tree}")[:40])
+	git(t, upper, "pack-refs", "--all")
+	git(t, upper, "replace", "HEAD^{tree}", git(t, upper, "mktree", "--missing")[:40], "-f")
+	tracked, _, _ := strings.Cut(git(t, upper, "ls-files"), "\n")
+	git(t, upper, "update-index", "--skip-worktree", tracked)
+	s := f.collect()
+	for path, want := range map[string]bool{".git/sequencer/opts": true, ".git/rebase-apply/apply-opt": false, ".git/worktrees/w/rebase-merge/git-rebase-todo": true} {
+		if c := s.Find(path); c == nil || (c.Cannot != "") != want {
+			t.Errorf("%s: not applied: %+v", path, c)
+		}
+	}
+	var flags []string
+	for _, flag := range s.Find(".git").Flags {
+		flags = append(flags, flag.Reason)
+	}
+	for _, want := range []string{"as skip-worktree, \"" + tracked, "1 more refs/replace", "packed-refs: "} {
+		if !strings.Contains(strings.Join(flags, "\n"), want) {
+			t.Errorf("no flag with %q: %q", want, flags)
+		}
+	}
+}

@@ -75,6 +75,10 @@ func (c *collector) indexed(ch *Change, data, config []byte) {
 		}
 		ch.indexed = append(ch.indexed, Flag{n.Rule.Pattern, fmt.Sprintf("git's index names %q, and git checkout or git restore writes it: %s", n.Path, n.Rule.Reason)})
 	}
+	old := func(name string) []byte { return c.oldIndex(join(dir, name)) }
+	for _, why := range workspace.IndexBlind(data, was, shared, old, config) {
+		ch.indexed = append(ch.indexed, Flag{".git/index", why})
+	}
 	if more := len(list) - maxIndexed; more > 0 {
 		ch.indexed = append(ch.indexed, Flag{"git", fmt.Sprintf("git's index has %d more names, or more than that, which a host would obey or which were hidden", more)})
 	}

@@ -188,6 +188,10 @@ func notGits(data []byte) string {
 	return "is not as git writes it (" + hex.EncodeToString(sum[:6]) + ")"
 }
 
+// IsGitState reports whether rel, the path of a file in a git directory, is judged by
+// GitStateHarm.
+func IsGitState(rel string) bool { return stateHarm[rel] != nil }
+
 // GitStateHarm says why rel, the path of a file in a git directory, may not have
 // the content now where it had was; "" if it may, or is no such file.
 func GitStateHarm(rel string, now, was []byte) string {

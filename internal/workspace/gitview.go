@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -128,10 +129,17 @@ func hashOf(data []byte) int {
 // blindIndex lists an index that hides more than it did when the run began.
 func (v *settle) blindIndex(w *walker, d *dir, e entry, data []byte, hash int) {
 	file := w.at(e)
+	for _, why := range blindReasons(data, hash, sharedAt(d.fd), func(what, name string) bool { return v.blind[blindOf(file, what+" "+name)] }) {
+		v.flagged(Flagged{Path: v.full(file), Change: Changed, Rule: ".git/index", Reason: why})
+	}
+}
+
+// blindReasons says what an index hides from its user that was not known before.
+func blindReasons(data []byte, hash int, shared func(string) []byte, known func(what, name string) bool) (out []string) {
 	names := map[string][]string{}
 	counts := map[string]int{}
-	eachBlind(data, hash, sharedAt(d.fd), func(what, name string) {
-		if v.blind[blindOf(file, what+" "+name)] {
+	eachBlind(data, hash, shared, func(what, name string) {
+		if known(what, name) {
 			return
 		}
 		if counts[what]++; counts[what] <= maxBlindNamed {
@@ -140,16 +148,48 @@ func (v *settle) blindIndex(w *walker, d *dir, e entry, data []byte, hash int) {
 	})
 	for _, what := range []string{"assume-unchanged", "skip-worktree"} {
 		if n := counts[what]; n > 0 {
-			v.flagged(Flagged{Path: v.full(file), Change: Changed, Rule: ".git/index",
-				Reason: fmt.Sprintf("it has marked %d more as %s, %s: git status and git diff do not look at them, and git ls-files -v shows which they are", n, what, andMore(names[what], n))})
+			out = append(out, fmt.Sprintf("it has marked %d more as %s, %s: git status and git diff do not look at them, and git ls-files -v shows which they are", n, what, andMore(names[what], n)))
 		}
 	}
-	for table, what := range map[string]string{"UNTR": "files that git does not track", "FSMN": "files that were not changed"} {
-		if counts[table] > 0 {
-			v.flagged(Flagged{Path: v.full(file), Change: Changed, Rule: ".git/index",
-				Reason: "it has a list of " + what + " now, which git status may believe; git reset makes a new one"})
+	for _, t := range [][2]string{{"FSMN", "files that were not changed"}, {"UNTR", "files that git does not track"}} {
+		if counts[t[0]] > 0 {
+			out = append(out, "it has a list of "+t[1]+" now, which git status may believe; git reset makes a new one")
 		}
 	}
+	return out
+}
+
+// IndexBlind says what now, the index of a repository with a configuration, hides
+// from its user that was, the indexes before it, did not hide. shared and oldShared
+// read the second file of a split index.
+func IndexBlind(now []byte, was [][]byte, shared, oldShared func(name string) []byte, config []byte) []string {
+	hash := hashSize(config)
+	had := map[string]bool{}
+	for _, data := range was {
+		if readable := eachIndexed(data, hash, func([]byte, []byte) {}) == nil; readable {
+			eachBlind(data, hash, oldShared, func(what, name string) { had[what+" "+name] = true })
+		}
+	}
+	return blindReasons(now, hash, shared, func(what, name string) bool { return had[what+" "+name] })
+}
+
+// PackedHarm says what packed-refs make git show in the place of something else
+// that they did not; "" for nothing.
+func PackedHarm(now, was []byte) string {
+	had, n := replacements(was), 0
+	for _, line := range replacements(now) {
+		if !slices.Contains(had, line) {
+			n++
+		}
+	}
+	if n == 0 {
+		return ""
+	}
+	return replaced(n)
+}
+
+func replaced(n int) string {
+	return fmt.Sprintf("it has %d more refs/replace: git shows, and checks out, other objects in the place of those that they name; git replace -l lists them", n)
 }
 
 // andMore joins names, and says when they are not all.
@@ -175,6 +215,6 @@ func (v *settle) packedRefs(w *walker, d *dir, e entry) {
 		v.flagged(Flagged{Path: v.full(file), Change: Changed, Rule: ".git/packed-refs", Reason: "it cannot be read, or is larger than git's are"})
 	case n > 0:
 		v.flagged(Flagged{Path: v.full(file), Change: Changed, Rule: ".git/packed-refs",
-			Reason: fmt.Sprintf("it has %d more refs/replace: git shows, and checks out, other objects in the place of those that they name; git replace -l lists them", n)})
+			Reason: replaced(n)})
 	}
 }
