@@ -74,6 +74,13 @@ func (c *collector) gitView(ch *Change, rel string) {
 		} else if why := workspace.PackedHarm(data, c.oldIndex(path)); why != "" {
 			note(why)
 		}
+	case strings.HasPrefix(rel, "reftable/") && strings.HasSuffix(rel, ".ref"):
+		lines, err := workspace.TableReplacements(readIndex(c.t.upper, path, true))
+		if err != nil {
+			note("it cannot be read as git reads it: git could show other objects than it seems")
+		} else if len(lines) > 0 {
+			note(fmt.Sprintf("it has %d refs/replace: git shows, and checks out, other objects in the place of those that they name", len(lines)))
+		}
 	case strings.HasPrefix(rel, "refs/replace/"):
 		note("git shows, and checks out, another object in the place of the one that it names")
 	}

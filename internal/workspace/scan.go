@@ -308,6 +308,7 @@ func (s *scan) file(w *walker, d *dir, e entry, st *unix.Statx_t) error {
 }
 
 func (s *scan) repository(w *walker, d *dir) error {
+	s.tablesAtStart(w, d)
 	c := gitFile{dir: string(w.path), own: true}
 	c.data, _ = readFile(d.fd, "config", maxConfig)
 	own := []gitFile{c}

@@ -71,7 +71,10 @@ func (v *settle) after() {
 	}
 }
 
-func (v *settle) repository(*walker, *dir) error { return nil }
+func (v *settle) repository(w *walker, d *dir) error {
+	v.tables(w, d)
+	return nil
+}
 
 func (v *settle) known(path []byte) bool { return v.repos[string(path)] }
 

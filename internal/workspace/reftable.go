@@ -1,0 +1,268 @@
+//go:build linux
+
+package workspace
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// maxTables bounds how many files of a directory of reftables are read; git keeps a
+// few of them.
+const maxTables = 1000
+
+// tablesHarm says what reftables that are not as git writes them may hide.
+const tablesHarm = "it cannot be read as git reads it: git could show, and check out, other objects than it seems"
+
+var errTable = errors.New("git's own programs do not write one like it")
+
+// reftable is a file of refs (git's Documentation/technical/reftable.adoc).
+type reftable struct {
+	data   []byte
+	end    int // where the footer begins
+	header int // bytes
+	block  int // size to which blocks are aligned; 0 for not
+	hash   int // bytes of an object name
+	index  int // where the index of refs is; 0 for none
+	last   string
+	starts map[int]bool // of blocks of refs and of their index
+	out    []string
+}
+
+// TableReplacements returns the refs/replace of a reftable with their values. It is
+// read in one pass; what git could find in it by another way is an error.
+func TableReplacements(data []byte) ([]string, error) {
+	t := reftable{data: data, header: 24, hash: 20, starts: map[int]bool{}}
+	if len(data) < 24+68 || string(data[:4]) != "REFT" || data[4] < 1 || data[4] > 2 {
+		return nil, errTable
+	}
+	if data[4] == 2 {
+		if t.header = 28; string(data[24:28]) == "s256" {
+			t.hash = 32
+		}
+	}
+	t.block, t.end = u24(data[5:]), len(data)-t.header-44
+	if t.end < t.header || string(data[t.end:t.end+t.header]) != string(data[:t.header]) {
+		return nil, errTable
+	}
+	index := binary.BigEndian.Uint64(data[t.end+t.header:])
+	if index >= uint64(t.end) {
+		return nil, errTable
+	}
+	t.index = int(index)
+	at := 0
+	for at < t.end && t.kind(at) == 'r' {
+		next, err := t.refs(at)
+		if err != nil {
+			return nil, err
+		}
+		at = next
+	}
+	if t.index > 0 {
+		if err := t.indexAt(t.index, 0); err != nil {
+			return nil, err
+		}
+	}
+	return t.out, nil
+}
+
+func u24(b []byte) int { return int(b[0])<<16 | int(b[1])<<8 | int(b[2]) }
+
+// first is where the type of the block at stands.
+func (t *reftable) first(at int) int {
+	if at == 0 {
+		return t.header
+	}
+	return at
+}
+
+func (t *reftable) kind(at int) byte {
+	if at = t.first(at); at >= t.end {
+		return 0
+	}
+	return t.data[at]
+}
+
+// records calls visit for each record of the block at with the name, the three bits
+// beside its length and what stands behind it, of which visit returns the length. It
+// returns where the next block begins.
+func (t *reftable) records(at int, visit func(name string, kind uint64, rest []byte) int) (next int, err error) {
+	p := t.first(at) + 4
+	if p > t.end {
+		return 0, errTable
+	}
+	end := at + u24(t.data[p-3:])
+	if end > t.end || end < p+2 {
+		return 0, errTable
+	}
+	restarts := int(binary.BigEndian.Uint16(t.data[end-2:]))
+	stop := end - 2 - 3*restarts
+	if restarts == 0 || stop < p {
+		return 0, errTable
+	}
+	whole, name := map[int]bool{}, ""
+	for p < stop {
+		b := t.data[p:stop]
+		prefix, n := tableVarint(b)
+		size, m := tableVarint(b[n:])
+		if n == 0 || m == 0 || prefix > uint64(len(name)) || size>>3 > uint64(len(b)-n-m) {
+			return 0, errTable
+		}
+		whole[p-at] = prefix == 0
+		used := n + m + int(size>>3)
+		name = name[:prefix] + string(b[n+m:used])
+		rest := visit(name, size&7, b[used:])
+		if rest < 0 || rest > len(b)-used {
+			return 0, errTable
+		}
+		p += used + rest
+	}
+	for i := range restarts {
+		if !whole[u24(t.data[stop+3*i:])] {
+			return 0, errTable // git looks for names from there
+		}
+	}
+	t.starts[at] = true
+	if aligned := at + t.block; t.block > 0 && end < aligned && (end >= t.end || t.data[end] == 0) {
+		return aligned, nil
+	}
+	return end, nil
+}
+
+// refs reads a block of refs.
+func (t *reftable) refs(at int) (next int, err error) {
+	ordered := true
+	next, err = t.records(at, func(name string, kind uint64, rest []byte) int {
+		ordered, t.last = ordered && name > t.last, name
+		_, used := tableVarint(rest) // the update
+		size := 0
+		switch kind {
+		case 1, 2:
+			size = int(kind) * t.hash
+		case 3:
+			length, n := tableVarint(rest[used:])
+			if n == 0 || length > uint64(len(rest)) {
+				return -1
+			}
+			size = n + int(length)
+		}
+		if used == 0 || kind > 3 || used+size > len(rest) {
+			return -1
+		}
+		if kind > 0 && strings.HasPrefix(name, "refs/replace/") {
+			t.out = append(t.out, hex.EncodeToString(rest[used:used+size])+" "+name)
+		}
+		return used + size
+	})
+	if !ordered {
+		err = errTable
+	}
+	return next, err
+}
+
+// indexAt checks that the index leads to blocks that were read.
+func (t *reftable) indexAt(at, depth int) error {
+	if depth > 8 || at <= 0 || at >= t.end || t.kind(at) != 'i' {
+		return errTable
+	}
+	var to []int
+	_, err := t.records(at, func(_ string, _ uint64, rest []byte) int {
+		position, n := tableVarint(rest)
+		if n == 0 || position >= uint64(t.end) {
+			return -1
+		}
+		to = append(to, int(position))
+		return n
+	})
+	for _, p := range to {
+		if err == nil && !t.starts[p] {
+			err = t.indexAt(p, depth+1)
+		}
+	}
+	return err
+}
+
+// tableVarint reads a number of several bytes; n is 0 where there is none.
+func tableVarint(b []byte) (value uint64, n int) {
+	for i, c := range b[:min(len(b), 9)] {
+		if value = value<<7 + uint64(c&0x7f); c&0x80 == 0 {
+			return value, i + 1
+		}
+		value++
+	}
+	return 0, 0
+}
+
+// eachTableOf calls visit for each reftable of the repository dir; data is nil where
+// it cannot be read. spend says whether that many bytes may be read.
+func eachTableOf(dir int, spend func(int64) bool, visit func(name string, data []byte)) {
+	fd, err := unix.Openat(dir, "reftable", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return
+	}
+	f := os.NewFile(uintptr(fd), "reftable")
+	defer f.Close()
+	names, err := f.Readdirnames(maxTables)
+	if len(names) == maxTables || err != nil && !errors.Is(err, io.EOF) {
+		visit("", nil)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		var st unix.Stat_t
+		if !strings.HasSuffix(name, ".ref") || unix.Fstatat(fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
+			continue
+		}
+		var data []byte
+		if spend(st.Size) {
+			data, _ = readFile(fd, name, maxIndexed)
+		}
+		visit(name, data)
+	}
+}
+
+// tablesAtStart notes what the reftables of a repository replace when the run begins.
+func (s *scan) tablesAtStart(w *walker, d *dir) {
+	var sums []byte
+	eachTableOf(d.fd, func(int64) bool { return true }, func(name string, data []byte) {
+		lines, err := TableReplacements(data)
+		if err != nil {
+			lines = []string{"unread " + name}
+		}
+		for _, line := range lines {
+			sum := blindOf(string(w.path)+"/reftable", line)
+			sums = append(sums, sum[:]...)
+		}
+	})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.found.Blind = append(s.found.Blind, sums...)
+}
+
+// tables lists reftables that replace other objects than they did.
+func (v *settle) tables(w *walker, d *dir) {
+	file, n, unread := string(w.path)+"/reftable", 0, ""
+	eachTableOf(d.fd, v.budget.spend, func(name string, data []byte) {
+		lines, err := TableReplacements(data)
+		if err != nil && !v.blind[blindOf(file, "unread "+name)] {
+			unread = name
+		}
+		for _, line := range lines {
+			if !v.blind[blindOf(file, line)] {
+				n++
+			}
+		}
+	})
+	if unread != "" {
+		v.flagged(Flagged{Path: v.full(file + "/" + unread), Change: Changed, Rule: ".git/reftable", Reason: tablesHarm})
+	}
+	if n > 0 {
+		v.flagged(Flagged{Path: v.full(file), Change: Changed, Rule: ".git/reftable", Reason: replaced(n)})
+	}
+}
