@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -255,4 +256,44 @@ func TestGitStateAndView(t *testing.T) {
 			t.Errorf("no flag with %q: %q", want, flags)
 		}
 	}
+}
+
+// The lock of a repository is made where no run can write, and is compared with what
+// is in place: a run that is alive may put its own there.
+func TestLockOfGitIsExchanged(t *testing.T) {
+	for name, swap := range map[string]bool{"left alone": false, "exchanged": true} {
+		t.Run(name, func(t *testing.T) {
+			f, upper := gitField(t)
+			f.make(upper, "c=1\n")
+			git(t, upper, "add", ".")
+			git(t, upper, "commit", "-qm", "second")
+			s := f.collect()
+			f.acceptAll(s)
+			lock := f.ws + "/.git/index.lock"
+			hook := func(op string, done bool) error {
+				if seen, _ := filepath.Glob(f.ws + "/.git/" + tempPrefix + "*"); len(seen) > 0 {
+					t.Errorf("before %s, done %t: %q is prepared where a run can write", op, done, seen)
+				}
+				if _, err := os.Lstat(lock); swap && op == "rename" && done && err == nil {
+					os.Remove(lock)
+					return os.Symlink("../a", lock)
+				}
+				return nil
+			}
+			r := f.apply(s, Options{hook: hook})
+			if conflict := slices.ContainsFunc(append(r.Refused, problems(r.Conflicts)...), func(p Problem) bool { return strings.Contains(p.Why, "index.lock") }); conflict != swap {
+				t.Errorf("%+v", r)
+			}
+			if _, err := os.Lstat(lock); (err == nil) != swap {
+				t.Errorf("the lock: %v", err)
+			}
+		})
+	}
+}
+
+func problems(list []Conflict) (out []Problem) {
+	for _, c := range list {
+		out = append(out, Problem{c.Path, c.Why})
+	}
+	return out
 }

@@ -5,6 +5,7 @@ package review
 import (
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
@@ -133,7 +134,7 @@ func (a *applier) lockGit(repo string) (free func() error, err error) {
 	if err := a.j.add(true, note{Locks: []workspace.Name{workspace.Name(path), workspace.Name(repo + "/" + temp)}}); err != nil {
 		return nil, err
 	}
-	err = a.takeLock(dir, temp)
+	lock, err := a.takeLock(dir, temp)
 	if errors.Is(err, unix.EEXIST) {
 		err = &errConflict{"git is at work there, or was killed: index.lock exists"}
 	} else if err != nil {
@@ -142,19 +143,58 @@ func (a *applier) lockGit(repo string) (free func() error, err error) {
 	if err != nil {
 		return nil, errors.Join(err, a.unlock(repo+"/"+temp))
 	}
-	return func() error { return a.unlock(path) }, nil
+	return func() error {
+		defer lock.Close()
+		d, err := openBeneath(a.trees.tree, repo, unix.O_PATH|unix.O_DIRECTORY)
+		if err != nil {
+			return nil // the repository is gone, and with it the lock
+		}
+		defer unix.Close(d)
+		if !isLock(d, lock) {
+			return nil // it was removed, and what is there is another's
+		}
+		return a.unlock(path)
+	}, nil
 }
 
 // takeLock makes the lock in one step, with the text by which it is known again:
-// an empty one would be anybody's, and nobody would remove it after a kill.
-func (a *applier) takeLock(dir int, temp string) error {
-	f, err := a.d.create(dir, temp)
-	if err != nil {
-		return err
+// an empty one would be anybody's, and nobody would remove it after a kill. It is
+// made where no run can write, if that can be; what was put into place is compared
+// with what was made.
+//
+// The file stays open, so that no other gets its number.
+func (a *applier) takeLock(dir int, temp string) (*os.File, error) {
+	room := dir
+	if a.together(dir) {
+		room = a.trees.ready
 	}
-	err = errors.Join(a.d.write(f, []byte(lockText)), f.Close())
+	f, err := a.d.create(room, temp)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return a.d.rename(dir, temp, dir, "index.lock", unix.RENAME_NOREPLACE)
+	err = a.d.write(f, []byte(lockText))
+	if err == nil {
+		err = a.d.rename(room, temp, dir, "index.lock", unix.RENAME_NOREPLACE)
+	}
+	if err == nil && !isLock(dir, f) {
+		return nil, errors.Join(&errConflict{"a program exchanged index.lock while it was made: end what runs there, and apply again"}, f.Close())
+	}
+	if err == nil {
+		return f, nil
+	}
+	err = errors.Join(err, f.Close())
+	if room != dir {
+		err = errors.Join(err, a.d.unlink(room, temp))
+	}
+	if errors.Is(err, unix.EXDEV) && room != dir {
+		a.separate = true // see apartNow
+		return a.takeLock(dir, temp)
+	}
+	return nil, err
+}
+
+// isLock reports whether the lock of the repository dir is the file f.
+func isLock(dir int, f *os.File) bool {
+	var at, made unix.Stat_t
+	return unix.Fstatat(dir, "index.lock", &at, unix.AT_SYMLINK_NOFOLLOW) == nil && unix.Fstat(int(f.Fd()), &made) == nil && at.Ino == made.Ino && at.Dev == made.Dev
 }

@@ -183,6 +183,11 @@ func (a *applier) recoverBack(room, dir int, name string, in *intent, ours made)
 // unlock removes a lock of git that an apply made, or what was to become one.
 func (a *applier) unlock(path string) error {
 	at, name := cut(path)
+	if strings.HasPrefix(name, tempPrefix) && a.trees.ready >= 0 {
+		if err := a.d.unlink(a.trees.ready, name); err != nil && !absent(err) {
+			return fmt.Errorf("removing what was to become a lock: %w", err)
+		}
+	}
 	dir, err := openBeneath(a.trees.tree, at, unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
 		return nil // the repository is gone, and with it the lock
