@@ -57,7 +57,7 @@ func ThisHost(env []string, dir string) (Host, error) {
 	}
 	h.Config = filepath.Join(h.base("XDG_CONFIG_HOME", ".config"), "holdfast")
 	h.State = filepath.Join(h.base("XDG_STATE_HOME", ".local/state"), "holdfast")
-	return h, nil
+	return h, h.ownState()
 }
 
 // base is an XDG base directory; a relative one is ignored, as the
