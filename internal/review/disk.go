@@ -64,12 +64,21 @@ func (d *disk) mkdir(dir int, name string, mode uint32, group int) error {
 	if err := d.do("mkdir", func() error { return unix.Mkdirat(dir, name, 0o700) }); err != nil {
 		return err
 	}
-	fd, err := openBeneath(dir, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW)
+	f, err := openDir(dir, name)
 	if err != nil {
 		return err
 	}
-	defer unix.Close(fd)
-	return d.dress(fd, mode, group)
+	defer f.Close()
+	var st unix.Stat_t
+	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
+		return err
+	}
+	// The name may stand for something else by then: in the workspace of another
+	// user, a directory of root that would be given away with all that is in it.
+	if _, err := f.Readdirnames(1); !errors.Is(err, io.EOF) || int(st.Uid) != os.Geteuid() {
+		return fmt.Errorf("%q was replaced while it was made", name)
+	}
+	return d.dress(int(f.Fd()), mode, group)
 }
 
 // dress gives an open new file or directory its owner, its group and its bits. A

@@ -261,6 +261,12 @@ func (a *applier) chmodStep(w *work) error {
 	if typeOf(st.Mode) != w.ours.Type || w.in.Was.ID != nil && w.in.Was.ID.Ino != st.Ino {
 		return &errConflict{"it was replaced meanwhile"}
 	}
+	if w.ours.Type == Dir && a.d.uid > 0 && int(st.Uid) != a.d.uid {
+		return fmt.Errorf("it belongs to user %d, and the workspace to user %d, who may have put it there", st.Uid, a.d.uid)
+	}
+	if ok, err := w.in.Was.holds(fd, &st); err != nil || !ok {
+		return errors.Join(err, &errConflict{"it was changed meanwhile"})
+	}
 	mode := w.ours.Mode
 	if w.ours.Type == Dir {
 		mode |= 0o700 // whoever closed it to its owner closed it to the review too

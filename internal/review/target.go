@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"os"
 
 	"golang.org/x/sys/unix"
 	"holdfast.dev/holdfast/internal/workspace"
@@ -59,20 +60,39 @@ func (e expected) is(dir int, name string, moved bool) (bool, error) {
 		if e.SHA256 == "" {
 			return e.ID != nil, nil
 		}
-		return e.reads(dir, name)
+		f, err := openFile(dir, name, false)
+		if err != nil {
+			return false, err
+		}
+		defer f.Close()
+		return e.reads(f)
 	}
 	return true, nil
 }
 
-func (e expected) reads(dir int, name string) (bool, error) {
-	f, err := openFile(dir, name, false)
-	if err != nil {
-		return false, err
-	}
-	defer f.Close()
+// reads reports whether a file has the content that is expected.
+func (e expected) reads(f *os.File) (bool, error) {
 	h := sha256.New()
 	n, err := io.Copy(h, io.LimitReader(f, e.Size+1))
 	return err == nil && n == e.Size && hex.EncodeToString(h.Sum(nil)) == e.SHA256, err
+}
+
+// holds reports whether an open file has the bits and the content that are
+// expected: a name that was looked at may stand for another file by now.
+func (e expected) holds(fd int, st *unix.Statx_t) (bool, error) {
+	if uint32(st.Mode)&0o777 != e.Mode || e.Type == File && int64(st.Size) != e.Size {
+		return false, nil
+	}
+	if e.Type != File || e.SHA256 == "" {
+		return e.ID != nil, nil
+	}
+	again, err := unix.Open(fmt.Sprintf("/proc/self/fd/%d", fd), unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return false, err
+	}
+	f := os.NewFile(uintptr(again), "file")
+	defer f.Close()
+	return e.reads(f)
 }
 
 // look reads what is at name in dir as something to be expected again.
