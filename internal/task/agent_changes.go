@@ -179,6 +179,9 @@ func withKeys(host []byte, keys []KeyChange) ([]byte, error) {
 		if len(withoutComments(host)) != len(host) {
 			return nil, errors.New("it has comments, which would be lost")
 		}
+		if !keepsText(host, object) {
+			return nil, errors.New("it has text that is no Unicode (bytes that are not UTF-8, or half of a surrogate pair), which would be changed")
+		}
 	}
 	for _, k := range keys {
 		if err := k.apply(object); err != nil {

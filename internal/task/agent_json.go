@@ -9,6 +9,7 @@ import (
 	"io"
 	"reflect"
 	"slices"
+	"unicode/utf8"
 )
 
 // parseJSON reads one object. Lines that are comments are passed over, as agents
@@ -39,6 +40,15 @@ func writeJSON(object map[string]any) ([]byte, error) {
 	enc.SetIndent("", "  ")
 	err := enc.Encode(object)
 	return b.Bytes(), err
+}
+
+// keepsText reports whether all text of a JSON file is what it was when its object is
+// written anew: the decoder takes U+FFFD for what is no Unicode.
+func keepsText(file []byte, object map[string]any) bool {
+	const replacement = "\ufffd"
+	again, err := writeJSON(object)
+	was := bytes.Count(file, []byte(replacement)) + bytes.Count(bytes.ToLower(file), []byte(`\ufffd`))
+	return err == nil && utf8.Valid(file) && bytes.Count(again, []byte(replacement)) <= was
 }
 
 // overlay puts the values of over into base, object by object.
