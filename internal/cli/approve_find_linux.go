@@ -62,19 +62,21 @@ func liveGrants(all []task.Waiting) []approve.Grant {
 }
 
 func findRequest(ctx context.Context, state, name string) (approve.Request, error) {
-	all, err := task.Waits(ctx, state)
-	if err != nil {
-		return approve.Request{}, err
+	all, silent := task.Waits(ctx, state)
+	found, err := byID(waitingRequests(all), name, func(r approve.Request) string { return r.ID }, "request", "holdfast approve list")
+	if err != nil && silent != nil {
+		return found, silent
 	}
-	return byID(waitingRequests(all), name, func(r approve.Request) string { return r.ID }, "request", "holdfast approve list")
+	return found, err
 }
 
 func findGrant(ctx context.Context, state, name string) (approve.Grant, error) {
-	all, err := task.Waits(ctx, state)
-	if err != nil {
-		return approve.Grant{}, err
+	all, silent := task.Waits(ctx, state)
+	found, err := byID(liveGrants(all), name, func(g approve.Grant) string { return g.ID }, "approval", "holdfast approve grants")
+	if err != nil && silent != nil {
+		return found, silent
 	}
-	return byID(liveGrants(all), name, func(g approve.Grant) string { return g.ID }, "approval", "holdfast approve grants")
+	return found, err
 }
 
 // oneName wants exactly one argument.

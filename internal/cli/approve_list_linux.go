@@ -46,7 +46,12 @@ func (a *app) waits(c *cobra.Command) ([]task.Waiting, error) {
 	if err != nil {
 		return nil, err
 	}
-	return task.Waits(ctx, p.state)
+	all, err := task.Waits(ctx, p.state)
+	if err != nil && len(all) > 0 {
+		a.note(yellow, "warning", "%v", err)
+		err = nil
+	}
+	return all, err
 }
 
 func newApproveList(a *app) *cobra.Command {

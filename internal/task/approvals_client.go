@@ -34,23 +34,28 @@ func running(state string) (map[string]string, error) {
 }
 
 // Waits lists what the running sessions below a state directory ask, in the
-// order in which they began. Those that ask nothing by their policy are left out.
+// order in which they began. Those that ask nothing by their policy are left out. One
+// that does not answer is part of the error, and the others are listed all the same.
 func Waits(ctx context.Context, state string) ([]Waiting, error) {
 	dirs, err := running(state)
 	if err != nil {
 		return nil, err
 	}
 	var out []Waiting
+	var silent []error
 	for _, name := range slices.Sorted(maps.Keys(dirs)) {
 		a, err := exchange(ctx, dirs[name], order{Do: listApprovals})
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
+		if errors.Is(err, errSilent) {
+			silent = append(silent, fmt.Errorf("what the run %s asks is not known: %w", name, err))
+		}
 		if err == nil && a.Waiting != nil { // a run may end meanwhile
 			out = append(out, *a.Waiting)
 		}
 	}
-	return out, nil
+	return out, errors.Join(silent...)
 }
 
 // AnswerRequest hands a signed answer to the run of a session.

@@ -223,6 +223,24 @@ func TestApproversAtOnce(t *testing.T) {
 	}
 }
 
+// A run that listens to as many as it can is not one that asks nothing.
+func TestARunThatDoesNotAnswerIsNamed(t *testing.T) {
+	t.Parallel()
+	const session = "20261122T120000-aaaa"
+	a := newAsking(t, session)
+	a.hold("x")
+	for range orders {
+		c, err := dialControl(t.Context(), filepath.Join(a.state, "sessions", session))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+	}
+	if all, err := Waits(t.Context(), a.state); !errors.Is(err, errSilent) || !strings.Contains(err.Error(), session) {
+		t.Errorf("%v, %v", all, err)
+	}
+}
+
 func TestFollowWaits(t *testing.T) {
 	t.Parallel()
 	a := newAsking(t, "20261122T120000-aaaa")

@@ -184,6 +184,10 @@ func Reload(ctx context.Context, state string) ([]Reloaded, error) {
 // errNobody says that the run of a session is over.
 var errNobody = errors.New("nobody answers")
 
+// errSilent says that a run is there and does not answer: it is stopped, or listens
+// to as many as it can.
+var errSilent = errors.New("it does not answer")
+
 func command(ctx context.Context, dir string, o order) error {
 	_, err := exchange(ctx, dir, o)
 	return err
@@ -198,11 +202,11 @@ func exchange(ctx context.Context, dir string, o order) (answer, error) {
 	defer c.Close()
 	c.SetDeadline(time.Now().Add(orderTime))
 	if err := json.NewEncoder(c).Encode(o); err != nil {
-		return answer{}, fmt.Errorf("giving the order: %w", err)
+		return answer{}, fmt.Errorf("%w: giving the order: %w", errSilent, err)
 	}
 	var a answer
 	if err := json.NewDecoder(c).Decode(&a); err != nil {
-		return answer{}, fmt.Errorf("reading the answer: %w", err)
+		return answer{}, fmt.Errorf("%w: reading the answer: %w", errSilent, err)
 	}
 	if a.Error != "" {
 		return answer{}, errors.New(a.Error)
