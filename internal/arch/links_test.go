@@ -25,6 +25,7 @@ workspace/review.go os.Open os.ReadDir          : the state
 workspace/reviewend.go os.Open                  : the state
 review/open.go unix.Chmod unix.Open             : /proc/self/fd of a descriptor that was looked at
 review/plan.go unix.Chmod                       : /proc/self/fd of a descriptor that was looked at
+review/target.go unix.Open                      : /proc/self/fd of a descriptor that was looked at
 review/journal.go os.Open os.OpenFile           : the state
 review/saved.go os.Open os.OpenFile os.ReadFile : the state
 review/start.go os.Open filepath.WalkDir        : the state
