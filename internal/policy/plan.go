@@ -117,7 +117,7 @@ func (a Access) String() string {
 }
 
 // FileID is which file of the host a path was when it was judged. The zero value
-// says that it was not there yet.
+// says that it is not known.
 type FileID struct{ Dev, Ino uint64 }
 
 // PathRule puts one host path into view.
@@ -140,7 +140,8 @@ type Protected struct {
 	Rule   string // pattern of the list that matched, for messages
 	Reason string // what on the host executes it
 	IsDir  bool
-	IsLink bool // the path itself is a symbolic link; its target has a row of its own if it is in the workspace
+	IsLink bool   // the path itself is a symbolic link; its target has a row of its own if it is in the workspace
+	File   FileID // what Path was: a backend mounts over this or over nothing
 }
 
 // Identity is who the command is inside.

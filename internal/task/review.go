@@ -160,6 +160,9 @@ func (v *reviewed) copy(ctx context.Context, plan policy.Plan, why string) error
 	if err != nil {
 		return err
 	}
+	if err := scanned(&plan, plan.Workspace, report.From); err != nil {
+		return err
+	}
 	v.why = why
 	v.record.Mode, v.record.Left = workspace.ReviewCopy, report.Left
 	if err := writeFacts(ctx, upper, time.Now(), filepath.Join(v.dir, workspace.CopyFile)); err != nil {

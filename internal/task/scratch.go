@@ -5,6 +5,7 @@ package task
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -61,12 +62,8 @@ func makeOutputs(plan policy.Plan) error {
 		if err != nil {
 			return fmt.Errorf("making the output %s: %w", dir, err)
 		}
-		err = unix.Mkdirat(parent, filepath.Base(dir), 0o755)
-		if err == nil && os.Geteuid() == 0 {
-			var st syscall.Stat_t
-			if err = syscall.Stat(plan.Workspace, &st); err == nil {
-				err = unix.Fchownat(parent, filepath.Base(dir), int(st.Uid), int(st.Gid), unix.AT_SYMLINK_NOFOLLOW)
-			}
+		if err = unix.Mkdirat(parent, filepath.Base(dir), 0o700); err == nil {
+			err = openOutput(parent, filepath.Base(dir), plan)
 		}
 		unix.Close(parent)
 		if err != nil && !errors.Is(err, unix.EEXIST) {
@@ -74,6 +71,34 @@ func makeOutputs(plan policy.Plan) error {
 		}
 	}
 	return nil
+}
+
+// openOutput gives a directory that was made a moment ago its mode, and as root its
+// owner. Another run may have exchanged it meanwhile: what is no empty directory of
+// ours, closed to all others, is left as it is.
+func openOutput(parent int, name string, plan policy.Plan) error {
+	fd, err := unix.Openat(parent, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	dir := os.NewFile(uintptr(fd), name)
+	defer dir.Close()
+	var st, workspace unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return err
+	}
+	if _, err := dir.Readdirnames(1); !errors.Is(err, io.EOF) || int(st.Uid) != os.Geteuid() || st.Mode&0o7777&^unix.S_ISGID != 0o700 {
+		return errors.New("another run replaced it at once")
+	}
+	if os.Geteuid() == 0 {
+		if err := unix.Lstat(plan.Workspace, &workspace); err != nil {
+			return err
+		}
+		if err := unix.Fchown(fd, int(workspace.Uid), int(workspace.Gid)); err != nil {
+			return err
+		}
+	}
+	return unix.Fchmod(fd, 0o755|st.Mode&unix.S_ISGID)
 }
 
 // ListedOutputError is a directory for results that is, or lies in, what the host

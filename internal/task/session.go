@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"holdfast.dev/holdfast/internal/policy"
+	"holdfast.dev/holdfast/internal/sandbox"
 	"holdfast.dev/holdfast/internal/workspace"
 )
 
@@ -139,6 +140,9 @@ func Inspect(ctx context.Context, plan *policy.Plan, more ...workspace.Option) (
 		if err != nil {
 			return nil, err
 		}
+		if err := scanned(plan, root, snap.File()); err != nil {
+			return nil, err
+		}
 		out = append(out, snap)
 		if i == 0 {
 			root = ""
@@ -146,6 +150,29 @@ func Inspect(ctx context.Context, plan *policy.Plan, more ...workspace.Option) (
 		found(plan, snap, root, viewed)
 	}
 	return out, hideInReadable(ctx, plan, rules)
+}
+
+// scanned checks that the directory that was scanned is the one that was judged, and
+// has the backend mount that one. A directory that was made meanwhile is judged by
+// the scan.
+func scanned(plan *policy.Plan, root string, is policy.FileID) error {
+	check := func(was *policy.FileID) error {
+		if *was != (policy.FileID{}) && *was != is {
+			return &sandbox.PostureError{Diff: []string{root + " was replaced while it was looked through"}}
+		}
+		*was = is
+		return nil
+	}
+	if root == plan.Workspace {
+		return check(&plan.File)
+	}
+	plan.Paths = slices.Clone(plan.Paths) // others may use the plan that it came from
+	for i := range plan.Paths {
+		if plan.Paths[i].Path == root {
+			return check(&plan.Paths[i].File)
+		}
+	}
+	return nil
 }
 
 // hideInReadable hides the secrets and sockets in the directories that the policy

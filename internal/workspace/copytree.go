@@ -10,14 +10,16 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+	"holdfast.dev/holdfast/internal/policy"
 )
 
 // CopyReport says what became of a tree that was copied.
 type CopyReport struct {
-	Files  int64  // that were copied, of every type
-	Bytes  int64  // that were written; not those shared with the original (ioctl_ficlone(2))
-	Shared bool   // the file system shares contents
-	Left   []Name // what was left out, each with the reason
+	Files  int64         // that were copied, of every type
+	Bytes  int64         // that were written; not those shared with the original (ioctl_ficlone(2))
+	Shared bool          // the file system shares contents
+	Left   []Name        // what was left out, each with the reason
+	From   policy.FileID // the directory that was copied
 }
 
 // SpaceError says that a copy would take more than it may.
@@ -61,6 +63,11 @@ func CopyTree(ctx context.Context, src, dst string, limit int64) (CopyReport, er
 		return c.report, fmt.Errorf("copying %s: %w", src, err)
 	}
 	defer unix.Close(from)
+	var root unix.Stat_t
+	if err := unix.Fstat(from, &root); err != nil {
+		return c.report, fmt.Errorf("copying %s: %w", src, err)
+	}
+	c.report.From = policy.FileID{Dev: root.Dev, Ino: root.Ino}
 	if c.dst, err = openState(dst); err != nil {
 		return c.report, fmt.Errorf("copying %s: %w", src, err)
 	}

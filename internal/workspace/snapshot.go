@@ -205,6 +205,7 @@ func (s *Snapshot) protected(linked bool) []policy.Protected {
 			out = append(out, policy.Protected{
 				Root: root, Path: string(r.Path), Rule: r.Rule, Reason: r.Reason,
 				IsDir: r.Mode&typeMask == typeDir, IsLink: r.Mode&typeMask == typeLink,
+				File: policy.FileID{Dev: r.Dev, Ino: r.Ino},
 			})
 		}
 	}
@@ -216,7 +217,8 @@ func (s *Snapshot) protected(linked bool) []policy.Protected {
 func (s *Snapshot) Hidden() []policy.Protected {
 	var out []policy.Protected
 	for _, r := range s.trees[0].Hidden {
-		out = append(out, policy.Protected{Path: string(r.Path), Rule: r.Rule, Reason: r.Reason, IsDir: r.Mode&typeMask == typeDir})
+		out = append(out, policy.Protected{Path: string(r.Path), Rule: r.Rule, Reason: r.Reason, IsDir: r.Mode&typeMask == typeDir,
+			File: policy.FileID{Dev: r.Dev, Ino: r.Ino}})
 	}
 	return out
 }
@@ -227,10 +229,15 @@ func (s *Snapshot) Hidden() []policy.Protected {
 func (s *Snapshot) External() []policy.PathRule {
 	var out []policy.PathRule
 	for _, t := range s.trees[1:] {
-		out = append(out, policy.PathRule{Path: string(t.Root), Access: policy.Write, Origin: policy.Origin{File: "git worktree"}})
+		out = append(out, policy.PathRule{Path: string(t.Root), Access: policy.Write, Origin: policy.Origin{File: "git worktree"}, File: t.file()})
 	}
 	return out
 }
+
+// File is which directory was scanned.
+func (s *Snapshot) File() policy.FileID { return s.trees[0].file() }
+
+func (t *tree) file() policy.FileID { return policy.FileID{Dev: t.Dev, Ino: t.Ino} }
 
 // tidy sorts the rows and drops those that lie below another.
 func (t *tree) tidy() {

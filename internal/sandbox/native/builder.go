@@ -61,6 +61,7 @@ type builder struct {
 	facts  facts
 	omit   map[string]bool // controls left out: by tests only
 	empty  uint64          // address of ""
+	stat   uint64          // address of a struct statx; 0 for none yet
 	made   map[string]bool
 	own    map[string]bool // files and links that the launch makes by themselves
 	pinned map[string]bool // directories that cannot be renamed, for something is mounted over them

@@ -194,7 +194,7 @@ func tryTaskID(context.Context) (string, error) {
 	}
 	defer os.RemoveAll(dir)
 	id := taskID()
-	ns, err := idmapNamespace(dir, id)
+	ns, err := idmapNamespace(dir, policy.FileID{}, id)
 	if err != nil {
 		return "", err
 	}

@@ -7,7 +7,7 @@
 //	R12  the current operation
 //	R13  its reference mask
 
-#define OPS  $0x10010000
+#define OPS  $0x0f010000
 #define SIZE $88
 #define MSG  $0x10800000
 

@@ -38,20 +38,20 @@ const (
 	launching = 0
 	resident  = 1
 
-	textBase = 0x10000000
+	textBase = 0x0f000000
 	opSize   = 88
 	dataMax  = 0x4000000 // 64 MiB, far above ARG_MAX
 )
 
 // Where the sections are in memory.
 var (
-	opsBase  = [2]uint64{0x10010000, 0x18000000}
+	opsBase  = [2]uint64{0x0f010000, 0x18000000}
 	dataBase = [2]uint64{0x10800000, 0x18100000}
 )
 
 // opsMax is how many operations fit before the data of each section. The first has
 // room for as many protected files as a workspace may have.
-var opsMax = [2]int{0x700000 / opSize, 0x100000 / opSize}
+var opsMax = [2]int{0x1700000 / opSize, 0x100000 / opSize}
 
 // stackPage is where the interpreter notes the page of its stack pointer: behind
 // the message that it writes when an operation fails.

@@ -18,7 +18,8 @@ import (
 type pin struct {
 	path string // absolute
 	how  pinning
-	dir  bool // of a hidden path
+	dir  bool          // of a hidden path
+	file policy.FileID // what is protected or hidden; zero for what lies above
 }
 
 type pinning int
@@ -40,7 +41,7 @@ func pins(plan policy.Plan) []pin {
 		}
 		path := plan.Within(r)
 		if set[path].how < how {
-			set[path] = pin{path, how, r.IsDir}
+			set[path] = pin{path, how, r.IsDir, r.File}
 		}
 		for dir := filepath.Dir(path); below(dir, base) && dir != base; dir = filepath.Dir(dir) {
 			if _, ok := set[dir]; !ok {
@@ -57,7 +58,7 @@ func pins(plan policy.Plan) []pin {
 	for _, r := range plan.HardLinks { // the file counts, not its name: its ancestors may move
 		path := plan.Within(r)
 		if set[path].how < readOnly {
-			set[path] = pin{path: path, how: readOnly}
+			set[path] = pin{path: path, how: readOnly, file: r.File}
 		}
 	}
 	paths := make([]string, 0, len(set))
@@ -124,6 +125,7 @@ func (b *builder) pin(p pin) {
 	}
 	fd, tree := b.slot(), b.slot()
 	b.openNoLinks("open protected "+p.path, p.path, fd)
+	b.compareIn(fd, p)
 	b.cloneTree("clone protected "+p.path, fd, tree)
 	if p.how == readOnly {
 		b.attributes("make read-only "+p.path, tree, unix.MOUNT_ATTR_RDONLY)
@@ -139,14 +141,16 @@ func (b *builder) hide(p pin) {
 	if p.dir {
 		from = hidden + "/emptydir"
 	}
-	b.cover(from, p.path)
+	b.cover(from, p)
 }
 
-// cover mounts a file or directory of the private storage over path, read-only.
-func (b *builder) cover(from, path string) {
+// cover mounts a file or directory of the private storage over a path, read-only.
+func (b *builder) cover(from string, p pin) {
+	path := p.path
 	b.pinAbove(path)
 	fd, tree := b.slot(), b.slot()
 	b.openNoLinks("open hidden "+path, path, fd)
+	b.compareIn(fd, p)
 	b.call("clone cover", unix.SYS_OPEN_TREE, []any{unix.AT_FDCWD, b.str(from),
 		unix.OPEN_TREE_CLONE | unix.OPEN_TREE_CLOEXEC | unix.AT_SYMLINK_NOFOLLOW}, into(tree))
 	b.attributes("make cover read-only", tree, unix.MOUNT_ATTR_RDONLY|unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_NOEXEC)

@@ -49,7 +49,7 @@ func (l *launch) prepareTaskID() error {
 		return nil
 	}
 	id := taskID()
-	ns, err := idmapNamespace(plan.Workspace, id)
+	ns, err := idmapNamespace(plan.Workspace, plan.File, id)
 	if err == nil {
 		defer ns.Close()
 		err = l.mapTrees(ns)
@@ -76,13 +76,16 @@ func (l *launch) prepareTaskID() error {
 // owner is who owns a directory on disk.
 type owner struct{ uid, gid int }
 
-// ownerOf looks at a path in which there is no link.
-func ownerOf(path string) (owner, error) {
+// ownerOf looks at a path in which there is no link, and which is what it was.
+func ownerOf(path string, was policy.FileID) (owner, error) {
 	fd, err := openPlain(path)
 	if err != nil {
 		return owner{}, err
 	}
 	defer unix.Close(fd)
+	if err := same(fd, was, path); err != nil {
+		return owner{}, err
+	}
 	var st unix.Stat_t
 	err = unix.Fstat(fd, &st)
 	return owner{int(st.Uid), int(st.Gid)}, err
@@ -110,8 +113,13 @@ func (l *launch) mapTrees(ns *os.File) error {
 		if l.facts.trees[p.at] != 0 {
 			continue
 		}
-		tree, err := idmappedTree(p.source, judged(l.spec, p), ns, p.attributes(l.omit))
-		if err != nil && (p.layers || p.at == reviewStore) {
+		was := judged(l.spec, p)
+		if l.omit["same-file"] {
+			was = policy.FileID{}
+		}
+		tree, err := idmappedTree(p.source, was, ns, p.attributes(l.omit))
+		var posture *sandbox.PostureError
+		if err != nil && !errors.As(err, &posture) && (p.layers || p.at == reviewStore) {
 			return &viewError{err}
 		}
 		if err != nil {
@@ -149,8 +157,8 @@ func idmappedTree(path string, was policy.FileID, ns *os.File, attrs uint64) (*o
 // idmapNamespace makes a user namespace that swaps the owner of dir with id and
 // maps every other id to itself: an inode whose id has no mapping could not be
 // written.
-func idmapNamespace(dir string, id int) (*os.File, error) {
-	o, err := ownerOf(dir)
+func idmapNamespace(dir string, was policy.FileID, id int) (*os.File, error) {
+	o, err := ownerOf(dir, was)
 	if err != nil {
 		return nil, err
 	}

@@ -71,6 +71,7 @@ func (b *builder) openSource(p part) ref {
 	}
 	fd := b.slot()
 	b.openNoLinks("open "+p.source, p.source, fd)
+	b.compare(fd, judged(b.spec, p), p.source)
 	b.cloneTree("clone "+p.source, fd, tree)
 	b.closeFD(fd)
 	b.attributes("restrict "+p.at, tree, p.attributes(b.omit))
@@ -143,7 +144,7 @@ func (b *builder) populate() {
 	}
 	for _, r := range b.spec.Plan.Paths {
 		if r.Access == policy.Hidden && b.hostTree(r.Path) != nil {
-			b.hide(pin{path: r.Path, dir: isDir(r.Path)})
+			b.hide(pin{path: r.Path, dir: isDir(r.Path), file: r.File})
 		}
 	}
 	for _, l := range append(b.system.links, b.ruleLinks()...) {
@@ -315,7 +316,7 @@ func (b *builder) ownFiles() {
 		}
 		from := fmt.Sprintf("%s/file%d", hidden, i)
 		b.file(from, string(f.Content), mode)
-		b.cover(from, f.Path)
+		b.cover(from, pin{path: f.Path})
 	}
 }
 
