@@ -16,6 +16,7 @@ func All() []Row {
 		handlesRows(),
 		racesRows(),
 		besideRows(),
+		startsBeside(),
 		socketsRows(),
 		terminalRows(),
 		processRows(),

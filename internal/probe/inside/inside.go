@@ -287,6 +287,7 @@ func actions() map[string]Action {
 		handlesActions(),
 		racesActions(),
 		besideActions(),
+		besideStartActions(),
 		socketsActions(),
 		terminalActions(),
 		processActions(),

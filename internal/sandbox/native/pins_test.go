@@ -27,7 +27,8 @@ func TestPins(t *testing.T) {
 		},
 	}
 	want := []pin{
-		{path: "/out/deep/linked", how: readOnly}, // a hard link's ancestors may move
+		{path: "/out/deep"},
+		{path: "/out/deep/linked", how: readOnly},
 		{path: "/out/s.sock", how: unreadable},
 		{path: "/out/sub"},
 		{path: "/out/sub/.envrc", how: readOnly},
@@ -36,6 +37,7 @@ func TestPins(t *testing.T) {
 		{path: "/w/a/.git"},
 		{path: "/w/a/.git/hooks", how: readOnly, dir: true},
 		{path: "/w/a/.git/hooks/key.pem", how: unreadable},
+		{path: "/w/b"},
 		{path: "/w/b/linked", how: readOnly},
 	}
 	if got := pins(plan); !slices.Equal(got, want) {
@@ -49,7 +51,7 @@ func TestPins(t *testing.T) {
 func TestWhatIsMountedCannotBeMovedAway(t *testing.T) {
 	spec, _ := viewed(t, policy.ViewOverlay)
 	dir := filepath.Dir(spec.Plan.Workspace)
-	for _, d := range []string{"work/p/q/r", "work/o/u/t", "rw/a/b/c", "copy/x/y", "rw/d/ws/e", "work/s/t"} {
+	for _, d := range []string{"work/p/q/r", "work/o/u/t", "rw/a/b/c", "copy/x/y", "rw/d/ws/e", "work/s/t", "work/h/i"} {
 		if err := os.MkdirAll(filepath.Join(dir, d), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -62,6 +64,7 @@ func TestWhatIsMountedCannotBeMovedAway(t *testing.T) {
 		rule("work/o/u/t", policy.Write), rule("work/p/q/r", policy.Read),
 	}
 	spec.Plan.Hidden = []policy.Protected{{Path: "s/t/.env"}, {Root: dir + "/rw", Path: "d/ws/.env"}}
+	spec.Plan.HardLinks = []policy.Protected{{Path: "h/i/linked"}}
 	spec.Files = []sandbox.File{{Path: dir + "/rw/d/ws/e/own"}}
 	for _, viewed := range []bool{false, true} {
 		b := &builder{spec: spec}

@@ -55,11 +55,8 @@ func pins(plan policy.Plan) []pin {
 	for _, r := range plan.Hidden {
 		add(r, unreadable)
 	}
-	for _, r := range plan.HardLinks { // the file counts, not its name: its ancestors may move
-		path := plan.Within(r)
-		if set[path].how < readOnly {
-			set[path] = pin{path: path, how: readOnly, file: r.File}
-		}
+	for _, r := range plan.HardLinks { // a directory that moves hides the file from the scan of the next run
+		add(r, readOnly)
 	}
 	paths := make([]string, 0, len(set))
 	for p := range set {
