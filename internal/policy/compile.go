@@ -49,6 +49,9 @@ func Compile(e Effective, h Host) (Plan, error) {
 	if err := p.show(e, &v); err != nil {
 		return Plan{}, err
 	}
+	if err := p.unreachable(e, h); err != nil {
+		return Plan{}, err
+	}
 	if err := p.sources(e, h); err != nil {
 		return Plan{}, err
 	}

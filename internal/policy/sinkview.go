@@ -169,7 +169,7 @@ func (x explainer) apart(one Entry, what, text string) (string, *Error) {
 	if rule := x.rule(real); rule.Path != "" && rule.Access != Hidden {
 		return "", fault(one.Origin, "keep it in a directory that is not in view", "%s: %s is in view inside (%s), so that the command could read it", what, quote(path), rule.Origin)
 	}
-	if link, rule := x.changeable(links); rule != "" {
+	if link, rule := x.led(links); rule != "" {
 		return "", fault(one.Origin, "name the file itself", "%s: the link %s on the way to %s is writable inside (%s), so that the command could lead it elsewhere", what, quote(link), quote(path), rule)
 	}
 	return real, nil
@@ -254,7 +254,11 @@ func (x explainer) unchangeable(one Entry, path string) (located, *Error) {
 	case at.mode&0o022 != 0:
 		return at, fault(one.Origin, "chmod go-w "+quote(real), "alerts.rules: %s can be written by others (mode %#o)", quote(real), at.mode&0o777)
 	}
-	if name, rule := x.changeable(append(links, at.path)); rule != "" {
+	name, rule := x.led(links)
+	if rule == "" {
+		name, rule = x.changeable([]string{at.path})
+	}
+	if rule != "" {
 		return at, fault(one.Origin, "move it to a directory that is not writable inside", "alerts.rules: %s is writable inside (%s), so that the command could change the rules", quote(name), rule)
 	}
 	for _, r := range append(slices.Clone(x.plan.Paths), PathRule{Path: x.plan.Workspace, Access: Write, Origin: Origin{File: "workspace"}}) {

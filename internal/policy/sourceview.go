@@ -46,7 +46,7 @@ func (x explainer) source(c *Credential, base string) *Error {
 	}
 	for _, path := range files {
 		links, real := steps(filepath.Clean(*path))
-		if link, rule := x.changeable(links); rule != "" {
+		if link, rule := x.led(links); rule != "" {
 			return fault(c.Origin, "name the file itself", "the credential %s: the link %s on the way to %s is writable inside (%s), so that the command could lead it to another secret", c.Name, quote(link), quote(*path), rule)
 		}
 		if rule := x.rule(real); rule.Path != "" && rule.Access != Hidden {
@@ -101,8 +101,26 @@ func (x explainer) program(c *Credential, base string) *Error {
 // or the links on the way; "" for none.
 func (x explainer) replaceable(path string) string {
 	links, real := steps(filepath.Clean(path))
-	_, rule := x.changeable(append(links, real))
+	if _, rule := x.led(links); rule != "" {
+		return rule
+	}
+	_, rule := x.changeable([]string{real})
 	return rule
+}
+
+// led returns the first of the links on the way to a file that something inside
+// could have made, in this run or in an earlier one, and the rule or the tree by
+// which it could; "" for none.
+func (x explainer) led(links []string) (link, rule string) {
+	if link, rule = x.changeable(links); rule != "" {
+		return link, rule
+	}
+	for _, at := range links {
+		if tree := x.host.exposedAbove(at); tree != "" {
+			return at, "an earlier run could write to " + quote(tree)
+		}
+	}
+	return "", ""
 }
 
 // changeable returns the first of some names that the command can change, and

@@ -152,6 +152,21 @@ func (e *Effective) outside(h Host, file string) error {
 	return nil
 }
 
+// unreachable refuses a policy of the user's that the command could change, by any
+// path that it may write. That of the workspace is judged by its content.
+func (p *Plan) unreachable(e Effective, h Host) error {
+	x := explainer{plan: *p, host: h}
+	for _, s := range e.Sources {
+		if !filepath.IsAbs(s.Name) || e.Project != nil && s.Name == e.Project.Path {
+			continue
+		}
+		if by := x.replaceable(s.Name); by != "" {
+			return fault(Origin{File: s.Name}, "move it to a directory that is not writable inside", "what runs inside could change the policy (%s)", by)
+		}
+	}
+	return nil
+}
+
 // within reports whether path is tree or lies below it. Both are resolved
 // names of the kernel's.
 func within(path, tree string) bool {
