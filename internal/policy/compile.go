@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -43,23 +42,18 @@ func Compile(e Effective, h Host) (Plan, error) {
 	if err := v.entries(e); err != nil {
 		return Plan{}, err
 	}
-	if err := p.agent(e, &v); err != nil {
-		return Plan{}, err
-	}
-	if err := p.show(e, &v); err != nil {
-		return Plan{}, err
-	}
-	if err := p.unreachable(e, h); err != nil {
-		return Plan{}, err
-	}
-	if err := p.sources(e, h); err != nil {
-		return Plan{}, err
-	}
-	if err := p.alerts(e, h); err != nil {
-		return Plan{}, err
-	}
-	if err := cmp.Or(p.gates(e, h), p.environment(e, h, &v)); err != nil {
-		return Plan{}, err
+	for _, part := range []func() error{
+		func() error { return p.agent(e, &v) },
+		func() error { return p.show(e, &v) },
+		func() error { return p.unreachable(e, h) },
+		func() error { return p.sources(e, h) },
+		func() error { return p.alerts(e, h) },
+		func() error { return p.gates(e, h) },
+		func() error { return p.environment(e, h, &v) },
+	} {
+		if err := part(); err != nil {
+			return Plan{}, err
+		}
 	}
 	return p, nil
 }
