@@ -14,7 +14,7 @@ const (
 		".elixir_ls/x .elixir-tools/x .lexical/x .expert/x rust-project.json .rust-project.json rust-analyzer.toml .rust-analyzer.toml buildServer.json " +
 		".sourcekit-lsp/x .swiftpm/x .phpactor.json .phpactor.yml .bloop/x Directory.Build.rsp MSBuild.rsp NuGet.config .paket/x .gradle/config.properties " +
 		".gradle/init.d/x .gradle/init.gradle .m2/settings.xml .m2/extensions.xml .sbt/x .lein/x .hotspotrc .nrepl.edn .gemrc .chef/x .ipython/x .jupyter/x " +
-		".RData .gnuplot .ackrc .re.pl .ghcid .sbclrc .guile .racketrc .tclshrc .wishrc .bowerrc .nano-stagedx .prototools .npm-init.js .cargo-husky/x .repo/x " +
+		".RData .gnuplot .ackrc .re.pl .ghcid .sbclrc .guile .racketrc .tclshrc .wishrc .bowerrc .nano-stagedx .nanostagedrc .miserc.toml .config/lefthook.x .prototools .npm-init.js .cargo-husky/x .repo/x " +
 		".west/x .gdbearlyinit .valgrindrc .mkshrc .shrc .yashrc .zshrc.local .bashrc.local .bash_functions .p10k.zsh .oh-my-zsh/x .config/elvish/x " +
 		".config/starship.toml .smartcd .asdfrc .vfox.toml bin/hermit bin/activate-hermit bin/hermit.hcl aqua-policy.yaml .lessfilter .mailcap .forward " +
 		".procmailrc .muttrc .mailrc .xserverrc .xbindkeysrc .fehbg .nanorc .toprc .jq .wezterm.lua .config/wezterm/x .config/ghostty/x .config/foot/x " +
@@ -22,7 +22,7 @@ const (
 		".directory .lfsconfig .gitreview .reviewboardrc .arcconfig .p4config .hgrc _darcs/prefs/x .pijul/config .subversion/x .gpg-id .sops.yaml .git-crypt/x " +
 		".gitsecret/x .gnupg/x a.gitlab-ci.yml .readthedocs.yml readthedocs.yml .github/settings.yml .asf.yaml Jenkinsfile.x a.gocd.yaml .scrutinizer.yml " +
 		"codeship-x.yml shippable.yml .rultor.yml .onedev-buildspec.yml jitpack.yml .packit.yaml packit.yaml .copr/x .cnb.yml atlantis.yaml .spacelift/x " +
-		".gbp.conf .terraformrc .tofurc .terraform.d/x .ansible.cfg .docker/config.json .docker/cli-plugins/x .kube/config .claudeignore .copilotignore " +
+		".gbp.conf .terraformrc .tofurc .terraform.d/x .ansible.cfg .docker/config.json .docker/cli-plugins/x .kube/config .copilotignore " +
 		".aiexclude .aiderignore .aider.model.metadata.json .gooseignore .continueignore .continuerc.json .openhands_instructions .jules/x .devin/x .refact/x " +
 		".pearai/x .pearairules .sourcegraph/x .forge/x .rovodev/x .ruler/x .rulesync/x rulesync.jsonc .specify/scripts/x .specify/templates/x " +
 		".taskmaster/config.json .conductor/x conductor.json .container-use/x fastagent.config.yaml .letta/x .gitlab/duo/x .comate/x"
@@ -51,7 +51,7 @@ const (
 		".autorc .changeset/config.json .versionrcx .cz-config.js .browserslistrc .svgrrcx .graphqlconfigx codegen.yml codegen.ts webpack.mix.js .neutrinorc.js " +
 		"app.json eas.json nest-cli.json project.json workspace.json moon.yml .moon/x import_map.json deno.lock jsr.json vlt.json vlt-lock.json tslint.json " +
 		".yo-rc.json plopfile.x .hygen.js a.node .nvm-version .dvmrc a.prisma tauri.conf.jsonx Tauri.toml pubspec.yaml pubspec.lock analysis_options.yaml " +
-		"build.yaml melos.yaml .fvmrc .golangci.x .custom-gcl.yml .air.toml air.toml modd.conf reflex.conf magefile.go magefiles/x .ko.yaml buf.yml buf.x.yml " +
+		"build.yaml melos.yaml .fvmrc .golangci.x .custom-gcl.yml .air.x modd.conf reflex.conf magefile.go magefiles/x .ko.yaml buf.yml buf.x.yml " +
 		"sqlc.yml sqlc.json goreleaser.yml bacon.toml .bacon.toml Cross.toml .config/nextest.toml Makefile.toml Trunk.toml release.toml cliff.toml " +
 		"cargo-generate.toml Embed.toml .embed.toml Anchor.toml Makefile.x a.make a.mak BSDmakefile configure.in a.m4 autogen.sh a.wrap a.ninja Tuprules.x " +
 		"a.jam Jamfilex a.pri .qmake.conf a.qbs SConscript site_scons/x .sconsignx waf wscript_build .lock-wafx BUILD.gn a.gni .gn .gclient DEPS conanfile.x " +
@@ -88,6 +88,9 @@ func deferredMore() []Row {
 		{ID: "DEF-154", Class: classDeferred, Kind: Sandbox, Promise: "P3", Title: "pipes and devices are left behind without a word", Refs: []string{"fifo(7)", "mknod(2)"},
 			Oracle: named(nil, "W/pipe", "W/docs/pipe", "W/src/device"), Harmless: "it may be made, when the launcher names it at the end",
 			Trace: did("file.mknod", "W/pipe", "W/docs/pipe"), Action: "leave-special", Args: []string{"path=W/pipe\nW/docs/pipe\nW/src/device"}},
+		{ID: "DEF-361", Class: classDeferred, Kind: Sandbox, Promise: "P3", Title: "sockets are left behind without a word", Refs: []string{"unix(7)", "mknod(2)"},
+			Oracle: named(nil, "W/socket", "W/docs/socket"), Harmless: "it may be made, when the launcher names it at the end",
+			Trace: did("file.mknod", "W/socket", "W/docs/socket"), Action: "leave-special", Args: []string{"path=W/socket\nW/docs/socket"}},
 	}
 }
 

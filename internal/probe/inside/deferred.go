@@ -147,14 +147,18 @@ func makeExecutable(p *Probe, path string) {
 	p.Try("chmod +x "+path, func() error { return os.Chmod(path, 0o755) })
 }
 
-// leaveSpecial makes a pipe, and below src/ the only device that anybody may make.
+// leaveSpecial makes a pipe, or what the name says: a socket that nothing listens
+// on, or the only device that anybody may make.
 func leaveSpecial(p *Probe, path string) {
 	p.Try("make "+path, func() error {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			return err
 		}
-		if filepath.Base(path) == "device" {
+		switch filepath.Base(path) {
+		case "device":
 			return unix.Mknod(path, unix.S_IFCHR|0o600, 0)
+		case "socket":
+			return unix.Mknod(path, unix.S_IFSOCK|0o600, 0)
 		}
 		return unix.Mkfifo(path, 0o600)
 	})
