@@ -12,21 +12,21 @@ const (
 		".ctags.d/x gtags.conf .globalrc .emacs.desktop .mc.menu .lite_project.lua .kateprojectx .kdev4/x .externalToolBuilders .factorypath a.ipr a.iws " +
 		"a.run.xml a.pro.userx CMakeLists.txt.userx .qtcreator/x .ropeproject/config.py .lsp/config.edn .emmyrc.json omnisharp.json erlang_ls.config " +
 		".elixir_ls/x .elixir-tools/x .lexical/x .expert/x rust-project.json .rust-project.json rust-analyzer.toml .rust-analyzer.toml buildServer.json " +
-		".sourcekit-lsp/x .swiftpm/x .phpactor.json .phpactor.yml .bloop/x Directory.Build.rsp MSBuild.rsp NuGet.config .paket/x .gradle/config.properties " +
+		".sourcekit-lsp/x .swiftpm/x .phpactor.json .phpactor.yml Directory.Build.rsp MSBuild.rsp NuGet.config .paket/x .gradle/config.properties " +
 		".gradle/init.d/x .gradle/init.gradle .m2/settings.xml .m2/extensions.xml .sbt/x .lein/x .hotspotrc .nrepl.edn .gemrc .chef/x .ipython/x .jupyter/x " +
-		".RData .gnuplot .ackrc .re.pl .ghcid .sbclrc .guile .racketrc .tclshrc .wishrc .bowerrc .nano-stagedx .nanostagedrc .miserc.toml .config/lefthook.x .prototools .npm-init.js .cargo-husky/x .repo/x " +
+		".RData .gnuplot .ackrc .re.pl .ghcid .sbclrc .guile .racketrc .tclshrc .wishrc .bowerrc .nano-stagedx .nanostagedrc .miserc.toml .config/lefthook.x crushrc .crushrc .prototools .npm-init.js .cargo-husky/x .repo/x " +
 		".west/x .gdbearlyinit .valgrindrc .mkshrc .shrc .yashrc .zshrc.local .bashrc.local .bash_functions .p10k.zsh .oh-my-zsh/x .config/elvish/x " +
 		".config/starship.toml .smartcd .asdfrc .vfox.toml bin/hermit bin/activate-hermit bin/hermit.hcl aqua-policy.yaml .lessfilter .mailcap .forward " +
 		".procmailrc .muttrc .mailrc .xserverrc .xbindkeysrc .fehbg .nanorc .toprc .jq .wezterm.lua .config/wezterm/x .config/ghostty/x .config/foot/x " +
 		".config/zellij/x .config/emacs/x .config/helix/x .config/mpv/x .config/waybar/x .config/polybar/x .config/awesome/x .config/bspwm/x .config/sxhkd/x " +
 		".directory .lfsconfig .gitreview .reviewboardrc .arcconfig .p4config .hgrc _darcs/prefs/x .pijul/config .subversion/x .gpg-id .sops.yaml .git-crypt/x " +
-		".gitsecret/x .gnupg/x a.gitlab-ci.yml .readthedocs.yml readthedocs.yml .github/settings.yml .asf.yaml Jenkinsfile.x a.gocd.yaml .scrutinizer.yml " +
+		".gitsecret/x .gnupg/x.conf a.gitlab-ci.yml .readthedocs.yml readthedocs.yml .github/settings.yml .asf.yaml Jenkinsfile.x a.gocd.yaml .scrutinizer.yml " +
 		"codeship-x.yml shippable.yml .rultor.yml .onedev-buildspec.yml jitpack.yml .packit.yaml packit.yaml .copr/x .cnb.yml atlantis.yaml .spacelift/x " +
 		".gbp.conf .terraformrc .tofurc .terraform.d/x .ansible.cfg .docker/config.json .docker/cli-plugins/x .kube/config .copilotignore " +
 		".aiexclude .aiderignore .aider.model.metadata.json .gooseignore .continueignore .continuerc.json .openhands_instructions .jules/x .devin/x .refact/x " +
 		".pearai/x .pearairules .sourcegraph/x .forge/x .rovodev/x .ruler/x .rulesync/x rulesync.jsonc .specify/scripts/x .specify/templates/x " +
 		".taskmaster/config.json .conductor/x conductor.json .container-use/x fastagent.config.yaml .letta/x .gitlab/duo/x .comate/x"
-	moreFlagged = "a.kdev4 .project .classpath .cproject .pydevproject .settings/x a.launch nbproject/x a.xcodeproj/x a.xcworkspace/x a.xcconfig .merlin " +
+	moreFlagged = ".bloop/x a.kdev4 .project .classpath .cproject .pydevproject .settings/x a.launch nbproject/x a.xcodeproj/x a.xcworkspace/x a.xcconfig .merlin " +
 		"pyrightconfig.json .clang-tidy a.cppcheck .emacs-project a.csproj.user launchSettings.json global.json a.targets a.props a.proj a.slnx a.fsproj " +
 		"a.vbproj a.vcxproj a.tasks a.runsettings a.globalconfig packages.config packages.lock.json dotnet-tools.json paket.dependencies paket.lock a.cake " +
 		".nuke/x buildSrc/x a.gradle.dcl a.versions.toml gradle.lockfile gradle-daemon-jvm.properties gradlew.bat mvnw.cmd local.properties build.xml ivy.xml " +
@@ -71,9 +71,9 @@ const (
 )
 
 // moreHeld are directories among moreDenied.
-const moreHeld = ".bloop .cargo-husky .chef .comate .conductor .config/awesome .config/bspwm .config/direnv .config/elvish .config/emacs .config/foot .config/ghostty " +
+const moreHeld = ".cargo-husky .chef .comate .conductor .config/awesome .config/bspwm .config/direnv .config/elvish .config/emacs .config/foot .config/ghostty " +
 	".config/helix .config/mpv .config/polybar .config/sxhkd .config/waybar .config/wezterm .config/zellij .container-use .copr .ctags.d .devbox .devenv " +
-	".devin .direnv .docker/cli-plugins .elixir-tools .elixir_ls .expert .flox .forge .git-crypt .gitlab/duo .gitsecret .gnupg .gradle/init.d .ipython " +
+	".devin .direnv .docker/cli-plugins .elixir-tools .elixir_ls .expert .flox .forge .git-crypt .gitlab/duo .gitsecret .gradle/init.d .ipython " +
 	".jules .jupyter .kdev4 .lein .letta .lexical .oh-my-zsh .paket .pearai .qtcreator .refact .repo .rovodev .ruler .rulesync .sbt .sourcegraph " +
 	".sourcekit-lsp .spacelift .specify/scripts .specify/templates .subversion .swiftpm .terraform.d .west _darcs/prefs"
 
