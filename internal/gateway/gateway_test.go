@@ -58,6 +58,8 @@ func TestDropsWhatIsNoMessage(t *testing.T) {
 	deep := strings.Repeat("[", 200) + strings.Repeat("]", 200)
 	rows := []struct{ text, reason string }{
 		{`Server listening on stdio`, "no JSON"},
+		{`{"jsonrpc":"2.0","id":1,"method":"Tools/call","params":{"name":"x"}}`, "other letters"},
+		{`{"jsonrpc":"2.0","id":1,"method":"tools/call ","params":{"name":"x"}}`, "other letters"},
 		{`{"jsonrpc":"2.0","id":1,"method":"x"} trailing`, "no JSON"},
 		{`{"jsonrpc":"2.0","id":1,"method":"x"`, "no JSON"},
 		{`{"jsonrpc":"1.0","id":1,"method":"x"}`, "version tag"},

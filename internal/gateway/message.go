@@ -51,6 +51,9 @@ func parse(text []byte, depth int) ([]jsonrpc.Message, error) {
 	return out, nil
 }
 
+// callMethod is the method that rules about tools are about.
+const callMethod = "tools/call"
+
 // parseOne reads one message. What the SDK would pass on otherwise than it came
 // is refused.
 func parseOne(text []byte, f facts) (jsonrpc.Message, error) {
@@ -68,6 +71,9 @@ func parseOne(text []byte, f facts) (jsonrpc.Message, error) {
 	case *jsonrpc.Request:
 		if m.Method == "" { // the SDK would write it without
 			return nil, errors.New("its method has no name")
+		}
+		if m.Method != callMethod && strings.EqualFold(strings.TrimSpace(m.Method), callMethod) { // no rule would be asked
+			return nil, errors.New("its method is " + callMethod + " in other letters, which a server may take for the same")
 		}
 	case *jsonrpc.Response:
 		if (m.Error == nil) == (m.Result == nil) {
