@@ -33,7 +33,7 @@ func (a *applier) plan(c *Change) ([]*work, error) {
 		}
 		steps = append(steps, w...)
 	case c.Kind == ModeChanged:
-		steps, err = a.planBits(c)
+		steps, err = a.planBits(c, d)
 	default:
 		steps, err = a.planPut(c, d)
 	}
@@ -121,7 +121,7 @@ func conflictOf(err error, why string) error {
 }
 
 // planBits plans the bits of what stays.
-func (a *applier) planBits(c *Change) ([]*work, error) {
+func (a *applier) planBits(c *Change, d *done) ([]*work, error) {
 	at, name := cut(string(c.Path))
 	dir, err := a.dir(at)
 	if err != nil {
@@ -142,6 +142,13 @@ func (a *applier) planBits(c *Change) ([]*work, error) {
 	w.in.Was = was
 	if !known {
 		return nil, a.ours(w, c)
+	}
+	var st unix.Statx_t
+	if err := status(dir, name, &st); err != nil {
+		return nil, err
+	}
+	if c.Type == File && st.Nlink > 1 { // one of its names was shown: that becomes a file of its own
+		return a.planPut(c, d)
 	}
 	return []*work{w}, nil
 }
@@ -260,6 +267,9 @@ func (a *applier) chmodStep(w *work) error {
 	}
 	if typeOf(st.Mode) != w.ours.Type || w.in.Was.ID != nil && w.in.Was.ID.Ino != st.Ino {
 		return &errConflict{"it was replaced meanwhile"}
+	}
+	if w.ours.Type == File && st.Nlink > 1 {
+		return &errConflict{"it was given another name meanwhile, which would have the mode too"}
 	}
 	if w.ours.Type == Dir && a.d.uid > 0 && int(st.Uid) != a.d.uid {
 		return fmt.Errorf("it belongs to user %d, and the workspace to user %d, who may have put it there", st.Uid, a.d.uid)
