@@ -8,6 +8,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"path/filepath"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -16,6 +17,7 @@ import (
 
 	"holdfast.dev/holdfast/internal/audit"
 	"holdfast.dev/holdfast/internal/event"
+	"holdfast.dev/holdfast/internal/policy"
 )
 
 // listedLog is a record as list shows it.
@@ -209,6 +211,11 @@ func (a *app) prune(keep int, older time.Duration, dry bool) error {
 		fmt.Fprintf(a.Stdout, "%s  %s  %s\n", info.Session, moment(info.Start), size(info.Size))
 		removed++
 		freed += info.Size
+	}
+	if !dry {
+		if err := policy.PruneExposed(filepath.Dir(r.logs), policy.MaxExposed); err != nil {
+			return err
+		}
 	}
 	word := "removed"
 	if dry {

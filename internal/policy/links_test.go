@@ -2,10 +2,12 @@ package policy
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestLinksThatAreNotFollowed names a path by every key that takes one, through
@@ -122,6 +124,48 @@ func TestPoliciesByALink(t *testing.T) {
 		if _, err := w.compile(o); err == nil || !strings.Contains(err.Error(), "goes through the link") {
 			t.Errorf("--policy %s: %v", path, err)
 		}
+	}
+}
+
+// TestExposedTreesAreForgotten: those that are gone, and those that no run could
+// write to for longest.
+func TestExposedTreesAreForgotten(t *testing.T) {
+	w := newWorld(t)
+	var trees []string
+	for i := range 6 {
+		trees = append(trees, w.mkdir(fmt.Sprintf("tree%d", i)))
+		if err := RecordExposed(w.host.State, trees[i:]); err != nil {
+			t.Fatal(err)
+		}
+		old := time.Now().Add(time.Duration(i-10) * time.Hour)
+		if err := os.Chtimes(w.host.exposed(trees[i]), old, old); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Remove(trees[5]); err != nil {
+		t.Fatal(err)
+	}
+	if err := RecordExposed(w.host.State, trees[:1]); err != nil { // written to again
+		t.Fatal(err)
+	}
+	if err := PruneExposed(w.host.State, 3); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []bool{true, false, false, true, true, false} {
+		if got := w.host.exposedAbove(trees[i]+"/x") != ""; got != want {
+			t.Errorf("tree %d is remembered: %t, want %t", i, got, want)
+		}
+	}
+	for i := range MaxExposed {
+		if err := os.WriteFile(w.host.exposed(fmt.Sprint("/gone/", i)), fmt.Appendf(nil, "/gone/%d\n", i), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := RecordExposed(w.host.State, trees[1:2]); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := os.ReadDir(filepath.Join(w.host.State, exposedDir)); err != nil || len(left) != 4 {
+		t.Errorf("%d trees are remembered, want 4: %v", len(left), err)
 	}
 }
 
