@@ -139,8 +139,13 @@ func RecordExposed(state string, trees []string) error {
 	added := false
 	for _, tree := range trees {
 		now := time.Now()
-		if err := os.Chtimes(h.exposed(tree), now, now); err == nil {
-			continue
+		if known, err := os.Lstat(h.exposed(tree)); err == nil {
+			if now.Sub(known.ModTime()) > 24*time.Hour { // of use to PruneExposed, and no write for each run
+				err = os.Chtimes(h.exposed(tree), now, now)
+			}
+			if err == nil {
+				continue
+			}
 		}
 		if err := os.WriteFile(h.exposed(tree), []byte(tree+"\n"), 0o600); err != nil {
 			return fmt.Errorf("noting what the run can write to: %w", err)

@@ -137,7 +137,7 @@ func TestExposedTreesAreForgotten(t *testing.T) {
 		if err := RecordExposed(w.host.State, trees[i:]); err != nil {
 			t.Fatal(err)
 		}
-		old := time.Now().Add(time.Duration(i-10) * time.Hour)
+		old := time.Now().Add(time.Duration(i-10) * 100 * time.Hour)
 		if err := os.Chtimes(w.host.exposed(trees[i]), old, old); err != nil {
 			t.Fatal(err)
 		}
