@@ -10,7 +10,7 @@ import (
 
 // hostile lists the packages that work over trees which something inside may be
 // writing at the same time.
-const hostile = `workspace review task`
+const hostile = `workspace review task sandbox/native`
 
 // follows lists where these packages take a path by a call that follows links: the
 // file, the calls, and why no run chooses what the path leads to. What goes by a
@@ -52,6 +52,19 @@ task/session.go filepath.Glob os.OpenFile       : the state
 task/hostsettings.go os.ReadFile                : configuration of git's and of agents in the user's home
 task/session.go os.Stat                         : a path of the policy; nothing is done to it
 task/sweep.go os.Open os.ReadDir                : the state
+sandbox/native/backend.go os.Stat os.ReadFile   : /proc/sys
+sandbox/native/check.go os.OpenFile os.ReadFile : /dev and /proc/sys
+sandbox/native/collect.go os.ReadDir os.ReadFile : /proc, where the links are the kernel's
+sandbox/native/disk_count.go os.ReadDir os.ReadFile unix.Stat unix.Statfs : /proc, where the links are the kernel's
+sandbox/native/groups.go filepath.Glob os.ReadFile os.Stat os.WriteFile : control groups, and /proc
+sandbox/native/landlock.go os.ReadFile          : /proc/sys
+sandbox/native/launch.go os.Open os.OpenFile    : /proc/self/exe and /dev/null
+sandbox/native/memory.go os.ReadDir os.ReadFile unix.Open : /proc; of a process that has not executed the command yet, whose /tmp the launch mounted
+sandbox/native/memory_others.go filepath.Glob os.ReadFile unix.Statfs : /proc, where the links are the kernel's
+sandbox/native/observe_steps.go os.OpenFile     : /dev/fuse
+sandbox/native/taskid.go os.Open os.ReadFile os.WriteFile : /proc, where the links are the kernel's
+sandbox/native/view.go filepath.EvalSymlinks os.ReadFile os.Stat : the system view, which is root's
+sandbox/native/view_layers.go os.Chmod          : a directory of its own, which no run has
 `
 
 // following are the calls that follow a link at the end of a path, by import path.

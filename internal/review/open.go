@@ -69,7 +69,7 @@ func openOwn(root int, rel string) (f *os.File, opened bool, err error) {
 	if err := unix.Chmod(fmt.Sprintf("/proc/self/fd/%d", fd), st.Mode&0o7777|0o700); err != nil {
 		return nil, false, err
 	}
-	f, err = openDir(root, rel)
+	f, err = openDir(fd, "")
 	return f, true, err
 }
 

@@ -80,7 +80,7 @@ func newDiskWatch(p *process, parts []part, limit int64) (*diskWatch, error) {
 // add notes a tree with the file system that it is on. The limit of bytes says
 // which share of a disk a run may take; it may take the same share of its inodes.
 func (w *diskWatch) add(path string) error {
-	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
+	fd, err := openPlain(path)
 	if err != nil {
 		return err
 	}

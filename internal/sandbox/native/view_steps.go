@@ -36,8 +36,9 @@ func scratchParts(home string) []scratch {
 	return append(parts, scratch{home, "home", 0o700, true})
 }
 
+// isDir looks at a path in which there is no link.
 func isDir(path string) bool {
-	st, err := os.Stat(path)
+	st, err := os.Lstat(path)
 	return err == nil && st.IsDir()
 }
 
