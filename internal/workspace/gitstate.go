@@ -242,8 +242,8 @@ func (v *settle) state(d *dir, e entry) string {
 }
 
 // unlisted reports whether a file of git's that a rule lists needs no line: the
-// exclude file that git init makes, and the end of a history that was cloned
-// during the run.
+// exclude file that git init makes, and the end and the packs of a history that was
+// cloned during the run.
 func (v *settle) unlisted(d *dir, e entry, rel string) bool {
 	if e.rule.Where != InGit {
 		return false
@@ -252,7 +252,7 @@ func (v *settle) unlisted(d *dir, e entry, rel string) bool {
 	case "info/exclude":
 		data, ok := readFile(d.fd, string(e.name()), maxConfig)
 		return ok && v.marks[rel] == nil && onlyComments(data)
-	case "shallow":
+	case "shallow", "objects/pack/*.idx":
 		return !v.inKnown(parent(rel))
 	}
 	return false

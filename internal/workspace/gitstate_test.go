@@ -3,6 +3,12 @@
 package workspace
 
 import (
+	"bytes"
+	"compress/zlib"
+	"crypto/sha1"
+	"encoding/binary"
+	"encoding/hex"
+	"hash/crc32"
 	"os"
 	"slices"
 	"strings"
@@ -98,16 +104,22 @@ func TestSettleGitView(t *testing.T) {
 	write(t, w, ".git/info/exclude", "*.so\n")
 	write(t, w, "old/.git/info/grafts", "x\n")
 	write(t, w, ".git/objects/info/alternates", "/x\n")
-	git(t, w, "init", "-q", "fresh")
+	shadow(t, w+"/old", git(t, w+"/old", "rev-parse", "HEAD:README"))
+	if text := git(t, w+"/old", "show", "HEAD:README"); text != "another" {
+		t.Errorf("the pack shows nothing else: %q", text)
+	}
+	git(t, w, "clone", "-q", "--no-local", w, "fresh")
 	var got []string
 	for _, f := range settled(t, s).Flagged {
 		got = append(got, strings.TrimPrefix(string(f.Path), w+"/"))
 	}
 	want := []string{".git/index", ".git/info/exclude", ".git/objects/info/alternates", ".git/refs/replace", ".git/worktrees/tree/index",
-		"old/.git/index", "old/.git/index", "old/.git/info/grafts", "old/.git/packed-refs", "old/.git/refs/replace"}
+		"old/.git/index", "old/.git/index", "old/.git/info/grafts", "old/.git/objects/pack/pack-1.idx", "old/.git/packed-refs", "old/.git/refs/replace"}
 	if !slices.Equal(got, want) {
 		t.Errorf("listed: %q", got)
 	}
+	os.Remove(w + "/old/.git/objects/pack/pack-1.pack")
+	os.Remove(w + "/old/.git/objects/pack/pack-1.idx")
 	s = scanned(t, w)
 	git(t, w, "gc", "-q")
 	for _, dir := range []string{w, w + "/old", w + "/tree"} {
@@ -117,10 +129,41 @@ func TestSettleGitView(t *testing.T) {
 	}
 	git(t, w+"/old", "gc", "-q")
 	for _, f := range settled(t, s).Flagged {
-		if !strings.HasSuffix(string(f.Path), "/packed-refs") && !strings.Contains(string(f.Path), "/objects/info/commit-graph") {
+		if !strings.HasSuffix(string(f.Path), "/packed-refs") && !strings.Contains(string(f.Path), "/objects/info/commit-graph") && !strings.HasSuffix(string(f.Path), ".idx") {
 			t.Errorf("listed again: %+v", f)
 		}
 	}
+}
+
+// shadow has a pack show another text for the object of that name: git looks into
+// packs first, and believes their index.
+func shadow(t *testing.T, repo, name string) {
+	t.Helper()
+	raw, err := hex.DecodeString(strings.TrimSpace(name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var body bytes.Buffer
+	body.WriteByte(3<<4 | byte(len("another"))) // a blob of that size
+	z := zlib.NewWriter(&body)
+	z.Write([]byte("another"))
+	z.Close()
+	signed := func(b []byte) []byte { sum := sha1.Sum(b); return append(b, sum[:]...) }
+	pack := signed(append([]byte("PACK\x00\x00\x00\x02\x00\x00\x00\x01"), body.Bytes()...))
+	idx := []byte("\xfftOc\x00\x00\x00\x02")
+	for i := range 256 {
+		n := uint32(0)
+		if i >= int(raw[0]) {
+			n = 1
+		}
+		idx = binary.BigEndian.AppendUint32(idx, n)
+	}
+	idx = append(idx, raw...)
+	idx = binary.BigEndian.AppendUint32(idx, crc32.ChecksumIEEE(body.Bytes()))
+	idx = binary.BigEndian.AppendUint32(idx, 12)
+	idx = append(idx, pack[len(pack)-20:]...)
+	write(t, repo, ".git/objects/pack/pack-1.pack", string(pack))
+	write(t, repo, ".git/objects/pack/pack-1.idx", string(signed(idx)))
 }
 
 // The length of object names is said in the configuration, which git reads to its

@@ -52,6 +52,7 @@ var builtIn = []Rule{
 	{Pattern: "objects/info/commit-graphs", Tier: "flag", Where: "gitdir", Dir: true, Key: false, Judged: false, Reason: "git log believes it in the place of the commits", Ref: "GIT-143"},
 	{Pattern: "objects/pack/multi-pack-index", Tier: "flag", Where: "gitdir", Dir: false, Key: false, Judged: false, Reason: "git finds objects by it", Ref: "GIT-143"},
 	{Pattern: "objects/pack/multi-pack-index.d", Tier: "flag", Where: "gitdir", Dir: true, Key: false, Judged: false, Reason: "git finds objects by it", Ref: "GIT-143"},
+	{Pattern: "objects/pack/*.idx", Tier: "flag", Where: "gitdir", Dir: false, Key: false, Judged: false, Reason: "git believes it about which objects a pack has, before it looks for others of that name: git fsck tells whether they are these", Ref: "GIT-143"},
 	{Pattern: "objects/loose-object-idx", Tier: "flag", Where: "gitdir", Dir: false, Key: false, Judged: false, Reason: "git translates names of objects by it", Ref: "GIT-143"},
 	{Pattern: "info/fast-import", Tier: "flag", Where: "gitdir", Dir: true, Key: false, Judged: false, Reason: "git fast-import takes commits by the marks in it", Ref: "GIT-143"},
 	{Pattern: "svn", Tier: "flag", Where: "gitdir", Dir: true, Key: false, Judged: false, Reason: "git svn fetches from and commits to where it says", Ref: "GIT-143"},
