@@ -101,7 +101,9 @@ func inMemory(fs int64) bool {
 
 // heldMemory is what the machine's memory holds that neither processes own nor
 // the kernel gives back when asked: files in memory, and what the kernel needs
-// for itself (proc_meminfo(5)). The cache of ZFS gives back, but is not counted
+// for itself (proc_meminfo(5)). Pages that wait on a processor's own list are free,
+// though MemFree does not have them: since Linux 6.7 these lists hold up to an eighth
+// of the memory, and grow and shrink by what any process frees. The cache of ZFS gives back, but is not counted
 // as one that does.
 func heldMemory() (int64, error) {
 	raw, err := os.ReadFile("/proc/meminfo")
@@ -119,7 +121,24 @@ func heldMemory() (int64, error) {
 		return 0, errors.New("counting the memory of the machine: /proc/meminfo does not tell")
 	}
 	cache := n["Buffers"] + n["Cached"] + n["SwapCached"] - n["Shmem"]
-	return n["MemTotal"] - n["MemFree"] - cache - n["AnonPages"] - n["SReclaimable"] - zfsCache(), nil
+	return n["MemTotal"] - n["MemFree"] - cache - n["AnonPages"] - n["SReclaimable"] - waitingPages() - zfsCache(), nil
+}
+
+// waitingPages is the memory on the processors' own lists of free pages
+// (pagesets in /proc/zoneinfo); 0 where that cannot be read.
+func waitingPages() int64 {
+	raw, err := os.ReadFile("/proc/zoneinfo")
+	if err != nil {
+		return 0
+	}
+	var pages int64
+	for line := range strings.Lines(string(raw)) {
+		if f := strings.Fields(line); len(f) == 2 && f[0] == "count:" {
+			n, _ := strconv.ParseInt(f[1], 10, 64)
+			pages += n
+		}
+	}
+	return pages * int64(os.Getpagesize())
 }
 
 func zfsCache() int64 {
