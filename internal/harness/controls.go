@@ -117,9 +117,10 @@ func callControls() []Control {
 func restControls() []Control {
 	return []Control{
 		{Name: "limits", Omit: []string{"limits"}, User: true,
-			Rows: []string{"RES-001", "RES-002", "RES-005", "RES-015", "RES-163", "RES-164", "RES-164b", "RES-166", "RES-167b"}, Why: "as for root; it is played once, for it uses what a machine has"},
+			Rows: []string{"RES-001", "RES-002", "RES-003b", "RES-005", "RES-015", "RES-163", "RES-163b", "RES-164", "RES-164b", "RES-164c",
+				"RES-165", "RES-165b", "RES-166", "RES-167", "RES-167b", "RES-167c", "RES-167d"}, Why: "as for root; it is played once, for it uses what a machine has"},
 		{Name: "limits and queues of the kernel", Omit: []string{"limits", "seccomp:queues"}, User: true,
-			Rows: []string{"RES-161", "RES-162b"}, Why: "as for limits"},
+			Rows: []string{"RES-161", "RES-162", "RES-162b"}, Why: "as for limits"},
 		{Name: "quarantine", Omit: []string{"quarantine"}, Root: true, User: true,
 			Rows: []string{"DNY-001", "DNY-012", "DNY-012b", "DNY-012d", "DNY-123", "RAC-124"}},
 		{Name: "attempts from inside", Omit: []string{"attempts"},
