@@ -160,7 +160,7 @@ var exhaustionTraces = sync.OnceValue(func() map[string]Trace {
 		"RES-002":  nothing(limits),
 		"RES-002b": trail(did("session.limit", "memory limit of 192MiB*"), raised("limit")),
 		"RES-003":  trail(did("file.mkdir", "/tmp/probe-fill-*", "/var/tmp/probe-fill-*", "/dev/shm/probe-fill-*")),
-		"RES-003b": trail(did("file.mkdir", "W/probe-fill-*")),
+		"RES-003b": trail(did("file.mkdir", "W/probe-fill-*"), did("session.limit", "disk limit of 32MiB*"), raised("limit")),
 		"RES-003c": trail(did("file.mkdir", "/tmp/probe-inodes-*", "/dev/shm/probe-inodes-*")),
 		"RES-005":  nothing(limits),
 		"RES-006":  trail(did("session.limit", "time limit of 2s"), raised("limit")),

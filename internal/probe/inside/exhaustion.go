@@ -124,7 +124,7 @@ func fillDir(p *Probe, dir string) {
 				return err
 			}
 		}
-		return nil
+		return kept(nil)
 	})
 }
 

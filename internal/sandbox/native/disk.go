@@ -5,6 +5,7 @@ package native
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"golang.org/x/sys/unix"
 	"holdfast.dev/holdfast/internal/policy"
@@ -17,9 +18,10 @@ import (
 // cannot be measured.
 type diskWatch struct {
 	process *process
-	limit   int64  // bytes
-	layer   uint64 // device of the files of the workspace's view; 0 for none
-	helpers []int  // processes of the boundary's own, by their numbers inside
+	limit   int64     // bytes
+	since   time.Time // when the run began, by the clock that file systems read
+	layer   uint64    // device of the files of the workspace's view; 0 for none
+	helpers []int     // processes of the boundary's own, by their numbers inside
 	disks   []*disk
 }
 
@@ -29,6 +31,7 @@ type usage struct{ bytes, nodes int64 }
 func (u usage) minus(v usage) usage  { return usage{u.bytes - v.bytes, u.nodes - v.nodes} }
 func (u usage) exceeds(v usage) bool { return u.bytes > v.bytes || u.nodes > v.nodes }
 func (u usage) least(v usage) usage  { return usage{min(u.bytes, v.bytes), min(u.nodes, v.nodes)} }
+func (u usage) most(v usage) usage   { return usage{max(u.bytes, v.bytes), max(u.nodes, v.nodes)} }
 func (u usage) half() usage          { return usage{u.bytes / 2, u.nodes / 2} }
 func (u usage) words(at string) string {
 	if u.nodes > 0 {
@@ -45,7 +48,7 @@ type disk struct {
 	start    usage // of the whole file system, when the run began, or the least since: what others give back hides nothing
 	last     usage // likewise, when it was last measured, or the least since
 	measured bool
-	first    usage // of the trees, when they were first measured
+	first    usage // of the trees when the run began, as far as their first measuring can tell
 }
 
 // tree is held open: a directory that is renamed meanwhile still counts.
@@ -61,7 +64,11 @@ func newDiskWatch(p *process, parts []part, limit int64) (*diskWatch, error) {
 	if limit <= 0 {
 		return nil, nil
 	}
-	w := &diskWatch{process: p, limit: limit, helpers: []int{1}}
+	var now unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_REALTIME_COARSE, &now); err != nil {
+		return nil, fmt.Errorf("reading the clock of file systems: %w", err)
+	}
+	w := &diskWatch{process: p, limit: limit, helpers: []int{1}, since: time.Unix(now.Unix())}
 	for _, part := range parts {
 		if part.source == "" || part.access != policy.Write {
 			continue
@@ -137,24 +144,32 @@ func (w *diskWatch) overOn(d *disk) string {
 		return ""
 	}
 	c := newDiskCounter(w.onDisk, w.process.done)
+	c.since = w.since
 	for _, t := range d.trees {
 		c.tree(t)
 	}
 	c.unnamed(descendants(w.process.first, nil), w.helpers)
-	if unix.Fstatfs(d.trees[0].fd, &fs) == nil && used(&fs).minus(now).exceeds(d.limit.half()) {
+	after := now
+	if unix.Fstatfs(d.trees[0].fd, &fs) == nil {
+		after = used(&fs)
+	}
+	if after.minus(now).exceeds(d.limit.half()) {
 		c.blind = "it went on while it was counted"
+	}
+	if !d.measured {
+		// What changed since the run began, and left the file system since, was not
+		// there before: a run may have taken all of it before this first look.
+		gone := now.most(after).minus(d.start)
+		d.measured, d.first = true, c.sum.minus(c.fresh.least(gone))
 	}
 	grown := c.sum.minus(d.first)
 	switch gone := now.minus(d.start); {
-	case d.measured && grown.bytes > d.limit.bytes/2:
+	case grown.bytes > d.limit.bytes:
 		return usage{}.words(at)
-	case d.measured && grown.nodes > d.limit.nodes/2:
+	case grown.nodes > d.limit.nodes:
 		return d.limit.words(at)
 	case c.blind != "" && gone.exceeds(d.limit):
 		return fmt.Sprintf("more left the disk of %s, and %s, so it counts as taken by this run", at, c.blind)
-	}
-	if !d.measured {
-		d.measured, d.first = true, c.sum
 	}
 	d.last = now
 	return ""

@@ -22,7 +22,9 @@ const (
 // diskCounter counts what a run has on disk, and says what it could not count.
 type diskCounter struct {
 	sum      usage
-	blind    string // what cannot be counted, in words; "" for nothing
+	since    time.Time // zero for never
+	fresh    usage     // of sum: what was made or changed since then
+	blind    string    // what cannot be counted, in words; "" for nothing
 	onDisk   func(fs int64, device uint64) bool
 	linked   map[[2]uint64]bool // files with more names than one, and those without
 	deadline time.Time
@@ -53,6 +55,10 @@ func (c *diskCounter) one(st *unix.Stat_t) {
 	}
 	c.sum.bytes += st.Blocks * 512
 	c.sum.nodes++
+	if !time.Unix(st.Ctim.Unix()).Before(c.since) {
+		c.fresh.bytes += st.Blocks * 512
+		c.fresh.nodes++
+	}
 }
 
 func (c *diskCounter) unseen(st *unix.Stat_t) bool {
@@ -115,6 +121,7 @@ func (c *diskCounter) unnamed(pids, helpers []int) {
 		}
 		hidden, sum := unnamedOf(pid, c.onDisk, c.unseen)
 		c.sum.bytes += sum
+		c.fresh.bytes += sum // nobody but the run has such a file
 		switch {
 		case hidden:
 			c.blind = "a process hides its open files"
