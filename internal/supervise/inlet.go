@@ -37,6 +37,11 @@ type inlets struct {
 	all map[*inlet]struct{}
 }
 
+// inletsMost is how many may be open at a time. Each holds two descriptors and a
+// buffer of the supervisor, which no limit of the run counts, is looked at before
+// every call (settle), and has a pipe of those that the user may have.
+const inletsMost = 256
+
 // errWrittenEnough ends an inlet at the limit of file sizes.
 var errWrittenEnough = errors.New("the limit of file sizes is reached")
 
@@ -45,6 +50,10 @@ var errWrittenEnough = errors.New("the limit of file sizes is reached")
 // inside, or over is.
 func (ins *inlets) open(file int, limit uint64, nonblock bool, over <-chan struct{}) (int, error) {
 	to := os.NewFile(uintptr(file), "outside")
+	if !ins.room() {
+		to.Close()
+		return -1, unix.ENFILE
+	}
 	var ends [2]int
 	if err := unix.Pipe2(ends[:], unix.O_CLOEXEC); err != nil {
 		to.Close()
@@ -66,6 +75,14 @@ func (ins *inlets) open(file int, limit uint64, nonblock bool, over <-chan struc
 	_, _ = unix.FcntlInt(to.Fd(), unix.F_SETLEASE, unix.F_WRLCK)
 	ins.running.Go(func() { ins.serve(in, over) })
 	return ends[1], nil
+}
+
+// room says whether one more may be opened. Those that are being opened at this
+// moment are not counted; they are as many as questions can be open.
+func (ins *inlets) room() bool {
+	ins.mu.Lock()
+	defer ins.mu.Unlock()
+	return len(ins.all) < inletsMost
 }
 
 // serve writes what comes until there is no more, or it may not.

@@ -101,6 +101,38 @@ func TestInletsKeepTheLimitOfFileSizes(t *testing.T) {
 	closeInlets(t, &ins)
 }
 
+// TestInletsAreBounded opens as many as there may be, and one more.
+func TestInletsAreBounded(t *testing.T) {
+	var ins inlets
+	var fds []int
+	for range inletsMost {
+		fd, _ := inletFor(t, &ins, math.MaxUint64, nil)
+		fds = append(fds, fd)
+	}
+	one := func() (int, error) {
+		file, err := unix.Open(place(t)+"/file", unix.O_CREAT|unix.O_WRONLY|unix.O_CLOEXEC, 0o600)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ins.open(file, math.MaxUint64, false, nil)
+	}
+	if fd, err := one(); err != unix.ENFILE {
+		t.Errorf("one more: %d, %v", fd, err)
+	}
+	unix.Close(fds[0])
+	for end := time.Now().Add(10 * time.Second); !ins.room() && time.Now().Before(end); {
+		time.Sleep(time.Millisecond)
+	}
+	fd, err := one()
+	if err != nil {
+		t.Errorf("after one ended: %v", err)
+	}
+	for _, fd := range append(fds[1:], fd) {
+		unix.Close(fd)
+	}
+	closeInlets(t, &ins)
+}
+
 // TestWhatIsHandedInIsForWritingAlone tries all that a descriptor of the file
 // itself would be good for besides writing to it.
 func TestWhatIsHandedInIsForWritingAlone(t *testing.T) {
