@@ -5,6 +5,7 @@ package task
 import (
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -46,8 +47,12 @@ func (t *Task) interrupted(b *workspace.Budget, s os.Signal, asked bool) bool {
 		b.Stop()
 		t.tell("ended: what was not looked at is listed as unexamined")
 	case s == syscall.SIGINT:
-		t.tell(fmt.Sprintf("still looking through what the run left: %d files so far, in %s; ended now, the rest of that tree would stay unexamined, "+
-			"with whatever the host would execute in it: Ctrl-C again ends it", b.Files(), b.At()))
+		left := "what is left to do"
+		if trees := b.Left(); len(trees) > 0 {
+			left = "what was not looked at in " + strings.Join(trees, ", ")
+		}
+		t.tell(fmt.Sprintf("still looking through what the run left: %d files so far, in %s; ended now, %s would stay unexamined, "+
+			"with whatever the host would execute in it: Ctrl-C again ends it", b.Files(), b.At(), left))
 		return true
 	}
 	return asked

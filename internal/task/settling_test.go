@@ -20,12 +20,13 @@ func TestInterruptedSettling(t *testing.T) {
 	var said []string
 	task.Signals, task.Progress = signals, func(line string) { said = append(said, line) }
 	b := workspace.NewBudget()
+	b.Expect("/one", "/two")
 	done := task.watchSettling(b)
 	signals <- syscall.SIGINT
 	signals <- syscall.SIGUSR1
 	signals <- syscall.SIGINT
 	done()
-	if len(said) != 2 || !strings.Contains(said[0], "would stay unexamined") || !strings.Contains(said[1], "is listed") {
+	if len(said) != 2 || !strings.Contains(said[0], "/one, /two would stay unexamined") || !strings.Contains(said[1], "is listed") {
 		t.Errorf("said %q", said)
 	}
 	s, err := task.open()

@@ -3,6 +3,8 @@
 package workspace
 
 import (
+	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -20,7 +22,8 @@ const (
 	indexPasses = 4
 )
 
-// Budget bounds what settling costs over all trees of a run together. What a run
+// Budget bounds what settling costs over all trees of a run together, and what
+// looking through them costs when a run begins: an earlier run chose what is there. What a run
 // left decides how much there is to do, so that without a bound it decides how
 // long its end takes. Past the bound nothing is taken for harmless: what could not
 // be read is moved out where its name calls for a judgement, and directories that
@@ -32,12 +35,15 @@ type Budget struct {
 	end     time.Time
 	at      atomic.Value // string: the directory that was looked at lately
 
+	mu    sync.Mutex
+	trees []string // that are not looked through to their end
+
 	// reading is held while a large file is in memory: one at a time, so that the
 	// number of processors does not multiply what that takes.
 	reading sync.Mutex
 }
 
-// NewBudget returns the budget of one settling that begins now.
+// NewBudget returns the budget of one settling, or one start, that begins now.
 func NewBudget() *Budget {
 	b := &Budget{end: time.Now().Add(settleTime)}
 	b.bytes.Store(settleBytes)
@@ -54,6 +60,26 @@ func (b *Budget) Files() int64 { return b.files.Load() }
 func (b *Budget) At() string {
 	at, _ := b.at.Load().(string)
 	return at
+}
+
+// Expect says which trees are to be looked through.
+func (b *Budget) Expect(trees ...string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.trees = append(b.trees, trees...)
+}
+
+func (b *Budget) finished(tree string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.trees = slices.DeleteFunc(b.trees, func(t string) bool { return t == tree })
+}
+
+// Left are the trees that are not looked through to their end.
+func (b *Budget) Left() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.trees)
 }
 
 // over reports that nothing more is to be looked at.
@@ -85,15 +111,61 @@ func (v *settle) affords(d *dir, e entry) bool {
 }
 
 // sharedAt reads the second file of a split index that lies in dir.
-func (v *settle) sharedAt(dir int) func(string) []byte {
+func (b *Budget) sharedAt(dir int) func(string) []byte {
 	read := sharedAt(dir)
 	return func(name string) []byte {
-		var st unix.Stat_t
-		if unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil || !v.budget.spend(indexPasses*st.Size) {
+		if !b.affordsFile(dir, name, indexPasses) {
 			return nil
 		}
 		return read(name)
 	}
+}
+
+// affordsFile takes what it costs to go through a file passes times off the budget.
+func (b *Budget) affordsFile(dir int, name string, passes int64) bool {
+	var st unix.Stat_t
+	return unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil && b.spend(passes*st.Size)
+}
+
+// BudgetError is a tree that cannot be looked through when a run begins.
+type BudgetError struct {
+	At    string // a directory that was looked at lately
+	Files int64
+}
+
+func (e *BudgetError) Error() string {
+	return fmt.Sprintf("there is more to look through than %v and %d GiB allow: %d files so far, in %s", settleTime, settleBytes>>30, e.Files, e.At)
+}
+
+// Hint names the way out.
+func (e *BudgetError) Hint() string {
+	return "remove what an earlier run left there, or choose a smaller workspace with --workspace"
+}
+
+// Spending has Scan and FindObeyed share a budget with others.
+func Spending(b *Budget) Option { return func(s *scan) { s.budget = b } }
+
+// goOn counts an entry of a directory; it is an error when the time is over.
+func (s *scan) goOn(w *walker) error {
+	n := s.budget.files.Add(1)
+	if n&1023 != 1 {
+		return nil
+	}
+	s.budget.at.Store(string(s.found.Root) + "/" + string(w.path))
+	if s.budget.over() {
+		return &BudgetError{At: s.budget.At(), Files: n}
+	}
+	return nil
+}
+
+// affordsIndex takes what it costs to read an index off the budget. Of one that is not
+// read nothing is known when the run ends: what is in it counts as new.
+func (s *scan) affordsIndex(w *walker, d *dir, e entry) bool {
+	if s.budget.affordsFile(d.fd, string(e.name()), indexPasses) {
+		return true
+	}
+	s.warn("%q was not read, for there is too much to look through: at the end all that is in it counts as new", w.at(e))
+	return false
 }
 
 // examine counts an entry of a directory and reports whether it may be looked at.

@@ -4,7 +4,9 @@ package workspace
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -69,4 +71,66 @@ func TestBudget(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What an earlier run left does not decide what the next start costs.
+func TestBudgetOfAStart(t *testing.T) {
+	w := tempRoot(t)
+	for i := range 4 {
+		repo := fmt.Sprintf("r%d/.git/", i)
+		write(t, w, repo+"HEAD", "ref: refs/heads/main\n")
+		write(t, w, repo+"objects/x", "")
+		write(t, w, repo+"refs/x", "")
+		write(t, w, repo+"index", string(indexOf(20, "", "a")))
+	}
+	t.Run("an index that is not read counts as new at the end", func(t *testing.T) {
+		b := NewBudget()
+		b.bytes.Store(0)
+		s, err := Scan(t.Context(), w, DefaultRules(), Spending(b))
+		if err != nil || len(s.Warnings) != 4 || !strings.Contains(s.Warnings[0], "was not read") {
+			t.Fatalf("%v, %q", err, s.Warnings)
+		}
+	})
+	t.Run("sparse indexes", func(t *testing.T) {
+		for i := range 14 {
+			repo := fmt.Sprintf("s%d/.git/", i)
+			write(t, w, repo+"HEAD", "ref: refs/heads/main\n")
+			write(t, w, repo+"objects/x", "")
+			write(t, w, repo+"refs/x", "")
+			write(t, w, repo+"index", "DIRC\x00\x00\x00\x02\x00\x0f\xff\xff")
+			must(t, os.Truncate(w+"/"+repo+"index", 200<<20))
+		}
+		b := NewBudget()
+		s, err := Scan(t.Context(), w, DefaultRules(), Spending(b))
+		if err != nil || len(s.Warnings) < 10 {
+			t.Fatalf("%v, %d warnings", err, len(s.Warnings))
+		}
+	})
+	t.Run("when the time is over nothing starts", func(t *testing.T) {
+		b := NewBudget()
+		b.end = time.Now()
+		var over *BudgetError
+		if _, err := Scan(t.Context(), w, DefaultRules(), Spending(b)); !errors.As(err, &over) || over.Hint() == "" {
+			t.Errorf("%v", err)
+		}
+	})
+	t.Run("settings that name programs in each of many worktrees", func(t *testing.T) {
+		w := tempRoot(t)
+		write(t, w, ".git/HEAD", "ref: refs/heads/main\n")
+		write(t, w, ".git/objects/x", "")
+		write(t, w, ".git/refs/x", "")
+		var config strings.Builder
+		for i := range 20_000 {
+			fmt.Fprintf(&config, "[alias]\n\ta%d = !x\n", i)
+		}
+		write(t, w, ".git/config", config.String())
+		for i := range 5000 {
+			write(t, w, fmt.Sprintf("t%d/.git", i), "gitdir: x\n")
+		}
+		began := time.Now()
+		var limit *LimitError
+		if _, err := Scan(t.Context(), w, DefaultRules()); !errors.As(err, &limit) || time.Since(began) > time.Minute {
+			t.Errorf("%v after %v", err, time.Since(began))
+		}
+	})
 }

@@ -161,8 +161,8 @@ func (s *scan) ours(fd int) bool {
 }
 
 // scanExternal scans a git directory outside the workspace.
-func scanExternal(ctx context.Context, dir string, r *Rules) (*tree, []string, error) {
-	s := &scan{rules: r, external: true}
+func scanExternal(ctx context.Context, dir string, r *Rules, b *Budget) (*tree, []string, error) {
+	s := &scan{rules: r, external: true, budget: b}
 	if err := s.open(dir); err != nil {
 		return nil, nil, err
 	}

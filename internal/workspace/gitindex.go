@@ -354,11 +354,17 @@ func (v *settle) gitIndex(w *walker, d *dir, e entry, st *unix.Statx_t) string {
 	top, _ := strings.CutSuffix("/"+string(w.path), "/.git")
 	secret := ""
 	hash := hashSize(config)
+	if v.budget.over() {
+		return unread // it was stopped while that was read
+	}
 	why := indexHarm(data, hash, func(name []byte) {
 		if secret == "" && len(v.secrets) > 0 && v.secrets[(top + "/" + string(name))[1:]] {
 			secret = string(name)
 		}
 	})
+	if why == "" && v.budget.over() {
+		return unread
+	}
 	if why == "" {
 		v.stage(w, d, e, data, hash)
 		v.blindIndex(w, d, e, data, hash)

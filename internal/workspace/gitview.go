@@ -84,6 +84,11 @@ func (s *scan) atStart(w *walker, d *dir, e entry) {
 	if !packed && !isIndex(name) {
 		return
 	}
+	if !s.affordsIndex(w, d, e) {
+		return
+	}
+	s.budget.reading.Lock()
+	defer s.budget.reading.Unlock()
 	data, ok := readFile(d.fd, string(e.name()), maxIndexed)
 	if !ok {
 		return
@@ -100,7 +105,7 @@ func (s *scan) atStart(w *walker, d *dir, e entry) {
 		}
 	} else {
 		s.staged(w, d, data)
-		eachBlind(data, hashOf(data), sharedAt(d.fd), func(what, name string) { note(what + " " + name) })
+		eachBlind(data, hashOf(data), s.budget.sharedAt(d.fd), func(what, name string) { note(what + " " + name) })
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -129,7 +134,7 @@ func hashOf(data []byte) int {
 // blindIndex lists an index that hides more than it did when the run began.
 func (v *settle) blindIndex(w *walker, d *dir, e entry, data []byte, hash int) {
 	file := w.at(e)
-	for _, why := range blindReasons(data, hash, sharedAt(d.fd), func(what, name string) bool { return v.blind[blindOf(file, what+" "+name)] }) {
+	for _, why := range blindReasons(data, hash, v.budget.sharedAt(d.fd), func(what, name string) bool { return v.blind[blindOf(file, what+" "+name)] }) {
 		v.flagged(Flagged{Path: v.full(file), Change: Changed, Rule: ".git/index", Reason: why})
 	}
 }

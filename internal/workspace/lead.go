@@ -33,7 +33,9 @@ func Around(paths ...string) Option {
 // name it. It is the one judge of that: a run that writes to a tree, a review and
 // what agents changed in their copies go by it.
 func (s *scan) lead(ctx context.Context) error {
-	s.obeyConfigs()
+	if err := s.obeyConfigs(); err != nil {
+		return err
+	}
 	s.obeyAgents()
 	if s.around != nil {
 		for _, r := range s.around.led {
@@ -76,6 +78,9 @@ func (s *Snapshot) Leads(dir string) *Rule {
 
 // special passes over directories that are not to be entered.
 func (s *judging) special(w *walker, d *dir, e entry) (bool, error) {
+	if err := s.goOn(w); err != nil {
+		return false, err
+	}
 	if s.near == nil || e.typ != unix.DT_DIR || s.near[w.at(e)] {
 		return false, nil
 	}

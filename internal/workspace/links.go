@@ -71,7 +71,7 @@ func (s *scan) linksBelow(ctx context.Context, r row) error {
 		if err != nil {
 			continue // it is in the other tree, a link, or gone
 		}
-		f := &linkFinder{}
+		f := &linkFinder{scan: scan{found: s.found, budget: s.budget}}
 		none := compile(nil, nil, nil, nil)
 		err = run(ctx, fd, &none, maxPath, false, f, memory{})
 		unix.Close(fd)
@@ -192,7 +192,7 @@ func (f *linkFinder) file(w *walker, _ *dir, e entry, _ *unix.Statx_t) error {
 	return nil
 }
 
-func (f *linkFinder) special(*walker, *dir, entry) (bool, error)      { return false, nil }
-func (f *linkFinder) dotGit(*walker, *dir, entry) error               { return nil }
-func (f *linkFinder) repository(*walker, *dir) error                  { return nil }
-func (f *linkFinder) closed(*walker, *dir, entry, error) (int, error) { return -1, nil }
+func (f *linkFinder) special(w *walker, _ *dir, _ entry) (bool, error) { return false, f.goOn(w) }
+func (f *linkFinder) dotGit(*walker, *dir, entry) error                { return nil }
+func (f *linkFinder) repository(*walker, *dir) error                   { return nil }
+func (f *linkFinder) closed(*walker, *dir, entry, error) (int, error)  { return -1, nil }

@@ -24,7 +24,7 @@ const maxConfigs = 1024
 
 // obeyConfigs protects what git's configuration names in the tree: the hooks
 // directory and included files, and what those name.
-func (s *scan) obeyConfigs() {
+func (s *scan) obeyConfigs() error {
 	slices.Sort(s.tops)
 	s.tops = slices.Compact(s.tops)
 	files := append(slices.Clone(s.configs), s.shared...)
@@ -40,6 +40,9 @@ func (s *scan) obeyConfigs() {
 			s.remember(f.dir, c)
 		}
 		for _, v := range c.settings {
+			if s.all != nil && s.followed > maxFollowed || s.budget.over() {
+				return s.enough()
+			}
 			switch {
 			case v.section == "core" && !v.hasSub && v.key == "hookspath":
 				for _, from := range s.from(f) {
@@ -65,12 +68,25 @@ func (s *scan) obeyConfigs() {
 			}
 		}
 	}
+	return nil
+}
+
+// enough ends looking for what is obeyed: by its bounds, which the caller knows, or
+// for the time is over.
+func (s *scan) enough() error {
+	if s.budget.over() {
+		return &BudgetError{At: string(s.found.Root), Files: s.budget.Files()}
+	}
+	return nil
 }
 
 // programs protects files of the tree that a setting's value names: it may be a
 // command line that git runs at the top of a worktree.
 func (s *scan) programs(f gitFile, v setting) {
 	for _, from := range s.from(f) {
+		if !s.afford(1, 0) {
+			return
+		}
 		s.named(v.value, from, f.home, v.section+"."+v.key, "git runs it: its configuration names it")
 	}
 }

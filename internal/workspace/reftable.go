@@ -230,7 +230,7 @@ func eachTableOf(dir int, spend func(int64) bool, visit func(name string, data [
 // tablesAtStart notes what the reftables of a repository replace when the run begins.
 func (s *scan) tablesAtStart(w *walker, d *dir) {
 	var sums []byte
-	eachTableOf(d.fd, func(int64) bool { return true }, func(name string, data []byte) {
+	eachTableOf(d.fd, s.budget.spend, func(name string, data []byte) {
 		lines, err := TableReplacements(data)
 		if err != nil {
 			lines = []string{"unread " + name}

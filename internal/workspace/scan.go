@@ -92,7 +92,7 @@ func Scan(ctx context.Context, root string, r Rules, options ...Option) (*Snapsh
 		return nil, fmt.Errorf("scanning workspace %s: %w", root, err)
 	}
 	for _, dir := range outside {
-		t, warn, err := scanExternal(ctx, dir, &r)
+		t, warn, err := scanExternal(ctx, dir, &r, s.budget)
 		if err != nil {
 			return nil, err
 		}
@@ -126,7 +126,8 @@ type scan struct {
 	roots    []int  // root, and the top of what is laid over it
 	over     string // directory whose content is looked up before that of root; "" for none
 	shared   []gitFile
-	agents   []gitFile       // the user's own settings of agents
+	agents   []gitFile // the user's own settings of agents
+	budget   *Budget
 	around   *Snapshot       // of a tree that leads the host into this one; nil for none
 	near     map[string]bool // directories that alone are entered, with the top; nil for all
 	external bool
@@ -161,6 +162,9 @@ type linked struct {
 }
 
 func (s *scan) open(root string) error {
+	if s.budget == nil {
+		s.budget = NewBudget()
+	}
 	fd, err := openResolved(root, unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
 		return fmt.Errorf("opening workspace %s: %w", root, err)
@@ -314,6 +318,9 @@ func (s *scan) repository(w *walker, d *dir) error {
 	own := []gitFile{c}
 	if c.data, _ = readFile(d.fd, "config.worktree", maxConfig); c.data != nil {
 		own = append(own, c)
+	}
+	if !s.budget.spend(int64(len(own[0].data) + len(c.data))) {
+		return &BudgetError{At: string(s.found.Root) + "/" + string(w.path), Files: s.budget.Files()}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -67,8 +67,8 @@ func (r *Rules) secretRuleOf(name []byte, at func() string) *Rule {
 // special notes secrets, and sockets that a program of the host may listen on:
 // a socket's name works through every mount and every network namespace.
 func (s *scan) special(w *walker, d *dir, e entry) (bool, error) {
-	if s.external || d.gits() {
-		return false, nil
+	if err := s.goOn(w); err != nil || s.external || d.gits() {
+		return false, err
 	}
 	rule := &Rule{Pattern: socketRule, Reason: "a program of the host may listen on it"}
 	if e.typ != unix.DT_SOCK {

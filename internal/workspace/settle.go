@@ -29,6 +29,7 @@ func (s *Snapshot) Settle(ctx context.Context, stateDir string) (Report, error) 
 		if err := v.settleTree(ctx, t, i > 0); err != nil {
 			errs = append(errs, fmt.Errorf("settling %s: %w", t.Root, err))
 		}
+		s.Budget.finished(string(t.Root))
 	}
 	if err := v.hold.close(); err != nil {
 		errs = append(errs, err)

@@ -223,6 +223,15 @@ func (s *Snapshot) Hidden() []policy.Protected {
 	return out
 }
 
+// Roots are the trees that Settle looks through.
+func (s *Snapshot) Roots() []string {
+	var out []string
+	for _, t := range s.trees {
+		out = append(out, string(t.Root))
+	}
+	return out
+}
+
 // External returns the git directories outside the workspace that its worktrees
 // use and that were found to name those worktrees in turn. Their protected
 // paths are among Protected, with Root set.

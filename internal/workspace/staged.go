@@ -190,7 +190,7 @@ func (s *scan) staged(w *walker, d *dir, data []byte) {
 				sums = append(sums, e.sum())
 			}
 		}
-		if eachStaged(data, hash, s.rules, top, sharedAt(d.fd), note) == nil {
+		if eachStaged(data, hash, s.rules, top, s.budget.sharedAt(d.fd), note) == nil {
 			s.mu.Lock()
 			s.found.Staged = append(s.found.Staged, sums...)
 			s.mu.Unlock()
@@ -249,7 +249,7 @@ func (v *settle) stage(w *walker, d *dir, e entry, data []byte, hash int) {
 	if !ok {
 		top = ""
 	}
-	err := eachStaged(data, hash, &v.snap.rules, top, v.sharedAt(d.fd), func(e staged) {
+	err := eachStaged(data, hash, &v.snap.rules, top, v.budget.sharedAt(d.fd), func(e staged) {
 		switch {
 		case v.staged[e.sum()]:
 		case len(in.names) < maxStaged:
