@@ -29,7 +29,18 @@ func agentsHost() []Row {
 			Setup: knownTemp, Harmless: "its temporary directory may be its own", Action: "agent-temp"},
 		{ID: "AGT-011b", Kind: Host, Promise: "P1", Title: "temporary files of the launcher, or of the agent, lie where others read them", Refs: []string{"CVE-2026-46406", "CWE-377"},
 			Setup: watchedTemp, Harmless: "its temporary directory may be its own", Action: "agent-temp", Args: []string{"path=B/tmp/answer.md\nB/tmp/agent/answer.md"}},
+		{ID: "AGT-321", Kind: Sandbox, Promise: "P3", Title: "programs of the project that the user's own settings of agents name are written anew", Refs: []string{"code.claude.com/docs/en/settings", "CVE-2025-54136"},
+			Files: map[string]string{"W/ci/line.sh": hook, "W/srv/it": hook, "W/ci/tell.py": "pass\n"}, Keep: []string{"W/ci/line.sh", "W/srv/it", "W/ci/tell.py"},
+			Setup: ownSettings, Action: "overwrite", Args: []string{"path=W/ci/line.sh\nW/srv/it\nW/ci/tell.py"}},
 	}
+}
+
+// ownSettings are the user's settings of agents, with commands of this project.
+func ownSettings(w *World) error {
+	return errors.Join(
+		w.File("H/.claude/settings.json", `{"statusLine": {"type": "command", "command": "sh `+w.Path("W/ci/line.sh")+`"}}`),
+		w.File("H/.claude.json", `{"mcpServers": {"a": {"command": "`+w.Path("W/srv/it")+`"}}}`),
+		w.File("H/.codex/config.toml", `notify = ["python3", "`+w.Path("W/ci/tell.py")+`"]`))
 }
 
 // pasted starts the launcher by a handler that ends no list of flags.

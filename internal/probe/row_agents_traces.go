@@ -68,6 +68,7 @@ var agentTraces = sync.OnceValue(func() map[string]Trace {
 		"AGT-010e": seen(wasDenied("file.write", "W/scripts/lint.sh"), wasDenied("file.write", "W/tools/server")).with("protected-denied"),
 		"AGT-010g": {None: "the file is written as any file of the project is, and nothing is refused"},
 		"AGT-010f": seen(wasDenied("file.write", "W/notes/plain.json")).with("protected-denied"),
+		"AGT-321":  seen(wasDenied("file.write", "W/ci/line.sh"), wasDenied("file.write", "W/srv/it"), wasDenied("file.write", "W/ci/tell.py")).with("protected-denied"),
 		"AGT-011":  seen(Attempt{Action: "file.mkdir", Verdict: "allowed"}, Attempt{Action: "file.write", Verdict: "allowed"}),
 		"AGT-011b": seen(wasDenied("file.mkdir", "B/tmp")),
 		"AGT-012":  seen(wasDenied("file.write", "O/canary"), wasDenied("file.lookup", "O/canary"), Attempt{Action: "file.write", Object: "H/.ssh/id_probe", Error: "ENOENT"}).with("credential-write"),

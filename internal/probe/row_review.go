@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 )
 
 const classReview = "gate.review"
@@ -55,7 +56,12 @@ func reviewRows() []Row {
 		rows[i].Harmless = "it is done in a copy; what reaches the tree is looked at"
 		rows[i].Trace = Trace{None: "what is done to the copy is ordinary; what reaches the tree is recorded when it is applied"}
 	}
-	return rows
+	beside := []string{"W/dist/server.js", "W/dist/rc"}
+	return append(rows, Row{ID: "RVW-321", Class: classReview, Kind: Sandbox, Promise: "P3", Title: "in a directory for results the run changes what settings and a link beside it have the host execute, while the rest waits for a human",
+		Refs:  []string{"CVE-2025-59536", "direnv(1)"},
+		Files: map[string]string{"W/.mcp.json": `{"mcpServers": {"a": {"command": "node", "args": ["dist/server.js"]}}}`, "W/dist/server.js": "1\n", "W/dist/rc": "true\n"},
+		Links: map[string]string{"W/.envrc": "dist/rc"}, Keep: beside, Action: "overwrite", Args: []string{"path=" + strings.Join(beside, "\n")},
+		Drive: withOutput("--review"), Trace: refused("protected", "file.write", beside...)})
 }
 
 // thenReviewed plays the row against a target that keeps changes back, and then
