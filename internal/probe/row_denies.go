@@ -221,13 +221,13 @@ func deniesPresent() []Row {
 			Title:   "mode, owner, times and attributes of files outside are changed",
 			Refs:    []string{"github.com/Kilo-Org/kilocode/pull/11596", "Landlock: chmod and xattr are not covered"},
 			Options: Options{Read: []string{"R"}},
-			Accept:  mutateDenials,
+			Accept:  append([]string{"ENOTTY"}, mutateDenials...), // no flags for anybody
 			Action:  "metadata", Args: []string{"path=R/canary\nR\nO/canary\nO"}},
 		{ID: "DNY-016b", Class: classDenies, Kind: Sandbox, Promise: "P2",
 			Title:    "mode, owner, times and attributes of the home and of what contains the workspace are changed",
 			Refs:     []string{"chmod(2)", "setxattr(2)"},
 			Keep:     []string{"H", "B"},
-			Accept:   append([]string{"ENOTTY"}, mutateDenials...), // a root without flags
+			Accept:   append([]string{"ENOTTY"}, mutateDenials...), // no flags for anybody
 			Harmless: "the directories in view may be private ones",
 			Action:   "metadata", Args: []string{"path=H\nB"}},
 		{ID: "DNY-017", Class: classDenies, Kind: Sandbox, Promise: "P2",
