@@ -54,13 +54,14 @@ var callConstants = map[string]uint32{
 	"TIOCSETD":  unix.TIOCSETD,
 	"TIOCCONS":  unix.TIOCCONS,
 
-	// include/uapi/linux/fs.h and fsverity.h, as machines of 64 bits have them
+	// include/uapi/linux/fs.h, fsverity.h and f2fs.h, as machines of 64 bits have them
 	"FS_IOC_GETFLAGS":       0x80086601,
 	"FS_IOC_GETVERSION":     0x80087601,
 	"EXT4_IOC_GETVERSION":   0x80086603,
 	"FS_IOC_FSGETXATTR":     0x801c581f,
 	"FS_IOC_FIEMAP":         0xc020660b,
 	"FS_IOC_MEASURE_VERITY": 0xc0046686,
+	"F2FS_IOC_GET_FEATURES": 0x8004f50c, // SQLite asks for it on every file system
 	"FICLONE":               unix.FICLONE,
 	"FICLONERANGE":          unix.FICLONERANGE,
 	"FIDEDUPERANGE":         unix.FIDEDUPERANGE,
