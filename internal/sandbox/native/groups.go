@@ -73,7 +73,7 @@ func (l *launch) prepareGroups() {
 		l.facts.cgroups = append(l.facts.cgroups, g.dir)
 		l.facts.gate = true
 		l.onRelease(func() {
-			if l.control != nil || l.builder == nil { // nothing was started: nobody else removes it
+			if !l.started { // nobody else removes it
 				g.remove()
 			}
 		})

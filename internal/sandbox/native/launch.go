@@ -31,7 +31,8 @@ type launch struct {
 	outer   [3]*os.File // our ends
 	trees   []*os.File  // detached mounts that go in
 	doors   sandbox.Doors
-	arrived int // doors that were handed out
+	arrived int  // doors that were handed out
+	started bool // a process has taken over the control groups
 }
 
 // release lets go of everything that the started process did not take over.
@@ -86,6 +87,7 @@ func (l *launch) execute(files []*os.File) (*process, error) {
 	}
 	p := &process{janitor: proc, name: l.spec.Argv[0], limits: l.spec.Plan.Limits, control: l.control, goodbye: l.janitor, portal: l.portal,
 		groups: l.groups, changes: make(chan sandbox.State, 8), done: make(chan struct{}), cleaned: make(chan struct{}), firstfd: -1}
+	l.started = true
 	p.in, p.out, p.err = l.outer[0], l.outer[1], l.outer[2]
 	l.control, l.janitor, l.portal, l.outer = nil, nil, nil, [3]*os.File{}
 	go p.attendJanitor()

@@ -121,7 +121,7 @@ func (b *builder) pin(p pin) {
 		b.pinned[p.path] = true
 	}
 	fd, tree := b.slot(), b.slot()
-	b.openNoLinks("open protected "+p.path, p.path, fd)
+	b.openNoLinks("open protected "+p.path, p.path, unix.O_NOFOLLOW, fd)
 	b.compareIn(fd, p)
 	b.cloneTree("clone protected "+p.path, fd, tree)
 	if p.how == readOnly {
@@ -146,7 +146,7 @@ func (b *builder) cover(from string, p pin) {
 	path := p.path
 	b.pinAbove(path)
 	fd, tree := b.slot(), b.slot()
-	b.openNoLinks("open hidden "+path, path, fd)
+	b.openNoLinks("open hidden "+path, path, unix.O_NOFOLLOW, fd)
 	b.compareIn(fd, p)
 	b.call("clone cover", unix.SYS_OPEN_TREE, []any{unix.AT_FDCWD, b.str(from),
 		unix.OPEN_TREE_CLONE | unix.OPEN_TREE_CLOEXEC | unix.AT_SYMLINK_NOFOLLOW}, into(tree))

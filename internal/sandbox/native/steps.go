@@ -116,9 +116,10 @@ func (b *builder) link(l viewLink) {
 }
 
 // openNoLinks opens path without following any link in it: the path was
-// resolved before, and a link that stands there now was put there since.
-func (b *builder) openNoLinks(name, path string, fd ref) {
-	how := b.words(uint64(openPath|unix.O_NOFOLLOW), 0, unix.RESOLVE_NO_SYMLINKS|unix.RESOLVE_NO_MAGICLINKS)
+// resolved before, and a link that stands there now was put there since. With
+// O_NOFOLLOW in last it may end at a link, which is opened itself (openat2(2)).
+func (b *builder) openNoLinks(name, path string, last uint64, fd ref) {
+	how := b.words(openPath|last, 0, unix.RESOLVE_NO_SYMLINKS|unix.RESOLVE_NO_MAGICLINKS)
 	b.call(name, unix.SYS_OPENAT2, []any{unix.AT_FDCWD, b.str(path), how, 24}, into(fd))
 }
 

@@ -71,7 +71,7 @@ func (b *builder) openSource(p part) ref {
 		return tree
 	}
 	fd := b.slot()
-	b.openNoLinks("open "+p.source, p.source, fd)
+	b.openNoLinks("open "+p.source, p.source, 0, fd)
 	b.compare(fd, judged(b.spec, p), p.source)
 	b.cloneTree("clone "+p.source, fd, tree)
 	b.closeFD(fd)
