@@ -60,7 +60,7 @@ sandbox/native/groups.go filepath.Glob os.ReadFile os.Stat os.WriteFile : contro
 sandbox/native/landlock.go os.ReadFile          : /proc/sys
 sandbox/native/launch.go os.Open os.OpenFile    : /proc/self/exe and /dev/null
 sandbox/native/memory.go os.ReadDir os.ReadFile unix.Open : /proc; of a process that has not executed the command yet, whose /tmp the launch mounted
-sandbox/native/memory_others.go filepath.Glob os.ReadFile unix.Statfs : /proc, where the links are the kernel's
+sandbox/native/memory_others.go filepath.Glob unix.Statfs : /proc, where the links are the kernel's
 sandbox/native/observe_steps.go os.OpenFile     : /dev/fuse
 sandbox/native/taskid.go os.Open os.ReadFile os.WriteFile : /proc, where the links are the kernel's
 sandbox/native/view.go filepath.EvalSymlinks os.ReadFile os.Stat : the system view, which is root's

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"os"
 	"strconv"
-	"strings"
 
 	"golang.org/x/sys/unix"
+	"holdfast.dev/holdfast/internal/sys"
 )
 
 // The numbers of ioctls on a descriptor of a pid namespace (ioctl_nsfs(2), Linux
@@ -102,12 +102,7 @@ func innermost(status string) int {
 	if err != nil {
 		return 0
 	}
-	_, rest, ok := strings.Cut(string(raw), "\nNSpid:")
-	if !ok {
-		return 0
-	}
-	line, _, _ := strings.Cut(rest, "\n")
-	fields := strings.Fields(line)
+	fields := sys.StatusField(raw, "NSpid")
 	if len(fields) == 0 {
 		return 0
 	}

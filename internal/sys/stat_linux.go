@@ -19,6 +19,14 @@ const (
 	StatResident = 21   // pages
 )
 
+// StatusField returns the words that the text of a status file of /proc has under a
+// name (proc_pid_status(5)); none for a name that it does not have.
+func StatusField(status []byte, name string) []string {
+	_, rest, _ := bytes.Cut(status, []byte("\n"+name+":"))
+	line, _, _ := bytes.Cut(rest, []byte("\n"))
+	return strings.Fields(string(line))
+}
+
 // StatFields reads the fields of a process behind its name, which may hold
 // anything, brackets and spaces too. dir is that of the process, such as
 // /proc/PID. There are at least as many as have an index here.

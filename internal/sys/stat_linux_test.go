@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -39,5 +40,19 @@ func TestStatFields(t *testing.T) {
 	}
 	if _, err := StatFields(filepath.Join(t.TempDir(), "gone")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("of one that is not there: %v", err)
+	}
+}
+
+func TestStatusField(t *testing.T) {
+	status := []byte("Name:\tNSpid: 9\nTgid:\t7\nNSpid:\t7\t2\nVmRSS:\t    12 kB\nGroups:\t \nLast:\t1\n")
+	for name, want := range map[string][]string{
+		"NSpid": {"7", "2"}, "VmRSS": {"12", "kB"}, "Groups": {}, "Last": {"1"}, "VmSwap": {}, "pid": {},
+	} {
+		if got := StatusField(status, name); !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+	if got := StatusField(nil, "NSpid"); len(got) != 0 {
+		t.Errorf("of nothing %q", got)
 	}
 }

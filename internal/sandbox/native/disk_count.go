@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+	"holdfast.dev/holdfast/internal/sys"
 )
 
 const (
@@ -169,13 +170,7 @@ func unnamedOf(pid int, interesting func(int64, uint64) bool, unseen func(*unix.
 
 // innerPID is the number of a process in the innermost pid namespace it is in.
 func innerPID(pid int) int {
-	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		return 0
-	}
-	_, rest, _ := strings.Cut(string(raw), "\nNSpid:")
-	line, _, _ := strings.Cut(rest, "\n")
-	f := strings.Fields(line)
+	f := sys.StatusField(statusOf(pid), "NSpid")
 	if len(f) < 2 {
 		return 0
 	}

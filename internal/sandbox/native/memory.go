@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+	"holdfast.dev/holdfast/internal/sys"
 )
 
 // memoryWatch bounds the memory of everything inside together. It counts what
@@ -160,24 +161,27 @@ func zfsCache() int64 {
 func residentBytes(pids []int) int64 {
 	var sum int64
 	for _, pid := range pids {
-		sum += statusBytes(pid, "VmRSS:", "VmSwap:")
+		sum += statusBytes(statusOf(pid), "VmRSS", "VmSwap")
 	}
 	return sum
 }
 
-// statusBytes adds up fields of /proc/PID/status; 0 for a process that has ended.
-func statusBytes(pid int, names ...string) int64 {
+// statusOf is the text of /proc/PID/status; nothing for a process that has ended.
+func statusOf(pid int) []byte {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
-		return 0
+		return nil
 	}
+	return raw
+}
+
+// statusBytes adds up fields of a status file.
+func statusBytes(status []byte, names ...string) int64 {
 	var sum int64
 	for _, name := range names {
-		if _, rest, ok := strings.Cut(string(raw), "\n"+name); ok {
-			if f := strings.Fields(rest); len(f) > 0 {
-				n, _ := strconv.ParseInt(f[0], 10, 64)
-				sum += n << 10
-			}
+		if f := sys.StatusField(status, name); len(f) > 0 {
+			n, _ := strconv.ParseInt(f[0], 10, 64)
+			sum += n << 10
 		}
 	}
 	return sum

@@ -3,7 +3,6 @@
 package native
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 	"holdfast.dev/holdfast/internal/sandbox"
+	"holdfast.dev/holdfast/internal/sys"
 )
 
 // otherFiles is the memory that files in memory take of which this user can
@@ -28,11 +28,16 @@ func otherFiles(own uint64, ended <-chan struct{}) int64 {
 	devices, namespaces := map[uint64]bool{own: true}, map[string]bool{}
 	for _, dir := range dirs {
 		pid, err := strconv.Atoi(filepath.Base(dir))
-		if err != nil || closed(ended) {
+		if err != nil {
 			continue
 		}
-		if sameNamespace(pid) {
-			sum += statusBytes(pid, "RssShmem:")
+		if closed(ended) {
+			return sum
+		}
+		// In the pid namespace of this process, and so in no boundary: status lists
+		// its number in each namespace that it is in.
+		if status := statusOf(pid); len(sys.StatusField(status, "NSpid")) == 1 {
+			sum += statusBytes(status, "RssShmem")
 		}
 		if ns, err := os.Readlink(dir + "/ns/mnt"); err == nil && !namespaces[ns] {
 			namespaces[ns] = true
@@ -40,18 +45,6 @@ func otherFiles(own uint64, ended <-chan struct{}) int64 {
 		}
 	}
 	return sum
-}
-
-// sameNamespace says whether a process is in the pid namespace of this one, and
-// so in no boundary: status lists its number in each namespace that it is in.
-func sameNamespace(pid int) bool {
-	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		return false
-	}
-	_, rest, _ := strings.Cut(string(raw), "\nNSpid:")
-	line, _, _ := strings.Cut(rest, "\n")
-	return len(strings.Fields(line)) == 1
 }
 
 // mountedFiles is what the file systems in memory take that the process at dir
