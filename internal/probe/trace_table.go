@@ -46,6 +46,11 @@ func trail(parts ...Trace) (t Trace) {
 	return t
 }
 
+// overLimit is the end of a run by one of its limits, which raises an alert.
+func overLimit(limit string) Trace {
+	return trail(did("session.limit", limit), raised("limit"))
+}
+
 // refused is the same attempt on each of the objects, denied by that layer.
 func refused(layer, action string, objects ...string) (t Trace) {
 	for _, o := range objects {
