@@ -31,6 +31,7 @@ type listedLog struct {
 	Status    string    `json:"status,omitempty"`
 	Workspace string    `json:"workspace,omitempty"`
 	Command   []string  `json:"command,omitempty"`
+	HeldBack  int       `json:"held_back,omitempty"` // files, when the supervisor was killed and the run settled afterwards
 }
 
 func newLogList(a *app) *cobra.Command {
@@ -52,6 +53,9 @@ func newLogList(a *app) *cobra.Command {
 			rows := make([]listedLog, len(infos))
 			for i, info := range infos {
 				rows[i] = peek(info)
+				if after := r.settledOf(info.Session); after != nil {
+					rows[i].HeldBack = len(after.Quarantined)
+				}
 			}
 			if asJSON {
 				err = writeJSON(a.Stdout, rows)
@@ -130,6 +134,9 @@ func (a *app) printLogs(rows []listedLog) error {
 		state, span := l.State, "-"
 		if l.Status != "" {
 			state = "status " + words(l.Status)
+		}
+		if l.HeldBack > 0 {
+			state += fmt.Sprintf(", %d held back", l.HeldBack)
 		}
 		if !l.Last.IsZero() {
 			span = lasted(l.Last.Sub(l.Begin))
