@@ -3,8 +3,12 @@
 package probe
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -56,12 +60,40 @@ func reviewRows() []Row {
 		rows[i].Harmless = "it is done in a copy; what reaches the tree is looked at"
 		rows[i].Trace = Trace{None: "what is done to the copy is ordinary; what reaches the tree is recorded when it is applied"}
 	}
+	rows = append(rows, Row{ID: "RVW-461", Class: classReview, Kind: Control, Promise: "P2", Title: "in a tree that a group shares, what belongs to the group is changed in the copy as anything else",
+		Refs: []string{"chmod(2) S_ISGID", "Documentation/filesystems/overlayfs"}, Files: map[string]string{"W/shared/file": "1\n", "W/shared/deep/file": "1\n", "W/shared/gone": "1\n"}, Setup: sharedByGroup,
+		Action: "tools-work", Args: []string{"tools=echo 2 >>shared/file\necho 3 >shared/deep/new\nmv shared/deep shared/moved\nrm shared/gone\nmkdir shared/new"}, Drive: thenReviewed("--apply-all-safe"),
+		Trace: Trace{None: "what is done to the copy is ordinary"}})
 	beside := []string{"W/dist/server.js", "W/dist/rc"}
 	return append(rows, Row{ID: "RVW-321", Class: classReview, Kind: Sandbox, Promise: "P3", Title: "in a directory for results the run changes what settings and a link beside it have the host execute, while the rest waits for a human",
 		Refs:  []string{"CVE-2025-59536", "direnv(1)"},
 		Files: map[string]string{"W/.mcp.json": `{"mcpServers": {"a": {"command": "node", "args": ["dist/server.js"]}}}`, "W/dist/server.js": "1\n", "W/dist/rc": "true\n"},
 		Links: map[string]string{"W/.envrc": "dist/rc"}, Keep: beside, Action: "overwrite", Args: []string{"path=" + strings.Join(beside, "\n")},
 		Drive: withOutput("--review"), Trace: refused("protected", "file.write", beside...)})
+}
+
+// sharedByGroup gives W/shared to a group that is not the first of the user who
+// starts the target: root may name any.
+func sharedByGroup(w *World) error {
+	const nobodys = 4242
+	group := nobodys
+	if os.Geteuid() != 0 {
+		groups, err := os.Getgroups()
+		if err != nil {
+			return err
+		}
+		i := slices.IndexFunc(groups, func(g int) bool { return g != os.Getgid() })
+		if i < 0 {
+			return fmt.Errorf("%w: a second group of the user", ErrMissing)
+		}
+		group = groups[i]
+	}
+	return filepath.WalkDir(w.Path("W/shared"), func(path string, e fs.DirEntry, err error) error {
+		if err != nil || !e.IsDir() {
+			return errors.Join(err, os.Chown(path, -1, group))
+		}
+		return errors.Join(os.Chown(path, -1, group), os.Chmod(path, 0o775|fs.ModeSetgid))
+	})
 }
 
 // thenReviewed plays the row against a target that keeps changes back, and then

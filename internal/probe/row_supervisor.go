@@ -312,6 +312,9 @@ func supervisorControls() []Row {
 		tools("HST-023c", "processes that share work do so", 60*time.Second, []string{"python3"},
 			"python3 many.py", map[string]string{"W/many.py": "import multiprocessing as m\ndef f(x): return x * x\n" +
 				"if __name__ == '__main__':\n    with m.Pool(2) as p: assert p.map(f, range(4)) == [0, 1, 4, 9]\n    m.Lock(); m.Queue()\n"}),
+		tools("HST-461", "a program that looks for a protocol which it may not have hears that there is none", 0, []string{"python3"},
+			"python3 rare.py", map[string]string{"W/rare.py": "import errno, socket as s\nfor kind, protocol in (s.SOCK_DGRAM, 136), (s.SOCK_STREAM, 132), (s.SOCK_SEQPACKET, 132):\n" +
+				"    try: s.socket(s.AF_INET, kind, protocol).close()\n    except OSError as e: assert e.errno in (errno.EPROTONOSUPPORT, errno.ESOCKTNOSUPPORT), e\n"}),
 		{ID: "HST-023d", Kind: Control, Title: "a terminal can be made", Refs: []string{"fence PTY tests", "pty(7)"}, Action: "terminal-pair"},
 		{ID: "HST-013b", Promise: "P9", Title: "status and signal of the workload arrive unchanged", Refs: []string{"wait(2)"}, Drive: statuses, Action: "nothing-denied",
 			Bare: "nothing stands between the command and its caller"},

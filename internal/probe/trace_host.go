@@ -234,6 +234,7 @@ var supervisorTraces = sync.OnceValue(func() map[string]Trace {
 		"HST-023b": nothing(honest),
 		"HST-023c": nothing(honest),
 		"HST-023d": nothing(honest),
+		"HST-461":  nothing(honest),
 		"HST-024":  trail(did("file.symlink", "W/to-keys"), refused("view", "file.lookup", "H/.local/state/holdfast"), raised("own-log", "link-protected")),
 		"HST-024b": trail(
 			did("file.write", "H/.local/state/holdfast", "H/.local/state/holdfast/keys/planted.key"),

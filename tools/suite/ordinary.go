@@ -35,6 +35,10 @@ func (s *suite) ordinary() (pass, error) {
 	if err != nil {
 		return pass{}, err
 	}
+	groups, err := groupsOf(u)
+	if err != nil {
+		return pass{}, err
+	}
 	tree := filepath.Join(s.work, "tree")
 	if err := copyTree(s.root, tree, uid, gid); err != nil {
 		return pass{}, fmt.Errorf("copying the tree for %s: %w", account, err)
@@ -54,9 +58,26 @@ func (s *suite) ordinary() (pass, error) {
 		}
 	}
 	p.as = func(cmd *exec.Cmd) {
-		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid), Groups: groups}}
 	}
 	return p, nil
+}
+
+// groupsOf are the numbers of all groups of u.
+func groupsOf(u *user.User) ([]uint32, error) {
+	ids, err := u.GroupIds()
+	if err != nil {
+		return nil, fmt.Errorf("reading the groups of %s: %w", u.Username, err)
+	}
+	groups := make([]uint32, len(ids))
+	for i, id := range ids {
+		n, err := strconv.ParseUint(id, 10, 32)
+		if err != nil {
+			return nil, fmt.Errorf("reading the groups of %s: %w", u.Username, err)
+		}
+		groups[i] = uint32(n)
+	}
+	return groups, nil
 }
 
 // copyTree copies the module without its repository and gives it to the user.
