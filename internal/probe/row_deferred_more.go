@@ -11,7 +11,7 @@ const (
 	moreDenied = ".direnv/x .envrc.x .direnvrc .config/direnv/x .devenv/x .devenv.flake.nix .devbox/x .flox/x .local.vimrc .vimrc.local .projections.json .ctags " +
 		".ctags.d/x gtags.conf .globalrc .emacs.desktop .mc.menu .lite_project.lua .kateprojectx .kdev4/x .externalToolBuilders .factorypath a.ipr a.iws " +
 		"a.run.xml a.pro.userx CMakeLists.txt.userx .qtcreator/x .ropeproject/config.py .lsp/config.edn .emmyrc.json omnisharp.json erlang_ls.config " +
-		".elixir_ls/x .elixir-tools/x .lexical/x .expert/x rust-project.json .rust-project.json rust-analyzer.toml .rust-analyzer.toml buildServer.json " +
+		".elixir_ls/x .elixir-tools/x .lexical/x .expert/x rust-project.json .rust-project.json rust-analyzer.toml buildServer.json " +
 		".sourcekit-lsp/x .swiftpm/x .phpactor.json .phpactor.yml Directory.Build.rsp MSBuild.rsp NuGet.config .paket/x .gradle/config.properties " +
 		".gradle/init.d/x .gradle/init.gradle .m2/settings.xml .m2/extensions.xml .sbt/x .lein/x .hotspotrc .nrepl.edn .gemrc .chef/x .ipython/x .jupyter/x " +
 		".RData .gnuplot .ackrc .re.pl .ghcid .sbclrc .guile .racketrc .tclshrc .wishrc .bowerrc .nano-stagedx .nanostagedrc .miserc.toml .config/lefthook.x crushrc .crushrc .prototools .npm-init.js .cargo-husky/x .repo/x " +
@@ -24,7 +24,7 @@ const (
 		"codeship-x.yml shippable.yml .rultor.yml .onedev-buildspec.yml jitpack.yml .packit.yaml packit.yaml .copr/x .cnb.yml atlantis.yaml .spacelift/x " +
 		".gbp.conf .terraformrc .tofurc .terraform.d/x .ansible.cfg .docker/config.json .docker/cli-plugins/x .kube/config .copilotignore " +
 		".aiexclude .aiderignore .aider.model.metadata.json .gooseignore .continueignore .continuerc.json .openhands_instructions .jules/x .devin/x .refact/x " +
-		".pearai/x .pearairules .sourcegraph/x .forge/x .rovodev/x .ruler/x .rulesync/x rulesync.jsonc .specify/scripts/x .specify/templates/x " +
+		".pearai/x .sourcegraph/x .forge/x .rovodev/x .ruler/x .rulesync/x rulesync.jsonc .specify/scripts/x .specify/templates/x " +
 		".taskmaster/config.json .conductor/x conductor.json .container-use/x fastagent.config.yaml .letta/x .gitlab/duo/x .comate/x"
 	moreFlagged = ".bloop/x a.kdev4 .project .classpath .cproject .pydevproject .settings/x a.launch nbproject/x a.xcodeproj/x a.xcworkspace/x a.xcconfig .merlin " +
 		"pyrightconfig.json .clang-tidy a.cppcheck .emacs-project a.csproj.user launchSettings.json global.json a.targets a.props a.proj a.slnx a.fsproj " +
@@ -37,7 +37,7 @@ const (
 		"rubygems_plugin.rb .ruby-gemset .haml-lint.yml .slim-lint.yml .ruby-lsp/Gemfile _config.yml pylintrc pylintrc.toml .pylintrc.toml conf.py mkdocs.yml " +
 		"manage.py .flaskenv alembic.ini .pytest.ini pytest.toml tox.toml invoke.yml buildout.cfg pavement.py environment.yaml meta.yaml conda-lock.yml " +
 		"anaconda-project.yml pixi.lock .pixi/x __pypackages__/x pdm.toml .pdm-python requirementsx.in requirementsx.lock constraintsx.txt pylockx.toml " +
-		".python-versions sitecustomize/x usercustomize/x .noserc unittest.cfg asv.conf.json .bumpversion.x .copier-answers.yml .cruft.json cookiecutter.json " +
+		".python-versions sitecustomize/x usercustomize/x unittest.cfg asv.conf.json .bumpversion.x .copier-answers.yml .cruft.json cookiecutter.json " +
 		".pre-commit-hooks.yaml .sqlfluff .cz.x cz.toml MLproject airflow.cfg prefect.yaml meltano.yml dbt_project.yml profiles.yml .user.ini .php_csx " +
 		"phpcs.xmlx .phpcs.xmlx phpspec.ymlx .phpspec.yml codeception.yml behat.ymlx behat.php infection.jsonx phpbench.jsonx deploy.php Envoy.blade.php " +
 		"RoboFile.php castor.php box.jsonx .phan/config.php ecs.php symfony.lock wp-clix.yml LocalValetDriver.php Homestead.yaml mix.lock .formatter.exs " +
@@ -50,7 +50,7 @@ const (
 		".dumircx electron-builder.x .sequelizerc knexfile.x ormconfig.x gulpfile.x gruntfile.x Jakefilex cypress.json .testcafercx .flowconfig .watchmanconfig " +
 		".autorc .changeset/config.json .versionrcx .cz-config.js .browserslistrc .svgrrcx .graphqlconfigx codegen.yml codegen.ts webpack.mix.js .neutrinorc.js " +
 		"app.json eas.json nest-cli.json project.json workspace.json moon.yml .moon/x import_map.json deno.lock jsr.json vlt.json vlt-lock.json tslint.json " +
-		".yo-rc.json plopfile.x .hygen.js a.node .nvm-version .dvmrc a.prisma tauri.conf.jsonx Tauri.toml pubspec.yaml pubspec.lock analysis_options.yaml " +
+		".yo-rc.json plopfile.x .hygen.js a.node .dvmrc a.prisma tauri.conf.jsonx Tauri.toml pubspec.yaml pubspec.lock analysis_options.yaml " +
 		"build.yaml melos.yaml .fvmrc .golangci.x .custom-gcl.yml .air.x modd.conf reflex.conf magefile.go magefiles/x .ko.yaml buf.yml buf.x.yml " +
 		"sqlc.yml sqlc.json goreleaser.yml bacon.toml .bacon.toml Cross.toml .config/nextest.toml Makefile.toml Trunk.toml release.toml cliff.toml " +
 		"cargo-generate.toml Embed.toml .embed.toml Anchor.toml Makefile.x a.make a.mak BSDmakefile configure.in a.m4 autogen.sh a.wrap a.ninja Tuprules.x " +
@@ -59,7 +59,7 @@ const (
 		"openocd.cfg ccache.conf .arclint a.hxml project.godot a.uproject a.uplugin Package.resolved .swiftlint.yml project.yml Project.swift Cartfilex " +
 		"Mintfile .xcode.envx dub.selections.json shard.lock nimble.lock a.nims .x-version .default-x mise.lock .mise-tasks/x mise-tasks/x aqua.yml .aqua.yml " +
 		"pkgx.yml .pkgx.yml Taskfile.x .taskrc.yml a.just maskfile.md mprocs.yml process-composex.yml .overmind.env supervisord.conf .tmuxinator.yaml " +
-		".teamocil.yml .kubectl-x .tfswitchrc .tgswitchrc autorun.inf autorun.sh .autorun .hgsub .mailmap .git-blame-ignore-revs aallowed_signers CVS/Root " +
+		".kubectl-x .tfswitchrc .tgswitchrc autorun.inf autorun.sh .autorun .hgsub .mailmap .git-blame-ignore-revs aallowed_signers CVS/Root " +
 		".github/dependabot.yaml .mergify.yml bors.toml .kodiak.toml garnix.yaml snapcraft.yaml a.spec debian/rules debian/gbp.conf PKGBUILD APKBUILD a.ebuild " +
 		"firebase.json .firebaserc heroku.yml railway.json railway.toml nixpacks.toml .buildpacks apprunner.yaml .ebextensions/x .platform/x .platform.app.yaml " +
 		"appspec.yml Caddyfile .htaccess web.config kubeconfigx a.dockerfile Containerfile.x .dockerignore docker-bakex.hcl docker-bakex.json " +
