@@ -55,8 +55,8 @@ command's; 125 says that nothing was started, 124 that holdfast failed after tha
 
 // complete says what the shell can offer for the values of flags.
 func complete(cmd *cobra.Command) {
-	words := make([]string, len(policy.Guarantees))
-	for i, g := range policy.Guarantees {
+	words := make([]string, len(policy.Losses))
+	for i, g := range policy.Losses {
 		words[i] = string(g)
 	}
 	for flag, values := range map[string][]string{"profile": policy.Profiles, "without": words} {

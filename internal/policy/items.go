@@ -28,17 +28,7 @@ func parseItem(k key, text string) (e Entry, hint string, err error) {
 	case names:
 		return e, "give the value in full: --env " + printable(text) + "=VALUE, or environment.set", passable(text)
 	case losses:
-		if !slices.Contains(Guarantees, Guarantee(text)) {
-			known := make([]string, len(Guarantees))
-			for i, g := range Guarantees {
-				known[i] = string(g)
-			}
-			hint = "known: " + strings.Join(known, ", ")
-			err = fmt.Errorf("unknown guarantee %q", printable(text))
-			if near := nearest(text, known); near != "" {
-				err = fmt.Errorf("unknown guarantee %q, did you mean %q?", printable(text), near)
-			}
-		}
+		hint, err = lossText(text)
 	case hosts:
 		var rule HostRule
 		rule, hint, err = destination(text)
@@ -51,6 +41,25 @@ func parseItem(k key, text string) (e Entry, hint string, err error) {
 		e.Ports = []int{port, port}
 	}
 	return e, hint, err
+}
+
+// lossText checks the name of a guarantee whose loss is accepted.
+func lossText(text string) (hint string, err error) {
+	known := make([]string, len(Losses))
+	for i, g := range Losses {
+		known[i] = string(g)
+	}
+	hint = "known: " + strings.Join(known, ", ")
+	switch near := nearest(text, known); {
+	case slices.Contains(known, text):
+		return "", nil
+	case text == string(Namespaces):
+		return "run it on a host that can make them: 'holdfast doctor' says whether this one can, and how to mend it",
+			errors.New("namespaces cannot be given up: without them nothing of the boundary holds")
+	case near != "":
+		return hint, fmt.Errorf("unknown guarantee %q, did you mean %q?", printable(text), near)
+	}
+	return hint, fmt.Errorf("unknown guarantee %q", printable(text))
 }
 
 // wordText checks the value of a key that takes one of some words.

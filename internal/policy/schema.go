@@ -77,7 +77,7 @@ const spanPattern = `^([0-9]+(\.[0-9]*)?(ns|us|ms|s|m|h))+$`
 func listShape(k key, text map[string]any) map[string]any {
 	switch k.kind {
 	case losses:
-		return list(map[string]any{"enum": Guarantees})
+		return list(map[string]any{"enum": Losses})
 	case hosts:
 		return list(map[string]any{"oneOf": []any{text, destinationShape()}})
 	case services:

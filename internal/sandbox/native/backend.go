@@ -119,10 +119,6 @@ func (l *launch) prepare() error {
 	if plan.Accepts(policy.PrivateProc) && privateProc() != nil {
 		f.privProc = false
 	}
-	if plan.Accepts(policy.Namespaces) {
-		return &sandbox.GapError{Missing: []sandbox.Finding{{Guarantee: policy.Namespaces, Mend: mendNamespaces(),
-			Detail: "they cannot be given up: without them nothing of the boundary holds"}}}
-	}
 	if err := l.prepareView(); err != nil {
 		return err
 	}
