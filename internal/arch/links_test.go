@@ -30,7 +30,6 @@ review/journal.go os.Open os.OpenFile           : the state
 review/saved.go os.Open os.OpenFile os.ReadFile : the state
 review/start.go os.Open filepath.WalkDir        : the state
 task/agent.go os.Open                           : the private home, before anything is executed that could change it
-task/agent.go os.ReadFile                       : a file of the user's home, where links are the user's; no run writes there
 task/agent_changes.go os.ReadFile : a file of the user's home, where links are the user's; no run writes there
 task/agent_obeyed.go filepath.EvalSymlinks os.OpenFile : the home directory, and a directory that was made a moment ago
 task/agent_place.go filepath.EvalSymlinks      : the place itself, in the user's home; what lies below it is compared with what was copied

@@ -44,7 +44,8 @@ type AgentValue struct {
 type AgentFile struct {
 	Path     string // inside; with ~ in a preset, absolute in a plan
 	Content  string
-	Merge    bool // content is JSON, and is laid over the host's file of that path
-	Writable bool // by the agent, in the private home; nothing of it is kept
+	Merge    bool   // content is JSON, and is laid over the host's file of that path
+	Source   string // that file of the host, resolved; "" where there is none
+	Writable bool   // by the agent, in the private home; nothing of it is kept
 	Origin   Origin
 }

@@ -30,6 +30,7 @@ var byKey = map[string][]string{
 		"network: {allow: [a.example.org]}\ncredentials: [{name: a, source: {file: FILE}, hosts: [a.example.org], env: A}]",
 		"network: {allow: [a.example.org]}\ncredentials: [{name: a, source: {command: [FILE]}, hosts: [a.example.org], env: A}]",
 		"network: {allow: [a.example.org]}\ncredentials: [{name: a, source: {command: [/bin/sh, FILE]}, hosts: [a.example.org], env: A}]",
+		"network: {allow: [a.example.org]}\ncredentials: [{name: a, source: {vault: {path: secret/data/a, field: f, address: https://v.example.org, token-file: FILE}}, hosts: [a.example.org], env: A}]",
 		"network: {allow: [a.example.org]}\ncredentials: [{name: a, source: {github-app: {app-id: 1, installation-id: 2, key-file: FILE, repositories: [r], permissions: {contents: read}}}, hosts: [a.example.org], env: A}]",
 	},
 }

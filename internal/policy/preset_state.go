@@ -33,6 +33,9 @@ func (p *Plan) agent(e Effective, v *view) error {
 	}
 	for _, f := range a.preset.files {
 		f.Path = a.inside(f.Path)
+		if err := a.base(&f, v); err != nil {
+			errs = append(errs, err)
+		}
 		out.Files = append(out.Files, f)
 	}
 	p.Agent = out
@@ -192,6 +195,30 @@ func (a *agentPlan) readOnly(r named, v *view, rank int) {
 		rule.At = inside
 	}
 	v.rules = append(v.rules, ranked{rule, rank})
+}
+
+// base resolves the file of the host that another is laid over.
+func (a *agentPlan) base(f *AgentFile, v *view) *Error {
+	if !f.Merge {
+		return nil
+	}
+	at, err := locate(f.Path)
+	if bad := v.host.untrusted(at, v.writable); bad != nil {
+		return fault(f.Origin, bad.hint("path:"), "files: %s: %s", quote(f.Path), bad)
+	}
+	if err == nil {
+		err = a.safe(at.path, v, false)
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return &Error{Origin: f.Origin, Msg: "files: " + quote(f.Path) + ": " + reason(err), cause: err}
+	case !a.host.trusts(at.owner):
+		return fault(f.Origin, "", "files: %s belongs to user %d", quote(at.path), at.owner)
+	}
+	f.Source = at.path
+	return nil
 }
 
 // copyOf notes a file or directory of which the agent gets a copy.

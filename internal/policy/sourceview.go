@@ -36,6 +36,10 @@ func (x explainer) source(c *Credential, base string) *Error {
 		if fault := x.vaultAddress(c); fault != nil {
 			return fault
 		}
+		if s.Kind == "vault" && s.Options["token-file"] == "" && x.host.lookup("VAULT_TOKEN") == "" {
+			home := filepath.Join(x.host.Home, ".vault-token")
+			files = append(files, &home)
+		}
 		for _, name := range []string{"token-file", "key-file"} {
 			if path := s.Options[name]; path != "" {
 				path = expand(path, base, x.host.Home)

@@ -5,6 +5,7 @@ package task
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -110,7 +111,7 @@ func (a *agent) apply(spec *sandbox.Spec) error {
 			continue // of several for one path the first that is whole
 		}
 		if f.Merge {
-			base := hostFile(f.Path)
+			base := hostFile(f.Source)
 			if at >= 0 { // settings that make the agent report, which have the host's in them
 				base = func() ([]byte, error) { return spec.Files[at].Content, nil }
 			}
@@ -132,8 +133,19 @@ func (a *agent) apply(spec *sandbox.Spec) error {
 	return nil
 }
 
+// hostFile reads a file of the host by the path that the plan resolved.
 func hostFile(path string) func() ([]byte, error) {
-	return func() ([]byte, error) { return os.ReadFile(path) }
+	return func() ([]byte, error) {
+		if path == "" {
+			return nil, fs.ErrNotExist
+		}
+		f, err := openResolved(path)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		return io.ReadAll(io.LimitReader(f, maxCopyFile))
+	}
 }
 
 // merged lays JSON over what the file of that path has.

@@ -74,18 +74,27 @@ func (a *agent) read(row policy.AgentCopy, budget *copyBudget) (*copied, error) 
 	return c, err
 }
 
-func (c *copied) open(path, rest string, depth int, budget *copyBudget, mask func(string) string) error {
+// openResolved opens a path that a plan resolved: nothing on the way may have
+// become a link.
+func openResolved(path string) (*os.File, error) {
 	fd, err := unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{
 		Flags:   unix.O_RDONLY | unix.O_NONBLOCK | unix.O_NOCTTY | unix.O_CLOEXEC,
 		Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS,
 	})
 	if err != nil {
-		if rest != "" && (err == unix.ELOOP || err == unix.EACCES || err == unix.ENOENT) {
+		return nil, &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	return os.NewFile(uintptr(fd), path), nil
+}
+
+func (c *copied) open(path, rest string, depth int, budget *copyBudget, mask func(string) string) error {
+	f, err := openResolved(path)
+	if err != nil {
+		if rest != "" && (errors.Is(err, unix.ELOOP) || errors.Is(err, unix.EACCES) || errors.Is(err, unix.ENOENT)) {
 			return nil
 		}
-		return &os.PathError{Op: "open", Path: path, Err: err}
+		return err
 	}
-	f := os.NewFile(uintptr(fd), path)
 	defer f.Close()
 	st, err := f.Stat()
 	switch {
