@@ -292,6 +292,11 @@ func (l *launch) converse(p *process) error {
 
 // attest compares the posture with the plan's and lets the command be executed.
 func (l *launch) attest(p *process) error {
+	if len(l.spec.Plan.Publish) > 0 {
+		if err := p.awaitPortal(); err != nil {
+			return err
+		}
+	}
 	got, err := Collect(p.pid)
 	if err != nil {
 		return fmt.Errorf("attesting the boundary: %w", err)
