@@ -30,7 +30,7 @@ func viewControls() []Control {
 			Rows: []string{"LNK-101", "LNK-101b"},
 			Why:  "without it a flag names what the link leads to, as the kernel would follow it"},
 		{Name: "directories above mounts", Omit: []string{"pinned"}, Root: true, User: true,
-			Rows: []string{"LNK-103", "LNK-103b"}},
+			Rows: []string{"LNK-103", "LNK-103b", "LNK-441", "LNK-441b"}},
 		{Name: "what is mounted is what was judged", Omit: []string{"same-file"},
 			Why: "a run can exchange only what it may itself read and change, for what is mounted over stays where it is; a test of the backend exchanges each kind of path, as a host program does"},
 		{Name: "hidden paths", Omit: []string{"hidden"}, User: true,

@@ -18,6 +18,8 @@ var linkTraces = sync.OnceValue(func() map[string]Trace {
 		"LNK-101b": nothing(declined),
 		"LNK-103":  trail(refused("protected", "file.rename", "W/p/q", "W/p")),
 		"LNK-103b": trail(refused("protected", "file.rename", "O/tree/a")),
+		"LNK-441":  trail(refused("protected", "file.rename", "W/p/q", "W/p")),
+		"LNK-441b": trail(refused("protected", "file.rename", "O/tree/a/b", "O/tree/a")),
 		"LNK-105":  nothing(readOnly),
 		"LNK-011":  trail(refused("view", "file.link", "W/second-name", "W/second-name-2"), refused("view", "file.rename", "O/canary")),
 		"LNK-011b": trail(refused("readonly", "file.link", "W/second-name", "W/second-name-2"), refused("readonly", "file.rename", "R/canary")),
