@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 
@@ -53,7 +54,7 @@ away, so does the server. The exit status is the server's.`,
 				return &usageError{errors.New("no policy given: what the server may see has to be said"),
 					"write a file with the line 'version: 1', which shows it the system alone, and name it with --policy"}
 			}
-			return nil
+			return stdioServer(args[0])
 		},
 		RunE: func(_ *cobra.Command, args []string) error { return a.serveMCP(&flags, args, verbose) },
 	}
@@ -62,6 +63,17 @@ away, so does the server. The exit status is the server's.`,
 	complete(c)
 	c.Flags().BoolVarP(&verbose, "verbose", "v", false, "say what the boundary is made of")
 	return c
+}
+
+// stdioServer refuses the address of a server where a program is wanted.
+func stdioServer(name string) error {
+	scheme, rest, ok := strings.Cut(name, "://")
+	if !ok {
+		return nil
+	}
+	host, _, _ := strings.Cut(rest, "/")
+	return &usageError{fmt.Errorf("%s is an address: 'holdfast mcp run' starts servers that speak over their standard streams, not ones that are reached over %s", printable(name), printable(strings.ToUpper(scheme))),
+		"name the address in the agent's settings, and let the agent reach it: holdfast run --allow " + printable(host) + " -- AGENT"}
 }
 
 // serveMCP runs a server to its end.
