@@ -103,11 +103,12 @@ func (b *Budget) spend(n int64) bool {
 // unread is why something cannot stay that was not read.
 const unread = "it was not read: the run left more to look through than there is time for"
 
-// affords takes what it costs to judge a file of a repository off the budget.
-func (v *settle) affords(d *dir, e entry) bool {
+// affordsSmall takes what it costs to judge a file of a repository, of which no more
+// than maxConfig is read, off the budget.
+func (b *Budget) affordsSmall(dir int, nameZ []byte) bool {
 	const opened = 4096
 	var st unix.Statx_t
-	return statAt(d.fd, e.nameZ, &st) != nil || v.budget.spend(opened+min(int64(st.Size), maxConfig))
+	return statAt(dir, nameZ, &st) != nil || b.spend(opened+min(int64(st.Size), maxConfig))
 }
 
 // sharedAt reads the second file of a split index that lies in dir.

@@ -26,6 +26,8 @@ func TestBudget(t *testing.T) {
 			write(t, w, repo+"refs/x", "")
 			write(t, w, repo+"index", string(indexOf(20, "", "a")))
 			write(t, w, repo+"config", "[core]\n\tbare = false\n")
+			write(t, w, repo+"sequencer/opts", "[options]\n\tedit = false\n")
+			write(t, w, repo+"packed-refs", "# pack-refs with: peeled fully-peeled sorted\n")
 		}
 		write(t, w, "new/Makefile", "all:\n")
 		write(t, w, "new/.envrc", "")
@@ -48,13 +50,16 @@ func TestBudget(t *testing.T) {
 	})
 	t.Run("what could not be read is moved out, and names are still looked at", func(t *testing.T) {
 		_, r := settled(t, func(b *Budget) { b.bytes.Store(0) })
-		for _, name := range []string{"new/.envrc", "r0/.git/index", "r3/.git/index", "r0/.git/config"} {
+		for _, name := range []string{"new/.envrc", "r0/.git/index", "r3/.git/index", "r0/.git/config", "r0/.git/sequencer/opts"} {
 			if !taken(r, name) {
 				t.Errorf("%s stays", name)
 			}
 		}
 		if !slices.ContainsFunc(r.Flagged, func(f Flagged) bool { return strings.HasSuffix(string(f.Path), "new/Makefile") && f.After == "" }) {
 			t.Errorf("%+v", r.Flagged)
+		}
+		if !slices.ContainsFunc(r.Flagged, func(f Flagged) bool { return strings.HasSuffix(string(f.Path), "r3/.git/packed-refs") }) {
+			t.Errorf("packed references that were not read are not listed: %+v", r.Flagged)
 		}
 	})
 	for name, prepare := range map[string]func(*Budget){

@@ -326,6 +326,26 @@ func (v *settle) gitFile(w *walker, d *dir, e entry, st *unix.Statx_t, fresh boo
 	return false, nil
 }
 
+// configOf is the configuration that git reads for the git directory d; nil where it
+// cannot be read.
+func (v *settle) configOf(w *walker, d *dir) []byte {
+	dir := d.fd
+	if pointer, has := readFile(d.fd, "commondir", maxPointer); has {
+		if fd := v.reach(string(w.path), strings.TrimRight(string(pointer), "\r\n")); fd >= 0 {
+			defer unix.Close(fd)
+			dir = fd
+		}
+	}
+	if !v.budget.affordsSmall(dir, []byte("config\x00")) {
+		return nil
+	}
+	config, ok := readFile(dir, "config", maxConfig)
+	if !ok {
+		return nil
+	}
+	return config
+}
+
 // gitIndex says why e may not stay if it is an index of the repository d, and lists it if it
 // has the names of secrets: what is tracked is not hidden from the next run.
 func (v *settle) gitIndex(w *walker, d *dir, e entry, st *unix.Statx_t) string {
@@ -341,19 +361,9 @@ func (v *settle) gitIndex(w *walker, d *dir, e entry, st *unix.Statx_t) string {
 	if !ok {
 		return "it cannot be read, or is larger than git's are"
 	}
-	config, ok := readFile(d.fd, "config", maxConfig)
-	if pointer, has := readFile(d.fd, "commondir", maxPointer); has {
-		if fd := v.reach(string(w.path), strings.TrimRight(string(pointer), "\r\n")); fd >= 0 {
-			config, ok = readFile(fd, "config", maxConfig)
-			unix.Close(fd)
-		}
-	}
-	if !ok {
-		config = nil
-	}
 	top, _ := strings.CutSuffix("/"+string(w.path), "/.git")
 	secret := ""
-	hash := hashSize(config)
+	hash := hashSize(v.configOf(w, d))
 	if v.budget.over() {
 		return unread // it was stopped while that was read
 	}

@@ -216,6 +216,9 @@ func stateSum(pattern, statement string) string {
 
 // state notes what a judged file said when the run began: that may stay.
 func (s *scan) state(d *dir, e entry) {
+	if !s.budget.affordsSmall(d.fd, e.nameZ) {
+		return // at the end all that it says counts as new
+	}
 	data, ok := readFile(d.fd, string(e.name()), maxConfig)
 	if !ok {
 		return
@@ -229,6 +232,9 @@ func (s *scan) state(d *dir, e entry) {
 
 // state says why a judged file may not stay; "" lets it stay.
 func (v *settle) state(d *dir, e entry) string {
+	if !v.budget.affordsSmall(d.fd, e.nameZ) {
+		return unread
+	}
 	data, ok := readFile(d.fd, string(e.name()), maxConfig)
 	if !ok {
 		return "it is no plain file of git's"

@@ -208,8 +208,14 @@ func andMore(names []string, n int) string {
 
 // packedRefs lists packed refs that replace other objects than they did.
 func (v *settle) packedRefs(w *walker, d *dir, e entry) {
-	data, ok := readFile(d.fd, string(e.name()), maxIndexed)
 	file, n := w.at(e), 0
+	if !v.budget.affordsFile(d.fd, string(e.name()), 1) {
+		v.flagged(Flagged{Path: v.full(file), Change: Changed, Rule: ".git/packed-refs", Reason: unread + ": git could show, and check out, other objects than it seems"})
+		return
+	}
+	v.budget.reading.Lock()
+	defer v.budget.reading.Unlock()
+	data, ok := readFile(d.fd, string(e.name()), maxIndexed)
 	for _, line := range replacements(data) {
 		if !v.blind[blindOf(file, line)] {
 			n++

@@ -201,8 +201,8 @@ func tableVarint(b []byte) (value uint64, n int) {
 }
 
 // eachTableOf calls visit for each reftable of the repository dir; data is nil where
-// it cannot be read. spend says whether that many bytes may be read.
-func eachTableOf(dir int, spend func(int64) bool, visit func(name string, data []byte)) {
+// it cannot be read, or b does not allow it.
+func eachTableOf(dir int, b *Budget, visit func(name string, data []byte)) {
 	fd, err := unix.Openat(dir, "reftable", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return
@@ -216,21 +216,27 @@ func eachTableOf(dir int, spend func(int64) bool, visit func(name string, data [
 	slices.Sort(names)
 	for _, name := range names {
 		var st unix.Stat_t
-		if !strings.HasSuffix(name, ".ref") || unix.Fstatat(fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
-			continue
+		if strings.HasSuffix(name, ".ref") && unix.Fstatat(fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil {
+			visitTable(fd, name, b, visit)
 		}
-		var data []byte
-		if spend(st.Size) {
-			data, _ = readFile(fd, name, maxIndexed)
-		}
-		visit(name, data)
 	}
+}
+
+// visitTable holds one file in memory at a time, like every large file that is read.
+func visitTable(fd int, name string, b *Budget, visit func(name string, data []byte)) {
+	var data []byte
+	if b.affordsFile(fd, name, 1) {
+		b.reading.Lock()
+		defer b.reading.Unlock()
+		data, _ = readFile(fd, name, maxIndexed)
+	}
+	visit(name, data)
 }
 
 // tablesAtStart notes what the reftables of a repository replace when the run begins.
 func (s *scan) tablesAtStart(w *walker, d *dir) {
 	var sums []byte
-	eachTableOf(d.fd, s.budget.spend, func(name string, data []byte) {
+	eachTableOf(d.fd, s.budget, func(name string, data []byte) {
 		lines, err := TableReplacements(data)
 		if err != nil {
 			lines = []string{"unread " + name}
@@ -248,7 +254,7 @@ func (s *scan) tablesAtStart(w *walker, d *dir) {
 // tables lists reftables that replace other objects than they did.
 func (v *settle) tables(w *walker, d *dir) {
 	file, n, unread := string(w.path)+"/reftable", 0, ""
-	eachTableOf(d.fd, v.budget.spend, func(name string, data []byte) {
+	eachTableOf(d.fd, v.budget, func(name string, data []byte) {
 		lines, err := TableReplacements(data)
 		if err != nil && !v.blind[blindOf(file, "unread "+name)] {
 			unread = name

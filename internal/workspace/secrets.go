@@ -155,6 +155,9 @@ func (s *scan) readIndex(top string) map[string]bool {
 		return nil
 	}
 	defer unix.Close(dir)
+	if !s.budget.affordsFile(dir, "index", 1) {
+		return nil // it is hidden like a secret that is not tracked
+	}
 	data, _ := readFile(dir, "index", maxIndex)
 	config, _ := readFile(dir, "config", maxConfig)
 	listed := map[string]bool{}

@@ -235,10 +235,10 @@ func (v *settle) deny(w *walker, d *dir, e entry) (bool, error) {
 	}
 	if e.rule.Where == InGit {
 		reason := unread
-		if v.affords(d, e) {
+		if v.budget.affordsSmall(d.fd, e.nameZ) {
 			reason = v.judge(w, d, e)
 		}
-		if reason != "" && v.wait() && v.affords(d, e) {
+		if reason != "" && v.wait() && v.budget.affordsSmall(d.fd, e.nameZ) {
 			reason = v.judge(w, d, e) // another run may have been writing it
 		}
 		if reason == "" {
