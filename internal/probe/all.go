@@ -11,6 +11,8 @@ func All() []Row {
 		pathsRows(),
 		deniesRows(),
 		outputRows(),
+		replacedRows(),
+		hookRows(),
 		procRows(),
 		mountsRows(),
 		handlesRows(),

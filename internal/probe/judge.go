@@ -47,6 +47,8 @@ type Observation struct {
 	Excess   string // it was ended because it used more than any row needs: of what
 	Err      error  // the command could not be run at all
 	Took     time.Duration
+	Used     time.Duration // processor time of the launcher and of what it waited for (wait4(2))
+	Peak     int64         // bytes of memory of the largest of these processes
 }
 
 // Result is what is known about a row after it was played.

@@ -24,7 +24,7 @@ const mebi = 1 << 20
 var spent = append([]string{"EAGAIN", "ENOMEM", "ENOSPC", "EDQUOT", "EFBIG", "EMFILE", "ENFILE", "SIGKILL", "SIGXFSZ", "SIGSEGV"}, Denials...)
 
 func exhaustionRows() []Row {
-	rows := slices.Concat(exhaustionLimits(), exhaustionHost(), hiddenMemory(), hiddenDisk(), hostFiles())
+	rows := slices.Concat(exhaustionLimits(), exhaustionHost(), hiddenMemory(), hiddenDisk(), hostFiles(), settleRows())
 	for i := range rows {
 		rows[i].Class, rows[i].Promise = classExhaustion, "P8"
 		if rows[i].Accept == nil {

@@ -97,6 +97,10 @@ func observe(cmd *exec.Cmd, err error, stdout, stderr *capped) Observation {
 		o.Err = err
 		return o
 	}
+	o.Used = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	if usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
+		o.Peak = usage.Maxrss << 10
+	}
 	if st, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && st.Signaled() {
 		o.Exit = 128 + int(st.Signal())
 	} else {

@@ -43,6 +43,7 @@ func agentsActions() map[string]Action {
 		"swap-approved":  swapApproved,
 		"agent-authors":  agentAuthors,
 		"agent-version":  agentVersion,
+		"starved-hook":   starvedHook,
 		"note-nothing":   func(p *Probe) { p.Note("nothing", nil) },
 		"overwrite-or-create": each(func(p *Probe, path string) {
 			p.Try("write "+path, func() error { return os.WriteFile(path, []byte(mark), 0o644) })

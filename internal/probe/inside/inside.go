@@ -286,6 +286,7 @@ func actions() map[string]Action {
 		mountsActions(),
 		handlesActions(),
 		racesActions(),
+		endsActions(),
 		besideActions(),
 		besideStartActions(),
 		socketsActions(),

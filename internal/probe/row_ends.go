@@ -1,0 +1,127 @@
+//go:build linux
+
+package probe
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"time"
+)
+
+// endRows are of runs that are ended from outside, or whose workspace is moved, and
+// of what becomes of the names that they planted.
+func endRows() []Row {
+	row := func(id, title string, refs []string, drive func(*Session), trace Trace) Row {
+		return Row{ID: id, Kind: Host, Promise: "P3", Title: title, Refs: refs, Drive: drive, Oracle: noted, Timed: true, Timeout: 40 * time.Second,
+			Absent: []string{"W/.envrc", "W/sub/.mcp.json"}, Harmless: takenAway,
+			Action: "plant-and-stay", Args: []string{"path=W/.envrc\nW/sub/.mcp.json"}, Trace: trace}
+	}
+	return []Row{
+		row("HST-421", "a command that ignores the signal by which the launcher is ended goes on", []string{"signal(7)", "systemd.kill(5) TimeoutStopSec"}, terminated, raised("quarantined")),
+		row("HST-422", "names that the host executes stay, or are taken away without a word, when the launcher is killed", []string{"prctl(2) PR_SET_PDEATHSIG", "CVE-2026-25725"}, killedAndAgain, did("file.write", "W/.envrc", "W/sub/.mcp.json")),
+		row("HST-423", "the workspace is moved on the host, and what the command planted is not looked for where it is then", []string{"rename(2)"}, moved, raised("quarantined")),
+	}
+}
+
+// launcherOrCommand is the first process of the launcher, without what that has
+// started itself, or where nothing stands between, the command.
+func launcherOrCommand(w *World) []int {
+	all := launchersOf(w)
+	first := slices.DeleteFunc(slices.Clone(all), func(pid int) bool {
+		p, ok := processOf(pid)
+		return !ok || slices.Contains(all, p.parent)
+	})
+	if len(first) > 0 {
+		return first
+	}
+	pids := running(filepath.Base(w.B) + "/")
+	return pids[:min(1, len(pids))]
+}
+
+// signalled sends sig to the launcher when something runs inside, and reports
+// whether there was something to send it to.
+func signalled(s *Session, sig syscall.Signal) bool {
+	if !s.World.appears("W/beat") {
+		s.Fail(errors.New("nothing ran that could be ended"))
+		return false
+	}
+	time.Sleep(200 * time.Millisecond) // what comes in the last moment may be in no record
+	sent := false
+	for _, pid := range launcherOrCommand(s.World) {
+		sent = syscall.Kill(pid, sig) == nil || sent
+	}
+	return sent
+}
+
+// terminated asks the launcher to end, waits longer than any grace that is usual,
+// and looks whether the command goes on.
+func terminated(s *Session) {
+	w := s.World
+	wait := s.Start(Command{})
+	if signalled(s, syscall.SIGTERM) {
+		goesOn := true
+		for end := time.Now().Add(13 * time.Second); goesOn && time.Now().Before(end); {
+			goesOn = beats(w)
+		}
+		if goesOn {
+			w.remembered = "the command goes on after the launcher was asked to end"
+		}
+	}
+	if err := w.File("W/over", ""); err != nil {
+		s.Fail(err)
+	}
+	wait()
+	s.obs = s.obs[:len(s.obs)-1] // it was ended before it could end
+	s.Run(Command{Action: "nothing-denied"})
+}
+
+// killedAndAgain kills the launcher and starts others in the same workspace until
+// one says what was held back.
+func killedAndAgain(s *Session) {
+	w := s.World
+	wait := s.Start(Command{})
+	killed := signalled(s, syscall.SIGKILL)
+	wait()
+	s.obs = s.obs[:len(s.obs)-1]
+	if !killed {
+		s.Fail(errors.New("there was nothing to kill"))
+		return
+	}
+	for end := time.Now().Add(5 * time.Second); exists(w.Path("W/.envrc")) && time.Now().Before(end); {
+		time.Sleep(20 * time.Millisecond)
+	}
+	w.remembered = "what was planted is held back, and nothing says so"
+	for tries := 0; tries < 4 && w.remembered != ""; tries++ {
+		time.Sleep(500 * time.Millisecond) // what looks after a run that lost its launcher may not be done
+		if said := saidPaths(s.Run(Command{Action: "nothing-denied"}).Stderr); said[w.Path("W/.envrc")] {
+			w.remembered = ""
+		}
+	}
+}
+
+// moved moves the workspace away while the command runs, puts another in its place,
+// and uses it again afterwards.
+func moved(s *Session) {
+	w := s.World
+	away := w.Path("B/moved")
+	wait := s.Start(Command{})
+	err := errors.New("nothing ran whose workspace could be moved")
+	if w.appears("W/beat") {
+		err = errors.Join(os.Rename(w.W, away), os.Mkdir(w.W, 0o755))
+	}
+	err = errors.Join(err, os.WriteFile(away+"/over", nil, 0o600))
+	wait()
+	if err = errors.Join(err, os.RemoveAll(w.W), os.Rename(away, w.W)); err != nil {
+		s.Fail(err)
+		return
+	}
+	if exists(w.Path("W/.envrc")) {
+		w.remembered = "what was planted stays where the workspace was moved to"
+	}
+	if o := s.Run(Command{Action: "nothing-denied"}); o.Refused {
+		w.remembered = "the workspace cannot be used any more: " + firstLine(o.Stderr)
+	}
+}
