@@ -46,6 +46,7 @@ func All() []Row {
 		unnamedRows(),
 		consentRows(),
 		reviewRows(),
+		aliveRows(),
 	)
 	for i := range rows {
 		if slices.Contains(readTheHome, rows[i].ID) && rows[i].Harmless == "" {

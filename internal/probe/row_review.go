@@ -113,7 +113,9 @@ func thenReviewed(words ...string) func(*Session) {
 			lines = append(lines, []string{"apply"})
 		}
 		for _, line := range lines {
-			if out, err := t.Review(s.World, line...); err != nil && len(out) == 0 { // what could not be applied is said there
+			out, err := t.Review(s.World, line...)
+			s.World.remembered += string(out)
+			if err != nil && len(out) == 0 { // what could not be applied is said there
 				s.Fail(fmt.Errorf("review %v: %w", line, err))
 				return
 			}

@@ -305,6 +305,7 @@ func actions() map[string]Action {
 		commandsActions(),
 		consentActions(),
 		reviewActions(),
+		reviewAliveActions(),
 		egressActions(),
 		netActions(),
 		agentsActions(),
