@@ -47,6 +47,7 @@ func All() []Row {
 		consentRows(),
 		reviewRows(),
 		aliveRows(),
+		reviewGitRows(),
 	)
 	for i := range rows {
 		if slices.Contains(readTheHome, rows[i].ID) && rows[i].Harmless == "" {

@@ -109,8 +109,11 @@ func thenReviewed(words ...string) func(*Session) {
 		s.Target = t.Holding()
 		s.Run(Command{})
 		lines := [][]string{words}
-		if words[0] == "accept" {
+		switch words[0] {
+		case "accept":
 			lines = append(lines, []string{"apply"})
+		case "--all": // to look at all there is
+			lines = append(lines, []string{"accept", "ok.txt"}, []string{"apply"})
 		}
 		for _, line := range lines {
 			out, err := t.Review(s.World, line...)
