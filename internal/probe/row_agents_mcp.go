@@ -22,7 +22,7 @@ const classMCP = "agent.mcp"
 // HTTP. What a server says of its tools is not looked at by a boundary: what is
 // tried is whether it can do more for having said it.
 func mcpRows() []Row {
-	rows := traced(slices.Concat(mcpServers(), mcpTexts(), mcpSessions()))
+	rows := traced(slices.Concat(mcpServers(), mcpTexts(), mcpSessions(), gatewayRows()))
 	for i := range rows {
 		r := &rows[i]
 		r.Class = classMCP

@@ -49,6 +49,7 @@ func agentsActions() map[string]Action {
 			p.Try("write "+path, func() error { return os.WriteFile(path, []byte(mark), 0o644) })
 		}),
 		"mcp-server":   mcpServer,
+		"mcp-heard":    mcpHeard,
 		"mcp-serve":    mcpServe,
 		"mcp-visit":    mcpVisit,
 		"mcp-open-url": mcpOpenURL,

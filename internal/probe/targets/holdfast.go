@@ -21,6 +21,8 @@ type Holdfast struct {
 	Log   string   // the binary whose verb log reads the records; "" for Path
 	// Unrecorded says that Extra has it keep no record, so that no trace is asked for.
 	Unrecorded bool
+	// Server says that the command is a server of tools, which the gateway starts.
+	Server bool
 }
 
 // Name implements [probe.Target].
@@ -39,7 +41,11 @@ func (h Holdfast) Run(ctx context.Context, w *probe.World, c probe.Command, argv
 }
 
 func (h Holdfast) line(w *probe.World, c probe.Command, argv []string) ([]string, error) {
-	args := append([]string{h.Path, "run", "--workspace", w.W}, h.Extra...)
+	args := []string{h.Path, "run"}
+	if h.Server {
+		args = []string{h.Path, "mcp", "run"}
+	}
+	args = slices.Concat(args, []string{"--workspace", w.W}, h.Extra)
 	for _, p := range c.Options.Read {
 		args = append(args, "--ro", w.Path(p))
 	}

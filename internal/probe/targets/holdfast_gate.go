@@ -21,6 +21,7 @@ import (
 var (
 	_ probe.Consenting = Holdfast{}
 	_ probe.Reviewing  = Holdfast{}
+	_ probe.Gateway    = Holdfast{}
 )
 
 // asking is the time between two looks at what is asked.
@@ -83,6 +84,12 @@ func (h Holdfast) ids(w *probe.World, verb string) (out []string) {
 		}
 	}
 	return out
+}
+
+// Serving implements [probe.Gateway].
+func (h Holdfast) Serving() probe.Target {
+	h.Server = true
+	return h
 }
 
 // Holding implements [probe.Reviewing].
