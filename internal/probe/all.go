@@ -39,6 +39,8 @@ func All() []Row {
 		metadataRows(),
 		proxyRows(),
 		channelsRows(),
+		turnRows(),
+		sourceRows(),
 		agentsRows(),
 		mcpRows(),
 		moreArchivesRows(),

@@ -33,6 +33,35 @@ func baits() []Row {
 		Oracle: both(baited, recorded(Attempt{Action: "honey.sent", Verdict: "denied"}, Attempt{Action: "honey.read"}))}}
 }
 
+// baitedTrailers send the names of trailers that hold a bait.
+func baitedTrailers() []Row {
+	row := func(id, how, action string, args ...string) Row {
+		return Row{ID: id, Title: "a credential that lies in the home as a bait is sent as the name of a trailer" + how, Refs: []string{"RFC 9110, 6.5", "MITRE Engage EAC0005"},
+			Options: Options{Reach: turnReach}, Action: action, Args: append(args, "from=H/.aws/credentials"),
+			Oracle: longTrailers, Trace: trail(refused("egress", "honey.sent", "allowed.test:443"), raised("honeytoken-sent"))}
+	}
+	const post = "POST /bait HTTP/1.1\r\nHost: allowed.test\r\nTransfer-Encoding: chunked\r\nConnection: close\r\nTrailer: "
+	const body = "\r\n\r\n1\r\na\r\n0\r\n"
+	return []Row{
+		row("PXY-402", "", "net-secret", "ok="+say("direct allowed.test:443", post+"X-Sum"+body+"X-Sum: 1\r\n\r\n"),
+			"say="+rowsOf(say("direct allowed.test:443", post+"X-{}"+body+"X-{}: 1\r\n\r\n"), say("direct allowed.test:443", post+"{}"+body+"{}: 1\r\n\r\n"))),
+		row("PXY-402b", " of HTTP/2", "net-h2", "ok="+h2("allowed.test", "/bait", "trailer=x-sum", "=DATA a", "=TRAILER x-sum=1"),
+			"say="+rowsOf(h2("allowed.test", "/bait", "trailer=x-{lower}", "=DATA a", "=TRAILER x-{lower}=1"), h2("allowed.test", "/bait", "trailer={lower}", "=DATA a", "=TRAILER {lower}=1"))),
+	}
+}
+
+// longTrailers are names of trailers that are as long as a bait.
+func longTrailers(w *World, _ Observation) (out []string) {
+	for _, v := range w.net.requests("/bait") {
+		for _, name := range v.trailers {
+			if len(name) >= shortestBait {
+				out = append(out, fmt.Sprintf("%s got a trailer with a name of %d letters", v.name, len(name)))
+			}
+		}
+	}
+	return out
+}
+
 // shortestBait is as long as a bait is at least: less of one is no use to anybody.
 const shortestBait = 18
 

@@ -205,14 +205,24 @@ func janitorKilled(s *Session) {
 
 // killChildren kills the children of a process, and says how many there were.
 func killChildren(pid int) (n int) {
+	for _, child := range childrenOf(pid) {
+		if syscall.Kill(child, syscall.SIGKILL) == nil {
+			n++
+		}
+	}
+	return n
+}
+
+// childrenOf are the children of a process.
+func childrenOf(pid int) (out []int) {
 	tasks, _ := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
 	for _, task := range tasks {
 		b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%s/children", pid, task.Name()))
 		for field := range strings.FieldsSeq(string(b)) {
-			if child, err := strconv.Atoi(field); err == nil && syscall.Kill(child, syscall.SIGKILL) == nil {
-				n++
+			if child, err := strconv.Atoi(field); err == nil {
+				out = append(out, child)
 			}
 		}
 	}
-	return n
+	return out
 }

@@ -11,6 +11,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/netip"
@@ -135,8 +136,14 @@ func (n *internet) secure(c net.Conn, base visit) {
 			var head bytes.Buffer
 			_ = r.Header.Write(&head)
 			v.head = head.String()
+			if strings.HasPrefix(r.RequestURI, turnPath) {
+				n.record(v)
+				n.stream(r.Body)
+				n.respond(rw, r, base.name)
+				return
+			}
 			first, _ := io.ReadAll(io.LimitReader(r.Body, 4096))
-			v.body = string(first)
+			v.body, v.trailers = string(first), slices.Collect(maps.Keys(r.Trailer))
 			n.record(v)
 			n.respond(rw, r, base.name)
 		}),

@@ -94,6 +94,7 @@ type visit struct {
 	hosts          []string // every Host there was, or the :authority
 	head           string
 	body           string // its first bytes
+	trailers       []string
 }
 
 type query struct {

@@ -15,7 +15,7 @@ var bothProxies = []string{"connect", "socks"}
 
 func proxyRows() []Row {
 	return slices.Concat(public(classProxy, proxyNames()...), public(classProxy, proxyHosts()...), public(classProxy, proxyTLS()...),
-		public(classProxy, proxyBodies()...), public(classProxy, proxyRequests()...), public(classProxy, proxyPolicies()...), public(classProxy, proxySecrets()...), public(classProxy, proxyEchoes()...), public(classProxy, proxyH2()...))
+		public(classProxy, proxyBodies()...), public(classProxy, proxyRequests()...), public(classProxy, proxyPolicies()...), public(classProxy, proxySecrets()...), public(classProxy, proxyEchoes()...), public(classProxy, proxyH2()...), public(classProxy, baitedTrailers()...))
 }
 
 // proxyNames are names that two programs read differently.

@@ -22,7 +22,7 @@ const classSupervisor = "host.supervisor"
 // What a careless harness believes (HST-013 to HST-015) is tried in the tests
 // of the judge, and by playing every row without a sandbox.
 func supervisorRows() []Row {
-	rows := slices.Concat(supervisorFailing(), supervisorPolicy(), supervisorNeighbours(), supervisorControls(), endRows())
+	rows := slices.Concat(supervisorFailing(), supervisorPolicy(), supervisorNeighbours(), supervisorControls(), supervisorKept(), endRows())
 	for i := range rows {
 		rows[i].Class = classSupervisor
 		if rows[i].Kind == "" {

@@ -308,6 +308,7 @@ func actions() map[string]Action {
 		reviewAliveActions(),
 		egressActions(),
 		netActions(),
+		turnActions(),
 		agentsActions(),
 		moreArchivesActions(),
 	} {

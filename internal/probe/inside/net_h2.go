@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
 	"strconv"
 	"strings"
 )
@@ -16,29 +15,20 @@ import (
 // netH2 speaks HTTP/2 by hand, so that it can say what no library would: each
 // line is "DOOR HOST:PORT" and quoted fields "name=value", in the order in
 // which they are sent. The field "=DATA text" is a body, "=TRAILER name=value"
-// comes after it. With env, fields are filled in by filler.
+// comes after it. Fields are filled in by filler.
 func netH2(p *Probe) {
-	fill := filler(os.Getenv(p.Arg("env")))
+	fill := filler(p.secret())
 	speak := func(line string) ([]byte, error) { return speakH2(fill, line) }
 	netMust(p, linesOf(p.Arg("ok"), speak))
 	netAttempts(p, linesOf(p.Arg("say"), speak))
 }
 
 func speakH2(fill *strings.Replacer, line string) ([]byte, error) {
-	door, rest, _ := strings.Cut(line, " ")
-	address, rest, _ := strings.Cut(rest, " ")
-	c, host, _, err := throughTo(door, address)
+	t, rest, err := h2Dial(line)
 	if err != nil {
 		return nil, err
 	}
-	defer c.Close()
-	t := tls.Client(c, &tls.Config{ServerName: host, InsecureSkipVerify: true, NextProtos: []string{"h2"}}) // the server is a probe's own
-	if err := t.Handshake(); err != nil {
-		return nil, err
-	}
-	if t.ConnectionState().NegotiatedProtocol != "h2" {
-		return nil, refusedErr{"HTTP/2 was not taken"}
-	}
+	defer t.Close()
 	flight, err := h2Request(fill, rest)
 	if err != nil {
 		return nil, err
@@ -47,6 +37,25 @@ func speakH2(fill *strings.Replacer, line string) ([]byte, error) {
 		return nil, err
 	}
 	return h2Answer(t)
+}
+
+// h2Dial opens the connection that a line names, and returns the rest of the line.
+func h2Dial(line string) (net.Conn, string, error) {
+	door, rest, _ := strings.Cut(line, " ")
+	address, rest, _ := strings.Cut(rest, " ")
+	c, host, _, err := throughTo(door, address)
+	if err != nil {
+		return nil, "", err
+	}
+	t := tls.Client(c, &tls.Config{ServerName: host, InsecureSkipVerify: true, NextProtos: []string{"h2"}}) // the server is a probe's own
+	if err = t.Handshake(); err == nil && t.ConnectionState().NegotiatedProtocol != "h2" {
+		err = refusedErr{"HTTP/2 was not taken"}
+	}
+	if err != nil {
+		c.Close()
+		return nil, "", err
+	}
+	return t, rest, nil
 }
 
 // The frames of RFC 9113, 6.

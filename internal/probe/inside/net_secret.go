@@ -22,11 +22,7 @@ import (
 // door of its own: "DOOR HOST:PORT chunks…", each chunk filled in by filler. TLS
 // is spoken on port 443. "lookup NAME" asks for a name that is filled in.
 func netSecret(p *Probe) {
-	value := os.Getenv(p.Arg("env"))
-	if p.Arg("from") != "" {
-		b, _ := os.ReadFile(p.Arg("from"))
-		value = firstSecret(string(b))
-	}
+	value := p.secret()
 	p.Control("the variable "+p.Arg("env")+" is set", func() error {
 		if value == "" {
 			return os.ErrNotExist
@@ -40,6 +36,15 @@ func netSecret(p *Probe) {
 	if p.Arg("look") != "" {
 		lookForSecrets(p)
 	}
+}
+
+// secret is what a variable holds, or a file.
+func (p *Probe) secret() string {
+	if p.Arg("from") == "" {
+		return os.Getenv(p.Arg("env"))
+	}
+	b, _ := os.ReadFile(p.Arg("from"))
+	return firstSecret(string(b))
 }
 
 // firstSecret is the first word of a file that is too long for a name of anything.
@@ -60,7 +65,7 @@ func filler(value string) *strings.Replacer {
 	for _, b := range []byte(value) {
 		escaped += fmt.Sprintf("%%%02x", b)
 	}
-	return strings.NewReplacer("{}", value, "{length}", strconv.Itoa(len(value)), "{half1}", value[:half], "{half2}", value[half:], "{escaped}", escaped,
+	return strings.NewReplacer("{}", value, "{lower}", strings.ToLower(value), "{length}", strconv.Itoa(len(value)), "{half1}", value[:half], "{half2}", value[half:], "{escaped}", escaped,
 		"{size1}", strconv.FormatInt(int64(half), 16), "{size2}", strconv.FormatInt(int64(len(value)-half), 16),
 		"{basic}", base64.StdEncoding.EncodeToString([]byte("user:"+value)))
 }

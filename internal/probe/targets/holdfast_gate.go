@@ -22,6 +22,7 @@ var (
 	_ probe.Consenting = Holdfast{}
 	_ probe.Reviewing  = Holdfast{}
 	_ probe.Gateway    = Holdfast{}
+	_ probe.Lending    = Holdfast{}
 )
 
 // asking is the time between two looks at what is asked.
@@ -99,6 +100,14 @@ func (h Holdfast) Holding() probe.Target { return h.With("--review") }
 func (h Holdfast) Review(w *probe.World, words ...string) ([]byte, error) {
 	return h.verb(w, append([]string{"review"}, words...)...)
 }
+
+// Lends implements [probe.Lending].
+func (Holdfast) Lends(w *probe.World, policy string) error {
+	return w.File("H/.config/holdfast/policy.yaml", policy)
+}
+
+// Fetch implements [probe.Lending].
+func (h Holdfast) Fetch(w *probe.World, name string) { _, _ = h.verb(w, "grant", "test", name) }
 
 // verb calls the program as the user does, in the workspace.
 func (h Holdfast) verb(w *probe.World, words ...string) ([]byte, error) {

@@ -1,0 +1,91 @@
+//go:build linux
+
+package inside
+
+import (
+	"bytes"
+	"net"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// turnActions are actions that take turns with the outside: they begin something,
+// wait until W/over is there, and go on.
+func turnActions() map[string]Action {
+	return map[string]Action{
+		"net-turns": netTurns,
+		"wait-turn": func(p *Probe) {
+			p.Control("say that it runs", func() error { return create(p.In("W", "used")) })
+			p.Control("wait for the outside", func() error { return p.await("over") })
+			p.Try("a name that does not exist", func() error { return openWith("/no-such-name", 0) })
+		},
+		"say-long": sayLong,
+	}
+}
+
+// sayLong executes a program with a long argument some times over.
+func sayLong(p *Probe) {
+	times, _ := strconv.Atoi(p.Arg("times"))
+	size, _ := strconv.Atoi(p.Arg("size"))
+	text := strings.Repeat(p.Arg("unit"), size/len(p.Arg("unit")))
+	p.Try("execute with a long argument", func() error {
+		for range times {
+			_ = exec.Command(os.Args[0], text).Run() // it says by its status that these are no arguments
+		}
+		return nil
+	})
+}
+
+// netTurns speaks HTTP/2. Its first request is a line as those of netH2, and what
+// comes when the outside has had its turn goes over the same connection: nothing, or
+// more of the body.
+func netTurns(p *Probe) {
+	fill, how := filler(os.Getenv(p.Arg("env"))), p.Arg("how")
+	var c net.Conn
+	p.Control("begin", func() (err error) {
+		c, err = h2Begin(fill, p.Arg("first"), how)
+		return err
+	})
+	if c == nil {
+		return
+	}
+	defer c.Close()
+	p.Control("wait for the outside", func() error { return p.await("over") })
+	p.Read("go on", func() ([]byte, error) {
+		if how == "body" {
+			return nil, lateWrites(func(b []byte) error {
+				_, err := c.Write(frame(frameData, 0, 1, bytes.Repeat(b, 256)))
+				return err
+			})
+		}
+		_ = c.SetReadDeadline(time.Now().Add(2 * time.Second))
+		return judgeReply(h2Answer(c))
+	})
+}
+
+// bodyFrame is the end of a request whose body is this.
+var bodyFrame = frame(frameData, flagEndStream, 1, []byte("early"))
+
+// h2Begin opens a connection and makes the first request: all of it, or but for the
+// end of its body.
+func h2Begin(fill *strings.Replacer, line, how string) (net.Conn, error) {
+	c, rest, err := h2Dial(line)
+	if err != nil {
+		return nil, err
+	}
+	flight, err := h2Request(fill, rest)
+	if err == nil && how == "body" {
+		flight = append(flight[:len(flight)-len(bodyFrame)], frame(frameData, 0, 1, []byte("early"))...)
+	}
+	if err == nil {
+		_, err = c.Write(flight)
+	}
+	if err != nil {
+		c.Close()
+		return nil, err
+	}
+	return c, nil
+}
