@@ -25,7 +25,10 @@ const (
 		".gbp.conf .terraformrc .tofurc .terraform.d/x .ansible.cfg .docker/config.json .docker/cli-plugins/x .kube/config .copilotignore " +
 		".aiexclude .aiderignore .aider.model.metadata.json .gooseignore .continueignore .continuerc.json .openhands_instructions .jules/x .devin/x .refact/x " +
 		".pearai/x .sourcegraph/x .forge/x .rovodev/x .ruler/x .rulesync/x rulesync.jsonc .specify/scripts/x .specify/templates/x " +
-		".taskmaster/config.json .conductor/x conductor.json .container-use/x fastagent.config.yaml .letta/x .gitlab/duo/x .comate/x"
+		".taskmaster/config.json .conductor/x conductor.json .container-use/x fastagent.config.yaml .letta/x .gitlab/duo/x .comate/x" +
+		" terraform.d/plugins/x .nvim-dap.lua .nvim-dap/nvim-dap.lua a.pro.shared CMakeLists.txt.shared a.qbs.userx a.qmlproject.userx rusty-hook.toml" +
+		" captainhook.config.json .in zuul.d/x .build.yaml .cnb/x .coding-ci.yml .worktreeinclude .pearaiignore .m2/ext/x .pijul/hooks/x" +
+		" .erb_linters/x .erb-linters/x"
 	moreFlagged = ".bloop/x a.kdev4 .project .classpath .cproject .pydevproject .settings/x a.launch nbproject/x a.xcodeproj/x a.xcworkspace/x a.xcconfig .merlin " +
 		"pyrightconfig.json .clang-tidy a.cppcheck .emacs-project a.csproj.user launchSettings.json global.json a.targets a.props a.proj a.slnx a.fsproj " +
 		"a.vbproj a.vcxproj a.tasks a.runsettings a.globalconfig packages.config packages.lock.json dotnet-tools.json paket.dependencies paket.lock a.cake " +
@@ -67,7 +70,12 @@ const (
 		"a.tofu a.nomad atlas.hcl a_plugins/x molecule.yml Saltfile flyway.conf flyway.toml liquibase.properties default.nix release.nix flake.lock devenv.yml " +
 		"devenv.lock devenv.local.x devbox.lock devshell.toml npins/x nix/sources.json guix.scm manifest.scm channels.scm spack.yaml spack.lock book.toml " +
 		"hugo.toml hugo.yml antora-playbook.yml myst.yml book.json ararax.yaml .checkov.yml .gitleaks.toml .gitleaksignore .secrets.baseline .trivyignorex " +
-		"trivy.yaml .snyk .semgrepignore forge.yaml SKILL.md gemini-extension.json claude_desktop_config.json sweep.yaml"
+		"trivy.yaml .snyk .semgrepignore forge.yaml SKILL.md gemini-extension.json claude_desktop_config.json sweep.yaml" +
+		" knife.rb autorun .ararax.yaml .trunk.toml Trunk.yaml .trunk.yaml Trunk.json .trunk.json Embed.json Embed.yml .embed.json .embed.yml" +
+		" Embed.local.x .embed.local.x override.cfg project.binary sysprofile.do flyway.user.toml nixpacks.json Buildfile Tuist.swift" +
+		" Tuist/Config.swift Tuist/ProjectDescriptionHelpers/x Tuist/ProjectDescriptionHelpers/y/x .containerignore .kubectl_version" +
+		" ember-cli-build.mjs ember-cli-build.cjs SetupHooks.hs SetupHooks.lhs premake4.lua build.mill.yaml build.mill.scala behat.dist.php a.pkr.json" +
+		" kitchen.local.yml .kitchen.local.yml .erb_lint.yml"
 )
 
 // moreHeld are directories among moreDenied.
@@ -75,7 +83,7 @@ const moreHeld = ".cargo-husky .chef .comate .conductor .config/awesome .config/
 	".config/helix .config/mpv .config/polybar .config/sxhkd .config/waybar .config/wezterm .config/zellij .container-use .copr .ctags.d .devbox .devenv " +
 	".devin .direnv .docker/cli-plugins .elixir-tools .elixir_ls .expert .flox .forge .git-crypt .gitlab/duo .gitsecret .gradle/init.d .ipython " +
 	".jules .jupyter .kdev4 .lein .letta .lexical .oh-my-zsh .paket .pearai .qtcreator .refact .repo .rovodev .ruler .rulesync .sbt .sourcegraph " +
-	".sourcekit-lsp .spacelift .specify/scripts .specify/templates .subversion .swiftpm .terraform.d .west _darcs/prefs"
+	".sourcekit-lsp .spacelift .specify/scripts .specify/templates .subversion .swiftpm .terraform.d .west _darcs/prefs terraform.d/plugins zuul.d .cnb .m2/ext .pijul/hooks .erb_linters .erb-linters"
 
 // deferredMore are the rows of these names, and of what is no file.
 func deferredMore() []Row {
