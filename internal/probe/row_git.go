@@ -14,7 +14,7 @@ import (
 const classGit = "exec.git"
 
 func gitRows() []Row {
-	rows := slices.Concat(gitHookRows(), gitOwnersRows(), gitConfigRows(), gitPointerRows(), gitStateRows(), gitViewRows(), gitRest())
+	rows := slices.Concat(gitHookRows(), gitOwnersRows(), gitConfigRows(), gitPointerRows(), gitStateRows(), gitViewRows(), gitFetchRows(), gitRest())
 	for i := range rows {
 		rows[i].Class, rows[i].Needs = classGit, append(rows[i].Needs, "git")
 		rows[i].Setup, rows[i].Trace = arming(rows[i].Setup), gitTraces()[rows[i].ID]

@@ -77,6 +77,7 @@ var gitTraces = sync.OnceValue(func() map[string]Trace {
 		"GIT-144":  did("file.rename", "W/.git/index.lock"),
 		"GIT-145":  did("file.write", "W/.git/packed-refs"),
 		"GIT-146":  quarantined("W/fresh/.git/index"),
+		"GIT-441":  quarantined("W/fresh/0/.git/config", "W/fresh/1/.git/config", "W/fresh/2/.git/config"),
 		"GIT-025":  trail(refused("protected", "file.write", "W/lib/.git/config"), raised("hook-denied")),
 	}
 })

@@ -13,7 +13,9 @@ import (
 
 // harmless lists the settings that a new repository may keep, and the values
 // they may have. A key that is not here may name a program, a file to read or
-// a place to send to, now or in a later git, and is therefore not inert.
+// a place to send to, now or in a later git, and is therefore not inert. Nor is a
+// remote that git asks by itself for objects that are missing (git diff is enough):
+// a promisor, which a filter or extensions.partialClone makes it as well.
 var harmless = map[string]func(string) bool{
 	"core.repositoryformatversion": digits,
 	"core.filemode":                boolean,
@@ -37,7 +39,6 @@ var harmless = map[string]func(string) bool{
 	"extensions.objectformat":      words("sha1", "sha256"),
 	"extensions.refstorage":        words("files", "reftable"),
 	"extensions.worktreeconfig":    boolean, // config.worktree is judged as a config of its own
-	"extensions.partialclone":      remoteName,
 	"extensions.preciousobjects":   boolean,
 	"extensions.relativeworktrees": boolean,
 	"remote.*.url":                 harmlessURL,
@@ -45,8 +46,7 @@ var harmless = map[string]func(string) bool{
 	"remote.*.fetch":               refspec,
 	"remote.*.push":                refspec,
 	"remote.*.tagopt":              words("--tags", "--no-tags"),
-	"remote.*.promisor":            boolean,
-	"remote.*.partialclonefilter":  func(v string) bool { return plain().MatchString(v) },
+	"remote.*.promisor":            func(v string) bool { return boolean(v) && !isTrue(v) },
 	"remote.*.prune":               boolean,
 	"remote.*.mirror":              boolean,
 	"remote.pushdefault":           remoteName,
@@ -90,7 +90,6 @@ var harmless = map[string]func(string) bool{
 
 var (
 	digitsRE = pattern(`^-?[0-9]{1,6}$`)
-	plain    = pattern(`^[A-Za-z0-9:=]+$`)
 	nameRE   = pattern(`^[A-Za-z0-9._/][A-Za-z0-9._/+-]*$`)
 	refRE    = pattern(`^[+^]?[A-Za-z0-9._/*][A-Za-z0-9._/*@+-]*(:[A-Za-z0-9._/*@+-]*)?$`)
 	// schemeRE are the transports that git itself speaks. One with "::" runs
@@ -113,6 +112,15 @@ func refspec(v string) bool    { return refRE().MatchString(v) }
 func boolean(v string) bool {
 	switch strings.ToLower(v) {
 	case "true", "false", "yes", "no", "on", "off", "1", "0", "":
+		return true
+	}
+	return false
+}
+
+// isTrue reports whether git takes a boolean for true.
+func isTrue(v string) bool {
+	switch strings.ToLower(v) {
+	case "true", "yes", "on", "1":
 		return true
 	}
 	return false

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -27,6 +28,7 @@ func gitActions() map[string]Action {
 		"git-look-away":   each(gitLookAway),
 		"git-commit":      gitCommit,
 		"git-new":         gitNew,
+		"git-promise":     gitPromise,
 		"git-arm-bare":    each(func(p *Probe, dir string) { p.Try("make "+dir, func() error { return armedRepository(p, dir) }) }),
 		"git-two-renames": gitTwoRenames,
 	}
@@ -275,5 +277,39 @@ func gitNew(p *Probe) {
 			out, err := tool(p.Arg("W"), gitEnv(), argv...)
 			return refused(out, err)
 		})
+	}
+}
+
+// gitPromise makes a repository for each of the lines "KEY VALUE" that "keys" has, in
+// which an object is missing that only the remote "url" could have.
+func gitPromise(p *Probe) {
+	for i, line := range strings.Split(p.Arg("keys"), "\n") {
+		dir := p.In("W", "fresh", strconv.Itoa(i))
+		key, value, _ := strings.Cut(line, " ")
+		git := func(args ...string) {
+			p.Try("git "+strings.Join(args, " ")+" in "+dir, func() error {
+				out, err := tool(dir, gitEnv(), append([]string{"git"}, args...)...)
+				return refused(out, err)
+			})
+		}
+		p.Try("make "+dir, func() error { return create(filepath.Join(dir, "file")) })
+		git("init", "-q")
+		git("add", "file")
+		git("commit", "-q", "-m", "first")
+		git("config", "core.repositoryFormatVersion", "1")
+		git("config", "remote.origin.url", p.Arg("url"))
+		git("config", key, value)
+		p.Try("take the object away", func() error {
+			objects, err := filepath.Glob(dir + "/.git/objects/??/*")
+			if err != nil || len(objects) != 3 { // of the commit, the tree and the file
+				return errors.Join(err, unix.ENOENT)
+			}
+			out, err := tool(dir, gitEnv(), "git", "rev-parse", "HEAD:file")
+			if err != nil || len(out) < 40 {
+				return errors.Join(err, unix.ENOENT)
+			}
+			return os.Remove(filepath.Join(dir, ".git/objects", string(out[:2]), string(out[2:40])))
+		})
+		p.Try("change the file", func() error { return os.WriteFile(filepath.Join(dir, "file"), []byte("changed\n"), 0o644) })
 	}
 }
