@@ -48,6 +48,7 @@ type disk struct {
 	start    usage // of the whole file system, when the run began, or the least since: what others give back hides nothing
 	last     usage // likewise, when it was last measured, or the least since
 	measured bool
+	passing  int   // how often in a row something was on its way and could not be counted
 	first    usage // of the trees when the run began, as far as their first measuring can tell
 }
 
@@ -56,6 +57,12 @@ type tree struct {
 	path string
 	fd   int // O_PATH
 }
+
+// passingLooks is how often in a row descriptors may be on their way between
+// processes before what the file system lost counts as the run's. Programs that
+// hand each other files leave them there for a moment; a run that hides a file so
+// has them there at every look.
+const passingLooks = 4
 
 // minNodes is how many files a run may make under the smallest limit.
 const minNodes = 16 << 10
@@ -154,7 +161,7 @@ func (w *diskWatch) overOn(d *disk) string {
 		after = used(&fs)
 	}
 	if after.minus(now).exceeds(d.limit.half()) {
-		c.blind = "it went on while it was counted"
+		c.blind, c.passing = "it went on while it was counted", false
 	}
 	if !d.measured {
 		// What changed since the run began, and left the file system since, was not
@@ -162,12 +169,18 @@ func (w *diskWatch) overOn(d *disk) string {
 		gone := now.most(after).minus(d.start)
 		d.measured, d.first = true, c.sum.minus(c.fresh.least(gone))
 	}
+	d.passing++
+	if !c.passing {
+		d.passing = 0
+	}
 	grown := c.sum.minus(d.first)
 	switch gone := now.minus(d.start); {
 	case grown.bytes > d.limit.bytes:
 		return usage{}.words(at)
 	case grown.nodes > d.limit.nodes:
 		return d.limit.words(at)
+	case c.blind != "" && gone.exceeds(d.limit) && 0 < d.passing && d.passing < passingLooks:
+		return "" // and d.last stays, so that the next tick looks again
 	case c.blind != "" && gone.exceeds(d.limit):
 		return fmt.Sprintf("more left the disk of %s, and %s, so it counts as taken by this run", at, c.blind)
 	}

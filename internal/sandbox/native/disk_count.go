@@ -26,6 +26,7 @@ type diskCounter struct {
 	since    time.Time // zero for never
 	fresh    usage     // of sum: what was made or changed since then
 	blind    string    // what cannot be counted, in words; "" for nothing
+	passing  bool      // of blind: it is over in a moment, where it is honest
 	onDisk   func(fs int64, device uint64) bool
 	linked   map[[2]uint64]bool // files with more names than one, and those without
 	deadline time.Time
@@ -125,11 +126,11 @@ func (c *diskCounter) unnamed(pids, helpers []int) {
 		c.fresh.bytes += sum // nobody but the run has such a file
 		switch {
 		case hidden:
-			c.blind = "a process hides its open files"
-		case inFlight(pid):
-			c.blind = "open files are on their way between its processes"
+			c.blind, c.passing = "a process hides its open files", false
 		case mapsUnnamed(pid, c.linked):
-			c.blind = "a file without a name is mapped"
+			c.blind, c.passing = "a file without a name is mapped", false
+		case c.blind == "" && inFlight(pid):
+			c.blind, c.passing = "open files are on their way between its processes", true
 		}
 	}
 }

@@ -1,0 +1,86 @@
+//go:build linux
+
+package native
+
+import (
+	"testing"
+
+	"golang.org/x/sys/unix"
+	"holdfast.dev/holdfast/internal/policy"
+)
+
+// TestDescriptorsOnTheirWay: what the file system lost to others does not end a run
+// that hands descriptors over, and does end one in which they never arrive: they
+// could be files without a name, of any size.
+func TestDescriptorsOnTheirWay(t *testing.T) {
+	const limit = 1 << 30
+	watch := func() *diskWatch {
+		p := &process{first: unix.Getpid(), done: make(chan struct{})}
+		w, err := newDiskWatch(p, []part{{source: t.TempDir(), access: policy.Write}}, limit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(w.close)
+		for _, d := range w.disks { // another program wrote as much since
+			d.start.bytes -= 2 * limit
+			d.last.bytes -= 2 * limit
+		}
+		return w
+	}
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(pair[0])
+	defer unix.Close(pair[1])
+	send := func() {
+		if err := unix.Sendmsg(pair[0], []byte{1}, unix.UnixRights(pair[0]), nil, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	receive := func() { unix.Close(receiveOne(t, pair[1])) }
+
+	if what := watch().over(); what != "" {
+		t.Errorf("with nothing on its way: %s", what)
+	}
+	w := watch()
+	for range 3 * passingLooks {
+		send()
+		if what := w.over(); what != "" {
+			t.Errorf("on its way for a moment: %s", what)
+		}
+		receive()
+		w.disks[0].last = w.disks[0].start
+		if what := w.over(); what != "" {
+			t.Errorf("after it arrived: %s", what)
+		}
+		w.disks[0].last = w.disks[0].start
+	}
+	w = watch()
+	send()
+	for i := range passingLooks {
+		if what := w.over(); (what != "") != (i == passingLooks-1) {
+			t.Errorf("never received, look %d: %q", i+1, what)
+		}
+	}
+	receive()
+}
+
+// receiveOne takes one descriptor from a socket.
+func receiveOne(t *testing.T, from int) int {
+	t.Helper()
+	buf, oob := make([]byte, 1), make([]byte, unix.CmsgSpace(4))
+	_, n, _, _, err := unix.Recvmsg(from, buf, oob, unix.MSG_CMSG_CLOEXEC)
+	if err != nil {
+		t.Fatal(err)
+	}
+	messages, err := unix.ParseSocketControlMessage(oob[:n])
+	if err != nil || len(messages) != 1 {
+		t.Fatalf("%d messages, %v", len(messages), err)
+	}
+	fds, err := unix.ParseUnixRights(&messages[0])
+	if err != nil || len(fds) != 1 {
+		t.Fatalf("%v, %v", fds, err)
+	}
+	return fds[0]
+}
