@@ -42,6 +42,7 @@ func All() []Row {
 		turnRows(),
 		sourceRows(),
 		agentsRows(),
+		copiesRows(),
 		mcpRows(),
 		moreArchivesRows(),
 		moreSupervisorRows(),
