@@ -159,7 +159,8 @@ func (o Ablation) play(ctx context.Context, omit []string, record bool, rows []p
 	}
 	t := targets.Holdfast{Path: o.Program}
 	if len(omit) > 0 {
-		t.Extra = append(t.Extra, "--omit="+strings.Join(omit, "+"))
+		t.Omit = []string{"--omit=" + strings.Join(omit, "+")}
+		t.Extra = append(t.Extra, t.Omit...)
 	}
 	if t.Unrecorded = !record; record {
 		t.Extra, t.Log = append(t.Extra, "--record="+string(policy.RecordStandard)), o.Holdfast

@@ -58,6 +58,10 @@ func parse(args []string) (line, error) {
 	f.Func("hide", "", set("--hide", "workspace.hide"))
 	f.Func("output", "", set("--output", "workspace.outputs"))
 	f.Func("env", "", set("--env", "environment"))
+	f.BoolFunc("review", "", func(string) error {
+		l.options.Settings = append(l.options.Settings, policy.Setting{Flag: "--review", Key: "workspace.mode", Value: "review"})
+		return nil
+	})
 	f.Func("record", "keep a record", func(v string) error { l.level = v; return set("--record", "record.level")(v) })
 	f.Func("rung", "the only way to intercept that may be used", func(v string) error { l.rungs = append(l.rungs, sandbox.Rung(v)); return nil })
 	err := f.Parse(args)
@@ -72,13 +76,16 @@ func ablated(args []string) int {
 		_, err := task.Settle(context.Background(), args[1])
 		return report(err)
 	}
-	l, err := parse(args[1:])
-	if err != nil {
-		return 125
-	}
 	dir, err := os.Getwd()
 	if err != nil {
 		return report(err)
+	}
+	if len(args) > 1 && args[0] == "review" {
+		return report(reviewed(dir, args[1:]))
+	}
+	l, err := parse(args[1:])
+	if err != nil {
+		return 125
 	}
 	if l.options.Host, err = policy.ThisHost(os.Environ(), dir); err != nil {
 		return report(err)
@@ -138,6 +145,7 @@ func widen(plan policy.Plan, omit []string) policy.Plan {
 	if slices.Contains(omit, "hard-links") {
 		plan.Accepted = append(plan.Accepted, policy.HardLinks)
 	}
+	plan.Review = plan.Review && !slices.Contains(omit, "review")
 	plan.Allow = widenRules(slices.Clone(plan.Allow), omit)
 	if slices.Contains(omit, "placeholders") {
 		plan = handOver(plan)

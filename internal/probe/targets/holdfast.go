@@ -18,7 +18,9 @@ import (
 type Holdfast struct {
 	Path  string
 	Extra []string // flags added to every run, for ablation
-	Log   string   // the binary whose verb log reads the records; "" for Path
+	// Omit are flags of every verb that changes something, for ablation.
+	Omit []string
+	Log  string // the binary whose verb log reads the records; "" for Path
 	// Unrecorded says that Extra has it keep no record, so that no trace is asked for.
 	Unrecorded bool
 	// Server says that the command is a server of tools, which the gateway starts.

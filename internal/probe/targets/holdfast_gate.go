@@ -98,7 +98,7 @@ func (h Holdfast) Holding() probe.Target { return h.With("--review") }
 
 // Review implements [probe.Reviewing].
 func (h Holdfast) Review(w *probe.World, words ...string) ([]byte, error) {
-	return h.verb(w, append([]string{"review"}, words...)...)
+	return h.verb(w, slices.Concat([]string{"review"}, h.Omit, words)...)
 }
 
 // Lends implements [probe.Lending].
