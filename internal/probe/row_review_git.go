@@ -2,7 +2,11 @@
 
 package probe
 
-import "strings"
+import (
+	"encoding/binary"
+	"hash/crc32"
+	"strings"
+)
 
 // reviewGitRows are about what git obeys, or shows, in a repository whose changes
 // wait for a human.
@@ -19,6 +23,10 @@ func reviewGitRows() []Row {
 		{ID: "RVW-413", Title: "packed references put one object into the place of another, and what is shown of the changes does not say so", Refs: []string{"git-replace(1)", "git-pack-refs(1)"},
 			Setup: inGit(nil, "W"), Oracle: unshown("refs/replace"), Action: "git-write",
 			Args: []string{"path=W/.git/packed-refs", "text=0123456789012345678901234567890123456789 refs/replace/0123456789012345678901234567890123456788"}, Drive: thenReviewed("--all")},
+		{ID: "RVW-414", Title: "a reftable that deletes a replacement is left out of the stack, which brings it back, and what is shown of the changes does not say so", Refs: []string{"git-replace(1)", "reftable (git)"},
+			Files: map[string]string{"W/.git/reftable/1.ref": reftable(1, replacement, true), "W/.git/reftable/2.ref": reftable(2, replacement, false), "W/.git/reftable/tables.list": "1.ref\n2.ref\n"},
+			Setup: inGit(nil, "W"), Oracle: unshown("refs/replace"), Action: "replay-plant",
+			Args: []string{plantsArg([]planted{plant("W/.git/reftable/tables.list", "1.ref\n")})}, Drive: thenReviewed("--all")},
 	}
 	for i := range rows {
 		r := &rows[i]
@@ -39,4 +47,25 @@ func unshown(words ...string) func(*World, Observation) []string {
 		}
 		return out
 	}
+}
+
+// replacement names the object in the place of which git takes another.
+const replacement = "refs/replace/0123456789012345678901234567890123456789"
+
+// reftable is a table of one ref, which it sets or deletes (git's
+// Documentation/technical/reftable.adoc).
+func reftable(update byte, ref string, set bool) string {
+	header := append([]byte("REFT\x01\x00\x10\x00"), make([]byte, 16)...)
+	header[15], header[23] = update, update
+	kind, value := 0, ""
+	if set {
+		kind, value = 1, strings.Repeat("\x11", 20)
+	}
+	size := len(ref)<<3 | kind // in two bytes
+	block := append(append([]byte{}, header...), 'r', 0, 0, 0, 0, byte(size>>7-1)|0x80, byte(size&0x7f))
+	block = append(append(block, ref...), 0)
+	block = append(append(block, value...), 0, 0, 28, 0, 1)
+	binary.BigEndian.PutUint16(block[26:], uint16(len(block)))
+	footer := append(header, make([]byte, 40)...)
+	return string(binary.BigEndian.AppendUint32(append(block, footer...), crc32.ChecksumIEEE(footer)))
 }

@@ -74,14 +74,29 @@ func (c *collector) gitView(ch *Change, rel string) {
 		} else if why := workspace.PackedHarm(data, c.oldIndex(path)); why != "" {
 			note(why)
 		}
-	case strings.HasPrefix(rel, "reftable/") && strings.HasSuffix(rel, ".ref"):
-		lines, err := workspace.TableReplacements(readIndex(c.t.upper, path, true))
-		if err != nil {
-			note("it cannot be read as git reads it: git could show other objects than it seems")
-		} else if len(lines) > 0 {
-			note(fmt.Sprintf("it has %d refs/replace: git shows, and checks out, other objects in the place of those that they name", len(lines)))
-		}
+	case strings.HasPrefix(rel, "reftable/"):
+		c.tablesView(strings.TrimSuffix(path, rel)+"reftable", note)
 	case strings.HasPrefix(rel, "refs/replace/"):
 		note("git shows, and checks out, another object in the place of the one that it names")
+	}
+}
+
+// tablesView notes what the reftables in dir replace together that they did not
+// before: one of them may bring back what another one had deleted.
+func (c *collector) tablesView(dir string, note func(why string)) {
+	now := func(name string) []byte {
+		if data := readIndex(c.t.upper, join(dir, name), true); data != nil {
+			return data
+		}
+		return c.oldIndex(join(dir, name))
+	}
+	old := func(name string) []byte { return c.oldIndex(join(dir, name)) }
+	was, _ := workspace.TablesInForce(old("tables.list"), old)
+	lines, unread := workspace.TablesInForce(now("tables.list"), now)
+	if len(unread) > 0 {
+		note(fmt.Sprintf("%q cannot be read as git reads it: git could show other objects than it seems", unread[0]))
+	}
+	if more := slices.DeleteFunc(lines, func(line string) bool { return slices.Contains(was, line) }); len(more) > 0 {
+		note(fmt.Sprintf("with it the repository has %d more refs/replace: git shows, and checks out, other objects in the place of those that they name", len(more)))
 	}
 }

@@ -6,16 +6,13 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
-	"io"
-	"os"
 	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
 )
 
-// maxTables bounds how many files of a directory of reftables are read; git keeps a
-// few of them.
+// maxTables bounds how many reftables of a repository are read; git keeps a few.
 const maxTables = 1000
 
 // tablesHarm says what reftables that are not as git writes them may hide.
@@ -36,9 +33,42 @@ type reftable struct {
 	out    []string
 }
 
-// TableReplacements returns the refs/replace of a reftable with their values. It is
-// read in one pass; what git could find in it by another way is an error.
-func TableReplacements(data []byte) ([]string, error) {
+// TablesInForce returns the refs/replace that a stack of reftables has in force, with
+// their values, and the tables that cannot be read as git reads them. list is the
+// content of tables.list, the oldest table first: a later one replaces or deletes what
+// an earlier one has. read returns the content of a table, nil for none.
+func TablesInForce(list []byte, read func(name string) []byte) (lines, unread []string) {
+	values := map[string]string{}
+	for name := range strings.Lines(string(list)) {
+		if name = strings.TrimSuffix(name, "\n"); name == "" {
+			continue
+		}
+		var records []string
+		err := errTable
+		if !strings.Contains(name, "/") {
+			records, err = tableRecords(read(name))
+		}
+		if err != nil {
+			unread = append(unread, name)
+		}
+		for _, r := range records {
+			value, ref, _ := strings.Cut(r, " ")
+			values[ref] = value
+		}
+	}
+	for ref, value := range values {
+		if value != "" {
+			lines = append(lines, value+" "+ref)
+		}
+	}
+	slices.Sort(lines)
+	return lines, unread
+}
+
+// tableRecords returns the refs/replace of a reftable with their values; one that is
+// deleted has none. The table is read in one pass; what git could find in it by another
+// way is an error.
+func tableRecords(data []byte) ([]string, error) {
 	t := reftable{data: data, header: 24, hash: 20, starts: map[int]bool{}}
 	if len(data) < 24+68 || string(data[:4]) != "REFT" || data[4] < 1 || data[4] > 2 {
 		return nil, errTable
@@ -156,7 +186,7 @@ func (t *reftable) refs(at int) (next int, err error) {
 		if used == 0 || kind > 3 || used+size > len(rest) {
 			return -1
 		}
-		if kind > 0 && strings.HasPrefix(name, "refs/replace/") {
+		if strings.HasPrefix(name, "refs/replace/") {
 			t.out = append(t.out, hex.EncodeToString(rest[used:used+size])+" "+name)
 		}
 		return used + size
@@ -200,52 +230,41 @@ func tableVarint(b []byte) (value uint64, n int) {
 	return 0, 0
 }
 
-// eachTableOf calls visit for each reftable of the repository dir; data is nil where
-// it cannot be read, or b does not allow it.
-func eachTableOf(dir int, b *Budget, visit func(name string, data []byte)) {
+// tablesOf are the refs/replace that the reftables of the repository dir have in force,
+// and the tables that cannot be read, or that b does not allow to be read.
+func tablesOf(dir int, b *Budget) (lines, unread []string) {
 	fd, err := unix.Openat(dir, "reftable", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return
+		return nil, nil
 	}
-	f := os.NewFile(uintptr(fd), "reftable")
-	defer f.Close()
-	names, err := f.Readdirnames(maxTables)
-	if len(names) == maxTables || err != nil && !errors.Is(err, io.EOF) {
-		visit("", nil)
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		var st unix.Stat_t
-		if strings.HasSuffix(name, ".ref") && unix.Fstatat(fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil {
-			visitTable(fd, name, b, visit)
+	defer unix.Close(fd)
+	read := func(name string) []byte {
+		if !b.affordsFile(fd, name, 1) {
+			return nil
 		}
+		data, _ := readFile(fd, name, maxIndexed)
+		return data
 	}
-}
-
-// visitTable holds one file in memory at a time, like every large file that is read.
-func visitTable(fd int, name string, b *Budget, visit func(name string, data []byte)) {
-	var data []byte
-	if b.affordsFile(fd, name, 1) {
-		b.reading.Lock()
-		defer b.reading.Unlock()
-		data, _ = readFile(fd, name, maxIndexed)
+	b.reading.Lock() // one repository's tables in memory at a time, like every large file that is read
+	defer b.reading.Unlock()
+	list := read("tables.list")
+	if list == nil || strings.Count(string(list), "\n") > maxTables {
+		return nil, []string{"tables.list"}
 	}
-	visit(name, data)
+	return TablesInForce(list, read)
 }
 
 // tablesAtStart notes what the reftables of a repository replace when the run begins.
 func (s *scan) tablesAtStart(w *walker, d *dir) {
+	lines, unread := tablesOf(d.fd, s.budget)
+	for _, name := range unread {
+		lines = append(lines, "unread "+name)
+	}
 	var sums []byte
-	eachTableOf(d.fd, s.budget, func(name string, data []byte) {
-		lines, err := TableReplacements(data)
-		if err != nil {
-			lines = []string{"unread " + name}
-		}
-		for _, line := range lines {
-			sum := blindOf(string(w.path)+"/reftable", line)
-			sums = append(sums, sum[:]...)
-		}
-	})
+	for _, line := range lines {
+		sum := blindOf(string(w.path)+"/reftable", line)
+		sums = append(sums, sum[:]...)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.found.Blind = append(s.found.Blind, sums...)
@@ -253,20 +272,18 @@ func (s *scan) tablesAtStart(w *walker, d *dir) {
 
 // tables lists reftables that replace other objects than they did.
 func (v *settle) tables(w *walker, d *dir) {
-	file, n, unread := string(w.path)+"/reftable", 0, ""
-	eachTableOf(d.fd, v.budget, func(name string, data []byte) {
-		lines, err := TableReplacements(data)
-		if err != nil && !v.blind[blindOf(file, "unread "+name)] {
-			unread = name
+	file, n := string(w.path)+"/reftable", 0
+	lines, unread := tablesOf(d.fd, v.budget)
+	for _, line := range lines {
+		if !v.blind[blindOf(file, line)] {
+			n++
 		}
-		for _, line := range lines {
-			if !v.blind[blindOf(file, line)] {
-				n++
-			}
+	}
+	for _, name := range unread {
+		if !v.blind[blindOf(file, "unread "+name)] {
+			v.flagged(Flagged{Path: v.full(file + "/" + name), Change: Changed, Rule: ".git/reftable", Reason: tablesHarm})
+			break
 		}
-	})
-	if unread != "" {
-		v.flagged(Flagged{Path: v.full(file + "/" + unread), Change: Changed, Rule: ".git/reftable", Reason: tablesHarm})
 	}
 	if n > 0 {
 		v.flagged(Flagged{Path: v.full(file), Change: Changed, Rule: ".git/reftable", Reason: replaced(n)})
