@@ -117,7 +117,9 @@ var agentTraces = sync.OnceValue(func() map[string]Trace {
 // traced gives rows their traces.
 func traced(rows []Row) []Row {
 	for i := range rows {
-		rows[i].Trace = agentTraces()[rows[i].ID]
+		if rows[i].Trace.empty() {
+			rows[i].Trace = agentTraces()[rows[i].ID]
+		}
 	}
 	return rows
 }

@@ -21,7 +21,7 @@ func supervisorKept() []Row {
 		{ID: "HST-402", Promise: "P6", Title: "arguments that look like templates without an end cost the launcher time that grows with the square of their length",
 			Refs: []string{"CWE-407"}, Timed: true, Alone: "it measures processor time", Bare: "nothing reads the arguments",
 			Action: "say-long", Drive: costly, Oracle: noted, Timeout: 100 * time.Second, Harmless: "it may execute what it likes; what counts is what that costs",
-			Trace: did("proc.exec")},
+			Trace: Trace{Events: []Attempt{{Action: "proc.exec"}}}},
 		{ID: "HST-403", Promise: "P9", Title: "tokens in the formats that services give out today stand in the record", Refs: []string{"CWE-532", "github.com/gitleaks/gitleaks"}, Setup: currentTokens,
 			Action: "tell-secrets", Harmless: "what the command knows it may say; what counts is whether the record repeats it",
 			Oracle: both(untold, recorded(Attempt{Action: "proc.exec", Arg: "not-a-secret"})), Trace: ran("not-a-secret")},
