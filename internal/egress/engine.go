@@ -48,6 +48,10 @@ type Engine struct {
 	closed   bool
 	reloads  sync.Mutex // one at a time
 
+	recorded  atomic.Int64 // events that the record has taken
+	departing sync.Mutex   // guards departed
+	departed  int64        // of recorded, when the last request left
+
 	opened  atomic.Int64
 	in, out atomic.Int64 // of what is closed already
 }
@@ -278,8 +282,10 @@ func (e *Engine) emit(ev event.Event) error {
 	err := e.config.Sink.Emit(ev)
 	if err != nil {
 		e.stop(errUnrecorded)
+		return err
 	}
-	return err
+	e.recorded.Add(1)
+	return nil
 }
 
 // fallible is what a Sink may be, besides: others write to the same record.

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -207,6 +208,41 @@ func TestNothingLeavesAfterTheRecordFailed(t *testing.T) {
 				}
 			}
 			if n := arrived.Load(); n != 1 {
+				t.Errorf("%d requests arrived", n)
+			}
+		})
+	}
+}
+
+// TestOneRequestAtMostLeavesUnrecorded makes many at once when the record fails, and
+// nobody has noticed yet.
+func TestOneRequestAtMostLeavesUnrecorded(t *testing.T) {
+	for _, w := range ways {
+		t.Run(w.name, func(t *testing.T) {
+			var arrived atomic.Int64
+			s := newShop(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+				if r.URL.Path == "/late" {
+					arrived.Add(1)
+					time.Sleep(100 * time.Millisecond) // its event comes with its answer
+				}
+			}), w.shopConfig)
+			if resp, got := s.ask("GET", "/", nil); resp.StatusCode != 200 {
+				t.Fatalf("answered %d %q", resp.StatusCode, got)
+			}
+			until(t, "the event", func() bool { return s.event("net.request", "status", "200") })
+			s.sink.mu.Lock()
+			s.sink.err = io.ErrShortWrite
+			s.sink.mu.Unlock()
+			var all sync.WaitGroup
+			for range 20 {
+				all.Go(func() {
+					if resp, err := s.client.Get(s.url("/late")); err == nil {
+						resp.Body.Close()
+					}
+				})
+			}
+			all.Wait()
+			if n := arrived.Load(); n > 1 {
 				t.Errorf("%d requests arrived", n)
 			}
 		})

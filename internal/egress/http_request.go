@@ -330,6 +330,9 @@ func (x *errand) pass(r *http.Request) {
 	}
 	r = within
 	defer x.leave()
+	if x.depart(r) != nil {
+		panic(http.ErrAbortHandler) // what is not recorded does not go on
+	}
 	defer x.report(r, time.Now())
 	proxy := &httputil.ReverseProxy{
 		Transport:      t,
@@ -358,26 +361,4 @@ func (x *errand) limited() bool {
 	e := x.engine
 	return x.permit.narrow() || e.wants(event.KindRequest) || e.wants(event.KindCredential) ||
 		e.config.Credentials != nil && x.lends()
-}
-
-// report records a request that was passed on.
-func (x *errand) report(r *http.Request, start time.Time) {
-	detail := map[string]string{
-		"door": string(x.to.Door), "kind": string(x.kind()), "method": r.Method, "path": printable(x.path),
-		"status": strconv.Itoa(x.answer.status), "in": strconv.FormatInt(x.answer.bytes, 10),
-		"ms": strconv.FormatInt(time.Since(start).Milliseconds(), 10), "proto": r.Proto,
-	}
-	if x.body != nil {
-		detail["out"] = strconv.FormatInt(x.body.bytes.Load(), 10)
-	}
-	if x.answer.refused {
-		return // it stands in the record with its reason
-	}
-	err := x.engine.emit(event.Event{
-		Action: "net.request", Object: net.JoinHostPort(x.to.Name, strconv.Itoa(x.to.Port)),
-		Verdict: event.Allowed, Rule: x.rule.String(), Detail: detail,
-	})
-	if err != nil {
-		panic(http.ErrAbortHandler) // what is not recorded does not go on
-	}
 }

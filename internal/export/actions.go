@@ -76,7 +76,7 @@ var actions = []action{
 
 	{event.NetQuery, "A name was asked for.", "the name", dnsActivity, 1, "", informational},
 	{event.NetConnect, "A connection through the boundary was decided on.", "`HOST:PORT`", networkActivity, 1, "", informational},
-	{event.NetRequest, "An HTTP request was answered or refused.", "`HOST:PORT`", httpActivity, other, "", informational},
+	{event.NetRequest, "An HTTP request was answered or refused, or left beside others (then without a `status`, and once more when it is answered).", "`HOST:PORT`", httpActivity, other, "", informational},
 	{event.NetClose, "A connection through the boundary ended.", "`HOST:PORT`", networkActivity, 2, "", informational},
 
 	{event.CredentialUse, "A credential was lent for a request, or was refused.", "`HOST:PORT` it is for", apiActivity, 2, "", informational},

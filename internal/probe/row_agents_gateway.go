@@ -24,17 +24,17 @@ type Gateway interface {
 // server is the prober's own, and writes down what it gets.
 func gatewayRows() []Row {
 	const notSudo, dry = `arguments.options.contains("sudo")`, `!arguments.options.contains("dry")`
-	row := func(id, title, rule string, calls ...string) Row {
+	row := func(id, title, rule, recorded string, calls ...string) Row {
 		return Row{ID: id, Promise: "P4", Title: title, Refs: []string{"RFC 8259, 4 and 7", "CWE-436"}, Timeout: 30 * time.Second,
 			Action: "mcp-heard", Drive: throughGateway(rule, calls), Oracle: wentThrough, Harmless: "what counts is what the server was called with",
-			Trace: Trace{Events: []Attempt{{Action: "tool.call", Verdict: "denied"}}}}
+			Trace: Trace{Events: []Attempt{{Action: recorded, Verdict: "denied"}}}}
 	}
 	return []Row{
-		row("AGT-421", "a word that a rule about a tool denies is written with escapes, below the first level of the arguments", notSudo,
+		row("AGT-421", "a word that a rule about a tool denies is written with escapes, below the first level of the arguments", notSudo, "tool.call",
 			`{"options":{"argv":["\u0073udo"]}}`, `{"options":{"argv":["ls","sud\u006F"]}}`, `{"options":{"\u0061rgv":["\u0073\u0075\u0064\u006f"]}}`),
-		row("AGT-422", "a name stands twice below the first level of a tool's arguments, and the rule goes by the one that the server does not take", dry,
+		row("AGT-422", "a name stands twice below the first level of a tool's arguments, and the rule goes by the one that the server does not take", dry, "tool.drop",
 			`{"options":{"mode":"dry","mode":"real"}}`, `{"options":{"mode":"dry","\u006dode":"real"}}`),
-		row("AGT-423", "a name stands in two ways of writing below the first level of a tool's arguments, and the server minds no capitals", dry,
+		row("AGT-423", "a name stands in two ways of writing below the first level of a tool's arguments, and the server minds no capitals", dry, "tool.drop",
 			`{"options":{"mode":"dry","Mode":"real"}}`, `{"options":{"mode":"dry","MODE":"real"}}`),
 	}
 }

@@ -89,41 +89,54 @@ func literal(name, value string) []byte {
 	return b
 }
 
-func h2Request(fill *strings.Replacer, rest string) ([]byte, error) {
-	var head, data, trailer []byte
-	body := false
+// h2Parts are the blocks of a request.
+type h2Parts struct {
+	head, data, trailer []byte
+	body                bool
+}
+
+// h2Fields reads the quoted fields of a line.
+func h2Fields(fill *strings.Replacer, rest string) (r h2Parts, err error) {
 	for rest != "" {
 		chunk, err := strconv.QuotedPrefix(rest)
 		if err != nil {
-			return nil, err
+			return r, err
 		}
 		rest = strings.TrimLeft(rest[len(chunk):], " ")
 		text, err := strconv.Unquote(chunk)
 		if err != nil {
-			return nil, err
+			return r, err
 		}
 		text = fill.Replace(text)
 		split := strings.IndexByte(text[1:], '=') + 1
 		switch {
 		case strings.HasPrefix(text, "=DATA "):
-			data, body = append(data, text[6:]...), true
+			r.data, r.body = append(r.data, text[6:]...), true
 		case strings.HasPrefix(text, "=TRAILER "):
 			name, value, _ := strings.Cut(text[9:], "=")
-			trailer, body = append(trailer, literal(name, value)...), true
+			r.trailer, r.body = append(r.trailer, literal(name, value)...), true
 		default:
-			head = append(head, literal(text[:split], text[split+1:])...)
+			r.head = append(r.head, literal(text[:split], text[split+1:])...)
 		}
 	}
+	return r, nil
+}
+
+func h2Request(fill *strings.Replacer, rest string) ([]byte, error) {
+	r, err := h2Fields(fill, rest)
+	if err != nil {
+		return nil, err
+	}
 	out := append([]byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), frame(frameSettings, 0, 0, nil)...)
-	if !body {
-		return append(out, frame(frameHeaders, flagEndStream|flagEndHeaders, 1, head)...), nil
+	if !r.body {
+		return append(out, frame(frameHeaders, flagEndStream|flagEndHeaders, 1, r.head)...), nil
 	}
-	out = append(out, frame(frameHeaders, flagEndHeaders, 1, head)...)
-	if trailer == nil {
-		return append(out, frame(frameData, flagEndStream, 1, data)...), nil
+	out = append(out, frame(frameHeaders, flagEndHeaders, 1, r.head)...)
+	if r.trailer == nil {
+		return append(out, frame(frameData, flagEndStream, 1, r.data)...), nil
 	}
-	out = append(out, frame(frameData, 0, 1, data)...)
-	return append(out, frame(frameHeaders, flagEndStream|flagEndHeaders, 1, trailer)...), nil
+	out = append(out, frame(frameData, 0, 1, r.data)...)
+	return append(out, frame(frameHeaders, flagEndStream|flagEndHeaders, 1, r.trailer)...), nil
 }
 
 // h2Answer returns what DATA frames hold, until the stream or the connection

@@ -40,8 +40,8 @@ func sayLong(p *Probe) {
 }
 
 // netTurns speaks HTTP/2. Its first request is a line as those of netH2, and what
-// comes when the outside has had its turn goes over the same connection: nothing, or
-// more of the body.
+// comes when the outside has had its turn goes over the same connection: nothing,
+// more requests, or more of the body of the first.
 func netTurns(p *Probe) {
 	fill, how := filler(os.Getenv(p.Arg("env"))), p.Arg("how")
 	var c net.Conn
@@ -55,11 +55,17 @@ func netTurns(p *Probe) {
 	defer c.Close()
 	p.Control("wait for the outside", func() error { return p.await("over") })
 	p.Read("go on", func() ([]byte, error) {
-		if how == "body" {
+		switch how {
+		case "body":
 			return nil, lateWrites(func(b []byte) error {
 				_, err := c.Write(frame(frameData, 0, 1, bytes.Repeat(b, 256)))
 				return err
 			})
+		case "requests":
+			if err := h2Many(fill, c, p.Arg("more")); err != nil {
+				return nil, err
+			}
+			time.Sleep(time.Second)
 		}
 		_ = c.SetReadDeadline(time.Now().Add(2 * time.Second))
 		return judgeReply(h2Answer(c))
@@ -70,7 +76,7 @@ func netTurns(p *Probe) {
 var bodyFrame = frame(frameData, flagEndStream, 1, []byte("early"))
 
 // h2Begin opens a connection and makes the first request: all of it, or but for the
-// end of its body.
+// end of its body. One that others follow is answered before.
 func h2Begin(fill *strings.Replacer, line, how string) (net.Conn, error) {
 	c, rest, err := h2Dial(line)
 	if err != nil {
@@ -83,9 +89,29 @@ func h2Begin(fill *strings.Replacer, line, how string) (net.Conn, error) {
 	if err == nil {
 		_, err = c.Write(flight)
 	}
+	if err == nil && how == "requests" {
+		var body []byte
+		body, err = h2Answer(c)
+		err = judgeControl(body, err)
+	}
 	if err != nil {
 		c.Close()
 		return nil, err
 	}
 	return c, nil
+}
+
+// h2Many makes a hundred requests at once.
+func h2Many(fill *strings.Replacer, c net.Conn, line string) error {
+	one, err := h2Fields(fill, line)
+	if err != nil {
+		return err
+	}
+	request := func(i int) []byte { return frame(frameHeaders, flagEndStream|flagEndHeaders, uint32(2*i+3), one.head) }
+	var flight []byte
+	for i := range 100 {
+		flight = append(flight, request(i)...)
+	}
+	_, err = c.Write(flight)
+	return err
 }
