@@ -26,6 +26,7 @@ func (b *Builder) network(e *event.Event) {
 		d.Queries++
 	case e.Action == event.NetConnect:
 		d.Connects++
+	case e.Action == event.NetRequest && e.Detail["status"] == "": // it left; its answer has an event of its own
 	case e.Action == event.NetRequest:
 		d.requested = true
 		b.request(d, e)

@@ -139,6 +139,7 @@ func TestNetwork(t *testing.T) {
 	s := tell(
 		egress(event.NetQuery, "a.example.org", "type", "A"),
 		egress(event.NetConnect, "a.example.org:443"),
+		egress(event.NetRequest, "a.example.org:443", "method", "GET", "path", "/x"), // it left beside others
 		egress(event.NetRequest, "a.example.org:443", "method", "GET", "path", "/x", "status", "200", "in", "100", "out", "10"),
 		egress(event.NetRequest, "a.example.org:443", "method", "GET", "path", "/x", "status", "200", "in", "100", "out", "10"),
 		egress(event.NetClose, "a.example.org:443", "in", "200", "out", "20"),
