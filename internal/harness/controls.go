@@ -123,7 +123,7 @@ func restControls() []Control {
 		{Name: "limits and queues of the kernel", Omit: []string{"limits", "seccomp:queues"}, User: true,
 			Rows: []string{"RES-161", "RES-162", "RES-162b"}, Why: "as for limits"},
 		{Name: "quarantine", Omit: []string{"quarantine"}, Root: true, User: true,
-			Rows: []string{"DNY-001", "DNY-012", "DNY-012b", "DNY-012d", "DNY-123", "RAC-124", "GIT-441"}},
+			Rows: []string{"DNY-001", "DNY-012", "DNY-012b", "DNY-012d", "DNY-123", "RAC-124", "GIT-441", "HST-423"}},
 		{Name: "attempts from inside", Omit: []string{"attempts"},
 			Why: "they attest other controls and hold nothing; a test of the backend shows that one that works stops the launch"},
 		{Name: "rules that deny or ask, and the look at a program's first instruction",
