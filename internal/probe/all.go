@@ -13,6 +13,7 @@ func All() []Row {
 		outputRows(),
 		replacedRows(),
 		hookRows(),
+		lentRows(),
 		procRows(),
 		mountsRows(),
 		handlesRows(),

@@ -121,23 +121,12 @@ func allowedUntil(s *Session, rules string) {
 // approvedTalk is a connection to a service of the host's that hears what is said
 // after the approval was taken back, or does not.
 func approvedTalk(s *Session) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	port, heard, stop, err := hearing()
 	if err != nil {
 		s.Fail(err)
 		return
 	}
-	defer l.Close()
-	heard := make(chan string, 64)
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go hear(c, heard)
-		}
-	}()
-	_, port, _ := net.SplitHostPort(l.Addr().String())
+	defer stop()
 	s.Row.Args = []string{"port=" + port}
 	allowedUntil(s, "ask: [{when: 'action == \"connect\"'}]\nnetwork: {host-ports: ["+port+"]}\n")
 	first, late := false, false
@@ -155,6 +144,26 @@ func approvedTalk(s *Session) {
 	case !first:
 		s.Fail(errors.New("the service was never reached"))
 	}
+}
+
+// hearing is a service of the host's, on its loopback, that tells what it hears.
+func hearing() (port string, heard chan string, stop func(), err error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", nil, nil, err
+	}
+	heard = make(chan string, 64)
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go hear(c, heard)
+		}
+	}()
+	_, port, err = net.SplitHostPort(l.Addr().String())
+	return port, heard, func() { _ = l.Close() }, err
 }
 
 func hear(c net.Conn, heard chan<- string) {

@@ -14,7 +14,7 @@ import (
 
 // consentEnds make more of what was approved than was shown.
 func consentEnds() map[string]Action {
-	return map[string]Action{"stretch-write": stretchWrite, "talk-on": talkOn}
+	return map[string]Action{"stretch-write": stretchWrite, "talk-on": talkOn, "lend-socket": lendSocket, "dial-lent": dialLent}
 }
 
 // stretchWrite opens a file for writing, which is to be approved, and tries what
