@@ -24,6 +24,15 @@ func (p *Plan) sources(e Effective, h Host) error {
 	return errs.orNil()
 }
 
+// Judge resolves where the secret of a credential that the user keeps comes from, and
+// refuses what a command under p, or an earlier run, could read or replace.
+func (c *Credential) Judge(p Plan, h Host) error {
+	if fault := (explainer{plan: p, host: h}).source(c, ""); fault != nil {
+		return fault
+	}
+	return nil
+}
+
 func (x explainer) source(c *Credential, base string) *Error {
 	files := []*string{}
 	switch s := &c.Source; s.Kind {

@@ -63,7 +63,7 @@ func reviewRows() []Row {
 	rows = append(rows, Row{ID: "RVW-461", Class: classReview, Kind: Control, Promise: "P2", Title: "in a tree that a group shares, what belongs to the group is changed in the copy as anything else",
 		Refs: []string{"chmod(2) S_ISGID", "Documentation/filesystems/overlayfs"}, Files: map[string]string{"W/shared/file": "1\n", "W/shared/deep/file": "1\n", "W/shared/gone": "1\n"}, Setup: sharedByGroup,
 		Action: "tools-work", Args: []string{"tools=echo 2 >>shared/file\necho 3 >shared/deep/new\nmv shared/deep shared/moved\nrm shared/gone\nmkdir shared/new"}, Drive: thenReviewed("--apply-all-safe"),
-		Trace: Trace{None: "what is done to the copy is ordinary"}})
+		Trace: Trace{None: "what is done to the copy is ordinary; what reaches the tree is recorded when it is applied"}})
 	beside := []string{"W/dist/server.js", "W/dist/rc"}
 	return append(rows, Row{ID: "RVW-321", Class: classReview, Kind: Sandbox, Promise: "P3", Title: "in a directory for results the run changes what settings and a link beside it have the host execute, while the rest waits for a human",
 		Refs:  []string{"CVE-2025-59536", "direnv(1)"},

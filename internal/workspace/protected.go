@@ -909,7 +909,7 @@ var builtIn = []Rule{
 	{Pattern: "wp-cli*.yml", Tier: "flag", Where: "project", Dir: false, Key: false, Judged: false, Reason: "wp loads the files that it names", Ref: "DEF-153"},
 	{Pattern: "LocalValetDriver.php", Tier: "flag", Where: "project", Dir: false, Key: false, Judged: false, Reason: "valet executes it", Ref: "DEF-153"},
 	{Pattern: "Homestead.yaml", Tier: "flag", Where: "project", Dir: false, Key: false, Judged: false, Reason: "vagrant mounts and runs what it names", Ref: "DEF-153"},
-	{Pattern: "mix.lock", Tier: "flag", Where: "project", Dir: false, Key: false, Judged: false, Reason: "mix installs and runs what it pins", Ref: "DEF-153"},
+	{Pattern: "mix.lock", Tier: "flag", Where: "project", Dir: false, Key: false, Judged: false, Reason: "mix evaluates it, and installs and runs what it pins", Ref: "DEF-153"},
 	{Pattern: ".formatter.exs", Tier: "flag", Where: "project", Dir: false, Key: false, Judged: false, Reason: "mix format executes it, editors too", Ref: "DEF-153"},
 	{Pattern: ".credo.exs", Tier: "flag", Where: "project", Dir: false, Key: false, Judged: false, Reason: "credo executes it, editors too", Ref: "DEF-153"},
 	{Pattern: ".doctor.exs", Tier: "flag", Where: "project", Dir: false, Key: false, Judged: false, Reason: "doctor executes it", Ref: "DEF-153"},
