@@ -1,6 +1,7 @@
 package egress
 
 import (
+	"maps"
 	"net"
 	"net/http"
 	"strconv"
@@ -11,23 +12,25 @@ import (
 
 // report records a request that was passed on.
 func (x *errand) report(r *http.Request, start time.Time) {
-	detail := map[string]string{
-		"door": string(x.to.Door), "kind": string(x.kind()), "method": r.Method, "path": printable(x.path),
-		"status": strconv.Itoa(x.answer.status), "in": strconv.FormatInt(x.answer.bytes, 10),
-		"ms": strconv.FormatInt(time.Since(start).Milliseconds(), 10), "proto": r.Proto,
-	}
-	if x.body != nil {
-		detail["out"] = strconv.FormatInt(x.body.bytes.Load(), 10)
-	}
 	if x.answer.refused {
 		return // it stands in the record with its reason
 	}
-	if x.record(detail) != nil {
+	answer := map[string]string{
+		"status": strconv.Itoa(x.answer.status), "in": strconv.FormatInt(x.answer.bytes, 10),
+		"ms": strconv.FormatInt(time.Since(start).Milliseconds(), 10),
+	}
+	if x.body != nil {
+		answer["out"] = strconv.FormatInt(x.body.bytes.Load(), 10)
+	}
+	if x.record(r, answer) != nil {
 		panic(http.ErrAbortHandler) // what is not recorded does not go on
 	}
 }
 
-func (x *errand) record(detail map[string]string) error {
+// record records a request, with what is known of its answer.
+func (x *errand) record(r *http.Request, answer map[string]string) error {
+	detail := map[string]string{"door": string(x.to.Door), "kind": string(x.kind()), "method": r.Method, "path": printable(x.path), "proto": r.Proto}
+	maps.Copy(detail, answer)
 	return x.engine.emit(event.Event{
 		Action: "net.request", Object: net.JoinHostPort(x.to.Name, strconv.Itoa(x.to.Port)),
 		Verdict: event.Allowed, Rule: x.rule.String(), Detail: detail,
@@ -42,7 +45,7 @@ func (x *errand) depart(r *http.Request) error {
 	e.departing.Lock()
 	defer e.departing.Unlock()
 	if e.recorded.Load() == e.departed {
-		if err := x.record(map[string]string{"door": string(x.to.Door), "kind": string(x.kind()), "method": r.Method, "path": printable(x.path), "proto": r.Proto}); err != nil {
+		if err := x.record(r, nil); err != nil {
 			return err
 		}
 	}

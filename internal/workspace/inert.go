@@ -46,7 +46,7 @@ var harmless = map[string]func(string) bool{
 	"remote.*.fetch":               refspec,
 	"remote.*.push":                refspec,
 	"remote.*.tagopt":              words("--tags", "--no-tags"),
-	"remote.*.promisor":            func(v string) bool { return boolean(v) && !isTrue(v) },
+	"remote.*.promisor":            isFalse,
 	"remote.*.prune":               boolean,
 	"remote.*.mirror":              boolean,
 	"remote.pushdefault":           remoteName,
@@ -111,16 +111,16 @@ func refspec(v string) bool    { return refRE().MatchString(v) }
 
 func boolean(v string) bool {
 	switch strings.ToLower(v) {
-	case "true", "false", "yes", "no", "on", "off", "1", "0", "":
+	case "true", "yes", "on", "1":
 		return true
 	}
-	return false
+	return isFalse(v)
 }
 
-// isTrue reports whether git takes a boolean for true.
-func isTrue(v string) bool {
+// isFalse accepts what git takes for a false boolean.
+func isFalse(v string) bool {
 	switch strings.ToLower(v) {
-	case "true", "yes", "on", "1":
+	case "false", "no", "off", "0", "":
 		return true
 	}
 	return false

@@ -169,8 +169,7 @@ func (w *diskWatch) overOn(d *disk) string {
 		gone := now.most(after).minus(d.start)
 		d.measured, d.first = true, c.sum.minus(c.fresh.least(gone))
 	}
-	d.passing++
-	if !c.passing {
+	if d.passing++; !c.passing {
 		d.passing = 0
 	}
 	grown := c.sum.minus(d.first)
@@ -179,7 +178,7 @@ func (w *diskWatch) overOn(d *disk) string {
 		return usage{}.words(at)
 	case grown.nodes > d.limit.nodes:
 		return d.limit.words(at)
-	case c.blind != "" && gone.exceeds(d.limit) && 0 < d.passing && d.passing < passingLooks:
+	case c.passing && d.passing < passingLooks && gone.exceeds(d.limit):
 		return "" // and d.last stays, so that the next tick looks again
 	case c.blind != "" && gone.exceeds(d.limit):
 		return fmt.Sprintf("more left the disk of %s, and %s, so it counts as taken by this run", at, c.blind)
