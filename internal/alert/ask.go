@@ -17,6 +17,7 @@ import (
 	"strings"
 	"time"
 
+	"holdfast.dev/holdfast/internal/audit"
 	"holdfast.dev/holdfast/internal/policy"
 )
 
@@ -149,7 +150,7 @@ func (a *Asker) once(ctx context.Context, q Question, body []byte) (Reply, time.
 	}
 	stamp := strconv.FormatInt(a.now().Unix(), 10)
 	r.Header = a.poster.header.Clone()
-	r.Header.Set("Holdfast-Request-Id", ascii(q.ID, 128))
+	r.Header.Set("Holdfast-Request-Id", audit.HeaderField(q.ID, 128))
 	r.Header.Set("Holdfast-Timestamp", stamp)
 	r.Header.Set("Holdfast-Signature", "v1="+Signature(a.key, stamp, body))
 	answer, err := a.poster.client.Do(r)

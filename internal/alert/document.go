@@ -11,6 +11,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"holdfast.dev/holdfast/internal/audit"
 	"holdfast.dev/holdfast/internal/detect"
 )
 
@@ -53,7 +54,7 @@ const (
 
 func document(a detect.Alert, n uint64) *Document {
 	d := &Document{
-		Version: 1, ID: ascii(a.Session, 64) + ":" + strconv.FormatUint(n, 10), Time: a.Time.UTC(),
+		Version: 1, ID: audit.HeaderField(a.Session, 64) + ":" + strconv.FormatUint(n, 10), Time: a.Time.UTC(),
 		Session: short(a.Session), Rule: short(a.Rule), Title: short(a.Title), Severity: string(a.Severity), Technique: a.Technique,
 		Key: short(a.Key), Count: a.Count, Object: short(a.Object), Events: a.Events, Explanation: short(a.Explanation),
 	}
@@ -111,21 +112,6 @@ func cut(s string, n int) string {
 	return strings.Clone(s[:n]) + "…"
 }
 
-// ascii is s for places that take only printable ASCII without spaces, such as
-// the header of a syslog message.
-func ascii(s string, most int) string {
-	b := []byte(s[:min(len(s), most)])
-	for i, c := range b {
-		if c <= ' ' || c > '~' || c == '"' || c == '\\' {
-			b[i] = '_'
-		}
-	}
-	if len(b) == 0 {
-		return "-"
-	}
-	return string(b)
-}
-
 // escape is s in one line that does to a terminal what its text says: control
 // characters, those that turn the direction of writing or have no width, and
 // bytes that are no UTF-8 are spelt out. It has about most bytes at the most.
@@ -160,11 +146,8 @@ func escape(s string, most int) string {
 	return b.String()
 }
 
-// Line is an alert in one line for a terminal: severity, rule, what it means,
-// what it was about and who did it. Whatever is in the alert, the line has no
-// control characters.
-func Line(a detect.Alert) string { return document(a, 0).line() }
-
+// line returns the alert in one line for a terminal: severity, rule, meaning,
+// object and process. It has no control characters, whatever is in the alert.
 func (d *Document) line() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s (%s)", escape(d.Severity, 16), escape(d.Title, 160), escape(d.Rule, 64))

@@ -20,6 +20,7 @@ import (
 	"strings"
 	"time"
 
+	"holdfast.dev/holdfast/internal/audit"
 	"holdfast.dev/holdfast/internal/policy"
 )
 
@@ -222,7 +223,7 @@ func (w *webhook) send(ctx context.Context, body []byte) error {
 	if err != nil {
 		return err
 	}
-	extra := http.Header{"Holdfast-Alert-Id": {ascii(d.ID, 128)}}
+	extra := http.Header{"Holdfast-Alert-Id": {audit.HeaderField(d.ID, 128)}}
 	if w.key != nil {
 		stamp := strconv.FormatInt(w.now().Unix(), 10)
 		extra.Set("Holdfast-Timestamp", stamp)

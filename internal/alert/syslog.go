@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"holdfast.dev/holdfast/internal/audit"
 	"holdfast.dev/holdfast/internal/policy"
 )
 
@@ -40,7 +41,7 @@ type syslog struct {
 }
 
 func newSyslog(s policy.AlertSink, o Options) (sink, error) {
-	l := &syslog{host: ascii(o.Host, 255), most: datagramBytes}
+	l := &syslog{host: o.Host, most: datagramBytes}
 	if s.Address == "local" {
 		l.networks, l.addresses, l.most = []string{"unixgram"}, []string{"/dev/log", "/var/run/syslog"}, streamBytes
 		return l, nil
@@ -144,8 +145,7 @@ func (l *syslog) message(d *Document) []byte {
 		severity = 5
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "<%d>1 %s %s holdfast %d %s [holdfast@%s", facility*8+severity,
-		d.Time.Format("2006-01-02T15:04:05.000000Z07:00"), l.host, os.Getpid(), ascii(d.Rule, 32), enterprise)
+	b.WriteString(audit.SyslogHeader(facility*8+severity, d.Time, l.host, d.Rule) + " [holdfast@" + enterprise)
 	for _, p := range [][2]string{
 		{"id", d.ID}, {"session", d.Session}, {"rule", d.Rule}, {"severity", d.Severity},
 		{"technique", strings.Join(d.Technique, ",")}, {"count", strconv.Itoa(d.Count)},

@@ -103,7 +103,7 @@ func FuzzLine(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) {
 		a := sample(detect.Severity(s), s)
 		a.Rule, a.Title, a.Session, a.Key, a.Explanation, a.Process.Executable = s, s, s, s, s, s
-		line := Line(a)
+		line := document(a, 0).line()
 		if !utf8.ValidString(line) || len(line) > 2048 || strings.ContainsFunc(line, func(r rune) bool { return !unicode.IsPrint(r) }) {
 			t.Errorf("line is %q", line)
 		}

@@ -13,8 +13,8 @@ type interval struct{ from, to uint64 }
 // ranges is a set of numbers: intervals in ascending order that do not touch.
 type ranges []interval
 
-// add puts the numbers of i into the set, and reports whether one was in it.
-func (r *ranges) add(i interval) (twice bool) {
+// add puts the numbers of i into the set.
+func (r *ranges) add(i interval) {
 	s := *r
 	if n := len(s); n == 0 || i.from > s[n-1].to {
 		if n > 0 && i.from == s[n-1].to+1 {
@@ -22,7 +22,7 @@ func (r *ranges) add(i interval) (twice bool) {
 		} else {
 			*r = append(s, i)
 		}
-		return false
+		return
 	}
 	// s[a:b] are those that i overlaps or touches.
 	a, _ := slices.BinarySearchFunc(s, i.from, func(x interval, from uint64) int {
@@ -33,12 +33,10 @@ func (r *ranges) add(i interval) (twice bool) {
 	})
 	b := a
 	for b < len(s) && s[b].from <= i.to+1 {
-		twice = twice || s[b].from <= i.to && i.from <= s[b].to
 		i = interval{min(i.from, s[b].from), max(i.to, s[b].to)}
 		b++
 	}
 	*r = slices.Replace(s, a, b, i)
-	return twice
 }
 
 // union makes a set of intervals in any order, and says which numbers were there
