@@ -35,11 +35,10 @@ func (c *changeable) Hint() string {
 	return "move it to a place that the command inside cannot write to, or give the absolute path of another"
 }
 
-// settle follows a path from the root to its end and returns where it leads. No
-// directory and no link on the way may lie in one of the trees: what the path
-// means when it is used is then what it means here, whoever writes to the trees
-// meanwhile.
-func settle(path string, trees []string) (string, error) {
+// settle follows a path from the root to its end. No directory and no link on
+// the way may lie in one of the trees: what the path means when it is used is
+// then what it means here, whoever writes to the trees meanwhile.
+func settle(path string, trees []string) error {
 	roots := rootsOf(trees)
 	real, link, left, links := "/", "", strings.Split(path, "/"), 0
 	for len(left) > 0 {
@@ -55,10 +54,10 @@ func settle(path string, trees []string) (string, error) {
 		next := filepath.Join(real, part)
 		info, err := os.Lstat(next)
 		if tree := roots.holding(next, info); tree != "" {
-			return "", &changeable{path, tree, link}
+			return &changeable{path, tree, link}
 		}
 		if err != nil {
-			return "", err
+			return err
 		}
 		if info.Mode()&fs.ModeSymlink == 0 {
 			real = next
@@ -66,10 +65,10 @@ func settle(path string, trees []string) (string, error) {
 		}
 		target, err := os.Readlink(next)
 		if err != nil {
-			return "", err
+			return err
 		}
 		if links++; links > linksMost {
-			return "", fmt.Errorf("%s leads over more than %d links", path, linksMost)
+			return fmt.Errorf("%s leads over more than %d links", path, linksMost)
 		}
 		link = next
 		if filepath.IsAbs(target) {
@@ -77,7 +76,7 @@ func settle(path string, trees []string) (string, error) {
 		}
 		left = append(strings.Split(target, "/"), left...)
 	}
-	return real, nil
+	return nil
 }
 
 // roots are trees with what their roots are, however they are reached.
@@ -105,7 +104,7 @@ func rootsOf(trees []string) roots {
 func (r roots) holding(path string, info fs.FileInfo) string {
 	for _, t := range r {
 		under := path == t.real || strings.HasPrefix(path, strings.TrimSuffix(t.real, "/")+"/")
-		if under || info != nil && t.info != nil && os.SameFile(info, t.info) {
+		if under || os.SameFile(info, t.info) { // false for nil
 			return t.name
 		}
 	}
@@ -129,7 +128,7 @@ func (s *commandSource) program(name string, depth int) (string, error) {
 		if err != nil || !info.Mode().IsRegular() || info.Mode()&0o111 == 0 {
 			continue
 		}
-		if _, err := settle(path, s.writable); err != nil {
+		if err := settle(path, s.writable); err != nil {
 			return "", err
 		}
 		return path, s.interpreter(path, depth)
@@ -191,7 +190,7 @@ func (s *commandSource) environ() []string {
 		items := filepath.SplitList(value)
 		kept := slices.DeleteFunc(slices.Clone(items), func(item string) bool {
 			var c *changeable
-			_, err := settle(item, s.writable)
+			err := settle(item, s.writable)
 			return filepath.IsAbs(item) && errors.As(err, &c)
 		})
 		switch {

@@ -91,7 +91,7 @@ func (s *commandSource) find() (string, error) {
 			path = arg
 		}
 		var c *changeable
-		if _, err := settle(path, s.writable); filepath.IsAbs(path) && errors.As(err, &c) {
+		if err := settle(path, s.writable); filepath.IsAbs(path) && errors.As(err, &c) {
 			return "", err
 		}
 	}

@@ -43,7 +43,7 @@ func (s *fileSource) read() ([]byte, error) {
 	if len(s.options) > 0 { // the secret is a part of it
 		most = policy.MaxFile
 	}
-	if _, err := settle(s.path, s.writable); err != nil {
+	if err := settle(s.path, s.writable); err != nil {
 		return nil, err
 	}
 	data, _, err := readOwned(s.path, true, most)

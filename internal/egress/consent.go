@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"io"
 	"net"
 	"net/netip"
 	"strings"
@@ -151,12 +152,45 @@ func (e *Engine) endWith(ctx context.Context, d Destination, r event.Ruling) *Re
 	}
 	if s := sessionOf(ctx); s != nil {
 		s.approvals = append(s.approvals, r)
-		e.lapses(ctx, r, func() {
-			e.refuse(d, "the approval that allowed it has ended, and so has the open connection", byConsent(r))
-			s.cancel(errLapsed)
-		})
+		s.refuse = func(by event.Ruling) {
+			e.refuse(d, "the approval that allowed it has ended, and so has the open connection", byConsent(by))
+		}
+		e.lapses(ctx, r, func() { s.endWith(r) })
 	}
 	return nil
+}
+
+// endWith ends a connection whose approval has ended.
+func (s *session) endWith(by event.Ruling) {
+	s.lapse.Do(func() {
+		s.refuse(by)
+		s.cancel(errLapsed)
+	})
+}
+
+// over says whether an approval has ended that the connection was opened on, and
+// ends it then.
+func (s *session) over() error {
+	by := lapsed(s.approvals...)
+	if by == nil {
+		return nil
+	}
+	s.endWith(*by)
+	return errLapsed
+}
+
+// gated asks before each piece whether it may still be sent: when a human has been
+// told that an approval is taken back, nothing that comes afterwards leaves.
+type gated struct {
+	io.Writer
+	over func() error
+}
+
+func (g gated) Write(p []byte) (int, error) {
+	if err := g.over(); err != nil {
+		return 0, err
+	}
+	return g.Writer.Write(p)
 }
 
 // lapsed returns the first ruling whose approval has ended; nil for none. Who is

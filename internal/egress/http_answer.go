@@ -62,6 +62,9 @@ func (x *errand) received(r *http.Response) error {
 		}
 		x.answer.status = r.StatusCode
 		x.guard.change()
+		if to, ok := r.Body.(io.ReadWriteCloser); ok {
+			r.Body = socket{to, gated{to, x.over}, to}
+		}
 		return nil
 	}
 	x.follow(r)
@@ -87,6 +90,9 @@ func newSent(x *errand, r *http.Request) *sent {
 
 func (s *sent) Read(p []byte) (int, error) {
 	n, err := s.ReadCloser.Read(p)
+	if over := s.errand.over(); over != nil {
+		return 0, over
+	}
 	if n > 0 || err == io.EOF {
 		if found := s.search(p[:n], err == io.EOF); found != nil {
 			s.leak.Store(found)

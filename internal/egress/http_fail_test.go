@@ -88,7 +88,7 @@ func TestUpstreamCertificate(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				s := newShop(t, http.NotFoundHandler(), shopConfig{secure: true, old: old, config: func(c *Config) {
 					if strings.Contains(name, "another") {
-						c.Roots, _ = NewRoots(o.pem)
+						c.Roots = rootsOf(t, o.pem)
 					}
 				}})
 				s.out.mu.Lock()

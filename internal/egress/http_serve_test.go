@@ -104,9 +104,7 @@ func newShop(t testing.TB, h http.Handler, s shopConfig) *shop {
 			c.Credentials = s.credentials
 		}
 		if len(roots) > 0 {
-			if c.Roots, err = NewRoots(roots); err != nil {
-				t.Fatal(err)
-			}
+			c.Roots = rootsOf(t, roots)
 		}
 		if s.config != nil {
 			s.config(c)

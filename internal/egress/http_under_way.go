@@ -58,6 +58,17 @@ func (x *errand) endWith(by event.Ruling) {
 	})
 }
 
+// over says whether an approval has ended that the request rests on, and ends it
+// then.
+func (x *errand) over() error {
+	by := lapsed(x.approvals...)
+	if by == nil {
+		return nil
+	}
+	x.endWith(*by)
+	return errLapsed
+}
+
 // interimMost is how many interim answers a request may have before its answer.
 const interimMost = 100
 
@@ -68,9 +79,7 @@ func (x *errand) watch() *httptrace.ClientTrace {
 	interim := 0
 	return &httptrace.ClientTrace{
 		GotConn: func(got httptrace.GotConnInfo) {
-			if by := lapsed(x.approvals...); by != nil {
-				x.endWith(*by)
-			} else if !x.engine.unrecorded() {
+			if x.over() == nil && !x.engine.unrecorded() {
 				return
 			}
 			x.cancel(errUnrecorded) // nothing where it has ended already

@@ -230,7 +230,8 @@ type body struct {
 // socket is body after 101, which is written too.
 type socket struct {
 	io.Reader
-	io.WriteCloser
+	io.Writer
+	io.Closer
 }
 
 // masks are those of this moment. What they return looks anew only when a secret
@@ -276,7 +277,7 @@ func (x *errand) conceal(r *http.Response) error {
 	}
 	if switched {
 		if raw, ok := r.Body.(io.ReadWriteCloser); ok {
-			r.Body = socket{&masked{src: raw, fresh: fresh}, raw}
+			r.Body = socket{&masked{src: raw, fresh: fresh}, raw, raw}
 		}
 		return nil
 	}

@@ -28,8 +28,8 @@ type proxyError struct {
 
 func (e *proxyError) Error() string { return e.reason }
 
-func malformed(format string, args ...any) error {
-	return &proxyError{status: "400 Bad Request", reason: fmt.Sprintf(format, args...)}
+func malformed(reason string) error {
+	return &proxyError{status: "400 Bad Request", reason: reason}
 }
 
 func contradiction(format string, args ...any) error {

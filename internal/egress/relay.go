@@ -171,10 +171,12 @@ func (e *Engine) relay(ctx context.Context, a, b net.Conn) (in, out int64, err e
 // relayLooked is relay with a look at what a says first.
 func (e *Engine) relayLooked(ctx context.Context, a, b net.Conn, l *look) (in, out int64, err error) {
 	s := sessionOf(ctx)
-	if s != nil && lapsed(s.approvals...) != nil { // while it was dialled
-		abort(a)
-		abort(b)
-		return 0, 0, errLapsed
+	if s != nil {
+		if err := s.over(); err != nil { // while it was dialled
+			abort(a)
+			abort(b)
+			return 0, 0, err
+		}
 	}
 	if s == nil || s.counted {
 		s = &session{} // what the caller counts itself is not counted twice
@@ -209,7 +211,11 @@ func (e *Engine) half(ctx context.Context, s *session, count *atomic.Int64, dst,
 		n, err = l.through(dst).Write(head)
 		count.Add(int64(n))
 	}
-	if err == nil {
+	switch of := sessionOf(ctx); {
+	case err != nil:
+	case of != nil && len(of.approvals) > 0: // what the kernel moves by itself nobody can ask about
+		err = e.steps.copy(count, gated{l.through(dst.Conn), of.over}, src.Conn)
+	default:
 		err = e.steps.pump(count, dst.Conn, src.Conn, l)
 	}
 	if err == nil && isGone(src.Conn) && !src.told.Load() {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto/x509"
 	"encoding/pem"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -71,15 +70,6 @@ func HostRoots() (*Roots, error) {
 	pool, err := x509.SystemCertPool()
 	if err != nil {
 		return nil, fmt.Errorf("reading the host's root certificates: %w", err)
-	}
-	return &Roots{pool}, nil
-}
-
-// NewRoots are the certificates of a PEM bundle; one at least.
-func NewRoots(bundle []byte) (*Roots, error) {
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(bundle) {
-		return nil, errors.New("reading root certificates: there is none in the bundle")
 	}
 	return &Roots{pool}, nil
 }
