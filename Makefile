@@ -1,7 +1,10 @@
 .PHONY: build prober test lint generate bench prove-agents
 
+# The commit that a build says it was made from; empty outside a repository.
+COMMIT = $(shell test -e .git && git describe --always --exclude='*' --abbrev=12 --dirty)
+
 build: prober ## bin/holdfast, static
-	CGO_ENABLED=0 go build -trimpath -o bin/holdfast ./cmd/holdfast
+	CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags='-X holdfast.dev/holdfast/internal/cli.commit=$(COMMIT)' -o bin/holdfast ./cmd/holdfast
 
 prober: ## what 'holdfast prove' runs inside; the binary carries it
 	CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o bin/prober ./internal/probe/inside/prober
@@ -25,7 +28,7 @@ bench: ## side by side with the bare command, bubblewrap and other networks; wri
 # Status 1 says that something was done. Of an agent's own sandbox that is a
 # finding; inside Holdfast it is a failure, told when all were played.
 prove-agents: build ## all agent programs that are known, in all versions and postures that were driven; some 8 GB from the npm registry, and hours
-	tools/needs agents
+	tools/needs
 	go run ./tools/agents list >bin/agents
 	failed=; \
 	while read -r name versions; do \

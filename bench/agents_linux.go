@@ -71,7 +71,7 @@ func (b *bench) agentStarts(s *section, f *agentFigures) error {
 		return err
 	}
 	if program == "" {
-		s.remarks = append(s.remarks, "Claude Code is not installed here, so no start was measured: tools/needs agents installs it.")
+		s.remarks = append(s.remarks, "Claude Code is not installed here, so no start was measured: tools/needs installs it.")
 		return nil
 	}
 	s.versions = append(s.versions, "claude "+version)

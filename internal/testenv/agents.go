@@ -33,7 +33,7 @@ func agents() error {
 	for _, name := range []string{"claude", "codex"} {
 		found, err := filepath.Glob(filepath.Join(AgentsDir(), name+"@*", "holdfast.json"))
 		if err == nil && len(found) == 0 {
-			err = fmt.Errorf("%s is not installed in %s (tools/needs agents does it)", name, AgentsDir())
+			err = fmt.Errorf("%s is not installed in %s (tools/needs does it)", name, AgentsDir())
 		}
 		if err != nil {
 			return err

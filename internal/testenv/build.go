@@ -75,6 +75,23 @@ func sweep(tmp string) {
 	}
 }
 
+// Prober builds the static program that probes run inside, and returns its
+// path. PROBE_PROBER names one that is built already, for a host without a
+// compiler.
+func Prober(t testing.TB) string {
+	t.Helper()
+	if path := os.Getenv("PROBE_PROBER"); path != "" {
+		return path
+	}
+	path := filepath.Join(t.TempDir(), "prober")
+	cmd := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", path, "holdfast.dev/holdfast/internal/probe/inside/prober")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("building the prober: %v\n%s", err, out)
+	}
+	return path
+}
+
 // ModuleRoot returns the directory of go.mod, which is above the directory
 // that a test runs in.
 func ModuleRoot(t testing.TB) string {

@@ -17,6 +17,7 @@ const (
 	Landlock     Feature = "landlock"     // the kernel answers landlock_create_ruleset(2)
 	Seccomp      Feature = "seccomp"      // the kernel knows SECCOMP_RET_KILL_PROCESS and USER_NOTIF
 	TTY          Feature = "tty"          // /dev/ptmx opens
+	FUSE         Feature = "fuse"         // /dev/fuse opens: look-ups outside the view are seen
 	SecondFS     Feature = "second-fs"    // /dev/shm is writable and another file system than the temporary directory
 	Git          Feature = "git"
 	Go           Feature = "go"
@@ -54,7 +55,8 @@ var known = map[Feature]func() error{
 	UserNS:       userNS,
 	Landlock:     landlock,
 	Seccomp:      seccomp,
-	TTY:          ptmx,
+	TTY:          opens("/dev/ptmx"),
+	FUSE:         opens("/dev/fuse"),
 	SecondFS:     secondFS,
 	Git:          runs("git", "--version"),
 	Go:           runs("go", "version"),
@@ -107,12 +109,14 @@ func hasUser() error {
 	return err
 }
 
-func ptmx() error {
-	f, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
-	if err != nil {
-		return err
+func opens(device string) func() error {
+	return func() error {
+		f, err := os.OpenFile(device, os.O_RDWR, 0)
+		if err != nil {
+			return err
+		}
+		return f.Close()
 	}
-	return f.Close()
 }
 
 func gcc() error {

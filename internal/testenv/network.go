@@ -37,25 +37,6 @@ func WithNetwork(t *testing.T, hosts map[string]string, f func(*testing.T, *Netw
 	again(t, hosts)
 }
 
-// PrivateNetwork is [testing.M.Run] in a private network, for the TestMain of
-// a package whose tests all want one; they get it from [TheNetwork].
-func PrivateNetwork(m *testing.M, hosts map[string]string) int {
-	if inNetwork != nil || userNS() != nil {
-		return m.Run()
-	}
-	return mainAgain(hosts)
-}
-
-// TheNetwork returns what [PrivateNetwork] made.
-func TheNetwork(t testing.TB) *Network {
-	t.Helper()
-	Need(t, UserNS, nil)
-	if inNetwork == nil {
-		t.Fatal("no private network: TestMain must call testenv.PrivateNetwork")
-	}
-	return inNetwork
-}
-
 // inNetwork is the network that this process was started in; nil for none. It
 // is set before any TestMain begins, for a process that is only a part of the
 // making of one never gets there.

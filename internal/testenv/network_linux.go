@@ -2,9 +2,7 @@ package testenv
 
 import (
 	"context"
-	"errors"
 	"flag"
-	"fmt"
 	"os"
 	"os/exec"
 	"regexp"
@@ -50,21 +48,4 @@ func again(t *testing.T, hosts map[string]string) {
 	case !strings.Contains(string(out), "--- PASS: "+t.Name()+" "):
 		t.Fatal("the test did not run")
 	}
-}
-
-func mainAgain(hosts map[string]string) int {
-	cmd, err := startNetwork(hosts, os.Args[1:])
-	if err == nil {
-		cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-		err = cmd.Run()
-	}
-	var exit *exec.ExitError
-	switch {
-	case errors.As(err, &exit):
-		return max(exit.ExitCode(), 1)
-	case err != nil:
-		fmt.Fprintln(os.Stderr, "private network:", err)
-		return 1
-	}
-	return 0
 }

@@ -5,5 +5,3 @@ package testenv
 import "testing"
 
 func again(t *testing.T, _ map[string]string) { t.Fatal(errNotLinux) }
-
-func mainAgain(map[string]string) int { return 1 }

@@ -12,7 +12,7 @@ import (
 
 	"holdfast.dev/holdfast/internal/agent"
 	"holdfast.dev/holdfast/internal/model"
-	"holdfast.dev/holdfast/internal/probe"
+	"holdfast.dev/holdfast/internal/testenv"
 )
 
 // steps are all steps of a probe and its sub-agents.
@@ -109,11 +109,7 @@ func played(t *testing.T, command string) map[string]evidence {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := t.TempDir()
-	prober, err := probe.BuildProber(t.Context(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	prober := testenv.Prober(t)
 	const key, bareAt = "test", toolDir + "/bare"
 	work := task{
 		Key: key, Root: t.TempDir(), Mounts: []Mount{{prober, proberAt}, {exe, bareAt}}, Step: stepLimit, Limit: 8 * time.Minute,

@@ -24,13 +24,13 @@ import (
 )
 
 func main() {
-	s := suite{out: os.Stdout, verbose: os.Getenv("CI") != ""}
-	pattern := "."
+	s := suite{out: os.Stdout, verbose: os.Getenv("CI") != "", timingBound: timingBound}
+	pattern := ""
 	flag.BoolVar(&s.verbose, "v", s.verbose, "print a line for every test (default where CI is set)")
-	flag.StringVar(&pattern, "packages", pattern, "run the packages whose import path matches this `regexp`")
+	flag.StringVar(&pattern, "packages", pattern, "run the packages whose import path matches this `regexp` (default all; with -race those that start a goroutine)")
 	flag.StringVar(&s.run, "run", "", "run the tests that match this `regexp`")
 	flag.BoolVar(&s.race, "race", s.race, "build with the race detector, which needs a C compiler, and run as this user alone")
-	flag.DurationVar(&s.limit, "timeout", 15*time.Minute, "give up on a package after this long")
+	flag.DurationVar(&s.limit, "timeout", 25*time.Minute, "give up on a package after this long")
 	flag.Parse()
 	heed()
 	var err error
@@ -65,6 +65,9 @@ type suite struct {
 	root     string        // of the module
 	work     string        // private directory, readable by everybody, removed at the end
 	programs []program
+	skipped  []string // in all passes, with the reason
+
+	timingBound map[string]string // tests that are tried again, and why
 }
 
 // program is the test binary of one package.
@@ -88,7 +91,12 @@ func (s *suite) all() (err error) {
 	if err := s.build(); err != nil {
 		return err
 	}
-	passes := []pass{{title: "as " + who(), root: s.root, env: os.Environ()}}
+	first := pass{title: "as " + who(), root: s.root, env: os.Environ()}
+	if s.race {
+		// By default each program waits a second at its end for a late race.
+		first.env, first.unraced = append(first.env, "GORACE=atexit_sleep_ms=50"), unraced
+	}
+	passes := []pass{first}
 	if os.Geteuid() == 0 && !s.race {
 		ordinary, err := s.ordinary()
 		if err != nil {
@@ -97,8 +105,16 @@ func (s *suite) all() (err error) {
 		passes = append(passes, ordinary)
 	}
 	var problems []string
-	for _, p := range passes {
+	for i, p := range passes {
+		if i > 0 {
+			if err := privateFUSE(s.work); err != nil {
+				fmt.Fprintln(s.out, "== the ordinary user gets no /dev/fuse of its own:", err)
+			}
+		}
 		problems = append(problems, s.pass(p)...)
+	}
+	for _, name := range s.skipped {
+		fmt.Fprintln(s.out, "skipped", name)
 	}
 	if len(problems) > 0 {
 		return wrong(problems)
@@ -128,7 +144,7 @@ func who() string {
 // build compiles the test programs and the binary under test.
 func (s *suite) build() error {
 	start := time.Now()
-	list, err := output(s.root, nil, "go", "list", "-f",
+	list, err := output(s.root, nil, "list", "-f",
 		"{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}} {{.Dir}}{{end}}", "./...")
 	if err != nil {
 		return err
@@ -138,6 +154,13 @@ func (s *suite) build() error {
 		if !ok || !s.packages.MatchString(name) {
 			continue
 		}
+		if s.race && s.packages.String() == "" {
+			if starts, err := startsGoroutine(dir); err != nil {
+				return err
+			} else if !starts {
+				continue
+			}
+		}
 		rel, err := filepath.Rel(s.root, dir)
 		if err != nil {
 			return err
@@ -146,7 +169,7 @@ func (s *suite) build() error {
 		s.programs = append(s.programs, program{name, rel, path})
 	}
 	static := []string{"CGO_ENABLED=0"}
-	if _, err := output(s.root, static, "go", "build", "-trimpath", "-buildvcs=false", "-o", s.binary(), "./cmd/holdfast"); err != nil {
+	if _, err := output(s.root, static, "build", "-trimpath", "-buildvcs=false", "-o", s.binary(), "./cmd/holdfast"); err != nil {
 		return err
 	}
 	env, test := static, []string{"test", "-c"}
@@ -154,7 +177,7 @@ func (s *suite) build() error {
 		env, test = []string{"CGO_ENABLED=1"}, append(test, "-race")
 	}
 	for _, p := range s.programs {
-		if _, err := output(s.root, env, "go", append(slices.Clone(test), "-o", p.path, p.name)...); err != nil {
+		if _, err := output(s.root, env, append(slices.Clone(test), "-o", p.path, p.name)...); err != nil {
 			return err
 		}
 	}

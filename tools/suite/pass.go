@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,9 +19,24 @@ type pass struct {
 	title   string
 	root    string // of the tree that the tests run in
 	env     []string
-	skip    string          // pattern of tests that cannot run as this user; "" for none
-	without *regexp.Regexp  // packages that need not run as this user; nil for none
-	as      func(*exec.Cmd) // makes a command run as the user; nil for this process's own
+	skip    string            // pattern of tests that cannot run as this user; "" for none
+	without *regexp.Regexp    // packages that need not run as this user; nil for none
+	unraced map[string]string // tests to leave out, and why, as in the table of this name
+	as      func(*exec.Cmd)   // makes a command run as the user; nil for this process's own
+}
+
+// skipped is the pattern of the tests of a program that the pass leaves out.
+func (p pass) skipped(prog program) string {
+	var patterns []string
+	if p.skip != "" {
+		patterns = append(patterns, p.skip)
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.unraced)) {
+		if dir, test, _ := strings.Cut(name, ": "); dir == prog.dir {
+			patterns = append(patterns, "^"+test+"$")
+		}
+	}
+	return strings.Join(patterns, "|")
 }
 
 // result is a closing line of a test, as `go test -v` prints it.
@@ -29,7 +45,7 @@ var result = regexp.MustCompile(`^\s*--- (PASS|FAIL|SKIP): (\S+)`)
 // tally is what a pass has found so far.
 type tally struct {
 	passed, failed    int      // tests, subtests included
-	skipped, unsteady []string // by package and name
+	skipped, unsteady []string // by package and name; a skip with its reason
 	problems          []string
 }
 
@@ -47,7 +63,7 @@ func (s *suite) pass(p pass) []string {
 	}
 	fmt.Fprintf(s.out, "== %s: %d passed, %d failed, %d unsteady, %d skipped in %s\n", p.title, t.passed, t.failed, len(t.unsteady), len(t.skipped), round(time.Since(start)))
 	for _, name := range t.skipped {
-		fmt.Fprintln(s.out, "skipped", name)
+		s.skipped = append(s.skipped, p.title+": "+name)
 	}
 	for _, name := range t.unsteady {
 		fmt.Fprintln(s.out, "unsteady", name)
@@ -83,7 +99,7 @@ func (s *suite) one(p pass, prog program, t *tally) {
 		case "FAIL":
 			failed = append(failed, m[2])
 		case "SKIP":
-			t.skipped = append(t.skipped, prog.dir+": "+m[2])
+			t.skipped = append(t.skipped, prog.dir+": "+m[2]+": "+reason(m[2], out))
 		}
 		if s.verbose && err == nil {
 			fmt.Fprintln(s.out, line)
@@ -107,6 +123,20 @@ func (s *suite) one(p pass, prog program, t *tally) {
 	fmt.Fprintf(s.out, "%s\t%s\t%.3fs\t(%.1fs of processor time)\n", verdict, prog.name, time.Since(began).Seconds(), (spent() - before).Seconds())
 }
 
+// said is what a test logs through testenv, the only place that skips.
+var said = regexp.MustCompile(`\.go:\d+: (.*)`)
+
+// reason is why a test was skipped: the last that it logged.
+func reason(name string, out []byte) string {
+	why := "it does not say why"
+	for speaker, line := range speeches(out) {
+		if m := said.FindStringSubmatch(line); m != nil && speaker == name {
+			why = m[1]
+		}
+	}
+	return why
+}
+
 // spent is the processor time of every child that has ended, and of what those
 // waited for (getrusage(2)).
 func spent() time.Duration {
@@ -125,7 +155,7 @@ func named(failed []string, out []byte) string {
 	var said []string
 	of := map[string]int{}
 	for speaker, line := range speeches(out) {
-		mine := slices.Contains(names, speaker) && (strings.Contains(line, "_test.go:") || isFinalOf(speaker, line))
+		mine := slices.Contains(names, speaker) && (strings.Contains(line, "_test.go:") || finalOfTest.MatchString(line))
 		if !mine && !finalHere.MatchString(line) || of[speaker] == mostOfOne {
 			continue
 		}
@@ -142,8 +172,8 @@ func named(failed []string, out []byte) string {
 // as many times as times says.
 func (s *suite) execute(p pass, prog program, pattern string, times int) ([]byte, error) {
 	args := []string{"-test.v=test2json", fmt.Sprintf("-test.count=%d", times), "-test.timeout=" + s.limit.String()}
-	if p.skip != "" {
-		args = append(args, "-test.skip="+p.skip)
+	if skip := p.skipped(prog); skip != "" {
+		args = append(args, "-test.skip="+skip)
 	}
 	if pattern != "" {
 		args = append(args, "-test.run="+pattern)
@@ -180,15 +210,15 @@ func (s *suite) show(out []byte) {
 	}
 }
 
-// output runs a command of the build and returns what it printed.
-func output(dir string, env []string, name string, args ...string) (string, error) {
-	cmd := exec.Command(name, args...)
+// output runs the go command and returns what it printed.
+func output(dir string, env []string, args ...string) (string, error) {
+	cmd := exec.Command("go", args...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), env...)
 	var out, complaint bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &complaint
 	if err := cmd.Run(); err != nil {
-		return "", fmt.Errorf("running %s %s: %w\n%s%s", name, strings.Join(args, " "), err, out.Bytes(), complaint.Bytes())
+		return "", fmt.Errorf("running go %s: %w\n%s%s", strings.Join(args, " "), err, out.Bytes(), complaint.Bytes())
 	}
 	return out.String(), nil
 }

@@ -4,12 +4,15 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"holdfast.dev/holdfast/internal/testenv"
 )
 
 // fake is a suite of one test program that is a shell script.
@@ -20,7 +23,11 @@ func fake(t *testing.T, script string) *suite {
 	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	return &suite{out: io.Discard, root: dir, work: dir, limit: time.Minute, programs: []program{{name: "m/a", dir: ".", path: path}}}
+	bound := map[string]string{}
+	for _, name := range []string{"A", "A/x", "1", "2", "3", "4"} {
+		bound[".: Test"+name] = "is slow"
+	}
+	return &suite{timingBound: bound, out: io.Discard, root: dir, work: dir, limit: time.Minute, programs: []program{{name: "m/a", dir: ".", path: path}}}
 }
 
 func TestPass(t *testing.T) {
@@ -126,13 +133,13 @@ func TestUnsteady(t *testing.T) {
 			case "$*" in *-test.run=^TestA\$/^x\$*) echo "--- PASS: TestA (0.00s)";; *) exit 1;; esac`, ""},
 		{"one that fails again is not", `echo "--- FAIL: TestA (0.00s)"; exit 1`, "exit status 1: TestA"},
 		{"an escape is not, though it may not happen again", all + `{ echo "=== RUN   TestA"; echo "    a_test.go:7: LNK-001 ESCAPED"; echo "--- FAIL: TestA (0.00s)"; exit 1; }; exit 0`, "ESCAPED"},
-		{"where nothing contains a row, it is wanted", all + `{ echo "=== RUN   TestBare/LNK-001"; echo "    a_test.go:7: must escape"; echo "    --- FAIL: TestBare/LNK-001 (0.00s)"; exit 1; }; echo "--- PASS: TestBare (0.00s)"`, ""},
-		{"what is left there is not", all + `{ echo "=== RUN   TestBare/LNK-001"; echo "    a_test.go:7: left behind"; echo "    --- FAIL: TestBare/LNK-001 (0.00s)"; exit 1; }; echo "--- PASS: TestBare (0.00s)"`, "left behind"},
 		{"another test may speak of escapes", all + `{ echo "=== RUN   TestB"; echo "    LNK-001 ESCAPED"; echo "=== RUN   TestA"; echo "--- FAIL: TestA (0.00s)"; exit 1; }; echo "--- PASS: TestA (0.00s)"`, ""},
 		{"a race is not", all + `{ echo "WARNING: DATA RACE"; echo "--- FAIL: TestA (0.00s)"; exit 1; }; exit 0`, "exit status 1"},
 		{"a crash is not", all + `{ echo "--- FAIL: TestA (0.00s)"; echo "panic: x"; exit 2; }; exit 0`, "panic: x"},
 		{"what names no test is not", all + `exit 1; exit 0`, "exit status 1"},
-		{"many are not", all + `{ for i in 1 2 3 4; do echo "--- FAIL: Test$i (0.00s)"; done; exit 1; }; exit 0`, "Test1 Test2 Test3 Test4"},
+		{"many are not", all + `{ for i in 1 2 3 4; do echo "--- FAIL: Test$i (0.00s)"; done; exit 1; }; exit 0`, "4 tests are unsteady, and 3 are borne with"},
+		{"what is not in the table is not", all + `{ echo "--- FAIL: TestC (0.00s)"; exit 1; }; echo "--- PASS: TestC (0.00s)"`, "exit status 1: TestC"},
+		{"nor what failed together with it", all + `{ echo "--- FAIL: TestA (0.00s)"; echo "--- FAIL: TestC (0.00s)"; exit 1; }; exit 0`, "exit status 1: TestA TestC"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Setenv("WANT_FEATURES", "")
@@ -163,25 +170,78 @@ func TestUnsteadyAddUp(t *testing.T) {
 	}
 }
 
-func TestUncontainedTestsExist(t *testing.T) {
-	var sources strings.Builder
-	for _, pattern := range []string{"../../internal/probe/*_test.go", "../../internal/harness/*_test.go", "../../internal/trial/*_test.go"} {
-		paths, err := filepath.Glob(pattern)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, path := range paths {
-			text, err := os.ReadFile(path)
+// TestTables reads whether the tests exist that the tables name.
+func TestTables(t *testing.T) {
+	if n := len(timingBound); n > mostTimingBound {
+		t.Errorf("%d tests are tried again, and %d may be: mend one for each that is added", n, mostTimingBound)
+	}
+	for _, table := range []map[string]string{timingBound, unraced} {
+		for name, why := range table {
+			dir, test, _ := strings.Cut(name, ": ")
+			test, _, _ = strings.Cut(test, "/")
+			paths, err := filepath.Glob(filepath.Join("../..", dir, "*_test.go"))
 			if err != nil {
 				t.Fatal(err)
 			}
-			sources.Write(text)
+			there := slices.ContainsFunc(paths, func(path string) bool {
+				text, err := os.ReadFile(path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return strings.Contains(string(text), "\nfunc "+test+"(")
+			})
+			if !there || why == "" {
+				t.Errorf("%s: there %v, reason %q", name, there, why)
+			}
 		}
 	}
-	for _, name := range regexp.MustCompile(`Test\w+`).FindAllString(uncontained.String(), -1) {
-		if !strings.Contains(sources.String(), "\nfunc "+name+"(") {
-			t.Errorf("there is no %s", name)
+}
+
+func TestWhatStartsAGoroutine(t *testing.T) {
+	for dir, want := range map[string]bool{
+		"internal/supervise": true, "internal/audit": true, "internal/gateway": true, "internal/sandbox/native": true,
+		"internal/workspace": true, "internal/policy": true, "internal/arch": false, "internal/event": false, "internal/realtest": false,
+	} {
+		if got, err := startsGoroutine(filepath.Join("../..", dir)); err != nil || got != want {
+			t.Errorf("%s starts a goroutine: %v (%v), want %v", dir, got, err, want)
 		}
+	}
+}
+
+func TestASkipHasItsReasonAtTheEnd(t *testing.T) {
+	t.Setenv("WANT_FEATURES", "")
+	s := fake(t, `echo "--- PASS: TestB (0.00s)"; echo "=== RUN   TestA"; echo "    a_test.go:7: needs fuse: permission denied"; echo "--- SKIP: TestA (0.00s)"`)
+	if got := s.pass(pass{title: "as somebody", root: s.root, env: os.Environ()}); len(got) > 0 {
+		t.Errorf("problems %q", got)
+	}
+	if want := []string{"as somebody: .: TestA: needs fuse: permission denied"}; !slices.Equal(s.skipped, want) {
+		t.Errorf("skipped %q, want %q", s.skipped, want)
+	}
+}
+
+// TestRootPrivateFUSE: an ordinary user can open the device that a command of
+// this thread finds, and the host's stays as it was.
+func TestRootPrivateFUSE(t *testing.T) {
+	testenv.Need(t, testenv.Root, nil)
+	testenv.Need(t, "fuse-device", func() error { _, err := os.Stat("/dev/fuse"); return err })
+	before, err := os.Stat("/dev/fuse")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	done := make(chan error)
+	go func() { // its thread ends with it
+		err := privateFUSE(dir)
+		if err == nil {
+			err = exec.Command("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "sh", "-c", "exec 3<>/dev/fuse").Run()
+		}
+		done <- err
+	}()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if after, err := os.Stat("/dev/fuse"); err != nil || !os.SameFile(before, after) || before.Mode() != after.Mode() {
+		t.Errorf("the host's device is %v, and was %v (%v)", after, before, err)
 	}
 }
 
