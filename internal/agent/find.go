@@ -28,7 +28,7 @@ const (
 // What cannot say it has the version "".
 func Find(ctx context.Context, d Driver, env []string, dir string) ([]Installed, error) {
 	var all []Installed
-	if path := lookPath(d.Command, valueOf(env, "PATH")); path != "" {
+	if path := lookPath(d.Command, pathOf(env)); path != "" {
 		i := Installed{Agent: d.Name, Program: path}
 		var err error
 		if i.SHA256, err = sumOf(path); err != nil {
@@ -38,7 +38,7 @@ func Find(ctx context.Context, d Driver, env []string, dir string) ([]Installed,
 			return nil, err
 		}
 		if s, err := d.At(i.Version); err == nil && s.Node != "" && !native(path) {
-			i.Node, _ = nodeHere(ctx, valueOf(env, "PATH"), s.Node, dir) // "" is what Launch refuses
+			i.Node, _ = nodeHere(ctx, pathOf(env), s.Node, dir) // "" is what Launch refuses
 		}
 		all = append(all, i)
 	}
@@ -82,7 +82,7 @@ func (d Driver) ours(ctx context.Context, env []string, dir string) ([]Installed
 		}
 		i := rec.installed(at)
 		if s, err := d.At(version); err == nil && s.Node != "" {
-			i.Node, _ = nodeHere(ctx, valueOf(env, "PATH"), s.Node, dir) // "" is what Launch refuses
+			i.Node, _ = nodeHere(ctx, pathOf(env), s.Node, dir) // "" is what Launch refuses
 		}
 		all = append(all, i)
 	}
@@ -99,7 +99,7 @@ func (d Driver) ask(ctx context.Context, path string, env []string) (string, err
 	defer os.RemoveAll(home)
 	ctx, cancel := context.WithTimeout(ctx, askLimit)
 	defer cancel()
-	least := []string{"HOME=" + home, "PATH=" + valueOf(env, "PATH"), "LANG=C.UTF-8", "TERM=dumb"}
+	least := []string{"HOME=" + home, "PATH=" + pathOf(env), "LANG=C.UTF-8", "TERM=dumb"}
 	for k, v := range d.base.Env {
 		if !strings.Contains(v, "{") { // the opt-outs
 			least = append(least, k+"="+v)
@@ -145,14 +145,15 @@ func versionIn(s string) string {
 	return ""
 }
 
-func valueOf(env []string, name string) string {
-	value := ""
+// pathOf returns the last PATH of an environment; "" for none.
+func pathOf(env []string) string {
+	path := ""
 	for _, kv := range env {
-		if k, v, ok := strings.Cut(kv, "="); ok && k == name {
-			value = v
+		if v, ok := strings.CutPrefix(kv, "PATH="); ok {
+			path = v
 		}
 	}
-	return value
+	return path
 }
 
 // lookPath finds a program in the absolute directories of a PATH; others would

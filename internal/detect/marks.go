@@ -130,9 +130,6 @@ func (p Place) Marks(e event.Event) []string {
 	return to.names(object.names(nil, ""), toPrefix)
 }
 
-// Marks are those of an event whose place is not known.
-func Marks(e event.Event) []string { return Place{}.Marks(e) }
-
 // marks looks at the object of e, and at its second path. It does not allocate.
 func (p *Place) marks(e *event.Event) (object, to mark) {
 	switch kindOf(e.Action) {

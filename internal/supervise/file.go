@@ -41,7 +41,7 @@ func (s *Supervisor) file(c *call) {
 	}
 	switch c.info.shape {
 	case shapeTwo:
-		o = s.second(c, &e, o)
+		o = s.second(c, o)
 	case shapeSymlink:
 		text, _, errno := s.memory.text(c.tid, c.arg(c.info.path2), s.path2[:])
 		c.add("to", string(text))
@@ -134,7 +134,7 @@ func (s *Supervisor) opening(c *call, e *event.Event) (w want, follow, creates b
 }
 
 // second finds the other path of a call on two.
-func (s *Supervisor) second(c *call, e *event.Event, first outcome) outcome {
+func (s *Supervisor) second(c *call, first outcome) outcome {
 	w, follow := wantCreate, false
 	if c.info.action == event.FileLink {
 		w, follow = wantRead, c.info.flags >= 0 && c.arg(c.info.flags)&unix.AT_SYMLINK_FOLLOW != 0

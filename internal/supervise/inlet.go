@@ -21,7 +21,8 @@ import (
 type inlet struct {
 	from *os.File
 	to   *os.File
-	left uint64 // bytes that may still be written
+	left uint64          // bytes that may still be written
+	over <-chan struct{} // closed when the approval has ended that it rests on; nil for never
 
 	moving sync.Mutex // held from before a piece is read until it is written
 	buf    []byte
@@ -45,6 +46,9 @@ const inletsMost = 256
 // errWrittenEnough ends an inlet at the limit of file sizes.
 var errWrittenEnough = errors.New("the limit of file sizes is reached")
 
+// errOver ends an inlet with the approval that it rests on.
+var errOver = errors.New("the approval that allowed it has ended")
+
 // open makes the pipe for a file of which it takes over the descriptor, and
 // returns the end that is to be handed in. It ends when that is closed everywhere
 // inside, or over is.
@@ -61,7 +65,7 @@ func (ins *inlets) open(file int, limit uint64, nonblock bool, over <-chan struc
 	}
 	_ = unix.SetNonblock(ends[0], true)
 	_ = unix.SetNonblock(ends[1], nonblock)
-	in := &inlet{from: os.NewFile(uintptr(ends[0]), "inlet"), to: to, left: limit, buf: make([]byte, 64<<10)}
+	in := &inlet{from: os.NewFile(uintptr(ends[0]), "inlet"), to: to, left: limit, over: over, buf: make([]byte, 64<<10)}
 	ins.mu.Lock()
 	if ins.all == nil {
 		ins.all, ins.signals = map[*inlet]struct{}{}, make(chan os.Signal, 1)
@@ -73,7 +77,7 @@ func (ins *inlets) open(file int, limit uint64, nonblock bool, over <-chan struc
 	// Who opens the file waits until what was written before stands in it. Where
 	// somebody has it open already, or its file system has no leases, he does not.
 	_, _ = unix.FcntlInt(to.Fd(), unix.F_SETLEASE, unix.F_WRLCK)
-	ins.running.Go(func() { ins.serve(in, over) })
+	ins.running.Go(func() { ins.serve(in) })
 	return ends[1], nil
 }
 
@@ -86,12 +90,12 @@ func (ins *inlets) room() bool {
 }
 
 // serve writes what comes until there is no more, or it may not.
-func (ins *inlets) serve(in *inlet, over <-chan struct{}) {
+func (ins *inlets) serve(in *inlet) {
 	ended := make(chan struct{})
-	if over != nil {
+	if in.over != nil {
 		ins.running.Go(func() {
 			select {
-			case <-over:
+			case <-in.over:
 				in.from.Close()
 			case <-ended:
 			}
@@ -162,6 +166,11 @@ func (in *inlet) piece(pipe int) (moved bool, err error) {
 		return false, io.EOF
 	case uint64(n) > in.left:
 		return false, errWrittenEnough
+	}
+	select {
+	case <-in.over: // nobody may have heard of it yet; a piece that is read here was perhaps written since
+		return false, errOver
+	default:
 	}
 	in.left -= uint64(n)
 	_, in.err = in.to.Write(in.buf[:n])

@@ -39,7 +39,7 @@ func (r *resolver) magic(p *proc, tid int, full []byte, follow bool, out *spot) 
 		}
 		full = at
 	}
-	pid, rest, ok := r.ofProcess(p, full)
+	pid, rest, ok := ofProcess(full)
 	if !ok {
 		return at, false
 	}
@@ -100,7 +100,7 @@ func (r *resolver) device(full []byte) []byte {
 }
 
 // ofProcess splits a path below /proc/PID; pid is 0 for the process itself.
-func (r *resolver) ofProcess(p *proc, full []byte) (pid int, rest []byte, ok bool) {
+func ofProcess(full []byte) (pid int, rest []byte, ok bool) {
 	if rest, ok = cutName(full, procSelf); ok {
 		return 0, rest, true
 	}

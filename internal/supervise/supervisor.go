@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 	"holdfast.dev/holdfast/internal/event"
+	"holdfast.dev/holdfast/internal/sys"
 )
 
 // Supervisor receives the calls of one listener.
@@ -176,7 +177,7 @@ func (s *Supervisor) become() error {
 	if v := &s.config.View; os.Geteuid() == v.UID && os.Getegid() == v.GID {
 		return nil
 	}
-	return takeIDs(s.config.View.UID, s.config.View.GID)
+	return sys.TakeIDs(s.config.View.UID, s.config.View.GID)
 }
 
 // now is the time since the start, in nanoseconds.

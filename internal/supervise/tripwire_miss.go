@@ -49,7 +49,7 @@ func (t *Tripwire) missed(r fuseRequest, answer []byte) (miss, bool) {
 func (t *Tripwire) record(m miss, a asked) {
 	looked := m.dir.child(m.name)
 	e := event.Event{Sensor: event.Tripwire, Action: event.FileLookup, Object: a.path, Verdict: event.Denied, Layer: event.LayerView,
-		Error: "ENOENT", Process: t.process(m, a), Detail: map[string]string{}}
+		Error: "ENOENT", Process: t.process(a), Detail: map[string]string{}}
 	a.describe(e.Detail)
 	found := a.absolute()
 	if other := fromDir(a.secondDir, a.second); !atOrBelow(found, looked) && atOrBelow(other, looked) {
@@ -132,7 +132,7 @@ func afterName(p, name string) (rest string, ok bool) {
 	return strings.TrimSuffix(rest, "/"), true
 }
 
-func (t *Tripwire) process(m miss, a asked) event.Process {
+func (t *Tripwire) process(a asked) event.Process {
 	p := event.Process{PID: a.pid}
 	if t.config.Process != nil && a.pid != 0 {
 		p = t.config.Process(a.pid)

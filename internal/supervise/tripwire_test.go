@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"holdfast.dev/holdfast/internal/event"
+	"holdfast.dev/holdfast/internal/sys"
 	"holdfast.dev/holdfast/internal/testenv"
 )
 
@@ -60,14 +61,14 @@ var tried = []struct {
 
 func TestRootTripwireRecordsWhatIsOutsideTheView(t *testing.T) {
 	testenv.Need(t, testenv.Root, nil)
-	testenv.Need(t, fuseDevice, openFUSE)
+	testenv.Need(t, testenv.FUSE, nil)
 	for _, uid := range []string{"0", "4321"} {
 		t.Run("uid "+uid, func(t *testing.T) { tryAll(t, uid) })
 	}
 }
 
 func TestTripwireOfAnOrdinaryUser(t *testing.T) {
-	testenv.Need(t, fuseDevice, openFUSE)
+	testenv.Need(t, testenv.FUSE, nil)
 	testenv.Need(t, testenv.UserNS, nil)
 	tryAll(t, itoa(os.Getuid()))
 }
@@ -121,13 +122,13 @@ func seenFromOutside(t *testing.T, v *wiredView) {
 	t.Helper()
 	root := "/proc/" + itoa(v.cmd.Process.Pid) + "/root"
 	uid := int(v.wire.fs.uid)
-	if err := AsTask(uid, uid, func() error {
+	if err := sys.AsTask(uid, uid, func() error {
 		_, err := os.Stat(root + "/etc/passwd")
 		return err
 	}); err != nil {
 		t.Errorf("with the ids of the task: %v", err)
 	}
-	if err := AsTask(uid, uid, func() error {
+	if err := sys.AsTask(uid, uid, func() error {
 		_, err := os.Stat(root + "/absent")
 		return err
 	}); !errors.Is(err, os.ErrNotExist) {
@@ -140,7 +141,7 @@ func seenFromOutside(t *testing.T, v *wiredView) {
 
 func TestRootTripwireAttestation(t *testing.T) {
 	testenv.Need(t, testenv.Root, nil)
-	testenv.Need(t, fuseDevice, openFUSE)
+	testenv.Need(t, testenv.FUSE, nil)
 	v := startView(t, "4321", nil)
 	raw, err := os.ReadFile("/proc/" + itoa(v.cmd.Process.Pid) + "/mountinfo")
 	if err != nil {
@@ -156,7 +157,7 @@ func TestRootTripwireAttestation(t *testing.T) {
 // When the supervisor dies, what is inside finds nothing any more.
 func TestRootTripwireFailsClosed(t *testing.T) {
 	testenv.Need(t, testenv.Root, nil)
-	testenv.Need(t, fuseDevice, openFUSE)
+	testenv.Need(t, testenv.FUSE, nil)
 	v := startView(t, "4321", nil, "stat /absent", "mkdir /home", "stat /etc/new")
 	if _, err := v.wire.Close(); err != nil { // the last descriptor goes, as at a death
 		t.Fatal(err)
@@ -173,7 +174,7 @@ func TestRootTripwireFailsClosed(t *testing.T) {
 // What cannot be recorded must end the run.
 func TestRootTripwireSaysThatTheRecordFailed(t *testing.T) {
 	testenv.Need(t, testenv.Root, nil)
-	testenv.Need(t, fuseDevice, openFUSE)
+	testenv.Need(t, testenv.FUSE, nil)
 	failed := make(chan error, 1)
 	v := startView(t, "4321", func(c *TripwireConfig) { c.Failed = func(err error) { failed <- err } }, "stat /absent")
 	v.sink.mu.Lock()
@@ -197,7 +198,7 @@ func TestRootTripwireSaysThatTheRecordFailed(t *testing.T) {
 // A flood is counted, each of it, and the same look-up is one event.
 func TestRootTripwireFlood(t *testing.T) {
 	testenv.Need(t, testenv.Root, nil)
-	testenv.Need(t, fuseDevice, openFUSE)
+	testenv.Need(t, testenv.FUSE, nil)
 	const same, different = 3000, 6000
 	v := startView(t, "4321", nil, "same /absent "+itoa(same), "misses /foo "+itoa(different))
 	v.goOn()
@@ -226,7 +227,7 @@ func TestRootTripwireFlood(t *testing.T) {
 // Threads that look up at the same time lose nothing of their paths.
 func TestRootTripwireOfManyThreads(t *testing.T) {
 	testenv.Need(t, testenv.Root, nil)
-	testenv.Need(t, fuseDevice, openFUSE)
+	testenv.Need(t, testenv.FUSE, nil)
 	v := startView(t, "4321", nil, "parallel /home/absent 16")
 	v.goOn()
 	_, stats := v.finish()
@@ -248,7 +249,7 @@ func TestRootTripwireOfManyThreads(t *testing.T) {
 // again, must not bring it to a halt: it would wait for itself.
 func TestRootTripwireIsNotHeldByItsOwnFiles(t *testing.T) {
 	testenv.Need(t, testenv.Root, nil)
-	testenv.Need(t, fuseDevice, openFUSE)
+	testenv.Need(t, testenv.FUSE, nil)
 	v := startView(t, "4321", nil, "selfish /etc/path 8")
 	v.goOn()
 	done := make(chan struct{})
@@ -268,7 +269,7 @@ func TestRootTripwireIsNotHeldByItsOwnFiles(t *testing.T) {
 // Trees on the tripwire cost what they cost on a tmpfs.
 func TestRootTripwireCostsAllowedTreesNothing(t *testing.T) {
 	testenv.Need(t, testenv.Root, nil)
-	testenv.Need(t, fuseDevice, openFUSE)
+	testenv.Need(t, testenv.FUSE, nil)
 	open := "bench /usr/lib/os-release"
 	best := map[string]time.Duration{}
 	ratio := 2.0

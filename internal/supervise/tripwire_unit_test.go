@@ -170,7 +170,7 @@ func TestPIDSpace(t *testing.T) {
 
 func TestRootPIDSpaceOfAView(t *testing.T) {
 	testenv.Need(t, testenv.Root, nil)
-	testenv.Need(t, fuseDevice, openFUSE)
+	testenv.Need(t, testenv.FUSE, nil)
 	v := startView(t, "4321", nil)
 	for _, scan := range []bool{false, true} {
 		v.wire.pids.scan = scan

@@ -13,7 +13,6 @@ import (
 
 	"golang.org/x/sys/unix"
 	"holdfast.dev/holdfast/internal/event"
-	"holdfast.dev/holdfast/internal/testenv"
 )
 
 // kept is a sink that remembers.
@@ -46,17 +45,6 @@ type wiredView struct {
 	wire *Tripwire // nil for a tmpfs
 	sink *kept
 	peer int // our end of the socket to it
-}
-
-// fuseDevice is the feature that this process may open /dev/fuse.
-const fuseDevice = testenv.Feature("fuse")
-
-func openFUSE() error {
-	f, err := os.OpenFile("/dev/fuse", os.O_RDWR, 0)
-	if err != nil {
-		return err
-	}
-	return f.Close()
 }
 
 // startView starts this test binary in a view whose root is of a kind: a

@@ -18,7 +18,7 @@ import (
 	"holdfast.dev/holdfast/internal/policy"
 	"holdfast.dev/holdfast/internal/redact"
 	"holdfast.dev/holdfast/internal/sandbox"
-	"holdfast.dev/holdfast/internal/supervise"
+	"holdfast.dev/holdfast/internal/sys"
 )
 
 // agent is what stands in the private home of an agent program when it starts,
@@ -178,7 +178,7 @@ func (a *agent) hold(w sandbox.Watch) error {
 		return nil
 	}
 	a.uid, a.gid = w.UID, w.GID
-	return supervise.AsTask(w.UID, w.GID, func() error {
+	return sys.AsTask(w.UID, w.GID, func() error {
 		dir, err := os.Open(filepath.Join(fmt.Sprintf("/proc/%d/root", w.First), a.home))
 		if err != nil {
 			return fmt.Errorf("opening the private home: %w", err)

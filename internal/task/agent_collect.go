@@ -17,7 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"holdfast.dev/holdfast/internal/supervise"
+	"holdfast.dev/holdfast/internal/sys"
 )
 
 // Changes are what one run of an agent changed in its copies. They wait in a
@@ -57,7 +57,7 @@ func (t *Task) collect(a *agent, s *session) (*Changes, error) {
 		return nil, nil
 	}
 	c := &Changes{ID: filepath.Base(s.dir), Preset: a.plan.Preset, Workspace: t.Plan.Workspace, At: time.Now().UTC().Truncate(time.Second)}
-	err := supervise.AsTask(a.uid, a.gid, func() error {
+	err := sys.AsTask(a.uid, a.gid, func() error {
 		budget := copyBudget{files: maxCopyFiles, bytes: maxCopyBytes}
 		for _, row := range a.copies {
 			if row.shut {

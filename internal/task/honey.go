@@ -14,7 +14,7 @@ import (
 	"holdfast.dev/holdfast/internal/honey"
 	"holdfast.dev/holdfast/internal/policy"
 	"holdfast.dev/holdfast/internal/sandbox"
-	"holdfast.dev/holdfast/internal/supervise"
+	"holdfast.dev/holdfast/internal/sys"
 )
 
 // traps are the honeytokens of a run: files that nobody honest reads, in the
@@ -85,7 +85,7 @@ func (o *observers) watch(w sandbox.Watch) error {
 		return nil
 	}
 	var watcher *honey.Watcher
-	err := supervise.AsTask(w.UID, w.GID, func() (err error) {
+	err := sys.AsTask(w.UID, w.GID, func() (err error) {
 		watcher, err = honey.Watch(fmt.Sprintf("/proc/%d/root", w.First), o.traps.files, o.record.sensor(event.Honey))
 		return err
 	})

@@ -191,6 +191,7 @@ func TestRecord(t *testing.T) {
 // TestRootReadsOutsideAreRecorded: the kernel says that there is no such file, and
 // the record that it was denied.
 func TestRootReadsOutsideAreRecorded(t *testing.T) {
+	testenv.Need(t, testenv.Root, nil)
 	task, _ := newBench(t, "sh", "-c", `cat "$1/.ssh/id_rsa" /home/somebody/secret "$1/.nothing"; mkdir -p "$1/.ssh"; echo mine > "$1/.ssh/new"`, "sh")
 	home, err := os.MkdirTemp("/opt", "holdfast-test-") // not below /tmp, which is another file system inside
 	if err != nil {

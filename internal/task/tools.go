@@ -17,7 +17,7 @@ import (
 	"holdfast.dev/holdfast/internal/hooks"
 	"holdfast.dev/holdfast/internal/policy"
 	"holdfast.dev/holdfast/internal/sandbox"
-	"holdfast.dev/holdfast/internal/supervise"
+	"holdfast.dev/holdfast/internal/sys"
 )
 
 // Tools says how agents inside report their tool calls. The zero value asks for
@@ -103,7 +103,7 @@ func (o *observers) newTools(w sandbox.Watch) error {
 		plan: o.plan, consent: o.task.consent, held: make(chan struct{}, toolsHeld), waiting: map[int]string{}, left: toolBurst, filled: time.Now(),
 	}
 	t.life, t.end = context.WithCancelCause(context.Background())
-	err := supervise.AsTask(w.UID, w.GID, func() (err error) {
+	err := sys.AsTask(w.UID, w.GID, func() (err error) {
 		t.listen, err = listenInside(w.First)
 		return err
 	})

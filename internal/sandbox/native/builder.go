@@ -180,7 +180,7 @@ func (b *builder) enter() {
 	}
 	if f.gate {
 		gone := &label{}
-		b.call("wait for go", unix.SYS_READ, []any{fdControl, b.words(0), 8}, goIf(0, gone))
+		b.call("wait for go", unix.SYS_READ, []any{fdControl, b.words(0), 8}, goIfZero(gone))
 		next := &label{}
 		b.goTo(next)
 		b.place(gone)

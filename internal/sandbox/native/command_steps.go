@@ -144,7 +144,7 @@ func (b *builder) portal() {
 	msg, sock := b.rights(buf, 8)
 
 	b.place(loop)
-	b.call("wait for a request", unix.SYS_READ, []any{fdPortal, buf, 8}, goIf(0, end))
+	b.call("wait for a request", unix.SYS_READ, []any{fdPortal, buf, 8}, goIfZero(end))
 	b.call("inner socket", unix.SYS_SOCKET, []any{unix.AF_INET, unix.SOCK_STREAM | unix.SOCK_CLOEXEC, 0}, into(sock))
 	b.call("hand out socket", unix.SYS_SENDMSG, []any{fdPortal, msg, 0})
 	b.closeFD(sock)
@@ -170,7 +170,7 @@ func (b *builder) command() {
 	b.call("close control on exec", unix.SYS_FCNTL, []any{fdControl, unix.F_SETFD, unix.FD_CLOEXEC})
 	b.attempts()
 	b.message("report ready", msgReady)
-	b.call("wait for the supervisor", unix.SYS_READ, []any{fdControl, b.words(0), 8}, goIf(0, gone))
+	b.call("wait for the supervisor", unix.SYS_READ, []any{fdControl, b.words(0), 8}, goIfZero(gone))
 	b.execute()
 	b.place(gone)
 	b.exit(125)

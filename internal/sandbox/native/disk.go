@@ -3,6 +3,7 @@
 package native
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -12,10 +13,11 @@ import (
 )
 
 // diskWatch bounds what a run takes of the host's file systems. What the file
-// system has left is asked for at every tick; only when half of the limit is
-// gone is it measured whether the run has taken it: others write to the same
-// file systems. What is gone counts as the run's where something of the run
-// cannot be measured.
+// system has left is asked for at every tick. Whether the run has taken it is
+// measured when half of the limit is gone, for others write to the same file
+// systems; and now and then where anything changed, for others also give back, and
+// what they give back between two ticks hides what the run takes. What is gone
+// counts as the run's where something of the run cannot be measured.
 type diskWatch struct {
 	process *process
 	limit   int64     // bytes
@@ -28,6 +30,7 @@ type diskWatch struct {
 // usage is what is taken of a file system.
 type usage struct{ bytes, nodes int64 }
 
+func (u usage) plus(v usage) usage   { return usage{u.bytes + v.bytes, u.nodes + v.nodes} }
 func (u usage) minus(v usage) usage  { return usage{u.bytes - v.bytes, u.nodes - v.nodes} }
 func (u usage) exceeds(v usage) bool { return u.bytes > v.bytes || u.nodes > v.nodes }
 func (u usage) least(v usage) usage  { return usage{min(u.bytes, v.bytes), min(u.nodes, v.nodes)} }
@@ -44,9 +47,13 @@ func (u usage) words(at string) string {
 type disk struct {
 	trees    []tree
 	id       unix.Fsid
+	device   uint64 // st_dev
 	limit    usage
-	start    usage // of the whole file system, when the run began, or the least since: what others give back hides nothing
-	last     usage // likewise, when it was last measured, or the least since
+	start    usage     // of the whole file system, when the run began, or the least since
+	last     usage     // likewise, when it was last measured, or the least since
+	seen     usage     // likewise, at the last tick
+	changed  bool      // it was otherwise at a tick since it was last measured
+	next     time.Time // when it is measured although not much is gone, if it changed
 	measured bool
 	passing  int   // how often in a row something was on its way and could not be counted
 	first    usage // of the trees when the run began, as far as their first measuring can tell
@@ -63,6 +70,14 @@ type tree struct {
 // hand each other files leave them there for a moment; a run that hides a file so
 // has them there at every look.
 const passingLooks = 4
+
+// measureAgain is how long it is at least from one measuring to the next where not
+// much is gone, and measureRest how many times as long as the measuring took: of
+// one processor it costs a fiftieth at most.
+const (
+	measureAgain = time.Second
+	measureRest  = 50
+)
 
 // minNodes is how many files a run may make under the smallest limit.
 const minNodes = 16 << 10
@@ -99,7 +114,8 @@ func (w *diskWatch) add(path string) error {
 		return err
 	}
 	var fs unix.Statfs_t
-	if err := unix.Fstatfs(fd, &fs); err != nil {
+	var st unix.Stat_t
+	if err := errors.Join(unix.Fstatfs(fd, &fs), unix.Fstat(fd, &st)); err != nil {
 		unix.Close(fd)
 		return err
 	}
@@ -108,7 +124,7 @@ func (w *diskWatch) add(path string) error {
 		i = len(w.disks)
 		now := used(&fs)
 		share := float64(w.limit) / float64(max(1, int64(fs.Blocks)*fs.Bsize))
-		w.disks = append(w.disks, &disk{id: fs.Fsid, start: now, last: now,
+		w.disks = append(w.disks, &disk{id: fs.Fsid, device: st.Dev, start: now, last: now, seen: now, next: time.Now().Add(measureAgain),
 			limit: usage{w.limit, max(minNodes, int64(share*float64(fs.Files)))}})
 	}
 	d := w.disks[i]
@@ -147,15 +163,13 @@ func (w *diskWatch) overOn(d *disk) string {
 	}
 	now := used(&fs)
 	d.start, d.last = d.start.least(now), d.last.least(now)
-	if !now.minus(d.last).exceeds(d.limit.half()) {
+	d.changed, d.seen = d.changed || now != d.seen, now
+	began := time.Now()
+	if !now.minus(d.last).exceeds(d.limit.half()) && (!d.changed || began.Before(d.next)) {
 		return ""
 	}
-	c := newDiskCounter(w.onDisk, w.process.done)
-	c.since = w.since
-	for _, t := range d.trees {
-		c.tree(t)
-	}
-	c.unnamed(descendants(w.process.first, nil), w.helpers)
+	c := w.count(d)
+	d.changed, d.next = false, time.Now().Add(max(measureAgain, measureRest*time.Since(began)))
 	after := now
 	if unix.Fstatfs(d.trees[0].fd, &fs) == nil {
 		after = used(&fs)
@@ -164,10 +178,11 @@ func (w *diskWatch) overOn(d *disk) string {
 		c.blind, c.passing = "it went on while it was counted", false
 	}
 	if !d.measured {
-		// What changed since the run began, and left the file system since, was not
-		// there before: a run may have taken all of it before this first look.
+		// What was made since the run began was not there before, nor was what changed
+		// since, as far as it left the file system: a run may have taken all of it
+		// before this first look.
 		gone := now.most(after).minus(d.start)
-		d.measured, d.first = true, c.sum.minus(c.fresh.least(gone))
+		d.measured, d.first = true, c.sum.minus(c.made).minus(c.fresh.least(gone))
 	}
 	if d.passing++; !c.passing {
 		d.passing = 0
@@ -187,8 +202,20 @@ func (w *diskWatch) overOn(d *disk) string {
 	return ""
 }
 
-// onDisk says whether an open file without a name takes space on a disk: one of
-// a layer does, if the layer is the workspace's view and not of private storage.
+// count measures what the run has on d.
+func (w *diskWatch) count(d *disk) *diskCounter {
+	c := newDiskCounter(w.onDisk, w.process.done)
+	c.since = w.since
+	for _, t := range d.trees {
+		c.tree(t)
+	}
+	c.unnamed(descendants(w.process.first, nil), w.helpers)
+	return c
+}
+
+// onDisk says whether an open file without a name takes space on a disk: on the file
+// system of a tree, which may be in memory, or on any that is not. A file of a layer
+// does if the layer is the workspace's view and not of private storage.
 func (w *diskWatch) onDisk(fs int64, device uint64) bool {
-	return !inMemory(fs) && (fs != unix.OVERLAYFS_SUPER_MAGIC || device == w.layer)
+	return slices.ContainsFunc(w.disks, func(d *disk) bool { return d.device == device }) || !inMemory(fs) && (fs != unix.OVERLAYFS_SUPER_MAGIC || device == w.layer)
 }

@@ -24,7 +24,8 @@ const (
 type diskCounter struct {
 	sum      usage
 	since    time.Time // zero for never
-	fresh    usage     // of sum: what was made or changed since then
+	made     usage     // of sum: what was made since then, where the file system knows
+	fresh    usage     // likewise: all else that changed since then
 	blind    string    // what cannot be counted, in words; "" for nothing
 	passing  bool      // of blind: it is over in a moment, where it is honest
 	onDisk   func(fs int64, device uint64) bool
@@ -44,23 +45,34 @@ func (c *diskCounter) tree(t tree) {
 		c.blind = t.path + " cannot be counted"
 		return
 	}
-	c.one(&st)
+	c.one(t.fd, "", &st)
 	if st.Mode&unix.S_IFMT == unix.S_IFDIR {
 		c.dir(t.fd, ".", &st, 0)
 	}
 }
 
 // one counts what a file, a directory or a link takes.
-func (c *diskCounter) one(st *unix.Stat_t) {
+func (c *diskCounter) one(dir int, name string, st *unix.Stat_t) {
 	if st.Nlink > 1 && st.Mode&unix.S_IFMT != unix.S_IFDIR && !c.unseen(st) {
 		return
 	}
-	c.sum.bytes += st.Blocks * 512
-	c.sum.nodes++
-	if !time.Unix(st.Ctim.Unix()).Before(c.since) {
-		c.fresh.bytes += st.Blocks * 512
-		c.fresh.nodes++
+	takes := usage{st.Blocks * 512, 1}
+	c.sum = c.sum.plus(takes)
+	switch {
+	case time.Unix(st.Ctim.Unix()).Before(c.since):
+	case c.isMade(dir, name):
+		c.made = c.made.plus(takes)
+	default:
+		c.fresh = c.fresh.plus(takes)
 	}
+}
+
+// isMade says whether a file was made since then (statx(2) STATX_BTIME); false where
+// the file system does not tell.
+func (c *diskCounter) isMade(dir int, name string) bool {
+	var st unix.Statx_t
+	err := unix.Statx(dir, name, unix.AT_SYMLINK_NOFOLLOW|unix.AT_EMPTY_PATH, unix.STATX_BTIME, &st)
+	return err == nil && st.Mask&unix.STATX_BTIME != 0 && !time.Unix(st.Btime.Sec, int64(st.Btime.Nsec)).Before(c.since)
 }
 
 func (c *diskCounter) unseen(st *unix.Stat_t) bool {
@@ -98,7 +110,7 @@ func (c *diskCounter) dir(parent int, name string, st *unix.Stat_t, depth int) {
 			if unix.Fstatat(fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
 				continue
 			}
-			c.one(&st)
+			c.one(fd, name, &st)
 			if st.Mode&unix.S_IFMT == unix.S_IFDIR {
 				c.dir(fd, name, &st, depth+1)
 			}
@@ -123,7 +135,7 @@ func (c *diskCounter) unnamed(pids, helpers []int) {
 		}
 		hidden, sum := unnamedOf(pid, c.onDisk, c.unseen)
 		c.sum.bytes += sum
-		c.fresh.bytes += sum // nobody but the run has such a file
+		c.made.bytes += sum // nobody but the run has such a file
 		switch {
 		case hidden:
 			c.blind, c.passing = "a process hides its open files", false

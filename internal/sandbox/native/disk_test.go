@@ -3,7 +3,11 @@
 package native
 
 import (
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 	"holdfast.dev/holdfast/internal/policy"
@@ -64,6 +68,43 @@ func TestDescriptorsOnTheirWay(t *testing.T) {
 		}
 	}
 	receive()
+}
+
+// TestWhatOthersGiveBack: a run that takes more than its limit while another program
+// gives back as much is found by measuring, which does not wait for the file system
+// to have lost anything.
+func TestWhatOthersGiveBack(t *testing.T) {
+	const limit = 8 << 20
+	dir := t.TempDir()
+	take := func(path string) string {
+		t.Helper()
+		if err := os.WriteFile(path, make([]byte, 2*limit), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	other := take(filepath.Join(dir, "other"))
+	tree := filepath.Join(dir, "tree")
+	if err := os.Mkdir(tree, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	w, err := newDiskWatch(&process{first: unix.Getpid(), done: make(chan struct{})}, []part{{source: tree, access: policy.Write}}, limit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.close()
+	take(filepath.Join(tree, "own"))
+	if err := os.Remove(other); err != nil {
+		t.Fatal(err)
+	}
+	w.disks[0].next = time.Time{}
+	w.disks[0].changed = true // a tick has seen it otherwise
+	if what := w.over(); !strings.Contains(what, "grew by more") {
+		t.Errorf("it is not found: %q", what)
+	}
+	if d := w.disks[0]; d.changed || !d.next.After(time.Now()) {
+		t.Errorf("it is measured again at once: %+v", d)
+	}
 }
 
 // receiveOne takes one descriptor from a socket.

@@ -29,7 +29,7 @@ func TestInterpreter(t *testing.T) {
 	p.call("or", unix.SYS_CLOSE, closed, or(-int64(unix.EBADF)))
 	p.call("into", unix.SYS_DUP, []any{1}, into(fd))
 	p.call("a reference", unix.SYS_WRITE, []any{fd, p.str("ref "), 4}, want(4))
-	p.call("jumps on success", unix.SYS_CLOSE, []any{fd}, goIf(0, good))
+	p.call("jumps on success", unix.SYS_CLOSE, []any{fd}, goIfZero(good))
 	p.place(bad)
 	p.exit(9)
 	p.place(good)
@@ -54,7 +54,7 @@ func TestInterpreterFails(t *testing.T) {
 		"another result":     func(p *program) { p.call("step", unix.SYS_GETPID, nil, want(-1)) },
 		"no refusal":         func(p *program) { p.call("step", unix.SYS_GETPID, nil, refused()) },
 		"another error":      func(p *program) { p.call("step", unix.SYS_CLOSE, []any{1 << 20}, or(-int64(unix.EPERM))) },
-		"an error at a jump": func(p *program) { p.call("step", unix.SYS_CLOSE, []any{1 << 20}, goIf(0, &label{})) },
+		"an error at a jump": func(p *program) { p.call("step", unix.SYS_CLOSE, []any{1 << 20}, goIfZero(&label{})) },
 	} {
 		p := newProgram()
 		step(p)

@@ -36,14 +36,18 @@ const minSlack = 128 << 20
 
 // newMemoryWatch is called before the command is executed: later the command
 // could keep the private storage from being opened.
-func newMemoryWatch(p *process, limit int64) (*memoryWatch, error) {
+func (l *launch) newMemoryWatch(p *process, limit int64) (*memoryWatch, error) {
 	w := &memoryWatch{process: p, limit: limit, slack: max(limit/4, minSlack)}
 	held, err := heldMemory()
 	if err != nil {
 		return nil, err
 	}
 	w.base = held
-	if w.private, err = unix.Open(fmt.Sprintf("/proc/%d/root/tmp", p.pid), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0); err != nil {
+	err = sys.AsTask(l.facts.uid, l.facts.gid, func() (err error) {
+		w.private, err = unix.Open(fmt.Sprintf("/proc/%d/root/tmp", p.pid), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		return err
+	})
+	if err != nil {
 		return nil, fmt.Errorf("opening the private storage to count it: %w", err)
 	}
 	var st unix.Stat_t

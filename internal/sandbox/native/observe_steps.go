@@ -44,7 +44,7 @@ func levelOf(o *sandbox.Observation) level {
 func (b *builder) watched(program uint64) {
 	gone, next := &label{}, &label{}
 	listener := b.listener(program)
-	b.call("wait for whoever listens", unix.SYS_READ, []any{fdControl, b.words(0), 8}, goIf(0, gone))
+	b.call("wait for whoever listens", unix.SYS_READ, []any{fdControl, b.words(0), 8}, goIfZero(gone))
 	b.closeFD(listener)
 	b.goTo(next)
 	b.place(gone)
@@ -130,7 +130,7 @@ func (b *builder) layeredHome(s scratch) {
 		[][2]string{{"lowerdir", s.at}, {"upperdir", hidden + "/" + s.name}, {"workdir", work}, {"userxattr", ""}},
 		unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV, tree)
 	b.attach("tripwire: attach home", tree, s.at)
-	b.expected(s.at, "overlay", false, true, true, false)
+	b.expected(s.at, "overlay", false, true, false)
 }
 
 // canTrip says whether this process may open the device.

@@ -102,7 +102,7 @@ func ignored() option               { return func(o *op) { o.judge = ignore } }
 func want(v int64) option           { return func(o *op) { o.judge, o.want = equals, v } }
 func or(v int64) option             { return func(o *op) { o.judge, o.want = orElse, v } }
 func refused() option               { return func(o *op) { o.judge = fails } }
-func goIf(v int64, l *label) option { return func(o *op) { o.judge, o.want, o.jump = jumpIf, v, l } }
+func goIfZero(l *label) option      { return func(o *op) { o.judge, o.want, o.jump = jumpIf, 0, l } }
 func goOn(v int64, l *label) option { return func(o *op) { o.judge, o.want, o.jump = jumpOn, v, l } }
 
 // newProgram returns an empty program. Its data starts with room for the

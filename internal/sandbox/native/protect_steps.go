@@ -128,7 +128,7 @@ func (b *builder) pin(p pin) {
 		b.attributes("make read-only "+p.path, tree, unix.MOUNT_ATTR_RDONLY)
 	}
 	b.attachOver("pin "+p.path, tree, fd)
-	b.expected(p.path, "", p.how == readOnly, true, true, false)
+	b.expected(p.path, "", p.how == readOnly, true, false)
 }
 
 // hide covers a secret with something that nobody may read: a file of mode 0, or
@@ -152,7 +152,7 @@ func (b *builder) cover(from string, p pin) {
 		unix.OPEN_TREE_CLONE | unix.OPEN_TREE_CLOEXEC | unix.AT_SYMLINK_NOFOLLOW}, into(tree))
 	b.attributes("make cover read-only", tree, unix.MOUNT_ATTR_RDONLY|unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_NOEXEC)
 	b.attachOver("hide "+path, tree, fd)
-	b.expected(path, "tmpfs", true, true, true, true)
+	b.expected(path, "tmpfs", true, true, true)
 }
 
 // seal takes away what only the launch needed and makes the root read-only.

@@ -67,7 +67,7 @@ func (p *program) rights(buf uint64, size int) (msg uint64, fd ref) {
 // clone appends a fork. The raw call's argument order differs between
 // architectures, but with no stack, ids or TLS only the flags matter.
 func (p *program) clone(name string, flags int, pid ref, child *label) {
-	p.call(name, unix.SYS_CLONE, []any{flags | signalChild, 0, 0, 0, 0}, into(pid), goIf(0, child))
+	p.call(name, unix.SYS_CLONE, []any{flags | signalChild, 0, 0, 0, 0}, into(pid), goIfZero(child))
 }
 
 // exit ends the process.

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 	"holdfast.dev/holdfast/internal/policy"
 	"holdfast.dev/holdfast/internal/sandbox"
+	"holdfast.dev/holdfast/internal/sys"
 )
 
 // reviewStore is where the storage of a review stands during the launch.
@@ -128,7 +129,7 @@ func (b *builder) attachView(p part) {
 		[][2]string{{"lowerdir", lower}, {"upperdir", reviewStore + "/upper"}, {"workdir", reviewStore + "/work"}, {"userxattr", ""}},
 		unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV, tree)
 	b.attach("attach "+p.at, tree, p.at)
-	b.expected(p.at, "overlay", false, true, true, false)
+	b.expected(p.at, "overlay", false, true, false)
 }
 
 // grown are the parts whose growth counts, with the storage of the review.
@@ -141,14 +142,17 @@ func (l *launch) grown() []part {
 }
 
 // layerDevice is the device number that files of the view of the workspace have
-// inside; 0 when there is none. Files of it that have no name take space on the
-// host's disk, although the number is that of no disk.
-func (p *process) layerDevice(workspace string) uint64 {
+// inside. Files of it that have no name take space on the host's disk, although the
+// number is that of no disk.
+func (l *launch) layerDevice(p *process) (uint64, error) {
 	var st unix.Stat_t
-	if err := unix.Lstat(fmt.Sprintf("/proc/%d/root%s", p.pid, workspace), &st); err != nil {
-		return 0
+	err := sys.AsTask(l.facts.uid, l.facts.gid, func() error {
+		return unix.Lstat(fmt.Sprintf("/proc/%d/root%s", p.pid, l.spec.Plan.Workspace), &st)
+	})
+	if err != nil {
+		return 0, fmt.Errorf("looking at the view of the workspace to count it: %w", err)
 	}
-	return st.Dev
+	return st.Dev, nil
 }
 
 // tryView lays a layer on this host's disk over a directory, as a review does.

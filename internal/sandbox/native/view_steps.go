@@ -117,12 +117,12 @@ func (b *builder) newRoot() {
 	b.call("pivot_root", unix.SYS_PIVOT_ROOT, []any{dot, dot})
 	b.call("detach the host's root", unix.SYS_UMOUNT2, []any{dot, unix.MNT_DETACH})
 	b.call("chdir to /", unix.SYS_CHDIR, []any{b.str("/")})
-	b.expected("/", fstype, true, true, true, false)
+	b.expected("/", fstype, true, true, false)
 }
 
-// expected notes a mount for the attestation.
-func (b *builder) expected(at, fstype string, ro, nosuid, nodev, noexec bool) {
-	b.expect = append(b.expect, sandbox.Mount{Point: at, FSType: fstype, ReadOnly: ro, NoSuid: nosuid, NoDev: nodev, NoExec: noexec})
+// expected notes a mount for the attestation. No mount honours set-user-ID.
+func (b *builder) expected(at, fstype string, ro, nodev, noexec bool) {
+	b.expect = append(b.expect, sandbox.Mount{Point: at, FSType: fstype, ReadOnly: ro, NoSuid: true, NoDev: nodev, NoExec: noexec})
 }
 
 // populate fills the new root.
@@ -140,7 +140,7 @@ func (b *builder) populate() {
 			b.attachCopy(p)
 		default:
 			b.attach("attach "+p.at, b.trees[p.at], p.at)
-			b.expected(p.at, "", p.access != policy.Write && !b.omit["readonly"], true, true, false)
+			b.expected(p.at, "", p.access != policy.Write && !b.omit["readonly"], true, false)
 		}
 	}
 	for _, r := range b.spec.Plan.Paths {
@@ -234,7 +234,7 @@ func (b *builder) attachScratch(p part) {
 			attrs = unix.MOUNT_ATTR_NOEXEC
 		}
 		b.bind("private "+s.at, hidden+"/"+s.name, s.at, uint64(attrs))
-		b.expected(s.at, "tmpfs", false, true, true, !s.exec)
+		b.expected(s.at, "tmpfs", false, true, !s.exec)
 	}
 }
 
@@ -255,7 +255,7 @@ func (b *builder) bind(name, from, to string, attrs uint64) {
 func (b *builder) attachCopy(p part) {
 	if !p.dir {
 		b.attach("attach "+p.at, b.trees[p.at], p.at)
-		b.expected(p.at, "", true, true, true, false)
+		b.expected(p.at, "", true, true, false)
 		return
 	}
 	n := len(b.expect)
@@ -269,7 +269,7 @@ func (b *builder) attachCopy(p part) {
 		[][2]string{{"lowerdir", lower}, {"upperdir", upper}, {"workdir", work}, {"userxattr", ""}},
 		unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV, tree)
 	b.attach("attach "+p.at, tree, p.at)
-	b.expected(p.at, "overlay", false, true, true, false)
+	b.expected(p.at, "overlay", false, true, false)
 }
 
 // etc writes the files that name users and hosts: the host's own would say who
@@ -332,7 +332,7 @@ func (b *builder) dev() {
 		at := "/dev/" + d
 		b.call("mknod "+at, unix.SYS_MKNODAT, []any{unix.AT_FDCWD, b.str(at), unix.S_IFREG | 0o444, 0})
 		b.attach("attach "+at, b.trees[at], at)
-		b.expected(at, "", false, true, false, true)
+		b.expected(at, "", false, false, true)
 	}
 	for _, l := range []viewLink{{"/dev/fd", "/proc/self/fd"}, {"/dev/stdin", "/proc/self/fd/0"}, {"/dev/stdout", "/proc/self/fd/1"},
 		{"/dev/stderr", "/proc/self/fd/2"}, {"/dev/ptmx", "pts/ptmx"}} {
@@ -342,7 +342,7 @@ func (b *builder) dev() {
 	b.mkdir("/dev/pts", 0o755)
 	b.filesystem("terminals", "devpts", [][2]string{{"ptmxmode", "0666"}, {"mode", "0620"}, {"max", mostTerminals}}, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NOEXEC, pts)
 	b.attach("attach /dev/pts", pts, "/dev/pts")
-	b.expected("/dev/pts", "devpts", false, true, false, true)
+	b.expected("/dev/pts", "devpts", false, false, true)
 }
 
 // proc attaches /proc and masks what tells about or controls the machine.
@@ -352,7 +352,7 @@ func (b *builder) proc() {
 		return
 	}
 	b.attach("attach /proc", b.trees["/proc"], "/proc")
-	b.expected("/proc", "proc", false, true, true, true)
+	b.expected("/proc", "proc", false, true, true)
 	for _, l := range b.facts.userLimits {
 		b.writeFile("limit "+l.name, "/proc/sys/user/"+l.name, strconv.FormatInt(l.value, 10))
 	}
@@ -368,6 +368,6 @@ func (b *builder) proc() {
 			from = hidden + "/emptydir"
 		}
 		b.bind("mask "+m.path, from, m.path, unix.MOUNT_ATTR_RDONLY|unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_NOEXEC)
-		b.expected(m.path, typ, true, true, true, true)
+		b.expected(m.path, typ, true, true, true)
 	}
 }

@@ -39,7 +39,7 @@ func (l *launch) newWatches(p *process) (w watches, err error) {
 	}()
 	limits := l.spec.Plan.Limits
 	if limits.Memory > 0 && !slices.Contains(p.Limited(), policy.MemoryLimit) {
-		if w.memory, err = newMemoryWatch(p, limits.Memory); err != nil {
+		if w.memory, err = l.newMemoryWatch(p, limits.Memory); err != nil {
 			return w, err
 		}
 	}
@@ -47,7 +47,9 @@ func (l *launch) newWatches(p *process) (w watches, err error) {
 		return w, err
 	}
 	if storePart(l.spec).at != "" {
-		w.disk.layer = p.layerDevice(l.spec.Plan.Workspace)
+		if w.disk.layer, err = l.layerDevice(p); err != nil {
+			return w, err
+		}
 	}
 	if len(l.spec.Plan.Publish) > 0 {
 		w.disk.helpers = append(w.disk.helpers, portalPID)

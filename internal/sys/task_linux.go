@@ -1,6 +1,6 @@
 //go:build linux
 
-package supervise
+package sys
 
 import (
 	"fmt"
@@ -24,7 +24,7 @@ func AsTask(uid, gid int, f func() error) error {
 		// Never unlocked: the thread ends with the goroutine, and nothing else
 		// ever runs on it.
 		runtime.LockOSThread()
-		if err := takeIDs(uid, gid); err != nil {
+		if err := TakeIDs(uid, gid); err != nil {
 			done <- fmt.Errorf("taking the ids of the task: %w", err)
 			return
 		}
@@ -33,8 +33,8 @@ func AsTask(uid, gid int, f func() error) error {
 	return <-done
 }
 
-// takeIDs changes the ids of this thread alone.
-func takeIDs(uid, gid int) error {
+// TakeIDs changes the ids of this thread alone, and keeps its capabilities.
+func TakeIDs(uid, gid int) error {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var caps [2]unix.CapUserData
 	if err := unix.Capget(&header, &caps[0]); err != nil {
