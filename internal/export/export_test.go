@@ -24,7 +24,7 @@ func TestDocumentIsCurrent(t *testing.T) {
 	if !ok {
 		t.Fatalf("%s has no line %s", path, generatedMark)
 	}
-	want := []byte(head + generatedMark + "\n" + Reference())
+	want := []byte(head + generatedMark + "\n" + reference())
 	if *update {
 		if err := os.WriteFile(path, want, 0o644); err != nil {
 			t.Fatal(err)

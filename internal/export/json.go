@@ -81,9 +81,8 @@ func (o *object) obj(key string, value *object) *object {
 	return o
 }
 
-func (o *object) list(key string, values ...*object) *object {
+func (o *object) list(key string, values ...*object) {
 	o.fields = append(o.fields, field{key: key, kind: list, objects: values})
-	return o
 }
 
 func (o *object) strs(key string, values ...string) *object {

@@ -86,6 +86,9 @@ func (t *texter) head() {
 	for _, c := range t.r.Columns {
 		t.wrapped(c.ID, c.Kind+": "+c.Basis)
 	}
+	if t.r.Version != "" {
+		t.wrapped("by", "holdfast "+plain(t.r.Version))
+	}
 	t.say("")
 }
 

@@ -249,24 +249,6 @@ func TestMemoryIsLoweredToTheMachine(t *testing.T) {
 	}
 }
 
-func TestFitNamesOnlyWhatIsNeededAndNotAccepted(t *testing.T) {
-	w := newWorld(t)
-	w.host.UID = 1000
-	nothing := func(Guarantee) bool { return false }
-	p := w.plan(w.options("without", "seccomp", "limits.memory", "none"))
-	got := Fit(p, nothing)
-	if slices.Contains(got, Seccomp) || slices.Contains(got, MemoryLimit) || slices.Contains(got, TaskID) || !slices.Contains(got, Landlock) {
-		t.Errorf("missing %v", got)
-	}
-	if got := Fit(p, func(Guarantee) bool { return true }); got != nil {
-		t.Errorf("missing %v on a host that can all", got)
-	}
-	p.Identity.UID = 0
-	if !slices.Contains(Needs(p), TaskID) {
-		t.Error("root needs no id of its own")
-	}
-}
-
 func TestLocateSeesThroughRaces(t *testing.T) {
 	w := newWorld(t)
 	w.link("/data", "home/u/ws/swap")

@@ -238,6 +238,25 @@ func TestCredentialsKeepSecretsOutOfTheEnvironment(t *testing.T) {
 	}
 }
 
+// Who signs for AWS takes three variables: neither of the other two is handed in.
+func TestSigningKeepsAllItsVariablesOut(t *testing.T) {
+	w := newWorld(t)
+	for _, row := range []struct{ name, source, variable, want string }{
+		{"the secret key", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SECRET_ACCESS_KEY is handed in"},
+		{"the session token", "AWS_ACCESS_KEY_ID", "AWS_SESSION_TOKEN", "AWS_SESSION_TOKEN is handed in"},
+		{"those of another profile", "WORK_ACCESS_KEY_ID", "WORK_SECRET_ACCESS_KEY", "WORK_SECRET_ACCESS_KEY is handed in"},
+		{"a variable that only begins like the source", "KEY", "KEYSECRET_ACCESS_KEY", ""},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			w.write(userFile, withCredential("api.example.org", "{name: c, source: {env: "+row.source+"}, hosts: [api.example.org], sign: aws-sigv4}"), 0o644)
+			_, err := w.compile(w.options("environment.set", row.variable+"=x"))
+			if row.want == "" && err != nil || row.want != "" && (err == nil || !strings.Contains(err.Error(), row.want)) {
+				t.Errorf("got %v, want %q", err, row.want)
+			}
+		})
+	}
+}
+
 func TestCredentialsOfSeveralSources(t *testing.T) {
 	w := newWorld(t)
 	text := "version: 1\nextends: base.yaml\nnetwork: {allow: [a.example.org]}\ncredentials:\n"

@@ -198,11 +198,11 @@ func (d *decoder) key(parent string, name, value *yaml.Node, depth int) {
 	case section:
 		d.section(full, value, depth+1)
 	case paths, patterns, names, hosts, ports, services, losses, secrets, anchors, sinks, toolRules, gateRules, notifiers:
-		d.list(k, name, value)
+		d.list(k, value)
 	case vars:
-		d.vars(k, name, value)
+		d.vars(k, value)
 	default:
-		d.scalar(k, name, value)
+		d.scalar(k, value)
 	}
 }
 

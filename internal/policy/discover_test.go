@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -159,5 +160,19 @@ func TestPathIsFollowed(t *testing.T) {
 				t.Errorf("what lies beside the program is in view: %s", a)
 			}
 		})
+	}
+}
+
+// Where /bin is a link into /usr, as on most systems, the link is shown too: the
+// paths of interpreters name it.
+func TestSystemShowsDirectoriesAndLinksToThem(t *testing.T) {
+	shown := System()
+	for _, path := range []string{"/usr", "/bin", "/sbin", "/lib", "/lib64"} {
+		if info, err := os.Stat(path); err != nil || !info.IsDir() {
+			continue
+		}
+		if !slices.ContainsFunc(shown, func(r PathRule) bool { return r.Path == path && r.Access == Read }) {
+			t.Errorf("%s is there, and not in %v", path, shown)
+		}
 	}
 }

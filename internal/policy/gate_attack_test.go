@@ -213,6 +213,22 @@ func TestWhichRuleDecides(t *testing.T) {
 	}
 }
 
+// A rule that names a set may say why; otherwise the rule of the set does.
+func TestTheReasonOfASet(t *testing.T) {
+	for _, row := range []struct{ name, reason, want string }{
+		{"of the policy", "releases are made by CI", "releases are made by CI"},
+		{"of the set", "", "commits would be sent to a remote repository"},
+	} {
+		g, err := NewGates(nil, []GateRule{{Set: "git-push", Reason: row.reason}}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if j := g.Judge(execution("/usr/bin/git", "git", "push")); j.Verdict != event.Denied || !strings.Contains(j.Reason, row.want) {
+			t.Errorf("%s: %v, %q, want %q", row.name, j.Verdict, j.Reason, row.want)
+		}
+	}
+}
+
 // TestJudgeTogether is for the race detector.
 func TestJudgeTogether(t *testing.T) {
 	g := everySet(t)

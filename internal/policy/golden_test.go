@@ -55,7 +55,7 @@ func TestDocumentIsCurrent(t *testing.T) {
 	if !ok {
 		t.Fatalf("%s has no line %s", path, generatedMark)
 	}
-	golden(t, path, []byte(head+generatedMark+"\n"+Reference()))
+	golden(t, path, []byte(head+generatedMark+"\n"+reference()))
 }
 
 // TestExamplesOfKeysParse keeps the table honest: what the document shows is

@@ -16,7 +16,7 @@ import (
 func (a *agentPlan) ready(c *offered) string {
 	login := c.login
 	if c.Source.Kind == "env" {
-		if value, found := a.host.find(c.Source.Value); found && value != "" {
+		if a.host.lookup(c.Source.Value) != "" {
 			return ""
 		}
 		if login == "" {

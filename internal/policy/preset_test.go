@@ -1,10 +1,13 @@
 package policy
 
 import (
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"holdfast.dev/holdfast/internal/testenv"
 )
 
 // preset is the plan of a run by a preset of the world's user, in a directory.
@@ -112,5 +115,47 @@ func TestPresetsThatAreWrong(t *testing.T) {
 	w.write("home/u/.config/holdfast/presets/mine.yaml", "version: 1\n", 0o666)
 	if _, err := w.compile(Options{Host: w.host, Preset: "mine"}); err == nil || !strings.Contains(err.Error(), "can be written by others") {
 		t.Errorf("one that anybody can write: %v", err)
+	}
+}
+
+// TestHistoryThatIsNoDirectory: what an agent keeps between runs is made writable, so
+// what stands there must be a directory: a link would make another place writable.
+func TestHistoryThatIsNoDirectory(t *testing.T) {
+	const no = "is a link or no directory"
+	keeping(t, "nothing is there yet", "", func(*world, string) {})
+	keeping(t, "a directory", "", func(w *world, path string) { w.mkdir(path) })
+	keeping(t, "a link", no, func(w *world, path string) { w.link("/outside", path) })
+	keeping(t, "a file", no, func(w *world, path string) { w.write(path, "", 0o600) })
+}
+
+// TestRootHistoryOfAnotherUser is TestHistoryThatIsNoDirectory for what only root can
+// lay: another user's directory is theirs.
+func TestRootHistoryOfAnotherUser(t *testing.T) {
+	testenv.Need(t, testenv.Root, nil)
+	const no = "belongs to user 54321"
+	keeping(t, "the directory", no, func(w *world, path string) { w.give(w.mkdir(path)) })
+	keeping(t, "the one above it", no, func(w *world, path string) { w.give(filepath.Dir(w.mkdir(path))) })
+}
+
+// keeping plans a run of an agent where lay has put something at the place of its
+// history, a path below the world's root; "" wants no error.
+func keeping(t *testing.T, name, want string, lay func(w *world, path string)) {
+	t.Run(name, func(t *testing.T) {
+		w := newWorld(t)
+		keep := strings.TrimPrefix(w.preset("claude", "home/u/ws").Keeps[0], w.root)
+		w.mkdir(filepath.Dir(keep))
+		lay(w, keep)
+		_, err := w.compile(Options{Host: w.host, Preset: "claude"})
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	})
+}
+
+// give makes a path somebody else's.
+func (w *world) give(path string) {
+	w.t.Helper()
+	if err := os.Lchown(path, 54321, 54321); err != nil {
+		w.t.Fatal(err)
 	}
 }

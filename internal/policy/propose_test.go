@@ -148,6 +148,17 @@ func TestProposalsStayReadable(t *testing.T) {
 	}
 }
 
+// A file has at most 1000 entries, and a destination may take several of them.
+func TestProposalsFitIntoAFile(t *testing.T) {
+	var seen []Seen
+	for i := range 400 {
+		for _, r := range []struct{ method, path string }{{"GET", "/a"}, {"POST", "/b"}, {"PUT", "/c"}} {
+			seen = append(seen, Seen{Host: fmt.Sprintf("h%d.example.org", i), Port: 443, Kind: TLS, Method: r.method, Path: r.path})
+		}
+	}
+	covered(t, Propose(seen), seen)
+}
+
 func FuzzPropose(f *testing.F) {
 	f.Add("a.example.org", 443, "tls", "GET", "/a/b", "/a/../c")
 	f.Add("b\n", 80, "", "", "", "x")
@@ -155,4 +166,22 @@ func FuzzPropose(f *testing.F) {
 		seen := []Seen{{host, port, HostKind(kind), method, path, 1}, {host, port, HostKind(kind), method, other, 2}}
 		covered(t, Propose(seen), seen)
 	})
+}
+
+// matchPath reports whether a pattern of HostRule.Paths covers path.
+func matchPath(pattern, path string) bool {
+	below, tree := strings.CutSuffix(pattern, "/**")
+	if !tree {
+		below = pattern
+	}
+	patterns, segments := strings.Split(below, "/"), strings.Split(path, "/")
+	if len(segments) < len(patterns) || tree == (len(segments) == len(patterns)) {
+		return false
+	}
+	for i, p := range patterns {
+		if !matchStars(p, segments[i]) {
+			return false
+		}
+	}
+	return true
 }

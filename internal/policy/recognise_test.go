@@ -1,6 +1,9 @@
 package policy
 
 import (
+	"errors"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 )
@@ -45,4 +48,24 @@ func matchable(pattern string) string {
 		out += string(c)
 	}
 	return out
+}
+
+// A program is known by the content of the file that its name leads to; of what
+// is no file, or not there, nothing is known.
+func TestProgramsAreKnownByTheirContent(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	const empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+	if err := errors.Join(os.WriteFile(dir+"/tool", nil, 0o755), os.Symlink("tool", dir+"/link"), os.Symlink("none", dir+"/broken")); err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range []struct{ name, path, sum string }{
+		{"/tool", dir + "/tool", empty}, {"/link", dir + "/tool", empty}, {"/broken", "", ""}, {"/none", "", ""}, {"", dir, ""},
+	} {
+		if path, sum := (Plan{}).program(dir + row.name); path != row.path || sum != row.sum {
+			t.Errorf("%s: %q, %q, want %q, %q", row.name, path, sum, row.path, row.sum)
+		}
+	}
 }

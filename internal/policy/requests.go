@@ -50,21 +50,3 @@ func requestPath(text string) (string, error) {
 	}
 	return text, nil
 }
-
-// matchPath reports whether a pattern of HostRule.Paths covers path.
-func matchPath(pattern, path string) bool {
-	below, tree := strings.CutSuffix(pattern, "/**")
-	if !tree {
-		below = pattern
-	}
-	patterns, segments := strings.Split(below, "/"), strings.Split(path, "/")
-	if len(segments) < len(patterns) || tree == (len(segments) == len(patterns)) {
-		return false
-	}
-	for i, p := range patterns {
-		if !matchStars(p, segments[i]) {
-			return false
-		}
-	}
-	return true
-}

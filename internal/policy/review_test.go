@@ -85,3 +85,23 @@ func TestOutputsArePlacesThatMayBeMissing(t *testing.T) {
 		}
 	}
 }
+
+// What becomes of a change is said by where it is made: only in the workspace
+// itself does a review hold it back.
+func TestFateOfAChange(t *testing.T) {
+	for _, row := range []struct {
+		name, path, rule string
+		review           bool
+		want             string
+	}{
+		{"in the workspace", "/ws/a", "/ws", true, "to a view of the workspace"},
+		{"in the workspace without review", "/ws/a", "/ws", false, "changes are made on the host"},
+		{"under a rule of its own", "/data/a", "/data", true, "changes are made on the host"},
+		{"in a directory for results", "/ws/dist/a", "/ws/dist", true, "a directory for results"},
+	} {
+		p := Plan{Workspace: "/ws", Review: row.review, Outputs: []string{"/ws/dist"}}
+		if got := p.fate(row.path, PathRule{Path: row.rule, Access: Write}); !strings.HasPrefix(got, row.want) {
+			t.Errorf("%s: %q, want %q", row.name, got, row.want)
+		}
+	}
+}

@@ -7,7 +7,7 @@ import (
 )
 
 // scalar decodes a key that has one value.
-func (d *decoder) scalar(k key, name, n *yaml.Node) {
+func (d *decoder) scalar(k key, n *yaml.Node) {
 	if n.Kind != yaml.ScalarNode || n.ShortTag() == "!!null" {
 		d.fail(n, "for example "+last(k.name)+": "+k.example, "%s is %s; a single value is wanted", k.name, describe(n))
 		return
@@ -43,7 +43,7 @@ func (d *decoder) scalar(k key, name, n *yaml.Node) {
 
 // list decodes a key that has many values. An empty list is a statement of its
 // own: it takes away what earlier sources listed.
-func (d *decoder) list(k key, name, n *yaml.Node) {
+func (d *decoder) list(k key, n *yaml.Node) {
 	if n.Kind != yaml.SequenceNode {
 		hint := "for example " + last(k.name) + ": " + k.example
 		if n.ShortTag() == "!!null" {
@@ -104,7 +104,7 @@ func (d *decoder) element(k key, item *yaml.Node) bool {
 
 // vars decodes variables with their values. A value is the text as written:
 // DEBUG: 1 and DEBUG: "1" are the same.
-func (d *decoder) vars(k key, name, n *yaml.Node) {
+func (d *decoder) vars(k key, n *yaml.Node) {
 	if n.Kind != yaml.MappingNode {
 		d.fail(n, "for example "+last(k.name)+": "+k.example, "%s is %s; a mapping of variables is wanted", k.name, describe(n))
 		return

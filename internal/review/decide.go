@@ -60,9 +60,6 @@ func (s *Set) Hold() error {
 	return nil
 }
 
-// Decide records what is to become of c as a whole; it is on disk on return.
-func (s *Set) Decide(c *Change, d Decision) error { return s.DecideAll([]*Change{c}, d) }
-
 // DecideAll records one decision for several changes with one write.
 func (s *Set) DecideAll(list []*Change, d Decision) error {
 	if err := s.Hold(); err != nil {

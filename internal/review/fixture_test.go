@@ -172,3 +172,6 @@ func want(t testing.TB, got []string, rows ...string) {
 		t.Errorf("got\n  %s\nwant\n  %s", strings.Join(got, "\n  "), strings.Join(rows, "\n  "))
 	}
 }
+
+// Decide records one decision for one change.
+func (s *Set) Decide(c *Change, d Decision) error { return s.DecideAll([]*Change{c}, d) }

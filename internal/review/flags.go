@@ -228,12 +228,11 @@ func (v *visit) twins() error {
 		return nil
 	}
 	folded := map[string][]string{}
-	mark := func(n string) error {
+	mark := func(n string) {
 		k := strings.ToLower(n)
 		if list := folded[k]; !slices.Contains(list, n) && len(list) < 8 {
 			folded[k] = append(list, n)
 		}
-		return nil
 	}
 	for _, n := range v.fresh {
 		mark(n)

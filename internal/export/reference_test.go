@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Reference is the part of docs/events.md that is made of the tables.
-func Reference() string {
+// reference returns the part of docs/events.md that is made of the tables.
+func reference() string {
 	var b strings.Builder
 	b.WriteString("## Fields\n\n| field | meaning | unit | OCSF | OpenTelemetry |\n| --- | --- | --- | --- | --- |\n")
 	for _, f := range fields {
