@@ -109,7 +109,7 @@ func (v *settle) judge(w *walker, d *dir, e entry) string {
 			return ""
 		}
 		if e.rule.Pattern == "gitdir" {
-			if _, ok := v.inTree(string(w.path), target); ok || v.inWorkspace(target) {
+			if v.inTree(string(w.path), target) || v.inWorkspace(target) {
 				return ""
 			}
 		}

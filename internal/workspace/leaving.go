@@ -43,8 +43,7 @@ func (v *settle) stays(d *dir, w *walker, e entry) bool {
 	if err != nil {
 		return true
 	}
-	_, ok := v.inTree(string(w.path), string(buf[:n]))
-	return ok
+	return v.inTree(string(w.path), string(buf[:n]))
 }
 
 // Enclosed makes Settle take links that lead out of the tree, where no honest
@@ -70,19 +69,15 @@ func (v *settle) encloses(d *dir, w *walker, e entry) bool {
 		}
 		named = named || c != ".." && c != "." && c != ""
 	}
-	_, ok := v.inTree(string(w.path), string(buf[:n]))
-	return ok
+	return v.inTree(string(w.path), string(buf[:n]))
 }
 
-// inTree returns the path from the root of target as it is read in the
-// directory rel, if that is in the tree.
-func (v *settle) inTree(rel, target string) (string, bool) {
+// inTree reports whether target, as it is read in the directory rel, is in the
+// tree.
+func (v *settle) inTree(rel, target string) bool {
 	if !path.IsAbs(target) {
 		target = string(v.t.Root) + "/" + rel + "/" + target
 	}
 	target = path.Clean(target)
-	if target == string(v.t.Root) {
-		return "", true
-	}
-	return strings.CutPrefix(target, string(v.t.Root)+"/")
+	return target == string(v.t.Root) || strings.HasPrefix(target, string(v.t.Root)+"/")
 }

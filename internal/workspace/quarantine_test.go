@@ -5,6 +5,7 @@ package workspace
 import (
 	"context"
 	"os"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -29,6 +30,11 @@ func TestSettleAcrossFileSystems(t *testing.T) {
 	r, err := s.Settle(context.Background(), state)
 	if err != nil || len(r.Quarantined) != 3 {
 		t.Fatalf("%v, %+v", err, r.Quarantined)
+	}
+	for _, q := range r.Quarantined {
+		if strings.Contains(q.Why, "exchanged") {
+			t.Errorf("%s was left alone by all: %s", q.Path, q.Why)
+		}
 	}
 	held := string(r.Quarantined[2].Held)
 	os.Chmod(held, 0o700)
