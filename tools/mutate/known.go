@@ -1,0 +1,17 @@
+package main
+
+// known are guards whose negation no test notices, and why that is right. A row
+// that matches no guard fails the test of this package.
+var known = []row{}
+
+type row struct{ file, function, text, reason string }
+
+// reason returns why the negation of g may pass unnoticed; "" if it may not.
+func reason(g guard) string {
+	for _, k := range known {
+		if k.file == g.file && k.function == g.function && k.text == g.text {
+			return k.reason
+		}
+	}
+	return ""
+}
