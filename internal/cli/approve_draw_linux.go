@@ -32,7 +32,7 @@ func (b *board) draw(rows, cols int, now time.Time) []row {
 	title := fmt.Sprintf("holdfast approve: %s, %s", plural(len(b.requests), "request", "requests"), plural(b.sessions, "run", "runs"))
 	out := []row{{text: pad(title, cols), style: reverse}}
 	list := min(len(b.requests), max(1, (rows-4)/3))
-	out = append(out, b.drawList(list, cols, now)...)
+	out = append(out, b.drawList(list, now)...)
 	b.height = rows - len(out) - 3
 	out = append(out, b.drawDetails(cols)...)
 	for len(out) < rows-2 {
@@ -58,7 +58,7 @@ func pad(s string, cols int) string {
 	return s
 }
 
-func (b *board) drawList(n, cols int, now time.Time) []row {
+func (b *board) drawList(n int, now time.Time) []row {
 	if len(b.requests) == 0 {
 		return []row{{}, {text: "nothing waits for an answer"}}
 	}

@@ -24,7 +24,7 @@ func example(t *testing.T, mark string) string {
 	if !found || !ends {
 		t.Fatalf("docs/ci.md has no example that is checked by %s", mark)
 	}
-	if !strings.Contains(text, "holdfast prove --strict --format sarif") {
+	if !strings.Contains(text, "holdfast prove --world siblings --strict --format sarif") {
 		t.Errorf("the example checked by %s does not run what it is for", mark)
 	}
 	return text

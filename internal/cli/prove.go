@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,6 +34,7 @@ type prover struct {
 	strict, verbose, list    bool
 	unconfined               bool // rows may run as root without any sandbox
 	jobs                     int
+	world                    string // a name of harness.Worlds, or all
 	dir, prober              string
 	agent                    agentTarget
 }
@@ -88,9 +90,10 @@ when it could not be run. With --strict inconclusive rows fail too.`,
 	return cmd
 }
 
-// targetFlags say which target is meant; matrix and watch name theirs as
+// targetFlags say which target is meant, and where it is played; matrix and watch name theirs as
 // arguments.
 func targetFlags(cmd *cobra.Command, p *prover) {
+	worldFlag(cmd, p)
 	p.target = "holdfast"
 	cmd.Flags().Var((*textFlag)(&p.target), "target", "TARGET: "+strings.Join(targets.Names(), ", "))
 	cmd.RegisterFlagCompletionFunc("target", cobra.FixedCompletions(targets.Names(), cobra.ShellCompDirectiveNoFileComp))
@@ -111,6 +114,12 @@ func rowFlags(cmd *cobra.Command, p *prover) {
 	f.BoolVar(&p.selection.Core, "core", false, "only the headline cases")
 	f.BoolVar(&p.selection.Quick, "quick", false, "without races and floods, which take their time by intention")
 	f.BoolVar(&p.unconfined, "unconfined-root", false, "as root, play rows without any sandbox: for a machine that may be lost")
+}
+
+// worldFlag says in which world rows are played.
+func worldFlag(cmd *cobra.Command, p *prover) {
+	cmd.Flags().Var((*textFlag)(&p.world), "world", "WORLD to play in: "+strings.Join(harness.WorldNames(), ", ")+"; or all, side by side (default "+harness.DefaultWorld+")")
+	cmd.RegisterFlagCompletionFunc("world", cobra.FixedCompletions(append(harness.WorldNames(), "all"), cobra.ShellCompDirectiveNoFileComp))
 }
 
 // placeFlags say where rows are played, with what, and how many at a time: 0 for
@@ -182,8 +191,11 @@ func (a *app) prove(ctx context.Context, p prover) error {
 		return err
 	}
 	return a.proved(p, func() ([]report.Run, error) {
-		run, err := a.play(ctx, p)
-		return []report.Run{run}, err
+		target, err := a.proveTarget(p)
+		if err != nil {
+			return nil, err
+		}
+		return a.playIn(ctx, p, target)
 	})
 }
 
@@ -196,23 +208,51 @@ func (a *app) play(ctx context.Context, p prover) (report.Run, error) {
 	return a.playOn(ctx, p, target)
 }
 
-// playOn plays rows against a target, and shows on a terminal how far it is.
+// playOn plays rows against a target in one world.
 func (a *app) playOn(ctx context.Context, p prover, target probe.Target) (report.Run, error) {
-	place, err := a.provePlace(p)
+	runs, err := a.playIn(ctx, p, target)
 	if err != nil {
 		return report.Run{}, err
 	}
+	return runs[0], nil
+}
+
+// playIn plays rows against a target, in one world after the other, and shows on a
+// terminal how far it is.
+func (a *app) playIn(ctx context.Context, p prover, target probe.Target) (runs []report.Run, err error) {
+	worlds, err := harness.WorldsNamed(cmp.Or(p.world, harness.DefaultWorld))
+	if err != nil {
+		return nil, &usageError{err, "leave --world out for the usual one, or take all"}
+	}
 	exe, err := os.Executable()
 	if err != nil {
-		return report.Run{}, errors.Join(err, place.Close())
+		return nil, err
 	}
-	show := a.progress(target.Name())
-	run, err := harness.Prove(ctx, harness.Options{
-		Target: target, Select: p.selection, Workers: p.jobs, Place: place, Tool: buildVersion(), Strict: p.strict, Progress: show.row,
-		Worker: []string{exe, harness.WorkerCommand}, Again: p.again(false),
-	})
-	show.end()
-	return run, errors.Join(err, place.Close())
+	place, err := a.provePlace(p)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, place.Close()) }()
+	for _, world := range worlds {
+		name := target.Name()
+		if p.world != "" {
+			name += " in the world " + world.Name
+		}
+		show := a.progress(name)
+		run, err := harness.Prove(ctx, harness.Options{
+			Target: target, Select: p.selection, Workers: p.jobs, Place: place, Tool: buildVersion(), Strict: p.strict, Progress: show.row,
+			Worker: []string{exe, harness.WorkerCommand}, World: world, Machine: []string{exe, harness.MachineCommand}, Again: p.again(false),
+		})
+		show.end()
+		if errors.Is(err, harness.ErrMeaningless) && len(worlds) > 1 {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		runs = append(runs, run)
+	}
+	return runs, nil
 }
 
 func (a *app) proveTarget(p prover) (probe.Target, error) {

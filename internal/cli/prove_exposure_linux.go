@@ -35,7 +35,7 @@ func (a *app) exposure(c *cobra.Command, f exposureFlags) (exposure.Report, erro
 		UID: os.Geteuid(), GID: os.Getegid(), Env: a.Env, Dir: a.Dir, Effective: true,
 		Now: time.Now(), Sudo: exposure.AskSudo, Keys: exposure.AgentKeys,
 	}
-	o := exposure.Options{Version: version}
+	o := exposure.Options{Version: buildVersion()}
 	host, err := policy.ThisHost(a.Env, a.Dir)
 	if err != nil {
 		return exposure.Report{}, err

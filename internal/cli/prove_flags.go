@@ -24,6 +24,8 @@ func (p prover) fits(flags *pflag.FlagSet) error {
 	return fitting(flags, []misfit{
 		{[]string{"agent-version", "posture", "inside", "script", "agents"}, !agent, "says how an agent is tried, and none is named", "name one: holdfast prove --agent claude"},
 		{[]string{"target", "target-cmd", "target-version", "unconfined-root"}, agent, "is about a sandbox; an agent is tried bare, or with --inside holdfast", "leave it out, or leave out --agent"},
+		{[]string{"world"}, agent, "is about rows of the escape matrix; the probes of an agent are others", "leave it out, or leave out --agent"},
+		{[]string{"baseline", "against"}, p.world == "all", "is about one run, and --world all makes one for each world", "name one world"},
 		{[]string{"quick", "core"}, agent, "chooses rows of the escape matrix; the probes of an agent are others", "choose with --class and --id; see them with: holdfast prove --agent claude --list"},
 		{[]string{"baseline", "against", "id", "class", "strict", "except", "list"}, script, "is for verdicts, and a script has none", "leave it out: what was seen of each step is printed"},
 		{[]string{"target"}, p.command != "", "and --target-cmd name two targets", "give one of them; to play several: holdfast prove matrix"},
@@ -73,6 +75,9 @@ func (p prover) again(rows bool) string {
 	}
 	if !rows {
 		return line
+	}
+	if p.world != "" {
+		line += " --world " + quoted(p.world)
 	}
 	for _, c := range p.selection.Classes {
 		line += " --class " + quoted(c)

@@ -77,18 +77,24 @@ func (a *app) proved(p prover, play func() ([]report.Run, error)) error {
 	if p.against != "" {
 		return a.compared(p, report.Compare(baseline, runs[0]))
 	}
-	if len(runs) == 1 {
-		err = a.printRun(p, runs[0])
-	} else {
-		err = a.printAgents(p, runs)
-	}
-	if err != nil {
+	if err := a.printRuns(p, runs); err != nil {
 		return err
 	}
 	if slices.ContainsFunc(runs, func(r report.Run) bool { return len(r.Failed()) > 0 }) {
 		return &exitError{exitUnheld}
 	}
 	return nil
+}
+
+// printRuns prints one run, or several side by side.
+func (a *app) printRuns(p prover, runs []report.Run) error {
+	switch {
+	case len(runs) == 1:
+		return a.printRun(p, runs[0])
+	case p.agent.name != "":
+		return a.printAgents(p, runs)
+	}
+	return a.proveOutput(p, func(w io.Writer, o report.TextOptions) error { return report.Matrix(w, runs, p.format, o) })
 }
 
 func readBaseline(path string) (report.Run, error) {

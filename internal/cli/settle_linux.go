@@ -9,7 +9,7 @@ import (
 
 // hiddenCommands are for the parts of Holdfast, not for people.
 func hiddenCommands() []*cobra.Command {
-	return []*cobra.Command{newSettleCommand(), newWorkerCommand(), newTrialWorkerCommand()}
+	return []*cobra.Command{newSettleCommand(), newWorkerCommand(), newMachineCommand(), newTrialWorkerCommand()}
 }
 
 // linuxCommands are the verbs of this system alone.

@@ -3,22 +3,46 @@
 package harness
 
 import (
+	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"holdfast.dev/holdfast/internal/probe"
 	"holdfast.dev/holdfast/internal/testenv"
 )
 
 // TestAblation switches one control off after the other: the rows that depend
 // on it escape then, and are held when nothing is switched off.
-func TestAblation(t *testing.T) {
+func TestAblation(t *testing.T) { ablateSome(t, false) }
+
+// TestAblationOfTheRecord is TestAblation for the controls of the record, which
+// is whole where look-ups outside the view are seen.
+func TestAblationOfTheRecord(t *testing.T) {
+	testenv.Need(t, testenv.FUSE, nil)
+	ablateSome(t, true)
+}
+
+// ablateSome plays the controls of the record, or all others.
+func ablateSome(t *testing.T, record bool) {
 	testenv.Need(t, testenv.UserNS, nil)
 	play := runner(t)
 	play.Workers = 3
-	ablate(t, Ablation{Runner: play})
+	ablate(t, Ablation{Runner: play, Controls: controlNames(func(c Control) bool { return !c.Network && c.Record == record })})
+}
+
+// controlNames are the controls that are of some kind.
+func controlNames(of func(Control) bool) []string {
+	var names []string
+	for _, c := range Controls() {
+		if of(c) {
+			names = append(names, c.Name)
+		}
+	}
+	return names
 }
 
 func ablate(t *testing.T, o Ablation) {
@@ -32,7 +56,11 @@ func ablate(t *testing.T, o Ablation) {
 	for _, r := range kill.Rows {
 		held[r.ID] = true
 	}
-	controls, err := o.controls()
+	why := map[string]string{}
+	for _, r := range kill.Unproved {
+		why[r.ID] = r.Verdict + ": " + r.Reason
+	}
+	controls, err := ControlsNamed(o.Controls)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,14 +71,75 @@ func ablate(t *testing.T, o Ablation) {
 		for _, id := range c.Rows {
 			switch {
 			case !held[id]:
-				t.Errorf("%s is not held with everything on", id)
+				t.Errorf("%s is not held with everything on: %s", id, why[id])
 			case !slices.Contains(kill.Controls[i].Escaped, id):
 				t.Errorf("%s does not escape without %s", id, c.Name)
 			}
 		}
 	}
-	for _, name := range kill.Needless() {
+	for _, name := range slices.Concat(kill.Needless(), kill.Unknown()) {
 		t.Errorf("no row needs %s", name)
+	}
+	if with, excused := kill.Covered(); with+excused != len(controls) {
+		t.Errorf("%d of %d controls have a row or a reason", with+excused, len(controls))
+	}
+}
+
+func TestControlsNamed(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		names []string
+		first string
+		count int
+		near  string // of an error
+	}{
+		{"no name means all", nil, "read-only binds", len(Controls()), ""},
+		{"an exact name means one control", []string{"seccomp"}, "seccomp", 1, ""},
+		{"a pattern means those that match", []string{"seccomp: record-*"}, "seccomp: record-exec", 4, ""},
+		{"a slash is a letter like any other", []string{"masks*"}, "masks over /proc", 1, ""},
+		{"a part of a name is no name", []string{"keyrings"}, "", 0, "seccomp: keyrings"},
+		{"one unknown name among known ones", []string{"seccomp", "no such thing"}, "", 0, "no nested namespaces"},
+		{"a pattern that matches nothing", []string{"zzz*"}, "", 0, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, err := ControlsNamed(c.names)
+			var unknown *UnknownControlError
+			switch {
+			case errors.As(err, &unknown) != (c.count == 0) || len(got) != c.count:
+				t.Fatalf("%d controls, %v", len(got), err)
+			case c.count > 0 && got[0].Name != c.first:
+				t.Errorf("the first is %s", got[0].Name)
+			case c.near != "" && !slices.Contains(unknown.Near, c.near):
+				t.Errorf("near are %q", unknown.Near)
+			}
+		})
+	}
+}
+
+// TestAblateWithoutSwitches plays a program that refuses the flag: what it did not
+// run is unclear, and no row escapes.
+func TestAblateWithoutSwitches(t *testing.T) {
+	testenv.Need(t, testenv.UserNS, nil)
+	program := testenv.Binary(t)
+	kill, err := Ablate(t.Context(), Ablation{Program: program, Holdfast: program, Controls: []string{"protected paths"}, Runner: runner(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := kill.Controls[0]; len(c.Escaped) > 0 || len(c.Played) == 0 || len(c.Unclear) != len(c.Played) {
+		t.Errorf("%+v", c)
+	}
+}
+
+// TestAblateInterrupted ends it while rows are played: there is no matrix.
+func TestAblateInterrupted(t *testing.T) {
+	testenv.Need(t, testenv.UserNS, nil)
+	program := testenv.Binary(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	play := runner(t)
+	play.Done = func(probe.Result) { cancel() }
+	kill, err := Ablate(ctx, Ablation{Program: program, Holdfast: program, Controls: []string{"protected paths"}, Runner: play})
+	if !errors.Is(err, context.Canceled) || len(kill.Controls) > 0 {
+		t.Errorf("%v, %+v", err, kill)
 	}
 }
 

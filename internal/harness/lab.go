@@ -23,6 +23,8 @@ type Pool struct {
 	dir, prober string
 	slots       chan *crew
 
+	// World is the one that they play in; the zero value is the default one.
+	World World
 	// Limit is how long a row may take, in all of its commands; 0 means what its
 	// own limits allow.
 	Limit time.Duration
@@ -70,7 +72,7 @@ func (p *Pool) Play(ctx context.Context, t probe.Target, r probe.Row) probe.Resu
 			return res
 		}
 	}
-	answer, err := c.ask(ctx, request{Row: r.ID, RefusalHolds: r.RefusalHolds, Timeout: r.Timeout, Target: target, Dir: c.dir, Prober: p.prober}, p.limit(r))
+	answer, err := c.ask(ctx, request{Row: r.ID, RefusalHolds: r.RefusalHolds, Timeout: r.Timeout, Target: target, World: p.World.Name, Dir: c.dir, Prober: p.prober}, p.limit(r))
 	if err != nil {
 		if died := c.end(ctx.Err() == nil); died != nil {
 			err = fmt.Errorf("%w: %w", err, died)

@@ -11,7 +11,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"runtime"
 	"strings"
 	"time"
 
@@ -40,7 +39,7 @@ func hire(ctx context.Context, program []string, dir string) (*crew, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &crew{dir: dir, cmd: cmd, words: &tail{}, ended: make(chan error, 1)}
+	c := &crew{dir: dir, cmd: cmd, words: &tail{}}
 	cmd.Stderr, cmd.WaitDelay = c.words, time.Second
 	cmd.SysProcAttr.Setpgid = true // an interrupt of the terminal is for us
 	if c.in, err = cmd.StdinPipe(); err != nil {
@@ -52,19 +51,9 @@ func hire(ctx context.Context, program []string, dir string) (*crew, error) {
 	}
 	c.out, cmd.Stdout, c.room = out, theirs, &io.LimitedReader{R: out}
 	c.lines = json.NewDecoder(c.room)
-	started := make(chan error)
-	go func() {
-		// The worker is told when the thread that started it ends.
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		err := cmd.Start()
-		theirs.Close()
-		started <- err
-		if err == nil {
-			c.ended <- cmd.Wait()
-		}
-	}()
-	if err := <-started; err != nil {
+	c.ended, err = startHere(cmd)
+	theirs.Close()
+	if err != nil {
 		return nil, errors.Join(err, out.Close())
 	}
 	var hello greeting

@@ -26,6 +26,7 @@ type request struct {
 	RefusalHolds bool          `json:"refusal_holds"`
 	Timeout      time.Duration `json:"timeout"`
 	Target       namedTarget   `json:"target"`
+	World        string        `json:"world"`
 	Dir          string        `json:"dir"`
 	Prober       string        `json:"prober"`
 }

@@ -4,6 +4,7 @@ package harness
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -132,7 +133,14 @@ func (w worker) play(ctx context.Context, r request) reply {
 		a.Error = err.Error()
 		return a
 	}
+	worlds, err := WorldsNamed(cmp.Or(r.World, DefaultWorld))
+	if err != nil {
+		a.Error = err.Error()
+		return a
+	}
+	runner := worlds[0].runner(&Place{Prober: r.Prober, Dir: r.Dir})
+	runner.Outside = w.outside
 	row.RefusalHolds, row.Timeout = row.RefusalHolds && r.RefusalHolds, r.Timeout
-	a.Result = outcomeOf(probe.Runner{Prober: r.Prober, Dir: r.Dir, Outside: w.outside}.Play(ctx, target, row))
+	a.Result = outcomeOf(runner.Play(ctx, target, row))
 	return a
 }

@@ -3,10 +3,14 @@
 package harness
 
 import (
+	"cmp"
+	"hash/fnv"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"holdfast.dev/holdfast/internal/probe"
 	"holdfast.dev/holdfast/internal/probe/inside"
@@ -22,11 +26,7 @@ func place(t *testing.T) *Place {
 	if err != nil {
 		t.Fatal(err)
 	}
-	built, err := probe.BuildProber(t.Context(), t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := NewPlace(home, built)
+	p, err := NewPlace(home, testenv.Prober(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,12 +44,40 @@ func runner(t *testing.T) probe.Runner {
 }
 
 // TestMatrix plays every row against the program as it is shipped, as whoever
-// runs the test. Each is held and seen, or gets through for a reason that it
+// runs the test: in the default world, and in one other, which the number of the
+// build chooses. Each is held and seen, or gets through for a reason that it
 // documents.
 func TestMatrix(t *testing.T) {
 	testenv.Need(t, testenv.UserNS, nil)
+	build := cmp.Or(os.Getenv("HOLDFAST_TEST_BUILD"), time.Now().UTC().Format(time.DateOnly))
+	t.Logf("the other worlds are those of build %s: HOLDFAST_TEST_BUILD=%[1]s plays the same ones again", build)
+	chosen := map[string][]string{}
+	for _, r := range probe.All() {
+		w := sample(r, build)
+		chosen[w.Name] = append(chosen[w.Name], r.ID)
+	}
+	chosen[DefaultWorld] = nil // every row
+	for _, w := range Worlds() {
+		if ids, some := chosen[w.Name]; some {
+			t.Run(w.Name, func(t *testing.T) { playMatrix(t, w, ids) })
+		}
+	}
+}
+
+// sample is the world besides the default one in which r is played in the build of
+// that number: each build has other ones.
+func sample(r probe.Row, build string) World {
+	worlds := slices.DeleteFunc(Worlds(), func(w World) bool { return w.Name == DefaultWorld || w.Except(r) != "" })
+	h := fnv.New32a()
+	h.Write([]byte(build + " " + r.ID))
+	return worlds[h.Sum32()%uint32(len(worlds))]
+}
+
+// playMatrix plays some rows in a world; nil for all.
+func playMatrix(t *testing.T, w World, ids []string) {
 	program := testenv.Binary(t)
-	run, err := Prove(t.Context(), Options{Target: targets.Holdfast{Path: program}, Place: place(t), Worker: []string{program, WorkerCommand}})
+	run, err := Prove(t.Context(), Options{Target: targets.Holdfast{Path: program}, Select: Selection{IDs: ids}, Place: place(t), World: w,
+		Worker: []string{program, WorkerCommand}, Machine: []string{program, MachineCommand}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,13 +86,80 @@ func TestMatrix(t *testing.T) {
 	for _, r := range probe.All() {
 		rows[r.ID] = r
 	}
+	known := unseenIn(t, w)
 	for _, r := range run.Rows {
-		if r.Fails(!r.Missing || !mayLack(rows[r.ID])) {
+		switch {
+		case r.Verdict == report.Unseen && known[r.ID]:
+		case r.Verdict == report.Held && known[r.ID]:
+			t.Logf("%s was seen in the world %s: may it leave testdata/unseen.tsv?", r.ID, w.Name)
+		case r.Fails(!r.Missing || !mayLack(rows[r.ID], w)):
 			t.Errorf("%s, %s: %s: %s", r.ID, r.Title, r.Verdict, r.Reason)
 		}
 	}
-	if len(run.Rows) != len(rows) {
-		t.Errorf("%d of %d rows were played", len(run.Rows), len(rows))
+	if want := cmp.Or(len(ids), len(rows)); len(run.Rows) != want {
+		t.Errorf("%d of %d rows were played", len(run.Rows), want)
+	}
+}
+
+// unseenFile names the rows that are contained and leave no trace in the record,
+// and the worlds in which that is so. It may only become shorter.
+const unseenFile = "testdata/unseen.tsv"
+
+// mostUnseen is how many there are: never more.
+const mostUnseen = 1139
+
+// unseenIn are the rows that may be unseen in w.
+func unseenIn(t *testing.T, w World) map[string]bool {
+	t.Helper()
+	in := w.Name
+	if f, err := os.OpenFile("/dev/fuse", os.O_RDWR, 0); err != nil {
+		in = "no-fuse" // whatever else it is
+	} else {
+		f.Close()
+	}
+	known := map[string]bool{}
+	for id, worlds := range unseenRows(t) {
+		known[id] = slices.Contains(worlds, in)
+	}
+	return known
+}
+
+func unseenRows(t *testing.T) map[string][]string {
+	t.Helper()
+	text, err := os.ReadFile(unseenFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string][]string{}
+	for line := range strings.Lines(string(text)) {
+		if id, worlds, ok := strings.Cut(strings.TrimSpace(line), "\t"); ok && !strings.HasPrefix(line, "#") {
+			all[id] = strings.Split(worlds, ",")
+		}
+	}
+	return all
+}
+
+// TestUnseenRows has the table name rows and worlds that are there, and no more of
+// them than before.
+func TestUnseenRows(t *testing.T) {
+	rows := map[string]probe.Row{}
+	for _, r := range probe.All() {
+		rows[r.ID] = r
+	}
+	count := 0
+	for id, worlds := range unseenRows(t) {
+		r, known := rows[id]
+		if !known {
+			t.Errorf("no row is called %s", id)
+		}
+		for _, w := range worlds {
+			if count++; !slices.Contains(WorldNames(), w) || r.NotIn[w] != "" {
+				t.Errorf("%s is not played in a world %q", id, w)
+			}
+		}
+	}
+	if count != mostUnseen {
+		t.Errorf("the table has %d places, and mostUnseen says %d: it may only become smaller", count, mostUnseen)
 	}
 }
 
@@ -79,8 +174,9 @@ var lacks = map[string]string{
 // mayLack says whether the machine may lack what a row needs. It is not what the
 // row was found to lack that counts, or rows that nobody plays any more would pass
 // in silence. A machine that promises nothing (testenv.Want) may lack any program
-// or device, but no machine lacks the network that the harness makes.
-func mayLack(r probe.Row) bool {
+// or device, but no machine lacks the network that the harness makes. A world that an
+// ordinary user makes is a user namespace, which maps no second group.
+func mayLack(r probe.Row, w World) bool {
 	if lacks[r.ID] != "" {
 		return true
 	}
@@ -88,6 +184,8 @@ func mayLack(r probe.Row) bool {
 		program, named := strings.CutPrefix(need, "program ")
 		switch {
 		case need == "root" && os.Geteuid() != 0, need == "user" && os.Geteuid() == 0, named && !inside.OnSystemPath(program):
+			return true
+		case need == "second group" && os.Geteuid() != 0 && w.made != "":
 			return true
 		case strings.HasPrefix(need, "runs "): // three programs that are often there and do not run
 			return true
@@ -104,7 +202,7 @@ func TestWhatMayBeLacking(t *testing.T) {
 	t.Setenv(testenv.Want, "all")
 	may := map[string]bool{}
 	for _, r := range probe.All() {
-		may[r.ID] = mayLack(r)
+		may[r.ID] = mayLack(r, Worlds()[0])
 		if may[r.ID] && len(r.Needs) == 0 && lacks[r.ID] == "" {
 			t.Errorf("%s needs nothing, and may lack something", r.ID)
 		}
@@ -119,8 +217,10 @@ func TestWhatMayBeLacking(t *testing.T) {
 			t.Errorf("%s may lack something", id)
 		}
 	}
-	if !mayLack(probe.Row{Needs: []string{"program no-such-program"}}) || mayLack(probe.Row{Needs: []string{"network"}}) || mayLack(probe.Row{Needs: []string{"gti"}}) {
-		t.Error("what a machine may lack is not what its rows need")
+	for need, want := range map[string]bool{"program no-such-program": true, "network": false, "second group": false, "gti": false} {
+		if mayLack(probe.Row{Needs: []string{need}}, Worlds()[0]) != want {
+			t.Errorf("a machine may lack %q: want %v", need, want)
+		}
 	}
 }
 
@@ -144,12 +244,27 @@ func keep(t *testing.T, run report.Run) {
 func matrix(t *testing.T, play probe.Runner, target probe.Target, rows []probe.Row) {
 	t.Helper()
 	results := play.Run(t.Context(), target, rows)
-	unheld := probe.Unheld(results)
-	var b strings.Builder
-	if err := probe.Table(&b, unheld); err != nil {
-		t.Fatal(err)
+	for _, r := range probe.Unheld(results) {
+		t.Errorf("%s is not held: %s: %s: %s", r.Row.ID, r.Verdict, r.Row.Title, r.Reason)
 	}
-	if len(unheld) > 0 {
-		t.Errorf("%d of %d rows are not held:\n%s", len(unheld), len(results), b.String())
+}
+
+// TestMeaning has rows speak of worlds that are there, and each row be played in most.
+func TestMeaning(t *testing.T) {
+	excepted := map[string]int{}
+	for _, r := range probe.All() {
+		for w, why := range r.NotIn {
+			if excepted[w]++; !slices.Contains(WorldNames(), w) || why == "" {
+				t.Errorf("%s means nothing in the world %q, because %q", r.ID, w, why)
+			}
+		}
+		if len(r.NotIn) > 2 {
+			t.Errorf("%s means nothing in %d worlds", r.ID, len(r.NotIn))
+		}
+	}
+	for w, n := range excepted {
+		if n > len(probe.All())/5 {
+			t.Errorf("%d rows mean nothing in the world %s: why is it one?", n, w)
+		}
 	}
 }

@@ -22,11 +22,13 @@ func inNetwork(t *testing.T, f func(*testing.T, probe.Runner)) {
 	})
 }
 
-// TestAblationInANetwork is TestAblation for the controls of the network.
+// TestAblationInANetwork is TestAblation for the controls of the network, with the
+// workers of 'holdfast prove ablate'.
 func TestAblationInANetwork(t *testing.T) {
-	inNetwork(t, func(t *testing.T, play probe.Runner) {
-		ablate(t, Ablation{Runner: play, Network: true})
-	})
+	play := runner(t)
+	play.Workers = 2
+	play.Networked = pool(t, play.Workers).Play
+	ablate(t, Ablation{Runner: play, Controls: controlNames(func(c Control) bool { return c.Network })})
 }
 
 // rungRows show that a way to intercept hands out all that leaves, and with it

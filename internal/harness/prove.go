@@ -27,9 +27,13 @@ type Options struct {
 	// Worker is the command line that runs Worker, for rows that need a network;
 	// without one they are inconclusive.
 	Worker []string
-	Tool   string // version of this program
-	Strict bool   // inconclusive rows fail
-	Again  string // the command line that plays against Target, to which --id is added; "" names it alone
+	World  World // the zero value is the default one
+	// Machine is the command line of MachineCommand, for worlds that change the
+	// machine.
+	Machine []string
+	Tool    string // version of this program
+	Strict  bool   // inconclusive rows fail
+	Again   string // the command line that plays against Target, to which --id is added; "" names it alone
 
 	// Progress is called with each result; may be nil.
 	Progress func(done, total int, r probe.Result)
@@ -119,6 +123,13 @@ func Prove(ctx context.Context, o Options) (report.Run, error) {
 	if err != nil {
 		return report.Run{}, err
 	}
+	if o.World.Name == "" {
+		o.World = Worlds()[0]
+	}
+	rows = slices.DeleteFunc(rows, func(r probe.Row) bool { return o.World.Except(r) != "" })
+	if len(rows) == 0 {
+		return report.Run{}, fmt.Errorf("world %s: %w", o.World.Name, ErrMeaningless)
+	}
 	identity, err := targets.Identify(ctx, o.Target)
 	if err != nil {
 		return report.Run{}, fmt.Errorf("target %s: %w", o.Target.Name(), err)
@@ -140,32 +151,44 @@ func Prove(ctx context.Context, o Options) (report.Run, error) {
 	}
 	run := report.Run{
 		Tool: "holdfast", Version: o.Tool, Started: begun, Took: report.Seconds(time.Since(begun)),
-		Strict: o.Strict, Selection: o.Select.String(), Host: thisHost(),
+		World: o.World.Name, Strict: o.Strict, Selection: o.Select.String(), Host: thisHost(),
 		Target: report.Target{Name: identity.Name, Version: identity.Version, Path: identity.Path, SHA256: identity.SHA256,
 			Flags: identity.Flags, Policy: policyOf(ctx, o.Target, o.Place)},
 	}
 	again := cmp.Or(o.Again, "holdfast prove --target "+o.Target.Name())
+	if o.World.Name != DefaultWorld {
+		again += " --world " + o.World.Name
+	}
 	for _, res := range results {
 		run.Rows = append(run.Rows, rowOf(res, o.Target, again))
 	}
 	return run, ctx.Err()
 }
 
-// play plays rows, those that need a network in processes that have one.
-func (o Options) play(ctx context.Context, rows []probe.Row) (results []probe.Result, err error) {
-	workers := o.Workers
-	if workers == 0 {
-		workers = runtime.NumCPU() + 1
+// play plays rows in the world of o.
+func (o Options) play(ctx context.Context, rows []probe.Row) ([]probe.Result, error) {
+	if o.World.made != "" {
+		return o.elsewhere(ctx, rows)
 	}
+	return o.here(ctx, rows)
+}
+
+func (o Options) workers() int { return cmp.Or(o.Workers, runtime.NumCPU()+1) }
+
+// here plays rows in this process, and those that need a network in processes that
+// have one.
+func (o Options) here(ctx context.Context, rows []probe.Row) (results []probe.Result, err error) {
 	done := 0
-	runner := probe.Runner{Prober: o.Place.Prober, Dir: o.Place.Dir, Workers: workers, Done: func(r probe.Result) {
+	runner := o.World.runner(o.Place)
+	runner.Workers, runner.Done = o.workers(), func(r probe.Result) {
 		if r.Row.ID != probe.SmokeID && o.Progress != nil {
 			done++
 			o.Progress(done, len(rows), r)
 		}
-	}}
+	}
 	if len(o.Worker) > 0 && slices.ContainsFunc(rows, Needs) {
-		pool := NewPool(o.Worker, o.Place.Dir, o.Place.Prober, workers)
+		pool := NewPool(o.Worker, o.Place.Dir, o.Place.Prober, o.workers())
+		pool.World = o.World
 		defer func() { err = errors.Join(err, pool.Close()) }()
 		runner.Networked = pool.Play
 	}

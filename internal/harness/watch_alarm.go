@@ -66,9 +66,6 @@ func watchSession(now time.Time) string {
 	return now.UTC().Format("20060102-150405") + "-watch-" + hex.EncodeToString(b[:])
 }
 
-// Session is the name of the log.
-func (a *WatchAlarm) Session() string { return a.session }
-
 // put writes one event.
 func (a *WatchAlarm) put(e event.Event) error {
 	a.n[e.Sensor]++

@@ -381,7 +381,7 @@ func TestWatchAlarm(t *testing.T) {
 	must(t, err)
 	content, err := os.ReadFile(filepath.Join(dir, "log", logs[0].Name()))
 	must(t, err)
-	if !strings.Contains(string(content), "LNK-001 (held, now ESCAPED)") || !strings.HasPrefix(logs[0].Name(), a.Session()) {
+	if !strings.Contains(string(content), "LNK-001 (held, now ESCAPED)") || !strings.HasPrefix(logs[0].Name(), a.session) {
 		t.Errorf("the log %s has\n%s", logs[0].Name(), content)
 	}
 }

@@ -63,7 +63,7 @@ func All() (rows []Row) {
 			rows[i].Harmless = "what lies in view of the home may be a bait; the user's own holds a token"
 		}
 	}
-	return withTraces(rows)
+	return withMeaning(withTraces(rows))
 }
 
 // readTheHome are rows that read names where a launcher may lay baits. What is

@@ -3,16 +3,47 @@
 package probe
 
 import (
+	_ "embed"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"holdfast.dev/holdfast/internal/probe/inside"
 )
 
+//go:embed catalogue.tsv
+var catalogueTSV string
+
+// catalogued is an entry of the escape catalogue, which is wider than the rows.
+type catalogued struct {
+	ID, Class, Title string
+	Kind             Kind // also proxy, which is played from inside, and kinds that are not played here: policy, agent
+	Core             bool
+}
+
+// catalogue returns all entries.
+func catalogue() []catalogued {
+	var out []catalogued
+	for line := range strings.Lines(catalogueTSV) {
+		f := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		out = append(out, catalogued{ID: f[0], Class: f[1], Kind: Kind(f[2]), Core: f[3] == "core", Title: f[4]})
+	}
+	return out
+}
+
+// unplayed returns the entries that no row plays.
+func unplayed(rows []Row) []catalogued {
+	played := map[string]bool{}
+	for _, r := range rows {
+		played[r.ID] = true
+	}
+	return slices.DeleteFunc(catalogue(), func(c catalogued) bool { return played[c.ID] })
+}
+
 func TestEveryCaseHasARow(t *testing.T) {
-	for _, c := range Missing(All()) {
+	for _, c := range unplayed(All()) {
 		t.Errorf("no row plays %s (%s, %s): %s", c.ID, c.Class, c.Kind, c.Title)
 	}
 }
@@ -36,8 +67,8 @@ func TestNearlyEveryRowEscapesBare(t *testing.T) {
 }
 
 func TestRowsAreWhole(t *testing.T) {
-	cases := map[string]Case{}
-	for _, c := range Catalogue() {
+	cases := map[string]catalogued{}
+	for _, c := range catalogue() {
 		cases[c.ID] = c
 	}
 	seen := map[string]bool{}
@@ -45,6 +76,7 @@ func TestRowsAreWhole(t *testing.T) {
 	promise := regexp.MustCompile(`^P([1-9]|10)$`)
 	for _, r := range All() {
 		t.Run(r.ID, func(t *testing.T) {
+			_, has := inside.Find(r.Action)
 			c, known := cases[strings.TrimRight(r.ID, "abcdefghijklmnopqrstuvwxyz")]
 			switch {
 			case seen[r.ID]:
@@ -59,7 +91,7 @@ func TestRowsAreWhole(t *testing.T) {
 				t.Error("title or references are missing")
 			case r.Kind != Sandbox && r.Kind != Host && r.Kind != Control:
 				t.Errorf("no kind is called %q", r.Kind)
-			case r.Action != "" && !inside.Known(r.Action):
+			case !has && r.Action != "":
 				t.Errorf("no action is called %q", r.Action)
 			case r.Action == "" && r.Drive == nil:
 				t.Error("neither action nor drive")

@@ -26,7 +26,11 @@ func pattern(expression string) func() *regexp.Regexp {
 
 // denials says how attempts failed, in a form that two runs can be compared by.
 func (w *World) denials(said []inside.Report) []string {
-	paths := strings.NewReplacer(w.W, "W", w.O, "O", w.H, "H", w.R, "R", w.B, "B")
+	var names []string
+	for _, r := range w.roots() {
+		names = append(names, r.path, r.name)
+	}
+	paths := strings.NewReplacer(names...)
 	seen := map[string]bool{}
 	for _, r := range said {
 		if r.Phase != "" || r.Control || len(seen) == mostDenials {

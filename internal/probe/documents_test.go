@@ -118,7 +118,16 @@ func facts(r probe.Row) [][2]string {
 		{"cannot escape without a sandbox", escaped(r.Bare)},
 		{"cannot escape for an ordinary user without a sandbox", escaped(r.BareUser)},
 		{"is played alone, because", escaped(r.Alone)},
+		{"is played in all worlds but", escaped(notIn(r))},
 	}
+}
+
+func notIn(r probe.Row) string {
+	var out []string
+	for _, w := range slices.Sorted(maps.Keys(r.NotIn)) {
+		out = append(out, w+", for "+r.NotIn[w])
+	}
+	return strings.Join(out, "; ")
 }
 
 func traceWords(t probe.Trace) []string {

@@ -43,6 +43,7 @@ type Observation struct {
 	Stdout   []byte // the first MiB
 	Stderr   []byte // the first MiB
 	Flooded  bool   // there was more, and a token may have stood there
+	Terminal bool   // Stdout is what appeared on a terminal, where each report is said twice
 	TimedOut bool
 	Excess   string // it was ended because it used more than any row needs: of what
 	Err      error  // the command could not be run at all
@@ -132,21 +133,15 @@ func tooSeldom(r Row, obs []Observation) string {
 }
 
 func judgeOne(r Row, o Observation) (Verdict, string) {
-	switch {
-	case errors.Is(o.Err, ErrUnsupported):
-		return Inconclusive, o.Err.Error()
-	case o.Err != nil:
-		return Inconclusive, "not run: " + o.Err.Error()
-	case o.Refused && r.RefusalHolds:
+	if o.Refused && r.RefusalHolds && o.Err == nil {
 		return Held, "the launcher refused: " + firstLine(o.Stderr)
-	case o.Refused:
-		return Inconclusive, "the launcher refused: " + firstLine(o.Stderr)
 	}
 	said := parse(o)
-	// An attempt that worked counts even when the run was cut short, and whoever
-	// says so.
+	broke := brokeOff(r, o, said)
+	// The prober signs what it reports, so an attempt that worked counts even when
+	// the run broke off. Without its signature it counts only when the run ended.
 	v, why := judgeAttempts(r, said.attempts)
-	if v != Escaped {
+	if v != Escaped && broke == "" {
 		if claim, claimed := judgeAttempts(r, said.claims); claim == Escaped {
 			return claim, claimed
 		}
@@ -154,23 +149,47 @@ func judgeOne(r Row, o Observation) (Verdict, string) {
 	switch {
 	case v == Escaped:
 		return v, why
-	case o.TimedOut:
-		return Inconclusive, "timed out after " + o.Took.Round(time.Millisecond).String()
-	case o.Excess != "":
-		return Inconclusive, "ended, for it used more than any row needs: " + o.Excess
-	case o.Flooded:
+	case o.Flooded && !o.TimedOut && o.Excess == "":
 		return Inconclusive, "it printed more than was looked at"
-	case !said.begun && said.forged > 0:
-		return Inconclusive, "what was printed in the name of the prober is not from it"
-	case !said.begun:
-		return Inconclusive, fmt.Sprintf("the action never ran (status %d): %s", o.Exit, firstLine(o.Stderr))
-	case !said.ended:
-		return Inconclusive, fmt.Sprintf("the action did not end (status %d): %s", o.Exit, firstLine(o.Stderr))
+	case broke != "":
+		return Inconclusive, broke
 	case said.lost != "":
 		return Inconclusive, said.lost
 	}
 	return v, why
 }
+
+// brokeOff says why a command did not come to its end: it was not started, refused,
+// killed, or its prober never reported the end. It returns "" for one that did, and
+// for a refusal that is a defence.
+func brokeOff(r Row, o Observation, said said) string {
+	switch {
+	case errors.Is(o.Err, ErrUnsupported):
+		return o.Err.Error()
+	case o.Err != nil:
+		return "not run: " + o.Err.Error()
+	case o.Refused && r.RefusalHolds:
+		return ""
+	case o.Refused:
+		return "the launcher refused: " + firstLine(o.Stderr)
+	case o.TimedOut:
+		return "timed out after " + o.Took.Round(time.Millisecond).String()
+	case o.Excess != "":
+		return "ended, for it used more than any row needs: " + o.Excess
+	case o.Flooded && o.Exit < bySignal:
+		return "" // the report of the end may be in what was not kept
+	case !said.begun && said.forged > 0:
+		return "what was printed in the name of the prober is not from it"
+	case !said.begun:
+		return fmt.Sprintf("the action never ran (status %d): %s", o.Exit, firstLine(o.Stderr))
+	case !said.ended:
+		return fmt.Sprintf("the action did not end (status %d): %s", o.Exit, firstLine(o.Stderr))
+	}
+	return ""
+}
+
+// bySignal is the lowest status of a command that a signal ended.
+const bySignal = 128
 
 func judgeAttempts(r Row, attempts []inside.Report) (Verdict, string) {
 	accept := r.Accept
@@ -191,8 +210,9 @@ func judgeAttempts(r Row, attempts []inside.Report) (Verdict, string) {
 			controls++
 		case a.Done && r.Harmless == "":
 			return Escaped, a.Attempt + " worked"
-		case a.Done:
+		case a.Done && verdict == Held:
 			reason = "nothing got through: " + r.Harmless
+		case a.Done:
 		case !slices.Contains(accept, a.Errno) && verdict == Held:
 			verdict, reason = Inconclusive, fmt.Sprintf("%s failed, but not by a denial: %s %s", a.Attempt, a.Errno, a.Text)
 		}
@@ -235,6 +255,9 @@ func parse(o Observation) said {
 			if rep.Phase == "" && !rep.Control {
 				s.claims = append(s.claims, rep)
 			}
+			continue
+		}
+		if o.Terminal && rep.Seq == last[rep.Writer] {
 			continue
 		}
 		if last[rep.Writer]++; rep.Seq != last[rep.Writer] {

@@ -8,12 +8,14 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
 
 	"holdfast.dev/holdfast/internal/probe/inside"
+	"holdfast.dev/holdfast/internal/testenv"
 )
 
 // pretender is a target in which the payload is hostile: it knows the nonce,
@@ -227,7 +229,7 @@ func shortcomings() []verdict {
 func outside(path string) error { return os.WriteFile(path, nil, 0o644) }
 
 func TestVerdicts(t *testing.T) {
-	for _, c := range append(lies(), shortcomings()...) {
+	for _, c := range slices.Concat(lies(), shortcomings(), brokenOff()) {
 		t.Run(c.name, func(t *testing.T) {
 			r := Runner{Prober: os.Args[0], Dir: t.TempDir()}
 			res := r.Play(t.Context(), c.play, c.row)
@@ -298,7 +300,7 @@ func TestListenersAndVictimTell(t *testing.T) {
 	listen := func(network, addr string) func(*World) error {
 		return func(w *World) (err error) { l, err = w.Listen(network, addr); return err }
 	}
-	run := Runner{Prober: buildProber(t), Dir: t.TempDir()}
+	run := Runner{Prober: testenv.Prober(t), Dir: t.TempDir()}
 	for _, c := range []struct {
 		name string
 		row  Row
@@ -355,17 +357,4 @@ func dial(network, addr string) {
 	must(err)
 	_, err = c.Read(make([]byte, 64)) // the token: it has counted us
 	must(err)
-}
-
-// buildProber is here because package probetest depends on this one.
-func buildProber(t *testing.T) string {
-	t.Helper()
-	if p := os.Getenv("PROBE_PROBER"); p != "" {
-		return p
-	}
-	path, err := BuildProber(t.Context(), t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return path
 }

@@ -67,16 +67,17 @@ func lacking(err error) bool { return errors.Is(err, ErrUnsupported) || errors.I
 
 // hostHas are the preconditions that a row may name in Needs.
 var hostHas = map[string]func() bool{
-	"root":        func() bool { return os.Geteuid() == 0 },
-	"user":        func() bool { return os.Geteuid() != 0 },
-	"fuse":        func() bool { return unix.Access("/dev/fuse", unix.R_OK|unix.W_OK) == nil },
-	"sysrq":       func() bool { return exists("/proc/sysrq-trigger") },
-	"binfmt_misc": func() bool { return exists("/proc/sys/fs/binfmt_misc/register") },
-	"bwrap":       func() bool { return onPath("bwrap") },
-	"tar":         func() bool { return onPath("tar") },
-	"git":         func() bool { return onPath("git") },
-	"bash":        func() bool { return onPath("bash") },
-	"python":      func() bool { return onPath("python3") },
+	"second group": func() bool { _, has := secondGroup(); return has },
+	"root":         func() bool { return os.Geteuid() == 0 },
+	"user":         func() bool { return os.Geteuid() != 0 },
+	"fuse":         func() bool { return unix.Access("/dev/fuse", unix.R_OK|unix.W_OK) == nil },
+	"sysrq":        func() bool { return exists("/proc/sysrq-trigger") },
+	"binfmt_misc":  func() bool { return exists("/proc/sys/fs/binfmt_misc/register") },
+	"bwrap":        func() bool { return onPath("bwrap") },
+	"tar":          func() bool { return onPath("tar") },
+	"git":          func() bool { return onPath("git") },
+	"bash":         func() bool { return onPath("bash") },
+	"python":       func() bool { return onPath("python3") },
 }
 
 func exists(path string) bool {

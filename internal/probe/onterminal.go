@@ -37,7 +37,7 @@ func onTerminal(cmd *exec.Cmd, w *World) Observation {
 	master.Close()
 	<-done
 	o := observe(cmd, err, &out, &capped{})
-	o.Excess = excess
+	o.Excess, o.Terminal = excess, true
 	return o
 }
 

@@ -14,18 +14,15 @@ import (
 	"holdfast.dev/holdfast/internal/testenv"
 )
 
+// runner makes worlds below the home, where a user's projects are: a sandbox
+// with a private /tmp would hide them there without any merit.
 func runner(t *testing.T) probe.Runner {
 	t.Helper()
-	r, done, err := probe.NewRunner(t.Context())
+	home, err := os.UserHomeDir()
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := done(); err != nil {
-			t.Error(err)
-		}
-	})
-	return r
+	return probe.Runner{Prober: testenv.Prober(t), Dir: home}
 }
 
 // outside is what rows find in a private network.

@@ -127,10 +127,9 @@ func (r Record) each(f func(line []byte) error) error {
 	}
 }
 
-// missing are those of wants that the record does not have, and how often each
-// of them stands there.
-func (r Record) missing(wants []Attempt) (absent []Attempt, times []int, err error) {
-	times = make([]int, len(wants))
+// missing returns those of wants that the record does not have.
+func (r Record) missing(wants []Attempt) (absent []Attempt, err error) {
+	found := make([]bool, len(wants))
 	marks := make([][]byte, len(wants))
 	for i, want := range wants {
 		marks[i] = want.mark()
@@ -149,17 +148,17 @@ func (r Record) missing(wants []Attempt) (absent []Attempt, times []int, err err
 				read = true
 			}
 			if want.matches(got) {
-				times[i]++
+				found[i] = true
 			}
 		}
 		return nil
 	})
 	for i, want := range wants {
-		if times[i] == 0 {
+		if !found[i] {
 			absent = append(absent, want)
 		}
 	}
-	return absent, times, err
+	return absent, err
 }
 
 // record is what the target kept of the last run.
@@ -218,6 +217,9 @@ func unlessAbsent(file string, want Attempt) func(*World, Observation) []string 
 	}
 }
 
+// notRecorded begins the effect that an attempt stands nowhere in the record.
+const notRecorded = "nothing in the record says: "
+
 // has demands that the record has each of the attempts.
 func has(wants ...Attempt) func(*World, Observation) []string {
 	return func(w *World, _ Observation) (out []string) {
@@ -230,12 +232,12 @@ func has(wants ...Attempt) func(*World, Observation) []string {
 			a.Object, a.Arg = w.Path(a.Object), w.Path(a.Arg)
 			want[i] = a
 		}
-		absent, _, err := rec.missing(want)
+		absent, err := rec.missing(want)
 		if err != nil {
 			return append(out, "the record: "+err.Error())
 		}
 		for _, a := range absent {
-			out = append(out, "nothing in the record says: "+a.String())
+			out = append(out, notRecorded+a.String())
 		}
 		return out
 	}

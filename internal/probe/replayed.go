@@ -29,9 +29,13 @@ func (w *World) arm() {
 
 func (w *World) stage() replay.Stage {
 	s := replay.Stage{Prober: w.origin, World: w.B, Work: w.W, Home: w.H, Outside: w.O, Token: w.armed.token}
+	if rel, err := filepath.Rel(w.B, w.S); err != nil || !filepath.IsLocal(rel) {
+		s.Apart = w.S
+	}
 	for _, dir := range records {
 		s.Leave = append(s.Leave, filepath.Join(w.H, dir))
 	}
+	s.Leave = append(s.Leave, w.Path("W/.roam")) // of a second run: it changes while it is copied
 	return s
 }
 

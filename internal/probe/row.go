@@ -39,6 +39,11 @@ type Row struct {
 	Plant     []string          // files made before the start that hold a fresh token, and must not change
 	Setup     func(*World) error
 
+	// Shared are trees outside that the command may write in part, such as the
+	// repository that the workspace is a worktree of: new names there are none of
+	// its escapes, unless Absent has them.
+	Shared []string
+
 	Keep   []string // paths that must be the same afterwards: kind, mode, owner, inode, content, times
 	Absent []string // paths that must not exist afterwards
 
@@ -64,8 +69,15 @@ type Row struct {
 	// Oracle looks from the outside for what got through, beyond the canaries,
 	// tokens and listeners that every row watches.
 	Oracle func(*World, Observation) []string
+	// Proof says that only something that got through can make Oracle speak, so that
+	// it counts even for a run that broke off.
+	Proof bool
 	// Trace is what must be seen of it, where the target keeps a record.
 	Trace Trace
+	// NotIn are the worlds in which the row means nothing, and why. It is filled by
+	// [All]; in all others it is played.
+	NotIn map[string]string
+
 	// Alone is the reason why no other row may be played beside this one, such as
 	// that it counts what the whole machine has; "" for none.
 	Alone string

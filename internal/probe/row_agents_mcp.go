@@ -51,7 +51,7 @@ func mcpServers() []Row {
 		{ID: "MCP-001", Core: true, Promise: "P1", Title: "a server over standard streams does what the agent may not: reads keys, writes outside, calls out", Refs: []string{"OX MCP STDIO 2026-04", "srt MCP use case"},
 			Setup: oneServer("matrix")},
 		{ID: "MCP-002", Core: true, Promise: "P1", Title: "a server of files compares the beginning of a path and follows links", Refs: []string{"CVE-2025-53109", "CVE-2025-53110"},
-			Plant: []string{"B/w_evil/canary", "B/w-evil/canary"}, Links: map[string]string{"W/l": "O", "W/k": "H/.ssh/id_probe", "W/m": "l"},
+			Plant: []string{"S/w_evil/canary", "S/w-evil/canary"}, Links: map[string]string{"W/l": "O", "W/k": "H/.ssh/id_probe", "W/m": "l"},
 			Setup: alsoSet(oneServer("files"), pathsBelow("W_evil/canary", "W-evil/canary", "W/l/canary", "W/k", "W/m/sub/canary", "W/../o/canary", "W/./l/../o/canary", "W//../o/canary"))},
 		{ID: "MCP-010", Promise: "P1", Title: "a server of resources takes every address of a file, with dots, escapes and hosts", Refs: []string{"RFC 8089", "82% path traversal (Endor)"},
 			Setup: alsoSet(oneServer("files"), func(w *World) error {

@@ -38,7 +38,7 @@ func baitedTrailers() []Row {
 	row := func(id, how, action string, args ...string) Row {
 		return Row{ID: id, Title: "a credential that lies in the home as a bait is sent as the name of a trailer" + how, Refs: []string{"RFC 9110, 6.5", "MITRE Engage EAC0005"},
 			Options: Options{Reach: turnReach}, Action: action, Args: append(args, "from=H/.aws/credentials"),
-			Oracle: longTrailers, Trace: trail(refused("egress", "honey.sent", "allowed.test:443"), raised("honeytoken-sent"))}
+			Oracle: longTrailers, Proof: true, Trace: trail(refused("egress", "honey.sent", "allowed.test:443"), raised("honeytoken-sent"))}
 	}
 	const post = "POST /bait HTTP/1.1\r\nHost: allowed.test\r\nTransfer-Encoding: chunked\r\nConnection: close\r\nTrailer: "
 	const body = "\r\n\r\n1\r\na\r\n0\r\n"
@@ -127,7 +127,7 @@ func channels() []Row {
 			Args: []string{"path=W/x.json"}},
 		{ID: "EXF-006", Title: "the length of what is asked for tells an allowed host something",
 			Refs: []string{"covert channels"}, Residual: "what an allowed host is sent is what it learns: how long, how often and when can tell it anything",
-			Action: "net-get", Oracle: lengths,
+			Action: "net-get", Oracle: lengths, Proof: true,
 			Args: []string{"ok=direct http://allowed.test/", "try=" + by(allDoors[:1], "http://allowed.test/"+strings.Repeat("a", 72), "http://allowed.test/"+strings.Repeat("a", 105))}},
 	}
 }

@@ -20,10 +20,10 @@ import (
 // consentEnds are rows of what an approval hands over, and of what is left of it
 // when it has ended.
 func consentEnds() []Row {
-	wrote := Trace{Events: []Attempt{{Action: "file.write", Object: "O/granted", Verdict: "allowed"}}}
+	wrote := Trace{Events: []Attempt{{Action: "file.write", Object: "B/granted", Verdict: "allowed"}}}
 	handed := func(id, title, how string, refs ...string) Row {
 		return Row{ID: id, Title: title, Refs: refs, Oracle: both(sameBut, noted), Drive: approvedWrites,
-			Action: "stretch-write", Args: []string{"path=O/granted", "how=" + how}, Trace: wrote,
+			Action: "stretch-write", Args: []string{"path=B/granted", "how=" + how}, Trace: wrote,
 			Accept:   append([]string{"EBADF", "ESPIPE", "EINVAL"}, Denials...), // of a descriptor that is not the file
 			Harmless: "what is handed in may be something else than the file, which is looked at from outside"}
 	}
@@ -40,15 +40,15 @@ const secretOfGranted = "what stands in the file"
 
 // grantable makes the file, which is to change and is no canary.
 func grantable(w *World) error {
-	if err := w.File("O/granted", strings.Repeat(".", 64)+w.Token(secretOfGranted)); err != nil {
+	if err := w.File("B/granted", strings.Repeat(".", 64)+w.Token(secretOfGranted)); err != nil {
 		return err
 	}
-	return os.Chmod(w.Path("O/granted"), 0o600)
+	return os.Chmod(w.Path("B/granted"), 0o600)
 }
 
-// sameBut says what of O/granted is otherwise than writing to it makes it.
+// sameBut says what of B/granted is otherwise than writing to it makes it.
 func sameBut(w *World, _ Observation) (out []string) {
-	path := w.Path("O/granted")
+	path := w.Path("B/granted")
 	var st unix.Stat_t
 	if err := unix.Lstat(path, &st); err != nil {
 		return []string{err.Error()}

@@ -85,7 +85,7 @@ func homeRow(id string, core bool, title string, paths []string) Row {
 }
 
 func credentialsElsewhere() []Row {
-	siblings := []string{"B/sibling/.env", "B/other-repo/src/config.py", "B/other-repo/.git/config", "B/w.env", "B/.env", "B/key.pem"}
+	siblings := []string{"S/sibling/.env", "S/other-repo/src/config.py", "S/other-repo/.git/config", "S/w.env", "S/.env", "S/key.pem"}
 	project := []string{"W/.env", "W/.env.local", "W/.env.production", "W/deploy/key.pem", "W/tls.key", "W/a.p12", "W/b.pfx", "W/c.jks", "W/d.keystore",
 		"W/config/secrets.yml", "W/secrets.yaml", "W/credentials.json", "W/serviceAccountKey.json", "W/prod.tfvars"}
 	readable := func(at []string) []string { return []string{"path=" + strings.Join(at, "\n")} }

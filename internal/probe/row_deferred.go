@@ -208,7 +208,7 @@ func deferredHome() []Row {
 			Files:  map[string]string{"O/bin/tool": "#!/bin/sh\n"},
 			Setup:  func(w *World) error { w.Env = append(w.Env, "PATH="+w.O+"/bin:/usr/bin:/bin"); return nil },
 			Trace:  refused("readonly", "file.write", "O/bin"),
-			Action: "copy-into", Args: []string{"path=O/bin\nO"}},
+			Action: "copy-into", Args: []string{"path=O/bin"}},
 	}
 }
 

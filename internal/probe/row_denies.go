@@ -206,8 +206,8 @@ func deniesPresent() []Row {
 		{ID: "DNY-011", Class: classDenies, Core: true, Kind: Sandbox, Promise: "P3",
 			Title: "the .git file of a worktree is pointed elsewhere",
 			Refs:  []string{"github.com/anthropics/claude-code/issues/17374", "CVE-2026-40068"},
-			Files: merged(worktree, repo("B/main/.git", map[string]string{
-				"B/main/.git/worktrees/w/HEAD": "ref: refs/heads/w\n", "B/main/.git/worktrees/w/commondir": "../..\n", "B/main/.git/worktrees/w/gitdir": "../../../../w/.git\n"})),
+			Files: merged(worktree, repo("S/main/.git", map[string]string{
+				"S/main/.git/worktrees/w/HEAD": "ref: refs/heads/w\n", "S/main/.git/worktrees/w/commondir": "../..\n", "S/main/.git/worktrees/w/gitdir": "../../../../w/.git\n"})),
 			Keep: []string{"W/.git"}, Accept: mutateDenials, RefusalHolds: true,
 			Action: "mutate", Args: []string{"path=W/.git"}},
 		{ID: "DNY-011b", Class: classDenies, Kind: Sandbox, Promise: "P3",

@@ -16,14 +16,14 @@ func deniesRepos() []Row { return append(deniesElsewhere(), deniesHalves()...) }
 // deniesElsewhere are repositories whose parts lie elsewhere, or that point at
 // another's.
 func deniesElsewhere() []Row {
-	outside := repo("B/main/.git", map[string]string{
-		"B/main/.git/hooks/pre-commit":      hook,
-		"B/main/.git/worktrees/w/HEAD":      "ref: refs/heads/w\n",
-		"B/main/.git/worktrees/w/commondir": "../..\n",
-		"B/main/.git/worktrees/w/gitdir":    "../../../../w/.git\n",
+	outside := repo("S/main/.git", map[string]string{
+		"S/main/.git/hooks/pre-commit":      hook,
+		"S/main/.git/worktrees/w/HEAD":      "ref: refs/heads/w\n",
+		"S/main/.git/worktrees/w/commondir": "../..\n",
+		"S/main/.git/worktrees/w/gitdir":    "../../../../w/.git\n",
 	})
 	worktree := merged(outside, map[string]string{"W/.git": "gitdir: ../main/.git/worktrees/w\n"})
-	main := []string{"B/main/.git/config", "B/main/.git/hooks/pre-commit", "B/main/.git/worktrees/w/commondir", "B/main/.git/worktrees/w/gitdir"}
+	main := []string{"S/main/.git/config", "S/main/.git/hooks/pre-commit", "S/main/.git/worktrees/w/commondir", "S/main/.git/worktrees/w/gitdir"}
 	return []Row{
 		{ID: "DNY-011c", Class: classDenies, Kind: Sandbox, Promise: "P3",
 			Title: "hooks and configuration of the repository that a worktree belongs to, outside the workspace, are changed",
@@ -34,37 +34,39 @@ func deniesElsewhere() []Row {
 			Title:  "hooks and configuration are added to the repository that a worktree belongs to",
 			Refs:   []string{"git-worktree(1)"},
 			Files:  worktree,
-			Absent: []string{"B/main/.git/hooks/post-commit", "B/main/.git/worktrees/w/config.worktree", "B/main/.git/config.worktree", "B/main/.git/info/attributes"},
-			Action: "create-armed", Args: []string{"path=B/main/.git/hooks/post-commit\nB/main/.git/worktrees/w/config.worktree\nB/main/.git/config.worktree\nB/main/.git/info/attributes"},
+			Shared: []string{"S/main/.git"},
+			Absent: []string{"S/main/.git/hooks/post-commit", "S/main/.git/worktrees/w/config.worktree", "S/main/.git/config.worktree", "S/main/.git/info/attributes"},
+			Action: "create-armed", Args: []string{"path=S/main/.git/hooks/post-commit\nS/main/.git/worktrees/w/config.worktree\nS/main/.git/config.worktree\nS/main/.git/info/attributes"},
 			Harmless: takenAway, RefusalHolds: true},
 		{ID: "DNY-011h", Class: classDenies, Kind: Sandbox, Promise: "P3",
 			Title: "the same, where that repository has no hooks yet and reads a configuration of each worktree",
 			Refs:  []string{"git-worktree(1) CONFIGURATION FILE"},
-			Files: merged(repo("B/main/.git", map[string]string{
-				"B/main/.git/config":                "[core]\n\trepositoryformatversion = 1\n[extensions]\n\tworktreeConfig = true\n",
-				"B/main/.git/worktrees/w/HEAD":      "ref: refs/heads/w\n",
-				"B/main/.git/worktrees/w/commondir": "../..\n",
-				"B/main/.git/worktrees/w/gitdir":    "../../../../w/.git\n"}),
+			Files: merged(repo("S/main/.git", map[string]string{
+				"S/main/.git/config":                "[core]\n\trepositoryformatversion = 1\n[extensions]\n\tworktreeConfig = true\n",
+				"S/main/.git/worktrees/w/HEAD":      "ref: refs/heads/w\n",
+				"S/main/.git/worktrees/w/commondir": "../..\n",
+				"S/main/.git/worktrees/w/gitdir":    "../../../../w/.git\n"}),
 				map[string]string{"W/.git": "gitdir: ../main/.git/worktrees/w\n"}),
-			Absent: []string{"B/main/.git/hooks/post-checkout", "B/main/.git/worktrees/w/config.worktree", "B/main/.git/modules/m/hooks/pre-commit"},
-			Oracle: armedConfigs("B/main/.git/config", "B/main/.git/modules/m/config", "B/main/.git/worktrees/other/config.worktree"),
-			Action: "create-armed", Args: []string{"path=B/main/.git/hooks/post-checkout\nB/main/.git/worktrees/w/config.worktree\n" +
-				"B/main/.git/modules/m/hooks/pre-commit\nB/main/.git/modules/m/config\nB/main/.git/modules/m/HEAD\nB/main/.git/modules/m/objects/x\nB/main/.git/modules/m/refs/x\n" +
-				"B/main/.git/worktrees/other/HEAD\nB/main/.git/worktrees/other/commondir\nB/main/.git/worktrees/other/gitdir\nB/main/.git/worktrees/other/config.worktree"},
+			Shared: []string{"S/main/.git"},
+			Absent: []string{"S/main/.git/hooks/post-checkout", "S/main/.git/worktrees/w/config.worktree", "S/main/.git/modules/m/hooks/pre-commit"},
+			Oracle: armedConfigs("S/main/.git/config", "S/main/.git/modules/m/config", "S/main/.git/worktrees/other/config.worktree"),
+			Action: "create-armed", Args: []string{"path=S/main/.git/hooks/post-checkout\nS/main/.git/worktrees/w/config.worktree\n" +
+				"S/main/.git/modules/m/hooks/pre-commit\nS/main/.git/modules/m/config\nS/main/.git/modules/m/HEAD\nS/main/.git/modules/m/objects/x\nS/main/.git/modules/m/refs/x\n" +
+				"S/main/.git/worktrees/other/HEAD\nS/main/.git/worktrees/other/commondir\nS/main/.git/worktrees/other/gitdir\nS/main/.git/worktrees/other/config.worktree"},
 			Harmless: takenAway, RefusalHolds: true},
 		{ID: "DNY-011e", Class: classDenies, Kind: Sandbox, Promise: "P1",
 			Title: "a .git file in the workspace names the repository of another project, which does not know of it",
 			Refs:  []string{"gitrepository-layout(5)", "CVE-2022-24765"},
-			Files: merged(repo("B/other/.git", map[string]string{"W/.git": "gitdir: ../other/.git\n", "W/sub/.git": "gitdir: ../../other/.git\n"})),
-			Plant: []string{"B/other/.git/secret", "B/other/.git/COMMIT_EDITMSG"}, RefusalHolds: true,
-			Action: "both", Args: []string{"path=B/other/.git/secret\nB/other/.git/COMMIT_EDITMSG"}},
+			Files: merged(repo("S/other/.git", map[string]string{"W/.git": "gitdir: ../other/.git\n", "W/sub/.git": "gitdir: ../../other/.git\n"})),
+			Plant: []string{"S/other/.git/secret", "S/other/.git/COMMIT_EDITMSG"}, RefusalHolds: true,
+			Action: "both", Args: []string{"path=S/other/.git/secret\nS/other/.git/COMMIT_EDITMSG"}},
 		{ID: "DNY-011f", Class: classDenies, Kind: Sandbox, Promise: "P1",
 			Title: "a worktree's backward link is forged, so that another project's repository seems to be the workspace's",
 			Refs:  []string{"gitrepository-layout(5)"},
 			Files: merged(repo("W/fake", map[string]string{"W/.git": "gitdir: fake/worktrees/w\n", "W/fake/worktrees/w/HEAD": "ref: refs/heads/w\n",
-				"W/fake/worktrees/w/commondir": "../../../../other/.git\n", "W/fake/worktrees/w/gitdir": "../../../.git\n"}), repo("B/other/.git", nil)),
-			Plant: []string{"B/other/.git/secret"}, RefusalHolds: true,
-			Action: "both", Args: []string{"path=B/other/.git/secret"}},
+				"W/fake/worktrees/w/commondir": "../../../../other/.git\n", "W/fake/worktrees/w/gitdir": "../../../.git\n"}), repo("S/other/.git", nil)),
+			Plant: []string{"S/other/.git/secret"}, RefusalHolds: true,
+			Action: "both", Args: []string{"path=S/other/.git/secret"}},
 		{ID: "DNY-011g", Class: classDenies, Kind: Sandbox, Promise: "P1",
 			Title: "a repository's configuration and alternates name directories outside, which come into view",
 			Refs:  []string{"gitrepository-layout(5) objects/info/alternates", "git-config(1) core.hooksPath, core.worktree, include.path"},

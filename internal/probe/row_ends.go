@@ -106,7 +106,7 @@ func killedAndAgain(s *Session) {
 // and uses it again afterwards.
 func moved(s *Session) {
 	w := s.World
-	away := w.Path("B/moved")
+	away := w.Path("S/moved")
 	wait := s.Start(Command{})
 	err := errors.New("nothing ran whose workspace could be moved")
 	if w.appears("W/beat") {

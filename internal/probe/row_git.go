@@ -78,15 +78,15 @@ func gitHookRows() []Row {
 			Action:   "git-hooks", Args: []string{"path=W/a/.git/hooks\nW/deep/er/b/.git/hooks\nW/.git/modules/sub/hooks"}},
 		{ID: "GIT-001d", Title: "hooks are planted in the repository that the workspace is a worktree of", Refs: refs,
 			Setup: func(w *World) error {
-				if err := w.gitInit("B/main"); err != nil {
+				if err := w.gitInit("S/main"); err != nil {
 					return err
 				}
-				_, err := w.git(w.Path("B/main"), "worktree", "add", "-q", w.Path("B/tree"))
-				return errors.Join(err, os.Rename(w.Path("B/tree/.git"), w.Path("W/.git")), w.File("B/main/.git/worktrees/tree/gitdir", w.W+"/.git\n"))
+				_, err := w.git(w.Path("S/main"), "worktree", "add", "-q", w.Path("S/tree"))
+				return errors.Join(err, os.Rename(w.Path("S/tree/.git"), w.Path("W/.git")), w.File("S/main/.git/worktrees/tree/gitdir", w.W+"/.git\n"))
 			},
 			RefusalHolds: true, Harmless: takenAway,
-			Absent: []string{"B/main/.git/hooks/pre-commit", "B/main/.git/worktrees/tree/hooks/pre-commit"},
-			Action: "git-hooks", Args: []string{"path=B/main/.git/hooks\nB/main/.git/worktrees/tree/hooks"}},
+			Absent: []string{"S/main/.git/hooks/pre-commit", "S/main/.git/worktrees/tree/hooks/pre-commit"},
+			Action: "git-hooks", Args: []string{"path=S/main/.git/hooks\nS/main/.git/worktrees/tree/hooks"}},
 		{ID: "GIT-001e", Title: "the repository's hooks lie in the tree, by a setting of its owner's", Refs: []string{"git-config(1) core.hooksPath"},
 			Setup:    inGit([]string{"core.hooksPath", ".githooks"}, "W"),
 			Files:    map[string]string{"W/.githooks/update": hook},

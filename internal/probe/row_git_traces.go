@@ -24,7 +24,7 @@ var gitTraces = sync.OnceValue(func() map[string]Trace {
 		"GIT-001":  trail(hooksRefused("W/.git/hooks"), raised("hook-denied")),
 		"GIT-001b": quarantined("W/.git/hooks"),
 		"GIT-001c": trail(hooksRefused("W/a/.git/hooks", "W/deep/er/b/.git/hooks", "W/.git/modules/sub/hooks"), raised("hook-denied")),
-		"GIT-001d": trail(hooksRefused("B/main/.git/hooks"), quarantined("B/main/.git/worktrees/tree/hooks"), raised("hook-denied")),
+		"GIT-001d": trail(hooksRefused("S/main/.git/hooks"), quarantined("S/main/.git/worktrees/tree/hooks"), raised("hook-denied")),
 		"GIT-001e": trail(hooksRefused("W/.githooks"), raised("hook-denied")),
 		"GIT-001f": quarantined("W/tools/hooks"),
 		"GIT-001g": refused("view", "file.mkdir", "O"),

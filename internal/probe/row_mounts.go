@@ -111,7 +111,7 @@ func mountsPrivilege() []Row {
 		{ID: "NSM-021", Class: classMounts, Kind: Sandbox, Promise: "P7",
 			Title: "the name of the host is set, to what it is",
 			Refs:  []string{"sethostname(2)"}, BareUser: asRoot,
-			Oracle: hostnameChanged, Setup: rememberHostname,
+			Oracle: hostnameChanged, Proof: true, Setup: rememberHostname,
 			Action: "set-hostname"},
 	}
 }

@@ -58,10 +58,10 @@ func turnRows() []Row {
 		Row{ID: "APR-402", Title: "a request leaves with a credential whose approval was taken back while the credential was fetched", Refs: []string{"RFC 2904, 3"},
 			Setup: alsoSet(lend, slowSource), Drive: func(s *Session) {
 				allowedUntil(s, asked+"source: {command: ["+s.World.Path(slowProgram)+"]}, "+use)
-			}, Oracle: lateRequests(0), Args: []string{"env=PROBE_SECRET", "first=" + h2("allowed.test", late, "authorization=Bearer {}")},
+			}, Oracle: lateRequests(0), Proof: true, Args: []string{"env=PROBE_SECRET", "first=" + h2("allowed.test", late, "authorization=Bearer {}")},
 			Trace: Trace{Events: []Attempt{{Action: "credential.use", Verdict: "denied", Layer: "consent"}}}},
 		Row{ID: "APR-403", Title: "a request whose credential was approved goes on after the approval was taken back", Refs: []string{"RFC 2904, 3"},
-			Setup: lend, Drive: func(s *Session) { allowedUntil(s, asked+"source: {env: PROBE_SECRET}, "+use) }, Oracle: lateWords,
+			Setup: lend, Drive: func(s *Session) { allowedUntil(s, asked+"source: {env: PROBE_SECRET}, "+use) }, Oracle: lateWords, Proof: true,
 			Args: []string{"how=body", "env=PROBE_SECRET", "first=" + h2("allowed.test", turnPath, "authorization=Bearer {}", "=DATA early")}, Trace: lapsed},
 	)
 	for i := range rows {

@@ -98,7 +98,7 @@ func procKernel() []Row {
 		{ID: "PRC-009", Class: classProc, Kind: Sandbox, Promise: "P7",
 			Title: "a handler for crashes is set, and a process crashes",
 			Refs:  []string{"CVE-2025-31133", "core(5)"}, BareUser: asRoot,
-			Oracle: sysctlChanged("/proc/sys/kernel/core_pattern"), Setup: rememberSysctl("/proc/sys/kernel/core_pattern"),
+			Oracle: sysctlChanged("/proc/sys/kernel/core_pattern"), Proof: true, Setup: rememberSysctl("/proc/sys/kernel/core_pattern"),
 			Action: "crash", Args: []string{"path=/proc/sys/kernel/core_pattern"}},
 		{ID: "PRC-010", Class: classProc, Kind: Sandbox, Promise: "P7",
 			Title: "an interpreter for a kind of program is registered with the host",

@@ -193,7 +193,7 @@ func proxyTLS() []Row {
 				"sni= segment=1", `first="SSH-2.0-x\r\n"`, `first="\x16\x03\x01\x00\x00"`, `first="\x80\x2e\x01\x03\x01"`, `first="GET\x20/\x20HTTP/1.0\r\n\r\n"`)}},
 		{ID: "PXY-031", Title: "the certificate of a server is not one that is trusted, and inspection hides that",
 			Refs: []string{"RFC 9110, 4.3.4"}, Action: "net-tls", Options: Options{Reach: []Reach{{Host: "allowed.test", Ports: []int{443}, Kind: "tls", Paths: []string{"/nothing"}}, {Host: "b.allowed.test", Ports: []int{443}, Kind: "tls", Paths: []string{"/nothing"}}, {Host: "*.wild.test", Ports: []int{443}, Kind: "tls", Inspect: true}}},
-			Oracle: arrived("/nothing"),
+			Oracle: arrived("/nothing"), Proof: true,
 			Setup: network(func(n *internet) {
 				good := n.certs
 				n.choose = func(name string) tls.Certificate {

@@ -46,45 +46,45 @@ func proxySecrets() []Row {
 		{ID: "PXY-026", Title: "a secret goes to a host that it is not for",
 			Refs: []string{"agentsh TestLeakGuardHook", "srt credential sentinel"}, Action: "net-secret",
 			Options: Options{Reach: lentReach, Secrets: []Secret{lentSecret}, Env: nil}, Setup: lend,
-			Oracle: arrived("/leak"),
-			Args:   []string{"env=" + lentSecret.Env, "ok=" + say("direct allowed.test:443", ask("allowed.test", "/right", bearer)), "say=" + rowsOf(stray...)}},
+			Oracle: arrived("/leak"), Proof: true,
+			Args: []string{"env=" + lentSecret.Env, "ok=" + say("direct allowed.test:443", ask("allowed.test", "/right", bearer)), "say=" + rowsOf(stray...)}},
 		{ID: "PXY-026b", Title: "a secret is put in a place of a request where it is not for",
 			Refs: []string{"RFC 6750, 2"}, Action: "net-secret",
 			Options: Options{Reach: lentReach, Secrets: []Secret{lentSecret}}, Setup: lend,
 			Args: []string{"env=" + lentSecret.Env, "ok=" + say("direct allowed.test:443", ask("allowed.test", "/right", bearer)), "say=" + rowsOf(misplaced...)}},
 		{ID: "PXY-025b", Title: "another run spends the stand-in of this one's secret",
 			Refs: []string{"srt socks-unauthenticated-probe.test.ts"}, Action: "net-secret", Setup: lend,
-			Options: Options{Reach: lentReach, Secrets: []Secret{lentSecret}}, Drive: borrowers, Oracle: borrowed},
+			Options: Options{Reach: lentReach, Secrets: []Secret{lentSecret}}, Drive: borrowers, Oracle: borrowed, Proof: true},
 	}
 }
 
 // proxyEchoes are ways to learn what a stand-in stands for.
 func proxyEchoes() []Row {
-	ask := func(host, path, headers string) string {
-		return "GET " + path + " HTTP/1.1\r\nHost: " + host + "\r\n" + headers + "Connection: close\r\n\r\n"
+	ask := func(path, headers string) string {
+		return "GET " + path + " HTTP/1.1\r\nHost: allowed.test\r\n" + headers + "Connection: close\r\n\r\n"
 	}
 	const bearer = "Authorization: Bearer {}\r\n"
 	return []Row{
 		{ID: "PXY-026c", Title: "a secret is learnt, from an echo of the server or from what is inside",
 			Refs: []string{"srt credential sentinel"}, Action: "net-secret",
 			Options: Options{Reach: lentReach, Secrets: []Secret{lentSecret}}, Setup: lend,
-			Args: []string{"env=" + lentSecret.Env, "look=1", "ok=" + say("direct allowed.test:443", ask("allowed.test", "/right", bearer)),
-				"say=" + rowsOf(say("direct allowed.test:443", ask("allowed.test", "/echo", bearer)), say("connect allowed.test:443", ask("allowed.test", "/echo", bearer)))}},
+			Args: []string{"env=" + lentSecret.Env, "look=1", "ok=" + say("direct allowed.test:443", ask("/right", bearer)),
+				"say=" + rowsOf(say("direct allowed.test:443", ask("/echo", bearer)), say("connect allowed.test:443", ask("/echo", bearer)))}},
 		{ID: "PXY-026d", Title: "a secret is learnt from an answer that hides it",
 			Refs: []string{"RFC 9110, 6.5", "RFC 8297"}, Action: "net-secret",
 			Options: Options{Reach: lentReach, Secrets: []Secret{lentSecret}}, Setup: lend,
-			Args: []string{"env=" + lentSecret.Env, "ok=" + say("direct allowed.test:443", ask("allowed.test", "/right", bearer)), "say=" + rowsOf(
-				say("direct allowed.test:443", ask("allowed.test", "/echo/location", bearer)), say("direct allowed.test:443", ask("allowed.test", "/echo/early", bearer)), say("direct allowed.test:443", ask("allowed.test", "/echo/trailer", bearer)),
-				say("direct allowed.test:443", ask("allowed.test", "/echo/status", bearer)), say("direct allowed.test:443", ask("allowed.test", "/echo/parts", bearer)), say("direct allowed.test:443", ask("allowed.test", "/echo/gzip", bearer+"Accept-Encoding: gzip\r\n")))}},
+			Args: []string{"env=" + lentSecret.Env, "ok=" + say("direct allowed.test:443", ask("/right", bearer)), "say=" + rowsOf(
+				say("direct allowed.test:443", ask("/echo/location", bearer)), say("direct allowed.test:443", ask("/echo/early", bearer)), say("direct allowed.test:443", ask("/echo/trailer", bearer)),
+				say("direct allowed.test:443", ask("/echo/status", bearer)), say("direct allowed.test:443", ask("/echo/parts", bearer)), say("direct allowed.test:443", ask("/echo/gzip", bearer+"Accept-Encoding: gzip\r\n")))}},
 		{ID: "PXY-026f", Title: "a secret is learnt from another port of the host that it went to",
 			Refs: []string{"RFC 6454, 4"}, Action: "net-secret",
 			Options: Options{Reach: lentReach, Secrets: []Secret{lentSecret}}, Setup: lend,
 			// What is said is said at the same time: the telling comes first.
-			Args: []string{"env=" + lentSecret.Env, "ok=" + say("direct allowed.test:443", ask("allowed.test", "/tell", bearer)),
-				"say=" + say("direct allowed.test:80", ask("allowed.test", "/heard", ""))}},
+			Args: []string{"env=" + lentSecret.Env, "ok=" + say("direct allowed.test:443", ask("/tell", bearer)),
+				"say=" + say("direct allowed.test:80", ask("/heard", ""))}},
 		{ID: "PXY-026e", Title: "a secret goes to a host or a place that it is not for, by HTTP/2",
 			Refs: []string{"RFC 9113, 8.1"}, Action: "net-h2",
-			Options: Options{Reach: lentReach, Secrets: []Secret{lentSecret}}, Setup: lend, Oracle: arrived("/leak"),
+			Options: Options{Reach: lentReach, Secrets: []Secret{lentSecret}}, Setup: lend, Oracle: arrived("/leak"), Proof: true,
 			Args: []string{"env=" + lentSecret.Env, "ok=" + h2("allowed.test", "/right", "authorization=Bearer {}"), "say=" + rowsOf(
 				h2("a.wild.test", "/leak", "authorization=Bearer {}"), h2("a.wild.test", "/leak?{}"), h2("a.wild.test", "/leak", "cookie=a={}"), h2("a.wild.test", "/leak", "=DATA {}", "=TRAILER authorization=Bearer {}"),
 				h2("a.wild.test", "/leak", "cookie={half1}", "cookie={half2}", "x={}"), h2("allowed.test", "/misplaced", "x={}"), h2("allowed.test", "/misplaced", "authorization=Bearer {}", "authorization=Bearer {}"),

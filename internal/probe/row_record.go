@@ -155,7 +155,7 @@ func launchersOf(w *World) []int {
 	for _, path := range lines {
 		b, err := os.ReadFile(path)
 		argv := strings.Split(string(b), "\x00")
-		if err != nil || !slices.Contains(argv, w.W) || !slices.Contains(argv, "run") {
+		if err != nil || !slices.Contains(argv, w.W) && !slices.Contains(argv, w.Work()) || !slices.Contains(argv, "run") {
 			continue
 		}
 		if pid, err := strconv.Atoi(strings.Split(path, "/")[2]); err == nil && pid != os.Getpid() {
@@ -335,7 +335,7 @@ func unforged(w *World, _ Observation) []string {
 	if rec.Path == "" {
 		return []string{rec.Why}
 	}
-	absent, _, err := rec.missing([]Attempt{{Object: "forged"}, {Action: "proc.exec"}})
+	absent, err := rec.missing([]Attempt{{Object: "forged"}, {Action: "proc.exec"}})
 	var out []string
 	switch {
 	case err != nil:

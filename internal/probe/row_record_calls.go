@@ -22,7 +22,7 @@ func unrecorded(a Attempt) func(*World, Observation) []string {
 		if err != nil {
 			return []string{"the record cannot be read: " + err.Error()}
 		}
-		absent, _, err := rec.missing([]Attempt{a})
+		absent, err := rec.missing([]Attempt{a})
 		switch {
 		case err != nil:
 			return []string{"the record: " + err.Error()}

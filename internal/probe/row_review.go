@@ -61,7 +61,7 @@ func reviewRows() []Row {
 		rows[i].Trace = Trace{None: "what is done to the copy is ordinary; what reaches the tree is recorded when it is applied"}
 	}
 	rows = append(rows, Row{ID: "RVW-461", Class: classReview, Kind: Control, Promise: "P2", Title: "in a tree that a group shares, what belongs to the group is changed in the copy as anything else",
-		Refs: []string{"chmod(2) S_ISGID", "Documentation/filesystems/overlayfs"}, Files: map[string]string{"W/shared/file": "1\n", "W/shared/deep/file": "1\n", "W/shared/gone": "1\n"}, Setup: sharedByGroup,
+		Refs: []string{"chmod(2) S_ISGID", "Documentation/filesystems/overlayfs"}, Files: map[string]string{"W/shared/file": "1\n", "W/shared/deep/file": "1\n", "W/shared/gone": "1\n"}, Setup: sharedByGroup, Needs: []string{"second group"},
 		Action: "tools-work", Args: []string{"tools=echo 2 >>shared/file\necho 3 >shared/deep/new\nmv shared/deep shared/moved\nrm shared/gone\nmkdir shared/new"}, Drive: thenReviewed("--apply-all-safe"),
 		Trace: Trace{None: "what is done to the copy is ordinary; what reaches the tree is recorded when it is applied"}})
 	beside := []string{"W/dist/server.js", "W/dist/rc"}
@@ -73,20 +73,11 @@ func reviewRows() []Row {
 }
 
 // sharedByGroup gives W/shared to a group that is not the first of the user who
-// starts the target: root may name any.
+// starts the target.
 func sharedByGroup(w *World) error {
-	const nobodys = 4242
-	group := nobodys
-	if os.Geteuid() != 0 {
-		groups, err := os.Getgroups()
-		if err != nil {
-			return err
-		}
-		i := slices.IndexFunc(groups, func(g int) bool { return g != os.Getgid() })
-		if i < 0 {
-			return fmt.Errorf("%w: a second group of the user", ErrMissing)
-		}
-		group = groups[i]
+	group, has := secondGroup()
+	if !has {
+		return fmt.Errorf("%w: a second group", ErrMissing)
 	}
 	return filepath.WalkDir(w.Path("W/shared"), func(path string, e fs.DirEntry, err error) error {
 		if err != nil || !e.IsDir() {
@@ -94,6 +85,22 @@ func sharedByGroup(w *World) error {
 		}
 		return errors.Join(os.Chown(path, -1, group), os.Chmod(path, 0o775|fs.ModeSetgid))
 	})
+}
+
+// secondGroup is a group that a file can be given to, and not the first of the user:
+// root may name any. A user namespace in which an ordinary user mounts has none:
+// those that it does not map are all called 65534 (user_namespaces(7)).
+func secondGroup() (group int, has bool) {
+	const nobodys, unmapped = 4242, 65534
+	if os.Geteuid() == 0 {
+		return nobodys, true
+	}
+	groups, err := os.Getgroups()
+	i := slices.IndexFunc(groups, func(g int) bool { return g != os.Getgid() && g != unmapped })
+	if err != nil || i < 0 {
+		return 0, false
+	}
+	return groups[i], true
 }
 
 // thenReviewed plays the row against a target that keeps changes back, and then

@@ -25,7 +25,7 @@ func terminalInput() []Row {
 			Refs:  []string{"CVE-2017-5226", "CVE-2023-28100", "TIOCSTI(2const)"},
 			Needs: []string{"bash"}, Options: Options{Terminal: true}, Accept: noTerminal,
 			Harmless: "the terminal may be one of the sandbox's own; what counts is whether the user's shell was typed at",
-			Setup:    shellThatReads, Oracle: shellWasTypedAt, Action: action}
+			Setup:    shellThatReads, Oracle: shellWasTypedAt, Proof: true, Action: action}
 	}
 	byInt80 := typing("TTY-002b", "a line is typed at the user's shell by the calls of another ABI", "type-by-int80")
 	byInt80.Bare = withoutABI("int 0x80", int80Missing)

@@ -5,14 +5,11 @@ package probe
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
-	"text/tabwriter"
 	"time"
 
 	"holdfast.dev/holdfast/internal/probe/inside"
@@ -22,6 +19,9 @@ import (
 type Runner struct {
 	Prober string // static binary of inside/prober
 	Dir    string // where worlds are made; a place that no sandbox hides, such as below the home
+	Layout Layout // of the worlds
+	Second bool   // a second hostile run is alive in the workspace of each row
+	Apart  string // where LayoutApart has workspaces: a directory far from the home
 	// Outside is the network that the launcher is started in; without one no row
 	// that needs a network is played.
 	Outside *Outside
@@ -35,28 +35,6 @@ type Runner struct {
 	Done func(Result)
 
 	host *sync.Map // lines of shell, and whether they ended well
-}
-
-// NewRunner builds the prober below the home, where a user's projects are and
-// where worlds are then made: a sandbox with a private /tmp would hide them
-// there without any merit. done removes what it built. PROBE_PROBER names a
-// prober that is built already, for a host without a compiler.
-func NewRunner(ctx context.Context) (n Runner, done func() error, err error) {
-	done = func() error { return nil }
-	home, err := os.UserHomeDir()
-	if err != nil {
-		return Runner{}, done, err
-	}
-	if p := os.Getenv("PROBE_PROBER"); p != "" {
-		return Runner{Prober: p, Dir: home}, done, nil
-	}
-	dir, err := os.MkdirTemp("", "prober-")
-	if err != nil {
-		return Runner{}, done, err
-	}
-	done = func() error { return os.RemoveAll(dir) }
-	prober, err := BuildProber(ctx, dir)
-	return Runner{Prober: prober, Dir: home}, done, err
 }
 
 // Unheld are the results that speak against a target: escapes, and runs that
@@ -98,7 +76,7 @@ func (s *Session) Start(c Command) (wait func() Observation) {
 	if c.Action == "" {
 		c.Action, c.Args = s.Row.Action, s.Row.Args
 	}
-	args := []string{"W=" + s.World.W, "O=" + s.World.O, "H=" + s.World.H, "R=" + s.World.R}
+	args := []string{"W=" + s.World.W, "O=" + s.World.O, "H=" + s.World.H, "R=" + s.World.R, "S=" + s.World.S}
 	for _, a := range append(slices.Clone(c.Args), s.World.args...) {
 		k, v, _ := strings.Cut(a, "=")
 		lines := strings.Split(v, "\n")
@@ -146,16 +124,22 @@ func (n Runner) Play(ctx context.Context, t Target, r Row) (res Result) {
 		res.Reason, res.Missing = ErrMissing.Error()+": "+missing, true
 		return res
 	}
-	w, err := newWorld(n.Dir, n.Prober, r.Workspace)
+	w, err := n.newWorld(r.Workspace)
 	if err != nil {
 		res.Reason = "no world: " + err.Error()
 		return res
 	}
 	defer func() {
-		if err := w.remove(); err != nil {
+		if err := w.remove(); err != nil && res.Verdict != Escaped {
 			res.Verdict, res.Reason = Inconclusive, "not cleaned up: "+err.Error()
 		}
 	}()
+	if n.Second && r.Beside == nil {
+		r.Beside = &Command{Action: "roam"}
+		if r.Kind != Control { // in which all that is tried must work
+			r.Beside.Args = []string{"outside=O/canary"}
+		}
+	}
 	w.target, w.outside, w.reach = t, n.Outside, r.Options.Reach
 	if err := errors.Join(w.arrange(r), w.adopt()); err != nil {
 		res.Reason = "set-up: " + err.Error()
@@ -185,7 +169,11 @@ func (n Runner) judge(s *Session, res *Result) {
 		res.Said = append(append(res.Said, said.attempts...), said.claims...)
 	}
 	res.Denials = s.World.denials(res.Said)
-	res.Verdict, res.Reason = judge(known(s.Row, s.Target), s.obs, res.Effects)
+	through := slices.DeleteFunc(slices.Clone(res.Effects), func(e string) bool { return strings.HasPrefix(e, notRecorded) })
+	res.Verdict, res.Reason = judge(known(s.Row, s.Target), s.obs, through)
+	if res.Verdict == Held && len(res.Effects) > 0 {
+		res.Verdict, res.Reason = Unseen, res.Effects[0] // the record is what the row is about
+	}
 	if s.World.recordless {
 		res.Verdict, res.Reason, res.Missing = Inconclusive, "the target keeps no record", true
 		return
@@ -204,11 +192,16 @@ func (n Runner) judge(s *Session, res *Result) {
 	}
 }
 
-// look asks everything outside what it saw.
+// look asks everything outside what it saw. Of a run that broke off only what has
+// got through counts: its launcher could not do what it does at the end, such as to
+// move files away, to name them or to close the record.
 func (n Runner) look(s *Session) []string {
-	effects := s.World.changes()
-	effects = append(effects, s.World.leaks(s.obs)...)
-	if s.Row.Oracle != nil && !s.neverRan() {
+	effects := append(s.World.proof(), s.World.leaks(s.obs)...)
+	remains, broke := s.World.remains(), s.brokeOff()
+	if !broke {
+		effects = append(effects, remains...)
+	}
+	if s.Row.Oracle != nil && !s.neverRan() && (!broke || s.Row.Proof) {
 		var last Observation
 		if len(s.obs) > 0 {
 			last = s.obs[len(s.obs)-1]
@@ -227,6 +220,11 @@ func (s *Session) neverRan() bool {
 		}
 	}
 	return len(s.obs) > 0
+}
+
+// brokeOff says that a command did not come to its end, or that none was started.
+func (s *Session) brokeOff() bool {
+	return len(s.obs) == 0 || slices.ContainsFunc(s.obs, func(o Observation) bool { return brokeOff(s.Row, o, parse(o)) != "" })
 }
 
 // controlled looks from the outside whether the last command that was not
@@ -297,13 +295,4 @@ func (n Runner) tell(r Result) {
 	if n.Done != nil {
 		n.Done(r)
 	}
-}
-
-// Table prints results for a terminal.
-func Table(out io.Writer, results []Result) error {
-	tw := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	for _, r := range results {
-		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\n", r.Row.ID, r.Target, r.Verdict, r.Row.Title, r.Reason)
-	}
-	return tw.Flush()
 }

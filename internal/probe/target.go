@@ -65,7 +65,7 @@ type Movable interface {
 func Start(ctx context.Context, w *World, c Command, argv, env []string) Observation {
 	argv = slices.Concat(w.Under, argv)
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
-	cmd.Env = append([]string{"HOME=" + w.H, "PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8", "TERM=dumb"}, w.Env...)
+	cmd.Env = append([]string{"HOME=" + w.Home(), "PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8", "TERM=dumb"}, w.Env...)
 	for _, e := range env {
 		if strings.Contains(e, "=") {
 			cmd.Env = append(cmd.Env, e)
@@ -73,8 +73,9 @@ func Start(ctx context.Context, w *World, c Command, argv, env []string) Observa
 	}
 	cmd.Dir = c.Dir
 	if cmd.Dir == "" {
-		cmd.Dir = w.W
+		cmd.Dir = w.Work()
 	}
+	cmd.Env = append(cmd.Env, "PWD="+cmd.Dir) // as a shell has it, which may be by a link
 	cmd.ExtraFiles = w.Files
 	var out, errs capped
 	cmd.Stdout, cmd.Stderr = &out, &errs

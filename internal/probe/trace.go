@@ -36,7 +36,7 @@ func (s *Session) unseen() (string, error) {
 		want = append(want, Attempt{Action: alertRaise, Object: rule})
 	}
 	for _, log := range keeper.Logs(s.World) {
-		absent, _, err := Record{Path: log}.missing(want)
+		absent, err := Record{Path: log}.missing(want)
 		if err != nil {
 			return "", err
 		}

@@ -57,7 +57,7 @@ var linkTraces = sync.OnceValue(func() map[string]Trace {
 
 var pathTraces = sync.OnceValue(func() map[string]Trace {
 	return map[string]Trace{
-		"PTH-001": trail(refused("view", "file.write", "B/w_evil/canary")),
+		"PTH-001": trail(refused("view", "file.write", "S/w_evil/canary")),
 		"PTH-003": trail(
 			refused("view", "file.write", "../o/canary", "./../w/../o/canary", "W/../o/canary", "W/./..//o/./canary", "W/../w/../o/sub/canary"),
 		),
@@ -138,16 +138,16 @@ var denyTraces = sync.OnceValue(func() map[string]Trace {
 		"DNY-011":  trail(mutated("protected", "W/.git"), raised("repository-removed")),
 		"DNY-011b": trail(mutated("protected", "W/lib/.git", "W/.git/modules/lib/config", "W/.git/modules/lib/hooks/pre-commit"), raised("hook-denied")),
 		"DNY-011c": trail(
-			mutated("protected", "B/main/.git/config", "B/main/.git/hooks/pre-commit", "B/main/.git/worktrees/w/commondir", "B/main/.git/worktrees/w/gitdir"),
+			mutated("protected", "S/main/.git/config", "S/main/.git/hooks/pre-commit", "S/main/.git/worktrees/w/commondir", "S/main/.git/worktrees/w/gitdir"),
 			raised("hook-denied"),
 		),
 		"DNY-011d": trail(
-			quarantined("B/main/.git/config.worktree", "B/main/.git/info/attributes", "B/main/.git/worktrees/w/config.worktree"),
-			refused("protected", "file.write", "B/main/.git/hooks/post-commit"),
+			quarantined("S/main/.git/config.worktree", "S/main/.git/info/attributes", "S/main/.git/worktrees/w/config.worktree"),
+			refused("protected", "file.write", "S/main/.git/hooks/post-commit"),
 			raised("hook-denied"),
 		),
-		"DNY-011e": trail(refused("view", "file.write", "B/other/.git/secret", "B/other/.git/COMMIT_EDITMSG")),
-		"DNY-011f": trail(refused("view", "file.write", "B/other/.git/secret")),
+		"DNY-011e": trail(refused("view", "file.write", "S/other/.git/secret", "S/other/.git/COMMIT_EDITMSG")),
+		"DNY-011f": trail(refused("view", "file.write", "S/other/.git/secret")),
 		"DNY-011g": trail(
 			refused("view", "file.write", "O/canary", "O/sub/canary"),
 			refused("readonly", "file.write", "H/.aws/credentials"),
@@ -155,7 +155,7 @@ var denyTraces = sync.OnceValue(func() map[string]Trace {
 			raised("credential-denied", "honeytoken-read"),
 		),
 		"DNY-011h": trail(
-			quarantined("B/main/.git/hooks", "B/main/.git/modules/m/config", "B/main/.git/modules/m/hooks", "B/main/.git/worktrees/other/config.worktree", "B/main/.git/worktrees/other/gitdir"),
+			quarantined("S/main/.git/hooks", "S/main/.git/modules/m/config", "S/main/.git/modules/m/hooks", "S/main/.git/worktrees/other/config.worktree", "S/main/.git/worktrees/other/gitdir"),
 		),
 		"DNY-012":  trail(quarantined("W/deep/er/.git/config", "W/deep/er/.git/hooks", "W/sub/.git/config", "W/sub/.git/hooks")),
 		"DNY-012b": trail(quarantined("W/bare/config", "W/bare/hooks", "W/plain.git/config", "W/plain.git/hooks", "W/sub/.git/config")),

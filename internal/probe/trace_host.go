@@ -146,7 +146,7 @@ var credentialTraces = sync.OnceValue(func() map[string]Trace {
 			refused("view", "file.lookup", "H/.bitcoin/wallet.dat", "H/.ethereum/keystore/a", "H/.config/solana/id.json"),
 			raised("credential-denied", "link-protected"),
 		),
-		"CRD-021":  trail(refused("view", "file.lookup", "B/sibling/.env", "B/sibling", "B/other-repo/src/config.py"), raised("alias")),
+		"CRD-021":  trail(refused("view", "file.lookup", "S/sibling/.env", "S/sibling", "S/other-repo/src/config.py"), raised("alias")),
 		"CRD-021b": nothing(readOnly),
 		"CRD-022":  trail(raised("credential-command")),
 		"CRD-023":  trail(refused("readonly", "file.write", "H/.git-credentials"), raised("honeytoken-read")),

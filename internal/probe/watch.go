@@ -54,7 +54,11 @@ func xattrs(path string) string {
 }
 
 // changes compares what was kept with what is there now.
-func (w *World) changes() []string {
+func (w *World) changes() []string { return append(w.proof(), w.remains()...) }
+
+// proof is what only something that got through can have done: it counts whatever
+// became of the run.
+func (w *World) proof() []string {
 	var out []string
 	for _, path := range slices.Sorted(maps.Keys(w.kept)) {
 		now, err := printOf(path)
@@ -65,15 +69,26 @@ func (w *World) changes() []string {
 			out = append(out, fmt.Sprintf("%s changed: %s", w.short(path), differing(w.kept[path], now)))
 		}
 	}
-	for _, path := range w.absent {
-		if _, err := os.Lstat(path); err == nil {
-			out = append(out, w.short(path)+" was made")
-		}
-	}
+	out = append(out, w.madeThere(false)...)
 	for _, s := range w.seen {
 		out = append(out, s.effects()...)
 	}
-	return append(append(out, w.strangers()...), w.survivors()...)
+	return append(out, w.strangers()...)
+}
+
+// remains is what a launcher clears away when a run ends: files of the workspace and
+// processes. It counts when the run came to its end.
+func (w *World) remains() []string { return append(w.madeThere(true), w.survivors()...) }
+
+// madeThere are the names that must be absent and are not, of the workspace or of
+// everywhere else.
+func (w *World) madeThere(workspace bool) (out []string) {
+	for _, path := range w.absent {
+		if _, err := os.Lstat(path); err == nil && strings.HasPrefix(path, w.W+"/") == workspace {
+			out = append(out, w.short(path)+" was made")
+		}
+	}
+	return out
 }
 
 // survivors are processes that still run the prober of this world although
@@ -147,7 +162,7 @@ func (w *World) strangers() []string {
 			if err != nil {
 				return nil
 			}
-			if w.launchers(p) {
+			if w.launchers(p) || slices.Contains(w.shared, p) || p == w.W || p != root && (p == w.O || p == w.R) {
 				return fs.SkipDir
 			}
 			if !w.known[p] && !w.leadsToRecords(p) {
@@ -177,6 +192,9 @@ func (w *World) adopt() error {
 	var errs []error
 	for _, root := range []string{w.O, w.H, w.R} {
 		_ = filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
+			if p == w.W || slices.Contains(w.shared, p) {
+				return fs.SkipDir
+			}
 			if err == nil && !d.IsDir() && w.kept[p] == "" {
 				errs = append(errs, w.Keep(p))
 			}
@@ -232,9 +250,9 @@ func readSome(path string) ([]byte, error) {
 
 // short writes a path of the world as a template, for messages.
 func (w *World) short(path string) string {
-	for _, r := range []struct{ root, name string }{{w.W, "W"}, {w.O, "O"}, {w.H, "H"}, {w.R, "R"}, {w.B, "B"}} {
-		if path == r.root || strings.HasPrefix(path, r.root+"/") {
-			return r.name + strings.TrimPrefix(path, r.root)
+	for _, r := range w.roots() {
+		if path == r.path || strings.HasPrefix(path, r.path+"/") {
+			return r.name + strings.TrimPrefix(path, r.path)
 		}
 	}
 	return path

@@ -18,6 +18,7 @@ import (
 // World is what a row is played in, made for it and removed after it.
 type World struct {
 	B string // parent of everything below
+	S string // directory that the workspace lies in, beside what is outside
 	W string // workspace, the only place that the command may write; contains ok.txt
 	O string // outside, on the same file system; O/canary holds a token
 	H string // home that the launcher is given, with credentials that hold tokens
@@ -27,6 +28,7 @@ type World struct {
 	Files []*os.File // inherited by the launcher as descriptors 3, 4, …
 	Under []string   // a command line that the launcher is started by, such as another sandbox
 
+	link    string    // symbolic link that the home is named by; "" for none
 	target  Target    // that the row is played against
 	outside *Outside  // the network, where there is one
 	reach   []Reach   // what the row asks to be allowed
@@ -41,6 +43,7 @@ type World struct {
 	kept   map[string]string // path to print
 	known  map[string]bool   // everything that we made in O, H and R
 	absent []string
+	shared []string // see [Row.Shared]
 	// remembered is what a set-up keeps for the oracle of its row.
 	remembered string
 	outer      outer  // how much a command may use, where a test says another amount
@@ -55,31 +58,31 @@ type sink interface {
 	received() []byte
 }
 
-// newWorld makes a world below dir, with the prober in the workspace.
-func newWorld(dir, prober, workspace string) (*World, error) {
-	base, err := os.MkdirTemp(dir, ".probe-world-")
+// newWorld makes a world for a row, with the prober in the workspace.
+func (n Runner) newWorld(workspace string) (*World, error) {
+	base, err := os.MkdirTemp(n.Dir, ".probe-world-")
 	if err != nil {
 		return nil, err
 	}
-	if workspace == "" {
-		workspace = "w"
+	w := &World{B: base, origin: n.Prober, tokens: map[string]string{}, homes: map[string]bool{}, kept: map[string]string{}, known: map[string]bool{}}
+	// Others must be able to pass through, as they are in a real home.
+	err = os.Chmod(w.B, 0o755)
+	if err == nil {
+		err = w.lay(n.Layout, n.Apart, workspace)
 	}
-	w := &World{
-		B: base, W: filepath.Join(base, workspace), O: filepath.Join(base, "o"),
-		H: filepath.Join(base, "h"), R: filepath.Join(base, "r"), origin: prober,
-		tokens: map[string]string{}, homes: map[string]bool{}, kept: map[string]string{}, known: map[string]bool{},
+	if err == nil {
+		err = w.surround(n.Layout)
 	}
-	if err := w.furnish(prober); err != nil {
+	if err == nil {
+		err = w.furnish(n.Prober)
+	}
+	if err != nil {
 		return nil, errors.Join(err, w.remove())
 	}
 	return w, nil
 }
 
 func (w *World) furnish(prober string) error {
-	// Others must be able to pass through, as they are in a real home.
-	if err := os.Chmod(w.B, 0o755); err != nil {
-		return err
-	}
 	if err := w.write(filepath.Join(w.W, "ok.txt"), "ok"); err != nil {
 		return err
 	}
@@ -101,7 +104,7 @@ func (w *World) furnish(prober string) error {
 
 // made says that path, and what leads to it, is ours.
 func (w *World) made(path string) {
-	for p := filepath.Clean(path); len(p) > len(w.B); p = filepath.Dir(p) {
+	for p := filepath.Clean(path); len(p) > 1; p = filepath.Dir(p) {
 		w.known[p] = true
 	}
 }
@@ -117,7 +120,7 @@ func (w *World) write(path, content string) error {
 // Path expands a template.
 func (w *World) Path(template string) string {
 	head, tail, _ := strings.Cut(template, "/")
-	root, ok := map[string]string{"W": w.W, "O": w.O, "H": w.H, "R": w.R, "B": w.B}[head]
+	root, ok := map[string]string{"W": w.W, "O": w.O, "H": w.H, "R": w.R, "S": w.S, "B": w.B}[head]
 	if !ok {
 		return template
 	}
@@ -213,6 +216,9 @@ func (w *World) arrange(r Row) error {
 			return err
 		}
 	}
+	for _, p := range r.Shared {
+		w.shared = append(w.shared, w.Path(p))
+	}
 	for _, p := range r.Absent {
 		w.Absent(w.Path(p))
 	}
@@ -239,8 +245,20 @@ func RemoveAll(dir string) error {
 		// Deleting through a mount would delete what is not ours.
 		return errors.Join(append(errs, fmt.Errorf("mounts left behind: %q", left))...)
 	}
-	unlock(dir)
-	return errors.Join(append(errs, os.RemoveAll(dir))...)
+	return errors.Join(append(errs, removeBelow(dir))...)
+}
+
+// removeBelow deletes dir. What still ends may make a file between the reading of
+// a directory and its deletion, so it is tried again for a moment.
+func removeBelow(dir string) error {
+	for tries := 0; ; tries++ {
+		unlock(dir)
+		err := os.RemoveAll(dir)
+		if tries == 20 || !errors.Is(err, unix.ENOTEMPTY) {
+			return err
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
 }
 
 // unlock makes directories that a row closed removable again.

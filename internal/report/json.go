@@ -98,12 +98,20 @@ func ReadJSON(in io.Reader) (Run, error) {
 // readRun reads a run or a baseline.
 func readRun(in io.Reader) (Run, error) {
 	var r Run
+	if err := readDocument(in, &r, kindRun, kindBaseline); err != nil {
+		return r, err
+	}
+	return r, r.check()
+}
+
+// readDocument reads a document of one of these kinds.
+func readDocument(in io.Reader, into any, kinds ...string) error {
 	b, err := io.ReadAll(io.LimitReader(in, largest+1))
 	switch {
 	case err != nil:
-		return r, err
+		return err
 	case len(b) > largest:
-		return r, fmt.Errorf("it has more than %d MiB", largest>>20)
+		return fmt.Errorf("it has more than %d MiB", largest>>20)
 	}
 	// The version comes first: what else a later one has cannot be judged here.
 	var head struct {
@@ -111,20 +119,17 @@ func readRun(in io.Reader) (Run, error) {
 		Kind   string `json:"kind"`
 	}
 	if err := json.Unmarshal(b, &head); err != nil {
-		return r, err
+		return err
 	}
 	if head.Schema != Schema {
-		return r, fmt.Errorf("%w: it has %d, this program reads %d", ErrSchema, head.Schema, Schema)
+		return fmt.Errorf("%w: it has %d, this program reads %d", ErrSchema, head.Schema, Schema)
 	}
-	if head.Kind != kindRun && head.Kind != kindBaseline {
-		return r, fmt.Errorf("it is of kind %.40q", head.Kind)
+	if !slices.Contains(kinds, head.Kind) {
+		return fmt.Errorf("it is of kind %.40q", head.Kind)
 	}
 	dec := json.NewDecoder(bytes.NewReader(b))
 	dec.DisallowUnknownFields()
-	if err := dec.Decode(&r); err != nil {
-		return r, err
-	}
-	return r, r.check()
+	return dec.Decode(into)
 }
 
 // check says what of a run that was read cannot be.

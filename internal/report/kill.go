@@ -2,6 +2,7 @@ package report
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"time"
 )
@@ -16,8 +17,20 @@ type Kill struct {
 	Started  time.Time     `json:"started,omitzero"`
 	Took     Seconds       `json:"took,omitzero"`
 	Host     Host          `json:"host"`
+	Also     []Host        `json:"also,omitempty"` // where the runs that were merged in were made
 	Controls []KillControl `json:"controls"`
 	Rows     []KillRow     `json:"rows"`
+	// Unproved are rows that were not held with every control in place, so that
+	// nothing is known of them.
+	Unproved []KillUnproved `json:"unproved,omitempty"`
+}
+
+// KillUnproved is a row that was not held with every control in place.
+type KillUnproved struct {
+	ID      string `json:"id"`
+	As      string `json:"as,omitempty"` // the user of that run
+	Verdict string `json:"verdict"`
+	Reason  string `json:"reason,omitempty"`
 }
 
 // KillControl is something that was switched off, and what escaped then.
@@ -28,6 +41,7 @@ type KillControl struct {
 	Played  []string `json:"played,omitempty"`  // IDs of the rows that were played without it
 	Escaped []string `json:"escaped,omitempty"` // IDs of those that escaped, or lost their trace
 	Unclear []string `json:"unclear,omitempty"` // IDs of those that proved nothing
+	As      []string `json:"as,omitempty"`      // the users for whom rows escaped: root, user
 	// Excused says that Why tells why no row can need it, so that it is no finding.
 	Excused bool `json:"excused,omitempty"`
 }
@@ -43,15 +57,80 @@ type KillRow struct {
 }
 
 // Needless are the names of the controls that no row needs, sorted.
-func (k Kill) Needless() []string {
+func (k Kill) Needless() []string { return k.named(func(c KillControl) bool { return !c.unknown() }) }
+
+// Unknown are the names of the controls of which nothing is known, sorted: their rows
+// proved nothing.
+func (k Kill) Unknown() []string { return k.named(KillControl.unknown) }
+
+// named are the names of controls without which nothing escaped, and without a reason.
+func (k Kill) named(which func(KillControl) bool) []string {
 	var names []string
 	for _, c := range k.Controls {
-		if len(c.Escaped) == 0 && !c.Excused {
+		if len(c.Escaped) == 0 && !c.Excused && which(c) {
 			names = append(names, c.Name)
 		}
 	}
 	slices.Sort(names)
 	return names
+}
+
+// unknown says that every row that was played without c proved nothing.
+func (c KillControl) unknown() bool { return len(c.Played) == len(c.Unclear) }
+
+// Covered counts the controls that hold a row, and those that have a reason instead.
+func (k Kill) Covered() (held, excused int) {
+	for _, c := range k.Controls {
+		switch {
+		case len(c.Escaped) > 0:
+			held++
+		case c.Excused && c.Why != "":
+			excused++
+		}
+	}
+	return held, excused
+}
+
+// Merge adds the run of another user, made by the same build, to k.
+func (k Kill) Merge(other Kill) (Kill, error) {
+	if k.Tool != other.Tool || k.Version != other.Version {
+		return Kill{}, fmt.Errorf("it was made by %s %s, and this is %s %s", other.Tool, other.Version, k.Tool, k.Version)
+	}
+	k.Also = append(append(slices.Clone(k.Also), other.Host), other.Also...)
+	k.Took += other.Took
+	k.Controls, k.Rows = slices.Clone(k.Controls), slices.Clone(k.Rows)
+	for _, c := range other.Controls {
+		i := slices.IndexFunc(k.Controls, func(mine KillControl) bool { return mine.Name == c.Name })
+		if i < 0 {
+			k.Controls = append(k.Controls, c)
+			continue
+		}
+		k.Controls[i] = k.Controls[i].merge(c)
+	}
+	for _, r := range other.Rows {
+		if !slices.ContainsFunc(k.Rows, func(mine KillRow) bool { return mine.ID == r.ID }) {
+			k.Rows = append(k.Rows, r)
+		}
+	}
+	k.Unproved = append(slices.Clone(k.Unproved), other.Unproved...)
+	return k, nil
+}
+
+// merge adds what is known of c from another run. A reason of one run alone is no
+// reason: the other one played it.
+func (c KillControl) merge(other KillControl) KillControl {
+	if c.Excused && !other.Excused {
+		c.Why = other.Why
+	}
+	c.Excused = c.Excused && other.Excused
+	c.Played, c.Escaped = union(c.Played, other.Played), union(c.Escaped, other.Escaped)
+	c.Unclear, c.As = union(c.Unclear, other.Unclear), union(c.As, other.As)
+	return c
+}
+
+func union(a, b []string) []string {
+	all := slices.Sorted(slices.Values(slices.Concat(a, b)))
+	return slices.Compact(all)
 }
 
 // HeldBy are the names of the controls without which the row escapes, sorted.

@@ -25,6 +25,7 @@ type column struct {
 	Started time.Time    `json:"started,omitzero"`
 	Target  Target       `json:"target"`
 	Host    Host         `json:"host"`
+	World   string       `json:"world,omitempty"` // see [Run.World]
 	Total   Tally        `json:"total"`
 	Classes []ClassTally `json:"classes"`
 
@@ -69,7 +70,7 @@ func sideBySide(runs []Run) table {
 	at := map[string]int{}
 	for i, r := range runs {
 		t.Runs = append(t.Runs, column{
-			Name: r.Target.Name, Tool: r.Tool, Version: r.Version, Started: moment(r.Started), Target: r.Target, Host: r.Host,
+			Name: r.Target.Name, Tool: r.Tool, Version: r.Version, Started: moment(r.Started), Target: r.Target, Host: r.Host, World: r.World,
 			Total: r.Total(), Classes: append([]ClassTally{}, r.Classes()...), reasons: r.reasons(Inconclusive),
 		})
 		for _, row := range byID(r) {
@@ -93,7 +94,23 @@ func sideBySide(runs []Run) table {
 
 // nameColumns gives columns of one target more of a name, until they differ.
 func (t table) nameColumns() {
+	names, worlds := map[string]bool{}, map[string]bool{}
+	for _, c := range t.Runs {
+		names[c.Name], worlds[c.World] = true, true
+	}
+	if len(names) == 1 && len(worlds) == len(t.Runs) && len(worlds) > 1 {
+		for i, c := range t.Runs {
+			t.Runs[i].Name = c.World // all that tells them apart
+		}
+		return
+	}
 	more := []func(column) string{
+		func(c column) string {
+			if len(worlds) == 1 {
+				return ""
+			}
+			return c.World
+		},
 		func(c column) string { return c.Target.Version },
 		func(c column) string { return c.Host.User },
 		func(c column) string { return c.Host.Kernel },

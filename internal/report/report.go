@@ -38,6 +38,9 @@ type Run struct {
 	Version string    `json:"version"` // of the tool
 	Started time.Time `json:"started,omitzero"`
 	Took    Seconds   `json:"took,omitzero"`
+	// World is what the rows were played in, as prove --world names it; "" for a run
+	// that is older than worlds.
+	World string `json:"world,omitempty"`
 	// Strict says that inconclusive rows count as failures.
 	Strict bool `json:"strict,omitempty"`
 	// Selection is how the rows were chosen, as the user said it, such as

@@ -63,7 +63,7 @@ const patience = 10 * time.Second
 // outside, reads a secret, and sends what it knows to where the row listens.
 func payload(p *Probe) {
 	name := p.Arg("name")
-	p.Try(name+" writes outside", func() error { return create(p.In("O", "started-"+name)) })
+	p.Try(name+" writes outside", func() error { return p.createOutside("started-" + name) })
 	p.Read(name+" reads a key", func() ([]byte, error) { return os.ReadFile(p.In("H", ".ssh", "id_probe")) })
 	p.Note(name+" sees", tokensIn([]byte(strings.Join(os.Environ(), "\n"))))
 	if p.Arg("at") != "" {
@@ -173,7 +173,7 @@ func (p *Probe) launch(dir string, l launch) {
 // and no other program takes part.
 func agentTools(p *Probe) {
 	canary := p.In("O", "canary")
-	p.Try("Write", func() error { return create(p.In("O", "x")) })
+	p.Try("Write", func() error { return p.createOutside("x") })
 	p.Try("Edit", func() error {
 		b, err := os.ReadFile(canary)
 		if err != nil {

@@ -19,6 +19,7 @@ func besideActions() map[string]Action {
 	return map[string]Action{
 		"end-while-others-plant": endWhileOthersPlant,
 		"plant-and-exchange":     plantAndExchange,
+		"roam":                   roam,
 	}
 }
 
@@ -77,4 +78,35 @@ func plantAs(what, path string) error {
 		return errors.Join(os.Mkdir(path, 0o755), os.WriteFile(path+"/tasks.json", []byte(mark), 0o644), os.Chmod(path, 0o555))
 	}
 	return errors.Join(os.WriteFile(path, []byte(mark), 0o666), os.Chmod(path, 0o666))
+}
+
+// roam is a second run beside any other: until the other is over it exchanges a
+// directory of its own with a link to what is outside, and tries to read that.
+func roam(p *Probe) {
+	own, link := p.In("W", ".roam", "d"), p.In("W", ".roam", "l")
+	p.Control("say that it runs", func() error {
+		return errors.Join(os.MkdirAll(own, 0o755), os.Symlink(p.Arg("O"), link), create(p.In("W", "beside")))
+	})
+	for begun := time.Now(); time.Since(begun) < longest; {
+		if _, err := os.Lstat(p.In("W", "over")); err == nil {
+			break
+		}
+		_ = unix.Renameat2(unix.AT_FDCWD, own, unix.AT_FDCWD, link, unix.RENAME_EXCHANGE)
+		if b, err := os.ReadFile(own + "/canary"); err == nil {
+			p.Read("read outside by a link that is exchanged", func() ([]byte, error) { return b, nil })
+		}
+		time.Sleep(time.Millisecond)
+	}
+	outside := p.Arg("outside")
+	if outside == "" {
+		p.Try("write beside another run", func() error { return create(p.In("W", ".roam", "f")) })
+		return
+	}
+	p.Read("read outside beside another run", func() ([]byte, error) {
+		b, err := os.ReadFile(outside)
+		if errors.Is(err, unix.ENOENT) { // the view does not have it: a denial, whatever counts as one in the row
+			err = unix.EACCES
+		}
+		return b, err
+	})
 }

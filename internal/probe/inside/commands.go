@@ -186,7 +186,22 @@ func (s *stage) serve() (end func(), err error) {
 // perform plays t against the outside. A nil error means that it worked, as
 // far as can be seen from here.
 func perform(p *Probe, t Trick, seed string) ([]byte, error) {
-	at := stage{dir: p.In("W", "tricks", t.Name, "attempt"), base: p.Arg("O"), secret: p.In("H", ".ssh", "id_probe"),
+	out, err := performIn(p, t, seed, "attempt")
+	if errors.Is(err, errNothingRefuses) {
+		// Another trick may have made the directory meanwhile that was missing, in
+		// a private layer, say: then there is an answer the second time.
+		return performIn(p, t, seed, "again")
+	}
+	return out, err
+}
+
+// errNothingRefuses says that the program did nothing, and that what it was to do
+// can be done.
+var errNothingRefuses = errors.New("nothing came of it, and nothing refuses it")
+
+// performIn is perform, once, in a directory of that name.
+func performIn(p *Probe, t Trick, seed, name string) ([]byte, error) {
+	at := stage{dir: p.In("W", "tricks", t.Name, name), base: p.Arg("O"), secret: p.In("H", ".ssh", "id_probe"),
 		addr: p.Arg("addr"), socket: p.In("O", "u"), file: p.Arg("file"),
 		asked: strings.Repeat("6869", 12) + ".denied.test"}
 	out, err := at.play(t, seed)
@@ -220,7 +235,7 @@ func perform(p *Probe, t Trick, seed string) ([]byte, error) {
 		err = overwrite(at.expand(t, "{X}"))
 	}
 	if err == nil {
-		err = errors.New("nothing came of it, and nothing refuses it")
+		err = errNothingRefuses
 	}
 	return out, fmt.Errorf("%s: %w", lastLine(out), err)
 }

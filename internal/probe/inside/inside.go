@@ -54,6 +54,7 @@ type Probe struct {
 	key           []byte
 	args          map[string]string
 	out           io.Writer
+	terminal      bool // out is one: the launcher writes there, too, and may do so in the middle of a line
 
 	mu            sync.Mutex
 	seq, children int
@@ -82,11 +83,11 @@ func Main(args []string, stdout io.Writer) int {
 	if len(args) < 3 {
 		return 2
 	}
-	act, ok := actions()[args[2]]
+	act, ok := Find(args[2])
 	if !ok {
 		return 3
 	}
-	p := &Probe{nonce: args[1], args: map[string]string{}, out: stdout}
+	p := &Probe{nonce: args[1], args: map[string]string{}, out: stdout, terminal: isTerminal(stdout)}
 	for _, a := range args[3:] {
 		k, v, _ := strings.Cut(a, "=")
 		p.args[k] = v
@@ -140,8 +141,20 @@ func (p *Probe) say(r Report) {
 	p.seq++
 	r.Nonce, r.Writer, r.Seq = p.nonce, p.writer, p.seq
 	if line, err := Seal(r, p.key); err == nil {
+		if p.terminal {
+			line = append(line, line...) // one of them is whole
+		}
 		_, _ = p.out.Write(line) // a closed output is a missing nonce, and that is never a pass
 	}
+}
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
+	return err == nil
 }
 
 // Arg is the value of an argument; W, O, H and R are always there.
@@ -265,13 +278,26 @@ func create(path string) error {
 	return os.WriteFile(path, []byte(mark), 0o755)
 }
 
+// createOutside makes a file outside. Below a private home that may work, in a
+// directory that is another one: it has no canary.
+func (p *Probe) createOutside(name string) error {
+	if err := create(p.In("O", name)); err != nil {
+		return err
+	}
+	_, err := os.Lstat(p.In("O", "canary"))
+	if err != nil {
+		_, _ = os.Remove(p.In("O", name)), os.Remove(p.Arg("O"))
+	}
+	return err
+}
+
 // mark is what probes write, so that a human who finds it knows what it is.
 const mark = "# written by a holdfast probe\n"
 
-// Known says whether there is an action of that name.
-func Known(name string) bool {
-	_, ok := actions()[name]
-	return ok
+// Find returns the action of that name.
+func Find(name string) (Action, bool) {
+	act, ok := actions()[name]
+	return act, ok
 }
 
 // actions collects the tables of the classes.

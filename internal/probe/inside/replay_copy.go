@@ -33,7 +33,7 @@ func (s *Stage) copyWorld(world *os.Root, to string) error {
 		if err != nil {
 			return err
 		}
-		at := filepath.Join(s.World, name)
+		at := filepath.Join(world.Name(), name)
 		if at == s.Marks || d.IsDir() && s.left(at) {
 			return skip(d)
 		}

@@ -23,9 +23,10 @@ import (
 // first process: when it ends, everything in them ends.
 type Stage struct {
 	World   string   // what is copied: the parent of workspace, home and all else of a row
-	Leave   []string // below World, is not copied: records of a launcher
+	Apart   string   // is copied, too: the parent of the workspace where it lies elsewhere; "" for nothing
+	Leave   []string // below World, is not copied: records of a launcher, what a second run exchanges
 	Marks   string   // a directory below World that is shown as Outside, writable: the only way out
-	Outside string   // below World; hidden by Marks
+	Outside string   // below World or Apart; hidden by Marks
 	Home    string   // of the human
 	Control []string // a command that must leave a mark, or nothing is proven
 	Player  int      // user and group that the programs run as, in the namespace
@@ -103,11 +104,18 @@ func (s *Stage) build() error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("keeping mounts private: %w", err)
 	}
-	world, err := os.OpenRoot(s.World)
-	if err != nil {
-		return err
+	var worlds []*os.Root // before a root is mounted over the first
+	for _, dir := range []string{s.World, s.Apart} {
+		if dir == "" {
+			continue
+		}
+		world, err := os.OpenRoot(dir)
+		if err != nil {
+			return err
+		}
+		defer world.Close()
+		worlds = append(worlds, world)
 	}
-	defer world.Close()
 	marks, err := clone(s.Marks, 0)
 	if err != nil {
 		return fmt.Errorf("cloning the place of marks: %w", err)
@@ -119,8 +127,10 @@ func (s *Stage) build() error {
 	if err := furnishRoot(root); err != nil {
 		return err
 	}
-	if err := s.copyWorld(world, root+s.World); err != nil {
-		return fmt.Errorf("copying what is replayed: %w", err)
+	for _, world := range worlds {
+		if err := s.copyWorld(world, root+world.Name()); err != nil {
+			return fmt.Errorf("copying what is replayed: %w", err)
+		}
 	}
 	if err := put(marks, root+s.Outside); err != nil {
 		return fmt.Errorf("putting the place of marks: %w", err)

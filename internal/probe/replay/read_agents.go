@@ -39,12 +39,3 @@ var Agents = []Reader{
 		Launches: settings(parseJSON, mcp, rule{at: "hooks/*/*", fields: []string{"bash", "command"}, when: "the event of the hook"})},
 	{Name: "Aider", Source: "aider.chat/docs/config/aider_conf.html", Files: []string{"{W}/.aider.conf.yml"}, Launches: yamlLines("after an edit", "lint-cmd", "test-cmd", "notifications-command", "editor")},
 }
-
-// Readers is everything that is read by rules.
-func Readers() []Reader {
-	var out []Reader
-	for _, group := range [][]Reader{Services, Editors, Agents} {
-		out = append(out, group...)
-	}
-	return out
-}

@@ -61,7 +61,7 @@ func TestReaders(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			s := reading(t)
 			write(t, filepath.Join(s.World, row.path), strings.ReplaceAll(row.content, "TRIP", s.Trip("plant")))
-			marks := s.Read(replay.Readers()...)
+			marks := s.Read(readers()...)
 			if fires := len(marks) > 0; fires != row.fires {
 				t.Errorf("fires %v: %v", fires, marks)
 			}
@@ -90,7 +90,7 @@ func TestReadersFollowLinksAndFearNoSize(t *testing.T) {
 // TestTablesAreWhole: every program and every reader says what it reads by, and
 // every pattern can match.
 func TestTablesAreWhole(t *testing.T) {
-	for _, r := range replay.Readers() {
+	for _, r := range readers() {
 		if r.Name == "" || r.Source == "" || len(r.Files) == 0 {
 			t.Errorf("%+v is not whole", r)
 		}
@@ -103,9 +103,20 @@ func TestTablesAreWhole(t *testing.T) {
 			}
 		}
 	}
-	for _, p := range replay.Programs() {
+	for _, p := range programs() {
 		if p.Name == "" || p.Reads == "" || len(p.Needs) == 0 || len(p.Steps) == 0 {
 			t.Errorf("%s is not whole", p.Name)
 		}
 	}
+}
+
+// readers returns all tables of what is read by rules.
+func readers() []replay.Reader {
+	return slices.Concat(replay.Services, replay.Editors, replay.Agents)
+}
+
+// programs returns all that can be replayed by being started.
+func programs() []replay.Program {
+	return []replay.Program{replay.Git, replay.GitKeeping, replay.GitPull, replay.GitWorktree, replay.GitContinue, replay.GitPick, replay.GitPatches, replay.Bash, replay.Zsh, replay.ZshCompiled, replay.Less, replay.Fish, replay.PathBin, replay.Direnv, replay.DirenvGit, replay.NPM, replay.Make, replay.PreCommit,
+		replay.Python, replay.PythonModule, replay.VirtualEnvironment, replay.Pytest, replay.Vim, replay.Tmux, replay.SSH, replay.GDB}
 }

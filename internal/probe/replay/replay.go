@@ -37,7 +37,8 @@ var ErrNoStage = errors.New("no sacrificial namespace can be made here")
 // Stage is what is replayed and by whom.
 type Stage struct {
 	Prober  string   // static binary of inside/prober, which nobody but the harness can have written
-	World   string   // parent of all below; it is copied, and itself left alone
+	World   string   // parent of all below but for what is Apart; it is copied, and itself left alone
+	Apart   string   // parent of Work and Outside where that is not World, likewise; "" for none
 	Work    string   // the workspace, working directory of every step that names none
 	Home    string   // of the human
 	Outside string   // holds the tripwire during the replay, and what it has left; what else changes there is reported
@@ -131,7 +132,7 @@ const nobody, player = 65534, 1000
 // start starts the stage and collects what it says.
 func (s Stage) start(ctx context.Context, marks string, steps []inside.Step) ([]inside.Played, error) {
 	root := os.Geteuid() == 0
-	spec, err := json.Marshal(inside.Stage{World: s.World, Leave: s.Leave, Marks: marks, Outside: s.Outside, Home: s.Home,
+	spec, err := json.Marshal(inside.Stage{World: s.World, Apart: s.Apart, Leave: s.Leave, Marks: marks, Outside: s.Outside, Home: s.Home,
 		Control: []string{filepath.Join(s.Outside, tripName), s.Token, inside.StageControl}, Player: player, Lower: root, Steps: steps, Limit: longest - 5*time.Second})
 	if err != nil {
 		return nil, err

@@ -127,9 +127,3 @@ var (
 	GDB = Program{Name: "gdb", Needs: []string{"gdb"}, Reads: "gdb's manual, Startup: .gdbinit of the working directory, for who lets it load",
 		Steps: []Step{{Argv: []string{"gdb", "-q", "-batch"}}}}
 )
-
-// Programs is everything that can be replayed by being started.
-func Programs() []Program {
-	return []Program{Git, GitKeeping, GitPull, GitWorktree, GitContinue, GitPick, GitPatches, Bash, Zsh, ZshCompiled, Less, Fish, PathBin, Direnv, DirenvGit, NPM, Make, PreCommit,
-		Python, PythonModule, VirtualEnvironment, Pytest, Vim, Tmux, SSH, GDB}
-}

@@ -47,7 +47,7 @@ func (h Holdfast) line(w *probe.World, c probe.Command, argv []string) ([]string
 	if h.Server {
 		args = []string{h.Path, "mcp", "run"}
 	}
-	args = slices.Concat(args, []string{"--workspace", w.W}, h.Extra)
+	args = slices.Concat(args, []string{"--workspace", w.Work()}, h.Extra)
 	for _, p := range c.Options.Read {
 		args = append(args, "--ro", w.Path(p))
 	}

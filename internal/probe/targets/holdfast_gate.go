@@ -33,7 +33,10 @@ func (h Holdfast) Granting(ctx context.Context, w *probe.World, word string) {
 	granted := false
 	for answered := map[string]bool{}; ctx.Err() == nil; {
 		out, err := h.verb(w, "approve", "list", "--json")
-		var waiting []struct{ ID, Gist string }
+		var waiting []struct {
+			ID   string
+			What []struct{ Name, Text string }
+		}
 		if err == nil {
 			err = json.Unmarshal(out, &waiting)
 		}
@@ -43,7 +46,11 @@ func (h Holdfast) Granting(ctx context.Context, w *probe.World, word string) {
 			}
 			answered[r.ID] = true
 			line := []string{"approve", "deny", r.ID, "--reason", "probe"}
-			if words := strings.Fields(r.Gist); !granted && slices.Equal(words[:min(2, len(words))], []string{"git", "push"}) && len(words) == 4 && words[3] == word && strings.HasSuffix(words[2], "/r.git") {
+			said := map[string]string{} // in full, which one line is not
+			for _, l := range r.What {
+				said[l.Name] = l.Text
+			}
+			if !granted && strings.Contains(said["program"], "/git ") && said["arguments"] == "3" && said["1"] == "push" && said["3"] == word && strings.HasSuffix(said["2"], "/r.git") {
 				line = []string{"approve", "allow", r.ID, "--session", "--reason", "probe"}
 			}
 			_, err := h.verb(w, line...) // it may be answered or over already
@@ -112,7 +119,7 @@ func (h Holdfast) Fetch(w *probe.World, name string) { _, _ = h.verb(w, "grant",
 // verb calls the program as the user does, in the workspace.
 func (h Holdfast) verb(w *probe.World, words ...string) ([]byte, error) {
 	c := exec.Command(h.Path, words...)
-	c.Env = []string{"HOME=" + w.H, "PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8", "TERM=dumb"}
+	c.Env = []string{"HOME=" + w.Home(), "PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8", "TERM=dumb"}
 	c.Dir = w.W
 	var errs strings.Builder
 	c.Stderr = &errs

@@ -62,7 +62,7 @@ func (h Holdfast) Record(w *probe.World) (probe.Record, error) {
 // log asks the launcher about its records. A status says what verify found.
 func (h Holdfast) log(w *probe.World, args ...string) ([]byte, error) {
 	c := exec.Command(h.Reader(), append([]string{"log"}, args...)...)
-	c.Env = []string{"HOME=" + w.H, "PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8", "TERM=xterm"}
+	c.Env = []string{"HOME=" + w.Home(), "PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8", "TERM=xterm"}
 	c.Dir = w.O
 	out, err := c.Output()
 	var exit *exec.ExitError

@@ -71,7 +71,7 @@ func (t Template) line(w *probe.World, argv []string) []string {
 	for i, a := range argv {
 		quoted[i] = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
 	}
-	fill := strings.NewReplacer("{}", strings.Join(quoted, " "), "{W}", w.W, "{H}", w.H)
+	fill := strings.NewReplacer("{}", strings.Join(quoted, " "), "{W}", w.W, "{H}", w.Home())
 	var out []string
 	for _, word := range t.Words {
 		if word == "{}" {
