@@ -168,6 +168,9 @@ func (s *suite) build() error {
 		path := filepath.Join(s.work, strings.ReplaceAll(rel, string(filepath.Separator), "-")+".test")
 		s.programs = append(s.programs, program{name, rel, path})
 	}
+	if len(s.programs) == 0 {
+		return fmt.Errorf("no package with tests matches %q", s.packages)
+	}
 	static := []string{"CGO_ENABLED=0"}
 	if _, err := output(s.root, static, "build", "-trimpath", "-buildvcs=false", "-o", s.binary(), "./cmd/holdfast"); err != nil {
 		return err

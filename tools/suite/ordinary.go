@@ -136,6 +136,10 @@ func shareModules(tree, modules string) error {
 		return err
 	}
 	downloads := filepath.Join(strings.TrimSpace(cache), "cache", "download")
+	// Where a part of the packages was built, root's cache may lack modules of the others.
+	if _, err := output(tree, []string{"GOFLAGS=-mod=readonly -buildvcs=false"}, "list", "-deps", "-test", "./..."); err != nil {
+		return err
+	}
 	// The sums of go.sum are still checked. Write bits let us remove it again.
 	_, err = output(tree, []string{
 		"GOMODCACHE=" + modules, "GOPROXY=file://" + downloads, "GONOSUMDB=*",

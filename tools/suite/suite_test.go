@@ -170,6 +170,13 @@ func TestUnsteadyAddUp(t *testing.T) {
 	}
 }
 
+func TestAPatternOfPackagesThatMatchesNothing(t *testing.T) {
+	s := &suite{out: io.Discard, root: testenv.ModuleRoot(t), work: t.TempDir(), packages: regexp.MustCompile("no-such-package$")}
+	if err := s.build(); err == nil || !strings.Contains(err.Error(), "no-such-package$") {
+		t.Errorf("built: %v", err)
+	}
+}
+
 // TestTables reads whether the tests exist that the tables name.
 func TestTables(t *testing.T) {
 	if n := len(timingBound); n > mostTimingBound {
