@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"holdfast.dev/holdfast/internal/testenv"
 )
 
 // tool makes an executable in a directory of programs.
@@ -158,6 +160,40 @@ func TestPathIsFollowed(t *testing.T) {
 			}
 			if a := shownBy(p, w.at("home/u/.local/share/tool/secret")); a != Hidden {
 				t.Errorf("what lies beside the program is in view: %s", a)
+			}
+		})
+	}
+}
+
+// TestRootToolchainOfAnotherUser: what another user may change is not shown as a
+// toolchain, and what is the user's own or root's is.
+func TestRootToolchainOfAnotherUser(t *testing.T) {
+	testenv.Need(t, testenv.Root, nil)
+	for _, row := range []struct {
+		name       string
+		user       int // whose run it is
+		owner      int // of the toolchain
+		shown      Access
+		inTheNotes bool
+	}{
+		{"the user's own", 54321, 54321, Read, false},
+		{"root's", 54321, 0, Read, false},
+		{"another user's", 54322, 54321, Hidden, true},
+		{"another user's, for root", 0, 54321, Hidden, true},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			w := newWorld(t)
+			w.tool("home/u/.cargo/bin/cargo")
+			if err := os.Lchown(w.at("home/u/.cargo/bin"), row.owner, row.owner); err != nil {
+				t.Fatal(err)
+			}
+			w.host.UID = row.user
+			p := w.plan(w.options())
+			if got := w.rule(p, "home/u/.cargo/bin").Access; got != row.shown {
+				t.Errorf("access %s, want %s", got, row.shown)
+			}
+			if noted := strings.Contains(strings.Join(p.Notes, "\n"), "belongs to another user"); noted != row.inTheNotes {
+				t.Errorf("the notes say so: %v, want %v: %q", noted, row.inTheNotes, p.Notes)
 			}
 		})
 	}

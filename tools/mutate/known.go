@@ -2,7 +2,9 @@ package main
 
 // known are guards whose negation no test notices, and why that is right. A row
 // that matches no guard fails the test of this package.
-var known = []row{}
+var known = []row{
+	{"internal/supervise/proctable.go", "load", "len(t.threads) >= maxThreads", "bounds a cache: what it drops is read from /proc again"},
+}
 
 type row struct{ file, function, text, reason string }
 
