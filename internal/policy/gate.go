@@ -134,9 +134,7 @@ func (g *Gates) Judge(a event.Attempt) Judgement {
 	for _, r := range g.readings(a) {
 		f.reading = r
 		over.Over(f)
-		for one := range l.candidates(r, a.Cut) {
-			try(one)
-		}
+		l.candidates(r, a.Cut, try)
 	}
 	if best == nil {
 		return Judgement{Verdict: event.Allowed}

@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"iter"
 	"slices"
 
 	"holdfast.dev/holdfast/internal/event"
@@ -59,28 +58,24 @@ func inserted(list []*gate, r *gate) []*gate {
 	return slices.Insert(list, at, r)
 }
 
-// candidates are the rules that can be true of a reading of an attempt, those of
-// each list in the order of their ranks. Cut: of what its arguments do not say
-// anything may be so.
-func (l *lane) candidates(r reading, cut bool) iter.Seq[*gate] {
+// candidates calls try with the rules that can be true of a reading of an attempt,
+// those of each list in the order of their ranks. Cut: of what its arguments do not
+// say anything may be so.
+func (l *lane) candidates(r reading, cut bool, try func(*gate)) {
 	if r.anything || cut && r.ended && len(l.byVerb) > 0 {
-		return slices.Values(l.all)
+		for _, one := range l.all {
+			try(one)
+		}
+		return
 	}
-	return func(yield func(*gate) bool) {
-		for _, one := range l.byProgram[r.program] {
-			if (len(one.verbs) == 0 || cut && r.ended || slices.Contains(one.verbs, r.verb)) && !yield(one) {
-				return
-			}
+	for _, one := range l.byProgram[r.program] {
+		if len(one.verbs) == 0 || cut && r.ended || slices.Contains(one.verbs, r.verb) {
+			try(one)
 		}
-		for _, one := range l.byVerb[r.verb] {
-			if !yield(one) {
-				return
-			}
-		}
-		for _, one := range l.always {
-			if !yield(one) {
-				return
-			}
+	}
+	for _, list := range [][]*gate{l.byVerb[r.verb], l.always} {
+		for _, one := range list {
+			try(one)
 		}
 	}
 }

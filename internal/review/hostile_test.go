@@ -186,6 +186,45 @@ func TestRunsFileChangesMeanwhile(t *testing.T) {
 	}
 }
 
+// TestDecisionIsBoundToTheChangeTime: a decision is about what was seen, also where
+// what came later has its size and time, and it survives that a file which is closed
+// to its owner is read.
+func TestDecisionIsBoundToTheChangeTime(t *testing.T) {
+	f := newField(t, Overlay)
+	f.upper("a=1\n", "0000 shut=1\n")
+	s := f.collect()
+	for _, p := range []string{"a", "shut"} {
+		if err := s.Decide(s.Find(p), Accept); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.Close()
+	path := f.dir + "/upper/a"
+	before, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(40 * time.Millisecond) // as in TestRunsFileChangesMeanwhile
+	f.make(f.dir+"/upper", "a=2\n")
+	if err := os.Chtimes(path, before.ModTime(), before.ModTime()); err != nil {
+		t.Fatal(err)
+	}
+	again := f.collect()
+	if d := again.Find("a").Decision; d != Undecided {
+		t.Errorf("what was not looked at is decided: %v", d)
+	}
+	for range 2 {
+		if d := again.Find("shut").Decision; d != Accept {
+			t.Errorf("the file that is closed to its owner: %v", d)
+		}
+		if _, err := again.Diff(again.Find("shut")); err != nil {
+			t.Fatal(err)
+		}
+		again.Close()
+		again = f.collect()
+	}
+}
+
 func TestTwoReviewers(t *testing.T) {
 	f := newField(t, Overlay)
 	f.upper("a=1")
