@@ -67,6 +67,21 @@ func TestManyConnectsAtOnce(t *testing.T) {
 	}
 }
 
+// TestMessagesWithAnAddressAreRecorded has a program send one message that names its
+// address and one that need not, for its socket is connected.
+func TestMessagesWithAnAddressAreRecorded(t *testing.T) {
+	r := start(t, []string{"/proc/self/exe"}, environment(roleVar+"=sends 9"))
+	if status := r.wait(); status != 0 || r.out.String() != "<nil>\n" {
+		t.Fatalf("status %d: %.300s", status, r.out.String())
+	}
+	if sent := r.of(event.SockSend); len(sent) != 1 || sent[0].Object != "127.0.0.1:9" {
+		t.Errorf("recorded as sent: %+v", sent)
+	}
+	if dialled := r.of(event.SockConnect); len(dialled) != 1 || dialled[0].Object != "127.0.0.1:10" {
+		t.Errorf("recorded as connected: %+v", dialled)
+	}
+}
+
 // TestProgramsBehaveTheSame runs what is easily broken by somebody who watches.
 func TestProgramsBehaveTheSame(t *testing.T) {
 	path := behaviour(t)

@@ -58,6 +58,8 @@ func init() {
 		roleStores(word[2])
 	case "dials":
 		roleDials(n)
+	case "sends":
+		fmt.Println(roleSends(n))
 	case "exit":
 		os.Exit(n)
 	}
@@ -78,6 +80,25 @@ func roleDials(n int) {
 	}
 	all.Wait()
 	fmt.Println(refused.Load(), "refused")
+}
+
+// roleSends sends two messages to loopback with sendmsg(2): one that names port n,
+// and one that names no address, for its socket is connected.
+func roleSends(n int) error {
+	to := &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}, Port: n}
+	unnamed, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM, 0)
+	if err != nil {
+		return err
+	}
+	connected, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM, 0)
+	if err != nil {
+		return err
+	}
+	// The filter of tests lets sendmsg pass on descriptor 3.
+	const high = 100
+	return errors.Join(unix.Dup3(unnamed, high, 0), unix.Dup3(connected, high+1, 0),
+		unix.Connect(high+1, &unix.SockaddrInet4{Addr: to.Addr, Port: n + 1}),
+		unix.Sendmsg(high, []byte("x"), nil, to, 0), unix.Sendmsg(high+1, []byte("x"), nil, nil, 0))
 }
 
 // aCall is one system call for the role to make.
