@@ -88,3 +88,18 @@ func TestExplain(t *testing.T) {
 		}
 	}
 }
+
+// TestScratchIsExplained: the scratch directory can be written where the policy has
+// one, and is nothing of the run's where it has none.
+func TestScratchIsExplained(t *testing.T) {
+	for _, scratch := range []bool{true, false} {
+		x := explainer{plan: Plan{Workspace: "/w", Scratch: scratch}}
+		want := Hidden
+		if scratch {
+			want = Copy
+		}
+		if r := x.rule(ScratchDir + "/x"); r.Access != want {
+			t.Errorf("with scratch %v: %+v", scratch, r)
+		}
+	}
+}

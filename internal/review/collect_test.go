@@ -4,6 +4,9 @@ package review
 
 import (
 	"testing"
+	"time"
+
+	"holdfast.dev/holdfast/internal/workspace"
 )
 
 func TestCollectOverlay(t *testing.T) {
@@ -40,5 +43,21 @@ func TestCollectOverlay(t *testing.T) {
 	)
 	if n := s.Find("A").Notes; len(n) != 1 {
 		t.Errorf("notes of A: %q", n)
+	}
+}
+
+// TestTheHeadingSaysWhatTheCallerDoesNot: when a run began is what review.json says,
+// unless the caller names another time.
+func TestTheHeadingSaysWhatTheCallerDoesNot(t *testing.T) {
+	written, given := time.Unix(1000, 0), time.Unix(2000, 0)
+	for _, row := range []struct{ given, want time.Time }{{time.Time{}, written}, {given, given}} {
+		f := newField(t, Overlay)
+		if err := (workspace.Review{Begun: written, Mode: workspace.ReviewMode(Overlay), Workspace: workspace.Name(f.ws)}).Write(f.dir); err != nil {
+			t.Fatal(err)
+		}
+		s := &Set{Source: Source{Dir: f.dir, Began: row.given}}
+		if err := s.heading(); err != nil || !s.Source.Began.Equal(row.want) {
+			t.Errorf("given %v: %v, %v", row.given, s.Source.Began, err)
+		}
 	}
 }

@@ -297,3 +297,19 @@ func problems(list []Conflict) (out []Problem) {
 	}
 	return out
 }
+
+// A list of reftables that names none replaces nothing, and none of its notes says so.
+func TestTablesThatReplaceNothing(t *testing.T) {
+	f, up := gitField(t)
+	f.make(up, ".git/reftable/tables.list=")
+	s := f.collect()
+	c := s.Find(".git/reftable/tables.list")
+	if c == nil {
+		t.Fatalf("the list is no change: %q", lines(s))
+	}
+	for _, flag := range c.Flags {
+		if strings.Contains(flag.Reason, "refs/replace") {
+			t.Errorf("flag %+v", flag)
+		}
+	}
+}
