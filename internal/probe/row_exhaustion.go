@@ -103,7 +103,7 @@ func cutShort(check func(Observation) error) func(*Session) {
 				return
 			}
 		}
-		s.obs = s.obs[:len(s.obs)-1]
+		s.obs, s.cut = s.obs[:len(s.obs)-1], true
 		s.Run(Command{Action: "nothing-denied", Options: s.Row.Options})
 	}
 }

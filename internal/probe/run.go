@@ -58,6 +58,7 @@ type Session struct {
 	Row    Row
 	ctx    context.Context
 	obs    []Observation
+	cut    bool // a limit ended the command of the row: see [cutShort]
 }
 
 // Run starts the prober in the target once. What it printed counts for the

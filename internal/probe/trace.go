@@ -4,6 +4,7 @@ package probe
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -21,18 +22,29 @@ type Trace struct {
 // empty says that nobody has judged yet what must be seen of a row.
 func (t Trace) empty() bool { return len(t.Events)+len(t.Rules) == 0 && t.None == "" }
 
+// trace is what must be seen of s. Of a command that a limit ended it is that end,
+// also where the row names other events: what came after the end was not tried.
+func (s *Session) trace() Trace {
+	t := s.Row.Trace
+	if s.cut && !t.empty() && t.None == "" && !slices.ContainsFunc(t.Events, func(a Attempt) bool { return a.Action == sessionLimit }) {
+		return overLimit("*")
+	}
+	return t
+}
+
 // unseen says what is missing in the records of the runs of s, or "".
 func (s *Session) unseen() (string, error) {
 	keeper, ok := s.Target.(Recorder)
-	if !ok || !keeper.KeepsRecord() || len(s.Row.Trace.Events)+len(s.Row.Trace.Rules) == 0 || s.allRefused() {
+	trace := s.trace()
+	if !ok || !keeper.KeepsRecord() || len(trace.Events)+len(trace.Rules) == 0 || s.allRefused() {
 		return "", nil
 	}
 	var want []Attempt
-	for _, a := range s.Row.Trace.Events {
+	for _, a := range trace.Events {
 		a.Object, a.Arg = s.World.object(a.Object), s.World.Path(a.Arg)
 		want = append(want, a)
 	}
-	for _, rule := range s.Row.Trace.Rules {
+	for _, rule := range trace.Rules {
 		want = append(want, Attempt{Action: alertRaise, Object: rule})
 	}
 	for _, log := range keeper.Logs(s.World) {
@@ -52,8 +64,11 @@ func (s *Session) unseen() (string, error) {
 	return fmt.Sprintf("held, but nothing in the record says: %s", strings.Join(words, "; ")), nil
 }
 
-// alertRaise is the action of the record of an alert; its object is the rule.
-const alertRaise = "alert.raise"
+// Actions of the record.
+const (
+	alertRaise   = "alert.raise"   // its object is the rule
+	sessionLimit = "session.limit" // its object is the limit that ended the run
+)
 
 // allRefused says that nothing was started, so that there is nothing to see.
 func (s *Session) allRefused() bool {

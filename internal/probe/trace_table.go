@@ -48,7 +48,7 @@ func trail(parts ...Trace) (t Trace) {
 
 // overLimit is the end of a run by one of its limits, which raises an alert.
 func overLimit(limit string) Trace {
-	return trail(did("session.limit", limit), raised("limit"))
+	return trail(did(sessionLimit, limit), raised("limit"))
 }
 
 // refused is the same attempt on each of the objects, denied by that layer.

@@ -123,6 +123,43 @@ func TestUnseen(t *testing.T) {
 	}
 }
 
+// TestALimitThatEndsARunIsSeen: a command that a limit ended before it had tried all
+// is seen by that end.
+func TestALimitThatEndsARunIsSeen(t *testing.T) {
+	tried := `{"action":"file.mkdir","object":"O/first","verdict":"allowed"}`
+	limit := `{"action":"session.limit","object":"disk limit of 16MiB","verdict":"denied"}`
+	alert := `{"action":"alert.raise","object":"limit","verdict":"allowed"}`
+	both := did("file.mkdir", "O/first", "O/second")
+	for _, c := range []struct {
+		name   string
+		lines  []string
+		trace  Trace
+		want   Verdict
+		reason string
+	}{
+		{"the end stands there", []string{tried, limit, alert}, both, Held, ""},
+		{"the end raised no alert", []string{tried, limit}, both, Unseen, "limit"},
+		{"nothing says why it ended", []string{tried}, both, Unseen, "session.limit"},
+		{"the row names the limit itself, and something before it", []string{limit, alert}, trail(did("file.mkdir", "O/first"), overLimit("disk*")), Unseen, "file.mkdir"},
+		{"nothing of the row can be seen", nil, nothing("it is so"), Held, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			runs := 0
+			target := keeper{func(w *World, nonce string) Observation {
+				if runs++; runs == 1 {
+					return begun(w, nonce)
+				}
+				return polite(w, nonce)
+			}, c.lines, true}
+			r := Row{ID: "TRC-000", Kind: Sandbox, Action: "nothing", Trace: c.trace, Drive: cutShort(nil)}
+			res := Runner{Prober: os.Args[0], Dir: t.TempDir()}.Play(t.Context(), target, r)
+			if res.Verdict != c.want || !strings.Contains(res.Reason, c.reason) {
+				t.Errorf("%v (%s), want %v with %q", res.Verdict, res.Reason, c.want, c.reason)
+			}
+		})
+	}
+}
+
 // TestRacesAreReal: a race that was hardly tried, or of which nobody knows how
 // long its window is, is no proof.
 func TestRacesAreReal(t *testing.T) {
