@@ -103,6 +103,18 @@ func TestPathIsFollowed(t *testing.T) {
 			w.tool("data/node/bin/node")
 			w.mkdir("data/node/lib")
 		}, []string{"data/node/bin"}, "data/node", true},
+		{"a tree of shims beside their versions is shown whole", func(w *world) {
+			w.tool("data/asdf/shims/node")
+			w.mkdir("data/asdf/versions")
+		}, []string{"data/asdf/shims"}, "data/asdf", true},
+		{"a tree of system programs is shown whole", func(w *world) {
+			w.tool("data/brew/sbin/t")
+			w.mkdir("data/brew/lib")
+		}, []string{"data/brew/sbin"}, "data/brew", true},
+		{"a directory of another name is shown alone, whatever is beside it", func(w *world) {
+			w.tool("data/x/tools/t")
+			w.mkdir("data/x/lib")
+		}, []string{"data/x/tools"}, "data/x/tools", true},
 		{"a bin alone is shown alone", func(w *world) { w.tool("data/x/bin/t") }, []string{"data/x/bin"}, "data/x/bin", true},
 		{"a tree with credentials is not shown whole", func(w *world) {
 			w.tool("data/x/bin/t")

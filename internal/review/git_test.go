@@ -133,6 +133,9 @@ func TestHistoryConflicts(t *testing.T) {
 	if len(r.Conflicts) != 1 || !strings.Contains(r.Conflicts[0].Why, "git is at work") {
 		t.Errorf("with a lock: %+v", r)
 	}
+	if left, err := os.ReadDir(f.dir + "/ready"); err != nil || len(left) > 0 {
+		t.Errorf("with a lock, left behind: %v, %v", left, err)
+	}
 	os.Remove(f.ws + "/.git/index.lock")
 	f.make(f.ws, "a=3\n")
 	git(t, f.ws, "commit", "-qam", "of the user")

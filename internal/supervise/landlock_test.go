@@ -200,3 +200,23 @@ func TestNetlinkMessages(t *testing.T) {
 		t.Error("another kernel")
 	}
 }
+
+// TestTheAuditLingers: its end waits while an event may have more records, or a domain
+// of the run has not ended.
+func TestTheAuditLingers(t *testing.T) {
+	for _, row := range []struct {
+		name  string
+		audit *LandlockAudit
+		want  bool
+	}{
+		{"nothing is open", &LandlockAudit{}, false},
+		{"an event may have more records", &LandlockAudit{open: map[string]*auditEvent{"1": {}}}, true},
+		{"a domain of the run has not ended", &LandlockAudit{domains: map[string]*landlockDomain{"a": {ours: true}}}, true},
+		{"it has", &LandlockAudit{domains: map[string]*landlockDomain{"a": {ours: true, ended: true}}}, false},
+		{"it is another's", &LandlockAudit{domains: map[string]*landlockDomain{"a": {}}}, false},
+	} {
+		if got := row.audit.lingering(); got != row.want {
+			t.Errorf("%s: %v, want %v", row.name, got, row.want)
+		}
+	}
+}

@@ -17,13 +17,14 @@ const maxIndex = 64 << 20
 // socketRule is of sockets among what is hidden.
 const socketRule = "socket"
 
-// secret files a rule of the hide or show tier.
+// secret files a rule of the hide or show tier. The user's come after the list's,
+// and the last counts.
 func (r *Rules) secret(e *Rule) {
 	if e.Where == AtRoot || strings.Contains(e.Pattern, "/") {
 		r.hidden = append(r.hidden, e)
 		return
 	}
-	if n := r.hide.edge(string(fold([]byte(e.Pattern), nil))); n.rule == nil || e.Tier == Show || e.Ref == "" {
+	if n := r.hide.edge(string(fold([]byte(e.Pattern), nil))); n.rule == nil || e.Ref == "" {
 		n.rule = e
 	}
 }
