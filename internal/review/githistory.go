@@ -162,7 +162,8 @@ func (a *applier) lockGit(repo string) (free func() error, err error) {
 // made where no run can write, if that can be; what was put into place is compared
 // with what was made.
 //
-// The file stays open, so that no other gets its number.
+// The file stays open, so that no other gets its number. After an error the caller
+// removes temp.
 func (a *applier) takeLock(dir int, temp string) (*os.File, error) {
 	room := dir
 	if a.together(dir) {
@@ -183,11 +184,11 @@ func (a *applier) takeLock(dir int, temp string) (*os.File, error) {
 		return f, nil
 	}
 	err = errors.Join(err, f.Close())
-	if room != dir {
-		err = errors.Join(err, a.d.unlink(room, temp))
-	}
 	if errors.Is(err, unix.EXDEV) && room != dir {
 		a.separate = true // see apartNow
+		if err := a.d.unlink(room, temp); err != nil {
+			return nil, err
+		}
 		return a.takeLock(dir, temp)
 	}
 	return nil, err
