@@ -26,7 +26,7 @@ func (t Trace) empty() bool { return len(t.Events)+len(t.Rules) == 0 && t.None =
 // also where the row names other events: what came after the end was not tried.
 func (s *Session) trace() Trace {
 	t := s.Row.Trace
-	if s.cut && !t.empty() && t.None == "" && !slices.ContainsFunc(t.Events, func(a Attempt) bool { return a.Action == sessionLimit }) {
+	if s.cut && t.None == "" && !slices.ContainsFunc(t.Events, func(a Attempt) bool { return a.Action == sessionLimit }) {
 		return overLimit("*")
 	}
 	return t
