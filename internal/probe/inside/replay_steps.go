@@ -72,12 +72,16 @@ func find(name string) (string, error) {
 		return name, nil
 	}
 	for dir := range strings.SplitSeq(SystemPath, ":") {
-		path := filepath.Join(dir, name)
-		if st, err := os.Stat(path); err == nil && !st.IsDir() && st.Mode()&0o111 != 0 {
+		if path := filepath.Join(dir, name); executable(path) {
 			return path, nil
 		}
 	}
 	return "", exec.ErrNotFound
+}
+
+func executable(path string) bool {
+	st, err := os.Stat(path)
+	return err == nil && !st.IsDir() && st.Mode()&0o111 != 0
 }
 
 func (s *Stage) one(step Step) Played {
@@ -188,8 +192,9 @@ func wait(cmd *exec.Cmd, limit time.Duration, read func() string) Played {
 	return p
 }
 
-// OnSystemPath says whether a program is where a stage would find it.
+// OnSystemPath says whether a program, named or by its absolute path, is where a
+// stage would find it.
 func OnSystemPath(name string) bool {
-	_, err := find(name)
-	return err == nil
+	path, err := find(name)
+	return err == nil && executable(path)
 }
