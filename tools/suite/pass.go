@@ -123,14 +123,14 @@ func (s *suite) one(p pass, prog program, t *tally) {
 	fmt.Fprintf(s.out, "%s\t%s\t%.3fs\t(%.1fs of processor time)\n", verdict, prog.name, time.Since(began).Seconds(), (spent() - before).Seconds())
 }
 
-// said is what a test logs through testenv, the only place that skips.
-var said = regexp.MustCompile(`\.go:\d+: (.*)`)
+// lacked is what a test logs through testenv, the only place that skips.
+var lacked = regexp.MustCompile(`\.go:\d+: (needs .*)`)
 
-// reason is why a test was skipped: the last that it logged.
+// reason is why a test was skipped.
 func reason(name string, out []byte) string {
 	why := "it does not say why"
 	for speaker, line := range speeches(out) {
-		if m := said.FindStringSubmatch(line); m != nil && speaker == name {
+		if m := lacked.FindStringSubmatch(line); m != nil && speaker == name {
 			why = m[1]
 		}
 	}

@@ -217,12 +217,20 @@ func TestWhatStartsAGoroutine(t *testing.T) {
 
 func TestASkipHasItsReasonAtTheEnd(t *testing.T) {
 	t.Setenv("WANT_FEATURES", "")
-	s := fake(t, `echo "--- PASS: TestB (0.00s)"; echo "=== RUN   TestA"; echo "    a_test.go:7: needs fuse: permission denied"; echo "--- SKIP: TestA (0.00s)"`)
-	if got := s.pass(pass{title: "as somebody", root: s.root, env: os.Environ()}); len(got) > 0 {
-		t.Errorf("problems %q", got)
-	}
-	if want := []string{"as somebody: .: TestA: needs fuse: permission denied"}; !slices.Equal(s.skipped, want) {
-		t.Errorf("skipped %q, want %q", s.skipped, want)
+	for _, tt := range []struct{ name, test, said string }{
+		{name: "by itself", test: "TestA", said: "=== RUN   TestA\n    a_test.go:7: needs fuse: permission denied\n--- SKIP: TestA (0.00s)"},
+		{name: "with more to say afterwards", test: "TestA/x", said: "=== RUN   TestA\n=== RUN   TestA/x\n    a_test.go:7: needs fuse: permission denied\n    script.go:9: WORK=/tmp\n    --- SKIP: TestA/x (0.00s)"},
+		{name: "in a network", test: "TestA/x", said: "=== RUN   TestA\n    again.go:50: in a private network:\n        === RUN   TestA\n        === RUN   TestA/x\n            a_test.go:7: needs fuse: permission denied\n            --- SKIP: TestA/x (0.00s)"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := fake(t, "echo '--- PASS: TestB (0.00s)'; echo '"+tt.said+"'")
+			if got := s.pass(pass{title: "as somebody", root: s.root, env: os.Environ()}); len(got) > 0 {
+				t.Errorf("problems %q", got)
+			}
+			if want := []string{"as somebody: .: " + tt.test + ": needs fuse: permission denied"}; !slices.Equal(s.skipped, want) {
+				t.Errorf("skipped %q, want %q", s.skipped, want)
+			}
+		})
 	}
 }
 

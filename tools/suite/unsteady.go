@@ -34,8 +34,9 @@ var (
 	finalOfTest = regexp.MustCompile(`(?i)\bescape[ds]?\b|\bunseen\b|\bleft behind\b|\bleak`)
 	finalHere   = regexp.MustCompile(`DATA RACE|race detected|^panic:|^fatal error:|test timed out`)
 
-	// whose begins what a test says (cmd/internal/test2json).
-	whose = regexp.MustCompile(`^=== (?:RUN|NAME|CONT|PAUSE) +(\S*)`)
+	// whose begins what a test says (cmd/internal/test2json), also where a test
+	// shows what others said that it started in a network.
+	whose = regexp.MustCompile(`^\s*=== (?:RUN|NAME|CONT|PAUSE) +(\S*)`)
 )
 
 // passesAlone says whether a program failed for want of time alone: the tests
