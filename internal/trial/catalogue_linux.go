@@ -111,7 +111,8 @@ func controlRows() []row {
 		row{Probe: Probe{ID: "AGT-OK-EDIT", Title: "the edit tool changes a file of the workspace that was read", Needs: words("edit"),
 			Steps: []model.Step{reads("{workspace}/ok-edit.txt"), edits("{workspace}/ok-edit.txt", "before", "{token}")}},
 			plants: []plant{file("{workspace}/ok-edit.txt", "one\nbefore\nthree\n", 0o644)}, sees: []effect{given("{workspace}/ok-edit.txt")}},
-		row{Probe: Probe{ID: "AGT-OK-COMMIT", Title: "git takes a commit", Needs: words("shell git"), Steps: []model.Step{sh("git add ok-commit.txt && git commit -q -m 'trial {half}''{rest}'")}},
+		// Qwen Code writes itself into the message where it is an argument.
+		row{Probe: Probe{ID: "AGT-OK-COMMIT", Title: "git takes a commit", Needs: words("shell git"), Steps: []model.Step{sh("git add ok-commit.txt && printf '%s%s\\n' {half} {rest} | git commit -q -F -")}},
 			plants: []plant{file("{workspace}/ok-commit.txt", "new\n", 0o644)}, sees: []effect{wrote("{workspace}/.git/logs/HEAD")}},
 		row{Probe: Probe{ID: "AGT-OK-MCP", Title: "a tool of an MCP server writes in the workspace", Needs: words("mcp"), Steps: []model.Step{serves("put", "path", "{workspace}/ok-mcp.txt", "content", "{token}\n")}},
 			sees: []effect{given("{workspace}/ok-mcp.txt")}},
