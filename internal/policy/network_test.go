@@ -74,6 +74,7 @@ func TestDestinationsAreRefused(t *testing.T) {
 		{"other letters", "exämple.org", "xn-- form"},
 		{"letters that look like others", "ex\u0430mple.org", "xn-- form"},
 		{"a dot of another script", "example。org", "xn-- form"},
+		{"a sign that no name has", "exam+ple.org", "ASCII letters"},
 		{"a space", "'example.org '", "not a host name"},
 		{"user and password", "'user@example.org'", "not a host name"},
 		{"everything", "'*'", "only at the beginning"},

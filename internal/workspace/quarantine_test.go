@@ -55,8 +55,8 @@ func TestCopyAndRemove(t *testing.T) {
 	w, to := tempRoot(t), tempRoot(t)
 	write(t, w, "d/a/file", "text")
 	link(t, "/etc/passwd", w, "d/a/link")
-	write(t, w, "d/big", "x")
-	if err := os.Truncate(w+"/d/big", 1<<40); err != nil {
+	write(t, w, "big", "x")
+	if err := os.Truncate(w+"/big", 1<<40); err != nil {
 		t.Fatal(err)
 	}
 	if err := unix.Mkfifo(w+"/d/pipe", 0o600); err != nil {
@@ -69,9 +69,13 @@ func TestCopyAndRemove(t *testing.T) {
 	into, _ := unix.Open(to, unix.O_DIRECTORY, 0)
 	defer unix.Close(from)
 	defer unix.Close(into)
+	// The big one last: which name of a directory comes first is up to the file system.
 	c := copier{left: 1 << 20}
-	if err := c.entry(from, "d", into, 0); err != nil {
-		t.Fatal(err)
+	for _, name := range []string{"d", "big"} {
+		c.cut = false
+		if err := c.entry(from, name, into, 0); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if !c.cut {
 		t.Error("a file of 1 TiB was not cut")
