@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -93,6 +94,25 @@ func TestKilled(t *testing.T) {
 	}
 	if infos, err := List(dir); err != nil || len(infos) != 1 || infos[0].Open {
 		t.Errorf("%+v, %v", infos, err)
+	}
+}
+
+func TestAnOpenLogSaysWhatHasNoSignature(t *testing.T) {
+	l := create(t, Options{})
+	for i := range 3 {
+		if err := l.Emit(event.Event{Sensor: event.Syscall, N: uint64(i + 1), Action: event.FileOpen, Object: "/x"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const said = "the last 4 records have no signature yet"
+	if r := verified(t, l.Path()); !r.Open || r.Verdict != Complete || !slices.Contains(r.Notes, said) {
+		t.Errorf("while it is written: open %v, %v, %q", r.Open, r.Verdict, r.Notes)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if r := verified(t, l.Path()); r.Open || slices.ContainsFunc(r.Notes, func(n string) bool { return strings.Contains(n, "signature") }) {
+		t.Errorf("when it has ended: open %v, %q", r.Open, r.Notes)
 	}
 }
 

@@ -212,6 +212,20 @@ func TestLinesOfAHeldFileAreMasked(t *testing.T) {
 	}
 }
 
+func TestAMarkHasTheFirstLetters(t *testing.T) {
+	t.Parallel()
+	for value, want := range map[string]string{
+		"ab01-and-twelve-more": "[redacted:key:ab01…:hash]",
+		"only-eight":           "[redacted:key:on…:hash]",
+		"a]\x7f -and-12-more":  "[redacted:key:a...…:hash]",
+		"abc":                  "[redacted:key:…:hash]",
+	} {
+		if got := mark("key", value, "hash"); got != want {
+			t.Errorf("%q: %q, want %q", value, got, want)
+		}
+	}
+}
+
 func TestSameValueSameMark(t *testing.T) {
 	t.Parallel()
 	r := New()

@@ -176,15 +176,16 @@ var finds = []struct {
 		git(t, w, "config", "includeIf.gitdir:"+w+"/.path", "../inc/a.cfg")
 	}, []string{"inc/a.cfg", "inc/b.cfg", "deep/hooks"}, nil},
 	{"what the settings of agents name in a command", func(t *testing.T, w string) {
-		for _, f := range []string{"scripts/lint.sh", "tools/server", "server.js", "src/main.ts", "p/hook.py", "p/deep/key.sh", "docs/read.md", "n.sh"} {
+		for _, f := range []string{"scripts/lint.sh", "tools/server", "server.js", "src/main.ts", "p/hook.py", "p/deep/key.sh", "docs/read.md", "n.sh", "p/run"} {
 			write(t, w, f, "")
 		}
 		write(t, w, ".claude/settings.json", `{"permissions": {"allow": ["Edit(src/main.ts)"]}, "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "$CLAUDE_PROJECT_DIR/scripts/lint.sh --fix"}]}]}}`)
 		write(t, w, ".mcp.json", `{"mcpServers": {"a": {"command": "./tools/server"}, "b": {"command": "node", "args": ["server.js", "docs"]}}}`)
 		write(t, w, "p/.codex/config.toml", "model = \"docs/read.md\"\nnotify = [\"python3\", \"hook.py\"]\n")
 		write(t, w, "p/.claude/settings.local.json", `{"apiKeyHelper": "sh deep/key.sh"}`)
+		write(t, w, "p/.claude/settings.json", `{"statusLine": {"type": "command", "command": "bash -e -u run"}}`)
 		write(t, w, ".cursor/mcp.json", "{ \"command\": \"./n.sh\", } // with a comma and a comment")
-	}, []string{"scripts/lint.sh", "tools/server", "server.js", "p/hook.py", "p/deep/key.sh", "n.sh"}, []string{"src/main.ts", "docs/read.md", "docs"}},
+	}, []string{"scripts/lint.sh", "tools/server", "server.js", "p/hook.py", "p/deep/key.sh", "n.sh", "p/run"}, []string{"src/main.ts", "docs/read.md", "docs"}},
 	{"names of branches are not names of files", func(t *testing.T, w string) {
 		repo(t, w)
 		git(t, w, "branch", "CLAUDE.md")
