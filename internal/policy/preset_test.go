@@ -89,6 +89,24 @@ files:
 	}
 }
 
+// TestPresetVariables: what the agent knows of the caller's variables comes in, but
+// for what is empty, is no line, or has the shape of a secret.
+func TestPresetVariables(t *testing.T) {
+	w := newWorld(t)
+	w.host.Env = []string{"ANTHROPIC_MODEL=opus", "ANTHROPIC_BETAS=ghp_0123456789abcdef0123", "ANTHROPIC_SMALL_FAST_MODEL=", "CLAUDE_CODE_EFFORT_LEVEL=a\nb", "OTHER=x"}
+	o := Options{Host: w.host, Preset: "claude"}
+	o.Host.Dir = w.mkdir("home/u/ws")
+	p := w.plan(o)
+	if got, _ := variableOf(p, "ANTHROPIC_MODEL"); got != "opus" {
+		t.Errorf("ANTHROPIC_MODEL is %q", got)
+	}
+	for _, name := range []string{"ANTHROPIC_BETAS", "ANTHROPIC_SMALL_FAST_MODEL", "CLAUDE_CODE_EFFORT_LEVEL", "OTHER"} {
+		if got, found := variableOf(p, name); found {
+			t.Errorf("%s came in as %q", name, got)
+		}
+	}
+}
+
 // TestPresetsThatAreWrong: a preset of the user's that is wrong says where, and
 // nothing runs by it.
 func TestPresetsThatAreWrong(t *testing.T) {
