@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -56,5 +57,19 @@ func specials(t *testing.T, kind string, nodes map[string]special) {
 	}
 	if _, err := os.Lstat(f.ws + "/made"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("made: %v", err)
+	}
+}
+
+// TestANameThatIsTooLongThere: a file system may take longer names than that of the
+// workspace (255 bytes here, 143 with eCryptfs): nothing was there under such a name.
+func TestANameThatIsTooLongThere(t *testing.T) {
+	dir, err := os.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Close()
+	l := level{path: ".", t: &trees{}, base: dir, tree: dir}
+	if _, was, err := l.old(strings.Repeat("a", 256)); was || err != nil {
+		t.Errorf("there: %v, %v", was, err)
 	}
 }
