@@ -260,6 +260,10 @@ func (r *Redactor) spaced(s string, at, free int) (hit, bool) {
 	v := valueAt(s, max(at+1, free))
 	text := s[v.from:v.to]
 	switch {
+	case name == "-u" || name == "--user":
+		if strings.Contains(s[max(0, at-scriptMost):at], "curl ") {
+			return r.afterColon(s, v)
+		}
 	case strings.HasPrefix(name, "--") && !strings.HasPrefix(text, "-"):
 		if c := classOf(name); (c == password || c == token) && !isFile(s, v.from) {
 			return r.value(s, v, c)
@@ -270,10 +274,6 @@ func (r *Redactor) spaced(s string, at, free int) (hit, bool) {
 		plain, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(text, "="))
 		if err == nil && strings.Contains(string(plain), ":") {
 			return r.value(s, v, scheme)
-		}
-	case name == "-u" || name == "--user":
-		if strings.Contains(s[max(0, at-scriptMost):at], "curl ") {
-			return r.afterColon(s, v)
 		}
 	}
 	return hit{}, false
