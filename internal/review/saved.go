@@ -164,7 +164,7 @@ func (s *saved) gone() (map[string]bool, error) {
 		}
 	}
 	dead, err := readJournal(s.dir)
-	if dead == nil || err != nil {
+	if dead == nil {
 		return gone, err
 	}
 	for _, in := range dead.steps {
