@@ -227,6 +227,11 @@ func TestCredentialsKeepSecretsOutOfTheEnvironment(t *testing.T) {
 			}
 		})
 	}
+	both := Options{Host: w.host, Settings: []Setting{
+		{Flag: "--env", Key: "environment.pass", Value: "MY_*"}, {Flag: "--env", Key: "environment.set", Value: "MY_VALUE=x"}}}
+	if _, err := w.compile(both); err == nil || !strings.Contains(err.Error(), "MY_VALUE is handed in") {
+		t.Errorf("set beside a wildcard, by the same flag: %v", err)
+	}
 	p := w.plan(w.options("environment.pass", "MY_*", "environment.pass", "SOURCE_*"))
 	for _, name := range []string{"MY_VALUE", "SOURCE_VALUE"} {
 		if _, found := variableOf(p, name); found {

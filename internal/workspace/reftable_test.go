@@ -37,6 +37,16 @@ func tableOf(names ...string) []byte {
 	return append(append(b, header...), make([]byte, 44)...)
 }
 
+// indexed is a table with an index of its one block, of that type.
+func indexed(kind string, table []byte) []byte {
+	at := len(table) - 24 - 44
+	index := kind + "\x00\x00\x10" + "\x00\x08z\x00" + "\x00\x00\x04\x00\x01"
+	index = index[:3] + string([]byte{byte(len(index))}) + index[4:]
+	b := slices.Concat(table[:at], []byte(index), table[at:])
+	b[len(b)-44+7] = byte(at)
+	return b
+}
+
 func TestTableRecords(t *testing.T) {
 	for _, c := range []struct {
 		names []string
@@ -59,7 +69,10 @@ func TestTableRecords(t *testing.T) {
 			_, _ = tableRecords(bad[:i])
 		}
 	}
-	for name, bad := range map[string][]byte{"no order": tableOf("refs/b", "refs/a"), "empty": nil, "cut": good[:len(good)-1]} {
+	if got, err := tableRecords(indexed("i", good)); err != nil || len(got) != 1 {
+		t.Errorf("with an index: %q, %v", got, err)
+	}
+	for name, bad := range map[string][]byte{"no order": tableOf("refs/b", "refs/a"), "empty": nil, "cut": good[:len(good)-1], "an index that is none": indexed("o", good)} {
 		if _, err := tableRecords(bad); err == nil {
 			t.Errorf("%s: no error", name)
 		}

@@ -88,6 +88,23 @@ func TestSettleStagedSplit(t *testing.T) {
 	}
 }
 
+// A file that the index no longer looks at is named, also where a split index names it
+// in its other file.
+func TestSettleBlindSplit(t *testing.T) {
+	w := tempRoot(t)
+	repo(t, w)
+	for _, name := range []string{"a", "b", "c"} {
+		write(t, w, name, name)
+	}
+	git(t, w, "add", ".")
+	git(t, w, "update-index", "--split-index")
+	s := scanned(t, w)
+	git(t, w, "update-index", "--assume-unchanged", "b")
+	if r := settled(t, s); len(r.Flagged) != 1 || !strings.Contains(r.Flagged[0].Reason, `1 more as assume-unchanged, "b": `) {
+		t.Errorf("listed: %+v", r.Flagged)
+	}
+}
+
 // The index of a worktree, and a hostile number of names.
 func TestSettleStagedElsewhere(t *testing.T) {
 	w := tempRoot(t)
