@@ -3,6 +3,7 @@
 package review
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -144,6 +145,73 @@ func TestRootGroupOfWhatIsApplied(t *testing.T) {
 		var st unix.Stat_t
 		if err := unix.Stat(f.ws+"/"+name, &st); err != nil || st.Gid != gid || name == "shared/dir" && st.Mode&unix.S_ISGID == 0 {
 			t.Errorf("%s: group %d, mode %o, %v", name, st.Gid, st.Mode, err)
+		}
+	}
+}
+
+// The directory of a place is gone when an apply that died is ended: what was taken
+// out of it is kept in the review, and what was prepared for it is not.
+func TestRecoverWhereThePlaceIsGone(t *testing.T) {
+	for _, row := range []struct{ name, change, op, kept string }{
+		{"taken out", "d/a!", "rename", "old\n"},
+		{"prepared", "d/a=new\n", "", ""},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			f := newField(t, Overlay)
+			f.lower("d/a=old\n", "d/b=b\n").upper(row.change)
+			s := f.collect()
+			f.acceptAll(s)
+			dead := false
+			_, err := s.Apply(t.Context(), Options{hook: func(op string, done bool) error {
+				if dead || op == "rename" && row.op == "" {
+					dead = true
+					return errKilled
+				}
+				dead = op == row.op && done
+				return nil
+			}})
+			if !errors.Is(err, errKilled) || !dead {
+				t.Fatalf("it did not die: %v", err)
+			}
+			s.Close()
+			if left, _ := os.ReadDir(f.dir + "/ready"); len(left) != 1 {
+				t.Fatalf("in the review's own directory: %v", left)
+			}
+			if err := os.RemoveAll(f.ws + "/d"); err != nil {
+				t.Fatal(err)
+			}
+			f.collect().Close()
+			if kept, _ := os.ReadFile(f.dir + "/base/d/a"); string(kept) != row.kept {
+				t.Errorf("kept: %q, want %q", kept, row.kept)
+			}
+			if left, _ := os.ReadDir(f.dir + "/ready"); len(left) != 0 {
+				t.Errorf("left: %v", left)
+			}
+		})
+	}
+}
+
+// TestWorkspaceOfTheRun: what a run began with is known by its device and number.
+func TestWorkspaceOfTheRun(t *testing.T) {
+	f := newField(t, Overlay)
+	s := f.collect()
+	var st unix.Stat_t
+	if err := unix.Stat(f.ws, &st); err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range []struct {
+		name     string
+		dev, ino uint64
+		same     bool
+	}{
+		{"it is not known", 0, 0, true},
+		{"it is that", st.Dev, st.Ino, true},
+		{"another directory", st.Dev, st.Ino + 1, false},
+		{"the same number on another file system", st.Dev + 1, st.Ino, false},
+	} {
+		s.dev, s.ino = row.dev, row.ino
+		if err := s.place(); (err == nil) != row.same {
+			t.Errorf("%s: %v", row.name, err)
 		}
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // cacheinfo puts a name into the index of a repository, and nothing into its tree.
@@ -102,6 +104,47 @@ func TestSettleBlindSplit(t *testing.T) {
 	git(t, w, "update-index", "--assume-unchanged", "b")
 	if r := settled(t, s); len(r.Flagged) != 1 || !strings.Contains(r.Flagged[0].Reason, `1 more as assume-unchanged, "b": `) {
 		t.Errorf("listed: %+v", r.Flagged)
+	}
+}
+
+// TestStands: what git would write is there already, as a file or as a link.
+func TestStands(t *testing.T) {
+	w := tempRoot(t)
+	write(t, w, "d/file", "text")
+	write(t, w, "d/program", "text")
+	chmod(t, w+"/d/program", 0o755)
+	link(t, "text", w, "d/link")
+	root, err := unix.Open(w, unix.O_PATH|unix.O_DIRECTORY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(root)
+	for _, tt := range []struct {
+		name, text string
+		mode       uint32
+		want       bool
+	}{
+		{"d/file", "text", 0o100644, true},
+		{"d/file", "other", 0o100644, false},
+		{"d/file", "text", 0o100755, false},
+		{"d/program", "text", 0o100755, true},
+		{"d/file", "text", 0o120000, false},
+		{"d/link", "text", 0o120000, true},
+		{"d/link", "other", 0o120000, false},
+		{"d/link", "text", 0o100644, false},
+		{"d/none", "text", 0o100644, false},
+		{"d/none", "", 0o120000, false},
+		{"e/file", "text", 0o100644, false},
+		{"d", "", 0o160000, false},
+	} {
+		e := staged{name: tt.name, mode: tt.mode, id: blobID([]byte(tt.text), 20)}
+		if got := e.stands(root, 20, func(int64) bool { return true }); got != tt.want {
+			t.Errorf("%+v: %v", tt, got)
+		}
+	}
+	e := staged{name: "d/file", mode: 0o100644, id: blobID([]byte("text"), 20)}
+	if e.stands(root, 20, func(int64) bool { return false }) {
+		t.Error("it was read, although nothing more may be read")
 	}
 }
 
