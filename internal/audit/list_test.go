@@ -166,3 +166,40 @@ func TestLinkIsNoLog(t *testing.T) {
 		t.Errorf("lost are %q, %v", lost, err)
 	}
 }
+
+// TestRemove: the log goes, and its head is set aside with those of the last others.
+func TestRemove(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "log")
+	old(t, dir, 1, 0)
+	_, heads := places(dir, "", "")
+	aside := filepath.Join(heads, prunedDir)
+	if err := os.Mkdir(aside, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for i := range maxPruned + 2 {
+		if err := os.WriteFile(filepath.Join(aside, fmt.Sprintf("2019%04d-x", i)+headSuffix), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	infos, err := List(dir)
+	if err != nil || len(infos) != 1 {
+		t.Fatalf("%+v, %v", infos, err)
+	}
+	if err := Remove(infos[0], heads); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Lstat(infos[0].Path); err == nil {
+		t.Error("the log is still there")
+	}
+	there, err := within(aside, headSuffix)
+	if err != nil || len(there) != maxPruned || !strings.HasSuffix(there[len(there)-1], "20200000-x"+headSuffix) {
+		t.Errorf("%d heads are set aside, %v", len(there), err)
+	}
+	if lost, err := Lost(dir, ""); err != nil || len(lost) != 0 {
+		t.Errorf("lost: %q, %v", lost, err)
+	}
+	infos[0].Path = aside
+	if err := Remove(infos[0], heads); err == nil {
+		t.Error("what cannot be removed is no error")
+	}
+}

@@ -7,8 +7,11 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
+	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"holdfast.dev/holdfast/internal/policy"
@@ -271,3 +274,39 @@ func TestAConnectionThatFallsSilentGivesItsPipeBack(t *testing.T) {
 		}
 	}
 }
+
+// TestCopyEnds: a relay that cannot be spliced ends with what the one side cannot send
+// or the other not take, and takes nothing more of it then.
+func TestCopyEnds(t *testing.T) {
+	broken := errors.New("broken")
+	for _, tt := range []struct {
+		name  string
+		src   io.Reader
+		taken int
+		want  error
+	}{
+		{"the end", strings.NewReader("text"), 4, nil},
+		{"who takes nothing more", iotest.OneByteReader(strings.NewReader("text")), 2, broken},
+		{"who breaks off", iotest.TimeoutReader(iotest.OneByteReader(strings.NewReader("text"))), 4, iotest.ErrTimeout},
+		{"who breaks off with his last words", iotest.DataErrReader(iotest.TimeoutReader(iotest.OneByteReader(strings.NewReader("text")))), 4, iotest.ErrTimeout},
+	} {
+		var count atomic.Int64
+		left := tt.taken
+		err := newSteps().copy(&count, writing(func(b []byte) (int, error) {
+			if left -= len(b); left < 0 {
+				return 0, broken
+			}
+			return len(b), nil
+		}), tt.src)
+		if !errors.Is(err, tt.want) || tt.want == nil && err != nil {
+			t.Errorf("%s: %v, want %v", tt.name, err, tt.want)
+		}
+		if left < -1 {
+			t.Errorf("%s: it went on for %d bytes", tt.name, -left)
+		}
+	}
+}
+
+type writing func([]byte) (int, error)
+
+func (w writing) Write(b []byte) (int, error) { return w(b) }

@@ -249,7 +249,35 @@ func TestJudgeTogether(t *testing.T) {
 	wait.Wait()
 }
 
-// FuzzJudge: whatever is executed, in whatever way, is judged; git with the verb
+// TestCutArguments: of what the arguments of an execution do not say, because they were
+// cut, anything may be so.
+func TestCutArguments(t *testing.T) {
+	for _, rule := range []GateRule{{Set: "git-push"}, {When: `verb == "push"`}, {When: `program == "git" && verb == "push"`}} {
+		g, err := NewGates([]GateRule{rule}, nil, byHash)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, row := range []struct {
+			argv []string
+			cut  bool
+			asks bool
+		}{
+			{[]string{"git"}, true, true},
+			{[]string{"git"}, false, false},
+			{[]string{"git", "-C"}, true, true},
+			{[]string{"git", "log"}, true, false},
+			{[]string{"git", "push"}, false, true},
+		} {
+			a := execution("/usr/bin/git", row.argv...)
+			a.Cut = row.cut
+			if j := g.Judge(a); (j.Verdict == event.Unknown) != row.asks {
+				t.Errorf("%v, %q, cut %v: %v, %q", rule, row.argv, row.cut, j.Verdict, j.Reason)
+			}
+		}
+	}
+}
+
+// TestWhichRuleDecides:: whatever is executed, in whatever way, is judged; git with the verb
 // push behind options of its own always asks, and what is cut never asks less.
 func FuzzJudge(f *testing.F) {
 	f.Add("/usr/bin/git", "git\x00-c\x00a=b\x00push", "", uint8(0))

@@ -362,3 +362,31 @@ func TestDone(t *testing.T) {
 		}
 	}
 }
+
+// Two repositories are applied, one after the other.
+func TestHistoriesOfTwo(t *testing.T) {
+	testenv.Need(t, testenv.Git, nil)
+	f := newField(t, Copy)
+	for _, dir := range []string{f.ws, f.ws + "/sub"} {
+		f.make(dir, "a=1\n")
+		git(t, dir, "init", "-q", "-b", "main")
+		git(t, dir, "add", "a")
+		git(t, dir, "commit", "-qm", "first")
+	}
+	f.copied()
+	for _, dir := range []string{"/upper", "/upper/sub"} {
+		f.make(f.dir+dir, "b=1\n")
+		git(t, f.dir+dir, "add", "b")
+		git(t, f.dir+dir, "commit", "-qm", "second")
+	}
+	s := f.collect()
+	f.acceptAll(s)
+	if r := f.apply(s, Options{}); !r.Settled || len(r.Refused)+len(r.Conflicts) > 0 {
+		t.Errorf("%+v", r)
+	}
+	for _, dir := range []string{f.ws, f.ws + "/sub"} {
+		if log := git(t, dir, "log", "--format=%s"); log != "second\nfirst\n" {
+			t.Errorf("%s: %q", dir, log)
+		}
+	}
+}

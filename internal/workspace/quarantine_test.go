@@ -160,3 +160,30 @@ func TestQuarantineOfWhatIsBeingExchanged(t *testing.T) {
 		})
 	}
 }
+
+// TestDisarm: nobody runs a held file by accident. A file with a second name is left as
+// it is, for that name may be anywhere.
+func TestDisarm(t *testing.T) {
+	w := tempRoot(t)
+	for _, name := range []string{"program", "linked", "dir/x"} {
+		write(t, w, name, "")
+	}
+	for _, name := range []string{"program", "linked", "dir"} {
+		chmod(t, w+"/"+name, 0o775)
+	}
+	if err := os.Link(w+"/linked", w+"/other"); err != nil {
+		t.Fatal(err)
+	}
+	fd, err := unix.Open(w, unix.O_PATH|unix.O_DIRECTORY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	for name, want := range map[string]os.FileMode{"program": 0o664, "linked": 0o775, "dir": 0o775} {
+		disarm(fd, name, 0o775)
+		if st, err := os.Stat(w + "/" + name); err != nil || st.Mode().Perm() != want {
+			t.Errorf("%s: %v, %v", name, st.Mode(), err)
+		}
+	}
+	disarm(fd, "none", 0o775)
+}
