@@ -103,6 +103,139 @@ func TestConfigReadsAsGitDoes(t *testing.T) {
 	}
 }
 
+// What a configuration sets, and what of its syntax git writes nowhere by itself.
+func TestParseConfig(t *testing.T) {
+	for _, tt := range []struct {
+		config  string
+		want    string // name, "=" and value of each setting; "error"
+		unusual bool
+	}{
+		{"", "", false},
+		{"\ufeff# x\n; [y]\n \t\n", "", false},
+		{"[a]\r\n\tb = c\r\n", "a.b=c|", false},
+		{"[a]\n\tb = c\r", "a.b=c|", true},
+		{"[a]\n\tb = c\rd\n", "a.b=c\rd|", true},
+		{"[a]\n\tb = c\x7f\n", "a.b=c\x7f|", true},
+		{"[A \"B\"]\n\tC-1 = D\n", "a.B.c-1=D|", false},
+		{"[a \t\"b\\\"c\\\\\"] d=1\n", "a.b\"c\\.d=1|", false},
+		{"[a \"b\"]x=1\n[c]y=2\n", "a.b.x=1|c.y=2|", false},
+		{"[a.B]\n\tc = d\n", "a.b.c=d|", true},
+		{"[a]\nb\n", "a.b|", false},
+		{"[a]\nb  \n", "a.b|", false},
+		{"[a]\nb", "a.b|", false},
+		{"[a]b=c # d\n", "a.b=c|", false},
+		{"[a]b=c;d\n", "a.b=c|", false},
+		{"[a]b=\"c # d\"\n", "a.b=c # d|", false},
+		{"[a]b= \t c  d \t \ne\n", "a.b=c  d|a.e|", true},
+		{"[a]b=\t c  d  \n", "a.b=c  d|", false},
+		{"[a]b=\"  c  \"\n", "a.b=  c  |", false},
+		{"[a]b=c\td\n", "a.b=c\td|", true},
+		{"[a]b=c\\\nd\n", "a.b=cd|", true},
+		{"[a]b=\\t\n", "a.b=\t|", true},
+		{"[a]b=\\n\n", "a.b=\n|", true},
+		{"[a]b=\\b\n", "a.b=\b|", true},
+		{"[a]b=\\\\\\\"\n", "a.b=\\\"|", false},
+		{"b=c\n", ".b=c|", true},
+		{"[a]b=\\q\n", "error", false},
+		{"[a]b=\"c\n", "error", false},
+		{"[a", "error", false},
+		{"[a\n]", "error", false},
+		{"[]b=c\n", "error", false},
+		{"[ \"a\"]b=c\n", "error", false},
+		{"[a b]", "error", false},
+		{"[a \"b\" ]", "error", false},
+		{"[a \"b\"", "error", false},
+		{"[a \"b\nc\"]", "error", false},
+		{"[a \"b\\\nc\"]", "error", false},
+		{"[a!]", "error", false},
+		{"[a]1=c\n", "error", false},
+		{"[a]b_c=d\n", "error", false},
+		{"[a]b c\n", "error", false},
+	} {
+		c, err := parseConfig([]byte(tt.config))
+		got := ""
+		for _, s := range c.settings {
+			if got += s.name(); !s.bare {
+				got += "=" + s.value
+			}
+			got += "|"
+		}
+		if err != nil {
+			got = "error"
+		}
+		if got != tt.want || c.unusual != tt.unusual {
+			t.Errorf("%q: %q, unusual %t", tt.config, got, c.unusual)
+		}
+	}
+	if _, err := parseConfig(bytes.Repeat([]byte("\n"), maxConfig)); err != nil {
+		t.Errorf("the largest one that is read: %v", err)
+	}
+	if _, err := parseConfig(bytes.Repeat([]byte("\n"), maxConfig+1)); err == nil {
+		t.Error("a larger one is read")
+	}
+}
+
+// The values that harmless settings may have.
+func TestHarmlessValues(t *testing.T) {
+	long := strings.Repeat("x", 2049)
+	for _, tt := range []struct {
+		kind     string
+		accepts  func(string) bool
+		yes, not []string
+	}{
+		{"a boolean", boolean, []string{"true", "YES", "on", "1", "false", "No", "off", "0", ""}, []string{"2", "truer", "maybe"}},
+		{"false", isFalse, []string{"FALSE", "no", "off", "0", ""}, []string{"true", "yes", "1", "x"}},
+		{"a word or a boolean", words("keep", "warn"), []string{"keep", "WARN", "true", "no"}, []string{"keeps", "x", "2"}},
+		{"text", text, []string{"", "José O'", long[:255]}[:1], []string{long[:256], "a`b", "$x", "a\x1b", "a\x7f", "it's", "a\nb"}},
+		{"a name", text, []string{"José", "A. U. Thor", long[:255]}, nil},
+		{"an address", harmlessURL,
+			[]string{"https://example.org/x.git", "ssh://u@h:22/x", "git@h:a/b", "../a b", "/srv/x", "file:///srv/x", long[:2048]},
+			[]string{"", "ext::sh -c x", "-x", long, "foo://x", "https://-x/y", "https://u@-x/y", "ssh://a b", "a@-h:x", "a;b", "h:$(x)"}},
+	} {
+		for _, v := range tt.yes {
+			if !tt.accepts(v) {
+				t.Errorf("%s: %.30q is refused", tt.kind, v)
+			}
+		}
+		for _, v := range tt.not {
+			if tt.accepts(v) {
+				t.Errorf("%s: %.30q is accepted", tt.kind, v)
+			}
+		}
+	}
+}
+
+// A setting that was there before the run stays, whatever it says; one without a
+// value counts as true.
+func TestRefuse(t *testing.T) {
+	inside := func(v string) bool { return v == "in" }
+	for _, tt := range []struct {
+		s  setting
+		ok bool
+	}{
+		{setting{section: "core", key: "worktree", value: "in"}, true},
+		{setting{section: "core", key: "worktree", value: "out"}, false},
+		{setting{section: "core", key: "worktree", value: "in", bare: true}, false},
+		{setting{section: "core", key: "worktree", value: "in", sub: "x", hasSub: true}, false},
+		{setting{section: "user", key: "worktree", value: "in"}, false},
+		{setting{section: "core", key: "bare", bare: true}, true},
+		{setting{section: "core", key: "compression", bare: true}, false},
+		{setting{section: "core", key: "bare", value: "x"}, false},
+		{setting{section: "remote", sub: "a", hasSub: true, key: "prune", value: "1"}, true},
+		{setting{section: "remote", key: "prune", value: "1"}, false},
+		{setting{section: "remote", sub: "a$b", hasSub: true, key: "prune", value: "1"}, false},
+		{setting{section: "alias", key: "x", value: "y"}, false},
+	} {
+		if why := refuse(tt.s, inside); (why == "") != tt.ok {
+			t.Errorf("%+v: %q", tt.s, why)
+		}
+	}
+	const alias = "[alias]\n\tx = y\n"
+	if why := inert([]byte(alias), inside, func(s setting) bool { return s.key == "x" }); why != "" {
+		t.Errorf("an alias that was there: %s", why)
+	}
+}
+
 func FuzzConfig(f *testing.F) {
 	for _, c := range corpus {
 		f.Add([]byte(c))
