@@ -139,3 +139,92 @@ func TestBudgetOfAStart(t *testing.T) {
 		}
 	})
 }
+
+// The clock is asked at the first of each 1024 entries, and what is looked at then is
+// told to the user.
+func TestBudgetIsAskedNowAndThen(t *testing.T) {
+	rules := DefaultRules()
+	at := func(dir string) *walker { return &walker{walk: &walk{rules: &rules}, path: []byte(dir)} }
+	b := NewBudget()
+	s := &scan{found: &tree{Root: "/w"}, budget: b}
+	b.Stop()
+	var over *BudgetError
+	if err := s.goOn(at("d")); !errors.As(err, &over) || over.At != "/w/d" || over.Files != 1 {
+		t.Errorf("the first entry: %v", err)
+	}
+	if err := s.goOn(at("e")); err != nil || b.At() != "/w/d" {
+		t.Errorf("the second entry: %v, at %s", err, b.At())
+	}
+	b.files.Store(1024)
+	if err := s.goOn(at("f")); err == nil || b.At() != "/w/f" {
+		t.Errorf("the 1025th entry: %v, at %s", err, b.At())
+	}
+
+	v := &settle{t: &tree{Root: "/w"}, budget: NewBudget(), unexamined: map[string]bool{}}
+	for i, want := range []Name{"/w/d", "/w/d", "/w"} {
+		if i == 2 {
+			v.budget.files.Store(2048)
+		}
+		if !v.examine([]byte([]string{"d", "e", ""}[i])) || v.budget.At() != string(want) || v.partial {
+			t.Errorf("entry %d: at %s, partial %t", i, v.budget.At(), v.partial)
+		}
+	}
+}
+
+// What was not looked through is listed, directory by directory as long as these are
+// few, with the reason.
+func TestUnexaminedIsListed(t *testing.T) {
+	for _, tt := range []struct {
+		dirs, want int
+		end        func(*Budget)
+		why        string
+	}{
+		{3, 3, (*Budget).Stop, "that was stopped"},
+		{3, 3, func(b *Budget) { b.end = time.Now() }, "that took too long"},
+		{maxUnread, maxUnread, (*Budget).Stop, "that was stopped"},
+		{maxUnread + 9, 1, (*Budget).Stop, "that was stopped"},
+	} {
+		v := &settle{t: &tree{Root: "/w"}, budget: NewBudget(), unexamined: map[string]bool{}}
+		tt.end(v.budget)
+		for i := range tt.dirs {
+			if v.examine(fmt.Appendf(nil, "d%d", i)) || !v.partial {
+				t.Errorf("directory %d is looked at", i)
+			}
+		}
+		v.listUnexamined()
+		if list := v.report.Flagged; len(list) != tt.want || !strings.Contains(list[0].Reason, tt.why) || (list[0].Path == "/w") != (tt.want == 1) {
+			t.Errorf("%d directories: %d lines, %+v", tt.dirs, len(list), list[0])
+		}
+	}
+	v := &settle{snap: &Snapshot{Root: "/w"}, t: &tree{Root: "/w"}}
+	if v.listMore(); len(v.report.Flagged) != 0 {
+		t.Errorf("nothing is missing: %+v", v.report.Flagged)
+	}
+	for range maxFlagged + 3 {
+		v.flagged(Flagged{})
+	}
+	if v.listMore(); len(v.report.Flagged) != maxFlagged+1 || v.report.Flagged[maxFlagged].Files != 3 {
+		t.Errorf("%d lines, %+v", len(v.report.Flagged), v.report.Flagged[len(v.report.Flagged)-1])
+	}
+}
+
+func TestBudgetSpends(t *testing.T) {
+	b := NewBudget()
+	b.bytes.Store(10)
+	for i, tt := range []struct {
+		n  int64
+		ok bool
+	}{{11, false}, {10, true}, {1, false}, {0, true}, {-5, true}, {1, false}} {
+		if b.spend(tt.n) != tt.ok {
+			t.Errorf("%d: %d bytes: %v", i, tt.n, !tt.ok)
+		}
+	}
+	b.Stop()
+	if b.spend(0) {
+		t.Error("nothing more is read once it is stopped")
+	}
+	b.Expect("/a", "/b")
+	if b.finished("/a"); !slices.Equal(b.Left(), []string{"/b"}) {
+		t.Errorf("left: %q", b.Left())
+	}
+}

@@ -5,6 +5,7 @@ package workspace
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+	"holdfast.dev/holdfast/internal/testenv"
 )
 
 func TestCopyTree(t *testing.T) {
@@ -141,4 +143,123 @@ func TestCopyTreeEnds(t *testing.T) {
 			t.Errorf("%q, %v", b, err)
 		}
 	})
+}
+
+// An error says where it was met, and a full file system how much was copied.
+func TestCopyTreeErrors(t *testing.T) {
+	c := &treeCopier{root: "/w", path: []byte("d/f")}
+	c.report.Bytes = 3 << 20
+	if err := c.at(nil); err != nil {
+		t.Error(err)
+	}
+	limit := &SpaceError{Root: "/w", Limit: 1}
+	if err := c.at(fmt.Errorf("f: %w", limit)); !errors.Is(err, limit) || strings.Contains(err.Error(), "d/f") {
+		t.Errorf("the limit: %v", err)
+	}
+	for _, full := range []error{unix.ENOSPC, unix.EDQUOT} {
+		var space *SpaceError
+		if err := c.at(full); !errors.As(err, &space) || !space.Free || space.Limit != 3<<20 {
+			t.Errorf("%v: %v", full, err)
+		}
+	}
+	if err := c.at(unix.EIO); !errors.Is(err, unix.EIO) || !strings.Contains(err.Error(), `"d/f"`) {
+		t.Errorf("another error: %v", err)
+	}
+	for range maxLeft + 5 {
+		c.leave("x")
+	}
+	if len(c.report.Left) != maxLeft || c.report.Left[0] != "d/f: x" {
+		t.Errorf("%d files are named as left out, %q", len(c.report.Left), c.report.Left[0])
+	}
+
+	w := tempRoot(t)
+	write(t, w, "big", strings.Repeat("x", 1<<20))
+	if r, err := CopyTree(t.Context(), w, tempRoot(t), 1); !r.Shared && (err == nil || strings.Count(err.Error(), "copying") != 1) {
+		t.Errorf("at its limit: %v", err)
+	}
+	if _, err := CopyTree(t.Context(), w, w+"/none", 0); err == nil || strings.Count(err.Error(), "copying") != 1 {
+		t.Errorf("to a place that is not there: %v", err)
+	}
+	write(t, w, "to/big", "mine")
+	if _, err := CopyTree(t.Context(), w, w+"/to", 0); err == nil || strings.Count(err.Error(), "copying") != 1 {
+		t.Errorf("to a place where something is: %v", err)
+	}
+}
+
+// copyRange ends where a file that became shorter ends, and copies what the kernel
+// does not copy by itself.
+func TestCopyRange(t *testing.T) {
+	w := tempRoot(t)
+	text := strings.Repeat("0123456789", 1000)
+	write(t, w, "from", text)
+	from, err := os.Open(w + "/from")
+	must(t, err)
+	defer from.Close()
+	for name, flags := range map[string]int{"by the kernel": 0, "by reading and writing": unix.O_APPEND} { // copy_file_range(2): EBADF
+		to, err := os.OpenFile(w+"/to "+name, os.O_CREATE|os.O_WRONLY|flags, 0o600)
+		must(t, err)
+		defer to.Close()
+		if err := copyRange(t.Context(), int(from.Fd()), int(to.Fd()), 0, int64(len(text))+99); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if got, err := os.ReadFile(to.Name()); err != nil || string(got) != text {
+			t.Errorf("%s: %d bytes, %v", name, len(got), err)
+		}
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	if err := copyRange(ctx, int(from.Fd()), int(from.Fd()), 0, 1); !errors.Is(err, context.Canceled) {
+		t.Errorf("when it is cancelled: %v", err)
+	}
+	if err := copyBytes(int(from.Fd()), int(from.Fd()), 0, 1); !errors.Is(err, unix.EBADF) {
+		t.Errorf("to a file that cannot be written to: %v", err)
+	}
+}
+
+// Attributes that programs set are copied, and not those by which a layer or the
+// kernel steers itself.
+func TestCopyXattrs(t *testing.T) {
+	w := tempRoot(t)
+	write(t, w, "from", "")
+	write(t, w, "to", "")
+	acl := "\x02\x00\x00\x00" + "\x01\x00\x06\x00\xff\xff\xff\xff" + "\x02\x00\x04\x00\xd2\x04\x00\x00" + "\x04\x00\x04\x00\xff\xff\xff\xff" +
+		"\x10\x00\x04\x00\xff\xff\xff\xff" + "\x20\x00\x04\x00\xff\xff\xff\xff"
+	set := map[string]bool{}
+	for name, value := range map[string]string{"user.colour": "red", "user.overlay.opaque": "y", "trusted.x": "y", "system.posix_acl_access": acl} {
+		set[name] = unix.Setxattr(w+"/from", name, []byte(value), 0) == nil // what the file system, or the user, may not have is left out
+	}
+	from, err := os.Open(w + "/from")
+	must(t, err)
+	defer from.Close()
+	to, err := os.OpenFile(w+"/to", os.O_RDWR, 0)
+	must(t, err)
+	defer to.Close()
+	copyXattrs(int(from.Fd()), int(to.Fd()))
+	for name, want := range map[string]bool{"user.colour": true, "user.overlay.opaque": false, "trusted.x": false, "system.posix_acl_access": true} {
+		_, err := unix.Getxattr(w+"/to", name, make([]byte, 100))
+		if set[name] && (err == nil) != want {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// As root a copy belongs to whom the original belongs.
+func TestRootCopyTreeKeepsOwners(t *testing.T) {
+	testenv.Need(t, testenv.Root, nil)
+	w, to := tempRoot(t), tempRoot(t)
+	write(t, w, "d/f", "x")
+	link(t, "f", w, "d/l")
+	names := []string{"/d/f", "/d/l", "/d"}
+	for i, name := range names {
+		must(t, os.Lchown(w+name, 1000+i, 2000+i))
+	}
+	if _, err := CopyTree(t.Context(), w, to, 0); err != nil {
+		t.Fatal(err)
+	}
+	for i, name := range names {
+		var st unix.Stat_t
+		if err := unix.Lstat(to+name, &st); err != nil || st.Uid != uint32(1000+i) || st.Gid != uint32(2000+i) {
+			t.Errorf("%s belongs to %d:%d, %v", name, st.Uid, st.Gid, err)
+		}
+	}
 }

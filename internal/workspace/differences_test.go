@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -95,6 +96,15 @@ var changesOfRuns = []struct {
 		remove(t, w, "src/b.go") // its inode is used again
 		write(t, w, "src/y.go", "package x\n")
 	}, []string{"deleted src/b.go", "added src/y.go", "renamed src/z.go from src/a.go"}},
+	{"a file renamed that got another mode", func(t *testing.T, w string) {
+		rename(t, w, "src/a.go", "src/z.go")
+		chmod(t, w+"/src/z.go", 0o600)
+	}, []string{"renamed src/z.go from src/a.go 644>600"}},
+	{"a file replaced by one of another mode", func(t *testing.T, w string) {
+		write(t, w, "src/tmp", "changed\n")
+		chmod(t, w+"/src/tmp", 0o600)
+		rename(t, w, "src/tmp", "src/b.go")
+	}, []string{"modified src/b.go 644>600"}},
 	{"a directory renamed, and a file in it edited", func(t *testing.T, w string) {
 		rename(t, w, "src", "lib")
 		write(t, w, "lib/a.go", "changed\n")
@@ -216,5 +226,92 @@ func TestMovedLinksLeave(t *testing.T) {
 	r, err := s.Settle(context.Background(), t.TempDir())
 	if err != nil || len(r.Flagged) != 1 || r.Flagged[0].Path != Name(w+"/c/out") || r.Flagged[0].Change != Leaving {
 		t.Errorf("%v, %+v", err, r.Flagged)
+	}
+}
+
+// Dependencies that were there are one row, whatever became of them.
+func TestDifferencesOfDependencies(t *testing.T) {
+	for name, c := range map[string]struct {
+		during func(w string)
+		want   string
+	}{
+		"a file of them edited":  {func(w string) { write(t, w, "node_modules/a/index.js", "b") }, "modified node_modules dir (1) !changed"},
+		"one more with a folder": {func(w string) { write(t, w, "node_modules/b/index.js", "b") }, "modified node_modules dir (1) !changed"},
+		"removed":                {func(w string) { remove(t, w, "node_modules") }, "deleted node_modules dir (2) !removed"},
+	} {
+		w := oldTree(t)
+		write(t, w, "node_modules/a/index.js", "a")
+		write(t, w, "node_modules/a/package.json", "a")
+		time.Sleep(2 * clockSlack)
+		s := scanned(t, w, Remember())
+		c.during(w)
+		if got := strings.Join(differences(t, s), "|"); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+// Of two directories with one number, as they are on two file systems, each is found
+// where it stands.
+func TestDirectoriesAreFoundWhereTheyStand(t *testing.T) {
+	start := newNames()
+	start.add([]byte("q"), 5, nil, 1)
+	start.add([]byte("p"), 6, nil, 1)
+	l := newLater(start, 0)
+	p, q := &ending{path: "p", ino: 5}, &ending{path: "q", ino: 5}
+	l.dirs = []*ending{q, p}
+	d := &differ{l: l, ends: map[string]*ending{}}
+	d.match()
+	if p.from == nil || p.from.path != "p" || q.from == nil || q.from.path != "q" {
+		t.Errorf("p was %+v, q was %+v", p.from, q.from)
+	}
+}
+
+// TestUnsureDifferences: it is said why a list may lack something.
+func TestUnsureDifferences(t *testing.T) {
+	for want, l := range map[string]*later{
+		"more than":             newLater(newNames(), 0),
+		"there were more than":  newLater(nil, 0),
+		"the names of the star": newLater(nil, 0),
+		"":                      newLater(newNames(), 0),
+	} {
+		switch want {
+		case "more than":
+			l.left.Store(-1)
+		case "there were more than":
+			full := newNames()
+			full.left.Store(-1)
+			l = newLater(full, 0)
+		}
+		v := &settle{}
+		v.differ(&tree{Root: "/w"}, l, nil)
+		if got := v.report.Unsure; !strings.HasPrefix(got, want) || (got == "") != (want == "") {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// A flag of a path that is not in the list becomes a row of it: of a directory if it
+// is one, or counts files.
+func TestFlagsBecomeRows(t *testing.T) {
+	v := &settle{report: Report{
+		Flagged:     []Flagged{{Path: "/w/file", Change: Removed}, {Path: "/w/counted", Change: Changed, Files: 2}, {Path: "/w/dir", Change: Added}, {Path: "/w/known", Change: Mode}, {Path: "/other/x"}},
+		Quarantined: []Quarantined{{Path: "/w/held", Type: "special", Held: "/q/held"}, {Path: "/other/y", Type: "file"}},
+	}}
+	d := &differ{t: &tree{Root: "/w"}, rows: map[string]*Difference{"known": {Kind: KindModified, Type: "link"}}, ends: map[string]*ending{"dir": {}}}
+	taken := d.flags(v)
+	got := map[string]string{}
+	for at, r := range d.rows {
+		got[at] = string(r.Kind) + " " + r.Type
+		if r.Flag == nil {
+			t.Errorf("%s has no flag", at)
+		}
+	}
+	want := map[string]string{"file": "deleted file", "counted": "modified dir", "dir": "added dir", "known": "modified link", "held": "added device"}
+	if !maps.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	if !taken("held/below/it") || !taken("held") || taken("heldx") || taken("known") {
+		t.Error("what was moved out, and what is in it, has no other row")
 	}
 }
