@@ -3,8 +3,10 @@
 package workspace
 
 import (
+	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -57,6 +59,68 @@ func TestFactsThatAreCutAreAnError(t *testing.T) {
 	for _, text := range []string{"", "{}\n", "{\"version\":2}\n", "{\"version\":1}\n[\"a\",1,2,3,4,5]\n", "{\"version\":1}\n[\"a\",1,2,3", "{\"version\":1}\n[\"\\\\q\",1,2,3,4,5,6]\n"} {
 		if _, err := ReadFacts(strings.NewReader(text), func(Fact) error { return nil }); err == nil {
 			t.Errorf("%q was read", text)
+		}
+	}
+}
+
+// A path is written as it is unless JSON, or a terminal, takes a byte of it for
+// something else.
+func TestPathsOfFacts(t *testing.T) {
+	for path, want := range map[string]string{
+		"": `""`, "a/b <&>": `"a/b <&>"`, "~": `"~"`, "\x1f": `"\u001f"`, `"`: `"\""`, `\`: `"\\\\"`, "\x7f": "\"\x7f\"", "é": `"é"`, "\xff": `"\\xff"`,
+	} {
+		if got := string(appendPath([]byte("[")[:0], []byte(path))); got != want {
+			t.Errorf("%q: %s, want %s", path, got, want)
+		}
+	}
+}
+
+func TestParseFact(t *testing.T) {
+	for line, want := range map[string]Fact{
+		`["a",1,2,3,4,5,6]`:                     {Path: "a", Mode: 1, Size: 2, Mtime: 3, Ctime: 4, Dev: 5, Ino: 6},
+		`["",0,0,-3,-4,0,18446744073709551615]`: {Mtime: -3, Ctime: -4, Ino: 1<<64 - 1},
+		`["a\"b,\\xff",1,0,0,0,0,0]`:            {Path: "a\"b,\xff", Mode: 1},
+	} {
+		if got, err := parseFact([]byte(line)); err != nil || got != want {
+			t.Errorf("%s: %+v, %v", line, got, err)
+		}
+	}
+	for _, line := range []string{
+		"", "[", `"`, `[]`, `["]`, `["a"`, `["a"]`, `("a",1,2,3,4,5,6]`, `["a",1,2,3,4,5,6)`, `["a",1,2,3,4,5]`, `["a";1,2,3,4,5,6]`, `["a",1;2,3,4,5,6]`,
+		`["a",x,2,3,4,5,6]`, `["a",1,18446744073709551615,3,4,5,6]`, `["a",1,2,3,4,18446744073709551615,6]`, `["a",1,2,3,4,5,x]`, `["a",1,2,3,4,5,18446744073709551616]`, `["\q",1,2,3,4,5,6]`,
+	} {
+		if got, err := parseFact([]byte(line)); err == nil {
+			t.Errorf("%s: %+v", line, got)
+		}
+	}
+}
+
+// Reading ends at the first line that is not accepted, and says which it is.
+func TestReadFactsSaysWhere(t *testing.T) {
+	text := "{\"version\":1}\n[\"a\",1,2,3,4,5,6]\n[\"b\",1,2,3,4,5,6]\n"
+	n := 0
+	if _, err := ReadFacts(strings.NewReader(text), func(Fact) error { n++; return unix.EIO }); n != 1 || !errors.Is(err, unix.EIO) || !strings.Contains(err.Error(), "line 2") {
+		t.Errorf("%d files, %v", n, err)
+	}
+	if _, err := ReadFacts(strings.NewReader(text+strings.Repeat("x", factsMax)), func(Fact) error { return nil }); !errors.Is(err, bufio.ErrTooLong) {
+		t.Errorf("a line that is too long: %v", err)
+	}
+}
+
+func TestSameFact(t *testing.T) {
+	was := Fact{Path: "a", Mode: unix.S_IFREG | 0o644, Size: 1, Mtime: 2, Ctime: 3, Dev: 4, Ino: 5}
+	for name, c := range map[string]struct {
+		change func(*Fact)
+		want   bool
+	}{
+		"nothing": {func(*Fact) {}, true}, "its permissions alone": {func(f *Fact) { f.Mode = unix.S_IFREG }, true},
+		"its type": {func(f *Fact) { f.Mode = unix.S_IFDIR }, false}, "its time of change": {func(f *Fact) { f.Ctime = 4 }, false},
+		"its device": {func(f *Fact) { f.Dev = 9 }, false}, "its number": {func(f *Fact) { f.Ino = 9 }, false},
+	} {
+		now := was
+		c.change(&now)
+		if was.Same(now) != c.want {
+			t.Errorf("%s is another: %v", name, !c.want)
 		}
 	}
 }

@@ -54,6 +54,128 @@ func TestGitStateHarm(t *testing.T) {
 	}
 }
 
+// Arguments are taken apart as git quotes them; what a shell would take for more
+// than text is none of git's.
+func TestUnquoted(t *testing.T) {
+	for text, want := range map[string][]string{
+		"": nil, "  ": nil, "a b": {"a", "b"}, " 'a b'  c": {"a b", "c"}, "a'b c'd": {"ab cd"}, `'it'\''s'`: {"it's"}, `'no'\!'x'`: {"no!x"}, "''": {""},
+	} {
+		if got, ok := unquoted(text); !ok || !slices.Equal(got, want) {
+			t.Errorf("%q: %q, %v", text, got, ok)
+		}
+	}
+	for _, text := range []string{"'a", "a'", `a\`, `\a`, `\\`, `"a"`, "`a`", "$a", "a;b", "a&", "a|b", "a>b", "(a)", "*", "?", "[a]", "#", "~", "%", "a!", "a\tb", "a\nb", "a\x00b"} {
+		if got, ok := unquoted(text); ok {
+			t.Errorf("%q: %q", text, got)
+		}
+	}
+}
+
+// What git's own exclude file says before anything was written to it.
+func TestOnlyComments(t *testing.T) {
+	for text, want := range map[string]bool{"": true, "# a\n#b": true, "\r\n# a\r\n\n": true, "# a\nb\n": false, " #a\n": false, "a": false} {
+		if onlyComments([]byte(text)) != want {
+			t.Errorf("%q: %v", text, !want)
+		}
+	}
+	v := &settle{repos: map[string]bool{"a/b": true}}
+	for dir, want := range map[string]bool{"a/b": true, "a/b/c/d": true, "a": false, "a/bc": false, "": false} {
+		if v.inKnown(dir) != want {
+			t.Errorf("%q lies in a repository of the start: %v", dir, !want)
+		}
+	}
+	v.repos[""] = true
+	if !v.inKnown("x") || !v.inKnown("") {
+		t.Error("the root is a repository of the start")
+	}
+}
+
+// flaggedEntry is an entry of version 3 of an index with SHA-1.
+func flaggedEntry(name string, flags, more byte) string {
+	e := string(make([]byte, 60)) + string([]byte{flags, byte(len(name))})
+	if flags&0x40 != 0 {
+		e += string([]byte{more, 0})
+	}
+	e += name
+	return e + strings.Repeat("\x00", 8-len(e)%8)
+}
+
+func indexOfEntries(tables string, entries ...string) []byte {
+	b := append([]byte("DIRC\x00\x00\x00\x03\x00\x00\x00"), byte(len(entries)))
+	return append(append(b, strings.Join(entries, "")+tables...), make([]byte, 20)...)
+}
+
+// What makes git look away in an index, and what of it is new.
+func TestIndexBlind(t *testing.T) {
+	none := func(string) []byte { return nil }
+	plain := flaggedEntry("a", 0, 0)
+	assumed, other := flaggedEntry("a", 0x80, 0), flaggedEntry("b", 0x80, 0)
+	var many []string
+	for i := range maxBlindNamed + 2 {
+		many = append(many, flaggedEntry(string(rune('a'+i)), 0x80, 0))
+	}
+	for _, tt := range []struct {
+		name string
+		now  []byte
+		was  [][]byte
+		want []string // what each line says
+	}{
+		{"an ordinary entry", indexOfEntries("", plain), nil, nil},
+		{"assumed unchanged", indexOfEntries("", assumed), nil, []string{`marked 1 more as assume-unchanged, "a":`}},
+		{"not checked out", indexOfEntries("", flaggedEntry("a", 0x40, 0x40)), nil, []string{`marked 1 more as skip-worktree, "a":`}},
+		{"to be added", indexOfEntries("", flaggedEntry("a", 0x40, 0x20)), nil, nil},
+		{"both", indexOfEntries("", assumed, flaggedEntry("b", 0x40, 0x40)), nil, []string{`assume-unchanged, "a":`, `skip-worktree, "b":`}},
+		{"it was so before", indexOfEntries("", assumed), [][]byte{indexOfEntries("", assumed)}, nil},
+		{"one more than before", indexOfEntries("", assumed, other), [][]byte{indexOfEntries("", assumed)}, []string{`marked 1 more as assume-unchanged, "b":`}},
+		{"in the one before the last", indexOfEntries("", assumed), [][]byte{indexOfEntries("", plain), indexOfEntries("", assumed)}, nil},
+		{"git could not read the one before", indexOfEntries("", assumed), [][]byte{append(indexOfEntries("", assumed), "123"...)}, []string{`"a"`}},
+		{"many", indexOfEntries("", many...), nil, []string{`marked 7 more as assume-unchanged, "a", "b", "c", "d", "e", …:`}},
+		{"a list of changes", indexOfEntries(table("FSMN", 1), plain), nil, []string{"a list of files that were not changed"}},
+		{"a list of what is untracked", indexOfEntries(table("UNTR", 1), plain), nil, []string{"a list of files that git does not track"}},
+		{"both lists, and one was there", indexOfEntries(table("UNTR", 1)+table("FSMN", 1), plain), [][]byte{indexOfEntries(table("UNTR"))}, []string{"a list of files that were not changed"}},
+		{"other tables", indexOfEntries(table("TREE", 1)+table("REUC"), plain), nil, nil},
+		{"nothing", nil, nil, nil},
+	} {
+		got := IndexBlind(tt.now, tt.was, none, none, nil)
+		if len(got) != len(tt.want) {
+			t.Errorf("%s: %q", tt.name, got)
+			continue
+		}
+		for i, want := range tt.want {
+			if !strings.Contains(got[i], want) {
+				t.Errorf("%s: %q, want %q", tt.name, got[i], want)
+			}
+		}
+	}
+}
+
+// Replacements among packed references are listed when they were not there before.
+func TestSettlePackedReplacements(t *testing.T) {
+	w := tempRoot(t)
+	write(t, w, ".git/HEAD", "ref: refs/heads/main\n")
+	write(t, w, ".git/objects/x", "")
+	write(t, w, ".git/refs/x", "")
+	const one, two, branch = "aaaa refs/replace/1111\n", "bbbb refs/replace/2222\n", "cccc refs/heads/main\n"
+	write(t, w, ".git/packed-refs", one)
+	s := scanned(t, w)
+	for _, tt := range []struct {
+		text, want string
+	}{{branch + one, ""}, {branch, ""}, {one + two + branch, "1 more refs/replace"}} {
+		write(t, w, ".git/packed-refs", tt.text)
+		got := ""
+		for _, f := range settled(t, s).Flagged {
+			got += f.Reason
+		}
+		if (got == "") != (tt.want == "") || !strings.Contains(got, tt.want) {
+			t.Errorf("%q: %q", tt.text, got)
+		}
+	}
+	must(t, os.Truncate(w+"/.git/packed-refs", maxIndexed+1))
+	if r := settled(t, s); len(r.Flagged) != 1 || !strings.Contains(r.Flagged[0].Reason, "larger than git's") {
+		t.Errorf("a huge one: %+v", r.Flagged)
+	}
+}
+
 // In repositories of the start, in those below, and whatever a directory is called
 // that is renamed into place.
 func TestSettleGitState(t *testing.T) {

@@ -1,0 +1,71 @@
+//go:build linux
+
+package workspace
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+	"holdfast.dev/holdfast/internal/policy"
+)
+
+// TestFixedPaths: of the paths over which something was mounted those are listed
+// whose name stands for something else at the end.
+func TestFixedPaths(t *testing.T) {
+	w := tempRoot(t)
+	for _, name := range []string{"same", "written", "replaced", "removed", "dir/x", "listed", "said", "held/x", "heldx", "linked", "closed/x"} {
+		write(t, w, name, "a")
+	}
+	rule := func(path string) policy.PathRule { return policy.PathRule{Path: path} }
+	s := &scan{rules: &Rules{}, found: &tree{Root: Name(w)}}
+	must(t, s.open(w))
+	defer unix.Close(s.root)
+	s.fixed = []policy.PathRule{rule("/elsewhere"), rule(w), rule(w + "/none")}
+	for _, name := range []string{"same", "written", "replaced", "removed", "dir", "listed", "said", "held", "held/x", "heldx"} {
+		s.fixed = append(s.fixed, rule(w+"/"+name))
+	}
+	s.fix()
+	if len(s.found.Fixed) != 10 {
+		t.Fatalf("%d paths are remembered: %+v", len(s.found.Fixed), s.found.Fixed)
+	}
+	for i, name := range []string{"linked", "closed", "removed"} {
+		r := row{Path: Name(name), Rule: "row", Reason: "why", Linked: i == 0, Closed: i == 1}
+		s.found.Rows = append(s.found.Rows, r)
+	}
+	s.found.Hidden = []row{{Path: "secret", Rule: "hidden"}}
+
+	v := &settle{t: s.found, root: s.root}
+	full := func(name string) Name { return Name(w + "/" + name) }
+	v.report.Quarantined = []Quarantined{{Path: full("held")}}
+	v.report.Flagged = []Flagged{{Path: full("listed"), Change: Changed, Reason: "r"}, {Path: full("said"), Change: Changed, Reason: "changed on the host during the run"}}
+	time.Sleep(2 * clockSlack) // what is written now has another time of change
+	write(t, w, "written", "b")
+	write(t, w, "dir/y", "b")
+	for _, name := range []string{"replaced", "listed", "said"} {
+		write(t, w, name+".new", "b")
+		must(t, os.Rename(w+"/"+name+".new", w+"/"+name))
+	}
+	for _, name := range []string{"removed", "heldx", "linked", "closed", "held"} {
+		must(t, os.RemoveAll(w+"/"+name))
+	}
+	v.replaced()
+	got := map[Name]string{}
+	for _, f := range v.report.Flagged {
+		got[f.Path] += string(f.Change) + " " + f.Rule + ": " + f.Reason
+	}
+	for name, want := range map[string]string{
+		"written": "changed : changed on the host", "replaced": "changed : replaced on the host", "heldx": "removed : removed or moved",
+		"listed": "changed : r; replaced on the host", "said": "changed : changed on the host during the run", "removed": "removed : removed or moved", "secret": "removed hidden: removed or moved on the host during the run; it was hidden inside",
+	} {
+		if !strings.HasPrefix(got[full(name)], want) || strings.Count(got[full(name)], "on the host") != 1 {
+			t.Errorf("%s: %q", name, got[full(name)])
+		}
+		delete(got, full(name))
+	}
+	if len(got) != 0 {
+		t.Errorf("listed as well: %q", got)
+	}
+}
