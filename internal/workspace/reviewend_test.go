@@ -3,9 +3,13 @@
 package workspace
 
 import (
+	"context"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -86,5 +90,125 @@ func TestEndReviewOfAnotherWorkspace(t *testing.T) {
 	}
 	if _, err := os.Lstat(filepath.Join(dir, BaseDir, "a")); err == nil {
 		t.Error("a file of another directory was kept as the original")
+	}
+}
+
+// copied lays out a review of a run that worked in a copy of the workspace.
+func copied(t *testing.T) (dir string) {
+	t.Helper()
+	dir, space := running(t)
+	upper := filepath.Join(dir, UpperDir)
+	_, err := CopyTree(t.Context(), space, upper, 0)
+	must(t, err)
+	list, err := os.Create(filepath.Join(dir, CopyFile))
+	must(t, err)
+	defer list.Close()
+	must(t, WriteFacts(t.Context(), upper, 0, list))
+	r, err := ReadReview(dir)
+	must(t, err)
+	r.Mode = ReviewCopy
+	must(t, r.Begin(dir))
+	time.Sleep(2 * clockSlack) // what is written now has another time of change
+	return dir
+}
+
+// Of a copy the same is kept as of a layer, and what was removed from it.
+func TestEndReviewOfACopy(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		run  func(t *testing.T, copy string)
+		base []string // the originals that are kept; nil where nothing changed
+	}{
+		{"nothing", func(*testing.T, string) {}, nil},
+		{"the same content once more", func(t *testing.T, c string) { write(t, c, "a", "one") }, nil},
+		{"another time of a directory", func(t *testing.T, c string) { write(t, c, "d/x", ""); must(t, os.Remove(c+"/d/x")) }, nil},
+		{"another content", func(t *testing.T, c string) { write(t, c, "a", "eno") }, []string{"a"}},
+		{"another mode", func(t *testing.T, c string) { chmod(t, c+"/a", 0o600) }, []string{"a"}},
+		{"a file removed", func(t *testing.T, c string) { must(t, os.Remove(c+"/d/b")) }, []string{"d/b"}},
+		{"a directory removed", func(t *testing.T, c string) { must(t, os.RemoveAll(c+"/d")) }, []string{"d/b"}},
+		{"a new file", func(t *testing.T, c string) { write(t, c, "d/new", "") }, []string{}},
+		{"another target", func(t *testing.T, c string) { must(t, os.Remove(c+"/l")); link(t, "b", c, "l") }, []string{"l"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := copied(t)
+			tt.run(t, filepath.Join(dir, UpperDir))
+			kept, err := EndReview(t.Context(), dir, false)
+			if err != nil || kept != (tt.base != nil) {
+				t.Fatalf("kept %v, %v", kept, err)
+			}
+			if r, err := ReadReview(dir); kept && (err != nil || r.State != ReviewWaiting || r.Died) {
+				t.Errorf("the review afterwards: %+v, %v", r, err)
+			}
+			for _, name := range []string{"a", "d/b", "l"} {
+				if _, err := os.Lstat(filepath.Join(dir, BaseDir, name)); (err == nil) != slices.Contains(tt.base, name) {
+					t.Errorf("the original of %s: %v", name, err)
+				}
+			}
+		})
+	}
+}
+
+// A review that has ended is left as it is.
+func TestEndReviewTwice(t *testing.T) {
+	for state, want := range map[ReviewState]bool{ReviewWaiting: true, ReviewPartly: true, ReviewApplied: true, ReviewDropped: false} {
+		dir, _ := running(t)
+		r, err := ReadReview(dir)
+		must(t, err)
+		r.State = state
+		must(t, r.Write(dir))
+		write(t, dir, UpperDir+"/a", "changed")
+		if kept, err := EndReview(t.Context(), dir, true); err != nil || kept != want {
+			t.Errorf("%s: kept %v, %v", state, kept, err)
+		}
+		if now, err := ReadReview(dir); err != nil || now.State != state || now.Died {
+			t.Errorf("%s became %+v, %v", state, now, err)
+		}
+	}
+	if kept, err := EndReview(t.Context(), tempRoot(t), true); err == nil || kept {
+		t.Errorf("without a review: kept %v, %v", kept, err)
+	}
+	dir, _ := running(t)
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	if kept, err := EndReview(ctx, dir, true); err == nil || !kept {
+		t.Errorf("when it is cancelled: kept %v, %v", kept, err)
+	}
+	must(t, os.RemoveAll(filepath.Join(dir, UpperDir)))
+	if kept, err := EndReview(t.Context(), dir, true); err == nil || !kept {
+		t.Errorf("without its storage: kept %v, %v", kept, err)
+	}
+}
+
+// What was changed concerns all that is below it.
+func TestConcerns(t *testing.T) {
+	e := &reviewEnd{changed: map[string]bool{"a/b": true, "c/.": true, "f": true}}
+	for path, want := range map[string]bool{"a/b": true, "a/b/c/d": true, "a": false, "a/bc": false, "c/x": false, "f": true, "f/x": true, "": false} {
+		if e.concerns(path) != want {
+			t.Errorf("%q: %v", path, !want)
+		}
+	}
+}
+
+// Two files are the same if they can be read and all of their bytes are equal.
+func TestSameContents(t *testing.T) {
+	w := tempRoot(t)
+	long := strings.Repeat("x", 64<<10)
+	for name, text := range map[string]string{"empty": "", "a": "text", "b": "text", "other": "texx", "short": "tex", "long": long + "end", "long2": long + "end", "long3": long + "enx", "long4": long} {
+		write(t, w, name, text)
+	}
+	open := func(name string) int {
+		f, err := os.Open(filepath.Join(w, name))
+		must(t, err)
+		t.Cleanup(func() { f.Close() })
+		return int(f.Fd())
+	}
+	for pair, want := range map[[2]string]bool{
+		{"a", "b"}: true, {"a", "other"}: false, {"a", "short"}: false, {"a", "empty"}: false, {"empty", "empty"}: true,
+		{"long", "long2"}: true, {"long", "long3"}: false, {"long", "long4"}: false, {"long4", "long"}: false,
+		{"a", "."}: false, {".", "a"}: false,
+	} {
+		if got := sameContents(open(pair[0]), open(pair[1])); got != want {
+			t.Errorf("%q: %v", pair, got)
+		}
 	}
 }
