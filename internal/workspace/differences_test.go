@@ -267,6 +267,55 @@ func TestDirectoriesAreFoundWhereTheyStand(t *testing.T) {
 	}
 }
 
+// A directory is as it was if it stands where it stood and did not change since; its
+// number alone says too little.
+func TestDirectoriesThatDidNotChange(t *testing.T) {
+	w := tempRoot(t)
+	mkdir(t, w+"/d")
+	fd := openDir(t, w+"/d")
+	var st unix.Stat_t
+	must(t, unix.Fstat(fd, &st))
+	for _, tt := range []struct {
+		name, path string
+		began      int64
+		same       bool
+	}{
+		{"where it stood", "old", st.Ctim.Nano() + 1, true},
+		{"elsewhere", "new", st.Ctim.Nano() + 1, false},
+		{"changed since", "old", st.Ctim.Nano(), false},
+	} {
+		start := newNames()
+		start.add([]byte("old"), 5, nil, 1)
+		l := newLater(start, tt.began)
+		d := &dir{fd: fd, ino: 5}
+		e := l.enter(&walker{path: []byte(tt.path)}, d)
+		if (e == nil) != tt.same || (d.was != nil) != tt.same || start.dirs[0].seen.Load() != tt.same {
+			t.Errorf("%s: %+v", tt.name, e)
+		}
+	}
+	n := newNames()
+	for _, l := range []struct {
+		path string
+		ino  uint64
+	}{{"a", 5}, {"b", 5}, {"", 0}} {
+		n.add([]byte(l.path), l.ino, nil, 1)
+	}
+	n.index()
+	for _, tt := range []struct {
+		path string
+		ino  uint64
+		want string
+	}{{"a", 5, "a"}, {"b", 5, "b"}, {"c", 5, "a"}, {"", 0, ""}, {"c", 0, "none"}, {"a", 6, "none"}} {
+		got := "none"
+		if l := n.at(tt.path, tt.ino); l != nil {
+			got = l.path
+		}
+		if got != tt.want {
+			t.Errorf("%q with the number %d was %q", tt.path, tt.ino, got)
+		}
+	}
+}
+
 // TestUnsureDifferences: it is said why a list may lack something.
 func TestUnsureDifferences(t *testing.T) {
 	for want, l := range map[string]*later{

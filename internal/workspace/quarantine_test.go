@@ -187,3 +187,97 @@ func TestDisarm(t *testing.T) {
 	}
 	disarm(fd, "none", 0o775)
 }
+
+// What is held is described by what was moved; its sum is left out where reading it
+// is too much.
+func TestDescribe(t *testing.T) {
+	w := tempRoot(t)
+	write(t, w, "file", "text")
+	write(t, w, "huge", "")
+	must(t, os.Truncate(w+"/huge", maxHeldSum+1))
+	mkdir(t, w+"/dir")
+	link(t, "/etc", w, "link")
+	must(t, unix.Mkfifo(w+"/pipe", 0o640))
+	chmod(t, w+"/file", 0o640)
+	const sum = "982d9e3eb996f559e633f4d194def3761d909f5a3b647d1a851fead67c32c9d1"
+	held := openDir(t, w)
+	none := NewBudget()
+	none.bytes.Store(3)
+	for _, tt := range []struct {
+		name   string
+		budget *Budget
+		want   Quarantined
+	}{
+		{"file", nil, Quarantined{Type: "file", Mode: 0o640, Sum: sum}},
+		{"file", NewBudget(), Quarantined{Type: "file", Mode: 0o640, Sum: sum}},
+		{"file", none, Quarantined{Type: "file", Mode: 0o640}},
+		{"huge", nil, Quarantined{Type: "file", Mode: 0o644}},
+		{"dir", nil, Quarantined{Type: "dir", Mode: 0o755}},
+		{"link", nil, Quarantined{Type: "link", Mode: 0o777, Link: "/etc"}},
+		{"pipe", nil, Quarantined{Type: "special", Mode: 0o640}},
+	} {
+		h, err := openHandle(held, tt.name)
+		must(t, err)
+		var got Quarantined
+		(&quarantine{budget: tt.budget}).describe(h, held, tt.name, &got)
+		h.close()
+		if got != tt.want {
+			t.Errorf("%s: %+v, want %+v", tt.name, got, tt.want)
+		}
+	}
+}
+
+// Slots are numbered; what is there already is left alone, and no manifest is
+// written over another.
+func TestQuarantineSlots(t *testing.T) {
+	state, w := tempRoot(t), tempRoot(t)
+	write(t, state, "quarantine/1/old", "")
+	write(t, w, "a", "x")
+	write(t, w, "b", "x")
+	q := &quarantine{state: state}
+	if err := q.close(); err != nil {
+		t.Errorf("nothing was opened: %v", err)
+	}
+	dir := openDir(t, w)
+	for i, name := range []string{"a", "b"} {
+		var item Quarantined
+		if exchanged, err := q.take(dir, name, &item); err != nil || exchanged || string(item.Held) != []string{state + "/quarantine/2/held/a", state + "/quarantine/3/held/b"}[i] {
+			t.Errorf("%s: %+v, %v", name, item, err)
+		}
+	}
+	if _, err := q.take(dir, "none", &Quarantined{}); gone(err) != nil || err == nil {
+		t.Errorf("what is not there: %v", err)
+	}
+	if err := manifest(openDir(t, state+"/quarantine/2"), &Quarantined{}); err == nil {
+		t.Error("a manifest was written over another")
+	}
+	must(t, q.close())
+	must(t, q.close())
+	must(t, os.Mkdir(state+"/other", 0o700))
+	link(t, "other", state, "second/quarantine")
+	if err := (&quarantine{state: state + "/second"}).start(); err == nil {
+		t.Error("a link was followed to where things are held")
+	}
+}
+
+// A directory is opened to its owner for a moment, and then what it was.
+func TestLoosen(t *testing.T) {
+	w := tempRoot(t)
+	dir := openDir(t, w)
+	for _, tt := range []struct{ mode, meanwhile os.FileMode }{{0o500, 0o700}, {0o055, 0o755}, {0o700, 0o700}, {0o755, 0o755}} {
+		chmod(t, w, tt.mode)
+		back := loosen(dir)
+		st, err := os.Stat(w)
+		must(t, err)
+		if tt.mode&0o700 == 0o700 {
+			chmod(t, w, 0o711) // what needed nothing is not given back either
+		}
+		back()
+		after, err := os.Stat(w)
+		must(t, err)
+		if want := map[bool]os.FileMode{true: 0o711, false: tt.mode}[tt.mode&0o700 == 0o700]; st.Mode().Perm() != tt.meanwhile || after.Mode().Perm() != want {
+			t.Errorf("%o: meanwhile %o, then %o", tt.mode, st.Mode().Perm(), after.Mode().Perm())
+		}
+	}
+	loosen(-1)()
+}
