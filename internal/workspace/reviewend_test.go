@@ -139,9 +139,13 @@ func TestEndReviewOfACopy(t *testing.T) {
 			if r, err := ReadReview(dir); kept && (err != nil || r.State != ReviewWaiting || r.Died) {
 				t.Errorf("the review afterwards: %+v, %v", r, err)
 			}
-			for _, name := range []string{"a", "d/b", "l"} {
-				if _, err := os.Lstat(filepath.Join(dir, BaseDir, name)); (err == nil) != slices.Contains(tt.base, name) {
+			for name, text := range map[string]string{"a": "one", "d/b": "two", "l": "one"} {
+				original := filepath.Join(dir, BaseDir, name)
+				if _, err := os.Lstat(original); (err == nil) != slices.Contains(tt.base, name) {
 					t.Errorf("the original of %s: %v", name, err)
+				}
+				if got, err := os.ReadFile(original); err == nil && string(got) != text {
+					t.Errorf("the original of %s: %q", name, got)
 				}
 			}
 		})
@@ -176,6 +180,24 @@ func TestEndReviewTwice(t *testing.T) {
 	must(t, os.RemoveAll(filepath.Join(dir, UpperDir)))
 	if kept, err := EndReview(t.Context(), dir, true); err == nil || !kept {
 		t.Errorf("without its storage: kept %v, %v", kept, err)
+	}
+}
+
+// A directory that takes the place of another hides what was in that.
+func TestEndReviewOfAnOpaqueDirectory(t *testing.T) {
+	for value, want := range map[string]bool{"y": true, "x": false, "": false} {
+		dir, _ := running(t)
+		upper := filepath.Join(dir, UpperDir, "d")
+		mkdir(t, upper)
+		if unix.Setxattr(upper, "user.overlay.opaque", []byte(value), 0) != nil {
+			return // the file system has no such attributes
+		}
+		if kept, err := EndReview(t.Context(), dir, true); err != nil || kept != want {
+			t.Errorf("%q: kept %v, %v", value, kept, err)
+		}
+		if _, err := os.Lstat(filepath.Join(dir, BaseDir, "d/b")); (err == nil) != want {
+			t.Errorf("%q: the original of what was in it: %v", value, err)
+		}
 	}
 }
 

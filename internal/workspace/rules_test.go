@@ -5,15 +5,19 @@ package workspace
 import (
 	"bytes"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"go/format"
+	"maps"
 	"os"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"go.yaml.in/yaml/v3"
+	"golang.org/x/sys/unix"
 )
 
 //go:generate go test -run ^TestListIsCurrent$ . -args -rules.update
@@ -158,5 +162,207 @@ func TestSecretsAreHidden(t *testing.T) {
 	}
 	if want := []string{".env", "b/server.key", "own.pem", "tls/my.txt"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// Each pattern of the list matches a name made of it.
+func TestEachPatternMatches(t *testing.T) {
+	rules := DefaultRules()
+	for _, r := range rules.List() {
+		if r.Tier != Deny && r.Tier != Flag || r.Where == InGit {
+			continue
+		}
+		look, rule := rules.Look(), (*Rule)(nil)
+		parts := strings.Split(strings.ReplaceAll(r.Pattern, "*", "x"), "/")
+		for i, part := range parts {
+			if rule, look = look.Match(strings.Join(parts[:i+1], "/"), part, i < len(parts)-1 || r.Dir, false); rule != nil && rule.Tier == Deny {
+				break
+			}
+		}
+		if rule == nil || rule.Tier != Deny && r.Tier == Deny {
+			t.Errorf("%q (%s): %+v", r.Pattern, r.Tier, rule)
+		}
+	}
+}
+
+func TestGlobMatch(t *testing.T) {
+	for _, tt := range []struct {
+		pattern, name string
+		want          bool
+	}{
+		{"a", "a", true}, {"a", "b", false}, {"a", "ab", false}, {"*", "a", true}, {"*", "", true},
+		{"*.c", "a.c", true}, {"*.c", ".c", true}, {"*.c", "c", false}, {"*.c", "a.cc", false}, {"a*", "a", true}, {"a*", "ba", false},
+		{"a*c", "abc", true}, {"a*c", "ac", true}, {"a*c", "a", false}, {"a*ca", "aca", true}, {"a*aa", "aa", false},
+		{"a*b*c", "abc", true}, {"a*b*c", "axbyc", true}, {"a*b*c", "acb", false}, {"a*b*c", "ac", false}, {"**a", "xa", true},
+	} {
+		if got := globMatch(tt.pattern, []byte(tt.name)); got != tt.want {
+			t.Errorf("%q of %q: %v", tt.name, tt.pattern, got)
+		}
+	}
+}
+
+func TestCleanPattern(t *testing.T) {
+	for p, want := range map[string]string{"a": "a", "/a": "a", "a/": "a", "a/**": "a", "./a": "a", "a/b": "a/b", "*.x": "*.x", "/a/**/": ""} {
+		got, err := cleanPattern(p)
+		if got != want || (err == nil) != (want != "") {
+			t.Errorf("%q: %q, %v", p, got, err)
+		}
+	}
+	for _, p := range []string{"", "/", ".", "./", "**", "/**", "..", "a/..", "../a", "a//b", "a/./b", "a/**/b", "**/a", "a\x00", "a\nb"} {
+		if got, err := cleanPattern(p); err == nil {
+			t.Errorf("%q: %q", p, got)
+		}
+	}
+}
+
+// What a user adds counts before the list, and what he takes away is taken away in
+// the place that he named.
+func TestRulesOfAUser(t *testing.T) {
+	r, err := RulesWith(Changes{Protect: []string{"Makefile", "*.sublime-build", "*.sublime-build"}, Unprotect: []string{".git/HOOKS", ".vscode", "hooks", "a/.envrc"}})
+	must(t, err)
+	for path, want := range map[string]Tier{
+		"Makefile": Deny, "x.sublime-build": Deny, "go.mod": Flag, ".vscode/x": "", ".envrc": Deny, "a/.envrc": "", "a/.envrc/x": "", "b/a/.envrc": Deny,
+		".git/hooks/x": "", ".git/config": Deny, "hooks/.envrc": "",
+	} {
+		got := Tier("")
+		if rule := r.Find(path); rule != nil {
+			got = rule.Tier
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", path, got, want)
+		}
+	}
+	for _, e := range r.List() {
+		if e.Pattern == ".vscode" || e.Pattern == "hooks" && e.Where == InGit {
+			t.Errorf("listed although it was taken away: %+v", e)
+		}
+	}
+	if same, err := RulesWith(Changes{}); err != nil || len(same.List()) != len(DefaultRules().List()) {
+		t.Errorf("without changes: %v", err)
+	}
+	for _, c := range []Changes{{Unprotect: []string{".."}}, {Hide: []string{".."}}, {Show: []string{".."}}} {
+		if _, err := RulesWith(c); err == nil {
+			t.Errorf("%+v is accepted", c)
+		}
+	}
+}
+
+// Of the rules for a secret the user's count before the list's, and an exception
+// before what it is taken from.
+func TestSecretRuleOf(t *testing.T) {
+	r, err := RulesWith(Changes{Hide: []string{"mine", ".env.example", "/tls/*.txt", "both"}, Show: []string{".env.local", ".env", "both", "/tls/ok.txt"}})
+	must(t, err)
+	for at, want := range map[string]string{
+		"a/mine": "hide own", "a/.env.example": "hide own", "a/.env": "show own", ".env.local": "show own", ".env.other": "hide list", "both": "show own",
+		"tls/a.txt": "hide own", "tls/ok.txt": "show own", "x/tls/a.txt": "", "README": "",
+	} {
+		got := ""
+		if rule := r.secretRuleOf([]byte(at[strings.LastIndexByte(at, '/')+1:]), func() string { return at }); rule != nil {
+			got = string(rule.Tier) + map[bool]string{true: " own", false: " list"}[rule.Ref == ""]
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", at, got, want)
+		}
+	}
+	list := DefaultRules()
+	if rule := list.secretRuleOf([]byte(".env.example"), func() string { return "" }); rule == nil || rule.Tier != Show {
+		t.Errorf("an example of a secret: %+v", rule)
+	}
+}
+
+// A directory that the user names is hidden as a whole; the list names files. What a
+// repository tracks is hidden only if the user named it.
+func TestHiddenDirectoriesAndTrackedFiles(t *testing.T) {
+	w := tempRoot(t)
+	for _, name := range []string{"mine/.env", "x/.env/file", "tracked/.env", "tracked/token", "tracked/sub/.env", "free/.env"} {
+		write(t, w, name, "A=1")
+	}
+	for _, name := range []string{"tracked", "free"} {
+		write(t, w, name+"/.git/HEAD", "ref: refs/heads/main\n")
+		mkdir(t, w+"/"+name+"/.git/objects")
+		mkdir(t, w+"/"+name+"/.git/refs")
+	}
+	write(t, w, "tracked/.git/index", string(indexOf(20, "", ".env", "sub/.env", "token")))
+	write(t, w, "free/.git/index", string(indexOf(20, "", ".env"))[:50])
+	r, err := RulesWith(Changes{Hide: []string{"mine", "token"}})
+	must(t, err)
+	s, err := Scan(t.Context(), w, r)
+	must(t, err)
+	var got []string
+	for _, h := range s.Hidden() {
+		got = append(got, h.Path)
+		if h.IsDir != (h.Path == "mine") {
+			t.Errorf("%+v", h)
+		}
+	}
+	if want := []string{"free/.env", "mine", "tracked/token"}; !slices.Equal(got, want) {
+		t.Errorf("hidden %q, want %q", got, want)
+	}
+	if got := s.trees[0].secrets(&r); !maps.Equal(got, map[string]bool{"free/.env": true}) {
+		t.Errorf("of the list: %v", got)
+	}
+}
+
+// A name that was written by another program is refused if it cannot be what
+// MarshalText makes.
+func TestBadNames(t *testing.T) {
+	for _, text := range []string{`\`, `a\`, `\x`, `\x1`, `\xzz`, `\q`, `\X41`} {
+		var n Name
+		if err := n.UnmarshalText([]byte(text)); err == nil {
+			t.Errorf("%q is %q", text, n)
+		}
+	}
+}
+
+// Rows that lie below another are dropped, and of two for one path the listed name
+// stays.
+func TestTidy(t *testing.T) {
+	const folder, file = unix.S_IFDIR, unix.S_IFREG
+	tr := &tree{
+		Rows: []row{{Path: "d/e/f", Mode: file}, {Path: "b", Mode: file, Linked: true}, {Path: "d", Mode: folder}, {Path: "b", Mode: file}, {Path: "a/x", Mode: file}, {Path: "d2/x", Mode: file},
+			{Path: "a", Mode: file}, {Path: "d", Mode: folder, Linked: true}},
+		Marks: []mark{{Path: "z"}, {Path: "a"}}, Repos: []Name{"r", "q"},
+	}
+	tr.tidy()
+	var got []string
+	for _, r := range tr.Rows {
+		got = append(got, string(r.Path))
+		if r.Linked {
+			t.Errorf("a hard link has the row of %s", r.Path)
+		}
+	}
+	if want := []string{"a", "b", "d", "a/x", "d2/x"}; !slices.Equal(got, want) || tr.Marks[0].Path != "a" || tr.Repos[0] != "q" {
+		t.Errorf("rows %q, marks %+v, repositories %q", got, tr.Marks, tr.Repos)
+	}
+}
+
+// More than can be looked after is an error that says how to have less of it.
+func TestLimitsOfASnapshot(t *testing.T) {
+	rows := func(n int, linked bool) (list []row) {
+		for range n {
+			list = append(list, row{Linked: linked})
+		}
+		return list
+	}
+	for _, tt := range []struct {
+		tree *tree
+		what string
+	}{
+		{&tree{Rows: rows(MaxProtected, false), Hidden: rows(MaxProtected, false)}, ""},
+		{&tree{Rows: rows(MaxProtected+1, false)}, "protected paths"},
+		{&tree{Hidden: rows(MaxProtected+1, false)}, "secrets and sockets"},
+		{&tree{Rows: rows(MaxHardLinks, true)}, ""},
+		{&tree{Rows: rows(MaxHardLinks+1, true)}, "hard links"},
+	} {
+		err := (&Snapshot{trees: []*tree{tt.tree}}).check()
+		var limit *LimitError
+		if errors.As(err, &limit) != (tt.what != "") || limit != nil && (!strings.HasPrefix(limit.What, tt.what) || limit.Hint() == "" || (limit.Lifted != "") != (tt.what == "hard links")) {
+			t.Errorf("%s: %v", tt.what, err)
+		}
+	}
+	for _, text := range []string{"", "{}", `{"Version": 2, "Trees": [{}]}`, `{"Version": 1}`, `{"Version": 1, "Trees": []}`} {
+		if _, err := Load(strings.NewReader(text)); err == nil {
+			t.Errorf("%q is a snapshot", text)
+		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -98,15 +99,21 @@ func TestSettlePrograms(t *testing.T) {
 	for _, name := range []string{"became", "was", "stays", "bin/group"} {
 		write(t, w, name, "x")
 	}
+	write(t, w, "node_modules/p", "x")
+	write(t, w, "node_modules/q", "x")
 	chmod(t, w+"/was", 0o755)
+	chmod(t, w+"/node_modules/p", 0o755)
+	time.Sleep(2 * clockSlack)
 	s := scanned(t, w)
-	for i := range s.trees[0].Programs {
-		if s.trees[0].Programs[i] != "was" {
-			t.Errorf("a program: %s", s.trees[0].Programs[i])
-		}
+	time.Sleep(2 * clockSlack)
+	if got := s.trees[0].Programs; len(got) != 1 || got[0] != "was" {
+		t.Errorf("programs: %q", got)
 	}
 	chmod(t, w+"/became", 0o755)
 	chmod(t, w+"/was", 0o700)
+	chmod(t, w+"/node_modules/q", 0o755)
+	write(t, w, "new", "x")
+	chmod(t, w+"/new", 0o755)
 	chmod(t, w+"/stays", 0o600)
 	must(t, unix.Chmod(w+"/bin/group", 0o2755))
 	must(t, os.Link(w+"/stays", w+"/bin/second"))
@@ -117,7 +124,103 @@ func TestSettlePrograms(t *testing.T) {
 	for _, f := range settled(t, s).Flagged {
 		got += strings.TrimPrefix(string(f.Path), w+"/") + " " + string(f.Change) + "|"
 	}
-	if want := "became mode|bin/group setuid|leak hardlink|"; got != want {
+	if want := "became mode|bin/group setuid|leak hardlink|node_modules changed|"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
+}
+
+// It is said why something was moved out: it is new, or it was replaced.
+func TestSettleSaysWhy(t *testing.T) {
+	w := tempRoot(t)
+	write(t, w, ".npmrc", "a")
+	write(t, w, "inc", "")
+	s := scanned(t, w, GitConfig("/etc/gitconfig", "", []byte("[include]\n\tpath = "+w+"/inc\n\tpath = "+w+"/later\n")))
+	write(t, w, ".envrc", "")
+	write(t, w, "later", "")
+	for _, name := range []string{".npmrc", "inc"} {
+		must(t, os.RemoveAll(w+"/"+name))
+		write(t, w, name+".new", "b") // kept apart from the number that is free now
+		write(t, w, name, "b")
+	}
+	r := settled(t, s)
+	got := map[string]string{}
+	for _, q := range r.Quarantined {
+		got[strings.TrimPrefix(string(q.Path), w+"/")] = q.Why
+	}
+	const fresh, replaced = "it was not there when the run began", "it was replaced during the run"
+	for name, want := range map[string]string{".envrc": fresh, "later": fresh, ".npmrc": replaced, "inc": replaced} {
+		if got[name] != want {
+			t.Errorf("%s: %q, want %q", name, got[name], want)
+		}
+	}
+}
+
+// A large file of the flag tier is not read: it is listed by its times, its size and
+// its number.
+func TestSettleLargeFlaggedFiles(t *testing.T) {
+	w := tempRoot(t)
+	for _, name := range []string{"same/package.json", "longer/package.json", "older/package.json", "mode/package.json", "small/package.json"} {
+		write(t, w, name, "{}")
+		if !strings.HasPrefix(name, "small") {
+			must(t, os.Truncate(w+"/"+name, maxSum+1))
+		}
+	}
+	s := scanned(t, w)
+	must(t, os.Truncate(w+"/longer/package.json", maxSum+2))
+	must(t, os.Chtimes(w+"/older/package.json", time.Unix(1, 0), time.Unix(1, 0)))
+	chmod(t, w+"/small/package.json", 0o600)
+	must(t, os.Chtimes(w+"/small/package.json", time.Unix(1, 0), time.Unix(1, 0)))
+	got := ""
+	for _, f := range settled(t, s).Flagged {
+		got += strings.TrimPrefix(string(f.Path), w+"/") + " " + string(f.Change) + "|"
+		if (f.Before == "") == strings.HasPrefix(string(f.Path), w+"/small") || f.Before != f.After {
+			t.Errorf("sums: %+v", f)
+		}
+	}
+	if want := "longer/package.json changed|older/package.json changed|small/package.json mode|"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// Patience is used up moment by moment.
+func TestPatience(t *testing.T) {
+	v := &settle{snap: &Snapshot{Patience: 60 * time.Millisecond}}
+	began := time.Now()
+	if !v.wait() || !v.wait() || v.wait() || v.wait() {
+		t.Error("it is not two moments long")
+	}
+	if took := time.Since(began); took < 100*time.Millisecond {
+		t.Errorf("two moments took %v", took)
+	}
+}
+
+// A directory that was closed is opened again; one that is too deep is moved out.
+func TestClosedDirectories(t *testing.T) {
+	w := tempRoot(t)
+	write(t, w, "shut/x", "")
+	write(t, w, "deep/x", "")
+	write(t, w, "file", "")
+	chmod(t, w+"/shut", 0)
+	rules := DefaultRules()
+	v := &settle{snap: &Snapshot{}, t: &tree{Root: Name(w)}, hold: &quarantine{state: tempRoot(t)}}
+	wk, d := &walker{walk: &walk{rules: &rules}}, &dir{fd: openDir(t, w)}
+	for _, tt := range []struct {
+		name   string
+		why    error
+		opened bool
+		warned int
+		taken  int
+	}{{"shut", unix.EACCES, true, 1, 0}, {"file", unix.EACCES, false, 1, 0}, {"none", unix.EACCES, false, 1, 0}, {"deep", errTooDeep, false, 1, 1}} {
+		fd, err := v.closed(wk, d, entry{nameZ: []byte(tt.name + "\x00")}, tt.why)
+		if fd >= 0 {
+			unix.Close(fd)
+		}
+		if err != nil || (fd >= 0) != tt.opened || len(v.report.Warnings) != tt.warned || len(v.report.Quarantined) != tt.taken {
+			t.Errorf("%s: %d, %v, %+v", tt.name, fd, err, v.report)
+		}
+	}
+	if st, err := os.Stat(w + "/shut"); err != nil || st.Mode().Perm() != 0o700 {
+		t.Errorf("it was opened to %v, %v", st.Mode(), err)
+	}
+	must(t, v.hold.close())
 }
