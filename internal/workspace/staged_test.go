@@ -3,6 +3,9 @@
 package workspace
 
 import (
+	"encoding/binary"
+	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -58,6 +61,126 @@ func TestSettleStaged(t *testing.T) {
 	}
 	if r := settled(t, scanned(t, w)); len(r.Flagged) > 0 {
 		t.Errorf("listed again: %+v", r.Flagged)
+	}
+}
+
+// entryOf is an entry of an index with that mode.
+func entryOf(mode uint32, name string) string {
+	e := make([]byte, 60)
+	binary.BigEndian.PutUint32(e[24:], mode)
+	b := string(append(e, byte(len(name)>>8), byte(len(name)))) + name
+	return b + strings.Repeat("\x00", 8-len(b)%8)
+}
+
+// stagedOf is an index of entries, of files where they are only a name.
+func stagedOf(entries ...string) []byte {
+	b := binary.BigEndian.AppendUint32([]byte("DIRC\x00\x00\x00\x02"), uint32(len(entries)))
+	for _, e := range entries {
+		if !strings.Contains(e, "\x00") {
+			e = entryOf(0o100644, e)
+		}
+		b = append(b, e...)
+	}
+	return append(b, make([]byte, 20)...)
+}
+
+// Which entries of an index have a listed name, and which part of it is listed.
+func TestEachStaged(t *testing.T) {
+	rules, err := RulesWith(Changes{Protect: []string{"/only/here"}, Unprotect: []string{"sub/.envrc"}})
+	must(t, err)
+	none := func(string) []byte { return nil }
+	for _, tt := range []struct {
+		name, top string
+		data      []byte
+		want      []string
+	}{
+		{"files", "", stagedOf(".envrc", "README", "a/b/.envrc", "z/.envrc"), []string{".envrc", "a/b/.envrc", "z/.envrc"}},
+		{"what is in a listed directory", "", stagedOf(".vscode/a", ".vscode/b/c", "a/.vscode/x", "b"), []string{".vscode", ".vscode", "a/.vscode"}},
+		{"a file beside a directory of nearly its name", "", stagedOf("a.b/.envrc", "a/x", "a/y/.envrc", "ab/.envrc"), []string{"a.b/.envrc", "a/y/.envrc", "ab/.envrc"}},
+		{"links and submodules", "", stagedOf(entryOf(0o120000, ".github"), entryOf(0o160000, "a/.vscode"), entryOf(0o160000, "b/.github"), entryOf(0o100644, "c/.github")), []string{".github", "a/.vscode"}},
+		{"dependencies", "", stagedOf("a/.editorconfig", "node_modules/x/.editorconfig", "z/.editorconfig"), []string{"a/.editorconfig", "z/.editorconfig"}},
+		{"a directory with a HEAD", "", stagedOf("bare/HEAD", "bare/hooks/x", "bare2/hooks/x", "d/HEAD/x", "d/hooks/x"), []string{"bare/hooks"}},
+		{"the worktree with a HEAD", "", stagedOf("HEAD", "hooks/x"), []string{"hooks"}},
+		{"a HEAD that is a link", "", stagedOf(entryOf(0o120000, "bare/HEAD"), "bare/hooks/x"), nil},
+		{"names that git does not write", "", stagedOf("/.envrc", "a//.envrc", "b/"), nil},
+		{"what the user took away", "", stagedOf("other/.envrc", "sub/.envrc", "sub/a/.envrc"), []string{"other/.envrc", "sub/a/.envrc"}},
+		{"the same in a worktree below", "sub", stagedOf(".envrc", "a/.envrc"), []string{"a/.envrc"}},
+		{"a path of the root", "", stagedOf("only/here", "x/only/here"), []string{"only/here"}},
+		{"the same in a worktree on its way", "only", stagedOf("here", "only/here"), []string{"here"}},
+		{"the same in another worktree", "x", stagedOf("here", "only/here"), nil},
+		{"the same in a worktree further below", "x/y", stagedOf("only/here", ".envrc"), []string{".envrc"}},
+		{"nothing", "", stagedOf(), nil},
+	} {
+		var got []string
+		err := eachStaged(tt.data, 20, &rules, tt.top, none, func(e staged) { got = append(got, e.at) })
+		if err != nil || !slices.Equal(got, tt.want) {
+			t.Errorf("%s: %q, want %q, %v", tt.name, got, tt.want, err)
+		}
+	}
+	n := 0
+	count := func(staged) { n++ }
+	if err := eachStaged(stagedOf(".envrc", "a/.envrc")[:100], 20, &rules, "", none, count); err == nil || n != 0 {
+		t.Errorf("an index that git does not write: %d names, %v", n, err)
+	}
+	if err := eachStaged(stagedOf(".envrc"), 20, &Rules{}, "", none, count); err != nil || n != 0 {
+		t.Errorf("without rules: %d names, %v", n, err)
+	}
+	many := make([]string, maxStaged+5)
+	for i := range many {
+		many[i] = fmt.Sprintf("%05d/.envrc", i)
+	}
+	if err := eachStaged(stagedOf(many...), 20, &rules, "", none, count); err != nil || n != len(many) {
+		t.Errorf("%d of %d names, %v", n, len(many), err)
+	}
+}
+
+// Of a listed directory it is said how many of its files are in the index.
+func TestSettleCountsStagedFiles(t *testing.T) {
+	w := tempRoot(t)
+	bareShape(t, w+"/.git")
+	write(t, w, ".git/config.worktree", "[core]\n\thooksPath = tools\n")
+	write(t, w, "tools/x", "")
+	s := scanned(t, w)
+	if !slices.Contains(paths(s), "tools") {
+		t.Errorf("what config.worktree names is free: %q", paths(s))
+	}
+	write(t, w, ".git/index", string(stagedOf(".envrc", ".vscode/a", ".vscode/b")))
+	got := map[string]int64{}
+	for _, f := range settled(t, s).Flagged {
+		got[strings.TrimPrefix(string(f.Path), w+"/")] = f.Files
+	}
+	if want := map[string]int64{".envrc": 0, ".vscode": 2}; !maps.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+// bareShape makes what git takes for a repository.
+func bareShape(t *testing.T, dir string) {
+	t.Helper()
+	write(t, dir, "HEAD", "ref: refs/heads/main\n")
+	mkdir(t, dir+"/objects")
+	mkdir(t, dir+"/refs/heads")
+}
+
+// Where the files of an index are: beside .git, or where git says.
+func TestWorktree(t *testing.T) {
+	w := tempRoot(t)
+	write(t, w, "relative/gitdir", "../tree/.git\r\n")
+	write(t, w, "absolute/gitdir", "/tree/.git\n")
+	write(t, w, "module/config", "[core \"x\"]\n\tworktree = no\n[user]\n\tworktree = no\n[core]\n\tbare = no\n\tworktree = ../../dep\n")
+	write(t, w, "bare/config", "[core]\n\tbare = true\n")
+	write(t, w, "broken/config", "[core")
+	mkdir(t, w+"/none")
+	for name, want := range map[string]string{
+		"relative": "/r/tree", "absolute": "/tree", "module": "/dep", "bare": "/r/bare", "broken": "/r/broken", "none": "/r/none",
+	} {
+		fd := openDir(t, w+"/"+name)
+		if got := worktree("/r/"+name, fd); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+		if got := worktree("/r/"+name+"/.GIT", fd); got != "/r/"+name {
+			t.Errorf("below %s: %q", name, got)
+		}
 	}
 }
 
