@@ -1,0 +1,425 @@
+//go:build linux
+
+package review
+
+import (
+	"errors"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+	"holdfast.dev/holdfast/internal/workspace"
+)
+
+// TestWhatApplyCarries: what is accepted, in whole or in part, and what was applied
+// before in part and is rejected now; never what is undecided, applied or cannot be.
+func TestWhatApplyCarries(t *testing.T) {
+	part := func(d Decision) *choice { return &choice{by: map[string]Decision{"1": Reject, "2": d}} }
+	for i, row := range []struct {
+		c     Change
+		saved *savedChange
+		want  bool
+	}{
+		{Change{Decision: Accept}, nil, true},
+		{Change{Decision: Reject}, nil, false},
+		{Change{}, nil, false},
+		{Change{Decision: Accept, Applied: true}, nil, false},
+		{Change{Decision: Accept, Cannot: "it is a pipe"}, nil, false},
+		{Change{Decision: Accept, hunks: part(Accept)}, nil, true},
+		{Change{Decision: Undecided, hunks: part(Accept)}, nil, true},
+		{Change{Decision: Reject, hunks: part(Reject)}, nil, false},
+		{Change{Decision: Reject, hunks: part(Reject)}, &savedChange{}, false},
+		{Change{Decision: Reject, hunks: part(Reject)}, &savedChange{Done: &done{}}, true},
+		{Change{Decision: Undecided, hunks: part(Undecided)}, &savedChange{Done: &done{}}, false},
+	} {
+		row.c.Path = "a"
+		a := &applier{Set: &Set{saved: &saved{list: map[workspace.Name]*savedChange{}}}}
+		if row.saved != nil {
+			a.saved.list["a"] = row.saved
+		}
+		if got := a.wanted(&row.c); got != row.want {
+			t.Errorf("row %d: %t", i, got)
+		}
+	}
+}
+
+// TestWhatIsSafe: a change is applied without a look only if nothing speaks against it
+// and against the directories that it is in, by its old name too.
+func TestWhatIsSafe(t *testing.T) {
+	a := &applier{Set: &Set{index: map[string]*Change{
+		"flagged": {Flags: []Flag{{"x", "y"}}}, "plain": {}, "link": {Type: Link}, "waslink": {OldType: Link}, "d/flagged": {Flags: []Flag{{"x", "y"}}},
+	}}}
+	below := func(name string) string { return `it lies below "` + name + `", which needs a decision first` }
+	for _, row := range []struct {
+		c    Change
+		want string
+	}{
+		{Change{Path: "a"}, ""},
+		{Change{Path: "plain/a", From: "d/a"}, ""},
+		{Change{Path: "flagged"}, ""}, // its own flags count, and here it has none
+		{Change{Path: "flaggedtoo/a"}, ""},
+		{Change{Path: "flagged/a"}, below("flagged")},
+		{Change{Path: "d/flagged/e/a"}, below("d/flagged")},
+		{Change{Path: "link/a"}, below("link")},
+		{Change{Path: "waslink/a"}, below("waslink")},
+		{Change{Path: "a", From: "flagged/a", Kind: Renamed}, below("flagged")},
+		{Change{Path: "a", Cannot: "it is a pipe"}, "it is a pipe"},
+		{Change{Path: "a", Flags: []Flag{{"x", "y"}}}, "y"},
+		{Change{Path: "a", Type: Link}, "it is a link, or was one"},
+		{Change{Path: "a", OldType: Link}, "it is a link, or was one"},
+		{Change{Path: "a", Kind: History}, "it needs a decision of its own"},
+		{Change{Path: "a", Kind: TypeChanged}, "it needs a decision of its own"},
+		{Change{Path: "a", hunks: &choice{}}, "it was decided about in part"},
+	} {
+		if got := a.unsafe(&row.c); got != row.want {
+			t.Errorf("%q from %q: %q, want %q", row.c.Path, row.c.From, got, row.want)
+		}
+	}
+}
+
+// TestSafeLeavesWhatWasDecided: Safe accepts what is undecided, and neither takes a
+// decision back nor names what was applied among what is left.
+func TestSafeLeavesWhatWasDecided(t *testing.T) {
+	f := newField(t, Overlay).upper("no=1", "yes=1", "open=1", "Makefile=1", "GNUmakefile=1")
+	s := f.collect()
+	if err := errors.Join(s.Decide(s.Find("no"), Reject), s.Decide(s.Find("Makefile"), Reject), s.Decide(s.Find("yes"), Accept)); err != nil {
+		t.Fatal(err)
+	}
+	s.Find("GNUmakefile").Applied = true
+	r := f.apply(s, Options{Safe: true})
+	slices.Sort(r.Applied)
+	if !slices.Equal(r.Applied, []workspace.Name{"open", "yes"}) || len(r.Left) > 0 || s.Find("no").Decision != Reject {
+		t.Errorf("%+v, no is %v", r, s.Find("no").Decision)
+	}
+}
+
+// TestContentOfASide: both sides of a file are opened by the name that they have; what
+// is no file, or was not kept, is refused.
+func TestContentOfASide(t *testing.T) {
+	f := newField(t, Overlay).lower("old=some content that moved\n", "a=1\n", "b=1\n").upper("a=2\n", "old!", "new=some content that moved\n", "b!", "l->a")
+	f.make(f.dir+"/base", "old=kept of old\n", "a=kept of a\n")
+	s := f.collect()
+	renamed := &Change{Path: "new", From: "old", Kind: Renamed, Type: File, OldType: File}
+	list := List(Source{Workspace: f.ws}, []Item{{Path: "a", Kind: Modified, Type: File, OldType: File}})
+	if err := list.Close(); err != nil {
+		t.Errorf("closing a list: %v", err)
+	}
+	for _, row := range []struct {
+		name      string
+		s         *Set
+		c         *Change
+		base      bool
+		want, err string
+	}{
+		{"as the run left it", s, s.Find("a"), false, "2\n", ""},
+		{"as it was", s, s.Find("a"), true, "kept of a\n", ""},
+		{"a rename, as the run left it", s, renamed, false, "some content that moved\n", ""},
+		{"a rename, as it was", s, renamed, true, "kept of old\n", ""},
+		{"a link", s, s.Find("l"), false, "", "no regular file on that side"},
+		{"a new name, as it was", s, s.Find("l"), true, "", "no regular file on that side"},
+		{"what is gone, as the run left it", s, s.Find("b"), false, "", "no regular file on that side"},
+		{"what is gone, as it was and was not kept", s, s.Find("b"), true, "", "no such file"},
+		{"of a list, as it is", list, list.Find("a"), false, "", "it was not kept"},
+		{"of a list, as it was", list, list.Find("a"), true, "", "it was not kept"},
+	} {
+		file, err := row.s.Content(row.c, row.base)
+		if err != nil {
+			if row.err == "" || !strings.Contains(err.Error(), row.err) {
+				t.Errorf("%s: %v", row.name, err)
+			}
+			continue
+		}
+		b, _ := io.ReadAll(file)
+		file.Close()
+		if row.err != "" || string(b) != row.want {
+			t.Errorf("%s: %q", row.name, b)
+		}
+	}
+}
+
+// TestWhoMayDecide: a list and a run that goes on take no decision, what cannot be
+// applied can be rejected alone, and only lines of a changed file are decided about.
+func TestWhoMayDecide(t *testing.T) {
+	if a, b := (&BusyError{}).Error(), (&BusyError{PID: 7}).Error(); strings.Contains(a, "process") || !strings.Contains(b, "process 7") {
+		t.Errorf("%q, %q", a, b)
+	}
+	list := List(Source{}, []Item{{Path: "a", Kind: Added, Type: File}})
+	if err := list.Decide(list.Find("a"), Accept); !errors.Is(err, errList) {
+		t.Errorf("a list: %v", err)
+	}
+	if _, err := list.Diff(list.Find("a")); err == nil {
+		t.Error("a list has sides")
+	}
+	f := newField(t, Overlay).lower("a=1\n").upper("a=2\n", "new=1\n", "pipe|", "l->a")
+	s := f.collect()
+	s.running = true
+	if err := s.Hold(); err == nil || !strings.Contains(err.Error(), "goes on") {
+		t.Errorf("while the run goes on: %v", err)
+	}
+	s.running = false
+	pipe := s.Find("pipe")
+	if err := s.Decide(pipe, Accept); err == nil || pipe.Decision != Undecided {
+		t.Errorf("a pipe was accepted: %v", err)
+	}
+	if err := s.Decide(pipe, Reject); err != nil || pipe.Decision != Reject {
+		t.Errorf("a pipe cannot be rejected: %v", err)
+	}
+	d, err := s.Diff(s.Find("a"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, hunk := range map[string]int{"new": 0, "l": 0, "a": len(d.Hunks)} {
+		if err := s.DecideHunk(s.Find(name), d, hunk, Accept); err == nil || !strings.Contains(err.Error(), "a part of") {
+			t.Errorf("hunk %d of %s: %v", hunk, name, err)
+		}
+	}
+	if err := s.DecideHunk(s.Find("a"), d, -1, Accept); err == nil {
+		t.Error("hunk -1 was accepted")
+	}
+	if err := s.DecideHunk(&Change{Path: "a", Kind: Modified, Type: Link}, d, 0, Accept); err == nil || !strings.Contains(err.Error(), "a part of") {
+		t.Errorf("a line of a link: %v", err)
+	}
+	gone := &Change{Kind: History, Path: ".git", Type: Dir, parts: []*Change{{Path: "gone", Type: File}}}
+	if _, err := s.digest(gone); !errors.Is(err, unix.ENOENT) {
+		t.Errorf("a history without one of its files: %v", err)
+	}
+	if err := s.DecideAll([]*Change{gone}, Accept); !errors.Is(err, unix.ENOENT) {
+		t.Errorf("deciding about it: %v", err)
+	}
+	if err := s.DecideHunk(&Change{Path: "x", Kind: Modified, Type: File}, d, 0, Accept); !errors.Is(err, unix.ENOENT) {
+		t.Errorf("deciding about a part of what is gone: %v", err)
+	}
+}
+
+// TestDecisionOfHunksAsAWhole: one that is open leaves the change open, and one that is
+// accepted makes it accepted.
+func TestDecisionOfHunksAsAWhole(t *testing.T) {
+	for i, row := range []struct {
+		of   []Decision
+		want Decision
+	}{
+		{nil, Reject}, {[]Decision{Reject, Reject}, Reject}, {[]Decision{Reject, Accept}, Accept}, {[]Decision{Accept, Undecided, Reject}, Undecided}, {[]Decision{Undecided}, Undecided},
+	} {
+		c := &choice{by: map[string]Decision{}}
+		for n, d := range row.of {
+			c.by[string(rune('a'+n))] = d
+		}
+		if got := c.whole(); got != row.want {
+			t.Errorf("row %d: %v", i, got)
+		}
+	}
+}
+
+// TestChangeTimeInADigest: it counts, but for a file that its owner may not read:
+// looking at one moves it.
+func TestChangeTimeInADigest(t *testing.T) {
+	for mode, counts := range map[uint16]bool{0o400: true, 0o644: true, 0o244: false, 0: false} {
+		a := unix.Statx_t{Mode: unix.S_IFREG | mode}
+		b := a
+		b.Ctime.Nsec = 1
+		if got := fileDigest(&a) != fileDigest(&b); got != counts {
+			t.Errorf("mode %o: %t", mode, got)
+		}
+		if b = a; fileDigest(&a) != fileDigest(&b) {
+			t.Errorf("mode %o: not repeatable", mode)
+		}
+	}
+}
+
+// TestDecisionsThatCannotBeRead: a file that is no record of decisions is refused, and
+// is not taken for one without any.
+func TestDecisionsThatCannotBeRead(t *testing.T) {
+	for content, want := range map[string]string{
+		`{"version":1,"changes":{"a":{"decision":"accept","digest":"1"}}}`: "",
+		`{"version":1}`:                      "",
+		`{"version":2}`:                      "version 2 is not known",
+		`{"version":1,"changes":{"a":null}}`: "an entry is empty",
+		`{"version":1,"changes":{"a":{"decision":"maybe"}}}`: "reading",
+		`{`: "reading",
+		"":  "reading",
+	} {
+		dir := t.TempDir()
+		if err := os.WriteFile(dir+"/decisions.json", []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s, err := loadSaved(dir)
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", content, err)
+		}
+		if strings.Contains(content, "accept") && (s.list["a"] == nil || s.list["a"].Decision != Accept) {
+			t.Errorf("%s: %+v", content, s.list)
+		}
+	}
+	dir := t.TempDir()
+	if _, err := loadSaved(dir); err != nil {
+		t.Errorf("without a file: %v", err)
+	}
+	if err := os.Mkdir(dir+"/decisions.json", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := loadSaved(dir); err == nil || !strings.Contains(err.Error(), "reading the decisions") {
+		t.Errorf("a directory: %v", err)
+	}
+}
+
+// TestReplaceFile: a file is replaced as a whole or not at all, and what was begun of it
+// does not stay.
+func TestReplaceFile(t *testing.T) {
+	dir := t.TempDir()
+	for _, sync := range []bool{true, false} {
+		for _, text := range []string{"one, and longer", "two"} {
+			if err := replaceFile(dir, "f", []byte(text), sync); err != nil {
+				t.Fatal(err)
+			}
+			if b, err := os.ReadFile(dir + "/f"); string(b) != text {
+				t.Errorf("%q, %v", b, err)
+			}
+		}
+		if err := os.Symlink("/dev/full", dir+"/f.new"); err != nil {
+			t.Fatal(err)
+		}
+		if err := replaceFile(dir, "f", []byte("three"), sync); !errors.Is(err, unix.ENOSPC) {
+			t.Errorf("on a full disk: %v", err)
+		}
+		want(t, tree(t, dir), "0600 f=two")
+		if err := replaceFile(dir+"/none", "f", nil, sync); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("in no directory: %v", err)
+		}
+		sub := t.TempDir()
+		if err := os.Mkdir(sub+"/f", 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := replaceFile(sub, "f", nil, sync); err == nil {
+			t.Error("a directory was replaced")
+		}
+		if err := os.Remove(dir + "/f"); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestWhatApplyMade: a path is known not to have been there by the decisions, and by the
+// journal of an apply that died where that put something on nothing for a change.
+func TestWhatApplyMade(t *testing.T) {
+	dir := t.TempDir()
+	s := &saved{dir: dir, list: map[workspace.Name]*savedChange{"c": {Made: []workspace.Name{"c/made"}}, "d": {}}}
+	names := func() (all []string) {
+		gone, err := s.gone()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n := range gone {
+			all = append(all, n)
+		}
+		slices.Sort(all)
+		return all
+	}
+	want(t, names(), "c/made")
+	journal := strings.Join([]string{
+		``,
+		`{"intent":{"step":1,"act":"put","path":"put","change":"c","was":{"type":"none"}}}`,
+		`{"intent":{"step":2,"act":"put","path":"dir","was":{"type":"none"}}}`,
+		`{"intent":{"step":3,"act":"put","path":"over","change":"c","was":{"type":"file"}}}`,
+		`{"intent":{"step":4,"act":"chmod","path":"bits","change":"c","was":{"type":"none"}}}`,
+		`{"intent":{"step":5,"act":"put","path":"cut","cha`,
+		`{"intent":{"step":6,"act":"put","path":"last","change":"c","was":{"type":"none"}}}`,
+		`{"end":1,"did":true}`, `{"end":3}`, `{"locks":["a","b"]}`, `{"made":[{"step":3,"ino":4,"dev":5}],"lefts":[{"step":3,"state":{"type":"file"}}]}`,
+		`{"intent":{"step":7,"act":"put","path":"unfinished","change":"c","was":{"type":"none"}}}`,
+	}, "\n")
+	if err := os.WriteFile(dir+"/journal", []byte(journal), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	want(t, names(), "c/made", "last", "put")
+	j, err := readJournal(dir)
+	if err != nil || len(j.steps) != 5 || !j.ended[1] || j.ended[3] || len(j.ended) != 2 || len(j.locks) != 2 || j.made[3].Ino != 4 || j.left[3].Type != File {
+		t.Errorf("%+v, %v", j, err)
+	}
+	if err := errors.Join(os.Remove(dir+"/journal"), os.Mkdir(dir+"/journal", 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.gone(); err == nil || !strings.Contains(err.Error(), "reading the journal") {
+		t.Errorf("a journal that is a directory: %v", err)
+	}
+}
+
+// TestWhatIsCounted counts each change once by what became of it.
+func TestWhatIsCounted(t *testing.T) {
+	s := &Set{Unseen: []Unseen{{}}, Changes: []*Change{
+		{Kind: Added, Type: File, Size: 1, Decision: Accept, Flags: []Flag{{}}},
+		{Kind: Modified, Type: File, Size: 2, Decision: Reject},
+		{Kind: Modified, Type: File, Size: 4, hunks: &choice{}, Applied: true},
+		{Kind: Modified, Type: File, Size: 8, hunks: &choice{}, Applied: true, Decision: Accept},
+		{Kind: Deleted, OldType: File, Size: 16},
+		{Kind: Renamed, Type: Dir, Size: 32, Applied: true},
+		{Kind: History, Type: Dir, Size: 64, Decision: Accept, Applied: true},
+		{Kind: ModeChanged, Type: Link, Size: 128, Cannot: "x", Decision: Reject},
+		{Kind: TypeChanged, Type: FIFO, Cannot: "x"},
+	}}
+	want := Counts{Changes: 9, Flagged: 1, Added: 1, Modified: 3, Deleted: 1, Renamed: 1, Other: 3, Cannot: 2, Accepted: 1, Rejected: 1, Undecided: 2, Applied: 3, Unseen: 1, Bytes: 79}
+	if got := s.Counts(); got != want {
+		t.Errorf("got %+v\nwant %+v", got, want)
+	}
+	for i, row := range []struct {
+		s    Set
+		want bool
+	}{
+		{Set{}, true}, {Set{Changes: []*Change{{Kind: Added}}}, false}, {Set{Changes: []*Change{{Kind: Added, Decision: Accept}}}, false}, {Set{Unseen: []Unseen{{}}}, false},
+		{Set{Changes: []*Change{{Kind: Added, Decision: Reject}, {Kind: Added, Cannot: "x"}, {Kind: Added, Decision: Accept, Applied: true}}}, true},
+	} {
+		if got := row.s.Settled(); got != row.want {
+			t.Errorf("row %d: %t", i, got)
+		}
+	}
+}
+
+// TestWordsOfKinds: each value has a word that is read back, and nothing else is read.
+func TestWordsOfKinds(t *testing.T) {
+	for k := Added; k <= History; k++ {
+		var back Kind
+		if b, _ := k.MarshalText(); back.UnmarshalText(b) != nil || back != k {
+			t.Errorf("%v: %v", k, back)
+		}
+	}
+	var k Kind
+	for _, text := range []string{"", "Added", "unknown(8)"} {
+		if k.UnmarshalText([]byte(text)) == nil {
+			t.Errorf("%q: %v", text, k)
+		}
+	}
+	if Kind(8).String() != "unknown(8)" || Type(6).String() != "device" || Type(7).String() != "unknown(7)" {
+		t.Errorf("%v %v %v", Kind(8), Type(6), Type(7))
+	}
+}
+
+// TestNamesOfAList: a change that a run made at once is flagged by the rules where
+// whoever saw it found nothing, by what it lies in too.
+func TestNamesOfAList(t *testing.T) {
+	found := []Flag{{"seen", "x"}}
+	s := List(Source{Workspace: "/ws", Rules: workspace.DefaultRules()}, []Item{
+		{Path: "Makefile", Kind: Modified, Type: File, OldType: File},
+		{Path: "sub/Makefile", Kind: Modified, Type: File, OldType: File, Flags: found},
+		{Path: ".vscode/a/b", Kind: Modified, Type: File, OldType: File},
+		{Path: ".vscode", Kind: Added, Type: Dir},
+		{Path: "plain/a", Kind: Modified, Type: File, OldType: File},
+		{Path: "pipe", Kind: Added, Type: FIFO},
+	})
+	want(t, lines(s), `added ".vscode" none→dir [.vscode] applied`, `modified ".vscode/a/b" [.vscode] applied`, `modified "Makefile" [Makefile] applied`,
+		`modified "sub/Makefile" [seen] applied`, `added "pipe" none→fifo applied`, `modified "plain/a" applied`)
+	if in, itself := s.Find(".vscode/a/b").Flags[0].Reason, s.Find("Makefile").Flags[0].Reason; !strings.HasPrefix(in, `it lies in ".vscode": `) || strings.HasPrefix(itself, "it lies in") {
+		t.Errorf("%q, %q", in, itself)
+	}
+}
+
+// TestObeyedOnce: what leads to a change is a flag of it, once.
+func TestObeyedOnce(t *testing.T) {
+	c := &Change{Path: "a"}
+	for _, r := range []*workspace.Rule{nil, {Pattern: "x", Reason: "1"}, {Pattern: "x", Reason: "2"}, {Pattern: "y", Reason: "3"}} {
+		c.obey(r)
+	}
+	if !slices.Equal(c.Flags, []Flag{{"x", "what x names or leads to: 1"}, {"y", "what y names or leads to: 3"}}) {
+		t.Errorf("%+v", c.Flags)
+	}
+}
