@@ -225,6 +225,9 @@ func TestIndexNames(t *testing.T) {
 		}
 		for _, fl := range c.Flags {
 			if strings.Contains(fl.Reason, "index") {
+				if hidden := strings.Contains(fl.Reason, "which was hidden"); hidden != (fl.Rule != ".vscode") {
+					t.Errorf("%s: %s", fl.Rule, fl.Reason)
+				}
 				out = append(out, fl.Rule+" "+strings.SplitN(fl.Reason, `"`, 3)[1])
 			}
 		}
