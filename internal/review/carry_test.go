@@ -419,3 +419,68 @@ func TestLinesAtTheEnd(t *testing.T) {
 		}
 	}
 }
+
+// TestPlanOfAcceptedLines: a file is made of the accepted lines and of nothing else, with
+// the bits of the run only if that makes it the run's.
+func TestPlanOfAcceptedLines(t *testing.T) {
+	lines := func(first, last string) string { return first + "a\nb\nc\nd\ne\nf\ng\nh\ni\nj\n" + last }
+	f := newField(t, Overlay).lower("a="+lines("1\n", "2\n"), "emptied=1\n").upper("0755 a="+lines("3\n", "4\n"), "emptied=")
+	s := f.collect()
+	a := f.applier(s, nil)
+	for i, row := range []struct {
+		path   string
+		accept []bool
+		want   string
+		mode   uint32
+	}{
+		{"a", []bool{true, false}, lines("3\n", "2\n"), 0o644},
+		{"a", []bool{false, true}, lines("1\n", "4\n"), 0o644},
+		{"a", []bool{false, false}, lines("1\n", "2\n"), 0o644},
+		{"a", []bool{true, true}, lines("3\n", "4\n"), 0o755},
+		{"emptied", []bool{true}, "", 0o644},
+	} {
+		c := s.Find(row.path)
+		d, err := s.Diff(c)
+		if err != nil || len(d.Hunks) != len(row.accept) {
+			t.Fatalf("%d hunks, %v", len(d.Hunks), err)
+		}
+		c.hunks = &choice{by: map[string]Decision{}}
+		n := 0
+		for h, yes := range row.accept {
+			if c.hunks.by[d.Hunks[h].ID] = Reject; yes {
+				c.hunks.by[d.Hunks[h].ID] = Accept
+				n++
+			}
+		}
+		w, did := &work{c: c, ours: State{Type: File, Mode: c.Mode}}, &done{}
+		if err := a.planHunks(w, did); err != nil || w.data == nil || string(w.data) != row.want || w.ours.Mode != row.mode || len(did.Hunks) != n || w.ours.Size != int64(len(row.want)) {
+			t.Errorf("row %d: %v, %q, mode %o, %q applied", i, err, w.data, w.ours.Mode, did.Hunks)
+		}
+		c.hunks.by["of another diff"] = Reject
+		if err := a.planHunks(w, did); !errors.Is(err, ErrChanged) {
+			t.Errorf("row %d: with a hunk that is none: %v", i, err)
+		}
+		c.hunks = nil
+	}
+}
+
+// TestNoteOfADeadApply: an apply that died is ended without a word, and told if it cannot
+// be ended or goes on.
+func TestNoteOfADeadApply(t *testing.T) {
+	for want, does := range map[string]func(f *field){
+		"": func(*field) {},
+		"an apply that died left something behind": func(f *field) { f.make(f.dir, "ready=no directory") },
+		"what is shown is being applied":           func(f *field) { f.make(f.dir, "lock/") },
+	} {
+		f := newField(t, Overlay).lower("a=1").upper("a=2")
+		f.make(f.dir, "journal=\n")
+		does(f)
+		s := f.collect()
+		if len(s.Notes) != map[bool]int{true: 1}[want != ""] || !strings.Contains(strings.Join(s.Notes, ""), want) {
+			t.Errorf("%q: %q", want, s.Notes)
+		}
+		if _, err := os.Lstat(f.dir + "/journal"); (err == nil) != (want != "") {
+			t.Errorf("%q: the journal: %v", want, err)
+		}
+	}
+}
