@@ -484,3 +484,40 @@ func TestNoteOfADeadApply(t *testing.T) {
 		}
 	}
 }
+
+// TestHistoryOfManySteps: a history is carried to its end over several batches, and no
+// further than the batch in which something failed: a ref would lead to what is not there.
+func TestHistoryOfManySteps(t *testing.T) {
+	for _, row := range []struct {
+		name string
+		hook func(string, bool) error
+	}{
+		{"it goes well", func(string, bool) error { return nil }},
+		{"an object cannot be made", breaks("create", 3, unix.EIO)},
+	} {
+		f := newFieldIn(t, Overlay, inMemory(t))
+		f.fast = true
+		f.lower(".git/HEAD=ref: refs/heads/main\n", ".git/objects/", ".git/refs/")
+		up, id := f.dir+"/upper", ""
+		for i := range batch + 2 {
+			id = loose(t, up, "blob", strings.Repeat("x", i))
+		}
+		f.upper(".git/refs/tags/x=" + id + "\n")
+		s := f.collect()
+		f.acceptAll(s)
+		r, err := s.Apply(t.Context(), Options{hook: row.hook})
+		_, there := os.Lstat(f.ws + "/.git/refs/tags/x")
+		objects, _ := filepath.Glob(f.ws + "/.git/objects/??/*")
+		switch row.name {
+		case "it goes well":
+			if err != nil || !r.Settled || there != nil || len(objects) != batch+2 {
+				t.Errorf("%s: %v, %d objects, %+v", row.name, err, len(objects), r)
+			}
+		case "an object cannot be made":
+			if err != nil || there == nil || len(objects) >= batch || len(r.Refused) != 1 || len(r.Applied) > 0 {
+				t.Errorf("%s: %v, the ref: %v, %d objects, %+v", row.name, err, there, len(objects), r)
+			}
+		}
+		s.Close()
+	}
+}

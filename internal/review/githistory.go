@@ -49,7 +49,7 @@ func (a *applier) history(c *Change) (err error) {
 		if err := a.carry(part); err != nil {
 			return err
 		}
-		if part[len(part)-1].failed || slices.ContainsFunc(part, func(w *work) bool { return w.failed }) {
+		if slices.ContainsFunc(part, func(w *work) bool { return w.failed }) {
 			break // what comes next leans on it
 		}
 	}
