@@ -521,3 +521,48 @@ func TestHistoryOfManySteps(t *testing.T) {
 		s.Close()
 	}
 }
+
+// TestDirectoriesThatAreMade: a directory is made beside its place where it cannot be moved
+// there, one that somebody made meanwhile serves as well, and other bits of one that was
+// there are set on it and replace nothing.
+func TestDirectoriesThatAreMade(t *testing.T) {
+	meanwhile := func(ws string) func(string, bool) error {
+		return func(op string, done bool) error {
+			if op == "rename" && !done {
+				os.Mkdir(ws+"/new", 0o755)
+			}
+			return nil
+		}
+	}
+	for _, row := range []struct {
+		name    string
+		hook    func(ws string) func(string, bool) error
+		refused string
+	}{
+		{"it is made", func(string) func(string, bool) error { return breaks("rename", 0, nil) }, ""},
+		{"it cannot be moved", func(string) func(string, bool) error { return breaks("rename", 1, unix.EXDEV) }, ""},
+		{"somebody made it meanwhile", meanwhile, ""},
+		{"it cannot get its name", func(string) func(string, bool) error { return breaks("rename", 1, unix.EIO) }, "making directory"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			f := newField(t, Overlay).lower("d/x=1").upper("new/a=1", "0700 d/")
+			s := f.collect()
+			f.acceptAll(s)
+			r := f.apply(s, Options{hook: row.hook(f.ws)})
+			after := []string{"d/", "0644 d/x=1"}
+			if row.refused == "" {
+				after = append(after, "new/", "0644 new/a=1")
+			}
+			want(t, tree(t, f.ws), after...)
+			if info, err := os.Stat(f.ws + "/d"); err != nil || info.Mode().Perm() != 0o700 {
+				t.Errorf("%v, %v", info, err)
+			}
+			if r.Settled != (row.refused == "") || !r.Settled && (len(r.Refused) != 1 || !strings.Contains(r.Refused[0].Why, row.refused)) {
+				t.Errorf("%+v", r)
+			}
+			if left, _ := os.ReadDir(f.dir + "/ready"); len(left) > 0 {
+				t.Errorf("left: %v", left)
+			}
+		})
+	}
+}
