@@ -3,6 +3,7 @@
 package review
 
 import (
+	"cmp"
 	"context"
 	"runtime"
 )
@@ -46,18 +47,17 @@ func (s *Set) Diffs(ctx context.Context, list []*Change, f func(*Change, *Diff, 
 	handed := 0
 	for o := range inOrder { // to its end, so that nobody is left behind
 		<-o.done
-		if err == nil {
+		if handed++; err == nil {
 			err = ctx.Err()
 		}
 		if err == nil {
-			handed++
 			if err = f(o.c, o.d, o.err); err != nil {
 				cancel()
 			}
 		}
 	}
-	if err == nil && handed < len(list) {
-		err = ctx.Err() // the list was cut short between two changes
+	if handed < len(list) {
+		err = cmp.Or(err, ctx.Err()) // the list was cut short between two changes
 	}
 	return err
 }
