@@ -10,10 +10,12 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"holdfast.dev/holdfast/internal/event"
 	"holdfast.dev/holdfast/internal/policy"
 )
 
@@ -204,7 +206,26 @@ func TestTerminated(t *testing.T) {
 			if resp.StatusCode != http.StatusForbidden || !strings.Contains(got, "holdfast.yaml:443") || strings.Count(got, "\n") != 1 {
 				t.Errorf("a method that is not allowed is answered %d %q", resp.StatusCode, got)
 			}
+			s.countsBytes()
 		})
+	}
+}
+
+// countsBytes ends the client's connection, and sees what is said then of its bytes.
+func (s *shop) countsBytes() {
+	s.t.Helper()
+	s.client.CloseIdleConnections()
+	var ended event.Event
+	until(s.t, "net.close", func() bool {
+		all := s.sink.all()
+		i := slices.IndexFunc(all, func(e event.Event) bool { return e.Action == "net.close" })
+		if i >= 0 {
+			ended = all[i]
+		}
+		return i >= 0
+	})
+	if in, out := ended.Detail["in"], ended.Detail["out"]; in == "" || in == "0" || out == "" || out == "0" {
+		s.t.Errorf("%q bytes came and %q went", in, out)
 	}
 }
 
