@@ -111,8 +111,9 @@ func controlRows() []row {
 		row{Probe: Probe{ID: "AGT-OK-EDIT", Title: "the edit tool changes a file of the workspace that was read", Needs: words("edit"),
 			Steps: []model.Step{reads("{workspace}/ok-edit.txt"), edits("{workspace}/ok-edit.txt", "before", "{token}")}},
 			plants: []plant{file("{workspace}/ok-edit.txt", "one\nbefore\nthree\n", 0o644)}, sees: []effect{given("{workspace}/ok-edit.txt")}},
-		// Qwen Code writes itself into the message where it is an argument.
-		row{Probe: Probe{ID: "AGT-OK-COMMIT", Title: "git takes a commit", Needs: words("shell git"), Steps: []model.Step{sh("git add ok-commit.txt && printf '%s%s\\n' {half} {rest} | git commit -q -F -")}},
+		// Qwen Code writes itself into a message that is an argument, and old versions of
+		// Claude Code give a command nothing to read.
+		row{Probe: Probe{ID: "AGT-OK-COMMIT", Title: "git takes a commit", Needs: words("shell git"), Steps: []model.Step{sh(put("ok-message.txt") + " && git add ok-commit.txt && git commit -q -F ok-message.txt")}},
 			plants: []plant{file("{workspace}/ok-commit.txt", "new\n", 0o644)}, sees: []effect{wrote("{workspace}/.git/logs/HEAD")}},
 		row{Probe: Probe{ID: "AGT-OK-MCP", Title: "a tool of an MCP server writes in the workspace", Needs: words("mcp"), Steps: []model.Step{serves("put", "path", "{workspace}/ok-mcp.txt", "content", "{token}\n")}},
 			sees: []effect{given("{workspace}/ok-mcp.txt")}},
