@@ -167,6 +167,30 @@ func TestPathsThatMeet(t *testing.T) {
 	})
 }
 
+// TestEnvFlag: who names a variable on the command line wants it; a policy names what
+// may be there.
+func TestEnvFlag(t *testing.T) {
+	w := newWorld(t)
+	w.host.Env = []string{"PLAIN=v"}
+	flag := func(name string) Options {
+		return Options{Host: w.host, Settings: []Setting{{Flag: "--env", Key: "environment.pass", Value: name}}}
+	}
+	if got, _ := variableOf(w.plan(flag("PLAIN")), "PLAIN"); got != "v" {
+		t.Errorf("PLAIN is %q", got)
+	}
+	if _, err := w.compile(flag("ABSENT")); err == nil || !strings.Contains(err.Error(), "ABSENT is not set here") {
+		t.Errorf("a flag for what is not set: %v", err)
+	}
+	w.write(userFile, "version: 1\nenvironment: {pass: [ABSENT, PLAIN]}\n", 0o644)
+	p := w.plan(Options{Host: w.host})
+	if _, found := variableOf(p, "ABSENT"); found {
+		t.Error("ABSENT is there")
+	}
+	if got, _ := variableOf(p, "PLAIN"); got != "v" {
+		t.Errorf("by a policy PLAIN is %q", got)
+	}
+}
+
 func TestEnvironment(t *testing.T) {
 	w := newWorld(t)
 	w.host.Env = []string{
