@@ -198,6 +198,10 @@ func TestRemove(t *testing.T) {
 	if lost, err := Lost(dir, ""); err != nil || len(lost) != 0 {
 		t.Errorf("lost: %q, %v", lost, err)
 	}
+	old(t, dir, 1, 0) // again, and of this one no head was kept
+	if err := errors.Join(os.Remove(filepath.Join(heads, "20200000-x"+headSuffix)), Remove(infos[0], heads)); err != nil {
+		t.Error(err)
+	}
 	infos[0].Path = aside
 	if err := Remove(infos[0], heads); err == nil {
 		t.Error("what cannot be removed is no error")
