@@ -169,6 +169,17 @@ func TestNothingIsPushedOutOfSight(t *testing.T) {
 		if hidden := slices.ContainsFunc(lines, func(l Line) bool { return l.Warn && strings.Contains(l.Text, "not shown") }); hidden != (n > 40) {
 			t.Errorf("of %d it says that some are not shown: %t", n, hidden)
 		}
+		numbers := 0
+		for i := 1; i <= n+2; i++ {
+			if slices.ContainsFunc(lines, func(l Line) bool { return l.Name == fmt.Sprint(i) }) {
+				numbers++
+			} else if i <= firstArguments || i > n+2-lastArguments {
+				t.Errorf("argument %d of %d is not shown", i, n+2)
+			}
+		}
+		if want := min(n+2, firstArguments+lastArguments); numbers != want {
+			t.Errorf("of %d arguments %d are shown, not %d", n+2, numbers, want)
+		}
 		if s := Summary(a); !strings.HasSuffix(s, " --force") || !strings.HasPrefix(s, "git push ") || utf8.RuneCountInString(s) > 600 {
 			t.Errorf("in one line: %s", s)
 		}

@@ -145,7 +145,7 @@ func canonicalField(name string) string {
 
 // parseField reads a line of a head or of trailers.
 func parseField(line []byte) (name, value string, bad *violation) {
-	if len(line) > 0 && (line[0] == ' ' || line[0] == '\t') {
+	if bytes.HasPrefix(line, []byte(" ")) || bytes.HasPrefix(line, []byte("\t")) {
 		return "", "", smuggling("a header is folded over two lines")
 	}
 	before, after, found := bytes.Cut(line, []byte(":"))
