@@ -120,3 +120,30 @@ func TestPathsOfManyNames(t *testing.T) {
 		t.Errorf("one path of 2047 names takes %d ns", n.NsPerOp())
 	}
 }
+
+// TestResolvedIsSaidOnlyWhereItIsNews: where a path leads is in an event unless it is
+// what was asked for.
+func TestResolvedIsSaidOnlyWhereItIsNews(t *testing.T) {
+	for _, tt := range []struct{ dir, name, place, asked, want string }{
+		{"/a/b", "c", "", "/a/b/c", ""},
+		{"/a/b", "c", "", "/x/b/c", "/a/b/c"},
+		{"/a/b", "c", "", "/a/bxc", "/a/b/c"},
+		{"/a/b", "c", "", "/a/b/d", "/a/b/c"},
+		{"/a/b", "c", "", "c", "/a/b/c"},
+		{"/a/b", "c", "", "/a/b/../b/c", "/a/b/c"},
+		{"/a/b", "", "", "/a/b", ""},
+		{"/a/b", "", "", ".", "/a/b"},
+		{"/", "c", "", "/c", ""},
+		{"/", "c", "", "c", "/c"},
+		{"", "", "/gone/x", "/gone/x", ""},
+		{"", "", "/gone/x", "x", "/gone/x"},
+	} {
+		s := spot{name: []byte(tt.name), place: tt.place, asked: []byte(tt.asked)}
+		if tt.dir != "" {
+			s.dir = &directory{real: tt.dir}
+		}
+		if got := s.resolved(); got != tt.want {
+			t.Errorf("%+v: %q", tt, got)
+		}
+	}
+}
