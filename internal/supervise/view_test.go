@@ -222,3 +222,54 @@ func asUser(t *testing.T) option {
 		cmd.Env = env
 	}
 }
+
+// TestPlacedByTheView: what the view alone says of a path, before its owner and mode do.
+func TestPlacedByTheView(t *testing.T) {
+	write, read, hidden, protected := &Tree{Access: Write, Rule: "w"}, &Tree{Access: Read, Rule: "r"}, &Tree{Access: Hidden, Rule: "h"}, &Tree{Access: Protected, Rule: "p"}
+	open, fixed := &directory{tree: write}, &directory{tree: write, fixed: true}
+	no := func(layer, rule, errno string) string { return layer + " " + rule + " " + errno }
+	erofs := no(event.LayerReadonly, "w", "EROFS")
+	for _, tt := range []struct {
+		name    string
+		at      spot
+		w       want
+		creates bool
+		want    string // "" where owner and mode bits decide
+	}{
+		{"a file is read", spot{dir: open, tree: write, exists: true}, wantRead, false, ""},
+		{"a file is written", spot{dir: open, tree: write, exists: true}, wantWrite, false, ""},
+		{"a file is made", spot{dir: open, tree: write}, wantWrite, true, ""},
+		{"a name is made that is there", spot{dir: open, tree: write, exists: true}, wantCreate, false, ""},
+		{"a name is made that is there, for reading alone", spot{dir: open, tree: read, exists: true}, wantCreate, false, no("", "", "EEXIST")},
+		{"a name is made that is there, protected", spot{dir: open, tree: protected, exists: true}, wantCreate, false, no("", "", "EEXIST")},
+		{"a descriptor", spot{magic: true}, wantWrite, false, ""},
+		{"behind a directory that is shut", spot{errno: unix.EACCES}, wantRead, false, no(event.LayerPermissions, "", "EACCES")},
+		{"nothing is there", spot{dir: open, tree: write, errno: unix.ENOENT}, wantRead, false, no("", "", "ENOENT")},
+		{"nothing is there, below what is hidden", spot{dir: open, tree: hidden, errno: unix.ENOENT}, wantRead, false, no(event.LayerHidden, "h", "EACCES")},
+		{"below what is hidden", spot{dir: open, tree: hidden, exists: true}, wantRead, false, no(event.LayerHidden, "h", "EACCES")},
+		{"for reading alone, read", spot{dir: open, tree: read, exists: true}, wantRead, false, ""},
+		{"for reading alone, written", spot{dir: open, tree: read, exists: true}, wantWrite, false, no(event.LayerReadonly, "r", "EROFS")},
+		{"for reading alone, written or made", spot{dir: open, tree: read, exists: true}, wantWrite, true, no(event.LayerReadonly, "r", "EROFS")},
+		{"protected, removed", spot{dir: open, tree: protected, exists: true}, wantRemove, false, no(event.LayerProtected, "p", "EROFS")},
+		{"mounted for reading alone, read", spot{dir: fixed, tree: write, exists: true}, wantRead, false, ""},
+		{"mounted for reading alone, written", spot{dir: fixed, tree: write, exists: true}, wantWrite, false, erofs},
+		{"mounted for reading alone, opened to be made", spot{dir: fixed, tree: write}, wantWrite, true, erofs},
+		{"mounted for reading alone, made", spot{dir: fixed, tree: write}, wantCreate, false, erofs},
+		{"mounted for reading alone, removed", spot{dir: fixed, tree: write, exists: true}, wantRemove, false, erofs},
+		{"mounted for reading alone, removed where nothing is", spot{dir: fixed, tree: write}, wantRemove, false, ""},
+		{"a pipe there, written", spot{dir: fixed, tree: write, exists: true, stat: unix.Stat_t{Mode: unix.S_IFIFO}}, wantWrite, false, ""},
+		{"another tree there, written", spot{dir: fixed, tree: &Tree{Access: Write}, exists: true, stat: unix.Stat_t{Mode: unix.S_IFREG}}, wantWrite, false, ""},
+	} {
+		if tt.at.exists && tt.at.stat.Mode == 0 {
+			tt.at.stat.Mode = unix.S_IFREG
+		}
+		o, decided := (&Supervisor{}).placed(&tt.at, tt.w, tt.creates)
+		got := ""
+		if decided {
+			got = no(string(o.layer), o.rule, o.errno)
+		}
+		if got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
