@@ -320,52 +320,6 @@ func TestTablesThatReplaceNothing(t *testing.T) {
 	}
 }
 
-func TestClassesOfGitsFiles(t *testing.T) {
-	for rel, want := range map[string]gitClass{
-		"objects/pack/pack-1.idx": gitPackIndex, "objects/pack/pack-1.pack": gitPack, "objects/pack/pack-1.keep": gitPack,
-		"objects/pack/pack-1.bitmap": gitNever, "objects/pack/tmp_pack_1": gitNever, "objects/pack/1.pack": gitNever,
-		"objects/info/packs": gitNever, "objects/info/alternates": gitOther, "objects/aa/tmp_obj_1": gitNever,
-		"objects/aa/" + strings.Repeat("b", 38): gitObject, "objects/aab/" + strings.Repeat("b", 37): gitOther,
-		"refs/heads/x": gitRef, "refs/heads/x.lock": gitNever, "logs/HEAD": gitLog, "sharedindex.1": gitIndex, "other/x": gitOther,
-	} {
-		if got := classify(rel); got != want {
-			t.Errorf("%s: class %v, want %v", rel, got, want)
-		}
-	}
-}
-
-// TestDone: a change is done when what is accepted now is what was applied, no less and
-// no more.
-func TestDone(t *testing.T) {
-	accepted := func(ids ...string) map[string]Decision {
-		m := map[string]Decision{"a": Reject, "b": Reject}
-		for _, id := range ids {
-			m[id] = Accept
-		}
-		return m
-	}
-	for _, tt := range []struct {
-		name  string
-		hunks map[string]Decision
-		done  *done
-		want  bool
-	}{
-		{"nothing was applied", accepted("a"), nil, false},
-		{"all was, of another change", nil, &done{Digest: "2"}, false},
-		{"all was", nil, &done{Digest: "1"}, true},
-		{"a part was, and all is accepted", nil, &done{Digest: "1", Hunks: []string{"a"}}, false},
-		{"all was, and all parts are accepted", accepted("a", "b"), &done{Digest: "1"}, true},
-		{"all was, and a part is accepted", accepted("a"), &done{Digest: "1"}, false},
-		{"the part was", accepted("a"), &done{Digest: "1", Hunks: []string{"a"}}, true},
-		{"another part was", accepted("a"), &done{Digest: "1", Hunks: []string{"b"}}, false},
-		{"less was", accepted("a", "b"), &done{Digest: "1", Hunks: []string{"a"}}, false},
-	} {
-		if got := (&savedChange{Hunks: tt.hunks, Done: tt.done}).done("1"); got != tt.want {
-			t.Errorf("%s: %v", tt.name, got)
-		}
-	}
-}
-
 // Two repositories are applied, one after the other.
 func TestHistoriesOfTwo(t *testing.T) {
 	testenv.Need(t, testenv.Git, nil)

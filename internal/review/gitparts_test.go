@@ -62,8 +62,18 @@ func TestWhatBelongsToAHistory(t *testing.T) {
 			t.Errorf("git alone decides when %s goes: %t", rel, !want)
 		}
 	}
-	for rel, want := range map[string]gitClass{"objects/info/commit-graph": gitNever, "objects/info/commit-graphs/x": gitNever, "objects/other/packs": gitOther, "objects/pack/pack-1.rev": gitPack,
-		"objects/pack/pack-1.promisor": gitPack, "objects/pack/pack-1": gitNever, "objects": gitOther, "objects/" + idOf("a"): gitOther, "HEAD": gitHead, "gc.pid": gitNever, "logs": gitLog, "refs": gitRef, "sub/index": gitOther} {
+}
+
+func TestClassesOfGitsFiles(t *testing.T) {
+	for rel, want := range map[string]gitClass{
+		"objects/pack/pack-1.idx": gitPackIndex, "objects/pack/pack-1.pack": gitPack, "objects/pack/pack-1.keep": gitPack,
+		"objects/pack/pack-1.bitmap": gitNever, "objects/pack/tmp_pack_1": gitNever, "objects/pack/1.pack": gitNever,
+		"objects/info/packs": gitNever, "objects/info/alternates": gitOther, "objects/aa/tmp_obj_1": gitNever,
+		"objects/aa/" + strings.Repeat("b", 38): gitObject, "objects/aab/" + strings.Repeat("b", 37): gitOther,
+		"refs/heads/x": gitRef, "refs/heads/x.lock": gitNever, "logs/HEAD": gitLog, "sharedindex.1": gitIndex, "other/x": gitOther,
+		"objects/info/commit-graph": gitNever, "objects/info/commit-graphs/x": gitNever, "objects/other/packs": gitOther, "objects/pack/pack-1.rev": gitPack, "objects/pack/pack-1.promisor": gitPack, "objects/pack/pack-1": gitNever, "objects": gitOther,
+		"objects/" + idOf("a"): gitOther, "HEAD": gitHead, "gc.pid": gitNever, "logs": gitLog, "refs": gitRef, "sub/index": gitOther,
+	} {
 		if got := classify(rel); got != want {
 			t.Errorf("%s: class %v, want %v", rel, got, want)
 		}

@@ -350,3 +350,35 @@ func TestObeyedOnce(t *testing.T) {
 		t.Errorf("%+v", c.Flags)
 	}
 }
+
+// TestDone: a change is done when what is accepted now is what was applied, no less and
+// no more.
+func TestDone(t *testing.T) {
+	accepted := func(ids ...string) map[string]Decision {
+		m := map[string]Decision{"a": Reject, "b": Reject}
+		for _, id := range ids {
+			m[id] = Accept
+		}
+		return m
+	}
+	for _, tt := range []struct {
+		name  string
+		hunks map[string]Decision
+		done  *done
+		want  bool
+	}{
+		{"nothing was applied", accepted("a"), nil, false},
+		{"all was, of another change", nil, &done{Digest: "2"}, false},
+		{"all was", nil, &done{Digest: "1"}, true},
+		{"a part was, and all is accepted", nil, &done{Digest: "1", Hunks: []string{"a"}}, false},
+		{"all was, and all parts are accepted", accepted("a", "b"), &done{Digest: "1"}, true},
+		{"all was, and a part is accepted", accepted("a"), &done{Digest: "1"}, false},
+		{"the part was", accepted("a"), &done{Digest: "1", Hunks: []string{"a"}}, true},
+		{"another part was", accepted("a"), &done{Digest: "1", Hunks: []string{"b"}}, false},
+		{"less was", accepted("a", "b"), &done{Digest: "1", Hunks: []string{"a"}}, false},
+	} {
+		if got := (&savedChange{Hunks: tt.hunks, Done: tt.done}).done("1"); got != tt.want {
+			t.Errorf("%s: %v", tt.name, got)
+		}
+	}
+}

@@ -14,13 +14,29 @@ import (
 
 // indexOf is a git index with entries at paths, and tables behind them.
 func indexOf(hash int, tables string, paths ...string) []byte {
-	b := binary.BigEndian.AppendUint32([]byte("DIRC\x00\x00\x00\x02"), uint32(len(paths)))
+	var entries []string
 	for _, p := range paths {
-		e := append(make([]byte, 40+hash), byte(len(p)>>8), byte(len(p)))
-		e = append(e, p...)
-		b = append(b, append(e, make([]byte, 8-len(e)%8)...)...)
+		entries = append(entries, rawEntry(hash, 0, 0, 0, p))
 	}
-	return append(append(b, tables...), make([]byte, hash)...)
+	return indexWith(2, hash, tables, entries...)
+}
+
+// indexWith is a git index of that version: its entries, and tables behind them.
+func indexWith(version byte, hash int, tables string, entries ...string) []byte {
+	b := binary.BigEndian.AppendUint32([]byte{'D', 'I', 'R', 'C', 0, 0, 0, version}, uint32(len(entries)))
+	return append(append(b, strings.Join(entries, "")+tables...), make([]byte, hash)...)
+}
+
+// rawEntry is an entry of an index: 0x40 in its flags says that there are more.
+func rawEntry(hash int, mode uint32, flags, more byte, name string) string {
+	e := make([]byte, 40+hash)
+	binary.BigEndian.PutUint32(e[24:], mode)
+	e = append(e, flags|byte(len(name)>>8), byte(len(name)))
+	if flags&0x40 != 0 {
+		e = append(e, more, 0)
+	}
+	e = append(e, name...)
+	return string(append(e, make([]byte, 8-len(e)%8)...))
 }
 
 // table is an extension of an index.

@@ -91,19 +91,7 @@ func TestOnlyComments(t *testing.T) {
 }
 
 // flaggedEntry is an entry of version 3 of an index with SHA-1.
-func flaggedEntry(name string, flags, more byte) string {
-	e := string(make([]byte, 60)) + string([]byte{flags, byte(len(name))})
-	if flags&0x40 != 0 {
-		e += string([]byte{more, 0})
-	}
-	e += name
-	return e + strings.Repeat("\x00", 8-len(e)%8)
-}
-
-func indexOfEntries(tables string, entries ...string) []byte {
-	b := append([]byte("DIRC\x00\x00\x00\x03\x00\x00\x00"), byte(len(entries)))
-	return append(append(b, strings.Join(entries, "")+tables...), make([]byte, 20)...)
-}
+func flaggedEntry(name string, flags, more byte) string { return rawEntry(20, 0, flags, more, name) }
 
 // What makes git look away in an index, and what of it is new.
 func TestIndexBlind(t *testing.T) {
@@ -120,20 +108,20 @@ func TestIndexBlind(t *testing.T) {
 		was  [][]byte
 		want []string // what each line says
 	}{
-		{"an ordinary entry", indexOfEntries("", plain), nil, nil},
-		{"assumed unchanged", indexOfEntries("", assumed), nil, []string{`marked 1 more as assume-unchanged, "a":`}},
-		{"not checked out", indexOfEntries("", flaggedEntry("a", 0x40, 0x40)), nil, []string{`marked 1 more as skip-worktree, "a":`}},
-		{"to be added", indexOfEntries("", flaggedEntry("a", 0x40, 0x20)), nil, nil},
-		{"both", indexOfEntries("", assumed, flaggedEntry("b", 0x40, 0x40)), nil, []string{`assume-unchanged, "a":`, `skip-worktree, "b":`}},
-		{"it was so before", indexOfEntries("", assumed), [][]byte{indexOfEntries("", assumed)}, nil},
-		{"one more than before", indexOfEntries("", assumed, other), [][]byte{indexOfEntries("", assumed)}, []string{`marked 1 more as assume-unchanged, "b":`}},
-		{"in the one before the last", indexOfEntries("", assumed), [][]byte{indexOfEntries("", plain), indexOfEntries("", assumed)}, nil},
-		{"git could not read the one before", indexOfEntries("", assumed), [][]byte{append(indexOfEntries("", assumed), "123"...)}, []string{`"a"`}},
-		{"many", indexOfEntries("", many...), nil, []string{`marked 7 more as assume-unchanged, "a", "b", "c", "d", "e", …:`}},
-		{"a list of changes", indexOfEntries(table("FSMN", 1), plain), nil, []string{"a list of files that were not changed"}},
-		{"a list of what is untracked", indexOfEntries(table("UNTR", 1), plain), nil, []string{"a list of files that git does not track"}},
-		{"both lists, and one was there", indexOfEntries(table("UNTR", 1)+table("FSMN", 1), plain), [][]byte{indexOfEntries(table("UNTR"))}, []string{"a list of files that were not changed"}},
-		{"other tables", indexOfEntries(table("TREE", 1)+table("REUC"), plain), nil, nil},
+		{"an ordinary entry", indexWith(3, 20, "", plain), nil, nil},
+		{"assumed unchanged", indexWith(3, 20, "", assumed), nil, []string{`marked 1 more as assume-unchanged, "a":`}},
+		{"not checked out", indexWith(3, 20, "", flaggedEntry("a", 0x40, 0x40)), nil, []string{`marked 1 more as skip-worktree, "a":`}},
+		{"to be added", indexWith(3, 20, "", flaggedEntry("a", 0x40, 0x20)), nil, nil},
+		{"both", indexWith(3, 20, "", assumed, flaggedEntry("b", 0x40, 0x40)), nil, []string{`assume-unchanged, "a":`, `skip-worktree, "b":`}},
+		{"it was so before", indexWith(3, 20, "", assumed), [][]byte{indexWith(3, 20, "", assumed)}, nil},
+		{"one more than before", indexWith(3, 20, "", assumed, other), [][]byte{indexWith(3, 20, "", assumed)}, []string{`marked 1 more as assume-unchanged, "b":`}},
+		{"in the one before the last", indexWith(3, 20, "", assumed), [][]byte{indexWith(3, 20, "", plain), indexWith(3, 20, "", assumed)}, nil},
+		{"git could not read the one before", indexWith(3, 20, "", assumed), [][]byte{append(indexWith(3, 20, "", assumed), "123"...)}, []string{`"a"`}},
+		{"many", indexWith(3, 20, "", many...), nil, []string{`marked 7 more as assume-unchanged, "a", "b", "c", "d", "e", …:`}},
+		{"a list of changes", indexWith(3, 20, table("FSMN", 1), plain), nil, []string{"a list of files that were not changed"}},
+		{"a list of what is untracked", indexWith(3, 20, table("UNTR", 1), plain), nil, []string{"a list of files that git does not track"}},
+		{"both lists, and one was there", indexWith(3, 20, table("UNTR", 1)+table("FSMN", 1), plain), [][]byte{indexWith(3, 20, table("UNTR"))}, []string{"a list of files that were not changed"}},
+		{"other tables", indexWith(3, 20, table("TREE", 1)+table("REUC"), plain), nil, nil},
 		{"nothing", nil, nil, nil},
 	} {
 		got := IndexBlind(tt.now, tt.was, none, none, nil)

@@ -3,7 +3,6 @@
 package workspace
 
 import (
-	"encoding/binary"
 	"fmt"
 	"maps"
 	"os"
@@ -65,23 +64,17 @@ func TestSettleStaged(t *testing.T) {
 }
 
 // entryOf is an entry of an index with that mode.
-func entryOf(mode uint32, name string) string {
-	e := make([]byte, 60)
-	binary.BigEndian.PutUint32(e[24:], mode)
-	b := string(append(e, byte(len(name)>>8), byte(len(name)))) + name
-	return b + strings.Repeat("\x00", 8-len(b)%8)
-}
+func entryOf(mode uint32, name string) string { return rawEntry(20, mode, 0, 0, name) }
 
 // stagedOf is an index of entries, of files where they are only a name.
 func stagedOf(entries ...string) []byte {
-	b := binary.BigEndian.AppendUint32([]byte("DIRC\x00\x00\x00\x02"), uint32(len(entries)))
-	for _, e := range entries {
+	entries = slices.Clone(entries)
+	for i, e := range entries {
 		if !strings.Contains(e, "\x00") {
-			e = entryOf(0o100644, e)
+			entries[i] = entryOf(0o100644, e)
 		}
-		b = append(b, e...)
 	}
-	return append(b, make([]byte, 20)...)
+	return indexWith(2, 20, "", entries...)
 }
 
 // Which entries of an index have a listed name, and which part of it is listed.
