@@ -130,6 +130,13 @@ func (p Place) Marks(e event.Event) []string {
 	return to.names(object.names(nil, ""), toPrefix)
 }
 
+// Common says of an event that nothing marks its object but where everybody keeps
+// what is of no use to others: installed packages, what builds make, temporary files.
+func (p Place) Common(e event.Event) bool {
+	object, to := p.marks(&e)
+	return (object|to)&^(temporary|dependency|generated) == 0
+}
+
 // marks looks at the object of e, and at its second path. It does not allocate.
 func (p *Place) marks(e *event.Event) (object, to mark) {
 	switch kindOf(e.Action) {

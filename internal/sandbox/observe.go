@@ -29,6 +29,11 @@ type Observation struct {
 	Root   func(RootDevice) error
 	Sealed func()
 
+	// Store is called once after Root with the directory that has what files of the
+	// private directories hold, which the receiver of Root serves. It owns the
+	// directory, an O_PATH descriptor of a file system in memory.
+	Store func(dir *os.File) error
+
 	// Denials is told the first process inside before it restricts itself, and
 	// asks the kernel to write what Landlock refuses there into the host's audit
 	// records, where root can read them (Landlock ABI 7). Nil for not.
@@ -40,6 +45,9 @@ type RootDevice struct {
 	File     *os.File // owned by the receiver
 	First    int      // pid of the first process inside, in the host's pid namespace
 	UID, GID int      // of everything inside, as the host sees them
+
+	Private []string // absolute paths of directories that anyone inside may change
+	Covers  string   // absolute path of the directory with what is mounted over what is hidden
 }
 
 // Watch is where notifications arrive.

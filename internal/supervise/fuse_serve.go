@@ -4,12 +4,13 @@ package supervise
 
 import (
 	"encoding/binary"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// fileSystem answers requests from a tree in memory. It is obeyed as long as it
-// is not sealed, and only read afterwards.
+// fileSystem answers requests from a tree in memory. Until it is sealed the launch
+// changes all of it, and then everybody what is private.
 type fileSystem struct {
 	tree   *tree
 	sealed bool
@@ -39,24 +40,26 @@ func (f *fileSystem) answer(r fuseRequest, out []byte) ([]byte, unix.Errno) {
 	case fuseInit:
 		return f.init(r, out)
 	case fuseForget, fuseBatchForget:
-		return nil, noReply // the tree keeps everything
+		f.forget(r)
+		return nil, noReply
+	case fuseInterrupt:
+		return nil, noReply // no answer takes long
 	case fuseDestroy, fuseRelease, fuseReleasedir:
 		return out, 0
-	case fuseStatfs:
-		// Full, as a tmpfs of the same size would be.
-		return appendHalves(appendWords(out, 0, 0, 0, 0, 0), 4096, unix.NAME_MAX, 4096, 0, 0, 0, 0, 0, 0, 0), 0
 	}
 	n := f.tree.get(r.node)
 	if n == nil {
 		return nil, unix.ESTALE
 	}
 	switch r.op {
+	case fuseStatfs:
+		return f.statfs(n, out)
 	case fuseLookup:
 		return f.lookup(n, r, out)
 	case fuseGetattr:
 		return f.attrOut(n, out), 0
 	case fuseReadlink:
-		if n.mode&unix.S_IFMT != unix.S_IFLNK {
+		if n.kind() != unix.S_IFLNK {
 			return nil, unix.EINVAL
 		}
 		return append(out, n.data...), 0
@@ -64,15 +67,11 @@ func (f *fileSystem) answer(r fuseRequest, out []byte) ([]byte, unix.Errno) {
 		return f.read(n, r, out)
 	case fuseReaddir:
 		return f.readdir(n, r, out)
-	case fuseSetattr, fuseSymlink, fuseMknod, fuseMkdir, fuseUnlink, fuseRmdir, fuseWrite:
-		if f.sealed {
+	case fuseSetattr, fuseSymlink, fuseMknod, fuseMkdir, fuseUnlink, fuseRmdir, fuseWrite, fuseRename, fuseRename2, fuseLink:
+		if f.sealed && !n.private {
 			return nil, unix.EROFS
 		}
 		return f.change(n, r, out)
-	case fuseRename, fuseRename2, fuseLink:
-		if f.sealed {
-			return nil, unix.EROFS
-		}
 	}
 	// The kernel takes it as: there is no such operation, and asks no more. An
 	// OPEN so answered succeeds and keeps cached pages; a CREATE becomes a MKNOD.
@@ -107,7 +106,7 @@ func (f *fileSystem) lookup(dir *node, r fuseRequest, out []byte) ([]byte, unix.
 	if errno != 0 {
 		return nil, errno
 	}
-	if n := dir.kids[name]; n != nil {
+	if n := dir.child(name); n != nil {
 		return f.entryOut(n, out), 0
 	}
 	return nil, unix.ENOENT
@@ -115,47 +114,55 @@ func (f *fileSystem) lookup(dir *node, r fuseRequest, out []byte) ([]byte, unix.
 
 func (f *fileSystem) read(n *node, r fuseRequest, out []byte) ([]byte, unix.Errno) {
 	in, _, ok := r.fixed(40)
-	if !ok || n.mode&unix.S_IFMT != unix.S_IFREG {
+	if !ok {
 		return nil, unix.EINVAL
 	}
-	offset, size := binary.LittleEndian.Uint64(in[8:]), uint64(binary.LittleEndian.Uint32(in[16:]))
-	if offset >= uint64(len(n.data)) {
-		return out, 0
-	}
-	data := n.data[offset:]
-	return append(out, data[:min(size, uint64(len(data)), fuseMaxWrite)]...), 0
+	return f.tree.read(n, binary.LittleEndian.Uint64(in[8:]), uint64(binary.LittleEndian.Uint32(in[16:])), out)
 }
 
-// readdir lists from an offset, which is how many entries were given out.
+// statfs tells of the storage. What is not private is full, as a tmpfs of the
+// same size would be.
+func (f *fileSystem) statfs(n *node, out []byte) ([]byte, unix.Errno) {
+	st := unix.Statfs_t{Bsize: 4096, Frsize: 4096}
+	if n.private && f.tree.store != nil {
+		var errno unix.Errno
+		if st, errno = f.tree.store.room(); errno != 0 {
+			return nil, errno
+		}
+	}
+	out = appendWords(out, st.Blocks, st.Bfree, st.Bavail, st.Files, st.Ffree)
+	return appendHalves(out, uint32(st.Bsize), unix.NAME_MAX, uint32(st.Frsize), 0, 0, 0, 0, 0, 0, 0), 0
+}
+
+// readdir lists from a place on.
 func (f *fileSystem) readdir(n *node, r fuseRequest, out []byte) ([]byte, unix.Errno) {
 	in, _, ok := r.fixed(40)
 	if !ok || !n.dir() {
 		return nil, unix.ENOTDIR
 	}
-	offset, size := binary.LittleEndian.Uint64(in[8:]), int(min(binary.LittleEndian.Uint32(in[16:]), fuseMaxWrite))
+	from, size := binary.LittleEndian.Uint64(in[8:]), int(min(binary.LittleEndian.Uint32(in[16:]), fuseMaxWrite))
 	room := len(out) + size
-	for i := offset; i < uint64(len(n.order))+2; i++ {
-		kid, name := n, "."
-		switch {
-		case i == 1:
-			kid, name = n.parent, ".."
-		case i > 1:
-			kid, name = n.order[i-2], n.order[i-2].name
-		}
-		if len(out)+24+len(name)+7 > room {
-			break
-		}
-		out = appendWords(out, kid.id, i+1)
-		out = appendHalves(out, uint32(len(name)), kid.mode&unix.S_IFMT>>12)
-		out = append(out, name...)
-		for len(out)%8 != 0 { // the answer's header is a multiple, too
-			out = append(out, 0)
+	dots := []*entry{{".", n, 0}, {"..", n.parent, 1}}
+	for _, list := range [][]*entry{dots[min(from, 2):], n.listed(from)} {
+		for _, e := range list {
+			if e.node == nil {
+				continue
+			}
+			if len(out)+24+len(e.name)+7 > room {
+				return out, 0
+			}
+			out = appendWords(out, e.node.id, e.place+1)
+			out = appendHalves(out, uint32(len(e.name)), e.node.kind()>>12)
+			out = append(out, e.name...)
+			for len(out)%8 != 0 { // the answer's header is a multiple, too
+				out = append(out, 0)
+			}
 		}
 	}
 	return out, 0
 }
 
-// change does what only the launch may do.
+// change does what the launch may do, and later everybody with what is private.
 func (f *fileSystem) change(n *node, r fuseRequest, out []byte) ([]byte, unix.Errno) {
 	switch r.op {
 	case fuseMkdir, fuseMknod:
@@ -176,19 +183,27 @@ func (f *fileSystem) change(n *node, r fuseRequest, out []byte) ([]byte, unix.Er
 			errno = f.tree.remove(n, name, r.op == fuseRmdir)
 		}
 		return out, errno
+	case fuseRename, fuseRename2:
+		return out, f.rename(n, r)
+	case fuseLink:
+		return f.link(n, r, out)
 	case fuseWrite:
 		in, data, ok := r.fixed(40)
 		if !ok || uint64(binary.LittleEndian.Uint32(in[16:])) != uint64(len(data)) {
 			return nil, unix.EINVAL
 		}
-		errno := f.tree.write(n, binary.LittleEndian.Uint64(in[8:]), data)
-		return appendHalves(out, uint32(len(data)), 0), errno
+		k, errno := f.tree.write(n, binary.LittleEndian.Uint64(in[8:]), data)
+		if k > 0 {
+			errno = 0 // some was written, which the kernel says
+		}
+		return appendHalves(out, uint32(k), 0), errno
 	default:
 		return f.setattr(n, r, out)
 	}
 }
 
-// create makes a directory or an empty file.
+// create makes a directory, an empty file, or in a private directory a pipe or a
+// socket.
 func (f *fileSystem) create(dir *node, r fuseRequest, out []byte) ([]byte, unix.Errno) {
 	size := 8 // struct fuse_mkdir_in: mode, umask, which the kernel has applied
 	if r.op == fuseMknod {
@@ -206,7 +221,7 @@ func (f *fileSystem) create(dir *node, r fuseRequest, out []byte) ([]byte, unix.
 	switch {
 	case r.op == fuseMkdir:
 		mode = mode&0o7777 | unix.S_IFDIR
-	case mode&unix.S_IFMT != unix.S_IFREG:
+	case mode&unix.S_IFMT != unix.S_IFREG && !(dir.private && (mode&unix.S_IFMT == unix.S_IFIFO || mode&unix.S_IFMT == unix.S_IFSOCK)):
 		return nil, unix.EPERM
 	}
 	return f.made(dir, name, mode, nil, out)
@@ -220,20 +235,31 @@ func (f *fileSystem) made(dir *node, name string, mode uint32, data []byte, out 
 	return f.entryOut(n, out), 0
 }
 
-// setattr changes mode or size. Owner and times are what they are.
+// setattr changes mode, size or times. The owner is what it is.
 func (f *fileSystem) setattr(n *node, r fuseRequest, out []byte) ([]byte, unix.Errno) {
 	in, _, ok := r.fixed(88)
 	if !ok {
 		return nil, unix.EINVAL
 	}
-	valid := binary.LittleEndian.Uint32(in)
+	le := binary.LittleEndian
+	valid := le.Uint32(in)
+	if valid&fuseSetUID != 0 && le.Uint32(in[76:]) != f.uid || valid&fuseSetGID != 0 && le.Uint32(in[80:]) != f.gid {
+		return nil, unix.EPERM
+	}
 	if valid&fuseSetSize != 0 {
-		if errno := f.tree.resize(n, binary.LittleEndian.Uint64(in[16:])); errno != 0 {
+		if errno := f.tree.resize(n, le.Uint64(in[16:])); errno != 0 {
 			return nil, errno
 		}
 	}
 	if valid&fuseSetMode != 0 {
-		n.mode = n.mode&unix.S_IFMT | binary.LittleEndian.Uint32(in[68:])&0o7777
+		n.mode = n.kind() | le.Uint32(in[68:])&0o7777
+	}
+	n.alter()
+	if valid&(fuseSetMtime|fuseSetMtimeNow) != 0 && n.private {
+		n.changed = n.altered
+		if valid&fuseSetMtimeNow == 0 {
+			n.changed = int64(le.Uint64(in[40:]))*1e9 + int64(le.Uint32(in[60:]))
+		}
 	}
 	return f.attrOut(n, out), 0
 }
@@ -241,6 +267,7 @@ func (f *fileSystem) setattr(n *node, r fuseRequest, out []byte) ([]byte, unix.E
 // entryOut appends a struct fuse_entry_out: number, generation, how long the
 // name and the attributes are good for.
 func (f *fileSystem) entryOut(n *node, out []byte) []byte {
+	n.held++
 	out = appendWords(out, n.id, 0, fuseForever, fuseForever)
 	return f.attr(n, appendHalves(out, 0, 0))
 }
@@ -249,13 +276,15 @@ func (f *fileSystem) attrOut(n *node, out []byte) []byte {
 	return f.attr(n, appendHalves(appendWords(out, fuseForever), 0, 0))
 }
 
-// attr appends a struct fuse_attr. Times are zero: they would say when the run
-// began, and nobody asks.
+// attr appends a struct fuse_attr. Times of what the launch made are zero: they
+// would say when the run began, and nobody asks. Nobody reads when a file was read.
 func (f *fileSystem) attr(n *node, out []byte) []byte {
-	size, links := uint64(len(n.data)), uint32(1)
+	size, links := n.length(), n.names
 	if n.dir() {
-		links = 2
+		links = 2 + n.dirs
 	}
-	out = appendWords(out, n.id, size, (size+511)/512, 0, 0, 0)
-	return appendHalves(out, 0, 0, 0, n.mode, links, f.uid, f.gid, 0, 4096, 0)
+	changed, altered := time.Unix(0, n.changed), time.Unix(0, n.altered)
+	out = appendWords(out, n.id, size, (size+511)/512, uint64(changed.Unix()), uint64(changed.Unix()), uint64(altered.Unix()))
+	out = appendHalves(out, uint32(changed.Nanosecond()), uint32(changed.Nanosecond()), uint32(altered.Nanosecond()))
+	return appendHalves(out, n.mode, links, f.uid, f.gid, 0, 4096, 0)
 }

@@ -35,6 +35,7 @@ const (
 	fuseReaddir     = 28
 	fuseReleasedir  = 29
 	fuseCreate      = 35
+	fuseInterrupt   = 36 // no answer
 	fuseDestroy     = 38
 	fuseBatchForget = 42 // no answer
 	fuseRename2     = 45
@@ -69,8 +70,12 @@ const (
 
 // Bits of fuse_setattr_in.valid.
 const (
-	fuseSetMode = 1 << 0
-	fuseSetSize = 1 << 3
+	fuseSetMode     = 1 << 0
+	fuseSetUID      = 1 << 1
+	fuseSetGID      = 1 << 2
+	fuseSetSize     = 1 << 3
+	fuseSetMtime    = 1 << 5
+	fuseSetMtimeNow = 1 << 8
 )
 
 // fuseRequest is one request: the header's fields and what follows it.
@@ -152,10 +157,10 @@ func fuseFailure(buf []byte, unique uint64, errno unix.Errno) []byte {
 	return fuseFinish(buf)
 }
 
-// fuseNothing answers that a name is not there and will not be, which the kernel
-// remembers: a struct fuse_entry_out without a number.
-func fuseNothing(buf []byte, unique uint64) []byte {
-	buf = appendWords(fuseAnswer(buf, unique), 0, 0, fuseForever, 0)
+// fuseNothing answers that a name is not there, which the kernel remembers for as
+// many seconds: a struct fuse_entry_out without a number.
+func fuseNothing(buf []byte, unique, seconds uint64) []byte {
+	buf = appendWords(fuseAnswer(buf, unique), 0, 0, seconds, 0)
 	return fuseFinish(append(buf, make([]byte, 96)...))
 }
 

@@ -102,7 +102,7 @@ func (s *Supervisor) released(c *call) {
 func (s *Supervisor) worker(work <-chan func()) {
 	defer s.working.Done()
 	runtime.LockOSThread() // and ends with it, see become
-	if err := s.become(); err != nil {
+	if err := become(s.config.View.UID, s.config.View.GID); err != nil {
 		s.fail(fmt.Errorf("recording system calls: taking the ids of the task: %w", err))
 	}
 	for next := range work {

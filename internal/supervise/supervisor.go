@@ -117,7 +117,7 @@ func (s *Supervisor) Serve() {
 	// Several receivers of one listener are all woken by each call. The thread
 	// ends with this goroutine, for nobody else may have the ids that it takes.
 	runtime.LockOSThread()
-	if err := s.become(); err != nil {
+	if err := become(s.config.View.UID, s.config.View.GID); err != nil {
 		s.fail(fmt.Errorf("recording system calls: taking the ids of the task: %w", err))
 	}
 	if kernel(6, 11) {
@@ -173,11 +173,11 @@ func (s *Supervisor) receive() bool {
 // become gives this thread the ids that the command has, and leaves it all its
 // capabilities: not even root may walk through a root that is served by a
 // tripwire otherwise.
-func (s *Supervisor) become() error {
-	if v := &s.config.View; os.Geteuid() == v.UID && os.Getegid() == v.GID {
+func become(uid, gid int) error {
+	if os.Geteuid() == uid && os.Getegid() == gid {
 		return nil
 	}
-	return sys.TakeIDs(s.config.View.UID, s.config.View.GID)
+	return sys.TakeIDs(uid, gid)
 }
 
 // now is the time since the start, in nanoseconds.

@@ -31,6 +31,22 @@ type TripwireConfig struct {
 	// it is not there, and asks no more.
 	Quiet []string
 
+	// Private are absolute paths of directories that are for those inside to change,
+	// with all below them: they are there until the file system ends. What files hold
+	// there is in the directory that Store gets.
+	Private []string
+
+	// Covers is the absolute path of a directory of which each file is mounted over a
+	// file that is hidden, whose path it holds, and each directory D over one whose
+	// path D.path holds. Whoever tries to read there is refused, and seen.
+	Covers string
+
+	// Rule tells which rule of the policy hides a path; nil for none.
+	Rule func(path string) string
+
+	// Reads says that opens for reading are reported by who reports calls.
+	Reads bool
+
 	// Process tells what is known of a process besides its pid; nil for nothing.
 	// It is called from several goroutines.
 	Process func(pid int) event.Process
@@ -50,8 +66,9 @@ type TripwireConfig struct {
 
 // Tripwire is the file system of the root of the view: the directories, links
 // and small files that the launch makes in it, on which it mounts the trees that
-// are in view. What is asked of it beyond that is outside the view, and an event.
-// When its process dies, every such look-up inside fails with ENOTCONN.
+// are in view, and the private directories. What is asked of it beyond that is
+// outside the view, and an event. When its process dies, every look-up in it fails
+// with ENOTCONN.
 type Tripwire struct {
 	config TripwireConfig
 	device int
@@ -112,7 +129,8 @@ func NewTripwire(c TripwireConfig) (*Tripwire, error) {
 	}
 	c.Device = nil
 	t := &Tripwire{config: c, device: device, stop: stop, pids: pids, served: make(chan struct{}), asking: make(chan struct{}, servers-1),
-		fs: fileSystem{tree: newTree(), uid: uint32(c.UID), gid: uint32(c.GID)}, quiet: map[string]bool{}}
+		fs: fileSystem{tree: newTree(c.Private...), uid: uint32(c.UID), gid: uint32(c.GID)}, quiet: map[string]bool{}}
+	t.fs.tree.covers = c.Covers
 	t.flood = newFlood(t.observe, c.Marked)
 	for _, path := range c.Quiet {
 		t.quiet[path] = true
@@ -136,9 +154,12 @@ func (t *Tripwire) Serve() {
 	var all sync.WaitGroup
 	for range servers {
 		all.Go(func() {
-			runtime.LockOSThread()
-			defer runtime.UnlockOSThread()
-			if err := t.serve(); err != nil {
+			runtime.LockOSThread()                    // the thread ends with this goroutine, for nobody else may have its ids
+			err := become(t.config.UID, t.config.GID) // who alone may make files in the storage
+			if err == nil {
+				err = t.serve()
+			}
+			if err != nil {
 				t.fail(fmt.Errorf("serving the root of the view: %w", err))
 			}
 			t.halt() // the others, too
@@ -233,11 +254,35 @@ func (t *Tripwire) respond(raw, out []byte) error {
 	case !missed:
 		return t.send(answer)
 	case m.quiet:
-		return t.send(fuseNothing(out, r.unique))
+		return t.send(fuseNothing(out, r.unique, fuseForever))
 	}
 	// While it waits: its memory is what it was, and its events are in order.
-	t.record(m, t.ask(m.tid))
+	a := t.ask(m.tid)
+	if told := t.record(m, a); !told && !a.creates {
+		return t.send(fuseNothing(out, r.unique, absentFor))
+	}
 	return t.send(answer)
+}
+
+// absentFor is how many seconds the kernel remembers of a name that it is not
+// there where nothing was kept from whoever asked: programs ask again and again.
+const absentFor = 1
+
+// Store gives the private directories the storage for what their files hold, and
+// takes it over. Before it is there, no file can be made in them.
+func (t *Tripwire) Store(dir *os.File) error {
+	s, err := newStore(dir)
+	if err != nil {
+		return fmt.Errorf("opening the storage of the private directories: %w", err)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed || t.fs.tree.store != nil {
+		s.close()
+		return errors.New("opening the storage of the private directories: it is there already, or no longer wanted")
+	}
+	t.fs.tree.store = s
+	return nil
 }
 
 // send writes an answer.
@@ -255,7 +300,7 @@ func (t *Tripwire) send(answer []byte) error {
 	}
 }
 
-// Seal ends the time in which the root of the view can be changed, and begins
+// Seal ends the time in which all of the root of the view can be changed, and begins
 // the time in which a look-up of what is not there is an event. What was asked
 // before it returns stands; what is asked later is refused. The first process
 // inside must wait for it.
@@ -288,6 +333,10 @@ func (t *Tripwire) Close() (TripwireStats, error) {
 		}
 		// The last descriptor: the kernel ends the connection.
 		unix.Close(t.device)
+		t.mu.Lock()
+		t.fs.tree.store.close()
+		t.fs.tree.store = nil
+		t.mu.Unlock()
 		t.flood.close()
 		unix.Close(t.stop)
 		t.pids.close()

@@ -23,6 +23,7 @@ type asked struct {
 	cwd      bool   // dir is the working directory
 	executes bool   // the call executes a program
 	creates  bool   // the call is there to make what is missing
+	reads    bool   // the call opens a file for reading alone
 
 	second, secondDir string // the other path of a call that has two, as path and dir
 }
@@ -90,7 +91,7 @@ func (a *asked) read() {
 		return
 	}
 	a.call, a.executes = c.name, c.name == "execve" || c.name == "execveat"
-	a.creates = makes(c.name, args)
+	a.creates, a.reads = makes(c.name, args), reads(c.name, args)
 	if c.socket {
 		a.path = socketPath(a.tid, args[c.path], args[c.path+1])
 	} else {
@@ -121,6 +122,18 @@ func makes(call string, args [6]uint64) bool {
 		return args[2]&unix.O_CREAT != 0
 	case "creat", "mkdir", "mkdirat", "mknod", "mknodat", "symlink", "symlinkat", "link", "linkat", "rename", "renameat", "renameat2", "bind":
 		return true
+	}
+	return false
+}
+
+// reads says whether a call opens a file for reading alone.
+func reads(call string, args [6]uint64) bool {
+	const other = unix.O_ACCMODE | unix.O_CREAT | unix.O_TRUNC
+	switch call {
+	case "open":
+		return args[1]&other == 0
+	case "openat":
+		return args[2]&other == 0
 	}
 	return false
 }

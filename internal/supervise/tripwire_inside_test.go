@@ -42,7 +42,7 @@ func insideMain(ids string) error {
 		return fmt.Errorf("open /dev/fuse: %w", err)
 	}
 	if uid != os.Getuid() {
-		if err := become(uid); err != nil {
+		if err := insideBecome(uid); err != nil {
 			return err
 		}
 	}
@@ -90,7 +90,7 @@ func insideMain(ids string) error {
 // insideUID tells views apart that share /tmp.
 var insideUID string
 
-func become(uid int) error {
+func insideBecome(uid int) error {
 	if err := syscall.Setgroups(nil); err != nil {
 		return fmt.Errorf("setgroups: %w", err)
 	}

@@ -12,27 +12,38 @@ import (
 	"holdfast.dev/holdfast/internal/event"
 )
 
-// miss is a look-up of what is not in the root of the view.
+// miss is a look-up of what is not in the root of the view, or an open of what
+// stands in the place of something hidden.
 type miss struct {
-	tid   int // in the inner pid namespace
-	dir   *node
-	name  string
-	quiet bool // expected, and not there for good
+	tid    int    // in the inner pid namespace
+	path   string // that was looked up
+	name   string // its last component
+	quiet  bool   // expected, and not there for good
+	hidden bool   // it is there, and nobody inside may read it
 }
 
-// missed says whether the answer to r is that there is no such name, and that it
-// counts. The caller holds t.mu.
+// missed says whether the answer to r is that there is no such name, or none that
+// may be read, and that it counts. The caller holds t.mu.
 func (t *Tripwire) missed(r fuseRequest, answer []byte) (miss, bool) {
-	if !t.fs.sealed || r.op != fuseLookup || len(answer) != fuseReply ||
-		int32(binary.LittleEndian.Uint32(answer[4:])) != -int32(unix.ENOENT) {
+	if !t.fs.sealed {
+		return miss{}, false
+	}
+	if r.op == fuseGetattr {
+		return t.refused(r)
+	}
+	if r.op != fuseLookup || len(answer) != fuseReply || int32(binary.LittleEndian.Uint32(answer[4:])) != -int32(unix.ENOENT) {
 		return miss{}, false
 	}
 	name, _, errno := fuseName(r.body)
 	if errno != 0 {
 		return miss{}, false
 	}
-	m := miss{tid: r.tid, dir: t.fs.tree.get(r.node), name: name}
-	if len(t.quiet) > 0 && t.quiet[m.dir.child(name)] {
+	dir := t.fs.tree.get(r.node)
+	m := miss{tid: r.tid, path: dir.below(name), name: name}
+	if dir.covers {
+		m.path = path.Join(dir.covered(), name)
+	}
+	if len(t.quiet) > 0 && t.quiet[m.path] {
 		m.quiet = true
 		t.stats.Quiet++
 		return m, true
@@ -45,11 +56,30 @@ func (t *Tripwire) missed(r fuseRequest, answer []byte) (miss, bool) {
 	return m, true
 }
 
-// record makes the event of a look-up.
-func (t *Tripwire) record(m miss, a asked) {
-	looked := m.dir.child(m.name)
+// refused says whether r is about a file that is hidden. The kernel asks for what
+// it was told for good only when the mode would refuse (fuse_permission in
+// fs/fuse/dir.c), while whoever is refused waits.
+func (t *Tripwire) refused(r fuseRequest) (miss, bool) {
+	n := t.fs.tree.get(r.node)
+	if n == nil || !n.covers || n.dir() || r.tid == 0 || t.config.Reads {
+		return miss{}, false
+	}
+	path := n.covered()
+	return miss{tid: r.tid, path: path, name: path[strings.LastIndexByte(path, '/')+1:], hidden: true}, true
+}
+
+// record makes the event of a look-up. False says that it is none, for what was
+// looked for is nowhere else either.
+func (t *Tripwire) record(m miss, a asked) bool {
+	looked := m.path
 	e := event.Event{Sensor: event.Tripwire, Action: event.FileLookup, Object: a.path, Verdict: event.Denied, Layer: event.LayerView,
 		Error: "ENOENT", Process: t.process(a), Detail: map[string]string{}}
+	if m.hidden {
+		if !a.reads {
+			return true // asked again for another reason, or told by who reports calls
+		}
+		e.Action, e.Layer, e.Rule, e.Error = event.FileOpen, event.LayerHidden, t.rule(m.path), "EACCES"
+	}
 	a.describe(e.Detail)
 	found := a.absolute()
 	if other := fromDir(a.secondDir, a.second); !atOrBelow(found, looked) && atOrBelow(other, looked) {
@@ -65,7 +95,7 @@ func (t *Tripwire) record(m miss, a asked) {
 		t.mu.Unlock()
 	case atOrBelow(found, looked):
 		if t.expected(found) {
-			return
+			return true
 		}
 		e.Resolved = found
 	case a.executes:
@@ -85,9 +115,17 @@ func (t *Tripwire) record(m miss, a asked) {
 		t.stats.Quiet++
 		t.stats.Misses--
 		t.mu.Unlock()
-		return
+		return false
 	}
 	t.flood.add(e)
+	return true
+}
+
+func (t *Tripwire) rule(path string) string {
+	if t.config.Rule == nil {
+		return ""
+	}
+	return t.config.Rule(path)
 }
 
 // describe says how it was asked.

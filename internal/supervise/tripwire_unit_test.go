@@ -62,7 +62,7 @@ func TestRecordedLookup(t *testing.T) {
 		sink := &kept{}
 		w := &Tripwire{config: TripwireConfig{Sink: sink}}
 		w.flood = newFlood(w.observe, nil)
-		w.record(miss{dir: c.dir, name: c.missing}, c.asked)
+		w.record(miss{path: c.dir.below(c.missing), name: c.missing}, c.asked)
 		w.flood.close()
 		events := sink.all()
 		if len(events) != 1 {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -34,6 +35,7 @@ type observers struct {
 	root  *supervise.Tripwire
 	honey *honey.Watcher
 	tools *tools
+	trees []sandbox.Tree // of the view
 
 	denials *supervise.LandlockAudit
 	serve   sync.WaitGroup
@@ -45,7 +47,7 @@ func (o *observers) apply(spec *sandbox.Spec) {
 	if o.record.log == nil || spec.Plan.Record.Level == policy.RecordOff {
 		return
 	}
-	spec.Observe = &sandbox.Observation{Level: spec.Plan.Record.Level, Open: o.open, Root: o.openRoot, Sealed: o.sealed}
+	spec.Observe = &sandbox.Observation{Level: spec.Plan.Record.Level, Open: o.open, Root: o.openRoot, Store: o.store, Sealed: o.sealed}
 	denials, err := supervise.NewLandlockAudit(supervise.LandlockConfig{
 		Sink: o.record.sensor(event.Landlock), Process: o.process, Marked: o.marked, Failed: o.record.fail,
 	})
@@ -75,7 +77,7 @@ func (o *observers) open(w sandbox.Watch) error {
 		return err
 	}
 	o.mu.Lock()
-	o.calls = s
+	o.calls, o.trees = s, w.Trees
 	o.mu.Unlock()
 	o.serve.Go(s.Serve)
 	if err := o.newTools(w); err != nil {
@@ -91,6 +93,7 @@ func (o *observers) open(w sandbox.Watch) error {
 func (o *observers) openRoot(d sandbox.RootDevice) error {
 	root, err := supervise.NewTripwire(supervise.TripwireConfig{
 		Device: d.File, Root: d.First, UID: d.UID, GID: d.GID,
+		Private: d.Private, Covers: d.Covers, Rule: o.hiding, Reads: o.task.Plan.Record.Level == policy.RecordFull,
 		Sink: o.record.sensor(event.Tripwire), Quiet: probed, Ordinary: o.ordinary, Process: o.process, Marked: o.marked, Failed: o.record.fail,
 	})
 	if err != nil {
@@ -103,13 +106,32 @@ func (o *observers) openRoot(d sandbox.RootDevice) error {
 	return nil
 }
 
+// store gives who serves the root the storage of the private directories.
+func (o *observers) store(dir *os.File) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.root.Store(dir)
+}
+
+// hiding is the rule that hides a path.
+func (o *observers) hiding(path string) string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, t := range slices.Backward(o.trees) {
+		if t.Access == sandbox.TreeHidden && within(path, t.Path) {
+			return t.Rule
+		}
+	}
+	return ""
+}
+
 // probed are names outside the view that programs look for by themselves on
 // every system; most hosts have none of them.
 var probed = []string{
 	"/etc/ld.so.preload", "/etc/suid-debug", // the dynamic linker
 	"/sys/devices/system/cpu", "/sys/fs", "/selinux", "/etc/selinux", // coreutils, by libselinux
 	"/etc/gitconfig", "/etc/npmrc", "/etc/pip.conf", "/etc/wgetrc", "/etc/curlrc", "/etc/vimrc", "/etc/zsh", "/etc/inputrc",
-	"/etc/ssl/cert.pem", "/etc/environment", "/etc/debug", "/etc/localtime", "/etc/timezone", "/etc/nscd.conf",
+	"/etc/ssl/cert.pem", "/etc/environment", "/etc/debug", "/etc/localtime", "/etc/timezone", "/etc/nscd.conf", "/run/nscd",
 	"/etc/ethers", "/etc/hosts.equiv", "/etc/mailcap", "/etc/apache", "/etc/os-release",
 	"/sys/kernel", "/etc/machine-id", "/etc/gcrypt", "/etc/pkcs11", "/etc/crypto-policies",
 }
@@ -126,33 +148,42 @@ func (o *observers) process(pid int) event.Process {
 	return p
 }
 
-// ordinary says of a name that is not in the private home that it is not in the
-// user's own either, and none that holds credentials: nothing was kept from
-// whoever looked it up.
+// ordinary says of a name that is not in a private directory that it is not in the
+// host's either, and none that holds credentials: nothing was kept from whoever
+// looked it up.
 func (o *observers) ordinary(e event.Event) bool {
 	path := cmp.Or(e.Resolved, e.Object)
-	if !within(path, o.task.Plan.Identity.Home) {
+	if !o.private(path) {
 		return false
 	}
 	if e.Detail["creates"] != "" { // and is made, which is recorded by itself
 		return true
 	}
-	if o.marked(e) {
+	if !o.place().Common(e) {
 		return false
 	}
 	_, err := os.Lstat(path)
 	return err != nil
 }
 
-// kept says of a path that is missing in the private home that it is not
+// private says of a path that a run has its own in its place.
+func (o *observers) private(path string) bool {
+	return within(path, o.task.Plan.Identity.Home) || slices.ContainsFunc(scratchTrees, func(tree string) bool { return within(path, tree) })
+}
+
+// kept says of a path that is missing in a private directory that it is not
 // ordinary.
 func (o *observers) kept(path string) bool {
-	return within(path, o.task.Plan.Identity.Home) && !o.ordinary(event.Event{Action: event.FileLookup, Object: path})
+	return o.private(path) && !o.ordinary(event.Event{Action: event.FileLookup, Object: path})
 }
 
 // marked says of an event that a flood of others must not hide it.
 func (o *observers) marked(e event.Event) bool {
-	return len(detect.Place{Home: o.task.Plan.Identity.Home, Workspace: o.task.Plan.Workspace}.Marks(e)) > 0
+	return len(o.place().Marks(e)) > 0
+}
+
+func (o *observers) place() detect.Place {
+	return detect.Place{Home: o.task.Plan.Identity.Home, Workspace: o.task.Plan.Workspace}
 }
 
 func (o *observers) sealed() {

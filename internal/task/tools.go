@@ -88,8 +88,12 @@ func judge(plan policy.Plan, r hooks.Report) hooks.Answer {
 	return hooks.Answer{Deny: reason, Rule: rule}
 }
 
-// privateTrees are those of which a run has its own, besides the home.
-var privateTrees = []string{"/tmp", "/var/tmp", "/run", "/dev", "/proc", "/sys"}
+// privateTrees are those of which a run has its own, besides the home; scratchTrees
+// those of them that are for everybody to write.
+var (
+	privateTrees = append(slices.Clone(scratchTrees), "/dev", "/proc", "/sys")
+	scratchTrees = []string{"/tmp", "/var/tmp", "/run"}
+)
 
 // newTools listens in the view whose first process is given. The view is complete.
 func (o *observers) newTools(w sandbox.Watch) error {

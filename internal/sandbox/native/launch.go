@@ -271,7 +271,7 @@ func (l *launch) converse(p *process) error {
 			if err := l.takeDoor(m); err != nil {
 				return err
 			}
-		case msgRoot, msgWatch:
+		case msgRoot, msgStore, msgWatch:
 			if err := l.observe(m, p); err != nil {
 				return err
 			}

@@ -44,7 +44,7 @@ func (l *launch) newMemoryWatch(p *process, limit int64) (*memoryWatch, error) {
 	}
 	w.base = held
 	err = sys.AsTask(l.facts.uid, l.facts.gid, func() (err error) {
-		w.private, err = unix.Open(fmt.Sprintf("/proc/%d/root/tmp", p.pid), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		w.private, err = unix.Open(fmt.Sprintf("/proc/%d/root/dev/shm", p.pid), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 		return err
 	})
 	if err != nil {

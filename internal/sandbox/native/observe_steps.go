@@ -7,10 +7,8 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"path/filepath"
 	"runtime"
 	"strconv"
-	"strings"
 	"sync"
 	"syscall"
 
@@ -108,30 +106,18 @@ func (b *builder) tripwireRoot(root ref) {
 	b.call("tripwire: close device", unix.SYS_CLOSE, []any{b.rootDevice()})
 }
 
-// canLayer says whether the private home can have the root's file system beneath
-// it: the options of overlayfs have no way to write these characters.
-func (b *builder) canLayer(home string) bool {
-	return b.facts.tripwire && !strings.ContainsAny(home, `:,\`)
+// handOutStore gives whoever serves the root the directory that has what files of
+// the private directories hold, and waits until it is taken.
+func (b *builder) handOutStore() {
+	b.mkdirOne(storeAt, 0o700)
+	msg, number := b.rights(b.words(msgStore, 0, 0), 24)
+	b.call("tripwire: open storage", unix.SYS_OPENAT, []any{unix.AT_FDCWD, b.str(storeAt), openPath, 0}, into(number))
+	b.call("tripwire: hand out storage", unix.SYS_SENDMSG, []any{fdControl, msg, 0})
+	b.call("tripwire: close storage", unix.SYS_CLOSE, []any{number})
+	b.call("tripwire: wait until it is taken", unix.SYS_READ, []any{fdControl, b.words(0), 8}, want(8))
 }
 
-// layeredHome lays the private home over the directory of the root where it is
-// mounted: a name that is not in it is looked up there, and so is seen. What is
-// made inside is in the upper layer, as without.
-func (b *builder) layeredHome(s scratch) {
-	for _, f := range b.spec.Files { // directories that are there from the start are merged with ours
-		if dir := filepath.Dir(f.Path); below(dir, s.at) {
-			b.mkdir(dir, 0o700)
-		}
-	}
-	work := hidden + "/homework"
-	b.mkdirOne(work, 0o700)
-	tree := b.slot()
-	b.filesystem("tripwire: home", "overlay",
-		[][2]string{{"lowerdir", s.at}, {"upperdir", hidden + "/" + s.name}, {"workdir", work}, {"userxattr", ""}},
-		unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV, tree)
-	b.attach("tripwire: attach home", tree, s.at)
-	b.expected(s.at, "overlay", false, true, false)
-}
+const storeAt = hidden + "/store"
 
 // canTrip says whether this process may open the device.
 func canTrip() bool {
@@ -155,11 +141,17 @@ func (l *launch) observe(m message, p *process) error {
 		return errors.New("the launch announced a descriptor for the supervisor and handed out none")
 	}
 	uid, gid := l.facts.uid, l.facts.gid
-	if m.kind == msgRoot {
-		if err := o.Root(sandbox.RootDevice{File: m.file, First: m.pid, UID: uid, GID: gid}); err != nil {
+	switch m.kind {
+	case msgRoot:
+		if err := o.Root(sandbox.RootDevice{File: m.file, First: m.pid, UID: uid, GID: gid, Private: l.served(), Covers: coversAt}); err != nil {
 			return fmt.Errorf("serving the root of the view: %w", err)
 		}
 		return nil
+	case msgStore:
+		if err := o.Store(m.file); err != nil {
+			return fmt.Errorf("serving the private directories: %w", err)
+		}
+		return send(p.control)
 	}
 	net := l.spec.Network
 	watch := sandbox.Watch{Closed: net == nil || !net.Intercept || l.facts.rung == sandbox.Closed, Listener: m.file, Trees: l.viewTrees(), First: m.pid, Portal: len(l.spec.Plan.Publish) > 0, UID: uid, GID: gid, Refuse: refusals(l.omit), Name: callName}
@@ -167,6 +159,17 @@ func (l *launch) observe(m message, p *process) error {
 		return fmt.Errorf("observing system calls: %w", err)
 	}
 	return send(p.control)
+}
+
+// served are the private directories that the file system of the root has.
+func (l *launch) served() []string {
+	var paths []string
+	for _, s := range scratchParts(l.spec.Plan.Identity.Home) {
+		if l.builder.keeps(s) == served {
+			paths = append(paths, s.at)
+		}
+	}
+	return paths
 }
 
 // refusals answers in the filter's place for what it reports instead of

@@ -3,6 +3,7 @@
 package native
 
 import (
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -131,18 +132,33 @@ func (b *builder) pin(p pin) {
 	b.expected(p.path, "", p.how == readOnly, true, false)
 }
 
+// coversAt has, where the root is served, what is mounted over secrets: who serves
+// it learns there what each stands for, and sees who asks for it.
+const coversAt = "/.holdfast-covers"
+
 // hide covers a secret with something that nobody may read: a file of mode 0, or
 // an empty directory.
 func (b *builder) hide(p pin) {
-	from := hidden + "/empty"
+	from, fstype := hidden+"/empty", "tmpfs"
 	if p.dir {
 		from = hidden + "/emptydir"
 	}
-	b.cover(from, p)
+	if b.facts.tripwire {
+		b.mkdirOne(coversAt, 0o700)
+		fstype = "fuse"
+		from = fmt.Sprintf("%s/%d", coversAt, len(b.expect))
+		if p.dir {
+			b.file(from+".path", p.path, 0)
+			b.mkdirOne(from, 0o555)
+		} else {
+			b.file(from, p.path, 0)
+		}
+	}
+	b.cover(from, fstype, p)
 }
 
-// cover mounts a file or directory of the private storage over a path, read-only.
-func (b *builder) cover(from string, p pin) {
+// cover mounts a file or directory over a path, read-only.
+func (b *builder) cover(from, fstype string, p pin) {
 	path := p.path
 	b.pinAbove(path)
 	fd, tree := b.slot(), b.slot()
@@ -152,13 +168,16 @@ func (b *builder) cover(from string, p pin) {
 		unix.OPEN_TREE_CLONE | unix.OPEN_TREE_CLOEXEC | unix.AT_SYMLINK_NOFOLLOW}, into(tree))
 	b.attributes("make cover read-only", tree, unix.MOUNT_ATTR_RDONLY|unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_NOEXEC)
 	b.attachOver("hide "+path, tree, fd)
-	b.expected(path, "tmpfs", true, true, true)
+	b.expected(path, fstype, true, true, true)
 }
 
 // seal takes away what only the launch needed and makes the root read-only.
 func (b *builder) seal() {
 	b.call("detach private storage", unix.SYS_UMOUNT2, []any{b.str(hidden), unix.MNT_DETACH})
 	b.call("remove "+hidden, unix.SYS_UNLINKAT, []any{unix.AT_FDCWD, b.str(hidden), unix.AT_REMOVEDIR})
+	if b.made[coversAt] { // with what is in it: it is mounted by now
+		b.call("remove "+coversAt, unix.SYS_UNLINKAT, []any{unix.AT_FDCWD, b.str(coversAt), unix.AT_REMOVEDIR})
+	}
 	root := b.slot()
 	b.call("open root", unix.SYS_OPENAT, []any{unix.AT_FDCWD, b.str("/"), openPath, 0}, into(root))
 	b.call("make root read-only", unix.SYS_MOUNT_SETATTR,

@@ -30,15 +30,16 @@ const (
 
 // Kinds of messages on the control socket; each is three 64-bit words.
 const (
-	msgFailed  = 1 // operation, result: a step failed
-	msgSpawned = 2 // pid: the first process inside, as the janitor sees it
-	msgReady   = 3 // -: the command's process is complete and waits
-	msgStatus  = 4 // wait status of the command
-	msgNoExec  = 5 // errno bits: nothing could be executed
-	msgMaster  = 6 // -: the terminal's master side comes along
-	msgDoor    = 7 // kind, detail: a socket of the inner network comes along
-	msgWatch   = 8 // number of the listener of the filter, to be taken; waits for a word
-	msgRoot    = 9 // -: the device of the root's file system comes along
+	msgFailed  = 1  // operation, result: a step failed
+	msgSpawned = 2  // pid: the first process inside, as the janitor sees it
+	msgReady   = 3  // -: the command's process is complete and waits
+	msgStatus  = 4  // wait status of the command
+	msgNoExec  = 5  // errno bits: nothing could be executed
+	msgMaster  = 6  // -: the terminal's master side comes along
+	msgDoor    = 7  // kind, detail: a socket of the inner network comes along
+	msgWatch   = 8  // number of the listener of the filter, to be taken; waits for a word
+	msgRoot    = 9  // -: the device of the root's file system comes along
+	msgStore   = 10 // -: the directory for what private files hold comes along; waits for a word
 )
 
 // message appends a step that sends one message; second and third are the

@@ -18,24 +18,6 @@ import (
 // detached before the command runs.
 const hidden = "/.holdfast"
 
-type scratch struct {
-	at, name string
-	mode     int
-	exec     bool
-}
-
-// scratchParts are the private writable directories: all of them one tmpfs, so
-// that one size limits them together.
-func scratchParts(home string) []scratch {
-	parts := []scratch{
-		{"/dev/shm", "shm", 0o1777, true},
-		{"/run", "run", 0o755, false},
-		{"/tmp", "tmp", 0o1777, true},
-		{"/var/tmp", "vartmp", 0o1777, true},
-	}
-	return append(parts, scratch{home, "home", 0o700, true})
-}
-
 // isDir looks at a path in which there is no link.
 func isDir(path string) bool {
 	st, err := os.Lstat(path)
@@ -130,10 +112,13 @@ func (b *builder) populate() {
 	b.scratch()
 	for _, p := range b.parts {
 		b.pinAbove(p.at)
+		if s, ok := b.scratchAt(p); ok {
+			b.mkdir(p.at, s.mode)
+			b.attachScratch(s)
+			continue
+		}
 		b.mountPoint(p)
 		switch {
-		case p.source == "":
-			b.attachScratch(p)
 		case p.layers:
 			b.attachView(p)
 		case p.access == policy.Copy:
@@ -194,50 +179,6 @@ func throughLink(at string, rules []policy.PathRule) bool {
 	return false
 }
 
-// scratch mounts the one tmpfs of all private writable directories where
-// nothing will see it.
-func (b *builder) scratch() {
-	tree := b.slot()
-	size := b.spec.Plan.Limits.Disk
-	options := [][2]string{{"mode", "0700"}}
-	if size > 0 {
-		// Every file costs kernel memory even when it is empty: one for each
-		// 16 KiB is more than any tool was seen to make.
-		options = append(options, [2]string{"size", strconv.FormatInt(size, 10)},
-			[2]string{"nr_inodes", strconv.FormatInt(min(max(size>>14, 16<<10), 1<<20), 10)})
-	}
-	b.filesystem("private storage", "tmpfs", options, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV, tree)
-	b.mkdir(hidden, 0o700)
-	b.attach("attach private storage", tree, hidden)
-	for _, s := range scratchParts(b.spec.Plan.Identity.Home) {
-		b.mkdir(hidden+"/"+s.name, s.mode)
-	}
-	b.mkdirOne(hidden+"/emptydir", 0o555)
-	b.file(hidden+"/empty", "", 0)
-	b.mkdir(hidden+"/run/user", 0o755)
-	b.mkdir(fmt.Sprintf("%s/run/user/%d", hidden, b.facts.uid), 0o700)
-	b.mkdir(hidden+"/run/lock", 0o1777)
-}
-
-// attachScratch binds one private directory into place.
-func (b *builder) attachScratch(p part) {
-	for _, s := range scratchParts(b.spec.Plan.Identity.Home) {
-		if s.at != p.at {
-			continue
-		}
-		if s.name == "home" && b.canLayer(s.at) {
-			b.layeredHome(s)
-			continue
-		}
-		attrs := 0
-		if !s.exec {
-			attrs = unix.MOUNT_ATTR_NOEXEC
-		}
-		b.bind("private "+s.at, hidden+"/"+s.name, s.at, uint64(attrs))
-		b.expected(s.at, "tmpfs", false, true, !s.exec)
-	}
-}
-
 // bind mounts one path of the new root at another.
 func (b *builder) bind(name, from, to string, attrs uint64) {
 	tree := b.slot()
@@ -250,8 +191,8 @@ func (b *builder) bind(name, from, to string, attrs uint64) {
 }
 
 // attachCopy lays a private writable layer over a host directory: the layer is
-// on the private storage and goes with it (Documentation/filesystems/overlayfs,
-// userxattr since 5.11). For a file, the copy is a plain read-only bind.
+// on the private storage and goes with it. For a file, the copy is a plain
+// read-only bind.
 func (b *builder) attachCopy(p part) {
 	if !p.dir {
 		b.attach("attach "+p.at, b.trees[p.at], p.at)
@@ -264,12 +205,7 @@ func (b *builder) attachCopy(p part) {
 		b.mkdirOne(d, 0o755)
 	}
 	b.attach("attach lower layer of "+p.at, b.trees[p.at], lower)
-	tree := b.slot()
-	b.filesystem("layers of "+p.at, "overlay",
-		[][2]string{{"lowerdir", lower}, {"upperdir", upper}, {"workdir", work}, {"userxattr", ""}},
-		unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV, tree)
-	b.attach("attach "+p.at, tree, p.at)
-	b.expected(p.at, "overlay", false, true, false)
+	b.overlay("layers of "+p.at, lower, upper, work, p.at)
 }
 
 // etc writes the files that name users and hosts: the host's own would say who
@@ -317,7 +253,7 @@ func (b *builder) ownFiles() {
 		}
 		from := fmt.Sprintf("%s/file%d", hidden, i)
 		b.file(from, string(f.Content), mode)
-		b.cover(from, pin{path: f.Path})
+		b.cover(from, "tmpfs", pin{path: f.Path})
 	}
 }
 
