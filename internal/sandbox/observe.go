@@ -48,6 +48,11 @@ type RootDevice struct {
 
 	Private []string // absolute paths of directories that anyone inside may change
 	Covers  string   // absolute path of the directory with what is mounted over what is hidden
+
+	// Charge takes bytes of memory, which the receiver needs for what files in
+	// Private hold, from what everything inside may use; never nil. An error says
+	// that there are not as many.
+	Charge func(bytes int64) error
 }
 
 // Watch is where notifications arrive.

@@ -25,7 +25,7 @@ func newPrivate(t testing.TB) (*fileSystem, string) {
 		t.Fatal(err)
 	}
 	f := &fileSystem{tree: newTree("/home"), uid: 1000, gid: 1000}
-	if f.tree.store, err = newStore(dir); err != nil {
+	if f.tree.store, err = newStore(dir, nil); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(f.tree.store.close)
@@ -128,6 +128,38 @@ func TestPrivateFilesAreForgotten(t *testing.T) {
 	left, err := os.ReadDir(at)
 	if err != nil || len(left) != 0 || len(f.tree.nodes) != 2 || f.tree.bytes != len("home") || len(f.tree.get(2).order) > 1 {
 		t.Errorf("%d files, %d nodes, %d bytes are left, %v", len(left), len(f.tree.nodes), f.tree.bytes, err)
+	}
+}
+
+// What files hold is charged before it is there, and given back.
+func TestPrivateFilesAreCharged(t *testing.T) {
+	f, _ := newPrivate(t)
+	var charged int64
+	f.tree.store.charge = func(bytes int64) error {
+		if bytes > 3*storeStep {
+			return unix.ENOMEM
+		}
+		charged = bytes
+		return nil
+	}
+	give(t, f, kernelAsks(fuseMknod, 2, u32s(unix.S_IFREG|0o644, 0, 0, 0), cStrings("a")))
+	text := strings.Repeat("x", fuseMaxWrite)
+	written := 0
+	for ; written < 10*storeStep; written += len(text) {
+		if errno, _ := give(t, f, writing(3, uint64(written), text)); errno != 0 {
+			if errno != unix.ENOSPC {
+				t.Fatal(errno)
+			}
+			break
+		}
+	}
+	if written < storeStep || written > 3*storeStep || int64(written) > charged {
+		t.Errorf("%d bytes are written, %d charged", written, charged)
+	}
+	give(t, f, kernelAsks(fuseUnlink, 2, cStrings("a")))
+	give(t, f, kernelAsks(fuseForget, 3, u64s(1)))
+	if charged > storeStep || f.tree.store.sum != 0 {
+		t.Errorf("%d bytes are still charged, %d counted", charged, f.tree.store.sum)
 	}
 }
 

@@ -13,10 +13,20 @@ import (
 // store has what the files of private directories hold: a file for each, named by
 // its number, in a directory that is in no view. What nobody inside can name,
 // nobody inside can exchange: no link is followed, and the names are ours.
+//
+// It is memory of the supervisor's, which would not count against the limit of the
+// run's: charge is told before more is taken, and may refuse.
 type store struct {
-	dir  int
-	open []stored // the last used, the most recent last
+	dir     int
+	open    []stored // the last used, the most recent last
+	used    map[uint64]int64
+	sum     int64 // of used, bytes
+	charged int64 // at least as many, in steps of storeStep
+	charge  func(bytes int64) error
 }
+
+// storeStep is by how much more is charged at a time.
+const storeStep = 16 << 20
 
 // stored is a file of the storage that is open.
 type stored struct {
@@ -27,14 +37,14 @@ type stored struct {
 // storeOpen is how many files are kept open.
 const storeOpen = 64
 
-// newStore takes over dir.
-func newStore(dir *os.File) (*store, error) {
+// newStore takes over dir. A charge of nil is never told.
+func newStore(dir *os.File, charge func(bytes int64) error) (*store, error) {
 	defer dir.Close()
 	fd, err := unix.FcntlInt(dir.Fd(), unix.F_DUPFD_CLOEXEC, 3)
 	if err != nil {
 		return nil, os.NewSyscallError("fcntl", err)
 	}
-	return &store{dir: fd}, nil
+	return &store{dir: fd, used: map[uint64]int64{}, charge: charge}, nil
 }
 
 func (s *store) close() {
@@ -91,7 +101,39 @@ func (s *store) remove(id uint64) {
 		unix.Close(s.open[i].fd)
 		s.open = slices.Delete(s.open, i, i+1)
 	}
-	unix.Unlinkat(s.dir, storeName(id), 0) // a file that stays counts against the limit of who made it
+	unix.Unlinkat(s.dir, storeName(id), 0) // a file that stays is in nobody's way, and counts against the size of the storage
+	s.uses(id, 0)
+	delete(s.used, id)
+}
+
+// uses notes how much a file takes.
+func (s *store) uses(id uint64, bytes int64) {
+	s.sum += bytes - s.used[id]
+	s.used[id] = bytes
+	if s.sum < s.charged-2*storeStep && s.charge != nil && s.charge(s.sum+storeStep) == nil {
+		s.charged = s.sum + storeStep
+	}
+}
+
+// measure notes what a file that is open takes.
+func (s *store) measure(id uint64, fd int) {
+	var st unix.Stat_t
+	if unix.Fstat(fd, &st) == nil {
+		s.uses(id, st.Blocks*512)
+	}
+}
+
+// take asks for room for bytes more.
+func (s *store) take(bytes int64) unix.Errno {
+	if s.charge == nil || s.sum+bytes <= s.charged {
+		return 0
+	}
+	want := s.sum + bytes + storeStep
+	if s.charge(want) != nil {
+		return unix.ENOSPC
+	}
+	s.charged = want
+	return 0
 }
 
 func (s *store) resize(id, size uint64) unix.Errno {
@@ -102,7 +144,9 @@ func (s *store) resize(id, size uint64) unix.Errno {
 	if size > 1<<63-1 {
 		return unix.EFBIG
 	}
-	return asErrno(unix.Ftruncate(fd, int64(size)))
+	err := unix.Ftruncate(fd, int64(size))
+	s.measure(id, fd)
+	return asErrno(err)
 }
 
 func (s *store) write(id, offset uint64, data []byte) (int, unix.Errno) {
@@ -113,7 +157,11 @@ func (s *store) write(id, offset uint64, data []byte) (int, unix.Errno) {
 	if offset > 1<<63-1-uint64(len(data)) {
 		return 0, unix.EFBIG
 	}
+	if errno := s.take(int64(len(data)) + 4096); errno != 0 { // the last page is whole
+		return 0, errno
+	}
 	n, err := unix.Pwrite(fd, data, int64(offset))
+	s.measure(id, fd)
 	return max(n, 0), asErrno(err)
 }
 

@@ -36,6 +36,11 @@ type TripwireConfig struct {
 	// there is in the directory that Store gets.
 	Private []string
 
+	// Charge is told how many bytes of memory the private directories take at most,
+	// before they do and when it is less; an error refuses more (ENOSPC). nil for no
+	// limit.
+	Charge func(bytes int64) error
+
 	// Covers is the absolute path of a directory of which each file is mounted over a
 	// file that is hidden, whose path it holds, and each directory D over one whose
 	// path D.path holds. Whoever tries to read there is refused, and seen.
@@ -271,7 +276,7 @@ const absentFor = 1
 // Store gives the private directories the storage for what their files hold, and
 // takes it over. Before it is there, no file can be made in them.
 func (t *Tripwire) Store(dir *os.File) error {
-	s, err := newStore(dir)
+	s, err := newStore(dir, t.config.Charge)
 	if err != nil {
 		return fmt.Errorf("opening the storage of the private directories: %w", err)
 	}

@@ -93,7 +93,7 @@ func (o *observers) open(w sandbox.Watch) error {
 func (o *observers) openRoot(d sandbox.RootDevice) error {
 	root, err := supervise.NewTripwire(supervise.TripwireConfig{
 		Device: d.File, Root: d.First, UID: d.UID, GID: d.GID,
-		Private: d.Private, Covers: d.Covers, Rule: o.hiding, Reads: o.task.Plan.Record.Level == policy.RecordFull,
+		Private: d.Private, Charge: d.Charge, Covers: d.Covers, Rule: o.hiding, Reads: o.task.Plan.Record.Level == policy.RecordFull,
 		Sink: o.record.sensor(event.Tripwire), Quiet: probed, Ordinary: o.ordinary, Process: o.process, Marked: o.marked, Failed: o.record.fail,
 	})
 	if err != nil {

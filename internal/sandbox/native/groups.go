@@ -128,7 +128,7 @@ func possibleGroups(limits policy.Limits, name string) []group {
 			out = append(out, unifiedGroup(f[2], limits, name)...)
 		case slices.Contains(controllers, "memory") && limits.Memory > 0:
 			out = append(out, group{dir: filepath.Join("/sys/fs/cgroup/memory", f[2], name),
-				limits: [][2]string{{"memory.limit_in_bytes", strconv.FormatInt(limits.Memory, 10)}}, covers: []policy.Guarantee{policy.MemoryLimit}})
+				limits: [][2]string{{memoryLimit, strconv.FormatInt(limits.Memory, 10)}}, covers: []policy.Guarantee{policy.MemoryLimit}})
 		case slices.Contains(controllers, "pids") && limits.Processes > 0:
 			out = append(out, group{dir: filepath.Join("/sys/fs/cgroup/pids", f[2], name),
 				limits: [][2]string{{"pids.max", strconv.FormatInt(limits.Processes, 10)}}, covers: []policy.Guarantee{policy.ProcessLimit}})
@@ -155,7 +155,7 @@ func unifiedGroup(own string, limits policy.Limits, name string) []group {
 	active := strings.Fields(string(raw))
 	g := group{dir: filepath.Join(parent, name)}
 	if slices.Contains(active, "memory") && limits.Memory > 0 {
-		g.limits = append(g.limits, [2]string{"memory.max", strconv.FormatInt(limits.Memory, 10)})
+		g.limits = append(g.limits, [2]string{memoryMax, strconv.FormatInt(limits.Memory, 10)})
 		g.covers = append(g.covers, policy.MemoryLimit)
 	}
 	if slices.Contains(active, "pids") && limits.Processes > 0 {
@@ -188,6 +188,36 @@ func (p *process) hits() []string {
 	}
 	return out
 }
+
+// charge takes bytes from the memory that the control group may use: whoever
+// serves the private directories holds what is in their files, and is in another
+// group. Without a group, the watch counts the storage.
+func (p *process) charge(bytes int64) error {
+	for _, g := range p.groups {
+		for _, l := range g.limits {
+			if l[0] != memoryMax && l[0] != memoryLimit {
+				continue
+			}
+			left := p.limits.Memory - bytes
+			if left < leastMemory {
+				return unix.ENOMEM
+			}
+			if err := os.WriteFile(filepath.Join(g.dir, l[0]), []byte(strconv.FormatInt(left, 10)), 0); err != nil {
+				return fmt.Errorf("lowering the memory limit: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+// Files of control groups that limit memory, of cgroup v2 and v1.
+const (
+	memoryMax   = "memory.max"
+	memoryLimit = "memory.limit_in_bytes"
+)
+
+// leastMemory is what processes inside keep at least.
+const leastMemory = 16 << 20
 
 // size writes bytes as a policy does.
 func size(n int64) string {

@@ -143,7 +143,7 @@ func (l *launch) observe(m message, p *process) error {
 	uid, gid := l.facts.uid, l.facts.gid
 	switch m.kind {
 	case msgRoot:
-		if err := o.Root(sandbox.RootDevice{File: m.file, First: m.pid, UID: uid, GID: gid, Private: l.served(), Covers: coversAt}); err != nil {
+		if err := o.Root(sandbox.RootDevice{File: m.file, First: m.pid, UID: uid, GID: gid, Private: l.served(), Covers: coversAt, Charge: p.charge}); err != nil {
 			return fmt.Errorf("serving the root of the view: %w", err)
 		}
 		return nil
