@@ -7,19 +7,20 @@ import "syscall"
 // call is one notification on its way through.
 type call struct {
 	*notification
-	now     int64
-	tid     int
-	info    *callInfo
-	proc    *proc
-	refusal syscall.Errno
-	refused bool
-	layer   string // that refuses, "" for the filter
-	rule    string // that does
-	killed  bool   // its process, by us
-	blind   bool   // the kernel hides its process from the supervisor
-	unnamed bool   // it is about a descriptor, by an empty path
-	flags   uint64 // of open
-	detail  map[string]string
+	now       int64
+	tid       int
+	info      *callInfo
+	proc      *proc
+	refusal   syscall.Errno
+	refused   bool
+	layer     string // that refuses, "" for the filter
+	rule      string // that does
+	killed    bool   // its process, by us
+	blind     bool   // the kernel hides its process from the supervisor
+	unnamed   bool   // it is about a descriptor, by an empty path
+	flags     uint64 // of open
+	attribute string // name of an extended attribute, as far as it could be read
+	detail    map[string]string
 }
 
 var unknownCall callInfo

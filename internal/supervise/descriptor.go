@@ -68,3 +68,10 @@ func (r *resolver) statDescriptor(p *proc, tid, fd int, st *unix.Stat_t) bool {
 	_, errno := r.read(p, tid)
 	return errno == 0 && fstatat(p.base(), r.name, st, 0) == 0
 }
+
+// isHandle says whether the descriptor that r.name leads to was opened with O_PATH, and
+// so is good for no call on what it is open on: its link has no mode bits (proc(5)).
+func (r *resolver) isHandle(p *proc) bool {
+	var st unix.Stat_t
+	return fstatat(p.base(), r.name, &st, unix.AT_SYMLINK_NOFOLLOW) == 0 && st.Mode&0o600 == 0
+}

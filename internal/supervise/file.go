@@ -13,25 +13,26 @@ import (
 // file records a call on one or two paths.
 func (s *Supervisor) file(c *call) {
 	e := event.Event{Action: c.info.action, Verdict: event.Allowed}
-	w, follow, creates := c.info.want, !c.info.stay, false
-	switch c.info.shape {
-	case shapeOpen:
-		w, follow, creates = s.opening(c, &e)
-	case shapePath:
-		follow = follow && (c.info.flags < 0 || c.arg(c.info.flags)&unix.AT_SYMLINK_NOFOLLOW == 0)
-	case shapeFD:
+	if c.info.action == event.FileXattr {
+		s.attributeName(c)
+	}
+	if c.info.shape == shapeFD {
 		s.descriptor(c, &e)
 		s.finish(c, &e)
 		return
 	}
-	s.resolver.blind = w == wantCreate || creates && c.flags&unix.O_EXCL != 0
+	w, follow, creates := s.means(c, &e)
+	s.resolver.asIs = w == wantCreate || w == wantRemove
 	found := s.find(c, c.info.dir, c.info.path, s.path[:], follow, &s.at, &e)
-	s.resolver.blind = false
+	s.resolver.asIs = false
 	if !found {
 		s.finish(c, &e)
 		return
 	}
-	o := s.foresee(c, &s.at, w, creates)
+	var o outcome
+	if c.info.shape != shapeTwo {
+		o = s.foresee(c, &s.at, w, creates)
+	}
 	e.Object, e.Resolved = string(s.at.asked), s.at.resolved()
 	flush := s.disturbs(c, &s.at)
 	kept := s.kept(&s.at, w, creates)
@@ -41,13 +42,9 @@ func (s *Supervisor) file(c *call) {
 	}
 	switch c.info.shape {
 	case shapeTwo:
-		o = s.second(c, o)
+		o = s.second(c)
 	case shapeSymlink:
-		text, _, errno := s.memory.text(c.tid, c.arg(c.info.path2), s.path2[:])
-		c.add("to", string(text))
-		if errno != 0 {
-			c.failed("to", errno)
-		}
+		o = s.linkText(c, o)
 	}
 	e.Verdict, e.Layer, e.Rule, e.Error = o.verdict, o.layer, o.rule, o.errno
 	s.describe(c)
@@ -59,6 +56,30 @@ func (s *Supervisor) file(c *call) {
 	if flush {
 		s.resolver.flush()
 	}
+}
+
+// means says what c does with its path, and whether the last name of it is followed.
+func (s *Supervisor) means(c *call, e *event.Event) (w want, follow, creates bool) {
+	if c.opens() {
+		return s.opening(c, e)
+	}
+	stay := c.info.stay || c.info.shape == shapePath && c.flag()&unix.AT_SYMLINK_NOFOLLOW != 0
+	return c.info.want, !stay, false
+}
+
+// linkText reads what a link is to say; o is what making it will come to.
+func (s *Supervisor) linkText(c *call, o outcome) outcome {
+	text, whole, errno := s.memory.text(c.tid, c.arg(c.info.path2), s.path2[:])
+	c.add("to", string(text))
+	switch {
+	case errno != 0:
+		c.failed("to", errno)
+	case !whole:
+		return allowed("ENAMETOOLONG")
+	case len(text) == 0:
+		return allowed("ENOENT")
+	}
+	return o
 }
 
 // find reads a path and finds where it leads. False means that the event says
@@ -125,6 +146,8 @@ func (s *Supervisor) opening(c *call, e *event.Event) (w want, follow, creates b
 		w = wantBoth
 	case f&unix.O_ACCMODE == unix.O_RDONLY && f&unix.O_TRUNC == 0:
 		w = wantRead
+	case f&unix.O_ACCMODE == unix.O_RDONLY:
+		w = wantBoth // it is emptied, and read
 	default:
 		w = wantWrite
 	}
@@ -133,17 +156,19 @@ func (s *Supervisor) opening(c *call, e *event.Event) (w want, follow, creates b
 	return w, c.flags&unix.O_NOFOLLOW == 0 && c.flags&(unix.O_CREAT|unix.O_EXCL) != unix.O_CREAT|unix.O_EXCL, creates
 }
 
-// second finds the other path of a call on two.
-func (s *Supervisor) second(c *call, first outcome) outcome {
-	w, follow := wantCreate, false
-	if c.info.action == event.FileLink {
-		w, follow = wantRead, c.info.flags >= 0 && c.arg(c.info.flags)&unix.AT_SYMLINK_FOLLOW != 0
-	}
-	if c.info.action == event.FileRename && c.arg(c.info.flags)&unix.RENAME_EXCHANGE != 0 {
+// second finds the other path of a call on two, and foresees what comes of both.
+func (s *Supervisor) second(c *call) outcome {
+	s.at.name = append(s.atName[:0], s.at.name...) // what it was in is used again
+	links := c.info.action == event.FileLink
+	follow := links && c.flag()&unix.AT_SYMLINK_FOLLOW != 0
+	if !links && c.flag()&unix.RENAME_EXCHANGE != 0 {
 		c.add("how", "exchange")
 	}
 	var other event.Event
-	if !s.find(c, c.info.dir2, c.info.path2, s.path2[:], follow, &s.to, &other) {
+	s.resolver.asIs = !links
+	found := s.find(c, c.info.dir2, c.info.path2, s.path2[:], follow, &s.to, &other)
+	s.resolver.asIs = false
+	if !found {
 		c.add("to", other.Object)
 		return outcome{verdict: other.Verdict, errno: other.Error}
 	}
@@ -151,10 +176,10 @@ func (s *Supervisor) second(c *call, first outcome) outcome {
 	if r := s.to.resolved(); r != "" {
 		c.add("to_resolved", r)
 	}
-	if w == wantRead {
-		return s.linked(first)
+	if links {
+		return s.linked(c)
 	}
-	return s.renamed(c, first)
+	return s.renamed(c)
 }
 
 // descriptor records a call on a descriptor.
@@ -171,6 +196,8 @@ func (s *Supervisor) descriptor(c *call, e *event.Event) {
 	case errno != 0:
 		e.Verdict = event.Unknown
 		c.failed("path", errno)
+	case s.resolver.isHandle(c.proc):
+		e.Object, e.Error = string(text), "EBADF"
 	default:
 		e.Object = string(text)
 		if len(text) == 0 || text[0] != '/' || !s.openRoot(c.proc) {
@@ -179,6 +206,7 @@ func (s *Supervisor) descriptor(c *call, e *event.Event) {
 		// What is open for a change is open for it: mode and owner decide.
 		s.resolver.locate(c.proc, c.tid, unix.AT_FDCWD, append(s.path[:0], text...), false, c.now, &s.at)
 		o := s.foresee(c, &s.at, c.info.want, false)
+		s.disturbs(c, &s.at)
 		if o.layer == event.LayerView {
 			o = s.handed(c)
 		}
@@ -196,6 +224,16 @@ func (s *Supervisor) handed(c *call) outcome {
 	return allowed("")
 }
 
+// attributeName reads the name of an extended attribute.
+func (s *Supervisor) attributeName(c *call) {
+	text, _, errno := s.memory.text(c.tid, c.arg(c.info.arg), s.path2[:xattrNameMax+1])
+	c.attribute = string(text)
+	c.add("name", c.attribute)
+	if errno != 0 {
+		c.failed("name", errno)
+	}
+}
+
 // describe adds what a call says besides its paths.
 func (s *Supervisor) describe(c *call) {
 	arg := c.arg(c.info.arg)
@@ -209,12 +247,6 @@ func (s *Supervisor) describe(c *call) {
 	case event.FileMknod:
 		c.add("type", nodeType(arg))
 		c.add("mode", octal(arg))
-	case event.FileXattr:
-		text, _, errno := s.memory.text(c.tid, arg, s.path2[:256])
-		c.add("name", string(text))
-		if errno != 0 {
-			c.failed("name", errno)
-		}
 	}
 }
 

@@ -73,11 +73,30 @@ var callTests = []struct {
 	{"rename nothing", aCall{NR: unix.SYS_RENAMEAT2, Args: []any{cwd, "absent", cwd, "other", 0}}, event.FileRename, "absent", "DIR/absent", "ENOENT", "to=other to_resolved=DIR/other"},
 	{"rename into nothing", aCall{NR: unix.SYS_RENAMEAT2, Args: []any{cwd, "file", cwd, "no/x", 0}}, event.FileRename, "file", "DIR/file", "ENOENT", "to=no/x to_resolved=DIR/no/x"},
 	{"rename over", aCall{NR: unix.SYS_RENAMEAT2, Args: []any{cwd, "file", cwd, "other", 0}}, event.FileRename, "file", "DIR/file", "", "to=other to_resolved=DIR/other"},
+	{"rename a file over a directory", aCall{NR: unix.SYS_RENAMEAT2, Args: []any{cwd, "file", cwd, "sub", 0}}, event.FileRename, "file", "DIR/file", "EISDIR", "to=sub to_resolved=DIR/sub"},
+	{"rename a directory over a file", aCall{NR: unix.SYS_RENAMEAT2, Args: []any{cwd, "sub", cwd, "file", 0}}, event.FileRename, "sub", "DIR/sub", "ENOTDIR", "to=file to_resolved=DIR/file"},
+	{"rename a directory over one that is not empty", aCall{NR: unix.SYS_RENAMEAT2, Args: []any{cwd, "empty", cwd, "sub", 0}}, event.FileRename, "empty", "DIR/empty", "ENOTEMPTY", "to=sub to_resolved=DIR/sub"},
 	{"rename below a file", aCall{NR: unix.SYS_RENAMEAT2, Args: []any{cwd, "other", cwd, "file/x", 0}}, event.FileRename, "other", "DIR/other", "ENOTDIR", "to=file/x to_resolved=DIR/file/x"},
+	{"exchange with nothing", aCall{NR: unix.SYS_RENAMEAT2, Args: []any{cwd, "file", cwd, "absent", unix.RENAME_EXCHANGE}}, event.FileRename, "file", "DIR/file", "ENOENT", "how=exchange to=absent to_resolved=DIR/absent"},
+	{"link over", aCall{NR: unix.SYS_LINKAT, Args: []any{cwd, "file", cwd, "other", 0}}, event.FileLink, "other", "DIR/other", "EEXIST", "to=file to_resolved=DIR/file"},
 	{"link nothing", aCall{NR: unix.SYS_LINKAT, Args: []any{cwd, "absent", cwd, "hard", 0}}, event.FileLink, "hard", "DIR/hard", "ENOENT", "to=absent to_resolved=DIR/absent"},
+	{"link a directory", aCall{NR: unix.SYS_LINKAT, Args: []any{cwd, "sub", cwd, "hard", 0}}, event.FileLink, "hard", "DIR/hard", "EPERM", "to=sub to_resolved=DIR/sub"},
 	{"link", aCall{NR: unix.SYS_LINKAT, Args: []any{cwd, "file", cwd, "way/hard", 0}}, event.FileLink, "way/hard", "DIR/sub/hard", "", "to=file to_resolved=DIR/file"},
 	{"symlink", aCall{NR: unix.SYS_SYMLINKAT, Args: []any{"/etc/shadow", cwd, "sneaky"}}, event.FileSymlink, "sneaky", "DIR/sneaky", "", "to=/etc/shadow"},
+	{"symlink over", aCall{NR: unix.SYS_SYMLINKAT, Args: []any{"/etc/shadow", cwd, "file"}}, event.FileSymlink, "file", "DIR/file", "EEXIST", "to=/etc/shadow"},
+	{"symlink with an empty text", aCall{NR: unix.SYS_SYMLINKAT, Args: []any{"", cwd, "sneaky"}}, event.FileSymlink, "sneaky", "DIR/sneaky", "ENOENT", "to="},
+	{"unlink the root", aCall{NR: unix.SYS_UNLINKAT, Args: []any{cwd, "/", 0}}, event.FileUnlink, "/", "", "EISDIR", ""},
+	{"rmdir the root", aCall{NR: unix.SYS_UNLINKAT, Args: []any{cwd, "//", unix.AT_REMOVEDIR}}, event.FileUnlink, "//", "/", "EBUSY", ""},
+	{"mkdir over the root", aCall{NR: unix.SYS_MKDIRAT, Args: []any{cwd, "/", 0o750}}, event.FileMkdir, "/", "", "EEXIST", "mode=0750"},
+	{"rename into itself", aCall{NR: unix.SYS_RENAMEAT2, Args: []any{cwd, "sub", cwd, "sub/below", 0}}, event.FileRename, "sub", "DIR/sub", "EINVAL", "to=sub/below to_resolved=DIR/sub/below"},
+	{"open what is no directory as one", aCall{NR: unix.SYS_OPENAT, Args: []any{cwd, "file", unix.O_RDONLY | unix.O_DIRECTORY, 0}}, event.FileOpen, "file", "DIR/file", "ENOTDIR", ""},
+	{"make a file by a name with a slash", aCall{NR: unix.SYS_OPENAT, Args: []any{cwd, "made/", unix.O_WRONLY | unix.O_CREAT, 0o600}}, event.FileWrite, "made/", "DIR/made", "EISDIR", "how=create mode=0600"},
+	{"remove an attribute that is not there", aCall{NR: unix.SYS_REMOVEXATTR, Args: []any{"file", "user.none"}}, event.FileXattr, "file", "DIR/file", "ENODATA", "name=user.none"},
+	{"mkdir over", aCall{NR: unix.SYS_MKDIRAT, Args: []any{cwd, "sub", 0o750}}, event.FileMkdir, "sub", "DIR/sub", "EEXIST", "mode=0750"},
 	{"mkdir below nothing", aCall{NR: unix.SYS_MKDIRAT, Args: []any{cwd, "no/x", 0o750}}, event.FileMkdir, "no/x", "DIR/no/x", "ENOENT", "mode=0750"},
+	{"unlink a directory", aCall{NR: unix.SYS_UNLINKAT, Args: []any{cwd, "sub", 0}}, event.FileUnlink, "sub", "DIR/sub", "EISDIR", ""},
+	{"rmdir a file", aCall{NR: unix.SYS_UNLINKAT, Args: []any{cwd, "file", unix.AT_REMOVEDIR}}, event.FileUnlink, "file", "DIR/file", "ENOTDIR", ""},
+	{"rmdir what is not empty", aCall{NR: unix.SYS_UNLINKAT, Args: []any{cwd, "sub", unix.AT_REMOVEDIR}}, event.FileUnlink, "sub", "DIR/sub", "ENOTEMPTY", ""},
 	{"truncate a directory", aCall{NR: unix.SYS_TRUNCATE, Args: []any{"sub", 1}}, event.FileTruncate, "sub", "DIR/sub", "EISDIR", ""},
 	{"truncate nothing", aCall{NR: unix.SYS_TRUNCATE, Args: []any{"absent", 1}}, event.FileTruncate, "absent", "DIR/absent", "ENOENT", ""},
 	{"chmod nothing", aCall{NR: unix.SYS_FCHMODAT, Args: []any{cwd, "lost", 0o600}}, event.FileChmod, "lost", "DIR/nowhere", "ENOENT", "mode=0600"},
@@ -145,8 +164,10 @@ func TestDescriptorsAndWorkingDirectory(t *testing.T) {
 		{NR: unix.SYS_UNLINKAT, Args: []any{cwd, "", unix.AT_REMOVEDIR}, Dir: pwd},
 		{NR: unix.SYS_UNLINKAT, Args: []any{cwd, pwd, unix.AT_REMOVEDIR}},
 		{NR: unix.SYS_OPENAT, Args: []any{cwd, "orphan", unix.O_WRONLY | unix.O_CREAT, 0o600}},
+		{NR: unix.SYS_OPENAT, Args: []any{cwd, dir, unix.O_PATH, 0}, As: fd + 1},
+		{NR: unix.SYS_FCHOWN, Args: []any{fd + 1, -1, -1}},
 	}, level(Full))
-	for i, want := range []string{"-", "-", "-", "-", "-", "-", "-", "-", "ENOENT", "-", "ENOENT"} {
+	for i, want := range []string{"-", "-", "-", "-", "-", "-", "-", "-", "ENOENT", "-", "ENOENT", "-", "EBADF"} {
 		if got[i] != want && i != 7 {
 			t.Errorf("call %d: %s, want %s", i, got[i], want)
 		}
@@ -164,6 +185,9 @@ func TestDescriptorsAndWorkingDirectory(t *testing.T) {
 	}
 	if e := r.about(event.FileWrite, "orphan"); e.Error != "ENOENT" || e.Resolved != "" {
 		t.Errorf("in a directory that was removed: %+v", e)
+	}
+	if e := r.about(event.FileChown, dir); e.Error != "EBADF" {
+		t.Errorf("a descriptor that is only a handle: %+v", e)
 	}
 	if e := r.about(event.FileOpen, "/proc/thread-self/fd/0"); !strings.HasPrefix(e.Resolved, "pipe:") {
 		t.Errorf("a pipe: %+v", e)

@@ -4,6 +4,7 @@ package supervise
 
 import (
 	"cmp"
+	"path"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -11,34 +12,42 @@ import (
 )
 
 // foresee says what a call will come to, from where its path stands in the view
-// and from owner and mode. It knows of no access control list and no Landlock,
-// and the call may find something else than it did: it is a record, and decides
+// and from owner and mode, in the order in which the kernel asks (fs/namei.c and
+// fs/open.c of Linux). It knows of no access control list and no Landlock, and
+// the call may find something else than it did: it is a record, and decides
 // nothing.
 func (s *Supervisor) foresee(c *call, at *spot, w want, creates bool) outcome {
-	if at.dir != nil && at.tree != nil && len(at.name) > 0 && !c.proc.creds.may(&at.dir.stat, 1) {
+	if errno := c.invalid(); errno != "" {
+		return allowed(errno)
+	}
+	if creates && w != wantCreate && at.slashed && at.followed {
+		return allowed("EISDIR") // before the link is followed
+	}
+	if !c.proc.creds.reaches(at) {
 		return denied(event.LayerPermissions, "", "EACCES")
 	}
-	o, decided := s.placed(at, w, creates)
+	s.uncovered(at, creates || w == wantCreate)
+	o, decided := s.placed(c, at, w, creates)
 	if !decided {
 		o = s.permitted(c, at, w, creates)
 	}
-	if w == wantRemove && o.layer != event.LayerPermissions && at.exists && s.resolver.top(at) {
-		return immovable(at, o)
-	}
-	return o
+	return s.inTree(at, w, o)
 }
 
-// immovable is o for what something is mounted at: what is protected, and the
-// directories that lead to it.
-func immovable(at *spot, o outcome) outcome {
-	if o.verdict != event.Denied {
-		o = denied(event.LayerProtected, at.tree.Rule, "")
-		if at.dir.tree == nil {
-			o.layer = event.LayerView
-		}
+// uncovered gives what is hidden, but was made inside where nothing is mounted over
+// its name, to the tree around it.
+func (s *Supervisor) uncovered(at *spot, makes bool) {
+	if at.exists || makes {
+		at.tree = s.resolver.unhidden(at.tree)
 	}
-	o.errno = "EBUSY"
-	return o
+}
+
+// unhidden is t, or the tree around it where t is hidden by nothing but that it is missing.
+func (r *resolver) unhidden(t *Tree) *Tree {
+	if t == nil || t.Access != Hidden || r.mounted(t.Path) {
+		return t
+	}
+	return r.places.of(path.Dir(t.Path))
 }
 
 // kept says of what is missing in a private tree that it was kept from it. Its
@@ -58,8 +67,8 @@ func withheld(e *event.Event, kept bool) {
 	}
 }
 
-// placed judges by the view alone.
-func (s *Supervisor) placed(at *spot, w want, creates bool) (outcome, bool) {
+// placed judges by what there is, and by how it is mounted.
+func (s *Supervisor) placed(c *call, at *spot, w want, creates bool) (outcome, bool) {
 	if at.magic {
 		return outcome{}, false
 	}
@@ -67,118 +76,157 @@ func (s *Supervisor) placed(at *spot, w want, creates bool) (outcome, bool) {
 		return denied(event.LayerPermissions, "", "EACCES"), true
 	}
 	if at.tree == nil {
-		return outside(at, w, creates)
+		return outside(c, at, w, creates)
 	}
-	if at.errno != 0 && at.tree.Access != Hidden {
-		return allowed(unix.ErrnoName(at.errno)), true
+	if errno := c.misfits(at, w, creates); errno != "" {
+		return allowed(errno), true
 	}
-	kind := at.stat.Mode & unix.S_IFMT
-	special := at.exists && kind != unix.S_IFREG && kind != unix.S_IFDIR && kind != unix.S_IFLNK
-	if at.dir != nil && (w == wantCreate || creates) && at.exists {
-		creates = false
-		if w == wantCreate {
-			return allowed("EEXIST"), at.tree.Access == Read || at.tree.Access == Protected
+	if at.readOnly(w, creates) {
+		if w == wantRemove && !at.exists {
+			return allowed("EROFS"), true // nothing was kept from being removed
 		}
+		if at.exists && c.modeFirst() && !c.proc.creds.may(&at.stat, c.bits(at, w)) {
+			return at.unwritable("EACCES"), true
+		}
+		return at.unwritable("EROFS"), true
 	}
-	if o, decided := inTree(at.tree, w, creates, at.exists, special); decided {
-		return o, true
-	}
-	// The user mounted it like that: below a writable tree the view keeps what it finds.
-	if at.dir != nil && at.dir.fixed && at.tree == at.dir.tree && w.changes() && !special && (at.exists || creates || w == wantCreate) {
-		return denied(event.LayerReadonly, at.tree.Rule, "EROFS"), true
+	if !at.exists && w != wantCreate && !creates {
+		return allowed("ENOENT"), true
 	}
 	return outcome{}, false
 }
 
+// reaches says whether c may search the directories that lead to at.
+func (c *creds) reaches(at *spot) bool {
+	d := cmp.Or(at.dir, at.near)
+	if d == nil || at.tree == nil || d.tree == nil {
+		return true
+	}
+	for i := range d.gates {
+		if !c.may(&d.gates[i], 1) {
+			return false
+		}
+	}
+	return at.dir != nil && len(at.name) == 0 && string(at.last()) != "." || c.may(&d.stat, 1)
+}
+
+// modeFirst says whether the kernel asks for the mode bits before it asks how the file
+// system is mounted.
+func (c *call) modeFirst() bool {
+	return c.opens() && c.flags&unix.O_TRUNC == 0 && c.flags&unix.O_TMPFILE != unix.O_TMPFILE || c.info.action == event.FileTruncate
+}
+
+// readOnly says whether a call fails because of how the file system is mounted.
+// For a name that is made or goes away that is the mount of its directory.
+func (at *spot) readOnly(w want, creates bool) bool {
+	if !w.changes() && (at.exists || !creates) {
+		return false
+	}
+	if w == wantCreate || w == wantRemove || !at.exists {
+		return at.dir != nil && at.dir.unwritable() && (w == wantCreate || w == wantRemove || creates)
+	}
+	kind := at.stat.Mode & unix.S_IFMT
+	if (w == wantWrite || w == wantBoth) && kind != unix.S_IFREG && kind != unix.S_IFDIR && kind != unix.S_IFLNK {
+		return false // a device, pipe or socket can be written to where nothing can be changed
+	}
+	if at.dir != nil && at.tree == at.dir.tree {
+		return at.dir.unwritable()
+	}
+	return at.tree.Access != Write && at.tree.Access != Private
+}
+
+// unwritable says whether nothing can be changed in d. The user may have mounted it
+// like that: below a writable tree the view keeps what it finds.
+func (d *directory) unwritable() bool {
+	return d.fixed || d.tree == nil || d.tree.Access != Write && d.tree.Access != Private
+}
+
+// unwritable is the refusal of a change by what is for reading alone.
+func (at *spot) unwritable(errno string) outcome {
+	layer := event.LayerReadonly
+	if at.tree.Access == Protected {
+		layer = event.LayerProtected
+	}
+	return denied(layer, at.tree.Rule, errno)
+}
+
+// inTree is o, which is what the kernel says, as the boundary's doing where a tree of
+// the view is why: a secret has something else in its place, or nothing, and what is
+// mounted stays where it is.
+func (s *Supervisor) inTree(at *spot, w want, o outcome) outcome {
+	switch {
+	case at.tree == nil || at.magic:
+	case at.tree.Access == Hidden:
+		return denied(event.LayerHidden, at.tree.Rule, o.errno)
+	case o.errno == "EBUSY" && w == wantRemove && at.dir.tree == nil:
+		return denied(event.LayerView, at.tree.Rule, o.errno)
+	case o.errno == "EBUSY" && w == wantRemove:
+		return denied(event.LayerProtected, at.tree.Rule, o.errno)
+	}
+	return o
+}
+
 // outside judges a path that no tree of the view has.
-func outside(at *spot, w want, creates bool) (outcome, bool) {
+func outside(c *call, at *spot, w want, creates bool) (outcome, bool) {
 	if at.errno != 0 && (at.errno != unix.ENOENT && at.errno != unix.ENOTDIR || at.dir == nil && !strings.HasPrefix(at.place, "/")) {
 		return allowed(unix.ErrnoName(at.errno)), true // it is nowhere at all, as is an empty path
 	}
-	if at.above {
-		switch {
-		case !w.changes():
-			return outcome{}, false
-		case w == wantCreate:
-			return denied(event.LayerView, "", "EEXIST"), true
+	if at.above && !w.changes() {
+		return outcome{}, false
+	}
+	errno := "ENOENT"
+	if at.errno == 0 {
+		switch misfit := c.misfits(at, w, creates); {
+		case misfit != "":
+			errno = misfit
+		case at.above, at.dir != nil && at.dir.above && (w == wantCreate || w == wantRemove || creates):
+			errno = "EROFS"
 		}
-		return denied(event.LayerView, "", "EROFS"), true
 	}
-	if at.dir != nil && at.dir.above && (w == wantCreate || creates) {
-		return denied(event.LayerView, "", "EROFS"), true
-	}
-	return denied(event.LayerView, "", "ENOENT"), true
+	return denied(event.LayerView, "", errno), true
 }
 
-// permitted judges by owner and mode bits.
+// permitted judges by owner and mode bits, and then by what a name that goes away is of.
 func (s *Supervisor) permitted(c *call, at *spot, w want, creates bool) outcome {
 	if at.errno != 0 {
 		return allowed(unix.ErrnoName(at.errno))
 	}
 	cr := &c.proc.creds
-	switch w {
-	case wantCreate:
-		if at.exists {
-			return allowed("EEXIST")
-		}
+	switch {
+	case w == wantCreate, creates && !at.exists:
 		return cr.inDirectory(at, nil)
-	case wantRemove:
-		if !at.exists {
-			return allowed("ENOENT")
-		}
-		return cr.inDirectory(at, &at.stat)
-	}
-	if !at.exists {
-		if !creates {
-			return allowed("ENOENT")
-		}
-		return cr.inDirectory(at, nil)
-	}
-	if c.info.action == event.FileTruncate && at.stat.Mode&unix.S_IFMT == unix.S_IFDIR {
-		return allowed("EISDIR")
-	}
-	if w == wantOwner {
-		if cr.uid == at.stat.Uid || cr.owner {
-			return allowed("")
-		}
-		return denied(event.LayerPermissions, "", "EPERM")
-	}
-	if c.info.shape == shapeOpen {
-		if c.flags&unix.O_PATH != 0 {
-			return allowed("")
-		}
-		if o, decided := opened(c, at, creates); decided {
+	case w == wantRemove && c.info.action == event.FileUnlink && at.slashed && !c.removesDirectory():
+		return allowed(s.removed(c, at)) // an error of the path
+	case w == wantRemove:
+		if o := cr.inDirectory(at, &at.stat); o.verdict != event.Allowed || c.info.action == event.FileRename {
 			return o
 		}
+		return allowed(s.removed(c, at))
+	case !at.exists:
+		return allowed("ENOENT")
+	case w == wantOwner:
+		return s.owned(c, at)
+	case c.opens() && c.flags&unix.O_PATH != 0:
+		return allowed("")
 	}
-	if !cr.may(&at.stat, bitsOf[w]) {
+	if !cr.may(&at.stat, c.bits(at, w)) {
 		return denied(event.LayerPermissions, "", "EACCES")
+	}
+	if c.opens() && at.stat.Mode&unix.S_IFMT == unix.S_IFSOCK {
+		return allowed("ENXIO")
 	}
 	return allowed("")
 }
 
 // bitsOf says which mode bits a call needs.
-var bitsOf = [...]uint32{wantRead: 4, wantWrite: 2, wantBoth: 6, wantExec: 1, wantReach: 2, wantOwner: 0}
+var bitsOf = [...]uint32{wantRead: 4, wantWrite: 2, wantBoth: 6, wantExec: 1, wantReach: 2}
 
-// opened has the errors of open that come before the mode bits.
-func opened(c *call, at *spot, creates bool) (outcome, bool) {
-	kind := at.stat.Mode & unix.S_IFMT
-	switch {
-	case creates && c.flags&unix.O_EXCL != 0:
-		return allowed("EEXIST"), true
-	case kind == unix.S_IFLNK:
-		return allowed("ELOOP"), true
-	case kind != unix.S_IFDIR && c.flags&unix.O_DIRECTORY != 0:
-		return allowed("ENOTDIR"), true
-	case kind == unix.S_IFDIR && c.flags&unix.O_TMPFILE == unix.O_TMPFILE:
-		if !c.proc.creds.may(&at.stat, 3) {
-			return denied(event.LayerPermissions, "", "EACCES"), true
-		}
-		return allowed(""), true
-	case kind == unix.S_IFDIR && c.flags&(unix.O_ACCMODE|unix.O_CREAT) != 0:
-		return allowed("EISDIR"), true
+// bits is which mode bits c needs of at: a file without a name is made in its directory.
+func (c *call) bits(at *spot, w want) uint32 {
+	if c.opens() && c.flags&unix.O_TMPFILE == unix.O_TMPFILE {
+		return 3
 	}
-	return outcome{}, false
+	return bitsOf[w]
 }
 
 // inDirectory judges making a name, or taking away the one that is old.
@@ -198,19 +246,24 @@ func (c *creds) inDirectory(at *spot, old *unix.Stat_t) outcome {
 
 // disturbs says whether a call may change where other paths lead. What is
 // remembered of a directory must go when it, or a link to one, is moved or
-// taken away.
+// taken away, or is another's or has another mode then.
 func (s *Supervisor) disturbs(c *call, at *spot) bool {
-	if c.info.want != wantRemove && c.info.shape != shapeTwo || !at.exists {
+	owns := c.info.action == event.FileChmod || c.info.action == event.FileChown
+	if c.info.want != wantRemove && c.info.shape != shapeTwo && !owns || !at.exists {
 		return false
 	}
-	switch at.stat.Mode & unix.S_IFMT {
-	case unix.S_IFLNK:
+	exchanges := c.info.action == event.FileRename && c.flag()&unix.RENAME_EXCHANGE != 0
+	switch kind := at.stat.Mode & unix.S_IFMT; {
+	case exchanges:
+		return true // what is there comes here
+	case owns && kind != unix.S_IFDIR:
+	case kind == unix.S_IFLNK:
 		return true
-	case unix.S_IFDIR:
+	case kind == unix.S_IFDIR:
 		if c.info.action == event.FileRename {
 			return true
 		}
-		for key, d := range s.resolver.dirs { // an empty one: only the texts that lead to itself
+		for key, d := range s.resolver.dirs { // of an empty one, only the texts that lead to itself
 			if d.stat.Ino == at.stat.Ino && d.stat.Dev == at.stat.Dev {
 				s.resolver.forget([]byte(key))
 			}

@@ -3,75 +3,217 @@
 package supervise
 
 import (
+	"cmp"
+	"os"
+	"strings"
+	"sync"
+
 	"golang.org/x/sys/unix"
 	"holdfast.dev/holdfast/internal/event"
 )
 
-// linked foresees a further name for the file s.to, where first is what making
-// the name s.at will come to. It is no reading of the file.
-func (s *Supervisor) linked(first outcome) outcome {
-	if first.verdict == event.Denied {
-		return first
+// linked foresees the further name s.at for the file s.to. It is no reading of the
+// file.
+func (s *Supervisor) linked(c *call) outcome {
+	if errno := c.invalid(); errno != "" {
+		return allowed(errno)
 	}
-	if o, decided := s.placed(&s.to, wantRead, false); decided {
+	if o, decided := s.leads(c, &s.to, wantRead); decided {
 		return o
 	}
-	if !s.to.exists {
-		return allowed("ENOENT")
+	if s.to.errno != 0 || !s.to.exists {
+		return s.inTree(&s.to, wantRead, allowed(cmp.Or(unix.ErrnoName(s.to.errno), "ENOENT")))
 	}
-	if first.errno != "" || s.at.dir == nil || s.to.tree == nil || s.at.dir.tree == s.to.tree {
-		return first
+	if errno := c.endsWrong(&s.to); errno != "" {
+		return allowed(errno)
 	}
-	// Each tree is a mount of its own, and no link leads from one to another.
-	switch s.to.tree.Access {
-	case Protected:
-		return denied(event.LayerProtected, s.to.tree.Rule, "EXDEV")
-	case Read:
-		return denied(event.LayerReadonly, s.to.tree.Rule, "EXDEV")
+	o, decided := s.leads(c, &s.at, wantCreate)
+	if !decided {
+		o, decided = s.placed(c, &s.at, wantCreate, true)
 	}
-	return allowed("EXDEV")
+	if decided {
+		return s.inTree(&s.at, wantCreate, o)
+	}
+	if s.to.tree != nil && s.at.dir != nil && s.to.tree != s.at.dir.tree {
+		// Each tree is a mount of its own, and no link leads from one to another.
+		switch s.to.tree.Access {
+		case Protected, Read:
+			return s.to.unwritable("EXDEV")
+		}
+		return s.inTree(&s.to, wantRead, allowed("EXDEV"))
+	}
+	cr, st := &c.proc.creds, &s.to.stat
+	if kind := st.Mode & unix.S_IFMT; linksProtected() && cr.uid != st.Uid && !cr.owner &&
+		(kind != unix.S_IFREG || st.Mode&unix.S_ISUID != 0 || st.Mode&(unix.S_ISGID|unix.S_IXGRP) == unix.S_ISGID|unix.S_IXGRP || !cr.may(st, 6)) {
+		return denied(event.LayerPermissions, "", "EPERM")
+	}
+	o = cr.inDirectory(&s.at, nil)
+	if o.verdict == event.Allowed && st.Mode&unix.S_IFMT == unix.S_IFDIR {
+		o.errno = "EPERM"
+	}
+	return o
 }
 
-// renamed foresees what comes of moving s.at to s.to, where first is what taking
-// the old name away will come to.
-func (s *Supervisor) renamed(c *call, first outcome) outcome {
-	if first.verdict == event.Denied {
-		return s.across(first)
+// leads has what comes of a call whose path leads to no directory of the view that the
+// caller may search.
+func (s *Supervisor) leads(c *call, at *spot, w want) (outcome, bool) {
+	s.uncovered(at, w == wantCreate)
+	switch {
+	case at.magic:
+		return outcome{}, false
+	case !c.proc.creds.reaches(at), at.errno == unix.EACCES:
+		return denied(event.LayerPermissions, "", "EACCES"), true
+	case at.tree == nil && (w != wantRead || !at.above):
+		return outside(c, at, w, w == wantCreate)
+	case at.errno != 0 && at.dir == nil:
+		return s.inTree(at, w, allowed(unix.ErrnoName(at.errno))), true
 	}
-	second := s.foresee(c, &s.to, wantCreate, true)
-	if second.errno == "EEXIST" {
-		if c.info.flags < 0 || c.arg(c.info.flags)&unix.RENAME_NOREPLACE == 0 {
-			second = s.foresee(c, &s.to, wantRemove, false) // what is there goes away, or elsewhere
+	return outcome{}, false
+}
+
+// endsWrong is the error of a path that ends in a slash after what is no directory.
+func (c *call) endsWrong(at *spot) string {
+	if at.slashed && at.stat.Mode&unix.S_IFMT != unix.S_IFDIR {
+		return "ENOTDIR"
+	}
+	return ""
+}
+
+// renamed foresees what comes of moving s.at to s.to, or of exchanging them.
+func (s *Supervisor) renamed(c *call) outcome {
+	if errno := c.invalid(); errno != "" {
+		return allowed(errno)
+	}
+	both := [...]*spot{&s.at, &s.to}
+	for _, at := range both { // the directories of both come first
+		if o, decided := s.leads(c, at, wantRemove); decided && (at.dir == nil || o.layer == event.LayerPermissions) {
+			return o
 		}
 	}
-	if second.verdict == event.Denied || first.errno == "" {
-		return s.across(second)
+	if s.at.dir == nil || s.to.dir == nil {
+		return allowed("") // a path that is a descriptor, or one that was not understood
 	}
-	return s.across(first)
+	if s.at.dir.tree != s.to.dir.tree {
+		return s.across(c)
+	}
+	for _, at := range both {
+		if o, decided := s.leads(c, at, wantRemove); decided {
+			return o
+		}
+	}
+	if o, decided := s.moves(c); decided {
+		return o
+	}
+	return s.moved(c)
 }
 
-// across is o for a rename: between two trees the kernel looks at nothing else
-// (rename(2), EXDEV). Only where a tree itself refuses is that a denial.
-func (s *Supervisor) across(o outcome) outcome {
-	from, to := s.at.dir, s.to.dir
-	if from == nil || to == nil || from.tree == nil || to.tree == nil || from.tree == to.tree {
-		return o
-	}
-	if o.verdict == event.Denied && o.layer != event.LayerPermissions {
-		o.errno = "EXDEV"
-		return o
+// across is the outcome of a rename from one tree to another: these are different
+// mounts, and the kernel looks at nothing else (rename(2), EXDEV). Where one of the
+// trees refuses by itself, that is a denial.
+func (s *Supervisor) across(c *call) outcome {
+	for _, at := range [...]*spot{&s.at, &s.to} {
+		o := outcome{verdict: event.Allowed}
+		switch {
+		case at.tree == nil:
+			o = denied(event.LayerView, "", "")
+		case s.resolver.top(at):
+			o = s.inTree(at, wantRemove, allowed("EBUSY"))
+		case at.dir.unwritable() && (at == &s.to || at.exists):
+			o = at.unwritable("")
+		}
+		if o.verdict == event.Denied {
+			o.errno = "EXDEV"
+			return o
+		}
 	}
 	return allowed("EXDEV")
 }
 
-// top says whether something is mounted at s, so that nobody may move it or take
-// it away (EBUSY).
-func (r *resolver) top(s *spot) bool {
-	switch {
-	case s.dir == nil || s.tree == nil:
-		return false
-	case len(s.name) == 0:
-		return s.tree.Path == s.dir.real
+// moves has the errors of a rename that come before the mode bits (do_renameat2 of the
+// kernel).
+func (s *Supervisor) moves(c *call) (outcome, bool) {
+	keeps, exchanges := c.flag()&unix.RENAME_NOREPLACE != 0, c.flag()&unix.RENAME_EXCHANGE != 0
+	from, to := s.at.where(), s.to.where()
+	errno := ""
+	switch fromDir, toDir := isDirectory(&s.at), isDirectory(&s.to); {
+	case len(s.at.name) == 0:
+		errno = "EBUSY"
+	case len(s.to.name) == 0 && keeps:
+		errno = "EEXIST"
+	case len(s.to.name) == 0:
+		errno = "EBUSY"
+	case s.at.dir.unwritable() && !s.at.exists:
+		errno = "EROFS"
+	case s.at.dir.unwritable():
+		return s.at.unwritable("EROFS"), true
+	case s.at.errno != 0:
+		errno = unix.ErrnoName(s.at.errno)
+	case !s.at.exists:
+		errno = "ENOENT"
+	case s.to.errno != 0:
+		errno = unix.ErrnoName(s.to.errno)
+	case keeps && s.to.exists:
+		errno = "EEXIST"
+	case exchanges && !s.to.exists:
+		errno = "ENOENT"
+	case !fromDir && s.at.slashed, exchanges && !toDir && s.to.slashed, !exchanges && !fromDir && s.to.slashed:
+		errno = "ENOTDIR"
+	case strings.HasPrefix(s.to.dir.real+"/", from+"/"):
+		errno = "EINVAL" // into itself
+	case strings.HasPrefix(s.at.dir.real+"/", to+"/") && exchanges:
+		errno = "EINVAL"
+	case strings.HasPrefix(s.at.dir.real+"/", to+"/"):
+		errno = "ENOTEMPTY"
 	}
-	return s.dir.below[string(s.name)] == s.tree
+	return allowed(errno), errno != ""
 }
+
+// moved judges a rename within one tree by mode bits, and by what is there already.
+func (s *Supervisor) moved(c *call) outcome {
+	cr, exchanges := &c.proc.creds, c.flag()&unix.RENAME_EXCHANGE != 0
+	a, b := &s.at.stat, &s.to.stat
+	if s.to.exists && a.Dev == b.Dev && a.Ino == b.Ino {
+		return allowed("") // two names of one file: nothing happens
+	}
+	if o := cr.inDirectory(&s.at, a); o.verdict != event.Allowed {
+		return o
+	}
+	var old *unix.Stat_t
+	if s.to.exists {
+		old = b
+	}
+	if o := cr.inDirectory(&s.to, old); o.verdict != event.Allowed {
+		return o
+	}
+	fromDir, toDir := isDirectory(&s.at), isDirectory(&s.to)
+	replaces := s.to.exists && !exchanges
+	switch {
+	case replaces && fromDir && !toDir:
+		return allowed("ENOTDIR")
+	case replaces && !fromDir && toDir:
+		return allowed("EISDIR")
+	}
+	// A directory that gets another one above it is written to.
+	up, topFrom, topTo := s.at.dir.stat.Ino != s.to.dir.stat.Ino, s.resolver.top(&s.at), s.to.exists && s.resolver.top(&s.to)
+	if up && (fromDir && !topFrom && !cr.may(a, 2) || exchanges && toDir && !topTo && !cr.may(b, 2)) {
+		return denied(event.LayerPermissions, "", "EACCES")
+	}
+	switch {
+	case topFrom:
+		return s.inTree(&s.at, wantRemove, allowed("EBUSY"))
+	case topTo:
+		return s.inTree(&s.to, wantRemove, allowed("EBUSY"))
+	case replaces && toDir && s.resolver.holds(s.to.where()):
+		return allowed("ENOTEMPTY")
+	}
+	return allowed("")
+}
+
+func isDirectory(at *spot) bool { return at.exists && at.stat.Mode&unix.S_IFMT == unix.S_IFDIR }
+
+// linksProtected says whether a file of somebody else gets no further name from who
+// may not write to it (fs.protected_hardlinks of proc_sys_fs(5)).
+var linksProtected = sync.OnceValue(func() bool {
+	text, err := os.ReadFile("/proc/sys/fs/protected_hardlinks")
+	return err != nil || strings.TrimSpace(string(text)) != "0"
+})

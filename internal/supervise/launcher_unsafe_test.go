@@ -41,6 +41,9 @@ func launchFiltered(level string) error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return err
 	}
+	if err := mountAll(os.Getenv(mountsVar)); err != nil {
+		return err
+	}
 	prog := testFilter(level == "full")
 	fprog := unix.SockFprog{Len: uint16(len(prog)), Filter: &prog[0]}
 	const waitKillable = 1 << 5
@@ -172,6 +175,12 @@ func start(t testing.TB, argv []string, options ...option) *run {
 		t.Fatal(err)
 	}
 	theirs.Close()
+	defer func() {
+		if c.Listener == nil {
+			r.cmd.Wait()
+			t.Log(r.out.String())
+		}
+	}()
 	c.Listener = receiveFile(t, ours)
 	if r.sup, err = New(c); err != nil {
 		t.Fatal(err)

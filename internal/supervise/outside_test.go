@@ -76,11 +76,11 @@ func TestChangesOutsideAreCarriedOut(t *testing.T) {
 		path string
 	}{
 		{open(out+"/new", create, 0o666), "-", "create", out + "/new"},
-		{open(out+"/new", create, 0o666), "EEXIST", "write", out + "/new"},
+		{open(out+"/new", create, 0o666), "EEXIST", "", ""}, // it is there already: nobody need be asked
 		{open("way/newer", unix.O_CREAT|unix.O_RDWR|unix.O_CLOEXEC, 0o640), "-", "create", out + "/newer"},
 		{open(out+"/file", unix.O_WRONLY|unix.O_TRUNC, 0), "-", "write", out + "/file"},
 		{open(out+"/link", unix.O_WRONLY, 0), "-", "write", out + "/file"},
-		{open(out+"/link", unix.O_WRONLY|unix.O_NOFOLLOW, 0), "EACCES", "write", out + "/link"},
+		{open(out+"/link", unix.O_WRONLY|unix.O_NOFOLLOW, 0), "ELOOP", "", ""},
 		{open(out+"/dangling", unix.O_WRONLY|unix.O_CREAT, 0o644), "-", "create", out + "/absent"},
 		{open(out+"/twice", unix.O_WRONLY, 0), "EACCES", "write", out + "/twice"},
 		{open(out+"/pipe", unix.O_WRONLY|unix.O_NONBLOCK, 0), "ENXIO", "", ""}, // the kernel's: nothing outside is changed by it

@@ -88,8 +88,12 @@ type creds struct {
 	uid, gid      uint32
 	groups        []uint32
 	override      bool // CAP_DAC_OVERRIDE
+	caps          uint64
 	search, owner bool // CAP_DAC_READ_SEARCH, CAP_FOWNER
 }
+
+// has says whether a capability is in effect.
+func (c *creds) has(capability int) bool { return c.caps&(1<<capability) != 0 }
 
 func (c *creds) in(gid uint32) bool {
 	if c.gid == gid {
@@ -156,6 +160,7 @@ func parseStatus(b []byte) (s status, ok bool) {
 			if err != nil {
 				return s, false
 			}
+			s.creds.caps = caps
 			s.creds.override = caps&(1<<unix.CAP_DAC_OVERRIDE) != 0
 			s.creds.search = caps&(1<<unix.CAP_DAC_READ_SEARCH) != 0
 			s.creds.owner = caps&(1<<unix.CAP_FOWNER) != 0

@@ -31,6 +31,7 @@ type directory struct {
 	below map[string]*Tree // names in it that are trees themselves
 	above bool             // it is there only because a tree is below
 	fixed bool             // its file system is mounted for reading alone
+	gates []unix.Stat_t    // directories above that not everybody may search; of a supervisor that may search all
 	until int64
 }
 
@@ -45,7 +46,8 @@ type resolver struct {
 	name   []byte
 	link   [pathMax]byte
 	taken  int  // descriptor of a process that r.name leads to; -1 for none
-	blind  bool // a name in a tree that can be written is taken to be a new one: of those nothing but EEXIST is lost
+	strong bool // we may search directories that a caller may not
+	asIs   bool // the last name is meant as it stands, with a slash after it too
 }
 
 func newResolver(p *places) *resolver {
@@ -54,19 +56,22 @@ func newResolver(p *places) *resolver {
 
 // spot is where a path leads.
 type spot struct {
-	asked   []byte
-	dir     *directory // nil when it is not there
-	name    []byte     // in dir; empty for dir itself
-	place   string     // absolute, where dir is nil; for what is no path its text
-	tree    *Tree      // that decides; nil for outside the view
-	above   bool       // a directory that leads to a tree
-	exists  bool
-	stuck   bool // its directory may be there all the same: a link of another process's is on the way
-	magic   bool // a descriptor of the process: dir and tree may be nil all the same
-	stat    unix.Stat_t
-	errno   syscall.Errno // of finding it
-	unknown string        // what could not be found out
-	blind   bool          // because the kernel hides the process
+	asked    []byte
+	dir      *directory // nil when it is not there
+	near     *directory // then the nearest above it that is
+	name     []byte     // in dir; empty for dir itself
+	place    string     // absolute, where dir is nil; for what is no path its text
+	tree     *Tree      // that decides; nil for outside the view
+	above    bool       // a directory that leads to a tree
+	exists   bool
+	stuck    bool // its directory may be there all the same: a link of another process's is on the way
+	slashed  bool // it is asked for as a directory, by a slash after its name
+	followed bool // it is where a link leads that is the last name
+	magic    bool // a descriptor of the process: dir and tree may be nil all the same
+	stat     unix.Stat_t
+	errno    syscall.Errno // of finding it
+	unknown  string        // what could not be found out
+	blind    bool          // because the kernel hides the process
 }
 
 // resolved is where s leads as text, "" where that is what was asked.
@@ -134,6 +139,7 @@ func (r *resolver) locate(p *proc, tid, dirfd int, asked []byte, follow bool, no
 		full = append(full, asked...)
 	}
 	r.full = full
+	follow = follow || !r.asIs && full[len(full)-1] == '/' // what it leads to is meant, and a directory
 	for n := range maxLinks {
 		if at, done := r.magic(p, tid, full, follow, out); done {
 			return
@@ -199,9 +205,6 @@ func (r *resolver) gone(p *proc, name []byte) bool {
 // that is a link to follow.
 func (r *resolver) step(full []byte, follow bool, now int64, out *spot) []byte {
 	at := bytes.TrimRight(full, "/")
-	if len(at) < len(full) {
-		follow = true
-	}
 	i := bytes.LastIndexByte(at, '/')
 	dir, name := at[:max(i, 0)], at[i+1:]
 	if s := string(name); s == "" || s == "." || s == ".." {
@@ -213,6 +216,7 @@ func (r *resolver) step(full []byte, follow bool, now int64, out *spot) []byte {
 		return nil
 	}
 	out.dir, out.name, out.tree, out.exists = d, name, d.tree, false
+	out.slashed = out.slashed || len(name) > 0 && len(at) < len(full)
 	if len(name) == 0 {
 		out.stat, out.exists, out.above = d.stat, true, d.above
 		if t := r.places.trees[d.real]; t != nil {
@@ -224,9 +228,6 @@ func (r *resolver) step(full []byte, follow bool, now int64, out *spot) []byte {
 		if t := d.below[string(name)]; t != nil {
 			out.tree = t
 		}
-	}
-	if r.blind && out.tree != nil && (out.tree.Access == Write || out.tree.Access == Private) {
-		return nil
 	}
 	r.name = append(append(r.name[:0], name...), 0)
 	switch errno := fstatat(d.fd, r.name, &out.stat, unix.AT_SYMLINK_NOFOLLOW); errno {
@@ -242,6 +243,7 @@ func (r *resolver) step(full []byte, follow bool, now int64, out *spot) []byte {
 	if !out.exists || !follow || out.stat.Mode&unix.S_IFMT != unix.S_IFLNK {
 		return nil
 	}
+	out.followed = true
 	return r.target(d, out)
 }
 
@@ -306,9 +308,12 @@ func (r *resolver) directory(at []byte, now int64) (*directory, syscall.Errno) {
 		r.flush()
 	}
 	d = &directory{fd: fd, real: real, stat: st, until: now + int64(dirTTL)}
-	d.tree, d.below, d.above = r.places.of(real), r.places.below[real], r.places.above[real]
+	d.tree, d.below, d.above = r.unhidden(r.places.of(real)), r.places.below[real], r.places.above[real]
 	var fs unix.Statfs_t
 	d.fixed = unix.Fstatfs(fd, &fs) == nil && fs.Flags&unix.ST_RDONLY != 0
+	if r.strong {
+		d.gates = r.gates(real)
+	}
 	r.dirs[string(at)] = d
 	return d, 0
 }
@@ -316,17 +321,6 @@ func (r *resolver) directory(at []byte, now int64) (*directory, syscall.Errno) {
 // errTooDeep is for a path that is longer as a whole than the kernel takes at
 // once, though the part of it that was asked for is not.
 const errTooDeep = unix.EXFULL
-
-// compact takes out of a path what leads nowhere else.
-func compact(at []byte) []byte {
-	var short []byte
-	for part := range bytes.SplitSeq(at, slash) {
-		if len(part) > 0 && string(part) != "." {
-			short = append(append(short, '/'), part...)
-		}
-	}
-	return short
-}
 
 var (
 	slash = []byte("/")
@@ -336,12 +330,17 @@ var (
 // pathOf says where a descriptor of ours leads. The kernel gives the path from
 // the root of the mount namespace that it is of, and so as it is inside.
 func (r *resolver) pathOf(fd int) (string, syscall.Errno) {
-	r.self = append(strconv.AppendInt(append(r.self[:0], "/proc/self/fd/"...), int64(fd), 10), 0)
-	text, errno := readlinkat(unix.AT_FDCWD, r.self, r.link[:])
+	text, errno := readlinkat(unix.AT_FDCWD, append(r.own(fd), 0), r.link[:])
 	if errno != 0 {
 		return "", errno
 	}
 	return string(text), 0
+}
+
+// own is the path of a descriptor of ours, until the next one.
+func (r *resolver) own(fd int) []byte {
+	r.self = strconv.AppendInt(append(r.self[:0], "/proc/self/fd/"...), int64(fd), 10)
+	return r.self
 }
 
 // forget drops what is remembered of one text.
@@ -382,7 +381,7 @@ func (r *resolver) missing(at, dir []byte, errno syscall.Errno, now int64, out *
 		}
 		dir = dir[:i]
 		if d, e := r.directory(dir, now); e == 0 {
-			found, rest = d.real, at[len(dir):]
+			found, rest, out.near = d.real, at[len(dir):], d
 			out.stuck = r.stuckAt(d, rest)
 			break
 		}

@@ -27,7 +27,7 @@ func (r *resolver) around(full []byte, links int, out *spot) []byte {
 		out.errno, out.unknown = 0, "resolved: too many names and links"
 	}
 	if to != nil {
-		*out = spot{asked: out.asked}
+		*out = spot{asked: out.asked, slashed: out.slashed, followed: out.followed}
 	}
 	return to
 }
@@ -148,4 +148,26 @@ func upFrom(removed, asked []byte) (base, rest []byte) {
 		}
 		rest = after
 	}
+}
+
+// gates are the directories above a path that not everybody may search.
+func (r *resolver) gates(real string) (out []unix.Stat_t) {
+	for i := 1; i < len(real); i++ {
+		var st unix.Stat_t
+		if real[i] == '/' && fstatat(r.root, append([]byte(real[1:i]), 0), &st, unix.AT_SYMLINK_NOFOLLOW) == 0 && st.Mode&0o111 != 0o111 {
+			out = append(out, st)
+		}
+	}
+	return out
+}
+
+// compact takes out of a path what leads nowhere else.
+func compact(at []byte) []byte {
+	var short []byte
+	for part := range bytes.SplitSeq(at, slash) {
+		if len(part) > 0 && string(part) != "." {
+			short = append(append(short, '/'), part...)
+		}
+	}
+	return short
 }

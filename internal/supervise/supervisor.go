@@ -58,6 +58,8 @@ type Supervisor struct {
 
 	// What the receiver writes one call into.
 	at, to spot
+	atName [256]byte      // of at, while to is found
+	ids    [2][][3]uint32 // of users and groups, see mapped
 	path   [pathMax]byte
 	path2  [pathMax]byte
 
@@ -94,6 +96,7 @@ func New(c Config) (_ *Supervisor, err error) {
 		return nil, err
 	}
 	s.table.gone = s.ended
+	s.resolver.strong = os.Geteuid() == 0
 	table := callTable()
 	for nr, info := range table {
 		for int(nr) >= len(s.calls) {

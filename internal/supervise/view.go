@@ -85,25 +85,3 @@ func allowed(errno string) outcome { return outcome{verdict: event.Allowed, errn
 func denied(layer, rule, errno string) outcome {
 	return outcome{verdict: event.Denied, layer: layer, rule: rule, errno: errno}
 }
-
-// inTree says what the tree t makes of a call, apart from owner and mode. exists
-// says whether the object does, or "special" that it is a device, pipe or
-// socket, which can be written to where nothing can be changed.
-func inTree(t *Tree, w want, creates, exists, special bool) (o outcome, decided bool) {
-	switch t.Access {
-	case Hidden:
-		return denied(event.LayerHidden, t.Rule, "EACCES"), true
-	case Protected, Read:
-		if !w.changes() || special && (w == wantWrite || w == wantBoth) {
-			return outcome{}, false
-		}
-		if !exists && w != wantCreate && !creates {
-			return allowed("ENOENT"), true
-		}
-		if t.Access == Protected {
-			return denied(event.LayerProtected, t.Rule, "EROFS"), true
-		}
-		return denied(event.LayerReadonly, t.Rule, "EROFS"), true
-	}
-	return outcome{}, false
-}
