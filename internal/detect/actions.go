@@ -14,7 +14,7 @@ var actionNames = [...]string{
 	event.CredentialUse, event.CredentialAlert, event.HoneyRead, event.HoneySent,
 	event.ToolCall, event.ToolResult, event.ToolLost, event.ToolList, event.ToolDrop,
 	event.ApprovalRequest, event.ApprovalAnswer, event.ApprovalUse, event.ApprovalRule, event.ApprovalRevoke, event.ApprovalExpire, event.ReviewAnswer, event.ReviewApply,
-	event.PolicyReload, event.RecordBegin, event.RecordDrop, event.RecordCut,
+	event.PolicyReload, event.RecordBegin, event.RecordDrop, event.RecordCut, event.RecordBlind,
 }
 
 // actionOf is the number of an action; 0 for one that no rule can be about.

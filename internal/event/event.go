@@ -161,6 +161,16 @@ const (
 	RecordBegin = "record.begin" // first record: Detail says what is recorded and by which sensors
 	RecordDrop  = "record.drop"  // events of a sensor that are lost for the log; Detail: of (the sensor), from, to, reason
 	RecordCut   = "record.cut"   // events that stand summarised; Detail: of, from, to, counts by action, reason
+	RecordBlind = "record.blind" // from here on the run's sensors do not see something; Object is one of the Blind constants; Detail: reason, seen
+)
+
+// What the sensors of a run cannot see: the Object of RecordBlind.
+const (
+	BlindCalls     = "calls"       // system calls: programs, processes, changes of files, sockets
+	BlindProcesses = "processes"   // programs that are executed, and processes
+	BlindReads     = "reads"       // files that are opened for reading
+	BlindLookups   = "lookups"     // names outside the view that are asked for
+	BlindHoney     = "honeytokens" // fake credentials that are touched
 )
 
 // What denied.

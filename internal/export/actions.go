@@ -105,6 +105,7 @@ var actions = []action{
 	{event.RecordBegin, "The first record of a session.", "", logActivity, 6, "", informational},
 	{event.RecordDrop, "Events of a sensor are lost for the log.", "", logActivity, other, "Drop", high},
 	{event.RecordCut, "Events stand summarised here and not each for itself.", "", logActivity, other, "Summarise", informational},
+	{event.RecordBlind, "From here on the sensors of the run do not see something.", "what is not seen, see [Blind spots](#blind-spots)", logActivity, other, "Blind", medium},
 }
 
 var actionByName = func() map[string]*action {

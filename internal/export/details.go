@@ -181,6 +181,7 @@ var details = []detailRow{
 	{"cut.*", "", "The field or detail of that name was longer than a record holds: the length of the whole, in bytes or arguments, and its SHA-256.", "", "", "", false},
 	{"of", "record.", "The sensor whose events these are.", "", "", "", false},
 	{"count", "record.", "How many they are; `unknown` where that cannot be known.", "count", "", "", true},
+	{"seen", event.RecordBlind, "What is seen of it all the same.", "", "", "", false},
 	{"executable", event.RecordDrop, "The program of the process that could not be seen into.", "absolute path", "", "", false},
 	{"kernel", event.RecordDrop, "How many the kernel counted.", "count", "", "", true},
 	{"from", "record.", "The first of them, by the sensor's count.", "count", "", "", true},

@@ -37,7 +37,8 @@ var fields = []fieldRow{
 	{"process.argv", "Process.Argv", "Arguments, from the program's name on, with secrets masked.", "list", "`process.cmd_line`, quoted for a shell", "`process.command_args`", true},
 }
 
-// sensors and layers are the words of event.Sensor and of the Layer constants.
+// sensors, layers and blindSpots are the words of event.Sensor and of the Layer
+// and Blind constants.
 var sensors = [][2]string{
 	{"task", "the supervisor's own: start, end, attestation, limits, quarantine"},
 	{"syscall", "system calls, by notification from the kernel"},
@@ -66,4 +67,12 @@ var layers = [][2]string{
 	{"tools", "the policy's rules for tools: an agent's hook is told so, and it is for the agent to obey"},
 	{"consent", "a rule of `ask:` or `deny:`, or the human who was asked"},
 	{"gateway", "no message of the protocol, or above a limit of it"},
+}
+
+var blindSpots = [][2]string{
+	{"calls", "system calls: programs, processes, changes of files, sockets"},
+	{"processes", "programs that are executed, and processes"},
+	{"reads", "files that are opened for reading"},
+	{"lookups", "names outside the view that are asked for"},
+	{"honeytokens", "fake credentials that are touched"},
 }

@@ -25,6 +25,10 @@ func reference() string {
 	for _, l := range layers {
 		row(&b, "`"+l[0]+"`", l[1])
 	}
+	b.WriteString("\n### Blind spots\n\nWhat a `record.blind` is about. A record with one is PARTIAL.\n\n| object | what is not seen |\n| --- | --- |\n")
+	for _, s := range blindSpots {
+		row(&b, "`"+s[0]+"`", s[1])
+	}
 	b.WriteString("\n## Actions\n\nThe severity is that of an event that says none itself; a denial is at least `low`. OCSF's `type_uid` is the class and two digits of the activity.\n\n" +
 		"| action | meaning | object | OCSF class | activity | severity |\n| --- | --- | --- | --- | --- | --- |\n")
 	for _, a := range actions {

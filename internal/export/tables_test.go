@@ -80,10 +80,10 @@ func TestEveryActionHasARow(t *testing.T) {
 	}
 }
 
-func TestEverySensorAndLayerHasARow(t *testing.T) {
-	for kind, rows := range map[string][][2]string{"Sensor": sensors, "Layer": layers} {
+func TestEverySensorLayerAndBlindSpotHasARow(t *testing.T) {
+	for kind, rows := range map[string][][2]string{"Sensor": sensors, "Layer": layers, "Blind": blindSpots} {
 		for name, value := range constants(t, func(name, of string) bool {
-			return of == kind || kind == "Layer" && strings.HasPrefix(name, "Layer")
+			return of == kind || kind != "Sensor" && strings.HasPrefix(name, kind)
 		}) {
 			if !slices.ContainsFunc(rows, func(r [2]string) bool { return r[0] == value }) {
 				t.Errorf("event.%s (%q) has no row", name, value)

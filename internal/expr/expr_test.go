@@ -254,6 +254,9 @@ func TestWordsAreComplete(t *testing.T) {
 			t.Fatal(err)
 		}
 		list := "action"
+		if strings.HasPrefix(spec.Names[0].Name, "Blind") {
+			return true // an object, which can be any text
+		}
 		if typ, ok := spec.Type.(*ast.Ident); ok && typ.Name == "Sensor" {
 			list = "sensor"
 		} else if strings.HasPrefix(spec.Names[0].Name, "Layer") {

@@ -83,7 +83,7 @@ var words = map[string][]string{
 		event.CredentialUse, event.CredentialAlert, event.HoneyRead, event.HoneySent,
 		event.ToolCall, event.ToolResult, event.ToolLost, event.ToolList, event.ToolDrop,
 		event.ApprovalRequest, event.ApprovalAnswer, event.ApprovalUse, event.ApprovalRule, event.ApprovalRevoke, event.ApprovalExpire, event.ReviewAnswer, event.ReviewApply,
-		event.PolicyReload, event.AlertRaise, event.RecordBegin, event.RecordDrop, event.RecordCut},
+		event.PolicyReload, event.AlertRaise, event.RecordBegin, event.RecordDrop, event.RecordCut, event.RecordBlind},
 }
 
 // examine looks at a condition that CEL accepts: it reports whether it has a

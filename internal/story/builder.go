@@ -93,6 +93,8 @@ func (b *Builder) session(e *event.Event) {
 		b.s.Recorded = b.keepAll(e.Detail)
 	case event.RecordDrop, event.RecordCut:
 		b.lost(e)
+	case event.RecordBlind:
+		b.note(&b.s.Blind, e)
 	case event.AlertRaise:
 		b.alert(e)
 	case event.SysCall:

@@ -53,6 +53,7 @@ type Story struct {
 	Changes      []*Change      `json:"changes,omitempty"` // of the workspace, that were reviewed
 	Notes        []Note         `json:"notes,omitempty"`
 	Lost         []Note         `json:"lost,omitempty"`
+	Blind        []Note         `json:"blind,omitempty"`   // what the sensors of the run did not see
 	Unknown      uint64         `json:"unknown,omitempty"` // events of which it is not known whether they were allowed
 	Left         Left           `json:"left,omitzero"`
 }

@@ -86,7 +86,7 @@ func (o *observers) watch(w sandbox.Watch) error {
 	}
 	var watcher *honey.Watcher
 	err := sys.AsTask(w.UID, w.GID, func() (err error) {
-		watcher, err = honey.Watch(fmt.Sprintf("/proc/%d/root", w.First), o.traps.files, o.record.sensor(event.Honey))
+		watcher, err = honey.Watch(fmt.Sprintf("/proc/%d/root", w.First), o.traps.files, blinding{o.record.sensor(event.Honey), o})
 		return err
 	})
 	if err != nil {

@@ -37,6 +37,8 @@ type observers struct {
 	tools *tools
 	trees []sandbox.Tree // of the view
 
+	blinded map[[2]string]bool // what was declared not to be seen, with the reason; guarded by mu too
+
 	denials *supervise.LandlockAudit
 	serve   sync.WaitGroup
 }
@@ -94,7 +96,7 @@ func (o *observers) openRoot(d sandbox.RootDevice) error {
 	root, err := supervise.NewTripwire(supervise.TripwireConfig{
 		Device: d.File, Root: d.First, UID: d.UID, GID: d.GID,
 		Private: d.Private, Charge: d.Charge, Covers: d.Covers, Rule: o.hiding, Reads: o.task.Plan.Record.Level == policy.RecordFull,
-		Sink: o.record.sensor(event.Tripwire), Quiet: probed, Ordinary: o.ordinary, Process: o.process, Marked: o.marked, Failed: o.record.fail,
+		Sink: blinding{o.record.sensor(event.Tripwire), o}, Quiet: probed, Ordinary: o.ordinary, Process: o.process, Marked: o.marked, Failed: o.record.fail,
 	})
 	if err != nil {
 		return err

@@ -32,6 +32,9 @@ func (t *Task) recordStart(plan policy.Plan, p sandbox.Posture, watch *observers
 	if err != nil {
 		return err
 	}
+	if err := watch.blindFromStart(); err != nil {
+		return err
+	}
 	watch.begin()
 	return nil
 }
