@@ -5,8 +5,8 @@ usage: verify_log.py LOG [--session ID] [--key PUBLIC_KEY_OR_FILE]... [--head NO
 
 The log has to be of the session that its name says, where it stands in a directory
 "log" or has the name of a session (20261123T091500-2e40519a7fa6.jsonl), or else of
-the one that --session says. Prints COMPLETE, GAPS, TAMPERED or UNVERIFIABLE and why; the exit status is 0,
-1, 2 or 3. It shares no code with Holdfast, on purpose.
+the one that --session says. Prints COMPLETE, GAPS, TAMPERED, UNVERIFIABLE or PARTIAL and why; the exit status
+is 0, 1, 2, 3 or 4. It shares no code with Holdfast, on purpose.
 """
 import base64
 import hashlib
@@ -194,10 +194,11 @@ def load_key(text):
 
 class Verifier:
     def __init__(self, keys, session=None):
-        self.keys, self.problems = keys, {"TAMPERED": [], "UNVERIFIABLE": [], "GAPS": []}
+        self.keys, self.problems = keys, {"TAMPERED": [], "UNVERIFIABLE": [], "GAPS": [], "PARTIAL": []}
         self.seq, self.head, self.session = 0, "0" * 64, session
         self.stops, self.seen, self.lost, self.counts = {}, {}, {}, None
         self.ended = self.session_ended = False
+        self.level, self.starts, self.blind = "", [], set()
 
     def say(self, verdict, what):
         self.problems[verdict].append(what)
@@ -241,11 +242,33 @@ class Verifier:
             self.say("GAPS", f"record {r['seq']}: {r['action']} of {detail.get('of')}: {ranges}")
             self.lost.setdefault(detail.get("of"), []).extend(
                 (int(a), int(b or a)) for a, b in re.findall(r"(\d+)(?:-(\d+))?", ranges))
+        elif r.get("action") == "record.begin":
+            self.level = self.level or detail.get("level", "")
+        elif r.get("action") == "session.start":
+            self.starts.append(r)
+        elif r.get("action") == "record.blind":
+            self.unseen(r, r.get("object", "something"), detail.get("reason"))
         elif r.get("action") == "session.end":
             if self.session_ended:
                 self.say("GAPS", f"record {r['seq']}: the session ends a second time")
             self.session_ended = True
             self.counts = {k[6:]: int(v) for k, v in detail.items() if k.startswith("count.")}
+
+    def unseen(self, r, what, why):
+        self.blind.add(what)
+        self.say("PARTIAL", f"record {r['seq']}: {what} not seen since {r['time']}: {why}")
+
+    def watched(self):
+        """Every run inside a boundary has these sensors, or the record says what was not seen."""
+        for r in self.starts:
+            detail = r.get("detail", {})
+            if not (detail.get("level") or self.level):
+                continue
+            named = detail.get("sensors", "").split(",")
+            for sensor, what in ("syscall", "calls"), ("tripwire", "lookups"), ("egress", "network"):
+                covered = what in self.blind or sensor == "tripwire" and "calls" in self.blind
+                if sensor not in named and not covered:
+                    self.unseen(r, what, f"the session does not name the sensor {sensor}")
 
     def outside(self, note):
         try:
@@ -281,10 +304,9 @@ class Verifier:
                 if a > last + 1:
                     self.say("GAPS", f"{sensor}: events {last + 1}-{a - 1} are missing")
                 last = max(last, b)
-        for verdict, what in self.problems.items():
-            if what:
-                return verdict, what
-        return "COMPLETE", []
+        self.watched()
+        found = [verdict for verdict, what in self.problems.items() if what]
+        return (found or ["COMPLETE"])[0], [w for verdict in found for w in self.problems[verdict]]
 
 
 def placed(log):
@@ -324,7 +346,7 @@ def main(argv):
     print(verdict)
     for w in what:
         print("  " + w)
-    return ["COMPLETE", "GAPS", "TAMPERED", "UNVERIFIABLE"].index(verdict)
+    return ["COMPLETE", "GAPS", "TAMPERED", "UNVERIFIABLE", "PARTIAL"].index(verdict)
 
 
 if __name__ == "__main__":

@@ -34,7 +34,7 @@ func eventful() []event.Event {
 	at := time.Date(2026, 11, 22, 1, 2, 3, 4000, time.UTC)
 	sys := event.Syscall
 	return []event.Event{
-		{Time: at, Sensor: event.Task, N: 1, Action: event.SessionStart, Object: "/work/\xff\xfe", Verdict: event.Allowed, Detail: map[string]string{"": ""}},
+		{Time: at, Sensor: event.Task, N: 1, Action: event.SessionStart, Object: "/work/\xff\xfe", Verdict: event.Allowed, Detail: map[string]string{"": "", "sensors": "task,syscall,tripwire,egress"}},
 		{Time: at.Add(time.Second), Sensor: sys, N: 1, Action: event.ProcExec, Object: "./a b", Resolved: "/bin/sh", Verdict: event.Allowed, Process: event.Process{
 			PID: 7, Exec: 1, Parent: 6, ParentExec: 3, Executable: "/bin/busybox", SHA256: sum("x"), Cwd: "/", Argv: []string{"", "-c", "echo \"\u202e\x1b[31m\"\n{\"seq\":9}", "\x80"},
 		}},

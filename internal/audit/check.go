@@ -48,7 +48,7 @@ type numbers struct {
 type special struct {
 	link       link
 	checkpoint *checkpoint
-	event      *event.Event // record.cut, record.drop, session.end
+	event      *event.Event // session.start, session.end, record.*
 }
 
 // checkBlock checks what can be checked of a block by itself.
@@ -178,7 +178,7 @@ func (c *checker) event(l link) {
 		c.ordinary = l.line
 	}
 	switch string(c.r.value(mAction)) {
-	case event.SessionEnd, event.RecordCut, event.RecordDrop:
+	case event.SessionStart, event.SessionEnd, event.RecordBegin, event.RecordBlind, event.RecordCut, event.RecordDrop:
 		if e, err := c.r.Event(); err == nil {
 			c.specials = append(c.specials, special{link: l, event: &e})
 		}

@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -21,7 +22,10 @@ type verifier struct {
 	stops    map[uint64]checkpoint // those of the log that cover the same, by their lines
 	unknown  map[uint32]bool
 	ended    *event.Event // session.end
-	finished bool         // the checkpoint that ends the log was there
+	level    string       // of the record, as its first line says; "" for none
+	starts   []started
+	blind    map[string]bool // what was not seen
+	finished bool            // the checkpoint that ends the log was there
 	cuts     map[string][]interval
 	drops    map[string][]interval
 	rest     []byte
@@ -32,7 +36,7 @@ func newVerifier(keys note.Verifiers) *verifier {
 	return &verifier{
 		keys: keys, report: Report{Verdict: Complete, Sensors: map[string]Count{}}, sensors: map[string]*numbers{},
 		stops: map[uint64]checkpoint{}, unknown: map[uint32]bool{},
-		cuts: map[string][]interval{}, drops: map[string][]interval{}, want: map[uint64]bool{},
+		cuts: map[string][]interval{}, drops: map[string][]interval{}, want: map[uint64]bool{}, blind: map[string]bool{},
 	}
 }
 
@@ -152,6 +156,12 @@ func (v *verifier) order(p *part, base int) {
 			if ordinary {
 				v.at(Gaps, l, "events came after the end of the session: they are in no count")
 			}
+		case s.event.Action == event.RecordBegin:
+			v.level = cmp.Or(v.level, s.event.Detail["level"])
+		case s.event.Action == event.SessionStart:
+			v.starts = append(v.starts, started{l, s.event})
+		case s.event.Action == event.RecordBlind:
+			v.declared(l, s.event)
 		default:
 			v.loss(l, s.event)
 		}

@@ -17,20 +17,21 @@ type Verdict int
 
 // The zero value is Unverifiable, so that a forgotten assignment vouches for
 // nothing. What is found decides in the order Tampered, Unverifiable, Gaps,
-// Complete.
+// Partial, Complete.
 const (
 	Unverifiable Verdict = iota // signed by a key that is not known: whoever wrote it may have invented it
 	Tampered                    // something was altered, removed, added or put elsewhere
 	Gaps                        // what stands there is as it was written, but it is not all
-	Complete                    // every event that a sensor had stands there
+	Partial                     // every event that a sensor had stands there, and something happened out of sight of all
+	Complete                    // every sensor was there for the whole run, and every event that one had stands there
 )
 
 func (v Verdict) String() string {
-	return [...]string{"UNVERIFIABLE", "TAMPERED", "GAPS", "COMPLETE"}[v]
+	return [...]string{"UNVERIFIABLE", "TAMPERED", "GAPS", "PARTIAL", "COMPLETE"}[v]
 }
 
 // rank orders verdicts: the highest of all problems is that of the log.
-func (v Verdict) rank() int { return [...]int{2, 3, 1, 0}[v] }
+func (v Verdict) rank() int { return [...]int{3, 4, 2, 1, 0}[v] }
 
 // VerifyOptions say against what a log is verified.
 type VerifyOptions struct {
@@ -86,6 +87,7 @@ type Report struct {
 	Head        string           // SHA-256 of the last line, hex
 	Keys        []string         // hashes of the keys that signed, those that are not known too
 	Sensors     map[string]Count // by name
+	Unseen      []Unseen         // what the sensors of the run did not see
 	Problems    []Problem        // in the order of the log; then those of the whole
 	More        int              // problems that are not named
 	Notes       []string         // what is worth knowing and changes no verdict
@@ -137,6 +139,7 @@ func (v *verifier) judge(witnesses []witness) Report {
 		v.outside(w)
 	}
 	v.count()
+	v.watched()
 	return v.finish()
 }
 

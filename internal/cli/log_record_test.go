@@ -58,6 +58,12 @@ func (t *transcript) add(line string) error {
 	for k, v := range e.Detail {
 		e.Detail[k] = wild(v)
 	}
+	if e.Action == event.SessionStart && e.Detail["sensors"] == "" && e.Detail["boundary"] == "" {
+		if e.Detail == nil {
+			e.Detail = map[string]string{}
+		}
+		e.Detail["sensors"] = "task,egress,syscall,tripwire"
+	}
 	t.at = t.at.Add(time.Second)
 	if e.Time.IsZero() {
 		e.Time = t.at
@@ -65,8 +71,10 @@ func (t *transcript) add(line string) error {
 	if e.Sensor == "" {
 		e.Sensor = event.Syscall
 	}
-	t.counts[e.Sensor]++
-	e.N = t.counts[e.Sensor]
+	if e.Sensor != event.Record { // the log numbers its own
+		t.counts[e.Sensor]++
+		e.N = t.counts[e.Sensor]
+	}
 	if e.Action == event.SessionEnd {
 		for sensor, n := range t.counts {
 			e.Detail["count."+string(sensor)] = fmt.Sprint(n)

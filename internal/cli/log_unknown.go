@@ -75,7 +75,8 @@ func leftOut(l story.Left) string {
 func (tl *teller) verified(said int) {
 	t := tl.t
 	text := map[string]string{
-		"COMPLETE":     "every event that a sensor had stands in the record, as it was written",
+		"COMPLETE":     "every sensor was there for the whole run, and all that they saw stands in the record, as it was written",
+		"PARTIAL":      "what the sensors saw stands in the record, as it was written, and they could not see all",
 		"GAPS":         "what stands in the record is as it was written, but it is not all",
 		"TAMPERED":     "the record is not as it was written",
 		"UNVERIFIABLE": "nothing vouches for the record",

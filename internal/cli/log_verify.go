@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -25,6 +26,7 @@ type checked struct {
 	Head     string           `json:"head"`   // SHA-256 of the last line
 	Keys     []string         `json:"keys,omitempty"`
 	Sensors  map[string]count `json:"sensors,omitempty"`
+	Unseen   []unseen         `json:"unseen,omitempty"` // by the sensors of the run
 	Problems []checkedProblem `json:"problems,omitempty"`
 	More     int              `json:"more,omitempty"` // problems that are not named
 	Notes    []string         `json:"notes,omitempty"`
@@ -37,6 +39,14 @@ type count struct {
 	Summarised uint64 `json:"summarised,omitempty"`
 	Dropped    uint64 `json:"dropped,omitempty"`
 	Missing    uint64 `json:"missing,omitempty"`
+}
+
+// unseen is something that the sensors of a run did not see.
+type unseen struct {
+	What   string    `json:"what"`
+	Since  time.Time `json:"since"`
+	Reason string    `json:"reason"`
+	Seen   string    `json:"seen,omitempty"` // of it all the same
 }
 
 type checkedProblem struct {
@@ -56,12 +66,16 @@ func newLogVerify(a *app) *cobra.Command {
 checkpoints that were kept elsewhere. The answer is a word, and the first records
 that do not fit:
 
-  COMPLETE      every event that a sensor had stands there, as it was written
+  COMPLETE      every sensor was there for the whole run, and every event that one had
+                stands there, as it was written
+  PARTIAL       likewise, and something could not be seen on this host: what, and
+                since when
   GAPS          what stands there is as it was written, but it is not all
   TAMPERED      something was altered, removed, added or put elsewhere
   UNVERIFIABLE  nothing vouches for it: the key is not known, or it cannot be read
 
-The exit status is 0 when all is COMPLETE, else 1.`,
+The exit status is 0 when all is COMPLETE, else 1; with --allow-partial it is 0 for
+PARTIAL too.`,
 		Example: `  holdfast log verify
   holdfast log verify --all
   holdfast log verify --key holdfast.pub copy.jsonl`,
@@ -74,6 +88,7 @@ The exit status is 0 when all is COMPLETE, else 1.`,
 		},
 	}
 	c.Flags().BoolVar(&v.all, "all", false, "check the records of all runs")
+	c.Flags().BoolVar(&v.partial, "allow-partial", false, "exit with 0 for PARTIAL too, on hosts where not all can be seen")
 	c.Flags().BoolVar(&v.json, "json", false, "show as JSON")
 	c.Flags().Var((*textFlag)(&v.key), "key", "FILE of public keys to go by, instead of those of this user")
 	c.Flags().Var((*textFlag)(&v.anchor), "anchor", "FILE of checkpoints that a file anchor kept")
@@ -83,6 +98,7 @@ The exit status is 0 when all is COMPLETE, else 1.`,
 // verifier is what is verified against what.
 type verifier struct {
 	all, json   bool
+	partial     bool // PARTIAL is good enough
 	key, anchor string
 }
 
@@ -116,7 +132,7 @@ func (a *app) verify(ctx context.Context, v verifier, args []string) error {
 		if err != nil {
 			return fmt.Errorf("verifying %s: %w", quoted(info.Path), err)
 		}
-		good = good && report.Verdict == audit.Complete
+		good = good && (report.Verdict == audit.Complete || v.partial && report.Verdict == audit.Partial)
 		result := checkedOf(info, report)
 		if v.json {
 			results = append(results, result)
@@ -202,6 +218,9 @@ func checkedOf(info audit.Info, report audit.Report) checked {
 	if c.Session == "" {
 		c.Session = info.Session
 	}
+	for _, u := range report.Unseen {
+		c.Unseen = append(c.Unseen, unseen(u))
+	}
 	for _, p := range report.Problems {
 		c.Problems = append(c.Problems, checkedProblem{p.Verdict.String(), p.Seq, p.Line, p.Offset, p.What})
 	}
@@ -223,7 +242,7 @@ const few = 4
 const maxProblems = 20
 
 func (a *app) printVerdict(c checked, report audit.Report) error {
-	colour := map[audit.Verdict]string{audit.Complete: green, audit.Gaps: yellow}[report.Verdict]
+	colour := map[audit.Verdict]string{audit.Complete: green, audit.Partial: yellow, audit.Gaps: yellow}[report.Verdict]
 	if colour == "" {
 		colour = red
 	}

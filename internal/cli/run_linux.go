@@ -157,9 +157,7 @@ func lost(g policy.Guarantee) string {
 // summary says after a run what a person has to know of it; nothing when there
 // is nothing.
 func (a *app) summary(plan policy.Plan, r task.Result, verbose, ran bool) {
-	say := func(colour, kind, format string, args ...any) {
-		fmt.Fprintf(a.Stderr, "%s %s\n", a.paint(colour, "holdfast: "+kind+":"), printable(fmt.Sprintf(format, args...)))
-	}
+	say := a.note
 	for _, g := range plan.Accepted {
 		if !ran {
 			break
@@ -205,4 +203,14 @@ func (a *app) summary(plan policy.Plan, r task.Result, verbose, ran bool) {
 		say(yellow, string(f.Change), "%s (%s)", oneLine(string(f.Path)), f.Reason)
 	}
 	a.reviewable(r)
+	if ran {
+		a.lacking(r)
+	}
+}
+
+// lacking says that the record of a run is not COMPLETE.
+func (a *app) lacking(r task.Result) {
+	if r.Lack.Verdict != "" {
+		a.note(yellow, "record", "%s: %s; see: holdfast log verify %s", r.Lack.Verdict, r.Lack.Reason, r.Session)
+	}
 }

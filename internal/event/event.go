@@ -170,6 +170,7 @@ const (
 	BlindProcesses = "processes"   // programs that are executed, and processes
 	BlindReads     = "reads"       // files that are opened for reading
 	BlindLookups   = "lookups"     // names outside the view that are asked for
+	BlindNetwork   = "network"     // names, connections and requests
 	BlindHoney     = "honeytokens" // fake credentials that are touched
 )
 

@@ -74,5 +74,6 @@ var blindSpots = [][2]string{
 	{"processes", "programs that are executed, and processes"},
 	{"reads", "files that are opened for reading"},
 	{"lookups", "names outside the view that are asked for"},
+	{"network", "names, connections and requests"},
 	{"honeytokens", "fake credentials that are touched"},
 }

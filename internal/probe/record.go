@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 )
 
@@ -173,17 +174,34 @@ func (w *World) record() (Record, error) {
 	return Record{Why: "the target keeps no record"}, nil
 }
 
+// hostLacks is what makes a record PARTIAL by the host alone, and not by what
+// happened inside.
+const hostLacks = "/dev/fuse cannot be opened"
+
 // whole demands a record to which nothing was done and in which nothing is
-// missing.
+// missing that this host could have shown.
 func whole(w *World, _ Observation) []string {
 	rec, err := w.record()
 	switch {
 	case err != nil:
 		return []string{"the record cannot be read: " + err.Error()}
+	case rec.Verdict == "PARTIAL":
+		return rec.problems(hostLacks)
 	case rec.Verdict != "COMPLETE":
 		return []string{fmt.Sprintf("the record is %q: %s", rec.Verdict, rec.Why)}
 	}
 	return nil
+}
+
+// problems are those that the check named, but for those with one of the texts.
+func (r Record) problems(but ...string) (out []string) {
+	_, problems, _ := strings.Cut(r.Why, "\n")
+	for line := range strings.Lines(problems) {
+		if !slices.ContainsFunc(but, func(b string) bool { return strings.Contains(line, b) }) {
+			out = append(out, fmt.Sprintf("the record is %q: %s", r.Verdict, strings.TrimSpace(line)))
+		}
+	}
+	return out
 }
 
 // summarised demands a record to which nothing was done, and in which nothing is
@@ -193,13 +211,7 @@ func summarised(w *World, o Observation) []string {
 	if err != nil || rec.Verdict != "GAPS" {
 		return whole(w, o)
 	}
-	_, problems, _ := strings.Cut(rec.Why, "\n")
-	for line := range strings.Lines(problems) {
-		if !strings.Contains(line, "stand summarised") {
-			return []string{"the record has gaps: " + strings.TrimSpace(line)}
-		}
-	}
-	return nil
+	return rec.problems("stand summarised", hostLacks)
 }
 
 // recorded demands that a whole record has each of the attempts, as templates.

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"time"
 
+	"holdfast.dev/holdfast/internal/audit"
 	"holdfast.dev/holdfast/internal/event"
 	"holdfast.dev/holdfast/internal/policy"
 )
@@ -54,7 +55,7 @@ func (o *observers) blindFromStart() error {
 	if level == policy.RecordFull {
 		seen = "look-ups by a call that executes, opens, changes or connects; none by stat, access, readlink or chdir"
 	}
-	return o.blind(event.BlindLookups, "/dev/fuse cannot be opened here, so that nothing serves the root of the view", seen)
+	return o.blind(event.BlindLookups, "/dev/fuse cannot be opened", seen)
 }
 
 // own records an event of the log itself, which numbers it.
@@ -65,8 +66,35 @@ func (r *recorder) own(e event.Event) error {
 		r.fail(err)
 		return err
 	}
-	r.alarm.observe(e)
+	r.noted(e)
 	return nil
+}
+
+// Lack is why the record of a run will not be called COMPLETE: the gravest and
+// first reason. The zero value is for none.
+type Lack struct {
+	Verdict string // GAPS or PARTIAL, as log verify says it
+	Reason  string // in a few words
+}
+
+// lack takes what an event says of the record itself.
+func (r *recorder) lack(e event.Event) {
+	var l Lack
+	switch e.Action {
+	case event.RecordDrop:
+		l = Lack{audit.Gaps.String(), "events of " + e.Detail["of"] + " are lost: " + e.Detail["reason"]}
+	case event.RecordCut:
+		l = Lack{audit.Gaps.String(), "events of " + e.Detail["of"] + " are only counted: " + e.Detail["reason"]}
+	case event.RecordBlind:
+		l = Lack{audit.Partial.String(), e.Object + " not seen: " + e.Detail["reason"]}
+	default:
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.lacks == (Lack{}) || r.lacks.Verdict == audit.Partial.String() && l.Verdict != r.lacks.Verdict {
+		r.lacks = l
+	}
 }
 
 // blinding is the sink of a sensor that can lose sight of something while it

@@ -27,6 +27,7 @@ type recorder struct {
 
 	mu      sync.Mutex // guards what follows
 	sensors map[event.Sensor]*sensor
+	lacks   Lack
 	broken  error
 	kill    func(reason string) // nil until something runs
 }
@@ -57,7 +58,7 @@ func (t *Task) newRecord(session string) (*recorder, error) {
 		return nil, errors.Join(fmt.Errorf("preparing where the head of the log goes: %w", err), r.close())
 	}
 	r.log, err = audit.Create(t.Log, audit.Options{
-		Session: session, Keys: t.Keys, Anchors: anchors, Failed: r.fail, Noted: r.alarm.observe, Detail: map[string]string{"level": string(t.Plan.Record.Level)},
+		Session: session, Keys: t.Keys, Anchors: anchors, Failed: r.fail, Noted: r.noted, Detail: map[string]string{"level": string(t.Plan.Record.Level)},
 	})
 	if err != nil {
 		return nil, errors.Join(&StateError{Dir: t.State, Err: err}, r.close())
@@ -107,9 +108,15 @@ func (s *sensor) put(e event.Event, write func(*audit.Log, event.Event) (uint64,
 		return err
 	}
 	if s.name != event.Detect {
-		r.alarm.observe(e)
+		r.noted(e)
 	}
 	return nil
+}
+
+// noted has detection look at an event that stands in the record.
+func (r *recorder) noted(e event.Event) {
+	r.lack(e)
+	r.alarm.observe(e)
 }
 
 // layers are what denied when a sensor that decides says so.

@@ -88,6 +88,7 @@ type Console interface {
 // Result is how a run ended.
 type Result struct {
 	Session     string // of the record; "" when there is none
+	Lack        Lack   // of the record
 	Exit        sandbox.Exit
 	Settled     workspace.Report // what was quarantined and what is to be looked at
 	Kept        string           // directory with what was quarantined; "" when nothing was
@@ -144,6 +145,7 @@ func (t *Task) Run(ctx context.Context) (Result, error) {
 	if cerr := t.record.close(); cerr != nil {
 		result.Warnings = append(result.Warnings, cerr.Error())
 	}
+	result.Lack = t.record.lacks // nothing is recorded any more
 	return result, err
 }
 
