@@ -203,14 +203,12 @@ func (a *app) summary(plan policy.Plan, r task.Result, verbose, ran bool) {
 		say(yellow, string(f.Change), "%s (%s)", oneLine(string(f.Path)), f.Reason)
 	}
 	a.reviewable(r)
-	if ran {
-		a.lacking(r)
-	}
+	a.lacking(r, ran)
 }
 
 // lacking says that the record of a run is not COMPLETE.
-func (a *app) lacking(r task.Result) {
-	if r.Lack.Verdict != "" {
+func (a *app) lacking(r task.Result, ran bool) {
+	if ran && r.Lack.Verdict != "" {
 		a.note(yellow, "record", "%s: %s; see: holdfast log verify %s", r.Lack.Verdict, r.Lack.Reason, r.Session)
 	}
 }
