@@ -211,7 +211,7 @@ func (e *Engine) Observe(ev event.Event) {
 			continue
 		}
 		if s == nil {
-			s = newSeen(ev, object, to, by)
+			s = newSeen(ev, e.place.Load(), object, to, by)
 		}
 		alerts = e.candidate(m, s, alerts)
 	}

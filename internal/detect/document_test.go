@@ -95,6 +95,7 @@ func page(rules []Rule) []byte {
 	}
 	b.WriteString("| `detail.NAME` | a detail of the event |\n\n### Marks\n\nOf paths and hosts; the second path of an event has them after `to:`, as in `\"to:credential\"`.\n\n")
 	b.WriteString(wordsOf(1, programEnd-1))
+	b.WriteString("\nConditions have `kept` besides, of a change that went into the private home, or found nothing there, at a place where the host executes or obeys what the home has.\n")
 	b.WriteString("\nOf the program that asked. Before the condition they can be asked for where something is executed; conditions have them everywhere.\n\n")
 	b.WriteString(wordsOf(programEnd, replaceable))
 	fmt.Fprintf(&b, "\n## The rules\n\nThere are %d.\n\n| rule | severity | technique | |\n| --- | --- | --- | --- |\n", len(rules))

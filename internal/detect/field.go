@@ -101,6 +101,7 @@ type seen struct {
 	object   mark
 	to       mark
 	program  *program // nil when it is not known
+	place    *Place
 	fields   expr.Fields
 	words    []string
 	arranged bool
@@ -108,8 +109,8 @@ type seen struct {
 }
 
 // newSeen keeps an event: only those that something may match are worth it.
-func newSeen(e event.Event, object, to mark, by *program) *seen {
-	return &seen{event: &e, object: object, to: to, program: by}
+func newSeen(e event.Event, place *Place, object, to mark, by *program) *seen {
+	return &seen{event: &e, place: place, object: object, to: to, program: by}
 }
 
 // process is who asked: from the event, or from that of the execution.
@@ -131,7 +132,7 @@ func (s *seen) marks() []string {
 		if s.program != nil {
 			m |= s.program.is
 		}
-		s.words = s.to.names(m.names(nil, ""), toPrefix)
+		s.words = s.place.keptWords(s.event, s.to.names(m.names(nil, ""), toPrefix))
 		s.arranged = true
 	}
 	return s.words

@@ -127,7 +127,7 @@ func (p Place) Marks(e event.Event) []string {
 	if e.Action == event.ProcExec {
 		object |= p.program(&e.Process, e.Object)
 	}
-	return to.names(object.names(nil, ""), toPrefix)
+	return p.keptWords(&e, to.names(object.names(nil, ""), toPrefix))
 }
 
 // Common says of an event that nothing marks its object but where everybody keeps
@@ -152,6 +152,8 @@ func (p *Place) marks(e *event.Event) (object, to mark) {
 			if s := e.Detail["to_resolved"]; s != "" {
 				to |= p.path(s)
 			}
+			atHome, toHome := p.keptMarks(e)
+			object, to = object|atHome, to|toHome
 		}
 	case aboutHost:
 		if rest, ok := strings.CutPrefix(e.Object, "unix:"); ok {

@@ -18,6 +18,7 @@ type walk struct {
 	up    int           // ".." in a row, the most
 	run   int           // ".." in a row, now
 	top   bool          // the first name is one that rooted looks below
+	first bool          // only patterns count that begin at the first name
 	found mark
 }
 
@@ -28,16 +29,7 @@ func (p *Place) path(s string) mark {
 	if strings.HasPrefix(s, "memfd:") || strings.HasPrefix(s, "/memfd:") {
 		return memoryFile
 	}
-	rooted := s != "" && s[0] == '/'
-	for rest := s; rest != ""; {
-		var name string
-		if i := strings.IndexByte(rest, '/'); i >= 0 {
-			name, rest = rest[:i], rest[i+1:]
-		} else {
-			name, rest = rest, ""
-		}
-		w.step(name, rest == "", rooted)
-	}
+	w.over(s)
 	if w.up >= climb {
 		w.found |= traversal
 	}
@@ -48,6 +40,20 @@ func (p *Place) path(s string) mark {
 		w.found |= w.place.inWorkspace(s[len(w.place.Workspace):])
 	}
 	return w.found
+}
+
+// over takes in the names of s.
+func (w *walk) over(s string) {
+	rooted := s != "" && s[0] == '/'
+	for rest := s; rest != ""; {
+		var name string
+		if i := strings.IndexByte(rest, '/'); i >= 0 {
+			name, rest = rest[:i], rest[i+1:]
+		} else {
+			name, rest = rest, ""
+		}
+		w.step(name, rest == "", rooted)
+	}
 }
 
 // step takes in one name.
@@ -95,7 +101,7 @@ func (w *walk) match(patterns []pattern, last, rooted bool) {
 next:
 	for i := range patterns {
 		p := &patterns[i]
-		if p.last && !last || p.rooted && (!rooted || w.n != len(p.before)+1) || w.n <= len(p.before) || len(p.before) >= depth {
+		if w.first && w.n != len(p.before)+1 || p.last && !last || p.rooted && (!rooted || w.n != len(p.before)+1) || w.n <= len(p.before) || len(p.before) >= depth {
 			continue
 		}
 		for up, name := range p.before {

@@ -85,6 +85,13 @@ type Event struct {
 	Detail   map[string]string
 }
 
+// DetailKept is the detail of a change that went on and does not reach the host.
+// KeptPrivate says that it is in a private directory, which is dropped with the run.
+const (
+	DetailKept  = "kept"
+	KeptPrivate = "private"
+)
+
 // Process is who asked. Only proc.exec and the first event of a process that
 // was not executed carry more than PID and Exec.
 type Process struct {
