@@ -76,6 +76,7 @@ var details = []detailRow{
 	{"argc", event.ProcExec, "How many arguments there are, where not all could be read.", "count", "", "process.args_count", true},
 	{"fd", "", "The descriptor that the call was made on.", "", "", "", true},
 	{"how", "file.", "How a file is opened besides: created, emptied, appended to and the like.", "", "", "", false},
+	{"kept", "file. sock.bind", "`private`: the change went on in a private directory (the private home, `/tmp`, a copy of a cache) and went with the run. Nothing of it is on the host.", "", "", "", false},
 	{"family", "sock.", "Family of the address.", "", "", "", false},
 	{"args", event.SysCall, "Arguments of the call, as numbers.", "hex", "", "", false},
 	{"not_executed", "proc.", "Number of a `proc.exec` before it that did not happen after all: the call failed.", "", "", "", true},

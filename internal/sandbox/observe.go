@@ -86,5 +86,6 @@ const (
 	TreeProtected                   // what the host would execute: for reading alone
 	TreeRead                        // for reading alone
 	TreeWrite                       // on the host
-	TreePrivate                     // gone at the end
+	TreePrivate                     // dropped at the end
+	TreeDevice                      // a device, or a tree of the kernel's own: keeps nothing
 )

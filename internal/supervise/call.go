@@ -19,6 +19,7 @@ type call struct {
 	blind     bool   // the kernel hides its process from the supervisor
 	unnamed   bool   // it is about a descriptor, by an empty path
 	flags     uint64 // of open
+	private   bool   // it changes what a private tree has
 	attribute string // name of an extended attribute, as far as it could be read
 	detail    map[string]string
 }

@@ -57,7 +57,8 @@ const (
 	Protected               // what the host would execute: for reading alone, whatever is around it
 	Read                    // for reading alone
 	Write                   // for everything that owner and mode bits allow
-	Private                 // as Write, and gone at the end
+	Private                 // as Write, and dropped with the run
+	Device                  // as Write, and keeps nothing: devices and the kernel's own trees
 )
 
 // Tree is a path of the view, with all below it.
@@ -115,6 +116,12 @@ type Config struct {
 	// it: that the host has it there, or could. It is an event that it was asked
 	// for, and decides nothing else. nil says so of none.
 	Kept func(path string) bool
+
+	// Asked reports whether a change of a path in a private tree is one of the
+	// host for whoever is asked by rules of consent: the rules see it, and where a
+	// human allows it, it is made on the host. It is called from several
+	// goroutines. nil reports so of none.
+	Asked func(path string) bool
 
 	// Hashes is the file that keeps hashes of executables over runs, of those
 	// that nothing inside can write; "" for none. It must not be in view.

@@ -21,6 +21,7 @@ func (s *Supervisor) file(c *call) {
 		s.finish(c, &e)
 		return
 	}
+	gated, place := s.gated(event.KindFile), ""
 	w, follow, creates := s.means(c, &e)
 	s.resolver.asIs = w == wantCreate || w == wantRemove
 	found := s.find(c, c.info.dir, c.info.path, s.path[:], follow, &s.at, &e)
@@ -36,8 +37,7 @@ func (s *Supervisor) file(c *call) {
 	e.Object, e.Resolved = string(s.at.asked), s.at.resolved()
 	flush := s.disturbs(c, &s.at)
 	kept := s.kept(&s.at, w, creates)
-	gated, place := s.gated(event.KindFile), ""
-	if gated && (o.verdict == event.Denied || c.info.shape == shapeTwo) {
+	if gated && (o.verdict == event.Denied || c.info.shape == shapeTwo || c.private) {
 		place = s.at.where() // its name is overwritten by that of the second
 	}
 	switch c.info.shape {
@@ -48,10 +48,10 @@ func (s *Supervisor) file(c *call) {
 	}
 	e.Verdict, e.Layer, e.Rule, e.Error = o.verdict, o.layer, o.rule, o.errno
 	s.describe(c)
+	withheld(&e, kept)
 	if place != "" && s.outside(c, &e, o, place) {
 		return
 	}
-	withheld(&e, kept)
 	s.finish(c, &e)
 	if flush {
 		s.resolver.flush()

@@ -4,6 +4,7 @@ package supervise
 
 import (
 	"cmp"
+	"os"
 	"path"
 	"strings"
 
@@ -17,6 +18,7 @@ import (
 // the call may find something else than it did: it is a record, and decides
 // nothing.
 func (s *Supervisor) foresee(c *call, at *spot, w want, creates bool) outcome {
+	c.private = c.private || (w.changes() || creates) && at.tree != nil && at.tree.Access == Private
 	if errno := c.invalid(); errno != "" {
 		return allowed(errno)
 	}
@@ -52,12 +54,23 @@ func (r *resolver) unhidden(t *Tree) *Tree {
 
 // kept says of what is missing in a private tree that it was kept from it. Its
 // look-up by the caller may come after ours, and then the kernel remembers that
-// it is missing and no tripwire is asked: this event is the only one.
+// it is missing and no tripwire is asked: this event is the only one. Of what is
+// made it is the directory that may be missing.
 func (s *Supervisor) kept(at *spot, w want, creates bool) bool {
-	if s.config.Kept == nil || at.exists || creates || w == wantCreate || at.tree == nil || at.tree.Access != Private {
+	if s.config.Kept == nil || at.exists || at.tree == nil || at.tree.Access != Private {
 		return false
 	}
-	return s.config.Kept(cmp.Or(at.resolved(), string(at.asked)))
+	missing := cmp.Or(at.resolved(), string(at.asked))
+	if creates || w == wantCreate {
+		if at.dir != nil || at.errno != unix.ENOENT {
+			return false
+		}
+		missing = path.Dir(missing) // nothing can be made in it
+		if _, err := os.Lstat(missing); err != nil {
+			return false
+		}
+	}
+	return s.config.Kept(missing)
 }
 
 // withheld makes a denial of the event when its object was kept from the caller.

@@ -80,7 +80,27 @@ func (s *Supervisor) carriable(c *call, first outcome) bool {
 	if !s.at.plain() && c.info.action != event.FileMkdir {
 		return false
 	}
+	if c.private {
+		return s.unmade(first)
+	}
 	return first.verdict == event.Denied && (first.layer == event.LayerView || first.layer == event.LayerReadonly) && beyond(&s.at)
+}
+
+// unmade reports whether a change of a private tree is one of the host to those who
+// are asked: what the private tree has itself is changed there, unasked.
+func (s *Supervisor) unmade(first outcome) bool {
+	at := &s.at
+	return !at.exists && !at.magic && at.unknown == "" && first.verdict == event.Allowed && (first.errno == "" || first.errno == "ENOENT") && s.asked(at.where())
+}
+
+// asked reports whether a change of path, which is in a private tree, is asked about.
+func (s *Supervisor) asked(path string) bool { return s.config.Asked != nil && s.config.Asked(path) }
+
+// nowhere reports whether ch leads to what the host has not either: then it fails
+// inside as it would there, and nobody is asked.
+func (ch *change) nowhere() bool {
+	makes := ch.op == "mkdir" || ch.op == "write" && ch.call.flags&unix.O_CREAT != 0
+	return ch.call.private && (ch.at.name == "" || !ch.at.exists && !makes)
 }
 
 // flag is the last argument of a call on two paths, where it has one.
@@ -142,7 +162,10 @@ func (s *Supervisor) umask(c *call) uint32 {
 func (s *Supervisor) change(ctx context.Context, ch *change) {
 	c := &ch.call
 	ch.look()
-	asked := s.config.Gate.Judge(ch.attempt())
+	asked := event.Ruling{Verdict: event.Allowed}
+	if !ch.nowhere() {
+		asked = s.config.Gate.Judge(ch.attempt())
+	}
 	r := await(ctx, asked)
 	if r.Rule == "" {
 		r.Rule = asked.Rule

@@ -283,6 +283,9 @@ func (s *Supervisor) finish(c *call, e *event.Event) {
 		e.Verdict, e.Layer, e.Rule, e.Error = event.Unknown, "", "", ""
 		c.unknown(diedFirst)
 	}
+	if c.private && e.Verdict == event.Allowed && e.Error == "" {
+		c.add(event.DetailKept, event.KeptPrivate)
+	}
 	e.Detail = c.detail
 	e.Process = c.proc.who()
 	s.observe(e)

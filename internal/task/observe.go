@@ -72,7 +72,7 @@ func (o *observers) open(w sandbox.Watch) error {
 		Listener: w.Listener, Refuse: w.Refuse, Name: w.Name, Root: w.First,
 		Level: levels[o.task.Plan.Record.Level], View: view(w),
 		Gate: o.task.consent.gate, Wants: o.wants, About: o.task.consent.may,
-		Carry: o.task.carry(o.plan), Kept: o.kept,
+		Carry: o.task.carry(o.plan), Kept: o.kept, Asked: o.task.place().Personal,
 		Sink: reporting{sink, o}, Hashes: filepath.Join(o.task.State, "hashes"), Failed: o.record.fail,
 	})
 	if err != nil {
@@ -161,7 +161,7 @@ func (o *observers) ordinary(e event.Event) bool {
 	if e.Detail["creates"] != "" { // and is made, which is recorded by itself
 		return true
 	}
-	if !o.place().Common(e) {
+	if !o.task.place().Common(e) {
 		return false
 	}
 	_, err := os.Lstat(path)
@@ -181,11 +181,12 @@ func (o *observers) kept(path string) bool {
 
 // marked says of an event that a flood of others must not hide it.
 func (o *observers) marked(e event.Event) bool {
-	return len(o.place().Marks(e)) > 0
+	return len(o.task.place().Marks(e)) > 0
 }
 
-func (o *observers) place() detect.Place {
-	return detect.Place{Home: o.task.Plan.Identity.Home, Workspace: o.task.Plan.Workspace}
+// place is what paths of a run are judged against.
+func (t *Task) place() detect.Place {
+	return detect.Place{Home: t.Plan.Identity.Home, Workspace: t.Plan.Workspace}
 }
 
 func (o *observers) sealed() {
@@ -214,6 +215,7 @@ var accesses = map[sandbox.TreeAccess]supervise.Access{
 	sandbox.TreeRead:      supervise.Read,
 	sandbox.TreeWrite:     supervise.Write,
 	sandbox.TreePrivate:   supervise.Private,
+	sandbox.TreeDevice:    supervise.Device,
 }
 
 // sensors names those that see what happens in this run, a comma between: what

@@ -28,7 +28,7 @@ func (l *launch) viewTrees() []sandbox.Tree {
 		switch {
 		case p.layers:
 			add(p.at, sandbox.TreeWrite, rules[p.at])
-		case p.source == "", p.access == policy.Copy:
+		case p.source == "", p.access == policy.Copy, p.at == policy.ScratchDir:
 			add(p.at, sandbox.TreePrivate, rules[p.at])
 		case p.access == policy.Write:
 			add(p.at, sandbox.TreeWrite, rules[p.at])
@@ -40,10 +40,10 @@ func (l *launch) viewTrees() []sandbox.Tree {
 		add(path, sandbox.TreeRead, "")
 	}
 	for _, d := range devices {
-		add("/dev/"+d, sandbox.TreePrivate, "")
+		add("/dev/"+d, sandbox.TreeDevice, "")
 	}
-	add("/dev/pts", sandbox.TreePrivate, "")
-	add("/proc", sandbox.TreePrivate, "")
+	add("/dev/pts", sandbox.TreeDevice, "")
+	add("/proc", sandbox.TreeDevice, "")
 	for _, m := range l.facts.masks {
 		access := sandbox.TreeHidden
 		if m.readonly {
