@@ -22,7 +22,7 @@ var pageFiles embed.FS
 // pages are the templates; they escape by the place where a text stands.
 var pages = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("").Funcs(template.FuncMap{
-		"kin": kin, "words": Target.words, "numbers": Tally.numbers, "bar": Tally.bar, "address": address,
+		"kin": kin, "words": Target.words, "numbers": Tally.numbers, "bar": Tally.bar, "address": address, "clean": clean,
 		"promise": func(id string) string {
 			for _, p := range Promises {
 				if p.ID == id {
