@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 
-	"holdfast.dev/holdfast/internal/egress"
 	"holdfast.dev/holdfast/internal/policy"
 	"holdfast.dev/holdfast/internal/sandbox"
 	"holdfast.dev/holdfast/internal/task"
@@ -32,7 +31,7 @@ func (a *app) refusals(result task.Result) {
 // summaryLines is how many destinations of a kind a summary names.
 const summaryLines = 40
 
-func (a *app) destinations(what string, all []egress.Refusal) {
+func (a *app) destinations(what string, all []task.Refusal) {
 	for i, r := range all {
 		if i == summaryLines {
 			fmt.Fprintf(a.Stderr, "%s and %d more, in the record of the run (--verbose names it)\n", a.paint(yellow, "holdfast: "+what+":"), len(all)-i)
@@ -66,9 +65,9 @@ func (a *app) learn(options policy.Options, argv []string, through bool, to stri
 	if to == "" { // the proposal is our output; the command's is not
 		t.Streams.Out, t.Streams.OutTerminal = t.Streams.Err, t.Streams.ErrTerminal
 	}
-	t.Learn = egress.Observe
+	t.Learn = task.LearnObserve
 	if through {
-		t.Learn = egress.Through
+		t.Learn = task.LearnThrough
 	}
 	result, err := a.runTask(t)
 	if err != nil {

@@ -17,6 +17,15 @@ import (
 	"holdfast.dev/holdfast/internal/sandbox"
 )
 
+// Refusal is a destination that was refused or did not answer.
+type Refusal = egress.Refusal
+
+// What Learn takes besides nothing: see package egress.
+const (
+	LearnObserve = egress.Observe
+	LearnThrough = egress.Through
+)
+
 // network is what decides about the connections of a run, and the credentials
 // that they may carry.
 type network struct {
