@@ -16,7 +16,7 @@ const layers = `
 netlab
 event canonical sys testenv*
 probe/inside
-expr redact honey probe/replay
+expr redact honey baseline probe/replay
 policy audit detect approve report probe export model
 story alert exposure probe/targets agent hooks
 sandbox

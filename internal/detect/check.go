@@ -9,6 +9,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"holdfast.dev/holdfast/internal/baseline"
 	"holdfast.dev/holdfast/internal/expr"
 )
 
@@ -104,7 +105,12 @@ func (p *parser) checkMatch(m Match, n *yaml.Node) error {
 			}
 		}
 	}
-	if len(m.Marks) == 0 && len(m.Unless) == 0 && len(m.Objects) == 0 && m.Condition == "" && m.Verdict == "" && len(m.Actions) > 1 {
+	for _, w := range m.New {
+		if _, ok := baseline.KindOf(w); !ok {
+			return p.fail(p.at(n, "new"), "%q is no kind of thing that a baseline knows; these are: %s", w, kindNames())
+		}
+	}
+	if len(m.Marks) == 0 && len(m.Unless) == 0 && len(m.New) == 0 && len(m.Objects) == 0 && m.Condition == "" && m.Verdict == "" && len(m.Actions) > 1 {
 		return p.fail(n, "it has neither marks nor a condition")
 	}
 	if m.Condition == "" {
@@ -120,6 +126,15 @@ func (p *parser) checkMatch(m Match, n *yaml.Node) error {
 		return p.fail(at, "%v", err)
 	}
 	return nil
+}
+
+// kindNames are the kinds of things that a baseline knows, for messages.
+func kindNames() string {
+	var names []string
+	for _, k := range baseline.Kinds() {
+		names = append(names, k.String())
+	}
+	return strings.Join(names, ", ")
 }
 
 func (p *parser) checkCorrelation(r *Rule, at, n *yaml.Node, ids map[string]*Rule) error {

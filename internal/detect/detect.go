@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"holdfast.dev/holdfast/internal/baseline"
 	"holdfast.dev/holdfast/internal/event"
 	"holdfast.dev/holdfast/internal/expr"
 )
@@ -37,15 +38,18 @@ type Config struct {
 	Rules []Rule      // the user's own, besides the built-in ones
 	Place Place       // the session's; what session.start says of workspace and home counts more
 	Alone bool        // without the built-in rules
+
+	Baseline *baseline.Checker // says what is new in the session; nil where nothing is
 }
 
 // Engine evaluates rules on events as they come. It can be used by several
 // goroutines at once.
 type Engine struct {
-	raise func(Alert)
-	rules []*live
-	index [len(actionNames)][]*matcher
-	place atomic.Pointer[Place]
+	raise    func(Alert)
+	baseline *baseline.Checker
+	rules    []*live
+	index    [len(actionNames)][]*matcher
+	place    atomic.Pointer[Place]
 
 	mu       sync.Mutex // guards what follows, and the state of rules
 	programs table
@@ -63,6 +67,7 @@ type matcher struct {
 	marks, to mark
 	unless    mark
 	unlessTo  mark
+	fresh     uint32 // kinds of things of which one is new, a bit each; 0 where it does not matter
 	condition string
 	program   *expr.Program // made at the first candidate
 	failed    bool          // it could not be made: the fault is kept
@@ -88,7 +93,7 @@ func Builtin() []Rule { return slices.Clone(builtin()) }
 
 // New makes an engine with the built-in rules and those of the user.
 func New(c Config) (*Engine, error) {
-	e := &Engine{raise: c.Raise}
+	e := &Engine{raise: c.Raise, baseline: c.Baseline}
 	e.place.Store(&c.Place)
 	rules := c.Rules
 	if !c.Alone {
@@ -138,6 +143,11 @@ func (e *Engine) file(l *live, step int, m Match) {
 	}
 	one.marks, one.to = markSet(m.Marks)
 	one.unless, one.unlessTo = markSet(m.Unless)
+	for _, n := range m.New {
+		if k, ok := baseline.KindOf(n); ok {
+			one.fresh |= 1 << k
+		}
+	}
 	for _, a := range m.Actions {
 		n := actionOf(a)
 		e.index[n] = append(e.index[n], one)
@@ -176,44 +186,42 @@ func (e *Engine) Observe(ev event.Event) {
 	if ev.Sensor == event.Detect {
 		return // the engine's own
 	}
-	action := actionOf(ev.Action)
-	var by *program
-	var is mark // of the program, where the event is its execution
-	switch ev.Action {
-	case event.SessionStart, event.RecordBegin:
-		e.learn(&ev)
-	case event.ProcExec:
-		if ev.Error == "ENOENT" && ev.Verdict == event.Allowed {
-			return // a directory of PATH that does not have it: nothing is executed
-		}
-		e.mu.Lock()
-		by = e.programs.add(e.place.Load(), &ev)
-		is = by.is
-		e.mu.Unlock()
-	case event.ProcSeen:
-		e.mu.Lock()
-		e.programs.runs(ev.Process.PID, ev.Process.Exec)
-		e.mu.Unlock()
-	case event.ProcExit:
-		e.mu.Lock()
-		e.programs.ended(ev.Process.PID)
-		e.mu.Unlock()
+	by, counts := e.follow(&ev)
+	if !counts {
+		return
 	}
-	if len(e.index[action]) == 0 {
+	var room [4]baseline.Thing
+	news := room[:0]
+	if e.baseline != nil {
+		news = e.baseline.News(&ev, news)
+	}
+	matchers := e.index[actionOf(ev.Action)]
+	if len(matchers) == 0 {
 		return
 	}
 	object, to := e.place.Load().marks(&ev)
-	object |= is
+	if by != nil {
+		object |= by.is
+	}
 	var s *seen
 	var alerts []Alert
-	for _, m := range e.index[action] {
-		if !m.may(&ev, object, to) {
+	for _, m := range matchers {
+		if m.fresh != 0 && len(news) == 0 || !m.may(&ev, object, to) {
 			continue
 		}
 		if s == nil {
 			s = newSeen(ev, e.place.Load(), object, to, by)
 		}
-		alerts = e.candidate(m, s, alerts)
+		if m.fresh == 0 {
+			alerts = e.candidate(m, s, alerts)
+		}
+		for _, n := range news {
+			if m.fresh>>n.Kind&1 != 0 {
+				s.fresh = n
+				alerts = e.candidate(m, s, alerts)
+				s.fresh = baseline.Thing{}
+			}
+		}
 	}
 	if e.raise == nil {
 		return
@@ -221,6 +229,32 @@ func (e *Engine) Observe(ev event.Event) {
 	for _, a := range alerts {
 		e.raise(a)
 	}
+}
+
+// follow takes from an event what is known of programs and of the session from
+// here on, and the program where one is executed. It reports whether the event
+// counts.
+func (e *Engine) follow(ev *event.Event) (by *program, counts bool) {
+	switch ev.Action {
+	case event.SessionStart, event.RecordBegin:
+		e.learn(ev)
+	case event.ProcExec:
+		if ev.Error == "ENOENT" && ev.Verdict == event.Allowed {
+			return nil, false // a directory of PATH that does not have it: nothing is executed
+		}
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		by = e.programs.add(e.place.Load(), ev)
+	case event.ProcSeen:
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.programs.runs(ev.Process.PID, ev.Process.Exec)
+	case event.ProcExit:
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.programs.ended(ev.Process.PID)
+	}
+	return by, true
 }
 
 // may says, without evaluating anything, whether an event can match.

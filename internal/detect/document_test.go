@@ -98,6 +98,7 @@ func page(rules []Rule) []byte {
 	b.WriteString("\nConditions have `kept` besides, of a change that went into the private home, or found nothing there, at a place where the host executes or obeys what the home has.\n")
 	b.WriteString("\nOf the program that asked. Before the condition they can be asked for where something is executed; conditions have them everywhere.\n\n")
 	b.WriteString(wordsOf(programEnd, replaceable))
+	b.WriteString(news())
 	fmt.Fprintf(&b, "\n## The rules\n\nThere are %d.\n\n| rule | severity | technique | |\n| --- | --- | --- | --- |\n", len(rules))
 	sorted := slices.Clone(rules)
 	slices.SortStableFunc(sorted, func(a, b Rule) int { return b.Severity.Level() - a.Severity.Level() })
@@ -116,6 +117,13 @@ func page(rules []Rule) []byte {
 		fmt.Fprintf(&b, "- %s\n", whenOf(r))
 	}
 	return b.Bytes()
+}
+
+// news says what can be new.
+func news() string {
+	return "\n### What is new\n\nWhere the workspace has a [baseline](log.md#what-is-normal-log-baseline), a rule can ask with `new` for events of which something is new by it: " +
+		"`new: [host, program]`. In a workspace without one nothing is new. Each thing is new once in a run. In `tests`, a session `normal` is what the baseline is learnt from. " +
+		"The kinds are:\n\n`" + strings.ReplaceAll(kindNames(), ", ", "`, `") + "`\n"
 }
 
 func wordsOf(from, to mark) string {
@@ -176,6 +184,9 @@ func matchOf(m Match) string {
 	}
 	if len(m.Unless) > 0 {
 		text += ", not `" + strings.Join(m.Unless, "` or `") + "`"
+	}
+	if len(m.New) > 0 {
+		text += ", of which a `" + strings.Join(m.New, "` or `") + "` is new"
 	}
 	if m.Condition != "" {
 		text += ", where `" + strings.Join(strings.Fields(m.Condition), " ") + "`"

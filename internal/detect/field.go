@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"holdfast.dev/holdfast/internal/baseline"
 	"holdfast.dev/holdfast/internal/event"
 	"holdfast.dev/holdfast/internal/expr"
 )
@@ -25,6 +26,7 @@ var groupFields = [...][2]string{
 	{"executable", "the program that asked"},
 	{"exec", "which program it was, by number"},
 	{"layer", "what denied"},
+	{"new", "what is new by the baseline of the workspace: its kind and name"},
 }
 
 // isField reports whether name is one of them, or detail.NAME.
@@ -68,6 +70,11 @@ func (s *seen) field(name string) string {
 		return uintText(e.Process.Exec)
 	case "layer":
 		return e.Layer
+	case "new":
+		if s.fresh.Name != "" {
+			return s.fresh.String()
+		}
+		return ""
 	}
 	return e.Detail[strings.TrimPrefix(name, "detail.")]
 }
@@ -102,6 +109,7 @@ type seen struct {
 	to       mark
 	program  *program // nil when it is not known
 	place    *Place
+	fresh    baseline.Thing // what is new about it, for the rule that is evaluated; none for others
 	fields   expr.Fields
 	words    []string
 	arranged bool

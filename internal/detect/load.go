@@ -254,7 +254,7 @@ func (p *parser) rule(n *yaml.Node) (Rule, error) {
 
 func (p *parser) match(m *Match) map[string]func(*yaml.Node) error {
 	return map[string]func(*yaml.Node) error{
-		"actions": p.texts(&m.Actions), "objects": p.texts(&m.Objects), "verdict": p.text(&m.Verdict), "marks": p.texts(&m.Marks), "unless": p.texts(&m.Unless), "condition": p.text(&m.Condition),
+		"actions": p.texts(&m.Actions), "objects": p.texts(&m.Objects), "verdict": p.text(&m.Verdict), "marks": p.texts(&m.Marks), "unless": p.texts(&m.Unless), "new": p.texts(&m.New), "condition": p.text(&m.Condition),
 	}
 }
 

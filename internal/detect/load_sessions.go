@@ -21,9 +21,10 @@ const maxTestEvents = 5000
 
 var testStart = func() time.Time { return time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC) }
 
-// tests reads the two sessions of a rule.
+// tests reads the sessions of a rule.
 func (p *parser) tests(n *yaml.Node, t *Tests) error {
 	return p.fields(n, "tests", map[string]func(*yaml.Node) error{
+		"normal": func(n *yaml.Node) (err error) { t.Normal, err = p.session(n); return err },
 		"raises": func(n *yaml.Node) (err error) { t.Raises, err = p.session(n); return err },
 		"honest": func(n *yaml.Node) (err error) { t.Honest, err = p.session(n); return err },
 	})

@@ -35,6 +35,10 @@ func (s Severity) Level() int {
 	return 0
 }
 
+// FirstSeen is the rule that says what is new in a workspace. The key of its
+// alerts is the kind of a thing and its name.
+const FirstSeen = "first-seen"
+
 // Rule is one thing to look for.
 type Rule struct {
 	ID             string       `json:"id"`
@@ -59,6 +63,7 @@ type Match struct {
 	Verdict   string   `json:"verdict,omitempty"` // "" for any
 	Marks     []string `json:"marks,omitempty"`   // at least one of these
 	Unless    []string `json:"unless,omitempty"`  // none of these
+	New       []string `json:"new,omitempty"`     // at least one thing of these kinds is new by the baseline of the workspace
 	Condition string   `json:"condition,omitempty"`
 }
 
@@ -89,12 +94,13 @@ type Step struct {
 
 // Tests are the sessions that show what a rule does. They stand in its file.
 type Tests struct {
+	Normal []event.Event // that the baseline is learnt from; none for no baseline
 	Raises []event.Event
 	Honest []event.Event
 }
 
 func (m Match) empty() bool {
-	return len(m.Actions) == 0 && len(m.Objects) == 0 && m.Verdict == "" && len(m.Marks) == 0 && len(m.Unless) == 0 && m.Condition == ""
+	return len(m.Actions) == 0 && len(m.Objects) == 0 && m.Verdict == "" && len(m.Marks) == 0 && len(m.Unless) == 0 && len(m.New) == 0 && m.Condition == ""
 }
 
 // waits says whether later steps are of no use without the first: in groups by

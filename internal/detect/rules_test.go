@@ -53,14 +53,14 @@ func TestRules(t *testing.T) {
 	}
 	for _, r := range all {
 		t.Run(r.ID, func(t *testing.T) {
-			raises, err := Replay(Config{Rules: all, Alone: true}, r.Tests.Raises)
+			raises, err := Replay(Config{Rules: all, Alone: true, Baseline: r.Tests.baseline()}, r.Tests.Raises)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if !slices.ContainsFunc(raises, func(a Alert) bool { return a.Rule == r.ID && a.Count == 1 && len(a.Events) > 0 }) {
 				t.Errorf("its session raises %s", short(raises))
 			}
-			honest, err := Replay(Config{Rules: all, Alone: true}, r.Tests.Honest)
+			honest, err := Replay(Config{Rules: all, Alone: true, Baseline: r.Tests.baseline()}, r.Tests.Honest)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"holdfast.dev/holdfast/internal/baseline"
 	"holdfast.dev/holdfast/internal/event"
 )
 
@@ -32,7 +33,7 @@ func Try(rules []Rule) ([]Failure, error) {
 			session []event.Event
 			want    bool
 		}{{"raises", r.Tests.Raises, true}, {"honest", r.Tests.Honest, false}} {
-			alerts, err := Replay(Config{Rules: without(builtin(), rules), Alone: true}, t.session)
+			alerts, err := Replay(Config{Rules: without(builtin(), rules), Alone: true, Baseline: r.Tests.baseline()}, t.session)
 			if err != nil {
 				return nil, err
 			}
@@ -42,6 +43,22 @@ func Try(rules []Rule) ([]Failure, error) {
 		}
 	}
 	return failed, nil
+}
+
+// baseline is what the sessions are compared with; nil where there is none.
+func (t Tests) baseline() *baseline.Checker {
+	if len(t.Normal) == 0 {
+		return nil
+	}
+	var b baseline.Baseline
+	var trace baseline.Trace
+	for i := range t.Normal {
+		trace.Observe(&t.Normal[i])
+	}
+	if _, err := b.Learn(baseline.Run{Session: "normal"}, &trace); err != nil {
+		return nil // more than the events of a test are
+	}
+	return baseline.Against(&b)
 }
 
 func verb(want bool) string {
