@@ -198,8 +198,8 @@ func (a *app) alertText(one listedAlert) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s  %s  %s: %s\n", one.Time.Local().Format("2006-01-02 15:04:05"), a.severityText(one.Severity), oneLine(one.Rule), oneLine(one.Title))
 	about := one.Object
-	if about == "" {
-		about = one.Key
+	if about == "" || one.Rule == detect.FirstSeen {
+		about = shortHash(one.Key)
 	}
 	var more []string
 	if about != "" {

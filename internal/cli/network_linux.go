@@ -22,10 +22,11 @@ func intercepted(r sandbox.Rung) string {
 }
 
 // refusals says after a run what of the network was refused or did not answer, a
-// line each.
+// line each, and what of the run is new in its workspace.
 func (a *app) refusals(result task.Result) {
 	a.destinations("refused", result.Refused)
 	a.destinations("unreachable", result.Unreachable)
+	a.news(result.New)
 }
 
 // summaryLines is how many destinations of a kind a summary names.

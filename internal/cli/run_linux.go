@@ -212,3 +212,21 @@ func (a *app) lacking(r task.Result, ran bool) {
 		a.note(yellow, "record", "%s: %s; see: holdfast log verify %s", r.Lack.Verdict, r.Lack.Reason, r.Session)
 	}
 }
+
+// fewNew is how many new things the end of a run names.
+const fewNew = 6
+
+// news says what a run did that is new in its workspace, in one line.
+func (a *app) news(all []string) {
+	if len(all) == 0 {
+		return
+	}
+	var named []string
+	for _, one := range all[:min(fewNew, len(all))] {
+		named = append(named, oneLine(shortHash(one)))
+	}
+	if more := len(all) - len(named); more > 0 {
+		named = append(named, fmt.Sprintf("and %d more", more))
+	}
+	fmt.Fprintf(a.Stderr, "%s %s (by the baseline of this workspace; see: holdfast alerts)\n", a.paint(cyan, "holdfast: new:"), strings.Join(named, "; "))
+}

@@ -8,11 +8,14 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"holdfast.dev/holdfast/internal/alert"
+	"holdfast.dev/holdfast/internal/baseline"
 	"holdfast.dev/holdfast/internal/detect"
 	"holdfast.dev/holdfast/internal/event"
 	"holdfast.dev/holdfast/internal/policy"
@@ -24,8 +27,13 @@ const alertGrace = 2 * time.Second
 
 // alarm looks at every event for what is an attempt to escape, and tells.
 type alarm struct {
-	rules *detect.Engine
-	sinks *alert.Dispatcher
+	rules  *detect.Engine
+	sinks  *alert.Dispatcher
+	normal *baseline.Checker
+	loaded chan struct{} // closed when the baseline was read, or could not be
+
+	mu   sync.Mutex // guards what follows
+	news []string   // what was new in this workspace; detection bounds how many there are
 }
 
 // newAlarm reads the rules and prepares the sinks. Alerts are events too.
@@ -34,7 +42,7 @@ func (t *Task) newAlarm(r *recorder) (*alarm, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &alarm{}
+	a := &alarm{normal: baseline.Open(baseline.File(t.State, t.Plan.Workspace)), loaded: make(chan struct{})}
 	place := detect.Place{Home: t.Plan.Identity.Home, Workspace: t.Plan.Workspace}
 	for _, r := range t.Plan.Paths {
 		switch r.Access {
@@ -44,7 +52,8 @@ func (t *Task) newAlarm(r *recorder) (*alarm, error) {
 			place.Writable = append(place.Writable, r.Path)
 		}
 	}
-	a.rules, err = detect.New(detect.Config{Rules: own, Place: place, Raise: func(found detect.Alert) {
+	a.rules, err = detect.New(detect.Config{Rules: own, Place: place, Baseline: a.normal, Raise: func(found detect.Alert) {
+		a.noteNew(found)
 		r.sensor(event.Detect).Emit(alertEvent(found)) // a record that fails ends the run, and somebody should be told
 		a.sinks.Raise(found)
 	}})
@@ -62,7 +71,31 @@ func (t *Task) newAlarm(r *recorder) (*alarm, error) {
 	if err != nil {
 		return nil, fmt.Errorf("preparing where alerts go: %w", err)
 	}
+	go func() { // beside the launch; the first event waits for it
+		defer close(a.loaded)
+		a.normal.Load() // its error is told at the end
+	}()
 	return a, nil
+}
+
+// noteNew keeps what is new for the end of the run.
+func (a *alarm) noteNew(found detect.Alert) {
+	if found.Rule != detect.FirstSeen || found.Count > 1 {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.news = append(a.news, found.Key)
+}
+
+// newThings are the keys of what was new, in the order in which it came.
+func (a *alarm) newThings() []string {
+	if a == nil {
+		return nil
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Clone(a.news)
 }
 
 // userRules reads the rules that the policy names.
@@ -82,7 +115,8 @@ func (a *alarm) observe(e event.Event) { a.rules.Observe(e) }
 
 // close waits a little for what is under way.
 func (a *alarm) close() error {
-	return errors.Join(append(a.sinks.Close(), a.rules.Err())...)
+	<-a.loaded
+	return errors.Join(append(a.sinks.Close(), a.rules.Err(), a.normal.Load())...)
 }
 
 // alertEvent is an alert as it stands in the record.

@@ -102,6 +102,7 @@ type Result struct {
 	Observed    []egress.Observation // requests that were made, while a policy is learned
 	Messages    gateway.Report       // of a server
 	Asked       []Consent            // what a rule of consent was about
+	New         []string             // what was new by the baseline of the workspace: kind and name, "…" for more of it
 	Warnings    []string
 	Aftermaths  []Aftermath // of runs here before this one, whose supervisor was killed
 }
@@ -138,7 +139,7 @@ func (t *Task) Run(ctx context.Context) (Result, error) {
 	}
 	result, err := t.runIn(ctx, s, open)
 	result.Aftermaths = t.aftermaths
-	result.Session = t.record.session
+	result.Session, result.New = t.record.session, t.record.alarm.newThings()
 	if !t.record.ended {
 		err = errors.Join(err, t.recordRefused(err))
 	}
