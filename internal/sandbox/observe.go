@@ -25,7 +25,8 @@ type Observation struct {
 	// view: what is looked up and is not there arrives at whoever serves it. The
 	// launch builds the root through it, so it has to be served at once. It owns
 	// the device. Sealed is called when the root is complete. Nil, or a host whose
-	// /dev/fuse this user may not open, gives an ordinary root of tmpfs.
+	// /dev/fuse this user may not open, gives an ordinary root of tmpfs: then
+	// opens for reading and rare look-ups arrive at the listener, at both levels.
 	Root   func(RootDevice) error
 	Sealed func()
 

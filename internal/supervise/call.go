@@ -2,7 +2,11 @@
 
 package supervise
 
-import "syscall"
+import (
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
 
 // call is one notification on its way through.
 type call struct {
@@ -19,6 +23,7 @@ type call struct {
 	blind     bool   // the kernel hides its process from the supervisor
 	unnamed   bool   // it is about a descriptor, by an empty path
 	flags     uint64 // of open
+	looks     bool   // it is an event only where it is refused
 	private   bool   // it changes what a private tree has
 	attribute string // name of an extended attribute, as far as it could be read
 	detail    map[string]string
@@ -32,6 +37,14 @@ func (c *call) arg(i int8) uint64 {
 		return 0
 	}
 	return c.args[i]
+}
+
+// dirfd is the directory in argument i that a path is relative to.
+func (c *call) dirfd(i int8) int {
+	if i < 0 {
+		return unix.AT_FDCWD
+	}
+	return int(int32(c.args[i]))
 }
 
 // add puts one more word into the detail of the event.

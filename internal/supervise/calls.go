@@ -21,6 +21,7 @@ const (
 	shapeSock                  // a socket address
 	shapeMessage               // a struct msghdr
 	shapeMessages              // several of them
+	shapeLook                  // a path that is looked up and nothing else
 )
 
 // callInfo says which argument of a call is what. An index of none is an
@@ -84,6 +85,9 @@ func callTable() map[uint32]callInfo {
 		unix.SYS_SENDMMSG:      one(event.SockSend, wantReach, none, 1, 3, 2).as(shapeMessages),
 		unix.SYS_EXECVE:        one(event.ProcExec, wantExec, none, 0, none, 1).as(shapeExec),
 		unix.SYS_EXECVEAT:      one(event.ProcExec, wantExec, 0, 1, 4, 2).as(shapeExec),
+	}
+	for nr, c := range lookupCalls() {
+		t[nr] = c
 	}
 	for nr, c := range legacyCalls() {
 		t[nr] = c

@@ -28,5 +28,11 @@ func legacyCalls() map[uint32]callInfo {
 		unix.SYS_CHMOD:   one(event.FileChmod, wantOwner, none, 0, none, 1),
 		unix.SYS_CHOWN:   one(event.FileChown, wantOwner, none, 0, none, 1),
 		unix.SYS_LCHOWN:  one(event.FileChown, wantOwner, none, 0, none, 1).nofollow(),
+
+		unix.SYS_ACCESS:    lookup(none, 0, none).asking(1),
+		unix.SYS_READLINK:  lookup(none, 0, none).nofollow(),
+		unix.SYS_UTIME:     lookup(none, 0, none),
+		unix.SYS_UTIMES:    lookup(none, 0, none),
+		unix.SYS_FUTIMESAT: lookup(0, 1, none),
 	}
 }

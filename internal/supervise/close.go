@@ -35,6 +35,7 @@ func (s *Supervisor) Close() (Stats, error) {
 	if err = s.inlets.close(ctx); err != nil {
 		s.fail(err)
 	}
+	s.lookups.close()
 	s.release()
 	if f := s.failed.Load(); err == nil && f != nil {
 		err = *f

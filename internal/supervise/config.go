@@ -30,7 +30,8 @@ import (
 type Level int
 
 // The levels. Standard has every execution and every attempt to change or
-// reach something; Full adds every opening of a file for reading.
+// reach something, and of the opens for reading and the look-ups that the filter
+// hands over those that are refused; Full adds every opening of a file for reading.
 const (
 	Standard Level = iota
 	Full
@@ -122,6 +123,12 @@ type Config struct {
 	// human allows it, it is made on the host. It is called from several
 	// goroutines. nil reports so of none.
 	Asked func(path string) bool
+
+	// Quiet, Ordinary and Marked are as those of TripwireConfig, for look-ups and
+	// opens for reading that arrive because no tripwire sees them.
+	Quiet    []string
+	Ordinary func(event.Event) bool
+	Marked   func(event.Event) bool
 
 	// Hashes is the file that keeps hashes of executables over runs, of those
 	// that nothing inside can write; "" for none. It must not be in view.

@@ -91,10 +91,11 @@ func (s *Supervisor) find(c *call, dir, path int8, buf []byte, follow bool, at *
 		s.unread(c, e, "path", errno)
 		return false
 	}
-	dirfd := unix.AT_FDCWD
-	if dir >= 0 {
-		dirfd = int(int32(c.args[dir]))
-	}
+	return s.lead(c, c.dirfd(dir), text, buf, follow, at, e)
+}
+
+// lead finds where text leads, which is in buf. False means what it does for find.
+func (s *Supervisor) lead(c *call, dirfd int, text, buf []byte, follow bool, at *spot, e *event.Event) bool {
 	if !s.openRoot(c.proc) {
 		e.Object, e.Verdict = string(text), event.Unknown
 		c.unknown("root of the view")

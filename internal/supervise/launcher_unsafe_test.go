@@ -133,6 +133,8 @@ type run struct {
 	sup   *Supervisor
 	out   strings.Builder
 	stats Stats
+
+	lookups bool // opens for reading arrive at the level standard, too
 }
 
 // option changes how a program is watched.
@@ -164,7 +166,7 @@ func start(t testing.TB, argv []string, options ...option) *run {
 		o(r, &c, r.cmd)
 	}
 	word := "standard"
-	if c.Level == Full {
+	if c.Level == Full || r.lookups {
 		word = "full"
 	}
 	if r.cmd.Env == nil {

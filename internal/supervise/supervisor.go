@@ -53,6 +53,10 @@ type Supervisor struct {
 	held    holding
 	tracers tracers
 	inlets  inlets
+	lookups *flood
+	quiet   expectations
+
+	privileged bool // may look where the caller may not
 
 	alone bool // owned by the receiver: the last call to be received was gone, or nobody is left
 
@@ -75,7 +79,8 @@ func New(c Config) (_ *Supervisor, err error) {
 	}
 	s := &Supervisor{config: c, memory: newMemory(), resolver: newResolver(newPlaces(c.View)), began: time.Now(),
 		served: make(chan struct{}), readers: make(chan struct{}, maxReaders),
-		hashes: newHashes(c.Hashes), stats: Stats{Actions: map[string]uint64{}}}
+		hashes: newHashes(c.Hashes), quiet: newExpectations(c.Quiet), privileged: os.Geteuid() == 0, stats: Stats{Actions: map[string]uint64{}}}
+	s.lookups = newFlood(s.hand, c.Marked)
 	defer func() {
 		if err != nil {
 			c.Listener.Close()
@@ -209,6 +214,7 @@ func (s *Supervisor) handle(n *notification) {
 	if s.config.Refuse != nil {
 		c.refusal, c.refused = s.config.Refuse(uint32(n.nr), n.args)
 	}
+	c.looks = s.looks(&c)
 	if c.proc = s.caller(&c); c.killed {
 		s.listener.refuse(n.id, unix.EPERM)
 		return
@@ -216,6 +222,10 @@ func (s *Supervisor) handle(n *notification) {
 	shape := c.info.shape
 	if shape == shapeExec && c.refused {
 		shape = shapeNone // the filter's refusal: nothing is executed (AT_EXECVE_CHECK)
+	}
+	if c.looks {
+		s.look(&c)
+		return
 	}
 	switch shape {
 	case shapeExec:
@@ -236,7 +246,7 @@ func (s *Supervisor) caller(c *call) *proc {
 	p := s.table.find(c.tid, c.now)
 	if p == nil {
 		// It is dying, or /proc cannot be read. The record goes on without.
-		return &proc{pid: c.tid, dir: -1, pidfd: -1, proc: s.table.dir}
+		return &proc{pid: c.tid, dir: -1, pidfd: -1, proc: s.table.dir, known: true}
 	}
 	if p.pending != nil {
 		s.settle(c, p)
@@ -244,7 +254,7 @@ func (s *Supervisor) caller(c *call) *proc {
 	if s.config.Gate != nil && p.now.exec == 0 && !p.looked {
 		s.unjudged(c, p)
 	}
-	if !p.known && c.info.shape != shapeExec {
+	if !p.known && c.info.shape != shapeExec && !c.looks {
 		s.seen(p, nil)
 	}
 	return p
@@ -273,6 +283,15 @@ func (s *Supervisor) answer(c *call) (alive bool) {
 
 // finish answers c, and records e, which is about it.
 func (s *Supervisor) finish(c *call, e *event.Event) {
+	s.reply(c, e)
+	s.observe(e)
+	if c.blind {
+		s.blinded(c, c.proc)
+	}
+}
+
+// reply answers c, and puts into e what is known of it then.
+func (s *Supervisor) reply(c *call, e *event.Event) {
 	if c.blind {
 		c.refused, c.refusal, c.layer = true, unix.EPERM, event.LayerPermissions
 	}
@@ -288,10 +307,6 @@ func (s *Supervisor) finish(c *call, e *event.Event) {
 	}
 	e.Detail = c.detail
 	e.Process = c.proc.who()
-	s.observe(e)
-	if c.blind {
-		s.blinded(c, c.proc)
-	}
 }
 
 // diedFirst is why the outcome of a call is not known that nobody waits for.
@@ -317,10 +332,15 @@ func (s *Supervisor) name(nr uint32) string {
 // observe counts an event and hands it to the sink.
 func (s *Supervisor) observe(e *event.Event) {
 	s.count(e)
+	s.hand(*e)
+}
+
+// hand gives an event to the sink.
+func (s *Supervisor) hand(e event.Event) {
 	if s.failed.Load() != nil {
 		return
 	}
-	if err := s.config.Sink.Observe(*e); err != nil {
+	if err := s.config.Sink.Observe(e); err != nil {
 		s.fail(fmt.Errorf("recording what a process did: %w", err))
 	}
 }

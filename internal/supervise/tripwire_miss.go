@@ -145,16 +145,13 @@ func (a asked) describe(detail map[string]string) {
 func (t *Tripwire) expected(found string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	// From the front, and no further than the longest: a path may have two
-	// thousand names.
-	for n := 1; n <= len(found) && n <= t.longest; n++ {
-		if (n == len(found) || found[n] == '/') && t.quiet[found[:n]] {
-			t.stats.Quiet++
-			t.stats.Misses--
-			return true
-		}
+	quiet := expectations{t.quiet, t.longest}
+	if !quiet.have(found) {
+		return false
 	}
-	return false
+	t.stats.Quiet++
+	t.stats.Misses--
+	return true
 }
 
 // atOrBelow says whether path is dir or below it.

@@ -66,11 +66,14 @@ const (
 	wantCreate             // a name is made
 	wantRemove             // a name is taken away
 	wantOwner              // what only the owner may change
+	wantLook               // it is only looked up
 	wantReach              // a socket is connected to
 )
 
 // changes says whether w needs a place that is not for reading alone.
-func (w want) changes() bool { return w != wantRead && w != wantExec && w != wantReach }
+func (w want) changes() bool {
+	return w != wantRead && w != wantExec && w != wantReach && w != wantLook
+}
 
 // outcome is what a call will come to, as far as can be foreseen.
 type outcome struct {

@@ -9,7 +9,6 @@ import (
 
 	"holdfast.dev/holdfast/internal/audit"
 	"holdfast.dev/holdfast/internal/event"
-	"holdfast.dev/holdfast/internal/policy"
 )
 
 // blind records that from now on the sensors of the run do not see what, one of
@@ -51,11 +50,8 @@ func (o *observers) blindFromStart() error {
 	case root:
 		return nil
 	}
-	seen := "look-ups by a call that executes, changes or connects"
-	if level == policy.RecordFull {
-		seen = "look-ups by a call that executes, opens, changes or connects; none by stat, access, readlink or chdir"
-	}
-	return o.blind(event.BlindLookups, "/dev/fuse cannot be opened", seen)
+	return o.blind(event.BlindLookups, "/dev/fuse cannot be opened here, so that nothing serves the root of the view and stat(2) and its like are not seen",
+		"what opens, executes, changes, connects, enters a directory, reads a link or asks for access")
 }
 
 // own records an event of the log itself, which numbers it.

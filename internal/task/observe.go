@@ -72,7 +72,7 @@ func (o *observers) open(w sandbox.Watch) error {
 		Listener: w.Listener, Refuse: w.Refuse, Name: w.Name, Root: w.First,
 		Level: levels[o.task.Plan.Record.Level], View: view(w),
 		Gate: o.task.consent.gate, Wants: o.wants, About: o.task.consent.may,
-		Carry: o.task.carry(o.plan), Kept: o.kept, Asked: o.task.place().Personal,
+		Carry: o.task.carry(o.plan), Kept: o.kept, Asked: o.task.place().Personal, Quiet: probed, Ordinary: o.ordinary, Marked: o.marked,
 		Sink: reporting{sink, o}, Hashes: filepath.Join(o.task.State, "hashes"), Failed: o.record.fail,
 	})
 	if err != nil {

@@ -151,9 +151,10 @@ func (l *launch) prepareWalls() error {
 		}
 		return gap(policy.Seccomp, "the kernel has no system-call filters")
 	}
-	f.level = levelOf(l.spec.Observe)
+	f.tripwire = l.spec.Observe != nil && l.spec.Observe.Root != nil && canTrip()
+	f.level = levelOf(l.spec.Observe, f.tripwire)
+	f.tripwire = f.tripwire && f.level != levelNone
 	f.gate = f.gate || l.spec.Observe != nil && l.spec.Observe.Denials != nil
-	f.tripwire = f.level != levelNone && l.spec.Observe.Root != nil && canTrip()
 	var err error
 	f.filter, err = l.buildFilter(f.level)
 	return err

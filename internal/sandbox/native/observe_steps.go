@@ -23,17 +23,19 @@ import (
 // kernel 5.19).
 const waitKillable = 1 << 5
 
-func levelOf(o *sandbox.Observation) level {
-	if o == nil {
+// levelOf is what the filter reports for an observation; tripwire says whether the
+// root of the view sees look-ups. Where it does not, the filter reports them, at
+// both levels: which of them become events is the supervisor's.
+func levelOf(o *sandbox.Observation, tripwire bool) level {
+	switch {
+	case o == nil || o.Level != policy.RecordStandard && o.Level != policy.RecordFull:
 		return levelNone
-	}
-	switch o.Level {
-	case policy.RecordStandard:
-		return levelStandard
-	case policy.RecordFull:
+	case !tripwire:
+		return levelLookups
+	case o.Level == policy.RecordFull:
 		return levelFull
 	}
-	return levelNone
+	return levelStandard
 }
 
 // watched installs the filter with a listener, hands that out and waits until

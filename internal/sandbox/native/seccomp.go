@@ -27,11 +27,14 @@ type filterOptions struct {
 type level int
 
 // What is reported: nothing; what changes something, connects, executes or is
-// refused; opens for reading alone too.
+// refused; opens for reading alone too; the other calls that look up a path too,
+// where no file system of the supervisor's sees look-ups. What is too frequent to
+// be reported is not: stat(2) and its like.
 const (
 	levelNone level = iota
 	levelStandard
 	levelFull
+	levelLookups
 )
 
 // quiet are the groups whose refusals are not reported: every program meets

@@ -158,12 +158,12 @@ func TestSeccompAllowedCallsAreCacheable(t *testing.T) {
 	for _, p := range seccompPairs(t, filterOptions{}) {
 		cached := 0
 		for nr, rules := range p.policy.calls {
-			if len(rules) == 0 || len(rules[0].tests) > 0 || rules[0].answer != unix.SECCOMP_RET_ALLOW {
-				continue
+			if len(rules) > 0 && (len(rules[0].tests) > 0 || rules[0].answer != unix.SECCOMP_RET_ALLOW) {
+				continue // without a row that is left, it is allowed
 			}
 			cached++
 			if ret, loads, ok := seccompRun(p.prog, p.policy.audit, nr, [6]uint64{}); !ok || loads != 0 || ret != unix.SECCOMP_RET_ALLOW {
-				t.Errorf("%s: call %d (%v) loads %d arguments", p.arch, nr, rules[0].names, loads)
+				t.Errorf("%s: call %d loads %d arguments", p.arch, nr, loads)
 			}
 		}
 		if cached < 200 {

@@ -32,7 +32,7 @@ var numberText string
 type callRule struct {
 	names     []string
 	group     string
-	verdict   string    // allow, kill, record, record-full or the name of an errno, as written
+	verdict   string    // allow, kill, record, record-full, record-lookup or the name of an errno, as written
 	level     level     // of filters that have it; levelNone for every filter
 	answer    uint32    // verdict as a return value of the filter
 	condition string    // as written; "" matches always
@@ -124,6 +124,8 @@ func parseRule(line string) (callRule, error) {
 		r.level = levelStandard
 	case "record-full":
 		r.level = levelFull
+	case "record-lookup":
+		r.level = levelLookups
 	}
 	if r.condition == "" {
 		return r, nil
@@ -158,7 +160,7 @@ func parseAnswer(s string) (uint32, error) {
 		return unix.SECCOMP_RET_ALLOW, nil
 	case "kill":
 		return unix.SECCOMP_RET_KILL_PROCESS, nil
-	case "record", "record-full":
+	case "record", "record-full", "record-lookup":
 		return unix.SECCOMP_RET_USER_NOTIF, nil
 	}
 	if e, ok := errnoAnswers[s]; ok {
