@@ -132,25 +132,31 @@ func syncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// replace writes a file so that a reader sees the old or the new one whole.
-func replace(path string, content []byte, mode fs.FileMode, sync bool) error {
-	tmp := path + ".new"
-	f, err := os.OpenFile(tmp, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, mode)
+// replace writes a file so that a reader sees the old or the new one whole, and
+// that it survives a power failure.
+func replace(path string, content []byte, mode fs.FileMode) error {
+	next, err := prepare(path, content, mode)
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(content)
-	if sync && err == nil {
+	if err := os.Rename(next, path); err != nil {
+		return errors.Join(err, os.Remove(next))
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+// prepare writes what is to replace a file, to the disk, and returns its name.
+func prepare(path string, content []byte, mode fs.FileMode) (next string, err error) {
+	next = path + ".new"
+	f, err := os.OpenFile(next, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, mode)
+	if err != nil {
+		return "", err
+	}
+	if _, err = f.Write(content); err == nil {
 		err = f.Sync()
 	}
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(tmp, path)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return "", errors.Join(err, os.Remove(next))
 	}
-	if err != nil {
-		return errors.Join(err, os.Remove(tmp))
-	}
-	if sync {
-		return syncDir(filepath.Dir(path))
-	}
-	return nil
+	return next, nil
 }

@@ -196,6 +196,30 @@ func TestFaultOfTheEnd(t *testing.T) {
 		}
 		told.one(t)
 		verified(t, l.Path()).want(t, c.verdict, "")
+		if left, err := filepath.Glob(filepath.Join(filepath.Dir(l.keeper.path), "*")); err != nil || len(left) > 0 {
+			t.Errorf("%+v: a head is kept of what may not be on the disk: %q, %v", c.fault, left, err)
+		}
+	}
+}
+
+// TestAShortLogIsSyncedOnce: a run that is over before its first checkpoint waits for
+// the disk once, at its end.
+func TestAShortLogIsSyncedOnce(t *testing.T) {
+	fault := &faulty{}
+	l, err := withFault(t, fault, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.mu.Lock()
+	l.disarm(&l.timers.checkpoint) // on a machine that is far too busy a second passes
+	l.mu.Unlock()
+	ended(t, l, map[event.Sensor]int{event.Task: 1})
+	if n := fault.syncs.Load(); n != 1 {
+		t.Errorf("it is synced %d times", n)
+	}
+	verified(t, l.Path()).want(t, Complete, "")
+	if _, err := os.Stat(l.keeper.path); err != nil {
+		t.Error(err)
 	}
 }
 

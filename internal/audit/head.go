@@ -3,6 +3,7 @@ package audit
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"sync"
 	"time"
@@ -34,6 +35,7 @@ type keeper struct {
 	mu     sync.Mutex // guards what follows
 	newest []byte
 	urgent bool
+	ending bool // end is about to be called
 }
 
 func newKeeper(l *Log, path string, anchors []Anchor) *keeper {
@@ -55,15 +57,26 @@ func signal(c chan struct{}) {
 	}
 }
 
-// keep takes a newer checkpoint.
+// keep takes a newer checkpoint. Once the log is being ended, end keeps it.
 func (k *keeper) keep(signed []byte, urgent bool) {
 	k.mu.Lock()
 	k.newest, k.urgent = signed, k.urgent || urgent
+	ending := k.ending
 	k.mu.Unlock()
+	if ending {
+		return
+	}
 	signal(k.poke)
 	if urgent {
 		signal(k.hurry)
 	}
+}
+
+// lastly says that what is kept from now on is the end.
+func (k *keeper) lastly() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.ending = true
 }
 
 // run keeps checkpoints until the end.
@@ -78,7 +91,7 @@ func (k *keeper) run() {
 			return
 		case <-k.poke:
 		}
-		k.now(false) // its failure is the log's
+		k.now() // its failure is the log's
 		pause := time.NewTimer(syncEvery)
 		select {
 		case <-k.stop:
@@ -90,8 +103,38 @@ func (k *keeper) run() {
 	}
 }
 
+// sync brings the log, its name and a new head to the disk, all at once: a file
+// system with a journal commits them together, and who waits does so once. Only
+// then is the head put in place of the old one. Its own name gets to the disk
+// when the file system commits next: nobody waits for that.
+func (k *keeper) sync(signed []byte) error {
+	var next string
+	steps := []func() error{
+		k.log.file.Sync,
+		func() (err error) { next, err = prepare(k.path, signed, 0o600); return err },
+	}
+	if !k.named {
+		steps = append(steps, func() error { return syncDir(filepath.Dir(k.log.path)) })
+	}
+	errs := make([]error, len(steps))
+	var all sync.WaitGroup
+	for i, step := range steps {
+		all.Go(func() { errs[i] = step() })
+	}
+	all.Wait()
+	err := errors.Join(errs...)
+	k.named = k.named || err == nil
+	if err == nil {
+		err = os.Rename(next, k.path)
+	}
+	if err != nil && next != "" {
+		err = errors.Join(err, os.Remove(next))
+	}
+	return err
+}
+
 // now keeps the newest checkpoint.
-func (k *keeper) now(last bool) error {
+func (k *keeper) now() error {
 	k.mu.Lock()
 	signed, urgent := k.newest, k.urgent
 	k.urgent = false
@@ -99,15 +142,7 @@ func (k *keeper) now(last bool) error {
 	if err := k.log.flush(); err != nil {
 		return err
 	}
-	err := k.log.file.Sync()
-	if err == nil && !k.named {
-		err = syncDir(filepath.Dir(k.log.path))
-		k.named = err == nil
-	}
-	if err == nil {
-		err = replace(k.path, signed, 0o600, last)
-	}
-	if err != nil {
+	if err := k.sync(signed); err != nil {
 		k.log.mu.Lock()
 		defer k.log.mu.Unlock()
 		return k.log.fail(err)
@@ -125,7 +160,7 @@ func (k *keeper) end(whole bool) error {
 	<-k.done
 	var err error
 	if whole {
-		err = k.now(true)
+		err = k.now()
 	}
 	limit := time.NewTimer(anchorWait)
 	defer limit.Stop()

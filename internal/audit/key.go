@@ -78,12 +78,12 @@ func makeKey(dir string, replacing bool) error {
 	if err != nil {
 		return err
 	}
-	if err := replace(filepath.Join(dir, keyHash(public)+publicSuffix), []byte(public+"\n"), 0o600, true); err != nil {
+	if err := replace(filepath.Join(dir, keyHash(public)+publicSuffix), []byte(public+"\n"), 0o600); err != nil {
 		return err
 	}
 	path := filepath.Join(dir, privateFile)
 	if replacing {
-		return replace(path, []byte(secret+"\n"), 0o600, true)
+		return replace(path, []byte(secret+"\n"), 0o600)
 	}
 	tmp := path + "." + strings.ToLower(rand.Text()[:8])
 	defer os.Remove(tmp)

@@ -324,6 +324,7 @@ func (l *Log) stop(sign func() error) (first bool, err error) {
 		err = l.report()
 	}
 	if err == nil {
+		l.keeper.lastly()
 		err = sign()
 	}
 	l.closed = true
