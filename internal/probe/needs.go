@@ -8,8 +8,6 @@ import (
 	"os/exec"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
 	"holdfast.dev/holdfast/internal/probe/inside"
 )
 
@@ -70,7 +68,6 @@ var hostHas = map[string]func() bool{
 	"second group": func() bool { _, has := secondGroup(); return has },
 	"root":         func() bool { return os.Geteuid() == 0 },
 	"user":         func() bool { return os.Geteuid() != 0 },
-	"fuse":         func() bool { return unix.Access("/dev/fuse", unix.R_OK|unix.W_OK) == nil },
 	"sysrq":        func() bool { return exists("/proc/sysrq-trigger") },
 	"binfmt_misc":  func() bool { return exists("/proc/sys/fs/binfmt_misc/register") },
 	"bwrap":        func() bool { return onPath("bwrap") },

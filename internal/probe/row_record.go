@@ -253,7 +253,7 @@ func recordAttempts() []Row {
 				denied("file.write", "W/.mcp.json", "protected"), denied("file.mkdir", "O/made", "view"), denied("sys.call", "personality", "filter"), denied("sys.call", "keyctl", "filter"),
 				Attempt{Action: "file.write", Object: "W/made", Verdict: "allowed"}, Attempt{Action: "file.rename", Object: "W/made"}, Attempt{Action: "file.chmod", Object: "W/renamed"},
 				Attempt{Action: "file.symlink", Object: "W/symbolic"}, Attempt{Action: "file.unlink", Object: "W/renamed"}, Attempt{Action: "proc.exec", Arg: "seen=by-the-record"})},
-		{ID: "HST-030b", Core: true, Title: "something outside is read, and nobody records it", Refs: []string{"OWASP Top 10 2021, A09"}, Needs: []string{"fuse"},
+		{ID: "HST-030b", Core: true, Title: "something outside is read, and nobody records it", Refs: []string{"OWASP Top 10 2021, A09"},
 			Action: "read", Args: []string{"path=O/canary\nO/sub/canary\n/no-such-name"},
 			Oracle: recorded(denied("file.lookup", "O/canary", "view"), denied("file.lookup", "O/sub/canary", "view"), denied("file.lookup", "/no-such-name", "view"))},
 		{ID: "HST-030c", Title: "credentials are looked for where the home hides them, and a record of every opening does not have it", Refs: []string{"OWASP Top 10 2021, A09"}, Drive: recordingAll,

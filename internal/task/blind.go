@@ -9,6 +9,7 @@ import (
 
 	"holdfast.dev/holdfast/internal/audit"
 	"holdfast.dev/holdfast/internal/event"
+	"holdfast.dev/holdfast/internal/supervise"
 )
 
 // blind records that from now on the sensors of the run do not see what, one of
@@ -96,21 +97,21 @@ func (r *recorder) lack(e event.Event) {
 // blinding is the sink of a sensor that can lose sight of something while it
 // watches, and says so in an event of its own.
 type blinding struct {
-	*sensor
+	sink      supervise.Sink
 	observers *observers
 }
 
-// Observe is that of the sensor.
+// Observe is that of the sink.
 func (b blinding) Observe(e event.Event) error {
-	if err := b.sensor.Observe(e); err != nil {
+	if err := b.sink.Observe(e); err != nil {
 		return err
 	}
 	return b.look(e)
 }
 
-// Emit is that of the sensor.
+// Emit is that of the sink.
 func (b blinding) Emit(e event.Event) error {
-	if err := b.sensor.Emit(e); err != nil {
+	if err := b.sink.Emit(e); err != nil {
 		return err
 	}
 	return b.look(e)

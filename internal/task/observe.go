@@ -73,7 +73,7 @@ func (o *observers) open(w sandbox.Watch) error {
 		Level: levels[o.task.Plan.Record.Level], View: view(w),
 		Gate: o.task.consent.gate, Wants: o.wants, About: o.task.consent.may,
 		Carry: o.task.carry(o.plan), Kept: o.kept, Asked: o.task.place().Personal, Quiet: probed, Ordinary: o.ordinary, Marked: o.marked,
-		Sink: reporting{sink, o}, Hashes: filepath.Join(o.task.State, "hashes"), Failed: o.record.fail,
+		Sink: blinding{reporting{sink, o}, o}, Hashes: filepath.Join(o.task.State, "hashes"), Failed: o.record.fail,
 	})
 	if err != nil {
 		return err

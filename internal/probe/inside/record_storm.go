@@ -32,7 +32,7 @@ func eventFlood(p *Probe) {
 				unix.Close(fd)
 			}
 		},
-		"lookups": func(i int) { _, _ = os.Stat(fmt.Sprintf("/flood/%d/x", i)) },
+		"lookups": func(i int) { _, _ = os.ReadFile(fmt.Sprintf("/flood/%d/x", i)) },
 		"refused": func(i int) { _ = personality(addrNoRandomize | uintptr(i)<<32) },
 		"connects": func(i int) {
 			if c, err := net.DialTimeout("tcp", "127.0.0.1:"+itoa(1+i%1000), time.Second); err == nil {
@@ -71,7 +71,7 @@ func forgeLines(p *Probe) {
 	for _, name := range forgeries {
 		short := name[:min(len(name), 250)]
 		_ = os.WriteFile(p.In("W", short), nil, 0o644)
-		_, _ = os.Stat("/" + short)
+		_, _ = os.ReadFile("/" + short)
 		_ = os.Symlink(short, p.In("W", "link"))
 		_ = os.Remove(p.In("W", "link"))
 		_ = exec.Command(os.Args[0], "-child", p.nonce, "nothing", "forged="+name).Run()
