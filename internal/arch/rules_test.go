@@ -19,7 +19,7 @@ probe/inside
 expr redact honey baseline probe/replay
 policy audit detect approve report probe export model
 story alert exposure probe/targets agent hooks
-sandbox
+sandbox incident
 sandbox/sandboxtest* sandbox/native/abitest*
 sandbox/native sandbox/oci supervise egress egress/netstack broker workspace gateway
 review
