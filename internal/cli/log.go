@@ -29,7 +29,7 @@ newest is meant. Text from inside is shown escaped; --json leaves it as data.`,
   holdfast log verify --all`,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(newLogList(a), newLogShow(a), newLogFollow(a), newLogQuery(a), newLogTree(a), newLogFiles(a), newLogNet(a),
+	c.AddCommand(newLogList(a), newLogShow(a), newLogReport(a), newLogFollow(a), newLogQuery(a), newLogTree(a), newLogFiles(a), newLogNet(a),
 		newLogVerify(a), newLogBaseline(a), newLogExport(a), newLogPrune(a), newLogKey(a))
 	return c
 }

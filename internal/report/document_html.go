@@ -1,6 +1,9 @@
 package report
 
-import "io"
+import (
+	"io"
+	"strings"
+)
 
 // documentPage is a Document with what each page has.
 type documentPage struct {
@@ -18,15 +21,18 @@ func (d Document) HTML(w io.Writer) error {
 // String is t without its looks, in one line.
 func (t Prose) String() (s string) {
 	for _, span := range t {
-		s += clean(span.Text)
+		s += span.Shown()
 	}
 	return s
 }
 
 // Shown is the text of s as it is shown.
 func (s Span) Shown() string {
-	if s.Text == "" && s.Look == Code {
+	switch {
+	case s.Look == Code && s.Text == "":
 		return "(empty)"
+	case s.Look != Code && strings.Trim(s.Text, " ") == "": // between two others
+		return s.Text
 	}
 	return clean(s.Text)
 }

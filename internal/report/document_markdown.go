@@ -53,24 +53,22 @@ func (block Block) markdown(b *bytes.Buffer) {
 func (t Prose) markdown() string {
 	var b strings.Builder
 	for _, s := range t {
-		switch s.Look {
-		case Plain:
-			b.WriteString(md(s.Text))
-		case Bold:
+		switch {
+		case s.Look == Code:
+			b.WriteString(mdSpan(s.Shown()))
+		case s.Look == Bold:
 			b.WriteString("**" + md(s.Text) + "**")
+		case strings.Trim(s.Text, " ") == "":
+			b.WriteString(s.Text)
 		default:
-			b.WriteString(mdSpan(s.Text))
+			b.WriteString(md(s.Text))
 		}
 	}
 	return b.String()
 }
 
-// mdSpan is s as a code span of Markdown in one line, whatever it holds.
+// mdSpan is s, which is clean, as a code span of Markdown.
 func mdSpan(s string) string {
-	s = clean(s)
-	if s == "" {
-		return "(empty)"
-	}
 	mark, edge := fence(s, 1), ""
 	if strings.HasPrefix(s, "`") || strings.HasSuffix(s, "`") || strings.HasPrefix(s, " ") || strings.HasSuffix(s, " ") {
 		edge = " " // one of each side is taken away where both are there

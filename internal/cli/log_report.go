@@ -1,0 +1,143 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"holdfast.dev/holdfast/internal/audit"
+	"holdfast.dev/holdfast/internal/detect"
+	"holdfast.dev/holdfast/internal/incident"
+	"holdfast.dev/holdfast/internal/report"
+)
+
+// reporter is what a command line of log report says.
+type reporter struct{ format, output string }
+
+// reportFormats are the formats of a report of a run, the default first.
+var reportFormats = []string{string(report.FormatMarkdown), string(report.FormatHTML)}
+
+func newLogReport(a *app) *cobra.Command {
+	o := reporter{format: reportFormats[0]}
+	c := &cobra.Command{
+		Use:   "report [SESSION]",
+		Short: "Write a report of a run for people who were not there",
+		Long: `Write what a run attempted, in order, and what held it; what got through by
+permission; what to check or rotate: credentials that were lent, hosts that were
+reached, files that a host executes; how to retest; and what could not be seen. The
+verdict on the record stands at the top. It is one document, in Markdown or as one
+page of HTML that loads and executes nothing, and its length is bounded.`,
+		Example: `  holdfast log report
+  holdfast log report 20261122 -o incident.md
+  holdfast log report --format html -o incident.html`,
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: a.sessions(0),
+		RunE: func(c *cobra.Command, args []string) error {
+			if !slices.Contains(reportFormats, o.format) {
+				return &usageError{fmt.Errorf("there is no format %s", quoted(o.format)), "the formats are " + strings.Join(reportFormats, ", ")}
+			}
+			ctx, stop := interruptible(c)
+			defer stop()
+			return a.incident(ctx, o, args)
+		},
+	}
+	c.Flags().Var((*textFlag)(&o.format), "format", "FORMAT: "+strings.Join(reportFormats, ", "))
+	c.Flags().VarP((*textFlag)(&o.output), "output", "o", "FILE to write to, which must not exist")
+	c.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(reportFormats, cobra.ShellCompDirectiveNoFileComp))
+	return c
+}
+
+// incident writes the report of a run.
+func (a *app) incident(ctx context.Context, o reporter, args []string) (err error) {
+	r, err := a.archive()
+	if err != nil {
+		return err
+	}
+	info, err := r.find(args)
+	if err != nil {
+		return err
+	}
+	var to io.Writer = a.Stdout
+	if o.output != "" {
+		// What a record says is nobody else's business, and nothing is overwritten.
+		f, err := os.OpenFile(o.output, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+		if err != nil {
+			return fmt.Errorf("making the file: %w", err)
+		}
+		defer func() { err = errors.Join(err, f.Close()) }()
+		to = f
+	}
+	doc, err := a.document(ctx, r, info)
+	if err != nil {
+		return err
+	}
+	out := bufio.NewWriter(to)
+	write := doc.Markdown
+	if o.format == string(report.FormatHTML) {
+		write = doc.HTML
+	}
+	if err := write(out); err != nil {
+		return err
+	}
+	return out.Flush()
+}
+
+// document reads a record and what is kept beside it.
+func (a *app) document(ctx context.Context, r archive, info audit.Info) (report.Document, error) {
+	verified := make(chan checkedReport, 1)
+	go func() {
+		report, err := audit.Verify(ctx, info.Path, audit.VerifyOptions{Session: r.placed(info), Keys: r.keys, Heads: r.heads})
+		verified <- checkedReport{report, err}
+	}()
+	b := incident.New(incident.Options{
+		Session: info.Session, File: quoted(info.Path), Rules: detect.Builtin(), Rows: matrixRows(),
+		Executes: executesHere(), Usual: func(s string) bool { return usual[s] },
+	})
+	events := 0
+	scan := audit.Scan(ctx, info.Path, runtime.GOMAXPROCS(0), nil, func(record *audit.Record) error {
+		e, err := record.Event()
+		if err == nil {
+			b.Add(e)
+			events++
+		}
+		return err
+	})
+	var t told
+	if err := errors.Join(t.take(<-verified), ctx.Err()); err != nil {
+		return report.Document{}, err
+	}
+	if scan != nil && events == 0 {
+		return report.Document{}, scan
+	}
+	f := incident.Findings{Record: t.Record, Running: t.Running, Problems: t.Problems, Settled: settledLines(r.settledOf(info.Session))}
+	if scan != nil {
+		f.Problems = append(f.Problems, scan.Error())
+	}
+	var err error
+	if f.Changes, err = a.changesOf(ctx, info.Session); err != nil {
+		f.Problems = append(f.Problems, "the list of what was changed cannot be read: "+err.Error())
+	}
+	return b.Document(f), nil
+}
+
+// settledLines is what settling found after the supervisor was killed, a line each.
+func settledLines(s *settledAfter) (lines []string) {
+	if s == nil {
+		return nil
+	}
+	for _, q := range s.Quarantined {
+		lines = append(lines, fmt.Sprintf("held back %s (%s), now at %s", q.Path, q.Reason, q.Held))
+	}
+	for _, f := range s.Flagged {
+		lines = append(lines, fmt.Sprintf("%s %s (%s)", f.Change, f.Path, f.Reason))
+	}
+	return append(lines, s.Warnings...)
+}

@@ -1,0 +1,17 @@
+//go:build !linux
+
+package cli
+
+import (
+	"context"
+
+	"holdfast.dev/holdfast/internal/incident"
+)
+
+// Here no run is made, so that no rows are played and no changes are kept.
+
+func matrixRows() []incident.Row { return nil }
+
+func executesHere() func(string) string { return nil }
+
+func (a *app) changesOf(context.Context, string) (*incident.Changes, error) { return nil, nil }
