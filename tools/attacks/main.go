@@ -1,0 +1,131 @@
+// Command attacks runs the attack steps of public collections, each as a session of
+// its own inside holdfast in a throwaway workspace and home, and prints which alerts
+// they raise, as a table in Markdown. It takes checkouts of the collections and
+// holds nothing of theirs:
+//
+//	go run ./tools/attacks -falco DIR -atomic DIR > table.md
+//
+// -falco is a checkout of falcosecurity/event-generator in which 'make build' was
+// done, -atomic one of redcanaryco/atomic-red-team. Prerequisites and clean-up steps
+// are not run. An action that raises nothing needs a reason in reasons.txt; the
+// status is 1 while one has none.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"syscall"
+	"time"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	silent, err := run(ctx)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "attacks: error:", err)
+	}
+	if err != nil || silent > 0 {
+		stop()
+		os.Exit(1)
+	}
+}
+
+// options are the flags.
+type options struct {
+	falco, atomic string // checkouts; "" for none
+	holdfast      string // program; "" to build it
+	only          string // regular expression of ids and names
+	limit         time.Duration
+}
+
+func run(ctx context.Context) (silent int, err error) {
+	var o options
+	flag.StringVar(&o.falco, "falco", "", "`DIR` of a built checkout of falcosecurity/event-generator")
+	flag.StringVar(&o.atomic, "atomic", "", "`DIR` of a checkout of redcanaryco/atomic-red-team")
+	flag.StringVar(&o.holdfast, "holdfast", "", "`PROGRAM` to run them in (default: built from here)")
+	flag.StringVar(&o.only, "only", "", "run the actions alone whose id or name matches this `REGEXP`")
+	flag.DurationVar(&o.limit, "limit", 30*time.Second, "end an action after this `TIME`")
+	flag.Parse()
+	if flag.NArg() > 0 || o.falco == "" && o.atomic == "" {
+		return 0, errors.New("usage: attacks -falco DIR -atomic DIR [-only REGEXP] [-limit TIME] [-holdfast PROGRAM]")
+	}
+	reasons, err := readReasons(reasonsText)
+	if err != nil {
+		return 0, err
+	}
+	all, err := o.actions(ctx)
+	if err != nil {
+		return 0, err
+	}
+	dir, err := os.MkdirTemp("", "holdfast-attacks-")
+	if err != nil {
+		return 0, err
+	}
+	defer os.RemoveAll(dir)
+	if o.holdfast == "" {
+		o.holdfast = filepath.Join(dir, "holdfast")
+		build := exec.CommandContext(ctx, "go", "build", "-o", o.holdfast, "holdfast.dev/holdfast/cmd/holdfast")
+		if out, err := build.CombinedOutput(); err != nil {
+			return 0, fmt.Errorf("building holdfast: %w: %s", err, out)
+		}
+	} else if o.holdfast, err = filepath.Abs(o.holdfast); err != nil {
+		return 0, err
+	}
+	t := table{w: os.Stdout}
+	for i, a := range all {
+		fmt.Fprintf(os.Stderr, "attacks: %d of %d: %s %s\n", i+1, len(all), a.id, a.name)
+		r, err := o.play(ctx, filepath.Join(dir, fmt.Sprint(i)), a)
+		if ctx.Err() != nil {
+			return 0, errors.Join(t.end(), ctx.Err())
+		}
+		if err != nil {
+			r.status = "nothing is known: " + err.Error()
+		}
+		r.reason = reasons.of(a)
+		if err := t.add(r); err != nil {
+			return 0, err
+		}
+	}
+	return t.silent, t.end()
+}
+
+// actions are those of both collections that the flags ask for.
+func (o options) actions(ctx context.Context) ([]action, error) {
+	only, err := regexp.Compile(o.only)
+	if err != nil {
+		return nil, fmt.Errorf("-only: %w", err)
+	}
+	var all []action
+	if o.falco != "" {
+		some, err := falco(ctx, o.falco)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, some...)
+	}
+	if o.atomic != "" {
+		some, err := atomic(o.atomic)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, some...)
+	}
+	var out []action
+	for _, a := range all {
+		if only.MatchString(a.id) || only.MatchString(a.name) {
+			out = append(out, a)
+		}
+	}
+	if len(out) == 0 {
+		return nil, errors.New("there is no such action")
+	}
+	return out, nil
+}

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// row is what became of an action.
+type row struct {
+	action
+	status  string   // how the run ended
+	refused int      // events that were denied
+	alerts  []string // RULE (SEVERITY), without those of severity info
+	reason  string   // from reasons.txt; "" for none
+}
+
+// play runs an action in a workspace and home of its own, below dir, which is
+// removed again. An error means that nothing is known of the action.
+func (o options) play(ctx context.Context, dir string, a action) (row, error) {
+	r := row{action: a}
+	if a.not != "" {
+		r.status = "not run: " + a.not
+		return r, nil
+	}
+	w, err := newWorld(o.holdfast, dir)
+	if err != nil {
+		return r, err
+	}
+	defer os.RemoveAll(dir)
+	args := []string{"run", "--time", o.limit.String()}
+	for _, path := range a.show {
+		args = append(args, "--ro", path)
+	}
+	limited, cancel := context.WithTimeout(ctx, o.limit+time.Minute)
+	defer cancel()
+	_, err = w.holdfast(limited, append(append(args, "--"), a.argv...)...)
+	var exit *exec.ExitError
+	switch {
+	case ctx.Err() != nil:
+		return r, ctx.Err()
+	case err == nil:
+		r.status = "status 0"
+	case errors.As(err, &exit):
+		r.status = fmt.Sprintf("status %d", exit.ExitCode())
+	default:
+		return r, err
+	}
+	if exit != nil && exit.ExitCode() == 125 {
+		return r, fmt.Errorf("it was not started: %s", exit.Stderr)
+	}
+	return r, w.look(ctx, &r)
+}
+
+// world is a workspace and a home.
+type world struct {
+	program, workspace string
+	env                []string
+}
+
+func newWorld(program, dir string) (world, error) {
+	home := filepath.Join(dir, "home")
+	w := world{program: program, workspace: filepath.Join(home, "src", "project")}
+	if err := os.MkdirAll(w.workspace, 0o700); err != nil {
+		return w, err
+	}
+	w.env = []string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8", "USER=you", "LOGNAME=you"}
+	return w, nil
+}
+
+func (w world) holdfast(ctx context.Context, args ...string) ([]byte, error) {
+	c := exec.CommandContext(ctx, w.program, args...)
+	c.Dir, c.Env = w.workspace, w.env
+	c.Cancel = func() error { return c.Process.Signal(os.Interrupt) }
+	c.WaitDelay = 20 * time.Second
+	return c.Output()
+}
+
+// look reads what the record has of the run.
+func (w world) look(ctx context.Context, r *row) error {
+	out, err := w.holdfast(ctx, "log", "query", `verdict == "denied"`, "--count")
+	if err != nil {
+		return fmt.Errorf("counting refusals: %w", err)
+	}
+	if _, err := fmt.Sscan(string(out), &r.refused); err != nil {
+		return fmt.Errorf("counting refusals: %w", err)
+	}
+	if out, err = w.holdfast(ctx, "alerts", "--severity", "low", "--json"); err != nil {
+		return fmt.Errorf("reading alerts: %w", err)
+	}
+	seen := map[string]bool{}
+	for d := json.NewDecoder(bytes.NewReader(out)); d.More(); {
+		var one struct{ Rule, Severity string }
+		if err := d.Decode(&one); err != nil {
+			return fmt.Errorf("reading alerts: %w", err)
+		}
+		if text := one.Rule + " (" + one.Severity + ")"; !seen[text] {
+			seen[text] = true
+			r.alerts = append(r.alerts, text)
+		}
+	}
+	return nil
+}
+
+// outcome is what happened, in a cell.
+func (r row) outcome() string {
+	parts := []string{r.status}
+	if r.refused > 0 {
+		parts = append(parts, fmt.Sprintf("%d refused", r.refused))
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// action is one attack step.
+type action struct {
+	id   string // of its collection; names a line of reasons.txt
+	name string
+	argv []string
+	show []string // directories of the host that it needs to see
+	not  string   // why it cannot be run; "" where it can
+}
+
+// falco lists the actions of the event generator. Those of the Kubernetes audit log
+// ask a cluster and are none of a program.
+func falco(ctx context.Context, dir string) ([]action, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	program := filepath.Join(dir, "event-generator")
+	out, err := exec.CommandContext(ctx, program, "list", "--all").Output()
+	if err != nil {
+		return nil, fmt.Errorf("listing the actions of %s (was it built? make -C %s build): %w", program, dir, err)
+	}
+	var all []action
+	for name := range strings.FieldsSeq(string(out)) {
+		if strings.HasPrefix(name, "syscall.") {
+			all = append(all, action{id: name, name: "Falco event generator: " + name, show: []string{program},
+				argv: []string{program, "run", "--all", "--sleep", "0s", "^" + regexp.QuoteMeta(name) + "$"}})
+		}
+	}
+	return all, nil
+}
+
+// technique is a file of Atomic Red Team, as far as it is of use.
+type technique struct {
+	ID    string `yaml:"attack_technique"`
+	Tests []struct {
+		Name      string   `yaml:"name"`
+		GUID      string   `yaml:"auto_generated_guid"`
+		Platforms []string `yaml:"supported_platforms"`
+		Inputs    map[string]struct {
+			Default any `yaml:"default"`
+		} `yaml:"input_arguments"`
+		Executor struct {
+			Name    string `yaml:"name"`
+			Command string `yaml:"command"`
+		} `yaml:"executor"`
+	} `yaml:"atomic_tests"`
+}
+
+// atomic lists the tests of Atomic Red Team for Linux, with the defaults of their
+// arguments.
+func atomic(dir string) ([]action, error) {
+	atomics, err := filepath.Abs(filepath.Join(dir, "atomics"))
+	if err != nil {
+		return nil, err
+	}
+	files, err := filepath.Glob(filepath.Join(atomics, "T*", "T*.yaml"))
+	if err != nil || len(files) == 0 {
+		return nil, fmt.Errorf("there are no tests in %s", atomics)
+	}
+	var all []action
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		var t technique
+		if err := yaml.Unmarshal(text, &t); err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		for _, one := range t.Tests {
+			if !slices.Contains(one.Platforms, "linux") {
+				continue
+			}
+			a := action{id: one.GUID, name: t.ID + " " + one.Name, show: []string{atomics}}
+			inputs := map[string]string{}
+			for name, in := range one.Inputs {
+				inputs[name] = fmt.Sprint(in.Default)
+			}
+			switch command := filled(one.Executor.Command, inputs, atomics); one.Executor.Name {
+			case "sh", "bash":
+				a.argv = []string{one.Executor.Name, "-c", command}
+			default:
+				a.not = "its executor is " + one.Executor.Name
+			}
+			all = append(all, a)
+		}
+	}
+	return all, nil
+}
+
+// filled puts arguments, which may refer to each other, and the place of the
+// collection into a command.
+func filled(command string, inputs map[string]string, atomics string) string {
+	for range 3 {
+		for name, value := range inputs {
+			command = strings.ReplaceAll(command, "#{"+name+"}", value)
+		}
+	}
+	for _, name := range []string{"$PathToAtomicsFolder", "PathToAtomicsFolder"} {
+		command = strings.ReplaceAll(command, name, atomics)
+	}
+	return command
+}
