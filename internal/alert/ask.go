@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"holdfast.dev/holdfast/internal/audit"
+	"holdfast.dev/holdfast/internal/canonical"
 	"holdfast.dev/holdfast/internal/policy"
 )
 
@@ -101,7 +102,7 @@ func (a *Asker) Close() { a.poster.close() }
 // each answer that is not valid, which is as good as none.
 func (a *Asker) Ask(ctx context.Context, q Question, ignored func(error)) (Reply, error) {
 	q.Version, q.Type = 1, "approval"
-	body, err := json.Marshal(q)
+	body, err := canonical.Marshal(q)
 	if err != nil {
 		return Reply{}, fmt.Errorf("asking %s: %w", a.name, err)
 	}

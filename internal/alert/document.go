@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"holdfast.dev/holdfast/internal/audit"
+	"holdfast.dev/holdfast/internal/canonical"
 	"holdfast.dev/holdfast/internal/detect"
 )
 
@@ -81,12 +82,12 @@ func document(a detect.Alert, n uint64) *Document {
 
 // encode is the document as JSON in one line.
 func (d *Document) encode() []byte {
-	body, err := json.Marshal(d)
+	body, err := canonical.Marshal(d)
 	if err != nil {
 		// The only thing in it that JSON cannot hold is a year beyond 9999.
 		at := *d
 		at.Time = time.Time{}
-		body, _ = json.Marshal(at)
+		body, _ = canonical.Marshal(at)
 	}
 	return body
 }

@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"holdfast.dev/holdfast/internal/canonical"
 	"holdfast.dev/holdfast/internal/detect"
 	"holdfast.dev/holdfast/internal/policy"
 )
@@ -80,7 +81,7 @@ func (s *spool) keep(body []byte) (*journal, uint64) {
 	if s.failed || s.own.size+int64(len(body)) > journalBytes {
 		return nil, 0
 	}
-	line, err := json.Marshal(entry{N: s.own.last + 1, Alert: body})
+	line, err := canonical.Marshal(entry{N: s.own.last + 1, Alert: body})
 	if err != nil || s.own.write(line) != nil {
 		return nil, 0
 	}
@@ -139,7 +140,7 @@ func (j *journal) write(line []byte) error {
 // delivered notes that an entry is finished. When that cannot be written it is
 // sent once more by a later run: better twice than never.
 func (j *journal) delivered(n uint64) {
-	if line, err := json.Marshal(entry{Done: n}); err == nil {
+	if line, err := canonical.Marshal(entry{Done: n}); err == nil {
 		j.write(line)
 	}
 	if j.open--; j.open == 0 {

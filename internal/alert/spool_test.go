@@ -53,6 +53,21 @@ func TestTheSpoolIsPrivate(t *testing.T) {
 	}
 }
 
+// TestSignsStandAsTheyAre, in what is sent and in what is kept to be sent later.
+func TestSignsStandAsTheyAre(t *testing.T) {
+	s := newSpool(t.TempDir(), aSink)
+	body := document(sample("high", "/R&D <1>"), 1).encode()
+	j, _ := s.keep(body)
+	if j == nil {
+		t.Fatal("an alert was not kept")
+	}
+	defer s.close()
+	data, err := os.ReadFile(j.file.Name())
+	if err != nil || !bytes.Contains(body, []byte(`"/R&D <1>"`)) || !bytes.Contains(data, body) {
+		t.Errorf("%s is kept as %s, %v", body, data, err)
+	}
+}
+
 // TestEachCutOfAJournal cuts a file at each byte: every whole line before is
 // read, and what is added afterwards too.
 func TestEachCutOfAJournal(t *testing.T) {

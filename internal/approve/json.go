@@ -10,6 +10,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"holdfast.dev/holdfast/internal/canonical"
 	"holdfast.dev/holdfast/internal/event"
 )
 
@@ -201,7 +202,7 @@ func (r Request) MarshalJSON() ([]byte, error) {
 	for _, a := range r.Chain {
 		j.Chain = append(j.Chain, jsonAsker{a.PID, bytesText(a.Executable), toTexts(a.Argv)})
 	}
-	return json.Marshal(j)
+	return canonical.Marshal(j)
 }
 
 // UnmarshalJSON reads what MarshalJSON writes; what was described there is

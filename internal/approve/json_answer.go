@@ -1,10 +1,10 @@
 package approve
 
 import (
-	"encoding/json"
 	"fmt"
 	"time"
 
+	"holdfast.dev/holdfast/internal/canonical"
 	"holdfast.dev/holdfast/internal/event"
 )
 
@@ -40,7 +40,7 @@ type jsonAnswer struct {
 
 // MarshalJSON writes a as docs/formats/approval.md says.
 func (a Answer) MarshalJSON() ([]byte, error) {
-	return json.Marshal(jsonAnswer{
+	return canonical.Marshal(jsonAnswer{
 		Session: a.Session, Request: a.Request, Nonce: a.Nonce, Digest: a.Digest, Grant: a.Grant, Allow: a.Allow, Scope: a.Scope,
 		For: seconds(a.For), Directory: a.Directory, Uses: a.Uses, Reason: bytesText(a.Reason), By: bytesText(a.By), Via: bytesText(a.Via), At: a.At,
 	})
@@ -66,7 +66,7 @@ type jsonSigned struct {
 }
 
 // MarshalJSON writes s as docs/formats/approval.md says.
-func (s Signed) MarshalJSON() ([]byte, error) { return json.Marshal(jsonSigned(s)) }
+func (s Signed) MarshalJSON() ([]byte, error) { return canonical.Marshal(jsonSigned(s)) }
 
 // UnmarshalJSON reads what MarshalJSON writes.
 func (s *Signed) UnmarshalJSON(b []byte) error {
@@ -126,7 +126,7 @@ type jsonGrant struct {
 // MarshalJSON writes g as docs/formats/approval.md says.
 func (g Grant) MarshalJSON() ([]byte, error) {
 	c := g.Covers
-	return json.Marshal(jsonGrant{
+	return canonical.Marshal(jsonGrant{
 		ID: g.ID, Session: g.Session, Words: g.Covers.Words(), Covers: jsonCovers{
 			Kind: c.Kind, Executable: bytesText(c.Executable), SHA256: c.SHA256, Argv: toTexts(c.Argv), Cwd: bytesText(c.Cwd), Parent: bytesText(c.Parent),
 			Script: bytesText(c.Script), ScriptSHA256: c.ScriptSHA256, Interpreted: toTexts(c.Interpreted), Environment: toTexts(c.Environment), Path: bytesText(c.Path), Directory: c.Directory, Operation: c.Operation, To: bytesText(c.To),

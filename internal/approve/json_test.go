@@ -65,6 +65,15 @@ func plainTexts(v any) {
 
 // TestJSONKeepsEverything writes and reads each type with all of its fields set,
 // also those that are added later.
+// TestJSONKeepsSigns: who reads a request finds the command in it.
+func TestJSONKeepsSigns(t *testing.T) {
+	var r Request
+	r.Attempt.Process.Argv = []string{"sh", "-c", "a && b <in >out"}
+	if text, err := r.MarshalJSON(); err != nil || !bytes.Contains(text, []byte(`"a && b <in >out"`)) {
+		t.Errorf("%s, %v", text, err)
+	}
+}
+
 func TestJSONKeepsEverything(t *testing.T) {
 	for _, v := range []any{&Request{}, &Grant{}, &Signed{}} {
 		fill(reflect.ValueOf(v).Elem())

@@ -47,6 +47,18 @@ func JSON(value []byte) ([]byte, error) {
 	return c.out, nil
 }
 
+// Marshal writes v as encoding/json does, but leaves &, < and > as they are: what is
+// written here is searched and read by people, and put into no page of HTML.
+func Marshal(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
 // writer is a value that is being written anew; in is valid JSON.
 type writer struct {
 	in, out []byte

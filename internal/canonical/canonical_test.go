@@ -8,6 +8,18 @@ import (
 	"testing"
 )
 
+// TestMarshal: what HTML would read as markup stands as it is, also in what a type
+// writes by itself.
+func TestMarshal(t *testing.T) {
+	v := map[string]any{"a&b": "<c> && d", "raw": json.RawMessage(`"e>f"`)}
+	if got, err := Marshal(v); err != nil || string(got) != `{"a&b":"<c> && d","raw":"e>f"}` {
+		t.Errorf("%s, %v", got, err)
+	}
+	if got, err := Marshal(make(chan int)); err == nil {
+		t.Errorf("%s", got)
+	}
+}
+
 func TestJSON(t *testing.T) {
 	for _, tt := range []struct{ name, value, want, err string }{
 		{"an escape that hides a word", `{"o":{"x":"\u0073udo"}}`, `{"o":{"x":"sudo"}}`, ""},

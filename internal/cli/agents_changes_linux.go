@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -209,16 +208,15 @@ func aboutPlace(f task.ChangedFile) string {
 func changedLines(c *task.Changes, f task.ChangedFile) ([]string, error) {
 	var out []string
 	for _, k := range f.Keys {
-		was, err := json.Marshal(k.Was)
-		value, verr := json.Marshal(k.Value)
-		if err = errors.Join(err, verr); err != nil {
+		var was, value strings.Builder
+		if err := errors.Join(writeJSONLine(&was, k.Was), writeJSONLine(&value, k.Value)); err != nil {
 			return nil, fmt.Errorf("showing a change: %w", err)
 		}
 		if k.Had {
-			out = append(out, "- "+strings.Join(k.Key, ".")+" = "+string(was))
+			out = append(out, "- "+strings.Join(k.Key, ".")+" = "+strings.TrimSuffix(was.String(), "\n"))
 		}
 		if !k.Removed {
-			out = append(out, "+ "+strings.Join(k.Key, ".")+" = "+string(value))
+			out = append(out, "+ "+strings.Join(k.Key, ".")+" = "+strings.TrimSuffix(value.String(), "\n"))
 		}
 	}
 	if len(f.Keys) > 0 {

@@ -3,7 +3,6 @@ package cli
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"runtime"
@@ -180,7 +179,7 @@ func alertOf(e event.Event) listedAlert {
 func (s alertSearch) print(a *app, out *bufio.Writer, rows []listedAlert) error {
 	for _, one := range rows {
 		if s.json {
-			if err := json.NewEncoder(out).Encode(one); err != nil {
+			if err := writeJSONLine(out, one); err != nil {
 				return err
 			}
 			continue

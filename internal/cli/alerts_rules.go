@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -182,7 +181,7 @@ func (a *app) replay(ctx context.Context, path, own string, asJSON bool) error {
 
 func (a *app) showAlert(one detect.Alert, asJSON bool) error {
 	if asJSON {
-		return json.NewEncoder(a.Stdout).Encode(one)
+		return writeJSONLine(a.Stdout, one)
 	}
 	_, err := io.WriteString(a.Stdout, a.alertText(listedAlert{
 		Time: one.Time, Rule: one.Rule, Severity: one.Severity, Title: one.Title, Technique: one.Technique, Object: one.Object,

@@ -3,7 +3,6 @@ package cli
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -236,15 +235,10 @@ func (a *app) watchApprovals(ctx context.Context, state string, asJSON bool) err
 
 func (a *app) sayAsked(what string, r approve.Request, asJSON bool) error {
 	if asJSON {
-		text, err := json.Marshal(struct {
+		return writeJSONLine(a.Stdout, struct {
 			Event string `json:"event"`
 			asked
 		}{what, askedOf(r)})
-		if err != nil {
-			return fmt.Errorf("showing a request: %w", err)
-		}
-		_, err = fmt.Fprintf(a.Stdout, "%s\n", text)
-		return err
 	}
 	_, err := fmt.Fprintf(a.Stdout, "%s  %s  %s  %s  %s\n", time.Now().Format("15:04:05"), what, approve.Visible(r.ID), approve.Visible(r.Session), approve.Summary(r.Attempt))
 	return err

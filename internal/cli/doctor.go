@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -48,9 +47,7 @@ func (a *app) doctor(cmd *cobra.Command, asJSON bool) error {
 	d := diagnosis{Backend: backend.Name(), Findings: backend.Check(cmd.Context())}
 	d.Runs = !slices.ContainsFunc(d.Findings, func(f sandbox.Finding) bool { return !f.Kept && f.Guarantee != policy.CopyLayers })
 	if asJSON {
-		enc := json.NewEncoder(a.Stdout)
-		enc.SetIndent("", "  ")
-		err = enc.Encode(d)
+		err = writeJSON(a.Stdout, d)
 	} else {
 		err = a.printDiagnosis(d)
 	}

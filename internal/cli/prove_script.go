@@ -4,7 +4,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -59,9 +58,7 @@ func (a *app) proveScript(ctx context.Context, p prover, columns []agentColumn) 
 	}
 	return a.proveOutput(p, func(w io.Writer, _ report.TextOptions) error {
 		if p.format == report.FormatJSON {
-			e := json.NewEncoder(w)
-			e.SetIndent("", "  ")
-			return e.Encode(all)
+			return writeJSON(w, all)
 		}
 		return writeScript(w, all)
 	})

@@ -112,10 +112,17 @@ func writeAnswer(w io.Writer, a policy.Answer) {
 	}
 }
 
-func writeJSON(w io.Writer, value any) error {
+// writeJSONLine writes a value in one line.
+func writeJSONLine(w io.Writer, value any) error {
+	return encodeJSON(w, value, "")
+}
+
+func writeJSON(w io.Writer, value any) error { return encodeJSON(w, value, "  ") }
+
+func encodeJSON(w io.Writer, value any, indent string) error {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
+	enc.SetIndent("", indent)
 	if err := enc.Encode(value); err != nil {
 		return fmt.Errorf("writing JSON: %w", err)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
+	"holdfast.dev/holdfast/internal/canonical"
 	"holdfast.dev/holdfast/internal/event"
 )
 
@@ -250,9 +251,9 @@ func describe(definitions []json.RawMessage) tools {
 		dec := json.NewDecoder(strings.NewReader(string(d)))
 		dec.UseNumber()
 		var v any
-		dec.Decode(&v)             // it was read before
-		text, _ := json.Marshal(v) // and is of such values alone
-		m, _ := v.(map[string]any) // a tool that is no object has no name
+		dec.Decode(&v)                  // it was read before
+		text, _ := canonical.Marshal(v) // and is of such values alone
+		m, _ := v.(map[string]any)      // a tool that is no object has no name
 		name, _ := m["name"].(string)
 		all[i] = one{name, string(text)}
 	}

@@ -155,9 +155,9 @@ func arguments(raw json.RawMessage) (_ json.RawMessage, short bool, err error) {
 	if err := json.Unmarshal(raw, &v); err != nil {
 		return nil, true, err
 	}
-	less, err := json.Marshal(shorten(v))
+	less, err := canonical.Marshal(shorten(v))
 	if err != nil || len(less) > maxArguments {
-		less, _ = json.Marshal(cut(string(raw), maxString)) // a string of valid UTF-8 is always JSON
+		less, _ = canonical.Marshal(cut(string(raw), maxString)) // a string of valid UTF-8 is always JSON
 	}
 	less, err = canonical.JSON(less)
 	return less, true, err
@@ -180,7 +180,12 @@ func shorten(v any) any {
 	return v
 }
 
+// compact writes an answer in the form of package canonical, or at least without spaces
+// where it has none, such as one in which a name stands twice.
 func compact(raw json.RawMessage) json.RawMessage {
+	if plain, err := canonical.JSON(raw); err == nil {
+		return plain
+	}
 	var b bytes.Buffer
 	if err := json.Compact(&b, raw); err != nil {
 		return raw

@@ -36,6 +36,15 @@ func TestRead(t *testing.T) {
 	}
 }
 
+// TestReadSigns: an agent may write & and others as escapes; they are kept as they are,
+// in arguments and answers.
+func TestReadSigns(t *testing.T) {
+	got := Read("claude", Result, strings.NewReader(`{"tool_name":"x","tool_input":{"command":"a \u0026\u0026 b"},"tool_response":{"stdout":"\u003ca\u003e \u0026"}}`))
+	if string(got.Arguments) != `{"command":"a && b"}` || got.Response != `{"stdout":"<a> &"}` {
+		t.Errorf("%s, %s", got.Arguments, got.Response)
+	}
+}
+
 func TestReadOutcomes(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"tool_name":"x","tool_response":{"is_error":true}}`:         "error",
