@@ -121,8 +121,15 @@ func commandOf(arguments string) string {
 	if a.Command == "" {
 		a.Command = a.Cmd
 	}
-	return a.Command[:min(len(a.Command), 200)]
+	return unquoted(strings.TrimSpace(a.Command[:min(len(a.Command), 200)]))
 }
+
+// unquoted takes out of a command what quoting it once more adds or changes, and spells
+// line breaks and tabs as escapes do: agents hand commands to a shell in quotes, in which
+// each quote gets backslashes or other quotes around it, and a line break may be an escape.
+func unquoted(command string) string { return withoutQuotes.Replace(command) }
+
+var withoutQuotes = strings.NewReplacer("$'", "", "'", "", `"`, "", `\`, "", "\n", "n", "\t", "t")
 
 func told(arguments string) string {
 	if len(arguments) <= maxTold {
@@ -187,8 +194,13 @@ func (b *Builder) started(p *Program) {
 	if len(b.open) == 0 || isHook(p.Argv) {
 		return
 	}
-	for _, t := range b.underWay(b.programs[p.Parent]) {
-		if t.Main == 0 && t.command != "" && strings.Contains(strings.Join(p.Argv, " "), t.command) {
+	open := b.underWay(b.programs[p.Parent])
+	if len(open) == 0 {
+		return
+	}
+	line := unquoted(strings.Join(p.Argv, " "))
+	for _, t := range open {
+		if t.Main == 0 && t.command != "" && strings.Contains(line, t.command) {
 			t.Main = p.Exec
 		}
 		if len(t.Programs) >= maxOfTool && t.Main != p.Exec {

@@ -1,6 +1,7 @@
 package story
 
 import (
+	"encoding/json"
 	"slices"
 	"testing"
 	"time"
@@ -65,6 +66,35 @@ func TestToolsHaveWhatTheyStarted(t *testing.T) {
 	}
 	if len(c.Own) != 1 || c.Own[0].Name != "/w/notes" || c.Own[0].What != "wrote" {
 		t.Errorf("%+v", c.Own)
+	}
+}
+
+// TestToolsFindTheirCommandInQuotes: an agent's command is found in the command line of
+// the shell that it starts, however it is quoted there.
+func TestToolsFindTheirCommandInQuotes(t *testing.T) {
+	for _, tt := range []struct{ name, command, line string }{
+		{"as it is", `echo 'it is' done`, `echo 'it is' done`},
+		{"in single quotes, by a backslash", `echo 'it is' done`, `eval 'echo '\''it is'\'' done' < /dev/null`},
+		{"in single quotes, by double ones", `echo 'it is' done`, `eval 'echo '"'"'it is'"'"' done' \< /dev/null && pwd -P >| /tmp/cwd`},
+		{"in double quotes", `echo "$HOME" 'x' \ done`, `eval "echo \"\$HOME\" 'x' \\ done"`},
+		{"with dollar quotes", "printf 'a\nb'\techo", `eval $'printf \'a\nb\'\techo'`},
+		{"over two lines", "cat <<'END'\nit's\nEND", "cat <<'END'\nit's\nEND"},
+		{"with spaces around", "  make 'x'\n", `bash -c "make 'x'"`},
+	} {
+		arguments, err := json.Marshal(map[string]string{"command": tt.command})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := play(
+			executes(10, 1, 0, "/opt/claude"),
+			executes(12, 3, 1, "/opt/holdfast", "hook", "claude", "call"),
+			report(event.ToolCall, "Bash", 3, "id", "a", "arguments", string(arguments)),
+			executes(13, 4, 1, "/usr/bin/git", "status"),
+			executes(14, 5, 1, "/bin/bash", "-c", tt.line),
+		)
+		if got := s.Tools[0].Main; got != 5 {
+			t.Errorf("%s: joined to program %d, want 5", tt.name, got)
+		}
 	}
 }
 
