@@ -30,6 +30,9 @@ func (p *Place) path(s string) mark {
 		return memoryFile
 	}
 	w.over(s)
+	if w.found&passing != 0 {
+		w.found = w.found&^passing | p.passing(s, w.found)
+	}
 	if w.up >= climb {
 		w.found |= traversal
 	}
@@ -40,6 +43,23 @@ func (p *Place) path(s string) mark {
 		w.found |= w.place.inWorkspace(s[len(w.place.Workspace):])
 	}
 	return w.found
+}
+
+// passing are the marks of what comes and goes, by which rules say less.
+const passing = generated | dependency | temporary
+
+// passing returns those of a path: what a home or a workspace is in, such as /tmp
+// or a directory called build, says nothing about what is in it.
+func (p *Place) passing(s string, found mark) mark {
+	for _, top := range [...]string{p.Workspace, p.Home} {
+		if top != "/" && within(s, top) {
+			w := walk{names: pathNames(), place: p}
+			w.over(strings.TrimPrefix(s[len(top):], "/"))
+			found = w.found
+			break
+		}
+	}
+	return found & passing
 }
 
 // over takes in the names of s.

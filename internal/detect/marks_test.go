@@ -20,6 +20,7 @@ func TestMarks(t *testing.T) {
 		want                         string
 	}{
 		{event.FileOpen, "/home/you/project/src/main.go", "", "", ""},
+		{event.FileOpen, "/home/you/project/build/main.js", "", "", "generated"},
 		{event.FileOpen, "/usr/lib/x86_64-linux-gnu/libc.so.6", "", "", ""},
 		{event.FileOpen, "/home/you/.ssh/id_ed25519", "", "", "credential key"},
 		{event.FileOpen, "/home/you/.ssh/id_ed25519.pub", "", "", "credential"},
@@ -176,6 +177,19 @@ func BenchmarkNew(b *testing.B) {
 	for b.Loop() {
 		if _, err := New(Config{}); err != nil {
 			b.Fatal(err)
+		}
+	}
+}
+
+// TestMarksBelowPassingNames has a workspace that lies where things come and go.
+func TestMarksBelowPassingNames(t *testing.T) {
+	place := Place{Home: "/tmp/x/home", Workspace: "/home/you/build/app"}
+	for path, want := range map[string]mark{
+		"/home/you/build/app/.mcp.json": guardrail, "/home/you/build/app/target/x": generated, "/home/you/build/app2/x": generated,
+		"/tmp/x/home/.bashrc": startup, "/tmp/x/y": temporary | generated, "/home/you/build/app": 0,
+	} {
+		if got := place.path(path) &^ otherHome; got != want {
+			t.Errorf("%s: %v, want %v", path, got.names(nil, ""), want.names(nil, ""))
 		}
 	}
 }
