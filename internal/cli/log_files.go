@@ -9,12 +9,12 @@ import (
 )
 
 // fileFilter is which paths are listed, and how.
-type fileFilter struct{ written, read, removed, refused, null bool }
+type fileFilter struct{ written, private, read, removed, refused, null bool }
 
-func (f fileFilter) any() bool { return f.written || f.read || f.removed || f.refused }
+func (f fileFilter) any() bool { return f.written || f.private || f.read || f.removed || f.refused }
 
 func (f fileFilter) wants(file *story.File) bool {
-	return !f.any() || f.written && file.Written > 0 && !file.Gone || f.read && file.Read > 0 ||
+	return !f.any() || (f.written && !file.Private || f.private && file.Private) && file.Written > 0 && !file.Gone || f.read && file.Read > 0 ||
 		f.removed && file.Removed > 0 || f.refused && file.Refused > 0
 }
 
@@ -52,6 +52,9 @@ func done(f *story.File) string {
 		if p.n > 0 {
 			parts = append(parts, p.word+times(p.n))
 		}
+	}
+	if f.Private && !f.Gone {
+		parts = append(parts, "not on the host")
 	}
 	return strings.Join(parts, ", ")
 }

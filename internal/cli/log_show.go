@@ -175,7 +175,8 @@ newline and leaves its bytes as they are, for xargs -0. Opens for reading are re
 with --record full alone.`,
 		Example: "  holdfast log files\n  holdfast log files --written\n  holdfast log files --written --null | xargs -0 ls -ld",
 	}, false, func(t told) any { return f.pick(t.Files) }, func(w io.Writer, t told) { f.show(a, w, t) })
-	c.Flags().BoolVar(&f.written, "written", false, "paths that were written or made, and are not gone")
+	c.Flags().BoolVar(&f.written, "written", false, "paths of the host that were written or made, and are not gone")
+	c.Flags().BoolVar(&f.private, "private", false, "paths that were written or made in private directories, which went with the run")
 	c.Flags().BoolVar(&f.read, "read", false, "paths that were opened for reading")
 	c.Flags().BoolVar(&f.removed, "removed", false, "paths that were removed or renamed")
 	c.Flags().BoolVar(&f.refused, "refused", false, "paths that were refused")

@@ -53,6 +53,7 @@ func (tl *teller) all() {
 	}
 	tl.credentials()
 	tl.refusals()
+	tl.dropped()
 	tl.notes()
 	tl.unknown()
 }

@@ -189,7 +189,7 @@ func (a *app) summary(plan policy.Plan, r task.Result, verbose, ran bool) {
 	}
 	a.refusals(r)
 	a.consents(r.Asked)
-	a.changed(plan, r.Changed)
+	a.privateHome(plan, r)
 	for _, w := range r.Settled.Warnings {
 		say(yellow, "warning", "%s", w)
 	}

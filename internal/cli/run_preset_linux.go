@@ -10,6 +10,13 @@ import (
 	"holdfast.dev/holdfast/internal/task"
 )
 
+// privateHome says after a run what became of its private home: what waits to be
+// taken over, and what was dropped.
+func (a *app) privateHome(plan policy.Plan, r task.Result) {
+	a.changed(plan, r.Changed)
+	a.dropped(plan.Identity.Home, r.Dropped, r.DroppedMore)
+}
+
 // changed names what an agent changed in its copies of the user's settings, and
 // the next command to type.
 func (a *app) changed(plan policy.Plan, c *task.Changes) {
@@ -29,14 +36,6 @@ func (a *app) changed(plan policy.Plan, c *task.Changes) {
 		text = fmt.Sprintf("%d paths that %s made in its copies were left out. To see which: holdfast agents changes %s", len(c.LeftOut), plan.Agent.Title, c.Preset)
 	}
 	fmt.Fprintf(a.Stderr, "%s %s\n", a.paint(yellow, "holdfast: review:"), printable(oneLine(text)))
-}
-
-// tilde writes a path in the home as a person would.
-func tilde(home, path string) string {
-	if rest, ok := strings.CutPrefix(path, strings.TrimSuffix(home, "/")+"/"); ok {
-		return "~/" + rest
-	}
-	return path
 }
 
 // missingProgram adds to the error about an agent that is not installed how to

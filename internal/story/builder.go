@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"holdfast.dev/holdfast/internal/detect"
 	"holdfast.dev/holdfast/internal/event"
 )
 
@@ -25,6 +26,7 @@ type Builder struct {
 	alerts       map[string]*Alert
 	approvals    map[string]*Approval // by "id ID", "grant GRANT" and "rule …"
 	changes      map[string]*Change
+	drops        *Drops             // nil before the session started
 	open         map[uint64][]*Tool // calls that are under way, by the program of the agent
 }
 
@@ -85,6 +87,7 @@ func (b *Builder) session(e *event.Event) {
 	case event.SessionStart:
 		b.s.Workspace, b.s.Started, b.s.Begin = b.keep(e.Object), b.keepAll(e.Detail), e.Time
 		b.s.Command, _ = b.arguments(e.Process.Argv)
+		b.drops = NewDrops(detect.Place{Home: e.Detail["home"], Workspace: e.Object})
 	case event.SessionAttest:
 		b.s.Attested = b.keepAll(e.Detail)
 	case event.SessionEnd:
@@ -107,6 +110,11 @@ func (b *Builder) session(e *event.Event) {
 // Story is what was added until now. Nothing may be added afterwards.
 func (b *Builder) Story() *Story {
 	b.foldQueries()
+	if b.drops != nil {
+		var more uint64
+		b.s.Dropped, more = b.drops.List()
+		b.s.Left.Other += more
+	}
 	slices.SortFunc(b.s.Files, func(a, c *File) int { return strings.Compare(a.Path, c.Path) })
 	return &b.s
 }

@@ -16,6 +16,14 @@ func (b *Builder) file(e *event.Event) {
 		}
 		return
 	}
+	if b.drops != nil {
+		b.drops.Add(e)
+	}
+	private := e.Detail[event.DetailKept] != ""
+	what := "" // of what was written
+	if private {
+		what = KeptPrivate
+	}
 	to := e.Detail["to_resolved"]
 	if to == "" {
 		to = e.Detail["to"]
@@ -25,15 +33,15 @@ func (b *Builder) file(e *event.Event) {
 		b.touch(e, (*Program).read, name, "", "")
 		b.path(e, name, func(f *File) { f.Read++ })
 	case event.FileWrite, event.FileMkdir, event.FileTruncate, event.FileMknod:
-		b.touch(e, (*Program).wrote, name, "", "")
-		b.path(e, name, func(f *File) { f.Written++; f.Gone = false })
+		b.touch(e, (*Program).wrote, name, "", what)
+		b.path(e, name, func(f *File) { f.Written++; f.Gone, f.Private = false, private })
 	case event.FileLink, event.FileSymlink:
-		b.touch(e, (*Program).wrote, name, e.Detail["to"], "")
-		b.path(e, name, func(f *File) { f.Written++; f.Gone = false })
+		b.touch(e, (*Program).wrote, name, e.Detail["to"], what)
+		b.path(e, name, func(f *File) { f.Written++; f.Gone, f.Private = false, private })
 	case event.FileRename:
-		b.touch(e, (*Program).renamed, name, to, "")
+		b.touch(e, (*Program).renamed, name, to, what)
 		b.path(e, name, func(f *File) { f.Removed++; f.Gone = true })
-		b.path(e, to, func(f *File) { f.Written++; f.Gone = false })
+		b.path(e, to, func(f *File) { f.Written++; f.Gone, f.Private = false, private })
 	case event.FileUnlink:
 		b.touch(e, (*Program).removed, name, "", "")
 		b.path(e, name, func(f *File) { f.Removed++; f.Gone = true })
@@ -42,6 +50,9 @@ func (b *Builder) file(e *event.Event) {
 		b.path(e, name, func(f *File) { f.Changed++ })
 	}
 }
+
+// KeptPrivate is what a story says of a change that did not reach the host.
+const KeptPrivate = "kept private"
 
 func changedTo(e *event.Event) string {
 	for _, k := range []string{"mode", "owner", "name"} {

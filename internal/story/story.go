@@ -51,6 +51,7 @@ type Story struct {
 	Credentials  []*Credential  `json:"credentials,omitempty"`
 	Approvals    []*Approval    `json:"approvals,omitempty"`
 	Changes      []*Change      `json:"changes,omitempty"` // of the workspace, that were reviewed
+	Dropped      []Dropped      `json:"dropped,omitempty"` // what went with the private home
 	Notes        []Note         `json:"notes,omitempty"`
 	Lost         []Note         `json:"lost,omitempty"`
 	Blind        []Note         `json:"blind,omitempty"`   // what the sensors of the run did not see
@@ -141,6 +142,7 @@ type File struct {
 	Last    uint64   `json:"last"`
 	By      []uint64 `json:"by,omitempty"` // programs, the first few
 	Gone    bool     `json:"gone,omitempty"`
+	Private bool     `json:"private,omitempty"` // the last change went into a private directory: nothing of it is on the host
 }
 
 // Destination is a name or host:port outside the boundary.

@@ -14,6 +14,7 @@ import (
 	"holdfast.dev/holdfast/internal/event"
 	"holdfast.dev/holdfast/internal/policy"
 	"holdfast.dev/holdfast/internal/redact"
+	"holdfast.dev/holdfast/internal/story"
 )
 
 // recorder is the one way from everything that sees something to the log, to
@@ -29,6 +30,7 @@ type recorder struct {
 	sensors map[event.Sensor]*sensor
 	lacks   Lack
 	broken  error
+	drops   *story.Drops        // what will go with the private home
 	kill    func(reason string) // nil until something runs
 }
 
@@ -45,7 +47,7 @@ type sensor struct {
 
 // newRecord begins the record of a session. Without it nothing runs.
 func (t *Task) newRecord(session string) (*recorder, error) {
-	r := &recorder{session: session, secrets: redact.New(), sensors: map[event.Sensor]*sensor{}}
+	r := &recorder{session: session, secrets: redact.New(), sensors: map[event.Sensor]*sensor{}, drops: story.NewDrops(t.place())}
 	if t.Log == "" {
 		return r, nil
 	}
@@ -107,6 +109,11 @@ func (s *sensor) put(e event.Event, write func(*audit.Log, event.Event) (uint64,
 		r.fail(err)
 		return err
 	}
+	if s.name == event.Syscall {
+		r.mu.Lock()
+		r.drops.Add(&e)
+		r.mu.Unlock()
+	}
 	if s.name != event.Detect {
 		r.noted(e)
 	}
@@ -117,6 +124,14 @@ func (s *sensor) put(e event.Event, write func(*audit.Log, event.Event) (uint64,
 func (r *recorder) noted(e event.Event) {
 	r.lack(e)
 	r.alarm.observe(e)
+}
+
+// dropped is what went with the private home, and how many changes there were of
+// paths that are not listed.
+func (r *recorder) dropped() ([]story.Dropped, uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.drops.List()
 }
 
 // layers are what denied when a sensor that decides says so.

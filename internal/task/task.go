@@ -14,6 +14,7 @@ import (
 	"holdfast.dev/holdfast/internal/gateway"
 	"holdfast.dev/holdfast/internal/policy"
 	"holdfast.dev/holdfast/internal/sandbox"
+	"holdfast.dev/holdfast/internal/story"
 	"holdfast.dev/holdfast/internal/workspace"
 )
 
@@ -103,6 +104,8 @@ type Result struct {
 	Messages    gateway.Report       // of a server
 	Asked       []Consent            // what a rule of consent was about
 	New         []string             // what was new by the baseline of the workspace: kind and name, "…" for more of it
+	Dropped     []story.Dropped      // what went with the private home, sorted
+	DroppedMore uint64               // changes of other paths there, of which there were too many
 	Warnings    []string
 	Aftermaths  []Aftermath // of runs here before this one, whose supervisor was killed
 }
@@ -184,6 +187,7 @@ func (t *Task) runIn(ctx context.Context, s *session, open *ports) (Result, erro
 		result.Messages = t.Messages.report
 	}
 	err = errors.Join(err, watch.end(s, &result))
+	result.Dropped, result.DroppedMore = t.record.dropped()
 	settled, serr := s.settleWatched(ctx, t)
 	result.Settled, result.Listed, result.Viewed = settled, s.listed, s.review
 	result.Warnings = append(result.Warnings, s.warnings()...)
