@@ -129,7 +129,7 @@ const (
 	FileTruncate   = "file.truncate"   // by name
 	FileMknod      = "file.mknod"      // Detail: type
 	FileXattr      = "file.xattr"      // Detail: name
-	FileLookup     = "file.lookup"     // a name outside the view was looked up; Detail: call, where it is known
+	FileLookup     = "file.lookup"     // a name outside the view, or hidden in it, was looked up; Detail: call, where it is known
 	FileQuarantine = "file.quarantine" // held back at the end: the host would execute it
 
 	SockConnect = "sock.connect" // Object: host:port, unix:/path, unix:@abstract

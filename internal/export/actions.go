@@ -66,7 +66,7 @@ var actions = []action{
 	{event.FileTruncate, "A file was cut or lengthened by its name.", "the path", fileActivity, 3, "", informational},
 	{event.FileMknod, "A device, pipe or socket was made.", "the path", fileActivity, 1, "", informational},
 	{event.FileXattr, "An extended attribute was set or removed.", "the path", fileActivity, 6, "", informational},
-	{event.FileLookup, "A name outside the view was looked up.", "the path, as asked", fileActivity, 8, "", informational},
+	{event.FileLookup, "A name outside the view, or hidden in it, was looked up.", "the path, as asked", fileActivity, 8, "", informational},
 	{event.FileQuarantine, "At the end a file was held back that the host would execute.", "the path", fileActivity, other, "Quarantine", medium},
 
 	{event.SockConnect, "A socket was connected.", "`HOST:PORT`, `unix:/PATH` or `unix:@NAME`", networkActivity, 1, "", informational},
