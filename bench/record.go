@@ -10,12 +10,13 @@ const (
 	unrecorded = "no record"
 	standard   = "standard"
 	full       = "full"
+	fuseless   = "standard without /dev/fuse"
 	traced     = "strace"
 )
 
 // recordGoal is what the record may cost, as a multiple of the same run
 // without; 0 for no goal.
-type recordGoal struct{ standard, full float64 }
+type recordGoal struct{ standard, full, fuseless float64 }
 
 // cost is what one workload took in every way, in ms of processor time. Round i
 // of one way belongs to round i of the others; what strace took part in is a
@@ -58,7 +59,7 @@ func (c *cost) verdicts() []verdict {
 	for _, g := range []struct {
 		way   string
 		limit float64
-	}{{standard, c.goal.standard}, {full, c.goal.full}} {
+	}{{standard, c.goal.standard}, {full, c.goal.full}, {fuseless, c.goal.fuseless}} {
 		if g.limit > 0 {
 			all = append(all, judge(fmt.Sprintf("record %s, %s: processor time, times no record", g.way, c.name), g.limit, c.ratioOfMedians(g.way, unrecorded), "%.2f"))
 		}
@@ -68,7 +69,7 @@ func (c *cost) verdicts() []verdict {
 
 // recordTable shows all of it.
 func recordTable(all []*cost) table {
-	t := table{header: []string{"workload", "rounds", "bare ms", "no record ms", "standard ms", "full ms", "strace ms", "standard × no record", "full × no record", "strace × bare"}}
+	t := table{header: []string{"workload", "rounds", "bare ms", "no record ms", "standard ms", "full ms", "standard without /dev/fuse ms", "strace ms", "standard × no record", "full × no record", "without /dev/fuse × no record", "strace × bare"}}
 	for _, c := range all {
 		of := func(way string) string { return number(spreadOf(c.running(way)).median) }
 		ratio := func(way, other string) string {
@@ -78,8 +79,8 @@ func recordTable(all []*cost) table {
 			}
 			return "–"
 		}
-		t.add(c.what, fmt.Sprint(len(c.whole[full])), of(bare), of(unrecorded), of(standard), of(full), of(traced),
-			ratio(standard, unrecorded), ratio(full, unrecorded), ratio(traced, bare))
+		t.add(c.what, fmt.Sprint(len(c.whole[full])), of(bare), of(unrecorded), of(standard), of(full), of(fuseless), of(traced),
+			ratio(standard, unrecorded), ratio(full, unrecorded), ratio(fuseless, unrecorded), ratio(traced, bare))
 	}
 	return t
 }

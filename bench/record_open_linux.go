@@ -106,13 +106,13 @@ func (b *bench) opensInto(s *section) error {
 }
 
 func (b *bench) opensTable(s *section, found map[string]map[string][]float64) {
-	t := table{header: []string{"openat and close", "bare ns", "no record ns", "standard ns", "full ns", "strace ns"}}
+	t := table{header: []string{"openat and close", "bare ns", "no record ns", "standard ns", "full ns", "without /dev/fuse ns", "strace ns"}}
 	for _, kind := range []string{"read", "write"} {
 		of := func(way string) string { return number(spreadOf(found[kind][way]).median) }
-		t.add("to "+kind, of(bare), of(unrecorded), of(standard), of(full), of(traced))
+		t.add("to "+kind, of(bare), of(unrecorded), of(standard), of(full), of(fuseless), of(traced))
 	}
 	s.tables = append(s.tables, captioned{caption: "One open", table: t,
-		text: "Wall time of one pair in a loop of 20,000 on one thread, the best of ten lots, the median of the rounds. Under standard only an open to write is notified, under full both are."})
+		text: "Wall time of one pair in a loop of 20,000 on one thread, the best of ten lots, the median of the rounds. Under standard only an open to write is notified, under full and without /dev/fuse both are."})
 	for _, g := range []struct{ kind, way string }{{"write", standard}, {"read", full}} {
 		ratio := spreadOf(found[g.kind][g.way]).median / spreadOf(found[g.kind][traced]).median
 		s.verdicts = append(s.verdicts, judge(fmt.Sprintf("an open to %s, recorded (%s), times strace", g.kind, g.way), 0.4, ratio, "%.2f"))
@@ -162,9 +162,13 @@ const (
 	wiredRoot = "tripwire"
 )
 
-// wiredWays start holdfast where the user may open the device for FUSE and
-// where not, which makes the root the one or the other; it makes sure of that.
-func (b *bench) wiredWays(repo string) ([]contestant, error) {
+// deviceModes are the modes of the device under each root: the user may open it, or
+// may not.
+var deviceModes = map[string]uint32{plainRoot: 0o600, wiredRoot: 0o666}
+
+// beforeDevice is what comes before the arguments of holdfast to start it, by
+// unshare, where the device for FUSE is as under the root of that name.
+func (b *bench) beforeDevice(root string) ([]string, error) {
 	self := filepath.Join(b.dir, "bin", "peer")
 	text, err := os.ReadFile("/proc/self/exe")
 	if err == nil {
@@ -173,15 +177,27 @@ func (b *bench) wiredWays(repo string) ([]contestant, error) {
 	if err != nil {
 		return nil, fmt.Errorf("copying this program: %w", err)
 	}
+	device, mode := filepath.Join(b.dir, "copies", "fuse."+root), deviceModes[root]
+	const fuse = 10<<8 | 229 // devices.txt of the kernel
+	if err := syscall.Mknod(device, syscall.S_IFCHR|mode, fuse); err != nil && !errors.Is(err, syscall.EEXIST) {
+		return nil, fmt.Errorf("making a device: %w", err)
+	}
+	if err := os.Chmod(device, os.FileMode(mode)); err != nil {
+		return nil, fmt.Errorf("making a device: %w", err)
+	}
+	return []string{"--mount", "--propagation", "private", self, "peer", "fuse", device, strconv.Itoa(b.user.uid), strconv.Itoa(b.user.gid), b.holdfast}, nil
+}
+
+// wiredWays start holdfast where the user may open the device for FUSE and
+// where not, which makes the root the one or the other; it makes sure of that.
+func (b *bench) wiredWays(repo string) ([]contestant, error) {
 	var ways []contestant
-	for name, mode := range map[string]uint32{plainRoot: 0o600, wiredRoot: 0o666} {
-		device := filepath.Join(b.dir, "copies", "fuse."+name)
-		const fuse = 10<<8 | 229 // devices.txt of the kernel
-		if err := errors.Join(syscall.Mknod(device, syscall.S_IFCHR|mode, fuse), os.Chmod(device, os.FileMode(mode))); err != nil {
-			return nil, fmt.Errorf("making a device: %w", err)
+	for _, name := range []string{plainRoot, wiredRoot} {
+		before, err := b.beforeDevice(name)
+		if err != nil {
+			return nil, err
 		}
-		ways = append(ways, contestant{name: name, root: true, program: "/usr/bin/unshare", env: b.env, before: []string{
-			"--mount", "--propagation", "private", self, "peer", "fuse", device, strconv.Itoa(b.user.uid), strconv.Itoa(b.user.gid), b.holdfast, "run", "--"}})
+		ways = append(ways, contestant{name: name, root: true, program: "/usr/bin/unshare", env: b.env, before: append(before, "run", "--")})
 	}
 	for _, way := range ways {
 		out, _, err := b.once(way, repo, []string{"cat", "/proc/self/mountinfo"}, 1)
