@@ -55,6 +55,7 @@ func (a *app) changesOf(ctx context.Context, session string) (*incident.Changes,
 		defer v.set.Close()
 		c := &incident.Changes{}
 		if v.direct != nil {
+			c.Whole = v.direct.Cut == 0 && v.direct.Unsure == ""
 			for _, d := range v.direct.Changes {
 				if d.Flag != nil {
 					c.Flags = append(c.Flags, incident.Flagged{Path: string(d.Path), Change: string(d.Kind), Reason: d.Flag.Reason, Held: string(d.Held)})

@@ -2,6 +2,7 @@ package incident
 
 import (
 	"net"
+	"net/netip"
 	"path"
 	"slices"
 	"strings"
@@ -92,7 +93,7 @@ func kindOf(e *event.Event) groupKey {
 // argued is the object of an event, and of an execution its command line.
 func argued(e *event.Event, object string) string {
 	if e.Action == event.ProcExec && len(e.Process.Argv) > 0 {
-		return strings.Join(e.Process.Argv, " ")
+		return commandLine(e.Process.Argv)
 	}
 	return object
 }
@@ -147,11 +148,42 @@ func (b *Builder) place(e *event.Event, object string) string {
 	case kind == "file" || e.Action == event.ProcExec:
 		return cut(path.Dir(object), 300)
 	case kind == "net" || kind == "sock":
-		if host, _, err := net.SplitHostPort(object); err == nil {
-			return cut(host, 300)
-		}
+		return cut(domain(object), 300)
 	}
 	return cut(object, 300)
+}
+
+// domain is the last two labels of the host of a destination or name: who asks for
+// many names below one, as when data leaves in names, makes one line. Of an address
+// it is all of it.
+func domain(object string) string {
+	host := object
+	if h, _, err := net.SplitHostPort(object); err == nil {
+		host = h
+	}
+	if _, err := netip.ParseAddr(host); err == nil || strings.Contains(host, "/") {
+		return host
+	}
+	labels := strings.Split(host, ".")
+	return strings.Join(labels[max(0, len(labels)-2):], ".")
+}
+
+// commandLine is an argument vector as a shell takes it.
+func commandLine(argv []string) string {
+	var b strings.Builder
+	for i, arg := range argv {
+		if b.Len() > 1000 {
+			break // it is cut anyway
+		}
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		if arg == "" || strings.ContainsAny(arg, " \t\n'\"\\$`;&|<>()[]{}*?!#~") {
+			arg = "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
+		}
+		b.WriteString(arg)
+	}
+	return b.String()
 }
 
 // below is a path of the workspace from there; "" for any other.

@@ -56,12 +56,23 @@ func (t *teller) honeyChecks() report.Block {
 
 func (t *teller) hostChecks() report.Block {
 	b := say("Hosts that bytes went to. Is each of them one that this work needs? What can be read in the workspace may have been sent there:")
-	for _, h := range t.hosts.list {
+	list, _, out := t.farthest()
+	if out > 0 {
+		b.Items = append(b.Items, point("Hosts that are not listed here: up to %s out. See %s", size(out), "holdfast log net "+t.o.Session))
+	}
+	for _, h := range list {
 		if h.out > 0 || h.requests > 0 {
 			b.Items = append(b.Items, point("%s: %s out, %s.", h.name, size(h.out), when(h.span)))
 		}
 	}
 	return b
+}
+
+// flags are files that a host executes for one reason, and that were changed alike.
+type flags struct {
+	change, reason string
+	count          uint64
+	paths          names
 }
 
 // executedChecks are the files that a host executes: as they were found at the end
@@ -70,20 +81,28 @@ func (t *teller) executedChecks() report.Block {
 	b := say("Files that were changed and that a host executes or obeys. Read each before you build, test, commit, open the directory in an editor, or push:")
 	seen := map[string]bool{}
 	if c := t.f.Changes; c != nil && c.Waits == 0 {
-		for _, f := range c.Flags[:min(lines, len(c.Flags))] {
+		var found keyed[flags]
+		for _, f := range c.Flags {
 			path := t.short(f.Path)
 			if seen[path] = true; f.Held != "" {
 				continue
 			}
-			b.Items = append(b.Items, point("%s (%s at the end of the run): %s.", cut(path, 300), report.Words(f.Change), report.Words(f.Reason)))
+			if g := found.get(f.Reason+"\x00"+f.Change, reasons); g != nil {
+				g.change, g.reason = f.Change, f.Reason
+				g.count++
+				g.paths.add(path)
+			}
 		}
-		if n := len(c.Flags) - lines; n > 0 {
-			b.Items = append(b.Items, point("%s more; see %s", n, "holdfast review "+t.o.Session))
+		for _, g := range found.list {
+			b.Items = append(b.Items, point("%s (%s)%s: %s.", listed(g.paths), report.Words(g.change), often(g.count), report.Words(g.reason)))
+		}
+		if found.more > 0 {
+			b.Items = append(b.Items, point("%s more; see %s", found.more, "holdfast review "+t.o.Session))
 		}
 	}
 	left := t.left()
-	if t.reviewed() {
-		left = nil // it wrote to a view of the workspace
+	if t.reviewed() || t.f.Changes != nil && t.f.Changes.Whole {
+		left = nil // it wrote to a view of the workspace, or what is left of it was found at the end
 	}
 	for _, x := range left {
 		var rest names

@@ -99,7 +99,7 @@ func (t *teller) whatRan() report.Prose {
 	}
 	command := report.Sentence("a command that the record does not name")
 	if len(s.Command) > 0 {
-		command = report.Sentence("%s", cut(strings.Join(s.Command, " "), 400))
+		command = report.Sentence("%s", cut(commandLine(s.Command), 400))
 	}
 	where := report.Prose{}
 	if s.Workspace != "" {
@@ -122,13 +122,16 @@ func (t *teller) gravest() report.Prose {
 
 // gotThrough is what the run was allowed to do.
 func (t *teller) gotThrough() report.Prose {
-	var out uint64
+	out, least := t.moreOut, report.Words("")
 	for _, h := range t.hosts.list {
 		out += h.out
 	}
+	if t.hosts.more > 0 {
+		least = "at least "
+	}
 	network := report.Sentence("It reached no host outside")
 	if n := uint64(len(t.hosts.list)); n > 0 {
-		network = report.Sentence("By permission it reached %s and sent %s", plural(n, "host", "hosts"), size(out))
+		network = report.Sentence("By permission it reached %s and sent %s", least+plural(n, "host", "hosts"), size(out))
 	}
 	lent := report.Sentence(", used no credential that was lent")
 	if n := uint64(len(t.credentials.list)); n > 0 {

@@ -43,6 +43,7 @@ type Findings struct {
 type Changes struct {
 	Waits int       // changes that wait for review and have not reached the workspace
 	Flags []Flagged // files that the host executes
+	Whole bool      // nothing is missing in Flags
 }
 
 // Flagged is a file that a host executes, and how it was changed. Held is where it
@@ -66,7 +67,8 @@ const (
 	perKind  = 20  // groups of attempts of one kind
 	kinds    = 400 // kinds: actions, verdicts and layers are few, but for a record that was forged
 	named    = 4   // objects that a group names
-	entries  = 200 // hosts, credentials and fake credentials, each
+	entries  = 200 // credentials, fake credentials, rules of alerts and directories, each
+	reach    = 2000
 	reasons  = 100 // groups of files that a host executes
 	recently = 8192
 )
@@ -89,6 +91,7 @@ type Builder struct {
 	unknown  uint64
 
 	hosts       keyed[host]
+	moreOut     uint64 // bytes to hosts that are not listed, at most: some of them twice
 	credentials keyed[lent]
 	honey       keyed[touched]
 	executed    keyed[executable]

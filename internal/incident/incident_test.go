@@ -195,6 +195,55 @@ func TestAFloodHidesNothingOfAnotherKind(t *testing.T) {
 	}
 }
 
+func TestManyFlagsOfOneReasonDoNotHideAnother(t *testing.T) {
+	c := &Changes{Whole: true}
+	for i := range 5000 {
+		c.Flags = append(c.Flags, Flagged{Path: fmt.Sprintf("/w/%d/package.json", i), Change: "added", Reason: "npm runs its scripts"})
+	}
+	c.Flags = append(c.Flags, Flagged{Path: "/w/.envrc", Change: "modified", Reason: "direnv sources it"},
+		Flagged{Path: "/w/.vscode", Change: "added", Reason: "VS Code runs its tasks", Held: "/s/held/.vscode"})
+	events := []event.Event{begin, {Action: event.FileWrite, Verdict: event.Allowed, Object: "/w/gone/.envrc"}, {Action: event.FileQuarantine, Verdict: event.Denied, Layer: event.LayerProtected, Object: "/w/.vscode"}}
+	markdown, _ := made(t, Options{Executes: hooks}, Findings{Record: "COMPLETE", Changes: c}, events)
+	for _, want := range []string{
+		"- [ ] `./0/package.json`, `./1/package.json`, `./2/package.json`, `./3/package.json` and others (added) (5000 times): npm runs its scripts.\n- [ ] `./.envrc` (modified): direnv sources it.\n\n",
+		"- [ ] `./.vscode`, now at `/s/held/.vscode`: VS Code runs its tasks.",
+	} {
+		if !strings.Contains(markdown, want) {
+			t.Errorf("the report does not say %q", want)
+		}
+	}
+	c.Whole = false // then what the record has stands there too
+	if markdown, _ = made(t, Options{Executes: hooks}, Findings{Record: "COMPLETE", Changes: c}, events); !strings.Contains(markdown, "- [ ] `./gone/.envrc` (written at 03:04:05): direnv sources it.") {
+		t.Error("what the end of the run may not have found is missing")
+	}
+}
+
+func TestManyHostsDoNotHideTheOneThatBytesWentTo(t *testing.T) {
+	reached := func(n int, size string) (events []event.Event) {
+		for i := range n {
+			events = append(events, event.Event{Action: event.NetConnect, Verdict: event.Allowed, Object: fmt.Sprintf("h%d.example.org:443", i)})
+		}
+		return append(events, event.Event{Action: event.NetClose, Verdict: event.Allowed, Object: "files.example.net:443", Detail: map[string]string{"out": size}})
+	}
+	for _, tt := range []struct {
+		name  string
+		hosts int
+		want  []string
+	}{
+		{"as long as there is room for each", reach - 1, []string{"- [ ] `files.example.net:443`: 1.0 MiB out", "reached 2000 hosts and sent 1.0 MiB"}},
+		{"and beyond that as one sum", reach, []string{"- [ ] Hosts that are not listed here: up to 1.0 MiB out. See `holdfast log net", "reached at least 2000 hosts and sent 1.0 MiB"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			markdown, _ := made(t, Options{}, Findings{Record: "COMPLETE"}, append([]event.Event{begin}, reached(tt.hosts, "1048576")...))
+			for _, want := range tt.want {
+				if !strings.Contains(markdown, want) {
+					t.Errorf("the report does not say %q", want)
+				}
+			}
+		})
+	}
+}
+
 func TestALongTimelineLeavesOutWhatWasLetGoOnFirst(t *testing.T) {
 	var events []event.Event
 	refused := 0
@@ -265,6 +314,24 @@ func TestWhatTheVerdictMeansStandsAtTheTop(t *testing.T) {
 		}
 		if good := strings.Contains(page, "was-held"+`"`); good != (record == "COMPLETE") {
 			t.Errorf("the page of a record that is %s shows that all is well: %v", record, good)
+		}
+	}
+}
+
+func TestWhatCouldNotBeSeenEndsTheReport(t *testing.T) {
+	markdown, _ := made(t, Options{}, Findings{Record: "PARTIAL", Problems: []string{"a line is missing"}}, []event.Event{
+		{Sensor: event.Record, Action: event.RecordBegin, Detail: map[string]string{"level": "standard"}}, begin,
+		{Sensor: event.Record, Action: recordBlind, Object: "lookups", Detail: map[string]string{"reason": "/dev/fuse cannot be opened", "seen": "opens"}},
+		{Sensor: event.Record, Action: event.RecordCut, Detail: map[string]string{"of": "syscall", "count": "7", "reason": "flood"}},
+		{Sensor: event.Syscall, Action: event.FileWrite, Object: "/w/x"},
+	})
+	at := strings.Index(markdown, "## What could not be seen")
+	for _, want := range []string{
+		"Since 03:04:05 it could not be seen: `lookups`. Why: /dev/fuse cannot be opened. Seen all the same: opens.", "7 events were only counted of the sensor `syscall`: flood.",
+		"Which files in view were read", "Of 1 attempt it is not known", "What happened after the last event", "this system has no list of them", "Of the record: a line is missing.",
+	} {
+		if !strings.Contains(markdown[at:], want) {
+			t.Errorf("the report does not say %q", want)
 		}
 	}
 }

@@ -1,8 +1,6 @@
 package incident
 
 import (
-	"strings"
-
 	"holdfast.dev/holdfast/internal/report"
 	"holdfast.dev/holdfast/internal/story"
 )
@@ -59,7 +57,7 @@ func (t *teller) approved() []report.Block {
 func (t *teller) approval(a *story.Approval) report.Item {
 	what := cut(a.Object, 300)
 	if len(a.Argv) > 0 {
-		what = cut(strings.Join(a.Argv, " "), 300)
+		what = cut(commandLine(a.Argv), 300)
 	}
 	item := point("%s (%s): asked at %s, allowed by %s at %s.", what, report.Words(aboutOf(a.Kind)), clock(a.Asked), a.By, clock(a.Answered))
 	far := report.Sentence("It held once")
@@ -110,7 +108,8 @@ func byRules(rules names) report.Prose {
 // reachedBlock are the hosts that were reached.
 func (t *teller) reachedBlock() report.Block {
 	b := say("Hosts that it reached. Bytes out are what left the boundary:")
-	for _, h := range t.hosts.list {
+	list, others, out := t.farthest()
+	for _, h := range list {
 		requests := report.Words("")
 		if h.requests > 0 {
 			requests = ", " + plural(h.requests, "answered request", "answered requests")
@@ -123,8 +122,8 @@ func (t *teller) reachedBlock() report.Block {
 		}
 		b.Items = append(b.Items, item)
 	}
-	if t.hosts.more > 0 {
-		b.Items = append(b.Items, point("Events of further hosts, which are not listed: %s.", t.hosts.more))
+	if others > 0 || t.hosts.more > 0 {
+		b.Items = append(b.Items, point("Further hosts, which are not listed, with up to %s out: %s", size(out), "holdfast log net "+t.o.Session))
 	}
 	return b
 }

@@ -1,6 +1,7 @@
 package incident
 
 import (
+	"cmp"
 	"maps"
 	"path"
 	"slices"
@@ -115,8 +116,9 @@ func (b *Builder) through(e *event.Event) {
 
 // reached takes what the egress let out.
 func (b *Builder) reached(e *event.Event) {
-	h := b.hosts.get(cut(e.Object, 300), entries)
+	h := b.hosts.get(cut(e.Object, 300), reach)
 	if h == nil {
+		b.moreOut += number(e.Detail["out"])
 		return
 	}
 	if h.name == "" {
@@ -148,7 +150,7 @@ func (b *Builder) changed(e *event.Event, name string) {
 	switch {
 	case inside != "":
 		b.wrote++
-		if b.o.Executes == nil {
+		if b.o.Executes == nil || e.Action == event.FileMkdir { // what is made in it has an event of its own
 			return
 		}
 		reason := b.o.Executes(inside)
@@ -207,11 +209,28 @@ func (b *Builder) left() (out []*executable) {
 	return out
 }
 
+// farthest are the hosts that most bytes went to, as many as there are lines for, in
+// the order in which they were reached, and what the others come to.
+func (b *Builder) farthest() (list []*host, others uint64, out uint64) {
+	list = slices.Clone(b.hosts.list)
+	out = b.moreOut
+	if len(list) > lines {
+		slices.SortStableFunc(list, func(x, y *host) int { return cmp.Compare(y.out, x.out) })
+		for _, h := range list[lines:] {
+			out += h.out
+		}
+		others = uint64(len(list) - lines)
+		list = list[:lines]
+		slices.SortFunc(list, func(x, y *host) int { return cmp.Compare(x.seq, y.seq) })
+	}
+	return list, others, out
+}
+
 // refusals is how many attempts were refused, and by what, the most first.
 func (b *Builder) refusals() (total uint64, words []string) {
 	words = slices.SortedFunc(maps.Keys(b.refused), func(x, y string) int {
 		if b.refused[x] != b.refused[y] {
-			return int(min(b.refused[y], 1<<40)) - int(min(b.refused[x], 1<<40))
+			return cmp.Compare(b.refused[y], b.refused[x])
 		}
 		return strings.Compare(x, y)
 	})
