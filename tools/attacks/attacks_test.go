@@ -56,7 +56,7 @@ func TestAtomic(t *testing.T) {
 
 // TestTable counts what raised nothing and has no reason, and breaks no row.
 func TestTable(t *testing.T) {
-	r, err := readReasons("# for the reader\n\nb  It asks\tnothing of a boundary.\n")
+	r, err := readReasons("# for the reader\n\nb  It asks\tnothing of a boundary.\nT2 It reads.\n")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,8 @@ func TestTable(t *testing.T) {
 	}
 	var b strings.Builder
 	table := table{w: &b}
-	for _, r := range []row{of("a", "", "some-rule (low)"), of("b", ""), of("c", ""), of("d", "its executor is manual")} {
+	for _, r := range []row{of("a", "", "some-rule (low)"), of("b", ""), of("c", ""), of("d", "its executor is manual"),
+		{action: action{id: "e", name: "T2 list"}, reason: r.of(action{id: "e", name: "T2 list"})}, {status: "status 127"}} {
 		if err := table.add(r); err != nil {
 			t.Fatal(err)
 		}
@@ -75,7 +76,7 @@ func TestTable(t *testing.T) {
 		t.Errorf("%d raise none without a reason, want 1: %v", table.silent, err)
 	}
 	for _, want := range []string{"| `a` | name \\| of a | status 0 | some-rule (low) |\n", "| none: It asks\tnothing of a boundary. |\n", "| **none, and no reason** |\n", "| – |\n",
-		"\n4 actions; 1 raised an alert of low or above, 1 raised none without a reason.\n"} {
+		"| none: It reads. |\n", "| –, a program that it needs is not here |\n", "\n6 actions; 1 raised an alert of low or above, 1 raised none without a reason.\n"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("%q is not in\n%s", want, b.String())
 		}

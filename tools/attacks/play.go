@@ -109,6 +109,9 @@ func (w world) look(ctx context.Context, r *row) error {
 	return nil
 }
 
+// missing says that its shell found a program of it nowhere (sh(1)).
+func (r row) missing() bool { return r.status == "status 127" }
+
 // outcome is what happened, in a cell.
 func (r row) outcome() string {
 	parts := []string{r.status}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
 	"io"
@@ -10,7 +11,8 @@ import (
 //go:embed reasons.txt
 var reasonsText string
 
-// reasons say why an action raises nothing, by its id.
+// reasons say why an action raises nothing, by its id or by the technique that its
+// name begins with.
 type reasons map[string]string
 
 // readReasons reads lines of an id and a reason. One that begins with # is for the
@@ -34,7 +36,10 @@ func readReasons(text string) (reasons, error) {
 	return all, nil
 }
 
-func (r reasons) of(a action) string { return r[a.id] }
+func (r reasons) of(a action) string {
+	technique, _, _ := strings.Cut(a.name, " ")
+	return cmp.Or(r[a.id], r[technique])
+}
 
 // table prints rows as they come, so that a run that is broken off leaves what it
 // found.
@@ -58,6 +63,8 @@ func (t *table) add(r row) error {
 		about = "none: " + r.reason
 	case r.not != "":
 		about = "–"
+	case r.missing():
+		about = "–, a program that it needs is not here"
 	default:
 		t.silent++
 		about = "**none, and no reason**"
