@@ -90,3 +90,18 @@ func TestTable(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestReports reads what the event generator says of an action, in colour or not.
+func TestReports(t *testing.T) {
+	for _, tt := range []struct{ text, not, failed string }{
+		{"\x1b[33mWARN\x1b[0m action skipped    \x1b[33maction\x1b[0m=a \x1b[33mreason\x1b[0m=\"only applicable to containers\"\n", "it passes itself over: only applicable to containers", ""},
+		{"ERRO action error   action=a error=\"open /etc/x: read-only file system\"\n", "", "open /etc/x: read-only file system"},
+		{"INFO action executed   action=a\n", "", ""},
+	} {
+		var r row
+		r.says(tt.text)
+		if r.not != tt.not || r.failed != tt.failed {
+			t.Errorf("%q: not %q, failed %q", tt.text, r.not, r.failed)
+		}
+	}
+}

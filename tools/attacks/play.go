@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 )
@@ -17,6 +18,7 @@ import (
 type row struct {
 	action
 	status  string   // how the run ended
+	failed  string   // what the action says that it failed with; "" for nothing
 	refused int      // events that were denied
 	alerts  []string // RULE (SEVERITY), without those of severity info
 	reason  string   // from reasons.txt; "" for none
@@ -41,7 +43,11 @@ func (o options) play(ctx context.Context, dir string, a action) (row, error) {
 	}
 	limited, cancel := context.WithTimeout(ctx, o.limit+time.Minute)
 	defer cancel()
-	_, err = w.holdfast(limited, append(append(args, "--"), a.argv...)...)
+	var said bytes.Buffer
+	c := w.command(limited, append(append(args, "--"), a.argv...)...)
+	c.Stderr = &said
+	err = c.Run()
+	r.says(said.String())
 	var exit *exec.ExitError
 	switch {
 	case ctx.Err() != nil:
@@ -54,7 +60,7 @@ func (o options) play(ctx context.Context, dir string, a action) (row, error) {
 		return r, err
 	}
 	if exit != nil && exit.ExitCode() == 125 {
-		return r, fmt.Errorf("it was not started: %s", exit.Stderr)
+		return r, fmt.Errorf("it was not started: %s", said.String())
 	}
 	return r, w.look(ctx, &r)
 }
@@ -75,12 +81,16 @@ func newWorld(program, dir string) (world, error) {
 	return w, nil
 }
 
-func (w world) holdfast(ctx context.Context, args ...string) ([]byte, error) {
+func (w world) command(ctx context.Context, args ...string) *exec.Cmd {
 	c := exec.CommandContext(ctx, w.program, args...)
 	c.Dir, c.Env = w.workspace, w.env
 	c.Cancel = func() error { return c.Process.Signal(os.Interrupt) }
 	c.WaitDelay = 20 * time.Second
-	return c.Output()
+	return c
+}
+
+func (w world) holdfast(ctx context.Context, args ...string) ([]byte, error) {
+	return w.command(ctx, args...).Output()
 }
 
 // look reads what the record has of the run.
@@ -109,12 +119,37 @@ func (w world) look(ctx context.Context, r *row) error {
 	return nil
 }
 
+// reports is what the event generator says at the end of an action, whose status it
+// hides: skipped, error or executed, and why.
+var reports = regexp.MustCompile(`action (skipped|error) .*\b(?:reason|error)="?([^"\n]*)`)
+
+// colours are what a terminal would show it in.
+var colours = regexp.MustCompile(`\x1b\[[0-9;]*m`)
+
+// says takes what the action reports of itself.
+func (r *row) says(text string) {
+	m := reports.FindStringSubmatch(colours.ReplaceAllString(text, ""))
+	switch {
+	case m == nil:
+	case m[1] == "skipped":
+		r.not = "it passes itself over: " + m[2]
+	default:
+		r.failed = m[2]
+	}
+}
+
 // missing says that its shell found a program of it nowhere (sh(1)).
 func (r row) missing() bool { return r.status == "status 127" }
 
 // outcome is what happened, in a cell.
 func (r row) outcome() string {
 	parts := []string{r.status}
+	if r.not != "" && !strings.Contains(r.status, r.not) {
+		parts = append(parts, r.not)
+	}
+	if r.failed != "" {
+		parts = append(parts, r.failed)
+	}
 	if r.refused > 0 {
 		parts = append(parts, fmt.Sprintf("%d refused", r.refused))
 	}
