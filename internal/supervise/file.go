@@ -36,7 +36,6 @@ func (s *Supervisor) file(c *call) {
 	}
 	e.Object, e.Resolved = string(s.at.asked), s.at.resolved()
 	flush := s.disturbs(c, &s.at)
-	kept := s.kept(&s.at, w, creates)
 	if gated && (o.verdict == event.Denied || c.info.shape == shapeTwo || c.private) {
 		place = s.at.where() // its name is overwritten by that of the second
 	}
@@ -48,7 +47,6 @@ func (s *Supervisor) file(c *call) {
 	}
 	e.Verdict, e.Layer, e.Rule, e.Error = o.verdict, o.layer, o.rule, o.errno
 	s.describe(c)
-	withheld(&e, kept)
 	if place != "" && s.outside(c, &e, o, place) {
 		return
 	}
@@ -177,9 +175,11 @@ func (s *Supervisor) second(c *call) outcome {
 	if r := s.to.resolved(); r != "" {
 		c.add("to_resolved", r)
 	}
+	c.changes(&s.at)
 	if links {
 		return s.linked(c)
 	}
+	c.changes(&s.to)
 	return s.renamed(c)
 }
 

@@ -18,7 +18,9 @@ import (
 // the call may find something else than it did: it is a record, and decides
 // nothing.
 func (s *Supervisor) foresee(c *call, at *spot, w want, creates bool) outcome {
-	c.private = c.private || (w.changes() || creates) && at.tree != nil && at.tree.Access == Private
+	if w.changes() || creates {
+		c.changes(at)
+	}
 	if errno := c.invalid(); errno != "" {
 		return allowed(errno)
 	}
@@ -34,6 +36,11 @@ func (s *Supervisor) foresee(c *call, at *spot, w want, creates bool) outcome {
 		o = s.permitted(c, at, w, creates)
 	}
 	return s.inTree(at, w, o)
+}
+
+// changes notes that c changes what is at, or makes it.
+func (c *call) changes(at *spot) {
+	c.private = c.private || at.tree != nil && at.tree.Access == Private
 }
 
 // uncovered gives what is hidden, but was made inside where nothing is mounted over
@@ -52,32 +59,20 @@ func (r *resolver) unhidden(t *Tree) *Tree {
 	return r.places.of(path.Dir(t.Path))
 }
 
-// kept says of what is missing in a private tree that it was kept from it. Its
-// look-up by the caller may come after ours, and then the kernel remembers that
-// it is missing and no tripwire is asked: this event is the only one. Of what is
-// made it is the directory that may be missing.
-func (s *Supervisor) kept(at *spot, w want, creates bool) bool {
+// kept says of what is missing in a private tree that it was kept from the caller:
+// the host has it, or the directory in which it was to be made.
+func (s *Supervisor) kept(at *spot, w want) bool {
 	if s.config.Kept == nil || at.exists || at.tree == nil || at.tree.Access != Private {
 		return false
 	}
 	missing := cmp.Or(at.resolved(), string(at.asked))
-	if creates || w == wantCreate {
-		if at.dir != nil || at.errno != unix.ENOENT {
-			return false
-		}
-		missing = path.Dir(missing) // nothing can be made in it
+	if at.dir == nil && w.changes() {
+		missing = path.Dir(missing)
 		if _, err := os.Lstat(missing); err != nil {
 			return false
 		}
 	}
 	return s.config.Kept(missing)
-}
-
-// withheld makes a denial of the event when its object was kept from the caller.
-func withheld(e *event.Event, kept bool) {
-	if kept && e.Verdict == event.Allowed {
-		e.Verdict, e.Layer, e.Error = event.Denied, event.LayerView, cmp.Or(e.Error, "ENOENT")
-	}
 }
 
 // placed judges by what there is, and by how it is mounted.
@@ -164,8 +159,8 @@ func (at *spot) unwritable(errno string) outcome {
 }
 
 // inTree is o, which is what the kernel says, as the boundary's doing where a tree of
-// the view is why: a secret has something else in its place, or nothing, and what is
-// mounted stays where it is.
+// the view is why: a secret has something else in its place, or nothing, what is
+// mounted stays where it is, and a private directory has not what the host's has.
 func (s *Supervisor) inTree(at *spot, w want, o outcome) outcome {
 	switch {
 	case at.tree == nil || at.magic:
@@ -175,6 +170,8 @@ func (s *Supervisor) inTree(at *spot, w want, o outcome) outcome {
 		return denied(event.LayerView, at.tree.Rule, o.errno)
 	case o.errno == "EBUSY" && w == wantRemove:
 		return denied(event.LayerProtected, at.tree.Rule, o.errno)
+	case o.verdict == event.Allowed && o.errno == "ENOENT" && s.kept(at, w):
+		return denied(event.LayerView, "", o.errno)
 	}
 	return o
 }

@@ -116,9 +116,8 @@ func (s *Supervisor) looking(c *call, e *event.Event) (w want, follow bool) {
 // the event where it is a refusal.
 func (s *Supervisor) refuses(c *call, w want, e *event.Event) {
 	o := s.foresee(c, &s.at, w, false)
-	kept := s.kept(&s.at, w, false)
 	switch {
-	case o.verdict == event.Allowed && !kept:
+	case o.verdict == event.Allowed:
 		return
 	case w == wantLook && o.layer == event.LayerHidden && s.at.exists: // what is hidden is there, and may be known to be
 		return
@@ -126,7 +125,6 @@ func (s *Supervisor) refuses(c *call, w want, e *event.Event) {
 		return
 	}
 	e.Verdict, e.Layer, e.Rule, e.Error = o.verdict, o.layer, o.rule, o.errno
-	withheld(e, kept)
 	e.Object, e.Resolved = string(s.at.asked), s.at.resolved()
 	if e.Layer != event.LayerView && c.info.shape == shapeOpen {
 		e.Action = event.FileOpen

@@ -366,7 +366,7 @@ const maxMissing = 16
 // missing places a path whose directory cannot be reached: where would it be?
 func (r *resolver) missing(at, dir []byte, errno syscall.Errno, now int64, out *spot) {
 	out.errno = errno
-	out.dir = nil
+	out.dir, out.exists = nil, false // a link to it was there
 	if errno == errTooDeep {
 		out.errno, out.unknown = 0, "resolved: the path is too long"
 		return

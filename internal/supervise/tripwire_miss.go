@@ -4,7 +4,9 @@ package supervise
 
 import (
 	"encoding/binary"
+	"os"
 	"path"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -102,10 +104,7 @@ func (t *Tripwire) record(m miss, a asked) bool {
 		// A program that exists, whose interpreter does not.
 		e.Object, e.Detail["for"] = looked, a.path
 	default: // there was a link on the way
-		e.Resolved = looked
-		if rest, ok := afterName(found, m.name); ok {
-			e.Resolved = path.Join(looked, rest)
-		}
+		e.Resolved = leadsTo(a.tid, found, looked)
 	}
 	if e.Resolved == e.Object {
 		e.Resolved = ""
@@ -157,14 +156,47 @@ func (t *Tripwire) expected(found string) bool {
 // atOrBelow says whether path is dir or below it.
 func atOrBelow(path, dir string) bool { return path == dir || strings.HasPrefix(path, dir+"/") }
 
-// afterName returns what follows the only component called name.
-func afterName(p, name string) (rest string, ok bool) {
-	p += "/"
-	before, rest, ok := strings.Cut(p, "/"+name+"/")
-	if !ok || strings.Contains("/"+rest, "/"+name+"/") || before == "" && rest == "" {
-		return "", false
+// ownRoot is a way to the root that everything inside has: none may have another.
+var ownRoot = regexp.MustCompile(`^/proc/(self|thread-self|[0-9]+)/root(/|$)`)
+
+// mostLinks is how many the kernel follows in one path (path_resolution(7)).
+const mostLinks = 40
+
+// leadsTo follows the links of path, as the thread tid sees them, up to looked, and
+// says where the rest of it would be. It is looked where no way leads there: what
+// was a link may be none any more, and those of /proc are another's for us.
+func leadsTo(tid int, path, looked string) string {
+	root := "/proc/" + strconv.Itoa(tid) + "/root"
+	for way := ownRoot.FindString(path); way != ""; way = ownRoot.FindString(path) {
+		path = "/" + path[len(way):]
 	}
-	return strings.TrimSuffix(rest, "/"), true
+	at, rest := "", strings.Split(strings.TrimPrefix(path, "/"), "/")
+	for links := 0; len(rest) > 0 && links <= mostLinks; {
+		name := rest[0]
+		rest = rest[1:]
+		switch name {
+		case "", ".":
+			continue
+		case "..":
+			at = at[:max(strings.LastIndexByte(at, '/'), 0)]
+			continue
+		}
+		next := at + "/" + name
+		if next == looked {
+			return strings.TrimSuffix(looked+"/"+strings.Join(rest, "/"), "/")
+		}
+		to, err := os.Readlink(root + next)
+		if err != nil {
+			at = next
+			continue
+		}
+		links++
+		rest = append(strings.Split(to, "/"), rest...)
+		if strings.HasPrefix(to, "/") {
+			at = ""
+		}
+	}
+	return looked
 }
 
 func (t *Tripwire) process(a asked) event.Process {

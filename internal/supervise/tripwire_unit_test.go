@@ -3,7 +3,9 @@
 package supervise
 
 import (
+	"errors"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -51,7 +53,6 @@ func TestRecordedLookup(t *testing.T) {
 		{"dots", root, "x", asked{path: "/usr/../x/./y"}, "/usr/../x/./y", "/x/y", nil},
 		{"a relative path", root, "x", asked{path: "../../x", dir: "/home/agent", cwd: true}, "../../x", "/x", nil},
 		{"a directory that is not known", root, "x", asked{path: "../../x/y"}, "../../x/y", "/x", nil},
-		{"a link that ends there", home, "u", asked{path: "/tmp/u/.netrc"}, "/tmp/u/.netrc", "/home/u/.netrc", nil},
 		{"a link of another name", home, "u", asked{path: "/tmp/l/.netrc"}, "/tmp/l/.netrc", "/home/u", nil},
 		{"the second path", root, "nix", asked{path: "/usr/bin/env", second: "/nix/x"}, "/nix/x", "", nil},
 		{"nothing known", home, "u", asked{pid: 7, tid: 7}, "/home/u", "", map[string]string{"partial": "true"}},
@@ -80,20 +81,28 @@ func TestRecordedLookup(t *testing.T) {
 	}
 }
 
-func TestAfterName(t *testing.T) {
-	for _, c := range []struct {
-		path, name, rest string
-		ok               bool
-	}{
-		{"/a/b/c", "b", "c", true},
-		{"/a/b", "b", "", true},
-		{"/b/x/b/c", "b", "", false},
-		{"/a/c", "b", "", false},
-		{"/b", "b", "", false}, // then it is the place itself
-		{"", "b", "", false},
+func TestLeadsTo(t *testing.T) {
+	dir := t.TempDir()
+	for name, to := range map[string]string{"in": "sub", "away": "/absent/x", "twice": "in/away2", "up": "../" + filepath.Base(dir) + "/in", "round": "round"} {
+		if err := os.Symlink(to, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(os.Mkdir(dir+"/sub", 0o755), os.Symlink("/absent/y", dir+"/sub/away2")); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ path, looked, want string }{
+		{dir + "/away", "/absent", "/absent/x"},
+		{dir + "/away/z", "/absent", "/absent/x/z"},
+		{dir + "/twice/z", "/absent", "/absent/y/z"},
+		{"/proc/self/root/proc/1/root" + dir + "/away/z", "/absent", "/absent/x/z"},
+		{dir + "/up/no/z", dir + "/sub/no", dir + "/sub/no/z"},
+		{dir + "/round/z", "/absent", "/absent"},
+		{dir + "/in/z", "/absent", "/absent"},
+		{"", "/absent", "/absent"},
 	} {
-		if rest, ok := afterName(c.path, c.name); rest != c.rest || ok != c.ok {
-			t.Errorf("%q, %q: %q %v", c.path, c.name, rest, ok)
+		if got := leadsTo(os.Getpid(), c.path, c.looked); got != c.want {
+			t.Errorf("%s: %s, want %s", c.path, got, c.want)
 		}
 	}
 }
