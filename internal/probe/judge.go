@@ -233,6 +233,7 @@ func judgeAttempts(r Row, attempts []inside.Report) (Verdict, string) {
 type said struct {
 	attempts     []inside.Report // by whoever has the key
 	claims       []inside.Report // by somebody who has not; no denial among them is believed
+	notes        []inside.Report // data that is no attempt
 	begun, ended bool
 	forged       int
 	lost         string // which reports are missing, or ""
@@ -268,6 +269,8 @@ func parse(o Observation) said {
 			s.begun = true
 		case inside.End:
 			s.ended = s.begun
+		case inside.Noted:
+			s.notes = append(s.notes, rep)
 		case "":
 			s.attempts = append(s.attempts, rep)
 		}

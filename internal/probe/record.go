@@ -53,6 +53,8 @@ type Attempt struct {
 	Process struct {
 		Argv       []string
 		Executable string
+		Exec       int
+		ParentExec int `json:"parent_exec"`
 	}
 	Detail map[string]string
 

@@ -39,10 +39,11 @@ type Report struct {
 	Honest  int64  `json:"honest,omitempty"`  // of a race: how long the honest way takes, in nanoseconds
 }
 
-// The two phases that frame a run.
+// The phases besides that of an attempt.
 const (
-	Begin = "begin"
+	Begin = "begin" // of a run
 	End   = "end"
+	Noted = "note" // data that is no attempt
 )
 
 // Action is the function that a row names.
@@ -184,7 +185,7 @@ func (p *Probe) Read(name string, f func() ([]byte, error)) {
 
 // Note prints data that is no attempt of its own, such as a listing.
 func (p *Probe) Note(name string, data []byte) {
-	p.say(Report{Phase: "note", Attempt: name, Text: string(data)})
+	p.say(Report{Phase: Noted, Attempt: name, Text: string(data)})
 }
 
 // await waits until something is in the workspace, which the outside or another

@@ -40,6 +40,7 @@ func recordActions() map[string]Action {
 		"register-race": registerRace,
 		"path-race":     pathRace,
 		"exec-storm":    execStorm,
+		"reconstruct":   reconstruct,
 	}
 	maps.Copy(all, recordCalls())
 	return all
