@@ -70,6 +70,9 @@ func (a Attempt) matches(got Attempt) bool {
 	if a.Object == got.Resolved {
 		got.Object = got.Resolved
 	}
+	if a.Verdict == "denied" && (a.Layer == "" || a.Layer == "view") && got.Detail["kept"] == "private" {
+		got.Verdict, got.Layer = a.Verdict, a.Layer // a private directory took it: the place itself was not reached
+	}
 	prefix, open := strings.CutSuffix(a.Object, "*")
 	if open && strings.HasPrefix(got.Object, prefix) {
 		a.Object = got.Object

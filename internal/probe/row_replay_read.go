@@ -29,7 +29,7 @@ func readReplays() []replayRow {
 				plant("W/.config/autostart/a.desktop", entry), plant("W/.local/share/applications/a.desktop", entry),
 				flag("W/a.desktop", entry),
 				plant("W/.local/share/dbus-1/services/a.service", "[D-BUS Service]\nName=a.b\nExec=/bin/sh -c '{trip}'\n")}},
-		{id: "DEF-033b", rules: []string{"deferred-new"}, title: "what the machine starts by itself is left in the home", readers: replay.Services,
+		{id: "DEF-033b", rules: []string{"startup-denied"}, title: "what the machine starts by itself is left in the home", readers: replay.Services,
 			refs: []string{"systemd.unit(5)", "autostart-spec", "crontab(5)", "sshd(8) SSHRC"},
 			plants: []planted{
 				plant("H/.config/systemd/user/a.service", unit), plant("H/.local/share/systemd/user/a.service", unit),
@@ -59,7 +59,7 @@ func readReplays() []replayRow {
 			files: map[string]string{"W/.claude/settings.json": "{}", "W/.mcp.json": "{}", "W/.cursor/mcp.json": "{}", "W/.codex/config.toml": "",
 				"W/.gemini/settings.json": "{}", "W/opencode.json": "{}"},
 			plants: agentPlants()},
-		{id: "DEF-036c", rules: []string{"deferred-new"}, title: "the settings of agents in the home are changed", readers: replay.Agents, refs: []string{"CVE-2025-53773", "claude-code#43085"},
+		{id: "DEF-036c", rules: []string{"guardrail-denied"}, title: "the settings of agents in the home are changed", readers: replay.Agents, refs: []string{"CVE-2025-53773", "claude-code#43085"},
 			files: map[string]string{"H/.claude.json": "{}", "H/.codex/config.toml": "", "H/.claude/settings.json": "{}"},
 			plants: []planted{plant("H/.claude.json", server), plant("H/.claude/settings.json", hooked), plant("H/.codex/config.toml", codexConfig),
 				plant("H/.cursor/mcp.json", server), plant("H/.gemini/settings.json", server)}},
