@@ -227,10 +227,15 @@ func TestKeptFromPrivateTree(t *testing.T) {
 		{NR: unix.SYS_FCHMODAT, Args: []any{cwd, "key", 0o600}},
 		{NR: unix.SYS_OPENAT, Args: []any{cwd, "none", unix.O_RDONLY, 0}},
 		{NR: unix.SYS_OPENAT, Args: []any{cwd, "./key", unix.O_WRONLY | unix.O_CREAT, 0o600}},
+		{NR: unix.SYS_SYMLINKAT, Args: []any{"away/key", cwd, "door"}},
+		{NR: unix.SYS_OPENAT, Args: []any{cwd, "door", unix.O_WRONLY, 0}},
 	}, level(Full), trees(Tree{Path: "/", Access: Read}, Tree{Path: dir, Access: Private}),
-		func(_ *run, c *Config, _ *exec.Cmd) { c.Kept = func(path string) bool { return path == dir+"/key" } })
+		func(_ *run, c *Config, _ *exec.Cmd) {
+			c.Kept = func(path string) bool { return path == dir+"/key" || path == dir+"/away/key" }
+		})
 	for _, e := range []event.Event{
 		r.about(event.FileOpen, "sub/../key"), r.about(event.FileWrite, dir+"/key"), r.about(event.FileRename, "key"), r.about(event.FileChmod, "key"),
+		r.about(event.FileWrite, "door"),
 	} {
 		if e.Verdict != event.Denied || e.Layer != event.LayerView || e.Error != "ENOENT" {
 			t.Errorf("%s of what was kept: %v by %q, %s", e.Action, e.Verdict, e.Layer, e.Error)
