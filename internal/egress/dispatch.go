@@ -134,10 +134,13 @@ func (e *Engine) dialWithin(ctx context.Context, d Destination, p Permit) (net.C
 	return e.dial.Dial(ctx, d, p)
 }
 
+// connected is the event at the beginning. It says whether the requests on the
+// connection can be seen: where they cannot, no event has their paths and answers.
 func connected(d Destination, p Permit) event.Event {
+	inspected := p.Kind == policy.HTTP || p.Kind == policy.TLS && p.Terminate
 	return event.Event{
 		Action: connectAction, Object: d.String(), Verdict: event.Allowed, Rule: p.Origin.String(),
-		Detail: map[string]string{"door": string(d.Door), "kind": string(p.Kind)},
+		Detail: map[string]string{"door": string(d.Door), "kind": string(p.Kind), "inspected": strconv.FormatBool(inspected)},
 	}
 }
 

@@ -163,7 +163,7 @@ func (g *guard) readBody(p []byte) (int, error) {
 		g.fault = bad
 		g.mu.Unlock()
 		g.err = bad
-		g.visit.violated(bad)
+		g.visit.violated(g.head, bad)
 		return body, nil
 	}
 	if body < n {
@@ -284,7 +284,7 @@ func (g *guard) findHead() (h head, size int, bad *violation) {
 // refuse answers a bad head, and ends the connection. Nothing of the request
 // reached net/http, and the answer before is complete.
 func (g *guard) refuse(bad *violation) error {
-	line := g.visit.violated(bad)
+	line := g.visit.violated(requestOf(g.held), bad)
 	if kind := g.visit.engine.decoyIn(g.held); kind != "" {
 		g.visit.engine.decoySent(g.visit.to.String(), kind, "in a request that is refused", g.visit.to.Door, "")
 	}

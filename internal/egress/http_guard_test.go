@@ -125,6 +125,9 @@ func TestSmuggling(t *testing.T) {
 			}
 			grave := false
 			for _, ev := range s.sink.all()[before:] {
+				if got, want := ev.Detail["method"]+" "+ev.Detail["path"], toldOf(r.say); strings.HasPrefix(ev.Detail["reason"], "request smuggling: ") && got != want {
+					t.Errorf("the event is of %q, want %q: %v", got, want, ev)
+				}
 				grave = grave || ev.Detail["severity"] == "high" && strings.HasPrefix(ev.Detail["reason"], "request smuggling: ")
 			}
 			if !grave {
@@ -135,6 +138,21 @@ func TestSmuggling(t *testing.T) {
 	if n := evil.Load(); n != 0 {
 		t.Errorf("upstream saw %d requests that were hidden", n)
 	}
+}
+
+// toldOf is the method and path that an event has of what was said, where it has a first
+// line with both.
+func toldOf(say string) string {
+	for odd, want := range map[string]string{
+		"GET http://H/ ": "GET /", "CONNECT ": "CONNECT evil.example.org:443", "OPTIONS ": "OPTIONS *", "GET /a b ": "GET /a b",
+		"GET\t/ ": " ", "GET /a#b ": "GET /a#b", "PRI ": "PRI *", "\r\n": " ",
+	} {
+		if strings.HasPrefix(say, odd) {
+			return want
+		}
+	}
+	f := strings.Fields(say)
+	return f[0] + " /"
 }
 
 func TestFramed(t *testing.T) {

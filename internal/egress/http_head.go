@@ -10,6 +10,7 @@ import (
 
 // head is what decides how a request is framed and where it goes.
 type head struct {
+	method string
 	target string // as it stands in the request line
 	host   string // value of Host
 	hosts  int    // how many there are: 0 with HTTP/1.0 only
@@ -89,7 +90,7 @@ func parseRequestLine(line string, absolute bool) (h head, old bool, bad *violat
 	default:
 		return h, false, smuggling("the version of HTTP is not 1.0 or 1.1")
 	}
-	h.target = target
+	h.method, h.target = method, target
 	switch {
 	case method == http.MethodConnect:
 		return h, false, smuggling("there is a CONNECT inside the connection")
@@ -105,6 +106,31 @@ func parseRequestLine(line string, absolute bool) (h head, old bool, bad *violat
 		return h, false, &violation{http.StatusBadRequest, "the target of the request is malformed", false}
 	}
 	return h, old, nil
+}
+
+// requestOf is which request a head is, as far as its first line can be read: what is refused
+// is told by it.
+func requestOf(b []byte) head {
+	line, _, _ := bytes.Cut(b, []byte("\n"))
+	method, rest, found := strings.Cut(strings.TrimSuffix(string(line), "\r"), " ")
+	if !found || !isToken(method) {
+		return head{}
+	}
+	target := strings.TrimLeft(rest, " ")
+	if i := strings.LastIndex(target, " "); i >= 0 && strings.HasPrefix(strings.ToUpper(target[i+1:]), "HTTP/") {
+		target = target[:i]
+	}
+	return head{method: method, target: target}
+}
+
+// path is the path that h asks for, without its query, host and scheme.
+func (h head) path() string {
+	target := h.target
+	if n := len("http://"); len(target) > n && strings.EqualFold(target[:n], "http://") {
+		_, target = cutAuthority(target)
+	}
+	path, _, _ := strings.Cut(target, "?")
+	return path
 }
 
 // fields counts the header fields that frame and route.

@@ -44,10 +44,13 @@ func deny(status int, reason string, opts ...refusalOption) *denial {
 	return &denial{status, reason, opts}
 }
 
-// violated records what is wrong with a request, and returns the line that says
+// violated records what is wrong with the request h, and returns the line that says
 // so.
-func (v *visit) violated(bad *violation) string {
+func (v *visit) violated(h head, bad *violation) string {
 	opts := []refusalOption{unflagged}
+	if h.method != "" {
+		opts = append(opts, forRequest(h.method, h.path()))
+	}
 	if bad.grave {
 		opts[0] = high
 	}

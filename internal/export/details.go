@@ -91,6 +91,7 @@ var details = []detailRow{
 	{"type", event.NetQuery, "Type of the query, such as AAAA.", "", "query.type", "dns.question.type", false},
 	{"door", "", "Way that a connection came: `intercepted`, `connect`, `forward`, `socks5`, `host-port` or `dns`.", "", "", "", false},
 	{"kind", "net.", "What the rule takes the connection for: `tls`, `http` or `tcp`.", "", "", "", false},
+	{"inspected", "net.connect net.close", "Whether requests on the connection are seen: `true` where each is a `net.request` of its own, with its path and the status that came back; `false` where bytes pass as they are, and there is no `net.request`.", "", "", "", false},
 	{"kind", "honey.", "What the fake credential pretends to be.", "", "", "", false},
 	{"where", "", "Where in a request or name it stood.", "", "", "", false},
 	{"sni", "net.connect net.request net.close", "Name that the client gave in its TLS greeting.", "", "tls.sni", "tls.client.server_name", false},
