@@ -72,6 +72,9 @@ func (a Attempt) matches(got Attempt) bool {
 	}
 	if a.Verdict == "denied" && (a.Layer == "" || a.Layer == "view") && got.Detail["kept"] == "private" {
 		got.Verdict, got.Layer = a.Verdict, a.Layer // a private directory took it: the place itself was not reached
+		if a.Object == got.Detail["to"] || a.Object == got.Detail["to_resolved"] {
+			got.Object = a.Object // it got this name
+		}
 	}
 	prefix, open := strings.CutSuffix(a.Object, "*")
 	if open && strings.HasPrefix(got.Object, prefix) {

@@ -127,7 +127,7 @@ type Config struct {
 	// Quiet, Ordinary and Marked are as those of TripwireConfig, for look-ups and
 	// opens for reading that arrive because no tripwire sees them.
 	Quiet    []string
-	Ordinary func(event.Event) bool
+	Ordinary func(e event.Event, missing string) bool
 	Marked   func(event.Event) bool
 
 	// Hashes is the file that keeps hashes of executables over runs, of those

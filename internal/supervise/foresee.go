@@ -66,13 +66,15 @@ func (s *Supervisor) kept(at *spot, w want) bool {
 		return false
 	}
 	missing := cmp.Or(at.resolved(), string(at.asked))
-	if at.dir == nil && w.changes() {
-		missing = path.Dir(missing)
-		if _, err := os.Lstat(missing); err != nil {
-			return false
-		}
+	if s.config.Kept(missing) {
+		return true
 	}
-	return s.config.Kept(missing)
+	if at.dir != nil || !w.changes() {
+		return false
+	}
+	missing = path.Dir(missing)
+	_, err := os.Lstat(missing)
+	return err == nil && s.config.Kept(missing)
 }
 
 // placed judges by what there is, and by how it is mounted.
@@ -166,7 +168,7 @@ func (s *Supervisor) inTree(at *spot, w want, o outcome) outcome {
 	case at.tree == nil || at.magic:
 	case at.tree.Access == Hidden:
 		return denied(event.LayerHidden, at.tree.Rule, o.errno)
-	case o.errno == "EBUSY" && w == wantRemove && at.dir.tree == nil:
+	case o.errno == "EBUSY" && w == wantRemove && (at.dir.tree == nil || at.dir.tree.Access == Private):
 		return denied(event.LayerView, at.tree.Rule, o.errno)
 	case o.errno == "EBUSY" && w == wantRemove:
 		return denied(event.LayerProtected, at.tree.Rule, o.errno)

@@ -149,7 +149,7 @@ func (s *Supervisor) moves(c *call) (outcome, bool) {
 	case s.at.errno != 0:
 		errno = unix.ErrnoName(s.at.errno)
 	case !s.at.exists:
-		errno = "ENOENT"
+		return s.inTree(&s.at, wantRemove, allowed("ENOENT")), true
 	case s.to.errno != 0:
 		errno = unix.ErrnoName(s.to.errno)
 	case keeps && s.to.exists:

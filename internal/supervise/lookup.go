@@ -129,7 +129,7 @@ func (s *Supervisor) refuses(c *call, w want, e *event.Event) {
 	if e.Layer != event.LayerView && c.info.shape == shapeOpen {
 		e.Action = event.FileOpen
 	}
-	if e.Layer == event.LayerView && (s.quiet.have(string(s.at.asked)) || s.quiet.have(e.Resolved) || s.config.Ordinary != nil && s.config.Ordinary(*e)) {
+	if e.Layer == event.LayerView && (s.quiet.have(string(s.at.asked)) || s.quiet.have(e.Resolved) || s.config.Ordinary != nil && s.config.Ordinary(*e, s.at.missing())) {
 		e.Verdict = event.Allowed
 	}
 }

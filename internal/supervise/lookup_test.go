@@ -173,7 +173,7 @@ func handed(view []Tree, dir string) option {
 		trees(view...)(r, c, cmd)
 		r.lookups = true
 		c.Quiet = []string{"/quiet"}
-		c.Ordinary = func(e event.Event) bool { return e.Object == "/ordinary" }
+		c.Ordinary = func(e event.Event, _ string) bool { return e.Object == "/ordinary" }
 		c.Kept = func(path string) bool { return path == dir+"/home/.netrc" }
 	}
 }

@@ -56,9 +56,10 @@ type TripwireConfig struct {
 	// It is called from several goroutines.
 	Process func(pid int) event.Process
 
-	// Ordinary says of an event that nothing was refused by it: what is not there
+	// Ordinary says of an event that nothing was refused by it, missing being the
+	// first name on the way that is not there: what is not there
 	// is nowhere else either. It is not recorded. nil says so of none.
-	Ordinary func(event.Event) bool
+	Ordinary func(e event.Event, missing string) bool
 
 	// Marked says of an event that it must not be summarised in a flood of
 	// others; nil marks none. It is called from several goroutines.

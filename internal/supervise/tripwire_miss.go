@@ -109,7 +109,7 @@ func (t *Tripwire) record(m miss, a asked) bool {
 	if e.Resolved == e.Object {
 		e.Resolved = ""
 	}
-	if t.config.Ordinary != nil && t.config.Ordinary(e) {
+	if t.config.Ordinary != nil && t.config.Ordinary(e, looked) {
 		t.mu.Lock()
 		t.stats.Quiet++
 		t.stats.Misses--

@@ -152,8 +152,9 @@ func (o *observers) process(pid int) event.Process {
 
 // ordinary says of a name that is not in a private directory that it is not in the
 // host's either, and none that holds credentials: nothing was kept from whoever
-// looked it up.
-func (o *observers) ordinary(e event.Event) bool {
+// looked it up. A directory of the user's that is missing on the way was kept,
+// whatever is in it.
+func (o *observers) ordinary(e event.Event, missing string) bool {
 	path := cmp.Or(e.Resolved, e.Object)
 	if !o.private(path) {
 		return false
@@ -161,10 +162,17 @@ func (o *observers) ordinary(e event.Event) bool {
 	if e.Detail["creates"] != "" { // and is made, which is recorded by itself
 		return true
 	}
-	if !o.task.place().Common(e) {
+	place := o.task.place()
+	if !place.Common(e) {
 		return false
 	}
-	_, err := os.Lstat(path)
+	if _, err := os.Lstat(path); err == nil {
+		return false
+	}
+	if !place.Personal(missing) && within(missing, place.Home) {
+		return true
+	}
+	_, err := os.Lstat(missing)
 	return err != nil
 }
 
@@ -176,7 +184,7 @@ func (o *observers) private(path string) bool {
 // kept says of a path that is missing in a private directory that it is not
 // ordinary.
 func (o *observers) kept(path string) bool {
-	return o.private(path) && !o.ordinary(event.Event{Action: event.FileLookup, Object: path})
+	return o.private(path) && !o.ordinary(event.Event{Action: event.FileLookup, Object: path}, path)
 }
 
 // marked says of an event that a flood of others must not hide it.
