@@ -73,10 +73,11 @@ type Tree struct {
 // path outside all of them does not exist, except that the directories above a
 // tree do, for reading. Every file that is put into view by itself is a tree.
 type View struct {
-	Trees    []Tree
-	UID, GID int  // of the command, as the supervisor sees them
-	Closed   bool // no address but those of the loopback can be reached
-	Portal   bool // the third process inside is the boundary's own and hands out sockets
+	Trees       []Tree
+	UID, GID    int  // of the command, as the supervisor sees them
+	Closed      bool // no address but those of the loopback can be reached
+	Intercepted bool // connections to others go to the egress, and datagrams nowhere but to port 53
+	Portal      bool // the third process inside is the boundary's own and hands out sockets
 }
 
 // Config is what a Supervisor needs to know.

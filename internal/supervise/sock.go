@@ -48,13 +48,29 @@ func (s *Supervisor) sockAddress(c *call, e *event.Event, pointer uint64, size i
 	e.Object = text
 	c.add("family", family)
 	c.add("fd", strconv.Itoa(int(int32(c.args[0]))))
-	if s.config.View.Closed && e.Action != event.SockBind && abroad(text) {
+	switch errno := s.socketErrno(c); {
+	case e.Error != "":
+	case errno != "":
+		e.Error = errno
+	case family == "unix" && !socketSize(e.Action, size):
+		e.Error = "EINVAL"
+	case s.config.View.Closed && e.Action != event.SockBind && abroad(text):
 		e.Verdict, e.Layer, e.Error = event.Denied, event.LayerEgress, "ENETUNREACH"
+	case s.dropped(c, e.Action, text):
+		e.Verdict, e.Layer = event.Denied, event.LayerEgress // the call itself succeeds
+		c.add("reason", "nothing but connections and queries for names leaves the boundary")
+	case family == "unix" && len(path) == 0 && size > 2:
+		e.Error = s.abstract(c, e.Action, text[len("unix:@"):])
+	case len(path) > 0 && s.openRoot(c.proc):
+		s.sockPath(c, e, path)
 	}
-	if len(path) == 0 || !s.openRoot(c.proc) {
-		return
-	}
-	s.resolver.locate(c.proc, c.tid, unix.AT_FDCWD, path, true, c.now, &s.at)
+}
+
+// sockPath writes into e what comes of a call with the path of a local socket.
+func (s *Supervisor) sockPath(c *call, e *event.Event, path []byte) {
+	s.resolver.asIs = c.info.want == wantCreate
+	s.resolver.locate(c.proc, c.tid, unix.AT_FDCWD, path, c.info.want != wantCreate, c.now, &s.at)
+	s.resolver.asIs = false
 	if s.at.unknown != "" {
 		c.unknown(s.at.unknown)
 		c.blind = c.blind || s.at.blind
@@ -62,8 +78,11 @@ func (s *Supervisor) sockAddress(c *call, e *event.Event, pointer uint64, size i
 		return
 	}
 	o := s.foresee(c, &s.at, c.info.want, c.info.want == wantCreate)
-	if o.errno == "EEXIST" {
+	switch {
+	case o.errno == "EEXIST":
 		o.errno = "EADDRINUSE"
+	case o.errno == "" && o.verdict == event.Allowed && c.info.want == wantReach:
+		o.errno = s.answers(c, &s.at)
 	}
 	e.Verdict, e.Layer, e.Rule, e.Error = o.verdict, o.layer, o.rule, o.errno
 	if r := s.at.resolved(); r != "" {

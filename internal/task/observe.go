@@ -210,7 +210,7 @@ var levels = map[policy.RecordLevel]supervise.Level{
 
 // view is what the launch built, in the words of whoever predicts what becomes of an attempt.
 func view(w sandbox.Watch) supervise.View {
-	v := supervise.View{UID: w.UID, GID: w.GID, Closed: w.Closed, Portal: w.Portal}
+	v := supervise.View{UID: w.UID, GID: w.GID, Closed: w.Closed, Intercepted: !w.Closed, Portal: w.Portal}
 	for _, t := range w.Trees {
 		v.Trees = append(v.Trees, supervise.Tree{Path: t.Path, Access: accesses[t.Access], Rule: t.Rule})
 	}

@@ -1,0 +1,123 @@
+//go:build linux
+
+package supervise
+
+import (
+	"bytes"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+	"holdfast.dev/holdfast/internal/event"
+)
+
+// socketErrno is the error of a call whose descriptor is no socket; "" for none.
+func (s *Supervisor) socketErrno(c *call) string {
+	text, errno := s.resolver.base(c.proc, c.tid, int(int32(c.args[0])))
+	switch {
+	case errno == unix.ENOENT:
+		return "EBADF"
+	case errno == 0 && !bytes.HasPrefix(text, []byte("socket:")):
+		return "ENOTSOCK"
+	}
+	return ""
+}
+
+// socketType is the type of the caller's socket, 0 where it cannot be found out.
+func (s *Supervisor) socketType(c *call) int {
+	if s.resolver.take(c.proc, c.tid, int(int32(c.args[0]))) != 0 {
+		return 0
+	}
+	defer s.resolver.letGo()
+	kind, err := unix.GetsockoptInt(s.resolver.taken, unix.SOL_SOCKET, unix.SO_TYPE)
+	if err != nil {
+		return 0
+	}
+	return kind
+}
+
+// dropped says whether what is sent to an address goes nowhere though the call succeeds:
+// nothing but connections leaves the boundary, and queries for names.
+func (s *Supervisor) dropped(c *call, action, to string) bool {
+	return action == event.SockSend && s.config.View.Intercepted && abroad(to) && port(to) != 53 && s.socketType(c) != unix.SOCK_STREAM
+}
+
+// port is that of an address with one.
+func port(address string) int {
+	n, _ := strconv.Atoi(address[strings.LastIndexByte(address, ':')+1:])
+	return n
+}
+
+// answers is what comes of connecting to the socket that at is: whether somebody has it
+// open, and of the type that is asked for. It is asked by connecting to it with a socket
+// for datagrams, of which its owner is told nothing.
+func (s *Supervisor) answers(c *call, at *spot) string {
+	if at.stat.Mode&unix.S_IFMT != unix.S_IFSOCK {
+		return "ECONNREFUSED"
+	}
+	if at.dir == nil {
+		return ""
+	}
+	file, err := unix.Openat(at.dir.fd, string(at.name), unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return ""
+	}
+	defer unix.Close(file)
+	probe, err := unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return ""
+	}
+	defer unix.Close(probe)
+	err = unix.Connect(probe, &unix.SockaddrUnix{Name: again(file)})
+	kind := s.socketType(c)
+	switch {
+	case err == unix.ECONNREFUSED:
+		return "ECONNREFUSED"
+	case kind == 0:
+	case err == unix.EPROTOTYPE && kind == unix.SOCK_DGRAM, err == nil && kind != unix.SOCK_DGRAM:
+		return "EPROTOTYPE"
+	}
+	return ""
+}
+
+// abstract is what comes of a call with an address of the abstract kind (unix(7)): to
+// connect there must be one, and to bind there must not.
+func (s *Supervisor) abstract(c *call, action, name string) string {
+	fd, err := unix.Openat(c.proc.base(), string(c.proc.entry(nil, c.tid))+"net/unix", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return ""
+	}
+	defer unix.Close(fd)
+	buf := make([]byte, 256<<10)
+	n := 0
+	for n < len(buf) {
+		k, err := unix.Read(fd, buf[n:])
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil || k == 0 {
+			break
+		}
+		n += k
+	}
+	if n == len(buf) {
+		return "" // there are too many to look at
+	}
+	// As the kernel writes it: @ stands for each zero.
+	shown := append([]byte(" @"), bytes.ReplaceAll([]byte(name), []byte{0}, []byte("@"))...)
+	there := bytes.Contains(buf[:n], append(shown, '\n'))
+	switch {
+	case there && action == event.SockBind:
+		return "EADDRINUSE"
+	case !there && action != event.SockBind:
+		return "ECONNREFUSED"
+	}
+	return ""
+}
+
+// socketSize says whether the kernel takes an address of this size for one of a local
+// socket; a bare family makes bind(2) choose a name.
+func socketSize(action string, size int) bool {
+	const family, most = 2, 110 // struct sockaddr_un
+	return size <= most && (size > family || action == event.SockBind && size == family)
+}
