@@ -100,7 +100,7 @@ func (p *parser) checkMatch(m Match, n *yaml.Node) error {
 	}
 	for key, list := range map[string][]string{"marks": m.Marks, "unless": m.Unless} {
 		for _, w := range list {
-			if is := markOf(strings.TrimPrefix(w, toPrefix)); is == 0 || is >= programEnd && !slices.Equal(m.Actions, []string{"proc.exec"}) {
+			if markOf(strings.TrimPrefix(w, toPrefix)) == 0 && (traitOf(w) == 0 || !slices.Equal(m.Actions, []string{"proc.exec"})) {
 				return p.fail(p.at(n, key), "%q is no mark of what these actions are about", w)
 			}
 		}

@@ -7,6 +7,7 @@ package detect
 import (
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -64,9 +65,8 @@ type matcher struct {
 	verdict   event.Verdict
 	any       bool // verdict does not matter
 	objects   []string
-	marks, to mark
-	unless    mark
-	unlessTo  mark
+	want      wanted // at least one of these; none for any
+	unless    wanted
 	fresh     uint32 // kinds of things of which one is new, a bit each; 0 where it does not matter
 	condition string
 	program   *expr.Program // made at the first candidate
@@ -141,8 +141,7 @@ func (e *Engine) file(l *live, step int, m Match) {
 	if !one.any && one.verdict.UnmarshalText([]byte(m.Verdict)) != nil {
 		return // the loader took it, so it is a word
 	}
-	one.marks, one.to = markSet(m.Marks)
-	one.unless, one.unlessTo = markSet(m.Unless)
+	one.want, one.unless = wantedOf(m.Marks), wantedOf(m.Unless)
 	for _, n := range m.New {
 		if k, ok := baseline.KindOf(n); ok {
 			one.fresh |= 1 << k
@@ -154,15 +153,27 @@ func (e *Engine) file(l *live, step int, m Match) {
 	}
 }
 
-func markSet(words []string) (object, to mark) {
-	for _, w := range words {
-		if len(w) > len(toPrefix) && w[:len(toPrefix)] == toPrefix {
-			to |= markOf(w[len(toPrefix):])
-		} else {
-			object |= markOf(w)
+// wanted are the words of a rule, by what they are about.
+type wanted struct {
+	object, to mark
+	by         trait
+}
+
+func wantedOf(words []string) (w wanted) {
+	for _, word := range words {
+		if rest, ok := strings.CutPrefix(word, toPrefix); ok {
+			w.to |= markOf(rest)
+			continue
 		}
+		w.object |= markOf(word)
+		w.by |= traitOf(word)
 	}
-	return object, to
+	return w
+}
+
+// in says whether one of the words is among those of an event.
+func (w *wanted) in(of wanted) bool {
+	return w.object&of.object != 0 || w.to&of.to != 0 || w.by&of.by != 0
 }
 
 // Rules are those that the engine evaluates.
@@ -199,18 +210,19 @@ func (e *Engine) Observe(ev event.Event) {
 	if len(matchers) == 0 {
 		return
 	}
-	object, to := e.place.Load().marks(&ev)
+	var is wanted // all words of the event; those of the program where the event is its execution
+	is.object, is.to = e.place.Load().marks(&ev)
 	if by != nil {
-		object |= by.is
+		is.by = by.is
 	}
 	var s *seen
 	var alerts []Alert
 	for _, m := range matchers {
-		if m.fresh != 0 && len(news) == 0 || !m.may(&ev, object, to) {
+		if m.fresh != 0 && len(news) == 0 || !m.may(&ev, is) {
 			continue
 		}
 		if s == nil {
-			s = newSeen(ev, e.place.Load(), object, to, by)
+			s = newSeen(ev, e.place.Load(), is.object, is.to, by)
 		}
 		if m.fresh == 0 {
 			alerts = e.candidate(m, s, alerts)
@@ -258,11 +270,11 @@ func (e *Engine) follow(ev *event.Event) (by *program, counts bool) {
 }
 
 // may says, without evaluating anything, whether an event can match.
-func (m *matcher) may(e *event.Event, object, to mark) bool {
+func (m *matcher) may(e *event.Event, is wanted) bool {
 	switch {
-	case !m.any && m.verdict != e.Verdict, object&m.unless != 0, to&m.unlessTo != 0:
+	case !m.any && m.verdict != e.Verdict, m.unless.in(is):
 		return false
-	case m.marks|m.to != 0 && object&m.marks == 0 && to&m.to == 0:
+	case m.want != wanted{} && !m.want.in(is):
 		return false
 	case m.step > 0 && m.rule.waits && !m.rule.armed.Load():
 		return false

@@ -94,10 +94,10 @@ func page(rules []Rule) []byte {
 		fmt.Fprintf(&b, "| `%s` | %s |\n", f[0], f[1])
 	}
 	b.WriteString("| `detail.NAME` | a detail of the event |\n\n### Marks\n\nOf paths and hosts; the second path of an event has them after `to:`, as in `\"to:credential\"`.\n\n")
-	b.WriteString(wordsOf(1, programEnd-1))
+	b.WriteString(wordsOf(markNames[:]))
 	b.WriteString("\nConditions have `kept` besides, of a change that went into the private home, or found nothing there, at a place where the host executes or obeys what the home has.\n")
 	b.WriteString("\nOf the program that asked. Before the condition they can be asked for where something is executed; conditions have them everywhere.\n\n")
-	b.WriteString(wordsOf(programEnd, replaceable))
+	b.WriteString(wordsOf(traitNames[:]))
 	b.WriteString(news())
 	fmt.Fprintf(&b, "\n## The rules\n\nThere are %d.\n\n| rule | severity | technique | |\n| --- | --- | --- | --- |\n", len(rules))
 	sorted := slices.Clone(rules)
@@ -126,15 +126,7 @@ func news() string {
 		"The kinds are:\n\n`" + strings.ReplaceAll(kindNames(), ", ", "`, `") + "`\n"
 }
 
-func wordsOf(from, to mark) string {
-	var out []string
-	for i, n := range markNames {
-		if m := mark(1) << i; m >= from && m <= to {
-			out = append(out, "`"+n+"`")
-		}
-	}
-	return strings.Join(out, ", ") + "\n"
-}
+func wordsOf(names []string) string { return "`" + strings.Join(names, "`, `") + "`\n" }
 
 // whenOf says what a rule looks at.
 func whenOf(r Rule) string {

@@ -136,11 +136,11 @@ func (s *seen) process() *event.Process {
 // marks are the words about the event and the program that asked.
 func (s *seen) marks() []string {
 	if !s.arranged {
-		m := s.object
+		s.words = s.to.names(s.object.names(nil, ""), toPrefix)
 		if s.program != nil {
-			m |= s.program.is
+			s.words = s.program.is.names(s.words)
 		}
-		s.words = s.place.keptWords(s.event, s.to.names(m.names(nil, ""), toPrefix))
+		s.words = s.place.keptWords(s.event, s.words)
 		s.arranged = true
 	}
 	return s.words

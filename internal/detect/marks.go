@@ -1,16 +1,20 @@
 package detect
 
 import (
-	"math/bits"
+	mathbits "math/bits"
 	"strings"
 	"sync"
 
 	"holdfast.dev/holdfast/internal/event"
 )
 
-// mark is a set of words about an event: what its object is, and what the
-// program that asked is for. Rules ask for them instead of spelling out paths.
+// mark is a set of words about what an event is about. Rules ask for them instead
+// of spelling out paths and hosts.
 type mark uint64
+
+// trait is a set of words about the program that asked: what it is for, and how
+// it was called.
+type trait uint64
 
 // What a path is.
 const (
@@ -19,6 +23,7 @@ const (
 	key                             // a private key
 	secretFile                      // .env and its kind, in a workspace
 	browserStore                    // cookies and passwords of a browser
+	agentStore                      // where an agent keeps its own login
 	otherHome                       // below the home directory of somebody else
 	systemSecret                    // password hashes and keys of the machine
 	hook                            // hooks and configuration of git
@@ -47,21 +52,20 @@ const (
 	repository                      // what makes the workspace's .git a repository
 	descriptor                      // an open file by its number
 
-	metadata   // where a cloud gives out credentials
-	cluster    // the interface of a cluster
-	loopback   // this machine, its local sockets too
-	private    // an address of a private network
-	literal    // an address instead of a name
-	tunnel     // a service that forwards connections
-	drop       // a service that takes what anybody sends
-	resolver   // name service over HTTPS or TLS
-	longLabel  // a name with a label such as encoded data has
-	programEnd // not a mark: what follows is about programs
+	metadata  // where a cloud gives out credentials
+	cluster   // the interface of a cluster
+	loopback  // this machine, its local sockets too
+	private   // an address of a private network
+	literal   // an address instead of a name
+	tunnel    // a service that forwards connections
+	drop      // a service that takes what anybody sends
+	resolver  // name service over HTTPS or TLS
+	longLabel // a name with a label such as encoded data has
 )
 
 // What a program is for, and how it was called.
 const (
-	shell mark = programEnd << iota
+	shell trait = 1 << iota
 	interpreter
 	fetcher
 	archiver
@@ -84,18 +88,26 @@ const (
 	listed       // below ldd, which lists what a program loads
 	supervisor   // names Holdfast in its arguments
 	replaceable  // lies where programs inside can write, so that one of them may have given it its name
+	inMemory     // has no place on disk
+	agent        // an agent's program, started by the user and by nothing that an agent started
+	told         // below an agent, and none itself: what it does may be what a model asked for
 )
 
-// markNames are the words, in the order of the bits.
+// markNames are the words for marks, in the order of the bits.
 var markNames = [...]string{
-	"credential", "usual", "key", "secret-file", "browser-store", "other-home", "system-secret", "hook", "editor", "guardrail",
+	"credential", "usual", "key", "secret-file", "browser-store", "agent-store", "other-home", "system-secret", "hook", "editor", "guardrail",
 	"pipeline", "startup", "history", "traversal", "encoded", "alias", "other-process", "process-memory", "kernel-callback",
 	"host-socket", "runtime-socket", "agent-socket", "own-log", "own-policy", "system-log", "memory-file", "loader", "generated",
 	"dependency", "temporary", "repository", "descriptor",
 	"metadata", "cluster", "loopback", "private", "literal", "tunnel", "drop", "resolver", "long-label",
+}
+
+// traitNames are the words for traits, in the order of the bits. A program
+// without a place on disk has the word of such a file.
+var traitNames = [...]string{
 	"shell", "interpreter", "fetcher", "archiver", "encoder", "packager", "client", "browser", "debugger", "container", "vault", "issuer",
 	"killer", "miner", "inline-code", "network-shell", "piped", "unguarded", "installs", "in-install", "listed", "supervisor",
-	"replaceable",
+	"replaceable", "memory-file", "agent", "told",
 }
 
 // toPrefix stands before a mark of the second path of an event.
@@ -104,17 +116,31 @@ const toPrefix = "to:"
 // markOf is the set that a word of a rule means; 0 for none.
 func markOf(word string) mark { return markWords()[word] }
 
-var markWords = sync.OnceValue(func() map[string]mark {
-	m := make(map[string]mark, len(markNames))
-	for i, n := range markNames {
-		m[n] = 1 << i
+var markWords = sync.OnceValue(func() map[string]mark { return bits[mark](markNames[:]) })
+
+// traitOf is the set of traits that a word of a rule means; 0 for none.
+func traitOf(word string) trait { return traitWords()[word] }
+
+var traitWords = sync.OnceValue(func() map[string]trait { return bits[trait](traitNames[:]) })
+
+// bits gives each word the bit of its place.
+func bits[S ~uint64](words []string) map[string]S {
+	m := make(map[string]S, len(words))
+	for i, w := range words {
+		m[w] = 1 << i
 	}
 	return m
-})
+}
 
 func (m mark) names(into []string, prefix string) []string {
-	for ; m != 0; m &= m - 1 {
-		into = append(into, prefix+markNames[bits.TrailingZeros64(uint64(m))])
+	return namesOf(uint64(m), markNames[:], into, prefix)
+}
+
+func (t trait) names(into []string) []string { return namesOf(uint64(t), traitNames[:], into, "") }
+
+func namesOf(set uint64, words, into []string, prefix string) []string {
+	for ; set != 0; set &= set - 1 {
+		into = append(into, prefix+words[mathbits.TrailingZeros64(set)])
 	}
 	return into
 }
@@ -124,10 +150,11 @@ func (m mark) names(into []string, prefix string) []string {
 // that asked comes from earlier events, and only an Engine has it.
 func (p Place) Marks(e event.Event) []string {
 	object, to := p.marks(&e)
+	words := to.names(object.names(nil, ""), toPrefix)
 	if e.Action == event.ProcExec {
-		object |= p.program(&e.Process, e.Object)
+		words = p.program(&e.Process, e.Object).names(words)
 	}
-	return p.keptWords(&e, to.names(object.names(nil, ""), toPrefix))
+	return p.keptWords(&e, words)
 }
 
 // Common says of an event that nothing marks its object but where everybody keeps

@@ -1,21 +1,22 @@
 package detect
 
 import (
+	"slices"
 	"strings"
 	"sync"
 
 	"holdfast.dev/holdfast/internal/event"
 )
 
-var programNames = sync.OnceValue(func() map[string]mark {
-	m := map[string]mark{}
+var programNames = sync.OnceValue(func() map[string]trait {
+	m := map[string]trait{}
 	for line := range strings.Lines(programTable) {
 		words := strings.Fields(line)
 		if len(words) < 2 {
 			continue
 		}
 		for _, w := range words[1:] {
-			m[w] |= markOf(words[0])
+			m[w] |= traitOf(words[0])
 		}
 	}
 	return m
@@ -27,7 +28,7 @@ const argumentBytes = 4096
 // program says what a program is for by its name, and what is remarkable about
 // its arguments. A name is what its maker wants: it widens what is looked for,
 // and excuses only where nobody inside can have made it.
-func (place *Place) program(p *event.Process, asked string) mark {
+func (place *Place) program(p *event.Process, asked string) trait {
 	path := p.Executable
 	m := nameOfProgram(path) | nameOfProgram(asked)&plain
 	if len(p.Argv) > 0 {
@@ -36,10 +37,16 @@ func (place *Place) program(p *event.Process, asked string) mark {
 	if m&interpreter != 0 {
 		m |= nameOfScript(p.Argv) & packager
 	}
-	if inMemory(path) {
-		m |= memoryFile
+	if isInMemory(path) {
+		m |= inMemory
 	}
-	switch place.standing(path) {
+	where := place.standing(path)
+	if m&interpreter != 0 {
+		if script := place.standing(agentScript(p.Argv)); script != anybodys {
+			m, where = m|agent, max(where, script)
+		}
+	}
+	switch where {
 	case installed:
 		m |= replaceable
 	case anybodys:
@@ -56,7 +63,7 @@ func (place *Place) program(p *event.Process, asked string) mark {
 const plain = shell | interpreter | fetcher | archiver | encoder | packager | container | vault | issuer | killer | miner
 
 // nameOfScript is what an interpreter executes: node npm-cli.js, python -m pip.
-func nameOfScript(argv []string) mark {
+func nameOfScript(argv []string) trait {
 	if len(argv) > 2 && argv[1] == "-m" {
 		return nameOfProgram(argv[2])
 	}
@@ -67,9 +74,42 @@ func nameOfScript(argv []string) mark {
 	return nameOfProgram(strings.TrimSuffix(name, "-cli"))
 }
 
-func nameOfProgram(path string) mark {
-	name := path[strings.LastIndexByte(path, '/')+1:]
-	name = strings.TrimPrefix(name, "-") // of a login shell
+// agentPackages are directories of node_modules whose scripts are agents.
+var agentPackages = [...]string{"@anthropic-ai/claude-code/", "@openai/codex/", "@google/gemini-cli/", "@qwen-code/qwen-code/", "opencode-ai/", "@github/copilot/", "cline/"}
+
+// agentScript is the script of an agent that an interpreter was given, "" for
+// none. Flags before it are those by which agents start themselves once more, and
+// no others: some of them load what their maker wants.
+func agentScript(argv []string) string {
+	for _, a := range argv[min(1, len(argv)):] {
+		if a == "--expose-gc" || a == "--no-warnings" || a == "--enable-source-maps" || strings.HasPrefix(a, "--max-old-space-size=") || strings.HasPrefix(a, "--no-warnings=") {
+			continue
+		}
+		if nameOfProgram(a)&agent != 0 {
+			return a
+		}
+		if i := strings.LastIndex(a, modules); i >= 0 && slices.ContainsFunc(agentPackages[:], func(dir string) bool { return strings.HasPrefix(a[i+len(modules):], dir) }) {
+			return a
+		}
+		return ""
+	}
+	return ""
+}
+
+const modules = "/node_modules/"
+
+// versions is the directory in which some installers keep programs by the number
+// of their version: …/claude/versions/2.1.330.
+const versions = "/versions"
+
+func nameOfProgram(path string) trait {
+	at := strings.LastIndexByte(path, '/')
+	name := path[at+1:]
+	if at > 0 && strings.HasSuffix(path[:at], versions) && strings.Trim(name, "0123456789.") == "" {
+		above := path[:at-len(versions)]
+		name = above[strings.LastIndexByte(above, '/')+1:]
+	}
+	name = strings.TrimSuffix(strings.TrimPrefix(name, "-"), ".exe") // of a login shell; of packages that have one name for all systems
 	table := programNames()
 	if m, ok := table[name]; ok {
 		return m
@@ -77,8 +117,8 @@ func nameOfProgram(path string) mark {
 	return table[strings.TrimRight(name, "0123456789.-")]
 }
 
-func argumentMarks(argv []string, is mark) mark {
-	var m mark
+func argumentMarks(argv []string, is trait) trait {
+	var m trait
 	left := argumentBytes
 	for i, a := range argv[1:] {
 		if left -= len(a); left < 0 {
@@ -102,7 +142,7 @@ func argumentMarks(argv []string, is mark) mark {
 }
 
 // flagMarks finds the arguments by which agents ask nobody any more.
-func flagMarks(a string) mark {
+func flagMarks(a string) trait {
 	switch a {
 	case "--dangerously-skip-permissions", "--yolo", "--dangerously-bypass-approvals-and-sandbox", "danger-full-access", "--sandbox=danger-full-access",
 		"bypassPermissions", "--permission-mode=bypassPermissions", "--allow-all-tools", "--trust-all-tools":
@@ -136,7 +176,7 @@ func isNetcat(argv0 string) bool {
 }
 
 // codeMarks looks at what a shell is told to do.
-func codeMarks(code string) mark {
+func codeMarks(code string) trait {
 	m := inlineCode
 	if strings.Contains(code, "/dev/tcp/") || strings.Contains(code, "/dev/udp/") {
 		m |= networkShell

@@ -12,7 +12,7 @@ type Place struct {
 
 // excusing are the marks that a program gets by its name and that make a rule
 // say less of it.
-const excusing = client | browser | debugger
+const excusing = client | browser | debugger | agent
 
 // What the name of a program counts, by where its file is.
 const (
@@ -22,7 +22,7 @@ const (
 )
 
 func (p *Place) standing(path string) int {
-	if path == "" || path[0] != '/' || inMemory(path) {
+	if path == "" || path[0] != '/' || isInMemory(path) {
 		return anybodys
 	}
 	longest, writable, temp := 0, false, false
@@ -54,8 +54,8 @@ func (p *Place) standing(path string) int {
 	return anybodys
 }
 
-// inMemory says whether the file of a program has no place on disk.
-func inMemory(path string) bool {
+// isInMemory says whether the file of a program has no place on disk.
+func isInMemory(path string) bool {
 	return strings.HasPrefix(path, "/memfd:") || strings.HasSuffix(path, " (deleted)")
 }
 

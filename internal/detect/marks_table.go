@@ -8,15 +8,15 @@ credential         .ssh .gnupg .aws .azure .oci .kube .config/gcloud .config/doc
 credential         .password-store .local/share/keyrings .local/share/kwalletd .vault-token .terraform.d/credentials.tfrc.json .terraformrc
 credential         .config/age .config/rclone .config/filezilla .pgpass .my.cnf .mylogin.cnf .s3cfg .boto .smbcredentials .msmtprc .fetchmailrc
 credential         .config/helm .config/heroku .config/netlify .fly/config.yml .config/vercel .config/wrangler .config/stripe .config/ngrok
-credential         .claude/.credentials.json .codex/auth.json .gemini/oauth_creds.json .local/share/opencode/auth.json .config/github-copilot
-credential         .cache/huggingface/token .config/openai .config/anthropic .electrum .bitcoin/wallet.dat .ethereum/keystore .config/solana .saml2aws
+credential+agent-store .claude/.credentials.json .codex/auth.json .gemini/oauth_creds.json .qwen/oauth_creds.json .local/share/opencode/auth.json .config/github-copilot
+credential         .config/openai .electrum .bitcoin/wallet.dat .ethereum/keystore .config/solana .saml2aws
 credential         .config/containers/auth.json .docker/config.json .m2/settings.xml .gradle/gradle.properties .nuget/NuGet/NuGet.Config
 credential         .config/gh .git-credentials .config/git/credentials .gem/credentials .cargo/credentials .cargo/credentials.toml .config/pypoetry
 credential+usual   .netrc _netrc .npmrc .yarnrc.yml .pypirc .ssh/config .ssh/known_hosts .ssh/known_hosts2 .aws/config .aws/credentials .kube/config$
 credential+usual   .docker/config.json$ .git-credentials$ .config/git/credentials$ .config/gcloud .azure .gem/credentials .cargo/credentials .cargo/credentials.toml
 credential+usual   .gnupg/gpg.conf .gnupg/common.conf .gnupg/pubring.kbx .gnupg/trustdb.gpg .ssh$ .aws$ .aws/models .aws/cli/alias$ .kube$ .gnupg$ .m2/settings.xml .gradle/gradle.properties .my.cnf .pgpass
 credential+usual   .config/gh/config.yml .config/gh/hosts.yml .config/pypoetry .boto .terraformrc .config/containers/auth.json .nuget/NuGet/NuGet.Config
-credential+usual   /var/run/secrets /run/secrets .claude/.credentials.json .codex/auth.json .gemini/oauth_creds.json .local/share/opencode/auth.json .cache/huggingface/token
+credential+usual   /var/run/secrets /run/secrets .cache/huggingface/token .config/anthropic
 credential+key     .gnupg/private-keys-v1.d .gnupg/secring.gpg
 browser-store+credential .mozilla/firefox .config/google-chrome .config/chromium .config/BraveSoftware .config/microsoft-edge .config/vivaldi .thunderbird
 browser-store+credential Login␣Data$ Cookies$ cookies.sqlite$ logins.json$ key4.db$
@@ -68,5 +68,6 @@ container    unshare nsenter bwrap runc crun runsc podman docker buildah contain
 vault        secret-tool keyctl pass gopass op bw kwallet-query gnome-keyring-daemon
 issuer       gh aws gcloud kubectl git
 killer       kill pkill killall killall5 xkill skill fuser
+agent        claude codex gemini qwen opencode copilot cline aider goose
 miner        xmrig xmr-stak cpuminer minerd t-rex ethminer nbminer phoenixminer
 `

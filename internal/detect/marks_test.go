@@ -11,7 +11,7 @@ import (
 var here = Place{Home: "/home/you", Workspace: "/home/you/project"}
 
 func TestMarks(t *testing.T) {
-	if len(markNames) > 64 || markOf("supervisor") != supervisor || markOf("long-label") != longLabel || markOf("shell") != shell || markOf("repository") != repository {
+	if len(markNames) > 64 || len(traitNames) > 64 || traitOf("memory-file") != inMemory || traitOf("supervisor") != supervisor || markOf("long-label") != longLabel || traitOf("shell") != shell || markOf("repository") != repository {
 		t.Fatal("the words of the marks do not stand in the order of their bits")
 	}
 	long := "/w" + strings.Repeat("/a", 3000) + "/.ssh/id_rsa"

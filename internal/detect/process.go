@@ -21,7 +21,7 @@ const (
 // number alone.
 type program struct {
 	event.Process
-	is mark
+	is trait
 }
 
 // table holds the last programs by their number, and those that a process runs
@@ -45,7 +45,10 @@ const keptProcesses = 8192
 // add notes a program and says what it is for.
 func (t *table) add(place *Place, e *event.Event) *program {
 	p := &e.Process
-	is := place.program(p, e.Object)
+	is := t.below(place.program(p, e.Object), p.ParentExec)
+	if before, _ := strconv.ParseUint(e.Detail["replaces"], 10, 64); before != p.ParentExec {
+		is = t.below(is, before)
+	}
 	if parent := t.get(p.ParentExec); parent != nil {
 		if parent.is&(installs|inInstall) != 0 {
 			is |= inInstall
@@ -68,6 +71,22 @@ func (t *table) add(place *Place, e *event.Event) *program {
 		t.runs(p.PID, p.Exec)
 	}
 	return one
+}
+
+// below takes from a program what it is by name alone where an agent started it
+// through something else: a command that starts an agent is a command. Nothing is
+// known of a program that was forgotten, and so nothing good.
+func (t *table) below(is trait, exec uint64) trait {
+	above := t.get(exec)
+	switch {
+	case exec == 0:
+		return is
+	case above == nil:
+		return is &^ agent
+	case above.is&told != 0, above.is&agent != 0 && is&agent == 0:
+		return is&^agent | told
+	}
+	return is
 }
 
 // runs notes what a process executes from here on.
