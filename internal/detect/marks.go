@@ -51,6 +51,10 @@ const (
 	temporary                       // directories for everybody
 	repository                      // what makes the workspace's .git a repository
 	descriptor                      // an open file by its number
+	sibling                         // in another project beside the workspace
+	accounts                        // who there is on the machine, and how names are found
+	programDir                      // of a change: in a directory of programs
+	astray                          // goes through a link out of the workspace; of a change, also by climbing
 
 	metadata  // where a cloud gives out credentials
 	cluster   // the interface of a cluster
@@ -91,6 +95,12 @@ const (
 	inMemory     // has no place on disk
 	agent        // an agent's program, started by the user and by nothing that an agent started
 	told         // below an agent, and none itself: what it does may be what a model asked for
+	elevates     // runs commands as somebody else: sudo, su
+	preloads     // loads a library of its maker's into other programs
+	dumpsEnvironment
+	sendsEnvironment // dumps it into what encodes or sends
+	seeksKeys        // searches for keys or passwords past the workspace
+	seeksPrivileged  // searches for programs that run as somebody else
 )
 
 // markNames are the words for marks, in the order of the bits.
@@ -98,7 +108,7 @@ var markNames = [...]string{
 	"credential", "usual", "key", "secret-file", "browser-store", "agent-store", "other-home", "system-secret", "hook", "editor", "guardrail",
 	"pipeline", "startup", "history", "traversal", "encoded", "alias", "other-process", "process-memory", "kernel-callback",
 	"host-socket", "runtime-socket", "agent-socket", "own-log", "own-policy", "system-log", "memory-file", "loader", "generated",
-	"dependency", "temporary", "repository", "descriptor",
+	"dependency", "temporary", "repository", "descriptor", "sibling", "accounts", "program-directory", "astray",
 	"metadata", "cluster", "loopback", "private", "literal", "tunnel", "drop", "resolver", "long-label",
 }
 
@@ -107,7 +117,8 @@ var markNames = [...]string{
 var traitNames = [...]string{
 	"shell", "interpreter", "fetcher", "archiver", "encoder", "packager", "client", "browser", "debugger", "container", "vault", "issuer",
 	"killer", "miner", "inline-code", "network-shell", "piped", "unguarded", "installs", "in-install", "listed", "supervisor",
-	"replaceable", "memory-file", "agent", "told",
+	"replaceable", "memory-file", "agent", "told", "elevates", "preloads", "dumps-environment",
+	"sends-environment", "seeks-keys", "seeks-privileged",
 }
 
 // toPrefix stands before a mark of the second path of an event.
@@ -181,6 +192,12 @@ func (p *Place) marks(e *event.Event) (object, to mark) {
 			}
 			atHome, toHome := p.keptMarks(e)
 			object, to = object|atHome, to|toHome
+		}
+		if changes(e.Action) {
+			object |= p.changed(e.Object, e.Resolved)
+			to |= p.changed(e.Detail["to"], e.Detail["to_resolved"])
+		} else {
+			object |= p.looked(e.Object, e.Resolved)
 		}
 	case aboutHost:
 		if rest, ok := strings.CutPrefix(e.Object, "unix:"); ok {

@@ -42,6 +42,9 @@ func (p *Place) path(s string) mark {
 	if w.place.Workspace != "" && w.n > 1 && strings.HasPrefix(s, w.place.Workspace) {
 		w.found |= w.place.inWorkspace(s[len(w.place.Workspace):])
 	}
+	if w.place.beside(s, false) {
+		w.found |= sibling
+	}
 	return w.found
 }
 

@@ -53,14 +53,17 @@ func (place *Place) program(p *event.Process, asked string) trait {
 		m = m&^excusing | replaceable
 	}
 	if len(p.Argv) > 1 {
-		m |= argumentMarks(p.Argv, m)
+		m |= place.argumentMarks(p.Argv, m)
+	}
+	if len(p.Argv) > 0 && m&shell == 0 {
+		m |= place.commandMarks(p.Argv)
 	}
 	return m
 }
 
 // plain are the marks that a program may get by the name that it was called by
 // too: those that excuse nothing.
-const plain = shell | interpreter | fetcher | archiver | encoder | packager | container | vault | issuer | killer | miner
+const plain = shell | interpreter | fetcher | archiver | encoder | packager | container | vault | issuer | killer | miner | elevates
 
 // nameOfScript is what an interpreter executes: node npm-cli.js, python -m pip.
 func nameOfScript(argv []string) trait {
@@ -117,7 +120,7 @@ func nameOfProgram(path string) trait {
 	return table[strings.TrimRight(name, "0123456789.-")]
 }
 
-func argumentMarks(argv []string, is trait) trait {
+func (place *Place) argumentMarks(argv []string, is trait) trait {
 	var m trait
 	left := argumentBytes
 	for i, a := range argv[1:] {
@@ -126,7 +129,7 @@ func argumentMarks(argv []string, is trait) trait {
 		}
 		switch {
 		case is&shell != 0 && isCodeFlag(argv[i]):
-			m |= codeMarks(a)
+			m |= codeMarks(a) | place.shellMarks(a)
 		case is&interpreter != 0 && isCodeFlag(a):
 			m |= inlineCode
 		case is&packager != 0 && isInstallVerb(a):

@@ -23,6 +23,7 @@ browser-store+credential Login␣Data$ Cookies$ cookies.sqlite$ logins.json$ key
 system-secret      /etc/shadow /etc/shadow- /etc/gshadow /etc/gshadow- /etc/sudoers /etc/sudoers.d /etc/ssl/private /etc/krb5.keytab /etc/wireguard
 system-secret      /etc/ssh/ssh_host_rsa_key /etc/ssh/ssh_host_ed25519_key /etc/ssh/ssh_host_ecdsa_key /etc/kubernetes /var/lib/kubelet /etc/docker/key.json /var/lib/docker
 system-secret      /etc/security/opasswd /etc/ppp/chap-secrets /etc/NetworkManager/system-connections /var/lib/sss/secrets /etc/rancher
+accounts           /etc/passwd /etc/passwd- /etc/group /etc/group- /etc/subuid /etc/subgid /etc/hosts /etc/resolv.conf /etc/nsswitch.conf /etc/login.defs /etc/security /etc/ssh
 hook               .git/hooks .git/config$ .git/config.worktree .git/info/attributes .gitmodules$ .git/modules/*/hooks .git/modules/*/config$ .husky .githooks
 editor             .vscode .idea .zed .fleet .helix .devcontainer .devcontainer.json .exrc .nvimrc .nvim.lua .vimrc .dir-locals.el .theia .vs .run .editorconfig
 guardrail          .claude .claude.json .codex .cursor .cursorrules .gemini .qwen .mcp.json .windsurf .windsurfrules .clinerules .roo .roomodes .kiro .amazonq
@@ -68,6 +69,7 @@ container    unshare nsenter bwrap runc crun runsc podman docker buildah contain
 vault        secret-tool keyctl pass gopass op bw kwallet-query gnome-keyring-daemon
 issuer       gh aws gcloud kubectl git
 killer       kill pkill killall killall5 xkill skill fuser
+elevates     sudo su doas pkexec runuser sudoedit
 agent        claude codex gemini qwen opencode copilot cline aider goose
 miner        xmrig xmr-stak cpuminer minerd t-rex ethminer nbminer phoenixminer
 `

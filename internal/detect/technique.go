@@ -11,6 +11,7 @@ T1003.008 OS Credential Dumping: /etc/passwd and /etc/shadow
 T1027 Obfuscated Files or Information
 T1027.015 Obfuscated Files or Information: Compression
 T1036 Masquerading
+T1036.005 Masquerading: Match Legitimate Resource Name or Location
 T1041 Exfiltration Over C2 Channel
 T1046 Network Service Discovery
 T1048 Exfiltration Over Alternative Protocol
@@ -35,6 +36,7 @@ T1095 Non-Application Layer Protocol
 T1098.004 Account Manipulation: SSH Authorized Keys
 T1105 Ingress Tool Transfer
 T1132.001 Data Encoding: Standard Encoding
+T1136.001 Create Account: Local Account
 T1190 Exploit Public-Facing Application
 T1195.002 Supply Chain Compromise: Compromise Software Supply Chain
 T1204.002 User Execution: Malicious File
@@ -50,6 +52,7 @@ T1546 Event Triggered Execution
 T1546.004 Event Triggered Execution: Unix Shell Configuration Modification
 T1547.006 Boot or Logon Autostart Execution: Kernel Modules and Extensions
 T1548.001 Abuse Elevation Control Mechanism: Setuid and Setgid
+T1548.003 Abuse Elevation Control Mechanism: Sudo and Sudo Caching
 T1550.001 Use Alternate Authentication Material: Application Access Token
 T1552.001 Unsecured Credentials: Credentials In Files
 T1552.004 Unsecured Credentials: Private Keys
@@ -60,10 +63,12 @@ T1559 Inter-Process Communication
 T1560 Archive Collected Data
 T1563.001 Remote Service Session Hijacking: SSH Hijacking
 T1564 Hide Artifacts
+T1565.001 Data Manipulation: Stored Data Manipulation
 T1567 Exfiltration Over Web Service
 T1572 Protocol Tunneling
 T1574 Hijack Execution Flow
 T1574.006 Hijack Execution Flow: Dynamic Linker Hijacking
+T1574.007 Hijack Execution Flow: Path Interception by PATH Environment Variable
 T1609 Container Administration Command
 T1610 Deploy Container
 T1611 Escape to Host

@@ -1,0 +1,194 @@
+package detect
+
+import "strings"
+
+// command is one of those that a shell is told to execute, as far as it can be
+// told without a shell: quotes are dropped, nothing is expanded.
+type command struct {
+	words  []string // without what redirects
+	piped  bool     // it reads what the one before it prints
+	within string   // the command whose arguments it makes: curl, in curl -d "$(env)"
+}
+
+// maxCommands is how many of one text are looked at.
+const maxCommands = 64
+
+// commandsOf takes the text of a shell apart.
+func commandsOf(code string) (all []command) {
+	now, within := command{}, ""
+	end := func(next command) {
+		if now.words = plainWords(now.words); len(now.words) > 0 {
+			all = append(all, now)
+		}
+		now = next
+	}
+	for code != "" && len(all) < maxCommands {
+		i := strings.IndexAny(code, "|&;()`\n \t")
+		if i < 0 {
+			now.words = append(now.words, code)
+			break
+		}
+		word, sign := code[:i], code[i]
+		code = code[i+1:]
+		if word != "" {
+			now.words = append(now.words, word)
+		}
+		switch sign {
+		case ' ', '\t':
+		case '(', '`':
+			if within = ""; len(now.words) > 1 {
+				within = now.words[0]
+			}
+			end(command{within: within})
+		case '|':
+			end(command{piped: !strings.HasPrefix(code, "|"), within: within})
+			code = strings.TrimPrefix(code, "|")
+		default:
+			end(command{})
+		}
+	}
+	end(command{})
+	return all
+}
+
+// plainWords are the words of a command without quotes, from its name on, up to
+// the first that redirects. What sets a library to be loaded stays in front.
+func plainWords(words []string) (out []string) {
+	for _, w := range words {
+		w = strings.Map(func(r rune) rune {
+			if r == '"' || r == '\'' || r == '\\' {
+				return -1
+			}
+			return r
+		}, w)
+		switch {
+		case w == "" || len(out) == 0 && isBefore(w):
+		case strings.ContainsAny(w, "<>"):
+			return out
+		default:
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+// isBefore says whether a word may stand before the name of a command.
+func isBefore(w string) bool {
+	switch w {
+	case "eval", "exec", "command", "builtin", "nohup", "time", "then", "do", "else", "if", "while", "!", "{", "}":
+		return true
+	}
+	name, _, ok := strings.Cut(w, "=")
+	return ok && !strings.HasPrefix(w, "LD_") && strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789") == ""
+}
+
+// shellMarks looks at each command that a shell is told to execute.
+func (p *Place) shellMarks(code string) (m trait) {
+	var before trait // of the commands that print into the pipe
+	for _, c := range commandsOf(code) {
+		is, does := nameOfProgram(c.words[0]), p.commandMarks(c.words)
+		if !c.piped {
+			before = 0
+		}
+		before |= does
+		sends := c.piped && is&(fetcher|encoder) != 0 || nameOfProgram(c.within)&fetcher != 0
+		if before&dumpsEnvironment != 0 && sends {
+			m |= sendsEnvironment
+		}
+		m |= does
+	}
+	return m
+}
+
+// commandMarks says what is remarkable about one command, by its words.
+func (p *Place) commandMarks(words []string) (m trait) {
+	for len(words) > 0 && strings.HasPrefix(words[0], "LD_") {
+		m |= preloadMarks(words[0])
+		words = words[1:]
+	}
+	if len(words) == 0 {
+		return m
+	}
+	name := words[0][strings.LastIndexByte(words[0], '/')+1:]
+	m |= nameOfProgram(name) & elevates
+	switch name {
+	case "env", "printenv", "set", "export", "declare", "typeset":
+		if dumps(name, words[1:]) {
+			m |= dumpsEnvironment
+		}
+		for _, w := range words[1:] {
+			m |= preloadMarks(w)
+		}
+	case "find", "fd", "fdfind", "grep", "egrep", "fgrep", "rg", "ag", "ack", "locate", "plocate", "mlocate":
+		m |= p.searchMarks(name, words[1:])
+	}
+	for _, w := range words[1:] {
+		if strings.HasPrefix(w, "/proc/") && strings.HasSuffix(w, "/environ") {
+			m |= dumpsEnvironment
+		}
+	}
+	return m
+}
+
+// dumps says whether a command prints the whole environment.
+func dumps(name string, arguments []string) bool {
+	switch {
+	case len(arguments) == 0:
+		return name != "declare" && name != "typeset"
+	case len(arguments) > 1:
+		return false
+	}
+	a := arguments[0]
+	return a == "-p" && (name == "export" || name == "declare" || name == "typeset") || a == "-x" && (name == "declare" || name == "typeset")
+}
+
+// preloadMarks knows a library that is to be loaded into every program, and lies
+// where whoever asks can have made it. One without a slash, or of the system, is
+// nobody's: allocators are loaded so.
+func preloadMarks(w string) trait {
+	name, value, _ := strings.Cut(w, "=")
+	if name != "LD_PRELOAD" && name != "LD_AUDIT" {
+		return 0
+	}
+	for _, lib := range strings.FieldsFunc(value, func(r rune) bool { return r == ':' || r == ' ' }) {
+		if strings.Contains(lib, "/") && !within(lib, "/usr") && !within(lib, "/lib") && !within(lib, "/lib64") && !within(lib, "/opt") {
+			return preloads
+		}
+	}
+	return 0
+}
+
+// searchedNames are what keys and passwords are searched by.
+var searchedNames = [...]string{"id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "*.pem", "*.key", "*.ppk", "*.p12", "*.pfx", "*.kdbx", "*.env", ".env",
+	"PRIVATE KEY", "AKIA", "aws_access_key", "aws_secret", "credentials", "wallet.dat", "kubeconfig", "authorized_keys", "passw"}
+
+// searchMarks knows a search for keys that goes past the workspace, and one for
+// programs that run as somebody else.
+func (p *Place) searchMarks(name string, arguments []string) (m trait) {
+	text := strings.Join(arguments, " ")
+	if name == "find" && strings.Contains(text, "-perm") && (strings.Contains(text, "4000") || strings.Contains(text, "2000") || strings.Contains(text, "6000") || strings.Contains(text, "=s") || strings.Contains(text, "+s")) {
+		m |= seeksPrivileged
+	}
+	everywhere := strings.HasSuffix(name, "locate")
+	for _, a := range arguments {
+		everywhere = everywhere || p.isOutside(a)
+	}
+	for _, n := range searchedNames {
+		if everywhere && strings.Contains(text, n) {
+			return m | seeksKeys
+		}
+	}
+	return m
+}
+
+// isOutside says whether an argument is a directory past the workspace that holds
+// what people keep.
+func (p *Place) isOutside(a string) bool {
+	switch {
+	case a == "/" || a == "~" || a == ".." || strings.HasPrefix(a, "~/") || strings.HasPrefix(a, "../") || strings.HasPrefix(a, "$HOME") || strings.HasPrefix(a, "${HOME}"):
+		return true
+	case p.Workspace != "" && within(a, p.Workspace):
+		return false
+	}
+	return within(a, "/home") || within(a, "/Users") || within(a, "/root") || within(a, "/etc") || within(a, "/var") || within(a, "/srv") || within(a, "/mnt")
+}

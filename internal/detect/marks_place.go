@@ -1,0 +1,107 @@
+package detect
+
+import (
+	"path"
+	"strings"
+
+	"holdfast.dev/holdfast/internal/event"
+)
+
+// changes says whether an action changes what lies at its paths.
+func changes(action string) bool {
+	switch action {
+	case event.FileWrite, event.FileMkdir, event.FileRename, event.FileLink, event.FileSymlink, event.FileUnlink, event.FileChmod, event.FileTruncate, event.FileMknod:
+		return true
+	}
+	return false
+}
+
+// changed is what a path is besides where something changes it. Look-ups are left
+// out: each command is looked for in many directories of programs.
+func (p *Place) changed(asked, found string) (m mark) {
+	full := found
+	if full == "" {
+		full = asked
+	}
+	if len(full) == 0 || full[0] != '/' {
+		return 0
+	}
+	if p.isProgramDir(full) {
+		m |= programDir
+	}
+	if p.leaves(asked, found) && wanders(asked, found) {
+		m |= astray
+	}
+	return m
+}
+
+// looked is what a path is besides where something looks for it.
+func (p *Place) looked(asked, found string) (m mark) {
+	climbs := strings.HasPrefix(asked, "../")
+	if climbs && p.beside(found, true) {
+		m |= sibling
+	}
+	if !climbs && p.leaves(asked, found) && wanders(asked, found) {
+		m |= astray
+	}
+	return m
+}
+
+// leaves says whether a path that seems to lie in the workspace was found outside.
+func (p *Place) leaves(asked, found string) bool {
+	return p.Workspace != "" && found != "" && asked != "" && (asked[0] != '/' || within(asked, p.Workspace)) && !within(found, p.Workspace) && !isTemporary(found)
+}
+
+// wanders says whether a name was found elsewhere than where it seems to be: it
+// climbs, or something on its way is a link.
+func wanders(asked, found string) bool {
+	if asked == "" || found == "" {
+		return false
+	}
+	if asked[0] == '/' {
+		return asked != found
+	}
+	asked = path.Clean(asked)
+	return asked == ".." || strings.HasPrefix(asked, "../") || asked != "." && !strings.HasSuffix(found, "/"+asked)
+}
+
+func isTemporary(path string) bool {
+	return within(path, "/tmp") || within(path, "/var/tmp") || within(path, "/dev") || within(path, "/proc")
+}
+
+// isProgramDir says whether a path lies where shells look for programs.
+func (p *Place) isProgramDir(path string) bool {
+	for _, dir := range [...]string{"/usr/bin", "/bin", "/usr/sbin", "/sbin", "/usr/local/bin", "/usr/local/sbin"} {
+		if within(path, dir) && len(path) > len(dir) {
+			return true
+		}
+	}
+	home := homeOf(path)
+	if home == "" {
+		if home = p.Home; !within(path, home) {
+			return false
+		}
+	}
+	for _, dir := range [...]string{"/bin/", "/.local/bin/", "/.cargo/bin/", "/go/bin/", "/.npm-global/bin/", "/.bun/bin/", "/.deno/bin/", "/.volta/bin/"} {
+		if strings.HasPrefix(path[len(home):], dir) {
+			return true
+		}
+	}
+	return false
+}
+
+// beside says whether a path lies in another project: below a directory that is
+// beside the workspace. The directory by itself counts where top is set: tools
+// that look for what is theirs climb from directory to directory, by full names.
+func (p *Place) beside(path string, top bool) bool {
+	above := p.Workspace[:max(0, strings.LastIndexByte(p.Workspace, '/'))]
+	if above == "" || above == "/home" || above == "/Users" || isTemporary(above) || len(path) <= len(above)+1 || path[len(above)] != '/' || !strings.HasPrefix(path, above) || within(path, p.Workspace) {
+		return false
+	}
+	name, rest, _ := strings.Cut(path[len(above)+1:], "/")
+	switch name {
+	case "", "node_modules", "go", "bin", "lib", "snap", "sdk", "venv":
+		return false
+	}
+	return name[0] != '.' && (rest != "" || top) && !(above == p.Home && isInstalled(path[len(above):]))
+}
