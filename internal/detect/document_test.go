@@ -39,7 +39,10 @@ and so on time, with the count. After %[2]d different things, a rule counts what
 under %[1]s%[3]s%[1]s.
 
 Some rules leave out programs by their names, or raise something lower for them. A name
-is what its maker wants: it silences an alert, and permits nothing.
+is what its maker wants: it silences an alert, and permits nothing. An agent may look
+for its own login where its program lies in a place that nothing inside can write, or
+where installers put programs, and where the user started it: what an agent starts
+through something else is a command, the same agent among it.
 
 ## Rules of your own
 
