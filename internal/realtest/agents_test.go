@@ -276,6 +276,7 @@ func (a worker) work(t *testing.T, w *world, m *provider, dirs []string) {
 	if a.resume != nil {
 		a.goOn(t, p, m, dirs)
 	}
+	quiet(t, p.alerts())
 	for _, secret := range []string{modelKey, token} {
 		if strings.Contains(said, secret) {
 			t.Errorf("%s is printed:\n%s", secret, said)
