@@ -95,9 +95,20 @@ func (p *Place) shellMarks(code string) (m trait) {
 		if before&dumpsEnvironment != 0 && sends {
 			m |= sendsEnvironment
 		}
+		if isProgramThatDumps(c.words[0]) {
+			does &^= dumpsEnvironment // it is executed, and tells of itself
+		}
 		m |= does
 	}
 	return m
+}
+
+func isProgramThatDumps(word string) bool {
+	switch word[strings.LastIndexByte(word, '/')+1:] {
+	case "env", "printenv":
+		return true
+	}
+	return false
 }
 
 // commandMarks says what is remarkable about one command, by its words.
