@@ -4,7 +4,6 @@ package supervise
 
 import (
 	"bytes"
-	"cmp"
 	"path"
 	"strconv"
 	"strings"
@@ -98,16 +97,6 @@ func (s *spot) resolved() string {
 		return ""
 	}
 	return join(r, s.name)
-}
-
-// missing is the first name on the way to s that is not there, s itself where it is
-// the last.
-func (s *spot) missing() string {
-	if s.dir == nil && s.near != nil {
-		first, _, _ := strings.Cut(strings.TrimPrefix(s.place[min(len(s.near.real), len(s.place)):], "/"), "/")
-		return join(s.near.real, []byte(first))
-	}
-	return cmp.Or(s.resolved(), string(s.asked))
 }
 
 func join(dir string, name []byte) string {

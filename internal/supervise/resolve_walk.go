@@ -4,6 +4,7 @@ package supervise
 
 import (
 	"bytes"
+	"cmp"
 	"path"
 	"strings"
 
@@ -170,4 +171,14 @@ func compact(at []byte) []byte {
 		}
 	}
 	return short
+}
+
+// missing is the first name on the way to s that is not there, s itself where it is
+// the last.
+func (s *spot) missing() string {
+	if s.dir == nil && s.near != nil {
+		first, _, _ := strings.Cut(strings.TrimPrefix(s.place[min(len(s.near.real), len(s.place)):], "/"), "/")
+		return join(s.near.real, []byte(first))
+	}
+	return cmp.Or(s.resolved(), string(s.asked))
 }
