@@ -75,7 +75,10 @@ func (b *builder) scratch() {
 	for _, s := range scratchParts(b.spec.Plan.Identity.Home) {
 		if b.keeps(s) != served {
 			b.mkdir(hidden+"/"+s.name, s.mode)
+			continue
 		}
+		b.mkdir(s.at, s.mode)
+		b.trees[s.at] = b.copyMount("private "+s.at, s.at) // before another private directory is mounted above it
 	}
 	b.mkdirOne(hidden+"/emptydir", 0o555)
 	b.file(hidden+"/empty", "", 0)
@@ -91,20 +94,21 @@ func (b *builder) scratch() {
 
 // attachScratch puts one private directory into place.
 func (b *builder) attachScratch(s scratch) {
-	attrs, from, fstype := 0, hidden+"/"+s.name, "tmpfs"
-	if !s.exec {
-		attrs = unix.MOUNT_ATTR_NOEXEC
-	}
-	switch b.keeps(s) {
-	case layered:
+	if b.keeps(s) == layered {
+		from := hidden + "/" + s.name
 		work := from + ".work"
 		b.mkdirOne(work, 0o700)
 		b.overlay("private "+s.at, s.at, from, work, s.at)
 		return
-	case served: // it lies in the root, which will be read-only
-		from, fstype = s.at, "fuse"
 	}
-	b.bind("private "+s.at, from, s.at, uint64(attrs))
+	tree, fstype := b.trees[s.at], "fuse"
+	if b.keeps(s) == plain {
+		tree, fstype = b.copyMount("private "+s.at, hidden+"/"+s.name), "tmpfs"
+	}
+	if !s.exec {
+		b.limit("private "+s.at, tree, unix.MOUNT_ATTR_NOEXEC)
+	}
+	b.attach("private "+s.at, tree, s.at)
 	b.expected(s.at, fstype, false, true, !s.exec)
 }
 

@@ -181,13 +181,22 @@ func throughLink(at string, rules []policy.PathRule) bool {
 
 // bind mounts one path of the new root at another.
 func (b *builder) bind(name, from, to string, attrs uint64) {
-	tree := b.slot()
+	tree := b.copyMount(name, from)
+	b.limit(name, tree, attrs)
+	b.attach(name, tree, to)
+}
+
+// copyMount makes a detached copy of the mount at a path of the new root.
+func (b *builder) copyMount(name, from string) (tree ref) {
+	tree = b.slot()
 	b.call(name+": clone", unix.SYS_OPEN_TREE, []any{unix.AT_FDCWD, b.str(from),
 		unix.OPEN_TREE_CLONE | unix.OPEN_TREE_CLOEXEC | unix.AT_SYMLINK_NOFOLLOW}, into(tree))
-	if attrs != 0 {
-		b.call(name+": restrict", unix.SYS_MOUNT_SETATTR, []any{tree, b.empty, unix.AT_EMPTY_PATH, b.words(attrs, 0, 0, 0), 32})
-	}
-	b.attach(name, tree, to)
+	return tree
+}
+
+// limit sets mount attributes on a detached mount.
+func (b *builder) limit(name string, tree ref, attrs uint64) {
+	b.call(name+": restrict", unix.SYS_MOUNT_SETATTR, []any{tree, b.empty, unix.AT_EMPTY_PATH, b.words(attrs, 0, 0, 0), 32})
 }
 
 // attachCopy lays a private writable layer over a host directory: the layer is
