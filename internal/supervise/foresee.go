@@ -98,6 +98,9 @@ func (s *Supervisor) placed(c *call, at *spot, w want, creates bool) (outcome, b
 		if at.exists && c.modeFirst() && !c.proc.creds.may(&at.stat, c.bits(at, w)) {
 			return at.unwritable("EACCES"), true
 		}
+		if w == wantCreate || w == wantRemove {
+			return at.unnameable(), true
+		}
 		return at.unwritable("EROFS"), true
 	}
 	if !at.exists && w != wantCreate && !creates {
@@ -158,6 +161,15 @@ func (at *spot) unwritable(errno string) outcome {
 		layer = event.LayerProtected
 	}
 	return denied(layer, at.tree.Rule, errno)
+}
+
+// unnameable is the refusal of a name that is made or goes away in a directory for
+// reading alone, which the view may have made to lead to a tree.
+func (at *spot) unnameable() outcome {
+	if at.dir.tree == nil {
+		return denied(event.LayerView, at.tree.Rule, "EROFS")
+	}
+	return at.unwritable("EROFS")
 }
 
 // inTree is o, which is what the kernel says, as the boundary's doing where a tree of

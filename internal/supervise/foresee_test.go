@@ -164,6 +164,9 @@ func TestHidden(t *testing.T) {
 		{aCall{NR: unix.SYS_RENAMEAT2, Args: []any{cwd, "ws/file", cwd, "ws/secret", 0}}, event.LayerHidden, "EBUSY"},
 		{aCall{NR: unix.SYS_UNLINKAT, Args: []any{cwd, "ws/secret", 0}}, event.LayerHidden, "EBUSY"},
 		{aCall{NR: unix.SYS_LINKAT, Args: []any{cwd, "ws/secret", cwd, "ws/mine", 0}}, event.LayerHidden, "EXDEV"},
+		{aCall{NR: unix.SYS_UNLINKAT, Args: []any{cwd, "ws", unix.AT_REMOVEDIR}}, event.LayerView, "EROFS"}, // by what leads to it
+		{aCall{NR: unix.SYS_RENAMEAT2, Args: []any{cwd, "ws", cwd, "private", 0}}, event.LayerView, "EROFS"},
+		{aCall{NR: unix.SYS_UNLINKAT, Args: []any{cwd, "ws/hooks", unix.AT_REMOVEDIR}}, event.LayerProtected, "EBUSY"},
 		{open("ws/ghost/key", unix.O_RDONLY), event.LayerHidden, "ENOENT"},
 		{aCall{NR: unix.SYS_MKDIRAT, Args: []any{cwd, "ws/ghost", 0o700}}, "", ""},
 		{open("ws/ghost/key", unix.O_WRONLY|unix.O_CREAT), "", ""},

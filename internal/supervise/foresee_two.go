@@ -145,7 +145,7 @@ func (s *Supervisor) moves(c *call) (outcome, bool) {
 	case s.at.dir.unwritable() && !s.at.exists:
 		errno = "EROFS"
 	case s.at.dir.unwritable():
-		return s.at.unwritable("EROFS"), true
+		return s.at.unnameable(), true
 	case s.at.errno != 0:
 		errno = unix.ErrnoName(s.at.errno)
 	case !s.at.exists:
