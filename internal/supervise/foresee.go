@@ -95,7 +95,7 @@ func (s *Supervisor) placed(c *call, at *spot, w want, creates bool) (outcome, b
 		if w == wantRemove && !at.exists {
 			return allowed("EROFS"), true // nothing was kept from being removed
 		}
-		if at.exists && c.modeFirst() && !c.proc.creds.may(&at.stat, c.bits(at, w)) {
+		if at.exists && c.modeFirst() && !c.proc.creds.may(&at.stat, c.bits(w)) {
 			return at.unwritable("EACCES"), true
 		}
 		if w == wantCreate || w == wantRemove {
@@ -233,7 +233,7 @@ func (s *Supervisor) permitted(c *call, at *spot, w want, creates bool) outcome 
 	case c.opens() && c.flags&unix.O_PATH != 0:
 		return allowed("")
 	}
-	if !cr.may(&at.stat, c.bits(at, w)) {
+	if !cr.may(&at.stat, c.bits(w)) {
 		return denied(event.LayerPermissions, "", "EACCES")
 	}
 	if c.opens() && at.stat.Mode&unix.S_IFMT == unix.S_IFSOCK {
@@ -245,8 +245,8 @@ func (s *Supervisor) permitted(c *call, at *spot, w want, creates bool) outcome 
 // bitsOf says which mode bits a call needs.
 var bitsOf = [...]uint32{wantRead: 4, wantWrite: 2, wantBoth: 6, wantExec: 1, wantReach: 2}
 
-// bits is which mode bits c needs of at: a file without a name is made in its directory.
-func (c *call) bits(at *spot, w want) uint32 {
+// bits is which mode bits c needs: a file without a name is made in its directory.
+func (c *call) bits(w want) uint32 {
 	if c.opens() && c.flags&unix.O_TMPFILE == unix.O_TMPFILE {
 		return 3
 	}

@@ -94,7 +94,7 @@ func (s *Supervisor) renamed(c *call) outcome {
 		return allowed("") // a path that is a descriptor, or one that was not understood
 	}
 	if s.at.dir.tree != s.to.dir.tree {
-		return s.across(c)
+		return s.across()
 	}
 	for _, at := range both {
 		if o, decided := s.leads(c, at, wantRemove); decided {
@@ -110,7 +110,7 @@ func (s *Supervisor) renamed(c *call) outcome {
 // across is the outcome of a rename from one tree to another: these are different
 // mounts, and the kernel looks at nothing else (rename(2), EXDEV). Where one of the
 // trees refuses by itself, that is a denial.
-func (s *Supervisor) across(c *call) outcome {
+func (s *Supervisor) across() outcome {
 	for _, at := range [...]*spot{&s.at, &s.to} {
 		o := outcome{verdict: event.Allowed}
 		switch {

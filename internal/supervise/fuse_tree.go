@@ -212,7 +212,7 @@ func (t *tree) enter(dir *node, name string, n *node) {
 }
 
 // leave takes the name of n in dir away.
-func (t *tree) leave(dir *node, name string) *node {
+func (t *tree) leave(dir *node, name string) {
 	e := dir.kids[name]
 	n := e.node
 	delete(dir.kids, name)
@@ -228,7 +228,6 @@ func (t *tree) leave(dir *node, name string) *node {
 		dir.dirs--
 	}
 	t.bytes -= len(name)
-	return n
 }
 
 // remove takes a name away. The node stays for who has it open.
