@@ -7,7 +7,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"golang.org/x/sys/unix"
 )
@@ -45,12 +44,9 @@ func reconstruct(p *Probe) {
 	deeds = append(deeds, programDeeds(p)...)
 	deeds = append(deeds, archiveDeeds(p)...)
 	deeds = append(deeds, socketDeeds(p)...)
-	deeds = append(deeds, slices.Concat(callDeeds(), netDeeds(), nameDeed())...)
+	deeds = append(deeds, callDeeds()...)
 	for _, d := range deeds {
 		err := d.do()
-		if errors.Is(err, errNotHere) {
-			continue
-		}
 		d.Error = ErrnoName(err)
 		if d.status != nil {
 			d.Error, d.Exit = "", d.status(err)
@@ -66,9 +62,6 @@ func reconstruct(p *Probe) {
 	}
 	p.Try("do what is to be told", func() error { return nil })
 }
-
-// errNotHere says that the machine has not what a deed needs.
-var errNotHere = errors.New("this machine cannot do it")
 
 // place makes deeds whose names are below a directory.
 type place string

@@ -38,7 +38,7 @@ func linkDeeds(p *Probe) []Deed {
 
 // outsideDeeds aim at what is not in view, and at what is there for reading alone.
 func outsideDeeds(p *Probe) []Deed {
-	o, w, s := place(p.Arg("O")), place(p.In("W", "given")), place(p.In("S", "sibling"))
+	o, w, s, r := place(p.Arg("O")), place(p.In("W", "given")), place(p.In("S", "sibling")), place(p.Arg("R"))
 	var out []Deed
 	read := func(what, path string) {
 		out = append(out, Deed{Kind: "read refused", What: what, Action: "file.open|file.lookup", Object: path, Denied: true, do: func() error { return open(path, unix.O_RDONLY) }})
@@ -71,11 +71,11 @@ func outsideDeeds(p *Probe) []Deed {
 	change("a link outside", "file.symlink", o.path("c8"), func(path string) error { return unix.Symlink("x", path) })
 	change("in the project beside", "file.write", s.path("c9"), create)
 	change("moved out", "file.rename", w.path("c10"), func(path string) error { return unix.Rename(path, o.path("c10")) })
-	change("a program of the system", "file.write", "/usr/bin/holdfast-deed", create)
-	change("a program of the system removed", "file.unlink", "/usr/bin/env", unix.Unlink)
-	change("a program of the system moved", "file.rename", "/usr/bin/true", func(path string) error { return unix.Rename(path, "/usr/bin/true.old") })
-	change("a mode of the system", "file.chmod", "/usr/bin/tail", func(path string) error { return unix.Chmod(path, 0o4755) })
-	change("the users of the system", "file.write", "/etc/passwd", func(path string) error { return open(path, unix.O_WRONLY|unix.O_APPEND) })
+	change("a new file where only reading is allowed", "file.write", r.path("c11"), create)
+	change("a file removed there", "file.unlink", r.path("c12"), unix.Unlink)
+	change("a file moved there", "file.rename", r.path("c13"), func(path string) error { return unix.Rename(path, r.path("c13b")) })
+	change("a mode there", "file.chmod", r.path("c14"), func(path string) error { return unix.Chmod(path, 0o4755) })
+	change("a file added to there", "file.write", r.path("c15"), func(path string) error { return open(path, unix.O_WRONLY|unix.O_APPEND) })
 	return out
 }
 
@@ -110,8 +110,8 @@ func privateDeeds(p *Probe) []Deed {
 	try("a name of the home", "file.rename", h.path("p3"), func(path string) error { return errors.Join(create(path), unix.Rename(path, h.path("p3b"))) })
 	try("a link of the home", "file.symlink", h.path("p4"), func(path string) error { return unix.Symlink("p1", path) })
 	try("a file of the home removed", "file.unlink", h.path("p5"), func(path string) error { return errors.Join(create(path), unix.Unlink(path)) })
-	try("a temporary file", "file.write", "/tmp/holdfast-deed", create)
-	try("a temporary directory", "file.mkdir", "/var/tmp/holdfast-deed", func(path string) error { return unix.Mkdir(path, 0o755) })
+	try("a temporary file", "file.write", "/tmp/holdfast-deed", func(path string) error { return errors.Join(create(path), unix.Unlink(path)) })
+	try("a temporary directory", "file.mkdir", "/var/tmp/holdfast-deed", func(path string) error { return errors.Join(unix.Mkdir(path, 0o755), unix.Rmdir(path)) })
 	// Below a directory that the run has made itself.
 	out = append(out, Deed{Kind: "read refused", What: "below a directory that was made first", Action: "file.open|file.lookup", Object: h.path(".docker/config.json"), Denied: true,
 		do: func() error {
