@@ -119,6 +119,17 @@ func (b *builder) handOutStore() {
 	b.call("tripwire: wait until it is taken", unix.SYS_READ, []any{fdControl, b.words(0), 8}, want(8))
 }
 
+// pollOnce asks whether a file of the root is ready, which nobody answers, so that
+// the kernel asks never again (fuse_file_poll in fs/fuse/file.c). The runtime of who
+// serves the root asks it of each file that it opens, and lets nothing else run until
+// it has the answer, which would be its own.
+func (b *builder) pollOnce() {
+	file := b.slot() // and a struct pollfd that asks for nothing, poll(2)
+	b.call("tripwire: open a file", unix.SYS_OPENAT, []any{unix.AT_FDCWD, b.str("/etc/hostname"), unix.O_RDONLY | unix.O_CLOEXEC, 0}, into(file))
+	b.call("tripwire: poll it", unix.SYS_PPOLL, []any{uint64(file), 1, b.words(0, 0), 0, 8}, ignored())
+	b.closeFD(file)
+}
+
 const storeAt = hidden + "/store"
 
 // canTrip says whether this process may open the device.

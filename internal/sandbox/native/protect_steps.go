@@ -178,6 +178,9 @@ func (b *builder) seal() {
 	if b.made[coversAt] { // with what is in it: it is mounted by now
 		b.call("remove "+coversAt, unix.SYS_UNLINKAT, []any{unix.AT_FDCWD, b.str(coversAt), unix.AT_REMOVEDIR})
 	}
+	if b.facts.tripwire {
+		b.pollOnce()
+	}
 	root := b.slot()
 	b.call("open root", unix.SYS_OPENAT, []any{unix.AT_FDCWD, b.str("/"), openPath, 0}, into(root))
 	b.call("make root read-only", unix.SYS_MOUNT_SETATTR,
