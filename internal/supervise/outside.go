@@ -90,7 +90,8 @@ func (s *Supervisor) carriable(c *call, first outcome) bool {
 // are asked: what the private tree has itself is changed there, unasked.
 func (s *Supervisor) unmade(first outcome) bool {
 	at := &s.at
-	return !at.exists && !at.magic && at.unknown == "" && first.verdict == event.Allowed && (first.errno == "" || first.errno == "ENOENT") && s.asked(at.where())
+	missing := first.errno == "ENOENT" && (first.verdict == event.Allowed || first.layer == event.LayerView)
+	return !at.exists && !at.magic && at.unknown == "" && (first.errno == "" && first.verdict == event.Allowed || missing) && s.asked(at.where())
 }
 
 // asked reports whether a change of path, which is in a private tree, is asked about.
