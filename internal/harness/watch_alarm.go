@@ -49,7 +49,7 @@ func NewWatchAlarm(o WatchAlarmOptions) (*WatchAlarm, error) {
 	}); err != nil {
 		return nil, fmt.Errorf("preparing where alerts go: %w", err)
 	}
-	a.log, err = audit.Create(o.Log, audit.Options{Session: a.session, Keys: o.Keys, Detail: map[string]string{"level": "watch"}})
+	a.log, err = audit.Create(o.Log, audit.Options{Session: a.session, Keys: o.Keys})
 	if err == nil {
 		err = a.put(event.Event{Sensor: event.Task, Action: event.SessionStart, Verdict: event.Allowed, Object: "prove watch", Detail: map[string]string{"command": "holdfast prove watch"}})
 	}

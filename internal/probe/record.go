@@ -19,7 +19,7 @@ type Recorder interface {
 	KeepsRecord() bool
 	// Logs are the files that it wrote in w, a line of JSON for each attempt.
 	Logs(w *World) []string
-	// Record asks the target itself about the last of its runs in w.
+	// Record asks the target itself about the run in w that was begun last.
 	Record(w *World) (Record, error)
 	// Reader is the path of the program by which a person reads the records.
 	Reader() string
@@ -60,6 +60,10 @@ type Attempt struct {
 
 	// Arg must be among the arguments of the process.
 	Arg string `json:"-"`
+
+	// ByStat says, of something that a row looks for, that stat(2) alone asks for
+	// it: see [byStat].
+	ByStat bool `json:"-"`
 }
 
 func (a Attempt) String() string {
@@ -216,10 +220,10 @@ func (r Record) problems(but ...string) (out []string) {
 // missing but what it says that it has only counted.
 func summarised(w *World, o Observation) []string {
 	rec, err := w.record()
-	if err != nil || rec.Verdict != "GAPS" {
+	if err != nil || rec.Verdict != "GAPS" && rec.Verdict != "PARTIAL" {
 		return whole(w, o)
 	}
-	return rec.problems("stand summarised", hostLacks)
+	return rec.problems("stand summarised", "some are only counted", hostLacks)
 }
 
 // recorded demands that a whole record has each of the attempts, as templates.

@@ -104,9 +104,9 @@ var agentTraces = sync.OnceValue(func() map[string]Trace {
 		"ARC-001b": seen(wasDenied("file.mkdir", "O")),
 		"ARC-001c": seen(wasDenied("file.mkdir", "O")),
 		"ARC-002b": seen(wasDenied("file.mkdir", "O")),
-		"ARC-005b": seen(wasDenied("file.lookup", "W/unpacked/zip-links/d"), wasDenied("file.lookup", "W/unpacked/gnu/d")),
-		"ARC-005c": seen(wasDenied("file.lookup", "W/unpacked/swapped/b")),
-		"ARC-005d": seen(wasDenied("file.mkdir", "O"), wasDenied("file.lookup", "W/unpacked/patch/l")),
+		"ARC-005b": byStat(seen(wasDenied("file.lookup", "W/unpacked/zip-links/d"), wasDenied("file.lookup", "W/unpacked/gnu/d"))),
+		"ARC-005c": byStat(seen(wasDenied("file.lookup", "W/unpacked/swapped/b"))),
+		"ARC-005d": trail(seen(wasDenied("file.mkdir", "O")), byStat(seen(wasDenied("file.lookup", "W/unpacked/patch/l")))),
 		"ARC-014":  seen(wasDenied("file.write", "W/.git/config"), wasDenied("file.quarantine", "W/.claude"), wasDenied("file.quarantine", "W/.mcp.json")).with("hook-denied", "quarantined"),
 
 		"PXY-022b": seen(wasDenied("net.connect", ""), wasDenied("net.query", "denied.test")).with("unknown-host"),

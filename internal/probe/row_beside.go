@@ -57,7 +57,8 @@ func closedOutside(w *World) error {
 }
 
 // beside starts the second run of a row, and returns what has it come to its end
-// once the first one is over.
+// once the first one is over. What is seen of it stands before what is seen of the
+// row's own command: it was started before.
 func (s *Session) beside() (end func()) {
 	if s.Row.Beside == nil {
 		return func() {}
@@ -70,6 +71,15 @@ func (s *Session) beside() (end func()) {
 		if err := s.World.File("W/over", ""); err != nil {
 			s.Fail(err)
 		}
-		wait()
+		first := []Observation{wait()}
+		s.obs = append(first, s.obs[:len(s.obs)-1]...)
 	}
+}
+
+// own is what was seen of the commands of the row itself, once all are over.
+func (s *Session) own() []Observation {
+	if s.Row.Beside != nil && len(s.obs) > 0 {
+		return s.obs[1:]
+	}
+	return s.obs
 }

@@ -18,12 +18,13 @@ func seenOf(set string, file string) (t Trace) {
 			t.Events = append(t.Events, a)
 		}
 	}
+	stat := askedByStat[set]
 	for _, trick := range inside.Tricks(set) {
 		switch trick.Effect {
 		case inside.Makes:
-			add(Attempt{Object: askedFor(trick), Verdict: "denied"})
+			add(Attempt{Object: askedFor(trick), Verdict: "denied", ByStat: slices.Contains(stat, trick.Name)})
 		case inside.Prints:
-			add(Attempt{Object: "H/.ssh/id_probe", Verdict: "denied"})
+			add(Attempt{Object: "H/.ssh/id_probe", Verdict: "denied", ByStat: slices.Contains(stat, theKey)})
 		case inside.Dials:
 			add(Attempt{Action: "sock.connect"})
 		case inside.Appends:
@@ -31,15 +32,42 @@ func seenOf(set string, file string) (t Trace) {
 		}
 	}
 	if slices.ContainsFunc(t.Events, func(a Attempt) bool { return a.Object == "H/.ssh/id_probe" }) {
-		t.Rules = append(t.Rules, "credential-denied")
+		t = trail(t, ofTheKey(slices.Contains(stat, theKey)))
 	}
 	t.Rules = append(t.Rules, rulesOf[set]...)
 	return t
 }
 
+// theKey stands for all tricks of a set that print the key.
+const theKey = "the key"
+
+// askedByStat are the tricks of a set whose program asks by stat(2) whether the file
+// or its directory is there, and goes no further.
+var askedByStat = map[string][]string{
+	"abbreviated":     {"cp-target", "cp-t", "ln-s"},
+	"abbreviated-git": {"init-sep"},
+	"ar":              {"script"},
+	"cpio":            {"pass", theKey},
+	"git-writes":      {"pack-objects"}, // what it renames the pack to is not what the event is about
+	"kubectl":         {theKey},
+	"rsync":           {"write", "log", theKey},
+}
+
+// ofTheKey is the alert about the key.
+func ofTheKey(stat bool) Trace {
+	if stat {
+		return byStat(raised("credential-denied"))
+	}
+	return raised("credential-denied")
+}
+
 // askedFor is what a trick that makes something asks for, as far as it is known.
 func askedFor(t inside.Trick) string {
+	script := strings.Join(t.Argv, " ") + t.Stdin
+	entered := strings.Contains(script, "{Y}") && !strings.Contains(script, "{X}")
 	switch {
+	case t.Target == "" && entered: // the name itself is asked for only by whoever is in the directory
+		return "O"
 	case t.Target == "":
 		return "O/x-" + t.Name
 	case strings.HasPrefix(t.Target, "{X}"):

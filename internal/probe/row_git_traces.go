@@ -54,7 +54,7 @@ var gitTraces = sync.OnceValue(func() map[string]Trace {
 		"GIT-008c": quarantined("W/.git/commondir"),
 		"GIT-015d": quarantined("W/.git/index"),
 		"GIT-009":  did("file.write", "W/.gitmodules"),
-		"GIT-011":  refused("view", "file.lookup", "H/other"),
+		"GIT-011":  byStat(refused("view", "file.lookup", "H/other")),
 		"GIT-013":  nothing("the launcher is what is tried: it must not execute what stands in the repository, and nothing is attempted inside"),
 		"GIT-015": trail(refused("protected", "file.rename", "W/stash/evil", "W/.git"), refused("protected", "file.write", "W/.git/config"),
 			refused("protected", "file.unlink", "W/.git"), quarantined("W/stash/evil/config"), raised("hook-denied")),

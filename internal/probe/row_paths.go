@@ -57,7 +57,7 @@ func pathSpellings() []Row {
 		{ID: "PTH-010c", Class: classPaths, Kind: Sandbox, Promise: "P1",
 			Title:  "slashes, dots and other roots in the name of a secret outside",
 			Refs:   []string{"CVE-2025-64108", "path_resolution(7)"},
-			Action: "read", Args: []string{"path=W/..//h/.aws/./credentials\n../h/.ssh/../.aws/credentials\nW/../..//.aws/./credentials\n../../.ssh/../.aws/credentials\nH//.netrc\nH/.ssh/./id_probe"}},
+			Action: "read", Args: []string{"path=W/..//h/.aws/./credentials\n../h/.ssh/../.aws/credentials\nW/../..//.aws/./credentials\n../../.ssh/../.aws/credentials\nH//.netrc\nH/.aws/./credentials\nH/.ssh/./id_probe"}},
 		{ID: "PTH-013", Class: classPaths, Kind: Sandbox, Promise: "P2",
 			Title:  "a link to the outside at the end of a path that is longer than any system call takes",
 			Refs:   []string{"path_resolution(7)", "limits.h PATH_MAX"},

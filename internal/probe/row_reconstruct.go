@@ -32,7 +32,7 @@ func reconstructRows() []Row {
 	row := func(id, title, level string) Row {
 		return Row{ID: id, Title: title, Refs: []string{"NIST SP 800-92, 2.1"}, Files: given, Setup: func(w *World) error { return w.gitInit("W") },
 			Options: Options{Read: []string{"R"}}, Action: "reconstruct", Timeout: time.Minute, Harmless: "what may be done is done to given files; what is outside is watched by itself",
-			Drive: atLevel(level), Oracle: reconstructed(level)}
+			Drive: atLevel(level), Oracle: reconstructed(level), Trace: did("file.write", "W/f-new")}
 	}
 	return []Row{
 		row("HST-501", "many things are done, and the record does not tell them", "standard"),

@@ -215,12 +215,12 @@ func (n Runner) look(s *Session) []string {
 // neverRan says that every command failed to be started: what an oracle misses
 // then was not kept from happening.
 func (s *Session) neverRan() bool {
-	for _, o := range s.obs {
+	for _, o := range s.own() {
 		if o.Err == nil {
 			return false
 		}
 	}
-	return len(s.obs) > 0
+	return len(s.own()) > 0
 }
 
 // brokeOff says that a command did not come to its end, or that none was started.

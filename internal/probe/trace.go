@@ -53,6 +53,13 @@ func (s *Session) unseen() (string, error) {
 			return "", err
 		}
 		want = absent
+		blind, err := Record{Path: log}.missing([]Attempt{lookupsUnseen})
+		if err != nil {
+			return "", err
+		}
+		if len(blind) == 0 {
+			want = slices.DeleteFunc(want, func(a Attempt) bool { return a.ByStat })
+		}
 	}
 	if len(want) == 0 {
 		return "", nil
@@ -64,6 +71,9 @@ func (s *Session) unseen() (string, error) {
 	return fmt.Sprintf("held, but nothing in the record says: %s", strings.Join(words, "; ")), nil
 }
 
+// lookupsUnseen is what a record says that cannot have all look-ups.
+var lookupsUnseen = Attempt{Action: "record.blind", Object: "lookups"}
+
 // Actions of the record.
 const (
 	alertRaise   = "alert.raise"   // its object is the rule
@@ -72,7 +82,7 @@ const (
 
 // allRefused says that nothing was started, so that there is nothing to see.
 func (s *Session) allRefused() bool {
-	for _, o := range s.obs {
+	for _, o := range s.own() {
 		if !o.Refused {
 			return false
 		}

@@ -76,7 +76,7 @@ var pathTraces = sync.OnceValue(func() map[string]Trace {
 		),
 		"PTH-012b": trail(refused("protected", "file.write", "W/new\nline/.mcp.json"), raised("guardrail-denied")),
 		"PTH-012c": trail(refused("view", "file.write", "O/canary")),
-		"PTH-013":  trail(refused("view", "file.lookup", "out")),
+		"PTH-013":  trail(did("file.write", "out"), byStat(refused("view", "file.lookup", "out"))),
 		"PTH-013b": trail(did("file.rename", ".git/hooks", ".git"), raised("alias")),
 		"PTH-015":  trail(refused("protected", "file.write", "W/sub/.vscode/tasks.json"), raised("editor-denied")),
 		"PTH-017": trail(
@@ -88,7 +88,7 @@ var pathTraces = sync.OnceValue(func() map[string]Trace {
 		"PTH-018b": trail(refused("view", "file.write", "../o/canary"), refused("protected", "file.write", ".mcp.json"), raised("guardrail-denied")),
 		"PTH-018c": trail(refused("view", "file.write", "../o/canary"), refused("protected", "file.write", ".mcp.json"), raised("guardrail-denied")),
 		"PTH-018d": nothing(declined),
-		"PTH-020":  trail(refused("view", "file.lookup", "B/alias/.git/hooks", "B/alias/.git", "B/alias"), refused("view", "file.mkdir", "B/alias")),
+		"PTH-020":  trail(byStat(refused("view", "file.lookup", "B/alias/.git/hooks", "B/alias/.git", "B/alias")), refused("view", "file.mkdir", "B/alias")),
 	}
 })
 
@@ -190,7 +190,7 @@ var denyTraces = sync.OnceValue(func() map[string]Trace {
 			refused("readonly", "file.chown", "R/canary", "R"),
 			refused("readonly", "file.xattr", "R/canary", "R"),
 			refused("readonly", "file.write", "R/canary"),
-			refused("view", "file.lookup", "O/canary", "O"),
+			byStat(refused("view", "file.lookup", "O/canary", "O")),
 		),
 		"DNY-016b": trail(
 			refused("view", "file.chmod", "B"),
@@ -224,10 +224,10 @@ var archiveTraces = sync.OnceValue(func() map[string]Trace {
 		),
 		"ARC-002": trail(
 			refused("view", "file.write", "O/canary", "O/x"),
-			refused("view", "file.mkdir", "B", "O"),
+			refused("view", "file.mkdir", "O"),
 			refused("view", "file.chmod", "O/canary", "O/x"),
 		),
-		"ARC-004": trail(refused("view", "file.link", "linked-2", "W/naive/linked-2"), refused("view", "file.lookup", "O/canary"), raised("link-protected")),
+		"ARC-004": trail(refused("view", "file.link", "linked-2", "W/naive/linked-2"), raised("link-protected")),
 		"ARC-005": trail(
 			refused("view", "file.write", "out/x", "out/canary", "W/naive/out/x", "W/naive/out/canary"),
 			refused("view", "file.chmod", "W/naive/out/x", "W/naive/out/canary"),

@@ -6,13 +6,12 @@ import "sync"
 
 var socketTraces = sync.OnceValue(func() map[string]Trace {
 	return map[string]Trace{
-		"IPC-001":  trail(refused("view", "sock.connect", "unix:O/s.sock", "unix:W/link-0"), refused("view", "file.lookup", "O/s.sock", "W/link-0", "O")),
+		"IPC-001":  trail(refused("view", "sock.connect", "unix:O/s.sock", "unix:W/link-0")),
 		"IPC-001b": trail(refused("hidden", "sock.connect", "unix:R/s.sock", "unix:W/link-0", "unix:s.sock")),
-		"IPC-001c": trail(refused("view", "sock.connect", "unix:O/q.sock", "unix:W/link-0"), refused("view", "file.lookup", "O/q.sock", "W/link-0", "O")),
+		"IPC-001c": trail(refused("view", "sock.connect", "unix:O/q.sock", "unix:W/link-0")),
 		"IPC-002": trail(
 			refused("view", "sock.send", "unix:O/d.sock", "unix:W/mail-0"),
 			refused("view", "sock.connect", "unix:O/d.sock", "unix:W/mail-0"),
-			refused("view", "file.lookup", "O/d.sock", "O", "W/mail-0"),
 		),
 		"IPC-002b": trail(
 			refused("hidden", "sock.send", "unix:R/d.sock", "unix:W/mail-0"),
@@ -35,7 +34,7 @@ var socketTraces = sync.OnceValue(func() map[string]Trace {
 		),
 		"IPC-012": trail(did("sock.connect", "unix:H/run/wayland-0", "unix:H/run/pipewire-0", "unix:H/run/pulse/native"), raised("host-socket")),
 		"IPC-014": trail(did("sock.connect", "unix:H/run/vscode-ipc-1.sock", "unix:H/run/vscode-git-1.sock", "unix:H/run/tmux")),
-		"IPC-016": trail(refused("view", "file.lookup", "O", "R")),
+		"IPC-016": byStat(refused("view", "file.lookup", "O", "R")),
 		"IPC-018": trail(refused("hidden", "sock.connect", "unix:W/x.sock", "unix:W/link-0", "unix:x.sock")),
 		"IPC-018b": trail(
 			refused("hidden", "sock.send", "unix:W/y.sock", "unix:W/mail-0"),
@@ -210,7 +209,7 @@ var supervisorTraces = sync.OnceValue(func() map[string]Trace {
 		"HST-004":  trail(refused("view", "file.write", "O/canary", "O/sub/canary")),
 		"HST-004b": nothing(declined),
 		"HST-006":  nothing(declined),
-		"HST-007":  trail(refused("view", "file.lookup", "H/.config/holdfast", "H/.local/state/holdfast"), raised("own-log")),
+		"HST-007":  trail(byStat(refused("view", "file.lookup", "H/.config/holdfast", "H/.local/state/holdfast")), raised("own-log")),
 		"HST-007b": trail(
 			refused("protected", "file.write", "W/holdfast.yaml"),
 			refused("protected", "file.rename", "W/spare"),
@@ -281,7 +280,7 @@ var supervisorTraces = sync.OnceValue(func() map[string]Trace {
 			raised("namespace", "kernel-surface", "socket-past-network", "trace"),
 		),
 		"HST-033b": trail(refused("filter", "sys.call", "personality")),
-		"HST-033c": trail(refused("view", "file.write", "O/canary"), refused("view", "file.lookup", "W/race")),
+		"HST-033c": trail(refused("view", "file.write", "O/canary")),
 		"HST-034":  trail(did("proc.exec", "W/.probe-*"), raised("memory-exec")),
 		"HST-035":  trail(did("file.lookup", "/[redacted:github-token:*", "/[redacted:aws-key-id:*")),
 	}

@@ -84,7 +84,7 @@ var handleTraces = sync.OnceValue(func() map[string]Trace {
 		"FDS-003":  trail(refused("view", "file.lookup", "O", "../o/canary"), raised("credential-denied", "alias")),
 		"FDS-003b": trail(refused("view", "file.lookup", "../o/canary", "canary"), raised("alias")),
 		"FDS-004":  trail(refused("view", "file.truncate", "O/canary"), refused("view", "file.lookup", "../o/canary")),
-		"FDS-006":  trail(refused("view", "sock.connect", "unix:O/give.sock"), refused("view", "file.lookup", "O/give.sock")),
+		"FDS-006":  trail(refused("view", "sock.connect", "unix:O/give.sock")),
 		"FDS-006b": trail(did("sock.connect", "unix:@probe-*")),
 		"FDS-009":  nothing(noDescriptor),
 		"FDS-010":  trail(refused("view", "proc.exec", "O/tool"), raised("loader-exec")),
@@ -107,7 +107,7 @@ var raceTraces = sync.OnceValue(func() map[string]Trace {
 		"RAC-005": trail(
 			quarantined("W/.claude", "W/.codex", "W/holdfast.yaml"),
 			refused("view", "file.write", "O/canary", "O/sub/canary"),
-			refused("view", "file.lookup", "H/.holdfast", "H/.config/holdfast", "H/.claude"),
+			byStat(refused("view", "file.lookup", "H/.holdfast", "H/.config/holdfast", "H/.claude")),
 		),
 		"RAC-006":  trail(did("sock.connect", "127.0.0.1:*")),
 		"RAC-007":  trail(did("file.write", "W/alive")),
@@ -148,7 +148,7 @@ var processTraces = sync.OnceValue(func() map[string]Trace {
 		"PRO-006":  trail(refused("filter", "sys.call", "process_vm_readv", "process_vm_writev"), raised("memory-access")),
 		"PRO-007":  trail(did("sock.connect", "unix:@probe-sibling-*")),
 		"PRO-009":  trail(refused("filter", "sys.call", "perf_event_open"), raised("kernel-surface")),
-		"PRO-011":  trail(refused("view", "file.lookup", "O")),
+		"PRO-011":  byStat(refused("view", "file.lookup", "O")),
 		"PRO-013":  trail(refused("view", "file.lookup", "O/canary-that-is-not-there")),
 		"PRO-014":  trail(did("file.write", "W/bin/launcher")),
 	}
@@ -203,7 +203,7 @@ var privilegeTraces = sync.OnceValue(func() map[string]Trace {
 	return map[string]Trace{
 		"PRV-001":  trail(did("proc.exec", "W/helper", "R/helper")),
 		"PRV-001b": trail(did("proc.exec", "R/helper")),
-		"PRV-002":  trail(refused("view", "file.lookup", "/etc/pam.d")),
+		"PRV-002":  trail(refused("view", "file.lookup", "/etc/pam.d*")),
 		"PRV-003": trail(
 			refused("filter", "file.chmod", "W/set-id-1", "W/set-id-2", "W/set-id-3", "W/set-id-4", "W/set-id-5"),
 			refused("filter", "file.write", "W/set-id-9-new", "W"),

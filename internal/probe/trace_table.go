@@ -68,6 +68,21 @@ func did(action string, objects ...string) (t Trace) {
 	return t
 }
 
+// byStat is t, which need not stand in a record that declares that it does not see
+// look-ups: a program asks by stat(2) or its like, is told that there is nothing,
+// and goes no further. To be told of each would have git and compilers wait for the
+// supervisor at every file.
+func byStat(t Trace) (out Trace) {
+	for _, a := range t.Events {
+		a.ByStat = true
+		out.Events = append(out.Events, a)
+	}
+	for _, r := range t.Rules {
+		out.Events = append(out.Events, Attempt{Action: alertRaise, Object: r, ByStat: true})
+	}
+	return out
+}
+
 // ran is a program that was executed with each of the arguments.
 func ran(args ...string) (t Trace) {
 	for _, a := range args {

@@ -192,3 +192,72 @@ func TestRacesAreReal(t *testing.T) {
 		})
 	}
 }
+
+// TestTheOtherRunIsNotTheRow: what a second run did that is alive beside that of the
+// row says nothing of whether the row's own was started.
+func TestTheOtherRunIsNotTheRow(t *testing.T) {
+	beside, refused := Observation{}, Observation{Refused: true}
+	for _, c := range []struct {
+		beside *Command
+		obs    []Observation
+		want   bool
+	}{
+		{&Command{Action: "roam"}, []Observation{beside, refused}, true},
+		{&Command{Action: "roam"}, []Observation{beside, {}}, false},
+		{nil, []Observation{beside, refused}, false},
+	} {
+		if s := (&Session{Row: Row{Beside: c.beside}, obs: c.obs}); s.allRefused() != c.want {
+			t.Errorf("all of %+v was refused: want %v", c.obs, c.want)
+		}
+	}
+}
+
+// judged is a target whose record has that verdict.
+type judged struct {
+	keeper
+	rec Record
+}
+
+func (j judged) Record(*World) (Record, error) { return j.rec, nil }
+
+// TestSummarised: a record may say that it only counted, and nothing else.
+func TestSummarised(t *testing.T) {
+	counted := "record 7: so many different names were asked for at once that some are only counted"
+	for _, c := range []struct {
+		verdict, why string
+		problems     int
+	}{
+		{"COMPLETE", "", 0},
+		{"PARTIAL", "2 things\n" + counted + "\nrecord 2: " + hostLacks, 0},
+		{"GAPS", "3 things\n5 events stand summarised\n" + counted + "\nevents were lost", 1},
+		{"TAMPERED", "a line was changed", 1},
+	} {
+		w := &World{target: judged{rec: Record{Verdict: c.verdict, Why: c.why}}}
+		if got := summarised(w, Observation{}); len(got) != c.problems {
+			t.Errorf("%s: %q, want %d", c.verdict, got, c.problems)
+		}
+	}
+}
+
+// TestByStat: what stat(2) alone asks for need not stand in a record that declares
+// that it does not see look-ups, and in no other; all else must.
+func TestByStat(t *testing.T) {
+	blind := `{"action":"record.blind","object":"lookups"}`
+	write := `{"action":"file.write","object":"O/canary","verdict":"denied","layer":"view"}`
+	want := trail(refused("view", "file.write", "O/canary"), byStat(trail(refused("view", "file.lookup", "O"), raised("credential-denied"))))
+	for _, c := range []struct {
+		lines  []string
+		want   Verdict
+		reason string
+	}{
+		{[]string{blind, write}, Held, ""},
+		{[]string{write}, Unseen, "credential-denied"},
+		{[]string{blind}, Unseen, "file.write"},
+	} {
+		r := Row{ID: "TRC-000", Kind: Sandbox, Action: "nothing", Trace: want}
+		res := Runner{Prober: os.Args[0], Dir: t.TempDir()}.Play(t.Context(), keeper{pretender(polite), c.lines, true}, r)
+		if res.Verdict != c.want || !strings.Contains(res.Reason, c.reason) {
+			t.Errorf("%q: %v (%s), want %v with %q", c.lines, res.Verdict, res.Reason, c.want, c.reason)
+		}
+	}
+}

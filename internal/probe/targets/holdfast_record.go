@@ -4,6 +4,7 @@ package targets
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -27,13 +28,7 @@ func (Holdfast) Logs(w *probe.World) []string {
 
 // Record implements [probe.Recorder].
 func (h Holdfast) Record(w *probe.World) (probe.Record, error) {
-	var rec probe.Record
-	var newest time.Time
-	for _, path := range h.Logs(w) {
-		if st, err := os.Lstat(path); err == nil && !st.ModTime().Before(newest) {
-			rec.Path, newest = path, st.ModTime()
-		}
-	}
+	rec := probe.Record{Path: lastBegun(h.Logs(w))}
 	_ = filepath.WalkDir(w.Path(stateOfHoldfast), func(_ string, d fs.DirEntry, err error) error {
 		if err == nil && d.Type().IsRegular() {
 			if info, err := d.Info(); err == nil {
@@ -57,6 +52,28 @@ func (h Holdfast) Record(w *probe.World) (probe.Record, error) {
 		return rec, err
 	}
 	return rec, nil
+}
+
+// lastBegun is the record that was begun last, "" for none: of two runs that are
+// alive at a time, the row is about the later one, whichever ended last.
+func lastBegun(logs []string) (last string) {
+	var latest time.Time
+	for _, path := range logs {
+		if begun := begin(path); last == "" || begun.After(latest) {
+			last, latest = path, begun
+		}
+	}
+	return last
+}
+
+// begin is the time on the first line of a record, the zero time where it has none.
+func begin(path string) time.Time {
+	var first struct{ Time time.Time }
+	if f, err := os.Open(path); err == nil {
+		defer f.Close()
+		_ = json.NewDecoder(f).Decode(&first) // a record that cannot be read is found to be so by who reads it
+	}
+	return first.Time
 }
 
 // log asks the launcher about its records. A status says what verify found.
