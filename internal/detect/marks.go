@@ -55,6 +55,7 @@ const (
 	accounts                        // who there is on the machine, and how names are found
 	programDir                      // of a change: in a directory of programs
 	astray                          // goes through a link out of the workspace; of a change, also by climbing
+	personal                        // of a change: below the home by a full name, where a user keeps files
 
 	metadata  // where a cloud gives out credentials
 	cluster   // the interface of a cluster
@@ -108,7 +109,7 @@ var markNames = [...]string{
 	"credential", "usual", "key", "secret-file", "browser-store", "agent-store", "other-home", "system-secret", "hook", "editor", "guardrail",
 	"pipeline", "startup", "history", "traversal", "encoded", "alias", "other-process", "process-memory", "kernel-callback",
 	"host-socket", "runtime-socket", "agent-socket", "own-log", "own-policy", "system-log", "memory-file", "loader", "generated",
-	"dependency", "temporary", "repository", "descriptor", "sibling", "accounts", "program-directory", "astray",
+	"dependency", "temporary", "repository", "descriptor", "sibling", "accounts", "program-directory", "astray", "personal",
 	"metadata", "cluster", "loopback", "private", "literal", "tunnel", "drop", "resolver", "long-label",
 }
 

@@ -97,7 +97,9 @@ func TestPlacesOfChanges(t *testing.T) {
 		{here, event.FileLookup, "/usr/bin/x", "", "generated"},
 		{here, event.FileWrite, "/home/you/.local/bin/x", "", "generated program-directory"},
 		{here, event.FileWrite, "/home/you/project/bin/x", "", "generated"},
-		{here, event.FileMkdir, "/home/you/bin", "", "generated"},
+		{here, event.FileMkdir, "/home/you/bin", "", "generated personal"},
+		{here, event.FileWrite, "/home/you/x", "", "personal"},
+		{here, event.FileWrite, "../x", "/home/you/x", "astray"},
 	} {
 		got := tt.place.Marks(event.Event{Action: tt.action, Object: tt.asked, Resolved: tt.found})
 		slices.Sort(got)

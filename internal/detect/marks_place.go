@@ -32,6 +32,9 @@ func (p *Place) changed(asked, found string) (m mark) {
 	if p.leaves(asked, found) && wanders(asked, found) {
 		m |= astray
 	}
+	if full == asked && p.Personal(full) {
+		m |= personal
+	}
 	return m
 }
 
