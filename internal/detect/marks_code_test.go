@@ -66,6 +66,7 @@ func TestCommandsOfAShell(t *testing.T) {
 // or changes them.
 func TestPlacesOfChanges(t *testing.T) {
 	deep := Place{Home: "/home/you", Workspace: "/home/you/src/a"}
+	apart := Place{Home: "/srv/home", Workspace: "/srv/a"}
 	for _, tt := range []struct {
 		place                     Place
 		action, asked, found, has string
@@ -85,6 +86,8 @@ func TestPlacesOfChanges(t *testing.T) {
 		{Place{Workspace: "/tmp/a"}, event.FileLookup, "/tmp/b/x", "", "generated temporary"},
 		{Place{Workspace: "/a"}, event.FileLookup, "/b/x", "", ""},
 		{Place{}, event.FileLookup, "/b/x", "", ""},
+		{apart, event.FileLookup, "/srv/home/.npmrc", "", "credential usual"},
+		{apart, event.FileLookup, "/srv/b/x", "", "sibling"},
 		{here, event.FileLookup, "l/x", "/srv/x", "astray"},
 		{here, event.FileLookup, "/home/you/project/l/x", "/srv/x", "astray"},
 		{here, event.FileLookup, "../x", "/srv/x", ""},

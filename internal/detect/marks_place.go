@@ -106,5 +106,8 @@ func (p *Place) beside(path string, top bool) bool {
 	case "", "node_modules", "go", "bin", "lib", "snap", "sdk", "venv":
 		return false
 	}
+	if p.Home != "" && within(p.Home, above+"/"+name) {
+		return false // the user's own home is no project
+	}
 	return name[0] != '.' && (rest != "" || top) && !(above == p.Home && isInstalled(path[len(above):]))
 }
