@@ -196,7 +196,9 @@ func (p *Place) marks(e *event.Event) (object, to mark) {
 		}
 		if changes(e.Action) {
 			object |= p.changed(e.Object, e.Resolved)
-			to |= p.changed(e.Detail["to"], e.Detail["to_resolved"])
+			if e.Action == event.FileRename { // of a link it is what is read
+				to |= p.changed(e.Detail["to"], e.Detail["to_resolved"])
+			}
 		} else {
 			object |= p.looked(e.Object, e.Resolved)
 		}
