@@ -21,7 +21,7 @@ var ownRepository = []string{
 	"GIT-002c", "GIT-002d", "GIT-002e", "GIT-002f", "GIT-003", "GIT-003b", "GIT-003c", "GIT-005", "GIT-005b", "GIT-005c", "GIT-005d", "GIT-007",
 	"GIT-007b", "GIT-007c", "GIT-008", "GIT-008b", "GIT-008c", "GIT-009", "GIT-011", "GIT-013", "GIT-015", "GIT-015b", "GIT-015c", "GIT-015d", "GIT-016", "GIT-020",
 	"GIT-021", "GIT-022", "GIT-023", "GIT-024", "GIT-025", "GIT-141", "GIT-141b", "GIT-141c", "GIT-142", "GIT-142b", "GIT-143", "GIT-144",
-	"GIT-145", "GIT-441", "HST-040d", "LNK-011c", "LNK-014b", "LNK-017", "LNK-017b", "NSM-001", "NSM-002", "NSM-003", "PTH-012c", "PTH-020", "RAC-009",
+	"GIT-145", "GIT-441", "HST-040d", "HST-501", "HST-501b", "LNK-011c", "LNK-014b", "LNK-017", "LNK-017b", "NSM-001", "NSM-002", "NSM-003", "PTH-012c", "PTH-020", "RAC-009",
 	"RVW-001", "RVW-201", "RVW-411", "RVW-412", "RVW-413", "RVW-414",
 }
 
