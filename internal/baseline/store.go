@@ -14,6 +14,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"holdfast.dev/holdfast/internal/sys"
 )
 
 // maxFile is how long the file of a baseline may be: what is longer was not
@@ -129,7 +131,10 @@ func (b *Baseline) Write(file string) error {
 	}
 	text, err := b.encode()
 	if err == nil {
-		err = replace(file, text)
+		err = os.MkdirAll(filepath.Dir(file), 0o700)
+	}
+	if err == nil {
+		err = sys.ReplaceFile(file, text, 0o600)
 	}
 	if err != nil {
 		return fmt.Errorf("writing the baseline: %w", err)
@@ -141,28 +146,6 @@ func (b *Baseline) Write(file string) error {
 func Remove(file string) error {
 	if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("removing the baseline: %w", err)
-	}
-	return nil
-}
-
-func replace(file string, text []byte) error {
-	dir := filepath.Dir(file)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
-	f, err := os.CreateTemp(dir, filepath.Base(file)+".*") // of mode 0600
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(text)
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), file)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
 	}
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"holdfast.dev/holdfast/internal/report"
+	"holdfast.dev/holdfast/internal/sys"
 )
 
 // WatchFiles are where a watch keeps what it has to know the next time.
@@ -67,7 +68,7 @@ func (f WatchFiles) know(w Watched, print string) error {
 		err = os.MkdirAll(f.State, 0o700)
 	}
 	if err == nil {
-		err = replaceFile(f.state(w), append(content, '\n'), 0o600)
+		err = sys.ReplaceFile(f.state(w), append(content, '\n'), 0o600)
 	}
 	if err != nil {
 		return fmt.Errorf("keeping what was tested: %w", err)
@@ -105,27 +106,10 @@ func (f WatchFiles) save(w Watched, run report.Run) error {
 		err = os.MkdirAll(filepath.Dir(path), 0o755)
 	}
 	if err == nil {
-		err = replaceFile(path, b.Bytes(), 0o644)
+		err = sys.ReplaceFile(path, b.Bytes(), 0o644)
 	}
 	if err != nil {
 		return fmt.Errorf("saving the baseline of %s: %w", w.Name, err)
-	}
-	return nil
-}
-
-// replaceFile writes a file so that there is the old or the new one, whole.
-func replaceFile(path string, content []byte, mode fs.FileMode) error {
-	f, err := os.CreateTemp(filepath.Dir(path), ".new-*")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(content)
-	err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
 	}
 	return nil
 }

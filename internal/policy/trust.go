@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"holdfast.dev/holdfast/internal/sys"
 )
 
 // pins are the project files whose bytes a human trusted.
@@ -90,16 +92,7 @@ func changePins(h Host, change func(*pins)) error {
 	if err != nil {
 		return fmt.Errorf("writing the trusted files: %w", err)
 	}
-	tmp, err := os.CreateTemp(h.State, "trust-*") // mode 0600
-	if err != nil {
-		return fmt.Errorf("writing the trusted files: %w", err)
-	}
-	defer os.Remove(tmp.Name())
-	_, err = tmp.Write(append(data, '\n'))
-	if err = errors.Join(err, tmp.Sync(), tmp.Close()); err != nil {
-		return fmt.Errorf("writing the trusted files: %w", err)
-	}
-	if err := os.Rename(tmp.Name(), pinsPath(h)); err != nil {
+	if err := sys.ReplaceFile(pinsPath(h), append(data, '\n'), 0o600); err != nil {
 		return fmt.Errorf("writing the trusted files: %w", err)
 	}
 	return nil
