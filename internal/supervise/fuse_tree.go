@@ -165,8 +165,10 @@ func (t *tree) add(dir *node, name string, mode uint32, data []byte) (*node, uni
 	n := &node{id: t.next, mode: mode, data: data, private: dir.private, covers: dir.covers}
 	if n.dir() {
 		n.kids = map[string]*entry{}
-		path := dir.below(name)
-		n.private, n.covers = n.private || t.private[path], n.covers || path == t.covers
+		if !n.private {
+			path := dir.below(name)
+			n.private, n.covers = t.private[path], n.covers || path == t.covers
+		}
 	}
 	if n.stored() {
 		if errno := t.store.create(n.id); errno != 0 {

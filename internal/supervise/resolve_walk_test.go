@@ -105,7 +105,7 @@ func TestPathsOfManyNames(t *testing.T) {
 	if tree := p.of(deep); tree == nil || tree.Path != "/a/a" {
 		t.Errorf("found %+v", tree)
 	}
-	trap := &Tripwire{quiet: map[string]bool{"/sys/fs": true, "/a/a/b": true}, longest: len("/sys/fs")}
+	trap := &Tripwire{quiet: newExpectations([]string{"/sys/fs", "/a/a/b"})}
 	for path, want := range map[string]bool{"/sys/fs": true, "/sys/fs/x": true, "/sys/fsx": false, "/sys": false, "/a/a/b/c": true, "": false, "/": false, deep: false} {
 		if got := trap.expected(path); got != want {
 			t.Errorf("%.20s: quiet %v", path, got)

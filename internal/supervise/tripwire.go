@@ -91,8 +91,7 @@ type Tripwire struct {
 	started bool
 	closed  bool
 	fs      fileSystem
-	quiet   map[string]bool
-	longest int // bytes of the longest in quiet
+	quiet   expectations
 	stats   TripwireStats
 	err     error // first failure
 }
@@ -135,13 +134,9 @@ func NewTripwire(c TripwireConfig) (*Tripwire, error) {
 	}
 	c.Device = nil
 	t := &Tripwire{config: c, device: device, stop: stop, pids: pids, served: make(chan struct{}), asking: make(chan struct{}, servers-1),
-		fs: fileSystem{tree: newTree(c.Private...), uid: uint32(c.UID), gid: uint32(c.GID)}, quiet: map[string]bool{}}
+		fs: fileSystem{tree: newTree(c.Private...), uid: uint32(c.UID), gid: uint32(c.GID)}, quiet: newExpectations(c.Quiet)}
 	t.fs.tree.covers = c.Covers
 	t.flood = newFlood(t.observe, c.Marked)
-	for _, path := range c.Quiet {
-		t.quiet[path] = true
-		t.longest = max(t.longest, len(path))
-	}
 	return t, nil
 }
 

@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"os"
 	"path"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -45,7 +44,7 @@ func (t *Tripwire) missed(r fuseRequest, answer []byte) (miss, bool) {
 	if dir.covers {
 		m.path = path.Join(dir.covered(), name)
 	}
-	if len(t.quiet) > 0 && t.quiet[m.path] {
+	if t.quiet.paths[m.path] {
 		m.quiet = true
 		t.stats.Quiet++
 		return m, true
@@ -109,7 +108,7 @@ func (t *Tripwire) record(m miss, a asked) bool {
 	if e.Resolved == e.Object {
 		e.Resolved = ""
 	}
-	if t.config.Ordinary != nil && t.config.Ordinary(e, looked) {
+	if !m.hidden && t.config.Ordinary != nil && t.config.Ordinary(e, looked) {
 		t.mu.Lock()
 		t.stats.Quiet++
 		t.stats.Misses--
@@ -144,8 +143,7 @@ func (a asked) describe(detail map[string]string) {
 func (t *Tripwire) expected(found string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	quiet := expectations{t.quiet, t.longest}
-	if !quiet.have(found) {
+	if !t.quiet.have(found) {
 		return false
 	}
 	t.stats.Quiet++
@@ -156,9 +154,6 @@ func (t *Tripwire) expected(found string) bool {
 // atOrBelow says whether path is dir or below it.
 func atOrBelow(path, dir string) bool { return path == dir || strings.HasPrefix(path, dir+"/") }
 
-// ownRoot is a way to the root that everything inside has: none may have another.
-var ownRoot = regexp.MustCompile(`^/proc/(self|thread-self|[0-9]+)/root(/|$)`)
-
 // mostLinks is how many the kernel follows in one path (path_resolution(7)).
 const mostLinks = 40
 
@@ -167,10 +162,10 @@ const mostLinks = 40
 // was a link may be none any more, and those of /proc are another's for us.
 func leadsTo(tid int, path, looked string) string {
 	root := "/proc/" + strconv.Itoa(tid) + "/root"
-	for way := ownRoot.FindString(path); way != ""; way = ownRoot.FindString(path) {
-		path = "/" + path[len(way):]
-	}
 	at, rest := "", strings.Split(strings.TrimPrefix(path, "/"), "/")
+	for len(rest) > 2 && rest[0] == "proc" && rest[2] == "root" { // a process's root, and none inside has another
+		rest = rest[3:]
+	}
 	for links := 0; len(rest) > 0 && links <= mostLinks; {
 		name := rest[0]
 		rest = rest[1:]
