@@ -173,12 +173,10 @@ const (
 
 // What the sensors of a run cannot see: the Object of RecordBlind.
 const (
-	BlindCalls     = "calls"       // system calls: programs, processes, changes of files, sockets
-	BlindProcesses = "processes"   // programs that are executed, and processes
-	BlindReads     = "reads"       // files that are opened for reading
-	BlindLookups   = "lookups"     // names outside the view that are asked for
-	BlindNetwork   = "network"     // names, connections and requests
-	BlindHoney     = "honeytokens" // fake credentials that are touched
+	BlindCalls   = "calls"       // system calls: programs, processes, changes of files, sockets
+	BlindLookups = "lookups"     // names outside the view that are asked for
+	BlindNetwork = "network"     // names, connections and requests
+	BlindHoney   = "honeytokens" // fake credentials that are touched
 )
 
 // What denied.

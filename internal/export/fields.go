@@ -71,8 +71,6 @@ var layers = [][2]string{
 
 var blindSpots = [][2]string{
 	{"calls", "system calls: programs, processes, changes of files, sockets"},
-	{"processes", "programs that are executed, and processes"},
-	{"reads", "files that are opened for reading"},
 	{"lookups", "names outside the view that are asked for"},
 	{"network", "names, connections and requests"},
 	{"honeytokens", "fake credentials that are touched"},

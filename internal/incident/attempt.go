@@ -39,7 +39,7 @@ const strange = "?"
 var silent = map[string]bool{
 	event.ProcExit: true, event.ProcSeen: true, event.NetClose: true, event.ToolResult: true, event.ToolList: true, event.ApprovalRequest: true,
 	event.ApprovalUse: true, event.AlertRaise: true, event.SessionStart: true, event.SessionAttest: true, event.SessionEnd: true,
-	event.RecordBegin: true, event.RecordDrop: true, event.RecordCut: true, recordBlind: true,
+	event.RecordBegin: true, event.RecordDrop: true, event.RecordCut: true, event.RecordBlind: true,
 }
 
 // attempt puts an event with those that are like it.

@@ -133,7 +133,7 @@ func (b *Builder) Add(e event.Event) {
 		b.workspace = strings.Clone(e.Object)
 	case event.AlertRaise:
 		b.alert(&e)
-	case recordBlind:
+	case event.RecordBlind:
 		if len(b.blind) < entries {
 			b.blind = append(b.blind, blindness{cut(e.Object, 200), cut(e.Detail["reason"], 1000), cut(e.Detail["seen"], 1000), e.Time})
 		}
@@ -156,9 +156,6 @@ type blindness struct {
 	what, why, seen string
 	since           time.Time
 }
-
-// recordBlind is the action that says what the sensors of a run cannot see.
-const recordBlind = "record.blind"
 
 // keyed is a list in the order of first occurrence, bounded, by key.
 type keyed[T any] struct {

@@ -321,7 +321,7 @@ func TestWhatTheVerdictMeansStandsAtTheTop(t *testing.T) {
 func TestWhatCouldNotBeSeenEndsTheReport(t *testing.T) {
 	markdown, _ := made(t, Options{}, Findings{Record: "PARTIAL", Problems: []string{"a line is missing"}}, []event.Event{
 		{Sensor: event.Record, Action: event.RecordBegin, Detail: map[string]string{"level": "standard"}}, begin,
-		{Sensor: event.Record, Action: recordBlind, Object: "lookups", Detail: map[string]string{"reason": "/dev/fuse cannot be opened", "seen": "opens"}},
+		{Sensor: event.Record, Action: event.RecordBlind, Object: "lookups", Detail: map[string]string{"reason": "/dev/fuse cannot be opened", "seen": "opens"}},
 		{Sensor: event.Record, Action: event.RecordCut, Detail: map[string]string{"of": "syscall", "count": "7", "reason": "flood"}},
 		{Sensor: event.Syscall, Action: event.FileWrite, Object: "/w/x"},
 	})
