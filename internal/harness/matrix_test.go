@@ -86,96 +86,13 @@ func playMatrix(t *testing.T, w World, ids []string) {
 	for _, r := range probe.All() {
 		rows[r.ID] = r
 	}
-	known := unseenIn(t, w)
 	for _, r := range run.Rows {
-		switch {
-		case r.Verdict == report.Unseen && known[r.ID]:
-		case r.Verdict == report.Held && known[r.ID]:
-			t.Logf("%s was seen in the world %s: may it leave testdata/unseen.tsv?", r.ID, w.Name)
-		case r.Fails(!r.Missing || !mayLack(rows[r.ID], w)):
+		if r.Fails(!r.Missing || !mayLack(rows[r.ID], w)) {
 			t.Errorf("%s, %s: %s: %s", r.ID, r.Title, r.Verdict, r.Reason)
 		}
 	}
 	if want := cmp.Or(len(ids), len(rows)); len(run.Rows) != want {
 		t.Errorf("%d of %d rows were played", len(run.Rows), want)
-	}
-}
-
-// unseenFile names the rows that are contained and leave no trace in the record,
-// and the worlds in which that is so. It may only become shorter.
-const unseenFile = "testdata/unseen.tsv"
-
-// mostUnseen is how many there are: never more.
-const mostUnseen = 735
-
-// unseenIn are the rows that may be unseen in w: where this user cannot open
-// /dev/fuse, those of the world without it too.
-func unseenIn(t *testing.T, w World) map[string]bool {
-	t.Helper()
-	in := []string{w.Name}
-	if f, err := os.OpenFile("/dev/fuse", os.O_RDWR, 0); err != nil {
-		in = append(in, "no-fuse")
-	} else {
-		f.Close()
-	}
-	return unseenOf(unseenRows(t), in)
-}
-
-// unseenOf are the rows of the table that are unseen in one of these worlds.
-func unseenOf(all map[string][]string, in []string) map[string]bool {
-	known := map[string]bool{}
-	for id, worlds := range all {
-		known[id] = slices.ContainsFunc(in, func(w string) bool { return slices.Contains(worlds, w) })
-	}
-	return known
-}
-
-func unseenRows(t *testing.T) map[string][]string {
-	t.Helper()
-	text, err := os.ReadFile(unseenFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	all := map[string][]string{}
-	for line := range strings.Lines(string(text)) {
-		if id, worlds, ok := strings.Cut(strings.TrimSpace(line), "\t"); ok && !strings.HasPrefix(line, "#") {
-			all[id] = strings.Split(worlds, ",")
-		}
-	}
-	return all
-}
-
-// TestUnseenOf: a machine without /dev/fuse has the rows of two worlds.
-func TestUnseenOf(t *testing.T) {
-	all := map[string][]string{"A": {"second-run"}, "B": {"no-fuse", "home"}, "C": {"srv"}}
-	for id, want := range map[string]bool{"A": true, "B": true, "C": false} {
-		if unseenOf(all, []string{"second-run", "no-fuse"})[id] != want {
-			t.Errorf("%s may be unseen: want %v", id, want)
-		}
-	}
-}
-
-// TestUnseenRows has the table name rows and worlds that are there, and no more of
-// them than before.
-func TestUnseenRows(t *testing.T) {
-	rows := map[string]probe.Row{}
-	for _, r := range probe.All() {
-		rows[r.ID] = r
-	}
-	count := 0
-	for id, worlds := range unseenRows(t) {
-		r, known := rows[id]
-		if !known {
-			t.Errorf("no row is called %s", id)
-		}
-		for _, w := range worlds {
-			if count++; !slices.Contains(WorldNames(), w) || r.NotIn[w] != "" {
-				t.Errorf("%s is not played in a world %q", id, w)
-			}
-		}
-	}
-	if count != mostUnseen {
-		t.Errorf("the table has %d places, and mostUnseen says %d: it may only become smaller", count, mostUnseen)
 	}
 }
 
