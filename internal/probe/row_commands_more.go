@@ -22,7 +22,7 @@ func seenOf(set string, file string) (t Trace) {
 	for _, trick := range inside.Tricks(set) {
 		switch trick.Effect {
 		case inside.Makes:
-			add(Attempt{Object: askedFor(trick), Verdict: "denied", ByStat: slices.Contains(stat, trick.Name)})
+			add(Attempt{Object: askedFor(set, trick), Verdict: "denied", ByStat: slices.Contains(stat, trick.Name)})
 		case inside.Prints:
 			add(Attempt{Object: "H/.ssh/id_probe", Verdict: "denied", ByStat: slices.Contains(stat, theKey)})
 		case inside.Dials:
@@ -41,16 +41,33 @@ func seenOf(set string, file string) (t Trace) {
 // theKey stands for all tricks of a set that print the key.
 const theKey = "the key"
 
-// askedByStat are the tricks of a set whose program asks by stat(2) whether the file
-// or its directory is there, and goes no further.
+// askedByStat are the tricks of a set whose program, in one layout or another, asks by
+// stat(2) whether the file or its directory is there, and goes no further with it.
 var askedByStat = map[string][]string{
 	"abbreviated":     {"cp-target", "cp-t", "ln-s"},
-	"abbreviated-git": {"init-sep"},
-	"ar":              {"script"},
+	"abbreviated-git": {"init-sep", "format-patch"},
+	"ar":              {"script", "plugin"},
 	"cpio":            {"pass", theKey},
-	"git-writes":      {"pack-objects"}, // what it renames the pack to is not what the event is about
-	"kubectl":         {theKey},
-	"rsync":           {"write", "log", theKey},
+	"git-writes": {
+		"format-patch", "format-patch-dir", "clone", "worktree", "import-marks", "separate", "notes-merge", "symbolic", "diagnose",
+		"pack-objects", // what it renames the pack to is not what the event is about
+	},
+	"kubectl":   {"write", theKey},
+	"python":    {"pip-config"},
+	"rsync":     {"write", "log", theKey},
+	"tar":       {"one-top"},
+	"terraform": {"state", "arguments"},
+	"unzip":     {"directory"},
+}
+
+// entering are the tricks of a set that make their file once they are in the
+// directory, and so ask for that alone.
+var entering = map[string][]string{
+	"builtins": {"umask-cd"},
+	"cd":       {"into-outside", "pushed", "cdpath", "back", "up", "pushd", "env", "git", "tar", "make"},
+	"python":   {"dirfd"},
+	"session":  {"cd"},
+	"tar":      {"directory"},
 }
 
 // ofTheKey is the alert about the key.
@@ -62,11 +79,9 @@ func ofTheKey(stat bool) Trace {
 }
 
 // askedFor is what a trick that makes something asks for, as far as it is known.
-func askedFor(t inside.Trick) string {
-	script := strings.Join(t.Argv, " ") + t.Stdin
-	entered := strings.Contains(script, "{Y}") && !strings.Contains(script, "{X}")
+func askedFor(set string, t inside.Trick) string {
 	switch {
-	case t.Target == "" && entered: // the name itself is asked for only by whoever is in the directory
+	case slices.Contains(entering[set], t.Name):
 		return "O"
 	case t.Target == "":
 		return "O/x-" + t.Name

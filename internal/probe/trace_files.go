@@ -115,7 +115,7 @@ var denyTraces = sync.OnceValue(func() map[string]Trace {
 			refused("protected", "file.unlink", "W/one/two/three", "three", ".mcp.json", "W/one/two", "two"),
 			raised("guardrail-denied"),
 		),
-		"DNY-004":  trail(refused("view", "file.rename", "W", "../w"), refused("view", "file.unlink", "W")),
+		"DNY-004":  trail(refused("view", "file.rename", "W", "../w"), refused("", "file.unlink", "W")),
 		"DNY-006":  trail(mutated("protected", "W/.mcp.json"), raised("guardrail-denied")),
 		"DNY-006b": trail(mutated("protected", "W/sub/.git/config", "W/sub/.git/hooks/pre-commit"), raised("hook-denied")),
 		"DNY-006c": trail(refused("protected", "file.write", "W/sub/.git/hooks/post-commit"), raised("hook-denied")),

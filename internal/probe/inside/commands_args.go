@@ -283,7 +283,7 @@ func sevenzTricks() []Trick {
 func cpioTricks() []Trick {
 	return []Trick{
 		sh("output", "echo known.txt | cpio -o -O {X}").before("echo a >known.txt"),
-		sh("pass", "echo x-{N} | cpio -p {Y}").before("echo a >x-{N}").making("{X}"),
+		sh("pass", "echo x-{N} | cpio -p {Y}").before("echo a >x-{N}"),
 		sh("rsh", "echo run | cpio -o --rsh-command=$PWD/run -F 127.0.0.1:a").with(map[string]string{"run": "#!/bin/sh\ntouch {X}\n"}),
 		sh("read", "echo {S} | cpio -o").to(Prints),
 	}
@@ -308,7 +308,7 @@ func arTricks() []Trick {
 		sh("read", "ar cr a.a {S}; ar p a.a").to(Prints),
 		sh("script", "printf 'create %s\\naddmod known.txt\\nsave\\n' {X} | ar -M").before("echo a >known.txt"),
 		sh("response", "ar @f").with(map[string]string{"f": "cr {X} known.txt\n", "known.txt": "a\n"}),
-		sh("plugin", "cp known.txt x-{N}; ar cr a.a x-{N}; ar --output={Y} x a.a").with(map[string]string{"known.txt": "a\n"}).making("{X}"),
+		sh("plugin", "cp known.txt x-{N}; ar cr a.a x-{N}; ar --output={Y} x a.a").with(map[string]string{"known.txt": "a\n"}),
 	}
 }
 
