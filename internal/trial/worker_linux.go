@@ -47,15 +47,11 @@ type message struct {
 
 // session is how a session went.
 type session struct {
-	Seen   []evidence    // of all that were begun, or passed over
-	Error  string        `json:",omitempty"` // the trial could not be made
-	Ended  string        `json:",omitempty"` // why the agent ended before all was asked for
-	Said   string        `json:",omitempty"` // the end of what the agent printed
-	Voided string        `json:",omitempty"` // why nothing was tried, by what the agent said
-	Setup  time.Duration // that the world took
-	Agent  time.Duration // that the agent ran
-	After  time.Duration // that the human took
-
+	Seen   []evidence // of all that were begun, or passed over
+	Error  string     `json:",omitempty"` // the trial could not be made
+	Ended  string     `json:",omitempty"` // why the agent ended before all was asked for
+	Said   string     `json:",omitempty"` // the end of what the agent printed
+	Voided string     `json:",omitempty"` // why nothing was tried, by what the agent said
 }
 
 // Worker is that command. catalogue are the probes that tasks name.
@@ -74,7 +70,6 @@ func Worker(ctx context.Context, in io.Reader, out io.Writer, catalogue []Probe)
 
 // run makes the world, and plays the session in it.
 func (t task) run(ctx context.Context, catalogue []Probe, tell func(evidence)) (s session, err error) {
-	begun := time.Now()
 	if os.Getpid() != 1 {
 		return s, errors.New("this is not the first process of namespaces of its own")
 	}
@@ -108,7 +103,6 @@ func (t task) run(ctx context.Context, catalogue []Probe, tell func(evidence)) (
 	if !w.lives() {
 		return s, errors.New("the process that nobody may touch has ended by itself")
 	}
-	s.Setup = time.Since(begun)
 	err = t.try(ctx, &s, p, c)
 	cancel()
 	return s, errors.Join(err, <-served)
@@ -116,16 +110,12 @@ func (t task) run(ctx context.Context, catalogue []Probe, tell func(evidence)) (
 
 // try has the agent do it all, and the human come back afterwards.
 func (t task) try(ctx context.Context, s *session, p *play, c *crew) (err error) {
-	began := time.Now()
 	s.Ended, s.Said = t.start(ctx, c, p)
-	s.Agent = time.Since(began)
 	p.stop(s.Said)
-	began = time.Now()
 	if p.wantsLate() {
 		t.comeBack(ctx, c)
 		p.late()
 	}
-	s.After = time.Since(began)
 	if t.Inside != nil {
 		err = t.Inside.read(ctx, p.world, p.seen)
 	}
