@@ -79,9 +79,10 @@ func (d *Desk) digest(a event.Attempt) string {
 	p := a.Process
 	f.add(string(a.Kind), p.Executable, p.SHA256, p.Cwd, a.ParentExecutable, a.Path, a.Script, a.ScriptSHA256,
 		a.Operation, a.To, a.Host, strconv.Itoa(a.Port), a.Protocol, a.Method, a.URLPath, strconv.FormatBool(a.Known), a.Name,
-		a.Agent, a.Tool, a.Server, a.Arguments, strconv.FormatBool(a.Cut), strconv.FormatBool(a.EnvironmentUnknown))
+		a.Agent, a.Tool, a.Server, a.Arguments, strconv.FormatBool(a.Cut), strconv.FormatBool(a.EnvironmentUnknown), strconv.FormatBool(a.Command))
 	f.list(p.Argv)
 	f.list(a.Interpreted)
+	f.list(a.Between)
 	f.list(a.Environment)
 	return d.sum(headAttempt, string(f))
 }

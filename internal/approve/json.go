@@ -120,6 +120,8 @@ type jsonAttempt struct {
 	Script           bytesText   `json:"script,omitempty"`
 	ScriptSHA256     string      `json:"script_sha256,omitempty"`
 	Interpreted      []bytesText `json:"interpreted,omitempty"`
+	Between          []bytesText `json:"between,omitempty"`
+	Command          bool        `json:"command,omitempty"`
 	Environment      []bytesText `json:"environment,omitempty"`
 	EnvUnknown       bool        `json:"environment_unknown,omitempty"`
 	Operation        string      `json:"operation,omitempty"`
@@ -146,7 +148,7 @@ func attemptToJSON(a event.Attempt) jsonAttempt {
 			Executable: bytesText(p.Executable), SHA256: p.SHA256, Cwd: bytesText(p.Cwd), Argv: toTexts(p.Argv),
 		},
 		ParentExecutable: bytesText(a.ParentExecutable), Path: bytesText(a.Path), Script: bytesText(a.Script), ScriptSHA256: a.ScriptSHA256, Interpreted: toTexts(a.Interpreted),
-		Environment: toTexts(a.Environment), EnvUnknown: a.EnvironmentUnknown,
+		Between: toTexts(a.Between), Command: a.Command, Environment: toTexts(a.Environment), EnvUnknown: a.EnvironmentUnknown,
 		Operation: a.Operation, To: bytesText(a.To), Host: bytesText(a.Host), Port: a.Port, Protocol: a.Protocol,
 		Method: bytesText(a.Method), URLPath: bytesText(a.URLPath), Known: a.Known, Name: bytesText(a.Name),
 		Agent: bytesText(a.Agent), Tool: bytesText(a.Tool), Server: bytesText(a.Server), Arguments: bytesText(a.Arguments), Cut: a.Cut,
@@ -161,7 +163,7 @@ func (j jsonAttempt) attempt() event.Attempt {
 			Executable: string(p.Executable), SHA256: p.SHA256, Cwd: string(p.Cwd), Argv: fromTexts(p.Argv),
 		},
 		ParentExecutable: string(j.ParentExecutable), Path: string(j.Path), Script: string(j.Script), ScriptSHA256: j.ScriptSHA256, Interpreted: fromTexts(j.Interpreted),
-		Environment: fromTexts(j.Environment), EnvironmentUnknown: j.EnvUnknown,
+		Between: fromTexts(j.Between), Command: j.Command, Environment: fromTexts(j.Environment), EnvironmentUnknown: j.EnvUnknown,
 		Operation: j.Operation, To: string(j.To), Host: string(j.Host), Port: j.Port, Protocol: j.Protocol,
 		Method: string(j.Method), URLPath: string(j.URLPath), Known: j.Known, Name: string(j.Name),
 		Agent: string(j.Agent), Tool: string(j.Tool), Server: string(j.Server), Arguments: string(j.Arguments), Cut: j.Cut,

@@ -26,6 +26,8 @@ type Attempt struct {
 	Path             string // as it was asked for; of a file, as it was found
 	Script           string // that the executable would interpret; "" for none
 	ScriptSHA256     string
+	Between          []string // scripts that interpret Script, where its interpreter is one: the first of them, then its own
+	Command          bool     // it is the command of the run, by which it begins
 	Interpreted      []string // of a Script: what the kernel puts between the executable and the arguments of Argv: what its first line has besides the executable, and it itself
 
 	// Variables of an exec that are not as the command of the run was given them,
@@ -63,6 +65,10 @@ type Ruling struct {
 	Granted bool    // Allowed because of a human's answer, and not because no rule is about it
 	Rule    string  // that decided or asks, as file:line
 	Reason  string  // in words, for whoever is refused
+
+	// Unlisted is the file of an execution that the policy's list of programs does
+	// not have, whatever the verdict; "" for none.
+	Unlisted string
 
 	// Over is closed when the answer that allowed it holds no longer: its time is
 	// over, or it was taken back. What was opened on it ends then. nil where it was

@@ -72,6 +72,7 @@ var details = []detailRow{
 	{"replaces", event.ProcExec, "Number of the `proc.exec` of the program that the process ran before.", "", "", "", true},
 	{"script", event.ProcExec, "The file that was executed, where it is a script; the executable is then its interpreter.", "absolute path", "", "", false},
 	{"script_sha256", event.ProcExec, "Hash of the script's content.", "SHA-256, hex", "", "", false},
+	{"unlisted", event.ProcExec, "The file (the program, or a script) that the policy's list of programs (`programs`) does not have.", "absolute path", "", "", false},
 	{"interpreter", event.ProcExec, "The first lines of the scripts, from the first to the last, with ` <- ` between.", "", "", "", false},
 	{"argc", event.ProcExec, "How many arguments there are, where not all could be read.", "count", "", "process.args_count", true},
 	{"fd", "", "The descriptor that the call was made on.", "", "", "", true},

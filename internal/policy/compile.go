@@ -50,6 +50,7 @@ func Compile(e Effective, h Host) (Plan, error) {
 		func() error { return p.alerts(e, h) },
 		func() error { return p.gates(e, h) },
 		func() error { return p.environment(e, h, &v) },
+		func() error { return p.programs(e, &v) },
 	} {
 		if err := part(); err != nil {
 			return Plan{}, err

@@ -197,7 +197,7 @@ func (d *decoder) key(parent string, name, value *yaml.Node, depth int) {
 	switch k.kind {
 	case section:
 		d.section(full, value, depth+1)
-	case paths, patterns, names, hosts, ports, services, losses, secrets, anchors, sinks, toolRules, gateRules, notifiers:
+	case paths, patterns, names, hosts, ports, services, losses, secrets, anchors, sinks, toolRules, gateRules, notifiers, programs:
 		d.list(k, value)
 	case vars:
 		d.vars(k, value)

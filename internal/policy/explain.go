@@ -246,6 +246,9 @@ func (x explainer) among(path string, rows []Protected) (Protected, bool) {
 	return Protected{}, false
 }
 
+// aDirectory is why a directory may be executed.
+const aDirectory = "a directory: may be entered"
+
 func (x explainer) execute(read Verdict, at located, exists bool) Verdict {
 	const anyExecute = 0o111
 	switch {
@@ -254,7 +257,7 @@ func (x explainer) execute(read Verdict, at located, exists bool) Verdict {
 	case !exists:
 		return Verdict{Why: "does not exist", Rule: read.Rule}
 	case at.dir:
-		return Verdict{Allowed: true, Why: "a directory: may be entered", Rule: read.Rule}
+		return Verdict{Allowed: true, Why: aDirectory, Rule: read.Rule}
 	case at.mode&anyExecute == 0:
 		return Verdict{Why: "in view, but its mode lets nobody execute it", Rule: read.Rule, Add: "chmod +x " + quote(at.path)}
 	}
@@ -262,14 +265,7 @@ func (x explainer) execute(read Verdict, at located, exists bool) Verdict {
 }
 
 // search finds a command as the boundary does, in PATH inside.
-func (x explainer) search(name string) string {
-	for _, e := range x.plan.Env {
-		if e.Name == "PATH" {
-			return lookIn(e.Value, name)
-		}
-	}
-	return ""
-}
+func (x explainer) search(name string) string { return lookIn(variableIn(x.plan.Env, "PATH"), name) }
 
 func (x explainer) searchOutside(name string) string { return lookIn(x.host.lookup("PATH"), name) }
 

@@ -54,6 +54,10 @@ type Judgement struct {
 	Verdict event.Verdict // Allowed: no rule is about it; Denied; Unknown: a human has to say
 	Rule    GateRule      // that decides or asks; the zero value where Verdict is Allowed
 	Reason  string        // never empty where a rule is about it
+
+	// Unlisted is the file of an execution that Plan.Programs does not have,
+	// whether that denies it or not; "" for none.
+	Unlisted string
 }
 
 // Gates are the rules of consent of a run. Nothing is read, compiled or hashed
@@ -62,6 +66,7 @@ type Gates struct {
 	workspace string // what is below it is not outside; "" for not known
 	lanes     map[event.Kind]*lane
 	files     *files
+	programs  Programs
 }
 
 // NewGates makes the rules ready. Known may be nil: then a program is
@@ -92,28 +97,40 @@ func (p Plan) Gates() (*Gates, error) {
 	if err != nil {
 		return nil, err
 	}
-	g.workspace = p.Workspace
-	x := explainer{plan: p}
-	system := g.files.fixed
-	g.files.fixed = func(path string) bool {
-		r := x.rule(path)
-		return r.Access == Read || r.Path == "" && system(path)
-	}
+	g.workspace, g.programs = p.Workspace, p.Programs
+	g.files.fixed = explainer{plan: p}.fixed
 	return g, nil
+}
+
+// fixed says whether nothing inside can put a file at a path.
+func (x explainer) fixed(path string) bool {
+	r := x.rule(path)
+	return r.Access == Read || r.Path == "" && systemFile(path)
 }
 
 // Wants says whether any rule can be about a kind of attempts. Where none can,
 // callers need not ask.
-func (g *Gates) Wants(k event.Kind) bool { return g != nil && g.lanes[k] != nil }
+func (g *Gates) Wants(k event.Kind) bool {
+	return g != nil && (g.lanes[k] != nil || k == event.KindExec && g.programs.Else != "")
+}
 
 // Judge says what the rules say of an attempt. A rule that denies wins over one
 // that asks, and one that asks in any case over one that asks while somebody is
-// there. A condition that cannot be evaluated counts as true.
+// there. A condition that cannot be evaluated counts as true. What the list of
+// programs refuses nobody is asked about.
 func (g *Gates) Judge(a event.Attempt) Judgement {
 	if !g.Wants(a.Kind) {
 		return Judgement{Verdict: event.Allowed}
 	}
+	return g.listed(g.ruled(a), a)
+}
+
+// ruled is what the rules of consent alone say.
+func (g *Gates) ruled(a event.Attempt) Judgement {
 	l := g.lanes[a.Kind]
+	if l == nil {
+		return Judgement{Verdict: event.Allowed}
+	}
 	f := attemptFields{attempt: &a, outside: a.Kind == event.KindFile && g.outside(a)}
 	var best *gate
 	var failed bool

@@ -9,7 +9,7 @@ import (
 // Asks says whether any rule can ask a human about a kind of attempts, at a
 // moment when somebody is there to answer, or not.
 func (g *Gates) Asks(k event.Kind, attended bool) bool {
-	if !g.Wants(k) {
+	if !g.Wants(k) || g.lanes[k] == nil {
 		return false
 	}
 	return slices.ContainsFunc(g.lanes[k].all, func(r *gate) bool {

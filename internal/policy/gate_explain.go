@@ -10,6 +10,9 @@ import (
 
 // consent says of an answer what the rules of consent add to it.
 func (x explainer) consent(a *Answer) error {
+	if a.Execute != nil && a.Execute.Allowed && a.Execute.Why != aDirectory {
+		x.explainPrograms(a)
+	}
 	if len(x.plan.Ask)+len(x.plan.Deny) == 0 {
 		return nil
 	}
@@ -33,7 +36,7 @@ func (x explainer) consent(a *Answer) error {
 	case a.Write != nil && !a.Write.Allowed && a.Write.Add != "":
 		a.Write.judged(g.Judge(event.Attempt{Kind: event.KindFile, Path: a.Resolved, Operation: "write"}), x.plan)
 	}
-	if a.Execute == nil || !a.Execute.Allowed || a.Execute.Why == "a directory: may be entered" {
+	if a.Execute == nil || !a.Execute.Allowed || a.Execute.Why == aDirectory {
 		return nil
 	}
 	may := event.Attempt{Kind: event.KindExec, Path: a.Query, Cut: true, Process: event.Process{Executable: a.Resolved}}

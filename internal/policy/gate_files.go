@@ -41,11 +41,14 @@ var gitParts = strings.Fields(`/usr/lib/git-core/git /usr/lib/git-core/git-remot
 
 func newFiles(names []string, find ProgramsFunc) *files {
 	slices.Sort(names)
-	f := &files{find: find, wanted: slices.Compact(names), fixed: func(path string) bool {
-		return slices.ContainsFunc(programTrees, func(tree string) bool { return within(path, tree) })
-	}}
+	f := &files{find: find, wanted: slices.Compact(names), fixed: systemFile}
 	f.hashes = sync.OnceValue(f.hash)
 	return f
+}
+
+// systemFile says whether a path is in one of programTrees.
+func systemFile(path string) bool {
+	return slices.ContainsFunc(programTrees, func(tree string) bool { return within(path, tree) })
 }
 
 // names are what a file is called where it is known, besides its own name.

@@ -14,6 +14,8 @@ func parseItem(k key, text string) (e Entry, hint string, err error) {
 	switch k.kind {
 	case paths:
 		err = pathText(text)
+	case programs:
+		err = programText(text)
 	case word:
 		err = wordText(k, text)
 	case gateRules:

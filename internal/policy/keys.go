@@ -14,6 +14,7 @@ const (
 	toolRules             // a list of rules for tools
 	gateRules             // a list of rules of consent
 	notifiers             // a list of ways to tell a human
+	programs              // a list of programs: names, paths and patterns
 	patience              // a duration with a unit; 0s is the least
 	source                // a profile or a file
 	paths                 // a list of paths
@@ -38,6 +39,7 @@ const (
 	never   reach = iota // any use widens
 	clears               // only an empty list, which takes away
 	adds                 // only entries, each of which takes away
+	listed               // only entries that are in force already, unless all may be used, or an empty list
 	subset               // only entries that are in force already, or an empty list
 	lowers               // only a smaller value
 	raises               // only a word that stands in key.words at or after the one in force
@@ -157,6 +159,12 @@ var keys = []key{
 			"| `attended` | `true`: asks only while somebody is there to answer (`holdfast approve` is open); else the boundary decides as it would without the rule |\n\n" + aboutDoc},
 	{name: "deny", kind: gateRules, project: adds, example: "[publish, {when: 'action == \"connect\" && port == 25'}]",
 		doc: "What is denied without asking, although the boundary would let it happen. The flag is `--deny`. " + gatesDoc + "\n" + aboutDoc},
+	{name: "programs", kind: section,
+		doc: "Which programs may be started inside. Off without `else`. " + programsDoc},
+	{name: "programs.allow", kind: programs, project: listed, example: "[git, /usr/lib/git-core/*, node, npm, /usr/bin/make, ./scripts/*]",
+		doc: programsAllowDoc},
+	{name: "programs.else", kind: word, words: []string{programsOff, programsReport, programsRefuse}, project: raises, example: "report",
+		doc: programsElseDoc},
 	{name: "approvals", kind: section,
 		doc: "How a human is asked."},
 	{name: "approvals.timeout", kind: patience, project: lowers, example: "15m",

@@ -23,6 +23,7 @@ var byKey = map[string][]string{
 	"filesystem.copy":    {"filesystem: {copy: [DIR]}"},
 	"filesystem.write":   {"filesystem: {write: [DIR]}", "filesystem: {write: [FILE]}"},
 	"record.anchor":      {"record: {anchor: [\"file:FILE\"]}"},
+	"programs.allow":     {"programs: {allow: [FILE], else: refuse}", "programs: {allow: [DIR/*], else: report}"},
 	"alerts.rules":       {"alerts: {rules: [FILE]}", "alerts: {rules: [DIR]}"},
 	"alerts.sinks":       {"alerts: {sinks: [{file: FILE}]}", "alerts: {sinks: [{webhook: https://a.example.org, secret: FILE}]}", "alerts: {sinks: [{webhook: https://a.example.org, headers: FILE}]}", "alerts: {sinks: [{webhook: https://a.example.org, authority: FILE}]}"},
 	"approvals.notify":   {"approvals: {notify: [{webhook: https://a.example.org, secret: FILE}]}", "approvals: {notify: [{webhook: https://a.example.org, secret: ROOT/outside/file, headers: FILE}]}"},

@@ -34,6 +34,7 @@ type Plan struct {
 
 	Ask, Deny []GateRule // what a human must decide, and what is denied without asking
 	Approvals Approvals
+	Programs  Programs // that may be started
 
 	Record      Record
 	Alerts      Alerts

@@ -90,6 +90,16 @@ func gateRows(e Effective, p Plan) (rows []Row) {
 	for _, one := range p.Deny {
 		rows = append(rows, Row{"deny", one.String(), one.Origin.String()})
 	}
+	for _, one := range p.Programs.Allow {
+		value := one.Text
+		if len(one.Paths) > 0 && !slices.Equal(one.Paths, []string{value}) {
+			value += " (" + strings.Join(one.Paths, ", ") + ")"
+		}
+		rows = append(rows, Row{"programs.allow", value, one.Origin.String()})
+	}
+	for _, one := range e.of("programs.else") {
+		rows = append(rows, Row{"programs.else", one.Value, one.Origin.String()})
+	}
 	for _, one := range e.of("approvals.timeout") {
 		rows = append(rows, Row{"approvals.timeout", formatAmount(patience, one.Amount), one.Origin.String()})
 	}

@@ -21,8 +21,16 @@ func (s *Supervisor) gated(k event.Kind) bool {
 // refuse makes the answer of a call this error, as a rule of consent wants it.
 func (c *call) refuse(r event.Ruling) {
 	c.refused, c.refusal, c.layer, c.rule = true, unix.EACCES, event.LayerConsent, r.Rule
+	c.unlisted(r)
 	if r.Reason != "" {
 		c.add("reason", r.Reason)
+	}
+}
+
+// unlisted notes the file that the policy's list of programs does not have.
+func (c *call) unlisted(r event.Ruling) {
+	if r.Unlisted != "" {
+		c.add("unlisted", r.Unlisted)
 	}
 }
 
@@ -39,6 +47,9 @@ func (l *launch) attempt() event.Attempt {
 	a := event.Attempt{Kind: event.KindExec, Process: l.event.Process, ParentExecutable: l.call.proc.now.path,
 		Path: l.event.Object, Cut: l.cut}
 	a.Process.PID, a.Process.Parent, a.Process.ParentExec = l.call.proc.pid, l.call.proc.parent, l.call.proc.parents.exec
+	for _, im := range l.images[min(1, len(l.images)):max(1, len(l.images)-1)] {
+		a.Between = append(a.Between, im.path)
+	}
 	if len(l.images) > 1 {
 		a.Script, a.Interpreted = l.images[0].path, l.interpreted()
 		if l.images[0].have {
@@ -86,12 +97,14 @@ func (s *Supervisor) consent(l *launch) (waits bool) {
 		return false
 	}
 	a := l.attempt()
+	a.Command = c.proc.now.is == s.first // the boundary's own first program executes nothing else
 	about := s.about(a)
 	if about {
 		s.environment(l)
 		s.given.put(&a, l.env.list, l.env.known())
 	}
 	r := s.config.Gate.Judge(a)
+	c.unlisted(r)
 	switch {
 	case r.Verdict == event.Allowed:
 		l.trace = r.Granted || about
@@ -131,7 +144,7 @@ func (l *launch) again() (event.Ruling, bool) {
 			return event.Ruling{}, false
 		}
 	}
-	return event.Ruling{Rule: was.call.rule, Reason: was.call.detail["reason"]}, true
+	return event.Ruling{Rule: was.call.rule, Reason: was.call.detail["reason"], Unlisted: was.call.detail["unlisted"]}, true
 }
 
 // about says whether a rule could be about the program of a, were its arguments
@@ -167,6 +180,7 @@ func (s *Supervisor) resumed(l *launch, r, asked event.Ruling) {
 		s.listener.refuse(c.id, unix.EPERM)
 		return
 	}
+	now.unlisted(event.Ruling{Unlisted: c.detail["unlisted"]})
 	next := &launch{call: now, event: event.Event{Action: event.ProcExec, Verdict: event.Allowed}, was: l, ruling: r}
 	s.prepare(next)
 }
@@ -206,6 +220,9 @@ func (s *Supervisor) judgeRunning(c *call, p *proc, e *event.Event) bool {
 	env, whole := s.raw(p, "environ", argvKept)
 	s.given.put(&a, split(env), whole)
 	r := s.config.Gate.Judge(a)
+	if r.Unlisted != "" {
+		e.Detail["unlisted"] = r.Unlisted
+	}
 	if r.Verdict == event.Allowed {
 		return true
 	}

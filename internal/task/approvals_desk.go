@@ -23,10 +23,11 @@ type desk struct {
 	told  *told
 }
 
-// newDesk makes the desk of a run; nil when no rule of its policy asks or denies.
+// newDesk makes the desk of a run; nil when no rule of its policy asks, denies or
+// is about programs.
 // The record must be open. c says what only the caller knows: Chain and Writable.
 func (t *Task) newDesk(c approve.Config) (*desk, error) {
-	if len(t.Plan.Ask) == 0 && len(t.Plan.Deny) == 0 {
+	if len(t.Plan.Ask) == 0 && len(t.Plan.Deny) == 0 && t.Plan.Programs.Else == "" {
 		return nil, nil
 	}
 	d := &desk{told: &told{sink: t.record.sensor(event.Approve), secrets: t.record.secrets.String}}

@@ -52,6 +52,9 @@ func (t *Task) observable() error {
 	if t.Plan.Record.Level != policy.RecordOff {
 		return nil
 	}
+	if t.Plan.Programs.Else != "" {
+		return &UnobservedError{event.KindExec}
+	}
 	firm := slices.DeleteFunc(slices.Clone(t.Plan.Ask), func(r policy.GateRule) bool { return r.Attended })
 	rules, err := policy.NewGates(firm, t.Plan.Deny, nil)
 	if err != nil {
@@ -69,18 +72,24 @@ func (t *Task) observable() error {
 type UnobservedError struct{ Kind event.Kind }
 
 func (e *UnobservedError) Error() string {
-	return fmt.Sprintf("a rule under ask or deny is about attempts of kind %s, which nothing would see without the record of system calls", e.Kind)
+	return fmt.Sprintf("a rule under ask, deny or programs is about attempts of kind %s, which nothing would see without the record of system calls", e.Kind)
 }
 
 // Hint is what to change.
 func (e *UnobservedError) Hint() string {
-	return "leave out '--without record', or the rules ('holdfast policy explain' says where they come from)"
+	return "leave out '--without record', or the rules ('holdfast policy show' says where they come from)"
 }
 
 // Judge implements event.Gate. A rule that asks only while somebody is there says
 // nothing when nobody is: the boundary decides as it would without it.
 func (g *gate) Judge(a event.Attempt) event.Ruling {
 	j := g.rules.Judge(a)
+	r := g.ruling(a, j)
+	r.Unlisted = j.Unlisted
+	return r
+}
+
+func (g *gate) ruling(a event.Attempt, j policy.Judgement) event.Ruling {
 	rule := j.Rule.Origin.String()
 	switch {
 	case j.Verdict == event.Allowed:

@@ -1,0 +1,275 @@
+package policy
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"holdfast.dev/holdfast/internal/event"
+)
+
+// What becomes of a program that programs.allow does not name.
+const (
+	programsOff    = "off"
+	programsReport = "report"
+	programsRefuse = "refuse"
+)
+
+// Programs are the programs that may be started inside. The zero value lets all
+// of them.
+type Programs struct {
+	Else   string // of the others: report or refuse; "" for all may be started and none is reported
+	Allow  []Program
+	Origin Origin // of Else
+}
+
+// Program is one entry of the list: some files, or a pattern.
+type Program struct {
+	Text    string   // as it was written
+	Paths   []string // absolute, as found when the run was planned, every link followed
+	Dir     string   // of a pattern: the directory, as found, that it counts from; "" for no pattern
+	Pattern string   // of what is below Dir: path.Match, and "/**" at the end for all that is below that
+	Origin  Origin
+}
+
+// allows says whether a file, by its path without links, is meant.
+func (p Program) allows(file string) bool {
+	if p.Dir == "" {
+		return slices.Contains(p.Paths, file)
+	}
+	name, ok := strings.CutPrefix(file, strings.TrimSuffix(p.Dir, "/")+"/")
+	if !ok {
+		return false
+	}
+	pattern, deep := strings.CutSuffix("/"+p.Pattern, "/**")
+	parts := strings.Split("/"+name, "/")
+	above := strings.Count(pattern, "/") + 1
+	if deep {
+		if len(parts) <= above {
+			return false
+		}
+		parts = parts[:above]
+	}
+	matches, err := path.Match(pattern, strings.Join(parts, "/"))
+	return matches && err == nil
+}
+
+// by is the entry that allows a file; false for none.
+func (p Programs) by(file string) (Program, bool) {
+	i := slices.IndexFunc(p.Allow, func(one Program) bool { return one.allows(file) })
+	if i < 0 {
+		return Program{}, false
+	}
+	return p.Allow[i], true
+}
+
+// unlisted is the first file of an execution that is not in the list: the script,
+// those that interpret it, or the program. "" for none. The command of the run is
+// what the user asked for. Env as an interpreter executes a program, and that is
+// judged then.
+func (g *Gates) unlisted(a event.Attempt) string {
+	if g.programs.Else == "" || a.Kind != event.KindExec || a.Command {
+		return ""
+	}
+	files := a.Between
+	if a.Script != "" {
+		files = slices.Concat([]string{a.Script}, files)
+	}
+	if a.Script == "" || path.Base(a.Process.Executable) != "env" || !g.files.fixed(a.Process.Executable) {
+		files = slices.Concat(files, []string{a.Process.Executable})
+	}
+	for _, file := range files {
+		if _, ok := g.programs.by(file); !ok {
+			return cmp.Or(file, a.Path, "?")
+		}
+	}
+	return ""
+}
+
+// listed adds to what the rules of consent say what the list of programs says.
+func (g *Gates) listed(j Judgement, a event.Attempt) Judgement {
+	j.Unlisted = g.unlisted(a)
+	if j.Unlisted == "" || g.programs.Else != programsRefuse || j.Verdict == event.Denied {
+		return j
+	}
+	j.Verdict, j.Rule = event.Denied, GateRule{Origin: g.programs.Origin}
+	j.Reason = j.Unlisted + " is not among the programs that may be started (programs.allow)"
+	return j
+}
+
+// programText checks an entry of programs.allow.
+func programText(text string) error {
+	if err := pathText(text); err != nil {
+		return err
+	}
+	name := strings.TrimSuffix(text, "/**")
+	_, err := path.Match(name, "")
+	switch {
+	case err != nil:
+		return fmt.Errorf("the pattern %q: %w", printable(text), err)
+	case strings.Contains(name, "**"):
+		return fmt.Errorf("%q: ** stands behind a slash at the end only, as in ./tools/**", printable(text))
+	case slices.Contains([]string{"", ".", "~"}, name) && name == text || strings.HasSuffix(name, "/"):
+		return fmt.Errorf("%q is no program; for all that are in a directory write DIRECTORY/*", printable(text))
+	}
+	return nil
+}
+
+// programs finds the programs that may be started. PATH inside must be known.
+func (p *Plan) programs(e Effective, v *view) error {
+	p.Programs.Else = e.word("programs.else")
+	all := e.of("programs.allow")
+	if p.Programs.Else == "" && len(all) > 0 {
+		return fault(all[0].Origin, "add else: report or else: refuse below programs", "programs.allow names programs, and nothing says what becomes of the others")
+	}
+	if p.Programs.Else == "" || p.Programs.Else == programsOff {
+		p.Programs.Else = ""
+		return nil
+	}
+	modes := e.of("programs.else")
+	p.Programs.Origin = modes[len(modes)-1].Origin
+	x := explainer{plan: *p, host: v.host}
+	var errs Errors
+	for _, one := range all {
+		find := x.programPath
+		if !strings.Contains(one.Value, "/") {
+			find = x.programName
+		}
+		program, note, err := find(one, v)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		program.Text, program.Origin = one.Value, one.Origin
+		p.Programs.Allow = append(p.Programs.Allow, program)
+		if note != "" {
+			p.Notes = append(p.Notes, fmt.Sprintf("%s: programs.allow: %s %s", one.Origin, printable(one.Value), note))
+		}
+	}
+	if p.Agent != nil && v.host.Executable != "" { // its hooks are this program
+		p.Programs.Allow = append(p.Programs.Allow, Program{Text: "holdfast", Paths: []string{v.host.Executable}, Origin: Origin{File: "holdfast"}})
+	}
+	return errs.orNil()
+}
+
+// programName finds the files that a name, or a pattern of names, is of in the
+// directories of PATH inside. Nothing inside can have put one there.
+func (x explainer) programName(one Entry, v *view) (p Program, note string, _ *Error) {
+	for _, dir := range filepath.SplitList(variableIn(x.plan.Env, "PATH")) {
+		names := []string{one.Value}
+		if strings.ContainsAny(one.Value, wildcards) {
+			names = matching(dir, one.Value)
+		}
+		for _, name := range names {
+			at, err := v.locate(filepath.Join(dir, name))
+			if err == nil && at.file && at.mode&0o111 != 0 && x.lasting(at) && !slices.Contains(p.Paths, at.path) {
+				p.Paths = append(p.Paths, at.path)
+			}
+		}
+	}
+	if len(p.Paths) == 0 {
+		note = "is in no directory of PATH inside that nothing inside can write"
+	}
+	return p, note, nil
+}
+
+// lasting says whether nothing inside can put something else in the place of a
+// file, or of a link that leads to it.
+func (x explainer) lasting(at located) bool {
+	return x.fixed(at.path) && !slices.ContainsFunc(at.links, func(l link) bool { return !x.fixed(l.at) })
+}
+
+// programPath finds the file, or the directory of a pattern, that a path names.
+func (x explainer) programPath(one Entry, v *view) (p Program, note string, _ *Error) {
+	given := filepath.Clean(expand(one.Value, x.plan.Workspace, x.host.Home))
+	if first := strings.IndexAny(one.Value, wildcards); first >= 0 {
+		lead := one.Value[:strings.LastIndexByte(one.Value[:first+1], '/')+1]
+		p.Dir = filepath.Clean(expand(lead, x.plan.Workspace, x.host.Home))
+		p.Pattern, given = one.Value[len(lead):], p.Dir
+	}
+	at, err := v.locate(given)
+	if bad := x.host.untrusted(at, v.writable); bad != nil {
+		return p, "", fault(one.Origin, bad.hint(one.name()), "programs.allow: the path %s: %s", printable(one.Value), bad)
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission):
+		at.path = nearestReal(given)
+	case err != nil:
+		return p, "", &Error{Origin: one.Origin, Msg: fmt.Sprintf("programs.allow: the path %s: %s", printable(one.Value), reason(err)), cause: err}
+	case at.dir && p.Dir == "":
+		return p, "", fault(one.Origin, "for the programs in it write "+one.Value+"/*", "programs.allow: %s is a directory", printable(one.Value))
+	}
+	if p.Dir != "" {
+		p.Dir = at.path
+	} else {
+		p.Paths = []string{at.path}
+	}
+	if !x.fixed(at.path) {
+		note = "can be written inside: what the command puts there may be started"
+	}
+	return p, note, nil
+}
+
+// wildcards make an entry a pattern.
+const wildcards = "*?[\\"
+
+// matching are the names in a directory that match a pattern.
+func matching(dir, pattern string) (names []string) {
+	all, err := os.ReadDir(dir)
+	if err != nil {
+		return nil // a PATH may name directories that are not there
+	}
+	for _, one := range all {
+		if ok, err := path.Match(pattern, one.Name()); ok && err == nil {
+			names = append(names, one.Name())
+		}
+	}
+	return names
+}
+
+// explainPrograms says of what may be executed whether it may be started.
+func (x explainer) explainPrograms(a *Answer) {
+	p := x.plan.Programs
+	if p.Else == "" {
+		return
+	}
+	by, ok := p.by(a.Resolved)
+	switch add := "under programs.allow: " + a.Resolved; {
+	case ok:
+		a.Execute.Why += "; programs.allow has it (" + by.Origin.String() + ")"
+	case p.Else == programsRefuse:
+		a.Execute = &Verdict{Why: "programs.allow does not have it", Rule: p.Origin.String(), Add: add}
+	default:
+		a.Execute.Why += "; programs.allow does not have it, which is reported (" + p.Origin.String() + ")"
+		a.Execute.Add = add
+	}
+}
+
+// The texts of the reference.
+const (
+	programsDoc      = "What an interpreter reads is no program: see [Programs](#programs)."
+	programsAllowDoc = "Programs that may be started. Compared is the path of the file that the kernel would execute, every link followed, and nothing that the caller chooses.\n\n" +
+		"| entry | meaning |\n| --- | --- |\n" +
+		"| `git` | the programs of that name in the directories of `PATH` inside, where nothing inside can write: a copy elsewhere is another program |\n" +
+		"| `/usr/bin/make`, `./build.sh` | that file; a relative path counts from the workspace. A link of yours is followed when the run begins |\n" +
+		"| `python3*`, `./scripts/*` | patterns: `*`, `?` and `[…]` stand for parts of one name |\n" +
+		"| `./node_modules/**` | everything below a directory |\n\n" +
+		"Names and links are looked up once, when the run begins. What can be written inside may be named: then whatever the command puts there may be started, and `holdfast policy show` says so."
+	programsElseDoc = "What becomes of programs that are not listed. `refuse`: starting one is denied (`EACCES`), nobody is asked, and an alert is raised (`program-refused`). `report`: it starts, its event says `unlisted`, and an alert is raised once for each (`program-unlisted`, low). `off`: nothing, also where a list stands."
+)
+
+// variableIn is the value of a variable; "" where it is not set.
+func variableIn(env []Env, name string) string {
+	for _, e := range env {
+		if e.Name == name {
+			return e.Value
+		}
+	}
+	return ""
+}
