@@ -152,7 +152,7 @@ func (p *Plan) programs(e Effective, v *view) error {
 			p.Notes = append(p.Notes, fmt.Sprintf("%s: programs.allow: %s %s", one.Origin, printable(one.Value), note))
 		}
 	}
-	if p.Agent != nil && v.host.Executable != "" { // its hooks are this program
+	if v.host.Executable != "" { // the hooks of agents are this program
 		p.Programs.Allow = append(p.Programs.Allow, Program{Text: "holdfast", Paths: []string{v.host.Executable}, Origin: Origin{File: "holdfast"}})
 	}
 	return errs.orNil()

@@ -197,3 +197,12 @@ func TestProgramsAreExplained(t *testing.T) {
 		}
 	}
 }
+
+// TestHooksMayBeStarted has the program of agents' hooks in every list.
+func TestHooksMayBeStarted(t *testing.T) {
+	w := listedWorld(t, "git")
+	a := event.Attempt{Kind: event.KindExec, Process: event.Process{Executable: w.host.Executable}}
+	if j := gatesOfPlan(t, w.plan(w.options())).Judge(a); j.Unlisted != "" {
+		t.Errorf("unlisted %q", j.Unlisted)
+	}
+}
