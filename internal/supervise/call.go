@@ -6,6 +6,7 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+	"holdfast.dev/holdfast/internal/event"
 )
 
 // call is one notification on its way through.
@@ -25,6 +26,8 @@ type call struct {
 	flags     uint64 // of open
 	looks     bool   // it is an event only where it is refused
 	private   bool   // it changes what a private tree has
+	shared    bool   // another than its thread can change what its arguments say
+	began     int64  // when it was received, by the clock of files, in nanoseconds
 	attribute string // name of an extended attribute, as far as it could be read
 	detail    map[string]string
 }
@@ -53,6 +56,13 @@ func (c *call) add(key, value string) {
 		c.detail = map[string]string{}
 	}
 	c.detail[key] = value
+}
+
+// keeps says of a change that came to something that it goes with the run.
+func (c *call) keeps(e *event.Event) {
+	if c.private && e.Verdict == event.Allowed && e.Error == "" {
+		c.add(event.DetailKept, event.KeptPrivate)
+	}
 }
 
 // unknown says what could not be found out.

@@ -11,6 +11,8 @@ const (
 	nativeABI = unix.AUDIT_ARCH_X86_64
 	sysRmdir  = unix.SYS_RMDIR
 	x32Bit    = 0x40000000 // __X32_SYSCALL_BIT (arch/x86/include/uapi/asm/unistd.h)
+
+	resultRegister = 10 // rax in struct user_regs_struct (arch/x86/include/asm/user_64.h)
 )
 
 // legacyCalls are those that amd64 has besides.

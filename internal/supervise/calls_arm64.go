@@ -8,6 +8,8 @@ const (
 	nativeABI = unix.AUDIT_ARCH_AARCH64
 	sysRmdir  = -1 // there is none
 	x32Bit    = 0
+
+	resultRegister = 0 // x0 in struct user_pt_regs (arch/arm64/include/uapi/asm/ptrace.h)
 )
 
 // legacyCalls: arm64 came after them and has none.

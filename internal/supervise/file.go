@@ -5,6 +5,7 @@ package supervise
 import (
 	"strconv"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 	"holdfast.dev/holdfast/internal/event"
@@ -23,11 +24,9 @@ func (s *Supervisor) file(c *call) {
 	}
 	gated, place := s.gated(event.KindFile), ""
 	w, follow, creates := s.means(c, &e)
-	s.resolver.asIs = w == wantCreate || w == wantRemove
-	found := s.find(c, c.info.dir, c.info.path, s.path[:], follow, &s.at, &e)
-	s.resolver.asIs = false
-	if !found {
-		s.finish(c, &e)
+	changes := w.changes() || creates
+	if !s.findFirst(c, changes, follow, w == wantCreate || w == wantRemove, &e) {
+		s.finishFile(c, &e, changes)
 		return
 	}
 	var o outcome
@@ -50,7 +49,7 @@ func (s *Supervisor) file(c *call) {
 	if place != "" && s.outside(c, &e, o, place) {
 		return
 	}
-	s.finish(c, &e)
+	s.finishFile(c, &e, changes)
 	if flush {
 		s.resolver.flush()
 	}
@@ -78,6 +77,18 @@ func (s *Supervisor) linkText(c *call, o outcome) outcome {
 		return allowed("ENOENT")
 	}
 	return o
+}
+
+// findFirst finds the path, or the first of two; asIs is that of the resolver. It
+// notes whether what a call that changes files did is to be compared.
+func (s *Supervisor) findFirst(c *call, changes, follow, asIs bool, e *event.Event) bool {
+	s.at, s.to = spot{}, spot{}
+	if c.shared = changes && s.reachable(c); c.shared {
+		c.began = time.Now().UnixNano()
+	}
+	s.resolver.asIs = asIs
+	defer func() { s.resolver.asIs = false }()
+	return s.find(c, c.info.dir, c.info.path, s.path[:], follow, &s.at, e)
 }
 
 // find reads a path and finds where it leads. False means that the event says

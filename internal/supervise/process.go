@@ -60,6 +60,7 @@ type proc struct {
 	id      int32 // in the watch
 	until   int64
 	known   bool    // a record names it
+	apart   bool    // its memory is not its parent's
 	looked  bool    // the rules of consent were asked about what it runs, though nothing was seen of its beginning
 	parents program // what the parent ran
 	now     program

@@ -48,6 +48,12 @@ func init() {
 		roleSwap(word[2])
 	case "waiters":
 		roleWaiters(n, word[2])
+	case "race":
+		roleRace(n, word[2])
+	case "elsewhere":
+		roleElsewhere(n)
+	case "flip":
+		roleFlip()
 	case "exec":
 		roleExec(word[2])
 	case "calls":

@@ -86,7 +86,7 @@ func (s *Supervisor) settle(c *call, p *proc) {
 	p.pending = nil
 	switch {
 	case was.is == is && !was.doomed && (was.untraced == 0 || s.runsWith(p, was)):
-		p.now.is = is
+		p.now.is, p.apart = is, p.apart || !is.file(was.before.is)
 	case is.file(was.before.is) && (was.doomed || !is.file(was.is)):
 		p.now = was.before
 		s.running.Store(p.pid, p.now.exec)
@@ -168,6 +168,7 @@ func (s *Supervisor) ended(p *proc) {
 	}
 	s.table.drop(p)
 	s.running.Delete(p.pid)
+	delete(s.underway, p.pid)
 }
 
 // exitDetail says how a process ended as a shell does.

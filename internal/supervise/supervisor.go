@@ -58,6 +58,10 @@ type Supervisor struct {
 
 	privileged bool // may look where the caller may not
 
+	underway underway
+	pages    pages
+	sharing  bool // processes may have memory, working directory or descriptors in common
+
 	alone bool // owned by the receiver: the last call to be received was gone, or nobody is left
 
 	// What the receiver writes one call into.
@@ -79,7 +83,7 @@ func New(c Config) (_ *Supervisor, err error) {
 	}
 	s := &Supervisor{config: c, memory: newMemory(), resolver: newResolver(newPlaces(c.View)), began: time.Now(),
 		served: make(chan struct{}), readers: make(chan struct{}, maxReaders),
-		hashes: newHashes(c.Hashes), quiet: newExpectations(c.Quiet), privileged: os.Geteuid() == 0, stats: Stats{Actions: map[string]uint64{}}}
+		hashes: newHashes(c.Hashes), quiet: newExpectations(c.Quiet), privileged: os.Geteuid() == 0, underway: underway{}, stats: Stats{Actions: map[string]uint64{}}}
 	s.lookups = newFlood(s.hand, c.Marked)
 	defer func() {
 		if err != nil {
@@ -197,6 +201,7 @@ func (s *Supervisor) handle(n *notification) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.stats.Calls++
+	delete(s.underway, int(n.pid))
 	if s.failed.Load() != nil {
 		s.listener.refuse(n.id, unix.EPERM)
 		return
@@ -302,9 +307,7 @@ func (s *Supervisor) reply(c *call, e *event.Event) {
 		e.Verdict, e.Layer, e.Rule, e.Error = event.Unknown, "", "", ""
 		c.unknown(diedFirst)
 	}
-	if c.private && e.Verdict == event.Allowed && e.Error == "" {
-		c.add(event.DetailKept, event.KeptPrivate)
-	}
+	c.keeps(e)
 	e.Detail = c.detail
 	e.Process = c.proc.who()
 }
@@ -316,6 +319,7 @@ const diedFirst = "the process ended before its call was answered"
 func (s *Supervisor) plain(c *call) {
 	e := event.Event{Action: event.SysCall, Object: s.name(uint32(c.nr)), Verdict: event.Allowed}
 	c.add("args", hexes(c.args[:]))
+	s.shares(c)
 	s.finish(c, &e)
 }
 

@@ -62,3 +62,12 @@ func letGo(tid, sig int) syscall.Errno {
 	_, _, errno := unix.Syscall6(unix.SYS_PTRACE, unix.PTRACE_DETACH, uintptr(tid), 0, uintptr(sig), 0, 0)
 	return errno
 }
+
+// returned is what the last call of a thread that is stopped returned: a negative
+// number is an error.
+func returned(tid int) (int64, syscall.Errno) {
+	var regs [64]uint64
+	span := unix.Iovec{Base: (*byte)(unsafe.Pointer(&regs[0])), Len: uint64(unsafe.Sizeof(regs))}
+	_, _, errno := unix.Syscall6(unix.SYS_PTRACE, unix.PTRACE_GETREGSET, uintptr(tid), unix.NT_PRSTATUS, uintptr(unsafe.Pointer(&span)), 0, 0)
+	return int64(regs[resultRegister]), errno
+}
