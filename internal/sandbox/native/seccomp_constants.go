@@ -24,6 +24,7 @@ var callConstants = map[string]uint32{
 	"CLONE_FILES":     unix.CLONE_FILES,
 	"CLONE_SIGHAND":   unix.CLONE_SIGHAND,
 	"CLONE_THREAD":    unix.CLONE_THREAD,
+	"CLONE_VFORK":     unix.CLONE_VFORK,
 	"CLONE_SYSVSEM":   unix.CLONE_SYSVSEM,
 	"CLONE_NEWNS":     unix.CLONE_NEWNS,
 	"CLONE_NEWCGROUP": unix.CLONE_NEWCGROUP,
