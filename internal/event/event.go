@@ -176,6 +176,7 @@ const (
 	BlindCalls   = "calls"       // system calls: programs, processes, changes of files, sockets
 	BlindLookups = "lookups"     // names outside the view that are asked for
 	BlindNetwork = "network"     // names, connections and requests
+	BlindChanges = "changes"     // which file a call changes, where another thread can exchange its path
 	BlindHoney   = "honeytokens" // fake credentials that are touched
 )
 

@@ -73,5 +73,6 @@ var blindSpots = [][2]string{
 	{"calls", "system calls: programs, processes, changes of files, sockets"},
 	{"lookups", "names outside the view that are asked for"},
 	{"network", "names, connections and requests"},
+	{"changes", "which file a call changed, where another thread or process could exchange its path"},
 	{"honeytokens", "fake credentials that are touched"},
 }

@@ -264,6 +264,7 @@ var supervisorTraces = sync.OnceValue(func() map[string]Trace {
 		"HST-168":  trail(refused("filter", "sys.call", "execveat")),
 		"HST-169": trail(did("sock.send", "127.0.0.1:47021", "127.0.0.1:47022", "127.0.0.1:47023"),
 			did("sock.connect", "127.0.0.1:47024", "127.0.0.1:47025")),
+		"HST-170":  trail(did("file.write", "W/exchanged/*")),
 		"HST-030d": trail(did("sock.connect", "127.0.0.1:9", "unix:@probe-nobody"), did("sock.send", "127.0.0.1:7"), did("sock.bind", "127.0.0.1:47011")),
 		"HST-031":  trail(refused("view", "file.lookup", "/x\n*", "/x\",*")),
 		"HST-031b": trail(refused("view", "file.lookup", "/x\n*", "/x\",*")),

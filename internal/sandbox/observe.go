@@ -65,6 +65,8 @@ type Watch struct {
 	Closed   bool     // no address but those of the loopback can be reached
 	Portal   bool     // the third process inside is the boundary's own and hands out sockets
 
+	Uncompared bool // calls are not held against what they did: for tests of that alone
+
 	// Refuse says which error a reported call is refused with; false for a call
 	// that goes on. Name names a call.
 	Refuse func(nr uint32, args [6]uint64) (syscall.Errno, bool)

@@ -27,6 +27,7 @@ type call struct {
 	looks     bool   // it is an event only where it is refused
 	private   bool   // it changes what a private tree has
 	shared    bool   // another than its thread can change what its arguments say
+	again     bool   // it was made anew by the kernel, because of a stop of ours
 	began     int64  // when it was received, by the clock of files, in nanoseconds
 	attribute string // name of an extended attribute, as far as it could be read
 	detail    map[string]string
@@ -63,6 +64,12 @@ func (c *call) keeps(e *event.Event) {
 	if c.private && e.Verdict == event.Allowed && e.Error == "" {
 		c.add(event.DetailKept, event.KeptPrivate)
 	}
+}
+
+// uncompared says that what c does is not held against what its event says, and why.
+func (c *call) uncompared(why string) {
+	c.add("compared", "no")
+	c.add("reason", why)
 }
 
 // unknown says what could not be found out.

@@ -21,8 +21,14 @@ import (
 
 // finishFile answers a call on names, and records what it did.
 func (s *Supervisor) finishFile(c *call, e *event.Event, changes bool) {
-	if !changes || c.refused || c.blind {
+	if !changes || c.refused || c.blind || s.config.Uncompared {
 		s.finish(c, e)
+		return
+	}
+	if c.again { // it waits for somebody, and would be made anew for each stop
+		c.uncompared("it waits for another process, as the open of a fifo does")
+		s.finish(c, e)
+		s.underway.add(c)
 		return
 	}
 	turns := s.turns(c)
@@ -43,8 +49,7 @@ func (s *Supervisor) finishFile(c *call, e *event.Event, changes bool) {
 func (s *Supervisor) compare(c *call, e *event.Event) {
 	if errno, _ := s.attach(c); errno != 0 {
 		if errno != unix.ECHILD && s.listener.valid(c.id) { // no child of ours, which is the boundary's own, nor dead
-			c.add("compared", "no")
-			c.add("reason", "its thread cannot be traced: "+unix.ErrnoName(errno))
+			c.uncompared("its thread cannot be traced: " + unix.ErrnoName(errno))
 		}
 		s.finish(c, e)
 		return
@@ -71,6 +76,7 @@ func (s *Supervisor) compare(c *call, e *event.Event) {
 		result, errno := returned(r.pid)
 		if errno != 0 || restarts(result) {
 			release(r.pid, r.signal())
+			s.underway[c.tid] = callUnderway{c.nr, c.proc, true}
 			return // it is made anew, and reported again
 		}
 		other = s.differs(c, e, f, result)

@@ -93,8 +93,13 @@ type Config struct {
 
 	Level Level
 	View  View
-	Root  int // pid of the first process inside; 0 for none
-	Sink  Sink
+
+	// Uncompared leaves it at what is foreseen of calls that change files, where
+	// another thread could exchange their paths. It is for tests of that alone.
+	Uncompared bool
+
+	Root int // pid of the first process inside; 0 for none
+	Sink Sink
 
 	// Gate decides about attempts by the policy's rules of consent, and Wants says
 	// whether a rule can be about a kind of them. Where one of the two is nil, or

@@ -185,6 +185,8 @@ func (s *Supervisor) change(ctx context.Context, ch *change) {
 	s.released(c)
 	if c.refused {
 		c.refusedBy(&ch.event)
+	} else if c.shared {
+		c.uncompared("it waited for what the rules of consent say")
 	}
 	s.finish(c, &ch.event) // as without rules of consent
 }

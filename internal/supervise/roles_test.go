@@ -54,6 +54,8 @@ func init() {
 		roleElsewhere(n)
 	case "flip":
 		roleFlip()
+	case "fifo":
+		roleFifo()
 	case "exec":
 		roleExec(word[2])
 	case "calls":

@@ -201,12 +201,11 @@ func (s *Supervisor) handle(n *notification) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.stats.Calls++
-	delete(s.underway, int(n.pid))
 	if s.failed.Load() != nil {
 		s.listener.refuse(n.id, unix.EPERM)
 		return
 	}
-	c := call{notification: n, now: s.now(), tid: int(n.pid)}
+	c := call{notification: n, now: s.now(), tid: int(n.pid), again: s.underway.end(n)}
 	if abi := foreignABI(n); abi != "" {
 		s.foreign(&c, abi)
 		return

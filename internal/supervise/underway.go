@@ -17,11 +17,19 @@ import (
 type underway map[int]callUnderway
 
 type callUnderway struct {
-	nr int32
-	of *proc
+	nr      int32
+	of      *proc
+	restart bool // it was stopped in the middle, and the kernel makes it anew
 }
 
-func (u underway) add(c *call) { u[c.tid] = callUnderway{c.nr, c.proc} }
+func (u underway) add(c *call) { u[c.tid] = callUnderway{nr: c.nr, of: c.proc} }
+
+// end takes the call out that a thread made before n, and says whether n is it again.
+func (u underway) end(n *notification) (again bool) {
+	last := u[int(n.pid)]
+	delete(u, int(n.pid))
+	return last.restart && last.nr == n.nr
+}
 
 // turns says whether a call can make the path of another lead elsewhere: it moves
 // a directory, or makes, moves or takes away a symbolic link. Any other changes
@@ -56,8 +64,7 @@ func (s *Supervisor) settleUnderway(c *call) {
 			continue
 		}
 		if !s.through(tid, other) {
-			c.add("compared", "no")
-			c.add("reason", "a call of process "+strconv.Itoa(other.of.pid)+", whose path this may lead elsewhere, was still under way")
+			c.uncompared("a call of process " + strconv.Itoa(other.of.pid) + ", whose path this may lead elsewhere, was still under way")
 		}
 		delete(s.underway, tid)
 	}

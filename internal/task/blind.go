@@ -121,6 +121,8 @@ func (b blinding) look(e event.Event) error {
 	switch {
 	case e.Action == event.FileLookup && e.Detail["names"] != "":
 		return b.observers.blind(event.BlindLookups, "so many different names were asked for at once that some are only counted", "how many they were, by process")
+	case e.Detail["compared"] == "no":
+		return b.observers.blind(event.BlindChanges, "what a call did could not be held against what is said of it: the first such event says why", "the path that it was made with")
 	case e.Action == event.HoneyRead && e.Detail["lost"] != "":
 		return b.observers.blind(event.BlindHoney, "the kernel's queue overflowed, and some of its reports are lost", "")
 	}

@@ -71,6 +71,11 @@ func TestWhatIsNotSeenIsDeclared(t *testing.T) {
 		{"reports of honeytokens are lost", policy.RecordStandard, all(), func(o *observers, r *recorder) {
 			blinding{r.sensor(event.Honey), o}.Emit(event.Event{Action: event.HoneyRead, Detail: map[string]string{"lost": "1"}})
 		}, "PARTIAL", []string{"honeytokens not seen since"}, "honeytokens not seen: "},
+		{"what a call did is not known", policy.RecordStandard, all(), func(o *observers, r *recorder) {
+			for range 2 {
+				blinding{r.sensor(event.Syscall), o}.Observe(event.Event{Action: event.FileWrite, Object: "/x", Verdict: event.Allowed, Detail: map[string]string{"compared": "no", "reason": "its thread cannot be traced: EPERM"}})
+			}
+		}, "PARTIAL", []string{"changes not seen since"}, "changes not seen: what a call did"},
 		{"an event is lost besides", policy.RecordStandard, &observers{calls: new(supervise.Supervisor)}, func(_ *observers, r *recorder) {
 			r.sensor(event.Syscall).Observe(event.Event{Action: event.FileOpen, Detail: map[string]string{"no key": "x"}})
 		}, "GAPS", []string{"lookups not seen since", "were dropped"}, "events of syscall are lost: "},

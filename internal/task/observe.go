@@ -70,7 +70,7 @@ func (o *observers) open(w sandbox.Watch) error {
 	sink.silence(true)
 	s, err := supervise.New(supervise.Config{
 		Listener: w.Listener, Refuse: w.Refuse, Name: w.Name, Root: w.First,
-		Level: levels[o.task.Plan.Record.Level], View: view(w),
+		Level: levels[o.task.Plan.Record.Level], View: view(w), Uncompared: w.Uncompared,
 		Gate: o.task.consent.gate, Wants: o.wants, About: o.task.consent.may,
 		Carry: o.task.carry(o.plan), Kept: o.kept, Asked: o.task.place().Personal, Quiet: probed, Ordinary: o.ordinary, Marked: o.marked,
 		Sink: blinding{reporting{sink, o}, o}, Hashes: filepath.Join(o.task.State, "hashes"), Failed: o.record.fail,

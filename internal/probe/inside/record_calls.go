@@ -10,7 +10,7 @@ import (
 
 // recordCalls do what execve, connect and sendto do, or seem to, by other calls.
 func recordCalls() map[string]Action {
-	return map[string]Action{"talk-messages": talkMessages, "check-exec": checkExec}
+	return map[string]Action{"talk-messages": talkMessages, "check-exec": checkExec, "exchange-names": exchangeNames}
 }
 
 // talkMessages sends to addresses by every call that takes one in a message.

@@ -167,7 +167,7 @@ func (l *launch) observe(m message, p *process) error {
 		return send(p.control)
 	}
 	net := l.spec.Network
-	watch := sandbox.Watch{Closed: net == nil || !net.Intercept || l.facts.rung == sandbox.Closed, Listener: m.file, Trees: l.viewTrees(), First: m.pid, Portal: len(l.spec.Plan.Publish) > 0, UID: uid, GID: gid, Refuse: refusals(l.omit), Name: callName}
+	watch := sandbox.Watch{Closed: net == nil || !net.Intercept || l.facts.rung == sandbox.Closed, Listener: m.file, Trees: l.viewTrees(), First: m.pid, Portal: len(l.spec.Plan.Publish) > 0, UID: uid, GID: gid, Refuse: refusals(l.omit), Name: callName, Uncompared: l.omit["comparison"]}
 	if err := o.Open(watch); err != nil {
 		return fmt.Errorf("observing system calls: %w", err)
 	}
