@@ -28,6 +28,7 @@ type call struct {
 	private   bool   // it changes what a private tree has
 	shared    bool   // another than its thread can change what its arguments say
 	again     bool   // it was made anew by the kernel, because of a stop of ours
+	judged    bool   // by the rules of consent, which let it go on
 	began     int64  // when it was received, by the clock of files, in nanoseconds
 	attribute string // name of an extended attribute, as far as it could be read
 	detail    map[string]string

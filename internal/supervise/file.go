@@ -22,7 +22,7 @@ func (s *Supervisor) file(c *call) {
 		s.finish(c, &e)
 		return
 	}
-	gated, place := s.gated(event.KindFile), ""
+	gated, place := !c.judged && s.gated(event.KindFile), ""
 	w, follow, creates := s.means(c, &e)
 	changes := w.changes() || creates
 	if !s.findFirst(c, changes, follow, w == wantCreate || w == wantRemove, &e) {

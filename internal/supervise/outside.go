@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"runtime"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -185,10 +186,22 @@ func (s *Supervisor) change(ctx context.Context, ch *change) {
 	s.released(c)
 	if c.refused {
 		c.refusedBy(&ch.event)
-	} else if c.shared {
-		c.uncompared("it waited for what the rules of consent say")
+		s.finish(c, &ch.event)
+		return
 	}
-	s.finish(c, &ch.event) // as without rules of consent
+	s.asWithout(c)
+}
+
+// asWithout lets c go on as without rules of consent: its path is found once more,
+// and what it did is compared. The thread has the ids of the task then, as that of
+// the receiver, and ends with its goroutine.
+func (s *Supervisor) asWithout(c *call) {
+	runtime.LockOSThread()
+	if err := become(s.config.View.UID, s.config.View.GID); err != nil {
+		s.fail(fmt.Errorf("recording system calls: taking the ids of the task: %w", err))
+	}
+	c.judged, c.now = true, s.now()
+	s.file(c)
 }
 
 // attempt is ch as the rules of consent see it.
