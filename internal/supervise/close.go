@@ -78,7 +78,7 @@ func (s *Supervisor) release() {
 	for _, p := range s.table.procs {
 		s.ended(p)
 	}
-	s.pages.close()
+	s.looked.close()
 	unix.Close(s.table.dir)
 	s.watch.close()
 	s.resolver.flush()

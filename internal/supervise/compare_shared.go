@@ -9,11 +9,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pages is the page table of the process that was looked at last.
-type pages struct {
-	of   *proc
-	exec uint64 // number of the program that it ran
-	fd   int    // -1 for none
+// looked is the process whose call was looked at last, opened: few programs write
+// files in turn with another.
+type looked struct {
+	of    *proc
+	exec  uint64 // number of the program that it ran
+	pages int    // its page table; -1 for none
+	tasks int    // its directory of threads; -1 for none
 }
 
 // Bits of an entry of /proc/PID/pagemap (Documentation/admin-guide/mm/pagemap.rst).
@@ -30,7 +32,7 @@ func (s *Supervisor) reachable(c *call) bool {
 	if s.sharing || c.tid != p.pid || p.pidfd < 0 {
 		return true
 	}
-	if s.threads(p) != 1 {
+	if s.openLooked(p); s.looked.threads() != 1 {
 		return true
 	}
 	if !p.apart {
@@ -38,34 +40,43 @@ func (s *Supervisor) reachable(c *call) bool {
 			return true
 		}
 	}
-	return !s.own(p, c.arg(c.info.path)) || c.info.path2 >= 0 && !s.own(p, c.arg(c.info.path2))
+	size := s.memory.page
+	return !s.looked.own(c.arg(c.info.path), size) || c.info.path2 >= 0 && !s.looked.own(c.arg(c.info.path2), size)
 }
 
-// threads is how many threads p has, 0 where that cannot be read.
-func (s *Supervisor) threads(p *proc) int {
+// openLooked opens p, where that is not done yet.
+func (s *Supervisor) openLooked(p *proc) {
+	l := &s.looked
+	if l.of == p && l.exec == p.now.exec {
+		return
+	}
+	l.close()
+	*l = looked{of: p, exec: p.now.exec, pages: openOf(p, "pagemap", unix.O_RDONLY), tasks: openOf(p, "task", unix.O_PATH)}
+}
+
+// openOf opens an entry of p in /proc, -1 where that cannot be.
+func openOf(p *proc, entry string, flags int) int {
+	fd, err := unix.Openat(p.base(), string(append(p.entry(nil, p.pid), entry...)), flags|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1
+	}
+	return fd
+}
+
+// threads is how many threads the process has, 0 where that cannot be read.
+func (l *looked) threads() int {
 	var st unix.Stat_t
-	r := s.resolver
-	r.name = append(p.entry(r.name[:0], p.pid), "task\x00"...)
-	if fstatat(p.base(), r.name, &st, 0) != 0 {
+	if unix.Fstat(l.tasks, &st) != nil {
 		return 0
 	}
 	return int(st.Nlink) - 2 // proc_task_getattr in fs/proc/base.c
 }
 
-// own says whether a path at addr stands in memory that is p's alone. It may go on
-// in the page after.
-func (s *Supervisor) own(p *proc, addr uint64) bool {
-	if s.pages.of != p || s.pages.exec != p.now.exec || s.pages.fd < 0 {
-		s.pages.close()
-		name := append(p.entry(nil, p.pid), "pagemap"...)
-		fd, err := unix.Openat(p.base(), string(name), unix.O_RDONLY|unix.O_CLOEXEC, 0)
-		if err != nil {
-			return false
-		}
-		s.pages = pages{of: p, exec: p.now.exec, fd: fd}
-	}
+// own says whether a path at addr stands in memory that is the process's alone, of
+// pages of that size. It may go on in the page after.
+func (l *looked) own(addr, size uint64) bool {
 	var two [16]byte
-	n, err := unix.Pread(s.pages.fd, two[:], int64(addr/s.memory.page*8))
+	n, err := unix.Pread(l.pages, two[:], int64(addr/size*8))
 	if err != nil || n < 8 {
 		return false
 	}
@@ -74,11 +85,16 @@ func (s *Supervisor) own(p *proc, addr uint64) bool {
 	return first&pagePresent != 0 && (first|next)&pageShared == 0
 }
 
-func (g *pages) close() {
-	if g.of != nil && g.fd >= 0 {
-		unix.Close(g.fd)
+func (l *looked) close() {
+	if l.of == nil {
+		return
 	}
-	*g = pages{}
+	for _, fd := range []int{l.pages, l.tasks} {
+		if fd >= 0 {
+			unix.Close(fd)
+		}
+	}
+	*l = looked{}
 }
 
 // sameMemory says whether two processes share their memory, or that it cannot be

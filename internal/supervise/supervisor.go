@@ -59,7 +59,7 @@ type Supervisor struct {
 	privileged bool // may look where the caller may not
 
 	underway underway
-	pages    pages
+	looked   looked
 	sharing  bool // processes may have memory, working directory or descriptors in common
 
 	alone bool // owned by the receiver: the last call to be received was gone, or nobody is left
