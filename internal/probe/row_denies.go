@@ -227,7 +227,7 @@ func deniesPresent() []Row {
 			Title:    "mode, owner, times and attributes of the home and of what contains the workspace are changed",
 			Refs:     []string{"chmod(2)", "setxattr(2)"},
 			Keep:     []string{"H", "B"},
-			Accept:   append([]string{"ENOTTY"}, mutateDenials...), // no flags for anybody
+			Accept:   append([]string{"ENOTTY", "ENOTSUP"}, mutateDenials...), // no flags, or no attributes, for anybody
 			Harmless: "the directories in view may be private ones",
 			Action:   "metadata", Args: []string{"path=H\nB"}},
 		{ID: "DNY-017", Class: classDenies, Kind: Sandbox, Promise: "P2",

@@ -150,7 +150,7 @@ var denyTraces = sync.OnceValue(func() map[string]Trace {
 		"DNY-011f": trail(refused("view", "file.write", "S/other/.git/secret")),
 		"DNY-011g": trail(
 			refused("view", "file.write", "O/canary", "O/sub/canary"),
-			refused("readonly", "file.write", "H/.aws/credentials"),
+			did("file.write", "H/.aws/credentials"),
 			refused("view", "file.lookup", "H/.netrc", "H/.ssh/id_probe"),
 			raised("credential-denied", "honeytoken-read"),
 		),

@@ -86,6 +86,7 @@ type Tripwire struct {
 	served  chan struct{} // closed when Serve returned
 	failing sync.Once
 	closing sync.Once
+	hanging sync.Once
 
 	mu      sync.Mutex // held while a request is answered; guards what follows
 	started bool
@@ -157,7 +158,9 @@ func (t *Tripwire) Serve() {
 		all.Go(func() {
 			runtime.LockOSThread()                    // the thread ends with this goroutine, for nobody else may have its ids
 			err := become(t.config.UID, t.config.GID) // who alone may make files in the storage
-			if err == nil {
+			if err != nil {
+				err = fmt.Errorf("taking the ids of the task: %w", err)
+			} else {
 				err = t.serve()
 			}
 			if err != nil {
@@ -167,7 +170,12 @@ func (t *Tripwire) Serve() {
 		})
 	}
 	all.Wait()
+	t.hangUp() // or what asks would wait, where a failure ended it
 }
+
+// hangUp closes the last descriptor: the kernel ends the connection, and whoever
+// asks or waits gets ENOTCONN or ECONNABORTED.
+func (t *Tripwire) hangUp() { t.hanging.Do(func() { unix.Close(t.device) }) }
 
 // halt makes all servers return.
 func (t *Tripwire) halt() { unix.Write(t.stop, []byte{1, 0, 0, 0, 0, 0, 0, 0}) }
@@ -332,8 +340,7 @@ func (t *Tripwire) Close() (TripwireStats, error) {
 		if started {
 			<-t.served
 		}
-		// The last descriptor: the kernel ends the connection.
-		unix.Close(t.device)
+		t.hangUp()
 		t.mu.Lock()
 		t.fs.tree.store.close()
 		t.fs.tree.store = nil

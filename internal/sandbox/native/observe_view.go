@@ -37,7 +37,9 @@ func (l *launch) viewTrees() []sandbox.Tree {
 		}
 	}
 	for path := range b.own {
-		add(path, sandbox.TreeRead, "")
+		if enclosing(out, path) != sandbox.TreePrivate { // there it is a file like any other
+			add(path, sandbox.TreeRead, "")
+		}
 	}
 	for _, d := range devices {
 		add("/dev/"+d, sandbox.TreeDevice, "")
