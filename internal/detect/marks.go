@@ -102,6 +102,9 @@ const (
 	sendsEnvironment // dumps it into what encodes or sends
 	seeksKeys        // searches for keys or passwords past the workspace
 	seeksPrivileged  // searches for programs that run as somebody else
+	administers      // administers the machine: its services, accounts, modules, logs
+	offensive        // a tool that attackers use: scanners, crackers, tunnels
+	decoded          // code that was encoded is executed as it comes
 )
 
 // markNames are the words for marks, in the order of the bits.
@@ -119,7 +122,7 @@ var traitNames = [...]string{
 	"shell", "interpreter", "fetcher", "archiver", "encoder", "packager", "client", "browser", "debugger", "container", "vault", "issuer",
 	"killer", "miner", "inline-code", "network-shell", "piped", "unguarded", "installs", "in-install", "listed", "supervisor",
 	"replaceable", "memory-file", "agent", "told", "elevates", "preloads", "dumps-environment",
-	"sends-environment", "seeks-keys", "seeks-privileged",
+	"sends-environment", "seeks-keys", "seeks-privileged", "administers", "offensive", "decoded",
 }
 
 // toPrefix stands before a mark of the second path of an event.

@@ -1,6 +1,9 @@
 package detect
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // command is one of those that a shell is told to execute, as far as it can be
 // told without a shell: quotes are dropped, nothing is expanded.
@@ -95,6 +98,10 @@ func (p *Place) shellMarks(code string) (m trait) {
 		if before&dumpsEnvironment != 0 && sends {
 			m |= sendsEnvironment
 		}
+		if before&decoded != 0 && c.piped && is&(shell|interpreter) != 0 && readsCode(c.words) {
+			m |= decoded
+		}
+		does &^= decoded // it is what is executed that counts
 		if isProgramThatDumps(c.words[0]) {
 			does &^= dumpsEnvironment // it is executed, and tells of itself
 		}
@@ -121,7 +128,13 @@ func (p *Place) commandMarks(words []string) (m trait) {
 		return m
 	}
 	name := words[0][strings.LastIndexByte(words[0], '/')+1:]
-	m |= nameOfProgram(name) & elevates
+	m |= nameOfProgram(name) & (elevates | administers | offensive)
+	if asksForChange(name, words[1:]) {
+		m |= administers
+	}
+	if decodes(name, words[1:]) {
+		m |= decoded
+	}
 	switch name {
 	case "env", "printenv", "set", "export", "declare", "typeset":
 		if dumps(name, words[1:]) {
@@ -129,6 +142,10 @@ func (p *Place) commandMarks(words []string) (m trait) {
 		}
 		for _, w := range words[1:] {
 			m |= preloadMarks(w)
+		}
+	case "code":
+		if len(words) > 1 && words[1] == "tunnel" {
+			m |= offensive
 		}
 	case "find", "fd", "fdfind", "grep", "egrep", "fgrep", "rg", "ag", "ack", "locate", "plocate", "mlocate":
 		m |= p.searchMarks(name, words[1:])
@@ -139,6 +156,55 @@ func (p *Place) commandMarks(words []string) (m trait) {
 		}
 	}
 	return m
+}
+
+// asksForChange says whether a command that mostly tells what there is was told
+// to change the machine.
+func asksForChange(name string, arguments []string) bool {
+	verbs := ""
+	switch name {
+	case "systemctl":
+		verbs = " start stop restart reload enable disable mask unmask kill edit daemon-reload isolate set-default reboot poweroff halt "
+	case "service":
+		verbs = " start stop restart "
+	case "journalctl":
+		return slices.ContainsFunc(arguments, func(a string) bool { return strings.HasPrefix(a, "--vacuum") || a == "--rotate" })
+	case "sysctl":
+		return slices.ContainsFunc(arguments, func(a string) bool { return a == "-w" || strings.Contains(a, "=") })
+	}
+	return slices.ContainsFunc(arguments, func(a string) bool { return strings.Contains(verbs, " "+a+" ") })
+}
+
+// decodes says whether a command prints what was encoded.
+func decodes(name string, arguments []string) bool {
+	switch name {
+	case "base64", "base32", "basenc", "openssl":
+		return slices.ContainsFunc(arguments, func(a string) bool { return a == "-d" || a == "-D" || a == "-di" || a == "--decode" })
+	case "xxd":
+		return slices.ContainsFunc(arguments, func(a string) bool { return a == "-r" || a == "-rp" || a == "-ps" })
+	case "b64decode", "uudecode":
+		return true
+	}
+	return false
+}
+
+// readsCode says whether a shell or an interpreter is told nothing, and so reads
+// from its input what it executes.
+func readsCode(words []string) bool {
+	return !slices.ContainsFunc(words[1:], func(a string) bool { return !strings.HasPrefix(a, "-") || a == "-c" || a == "-m" || a == "-e" })
+}
+
+// interpreterMarks looks at the code that an interpreter is given.
+func interpreterMarks(code string) trait {
+	if !strings.Contains(code, "b64decode") && !strings.Contains(code, "base64") {
+		return 0
+	}
+	for _, call := range [...]string{"exec(", "eval(", "system(", "popen("} {
+		if strings.Contains(code, call) {
+			return decoded
+		}
+	}
+	return 0
 }
 
 // dumps says whether a command prints the whole environment.

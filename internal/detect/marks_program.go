@@ -56,14 +56,14 @@ func (place *Place) program(p *event.Process, asked string) trait {
 		m |= place.argumentMarks(p.Argv, m)
 	}
 	if len(p.Argv) > 0 && m&shell == 0 {
-		m |= place.commandMarks(p.Argv)
+		m |= place.commandMarks(p.Argv) &^ decoded // what it prints is text until something executes it
 	}
 	return m
 }
 
 // plain are the marks that a program may get by the name that it was called by
 // too: those that excuse nothing.
-const plain = shell | interpreter | fetcher | archiver | encoder | packager | container | vault | issuer | killer | miner | elevates
+const plain = shell | interpreter | fetcher | archiver | encoder | packager | container | vault | issuer | killer | miner | elevates | administers | offensive
 
 // nameOfScript is what an interpreter executes: node npm-cli.js, python -m pip.
 func nameOfScript(argv []string) trait {
@@ -130,6 +130,8 @@ func (place *Place) argumentMarks(argv []string, is trait) trait {
 		switch {
 		case is&shell != 0 && isCodeFlag(argv[i]):
 			m |= codeMarks(a) | place.shellMarks(a)
+		case is&interpreter != 0 && isCodeFlag(argv[i]):
+			m |= inlineCode | interpreterMarks(a)
 		case is&interpreter != 0 && isCodeFlag(a):
 			m |= inlineCode
 		case is&packager != 0 && isInstallVerb(a):

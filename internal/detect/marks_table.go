@@ -14,7 +14,7 @@ credential         .config/containers/auth.json .docker/config.json .m2/settings
 credential         .config/gh .git-credentials .config/git/credentials .gem/credentials .cargo/credentials .cargo/credentials.toml .config/pypoetry
 credential+usual   .netrc _netrc .npmrc .yarnrc.yml .pypirc .ssh/config .ssh/known_hosts .ssh/known_hosts2 .aws/config .aws/credentials .kube/config$
 credential+usual   .docker/config.json$ .git-credentials$ .config/git/credentials$ .config/gcloud .azure .gem/credentials .cargo/credentials .cargo/credentials.toml
-credential+usual   .gnupg/gpg.conf .gnupg/common.conf .gnupg/pubring.kbx .gnupg/trustdb.gpg .ssh$ .aws$ .aws/models .aws/cli/alias$ .kube$ .gnupg$ .m2/settings.xml .gradle/gradle.properties .my.cnf .pgpass
+credential+usual   .gnupg/gpg.conf .gnupg/common.conf .gnupg/pubring.kbx .gnupg/trustdb.gpg .ssh$ .aws$ .aws/models .aws/cli/alias$ .kube$ .kube/.kubeconfig .kube/cache .kube/kuberc .kube/.kubeconfig .kube/cache .gnupg$ .m2/settings.xml .gradle/gradle.properties .my.cnf .pgpass
 credential+usual   .config/gh/config.yml .config/gh/hosts.yml .config/pypoetry .boto .terraformrc .config/containers/auth.json .nuget/NuGet/NuGet.Config
 credential+usual   /var/run/secrets /run/secrets .cache/huggingface/token .config/anthropic
 credential+key     .gnupg/private-keys-v1.d .gnupg/secring.gpg
@@ -38,7 +38,7 @@ startup            .envrc .xprofile .xinitrc .xsession .pam_environment .config/
 startup            /etc/cron.d /etc/cron.daily /etc/cron.hourly /etc/crontab /var/spool/cron /etc/systemd /lib/systemd /usr/lib/systemd /etc/init.d /etc/rc.local /etc/profile
 startup            /etc/profile.d /etc/bash.bashrc /etc/ld.so.preload /etc/ld.so.conf.d /etc/environment /etc/pam.d /etc/udev/rules.d /etc/xdg/autostart /etc/update-motd.d /etc/zsh
 startup            sitecustomize.py usercustomize.py /etc/modules-load.d /etc/apt/apt.conf.d
-history            .bash_history .zsh_history .python_history .node_repl_history .psql_history .mysql_history .local/share/fish/fish_history
+history            .bash_history .ash_history .sh_history .history$ .zsh_history .python_history .node_repl_history .psql_history .mysql_history .local/share/fish/fish_history
 kernel-callback    /proc/sys/kernel/core_pattern /proc/sys/kernel/modprobe /proc/sys/kernel/hotplug /proc/sysrq-trigger /proc/sys/fs/binfmt_misc /proc/sys/kernel/poweroff_cmd
 kernel-callback    /sys/kernel/uevent_helper release_agent$ uevent_helper$ /sys/kernel/security /sys/kernel/debug /sys/fs/bpf /proc/kcore /dev/mem /dev/kmem /dev/port /sys/firmware/efi/efivars
 host-socket+runtime-socket docker.sock containerd.sock crio.sock podman.sock dockershim.sock buildkitd.sock libvirt-sock libvirt/libvirt-sock nerdctl.sock cri-dockerd.sock containerd-shim lxd/unix.socket incus/unix.socket kubelet.sock
@@ -71,5 +71,11 @@ issuer       gh aws gcloud kubectl git
 killer       kill pkill killall killall5 xkill skill fuser
 elevates     sudo su doas pkexec runuser sudoedit
 agent        claude codex gemini qwen opencode copilot cline aider goose
+administers  shutdown reboot halt poweroff telinit swapon swapoff insmod modprobe rmmod depmod useradd usermod userdel groupadd groupmod groupdel adduser deluser
+administers  passwd chpasswd chage chsh gpasswd vipw visudo setenforce auditctl augenrules ufw iptables iptables-restore ip6tables nft pfctl firewall-cmd setcap chattr
+administers  crontab at systemd-run update-ca-certificates update-ca-trust update-rc.d chkconfig mkfs mkfs.ext4 mkfs.xfs mkfs.btrfs mkfs.vfat mke2fs wipefs fdisk sfdisk parted mkswap losetup
+offensive    nmap masscan zmap rustscan hping3 arp-scan netdiscover nikto gobuster ffuf hydra medusa john hashcat sqlmap msfconsole msfvenom linpeas linpeas.sh LinEnum.sh
+offensive    pspy pspy64 mimipenguin mimipenguin.sh psexec.py secretsdump.py ldapdomaindump crackmapexec netexec kerbrute evil-winrm bettercap ettercap
+offensive    tcpdump tshark dumpcap ngrok cloudflared chisel frpc tor
 miner        xmrig xmr-stak cpuminer minerd t-rex ethminer nbminer phoenixminer
 `

@@ -37,11 +37,13 @@ T1098.004 Account Manipulation: SSH Authorized Keys
 T1105 Ingress Tool Transfer
 T1132.001 Data Encoding: Standard Encoding
 T1136.001 Create Account: Local Account
+T1140 Deobfuscate/Decode Files or Information
 T1190 Exploit Public-Facing Application
 T1195.002 Supply Chain Compromise: Compromise Software Supply Chain
 T1204.002 User Execution: Malicious File
 T1218 System Binary Proxy Execution
 T1485 Data Destruction
+T1489 Service Stop
 T1496.001 Resource Hijacking: Compute Hijacking
 T1499 Endpoint Denial of Service
 T1499.001 Endpoint Denial of Service: OS Exhaustion Flood
@@ -55,6 +57,7 @@ T1548.001 Abuse Elevation Control Mechanism: Setuid and Setgid
 T1548.003 Abuse Elevation Control Mechanism: Sudo and Sudo Caching
 T1550.001 Use Alternate Authentication Material: Application Access Token
 T1552.001 Unsecured Credentials: Credentials In Files
+T1552.003 Unsecured Credentials: Shell History
 T1552.004 Unsecured Credentials: Private Keys
 T1552.005 Unsecured Credentials: Cloud Instance Metadata API
 T1554 Compromise Host Software Binary
@@ -69,6 +72,7 @@ T1572 Protocol Tunneling
 T1574 Hijack Execution Flow
 T1574.006 Hijack Execution Flow: Dynamic Linker Hijacking
 T1574.007 Hijack Execution Flow: Path Interception by PATH Environment Variable
+T1588.002 Obtain Capabilities: Tool
 T1609 Container Administration Command
 T1610 Deploy Container
 T1611 Escape to Host
