@@ -93,6 +93,9 @@ func (p *Place) shellMarks(code string) (m trait) {
 		if !c.piped {
 			before = 0
 		}
+		if strings.HasPrefix(c.words[0], "$") && isDecoding(code) {
+			does |= decoded // it stands in a variable
+		}
 		before |= does
 		sends := c.piped && is&(fetcher|encoder) != 0 || nameOfProgram(c.within)&fetcher != 0
 		if before&dumpsEnvironment != 0 && sends {
@@ -129,6 +132,9 @@ func (p *Place) commandMarks(words []string) (m trait) {
 	}
 	name := words[0][strings.LastIndexByte(words[0], '/')+1:]
 	m |= nameOfProgram(name) & (elevates | administers | offensive)
+	if len(words) > 1 && nameOfProgram(name)&(shell|interpreter) != 0 {
+		m |= nameOfProgram(words[1]) & offensive
+	}
 	if asksForChange(name, words[1:]) {
 		m |= administers
 	}
@@ -188,6 +194,11 @@ func decodes(name string, arguments []string) bool {
 	return false
 }
 
+// isDecoding says whether a text has the words of a command that decodes.
+func isDecoding(code string) bool {
+	return strings.Contains(code, "base64 -d") || strings.Contains(code, "base64 --decode") || strings.Contains(code, "xxd -r")
+}
+
 // readsCode says whether a shell or an interpreter is told nothing, and so reads
 // from its input what it executes.
 func readsCode(words []string) bool {
@@ -235,9 +246,10 @@ func preloadMarks(w string) trait {
 	return 0
 }
 
-// searchedNames are what keys and passwords are searched by.
+// searchedNames are what keys, passwords and what browsers keep are searched by.
 var searchedNames = [...]string{"id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "*.pem", "*.key", "*.ppk", "*.p12", "*.pfx", "*.kdbx", "*.env", ".env",
-	"PRIVATE KEY", "AKIA", "aws_access_key", "aws_secret", "credentials", "wallet.dat", "kubeconfig", "authorized_keys", "passw"}
+	"PRIVATE KEY", "AKIA", "aws_access_key", "aws_secret", "credentials", "wallet.dat", "kubeconfig", "authorized_keys", "passw",
+	"-name .netrc", "-name .git-credentials", "-name .gnupg", "-name .ssh", "-name .aws", "logins.json", "key4.db", "Login Data", "places.sqlite", "/Bookmarks"}
 
 // searchMarks knows a search for keys that goes past the workspace, and one for
 // programs that run as somebody else.

@@ -32,7 +32,7 @@ guardrail          .github/copilot-instructions.md .github/instructions .github/
 own-policy         .config/holdfast .holdfast
 own-log            .local/state/holdfast /var/lib/holdfast /var/log/holdfast
 pipeline           .github/workflows .github/actions .gitlab-ci.yml .circleci .travis.yml azure-pipelines.yml Jenkinsfile$ .drone.yml .buildkite .woodpecker .forgejo/workflows .gitea/workflows bitbucket-pipelines.yml
-startup            .bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .zshrc .zshenv .zprofile .zlogin .zlogout .kshrc .cshrc .tcshrc .inputrc
+startup            .bashrc .shrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .zshrc .zshenv .zprofile .zlogin .zlogout .kshrc .cshrc .tcshrc .inputrc
 startup            .config/fish .config/autostart .config/systemd .config/environment.d .local/share/systemd .ssh/authorized_keys .ssh/authorized_keys2 .ssh/rc .ssh/environment
 startup            .envrc .xprofile .xinitrc .xsession .pam_environment .config/direnv .local/share/applications .local/share/dbus-1
 startup            /etc/cron.d /etc/cron.daily /etc/cron.hourly /etc/crontab /var/spool/cron /etc/systemd /lib/systemd /usr/lib/systemd /etc/init.d /etc/rc.local /etc/profile
@@ -74,8 +74,8 @@ agent        claude codex gemini qwen opencode copilot cline aider goose
 administers  shutdown reboot halt poweroff telinit swapon swapoff insmod modprobe rmmod depmod useradd usermod userdel groupadd groupmod groupdel adduser deluser
 administers  passwd chpasswd chage chsh gpasswd vipw visudo setenforce auditctl augenrules ufw iptables iptables-restore ip6tables nft pfctl firewall-cmd setcap chattr
 administers  crontab at systemd-run update-ca-certificates update-ca-trust update-rc.d chkconfig mkfs mkfs.ext4 mkfs.xfs mkfs.btrfs mkfs.vfat mke2fs wipefs fdisk sfdisk parted mkswap losetup
-offensive    nmap masscan zmap rustscan hping3 arp-scan netdiscover nikto gobuster ffuf hydra medusa john hashcat sqlmap msfconsole msfvenom linpeas linpeas.sh LinEnum.sh
+offensive    nmap masscan zmap rustscan hping3 arp-scan netdiscover nikto gobuster ffuf hydra medusa john hashcat sqlmap msfconsole msfvenom linpeas linpeas.sh LinEnum.sh AutoSUID.sh sshpass
 offensive    pspy pspy64 mimipenguin mimipenguin.sh psexec.py secretsdump.py ldapdomaindump crackmapexec netexec kerbrute evil-winrm bettercap ettercap
-offensive    tcpdump tshark dumpcap ngrok cloudflared chisel frpc tor
+offensive    tcpdump tshark dumpcap ngrok cloudflared devtunnel chisel frpc tor
 miner        xmrig xmr-stak cpuminer minerd t-rex ethminer nbminer phoenixminer
 `
