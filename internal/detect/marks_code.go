@@ -215,6 +215,9 @@ func interpreterMarks(code string) trait {
 			return decoded
 		}
 	}
+	if i := strings.Index(code, "b64decode"); i >= 0 && strings.Contains(code[i:], "subprocess.") {
+		return decoded
+	}
 	return 0
 }
 
