@@ -16,7 +16,7 @@ var names = map[Op][]string{
 // aliases lists what agents call an argument. The first that a schema has is set.
 var aliases = map[string][]string{
 	"command":     {"command", "cmd", "commands", "script"},
-	"path":        {"file_path", "filePath", "path", "absolute_path", "filename", "file", "target_file", "paths", "files"},
+	"path":        {"file_path", "filePath", "filepath", "path", "absolute_path", "filename", "file", "target_file", "paths", "files"},
 	"content":     {"content", "contents", "file_text", "text", "new_text"},
 	"old":         {"old_string", "oldString", "old_str", "old_text", "old"},
 	"new":         {"new_string", "newString", "new_str", "new_text", "new"},

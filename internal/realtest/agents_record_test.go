@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -28,6 +29,10 @@ var reports = map[string][]reported{
 		{"Write", "The greeting depends on the time of day.", "./work/NOTES.md"},
 		{"Bash", "npm install --registry=", "      npm install --registry="},
 		{"Bash", "git add -A && git commit", "      git add -A  (pid "},
+		{"Agent", "-work-sub", ""},
+		{"Bash", "git show --stat", "      git show --stat  (pid "},
+		{"ToolSearch", "mcp__notes__note", ""},
+		{"mcp__notes__note", "done", ""},
 	},
 	"codex": {
 		{"Bash", "git clone -q project work", "      git clone -q project work  (pid "},
@@ -35,6 +40,10 @@ var reports = map[string][]reported{
 		{"apply_patch", "The greeting depends on the time of day.", "./work/NOTES.md"},
 		{"Bash", "npm install --registry=", "      npm install --registry="},
 		{"Bash", "git add -A && git commit", "      git add -A  (pid "},
+		{"collaborationspawn_agent", "-work-sub", ""},
+		{"collaborationwait_agent", "", ""},
+		{"Bash", "git show --stat", "      git show --stat  (pid "},
+		{"mcp__notes__note", "done", ""},
 	},
 }
 
@@ -51,15 +60,20 @@ func (a worker) recorded(t *testing.T, p *place) {
 	if len(lines) != len(want) || len(calls) != len(want) {
 		t.Fatalf("%d calls are reported and %d are in the story, of %d:\n%s\n%q", len(lines), len(calls), len(want), strings.Join(lines, "\n"), calls)
 	}
-	for i, w := range want {
-		tool, arguments := callIn(t, lines[i])
-		if tool != w.tool || !strings.Contains(arguments, w.text) {
-			t.Errorf("call %d is %s with %q, want %s with %q", i, tool, arguments, w.tool, w.text)
+	for _, w := range want { // a sub-agent is at work while its caller waits, so that their order is not fixed
+		i := slices.IndexFunc(lines, func(line string) bool {
+			tool, arguments := callIn(t, line)
+			return tool == w.tool && strings.Contains(arguments, w.text)
+		})
+		if i < 0 {
+			t.Errorf("no call is %s with %q:\n%s", w.tool, w.text, strings.Join(lines, "\n"))
+			continue
 		}
 		head, below, _ := strings.Cut(calls[i], "\n")
 		if !strings.HasPrefix(head, "  "+w.tool+" ") || !strings.Contains(below, w.below) {
 			t.Errorf("call %d: %q is not beneath %s in the story:\n%s", i, w.below, w.tool, calls[i])
 		}
+		lines, calls = slices.Delete(lines, i, i+1), slices.Delete(calls, i, i+1)
 	}
 }
 

@@ -34,64 +34,71 @@ type worker struct {
 	// asks are hosts, or patterns as of path.Match, that it asks for by itself,
 	// whatever it is told; they are refused, and the work goes on.
 	asks []string
+	// lacks is what of the work it cannot do.
+	lacks []model.Op
+	// dir matches where it is below the directory of agents, and policy is what the
+	// run needs besides; both of one without a preset.
+	dir, policy string
 	// resume are the arguments with which it goes on where it stopped; nil when
 	// it cannot, with nobody there.
 	resume []string
 }
+
+// server is how the settings of most agents start the MCP server of the project.
+const server = `"command":"node","args":["{ws}/notes.js"]`
 
 // workers are the agents that work here. A key has the form that the program
 // wants to see, and opens nothing.
 var workers = []worker{
 	{
 		name: "claude", host: "api.anthropic.com", key: "ANTHROPIC_API_KEY",
-		argv:   []string{"-p", "{}", "--dangerously-skip-permissions"},
+		argv:   []string{"-p", "{}", "--dangerously-skip-permissions", "--mcp-config", `{"mcpServers":{"notes":{"type":"stdio",` + server + `}}}`},
 		resume: []string{"--continue", "-p", "{}", "--dangerously-skip-permissions"},
 	},
 	{
 		name: "codex", host: "api.openai.com", key: "OPENAI_API_KEY",
 		asks:   []string{"chatgpt.com"},
-		argv:   []string{"exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", "{}"},
+		argv:   []string{"exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", "-c", `mcp_servers.notes.command="node"`, "-c", `mcp_servers.notes.args=["{ws}/notes.js"]`, "{}"},
 		resume: []string{"exec", "resume", "--last", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", "{}"},
 	},
 	{
 		name: "gemini", host: "generativelanguage.googleapis.com", key: "GEMINI_API_KEY",
-		home: map[string]string{".gemini/settings.json": `{"security":{"auth":{"selectedType":"gemini-api-key"},"folderTrust":{"enabled":false}}}`},
+		home: map[string]string{".gemini/settings.json": `{"security":{"auth":{"selectedType":"gemini-api-key"},"folderTrust":{"enabled":false}},"mcpServers":{"notes":{"trust":true,` + server + `}}}`},
 		argv: []string{"--yolo", "-m", "gemini-2.5-flash", "-p", "{}"},
 	},
 	{
 		name: "qwen", host: "model.example.org", key: "OPENAI_API_KEY",
 		env:  []string{"OPENAI_BASE_URL=https://model.example.org/v1", "OPENAI_MODEL=fake-model"},
-		home: map[string]string{".qwen/settings.json": `{"security":{"auth":{"selectedType":"openai"}}}`},
+		home: map[string]string{".qwen/settings.json": `{"security":{"auth":{"selectedType":"openai"}},"mcpServers":{"notes":{"trust":true,` + server + `}}}`},
 		argv: []string{"--yolo", "-p", "{}"},
 	},
 	{
 		name: "opencode", host: "api.openai.com", key: "OPENAI_API_KEY",
 		asks: []string{"registry.*"},
+		home: map[string]string{".config/opencode/opencode.json": `{"mcp":{"notes":{"type":"local","command":["node","{ws}/notes.js"],"enabled":true}}}`},
 		argv: []string{"run", "--format", "json", "--auto", "-m", "openai/gpt-4.1", "{}"},
 	},
 	{
 		name: "copilot", host: "model.example.org", key: "COPILOT_PROVIDER_API_KEY",
 		env:  []string{"COPILOT_PROVIDER_BASE_URL=https://model.example.org/v1", "COPILOT_MODEL=claude-sonnet-4.5", "COPILOT_OFFLINE=true"},
+		home: map[string]string{".copilot/mcp-config.json": `{"mcpServers":{"notes":{"type":"local","tools":["*"],` + server + `}}}`},
 		argv: []string{"-p", "{}", "--output-format", "json", "--no-ask-user", "--allow-all"},
 	},
-}
-
-// work is a whole piece of honest work: what a person would ask of an agent.
-var work = []model.Step{
-	{Op: model.Shell, Command: "cd {ws} && git clone -q project work && cd work && git config user.name agent && git config user.email agent@example.org && git log --oneline"},
-	{Op: model.Read, Path: "{ws}/work/greet.js"},
-	{Op: model.Edit, Path: "{ws}/work/greet.js", Old: "module.exports = name => 'Hello, ' + name;", New: "module.exports = name => 'Good morning, ' + name;"},
-	{Op: model.Write, Path: "{ws}/work/NOTES.md", Content: "The greeting depends on the time of day.\n"},
-	{Op: model.Shell, Command: `cd {ws}/work && npm install --registry=https://private.example.org/ "--//private.example.org/:_authToken=$API_TOKEN" --no-audit --no-fund --fetch-retries=0 && npm test`},
-	{Op: model.Shell, Command: "cd {ws}/work && git add -A && git commit -q -m 'greet: say good morning' && git log --oneline | wc -l > ../commits"},
-}
-
-// project is what the agent clones.
-var project = map[string]string{
-	"package.json": `{"name":"greeter","version":"1.0.0","scripts":{"test":"node test.js > ../tested"},"dependencies":{"leftover":"1.0.0"}}`,
-	"greet.js":     "module.exports = name => 'Hello, ' + name;\n",
-	"test.js":      "const assert = require('assert');\nassert.equal(require('./greet')('you'), 'Good morning, you');\nassert.equal(require('leftover'), 'from the package');\nconsole.log('passed');\n",
-	".gitignore":   "node_modules\n",
+	{
+		name: "cline", host: "api.anthropic.com", key: "ANTHROPIC_API_KEY",
+		asks: []string{"*.cline.bot"},
+		home: map[string]string{".cline/data/settings/cline_mcp_settings.json": `{"mcpServers":{"notes":{"disabled":false,` + server + `}}}`},
+		argv: []string{"--json", "-P", "anthropic", "-m", "claude-sonnet-4-5", "--auto-approve", "true", "{}"},
+	},
+	{
+		name: "cn", host: "model.example.org", key: "OPENAI_API_KEY",
+		dir:    "continue@*/node_modules/.bin",
+		asks:   []string{"*.continue.dev", "*.posthog.com", "*.sentry.io"},
+		home:   map[string]string{"../ws/continue.yaml": continueSettings},
+		policy: "    - {host: model.example.org, credential: model}\n",
+		argv:   []string{"-p", "--config", "{ws}/continue.yaml", "--auto", "{}"},
+		lacks:  []model.Op{model.Edit, model.Spawn},
+	},
 }
 
 // provider is the stand-in of all model providers, which wants to see the key.
@@ -153,6 +160,13 @@ func (p *provider) guard(next http.Handler) http.Handler {
 // Those that CI does not install are tried where somebody did.
 func (a worker) dirs(t *testing.T) []string {
 	t.Helper()
+	if a.dir != "" {
+		dirs, err := filepath.Glob(filepath.Join(testenv.AgentsDir(), a.dir))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return dirs
+	}
 	d, err := agent.Named(a.name)
 	if err != nil {
 		t.Fatal(err)
@@ -224,6 +238,7 @@ func (p *provider) add(name, workspace string, steps []model.Step) {
 	s := model.Script{Name: name}
 	for _, step := range steps {
 		step.Path, step.Command = strings.ReplaceAll(step.Path, "{ws}", workspace), strings.ReplaceAll(step.Command, "{ws}", workspace)
+		step.Script = strings.ReplaceAll(step.Script, "{script}", name)
 		s.Steps = append(s.Steps, step)
 	}
 	p.mu.Lock()
@@ -253,7 +268,8 @@ func (a worker) work(t *testing.T, w *world, m *provider, dirs []string) {
 	p := newPlace(t, w.root, testenv.Git, testenv.Node, testenv.NPM)
 	a.settle(p, dirs)
 	name := a.name + "-work"
-	m.add(name, p.ws, work)
+	m.add(name, p.ws, a.workOf())
+	m.add(name+"-sub", p.ws, subWork)
 	said := a.run(p, dirs, a.argv, name)
 	if got, refused := m.reached(name); got != len(work) {
 		t.Fatalf("the agent has come to step %d of %d; the provider refused %q\n%s", got, len(work), refused, said)
@@ -271,12 +287,20 @@ func (a worker) work(t *testing.T, w *world, m *provider, dirs []string) {
 			t.Errorf("%s is %q, want %q", file, got, want)
 		}
 	}
+	if !slices.Contains(a.lacks, model.MCP) && p.read("noted") != "done\n" {
+		t.Errorf("the MCP server was told %q", p.read("noted"))
+	}
+	if !slices.Contains(a.lacks, model.Spawn) {
+		contains(t, p.read("shown"), "NOTES.md")
+	}
 	contains(t, p.bare("git -C work log -1 --format=%an:%s"), "agent:greet: say good morning")
 	a.recorded(t, p)
 	if a.resume != nil {
 		a.goOn(t, p, m, dirs)
 	}
-	quiet(t, p.alerts())
+	found := p.alerts()
+	t.Log(counted(found))
+	quiet(t, found)
 	for _, secret := range []string{modelKey, token} {
 		if strings.Contains(said, secret) {
 			t.Errorf("%s is printed:\n%s", secret, said)
@@ -299,13 +323,22 @@ func (a worker) settle(p *place, dirs []string) {
 	p.env = append(p.env, "API_TOKEN="+token, a.key+"="+modelKey)
 	p.env = append(p.env, a.env...)
 	for name, text := range a.home {
-		p.write(map[string]string{"../home/" + name: text})
+		p.write(map[string]string{"../home/" + name: strings.ReplaceAll(text, "{ws}", p.ws)})
 	}
 	for name, text := range project {
 		p.write(map[string]string{"project/" + name: text})
 	}
-	p.write(map[string]string{"../policy.yaml": workPolicy})
+	p.write(map[string]string{"../policy.yaml": a.runPolicy(), "notes.js": notes})
 	p.bare("git -C project init -q -b main && git -C project add -A && git -C project -c user.name=s -c user.email=s@example.org commit -q -m first")
+}
+
+// runPolicy is that of the work, with what the agent needs besides.
+func (a worker) runPolicy() string {
+	if a.policy == "" {
+		return workPolicy
+	}
+	lent := "credentials:\n  - {name: model, source: {env: " + a.key + "}, env: " + a.key + "}\n"
+	return strings.Replace(workPolicy, "credentials:\n", lent, 1) + a.policy
 }
 
 // run starts the agent inside and returns all that was printed.
@@ -323,7 +356,7 @@ func (a worker) run(p *place, dirs, argv []string, script string) string {
 	}
 	args = append(args, "--", a.name)
 	for _, arg := range argv {
-		args = append(args, strings.ReplaceAll(arg, "{}", "go "+model.Marker(script)))
+		args = append(args, strings.ReplaceAll(strings.ReplaceAll(arg, "{}", "go "+model.Marker(script)), "{ws}", p.ws))
 	}
 	out, complaint := p.both(testenv.Binary(p.t), args...)
 	for line := range strings.Lines(complaint) {

@@ -2,7 +2,7 @@ package realtest
 
 import "holdfast.dev/holdfast/internal/testenv"
 
-// ordinarySessions are twenty kinds of work that people and agents do all day:
+// ordinarySessions are the kinds of work that people and agents do all day:
 // builds, tests, installs, and git.
 func ordinarySessions() []ordinary {
 	need := func(f ...testenv.Feature) []testenv.Feature { return f }
@@ -38,6 +38,16 @@ func ordinarySessions() []ordinary {
 		{"dev server and a client", need(testenv.Python, testenv.Curl), files(map[string]string{"index.html": "<p>page</p>\n"}), `
 			python3 -m http.server --bind 127.0.0.1 8123 >server.log 2>&1 & server=$!
 			for i in $(seq 300); do curl -sf http://127.0.0.1:8123/ && break; sleep 0.1; done; kill $server; wait $server || true; cat server.log`},
+		{"a page in a browser", need(testenv.Chromium), files(map[string]string{"page.html": "<p id=p>before</p><script>p.textContent = 'after'</script>"}), `
+			for i in 1 2; do chromium --headless --no-sandbox --disable-gpu --dump-dom "file://$PWD/page.html" 2>chromium.log | grep after; done
+			chromium --headless --no-sandbox --disable-gpu --screenshot=page.png "file://$PWD/page.html" 2>>chromium.log; ls -l page.png`},
+		{"keys of tests and encodings", need(testenv.OpenSSH, testenv.Python), nil, `
+			mkdir testdata; ssh-keygen -q -t ed25519 -N '' -f testdata/id_ed25519; ssh-keygen -lf testdata/id_ed25519.pub; chmod 600 testdata/*
+			base64 testdata/id_ed25519.pub > pub.b64; base64 -d pub.b64 | cmp - testdata/id_ed25519.pub; echo eyJhIjoxfQo= | base64 -d | python3 -m json.tool
+			find . -name 'id_*'; grep -rn 'PRIVATE KEY' . ; printf 'TOKEN=x\n' > .env.example; sha256sum pub.b64; head -c 32 /dev/urandom | od -An -tx1; rm -rf testdata`},
+		{"a database and its migrations", need(testenv.Python), files(migrations), `
+			python3 migrate.py app.db; python3 migrate.py app.db; cp app.db backup.db; gzip -k backup.db; zcat backup.db.gz | cmp - app.db
+			python3 -c 'import sqlite3; print(sqlite3.connect("app.db").execute("select count(*) from people").fetchone())' | tee count; mv backup.db old.db; rm old.db backup.db.gz`},
 		{"looking around", need(testenv.Bash), files(goProject), `
 			pwd; ls -la; ls -la ~ || true; whoami; id; uname -a; cat /etc/os-release | head -3; env | sort | head -5; which sh bash git python3 node || true
 			df -h . ; ps aux | head -3 || true; free -m || true; nproc; date; bash -lc 'echo login'; test -f .env || true; cat README.md 2>/dev/null || true; ls /usr/lib | head -3; mktemp -d; cat /proc/cpuinfo | head -3`},
@@ -81,6 +91,13 @@ var pythonPackage = map[string]string{
 var pythonTests = map[string]string{
 	"test_app.py": "import os, subprocess, tempfile, unittest\n\nclass Test(unittest.TestCase):\n    def test_files(self):\n        with tempfile.TemporaryDirectory() as d:\n            open(os.path.join(d, 'a'), 'w').write('x')\n    def test_child(self):\n        self.assertEqual(subprocess.check_output(['sh', '-c', 'echo a']), b'a\\n')\n",
 	"data.json":   "{\"a\": [1, 2]}\n",
+}
+
+var migrations = map[string]string{
+	"migrate.py":    "import glob, sqlite3, sys\n\nwith sqlite3.connect(sys.argv[1]) as db:\n    db.execute('create table if not exists done (name text)')\n    for name in sorted(glob.glob('sql/*.sql')):\n        if not db.execute('select 1 from done where name = ?', (name,)).fetchone():\n            db.executescript(open(name).read())\n            db.execute('insert into done values (?)', (name,))\n",
+	"sql/1.sql":     "create table people (name text, password text);\n",
+	"sql/2.sql":     "insert into people values ('a', 'x'), ('b', 'y');\n",
+	"settings.toml": "[database]\npath = 'app.db'\n",
 }
 
 var pythonProcesses = map[string]string{

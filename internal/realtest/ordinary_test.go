@@ -41,18 +41,23 @@ func TestOrdinarySessionsRaiseNoAlert(t *testing.T) {
 			}
 			p.inside(s.script, flags...)
 			found := p.alerts()
-			count := map[string]int{}
-			for _, a := range found {
-				count[a.Severity]++
-			}
-			line := "alerts:"
-			for _, severity := range severities {
-				line += fmt.Sprintf(" %s=%d", severity, count[severity])
-			}
-			t.Log(line)
+			t.Log(counted(found))
 			quiet(t, found)
 		})
 	}
+}
+
+// counted is a line with how many alerts of each severity there are.
+func counted(found []raised) string {
+	count := map[string]int{}
+	for _, a := range found {
+		count[a.Severity]++
+	}
+	line := "alerts:"
+	for _, severity := range severities {
+		line += fmt.Sprintf(" %s=%d", severity, count[severity])
+	}
+	return line
 }
 
 // mostLow is how many alerts of the severity loudest one run may raise.
