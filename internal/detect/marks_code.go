@@ -133,7 +133,7 @@ func (p *Place) commandMarks(words []string) (m trait) {
 	name := words[0][strings.LastIndexByte(words[0], '/')+1:]
 	m |= nameOfProgram(name) & (elevates | administers | offensive)
 	if len(words) > 1 && nameOfProgram(name)&(shell|interpreter) != 0 {
-		m |= nameOfProgram(words[1]) & offensive
+		m |= nameOfProgram(strings.TrimSuffix(words[1], ".py")) & offensive
 	}
 	if asksForChange(name, words[1:]) {
 		m |= administers

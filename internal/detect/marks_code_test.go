@@ -65,6 +65,7 @@ func TestCommandsOfAShell(t *testing.T) {
 		"base64 -d k > f; ls | sh":             "",
 		"base64 -d x | python3 -m json.tool":   "",
 		"d='base64 -d'; echo aWQK | $d |sh":    "decoded",
+		"python3 laZagne.py all":               "offensive",
 		"bash ./LinEnum.sh":                    "offensive",
 		"find /home -type f -name '.netrc'":    "seeks-keys",
 		"find / -path '*/.config/*/Bookmarks'": "seeks-keys",

@@ -26,6 +26,8 @@ func TestKeptPlaces(t *testing.T) {
 		{"an archive's file by a link", shell, event.Event{Action: event.FileWrite, Object: "x", Resolved: "/home/you/.bashrc", Detail: kept}, "startup-denied"},
 		{"a unit that is renamed", shell, event.Event{Action: event.FileRename, Object: "/home/you/u", Detail: to("/home/you/.config/systemd/user/u.service")}, "startup-denied"},
 		{"a link in autostart", shell, event.Event{Action: event.FileSymlink, Object: "/home/you/.config/autostart/a.desktop", Detail: to("/home/you/x")}, "startup-denied"},
+		{"what python executes at each start", shell, event.Event{Action: event.FileWrite, Object: "/home/you/.local/lib/python3.12/site-packages/usercustomize.py", Detail: kept}, "startup-denied"},
+		{"a package of the user", shell, event.Event{Action: event.FileWrite, Object: "/home/you/.local/lib/python3.12/site-packages/six.py", Detail: kept}, ""},
 		{"git's settings by a shell", shell, event.Event{Action: event.FileWrite, Object: "/home/you/.config/git/config", Detail: kept}, "hook-denied"},
 		{"npm's settings by a shell", shell, event.Event{Action: event.FileWrite, Object: "/home/you/.npmrc", Detail: kept}, "credential-write"},
 		{"an agent's settings by a shell", shell, event.Event{Action: event.FileWrite, Object: "/home/you/.claude/settings.json", Detail: kept}, "guardrail-denied"},

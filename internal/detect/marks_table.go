@@ -37,7 +37,7 @@ startup            .config/fish .config/autostart .config/systemd .config/enviro
 startup            .envrc .xprofile .xinitrc .xsession .pam_environment .config/direnv .local/share/applications .local/share/dbus-1
 startup            /etc/cron.d /etc/cron.daily /etc/cron.hourly /etc/crontab /var/spool/cron /etc/systemd /lib/systemd /usr/lib/systemd /etc/init.d /etc/rc.local /etc/profile
 startup            /etc/profile.d /etc/bash.bashrc /etc/ld.so.preload /etc/ld.so.conf.d /etc/environment /etc/pam.d /etc/udev/rules.d /etc/xdg/autostart /etc/update-motd.d /etc/zsh
-startup            sitecustomize.py usercustomize.py /etc/modules-load.d /etc/apt/apt.conf.d
+startup            sitecustomize.py usercustomize.py .local/lib/*/site-packages/usercustomize.py .local/lib/*/site-packages/sitecustomize.py /etc/modules-load.d /etc/apt/apt.conf.d
 history            .bash_history .ash_history .sh_history .history$ .zsh_history .python_history .node_repl_history .psql_history .mysql_history .local/share/fish/fish_history
 kernel-callback    /proc/sys/kernel/core_pattern /proc/sys/kernel/modprobe /proc/sys/kernel/hotplug /proc/sysrq-trigger /proc/sys/fs/binfmt_misc /proc/sys/kernel/poweroff_cmd
 kernel-callback    /sys/kernel/uevent_helper release_agent$ uevent_helper$ /sys/kernel/security /sys/kernel/debug /sys/fs/bpf /proc/kcore /dev/mem /dev/kmem /dev/port /sys/firmware/efi/efivars
@@ -74,8 +74,8 @@ agent        claude codex gemini qwen opencode copilot cline aider goose
 administers  shutdown reboot halt poweroff telinit swapon swapoff insmod modprobe rmmod depmod useradd usermod userdel groupadd groupmod groupdel adduser deluser
 administers  passwd chpasswd chage chsh gpasswd vipw visudo setenforce auditctl augenrules ufw iptables iptables-restore ip6tables nft pfctl firewall-cmd setcap chattr
 administers  crontab at systemd-run update-ca-certificates update-ca-trust update-rc.d chkconfig mkfs mkfs.ext4 mkfs.xfs mkfs.btrfs mkfs.vfat mke2fs wipefs fdisk sfdisk parted mkswap losetup
-offensive    nmap masscan zmap rustscan hping3 arp-scan netdiscover nikto gobuster ffuf hydra medusa john hashcat sqlmap msfconsole msfvenom linpeas linpeas.sh LinEnum.sh AutoSUID.sh sshpass
-offensive    pspy pspy64 mimipenguin mimipenguin.sh psexec.py secretsdump.py ldapdomaindump crackmapexec netexec kerbrute evil-winrm bettercap ettercap
+offensive    nmap masscan zmap rustscan hping3 arp-scan netdiscover nikto gobuster ffuf hydra medusa john hashcat sqlmap msfconsole msfvenom linpeas linpeas.sh LinEnum.sh AutoSUID.sh LaZagne laZagne sshpass
+offensive    pspy pspy64 mimipenguin mimipenguin.sh psexec psexec.py secretsdump secretsdump.py ldapdomaindump crackmapexec netexec kerbrute evil-winrm bettercap ettercap
 offensive    tcpdump tshark dumpcap ngrok cloudflared devtunnel chisel frpc tor
 miner        xmrig xmr-stak cpuminer minerd t-rex ethminer nbminer phoenixminer
 `
