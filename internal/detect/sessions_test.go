@@ -22,7 +22,7 @@ const mostLow = 5
 func honestSessions(t *testing.T) map[string][]event.Event {
 	t.Helper()
 	files, err := filepath.Glob("testdata/sessions/*.jsonl")
-	if err != nil || len(files) < 7 {
+	if err != nil || len(files) < 9 {
 		t.Fatalf("%d sessions: %v", len(files), err)
 	}
 	all := map[string][]event.Event{}
