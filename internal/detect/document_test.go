@@ -44,6 +44,9 @@ for its own login where its program lies in a place that nothing inside can writ
 where installers put programs, and where the user started it: what an agent starts
 through something else is a command, the same agent among it.
 
+What public collections of attack steps raise, and what honest sessions raise, was
+[counted](attacks.md).
+
 ## Rules of your own
 
 A directory that the policy names in %[1]salerts.rules%[1]s has files %[1]s*.yaml%[1]s, each a list:

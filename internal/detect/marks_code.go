@@ -104,13 +104,49 @@ func (p *Place) shellMarks(code string) (m trait) {
 		if before&decoded != 0 && c.piped && is&(shell|interpreter) != 0 && readsCode(c.words) {
 			m |= decoded
 		}
-		does &^= decoded // it is what is executed that counts
+		does &^= decoded | named // what is executed counts; names are looked for below
 		if isProgramThatDumps(c.words[0]) {
 			does &^= dumpsEnvironment // it is executed, and tells of itself
 		}
 		m |= does
 	}
+	for _, c := range commandsOf(unquoted(code)) {
+		m |= p.commandMarks(c.words) & named
+	}
 	return m
+}
+
+// named are the marks that a command has by nothing but its name, which is a word
+// that people search for and write about.
+const named = administers | offensive
+
+// unquoted is code without what stands in quotes, but where something is executed
+// within them.
+func unquoted(code string) string {
+	var b strings.Builder
+	for {
+		i := strings.IndexAny(code, `'"\`)
+		if i < 0 {
+			return b.String() + code
+		}
+		b.WriteString(code[:i])
+		quote, rest := code[i], code[i+1:]
+		end := strings.IndexByte(rest, quote)
+		if quote == '\\' {
+			code = rest[min(1, len(rest)):]
+			continue
+		}
+		if end < 0 {
+			code = rest
+			continue
+		}
+		if text := rest[:end]; quote == '"' && (strings.Contains(text, "$(") || strings.Contains(text, "`")) {
+			b.WriteString(text)
+		} else {
+			b.WriteString("quoted")
+		}
+		code = rest[end+1:]
+	}
 }
 
 func isProgramThatDumps(word string) bool {
