@@ -75,8 +75,8 @@ func TestTable(t *testing.T) {
 	if err := table.end(); err != nil || table.silent != 1 {
 		t.Errorf("%d raise none without a reason, want 1: %v", table.silent, err)
 	}
-	for _, want := range []string{"| `a` | name \\| of a | status 0 | some-rule (low) |\n", "| none: It asks\tnothing of a boundary. |\n", "| **none, and no reason** |\n", "| – |\n",
-		"| none: It reads. |\n", "| –, a program that it needs is not here |\n", "\n6 actions; 1 raised an alert of low or above, 1 raised none without a reason.\n"} {
+	for _, want := range []string{"| `a` | name \\| of a | status 0 | some-rule (low) |\n", "| none: It asks\tnothing of a boundary. |\n", "| **none, and no reason** |\n", "| none: Its executor is manual. |\n",
+		"| none: It reads. |\n", "| none: A program that it needs is not here. |\n", "\n6 actions; 1 raised an alert of low or above, 1 raised none without a reason.\n"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("%q is not in\n%s", want, b.String())
 		}

@@ -3,12 +3,13 @@
 // they raise, as a table in Markdown. It takes checkouts of the collections and
 // holds nothing of theirs:
 //
-//	go run ./tools/attacks -falco DIR -atomic DIR > table.md
+//	go run ./tools/attacks -falco DIR -atomic DIR [-page docs/attacks.md] > table.md
 //
-// -falco is a checkout of falcosecurity/event-generator in which 'make build' was
-// done, -atomic one of redcanaryco/atomic-red-team. Prerequisites and clean-up steps
-// are not run. An action that raises nothing needs a reason in reasons.txt; the
-// status is 1 while one has none.
+// -falco is a checkout of falcosecurity/event-generator, -atomic one of
+// redcanaryco/atomic-red-team, neither below somebody's home. Prerequisites and
+// clean-up steps are not run. An action that raises nothing needs a reason in
+// reasons.txt; the status is 1 while one has none. -page puts a table with one line
+// for each technique into that page.
 package main
 
 import (
@@ -43,33 +44,47 @@ type options struct {
 	falco, atomic string // checkouts; "" for none
 	holdfast      string // program; "" to build it
 	only          string // regular expression of ids and names
+	page          string // to put the short table into; "" for none
 	limit         time.Duration
+}
+
+// read takes the command line.
+func (o *options) read() error {
+	flag.StringVar(&o.falco, "falco", "", "`DIR` of a checkout of falcosecurity/event-generator")
+	flag.StringVar(&o.atomic, "atomic", "", "`DIR` of a checkout of redcanaryco/atomic-red-team")
+	flag.StringVar(&o.holdfast, "holdfast", "", "`PROGRAM` to run them in (default: built from here)")
+	flag.StringVar(&o.only, "only", "", "run the actions alone whose id or name matches this `REGEXP`")
+	flag.StringVar(&o.page, "page", "", "put a table with one line for each technique into this `FILE`")
+	flag.DurationVar(&o.limit, "limit", 30*time.Second, "end an action after this `TIME`")
+	flag.Parse()
+	if flag.NArg() > 0 || o.falco == "" && o.atomic == "" {
+		return errors.New("usage: attacks -falco DIR -atomic DIR [-only REGEXP] [-limit TIME] [-holdfast PROGRAM] [-page FILE]")
+	}
+	return nil
 }
 
 func run(ctx context.Context) (silent int, err error) {
 	var o options
-	flag.StringVar(&o.falco, "falco", "", "`DIR` of a built checkout of falcosecurity/event-generator")
-	flag.StringVar(&o.atomic, "atomic", "", "`DIR` of a checkout of redcanaryco/atomic-red-team")
-	flag.StringVar(&o.holdfast, "holdfast", "", "`PROGRAM` to run them in (default: built from here)")
-	flag.StringVar(&o.only, "only", "", "run the actions alone whose id or name matches this `REGEXP`")
-	flag.DurationVar(&o.limit, "limit", 30*time.Second, "end an action after this `TIME`")
-	flag.Parse()
-	if flag.NArg() > 0 || o.falco == "" && o.atomic == "" {
-		return 0, errors.New("usage: attacks -falco DIR -atomic DIR [-only REGEXP] [-limit TIME] [-holdfast PROGRAM]")
+	if err := o.read(); err != nil {
+		return 0, err
 	}
 	reasons, err := readReasons(reasonsText)
 	if err != nil {
 		return 0, err
 	}
-	all, err := o.actions(ctx)
+	home, err := os.UserHomeDir() // where homes are, so that the view shows what it does of them
 	if err != nil {
 		return 0, err
 	}
-	dir, err := os.MkdirTemp("", "holdfast-attacks-")
+	dir, err := os.MkdirTemp(home, "holdfast-attacks-")
 	if err != nil {
 		return 0, err
 	}
 	defer os.RemoveAll(dir)
+	all, err := o.actions(ctx, dir)
+	if err != nil {
+		return 0, err
+	}
 	if o.holdfast == "" {
 		o.holdfast = filepath.Join(dir, "holdfast")
 		build := exec.CommandContext(ctx, "go", "build", "-o", o.holdfast, "holdfast.dev/holdfast/cmd/holdfast")
@@ -80,32 +95,47 @@ func run(ctx context.Context) (silent int, err error) {
 		return 0, err
 	}
 	t := table{w: os.Stdout}
-	for i, a := range all {
-		fmt.Fprintf(os.Stderr, "attacks: %d of %d: %s %s\n", i+1, len(all), a.id, a.name)
-		r, err := o.play(ctx, filepath.Join(dir, fmt.Sprint(i)), a)
-		if ctx.Err() != nil {
-			return 0, errors.Join(t.end(), ctx.Err())
-		}
-		if err != nil {
-			r.status = "nothing is known: " + err.Error()
-		}
-		r.reason = reasons.of(a)
-		if err := t.add(r); err != nil {
+	if err := o.playAll(ctx, dir, all, reasons, &t); err != nil {
+		return 0, errors.Join(t.end(), err)
+	}
+	if o.page != "" {
+		if err := t.intoPage(o.page); err != nil {
 			return 0, err
 		}
 	}
 	return t.silent, t.end()
 }
 
-// actions are those of both collections that the flags ask for.
-func (o options) actions(ctx context.Context) ([]action, error) {
+// playAll plays the actions one after the other; side by side they would wait for
+// each other's limits.
+func (o options) playAll(ctx context.Context, dir string, all []action, reasons reasons, t *table) error {
+	for i, a := range all {
+		fmt.Fprintf(os.Stderr, "attacks: %d of %d: %s %s\n", i+1, len(all), a.id, a.name)
+		r, err := o.play(ctx, filepath.Join(dir, fmt.Sprint(i)), a)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			r.status = "nothing is known: " + err.Error()
+		}
+		r.reason = reasons.of(a)
+		if err := t.add(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// actions are those of both collections that the flags ask for. What has to be built
+// for them is built in dir.
+func (o options) actions(ctx context.Context, dir string) ([]action, error) {
 	only, err := regexp.Compile(o.only)
 	if err != nil {
 		return nil, fmt.Errorf("-only: %w", err)
 	}
 	var all []action
 	if o.falco != "" {
-		some, err := falco(ctx, o.falco)
+		some, err := falco(ctx, o.falco, dir)
 		if err != nil {
 			return nil, err
 		}

@@ -138,8 +138,25 @@ func (r *row) says(text string) {
 	}
 }
 
-// missing says that its shell found a program of it nowhere (sh(1)).
-func (r row) missing() bool { return r.status == "status 127" }
+// why says why the action raised nothing; "" where nobody knows. What could not be
+// done needs no line of reasons.txt.
+func (r row) why() string {
+	switch {
+	case r.reason != "":
+		return r.reason
+	case r.not != "":
+		return upper(r.not) + "."
+	case r.status == "status 127": // of sh(1): a program of it was found nowhere
+		return notHere
+	}
+	return ""
+}
+
+// notHere is why an action did not happen, where its shell looked for a program.
+const notHere = "A program that it needs is not here."
+
+// upper begins a sentence.
+func upper(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
 // outcome is what happened, in a cell.
 func (r row) outcome() string {

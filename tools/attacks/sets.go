@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -22,26 +23,63 @@ type action struct {
 	not  string   // why it cannot be run; "" where it can
 }
 
-// falco lists the actions of the event generator. Those of the Kubernetes audit log
-// ask a cluster and are none of a program.
-func falco(ctx context.Context, dir string) ([]action, error) {
-	dir, err := filepath.Abs(dir)
-	if err != nil {
-		return nil, err
+// falco lists the actions of the event generator of a checkout, which is built in
+// into. Those of the Kubernetes audit log ask a cluster and are none of a program.
+func falco(ctx context.Context, checkout, into string) ([]action, error) {
+	program := filepath.Join(into, "event-generator")
+	if err := buildFalco(ctx, checkout, into, program); err != nil {
+		return nil, fmt.Errorf("building the event generator of %s: %w", checkout, err)
 	}
-	program := filepath.Join(dir, "event-generator")
 	out, err := exec.CommandContext(ctx, program, "list", "--all").Output()
 	if err != nil {
-		return nil, fmt.Errorf("listing the actions of %s (was it built? make -C %s build): %w", program, dir, err)
+		return nil, fmt.Errorf("listing the actions of %s: %w", checkout, err)
 	}
 	var all []action
 	for name := range strings.FieldsSeq(string(out)) {
 		if strings.HasPrefix(name, "syscall.") {
-			all = append(all, action{id: name, name: "Falco event generator: " + name, show: []string{program},
+			all = append(all, action{id: name, name: name, show: []string{program},
 				argv: []string{program, "run", "--all", "--sleep", "0s", "^" + regexp.QuoteMeta(name) + "$"}})
 		}
 	}
 	return all, nil
+}
+
+// inContainer is how the event generator asks where it is: by the command line of
+// the first process, which the view hides.
+const inContainer = "func inContainer() bool {\n"
+
+// buildFalco builds it so that it takes the boundary for a container, which a third of
+// its actions ask for. Nothing of the checkout is changed.
+func buildFalco(ctx context.Context, checkout, into, program string) error {
+	checkout, err := filepath.Abs(checkout)
+	if err != nil {
+		return err
+	}
+	file := filepath.Join(checkout, "pkg", "runner", "runner.go")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	if !strings.Contains(string(text), inContainer) {
+		return fmt.Errorf("%s has no %q any more", file, inContainer)
+	}
+	other := filepath.Join(into, "runner.go")
+	overlay, err := json.Marshal(map[string]map[string]string{"Replace": {file: other}})
+	if err != nil {
+		return err
+	}
+	changed := strings.Replace(string(text), inContainer, inContainer+"\treturn true\n}\n\nfunc byCommandLine() bool {\n", 1)
+	for name, data := range map[string]string{other: changed, other + ".json": string(overlay)} {
+		if err := os.WriteFile(name, []byte(data), 0o600); err != nil {
+			return err
+		}
+	}
+	build := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-overlay", other+".json", "-o", program, ".")
+	build.Dir = checkout
+	if out, err := build.CombinedOutput(); err != nil {
+		return fmt.Errorf("%w: %s", err, out)
+	}
+	return nil
 }
 
 // technique is a file of Atomic Red Team, as far as it is of use.

@@ -46,6 +46,7 @@ func (r reasons) of(a action) string {
 type table struct {
 	w                    io.Writer
 	rows, raised, silent int
+	lines                []*line
 }
 
 // add prints a row. One that raised nothing and has no reason is silent.
@@ -56,27 +57,30 @@ func (t *table) add(r row) error {
 		}
 	}
 	about := strings.Join(r.alerts, ", ")
+	why := r.why()
 	switch {
 	case about != "":
 		t.raised++
-	case r.reason != "":
-		about = "none: " + r.reason
-	case r.not != "":
-		about = "–"
-	case r.missing():
-		about = "–, a program that it needs is not here"
+	case why != "":
+		about = "none: " + why
 	default:
 		t.silent++
+		why = "**no reason**"
 		about = "**none, and no reason**"
 	}
+	t.short(r, why)
 	_, err := fmt.Fprintf(t.w, "| `%s` | %s | %s | %s |\n", r.id, cell(r.name), cell(r.outcome()), cell(about))
 	return err
 }
 
 // end prints the sums.
 func (t *table) end() error {
-	_, err := fmt.Fprintf(t.w, "\n%d actions; %d raised an alert of low or above, %d raised none without a reason.\n", t.rows, t.raised, t.silent)
+	_, err := fmt.Fprintf(t.w, "\n%s\n", t.sums())
 	return err
+}
+
+func (t *table) sums() string {
+	return fmt.Sprintf("%d actions; %d raised an alert of low or above, %d raised none without a reason.", t.rows, t.raised, t.silent)
 }
 
 // cell is a text that is one cell of a table.
