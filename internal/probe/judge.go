@@ -62,6 +62,7 @@ type Result struct {
 	Effects []string        // what was seen from the outside
 	Said    []inside.Report // what the inside said of its attempts; evidence for nothing
 	Denials []string        // how each attempt failed, "ATTEMPT: ERRNO", sorted, without what differs from run to run
+	Told    map[string]Told // of a row that compares a record with what was done: how much it told, by kind
 	Took    time.Duration
 }
 

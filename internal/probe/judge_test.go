@@ -250,6 +250,7 @@ func (silent) KeepsRecord() bool             { return false }
 func (silent) Logs(*World) []string          { return nil }
 func (silent) Record(*World) (Record, error) { return Record{}, nil }
 func (silent) Reader() string                { return "" }
+func (silent) Story(*World) ([]byte, error)  { return nil, nil }
 func (k silent) Recording(string) Target     { return k }
 
 // TestResidualIsOurs excuses what is documented of our own boundary: for no other

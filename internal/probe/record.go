@@ -21,6 +21,8 @@ type Recorder interface {
 	Logs(w *World) []string
 	// Record asks the target itself about the run in w that was begun last.
 	Record(w *World) (Record, error)
+	// Story is that run as the target tells it, as data: see [calls].
+	Story(w *World) ([]byte, error)
 	// Reader is the path of the program by which a person reads the records.
 	Reader() string
 	// Recording returns the target as it is called to record at that level.

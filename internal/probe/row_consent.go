@@ -16,6 +16,10 @@ const classConsent = "gate.consent"
 // argument is allowed for the session, everything else is denied.
 type Consenting interface {
 	Granting(ctx context.Context, w *World, word string)
+	// Answering answers for w until ctx ends: what has one of the words in its
+	// summary is allowed once where the word stands for true, and else denied. What
+	// has none waits.
+	Answering(ctx context.Context, w *World, words map[string]bool)
 	// AllowingUntil allows for the session whatever is asked, until enough says so,
 	// and then takes all of it back.
 	AllowingUntil(ctx context.Context, w *World, enough func() bool) error

@@ -32,7 +32,7 @@ func reconstructRows() []Row {
 	row := func(id, title, level string) Row {
 		return Row{ID: id, Title: title, Refs: []string{"NIST SP 800-92, 2.1"}, Files: given, Setup: func(w *World) error { return w.gitInit("W") },
 			Options: Options{Read: []string{"R"}}, Action: "reconstruct", Timeout: time.Minute, Harmless: "what may be done is done to given files; what is outside is watched by itself",
-			Drive: atLevel(level), Oracle: reconstructed(level), Trace: did("file.write", "W/f-new")}
+			Drive: atLevel(level), Oracle: reconstructed(level, 100), Trace: did("file.write", "W/f-new")}
 	}
 	return []Row{
 		row("HST-501", "many things are done, and the record does not tell them", "standard"),
@@ -61,6 +61,8 @@ type account struct {
 	events []Attempt
 	byExec map[int]Attempt // programs that were executed
 	ends   map[int]Attempt // how they ended
+
+	tools map[string]int // programs that calls of tools are joined with, by the id of the call
 }
 
 // tell reads a record.
@@ -83,6 +85,23 @@ func tell(r Record) (*account, error) {
 	return a, err
 }
 
+// calls takes from the target's story of the run which program each call of a tool is
+// joined with.
+func (a *account) calls(story []byte) error {
+	var told struct {
+		Tools []struct {
+			ID   string
+			Main int
+		}
+	}
+	a.tools = map[string]int{}
+	err := json.Unmarshal(story, &told)
+	for _, t := range told.Tools {
+		a.tools[t.ID] = t.Main
+	}
+	return err
+}
+
 // about are the events that tell of a deed, whatever they say came of it.
 func (a *account) about(d inside.Deed) []Attempt {
 	var out []Attempt
@@ -91,16 +110,29 @@ func (a *account) about(d inside.Deed) []Attempt {
 			continue
 		}
 		object := d.Object == "" || e.Object == d.Object || e.Resolved == d.Object
-		if object && (d.Shown == "" || slices.Contains(e.Process.Argv, d.Shown)) {
+		if object && (d.Shown == "" || slices.Contains(e.Process.Argv, d.Shown)) && holds(e.Detail, d.By) {
 			out = append(out, e)
 		}
 	}
 	return out
 }
 
+// holds says whether details are there, each as it is wanted.
+func holds(details, want map[string]string) bool {
+	for k, v := range want {
+		if details[k] != v {
+			return false
+		}
+	}
+	return true
+}
+
 // differs says what the record tells otherwise than it was; "" for nothing.
 func (a *account) differs(d inside.Deed) string {
 	found := a.about(d)
+	if d.Quiet && d.Denied == (d.Error == "") {
+		return fmt.Sprintf("it came out otherwise than it should: %q", d.Error)
+	}
 	if len(found) == 0 {
 		return "it is not told"
 	}
@@ -122,12 +154,18 @@ func (a *account) otherwise(d inside.Deed, e Attempt) string {
 	switch {
 	case e.Verdict != verdict:
 		return fmt.Sprintf("it is told as %s with %q, and was %s with %q", e.Verdict, e.Error, verdict, d.Error)
-	case d.Exit == "" && d.Kind != "archive" && e.Error != d.Error:
+	case d.Layer != "" && e.Layer != d.Layer:
+		return fmt.Sprintf("it is told as denied by %q, and was by %q", e.Layer, d.Layer)
+	case !holds(e.Detail, d.Says):
+		return fmt.Sprintf("it is told with %v, and was with %v", e.Detail, d.Says)
+	case d.Exit == "" && d.Kind != "archive" && !d.Quiet && e.Error != d.Error:
 		return fmt.Sprintf("its error is told as %q, and was %q", e.Error, d.Error)
 	case d.Kept && e.Detail["kept"] != "private":
 		return "it is told as if it had reached the host"
 	case d.Exit != "":
 		return a.ended(d, e)
+	case d.Main != "" && !slices.Contains(a.byExec[a.tools[d.By["id"]]].Process.Argv, d.Main):
+		return "it is not told which program was executed for it"
 	case d.Parent != "" && !slices.Contains(a.byExec[e.Process.ParentExec].Process.Argv, d.Parent):
 		return "it is not told who executed it"
 	}
@@ -149,8 +187,16 @@ func (a *account) ended(d inside.Deed, e Attempt) string {
 // What must be told at least, of what a level promises.
 var least = map[string]float64{"standard": 0.97, "full": 0.99}
 
-// reconstructed compares what was done with what the record tells.
-func reconstructed(level string) func(*World, Observation) []string {
+// Told is how much of what was done a record told as it was.
+type Told struct {
+	Done   int // what the level promises to tell
+	Right  int // of these, what was told as it was
+	Beyond int // what was done besides
+}
+
+// reconstructed compares what was done, of which there must be so much, with what the
+// record tells.
+func reconstructed(level string, atLeast int) func(*World, Observation) []string {
 	return func(w *World, _ Observation) []string {
 		rec, err := w.record()
 		if err != nil {
@@ -159,38 +205,69 @@ func reconstructed(level string) func(*World, Observation) []string {
 		if rec.Path == "" {
 			return []string{rec.Why}
 		}
-		told, err := tell(rec)
+		told, err := w.account(rec)
 		if err != nil {
 			return []string{"the record: " + err.Error()}
 		}
 		var missed []string
-		done, refused, right := 0, 0, 0
+		all, refused := Told{}, 0
 		for line := range strings.Lines(w.remembered) {
 			var d inside.Deed
 			if err := json.Unmarshal([]byte(line), &d); err != nil {
 				return []string{"what was done: " + err.Error()}
 			}
-			if d.Full && level != "full" || d.Look && rec.Verdict == "PARTIAL" { // it is said that it is not promised
-				continue
+			promised := (level == "full" || !d.Full) && (rec.Verdict != "PARTIAL" || !d.Look) // or it is said that it is not
+			why := ""
+			if promised {
+				why = told.differs(d)
 			}
-			done++
-			why := told.differs(d)
-			if why == "" {
-				right++
-				continue
+			w.tally(d.Kind, promised, why == "")
+			all.add(promised, why == "")
+			if why != "" {
+				missed = append(missed, fmt.Sprintf("%s%s: %s (%s %s): %s", notRecorded, d.Kind, d.What, d.Action, d.Object, why))
+				refused += map[bool]int{true: 1}[d.Denied]
 			}
-			if d.Denied {
-				refused++
-			}
-			missed = append(missed, fmt.Sprintf("%s%s: %s (%s %s): %s", notRecorded, d.Kind, d.What, d.Action, d.Object, why))
 		}
-		w.summary = fmt.Sprintf("%d of %d told as they were, %d refused ones not", right, done, refused)
-		if done < 100 {
-			return []string{fmt.Sprintf("only %d things were done", done)}
+		if all.Done < atLeast {
+			return []string{fmt.Sprintf("only %d things were done", all.Done)}
 		}
-		if refused == 0 && float64(right) >= least[level]*float64(done) {
+		if refused == 0 && float64(all.Right) >= least[level]*float64(all.Done) {
 			return nil
 		}
-		return append(missed, notRecorded+w.summary)
+		return append(missed, fmt.Sprintf("%s%d of %d told as they were, %d refused ones not", notRecorded, all.Right, all.Done, refused))
+	}
+}
+
+// account is what the target's record of the last run tells.
+func (w *World) account(rec Record) (*account, error) {
+	told, err := tell(rec)
+	if t, ok := w.target.(Recorder); ok && err == nil {
+		var story []byte
+		if story, err = t.Story(w); err == nil {
+			err = told.calls(story)
+		}
+	}
+	return told, err
+}
+
+// tally counts a deed for what is known of the row.
+func (w *World) tally(kind string, promised, right bool) {
+	if w.told == nil {
+		w.told = map[string]Told{}
+	}
+	t := w.told[kind]
+	t.add(promised, right)
+	w.told[kind] = t
+}
+
+func (t *Told) add(promised, right bool) {
+	switch {
+	case !promised:
+		t.Beyond++
+	case right:
+		t.Done++
+		t.Right++
+	default:
+		t.Done++
 	}
 }

@@ -17,7 +17,7 @@ import (
 // What is done to the record, and what the record says of what is done. A target
 // that keeps none lets each of these through.
 func recordRows() []Row {
-	rows := slices.Concat(recordTamper(), recordSupervisor(), recordAttempts(), recordFloods(), recordStorms(), recordCalls(), reconstructRows())
+	rows := slices.Concat(recordTamper(), recordSupervisor(), recordAttempts(), recordFloods(), recordStorms(), recordCalls(), reconstructRows(), answeredRows())
 	for i := range rows {
 		r := &rows[i]
 		r.Class, r.Promise = classSupervisor, "P9"

@@ -72,9 +72,10 @@ type keeper struct {
 	kept  bool
 }
 
-func (k keeper) KeepsRecord() bool       { return k.kept }
-func (keeper) Reader() string            { return "" }
-func (k keeper) Recording(string) Target { return k }
+func (k keeper) KeepsRecord() bool          { return k.kept }
+func (keeper) Reader() string               { return "" }
+func (keeper) Story(*World) ([]byte, error) { return nil, nil }
+func (k keeper) Recording(string) Target    { return k }
 
 func (k keeper) Logs(w *World) []string {
 	path := w.Path("H/log.jsonl")

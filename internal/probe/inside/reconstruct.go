@@ -27,6 +27,13 @@ type Deed struct {
 	Shown  string `json:"shown,omitempty"`  // an argument by which a program is found
 	Other  string `json:"other,omitempty"`  // the second path
 	Kept   bool   `json:"kept,omitempty"`   // goes with the private directory that it is in
+	Quiet  bool   `json:"quiet,omitempty"`  // the event has no error of a call: what came back must fit Denied instead
+	Layer  string `json:"layer,omitempty"`  // that denies
+	Main   string `json:"main,omitempty"`   // of a call of a tool: an argument of the program that it is joined with
+
+	By   map[string]string `json:"by,omitempty"`   // details by which its event is found
+	Says map[string]string `json:"says,omitempty"` // details that its event must have
+
 	do     func() error
 	status func(error) string
 }
@@ -34,7 +41,7 @@ type Deed struct {
 // Told is the name of the note that has a deed.
 const Told = "deed"
 
-// reconstruct does one thing after the other, and says what came of each.
+// reconstruct does what needs no network and nobody who answers.
 func reconstruct(p *Probe) {
 	deeds := append(fileDeeds(p), nameDeeds(p)...)
 	deeds = append(deeds, linkDeeds(p)...)
@@ -44,7 +51,11 @@ func reconstruct(p *Probe) {
 	deeds = append(deeds, programDeeds(p)...)
 	deeds = append(deeds, archiveDeeds(p)...)
 	deeds = append(deeds, socketDeeds(p)...)
-	deeds = append(deeds, callDeeds()...)
+	tellAll(p, append(deeds, callDeeds()...))
+}
+
+// tellAll does one thing after the other, and says what came of each.
+func tellAll(p *Probe, deeds []Deed) {
 	for _, d := range deeds {
 		err := d.do()
 		d.Error = ErrnoName(err)

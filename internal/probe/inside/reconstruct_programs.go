@@ -47,15 +47,21 @@ func programDeeds(p *Probe) []Deed {
 	deeds := []Deed{
 		run("a shell", "deed-shell", "/bin/sh", "-c", "exit 0", "deed-shell"),
 		run("a program that fails", "deed-fails", "/bin/sh", "-c", "exit 3", "deed-fails"),
-		run("a program that is killed", "deed-killed", "/bin/sh", "-c", "kill -KILL $$", "deed-killed"),
-		run("a program that is ended", "deed-ended", "/bin/sh", "-c", "kill -TERM $$", "deed-ended"),
 		run("a program with words in quotes", "it's \"deed\" & <more>", "/bin/sh", "-c", "exit 0", "it's \"deed\" & <more>"),
 		run("a script", "deed-script", script("x-script", "#!/bin/sh\nexit 4\n", 0o755), "deed-script"),
 		run("what does not forgive", "deed-loader", dynamicLoader(), "/bin/true", "deed-loader"),
 		{Kind: "program", What: "a program that is not there", Action: "proc.exec", Object: w.path("x-none"), do: func() error { return start(w.path("x-none"), "x") }},
 		{Kind: "program", What: "a file that is no program", Action: "proc.exec", Denied: true, Object: script("x-plain", "no program\n", 0o644), do: func() error { return start(w.path("x-plain"), "x") }},
 		{Kind: "program", What: "a program outside", Action: "proc.exec", Object: p.In("O", "tool"), Denied: true, do: func() error { return start(p.In("O", "tool"), "x") }},
-		{Kind: "program", What: "a program in memory", Action: "proc.exec", Shown: "deed-memory", status: ended, do: inMemory},
+		{Kind: "memfd", What: "a program in memory", Action: "proc.exec", Shown: "deed-memory", status: ended, do: func() error { return inMemory("/bin/true", "deed-memory", 0) }},
+		{Kind: "memfd", What: "a sealed program in memory", Action: "proc.exec", Shown: "deed-sealed", status: ended, do: func() error { return inMemory("/bin/true", "deed-sealed", unix.F_SEAL_WRITE|unix.F_SEAL_SEAL) }},
+		{Kind: "memfd", What: "a program in memory that fails", Action: "proc.exec", Shown: "deed-false", status: ended, do: func() error { return inMemory("/bin/false", "deed-false", 0) }},
+		{Kind: "memfd", What: "a script in memory", Action: "proc.exec", Shown: "deed-lines", status: ended, do: func() error { return inMemory(w.path("x-script"), "deed-lines", 0) }},
+	}
+	for _, name := range []string{"HUP", "INT", "KILL", "USR1", "TERM"} {
+		d := run("a program that "+name+" ends", "deed-"+name, "/bin/sh", "-c", "kill -"+name+" $$", "deed-"+name)
+		d.Kind = "signal"
+		deeds = append(deeds, d)
 	}
 	return append(deeds, chainDeeds(w)...)
 }
@@ -95,15 +101,15 @@ func start(path string, args ...string) error {
 	return err
 }
 
-// inMemory executes a copy of a program that has no place on disk.
-func inMemory() error {
-	fd, err := unix.MemfdCreate("deed", 0)
+// inMemory executes a copy of a program that has no place on disk, with seals.
+func inMemory(program, shown string, seals int) error {
+	fd, err := unix.MemfdCreate("deed", unix.MFD_ALLOW_SEALING)
 	if err != nil {
 		return err
 	}
 	to := os.NewFile(uintptr(fd), "memfd:deed")
 	defer to.Close()
-	from, err := os.Open("/bin/true")
+	from, err := os.Open(program)
 	if err != nil {
 		return err
 	}
@@ -111,7 +117,10 @@ func inMemory() error {
 	if _, err := io.Copy(to, from); err != nil {
 		return err
 	}
-	return exec.Command("/proc/self/fd/"+strconv.Itoa(fd), "deed-memory").Run()
+	if _, err := unix.FcntlInt(to.Fd(), unix.F_ADD_SEALS, seals); err != nil {
+		return err
+	}
+	return exec.Command("/proc/self/fd/"+strconv.Itoa(fd), shown).Run()
 }
 
 // archiveDeeds unpack archives by the tar of the system.

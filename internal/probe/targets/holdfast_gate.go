@@ -28,39 +28,68 @@ var (
 // asking is the time between two looks at what is asked.
 const asking = 50 * time.Millisecond
 
-// Granting implements [probe.Consenting].
-func (h Holdfast) Granting(ctx context.Context, w *probe.World, word string) {
-	granted := false
-	for answered := map[string]bool{}; ctx.Err() == nil; {
+// waiting is a request that waits for an answer.
+type waiting struct {
+	ID, Gist string
+	What     []struct{ Name, Text string }
+}
+
+// answer answers what is asked until ctx ends, each request once: with the words of
+// the verb that decide returns, or not at all for none. It says whether that went
+// well before decide is called again.
+func (h Holdfast) answer(ctx context.Context, w *probe.World, decide func(r waiting) (words []string), answered func(words []string)) {
+	for seen := map[string]bool{}; ctx.Err() == nil; {
 		out, err := h.verb(w, "approve", "list", "--json")
-		var waiting []struct {
-			ID   string
-			What []struct{ Name, Text string }
-		}
-		if err == nil {
-			err = json.Unmarshal(out, &waiting)
-		}
-		for _, r := range waiting {
-			if err != nil || answered[r.ID] {
-				continue
+		var all []waiting
+		if err == nil && json.Unmarshal(out, &all) == nil {
+			for _, r := range all {
+				if seen[r.ID] {
+					continue
+				}
+				seen[r.ID] = true
+				if words := decide(r); words != nil {
+					if _, err := h.verb(w, slices.Concat([]string{"approve", words[0], r.ID, "--reason", "probe"}, words[1:])...); err == nil { // it may be answered or over already
+						answered(words)
+					}
+				}
 			}
-			answered[r.ID] = true
-			line := []string{"approve", "deny", r.ID, "--reason", "probe"}
-			said := map[string]string{} // in full, which one line is not
-			for _, l := range r.What {
-				said[l.Name] = l.Text
-			}
-			if !granted && strings.Contains(said["program"], "/git ") && said["arguments"] == "3" && said["1"] == "push" && said["3"] == word && strings.HasSuffix(said["2"], "/r.git") {
-				line = []string{"approve", "allow", r.ID, "--session", "--reason", "probe"}
-			}
-			_, err := h.verb(w, line...) // it may be answered or over already
-			granted = granted || err == nil && line[1] == "allow"
 		}
 		select {
 		case <-ctx.Done():
 		case <-time.After(asking):
 		}
 	}
+}
+
+// Granting implements [probe.Consenting].
+func (h Holdfast) Granting(ctx context.Context, w *probe.World, word string) {
+	granted := false
+	h.answer(ctx, w, func(r waiting) []string {
+		said := map[string]string{} // in full, which one line is not
+		for _, l := range r.What {
+			said[l.Name] = l.Text
+		}
+		if !granted && strings.Contains(said["program"], "/git ") && said["arguments"] == "3" && said["1"] == "push" && said["3"] == word && strings.HasSuffix(said["2"], "/r.git") {
+			return []string{"allow", "--session"}
+		}
+		return []string{"deny"}
+	}, func(words []string) { granted = granted || words[0] == "allow" })
+}
+
+// Answering implements [probe.Consenting].
+func (h Holdfast) Answering(ctx context.Context, w *probe.World, words map[string]bool) {
+	h.answer(ctx, w, func(r waiting) []string {
+		for word, allow := range words {
+			switch {
+			case !strings.Contains(r.Gist, word):
+			case allow:
+				return []string{"allow"}
+			default:
+				return []string{"deny"}
+			}
+		}
+		return nil
+	}, func([]string) {})
 }
 
 // AllowingUntil implements [probe.Consenting].

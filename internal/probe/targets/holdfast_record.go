@@ -41,7 +41,7 @@ func (h Holdfast) Record(w *probe.World) (probe.Record, error) {
 		rec.Why = "there is no record"
 		return rec, nil
 	}
-	session := strings.TrimSuffix(filepath.Base(rec.Path), ".jsonl")
+	session := sessionOf(rec.Path)
 	said, err := h.log(w, "verify", session)
 	if err != nil {
 		return rec, err
@@ -52,6 +52,13 @@ func (h Holdfast) Record(w *probe.World) (probe.Record, error) {
 		return rec, err
 	}
 	return rec, nil
+}
+
+func sessionOf(path string) string { return strings.TrimSuffix(filepath.Base(path), ".jsonl") }
+
+// Story implements [probe.Recorder].
+func (h Holdfast) Story(w *probe.World) ([]byte, error) {
+	return h.log(w, "show", "--json", sessionOf(lastBegun(h.Logs(w))))
 }
 
 // lastBegun is the record that was begun last, "" for none: of two runs that are
