@@ -47,15 +47,16 @@ type outcome struct {
 	Effects []string
 	Said    []inside.Report
 	Denials []string
+	Told    map[string]probe.Told
 	Took    time.Duration
 }
 
 func outcomeOf(r probe.Result) outcome {
-	return outcome{Target: r.Target, Verdict: r.Verdict, Reason: r.Reason, Missing: r.Missing, Effects: r.Effects, Said: r.Said, Denials: r.Denials, Took: r.Took}
+	return outcome{Target: r.Target, Verdict: r.Verdict, Reason: r.Reason, Missing: r.Missing, Effects: r.Effects, Said: r.Said, Denials: r.Denials, Told: r.Told, Took: r.Took}
 }
 
 func (o outcome) result(r probe.Row) probe.Result {
-	return probe.Result{Row: r, Target: o.Target, Verdict: o.Verdict, Reason: o.Reason, Missing: o.Missing, Effects: o.Effects, Said: o.Said, Denials: o.Denials, Took: o.Took}
+	return probe.Result{Row: r, Target: o.Target, Verdict: o.Verdict, Reason: o.Reason, Missing: o.Missing, Effects: o.Effects, Said: o.Said, Denials: o.Denials, Told: o.Told, Took: o.Took}
 }
 
 // namedTarget is a target as another process makes it again.

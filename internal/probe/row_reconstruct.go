@@ -134,7 +134,7 @@ func (a *account) differs(d inside.Deed) string {
 		return fmt.Sprintf("it came out otherwise than it should: %q", d.Error)
 	}
 	if len(found) == 0 {
-		return "it is not told"
+		return fmt.Sprintf("it is not told; what came back was %q", d.Error)
 	}
 	why := ""
 	for _, e := range found {

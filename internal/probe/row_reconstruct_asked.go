@@ -45,7 +45,7 @@ deny:
   - {when: 'action == "connect" && host == "deny.wild.test"'}
   - {when: 'action == "request" && url_path.startsWith("/deny/")'}
   - {when: 'action == "tool" && tool == "NotebookEdit"'}
-approvals: {timeout: 7s}
+approvals: {timeout: 10s}
 `
 
 // unnamedHost is one that no rule has, and that a human grants.

@@ -21,7 +21,7 @@ type Deed struct {
 	Error  string `json:"error,omitempty"`  // that came back
 	Denied bool   `json:"denied,omitempty"` // by the boundary
 	Full   bool   `json:"full,omitempty"`   // a read of what is in view: level full alone promises it
-	Look   bool   `json:"look,omitempty"`   // a look-up that opens nothing, which needs /dev/fuse
+	Look   bool   `json:"look,omitempty"`   // a stat(2), which is seen with /dev/fuse alone
 	Exit   string `json:"exit,omitempty"`   // of a program: its status, or the signal that ended it
 	Parent string `json:"parent,omitempty"` // of a program: the object of the deed that executed it
 	Shown  string `json:"shown,omitempty"`  // an argument by which a program is found
@@ -62,7 +62,7 @@ func tellAll(p *Probe, deeds []Deed) {
 		if d.status != nil {
 			d.Error, d.Exit = "", d.status(err)
 		}
-		if d.Error == "" && err != nil && d.status == nil {
+		if err != nil && d.status == nil && (d.Quiet || d.Error == "") {
 			d.Error = err.Error()
 		}
 		line, err := json.Marshal(d)
