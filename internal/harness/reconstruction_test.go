@@ -16,8 +16,6 @@ import (
 	"holdfast.dev/holdfast/internal/testenv"
 )
 
-//go:generate go test -count=1 -run ^TestReconstructionIsCurrent$ . -args -harness.update
-
 var update = flag.Bool("harness.update", false, "write what the record told into docs/reconstruction.md")
 
 const reconstruction = "../../docs/reconstruction.md"
@@ -31,7 +29,9 @@ var toldColumns = []struct{ title, world, level string }{
 
 // TestReconstructionIsCurrent plays the rows of the reconstruction in the worlds of
 // the table in docs/reconstruction.md, and compares their figures with it: those that
-// this machine can have, for the default world needs /dev/fuse.
+// this machine can have, for the default world needs /dev/fuse. With the flag
+// -harness.update it writes them; go generate does not, which would play it all a
+// second time wherever the tests run.
 func TestReconstructionIsCurrent(t *testing.T) {
 	testenv.Need(t, testenv.UserNS, nil)
 	for _, world := range []string{DefaultWorld, "no-fuse"} {
@@ -50,7 +50,7 @@ func TestReconstructionIsCurrent(t *testing.T) {
 			}
 			for kind, cells := range page.cells {
 				if !slices.Equal(cells, now[kind]) {
-					t.Errorf("%s has %q of %s, and it is %q: go generate ./internal/harness", reconstruction, now[kind], kind, cells)
+					t.Errorf("%s has %q of %s, and it is %q: go test ./internal/harness -run TestReconstructionIsCurrent -args -harness.update", reconstruction, now[kind], kind, cells)
 				}
 			}
 		})
@@ -101,7 +101,7 @@ type toldPage struct {
 	cells         map[string][]string // by kind: how many things, and a column each
 }
 
-const toldBegins, toldEnds = "<!-- generated from what the rows found: go generate ./internal/harness -->\n", "<!-- end of what is generated -->\n"
+const toldBegins, toldEnds = "<!-- written from what the rows found: go test ./internal/harness -run TestReconstructionIsCurrent -args -harness.update -->\n", "<!-- end of what is generated -->\n"
 
 func readTold(t *testing.T) *toldPage {
 	text, err := os.ReadFile(reconstruction)
