@@ -105,6 +105,8 @@ const (
 	administers      // administers the machine: its services, accounts, modules, logs
 	offensive        // a tool that attackers use: scanners, crackers, tunnels
 	decoded          // code that was encoded is executed as it comes
+	pools            // told the protocol by which miners get their work
+	shreds           // destroys what files hold
 )
 
 // markNames are the words for marks, in the order of the bits.
@@ -122,7 +124,7 @@ var traitNames = [...]string{
 	"shell", "interpreter", "fetcher", "archiver", "encoder", "packager", "client", "browser", "debugger", "container", "vault", "issuer",
 	"killer", "miner", "inline-code", "network-shell", "piped", "unguarded", "installs", "in-install", "listed", "supervisor",
 	"replaceable", "memory-file", "agent", "told", "elevates", "preloads", "dumps-environment",
-	"sends-environment", "seeks-keys", "seeks-privileged", "administers", "offensive", "decoded",
+	"sends-environment", "seeks-keys", "seeks-privileged", "administers", "offensive", "decoded", "pools", "shreds",
 }
 
 // toPrefix stands before a mark of the second path of an event.

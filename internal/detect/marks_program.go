@@ -63,7 +63,7 @@ func (place *Place) program(p *event.Process, asked string) trait {
 
 // plain are the marks that a program may get by the name that it was called by
 // too: those that excuse nothing.
-const plain = shell | interpreter | fetcher | archiver | encoder | packager | container | vault | issuer | killer | miner | elevates | administers | offensive
+const plain = shell | interpreter | fetcher | archiver | encoder | packager | container | vault | issuer | killer | miner | elevates | administers | offensive | shreds
 
 // nameOfScript is what an interpreter executes: node npm-cli.js, python -m pip.
 func nameOfScript(argv []string) trait {
@@ -140,6 +140,9 @@ func (place *Place) argumentMarks(argv []string, is trait) trait {
 			m |= supervisor
 		case is&fetcher != 0 && (a == "-e" || a == "-c" || a == "--exec" || strings.HasPrefix(a, "EXEC:") || strings.HasPrefix(a, "SYSTEM:")) && isNetcat(argv[0]):
 			m |= networkShell
+		}
+		if strings.Contains(a, "stratum+tcp") || strings.Contains(a, "stratum+ssl") {
+			m |= pools
 		}
 		m |= flagMarks(a)
 	}

@@ -77,5 +77,6 @@ administers  crontab at systemd-run update-ca-certificates update-ca-trust updat
 offensive    nmap masscan zmap rustscan hping3 arp-scan netdiscover nikto gobuster ffuf hydra medusa john hashcat sqlmap msfconsole msfvenom linpeas linpeas.sh LinEnum.sh AutoSUID.sh LaZagne laZagne sshpass
 offensive    pspy pspy64 mimipenguin mimipenguin.sh psexec psexec.py secretsdump secretsdump.py ldapdomaindump crackmapexec netexec kerbrute evil-winrm bettercap ettercap
 offensive    tcpdump tshark dumpcap ngrok cloudflared devtunnel chisel frpc tor
+shreds       shred srm wipe sdelete
 miner        xmrig xmr-stak cpuminer minerd t-rex ethminer nbminer phoenixminer
 `
