@@ -49,11 +49,19 @@ type RootDevice struct {
 
 	Private []string // absolute paths of directories that anyone inside may change
 	Covers  string   // absolute path of the directory with what is mounted over what is hidden
+	Made    []Entry  // what is there from the beginning, directories before what they hold
 
 	// Charge takes bytes of memory, which the receiver needs for what files in
 	// Private hold, from what everything inside may use; never nil. An error says
 	// that there are not as many.
 	Charge func(bytes int64) error
+}
+
+// Entry is a directory, a file or a link of the root.
+type Entry struct {
+	Path    string // absolute
+	Mode    uint32 // type and permissions (stat(2))
+	Content string // of a file; the target of a link
 }
 
 // Watch is where notifications arrive.

@@ -3,8 +3,10 @@
 package supervise
 
 import (
+	"path"
 	"slices"
 	"sort"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -181,6 +183,30 @@ func (t *tree) add(dir *node, name string, mode uint32, data []byte) (*node, uni
 	t.bytes += len(data)
 	t.enter(dir, name, n)
 	return n, 0
+}
+
+// Entry is what is in the file system from the beginning.
+type Entry struct {
+	Path    string // absolute
+	Mode    uint32 // type and permissions (stat(2))
+	Content string // of a file; the target of a link
+}
+
+// make makes an entry, whose directory is there.
+func (t *tree) make(e Entry) unix.Errno {
+	dir := t.nodes[fuseRoot]
+	above, name := path.Split(e.Path)
+	for above = above[1:]; above != ""; {
+		part, rest, _ := strings.Cut(above, "/")
+		if dir, above = dir.child(part), rest; dir == nil {
+			return unix.ENOENT
+		}
+	}
+	if dir.private && e.Mode&unix.S_IFMT == unix.S_IFREG {
+		return unix.EINVAL
+	}
+	_, errno := t.add(dir, name, e.Mode, []byte(e.Content))
+	return errno
 }
 
 // canName says whether dir can have one name more.

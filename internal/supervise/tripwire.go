@@ -36,6 +36,10 @@ type TripwireConfig struct {
 	// there is in the directory that Store gets.
 	Private []string
 
+	// Made is there from the beginning, directories before what they hold: none of it
+	// a file in Private.
+	Made []Entry
+
 	// Charge is told how many bytes of memory the private directories take at most,
 	// before they do and when it is less; an error refuses more (ENOSPC). nil for no
 	// limit.
@@ -137,6 +141,14 @@ func NewTripwire(c TripwireConfig) (*Tripwire, error) {
 	t := &Tripwire{config: c, device: device, stop: stop, pids: pids, served: make(chan struct{}), asking: make(chan struct{}, servers-1),
 		fs: fileSystem{tree: newTree(c.Private...), uid: uint32(c.UID), gid: uint32(c.GID)}, quiet: newExpectations(c.Quiet)}
 	t.fs.tree.covers = c.Covers
+	for _, e := range c.Made {
+		if errno := t.fs.tree.make(e); errno != 0 {
+			unix.Close(device)
+			unix.Close(stop)
+			pids.close()
+			return nil, fmt.Errorf("making the root of the view: %s: %w", e.Path, errno)
+		}
+	}
 	t.flood = newFlood(t.observe, c.Marked)
 	return t, nil
 }

@@ -93,9 +93,13 @@ func (o *observers) open(w sandbox.Watch) error {
 
 // openRoot serves the root of the view: the launch builds it through the device.
 func (o *observers) openRoot(d sandbox.RootDevice) error {
+	made := make([]supervise.Entry, len(d.Made))
+	for i, e := range d.Made {
+		made[i] = supervise.Entry(e)
+	}
 	root, err := supervise.NewTripwire(supervise.TripwireConfig{
 		Device: d.File, Root: d.First, UID: d.UID, GID: d.GID,
-		Private: d.Private, Charge: d.Charge, Covers: d.Covers, Rule: o.hiding, Reads: o.task.Plan.Record.Level == policy.RecordFull,
+		Private: d.Private, Made: made, Charge: d.Charge, Covers: d.Covers, Rule: o.hiding, Reads: o.task.Plan.Record.Level == policy.RecordFull,
 		Sink: blinding{o.record.sensor(event.Tripwire), o}, Quiet: probed, Ordinary: o.ordinary, Process: o.process, Marked: o.marked, Failed: o.record.fail,
 	})
 	if err != nil {

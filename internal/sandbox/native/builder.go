@@ -64,6 +64,8 @@ type builder struct {
 	stat   uint64          // address of a struct statx; 0 for none yet
 	made   map[string]bool
 	own    map[string]bool // files and links that the launch makes by themselves
+	over   map[string]bool // where something is attached: whether it is another file system than the root
+	served []sandbox.Entry // what is in the root that the supervisor serves, before anything asks it
 	pinned map[string]bool // directories that cannot be renamed, for something is mounted over them
 	parts  []part
 	system system
@@ -80,6 +82,7 @@ func (b *builder) build() {
 	b.program = newProgram()
 	b.empty = b.str("")
 	b.made, b.own, b.pinned = map[string]bool{"/": true}, map[string]bool{}, map[string]bool{}
+	b.over = map[string]bool{}
 	b.trees = map[string]ref{}
 	b.parts = b.layout()
 	inside, command := &label{}, &label{}
@@ -314,6 +317,6 @@ func (b *builder) mountPoint(p part) {
 	b.mkdir(filepath.Dir(p.at), 0o755)
 	if !b.made[p.at] {
 		b.made[p.at] = true
-		b.call("mknod "+p.at, unix.SYS_MKNODAT, []any{unix.AT_FDCWD, b.str(p.at), unix.S_IFREG | 0o444, 0}, or(-int64(unix.EEXIST)))
+		b.mountFile(p.at, or(-int64(unix.EEXIST)))
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strconv"
 	"sync"
@@ -142,6 +143,36 @@ func canTrip() bool {
 	return true
 }
 
+// serve says whether something is there from the beginning in the root that the
+// supervisor serves: it is in that file system, reached by no link, and needs none of
+// the storage. To have it made by system calls takes four requests for each file.
+func (b *builder) serve(path string, mode uint32, content string) bool {
+	if !b.facts.tripwire {
+		return false
+	}
+	private := false
+	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
+		if b.own[dir] {
+			return false
+		}
+		if other, attached := b.over[dir]; attached {
+			if other {
+				return false
+			}
+			private = true
+			break
+		}
+		if dir == "/" {
+			break
+		}
+	}
+	if private && mode&unix.S_IFMT == unix.S_IFREG {
+		return false
+	}
+	b.served = append(b.served, sandbox.Entry{Path: path, Mode: mode, Content: content})
+	return true
+}
+
 // observe passes on what the launch hands out for whoever observes it.
 func (l *launch) observe(m message, p *process) error {
 	o := l.spec.Observe
@@ -156,7 +187,7 @@ func (l *launch) observe(m message, p *process) error {
 	uid, gid := l.facts.uid, l.facts.gid
 	switch m.kind {
 	case msgRoot:
-		if err := o.Root(sandbox.RootDevice{File: m.file, First: m.pid, UID: uid, GID: gid, Private: l.served(), Covers: coversAt, Charge: p.charge}); err != nil {
+		if err := o.Root(sandbox.RootDevice{File: m.file, First: m.pid, UID: uid, GID: gid, Private: l.servedPaths(), Made: l.builder.served, Covers: coversAt, Charge: p.charge}); err != nil {
 			return fmt.Errorf("serving the root of the view: %w", err)
 		}
 		return nil
@@ -175,7 +206,7 @@ func (l *launch) observe(m message, p *process) error {
 }
 
 // served are the private directories that the file system of the root has.
-func (l *launch) served() []string {
+func (l *launch) servedPaths() []string {
 	var paths []string
 	for _, s := range scratchParts(l.spec.Plan.Identity.Home) {
 		if l.builder.keeps(s) == served {

@@ -91,13 +91,20 @@ func (b *builder) mkdirOne(path string, mode int) {
 		return
 	}
 	b.made[path] = true
+	if b.serve(path, unix.S_IFDIR|uint32(mode), "") {
+		return
+	}
 	b.call("mkdir "+path, unix.SYS_MKDIRAT, []any{unix.AT_FDCWD, b.str(path), mode}, or(-int64(unix.EEXIST)))
 }
 
 // file makes a file of the boundary's own with the given content.
 func (b *builder) file(path, content string, mode int) {
-	fd := b.slot()
+	served := b.serve(path, unix.S_IFREG|uint32(mode), content)
 	b.own[path] = true
+	if served {
+		return
+	}
+	fd := b.slot()
 	b.call("create "+path, unix.SYS_OPENAT,
 		[]any{unix.AT_FDCWD, b.str(path), unix.O_CREAT | unix.O_WRONLY | unix.O_EXCL | unix.O_CLOEXEC, mode}, into(fd))
 	if content != "" {
@@ -110,9 +117,21 @@ func (p *program) closeFD(fd ref) {
 	p.call("close", unix.SYS_CLOSE, []any{fd}, ignored())
 }
 
+// mountFile makes an empty file to mount another over.
+func (b *builder) mountFile(path string, how ...option) {
+	if b.serve(path, unix.S_IFREG|0o444, "") {
+		return
+	}
+	b.call("mknod "+path, unix.SYS_MKNODAT, []any{unix.AT_FDCWD, b.str(path), unix.S_IFREG | 0o444, 0}, how...)
+}
+
 // link makes a symbolic link.
 func (b *builder) link(l viewLink) {
+	served := b.serve(l.at, unix.S_IFLNK|0o777, l.target)
 	b.own[l.at] = true
+	if served {
+		return
+	}
 	b.call("symlink "+l.at, unix.SYS_SYMLINKAT, []any{b.str(l.target), unix.AT_FDCWD, b.str(l.at)})
 }
 
@@ -138,6 +157,7 @@ func (b *builder) attributes(name string, tree ref, set uint64) {
 
 // attach moves a detached tree to a path.
 func (b *builder) attach(name string, tree ref, path string) {
+	b.over[path] = true
 	b.call(name, unix.SYS_MOVE_MOUNT,
 		[]any{tree, b.empty, unix.AT_FDCWD, b.str(path), unix.MOVE_MOUNT_F_EMPTY_PATH})
 	b.closeFD(tree)

@@ -109,6 +109,7 @@ func (b *builder) attachScratch(s scratch) {
 		b.limit("private "+s.at, tree, unix.MOUNT_ATTR_NOEXEC)
 	}
 	b.attach("private "+s.at, tree, s.at)
+	b.over[s.at] = b.keeps(s) == plain // else it is the root itself
 	b.expected(s.at, fstype, false, true, !s.exec)
 }
 

@@ -99,6 +99,7 @@ func (b *builder) newRoot() {
 	b.call("pivot_root", unix.SYS_PIVOT_ROOT, []any{dot, dot})
 	b.call("detach the host's root", unix.SYS_UMOUNT2, []any{dot, unix.MNT_DETACH})
 	b.call("chdir to /", unix.SYS_CHDIR, []any{b.str("/")})
+	clear(b.over)
 	b.expected("/", fstype, true, true, false)
 }
 
@@ -275,7 +276,7 @@ func (b *builder) dev() {
 	b.mkdir("/dev", 0o755)
 	for _, d := range devices {
 		at := "/dev/" + d
-		b.call("mknod "+at, unix.SYS_MKNODAT, []any{unix.AT_FDCWD, b.str(at), unix.S_IFREG | 0o444, 0})
+		b.mountFile(at)
 		b.attach("attach "+at, b.trees[at], at)
 		b.expected(at, "", false, false, true)
 	}
