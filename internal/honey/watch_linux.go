@@ -102,7 +102,8 @@ func (w *Watcher) Close() error {
 		w.take(p[:n], time.Now())
 	}
 	w.sayCounted(time.Now().Add(burst))
-	return errors.Join(w.fault, w.queue.Close())
+	go w.queue.Close() // the kernel may take 10 ms to end the watches (fsnotify_destroy_group)
+	return w.fault
 }
 
 // run reads events until Close ends it.

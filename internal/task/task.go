@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"time"
 
 	"holdfast.dev/holdfast/internal/egress"
@@ -120,9 +121,17 @@ func (e *RanError) Unwrap() error { return e.Err }
 // attempts to start when the workspace changes between scan and launch.
 const attempts = 5
 
+// waiters is how many goroutines of a run wait in system calls at most times: for the
+// launch, its end, calls and look-ups. The runtime takes a processor from one that
+// waits after up to 10 ms (sysmon in runtime/proc.go), and until then no other
+// goroutine has it: with as many as there are cores, two cores stood still for 8 ms of
+// every start.
+const waiters = 8
+
 // Run runs the task to its end. An error means that the command was not
 // executed, unless it is a *RanError.
 func (t *Task) Run(ctx context.Context) (Result, error) {
+	runtime.GOMAXPROCS(max(runtime.GOMAXPROCS(0), waiters))
 	if err := t.sweep(ctx); err != nil {
 		return Result{}, err
 	}
