@@ -54,20 +54,20 @@ const unnamedHost = inside.Granted + ".unnamed.test"
 // answeredRows are of what is asked for, decided and called, in a network, with a
 // human who answers.
 func answeredRows() []Row {
-	row := func(id, title, level, action, policy string, atLeast int) Row {
+	row := func(id, title, level, action, policy string) Row {
 		return Row{ID: id, Title: title, Refs: []string{"NIST SP 800-92, 2.1"}, Action: action, Args: []string{"B=B"}, Timeout: 2 * time.Minute,
 			Files:    map[string]string{"W/.env": "A=1\n", "W/given/t5": "x", "W/given/t6": "x"},
 			Options:  Options{Reach: slices.Concat(publicNet, []Reach{{Host: "b.allowed.test", Ports: []int{80, 443}}, {Host: unnamedHost, Ports: []int{80}}})},
 			Harmless: "what may be done is done to given files and hosts; what is outside is watched by itself",
 			Setup:    withUnnamedHost,
-			Drive:    answeredAtLevel(level, policy), Oracle: reconstructed(level, atLeast)}
+			Drive:    answeredAtLevel(level, policy), Oracle: reconstructed(level, 40)}
 	}
 	asked, called := did("net.request", "allowed.test:80"), did("tool.call", "Bash")
 	rows := public(classSupervisor,
-		row("HST-502", "names are asked for and requests made, and the record does not tell them", "standard", "reconstruct-requests", requestsPolicy, 40),
-		row("HST-502b", "names are asked for and requests made, and the full record does not tell them", "full", "reconstruct-requests", requestsPolicy, 40),
-		row("HST-503", "tools are called, and a human and rules decide, and the record does not tell it", "standard", "reconstruct-decisions", decisionsPolicy, 40),
-		row("HST-503b", "tools are called, and a human and rules decide, and the full record does not tell it", "full", "reconstruct-decisions", decisionsPolicy, 40))
+		row("HST-502", "names are asked for and requests made, and the record does not tell them", "standard", "reconstruct-requests", requestsPolicy),
+		row("HST-502b", "names are asked for and requests made, and the full record does not tell them", "full", "reconstruct-requests", requestsPolicy),
+		row("HST-503", "tools are called, and a human and rules decide, and the record does not tell it", "standard", "reconstruct-decisions", decisionsPolicy),
+		row("HST-503b", "tools are called, and a human and rules decide, and the full record does not tell it", "full", "reconstruct-decisions", decisionsPolicy))
 	for i := range rows {
 		rows[i].Trace = asked
 		if rows[i].Action == "reconstruct-decisions" {

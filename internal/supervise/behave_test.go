@@ -168,7 +168,7 @@ func executed(yes, no int) func(*testing.T, *run) {
 				ok++
 			}
 		}
-		if kernel(6, 15) && ok != yes {
+		if linux6(15) && ok != yes {
 			t.Errorf("%d of them ended, want %d", ok, yes)
 		}
 	}

@@ -149,7 +149,7 @@ func stamps(dir int, was unix.Timespec, now int64) bool {
 	}
 	switch uint64(fs.Type) {
 	case unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC, unix.TMPFS_MAGIC:
-		return kernel(6, 13) || now-was.Nano() > slowStamps
+		return linux6(13) || now-was.Nano() > slowStamps
 	case unix.OVERLAYFS_SUPER_MAGIC:
 		return now-was.Nano() > slowStamps
 	}

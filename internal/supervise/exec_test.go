@@ -68,11 +68,11 @@ func TestExecutions(t *testing.T) {
 	for _, e := range r.of(event.ProcExit) {
 		ends[e.Process.Exec] = e.Detail["status"] + e.Detail["signal"]
 	}
-	if kernel(6, 15) && (ends[sh.Process.Exec] == "" || ends[yes.Process.Exec] != "0" || ends[no.Process.Exec] != "1") {
+	if linux6(15) && (ends[sh.Process.Exec] == "" || ends[yes.Process.Exec] != "0" || ends[no.Process.Exec] != "1") {
 		t.Errorf("how they ended: %v; %s", ends, r.dump())
 	}
 	end := r.last(event.ProcExit)
-	if kernel(6, 15) && (end.Detail["status"] != "143" || end.Detail["signal"] != "SIGTERM" || end.Process.PID != sh.Process.PID) {
+	if linux6(15) && (end.Detail["status"] != "143" || end.Detail["signal"] != "SIGTERM" || end.Process.PID != sh.Process.PID) {
 		t.Errorf("the last end: %+v", end)
 	}
 }

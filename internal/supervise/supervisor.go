@@ -132,7 +132,7 @@ func (s *Supervisor) Serve() {
 	if err := become(s.config.View.UID, s.config.View.GID); err != nil {
 		s.fail(fmt.Errorf("recording system calls: taking the ids of the task: %w", err))
 	}
-	if kernel(6, 11) {
+	if linux6(11) {
 		s.serveDirectly()
 		return
 	}

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-var settledKernel = sync.OnceValue(func() bool { return kernel(6, 17) })
+var settledKernel = sync.OnceValue(func() bool { return linux6(17) })
 
 // sleepsDeep says whether a thread is in a sleep that only its death ends.
 func sleepsDeep(stat string, buf []byte) bool {

@@ -23,7 +23,7 @@ type watch struct {
 }
 
 func newWatch() (*watch, error) {
-	w := &watch{procs: map[int32]*proc{}, limit: 256, reap: kernel(6, 15)} // PIDFD_INFO_EXIT
+	w := &watch{procs: map[int32]*proc{}, limit: 256, reap: linux6(15)} // PIDFD_INFO_EXIT
 	var err error
 	if w.epoll, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
 		return nil, fmt.Errorf("watching processes: %w", err)
@@ -35,9 +35,9 @@ func newWatch() (*watch, error) {
 	return w, nil
 }
 
-// kernel says whether the running kernel is at least this one. It is for what
+// linux6 says whether the running kernel is at least Linux 6.minor. It is for what
 // cannot be found out by trying.
-func kernel(major, minor int) bool {
+func linux6(minor int) bool {
 	var u unix.Utsname
 	if unix.Uname(&u) != nil {
 		return false
@@ -46,7 +46,7 @@ func kernel(major, minor int) bool {
 	if _, err := fmt.Sscanf(unix.ByteSliceToString(u.Release[:]), "%d.%d", &a, &b); err != nil {
 		return false
 	}
-	return a > major || a == major && b >= minor
+	return a > 6 || a == 6 && b >= minor
 }
 
 // room says whether one more process may have descriptors.
