@@ -26,6 +26,7 @@ type cost struct {
 	goal       recordGoal
 	whole      map[string][]float64 // with the start
 	start      map[string][]float64 // of `true` in the same directory
+	wall       map[string][]float64 // the same by the clock
 }
 
 // running is what a workload took without the start of its way: the median of
@@ -85,12 +86,25 @@ func recordTable(all []*cost) table {
 	return t
 }
 
-// startTable shows what the record costs at the start and the end of a run.
-func startTable(all []*cost) table {
-	t := table{header: []string{"`true` beside", "no record ms", "standard ms", "full ms"}}
+// startVerdict judges what the record adds to the start and the end of a run: the
+// median of all starts of `true`.
+func startVerdict(all []*cost) verdict {
+	wall := map[string][]float64{}
 	for _, c := range all {
-		of := func(way string) string { return number(spreadOf(c.start[way]).median) }
-		t.add(c.name, of(unrecorded), of(standard), of(full))
+		for _, way := range []string{unrecorded, standard} {
+			wall[way] = append(wall[way], c.wall[way]...)
+		}
+	}
+	return judge("record standard, start of true: ms of wall time, more than no record", 1, spreadOf(wall[standard]).median-spreadOf(wall[unrecorded]).median, "%.1f")
+}
+
+// startTable shows what the record costs at the start and the end of a run, in
+// processor time and by the clock.
+func startTable(all []*cost) table {
+	t := table{header: []string{"`true` beside", "no record ms", "standard ms", "full ms", "no record, wall ms", "standard, wall ms", "standard without /dev/fuse, wall ms"}}
+	for _, c := range all {
+		of := func(what map[string][]float64, way string) string { return number(spreadOf(what[way]).median) }
+		t.add(c.name, of(c.start, unrecorded), of(c.start, standard), of(c.start, full), of(c.wall, unrecorded), of(c.wall, standard), of(c.wall, fuseless))
 	}
 	return t
 }

@@ -77,13 +77,17 @@ type builder struct {
 	doors  int // that the program hands out
 }
 
-// build writes the whole program.
-func (b *builder) build() {
+// begin begins an empty program.
+func (b *builder) begin() {
 	b.program = newProgram()
 	b.empty = b.str("")
-	b.made, b.own, b.pinned = map[string]bool{"/": true}, map[string]bool{}, map[string]bool{}
-	b.over = map[string]bool{}
+	b.made, b.own, b.pinned, b.over = map[string]bool{"/": true}, map[string]bool{}, map[string]bool{}, map[string]bool{}
 	b.trees = map[string]ref{}
+}
+
+// build writes the whole program.
+func (b *builder) build() {
+	b.begin()
 	b.parts = b.layout()
 	inside, command := &label{}, &label{}
 

@@ -49,9 +49,9 @@ func (b *Backend) Check(ctx context.Context) []sandbox.Finding {
 
 // trial runs a small launch program and says which of its steps failed.
 func trial(build func(b *builder)) error {
-	b := &builder{program: newProgram(), made: map[string]bool{"/": true}, own: map[string]bool{}, trees: map[string]ref{}}
+	b := &builder{}
+	b.begin()
 	b.facts.uid, b.facts.gid = os.Getuid(), os.Getgid()
-	b.empty = b.str("")
 	build(b)
 	b.exit(0)
 	control, theirs, err := seqpacket()
