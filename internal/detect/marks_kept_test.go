@@ -29,7 +29,7 @@ func TestKeptPlaces(t *testing.T) {
 		{"what python executes at each start", shell, event.Event{Action: event.FileWrite, Object: "/home/you/.local/lib/python3.12/site-packages/usercustomize.py", Detail: kept}, "startup-denied"},
 		{"a package of the user", shell, event.Event{Action: event.FileWrite, Object: "/home/you/.local/lib/python3.12/site-packages/six.py", Detail: kept}, ""},
 		{"git's settings by a shell", shell, event.Event{Action: event.FileWrite, Object: "/home/you/.config/git/config", Detail: kept}, "hook-denied"},
-		{"npm's settings by a shell", shell, event.Event{Action: event.FileWrite, Object: "/home/you/.npmrc", Detail: kept}, "credential-write"},
+		{"npm's settings by a shell", shell, event.Event{Action: event.FileWrite, Object: "/home/you/.npmrc", Detail: kept}, "credential-laid"},
 		{"an agent's settings by a shell", shell, event.Event{Action: event.FileWrite, Object: "/home/you/.claude/settings.json", Detail: kept}, "guardrail-denied"},
 		{"an editor's settings", shell, event.Event{Action: event.FileWrite, Object: "/home/you/.vimrc", Detail: kept}, "editor-denied"},
 		{"an agent's own settings", agent, event.Event{Action: event.FileWrite, Object: "/home/you/.claude/settings.json", Detail: kept}, ""},
@@ -50,8 +50,8 @@ func TestKeptPlaces(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		loud := slices.DeleteFunc(alerts, func(a Alert) bool { return a.Severity.Level() <= Low.Level() })
-		if tt.want == "" && len(loud) > 0 || tt.want != "" && !slices.ContainsFunc(loud, func(a Alert) bool { return a.Rule == tt.want }) {
+		loud := slices.DeleteFunc(slices.Clone(alerts), func(a Alert) bool { return a.Severity.Level() <= Low.Level() })
+		if tt.want == "" && len(loud) > 0 || tt.want != "" && !slices.ContainsFunc(alerts, func(a Alert) bool { return a.Rule == tt.want }) {
 			t.Errorf("%s: %s, want %q", tt.what, short(alerts), tt.want)
 		}
 	}

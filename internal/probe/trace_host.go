@@ -148,7 +148,7 @@ var credentialTraces = sync.OnceValue(func() map[string]Trace {
 		"CRD-021":  trail(refused("view", "file.lookup", "S/sibling/.env", "S/sibling", "S/other-repo/src/config.py"), raised("alias")),
 		"CRD-021b": nothing(readOnly),
 		"CRD-022":  trail(raised("credential-command")),
-		"CRD-023":  trail(did("file.write", "H/.git-credentials"), raised("honeytoken-read", "credential-write")),
+		"CRD-023":  trail(did("file.write", "H/.git-credentials"), raised("honeytoken-read", "credential-laid")),
 	}
 })
 

@@ -3,7 +3,6 @@ package main
 // known are guards whose negation no test notices, and why that is right. A row
 // that matches no guard fails the test of this package.
 var known = []row{
-	{"internal/audit/audit.go", "replace", "sync", "only a power cut shows what was not put on the disk"},
 	{"internal/broker/settled.go", "rootsOf", "err == nil", "who comes to the root of a tree by its real path is known by its inode too"},
 	{"internal/egress/netstack/link.go", "deliver", "len(p.bytes) > packetBytes/2", "the segment arrives either way: it is about how much memory a small one holds"},
 	{"internal/policy/links.go", "PruneExposed", "!errors.Is(rerr, fs.ErrNotExist)", "another run must forget the same tree between the list and the removal"},
