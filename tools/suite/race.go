@@ -18,6 +18,7 @@ var unraced = map[string]string{
 	"internal/harness: TestAblationOfTheRecord":                 "plays rows against shipped binaries; TestPool races what plays them",
 	"internal/harness: TestManySupervisors":                     "runs shipped binaries",
 	"internal/harness: TestMatrix":                              "plays rows against the shipped binary; TestPool races what plays them",
+	"internal/harness: TestReconstructionIsCurrent":             "plays rows against the shipped binary; TestPool races what plays them",
 	"internal/harness: TestRootRungTun":                         "plays rows against a shipped binary; TestPool races what plays them",
 	"internal/harness: TestRungs":                               "plays rows against a shipped binary; TestPool races what plays them",
 	"internal/supervise: TestRootLandlockAuditHearsEveryDenial": "executes itself where it may read nothing else, and with the detector it is linked to libraries",
