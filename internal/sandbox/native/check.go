@@ -184,7 +184,7 @@ func tryRecording(context.Context) (string, error) {
 		return "installed a filter that reports system calls to this process, and opened " + fuseDevice + " to see look-ups outside the view", err
 	}
 	return "installed a filter that reports system calls to this process, opens for reading too, for " + fuseDevice + " cannot be opened: " +
-		"stat(2) and its like are not seen, and what opens files and little else (grep -r) takes about three times the processor time, other work up to a third more", err
+		"stat(2) and its like are not seen, and what opens files and little else (grep -r) takes about three times the processor time, other work up to two thirds more", err
 }
 
 func tryTaskID(context.Context) (string, error) {
