@@ -168,15 +168,27 @@ func (d *Document) line() string {
 	return b.String()
 }
 
+// complaint is how long a program has that was refused something to say so itself: it
+// writes its line in pieces, and an alert would stand in the middle of it.
+const complaint = 10 * time.Millisecond
+
 // terminal shows lines to the user. Of many alerts of one rule in a row it shows
 // the first, and how many more there were when another one comes, or the end.
 type terminal struct {
-	show func(line string)
-	last *Document // shown or counted last; nil for none yet
-	more int       // that were counted since
+	shown time.Time // when the last line was
+	show  func(line string)
+	last  *Document // shown or counted last; nil for none yet
+	more  int       // that were counted since
 }
 
-func (t *terminal) send(_ context.Context, body []byte) error {
+func (t *terminal) send(ctx context.Context, body []byte) error {
+	if time.Since(t.shown) > complaint {
+		select {
+		case <-time.After(complaint):
+		case <-ctx.Done():
+		}
+	}
+	t.shown = time.Now()
 	d, err := decode(body)
 	if err != nil {
 		return err
