@@ -4,6 +4,7 @@ package supervise
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"strings"
 	"syscall"
@@ -35,7 +36,7 @@ func (s *Supervisor) finishFile(c *call, e *event.Event, changes bool) {
 	if turns {
 		s.settleUnderway(c)
 	}
-	memory := memoryOf(s.at.where())
+	memory := s.at.isMemory()
 	if c.shared || turns || memory {
 		s.compare(c, e)
 		s.sharing = s.sharing || memory && e.Verdict == event.Allowed && e.Error == ""
@@ -116,7 +117,7 @@ func (s *Supervisor) differs(c *call, e *event.Event, f *foreseen, result int64)
 		s.came(e, c, unix.ErrnoName(syscall.Errno(-result)))
 		return nil
 	}
-	said := cond(e.Resolved != "", e.Resolved, e.Object)
+	said := cmp.Or(e.Resolved, e.Object)
 	if c.info.shape == shapeOpen {
 		at, fits := s.openedAt(c, f, int(result))
 		switch {
@@ -179,7 +180,7 @@ func (s *Supervisor) instead(c *call, e *event.Event, said, at string) *event.Ev
 		o.Detail[event.DetailKept] = event.KeptPrivate
 	}
 	e.Verdict, e.Layer, e.Rule, e.Error = event.Unknown, "", "", ""
-	c.add("came_to", cond(at != "", at, "another file"))
+	c.add("came_to", cmp.Or(at, "another file"))
 	return &o
 }
 
@@ -217,10 +218,3 @@ func (s *Supervisor) readAgain(c *call) string {
 }
 
 func sameFile(a, b *unix.Stat_t) bool { return a.Ino == b.Ino && a.Dev == b.Dev }
-
-func cond(which bool, a, b string) string {
-	if which {
-		return a
-	}
-	return b
-}

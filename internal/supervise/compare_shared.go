@@ -3,6 +3,7 @@
 package supervise
 
 import (
+	"bytes"
 	"encoding/binary"
 	"strings"
 
@@ -115,7 +116,12 @@ func (s *Supervisor) shares(c *call) {
 	s.sharing = s.sharing || c.nr == unix.SYS_CLONE && c.args[0]&commonFlags != 0 && c.args[0]&unix.CLONE_THREAD == 0
 }
 
-// memoryOf says whether a path is the memory of a process, which may be another's.
-func memoryOf(at string) bool {
+// isMemory says whether it is the memory of a process, which may be another's. Of
+// most files the name says that it is not, and no path is put together.
+func (s *spot) isMemory() bool {
+	if s.dir != nil && len(s.name) > 0 && !bytes.HasSuffix(s.name, []byte("mem")) {
+		return false
+	}
+	at := s.where()
 	return strings.HasPrefix(at, "/proc/") && strings.HasSuffix(at, "/mem")
 }

@@ -203,7 +203,7 @@ func release(pid, sig int) bool {
 // settled waits, before Linux 6.17, until the caller sleeps again: an answer that
 // comes while it wakes up is taken for no answer there, and the call is made anew.
 func (s *Supervisor) settled(tid int) {
-	if settledKernel() {
+	if linux6(17) {
 		return
 	}
 	name := fmt.Sprintf("/proc/%d/stat", tid)

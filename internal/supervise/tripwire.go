@@ -118,6 +118,13 @@ func NewTripwire(c TripwireConfig) (*Tripwire, error) {
 		return nil, errors.New("serving the root of the view: no device or no sink")
 	}
 	defer c.Device.Close()
+	tree := newTree(c.Private...)
+	tree.covers = c.Covers
+	for _, e := range c.Made {
+		if errno := tree.make(e); errno != 0 {
+			return nil, fmt.Errorf("making the root of the view: %s: %w", e.Path, errno)
+		}
+	}
 	device, err := unix.FcntlInt(c.Device.Fd(), unix.F_DUPFD_CLOEXEC, 3)
 	if err != nil {
 		return nil, fmt.Errorf("serving the root of the view: %w", err)
@@ -139,16 +146,7 @@ func NewTripwire(c TripwireConfig) (*Tripwire, error) {
 	}
 	c.Device = nil
 	t := &Tripwire{config: c, device: device, stop: stop, pids: pids, served: make(chan struct{}), asking: make(chan struct{}, servers-1),
-		fs: fileSystem{tree: newTree(c.Private...), uid: uint32(c.UID), gid: uint32(c.GID)}, quiet: newExpectations(c.Quiet)}
-	t.fs.tree.covers = c.Covers
-	for _, e := range c.Made {
-		if errno := t.fs.tree.make(e); errno != 0 {
-			unix.Close(device)
-			unix.Close(stop)
-			pids.close()
-			return nil, fmt.Errorf("making the root of the view: %s: %w", e.Path, errno)
-		}
-	}
+		fs: fileSystem{tree: tree, uid: uint32(c.UID), gid: uint32(c.GID)}, quiet: newExpectations(c.Quiet)}
 	t.flood = newFlood(t.observe, c.Marked)
 	return t, nil
 }

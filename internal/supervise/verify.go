@@ -5,12 +5,9 @@ package supervise
 import (
 	"bytes"
 	"strings"
-	"sync"
 
 	"golang.org/x/sys/unix"
 )
-
-var settledKernel = sync.OnceValue(func() bool { return linux6(17) })
 
 // sleepsDeep says whether a thread is in a sleep that only its death ends.
 func sleepsDeep(stat string, buf []byte) bool {

@@ -5,6 +5,7 @@ package supervise
 import (
 	"errors"
 	"fmt"
+	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -38,16 +39,21 @@ func newWatch() (*watch, error) {
 // linux6 says whether the running kernel is at least Linux 6.minor. It is for what
 // cannot be found out by trying.
 func linux6(minor int) bool {
-	var u unix.Utsname
-	if unix.Uname(&u) != nil {
-		return false
-	}
-	var a, b int
-	if _, err := fmt.Sscanf(unix.ByteSliceToString(u.Release[:]), "%d.%d", &a, &b); err != nil {
-		return false
-	}
+	a, b := kernel()
 	return a > 6 || a == 6 && b >= minor
 }
+
+// kernel is the version of the running kernel, zeros where it cannot be read.
+var kernel = sync.OnceValues(func() (major, minor int) {
+	var u unix.Utsname
+	if unix.Uname(&u) != nil {
+		return 0, 0
+	}
+	if _, err := fmt.Sscanf(unix.ByteSliceToString(u.Release[:]), "%d.%d", &major, &minor); err != nil {
+		return 0, 0
+	}
+	return major, minor
+})
 
 // room says whether one more process may have descriptors.
 func (w *watch) room() bool { return len(w.procs) < w.limit }
