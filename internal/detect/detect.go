@@ -279,8 +279,7 @@ func (m *matcher) may(e *event.Event, is wanted) bool {
 		return false
 	case m.step > 0 && m.rule.waits && !m.rule.armed.Load():
 		return false
-	}
-	if m.detail != "" && e.Detail[m.detail] == "" {
+	case m.detail != "" && e.Detail[m.detail] == "":
 		return false
 	}
 	return m.objects == nil || slices.Contains(m.objects, e.Object)

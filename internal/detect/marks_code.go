@@ -167,7 +167,7 @@ func (p *Place) commandMarks(words []string) (m trait) {
 		return m
 	}
 	name := words[0][strings.LastIndexByte(words[0], '/')+1:]
-	m |= nameOfProgram(name) & (elevates | administers | offensive)
+	m |= nameOfProgram(name) & (elevates | named)
 	if len(words) > 1 && nameOfProgram(name)&(shell|interpreter) != 0 {
 		m |= nameOfProgram(strings.TrimSuffix(words[1], ".py")) & offensive
 	}
