@@ -182,13 +182,6 @@ type terminal struct {
 }
 
 func (t *terminal) send(ctx context.Context, body []byte) error {
-	if time.Since(t.shown) > complaint {
-		select {
-		case <-time.After(complaint):
-		case <-ctx.Done():
-		}
-	}
-	t.shown = time.Now()
 	d, err := decode(body)
 	if err != nil {
 		return err
@@ -197,9 +190,15 @@ func (t *terminal) send(ctx context.Context, body []byte) error {
 		t.last, t.more = d, t.more+1
 		return nil
 	}
+	if time.Since(t.shown) > complaint {
+		select {
+		case <-time.After(complaint):
+		case <-ctx.Done():
+		}
+	}
 	t.close()
 	t.show(d.line())
-	t.last = d
+	t.last, t.shown = d, time.Now()
 	return nil
 }
 
