@@ -29,6 +29,10 @@ type cost struct {
 	wall       map[string][]float64 // the same by the clock
 }
 
+func newCost(name string) *cost {
+	return &cost{name: name, whole: map[string][]float64{}, start: map[string][]float64{}, wall: map[string][]float64{}}
+}
+
 // running is what a workload took without the start of its way: the median of
 // the starts is taken off, for single ones are as noisy as they are short.
 func (c *cost) running(way string) []float64 {

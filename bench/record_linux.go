@@ -149,7 +149,8 @@ func (b *bench) costOf(w recordWorkload) (*cost, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &cost{name: w.name, what: w.what, goal: w.goal, whole: map[string][]float64{}, start: map[string][]float64{}, wall: map[string][]float64{}}
+	c := newCost(w.name)
+	c.what, c.goal = w.what, w.goal
 	for round := range b.recordRounds() + 1 {
 		for _, way := range ways {
 			if way.name == traced && round%2 == 0 {

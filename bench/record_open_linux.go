@@ -249,7 +249,7 @@ func (b *bench) tripwireInto(s *section) error {
 
 // wired measures a command in both ways.
 func (b *bench) wired(name string, command []string, ways []contestant, dir string) (*cost, error) {
-	c := &cost{name: name, whole: map[string][]float64{}, start: map[string][]float64{}, wall: map[string][]float64{}}
+	c := newCost(name)
 	w := recordWorkload{workload: workload{name: name, command: command}}
 	for round := range max(3, 2*b.recordRounds()) + 1 {
 		for _, way := range ways {
