@@ -98,8 +98,7 @@ func (c toolCall) use(do func() error) error {
 func toolDeeds(p *Probe) []Deed {
 	call := func(what, id, tool string, denied bool, arguments map[string]any, do func() error) Deed {
 		c := toolCall{Session: "s", Cwd: p.Arg("W"), Tool: tool, Arguments: arguments, ID: id}
-		d := Deed{Kind: "tool call", What: what, Action: "tool.call", Object: tool, Denied: denied, Quiet: true, By: map[string]string{"id": id}, do: func() error { return c.use(do) }}
-		return d
+		return Deed{Kind: "tool call", What: what, Action: "tool.call", Object: tool, Denied: denied, Quiet: true, By: map[string]string{"id": id}, do: func() error { return c.use(do) }}
 	}
 	shell := func(what, id, command string, denied bool) Deed {
 		d := call(what, id, "Bash", denied, map[string]any{"command": command}, exec.Command("/bin/sh", "-c", command).Run)
@@ -144,11 +143,7 @@ func decided(kind, what, decision string, d Deed, says map[string]string) []Deed
 	if d.Denied {
 		d.Layer = "consent"
 	}
-	by := map[string]string{}
-	for k, v := range d.By {
-		by[k] = v
-	}
-	first := Deed{Kind: kind, What: what + ": the decision", Action: decision, Object: d.Object, Shown: d.Shown, Denied: d.Denied, Layer: d.Layer, Quiet: true, By: by, Says: says,
+	first := Deed{Kind: kind, What: what + ": the decision", Action: decision, Object: d.Object, Shown: d.Shown, Denied: d.Denied, Layer: d.Layer, Quiet: true, By: d.By, Says: says,
 		do: func() error { came = do(); return came }}
 	d.do = func() error { return came }
 	return []Deed{first, d}
