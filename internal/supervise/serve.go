@@ -41,6 +41,7 @@ func (s *Supervisor) serveDirectly() {
 
 // collectUntil records the ends of processes until the eventfd end is written to.
 func (s *Supervisor) collectUntil(end int) {
+	var slice timeSlice
 	fds := []unix.PollFd{{Fd: int32(end), Events: unix.POLLIN}, {Fd: int32(s.watch.epoll), Events: unix.POLLIN}}
 	for {
 		_, err := unix.Poll(fds, -1)
@@ -54,6 +55,7 @@ func (s *Supervisor) collectUntil(end int) {
 			return
 		}
 		s.collect()
+		slice.renew()
 		if n, _ := unix.Poll(fds[:1], int(endsTogether/time.Millisecond)); n > 0 { // not a sleep: the end of every run would last as long
 			return
 		}

@@ -62,7 +62,8 @@ type Supervisor struct {
 	looked   looked
 	sharing  bool // processes may have memory, working directory or descriptors in common
 
-	alone bool // owned by the receiver: the last call to be received was gone, or nobody is left
+	alone bool      // owned by the receiver: the last call to be received was gone, or nobody is left
+	slice timeSlice // owned by the receiver
 
 	// What the receiver writes one call into.
 	at, to spot
@@ -174,6 +175,7 @@ func (s *Supervisor) receive() bool {
 	switch errno {
 	case 0:
 		s.handle(n)
+		s.slice.renew()
 	case unix.EINTR, unix.ENOENT: // ENOENT: it died before we came to it, or all did
 	default:
 		s.fail(fmt.Errorf("receiving a system call: %w", errno))
