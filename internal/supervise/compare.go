@@ -193,6 +193,9 @@ func (s *Supervisor) openedAt(c *call, f *foreseen, fd int) (at string, fits boo
 	if errno != 0 {
 		return "", false
 	}
+	if string(text) == f.at.path && !bytes.HasSuffix(text, deleted) {
+		return f.at.path, true
+	}
 	at = string(text)
 	var st unix.Stat_t
 	if fstatat(c.proc.base(), r.name, &st, 0) != 0 {

@@ -28,15 +28,16 @@ type aim struct {
 
 // expect keeps what s.at and s.to say.
 func (s *Supervisor) expect(c *call) *foreseen {
-	f := &foreseen{at: aimOf(&s.at), to: aimOf(&s.to)}
+	opens := c.info.shape == shapeOpen
+	f := &foreseen{at: aimOf(&s.at, opens), to: aimOf(&s.to, opens)}
 	f.lost = s.at.asked == nil || s.at.unknown != ""
 	f.text = c.detail["to"]
 	return f
 }
 
-func aimOf(at *spot) aim {
+func aimOf(at *spot, opens bool) aim {
 	a := aim{dir: -1, path: at.where(), was: at.stat, had: at.exists}
-	if at.dir != nil {
+	if at.dir != nil && !opens { // what was opened is looked at itself
 		if fd, err := unix.FcntlInt(uintptr(at.dir.fd), unix.F_DUPFD_CLOEXEC, 0); err == nil {
 			a.dir, a.name = fd, append(slices.Clone(at.name), 0)
 		}
