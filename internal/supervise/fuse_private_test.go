@@ -171,6 +171,44 @@ func TestPrivateDirectoryWithoutStorage(t *testing.T) {
 	}
 }
 
+// A file that was there from the beginning takes nothing of the storage until it is
+// changed, and is then like any other.
+func TestPrivateFileFromTheBeginning(t *testing.T) {
+	f, at := newPrivate(t)
+	for _, name := range []string{"a", "b", "c"} { // 3, 4, 5
+		if errno := f.tree.make(Entry{Path: "/home/" + name, Mode: unix.S_IFREG | 0o600, Content: "known"}); errno != 0 {
+			t.Fatal(errno)
+		}
+	}
+	reads := func(node uint64, want string, stored int) {
+		t.Helper()
+		errno, out := give(t, f, reading(node, 0, 99))
+		files, err := os.ReadDir(at)
+		if errno != 0 || string(out) != want || err != nil || len(files) != stored {
+			t.Errorf("%v, %q, %d files in the storage, %v; want %q, %d", errno, out, len(files), err, want, stored)
+		}
+	}
+	reads(3, "known", 0)
+	give(t, f, writing(3, 5, " now"))
+	reads(3, "known now", 1)
+	cut := append(append(u32s(fuseSetSize, 0), u64s(0, 2)...), make([]byte, 64)...)
+	give(t, f, kernelAsks(fuseSetattr, 4, cut))
+	reads(4, "kn", 2)
+
+	// Where the storage takes nothing more, the file is as it was.
+	f.tree.store.charge = func(int64) error { return unix.ENOMEM }
+	if errno, _ := give(t, f, writing(5, 0, "other")); errno != unix.ENOSPC {
+		t.Errorf("%v, want ENOSPC", errno)
+	}
+	reads(5, "known", 2)
+	for _, name := range []string{"a", "b", "c"} {
+		give(t, f, kernelAsks(fuseUnlink, 2, cStrings(name)))
+	}
+	if files, err := os.ReadDir(at); len(files) != 0 || f.tree.bytes != len("home") || err != nil {
+		t.Errorf("%d files, %d bytes are left, %v", len(files), f.tree.bytes, err)
+	}
+}
+
 // A listing goes on where it ended, whatever was removed and made meanwhile: what
 // was there all the time is listed once.
 func TestListingWhileItChanges(t *testing.T) {

@@ -3,6 +3,7 @@
 package supervise
 
 import (
+	"cmp"
 	"path"
 	"slices"
 	"sort"
@@ -41,8 +42,9 @@ type node struct {
 	last  uint64 // place of the last entry
 	dirs  uint32 // of the kids
 
-	data []byte // of a file of the launch; the target of a link
-	size uint64 // of a file that is in the storage
+	data   []byte // of a file that was there from the beginning; the target of a link
+	stored bool   // the content of a file is in the storage, and not in data
+	size   uint64 // of a file that is in the storage
 }
 
 // entry is a name in a directory.
@@ -55,13 +57,10 @@ type entry struct {
 func (n *node) kind() uint32 { return n.mode & unix.S_IFMT }
 func (n *node) dir() bool    { return n.kind() == unix.S_IFDIR }
 
-// stored says whether the content of a file is in the storage.
-func (n *node) stored() bool { return n.private && n.kind() == unix.S_IFREG }
-
 // length is what stat(2) calls the size.
 func (n *node) length() uint64 {
 	switch {
-	case n.stored():
+	case n.stored:
 		return n.size
 	case n.covers:
 		return 0
@@ -156,8 +155,40 @@ func newTree(private ...string) *tree {
 // get returns nil when there is no such node.
 func (t *tree) get(id uint64) *node { return t.nodes[id] }
 
-// add makes a node.
+// add makes a node, as somebody asks for it: a file in a private directory is empty,
+// and in the storage.
 func (t *tree) add(dir *node, name string, mode uint32, data []byte) (*node, unix.Errno) {
+	n, errno := t.place(dir, name, mode, data)
+	if errno != 0 || !n.private || n.kind() != unix.S_IFREG {
+		return n, errno
+	}
+	if errno := t.keep(n); errno != 0 {
+		t.leave(dir, name)
+		t.drop(n)
+		return nil, errno
+	}
+	return n, 0
+}
+
+// keep moves the content of a file to the storage.
+func (t *tree) keep(n *node) unix.Errno {
+	if errno := t.store.create(n.id); errno != 0 {
+		return errno
+	}
+	if len(n.data) > 0 {
+		if k, errno := t.store.write(n.id, 0, n.data); errno != 0 || k < len(n.data) {
+			t.store.remove(n.id)
+			return cmp.Or(errno, unix.ENOSPC)
+		}
+	}
+	n.stored, n.size = true, uint64(len(n.data))
+	t.bytes -= len(n.data)
+	n.data = nil
+	return 0
+}
+
+// place makes a node that holds its content itself.
+func (t *tree) place(dir *node, name string, mode uint32, data []byte) (*node, unix.Errno) {
 	if errno := t.canName(dir, name); errno != 0 {
 		return nil, errno
 	}
@@ -170,11 +201,6 @@ func (t *tree) add(dir *node, name string, mode uint32, data []byte) (*node, uni
 		if !n.private {
 			path := dir.below(name)
 			n.private, n.covers = t.private[path], n.covers || path == t.covers
-		}
-	}
-	if n.stored() {
-		if errno := t.store.create(n.id); errno != 0 {
-			return nil, errno
 		}
 	}
 	n.touch()
@@ -202,10 +228,7 @@ func (t *tree) make(e Entry) unix.Errno {
 			return unix.ENOENT
 		}
 	}
-	if dir.private && e.Mode&unix.S_IFMT == unix.S_IFREG {
-		return unix.EINVAL
-	}
-	_, errno := t.add(dir, name, e.Mode, []byte(e.Content))
+	_, errno := t.place(dir, name, e.Mode, []byte(e.Content))
 	return errno
 }
 
@@ -284,7 +307,7 @@ func (t *tree) drop(n *node) {
 	}
 	delete(t.nodes, n.id)
 	t.bytes -= len(n.data)
-	if n.stored() {
+	if n.stored {
 		t.store.remove(n.id)
 	}
 }
@@ -297,10 +320,11 @@ func (n *node) listed(from uint64) []*entry {
 
 // resize changes the length of a file.
 func (t *tree) resize(n *node, size uint64) unix.Errno {
+	if errno := t.changing(n); errno != 0 {
+		return errno
+	}
 	switch {
-	case n.kind() != unix.S_IFREG:
-		return unix.EINVAL
-	case n.stored():
+	case n.stored:
 		errno := t.store.resize(n.id, size)
 		if errno == 0 {
 			n.size = size
@@ -319,12 +343,25 @@ func (t *tree) resize(n *node, size uint64) unix.Errno {
 	return 0
 }
 
+// changing makes ready to change the content of n: from then on a file in a private
+// directory takes what everything inside may use, and no longer our own memory.
+func (t *tree) changing(n *node) unix.Errno {
+	if n.kind() != unix.S_IFREG {
+		return unix.EINVAL
+	}
+	if n.private && !n.stored {
+		return t.keep(n)
+	}
+	return 0
+}
+
 // write puts data at an offset of a file.
 func (t *tree) write(n *node, offset uint64, data []byte) (int, unix.Errno) {
+	if errno := t.changing(n); errno != 0 {
+		return 0, errno
+	}
 	switch {
-	case n.kind() != unix.S_IFREG:
-		return 0, unix.EINVAL
-	case n.stored():
+	case n.stored:
 		k, errno := t.store.write(n.id, offset, data)
 		if k > 0 {
 			n.size = max(n.size, offset+uint64(k))
@@ -351,7 +388,7 @@ func (t *tree) read(n *node, offset, size uint64, out []byte) ([]byte, unix.Errn
 		return out, 0
 	}
 	size = min(size, n.length()-offset, fuseMaxWrite)
-	if n.stored() {
+	if n.stored {
 		return t.store.read(n.id, offset, int(size), out)
 	}
 	return append(out, n.data[offset:offset+size]...), 0

@@ -36,8 +36,7 @@ type TripwireConfig struct {
 	// there is in the directory that Store gets.
 	Private []string
 
-	// Made is there from the beginning, directories before what they hold: none of it
-	// a file in Private.
+	// Made is there from the beginning, directories before what they hold.
 	Made []Entry
 
 	// Charge is told how many bytes of memory the private directories take at most,

@@ -144,14 +144,13 @@ func canTrip() bool {
 }
 
 // serve says whether something is there from the beginning in the root that the
-// supervisor serves: it is in that file system, reached by no link, and needs none of
-// the storage. To have it made by system calls takes four requests for each file.
+// supervisor serves: it is in that file system, and reached by no link. To have it
+// made by system calls takes four requests for each file.
 func (b *builder) serve(path string, mode uint32, content string) bool {
 	if !b.facts.tripwire {
 		return false
 	}
-	private := false
-	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
+	for dir := filepath.Dir(path); dir != "/"; dir = filepath.Dir(dir) {
 		if b.own[dir] {
 			return false
 		}
@@ -159,15 +158,8 @@ func (b *builder) serve(path string, mode uint32, content string) bool {
 			if other {
 				return false
 			}
-			private = true
 			break
 		}
-		if dir == "/" {
-			break
-		}
-	}
-	if private && mode&unix.S_IFMT == unix.S_IFREG {
-		return false
 	}
 	b.served = append(b.served, sandbox.Entry{Path: path, Mode: mode, Content: content})
 	return true
