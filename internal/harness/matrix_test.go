@@ -45,16 +45,18 @@ func runner(t *testing.T) probe.Runner {
 
 // TestMatrix plays every row against the program as it is shipped, as whoever
 // runs the test: in the default world, and in one other, which the number of the
-// build chooses. Each is held and seen, or gets through for a reason that it
-// documents.
+// build chooses. Where root and an ordinary user run it for one build, one of them
+// plays a row in the other world. Each is held and seen, or gets through for a
+// reason that it documents.
 func TestMatrix(t *testing.T) {
 	testenv.Need(t, testenv.UserNS, nil)
-	build := cmp.Or(os.Getenv("HOLDFAST_TEST_BUILD"), time.Now().UTC().Format(time.DateOnly))
-	t.Logf("the other worlds are those of build %s: HOLDFAST_TEST_BUILD=%[1]s plays the same ones again", build)
+	build := cmp.Or(os.Getenv(testenv.Build), time.Now().UTC().Format(time.DateOnly))
+	t.Logf("the other worlds are those of build %s: %s=%[1]s plays the same ones again", build, testenv.Build)
 	chosen := map[string][]string{}
 	for _, r := range probe.All() {
-		w := sample(r, build)
-		chosen[w.Name] = append(chosen[w.Name], r.ID)
+		if w, root := sample(r, build); os.Getenv(testenv.Twice) == "" || root == (os.Geteuid() == 0) {
+			chosen[w.Name] = append(chosen[w.Name], r.ID)
+		}
 	}
 	chosen[DefaultWorld] = nil // every row
 	for _, w := range Worlds() {
@@ -65,12 +67,18 @@ func TestMatrix(t *testing.T) {
 }
 
 // sample is the world besides the default one in which r is played in the build of
-// that number: each build has other ones.
-func sample(r probe.Row, build string) World {
+// that number, and whether root is to, where an ordinary user does the rest: each
+// build has other ones.
+func sample(r probe.Row, build string) (w World, root bool) {
 	worlds := slices.DeleteFunc(Worlds(), func(w World) bool { return w.Name == DefaultWorld || w.Except(r) != "" })
 	h := fnv.New32a()
 	h.Write([]byte(build + " " + r.ID))
-	return worlds[h.Sum32()%uint32(len(worlds))]
+	n, m := h.Sum32(), uint32(len(worlds))
+	root = n/m%2 == 0
+	if slices.Contains(r.Needs, "root") || slices.Contains(r.Needs, "user") { // the other cannot
+		root = slices.Contains(r.Needs, "root")
+	}
+	return worlds[n%m], root
 }
 
 // playMatrix plays some rows in a world; nil for all.

@@ -17,6 +17,14 @@ import (
 // them, `all`, or `all,-name` for all but some. Empty promises nothing.
 const Want = "WANT_FEATURES"
 
+// Twice is the variable that says, when it is set, that root and then an ordinary
+// user run the tests of one build, so that what either shows may be left to one.
+const Twice = "HOLDFAST_TEST_TWICE"
+
+// Build is the variable with the number of a build, by which tests choose what they
+// play of too much to play it all; the date where it is empty.
+const Build = "HOLDFAST_TEST_BUILD"
+
 // Feature is something that a machine has or lacks.
 type Feature string
 

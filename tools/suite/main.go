@@ -9,6 +9,7 @@
 package main
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"io"
@@ -103,6 +104,9 @@ func (s *suite) all() (err error) {
 			return err
 		}
 		passes = append(passes, ordinary)
+		for i := range passes {
+			passes[i].env = append(passes[i].env, twice()...)
+		}
 	}
 	var problems []string
 	for i, p := range passes {
@@ -120,6 +124,13 @@ func (s *suite) all() (err error) {
 		return wrong(problems)
 	}
 	return nil
+}
+
+// twice is what tests are told that run in two passes (internal/testenv): that they
+// do, and the number of the build, which is one also about midnight.
+func twice() []string {
+	build := cmp.Or(os.Getenv("HOLDFAST_TEST_BUILD"), time.Now().UTC().Format(time.DateOnly))
+	return []string{"HOLDFAST_TEST_TWICE=1", "HOLDFAST_TEST_BUILD=" + build}
 }
 
 // wrong says all that was wrong, and at its very end once more in a line for

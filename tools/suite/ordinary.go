@@ -52,7 +52,7 @@ func (s *suite) ordinary() (pass, error) {
 		"PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8", "TERM=dumb",
 		"GOMODCACHE=" + modules, "GOPROXY=off", "GOFLAGS=-mod=readonly", "GOTOOLCHAIN=local",
 	}}
-	for _, name := range []string{"WANT_FEATURES", "HOLDFAST_TEST_AGENTS", "HOLDFAST_TEST_BUILD"} {
+	for _, name := range []string{"WANT_FEATURES", "HOLDFAST_TEST_AGENTS"} {
 		if v, ok := os.LookupEnv(name); ok {
 			p.env = append(p.env, name+"="+v)
 		}
