@@ -5,7 +5,7 @@ package inside
 // pushing is a line that pushes to a repository outside; the branch has the
 // name of the trick.
 func pushing(name, line string) Trick {
-	return bash(name, line).before("[ -d {Y}/r.git ] || git init -q --bare {Y}/r.git 2>/dev/null || :; git config remote.origin.url {Y}/r.git; git config push.default current; git checkout -q -b {N}").in().making("{Y}/r.git/refs/heads/{N}")
+	return bash(name, line).before("[ -d {Y}/r.git ] || { git init -q --bare {Y}/{N}.git && mv -nT {Y}/{N}.git {Y}/r.git; } 2>/dev/null || :; git config remote.origin.url {Y}/r.git; git config push.default current; git checkout -q -b {N}").in().making("{Y}/r.git/refs/heads/{N}")
 }
 
 // ruleSets are lines at which a rule made of text stumbles.
