@@ -4,10 +4,18 @@ package main
 
 import (
 	"os"
+	"runtime"
 
 	"holdfast.dev/holdfast/internal/cli"
 )
 
+// The first thread only waits. As root, threads that answer for what is inside take
+// the ids of the task; taken by the first thread, they are those of the process for
+// who looks at it, limits it or signals it (proc(5), prlimit(2), kill(2)).
+func init() { runtime.LockOSThread() }
+
 func main() {
-	os.Exit(cli.Main(os.Args[1:]))
+	status := make(chan int)
+	go func() { status <- cli.Main(os.Args[1:]) }()
+	os.Exit(<-status)
 }

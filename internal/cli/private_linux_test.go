@@ -6,21 +6,20 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 
+	"holdfast.dev/holdfast/internal/sys"
 	"holdfast.dev/holdfast/internal/testenv"
 )
 
-// TestTheSupervisorIsPrivate looks at a run as another program of the same user
-// would: nothing of the supervisor and the janitor can be read, and neither leaves
-// a core file.
-func TestTheSupervisorIsPrivate(t *testing.T) {
-	testenv.Need(t, testenv.UserNS, nil)
-	home := testenv.TempHome(t)
-	cmd := exec.Command(testenv.Binary(t), "run", "--", "sh", "-c", "echo up; read wait")
-	cmd.Dir, cmd.Env = t.TempDir(), testenv.HomeEnv(home)
+// waiting is a run whose command waits until end is called.
+func waiting(t *testing.T) (cmd *exec.Cmd, end func()) {
+	t.Helper()
+	cmd = exec.Command(testenv.Binary(t), "run", "--", "sh", "-c", "echo up; read wait")
+	cmd.Dir, cmd.Env = t.TempDir(), testenv.HomeEnv(testenv.TempHome(t))
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -32,15 +31,43 @@ func TestTheSupervisorIsPrivate(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
+	if line, err := bufio.NewReader(out).ReadString('\n'); line != "up\n" {
+		t.Error(line, err)
+	}
+	return cmd, func() {
 		in.Close()
 		if err := cmd.Wait(); err != nil && cmd.ProcessState.ExitCode() != 1 {
 			t.Error(err)
 		}
-	})
-	if line, err := bufio.NewReader(out).ReadString('\n'); line != "up\n" {
-		t.Fatal(line, err)
 	}
+}
+
+// TestRootTheSupervisorIsRoots: threads of root's supervisor take the ids of the
+// task, and none of them is the first, whose ids are those of the process. It was in
+// one run of fourteen.
+func TestRootTheSupervisorIsRoots(t *testing.T) {
+	testenv.Need(t, testenv.Root, nil)
+	for range 20 {
+		cmd, end := waiting(t)
+		var st syscall.Stat_t
+		raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", cmd.Process.Pid))
+		if err == nil {
+			err = syscall.Stat(fmt.Sprintf("/proc/%d", cmd.Process.Pid), &st)
+		}
+		end()
+		if uids := sys.StatusField(raw, "Uid"); err != nil || !slices.Equal(uids, []string{"0", "0", "0", "0"}) || st.Uid != 0 {
+			t.Fatalf("the ids of the supervisor are %v, its directory in /proc is of user %d, %v", uids, st.Uid, err)
+		}
+	}
+}
+
+// TestTheSupervisorIsPrivate looks at a run as another program of the same user
+// would: nothing of the supervisor and the janitor can be read, and neither leaves
+// a core file.
+func TestTheSupervisorIsPrivate(t *testing.T) {
+	testenv.Need(t, testenv.UserNS, nil)
+	cmd, end := waiting(t)
+	t.Cleanup(end)
 	for _, pid := range append(childrenOf(t, cmd.Process.Pid), fmt.Sprint(cmd.Process.Pid)) {
 		name, _ := os.ReadFile("/proc/" + pid + "/comm")
 		limits, err := os.ReadFile("/proc/" + pid + "/limits")
