@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -141,6 +142,43 @@ func TestManyWaitAtOnce(t *testing.T) {
 				t.Errorf("%d requests", n)
 			}
 		})
+	}
+}
+
+// TestSignalsWhileCallsAreAnswered has each thread of this process get signals all the
+// time, as the runtime sends them (SIGURG). One of them in the wait for the lock of
+// the listener left a call without an answer; one in the wait of
+// SECCOMP_IOCTL_NOTIF_ADDFD had the caller return with descriptor 0, and the run fail.
+func TestSignalsWhileCallsAreAnswered(t *testing.T) {
+	ws, out := grounds(t)
+	h, answer := switched(below(out))
+	r := start(t, []string{"/proc/self/exe"}, in(ws), environment(fmt.Sprintf("%s=waiters %d %s", roleVar, maxHeld, out)),
+		gate(h, event.KindFile), outsideOf(ws, out+"/hidden"), carry())
+	h.waitFor(t, maxHeld)
+	ended := make(chan struct{})
+	var sending sync.WaitGroup
+	defer sending.Wait()
+	defer close(ended)
+	sending.Go(func() {
+		for {
+			select {
+			case <-ended:
+				return
+			default:
+			}
+			tasks, _ := os.ReadDir("/proc/self/task")
+			for _, task := range tasks {
+				if tid, err := strconv.Atoi(task.Name()); err == nil {
+					_ = unix.Tgkill(os.Getpid(), tid, unix.SIGURG)
+				}
+			}
+		}
+	})
+	for range maxHeld {
+		answer <- true
+	}
+	if status, want := r.wait(), fmt.Sprint(maxHeld, " 0 true"); status != 0 || strings.TrimSpace(r.out.String()) != want {
+		t.Errorf("status %d: %s, want %s", status, r.out.String(), want)
 	}
 }
 

@@ -144,25 +144,48 @@ type addFD struct {
 // handIn gives the caller a copy of a descriptor of ours, the number of which is
 // what its call returns, from any goroutine. ENOENT means that nobody waits for
 // it any more; with every other error the call still waits.
+//
+// It takes no signal: the kernel notes the reply before it waits for the caller to
+// take the descriptor (seccomp_notify_addfd in kernel/seccomp.c), and where a signal
+// ends that wait the call returns 0, which is not the descriptor. The runtime sends
+// signals at any time.
 func (l *listener) handIn(id uint64, fd int, cloexec bool) syscall.Errno {
 	a := addFD{id: id, flags: unix.SECCOMP_ADDFD_FLAG_SEND, from: uint32(fd)}
 	if cloexec {
 		a.flag2 = unix.O_CLOEXEC
 	}
-	_, _, errno := unix.Syscall(unix.SYS_IOCTL, l.fd, unix.SECCOMP_IOCTL_NOTIF_ADDFD, uintptr(unsafe.Pointer(&a)))
-	runtime.KeepAlive(l)
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	var all, before unix.Sigset_t
+	for i := range all.Val {
+		all.Val[i] = ^all.Val[i]
+	}
+	if err := unix.PthreadSigmask(unix.SIG_SETMASK, &all, &before); err != nil {
+		return asErrno(err)
+	}
+	errno := l.control(unix.SECCOMP_IOCTL_NOTIF_ADDFD, unsafe.Pointer(&a))
+	_ = unix.PthreadSigmask(unix.SIG_SETMASK, &before, nil) // it fails for no mask that was one
 	return errno
 }
 
+// control makes a request of the listener. A signal may end its wait for the lock of
+// the listener (mutex_lock_interruptible in kernel/seccomp.c), and nothing was done
+// then.
+func (l *listener) control(request uintptr, arg unsafe.Pointer) syscall.Errno {
+	for {
+		if _, _, errno := unix.Syscall(unix.SYS_IOCTL, l.fd, request, uintptr(arg)); errno != unix.EINTR {
+			runtime.KeepAlive(l)
+			return errno
+		}
+	}
+}
+
 func (l *listener) send(r *response) syscall.Errno {
-	_, _, errno := unix.Syscall(unix.SYS_IOCTL, l.fd, unix.SECCOMP_IOCTL_NOTIF_SEND, uintptr(unsafe.Pointer(r)))
-	runtime.KeepAlive(l)
-	return errno
+	return l.control(unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(r))
 }
 
 // valid says whether the caller still waits for its answer, so that what was
 // read from it before was its own.
 func (l *listener) valid(id uint64) bool {
-	_, _, errno := unix.Syscall(unix.SYS_IOCTL, l.fd, unix.SECCOMP_IOCTL_NOTIF_ID_VALID, uintptr(unsafe.Pointer(&id)))
-	return errno == 0
+	return l.control(unix.SECCOMP_IOCTL_NOTIF_ID_VALID, unsafe.Pointer(&id)) == 0
 }
