@@ -21,6 +21,10 @@ const Want = "WANT_FEATURES"
 // user run the tests of one build, so that what either shows may be left to one.
 const Twice = "HOLDFAST_TEST_TWICE"
 
+// Raced is the variable that says, when it is set, that the test program was built
+// with the race detector, which sees nothing of what other programs do.
+const Raced = "HOLDFAST_TEST_RACE"
+
 // Build is the variable with the number of a build, by which tests choose what they
 // play of too much to play it all; the date where it is empty.
 const Build = "HOLDFAST_TEST_BUILD"

@@ -95,7 +95,7 @@ func (s *suite) all() (err error) {
 	first := pass{title: "as " + who(), root: s.root, env: os.Environ()}
 	if s.race {
 		// By default each program waits a second at its end for a late race.
-		first.env, first.unraced = append(first.env, "GORACE=atexit_sleep_ms=50"), unraced
+		first.env, first.unraced = append(first.env, "GORACE=atexit_sleep_ms=50", "HOLDFAST_TEST_RACE=1"), unraced
 	}
 	passes := []pass{first}
 	if os.Geteuid() == 0 && !s.race {
