@@ -103,13 +103,14 @@ func allowedUntil(s *Session, rules string) {
 	wait := s.Start(play)
 	ended := make(chan error, 1)
 	go func() {
+		var err error
 		if grants {
-			ended <- human.AllowingUntil(ctx, w, func() bool { return exists(w.Path("W/used")) })
+			err = human.AllowingUntil(ctx, w, func() bool { return exists(w.Path("W/used")) })
 		} else {
 			w.appears("W/used")
-			ended <- nil
 		}
 		_ = w.File("W/over", "")
+		ended <- err
 	}()
 	wait()
 	cancel()
