@@ -21,6 +21,15 @@ type File struct {
 	Secrets []string    // random texts of 16 bytes or more that stand in the content
 }
 
+// Details are what an event about f says of it.
+func (f File) Details() map[string]string {
+	d := map[string]string{"kind": f.Kind}
+	if f.Readers != "" {
+		d["readers"] = f.Readers
+	}
+	return d
+}
+
 // decoy is how one kind of file is made.
 type decoy struct {
 	kind    string

@@ -196,12 +196,9 @@ func (w *Watcher) say(t *trap, now time.Time) {
 	if t.count == nil {
 		return
 	}
-	e := event.Event{Object: t.file.Path, Verdict: event.Allowed, Detail: map[string]string{"kind": t.file.Kind}}
+	e := event.Event{Object: t.file.Path, Verdict: event.Allowed, Detail: t.file.Details()}
 	for _, op := range slices.Sorted(maps.Keys(t.count)) {
 		e.Detail[op] = strconv.Itoa(t.count[op])
-	}
-	if t.file.Readers != "" {
-		e.Detail["readers"] = t.file.Readers
 	}
 	holders := w.holders(t.inode)
 	if len(holders) == 1 {

@@ -29,12 +29,26 @@ func (b *Builder) refusal(e *event.Event) {
 	b.s.Refusals = append(b.s.Refusals, r)
 }
 
+// baited is the list of what was done to a fake credential.
+func baited(e *event.Event) which {
+	switch {
+	case e.Detail["write"] != "":
+		return (*Program).wrote
+	case e.Detail["rename"] != "":
+		return (*Program).renamed
+	}
+	return (*Program).read
+}
+
 type credentialKey struct{ name, where, action string }
 
 // credential takes uses of credentials, and what happened to fake ones.
 func (b *Builder) credential(e *event.Event) {
-	if e.Action == event.HoneyRead || e.Action == event.HoneySent {
+	switch e.Action {
+	case event.HoneySent:
 		b.touch(e, (*Program).refused, place(e), "", refusedAs(e))
+	case event.HoneyRead:
+		b.touch(e, baited(e), place(e), "", "fake credential")
 	}
 	name := e.Detail["credential"]
 	if name == "" {

@@ -127,7 +127,7 @@ type Object struct {
 	Name  string `json:"name"`
 	To    string `json:"to,omitempty"` // new name, or what a link is to
 	Count uint64 `json:"count"`
-	What  string `json:"what,omitempty"` // of something refused: action, layer, error; of a change: what it was changed to
+	What  string `json:"what,omitempty"` // of something refused: action, layer, error; of a change: what it was changed to; else what is special about it
 }
 
 // File is a path and what happened to it.

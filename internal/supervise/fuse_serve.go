@@ -268,12 +268,12 @@ func (f *fileSystem) setattr(n *node, r fuseRequest, out []byte) ([]byte, unix.E
 // name and the attributes are good for.
 func (f *fileSystem) entryOut(n *node, out []byte) []byte {
 	n.held++
-	out = appendWords(out, n.id, 0, fuseForever, fuseForever)
+	out = appendWords(out, n.id, 0, fuseForever, n.attrFor())
 	return f.attr(n, appendHalves(out, 0, 0))
 }
 
 func (f *fileSystem) attrOut(n *node, out []byte) []byte {
-	return f.attr(n, appendHalves(appendWords(out, fuseForever), 0, 0))
+	return f.attr(n, appendHalves(appendWords(out, n.attrFor()), 0, 0))
 }
 
 // attr appends a struct fuse_attr. Times of what the launch made are zero: they

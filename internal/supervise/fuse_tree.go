@@ -33,6 +33,7 @@ type node struct {
 	covers  bool   // it is mounted over something that is hidden, or has what is
 	names   uint32 // how many names it has; 0 once it is removed
 	held    uint64 // look-ups that the kernel has not forgotten
+	bait    string // where it was put, of a file that nobody has a reason to open; else ""
 	changed int64  // content, nanoseconds since 1970; 0 for what the launch made
 	altered int64  // attributes, likewise
 

@@ -39,6 +39,9 @@ type TripwireConfig struct {
 	// Made is there from the beginning, directories before what they hold.
 	Made []Entry
 
+	// Baits are among the files of Made.
+	Baits Baits
+
 	// Charge is told how many bytes of memory the private directories take at most,
 	// before they do and when it is less; an error refuses more (ENOSPC). nil for no
 	// limit.
@@ -124,6 +127,9 @@ func NewTripwire(c TripwireConfig) (*Tripwire, error) {
 			return nil, fmt.Errorf("making the root of the view: %s: %w", e.Path, errno)
 		}
 	}
+	if err := tree.bait(c.Baits.Details); err != nil {
+		return nil, fmt.Errorf("making the root of the view: %w", err)
+	}
 	device, err := unix.FcntlInt(c.Device.Fd(), unix.F_DUPFD_CLOEXEC, 3)
 	if err != nil {
 		return nil, fmt.Errorf("serving the root of the view: %w", err)
@@ -146,7 +152,7 @@ func NewTripwire(c TripwireConfig) (*Tripwire, error) {
 	c.Device = nil
 	t := &Tripwire{config: c, device: device, stop: stop, pids: pids, served: make(chan struct{}), asking: make(chan struct{}, servers-1),
 		fs: fileSystem{tree: tree, uid: uint32(c.UID), gid: uint32(c.GID)}, quiet: newExpectations(c.Quiet)}
-	t.flood = newFlood(t.observe, c.Marked)
+	t.flood = newFlood(t.observe, t.marked)
 	return t, nil
 }
 
@@ -263,9 +269,13 @@ func (t *Tripwire) respond(raw, out []byte) error {
 	}
 	t.mu.Lock()
 	t.stats.Requests++
+	touch, touched := t.touched(r)
 	answer := t.fs.handle(r, out)
 	m, missed := t.missed(r, answer)
 	t.mu.Unlock()
+	if touched { // it waits, as below
+		t.tell(touch)
+	}
 	switch {
 	case answer == nil:
 		return nil

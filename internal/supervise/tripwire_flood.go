@@ -19,8 +19,8 @@ const (
 )
 
 type floodKey struct {
-	pid                            int
-	action, call, object, resolved string
+	pid                           int
+	action, how, object, resolved string
 }
 
 type flooded struct {
@@ -49,8 +49,11 @@ func newFlood(out func(event.Event), marked func(event.Event) bool) *flood {
 }
 
 // add hands e over, or counts it.
-func (f *flood) add(e event.Event) {
-	key := floodKey{e.Process.PID, e.Action, e.Detail["call"], e.Object, e.Resolved}
+func (f *flood) add(e event.Event) { f.addBy(e, e.Detail["call"]) }
+
+// addBy is add for an event that says otherwise how it was done.
+func (f *flood) addBy(e event.Event, how string) {
+	key := floodKey{e.Process.PID, e.Action, how, e.Object, e.Resolved}
 	f.mu.Lock()
 	seen := f.held[key]
 	if seen == nil && len(f.held) >= floodKeys && !f.marked(e) {

@@ -211,7 +211,11 @@ func (t *Tripwire) observe(e event.Event) {
 	t.mu.Lock()
 	t.stats.Events++
 	t.mu.Unlock()
-	if err := t.config.Sink.Observe(e); err != nil {
+	put := t.config.Sink.Observe
+	if e.Sensor == event.Honey {
+		put = t.config.Baits.Sink.Emit
+	}
+	if err := put(e); err != nil {
 		t.fail(err)
 	}
 }

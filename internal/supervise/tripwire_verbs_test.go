@@ -89,6 +89,16 @@ var insideVerbs = map[string]func([]string) error{
 	},
 	"mkdir":  func(a []string) error { return unix.Mkdir(a[0], 0o755) },
 	"rename": func(a []string) error { return unix.Rename(a[0], a[1]) },
+	"access": func(a []string) error { return unix.Access(a[0], unix.R_OK) },
+	"path":   func(a []string) error { return closing(unix.Open(a[0], unix.O_PATH|unix.O_CLOEXEC, 0)) },
+	"magic": func(a []string) error {
+		fd, err := unix.Open(a[0], unix.O_PATH|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return err
+		}
+		defer unix.Close(fd)
+		return closing(unix.Open("/proc/self/fd/"+strconv.Itoa(fd), unix.O_RDONLY|unix.O_CLOEXEC, 0))
+	},
 	"chdir":  func(a []string) error { return unix.Chdir(a[0]) },
 	"exec":   func(a []string) error { return unix.Exec(a[0], a[:1], nil) },
 	"script": func([]string) error { return unix.Exec("/home/agent/script", []string{"script"}, nil) },

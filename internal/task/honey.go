@@ -14,6 +14,7 @@ import (
 	"holdfast.dev/holdfast/internal/honey"
 	"holdfast.dev/holdfast/internal/policy"
 	"holdfast.dev/holdfast/internal/sandbox"
+	"holdfast.dev/holdfast/internal/supervise"
 	"holdfast.dev/holdfast/internal/sys"
 )
 
@@ -79,14 +80,28 @@ func (s traps) apply(spec *sandbox.Spec) {
 	}
 }
 
-// watch begins to look whether one of them is opened. The view is complete.
+// served are those of the files that whoever serves the root of the view has: it
+// tells of them itself.
+func (o *observers) served(made []sandbox.Entry) supervise.Baits {
+	out := supervise.Baits{Details: map[string]map[string]string{}, Sink: o.record.sensor(event.Honey)}
+	for _, f := range o.traps.files {
+		if slices.ContainsFunc(made, func(e sandbox.Entry) bool { return e.Path == f.Path }) {
+			out.Details[f.Path] = f.Details()
+		}
+	}
+	return out
+}
+
+// watch begins to look whether one of them is opened that is not served. The view is
+// complete.
 func (o *observers) watch(w sandbox.Watch) error {
-	if len(o.traps.files) == 0 {
+	files := slices.DeleteFunc(slices.Clone(o.traps.files), func(f honey.File) bool { return o.baits.Details[f.Path] != nil })
+	if len(files) == 0 {
 		return nil
 	}
 	var watcher *honey.Watcher
 	err := sys.AsTask(w.UID, w.GID, func() (err error) {
-		watcher, err = honey.Watch(fmt.Sprintf("/proc/%d/root", w.First), o.traps.files, blinding{o.record.sensor(event.Honey), o})
+		watcher, err = honey.Watch(fmt.Sprintf("/proc/%d/root", w.First), files, blinding{o.record.sensor(event.Honey), o})
 		return err
 	})
 	if err != nil {

@@ -33,7 +33,8 @@ type observers struct {
 	mu    sync.Mutex // guards what follows
 	calls *supervise.Supervisor
 	root  *supervise.Tripwire
-	honey *honey.Watcher
+	baits supervise.Baits // that root tells of
+	honey *honey.Watcher  // of the others
 	tools *tools
 	trees []sandbox.Tree // of the view
 
@@ -97,16 +98,17 @@ func (o *observers) openRoot(d sandbox.RootDevice) error {
 	for i, e := range d.Made {
 		made[i] = supervise.Entry(e)
 	}
+	baits := o.served(d.Made)
 	root, err := supervise.NewTripwire(supervise.TripwireConfig{
 		Device: d.File, Root: d.First, UID: d.UID, GID: d.GID,
-		Private: d.Private, Made: made, Charge: d.Charge, Covers: d.Covers, Rule: o.hiding, Reads: o.task.Plan.Record.Level == policy.RecordFull,
+		Private: d.Private, Made: made, Baits: baits, Charge: d.Charge, Covers: d.Covers, Rule: o.hiding, Reads: o.task.Plan.Record.Level == policy.RecordFull,
 		Sink: blinding{o.record.sensor(event.Tripwire), o}, Quiet: probed, Ordinary: o.ordinary, Process: o.process, Marked: o.marked, Failed: o.record.fail,
 	})
 	if err != nil {
 		return err
 	}
 	o.mu.Lock()
-	o.root = root
+	o.root, o.baits = root, baits
 	o.mu.Unlock()
 	o.serve.Go(root.Serve)
 	return nil
@@ -242,7 +244,7 @@ func (o *observers) sensors() string {
 	for _, s := range []struct {
 		on   bool
 		name event.Sensor
-	}{{o.calls != nil, event.Syscall}, {o.root != nil, event.Tripwire}, {o.honey != nil, event.Honey}, {o.denials != nil, event.Landlock}, {o.tools != nil, event.Agent}} {
+	}{{o.calls != nil, event.Syscall}, {o.root != nil, event.Tripwire}, {o.honey != nil || len(o.baits.Details) > 0, event.Honey}, {o.denials != nil, event.Landlock}, {o.tools != nil, event.Agent}} {
 		if s.on {
 			names = append(names, string(s.name))
 		}

@@ -1,0 +1,129 @@
+//go:build linux
+
+package supervise
+
+import (
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"strings"
+
+	"golang.org/x/sys/unix"
+	"holdfast.dev/holdfast/internal/event"
+)
+
+// Baits are files of the root of the view that nobody has a reason to open.
+type Baits struct {
+	// Details say of each, by its path, what its events say besides.
+	Details map[string]map[string]string
+
+	// Sink gets the events. Who touches a bait waits until Emit returns.
+	Sink Sink
+}
+
+// find is the node of an absolute path, nil for none.
+func (t *tree) find(path string) *node {
+	n := t.nodes[fuseRoot]
+	for name := range strings.SplitSeq(strings.TrimPrefix(path, "/"), "/") {
+		if n = n.child(name); n == nil {
+			return nil
+		}
+	}
+	return n
+}
+
+// bait marks the files.
+func (t *tree) bait(files map[string]map[string]string) error {
+	for path := range files {
+		n := t.find(path)
+		if n == nil || n.kind() != unix.S_IFREG {
+			return fmt.Errorf("a bait at %s: there is no such file", path)
+		}
+		n.bait = path
+	}
+	return nil
+}
+
+// attrFor is how many seconds the kernel may hold the attributes of n for good. Of a
+// bait none: then it asks for them whenever it looks at permissions, so at each open
+// and whatever name it has, before it opens (fuse_permission in fs/fuse/dir.c).
+func (n *node) attrFor() uint64 {
+	if n.bait != "" {
+		return 0
+	}
+	return fuseForever
+}
+
+// touch is what is done to a bait.
+type touch struct {
+	tid       int // in the inner pid namespace
+	bait      string
+	operation string
+}
+
+// touched says whether r does something to a bait; of a request for attributes only
+// the call that it comes from can tell. It looks before r is answered. The caller
+// holds t.mu.
+func (t *Tripwire) touched(r fuseRequest) (touch, bool) {
+	n := t.fs.tree.get(r.node)
+	if n == nil || !t.fs.sealed || r.tid == 0 || t.config.Baits.Sink == nil {
+		return touch{}, false
+	}
+	operation := ""
+	switch r.op {
+	case fuseGetattr:
+		operation = "open"
+	case fuseRead:
+		operation = "read"
+	case fuseWrite:
+		operation = "write"
+	case fuseSetattr:
+		if in, _, ok := r.fixed(4); ok && binary.LittleEndian.Uint32(in)&fuseSetSize != 0 {
+			operation = "write"
+		}
+	case fuseRename, fuseRename2:
+		size := 8
+		if r.op == fuseRename2 {
+			size = 16
+		}
+		operation = "rename"
+		_, rest, _ := r.fixed(size)
+		name, _, _ := fuseName(rest)
+		if n = n.child(name); n == nil {
+			return touch{}, false
+		}
+	}
+	return touch{r.tid, n.bait, operation}, n.bait != "" && operation != ""
+}
+
+// opensBy says whether a call opens the file whose attributes the kernel asks for
+// while it lasts. A call that is not known may.
+func opensBy(call string) bool {
+	switch call {
+	case "", "open", "openat", "openat2", "creat", "truncate", "execve", "execveat", "uselib", "swapon", "acct":
+		return true
+	}
+	return false
+}
+
+// tell records that a bait is touched.
+func (t *Tripwire) tell(w touch) {
+	a := t.ask(w.tid)
+	if w.operation == "open" && !opensBy(a.call) {
+		return
+	}
+	e := event.Event{Sensor: event.Honey, Action: event.HoneyRead, Object: w.bait, Verdict: event.Allowed,
+		Process: t.process(a), Detail: maps.Clone(t.config.Baits.Details[w.bait])}
+	e.Detail[w.operation] = "1"
+	if w.operation != "open" && w.operation != "rename" {
+		a.call = "" // it is the operation
+	}
+	a.creates = false // it is there
+	a.describe(e.Detail)
+	t.flood.addBy(e, w.operation+a.call)
+}
+
+// marked says of an event that it must not be summarised in a flood of others.
+func (t *Tripwire) marked(e event.Event) bool {
+	return e.Sensor == event.Honey || t.config.Marked != nil && t.config.Marked(e)
+}
