@@ -131,7 +131,8 @@ type Config struct {
 	Asked func(path string) bool
 
 	// Quiet, Ordinary and Marked are as those of TripwireConfig, for look-ups and
-	// opens for reading that arrive because no tripwire sees them.
+	// opens for reading that arrive because no tripwire sees them. Quiet is for the
+	// paths of sockets, too.
 	Quiet    []string
 	Ordinary func(e event.Event, missing string) bool
 	Marked   func(event.Event) bool

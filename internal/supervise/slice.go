@@ -13,15 +13,16 @@ import (
 // To the scheduler such a goroutine has run for as long as it was not scheduled
 // anew. After 10 ms the runtime's monitor takes its processor away in each call,
 // looks every 20 µs whether it can, and signals its thread (sysmon and retake in
-// runtime/proc.go, Go 1.26): a sixth of what it costs to record an execution.
+// runtime/proc.go, Go 1.26): 2 % of the processor time of 500 executions, and 5 % of
+// that of an npm ci.
 type timeSlice struct{ began time.Time }
 
 // renewAfter is less than the 10 ms after which the monitor acts.
 const renewAfter = 8 * time.Millisecond
 
 // renew lets the scheduler begin a new time slice, where this one is old. The
-// first call only begins one: the goroutine is locked to its thread, so that
-// another thread must be there to hand over to, and a start has none to spare.
+// first call only begins one: where the goroutine is locked to its thread, another
+// thread must be there to hand over to, and a start has none to spare.
 func (t *timeSlice) renew() {
 	now := time.Now()
 	if now.Sub(t.began) < renewAfter {

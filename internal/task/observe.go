@@ -141,6 +141,8 @@ var probed = []string{
 	"/etc/gitconfig", "/etc/npmrc", "/etc/pip.conf", "/etc/wgetrc", "/etc/curlrc", "/etc/vimrc", "/etc/zsh", "/etc/inputrc",
 	"/etc/ssl/cert.pem", "/etc/environment", "/etc/debug", "/etc/localtime", "/etc/timezone", "/etc/nscd.conf", "/run/nscd",
 	"/etc/ethers", "/etc/hosts.equiv", "/etc/mailcap", "/etc/apache", "/etc/os-release",
+	// What the library of Python links to on Debian.
+	"/etc/python3.9", "/etc/python3.10", "/etc/python3.11", "/etc/python3.12", "/etc/python3.13", "/etc/python3.14",
 	"/sys/kernel", "/etc/machine-id", "/etc/gcrypt", "/etc/pkcs11", "/etc/crypto-policies",
 }
 
