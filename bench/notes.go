@@ -56,7 +56,7 @@ const cheaper = "strace takes 13 to 14 µs for an open here, and 22 to 24 in the
 const perExec = "an execution takes the supervisor some 20 system calls and 115 µs: it is received, read (arguments, directory, program, loader), recorded before it goes on (67 µs, in the thread that receives), and its end is recorded too. The two switches and the write of the record are among it."
 
 // lonely is the reason of events that come one at a time.
-const lonely = "besides what an execution costs, each event that comes alone wakes the monitor of Go's runtime, which then looks some fifty times, every 20 µs, whether it should take a processor away from who waits in a system call: 0.7 of the 1.5 ms that the record costs a start of Python. To wait by the runtime's poller, which keeps no processor, costs as much for handing over to another thread."
+const lonely = "besides what an execution costs, an event that comes alone finds all threads of the supervisor asleep and its memory out of the processor's caches, and wakes the monitor of Go's runtime, which looks some ten times, every 20 µs, for something to do: a fifth of what the record costs a start of Python."
 
 // alone is the reason that goals for one connection share.
 const alone = "in a profile of the supervisor 85 % of the samples lie inside splice(2), a quarter to take bytes off one socket and three quarters to send them on the other, which on loopback includes receiving them there. A pair of calls moves 360 KB, so fewer calls would change little. How much the two ends and the supervisor overlap is up to the scheduler: rates of single rounds lie far apart."

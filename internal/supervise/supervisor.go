@@ -169,8 +169,10 @@ func (s *Supervisor) servePolling() {
 const endsTogether = 5 * time.Millisecond
 
 // receive takes one call. False means that no more can be received.
-func (s *Supervisor) receive() bool {
-	n, errno := s.listener.receive()
+func (s *Supervisor) receive() bool { return s.received(s.listener.receive()) }
+
+// received handles a call, where errno does not say that there is none.
+func (s *Supervisor) received(n *notification, errno syscall.Errno) bool {
 	s.alone = errno == unix.ENOENT
 	switch errno {
 	case 0:

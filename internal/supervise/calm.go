@@ -1,0 +1,75 @@
+//go:build linux
+
+package supervise
+
+import (
+	"fmt"
+	"os"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// calm waits for a descriptor by the runtime's poller. To wait in a system call of
+// one's own is cheaper to be woken from, but keeps a processor of the runtime, and then
+// its monitor looks every 20 µs, some fifty times, whether to take that away (sysmon in
+// runtime/proc.go, Go 1.26): where calls are rare, half of the supervisor's time. So who
+// waited long waits here the next time.
+//
+// Between waits the descriptor wakes nobody here.
+type calm struct {
+	fd    int // waited for
+	epoll int // has fd, for one event at a time; the descriptor of file
+	file  *os.File
+	raw   syscall.RawConn
+	long  bool // the last wait was
+}
+
+// restless is how long a wait is after which it is better to wait here.
+const restless = time.Millisecond
+
+// newCalm leaves fd to its owner.
+func newCalm(fd int) (*calm, error) {
+	epoll, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	if err != nil {
+		return nil, os.NewSyscallError("epoll_create1", err)
+	}
+	if err = unix.SetNonblock(epoll, true); err != nil { // else the runtime does not poll it
+		unix.Close(epoll)
+		return nil, os.NewSyscallError("fcntl", err)
+	}
+	c := &calm{fd: fd, epoll: epoll, file: os.NewFile(uintptr(epoll), "epoll")}
+	if err = unix.EpollCtl(epoll, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: unix.EPOLLONESHOT}); err == nil {
+		c.raw, err = c.file.SyscallConn()
+	}
+	if err == nil {
+		err = c.file.SetReadDeadline(time.Time{}) // fails where it is not polled
+	}
+	if err != nil {
+		c.file.Close()
+		return nil, fmt.Errorf("waiting for a descriptor: %w", err)
+	}
+	return c, nil
+}
+
+// wait returns when the descriptor is readable or has hung up; with an error once end
+// was called. One goroutine at a time may wait.
+func (c *calm) wait() error {
+	if err := unix.EpollCtl(c.epoll, unix.EPOLL_CTL_MOD, c.fd, &unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLONESHOT}); err != nil {
+		return os.NewSyscallError("epoll_ctl", err)
+	}
+	var events [1]unix.EpollEvent
+	return c.raw.Read(func(epoll uintptr) bool {
+		n, err := unix.EpollWait(int(epoll), events[:], 0)
+		return n > 0 || err != nil && err != unix.EINTR
+	})
+}
+
+// waited notes how long a wait was that began then.
+func (c *calm) waited(began time.Time) { c.long = time.Since(began) > restless }
+
+// end ends every wait.
+func (c *calm) end() { c.file.SetReadDeadline(time.Unix(1, 0)) }
+
+func (c *calm) close() { c.file.Close() }
