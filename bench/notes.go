@@ -47,7 +47,7 @@ const switches = "a notified call is two switches between threads at the least, 
 const stopped = "a program with several threads is stopped after each call that changes a file, and what it did is compared: 55 µs a call, of which the stop takes 18 (ptrace: seize, interrupt, read the result, let go) and what goes on with it on the side of the program as much again. npm makes some 50 such calls a package."
 
 // starting is what the record adds to a start.
-const starting = "of what it adds, serving the root has the largest part (some 80 requests, 3 ms), then the first notified execution (1 ms) and the three waits for the disk at the end (1 ms). It was 39 ms before what the root holds was there from the beginning and the threads of the supervisor waited without holding up each other."
+const starting = "of what it adds, serving the root has the largest part (some 60 requests, 2 to 3 ms), then the first notified execution (1 ms) and the three waits for the disk at the end (1 ms). It was 39 ms before what the root holds was there from the beginning and the threads of the supervisor waited without holding up each other."
 
 // cheaper is why the goal against strace is out of reach.
 const cheaper = "strace takes 13 to 14 µs for an open here, and 22 to 24 in the study that the goal comes from: 0.4 of that is less than the notification alone. " + switches

@@ -66,8 +66,8 @@ func (c *calm) wait() error {
 	})
 }
 
-// waited notes how long a wait was that began then.
-func (c *calm) waited(began time.Time) { c.long = time.Since(began) > restless }
+// waited notes how long the last wait was.
+func (c *calm) waited(d time.Duration) { c.long = d > restless }
 
 // end ends every wait.
 func (c *calm) end() { c.file.SetReadDeadline(time.Unix(1, 0)) }

@@ -5,6 +5,7 @@ package supervise
 import (
 	"fmt"
 	"os"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -28,7 +29,8 @@ func (s *Supervisor) serveDirectly() {
 		return
 	}
 	go c.run(s)
-	for s.receiveFrom(calls) {
+	last := s.now()
+	for s.receiveFrom(calls, &last) {
 		if s.alone {
 			if a, err := s.listener.wait(-1, 0); err != nil || a.over {
 				s.failIf(err)
@@ -39,9 +41,9 @@ func (s *Supervisor) serveDirectly() {
 	c.close()
 }
 
-// receiveFrom takes one call. False means that no more can be received.
-func (s *Supervisor) receiveFrom(calls *calm) bool {
-	began := time.Now()
+// receiveFrom takes one call, the last before it at that time. False means that no
+// more can be received.
+func (s *Supervisor) receiveFrom(calls *calm, last *int64) bool {
 	if calls.long {
 		if err := calls.wait(); err != nil {
 			s.fail(fmt.Errorf("waiting for a system call: %w", err))
@@ -49,8 +51,10 @@ func (s *Supervisor) receiveFrom(calls *calm) bool {
 		}
 	}
 	n, errno := s.listener.receive()
-	calls.waited(began)
-	return s.received(n, errno)
+	now := s.now()
+	calls.waited(time.Duration(now - *last)) // and handled the last one: asking the time twice costs more than that matters
+	*last = now
+	return s.received(n, errno, now)
 }
 
 // collector records the ends of processes.
@@ -87,7 +91,7 @@ func (c *collector) run(s *Supervisor) {
 	var slice timeSlice
 	fds := []unix.PollFd{{Fd: int32(c.end), Events: unix.POLLIN}, {Fd: int32(s.watch.epoll), Events: unix.POLLIN}}
 	for {
-		began := time.Now()
+		began := s.now()
 		if c.ends.long {
 			if c.ends.wait() != nil {
 				return
@@ -98,14 +102,64 @@ func (c *collector) run(s *Supervisor) {
 		} else if fds[0].Revents != 0 {
 			return
 		}
-		c.ends.waited(began)
+		now := s.now()
+		c.ends.waited(time.Duration(now - began))
 		s.collect()
 		if c.ends.long { // few end
 			continue
 		}
-		slice.renew()
+		slice.renew(now)
 		if n, _ := unix.Poll(fds[:1], int(endsTogether/time.Millisecond)); n > 0 { // not a sleep: the end of every run would last as long
 			return
 		}
 	}
+}
+
+// servePolling asks before each call whether one is there, for a RECV of a kernel
+// before Linux 6.11 does not end when nobody is left.
+func (s *Supervisor) servePolling() {
+	var quiet int64 // until then nobody asks for processes that ended
+	for {
+		other, patience := s.watch.epoll, int64(-1)
+		if rest := quiet - s.now(); rest > 0 {
+			other, patience = -1, rest
+		}
+		a, err := s.listener.wait(other, patience)
+		if err != nil || a.over {
+			s.failIf(err)
+			return
+		}
+		if a.call && !s.receive() {
+			return
+		}
+		if a.other {
+			s.collect()
+			quiet = s.now() + int64(endsTogether)
+		}
+	}
+}
+
+// endsTogether is how long the ends of processes are left after the last that
+// were looked at: while there are many, the receiver is not woken for each.
+const endsTogether = 5 * time.Millisecond
+
+// receive takes one call. False means that no more can be received.
+func (s *Supervisor) receive() bool {
+	n, errno := s.listener.receive()
+	return s.received(n, errno, s.now())
+}
+
+// received handles a call, where errno does not say that there is none.
+func (s *Supervisor) received(n *notification, errno syscall.Errno, now int64) bool {
+	s.alone = errno == unix.ENOENT
+	switch errno {
+	case 0:
+		s.handle(n, now)
+		s.slice.renew(now)
+	case unix.EINTR, unix.ENOENT: // ENOENT: it died before we came to it, or all did
+	default:
+		s.fail(fmt.Errorf("receiving a system call: %w", errno))
+		return false
+	}
+	return true
 }

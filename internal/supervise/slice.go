@@ -15,20 +15,20 @@ import (
 // looks every 20 µs whether it can, and signals its thread (sysmon and retake in
 // runtime/proc.go, Go 1.26): 2 % of the processor time of 500 executions, and 5 % of
 // that of an npm ci.
-type timeSlice struct{ began time.Time }
+type timeSlice struct{ began int64 }
 
 // renewAfter is less than the 10 ms after which the monitor acts.
-const renewAfter = 8 * time.Millisecond
+const renewAfter = int64(8 * time.Millisecond)
 
-// renew lets the scheduler begin a new time slice, where this one is old. The
-// first call only begins one: where the goroutine is locked to its thread, another
-// thread must be there to hand over to, and a start has none to spare.
-func (t *timeSlice) renew() {
-	now := time.Now()
-	if now.Sub(t.began) < renewAfter {
+// renew lets the scheduler begin a new time slice, where this one is old; now is that
+// of the Supervisor. The first call only begins one: where the goroutine is locked to
+// its thread, another thread must be there to hand over to, and a start has none to
+// spare.
+func (t *timeSlice) renew(now int64) {
+	if now-t.began < renewAfter {
 		return
 	}
-	if !t.began.IsZero() {
+	if t.began != 0 {
 		runtime.Gosched()
 	}
 	t.began = now

@@ -140,52 +140,6 @@ func (s *Supervisor) Serve() {
 	s.servePolling()
 }
 
-// servePolling asks before each call whether one is there, for a RECV of a kernel
-// before Linux 6.11 does not end when nobody is left.
-func (s *Supervisor) servePolling() {
-	var quiet int64 // until then nobody asks for processes that ended
-	for {
-		other, patience := s.watch.epoll, int64(-1)
-		if rest := quiet - s.now(); rest > 0 {
-			other, patience = -1, rest
-		}
-		a, err := s.listener.wait(other, patience)
-		if err != nil || a.over {
-			s.failIf(err)
-			return
-		}
-		if a.call && !s.receive() {
-			return
-		}
-		if a.other {
-			s.collect()
-			quiet = s.now() + int64(endsTogether)
-		}
-	}
-}
-
-// endsTogether is how long the ends of processes are left after the last that
-// were looked at: while there are many, the receiver is not woken for each.
-const endsTogether = 5 * time.Millisecond
-
-// receive takes one call. False means that no more can be received.
-func (s *Supervisor) receive() bool { return s.received(s.listener.receive()) }
-
-// received handles a call, where errno does not say that there is none.
-func (s *Supervisor) received(n *notification, errno syscall.Errno) bool {
-	s.alone = errno == unix.ENOENT
-	switch errno {
-	case 0:
-		s.handle(n)
-		s.slice.renew()
-	case unix.EINTR, unix.ENOENT: // ENOENT: it died before we came to it, or all did
-	default:
-		s.fail(fmt.Errorf("receiving a system call: %w", errno))
-		return false
-	}
-	return true
-}
-
 // become gives this thread the ids that the command has, and leaves it all its
 // capabilities: not even root may walk through a root that is served by a
 // tripwire otherwise.
@@ -200,7 +154,7 @@ func become(uid, gid int) error {
 func (s *Supervisor) now() int64 { return int64(time.Since(s.began)) }
 
 // handle answers one call and records it.
-func (s *Supervisor) handle(n *notification) {
+func (s *Supervisor) handle(n *notification, now int64) {
 	s.inlets.settle()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -209,7 +163,7 @@ func (s *Supervisor) handle(n *notification) {
 		s.listener.refuse(n.id, unix.EPERM)
 		return
 	}
-	c := call{notification: n, now: s.now(), tid: int(n.pid), again: s.underway.end(n)}
+	c := call{notification: n, now: now, tid: int(n.pid), again: s.underway.end(n)}
 	if abi := foreignABI(n); abi != "" {
 		s.foreign(&c, abi)
 		return
