@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 	"holdfast.dev/holdfast/internal/event"
@@ -106,11 +107,20 @@ func opensBy(call string) bool {
 	return false
 }
 
+// tellPatience is how long it is tried to find out what a call does that may open a
+// bait: on a busy machine its thread may not have gone to sleep yet. It waits for us.
+const tellPatience = 200 * time.Millisecond
+
 // tell records that a bait is touched.
 func (t *Tripwire) tell(w touch) {
 	a := t.ask(w.tid)
-	if w.operation == "open" && !opensBy(a.call) {
-		return
+	if w.operation == "open" {
+		for end := time.Now().Add(tellPatience); a.call == "" && a.tid != 0 && time.Now().Before(end); {
+			a = t.ask(w.tid)
+		}
+		if a.tid == 0 || !opensBy(a.call) { // who is dead opens nothing
+			return
+		}
 	}
 	e := event.Event{Sensor: event.Honey, Action: event.HoneyRead, Object: w.bait, Verdict: event.Allowed,
 		Process: t.process(a), Detail: maps.Clone(t.config.Baits.Details[w.bait])}

@@ -277,7 +277,7 @@ func (o *observers) begin() {
 func (o *observers) close() error {
 	o.mu.Lock()
 	calls, root, trap, denials, reports := o.calls, o.root, o.honey, o.denials, o.tools
-	o.calls, o.root, o.honey, o.denials = nil, nil, nil, nil
+	o.calls, o.root, o.honey, o.denials, o.baits = nil, nil, nil, nil, supervise.Baits{}
 	o.mu.Unlock()
 	var errs []error
 	if calls != nil {
