@@ -140,7 +140,7 @@ var details = []detailRow{
 	{"rename", event.HoneyRead, "How often it was renamed.", "count", "", "", true},
 	{"readers", event.HoneyRead, "Programs that read it as part of their work.", "", "", "", false},
 	{"held_by", event.HoneyRead, "Processes that had it open, by pid and program, with commas, where `/dev/fuse` cannot be opened and the kernel does not say who touched it.", "", "", "", false},
-	{"count", event.HoneyRead, "How many touches of the same kind by the same process this event stands for.", "count", "", "holdfast.count", true},
+	{"count", event.HoneyRead, "How many touches of the same kind by the same process this event stands for.", "count", "finding_info.related_events_count", "holdfast.count", true},
 
 	{"agent", "tool. session.start", "Name of the agent: as its hook was installed, or as it calls itself to an MCP server.", "", "", "gen_ai.agent.name", false},
 	{"arguments", event.ToolCall, "What the tool was given, with secrets masked; long ones are cut.", "JSON", "", "gen_ai.tool.call.arguments", false},
