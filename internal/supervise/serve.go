@@ -3,6 +3,7 @@
 package supervise
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"syscall"
@@ -93,7 +94,10 @@ func (c *collector) run(s *Supervisor) {
 	for {
 		began := s.now()
 		if c.ends.long {
-			if c.ends.wait() != nil {
+			if err := c.ends.wait(); err != nil {
+				if !errors.Is(err, os.ErrDeadlineExceeded) { // which is close
+					s.fail(fmt.Errorf("waiting for processes that end: %w", err))
+				}
 				return
 			}
 		} else if _, err := unix.Poll(fds, -1); err != nil && err != unix.EINTR {
