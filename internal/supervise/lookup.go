@@ -4,6 +4,7 @@ package supervise
 
 import (
 	"bytes"
+	"cmp"
 	"strconv"
 
 	"golang.org/x/sys/unix"
@@ -129,7 +130,7 @@ func (s *Supervisor) refuses(c *call, w want, e *event.Event) {
 	if e.Layer != event.LayerView && c.info.shape == shapeOpen {
 		e.Action = event.FileOpen
 	}
-	if e.Layer == event.LayerView && (s.quiet.have(string(s.at.asked)) || s.quiet.have(e.Resolved) || s.config.Ordinary != nil && s.config.Ordinary(*e, s.at.missing())) {
+	if e.Layer == event.LayerView && (s.expects() || s.config.Ordinary != nil && s.config.Ordinary(*e, s.at.missing())) {
 		e.Verdict = event.Allowed
 	}
 }
@@ -157,6 +158,12 @@ func (s *Supervisor) inReach(c *call, dirfd int, text []byte, w want) bool {
 	st := &s.at.stat
 	return fstatat(c.proc.base(), r.name, st, unix.AT_SYMLINK_NOFOLLOW) == 0 &&
 		st.Mode&unix.S_IFMT == unix.S_IFREG && st.Size > 0 && c.proc.creds.may(st, bitsOf[wantRead])
+}
+
+// expects says of what was found that programs look for it by themselves. Where it
+// leads decides: what was asked for may be a link that somebody inside made.
+func (s *Supervisor) expects() bool {
+	return s.quiet.have(cmp.Or(s.at.resolved(), string(s.at.asked)))
 }
 
 // expectations are paths that programs look for by themselves, with all below them.

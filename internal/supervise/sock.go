@@ -3,11 +3,9 @@
 package supervise
 
 import (
-	"cmp"
 	"encoding/binary"
 	"net/netip"
 	"strconv"
-	"strings"
 
 	"golang.org/x/sys/unix"
 	"holdfast.dev/holdfast/internal/event"
@@ -19,7 +17,7 @@ import (
 func (s *Supervisor) sock(c *call) {
 	e := event.Event{Action: c.sockAction(), Verdict: event.Allowed}
 	s.sockAddress(c, &e, c.arg(c.info.path), int(int32(c.arg(c.info.arg))))
-	if e.Layer == event.LayerView && s.quiet.have(strings.TrimPrefix(cmp.Or(e.Resolved, e.Object), "unix:")) { // as a look-up of it
+	if e.Layer == event.LayerView && s.expects() { // as a look-up of it
 		s.answer(c)
 		return
 	}
