@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"maps"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -20,17 +19,6 @@ type Baits struct {
 
 	// Sink gets the events. Who touches a bait waits until Emit returns.
 	Sink Sink
-}
-
-// find is the node of an absolute path, nil for none.
-func (t *tree) find(path string) *node {
-	n := t.nodes[fuseRoot]
-	for name := range strings.SplitSeq(strings.TrimPrefix(path, "/"), "/") {
-		if n = n.child(name); n == nil {
-			return nil
-		}
-	}
-	return n
 }
 
 // bait marks the files.
@@ -83,18 +71,27 @@ func (t *Tripwire) touched(r fuseRequest) (touch, bool) {
 			operation = "write"
 		}
 	case fuseRename, fuseRename2:
-		size := 8
-		if r.op == fuseRename2 {
-			size = 16
-		}
 		operation = "rename"
-		_, rest, _ := r.fixed(size)
-		name, _, _ := fuseName(rest)
-		if n = n.child(name); n == nil {
+		if n = t.renamed(n, r); n == nil {
 			return touch{}, false
 		}
 	}
 	return touch{r.tid, n.bait, operation}, n.bait != "" && operation != ""
+}
+
+// renamed is the bait that r gives another name; nil for none.
+func (t *Tripwire) renamed(dir *node, r fuseRequest) *node {
+	in, errno := parseRename(r)
+	if errno != 0 {
+		return nil
+	}
+	if n := dir.child(in.name); n != nil && n.bait != "" {
+		return n
+	}
+	if to := t.fs.tree.get(in.to); to != nil && in.flags&unix.RENAME_EXCHANGE != 0 {
+		return to.child(in.other)
+	}
+	return nil
 }
 
 // opensBy says whether a call opens the file whose attributes the kernel asks for

@@ -62,6 +62,45 @@ func TestNoBait(t *testing.T) {
 	}
 }
 
+// TestABaitIsRenamed has a bait given another name, by each request for it, also where
+// it is the other of two that are exchanged; what only takes its place is none.
+func TestABaitIsRenamed(t *testing.T) {
+	tree := newTree("/vault")
+	for _, e := range []Entry{{"/vault", unix.S_IFDIR | 0o755, ""}, {"/vault/key", unix.S_IFREG | 0o600, ""}, {"/vault/other", unix.S_IFREG | 0o600, ""}} {
+		if errno := tree.make(e); errno != 0 {
+			t.Fatal(errno)
+		}
+	}
+	if err := tree.bait(map[string]map[string]string{"/vault/key": {}}); err != nil {
+		t.Fatal(err)
+	}
+	w := &Tripwire{config: TripwireConfig{Baits: Baits{Sink: &kept{}}}, fs: fileSystem{tree: tree, sealed: true}}
+	dir := tree.find("/vault").id
+	body := func(names string, numbers ...uint64) []byte { return append(appendWords(nil, numbers...), names...) }
+	for _, c := range []struct {
+		name string
+		op   uint32
+		body []byte
+		told bool
+	}{
+		{"renamed", fuseRename, body("key\x00new\x00", dir), true},
+		{"renamed with flags", fuseRename2, body("key\x00new\x00", dir, unix.RENAME_NOREPLACE), true},
+		{"exchanged", fuseRename2, body("key\x00other\x00", dir, unix.RENAME_EXCHANGE), true},
+		{"exchanged with", fuseRename2, body("other\x00key\x00", dir, unix.RENAME_EXCHANGE), true},
+		{"another", fuseRename, body("other\x00new\x00", dir), false},
+		{"replaced", fuseRename2, body("other\x00key\x00", dir, 0), false},
+		{"absent", fuseRename, body("absent\x00new\x00", dir), false},
+		{"elsewhere", fuseRename2, body("absent\x00key\x00", 77, unix.RENAME_EXCHANGE), false},
+		{"short", fuseRename2, nil, false},
+		{"no names", fuseRename, body("", dir), false},
+	} {
+		got, told := w.touched(fuseRequest{op: c.op, node: dir, tid: 7, body: c.body})
+		if told != c.told || told && (got.bait != "/vault/key" || got.operation != "rename") {
+			t.Errorf("%s: %+v, %v", c.name, got, told)
+		}
+	}
+}
+
 // TestABaitIsNotHiddenByAFlood: so many names are asked for that further ones are only
 // counted, and then a bait is opened.
 func TestABaitIsNotHiddenByAFlood(t *testing.T) {

@@ -8,39 +8,51 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// renaming is a request for another name.
+type renaming struct {
+	to          uint64 // node of the other directory
+	flags       uint32
+	name, other string
+}
+
+// parseRename reads a struct fuse_rename_in or fuse_rename2_in, and the names.
+func parseRename(r fuseRequest) (n renaming, errno unix.Errno) {
+	size := 8
+	if r.op == fuseRename2 {
+		size = 16
+	}
+	in, rest, ok := r.fixed(size)
+	if !ok {
+		return n, unix.EINVAL
+	}
+	n.to = binary.LittleEndian.Uint64(in)
+	if r.op == fuseRename2 {
+		n.flags = binary.LittleEndian.Uint32(in[8:])
+	}
+	if n.name, rest, errno = fuseName(rest); errno == 0 {
+		n.other, _, errno = fuseName(rest)
+	}
+	return n, errno
+}
+
 // rename gives what has a name in dir another, in dir or elsewhere. The kernel has
 // looked at permissions, and holds both directories (renameat2(2)); what would harm
 // the tree is refused here as well.
 func (f *fileSystem) rename(dir *node, r fuseRequest) unix.Errno {
-	size, flags := 8, uint32(0) // struct fuse_rename_in: the new directory
-	if r.op == fuseRename2 {
-		size = 16 // struct fuse_rename2_in: and flags
-	}
-	in, rest, ok := r.fixed(size)
-	if !ok {
-		return unix.EINVAL
-	}
-	if r.op == fuseRename2 {
-		flags = binary.LittleEndian.Uint32(in[8:])
-	}
-	name, rest, errno := fuseName(rest)
+	n, errno := parseRename(r)
 	if errno != 0 {
 		return errno
 	}
-	other, _, errno := fuseName(rest)
-	if errno != 0 {
-		return errno
-	}
-	to := f.tree.get(binary.LittleEndian.Uint64(in))
+	to := f.tree.get(n.to)
 	switch {
 	case to == nil:
 		return unix.ESTALE
 	case f.sealed && !to.private || to.private != dir.private:
 		return unix.EROFS
-	case flags&^(unix.RENAME_NOREPLACE|unix.RENAME_EXCHANGE) != 0:
+	case n.flags&^(unix.RENAME_NOREPLACE|unix.RENAME_EXCHANGE) != 0:
 		return unix.EINVAL
 	}
-	return f.tree.rename(dir, name, to, other, flags)
+	return f.tree.rename(dir, n.name, to, n.other, n.flags)
 }
 
 func (t *tree) rename(dir *node, name string, to *node, other string, flags uint32) unix.Errno {

@@ -4,10 +4,8 @@ package supervise
 
 import (
 	"cmp"
-	"path"
 	"slices"
 	"sort"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -210,27 +208,6 @@ func (t *tree) place(dir *node, name string, mode uint32, data []byte) (*node, u
 	t.bytes += len(data)
 	t.enter(dir, name, n)
 	return n, 0
-}
-
-// Entry is what is in the file system from the beginning.
-type Entry struct {
-	Path    string // absolute
-	Mode    uint32 // type and permissions (stat(2))
-	Content string // of a file; the target of a link
-}
-
-// make makes an entry, whose directory is there.
-func (t *tree) make(e Entry) unix.Errno {
-	dir := t.nodes[fuseRoot]
-	above, name := path.Split(e.Path)
-	for above = above[1:]; above != ""; {
-		part, rest, _ := strings.Cut(above, "/")
-		if dir, above = dir.child(part), rest; dir == nil {
-			return unix.ENOENT
-		}
-	}
-	_, errno := t.place(dir, name, e.Mode, []byte(e.Content))
-	return errno
 }
 
 // canName says whether dir can have one name more.
