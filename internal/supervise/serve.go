@@ -30,8 +30,20 @@ func (s *Supervisor) serveDirectly() {
 		return
 	}
 	go c.run(s)
-	last := s.now()
-	for s.receiveFrom(calls, &last) {
+	for last := s.now(); ; {
+		if calls.long {
+			if err := calls.wait(); err != nil {
+				s.fail(fmt.Errorf("waiting for a system call: %w", err))
+				break
+			}
+		}
+		n, errno := s.listener.receive()
+		now := s.now()
+		calls.waited(time.Duration(now - last)) // and handled the one before: that is short, and asking for the time is not
+		last = now
+		if !s.received(n, errno, now) {
+			break
+		}
 		if s.alone {
 			if a, err := s.listener.wait(-1, 0); err != nil || a.over {
 				s.failIf(err)
@@ -40,22 +52,6 @@ func (s *Supervisor) serveDirectly() {
 		}
 	}
 	c.close()
-}
-
-// receiveFrom takes one call, the last before it at that time. False means that no
-// more can be received.
-func (s *Supervisor) receiveFrom(calls *calm, last *int64) bool {
-	if calls.long {
-		if err := calls.wait(); err != nil {
-			s.fail(fmt.Errorf("waiting for a system call: %w", err))
-			return false
-		}
-	}
-	n, errno := s.listener.receive()
-	now := s.now()
-	calls.waited(time.Duration(now - *last)) // and handled the last one: asking the time twice costs more than that matters
-	*last = now
-	return s.received(n, errno, now)
 }
 
 // collector records the ends of processes.
@@ -133,8 +129,11 @@ func (s *Supervisor) servePolling() {
 			s.failIf(err)
 			return
 		}
-		if a.call && !s.receive() {
-			return
+		if a.call {
+			n, errno := s.listener.receive()
+			if !s.received(n, errno, s.now()) {
+				return
+			}
 		}
 		if a.other {
 			s.collect()
@@ -147,13 +146,8 @@ func (s *Supervisor) servePolling() {
 // were looked at: while there are many, the receiver is not woken for each.
 const endsTogether = 5 * time.Millisecond
 
-// receive takes one call. False means that no more can be received.
-func (s *Supervisor) receive() bool {
-	n, errno := s.listener.receive()
-	return s.received(n, errno, s.now())
-}
-
-// received handles a call, where errno does not say that there is none.
+// received handles a call, where errno does not say that there is none. False means
+// that no more can be received.
 func (s *Supervisor) received(n *notification, errno syscall.Errno, now int64) bool {
 	s.alone = errno == unix.ENOENT
 	switch errno {
