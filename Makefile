@@ -7,8 +7,8 @@ build: prober ## bin/holdfast, static
 	CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags='-X holdfast.dev/holdfast/internal/cli.commit=$(COMMIT)' -o bin/holdfast ./cmd/holdfast
 
 prober: ## what 'holdfast prove' runs inside; the binary carries it
-	CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o bin/prober ./internal/probe/inside/prober
-	gzip -9nc bin/prober >internal/probe/carried/prober.gz
+	CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o bin/prober ./internal/prove/inside/prober
+	gzip -9nc bin/prober >internal/prove/probe/carried/prober.gz
 
 test: ## installs what the tests need when it is missing; as root it runs what depends on the user a second time as an ordinary one
 	tools/needs

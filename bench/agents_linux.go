@@ -14,8 +14,8 @@ import (
 	"strconv"
 	"strings"
 
-	"holdfast.dev/holdfast/internal/agent"
-	"holdfast.dev/holdfast/internal/model"
+	"holdfast.dev/holdfast/internal/prove/agent"
+	"holdfast.dev/holdfast/internal/prove/model"
 )
 
 // agents measures what Holdfast adds to an agent program.

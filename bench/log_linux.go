@@ -13,8 +13,8 @@ import (
 	"syscall"
 	"time"
 
-	"holdfast.dev/holdfast/internal/audit"
-	"holdfast.dev/holdfast/internal/event"
+	"holdfast.dev/holdfast/internal/floor/event"
+	"holdfast.dev/holdfast/internal/record/audit"
 )
 
 // logPart is the name of the part about the log for -only.

@@ -84,7 +84,7 @@ func (b *bench) worlds() (string, error) {
 // carries it.
 func (b *bench) buildProber() (string, error) {
 	path := filepath.Join(b.dir, "bin", "prober")
-	build := exec.CommandContext(b.ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", path, "./internal/probe/inside/prober")
+	build := exec.CommandContext(b.ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", path, "./internal/prove/inside/prober")
 	build.Dir, build.Env = b.root, append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("building the prober: %w: %s", err, out)

@@ -12,8 +12,8 @@ import (
 	"syscall"
 	"time"
 
+	"holdfast.dev/holdfast/internal/boundary/workspace"
 	"holdfast.dev/holdfast/internal/review"
-	"holdfast.dev/holdfast/internal/workspace"
 )
 
 // reviewDiffPart is the name of the part about the diff of a review for -only.

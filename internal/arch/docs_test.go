@@ -32,7 +32,7 @@ func promised(t *tree) []string {
 	}
 	classes := map[string]bool{}
 	for _, f := range t.files {
-		if f.pkg() == "probe" && !f.test {
+		if f.pkg() == "prove/probe" && !f.test {
 			ast.Inspect(f.ast, func(n ast.Node) bool {
 				spec, ok := n.(*ast.ValueSpec)
 				if !ok {

@@ -10,60 +10,60 @@ import (
 
 // hostile lists the packages that work over trees which something inside may be
 // writing at the same time.
-const hostile = `workspace review task sandbox/native`
+const hostile = `boundary/workspace review run boundary/native`
 
 // follows lists where these packages take a path by a call that follows links: the
 // file, the calls, and why no run chooses what the path leads to. What goes by a
 // descriptor needs no row (openat2(2), O_NOFOLLOW, O_PATH). A call that nothing
 // needs is itself a failure.
 const follows = `
-workspace/handle.go unix.Chmod unix.Open        : /proc/self/fd of a descriptor that was looked at
-workspace/copytree.go unix.UtimesNanoAt         : /proc/self/fd of the copy
-workspace/copytree.go unix.Statfs               : the storage of a review, in the state
-workspace/external.go unix.Openat               : a pointer of git's is followed as git does; what it leads to counts when it names the worktree in turn
-workspace/review.go os.Open os.ReadDir          : the state
-workspace/reviewend.go os.Open                  : the state
+boundary/workspace/handle.go unix.Chmod unix.Open        : /proc/self/fd of a descriptor that was looked at
+boundary/workspace/copytree.go unix.UtimesNanoAt         : /proc/self/fd of the copy
+boundary/workspace/copytree.go unix.Statfs               : the storage of a review, in the state
+boundary/workspace/external.go unix.Openat               : a pointer of git's is followed as git does; what it leads to counts when it names the worktree in turn
+boundary/workspace/review.go os.Open os.ReadDir          : the state
+boundary/workspace/reviewend.go os.Open                  : the state
 review/open.go unix.Chmod unix.Open             : /proc/self/fd of a descriptor that was looked at
 review/plan.go unix.Chmod                       : /proc/self/fd of a descriptor that was looked at
 review/target.go unix.Open                      : /proc/self/fd of a descriptor that was looked at
 review/journal.go os.Open os.OpenFile           : the state
 review/saved.go os.Open os.OpenFile os.ReadFile : the state
 review/start.go os.Open filepath.WalkDir        : the state
-task/agent.go os.Open                           : the private home, before anything is executed that could change it
-task/agent_changes.go os.ReadFile : a file of the user's home, where links are the user's; no run writes there
-task/agent_obeyed.go filepath.EvalSymlinks os.OpenFile : the home directory, and a directory that was made a moment ago
-task/agent_place.go filepath.EvalSymlinks      : the place itself, in the user's home; what lies below it is compared with what was copied
-task/agent_changes.go filepath.Glob             : the state
-task/agent_collect.go os.ReadFile os.WriteFile  : the state
-task/alive.go filepath.Glob os.Open              : the state
-task/approvals_client.go filepath.Glob os.Stat  : the state
-task/approvals_tell.go os.Stat                  : programs of the host, for a notice to the user
-task/carry.go filepath.EvalSymlinks             : adds what a link leads to to what is refused, and takes nothing away
-task/changes.go os.ReadDir os.ReadFile os.WriteFile : the state
-task/client.go os.Open os.ReadDir os.Stat       : /proc, where the links are the kernel's
-task/control.go filepath.Glob os.Open           : the state
-task/gate.go os.ReadFile                        : /proc, where the links are the kernel's
-task/review.go os.Chown os.Chtimes syscall.Chmod : directories of the state that were made a moment ago, before the run
-task/review.go os.ReadDir                       : the state
-task/review.go syscall.Stat                     : the workspace, by the path that was resolved; nothing is done to it
-task/scratch.go syscall.Stat                    : the workspace, by the path that was resolved; nothing is done to it
-task/session.go filepath.Glob os.OpenFile       : the state
-task/hostsettings.go os.ReadFile                : configuration of git's and of agents in the user's home
-task/session.go os.Stat                         : a path of the policy; nothing is done to it
-task/sweep.go os.Open os.ReadDir                : the state
-sandbox/native/backend.go os.Stat os.ReadFile   : /proc/sys
-sandbox/native/check.go os.OpenFile os.ReadFile : /dev and /proc/sys
-sandbox/native/collect.go os.ReadDir os.ReadFile : /proc, where the links are the kernel's
-sandbox/native/disk_count.go os.ReadDir os.ReadFile unix.Stat unix.Statfs : /proc, where the links are the kernel's
-sandbox/native/groups.go filepath.Glob os.ReadFile os.Stat os.WriteFile : control groups, and /proc
-sandbox/native/landlock.go os.ReadFile          : /proc/sys
-sandbox/native/launch.go os.Open os.OpenFile    : /proc/self/exe and /dev/null
-sandbox/native/memory.go os.ReadDir os.ReadFile unix.Open : /proc; of a process that has not executed the command yet, whose /tmp the launch mounted
-sandbox/native/memory_others.go filepath.Glob unix.Statfs : /proc, where the links are the kernel's
-sandbox/native/observe_steps.go os.OpenFile     : /dev/fuse
-sandbox/native/taskid.go os.Open os.ReadFile os.WriteFile : /proc, where the links are the kernel's
-sandbox/native/view.go filepath.EvalSymlinks os.ReadFile os.Stat : the system view, which is root's
-sandbox/native/view_layers.go os.Chmod          : a directory of its own, which no run has
+run/agent.go os.Open                           : the private home, before anything is executed that could change it
+run/agent_changes.go os.ReadFile : a file of the user's home, where links are the user's; no run writes there
+run/agent_obeyed.go filepath.EvalSymlinks os.OpenFile : the home directory, and a directory that was made a moment ago
+run/agent_place.go filepath.EvalSymlinks      : the place itself, in the user's home; what lies below it is compared with what was copied
+run/agent_changes.go filepath.Glob             : the state
+run/agent_collect.go os.ReadFile os.WriteFile  : the state
+run/alive.go filepath.Glob os.Open              : the state
+run/approvals_client.go filepath.Glob os.Stat  : the state
+run/approvals_tell.go os.Stat                  : programs of the host, for a notice to the user
+run/carry.go filepath.EvalSymlinks             : adds what a link leads to to what is refused, and takes nothing away
+run/changes.go os.ReadDir os.ReadFile os.WriteFile : the state
+run/client.go os.Open os.ReadDir os.Stat       : /proc, where the links are the kernel's
+run/control.go filepath.Glob os.Open           : the state
+run/gate.go os.ReadFile                        : /proc, where the links are the kernel's
+run/review.go os.Chown os.Chtimes syscall.Chmod : directories of the state that were made a moment ago, before the run
+run/review.go os.ReadDir                       : the state
+run/review.go syscall.Stat                     : the workspace, by the path that was resolved; nothing is done to it
+run/scratch.go syscall.Stat                    : the workspace, by the path that was resolved; nothing is done to it
+run/session.go filepath.Glob os.OpenFile       : the state
+run/hostsettings.go os.ReadFile                : configuration of git's and of agents in the user's home
+run/session.go os.Stat                         : a path of the policy; nothing is done to it
+run/sweep.go os.Open os.ReadDir                : the state
+boundary/native/backend.go os.Stat os.ReadFile   : /proc/sys
+boundary/native/check.go os.OpenFile os.ReadFile : /dev and /proc/sys
+boundary/native/collect.go os.ReadDir os.ReadFile : /proc, where the links are the kernel's
+boundary/native/disk_count.go os.ReadDir os.ReadFile unix.Stat unix.Statfs : /proc, where the links are the kernel's
+boundary/native/groups.go filepath.Glob os.ReadFile os.Stat os.WriteFile : control groups, and /proc
+boundary/native/landlock.go os.ReadFile          : /proc/sys
+boundary/native/launch.go os.Open os.OpenFile    : /proc/self/exe and /dev/null
+boundary/native/memory.go os.ReadDir os.ReadFile unix.Open : /proc; of a process that has not executed the command yet, whose /tmp the launch mounted
+boundary/native/memory_others.go filepath.Glob unix.Statfs : /proc, where the links are the kernel's
+boundary/native/observe_steps.go os.OpenFile     : /dev/fuse
+boundary/native/taskid.go os.Open os.ReadFile os.WriteFile : /proc, where the links are the kernel's
+boundary/native/view.go filepath.EvalSymlinks os.ReadFile os.Stat : the system view, which is root's
+boundary/native/view_layers.go os.Chmod          : a directory of its own, which no run has
 `
 
 // following are the calls that follow a link at the end of a path, by import path.

@@ -13,21 +13,21 @@ package arch
 // package, such as a generator, needs no entry. Packages of
 // later capabilities have their place already.
 const layers = `
-netlab
-event canonical sys testenv*
-probe/inside
-expr redact honey baseline probe/replay
-policy audit detect approve report probe export model
-story alert exposure probe/targets agent hooks
-sandbox incident
-sandbox/sandboxtest* sandbox/native/abitest*
-sandbox/native sandbox/oci supervise egress egress/netstack broker workspace gateway
+floor/event floor/canonical floor/sys prove/netlab
+testenv*
+prove/inside
+floor/expr floor/redact detect/honey detect/baseline prove/replay
+policy record/audit detect consent prove/report prove/probe record/export prove/model
+record/story detect/alert prove/exposure prove/targets prove/agent agents/hooks
+boundary record/incident
+boundary/boundarytest* boundary/native/abitest*
+boundary/native supervise network network/netstack credentials boundary/workspace agents/gateway
 review
-task
-trial
-harness server k8s
+run
+prove/trial
+prove/harness
 cli
-realtest*
+testenv/realtest*
 arch*
 `
 
@@ -41,28 +41,28 @@ cmd/holdfast cli
 // patterns, and why those. A module without a row may not be imported at all.
 // "test" as a home means tests and test packages only.
 const homes = `
-C                                                : nothing is built with cgo, the binary is static
-unsafe                         sys sandbox/native *_unsafe.go *_unsafe_test.go : pointers to kernel structures; the file name tells reviewers where to look
-syscall                        sys sandbox sandbox/native supervise audit alert honey workspace probe task cli cmd/holdfast testenv netlab egress trial agent hooks gateway host_unix.go : raw calls in sys and native; elsewhere error numbers, signals and wait statuses that os gives out as these types
-golang.org/x/sys               sys sandbox/native supervise workspace review probe task testenv netlab egress harness trial hooks resolve_linux.go readfile_linux.go : workspace, review, task and the two files of policy open paths with openat2 and O_PATH; a probe speaks to the kernel itself, for it must not trust our wrappers; netlab makes namespaces, links and routes, with the messages of rtnetlink that it needs and no library for all of them; harness locks the places where it probes and asks what file system they are on; egress asks sockets for what net does not tell, and reads the TUN device
-golang.org/x/term              cli               : the user's terminal is touched in one place
-github.com/spf13/cobra         cli               : commands and flags
-github.com/spf13/pflag         cli               : the flag type of cobra
-go.yaml.in/yaml/v3             policy workspace detect agent model : what users write, and the lists of protected paths and of detection rules, the drivers of agent programs, scripts of the model
-cel.dev/cel-go                 expr              : conditions of rules and queries
-golang.org/x/mod               audit             : signed notes of checkpoints
-github.com/miekg/dns           egress            : the wire format of name queries
-golang.org/x/net               egress            : control messages of datagram sockets, which say what address was asked
-gvisor.dev/gvisor              egress/netstack   : TCP in user space, where the kernel cannot intercept connections by itself
-github.com/modelcontextprotocol/go-sdk gateway test : the protocol of MCP
-github.com/hashicorp/vault/api broker            : a source of credentials
-software.sslmate.com/src/go-pkcs12 egress      : the trust store that Java reads, with the session's authority in it
-github.com/google/nftables     test             : encodes the messages of the launch when their table is generated
-github.com/mdlayher/netlink    test             : as nftables
-github.com/rhysd/actionlint     test             : checks the example for GitHub in docs/ci.md
-github.com/rogpeppe/go-internal/diff review        : compares two texts line by line, in n log n steps
-github.com/rogpeppe/go-internal test             : scripts that show what a user sees
-github.com/santhosh-tekuri/jsonschema test       : holds what the reports are against their published schemas
+C                               : nothing is built with cgo, the binary is static
+unsafe                         floor/sys boundary/native *_unsafe.go *_unsafe_test.go : pointers to kernel structures; the file name tells reviewers where to look
+syscall                        floor/sys boundary boundary/native supervise record/audit detect/alert detect/honey boundary/workspace prove/probe prove/inside prove/replay prove/targets run cli cmd/holdfast testenv prove/netlab network prove/trial prove/agent agents/hooks agents/gateway host_unix.go : raw calls in sys and native; elsewhere error numbers, signals and wait statuses that os gives out as these types
+golang.org/x/sys               floor/sys boundary/native supervise boundary/workspace review prove/probe prove/inside prove/replay prove/targets run testenv prove/netlab network prove/harness prove/trial agents/hooks resolve_linux.go readfile_linux.go : workspace, review, task and the two files of policy open paths with openat2 and O_PATH; a probe speaks to the kernel itself, for it must not trust our wrappers; netlab makes namespaces, links and routes, with the messages of rtnetlink that it needs and no library for all of them; harness locks the places where it probes and asks what file system they are on; egress asks sockets for what net does not tell, and reads the TUN device
+golang.org/x/term              cli : the user's terminal is touched in one place
+github.com/spf13/cobra         cli : commands and flags
+github.com/spf13/pflag         cli : the flag type of cobra
+go.yaml.in/yaml/v3             policy boundary/workspace detect prove/agent prove/model : what users write, and the lists of protected paths and of detection rules, the drivers of agent programs, scripts of the model
+cel.dev/cel-go                 floor/expr : conditions of rules and queries
+golang.org/x/mod               record/audit : signed notes of checkpoints
+github.com/miekg/dns           network : the wire format of name queries
+golang.org/x/net               network : control messages of datagram sockets, which say what address was asked
+gvisor.dev/gvisor              network/netstack : TCP in user space, where the kernel cannot intercept connections by itself
+github.com/modelcontextprotocol/go-sdk agents/gateway test : the protocol of MCP
+github.com/hashicorp/vault/api credentials : a source of credentials
+software.sslmate.com/src/go-pkcs12 network : the trust store that Java reads, with the session's authority in it
+github.com/google/nftables     test : encodes the messages of the launch when their table is generated
+github.com/mdlayher/netlink    test : as nftables
+github.com/rhysd/actionlint    test : checks the example for GitHub in docs/ci.md
+github.com/rogpeppe/go-internal/diff review : compares two texts line by line, in n log n steps
+github.com/rogpeppe/go-internal test : scripts that show what a user sees
+github.com/santhosh-tekuri/jsonschema test : holds what the reports are against their published schemas
 `
 
 // exceptions lists what may be larger than the budget, or otherwise unlike the
@@ -85,9 +85,9 @@ const (
 )
 
 // wide lists the packages that plug others together.
-const wide = `task cli server harness trial`
+const wide = `run cli prove/harness prove/trial`
 
 // talkers lists the packages that may print and end the process. What runs
 // inside the sandbox as a probe has no caller to return to: its output is its
 // result. testenv executes a test binary once more, and passes on what it says.
-const talkers = `cli probe/inside testenv`
+const talkers = `cli prove/inside testenv`

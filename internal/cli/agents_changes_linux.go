@@ -12,11 +12,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"holdfast.dev/holdfast/internal/policy"
-	"holdfast.dev/holdfast/internal/task"
+	"holdfast.dev/holdfast/internal/run"
 )
 
 func (a *app) countPending(host policy.Host, rows []listedAgent) error {
-	all, err := task.Pending(host.State, "")
+	all, err := run.Pending(host.State, "")
 	for _, c := range all {
 		for i := range rows {
 			if rows[i].Name == c.Preset {
@@ -65,7 +65,7 @@ it was when it was copied.`,
 			case c.Flags().Changed("apply"):
 				return a.applyAll(all, name, apply)
 			case asJSON:
-				return writeJSON(a.Stdout, append([]*task.Changes{}, all...))
+				return writeJSON(a.Stdout, append([]*run.Changes{}, all...))
 			}
 			return a.showChanges(c.Context(), all, host.Home, id)
 		},
@@ -79,20 +79,20 @@ it was when it was copied.`,
 }
 
 // pendingOf are the changes of one agent, or of one run.
-func pendingOf(host policy.Host, name, id string) ([]*task.Changes, error) {
-	all, err := task.Pending(host.State, name)
+func pendingOf(host policy.Host, name, id string) ([]*run.Changes, error) {
+	all, err := run.Pending(host.State, name)
 	if err != nil || id == "" {
 		return all, err
 	}
 	for _, c := range all {
 		if c.ID == id {
-			return []*task.Changes{c}, nil
+			return []*run.Changes{c}, nil
 		}
 	}
 	return nil, &usageError{fmt.Errorf("no changes have the id %q", id), "'holdfast agents changes' lists them"}
 }
 
-func dropAll(all []*task.Changes) error {
+func dropAll(all []*run.Changes) error {
 	var errs []error
 	for _, c := range all {
 		errs = append(errs, c.Drop())
@@ -102,8 +102,8 @@ func dropAll(all []*task.Changes) error {
 
 // applyAll applies the changes that digest stands for, the oldest first. What could
 // not be applied stays.
-func (a *app) applyAll(all []*task.Changes, name, digest string) error {
-	now, err := task.Digest(all)
+func (a *app) applyAll(all []*run.Changes, name, digest string) error {
+	now, err := run.Digest(all)
 	if err != nil {
 		return err
 	}
@@ -134,8 +134,8 @@ func (a *app) applyAll(all []*task.Changes, name, digest string) error {
 	return nil
 }
 
-func (a *app) showChanges(ctx context.Context, all []*task.Changes, home, id string) error {
-	obeyed, err := task.ObeyedAmong(ctx, home, all)
+func (a *app) showChanges(ctx context.Context, all []*run.Changes, home, id string) error {
+	obeyed, err := run.ObeyedAmong(ctx, home, all)
 	if err != nil {
 		return err
 	}
@@ -165,13 +165,13 @@ func (a *app) showChanges(ctx context.Context, all []*task.Changes, home, id str
 }
 
 // showDigests names, for each agent, the command that applies what was shown.
-func (a *app) showDigests(all []*task.Changes, id string) error {
-	of := map[string][]*task.Changes{}
+func (a *app) showDigests(all []*run.Changes, id string) error {
+	of := map[string][]*run.Changes{}
 	for _, c := range all {
 		of[c.Preset] = append(of[c.Preset], c)
 	}
 	for _, preset := range slices.Sorted(maps.Keys(of)) {
-		digest, err := task.Digest(of[preset])
+		digest, err := run.Digest(of[preset])
 		if err != nil {
 			return err
 		}
@@ -186,7 +186,7 @@ func (a *app) showDigests(all []*task.Changes, id string) error {
 
 // aboutPlace is where a change really goes, if links lead there, and that a new file
 // may be executed.
-func aboutPlace(f task.ChangedFile) string {
+func aboutPlace(f run.ChangedFile) string {
 	about := ""
 	switch real, err := f.Real(); {
 	case err != nil:
@@ -205,7 +205,7 @@ func aboutPlace(f task.ChangedFile) string {
 
 // changedLines tells one change as lines: of JSON the values, else the lines
 // between the first and the last that differ.
-func changedLines(c *task.Changes, f task.ChangedFile) ([]string, error) {
+func changedLines(c *run.Changes, f run.ChangedFile) ([]string, error) {
 	var out []string
 	for _, k := range f.Keys {
 		var was, value strings.Builder

@@ -12,8 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"holdfast.dev/holdfast/internal/agent"
 	"holdfast.dev/holdfast/internal/policy"
+	"holdfast.dev/holdfast/internal/prove/agent"
 )
 
 func newAgentsCommand(a *app) *cobra.Command {

@@ -12,9 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"holdfast.dev/holdfast/internal/audit"
 	"holdfast.dev/holdfast/internal/detect"
-	"holdfast.dev/holdfast/internal/event"
+	"holdfast.dev/holdfast/internal/floor/event"
+	"holdfast.dev/holdfast/internal/record/audit"
 )
 
 func newAlertsCommand(a *app) *cobra.Command {

@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"holdfast.dev/holdfast/internal/audit"
 	"holdfast.dev/holdfast/internal/detect"
 	"holdfast.dev/holdfast/internal/policy"
+	"holdfast.dev/holdfast/internal/record/audit"
 )
 
 func newAlertsRules(a *app) *cobra.Command {

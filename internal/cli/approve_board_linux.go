@@ -6,9 +6,9 @@ import (
 	"strconv"
 	"time"
 
-	"holdfast.dev/holdfast/internal/approve"
-	"holdfast.dev/holdfast/internal/event"
-	"holdfast.dev/holdfast/internal/task"
+	"holdfast.dev/holdfast/internal/consent"
+	"holdfast.dev/holdfast/internal/floor/event"
+	"holdfast.dev/holdfast/internal/run"
 )
 
 // quietBefore is how long nobody may have typed, after a request began to be
@@ -22,7 +22,7 @@ const quietPopup = 2 * time.Second
 
 // board is what holdfast approve shows, and what keys do. It knows no terminal.
 type board struct {
-	requests []approve.Request
+	requests []consent.Request
 	sessions int
 	selected string        // which of them; "" for none
 	top      int           // line of the details that is shown first
@@ -40,8 +40,8 @@ type board struct {
 
 // question is what is asked of who answers, before an answer is sent.
 type question struct {
-	request approve.Request
-	answer  approve.Answer
+	request consent.Request
+	answer  consent.Answer
 	minutes bool // it asks for how many minutes, and not for the reason
 	text    []rune
 }
@@ -49,13 +49,13 @@ type question struct {
 // deed is what a key led to.
 type deed struct {
 	quit, suspend, redraw bool
-	answer                *approve.Answer
+	answer                *consent.Answer
 }
 
-func nameOf(r approve.Request) string { return r.Session + "/" + r.ID }
+func nameOf(r consent.Request) string { return r.Session + "/" + r.ID }
 
 // show takes over what waits now.
-func (b *board) show(all []task.Waiting, now time.Time) {
+func (b *board) show(all []run.Waiting, now time.Time) {
 	b.requests, b.sessions = waitingRequests(all), len(all)
 	if _, at := b.current(); at < 0 {
 		b.pick(0, now)
@@ -73,13 +73,13 @@ func (b *board) show(all []task.Waiting, now time.Time) {
 }
 
 // current is the selected request and where it stands; -1 for none.
-func (b *board) current() (approve.Request, int) {
+func (b *board) current() (consent.Request, int) {
 	for i, r := range b.requests {
 		if nameOf(r) == b.selected {
 			return r, i
 		}
 	}
-	return approve.Request{}, -1
+	return consent.Request{}, -1
 }
 
 // pick selects the request at a place. Keys do not count for it yet.
@@ -153,11 +153,11 @@ func (b *board) decide(k key) {
 	q := &question{}
 	switch k.r {
 	case 'a':
-		q.answer.Allow, q.answer.Scope = true, approve.Once
+		q.answer.Allow, q.answer.Scope = true, consent.Once
 	case 's', 'S':
-		q.answer.Allow, q.answer.Scope, q.answer.Directory = true, approve.Session, k.r == 'S'
+		q.answer.Allow, q.answer.Scope, q.answer.Directory = true, consent.Session, k.r == 'S'
 	case 'm', 'M':
-		q.answer.Allow, q.answer.Scope, q.answer.Directory, q.minutes = true, approve.For, k.r == 'M', true
+		q.answer.Allow, q.answer.Scope, q.answer.Directory, q.minutes = true, consent.For, k.r == 'M', true
 	case 'd':
 	default: // somebody types a word
 		b.unquiet(k.at)
@@ -181,7 +181,7 @@ func (b *board) decide(k key) {
 	case q.answer.Directory && r.Attempt.Kind != event.KindFile:
 		b.message = "only a file has a directory that could be allowed"
 		return
-	case q.answer.Allow && q.answer.Scope != approve.Once && r.Limited() != "":
+	case q.answer.Allow && q.answer.Scope != consent.Once && r.Limited() != "":
 		b.message = "it can be allowed only once: " + r.Limited()
 		return
 	}
@@ -226,8 +226,8 @@ func (b *board) enter() deed {
 	q := b.prompt
 	if q.minutes {
 		n, err := strconv.Atoi(string(q.text))
-		if err != nil || n < 1 || time.Duration(n)*time.Minute > approve.Longest {
-			b.message = fmt.Sprintf("a number of minutes from 1 to %d is wanted", int(approve.Longest.Minutes()))
+		if err != nil || n < 1 || time.Duration(n)*time.Minute > consent.Longest {
+			b.message = fmt.Sprintf("a number of minutes from 1 to %d is wanted", int(consent.Longest.Minutes()))
 			return deed{}
 		}
 		q.minutes, q.text, q.answer.For, b.message = false, nil, time.Duration(n)*time.Minute, ""
@@ -239,11 +239,11 @@ func (b *board) enter() deed {
 }
 
 // answered takes in what became of an answer.
-func (b *board) answered(a approve.Answer, err error) {
+func (b *board) answered(a consent.Answer, err error) {
 	b.busy = false
 	switch {
 	case err != nil:
-		b.message = approve.Visible(err.Error())
+		b.message = consent.Visible(err.Error())
 	case a.Allow:
 		b.message = a.Request + ": allowed " + scopeText(a.Scope, a.For)
 	default:

@@ -7,28 +7,28 @@ import (
 	"testing"
 	"time"
 
-	"holdfast.dev/holdfast/internal/approve"
-	"holdfast.dev/holdfast/internal/event"
-	"holdfast.dev/holdfast/internal/task"
+	"holdfast.dev/holdfast/internal/consent"
+	"holdfast.dev/holdfast/internal/floor/event"
+	"holdfast.dev/holdfast/internal/run"
 )
 
 // began is when the boards of these tests begin.
 var began = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 
-func request(id string, argv ...string) approve.Request {
-	return approve.Request{
+func request(id string, argv ...string) consent.Request {
+	return consent.Request{
 		ID: id, Nonce: "nonce of " + id, Session: "20261122T120000-abc", Digest: "digest of " + id, Asked: began, Expires: began.Add(time.Minute), Count: 1,
 		Attempt: event.Attempt{Kind: event.KindExec, Path: "/usr/bin/" + argv[0], Process: event.Process{
 			Executable: "/usr/bin/" + argv[0], SHA256: strings.Repeat("a", 64), Argv: argv, Cwd: "/ws"}},
 	}
 }
 
-func waits(requests ...approve.Request) []task.Waiting {
-	return []task.Waiting{{Session: "20261122T120000-abc", Requests: requests}}
+func waits(requests ...consent.Request) []run.Waiting {
+	return []run.Waiting{{Session: "20261122T120000-abc", Requests: requests}}
 }
 
 // newBoard is a board on a screen, on which the requests were just drawn.
-func newBoard(rows, cols int, requests ...approve.Request) *board {
+func newBoard(rows, cols int, requests ...consent.Request) *board {
 	b := &board{}
 	b.show(waits(requests...), began)
 	b.draw(rows, cols, began)
@@ -53,11 +53,11 @@ func (b *board) at(after time.Duration, keys string) (last deed) {
 }
 
 func TestBoardAnswers(t *testing.T) {
-	for keys, want := range map[string]approve.Answer{
-		"a\r":         {Allow: true, Scope: approve.Once},
-		"afine\r":     {Allow: true, Scope: approve.Once, Reason: "fine"},
-		"s\r":         {Allow: true, Scope: approve.Session},
-		"m10\rq\r":    {Allow: true, Scope: approve.For, For: 10 * time.Minute, Reason: "q"},
+	for keys, want := range map[string]consent.Answer{
+		"a\r":         {Allow: true, Scope: consent.Once},
+		"afine\r":     {Allow: true, Scope: consent.Once, Reason: "fine"},
+		"s\r":         {Allow: true, Scope: consent.Session},
+		"m10\rq\r":    {Allow: true, Scope: consent.For, For: 10 * time.Minute, Reason: "q"},
 		"d\r":         {},
 		"dno, ever\r": {Reason: "no, ever"},
 	} {

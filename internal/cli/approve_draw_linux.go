@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"holdfast.dev/holdfast/internal/approve"
+	"holdfast.dev/holdfast/internal/consent"
 )
 
 // Keys, as the last line names them: the second where there is less room.
@@ -40,7 +40,7 @@ func (b *board) draw(rows, cols int, now time.Time) []row {
 	}
 	message := b.message
 	if q := b.prompt; q != nil && q.answer.Allow && message == "" {
-		message = approve.Words(q.request, q.answer.Scope, q.answer.Directory)
+		message = consent.Words(q.request, q.answer.Scope, q.answer.Directory)
 	}
 	lines := wrap(message, cols, "") // a long one covers the end of the details
 	lines = lines[:min(len(lines), max(1, rows-4))]
@@ -74,7 +74,7 @@ func (b *board) drawList(n int, now time.Time) []row {
 		if r.Count > 1 {
 			more = fmt.Sprintf(" ×%d", r.Count)
 		}
-		text := fmt.Sprintf("%s%s  %6s left  %s%s", mark, approve.Visible(r.ID), spanText(max(0, r.Expires.Sub(now))), approve.Summary(r.Attempt), more)
+		text := fmt.Sprintf("%s%s  %6s left  %s%s", mark, consent.Visible(r.ID), spanText(max(0, r.Expires.Sub(now))), consent.Summary(r.Attempt), more)
 		out = append(out, row{text: text, style: style})
 	}
 	return out
@@ -95,7 +95,7 @@ func (b *board) drawDetails(cols int) []row {
 	if b.top <= b.seen {
 		b.seen = max(b.seen, min(end, b.told))
 	}
-	ruler := "── " + approve.Visible(r.ID) + " "
+	ruler := "── " + consent.Visible(r.ID) + " "
 	if len(all) > b.height {
 		ruler += fmt.Sprintf("── lines %d-%d of %d ", b.top+1, end, len(all))
 	}
@@ -107,9 +107,9 @@ func (b *board) drawDetails(cols int) []row {
 
 // details are what would happen, word for word, how far each answer would go, and
 // what the session did before. The first is what has to be seen.
-func (b *board) details(r approve.Request, cols int) []row {
+func (b *board) details(r consent.Request, cols int) []row {
 	var out []row
-	what := approve.Describe(r)
+	what := consent.Describe(r)
 	wide := 0
 	for _, l := range what {
 		wide = max(wide, columns(l.Name))
@@ -135,7 +135,7 @@ func (b *board) details(r approve.Request, cols int) []row {
 	if b.told == 0 {
 		b.told = len(out)
 	}
-	out = append(out, row{}, row{text: "before, in " + approve.Visible(r.Session) + ", asked " + r.Asked.Local().Format("15:04:05") + ":", style: grey})
+	out = append(out, row{}, row{text: "before, in " + consent.Visible(r.Session) + ", asked " + r.Asked.Local().Format("15:04:05") + ":", style: grey})
 	if b.story != nil {
 		for _, line := range b.story(r.Session) {
 			out = append(out, row{text: "  " + line}) // the record has the rest
@@ -146,14 +146,14 @@ func (b *board) details(r approve.Request, cols int) []row {
 
 // ofScope says whether a line says how far an answer would go, which is said once
 // more when one is begun.
-func ofScope(r approve.Request, l approve.Line) bool {
-	return l.Name == string(approve.Once) && l.Text == approve.Words(r, approve.Once, false)
+func ofScope(r consent.Request, l consent.Line) bool {
+	return l.Name == string(consent.Once) && l.Text == consent.Words(r, consent.Once, false)
 }
 
 func (b *board) drawHelp(cols int) row {
 	if q := b.prompt; q != nil {
 		label := q.label()
-		typed := approve.Visible(string(q.text))
+		typed := consent.Visible(string(q.text))
 		room := max(4, cols-columns(label)-1)
 		for columns(typed) > room {
 			typed = string([]rune(typed)[1:])

@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"holdfast.dev/holdfast/internal/approve"
-	"holdfast.dev/holdfast/internal/task"
+	"holdfast.dev/holdfast/internal/consent"
+	"holdfast.dev/holdfast/internal/run"
 )
 
 // byID finds what begins with a name. The whole name of one wins over others
@@ -44,8 +44,8 @@ func byID[T any](all []T, name string, id func(T) string, what, list string) (T,
 }
 
 // waitingRequests are those of all sessions.
-func waitingRequests(all []task.Waiting) []approve.Request {
-	var out []approve.Request
+func waitingRequests(all []run.Waiting) []consent.Request {
+	var out []consent.Request
 	for _, w := range all {
 		out = append(out, w.Requests...)
 	}
@@ -53,26 +53,26 @@ func waitingRequests(all []task.Waiting) []approve.Request {
 }
 
 // liveGrants are those of all sessions.
-func liveGrants(all []task.Waiting) []approve.Grant {
-	var out []approve.Grant
+func liveGrants(all []run.Waiting) []consent.Grant {
+	var out []consent.Grant
 	for _, w := range all {
 		out = append(out, w.Grants...)
 	}
 	return out
 }
 
-func findRequest(ctx context.Context, state, name string) (approve.Request, error) {
-	all, silent := task.Waits(ctx, state)
-	found, err := byID(waitingRequests(all), name, func(r approve.Request) string { return r.ID }, "request", "holdfast approve list")
+func findRequest(ctx context.Context, state, name string) (consent.Request, error) {
+	all, silent := run.Waits(ctx, state)
+	found, err := byID(waitingRequests(all), name, func(r consent.Request) string { return r.ID }, "request", "holdfast approve list")
 	if err != nil && silent != nil {
 		return found, silent
 	}
 	return found, err
 }
 
-func findGrant(ctx context.Context, state, name string) (approve.Grant, error) {
-	all, silent := task.Waits(ctx, state)
-	found, err := byID(liveGrants(all), name, func(g approve.Grant) string { return g.ID }, "approval", "holdfast approve grants")
+func findGrant(ctx context.Context, state, name string) (consent.Grant, error) {
+	all, silent := run.Waits(ctx, state)
+	found, err := byID(liveGrants(all), name, func(g consent.Grant) string { return g.ID }, "approval", "holdfast approve grants")
 	if err != nil && silent != nil {
 		return found, silent
 	}
@@ -101,14 +101,14 @@ func (a *app) completeRequests(c *cobra.Command, args []string, begin string) ([
 	}
 	ctx, stop := interruptible(c)
 	defer stop()
-	all, err := task.Waits(ctx, p.state)
+	all, err := run.Waits(ctx, p.state)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	var out []cobra.Completion
 	for _, r := range waitingRequests(all) {
 		if strings.HasPrefix(r.ID, begin) {
-			out = append(out, cobra.CompletionWithDesc(r.ID, approve.Summary(r.Attempt)))
+			out = append(out, cobra.CompletionWithDesc(r.ID, consent.Summary(r.Attempt)))
 		}
 	}
 	return out, cobra.ShellCompDirectiveNoFileComp

@@ -14,9 +14,9 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"holdfast.dev/holdfast/internal/approve"
+	"holdfast.dev/holdfast/internal/consent"
 	"holdfast.dev/holdfast/internal/policy"
-	"holdfast.dev/holdfast/internal/task"
+	"holdfast.dev/holdfast/internal/run"
 )
 
 func newApproveCommand(a *app) *cobra.Command {
@@ -66,35 +66,35 @@ func (a *app) approver(via string) (*approver, error) {
 
 // sign completes an answer and signs it with the user's key, which is made where
 // there is none.
-func (p *approver) sign(n approve.Answer) (approve.Signed, error) {
+func (p *approver) sign(n consent.Answer) (consent.Signed, error) {
 	if p.key == nil {
-		key, err := task.ApproverKey(filepath.Join(p.state, "keys"))
+		key, err := run.ApproverKey(filepath.Join(p.state, "keys"))
 		if err != nil {
-			return approve.Signed{}, err
+			return consent.Signed{}, err
 		}
 		p.key = key
 	}
 	n.By, n.Via, n.At = p.by, p.via, time.Now()
 	n.Reason = strings.ToValidUTF8(n.Reason, "?")
-	return approve.Sign(n, p.key), nil
+	return consent.Sign(n, p.key), nil
 }
 
 // answer gives an answer to the run that asked.
-func (p *approver) answer(ctx context.Context, n approve.Answer) error {
+func (p *approver) answer(ctx context.Context, n consent.Answer) error {
 	s, err := p.sign(n)
 	if err != nil {
 		return err
 	}
-	return task.AnswerRequest(ctx, p.state, n.Session, s)
+	return run.AnswerRequest(ctx, p.state, n.Session, s)
 }
 
 // revoke takes a grant back.
 func (p *approver) revoke(ctx context.Context, session, grant, reason string) error {
-	s, err := p.sign(approve.Answer{Session: session, Grant: grant, Reason: reason})
+	s, err := p.sign(consent.Answer{Session: session, Grant: grant, Reason: reason})
 	if err != nil {
 		return err
 	}
-	return task.RevokeGrant(ctx, p.state, session, s)
+	return run.RevokeGrant(ctx, p.state, session, s)
 }
 
 // onTerminal says whether there is a terminal that can be drawn on.

@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"holdfast.dev/holdfast/internal/approve"
-	"holdfast.dev/holdfast/internal/task"
+	"holdfast.dev/holdfast/internal/consent"
+	"holdfast.dev/holdfast/internal/run"
 )
 
 // asked is a request as programs read it.
@@ -27,25 +27,25 @@ type asked struct {
 	Digest  string         `json:"digest"`
 	Count   int            `json:"count"`
 	Gist    string         `json:"gist"`
-	What    []approve.Line `json:"what"` // made visible, as everywhere
+	What    []consent.Line `json:"what"` // made visible, as everywhere
 }
 
-func askedOf(r approve.Request) asked {
+func askedOf(r consent.Request) asked {
 	return asked{
 		ID: r.ID, Session: r.Session, Kind: string(r.Attempt.Kind), Asked: r.Asked.UTC(), Expires: r.Expires.UTC(),
-		Rule: r.Rule, Reason: approve.Visible(r.Reason), Digest: r.Digest, Count: r.Count, Gist: approve.Summary(r.Attempt), What: approve.Describe(r),
+		Rule: r.Rule, Reason: consent.Visible(r.Reason), Digest: r.Digest, Count: r.Count, Gist: consent.Summary(r.Attempt), What: consent.Describe(r),
 	}
 }
 
 // waits is what all running sessions ask, and what they were granted.
-func (a *app) waits(c *cobra.Command) ([]task.Waiting, error) {
+func (a *app) waits(c *cobra.Command) ([]run.Waiting, error) {
 	ctx, stop := interruptible(c)
 	defer stop()
 	p, err := a.approver("")
 	if err != nil {
 		return nil, err
 	}
-	all, err := task.Waits(ctx, p.state)
+	all, err := run.Waits(ctx, p.state)
 	if err != nil && len(all) > 0 {
 		a.note(yellow, "warning", "%v", err)
 		err = nil
@@ -85,14 +85,14 @@ func newApproveList(a *app) *cobra.Command {
 }
 
 // showAsked shows requests and what would happen, word for word.
-func (a *app) showAsked(to io.Writer, requests []approve.Request, now time.Time) error {
+func (a *app) showAsked(to io.Writer, requests []consent.Request, now time.Time) error {
 	out := bufio.NewWriter(to)
 	for i, r := range requests {
 		if i > 0 {
 			fmt.Fprintln(out)
 		}
-		fmt.Fprintf(out, "%s  %s\n", a.tint(bold, approve.Visible(r.ID)), head(r, now))
-		wide, what := 0, approve.Describe(r)
+		fmt.Fprintf(out, "%s  %s\n", a.tint(bold, consent.Visible(r.ID)), head(r, now))
+		wide, what := 0, consent.Describe(r)
 		for _, l := range what {
 			wide = max(wide, len(l.Name))
 		}
@@ -104,8 +104,8 @@ func (a *app) showAsked(to io.Writer, requests []approve.Request, now time.Time)
 }
 
 // head is what of a request is not what would happen.
-func head(r approve.Request, now time.Time) string {
-	text := fmt.Sprintf("of %s, asked %s ago, %s left", approve.Visible(r.Session), spanText(now.Sub(r.Asked)), spanText(r.Expires.Sub(now)))
+func head(r consent.Request, now time.Time) string {
+	text := fmt.Sprintf("of %s, asked %s ago, %s left", consent.Visible(r.Session), spanText(now.Sub(r.Asked)), spanText(r.Expires.Sub(now)))
 	if r.Count > 1 {
 		text += fmt.Sprintf(", %d times", r.Count)
 	}
@@ -146,12 +146,12 @@ type granted struct {
 	Reason  string    `json:"reason,omitempty"`
 }
 
-func (a *app) showGrants(all []approve.Grant, asJSON bool) error {
+func (a *app) showGrants(all []consent.Grant, asJSON bool) error {
 	rows := []granted{}
 	for _, g := range all {
 		rows = append(rows, granted{
 			ID: g.ID, Session: g.Session, Covers: g.Covers.Words(), Scope: string(g.Scope), Begun: g.Begun.UTC(), Expires: g.Expires.UTC(),
-			Uses: g.Uses, Used: g.Used, By: approve.Visible(g.By), Via: approve.Visible(g.Via), Reason: approve.Visible(g.Reason),
+			Uses: g.Uses, Used: g.Used, By: consent.Visible(g.By), Via: consent.Visible(g.Via), Reason: consent.Visible(g.Reason),
 		})
 	}
 	switch {
@@ -208,10 +208,10 @@ While it runs, somebody counts as being there to answer.`,
 func (a *app) watchApprovals(ctx context.Context, state string, asJSON bool) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	known := map[string]approve.Request{}
+	known := map[string]consent.Request{}
 	var broken error
-	err := task.FollowWaits(ctx, state, func(all []task.Waiting) {
-		now := map[string]approve.Request{}
+	err := run.FollowWaits(ctx, state, func(all []run.Waiting) {
+		now := map[string]consent.Request{}
 		for _, r := range waitingRequests(all) {
 			now[r.Session+"/"+r.ID] = r
 			if _, old := known[r.Session+"/"+r.ID]; !old && broken == nil {
@@ -233,13 +233,13 @@ func (a *app) watchApprovals(ctx context.Context, state string, asJSON bool) err
 	return err
 }
 
-func (a *app) sayAsked(what string, r approve.Request, asJSON bool) error {
+func (a *app) sayAsked(what string, r consent.Request, asJSON bool) error {
 	if asJSON {
 		return writeJSONLine(a.Stdout, struct {
 			Event string `json:"event"`
 			asked
 		}{what, askedOf(r)})
 	}
-	_, err := fmt.Fprintf(a.Stdout, "%s  %s  %s  %s  %s\n", time.Now().Format("15:04:05"), what, approve.Visible(r.ID), approve.Visible(r.Session), approve.Summary(r.Attempt))
+	_, err := fmt.Fprintf(a.Stdout, "%s  %s  %s  %s  %s\n", time.Now().Format("15:04:05"), what, consent.Visible(r.ID), consent.Visible(r.Session), consent.Summary(r.Attempt))
 	return err
 }

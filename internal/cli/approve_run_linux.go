@@ -5,24 +5,24 @@ import (
 	"fmt"
 	"slices"
 
-	"holdfast.dev/holdfast/internal/approve"
-	"holdfast.dev/holdfast/internal/sandbox"
-	"holdfast.dev/holdfast/internal/task"
+	"holdfast.dev/holdfast/internal/boundary"
+	"holdfast.dev/holdfast/internal/consent"
+	"holdfast.dev/holdfast/internal/run"
 )
 
 // asks says that something waits, where that cannot spoil what the command
 // draws: on a terminal in raw mode the command may have the whole screen.
-func (a *app) asks(s task.Streams) func(id, what string) {
+func (a *app) asks(s run.Streams) func(id, what string) {
 	if s.InTerminal && s.ErrTerminal {
 		return nil
 	}
 	return func(id, what string) {
-		fmt.Fprintf(a.Stderr, "%s %s %s (holdfast approve)\n", a.paint(yellow, "holdfast: asks:"), id, approve.Visible(what))
+		fmt.Fprintf(a.Stderr, "%s %s %s (holdfast approve)\n", a.paint(yellow, "holdfast: asks:"), id, consent.Visible(what))
 	}
 }
 
 // consents says after a run what rules of consent were about, a line each.
-func (a *app) consents(all []task.Consent) {
+func (a *app) consents(all []run.Consent) {
 	for i, c := range all {
 		if i == summaryLines {
 			fmt.Fprintf(a.Stderr, "%s and %d more, in the record of the run\n", a.paint(yellow, "holdfast: asked:"), len(all)-i)
@@ -58,8 +58,8 @@ func (e *deniedError) Hint() string {
 }
 
 // deniedCommand tells a command that was denied from one that cannot be executed.
-func deniedCommand(r task.Result, err error) error {
-	if errors.Is(err, sandbox.ErrNotExecutable) && slices.ContainsFunc(r.Asked, task.Consent.Denied) {
+func deniedCommand(r run.Result, err error) error {
+	if errors.Is(err, boundary.ErrNotExecutable) && slices.ContainsFunc(r.Asked, run.Consent.Denied) {
 		return &deniedError{err}
 	}
 	return err

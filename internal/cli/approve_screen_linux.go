@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"holdfast.dev/holdfast/internal/approve"
-	"holdfast.dev/holdfast/internal/task"
+	"holdfast.dev/holdfast/internal/consent"
+	"holdfast.dev/holdfast/internal/run"
 )
 
 // approveScreen shows what waits until the user has seen enough of it.
@@ -59,19 +59,19 @@ type desktop struct {
 
 // outcome is what became of an answer.
 type outcome struct {
-	answer approve.Answer
+	answer consent.Answer
 	err    error
 }
 
 // run shows and obeys until there is nothing more to do.
 func (d *desktop) run(ctx context.Context, cancel context.CancelFunc) error {
-	waits := make(chan []task.Waiting)
+	waits := make(chan []run.Waiting)
 	broken := make(chan error, 1)
 	followed := make(chan struct{})
 	go func() {
 		defer close(followed)
 		defer d.rescue()
-		broken <- task.FollowWaits(ctx, d.state, func(all []task.Waiting) {
+		broken <- run.FollowWaits(ctx, d.state, func(all []run.Waiting) {
 			select {
 			case waits <- all:
 			case <-ctx.Done():

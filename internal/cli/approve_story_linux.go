@@ -10,9 +10,9 @@ import (
 	"sync"
 	"time"
 
-	"holdfast.dev/holdfast/internal/approve"
-	"holdfast.dev/holdfast/internal/audit"
-	"holdfast.dev/holdfast/internal/event"
+	"holdfast.dev/holdfast/internal/consent"
+	"holdfast.dev/holdfast/internal/floor/event"
+	"holdfast.dev/holdfast/internal/record/audit"
 )
 
 // What of a session's record is shown beside a request.
@@ -53,7 +53,7 @@ func (s *stories) of(session string) []string {
 }
 
 // look reads what happened before requests that are new.
-func (s *stories) look(requests []approve.Request) {
+func (s *stories) look(requests []consent.Request) {
 	fresh := map[string]bool{}
 	s.mu.Lock()
 	for _, r := range requests {
@@ -81,21 +81,21 @@ func (s *stories) look(requests []approve.Request) {
 func (s *stories) read(session string) []string {
 	info, err := audit.Find(s.logs, session)
 	if err != nil {
-		return []string{"the record cannot be found: " + approve.Visible(err.Error())}
+		return []string{"the record cannot be found: " + consent.Visible(err.Error())}
 	}
 	f, err := os.Open(filepath.Clean(info.Path))
 	if err != nil {
-		return []string{"the record cannot be read: " + approve.Visible(err.Error())}
+		return []string{"the record cannot be read: " + consent.Visible(err.Error())}
 	}
 	defer f.Close()
 	text, err := io.ReadAll(io.NewSectionReader(f, max(0, info.Size-storyBytes), storyBytes+(64<<10)))
 	if err != nil {
-		return []string{"the record cannot be read: " + approve.Visible(err.Error())}
+		return []string{"the record cannot be read: " + consent.Visible(err.Error())}
 	}
 	var out []string
 	for line := range bytes.Lines(text) {
 		if e, ok := recorded(line); ok && tells(e) {
-			out = append(out, e.Time.Local().Format(time.TimeOnly)+" "+approve.Visible(strings.TrimSpace(s.lines.verdict(e)+" "+s.lines.subject(e)+" "+because(e))))
+			out = append(out, e.Time.Local().Format(time.TimeOnly)+" "+consent.Visible(strings.TrimSpace(s.lines.verdict(e)+" "+s.lines.subject(e)+" "+because(e))))
 		}
 	}
 	return out[max(0, len(out)-storyLines):]

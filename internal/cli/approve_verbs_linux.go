@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"holdfast.dev/holdfast/internal/approve"
+	"holdfast.dev/holdfast/internal/consent"
 )
 
 // allowFlags say how far an approval goes.
@@ -37,7 +37,7 @@ in the same directory, the same file, the same destination. --uses limits how of
 	}
 	c.Flags().BoolVar(&f.once, "once", false, "exactly this one time (default)")
 	c.Flags().BoolVar(&f.session, "session", false, "the same until the run ends")
-	c.Flags().Var((*spanFlag)(&f.span), "for", "the same for DURATION, such as 10m, up to "+spanText(approve.Longest))
+	c.Flags().Var((*spanFlag)(&f.span), "for", "the same for DURATION, such as 10m, up to "+spanText(consent.Longest))
 	c.Flags().BoolVar(&f.directory, "directory", false, "of a file: everything in its directory")
 	c.Flags().Var((*usesFlag)(&f.uses), "uses", "N times at most, with --session or --for")
 	c.Flags().StringVar(&f.reason, "reason", "", "TEXT that stands in the record")
@@ -45,15 +45,15 @@ in the same directory, the same file, the same destination. --uses limits how of
 }
 
 // answer completes an answer with what the flags say.
-func (f allowFlags) answer(n approve.Answer) (approve.Answer, error) {
-	n.Allow, n.Scope, n.Directory, n.Uses, n.Reason = true, approve.Once, f.directory, f.uses, f.reason
+func (f allowFlags) answer(n consent.Answer) (consent.Answer, error) {
+	n.Allow, n.Scope, n.Directory, n.Uses, n.Reason = true, consent.Once, f.directory, f.uses, f.reason
 	switch {
 	case f.session && f.span > 0 || f.once && (f.session || f.span > 0):
 		return n, &usageError{errors.New("more than one of --once, --session and --for is given"), "leave all but one out"}
 	case f.session:
-		n.Scope = approve.Session
+		n.Scope = consent.Session
 	case f.span > 0:
-		n.Scope, n.For = approve.For, f.span
+		n.Scope, n.For = consent.For, f.span
 	case f.uses > 1 || f.directory:
 		return n, &usageError{errors.New("what is allowed once has one use, and one file"), "say how long it holds, with --session or --for"}
 	}
@@ -61,7 +61,7 @@ func (f allowFlags) answer(n approve.Answer) (approve.Answer, error) {
 }
 
 func (a *app) allow(c *cobra.Command, name string, f allowFlags) error {
-	n, err := f.answer(approve.Answer{})
+	n, err := f.answer(consent.Answer{})
 	if err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func newApproveDeny(a *app) *cobra.Command {
 		Args:              oneName("request"),
 		ValidArgsFunction: a.completeRequests,
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.decide(c, args[0], approve.Answer{Reason: reason})
+			return a.decide(c, args[0], consent.Answer{Reason: reason})
 		},
 	}
 	c.Flags().StringVar(&reason, "reason", "", "TEXT that stands in the record")
@@ -86,7 +86,7 @@ func newApproveDeny(a *app) *cobra.Command {
 }
 
 // decide answers the request of a name as n says.
-func (a *app) decide(c *cobra.Command, name string, n approve.Answer) error {
+func (a *app) decide(c *cobra.Command, name string, n consent.Answer) error {
 	ctx, stop := interruptible(c)
 	defer stop()
 	p, err := a.approver("command")
@@ -111,11 +111,11 @@ func (a *app) decide(c *cobra.Command, name string, n approve.Answer) error {
 }
 
 // scopeText is how far an approval goes, in words.
-func scopeText(s approve.Scope, span time.Duration) string {
+func scopeText(s consent.Scope, span time.Duration) string {
 	switch s {
-	case approve.Session:
+	case consent.Session:
 		return "until the run ends"
-	case approve.For:
+	case consent.For:
 		return "for " + spanText(span)
 	}
 	return "once"
@@ -160,8 +160,8 @@ func (f *spanFlag) Type() string { return "DURATION" }
 
 func (f *spanFlag) Set(s string) error {
 	d, err := time.ParseDuration(s)
-	if err != nil || d < time.Second || d > approve.Longest || d%time.Second != 0 {
-		return fmt.Errorf("it is no time from 1s to %s in whole seconds, such as 10m", spanText(approve.Longest))
+	if err != nil || d < time.Second || d > consent.Longest || d%time.Second != 0 {
+		return fmt.Errorf("it is no time from 1s to %s in whole seconds, such as 10m", spanText(consent.Longest))
 	}
 	*f = spanFlag(d)
 	return nil

@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/term"
 
-	"holdfast.dev/holdfast/internal/sys"
+	"holdfast.dev/holdfast/internal/floor/sys"
 )
 
 func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }

@@ -1,9 +1,9 @@
 package cli
 
 import (
-	"holdfast.dev/holdfast/internal/sandbox"
-	"holdfast.dev/holdfast/internal/sandbox/native"
+	"holdfast.dev/holdfast/internal/boundary"
+	"holdfast.dev/holdfast/internal/boundary/native"
 )
 
 // newBackend is the backend of this system.
-func newBackend() (sandbox.Backend, error) { return &native.Backend{}, nil }
+func newBackend() (boundary.Backend, error) { return &native.Backend{}, nil }

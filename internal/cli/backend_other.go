@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"holdfast.dev/holdfast/internal/boundary"
 	"holdfast.dev/holdfast/internal/policy"
-	"holdfast.dev/holdfast/internal/sandbox"
 )
 
 // hiddenCommands are for the parts of Holdfast that run on Linux.
@@ -37,7 +37,7 @@ func (a *app) reload(string) error {
 }
 
 // newBackend is the backend of this system: there is none.
-func newBackend() (sandbox.Backend, error) {
+func newBackend() (boundary.Backend, error) {
 	return nil, &usageError{errors.New("running commands needs Linux, and this is " + runtime.GOOS),
 		"run it in a Linux machine or a virtual one"}
 }

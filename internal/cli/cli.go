@@ -14,8 +14,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
-	"holdfast.dev/holdfast/internal/sandbox"
-	"holdfast.dev/holdfast/internal/sys"
+	"holdfast.dev/holdfast/internal/boundary"
+	"holdfast.dev/holdfast/internal/floor/sys"
 )
 
 // Exit codes of Holdfast itself; docs/exit-codes.md is their contract.
@@ -103,9 +103,9 @@ func (a *app) report(err error) int {
 // statusOf is the exit status that an error means.
 func statusOf(err error) int {
 	switch {
-	case errors.Is(err, sandbox.ErrNotFound):
+	case errors.Is(err, boundary.ErrNotFound):
 		return exitNotFound
-	case errors.Is(err, sandbox.ErrNotExecutable):
+	case errors.Is(err, boundary.ErrNotExecutable):
 		return exitNotExecutable
 	case hadBegun(err):
 		return exitBroken
@@ -116,7 +116,7 @@ func statusOf(err error) int {
 
 // hintFor is the next command to type after an error; "" when there is none.
 func hintFor(err error) string {
-	if hint := sandbox.Exhausted(err); hint != "" {
+	if hint := boundary.Exhausted(err); hint != "" {
 		return hint
 	}
 	var h hinter

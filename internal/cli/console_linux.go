@@ -6,8 +6,8 @@ import (
 	"syscall"
 
 	"golang.org/x/term"
-	"holdfast.dev/holdfast/internal/sandbox"
-	"holdfast.dev/holdfast/internal/sys"
+	"holdfast.dev/holdfast/internal/boundary"
+	"holdfast.dev/holdfast/internal/floor/sys"
 )
 
 // console is the user's terminal.
@@ -30,12 +30,12 @@ func (c *console) Raw() (func(), error) {
 	return func() { term.Restore(int(c.file.Fd()), old) }, nil
 }
 
-func (c *console) Size() sandbox.WindowSize {
+func (c *console) Size() boundary.WindowSize {
 	cols, rows, err := term.GetSize(int(c.file.Fd()))
 	if err != nil {
-		return sandbox.WindowSize{Rows: 24, Cols: 80}
+		return boundary.WindowSize{Rows: 24, Cols: 80}
 	}
-	return sandbox.WindowSize{Rows: uint16(rows), Cols: uint16(cols)}
+	return boundary.WindowSize{Rows: uint16(rows), Cols: uint16(cols)}
 }
 
 func (c *console) Resized() <-chan os.Signal { return c.resized }

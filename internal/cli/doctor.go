@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"holdfast.dev/holdfast/internal/boundary"
+	"holdfast.dev/holdfast/internal/floor/sys"
 	"holdfast.dev/holdfast/internal/policy"
-	"holdfast.dev/holdfast/internal/sandbox"
-	"holdfast.dev/holdfast/internal/sys"
 )
 
 func newDoctorCommand(a *app) *cobra.Command {
@@ -31,9 +31,9 @@ could not start.`,
 
 // diagnosis is what doctor found out.
 type diagnosis struct {
-	Backend  string            `json:"backend"`
-	Findings []sandbox.Finding `json:"findings"`
-	Runs     bool              `json:"runs"` // whether the default profile could run
+	Backend  string             `json:"backend"`
+	Findings []boundary.Finding `json:"findings"`
+	Runs     bool               `json:"runs"` // whether the default profile could run
 }
 
 func (a *app) doctor(cmd *cobra.Command, asJSON bool) error {
@@ -45,7 +45,7 @@ func (a *app) doctor(cmd *cobra.Command, asJSON bool) error {
 		return err
 	}
 	d := diagnosis{Backend: backend.Name(), Findings: backend.Check(cmd.Context())}
-	d.Runs = !slices.ContainsFunc(d.Findings, func(f sandbox.Finding) bool { return !f.Kept && f.Guarantee != policy.CopyLayers })
+	d.Runs = !slices.ContainsFunc(d.Findings, func(f boundary.Finding) bool { return !f.Kept && f.Guarantee != policy.CopyLayers })
 	if asJSON {
 		err = writeJSON(a.Stdout, d)
 	} else {

@@ -5,7 +5,7 @@ import (
 	"path"
 	"strings"
 
-	"holdfast.dev/holdfast/internal/story"
+	"holdfast.dev/holdfast/internal/record/story"
 )
 
 // droppedPaths is how many paths the end of a run names, unless it is to leave

@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"holdfast.dev/holdfast/internal/broker"
+	"holdfast.dev/holdfast/internal/credentials"
 	"holdfast.dev/holdfast/internal/policy"
 )
 
@@ -38,25 +38,25 @@ name:
 }
 
 // grantStore is where this user's grants are.
-func grantStore(host policy.Host) broker.Store {
-	return broker.Store{Dir: filepath.Join(host.State, "grants")}
+func grantStore(host policy.Host) credentials.Store {
+	return credentials.Store{Dir: filepath.Join(host.State, "grants")}
 }
 
 // listedGrant is a grant as list shows it.
 type listedGrant struct {
-	broker.Grant
+	credentials.Grant
 	State string `json:"state"` // active, revoked, expired or used up
 	Left  *int64 `json:"uses_left,omitempty"`
 }
 
-func listed(g broker.Grant, now time.Time) listedGrant {
+func listed(g credentials.Grant, now time.Time) listedGrant {
 	l := listedGrant{Grant: g}
 	switch err := g.Standing(now); {
 	case err == nil:
 		l.State = "active"
-	case errors.Is(err, broker.ErrRevoked):
+	case errors.Is(err, credentials.ErrRevoked):
 		l.State = "revoked"
-	case errors.Is(err, broker.ErrExpired):
+	case errors.Is(err, credentials.ErrExpired):
 		l.State = "expired"
 	default:
 		l.State = "used up"
@@ -124,7 +124,7 @@ func (a *app) printGrants(rows []listedGrant, broken bool) error {
 
 // sourceText names a source in a few words. Of a command only the program is
 // shown: arguments can hold what nobody should see.
-func sourceText(s broker.Source) string {
+func sourceText(s credentials.Source) string {
 	switch {
 	case len(s.Argv) > 0:
 		return s.Kind + " " + filepath.Base(s.Argv[0])
@@ -190,7 +190,7 @@ made for the test is revoked again. No use is counted.`,
 			if err != nil {
 				return err
 			}
-			trial, err := broker.Try(c.Context(), cred, broker.Config{Writable: writable})
+			trial, err := credentials.Try(c.Context(), cred, credentials.Config{Writable: writable})
 			if err != nil {
 				return err
 			}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"holdfast.dev/holdfast/internal/broker"
+	"holdfast.dev/holdfast/internal/credentials"
 	"holdfast.dev/holdfast/internal/policy"
 )
 
@@ -24,7 +24,7 @@ type grantFlags struct {
 	repositories, permission []string
 	ttl                      time.Duration
 	replace                  bool
-	grant                    broker.Grant
+	grant                    credentials.Grant
 }
 
 func newGrantAdd(a *app) *cobra.Command {
@@ -110,9 +110,9 @@ func (a *app) addGrant(name string, f grantFlags) error {
 }
 
 // sourceOf reads --source, with the flags that belong to it.
-func (f grantFlags) sourceOf(host policy.Host) (broker.Source, error) {
+func (f grantFlags) sourceOf(host policy.Host) (credentials.Source, error) {
 	kind, where, _ := strings.Cut(f.source, ":")
-	s := broker.Source{Kind: kind, Options: map[string]string{}}
+	s := credentials.Source{Kind: kind, Options: map[string]string{}}
 	for _, text := range f.options {
 		key, value, ok := strings.Cut(text, "=")
 		if !ok || key == "" || value == "" {

@@ -3,14 +3,14 @@ package cli
 import (
 	"os"
 
-	"holdfast.dev/holdfast/internal/hooks"
+	"holdfast.dev/holdfast/internal/agents/hooks"
+	"holdfast.dev/holdfast/internal/boundary"
 	"holdfast.dev/holdfast/internal/policy"
-	"holdfast.dev/holdfast/internal/sandbox"
-	"holdfast.dev/holdfast/internal/task"
+	"holdfast.dev/holdfast/internal/run"
 )
 
 // reports makes a known agent report its tool calls.
-func (a *app) reports(t *task.Task, argv []string) {
+func (a *app) reports(t *run.Task, argv []string) {
 	program, err := hookProgram()
 	if err != nil {
 		return
@@ -25,7 +25,7 @@ func (a *app) reports(t *task.Task, argv []string) {
 	}
 	t.Tools.Program = program
 	for _, f := range add.Files {
-		t.Tools.Files = append(t.Tools.Files, sandbox.File{Path: f.Path, Content: f.Content})
+		t.Tools.Files = append(t.Tools.Files, boundary.File{Path: f.Path, Content: f.Content})
 	}
 	for name, value := range add.Env {
 		t.Plan.Env = append(t.Plan.Env, policy.Env{Name: name, Value: value, Origin: policy.Origin{File: "hooks"}})

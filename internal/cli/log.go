@@ -12,8 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"holdfast.dev/holdfast/internal/audit"
 	"holdfast.dev/holdfast/internal/policy"
+	"holdfast.dev/holdfast/internal/record/audit"
 )
 
 func newLogCommand(a *app) *cobra.Command {

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"holdfast.dev/holdfast/internal/event"
-	"holdfast.dev/holdfast/internal/story"
+	"holdfast.dev/holdfast/internal/floor/event"
+	"holdfast.dev/holdfast/internal/record/story"
 )
 
 // approvalLines is how many approvals, and reviewed changes, log show has lines

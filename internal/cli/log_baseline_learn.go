@@ -9,10 +9,10 @@ import (
 	"strings"
 	"time"
 
-	"holdfast.dev/holdfast/internal/audit"
-	"holdfast.dev/holdfast/internal/baseline"
 	"holdfast.dev/holdfast/internal/detect"
-	"holdfast.dev/holdfast/internal/event"
+	"holdfast.dev/holdfast/internal/detect/baseline"
+	"holdfast.dev/holdfast/internal/floor/event"
+	"holdfast.dev/holdfast/internal/record/audit"
 )
 
 // learning is from what is learnt, and how.

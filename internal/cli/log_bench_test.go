@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"holdfast.dev/holdfast/internal/audit"
-	"holdfast.dev/holdfast/internal/event"
+	"holdfast.dev/holdfast/internal/floor/event"
+	"holdfast.dev/holdfast/internal/record/audit"
 )
 
 // million makes the log of a run with a million events, such as an installation

@@ -14,8 +14,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"holdfast.dev/holdfast/internal/audit"
-	"holdfast.dev/holdfast/internal/export"
+	"holdfast.dev/holdfast/internal/record/audit"
+	"holdfast.dev/holdfast/internal/record/export"
 )
 
 func newLogExport(a *app) *cobra.Command {

@@ -5,7 +5,7 @@ import (
 	"io"
 	"strings"
 
-	"holdfast.dev/holdfast/internal/story"
+	"holdfast.dev/holdfast/internal/record/story"
 )
 
 // fileFilter is which paths are listed, and how.

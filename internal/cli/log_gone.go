@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"holdfast.dev/holdfast/internal/audit"
+	"holdfast.dev/holdfast/internal/record/audit"
 )
 
 // gone lists the sessions, of those that args or all ask for, whose record

@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"holdfast.dev/holdfast/internal/audit"
+	"holdfast.dev/holdfast/internal/record/audit"
 )
 
 func newLogKey(a *app) *cobra.Command {

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"holdfast.dev/holdfast/internal/event"
+	"holdfast.dev/holdfast/internal/floor/event"
 )
 
 // liner shows events in one line each. It remembers which program has which

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"holdfast.dev/holdfast/internal/story"
+	"holdfast.dev/holdfast/internal/record/story"
 )
 
 // network is where the run went, and what came back.

@@ -11,9 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"holdfast.dev/holdfast/internal/audit"
-	"holdfast.dev/holdfast/internal/event"
-	"holdfast.dev/holdfast/internal/expr"
+	"holdfast.dev/holdfast/internal/floor/event"
+	"holdfast.dev/holdfast/internal/floor/expr"
+	"holdfast.dev/holdfast/internal/record/audit"
 )
 
 // errEnough ends a scan that has found what it was to find.

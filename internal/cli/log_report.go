@@ -13,10 +13,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"holdfast.dev/holdfast/internal/audit"
 	"holdfast.dev/holdfast/internal/detect"
-	"holdfast.dev/holdfast/internal/incident"
-	"holdfast.dev/holdfast/internal/report"
+	"holdfast.dev/holdfast/internal/prove/report"
+	"holdfast.dev/holdfast/internal/record/audit"
+	"holdfast.dev/holdfast/internal/record/incident"
 )
 
 // reporter is what a command line of log report says.

@@ -4,10 +4,10 @@ import (
 	"context"
 	"path"
 
-	"holdfast.dev/holdfast/internal/incident"
-	"holdfast.dev/holdfast/internal/probe"
+	"holdfast.dev/holdfast/internal/boundary/workspace"
+	"holdfast.dev/holdfast/internal/prove/probe"
+	"holdfast.dev/holdfast/internal/record/incident"
 	"holdfast.dev/holdfast/internal/review"
-	"holdfast.dev/holdfast/internal/workspace"
 )
 
 // matrixRows are the rows of the escape matrix with what must be seen of each.

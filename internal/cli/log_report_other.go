@@ -5,7 +5,7 @@ package cli
 import (
 	"context"
 
-	"holdfast.dev/holdfast/internal/incident"
+	"holdfast.dev/holdfast/internal/record/incident"
 )
 
 // Here no run is made, so that no rows are played and no changes are kept.

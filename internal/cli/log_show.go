@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"holdfast.dev/holdfast/internal/audit"
-	"holdfast.dev/holdfast/internal/story"
+	"holdfast.dev/holdfast/internal/record/audit"
+	"holdfast.dev/holdfast/internal/record/story"
 )
 
 // told is a session as it is shown: its story, and how far the record is to be

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"holdfast.dev/holdfast/internal/event"
-	"holdfast.dev/holdfast/internal/story"
+	"holdfast.dev/holdfast/internal/floor/event"
+	"holdfast.dev/holdfast/internal/record/story"
 )
 
 // teller writes a story for a person.

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"holdfast.dev/holdfast/internal/event"
-	"holdfast.dev/holdfast/internal/story"
+	"holdfast.dev/holdfast/internal/floor/event"
+	"holdfast.dev/holdfast/internal/record/story"
 )
 
 // unknown ends a story: what the record does not say, and how far it is to be

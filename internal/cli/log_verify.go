@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"holdfast.dev/holdfast/internal/audit"
+	"holdfast.dev/holdfast/internal/record/audit"
 )
 
 // checked is the result of log verify for one record.

@@ -14,9 +14,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"holdfast.dev/holdfast/internal/floor/sys"
 	"holdfast.dev/holdfast/internal/policy"
-	"holdfast.dev/holdfast/internal/sys"
-	"holdfast.dev/holdfast/internal/task"
+	"holdfast.dev/holdfast/internal/run"
 )
 
 func newMCPCommand(a *app) *cobra.Command {
@@ -93,8 +93,8 @@ func (a *app) serveMCP(flags *planFlags, argv []string, verbose bool) error {
 		return err
 	}
 	errs := &errorLines{to: a.Stderr}
-	t.Streams = task.Streams{In: a.Stdin, Out: a.Stdout, Err: errs}
-	t.Messages = &task.Messages{}
+	t.Streams = run.Streams{In: a.Stdin, Out: a.Stdout, Err: errs}
+	t.Messages = &run.Messages{}
 	if in, ok := a.Stdin.(*os.File); ok {
 		t.Messages.Hungup = func() bool { return sys.Hungup(in) }
 	}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"holdfast.dev/holdfast/internal/model"
+	"holdfast.dev/holdfast/internal/prove/model"
 )
 
 func newModelCommand(a *app) *cobra.Command {

@@ -6,15 +6,15 @@ import (
 	"fmt"
 	"os"
 
+	"holdfast.dev/holdfast/internal/boundary"
 	"holdfast.dev/holdfast/internal/policy"
-	"holdfast.dev/holdfast/internal/sandbox"
-	"holdfast.dev/holdfast/internal/task"
+	"holdfast.dev/holdfast/internal/run"
 )
 
 // intercepted says how connections got to the supervisor.
-func intercepted(r sandbox.Rung) string {
+func intercepted(r boundary.Rung) string {
 	switch r {
-	case "", sandbox.Closed:
+	case "", boundary.Closed:
 		return "none, nothing was allowed"
 	default:
 		return "by " + string(r)
@@ -23,7 +23,7 @@ func intercepted(r sandbox.Rung) string {
 
 // refusals says after a run what of the network was refused or did not answer, a
 // line each, and what of the run is new in its workspace.
-func (a *app) refusals(result task.Result) {
+func (a *app) refusals(result run.Result) {
 	a.destinations("refused", result.Refused)
 	a.destinations("unreachable", result.Unreachable)
 	a.news(result.New)
@@ -32,7 +32,7 @@ func (a *app) refusals(result task.Result) {
 // summaryLines is how many destinations of a kind a summary names.
 const summaryLines = 40
 
-func (a *app) destinations(what string, all []task.Refusal) {
+func (a *app) destinations(what string, all []run.Refusal) {
 	for i, r := range all {
 		if i == summaryLines {
 			fmt.Fprintf(a.Stderr, "%s and %d more, in the record of the run (--verbose names it)\n", a.paint(yellow, "holdfast: "+what+":"), len(all)-i)
@@ -66,9 +66,9 @@ func (a *app) learn(options policy.Options, argv []string, through bool, to stri
 	if to == "" { // the proposal is our output; the command's is not
 		t.Streams.Out, t.Streams.OutTerminal = t.Streams.Err, t.Streams.ErrTerminal
 	}
-	t.Learn = task.LearnObserve
+	t.Learn = run.LearnObserve
 	if through {
-		t.Learn = task.LearnThrough
+		t.Learn = run.LearnThrough
 	}
 	result, err := a.runTask(t)
 	if err != nil {
@@ -81,7 +81,7 @@ func (a *app) learn(options policy.Options, argv []string, through bool, to stri
 	return a.propose(result, to)
 }
 
-func (a *app) propose(result task.Result, to string) error {
+func (a *app) propose(result run.Result, to string) error {
 	seen := make([]policy.Seen, len(result.Observed))
 	for i, o := range result.Observed {
 		seen[i] = policy.Seen{Host: o.Name, Port: o.Port, Kind: o.Kind, Method: o.Method, Path: o.Path, Count: o.Count}
@@ -101,7 +101,7 @@ func (a *app) propose(result task.Result, to string) error {
 
 // reload tells the running sessions to load their policy again.
 func (a *app) reload(state string) error {
-	all, err := task.Reload(context.Background(), state)
+	all, err := run.Reload(context.Background(), state)
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"holdfast.dev/holdfast/internal/broker"
+	"holdfast.dev/holdfast/internal/credentials"
 	"holdfast.dev/holdfast/internal/policy"
 )
 
@@ -72,7 +72,7 @@ func (f *planFlags) options(a *app) (policy.Options, error) {
 	if view := systemView(); len(view) > 0 {
 		host.System = view
 	}
-	host.Grants = broker.Store{Dir: filepath.Join(host.State, "grants")}.Credential
+	host.Grants = credentials.Store{Dir: filepath.Join(host.State, "grants")}.Credential
 	preset := f.preset
 	if preset == noPreset {
 		preset = ""

@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"testing"
 
-	"holdfast.dev/holdfast/internal/sys"
+	"holdfast.dev/holdfast/internal/floor/sys"
 	"holdfast.dev/holdfast/internal/testenv"
 )
 

@@ -3,7 +3,7 @@ package cli
 import (
 	"os"
 
-	"holdfast.dev/holdfast/internal/probe/inside"
+	"holdfast.dev/holdfast/internal/prove/inside"
 )
 
 // actAsProber is what a copy of this program does that 'prove' has made to run

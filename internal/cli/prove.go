@@ -14,10 +14,10 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"holdfast.dev/holdfast/internal/harness"
-	"holdfast.dev/holdfast/internal/probe"
-	"holdfast.dev/holdfast/internal/probe/targets"
-	"holdfast.dev/holdfast/internal/report"
+	"holdfast.dev/holdfast/internal/prove/harness"
+	"holdfast.dev/holdfast/internal/prove/probe"
+	"holdfast.dev/holdfast/internal/prove/report"
+	"holdfast.dev/holdfast/internal/prove/targets"
 )
 
 // exitUnheld is the status when something escaped, or was not seen.

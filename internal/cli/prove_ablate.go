@@ -16,9 +16,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"holdfast.dev/holdfast/internal/harness"
-	"holdfast.dev/holdfast/internal/probe"
-	"holdfast.dev/holdfast/internal/report"
+	"holdfast.dev/holdfast/internal/prove/harness"
+	"holdfast.dev/holdfast/internal/prove/probe"
+	"holdfast.dev/holdfast/internal/prove/report"
 )
 
 // ablater is what a command line of prove ablate says.

@@ -15,12 +15,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"holdfast.dev/holdfast/internal/agent"
-	"holdfast.dev/holdfast/internal/harness"
 	"holdfast.dev/holdfast/internal/policy"
-	"holdfast.dev/holdfast/internal/probe"
-	"holdfast.dev/holdfast/internal/report"
-	"holdfast.dev/holdfast/internal/trial"
+	"holdfast.dev/holdfast/internal/prove/agent"
+	"holdfast.dev/holdfast/internal/prove/harness"
+	"holdfast.dev/holdfast/internal/prove/probe"
+	"holdfast.dev/holdfast/internal/prove/report"
+	"holdfast.dev/holdfast/internal/prove/trial"
 )
 
 // agentTarget says which agent program is tried, and how.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"holdfast.dev/holdfast/internal/exposure"
+	"holdfast.dev/holdfast/internal/prove/exposure"
 )
 
 // exposureFlags are what prove exposure was asked.

@@ -17,8 +17,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"holdfast.dev/holdfast/internal/exposure"
 	"holdfast.dev/holdfast/internal/policy"
+	"holdfast.dev/holdfast/internal/prove/exposure"
 )
 
 // exposure takes the inventory: by a child where it is of another account.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"holdfast.dev/holdfast/internal/exposure"
+	"holdfast.dev/holdfast/internal/prove/exposure"
 )
 
 // exposure is only for Linux so far.

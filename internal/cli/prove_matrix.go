@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"holdfast.dev/holdfast/internal/harness"
-	"holdfast.dev/holdfast/internal/probe/targets"
-	"holdfast.dev/holdfast/internal/report"
+	"holdfast.dev/holdfast/internal/prove/harness"
+	"holdfast.dev/holdfast/internal/prove/report"
+	"holdfast.dev/holdfast/internal/prove/targets"
 )
 
 func newProveMatrix(a *app) *cobra.Command {

@@ -14,8 +14,8 @@ import (
 
 	"golang.org/x/term"
 
-	"holdfast.dev/holdfast/internal/probe"
-	"holdfast.dev/holdfast/internal/report"
+	"holdfast.dev/holdfast/internal/prove/probe"
+	"holdfast.dev/holdfast/internal/prove/report"
 )
 
 // keep is the file that the baseline goes to; "" for none.

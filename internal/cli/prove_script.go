@@ -10,9 +10,9 @@ import (
 	"os"
 	"strings"
 
-	"holdfast.dev/holdfast/internal/model"
-	"holdfast.dev/holdfast/internal/report"
-	"holdfast.dev/holdfast/internal/trial"
+	"holdfast.dev/holdfast/internal/prove/model"
+	"holdfast.dev/holdfast/internal/prove/report"
+	"holdfast.dev/holdfast/internal/prove/trial"
 )
 
 // scriptSeen is what came of a script in a column.

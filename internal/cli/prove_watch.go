@@ -16,11 +16,11 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"holdfast.dev/holdfast/internal/harness"
 	"holdfast.dev/holdfast/internal/policy"
-	"holdfast.dev/holdfast/internal/probe"
-	"holdfast.dev/holdfast/internal/probe/targets"
-	"holdfast.dev/holdfast/internal/report"
+	"holdfast.dev/holdfast/internal/prove/harness"
+	"holdfast.dev/holdfast/internal/prove/probe"
+	"holdfast.dev/holdfast/internal/prove/report"
+	"holdfast.dev/holdfast/internal/prove/targets"
 )
 
 // watcher is what a command line of prove watch says.

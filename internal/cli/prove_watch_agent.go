@@ -9,9 +9,9 @@ import (
 	"os/exec"
 	"path/filepath"
 
-	"holdfast.dev/holdfast/internal/agent"
-	"holdfast.dev/holdfast/internal/harness"
-	"holdfast.dev/holdfast/internal/report"
+	"holdfast.dev/holdfast/internal/prove/agent"
+	"holdfast.dev/holdfast/internal/prove/harness"
+	"holdfast.dev/holdfast/internal/prove/report"
 )
 
 // watchedAgents are the programs of the agents that are named. What is looked

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"holdfast.dev/holdfast/internal/agent"
+	"holdfast.dev/holdfast/internal/prove/agent"
 	"holdfast.dev/holdfast/internal/testenv"
 )
 

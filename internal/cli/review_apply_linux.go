@@ -12,10 +12,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"holdfast.dev/holdfast/internal/event"
+	"holdfast.dev/holdfast/internal/boundary/workspace"
+	"holdfast.dev/holdfast/internal/floor/event"
 	"holdfast.dev/holdfast/internal/review"
-	"holdfast.dev/holdfast/internal/task"
-	"holdfast.dev/holdfast/internal/workspace"
+	"holdfast.dev/holdfast/internal/run"
 )
 
 func newReviewApply(a *app) *cobra.Command {
@@ -49,7 +49,7 @@ func (v *reviewing) apply(ctx context.Context, o review.Options) error {
 	if err := v.begin(); err != nil {
 		return err
 	}
-	for _, session := range task.Alive(v.host.State, string(v.Workspace)) {
+	for _, session := range run.Alive(v.host.State, string(v.Workspace)) {
 		v.a.note(yellow, "warning", "the run %s is alive in %s: it can read and change what is applied as soon as it is there", words(session), quoted(string(v.Workspace)))
 	}
 	n := v.set.Counts()

@@ -14,8 +14,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"holdfast.dev/holdfast/internal/boundary/workspace"
 	"holdfast.dev/holdfast/internal/review"
-	"holdfast.dev/holdfast/internal/workspace"
 )
 
 func newReviewDiff(a *app) *cobra.Command {

@@ -10,10 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"holdfast.dev/holdfast/internal/boundary/workspace"
 	"holdfast.dev/holdfast/internal/policy"
 	"holdfast.dev/holdfast/internal/review"
-	"holdfast.dev/holdfast/internal/task"
-	"holdfast.dev/holdfast/internal/workspace"
+	"holdfast.dev/holdfast/internal/run"
 )
 
 // looking is how the verb itself is used.
@@ -93,10 +93,10 @@ func first(args []string) string {
 // reviewing is one review at hand.
 type reviewing struct {
 	a *app
-	task.Reviewed
+	run.Reviewed
 	set     *review.Set
-	direct  *task.Direct    // of a run in direct mode: the list as it was kept
-	record  *task.Review    // nil until something is decided
+	direct  *run.Direct     // of a run in direct mode: the list as it was kept
+	record  *run.Review     // nil until something is decided
 	json    bool            // what is done is told as JSON
 	missing map[string]bool // directories that are not in the workspace, as far as it was asked
 	host    policy.Host
@@ -131,8 +131,8 @@ func (e *noReview) Hint() string {
 }
 
 // choose finds the review that name means, which may be "".
-func choose(all []task.Reviewed, name, dir string) (task.Reviewed, error) {
-	var found, here []task.Reviewed
+func choose(all []run.Reviewed, name, dir string) (run.Reviewed, error) {
+	var found, here []run.Reviewed
 	for _, r := range all {
 		switch {
 		case name != "" && r.Session == name:
@@ -169,7 +169,7 @@ func choose(all []task.Reviewed, name, dir string) (task.Reviewed, error) {
 	for _, r := range found {
 		e.several = append(e.several, r.Session)
 	}
-	return task.Reviewed{}, e
+	return run.Reviewed{}, e
 }
 
 // within reports whether dir is root or below it.
@@ -178,12 +178,12 @@ func within(dir, root string) bool {
 }
 
 // reviews are all reviews of this user. One that cannot be read is told of.
-func (a *app) reviews() ([]task.Reviewed, policy.Host, error) {
+func (a *app) reviews() ([]run.Reviewed, policy.Host, error) {
 	host, err := policy.ThisHost(a.Env, a.Dir)
 	if err != nil {
 		return nil, host, err
 	}
-	all, err := task.Reviews(host.State)
+	all, err := run.Reviews(host.State)
 	if err != nil && len(all) == 0 {
 		return nil, host, err
 	}
@@ -220,7 +220,7 @@ func (a *app) openReview(ctx context.Context, name string) (*reviewing, error) {
 func (v *reviewing) read(ctx context.Context) error {
 	source := review.Source{Workspace: string(v.Workspace), Dir: v.Dir, Mode: review.Mode(v.Mode)}
 	if v.Direct() {
-		d, err := task.ReadDirect(v.Dir)
+		d, err := run.ReadDirect(v.Dir)
 		if err != nil {
 			return err
 		}
@@ -228,7 +228,7 @@ func (v *reviewing) read(ctx context.Context) error {
 		v.set = review.List(source, items(d)) // flagged when the run ended
 		return nil
 	}
-	source.Rules, source.Obey = v.rules(), task.HostSettings(v.host.Home)
+	source.Rules, source.Obey = v.rules(), run.HostSettings(v.host.Home)
 	set, err := review.Collect(ctx, source)
 	if err != nil {
 		return fmt.Errorf("looking at what the run %s changed: %w", v.Session, err)
@@ -243,7 +243,7 @@ func (v *reviewing) rules() workspace.Rules {
 	_, plan, err := compile(policy.Options{Host: v.host, Workspace: string(v.Workspace)})
 	if err == nil {
 		var rules workspace.Rules
-		if rules, err = task.Rules(plan); err == nil {
+		if rules, err = run.Rules(plan); err == nil {
 			return rules
 		}
 	}

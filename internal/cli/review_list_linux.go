@@ -9,9 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"holdfast.dev/holdfast/internal/boundary/workspace"
 	"holdfast.dev/holdfast/internal/review"
-	"holdfast.dev/holdfast/internal/task"
-	"holdfast.dev/holdfast/internal/workspace"
+	"holdfast.dev/holdfast/internal/run"
 )
 
 func newReviewList(a *app) *cobra.Command {
@@ -33,7 +33,7 @@ func newReviewList(a *app) *cobra.Command {
 
 // listedReview is a review as list shows it.
 type listedReview struct {
-	task.Reviewed
+	run.Reviewed
 	Counts *review.Counts `json:"counts,omitempty"` // nil of a run that is not over, or cannot be read
 	Error  string         `json:"error,omitempty"`
 }
@@ -105,7 +105,7 @@ func (a *app) printReviews(rows []listedReview) error {
 }
 
 // stateOf is a state in a word of ours.
-func stateOf(r task.Reviewed) string {
+func stateOf(r run.Reviewed) string {
 	switch {
 	case r.Direct():
 		return "in the workspace"

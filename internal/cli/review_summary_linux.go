@@ -3,11 +3,11 @@ package cli
 import (
 	"context"
 
-	"holdfast.dev/holdfast/internal/task"
+	"holdfast.dev/holdfast/internal/run"
 )
 
 // reviewable says after a run that its changes wait, or where they are listed.
-func (a *app) reviewable(r task.Result) {
+func (a *app) reviewable(r run.Result) {
 	if r.Viewed == nil || r.Viewed.Dir == "" {
 		if len(r.Settled.Flagged) > 0 && r.Listed > 0 {
 			a.note(cyan, "hint", "see all that changed with: holdfast review %s", r.Session)

@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"golang.org/x/term"
+	"holdfast.dev/holdfast/internal/floor/sys"
 	"holdfast.dev/holdfast/internal/policy"
-	"holdfast.dev/holdfast/internal/sys"
-	"holdfast.dev/holdfast/internal/task"
+	"holdfast.dev/holdfast/internal/run"
 )
 
 // run makes the plan and runs the command under it.
@@ -29,7 +29,7 @@ func (a *app) run(options policy.Options, argv []string, verbose bool, grace tim
 	a.announce(t.Plan)
 	result, err := a.runTask(t)
 	err = deniedCommand(result, a.missingProgram(t.Plan, err))
-	var lost *task.OutputError
+	var lost *run.OutputError
 	ran := err == nil || errors.As(err, &lost)
 	a.summary(t.Plan, result, verbose, ran)
 	if lost != nil {
@@ -47,7 +47,7 @@ func (a *app) run(options policy.Options, argv []string, verbose bool, grace tim
 }
 
 // newTask makes the task of a command line.
-func (a *app) newTask(options policy.Options, argv []string) (*task.Task, error) {
+func (a *app) newTask(options policy.Options, argv []string) (*run.Task, error) {
 	_, plan, err := compile(options)
 	if err != nil {
 		return nil, err
@@ -61,7 +61,7 @@ func (a *app) newTask(options policy.Options, argv []string) (*task.Task, error)
 	if err != nil {
 		return nil, err
 	}
-	t := &task.Task{
+	t := &run.Task{
 		Backend: backend, Plan: plan, Argv: argv, State: options.Host.State, Streams: a.streams(),
 		Version: version, Notify: a.notify, Progress: a.settling,
 		Log: filepath.Join(options.Host.State, "log"), Keys: filepath.Join(options.Host.State, "keys"),
@@ -80,9 +80,9 @@ func (a *app) newTask(options policy.Options, argv []string) (*task.Task, error)
 }
 
 // runTask runs a task to its end and passes the caller's signals on.
-func (a *app) runTask(t *task.Task) (task.Result, error) {
+func (a *app) runTask(t *run.Task) (run.Result, error) {
 	if err := sys.KeepPrivate(); err != nil {
-		return task.Result{}, err
+		return run.Result{}, err
 	}
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2)
@@ -103,7 +103,7 @@ func (a *app) notify(line string) {
 
 // aftermaths says what runs here had left whose supervisor was killed: nobody was
 // told at their end.
-func (a *app) aftermaths(say func(colour, kind, format string, args ...any), all []task.Aftermath) {
+func (a *app) aftermaths(say func(colour, kind, format string, args ...any), all []run.Aftermath) {
 	for _, left := range all {
 		say(yellow, "warning", "the run %s in this workspace was killed with its supervisor; what it left was looked through afterwards:", left.Session)
 		for _, w := range left.Warnings {
@@ -127,8 +127,8 @@ func (a *app) settling(line string) {
 }
 
 // streams are the standard descriptors of this process.
-func (a *app) streams() task.Streams {
-	s := task.Streams{In: a.Stdin, Out: a.Stdout, Err: a.Stderr}
+func (a *app) streams() run.Streams {
+	s := run.Streams{In: a.Stdin, Out: a.Stdout, Err: a.Stderr}
 	in, inOK := a.Stdin.(*os.File)
 	out, outOK := a.Stdout.(*os.File)
 	errs, errOK := a.Stderr.(*os.File)
@@ -156,7 +156,7 @@ func lost(g policy.Guarantee) string {
 
 // summary says after a run what a person has to know of it; nothing when there
 // is nothing.
-func (a *app) summary(plan policy.Plan, r task.Result, verbose, ran bool) {
+func (a *app) summary(plan policy.Plan, r run.Result, verbose, ran bool) {
 	say := a.note
 	for _, g := range plan.Accepted {
 		if !ran {
@@ -207,7 +207,7 @@ func (a *app) summary(plan policy.Plan, r task.Result, verbose, ran bool) {
 }
 
 // lacking says that the record of a run is not COMPLETE.
-func (a *app) lacking(r task.Result, ran bool) {
+func (a *app) lacking(r run.Result, ran bool) {
 	if ran && r.Lack.Verdict != "" {
 		a.note(yellow, "record", "%s: %s; see: holdfast log verify %s", r.Lack.Verdict, r.Lack.Reason, r.Session)
 	}

@@ -5,21 +5,21 @@ import (
 	"fmt"
 	"strings"
 
+	"holdfast.dev/holdfast/internal/boundary"
 	"holdfast.dev/holdfast/internal/policy"
-	"holdfast.dev/holdfast/internal/sandbox"
-	"holdfast.dev/holdfast/internal/task"
+	"holdfast.dev/holdfast/internal/run"
 )
 
 // privateHome says after a run what became of its private home: what waits to be
 // taken over, and what was dropped.
-func (a *app) privateHome(plan policy.Plan, r task.Result) {
+func (a *app) privateHome(plan policy.Plan, r run.Result) {
 	a.changed(plan, r.Changed)
 	a.dropped(plan.Identity.Home, r.Dropped, r.DroppedMore)
 }
 
 // changed names what an agent changed in its copies of the user's settings, and
 // the next command to type.
-func (a *app) changed(plan policy.Plan, c *task.Changes) {
+func (a *app) changed(plan policy.Plan, c *run.Changes) {
 	if c == nil || plan.Agent == nil {
 		return
 	}
@@ -41,7 +41,7 @@ func (a *app) changed(plan policy.Plan, c *task.Changes) {
 // missingProgram adds to the error about an agent that is not installed how to
 // install it.
 func (a *app) missingProgram(plan policy.Plan, err error) error {
-	if plan.Agent == nil || plan.Agent.Install == "" || !errors.Is(err, sandbox.ErrNotFound) {
+	if plan.Agent == nil || plan.Agent.Install == "" || !errors.Is(err, boundary.ErrNotFound) {
 		return err
 	}
 	return &agentMissingError{err, "install " + plan.Agent.Title + ": " + plan.Agent.Install + "; 'holdfast agents' lists those that are found"}

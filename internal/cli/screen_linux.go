@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"golang.org/x/term"
-	"holdfast.dev/holdfast/internal/sys"
+	"holdfast.dev/holdfast/internal/floor/sys"
 )
 
 // Sequences of ECMA-48 and of xterm that every terminal of the last 30 years

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/spf13/cobra"
-	"holdfast.dev/holdfast/internal/task"
+	"holdfast.dev/holdfast/internal/run"
 )
 
 // hiddenCommands are for the parts of Holdfast, not for people.
@@ -21,12 +21,12 @@ func linuxCommands(a *app) []*cobra.Command {
 // of that session executes it; a person has no need to.
 func newSettleCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:    task.SettleCommand + " DIR",
+		Use:    run.SettleCommand + " DIR",
 		Short:  "Finish a session whose supervisor was killed",
 		Hidden: true,
 		Args:   cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			_, err := task.Settle(context.Background(), args[0])
+			_, err := run.Settle(context.Background(), args[0])
 			return err
 		},
 	}

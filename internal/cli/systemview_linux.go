@@ -1,8 +1,8 @@
 package cli
 
 import (
+	"holdfast.dev/holdfast/internal/boundary/native"
 	"holdfast.dev/holdfast/internal/policy"
-	"holdfast.dev/holdfast/internal/sandbox/native"
 )
 
 // systemView is what every boundary shows of the system.

@@ -6,7 +6,7 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
-	"holdfast.dev/holdfast/internal/harness"
+	"holdfast.dev/holdfast/internal/prove/harness"
 )
 
 // newWorkerCommand plays the rows of `holdfast prove` that need a network. That

@@ -1,6 +1,6 @@
 package detect
 
-import "holdfast.dev/holdfast/internal/event"
+import "holdfast.dev/holdfast/internal/floor/event"
 
 // actionNames are the actions that rules can be about. The place of one is its
 // number; 0 is none.

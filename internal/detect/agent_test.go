@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"holdfast.dev/holdfast/internal/event"
+	"holdfast.dev/holdfast/internal/floor/event"
 )
 
 // started is an execution: by whom, and which program the process ran before.

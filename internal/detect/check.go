@@ -9,8 +9,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"holdfast.dev/holdfast/internal/baseline"
-	"holdfast.dev/holdfast/internal/expr"
+	"holdfast.dev/holdfast/internal/detect/baseline"
+	"holdfast.dev/holdfast/internal/floor/expr"
 )
 
 var (

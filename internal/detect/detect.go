@@ -12,9 +12,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"holdfast.dev/holdfast/internal/baseline"
-	"holdfast.dev/holdfast/internal/event"
-	"holdfast.dev/holdfast/internal/expr"
+	"holdfast.dev/holdfast/internal/detect/baseline"
+	"holdfast.dev/holdfast/internal/floor/event"
+	"holdfast.dev/holdfast/internal/floor/expr"
 )
 
 // Alert says that a rule was met.

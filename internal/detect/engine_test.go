@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"holdfast.dev/holdfast/internal/event"
+	"holdfast.dev/holdfast/internal/floor/event"
 )
 
 var began = time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	"holdfast.dev/holdfast/internal/baseline"
-	"holdfast.dev/holdfast/internal/event"
-	"holdfast.dev/holdfast/internal/expr"
+	"holdfast.dev/holdfast/internal/detect/baseline"
+	"holdfast.dev/holdfast/internal/floor/event"
+	"holdfast.dev/holdfast/internal/floor/expr"
 )
 
 // groupFields are the fields that events can be counted and told apart by, and

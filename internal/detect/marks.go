@@ -5,7 +5,7 @@ import (
 	"strings"
 	"sync"
 
-	"holdfast.dev/holdfast/internal/event"
+	"holdfast.dev/holdfast/internal/floor/event"
 )
 
 // mark is a set of words about what an event is about. Rules ask for them instead

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"holdfast.dev/holdfast/internal/event"
+	"holdfast.dev/holdfast/internal/floor/event"
 )
 
 // TestCommandsOfAShell gives a shell texts, and says which words it gets besides

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"holdfast.dev/holdfast/internal/event"
+	"holdfast.dev/holdfast/internal/floor/event"
 )
 
 // TestKeptPlaces has each change alone in a session of its own.

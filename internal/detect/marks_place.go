@@ -4,7 +4,7 @@ import (
 	"path"
 	"strings"
 
-	"holdfast.dev/holdfast/internal/event"
+	"holdfast.dev/holdfast/internal/floor/event"
 )
 
 // changes says whether an action changes what lies at its paths.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"sync"
 
-	"holdfast.dev/holdfast/internal/event"
+	"holdfast.dev/holdfast/internal/floor/event"
 )
 
 var programNames = sync.OnceValue(func() map[string]trait {

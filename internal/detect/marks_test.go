@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"holdfast.dev/holdfast/internal/event"
+	"holdfast.dev/holdfast/internal/floor/event"
 )
 
 var here = Place{Home: "/home/you", Workspace: "/home/you/project"}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"holdfast.dev/holdfast/internal/event"
+	"holdfast.dev/holdfast/internal/floor/event"
 )
 
 // TestLearntSessionsSayNothingNew: what a session of any rule taught is not new in

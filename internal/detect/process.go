@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"holdfast.dev/holdfast/internal/event"
+	"holdfast.dev/holdfast/internal/floor/event"
 )
 
 // What is remembered of programs: the last ones that were executed. A power of

@@ -3,7 +3,7 @@ package detect
 import (
 	"testing"
 
-	"holdfast.dev/holdfast/internal/event"
+	"holdfast.dev/holdfast/internal/floor/event"
 )
 
 // TestProgramsThatRunAreNotForgotten has what an install script executes

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"holdfast.dev/holdfast/internal/event"
+	"holdfast.dev/holdfast/internal/floor/event"
 )
 
 // TestRenamed has a program do what a rule leaves out for its name: from where

@@ -3,7 +3,7 @@ package detect
 import (
 	"time"
 
-	"holdfast.dev/holdfast/internal/event"
+	"holdfast.dev/holdfast/internal/floor/event"
 )
 
 // Attack is the version of ATT&CK that technique ids are of. Where that has

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"testing"
 
-	"holdfast.dev/holdfast/internal/event"
+	"holdfast.dev/holdfast/internal/floor/event"
 )
 
 // mostLow is how many alerts that are low honest work may raise: more of them and

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 
-	"holdfast.dev/holdfast/internal/baseline"
-	"holdfast.dev/holdfast/internal/event"
+	"holdfast.dev/holdfast/internal/detect/baseline"
+	"holdfast.dev/holdfast/internal/floor/event"
 )
 
 // Failure is a test of a rule that did not come out as it should.

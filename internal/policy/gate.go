@@ -6,8 +6,8 @@ import (
 	"sync"
 	"time"
 
-	"holdfast.dev/holdfast/internal/event"
-	"holdfast.dev/holdfast/internal/expr"
+	"holdfast.dev/holdfast/internal/floor/event"
+	"holdfast.dev/holdfast/internal/floor/expr"
 )
 
 // GateRule is a rule of consent: a human is asked before what it is about, or

@@ -3,7 +3,7 @@ package policy
 import (
 	"slices"
 
-	"holdfast.dev/holdfast/internal/event"
+	"holdfast.dev/holdfast/internal/floor/event"
 )
 
 // Asks says whether any rule can ask a human about a kind of attempts, at a

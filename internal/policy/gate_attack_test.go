@@ -7,8 +7,8 @@ import (
 	"sync"
 	"testing"
 
-	"holdfast.dev/holdfast/internal/event"
-	"holdfast.dev/holdfast/internal/expr"
+	"holdfast.dev/holdfast/internal/floor/event"
+	"holdfast.dev/holdfast/internal/floor/expr"
 )
 
 // everySet are rules of every kind that the index knows.

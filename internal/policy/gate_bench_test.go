@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"holdfast.dev/holdfast/internal/event"
+	"holdfast.dev/holdfast/internal/floor/event"
 )
 
 // benchAttempts are executions as they come: most that no rule is about.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"holdfast.dev/holdfast/internal/expr"
+	"holdfast.dev/holdfast/internal/floor/expr"
 )
 
 const ruleSetsPage = "../../docs/rule-sets.md"

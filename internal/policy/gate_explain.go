@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"holdfast.dev/holdfast/internal/event"
-	"holdfast.dev/holdfast/internal/expr"
+	"holdfast.dev/holdfast/internal/floor/event"
+	"holdfast.dev/holdfast/internal/floor/expr"
 )
 
 // consent says of an answer what the rules of consent add to it.

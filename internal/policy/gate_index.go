@@ -3,8 +3,8 @@ package policy
 import (
 	"slices"
 
-	"holdfast.dev/holdfast/internal/event"
-	"holdfast.dev/holdfast/internal/expr"
+	"holdfast.dev/holdfast/internal/floor/event"
+	"holdfast.dev/holdfast/internal/floor/expr"
 )
 
 // lane holds the rules that can be about one kind of attempts, by what must be

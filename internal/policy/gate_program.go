@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"holdfast.dev/holdfast/internal/event"
-	"holdfast.dev/holdfast/internal/expr"
+	"holdfast.dev/holdfast/internal/floor/event"
+	"holdfast.dev/holdfast/internal/floor/expr"
 )
 
 // Bounds of what is made of one execution. What is beyond is a reading that may

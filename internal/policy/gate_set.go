@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"holdfast.dev/holdfast/internal/event"
+	"holdfast.dev/holdfast/internal/floor/event"
 )
 
 // GateSet is a set of rules of consent that is shipped, by the name that a

@@ -13,8 +13,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"holdfast.dev/holdfast/internal/event"
-	"holdfast.dev/holdfast/internal/expr"
+	"holdfast.dev/holdfast/internal/floor/event"
+	"holdfast.dev/holdfast/internal/floor/expr"
 )
 
 //go:generate go test -run "^(TestGateTableIsCurrent|TestRuleSetsDocument)$" -update .
@@ -158,7 +158,7 @@ func TestGateTableIsCurrent(t *testing.T) {
 		want = append(want, set)
 	}
 	var b bytes.Buffer
-	b.WriteString("// Code generated from gates/*.yaml by go generate ./internal/policy; DO NOT EDIT.\n\npackage policy\n\nimport \"holdfast.dev/holdfast/internal/event\"\n\n" +
+	b.WriteString("// Code generated from gates/*.yaml by go generate ./internal/policy; DO NOT EDIT.\n\npackage policy\n\nimport \"holdfast.dev/holdfast/internal/floor/event\"\n\n" +
 		"// gateTable is what the files of gates say.\nfunc gateTable() []GateSet {\n\treturn []GateSet{\n")
 	for _, s := range want {
 		fmt.Fprintf(&b, "{Name: %q, Title: %q, Text: %q, Blind: %q, Rules: []GateSetRule{\n", s.Name, s.Title, s.Text, s.Blind)

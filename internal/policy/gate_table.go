@@ -2,7 +2,7 @@
 
 package policy
 
-import "holdfast.dev/holdfast/internal/event"
+import "holdfast.dev/holdfast/internal/floor/event"
 
 // gateTable is what the files of gates say.
 func gateTable() []GateSet {

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"holdfast.dev/holdfast/internal/event"
+	"holdfast.dev/holdfast/internal/floor/event"
 )
 
 // What becomes of a program that programs.allow does not name.

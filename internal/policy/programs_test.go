@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"holdfast.dev/holdfast/internal/event"
+	"holdfast.dev/holdfast/internal/floor/event"
 )
 
 // listedWorld has programs in a directory of PATH that nothing inside can write,

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"holdfast.dev/holdfast/internal/expr"
+	"holdfast.dev/holdfast/internal/floor/expr"
 )
 
 // AskTool says why a call of a tool would come to nothing in a run of p: because

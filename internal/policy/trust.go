@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"holdfast.dev/holdfast/internal/sys"
+	"holdfast.dev/holdfast/internal/floor/sys"
 )
 
 // pins are the project files whose bytes a human trusted.

@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+	"holdfast.dev/holdfast/internal/boundary/workspace"
 	"holdfast.dev/holdfast/internal/testenv"
-	"holdfast.dev/holdfast/internal/workspace"
 )
 
 var errKilled = errors.New("killed")

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
-	"holdfast.dev/holdfast/internal/workspace"
+	"holdfast.dev/holdfast/internal/boundary/workspace"
 )
 
 // planned is a step that puts the run's file d/a into its place, prepared if so asked.

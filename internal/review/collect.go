@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
-	"holdfast.dev/holdfast/internal/workspace"
+	"holdfast.dev/holdfast/internal/boundary/workspace"
 )
 
 // Collect finds what the run of src changed, with the decisions that were taken

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"holdfast.dev/holdfast/internal/workspace"
+	"holdfast.dev/holdfast/internal/boundary/workspace"
 )
 
 func TestCollectOverlay(t *testing.T) {

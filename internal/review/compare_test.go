@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-	"holdfast.dev/holdfast/internal/workspace"
+	"holdfast.dev/holdfast/internal/boundary/workspace"
 )
 
 // tick is longer than the clock of inodes takes to move on.

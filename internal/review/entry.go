@@ -7,7 +7,7 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
-	"holdfast.dev/holdfast/internal/workspace"
+	"holdfast.dev/holdfast/internal/boundary/workspace"
 )
 
 // entry compares one name that the run left with what was there. files says

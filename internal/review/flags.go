@@ -12,8 +12,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
-	"holdfast.dev/holdfast/internal/approve"
-	"holdfast.dev/holdfast/internal/workspace"
+	"holdfast.dev/holdfast/internal/boundary/workspace"
+	"holdfast.dev/holdfast/internal/consent"
 )
 
 // flag judges a change: rule is what the list of names says of it.
@@ -52,7 +52,7 @@ func (c *Change) judge(root string) {
 		if strings.HasPrefix(string(c.Path), "-") || strings.Contains(string(c.Path), "/-") {
 			c.raise("name", "its name begins with a dash: programs take it for an option where a shell puts names in for *")
 		}
-		if word := approve.LooksLike(string(c.Path)); word != "" {
+		if word := consent.LooksLike(string(c.Path)); word != "" {
 			c.raise("name", "its name holds letters that look like others: %s", word)
 		}
 	}
@@ -165,7 +165,7 @@ func unclear(name string) string {
 		case r == utf8.RuneError:
 		case unicode.Is(unicode.Bidi_Control, r):
 			return "characters that turn the direction of text"
-		case approve.Unseen(r):
+		case consent.Unseen(r):
 			return "characters that cannot be seen"
 		case r != ' ' && unicode.IsSpace(r):
 			return "spaces that are not plain ones"

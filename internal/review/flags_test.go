@@ -5,7 +5,7 @@ package review
 import (
 	"testing"
 
-	"holdfast.dev/holdfast/internal/workspace"
+	"holdfast.dev/holdfast/internal/boundary/workspace"
 )
 
 func TestNamesThatAreNotWhatTheySeem(t *testing.T) {

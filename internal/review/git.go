@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"holdfast.dev/holdfast/internal/workspace"
+	"holdfast.dev/holdfast/internal/boundary/workspace"
 )
 
 // What a file of a repository is for git.

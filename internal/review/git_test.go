@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"holdfast.dev/holdfast/internal/boundary/workspace"
 	"holdfast.dev/holdfast/internal/testenv"
-	"holdfast.dev/holdfast/internal/workspace"
 )
 
 // git runs git as on a host whose user is known to nobody.

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
-	"holdfast.dev/holdfast/internal/workspace"
+	"holdfast.dev/holdfast/internal/boundary/workspace"
 )
 
 // history carries over what a run did in a repository, or nothing of it: all

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"holdfast.dev/holdfast/internal/workspace"
+	"holdfast.dev/holdfast/internal/boundary/workspace"
 )
 
 // maxIndex is how much of an index is looked through.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"holdfast.dev/holdfast/internal/workspace"
+	"holdfast.dev/holdfast/internal/boundary/workspace"
 )
 
 // TestWhatBelongsToAHistory: files of its classes and the directories that they are in;

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"holdfast.dev/holdfast/internal/workspace"
+	"holdfast.dev/holdfast/internal/boundary/workspace"
 )
 
 // maxHistoryFlags bounds how many flags of its parts a history shows.

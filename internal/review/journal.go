@@ -11,7 +11,7 @@ import (
 	"io"
 	"os"
 
-	"holdfast.dev/holdfast/internal/workspace"
+	"holdfast.dev/holdfast/internal/boundary/workspace"
 )
 
 // What Apply does to a path.

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
-	"holdfast.dev/holdfast/internal/workspace"
+	"holdfast.dev/holdfast/internal/boundary/workspace"
 )
 
 // TestWhatIsExpected: a path is as expected if its type, its bits and its content are, and

@@ -6,7 +6,7 @@ import (
 	"context"
 	"slices"
 
-	"holdfast.dev/holdfast/internal/workspace"
+	"holdfast.dev/holdfast/internal/boundary/workspace"
 )
 
 // obey flags what the host would execute or obey although the list does not name

@@ -10,7 +10,7 @@ import (
 	"fmt"
 
 	"golang.org/x/sys/unix"
-	"holdfast.dev/holdfast/internal/workspace"
+	"holdfast.dev/holdfast/internal/boundary/workspace"
 )
 
 // plan says what is to be done for c, or that nothing is left to be done, or

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-	"holdfast.dev/holdfast/internal/workspace"
+	"holdfast.dev/holdfast/internal/boundary/workspace"
 )
 
 // TestStartOfWhatChanged: of the list of the start the files of changes are kept in mind,

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
-	"holdfast.dev/holdfast/internal/workspace"
+	"holdfast.dev/holdfast/internal/boundary/workspace"
 )
 
 // TestWhatApplyCarries: what is accepted, in whole or in part, and what was applied

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
-	"holdfast.dev/holdfast/internal/workspace"
+	"holdfast.dev/holdfast/internal/boundary/workspace"
 )
 
 // TestEachStepIsEnded: a step that an apply which died had begun is carried out or undone,

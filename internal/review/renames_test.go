@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"holdfast.dev/holdfast/internal/workspace"
+	"holdfast.dev/holdfast/internal/boundary/workspace"
 )
 
 // TestPairsOfARename: equal content is paired by the last name first, each file once, and

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"holdfast.dev/holdfast/internal/workspace"
+	"holdfast.dev/holdfast/internal/boundary/workspace"
 )
 
 // Mode says how a run saw the workspace.

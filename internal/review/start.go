@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
-	"holdfast.dev/holdfast/internal/workspace"
+	"holdfast.dev/holdfast/internal/boundary/workspace"
 )
 
 // identity tells two states of a file apart without reading it. No program can

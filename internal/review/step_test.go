@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
-	"holdfast.dev/holdfast/internal/workspace"
+	"holdfast.dev/holdfast/internal/boundary/workspace"
 )
 
 // applier is ready to carry out single steps.

@@ -10,7 +10,7 @@ import (
 	"sync"
 
 	"golang.org/x/sys/unix"
-	"holdfast.dev/holdfast/internal/workspace"
+	"holdfast.dev/holdfast/internal/boundary/workspace"
 )
 
 // limits bound what one review holds in memory. What is beyond is counted as

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"holdfast.dev/holdfast/internal/event"
+	"holdfast.dev/holdfast/internal/floor/event"
 	"holdfast.dev/holdfast/internal/testenv"
 )
 

@@ -6,7 +6,7 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
-	"holdfast.dev/holdfast/internal/event"
+	"holdfast.dev/holdfast/internal/floor/event"
 )
 
 // unreadable is why a program is not executed that may be executed but not read.

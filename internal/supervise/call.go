@@ -6,7 +6,7 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
-	"holdfast.dev/holdfast/internal/event"
+	"holdfast.dev/holdfast/internal/floor/event"
 )
 
 // call is one notification on its way through.

@@ -4,7 +4,7 @@ package supervise
 
 import (
 	"golang.org/x/sys/unix"
-	"holdfast.dev/holdfast/internal/event"
+	"holdfast.dev/holdfast/internal/floor/event"
 )
 
 // shape says what the arguments of a call are.

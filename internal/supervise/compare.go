@@ -10,7 +10,7 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
-	"holdfast.dev/holdfast/internal/event"
+	"holdfast.dev/holdfast/internal/floor/event"
 )
 
 // A call that goes on is read again by the kernel (seccomp_unotify(2)): another

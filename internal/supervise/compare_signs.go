@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"golang.org/x/sys/unix"
-	"holdfast.dev/holdfast/internal/event"
+	"holdfast.dev/holdfast/internal/floor/event"
 )
 
 // foreseen is where a call was to lead, for when it is through.

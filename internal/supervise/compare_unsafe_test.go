@@ -15,7 +15,7 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
-	"holdfast.dev/holdfast/internal/event"
+	"holdfast.dev/holdfast/internal/floor/event"
 )
 
 // raced is a call that has one of two paths, as another thread likes.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-	"holdfast.dev/holdfast/internal/event"
+	"holdfast.dev/holdfast/internal/floor/event"
 )
 
 // roleFifo opens a fifo for writing, as long before another thread reads from it.

@@ -23,7 +23,7 @@ import (
 	"os"
 	"syscall"
 
-	"holdfast.dev/holdfast/internal/event"
+	"holdfast.dev/holdfast/internal/floor/event"
 )
 
 // Level is how much the filter hands over, and so how much is recorded.

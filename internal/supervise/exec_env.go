@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"holdfast.dev/holdfast/internal/event"
+	"holdfast.dev/holdfast/internal/floor/event"
 )
 
 // passing are the variables that shells and terminals change with each command,

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-	"holdfast.dev/holdfast/internal/event"
+	"holdfast.dev/holdfast/internal/floor/event"
 )
 
 // file records a call on one or two paths.

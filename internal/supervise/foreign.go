@@ -6,7 +6,7 @@ import (
 	"strconv"
 
 	"golang.org/x/sys/unix"
-	"holdfast.dev/holdfast/internal/event"
+	"holdfast.dev/holdfast/internal/floor/event"
 )
 
 // foreignABI names the numbers that a call is made by where they are not this

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
-	"holdfast.dev/holdfast/internal/event"
+	"holdfast.dev/holdfast/internal/floor/event"
 )
 
 // foresee says what a call will come to, from where its path stands in the view

@@ -7,7 +7,7 @@ import (
 	"path"
 
 	"golang.org/x/sys/unix"
-	"holdfast.dev/holdfast/internal/event"
+	"holdfast.dev/holdfast/internal/floor/event"
 )
 
 const xattrNameMax = 255 // XATTR_NAME_MAX

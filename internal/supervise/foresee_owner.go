@@ -10,7 +10,7 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
-	"holdfast.dev/holdfast/internal/event"
+	"holdfast.dev/holdfast/internal/floor/event"
 )
 
 // owned judges what the owner of a file may change.

@@ -9,7 +9,7 @@ import (
 	"sync"
 
 	"golang.org/x/sys/unix"
-	"holdfast.dev/holdfast/internal/event"
+	"holdfast.dev/holdfast/internal/floor/event"
 )
 
 // linked foresees the further name s.at for the file s.to. It is no reading of the

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-	"holdfast.dev/holdfast/internal/event"
+	"holdfast.dev/holdfast/internal/floor/event"
 )
 
 // Baits are files of the root of the view that nobody has a reason to open.

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"holdfast.dev/holdfast/internal/event"
+	"holdfast.dev/holdfast/internal/floor/event"
 )
 
 // human is a gate: rules by a word of the arguments or a path, and whoever

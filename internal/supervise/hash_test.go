@@ -15,7 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"holdfast.dev/holdfast/internal/event"
+	"holdfast.dev/holdfast/internal/floor/event"
 )
 
 // twins are two programs of one size: what follows an ELF file is nothing to it.

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-	"holdfast.dev/holdfast/internal/event"
+	"holdfast.dev/holdfast/internal/floor/event"
 )
 
 // LandlockLogNewExec is the flag of landlock_restrict_self(2), ABI 7, without

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"time"
 
-	"holdfast.dev/holdfast/internal/event"
+	"holdfast.dev/holdfast/internal/floor/event"
 )
 
 // take is told of one record.

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"holdfast.dev/holdfast/internal/event"
+	"holdfast.dev/holdfast/internal/floor/event"
 )
 
 // Types of audit records (include/uapi/linux/audit.h).

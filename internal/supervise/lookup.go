@@ -8,7 +8,7 @@ import (
 	"strconv"
 
 	"golang.org/x/sys/unix"
-	"holdfast.dev/holdfast/internal/event"
+	"holdfast.dev/holdfast/internal/floor/event"
 )
 
 // lookup is a call on one path that is looked up and nothing else.

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
-	"holdfast.dev/holdfast/internal/event"
+	"holdfast.dev/holdfast/internal/floor/event"
 )
 
 // change is a change outside of what the view lets be written, on its way to a

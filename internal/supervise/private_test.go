@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
-	"holdfast.dev/holdfast/internal/event"
+	"holdfast.dev/holdfast/internal/floor/event"
 )
 
 func open(path string, flags int) aCall {

@@ -9,7 +9,7 @@ import (
 	"strconv"
 
 	"golang.org/x/sys/unix"
-	"holdfast.dev/holdfast/internal/event"
+	"holdfast.dev/holdfast/internal/floor/event"
 )
 
 // maxThreads bounds the table of threads, which is a memory of what /proc says.

@@ -8,7 +8,7 @@ import (
 	"strconv"
 
 	"golang.org/x/sys/unix"
-	"holdfast.dev/holdfast/internal/event"
+	"holdfast.dev/holdfast/internal/floor/event"
 )
 
 // sock records a call with a socket address. Where a connection to the network

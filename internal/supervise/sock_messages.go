@@ -6,7 +6,7 @@ import (
 	"encoding/binary"
 
 	"golang.org/x/sys/unix"
-	"holdfast.dev/holdfast/internal/event"
+	"holdfast.dev/holdfast/internal/floor/event"
 )
 
 const (

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
-	"holdfast.dev/holdfast/internal/event"
+	"holdfast.dev/holdfast/internal/floor/event"
 )
 
 // socketErrno is the error of a call whose descriptor is no socket; "" for none.

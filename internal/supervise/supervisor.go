@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-	"holdfast.dev/holdfast/internal/event"
-	"holdfast.dev/holdfast/internal/sys"
+	"holdfast.dev/holdfast/internal/floor/event"
+	"holdfast.dev/holdfast/internal/floor/sys"
 )
 
 // Supervisor receives the calls of one listener.

@@ -15,7 +15,7 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
-	"holdfast.dev/holdfast/internal/event"
+	"holdfast.dev/holdfast/internal/floor/event"
 )
 
 // roleSwaps starts n processes that each execute one thing while another thread

@@ -10,7 +10,7 @@ import (
 	"sync"
 
 	"golang.org/x/sys/unix"
-	"holdfast.dev/holdfast/internal/event"
+	"holdfast.dev/holdfast/internal/floor/event"
 )
 
 // TripwireConfig is what a Tripwire needs to know.

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"holdfast.dev/holdfast/internal/event"
+	"holdfast.dev/holdfast/internal/floor/event"
 )
 
 // How look-ups and denials are bounded: the same by the same process within a window is

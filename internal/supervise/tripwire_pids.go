@@ -8,7 +8,7 @@ import (
 	"strconv"
 
 	"golang.org/x/sys/unix"
-	"holdfast.dev/holdfast/internal/sys"
+	"holdfast.dev/holdfast/internal/floor/sys"
 )
 
 // The numbers of ioctls on a descriptor of a pid namespace (ioctl_nsfs(2), Linux

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"testing"
 
-	"holdfast.dev/holdfast/internal/event"
+	"holdfast.dev/holdfast/internal/floor/event"
 )
 
 // lister is a gate that keeps what it is asked about.

@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"testing"
 
-	"holdfast.dev/holdfast/internal/event"
+	"holdfast.dev/holdfast/internal/floor/event"
 )
 
 // TestWhatCannotBeTracedIsNotExecuted: what an approval was given for is held

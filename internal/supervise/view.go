@@ -4,7 +4,7 @@ import (
 	"path"
 	"strings"
 
-	"holdfast.dev/holdfast/internal/event"
+	"holdfast.dev/holdfast/internal/floor/event"
 )
 
 // places finds where a path stands in the view.

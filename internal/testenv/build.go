@@ -84,7 +84,7 @@ func Prober(t testing.TB) string {
 		return path
 	}
 	path := filepath.Join(t.TempDir(), "prober")
-	cmd := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", path, "holdfast.dev/holdfast/internal/probe/inside/prober")
+	cmd := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", path, "holdfast.dev/holdfast/internal/prove/inside/prober")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("building the prober: %v\n%s", err, out)

@@ -6,7 +6,7 @@ import (
 	"os"
 	"testing"
 
-	"holdfast.dev/holdfast/internal/netlab"
+	"holdfast.dev/holdfast/internal/prove/netlab"
 )
 
 // NetworkResolver is the name server that /etc/resolv.conf names in a private

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"holdfast.dev/holdfast/internal/netlab"
+	"holdfast.dev/holdfast/internal/prove/netlab"
 )
 
 // endsRole is the variable that makes this binary one of the processes that

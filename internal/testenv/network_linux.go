@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"holdfast.dev/holdfast/internal/netlab"
+	"holdfast.dev/holdfast/internal/prove/netlab"
 )
 
 // startNetwork executes this binary in a network of its own, which ends with

@@ -1,6 +1,6 @@
 // Command agents installs the agent programs that tests run, and lists those
 // that are known, for tools/needs and the Makefile. Which versions is written in
-// internal/agent/drivers, and nowhere else.
+// internal/prove/agent/drivers, and nowhere else.
 package main
 
 import (
@@ -12,7 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"holdfast.dev/holdfast/internal/agent"
+	"holdfast.dev/holdfast/internal/prove/agent"
 )
 
 const usage = `usage: agents list                         NAME VERSION,VERSION… a line, the oldest first

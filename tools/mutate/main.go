@@ -23,8 +23,8 @@ import (
 	"time"
 )
 
-const defaults = "./internal/policy/... ./internal/egress/... ./internal/supervise/... ./internal/workspace/... " +
-	"./internal/approve/... ./internal/redact/... ./internal/audit/... ./internal/broker/... ./internal/review/..."
+const defaults = "./internal/policy/... ./internal/network/... ./internal/supervise/... ./internal/boundary/workspace/... " +
+	"./internal/consent/... ./internal/floor/redact/... ./internal/record/audit/... ./internal/credentials/... ./internal/review/..."
 
 // goal is the share of guards, in percent, whose negation the tests must notice.
 const goal = 90

@@ -25,15 +25,15 @@ const (
 // importers are packages whose tests are tried when those of the package itself
 // noticed nothing: the ones that rely on it and take less than half a minute.
 var importers = map[string][]string{
-	"internal/policy":    {"internal/exposure", "internal/broker", "internal/task"},
-	"internal/workspace": {"internal/review", "internal/task"},
-	"internal/review":    {"internal/task"},
-	"internal/redact":    {"internal/broker", "internal/approve", "internal/supervise"},
-	"internal/approve":   {"internal/broker", "internal/gateway", "internal/task"},
-	"internal/audit":     {"internal/alert", "internal/task"},
-	"internal/broker":    {"internal/task"},
-	"internal/egress":    {"internal/task"},
-	"internal/supervise": {"internal/task"},
+	"internal/policy":             {"internal/prove/exposure", "internal/credentials", "internal/run"},
+	"internal/boundary/workspace": {"internal/review", "internal/run"},
+	"internal/review":             {"internal/run"},
+	"internal/floor/redact":       {"internal/credentials", "internal/consent", "internal/supervise"},
+	"internal/consent":            {"internal/credentials", "internal/agents/gateway", "internal/run"},
+	"internal/record/audit":       {"internal/detect/alert", "internal/run"},
+	"internal/credentials":        {"internal/run"},
+	"internal/network":            {"internal/run"},
+	"internal/supervise":          {"internal/run"},
 }
 
 // tester runs tests of mutants.

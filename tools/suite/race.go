@@ -13,17 +13,17 @@ import (
 var unraced = map[string]string{
 	"internal/cli: TestDocuments":                               "runs the shipped binary, which is not built with the detector",
 	"internal/cli: TestScripts":                                 "runs the shipped binary, which is not built with the detector",
-	"internal/harness: TestAblation":                            "plays rows against shipped binaries; TestPool races what plays them",
-	"internal/harness: TestAblationInANetwork":                  "plays rows against shipped binaries; TestPool races what plays them",
-	"internal/harness: TestAblationOfTheRecord":                 "plays rows against shipped binaries; TestPool races what plays them",
-	"internal/harness: TestManySupervisors":                     "runs shipped binaries",
-	"internal/harness: TestMatrix":                              "plays rows against the shipped binary; TestPool races what plays them",
-	"internal/harness: TestReconstructionIsCurrent":             "plays rows against the shipped binary; TestPool races what plays them",
-	"internal/harness: TestRootRungTun":                         "plays rows against a shipped binary; TestPool races what plays them",
-	"internal/harness: TestRungs":                               "plays rows against a shipped binary; TestPool races what plays them",
+	"internal/prove/harness: TestAblation":                      "plays rows against shipped binaries; TestPool races what plays them",
+	"internal/prove/harness: TestAblationInANetwork":            "plays rows against shipped binaries; TestPool races what plays them",
+	"internal/prove/harness: TestAblationOfTheRecord":           "plays rows against shipped binaries; TestPool races what plays them",
+	"internal/prove/harness: TestManySupervisors":               "runs shipped binaries",
+	"internal/prove/harness: TestMatrix":                        "plays rows against the shipped binary; TestPool races what plays them",
+	"internal/prove/harness: TestReconstructionIsCurrent":       "plays rows against the shipped binary; TestPool races what plays them",
+	"internal/prove/harness: TestRootRungTun":                   "plays rows against a shipped binary; TestPool races what plays them",
+	"internal/prove/harness: TestRungs":                         "plays rows against a shipped binary; TestPool races what plays them",
 	"internal/supervise: TestRootLandlockAuditHearsEveryDenial": "executes itself where it may read nothing else, and with the detector it is linked to libraries",
 	"internal/supervise: TestRootLandlockAuditHearsAFlood":      "executes itself where it may read nothing else, and with the detector it is linked to libraries",
-	"internal/sandbox/native: TestKilledSupervisor":             "kills a process at each of 600 steps: one that was killed reports nothing, and TestConformance races the launch",
+	"internal/boundary/native: TestKilledSupervisor":            "kills a process at each of 600 steps: one that was killed reports nothing, and TestConformance races the launch",
 }
 
 // startsGoroutine reports whether a package has code of its own, and it or its

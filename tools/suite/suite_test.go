@@ -206,8 +206,8 @@ func TestTables(t *testing.T) {
 
 func TestWhatStartsAGoroutine(t *testing.T) {
 	for dir, want := range map[string]bool{
-		"internal/supervise": true, "internal/audit": true, "internal/gateway": true, "internal/sandbox/native": true,
-		"internal/workspace": true, "internal/policy": true, "internal/arch": false, "internal/event": false, "internal/realtest": false,
+		"internal/supervise": true, "internal/record/audit": true, "internal/agents/gateway": true, "internal/boundary/native": true,
+		"internal/boundary/workspace": true, "internal/policy": true, "internal/arch": false, "internal/floor/event": false, "internal/testenv/realtest": false,
 	} {
 		if got, err := startsGoroutine(filepath.Join("../..", dir)); err != nil || got != want {
 			t.Errorf("%s starts a goroutine: %v (%v), want %v", dir, got, err, want)

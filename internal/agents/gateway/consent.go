@@ -1,0 +1,203 @@
+package gateway
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"holdfast.dev/holdfast/internal/floor/event"
+)
+
+// heldCalls is how many calls wait for a human at most; one more is denied.
+const heldCalls = 32
+
+var (
+	errAgentGone  = errors.New("the agent went away before there was an answer")
+	errServerGone = errors.New("the server ended before there was an answer")
+	errTakenBack  = errors.New("the agent took it back before there was an answer")
+	errCrowded    = errors.New("too much waits for an answer already")
+)
+
+// held are the calls of tools that wait for a human. Nothing of them has reached
+// the server, and all other messages pass by them.
+type held struct {
+	most int // bytes of all
+	life context.Context
+	end  context.CancelCauseFunc
+	wait sync.WaitGroup
+
+	// Held while a call that waited goes on, and while one is taken back: a server
+	// never gets a call behind the message that takes it back.
+	order sync.Mutex
+
+	mu           sync.Mutex // guards what follows
+	calls, bytes int
+	closed       bool // nothing begins to wait any more
+}
+
+func newHeld(most int) *held {
+	h := &held{most: most}
+	h.life, h.end = context.WithCancelCause(context.Background())
+	return h
+}
+
+// enter takes a place for a call of that size.
+func (h *held) enter(size int) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.calls >= heldCalls || h.bytes+size > h.most {
+		return false
+	}
+	h.calls, h.bytes = h.calls+1, h.bytes+size
+	return true
+}
+
+func (h *held) leave(size int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.calls, h.bytes = h.calls-1, h.bytes-size
+}
+
+// start begins to wait. When all is over that takes a moment, for a question has to
+// be taken back.
+func (h *held) start(waits func()) {
+	h.mu.Lock()
+	closed := h.closed
+	if !closed {
+		h.wait.Go(waits)
+	}
+	h.mu.Unlock()
+	if closed {
+		waits()
+	}
+}
+
+// over ends everything that waits, and returns when nothing does any more.
+func (h *held) over(why error) {
+	h.end(why)
+	h.mu.Lock()
+	h.closed = true
+	h.mu.Unlock()
+	h.wait.Wait()
+}
+
+// asks says whether rules of consent can be about calls.
+func (c Config) asks() bool {
+	return c.Gate != nil && (c.Wants == nil || c.Wants(event.KindTool))
+}
+
+// consent asks about a call that the policy does not deny, and passes it on or
+// refuses it. It returns at once: what a human has to say is waited for elsewhere.
+func (r *relay) consent(m *jsonrpc.Request, c toolCall, size int) error {
+	attempts := r.record.attempts(c)
+	ruling, left := judge(r.config.Gate, attempts)
+	if ruling.Verdict != event.Unknown {
+		return r.decided(m, c, ruling)
+	}
+	copied := *m
+	copied.Params = bytes.Clone(m.Params) // the line that it stands in is read over
+	ctx, end := context.WithCancelCause(r.held.life)
+	room := r.held.enter(size)
+	if !room {
+		end(errCrowded) // Wait must be called also then: it takes the question back
+	}
+	if m.IsCall() {
+		r.agent.open.hold(m.ID, end)
+	}
+	r.held.start(func() {
+		defer end(nil)
+		if room {
+			defer r.held.leave(size)
+		}
+		for {
+			ruling = wait(ctx, ruling)
+			if ruling.Verdict != event.Allowed || len(left) == 0 {
+				break
+			}
+			if ruling, left = judge(r.config.Gate, left); ruling.Verdict != event.Unknown {
+				break
+			}
+		}
+		r.held.order.Lock()
+		defer r.held.order.Unlock()
+		if cause := context.Cause(ctx); cause != nil {
+			ruling = event.Ruling{Verdict: event.Denied, Rule: ruling.Rule, Reason: cause.Error()}
+		}
+		r.failed(r.agent, r.decided(&copied, c, ruling), size)
+	})
+	return nil
+}
+
+// judge asks about one attempt after the other, to the first that is not allowed,
+// and returns those behind it.
+func judge(gate event.Gate, attempts []event.Attempt) (event.Ruling, []event.Attempt) {
+	var r event.Ruling
+	for i, a := range attempts {
+		if r = gate.Judge(a); r.Verdict != event.Allowed {
+			return r, attempts[i+1:]
+		}
+	}
+	return r, nil
+}
+
+func wait(ctx context.Context, r event.Ruling) event.Ruling {
+	if r.Wait == nil {
+		return event.Ruling{Verdict: event.Denied, Rule: r.Rule, Reason: "nobody can be asked"}
+	}
+	answer := r.Wait(ctx)
+	answer.Rule = cmp.Or(answer.Rule, r.Rule)
+	return answer
+}
+
+// decided records what was said of a call, and passes it on or refuses it.
+func (r *relay) decided(m *jsonrpc.Request, c toolCall, ruling event.Ruling) error {
+	if m.IsCall() && !r.agent.open.release(m.ID) {
+		// Nobody waits for it any more, so that nothing is answered.
+		return r.record.refusedCall(m, c, event.Ruling{Verdict: event.Denied, Rule: ruling.Rule, Reason: errTakenBack.Error()})
+	}
+	if ruling.Verdict != event.Allowed {
+		ruling.Reason = cmp.Or(ruling.Reason, "a rule of consent denies it")
+		err := r.record.refusedCall(m, c, ruling)
+		return r.rejected(r.agent, m, cmp.Or(err, error(&deniedError{ruling.Reason})))
+	}
+	if err := r.record.allowedCall(m, c); err != nil {
+		return r.rejected(r.agent, m, err)
+	}
+	return r.server.to.send(m)
+}
+
+// attempts are a call as the rules of consent see it. A server chooses what it
+// calls itself, so that a rule about its program must hold as well.
+func (r *record) attempts(c toolCall) []event.Attempt {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	one := event.Attempt{Kind: event.KindTool, Agent: r.agent, Tool: c.name, Server: r.config.Name, Arguments: string(c.arguments)}
+	out := []event.Attempt{one}
+	if r.server != one.Server {
+		one.Server = r.server
+		out = append(out, one)
+	}
+	return out
+}
+
+func (r *record) refusedCall(m *jsonrpc.Request, c toolCall, ruling event.Ruling) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e := r.callEvent(m, c)
+	e.Verdict, e.Layer, e.Rule = event.Denied, event.LayerConsent, ruling.Rule
+	e.Detail["reason"] = ruling.Reason
+	return r.emit(e)
+}
+
+func (r *record) allowedCall(m *jsonrpc.Request, c toolCall) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.emit(r.callEvent(m, c)); err != nil {
+		return unrecorded(err)
+	}
+	return nil
+}

@@ -1,0 +1,358 @@
+package gateway
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"holdfast.dev/holdfast/internal/floor/canonical"
+	"holdfast.dev/holdfast/internal/floor/event"
+)
+
+// How much of a text stands in a record, in bytes.
+const (
+	excerpt   = 200     // of what was dropped, and of what was said of a failure
+	arguments = 4 << 10 // of a call
+	redacted  = 64 << 10
+	nameMost  = 200
+	dropsMost = 20      // events of what was dropped; more are counted
+	toolsMost = 10_000  // tools of a server whose definitions are compared
+	pagesMost = 4 << 20 // of these definitions
+)
+
+// record is what is written down of a session.
+type record struct {
+	config Config
+
+	mu     sync.Mutex // guards what follows, and keeps events in order
+	closed bool
+	report Report
+	agent  string // as it calls itself
+	server string
+	pages  []json.RawMessage // of a list of tools that is under way
+	paged  int               // bytes of them
+	digest string            // of the last list
+	slow   map[string]bool   // which sides were slowed down
+	more   map[string]int    // drops that were counted, by side
+	drops  int
+}
+
+func newRecord(c Config) *record {
+	if c.Redact == nil {
+		c.Redact = func(s string) string { return s }
+	}
+	return &record{config: c, server: c.Name, slow: map[string]bool{}, more: map[string]int{}}
+}
+
+// emit adds who is meant and writes an event; mu is held.
+func (r *record) emit(e event.Event) error {
+	if r.closed {
+		return nil
+	}
+	if r.agent != "" {
+		e.Detail["agent"] = r.agent
+	}
+	if e.Object != r.server {
+		e.Detail["server"] = r.server
+	}
+	return r.config.Sink.Emit(e)
+}
+
+// asked records what an agent asks for, before it is passed on: what cannot be
+// recorded does not happen. The parameters of a call of a tool become those that
+// were judged. A call that a rule of consent may be about comes back,
+// and is not recorded yet.
+func (r *record) asked(m *jsonrpc.Request) (*toolCall, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.agent == "" {
+		r.agent = named(m.Params, "clientInfo")
+	}
+	if m.Method != "tools/call" {
+		return nil, nil
+	}
+	c, err := parseCall(m.Params)
+	if err != nil {
+		return nil, err
+	}
+	m.Params = c.params
+	r.report.Calls++
+	reason, rule := r.denied(c)
+	if reason == "" && r.config.asks() {
+		return &c, nil
+	}
+	e := r.callEvent(m, c)
+	if reason != "" {
+		e.Verdict, e.Layer, e.Rule = event.Denied, event.LayerTools, rule
+		e.Detail["reason"] = reason
+	}
+	if err := r.emit(e); err != nil {
+		return nil, unrecorded(err)
+	}
+	if reason != "" {
+		return nil, &deniedError{reason}
+	}
+	return nil, nil
+}
+
+// callEvent is a call that is allowed; mu is held.
+func (r *record) callEvent(m *jsonrpc.Request, c toolCall) event.Event {
+	return event.Event{Action: event.ToolCall, Object: cut(c.name, nameMost), Verdict: event.Allowed, Detail: map[string]string{
+		"id": idText(m.ID), "arguments": r.text(string(c.arguments), arguments),
+	}}
+}
+
+func unrecorded(err error) error { return fmt.Errorf("the call cannot be recorded: %w", err) }
+
+// deniedError is that the policy denies a call.
+type deniedError struct{ reason string }
+
+func (e *deniedError) Error() string { return "denied: " + e.reason }
+
+// denied asks the policy about a call. A server chooses what it calls itself, so
+// that a rule about its program must hold as well.
+func (r *record) denied(c toolCall) (reason, rule string) {
+	if r.config.Deny == nil {
+		return "", ""
+	}
+	for _, server := range []string{r.config.Name, r.server} {
+		if reason, rule = r.config.Deny(r.agent, server, c.name, c.arguments); reason != "" {
+			break
+		}
+	}
+	return reason, rule
+}
+
+// answered records what came of a request of the agent.
+func (r *record) answered(c *call, m *jsonrpc.Response, size int) {
+	switch c.method {
+	case "initialize", "server/discover":
+		if name := named(m.Result, "serverInfo"); name != "" {
+			r.mu.Lock()
+			r.server = name
+			r.mu.Unlock()
+		}
+	case "tools/list":
+		r.listed(c, m)
+	case "tools/call":
+		o := outcome{word: "ok", size: size}
+		switch {
+		case m.Error != nil:
+			o.word, o.text = "refused", m.Error.Error()
+		case string(member(m.Result, "isError")) == "true":
+			o.word = "error"
+			if first, _, err := elements(member(m.Result, "content"), 1); err == nil && len(first) > 0 {
+				o.text = textOf(first[0], "text")
+			}
+		}
+		if !c.cancelled {
+			r.result(c, m.ID, o)
+		}
+	}
+}
+
+// outcome is what came of a call.
+type outcome struct {
+	word string // ok, error, refused, cancelled or lost
+	text string // of a failure
+	size int    // bytes of the answer
+}
+
+// result records the end of a call of a tool; other requests have no record.
+func (r *record) result(c *call, id jsonrpc.ID, o outcome) {
+	if c.method != "tools/call" {
+		return
+	}
+	detail := map[string]string{"id": idText(id), "outcome": o.word, "ms": strconv.FormatInt(time.Since(c.began).Milliseconds(), 10)}
+	if o.size > 0 {
+		detail["bytes"] = strconv.Itoa(o.size)
+	}
+	if o.text != "" {
+		detail["reason"] = r.text(o.text, excerpt)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	// A loss has ended the run already: see Config.Sink.
+	r.emit(event.Event{Action: event.ToolResult, Object: cut(c.tool, nameMost), Verdict: event.Allowed, Detail: detail})
+}
+
+// listed records which tools there are, when that is new or changed.
+func (r *record) listed(c *call, m *jsonrpc.Response) {
+	page, more, err := elements(member(m.Result, "tools"), toolsMost)
+	if err != nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if c.first {
+		r.pages, r.paged = nil, 0
+	}
+	for _, t := range page {
+		r.paged += len(t)
+	}
+	if more || len(r.pages)+len(page) > toolsMost || r.paged > pagesMost {
+		r.pages, r.paged = nil, pagesMost // what follows is not looked at either
+		r.unlisted()
+		return
+	}
+	r.pages = append(r.pages, page...)
+	if textOf(m.Result, "nextCursor") != "" {
+		return
+	}
+	tools := describe(r.pages)
+	r.pages = nil
+	if tools.sum == r.digest {
+		return
+	}
+	detail := map[string]string{"sha256": tools.sum, "tools": strconv.Itoa(tools.count), "names": cut(tools.names, arguments)}
+	if r.digest != "" {
+		detail["was"] = r.digest
+	}
+	r.digest = tools.sum
+	r.emit(event.Event{Action: event.ToolList, Object: r.server, Verdict: event.Allowed, Detail: detail})
+}
+
+// unlisted records once that the tools are too many to be compared; mu is held.
+func (r *record) unlisted() {
+	const none = "not known"
+	if r.digest == none {
+		return
+	}
+	detail := map[string]string{"reason": "there are more definitions of tools than are compared"}
+	if r.digest != "" {
+		detail["was"] = r.digest
+	}
+	r.digest = none
+	r.emit(event.Event{Action: event.ToolList, Object: r.server, Verdict: event.Unknown, Detail: detail})
+}
+
+// tools are what a server offers, in a form in which only the content counts.
+type tools struct {
+	sum, names string
+	count      int
+}
+
+// describe brings definitions of tools into one form: without spaces, keys and
+// tools in the order of their names.
+func describe(definitions []json.RawMessage) tools {
+	type one struct{ name, text string }
+	all := make([]one, len(definitions))
+	for i, d := range definitions {
+		dec := json.NewDecoder(strings.NewReader(string(d)))
+		dec.UseNumber()
+		var v any
+		dec.Decode(&v)                  // it was read before
+		text, _ := canonical.Marshal(v) // and is of such values alone
+		m, _ := v.(map[string]any)      // a tool that is no object has no name
+		name, _ := m["name"].(string)
+		all[i] = one{name, string(text)}
+	}
+	slices.SortFunc(all, func(a, b one) int { return cmp.Or(strings.Compare(a.name, b.name), strings.Compare(a.text, b.text)) })
+	h := sha256.New()
+	names := make([]string, len(all))
+	for i, t := range all {
+		names[i] = t.name
+		h.Write([]byte(t.text + "\n"))
+	}
+	return tools{sum: hex.EncodeToString(h.Sum(nil)), names: strings.Join(names, ","), count: len(all)}
+}
+
+// drop records what is not passed on.
+func (r *record) drop(who, reason string, size int, text string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	text = r.text(text, excerpt)
+	if who == "server" {
+		if r.report.Dropped++; r.report.Dropped == 1 {
+			r.report.First = text
+		}
+	}
+	if r.drops++; r.drops > dropsMost {
+		r.more[who]++
+		return
+	}
+	r.emit(event.Event{Action: event.ToolDrop, Object: who, Verdict: event.Denied, Layer: event.LayerGateway,
+		Detail: map[string]string{"reason": cut(reason, excerpt), "bytes": strconv.Itoa(size), "text": text}})
+}
+
+// slowed records once of each side that it wrote more than the limit.
+func (r *record) slowed(who string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.slow[who] {
+		return
+	}
+	r.slow[who] = true
+	r.emit(event.Event{Action: event.SessionLimit, Object: "messages of the " + who, Verdict: event.Denied, Layer: event.LayerGateway,
+		Detail: map[string]string{"reason": "there were more than the limit, so they were passed on more slowly"}})
+}
+
+// close ends the record.
+func (r *record) close() Report {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, who := range []string{"agent", "server"} {
+		if n := r.more[who]; n > 0 {
+			r.emit(event.Event{Action: event.ToolDrop, Object: who, Verdict: event.Denied, Layer: event.LayerGateway,
+				Detail: map[string]string{"reason": "more of the kind", "count": strconv.Itoa(n)}})
+		}
+	}
+	r.closed = true
+	return r.report
+}
+
+// text takes secrets out of a text and cuts it. What was cut before they were
+// looked for may end with half of one, so that the last of it does not count.
+func (r *record) text(s string, most int) string {
+	short := len(s) > redacted
+	s = r.config.Redact(cut(s, redacted))
+	if short {
+		s = s[:max(0, len(s)-arguments)]
+	}
+	if len(s) <= most {
+		return s
+	}
+	return cut(s, most) + "…"
+}
+
+// cut is the beginning of a text, without half a letter at its end.
+func cut(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	for most > 0 && !utf8.RuneStart(s[most]) {
+		most--
+	}
+	return s[:most]
+}
+
+// metaPrefix begins the keys of what the protocol itself says in each message
+// since 2026-07-28, which has no initialize any more.
+const metaPrefix = "io.modelcontextprotocol/"
+
+// named is the name and the version that a side gives itself; "" for none.
+func named(object json.RawMessage, key string) string {
+	text := member(object, key)
+	if text == nil {
+		text = member(member(object, "_meta"), metaPrefix+key)
+	}
+	return strings.TrimSpace(cut(textOf(text, "name"), nameMost) + " " + cut(textOf(text, "version"), nameMost))
+}
+
+// count is a number and what it counts.
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return strconv.Itoa(n) + " " + what + "s"
+}

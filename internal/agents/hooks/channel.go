@@ -1,0 +1,158 @@
+package hooks
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"time"
+
+	"holdfast.dev/holdfast/internal/floor/canonical"
+)
+
+// Socket is where a run takes reports from inside. What is written there is
+// answered with one line, which says whether the policy denies the call, and before
+// it with one that says so while a human is asked; nothing else can be had from it.
+const Socket = "/run/holdfast/tools"
+
+// Marker is a file of the view, read-only, that says that this is inside of a run
+// which takes reports: the socket alone could be removed, and a hook would then take
+// itself to be outside.
+const Marker = "/etc/holdfast-run"
+
+// Within reports whether this process is inside of a run that takes reports.
+func Within() bool {
+	_, err := os.Lstat(Marker)
+	return err == nil
+}
+
+// What stands on the channel at most.
+const (
+	maxLine   = 2 << 20 // bytes of a report: twice maxArguments, since JSON writes some letters longer
+	maxAnswer = 16 << 10
+	patience  = 2 * time.Second // of either side
+
+	retryTime  = 3 * time.Second // after which no further connection is made
+	retryPause = 10 * time.Millisecond
+)
+
+// Send brings a report to the run that this process is inside of, trying again for a
+// while where the run is too busy to listen. While a human is asked it waits: held is
+// told for how long, at most, and nothing is heard for that time. A call without an
+// answer is denied, for the rules that are about it were not asked.
+func Send(socket string, r Report, held func(time.Duration)) (Answer, error) {
+	var a Answer
+	var err error
+	for begun, pause := time.Now(), retryPause; ; pause *= 2 {
+		if a, err = sendOnce(socket, r, held); err == nil || time.Since(begun)+pause > retryTime {
+			break
+		}
+		time.Sleep(pause)
+	}
+	if err != nil && r.Kind == Call {
+		a = Unanswered()
+	}
+	return a, err
+}
+
+// Unanswered is the answer to a call where the run gave none.
+func Unanswered() Answer {
+	return Answer{Deny: "holdfast run did not answer the hook, so the rules about this call could not be asked; try again, and see the ALERTS of holdfast log show if it stays so"}
+}
+
+// sendOnce makes one connection.
+func sendOnce(socket string, r Report, held func(time.Duration)) (Answer, error) {
+	c, err := net.DialTimeout("unix", socket, patience)
+	if err != nil {
+		return Answer{}, fmt.Errorf("reporting a tool call: %w", err)
+	}
+	defer c.Close()
+	if Within() {
+		if err := servedOutside(c); err != nil {
+			return Answer{}, fmt.Errorf("reporting a tool call: %w", err)
+		}
+	}
+	c.SetDeadline(time.Now().Add(patience))
+	var line bytes.Buffer
+	out := json.NewEncoder(&line)
+	out.SetEscapeHTML(false) // it would make a report six times as long
+	if err = out.Encode(r); err == nil {
+		_, err = c.Write(line.Bytes())
+	}
+	var a Answer
+	in := json.NewDecoder(io.LimitReader(c, maxAnswer))
+	if err == nil {
+		err = in.Decode(&a)
+	}
+	if err != nil {
+		return Answer{}, fmt.Errorf("reporting a tool call: %w", err)
+	}
+	if a.Wait <= 0 {
+		return a, nil
+	}
+	wait := min(time.Duration(a.Wait)*time.Millisecond, r.Patience()) + patience
+	held(wait)
+	c.SetDeadline(time.Now().Add(wait))
+	a = Answer{}
+	if err := in.Decode(&a); err != nil || a.Wait != 0 {
+		return Answer{Deny: "a human is to be asked about this call, and there was no answer"}, nil
+	}
+	return a, nil
+}
+
+// errForm says that what came over the channel is no report.
+var errForm = errors.New("it is no report")
+
+// Receive reads a report. Whoever wrote it is inside: every length is bounded,
+// and nothing of it is believed.
+func Receive(from io.Reader) (Report, error) {
+	line, err := bufio.NewReaderSize(io.LimitReader(from, maxLine), 4<<10).ReadBytes('\n')
+	if err != nil {
+		return Report{}, fmt.Errorf("receiving a report: %w", err)
+	}
+	var r Report
+	d := json.NewDecoder(bytes.NewReader(line))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&r); err != nil {
+		return Report{}, fmt.Errorf("receiving a report: %w", err)
+	}
+	if r.Bad == "" && (r.Tool == "" && r.Kind != End || r.Kind != Call && r.Kind != Result && r.Kind != End) {
+		return Report{}, fmt.Errorf("receiving a report: %w", errForm)
+	}
+	if len(r.Arguments) > 0 {
+		if r.Arguments, err = canonical.JSON(r.Arguments); err != nil {
+			return Report{}, fmt.Errorf("receiving a report: its arguments: %w", err)
+		}
+	}
+	r.bound()
+	return r, nil
+}
+
+// bound cuts what no hook of ours would have written as long.
+func (r *Report) bound() {
+	for _, s := range []*string{&r.Agent, &r.Tool, &r.ID, &r.Subagent, &r.Server, &r.Conversation, &r.Mode, &r.Outcome} {
+		*s = cut(*s, maxName)
+	}
+	for _, s := range []*string{&r.Cwd, &r.Transcript, &r.Response, &r.Bad} {
+		*s = cut(*s, maxString)
+	}
+	r.Millis = min(max(r.Millis, 0), 1e12)
+	r.Waits = min(max(r.Waits, 0), callTime)
+}
+
+// Reply answers a report.
+func Reply(to io.Writer, a Answer) error {
+	a.Deny = cut(a.Deny, maxString)
+	line, err := json.Marshal(a)
+	if err == nil {
+		_, err = to.Write(append(line, '\n'))
+	}
+	if err != nil {
+		return fmt.Errorf("answering a report: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,98 @@
+package hooks
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strconv"
+	"time"
+
+	"holdfast.dev/holdfast/internal/floor/event"
+	"holdfast.dev/holdfast/internal/floor/redact"
+	"holdfast.dev/holdfast/internal/record/audit"
+)
+
+// Outside is where reports of agents go that run outside of every boundary: a
+// record for each session of an agent, which one hook process after the other
+// goes on with.
+type Outside struct {
+	Log  string // directory of the records
+	Keys string // directory of the keys that sign them
+}
+
+// tries is how many records of one session of an agent there are: it may be
+// taken up again after its end.
+const tries = 64
+
+// errBusy says that no record could be opened.
+var errBusy = errors.New("other hooks kept the record busy")
+
+// Record writes down a report. An End ends the record.
+func (o Outside) Record(r Report, a Answer) error {
+	l, last, begun, err := o.open(r)
+	if err != nil {
+		return fmt.Errorf("recording a tool call: %w", err)
+	}
+	secrets := redact.New()
+	emit := func(e event.Event, n uint64) {
+		if err == nil {
+			e.N, e.Time = n, time.Now()
+			err = l.Emit(secrets.Event(e))
+		}
+	}
+	if begun {
+		emit(event.Event{Sensor: event.Task, Action: event.SessionStart, Object: r.Cwd, Verdict: event.Allowed,
+			Detail: map[string]string{"sensors": string(event.Agent), "boundary": "none", "agent": r.Agent}}, 1)
+	}
+	if r.Kind != End || r.Bad != "" {
+		emit(r.Event(a), last(event.Agent)+1)
+		return errors.Join(err, l.Leave())
+	}
+	emit(event.Event{Sensor: event.Task, Action: event.SessionEnd, Verdict: event.Allowed, Detail: map[string]string{
+		"count.agent": strconv.FormatUint(last(event.Agent), 10), "count.task": "2",
+	}}, 2)
+	return errors.Join(err, l.Close())
+}
+
+// open goes on with the record of the agent's session, or begins one.
+func (o Outside) open(r Report) (l *audit.Log, last func(event.Sensor) uint64, begun bool, err error) {
+	id, n := r.session(), 1
+	for range tries {
+		options := audit.Options{Session: id, Keys: o.Keys}
+		if n > 1 {
+			options.Session += "-" + strconv.Itoa(n)
+		}
+		l, last, err = audit.Resume(o.Log, options)
+		switch {
+		case err == nil:
+			return l, last, false, nil
+		case errors.Is(err, fs.ErrNotExist):
+			options.Detail = map[string]string{"sensors": string(event.Agent)}
+			l, err = audit.Create(o.Log, options)
+			if err == nil {
+				return l, func(event.Sensor) uint64 { return 0 }, true, nil
+			}
+			if !errors.Is(err, fs.ErrExist) {
+				return nil, nil, false, err
+			}
+			time.Sleep(5 * time.Millisecond) // another hook was faster: its record is the one
+		case errors.Is(err, audit.ErrEnded), errors.Is(err, audit.ErrBroken) && n < tries/2:
+			n++
+		default:
+			return nil, nil, false, err
+		}
+	}
+	return nil, nil, false, errBusy
+}
+
+// session is the id of the record of the agent's session.
+func (r Report) session() string {
+	id := r.Agent + "-" + r.Conversation
+	if r.Conversation != "" && len(id) <= 60 && audit.ValidSession(id) {
+		return id
+	}
+	sum := sha256.Sum256([]byte(r.Agent + "\x00" + r.Conversation + "\x00" + r.Cwd))
+	return "agent-" + hex.EncodeToString(sum[:8])
+}

@@ -1,0 +1,230 @@
+package hooks
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"holdfast.dev/holdfast/internal/floor/canonical"
+)
+
+// What a hook reads and passes on at most, in bytes.
+const (
+	maxInput     = 16 << 20  // of what an agent says; a file that it writes stands in it
+	maxArguments = 512 << 10 // of the arguments; longer strings of them are cut
+	maxString    = 4 << 10   // of each, then
+	maxName      = 1 << 10   // of a name, a path, an id
+	maxResponse  = 4 << 10
+)
+
+// said is what the agents say, in the names of all of them.
+type said struct {
+	SessionID      string          `json:"session_id"`
+	SessionCamel   string          `json:"sessionId"`
+	Transcript     string          `json:"transcript_path"`
+	Cwd            string          `json:"cwd"`
+	Mode           string          `json:"permission_mode"`
+	Tool           string          `json:"tool_name"`
+	ToolCamel      string          `json:"toolName"`
+	Input          json.RawMessage `json:"tool_input"`
+	Args           json.RawMessage `json:"toolArgs"`
+	ID             string          `json:"tool_use_id"`
+	AgentID        string          `json:"agent_id"`
+	AgentType      string          `json:"agent_type"`
+	Server         named           `json:"mcp_server"`
+	Context        named           `json:"mcp_context"`
+	Response       json.RawMessage `json:"tool_response"`
+	ResponseCamel  json.RawMessage `json:"toolResult"`
+	Milliseconds   float64         `json:"duration_ms"`
+	HookEventNamed string          `json:"hook_event_name"`
+}
+
+// named is an MCP server: an object with a name, or the name alone.
+type named string
+
+func (n *named) UnmarshalJSON(b []byte) error {
+	var text string
+	if json.Unmarshal(b, &text) == nil {
+		*n = named(text)
+		return nil
+	}
+	var o struct {
+		Name   string `json:"name"`
+		Server string `json:"server_name"`
+	}
+	if err := json.Unmarshal(b, &o); err != nil {
+		return nil //nolint:nilerr // a shape of a later version: the name of the tool has it as well
+	}
+	*n = named(first(o.Name, o.Server))
+	return nil
+}
+
+func first(texts ...string) string {
+	for _, t := range texts {
+		if t != "" {
+			return t
+		}
+	}
+	return ""
+}
+
+// Read reads what an agent says to its hook on the moment kind. What cannot be
+// read is a report too: its Bad says why.
+func Read(agent string, kind Kind, from io.Reader) Report {
+	data, err := io.ReadAll(io.LimitReader(from, maxInput+1))
+	if err == nil && len(data) > maxInput {
+		err = fmt.Errorf("it is longer than %d MiB", maxInput>>20)
+	}
+	var r Report
+	if err == nil {
+		r, err = parse(data, kind != End)
+	}
+	if err != nil {
+		return Report{Agent: agent, Kind: kind, Bad: "what the agent said to its hook could not be read: " + cut(err.Error(), maxName)}
+	}
+	r.Agent, r.Kind = agent, kind
+	return r
+}
+
+// parse takes apart one JSON object; named says that it is about a tool.
+func parse(data []byte, named bool) (Report, error) {
+	var s said
+	if err := json.Unmarshal(data, &s); err != nil {
+		return Report{}, err
+	}
+	tool := first(s.Tool, s.ToolCamel)
+	if tool == "" && named {
+		return Report{}, errors.New("it names no tool")
+	}
+	r := Report{
+		Tool: cut(tool, maxName), ID: cut(s.ID, maxName), Cwd: cut(s.Cwd, maxString), Transcript: cut(s.Transcript, maxString),
+		Conversation: cut(first(s.SessionID, s.SessionCamel), maxName), Mode: cut(s.Mode, maxName), Millis: int64(min(max(s.Milliseconds, 0), 1e12)),
+		Server: cut(first(string(s.Server), string(s.Context), serverOf(tool)), maxName),
+	}
+	r.Subagent = cut(strings.TrimSpace(s.AgentType+" "+s.AgentID), maxName)
+	var err error
+	if r.Arguments, r.Cut, err = arguments(firstJSON(s.Input, s.Args)); err != nil {
+		return Report{}, fmt.Errorf("the arguments of %s: %w", r.Tool, err)
+	}
+	if response := firstJSON(s.Response, s.ResponseCamel); response != nil {
+		r.Response, r.Outcome = cut(string(compact(response)), maxResponse), outcome(response)
+	}
+	return r, nil
+}
+
+func firstJSON(values ...json.RawMessage) json.RawMessage {
+	for _, v := range values {
+		if len(v) > 0 && string(v) != "null" {
+			return v
+		}
+	}
+	return nil
+}
+
+// serverOf is the MCP server in the name of a tool, as most agents write it.
+func serverOf(tool string) string {
+	rest, ok := strings.CutPrefix(tool, "mcp__")
+	if !ok {
+		return ""
+	}
+	server, _, ok := strings.Cut(rest, "__")
+	if !ok {
+		return ""
+	}
+	return server
+}
+
+// arguments writes what a tool is given anew, in the form of package canonical, and
+// says whether it had to be cut. Some agents write it as a text that holds JSON.
+func arguments(raw json.RawMessage) (_ json.RawMessage, short bool, err error) {
+	if raw == nil {
+		return nil, false, nil
+	}
+	var text string
+	if json.Unmarshal(raw, &text) == nil && json.Valid([]byte(text)) && strings.HasPrefix(strings.TrimSpace(text), "{") {
+		raw = json.RawMessage(text)
+	}
+	if raw, err = canonical.JSON(raw); err != nil || len(raw) <= maxArguments {
+		return raw, false, err
+	}
+	var v any
+	if err := json.Unmarshal(raw, &v); err != nil {
+		return nil, true, err
+	}
+	less, err := canonical.Marshal(shorten(v))
+	if err != nil || len(less) > maxArguments {
+		less, _ = canonical.Marshal(cut(string(raw), maxString)) // a string of valid UTF-8 is always JSON
+	}
+	less, err = canonical.JSON(less)
+	return less, true, err
+}
+
+// shorten cuts the strings of a value.
+func shorten(v any) any {
+	switch v := v.(type) {
+	case string:
+		return cut(v, maxString)
+	case []any:
+		for i := range v {
+			v[i] = shorten(v[i])
+		}
+	case map[string]any:
+		for k := range v {
+			v[k] = shorten(v[k])
+		}
+	}
+	return v
+}
+
+// compact writes an answer in the form of package canonical, or at least without spaces
+// where it has none, such as one in which a name stands twice.
+func compact(raw json.RawMessage) json.RawMessage {
+	if plain, err := canonical.JSON(raw); err == nil {
+		return plain
+	}
+	var b bytes.Buffer
+	if err := json.Compact(&b, raw); err != nil {
+		return raw
+	}
+	return b.Bytes()
+}
+
+// outcome is whether a tool says that it failed, where it does.
+func outcome(raw json.RawMessage) string {
+	var o struct {
+		IsError    *bool  `json:"is_error"`
+		IsErrorMCP *bool  `json:"isError"`
+		ResultType string `json:"resultType"`
+		Success    *bool  `json:"success"`
+	}
+	if json.Unmarshal(raw, &o) != nil {
+		return ""
+	}
+	for _, failed := range []*bool{o.IsError, o.IsErrorMCP} {
+		if failed != nil {
+			return map[bool]string{true: "error", false: "ok"}[*failed]
+		}
+	}
+	switch {
+	case o.Success != nil && !*o.Success, o.ResultType == "failure", o.ResultType == "denied":
+		return "error"
+	case o.Success != nil, o.ResultType == "success":
+		return "ok"
+	}
+	return ""
+}
+
+// cut is the beginning of s of at most n bytes, without half a character.
+func cut(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n] + "…"
+}

@@ -1,0 +1,46 @@
+package boundary
+
+import (
+	"errors"
+	"io/fs"
+	"os/exec"
+	"strings"
+	"syscall"
+)
+
+// Exhausted returns what to do about an error that means that something is used up:
+// room on a disk, or what this user may have of processes, descriptors, memory or
+// bytes of a file. It returns "" for other errors. What is used up says nothing of
+// what the host can enforce, so nothing is to be accepted by name for it.
+func Exhausted(err error) string {
+	switch {
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return "make room where the message says (see: df -h" + place(err) + "), or put the state of holdfast on another disk with XDG_STATE_HOME"
+	case errors.Is(err, syscall.EFBIG):
+		return "allow larger files in this shell: ulimit -f unlimited"
+	case errors.Is(err, syscall.EMFILE):
+		return "allow more open files in this shell: ulimit -n 4096"
+	case errors.Is(err, syscall.ENFILE):
+		return "the machine has no open files left: end what holds many, or raise fs.file-max"
+	case errors.Is(err, syscall.ENOMEM):
+		return "the machine, or the control group of this shell, has no memory left: end something, or allow more"
+	case errors.Is(err, syscall.EAGAIN) && forks(err):
+		return "allow more processes in this shell (ulimit -u 4096), or end some of this user's"
+	}
+	return ""
+}
+
+// place is the path that an error is about, behind a space; "" for none.
+func place(err error) string {
+	var path *fs.PathError
+	if !errors.As(err, &path) || !strings.HasPrefix(path.Path, "/") {
+		return ""
+	}
+	return " " + path.Path[:strings.LastIndex(path.Path, "/")+1]
+}
+
+// forks reports whether an error is that of making a process.
+func forks(err error) bool {
+	var program *exec.Error
+	return errors.As(err, &program) || strings.Contains(err.Error(), "fork/exec") || strings.Contains(err.Error(), "clone")
+}

@@ -1,0 +1,90 @@
+//go:build linux
+
+package native
+
+import (
+	"slices"
+
+	"holdfast.dev/holdfast/internal/boundary"
+	"holdfast.dev/holdfast/internal/policy"
+)
+
+// viewTrees says what the view is made of, for whoever has to say whether a path is
+// in it. It names what the launch mounted and made.
+func (l *launch) viewTrees() []boundary.Tree {
+	b, plan := l.builder, l.spec.Plan
+	var out []boundary.Tree
+	add := func(path string, access boundary.TreeAccess, rule string) {
+		out = append(out, boundary.Tree{Path: path, Access: access, Rule: rule})
+	}
+	rules := map[string]string{}
+	for _, r := range plan.Paths {
+		rules[r.Path] = r.Origin.String()
+		if r.Access == policy.Hidden {
+			add(r.Path, boundary.TreeHidden, r.Origin.String())
+		}
+	}
+	for _, p := range b.parts {
+		switch {
+		case p.layers:
+			add(p.at, boundary.TreeWrite, rules[p.at])
+		case p.source == "", p.access == policy.Copy, p.at == policy.ScratchDir:
+			add(p.at, boundary.TreePrivate, rules[p.at])
+		case p.access == policy.Write:
+			add(p.at, boundary.TreeWrite, rules[p.at])
+		default:
+			add(p.at, boundary.TreeRead, rules[p.at])
+		}
+	}
+	for path := range b.own {
+		if enclosing(out, path) != boundary.TreePrivate { // there it is a file like any other
+			add(path, boundary.TreeRead, "")
+		}
+	}
+	for _, d := range devices {
+		add("/dev/"+d, boundary.TreeDevice, "")
+	}
+	add("/dev/pts", boundary.TreeDevice, "")
+	add("/proc", boundary.TreeDevice, "")
+	for _, m := range l.facts.masks {
+		access := boundary.TreeHidden
+		if m.readonly {
+			access = boundary.TreeRead
+		}
+		add(m.path, access, "")
+	}
+	return append(out, pinnedTrees(plan, b.pinned, out)...)
+}
+
+// pinnedTrees are what is mounted over paths of trees: over what is protected or
+// hidden, and over what leads there or to another mount, which stays where it is
+// and as it is.
+func pinnedTrees(plan policy.Plan, above map[string]bool, trees []boundary.Tree) (out []boundary.Tree) {
+	over := map[string]bool{}
+	for _, r := range slices.Concat(plan.Protect, plan.HardLinks, plan.Hidden) {
+		over[plan.Within(r)] = true
+	}
+	for path := range above {
+		if !over[path] {
+			out = append(out, boundary.Tree{Path: path, Access: enclosing(trees, path)})
+		}
+	}
+	for _, r := range slices.Concat(plan.Protect, plan.HardLinks) {
+		out = append(out, boundary.Tree{Path: plan.Within(r), Access: boundary.TreeProtected, Rule: r.Rule})
+	}
+	for _, r := range plan.Hidden {
+		out = append(out, boundary.Tree{Path: plan.Within(r), Access: boundary.TreeHidden, Rule: r.Rule})
+	}
+	return out
+}
+
+// enclosing is the access of the deepest of the trees that path is in.
+func enclosing(trees []boundary.Tree, path string) boundary.TreeAccess {
+	access, longest := boundary.TreeWrite, -1
+	for _, t := range trees {
+		if len(t.Path) > longest && below(path, t.Path) {
+			access, longest = t.Access, len(t.Path)
+		}
+	}
+	return access
+}

@@ -1,0 +1,280 @@
+package consent
+
+import (
+	"fmt"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+
+	"holdfast.dev/holdfast/internal/floor/event"
+)
+
+// Line is one line of what a human is shown of a request.
+type Line struct {
+	Name string `json:"name,omitempty"` // such as program
+	Text string `json:"text"`           // made visible
+	Warn bool   `json:"warn,omitempty"` // it is unusual, and easy to miss
+}
+
+// What is shown in full: as much as the supervisor reads of arguments, in as many
+// as somebody could go through. What is longer can be allowed only once.
+const (
+	wholeBytes     = 64 << 10
+	wholeArguments = 2000
+	everything     = 1 << 24 // characters: more than that many bytes become when they are made visible
+)
+
+// How many arguments of those that are too many have lines of their own: at the
+// beginning and at the end.
+const (
+	firstArguments = 30
+	lastArguments  = 10
+)
+
+// tooLong reports whether an attempt is more than is shown in full.
+func tooLong(a event.Attempt) bool {
+	n := len(a.Path) + len(a.To) + len(a.URLPath) + len(a.Arguments) + len(a.Process.Executable) + len(a.Script) + len(a.Process.Cwd)
+	if a.Kind == event.KindExec {
+		n += total(a.Process.Argv) + total(a.Interpreted) + total(a.Environment)
+	}
+	return n > wholeBytes || a.Kind == event.KindExec && len(a.Process.Argv)+len(a.Interpreted)+len(a.Environment) > wholeArguments
+}
+
+// sheet is what is being described.
+type sheet struct {
+	lines []Line
+	long  bool // it is more than is shown in full
+}
+
+func (s *sheet) say(name, format string, args ...any) {
+	s.lines = append(s.lines, Line{Name: name, Text: fmt.Sprintf(format, args...)})
+}
+
+func (s *sheet) warn(format string, args ...any) {
+	s.lines = append(s.lines, Line{Name: "unusual", Text: fmt.Sprintf(format, args...), Warn: true})
+}
+
+// most is how much of a text is shown, in characters.
+func (s *sheet) most() int {
+	if s.long {
+		return longest
+	}
+	return everything
+}
+
+// text says a text that came from inside, and what a reader might miss in it.
+func (s *sheet) text(name, text string) {
+	s.say(name, "%s", quote(text, s.most()))
+	s.notes(name, text)
+}
+
+func (s *sheet) notes(name, text string) {
+	for _, n := range Notes(text) {
+		s.warn("%s: %s", name, n)
+	}
+}
+
+// Describe is what a human is shown of a request, word for word the same
+// wherever it is shown. Every text in it is made visible. Up to 64 KiB and 2000
+// arguments are there in full, below the first line, which is a summary; of what
+// is longer it says what was left out.
+func Describe(r Request) []Line {
+	a := r.Attempt
+	s := sheet{long: tooLong(a)}
+	s.say("would happen", "%s", Summary(a))
+	switch a.Kind {
+	case event.KindExec:
+		s.exec(r)
+	case event.KindFile:
+		s.text("file", a.Path)
+		if a.To != "" {
+			s.text("to", a.To)
+		}
+	case event.KindConnect, event.KindRequest, event.KindCredential:
+		s.network(a)
+	case event.KindTool:
+		s.tool(a)
+	}
+	if a.Kind != event.KindExec {
+		s.asker(a)
+	}
+	s.chain(r.Chain)
+	rule := Visible(r.Rule)
+	if r.Reason != "" {
+		rule = strings.TrimPrefix(rule+": "+Visible(r.Reason), ": ")
+	}
+	s.say("rule", "%s", rule)
+	if r.Count > 1 {
+		s.say("waiting", "%d that are the same; once is for the first of them", r.Count)
+	}
+	s.say("until", "%s UTC, and then it is denied", r.Expires.UTC().Format(time.TimeOnly))
+	s.scopes(r)
+	return s.lines
+}
+
+func (s *sheet) scopes(r Request) {
+	s.say("once", "%s", Words(r, Once, false))
+	if why := r.Limited(); why != "" {
+		s.warn("it can be allowed only once: %s", why)
+		return
+	}
+	s.say("session", "%s", Words(r, Session, false))
+	s.say("for a time", "the same as session, for the time that you say")
+	if d := path.Dir(r.Attempt.Path); r.Attempt.Kind == event.KindFile && path.IsAbs(d) && d != "/" {
+		s.say("directory", "%s", Words(r, Session, true))
+	}
+}
+
+// exec describes what would be executed.
+func (s *sheet) exec(r Request) {
+	a, p := r.Attempt, r.Attempt.Process
+	s.say("program", "%s", program(p.Executable, p.SHA256, s.most()))
+	s.notes("program", p.Executable)
+	if a.Path != "" && a.Path != p.Executable && a.Path != a.Script {
+		s.text("asked for as", a.Path)
+	}
+	if a.Script != "" {
+		s.say("script", "%s, which the program interprets", program(a.Script, a.ScriptSHA256, s.most()))
+		s.notes("script", a.Script)
+	}
+	s.arguments(executed(a), a.Cut)
+	s.text("in directory", p.Cwd)
+	if a.ParentExecutable != "" && len(r.Chain) == 0 {
+		s.text("started by", a.ParentExecutable)
+	}
+	s.environment(a)
+	if !systemFile(p.Executable) {
+		s.warn("the program is not in a directory of the system")
+	}
+	if r.Writable {
+		s.warn("what would be executed can be written by what runs inside")
+	}
+	if p.SHA256 == "" {
+		s.warn("the content of the program is not known")
+	}
+	if a.Script != "" && a.ScriptSHA256 == "" {
+		s.warn("the content of the script is not known")
+	}
+	if len(p.Argv) > 0 && a.Script == "" && path.Base(p.Argv[0]) != path.Base(p.Executable) {
+		s.warn("it calls itself %s", quote(p.Argv[0], s.most()))
+	}
+	if a.Cut {
+		s.warn("not all of its arguments are known")
+	}
+}
+
+// arguments has a line for each, and says how many there are.
+func (s *sheet) arguments(argv []string, cut bool) {
+	n := max(len(argv)-1, 0)
+	count := strconv.Itoa(n)
+	if cut {
+		count = "more than " + count
+	}
+	s.say("arguments", "%s", count)
+	for i := 1; i < len(argv); i++ {
+		if left := len(argv) - lastArguments - i; s.long && i > firstArguments && left > 0 {
+			s.warn("%d arguments are not shown here, of %d bytes", left, total(argv[i:i+left]))
+			i += left
+		}
+		s.text(strconv.Itoa(i), argv[i])
+	}
+}
+
+func total(list []string) int {
+	n := 0
+	for _, s := range list {
+		n += len(s)
+	}
+	return n
+}
+
+// systemTrees are where a machine has its programs.
+var systemTrees = []string{"/usr/", "/bin/", "/sbin/", "/lib/", "/lib64/", "/opt/", "/nix/store/", "/gnu/store/", "/snap/"}
+
+func systemFile(file string) bool {
+	for _, t := range systemTrees {
+		if strings.HasPrefix(file, t) && path.Clean(file) == file {
+			return true
+		}
+	}
+	return false
+}
+
+// network describes a connection, a request and the use of a credential.
+func (s *sheet) network(a event.Attempt) {
+	if a.Name != "" {
+		s.text("credential", a.Name)
+	}
+	s.say("host", "%s", Host(a.Host))
+	if !ascii(a.Host) {
+		s.warn("the name of the host is not of Latin letters: %s", Quote(a.Host))
+	} else if strings.Contains("."+strings.ToLower(a.Host), ".xn--") {
+		s.warn("the name of the host stands for one that is not of Latin letters")
+	}
+	s.say("port", "%d", a.Port)
+	if a.Protocol != "" {
+		s.say("protocol", "%s", Visible(a.Protocol))
+	}
+	if a.Method != "" {
+		s.text("method", a.Method)
+	}
+	if a.URLPath != "" {
+		s.text("path", a.URLPath)
+	}
+	if !a.Known && a.Kind != event.KindCredential {
+		s.warn("no rule of the policy allows this destination")
+	}
+}
+
+// tool describes a call of a tool.
+func (s *sheet) tool(a event.Attempt) {
+	s.text("tool", a.Tool)
+	if a.Server != "" {
+		s.text("server", a.Server)
+	}
+	if a.Agent != "" {
+		s.text("agent", a.Agent)
+	}
+	s.say("arguments", "%s", visible(a.Arguments, s.most()))
+	s.notes("arguments", a.Arguments)
+	if s.long {
+		s.warn("the arguments have %d bytes, and are not all shown", len(a.Arguments))
+	}
+	if a.Cut {
+		s.warn("not all of its arguments are known")
+	}
+}
+
+// asker is the program that asks, where it is not what would be executed.
+func (s *sheet) asker(a event.Attempt) {
+	p := a.Process
+	if p.Executable == "" {
+		if a.Kind != event.KindTool {
+			s.warn("which program asks is not known")
+		}
+		return
+	}
+	s.say("asked by", "%s", program(p.Executable, p.SHA256, s.most()))
+	if len(p.Argv) > 0 {
+		s.say("which is", "%s", command(event.Attempt{Process: p}))
+	}
+	s.notes("asked by", p.Executable)
+}
+
+// longestChain is how many of those who ask are shown.
+const longestChain = 8
+
+func (s *sheet) chain(chain []Asker) {
+	for i, c := range chain {
+		if i == longestChain && len(chain) > i+1 {
+			s.say("started by", "%d more", len(chain)-i)
+			return
+		}
+		text := command(event.Attempt{Process: event.Process{Executable: c.Executable, Argv: c.Argv}})
+		if c.PID > 0 {
+			text += fmt.Sprintf(" (pid %d)", c.PID)
+		}
+		s.say("started by", "%s", text)
+	}
+}

@@ -1,0 +1,201 @@
+package consent
+
+import (
+	"crypto/ed25519"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"holdfast.dev/holdfast/internal/floor/event"
+)
+
+// Covers is what an answer is about: an attempt that differs in anything is
+// another one. What does not belong to its kind is empty.
+type Covers struct {
+	Kind event.Kind
+
+	// What is executed, or who asks. Where that is not known both are empty, and
+	// cover only another that is not known.
+	Executable string
+	SHA256     string
+
+	Argv         []string // of an exec, with the six below
+	Cwd          string
+	Parent       string // executable that asks
+	Script       string
+	ScriptSHA256 string
+	Interpreted  []string
+	Environment  []string
+
+	Path      string // of an exec as asked; of a file as found; with Directory that of the directory
+	Directory bool
+	Operation string
+	To        string
+
+	Host     string // of a connection, a request and a credential
+	Port     int
+	Protocol string
+	Method   string
+	URLPath  string
+	Name     string // of the credential
+
+	Agent, Server, Tool string
+	Arguments           string // their HMAC-SHA-256 in hex
+}
+
+// changes are the operations that a directory covers together: what it takes to
+// write a tree of files and directories. Links to elsewhere, owners, modes,
+// devices and attributes are not among them.
+var changes = []string{"write", "create", "mkdir", "truncate", "rename", "unlink", "link"}
+
+// coverOf is what an answer to a covers.
+func (d *Desk) coverOf(a event.Attempt, directory bool) Covers {
+	c := Covers{Kind: a.Kind, Executable: a.Process.Executable, SHA256: a.Process.SHA256}
+	switch a.Kind {
+	case event.KindExec:
+		c.Argv, c.Cwd, c.Parent, c.Path = slices.Clone(a.Process.Argv), a.Process.Cwd, a.ParentExecutable, a.Path
+		c.Script, c.ScriptSHA256, c.Interpreted = a.Script, a.ScriptSHA256, slices.Clone(a.Interpreted)
+		c.Environment = slices.Clone(a.Environment)
+	case event.KindFile:
+		c.Path, c.Operation, c.To = a.Path, a.Operation, a.To
+		if directory {
+			c.Path, c.To, c.Directory = path.Dir(a.Path), "", true
+		}
+	case event.KindConnect, event.KindRequest, event.KindCredential:
+		c.Host, c.Port, c.Protocol, c.Method, c.URLPath, c.Name = a.Host, a.Port, a.Protocol, a.Method, a.URLPath, a.Name
+	case event.KindTool:
+		c.Agent, c.Server, c.Tool, c.Arguments = a.Agent, a.Server, a.Tool, d.sum("arguments", a.Arguments)
+	}
+	return c
+}
+
+// cover reports whether c is about exactly a.
+func (d *Desk) cover(c *Covers, a event.Attempt) bool {
+	if c.Kind != a.Kind || limited(a) != "" {
+		return false
+	}
+	if !c.Directory {
+		return c.text() == d.coverOf(a, false).text()
+	}
+	if c.Executable != a.Process.Executable || c.SHA256 != a.Process.SHA256 || !below(a.Path, c.Path) {
+		return false
+	}
+	if a.Operation == c.Operation && a.Operation == "symlink" {
+		return true // To is its text
+	}
+	return (a.Operation == c.Operation || slices.Contains(changes, a.Operation)) && (a.To == "" || below(a.To, c.Path))
+}
+
+// below reports whether p, a path as found, is in the directory dir at any depth.
+func below(p, dir string) bool {
+	return path.IsAbs(p) && path.Clean(p) == p && strings.HasPrefix(p, dir+"/")
+}
+
+// limited says why an attempt can be allowed only once.
+func limited(a event.Attempt) string {
+	switch exec := a.Kind == event.KindExec; {
+	case a.Cut:
+		return "not all of its arguments are known"
+	case exec && a.Process.SHA256 == "":
+		return "the content of the program is not known"
+	case exec && a.Script != "" && a.ScriptSHA256 == "":
+		return "the content of the script is not known"
+	case exec && len(a.Process.Argv) == 0:
+		return "its arguments are not known"
+	case exec && a.EnvironmentUnknown:
+		return "not all of its environment is known"
+	case tooLong(a):
+		return "it is too long to be shown in full"
+	}
+	return ""
+}
+
+// grant is a Grant that lives. Its fields are guarded by the lock of the desk.
+type grant struct {
+	Grant
+	ends  moment // where it has a time
+	timer *time.Timer
+	over  chan struct{} // closed when it ends before the run does; nil for once
+	end   func()        // closes over; may be called again
+}
+
+// live reports whether g can be used at that time.
+func (g *grant) live(now moment) bool {
+	return (g.Uses == 0 || g.Used < g.Uses) && (g.Expires.IsZero() || !g.ends.over(now))
+}
+
+func (g *grant) stop() {
+	if g.timer != nil {
+		g.timer.Stop()
+	}
+}
+
+// Verify reports whether g is as the desk with that key signed it.
+func (g Grant) Verify(key ed25519.PublicKey) bool {
+	return len(key) == ed25519.PublicKeySize && ed25519.Verify(key, g.signed(), g.Signature)
+}
+
+// left is how many uses are left, in words.
+func (g Grant) left() string { return amount(g.Uses, g.Uses-g.Used) }
+
+// For is how long g holds; 0 for as long as the run.
+func (g Grant) For() time.Duration {
+	if g.Expires.IsZero() {
+		return 0
+	}
+	return g.Expires.Sub(g.Begun)
+}
+
+// grant makes what an answer to p allows, signed and not live yet.
+func (d *Desk) grant(p *pending, a Answer) *grant {
+	now := d.clock.moment()
+	g := &grant{Grant: Grant{
+		Session: d.config.Session, Covers: d.coverOf(p.Attempt, a.Directory), Rule: p.Rule, Request: p.ID,
+		Scope: a.Scope, Begun: now.wall, Uses: a.Uses, By: a.By, Via: a.Via, Reason: a.Reason,
+	}}
+	if a.Scope == Once {
+		g.Uses = 1
+	}
+	if a.Scope == For {
+		g.ends = now.add(a.For)
+		g.Expires = g.ends.wall
+	}
+	if a.Scope != Once {
+		g.over = make(chan struct{})
+		g.end = sync.OnceFunc(func() { close(g.over) })
+	}
+	d.mu.Lock()
+	g.ID = d.newID()
+	d.mu.Unlock()
+	g.Signature = ed25519.Sign(d.config.Grant, g.signed())
+	return g
+}
+
+// lapse ends what stands on g, whose time is over, and records that.
+func (d *Desk) lapse(g *grant) {
+	defer g.end()
+	if !d.enter() {
+		return
+	}
+	defer d.ops.Done()
+	d.mu.Lock()
+	i := slices.Index(d.grants, g)
+	if i >= 0 {
+		d.grants = slices.Delete(d.grants, i, i+1)
+		d.wake()
+	}
+	d.mu.Unlock()
+	if i >= 0 {
+		d.recordExpire(g.Grant) // nothing hangs on it: it covers nothing any more
+	}
+}
+
+// dropUsed forgets g when it is used up. Its time goes on for what stands on it. The
+// lock is held.
+func (d *Desk) dropUsed(g *grant) {
+	if g.Uses > 0 && g.Used >= g.Uses {
+		d.grants = slices.DeleteFunc(d.grants, func(o *grant) bool { return o == g })
+	}
+}

@@ -1,0 +1,78 @@
+package consent
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+)
+
+// limiter counts what was asked and denied. Times are monotonic: to set the
+// clock makes nothing askable. It is guarded by the lock of the desk.
+type limiter struct {
+	limits  Limits
+	asked   []time.Duration // the requests of the last minute
+	calm    time.Duration   // until when nothing is asked; 0: never was
+	denials map[string]*denial
+	tallies map[string]*tally
+}
+
+// denial is how often the same was denied.
+type denial struct {
+	n    int
+	last time.Duration
+}
+
+func newLimiter(l Limits) limiter {
+	return limiter{limits: l, denials: map[string]*denial{}, tallies: map[string]*tally{}}
+}
+
+// ask takes one more request, or says why there is not to be one.
+func (l *limiter) ask(digest string, pending int, now time.Duration) string {
+	if now < l.calm {
+		return "too much was asked a short while ago, and nobody is asked until that is over"
+	}
+	if d := l.denials[digest]; d != nil && d.n >= l.limits.Again && now-d.last < l.limits.Calm {
+		return fmt.Sprintf("it was denied %d times already, and nobody is asked again about it for some time", d.n)
+	}
+	if pending >= l.limits.Pending {
+		return fmt.Sprintf("%d requests wait for an answer already", pending)
+	}
+	l.asked = slices.DeleteFunc(l.asked, func(t time.Duration) bool { return now-t >= time.Minute })
+	if len(l.asked) >= l.limits.PerMinute {
+		l.calm = now + l.limits.Calm
+		return fmt.Sprintf("more than %d things were asked within a minute, and nobody is asked any more for some time", l.limits.PerMinute)
+	}
+	l.asked = append(l.asked, now)
+	return ""
+}
+
+// denied takes in that a request was not allowed. What ended by itself is no
+// denial.
+func (l *limiter) denied(digest, outcome string, now time.Duration) {
+	if outcome != outcomeAnswer && outcome != outcomeTimeout {
+		return
+	}
+	maps.DeleteFunc(l.denials, func(_ string, d *denial) bool { return now-d.last >= l.limits.Calm })
+	d := l.denials[digest]
+	if d == nil {
+		d = &denial{}
+		l.denials[digest] = d
+	}
+	d.n++
+	d.last = now
+}
+
+// tally is the count for one kind of refusals.
+func (l *limiter) tally(of string) *tally {
+	t := l.tallies[of]
+	if t == nil && len(l.tallies) >= maxTallies {
+		of = ""
+		t = l.tallies[of]
+	}
+	if t == nil {
+		t = &tally{}
+		l.tallies[of] = t
+	}
+	return t
+}

@@ -1,0 +1,108 @@
+package consent
+
+import (
+	"errors"
+	"time"
+
+	"holdfast.dev/holdfast/internal/floor/event"
+)
+
+// Scope is how far an answer goes.
+type Scope string
+
+// The scopes.
+const (
+	Once    Scope = "once"    // this attempt and no other
+	Session Scope = "session" // the same until the run ends
+	For     Scope = "for"     // the same for a time
+)
+
+// Asker is a program of the chain of those that ask.
+type Asker struct {
+	PID        int
+	Executable string
+	Argv       []string
+}
+
+// Request is what waits for an answer.
+type Request struct {
+	ID       string // short, of letters and digits; unlike that of any other request of the session
+	Nonce    string // of this request alone: an answer has it
+	Session  string
+	Asked    time.Time
+	Expires  time.Time // then it is denied
+	Attempt  event.Attempt
+	Chain    []Asker // who asks, the nearest first
+	Rule     string  // that asks, as file:line
+	Reason   string  // of that rule, in words
+	Digest   string  // HMAC-SHA-256 in hex of exactly what would happen
+	Count    int     // how many identical attempts wait
+	Writable bool    // what runs inside may write the program or the script that would be executed
+}
+
+// Limited says why r can be allowed only once; "" where it can be for longer.
+func (r Request) Limited() string { return limited(r.Attempt) }
+
+// Answer begins the answer to r: what remains is whether, how far, and who says
+// so.
+func (r Request) Answer() Answer {
+	return Answer{Session: r.Session, Request: r.ID, Nonce: r.Nonce, Digest: r.Digest}
+}
+
+// Answer is what a human says of a request, or that a grant is taken back.
+type Answer struct {
+	Session string
+	Request string // its ID, with its Nonce and Digest
+	Nonce   string
+	Digest  string
+	Grant   string // instead of these three: the grant that Revoke takes back
+
+	Allow     bool
+	Scope     Scope         // where Allow is true
+	For       time.Duration // of scope for: whole seconds, up to Longest
+	Directory bool          // of a file: everything below its directory, see Words
+	Uses      int           // how often; 0: of scope once 1, else without limit
+	Reason    string
+	By        string // who answers
+	Via       string // which way it came, such as terminal
+	At        time.Time
+}
+
+// Longest is how long an answer of scope for may hold.
+const Longest = 24 * time.Hour
+
+// Signed is an answer with the signature of an approver.
+type Signed struct {
+	Answer    Answer
+	Key       []byte // public, of ed25519
+	Signature []byte
+}
+
+// Grant is a live approval.
+type Grant struct {
+	ID      string
+	Session string
+	Covers  Covers
+	Rule    string // that asked
+	Request string // that was answered
+	Scope   Scope
+	Begun   time.Time
+	Expires time.Time // zero: with the run
+	Uses    int       // 0: without limit
+	Used    int       // not signed
+	By, Via string
+	Reason  string
+
+	Signature []byte // by the desk's key, over all the fields but Used
+}
+
+// Errors of Answer and Revoke, for programs; the text says more.
+var (
+	ErrForged   = errors.New("it is not signed by an approver of this run")
+	ErrUnknown  = errors.New("nothing of that name waits")
+	ErrAnswered = errors.New("it was answered already")
+	ErrMismatch = errors.New("it is an answer to something else")
+	ErrInvalid  = errors.New("it cannot be answered so")
+	ErrRecord   = errors.New("it could not be recorded, and was denied")
+	ErrClosed   = errors.New("the run is over")
+)

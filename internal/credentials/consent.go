@@ -1,0 +1,136 @@
+package credentials
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"strings"
+
+	"holdfast.dev/holdfast/internal/floor/event"
+)
+
+// heldMost is how many uses may wait for a human at once; more are refused.
+const heldMost = 64
+
+// consented is the key of the uses that were asked about, in a context.
+type consented struct{}
+
+// agreed is one of them; before leads to the others.
+type agreed struct {
+	credential string
+	use        Use
+	ruling     event.Ruling
+	before     *agreed
+}
+
+// of returns the ruling about a use that was asked about already.
+func (a *agreed) of(credential string, use Use) (event.Ruling, bool) {
+	for ; a != nil; a = a.before {
+		if a.credential == credential && a.use == use {
+			return a.ruling, true
+		}
+	}
+	return event.Ruling{}, false
+}
+
+// Consent asks about one use of a credential, and waits where a human has to say.
+// Nothing is taken and no lock is held meanwhile: what was leased may end, and
+// Open finds that out. The context that comes back is for Open, which does not ask
+// about this use again; who needs several secrets for one request asks about all of
+// them first. Where there is no gate nothing is asked. The ruling says when what
+// is done with the secret must end.
+func (b *Broker) Consent(ctx context.Context, credential string, use Use) (context.Context, event.Ruling, error) {
+	h := b.holders[credential]
+	if h == nil || !b.asks() {
+		return ctx, event.Ruling{}, nil // Open says what there is to say
+	}
+	use = plain(use)
+	ruling, err := b.ask(ctx, h, use)
+	if err != nil {
+		b.refused(h, use, err)
+		return ctx, ruling, err
+	}
+	before, _ := ctx.Value(consented{}).(*agreed)
+	return context.WithValue(ctx, consented{}, &agreed{credential, use, ruling, before}), ruling, nil
+}
+
+func (b *Broker) asks() bool {
+	return b.config.Gate != nil && (b.config.Wants == nil || b.config.Wants(event.KindCredential))
+}
+
+// ask asks about a use, unless it was asked about already. Nobody is asked about
+// one that comes to nothing anyway.
+func (b *Broker) ask(ctx context.Context, h *holder, use Use) (event.Ruling, error) {
+	done, _ := ctx.Value(consented{}).(*agreed)
+	if ruling, was := done.of(h.cred.Name, use); was || !b.asks() {
+		return ruling, nil
+	}
+	if err := h.usable(ctx, use); err != nil {
+		return event.Ruling{}, err
+	}
+	r := b.config.Gate.Judge(event.Attempt{
+		Kind: event.KindCredential, Name: h.cred.Name, Host: use.Name, Port: use.Port,
+		Protocol: "tls", Method: use.Method, URLPath: use.Path, Known: true,
+	})
+	rule := r.Rule
+	if r.Verdict == event.Unknown {
+		r = b.hold(ctx, r)
+	}
+	r.Rule = cmp.Or(r.Rule, rule)
+	if r.Verdict == event.Allowed {
+		return r, nil
+	}
+	return r, h.unapproved(cmp.Or(r.Reason, "a rule of consent denies it"), r)
+}
+
+// unapproved refuses what rules of consent, or a human, do not allow.
+func (h *holder) unapproved(reason string, r event.Ruling) *Error {
+	e := h.refuse(reason, nil)
+	e.consent, e.rule = true, r.Rule
+	return e
+}
+
+// plain is a use whose path has no query: what stands there is nobody's to see.
+func plain(use Use) Use {
+	use.Path, _, _ = strings.Cut(use.Path, "?")
+	return use
+}
+
+// hold waits for a human, until the request or the session ends.
+func (b *Broker) hold(ctx context.Context, r event.Ruling) event.Ruling {
+	if r.Wait == nil {
+		return event.Ruling{Verdict: event.Denied, Reason: "nobody can be asked"}
+	}
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	defer context.AfterFunc(b.life, func() { end(errEnded) })()
+	select {
+	case b.held <- struct{}{}:
+		defer func() { <-b.held }()
+	default:
+		end(errCrowded) // Wait must be called also then: it takes the question back
+	}
+	answer := r.Wait(ctx)
+	if cause := context.Cause(ctx); cause != nil {
+		if errors.Is(cause, context.Canceled) || errors.Is(cause, context.DeadlineExceeded) {
+			cause = errGone
+		}
+		return event.Ruling{Verdict: event.Denied, Rule: answer.Rule, Reason: cause.Error()}
+	}
+	return answer
+}
+
+var (
+	errGone    = errors.New("the request ended before there was an answer")
+	errEnded   = errors.New("the session has ended")
+	errCrowded = errors.New("too much waits for an answer already")
+)
+
+// usable says why a use would come to nothing at this moment.
+func (h *holder) usable(ctx context.Context, use Use) error {
+	if err := h.take(ctx, use); err != nil {
+		return err
+	}
+	defer func() { h.turn <- struct{}{} }()
+	return h.stands()
+}

@@ -1,0 +1,91 @@
+//go:build unix
+
+package credentials
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+// readOwned reads a regular file that belongs to the user or root and that
+// nobody else can write. It returns the path that the open file has, with every
+// link resolved. follow is whether the last component may be a link.
+func readOwned(path string, follow bool, most int64) (data []byte, real string, err error) {
+	flags := os.O_RDONLY | syscall.O_NONBLOCK | syscall.O_NOCTTY // neither a pipe nor a terminal holds us up
+	if !follow {
+		flags |= syscall.O_NOFOLLOW
+	}
+	f, err := os.OpenFile(path, flags, 0)
+	if err != nil {
+		return nil, "", err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, "", err
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	switch {
+	case !ok || !info.Mode().IsRegular():
+		return nil, "", fmt.Errorf("%s is not a regular file", path)
+	case st.Uid != 0 && int(st.Uid) != os.Geteuid():
+		return nil, "", fmt.Errorf("%s belongs to user %d, not to you or root", path, st.Uid)
+	case info.Mode().Perm()&0o022 != 0:
+		return nil, "", &fetchError{text: fmt.Sprintf("%s can be written by others (mode %#o)", path, info.Mode().Perm()), hint: "chmod go-w " + path}
+	case info.Size() > most:
+		return nil, "", fmt.Errorf("%s has %d bytes; %d are allowed", path, info.Size(), most)
+	}
+	if real, err = os.Readlink(fmt.Sprintf("/proc/self/fd/%d", f.Fd())); err != nil {
+		if real, err = filepath.EvalSymlinks(path); err != nil { // a system without /proc
+			return nil, "", err
+		}
+	}
+	data, err = io.ReadAll(io.LimitReader(f, most+1))
+	if err == nil && int64(len(data)) > most {
+		err = fmt.Errorf("%s grew while it was read", path)
+	}
+	return data, real, err
+}
+
+// lockTime is how long others may hold a lock: they write one small file.
+const lockTime = 10 * time.Second
+
+// lockFile waits for the lock of a directory and takes it. It gives up after a
+// while, for whoever holds it may have been stopped.
+func lockFile(path string) (unlock func(), err error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	for end := time.Now().Add(lockTime); ; time.Sleep(2 * time.Millisecond) {
+		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if err == nil {
+			return func() { f.Close() }, nil
+		}
+		if err != syscall.EWOULDBLOCK && err != syscall.EINTR || time.Now().After(end) {
+			f.Close()
+			return nil, fmt.Errorf("locking %s: %w", path, err)
+		}
+	}
+}
+
+// isolate puts a command into a process group of its own, which is ended as a
+// whole when the command's context ends, and by the function that it returns.
+func isolate(cmd *exec.Cmd) (end func()) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	kill := func() error {
+		if cmd.Process == nil {
+			return nil
+		}
+		return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+	}
+	cmd.Cancel = kill
+	// The leader was waited for, but while a process of the group lives its
+	// number is not given out again; with none left there is nobody to hit.
+	return func() { kill() }
+}

@@ -1,0 +1,333 @@
+package credentials
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"holdfast.dev/holdfast/internal/floor/event"
+	"holdfast.dev/holdfast/internal/policy"
+)
+
+// holder is one credential of a session.
+type holder struct {
+	broker *Broker
+	cred   policy.Credential
+	source source
+	shown  shown
+	grant  string // id of the grant that it is; "" for a credential of a policy
+	marker string // its mark of revocation when the session began
+
+	turn chan struct{} // holds one token; the rest belongs to whoever took it
+
+	lease       *lease
+	before      *lease // the lease before: requests that got its secret may not have left yet
+	used        int64
+	failed      error
+	failedUntil time.Time
+}
+
+// lease is a secret that a source gave, and how long it is good for.
+type lease struct {
+	id      string
+	hash    string
+	got     func() *result // a function, for fmt shows what a pointer points to
+	expires time.Time
+}
+
+// Defaults of leases.
+const (
+	defaultTTL = 15 * time.Minute
+	early      = 30 * time.Second // that much before a source's own expiry a secret is not used any more: clocks differ, and requests take time
+	quiet      = 5 * time.Second  // a source that failed is not asked again for so long
+	fetchTime  = 30 * time.Second // for a source to answer
+)
+
+func (b *Broker) newHolder(c policy.Credential, variables []string) (*holder, error) {
+	if !nameOK(c.Name) {
+		return nil, &Error{Credential: strconv.Quote(c.Name), Reason: "a name has letters, digits, - and _, and at most 64 of them"}
+	}
+	if c.Sign != "" && c.Sign != signAWS {
+		return nil, &Error{Credential: c.Name, Reason: fmt.Sprintf("there is no way to sign %q", c.Sign)}
+	}
+	if c.TTL <= 0 {
+		c.TTL = defaultTTL
+	}
+	h := &holder{broker: b, cred: c, shown: newShown(c), turn: make(chan struct{}, 1)}
+	h.turn <- struct{}{}
+	var err error
+	if h.source, err = newSource(c, b.config, variables); err != nil {
+		return nil, err
+	}
+	if b.grants.Dir == "" {
+		return h, nil
+	}
+	if h.marker, err = b.grants.mark(c.Name); err != nil {
+		return nil, &Error{Credential: c.Name, Reason: "whether it was revoked cannot be said", cause: err}
+	}
+	if c.Origin.File == b.grants.path(c.Name) {
+		g, err := b.grants.Get(c.Name)
+		if err != nil {
+			return nil, &Error{Credential: c.Name, Reason: "its grant cannot be read", cause: err}
+		}
+		h.grant = g.ID
+	}
+	return h, nil
+}
+
+const signAWS = "aws-sigv4"
+
+func (h *holder) goesTo(name string, port int) bool {
+	return slices.Contains(h.cred.Hosts, policy.HostPort{Host: name, Port: port})
+}
+
+func (h *holder) binding() Binding {
+	return Binding{
+		Credential: h.cred.Name, Placeholder: h.shown.value,
+		Header: h.cred.Header, Format: h.cred.Format, Always: h.cred.Always, Sign: h.cred.Sign,
+		Paths: slices.Clone(h.cred.Paths),
+	}
+}
+
+func (h *holder) refuse(reason string, cause error) *Error {
+	return &Error{Credential: h.cred.Name, Reason: reason, cause: cause}
+}
+
+// open gives the secret for one request. Whether the grant stands is looked at
+// before the fetch, so that a revoked one asks nobody, and after it, for a fetch
+// may take long; so is the approval after it.
+func (h *holder) open(ctx context.Context, use Use, approval event.Ruling) (Secret, error) {
+	if err := h.take(ctx, use); err != nil {
+		return Secret{}, err
+	}
+	defer func() { h.turn <- struct{}{} }()
+	if err := h.stands(); err != nil {
+		h.drop()
+		return Secret{}, err
+	}
+	l, err := h.current(ctx)
+	if err != nil {
+		return Secret{}, err
+	}
+	select {
+	case <-approval.Over: // nil is never ready
+		return Secret{}, h.unapproved("the approval that allowed it has ended", approval)
+	default:
+	}
+	left, err := h.count()
+	if err != nil {
+		h.drop()
+		return Secret{}, err
+	}
+	if err := h.broker.record(h, use, l, left); err != nil {
+		return Secret{}, err
+	}
+	secret := l.got().secret()
+	if !h.broker.remember(secret) {
+		return Secret{}, h.refuse("the session has ended", nil)
+	}
+	return secret, nil
+}
+
+// take waits for the turn of a use; who takes it gives it back.
+func (h *holder) take(ctx context.Context, use Use) error {
+	if !h.goesTo(use.Name, use.Port) {
+		return h.refuse(fmt.Sprintf("it is not for %s:%d", use.Name, use.Port), nil)
+	}
+	select {
+	case <-h.turn:
+		return nil
+	case <-ctx.Done():
+		return h.refuse("the request ended before its turn", ctx.Err())
+	case <-h.broker.life.Done():
+		return h.refuse("the session has ended", nil)
+	}
+}
+
+// stands says why nothing may be opened any more; nil while it may.
+func (h *holder) stands() error {
+	if h.broker.isClosed() {
+		return h.refuse("the session has ended", nil)
+	}
+	if h.cred.Uses > 0 && h.used >= h.cred.Uses {
+		return h.refuse(fmt.Sprintf("all of its %d uses are used up", h.cred.Uses), nil)
+	}
+	if h.broker.grants.Dir == "" {
+		return nil
+	}
+	mark, err := h.broker.grants.mark(h.cred.Name)
+	switch {
+	case err != nil:
+		return h.refuse("whether it was revoked cannot be said", err)
+	case mark != h.marker:
+		return h.refuse("it was revoked", nil)
+	case h.grant == "":
+		return nil
+	}
+	if err := h.broker.grants.stands(h.cred.Name, h.grant); err != nil {
+		return h.refuse("its grant does not stand any more", err)
+	}
+	return nil
+}
+
+// count takes one use and says how many are left, in words. Before that it looks
+// once more whether the grant stands.
+func (h *holder) count() (left string, err error) {
+	if err := h.stands(); err != nil {
+		return "", err
+	}
+	left = "any number"
+	if h.grant != "" {
+		n, limited, err := h.broker.grants.take(h.cred.Name, h.grant)
+		if err != nil {
+			return "", h.refuse("its grant does not stand any more", err)
+		}
+		if limited {
+			left = strconv.FormatInt(n, 10)
+		}
+	}
+	h.used++
+	if h.cred.Uses > 0 {
+		left = strconv.FormatInt(h.cred.Uses-h.used, 10)
+	}
+	return left, nil
+}
+
+// current is the lease that is good now; it is fetched where there is none.
+func (h *holder) current(ctx context.Context) (*lease, error) {
+	now := h.broker.config.Now()
+	if h.lease != nil && now.Before(h.lease.expires) {
+		return h.lease, nil
+	}
+	if h.failed != nil && now.Before(h.failedUntil) {
+		return nil, h.failed
+	}
+	h.failed = nil
+	got, err := h.fetch(ctx)
+	if err != nil {
+		if ctx.Err() == nil { // whoever gave up says nothing about the source
+			h.failed, h.failedUntil = err, h.broker.config.Now().Add(quiet)
+		}
+		return nil, err
+	}
+	now = h.broker.config.Now()
+	l := &lease{id: random(12, base32), hash: hashOf(got.secret()), got: func() *result { return got }, expires: now.Add(h.cred.TTL)}
+	if !got.expires.IsZero() {
+		last := got.expires
+		if last.Sub(now) > 2*early {
+			last = last.Add(-early)
+		}
+		if last.Before(l.expires) {
+			l.expires = last
+		}
+	}
+	h.retire(h.before)
+	h.before, h.lease = h.lease, l
+	return l, nil
+}
+
+// fetch asks the source, within its time and the session's.
+func (h *holder) fetch(ctx context.Context) (*result, error) {
+	ctx, cancel := context.WithTimeout(ctx, fetchTime)
+	defer cancel()
+	defer context.AfterFunc(h.broker.life, cancel)()
+	got, err := h.source.fetch(ctx)
+	if err == nil {
+		h.hold(got.secret())
+		if why := unusable(got.secret(), h.cred.Sign); why != "" {
+			err = errors.New(why)
+		} else if !got.expires.IsZero() && !h.broker.config.Now().Before(got.expires) {
+			err = errors.New("what the source gave has expired already")
+		}
+		if err != nil {
+			h.retire(&lease{got: func() *result { return got }})
+		}
+	}
+	if err != nil {
+		e := h.refuse("its source failed", err)
+		var hinted interface{ Hint() string }
+		if errors.As(err, &hinted) {
+			e.hint = hinted.Hint()
+		}
+		return nil, e
+	}
+	return got, nil
+}
+
+// hold tells whoever writes of a secret, before anything is done with it.
+func (h *holder) hold(s Secret) {
+	for _, v := range sensitive(s) {
+		h.broker.config.held(h.cred.Name, v)
+	}
+}
+
+// drop ends what was leased: the grant does not stand any more.
+func (h *holder) drop() {
+	h.retire(h.before)
+	h.retire(h.lease)
+	h.before, h.lease = nil, nil
+}
+
+// retire revokes a lease upstream and forgets it. Nobody waits but Close.
+func (h *holder) retire(l *lease) {
+	if l == nil {
+		return
+	}
+	if l.got().revoke == nil {
+		l.got().wipe()
+		return
+	}
+	h.broker.revoking.Go(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), closeTime)
+		defer cancel()
+		l.got().revoke(ctx) // it ends by itself later
+		l.got().wipe()
+	})
+}
+
+// close revokes what there is and says what could not be revoked.
+func (h *holder) close(ctx context.Context) error {
+	select {
+	case <-h.turn: // and it is not given back: nothing is opened any more
+	case <-ctx.Done():
+		return h.refuse("it was in use to the end, so nothing was revoked upstream", ctx.Err())
+	}
+	var errs []error
+	for _, l := range []*lease{h.before, h.lease} {
+		if l == nil {
+			continue
+		}
+		if l.got().revoke != nil {
+			if err := l.got().revoke(ctx); err != nil {
+				errs = append(errs, h.refuse("what was made for the session could not be revoked; it ends "+l.ends(), err))
+			}
+		}
+		l.got().wipe()
+	}
+	h.before, h.lease = nil, nil
+	return errors.Join(errs...)
+}
+
+func (l *lease) ends() string {
+	if l.got().expires.IsZero() {
+		return "when its source says"
+	}
+	return "at " + l.got().expires.UTC().Format(time.RFC3339)
+}
+
+// nameOK says whether a name can be that of a credential, and of a file.
+func nameOK(name string) bool {
+	if name == "" || len(name) > 64 {
+		return false
+	}
+	for i := range len(name) {
+		c := name[i]
+		if c != '-' && c != '_' && (c < '0' || c > '9') && (c|0x20 < 'a' || c|0x20 > 'z') {
+			return false
+		}
+	}
+	return name[0] != '-'
+}

@@ -1,0 +1,204 @@
+package credentials
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// linksMost is how many links a path may lead over, as in the kernel
+// (path_resolution(7)).
+const linksMost = 40
+
+// changeable is a path that the command inside can lead elsewhere.
+type changeable struct {
+	path, tree string
+	link       string // that leads into the tree; "" for none
+}
+
+func (c *changeable) Error() string {
+	way := "lies in " + c.tree
+	if c.link != "" {
+		way = fmt.Sprintf("leads by the link %s into %s", c.link, c.tree)
+	}
+	return c.path + " " + way + ", which the command inside can change"
+}
+
+// Hint is what to do next.
+func (c *changeable) Hint() string {
+	return "move it to a place that the command inside cannot write to, or give the absolute path of another"
+}
+
+// settle follows a path from the root to its end. No directory and no link on
+// the way may lie in one of the trees: what the path means when it is used is
+// then what it means here, whoever writes to the trees meanwhile.
+func settle(path string, trees []string) error {
+	roots := rootsOf(trees)
+	real, link, left, links := "/", "", strings.Split(path, "/"), 0
+	for len(left) > 0 {
+		part := left[0]
+		left = left[1:]
+		switch part {
+		case "", ".":
+			continue
+		case "..":
+			real = filepath.Dir(real)
+			continue
+		}
+		next := filepath.Join(real, part)
+		info, err := os.Lstat(next)
+		if tree := roots.holding(next, info); tree != "" {
+			return &changeable{path, tree, link}
+		}
+		if err != nil {
+			return err
+		}
+		if info.Mode()&fs.ModeSymlink == 0 {
+			real = next
+			continue
+		}
+		target, err := os.Readlink(next)
+		if err != nil {
+			return err
+		}
+		if links++; links > linksMost {
+			return fmt.Errorf("%s leads over more than %d links", path, linksMost)
+		}
+		link = next
+		if filepath.IsAbs(target) {
+			real = "/"
+		}
+		left = append(strings.Split(target, "/"), left...)
+	}
+	return nil
+}
+
+// roots are trees with what their roots are, however they are reached.
+type roots []root
+
+type root struct {
+	name, real string
+	info       fs.FileInfo // nil where there is nothing
+}
+
+func rootsOf(trees []string) roots {
+	var out roots
+	for _, name := range trees {
+		r := root{name: name, real: filepath.Clean(name)}
+		if real, err := filepath.EvalSymlinks(name); err == nil {
+			r.real = real
+		}
+		r.info, _ = os.Stat(name)
+		out = append(out, r)
+	}
+	return out
+}
+
+// holding is the tree that a resolved path is in, or the root of; "" for none.
+func (r roots) holding(path string, info fs.FileInfo) string {
+	for _, t := range r {
+		under := path == t.real || strings.HasPrefix(path, strings.TrimSuffix(t.real, "/")+"/")
+		if under || os.SameFile(info, t.info) { // false for nil
+			return t.name
+		}
+	}
+	return ""
+}
+
+// program finds what a name executes, as a shell would, but never from a place
+// that is relative, and settles the path and those of its interpreters.
+func (s *commandSource) program(name string, depth int) (string, error) {
+	candidates := []string{name}
+	if !filepath.IsAbs(name) {
+		candidates = nil
+		for _, dir := range filepath.SplitList(value(s.env, "PATH")) {
+			if filepath.IsAbs(dir) {
+				candidates = append(candidates, filepath.Join(dir, name))
+			}
+		}
+	}
+	for _, path := range candidates {
+		info, err := os.Stat(path)
+		if err != nil || !info.Mode().IsRegular() || info.Mode()&0o111 == 0 {
+			continue
+		}
+		if err := settle(path, s.writable); err != nil {
+			return "", err
+		}
+		return path, s.interpreter(path, depth)
+	}
+	return "", &fetchError{text: fmt.Sprintf("there is no program %s that can be executed", name), hint: "install it, or give its absolute path"}
+}
+
+const (
+	interpreters = 5   // as in the kernel: a script may be the interpreter of another
+	firstLine    = 256 // bytes of it that the kernel reads
+)
+
+// interpreter settles the path of the program that a script names in its first
+// line (execve(2)), and of the one that env(1) is told to find.
+func (s *commandSource) interpreter(path string, depth int) error {
+	if depth >= interpreters {
+		return fmt.Errorf("%s is a script of a script of a script", path)
+	}
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrPermission) {
+		return nil // a script that cannot be read cannot be executed either
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	head := make([]byte, firstLine)
+	n, err := io.ReadFull(f, head)
+	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
+		return err
+	}
+	line, script := bytes.CutPrefix(head[:n], []byte("#!"))
+	if !script {
+		return nil
+	}
+	line, _, _ = bytes.Cut(line, []byte("\n"))
+	words := strings.Fields(string(line))
+	if len(words) == 0 {
+		return nil
+	}
+	if _, err = s.program(filepath.Join("/", words[0]), depth+1); err != nil || filepath.Base(words[0]) != "env" {
+		return err
+	}
+	at := slices.IndexFunc(words[1:], func(w string) bool { return !strings.HasPrefix(w, "-") && !strings.Contains(w, "=") })
+	if at < 0 {
+		return nil
+	}
+	_, err = s.program(words[1+at], depth+1)
+	return err
+}
+
+// environ is the environment of the program: without what leads into the trees
+// that the command inside can change, so that nothing is executed or read from
+// there by a search path.
+func (s *commandSource) environ() []string {
+	var out []string
+	for _, kv := range s.env {
+		name, value, _ := strings.Cut(kv, "=")
+		items := filepath.SplitList(value)
+		kept := slices.DeleteFunc(slices.Clone(items), func(item string) bool {
+			var c *changeable
+			err := settle(item, s.writable)
+			return filepath.IsAbs(item) && errors.As(err, &c)
+		})
+		switch {
+		case len(kept) == len(items) || name == "HOME":
+			out = append(out, kv)
+		case name == "PATH":
+			out = append(out, name+"="+strings.Join(kept, string(filepath.ListSeparator)))
+		}
+	}
+	return out
+}

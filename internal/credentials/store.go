@@ -1,0 +1,244 @@
+package credentials
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"holdfast.dev/holdfast/internal/policy"
+)
+
+// Store is the directory of grants. Several processes may use it at once.
+type Store struct {
+	Dir string           // made where it is not there
+	Now func() time.Time // nil for the machine's clock
+}
+
+const grantMost = 64 << 10
+
+func (s Store) now() time.Time {
+	if s.Now == nil {
+		return time.Now()
+	}
+	return s.Now()
+}
+
+func (s Store) path(name string) string { return filepath.Join(s.Dir, name+".json") }
+
+// Get reads one grant. It is fs.ErrNotExist where there is none.
+func (s Store) Get(name string) (Grant, error) {
+	if !nameOK(name) {
+		return Grant{}, &Error{Credential: strconv.Quote(name), Reason: "a name has letters, digits, - and _, and at most 64 of them"}
+	}
+	data, _, err := readOwned(s.path(name), false, grantMost)
+	if err != nil {
+		return Grant{}, err
+	}
+	var g Grant
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&g); err != nil {
+		return Grant{}, fmt.Errorf("%s is not a grant: %w", s.path(name), err)
+	}
+	if g.Version != 1 || g.Name != name || g.ID == "" {
+		return Grant{}, fmt.Errorf("%s is not the grant %s of version 1", s.path(name), name)
+	}
+	return g, nil
+}
+
+// Credential is a grant that stands, as policy refers to it by name. It is
+// fs.ErrNotExist where there is none, and one of the reasons above where it does
+// not stand.
+func (s Store) Credential(name string) (policy.Credential, error) {
+	g, err := s.Get(name)
+	if err != nil {
+		return policy.Credential{}, err
+	}
+	if err := g.Standing(s.now()); err != nil {
+		return policy.Credential{}, &Error{Credential: name, Reason: "its grant does not stand", cause: err, hint: "grant it again: holdfast grant add " + name + " …"}
+	}
+	c, err := g.credential(s.path(name))
+	if err != nil {
+		return policy.Credential{}, fmt.Errorf("grant %s: %w", name, err)
+	}
+	return c, nil
+}
+
+// List reads all grants, by name. What cannot be read is in the error; the
+// others are returned all the same.
+func (s Store) List() ([]Grant, error) {
+	entries, err := os.ReadDir(s.Dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var all []Grant
+	var errs []error
+	for _, e := range entries {
+		name, ok := strings.CutSuffix(e.Name(), ".json")
+		if !ok || !nameOK(name) {
+			continue
+		}
+		g, err := s.Get(name)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		all = append(all, g)
+	}
+	return all, errors.Join(errs...)
+}
+
+// Add stores a grant under a new id. One of the same name that still stands is
+// kept, unless replace is set: then runs that use it are refused from now on.
+func (s Store) Add(g Grant, replace bool) (Grant, error) {
+	if _, err := g.credential(""); err != nil {
+		return Grant{}, fmt.Errorf("grant %s: %w", g.Name, err)
+	}
+	g.Version, g.ID, g.Used = 1, random(26, base32), 0
+	g.Created, g.Revoked, g.LastUse = s.now().UTC().Truncate(time.Second), time.Time{}, time.Time{}
+	err := s.locked(func() error {
+		old, err := s.Get(g.Name)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if err == nil && old.Standing(s.now()) == nil && !replace {
+			return &Error{Credential: g.Name, Reason: "there is a grant of this name", hint: "end it first: holdfast grant revoke " + g.Name}
+		}
+		return s.write(g)
+	})
+	return g, err
+}
+
+// Revoke ends the grant of a name, and the credential of that name in every run
+// that is under way, wherever that run has it from. It reports whether there was
+// a grant.
+func (s Store) Revoke(name string) (found bool, err error) {
+	if !nameOK(name) {
+		return false, &Error{Credential: strconv.Quote(name), Reason: "a name has letters, digits, - and _, and at most 64 of them"}
+	}
+	err = s.locked(func() error {
+		// The mark comes first: it needs nothing that could be broken.
+		if err := s.replace(s.markPath(name), []byte(random(26, base32)+"\n")); err != nil {
+			return err
+		}
+		g, err := s.Get(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		found = true
+		if g.Revoked.IsZero() {
+			g.Revoked = s.now().UTC().Truncate(time.Second)
+		}
+		return s.write(g)
+	})
+	return found, err
+}
+
+func (s Store) markPath(name string) string { return filepath.Join(s.Dir, name+".revoked") }
+
+// mark is what the last revocation of a name left; "" when there was none. A run
+// whose mark has changed since it began must not use that credential.
+func (s Store) mark(name string) (string, error) {
+	data, _, err := readOwned(s.markPath(name), false, grantMost)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	return string(data), err
+}
+
+// stands says why the grant with an id may not be used any more.
+func (s Store) stands(name, id string) error {
+	g, err := s.Get(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return ErrRevoked
+	case err != nil:
+		return err
+	case g.ID != id:
+		return ErrReplaced
+	}
+	return g.Standing(s.now())
+}
+
+// take counts one use of a grant on disk, so that all runs together keep to its
+// number. It returns how many are left, and whether there is a number at all.
+func (s Store) take(name, id string) (left int64, limited bool, err error) {
+	err = s.locked(func() error {
+		if err := s.stands(name, id); err != nil {
+			return err
+		}
+		g, err := s.Get(name)
+		if err != nil {
+			return err
+		}
+		limited = g.Uses > 0
+		minute := s.now().UTC().Truncate(time.Minute)
+		if !limited && g.LastUse.Equal(minute) {
+			return nil
+		}
+		g.Used, g.LastUse = g.Used+1, minute
+		left = g.Uses - g.Used
+		return s.write(g)
+	})
+	return left, limited, err
+}
+
+// locked runs f while no other process changes the directory.
+func (s Store) locked(f func() error) error {
+	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
+		return fmt.Errorf("making the directory of grants: %w", err)
+	}
+	unlock, err := lockFile(filepath.Join(s.Dir, ".lock"))
+	if err != nil {
+		return fmt.Errorf("locking the grants: %w", err)
+	}
+	defer unlock()
+	return f()
+}
+
+func (s Store) write(g Grant) error {
+	data, err := json.MarshalIndent(g, "", "  ")
+	if err != nil {
+		return fmt.Errorf("writing the grant %s: %w", g.Name, err)
+	}
+	return s.replace(s.path(g.Name), append(data, '\n'))
+}
+
+// replace puts a whole file in the place of another, so that a reader and a
+// machine that loses power see the one or the other.
+func (s Store) replace(path string, data []byte) error {
+	tmp, err := os.CreateTemp(s.Dir, ".new-*") // mode 0600
+	if err != nil {
+		return fmt.Errorf("writing a grant: %w", err)
+	}
+	defer os.Remove(tmp.Name())
+	_, err = tmp.Write(data)
+	if err = errors.Join(err, tmp.Sync(), tmp.Close()); err != nil {
+		return fmt.Errorf("writing a grant: %w", err)
+	}
+	if err := os.Rename(tmp.Name(), path); err != nil {
+		return fmt.Errorf("writing a grant: %w", err)
+	}
+	dir, err := os.Open(s.Dir)
+	if err != nil {
+		return fmt.Errorf("writing a grant: %w", err)
+	}
+	err = errors.Join(dir.Sync(), dir.Close())
+	if err != nil {
+		return fmt.Errorf("writing a grant: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,231 @@
+package alert
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"holdfast.dev/holdfast/internal/floor/canonical"
+	"holdfast.dev/holdfast/internal/policy"
+	"holdfast.dev/holdfast/internal/record/audit"
+)
+
+// Question is what a webhook is asked: something waits until a human has said
+// whether it may happen.
+type Question struct {
+	Version int       `json:"version"` // 1
+	Type    string    `json:"type"`    // approval
+	ID      string    `json:"id"`      // of the request
+	Nonce   string    `json:"nonce"`   // of this request alone; the answer repeats it
+	Digest  string    `json:"digest"`  // of what would happen; the answer repeats it
+	Session string    `json:"session"`
+	Host    string    `json:"host,omitempty"`
+	Kind    string    `json:"kind"`
+	Asked   time.Time `json:"asked"`
+	Expires time.Time `json:"expires"`
+	Rule    string    `json:"rule,omitempty"`
+	Reason  string    `json:"reason,omitempty"` // of the rule, in words
+	Count   int       `json:"count"`            // identical ones that wait together
+	What    []Said    `json:"what"`             // what exactly would happen, as it is shown everywhere
+}
+
+// Said is one line of what would happen.
+type Said struct {
+	Name string `json:"name,omitempty"` // "" goes on with the line before
+	Text string `json:"text"`
+	Warn bool   `json:"warn,omitempty"` // it is unusual
+}
+
+// Reply is the answer of a webhook.
+type Reply struct {
+	Nonce    string `json:"nonce"`
+	Digest   string `json:"digest"`
+	Decision string `json:"decision"` // allow or deny
+	Scope    string `json:"scope"`    // once, session or for; "" is once
+	For      string `json:"for"`      // of scope for: a time span such as 10m
+	Uses     int    `json:"uses"`     // how often at most; 0 for what the scope says
+	Reason   string `json:"reason"`
+	By       string `json:"by"`
+}
+
+// Pauses between two requests to a webhook that has no answer yet.
+const (
+	askPause     = 2 * time.Second
+	askPauseMost = time.Minute
+	askAttempt   = 10 * time.Second // that one request may take, where nothing is said: the server may hold it until it knows
+	askIgnored   = 5                // answers that are not valid, after which a webhook is asked no more
+)
+
+// Asker asks one webhook. It can be used by several goroutines at once.
+type Asker struct {
+	poster  *poster
+	name    string
+	key     []byte
+	attempt time.Duration
+	pause   time.Duration
+	now     func() time.Time
+}
+
+// NewAsker prepares a webhook that may answer. It needs a secret: an answer that
+// is not signed is none.
+func NewAsker(s policy.AlertSink, version string) (*Asker, error) {
+	w, err := newWebhook(s, Options{Version: version})
+	if err != nil {
+		return nil, fmt.Errorf("preparing %s: %w", name(s), err)
+	}
+	hook := w.(*webhook)
+	if hook.key == nil {
+		return nil, fmt.Errorf("preparing %s: without a secret nobody could tell its answers from forged ones", name(s))
+	}
+	return &Asker{poster: hook.poster, name: name(s), key: hook.key, attempt: cmp.Or(s.Timeout, askAttempt), pause: askPause, now: time.Now}, nil
+}
+
+// Name is how the webhook is called in messages: without what is secret of it.
+func (a *Asker) Name() string { return a.name }
+
+// Close ends the connections that are kept for further requests.
+func (a *Asker) Close() { a.poster.close() }
+
+// Ask asks until there is a valid answer or the context ends. ignored is told of
+// each answer that is not valid, which is as good as none.
+func (a *Asker) Ask(ctx context.Context, q Question, ignored func(error)) (Reply, error) {
+	q.Version, q.Type = 1, "approval"
+	body, err := canonical.Marshal(q)
+	if err != nil {
+		return Reply{}, fmt.Errorf("asking %s: %w", a.name, err)
+	}
+	for bad, pause := 0, a.pause; ; {
+		reply, wait, err := a.once(ctx, q, body)
+		var final *refusal
+		var invalid *invalidReply
+		switch {
+		case err == nil && wait < 0:
+			return reply, nil
+		case ctx.Err() != nil:
+			return Reply{}, fmt.Errorf("asking %s: %w", a.name, ctx.Err())
+		case errors.As(err, &invalid):
+			ignored(err)
+			if bad++; bad == askIgnored {
+				return Reply{}, fmt.Errorf("asking %s: %d answers were not valid, the last: %w", a.name, bad, err)
+			}
+		case errors.As(err, &final):
+			return Reply{}, fmt.Errorf("asking %s: %w", a.name, err)
+		case err != nil:
+			pause = min(2*pause, askPauseMost)
+		default:
+			pause = a.pause
+		}
+		select {
+		case <-ctx.Done():
+			return Reply{}, fmt.Errorf("asking %s: %w", a.name, ctx.Err())
+		case <-time.After(min(cmp.Or(wait, pause), askPauseMost)):
+		}
+	}
+}
+
+// invalidReply is an answer that is none: whoever gave it may not.
+type invalidReply struct{ cause error }
+
+func (i *invalidReply) Error() string { return i.cause.Error() }
+func (i *invalidReply) Unwrap() error { return i.cause }
+
+// once asks one time. A wait of 0 and more says that there is no answer yet.
+func (a *Asker) once(ctx context.Context, q Question, body []byte) (Reply, time.Duration, error) {
+	ctx, cancel := context.WithTimeout(ctx, a.attempt)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, a.poster.url, bytes.NewReader(body))
+	if err != nil {
+		return Reply{}, 0, &refusal{errors.New("its address is no URL")}
+	}
+	stamp := strconv.FormatInt(a.now().Unix(), 10)
+	r.Header = a.poster.header.Clone()
+	r.Header.Set("Holdfast-Request-Id", audit.HeaderField(q.ID, 128))
+	r.Header.Set("Holdfast-Timestamp", stamp)
+	r.Header.Set("Holdfast-Signature", "v1="+Signature(a.key, stamp, body))
+	answer, err := a.poster.client.Do(r)
+	if err != nil {
+		var u *url.Error
+		if errors.As(err, &u) {
+			err = u.Err // without the URL, which may be secret
+		}
+		return Reply{}, 0, err
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(answer.Body, answerBytes+1))
+	switch code := answer.StatusCode; {
+	case code == http.StatusAccepted:
+		return Reply{}, retryAfter(answer), nil
+	case code == http.StatusOK && err != nil:
+		return Reply{}, 0, fmt.Errorf("reading the answer: %w", err)
+	case code == http.StatusOK && len(text) > answerBytes:
+		return Reply{}, 0, &invalidReply{fmt.Errorf("the answer has more than %d bytes", answerBytes)}
+	case code == http.StatusOK:
+		reply, err := a.check(q, answer.Header.Get("Holdfast-Signature"), text)
+		return reply, -1, err
+	case code == http.StatusNoContent:
+		return Reply{}, 0, &refusal{errors.New("it takes the request and gives no answer")}
+	case code/100 == 5, code == http.StatusTooManyRequests, code == http.StatusRequestTimeout:
+		return Reply{}, retryAfter(answer), fmt.Errorf("the server answered %d %s", code, http.StatusText(code))
+	case code/100 == 3:
+		return Reply{}, 0, &refusal{fmt.Errorf("the server answered %d: it points elsewhere, and redirects are not followed", code)}
+	default:
+		return Reply{}, 0, &refusal{fmt.Errorf("the server answered %d %s", code, http.StatusText(code))}
+	}
+}
+
+func retryAfter(answer *http.Response) time.Duration {
+	seconds, err := strconv.Atoi(answer.Header.Get("Retry-After"))
+	if err != nil || seconds < 0 {
+		return 0
+	}
+	return time.Duration(min(seconds, 3600)) * time.Second
+}
+
+// check says whether an answer is one to this question, from who knows the key.
+func (a *Asker) check(q Question, signature string, text []byte) (Reply, error) {
+	mac, err := hex.DecodeString(strings.TrimPrefix(signature, "v1="))
+	if signature == "" {
+		return Reply{}, &invalidReply{errors.New("the answer is not signed")}
+	}
+	if want, _ := hex.DecodeString(AnswerSignature(a.key, q.Nonce, text)); err != nil || !hmac.Equal(mac, want) {
+		return Reply{}, &invalidReply{errors.New("the signature of the answer is wrong")}
+	}
+	var r Reply
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&r); err != nil {
+		return Reply{}, &invalidReply{fmt.Errorf("the answer was not understood: %w", err)}
+	}
+	switch {
+	case r.Nonce != q.Nonce:
+		return Reply{}, &invalidReply{errors.New("the answer is to another request")}
+	case r.Digest != q.Digest:
+		return Reply{}, &invalidReply{errors.New("the answer is about something else than would happen")}
+	case r.Decision != "allow" && r.Decision != "deny":
+		return Reply{}, &invalidReply{errors.New("the answer neither allows nor denies")}
+	}
+	return r, nil
+}
+
+// AnswerSignature is the HMAC-SHA256, in hex, of the word answer, a dot, the
+// nonce of the request, a dot, and the body: the header Holdfast-Signature of an
+// answer has it after "v1=". What signs a request signs no answer, and what
+// signs one answer signs no other.
+func AnswerSignature(key []byte, nonce string, body []byte) string {
+	m := hmac.New(sha256.New, key)
+	io.WriteString(m, "answer."+nonce+".")
+	m.Write(body)
+	return hex.EncodeToString(m.Sum(nil))
+}

@@ -1,0 +1,129 @@
+package baseline
+
+import (
+	"fmt"
+	"sync"
+
+	"holdfast.dev/holdfast/internal/floor/event"
+)
+
+// A count is new when it is more than so many times the most of any run that was
+// learnt from, and above a floor: four files instead of one are no news.
+const (
+	Times      = 4
+	floor      = 100     // events
+	floorBytes = 1 << 20 // that left the boundary
+)
+
+// maxSaid is how many new things of a kind are remembered, each of which is told
+// once. What comes after them is told as one of no name.
+const maxSaid = 1024
+
+// Unnamed is the name of what is new after too many others were.
+const Unnamed = "…"
+
+// Checker says of the events of one session what is new by a baseline. It can be
+// used by several goroutines at once.
+type Checker struct {
+	load func() (*Baseline, error)
+
+	mu       sync.Mutex // guards what follows
+	trace    Trace
+	most     [len(counted)]uint64
+	compares [kinds]bool
+	told     uint32 // counters that were
+	said     [kinds]map[string]bool
+}
+
+// Open makes a checker by the baseline of a file, which is read when the first
+// event comes or Load is called. A file that is missing knows nothing, and nothing
+// is new by it.
+func Open(file string) *Checker {
+	return &Checker{load: sync.OnceValues(func() (*Baseline, error) { return ReadFile(file) })}
+}
+
+// Against makes a checker by a baseline.
+func Against(b *Baseline) *Checker {
+	return &Checker{load: func() (*Baseline, error) { return b, nil }}
+}
+
+// Load reads the baseline, unless it was. Without it nothing is new, and the error
+// says why.
+func (c *Checker) Load() error {
+	_, err := c.load()
+	return err
+}
+
+// News appends what is new about an event: each thing once in a session. Of a
+// workspace without a baseline nothing is.
+func (c *Checker) News(e *event.Event, into []Thing) []Thing {
+	b, err := c.load()
+	if err != nil || len(b.Runs) == 0 {
+		return into
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if e.Action == event.SessionStart {
+		c.begin(e, b)
+	}
+	var room [3]Thing
+	for _, one := range c.trace.things(e, room[:0]) {
+		if b.things[one.Kind][one.Name] == 0 && c.compares[one.Kind] {
+			into = c.tell(one, into)
+		}
+	}
+	return c.excess(c.trace.count(e), into)
+}
+
+// begin prepares for a session. What is read is compared only where a run that was
+// learnt from was seen as closely.
+func (c *Checker) begin(e *event.Event, b *Baseline) {
+	c.trace.begin(e)
+	most := b.Most()
+	for i, n := range counted {
+		c.most[i] = most[n]
+	}
+	for k := range c.compares {
+		c.compares[k] = true
+	}
+	c.compares[Read], c.compares[RefusedRead] = false, false
+	for _, r := range b.Runs {
+		c.compares[Read] = c.compares[Read] || r.Level == "full"
+		c.compares[RefusedRead] = c.compares[RefusedRead] || r.Level == "full" || r.Tripwire || !c.trace.tripwire && c.trace.level != "full"
+	}
+}
+
+// tell says a thing unless it was said.
+func (c *Checker) tell(one Thing, into []Thing) []Thing {
+	said := c.said[one.Kind]
+	if said[one.Name] {
+		return into
+	}
+	if said == nil {
+		said = map[string]bool{}
+		c.said[one.Kind] = said
+	}
+	if len(said) >= maxSaid {
+		one.Name = Unnamed
+	} else {
+		said[one.Name] = true
+	}
+	return append(into, one)
+}
+
+// excess says which of the counters that changed are far above what they ever
+// were.
+func (c *Checker) excess(changed uint32, into []Thing) []Thing {
+	for i := range counted {
+		least := uint64(floor)
+		if counted[i] == bytesOut {
+			least = floorBytes
+		}
+		least = max(least, Times*c.most[i])
+		if changed&^c.told>>i&1 != 0 && c.trace.counts[i] > least {
+			c.told |= 1 << i
+			into = append(into, Thing{Count, fmt.Sprintf("%s more than %d", counted[i], least)})
+		}
+	}
+	return into
+}

@@ -1,0 +1,259 @@
+// Package baseline knows what is normal in a workspace: which programs, hosts,
+// directories and tools earlier runs had to do with, and how much of each. It
+// learns from the events of runs that it is given, and says of an event what no
+// such run did. It judges nothing: it does not know which runs may be learnt
+// from, nor what is bad about something new.
+package baseline
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"net/netip"
+	"path"
+	"strings"
+
+	"holdfast.dev/holdfast/internal/floor/event"
+)
+
+// Kind is what sort of thing an event has to do with.
+type Kind uint8
+
+// The kinds. What was refused is another thing than what was done: that a host
+// was asked for in vain does not make a connection to it normal.
+const (
+	Program      Kind = iota // was executed, or is a script that was
+	Host                     // was connected to
+	RefusedHost              // was asked for or connected to, and refused
+	Method                   // of a request, with its host
+	Read                     // a directory outside the workspace that was read from
+	RefusedRead              // likewise, and refused
+	Write                    // that something was changed in
+	RefusedWrite             // likewise, and refused
+	Tool                     // an agent called it
+	Count                    // far more of something than ever before
+	kinds
+)
+
+var kindNames = [kinds]string{"program", "host", "refused-host", "method", "read", "refused-read", "write", "refused-write", "tool", "count"}
+
+func (k Kind) String() string { return kindNames[k] }
+
+// Kinds are all of them.
+func Kinds() []Kind {
+	all := make([]Kind, kinds)
+	for i := range all {
+		all[i] = Kind(i)
+	}
+	return all
+}
+
+// KindOf is the kind of a name, false where it is that of none.
+func KindOf(name string) (Kind, bool) {
+	for k, n := range kindNames {
+		if n == name {
+			return Kind(k), true
+		}
+	}
+	return 0, false
+}
+
+// Thing is what an event has to do with.
+type Thing struct {
+	Kind Kind
+	Name string // printable as far as its event is; valid UTF-8, at most maxName bytes
+}
+
+func (t Thing) String() string { return t.Kind.String() + " " + t.Name }
+
+// maxName is how long a name may be: what runs inside chooses it.
+const maxName = 400
+
+// place is where a run takes place. Things are named from there.
+type place struct{ workspace, home string }
+
+// things appends what an event has to do with, but for counts.
+func (p *place) things(e *event.Event, into []Thing) []Thing {
+	switch e.Action {
+	case event.ProcExec:
+		if e.Verdict != event.Allowed || e.Error != "" {
+			return into // nothing was executed
+		}
+		if s := e.Detail["script"]; s != "" {
+			into = add(into, Program, p.program(s, e.Detail["script_sha256"]))
+		}
+		return add(into, Program, p.program(e.Process.Executable, e.Process.SHA256))
+	case event.NetQuery:
+		if e.Verdict == event.Denied { // of one that is answered the connection follows
+			into = add(into, RefusedHost, e.Object)
+		}
+		return into
+	case event.NetConnect:
+		return add(into, or(refused(e), RefusedHost, Host), e.Object)
+	case event.SockConnect, event.SockSend:
+		if !isAway(e.Object) {
+			return into
+		}
+		return add(into, or(refused(e), RefusedHost, Host), e.Object)
+	case event.NetRequest:
+		if e.Verdict == event.Denied || e.Detail["method"] == "" {
+			return into
+		}
+		return add(into, Method, methodOf(e.Detail["method"])+" "+e.Object)
+	case event.ToolCall:
+		return add(into, Tool, or(e.Detail["server"] != "", e.Detail["server"], e.Detail["agent"])+" "+e.Object)
+	case event.FileOpen, event.FileLookup:
+		return p.directory(into, or(refused(e), RefusedRead, Read), e, target(e))
+	case event.FileWrite, event.FileMkdir, event.FileRename, event.FileLink, event.FileSymlink, event.FileUnlink, event.FileChmod,
+		event.FileChown, event.FileTruncate, event.FileMknod, event.FileXattr:
+		kind := or(refused(e), RefusedWrite, Write)
+		if to := or(e.Detail["to_resolved"] != "", e.Detail["to_resolved"], e.Detail["to"]); e.Action == event.FileRename && to != "" {
+			into = p.directory(into, kind, e, to)
+		}
+		return p.directory(into, kind, e, target(e))
+	}
+	return into
+}
+
+func or[T any](is bool, yes, no T) T {
+	if is {
+		return yes
+	}
+	return no
+}
+
+func target(e *event.Event) string { return or(e.Resolved != "", e.Resolved, e.Object) }
+
+// refused says whether an attempt came to nothing.
+func refused(e *event.Event) bool { return e.Verdict == event.Denied || e.Error != "" }
+
+func add(into []Thing, kind Kind, name string) []Thing {
+	if strings.TrimSpace(name) == "" {
+		return into
+	}
+	name = strings.ToValidUTF8(name, "\uFFFD")
+	if len(name) > maxName {
+		sum := sha256.Sum256([]byte(name))
+		name = strings.ToValidUTF8(name[:maxName-40], "") + "…" + hex.EncodeToString(sum[:16])
+	}
+	return append(into, Thing{kind, name})
+}
+
+// program names a program. One that lies where work or installers change it is
+// known by its path: each build is another content. Any other is known by its
+// path and content.
+func (p *place) program(file, sum string) string {
+	switch {
+	case file == "" || file[0] != '/':
+		return ""
+	case within(file, p.workspace):
+		return general(file, len(p.workspace))
+	case within(file, p.home):
+		return general(file, len(p.home))
+	}
+	for _, dir := range [...]string{"/tmp", "/var/tmp", "/dev/shm"} {
+		if rest, ok := strings.CutPrefix(file, dir+"/"); ok {
+			if _, below, deeper := strings.Cut(rest, "/"); deeper { // a directory that is made for each use
+				return dir + "/*/" + general(below, 0)
+			}
+			return general(file, len(dir))
+		}
+	}
+	if len(sum) < 32 {
+		return file
+	}
+	return file + " sha256:" + sum[:32]
+}
+
+// directory names the directory of a path outside the workspace, no deeper than
+// two names, of the home two names below it.
+func (p *place) directory(into []Thing, kind Kind, e *event.Event, file string) []Thing {
+	if e.Error == "EEXIST" || e.Verdict == event.Allowed && e.Error != "" || file == "" || file[0] != '/' || within(file, p.workspace) {
+		return into // it changed nothing, and nothing was kept from it
+	}
+	depth, from := 2, 0
+	switch {
+	case within(file, p.home):
+		from = len(p.home)
+	case within(file, "/tmp"), within(file, "/dev"), within(file, "/proc"), within(file, "/run"):
+		depth = 1
+	}
+	dir := path.Dir(file)
+	if len(dir) < from {
+		return add(into, kind, dir) // of the home itself
+	}
+	for i := from; i < len(dir); i++ {
+		if i > from && dir[i] == '/' {
+			if depth--; depth == 0 {
+				dir = dir[:i]
+			}
+		}
+	}
+	return add(into, kind, general(dir, from))
+}
+
+// within says whether a path is dir or below it.
+func within(file, dir string) bool {
+	return dir != "" && strings.HasPrefix(file, dir) && (len(file) == len(dir) || file[len(dir)] == '/')
+}
+
+// general puts a star for what is another one each time in the names of a path
+// after its first bytes: three digits and more, and eight and more of a hash.
+func general(file string, after int) string {
+	var b []byte // nil while nothing was replaced
+	last := 0
+	for i := after; i < len(file); {
+		digits, hexes := i, i
+		for digits < len(file) && file[digits] >= '0' && file[digits] <= '9' {
+			digits++
+		}
+		plain := true // no digit among them: a word
+		for hexes < len(file) && isHex(file[hexes]) {
+			plain = plain && file[hexes] > '9'
+			hexes++
+		}
+		end := 0
+		switch word := i > 0 && isLetter(file[i-1]) || hexes < len(file) && isLetter(file[hexes]); {
+		case hexes-i >= 8 && !plain && !word:
+			end = hexes
+		case digits-i >= 3:
+			end = digits
+		}
+		if end > 0 {
+			b = append(append(b, file[last:i]...), '*')
+			i, last = end, end
+			continue
+		}
+		i = max(i+1, digits)
+	}
+	if b == nil {
+		return file
+	}
+	return string(append(b, file[last:]...))
+}
+
+func isHex(c byte) bool { return c >= '0' && c <= '9' || c >= 'a' && c <= 'f' }
+
+func isLetter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
+
+// isAway says whether an address is that of another machine. Those that stand for
+// names inside (RFC 2544) say nothing: the connection has the name.
+func isAway(object string) bool {
+	a, err := netip.ParseAddrPort(object)
+	if err != nil {
+		return false
+	}
+	ip := a.Addr().Unmap()
+	return !ip.IsLoopback() && !ip.IsUnspecified() && !synthetic.Contains(ip)
+}
+
+var synthetic = netip.MustParsePrefix("198.18.0.0/15")
+
+// methodOf is a method by its name, "other" for one that is in no standard: what
+// runs inside can make up any number of them.
+func methodOf(name string) string {
+	switch name {
+	case "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT", "TRACE", "PROPFIND", "REPORT", "MKCOL":
+		return name
+	}
+	return "other"
+}

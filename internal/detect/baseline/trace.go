@@ -1,0 +1,109 @@
+package baseline
+
+import (
+	"strconv"
+	"strings"
+
+	"holdfast.dev/holdfast/internal/floor/event"
+)
+
+// What is counted of a run: events by their action, refusals, and what left the
+// boundary. What is read is not among them: how much of it is seen depends on the
+// level and the sensors of a run.
+const (
+	bytesOut = "bytes out"
+	refusals = "refusals"
+)
+
+var counted = [...]string{
+	event.ProcExec, event.FileWrite, event.FileMkdir, event.FileRename, event.FileUnlink, event.NetQuery, event.NetConnect, event.NetRequest,
+	event.ToolCall, refusals, bytesOut,
+}
+
+func counterOf(name string) int {
+	for i, n := range counted {
+		if n == name {
+			return i
+		}
+	}
+	return -1
+}
+
+// Trace is what one run had to do with. It takes the events of one session, and
+// is for one goroutine.
+type Trace struct {
+	place
+	level    string
+	tripwire bool
+	seen     map[Thing]bool
+	counts   [len(counted)]uint64
+}
+
+// Observe takes the next event.
+func (t *Trace) Observe(e *event.Event) {
+	t.begin(e)
+	t.count(e)
+	var room [3]Thing
+	for _, one := range t.things(e, room[:0]) {
+		if t.seen == nil {
+			t.seen = map[Thing]bool{}
+		}
+		t.seen[one] = true
+	}
+}
+
+// begin takes from the start of a session where it takes place and what is seen
+// of it.
+func (t *Trace) begin(e *event.Event) {
+	if e.Action != event.SessionStart {
+		return
+	}
+	t.workspace, t.home, t.level = e.Object, e.Detail["home"], e.Detail["level"]
+	t.tripwire = strings.Contains(","+e.Detail["sensors"]+",", ","+string(event.Tripwire)+",")
+}
+
+// count counts an event, or those that it stands for, and returns which counters
+// changed, as bits.
+func (t *Trace) count(e *event.Event) (changed uint32) {
+	switch e.Action {
+	case event.RecordCut:
+		for key, n := range e.Detail {
+			if action, ok := strings.CutPrefix(key, "count."); ok {
+				changed |= t.more(action, number(n))
+			}
+		}
+		return changed
+	case event.NetClose:
+		changed |= t.more(bytesOut, number(e.Detail["out"]))
+	case event.FileOpen, event.FileLookup:
+		return 0
+	case event.ProcExec:
+		if e.Error == "ENOENT" { // a directory of PATH that does not have it
+			return 0
+		}
+	}
+	changed |= t.more(e.Action, 1+number(e.Detail["again"]))
+	if e.Verdict == event.Denied {
+		changed |= t.more(refusals, 1)
+	}
+	return changed
+}
+
+// more adds to a counter, if there is one of that name, and returns its bit.
+func (t *Trace) more(name string, n uint64) uint32 {
+	i := counterOf(name)
+	if i < 0 || n == 0 {
+		return 0
+	}
+	t.counts[i] += min(n, 1<<50)
+	return 1 << i
+}
+
+// number reads a count; 0 for what is none.
+func number(s string) uint64 {
+	n, err := strconv.ParseUint(s, 10, 63)
+	if err != nil {
+		return 0
+	}
+	return n
+}

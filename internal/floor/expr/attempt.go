@@ -1,0 +1,201 @@
+package expr
+
+import (
+	"slices"
+	"sync"
+
+	"cel.dev/cel-go/common/ast"
+	"cel.dev/cel-go/common/operators"
+	"cel.dev/cel-go/common/types"
+	"cel.dev/cel-go/common/types/ref"
+
+	"holdfast.dev/holdfast/internal/floor/event"
+)
+
+// attemptField is a name that a condition on an attempt can use, and the kinds
+// of attempts that whoever uses it most likely means; none for any.
+type attemptField struct {
+	Field
+	about []event.Kind
+}
+
+var (
+	ofExec    = []event.Kind{event.KindExec}
+	ofFile    = []event.Kind{event.KindFile}
+	ofNetwork = []event.Kind{event.KindConnect, event.KindRequest, event.KindCredential}
+	ofRequest = []event.Kind{event.KindRequest, event.KindCredential}
+)
+
+// attemptVocabulary is the names of conditions on attempts.
+var attemptVocabulary = [...]attemptField{
+	{Field{"action", "string", "what is attempted: exec, file, connect, request, credential or tool"}, nil},
+	{Field{"program", "string", "what is executed, by the name that it is known by, whatever its file is called; of other actions the name of who asks"}, ofExec},
+	{Field{"verb", "string", "its subcommand, such as `push`: the full name of an abbreviation"}, ofExec},
+	{Field{"args", "list(string)", "its arguments, behind the verb where it has one, with options before the verb left out"}, ofExec},
+	{Field{"argv", "list(string)", "the command line as it was given, with the name that the program is called by"}, ofExec},
+	{Field{"executable", "string", "file of the program, every link followed; of other actions that of who asks"}, ofExec},
+	{Field{"sha256", "string", "of that file, hex"}, ofExec},
+	{Field{"script", "string", "file that the executable interprets, where it begins with #!"}, ofExec},
+	{Field{"cwd", "string", "working directory"}, ofExec},
+	{Field{"parent", "string", "file of the program that asks for it"}, ofExec},
+	{Field{"path", "string", "of a file, every link followed; of what is executed, as asked for"}, ofFile},
+	{Field{"operation", "string", "write, create, mkdir, unlink, rename, link, symlink, chmod, chown, truncate, mknod or xattr"}, ofFile},
+	{Field{"to", "string", "the other path of a rename or a link"}, ofFile},
+	{Field{"outside", "bool", "whether the file is outside of the workspace"}, ofFile},
+	{Field{"host", "string", "a DNS name or an address"}, ofNetwork},
+	{Field{"port", "int", "of the host"}, ofNetwork},
+	{Field{"kind", "string", "what is spoken: tls, http or tcp"}, ofNetwork},
+	{Field{"known", "bool", "whether a rule of the policy allows the host and the port"}, ofNetwork},
+	{Field{"method", "string", "of a request, upper case"}, ofRequest},
+	{Field{"url_path", "string", "of a request, without the query"}, ofRequest},
+	{Field{"credential", "string", "name of the credential that is used"}, []event.Kind{event.KindCredential}},
+	{Field{"tool", "string", "name of the tool"}, []event.Kind{event.KindTool}},
+	{Field{"server", "string", "MCP server of the tool"}, []event.Kind{event.KindTool}},
+	{Field{"agent", "string", "who calls it"}, []event.Kind{event.KindTool}},
+	{Field{"arguments", "map(string, string)", "what it is given, the first level of it; what is no text as JSON"}, []event.Kind{event.KindTool}},
+}
+
+// AttemptVocabulary lists the names that a condition on an attempt can use.
+func AttemptVocabulary() (out []Field) {
+	for _, f := range attemptVocabulary {
+		out = append(out, f.Field)
+	}
+	return out
+}
+
+// Kinds are all kinds of attempts.
+func Kinds() []event.Kind {
+	return []event.Kind{event.KindExec, event.KindFile, event.KindConnect, event.KindRequest, event.KindCredential, event.KindTool}
+}
+
+var attempts = sync.OnceValue(func() *language {
+	return newLanguage(AttemptVocabulary(), map[string][]string{
+		"action":    texts(Kinds()),
+		"operation": {"write", "create", "mkdir", "unlink", "rename", "link", "symlink", "chmod", "chown", "truncate", "mknod", "xattr"},
+		"kind":      {"tls", "http", "tcp"},
+	}, nil)
+})
+
+func texts(kinds []event.Kind) (out []string) {
+	for _, k := range kinds {
+		out = append(out, string(k))
+	}
+	return out
+}
+
+// CompileAttempt checks a condition on an attempt, as Compile one on an event.
+func CompileAttempt(condition string) (*Program, error) { return attempts().compile(condition) }
+
+// About says which kinds of attempts a condition is about: those that it names
+// by action; else those that have one of the fields that it names; else all.
+func (p *Program) About() []event.Kind {
+	if only, bounded := p.Only("action"); bounded {
+		var out []event.Kind
+		for _, word := range only {
+			out = append(out, event.Kind(word))
+		}
+		return out
+	}
+	named := map[string]bool{}
+	ast.PreOrderVisit(p.tree.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
+		if e.Kind() == ast.IdentKind {
+			named[e.AsIdent()] = true
+		}
+	}))
+	if named["action"] { // in a way that bounds nothing
+		return Kinds()
+	}
+	var out []event.Kind
+	for _, f := range attemptVocabulary {
+		if !named[f.Name] {
+			continue
+		}
+		for _, k := range f.about {
+			if !slices.Contains(out, k) {
+				out = append(out, k)
+			}
+		}
+	}
+	if len(out) == 0 {
+		return Kinds()
+	}
+	return out
+}
+
+// Only lists the values of a field of text without which the condition cannot
+// be true, each once. It is not bounded where there may be others.
+func (p *Program) Only(field string) (values []string, bounded bool) {
+	return only(p.tree.Expr(), field)
+}
+
+func only(e ast.Expr, field string) ([]string, bool) {
+	if e.Kind() != ast.CallKind {
+		return nil, false
+	}
+	args := e.AsCall().Args()
+	if len(args) != 2 || e.AsCall().IsMemberFunction() {
+		return nil, false
+	}
+	switch e.AsCall().FunctionName() {
+	case operators.LogicalAnd:
+		a, aBounds := only(args[0], field)
+		b, bBounds := only(args[1], field)
+		switch {
+		case !aBounds:
+			return b, bBounds
+		case !bBounds:
+			return a, true
+		}
+		return slices.DeleteFunc(a, func(v string) bool { return !slices.Contains(b, v) }), true
+	case operators.LogicalOr:
+		a, aBounds := only(args[0], field)
+		b, bBounds := only(args[1], field)
+		if !aBounds || !bBounds {
+			return nil, false
+		}
+		return unique(append(a, b...)), true
+	case operators.Equals:
+		name, value := args[0], args[1]
+		if isField(value, field) {
+			name, value = value, name
+		}
+		if text, ok := constant(value); ok && isField(name, field) {
+			return []string{text}, true
+		}
+	case operators.In:
+		if !isField(args[0], field) || args[1].Kind() != ast.ListKind {
+			return nil, false
+		}
+		var all []string
+		for _, one := range args[1].AsList().Elements() {
+			text, ok := constant(one)
+			if !ok {
+				return nil, false
+			}
+			all = append(all, text)
+		}
+		return unique(all), true
+	}
+	return nil, false
+}
+
+func unique(all []string) []string {
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+func isField(e ast.Expr, name string) bool { return e.Kind() == ast.IdentKind && e.AsIdent() == name }
+
+func constant(e ast.Expr) (string, bool) {
+	if e.Kind() != ast.LiteralKind {
+		return "", false
+	}
+	text, ok := e.AsLiteral().(types.String)
+	return string(text), ok
+}
+
+// Unknown is the value of a field that cannot be told, such as a command line
+// that was cut: a condition fails whose result depends on it.
+var Unknown = unknown{types.NewErr("it is not known in full")}
+
+type unknown struct{ value ref.Val }

@@ -1,0 +1,298 @@
+package network
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/netip"
+	"strings"
+	"time"
+
+	"holdfast.dev/holdfast/internal/floor/event"
+	"holdfast.dev/holdfast/internal/policy"
+)
+
+// What waits for a human is held in the place where it would go on: a connection
+// that was accepted and of which nothing is read, a request of which the head was
+// read. Nothing of it has left, and nothing was asked upstream. It holds one of a
+// bounded number of places, and ends with its client and with the run.
+
+// asked is the origin of a permit that a human gave, where the ruling names no rule.
+const asked = "approval"
+
+// goneTick is how often is looked whether the client of what is held is still there.
+const goneTick = 100 * time.Millisecond
+
+// judgings is how often one attempt is judged, where the rules change under it.
+const judgings = 4
+
+var (
+	errGone    = errors.New("the client went away before there was an answer")
+	errCrowded = errors.New("too much waits for an answer already")
+)
+
+// wants says whether rules of consent can be about a kind.
+func (e *Engine) wants(k event.Kind) bool {
+	return e.config.Gate != nil && (e.config.Wants == nil || e.config.Wants(k))
+}
+
+// asks says whether a human could be asked about a kind at this moment.
+func (e *Engine) asks(k event.Kind) bool {
+	return e.wants(k) && (e.config.Asks == nil || e.config.Asks(k))
+}
+
+// askable says of a name that no rule knows whether a human can be asked about it,
+// so that it is answered: it could be that of a host of the public network.
+func askable(name string) bool {
+	return strings.Contains(name, ".") && serviceOf(name) == ""
+}
+
+// judge says what the rules of consent say of an attempt. Where a human has to, it
+// waits for him, for as long as the client does.
+func (e *Engine) judge(ctx context.Context, a event.Attempt) event.Ruling {
+	r := e.config.Gate.Judge(a)
+	if r.Verdict != event.Unknown {
+		return r
+	}
+	if r.Wait == nil {
+		return event.Ruling{Verdict: event.Denied, Rule: r.Rule, Reason: "nobody can be asked"}
+	}
+	ctx, done := e.patient(ctx)
+	defer done()
+	select {
+	case e.waiting <- struct{}{}:
+		defer func() { <-e.waiting }()
+	default:
+		var end context.CancelCauseFunc
+		ctx, end = context.WithCancelCause(ctx)
+		end(errCrowded) // Wait must be called also then: it takes the question back
+	}
+	answer := r.Wait(ctx)
+	if cause := context.Cause(ctx); cause != nil {
+		return event.Ruling{Verdict: event.Denied, Rule: cmp.Or(answer.Rule, r.Rule), Reason: cause.Error()}
+	}
+	answer.Rule = cmp.Or(answer.Rule, r.Rule)
+	return answer
+}
+
+// patient is the context of something that may wait for a human: no deadline of
+// the engine ends the session meanwhile, and its end is seen although nothing is
+// read. done must be called.
+func (e *Engine) patient(ctx context.Context) (_ context.Context, done func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	s := sessionOf(ctx)
+	if s == nil {
+		return ctx, func() { cancel(nil) }
+	}
+	s.held.Add(1)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		tick := time.NewTicker(goneTick)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+				if hungUp(s.conn) {
+					cancel(errGone)
+				}
+			}
+		}
+	}()
+	return ctx, func() {
+		cancel(nil)
+		<-ended
+		s.held.Add(-1)
+	}
+}
+
+// admit decides about a connection: by the rules and, where rules of consent are
+// about it, by what they or a human say. A refusal is recorded.
+func (e *Engine) admit(ctx context.Context, d Destination) (Permit, *Refusal) {
+	if !e.wants(event.KindConnect) {
+		if p, ok := e.bind(ctx, d); ok {
+			return p, nil
+		}
+		return Permit{}, e.unknown(d)
+	}
+	for range judgings {
+		was, permitted := e.permit(d)
+		ruling := e.judge(ctx, e.connecting(ctx, d, was, permitted))
+		if ruling.Verdict != event.Allowed {
+			r := e.refuse(d, words(ruling), byConsent(ruling))
+			return Permit{}, &r
+		}
+		p, ok := e.bind(ctx, d)
+		switch {
+		case ok != permitted || p.Kind != was.Kind: // the rules are others by now: it is another question
+		case ok:
+			return p, e.endWith(ctx, d, ruling)
+		case ruling.Granted:
+			return grantedPermit(d, ruling), e.endWith(ctx, d, ruling)
+		default:
+			return Permit{}, e.unknown(d)
+		}
+	}
+	r := e.refuse(d, "the rules changed while it was asked about", unflagged)
+	return Permit{}, &r
+}
+
+var errLapsed = errors.New("the approval that allowed it has ended")
+
+// endWith ends a connection when the approval ends that it was opened on. It
+// refuses one whose approval has ended already.
+func (e *Engine) endWith(ctx context.Context, d Destination, r event.Ruling) *Refusal {
+	if lapsed(r) != nil {
+		no := e.refuse(d, errLapsed.Error(), byConsent(r))
+		return &no
+	}
+	if s := sessionOf(ctx); s != nil {
+		s.approvals = append(s.approvals, r)
+		s.refuse = func(by event.Ruling) {
+			e.refuse(d, "the approval that allowed it has ended, and so has the open connection", byConsent(by))
+		}
+		e.lapses(ctx, r, func() { s.endWith(r) })
+	}
+	return nil
+}
+
+// endWith ends a connection whose approval has ended.
+func (s *session) endWith(by event.Ruling) {
+	s.lapse.Do(func() {
+		s.refuse(by)
+		s.cancel(errLapsed)
+	})
+}
+
+// over says whether an approval has ended that the connection was opened on, and
+// ends it then.
+func (s *session) over() error {
+	by := lapsed(s.approvals...)
+	if by == nil {
+		return nil
+	}
+	s.endWith(*by)
+	return errLapsed
+}
+
+// gated asks before each piece whether it may still be sent: when a human has been
+// told that an approval is taken back, nothing that comes afterwards leaves.
+type gated struct {
+	io.Writer
+	over func() error
+}
+
+func (g gated) Write(p []byte) (int, error) {
+	if err := g.over(); err != nil {
+		return 0, err
+	}
+	return g.Writer.Write(p)
+}
+
+// lapsed returns the first ruling whose approval has ended; nil for none. Who is
+// about to send something asks at that moment: what ends it otherwise runs beside
+// it, and may come too late.
+func lapsed(rulings ...event.Ruling) *event.Ruling {
+	for _, r := range rulings {
+		select {
+		case <-r.Over: // nil is never ready
+			return &r
+		default:
+		}
+	}
+	return nil
+}
+
+// lapses calls end when the approval ends that r gave, unless ctx ends before. It
+// is for what the engine waits for itself.
+func (e *Engine) lapses(ctx context.Context, r event.Ruling, end func()) {
+	if r.Over == nil {
+		return
+	}
+	e.wait.Go(func() {
+		select {
+		case <-ctx.Done():
+		case <-r.Over:
+			if ctx.Err() == nil {
+				end()
+			}
+		}
+	})
+}
+
+// unknown refuses what no rule permits.
+func (e *Engine) unknown(d Destination) *Refusal {
+	reason, rule := e.rules.Load().nearest(d.Name, d.Port)
+	if _, err := netip.ParseAddr(d.Name); err == nil && !e.rules.Load().Knows(d.Name) {
+		reason = noName
+	}
+	r := e.refuse(d, reason, func(r *refused) { r.Rule = rule })
+	return &r
+}
+
+// connecting is a connection as the rules of consent see it.
+func (e *Engine) connecting(ctx context.Context, d Destination, p Permit, permitted bool) event.Attempt {
+	kind := p.Kind
+	if !permitted {
+		kind = usualKind(d)
+	}
+	return event.Attempt{
+		Kind: event.KindConnect, Process: e.client(ctx, d), Host: d.Name, Port: d.Port,
+		Protocol: string(kind), Known: permitted && p.Origin.File != learned,
+	}
+}
+
+// client is the process that a connection is of, where that can be known.
+func (e *Engine) client(ctx context.Context, d Destination) event.Process {
+	s := sessionOf(ctx)
+	if e.config.Client == nil || s == nil || !d.Peer.IsValid() {
+		return event.Process{}
+	}
+	s.whose.Do(func() { s.process = e.config.Client(d.Peer, d.Port) })
+	return s.process
+}
+
+// usualKind is what is spoken at a port, where no rule says it.
+func usualKind(d Destination) policy.HostKind {
+	switch {
+	case d.Port == 443:
+		return policy.TLS
+	case d.Port == 80, d.Door == Forward:
+		return policy.HTTP
+	}
+	return policy.TCP
+}
+
+// grantedPermit is what a human's answer permits: this name at this port, spoken
+// as is usual there, at public addresses, with no credential.
+func grantedPermit(d Destination, r event.Ruling) Permit {
+	return Permit{Kind: usualKind(d), Origin: policy.Origin{File: cmp.Or(r.Rule, asked)}, Granted: true}
+}
+
+// words are why the rules of consent refuse something.
+func words(r event.Ruling) string { return cmp.Or(r.Reason, "a rule of consent denies it") }
+
+// byConsent says which rule of consent refused, or asked. No flag would allow it.
+func byConsent(by event.Ruling) refusalOption {
+	return func(r *refused) { r.Rule, r.Flag, r.layer = by.Rule, "", event.LayerConsent }
+}
+
+// lookGone is for connections that are no sockets of the kernel.
+type lookGone interface{ HungUp() bool }
+
+// hungUp says whether the client of a connection has gone, or said all it has to
+// say. Nothing is read.
+func hungUp(c net.Conn) bool {
+	if c == nil {
+		return false
+	}
+	_, c = outermost(c)
+	if g, ok := c.(lookGone); ok {
+		return g.HungUp()
+	}
+	return socketHungUp(c)
+}

@@ -1,0 +1,7 @@
+//go:build !linux
+
+package network
+
+import "net"
+
+func socketHungUp(net.Conn) bool { return false }

@@ -1,0 +1,201 @@
+package network
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+
+	"holdfast.dev/holdfast/internal/floor/event"
+)
+
+// Decoys know the values of honeytokens. There are some also where there are no
+// Credentials.
+type Decoys interface {
+	// Detect names the kinds of honeytokens of which a value stands in b, in any
+	// of the forms in which it could be sent.
+	Detect(b []byte) []string
+}
+
+// decoyIn names a honeytoken that stands in a text; "" for none.
+func (e *Engine) decoyIn(text []byte) string {
+	if e.config.Decoys == nil || len(text) == 0 {
+		return ""
+	}
+	if kinds := e.config.Decoys.Detect(text); len(kinds) > 0 {
+		return strings.Join(kinds, ",")
+	}
+	return ""
+}
+
+// decoySent raises the alarm about a honeytoken on its way out. What it was in
+// does not pass; an event that is lost changes nothing about that.
+func (e *Engine) decoySent(object, kind, where string, door Door, path string) {
+	if _, ok := e.often.record(alarm, event.HoneySent, object, kind, where); !ok {
+		return
+	}
+	detail := map[string]string{"severity": "critical", "kind": kind, "where": where}
+	if door != "" {
+		detail["door"] = string(door)
+	}
+	if path != "" {
+		detail["path"] = printable(path)
+	}
+	e.emit(event.Event{Action: event.HoneySent, Object: object, Verdict: event.Denied, Layer: event.LayerEgress, Detail: detail})
+}
+
+// decoyWords is why something that carries a honeytoken is refused. The program
+// that sent it reads this too, and is not told what it fell for.
+func decoyWords(kind, where string) string {
+	return "a credential (" + kind + ") that may not leave stands " + where
+}
+
+// baited refuses a request with a honeytoken in its line or head, whatever else
+// is decided about it.
+func (x *errand) baited(r *http.Request) *denial {
+	if x.engine.config.Decoys == nil {
+		return nil
+	}
+	var head bytes.Buffer
+	head.WriteString(r.Method + "\n" + r.RequestURI + "\n" + r.Host)
+	head.Write(fieldsOf(r.Header))
+	head.Write(fieldsOf(r.Trailer)) // announced; their values come later
+	kind := x.engine.decoyIn(head.Bytes())
+	if kind == "" {
+		return nil
+	}
+	where := "in its head"
+	if x.engine.decoyIn([]byte(r.RequestURI)) != "" {
+		where = "in its URL"
+	}
+	return x.leaked(&leak{kind, where, true})
+}
+
+// unwanted is the body of a request as it is read when nobody wants it: a
+// honeytoken in it was on its way out all the same.
+func (x *errand) unwanted(r *http.Request, body io.ReadCloser) io.Reader {
+	if x.engine.config.Decoys == nil || body == nil {
+		return body
+	}
+	return &rest{sent{ReadCloser: body, errand: x, request: r}}
+}
+
+type rest struct{ sent }
+
+func (b *rest) Read(p []byte) (int, error) {
+	n, err := b.sent.Read(p)
+	if found := b.leak.Load(); found != nil && found.decoy {
+		b.errand.leaked(found)
+	}
+	return n, err
+}
+
+// said is what of a connection was read and is to be said again.
+func said(c net.Conn) []byte {
+	if r, ok := c.(*replayed); ok {
+		return r.head
+	}
+	return nil
+}
+
+// lookBytes is how much of what a client says is looked at where nobody
+// understands the protocol. After that the kernel moves the bytes.
+const lookBytes = spliceAfter
+
+// errDecoy is why a connection is cut.
+var errDecoy = errors.New("it carried a credential that may not leave")
+
+// look searches the first bytes of a connection before they are sent. The zero
+// value, and nil, look at nothing.
+type look struct {
+	engine *Engine
+	to     Destination
+	seen   int
+	before []byte // the last bytes that passed, as far as a value may reach
+}
+
+// lookAt makes the look at a connection; nil where there is nothing to look for.
+func (e *Engine) lookAt(d Destination) *look {
+	if e.config.Decoys == nil {
+		return nil
+	}
+	return &look{engine: e, to: d}
+}
+
+// over says that enough was seen.
+func (l *look) over() bool { return l == nil || l.seen >= lookBytes }
+
+// pass says whether p may be sent.
+func (l *look) pass(p []byte) error {
+	if l.over() {
+		return nil
+	}
+	l.seen += len(p)
+	text := append(l.before, p...)
+	if kind := l.engine.decoyIn(text); kind != "" {
+		where := "in what it sent"
+		l.engine.decoySent(l.to.String(), kind, where, l.to.Door, "")
+		l.engine.refuse(l.to, decoyWords(kind, where), high)
+		return errDecoy
+	}
+	l.before = append(l.before[:0], text[max(0, len(text)-placeholderReach):]...)
+	if l.over() {
+		l.before = nil
+	}
+	return nil
+}
+
+// through is dst as long as there is something to look at.
+func (l *look) through(dst io.Writer) io.Writer {
+	if l.over() {
+		return dst
+	}
+	return &looked{dst, l}
+}
+
+type looked struct {
+	io.Writer
+	look *look
+}
+
+func (w *looked) Write(p []byte) (int, error) {
+	if err := w.look.pass(p); err != nil {
+		return 0, err
+	}
+	return w.Writer.Write(p)
+}
+
+// baitedQuery says whether a honeytoken stands in a name query, also in one that
+// is malformed, and divided over labels.
+func (e *Engine) baitedQuery(query []byte) bool {
+	if e.config.Decoys == nil {
+		return false
+	}
+	labels := wireLabels(query)
+	text := bytes.Join([][]byte{query, bytes.Join(labels, nil)}, []byte("\n"))
+	kind := e.decoyIn(text)
+	if kind == "" {
+		kind = e.decoyIn(bytes.ToLower(text)) // resolvers mix capitals in, at random
+	}
+	if kind == "" {
+		return false
+	}
+	d := Destination{Name: string(bytes.Join(labels, []byte("."))), Door: nameDoor}
+	where := "in a name query"
+	e.decoySent(printable(d.Name), kind, where, nameDoor, "")
+	e.refuse(d, decoyWords(kind, where), asQuery, high)
+	return true
+}
+
+// wireLabels are the labels of the first name of a query, as far as they can be
+// read (RFC 1035, 4.1.2).
+func wireLabels(query []byte) (labels [][]byte) {
+	for at := 12; at < len(query) && query[at] > 0 && query[at] < 64 && at+1+int(query[at]) <= len(query); {
+		n := int(query[at])
+		labels = append(labels, query[at+1:at+1+n])
+		at += 1 + n
+	}
+	return labels
+}

@@ -1,0 +1,163 @@
+package network
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"strconv"
+	"time"
+
+	"holdfast.dev/holdfast/internal/floor/event"
+	"holdfast.dev/holdfast/internal/policy"
+)
+
+// learned is the origin of what policy learn lets happen without a rule.
+const learned = "policy learn"
+
+// errObserved is why nothing leaves while a policy is learned by looking.
+var errObserved = errors.New("no rule allows it, and it is only noted")
+
+// observing dials what rules permit and nothing that is only learned.
+type observing struct{ upstream }
+
+func (o observing) Dial(ctx context.Context, d Destination, p Permit) (net.Conn, error) {
+	if p.Origin.File == learned {
+		return nil, errObserved
+	}
+	return o.upstream.Dial(ctx, d, p)
+}
+
+// permit is what the rules say about d at this moment. While a policy is learned
+// what no rule names is permitted too, under that name.
+func (e *Engine) permit(d Destination) (Permit, bool) {
+	p, ok := e.rules.Load().At(d.Name, d.Port)
+	if ok || e.config.Learn == Off {
+		return p, ok
+	}
+	p = Permit{Kind: policy.TCP, Origin: policy.Origin{File: learned}}
+	switch d.Port {
+	case 443:
+		p.Kind, p.Terminate = policy.TLS, e.config.Authority != nil
+	case 80:
+		p.Kind = policy.HTTP
+	}
+	if d.Door == Forward {
+		p.Kind, p.Terminate = policy.HTTP, false
+	}
+	_, err := netip.ParseAddr(d.Name)
+	return p, err != nil // an address by itself is no name to learn
+}
+
+// answers are how a door tells its client what was decided. One of them is
+// called once, at most.
+type answers struct {
+	allow func() error  // bytes follow; nil where nothing is said
+	deny  func(Refusal) // and ends the connection
+	fail  func(error)   // the upstream does not answer; ends the connection
+}
+
+// dispatch decides about a connection, records it and serves it. The record
+// comes before anything leaves; where it is lost nothing does.
+func (e *Engine) dispatch(ctx context.Context, c net.Conn, d Destination, say answers) {
+	if kind := e.decoyIn([]byte(d.Name)); kind != "" {
+		say.deny(e.refuse(d, decoyWords(kind, inName), high))
+		return
+	}
+	p, no := e.admit(ctx, d)
+	switch {
+	case no != nil:
+		say.deny(*no)
+		return
+	case d.Door == Forward && p.Kind != policy.HTTP:
+		say.deny(e.refuse(d, "the rule allows "+string(p.Kind)+", not HTTP in the clear", nearest(p.Origin), unflagged))
+		return
+	}
+	if p.Origin.File == learned || e.config.Learn != Off && (p.Kind == policy.TCP || p.Kind == policy.TLS && !p.Terminate) {
+		e.observe(Observation{Name: d.Name, Port: d.Port, Kind: p.Kind})
+	}
+	begun := time.Now()
+	if err := e.emit(connected(d, p)); err != nil {
+		say.fail(err)
+		return
+	}
+	s := sessionOf(ctx)
+	var failure error
+	defer func() { e.emit(closed(d, p, s, begun, failure)) }()
+	if p.Kind == policy.TCP {
+		failure = e.serveBytes(ctx, c, d, p, say)
+		return
+	}
+	if say.allow != nil {
+		if err := say.allow(); err != nil {
+			abort(c)
+			return
+		}
+	}
+	if s != nil && (p.Kind == policy.HTTP || p.Terminate) {
+		s.counted = true
+		c = tally{c, s}
+	}
+	if p.Kind == policy.HTTP {
+		e.serveHTTP(ctx, c, d, p)
+		return
+	}
+	e.serveTLS(ctx, c, d, p)
+}
+
+// serveBytes passes on what is said without looking at it. The upstream is
+// dialled at once: with many protocols it is the server that speaks first.
+func (e *Engine) serveBytes(ctx context.Context, c net.Conn, d Destination, p Permit, say answers) error {
+	up, err := e.dialWithin(ctx, d, p)
+	if err != nil {
+		if r, decided := e.refuseDial(d, err, nearest(p.Origin)); decided {
+			say.deny(r)
+		} else {
+			say.fail(err)
+		}
+		return err
+	}
+	if say.allow != nil {
+		if err := say.allow(); err != nil {
+			abort(up)
+			abort(c)
+			return err
+		}
+	}
+	_, _, err = e.relayLooked(ctx, c, up, e.lookAt(d))
+	return err
+}
+
+func (e *Engine) dialWithin(ctx context.Context, d Destination, p Permit) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, e.limits.DialTime)
+	defer cancel()
+	return e.dial.Dial(ctx, d, p)
+}
+
+// connected is the event at the beginning. It says whether the requests on the
+// connection can be seen: where they cannot, no event has their paths and answers.
+func connected(d Destination, p Permit) event.Event {
+	inspected := p.Kind == policy.HTTP || p.Kind == policy.TLS && p.Terminate
+	return event.Event{
+		Action: connectAction, Object: d.String(), Verdict: event.Allowed, Rule: p.Origin.String(),
+		Detail: map[string]string{"door": string(d.Door), "kind": string(p.Kind), "inspected": strconv.FormatBool(inspected)},
+	}
+}
+
+// closed is the event at the end; failure is nil where both sides had said all.
+func closed(d Destination, p Permit, s *session, begun time.Time, failure error) event.Event {
+	ev := connected(d, p)
+	ev.Action = closeAction
+	ev.Detail["ms"] = strconv.FormatInt(time.Since(begun).Milliseconds(), 10)
+	if s != nil {
+		ev.Detail["in"] = strconv.FormatInt(s.in.Load(), 10)
+		ev.Detail["out"] = strconv.FormatInt(s.out.Load(), 10)
+	}
+	if failure != nil {
+		ev.Detail["reason"] = printable(failure.Error())
+	}
+	return ev
+}
+
+// String is host:port.
+func (d Destination) String() string { return net.JoinHostPort(d.Name, strconv.Itoa(d.Port)) }

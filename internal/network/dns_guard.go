@@ -1,0 +1,130 @@
+package network
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+)
+
+// LimitError says that a name below a wildcard, or one that no rule knows, is refused because of what could
+// be told to the world by asking for it: whoever serves the names below a domain
+// reads what is asked.
+type LimitError struct {
+	Name     string
+	Wildcard string // without "*."; "" for none
+	Reason   string
+}
+
+func (e *LimitError) Error() string { return fmt.Sprintf("%s: %s", e.Name, e.Reason) }
+
+// Hint says how that one name is taken out of the limits.
+func (e *LimitError) Hint() string {
+	if e.Wildcard == "" {
+		return "if the name is meant, allow it in full"
+	}
+	return fmt.Sprintf("if the name is meant, allow it in full besides *.%s", e.Wildcard)
+}
+
+// nameGuard limits how much can be told through names below wildcards, whichever
+// door they come through. A name that was admitted once stays so and costs
+// nothing more. It may be used by several goroutines.
+type nameGuard struct {
+	label           int // bytes of a label
+	minute, perHour int // names a minute, bytes an hour
+	now             func() time.Time
+
+	mu    sync.Mutex
+	seen  map[string]bool       // names; at most mapNames
+	asked map[string]bool       // names that no rule knows; at most mapAsked
+	below map[string]*nameSpent // by wildcard; "" of those
+}
+
+// nameSpent is what is left to ask below one wildcard.
+type nameSpent struct{ names, bytes bucket }
+
+// newNameGuard makes a guard; no limit is zero.
+func newNameGuard(l Limits) *nameGuard {
+	return &nameGuard{
+		label: l.Labels, minute: l.NamesMinute, perHour: l.BytesHour, now: time.Now,
+		seen: map[string]bool{}, asked: map[string]bool{}, below: map[string]*nameSpent{},
+	}
+}
+
+// admit says why a name may not be asked for at this moment; nil when it may. The wildcard
+// is the one that allows it, without "*."; "" for a name that a rule gives in
+// full, which is always admitted. Both are in normal form.
+func (g *nameGuard) admit(name, wildcard string) error {
+	if wildcard == "" {
+		return nil
+	}
+	return g.spend(name, wildcard, strings.TrimSuffix(name, "."+wildcard), "below *."+wildcard)
+}
+
+// admitAsked is admit for a name that no rule knows, and that a human can be asked
+// about: all of them share what one wildcard has.
+func (g *nameGuard) admitAsked(name string) error {
+	return g.spend(name, "", name, "that no rule names")
+}
+
+// spend takes a name out of what is left to ask. Told is what the name tells; which
+// says in words what it counts among.
+func (g *nameGuard) spend(name, wildcard, told, which string) error {
+	refuse := func(format string, args ...any) error {
+		return &LimitError{Name: name, Wildcard: wildcard, Reason: fmt.Sprintf(format, args...)}
+	}
+	for label := range strings.SplitSeq(told, ".") {
+		if len(label) > g.label {
+			return refuse("a label of %d bytes %s, %d are the most", len(label), which, g.label)
+		}
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	seen, most, all := g.seen, mapNames, "below wildcards"
+	if wildcard == "" {
+		seen, most, all = g.asked, mapAsked, which
+	}
+	if seen[name] {
+		return nil
+	}
+	if len(seen) >= most {
+		return refuse("more than %d different names %s", most, all)
+	}
+	spent, now := g.below[wildcard], g.now()
+	if spent == nil {
+		spent = &nameSpent{newBucket(g.minute, time.Minute, now), newBucket(g.perHour, time.Hour, now)}
+		g.below[wildcard] = spent
+	}
+	if !spent.names.has(1, now) {
+		return refuse("more than %d different names a minute %s", g.minute, which)
+	}
+	if !spent.bytes.has(len(told), now) {
+		return refuse("more than %d bytes of different names an hour %s", g.perHour, which)
+	}
+	spent.names.take(1)
+	spent.bytes.take(len(told))
+	seen[name] = true
+	return nil
+}
+
+// bucket lets a number of things through in each period, and as many at once.
+type bucket struct {
+	size, left float64
+	each       time.Duration // for the whole bucket to fill
+	at         time.Time
+}
+
+func newBucket(size int, each time.Duration, now time.Time) bucket {
+	return bucket{size: float64(size), left: float64(size), each: each, at: now}
+}
+
+// has reports whether n are left.
+func (b *bucket) has(n int, now time.Time) bool {
+	if passed := now.Sub(b.at); passed > 0 {
+		b.left = min(b.size, b.left+b.size*float64(passed)/float64(b.each))
+		b.at = now
+	}
+	return b.left >= float64(n)
+}
+
+func (b *bucket) take(n int) { b.left -= float64(n) }

@@ -1,0 +1,353 @@
+package network
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// violation is a request that two servers could read as different ones, or that
+// is too large or too slow. Its text never holds what was sent.
+type violation struct {
+	status int
+	reason string
+	grave  bool // request smuggling, rather than a slip
+}
+
+func (v *violation) Error() string { return v.reason }
+
+func smuggling(format string, args ...any) *violation {
+	return &violation{http.StatusBadRequest, "request smuggling: " + fmt.Sprintf(format, args...), true}
+}
+
+// guard is what net/http reads HTTP/1 from: only bytes that were understood,
+// strictly, pass. Of each request it holds back the head until that is whole and
+// well-formed, and the next head until the request before is done with. So what
+// net/http, which repairs much, makes of a request is what stands there, and a
+// server upstream can make nothing else of it.
+type guard struct {
+	net.Conn
+	visit *visit
+
+	mu       sync.Mutex
+	deadline time.Time     // that net/http set for reading
+	wake     chan struct{} // closed when it changes
+	begun    time.Time     // when the head that is being read began; zero before
+	busy     bool          // a request is being handled
+	raw      bool          // the protocol was changed: what comes is not HTTP
+	head     head          // of the request that is being handled
+	fault    *violation    // in its body
+
+	// Owned by the reader, of which net/http has one at a time.
+	held  []byte // read and not yet passed
+	ready int    // bytes of held that may pass
+	seen  int    // bytes of held that were searched for the end of a head
+	body  framing
+	err   error
+	ended bool // the client has said all
+
+	written atomic.Int64
+}
+
+// goneAfter is how long a client that has said all is waited for without an
+// answer.
+const goneAfter = 5 * time.Second
+
+// guarded puts the guard of a visit around its connection.
+func (v *visit) guarded(c net.Conn) *guard {
+	v.guard = &guard{Conn: c, visit: v, begun: time.Now(), wake: make(chan struct{})}
+	v.guard.apply()
+	return v.guard
+}
+
+// next is called when a request was answered: the next head may pass.
+func (g *guard) next() {
+	g.mu.Lock()
+	g.busy = false
+	g.mu.Unlock()
+}
+
+// change ends HTTP on this connection, after 101.
+func (g *guard) change() {
+	g.mu.Lock()
+	g.raw = true
+	g.mu.Unlock()
+}
+
+// current returns the head of the request that is being handled.
+func (g *guard) current() head {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.head
+}
+
+// broken returns what is wrong with the body that is being read, or nil.
+func (g *guard) broken() *violation {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.fault
+}
+
+func (g *guard) stage() (busy, raw bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.busy, g.raw
+}
+
+// Read returns understood bytes.
+func (g *guard) Read(p []byte) (int, error) {
+	for len(p) > 0 {
+		if g.ready > 0 {
+			n := copy(p, g.held[:g.ready])
+			g.take(n)
+			return n, nil
+		}
+		if g.err != nil {
+			return 0, g.err
+		}
+		busy, raw := g.stage()
+		switch {
+		case raw && len(g.held) > 0:
+			g.ready = len(g.held)
+		case raw:
+			return g.Conn.Read(p)
+		case g.body.more():
+			if n, err := g.readBody(p); n > 0 || err != nil {
+				return n, err
+			}
+		case busy:
+			if err := g.wait(p); err != nil {
+				return 0, err
+			}
+		default:
+			if err := g.readHead(p); err != nil {
+				return 0, err
+			}
+		}
+	}
+	return 0, nil
+}
+
+func (g *guard) take(n int) {
+	g.held = g.held[n:]
+	g.ready -= n
+	g.seen = max(g.seen-n, 0)
+	if len(g.held) == 0 {
+		g.held = nil // an idle connection keeps nothing
+	}
+}
+
+// readBody passes a piece of a body, and keeps what stands behind it.
+func (g *guard) readBody(p []byte) (int, error) {
+	n := copy(p, g.held)
+	if n > 0 {
+		g.take(n)
+		g.ready = 0
+	} else {
+		var err error
+		if n, err = g.Conn.Read(p); n == 0 {
+			return 0, err
+		}
+	}
+	body, bad := g.body.feed(p[:n])
+	if bad != nil {
+		g.mu.Lock()
+		g.fault = bad
+		g.mu.Unlock()
+		g.err = bad
+		g.visit.violated(g.head, bad)
+		return body, nil
+	}
+	if body < n {
+		g.held = append(bytes.Clone(p[body:n]), g.held...)
+	}
+	return body, nil
+}
+
+// wait keeps what comes while a request is handled, so that the end of the
+// connection is seen, and passes nothing. When enough is kept, it waits for
+// net/http to stop reading.
+func (g *guard) wait(p []byte) error {
+	if len(g.held) < g.visit.engine.limits.HeadBytes && !g.ended {
+		n, err := g.Conn.Read(p)
+		g.held = append(g.held, p[:n]...)
+		if n > 0 || !errors.Is(err, io.EOF) {
+			return err
+		}
+		g.ended = true
+	}
+	g.mu.Lock()
+	wake, deadline := g.wake, g.deadline
+	g.mu.Unlock()
+	if !deadline.IsZero() && !deadline.After(time.Now()) {
+		return os.ErrDeadlineExceeded
+	}
+	if !g.ended {
+		<-wake
+		return nil
+	}
+	// The client has said all. It may have gone, or wait for the answer: it is
+	// taken for gone when nothing was answered for a while. What is written to one
+	// that went fails.
+	written := g.written.Load()
+	patience := time.NewTimer(goneAfter)
+	defer patience.Stop()
+	select {
+	case <-wake:
+		return nil
+	case <-patience.C:
+	}
+	if g.written.Load() == written {
+		return io.EOF
+	}
+	return nil
+}
+
+// Write counts what is answered.
+func (g *guard) Write(p []byte) (int, error) {
+	n, err := g.Conn.Write(p)
+	g.written.Add(int64(n))
+	return n, err
+}
+
+// readHead reads on, and lets the head pass when it is whole.
+func (g *guard) readHead(p []byte) error {
+	if len(g.held) > 0 {
+		g.begin()
+		h, size, bad := g.findHead()
+		if bad != nil {
+			return g.refuse(bad)
+		}
+		if size > 0 {
+			g.pass(h, size)
+			return nil
+		}
+	}
+	n, err := g.Conn.Read(p)
+	g.held = append(g.held, p[:n]...)
+	if n > 0 {
+		return nil
+	}
+	if isTimeout(err) && g.late() {
+		return g.refuse(&violation{http.StatusRequestTimeout, fmt.Sprintf("it sent no whole request head within %s", g.visit.engine.limits.HeadTime), false})
+	}
+	return err
+}
+
+// pass lets the head that stands first through.
+func (g *guard) pass(h head, size int) {
+	g.ready, g.seen, g.body = size, 0, h.body
+	g.mu.Lock()
+	g.busy, g.begun, g.head = true, time.Time{}, h
+	g.mu.Unlock()
+	g.apply()
+}
+
+// findHead looks for a whole head; size 0 means that there is more to come.
+func (g *guard) findHead() (h head, size int, bad *violation) {
+	limit := g.visit.engine.limits.HeadBytes
+	if bad := beginsWell(g.held); bad != nil {
+		return h, 0, bad
+	}
+	for ; g.seen < len(g.held); g.seen++ {
+		if g.held[g.seen] != '\n' {
+			continue
+		}
+		if g.seen == 0 || g.held[g.seen-1] != '\r' {
+			return h, 0, smuggling("a line of the head ends in a bare line feed")
+		}
+		if bytes.HasSuffix(g.held[:g.seen+1], []byte("\r\n\r\n")) {
+			size = g.seen + 1
+			break
+		}
+	}
+	if size > limit || size == 0 && len(g.held) > limit {
+		return h, 0, &violation{http.StatusRequestHeaderFieldsTooLarge, fmt.Sprintf("the head of the request is larger than %d bytes", limit), false}
+	}
+	if size == 0 {
+		return h, 0, nil
+	}
+	if h, bad = parseHead(g.held[:size], g.visit.to.Door == Forward); bad == nil {
+		bad = g.visit.misdirected(h)
+	}
+	return h, size, bad
+}
+
+// refuse answers a bad head, and ends the connection. Nothing of the request
+// reached net/http, and the answer before is complete.
+func (g *guard) refuse(bad *violation) error {
+	line := g.visit.violated(requestOf(g.held), bad)
+	if kind := g.visit.engine.decoyIn(g.held); kind != "" {
+		g.visit.engine.decoySent(g.visit.to.String(), kind, "in a request that is refused", g.visit.to.Door, "")
+	}
+	sayAndClose(g.Conn, plainAnswer(strconv.Itoa(bad.status)+" "+http.StatusText(bad.status), line))
+	g.err = io.EOF
+	return g.err
+}
+
+// begin starts the time of a head at its first byte.
+func (g *guard) begin() {
+	g.mu.Lock()
+	begun := !g.begun.IsZero()
+	if !begun {
+		g.begun = time.Now()
+	}
+	g.mu.Unlock()
+	if !begun {
+		g.apply()
+	}
+}
+
+func (g *guard) late() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return !g.begun.IsZero() && time.Since(g.begun) >= g.visit.engine.limits.HeadTime
+}
+
+// SetReadDeadline is net/http's; the time of a head may be over before.
+func (g *guard) SetReadDeadline(t time.Time) error {
+	g.mu.Lock()
+	g.deadline = t
+	close(g.wake)
+	g.wake = make(chan struct{})
+	g.mu.Unlock()
+	return g.apply()
+}
+
+// SetDeadline is SetReadDeadline and SetWriteDeadline.
+func (g *guard) SetDeadline(t time.Time) error {
+	return errors.Join(g.SetReadDeadline(t), g.Conn.SetWriteDeadline(t))
+}
+
+func (g *guard) apply() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	t := g.deadline
+	if !g.begun.IsZero() {
+		if end := g.begun.Add(g.visit.engine.limits.HeadTime); t.IsZero() || end.Before(t) {
+			t = end
+		}
+	}
+	return g.Conn.SetReadDeadline(t)
+}
+
+// Close also ends a wait.
+func (g *guard) Close() error {
+	g.mu.Lock()
+	g.deadline = time.Unix(1, 0)
+	close(g.wake)
+	g.wake = make(chan struct{})
+	g.mu.Unlock()
+	return g.Conn.Close()
+}
+
+// CloseWrite ends the writing half.
+func (g *guard) CloseWrite() error { return closeWrite(g.Conn) }

@@ -1,0 +1,205 @@
+package network
+
+import (
+	"bytes"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+// head is what decides how a request is framed and where it goes.
+type head struct {
+	method string
+	target string // as it stands in the request line
+	host   string // value of Host
+	hosts  int    // how many there are: 0 with HTTP/1.0 only
+	body   framing
+}
+
+// beginsWell refuses what cannot become a request at its first byte, so that
+// another protocol is not waited for.
+func beginsWell(b []byte) *violation {
+	if len(b) > 0 && !tokenByte(b[0]) {
+		if b[0] == recordHandshake {
+			return &violation{http.StatusBadRequest, "it is TLS where the policy says HTTP in the clear", false}
+		}
+		return smuggling("it does not begin with a method")
+	}
+	return nil
+}
+
+// parseHead reads a head, which ends in an empty line, as RFC 9112 has it,
+// without the repairs that section 2.2 and others allow a server. Only the
+// explicit proxy takes a target in absolute form.
+func parseHead(b []byte, absolute bool) (head, *violation) {
+	lines := bytes.Split(bytes.TrimSuffix(b, []byte("\r\n\r\n")), []byte("\r\n"))
+	h, old, bad := parseRequestLine(string(lines[0]), absolute)
+	if bad != nil {
+		return h, bad
+	}
+	var f fields
+	for _, line := range lines[1:] {
+		if bad := f.add(line); bad != nil {
+			return h, bad
+		}
+	}
+	h.host, h.hosts = f.host, f.hosts
+	switch {
+	case f.hosts > 1:
+		return h, smuggling("there are two Host headers")
+	case f.hosts == 0 && !old:
+		return h, smuggling("there is no Host header")
+	case f.lengths > 1:
+		return h, smuggling("there are two Content-Length headers")
+	case f.codings > 1:
+		return h, smuggling("there are two Transfer-Encoding headers")
+	case f.codings == 1 && f.lengths == 1:
+		return h, smuggling("there are Content-Length and Transfer-Encoding")
+	case f.codings == 1 && old:
+		return h, smuggling("there is a Transfer-Encoding in HTTP/1.0")
+	case f.codings == 1 && !strings.EqualFold(f.coding, "chunked"):
+		return h, smuggling("the Transfer-Encoding is not chunked")
+	case f.codings == 1:
+		h.body = framing{kind: chunked}
+	case f.lengths == 1:
+		n, ok := parseLength(f.length)
+		if !ok {
+			return h, smuggling("the Content-Length is not a number")
+		}
+		h.body = framing{kind: sized, left: n}
+	}
+	return h, nil
+}
+
+func parseRequestLine(line string, absolute bool) (h head, old bool, bad *violation) {
+	parts := strings.Split(line, " ")
+	if len(parts) != 3 {
+		return h, false, smuggling("the request line does not have three parts")
+	}
+	method, target, version := parts[0], parts[1], parts[2]
+	if !isToken(method) {
+		return h, false, smuggling("the method is not a token")
+	}
+	switch version {
+	case "HTTP/1.1":
+	case "HTTP/1.0":
+		old = true
+	case "HTTP/2.0":
+		return h, false, smuggling("it is HTTP/2 in the clear, which is not passed on")
+	default:
+		return h, false, smuggling("the version of HTTP is not 1.0 or 1.1")
+	}
+	h.method, h.target = method, target
+	switch {
+	case method == http.MethodConnect:
+		return h, false, smuggling("there is a CONNECT inside the connection")
+	case strings.HasPrefix(target, "/"):
+	case absolute && len(target) > 7 && strings.EqualFold(target[:7], "http://"):
+	default:
+		return h, false, smuggling("the target of the request does not begin with /")
+	}
+	if i := strings.IndexFunc(target, notInTarget); i >= 0 {
+		return h, false, smuggling("the target of the request contains %s", describeByte(target[i]))
+	}
+	if _, err := url.ParseRequestURI(target); err != nil {
+		return h, false, &violation{http.StatusBadRequest, "the target of the request is malformed", false}
+	}
+	return h, old, nil
+}
+
+// requestOf is which request a head is, as far as its first line can be read: what is refused
+// is told by it.
+func requestOf(b []byte) head {
+	line, _, _ := bytes.Cut(b, []byte("\n"))
+	method, rest, found := strings.Cut(strings.TrimSuffix(string(line), "\r"), " ")
+	if !found || !isToken(method) {
+		return head{}
+	}
+	target := strings.TrimLeft(rest, " ")
+	if i := strings.LastIndex(target, " "); i >= 0 && strings.HasPrefix(strings.ToUpper(target[i+1:]), "HTTP/") {
+		target = target[:i]
+	}
+	return head{method: method, target: target}
+}
+
+// path is the path that h asks for, without its query, host and scheme.
+func (h head) path() string {
+	target := h.target
+	if n := len("http://"); len(target) > n && strings.EqualFold(target[:n], "http://") {
+		_, target = cutAuthority(target)
+	}
+	path, _, _ := strings.Cut(target, "?")
+	return path
+}
+
+// fields counts the header fields that frame and route.
+type fields struct {
+	host, length, coding    string
+	hosts, lengths, codings int
+}
+
+func (f *fields) add(line []byte) *violation {
+	name, value, bad := parseField(line)
+	if bad != nil {
+		return bad
+	}
+	switch canonicalField(name) {
+	case "host":
+		f.host = value
+		f.hosts++
+	case "content-length":
+		f.length = value
+		f.lengths++
+	case "transfer-encoding":
+		f.coding = value
+		f.codings++
+	default:
+		return nil
+	}
+	if strings.Contains(name, "_") {
+		return smuggling("there is a second spelling of %s", canonicalField(name))
+	}
+	return nil
+}
+
+// canonicalField is a name as servers compare it that make no difference between
+// _ and -, as CGI (RFC 3875, 4.1.18) makes none.
+func canonicalField(name string) string {
+	return strings.ReplaceAll(strings.ToLower(name), "_", "-")
+}
+
+// parseField reads a line of a head or of trailers.
+func parseField(line []byte) (name, value string, bad *violation) {
+	if bytes.HasPrefix(line, []byte(" ")) || bytes.HasPrefix(line, []byte("\t")) {
+		return "", "", smuggling("a header is folded over two lines")
+	}
+	before, after, found := bytes.Cut(line, []byte(":"))
+	if !found || !isToken(string(before)) {
+		return "", "", smuggling("the name of a header is not a token")
+	}
+	for _, c := range after {
+		if c < ' ' && c != '\t' || c == 0x7f {
+			return "", "", smuggling("a header contains %s", describeByte(c))
+		}
+	}
+	return string(before), string(bytes.Trim(after, " \t")), nil
+}
+
+// parseLength takes digits alone, in one spelling for each number.
+func parseLength(s string) (int64, bool) {
+	if s == "" || len(s) > 18 || len(s) > 1 && s[0] == '0' || strings.Trim(s, "0123456789") != "" {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(s, 10, 64)
+	return n, err == nil
+}
+
+func isToken(s string) bool {
+	for i := range len(s) {
+		if !tokenByte(s[i]) {
+			return false
+		}
+	}
+	return s != ""
+}

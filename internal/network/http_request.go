@@ -1,0 +1,367 @@
+package network
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"holdfast.dev/holdfast/internal/floor/event"
+	"holdfast.dev/holdfast/internal/policy"
+)
+
+// visit is one connection whose requests are served.
+type visit struct {
+	engine *Engine
+	to     Destination
+	given  Permit // when the connection came
+	secure bool   // it is TLS, on both sides
+	second bool   // it is HTTP/2
+	ctx    context.Context
+	guard  *guard // with HTTP/1
+
+	over     func()
+	hijacked atomic.Bool
+	requests requests
+}
+
+// denial is why a request is not passed on.
+type denial struct {
+	status int
+	reason string
+	opts   []refusalOption
+}
+
+func deny(status int, reason string, opts ...refusalOption) *denial {
+	return &denial{status, reason, opts}
+}
+
+// violated records what is wrong with the request h, and returns the line that says
+// so.
+func (v *visit) violated(h head, bad *violation) string {
+	opts := []refusalOption{unflagged}
+	if h.method != "" {
+		opts = append(opts, forRequest(h.method, h.path()))
+	}
+	if bad.grave {
+		opts[0] = high
+	}
+	return v.engine.refuse(v.to, bad.reason, opts...).Line()
+}
+
+// errand is one request on its way.
+type errand struct {
+	*visit
+	answer  *answer
+	target  *url.URL // for upstream
+	path    string   // as it goes upstream, without the query
+	permit  Permit
+	rule    policy.Origin
+	body    *sent
+	upgrade bool // it asks for WebSocket
+
+	approvals []event.Ruling // that it, its secrets and its connection rest on, where rules of consent were asked
+
+	// From enter on.
+	method string
+	lent   []string // credentials whose secret it carries
+	signs  bool     // it holds a place among those that are signed
+	cancel context.CancelCauseFunc
+	whole  atomic.Bool // its answer has come to its end
+	lapse  sync.Once   // what its approval ended
+}
+
+// ServeHTTP decides about a request and passes it on.
+func (v *visit) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !v.requests.enter() {
+		panic(http.ErrAbortHandler)
+	}
+	defer v.requests.leave()
+	defer v.left()
+	a := &answer{ResponseWriter: w, streams: r.ProtoMajor == 2}
+	x := &errand{visit: v, answer: a}
+	body := inTurn(r.Body)
+	defer finish(w, r, x.unwanted(r, body))
+	// A copy: net/http looks at the body of its own request for what is left to
+	// read, and whether the client still waits to be asked for it.
+	r = r.WithContext(r.Context())
+	r.Body = body
+	if v.second {
+		if !v.engine.asking.take(r.Context()) {
+			x.refuse(r, deny(http.StatusServiceUnavailable, "too many requests are under way", unflagged))
+			return
+		}
+		defer v.engine.asking.give()
+	}
+	defer func() {
+		if x.signs {
+			v.engine.signing.give()
+		}
+	}()
+	d := x.decide(r)
+	if bait := x.baited(r); bait != nil {
+		d = bait
+	}
+	if d == nil {
+		d = x.prepare(r)
+	}
+	var use []Binding
+	if d == nil {
+		use, d = x.carries(r)
+	}
+	if d == nil {
+		d = x.consent(r)
+	}
+	if d == nil {
+		d = x.inject(r, use)
+	}
+	if d != nil {
+		x.refuse(r, d)
+		return
+	}
+	x.pass(r)
+}
+
+// left ends the connection's service where it is no longer net/http's.
+func (v *visit) left() {
+	if v.hijacked.Load() {
+		v.over()
+	}
+}
+
+// decide says why a request may not pass, or nil. The path is decided on as it
+// stands, and stays so.
+func (x *errand) decide(r *http.Request) *denial {
+	switch {
+	case r.Method == http.MethodConnect:
+		return deny(http.StatusMethodNotAllowed, "request smuggling: there is a CONNECT inside the connection", high)
+	case !isToken(r.Method):
+		return deny(http.StatusBadRequest, "request smuggling: the method is not a token", high)
+	}
+	raw, bad := x.confirm(r)
+	if bad != nil {
+		return bad
+	}
+	x.path, _, _ = strings.Cut(raw, "?")
+	x.engine.observe(Observation{Name: x.to.Name, Port: x.to.Port, Kind: x.kind(), Method: r.Method, Path: x.path})
+	if x.target = exactly(raw, x.scheme(), x.authority()); x.target == nil {
+		return deny(http.StatusBadRequest, "the target of the request cannot be passed on as it stands", unflagged)
+	}
+	return x.ruled(r)
+}
+
+// misdirected compares what a head of HTTP/1 says about its destination with
+// where the connection goes.
+func (v *visit) misdirected(h head) *violation {
+	var hosts []string
+	if h.hosts > 0 {
+		hosts = append(hosts, h.host)
+	}
+	if !strings.HasPrefix(h.target, "/") {
+		authority, _ := cutAuthority(h.target)
+		hosts = append(hosts, authority)
+	}
+	return v.elsewhere(hosts)
+}
+
+func (v *visit) elsewhere(hosts []string) *violation {
+	for _, host := range hosts {
+		if why := agrees(host, v.to, v.secure); why != "" {
+			return &violation{http.StatusMisdirectedRequest, "request smuggling: " + why, true}
+		}
+	}
+	return nil
+}
+
+// confirm compares what the request says about its destination with where the
+// connection goes, and returns the target without scheme and host.
+func (x *errand) confirm(r *http.Request) (string, *denial) {
+	raw := r.RequestURI
+	if x.guard != nil { // which compared the host, before net/http did
+		if raw = x.guard.current().target; !strings.HasPrefix(raw, "/") {
+			_, raw = cutAuthority(raw)
+		}
+	} else if bad := x.elsewhere(append([]string{r.Host}, r.Header["Host"]...)); bad != nil { // HTTP/2 may have Host besides :authority
+		return "", deny(bad.status, bad.reason, high, with("host", r.Host))
+	}
+	r.Header.Del("Host")
+	if !strings.HasPrefix(raw, "/") || strings.IndexFunc(raw, notInTarget) >= 0 {
+		return "", deny(http.StatusBadRequest, "request smuggling: the target of the request is not a path", high)
+	}
+	return raw, nil
+}
+
+// notInTarget reports what would end a target, or the line that it stands in.
+func notInTarget(r rune) bool { return r <= ' ' || r == 0x7f || r == '#' }
+
+// cutAuthority splits a target in absolute form.
+func cutAuthority(target string) (authority, rest string) {
+	rest = target[len("http://"):]
+	i := strings.IndexAny(rest, "/?")
+	switch {
+	case i < 0:
+		return rest, "/"
+	case rest[i] == '?':
+		return rest[:i], "/" + rest[i:]
+	}
+	return rest[:i], rest[i:]
+}
+
+// agrees says why a Host, :authority or the host of a target is not the
+// destination's, or "". Case, one final dot and the default port mean nothing;
+// whatever else could make it another host to somebody is refused.
+func agrees(host string, d Destination, secure bool) string {
+	name, port := host, ""
+	if i := strings.LastIndexByte(host, ':'); i >= 0 && !strings.HasSuffix(host, "]") {
+		name, port = host[:i], host[i+1:]
+		if n, err := strconv.Atoi(port); err != nil || strconv.Itoa(n) != port || n != d.Port {
+			return "the request is for another port"
+		}
+	} else if d.Port != defaultPort(secure) {
+		return "the request is for another port"
+	}
+	normal, err := normalizeHost(name)
+	switch {
+	case err != nil:
+		return "the host of the request is not one"
+	case normal != d.Name:
+		return "the request is for another host"
+	}
+	if a, err := netip.ParseAddr(name); err == nil && a.Is6() {
+		return "the host of the request is not one" // IPv6 without brackets: its end could be a port
+	}
+	return ""
+}
+
+func defaultPort(secure bool) int {
+	if secure {
+		return 443
+	}
+	return 80
+}
+
+func (v *visit) scheme() string {
+	if v.secure {
+		return "https"
+	}
+	return "http"
+}
+
+func (v *visit) kind() policy.HostKind {
+	if v.secure {
+		return policy.TLS
+	}
+	return policy.HTTP
+}
+
+// authority is the host that upstream is told.
+func (v *visit) authority() string {
+	name := v.to.Name
+	if v.to.Port != defaultPort(v.secure) {
+		return net.JoinHostPort(name, strconv.Itoa(v.to.Port))
+	}
+	if strings.Contains(name, ":") {
+		return "[" + name + "]"
+	}
+	return name
+}
+
+// exactly returns a URL that net/http writes as the very bytes of raw, or nil
+// when there is none.
+func exactly(raw, scheme, host string) *url.URL {
+	u := &url.URL{Scheme: scheme, Host: host, Opaque: raw}
+	if strings.HasPrefix(raw, "//") { // that would be written in absolute form
+		path, query, asked := strings.Cut(raw, "?")
+		plain, err := url.PathUnescape(path)
+		if err != nil {
+			return nil
+		}
+		u = &url.URL{Scheme: scheme, Host: host, Path: plain, RawPath: path, RawQuery: query, ForceQuery: asked && query == ""}
+	}
+	if u.RequestURI() != raw {
+		return nil
+	}
+	return u
+}
+
+// refuse answers a request that does not pass, and records it.
+func (x *errand) refuse(r *http.Request, d *denial) {
+	opts := append([]refusalOption{forRequest(r.Method, printable(x.path))}, d.opts...)
+	line := x.engine.refuse(x.to, d.reason, opts...).Line()
+	x.answer.refused = true
+	say(x.answer, d.status, line)
+}
+
+// say answers in one line.
+func say(w http.ResponseWriter, status int, line string) {
+	h := w.Header()
+	clear(h)
+	h.Set("Content-Type", "text/plain; charset=utf-8")
+	h.Set("Content-Length", strconv.Itoa(len(line)+1))
+	h.Set("Cache-Control", "no-store")
+	if a, ok := w.(*answer); !ok || !a.streams {
+		h.Set("Connection", "close") // what of the request was not read is not read any more
+	}
+	w.WriteHeader(status)
+	fmt.Fprintln(w, line)
+}
+
+// pass sends the request upstream and the answer back.
+func (x *errand) pass(r *http.Request) {
+	t, err := x.transport(x.permit)
+	if err != nil {
+		x.failed(x.answer, r, err)
+		return
+	}
+	if !x.second {
+		// What is sent and answered at the same time must not wait for each other.
+		// The error says that the writer cannot, and then it waits.
+		http.NewResponseController(x.answer).EnableFullDuplex()
+	}
+	within, d := x.enter(r)
+	if d != nil {
+		x.refuse(r, d)
+		return
+	}
+	r = within
+	defer x.leave()
+	if x.depart(r) != nil {
+		panic(http.ErrAbortHandler) // what is not recorded does not go on
+	}
+	defer x.report(r, time.Now())
+	proxy := &httputil.ReverseProxy{
+		Transport:      t,
+		Rewrite:        x.rewrite,
+		FlushInterval:  -1,
+		BufferPool:     copying,
+		ErrorLog:       silent,
+		ErrorHandler:   x.failed,
+		ModifyResponse: x.received,
+	}
+	proxy.ServeHTTP(x.answer, r)
+}
+
+// rewrite gives the request the target that was decided on.
+func (x *errand) rewrite(r *httputil.ProxyRequest) {
+	r.Out.URL = x.target
+	r.Out.Host = x.authority()
+	r.Out.Trailer = r.In.Trailer // filled in when the body ends
+	r.Out.Close = hasBody(r.Out) && x.limited()
+}
+
+// limited reports whether not every request to this host may pass, or not every
+// one carries the same: a second one, hidden in the body of the first, could be one
+// that nobody decided about.
+func (x *errand) limited() bool {
+	e := x.engine
+	return x.permit.narrow() || e.wants(event.KindRequest) || e.wants(event.KindCredential) ||
+		e.config.Credentials != nil && x.lends()
+}

@@ -1,0 +1,273 @@
+package network
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/netip"
+	"sync"
+	"time"
+)
+
+// serveTLS takes a connection to a destination of kind tls. The server name of
+// its hello must be the destination's. After that it is passed on untouched, or,
+// where the permit says so, TLS ends here and requests are decided one by one.
+// It returns when the connection is over, and closes it.
+func (e *Engine) serveTLS(ctx context.Context, c net.Conn, d Destination, p Permit) {
+	defer c.Close()
+	c.SetReadDeadline(time.Now().Add(e.limits.HeadTime))
+	h, c, err := readHello(c)
+	c.SetReadDeadline(time.Time{})
+	if err != nil {
+		e.badHello(c, d, err)
+		return
+	}
+	if why := confirms(h, d); why != "" {
+		e.refuse(d, why, high, with("sni", printable(h.server)))
+		alert(c, alertUnrecognizedName)
+		return
+	}
+	if kind := e.decoyIn(said(c)); kind != "" {
+		const where = "in its TLS hello"
+		e.decoySent(d.String(), kind, where, d.Door, "")
+		e.refuse(d, decoyWords(kind, where), high)
+		abort(c)
+		return
+	}
+	if p.Terminate {
+		e.terminate(ctx, c, d, p)
+		return
+	}
+	up, err := e.dial.Dial(ctx, d, p)
+	if err != nil {
+		e.refuseDial(d, err) // other errors are failures of upstream, not decisions
+		abort(c)
+		return
+	}
+	// What ends a relay is in the session's bytes and its end; there is nobody to
+	// tell it to.
+	e.relay(ctx, c, up)
+}
+
+// badHello records a hello that was none, and says so in the client's language.
+func (e *Engine) badHello(c net.Conn, d Destination, err error) {
+	switch {
+	case errors.Is(err, errNotTLS):
+		e.refuse(d, err.Error(), unflagged)
+		abort(c)
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed):
+		// It said nothing and went: looking whether a port is open is no attempt.
+	case isTimeout(err):
+		e.refuse(d, fmt.Sprintf("it sent no TLS hello within %s", e.limits.HeadTime), unflagged)
+		alert(c, alertHandshakeFailure)
+	default:
+		e.refuse(d, err.Error(), high)
+		alert(c, alertHandshakeFailure)
+	}
+}
+
+// confirms says why the hello contradicts where the connection goes, or "". An
+// encrypted hello shows the name of another server outside, and so contradicts;
+// a made-up one (GREASE) does not.
+func confirms(h hello, d Destination) string {
+	if _, err := netip.ParseAddr(d.Name); err == nil {
+		if h.server != "" {
+			return "request smuggling: its TLS hello names a server, the connection goes to an address"
+		}
+		return ""
+	}
+	if h.server == "" {
+		return "request smuggling: its TLS hello names no server"
+	}
+	name, err := Normalize(h.server)
+	if err != nil || name != d.Name {
+		return "request smuggling: its TLS hello names another server"
+	}
+	return ""
+}
+
+// terminate ends TLS with a certificate of the session and serves the requests.
+func (e *Engine) terminate(ctx context.Context, c net.Conn, d Destination, p Permit) {
+	if e.config.Authority == nil {
+		e.refuse(d, "the policy decides about its requests, but this session has no authority to end TLS with", unflagged)
+		abort(c)
+		return
+	}
+	leaf, err := e.config.Authority.certificate(d.Name)
+	if err != nil {
+		e.refuse(d, err.Error(), unflagged)
+		abort(c)
+		return
+	}
+	t := tls.Server(c, &tls.Config{
+		Certificates:           []tls.Certificate{*leaf},
+		MinVersion:             tls.VersionTLS12,
+		NextProtos:             []string{"h2", "http/1.1", "http/1.0"}, // curl offers the last by itself when told so
+		SessionTicketsDisabled: true,                                   // their keys would be this connection's alone
+	})
+	c.SetDeadline(time.Now().Add(e.limits.HeadTime))
+	if err := t.HandshakeContext(ctx); err != nil {
+		e.rejected(d, err)
+		return
+	}
+	c.SetDeadline(time.Time{})
+	v := &visit{engine: e, to: d, given: p, secure: true, ctx: ctx}
+	if t.ConnectionState().NegotiatedProtocol == "h2" {
+		v.second = true
+		v.serve(t)
+	} else {
+		v.serve(v.guarded(t))
+	}
+	t.Close()
+}
+
+// rejected records a handshake that the client broke off, for programs that
+// trust certificates of their own: the user must know which.
+func (e *Engine) rejected(d Destination, err error) {
+	if why := told(err); why != "" {
+		e.refuse(d, "the program does not take the session's certificate: "+why, unflagged)
+	}
+}
+
+// told returns the alert by which the other side ended a handshake, or "".
+func told(err error) string {
+	var op *net.OpError
+	if errors.As(err, &op) && op.Op == "remote error" {
+		return op.Err.Error()
+	}
+	return ""
+}
+
+// serveHTTP takes a connection to a destination of kind http, or one of the
+// explicit proxy whose request says its destination (Door Forward). It returns
+// when the connection is over, and closes it.
+func (e *Engine) serveHTTP(ctx context.Context, c net.Conn, d Destination, p Permit) {
+	defer c.Close()
+	v := &visit{engine: e, to: d, given: p, ctx: ctx}
+	v.serve(v.guarded(c))
+}
+
+func isTimeout(err error) bool {
+	var t net.Error
+	return errors.As(err, &t) && t.Timeout()
+}
+
+// silent takes what net/http would print.
+var silent = log.New(io.Discard, "", 0)
+
+// serve reads requests from c until the connection is over.
+func (v *visit) serve(c net.Conn) {
+	limits := v.engine.limits
+	once := &single{conn: c, over: make(chan struct{})}
+	v.over = once.end
+	server := &http.Server{
+		Handler:                      v,
+		ErrorLog:                     silent,
+		ReadHeaderTimeout:            limits.HeadTime,
+		IdleTimeout:                  limits.IdleTime,
+		MaxHeaderBytes:               limits.HeadBytes,
+		DisableGeneralOptionsHandler: true,
+		BaseContext:                  func(net.Listener) context.Context { return v.ctx },
+		ConnState:                    v.state,
+	}
+	if v.second {
+		server.HTTP2 = &http.HTTP2Config{
+			MaxConcurrentStreams:          128,
+			MaxReceiveBufferPerConnection: 512 << 10,
+			MaxReceiveBufferPerStream:     256 << 10,
+			MaxReadFrameSize:              64 << 10,
+		}
+	} else {
+		server.TLSNextProto = map[string]func(*http.Server, *tls.Conn, http.Handler){}
+		// The guard measures the time of a head, from its first byte.
+		server.ReadHeaderTimeout = -1
+	}
+	server.Serve(once) // returns the error of single.Accept, always
+	v.requests.end()
+}
+
+// requests are those of a connection that are being handled. With HTTP/2
+// net/http does not wait for them when the connection ends.
+type requests struct {
+	mu    sync.Mutex
+	n     int
+	ended chan struct{} // made when the connection ended and some are left
+	over  bool
+}
+
+func (r *requests) enter() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.over {
+		return false
+	}
+	r.n++
+	return true
+}
+
+func (r *requests) leave() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.n--; r.n == 0 && r.ended != nil {
+		close(r.ended)
+	}
+}
+
+// end waits for the last, and lets none begin.
+func (r *requests) end() {
+	r.mu.Lock()
+	r.over = true
+	if r.n > 0 {
+		r.ended = make(chan struct{})
+	}
+	ended := r.ended
+	r.mu.Unlock()
+	if ended != nil {
+		<-ended
+	}
+}
+
+// state follows the connection through net/http.
+func (v *visit) state(c net.Conn, s http.ConnState) {
+	switch s {
+	case http.StateIdle:
+		if g, ok := c.(*guard); ok {
+			g.next()
+		}
+	case http.StateClosed:
+		v.over()
+	case http.StateHijacked:
+		v.hijacked.Store(true)
+	}
+}
+
+// single is a listener of one connection.
+type single struct {
+	mu   sync.Mutex
+	conn net.Conn
+	once sync.Once
+	over chan struct{}
+}
+
+func (s *single) end() { s.once.Do(func() { close(s.over) }) }
+
+// Accept returns the connection; the second time it waits until that is over.
+func (s *single) Accept() (net.Conn, error) {
+	s.mu.Lock()
+	c := s.conn
+	s.conn = nil
+	s.mu.Unlock()
+	if c != nil {
+		return c, nil
+	}
+	<-s.over
+	return nil, io.EOF
+}
+
+func (s *single) Close() error   { return nil }
+func (s *single) Addr() net.Addr { return &net.TCPAddr{} }

@@ -1,0 +1,175 @@
+package network
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"net/textproto"
+
+	"holdfast.dev/holdfast/internal/floor/event"
+)
+
+// enter writes down a request that is about to be passed on, so that Reload can
+// end it, and returns it with the context that ends then. The rules are asked
+// under the same lock: a request is either seen by the reload that takes its
+// rule away, or not permitted.
+func (x *errand) enter(r *http.Request) (*http.Request, *denial) {
+	ctx, cancel := context.WithCancelCause(r.Context())
+	x.method, x.cancel = r.Method, cancel
+	e := x.engine
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !x.stands() {
+		cancel(errOutdated)
+		return nil, deny(http.StatusForbidden, "no rule allows it any more")
+	}
+	own := x.approvals
+	if s := sessionOf(ctx); s != nil {
+		x.approvals = append(x.approvals, s.approvals...) // which end the whole connection, too
+	}
+	if by := lapsed(x.approvals...); by != nil {
+		cancel(errLapsed)
+		return nil, deny(http.StatusForbidden, errLapsed.Error(), byConsent(*by))
+	}
+	if e.unrecorded() {
+		cancel(errUnrecorded)
+		return nil, deny(http.StatusServiceUnavailable, errUnrecorded.Error(), unflagged)
+	}
+	if e.underWay == nil {
+		e.underWay = map[*errand]struct{}{}
+	}
+	e.underWay[x] = struct{}{}
+	for _, by := range own {
+		e.lapses(ctx, by, func() { x.endWith(by) })
+	}
+	return r.WithContext(httptrace.WithClientTrace(ctx, x.watch())), nil
+}
+
+// endWith ends a request under way whose approval has ended.
+func (x *errand) endWith(by event.Ruling) {
+	x.lapse.Do(func() {
+		if !x.whole.Load() {
+			x.engine.refuse(x.to, "the approval that allowed it has ended, and so has the request under way", forRequest(x.method, x.path), byConsent(by))
+			x.cancel(errLapsed)
+		}
+	})
+}
+
+// over says whether an approval has ended that the request rests on, and ends it
+// then.
+func (x *errand) over() error {
+	by := lapsed(x.approvals...)
+	if by == nil {
+		return nil
+	}
+	x.endWith(*by)
+	return errLapsed
+}
+
+// interimMost is how many interim answers a request may have before its answer.
+const interimMost = 100
+
+// watch looks at a request once more when its connection is there, which may have
+// taken long, and counts interim answers, which net/http does not where somebody
+// takes them.
+func (x *errand) watch() *httptrace.ClientTrace {
+	interim := 0
+	return &httptrace.ClientTrace{
+		GotConn: func(got httptrace.GotConnInfo) {
+			if x.over() == nil && !x.engine.unrecorded() {
+				return
+			}
+			x.cancel(errUnrecorded) // nothing where it has ended already
+			if t, ok := got.Conn.(*tls.Conn); !ok || t.ConnectionState().NegotiatedProtocol != "h2" {
+				got.Conn.Close() // HTTP/1 is written whatever became of the context
+			}
+		},
+		Got1xxResponse: func(int, textproto.MIMEHeader) error {
+			if interim++; interim > interimMost {
+				return &refusedAnswer{fmt.Sprintf("it sent more than %d interim answers", interimMost)}
+			}
+			return nil
+		},
+	}
+}
+
+func (x *errand) leave() {
+	x.engine.mu.Lock()
+	delete(x.engine.underWay, x)
+	x.engine.mu.Unlock()
+	x.cancel(errFinished)
+}
+
+// stands reports whether the rules of this moment permit the request, with the
+// secrets that it carries.
+func (x *errand) stands() bool {
+	p, ok := x.engine.permit(x.to)
+	if !ok {
+		return x.permit.Origin.File == learned || x.permit.Granted
+	}
+	if p.Origin.File == learned {
+		return true
+	}
+	if _, ok = p.Request(x.method, x.path); !ok {
+		return false
+	}
+	for _, credential := range x.lent {
+		if !p.MayUseFor(credential, x.method, x.path) {
+			return false
+		}
+	}
+	return true
+}
+
+// endOutdated ends the requests that the rules no longer permit.
+func (e *Engine) endOutdated() {
+	e.mu.Lock()
+	var gone []*errand
+	for x := range e.underWay {
+		if !x.whole.Load() && !x.stands() {
+			gone = append(gone, x)
+		}
+	}
+	e.mu.Unlock()
+	for _, x := range gone {
+		e.refuse(x.to, "the rule that allowed it is gone, and the request under way was ended", forRequest(x.method, x.path))
+		x.cancel(errOutdated)
+	}
+}
+
+// followed is the body of an answer. An end that comes because the request was
+// ended is none: upstream saw its connection close, and said all that was left.
+type followed struct {
+	io.ReadCloser
+	x    *errand
+	ctx  context.Context
+	left int64 // bytes; negative where the length is not known
+}
+
+// follow puts it around the body of an answer that has one.
+func (x *errand) follow(r *http.Response) {
+	if r.ContentLength == 0 || r.Request.Method == http.MethodHead || r.StatusCode == http.StatusNoContent || r.StatusCode == http.StatusNotModified {
+		x.whole.Store(true) // the client has it all with the head
+		return
+	}
+	r.Body = &followed{r.Body, x, r.Request.Context(), r.ContentLength}
+}
+
+func (f *followed) Read(p []byte) (int, error) {
+	n, err := f.ReadCloser.Read(p)
+	if f.left > 0 {
+		if f.left -= int64(n); f.left <= 0 {
+			f.x.whole.Store(true)
+		}
+	}
+	if err == io.EOF && !f.x.whole.Load() {
+		if cause := context.Cause(f.ctx); cause != nil {
+			return n, cause
+		}
+		f.x.whole.Store(true)
+	}
+	return n, err
+}

@@ -1,0 +1,80 @@
+package network
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+)
+
+// withDefaults fills in what is zero.
+func (l Limits) withDefaults() Limits {
+	set(&l.Connections, min(2048, descriptors()/4)) // two descriptors each, and as many for everything else; a browser has some hundreds
+	set(&l.HeadBytes, 64<<10)                       // what servers take ends at 8 to 32 KiB
+	set(&l.HeadTime, 10*time.Second)                // of a whole head, not of each byte: slow senders hold a slot no longer
+	set(&l.DialTime, 10*time.Second)                // three SYNs: at 0, 1 and 3 seconds
+	set(&l.IdleTime, 124*time.Minute)               // RFC 5382, REQ-5: what programs that keep a connection (ssh, databases) are used to; keep-alives find dead peers before
+	set(&l.Held, max(1, min(256, l.Connections/4))) // what is held must not keep what is allowed from its places
+	set(&l.Queries, 200)
+	set(&l.Labels, 40) // of the 63 that RFC 1035, 2.3.4 allows: names of people and machines are shorter
+	set(&l.NamesMinute, 60)
+	set(&l.BytesHour, 8<<10)
+	return l
+}
+
+func set[T comparable](v *T, standard T) {
+	var zero T
+	if *v == zero {
+		*v = standard
+	}
+}
+
+const (
+	slotWait     = time.Second            // for a free place before a connection is refused
+	refusalPeek  = time.Second            // for what is said on port 80 before it is refused: HTTP gets an answer
+	glimpse      = 100 * time.Millisecond // the same on other ports, where servers may be who speaks first
+	lingerTime   = time.Second            // for a client to take in an answer before the connection is closed
+	halfIdle     = 8                      // a half-closed connection is idle after an eighth of the time
+	sweeps       = 4                      // looks at each connection within the idle time
+	acceptPause  = 5 * time.Millisecond
+	acceptPauses = time.Second // the longest
+)
+
+// places are how many connections may be open at once.
+type places struct {
+	free    chan struct{}
+	starved atomic.Bool // somebody waited in vain, and nothing became free since
+}
+
+func newPlaces(n int) *places {
+	p := &places{free: make(chan struct{}, n)}
+	for range n {
+		p.free <- struct{}{}
+	}
+	return p
+}
+
+// take waits a little for a place. While all are taken and one wait was in vain
+// the next do not wait: who floods is answered at once and delays nobody.
+func (p *places) take(ctx context.Context) bool {
+	select {
+	case <-p.free:
+		p.starved.Store(false)
+		return true
+	default:
+	}
+	if p.starved.Load() {
+		return false
+	}
+	wait := time.NewTimer(slotWait)
+	defer wait.Stop()
+	select {
+	case <-p.free:
+		return true
+	case <-ctx.Done():
+	case <-wait.C:
+		p.starved.Store(true)
+	}
+	return false
+}
+
+func (p *places) give() { p.free <- struct{}{} }

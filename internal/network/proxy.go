@@ -1,0 +1,325 @@
+package network
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// The first bytes at the proxy door say which protocol is spoken.
+const (
+	socks4 = 0x04
+	socks5 = 0x05
+)
+
+// proxyError is why the proxy door does not understand a client.
+type proxyError struct {
+	status string // of the HTTP answer
+	reason string
+	high   bool // two programs would read it as two different things
+}
+
+func (e *proxyError) Error() string { return e.reason }
+
+func malformed(reason string) error {
+	return &proxyError{status: "400 Bad Request", reason: reason}
+}
+
+func contradiction(format string, args ...any) error {
+	return &proxyError{status: "400 Bad Request", reason: fmt.Sprintf(format, args...), high: true}
+}
+
+// serveProxy serves a program that knows of proxies: HTTP CONNECT, HTTP with
+// absolute targets and SOCKS5. It decides as an intercepted connection is decided
+// about.
+func (e *Engine) serveProxy(ctx context.Context, c net.Conn) {
+	peer, _ := addressOf(c.RemoteAddr())
+	d := Destination{Name: "proxy", Peer: peer}
+	c.SetReadDeadline(time.Now().Add(e.limits.HeadTime))
+	first := make([]byte, 1024)
+	n, err := c.Read(first)
+	if err != nil || n == 0 {
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			e.refuse(d, "nothing was asked of the proxy in time", unflagged)
+		}
+		abort(c)
+		return
+	}
+	first = first[:n]
+	switch b := first[0]; {
+	case b == socks5:
+		e.serveSocks(ctx, replay(c, first), peer)
+	case 'A' <= b && b <= 'Z':
+		e.serveHTTPProxy(ctx, c, first, peer)
+	case b == socks4:
+		e.refuse(d, "SOCKS4 is not spoken, SOCKS5 is", unflagged)
+		abort(c)
+	default:
+		e.refuse(d, fmt.Sprintf("what begins with byte 0x%02x is no request to a proxy", b), unflagged)
+		abort(c)
+	}
+}
+
+// serveHTTPProxy serves a client whose first bytes look like HTTP/1.
+func (e *Engine) serveHTTPProxy(ctx context.Context, c net.Conn, first []byte, peer netip.AddrPort) {
+	d := Destination{Name: "proxy", Door: Connect, Peer: peer}
+	head, rest, err := readProxyHead(c, first, e.limits.HeadBytes)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		err = &proxyError{status: "408 Request Timeout", reason: "the head of the request took too long"}
+	}
+	var h proxyHead
+	if err == nil {
+		h, err = parseProxyHead(head)
+	}
+	if err == nil {
+		d.Name, d.Port, d.Door = h.host, h.port, h.door
+	} else if h.target != "" {
+		d.Name = h.target
+	}
+	if err != nil {
+		e.misunderstood(c, d, err)
+		return
+	}
+	c.SetReadDeadline(time.Time{})
+	if kind := e.decoyIn(head); kind != "" {
+		const where = "in a request to the proxy"
+		e.decoySent(d.String(), kind, where, d.Door, "")
+		sayAndClose(c, plainAnswer("403 Forbidden", e.refuse(d, decoyWords(kind, where), high).Line()))
+		return
+	}
+	say := answers{
+		deny: func(r Refusal) { sayAndClose(c, plainAnswer("403 Forbidden", r.Line())) },
+		fail: func(err error) {
+			sayAndClose(c, plainAnswer("502 Bad Gateway", "holdfast cannot reach "+d.String()+": "+printable(err.Error())))
+		},
+	}
+	if a, err := netip.ParseAddr(d.Name); err == nil {
+		if reason := e.resolve(&d, a); reason != "" {
+			say.deny(e.refuse(d, reason))
+			return
+		}
+	}
+	through := replay(c, rest)
+	if d.Door == Forward {
+		through = replay(c, append(head, rest...))
+	} else {
+		say.allow = func() error {
+			_, err := c.Write([]byte("HTTP/1.1 200 Connection established\r\n\r\n"))
+			return err
+		}
+	}
+	e.dispatch(ctx, through, d, say)
+}
+
+// misunderstood records what was not understood and answers it.
+func (e *Engine) misunderstood(c net.Conn, d Destination, err error) {
+	var p *proxyError
+	if !errors.As(err, &p) {
+		abort(c) // the client went away in the middle of its request
+		return
+	}
+	opts := []refusalOption{unflagged}
+	if p.high {
+		opts = append(opts, high)
+	}
+	r := e.refuse(d, p.reason, opts...)
+	sayAndClose(c, plainAnswer(p.status, r.Line()))
+}
+
+// readProxyHead reads until the empty line that ends a head. Lines end in CRLF:
+// where some take a bare LF for an end and others do not, a head has two ends.
+func readProxyHead(c net.Conn, got []byte, max int) (head, rest []byte, err error) {
+	checked := 0
+	for {
+		for {
+			i := bytes.IndexByte(got[checked:], '\n')
+			if i < 0 {
+				break
+			}
+			at := checked + i
+			if at == 0 || got[at-1] != '\r' {
+				return nil, nil, contradiction("a line of the head ends without CR")
+			}
+			checked = at + 1
+			if at >= 3 && got[at-2] == '\n' {
+				return got[:checked:checked], got[checked:], nil
+			}
+		}
+		if len(got) >= max {
+			return nil, nil, &proxyError{
+				status: "431 Request Header Fields Too Large",
+				reason: fmt.Sprintf("the head of the request is longer than %d bytes", max),
+			}
+		}
+		if len(got) == cap(got) {
+			got = append(make([]byte, 0, min(2*cap(got)+512, max+512)), got...)
+		}
+		n, err := c.Read(got[len(got):cap(got)])
+		got = got[:len(got)+n]
+		if err != nil && n == 0 {
+			return nil, nil, err
+		}
+	}
+}
+
+// proxyHead is what the proxy door takes from a head. The rest of a request that
+// is forwarded is read again, by who forwards it.
+type proxyHead struct {
+	target string // as it was sent
+	host   string // in normal form
+	port   int
+	door   Door
+}
+
+// parseProxyHead takes the destination from a head, which ends in an empty line.
+// Where the head names it twice both must be the same.
+func parseProxyHead(head []byte) (proxyHead, error) {
+	lines := strings.Split(strings.TrimSuffix(string(head), "\r\n\r\n"), "\r\n")
+	method, target, version, err := requestLine(lines[0])
+	if err != nil {
+		return proxyHead{}, err
+	}
+	h := proxyHead{target: target, door: Connect}
+	if method == "CONNECT" {
+		h.host, h.port, err = splitAuthority(target, 0)
+	} else {
+		h.door = Forward
+		h.host, h.port, err = absoluteTarget(target)
+	}
+	if err != nil {
+		return h, err
+	}
+	hosts := 0
+	for _, line := range lines[1:] {
+		name, value, err := headerLine(line)
+		if err != nil {
+			return h, err
+		}
+		switch {
+		case strings.EqualFold(name, "Host"):
+			if hosts++; hosts > 1 {
+				return h, contradiction("the request has two Host headers")
+			}
+			if err := h.confirm(value); err != nil {
+				return h, err
+			}
+		case h.door == Connect && strings.EqualFold(name, "Transfer-Encoding"),
+			h.door == Connect && strings.EqualFold(name, "Content-Length") && value != "0":
+			return h, contradiction("a CONNECT request has a body")
+		}
+	}
+	if hosts == 0 && h.door == Forward && version != "HTTP/1.0" {
+		return h, malformed("the request has no Host header")
+	}
+	return h, nil
+}
+
+func requestLine(line string) (method, target, version string, err error) {
+	part := strings.Split(line, " ")
+	if len(part) != 3 || part[1] == "" {
+		return "", "", "", malformed("the request line is not a method, a target and a version")
+	}
+	method, target, version = part[0], part[1], part[2]
+	if version != "HTTP/1.1" && version != "HTTP/1.0" {
+		return "", "", "", malformed("the version is neither HTTP/1.1 nor HTTP/1.0")
+	}
+	if strings.Trim(method, "ABCDEFGHIJKLMNOPQRSTUVWXYZ-") != "" {
+		return "", "", "", malformed("the method is not one of capital letters")
+	}
+	if i := strings.IndexFunc(target, func(r rune) bool { return r <= ' ' || r >= 0x7f }); i >= 0 {
+		return "", "", "", contradiction("the target holds a character that no target has")
+	}
+	return method, target, version, nil
+}
+
+// headerLine takes a header line apart. Folded lines, blanks around the name and
+// control characters are refused: proxies and servers differ on them.
+func headerLine(line string) (name, value string, err error) {
+	name, value, ok := strings.Cut(line, ":")
+	if !ok || name == "" {
+		return "", "", contradiction("a header line has no name")
+	}
+	for i := range len(name) {
+		if !tokenByte(name[i]) {
+			return "", "", contradiction("a header has the character %q in its name", name[i])
+		}
+	}
+	for i := range len(value) {
+		if b := value[i]; b < ' ' && b != '\t' || b == 0x7f {
+			return "", "", contradiction("a header has a control character in its value")
+		}
+	}
+	return name, strings.Trim(value, " \t"), nil
+}
+
+// tokenByte is tchar of RFC 9110, 5.6.2.
+func tokenByte(b byte) bool {
+	return '0' <= b && b <= '9' || 'a' <= b && b <= 'z' || 'A' <= b && b <= 'Z' || strings.IndexByte("!#$%&'*+-.^_`|~", b) >= 0
+}
+
+// absoluteTarget takes host and port from http://host[:port]/….
+func absoluteTarget(target string) (host string, port int, err error) {
+	const scheme = "http://"
+	if len(target) < len(scheme) || !strings.EqualFold(target[:len(scheme)], scheme) {
+		if strings.HasPrefix(target, "/") || target == "*" {
+			return "", 0, malformed("this is a proxy: it takes CONNECT, and targets that begin with http://")
+		}
+		return "", 0, malformed("the target begins neither with http:// nor is it asked for with CONNECT")
+	}
+	authority := target[len(scheme):]
+	if strings.Contains(authority, "#") {
+		return "", 0, contradiction("the target has a fragment")
+	}
+	if i := strings.IndexAny(authority, "/?"); i >= 0 {
+		authority = authority[:i]
+	}
+	return splitAuthority(authority, 80)
+}
+
+// splitAuthority takes host:port apart and normalises the host. standard is the
+// port where none is given; 0 means that there must be one.
+func splitAuthority(s string, standard int) (host string, port int, err error) {
+	if strings.ContainsAny(s, "@/\\?# ") {
+		return "", 0, contradiction("the host holds a character by which programs come to different hosts")
+	}
+	host, port = s, standard
+	if i := strings.LastIndexByte(s, ':'); i >= 0 && !strings.HasSuffix(s, "]") {
+		digits := s[i+1:]
+		n, err := strconv.ParseUint(digits, 10, 16)
+		if err != nil || n == 0 || digits[0] == '+' {
+			return "", 0, malformed("the port is not a number from 1 to 65535")
+		}
+		host, port = s[:i], int(n)
+	}
+	if port == 0 {
+		return "", 0, malformed("the target has no port")
+	}
+	if strings.Contains(host, ":") && !strings.HasPrefix(host, "[") {
+		return "", 0, malformed("an IPv6 address stands in brackets")
+	}
+	normal, err := normalizeHost(host)
+	if err != nil {
+		return "", 0, contradiction("%v", err)
+	}
+	return normal, port, nil
+}
+
+// confirm compares the Host header to the destination. Without a port it means
+// the one of the target.
+func (h proxyHead) confirm(value string) error {
+	host, port, err := splitAuthority(value, h.port)
+	if err != nil {
+		return contradiction("the Host header cannot be compared to the target: %v", err)
+	}
+	if host != h.host || port != h.port {
+		return contradiction("the target names one host, the Host header another: %s", printable(value))
+	}
+	return nil
+}

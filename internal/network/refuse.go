@@ -1,0 +1,208 @@
+package network
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+
+	"holdfast.dev/holdfast/internal/floor/event"
+	"holdfast.dev/holdfast/internal/policy"
+)
+
+// What events are called.
+const (
+	queryAction   = "net.query"
+	connectAction = "net.connect"
+	requestAction = "net.request"
+	closeAction   = "net.close"
+)
+
+// inName says where a honeytoken stood.
+const inName = "in the name of its destination"
+
+// nameDoor is the Door of name queries, in events.
+const nameDoor Door = "dns"
+
+// refused is a refusal on its way to the ledger and into an event.
+type refused struct {
+	Refusal
+	action string
+	layer  string
+	detail map[string]string
+}
+
+// refusalOption says more about a refusal.
+type refusalOption func(*refused)
+
+// high marks what looks like an attempt to get around the policy. No flag would
+// allow it.
+func high(r *refused) { r.High, r.Flag = true, "" }
+
+// unflagged says that no flag would allow it.
+func unflagged(r *refused) { r.Flag = "" }
+
+// asQuery says that a name was asked for.
+func asQuery(r *refused) { r.action = queryAction }
+
+// nearest names the rule that came closest.
+func nearest(o policy.Origin) refusalOption {
+	return func(r *refused) { r.Rule = o.String() }
+}
+
+// forRequest says which request it was. The path is without its query.
+func forRequest(method, path string) refusalOption {
+	return func(r *refused) {
+		r.action = requestAction
+		r.detail["method"], r.detail["path"] = printable(method), printable(path)
+	}
+}
+
+// with adds a detail to the event.
+func with(key, value string) refusalOption {
+	return func(r *refused) { r.detail[key] = printable(value) }
+}
+
+// refuse records that d is refused, in words. The caller ends the connection. An
+// event that is lost changes nothing about that, and not each of many has one.
+func (e *Engine) refuse(d Destination, reason string, opts ...refusalOption) Refusal {
+	r := refused{
+		Refusal: Refusal{Name: printable(d.Name), Port: d.Port, Reason: reason, Flag: flagFor(d.Name, d.Port)},
+		action:  connectAction,
+		detail:  map[string]string{"reason": reason},
+	}
+	for _, o := range opts {
+		o(&r)
+	}
+	if r.High {
+		r.detail["severity"] = "high"
+	}
+	if d.Door != "" {
+		r.detail["door"] = string(d.Door)
+	}
+	e.ledger.refuse(r.Refusal)
+	if kind := e.decoyIn([]byte(strings.Join([]string{d.Name, r.detail["host"], r.detail["sni"]}, "\n"))); kind != "" && d.Door != nameDoor {
+		e.decoySent(r.Where(), kind, inName, d.Door, "")
+	}
+	weight := common
+	if r.High {
+		weight = grave
+	}
+	skipped, ok := e.often.record(weight, r.action, r.Where(), r.layer, r.Rule, r.Reason, r.detail["method"], r.detail["path"])
+	e.sayLost(false)
+	if !ok {
+		return r.Refusal
+	}
+	if skipped > 0 {
+		r.detail["again"] = strconv.Itoa(skipped)
+	}
+	e.emit(event.Event{Action: r.action, Object: r.Where(), Verdict: event.Denied, Layer: r.layer, Rule: r.Rule, Detail: r.detail})
+	return r.Refusal
+}
+
+// Where is host:port, or the name alone where a name was asked for.
+func (r Refusal) Where() string {
+	if r.Port == 0 {
+		return r.Name
+	}
+	return net.JoinHostPort(r.Name, strconv.Itoa(r.Port))
+}
+
+// Line says the refusal in one line, for the program that was refused.
+func (r Refusal) Line() string {
+	line := fmt.Sprintf("holdfast refused %s: %s", r.Where(), r.Reason)
+	if r.Rule != "" {
+		line += " (" + r.Rule + ")"
+	}
+	if r.Flag != "" {
+		line += "; to allow it: " + r.Flag
+	}
+	return line
+}
+
+// refuseDial records an error of the dialer when it is a decision; else the
+// upstream failed, and false is returned.
+func (e *Engine) refuseDial(d Destination, err error, opts ...refusalOption) (Refusal, bool) {
+	var address *AddressError
+	var limit *LimitError
+	switch {
+	case errors.As(err, &limit):
+		return e.refuse(d, limit.Reason, append(opts, unflagged)...), true
+	case errors.As(err, &address):
+		opts = append(opts, unflagged)
+		if address.Never {
+			opts = append(opts, high)
+		}
+		reason := address.Error()
+		if hint := address.Hint(); hint != "" {
+			reason += "; " + hint
+		}
+		return e.refuse(d, reason, opts...), true
+	case errors.Is(err, errObserved):
+		return e.refuse(d, errObserved.Error(), opts...), true
+	}
+	e.unreachable(d, err)
+	return Refusal{}, false
+}
+
+// unreachable notes that d was allowed and did not answer, unless it was the
+// client that gave up, or the end.
+func (e *Engine) unreachable(d Destination, err error) {
+	if errors.Is(err, context.Canceled) || errors.Is(err, net.ErrClosed) || untrusted(err) != "" {
+		return
+	}
+	e.ledger.fail(Refusal{Name: printable(d.Name), Port: d.Port, Reason: printable(err.Error())})
+}
+
+// plainAnswer is a whole HTTP answer of one line, after which the connection ends.
+func plainAnswer(status, line string) []byte {
+	return fmt.Appendf(nil, "HTTP/1.1 %s\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s\n",
+		status, len(line)+1, line)
+}
+
+// sayAndClose writes last words and gives the client a moment to take them in:
+// closing a connection with unread bytes resets it, and the words are lost.
+func sayAndClose(c net.Conn, words []byte) {
+	defer c.Close()
+	c.SetDeadline(time.Now().Add(lingerTime))
+	if _, err := c.Write(words); err != nil {
+		abort(c)
+		return
+	}
+	if closeWrite(c) == nil {
+		io.CopyN(io.Discard, c, 1<<20)
+	}
+}
+
+// turnAway ends an intercepted connection that is refused: with a line for who
+// speaks HTTP, with a reset for everybody else.
+func (e *Engine) turnAway(c net.Conn, r Refusal) {
+	wait := glimpse
+	if r.Port == 80 {
+		wait = refusalPeek
+	}
+	c.SetReadDeadline(time.Now().Add(wait))
+	var first [2 << 10]byte
+	n, _ := io.ReadAtLeast(c, first[:], 8)
+	if kind := e.decoyIn(first[:n]); kind != "" {
+		e.decoySent(r.Where(), kind, "in what it sent first", Intercepted, "")
+	}
+	if !looksLikeHTTP(string(first[:n])) {
+		abort(c)
+		return
+	}
+	sayAndClose(c, plainAnswer("403 Forbidden", r.Line()))
+}
+
+// looksLikeHTTP says whether a connection begins with a method of HTTP/1.
+func looksLikeHTTP(s string) bool {
+	method, _, ok := strings.Cut(s, " ")
+	if !ok || method == "" {
+		return false
+	}
+	return strings.Trim(method, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == ""
+}

@@ -1,0 +1,247 @@
+package network
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// pathLayers is how often a path is unescaped to see what a server behind a
+// server would make of it.
+const pathLayers = 3
+
+// pathBytes is the longest path that is compared.
+const pathBytes = 8 << 10
+
+// checkPathPattern refuses patterns that promise more than matchPattern does.
+func checkPathPattern(pattern string) error {
+	body := strings.TrimSuffix(pattern, "/**")
+	if strings.Contains(body, "**") {
+		return fmt.Errorf("the path %q has ** elsewhere than as /** at its end", clip(pattern))
+	}
+	if body == "" && pattern != "" {
+		return nil
+	}
+	if err := checkPath(body); err != nil {
+		return fmt.Errorf("path pattern %q: %w", clip(pattern), err)
+	}
+	if strings.Contains(body, "%") {
+		return fmt.Errorf("the path %q has an escape, which nothing that is compared would have", clip(pattern))
+	}
+	return nil
+}
+
+// pathAllowed says why none of the patterns allows a path; nil when one does.
+// No patterns allow everything. An escaped slash, as in the names of npm's scoped
+// packages, is a slash to some servers and a character like others to the rest:
+// both readings must be harmless and allowed.
+func pathAllowed(patterns []string, path string) error {
+	if len(patterns) == 0 {
+		return nil
+	}
+	readings := []string{path}
+	if plain := escapedSlash.Replace(path); plain != path {
+		if err := checkPath(strings.ReplaceAll(strings.ReplaceAll(path, "%2f", "_"), "%2F", "_")); err != nil {
+			return err
+		}
+		readings = append(readings, plain)
+	} else if err := checkPath(path); err != nil {
+		return err
+	}
+	for i, reading := range readings {
+		if i > 0 {
+			if err := checkPath(reading); err != nil {
+				return fmt.Errorf("%w, when an escaped slash is taken for one", err)
+			}
+		}
+		if !slices.ContainsFunc(patterns, func(p string) bool { return matchPattern(p, reading) }) {
+			return fmt.Errorf("the path %s is not among %s", clip(reading), strings.Join(patterns, ", "))
+		}
+	}
+	return nil
+}
+
+var escapedSlash = strings.NewReplacer("%2f", "/", "%2F", "/")
+
+// checkPath refuses a path that somebody on the way could read as another one:
+// RFC 3986 leaves to each server what it does about dot segments, escaped
+// separators, empty segments and parameters. What hides below further layers of
+// escapes is refused as well, for servers that unescape twice.
+func checkPath(path string) error {
+	if !strings.HasPrefix(path, "/") {
+		return fmt.Errorf("the path does not begin with /")
+	}
+	if len(path) > pathBytes {
+		return fmt.Errorf("the path has %d bytes, %d are the most that is compared", len(path), pathBytes)
+	}
+	for i := range len(path) {
+		if c := path[i]; c >= 0x80 || c == '?' || c == '#' {
+			return fmt.Errorf("the path contains %s that is not escaped", describeByte(c))
+		}
+	}
+	layer := path
+	for range pathLayers {
+		if err := checkLayer(layer); err != nil {
+			return err
+		}
+		plain, ok := unescape(layer)
+		switch {
+		case !ok && layer == path:
+			return fmt.Errorf("the path has a bad escape")
+		case !ok || plain == layer:
+			return nil
+		}
+		for _, sign := range []string{"/", `\`, "."} {
+			if strings.Count(plain, sign) != strings.Count(layer, sign) {
+				return fmt.Errorf("the path has an escaped %s", sign)
+			}
+		}
+		layer = plain
+	}
+	return fmt.Errorf("the path is escaped %d times over", pathLayers)
+}
+
+// checkLayer looks at a path as it stands, without unescaping it.
+func checkLayer(path string) error {
+	for i := range len(path) {
+		if c := path[i]; c < 0x20 || c == 0x7f || c == '\\' || c == ';' {
+			return fmt.Errorf("the path contains %s", describeByte(c))
+		}
+	}
+	if !utf8.ValidString(path) {
+		return fmt.Errorf("the path is not UTF-8")
+	}
+	segments := strings.Split(path[1:], "/")
+	for i, segment := range segments {
+		switch {
+		case segment == "" && i < len(segments)-1:
+			return fmt.Errorf("the path has an empty segment")
+		case segment != "" && strings.Trim(segment, ". ") == "":
+			return fmt.Errorf("the path has a segment of dots")
+		}
+	}
+	for _, as := range []func(rune) string{compatible, cutShort} {
+		if dotsAmong(path, as) {
+			return fmt.Errorf("the path has a segment that some servers read as dots")
+		}
+	}
+	return nil
+}
+
+// lookalikes are characters that normalisation (Unicode's NFKC, and the best fit of
+// Windows) makes one of those that decide where a path leads.
+var lookalikes = map[rune]string{
+	'\u2024': ".", '\ufe52': ".", '\u3002': ".", '\uff61': ".", '\u2025': "..", '\ufe30': "..", '\u2026': "...", '\ufe19': "...",
+	'\u2044': "/", '\u2215': "/", '\u29f8': "/", '\ufe68': "/", '\u2216': "/", '\u29f5': "/",
+	'\ufe54': ";", '\u037e': ";", '\ufe6a': "%",
+}
+
+// compatible is what a character is after normalisation. What has no width, blanks
+// and the plus that is one in forms are nothing.
+func compatible(r rune) string {
+	if text, ok := lookalikes[r]; ok {
+		return text
+	}
+	if '\uff01' <= r && r <= '\uff5e' { // ASCII in full width
+		return string(r - 0xfee0)
+	}
+	if r == '+' || unicode.In(r, unicode.Cf, unicode.Zs, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point) {
+		return ""
+	}
+	return string(r)
+}
+
+// cutShort is what is left of a character of which one byte is kept, as programs do
+// that take text for Latin 1.
+func cutShort(r rune) string { return string(r & 0xff) }
+
+// dotsAmong reports whether a path has a segment of dots when its characters are
+// read in another way. Parameters of a segment do not count.
+func dotsAmong(path string, as func(rune) string) bool {
+	if strings.Trim(path, "/-_~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") == "" {
+		return false // the usual
+	}
+	var read strings.Builder
+	for _, r := range path {
+		read.WriteString(as(r))
+	}
+	text := read.String()
+	if plain, ok := unescape(text); ok {
+		text = plain
+	}
+	for segment := range strings.SplitSeq(strings.ReplaceAll(text, `\`, "/"), "/") {
+		if segment, _, _ = strings.Cut(segment, ";"); segment != "" && strings.Trim(segment, ".") == "" {
+			return true
+		}
+	}
+	return false
+}
+
+// unescape takes one layer of percent escapes off.
+func unescape(s string) (string, bool) {
+	if !strings.Contains(s, "%") {
+		return s, true
+	}
+	b := make([]byte, 0, len(s))
+	for i := 0; i < len(s); i++ {
+		if s[i] != '%' {
+			b = append(b, s[i])
+			continue
+		}
+		if i+2 >= len(s) {
+			return "", false
+		}
+		high, low := strings.IndexByte(hexDigits, s[i+1]), strings.IndexByte(hexDigits, s[i+2])
+		if high < 0 || low < 0 {
+			return "", false
+		}
+		b = append(b, byte(high%16<<4|low%16))
+		i += 2
+	}
+	return string(b), true
+}
+
+// hexDigits has the digits at their value, and the letters again 16 later: the
+// index modulo 16 is the value.
+const hexDigits = "0123456789abcdef0123456789ABCDEF"
+
+// matchPattern reports whether a pattern of policy.HostRule.Paths covers a path:
+// segment by segment, where * is any part of one, and /** at the end everything
+// below. Letters are compared as they are.
+func matchPattern(pattern, path string) bool {
+	head, tree := strings.CutSuffix(pattern, "/**")
+	patterns, segments := strings.Split(head, "/"), strings.Split(path, "/")
+	if tree && len(segments) <= len(patterns) || !tree && len(segments) != len(patterns) {
+		return false
+	}
+	for i, p := range patterns {
+		if !matchSegment(p, segments[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// matchSegment compares what stands between two slashes. Each star takes as
+// little as it can, which finds a match if there is one.
+func matchSegment(pattern, s string) bool {
+	parts := strings.Split(pattern, "*")
+	first, last := parts[0], parts[len(parts)-1]
+	if len(parts) == 1 {
+		return s == pattern
+	}
+	if len(s) < len(first)+len(last) || !strings.HasPrefix(s, first) || !strings.HasSuffix(s, last) {
+		return false
+	}
+	s = s[len(first) : len(s)-len(last)]
+	for _, part := range parts[1 : len(parts)-1] {
+		_, after, ok := strings.Cut(s, part)
+		if !ok {
+			return false
+		}
+		s = after
+	}
+	return true
+}

@@ -1,0 +1,252 @@
+package network
+
+import (
+	"bytes"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"holdfast.dev/holdfast/internal/policy"
+)
+
+// Words of AWS Signature Version 4 (AWS General Reference, "Create a signed AWS
+// API request").
+const (
+	v4Algorithm    = "AWS4-HMAC-SHA256"
+	v4Terminator   = "aws4_request"
+	v4Time         = "20060102T150405Z"
+	v4Unsigned     = "UNSIGNED-PAYLOAD"
+	v4UnsignedTail = "STREAMING-UNSIGNED-PAYLOAD-TRAILER"
+	v4Chunks       = "STREAMING-AWS4-HMAC-SHA256-PAYLOAD"
+	v4ChunksTail   = "STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER"
+)
+
+// The headers of it.
+const (
+	v4DateHeader  = "X-Amz-Date"
+	v4HashHeader  = "X-Amz-Content-Sha256"
+	v4TokenHeader = "X-Amz-Security-Token"
+)
+
+// v4Presigned are the parameters of an address that carries its own signature.
+var v4Presigned = []string{"x-amz-algorithm", "x-amz-credential", "x-amz-security-token", "x-amz-signature", "x-amz-signedheaders"}
+
+// v4Claim is what an Authorization header of version 4 says.
+type v4Claim struct {
+	keyID  string
+	day    string // 20060102
+	region string
+	name   string   // of the service
+	signed []string // names of headers, in lower case
+}
+
+func (c v4Claim) scope() string {
+	return strings.Join([]string{c.day, c.region, c.name, v4Terminator}, "/")
+}
+
+// v4Signer signs for one request: the header, then chunks.
+type v4Signer struct {
+	key   []byte
+	at    string // time of the request
+	scope string
+}
+
+// resignV4 signs a request afresh that was signed with a placeholder. It has to
+// be the last change of the request before it is sent. The region, the service
+// and which headers are signed stay as the client said; headers that are no
+// longer there are left out. A body without a hash is read up to bodyLimit
+// bytes, and so is each chunk of a body that is signed in chunks.
+func resignV4(r *http.Request, placeholderKeyID string, s Secret, bodyLimit int64) error {
+	claim, err := v4Parse(r)
+	if err != nil {
+		return err
+	}
+	id, secret, token := s.Fields[policy.KeyID], s.Fields[policy.SecretKey], s.Fields[policy.SessionToken]
+	switch {
+	case placeholderKeyID == "" || !hmac.Equal([]byte(claim.keyID), []byte(placeholderKeyID)):
+		return errors.New("the request is signed with a key id that is not the placeholder")
+	case id == "" || secret == "":
+		return errors.New("the credential holds no AWS keys")
+	}
+	at, err := v4When(r, claim)
+	if err != nil {
+		return err
+	}
+	r.Header.Del(v4TokenHeader)
+	if token != "" {
+		r.Header.Set(v4TokenHeader, token)
+		claim.signed = append(claim.signed, strings.ToLower(v4TokenHeader))
+	}
+	// What comes back is searched for secrets, and this header may be signed.
+	r.Header.Set("Accept-Encoding", "identity")
+	payload, err := v4Payload(r, bodyLimit)
+	if err != nil {
+		return err
+	}
+	canonical, signed, err := v4Canonical(r, claim, payload)
+	if err != nil {
+		return err
+	}
+	signer := &v4Signer{key: v4Key(secret, claim), at: at, scope: claim.scope()}
+	signature := signer.sign(v4Algorithm, v4Hash([]byte(canonical)))
+	r.Header.Set("Authorization", fmt.Sprintf("%s Credential=%s/%s, SignedHeaders=%s, Signature=%s", v4Algorithm, id, claim.scope(), strings.Join(signed, ";"), signature))
+	if payload == v4Chunks || payload == v4ChunksTail {
+		r.Body = newV4Stream(r.Body, signer, signature, bodyLimit, payload == v4ChunksTail)
+		r.GetBody = nil
+	}
+	return nil
+}
+
+// v4Parse reads who signed a request and for what. Nothing is guessed: what is
+// unusual is refused.
+func v4Parse(r *http.Request) (v4Claim, error) {
+	for part := range strings.SplitSeq(r.URL.RawQuery, "&") {
+		name, _, _ := strings.Cut(part, "=")
+		name, err := v4Decode(name, true)
+		if err != nil || slices.Contains(v4Presigned, strings.ToLower(name)) {
+			return v4Claim{}, errors.New("the address is signed (a presigned URL); only requests that are signed in the Authorization header are signed afresh")
+		}
+	}
+	values := r.Header.Values("Authorization")
+	if len(values) != 1 {
+		return v4Claim{}, fmt.Errorf("the request has %d Authorization headers; one is needed to sign it afresh", len(values))
+	}
+	algorithm, rest, _ := strings.Cut(values[0], " ")
+	if algorithm != v4Algorithm {
+		return v4Claim{}, fmt.Errorf("the request is not signed with %s; no other algorithm can be signed afresh", v4Algorithm)
+	}
+	fields := map[string]string{}
+	for part := range strings.SplitSeq(rest, ",") {
+		name, value, ok := strings.Cut(strings.TrimSpace(part), "=")
+		if _, twice := fields[name]; !ok || twice {
+			return v4Claim{}, errors.New("the Authorization header is malformed")
+		}
+		fields[name] = value
+	}
+	scope := strings.Split(fields["Credential"], "/")
+	signature, err := hex.DecodeString(fields["Signature"])
+	if len(fields) != 3 || len(scope) != 5 || scope[4] != v4Terminator || err != nil || len(signature) != sha256.Size {
+		return v4Claim{}, errors.New("the Authorization header is malformed")
+	}
+	c := v4Claim{keyID: scope[0], day: scope[1], region: scope[2], name: scope[3]}
+	for _, word := range scope[1:4] {
+		if word == "" || len(word) > 64 || strings.Trim(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.") != "" {
+			return v4Claim{}, errors.New("the scope of the signature is malformed")
+		}
+	}
+	c.signed = strings.Split(fields["SignedHeaders"], ";")
+	if !slices.Contains(c.signed, "host") {
+		return v4Claim{}, errors.New("the Host header is not signed")
+	}
+	for _, name := range c.signed {
+		if name == "" || name != strings.ToLower(name) || !v4Token(name) {
+			return v4Claim{}, errors.New("the list of signed headers is malformed")
+		}
+	}
+	return c, nil
+}
+
+// v4Token says whether a name can be that of a header (RFC 9110 section 5.6.2).
+func v4Token(name string) bool {
+	return strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789!#$%&'*+-.^_`|~") == ""
+}
+
+// v4When is the time of the request as it is signed. The scope has to be of the
+// same day.
+func v4When(r *http.Request, c v4Claim) (string, error) {
+	name := v4DateHeader
+	if len(r.Header.Values(name)) == 0 {
+		name = "Date"
+	}
+	values := r.Header.Values(name)
+	if len(values) != 1 {
+		return "", fmt.Errorf("the request has %d headers %s; one is needed to sign it afresh", len(values), name)
+	}
+	at, err := time.Parse(v4Time, values[0])
+	if err != nil && name == "Date" {
+		at, err = http.ParseTime(values[0])
+	}
+	if err != nil {
+		return "", fmt.Errorf("the header %s of a signed request is not a time", name)
+	}
+	text := at.UTC().Format(v4Time)
+	if text[:8] != c.day {
+		return "", errors.New("the signature is of another day than the request")
+	}
+	return text, nil
+}
+
+// v4Holds reports whether signing the request afresh holds its body, or chunks of
+// it, in memory.
+func v4Holds(r *http.Request) bool {
+	kind := r.Header.Get(v4HashHeader)
+	return kind == "" || kind == v4Chunks || kind == v4ChunksTail
+}
+
+// v4Payload is what stands for the body in the signature.
+func v4Payload(r *http.Request, limit int64) (string, error) {
+	values := r.Header.Values(v4HashHeader)
+	if len(values) > 1 {
+		return "", fmt.Errorf("the request has %d headers %s", len(values), v4HashHeader)
+	}
+	if len(values) == 1 {
+		sum, err := hex.DecodeString(values[0])
+		switch {
+		case slices.Contains([]string{v4Unsigned, v4UnsignedTail, v4Chunks, v4ChunksTail}, values[0]):
+			return values[0], nil
+		case err == nil && len(sum) == sha256.Size:
+			return values[0], nil
+		}
+		return "", fmt.Errorf("the body is signed in a way that cannot be signed afresh: %.60q", values[0])
+	}
+	if r.Body == nil || r.Body == http.NoBody {
+		return v4Hash(nil), nil
+	}
+	if r.ContentLength > limit {
+		return "", fmt.Errorf("the body has %d bytes and no hash beside it; up to %d are read to sign it afresh", r.ContentLength, limit)
+	}
+	body, err := io.ReadAll(io.LimitReader(r.Body, limit+1))
+	r.Body.Close()
+	if err != nil {
+		return "", fmt.Errorf("reading the body to sign it afresh: %w", err)
+	}
+	if int64(len(body)) > limit {
+		return "", fmt.Errorf("the body has more than %d bytes and no hash beside it; up to so many are read to sign it afresh", limit)
+	}
+	r.Body, r.ContentLength, r.TransferEncoding = io.NopCloser(bytes.NewReader(body)), int64(len(body)), nil
+	r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+	return v4Hash(body), nil
+}
+
+// v4Key derives the key of a day, a region and a service.
+func v4Key(secret string, c v4Claim) []byte {
+	key := []byte("AWS4" + secret)
+	for _, word := range []string{c.day, c.region, c.name, v4Terminator} {
+		key = v4MAC(key, word)
+	}
+	return key
+}
+
+// sign signs lines, after the algorithm, the time and the scope.
+func (s *v4Signer) sign(algorithm string, lines ...string) string {
+	text := strings.Join(append([]string{algorithm, s.at, s.scope}, lines...), "\n")
+	return hex.EncodeToString(v4MAC(s.key, text))
+}
+
+func v4MAC(key []byte, text string) []byte {
+	h := hmac.New(sha256.New, key)
+	io.WriteString(h, text)
+	return h.Sum(nil)
+}
+
+func v4Hash(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}

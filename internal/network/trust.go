@@ -1,0 +1,177 @@
+package network
+
+import (
+	"bytes"
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	pkcs12 "software.sslmate.com/src/go-pkcs12"
+
+	"holdfast.dev/holdfast/internal/boundary"
+	"holdfast.dev/holdfast/internal/policy"
+)
+
+// Bundle is where the roots that are trusted inside stand, when TLS is
+// terminated: those of the host, and the session's own.
+const Bundle = "/etc/holdfast/ca-bundle.pem"
+
+// hostBundles is where distributions keep their roots: Debian, Fedora and its
+// kin before and after 2013, Alpine and the BSDs, openSUSE.
+var hostBundles = []string{
+	"/etc/ssl/certs/ca-certificates.crt",
+	"/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
+	"/etc/pki/tls/certs/ca-bundle.crt",
+	"/etc/ssl/cert.pem",
+	"/etc/ssl/ca-bundle.pem",
+}
+
+// javaStores is where the trust stores of Java are; JDKs lead there by links.
+var javaStores = []string{
+	"/etc/ssl/certs/java/cacerts",
+	"/etc/pki/ca-trust/extracted/java/cacerts",
+	"/etc/pki/java/cacerts",
+	"/var/lib/ca-certificates/java-cacerts",
+	"/usr/lib/jvm/*/lib/security/cacerts",
+	"/usr/lib/jvm/*/jre/lib/security/cacerts",
+	"/opt/java/*/lib/security/cacerts",
+}
+
+// trustVariables are what programs read the path of a bundle from, each measured
+// or taken from the program's documentation. Wget knows none of them: for it the
+// bundle lies over the distribution's.
+var trustVariables = []string{
+	"AWS_CA_BUNDLE",
+	"CARGO_HTTP_CAINFO",
+	"CLOUDSDK_CORE_CUSTOM_CA_CERTS_FILE",
+	"CURL_CA_BUNDLE",
+	"DENO_CERT",
+	"GIT_SSL_CAINFO",
+	"GRPC_DEFAULT_SSL_ROOTS_FILE_PATH",
+	"HEX_CACERTS_PATH",
+	"HTTPLIB2_CA_CERTS",
+	"NIX_SSL_CERT_FILE",
+	"NODE_EXTRA_CA_CERTS",
+	"NPM_CONFIG_CAFILE",
+	"PIP_CERT",
+	"REQUESTS_CA_BUNDLE",
+	"SSL_CERT_FILE", // also read by uv
+}
+
+// Roots are the certificates that upstream servers are verified with.
+type Roots struct{ pool *x509.CertPool }
+
+// HostRoots are those of the host.
+func HostRoots() (*Roots, error) {
+	pool, err := x509.SystemCertPool()
+	if err != nil {
+		return nil, fmt.Errorf("reading the host's root certificates: %w", err)
+	}
+	return &Roots{pool}, nil
+}
+
+// Trust returns what makes programs inside trust the authority besides the
+// host's own roots: files to lay over the host's, and variables. Call it only
+// where TLS is terminated.
+func Trust(a *Authority) ([]boundary.File, []policy.Env, error) {
+	return trustAt("/", a)
+}
+
+// trustAt is Trust for a host whose files are below root.
+func trustAt(root string, a *Authority) ([]boundary.File, []policy.Env, error) {
+	host, found, err := readBundles(root)
+	if err != nil {
+		return nil, nil, err
+	}
+	bundle := append(bytes.TrimRight(host, "\n"), '\n')
+	bundle = append(bytes.TrimLeft(bundle, "\n"), a.PEM()...)
+	files := []boundary.File{{Path: Bundle, Content: bundle}}
+	for _, path := range found {
+		files = append(files, boundary.File{Path: path, Content: bundle})
+	}
+	stores := resolveAll(root, javaStores)
+	if len(stores) > 0 {
+		store, err := javaStore(bundle)
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, path := range stores {
+			files = append(files, boundary.File{Path: path, Content: store})
+		}
+	}
+	var env []policy.Env
+	for _, name := range trustVariables {
+		env = append(env, policy.Env{Name: name, Value: Bundle, Origin: policy.Origin{File: "terminated TLS"}})
+	}
+	return files, env, nil
+}
+
+// readBundles returns the first bundle of the host, and where all are.
+func readBundles(root string) (bundle []byte, found []string, err error) {
+	found = resolveAll(root, hostBundles)
+	if len(found) == 0 {
+		return nil, nil, nil // a host without roots: then the session's is the only one
+	}
+	bundle, err = os.ReadFile(filepath.Join(root, found[0]))
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading the host's root certificates: %w", err)
+	}
+	return bundle, found, nil
+}
+
+// resolveAll returns the files that patterns lead to below root, each once, as
+// paths without a link: a file cannot be laid over a link.
+func resolveAll(root string, patterns []string) []string {
+	var all []string
+	for _, pattern := range patterns {
+		// The only error is a malformed pattern, and the patterns are ours.
+		matches, _ := filepath.Glob(filepath.Join(root, pattern))
+		for _, path := range matches {
+			real, err := filepath.EvalSymlinks(path)
+			if err != nil {
+				continue // a link that leads nowhere is read by nobody
+			}
+			if info, err := os.Stat(real); err != nil || info.Mode().Type() != 0 {
+				continue
+			}
+			inside, err := filepath.Rel(root, real)
+			if err != nil || !fs.ValidPath(inside) {
+				continue
+			}
+			if inside = "/" + inside; !slices.Contains(all, inside) {
+				all = append(all, inside)
+			}
+		}
+	}
+	return all
+}
+
+// javaStore makes a trust store of the certificates of a PEM bundle. It has no
+// password: Java opens its own store with none, and passes over what is
+// encrypted then; and it takes one without a password where one is given.
+func javaStore(bundle []byte) ([]byte, error) {
+	var entries []pkcs12.TrustStoreEntry
+	for len(bundle) > 0 {
+		var block *pem.Block
+		if block, bundle = pem.Decode(bundle); block == nil {
+			break
+		}
+		cert, err := x509.ParseCertificate(block.Bytes)
+		if block.Type != "CERTIFICATE" || err != nil {
+			continue // Java would not read it either: distributions ship a few that are odd
+		}
+		entries = append(entries, pkcs12.TrustStoreEntry{
+			Cert:         cert,
+			FriendlyName: fmt.Sprintf("root-%03d", len(entries)),
+		})
+	}
+	store, err := pkcs12.Passwordless.EncodeTrustStoreEntries(entries, "")
+	if err != nil {
+		return nil, fmt.Errorf("making a trust store for Java: %w", err)
+	}
+	return store, nil
+}

@@ -1,0 +1,233 @@
+//go:build linux
+
+package harness
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"holdfast.dev/holdfast/internal/policy"
+	"holdfast.dev/holdfast/internal/prove/probe"
+	"holdfast.dev/holdfast/internal/prove/report"
+	"holdfast.dev/holdfast/internal/prove/targets"
+)
+
+// BuildAblated builds the program whose controls can be switched off. module is
+// the directory of this module's sources; it needs the Go toolchain.
+func BuildAblated(ctx context.Context, module, out string) error {
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-o", out, "./internal/run/ablated")
+	cmd.Dir, cmd.Env = module, append(os.Environ(), "CGO_ENABLED=0")
+	if b, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("building Holdfast with controls that can be switched off: %w\n%s", err, b)
+	}
+	return nil
+}
+
+// Ablation says what is to be switched off.
+type Ablation struct {
+	Program  string   // as BuildAblated builds it
+	Holdfast string   // the product, which reads records
+	Controls []string // names of controls, or patterns as of path.Match; nil for all
+	Whole    bool     // play every row without each control, not only those that the table names
+	// Runner plays the rows, and those that need a network where it has a way to.
+	Runner probe.Runner
+	Tool   string
+
+	// Progress is called before each control; may be nil.
+	Progress func(done, total int, control string)
+}
+
+// Ablate switches one control off after the other and plays the rows that the
+// table says it holds, or all of them: the kill matrix. Rows count that were
+// held with everything on.
+func Ablate(ctx context.Context, o Ablation) (report.Kill, error) {
+	controls, err := ControlsNamed(o.Controls)
+	if err != nil {
+		return report.Kill{}, err
+	}
+	begun := time.Now()
+	kill := report.Kill{Tool: "holdfast", Version: o.Tool, Started: begun, Host: thisHost()}
+	rows, err := o.rows(controls)
+	if err != nil {
+		return report.Kill{}, err
+	}
+	held, err := o.baseline(ctx, &kill, controls, rows)
+	if err != nil {
+		return kill, err
+	}
+	for i, c := range controls {
+		if o.Progress != nil {
+			o.Progress(i, len(controls), c.Name)
+		}
+		k := report.KillControl{Name: c.Name, Omit: c.Omit, Why: c.Why, Excused: !plays(c)}
+		if k.Excused && len(c.Rows) > 0 {
+			k.Why = strings.TrimPrefix(k.Why+"; not played as "+kill.Host.User+", for whom something else holds "+strings.Join(c.Rows, ", "), "; ")
+		}
+		if len(c.Omit) > 0 && plays(c) {
+			results, _ := o.play(ctx, c.Omit, c.Record, o.of(c, rows, held))
+			if ctx.Err() != nil {
+				return kill, ctx.Err() // what was broken off says nothing of the control
+			}
+			for _, res := range results {
+				k.Played = append(k.Played, res.Row.ID)
+				switch res.Verdict {
+				case probe.Escaped, probe.Unseen:
+					k.Escaped = append(k.Escaped, res.Row.ID)
+				case probe.Inconclusive:
+					k.Unclear = append(k.Unclear, res.Row.ID)
+				}
+			}
+		}
+		if len(k.Escaped) > 0 {
+			k.As = []string{kill.Host.User}
+		}
+		kill.Controls = append(kill.Controls, k)
+	}
+	kill.Took = report.Seconds(time.Since(begun))
+	return kill, ctx.Err()
+}
+
+// baseline plays rows with everything on, and says which were held.
+func (o Ablation) baseline(ctx context.Context, kill *report.Kill, controls []Control, rows []probe.Row) (map[string]bool, error) {
+	held := map[string]bool{}
+	for _, record := range []bool{false, true} {
+		some := slices.DeleteFunc(slices.Clone(rows), func(r probe.Row) bool { return recorded(controls, r) != record })
+		results, broken := o.play(ctx, nil, record, some)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if broken != "" {
+			return nil, fmt.Errorf("%w: %s", ErrNothingRan, broken)
+		}
+		for _, res := range results {
+			if res.Verdict != probe.Held {
+				kill.Unproved = append(kill.Unproved, report.KillUnproved{ID: res.Row.ID, As: kill.Host.User, Verdict: res.Verdict.String(), Reason: res.Reason})
+				continue
+			}
+			held[res.Row.ID] = true
+			kill.Rows = append(kill.Rows, report.KillRow{ID: res.Row.ID, Class: res.Row.Class, Title: res.Row.Title, Excused: excused(res.Row)})
+		}
+	}
+	return held, nil
+}
+
+// ErrControl is wrapped by a name that no control has.
+var ErrControl = errors.New("no such control")
+
+// UnknownControlError names the controls that a name which no control has may mean.
+type UnknownControlError struct {
+	Name string
+	Near []string
+}
+
+func (e *UnknownControlError) Error() string { return fmt.Sprintf("no control is called %q", e.Name) }
+
+// Unwrap implements the interface of package errors.
+func (e *UnknownControlError) Unwrap() error { return ErrControl }
+
+// ControlsNamed returns the controls with these names, or that match these patterns
+// (path.Match, where * also stands for a slash); without any it returns all. Each
+// name must be that of a control.
+func ControlsNamed(names []string) ([]Control, error) {
+	all := Controls()
+	for _, name := range names {
+		if !slices.ContainsFunc(all, func(c Control) bool { return matches(name, c.Name) }) {
+			return nil, &UnknownControlError{Name: name, Near: near(all, name)}
+		}
+	}
+	return slices.DeleteFunc(all, func(c Control) bool {
+		return len(names) > 0 && !slices.ContainsFunc(names, func(n string) bool { return matches(n, c.Name) })
+	}), nil
+}
+
+func matches(pattern, name string) bool {
+	flat := strings.NewReplacer("/", "\x00")
+	ok, err := path.Match(flat.Replace(pattern), flat.Replace(name))
+	return pattern == name || ok && err == nil
+}
+
+// mostNear is how many controls are proposed for a name.
+const mostNear = 5
+
+// near are the controls that have a word of name, the first few.
+func near(all []Control, name string) []string {
+	var out []string
+	words := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return !unicode.IsLetter(r) && r != '_' })
+	for _, c := range all {
+		if len(out) < mostNear && slices.ContainsFunc(words, func(w string) bool { return strings.Contains(strings.ToLower(c.Name), w) }) {
+			out = append(out, c.Name)
+		}
+	}
+	return out
+}
+
+// plays says whether somebody with our rights can tell that c is off.
+func plays(c Control) bool {
+	root := os.Geteuid() == 0
+	return c.Root && root || c.User && !root
+}
+
+// rows are all that are played.
+func (o Ablation) rows(controls []Control) ([]probe.Row, error) {
+	all := probe.All()
+	if o.Whole {
+		return slices.DeleteFunc(all, func(r probe.Row) bool { return r.Timed || r.Kind == probe.Control }), nil
+	}
+	var ids []string
+	for _, c := range controls {
+		if plays(c) {
+			ids = append(ids, c.Rows...)
+		}
+	}
+	slices.Sort(ids)
+	return Select(all, slices.Compact(ids))
+}
+
+// recorded says that a control which holds r needs a record.
+func recorded(controls []Control, r probe.Row) bool {
+	return slices.ContainsFunc(controls, func(c Control) bool { return c.Record && slices.Contains(c.Rows, r.ID) })
+}
+
+// of are the rows that are played without c.
+func (o Ablation) of(c Control, rows []probe.Row, held map[string]bool) []probe.Row {
+	return slices.DeleteFunc(slices.Clone(rows), func(r probe.Row) bool {
+		return !held[r.ID] || !o.Whole && !slices.Contains(c.Rows, r.ID)
+	})
+}
+
+// excused says why no single control can be seen to hold r.
+func excused(r probe.Row) string {
+	if r.Bare != "" {
+		return "it cannot escape without a sandbox either: " + r.Bare
+	}
+	return ""
+}
+
+// play plays rows against the program without some of its controls. broken says why
+// the program runs nothing at all; "" when it does.
+func (o Ablation) play(ctx context.Context, omit []string, record bool, rows []probe.Row) (results []probe.Result, broken string) {
+	if len(rows) == 0 {
+		return nil, ""
+	}
+	t := targets.Holdfast{Path: o.Program}
+	if len(omit) > 0 {
+		t.Omit = []string{"--omit=" + strings.Join(omit, "+")}
+		t.Extra = append(t.Extra, t.Omit...)
+	}
+	if t.Unrecorded = !record; record {
+		t.Extra, t.Log = append(t.Extra, "--record="+string(policy.RecordStandard)), o.Holdfast
+	}
+	all := o.Runner.Run(ctx, t, rows)
+	if smoke := all[0]; smoke.Verdict != probe.Held {
+		broken = smoke.Reason
+	}
+	return all[1:], broken
+}

@@ -1,0 +1,146 @@
+//go:build linux
+
+package harness
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"holdfast.dev/holdfast/internal/prove/netlab"
+	"holdfast.dev/holdfast/internal/prove/probe"
+)
+
+// WorkerCommand is the hidden command by which this program is a worker of a
+// [Pool]. It takes no arguments, and talks to the pool over its standard input
+// and output.
+const WorkerCommand = "prove-worker"
+
+// lastWords is how long a worker that is to end gives the row that it plays, to
+// remove what it has made.
+const lastWords = 5 * time.Second
+
+// Worker is that command: it makes its network, and plays the rows that it is
+// sent until in ends or ctx does. A row that is being played is broken off then.
+// When the process of the pool dies, in ends and this one gets SIGTERM, at which
+// ctx should end: what the row has made is removed then.
+func Worker(ctx context.Context, in io.Reader, out io.Writer) error {
+	lab, err := netlab.Part()
+	if errors.Is(err, netlab.ErrEnded) {
+		return nil
+	}
+	say := json.NewEncoder(out)
+	if err == nil && lab == nil {
+		err = errors.New("this process was not started in a private network")
+	}
+	if err != nil {
+		return errors.Join(err, say.Encode(greeting{Error: err.Error()}))
+	}
+	if err := say.Encode(greeting{Ready: true}); err != nil {
+		return fmt.Errorf("greeting the pool: %w", err)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	requests := make(chan request)
+	go func() {
+		defer cancel()
+		read := json.NewDecoder(bufio.NewReader(in))
+		for {
+			var r request
+			if read.Decode(&r) != nil {
+				return // the pool has ended, or is not one
+			}
+			select {
+			case requests <- r:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	w := worker{outside: outsideOf(lab), rows: map[string]probe.Row{}}
+	for _, r := range probe.All() {
+		w.rows[r.ID] = r
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case r := <-requests:
+			if err := w.answer(ctx, r, say); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// worker is what a worker process knows.
+type worker struct {
+	outside *probe.Outside
+	rows    map[string]probe.Row
+}
+
+// outsideOf is a network as rows see it. A certificate that cannot be made is
+// none, and every handshake with it fails: its row proves nothing then.
+func outsideOf(lab *netlab.Network) *probe.Outside {
+	return &probe.Outside{Listen: lab.Listen, ListenPacket: lab.ListenPacket, Certificate: func(names ...string) tls.Certificate {
+		cert, err := lab.Certificate(names...)
+		if err != nil {
+			return tls.Certificate{}
+		}
+		return cert
+	}}
+}
+
+// answer plays the row of r. It does not wait for long when ctx has ended.
+func (w worker) answer(ctx context.Context, r request, say *json.Encoder) error {
+	answered := make(chan reply, 1)
+	go func() { answered <- w.play(ctx, r) }()
+	select {
+	case a := <-answered:
+		return w.send(say, a)
+	case <-ctx.Done():
+	}
+	select {
+	case a := <-answered:
+		return w.send(say, a)
+	case <-time.After(lastWords):
+		return fmt.Errorf("row %s did not end when it was told to", r.Row)
+	}
+}
+
+func (worker) send(say *json.Encoder, a reply) error {
+	if err := say.Encode(a); err != nil {
+		return fmt.Errorf("answering for row %s: %w", a.Row, err)
+	}
+	return nil
+}
+
+func (w worker) play(ctx context.Context, r request) reply {
+	a := reply{Row: r.Row}
+	row, known := w.rows[r.Row]
+	target, err := r.Target.target()
+	switch {
+	case !known:
+		a.Error = fmt.Sprintf("no row is called %q", r.Row)
+		return a
+	case err != nil:
+		a.Error = err.Error()
+		return a
+	}
+	worlds, err := WorldsNamed(cmp.Or(r.World, DefaultWorld))
+	if err != nil {
+		a.Error = err.Error()
+		return a
+	}
+	runner := worlds[0].runner(&Place{Prober: r.Prober, Dir: r.Dir})
+	runner.Outside = w.outside
+	row.RefusalHolds, row.Timeout = row.RefusalHolds && r.RefusalHolds, r.Timeout
+	a.Result = outcomeOf(runner.Play(ctx, target, row))
+	return a
+}

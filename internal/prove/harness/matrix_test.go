@@ -1,0 +1,211 @@
+//go:build linux
+
+package harness
+
+import (
+	"cmp"
+	"hash/fnv"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"holdfast.dev/holdfast/internal/prove/inside"
+	"holdfast.dev/holdfast/internal/prove/probe"
+	"holdfast.dev/holdfast/internal/prove/report"
+	"holdfast.dev/holdfast/internal/prove/targets"
+	"holdfast.dev/holdfast/internal/testenv"
+)
+
+// place makes worlds below the home, as a user's projects are.
+func place(t *testing.T) *Place {
+	t.Helper()
+	home, err := os.UserHomeDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := NewPlace(home, testenv.Prober(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return p
+}
+
+func runner(t *testing.T) probe.Runner {
+	p := place(t)
+	return probe.Runner{Prober: p.Prober, Dir: p.Dir}
+}
+
+// TestMatrix plays every row against the program as it is shipped, as whoever
+// runs the test: in the default world, and in one other, which the number of the
+// build chooses. Where root and an ordinary user run it for one build, one of them
+// plays a row in the other world. Each is held and seen, or gets through for a
+// reason that it documents.
+func TestMatrix(t *testing.T) {
+	testenv.Need(t, testenv.UserNS, nil)
+	build := cmp.Or(os.Getenv(testenv.Build), time.Now().UTC().Format(time.DateOnly))
+	t.Logf("the other worlds are those of build %s: %s=%[1]s plays the same ones again", build, testenv.Build)
+	chosen := map[string][]string{}
+	for _, r := range probe.All() {
+		if w, root := sample(r, build); os.Getenv(testenv.Twice) == "" || root == (os.Geteuid() == 0) {
+			chosen[w.Name] = append(chosen[w.Name], r.ID)
+		}
+	}
+	chosen[DefaultWorld] = nil // every row
+	for _, w := range Worlds() {
+		if ids, some := chosen[w.Name]; some {
+			t.Run(w.Name, func(t *testing.T) { playMatrix(t, w, ids) })
+		}
+	}
+}
+
+// sample is the world besides the default one in which r is played in the build of
+// that number, and whether root is to, where an ordinary user does the rest: each
+// build has other ones.
+func sample(r probe.Row, build string) (w World, root bool) {
+	worlds := slices.DeleteFunc(Worlds(), func(w World) bool { return w.Name == DefaultWorld || w.Except(r) != "" })
+	h := fnv.New32a()
+	h.Write([]byte(build + " " + r.ID))
+	n, m := h.Sum32(), uint32(len(worlds))
+	root = n/m%2 == 0
+	if slices.Contains(r.Needs, "root") || slices.Contains(r.Needs, "user") { // the other cannot
+		root = slices.Contains(r.Needs, "root")
+	}
+	return worlds[n%m], root
+}
+
+// playMatrix plays some rows in a world; nil for all.
+func playMatrix(t *testing.T, w World, ids []string) {
+	program := testenv.Binary(t)
+	run, err := Prove(t.Context(), Options{Target: targets.Holdfast{Path: program}, Select: Selection{IDs: ids}, Place: place(t), World: w,
+		Worker: []string{program, WorkerCommand}, Machine: []string{program, MachineCommand}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	keep(t, run)
+	rows := map[string]probe.Row{}
+	for _, r := range probe.All() {
+		rows[r.ID] = r
+	}
+	for _, r := range run.Rows {
+		if r.Fails(!r.Missing || !mayLack(rows[r.ID], w)) {
+			t.Errorf("%s, %s: %s: %s", r.ID, r.Title, r.Verdict, r.Reason)
+		}
+	}
+	if want := cmp.Or(len(ids), len(rows)); len(run.Rows) != want {
+		t.Errorf("%d of %d rows were played", len(run.Rows), want)
+	}
+}
+
+// lacks are the rows for which an ordinary machine lacks something besides
+// programs and rights, and what.
+var lacks = map[string]string{
+	"PTH-004": "a file system that ignores case",
+	"PRC-008": "/proc/sysrq-trigger, which containers do not have",
+	"PRC-010": "binfmt_misc",
+}
+
+// mayLack says whether the machine may lack what a row needs. It is not what the
+// row was found to lack that counts, or rows that nobody plays any more would pass
+// in silence. A machine that promises nothing (testenv.Want) may lack any program
+// or device, but no machine lacks the network that the harness makes. A world that an
+// ordinary user makes is a user namespace, which maps no second group.
+func mayLack(r probe.Row, w World) bool {
+	if lacks[r.ID] != "" {
+		return true
+	}
+	for _, need := range r.Needs {
+		program, named := strings.CutPrefix(need, "program ")
+		switch {
+		case need == "root" && os.Geteuid() != 0, need == "user" && os.Geteuid() == 0, named && !inside.OnSystemPath(program):
+			return true
+		case need == "second group" && os.Geteuid() != 0 && w.made != "":
+			return true
+		case strings.HasPrefix(need, "runs "): // three programs that are often there and do not run
+			return true
+		case need != "network" && os.Getenv(testenv.Want) == "":
+			return true
+		}
+	}
+	return false
+}
+
+// TestWhatMayBeLacking has the list speak of rows that are there, and of no more
+// of them than it must: a row that is not played proves nothing.
+func TestWhatMayBeLacking(t *testing.T) {
+	t.Setenv(testenv.Want, "all")
+	may := map[string]bool{}
+	for _, r := range probe.All() {
+		may[r.ID] = mayLack(r, Worlds()[0])
+		if may[r.ID] && len(r.Needs) == 0 && lacks[r.ID] == "" {
+			t.Errorf("%s needs nothing, and may lack something", r.ID)
+		}
+	}
+	for id, why := range lacks {
+		if _, known := may[id]; !known || why == "" {
+			t.Errorf("%s may lack %q, and is no row", id, why)
+		}
+	}
+	for _, id := range []string{"LNK-001", "NET-001", "NET-006b", "DNS-001", "PXY-007", "EXF-006"} {
+		if may[id] {
+			t.Errorf("%s may lack something", id)
+		}
+	}
+	for need, want := range map[string]bool{"program no-such-program": true, "network": false, "second group": false, "gti": false} {
+		if mayLack(probe.Row{Needs: []string{need}}, Worlds()[0]) != want {
+			t.Errorf("a machine may lack %q: want %v", need, want)
+		}
+	}
+}
+
+// keep leaves the report where ARTEFACTS says.
+func keep(t *testing.T, run report.Run) {
+	t.Helper()
+	dir := os.Getenv("ARTEFACTS")
+	if dir == "" {
+		return
+	}
+	f, err := os.Create(filepath.Join(dir, "matrix-"+run.Host.User+".html"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := report.HTML(f, run); err != nil {
+		t.Error(err)
+	}
+}
+
+func matrix(t *testing.T, play probe.Runner, target probe.Target, rows []probe.Row) {
+	t.Helper()
+	results := play.Run(t.Context(), target, rows)
+	for _, r := range probe.Unheld(results) {
+		t.Errorf("%s is not held: %s: %s: %s", r.Row.ID, r.Verdict, r.Row.Title, r.Reason)
+	}
+}
+
+// TestMeaning has rows speak of worlds that are there, and each row be played in most.
+func TestMeaning(t *testing.T) {
+	excepted := map[string]int{}
+	for _, r := range probe.All() {
+		for w, why := range r.NotIn {
+			if excepted[w]++; !slices.Contains(WorldNames(), w) || why == "" {
+				t.Errorf("%s means nothing in the world %q, because %q", r.ID, w, why)
+			}
+		}
+		if len(r.NotIn) > 2 {
+			t.Errorf("%s means nothing in %d worlds", r.ID, len(r.NotIn))
+		}
+	}
+	for w, n := range excepted {
+		if n > len(probe.All())/5 {
+			t.Errorf("%d rows mean nothing in the world %s: why is it one?", n, w)
+		}
+	}
+}

@@ -1,0 +1,175 @@
+//go:build linux
+
+package harness
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"holdfast.dev/holdfast/internal/prove/probe"
+	"holdfast.dev/holdfast/internal/prove/targets"
+	"holdfast.dev/holdfast/internal/testenv"
+)
+
+var update = flag.Bool("harness.update", false, "write what the record told into docs/reconstruction.md")
+
+const reconstruction = "../../../docs/reconstruction.md"
+
+// toldColumns are those of the table of docs/reconstruction.md, behind the kind and
+// the number of things.
+var toldColumns = []struct{ title, world, level string }{
+	{"`standard`", DefaultWorld, "standard"}, {"`full`", DefaultWorld, "full"},
+	{"`standard`, no `/dev/fuse`", "no-fuse", "standard"}, {"`full`, no `/dev/fuse`", "no-fuse", "full"},
+}
+
+// TestReconstructionIsCurrent plays the rows of the reconstruction in the worlds of
+// the table in docs/reconstruction.md, and compares their figures with it: those that
+// this machine can have, for the default world needs /dev/fuse. With the flag
+// -harness.update it writes them; go generate does not, which would play it all a
+// second time wherever the tests run.
+func TestReconstructionIsCurrent(t *testing.T) {
+	testenv.Need(t, testenv.UserNS, nil)
+	for _, world := range []string{DefaultWorld, "no-fuse"} {
+		t.Run(world, func(t *testing.T) {
+			if world == DefaultWorld {
+				testenv.Need(t, testenv.FUSE, nil)
+			}
+			page := readTold(t)
+			now := maps.Clone(page.cells)
+			for level, kinds := range playTold(t, world) {
+				page.take(world, level, kinds)
+			}
+			if *update {
+				page.write(t)
+				return
+			}
+			for kind, cells := range page.cells {
+				if !slices.Equal(cells, now[kind]) {
+					t.Errorf("%s has %q of %s, and it is %q: go test ./internal/prove/harness -run TestReconstructionIsCurrent -args -harness.update", reconstruction, now[kind], kind, cells)
+				}
+			}
+		})
+	}
+}
+
+// playTold plays the rows in a world, and says how much was told by level and kind.
+func playTold(t *testing.T, name string) map[string]map[string]probe.Told {
+	worlds, err := WorldsNamed(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := testenv.Binary(t)
+	told := map[string]map[string]probe.Told{"standard": {}, "full": {}}
+	o := Options{Target: targets.Holdfast{Path: program}, Select: Selection{IDs: []string{"HST-50[123]*"}}, Place: place(t), World: worlds[0],
+		Worker: []string{program, WorkerCommand}, Machine: []string{program, MachineCommand}}
+	o.Progress = func(_, _ int, r probe.Result) {
+		if r.Verdict != probe.Held {
+			t.Errorf("%s: %v: %s", r.Row.ID, r.Verdict, r.Reason)
+		}
+		level := "standard"
+		if strings.HasSuffix(r.Row.ID, "b") {
+			level = "full"
+		}
+		for kind, of := range r.Told {
+			told[level][kind] = sum(told[level][kind], of)
+		}
+	}
+	if _, err := Prove(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	if t.Failed() {
+		t.FailNow()
+	}
+	return told
+}
+
+func sum(a, b probe.Told) probe.Told {
+	return probe.Told{Done: a.Done + b.Done, Right: a.Right + b.Right, Beyond: a.Beyond + b.Beyond}
+}
+
+// allKinds is the last line of the table.
+const allKinds = "**all**"
+
+// toldPage is docs/reconstruction.md. Its table stands between two comments.
+type toldPage struct {
+	before, after string
+	cells         map[string][]string // by kind: how many things, and a column each
+}
+
+const toldBegins, toldEnds = "<!-- written from what the rows found: go test ./internal/prove/harness -run TestReconstructionIsCurrent -args -harness.update -->\n", "<!-- end of what is generated -->\n"
+
+func readTold(t *testing.T) *toldPage {
+	text, err := os.ReadFile(reconstruction)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, begins := strings.Cut(string(text), toldBegins)
+	table, after, ends := strings.Cut(rest, toldEnds)
+	if !begins || !ends {
+		t.Fatalf("%s has no place for its table", reconstruction)
+	}
+	p := &toldPage{before: before, after: after, cells: map[string][]string{}}
+	for line := range strings.Lines(table) {
+		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
+		for i := range cells {
+			cells[i] = strings.TrimSpace(cells[i])
+		}
+		if len(cells) == len(toldColumns)+2 && cells[0] != "kind" && cells[0] != "---" {
+			p.cells[cells[0]] = cells[1:]
+		}
+	}
+	return p
+}
+
+// take puts the figures of a world and a level into the table.
+func (p *toldPage) take(world, level string, kinds map[string]probe.Told) {
+	column := 0
+	for i, c := range toldColumns {
+		if c.world == world && c.level == level {
+			column = i + 1
+		}
+	}
+	all := probe.Told{}
+	for _, told := range kinds {
+		all = sum(all, told)
+	}
+	kinds = maps.Clone(kinds)
+	kinds[allKinds] = all
+	for kind := range p.cells {
+		if _, some := kinds[kind]; !some {
+			delete(p.cells, kind)
+		}
+	}
+	for kind, told := range kinds {
+		cells := slices.Clone(p.cells[kind])
+		if cells == nil {
+			cells = make([]string, len(toldColumns)+1)
+		}
+		cells[0] = fmt.Sprint(told.Done + told.Beyond)
+		cells[column] = fmt.Sprintf("%d of %d", told.Right, told.Done)
+		p.cells[kind] = cells
+	}
+}
+
+// write writes the page with the kinds in order, and the sum last.
+func (p *toldPage) write(t *testing.T) {
+	var b strings.Builder
+	b.WriteString(p.before + toldBegins + "| kind | things |")
+	for _, c := range toldColumns {
+		b.WriteString(" " + c.title + " |")
+	}
+	b.WriteString("\n|" + strings.Repeat(" --- |", len(toldColumns)+2) + "\n")
+	kinds := slices.Sorted(maps.Keys(p.cells))
+	for _, kind := range append(slices.DeleteFunc(kinds, func(k string) bool { return k == allKinds }), allKinds) {
+		b.WriteString("| " + kind + " | " + strings.Join(p.cells[kind], " | ") + " |\n")
+	}
+	b.WriteString(toldEnds + p.after)
+	if err := os.WriteFile(reconstruction, []byte(b.String()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,317 @@
+//go:build linux
+
+package harness
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"holdfast.dev/holdfast/internal/prove/report"
+)
+
+// Watched is a program that is looked after.
+type Watched struct {
+	Name string // of the target, as Retest and Files take it
+	Path string // absolute, of its program or of a directory, as it is called: links on the way are looked after too
+	// Untested says that nothing can be played against it; a change is told all
+	// the same.
+	Untested bool
+}
+
+// The kinds of a WatchEvent.
+const (
+	WatchBegun     = "watching"  // it is as it was when it was last tested
+	WatchFirst     = "baseline"  // there was none; the first run is now one
+	WatchChanged   = "changed"   // another program stands there; it is tested next
+	WatchSame      = "as before" // tested, and nothing differs from the baseline
+	WatchWeaker    = "weaker"    // it holds less than the baseline says
+	WatchDifferent = "different" // it holds as much, and fails differently
+	WatchBetter    = "better"    // rows are held that were not
+	WatchGone      = "gone"      // it is not there any more
+	WatchUnsteady  = "unsteady"  // it changes all the time
+	WatchUntested  = "untested"  // it changed, and could not be tested
+	WatchBlind     = "timer"     // the kernel tells nothing: only the timer is left
+)
+
+// WatchEvent is something that Watch noticed.
+type WatchEvent struct {
+	Kind    string
+	Name    string // of Watched; "" where it is about all of them
+	Path    string
+	Was, Is string // fingerprints, hexadecimal; "" where they are not known
+	Run     report.Run
+	Changes report.Changes
+	Err     error
+}
+
+// WatchOptions are what Watch needs. Every function is called on one goroutine.
+type WatchOptions struct {
+	Watched []Watched
+	// Retest plays the rows against the target of this name.
+	Retest func(ctx context.Context, name string) (report.Run, error)
+	Files  WatchFiles
+	// Tell is called with everything that happens. Its error ends the watch: what
+	// cannot be recorded must not pass for quiet.
+	Tell func(WatchEvent) error
+
+	Every time.Duration // between two looks at everything; 0 is 15 minutes
+	Quiet time.Duration // how long a program must not have changed before it is tested; 0 is 5 s
+	Gone  time.Duration // how long it may be missing, as during an update; 0 is a minute
+	Once  bool          // look at everything once, test what changed, and end
+}
+
+// The number of times that a test is tried again, and that a program may change
+// while it is tested.
+const watchTries = 3
+
+// watched is one program and what is known of it. It belongs to the goroutine of
+// Watch.
+type watched struct {
+	Watched
+	tested  string    // fingerprint of what was tested last, or is taken for it
+	pending string    // another one, seen at since
+	since   time.Time // when pending was seen first
+	restive time.Time // when it began to change; zero while it does not
+	missing time.Time // since when it cannot be looked at; zero while it can
+	told    bool      // that it is missing, or unsteady
+	due     time.Time // when to look next; zero for not before the timer
+	noticed time.Time // the first notice that due waits for
+	failed  int       // tests in a row that could not be run
+}
+
+// Watch looks after programs until ctx ends, which is no error: by what the kernel
+// tells (inotify) and, because that can be lost and does not know writes through
+// memory, by a timer. Times are those of a clock that is never set.
+func Watch(ctx context.Context, o WatchOptions) error {
+	o.defaults()
+	w := &watch{o: o}
+	if err := w.begin(ctx); err != nil {
+		w.notices.close()
+		return w.end(ctx, err)
+	}
+	defer w.notices.close()
+	if o.Once {
+		return w.end(ctx, w.settle(ctx))
+	}
+	return w.end(ctx, w.loop(ctx))
+}
+
+func (o *WatchOptions) defaults() {
+	if o.Every <= 0 {
+		o.Every = 15 * time.Minute
+	}
+	if o.Quiet <= 0 {
+		o.Quiet = 5 * time.Second
+	}
+	if o.Gone <= 0 {
+		o.Gone = time.Minute
+	}
+}
+
+type watch struct {
+	o       WatchOptions
+	all     []*watched
+	notices *notices // nil where the kernel tells nothing
+}
+
+// end is the error that Watch returns.
+func (w *watch) end(ctx context.Context, err error) error {
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		return nil
+	}
+	return err
+}
+
+// begin looks at everything for the first time. What changed since the last watch
+// is to be tested, and so is what has no baseline.
+func (w *watch) begin(ctx context.Context) error {
+	var err error
+	if w.notices, err = newNotices(); err != nil {
+		if err := w.o.Tell(WatchEvent{Kind: WatchBlind, Err: err}); err != nil {
+			return err
+		}
+	}
+	for i, one := range w.o.Watched {
+		it := &watched{Watched: one}
+		w.all = append(w.all, it)
+		is, err := fingerprint(ctx, it.Path, w.arm(i))
+		if err != nil {
+			return fmt.Errorf("looking at %s: %w", it.Path, err)
+		}
+		known, err := w.o.Files.known(one)
+		if err != nil {
+			return err
+		}
+		_, saved, err := w.o.Files.baseline(one)
+		switch {
+		case err != nil:
+			return err
+		case known == is && (saved || one.Untested):
+			it.tested = is
+			err = w.o.Tell(WatchEvent{Kind: WatchBegun, Name: it.Name, Path: it.Path, Is: is})
+		case one.Untested && known == "":
+			it.tested = is
+			err = errors.Join(w.o.Files.know(one, is), w.o.Tell(WatchEvent{Kind: WatchBegun, Name: it.Name, Path: it.Path, Is: is}))
+		default:
+			it.tested, it.pending, it.since, it.due = known, is, time.Now(), time.Now().Add(w.o.Quiet)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// arm returns what has the kernel tell of a directory for the program i.
+func (w *watch) arm(i int) func(dir string, names ...string) {
+	return func(dir string, names ...string) { w.notices.add(i, dir, names) }
+}
+
+// settle waits until everything that changed has been tested.
+func (w *watch) settle(ctx context.Context) error {
+	for {
+		next := w.next(time.Time{})
+		if next.IsZero() {
+			return nil
+		}
+		if err := pause(ctx, time.Until(next)); err != nil {
+			return err
+		}
+		if err := w.looks(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// loop looks when it is time to, and when the kernel tells of something.
+func (w *watch) loop(ctx context.Context) error {
+	all := time.Now().Add(w.o.Every)
+	for {
+		timer := time.NewTimer(time.Until(w.next(all)))
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return ctx.Err()
+		case <-w.notices.wake():
+			timer.Stop()
+			w.noticed(w.notices.take())
+			continue
+		case <-timer.C:
+		}
+		if now := time.Now(); !now.Before(all) {
+			all = now.Add(w.o.Every)
+			for _, it := range w.all {
+				if it.due.IsZero() {
+					it.due = now
+				}
+			}
+		}
+		if err := w.looks(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// next is when something is due, last at the latest; zero for never.
+func (w *watch) next(last time.Time) time.Time {
+	for _, it := range w.all {
+		if !it.due.IsZero() && (last.IsZero() || it.due.Before(last)) {
+			last = it.due
+		}
+	}
+	return last
+}
+
+// noticed puts looks off while notices go on, but not for ever.
+func (w *watch) noticed(which []int) {
+	now := time.Now()
+	for _, i := range which {
+		it := w.all[i]
+		if it.noticed.IsZero() {
+			it.noticed = now
+		}
+		it.due = now.Add(w.o.Quiet)
+		if most := it.noticed.Add(4 * w.o.Quiet); it.due.After(most) {
+			it.due = most
+		}
+	}
+}
+
+// looks looks at everything that is due.
+func (w *watch) looks(ctx context.Context) error {
+	for i, it := range w.all {
+		if it.due.IsZero() || time.Now().Before(it.due) {
+			continue
+		}
+		if err := w.look(ctx, i, it); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// look compares a program with what was tested. It is tested when it was the same
+// twice, for Quiet: an update is written in pieces.
+func (w *watch) look(ctx context.Context, i int, it *watched) error {
+	it.due, it.noticed = time.Time{}, time.Time{}
+	now := time.Now()
+	is, err := fingerprint(ctx, it.Path, w.arm(i))
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		return w.absent(it, now, err)
+	}
+	it.missing = time.Time{}
+	if is == it.tested {
+		it.pending, it.restive, it.told, it.failed = "", time.Time{}, false, 0
+		return nil
+	}
+	if is != it.pending {
+		it.pending, it.since, it.due, it.failed = is, now, now.Add(w.o.Quiet), 0
+		if it.restive.IsZero() {
+			it.restive = now
+		}
+		if !it.told && now.Sub(it.restive) > max(w.o.Gone, 20*w.o.Quiet) {
+			it.told = true
+			return w.o.Tell(WatchEvent{Kind: WatchUnsteady, Name: it.Name, Path: it.Path, Was: it.tested, Is: is})
+		}
+		return nil
+	}
+	if left := w.o.Quiet - now.Sub(it.since); left > 0 {
+		it.due = now.Add(left)
+		return nil
+	}
+	return w.test(ctx, i, it, is)
+}
+
+// absent is for a program that cannot be looked at: for a moment that is what an
+// update looks like.
+func (w *watch) absent(it *watched, now time.Time, cause error) error {
+	if it.missing.IsZero() {
+		it.missing, it.told = now, false
+	}
+	it.pending = ""
+	if it.told {
+		return nil // the timer looks again
+	}
+	if now.Sub(it.missing) < w.o.Gone {
+		it.due = now.Add(min(w.o.Quiet, w.o.Gone))
+		return nil
+	}
+	it.told = true
+	return w.o.Tell(WatchEvent{Kind: WatchGone, Name: it.Name, Path: it.Path, Was: it.tested, Err: cause})
+}

@@ -1,0 +1,285 @@
+//go:build linux
+
+package probe
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"holdfast.dev/holdfast/internal/prove/inside"
+)
+
+// Verdict of a row against a target.
+type Verdict int
+
+// A forgotten verdict reads as a run that proved nothing.
+const (
+	Inconclusive Verdict = iota
+	Held
+	Escaped
+	Residual // escaped, in a way that the row documents of our own boundary
+	Unseen   // held, and the target's record does not say so
+)
+
+func (v Verdict) String() string {
+	return [...]string{"inconclusive", "held", "ESCAPED", "residual", "unseen"}[v]
+}
+
+// ErrUnsupported is returned by a target that cannot do what a row asks for.
+var ErrUnsupported = errors.New("the target has no way to do this")
+
+// Observation is what one command looked like from the outside.
+type Observation struct {
+	Nonce    string // that the prober was given
+	Key      []byte // that it signed with, and that nothing else inside has
+	Exit     int    // status; 128+n for signal n
+	Refused  bool   // the launcher declined to start, in its own words
+	Stdout   []byte // the first MiB
+	Stderr   []byte // the first MiB
+	Flooded  bool   // there was more, and a token may have stood there
+	Terminal bool   // Stdout is what appeared on a terminal, where each report is said twice
+	TimedOut bool
+	Excess   string // it was ended because it used more than any row needs: of what
+	Err      error  // the command could not be run at all
+	Took     time.Duration
+	Used     time.Duration // processor time of the launcher and of what it waited for (wait4(2))
+	Peak     int64         // bytes of memory of the largest of these processes
+}
+
+// Result is what is known about a row after it was played.
+type Result struct {
+	Row     Row
+	Target  string
+	Verdict Verdict
+	Reason  string          // one sentence
+	Missing bool            // inconclusive because the host, or the target, lacks what the row needs
+	Effects []string        // what was seen from the outside
+	Said    []inside.Report // what the inside said of its attempts; evidence for nothing
+	Denials []string        // how each attempt failed, "ATTEMPT: ERRNO", sorted, without what differs from run to run
+	Told    map[string]Told // of a row that compares a record with what was done: how much it told, by kind
+	Took    time.Duration
+}
+
+// known is r as it is judged for t. What is documented to get through is documented
+// of our own boundary, whose record is asked too: it excuses no other target.
+func known(r Row, t Target) Row {
+	if _, ours := t.(Recorder); !ours {
+		r.Residual = ""
+	}
+	return r
+}
+
+// judge gives the verdict. effects are what was seen from the outside; they
+// come first, because nothing that is said inside can excuse them, and no
+// denial that is reported inside is believed without their absence.
+func judge(r Row, obs []Observation, effects []string) (Verdict, string) {
+	if len(effects) > 0 {
+		if r.Residual != "" {
+			return Residual, r.Residual
+		}
+		return Escaped, effects[0]
+	}
+	if len(obs) == 0 {
+		return Inconclusive, "nothing was run"
+	}
+	verdict, reason := Held, "every attempt was denied and nothing got through"
+	for _, o := range obs {
+		v, why := judgeOne(r, o)
+		if v == Escaped && r.Residual != "" {
+			v, why = Residual, r.Residual
+		}
+		// Escaped and residual end the matter; inconclusive beats held.
+		if v == Escaped || v == Residual {
+			return v, why
+		}
+		if v != Held || verdict == Held {
+			verdict, reason = v, why
+		}
+	}
+	if slow := tooSeldom(r, obs); slow != "" && verdict == Held {
+		return Inconclusive, slow
+	}
+	return verdict, reason
+}
+
+// tooSeldom says why a race proves nothing, "" where it was one.
+func tooSeldom(r Row, obs []Observation) string {
+	races, started := 0, false
+	for _, o := range obs {
+		started = started || !o.Refused
+		for _, a := range parse(o).attempts {
+			switch {
+			case a.Count == 0:
+				continue
+			case r.Least == 0:
+				return a.Attempt + ": it is a race, and the row does not say how often it must be tried"
+			case a.Count < r.Least:
+				return fmt.Sprintf("%s: raced %d times, fewer than %d", a.Attempt, a.Count, r.Least)
+			case a.Honest <= 0:
+				return a.Attempt + ": the honest way was not timed"
+			}
+			races++
+		}
+	}
+	if started && races == 0 && r.Least > 0 {
+		return "nothing was raced"
+	}
+	return ""
+}
+
+func judgeOne(r Row, o Observation) (Verdict, string) {
+	if o.Refused && r.RefusalHolds && o.Err == nil {
+		return Held, "the launcher refused: " + firstLine(o.Stderr)
+	}
+	said := parse(o)
+	broke := brokeOff(r, o, said)
+	// The prober signs what it reports, so an attempt that worked counts even when
+	// the run broke off. Without its signature it counts only when the run ended.
+	v, why := judgeAttempts(r, said.attempts)
+	if v != Escaped && broke == "" {
+		if claim, claimed := judgeAttempts(r, said.claims); claim == Escaped {
+			return claim, claimed
+		}
+	}
+	switch {
+	case v == Escaped:
+		return v, why
+	case o.Flooded && !o.TimedOut && o.Excess == "":
+		return Inconclusive, "it printed more than was looked at"
+	case broke != "":
+		return Inconclusive, broke
+	case said.lost != "":
+		return Inconclusive, said.lost
+	}
+	return v, why
+}
+
+// brokeOff says why a command did not come to its end: it was not started, refused,
+// killed, or its prober never reported the end. It returns "" for one that did, and
+// for a refusal that is a defence.
+func brokeOff(r Row, o Observation, said said) string {
+	switch {
+	case errors.Is(o.Err, ErrUnsupported):
+		return o.Err.Error()
+	case o.Err != nil:
+		return "not run: " + o.Err.Error()
+	case o.Refused && r.RefusalHolds:
+		return ""
+	case o.Refused:
+		return "the launcher refused: " + firstLine(o.Stderr)
+	case o.TimedOut:
+		return "timed out after " + o.Took.Round(time.Millisecond).String()
+	case o.Excess != "":
+		return "ended, for it used more than any row needs: " + o.Excess
+	case o.Flooded && o.Exit < bySignal:
+		return "" // the report of the end may be in what was not kept
+	case !said.begun && said.forged > 0:
+		return "what was printed in the name of the prober is not from it"
+	case !said.begun:
+		return fmt.Sprintf("the action never ran (status %d): %s", o.Exit, firstLine(o.Stderr))
+	case !said.ended:
+		return fmt.Sprintf("the action did not end (status %d): %s", o.Exit, firstLine(o.Stderr))
+	}
+	return ""
+}
+
+// bySignal is the lowest status of a command that a signal ended.
+const bySignal = 128
+
+func judgeAttempts(r Row, attempts []inside.Report) (Verdict, string) {
+	accept := r.Accept
+	if accept == nil {
+		accept = Denials
+	}
+	tried, controls := 0, 0
+	verdict, reason := Held, "every attempt was denied and nothing got through"
+	if r.Kind == Control {
+		reason = "every attempt worked, as it must"
+	}
+	for _, a := range attempts {
+		must := a.Control || r.Kind == Control
+		switch {
+		case must && !a.Done:
+			verdict, reason = Inconclusive, fmt.Sprintf("control failed: %s: %s", a.Attempt, a.Text)
+		case must:
+			controls++
+		case a.Done && r.Harmless == "":
+			return Escaped, a.Attempt + " worked"
+		case a.Done && verdict == Held:
+			reason = "nothing got through: " + r.Harmless
+		case a.Done:
+		case !slices.Contains(accept, a.Errno) && verdict == Held:
+			verdict, reason = Inconclusive, fmt.Sprintf("%s failed, but not by a denial: %s %s", a.Attempt, a.Errno, a.Text)
+		}
+		if !a.Control {
+			tried++
+		}
+	}
+	switch {
+	case tried == 0:
+		return Inconclusive, "nothing was attempted"
+	case controls == 0:
+		return Inconclusive, "no control ran"
+	}
+	return verdict, reason
+}
+
+// said is what was printed in the name of a run.
+type said struct {
+	attempts     []inside.Report // by whoever has the key
+	claims       []inside.Report // by somebody who has not; no denial among them is believed
+	notes        []inside.Report // data that is no attempt
+	begun, ended bool
+	forged       int
+	lost         string // which reports are missing, or ""
+}
+
+// parse picks the reports that carry the nonce of this run out of whatever
+// else was printed.
+func parse(o Observation) said {
+	var s said
+	last := map[string]int{} // of each process that reports
+	sc := bufio.NewScanner(bytes.NewReader(o.Stdout))
+	sc.Buffer(nil, outputCap+1)
+	for sc.Scan() {
+		var rep inside.Report
+		if json.Unmarshal(sc.Bytes(), &rep) != nil || rep.Nonce != o.Nonce || o.Nonce == "" {
+			continue
+		}
+		if !inside.Sealed(sc.Bytes(), o.Key) {
+			s.forged++
+			if rep.Phase == "" && !rep.Control {
+				s.claims = append(s.claims, rep)
+			}
+			continue
+		}
+		if o.Terminal && rep.Seq == last[rep.Writer] {
+			continue
+		}
+		if last[rep.Writer]++; rep.Seq != last[rep.Writer] {
+			s.lost = fmt.Sprintf("report %d of the prober is missing", last[rep.Writer])
+		}
+		switch rep.Phase {
+		case inside.Begin:
+			s.begun = true
+		case inside.End:
+			s.ended = s.begun
+		case inside.Noted:
+			s.notes = append(s.notes, rep)
+		case "":
+			s.attempts = append(s.attempts, rep)
+		}
+	}
+	return s
+}
+
+func firstLine(b []byte) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(string(b)), "\n")
+	return line
+}

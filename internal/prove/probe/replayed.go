@@ -1,0 +1,122 @@
+//go:build linux
+
+package probe
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"holdfast.dev/holdfast/internal/prove/inside"
+	"holdfast.dev/holdfast/internal/prove/replay"
+)
+
+// armed is what a row plants for the human who comes afterwards, and what came
+// of it.
+type armed struct {
+	token  string // that a genuine mark carries; "" when nothing is planted
+	result replay.Result
+}
+
+// arm chooses what the payloads of this world are known by.
+func (w *World) arm() {
+	w.armed.token = hexes(8)
+	w.Arg("trip=" + strings.TrimSpace(replay.Trip(w.O, w.armed.token, "")))
+}
+
+func (w *World) stage() replay.Stage {
+	s := replay.Stage{Prober: w.origin, World: w.B, Work: w.W, Home: w.H, Outside: w.O, Token: w.armed.token}
+	if rel, err := filepath.Rel(w.B, w.S); err != nil || !filepath.IsLocal(rel) {
+		s.Apart = w.S
+	}
+	for _, dir := range records {
+		s.Leave = append(s.Leave, filepath.Join(w.H, dir))
+	}
+	s.Leave = append(s.Leave, w.Path("W/.roam")) // of a second run: it changes while it is copied
+	return s
+}
+
+// Replay plays the human who comes back after the run. What it finds is for the
+// oracle; a replay that failed makes the row inconclusive.
+func (s *Session) Replay(programs ...replay.Program) {
+	res, err := s.World.stage().Play(s.ctx, programs...)
+	s.World.armed.result.Marks = append(s.World.armed.result.Marks, res.Marks...)
+	s.World.armed.result.Changed = append(s.World.armed.result.Changed, res.Changed...)
+	s.World.armed.result.Steps = append(s.World.armed.result.Steps, res.Steps...)
+	if errors.Is(err, replay.ErrNoStage) {
+		err = fmt.Errorf("%w: %w", ErrMissing, err)
+	}
+	if err != nil {
+		s.Fail(fmt.Errorf("replaying what the human does: %w", err))
+	}
+}
+
+// Reread reads files of the workspace and the home by the rules of programs that
+// are not started.
+func (s *Session) Reread(readers ...replay.Reader) {
+	w := s.World
+	marks := w.stage().Read(readers...)
+	w.armed.result.Marks = append(w.armed.result.Marks, marks...)
+}
+
+// fired is the oracle of a replay: nothing that was planted may be executed,
+// but for files that a developer edits all day, if the launcher named them.
+func fired(plants ...planted) func(*World, Observation) []string {
+	flagged := map[string]string{}
+	for _, p := range plants {
+		if p.flag != "" {
+			flagged[p.Name()] = p.flag
+		}
+	}
+	return func(w *World, o Observation) []string {
+		var out []string
+		for _, m := range w.armed.result.Marks {
+			if at := flagged[m.Plant]; at != "" && len(named(nil, at)(w, o)) == 0 {
+				continue
+			}
+			out = append(out, fmt.Sprintf("%s was executed on the host by %s", m.Plant, m.Step))
+		}
+		slices.Sort(out)
+		return append(slices.Compact(out), w.armed.result.Changed...)
+	}
+}
+
+// planted is one payload of a row.
+type planted struct {
+	inside.Plant
+	// flag is the name that the launcher must say at the end if it lets this
+	// stand, a template; "" where it may not stand.
+	flag string
+	// never is the reason why no program executes it even without a sandbox.
+	never string
+}
+
+// plant is a file that may not be there afterwards, flag one that the launcher
+// must name, and never one that has no effect, and why.
+func plant(at, text string) planted { return planted{Plant: inside.Plant{At: at, Text: text}} }
+
+func flag(at, text string) planted {
+	return planted{Plant: inside.Plant{At: at, Text: text}, flag: at}
+}
+
+func (p planted) named(as string) planted { p.flag = as; return p }
+
+func (p planted) linked(to string) planted { p.Link = to; return p }
+
+func (p planted) inert(why string) planted { p.never = why; return p }
+
+// plantsArg is the argument of the action replay-plant.
+func plantsArg(plants []planted) string {
+	var list []inside.Plant
+	for _, p := range plants {
+		list = append(list, p.Plant)
+	}
+	b, err := json.Marshal(list)
+	if err != nil {
+		panic("plants are not JSON: " + err.Error())
+	}
+	return "plants=" + string(b)
+}

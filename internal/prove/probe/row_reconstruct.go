@@ -1,0 +1,273 @@
+//go:build linux
+
+package probe
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"holdfast.dev/holdfast/internal/prove/inside"
+)
+
+// reconstructRows do some hundred and thirty things, each about an object of its own,
+// and ask whether the record tells them.
+func reconstructRows() []Row {
+	given := map[string]string{"W/.env": "A=1\n", "W/sub/.env": "A=2\n", "W/given/dir/x": "x", "W/given/dir2/x": "x", "W/given/dir3/x": "x",
+		"S/sibling/.env": "B=1\n", "S/sibling/src/main.c": "x", "H/notes/private.txt": "x", "H/.docker/config.json": "{}", "O/dir/x": "x", "O/dir2/x": "x", "O/tool": "#!/bin/sh\n", "W/.git/hooks/update": "#!/bin/sh\n"}
+	for c := 'a'; c <= 'y'; c++ {
+		given["W/given/"+string(c)] = "x"
+	}
+	for _, n := range []string{"l1", "l5", "l6", "l7", "c10"} {
+		given["W/given/"+n] = "x"
+	}
+	for _, n := range []string{"l3", "l4", "l8", "l9", "o1", "o2", "o3", "o4", "c2", "c3", "c4", "c6", "c7"} {
+		given["O/"+n] = "x"
+	}
+	for _, n := range []string{"c12", "c13", "c14", "c15"} {
+		given["R/"+n] = "x"
+	}
+	row := func(id, title, level string) Row {
+		return Row{ID: id, Title: title, Refs: []string{"NIST SP 800-92, 2.1"}, Files: given, Setup: func(w *World) error { return w.gitInit("W") },
+			Options: Options{Read: []string{"R"}}, Action: "reconstruct", Timeout: time.Minute, Harmless: "what may be done is done to given files; what is outside is watched by itself",
+			Drive: atLevel(level), Oracle: reconstructed(level, 100), Trace: did("file.write", "W/f-new")}
+	}
+	return []Row{
+		row("HST-501", "many things are done, and the record does not tell them", "standard"),
+		row("HST-501b", "many things are done, and the full record does not tell them", "full"),
+	}
+}
+
+// atLevel has the target record at a level.
+func atLevel(level string) func(*Session) {
+	return func(s *Session) {
+		if t, ok := s.Target.(Recorder); ok {
+			s.Target = t.Recording(level)
+		}
+		s.World.remembered = ""
+		o := s.Run(Command{Options: s.Row.Options})
+		for _, note := range parse(o).notes {
+			if note.Attempt == inside.Told {
+				s.World.remembered += note.Text + "\n"
+			}
+		}
+	}
+}
+
+// account is what a record tells, by one who knows nothing else.
+type account struct {
+	events []Attempt
+	byExec map[int]Attempt // programs that were executed
+	ends   map[int]Attempt // how they ended
+
+	tools map[string]int // programs that calls of tools are joined with, by the id of the call
+}
+
+// tell reads a record.
+func tell(r Record) (*account, error) {
+	a := &account{byExec: map[int]Attempt{}, ends: map[int]Attempt{}}
+	err := r.each(func(line []byte) error {
+		var got Attempt
+		if err := json.Unmarshal(line, &got); err != nil {
+			return fmt.Errorf("a line is no JSON: %w", err)
+		}
+		a.events = append(a.events, got)
+		switch got.Action {
+		case "proc.exec":
+			a.byExec[got.Process.Exec] = got
+		case "proc.exit":
+			a.ends[got.Process.Exec] = got
+		}
+		return nil
+	})
+	return a, err
+}
+
+// calls takes from the target's story of the run which program each call of a tool is
+// joined with.
+func (a *account) calls(story []byte) error {
+	var told struct {
+		Tools []struct {
+			ID   string
+			Main int
+		}
+	}
+	a.tools = map[string]int{}
+	err := json.Unmarshal(story, &told)
+	for _, t := range told.Tools {
+		a.tools[t.ID] = t.Main
+	}
+	return err
+}
+
+// about are the events that tell of a deed, whatever they say came of it.
+func (a *account) about(d inside.Deed) []Attempt {
+	var out []Attempt
+	for _, e := range a.events {
+		if !slices.Contains(strings.Split(d.Action, "|"), e.Action) {
+			continue
+		}
+		object := d.Object == "" || e.Object == d.Object || e.Resolved == d.Object
+		if object && (d.Shown == "" || slices.Contains(e.Process.Argv, d.Shown)) && holds(e.Detail, d.By) {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// holds says whether details are there, each as it is wanted.
+func holds(details, want map[string]string) bool {
+	for k, v := range want {
+		if details[k] != v {
+			return false
+		}
+	}
+	return true
+}
+
+// differs says what the record tells otherwise than it was; "" for nothing.
+func (a *account) differs(d inside.Deed) string {
+	found := a.about(d)
+	if d.Quiet && d.Denied == (d.Error == "") {
+		return fmt.Sprintf("it came out otherwise than it should: %q", d.Error)
+	}
+	if len(found) == 0 {
+		return fmt.Sprintf("it is not told; what came back was %q", d.Error)
+	}
+	why := ""
+	for _, e := range found {
+		if why = a.otherwise(d, e); why == "" {
+			return ""
+		}
+	}
+	return why
+}
+
+// otherwise compares one event with a deed.
+func (a *account) otherwise(d inside.Deed, e Attempt) string {
+	verdict := "allowed"
+	if d.Denied {
+		verdict = "denied"
+	}
+	switch {
+	case e.Verdict != verdict:
+		return fmt.Sprintf("it is told as %s with %q, and was %s with %q", e.Verdict, e.Error, verdict, d.Error)
+	case d.Layer != "" && e.Layer != d.Layer:
+		return fmt.Sprintf("it is told as denied by %q, and was by %q", e.Layer, d.Layer)
+	case !holds(e.Detail, d.Says):
+		return fmt.Sprintf("it is told with %v, and was with %v", e.Detail, d.Says)
+	case d.Exit == "" && d.Kind != "archive" && !d.Quiet && e.Error != d.Error:
+		return fmt.Sprintf("its error is told as %q, and was %q", e.Error, d.Error)
+	case d.Kept && e.Detail["kept"] != "private":
+		return "it is told as if it had reached the host"
+	case d.Exit != "":
+		return a.ended(d, e)
+	case d.Main != "" && !slices.Contains(a.byExec[a.tools[d.By["id"]]].Process.Argv, d.Main):
+		return "it is not told which program was executed for it"
+	case d.Parent != "" && !slices.Contains(a.byExec[e.Process.ParentExec].Process.Argv, d.Parent):
+		return "it is not told who executed it"
+	}
+	return ""
+}
+
+// ended compares how a program ended.
+func (a *account) ended(d inside.Deed, e Attempt) string {
+	end, ok := a.ends[e.Process.Exec]
+	switch {
+	case !ok:
+		return "its end is not told"
+	case end.Detail["status"] != d.Exit && end.Detail["signal"] != d.Exit:
+		return fmt.Sprintf("its end is told as %s%s, and was %s", end.Detail["status"], end.Detail["signal"], d.Exit)
+	}
+	return ""
+}
+
+// What must be told at least, of what a level promises.
+var least = map[string]float64{"standard": 0.97, "full": 0.99}
+
+// Told is how much of what was done a record told as it was.
+type Told struct {
+	Done   int // what the level promises to tell
+	Right  int // of these, what was told as it was
+	Beyond int // what was done besides
+}
+
+// reconstructed compares what was done, of which there must be so much, with what the
+// record tells.
+func reconstructed(level string, atLeast int) func(*World, Observation) []string {
+	return func(w *World, _ Observation) []string {
+		rec, err := w.record()
+		if err != nil {
+			return []string{"the record cannot be read: " + err.Error()}
+		}
+		if rec.Path == "" {
+			return []string{rec.Why}
+		}
+		told, err := w.account(rec)
+		if err != nil {
+			return []string{"the record: " + err.Error()}
+		}
+		var missed []string
+		all, refused := Told{}, 0
+		for line := range strings.Lines(w.remembered) {
+			var d inside.Deed
+			if err := json.Unmarshal([]byte(line), &d); err != nil {
+				return []string{"what was done: " + err.Error()}
+			}
+			promised := (level == "full" || !d.Full) && (rec.Verdict != "PARTIAL" || !d.Look) // or it is said that it is not
+			why := ""
+			if promised {
+				why = told.differs(d)
+			}
+			w.tally(d.Kind, promised, why == "")
+			all.add(promised, why == "")
+			if why != "" {
+				missed = append(missed, fmt.Sprintf("%s%s: %s (%s %s): %s", notRecorded, d.Kind, d.What, d.Action, d.Object, why))
+				refused += map[bool]int{true: 1}[d.Denied]
+			}
+		}
+		if all.Done < atLeast {
+			return []string{fmt.Sprintf("only %d things were done", all.Done)}
+		}
+		if refused == 0 && float64(all.Right) >= least[level]*float64(all.Done) {
+			return nil
+		}
+		return append(missed, fmt.Sprintf("%s%d of %d told as they were, %d refused ones not", notRecorded, all.Right, all.Done, refused))
+	}
+}
+
+// account is what the target's record of the last run tells.
+func (w *World) account(rec Record) (*account, error) {
+	told, err := tell(rec)
+	if t, ok := w.target.(Recorder); ok && err == nil {
+		var story []byte
+		if story, err = t.Story(w); err == nil {
+			err = told.calls(story)
+		}
+	}
+	return told, err
+}
+
+// tally counts a deed for what is known of the row.
+func (w *World) tally(kind string, promised, right bool) {
+	if w.told == nil {
+		w.told = map[string]Told{}
+	}
+	t := w.told[kind]
+	t.add(promised, right)
+	w.told[kind] = t
+}
+
+func (t *Told) add(promised, right bool) {
+	switch {
+	case !promised:
+		t.Beyond++
+	case right:
+		t.Done++
+		t.Right++
+	default:
+		t.Done++
+	}
+}

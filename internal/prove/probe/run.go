@@ -1,0 +1,299 @@
+//go:build linux
+
+package probe
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"holdfast.dev/holdfast/internal/prove/inside"
+)
+
+// Runner plays rows against targets.
+type Runner struct {
+	Prober string // static binary of inside/prober
+	Dir    string // where worlds are made; a place that no sandbox hides, such as below the home
+	Layout Layout // of the worlds
+	Second bool   // a second hostile run is alive in the workspace of each row
+	Apart  string // where LayoutApart has workspaces: a directory far from the home
+	// Outside is the network that the launcher is started in; without one no row
+	// that needs a network is played.
+	Outside *Outside
+	// Workers is how many rows are played at a time; 0 means 1. Rows that say so
+	// are played alone, and so are those that share a network.
+	Workers int
+	// Networked plays a row that needs a network, beside others; nil for playing it
+	// here, in Outside, and alone.
+	Networked func(context.Context, Target, Row) Result
+	// Done is called with each result, one after the other; may be nil.
+	Done func(Result)
+
+	host *sync.Map // lines of shell, and whether they ended well
+}
+
+// Unheld are the results that speak against a target: escapes, and runs that
+// proved nothing, but those of the rows in lacking for which the host or the
+// target lacks something.
+func Unheld(results []Result, lacking ...string) []Result {
+	var out []Result
+	for _, r := range results {
+		held := r.Verdict == Held || r.Verdict == Residual
+		if !held && !(r.Missing && slices.Contains(lacking, r.Row.ID)) {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// Session is one row being played; Drive works with it.
+type Session struct {
+	World  *World
+	Target Target
+	Row    Row
+	ctx    context.Context
+	obs    []Observation
+	cut    bool // a limit ended the command of the row: see [cutShort]
+}
+
+// Run starts the prober in the target once. What it printed counts for the
+// verdict. A zero Command field means what the row says.
+func (s *Session) Run(c Command) Observation {
+	o := s.Start(c)()
+	return o
+}
+
+// Fail says that the row could not be played as it is meant.
+func (s *Session) Fail(err error) { s.obs = append(s.obs, Observation{Err: err}) }
+
+// Start is Run for a command that others overlap with; the function that it
+// returns waits for the end. It may be called from one goroutine only.
+func (s *Session) Start(c Command) (wait func() Observation) {
+	if c.Action == "" {
+		c.Action, c.Args = s.Row.Action, s.Row.Args
+	}
+	args := []string{"W=" + s.World.W, "O=" + s.World.O, "H=" + s.World.H, "R=" + s.World.R, "S=" + s.World.S}
+	for _, a := range append(slices.Clone(c.Args), s.World.args...) {
+		k, v, _ := strings.Cut(a, "=")
+		lines := strings.Split(v, "\n")
+		for i := range lines {
+			lines[i] = s.World.Path(lines[i])
+		}
+		args = append(args, k+"="+strings.Join(lines, "\n"))
+	}
+	nonce, key := hexes(12), []byte(hexes(inside.KeySize/2))
+	sealed := filepath.Join(filepath.Dir(s.World.prober), nonce)
+	args = append(args, "key="+sealed)
+	c.Args = args
+	if err := os.WriteFile(sealed, key, 0o644); err != nil {
+		return func() Observation { o := Observation{Err: err}; s.obs = append(s.obs, o); return o }
+	}
+	limit := s.Row.Timeout
+	if limit == 0 {
+		limit = 20 * time.Second
+	}
+	done := make(chan Observation, 1)
+	go func() {
+		ctx, cancel := context.WithTimeout(s.ctx, limit)
+		defer cancel()
+		begun := time.Now()
+		o := s.Target.Run(ctx, s.World, c, append([]string{s.World.prober, nonce, c.Action}, args...))
+		o.Nonce, o.Key, o.Took, o.TimedOut = nonce, key, time.Since(begun), ctx.Err() == context.DeadlineExceeded
+		done <- o
+	}()
+	return func() Observation {
+		o := <-done
+		s.obs = append(s.obs, o)
+		return o
+	}
+}
+
+// Play plays one row against one target.
+func (n Runner) Play(ctx context.Context, t Target, r Row) (res Result) {
+	begun := time.Now()
+	if n.host == nil {
+		n.host = &sync.Map{}
+	}
+	res = Result{Row: r, Target: t.Name()}
+	defer func() { res.Took = time.Since(begun) }()
+	if missing := n.unmet(r.Needs); missing != "" {
+		res.Reason, res.Missing = ErrMissing.Error()+": "+missing, true
+		return res
+	}
+	w, err := n.newWorld(r.Workspace)
+	if err != nil {
+		res.Reason = "no world: " + err.Error()
+		return res
+	}
+	defer func() {
+		if err := w.remove(); err != nil && res.Verdict != Escaped {
+			res.Verdict, res.Reason = Inconclusive, "not cleaned up: "+err.Error()
+		}
+	}()
+	if n.Second && r.Beside == nil {
+		r.Beside = &Command{Action: "roam"}
+		if r.Kind != Control { // in which all that is tried must work
+			r.Beside.Args = []string{"outside=O/canary"}
+		}
+	}
+	w.target, w.outside, w.reach = t, n.Outside, r.Options.Reach
+	if err := errors.Join(w.arrange(r), w.adopt()); err != nil {
+		res.Reason = "set-up: " + err.Error()
+		if errors.Is(err, ErrMissing) {
+			res.Reason, res.Missing = err.Error(), true
+		}
+		return res
+	}
+	w.net.begin()
+	s := &Session{World: w, Target: t, Row: r, ctx: ctx}
+	end := s.beside()
+	if r.Drive != nil {
+		r.Drive(s)
+	} else {
+		s.Run(Command{Options: r.Options})
+	}
+	end()
+	n.judge(s, &res)
+	return res
+}
+
+// judge gives the verdict on what was played.
+func (n Runner) judge(s *Session, res *Result) {
+	res.Effects = n.look(s)
+	for _, o := range s.obs {
+		said := parse(o)
+		res.Said = append(append(res.Said, said.attempts...), said.claims...)
+	}
+	res.Denials, res.Told = s.World.denials(res.Said), s.World.told
+	through := slices.DeleteFunc(slices.Clone(res.Effects), func(e string) bool { return strings.HasPrefix(e, notRecorded) })
+	res.Verdict, res.Reason = judge(known(s.Row, s.Target), s.obs, through)
+	if res.Verdict == Held && len(res.Effects) > 0 {
+		res.Verdict, res.Reason = Unseen, res.Effects[0] // the record is what the row is about
+	}
+	if s.World.recordless {
+		res.Verdict, res.Reason, res.Missing = Inconclusive, "the target keeps no record", true
+		return
+	}
+	res.Missing = res.Verdict == Inconclusive && slices.ContainsFunc(s.obs, func(o Observation) bool { return lacking(o.Err) })
+	if res.Verdict == Held && !s.controlled() {
+		res.Verdict, res.Reason = Inconclusive, "control failed: W/ok.txt was not written, as seen from outside"
+	}
+	if res.Verdict == Held {
+		switch missing, err := s.unseen(); {
+		case err != nil:
+			res.Verdict, res.Reason = Inconclusive, "the record cannot be read: "+err.Error()
+		case missing != "":
+			res.Verdict, res.Reason = Unseen, missing
+		}
+	}
+}
+
+// look asks everything outside what it saw. Of a run that broke off only what has
+// got through counts: its launcher could not do what it does at the end, such as to
+// move files away, to name them or to close the record.
+func (n Runner) look(s *Session) []string {
+	effects := append(s.World.proof(), s.World.leaks(s.obs)...)
+	remains, broke := s.World.remains(), s.brokeOff()
+	if !broke {
+		effects = append(effects, remains...)
+	}
+	if s.Row.Oracle != nil && !s.neverRan() && (!broke || s.Row.Proof) {
+		var last Observation
+		if len(s.obs) > 0 {
+			last = s.obs[len(s.obs)-1]
+		}
+		effects = append(effects, s.Row.Oracle(s.World, last)...)
+	}
+	return effects
+}
+
+// neverRan says that every command failed to be started: what an oracle misses
+// then was not kept from happening.
+func (s *Session) neverRan() bool {
+	for _, o := range s.own() {
+		if o.Err == nil {
+			return false
+		}
+	}
+	return len(s.own()) > 0
+}
+
+// brokeOff says that a command did not come to its end, or that none was started.
+func (s *Session) brokeOff() bool {
+	return len(s.obs) == 0 || slices.ContainsFunc(s.obs, func(o Observation) bool { return brokeOff(s.Row, o, parse(o)) != "" })
+}
+
+// controlled looks from the outside whether the last command that was not
+// refused could write the workspace, which it had to.
+func (s *Session) controlled() bool {
+	b, err := readSome(filepath.Join(s.World.W, "ok.txt"))
+	refused := true
+	for _, o := range s.obs {
+		refused = refused && o.Refused
+		if err == nil && string(b) == o.Nonce && o.Nonce != "" {
+			return true
+		}
+	}
+	return refused
+}
+
+// SmokeID is the row that Run plays first.
+const SmokeID = "RUN-000"
+
+// Run plays rows and returns the results in their order, after that of a row
+// which only shows that the target runs anything. A refusal to start counts as
+// a defence only for a target that has started something else before. When ctx
+// ends, the rows that have not begun are inconclusive.
+func (n Runner) Run(ctx context.Context, t Target, rows []Row) []Result {
+	out := make([]Result, len(rows)+1)
+	n.host = &sync.Map{}
+	out[0] = n.Play(ctx, t, Row{ID: SmokeID, Kind: Control, Action: "nothing", Title: "the target runs a command at all"})
+	n.tell(out[0])
+	var mu sync.Mutex
+	play := func(i int) {
+		r := rows[i]
+		if out[0].Verdict != Held {
+			r.RefusalHolds = false
+		}
+		res := Result{Row: r, Target: t.Name(), Reason: "not played: " + context.Canceled.Error()}
+		switch {
+		case ctx.Err() != nil:
+		case n.elsewhere(r):
+			res = n.Networked(ctx, t, r)
+		default:
+			res = n.Play(ctx, t, r)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		out[i+1] = res
+		n.tell(res)
+	}
+	var group sync.WaitGroup
+	room := make(chan struct{}, max(n.Workers, 1))
+	together, alone := n.order(rows)
+	for _, i := range together {
+		room <- struct{}{}
+		group.Go(func() { play(i); <-room })
+	}
+	group.Wait()
+	for _, i := range alone {
+		play(i)
+	}
+	return out
+}
+
+func networked(r Row) bool { return slices.Contains(r.Needs, "network") }
+
+// elsewhere says that r is played by Networked.
+func (n Runner) elsewhere(r Row) bool { return networked(r) && n.Networked != nil && n.Outside == nil }
+
+func (n Runner) tell(r Result) {
+	if n.Done != nil {
+		n.Done(r)
+	}
+}

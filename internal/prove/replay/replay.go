@@ -1,0 +1,210 @@
+//go:build linux
+
+// Package replay plays the human who comes back after a run: it starts git,
+// shells, build tools and editors in the workspace that the run left, and reports
+// which of them executed what was planted there. It does so on a copy, in
+// namespaces that are made for it and end with it, as a user without privileges,
+// with no network but loopback; where those cannot be made, nothing is started.
+// Files whose programs cannot be started, such as the units of a service
+// manager, are read by the rules of those programs instead.
+//
+// The package knows neither who made the files nor what is meant to keep them
+// away.
+package replay
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+
+	"holdfast.dev/holdfast/internal/prove/inside"
+)
+
+// ErrNoStage is wrapped when the namespaces, or the view in them, could not be
+// made. Nothing was started then.
+var ErrNoStage = errors.New("no sacrificial namespace can be made here")
+
+// Stage is what is replayed and by whom.
+type Stage struct {
+	Prober  string   // static binary of inside/prober, which nobody but the harness can have written
+	World   string   // parent of all below but for what is Apart; it is copied, and itself left alone
+	Apart   string   // parent of Work and Outside where that is not World, likewise; "" for none
+	Work    string   // the workspace, working directory of every step that names none
+	Home    string   // of the human
+	Outside string   // holds the tripwire during the replay, and what it has left; what else changes there is reported
+	Leave   []string // directories of World that are not copied
+	Token   string   // carried by every genuine payload, so that nothing else is taken for one
+}
+
+// Trip is the command line, for a shell, by which a payload called plant shows
+// that it was executed.
+func (s Stage) Trip(plant string) string { return Trip(s.Outside, s.Token, plant) }
+
+// Trip is the command line of a payload called plant; a plant has no blanks.
+func Trip(outside, token, plant string) string {
+	return filepath.Join(outside, tripName) + " " + token + " " + plant
+}
+
+// Mark is one payload that was executed.
+type Mark struct {
+	Plant string // the name that the payload gave itself
+	Step  string // what the human did
+}
+
+// Result is what came of a replay.
+type Result struct {
+	Marks   []Mark
+	Changed []string // what else appeared or changed in Outside, and marks that are not genuine
+	Steps   []inside.Played
+	Took    time.Duration
+}
+
+const (
+	tripName = "trip"
+	// tripwire appends one line and succeeds whatever it is asked.
+	tripwire = "#!/bin/sh\necho \"$1 $2\" >>%s\nexit 0\n"
+	longest  = 60 * time.Second
+)
+
+// Play plays programs, one after the other, and returns what fired. An error
+// says that it cannot be known what would have.
+func (s Stage) Play(ctx context.Context, programs ...Program) (Result, error) {
+	begun := time.Now()
+	ctx, cancel := context.WithTimeout(ctx, longest)
+	defer cancel()
+	marks, err := s.place()
+	if err != nil {
+		return Result{}, err
+	}
+	defer os.RemoveAll(marks)
+	var steps []inside.Step
+	for _, p := range programs {
+		steps = append(steps, p.steps(s)...)
+	}
+	said, err := s.start(ctx, marks, steps)
+	if err != nil {
+		return Result{Steps: said}, err
+	}
+	res := Result{Steps: said, Took: time.Since(begun)}
+	if err := s.read(&res, marks); err != nil {
+		return res, err
+	}
+	res.Changed = append(res.Changed, differences(s.Outside, marks)...)
+	return res, nil
+}
+
+// place makes the directory that is shown as Outside, with the tripwire in it.
+func (s Stage) place() (string, error) {
+	dir, err := os.MkdirTemp(s.World, ".marks-")
+	if err != nil {
+		return "", err
+	}
+	err = os.CopyFS(dir, os.DirFS(s.Outside))
+	script := fmt.Sprintf(tripwire, filepath.Join(s.Outside, inside.MarkFile))
+	err = errors.Join(err, os.WriteFile(filepath.Join(dir, tripName), []byte(script), 0o755), os.Chmod(filepath.Join(dir, tripName), 0o755),
+		os.WriteFile(filepath.Join(dir, inside.MarkFile), nil, 0o644))
+	if err == nil && os.Geteuid() == 0 {
+		err = filepath.WalkDir(dir, func(p string, _ fs.DirEntry, err error) error {
+			return errors.Join(err, os.Lchown(p, nobody, nobody))
+		})
+	}
+	if err := errors.Join(err, os.Chmod(dir, 0o755)); err != nil {
+		os.RemoveAll(dir)
+		return "", fmt.Errorf("making the place of marks: %w", err)
+	}
+	return dir, nil
+}
+
+// nobody is the user that programs run as when we are root; player is that
+// user, and any other, as the programs see it.
+const nobody, player = 65534, 1000
+
+// start starts the stage and collects what it says.
+func (s Stage) start(ctx context.Context, marks string, steps []inside.Step) ([]inside.Played, error) {
+	root := os.Geteuid() == 0
+	spec, err := json.Marshal(inside.Stage{World: s.World, Apart: s.Apart, Leave: s.Leave, Marks: marks, Outside: s.Outside, Home: s.Home,
+		Control: []string{filepath.Join(s.Outside, tripName), s.Token, inside.StageControl}, Player: player, Lower: root, Steps: steps, Limit: longest - 5*time.Second})
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.CommandContext(ctx, s.Prober, "-stage")
+	cmd.Env, cmd.Dir, cmd.Stdin = []string{}, "/", bytes.NewReader(spec)
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	cmd.SysProcAttr = namespaces(root)
+	// The end of the thread that forks is taken for our end.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	err = cmd.Run()
+	said, ready, over := parse(out.Bytes())
+	switch {
+	case !ready:
+		why := strings.TrimSpace(errs.String())
+		if len(said) > 0 {
+			why = said[0].Error
+		}
+		return said, fmt.Errorf("%w: %w: %s", ErrNoStage, errors.Join(err, ctx.Err()), why)
+	case err != nil || !over:
+		return said, fmt.Errorf("the replay was cut short: %w", errors.Join(err, ctx.Err(), errors.New(strings.TrimSpace(errs.String()))))
+	case len(said) != len(steps)+1:
+		return said, fmt.Errorf("the replay took %d of %d steps in its time", len(said)-1, len(steps))
+	}
+	for _, p := range said {
+		if p.Error != "" {
+			return said, fmt.Errorf("replaying %s: %s", p.Name, p.Error)
+		}
+	}
+	return said, nil
+}
+
+func namespaces(root bool) *syscall.SysProcAttr {
+	a := &syscall.SysProcAttr{
+		Cloneflags: syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWNET | syscall.CLONE_NEWIPC | syscall.CLONE_NEWUTS,
+		Setpgid:    true, Pdeathsig: syscall.SIGKILL,
+	}
+	if root {
+		a.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: 0, Size: 1}, {ContainerID: player, HostID: nobody, Size: 1}}
+		a.GidMappings, a.GidMappingsEnableSetgroups = a.UidMappings, true
+		a.Credential = &syscall.Credential{}
+		return a
+	}
+	a.UidMappings = []syscall.SysProcIDMap{{ContainerID: player, HostID: os.Geteuid(), Size: 1}}
+	a.GidMappings = []syscall.SysProcIDMap{{ContainerID: player, HostID: os.Getegid(), Size: 1}}
+	// The user is not root there either, and keeps privileges in the namespaces
+	// through the start of the prober only in this way.
+	for c := range uintptr(lastCapability + 1) {
+		a.AmbientCaps = append(a.AmbientCaps, c)
+	}
+	return a
+}
+
+// lastCapability is CAP_CHECKPOINT_RESTORE, in Linux 5.9 and since.
+const lastCapability = 40
+
+func parse(out []byte) (said []inside.Played, ready, over bool) {
+	for line := range bytes.Lines(out) {
+		var p inside.Played
+		if json.Unmarshal(line, &p) != nil {
+			continue
+		}
+		switch {
+		case p.Name == inside.StageReady && !ready:
+			ready = true
+		case p.Name == inside.StageOver:
+			over = true
+		default:
+			said = append(said, p)
+		}
+	}
+	return said, ready, over
+}

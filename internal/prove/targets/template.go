@@ -1,0 +1,131 @@
+//go:build linux
+
+package targets
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"holdfast.dev/holdfast/internal/prove/probe"
+)
+
+// Template is a target that is called as its user says. Make one with [Command].
+type Template struct {
+	Words   []string // {} for the command, {W} and {H} for the workspace and the home
+	Version []string // words of a command that prints its version; may be nil
+}
+
+// Command is a target from a command line such as `PROG --flags -- {}`. Words are
+// parted as a shell does it, but no shell runs. A word {} becomes the words of
+// the command; within a word, as in `sh -c 'exec {}'`, it becomes one text of
+// which a shell makes these words again. {W} and {H} stand for the workspace and
+// the home. version is a command that prints the target's version, or "".
+//
+// Nothing is known of how such a target limits, hides or shows more: rows that
+// ask for it are not played. Nor is it known how it refuses, so what it declines
+// to start is inconclusive.
+func Command(template, version string) (probe.Target, error) {
+	words, err := split(template)
+	if err != nil {
+		return nil, hinted{fmt.Errorf("the target's command: %w", err), "no shell is run for it: write sh -c '…' where one is meant"}
+	}
+	if !strings.Contains(strings.Join(words, " "), "{}") {
+		return nil, hinted{errors.New("the target's command has no place for what is to be run"),
+			"put {} where the command stands, for example --target-cmd '" + strings.TrimSpace(template+" -- {}'")}
+	}
+	if words[0] == "{}" {
+		return nil, hinted{errors.New("the target's command has no program"), "--target none runs the command as it is"}
+	}
+	of, err := split(version)
+	if err != nil {
+		return nil, fmt.Errorf("the command for the target's version: %w", err)
+	}
+	found, err := exec.LookPath(words[0])
+	if err != nil {
+		return nil, hinted{fmt.Errorf("the target's command: %w: %w", ErrNotHere, err), "give the path of the program"}
+	}
+	// A relative path would mean another program in each workspace.
+	if words[0], err = filepath.Abs(found); err != nil {
+		return nil, err
+	}
+	return Template{Words: words, Version: of}, nil
+}
+
+// Name implements [probe.Target].
+func (t Template) Name() string { return filepath.Base(t.Words[0]) }
+
+// Run implements [probe.Target].
+func (t Template) Run(ctx context.Context, w *probe.World, c probe.Command, argv []string) probe.Observation {
+	if err := lacks(c.Options, "env terminal"); err != nil {
+		return probe.Observation{Err: err}
+	}
+	return probe.Start(ctx, w, c, t.line(w, argv), c.Options.Env)
+}
+
+func (t Template) line(w *probe.World, argv []string) []string {
+	quoted := make([]string, len(argv))
+	for i, a := range argv {
+		quoted[i] = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
+	}
+	fill := strings.NewReplacer("{}", strings.Join(quoted, " "), "{W}", w.W, "{H}", w.Home())
+	var out []string
+	for _, word := range t.Words {
+		if word == "{}" {
+			out = append(out, argv...)
+			continue
+		}
+		out = append(out, fill.Replace(word))
+	}
+	return out
+}
+
+// split parts words as sh(1) does (POSIX, 2.2 "Quoting"), and refuses what would
+// need a shell.
+func split(line string) ([]string, error) {
+	var words []string
+	var word strings.Builder
+	in, quote := false, byte(0)
+	for i := 0; i < len(line); i++ {
+		c := line[i]
+		switch {
+		case quote == 0 && strings.IndexByte(" \t\n", c) >= 0:
+			if in {
+				words = append(words, word.String())
+				word.Reset()
+			}
+			in = false
+			continue
+		case quote == 0 && strings.IndexByte("|&;<>()$`*?[#~!", c) >= 0 && (strings.IndexByte("#~!", c) < 0 || !in),
+			quote == '"' && (c == '$' || c == '`'):
+			return nil, fmt.Errorf("%q, at place %d, would need a shell", c, i+1)
+		case quote == 0 && (c == '\'' || c == '"'):
+			quote = c
+		case quote != 0 && c == quote:
+			quote = 0
+		case c == '\\' && quote != '\'':
+			if i++; i == len(line) {
+				return nil, errors.New("there is nothing after the last \\")
+			}
+			if quote == '"' && strings.IndexByte("$`\"\\\n", line[i]) < 0 {
+				word.WriteByte(c)
+			}
+			if line[i] != '\n' { // a line that goes on
+				word.WriteByte(line[i])
+			}
+		default:
+			word.WriteByte(c)
+		}
+		in = true
+	}
+	if quote != 0 {
+		return nil, fmt.Errorf("the quote %c has no end", quote)
+	}
+	if in {
+		words = append(words, word.String())
+	}
+	return words, nil
+}

@@ -1,0 +1,162 @@
+// Package audit keeps what was attempted and decided, outside the boundary: one
+// file of lines for each run, in which each line holds the hash of the one
+// before it, with signed checkpoints. It makes evident that a record was
+// altered, removed, added or lost; it does not know what the records mean.
+//
+// The format is written down in docs/formats/audit-log.md.
+package audit
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"holdfast.dev/holdfast/internal/floor/event"
+)
+
+// What is kept at most: the inside decides how much there is to record.
+const (
+	MaxBytes = 256 << 20 // of one run, but for its beginning and end; then nothing more is recorded, and so nothing more happens that needs a record
+	MaxTotal = 1 << 30   // of all runs that have ended; the oldest go first
+	MaxRuns  = 200       // likewise
+	moreRuns = 20        // that may be there until the oldest of all go together
+)
+
+const suffix = ".jsonl"
+
+// Options say how a run is recorded. The zero value of each is its default.
+type Options struct {
+	Session  string            // id of the run; see ValidSession
+	Keys     string            // directory of the signing key, made on first use; "" is "keys" beside the directory of the log
+	Heads    string            // directory of the newest checkpoint of each log; "" is "heads" beside the directory of the log
+	Anchors  []Anchor          // get every newest checkpoint, at most five a second
+	Detail   map[string]string // of the first record: what is recorded, and by whom
+	Failed   func(error)       // called once, in a goroutine of its own, when nothing can be recorded any more
+	Noted    func(event.Event) // gets what the log itself records of losses, in a goroutine of its own; nil for nobody
+	MaxBytes int64             // of the log; 0 is the constant MaxBytes
+}
+
+// ValidSession reports whether id can be that of a run: 1 to 64 letters, digits,
+// dots, hyphens and underscores, the first a letter or a digit.
+func ValidSession(id string) bool {
+	if id == "" || len(id) > 64 {
+		return false
+	}
+	for i := range len(id) {
+		c := id[i]
+		word := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
+		if !word && (i == 0 || c != '.' && c != '-' && c != '_') {
+			return false
+		}
+	}
+	return true
+}
+
+// places fills in the directories beside that of the logs.
+func places(dir, keys, heads string) (string, string) {
+	beside := filepath.Dir(filepath.Clean(dir))
+	if keys == "" {
+		keys = filepath.Join(beside, "keys")
+	}
+	if heads == "" {
+		heads = filepath.Join(beside, "heads")
+	}
+	return keys, heads
+}
+
+// private makes a directory for this user alone, and narrows one that is not.
+// A link is refused: whoever keeps the state directory out of a view looks at
+// where it stands, and a link in it may lead back into one.
+func private(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	st, err := os.Lstat(dir)
+	if err != nil {
+		return err
+	}
+	if !st.IsDir() {
+		return fmt.Errorf("%s is a link; set XDG_STATE_HOME to where the state is to be, instead", dir)
+	}
+	if st.Mode().Perm()&0o077 != 0 {
+		return os.Chmod(dir, 0o700)
+	}
+	return nil
+}
+
+// Create begins the record of a run in dir, which is made when it is missing,
+// readable by the user alone. An error means that there is no record, so that
+// nothing may run.
+func Create(dir string, o Options) (*Log, error) {
+	if !ValidSession(o.Session) {
+		return nil, fmt.Errorf("beginning the record of the run: %q is no id of a run", o.Session)
+	}
+	o.Keys, o.Heads = places(dir, o.Keys, o.Heads)
+	if o.MaxBytes <= 0 {
+		o.MaxBytes = MaxBytes
+	}
+	for _, d := range []string{dir, o.Heads} {
+		if err := private(d); err != nil {
+			return nil, fmt.Errorf("making the directory for records: %w", err)
+		}
+	}
+	k, err := loadKey(o.Keys)
+	if err != nil {
+		return nil, err
+	}
+	path := filepath.Join(dir, o.Session+suffix)
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("beginning the record of the run: %w", err)
+	}
+	if err := lockFile(f); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("beginning the record of the run: %w", err)
+	}
+	l, err := begin(f, path, k, o)
+	if err != nil {
+		f.Close()
+		return nil, fmt.Errorf("beginning the record of the run: %w", err)
+	}
+	return l, nil
+}
+
+// syncDir makes the names in a directory survive a power failure.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// replace writes a file so that a reader sees the old or the new one whole, and
+// that it survives a power failure.
+func replace(path string, content []byte, mode fs.FileMode) error {
+	next, err := prepare(path, content, mode)
+	if err != nil {
+		return err
+	}
+	if err := os.Rename(next, path); err != nil {
+		return errors.Join(err, os.Remove(next))
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+// prepare writes what is to replace a file, to the disk, and returns its name.
+func prepare(path string, content []byte, mode fs.FileMode) (next string, err error) {
+	next = path + ".new"
+	f, err := os.OpenFile(next, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, mode)
+	if err != nil {
+		return "", err
+	}
+	if _, err = f.Write(content); err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return "", errors.Join(err, os.Remove(next))
+	}
+	return next, nil
+}

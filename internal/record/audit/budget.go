@@ -1,0 +1,102 @@
+package audit
+
+import (
+	"time"
+
+	"holdfast.dev/holdfast/internal/floor/event"
+)
+
+// What observed events may take of a log. Decisions and the log's own events are
+// not counted here: they end with the log's size.
+const (
+	burst  = 300_000 // events of one class at once
+	refill = 5_000   // events of one class a second
+)
+
+// Classes of observed events: each has its own share of the time, so that a
+// flood of one hides nothing of another.
+const (
+	classPlain = iota
+	classDenied
+	classMarked // detection looks at what it is about
+	classes
+)
+
+// Why an observed event stands summarised.
+const (
+	reasonRate  = "rate"  // more of its class came than may be recorded in that time
+	reasonSpace = "space" // events of its kind take their share of the log already
+)
+
+// kind is what has a share of the space.
+type kind struct {
+	action string
+	class  int
+}
+
+// budget decides which observed events are recorded one by one.
+type budget struct {
+	buckets [classes]bucket
+	space   int64 // bytes for all
+	used    int64
+	kinds   map[kind]int64 // bytes used by each
+}
+
+// bucket holds tokens, which come by time.
+type bucket struct {
+	tokens float64
+	filled time.Time
+}
+
+func newBudget(space int64, now time.Time) budget {
+	b := budget{space: space, kinds: map[kind]int64{}}
+	for i := range b.buckets {
+		b.buckets[i] = bucket{burst, now}
+	}
+	return b
+}
+
+// lineRest is what a line has besides its body, in bytes, about.
+const lineRest = 96
+
+// take says why e is not to be recorded; "" when it is, and is then paid for.
+//
+// A kind may use at most twice of what is free afterwards: two thirds of an
+// empty log, two thirds of the rest for the next one. However many bytes one
+// kind gets written, there is room for the others.
+func (b *budget) take(e *event.Event, body int) string {
+	k := kind{e.Action, class(e)}
+	size := int64(body + lineRest)
+	used := b.kinds[k] + size
+	if used > 2*(b.space-b.used-size) {
+		return reasonSpace
+	}
+	if !b.buckets[k.class].take(e.Time) {
+		return reasonRate
+	}
+	b.kinds[k] = used
+	b.used += size
+	return ""
+}
+
+func class(e *event.Event) int {
+	switch {
+	case e.Detail["mark"] != "":
+		return classMarked
+	case e.Verdict == event.Denied:
+		return classDenied
+	}
+	return classPlain
+}
+
+func (b *bucket) take(now time.Time) bool {
+	if d := now.Sub(b.filled); d > 0 { // events come a little out of order
+		b.tokens = min(max(burst, b.tokens), b.tokens+d.Seconds()*refill)
+		b.filled = now
+	}
+	if b.tokens < 1 {
+		return false
+	}
+	b.tokens--
+	return true
+}

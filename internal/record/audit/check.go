@@ -1,0 +1,198 @@
+package audit
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+
+	"golang.org/x/mod/sumdb/note"
+
+	"holdfast.dev/holdfast/internal/floor/event"
+)
+
+// part is what was found in a block of a log. Lines are counted from 0 in the
+// block until the parts are put together.
+type part struct {
+	lines    int
+	first    link // of the first line
+	last     link // of the last line
+	session  string
+	breaks   []link // lines that were not written after the one before them
+	problems []Problem
+	sensors  map[string]*numbers
+	specials []special
+	ordinary int    // the last line with an event of another sensor than "record"; -1 for none
+	rest     []byte // what has no newline
+	restAt   int64
+}
+
+// link is what chains a line to its neighbours.
+type link struct {
+	line   int
+	seq    uint64
+	offset int64
+	parsed bool
+	prev   [hashLen]byte // hash of the line before, as it says
+	hash   [hashLen]byte
+	before int64 // offset of the line before
+}
+
+// numbers are those of a sensor's events.
+type numbers struct {
+	runs       []interval
+	unnumbered uint64
+}
+
+// special is a line that says something about others.
+type special struct {
+	link       link
+	checkpoint *checkpoint
+	event      *event.Event // session.start, session.end, record.*
+}
+
+// checkBlock checks what can be checked of a block by itself.
+func checkBlock(b *block[part], keys note.Verifiers) error {
+	p := &b.result
+	*p = part{ordinary: -1, sensors: map[string]*numbers{}}
+	c := checker{part: p, keys: keys}
+	return b.lines(func(line []byte, at int64, whole bool) error {
+		if !whole {
+			p.rest, p.restAt = bytes.Clone(line), at
+			return nil
+		}
+		c.line(line, at)
+		return nil
+	})
+}
+
+// checker goes through the lines of a block.
+type checker struct {
+	*part
+	keys   note.Verifiers
+	r      Record
+	sensor string // of the event before
+	of     *numbers
+}
+
+func (c *checker) line(line []byte, at int64) {
+	before := c.last
+	l := link{line: c.lines, offset: at, before: before.offset}
+	sum := sha256.Sum256(line)
+	hex.Encode(l.hash[:], sum[:])
+	err := parseLine(line, &c.r)
+	if err != nil {
+		l.seq = before.seq + 1 // it stands where that one should
+		if c.lines == 0 {
+			l.seq = 0
+		}
+		c.fail(l, "it is no record in canonical form: %v", err)
+	} else {
+		l.parsed, l.seq = true, c.r.seq
+		copy(l.prev[:], line[c.r.prev:])
+	}
+	if c.lines == 0 {
+		c.first = l
+	} else {
+		c.chain(before, l)
+	}
+	c.last = l
+	c.lines++
+	if err != nil {
+		return
+	}
+	if c.r.checkpoint.to != 0 {
+		c.checkpoint(l)
+	} else {
+		c.event(l)
+	}
+}
+
+func (p *part) fail(l link, format string, args ...any) {
+	if len(p.problems) <= maxProblems {
+		p.problems = append(p.problems, Problem{Tampered, l.seq, l.line, l.offset, fmt.Sprintf(format, args...)})
+	}
+}
+
+// chain checks that line l was written after the line before.
+func (p *part) chain(before, l link) {
+	switch {
+	case !l.parsed:
+	case l.seq != before.seq+1 && (before.parsed || before.seq != 0):
+		p.fail(l, "%s", misplaced(before.seq, l.seq))
+	case before.parsed && l.prev != before.hash:
+		if len(p.breaks) <= 2*maxProblems {
+			p.breaks = append(p.breaks, l)
+		}
+	}
+}
+
+// misplaced says what follows from numbers that do not follow each other.
+func misplaced(before, seq uint64) string {
+	switch {
+	case seq == before+2:
+		return fmt.Sprintf("record %d, which stood before it, is not there", before+1)
+	case seq > before:
+		return fmt.Sprintf("the records %d to %d, which stood before it, are not there", before+1, seq-1)
+	}
+	return fmt.Sprintf("it stands where record %d should", before+1)
+}
+
+func (c *checker) checkpoint(l link) {
+	cp, err := parseCheckpoint(c.r.decode(c.r.checkpoint), c.keys)
+	switch {
+	case err != nil:
+		c.fail(l, "the checkpoint is not valid: %v", err)
+		return
+	case cp.lines != l.seq-1 || cp.head != string(l.prev[:]):
+		c.fail(l, "the checkpoint is of another place: of record %d", cp.lines)
+		return
+	}
+	c.ofSession(l, cp.session)
+	c.specials = append(c.specials, special{link: l, checkpoint: &cp})
+}
+
+// ofSession checks that all lines are of one session.
+func (p *part) ofSession(l link, session string) {
+	if p.session == "" {
+		p.session = session
+	}
+	if p.session != session {
+		p.fail(l, "it is of session %q, the log of %q", session, p.session)
+	}
+}
+
+func (c *checker) event(l link) {
+	if s := c.r.value(mSession); string(s) != c.session || c.session == "" {
+		c.ofSession(l, string(s))
+	}
+	if s := c.r.value(mSensor); string(s) != c.sensor || c.of == nil {
+		c.sensor = string(s)
+		if c.of = c.sensors[c.sensor]; c.of == nil {
+			c.of = &numbers{}
+			c.sensors[c.sensor] = c.of
+		}
+	}
+	c.of.add(c.r.n)
+	if c.sensor != string(event.Record) {
+		c.ordinary = l.line
+	}
+	switch string(c.r.value(mAction)) {
+	case event.SessionStart, event.SessionEnd, event.RecordBegin, event.RecordBlind, event.RecordCut, event.RecordDrop:
+		if e, err := c.r.Event(); err == nil {
+			c.specials = append(c.specials, special{link: l, event: &e})
+		}
+	}
+}
+
+func (s *numbers) add(n uint64) {
+	if n == 0 {
+		s.unnumbered++
+		return
+	}
+	if last := len(s.runs) - 1; last >= 0 && s.runs[last].to+1 == n {
+		s.runs[last].to = n
+		return
+	}
+	s.runs = append(s.runs, interval{n, n})
+}

@@ -1,0 +1,137 @@
+package audit
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"holdfast.dev/holdfast/internal/floor/event"
+)
+
+// How losses are reported.
+const (
+	reportAfter = time.Second      // after the first
+	reportSlow  = 10 * time.Second // likewise, once there were reportMany: a flood of days fills no disk with reports
+	reportMany  = 300
+	maxRanges   = 200 // intervals of one report: they fit into a detail
+	maxActions  = 100 // counts of one report
+)
+
+// loss is events of one sensor that are not recorded one by one.
+type loss struct {
+	action  string // RecordCut or RecordDrop
+	sensor  event.Sensor
+	reason  string
+	count   uint64
+	numbers ranges
+	coarse  bool // numbers is one interval, in which others may stand recorded
+	actions map[string]uint64
+}
+
+// lossKey is what makes a report of its own.
+type lossKey struct {
+	action string
+	sensor event.Sensor
+	reason string
+}
+
+// losses are those that are not reported yet.
+type losses struct {
+	open    map[lossKey]*loss
+	reports int
+}
+
+// lose counts an event that is not recorded. mu is held.
+func (l *Log) lose(action string, e *event.Event, reason string) {
+	key := lossKey{action, e.Sensor, reason}
+	x := l.losses.open[key]
+	if x == nil {
+		x = &loss{action: action, sensor: e.Sensor, reason: reason, actions: map[string]uint64{}}
+		if l.losses.open == nil {
+			l.losses.open = map[lossKey]*loss{}
+		}
+		l.losses.open[key] = x
+		after := reportAfter
+		if l.losses.reports >= reportMany {
+			after = reportSlow
+		}
+		l.arm(&l.timers.losses, after, l.report)
+	}
+	x.count++
+	name := e.Action
+	if x.actions[name] == 0 && len(x.actions) >= maxActions || !plainKey(name) || len(name) > maxKey/2 {
+		name = "other"
+	}
+	x.actions[name]++
+	if e.N == 0 {
+		return
+	}
+	x.numbers.add(interval{e.N, e.N})
+	switch {
+	case x.coarse, len(x.numbers) >= maxRanges && l.size+4*maxText > l.max:
+		// The log is full: nothing may make it grow faster than by time.
+		x.coarse = true
+		x.numbers = ranges{{x.numbers[0].from, x.numbers[len(x.numbers)-1].to}}
+	case len(x.numbers) >= maxRanges:
+		l.report() // its failure is kept
+	}
+}
+
+// report records the losses since the last report. mu is held.
+func (l *Log) report() error {
+	l.disarm(&l.timers.losses)
+	keys := slices.SortedFunc(maps.Keys(l.losses.open), func(a, b lossKey) int {
+		return cmp.Or(cmp.Compare(a.sensor, b.sensor), cmp.Compare(a.action, b.action), cmp.Compare(a.reason, b.reason))
+	})
+	for _, key := range keys {
+		x := l.losses.open[key]
+		delete(l.losses.open, key)
+		l.losses.reports++
+		e, err := l.note(x.action, string(x.sensor), x.detail())
+		if err != nil {
+			return l.fail(err)
+		}
+		if noted := l.noted; noted != nil { // without mu: it may record something
+			l.telling.Go(func() { noted(e) })
+		}
+	}
+	return nil
+}
+
+// Settle records the losses so far, and returns when Options.Noted has been told
+// of them. Of later ones it is not told any more, so that what it does can be
+// ended.
+func (l *Log) Settle() error {
+	l.mu.Lock()
+	err := l.usable()
+	if err == nil {
+		err = l.report()
+	}
+	l.noted = nil
+	l.mu.Unlock()
+	l.telling.Wait()
+	if err != nil {
+		return fmt.Errorf("recording what was lost: %w", err)
+	}
+	return nil
+}
+
+// detail says what was lost: "ranges" only where "from" and "to" do not say it
+// already.
+func (x *loss) detail() map[string]string {
+	d := map[string]string{"of": string(x.sensor), "reason": x.reason, "count": strconv.FormatUint(x.count, 10)}
+	if n := len(x.numbers); n > 0 {
+		d["from"] = strconv.FormatUint(x.numbers[0].from, 10)
+		d["to"] = strconv.FormatUint(x.numbers[n-1].to, 10)
+		if n > 1 {
+			d["ranges"] = x.numbers.String()
+		}
+	}
+	for action, n := range x.actions {
+		d["count."+action] = strconv.FormatUint(n, 10)
+	}
+	return d
+}

@@ -1,0 +1,141 @@
+package audit
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"golang.org/x/mod/sumdb/note"
+
+	"holdfast.dev/holdfast/internal/floor/event"
+)
+
+// tailRead is how much of the end of a log is read to go on with it, in bytes.
+const tailRead = 1 << 20
+
+// Errors of Resume that another log mends.
+var (
+	ErrEnded  = errors.New("the record has ended")
+	ErrBroken = errors.New("the record is broken off in the middle of a line")
+)
+
+// Resume goes on with a record that its last writer left (Leave). It waits while
+// somebody else writes it. Last says what number the last event of a sensor has.
+func Resume(dir string, o Options) (l *Log, last func(event.Sensor) uint64, err error) {
+	o.Keys, o.Heads = places(dir, o.Keys, o.Heads)
+	if o.MaxBytes <= 0 {
+		o.MaxBytes = MaxBytes
+	}
+	if !ValidSession(o.Session) {
+		return nil, nil, fmt.Errorf("going on with a record: %q is no id of a run", o.Session)
+	}
+	path := filepath.Join(dir, o.Session+suffix)
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND|openPlain, 0)
+	if err != nil {
+		return nil, nil, fmt.Errorf("going on with a record: %w", err)
+	}
+	t, err := takeOver(f)
+	if err != nil {
+		f.Close()
+		return nil, nil, fmt.Errorf("going on with a record: %w", err)
+	}
+	k, err := loadKey(o.Keys)
+	if err != nil {
+		f.Close()
+		return nil, nil, err
+	}
+	l = &Log{
+		session: o.Session, path: path, key: k, failed: o.Failed, max: o.MaxBytes, file: f, now: time.Now,
+		encoders: sync.Pool{New: func() any { return new(encoder) }},
+		seq:      t.seq, size: t.size, signed: t.signed, own: max(t.last[event.Record], 1),
+	}
+	copy(l.head[:], t.head)
+	l.budget = newBudget(o.MaxBytes/4*3, l.now())
+	l.keeper = newKeeper(l, filepath.Join(o.Heads, o.Session+headSuffix), o.Anchors)
+	l.keeper.named = true
+	go l.keeper.run()
+	return l, func(s event.Sensor) uint64 { return t.last[s] }, nil
+}
+
+// tail is the end of a log.
+type tail struct {
+	seq, signed uint64
+	head        string
+	size        int64
+	last        map[event.Sensor]uint64
+}
+
+// takeOver waits for the log and reads its end.
+func takeOver(f *os.File) (tail, error) {
+	if err := lockFile(f); err != nil {
+		return tail{}, err
+	}
+	st, err := f.Stat()
+	if err != nil {
+		return tail{}, err
+	}
+	if !st.Mode().IsRegular() {
+		return tail{}, errors.New("it is no plain file")
+	}
+	from := max(0, st.Size()-tailRead)
+	data, err := io.ReadAll(io.NewSectionReader(f, from, st.Size()-from))
+	if err != nil {
+		return tail{}, err
+	}
+	if from > 0 {
+		_, data, _ = bytes.Cut(data, []byte{'\n'})
+	}
+	return readTail(data, st.Size())
+}
+
+func readTail(data []byte, size int64) (tail, error) {
+	t := tail{size: size, last: map[event.Sensor]uint64{}}
+	for len(data) > 0 {
+		line, rest, whole := bytes.Cut(data, []byte{'\n'})
+		var r Record
+		if !whole || parseLine(line, &r) != nil {
+			return tail{}, ErrBroken
+		}
+		t.seq = r.seq
+		if r.checkpoint.to != 0 {
+			t.signed = r.seq
+			c, err := parseCheckpoint(r.decode(r.checkpoint), note.VerifierList())
+			if err != nil || c.end {
+				return tail{}, ErrEnded
+			}
+		} else {
+			t.last[event.Sensor(r.text(mSensor))] = r.n
+		}
+		if len(rest) == 0 {
+			sum := sha256.Sum256(line)
+			t.head = hex.EncodeToString(sum[:])
+		}
+		data = rest
+	}
+	if t.seq == 0 {
+		return tail{}, ErrBroken
+	}
+	return t, nil
+}
+
+// Leave ends writing, and not the record: what stands there is signed, and
+// whoever comes next goes on with it.
+func (l *Log) Leave() error {
+	_, err := l.stop(func() error {
+		if l.signed == l.seq {
+			return nil
+		}
+		return l.checkpoint(false, true)
+	})
+	if err != nil {
+		return fmt.Errorf("leaving the record: %w", err)
+	}
+	return nil
+}

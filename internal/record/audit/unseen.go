@@ -1,0 +1,72 @@
+package audit
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"holdfast.dev/holdfast/internal/floor/event"
+)
+
+// Unseen is something that the sensors of a run did not see.
+type Unseen struct {
+	What   string    // one of the Blind constants of package event
+	Since  time.Time // until the end of the run
+	Reason string
+	Seen   string // what was seen of it all the same; "" for nothing
+}
+
+func (u Unseen) String() string {
+	text := fmt.Sprintf("%s not seen since %s: %s", u.What, u.Since.UTC().Format(time.RFC3339), u.Reason)
+	if u.Seen != "" {
+		text += "; seen all the same: " + u.Seen
+	}
+	return text
+}
+
+// promised are the sensors of every run inside a boundary, with what is not seen
+// without each.
+var promised = []struct {
+	sensor event.Sensor
+	what   string
+}{{event.Syscall, event.BlindCalls}, {event.Tripwire, event.BlindLookups}, {event.Egress, event.BlindNetwork}}
+
+// started is a line that says which sensors watch from there on.
+type started struct {
+	link  link
+	event *event.Event // session.start
+}
+
+// unseen makes the log partial.
+func (v *verifier) unseen(l link, u Unseen) {
+	v.at(Partial, l, "%s", u)
+	if len(v.report.Unseen) < maxProblems {
+		v.report.Unseen = append(v.report.Unseen, u)
+	}
+	v.blind[u.What] = true
+}
+
+// declared takes what the log says itself that its sensors did not see.
+func (v *verifier) declared(l link, e *event.Event) {
+	v.unseen(l, Unseen{What: cmp.Or(e.Object, "something"), Since: e.Time, Reason: cmp.Or(e.Detail["reason"], "no reason is given"), Seen: e.Detail["seen"]})
+}
+
+// watched compares the sensors that a session names with those that the record of
+// a run is promised to have: that the writer declared nothing vouches for nothing.
+// A record without a level is none of a run inside a boundary.
+func (v *verifier) watched() {
+	for _, s := range v.starts {
+		if cmp.Or(s.event.Detail["level"], v.level) == "" {
+			continue
+		}
+		named := strings.Split(s.event.Detail["sensors"], ",")
+		for _, p := range promised {
+			calls := p.sensor == event.Tripwire && v.blind[event.BlindCalls] // which says more
+			if !calls && !v.blind[p.what] && !slices.Contains(named, string(p.sensor)) {
+				v.unseen(s.link, Unseen{What: p.what, Since: s.event.Time, Reason: fmt.Sprintf("the session does not name the sensor %q, and nothing says why", p.sensor)})
+			}
+		}
+	}
+}

@@ -1,0 +1,278 @@
+package export
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"time"
+
+	"holdfast.dev/holdfast/internal/floor/event"
+)
+
+// ocsfVersion is the version of the schema that is written.
+const ocsfVersion = "1.9.0"
+
+// ocsf writes an event a line. Each line is canonical (RFC 8785) and has a
+// fingerprint of itself and of the line before it, so that the export is a chain
+// of its own; raw_data_hash leads back to the record, whose chain is signed.
+type ocsf struct {
+	w       io.Writer
+	options Options
+	err     error // the first that happened
+
+	arena arena
+	line  []byte
+	taken []string // keys of Detail that stand under a name of OCSF
+	known programs
+	last  link
+}
+
+// link is what the next event says of the one before it.
+type link struct {
+	uid         string
+	typeUID     int64
+	fingerprint string // SHA-256, hex
+}
+
+func newOCSF(w io.Writer, o Options) Writer { return &ocsf{w: w, options: o} }
+
+func (x *ocsf) Write(e event.Event) error { return x.WriteRecord(e, nil) }
+
+func (x *ocsf) WriteRecord(e event.Event, line []byte) error {
+	if x.err != nil {
+		return x.err
+	}
+	if e.Session != x.known.session {
+		x.last = link{} // a chain is of one session
+	}
+	x.known.see(e)
+	x.arena.reset()
+	x.taken = x.taken[:0]
+	root, here := x.event(e, line)
+	at := 0
+	x.line = root.append(x.line[:0], &at)
+	hash := sha256.Sum256(x.line)
+	here.fingerprint = hex.EncodeToString(hash[:])
+	mark := append([]byte(`,"fingerprint":`), x.fingerprint(here.fingerprint, true).append(nil, new(int))...)
+	x.line = append(slices.Insert(x.line, at, mark...), '\n')
+	x.last = here
+	if _, err := x.w.Write(x.line); err != nil {
+		x.err = fmt.Errorf("writing an event as OCSF: %w", err)
+	}
+	return x.err
+}
+
+func (x *ocsf) Close() error { return x.err }
+
+// event makes the whole of an event but its fingerprint.
+func (x *ocsf) event(e event.Event, line []byte) (*object, link) {
+	a := actionOf(e)
+	activity, name := activityOf(a, e)
+	here := link{uid: UID(e), typeUID: a.class.uid*100 + activity}
+	s := severityOf(a, e)
+	if _, said := e.Detail["severity"]; said {
+		x.take("severity")
+	}
+	o := x.arena.new()
+	o.num("class_uid", a.class.uid).str("class_name", a.class.name).
+		num("category_uid", a.class.uid/1000).num("activity_id", activity).str("activity_name", name).num("type_uid", here.typeUID).
+		num("severity_id", int64(s)).str("severity", severities[s].ocsf).
+		num("time", max(0, e.Time.UnixMilli())).str("message", message(e)).
+		obj("metadata", x.metadata(e, line != nil)).obj("device", x.device(e))
+	if line != nil {
+		o.obj("raw_data_hash", x.fingerprint(sum(line), false))
+	}
+	x.decision(o, a, e)
+	x.subject(o, a, e)
+	if ms, ok := x.count(e, "ms"); ok {
+		o.num("duration", ms)
+	}
+	if n, ok := x.count(e, "again"); ok {
+		o.num("count", n+1)
+	} else if e.Action == event.FileLookup {
+		if n, ok := x.count(e, "count"); ok {
+			o.num("count", n)
+		}
+	}
+	attestation := x.arena.new().str("chain_uid", orUnknown(e.Session)).hole("fingerprint")
+	if x.last.uid != "" {
+		attestation.obj("prev_event", x.arena.new().str("uid", x.last.uid).num("type_uid", x.last.typeUID).
+			obj("fingerprint", x.fingerprint(x.last.fingerprint, true)))
+	}
+	o.list("attestation_list", attestation)
+	o.obj("unmapped", x.unmapped(e, a))
+	return o, here
+}
+
+func activityOf(a *action, e event.Event) (int64, string) {
+	activity, name := a.activity, a.other
+	if a.class == httpActivity {
+		activity, name = other, orUnknown(e.Detail["method"])
+		if id, ok := methods[e.Detail["method"]]; ok {
+			activity = id
+		}
+	}
+	if activity != other {
+		name = a.class.activities[activity]
+	}
+	return activity, name
+}
+
+func (x *ocsf) metadata(e event.Event, record bool) *object {
+	profiles := []string{"record_integrity"}
+	if e.Verdict != event.Unknown {
+		profiles = append(profiles, "security_control")
+	}
+	if actionOf(e).class.uid < 2000 || actionOf(e).class == lifecycle {
+		profiles = append([]string{"host"}, profiles...)
+	}
+	o := x.arena.new().str("version", ocsfVersion).str("uid", UID(e)).
+		str("correlation_uid", e.Session).str("event_code", e.Action).
+		str("log_name", "holdfast").str("log_provider", string(e.Sensor)).
+		str("original_time", e.Time.UTC().Format(time.RFC3339Nano)).
+		strs("profiles", profiles...).obj("product", x.product())
+	if e.Seq > 0 {
+		o.num("sequence", int64(e.Seq))
+	}
+	if record {
+		o.str("log_format", "holdfast-jsonl")
+	}
+	return o
+}
+
+func (x *ocsf) product() *object {
+	return x.arena.new().str("name", "Holdfast").str("vendor_name", "Holdfast").str("version", x.options.Version)
+}
+
+// device is the machine that the record is of.
+func (x *ocsf) device(e event.Event) *object {
+	name := x.known.host
+	if e.Detail["host"] == name && name != "" {
+		x.take("host")
+	}
+	if name == "" {
+		name = x.options.Host
+	}
+	return x.arena.new().str("hostname", orUnknown(name)).num("type_id", 0).str("type", "Unknown").
+		obj("os", x.arena.new().str("name", "Linux").num("type_id", 200).str("type", "Linux"))
+}
+
+// fingerprint is a SHA-256 in hex; jcs says that it is of an event's canonical
+// form and not of bytes as they are.
+func (x *ocsf) fingerprint(hash string, jcs bool) *object {
+	o := x.arena.new().num("algorithm_id", 3).str("algorithm", "SHA-256").
+		num("encoding_id", 1).str("encoding", "Hex").str("value", hash)
+	if jcs {
+		o.num("serialization_id", 2).str("serialization", "JCS")
+	}
+	return o
+}
+
+// decision sets what was decided, by which rule, and what came of it.
+func (x *ocsf) decision(o *object, a *action, e event.Event) {
+	switch e.Verdict {
+	case event.Allowed:
+		o.num("action_id", 1).str("action", "Allowed").num("disposition_id", 1).str("disposition", "Allowed")
+	case event.Denied:
+		o.num("action_id", 2).str("action", "Denied")
+		if e.Action == event.FileQuarantine {
+			o.num("disposition_id", 3).str("disposition", "Quarantined")
+		} else {
+			o.num("disposition_id", 2).str("disposition", "Blocked")
+		}
+	}
+	if e.Verdict != event.Unknown && e.Rule != "" {
+		o.obj("policy", x.arena.new().str("name", "Holdfast policy").str("uid", e.Rule))
+	}
+	o.str("status_code", e.Error)
+	o.str("status_detail", x.text(e, "reason"))
+	switch {
+	case a.class == finding:
+		o.num("status_id", 1).str("status", "New")
+	case e.Verdict == event.Denied || e.Error != "":
+		o.num("status_id", 2).str("status", "Failure")
+	case e.Verdict == event.Allowed:
+		o.num("status_id", 1).str("status", "Success")
+	default:
+		o.num("status_id", 0).str("status", "Unknown")
+	}
+}
+
+// unmapped holds what OCSF has no name for.
+func (x *ocsf) unmapped(e event.Event, a *action) *object {
+	o := x.arena.new().str("layer", e.Layer)
+	if e.N > 0 {
+		o.num("n", int64(e.N))
+	}
+	if e.Resolved != "" || a.class == lifecycle || a.class == processActivity || a.class == apiActivity || a.class == finding || a.class.uid == 0 {
+		o.str("object", e.Object)
+	}
+	if e.Verdict == event.Unknown {
+		o.str("rule", e.Rule)
+	}
+	if a.class != fileActivity && e.Action != event.HoneyRead {
+		o.str("resolved", e.Resolved)
+	}
+	if a.class.uid == 0 || x.process(e, true) == nil {
+		o.obj("process", x.facts(e, true)) // a process has a pid or an id in OCSF
+	}
+	rest := x.arena.new()
+	raw := x.arena.new().str("object", exact(e.Object)).str("resolved", exact(e.Resolved)).
+		str("executable", exact(e.Process.Executable)).str("cwd", exact(e.Process.Cwd))
+	for i, arg := range e.Process.Argv {
+		if b := exact(arg); b != "" {
+			raw.str("argv."+strconv.Itoa(i), b)
+		}
+	}
+	for key, value := range e.Detail {
+		if !slices.Contains(x.taken, key) {
+			rest.fields = append(rest.fields, field{key: safeKey(key), kind: text, text: value})
+		}
+		if b := exact(value); b != "" {
+			raw.str("detail."+safeKey(key), b)
+		}
+	}
+	return o.obj("detail", rest).obj("raw", raw)
+}
+
+// text takes a detail.
+func (x *ocsf) text(e event.Event, key string) string {
+	v, ok := e.Detail[key]
+	if ok {
+		x.take(key)
+	}
+	return v
+}
+
+// count takes a detail that is a whole number which JSON holds exactly; another
+// stays where it is.
+func (x *ocsf) count(e event.Event, key string) (int64, bool) {
+	n, ok := whole(e.Detail[key])
+	if ok {
+		x.take(key)
+	}
+	return n, ok
+}
+
+// whole reads a number that is written as we would, and that a reader of JSON
+// with floating point gets exactly.
+func whole(s string) (int64, bool) {
+	n, err := strconv.ParseInt(s, 10, 64)
+	return n, err == nil && n > -1<<53 && n < 1<<53 && strconv.FormatInt(n, 10) == s
+}
+
+func (x *ocsf) take(key string) {
+	if !slices.Contains(x.taken, key) {
+		x.taken = append(x.taken, key)
+	}
+}
+
+func orUnknown(s string) string {
+	if s == "" {
+		return "unknown"
+	}
+	return s
+}

@@ -1,0 +1,64 @@
+package export
+
+import (
+	"strings"
+
+	"holdfast.dev/holdfast/internal/floor/event"
+)
+
+// titles are those of findings that no rule raised.
+var titles = map[string]string{
+	event.CredentialAlert: "Placeholder of a credential where it may not stand",
+	event.HoneyRead:       "Honeytoken opened",
+	event.HoneySent:       "Honeytoken on its way out",
+}
+
+// finding is an alert, of a rule or of a sensor that needs none.
+func (x *ocsf) finding(o *object, e event.Event) {
+	title, rule := titles[e.Action], e.Action
+	evidence := x.arena.new()
+	switch e.Action {
+	case event.AlertRaise:
+		title, rule = orUnknown(x.text(e, "title")), orUnknown(e.Object)
+	case event.HoneyRead:
+		evidence.obj("file", x.file(found(e.Object, e.Resolved), 1))
+	default:
+		evidence.obj("dst_endpoint", x.endpoint(e.Object))
+	}
+	info := x.arena.new().str("uid", UID(e)).str("title", title).str("desc", x.text(e, "explanation")).
+		num("created_time", max(0, e.Time.UnixMilli())).
+		obj("analytic", x.arena.new().str("uid", rule).str("name", title).num("type_id", 1).str("type", "Rule")).
+		obj("product", x.product())
+	if n, ok := x.count(e, "count"); ok {
+		info.num("related_events_count", n)
+	}
+	if attacks := x.attacks(x.text(e, "technique")); len(attacks) > 0 {
+		info.list("attacks", attacks...)
+	}
+	if name := x.text(e, "credential"); name != "" {
+		o.list("resources", x.arena.new().str("name", name).str("type", "credential"))
+	}
+	o.obj("finding_info", info).yes("is_alert")
+	if p := x.process(e, true); p != nil {
+		evidence.obj("process", p)
+	}
+	if len(evidence.fields) > 0 {
+		o.list("evidences", evidence)
+	}
+}
+
+// attacks are the techniques of MITRE ATT&CK in a list with commas or spaces.
+func (x *ocsf) attacks(ids string) []*object {
+	var all []*object
+	for _, id := range strings.FieldsFunc(ids, func(r rune) bool { return r == ',' || r == ' ' }) {
+		o := x.arena.new()
+		technique, _, sub := strings.Cut(id, ".")
+		if sub && !strings.HasPrefix(id, "AML.") { // the ids of ATLAS have a dot of their own
+			o.obj("sub_technique", x.arena.new().str("uid", id))
+		} else {
+			technique = id
+		}
+		all = append(all, o.obj("technique", x.arena.new().str("uid", technique)))
+	}
+	return all
+}

@@ -1,0 +1,302 @@
+package export
+
+import (
+	"net"
+	"net/netip"
+	"path"
+	"strconv"
+	"strings"
+
+	"holdfast.dev/holdfast/internal/floor/event"
+)
+
+// subject sets who did it, and what it was done to, in the attributes of the
+// event's class.
+func (x *ocsf) subject(o *object, a *action, e event.Event) {
+	switch a.class {
+	case fileActivity:
+		x.files(o, e)
+	case kernelActivity:
+		o.obj("kernel", x.arena.new().str("name", orUnknown(e.Object)).num("type_id", 2).str("type", "System Call").str("system_call", e.Object))
+	case processActivity:
+		x.processes(o, e)
+		return
+	case logActivity:
+		o.str("log_name", "holdfast").str("log_provider", string(e.Sensor))
+	case finding:
+		x.finding(o, e)
+		return
+	case entity:
+		o.obj("entity", x.arena.new().str("name", orUnknown(e.Object)).str("type", "policy"))
+	case networkActivity, httpActivity, dnsActivity:
+		x.network(o, a, e)
+	case lifecycle:
+		o.obj("app", x.product().str("uid", e.Session))
+	case apiActivity:
+		switch {
+		case strings.HasPrefix(e.Action, "tool."):
+			x.toolUse(o, e)
+		case strings.HasPrefix(e.Action, "approval."):
+			x.consent(o, e)
+		default:
+			x.lending(o, e)
+		}
+	case unknownAction.class:
+		return
+	}
+	o.obj("actor", x.actor(e))
+}
+
+// actor is the process that did it, or Holdfast itself.
+func (x *ocsf) actor(e event.Event) *object {
+	if p := x.process(e, true); p != nil {
+		return x.arena.new().obj("process", p)
+	}
+	return x.arena.new().str("app_name", "holdfast")
+}
+
+// process is who asked; nil when that is not known. Its parent is left out where
+// the parent stands in the event by itself.
+func (x *ocsf) process(e event.Event, parent bool) *object {
+	if e.Process.PID == 0 && e.Process.Exec == 0 {
+		return nil
+	}
+	return x.facts(e, parent).str("sandbox", e.Session)
+}
+
+// facts are what an event says of its process.
+func (x *ocsf) facts(e event.Event, parent bool) *object {
+	q := e.Process
+	o := x.arena.new().str("uid", execUID(e, q.Exec)).str("working_directory", q.Cwd)
+	if q.PID != 0 {
+		o.num("pid", int64(q.PID))
+	}
+	if len(q.Argv) > 0 {
+		o.str("cmd_line", commandLine(q.Argv))
+	}
+	if exe := x.known.executable(q); exe != "" {
+		o.str("name", path.Base(exe))
+		f := x.file(exe, 1)
+		if q.SHA256 != "" {
+			f.list("hashes", x.fingerprint(q.SHA256, false))
+		}
+		o.obj("file", f)
+	}
+	if parent {
+		o.obj("parent_process", x.parent(e))
+	}
+	return o
+}
+
+func (x *ocsf) parent(e event.Event) *object {
+	q := e.Process
+	if q.Parent == 0 && q.ParentExec == 0 {
+		return nil
+	}
+	o := x.arena.new().str("uid", execUID(e, q.ParentExec))
+	if q.Parent != 0 {
+		o.num("pid", int64(q.Parent))
+	}
+	if exe := x.known.of[q.ParentExec]; q.ParentExec != 0 && exe != "" {
+		o.str("name", path.Base(exe))
+	}
+	return o
+}
+
+func execUID(e event.Event, exec uint64) string {
+	if exec == 0 {
+		return ""
+	}
+	return e.Session + "-" + strconv.FormatUint(exec, 10)
+}
+
+// processes is an event of a process itself: a start is done by the parent, an
+// end by the process.
+func (x *ocsf) processes(o *object, e event.Event) {
+	starts := e.Action != event.ProcExit
+	p := x.process(e, true)
+	if p == nil {
+		p = x.arena.new().str("uid", e.Session+"-unknown")
+	}
+	if x.known.executable(e.Process) == "" && e.Object != "" {
+		p.str("name", path.Base(e.Object)).obj("file", x.file(e.Object, 0))
+	}
+	o.obj("process", p)
+	switch {
+	case e.Action == event.ProcExec:
+		o.num("launch_type_id", 3).str("launch_type", "Exec")
+	case e.Action == event.ProcSeen:
+		o.num("launch_type_id", 2).str("launch_type", "Fork")
+	}
+	if code, ok := x.count(e, "status"); ok && e.Action == event.ProcExit {
+		o.num("exit_code", code)
+	}
+	who := x.arena.new()
+	if parent := x.parent(e); starts && parent != nil {
+		who.obj("process", parent)
+	} else if self := x.process(e, false); !starts && self != nil {
+		who.obj("process", self)
+	} else {
+		who.str("app_name", "holdfast")
+	}
+	o.obj("actor", who)
+}
+
+// fileTypes are what an action makes, by type_id.
+var fileTypes = map[string]int64{event.FileMkdir: 2, event.FileSymlink: 7, event.FileMknod: 99}
+
+func (x *ocsf) files(o *object, e event.Event) {
+	f := x.file(found(e.Object, e.Resolved), fileTypes[e.Action])
+	if e.Action == event.FileMknod {
+		f.str("type", x.text(e, "type"))
+	}
+	o.obj("file", f)
+	to, resolved := e.Detail["to"], e.Detail["to_resolved"]
+	if to == "" && resolved == "" {
+		return
+	}
+	if resolved == "" {
+		x.take("to")
+	} else {
+		x.take("to_resolved") // the name as asked stays among the details
+	}
+	o.obj("file_result", x.file(found(to, resolved), 0))
+}
+
+// found is a path as it was found, else as it was asked for.
+func found(asked, resolved string) string {
+	if resolved != "" {
+		return resolved
+	}
+	return asked
+}
+
+func (x *ocsf) file(p string, kind int64) *object {
+	name := path.Base(p)
+	if p == "" {
+		name = "unknown"
+	}
+	return x.arena.new().str("name", name).str("path", p).num("type_id", kind)
+}
+
+func (x *ocsf) network(o *object, a *action, e event.Event) {
+	o.obj("src_endpoint", x.inside(e))
+	if a.class == dnsActivity {
+		o.obj("query", x.arena.new().str("hostname", orUnknown(e.Object)).str("type", x.text(e, "type")))
+		return
+	}
+	o.obj("dst_endpoint", x.endpoint(e.Object))
+	o.obj("tls", x.arena.new().str("sni", x.text(e, "sni")))
+	traffic := x.arena.new()
+	in, hasIn := x.count(e, "in")
+	out, hasOut := x.count(e, "out")
+	if hasIn {
+		traffic.num("bytes_in", in)
+	}
+	if hasOut {
+		traffic.num("bytes_out", out)
+	}
+	if hasIn && hasOut {
+		traffic.num("bytes", in+out)
+	}
+	o.obj("traffic", traffic)
+	if a.class != httpActivity {
+		return
+	}
+	o.obj("http_request", x.request(e))
+	if code, ok := x.count(e, "status"); ok {
+		o.obj("http_response", x.arena.new().num("code", code))
+	}
+}
+
+// inside is the endpoint of the session.
+func (x *ocsf) inside(e event.Event) *object {
+	return x.arena.new().str("name", "sandbox").str("uid", orUnknown(e.Session))
+}
+
+func (x *ocsf) request(e event.Event) *object {
+	host, port := hostPort(e.Object)
+	url := x.arena.new().str("hostname", orUnknown(host)).str("path", x.text(e, "path"))
+	if port > 0 {
+		url.num("port", port)
+	}
+	return x.arena.new().str("http_method", x.text(e, "method")).str("version", x.text(e, "proto")).obj("url", url)
+}
+
+// endpoint is where a connection goes.
+func (x *ocsf) endpoint(object string) *object {
+	o := x.arena.new()
+	if strings.HasPrefix(object, "unix:") {
+		return o.str("name", object)
+	}
+	host, port := hostPort(object)
+	if _, err := netip.ParseAddr(host); err == nil {
+		o.str("ip", host)
+	} else {
+		o.str("hostname", orUnknown(host))
+	}
+	if port > 0 {
+		o.num("port", port)
+	}
+	return o
+}
+
+// hostPort splits HOST:PORT; without a port it is 0.
+func hostPort(s string) (string, int64) {
+	host, text, err := net.SplitHostPort(s)
+	if err != nil {
+		return s, 0
+	}
+	port, err := strconv.ParseUint(text, 10, 16)
+	if err != nil {
+		return s, 0
+	}
+	return host, int64(port)
+}
+
+// lending is the use of a credential.
+func (x *ocsf) lending(o *object, e event.Event) {
+	o.obj("api", x.arena.new().str("operation", e.Action).obj("service", x.arena.new().str("name", "holdfast broker")))
+	o.obj("src_endpoint", x.inside(e)).obj("dst_endpoint", x.endpoint(e.Object)).obj("http_request", x.request(e))
+	if name := x.text(e, "credential"); name != "" {
+		o.list("resources", x.arena.new().str("name", name).str("type", "credential"))
+	}
+}
+
+// toolUse is what an agent did with a tool.
+func (x *ocsf) toolUse(o *object, e event.Event) {
+	service := e.Detail["server"]
+	if service == "" {
+		service = "agent"
+	}
+	o.obj("api", x.arena.new().str("operation", e.Action).obj("service", x.arena.new().str("name", service)))
+	o.obj("src_endpoint", x.inside(e))
+	if e.Object != "" {
+		o.list("resources", x.arena.new().str("name", e.Object).str("type", "tool"))
+	}
+}
+
+// consent is what a human was asked and said.
+func (x *ocsf) consent(o *object, e event.Event) {
+	o.obj("api", x.arena.new().str("operation", e.Action).obj("service", x.arena.new().str("name", "holdfast approve")))
+	o.obj("src_endpoint", x.inside(e))
+	if e.Object != "" {
+		o.list("resources", x.arena.new().str("name", e.Object).str("type", "approval"))
+	}
+}
+
+// commandLine is an argv as one would type it for a shell.
+func commandLine(argv []string) string {
+	var b strings.Builder
+	for i, arg := range argv {
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		if arg != "" && strings.Trim(arg, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./,:@%^") == "" {
+			b.WriteString(arg)
+			continue
+		}
+		b.WriteString("'" + strings.ReplaceAll(arg, "'", `'\''`) + "'")
+	}
+	return b.String()
+}

@@ -1,0 +1,228 @@
+package incident
+
+import (
+	"net"
+	"net/netip"
+	"path"
+	"slices"
+	"strings"
+
+	"holdfast.dev/holdfast/internal/floor/event"
+)
+
+// group is attempts that are alike: of one kind, and in one place.
+type group struct {
+	span
+	groupKey
+	err, reason string
+	objects     names
+	by          []uint64 // programs, the first few
+	rest        bool     // those of a kind for which there was no room one by one
+}
+
+// groupKey is what makes attempts alike.
+type groupKey struct {
+	action  string
+	verdict event.Verdict
+	layer   string
+	marked  bool   // it is about something noteworthy, such as credentials
+	failed  bool   // it was let go on, and went wrong by itself
+	kept    bool   // it changed what goes with the run
+	rule    string // "" of a kind
+	place   string // directory, host, program or rule; "" of a kind
+}
+
+// strange stands for layers that are not known.
+const strange = "?"
+
+// silent are actions that say nothing of an attempt, or have a section of their own.
+var silent = map[string]bool{
+	event.ProcExit: true, event.ProcSeen: true, event.NetClose: true, event.ToolResult: true, event.ToolList: true, event.ApprovalRequest: true,
+	event.ApprovalUse: true, event.AlertRaise: true, event.SessionStart: true, event.SessionAttest: true, event.SessionEnd: true,
+	event.RecordBegin: true, event.RecordDrop: true, event.RecordCut: true, event.RecordBlind: true,
+}
+
+// attempt puts an event with those that are like it.
+func (b *Builder) attempt(e *event.Event) {
+	if silent[e.Action] || e.Action == event.ProcExec && e.Error != "" && e.Verdict == event.Allowed { // a search along PATH
+		return
+	}
+	n, object := 1+number(e.Detail["again"]), found(e)
+	switch {
+	case e.Verdict == event.Denied && b.o.Usual(object):
+		b.routine += n
+		return
+	case e.Verdict == event.Denied:
+		b.refused[heldWord(e.Layer)] += n
+	case ofSystem(object):
+		return
+	case e.Verdict == event.Unknown && !strings.HasPrefix(e.Action, "approval.") && !strings.HasPrefix(e.Action, "review."):
+		b.unknown += n
+	}
+	kind := kindOf(e)
+	key := kind
+	key.rule, key.place = cut(e.Rule, 300), b.place(e, object)
+	g := b.byKey[key]
+	if g == nil {
+		g = b.group(key, kind)
+	}
+	if g == nil {
+		b.unlisted += n
+		return
+	}
+	g.add(e, n)
+	g.objects.add(b.short(argued(e, object)))
+	g.took(e, n)
+}
+
+// kindOf is the kind of an attempt: its key without rule and place.
+func kindOf(e *event.Event) groupKey {
+	key := groupKey{
+		action: e.Action, verdict: e.Verdict, layer: e.Layer, marked: e.Detail["mark"] != "",
+		failed: e.Error != "" && e.Verdict != event.Denied, kept: e.Detail["kept"] != "",
+	}
+	if _, known := verbs[key.action]; !known {
+		key.action = "" // however many somebody makes up, they are one kind
+	}
+	if _, known := held[key.layer]; !known {
+		key.layer = strange
+	}
+	return key
+}
+
+// argued is the object of an event, and of an execution its command line.
+func argued(e *event.Event, object string) string {
+	if e.Action == event.ProcExec && len(e.Process.Argv) > 0 {
+		return commandLine(e.Process.Argv)
+	}
+	return object
+}
+
+// took takes what an event says besides, which stands for n.
+func (g *group) took(e *event.Event, n uint64) {
+	if g.err == "" {
+		g.err = cut(e.Error, 40)
+	}
+	switch reason := cut(e.Detail["reason"], 400); {
+	case g.count == n:
+		g.reason = reason
+	case g.reason != reason:
+		g.reason = "" // they have not one in common
+	}
+	if id := e.Process.Exec; id != 0 && len(g.by) < named && !slices.Contains(g.by, id) {
+		g.by = append(g.by, id)
+	}
+}
+
+// group is a new group of that key; where its kind has no room, what is left of
+// the kind; nil where that has none either.
+func (b *Builder) group(key, kind groupKey) *group {
+	switch {
+	case b.ofKind[kind] == 0 && len(b.ofKind) >= kinds:
+		return nil
+	case b.ofKind[kind] >= perKind:
+		if g := b.byKey[kind]; g != nil {
+			return g
+		}
+		key = kind
+	}
+	b.ofKind[kind]++
+	g := &group{groupKey: key, rest: key == kind}
+	b.byKey[key] = g
+	b.groups = append(b.groups, g)
+	return g
+}
+
+// place is where an attempt was made: attempts in one place are told together.
+func (b *Builder) place(e *event.Event, object string) string {
+	kind, _, _ := strings.Cut(e.Action, ".")
+	switch {
+	case e.Action == event.ProcExec && e.Verdict == event.Allowed:
+		if e.Process.Executable == "" {
+			return "program " + cut(path.Base(object), 100)
+		}
+		return "program " + cut(path.Base(e.Process.Executable), 100)
+	case kind == "file" && e.Verdict != event.Denied && b.below(object) != "":
+		return "the workspace"
+	case e.Action == event.FileQuarantine:
+	case kind == "file" || e.Action == event.ProcExec:
+		return cut(path.Dir(object), 300)
+	case kind == "net" || kind == "sock":
+		return cut(domain(object), 300)
+	}
+	return cut(object, 300)
+}
+
+// domain is the last two labels of the host of a destination or name: who asks for
+// many names below one, as when data leaves in names, makes one line. Of an address
+// it is all of it.
+func domain(object string) string {
+	host := object
+	if h, _, err := net.SplitHostPort(object); err == nil {
+		host = h
+	}
+	if _, err := netip.ParseAddr(host); err == nil || strings.Contains(host, "/") {
+		return host
+	}
+	labels := strings.Split(host, ".")
+	return strings.Join(labels[max(0, len(labels)-2):], ".")
+}
+
+// commandLine is an argument vector as a shell takes it.
+func commandLine(argv []string) string {
+	var b strings.Builder
+	for i, arg := range argv {
+		if b.Len() > 1000 {
+			break // it is cut anyway
+		}
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		if arg == "" || strings.ContainsAny(arg, " \t\n'\"\\$`;&|<>()[]{}*?!#~") {
+			arg = "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
+		}
+		b.WriteString(arg)
+	}
+	return b.String()
+}
+
+// below is a path of the workspace from there; "" for any other.
+func (b *Builder) below(name string) string {
+	rest, is := strings.CutPrefix(name, b.workspace+"/")
+	if !is || b.workspace == "" {
+		return ""
+	}
+	return rest
+}
+
+// short is a path as the report shows it: below the workspace, from there.
+func (b *Builder) short(name string) string {
+	if rest := b.below(name); rest != "" {
+		return "./" + rest
+	}
+	return name
+}
+
+// found is the object of an event as it was found, or else as it was asked.
+func found(e *event.Event) string {
+	if e.Resolved != "" {
+		return e.Resolved
+	}
+	return e.Object
+}
+
+// ofSystem reports whether a path is a device or a file of the kernel that programs
+// write to as they print or ask.
+func ofSystem(name string) bool {
+	return strings.HasPrefix(name, "/dev/") && !strings.HasPrefix(name, "/dev/shm/") || strings.HasPrefix(name, "/proc/")
+}
+
+func number(s string) (n uint64) {
+	for _, r := range s {
+		if r < '0' || r > '9' || n > 1<<50 {
+			return 0 // what is no number counts nothing
+		}
+		n = 10*n + uint64(r-'0')
+	}
+	return n
+}

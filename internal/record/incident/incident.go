@@ -1,0 +1,232 @@
+// Package incident makes the report of a run for engineers who were not there: what
+// was attempted in order and what held it, what got through by permission, what a
+// human should check or rotate, how to retest, and what could not be seen.
+//
+// It reads the events of a record in their order and keeps a bounded number of
+// groups of like attempts. Whoever makes many of one kind fills the room of that
+// kind alone. It knows neither the rows of the escape matrix nor the names that a
+// host executes: who asks for a report hands them in.
+package incident
+
+import (
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"holdfast.dev/holdfast/internal/detect"
+	"holdfast.dev/holdfast/internal/floor/event"
+	"holdfast.dev/holdfast/internal/record/story"
+)
+
+// Options are what a report takes from elsewhere.
+type Options struct {
+	Session string        // valid, see audit.ValidSession: it stands in commands
+	File    string        // of the record, quoted for a shell
+	Rules   []detect.Rule // for what they say of honest causes
+	Rows    []Row         // of the escape matrix; nil where they cannot be played
+	// Executes says of a path below the workspace, relative to it, why the host would
+	// execute or obey it; "" for an ordinary one. nil: nobody knows.
+	Executes func(path string) string
+	Usual    func(object string) bool // nearly every program asks for it; nil: no object
+}
+
+// Findings are what is known when all events were added.
+type Findings struct {
+	Record   string   // verdict on the record, in the word of 'log verify'
+	Problems []string // what does not fit, a line each
+	Running  bool     // the run is under way
+	Changes  *Changes // as they are kept beside the record; nil where they are not
+	Settled  []string // what was found after the supervisor was killed, a line each
+}
+
+// Changes are what of the workspace is listed, or waits, since the end of the run.
+type Changes struct {
+	Waits int       // changes that wait for review and have not reached the workspace
+	Flags []Flagged // files that the host executes
+	Whole bool      // nothing is missing in Flags
+}
+
+// Flagged is a file that a host executes, and how it was changed. Held is where it
+// was moved; "" when it stayed.
+type Flagged struct{ Path, Change, Reason, Held string }
+
+// Row is a row of the escape matrix, with what must be seen of it in a record.
+type Row struct {
+	ID, Class string
+	Core      bool
+	Rules     []string // alerts that it raises
+	Attempts  []Attempt
+}
+
+// Attempt is an attempt of a row. Object may begin with a letter for a directory of
+// the row's world, and a slash.
+type Attempt struct{ Action, Object, Layer string }
+
+// limits of what is kept of a run. What there is no room for is counted.
+const (
+	perKind  = 20  // groups of attempts of one kind
+	kinds    = 400 // kinds: actions, verdicts and layers are few, but for a record that was forged
+	named    = 4   // objects that a group names
+	entries  = 200 // credentials, fake credentials, rules of alerts and directories, each
+	reach    = 2000
+	reasons  = 100 // groups of files that a host executes
+	recently = 8192
+)
+
+// storyLimits leave out the lists that a report does not show.
+var storyLimits = story.Limits{Programs: 20_000, Refusals: 1000, Bytes: 16 << 20}
+
+// Builder takes the events of a run in the order of the record.
+type Builder struct {
+	o         Options
+	story     *story.Builder
+	workspace string
+
+	groups   []*group
+	byKey    map[groupKey]*group
+	ofKind   map[groupKey]int
+	unlisted uint64 // events of kinds for which there was no room
+	refused  map[string]uint64
+	routine  uint64 // refusals of what nearly every program asks for
+	unknown  uint64
+
+	hosts       keyed[host]
+	moreOut     uint64 // bytes to hosts that are not listed, at most: some of them twice
+	credentials keyed[lent]
+	honey       keyed[touched]
+	executed    keyed[executable]
+	outside     keyed[place]
+	private     keyed[place]
+	held        []string // paths that were held back at the end
+	heldMore    uint64
+	blind       []blindness
+	recent      [recently]outcome // by sequence number
+	alerts      keyed[alerted]
+	wrote       uint64 // changes of files below the workspace
+}
+
+// outcome is what became of one event.
+type outcome struct {
+	seq     uint64
+	verdict event.Verdict
+	layer   string
+}
+
+// New begins a report.
+func New(o Options) *Builder {
+	b := &Builder{
+		o: o, story: story.New(storyLimits),
+		byKey: map[groupKey]*group{}, ofKind: map[groupKey]int{}, refused: map[string]uint64{},
+	}
+	if o.Usual == nil {
+		b.o.Usual = func(string) bool { return false }
+	}
+	return b
+}
+
+// Add takes the next event.
+func (b *Builder) Add(e event.Event) {
+	b.story.Add(e)
+	b.recent[e.Seq%recently] = outcome{e.Seq, e.Verdict, cut(e.Layer, 40)}
+	switch e.Action {
+	case event.SessionStart:
+		b.workspace = strings.Clone(e.Object)
+	case event.AlertRaise:
+		b.alert(&e)
+	case event.RecordBlind:
+		if len(b.blind) < entries {
+			b.blind = append(b.blind, blindness{cut(e.Object, 200), cut(e.Detail["reason"], 1000), cut(e.Detail["seen"], 1000), e.Time})
+		}
+	}
+	b.attempt(&e)
+	if e.Verdict == event.Allowed && e.Error == "" {
+		b.through(&e)
+	}
+	if e.Action == event.FileQuarantine {
+		if len(b.held) < entries {
+			b.held = append(b.held, cut(e.Object, 4096))
+		} else {
+			b.heldMore++
+		}
+	}
+}
+
+// blindness is what the sensors of a run could not see.
+type blindness struct {
+	what, why, seen string
+	since           time.Time
+}
+
+// keyed is a list in the order of first occurrence, bounded, by key.
+type keyed[T any] struct {
+	list []*T
+	at   map[string]*T
+	more uint64 // events of what is not listed
+}
+
+// get is the entry of key, made where there is room; nil where there is none.
+func (k *keyed[T]) get(key string, most int) *T {
+	if v := k.at[key]; v != nil {
+		return v
+	}
+	if len(k.list) >= most {
+		k.more++
+		return nil
+	}
+	if k.at == nil {
+		k.at = map[string]*T{}
+	}
+	v := new(T)
+	k.at[strings.Clone(key)] = v
+	k.list = append(k.list, v)
+	return v
+}
+
+// span is when something happened first and last.
+type span struct {
+	first, last time.Time
+	seq         uint64 // of the first
+	count       uint64
+}
+
+func (s *span) add(e *event.Event, n uint64) {
+	if s.count == 0 {
+		s.first, s.seq = e.Time, e.Seq
+	}
+	s.last = e.Time
+	s.count += n
+}
+
+// names are the first few different texts.
+type names struct {
+	list []string
+	more bool
+}
+
+func (n *names) add(s string) {
+	if s == "" {
+		return
+	}
+	s = cut(s, 300)
+	for _, old := range n.list {
+		if old == s {
+			return
+		}
+	}
+	if len(n.list) >= named {
+		n.more = true
+		return
+	}
+	n.list = append(n.list, s)
+}
+
+// cut is a copy of s with at most about n bytes.
+func cut(s string, n int) string {
+	if len(s) <= n {
+		return strings.Clone(s)
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n] + "…"
+}

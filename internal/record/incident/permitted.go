@@ -1,0 +1,141 @@
+package incident
+
+import (
+	"holdfast.dev/holdfast/internal/prove/report"
+	"holdfast.dev/holdfast/internal/record/story"
+)
+
+// permitted is what got through because a rule or a person allowed it.
+func (t *teller) permitted() []report.Block {
+	blocks := t.approved()
+	if hosts := t.reachedBlock(); len(hosts.Items) > 0 {
+		blocks = append(blocks, hosts)
+	}
+	if len(t.credentials.list) > 0 {
+		b := say("Credentials that were used where the policy lends them. The command had a stand-in; the secret was put in on the way out:")
+		for _, l := range t.credentials.list {
+			item := point("%s at %s, %s, %s%s.", l.name, l.where, times(l.count), when(l.span), byRules(l.rules))
+			b.Items = append(b.Items, item)
+		}
+		blocks = append(blocks, b)
+	}
+	if n := len(t.outside.list); n > 0 {
+		b := t.placesBlock("Changed outside of the workspace. Where the policy grants no writing there, it went to private storage and is gone with the run:", &t.outside)
+		blocks = append(blocks, b)
+	}
+	if t.wrote > 0 {
+		blocks = append(blocks, say("It wrote to the workspace %s. The workspace is its to change; what a host executes of it stands under Check or rotate. All paths: %s",
+			times(t.wrote), "holdfast log files --written "+t.o.Session))
+	}
+	if len(blocks) == 0 {
+		return []report.Block{say("Nothing: no rule and no person let anything through, and no file of the workspace was changed.")}
+	}
+	return blocks
+}
+
+// approved is what persons allowed.
+func (t *teller) approved() []report.Block {
+	b := say("A person was asked, and allowed it:")
+	left := uint64(0)
+	for _, a := range t.s.Approvals {
+		if !a.Allowed {
+			continue
+		}
+		if len(b.Items) >= lines {
+			left++
+			continue
+		}
+		b.Items = append(b.Items, t.approval(a))
+	}
+	if len(b.Items) == 0 {
+		return nil
+	}
+	return append([]report.Block{b}, t.leftOut(left, "approval", "approvals")...)
+}
+
+// approval is one of them.
+func (t *teller) approval(a *story.Approval) report.Item {
+	what := cut(a.Object, 300)
+	if len(a.Argv) > 0 {
+		what = cut(commandLine(a.Argv), 300)
+	}
+	item := point("%s (%s): asked at %s, allowed by %s at %s.", what, report.Words(aboutOf(a.Kind)), clock(a.Asked), a.By, clock(a.Answered))
+	far := report.Sentence("It held once")
+	switch a.Scope {
+	case "session":
+		far = report.Sentence("It held until the run ended")
+	case "for":
+		far = report.Sentence("It held until %s", report.Words(a.Expires))
+	}
+	if a.Directory != "" {
+		far = append(far, report.Sentence(", for everything below %s", cut(a.Directory, 300))...)
+	}
+	far = append(far, report.Sentence("; used %s", map[bool]report.Words{true: "never", false: times(a.Used)}[a.Used == 0])...)
+	if a.Revoked {
+		far = append(far, report.Sentence("; taken back by %s", a.RevokedBy)...)
+	}
+	item.More = append(item.More, append(far, report.Sentence(".")...))
+	if a.Rule != "" || a.Reason != "" {
+		add(&item, "Rule %s. Reason of the answer: %s", or(a.Rule, "not named"), report.Words(or(a.Reason, "none was given")))
+	}
+	return item
+}
+
+func or(s, other string) string {
+	if s == "" {
+		return other
+	}
+	return cut(s, 400)
+}
+
+// aboutOf is what an approval was about.
+func aboutOf(kind string) string {
+	words := map[string]string{"exec": "to execute", "file": "to change a file", "connect": "to connect", "request": "to send a request", "credential": "to use a credential", "tool": "to call a tool"}
+	if w := words[kind]; w != "" {
+		return w
+	}
+	return "of a kind that is not known"
+}
+
+// byRules names the rules that let something through.
+func byRules(rules names) report.Prose {
+	if len(rules.list) == 0 {
+		return nil
+	}
+	return append(report.Sentence(", by rule "), listed(rules)...)
+}
+
+// reachedBlock are the hosts that were reached.
+func (t *teller) reachedBlock() report.Block {
+	b := say("Hosts that it reached. Bytes out are what left the boundary:")
+	list, others, out := t.farthest()
+	for _, h := range list {
+		requests := report.Words("")
+		if h.requests > 0 {
+			requests = ", " + plural(h.requests, "answered request", "answered requests")
+		}
+		item := point("%s: %s%s, %s out, %s in, %s%s.", h.name, plural(h.count, "connection", "connections"), requests, size(h.out), size(h.in), when(h.span), byRules(h.rules))
+		if len(h.methods.list) > 0 {
+			add(&item, "Methods: %s.", listed(h.methods))
+		} else {
+			add(&item, "Its requests were not looked into: what was sent, and what came back, is not in the record.")
+		}
+		b.Items = append(b.Items, item)
+	}
+	if others > 0 || t.hosts.more > 0 {
+		b.Items = append(b.Items, point("Further hosts, which are not listed, with up to %s out: %s", size(out), "holdfast log net "+t.o.Session))
+	}
+	return b
+}
+
+// placesBlock is a list of directories with what was changed in them.
+func (t *teller) placesBlock(title string, places *keyed[place]) report.Block {
+	b := say("%s", report.Words(title))
+	for _, p := range places.list {
+		b.Items = append(b.Items, point("In %s: %s, %s, %s.", p.dir, listed(p.paths), times(p.count), when(p.span)))
+	}
+	if places.more > 0 {
+		b.Items = append(b.Items, point("Changes in further directories, which are not listed: %s.", places.more))
+	}
+	return b
+}

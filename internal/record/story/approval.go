@@ -1,0 +1,166 @@
+package story
+
+import (
+	"time"
+
+	"holdfast.dev/holdfast/internal/floor/event"
+)
+
+// Approval is something that a human was asked, and what came of it; or what was
+// denied by a rule without asking.
+type Approval struct {
+	ID         string    `json:"id,omitempty"` // of the request; "" where nobody was asked
+	Kind       string    `json:"kind,omitempty"`
+	Object     string    `json:"object"` // what it was about: a path, host:port, a tool
+	Argv       []string  `json:"argv,omitempty"`
+	ArgvLeft   int       `json:"argv_left,omitempty"` // arguments that are not in Argv
+	Cwd        string    `json:"cwd,omitempty"`
+	Operation  string    `json:"operation,omitempty"` // on a file
+	To         string    `json:"to,omitempty"`
+	Method     string    `json:"method,omitempty"` // of a request, with its path
+	Path       string    `json:"path,omitempty"`
+	Credential string    `json:"credential,omitempty"`
+	Rule       string    `json:"rule,omitempty"`
+	Why        string    `json:"why,omitempty"` // the rule's reason
+	Asked      time.Time `json:"asked"`
+	Seq        uint64    `json:"seq"`
+
+	Answered  time.Time `json:"answered,omitzero"` // zero: the record has no end of it
+	Allowed   bool      `json:"allowed,omitempty"`
+	Outcome   string    `json:"outcome,omitempty"` // detail of approval.answer or approval.rule
+	By        string    `json:"by,omitempty"`
+	Via       string    `json:"via,omitempty"`
+	Reason    string    `json:"reason,omitempty"` // of the answer
+	Scope     string    `json:"scope,omitempty"`
+	Directory string    `json:"directory,omitempty"`
+	Grant     string    `json:"grant,omitempty"`
+	Expires   string    `json:"expires,omitempty"`
+	Count     uint64    `json:"count,omitempty"` // identical attempts; of a rule denials
+	Used      uint64    `json:"used,omitempty"`
+	Revoked   bool      `json:"revoked,omitempty"`
+	RevokedBy string    `json:"revoked_by,omitempty"`
+	Expired   bool      `json:"expired,omitempty"`
+}
+
+// Change is a change that waited for review, and what was decided about it.
+type Change struct {
+	Path     string `json:"path"`
+	Kind     string `json:"kind,omitempty"`     // added, modified and the like
+	Decision string `json:"decision,omitempty"` // the last one: accept, reject, drop or undecided
+	By       string `json:"by,omitempty"`
+	Applied  bool   `json:"applied,omitempty"` // it reached the tree
+	Failed   bool   `json:"failed,omitempty"`  // it could not
+	Reason   string `json:"reason,omitempty"`
+	Seq      uint64 `json:"seq"` // of the first event
+}
+
+// approval takes what was asked and answered.
+func (b *Builder) approval(e *event.Event) {
+	id, grant := "id "+short(e.Detail["id"]), "grant "+short(e.Detail["grant"])
+	var a *Approval
+	switch e.Action {
+	case event.ApprovalRequest:
+		b.asked(id, e)
+		return
+	case event.ApprovalAnswer:
+		if a = b.approvals[id]; a == nil {
+			a = b.asked(id, e)
+		}
+		if a != nil {
+			b.answered(a, e)
+			if e.Detail["grant"] != "" {
+				b.approvals[grant] = a
+			}
+		}
+		return
+	case event.ApprovalRule:
+		b.ruled(e)
+		return
+	}
+	if a = b.approvals[grant]; a == nil {
+		b.note(&b.s.Notes, e) // what it belongs to is not in the record
+		return
+	}
+	switch e.Action {
+	case event.ApprovalUse:
+		a.Used++
+	case event.ApprovalRevoke:
+		a.Revoked, a.RevokedBy = true, b.keep(e.Detail["by"])
+	case event.ApprovalExpire:
+		a.Expired = true
+	}
+}
+
+// asked is a new entry; nil where there is no room for it.
+func (b *Builder) asked(key string, e *event.Event) *Approval {
+	if len(b.s.Approvals) >= b.limits.Refusals || !b.admit(2*len(e.Object), ofAll) {
+		b.s.Left.Other++
+		return nil
+	}
+	d := e.Detail
+	a := &Approval{
+		ID: b.keep(d["id"]), Kind: b.keep(d["kind"]), Object: b.keep(e.Object), Operation: b.keep(d["operation"]), To: b.keep(d["to"]),
+		Method: b.keep(d["method"]), Path: b.keep(d["path"]), Credential: b.keep(d["credential"]),
+		Rule: b.keep(e.Rule), Asked: e.Time, Seq: e.Seq,
+	}
+	if a.Kind == string(event.KindExec) {
+		a.Argv, a.ArgvLeft = b.arguments(e.Process.Argv)
+		a.Cwd = b.keep(e.Process.Cwd)
+	}
+	if e.Action == event.ApprovalRequest {
+		a.Why = b.keep(d["reason"])
+	}
+	b.approvals[b.keep(key)] = a
+	b.s.Approvals = append(b.s.Approvals, a)
+	return a
+}
+
+func (b *Builder) answered(a *Approval, e *event.Event) {
+	d := e.Detail
+	a.Answered, a.Allowed, a.Outcome = e.Time, e.Verdict == event.Allowed, b.keep(d["outcome"])
+	a.By, a.Via, a.Reason, a.Scope = b.keep(d["by"]), b.keep(d["via"]), b.keep(d["reason"]), b.keep(d["scope"])
+	a.Directory, a.Grant, a.Expires = b.keep(d["directory"]), b.keep(d["grant"]), b.keep(d["expires"])
+	a.Count = max(1, number(d["count"]))
+}
+
+// ruled takes a denial without a question: those by one rule are one entry.
+func (b *Builder) ruled(e *event.Event) {
+	d := e.Detail
+	key := "rule " + short(d["outcome"]) + " " + short(e.Rule) + " " + short(e.Object)
+	a := b.approvals[key]
+	if a == nil {
+		if a = b.asked(key, e); a == nil {
+			return
+		}
+		a.Answered, a.Outcome, a.Reason = e.Time, b.keep(d["outcome"]), b.keep(d["reason"])
+	}
+	a.Count += max(1, number(d["count"]))
+}
+
+// review takes what was decided about a change, and whether it was applied.
+func (b *Builder) review(e *event.Event) {
+	if e.Action == event.ReviewApply && e.Object == b.s.Workspace {
+		return // it begins: each change follows
+	}
+	c := b.changes[short(e.Object)]
+	if c == nil {
+		if len(b.changes) >= b.limits.Files || !b.admit(2*len(e.Object), ofFiles) {
+			b.s.Left.Files++
+			return
+		}
+		c = &Change{Path: b.keep(e.Object), Seq: e.Seq}
+		b.changes[c.Path] = c
+		b.s.Changes = append(b.s.Changes, c)
+	}
+	if by := e.Detail["by"]; by != c.By {
+		c.By = b.keep(by)
+	}
+	if e.Action == event.ReviewAnswer {
+		c.Decision, c.Kind = b.keep(e.Detail["decision"]), b.keep(e.Detail["kind"])
+		return
+	}
+	c.Applied, c.Failed = e.Verdict == event.Allowed, e.Verdict == event.Denied
+	if why := e.Detail["reason"]; why != "" {
+		c.Reason = b.keep(why)
+	}
+}

@@ -1,0 +1,246 @@
+package story
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"holdfast.dev/holdfast/internal/detect"
+	"holdfast.dev/holdfast/internal/floor/event"
+)
+
+// Builder makes a story of events, which are added in the order of the record.
+type Builder struct {
+	limits Limits
+	bytes  int // of text that is kept
+	s      Story
+
+	programs     map[uint64]*Program
+	runs         map[int]uint64 // program that a process runs
+	files        map[string]*File
+	refused      map[string]int // different refusals by action
+	destinations map[string]*Destination
+	sockets      map[socketKey]*Socket
+	refusals     map[refusalKey]*Refusal
+	credentials  map[credentialKey]*Credential
+	alerts       map[string]*Alert
+	approvals    map[string]*Approval // by "id ID", "grant GRANT" and "rule …"
+	changes      map[string]*Change
+	drops        *Drops             // nil before the session started
+	open         map[uint64][]*Tool // calls that are under way, by the program of the agent
+}
+
+// New begins a story.
+func New(limits Limits) *Builder {
+	return &Builder{
+		limits: limits, programs: map[uint64]*Program{}, runs: map[int]uint64{}, refused: map[string]int{}, files: map[string]*File{},
+		destinations: map[string]*Destination{}, sockets: map[socketKey]*Socket{}, refusals: map[refusalKey]*Refusal{},
+		credentials: map[credentialKey]*Credential{}, alerts: map[string]*Alert{}, approvals: map[string]*Approval{}, changes: map[string]*Change{}, open: map[uint64][]*Tool{},
+	}
+}
+
+// Add takes the next event.
+func (b *Builder) Add(e event.Event) {
+	if b.s.Events == 0 {
+		b.s.Session, b.s.Begin = b.keep(e.Session), e.Time
+	}
+	b.s.Events++
+	if e.Time.After(b.s.End) {
+		b.s.End = e.Time
+	}
+	kind, _, _ := strings.Cut(e.Action, ".")
+	if e.Verdict == event.Denied && kind != "alert" && kind != "session" && kind != "approval" && kind != "review" && e.Action != event.FileQuarantine { // which have places of their own
+		b.refusal(&e)
+	}
+	if e.Verdict == event.Unknown && (kind == "file" || kind == "sock" || kind == "sys" || kind == "net" || e.Action == event.ProcExec) {
+		b.s.Unknown++
+	}
+	switch kind {
+	case "proc":
+		b.process(&e)
+	case "file":
+		if e.Action == event.FileQuarantine {
+			b.note(&b.s.Notes, &e)
+			return
+		}
+		b.file(&e)
+	case "sock":
+		b.socket(&e)
+	case "net":
+		b.network(&e)
+	case "tool":
+		b.tool(&e)
+	case "approval":
+		b.approval(&e)
+	case "review":
+		b.review(&e)
+	case "credential", "honey":
+		b.credential(&e)
+	default:
+		b.session(&e)
+	}
+}
+
+// session takes the events of the session itself.
+func (b *Builder) session(e *event.Event) {
+	switch e.Action {
+	case event.SessionStart:
+		b.s.Workspace, b.s.Started, b.s.Begin = b.keep(e.Object), b.keepAll(e.Detail), e.Time
+		b.s.Command, _ = b.arguments(e.Process.Argv)
+		b.drops = NewDrops(detect.Place{Home: e.Detail["home"], Workspace: e.Object})
+	case event.SessionAttest:
+		b.s.Attested = b.keepAll(e.Detail)
+	case event.SessionEnd:
+		b.s.Ended, b.s.Status = true, b.keep(e.Detail["status"])
+	case event.RecordBegin:
+		b.s.Recorded = b.keepAll(e.Detail)
+	case event.RecordDrop, event.RecordCut:
+		b.lost(e)
+	case event.RecordBlind:
+		b.note(&b.s.Blind, e)
+	case event.AlertRaise:
+		b.alert(e)
+	case event.SysCall:
+		b.touch(e, (*Program).refused, e.Object, "", refusedAs(e))
+	default:
+		b.note(&b.s.Notes, e)
+	}
+}
+
+// Story is what was added until now. Nothing may be added afterwards.
+func (b *Builder) Story() *Story {
+	b.foldQueries()
+	if b.drops != nil {
+		var more uint64
+		b.s.Dropped, more = b.drops.List()
+		b.s.Left.Other += more
+	}
+	slices.SortFunc(b.s.Files, func(a, c *File) int { return strings.Compare(a.Path, c.Path) })
+	return &b.s
+}
+
+// short is a text as it is kept.
+func short(s string) string {
+	if len(s) <= longest {
+		return s
+	}
+	return s[:longest] + "…"
+}
+
+// keep is a text that may be kept: cut when it is long, and "…" when there is
+// no room any more.
+func (b *Builder) keep(s string) string {
+	if len(s) > longest+len("…") {
+		b.s.Left.Bytes += uint64(len(s) - longest)
+		s = short(s)
+	}
+	if b.bytes+len(s) > b.limits.Bytes {
+		b.s.Left.Bytes += uint64(len(s))
+		return "…"
+	}
+	b.bytes += len(s)
+	return strings.Clone(s)
+}
+
+// Who may use how many quarters of the room. A program that makes files until
+// none is left must not hide what was refused afterwards.
+const (
+	ofFiles    = 2
+	ofPrograms = 3
+	ofAll      = 4
+)
+
+// overhead is what it takes to hold one thing besides its texts, in bytes.
+const overhead = 250
+
+// admit reports whether there is room for another thing with n bytes of text,
+// and takes the room for what holds it.
+func (b *Builder) admit(n, quarters int) bool {
+	if b.bytes+overhead+min(n, 2*longest) > b.limits.Bytes/4*quarters {
+		return false
+	}
+	b.bytes += overhead
+	return true
+}
+
+// maxDetails is how many details of an event are kept.
+const maxDetails = 32
+
+func (b *Builder) keepAll(m map[string]string) map[string]string {
+	out := map[string]string{}
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	for i, k := range keys {
+		if i == maxDetails {
+			b.s.Left.Other += uint64(len(keys) - i)
+			break
+		}
+		out[b.keep(k)] = b.keep(m[k])
+	}
+	return out
+}
+
+func (b *Builder) note(into *[]Note, e *event.Event) {
+	if len(*into) >= b.limits.Refusals || !b.admit(len(e.Object), ofAll) {
+		b.s.Left.Other++
+		return
+	}
+	*into = append(*into, Note{Action: b.keep(e.Action), Object: b.keep(e.Object), Detail: b.keepAll(e.Detail), Seq: e.Seq})
+}
+
+// lost adds what a drop or a cut says to those of the same sensor and reason,
+// of which there may be one a second: how many, of which actions, up to where.
+func (b *Builder) lost(e *event.Event) {
+	for i := range b.s.Lost {
+		l := &b.s.Lost[i]
+		if l.Action != e.Action || l.Detail["of"] != e.Detail["of"] || l.Detail["reason"] != e.Detail["reason"] {
+			continue
+		}
+		for k, v := range e.Detail {
+			if _, had := l.Detail[k]; strings.HasPrefix(k, "count") && (had || len(l.Detail) < 2*maxDetails) {
+				l.Detail[b.keep(k)] = strconv.FormatUint(number(l.Detail[k])+number(v), 10)
+			}
+		}
+		if to := e.Detail["to"]; to != "" {
+			l.Detail["to"] = b.keep(to)
+		}
+		delete(l.Detail, "ranges") // of the first report alone
+		return
+	}
+	b.note(&b.s.Lost, e)
+}
+
+func number(s string) uint64 {
+	n, _ := strconv.ParseUint(s, 10, 64) // what is no number counts nothing
+	return n
+}
+
+func (b *Builder) alert(e *event.Event) {
+	key := short(e.Object + "\x00" + e.Detail["severity"] + "\x00" + e.Detail["key"])
+	if a := b.alerts[key]; a != nil {
+		a.Count++
+		return
+	}
+	if len(b.alerts) >= b.limits.Refusals || !b.admit(len(key), ofAll) {
+		b.s.Left.Other++
+		return
+	}
+	a := &Alert{Rule: b.keep(e.Object), Detail: b.keepAll(e.Detail), Count: 1, Seq: e.Seq, Time: e.Time}
+	b.alerts[b.keep(key)] = a
+	b.s.Alerts = append(b.s.Alerts, a)
+}
+
+// few is how many programs, rules and reasons are named of one thing.
+const few = 4
+
+// among adds v to the first few different ones.
+func among[T comparable](list []T, v T) []T {
+	var zero T
+	if v == zero || len(list) >= few || slices.Contains(list, v) {
+		return list
+	}
+	return append(list, v)
+}

@@ -1,0 +1,81 @@
+package story
+
+import "holdfast.dev/holdfast/internal/floor/event"
+
+// file takes what was done to files.
+func (b *Builder) file(e *event.Event) {
+	name := place(e)
+	switch {
+	case e.Verdict == event.Denied:
+		b.touch(e, (*Program).refused, name, "", refusedAs(e))
+		b.path(e, name, func(f *File) { f.Refused++ })
+		return
+	case e.Error != "":
+		if of := b.of(e); of != nil {
+			of.Failed++
+		}
+		return
+	}
+	if b.drops != nil {
+		b.drops.Add(e)
+	}
+	private := e.Detail[event.DetailKept] != ""
+	what := "" // of what was written
+	if private {
+		what = KeptPrivate
+	}
+	to := e.Detail["to_resolved"]
+	if to == "" {
+		to = e.Detail["to"]
+	}
+	switch e.Action {
+	case event.FileOpen:
+		b.touch(e, (*Program).read, name, "", "")
+		b.path(e, name, func(f *File) { f.Read++ })
+	case event.FileWrite, event.FileMkdir, event.FileTruncate, event.FileMknod:
+		b.touch(e, (*Program).wrote, name, "", what)
+		b.path(e, name, func(f *File) { f.Written++; f.Gone, f.Private = false, private })
+	case event.FileLink, event.FileSymlink:
+		b.touch(e, (*Program).wrote, name, e.Detail["to"], what)
+		b.path(e, name, func(f *File) { f.Written++; f.Gone, f.Private = false, private })
+	case event.FileRename:
+		b.touch(e, (*Program).renamed, name, to, what)
+		b.path(e, name, func(f *File) { f.Removed++; f.Gone = true })
+		b.path(e, to, func(f *File) { f.Written++; f.Gone, f.Private = false, private })
+	case event.FileUnlink:
+		b.touch(e, (*Program).removed, name, "", "")
+		b.path(e, name, func(f *File) { f.Removed++; f.Gone = true })
+	case event.FileChmod, event.FileChown, event.FileXattr:
+		b.touch(e, (*Program).changed, name, "", changedTo(e))
+		b.path(e, name, func(f *File) { f.Changed++ })
+	}
+}
+
+// KeptPrivate is what a story says of a change that did not reach the host.
+const KeptPrivate = "kept private"
+
+func changedTo(e *event.Event) string {
+	for _, k := range []string{"mode", "owner", "name"} {
+		if v := e.Detail[k]; v != "" {
+			return k + " " + v
+		}
+	}
+	return ""
+}
+
+// path notes what happened to a path.
+func (b *Builder) path(e *event.Event, name string, note func(*File)) {
+	f := b.files[short(name)]
+	if f == nil {
+		if len(b.files) >= b.limits.Files || !b.admit(len(name), ofFiles) {
+			b.s.Left.Files++
+			return
+		}
+		f = &File{Path: b.keep(name), First: e.Seq}
+		b.files[f.Path] = f
+		b.s.Files = append(b.s.Files, f)
+	}
+	note(f)
+	f.Last = e.Seq
+	f.By = among(f.By, b.exec(e))
+}

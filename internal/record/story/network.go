@@ -1,0 +1,127 @@
+package story
+
+import (
+	"net"
+	"slices"
+
+	"holdfast.dev/holdfast/internal/floor/event"
+)
+
+// maxRequests is how many different requests of a destination are kept.
+const maxRequests = 30
+
+// network takes what the egress saw and decided.
+func (b *Builder) network(e *event.Event) {
+	d := b.destination(e)
+	if d == nil {
+		return
+	}
+	switch {
+	case e.Verdict == event.Denied:
+		d.Denied++
+		if e.Detail["method"] != "" {
+			b.request(d, e)
+		}
+	case e.Action == event.NetQuery:
+		d.Queries++
+	case e.Action == event.NetConnect:
+		d.Connects++
+	case e.Action == event.NetRequest && e.Detail["status"] == "": // it left; its answer has an event of its own
+	case e.Action == event.NetRequest:
+		d.requested = true
+		b.request(d, e)
+		d.In += number(e.Detail["in"])
+		d.Out += number(e.Detail["out"])
+	case e.Action == event.NetClose && !d.requested: // else the same bytes would count twice
+		d.In += number(e.Detail["in"])
+		d.Out += number(e.Detail["out"])
+	}
+	if reason := e.Detail["reason"]; reason != "" && len(d.Reasons) < few {
+		d.Reasons = among(d.Reasons, b.keep(reason))
+	}
+	if e.Rule != "" && len(d.Rules) < few {
+		d.Rules = among(d.Rules, b.keep(e.Rule))
+	}
+	d.By = among(d.By, b.exec(e))
+}
+
+func (b *Builder) destination(e *event.Event) *Destination {
+	d := b.destinations[short(e.Object)]
+	if d != nil {
+		return d
+	}
+	if len(b.destinations) >= b.limits.Destinations || !b.admit(len(e.Object), ofAll) {
+		b.s.Left.Destinations++
+		return nil
+	}
+	d = &Destination{Name: b.keep(e.Object), First: e.Seq}
+	b.destinations[d.Name] = d
+	b.s.Destinations = append(b.s.Destinations, d)
+	return d
+}
+
+func (b *Builder) request(d *Destination, e *event.Event) {
+	r := Request{Method: short(e.Detail["method"]), Path: short(e.Detail["path"]), Status: short(e.Detail["status"]), Denied: e.Verdict == event.Denied}
+	for i, old := range d.Requests {
+		if old.Count = 0; old == r {
+			d.Requests[i].Count++
+			return
+		}
+	}
+	if len(d.Requests) >= maxRequests || !b.admit(len(r.Path), ofAll) {
+		d.More++
+		return
+	}
+	r.Method, r.Path, r.Status, r.Count = b.keep(r.Method), b.keep(r.Path), b.keep(r.Status), 1
+	d.Requests = append(d.Requests, r)
+}
+
+// foldQueries takes a name that was asked for into the destinations of that
+// name, where there are any.
+func (b *Builder) foldQueries() {
+	hosts := map[string]*Destination{}
+	for _, d := range b.s.Destinations {
+		if host, _, err := net.SplitHostPort(d.Name); err == nil && hosts[host] == nil {
+			hosts[host] = d
+		}
+	}
+	b.s.Destinations = slices.DeleteFunc(b.s.Destinations, func(d *Destination) bool {
+		into := hosts[d.Name]
+		if into == nil || into == d || d.Denied > 0 {
+			return false
+		}
+		into.Queries += d.Queries
+		into.First = min(into.First, d.First)
+		return true
+	})
+}
+
+type socketKey struct{ address, action string }
+
+// socket takes what programs asked of the kernel.
+func (b *Builder) socket(e *event.Event) {
+	switch {
+	case e.Verdict == event.Denied:
+		b.touch(e, (*Program).refused, e.Object, "", refusedAs(e))
+	case e.Action == event.SockBind:
+		b.touch(e, (*Program).bound, e.Object, "", "")
+	default:
+		b.touch(e, (*Program).reached, e.Object, "", "")
+	}
+	key := socketKey{short(e.Object), e.Action}
+	s := b.sockets[key]
+	if s == nil {
+		if len(b.sockets) >= b.limits.Destinations || !b.admit(len(e.Object), ofAll) {
+			b.s.Left.Destinations++
+			return
+		}
+		s = &Socket{Address: b.keep(e.Object), Action: e.Action}
+		b.sockets[socketKey{s.Address, s.Action}] = s
+		b.s.Sockets = append(b.s.Sockets, s)
+	}
+	s.Count++
+	if e.Verdict == event.Denied {
+		s.Denied++
+	}
+	s.By = among(s.By, b.exec(e))
+}

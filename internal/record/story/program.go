@@ -1,0 +1,177 @@
+package story
+
+import (
+	"strings"
+
+	"holdfast.dev/holdfast/internal/floor/event"
+)
+
+const (
+	maxArgv = 64      // arguments of a program that are kept
+	maxRuns = 100_000 // processes that are followed at a time
+)
+
+// process takes executions and ends.
+func (b *Builder) process(e *event.Event) {
+	p := e.Process
+	switch e.Action {
+	case event.ProcExec:
+		b.executed(e)
+	case event.ProcSeen:
+		if of := b.programs[p.Exec]; of != nil && b.runs[p.PID] != p.Exec && len(b.runs) < maxRuns {
+			of.Forks++
+			b.runs[p.PID] = p.Exec
+		}
+	case event.ProcExit:
+		of := b.of(e)
+		delete(b.runs, p.PID)
+		if of == nil || of.PID != p.PID {
+			return
+		}
+		of.End = e.Time
+		of.Status, of.Signal = b.keep(e.Detail["status"]), b.keep(e.Detail["signal"])
+	}
+}
+
+// executed takes an execution. One that was denied or failed has no program: it
+// was tried by the one that asked.
+func (b *Builder) executed(e *event.Event) {
+	p := e.Process
+	by := b.starter(e)
+	if e.Verdict == event.Denied || e.Error != "" {
+		if of := b.programs[by]; of != nil {
+			b.tried(of, e)
+		}
+		return
+	}
+	if p.Exec == 0 || b.programs[p.Exec] != nil {
+		return
+	}
+	replaces := b.programs[b.runs[p.PID]]
+	if len(b.programs) >= b.limits.Programs || !b.admit(len(p.Cwd)+len(p.Argv), ofPrograms) {
+		b.s.Left.Programs++
+		delete(b.runs, p.PID) // what it does is not the doing of the one before
+		return
+	}
+	of := &Program{
+		Exec: p.Exec, Parent: by, PID: p.PID, Asked: b.keep(e.Object), Executable: b.keep(p.Executable), SHA256: b.keep(p.SHA256), Cwd: b.keep(p.Cwd),
+		Seq: e.Seq, Begin: e.Time,
+	}
+	of.Argv, of.ArgvLeft = b.arguments(p.Argv)
+	if replaces != nil && replaces.PID == p.PID {
+		replaces.Replaced = true
+	}
+	b.programs[p.Exec], b.runs[p.PID] = of, p.Exec
+	b.s.Programs = append(b.s.Programs, of)
+	b.started(of)
+}
+
+// arguments are the first of a command line, and how many there are besides.
+func (b *Builder) arguments(argv []string) (kept []string, left int) {
+	for _, a := range argv[:min(len(argv), maxArgv)] {
+		kept = append(kept, b.keep(a))
+	}
+	return kept, len(argv) - len(kept)
+}
+
+// starter is the program that executed: the one that the process ran before, or
+// else its parent's.
+func (b *Builder) starter(e *event.Event) uint64 {
+	if before, known := b.runs[e.Process.PID]; known && before != e.Process.Exec {
+		return before
+	}
+	if b.programs[e.Process.ParentExec] != nil {
+		return e.Process.ParentExec
+	}
+	if e.Process.Exec != 0 && b.programs[e.Process.Exec] != nil { // the event names who asked
+		return e.Process.Exec
+	}
+	return 0
+}
+
+// exec is the number of the program that an event belongs to: not every sensor
+// knows it. 0 is none.
+func (b *Builder) exec(e *event.Event) uint64 {
+	if e.Process.Exec != 0 || e.Process.PID == 0 {
+		return e.Process.Exec
+	}
+	return b.runs[e.Process.PID]
+}
+
+// of is the program that an event belongs to; nil when it is not in the story.
+func (b *Builder) of(e *event.Event) *Program { return b.programs[b.exec(e)] }
+
+func (b *Builder) tried(of *Program, e *event.Event) {
+	if e.Verdict == event.Denied {
+		b.list(of, (*Program).refused, place(e), "", refusedAs(e))
+		return
+	}
+	of.Failed++ // a search along PATH asks for many that are not there
+}
+
+// which picks one list of a program.
+type which func(*Program) (*Touched, byte)
+
+func (p *Program) read() (*Touched, byte)    { return &p.Read, 'r' }
+func (p *Program) wrote() (*Touched, byte)   { return &p.Wrote, 'w' }
+func (p *Program) renamed() (*Touched, byte) { return &p.Renamed, 'm' }
+func (p *Program) removed() (*Touched, byte) { return &p.Removed, 'd' }
+func (p *Program) changed() (*Touched, byte) { return &p.Changed, 'c' }
+func (p *Program) reached() (*Touched, byte) { return &p.Reached, 's' }
+func (p *Program) bound() (*Touched, byte)   { return &p.Bound, 'b' }
+func (p *Program) refused() (*Touched, byte) { return &p.Refused, 'x' }
+
+// touch notes what the program of an event did.
+func (b *Builder) touch(e *event.Event, w which, name, to, what string) {
+	if of := b.of(e); of != nil {
+		b.list(of, w, name, to, what)
+	}
+}
+
+// touch is what makes an object the same as another in the lists of a program.
+type touch struct {
+	list     byte
+	name, to string
+	what     string
+}
+
+func (b *Builder) list(of *Program, w which, name, to, what string) {
+	list, letter := w(of)
+	if len(b.open) > 0 {
+		b.own(of, letter, name, to)
+	}
+	key := touch{letter, short(name), short(to), what}
+	if i, known := of.touched[key]; known {
+		list.Objects[i].Count++
+		return
+	}
+	if len(list.Objects) >= b.limits.Each || !b.admit(len(name)+len(to), ofFiles) {
+		list.More++
+		return
+	}
+	if of.touched == nil {
+		of.touched = map[touch]int{}
+	}
+	key.name, key.to, key.what = b.keep(name), b.keep(to), b.keep(what)
+	of.touched[key] = len(list.Objects)
+	list.Objects = append(list.Objects, Object{Name: key.name, To: key.to, Count: 1, What: key.what})
+}
+
+// refusedAs says in a few words what was refused.
+func refusedAs(e *event.Event) string {
+	words := []string{e.Action}
+	for _, w := range []string{e.Layer, e.Error} {
+		if w != "" {
+			words = append(words, w)
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// place is the object of an event as it was found, or else as it was asked.
+func place(e *event.Event) string {
+	if e.Resolved != "" {
+		return e.Resolved
+	}
+	return e.Object
+}

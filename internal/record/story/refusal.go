@@ -1,0 +1,76 @@
+package story
+
+import "holdfast.dev/holdfast/internal/floor/event"
+
+// actions bounds what a record with invented actions can fill.
+const actions = 40
+
+type refusalKey struct{ action, object, layer, rule, err, reason string }
+
+// refusal takes what was denied.
+func (b *Builder) refusal(e *event.Event) {
+	key := refusalKey{short(e.Action), short(place(e)), short(e.Layer), short(e.Rule), short(e.Error), short(e.Detail["reason"])}
+	if r := b.refusals[key]; r != nil {
+		r.Count += 1 + number(e.Detail["again"])
+		r.By = among(r.By, b.exec(e))
+		return
+	}
+	if b.refused[key.action] >= b.limits.Refusals || len(b.refusals) >= actions*b.limits.Refusals || !b.admit(len(key.object)+len(key.reason), ofAll) {
+		b.s.Left.Refusals++
+		return
+	}
+	key = refusalKey{b.keep(key.action), b.keep(key.object), b.keep(key.layer), b.keep(key.rule), b.keep(key.err), b.keep(key.reason)}
+	r := &Refusal{
+		Action: key.action, Object: key.object, Layer: key.layer, Rule: key.rule, Error: key.err, Reason: key.reason,
+		Count: 1 + number(e.Detail["again"]), First: e.Seq, PID: e.Process.PID, By: among(nil, b.exec(e)),
+	}
+	b.refusals[key] = r
+	b.refused[key.action]++
+	b.s.Refusals = append(b.s.Refusals, r)
+}
+
+// baited is the list of what was done to a fake credential.
+func baited(e *event.Event) which {
+	switch {
+	case e.Detail["write"] != "":
+		return (*Program).wrote
+	case e.Detail["rename"] != "":
+		return (*Program).renamed
+	}
+	return (*Program).read
+}
+
+type credentialKey struct{ name, where, action string }
+
+// credential takes uses of credentials, and what happened to fake ones.
+func (b *Builder) credential(e *event.Event) {
+	switch e.Action {
+	case event.HoneySent:
+		b.touch(e, (*Program).refused, place(e), "", refusedAs(e))
+	case event.HoneyRead:
+		b.touch(e, baited(e), place(e), "", "fake credential")
+	}
+	name := e.Detail["credential"]
+	if name == "" {
+		name = e.Detail["kind"] // of a fake one
+	}
+	key := credentialKey{short(name), short(e.Object), short(e.Action)}
+	c := b.credentials[key]
+	if c == nil {
+		if len(b.credentials) >= b.limits.Refusals || !b.admit(len(key.where), ofAll) {
+			b.s.Left.Other++
+			return
+		}
+		c = &Credential{Name: b.keep(key.name), Where: b.keep(key.where), Action: b.keep(key.action), First: e.Seq}
+		b.credentials[credentialKey{c.Name, c.Where, c.Action}] = c
+		b.s.Credentials = append(b.s.Credentials, c)
+	}
+	if e.Verdict == event.Denied {
+		c.Denied++
+		if c.Reason == "" {
+			c.Reason = b.keep(e.Detail["reason"])
+		}
+		return
+	}
+	c.Used++
+}

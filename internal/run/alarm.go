@@ -1,0 +1,134 @@
+//go:build linux
+
+package run
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"holdfast.dev/holdfast/internal/detect"
+	"holdfast.dev/holdfast/internal/detect/alert"
+	"holdfast.dev/holdfast/internal/detect/baseline"
+	"holdfast.dev/holdfast/internal/floor/event"
+	"holdfast.dev/holdfast/internal/policy"
+)
+
+// alertGrace is how long the end of a run waits for alerts that are under way;
+// what is not delivered then is kept for the next run.
+const alertGrace = 2 * time.Second
+
+// alarm looks at every event for what is an attempt to escape, and tells.
+type alarm struct {
+	rules  *detect.Engine
+	sinks  *alert.Dispatcher
+	normal *baseline.Checker
+	loaded chan struct{} // closed when the baseline was read, or could not be
+
+	mu   sync.Mutex // guards what follows
+	news []string   // what was new in this workspace; detection bounds how many there are
+}
+
+// newAlarm reads the rules and prepares the sinks. Alerts are events too.
+func (t *Task) newAlarm(r *recorder) (*alarm, error) {
+	own, err := userRules(t.Plan.Alerts.Rules)
+	if err != nil {
+		return nil, err
+	}
+	a := &alarm{normal: baseline.Open(baseline.File(t.State, t.Plan.Workspace)), loaded: make(chan struct{})}
+	place := detect.Place{Home: t.Plan.Identity.Home, Workspace: t.Plan.Workspace}
+	for _, r := range t.Plan.Paths {
+		switch r.Access {
+		case policy.Read:
+			place.Fixed = append(place.Fixed, r.Path)
+		case policy.Write:
+			place.Writable = append(place.Writable, r.Path)
+		}
+	}
+	a.rules, err = detect.New(detect.Config{Rules: own, Place: place, Baseline: a.normal, Raise: func(found detect.Alert) {
+		a.noteNew(found)
+		r.sensor(event.Detect).Emit(alertEvent(found)) // a record that fails ends the run, and somebody should be told
+		a.sinks.Raise(found)
+	}})
+	if err != nil {
+		return nil, fmt.Errorf("preparing detection: %w", err)
+	}
+	host, _ := os.Hostname() // it is for the reader of an alert alone
+	notify := t.Notify
+	if notify == nil {
+		notify = func(string) {}
+	}
+	a.sinks, err = alert.Open(alert.Options{
+		Sinks: t.Plan.Alerts.Sinks, Spool: filepath.Join(t.State, "spool"), Terminal: notify, Grace: alertGrace, Host: host, Version: t.Version,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("preparing where alerts go: %w", err)
+	}
+	go func() { // beside the launch; the first event waits for it
+		defer close(a.loaded)
+		a.normal.Load() // its error is told at the end
+	}()
+	return a, nil
+}
+
+// noteNew keeps what is new for the end of the run.
+func (a *alarm) noteNew(found detect.Alert) {
+	if found.Rule != detect.FirstSeen || found.Count > 1 {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.news = append(a.news, found.Key)
+}
+
+// newThings are the keys of what was new, in the order in which it came.
+func (a *alarm) newThings() []string {
+	if a == nil {
+		return nil
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Clone(a.news)
+}
+
+// userRules reads the rules that the policy names.
+func userRules(sources []policy.RuleSource) ([]detect.Rule, error) {
+	var out []detect.Rule
+	for _, s := range sources {
+		rules, err := detect.LoadPath(s.Path)
+		if err != nil {
+			return nil, fmt.Errorf("reading rules of detection (%s): %w", s.Origin, err)
+		}
+		out = append(out, rules...)
+	}
+	return out, nil
+}
+
+func (a *alarm) observe(e event.Event) { a.rules.Observe(e) }
+
+// close waits a little for what is under way.
+func (a *alarm) close() error {
+	<-a.loaded
+	return errors.Join(append(a.sinks.Close(), a.rules.Err(), a.normal.Load())...)
+}
+
+// alertEvent is an alert as it stands in the record.
+func alertEvent(a detect.Alert) event.Event {
+	events := make([]string, len(a.Events))
+	for i, seq := range a.Events {
+		events[i] = strconv.FormatUint(seq, 10)
+	}
+	detail := map[string]string{
+		"severity": string(a.Severity), "title": a.Title, "technique": strings.Join(a.Technique, ","), "explanation": a.Explanation,
+		"key": a.Key, "count": strconv.Itoa(a.Count), "events": strings.Join(events, ","), "object": a.Object,
+	}
+	maps.DeleteFunc(detail, func(_, v string) bool { return v == "" })
+	return event.Event{Action: event.AlertRaise, Object: a.Rule, Process: event.Process{PID: a.Process.PID, Exec: a.Process.Exec}, Detail: detail}
+}

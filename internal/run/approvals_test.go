@@ -1,0 +1,389 @@
+//go:build linux
+
+package run
+
+import (
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"holdfast.dev/holdfast/internal/consent"
+	"holdfast.dev/holdfast/internal/floor/event"
+	"holdfast.dev/holdfast/internal/floor/redact"
+	"holdfast.dev/holdfast/internal/policy"
+)
+
+// asking is a run that asks, without the run.
+type asking struct {
+	t     *testing.T
+	state string
+	task  *Task
+}
+
+func newAsking(t *testing.T, session string, notify ...policy.Notifier) *asking {
+	t.Helper()
+	return asks(t, t.TempDir(), session, notify...)
+}
+
+func asks(t *testing.T, state, name string, notify ...policy.Notifier) *asking {
+	t.Helper()
+	dir := filepath.Join(state, "sessions", name)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	a := &asking{t: t, state: state, task: &Task{State: state, Keys: filepath.Join(state, "keys")}}
+	a.task.Plan.Ask = []policy.GateRule{{When: "true"}}
+	a.task.Plan.Approvals = policy.Approvals{Timeout: time.Minute, Notify: notify}
+	a.task.record = &recorder{session: name, secrets: redact.New(), sensors: map[event.Sensor]*sensor{}}
+	var err error
+	if a.task.desk, err = a.task.newDesk(consent.Config{}); err != nil {
+		t.Fatal(err)
+	}
+	stop, err := a.task.answer(&session{dir: dir}, nil, a.task.desk.approvals())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { a.task.desk.close(); stop() })
+	return a
+}
+
+// hold asks, and returns what becomes of it.
+func (a *asking) hold(argv ...string) <-chan event.Ruling {
+	a.t.Helper()
+	r := a.task.desk.Ask(event.Attempt{Kind: event.KindExec, Path: "/bin/x", Process: event.Process{
+		PID: 1, Executable: "/bin/x", SHA256: strings.Repeat("a", 64), Argv: argv, Cwd: "/"}}, "policy.yaml:3", "it reaches others")
+	ruling := make(chan event.Ruling, 1)
+	if r.Wait == nil {
+		ruling <- r
+		return ruling
+	}
+	go func() { ruling <- r.Wait(context.Background()) }()
+	return ruling
+}
+
+func (a *asking) waiting() []consent.Request {
+	a.t.Helper()
+	all, err := Waits(context.Background(), a.state)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	var out []consent.Request
+	for _, w := range all {
+		out = append(out, w.Requests...)
+	}
+	return out
+}
+
+func (a *asking) sign(n consent.Answer) consent.Signed {
+	a.t.Helper()
+	key, err := ApproverKey(a.task.Keys)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	n.By, n.Via, n.At = "ann", "command", time.Now()
+	return consent.Sign(n, key)
+}
+
+func (a *asking) answer(r consent.Request, allow bool) error {
+	n := r.Answer()
+	if n.Allow = allow; allow {
+		n.Scope = consent.Once
+	}
+	return AnswerRequest(context.Background(), a.state, r.Session, a.sign(n))
+}
+
+func verdict(t *testing.T, c <-chan event.Ruling) event.Ruling {
+	t.Helper()
+	select {
+	case r := <-c:
+		return r
+	case <-time.After(20 * time.Second):
+		t.Fatal("nothing was decided")
+		return event.Ruling{}
+	}
+}
+
+func TestApprovalsOverTheControlSocket(t *testing.T) {
+	t.Parallel()
+	a := newAsking(t, "20261122T120000-aaaa")
+	first, second := a.hold("x", "\xff\x1b"), a.hold("x", "y")
+	list := a.waiting()
+	if len(list) != 2 || list[0].Attempt.Process.Argv[1] != "\xff\x1b" || list[0].Session != "20261122T120000-aaaa" {
+		t.Fatalf("got %+v", list)
+	}
+	if err := a.answer(list[0], true); err != nil {
+		t.Fatal(err)
+	}
+	if r := verdict(t, first); r.Verdict != event.Allowed || !r.Granted {
+		t.Errorf("got %+v", r)
+	}
+	if err := a.answer(list[0], false); err == nil || !strings.Contains(err.Error(), "answered already: allowed by ann") {
+		t.Errorf("a second answer: %v", err)
+	}
+	n := list[1].Answer()
+	n.Allow, n.Scope = true, consent.Session
+	if err := AnswerRequest(context.Background(), a.state, n.Session, a.sign(n)); err != nil {
+		t.Fatal(err)
+	}
+	verdict(t, second)
+	all, err := Waits(context.Background(), a.state)
+	if err != nil || len(all) != 1 || len(all[0].Grants) != 1 {
+		t.Fatalf("got %+v, %v", all, err)
+	}
+	if r := verdict(t, a.hold("x", "y")); !r.Granted {
+		t.Errorf("the approval of the session does not hold: %+v", r)
+	}
+	if err := RevokeGrant(context.Background(), a.state, n.Session, a.sign(consent.Answer{Session: n.Session, Grant: all[0].Grants[0].ID})); err != nil {
+		t.Fatal(err)
+	}
+	third := a.hold("x", "y")
+	if list := a.waiting(); len(list) != 1 {
+		t.Fatalf("what was taken back is not asked: %+v", list)
+	} else if err := a.answer(list[0], false); err != nil {
+		t.Fatal(err)
+	}
+	if r := verdict(t, third); r.Verdict != event.Denied {
+		t.Errorf("got %+v", r)
+	}
+	var kinds []string
+	for _, c := range a.task.desk.report() {
+		kinds = append(kinds, fmt.Sprint(c.What, " ", c.Allowed, " ", c.Why()))
+	}
+	if got := strings.Join(kinds, "; "); strings.Count(got, "true by ann") != 2 || strings.Count(got, "false by ann") != 1 {
+		t.Errorf("the summary is %s", got)
+	}
+}
+
+func TestApprovalsTakeNoForgedAnswer(t *testing.T) {
+	t.Parallel()
+	a, other := newAsking(t, "20261122T120000-aaaa"), newAsking(t, "20261122T120000-aaaa")
+	ruling, elsewhere := a.hold("x"), other.hold("x")
+	r, q := a.waiting()[0], other.waiting()[0]
+	_, forged, _ := ed25519.GenerateKey(nil)
+	n := r.Answer()
+	n.Allow, n.Scope, n.By = true, consent.Once, "ann"
+	unsigned := a.sign(n)
+	unsigned.Signature = nil
+	changed := a.sign(n)
+	changed.Answer.Scope = consent.Session
+	digest := n
+	digest.Digest = q.Digest
+	for name, s := range map[string]consent.Signed{
+		"of another key":           consent.Sign(n, forged),
+		"of another user's key":    other.sign(n),
+		"without a signature":      unsigned,
+		"changed after signing":    changed,
+		"to another request":       a.sign(q.Answer()),
+		"about something else":     a.sign(digest),
+		"of the run's own request": {Answer: n, Key: forged.Public().(ed25519.PublicKey), Signature: unsigned.Signature},
+	} {
+		if err := AnswerRequest(context.Background(), a.state, r.Session, s); err == nil {
+			t.Errorf("an answer %s was taken", name)
+		}
+	}
+	if len(a.waiting()) != 1 {
+		t.Error("the request waits no more")
+	}
+	a.task.desk.close()
+	other.task.desk.close()
+	if r := verdict(t, ruling); r.Verdict != event.Denied {
+		t.Errorf("got %+v", r)
+	}
+	verdict(t, elsewhere)
+}
+
+// Two answers at once: one of them decides, and the other is told who did.
+func TestApproversAtOnce(t *testing.T) {
+	t.Parallel()
+	a := newAsking(t, "20261122T120000-aaaa")
+	for i := range 5 {
+		ruling := a.hold("x", strconv.Itoa(i)) // what was denied some times is not asked again
+		r := a.waiting()[0]
+		errs := make(chan error, 2)
+		for _, allow := range []bool{true, false} {
+			go func() { errs <- a.answer(r, allow) }()
+		}
+		one, two := <-errs, <-errs
+		if (one == nil) == (two == nil) {
+			t.Fatalf("both or none: %v, %v", one, two)
+		}
+		verdict(t, ruling)
+	}
+}
+
+// A run that listens to as many as it can is not one that asks nothing.
+func TestARunThatDoesNotAnswerIsNamed(t *testing.T) {
+	t.Parallel()
+	const session = "20261122T120000-aaaa"
+	a := newAsking(t, session)
+	a.hold("x")
+	for range orders {
+		c, err := dialControl(t.Context(), filepath.Join(a.state, "sessions", session))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+	}
+	if all, err := Waits(t.Context(), a.state); !errors.Is(err, errSilent) || !strings.Contains(err.Error(), session) {
+		t.Errorf("%v, %v", all, err)
+	}
+}
+
+func TestFollowWaits(t *testing.T) {
+	t.Parallel()
+	a := newAsking(t, "20261122T120000-aaaa")
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	states := make(chan []Waiting, 100)
+	ended := make(chan error, 1)
+	go func() { ended <- FollowWaits(ctx, a.state, func(all []Waiting) { states <- all }) }()
+	await := func(what string, is func([]Waiting) bool) {
+		t.Helper()
+		for end := time.After(20 * time.Second); ; {
+			select {
+			case all := <-states:
+				if is(all) {
+					return
+				}
+			case <-end:
+				t.Fatalf("it is never seen that %s", what)
+			}
+		}
+	}
+	count := func(runs, requests int) func([]Waiting) bool {
+		return func(all []Waiting) bool {
+			n := 0
+			for _, w := range all {
+				n += len(w.Requests)
+			}
+			return len(all) == runs && n == requests
+		}
+	}
+	await("one run asks nothing", count(1, 0))
+	if !a.task.desk.Attended() {
+		t.Error("nobody seems to be there")
+	}
+	ruling := a.hold("x")
+	await("it asks", count(1, 1))
+	b := asks(t, a.state, "20261122T120001-bbbb")
+	b.hold("y")
+	await("another run asks too", count(2, 2))
+	if err := a.answer(a.waiting()[0], true); err != nil {
+		t.Fatal(err)
+	}
+	verdict(t, ruling)
+	await("one was answered", count(2, 1))
+	b.task.desk.close()
+	await("a run is over", count(1, 0))
+	cancel()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	for end := time.Now().Add(10 * time.Second); a.task.desk.Attended(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("somebody still seems to be there")
+		}
+	}
+}
+
+// The control socket takes orders while others watch, hang or talk nonsense.
+func TestControlSocketSurvives(t *testing.T) {
+	t.Parallel()
+	a := newAsking(t, "20261122T120000-aaaa")
+	path := filepath.Join(a.state, "sessions", "20261122T120000-aaaa")
+	for _, text := range []string{"", "\n", "{}\n", `{"Do":"format"}` + "\n", `{"Do":"approvals.answer"}` + "\n", strings.Repeat("x", orderBytes+10), "{"} {
+		c, err := dialControl(context.Background(), path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		io.WriteString(c, text) // it may be cut off
+		if strings.HasSuffix(text, "\n") {
+			var got answer
+			if err := json.NewDecoder(c).Decode(&got); err != nil || got.Error == "" {
+				t.Errorf("%q: %+v, %v", text, got, err)
+			}
+		}
+	}
+	a.hold("x")
+	if list := a.waiting(); len(list) != 1 {
+		t.Errorf("got %+v", list)
+	}
+	if err := AnswerRequest(context.Background(), a.state, "../20261122T120000-aaaa", consent.Signed{}); err == nil {
+		t.Error("a path was taken for a session")
+	}
+}
+
+func TestRunThatAsksNothing(t *testing.T) {
+	t.Parallel()
+	task := &Task{record: &recorder{}}
+	d, err := task.newDesk(consent.Config{})
+	if d != nil || err != nil || d.approvals() != nil || d.report() != nil {
+		t.Errorf("got %v, %v", d, err)
+	}
+	d.close()
+	dir := t.TempDir()
+	stop, err := task.answer(&session{dir: dir}, nil, d.approvals())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
+	for _, do := range []string{listApprovals, watchApprovals, answerApproval, revokeApproval} {
+		if _, err := exchange(context.Background(), dir, order{Do: do}); err == nil || err.Error() != errNothingAsked.Error() {
+			t.Errorf("%s: %v", do, err)
+		}
+	}
+}
+
+func TestApproverKey(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "keys")
+	keys := make([]ed25519.PrivateKey, 8)
+	var made sync.WaitGroup
+	for i := range keys {
+		made.Go(func() { keys[i], _ = ApproverKey(dir) })
+	}
+	made.Wait()
+	for _, k := range keys {
+		if k == nil || !bytes.Equal(k, keys[0]) {
+			t.Fatal("not all have the same key")
+		}
+	}
+	path := filepath.Join(dir, approverFile)
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
+		t.Errorf("the directory holds %v, %v", entries, err)
+	}
+	if st, err := os.Stat(path); err != nil || st.Mode() != 0o600 {
+		t.Errorf("%v, %v", st.Mode(), err)
+	}
+	for name, spoil := range map[string]func() error{
+		"readable by others": func() error { return os.Chmod(path, 0o640) },
+		"a link":             func() error { return errors.Join(os.Rename(path, path+".real"), os.Symlink(path+".real", path)) },
+		"a FIFO":             func() error { return errors.Join(os.Remove(path), syscall.Mkfifo(path, 0o600)) },
+		"no key":             func() error { return errors.Join(os.Remove(path), os.WriteFile(path, []byte("hello"), 0o600)) },
+		"empty":              func() error { return errors.Join(os.Remove(path), os.WriteFile(path, nil, 0o600)) },
+	} {
+		os.RemoveAll(dir)
+		if _, err := ApproverKey(dir); err != nil {
+			t.Fatal(err)
+		}
+		if err := spoil(); err != nil {
+			t.Fatal(err)
+		}
+		if k, err := ApproverKey(dir); err == nil {
+			t.Errorf("%s: got %v", name, k.Public())
+		}
+	}
+}

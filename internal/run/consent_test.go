@@ -1,0 +1,369 @@
+//go:build linux
+
+package run
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"holdfast.dev/holdfast/internal/agents/hooks"
+	"holdfast.dev/holdfast/internal/boundary"
+	"holdfast.dev/holdfast/internal/floor/event"
+	"holdfast.dev/holdfast/internal/policy"
+	"holdfast.dev/holdfast/internal/testenv"
+)
+
+// human is a Gate that a test answers for, as slowly as it likes.
+type human struct {
+	mu     sync.Mutex
+	asked  []event.Attempt
+	about  func(event.Attempt) bool
+	answer func(context.Context, event.Attempt) event.Ruling
+}
+
+func (h *human) Judge(a event.Attempt) event.Ruling {
+	if !h.about(a) {
+		return event.Ruling{Verdict: event.Allowed}
+	}
+	h.mu.Lock()
+	h.asked = append(h.asked, a)
+	h.mu.Unlock()
+	return event.Ruling{Rule: "policy.yaml:9", Wait: func(ctx context.Context) event.Ruling { return h.answer(ctx, a) }}
+}
+
+func (h *human) attempts() []event.Attempt {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return append([]event.Attempt{}, h.asked...)
+}
+
+var (
+	granted = event.Ruling{Verdict: event.Allowed, Granted: true}
+	refused = event.Ruling{Verdict: event.Denied, Reason: "not today"}
+)
+
+// connections are the rules of h, which are about nothing else.
+func connections(h *human) consents {
+	return consents{gate: h, wants: func(k event.Kind) bool { return k == event.KindConnect }}
+}
+
+func newHosts(a event.Attempt) bool { return a.Kind == event.KindConnect && !a.Known }
+
+// TestAProgramGoesOnAfterAHumansAnswer has programs of others reach a host that no
+// rule names, by each way to intercept.
+func TestAProgramGoesOnAfterAHumansAnswer(t *testing.T) {
+	testenv.WithNetwork(t, hosts, func(t *testing.T, n *testenv.Network) {
+		for _, rung := range []boundary.Rung{boundary.TProxy, boundary.Redirect, boundary.Ports} {
+			t.Run(string(rung), func(t *testing.T) { goesOn(t, n, rung) })
+		}
+	})
+}
+
+func TestRootAProgramGoesOnAfterAHumansAnswer(t *testing.T) {
+	testenv.Need(t, testenv.Root, nil)
+	testenv.WithNetwork(t, hosts, func(t *testing.T, n *testenv.Network) { goesOn(t, n, boundary.Tun) })
+}
+
+func goesOn(t *testing.T, n *testenv.Network, rung boundary.Rung) {
+	for _, f := range []testenv.Feature{testenv.Curl, testenv.Git, testenv.Node} {
+		testenv.Need(t, f, nil)
+	}
+	repository(t, n, "93.184.215.14:80")
+	inner := site(t, n, "10.9.8.7:80")
+	other := site(t, n, "93.184.215.15:80")
+	task, out := browse(t, fetch+"http://allowed.test/a; git ls-remote http://allowed.test/repo.git; "+
+		`node -e "require('http').get('http://allowed.test/a', r => { console.log('node', r.statusCode); r.resume() })"; `+
+		fetch+"http://denied.test/b; "+fetch+"http://inner.test/c; "+fetch+"http://93.184.215.15/d; true")
+	task.Rungs = []boundary.Rung{rung}
+	h := &human{about: newHosts, answer: func(_ context.Context, a event.Attempt) event.Ruling {
+		time.Sleep(50 * time.Millisecond)
+		if a.Host == "allowed.test" || a.Host == "inner.test" {
+			return granted
+		}
+		return refused
+	}}
+	task.consent = connections(h)
+	task.Plan.Record.Level, task.Log, task.Keys = policy.RecordStandard, filepath.Join(t.TempDir(), "log"), filepath.Join(t.TempDir(), "keys")
+	testenv.NoGoroutines(t)
+	if _, err := task.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	got := out()
+	for _, want := range []string{"a file\n", "refs/heads/main", "node 200", "holdfast refused denied.test:80: not today (policy.yaml:9)\n", "inner.test is at 10.9.8.7, a private address", "holdfast refused 93.184.215.15:80: not today"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("printed %q, without %q", got, want)
+		}
+	}
+	if inner.n.Load()+other.n.Load() != 0 {
+		t.Error("what was not allowed was reached")
+	}
+	for _, a := range h.attempts() {
+		if a.Port != 80 || a.Known || a.Protocol != "http" {
+			t.Errorf("asked about %+v", a)
+		}
+		if name := filepath.Base(a.Process.Executable); a.Process.PID == 0 || name != "curl" && name != "node" && name != "git-remote-http" || len(a.Process.SHA256) != 64 {
+			t.Errorf("asked by %+v", a.Process)
+		}
+	}
+}
+
+// repository serves a file and a repository of git.
+func repository(t *testing.T, n *testenv.Network, address string) {
+	t.Helper()
+	dir := t.TempDir()
+	for _, line := range []string{
+		"printf 'a file\\n' > a", "git init -q -b main work", "git -C work -c user.name=a -c user.email=a@example.org commit -q --allow-empty -m first",
+		"git clone -q --bare work repo.git", "git -C repo.git update-server-info",
+	} {
+		cmd := exec.Command("sh", "-c", line)
+		cmd.Dir, cmd.Env = dir, []string{"PATH=/usr/bin:/bin", "HOME=" + dir, "GIT_CONFIG_NOSYSTEM=1"}
+		if text, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v\n%s", line, err, text)
+		}
+	}
+	l, err := n.Listen(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Handler: http.FileServer(http.Dir(dir))}
+	go server.Serve(l)
+	t.Cleanup(func() { server.Close() })
+}
+
+// TestARunEndsAlthoughSomethingWaits lets nobody answer.
+func TestARunEndsAlthoughSomethingWaits(t *testing.T) {
+	testenv.WithNetwork(t, hosts, func(t *testing.T, n *testenv.Network) {
+		task, _ := browse(t, fetch+"http://allowed.test/a & "+fetch+"http://denied.test/b & until test -e asked; do sleep 0.02; done; exit 3")
+		var waiting atomic.Int32
+		h := &human{about: newHosts, answer: func(ctx context.Context, _ event.Attempt) event.Ruling {
+			if waiting.Add(1) == 2 {
+				if err := os.WriteFile(task.Plan.Workspace+"/asked", nil, 0o644); err != nil {
+					t.Error(err)
+				}
+			}
+			<-ctx.Done()
+			return event.Ruling{Verdict: event.Denied}
+		}}
+		task.consent = connections(h)
+		testenv.NoGoroutines(t)
+		begun := time.Now()
+		r, err := task.Run(t.Context())
+		if err != nil || r.Exit.Status() != 3 || time.Since(begun) > 30*time.Second {
+			t.Errorf("%+v, %v, after %v", r.Exit, err, time.Since(begun))
+		}
+		if n := len(h.attempts()); n != 2 {
+			t.Errorf("asked %d times", n)
+		}
+	})
+}
+
+// reporting is the channel of hooks, without a run around it.
+func channel(t *testing.T, h *human) (socket string, r *tools) {
+	t.Helper()
+	task := &Task{}
+	record, err := task.newRecord("s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	socket = filepath.Join(t.TempDir(), "tools")
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Net: "unix", Name: socket})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r = &tools{
+		sink: record.sensor(event.Agent), process: func(pid int) event.Process { return event.Process{PID: pid} }, callers: make(chan struct{}, toolCallers),
+		consent: consents{gate: h}, held: make(chan struct{}, toolsHeld), waiting: map[int]string{}, left: toolBurst, filled: time.Now(), listen: l,
+	}
+	r.life, r.end = context.WithCancelCause(context.Background())
+	r.serving.Go(r.serve)
+	t.Cleanup(r.close)
+	return socket, r
+}
+
+func call(tool string, waits int) hooks.Report {
+	return hooks.Report{Agent: "claude", Kind: hooks.Call, Tool: tool, Arguments: []byte(`{"command":"ls"}`), Waits: waits}
+}
+
+func never(ctx context.Context, _ event.Attempt) event.Ruling {
+	<-ctx.Done()
+	return event.Ruling{Verdict: event.Denied}
+}
+
+func aTool(a event.Attempt) bool { return a.Kind == event.KindTool && a.Tool != "Free" }
+
+func TestACallOfAToolWaits(t *testing.T) {
+	testenv.NoGoroutines(t)
+	h := &human{about: aTool, answer: func(ctx context.Context, a event.Attempt) event.Ruling {
+		time.Sleep(toolTime + 300*time.Millisecond) // longer than the channel waits for anything else
+		if a.Tool == "Yes" {
+			return granted
+		}
+		return refused
+	}}
+	socket, r := channel(t, h)
+	var all sync.WaitGroup
+	for tool, want := range map[string]string{"Yes": "", "No": "not today"} {
+		all.Go(func() {
+			told := time.Duration(0)
+			a, err := hooks.Send(socket, call(tool, 600), func(d time.Duration) { told = d })
+			if err != nil || a.Deny != want || told < 590*time.Second {
+				t.Errorf("%s: %+v, %v, told to wait %v", tool, a, err, told)
+			}
+		})
+	}
+	a, err := hooks.Send(socket, call("Free", 600), func(time.Duration) { t.Error("it waits") })
+	if err != nil || a.Deny != "" {
+		t.Errorf("%+v, %v", a, err)
+	}
+	all.Wait()
+	for _, a := range h.attempts() {
+		if a.Agent != "claude" || a.Arguments != `{"command":"ls"}` || a.Process.PID != os.Getpid() {
+			t.Errorf("asked about %+v", a)
+		}
+	}
+	r.close()
+}
+
+// TestAnAgentThatDoesNotWaitIsToldNoBefore: it would go on without its hook.
+func TestAnAgentThatDoesNotWaitIsToldNoBefore(t *testing.T) {
+	socket, _ := channel(t, &human{about: aTool, answer: never})
+	const waits = 8 // a quarter of it is what a slow answer has left
+	begun := time.Now()
+	a, err := hooks.Send(socket, call("Bash", waits), func(time.Duration) {})
+	if d := time.Since(begun); err != nil || !strings.Contains(a.Deny, "that claude waits for its hook") || d >= waits*time.Second {
+		t.Errorf("%+v, %v, after %v", a, err, d)
+	}
+}
+
+func TestHooksThatWaitAreBoundedAndKeepNobodyOff(t *testing.T) {
+	testenv.NoGoroutines(t)
+	socket, r := channel(t, &human{about: aTool, answer: never})
+	answers := make(chan string, toolsHeld+1)
+	for i := range toolsHeld + 1 {
+		held := make(chan struct{})
+		go func() {
+			a, err := hooks.Send(socket, call(fmt.Sprint("Bash", i), 600), func(time.Duration) { close(held) })
+			answers <- fmt.Sprint(a.Deny, err)
+		}()
+		if i < toolsHeld {
+			<-held
+		}
+	}
+	if a := <-answers; !strings.Contains(a, "too much waits") {
+		t.Errorf("one too many: %q", a)
+	}
+	if a, err := hooks.Send(socket, call("Free", 600), nil); err != nil || a.Deny != "" {
+		t.Errorf("another call: %+v, %v", a, err)
+	}
+	// A hook that is killed takes its question back.
+	c, err := net.Dial("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Close()
+	r.close()
+	for range toolsHeld {
+		if a := <-answers; !strings.Contains(a, "the run has ended") {
+			t.Errorf("at the end: %q", a)
+		}
+	}
+}
+
+func TestAHookThatIsKilledTakesItsQuestionBack(t *testing.T) {
+	testenv.NoGoroutines(t)
+	ended := make(chan struct{})
+	socket, r := channel(t, &human{about: aTool, answer: func(ctx context.Context, a event.Attempt) event.Ruling {
+		defer close(ended)
+		return never(ctx, a)
+	}})
+	c, err := net.Dial("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprintln(c, `{"agent":"claude","kind":"call","tool":"Bash"}`)
+	line := make([]byte, 64)
+	if n, err := c.Read(line); err != nil || !strings.HasPrefix(string(line[:n]), `{"wait":7500}`) {
+		t.Errorf("%q, %v", line[:n], err)
+	}
+	c.Close()
+	select {
+	case <-ended:
+	case <-time.After(10 * time.Second):
+		t.Error("it is still asked about")
+	}
+	r.close()
+}
+
+// TestAProcessIsToldByItsConnection looks at one of our own.
+func TestAProcessIsToldByItsConnection(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	c, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	var who clients
+	who.begin(os.Getpid(), func(pid int) event.Process { return event.Process{PID: pid, Exec: 7} })
+	peer, port := c.LocalAddr().(*net.TCPAddr).AddrPort(), l.Addr().(*net.TCPAddr).Port
+	p := who.of(peer, port)
+	exe, _ := os.Executable()
+	if p.PID != os.Getpid() || p.Exec != 7 || p.Executable != exe || len(p.SHA256) != 64 {
+		t.Errorf("%+v", p)
+	}
+	f, err := c.(*net.TCPConn).File()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	other := exec.Command("cat") // another program that was given the socket
+	other.ExtraFiles = []*os.File{f}
+	wait, err := other.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := other.Start(); err != nil {
+		t.Fatal(err)
+	}
+	p = who.of(peer, port)
+	wait.Close()
+	if err := other.Wait(); err != nil || p.PID != 0 || p.Executable != "" {
+		t.Errorf("of two programs' it is said to be %+v, %v", p, err)
+	}
+	if p := who.of(l.Addr().(*net.TCPAddr).AddrPort(), 1); p.PID != 0 && p.PID != os.Getpid() {
+		t.Errorf("of nobody's: %+v", p)
+	}
+}
+
+func BenchmarkProcessOfAConnection(b *testing.B) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer l.Close()
+	c, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer c.Close()
+	var who clients
+	who.begin(os.Getpid(), func(pid int) event.Process { return event.Process{PID: pid} })
+	for b.Loop() {
+		if p := who.of(c.LocalAddr().(*net.TCPAddr).AddrPort(), 0); p.PID != os.Getpid() {
+			b.Fatal(p)
+		}
+	}
+}

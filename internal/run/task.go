@@ -1,0 +1,292 @@
+//go:build linux
+
+package run
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"holdfast.dev/holdfast/internal/agents/gateway"
+	"holdfast.dev/holdfast/internal/boundary"
+	"holdfast.dev/holdfast/internal/boundary/workspace"
+	"holdfast.dev/holdfast/internal/network"
+	"holdfast.dev/holdfast/internal/policy"
+	"holdfast.dev/holdfast/internal/record/story"
+)
+
+// Task is one command to run.
+type Task struct {
+	Backend    boundary.Backend
+	Plan       policy.Plan
+	Argv       []string
+	State      string // directory of Holdfast's state, outside every view
+	Executable string // this program, for the clean-up after a sudden death; "" for none
+	Streams    Streams
+	Signals    <-chan os.Signal      // to pass on to the command
+	Log        string                // directory of the records; "" for none, in tests
+	Keys       string                // directory of the keys that sign them
+	Version    string                // of Holdfast
+	Notify     func(line string)     // is told of alerts while the command runs, a line each; nil for not
+	Progress   func(line string)     // is told what takes long once the command has ended; nil for not
+	Asks       func(id, what string) // is told of what begins to wait for an answer; nil for not
+	Late       func()                // is called once when the run must be over: no reader is waited for any more; nil for not
+	Grants     string                // directory of grants and revocations of credentials; "" for none
+	Learn      network.Learn         // what happens to destinations that no rule names
+	Grace      time.Duration         // how long the command has to end after SIGTERM; 0 is 10 s
+	Unset      func(string) error    // takes a variable that holds a secret out of this process's environment; nil when that is not to be done
+
+	Tools Tools // how agents inside report their tool calls
+
+	// Rungs are the ways to intercept connections that may be used; empty for all.
+	Rungs []boundary.Rung
+
+	Messages *Messages // when the command is an MCP server; nil for any other
+
+	record *recorder // of the session, once it is open
+
+	traps traps
+
+	consent consents // rules of consent; set before anything is launched
+	clients clients
+	desk    *desk // where they ask; nil for a policy without such rules
+
+	aftermaths []Aftermath // to be told
+
+	intercepts bool // connections to every address arrive; known when something is launched
+
+	// Replan loads the policy again, for Reload; nil when it cannot change.
+	Replan func() (policy.Plan, error)
+}
+
+// Streams are the caller's ends of the standard descriptors. None of them is
+// handed to the command: everything is relayed.
+type Streams struct {
+	In       io.Reader
+	Out, Err io.Writer
+
+	// Whether each is a terminal. With any of them, Console must be set.
+	InTerminal, OutTerminal, ErrTerminal bool
+	Console                              Console
+}
+
+// Console is the user's terminal.
+type Console interface {
+	// Raw switches it to raw mode and returns what undoes that.
+	Raw() (restore func(), err error)
+	Size() boundary.WindowSize
+	Resized() <-chan os.Signal
+	// Flush drops input that nobody has read yet.
+	Flush()
+	// Suspend stops this process as the shell's job control wants it, and
+	// returns when it was continued.
+	Suspend()
+}
+
+// Result is how a run ended.
+type Result struct {
+	Session     string // of the record; "" when there is none
+	Lack        Lack   // of the record
+	Exit        boundary.Exit
+	Settled     workspace.Report // what was quarantined and what is to be looked at
+	Kept        string           // directory with what was quarantined; "" when nothing was
+	Viewed      *Viewed          // what became of the view of the workspace; nil in direct mode
+	Listed      int              // changes in the trees that the command could write to, whoever made them: 'holdfast review' shows them
+	Changed     *Changes         // what an agent changed in its copies of the user's settings; nil for nothing
+	Limited     []policy.Guarantee
+	Rung        boundary.Rung         // how connections were intercepted; "" when nothing ran
+	Refused     []network.Refusal     // destinations, each once
+	Unreachable []network.Refusal     // destinations that were allowed and did not answer
+	Observed    []network.Observation // requests that were made, while a policy is learned
+	Messages    gateway.Report        // of a server
+	Asked       []Consent             // what a rule of consent was about
+	New         []string              // what was new by the baseline of the workspace: kind and name, "…" for more of it
+	Dropped     []story.Dropped       // what went with the private home, sorted
+	DroppedMore uint64                // changes of other paths there, of which there were too many
+	Warnings    []string
+	Aftermaths  []Aftermath // of runs here before this one, whose supervisor was killed
+}
+
+// RanError is a failure after the command began: the status that says that nothing
+// ran must not be given.
+type RanError struct{ Err error }
+
+func (e *RanError) Error() string { return e.Err.Error() }
+func (e *RanError) Unwrap() error { return e.Err }
+
+// attempts to start when the workspace changes between scan and launch.
+const attempts = 5
+
+// waiters is how many goroutines of a run wait in system calls at most times: for the
+// launch, its end, calls and look-ups. The runtime takes a processor from one that
+// waits after up to 10 ms (sysmon in runtime/proc.go), and until then no other
+// goroutine has it: with as many as there are cores, two cores stood still for 8 ms of
+// every start.
+const waiters = 8
+
+// Run runs the task to its end. An error means that the command was not
+// executed, unless it is a *RanError.
+func (t *Task) Run(ctx context.Context) (Result, error) {
+	runtime.GOMAXPROCS(max(runtime.GOMAXPROCS(0), waiters))
+	if err := t.sweep(ctx); err != nil {
+		return Result{}, err
+	}
+	open, err := t.listen()
+	if err != nil {
+		return Result{}, err
+	}
+	defer open.close()
+	s, err := t.open()
+	if err != nil {
+		return Result{}, err
+	}
+	defer s.close()
+	t.record, err = t.newRecord(filepath.Base(s.dir))
+	if err != nil {
+		return Result{}, err
+	}
+	result, err := t.runIn(ctx, s, open)
+	result.Aftermaths = t.aftermaths
+	result.Session, result.New = t.record.session, t.record.alarm.newThings()
+	if !t.record.ended {
+		err = errors.Join(err, t.recordRefused(err))
+	}
+	if cerr := t.record.close(); cerr != nil {
+		result.Warnings = append(result.Warnings, cerr.Error())
+	}
+	result.Lack = t.record.lacks // nothing is recorded any more
+	return result, err
+}
+
+// runIn runs the task in an open session with a record.
+func (t *Task) runIn(ctx context.Context, s *session, open *ports) (Result, error) {
+	if err := t.newGate(); err != nil {
+		return Result{}, err
+	}
+	defer t.desk.close()
+	net, err := t.newNetwork(s)
+	if err != nil {
+		return Result{}, err
+	}
+	defer net.close()
+	stopListening, err := t.answer(s, net, t.desk.approvals())
+	if err != nil {
+		return Result{}, err
+	}
+	defer stopListening()
+	watch, err := t.newObservers()
+	if err != nil {
+		return Result{}, err
+	}
+	defer watch.close()
+	proc, err := t.begin(ctx, s, net, watch)
+	if err != nil {
+		return Result{Warnings: s.warnings()}, err
+	}
+	t.record.guard(proc.Kill)
+	result := Result{Limited: proc.Limited()}
+	result.Exit, err = t.attend(ctx, proc, open)
+	t.desk.close()
+	result.Asked = t.desk.report()
+	if t.Messages != nil {
+		result.Messages = t.Messages.report
+	}
+	err = errors.Join(err, watch.end(s, &result))
+	result.Dropped, result.DroppedMore = t.record.dropped()
+	settled, serr := s.settleWatched(ctx, t)
+	result.Settled, result.Listed, result.Viewed = settled, s.listed, s.review
+	result.Warnings = append(result.Warnings, s.warnings()...)
+	net.finish(&result)
+	if cerr := net.close(); cerr != nil {
+		result.Warnings = append(result.Warnings, cerr.Error())
+	}
+	if len(settled.Quarantined) > 0 {
+		result.Kept = s.quarantine()
+	}
+	if err := errors.Join(err, serr, t.recordEnd(result)); err != nil {
+		return result, &RanError{err}
+	}
+	return result, nil
+}
+
+// begin launches the command, and tries again while the workspace changes under it.
+func (t *Task) begin(ctx context.Context, s *session, net *networking, watch *observers) (boundary.Process, error) {
+	for try := 1; ; try++ {
+		proc, err := t.launch(ctx, s, net, watch)
+		if err == nil {
+			return proc, nil
+		}
+		s.view.drop()
+		if cerr := watch.close(); cerr != nil { // everything of that launch is dead
+			return nil, errors.Join(err, cerr)
+		}
+		if try == attempts || !mayPass(err) {
+			return nil, err
+		}
+		time.Sleep(time.Duration(try) * 5 * time.Millisecond)
+	}
+}
+
+// mayPass says whether a launch failed because the workspace changed under it:
+// something that was to be protected is gone, or another run replaced it, which
+// takes the mount on it away. Nothing was executed.
+func mayPass(err error) bool {
+	var posture *boundary.PostureError
+	return errors.Is(err, os.ErrNotExist) || errors.As(err, &posture)
+}
+
+// launch scans the workspace and starts the command.
+func (t *Task) launch(ctx context.Context, s *session, net *networking, watch *observers) (boundary.Process, error) {
+	plan := t.Plan
+	if err := makeOutputs(plan); err != nil {
+		return nil, err
+	}
+	if err := policy.RecordExposed(t.State, writableTrees(plan)); err != nil {
+		return nil, err
+	}
+	if err := s.scan(ctx, &plan); err != nil {
+		return nil, err
+	}
+	spec := boundary.Spec{
+		Plan: plan, Argv: t.Argv,
+		In: stream(t.Streams.InTerminal), Out: stream(t.Streams.OutTerminal), Err: stream(t.Streams.ErrTerminal),
+		Attested: func(p boundary.Posture) error {
+			if err := s.view.ready(); err != nil {
+				return err
+			}
+			return t.recordStart(plan, p, watch, s.view.mode())
+		},
+	}
+	if err := s.shape(ctx, &spec); err != nil {
+		return nil, err
+	}
+	net.apply(&spec)
+	watch.traps.apply(&spec)
+	t.Tools.apply(&spec)
+	if err := watch.agent.apply(&spec); err != nil {
+		return nil, err
+	}
+	watch.apply(&spec)
+	if t.Streams.Console != nil {
+		spec.Size = t.Streams.Console.Size()
+	}
+	if t.Executable != "" {
+		spec.Orphaned = []string{t.Executable, SettleCommand, s.dir}
+	}
+	return t.Backend.Start(ctx, spec)
+}
+
+// SettleCommand is the hidden subcommand that settles a session whose
+// supervisor died; its argument is the session's directory.
+const SettleCommand = "settle"
+
+func stream(terminal bool) boundary.Stream {
+	if terminal {
+		return boundary.Terminal
+	}
+	return boundary.Pipe
+}

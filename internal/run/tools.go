@@ -1,0 +1,303 @@
+//go:build linux
+
+package run
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"holdfast.dev/holdfast/internal/agents/hooks"
+	"holdfast.dev/holdfast/internal/boundary"
+	"holdfast.dev/holdfast/internal/floor/event"
+	"holdfast.dev/holdfast/internal/floor/sys"
+	"holdfast.dev/holdfast/internal/policy"
+)
+
+// Tools says how agents inside report their tool calls. The zero value asks for
+// no reports.
+type Tools struct {
+	// Program is the hook program, absolute and without links. It is in view
+	// read-only, and each execution of it as a hook is expected to report. "" for
+	// no reports.
+	Program string
+
+	Files []boundary.File // settings that make agents execute it, in view
+}
+
+// What reports may take. The inside decides how many there are.
+const (
+	toolBurst   = 400 // reports at once
+	toolRefill  = 40  // a second, after that
+	toolCallers = 8   // that are listened to at a time
+	toolTime    = 2 * time.Second
+)
+
+// tools takes the reports of one launch.
+type tools struct {
+	config  Tools
+	sink    *sensor
+	process func(pid int) event.Process
+	listen  *net.UnixListener
+	callers chan struct{} // one each that is listened to
+	serving sync.WaitGroup
+
+	plan    policy.Plan // that the run was begun with
+	consent consents
+	held    chan struct{}   // as many as may wait for a human
+	life    context.Context // ends with close
+	end     context.CancelCauseFunc
+
+	mu      sync.Mutex     // guards what follows
+	waiting map[int]string // hooks that were executed and have not reported: agent, by pid
+	left    float64        // reports that may come
+	filled  time.Time
+	refused uint64 // reports since the last event that says so
+}
+
+// apply puts the hook program and the settings into view.
+func (t Tools) apply(spec *boundary.Spec) {
+	if t.Program == "" {
+		return
+	}
+	spec.Files = append(slices.Clip(spec.Files), t.Files...)
+	spec.Files = append(spec.Files, boundary.File{Path: hooks.Marker, Content: []byte("this is inside of holdfast run\n")})
+	plan := &spec.Plan
+	rule := policy.PathRule{Path: t.Program, Access: policy.Read, Origin: policy.Origin{File: "hooks"}}
+	at, found := slices.BinarySearchFunc(plan.Paths, rule, func(a, b policy.PathRule) int { return strings.Compare(a.Path, b.Path) })
+	if !found {
+		plan.Paths = slices.Insert(slices.Clip(plan.Paths), at, rule)
+	}
+}
+
+// judge says what the policy says of a call. It looks at names alone: what a
+// report says must not make the supervisor look at a file of the host, nor tell
+// anything of it.
+func judge(plan policy.Plan, r hooks.Report) hooks.Answer {
+	call := policy.ToolCall{Agent: r.Agent, Tool: r.Tool, Server: r.Server, Arguments: string(r.Arguments), Cwd: r.Cwd, Subagent: r.Subagent, Cut: r.Cut}
+	reason, rule := plan.DenyTool(call)
+	if reason == "" {
+		reason, rule = plan.AskTool(call, append(slices.Clone(privateTrees), plan.Identity.Home), nil)
+	}
+	return hooks.Answer{Deny: reason, Rule: rule}
+}
+
+// privateTrees are those of which a run has its own, besides the home; scratchTrees
+// those of them that are for everybody to write.
+var (
+	privateTrees = append(slices.Clone(scratchTrees), "/dev", "/proc", "/sys")
+	scratchTrees = []string{"/tmp", "/var/tmp", "/run"}
+)
+
+// newTools listens in the view whose first process is given. The view is complete.
+func (o *observers) newTools(w boundary.Watch) error {
+	o.task.clients.begin(w.First, o.process)
+	config := o.task.Tools
+	if config.Program == "" {
+		return nil
+	}
+	t := &tools{
+		config: config, sink: o.record.sensor(event.Agent), process: o.process, callers: make(chan struct{}, toolCallers),
+		plan: o.plan, consent: o.task.consent, held: make(chan struct{}, toolsHeld), waiting: map[int]string{}, left: toolBurst, filled: time.Now(),
+	}
+	t.life, t.end = context.WithCancelCause(context.Background())
+	err := sys.AsTask(w.UID, w.GID, func() (err error) {
+		t.listen, err = listenInside(w.First)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("taking reports of agents: %w", err)
+	}
+	o.mu.Lock()
+	o.tools = t
+	o.mu.Unlock()
+	t.serving.Go(t.serve)
+	return nil
+}
+
+// listenInside makes the socket in the private /run of the view.
+func listenInside(first int) (*net.UnixListener, error) {
+	dir := fmt.Sprintf("/proc/%d/root%s", first, filepath.Dir(hooks.Socket))
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return nil, err
+	}
+	var l *net.UnixListener
+	err := inDirectory(dir, func(short string) (err error) {
+		l, err = net.ListenUnix("unix", &net.UnixAddr{Net: "unix", Name: filepath.Join(short, filepath.Base(hooks.Socket))})
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	l.SetUnlinkOnClose(false) // its name was short for a moment only
+	return l, nil
+}
+
+// serve takes reports until the listener is closed.
+func (t *tools) serve() {
+	for {
+		c, err := t.listen.AcceptUnix()
+		if err != nil {
+			return
+		}
+		if !t.admit() {
+			c.Close()
+			continue
+		}
+		select {
+		case t.callers <- struct{}{}:
+		default: // as many as may are being listened to: whoever keeps them busy has had its turn
+			t.refuse()
+			c.Close()
+			continue
+		}
+		t.serving.Go(func() {
+			defer c.Close()
+			done := sync.OnceFunc(func() { <-t.callers })
+			defer done()
+			t.hear(c, done)
+		})
+	}
+}
+
+// admit says whether one more report may come now.
+func (t *tools) admit() bool {
+	t.mu.Lock()
+	now := time.Now()
+	t.left = min(toolBurst, t.left+now.Sub(t.filled).Seconds()*toolRefill)
+	t.filled = now
+	if t.left >= 1 {
+		t.left--
+		t.mu.Unlock()
+		return true
+	}
+	t.mu.Unlock()
+	t.refuse()
+	return false
+}
+
+// refuse counts a report that is not listened to, and says so once for many.
+func (t *tools) refuse() {
+	t.mu.Lock()
+	t.refused++
+	first := t.refused == 1
+	t.mu.Unlock()
+	if first {
+		time.AfterFunc(time.Second, t.sayRefused)
+	}
+}
+
+func (t *tools) sayRefused() {
+	t.mu.Lock()
+	n := t.refused
+	t.refused = 0
+	t.mu.Unlock()
+	if n == 0 {
+		return
+	}
+	e := hooks.Lost("", "more reports came than are taken")
+	e.Detail["count"] = fmt.Sprint(n)
+	t.sink.Observe(e)
+}
+
+// hear takes one report, records it and answers. Holding is called when that may
+// take as long as a human does.
+func (t *tools) hear(c *net.UnixConn, holding func()) {
+	c.SetDeadline(time.Now().Add(toolTime))
+	pid, err := peer(c)
+	if err != nil {
+		return
+	}
+	r, err := hooks.Receive(c)
+	if err != nil {
+		r = hooks.Report{Kind: hooks.Call, Bad: "what came over the channel is no report: " + err.Error()}
+	}
+	t.mu.Lock()
+	delete(t.waiting, pid)
+	t.mu.Unlock()
+	var a hooks.Answer
+	by := t.process(pid)
+	if r.Kind == hooks.Call {
+		a = t.judge(c, r, by, holding)
+	}
+	e := r.Event(a)
+	e.Process = by
+	if r.Kind == hooks.End && r.Bad == "" {
+		// The end of an agent's session is that of its process, which is seen.
+	} else if t.sink.Observe(e) != nil {
+		a = hooks.Answer{Deny: "the record of the run cannot be written"}
+	}
+	hooks.Reply(c, a) // whoever went away needs no answer
+}
+
+// watch looks at the events of system calls for hooks that are executed, and
+// that end without having reported.
+func (t *tools) watch(e event.Event) {
+	switch e.Action {
+	case event.ProcExec:
+		if e.Verdict != event.Allowed || e.Process.Executable != t.config.Program || len(e.Process.Argv) < 3 || e.Process.Argv[1] != hooks.Verb {
+			return
+		}
+		t.mu.Lock()
+		if len(t.waiting) < 1024 { // more never run at a time
+			t.waiting[e.Process.PID] = e.Process.Argv[2]
+		}
+		t.mu.Unlock()
+	case event.ProcExit:
+		t.mu.Lock()
+		agent, silent := t.waiting[e.Process.PID]
+		delete(t.waiting, e.Process.PID)
+		t.mu.Unlock()
+		if silent {
+			lost := hooks.Lost(agent, strings.TrimSpace("a hook ended without having reported, status "+e.Detail["status"]+" "+e.Detail["signal"]))
+			lost.Process = e.Process
+			t.sink.Observe(lost)
+		}
+	}
+}
+
+// close waits for reports that are under way.
+func (t *tools) close() {
+	t.listen.Close()
+	t.end(errRunEnds)
+	t.serving.Wait()
+	t.sayRefused()
+}
+
+// reporting is the sink of system calls, of which some are about hooks.
+type reporting struct {
+	*sensor
+	observers *observers
+}
+
+// Observe is that of the sensor.
+func (r reporting) Observe(e event.Event) error {
+	err := r.sensor.Observe(e)
+	r.see(e)
+	return err
+}
+
+// Emit is that of the sensor.
+func (r reporting) Emit(e event.Event) error {
+	err := r.sensor.Emit(e)
+	r.see(e)
+	return err
+}
+
+func (r reporting) see(e event.Event) {
+	if e.Action != event.ProcExec && e.Action != event.ProcExit {
+		return
+	}
+	r.observers.mu.Lock()
+	t := r.observers.tools
+	r.observers.mu.Unlock()
+	if t != nil {
+		t.watch(e)
+	}
+}

@@ -1,0 +1,91 @@
+//go:build linux
+
+package run
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"time"
+
+	"holdfast.dev/holdfast/internal/agents/hooks"
+	"holdfast.dev/holdfast/internal/floor/event"
+)
+
+// toolsHeld is how many calls may wait for a human at once; more are denied.
+const toolsHeld = 32
+
+var (
+	errHookGone = errors.New("the hook went away before there was an answer")
+	errRunEnds  = errors.New("the run has ended")
+)
+
+// judge is what is answered to a call: what the policy says of its names, and then
+// what the rules of consent say. Where a human has to, the hook is told to wait,
+// and holding is called before that.
+func (t *tools) judge(c *net.UnixConn, r hooks.Report, by event.Process, holding func()) hooks.Answer {
+	if r.Bad != "" {
+		return r.Unreadable(len(t.plan.Tools) > 0 || t.consent.about(event.KindTool))
+	}
+	a := judge(t.plan, r)
+	if a.Deny != "" || !t.consent.about(event.KindTool) {
+		return a
+	}
+	ruling := t.consent.gate.Judge(event.Attempt{
+		Kind: event.KindTool, Process: by, Agent: r.Agent, Tool: r.Tool, Server: r.Server, Arguments: string(r.Arguments), Cut: r.Cut,
+	})
+	rule := ruling.Rule
+	if ruling.Verdict == event.Unknown {
+		holding()
+		ruling = t.hold(c, r, ruling)
+	}
+	if ruling.Verdict == event.Allowed {
+		return hooks.Answer{}
+	}
+	return hooks.Answer{Deny: cmp.Or(ruling.Reason, "a rule of consent denies it"), Rule: cmp.Or(ruling.Rule, rule), Consent: true}
+}
+
+// hold waits for a human, for as long as the agent waits for its hook and the hook
+// is there: an agent whose hook is too slow goes on as if there were none.
+func (t *tools) hold(c *net.UnixConn, r hooks.Report, ruling event.Ruling) event.Ruling {
+	no := func(reason string) event.Ruling {
+		return event.Ruling{Verdict: event.Denied, Rule: ruling.Rule, Reason: reason}
+	}
+	if ruling.Wait == nil {
+		return no("nobody can be asked")
+	}
+	ctx, end := context.WithCancelCause(t.life)
+	defer end(nil)
+	select {
+	case t.held <- struct{}{}:
+		defer func() { <-t.held }()
+	default:
+		end(errors.New("too much waits for an answer already")) // Wait must be called also then: it takes the question back
+	}
+	wait := r.Patience()
+	ctx, stop := context.WithTimeoutCause(ctx, wait, fmt.Errorf("nobody answered within the %v that %s waits for its hook", wait.Round(time.Second), cmp.Or(r.Agent, "the agent")))
+	defer stop()
+	if hooks.Reply(c, hooks.Answer{Wait: wait.Milliseconds()}) != nil {
+		end(errHookGone)
+	}
+	c.SetDeadline(time.Time{})
+	left := make(chan struct{})
+	go func() {
+		defer close(left)
+		io.Copy(io.Discard, c) // a hook says nothing more
+		end(errHookGone)
+	}()
+	answer := ruling.Wait(ctx)
+	cause := context.Cause(ctx)
+	c.SetReadDeadline(time.Now())
+	<-left
+	c.SetDeadline(time.Now().Add(toolTime))
+	if cause != nil {
+		return no(cause.Error())
+	}
+	answer.Rule = cmp.Or(answer.Rule, ruling.Rule)
+	return answer
+}

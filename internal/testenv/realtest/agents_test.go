@@ -1,0 +1,388 @@
+package realtest
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"holdfast.dev/holdfast/internal/prove/agent"
+	"holdfast.dev/holdfast/internal/prove/model"
+	"holdfast.dev/holdfast/internal/testenv"
+)
+
+// worker is an agent program at honest work: what a user who has it set up has
+// in the home and in the environment, and how it is asked to do something.
+type worker struct {
+	name string
+	host string            // of its provider
+	key  string            // variable of the key
+	env  []string          // further variables
+	home map[string]string // files of the home
+	argv []string          // after its name; {} is the prompt
+	// asks are hosts, or patterns as of path.Match, that it asks for by itself,
+	// whatever it is told; they are refused, and the work goes on.
+	asks []string
+	// lacks is what of the work it cannot do.
+	lacks []model.Op
+	// dir matches where it is below the directory of agents, and policy is what the
+	// run needs besides; both of one without a preset.
+	dir, policy string
+	// resume are the arguments with which it goes on where it stopped; nil when
+	// it cannot, with nobody there.
+	resume []string
+}
+
+// server is how the settings of most agents start the MCP server of the project.
+const server = `"command":"node","args":["{ws}/notes.js"]`
+
+// workers are the agents that work here. A key has the form that the program
+// wants to see, and opens nothing.
+var workers = []worker{
+	{
+		name: "claude", host: "api.anthropic.com", key: "ANTHROPIC_API_KEY",
+		argv:   []string{"-p", "{}", "--dangerously-skip-permissions", "--mcp-config", `{"mcpServers":{"notes":{"type":"stdio",` + server + `}}}`},
+		resume: []string{"--continue", "-p", "{}", "--dangerously-skip-permissions"},
+	},
+	{
+		name: "codex", host: "api.openai.com", key: "OPENAI_API_KEY",
+		asks:   []string{"chatgpt.com"},
+		argv:   []string{"exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", "-c", `mcp_servers.notes.command="node"`, "-c", `mcp_servers.notes.args=["{ws}/notes.js"]`, "{}"},
+		resume: []string{"exec", "resume", "--last", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", "{}"},
+	},
+	{
+		name: "gemini", host: "generativelanguage.googleapis.com", key: "GEMINI_API_KEY",
+		home: map[string]string{".gemini/settings.json": `{"security":{"auth":{"selectedType":"gemini-api-key"},"folderTrust":{"enabled":false}},"mcpServers":{"notes":{"trust":true,` + server + `}}}`},
+		argv: []string{"--yolo", "-m", "gemini-2.5-flash", "-p", "{}"},
+	},
+	{
+		name: "qwen", host: "model.example.org", key: "OPENAI_API_KEY",
+		env:  []string{"OPENAI_BASE_URL=https://model.example.org/v1", "OPENAI_MODEL=fake-model"},
+		home: map[string]string{".qwen/settings.json": `{"security":{"auth":{"selectedType":"openai"}},"mcpServers":{"notes":{"trust":true,` + server + `}}}`},
+		argv: []string{"--yolo", "-p", "{}"},
+	},
+	{
+		name: "opencode", host: "api.openai.com", key: "OPENAI_API_KEY",
+		asks: []string{"registry.*"},
+		home: map[string]string{".config/opencode/opencode.json": `{"mcp":{"notes":{"type":"local","command":["node","{ws}/notes.js"],"enabled":true}}}`},
+		argv: []string{"run", "--format", "json", "--auto", "-m", "openai/gpt-4.1", "{}"},
+	},
+	{
+		name: "copilot", host: "model.example.org", key: "COPILOT_PROVIDER_API_KEY",
+		env:  []string{"COPILOT_PROVIDER_BASE_URL=https://model.example.org/v1", "COPILOT_MODEL=claude-sonnet-4.5", "COPILOT_OFFLINE=true"},
+		home: map[string]string{".copilot/mcp-config.json": `{"mcpServers":{"notes":{"type":"local","tools":["*"],` + server + `}}}`},
+		argv: []string{"-p", "{}", "--output-format", "json", "--no-ask-user", "--allow-all"},
+	},
+	{
+		name: "cline", host: "api.anthropic.com", key: "ANTHROPIC_API_KEY",
+		asks: []string{"*.cline.bot"},
+		home: map[string]string{".cline/data/settings/cline_mcp_settings.json": `{"mcpServers":{"notes":{"disabled":false,` + server + `}}}`},
+		argv: []string{"--json", "-P", "anthropic", "-m", "claude-sonnet-4-5", "--auto-approve", "true", "{}"},
+	},
+	{
+		name: "cn", host: "model.example.org", key: "OPENAI_API_KEY",
+		dir:    "continue@*/node_modules/.bin",
+		asks:   []string{"*.continue.dev", "*.posthog.com", "*.sentry.io"},
+		home:   map[string]string{"../ws/continue.yaml": continueSettings},
+		policy: "    - {host: model.example.org, credential: model}\n",
+		argv:   []string{"-p", "--config", "{ws}/continue.yaml", "--auto", "{}"},
+		lacks:  []model.Op{model.Edit, model.Spawn},
+	},
+}
+
+// provider is the stand-in of all model providers, which wants to see the key.
+type provider struct {
+	mu      sync.Mutex
+	scripts map[string]model.Script
+	turns   map[string]int            // by script: the furthest step that was asked for
+	said    map[string][]model.Result // by script: what came of the steps so far
+	strange []string                  // requests with another key
+	both    map[string]bool           // by name of an agent: a request had the prompts of both runs
+}
+
+const modelKey = "sk-ant-api03-not-a-real-key-0123456789abcdefghijklmnopqrstuvwxyz"
+
+func (p *provider) lookup(name string) (model.Script, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s, ok := p.scripts[name]
+	return s, ok
+}
+
+func (p *provider) turn(_ context.Context, t model.Turn) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.turns[t.Script] = max(p.turns[t.Script], t.Step)
+	p.said[t.Script] = t.Results
+	return nil
+}
+
+// guard lets requests pass that carry the key where the dialects have it.
+func (p *provider) guard(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		got := []string{r.Header.Get("X-Api-Key"), strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "), r.Header.Get("X-Goog-Api-Key"), r.URL.Query().Get("key")}
+		if key := strings.Join(got, ""); key != modelKey {
+			p.mu.Lock()
+			p.strange = append(p.strange, fmt.Sprintf("%s %s with %q", r.Method, r.URL.Path, key))
+			p.mu.Unlock()
+			http.Error(w, "who is it?", http.StatusUnauthorized)
+			return
+		}
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		for _, a := range workers {
+			if strings.Contains(string(body), model.Marker(a.name+"-work")) && strings.Contains(string(body), model.Marker(a.name+"-more")) {
+				p.mu.Lock()
+				p.both[a.name] = true
+				p.mu.Unlock()
+			}
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		next.ServeHTTP(w, r)
+	})
+}
+
+// dirs are where the program is found by its name, as after an install by npm.
+// Those that CI does not install are tried where somebody did.
+func (a worker) dirs(t *testing.T) []string {
+	t.Helper()
+	if a.dir != "" {
+		dirs, err := filepath.Glob(filepath.Join(testenv.AgentsDir(), a.dir))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return dirs
+	}
+	d, err := agent.Named(a.name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// No PATH: what tools/needs installed, and nothing of the machine's.
+	installed, err := agent.Find(t.Context(), d, nil, testenv.AgentsDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, i := range installed {
+		if filepath.Base(i.Program) == a.name {
+			return []string{filepath.Dir(i.Program)}
+		}
+		if i.Node != "" {
+			return []string{filepath.Join(i.Dir, "node_modules", ".bin"), filepath.Dir(i.Node)}
+		}
+	}
+	return nil
+}
+
+// TestAgentsAtWork has each agent program that is installed do a whole piece of
+// honest work inside, with the scripted model as its provider. The key of the
+// provider and the token of the registry stay outside.
+func TestAgentsAtWork(t *testing.T) {
+	names := map[string]string{}
+	for host, address := range addresses {
+		names[host] = address
+	}
+	for _, w := range workers {
+		names[w.host] = modelAddress
+	}
+	testenv.Need(t, testenv.Agents, nil)
+	testenv.WithNetwork(t, names, func(t *testing.T, n *testenv.Network) {
+		testenv.Binary(t)
+		root := t.TempDir()
+		testenv.NoLeaks(t, root)
+		w := newWorld(t, n, root)
+		w.nameServer()
+		p := &provider{scripts: map[string]model.Script{}, turns: map[string]int{}, said: map[string][]model.Result{}, both: map[string]bool{}}
+		p.serve(w)
+		for _, a := range workers {
+			if dirs := a.dirs(t); dirs != nil {
+				t.Run(a.name, func(t *testing.T) { a.work(t, w, p, dirs) })
+			}
+		}
+	})
+}
+
+// modelAddress is where all providers are.
+const modelAddress = "93.184.215.30"
+
+func (p *provider) serve(w *world) {
+	w.t.Helper()
+	var hosts []string
+	for _, a := range workers {
+		hosts = append(hosts, a.host)
+	}
+	server := &http.Server{
+		Handler:   p.guard(model.New(model.Options{Lookup: p.lookup, Turn: p.turn})),
+		TLSConfig: &tls.Config{Certificates: []tls.Certificate{w.net.Certificate(w.t, hosts...)}},
+		ErrorLog:  log.New(io.Discard, "", 0), // agents go away
+	}
+	w.at(modelAddress+":443", func(l net.Listener) error { return server.ServeTLS(l, "", "") })
+	w.t.Cleanup(func() { server.Close() })
+}
+
+// add has the model play steps for prompts with this name.
+func (p *provider) add(name, workspace string, steps []model.Step) {
+	s := model.Script{Name: name}
+	for _, step := range steps {
+		step.Path, step.Command = strings.ReplaceAll(step.Path, "{ws}", workspace), strings.ReplaceAll(step.Command, "{ws}", workspace)
+		step.Script = strings.ReplaceAll(step.Script, "{script}", name)
+		s.Steps = append(s.Steps, step)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.scripts[name] = s
+}
+
+// reached is the step that was asked for last, and who was refused.
+func (p *provider) reached(name string) (int, []string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.turns[name], slices.Clone(p.strange)
+}
+
+// workPolicy lets the agent install from the private registry, with a token that
+// it does not get.
+const workPolicy = `version: 1
+extends: local
+credentials:
+  - {name: registry, source: {env: API_TOKEN}, env: API_TOKEN}
+network:
+  allow:
+    - {host: private.example.org, credential: registry, methods: [GET]}
+`
+
+func (a worker) work(t *testing.T, w *world, m *provider, dirs []string) {
+	p := newPlace(t, w.root, testenv.Git, testenv.Node, testenv.NPM)
+	a.settle(p, dirs)
+	name := a.name + "-work"
+	m.add(name, p.ws, a.workOf())
+	m.add(name+"-sub", p.ws, subWork)
+	said := a.run(p, dirs, a.argv, name)
+	if got, refused := m.reached(name); got != len(work) {
+		t.Fatalf("the agent has come to step %d of %d; the provider refused %q\n%s", got, len(work), refused, said)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("what came of the steps: %+v\n%s", m.said[name], said)
+		}
+	})
+	for file, want := range map[string]string{
+		"commits": "2\n", "tested": "passed\n", "work/greet.js": "module.exports = name => 'Good morning, ' + name;\n",
+		"work/NOTES.md": "The greeting depends on the time of day.\n",
+	} {
+		if got := p.read(file); got != want {
+			t.Errorf("%s is %q, want %q", file, got, want)
+		}
+	}
+	if !slices.Contains(a.lacks, model.MCP) && p.read("noted") != "done\n" {
+		t.Errorf("the MCP server was told %q", p.read("noted"))
+	}
+	if !slices.Contains(a.lacks, model.Spawn) {
+		contains(t, p.read("shown"), "NOTES.md")
+	}
+	contains(t, p.bare("git -C work log -1 --format=%an:%s"), "agent:greet: say good morning")
+	a.recorded(t, p)
+	if a.resume != nil {
+		a.goOn(t, p, m, dirs)
+	}
+	found := p.alerts()
+	t.Log(counted(found))
+	quiet(t, found)
+	for _, secret := range []string{modelKey, token} {
+		if strings.Contains(said, secret) {
+			t.Errorf("%s is printed:\n%s", secret, said)
+		}
+		if found := p.bare(`grep -rlFe "$0" .. || true`, secret); found != "" {
+			t.Errorf("%s is in %s", secret, found)
+		}
+	}
+}
+
+// settle makes the agent's user: the program on the path, a home that is set up
+// and a project to clone.
+func (a worker) settle(p *place, dirs []string) {
+	p.t.Helper()
+	for i, e := range p.env {
+		if rest, ok := strings.CutPrefix(e, "PATH="); ok {
+			p.env[i] = "PATH=" + strings.Join(append(dirs, rest), ":")
+		}
+	}
+	p.env = append(p.env, "API_TOKEN="+token, a.key+"="+modelKey)
+	p.env = append(p.env, a.env...)
+	for name, text := range a.home {
+		p.write(map[string]string{"../home/" + name: strings.ReplaceAll(text, "{ws}", p.ws)})
+	}
+	for name, text := range project {
+		p.write(map[string]string{"project/" + name: text})
+	}
+	p.write(map[string]string{"../policy.yaml": a.runPolicy(), "notes.js": notes})
+	p.bare("git -C project init -q -b main && git -C project add -A && git -C project -c user.name=s -c user.email=s@example.org commit -q -m first")
+}
+
+// runPolicy is that of the work, with what the agent needs besides.
+func (a worker) runPolicy() string {
+	if a.policy == "" {
+		return workPolicy
+	}
+	lent := "credentials:\n  - {name: model, source: {env: " + a.key + "}, env: " + a.key + "}\n"
+	return strings.Replace(workPolicy, "credentials:\n", lent, 1) + a.policy
+}
+
+// run starts the agent inside and returns all that was printed.
+func (a worker) run(p *place, dirs, argv []string, script string) string {
+	p.t.Helper()
+	args := []string{"run", "--policy", p.ws + "/../policy.yaml"}
+	if os.Geteuid() != 0 {
+		// In the namespace of the test root's files are nobody's, and a directory
+		// that is nobody's is not taken from PATH.
+		install, _, _ := strings.Cut(dirs[0], "/node_modules/")
+		args = append(args, "--ro", install)
+		for _, dir := range dirs[1:] {
+			args = append(args, "--ro", dir)
+		}
+	}
+	args = append(args, "--", a.name)
+	for _, arg := range argv {
+		args = append(args, strings.ReplaceAll(strings.ReplaceAll(arg, "{}", "go "+model.Marker(script)), "{ws}", p.ws))
+	}
+	out, complaint := p.both(testenv.Binary(p.t), args...)
+	for line := range strings.Lines(complaint) {
+		host, refused := strings.CutPrefix(line, "holdfast: refused: ")
+		host, _, _ = strings.Cut(host, " ")
+		asked := func(pattern string) bool { ok, err := path.Match(pattern, host); return ok && err == nil }
+		if refused && !slices.ContainsFunc(a.asks, asked) || strings.HasPrefix(line, "holdfast: alert") {
+			p.t.Errorf("at honest work: %s", line)
+		}
+	}
+	return out + complaint
+}
+
+// goOn has the agent go on in a second run where the first one ended: the
+// history is there, and the request carries it.
+func (a worker) goOn(t *testing.T, p *place, m *provider, dirs []string) {
+	t.Helper()
+	name := a.name + "-more"
+	m.add(name, p.ws, []model.Step{{Op: model.Shell, Command: "echo more > {ws}/more"}})
+	said := a.run(p, dirs, a.resume, name)
+	if got := p.read("more"); got != "more\n" {
+		t.Errorf("after the second run: %q\n%s", got, said)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.both[a.name] {
+		t.Errorf("the second run does not know of the first:\n%s", said)
+	}
+}
