@@ -13,6 +13,7 @@ package arch
 // package, such as a generator, needs no entry. Packages of
 // later capabilities have their place already.
 const layers = `
+floor/text floor/paths floor/syslog
 floor/event floor/canonical floor/sys prove/netlab
 testenv*
 prove/inside
