@@ -48,9 +48,6 @@ type hinter interface{ Hint() string }
 
 // Main runs one command line and returns the exit status.
 func Main(args []string) int {
-	if status, is := actAsProber(); is {
-		return status
-	}
 	if actAsHook(args) {
 		return exitOK
 	}
@@ -70,18 +67,7 @@ func Main(args []string) int {
 	a := &app{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Env: os.Environ(), Dir: dir}
 	root := newRoot(a)
 	root.SetArgs(args)
-	cmd, err := root.ExecuteC()
-	status := a.report(err)
-	if status == exitUsage && proves(cmd) {
-		return exitNotProved
-	}
-	return status
-}
-
-// proves reports whether cmd is prove or one of its verbs, whose exit codes are
-// those of a test runner.
-func proves(cmd *cobra.Command) bool {
-	return cmd != nil && (cmd.Name() == "prove" || cmd.HasParent() && proves(cmd.Parent()))
+	return a.report(root.Execute())
 }
 
 // report prints an error with its hint and says which status it means.
@@ -169,7 +155,8 @@ execute.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return &usageError{err, "see '" + cmd.CommandPath() + " --help'"}
 	})
-	root.AddCommand(newRunCommand(a), newPolicyCommand(a), newGrantCommand(a), newLogCommand(a), newAlertsCommand(a), newHooksCommand(a), newWhyCommand(a), newDoctorCommand(a), newVersionCommand(a), newModelCommand(a))
+	root.AddCommand(newRunCommand(a), newPolicyCommand(a), newGrantCommand(a), newLogCommand(a), newAlertsCommand(a), newHooksCommand(a), newWhyCommand(a), newDoctorCommand(a), newVersionCommand(a))
+	root.AddCommand(examinerCommands(a)...)
 	root.AddCommand(linuxCommands(a)...)
 	root.AddCommand(hiddenCommands()...)
 	root.InitDefaultCompletionCmd()

@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"holdfast.dev/holdfast/internal/detect"
-	"holdfast.dev/holdfast/internal/prove/report"
+	"holdfast.dev/holdfast/internal/floor/report"
 	"holdfast.dev/holdfast/internal/record/audit"
 	"holdfast.dev/holdfast/internal/record/incident"
 )

@@ -51,11 +51,7 @@ func newPolicyShow(a *app) *cobra.Command {
 			}
 			rows := policy.Rows(effective, plan)
 			if asJSON {
-				return writeJSON(a.Stdout, struct {
-					Profile   string       `json:"profile"`
-					Workspace string       `json:"workspace"`
-					Entries   []policy.Row `json:"entries"`
-				}{plan.Profile, plan.Workspace, rows})
+				return writeJSON(a.Stdout, shownPolicy{plan.Profile, plan.Workspace, rows, shownCredentials(plan)})
 			}
 			_, err = fmt.Fprint(a.Stdout, printable(policy.Text(rows)))
 			return err
@@ -64,6 +60,34 @@ func newPolicyShow(a *app) *cobra.Command {
 	flags.bind(c)
 	c.Flags().BoolVar(&asJSON, "json", false, "show as JSON")
 	return c
+}
+
+// shownPolicy is a policy as JSON.
+type shownPolicy struct {
+	Profile     string            `json:"profile"`
+	Workspace   string            `json:"workspace"`
+	Entries     []policy.Row      `json:"entries"`
+	Credentials []shownCredential `json:"credentials,omitempty"`
+}
+
+// shownCredential says where a credential goes, and which variables inside hold its
+// placeholder.
+type shownCredential struct {
+	Name   string   `json:"name"`
+	Env    []string `json:"env,omitempty"`
+	Hosts  []string `json:"hosts"`
+	Origin string   `json:"origin"`
+}
+
+func shownCredentials(plan policy.Plan) (all []shownCredential) {
+	for _, c := range plan.Credentials {
+		shown := shownCredential{Name: c.Name, Env: c.Env, Origin: c.Origin.String()}
+		for _, h := range c.Hosts {
+			shown.Hosts = append(shown.Hosts, h.Host)
+		}
+		all = append(all, shown)
+	}
+	return all
 }
 
 func newPolicyCheck(a *app) *cobra.Command {

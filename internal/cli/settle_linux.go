@@ -9,12 +9,12 @@ import (
 
 // hiddenCommands are for the parts of Holdfast, not for people.
 func hiddenCommands() []*cobra.Command {
-	return []*cobra.Command{newSettleCommand(), newWorkerCommand(), newMachineCommand(), newTrialWorkerCommand()}
+	return []*cobra.Command{newSettleCommand()}
 }
 
 // linuxCommands are the verbs of this system alone.
 func linuxCommands(a *app) []*cobra.Command {
-	return []*cobra.Command{newProveCommand(a), newAgentsCommand(a), newMCPCommand(a), newApproveCommand(a), newReviewCommand(a)}
+	return []*cobra.Command{newAgentsCommand(a), newMCPCommand(a), newApproveCommand(a), newReviewCommand(a)}
 }
 
 // newSettleCommand finishes a session whose supervisor was killed. The janitor

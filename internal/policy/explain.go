@@ -15,9 +15,10 @@ import (
 // Verdict answers one question about one object.
 type Verdict struct {
 	Allowed bool   `json:"allowed"`
-	Why     string `json:"why"`            // a clause, for humans
-	Rule    string `json:"rule,omitempty"` // file:line or the name of a built-in part; "" where no rule allows it
-	Add     string `json:"add,omitempty"`  // what would allow it; "" where nothing can or need be
+	Private bool   `json:"private,omitempty"` // what is written goes to a layer that is dropped
+	Why     string `json:"why"`               // a clause, for humans
+	Rule    string `json:"rule,omitempty"`    // file:line or the name of a built-in part; "" where no rule allows it
+	Add     string `json:"add,omitempty"`     // what would allow it; "" where nothing can or need be
 }
 
 // Answer is what Explain found.
@@ -158,7 +159,7 @@ func (x explainer) readWrite(path string, rule PathRule) (read, write Verdict) {
 	read = Verdict{Allowed: true, Why: "in view", Rule: name}
 	switch rule.Access {
 	case Copy:
-		return read, Verdict{Allowed: true, Why: "to a private layer that is dropped at the end; the host's file stays as it is", Rule: name}
+		return read, Verdict{Allowed: true, Private: true, Why: "to a private layer that is dropped at the end; the host's file stays as it is", Rule: name}
 	case Read:
 		write = Verdict{Why: "in view read-only", Rule: name}
 		err := x.host.writable(path)

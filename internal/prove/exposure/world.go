@@ -37,7 +37,7 @@ type World struct {
 	Env       []string // NAME=VALUE
 	UID, GID  int
 	Groups    []Group
-	Secrets   []string // absolute paths of the workspace's secrets, as far as they are known
+	Hidden    []string // patterns of names that a policy hides in workspaces, beside those that are known here
 	Effective bool     // this process has the rights of the account, so that the kernel answers; else they are computed from modes
 	Owned     bool     // with Effective false: the account would own what is in Home
 	Now       time.Time

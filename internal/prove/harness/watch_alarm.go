@@ -15,8 +15,8 @@ import (
 	"holdfast.dev/holdfast/internal/detect/alert"
 	"holdfast.dev/holdfast/internal/floor/event"
 	"holdfast.dev/holdfast/internal/floor/redact"
+	"holdfast.dev/holdfast/internal/floor/report"
 	"holdfast.dev/holdfast/internal/policy"
-	"holdfast.dev/holdfast/internal/prove/report"
 	"holdfast.dev/holdfast/internal/record/audit"
 )
 

@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"holdfast.dev/holdfast/internal/floor/report"
 	"holdfast.dev/holdfast/internal/policy"
-	"holdfast.dev/holdfast/internal/prove/report"
 )
 
 // stage is a watch over a program that is a script: what it holds is what it says.

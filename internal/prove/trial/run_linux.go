@@ -16,9 +16,9 @@ import (
 	"strings"
 	"time"
 
+	"holdfast.dev/holdfast/internal/floor/report"
 	"holdfast.dev/holdfast/internal/prove/agent"
 	"holdfast.dev/holdfast/internal/prove/model"
-	"holdfast.dev/holdfast/internal/prove/report"
 )
 
 // Options say what is tried in a column, and with what.

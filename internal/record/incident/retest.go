@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"holdfast.dev/holdfast/internal/floor/event"
-	"holdfast.dev/holdfast/internal/prove/report"
+	"holdfast.dev/holdfast/internal/floor/report"
 )
 
 // retests bounds the commands, and rows how many rows one of them plays.

@@ -16,9 +16,10 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"holdfast.dev/holdfast/internal/floor/command"
+	"holdfast.dev/holdfast/internal/floor/report"
 	"holdfast.dev/holdfast/internal/prove/harness"
 	"holdfast.dev/holdfast/internal/prove/probe"
-	"holdfast.dev/holdfast/internal/prove/report"
 )
 
 // ablater is what a command line of prove ablate says.
@@ -52,7 +53,7 @@ The exit status is 1 when there is a finding.`,
   holdfast prove ablate --format json -o user.json
   holdfast prove ablate --with user.json --format markdown -o kill-matrix.md`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx, stop := untilHangup(cmd)
+			ctx, stop := command.UntilHangup(cmd)
 			defer stop()
 			o.Controls = args
 			if err := o.fits(cmd.Flags()); err != nil {
@@ -64,16 +65,16 @@ The exit status is 1 when there is a finding.`,
 			return ablateHint(a.ablate(ctx, o))
 		},
 		ValidArgsFunction: completeControls,
-		Annotations:       map[string]string{ownArguments: ""},
+		Annotations:       map[string]string{command.OwnArguments: ""},
 	}
 	f := cmd.Flags()
-	f.Var((*textFlag)(&o.Program), "ablated", "FILE: the build whose controls can be switched off")
-	f.Var((*textFlag)(&o.sources), "sources", "DIR with the sources that it is built from (default: the working directory)")
+	f.Var((*command.TextFlag)(&o.Program), "ablated", "FILE: the build whose controls can be switched off")
+	f.Var((*command.TextFlag)(&o.sources), "sources", "DIR with the sources that it is built from (default: the working directory)")
 	f.BoolVar(&o.Whole, "all", false, "play every row without each control, not only those that are known to depend on it")
 	f.StringArrayVar(&o.with, "with", nil, "FILE: the JSON of a run as another user that is merged in (repeatable)")
 	f.BoolVar(&o.list, "list", false, "print the controls that would be switched off, and play none")
 	formatFlag(cmd, &o.prover, report.KillFormats)
-	f.VarP((*textFlag)(&o.output), "output", "o", "FILE to write the matrix to")
+	f.VarP((*command.TextFlag)(&o.output), "output", "o", "FILE to write the matrix to")
 	placeFlags(cmd, &o.prover, 3)
 	return cmd
 }
@@ -102,9 +103,9 @@ func ablateHint(err error) error {
 		if len(unknown.Near) > 0 {
 			hint = "did you mean " + strings.Join(quotedAll(unknown.Near), ", ") + "? " + hint
 		}
-		return &usageError{err, hint}
+		return command.Usage(err, hint)
 	case errors.Is(err, context.Canceled):
-		return &usageError{errors.New("interrupted before all controls were switched off, so nothing is reported"), "name fewer controls: holdfast prove ablate CONTROL"}
+		return command.Usage(errors.New("interrupted before all controls were switched off, so nothing is reported"), "name fewer controls: holdfast prove ablate CONTROL")
 	}
 	return proveHint(err)
 }
@@ -165,8 +166,8 @@ func readKills(paths []string) ([]report.Kill, error) {
 		if err != nil {
 			return nil, err
 		}
-		if _, err := (report.Kill{Tool: "holdfast", Version: buildVersion()}).Merge(kill); err != nil {
-			return nil, &usageError{fmt.Errorf("%s: %w", path, err), "make it again with this program, as the other user"}
+		if _, err := (report.Kill{Tool: "holdfast", Version: command.Version()}).Merge(kill); err != nil {
+			return nil, command.Usage(fmt.Errorf("%s: %w", path, err), "make it again with this program, as the other user")
 		}
 		all = append(all, kill)
 	}
@@ -189,20 +190,24 @@ func (a *app) ablate(ctx context.Context, o ablater) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, place.Close()) }()
-	if o.Holdfast, err = os.Executable(); err != nil {
+	if o.Holdfast, err = a.holdfast(); err != nil {
+		return err
+	}
+	own, err := os.Executable()
+	if err != nil {
 		return err
 	}
 	if o.Program == "" {
 		o.Program = filepath.Join(place.Dir, "holdfast-ablated")
 		if err := harness.BuildAblated(ctx, cmp.Or(o.sources, a.Dir), o.Program); err != nil {
-			return &usageError{err, "run it in the sources of Holdfast, or name a build with --ablated"}
+			return command.Usage(err, "run it in the sources of Holdfast, or name a build with --ablated")
 		}
 	}
-	pool := harness.NewPool([]string{o.Holdfast, harness.WorkerCommand}, place.Dir, place.Prober, o.jobs)
+	pool := harness.NewPool([]string{own, harness.WorkerCommand}, place.Dir, place.Prober, o.jobs)
 	defer func() { err = errors.Join(pool.Close(), err) }()
 	show := a.progress("ablate")
 	o.Runner = probe.Runner{Prober: place.Prober, Dir: place.Dir, Workers: o.jobs, Networked: pool.Play}
-	o.Tool, o.Progress = buildVersion(), show.control
+	o.Tool, o.Progress = command.Version(), show.control
 	kill, err := harness.Ablate(ctx, o.Ablation)
 	show.end()
 	if err != nil {
@@ -217,7 +222,7 @@ func (a *app) ablate(ctx context.Context, o ablater) (err error) {
 		return report.WriteKill(w, kill, o.format, t)
 	})
 	if found := len(kill.Needless())+len(kill.Unknown()) > 0 || o.Whole && len(kill.Unheld()) > 0; err == nil && found {
-		err = &exitError{exitUnheld}
+		err = command.Exit(exitFound)
 	}
 	return err
 }

@@ -10,8 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"holdfast.dev/holdfast/internal/floor/command"
+	"holdfast.dev/holdfast/internal/floor/report"
 	"holdfast.dev/holdfast/internal/prove/harness"
-	"holdfast.dev/holdfast/internal/prove/report"
 	"holdfast.dev/holdfast/internal/prove/targets"
 )
 
@@ -29,16 +30,16 @@ elsewhere, with: holdfast prove --target TARGET --format json -o FILE`,
   holdfast prove matrix --format markdown -o matrix.md
   holdfast prove matrix --with docker.json holdfast`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx, stop := untilHangup(cmd)
+			ctx, stop := command.UntilHangup(cmd)
 			defer stop()
 			return proveHint(a.matrix(ctx, p, args, with))
 		},
-		Annotations: map[string]string{ownArguments: ""},
+		Annotations: map[string]string{command.OwnArguments: ""},
 	}
 	rowFlags(cmd, &p)
 	placeFlags(cmd, &p, 0)
 	formatFlag(cmd, &p, report.MatrixFormats)
-	cmd.Flags().VarP((*textFlag)(&p.output), "output", "o", "FILE to write the matrix to")
+	cmd.Flags().VarP((*command.TextFlag)(&p.output), "output", "o", "FILE to write the matrix to")
 	cmd.Flags().StringArrayVar(&with, "with", nil, "FILE: the JSON of a run that stands beside the others (repeatable)")
 	return cmd
 }
@@ -62,8 +63,8 @@ func (a *app) matrix(ctx context.Context, p prover, names, with []string) error 
 	for _, name := range names {
 		p.target = name
 		run, err := a.play(ctx, p)
-		if all && name != "holdfast" && (errors.Is(err, targets.ErrNotHere) || errors.Is(err, harness.ErrNothingRan) || errors.As(err, new(*usageError))) {
-			a.note(yellow, "note", "%s is left out: %v", name, err)
+		if all && name != "holdfast" && (errors.Is(err, targets.ErrNotHere) || errors.Is(err, harness.ErrNothingRan) || errors.As(err, new(*command.UsageError))) {
+			a.Note(command.Yellow, "note", "%s is left out: %v", name, err)
 			continue
 		}
 		if err != nil {

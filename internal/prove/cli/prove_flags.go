@@ -7,6 +7,9 @@ import (
 	"os"
 
 	"github.com/spf13/pflag"
+
+	"holdfast.dev/holdfast/internal/floor/command"
+	"holdfast.dev/holdfast/internal/floor/text"
 )
 
 // misfit is a set of flags that would be ignored beside, or without, another one.
@@ -48,7 +51,7 @@ func fitting(flags *pflag.FlagSet, all []misfit) error {
 	for _, m := range all {
 		for _, name := range m.flags {
 			if m.when && flags.Changed(name) {
-				return &usageError{fmt.Errorf("--%s %s", name, m.why), m.hint}
+				return command.Usage(fmt.Errorf("--%s %s", name, m.why), m.hint)
 			}
 		}
 	}
@@ -61,29 +64,29 @@ func (p prover) again(rows bool) string {
 	line := "holdfast prove --target " + p.target
 	switch {
 	case p.command != "":
-		line = "holdfast prove --target-cmd " + quoted(p.command)
+		line = "holdfast prove --target-cmd " + text.Word(p.command)
 		if p.version != "" {
-			line += " --target-version " + quoted(p.version)
+			line += " --target-version " + text.Word(p.version)
 		}
 	case p.target == "none" && os.Geteuid() == 0:
 		line += " --unconfined-root"
 	}
 	for _, flag := range []struct{ name, value string }{{"--dir", p.dir}, {"--prober", p.prober}} {
 		if flag.value != "" {
-			line += " " + flag.name + " " + quoted(flag.value)
+			line += " " + flag.name + " " + text.Word(flag.value)
 		}
 	}
 	if !rows {
 		return line
 	}
 	if p.world != "" {
-		line += " --world " + quoted(p.world)
+		line += " --world " + text.Word(p.world)
 	}
 	for _, c := range p.selection.Classes {
-		line += " --class " + quoted(c)
+		line += " --class " + text.Word(c)
 	}
 	for _, id := range p.selection.IDs {
-		line += " --id " + quoted(id)
+		line += " --id " + text.Word(id)
 	}
 	if p.selection.Core {
 		line += " --core"

@@ -15,11 +15,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"holdfast.dev/holdfast/internal/policy"
+	"holdfast.dev/holdfast/internal/floor/command"
+	"holdfast.dev/holdfast/internal/floor/report"
+	"holdfast.dev/holdfast/internal/floor/text"
 	"holdfast.dev/holdfast/internal/prove/agent"
 	"holdfast.dev/holdfast/internal/prove/harness"
 	"holdfast.dev/holdfast/internal/prove/probe"
-	"holdfast.dev/holdfast/internal/prove/report"
 	"holdfast.dev/holdfast/internal/prove/trial"
 )
 
@@ -35,12 +36,12 @@ type agentTarget struct {
 // agentFlags are the flags for trying a real agent program.
 func agentFlags(cmd *cobra.Command, t *agentTarget) {
 	f := cmd.Flags()
-	f.Var((*textFlag)(&t.name), "agent", "AGENT: try the real program of this agent, driven by a model that follows a script")
+	f.Var((*command.TextFlag)(&t.name), "agent", "AGENT: try the real program of this agent, driven by a model that follows a script")
 	f.StringSliceVar(&t.versions, "agent-version", nil, "VERSION of the agent, or latest; installed from the npm registry when it is not here (repeatable, or V,V)")
 	f.StringSliceVar(&t.postures, "posture", nil, "POSTURE: how the agent is set up: default, auto, bypass, hardened or bare, as far as it has them; or all (repeatable, or P,P)")
-	f.Var((*textFlag)(&t.inside), "inside", "holdfast: start the agent inside Holdfast")
-	f.Var((*textFlag)(&t.script), "script", "FILE: play this script of the model, and say what was seen")
-	f.Var((*textFlag)(&t.installs), "agents", "DIR where agents are installed (default: in the state directory)")
+	f.Var((*command.TextFlag)(&t.inside), "inside", "holdfast: start the agent inside Holdfast")
+	f.Var((*command.TextFlag)(&t.script), "script", "FILE: play this script of the model, and say what was seen")
+	f.Var((*command.TextFlag)(&t.installs), "agents", "DIR where agents are installed (default: in the state directory)")
 	cmd.RegisterFlagCompletionFunc("agent", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return agentNames(), cobra.ShellCompDirectiveNoFileComp
 	})
@@ -90,13 +91,13 @@ func (a *app) proveAgent(ctx context.Context, p prover) error {
 		return err
 	}
 	if len(columns) > 1 && (p.baseline != "" || p.against != "") {
-		return &usageError{errors.New("a baseline is of one version in one posture"), "name one --agent-version and one --posture"}
+		return command.Usage(errors.New("a baseline is of one version in one posture"), "name one --agent-version and one --posture")
 	}
 	if p.agent.script != "" {
 		return a.proveScript(ctx, p, columns)
 	}
 	if len(columns) > 1 && !slices.Contains(report.MatrixFormats, p.format) {
-		return &usageError{fmt.Errorf("several columns have no report of format %s", p.format), "take text, html or json, or one version in one posture"}
+		return command.Usage(fmt.Errorf("several columns have no report of format %s", p.format), "take text, html or json, or one version in one posture")
 	}
 	p.target = strings.Join(strings.Fields(columns[0].agent+" "+columns[0].Posture+" "+columns[0].Inside), "-")
 	return a.proved(p, func() ([]report.Run, error) {
@@ -149,10 +150,10 @@ func (a *app) agentColumns(ctx context.Context, p prover) ([]agentColumn, error)
 	t := p.agent
 	d, err := agent.Named(t.name)
 	if err != nil {
-		return nil, &usageError{err, "see what is known and installed with: holdfast agents"}
+		return nil, command.Usage(err, "see what is known and installed with: holdfast agents")
 	}
 	if t.inside != "" && t.inside != "holdfast" {
-		return nil, &usageError{fmt.Errorf("an agent cannot be tried inside %s", quoted(t.inside)), "the one choice is: --inside holdfast"}
+		return nil, command.Usage(fmt.Errorf("an agent cannot be tried inside %s", text.Word(t.inside)), "the one choice is: --inside holdfast")
 	}
 	programs, err := a.agentPrograms(ctx, d, t)
 	if err != nil {
@@ -166,7 +167,7 @@ func (a *app) agentColumns(ctx context.Context, p prover) ([]agentColumn, error)
 		}
 		for _, posture := range t.posturesOf(spec) {
 			if _, err := spec.Posture(posture); err != nil {
-				return nil, &usageError{err, "name one of these with --posture"}
+				return nil, command.Usage(err, "name one of these with --posture")
 			}
 			out = append(out, agentColumn{agent: d.Name, spec: spec, program: program,
 				Column: trial.Column{Agent: d.Name, Version: program.Version, Posture: posture, Inside: t.inside}})
@@ -191,13 +192,13 @@ func (t agentTarget) posturesOf(s agent.Spec) []string {
 
 // agentPrograms are the versions that are meant, the oldest first.
 func (a *app) agentPrograms(ctx context.Context, d agent.Driver, t agentTarget) ([]agent.Installed, error) {
-	host, err := policy.ThisHost(a.Env, a.Dir)
-	if err != nil {
-		return nil, err
-	}
 	dir := t.installs
 	if dir == "" {
-		dir = agent.DefaultDir(host.State)
+		state, err := a.stateDir()
+		if err != nil {
+			return nil, err
+		}
+		dir = agent.DefaultDir(state)
 	}
 	if len(t.versions) == 0 {
 		all, err := agent.Find(ctx, d, a.Env, dir)
@@ -209,7 +210,7 @@ func (a *app) agentPrograms(ctx context.Context, d agent.Driver, t agentTarget) 
 				return []agent.Installed{one}, nil
 			}
 		}
-		return nil, &usageError{fmt.Errorf("%s is not installed here", d.Title), fmt.Sprintf("install it for the trial: holdfast prove --agent %s --agent-version latest", d.Name)}
+		return nil, command.Usage(fmt.Errorf("%s is not installed here", d.Title), fmt.Sprintf("install it for the trial: holdfast prove --agent %s --agent-version latest", d.Name))
 	}
 	var out []agent.Installed
 	for _, v := range t.versions {
@@ -248,13 +249,19 @@ func (a *app) trialOptions(p prover, c agentColumn) (trial.Options, *harness.Pla
 	if err != nil {
 		return trial.Options{}, nil, err
 	}
+	self := ""
+	if c.Inside != "" {
+		if self, err = a.holdfast(); err != nil {
+			return trial.Options{}, nil, err
+		}
+	}
 	place, err := a.provePlace(p)
 	if err != nil {
 		return trial.Options{}, nil, err
 	}
 	return trial.Options{
-		Spec: c.spec, Program: c.program, Worker: []string{exe, trial.WorkerCommand}, Prober: place.Prober, Self: exe, Dir: place.Dir,
-		Tool: buildVersion(), Host: harness.Host(), Strict: p.strict, Selection: p.selection.String(), Sessions: p.jobs,
+		Spec: c.spec, Program: c.program, Worker: []string{exe, trial.WorkerCommand}, Prober: place.Prober, Self: self, Dir: place.Dir,
+		Tool: command.Version(), Host: harness.Host(), Strict: p.strict, Selection: p.selection.String(), Sessions: p.jobs,
 	}, place, nil
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/prove/model"
 )
 
@@ -48,22 +49,22 @@ outside of a boundary no script that you have not read.`,
   holdfast model serve --script demo.yaml --listen 127.0.0.1:8080 --log wire.jsonl`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			ctx, stop := interruptible(c)
+			ctx, stop := command.Interruptible(c)
 			defer stop()
 			return a.serveModel(ctx, m)
 		},
 	}
 	f := c.Flags()
-	f.Var((*textFlag)(&m.script), "script", "FILE of scripts")
-	f.Var((*textFlag)(&m.listen), "listen", "ADDRESS on loopback (default 127.0.0.1 with a free port)")
-	f.Var((*textFlag)(&m.log), "log", "append what goes over the wire to FILE, as JSON lines, keys masked")
+	f.Var((*command.TextFlag)(&m.script), "script", "FILE of scripts")
+	f.Var((*command.TextFlag)(&m.listen), "listen", "ADDRESS on loopback (default 127.0.0.1 with a free port)")
+	f.Var((*command.TextFlag)(&m.log), "log", "append what goes over the wire to FILE, as JSON lines, keys masked")
 	return c
 }
 
 // serveModel answers agents until ctx ends.
 func (a *app) serveModel(ctx context.Context, m modelServer) error {
 	if m.script == "" {
-		return &usageError{errors.New("no script is named"), "holdfast model serve --script FILE"}
+		return command.Usage(errors.New("no script is named"), "holdfast model serve --script FILE")
 	}
 	scripts, err := a.loadScripts(m.script)
 	if err != nil {
@@ -80,7 +81,7 @@ func (a *app) serveModel(ctx context.Context, m modelServer) error {
 	}
 	l, err := listenLoopback(m.listen)
 	if err != nil {
-		return &usageError{err, "name an address on loopback: --listen 127.0.0.1:8080"}
+		return command.Usage(err, "name an address on loopback: --listen 127.0.0.1:8080")
 	}
 	a.tellModel(l.Addr().String(), scripts)
 	return model.New(options).Serve(ctx, l)

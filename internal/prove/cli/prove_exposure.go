@@ -1,3 +1,5 @@
+//go:build linux
+
 package cli
 
 import (
@@ -6,12 +8,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/prove/exposure"
 )
 
 // exposureFlags are what prove exposure was asked.
 type exposureFlags struct {
-	plan   planFlags
+	plan   policyFlags
 	as     string
 	format string
 	fail   levelFlag
@@ -37,7 +40,7 @@ shown. The flags of a policy are those of run.`,
   holdfast prove exposure --fail-on high`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			ctx, stop := interruptible(c)
+			ctx, stop := command.Interruptible(c)
 			defer stop()
 			c.SetContext(ctx)
 			r, err := a.exposure(c, f)
@@ -48,13 +51,13 @@ shown. The flags of a policy are those of run.`,
 				return err
 			}
 			if f.fail != "" && r.Most(exposure.Here).Rank() >= exposure.Level(f.fail).Rank() {
-				return &exitError{exitFailed}
+				return command.Exit(exitFound)
 			}
 			return nil
 		},
 	}
 	f.plan.bind(c)
-	c.Flags().Var((*textFlag)(&f.as), "as", "look as USER, which takes root")
+	c.Flags().Var((*command.TextFlag)(&f.as), "as", "look as USER, which takes root")
 	c.Flags().Var(&oneOfFlag{&f.format, exposureFormats}, "format", "FORMAT of the report: "+strings.Join(exposureFormats, ", "))
 	c.Flags().Var(&f.fail, "fail-on", "end with status 1 when the account hands over something of this LEVEL or above: "+levelWords())
 	c.Flags().StringVar(&f.become, "become", "", "turn into UID:GID:GROUPS first")
@@ -76,11 +79,11 @@ func (a *app) writeExposure(r exposure.Report, format string) error {
 	return exposure.Text(a.Stdout, r, func(level exposure.Level, text string) string {
 		switch level {
 		case exposure.High:
-			return a.tint(red, text)
+			return a.Tint(command.Red, text)
 		case exposure.Medium:
-			return a.tint(yellow, text)
+			return a.Tint(command.Yellow, text)
 		case exposure.Low:
-			return a.tint(cyan, text)
+			return a.Tint(command.Cyan, text)
 		}
 		return text
 	}, 0)

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"os/exec"
 	"os/user"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -17,7 +19,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"holdfast.dev/holdfast/internal/policy"
+	"holdfast.dev/holdfast/internal/floor/command"
+	"holdfast.dev/holdfast/internal/floor/text"
 	"holdfast.dev/holdfast/internal/prove/exposure"
 )
 
@@ -35,12 +38,15 @@ func (a *app) exposure(c *cobra.Command, f exposureFlags) (exposure.Report, erro
 		UID: os.Geteuid(), GID: os.Getegid(), Env: a.Env, Dir: a.Dir, Effective: true,
 		Now: time.Now(), Sudo: exposure.AskSudo, Keys: exposure.AgentKeys,
 	}
-	o := exposure.Options{Version: buildVersion()}
-	host, err := policy.ThisHost(a.Env, a.Dir)
-	if err != nil {
+	o := exposure.Options{Version: command.Version()}
+	var err error
+	if w.Home, err = a.home(); err != nil {
 		return exposure.Report{}, err
 	}
-	w.User, w.Home = host.Name, host.Home
+	w.User = strconv.Itoa(w.UID)
+	if u, err := user.LookupId(w.User); err == nil {
+		w.User = u.Username
+	}
 	if gids, err := os.Getgroups(); err == nil {
 		for _, gid := range append(gids, w.GID) {
 			w.Groups = addGroup(w.Groups, gid)
@@ -51,40 +57,28 @@ func (a *app) exposure(c *cobra.Command, f exposureFlags) (exposure.Report, erro
 			return exposure.Report{}, fmt.Errorf("finding the workspace: %w", err)
 		}
 	}
-	b, err := a.boundary(c, f)
+	b, err := a.boundary(c.Context(), f)
 	if err != nil && f.plan.workspace == "" && (w.Dir == "/" || strings.HasPrefix(w.Home+"/", w.Dir+"/")) {
 		// No workspace can be here, and the question is a good one all the same.
 		o.Notes = append(o.Notes, fmt.Sprintf("%s cannot be a workspace; the column for Holdfast is of an empty one elsewhere", w.Dir))
-		b, err = a.elsewhere(c, f)
+		var empty string
+		if empty, err = os.MkdirTemp("", "holdfast-exposure-"); err != nil {
+			return exposure.Report{}, err
+		}
+		defer os.Remove(empty)
+		f.plan.workspace = empty
+		b, err = a.boundary(c.Context(), f)
 	}
 	if err != nil {
 		o.Why = err.Error()
 	} else {
-		o.Boundary, w.Dir = b, b.Plan.Workspace
+		o.Boundary, w.Dir, w.Hidden = b, b.Workspace, b.Values("workspace.hide")
 		if len(o.Notes) > 0 {
 			w.Dir = ""
-		}
-		for _, p := range b.Plan.Hidden {
-			w.Secrets = append(w.Secrets, b.Plan.Within(p))
 		}
 	}
 	o.World = w
 	return exposure.Compare(c.Context(), o), nil
-}
-
-// elsewhere is the boundary around an empty workspace.
-func (a *app) elsewhere(c *cobra.Command, f exposureFlags) (*exposure.Boundary, error) {
-	dir, err := os.MkdirTemp("", "holdfast-exposure-")
-	if err != nil {
-		return nil, err
-	}
-	defer os.Remove(dir)
-	f.plan.workspace = dir
-	b, err := a.boundary(c, f)
-	if err != nil {
-		return nil, err
-	}
-	return b, nil
 }
 
 func addGroup(all []exposure.Group, gid int) []exposure.Group {
@@ -100,21 +94,45 @@ func addGroup(all []exposure.Group, gid int) []exposure.Group {
 	return append(all, g)
 }
 
-// boundary is what a run with these flags would have.
-func (a *app) boundary(c *cobra.Command, f exposureFlags) (*exposure.Boundary, error) {
-	options, err := f.plan.options(a)
+// boundary is what a run with these flags would have, as holdfast explains it.
+func (a *app) boundary(ctx context.Context, f exposureFlags) (*exposure.Boundary, error) {
+	program, err := a.holdfast()
 	if err != nil {
 		return nil, err
 	}
-	_, plan, err := compile(options)
-	if err != nil {
+	flags := f.plan.arguments(a.Dir)
+	var b exposure.Boundary
+	if err := a.ask(ctx, &b, program, slices.Concat([]string{"policy", "show", "--json"}, flags)); err != nil {
 		return nil, err
 	}
-	names, err := protect(c, &plan)
-	if err != nil {
-		return nil, err
+	b.Explain = func(queries []string) (all []exposure.Answer, err error) {
+		return all, a.ask(ctx, &all, program, slices.Concat([]string{"policy", "explain", "--json"}, flags, []string{"--"}, queries))
 	}
-	return &exposure.Boundary{Plan: plan, Host: options.Host, Names: names}, nil
+	return &b, nil
+}
+
+// ask runs holdfast and reads the JSON that it prints. An error has its words.
+func (a *app) ask(ctx context.Context, into any, program string, args []string) error {
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Env, cmd.Dir, cmd.WaitDelay = a.Env, a.Dir, time.Second
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Run(); err != nil {
+		return errors.New(cmp.Or(errorIn(errs.String()), err.Error()))
+	}
+	if err := json.Unmarshal(out.Bytes(), into); err != nil {
+		return fmt.Errorf("reading what holdfast %s printed: %w", args[0], err)
+	}
+	return nil
+}
+
+// errorIn is the error that a program of ours has printed.
+func errorIn(printed string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(printed), "\n")
+	if _, text, found := strings.Cut(line, ": error: "); found {
+		return text
+	}
+	return line
 }
 
 // notRoot says that only root can look as somebody else.
@@ -129,7 +147,7 @@ func (a *app) exposureAs(c *cobra.Command, f exposureFlags) (exposure.Report, er
 	var r exposure.Report
 	who, err := lookupUser(f.as)
 	if err != nil {
-		return r, &usageError{err, "getent passwd lists the users of this machine"}
+		return r, command.Usage(err, "getent passwd lists the users of this machine")
 	}
 	if os.Geteuid() != 0 {
 		if who.Uid == strconv.Itoa(os.Getuid()) {
@@ -142,8 +160,11 @@ func (a *app) exposureAs(c *cobra.Command, f exposureFlags) (exposure.Report, er
 	if err != nil {
 		return r, fmt.Errorf("looking up the groups of %s: %w", f.as, err)
 	}
-	args := append(strings.Fields(c.CommandPath())[1:], "--format", "json", "--become", who.Uid+":"+who.Gid+":"+strings.Join(groups, ","))
-	args = append(args, f.planArguments(a.Dir)...)
+	args := append([]string{c.Name()}, "--format", "json", "--become", who.Uid+":"+who.Gid+":"+strings.Join(groups, ","))
+	if f.plan.workspace == "" {
+		f.plan.workspace = a.Dir
+	}
+	args = append(args, f.plan.arguments(a.Dir)...)
 	ctx, cancel := context.WithTimeout(c.Context(), time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "/proc/self/exe", args...)
@@ -154,7 +175,7 @@ func (a *app) exposureAs(c *cobra.Command, f exposureFlags) (exposure.Report, er
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	if err := cmd.Run(); err != nil {
-		text, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(errs.String()), "holdfast: error: "), "\n")
+		text := errorIn(errs.String())
 		return r, fmt.Errorf("looking as %s: %w: %s", f.as, err, text)
 	}
 	if err := json.Unmarshal(out.Bytes(), &r); err != nil {
@@ -164,39 +185,13 @@ func (a *app) exposureAs(c *cobra.Command, f exposureFlags) (exposure.Report, er
 	return r, nil
 }
 
-// planArguments are the flags of the policy for the child. It works in / and gets
-// the directories in full.
-func (f exposureFlags) planArguments(dir string) []string {
-	full := func(p string) string {
-		if filepath.IsAbs(p) {
-			return p
-		}
-		return filepath.Join(dir, p)
-	}
-	args := []string{"--workspace", full(f.plan.workspace)}
-	if f.plan.profile != "" {
-		args = append(args, "--profile", f.plan.profile)
-	}
-	if f.plan.policy != "" {
-		args = append(args, "--policy", full(f.plan.policy))
-	}
-	for _, s := range f.plan.settings {
-		value := s.Value
-		if (s.Flag == "--ro" || s.Flag == "--rw") && !strings.HasPrefix(value, "~") {
-			value = full(value)
-		}
-		args = append(args, s.Flag, value)
-	}
-	return args
-}
-
 func lookupUser(name string) (*user.User, error) {
 	u, err := user.Lookup(name)
 	if err != nil {
 		if byID, other := user.LookupId(name); other == nil {
 			return byID, nil
 		}
-		return nil, fmt.Errorf("looking up %q: %w", oneLine(name), err)
+		return nil, fmt.Errorf("looking up %q: %w", text.Line(name), err)
 	}
 	return u, nil
 }

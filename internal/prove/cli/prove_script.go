@@ -10,8 +10,10 @@ import (
 	"os"
 	"strings"
 
+	"holdfast.dev/holdfast/internal/floor/command"
+	"holdfast.dev/holdfast/internal/floor/report"
+	"holdfast.dev/holdfast/internal/floor/text"
 	"holdfast.dev/holdfast/internal/prove/model"
-	"holdfast.dev/holdfast/internal/prove/report"
 	"holdfast.dev/holdfast/internal/prove/trial"
 )
 
@@ -28,7 +30,7 @@ type scriptSeen struct {
 // each step. There is no verdict: what should be is not known.
 func (a *app) proveScript(ctx context.Context, p prover, columns []agentColumn) error {
 	if p.format != report.FormatText && p.format != report.FormatJSON {
-		return &usageError{fmt.Errorf("a script has no report of format %s", p.format), "take text or json"}
+		return command.Usage(fmt.Errorf("a script has no report of format %s", p.format), "take text or json")
 	}
 	if err := writable(p.output); err != nil {
 		return err
@@ -42,7 +44,7 @@ func (a *app) proveScript(ctx context.Context, p prover, columns []agentColumn) 
 		return err
 	}
 	if len(scripts) == 0 || len(scripts[0].Steps) == 0 {
-		return &usageError{fmt.Errorf("%s has no steps", p.agent.script), "see docs/formats/model-script.md"}
+		return command.Usage(fmt.Errorf("%s has no steps", p.agent.script), "see docs/formats/model-script.md")
 	}
 	var all []scriptSeen
 	for _, c := range columns {
@@ -58,7 +60,7 @@ func (a *app) proveScript(ctx context.Context, p prover, columns []agentColumn) 
 	}
 	return a.proveOutput(p, func(w io.Writer, _ report.TextOptions) error {
 		if p.format == report.FormatJSON {
-			return writeJSON(w, all)
+			return command.WriteJSON(w, all)
 		}
 		return writeScript(w, all)
 	})
@@ -70,9 +72,9 @@ func writeScript(w io.Writer, all []scriptSeen) error {
 		fmt.Fprintf(&b, "%s %s, %s %s\n", s.Agent, s.Version, s.Posture, s.Inside)
 		for _, step := range s.Steps {
 			fmt.Fprintf(&b, "  step %d  %s\n", step.Step, step.Op)
-			for _, line := range [][2]string{{"seen", strings.Join(step.Seen, "; ")}, {"layer", step.Layer}, {"missing", step.Missing}, {"answer", oneLine(step.Result)}, {"record", strings.Join(step.Record, "; ")}} {
+			for _, line := range [][2]string{{"seen", strings.Join(step.Seen, "; ")}, {"layer", step.Layer}, {"missing", step.Missing}, {"answer", text.Line(step.Result)}, {"record", strings.Join(step.Record, "; ")}} {
 				if line[1] != "" {
-					fmt.Fprintf(&b, "    %-8s %s\n", line[0], printable(line[1]))
+					fmt.Fprintf(&b, "    %-8s %s\n", line[0], text.Safe(line[1]))
 				}
 			}
 		}

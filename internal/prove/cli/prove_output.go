@@ -10,6 +10,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"holdfast.dev/holdfast/internal/floor/command"
+	"holdfast.dev/holdfast/internal/floor/text"
 )
 
 // writeTo replaces a file as a whole, or leaves it as it is. Reports lie where an
@@ -49,7 +52,7 @@ func replaceable(path string) error {
 	case err != nil:
 		return err
 	case !info.Mode().IsRegular():
-		return &usageError{fmt.Errorf("%s is no plain file (%s): a report does not take its place", quoted(path), info.Mode()), "name another file; without one, the report goes to the standard output"}
+		return command.Usage(fmt.Errorf("%s is no plain file (%s): a report does not take its place", text.Word(path), info.Mode()), "name another file; without one, the report goes to the standard output")
 	}
 	return nil
 }

@@ -14,8 +14,10 @@ import (
 
 	"golang.org/x/term"
 
+	"holdfast.dev/holdfast/internal/floor/command"
+	"holdfast.dev/holdfast/internal/floor/report"
+	"holdfast.dev/holdfast/internal/floor/text"
 	"holdfast.dev/holdfast/internal/prove/probe"
-	"holdfast.dev/holdfast/internal/prove/report"
 )
 
 // keep is the file that the baseline goes to; "" for none.
@@ -25,9 +27,9 @@ func (p prover) keep() (string, error) {
 	case p.baseline == "":
 		return "", nil
 	case word != "save" || named && file == "":
-		return "", &usageError{fmt.Errorf("--baseline %s is not understood", quoted(p.baseline)), "write --baseline save, or --baseline save=FILE; to compare with one: --against FILE"}
+		return "", command.Usage(fmt.Errorf("--baseline %s is not understood", text.Word(p.baseline)), "write --baseline save, or --baseline save=FILE; to compare with one: --against FILE")
 	case p.against != "":
-		return "", &usageError{errors.New("--baseline save and --against were both given"), "compare first, then save"}
+		return "", command.Usage(errors.New("--baseline save and --against were both given"), "compare first, then save")
 	case named:
 		return file, nil
 	}
@@ -51,7 +53,7 @@ func (a *app) proved(p prover, play func() ([]report.Run, error)) error {
 	var baseline report.Run
 	if p.against != "" {
 		if !slices.Contains(report.ChangesFormats, p.format) {
-			return &usageError{fmt.Errorf("changes have no report of format %s", p.format), "take text or json with --against"}
+			return command.Usage(fmt.Errorf("changes have no report of format %s", p.format), "take text or json with --against")
 		}
 		if baseline, err = readBaseline(p.against); err != nil {
 			return err
@@ -70,9 +72,9 @@ func (a *app) proved(p prover, play func() ([]report.Run, error)) error {
 		}
 		next := ""
 		if p.agent.name == "" {
-			next = "; compare with: " + p.again(true) + " --against " + quoted(keep)
+			next = "; compare with: " + p.again(true) + " --against " + text.Word(keep)
 		}
-		a.note(cyan, "note", "the results stand in %s%s", quoted(keep), next)
+		a.Note(command.Cyan, "note", "the results stand in %s%s", text.Word(keep), next)
 	}
 	if p.against != "" {
 		return a.compared(p, report.Compare(baseline, runs[0]))
@@ -81,7 +83,7 @@ func (a *app) proved(p prover, play func() ([]report.Run, error)) error {
 		return err
 	}
 	if slices.ContainsFunc(runs, func(r report.Run) bool { return len(r.Failed()) > 0 }) {
-		return &exitError{exitUnheld}
+		return command.Exit(exitFound)
 	}
 	return nil
 }
@@ -134,7 +136,7 @@ func (a *app) proveOutput(p prover, print func(w io.Writer, o report.TextOptions
 func (a *app) textOptions(p prover) report.TextOptions {
 	o := report.TextOptions{Verbose: p.verbose}
 	if f, ok := a.Stdout.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		o.Color = a.lookup("NO_COLOR") == "" && a.lookup("TERM") != "dumb"
+		o.Color = a.Lookup("NO_COLOR") == "" && a.Lookup("TERM") != "dumb"
 		if width, _, err := term.GetSize(int(f.Fd())); err == nil {
 			o.Width = width
 		}
@@ -151,7 +153,7 @@ func (a *app) printRun(p prover, run report.Run) error {
 func (a *app) compared(p prover, c report.Changes) error {
 	err := a.proveOutput(p, func(w io.Writer, o report.TextOptions) error { return report.WriteChanges(w, c, p.format, o) })
 	if err == nil && c.Weaker() {
-		err = &exitError{exitUnheld}
+		err = command.Exit(exitFound)
 	}
 	return err
 }

@@ -16,10 +16,11 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"holdfast.dev/holdfast/internal/policy"
+	"holdfast.dev/holdfast/internal/floor/command"
+	"holdfast.dev/holdfast/internal/floor/report"
+	"holdfast.dev/holdfast/internal/floor/text"
 	"holdfast.dev/holdfast/internal/prove/harness"
 	"holdfast.dev/holdfast/internal/prove/probe"
-	"holdfast.dev/holdfast/internal/prove/report"
 	"holdfast.dev/holdfast/internal/prove/targets"
 )
 
@@ -60,7 +61,7 @@ posture, as prove --agent does. It ends cleanly with SIGTERM.`,
   holdfast prove watch --target-cmd 'mybox -- {}' --once`,
 		ValidArgs: targets.Names(),
 		RunE: func(c *cobra.Command, names []string) error {
-			ctx, stop := untilHangup(c)
+			ctx, stop := command.UntilHangup(c)
 			defer stop()
 			return proveHint(a.watch(ctx, w, names, c.Flags()))
 		},
@@ -71,10 +72,10 @@ posture, as prove --agent does. It ends cleanly with SIGTERM.`,
 	f := c.Flags()
 	f.StringArrayVar(&w.agents, "agent", nil, "AGENT whose installed program is tried (repeatable)")
 	f.StringSliceVar(&w.agent.postures, "posture", nil, "POSTURE of agents: default, auto, bypass, hardened or bare")
-	f.Var((*textFlag)(&w.agent.inside), "inside", "holdfast: agents are tried inside Holdfast")
+	f.Var((*command.TextFlag)(&w.agent.inside), "inside", "holdfast: agents are tried inside Holdfast")
 	f.StringArrayVar(&w.binaries, "binary", nil, "PATH of a program to look after, or of a directory with one (repeatable)")
-	f.Var((*textFlag)(&w.baseline), "baseline", "FILE to compare with, made by the first run; a directory where several programs are watched (default: in the state directory)")
-	f.Var((*textFlag)(&w.policy), "policy", "policy FILE that says where alerts go, instead of your own")
+	f.Var((*command.TextFlag)(&w.baseline), "baseline", "FILE to compare with, made by the first run; a directory where several programs are watched (default: in the state directory)")
+	f.Var((*command.TextFlag)(&w.policy), "policy", "policy FILE that says where alerts go, instead of your own")
 	f.DurationVar(&w.every, "every", 15*time.Minute, "look at everything this often")
 	f.DurationVar(&w.quiet, "quiet", 5*time.Second, "how long a program must not have changed before it is tested")
 	f.BoolVar(&w.once, "once", false, "test what changed since the last time, and end; status 1 when it is weaker")
@@ -87,7 +88,7 @@ func (a *app) watch(ctx context.Context, w watcher, names []string, flags *pflag
 		return err
 	}
 	if w.every < time.Second || w.quiet < 0 {
-		return &usageError{errors.New("--every takes a second or more, --quiet nothing below 0"), "holdfast prove watch --every 15m"}
+		return command.Usage(errors.New("--every takes a second or more, --quiet nothing below 0"), "holdfast prove watch --every 15m")
 	}
 	watched, err := a.watched(&w, names)
 	if err != nil {
@@ -98,17 +99,17 @@ func (a *app) watch(ctx context.Context, w watcher, names []string, flags *pflag
 		return err
 	}
 	watched = append(watched, tried...)
-	host, err := policy.ThisHost(a.Env, a.Dir)
+	state, err := a.stateDir()
 	if err != nil {
 		return err
 	}
-	alarm, err := a.watchAlarm(w, host)
+	alarm, err := a.watchAlarm(w, state)
 	if err != nil {
 		return err
 	}
 	bad := ""
 	err = harness.Watch(ctx, harness.WatchOptions{
-		Watched: watched, Every: w.every, Quiet: w.quiet, Once: w.once, Files: w.files(host, len(watched), a.Dir),
+		Watched: watched, Every: w.every, Quiet: w.quiet, Once: w.once, Files: w.files(filepath.Join(state, "prove"), len(watched), a.Dir),
 		Retest: func(ctx context.Context, name string) (report.Run, error) { return a.retest(ctx, w, name) },
 		Tell: func(e harness.WatchEvent) error {
 			if e.Kind == harness.WatchWeaker || e.Kind == harness.WatchUntested && e.Err != nil {
@@ -123,9 +124,9 @@ func (a *app) watch(ctx context.Context, w watcher, names []string, flags *pflag
 	}
 	switch bad {
 	case harness.WatchWeaker:
-		return &exitError{exitUnheld}
+		return command.Exit(exitFound)
 	case harness.WatchUntested:
-		return &exitError{exitNotProved}
+		return command.Exit(exitUnplayed)
 	}
 	return nil
 }
@@ -148,7 +149,7 @@ func (a *app) watched(w *watcher, names []string) ([]harness.Watched, error) {
 	var out []harness.Watched
 	add := func(name, path string, t probe.Target) error {
 		if _, twice := w.targets[name]; twice {
-			return &usageError{fmt.Errorf("%s is named twice", name), "watch programs of one name one by one"}
+			return command.Usage(fmt.Errorf("%s is named twice", name), "watch programs of one name one by one")
 		}
 		w.targets[name] = t
 		full, err := filepath.Abs(path)
@@ -211,7 +212,7 @@ func addProgram(t probe.Target, name string, add func(name, path string, t probe
 	}
 	m, ok := t.(probe.Movable)
 	if !ok {
-		return &usageError{fmt.Errorf("the target %s has no program that could change", name), "name another one: " + strings.Join(targets.Names(), ", ")}
+		return command.Usage(fmt.Errorf("the target %s has no program that could change", name), "name another one: "+strings.Join(targets.Names(), ", "))
 	}
 	path, err := m.Program()
 	if err != nil {
@@ -224,8 +225,7 @@ func addProgram(t probe.Target, name string, add func(name, path string, t probe
 }
 
 // files are where the baselines are, and what was tested last.
-func (w watcher) files(host policy.Host, programs int, dir string) harness.WatchFiles {
-	state := filepath.Join(host.State, "prove")
+func (w watcher) files(state string, programs int, dir string) harness.WatchFiles {
 	f := harness.WatchFiles{State: state, Baseline: func(name string) string {
 		return filepath.Join(state, "prove-"+filepath.Base(name)+".json")
 	}}
@@ -245,48 +245,33 @@ func (w watcher) files(host policy.Host, programs int, dir string) harness.Watch
 	return f
 }
 
-// watchAlarm begins the log, with the sinks of the user's policy. No project has a
-// say in it.
-func (a *app) watchAlarm(w watcher, host policy.Host) (*harness.WatchAlarm, error) {
-	nowhere, err := os.MkdirTemp("", "holdfast-watch-")
-	if err != nil {
-		return nil, err
-	}
-	defer os.Remove(nowhere)
-	flags := planFlags{policy: w.policy, workspace: nowhere}
-	options, err := flags.options(a)
-	if err != nil {
-		return nil, err
-	}
-	_, plan, err := compile(options)
-	if err != nil {
-		return nil, err
-	}
+// watchAlarm begins the log.
+func (a *app) watchAlarm(w watcher, state string) (*harness.WatchAlarm, error) {
 	name, _ := os.Hostname() // it is for the reader of an alert alone
 	return harness.NewWatchAlarm(harness.WatchAlarmOptions{
-		Log: filepath.Join(host.State, "log"), Keys: filepath.Join(host.State, "keys"), Spool: filepath.Join(host.State, "spool"),
-		Sinks: plan.Alerts.Sinks, Host: name, Version: version,
-		Terminal: func(line string) { fmt.Fprintf(a.Stderr, "%s %s\n", a.paint(red, "holdfast: alert:"), line) },
+		Log: filepath.Join(state, "log"), Keys: filepath.Join(state, "keys"), Spool: filepath.Join(state, "spool"),
+		Host: name, Version: command.Release(),
+		Terminal: func(line string) { fmt.Fprintf(a.Stderr, "%s %s\n", a.Paint(command.Red, "holdfast: alert:"), line) },
 	})
 }
 
 // tellWatch prints what happened.
 func (a *app) tellWatch(e harness.WatchEvent) {
-	line := fmt.Sprintf("%s  %-9s  %s  %s", time.Now().Format(time.DateTime), e.Kind, quoted(e.Name), quoted(e.Path))
+	line := fmt.Sprintf("%s  %-9s  %s  %s", time.Now().Format(time.DateTime), e.Kind, text.Word(e.Name), text.Word(e.Path))
 	if e.Is != "" {
 		line += "  " + e.Is[:min(12, len(e.Is))]
 	}
 	if e.Err != nil {
-		line += "  " + oneLine(e.Err.Error())
+		line += "  " + text.Line(e.Err.Error())
 	}
-	colour := grey
+	colour := command.Grey
 	switch e.Kind {
 	case harness.WatchWeaker:
-		colour = red
+		colour = command.Red
 	case harness.WatchDifferent, harness.WatchGone, harness.WatchUnsteady, harness.WatchUntested:
-		colour = yellow
+		colour = command.Yellow
 	}
-	fmt.Fprintln(a.Stdout, a.tint(colour, line))
+	fmt.Fprintln(a.Stdout, a.Tint(colour, line))
 	switch e.Kind {
 	case harness.WatchWeaker, harness.WatchDifferent, harness.WatchBetter:
 		report.WriteChanges(a.Stdout, e.Changes, report.FormatText, report.TextOptions{})

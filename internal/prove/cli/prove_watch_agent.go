@@ -9,9 +9,10 @@ import (
 	"os/exec"
 	"path/filepath"
 
+	"holdfast.dev/holdfast/internal/floor/command"
+	"holdfast.dev/holdfast/internal/floor/report"
 	"holdfast.dev/holdfast/internal/prove/agent"
 	"holdfast.dev/holdfast/internal/prove/harness"
-	"holdfast.dev/holdfast/internal/prove/report"
 )
 
 // watchedAgents are the programs of the agents that are named. What is looked
@@ -19,14 +20,14 @@ import (
 func (a *app) watchedAgents(w *watcher) ([]harness.Watched, error) {
 	w.trials = map[string]agentTarget{}
 	if len(w.agents) > 0 && len(w.agent.postures) > 1 {
-		return nil, &usageError{errors.New("a baseline is of one posture"), "watch each posture by a command of its own, with a --baseline of its own"}
+		return nil, command.Usage(errors.New("a baseline is of one posture"), "watch each posture by a command of its own, with a --baseline of its own")
 	}
 	var out []harness.Watched
 	for _, name := range w.agents {
 		t := w.agent
 		t.name = name
 		if _, twice := w.trials[t.watchName()]; twice {
-			return nil, &usageError{fmt.Errorf("the agent %s is named twice", name), "name it once"}
+			return nil, command.Usage(fmt.Errorf("the agent %s is named twice", name), "name it once")
 		}
 		column, err := a.oneColumn(context.Background(), w.prover, t)
 		if err != nil {
@@ -68,7 +69,7 @@ func (a *app) oneColumn(ctx context.Context, p prover, t agentTarget) (agentColu
 		return agentColumn{}, err
 	}
 	if len(columns) != 1 {
-		return agentColumn{}, &usageError{errors.New("a baseline is of one posture"), "name one with --posture"}
+		return agentColumn{}, command.Usage(errors.New("a baseline is of one posture"), "name one with --posture")
 	}
 	return columns[0], nil
 }
