@@ -84,6 +84,8 @@ func refuse(f *file, name string, places map[string]layer, here layer, only map[
 		return "which is for tests only"
 	case program && name != want && !f.test:
 		return "a program imports " + want + " and nothing else"
+	case !testing && under(f.dir, "internal") && otherProgram(f.pkg(), name):
+		return "which is of the other program: holdfast and holdfast-prove share internal/floor alone"
 	case !under(f.dir, "internal"):
 		return "" // bench, tools and programs stand above all layers
 	case there.line > here.line:
@@ -92,6 +94,12 @@ func refuse(f *file, name string, places map[string]layer, here layer, only map[
 		return "which is of the same layer"
 	}
 	return ""
+}
+
+// otherProgram reports whether one of two packages is of holdfast-prove and the
+// other of holdfast. The floor is of both.
+func otherProgram(a, b string) bool {
+	return !under(a, "floor") && !under(b, "floor") && under(a, "prove") != under(b, "prove")
 }
 
 // home is a row of the table of homes.

@@ -12,8 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"holdfast.dev/holdfast/internal/floor/programs"
 	"holdfast.dev/holdfast/internal/policy"
-	"holdfast.dev/holdfast/internal/prove/agent"
 )
 
 func newAgentsCommand(a *app) *cobra.Command {
@@ -78,11 +78,9 @@ func (a *app) agents(ctx context.Context) ([]listedAgent, error) {
 	for i, p := range presets {
 		rows[i] = listedAgent{Name: p.Name, Title: p.Title, Preset: p.Origin.String(), Install: p.Install}
 		wait.Go(func() {
-			found, err := agent.Find(ctx, agent.Driver{Name: p.Name, Command: p.Name}, env, agent.DefaultDir(host.State))
-			for _, f := range found {
-				if err == nil && f.Dir == "" {
-					rows[i].Path, rows[i].Version = f.Program, shortened(f.Version)
-				}
+			if path := programs.Find(p.Name, programs.Path(env)); path != "" {
+				rows[i].Path = path
+				rows[i].Version, _ = programs.Version(ctx, path, programs.Path(env), nil)
 			}
 		})
 	}
@@ -91,15 +89,6 @@ func (a *app) agents(ctx context.Context) ([]listedAgent, error) {
 		return rows, errors.Join(err, perr)
 	}
 	return rows, err
-}
-
-// shortened bounds what a program says of itself.
-func shortened(version string) string {
-	const most = 40
-	if len(version) > most {
-		return version[:most]
-	}
-	return version
 }
 
 // trustedPath is the caller's environment, with nothing of the working directory

@@ -97,8 +97,9 @@ func (a *app) document(ctx context.Context, r archive, info audit.Info) (report.
 		report, err := audit.Verify(ctx, info.Path, audit.VerifyOptions{Session: r.placed(info), Keys: r.keys, Heads: r.heads})
 		verified <- checkedReport{report, err}
 	}()
+	rows, noRows := matrixRows(ctx)
 	b := incident.New(incident.Options{
-		Session: info.Session, File: quoted(info.Path), Rules: detect.Builtin(), Rows: matrixRows(),
+		Session: info.Session, File: quoted(info.Path), Rules: detect.Builtin(), Rows: rows,
 		Executes: executesHere(), Usual: func(s string) bool { return usual[s] },
 	})
 	events := 0
@@ -122,6 +123,9 @@ func (a *app) document(ctx context.Context, r archive, info audit.Info) (report.
 		f.Problems = append(f.Problems, scan.Error())
 	}
 	var err error
+	if noRows != nil {
+		f.Problems = append(f.Problems, noRows.Error())
+	}
 	if f.Changes, err = a.changesOf(ctx, info.Session); err != nil {
 		f.Problems = append(f.Problems, "the list of what was changed cannot be read: "+err.Error())
 	}

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"holdfast.dev/holdfast/internal/floor/programs"
 	"holdfast.dev/holdfast/internal/prove/model"
 	"holdfast.dev/holdfast/internal/prove/netlab"
 	"holdfast.dev/holdfast/internal/testenv"
@@ -105,7 +106,7 @@ func installed(t *testing.T, name, posture string) (Spec, Installed) {
 			return err
 		}
 		for _, program := range spec.Postures[posture].Needs {
-			if lookPath(program, "/usr/bin:/bin:/usr/sbin:/sbin") == "" {
+			if programs.Find(program, "/usr/bin:/bin:/usr/sbin:/sbin") == "" {
 				return fmt.Errorf("%s is not installed", program)
 			}
 		}
@@ -132,7 +133,7 @@ func play(t *testing.T, dir string, o order) []string {
 	cmd.Env = append(os.Environ(), worldRole+"="+string(b))
 	var out, said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &said
-	isolate(cmd, true)
+	programs.Isolate(cmd, true)
 	cmd.SysProcAttr.Cloneflags |= syscall.CLONE_NEWNS
 	cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Geteuid(), Size: 1}}
 	cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getegid(), Size: 1}}

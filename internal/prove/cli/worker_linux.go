@@ -9,6 +9,12 @@ import (
 	"holdfast.dev/holdfast/internal/prove/harness"
 )
 
+// workers are the hidden commands by which this program does a part of its work in
+// a process of its own.
+func workers() []*cobra.Command {
+	return []*cobra.Command{newWorkerCommand(), newMachineCommand(), newTrialWorkerCommand()}
+}
+
 // newWorkerCommand plays the rows of `holdfast prove` that need a network. That
 // command executes it, in a network of its own; a person has no need to.
 func newWorkerCommand() *cobra.Command {

@@ -1,4 +1,4 @@
-package agent
+package programs
 
 import (
 	"os"
@@ -6,17 +6,17 @@ import (
 	"syscall"
 )
 
-// group lets cmd and what it starts be ended together.
-func group(cmd *exec.Cmd) {
+// Group lets cmd and what it starts be ended together.
+func Group(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 }
 
-// isolate prepares cmd to be ended with all that it starts and, alone, to see
+// Isolate prepares cmd to be ended with all that it starts and, alone, to see
 // no network: its first process is init of its own namespace, whose end is the
 // end of all.
-func isolate(cmd *exec.Cmd, alone bool) {
-	group(cmd)
+func Isolate(cmd *exec.Cmd, alone bool) {
+	Group(cmd)
 	if !alone {
 		return
 	}

@@ -34,28 +34,10 @@ func (a *app) exposure(c *cobra.Command, f exposureFlags) (exposure.Report, erro
 			return exposure.Report{}, err
 		}
 	}
-	w := exposure.World{
-		UID: os.Geteuid(), GID: os.Getegid(), Env: a.Env, Dir: a.Dir, Effective: true,
-		Now: time.Now(), Sudo: exposure.AskSudo, Keys: exposure.AgentKeys,
-	}
 	o := exposure.Options{Version: command.Version()}
-	var err error
-	if w.Home, err = a.home(); err != nil {
+	w, err := a.account(f)
+	if err != nil {
 		return exposure.Report{}, err
-	}
-	w.User = strconv.Itoa(w.UID)
-	if u, err := user.LookupId(w.User); err == nil {
-		w.User = u.Username
-	}
-	if gids, err := os.Getgroups(); err == nil {
-		for _, gid := range append(gids, w.GID) {
-			w.Groups = addGroup(w.Groups, gid)
-		}
-	}
-	if f.plan.workspace != "" {
-		if w.Dir, err = filepath.Abs(f.plan.workspace); err != nil {
-			return exposure.Report{}, fmt.Errorf("finding the workspace: %w", err)
-		}
 	}
 	b, err := a.boundary(c.Context(), f)
 	if err != nil && f.plan.workspace == "" && (w.Dir == "/" || strings.HasPrefix(w.Home+"/", w.Dir+"/")) {
@@ -79,6 +61,32 @@ func (a *app) exposure(c *cobra.Command, f exposureFlags) (exposure.Report, erro
 	}
 	o.World = w
 	return exposure.Compare(c.Context(), o), nil
+}
+
+// account is this account and its machine.
+func (a *app) account(f exposureFlags) (w exposure.World, err error) {
+	w = exposure.World{
+		UID: os.Geteuid(), GID: os.Getegid(), Env: a.Env, Dir: a.Dir, Effective: true,
+		Now: time.Now(), Sudo: exposure.AskSudo, Keys: exposure.AgentKeys,
+	}
+	if w.Home, err = a.home(); err != nil {
+		return w, err
+	}
+	w.User = strconv.Itoa(w.UID)
+	if u, err := user.LookupId(w.User); err == nil {
+		w.User = u.Username
+	}
+	if gids, err := os.Getgroups(); err == nil {
+		for _, gid := range append(gids, w.GID) {
+			w.Groups = addGroup(w.Groups, gid)
+		}
+	}
+	if f.plan.workspace != "" {
+		if w.Dir, err = filepath.Abs(f.plan.workspace); err != nil {
+			return w, fmt.Errorf("finding the workspace: %w", err)
+		}
+	}
+	return w, nil
 }
 
 func addGroup(all []exposure.Group, gid int) []exposure.Group {

@@ -190,18 +190,12 @@ func (a *app) ablate(ctx context.Context, o ablater) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, place.Close()) }()
-	if o.Holdfast, err = a.holdfast(); err != nil {
+	if err := a.ablatedProgram(ctx, &o, place); err != nil {
 		return err
 	}
 	own, err := os.Executable()
 	if err != nil {
 		return err
-	}
-	if o.Program == "" {
-		o.Program = filepath.Join(place.Dir, "holdfast-ablated")
-		if err := harness.BuildAblated(ctx, cmp.Or(o.sources, a.Dir), o.Program); err != nil {
-			return command.Usage(err, "run it in the sources of Holdfast, or name a build with --ablated")
-		}
 	}
 	pool := harness.NewPool([]string{own, harness.WorkerCommand}, place.Dir, place.Prober, o.jobs)
 	defer func() { err = errors.Join(pool.Close(), err) }()
@@ -225,6 +219,19 @@ func (a *app) ablate(ctx context.Context, o ablater) (err error) {
 		err = command.Exit(exitFound)
 	}
 	return err
+}
+
+// ablatedProgram finds Holdfast, and builds the one whose controls can be switched
+// off where none is named.
+func (a *app) ablatedProgram(ctx context.Context, o *ablater, place *harness.Place) (err error) {
+	if o.Holdfast, err = a.holdfast(); err != nil || o.Program != "" {
+		return err
+	}
+	o.Program = filepath.Join(place.Dir, "holdfast-ablated")
+	if err := harness.BuildAblated(ctx, cmp.Or(o.sources, a.Dir), o.Program); err != nil {
+		return command.Usage(err, "run it in the sources of Holdfast, or name a build with --ablated")
+	}
+	return nil
 }
 
 // control shows which control is off.
