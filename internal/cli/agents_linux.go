@@ -12,6 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"holdfast.dev/holdfast/internal/floor/paths"
+	"holdfast.dev/holdfast/internal/floor/text"
 	"holdfast.dev/holdfast/internal/policy"
 	"holdfast.dev/holdfast/internal/prove/agent"
 )
@@ -81,7 +83,7 @@ func (a *app) agents(ctx context.Context) ([]listedAgent, error) {
 			found, err := agent.Find(ctx, agent.Driver{Name: p.Name, Command: p.Name}, env, agent.DefaultDir(host.State))
 			for _, f := range found {
 				if err == nil && f.Dir == "" {
-					rows[i].Path, rows[i].Version = f.Program, shortened(f.Version)
+					rows[i].Path, rows[i].Version = f.Program, text.Head(f.Version, versionShown)
 				}
 			}
 		})
@@ -93,14 +95,8 @@ func (a *app) agents(ctx context.Context) ([]listedAgent, error) {
 	return rows, err
 }
 
-// shortened bounds what a program says of itself.
-func shortened(version string) string {
-	const most = 40
-	if len(version) > most {
-		return version[:most]
-	}
-	return version
-}
+// versionShown is how much is shown of what a program says of itself, in bytes.
+const versionShown = 40
 
 // trustedPath is the caller's environment, with nothing of the working directory
 // in PATH: what is found there is executed.
@@ -108,7 +104,7 @@ func (a *app) trustedPath() []string {
 	var dirs []string
 	for _, dir := range filepath.SplitList(a.lookup("PATH")) {
 		real, err := filepath.EvalSymlinks(dir)
-		if err == nil && filepath.IsAbs(dir) && real != a.Dir && !strings.HasPrefix(real, strings.TrimSuffix(a.Dir, "/")+"/") {
+		if err == nil && filepath.IsAbs(dir) && !paths.Within(a.Dir, real) {
 			dirs = append(dirs, dir)
 		}
 	}

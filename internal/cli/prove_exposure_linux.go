@@ -17,6 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"holdfast.dev/holdfast/internal/floor/paths"
 	"holdfast.dev/holdfast/internal/policy"
 	"holdfast.dev/holdfast/internal/prove/exposure"
 )
@@ -52,7 +53,7 @@ func (a *app) exposure(c *cobra.Command, f exposureFlags) (exposure.Report, erro
 		}
 	}
 	b, err := a.boundary(c, f)
-	if err != nil && f.plan.workspace == "" && (w.Dir == "/" || strings.HasPrefix(w.Home+"/", w.Dir+"/")) {
+	if err != nil && f.plan.workspace == "" && paths.Within(w.Dir, w.Home) {
 		// No workspace can be here, and the question is a good one all the same.
 		o.Notes = append(o.Notes, fmt.Sprintf("%s cannot be a workspace; the column for Holdfast is of an empty one elsewhere", w.Dir))
 		b, err = a.elsewhere(c, f)
