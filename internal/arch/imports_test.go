@@ -161,13 +161,19 @@ func outsideImports(t *tree, table, layerTable string) []string {
 	return bad
 }
 
-// breadth checks how many packages of this module each package imports.
-func breadth(t *tree, wideNames string, narrow, broad int) []string {
+// breadth checks how many packages of this module each package imports. Those of
+// the lowest layer do not count: they import nothing of it, and to use a helper
+// must not be dearer than to write it again.
+func breadth(t *tree, table, wideNames string, narrow, broad int) []string {
+	places, err := parseLayers(table)
+	if err != nil {
+		return []string{err.Error()}
+	}
 	imports := map[string]map[string]bool{}
 	for _, f := range t.files {
 		for _, target := range f.targets() {
 			name, ours := t.inModule(target)
-			if f.test || !ours {
+			if there, known := places[name]; f.test || !ours || known && there.line == 0 {
 				continue
 			}
 			if imports[f.pkg()] == nil {

@@ -12,7 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"holdfast.dev/holdfast/internal/floor/paths"
 	"holdfast.dev/holdfast/internal/floor/programs"
+	"holdfast.dev/holdfast/internal/floor/text"
 	"holdfast.dev/holdfast/internal/policy"
 )
 
@@ -97,7 +99,7 @@ func (a *app) trustedPath() []string {
 	var dirs []string
 	for _, dir := range filepath.SplitList(a.lookup("PATH")) {
 		real, err := filepath.EvalSymlinks(dir)
-		if err == nil && filepath.IsAbs(dir) && real != a.Dir && !strings.HasPrefix(real, strings.TrimSuffix(a.Dir, "/")+"/") {
+		if err == nil && filepath.IsAbs(dir) && !paths.Within(a.Dir, real) {
 			dirs = append(dirs, dir)
 		}
 	}
@@ -105,8 +107,8 @@ func (a *app) trustedPath() []string {
 }
 
 func (a *app) showAgents(rows []listedAgent) {
-	var text bytes.Buffer
-	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+	var table bytes.Buffer
+	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "NAME\tPROGRAM\tVERSION\tPATH\tPRESET")
 	for _, r := range rows {
 		version, path := r.Version, r.Path
@@ -118,13 +120,13 @@ func (a *app) showAgents(rows []listedAgent) {
 		case version == "":
 			version = "?"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", oneLine(r.Name), oneLine(r.Title), oneLine(version), oneLine(path), oneLine(r.Preset))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", text.Line(r.Name), text.Line(r.Title), text.Line(version), text.Line(path), text.Line(r.Preset))
 	}
 	w.Flush()
-	a.Stdout.Write(text.Bytes())
+	a.Stdout.Write(table.Bytes())
 	for _, r := range rows {
 		if r.Pending > 0 {
-			fmt.Fprintf(a.Stdout, "\n%s: changes of %d runs wait: holdfast agents changes %s\n", oneLine(r.Title), r.Pending, oneLine(r.Name))
+			fmt.Fprintf(a.Stdout, "\n%s: changes of %d runs wait: holdfast agents changes %s\n", text.Line(r.Title), r.Pending, text.Line(r.Name))
 		}
 	}
 }

@@ -10,12 +10,12 @@ import (
 	"os"
 	"runtime/debug"
 	"strings"
-	"unicode"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 	"holdfast.dev/holdfast/internal/boundary"
 	"holdfast.dev/holdfast/internal/floor/sys"
+	"holdfast.dev/holdfast/internal/floor/text"
 )
 
 // Exit codes of Holdfast itself; docs/exit-codes.md is their contract.
@@ -235,30 +235,9 @@ func (a *app) lookup(name string) string {
 	return ""
 }
 
-// printable makes visible what acts, hides or could reorder text: names come from
-// files that an agent wrote.
-func printable(s string) string {
-	var b strings.Builder
-	for _, r := range s {
-		switch {
-		case r == '\n' || r == '\t' || unicode.IsPrint(r) && !hides(r):
-			b.WriteRune(r)
-		case r <= 0xffff:
-			fmt.Fprintf(&b, "\\u%04x", r)
-		default:
-			fmt.Fprintf(&b, "\\U%08x", r)
-		}
-	}
-	return b.String()
-}
+// printable is a message that may hold names: they come from files that an agent
+// wrote.
+func printable(s string) string { return text.Safe(s) }
 
-// oneLine is printable for a name: it cannot begin a line of its own either.
-func oneLine(s string) string {
-	return printable(strings.NewReplacer("\n", `\n`, "\t", `\t`).Replace(s))
-}
-
-// hides says whether r is invisible although Unicode calls it a letter or a mark.
-// What reorders its neighbours (UAX #9) is none of the two.
-func hides(r rune) bool {
-	return unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r) || unicode.Is(unicode.Variation_Selector, r)
-}
+// oneLine is a name, which cannot begin a line of its own.
+func oneLine(s string) string { return text.Line(s) }

@@ -5,6 +5,7 @@ import (
 	"path"
 	"strings"
 
+	"holdfast.dev/holdfast/internal/floor/paths"
 	"holdfast.dev/holdfast/internal/record/story"
 )
 
@@ -78,7 +79,10 @@ func (tl *teller) dropped() {
 
 // tilde writes a path in the home as a person would.
 func tilde(home, path string) string {
-	if rest, ok := strings.CutPrefix(path, strings.TrimSuffix(home, "/")+"/"); ok {
+	if rest, ok := paths.Rel(home, path); ok {
+		if strings.HasSuffix(path, "/") {
+			rest += "/"
+		}
 		return "~/" + rest
 	}
 	return path

@@ -2,8 +2,8 @@ package cli
 
 import (
 	"fmt"
-	"strings"
 
+	"holdfast.dev/holdfast/internal/floor/paths"
 	"holdfast.dev/holdfast/internal/record/story"
 )
 
@@ -117,7 +117,7 @@ func (tl *teller) ownDeeds(t *story.Tool) {
 			order = append(order, o.What)
 		}
 		switch {
-		case tl.long, strings.HasPrefix(o.Name, tl.t.Workspace+"/"), o.What == "refused" && !usual[o.Name], o.What == "connected to":
+		case tl.long, tl.t.Workspace == "", paths.Below(tl.t.Workspace, o.Name), o.What == "refused" && !usual[o.Name], o.What == "connected to":
 			o.What = ""
 			of.Objects = append(of.Objects, o)
 		default:

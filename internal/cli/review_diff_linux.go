@@ -9,12 +9,13 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
 	"holdfast.dev/holdfast/internal/boundary/workspace"
+	"holdfast.dev/holdfast/internal/floor/paths"
+	"holdfast.dev/holdfast/internal/floor/text"
 	"holdfast.dev/holdfast/internal/review"
 )
 
@@ -106,7 +107,7 @@ func (v *reviewing) pick(args []string) ([]*review.Change, error) {
 // named reports whether p is the path of a change, or a directory that it is in.
 func named(c *review.Change, p string) bool {
 	is := func(name workspace.Name) bool {
-		return p == "" || string(name) == p || strings.HasPrefix(string(name), p+"/")
+		return p == "" || paths.Within(p, string(name))
 	}
 	return is(c.Path) || c.From != "" && is(c.From)
 }
@@ -127,7 +128,7 @@ func (v *reviewing) fromWorkspace(arg string) (string, error) {
 	if p == root {
 		return "", nil
 	}
-	if rel, in := strings.CutPrefix(p, strings.TrimSuffix(root, "/")+"/"); in {
+	if rel, in := paths.Rel(root, p); in {
 		return rel, nil
 	}
 	if v.Direct() && filepath.IsAbs(arg) {
@@ -200,7 +201,7 @@ func (v *reviewing) writeHunk(w io.Writer, d *review.Diff, i, limit int) {
 
 // codeLine is a line of a file in which everything shows: a tab stays, what
 // acts, hides or reorders is an escape, set off where there are colours.
-func (v *reviewing) codeLine(colour, op string, text []byte) string {
+func (v *reviewing) codeLine(colour, op string, line []byte) string {
 	var b strings.Builder
 	b.WriteString(op)
 	plain := 0 // what of b is tinted already
@@ -209,36 +210,18 @@ func (v *reviewing) codeLine(colour, op string, text []byte) string {
 		done += v.a.tint(colour, b.String()[plain:])
 		plain = b.Len()
 	}
-	for i := 0; i < len(text); {
-		r, n := utf8.DecodeRune(text[i:])
-		if shows(r, n) {
-			b.Write(text[i : i+n])
+	for i := 0; i < len(line); {
+		_, n := utf8.DecodeRune(line[i:])
+		if shown := text.Safe(string(line[i : i+n])); len(shown) == n {
+			b.WriteString(shown)
 		} else {
 			flush()
-			done += v.a.tint(yellow+";7", escapeOf(r, text[i:i+n]))
+			done += v.a.tint(yellow+";7", shown)
 		}
 		i += n
 	}
 	flush()
 	return done
-}
-
-// shows reports whether a terminal shows a character as what it is.
-func shows(r rune, n int) bool {
-	if r == utf8.RuneError && n == 1 {
-		return false
-	}
-	return r == '\t' || unicode.IsPrint(r) && !hides(r)
-}
-
-func escapeOf(r rune, raw []byte) string {
-	switch {
-	case r == utf8.RuneError && len(raw) == 1, r < utf8.RuneSelf:
-		return fmt.Sprintf(`\x%02x`, raw[0])
-	case r <= 0xffff:
-		return fmt.Sprintf(`\u%04x`, r)
-	}
-	return fmt.Sprintf(`\U%08x`, r)
 }
 
 // aboutHistory tells what a run did in a repository.

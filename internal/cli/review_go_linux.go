@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 
+	"holdfast.dev/holdfast/internal/floor/paths"
 	"holdfast.dev/holdfast/internal/review"
 )
 
@@ -188,7 +189,7 @@ func (w *walk) directory(c *review.Change, d review.Decision) error {
 	dir := parentDir(string(c.Path))
 	var list []*review.Change
 	for _, other := range w.set.Changes {
-		in := dir == "" || strings.HasPrefix(string(other.Path), dir+"/")
+		in := dir == "" || paths.Below(dir, string(other.Path))
 		if in && open(other) && (d != review.Accept || !other.Flagged()) {
 			list = append(list, other)
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"holdfast.dev/holdfast/internal/boundary/workspace"
+	"holdfast.dev/holdfast/internal/floor/paths"
 	"holdfast.dev/holdfast/internal/policy"
 	"holdfast.dev/holdfast/internal/review"
 	"holdfast.dev/holdfast/internal/run"
@@ -140,7 +141,7 @@ func choose(all []run.Reviewed, name, dir string) (run.Reviewed, error) {
 		case name != "" && strings.HasPrefix(r.Session, name), name == "" && r.Waits():
 			found = append(found, r)
 		}
-		if name == "" && within(dir, string(r.Workspace)) && (r.Waits() || r.Direct()) {
+		if name == "" && paths.Within(string(r.Workspace), dir) && (r.Waits() || r.Direct()) {
 			here = append(here, r)
 		}
 	}
@@ -170,11 +171,6 @@ func choose(all []run.Reviewed, name, dir string) (run.Reviewed, error) {
 		e.several = append(e.several, r.Session)
 	}
 	return run.Reviewed{}, e
-}
-
-// within reports whether dir is root or below it.
-func within(dir, root string) bool {
-	return dir == root || strings.HasPrefix(dir, strings.TrimSuffix(root, "/")+"/")
 }
 
 // reviews are all reviews of this user. One that cannot be read is told of.
@@ -211,7 +207,7 @@ func (a *app) openReview(ctx context.Context, name string) (*reviewing, error) {
 		return nil, &usageError{fmt.Errorf("the run %s is not over", r.Session), "review it when it has ended"}
 	}
 	v := &reviewing{a: a, Reviewed: r, host: host, by: host.Name, missing: map[string]bool{}}
-	if within(dir, string(r.Workspace)) {
+	if paths.Within(string(r.Workspace), dir) {
 		v.here = strings.TrimPrefix(strings.TrimPrefix(dir, string(r.Workspace)), "/")
 	}
 	return v, v.read(ctx)

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"holdfast.dev/holdfast/internal/floor/paths"
 	"holdfast.dev/holdfast/internal/review"
 )
 
@@ -79,7 +80,7 @@ func (v *reviewing) sameBelow(list []*review.Change) (string, int) {
 	n := 0
 	for _, other := range list {
 		p := string(other.Path)
-		if p != top && !strings.HasPrefix(p, top+"/") || other.Kind != c.Kind || other.Decision != c.Decision || other.Applied != c.Applied || other.Cannot != "" || len(other.Notes) > 0 {
+		if !paths.Within(top, p) || other.Kind != c.Kind || other.Decision != c.Decision || other.Applied != c.Applied || other.Cannot != "" || len(other.Notes) > 0 {
 			break
 		}
 		n++

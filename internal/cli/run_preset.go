@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"holdfast.dev/holdfast/internal/floor/paths"
 	"holdfast.dev/holdfast/internal/policy"
 )
 
@@ -31,7 +32,7 @@ func (a *app) presetOf(o policy.Options, command string) string {
 			*path = real
 		}
 	}
-	if command == workspace || strings.HasPrefix(command, strings.TrimSuffix(workspace, "/")+"/") {
+	if paths.Within(workspace, command) {
 		fmt.Fprintf(a.Stderr, "%s %s\n", a.paint(yellow, "holdfast: warning:"),
 			printable(fmt.Sprintf("%s is a program of the workspace, and is run without the preset %s; if it is the agent, say so: --preset %s", command, name, name)))
 		return ""

@@ -6,6 +6,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"holdfast.dev/holdfast/internal/floor/paths"
 )
 
 // MissingError says that another program of ours is not installed.
@@ -55,7 +57,7 @@ func Installed(name, path, dir string) (string, error) {
 	}
 	for _, one := range filepath.SplitList(path) {
 		real, rerr := filepath.EvalSymlinks(one)
-		if rerr != nil || !filepath.IsAbs(one) || strings.HasPrefix(real+"/", strings.TrimSuffix(dir, "/")+"/") {
+		if rerr != nil || !filepath.IsAbs(one) || paths.Within(dir, real) {
 			continue
 		}
 		if full := filepath.Join(real, name); executable(full) {

@@ -20,6 +20,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"holdfast.dev/holdfast/internal/floor/command"
+	"holdfast.dev/holdfast/internal/floor/paths"
 	"holdfast.dev/holdfast/internal/floor/text"
 	"holdfast.dev/holdfast/internal/prove/exposure"
 )
@@ -40,7 +41,7 @@ func (a *app) exposure(c *cobra.Command, f exposureFlags) (exposure.Report, erro
 		return exposure.Report{}, err
 	}
 	b, err := a.boundary(c.Context(), f)
-	if err != nil && f.plan.workspace == "" && (w.Dir == "/" || strings.HasPrefix(w.Home+"/", w.Dir+"/")) {
+	if err != nil && f.plan.workspace == "" && paths.Within(w.Dir, w.Home) {
 		// No workspace can be here, and the question is a good one all the same.
 		o.Notes = append(o.Notes, fmt.Sprintf("%s cannot be a workspace; the column for Holdfast is of an empty one elsewhere", w.Dir))
 		var empty string
