@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/paths"
 	"holdfast.dev/holdfast/internal/floor/programs"
 	"holdfast.dev/holdfast/internal/floor/text"
@@ -30,7 +31,7 @@ write or change: see docs/presets.md.`,
 		Example: "  holdfast agents\n  holdfast agents --json\n  holdfast agents changes claude",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return &usageError{fmt.Errorf("unknown command %q for holdfast agents", args[0]), "see 'holdfast agents --help'"}
+				return command.Usage(fmt.Errorf("unknown command %q for holdfast agents", args[0]), "see 'holdfast agents --help'")
 			}
 			return nil
 		},
@@ -40,7 +41,7 @@ write or change: see docs/presets.md.`,
 				return err
 			}
 			if asJSON {
-				err = errors.Join(err, writeJSON(a.Stdout, rows))
+				err = errors.Join(err, command.WriteJSON(a.Stdout, rows))
 			} else {
 				a.showAgents(rows)
 			}
@@ -97,7 +98,7 @@ func (a *app) agents(ctx context.Context) ([]listedAgent, error) {
 // in PATH: what is found there is executed.
 func (a *app) trustedPath() []string {
 	var dirs []string
-	for _, dir := range filepath.SplitList(a.lookup("PATH")) {
+	for _, dir := range filepath.SplitList(a.Lookup("PATH")) {
 		real, err := filepath.EvalSymlinks(dir)
 		if err == nil && filepath.IsAbs(dir) && !paths.Within(a.Dir, real) {
 			dirs = append(dirs, dir)

@@ -13,7 +13,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"holdfast.dev/holdfast/internal/detect"
+	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/event"
+	"holdfast.dev/holdfast/internal/floor/text"
 	"holdfast.dev/holdfast/internal/record/audit"
 )
 
@@ -29,11 +31,11 @@ refused or permitted before. The rules are explained in docs/detection.md.`,
   holdfast alerts --severity high --all
   holdfast alerts rules credential-denied
   holdfast alerts test rules.yaml`,
-		Annotations:       map[string]string{ownArguments: "a session"},
+		Annotations:       map[string]string{command.OwnArguments: "a session"},
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: a.sessions(0),
 		RunE: func(c *cobra.Command, args []string) error {
-			ctx, stop := interruptible(c)
+			ctx, stop := command.Interruptible(c)
 			defer stop()
 			return a.alerts(ctx, s, args)
 		},
@@ -114,10 +116,10 @@ func (a *app) alerts(ctx context.Context, s alertSearch, args []string) error {
 		}
 	}
 	if err == nil && found == 0 && !s.json {
-		a.note(cyan, "note", "there is no such alert")
+		a.Note(command.Cyan, "note", "there is no such alert")
 	}
 	if err = errors.Join(err, out.Flush()); err == nil && bad {
-		err = &exitError{exitFailed}
+		err = command.Exit(exitFailed)
 	}
 	return err
 }
@@ -179,13 +181,13 @@ func alertOf(e event.Event) listedAlert {
 func (s alertSearch) print(a *app, out *bufio.Writer, rows []listedAlert) error {
 	for _, one := range rows {
 		if s.json {
-			if err := writeJSONLine(out, one); err != nil {
+			if err := command.WriteJSONLine(out, one); err != nil {
 				return err
 			}
 			continue
 		}
 		if s.all {
-			fmt.Fprintf(out, "%s  ", oneLine(one.Session))
+			fmt.Fprintf(out, "%s  ", text.Line(one.Session))
 		}
 		out.WriteString(a.alertText(one))
 	}
@@ -195,7 +197,7 @@ func (s alertSearch) print(a *app, out *bufio.Writer, rows []listedAlert) error 
 // alertText is one alert for people.
 func (a *app) alertText(one listedAlert) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s  %s  %s: %s\n", one.Time.Local().Format("2006-01-02 15:04:05"), a.severityText(one.Severity), oneLine(one.Rule), oneLine(one.Title))
+	fmt.Fprintf(&b, "%s  %s  %s: %s\n", one.Time.Local().Format("2006-01-02 15:04:05"), a.severityText(one.Severity), text.Line(one.Rule), text.Line(one.Title))
 	about := one.Object
 	if about == "" || one.Rule == detect.FirstSeen {
 		about = shortHash(one.Key)
@@ -214,18 +216,18 @@ func (a *app) alertText(one listedAlert) string {
 		shown := one.Events[:min(6, len(one.Events))]
 		more = append(more, "records "+strings.Trim(strings.ReplaceAll(fmt.Sprint(shown), " ", ", "), "[]"))
 	}
-	more = append(more, oneLine(strings.Join(one.Technique, " ")))
+	more = append(more, text.Line(strings.Join(one.Technique, " ")))
 	fmt.Fprintf(&b, "    %s\n", strings.Join(more, "; "))
 	return b.String()
 }
 
 func (a *app) severityText(s detect.Severity) string {
-	colour := grey
+	colour := command.Grey
 	switch s {
 	case detect.Critical, detect.High:
-		colour = red
+		colour = command.Red
 	case detect.Medium:
-		colour = yellow
+		colour = command.Yellow
 	}
-	return a.tint(colour, oneLine(fmt.Sprintf("%-8s", s)))
+	return a.Tint(colour, text.Line(fmt.Sprintf("%-8s", s)))
 }

@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"holdfast.dev/holdfast/internal/consent"
+	"holdfast.dev/holdfast/internal/floor/command"
+	"holdfast.dev/holdfast/internal/floor/text"
 	"holdfast.dev/holdfast/internal/run"
 )
 
@@ -18,7 +20,7 @@ import (
 func byID[T any](all []T, name string, id func(T) string, what, list string) (T, error) {
 	var none T
 	if name == "" {
-		return none, &usageError{fmt.Errorf("the name of the %s is empty", what), "see what there is with: " + list}
+		return none, command.Usage(fmt.Errorf("the name of the %s is empty", what), "see what there is with: "+list)
 	}
 	var found []T
 	for _, one := range all {
@@ -31,16 +33,16 @@ func byID[T any](all []T, name string, id func(T) string, what, list string) (T,
 	}
 	switch len(found) {
 	case 0:
-		return none, &usageError{fmt.Errorf("no %s has a name that begins with %q", what, oneLine(name)), "see what there is with: " + list}
+		return none, command.Usage(fmt.Errorf("no %s has a name that begins with %q", what, text.Line(name)), "see what there is with: "+list)
 	case 1:
 		return found[0], nil
 	}
 	names := make([]string, len(found))
 	for i, one := range found {
-		names[i] = oneLine(id(one))
+		names[i] = text.Line(id(one))
 	}
 	slices.Sort(names)
-	return none, &usageError{fmt.Errorf("the names of %d %ss begin with %q", len(found), what, oneLine(name)), "type more of it: " + strings.Join(names[:min(len(names), 8)], ", ")}
+	return none, command.Usage(fmt.Errorf("the names of %d %ss begin with %q", len(found), what, text.Line(name)), "type more of it: "+strings.Join(names[:min(len(names), 8)], ", "))
 }
 
 // waitingRequests are those of all sessions.
@@ -89,7 +91,7 @@ func oneName(what string) cobra.PositionalArgs {
 		if len(args) > 1 {
 			err = fmt.Errorf("%d names are given, and each %s is looked at by itself", len(args), what)
 		}
-		return &usageError{err, "type '" + cmd.CommandPath() + " ID'"}
+		return command.Usage(err, "type '"+cmd.CommandPath()+" ID'")
 	}
 }
 
@@ -99,7 +101,7 @@ func (a *app) completeRequests(c *cobra.Command, args []string, begin string) ([
 	if err != nil || len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	ctx, stop := interruptible(c)
+	ctx, stop := command.Interruptible(c)
 	defer stop()
 	all, err := run.Waits(ctx, p.state)
 	if err != nil {

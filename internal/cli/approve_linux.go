@@ -15,6 +15,8 @@ import (
 	"golang.org/x/term"
 
 	"holdfast.dev/holdfast/internal/consent"
+	"holdfast.dev/holdfast/internal/floor/command"
+	"holdfast.dev/holdfast/internal/floor/text"
 	"holdfast.dev/holdfast/internal/policy"
 	"holdfast.dev/holdfast/internal/run"
 )
@@ -57,7 +59,7 @@ func (a *app) approver(via string) (*approver, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &approver{state: host.State, via: via, by: a.lookup("USER")}
+	p := &approver{state: host.State, via: via, by: a.Lookup("USER")}
 	if u, err := user.Current(); err == nil {
 		p.by = u.Username
 	}
@@ -103,11 +105,11 @@ func (a *app) onTerminal() (in, out *os.File, err error) {
 	out, outOK := a.Stdout.(*os.File)
 	if !inOK || !outOK || !term.IsTerminal(int(in.Fd())) || !term.IsTerminal(int(out.Fd())) {
 		err = errors.New("there is no terminal here to show requests on")
-	} else if t := a.lookup("TERM"); t == "" || t == "dumb" {
-		err = fmt.Errorf("the terminal (TERM=%s) cannot be drawn on", oneLine(t))
+	} else if t := a.Lookup("TERM"); t == "" || t == "dumb" {
+		err = fmt.Errorf("the terminal (TERM=%s) cannot be drawn on", text.Line(t))
 	}
 	if err != nil {
-		return nil, nil, &usageError{err, "use 'holdfast approve list', then 'holdfast approve allow ID' or 'holdfast approve deny ID'"}
+		return nil, nil, command.Usage(err, "use 'holdfast approve list', then 'holdfast approve allow ID' or 'holdfast approve deny ID'")
 	}
 	return in, out, nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"holdfast.dev/holdfast/internal/consent"
+	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/run"
 )
 
@@ -29,7 +30,7 @@ func (a *app) approveScreen(c *cobra.Command, via string, untilEmpty bool) error
 	defer signal.Stop(signals)
 	ctx, cancel := context.WithCancel(c.Context())
 	defer cancel()
-	s, err := newFullScreen(in, out, a.lookup("NO_COLOR") == "")
+	s, err := newFullScreen(in, out, a.Lookup("NO_COLOR") == "")
 	if err != nil {
 		return err
 	}
@@ -184,5 +185,5 @@ func (d *desktop) signal(sig os.Signal) (end bool, err error) {
 	s, _ := sig.(syscall.Signal)
 	d.screen.leave()
 	fmt.Fprintf(os.Stderr, "holdfast: ended by signal %d\n", int(s))
-	return true, &exitError{128 + int(s)}
+	return true, command.Exit(128 + int(s))
 }

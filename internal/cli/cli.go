@@ -5,17 +5,13 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"os"
 	"runtime/debug"
-	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 	"holdfast.dev/holdfast/internal/boundary"
+	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/sys"
-	"holdfast.dev/holdfast/internal/floor/text"
 )
 
 // Exit codes of Holdfast itself; docs/exit-codes.md is their contract.
@@ -30,21 +26,7 @@ const (
 )
 
 // app is the world of a command: nothing reads or prints past it.
-type app struct {
-	Stdin  io.Reader
-	Stdout io.Writer
-	Stderr io.Writer
-	Env    []string
-	Dir    string
-}
-
-// exitError carries an exit status. Its error, if any, has been printed.
-type exitError struct{ code int }
-
-func (e *exitError) Error() string { return fmt.Sprintf("exit status %d", e.code) }
-
-// hinter is an error that knows the next command to type.
-type hinter interface{ Hint() string }
+type app struct{ *command.App }
 
 // Main runs one command line and returns the exit status.
 func Main(args []string) int {
@@ -59,31 +41,15 @@ func Main(args []string) int {
 	debug.SetGCPercent(400)
 	// What the inside can make the supervisor hold is bounded, but not small.
 	debug.SetMemoryLimit(256 << 20)
-	dir, err := os.Getwd()
+	world, err := command.New("holdfast")
 	if err != nil {
-		fmt.Fprintf(os.Stderr, "holdfast: error: the working directory cannot be found: %v\nholdfast: hint: change to a directory that exists\n", err)
 		return exitUsage
 	}
-	a := &app{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Env: os.Environ(), Dir: dir}
+	world.Status, world.Hint = statusOf, boundary.Exhausted
+	a := &app{world}
 	root := newRoot(a)
 	root.SetArgs(args)
-	return a.report(root.Execute())
-}
-
-// report prints an error with its hint and says which status it means.
-func (a *app) report(err error) int {
-	var exit *exitError
-	switch {
-	case err == nil:
-		return exitOK
-	case errors.As(err, &exit):
-		return exit.code
-	}
-	fmt.Fprintf(a.Stderr, "%s %s\n", a.paint(red, "holdfast: error:"), printable(err.Error()))
-	if hint := hintFor(err); hint != "" {
-		fmt.Fprintf(a.Stderr, "%s %s\n", a.paint(cyan, "holdfast: hint:"), printable(hint))
-	}
-	return statusOf(err)
+	return a.Report(root.Execute())
 }
 
 // statusOf is the exit status that an error means.
@@ -100,36 +66,6 @@ func statusOf(err error) int {
 	}
 }
 
-// hintFor is the next command to type after an error; "" when there is none.
-func hintFor(err error) string {
-	if hint := boundary.Exhausted(err); hint != "" {
-		return hint
-	}
-	var h hinter
-	if errors.As(err, &h) && h.Hint() != "" {
-		return h.Hint()
-	}
-	var path *fs.PathError
-	switch {
-	case errors.As(err, &path):
-		return "look at who may use it: ls -ld " + path.Path
-	case errors.Is(err, fs.ErrPermission):
-		return "look at who may use what the message names: ls -ld PATH"
-	default:
-		return ""
-	}
-}
-
-// usageError is a command line that makes no sense.
-type usageError struct {
-	err  error
-	hint string
-}
-
-func (e *usageError) Error() string { return e.err.Error() }
-func (e *usageError) Unwrap() error { return e.err }
-func (e *usageError) Hint() string  { return e.hint }
-
 func newRoot(a *app) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "holdfast",
@@ -142,102 +78,14 @@ execute.`,
   holdfast run --ro ~/data -- python3 train.py
   holdfast why ~/.ssh/id_ed25519
   holdfast doctor`,
-		Version:       buildVersion(),
-		SilenceErrors: true,
-		SilenceUsage:  true,
-		Args:          cobra.NoArgs,
-		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Version: command.Version(),
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.SetVersionTemplate("holdfast {{.Version}}\n")
-	root.SetIn(a.Stdin)
-	root.SetOut(a.Stdout)
-	root.SetErr(a.Stderr)
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return &usageError{err, "see '" + cmd.CommandPath() + " --help'"}
-	})
 	root.AddCommand(newRunCommand(a), newPolicyCommand(a), newGrantCommand(a), newLogCommand(a), newAlertsCommand(a), newHooksCommand(a), newWhyCommand(a), newDoctorCommand(a), newVersionCommand(a))
 	root.AddCommand(examinerCommands(a)...)
 	root.AddCommand(linuxCommands(a)...)
 	root.AddCommand(hiddenCommands()...)
-	root.InitDefaultCompletionCmd()
-	hintArgs(root)
+	a.Attach(root)
 	return root
 }
-
-// ownArguments marks a command that has subcommands and takes arguments too.
-const ownArguments = "own-arguments"
-
-// hintArgs makes every wrong number of arguments and every unknown verb an error
-// with a hint.
-func hintArgs(cmd *cobra.Command) {
-	if cmd.Example == "" {
-		cmd.Example = "  " + cmd.CommandPath()
-	}
-	check := cmd.Args
-	if check == nil {
-		check = cobra.ArbitraryArgs
-	}
-	if cmd.HasSubCommands() && cmd.Annotations[ownArguments] == "" {
-		check = func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return nil
-			}
-			err := fmt.Errorf("%q is no command of %q", oneLine(args[0]), cmd.CommandPath())
-			if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-				return &usageError{err, "did you mean '" + cmd.CommandPath() + " " + near[0] + "'?"}
-			}
-			return &usageError{err, "see '" + cmd.CommandPath() + " --help'"}
-		}
-		if cmd.RunE == nil && cmd.Run == nil {
-			cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
-		}
-	}
-	cmd.Args = func(cmd *cobra.Command, args []string) error {
-		err := check(cmd, args)
-		var h hinter
-		if err == nil || errors.As(err, &h) {
-			return err
-		}
-		return &usageError{err, "see '" + cmd.CommandPath() + " --help'"}
-	}
-	cmd.SuggestionsMinimumDistance = 2
-	for _, sub := range cmd.Commands() {
-		hintArgs(sub)
-	}
-}
-
-// Colours, where a person sees them.
-const (
-	red    = "31"
-	yellow = "33"
-	cyan   = "36"
-)
-
-// paint colours s when stderr is a terminal and NO_COLOR is not set.
-func (a *app) paint(colour, s string) string {
-	to := a.Stderr
-	if p, ok := to.(*patient); ok {
-		to = p.to
-	}
-	f, ok := to.(*os.File)
-	if !ok || !term.IsTerminal(int(f.Fd())) || a.lookup("NO_COLOR") != "" || a.lookup("TERM") == "dumb" {
-		return s
-	}
-	return "\x1b[" + colour + "m" + s + "\x1b[0m"
-}
-
-func (a *app) lookup(name string) string {
-	for i := len(a.Env) - 1; i >= 0; i-- {
-		if v, ok := strings.CutPrefix(a.Env[i], name+"="); ok {
-			return v
-		}
-	}
-	return ""
-}
-
-// printable is a message that may hold names: they come from files that an agent
-// wrote.
-func printable(s string) string { return text.Safe(s) }
-
-// oneLine is a name, which cannot begin a line of its own.
-func oneLine(s string) string { return text.Line(s) }

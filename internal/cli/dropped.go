@@ -5,6 +5,7 @@ import (
 	"path"
 	"strings"
 
+	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/paths"
 	"holdfast.dev/holdfast/internal/record/story"
 )
@@ -56,11 +57,11 @@ func (a *app) dropped(home string, all []story.Dropped, more uint64) {
 	if len(paths) == 0 {
 		return
 	}
-	a.note(yellow, "dropped", "with the private home: %s", strings.Join(paths, ", "))
+	a.Note(command.Yellow, "dropped", "with the private home: %s", strings.Join(paths, ", "))
 	for _, l := range left {
-		a.note(yellow, "dropped", "%s", l)
+		a.Note(command.Yellow, "dropped", "%s", l)
 	}
-	a.note(cyan, "hint", "%s", keepDropped)
+	a.Note(command.Cyan, "hint", "%s", keepDropped)
 }
 
 // dropped is the same of a story.

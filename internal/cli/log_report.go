@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"holdfast.dev/holdfast/internal/detect"
+	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/report"
 	"holdfast.dev/holdfast/internal/record/audit"
 	"holdfast.dev/holdfast/internal/record/incident"
@@ -42,15 +43,15 @@ page of HTML that loads and executes nothing, and its length is bounded.`,
 		ValidArgsFunction: a.sessions(0),
 		RunE: func(c *cobra.Command, args []string) error {
 			if !slices.Contains(reportFormats, o.format) {
-				return &usageError{fmt.Errorf("there is no format %s", quoted(o.format)), "the formats are " + strings.Join(reportFormats, ", ")}
+				return command.Usage(fmt.Errorf("there is no format %s", quoted(o.format)), "the formats are "+strings.Join(reportFormats, ", "))
 			}
-			ctx, stop := interruptible(c)
+			ctx, stop := command.Interruptible(c)
 			defer stop()
 			return a.incident(ctx, o, args)
 		},
 	}
-	c.Flags().Var((*textFlag)(&o.format), "format", "FORMAT: "+strings.Join(reportFormats, ", "))
-	c.Flags().VarP((*textFlag)(&o.output), "output", "o", "FILE to write to, which must not exist")
+	c.Flags().Var((*command.TextFlag)(&o.format), "format", "FORMAT: "+strings.Join(reportFormats, ", "))
+	c.Flags().VarP((*command.TextFlag)(&o.output), "output", "o", "FILE to write to, which must not exist")
 	c.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(reportFormats, cobra.ShellCompDirectiveNoFileComp))
 	return c
 }

@@ -19,7 +19,7 @@ const (
 // tint colours s when standard output is a terminal, by the same rules as paint.
 func (a *app) tint(colour, s string) string {
 	f, ok := a.Stdout.(*os.File)
-	if !ok || s == "" || !term.IsTerminal(int(f.Fd())) || a.lookup("NO_COLOR") != "" || a.lookup("TERM") == "dumb" {
+	if !ok || s == "" || !term.IsTerminal(int(f.Fd())) || a.Lookup("NO_COLOR") != "" || a.Lookup("TERM") == "dumb" {
 		return s
 	}
 	return "\x1b[" + colour + "m" + s + "\x1b[0m"

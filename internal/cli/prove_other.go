@@ -6,6 +6,6 @@ import "errors"
 
 // examine has no program to become: rows are played on Linux.
 func (a *app) examine([]string) error {
-	a.report(&usageError{errors.New("the escape matrix needs Linux"), "run it in a Linux machine or a virtual one"})
-	return &exitError{exitNotProved}
+	a.Report(command.Usage(errors.New("the escape matrix needs Linux"), "run it in a Linux machine or a virtual one"))
+	return command.Exit(exitNotProved)
 }

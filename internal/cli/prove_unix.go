@@ -15,6 +15,6 @@ func (a *app) examine(args []string) error {
 	if err == nil {
 		err = syscall.Exec(path, append([]string{"holdfast prove"}, args...), os.Environ())
 	}
-	a.report(err)
-	return &exitError{exitNotProved}
+	a.Report(err)
+	return command.Exit(exitNotProved)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"holdfast.dev/holdfast/internal/boundary/workspace"
+	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/paths"
 	"holdfast.dev/holdfast/internal/policy"
 	"holdfast.dev/holdfast/internal/review"
@@ -40,9 +41,9 @@ accepts what is flagged in it unless you say --flagged.`,
   holdfast review apply
   holdfast review --apply-all-safe`,
 		Args:        cobra.MaximumNArgs(1),
-		Annotations: map[string]string{ownArguments: "true"},
+		Annotations: map[string]string{command.OwnArguments: "true"},
 		RunE: func(c *cobra.Command, args []string) error {
-			ctx, stop := interruptible(c)
+			ctx, stop := command.Interruptible(c)
 			defer stop()
 			return a.review(ctx, first(args), o)
 		},
@@ -74,12 +75,12 @@ func (a *app) review(ctx context.Context, name string, o looking) error {
 	case o.interactive:
 		return v.interact(ctx)
 	case o.json:
-		err = writeJSON(a.Stdout, v.asJSON())
+		err = command.WriteJSON(a.Stdout, v.asJSON())
 	default:
 		err = v.show(o.all)
 	}
 	if err == nil && o.exitCode && v.waits() {
-		return &exitError{exitFailed}
+		return command.Exit(exitFailed)
 	}
 	return err
 }
@@ -184,7 +185,7 @@ func (a *app) reviews() ([]run.Reviewed, policy.Host, error) {
 		return nil, host, err
 	}
 	if err != nil {
-		a.note(yellow, "warning", "%v", err)
+		a.Note(command.Yellow, "warning", "%v", err)
 	}
 	return all, host, nil
 }
@@ -204,7 +205,7 @@ func (a *app) openReview(ctx context.Context, name string) (*reviewing, error) {
 		return nil, err
 	}
 	if r.Running() {
-		return nil, &usageError{fmt.Errorf("the run %s is not over", r.Session), "review it when it has ended"}
+		return nil, command.Usage(fmt.Errorf("the run %s is not over", r.Session), "review it when it has ended")
 	}
 	v := &reviewing{a: a, Reviewed: r, host: host, by: host.Name, missing: map[string]bool{}}
 	if paths.Within(string(r.Workspace), dir) {
@@ -243,7 +244,7 @@ func (v *reviewing) rules() workspace.Rules {
 			return rules
 		}
 	}
-	v.a.note(yellow, "warning", "the policy of %s cannot be read, so that names it protects besides the built-in list are not flagged: %v", quoted(string(v.Workspace)), err)
+	v.a.Note(command.Yellow, "warning", "the policy of %s cannot be read, so that names it protects besides the built-in list are not flagged: %v", quoted(string(v.Workspace)), err)
 	return workspace.DefaultRules()
 }
 
@@ -251,7 +252,7 @@ func (v *reviewing) rules() workspace.Rules {
 func (v *reviewing) close() {
 	if v.record != nil {
 		if err := v.record.Close(false); err != nil {
-			v.a.note(yellow, "warning", "%v", err)
+			v.a.Note(command.Yellow, "warning", "%v", err)
 		}
 	}
 	v.set.Close() // nothing is written by it

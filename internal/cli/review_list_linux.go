@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"holdfast.dev/holdfast/internal/boundary/workspace"
+	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/review"
 	"holdfast.dev/holdfast/internal/run"
 )
@@ -22,7 +23,7 @@ func newReviewList(a *app) *cobra.Command {
 		Example: "  holdfast review list\n  holdfast review list --json",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			ctx, stop := interruptible(c)
+			ctx, stop := command.Interruptible(c)
 			defer stop()
 			return a.listReviews(ctx, asJSON)
 		},
@@ -68,7 +69,7 @@ func (a *app) listReviews(ctx context.Context, asJSON bool) error {
 		rows = append(rows, row)
 	}
 	if asJSON {
-		return writeJSON(a.Stdout, rows)
+		return command.WriteJSON(a.Stdout, rows)
 	}
 	return a.printReviews(rows)
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"holdfast.dev/holdfast/internal/boundary/workspace"
+	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/review"
 	"holdfast.dev/holdfast/internal/run"
 )
@@ -62,7 +63,7 @@ func (v *reviewing) show(all bool) error {
 	v.showNotes(&b)
 	rest := v.set.Changes
 	if n.Flagged > 0 {
-		fmt.Fprintf(&b, "\n%s\n", v.a.tint(bold, "look at these first: this machine would execute or obey them, or they are not what they seem"))
+		fmt.Fprintf(&b, "\n%s\n", v.a.Tint(command.Bold, "look at these first: this machine would execute or obey them, or they are not what they seem"))
 		rest = nil
 		for _, c := range v.set.Changes {
 			if !c.Flagged() {
@@ -71,7 +72,7 @@ func (v *reviewing) show(all bool) error {
 			}
 			fmt.Fprintf(&b, "  %s\n", v.line(c, string(c.Path)))
 			for _, f := range c.Flags {
-				fmt.Fprintf(&b, "      %s\n", v.a.tint(yellow, words(f.Reason)))
+				fmt.Fprintf(&b, "      %s\n", v.a.Tint(command.Yellow, words(f.Reason)))
 			}
 		}
 	}
@@ -94,7 +95,7 @@ func (v *reviewing) sum(n review.Counts) string {
 	}
 	s := strings.TrimRight(strings.Join(parts, " "), ",:")
 	if n.Flagged > 0 {
-		s += "; " + v.a.tint(red, fmt.Sprintf("%d flagged", n.Flagged))
+		s += "; " + v.a.Tint(command.Red, fmt.Sprintf("%d flagged", n.Flagged))
 	}
 	if v.Direct() {
 		return s
@@ -113,7 +114,7 @@ func (v *reviewing) sum(n review.Counts) string {
 // showNotes says what the list does not show.
 func (v *reviewing) showNotes(b *strings.Builder) {
 	say := func(format string, args ...any) {
-		fmt.Fprintf(b, "%s %s\n", v.a.tint(yellow, "note:"), words(fmt.Sprintf(format, args...)))
+		fmt.Fprintf(b, "%s %s\n", v.a.Tint(command.Yellow, "note:"), words(fmt.Sprintf(format, args...)))
 	}
 	if d := v.direct; d != nil {
 		if d.Cut > 0 {
@@ -148,18 +149,18 @@ func (v *reviewing) line(c *review.Change, name string) string {
 	}
 	switch c.Kind {
 	case review.Added:
-		colour = green
+		colour = command.Green
 	case review.Deleted:
-		colour = red
+		colour = command.Red
 	case review.Renamed, review.TypeChanged:
-		colour = cyan
+		colour = command.Cyan
 	}
-	text := fmt.Sprintf("%s %s %s", v.a.tint(red, mark), v.a.tint(colour, fmt.Sprintf("%-8s", c.Kind)), fileName(name))
+	text := fmt.Sprintf("%s %s %s", v.a.Tint(command.Red, mark), v.a.Tint(colour, fmt.Sprintf("%-8s", c.Kind)), fileName(name))
 	if c.Kind == review.Renamed {
 		text += " from " + fileName(string(c.From))
 	}
 	if about := aboutChange(c); len(about) > 0 {
-		text += "  " + v.a.tint(grey, strings.Join(about, ", "))
+		text += "  " + v.a.Tint(command.Grey, strings.Join(about, ", "))
 	}
 	if !v.Direct() {
 		switch {
@@ -226,7 +227,7 @@ func typeName(t review.Type) string {
 // next says what can be done now.
 func (v *reviewing) next(b *strings.Builder, n review.Counts) {
 	if v.Direct() {
-		fmt.Fprintf(b, "\n%s\n", v.a.tint(grey, "what your other programs changed during the run is in the list too; who wrote what: holdfast log files "+words(v.Session)+" --written"))
+		fmt.Fprintf(b, "\n%s\n", v.a.Tint(command.Grey, "what your other programs changed during the run is in the list too; who wrote what: holdfast log files "+words(v.Session)+" --written"))
 		return
 	}
 	var next []string
@@ -243,7 +244,7 @@ func (v *reviewing) next(b *strings.Builder, n review.Counts) {
 		next = append(next, "nothing is left to decide; forget it: holdfast review drop "+words(v.Session))
 	}
 	if len(next) > 0 {
-		fmt.Fprintf(b, "\n%s\n", v.a.tint(grey, strings.Join(next, "\n")))
+		fmt.Fprintf(b, "\n%s\n", v.a.Tint(command.Grey, strings.Join(next, "\n")))
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/paths"
 	"holdfast.dev/holdfast/internal/review"
 )
@@ -28,7 +29,7 @@ func (v *reviewing) tree(b *strings.Builder, list []*review.Change, all bool) {
 		c := list[i]
 		dir := parentDir(string(c.Path))
 		if top, n := v.sameBelow(list[i:]); n > manyInOne && !all {
-			fmt.Fprintf(b, "\n%s  %s %s  %s\n", fileName(top+"/"), c.Kind, plural(n, "path", "paths"), v.a.tint(grey, "(--all names them)"))
+			fmt.Fprintf(b, "\n%s  %s %s  %s\n", fileName(top+"/"), c.Kind, plural(n, "path", "paths"), v.a.Tint(command.Grey, "(--all names them)"))
 			heading, first = "\x00", false
 			i += n
 			continue
@@ -38,7 +39,7 @@ func (v *reviewing) tree(b *strings.Builder, list []*review.Change, all bool) {
 			if dir == "" {
 				dir = "."
 			}
-			fmt.Fprintf(b, "\n%s\n", v.a.tint(bold, fileName(dir+"/")))
+			fmt.Fprintf(b, "\n%s\n", v.a.Tint(command.Bold, fileName(dir+"/")))
 		}
 		fmt.Fprintf(b, "  %s\n", v.line(c, path.Base(string(c.Path))))
 		i++
