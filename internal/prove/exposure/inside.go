@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"holdfast.dev/holdfast/internal/floor/paths"
 	"holdfast.dev/holdfast/internal/policy"
 )
 
@@ -89,7 +90,7 @@ func (b Boundary) writing(path string) Fate {
 func (b Boundary) private(path string) bool {
 	best := policy.PathRule{}
 	for _, r := range b.Plan.Paths {
-		if (path == r.Path || strings.HasPrefix(path, r.Path+"/")) && len(r.Path) > len(best.Path) {
+		if paths.Within(r.Path, path) && len(r.Path) > len(best.Path) {
 			best = r
 		}
 	}
