@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"holdfast.dev/holdfast/internal/floor/event"
+	"holdfast.dev/holdfast/internal/floor/text"
 	"holdfast.dev/holdfast/internal/prove/agent"
 	"holdfast.dev/holdfast/internal/prove/report"
 	"holdfast.dev/holdfast/internal/record/audit"
@@ -102,13 +103,13 @@ const mostRecorded = 12
 // note keeps an event that is about an attempt: that was denied, or is about what
 // agents are tried with, or has the token of the probe.
 func (b *boundary) note(w *World, p *evidence, e event.Event) {
-	text := strings.Join(slices.Concat([]string{e.Object, e.Resolved, e.Detail["to"]}, e.Process.Argv), "\x00")
+	words := strings.Join(slices.Concat([]string{e.Object, e.Resolved, e.Detail["to"]}, e.Process.Argv), "\x00")
 	about := slices.ContainsFunc(w.aims(), func(aim string) bool {
 		return strings.Contains(e.Object, aim) || strings.Contains(e.Resolved, aim)
 	})
 	switch {
 	case e.Verdict == event.Denied, about && e.Error != "":
-	case strings.Contains(text, w.Token(p.ID)), e.Action == event.ToolCall:
+	case strings.Contains(words, w.Token(p.ID)), e.Action == event.ToolCall:
 	case e.Action == event.ProcExec && about:
 	default:
 		return
@@ -116,7 +117,7 @@ func (b *boundary) note(w *World, p *evidence, e event.Event) {
 	if len(p.Record) >= mostRecorded {
 		return
 	}
-	line := fmt.Sprintf("%d %s %s", e.Seq, e.Action, cut(e.Object))
+	line := fmt.Sprintf("%d %s %s", e.Seq, e.Action, text.Cut(e.Object, longestText))
 	if e.Verdict == event.Denied {
 		line += " denied by " + e.Layer
 	}
