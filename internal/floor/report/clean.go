@@ -4,81 +4,26 @@ import (
 	"fmt"
 	"strings"
 	"unicode"
-	"unicode/utf8"
+
+	"holdfast.dev/holdfast/internal/floor/text"
 )
 
 // most is how much of one text a report for people shows, in bytes. A row may
 // hold whatever a sandboxed program printed.
 const most = 4 << 10
 
-// clean is s as a person can read it in one line: what cannot be seen, what
-// would break or reorder the line or speak to a terminal, and bytes that are no
-// UTF-8 stand as escapes; so do the spaces of a text that has nothing else.
+// clean is s as a person can read it in one line, see [text.Line]. The spaces of a
+// text that has nothing else are escaped too, for nobody sees them.
 func clean(s string) string {
-	left := 0
-	if len(s) > most {
-		end := most
-		for end > 0 && !utf8.RuneStart(s[end]) {
-			end--
-		}
-		s, left = s[:end], len(s)-end
+	head := text.Head(s, most)
+	shown := text.Line(head)
+	if strings.Trim(shown, " ") == "" {
+		shown = strings.Repeat(`\x20`, len(shown))
 	}
-	if plain(s) && left == 0 {
-		return s
+	if left := len(s) - len(head); left > 0 {
+		shown += fmt.Sprintf(" … (%d bytes more)", left)
 	}
-	blank := strings.Trim(s, " ") == ""
-	var b strings.Builder
-	for i := 0; i < len(s); {
-		r, n := utf8.DecodeRuneInString(s[i:])
-		switch {
-		case r == utf8.RuneError && n == 1:
-			fmt.Fprintf(&b, `\x%02x`, s[i])
-		case unicode.IsPrint(r) && !invisible(r) && (r != ' ' || !blank):
-			b.WriteRune(r)
-		default:
-			b.WriteString(escape(r))
-		}
-		i += n
-	}
-	if left > 0 {
-		fmt.Fprintf(&b, " … (%d bytes more)", left)
-	}
-	return b.String()
-}
-
-// plain reports whether every part of s can be seen, and in one line. Nothing at all
-// is plain, spaces alone are not.
-func plain(s string) bool {
-	if s != "" && strings.Trim(s, " ") == "" {
-		return false
-	}
-	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) || invisible(r) })
-}
-
-// invisible reports whether a letter or symbol that counts as printable is blank: the
-// fillers of Hangul, the empty pattern of Braille, two vowels of Khmer.
-func invisible(r rune) bool {
-	switch r {
-	case 0x115f, 0x1160, 0x3164, 0xffa0, 0x2800, 0x17b4, 0x17b5:
-		return true
-	}
-	return false
-}
-
-func escape(r rune) string {
-	switch {
-	case r == '\n':
-		return `\n`
-	case r == '\r':
-		return `\r`
-	case r == '\t':
-		return `\t`
-	case r < utf8.RuneSelf:
-		return fmt.Sprintf(`\x%02x`, r)
-	case r <= 0xffff:
-		return fmt.Sprintf(`\u%04x`, r)
-	}
-	return fmt.Sprintf(`\U%08x`, r)
+	return shown
 }
 
 // cleanAll is clean of each text, without those that are empty.

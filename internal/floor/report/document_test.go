@@ -5,10 +5,10 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/net/html"
+	"holdfast.dev/holdfast/internal/floor/text"
 )
 
 // injected are texts that mean something to Markdown, to HTML, to a terminal or to
@@ -94,7 +94,7 @@ func checkMarkdown(t *testing.T, s string) {
 		t.Errorf("%.60q makes %d lines", s, len(lines))
 	}
 	for _, line := range lines {
-		if bad := strings.IndexFunc(line, func(r rune) bool { return !unicode.IsPrint(r) || invisible(r) }); bad >= 0 || !utf8.ValidString(line) {
+		if bad := strings.IndexFunc(line, text.Hidden); bad >= 0 || !utf8.ValidString(line) {
 			t.Errorf("%.60q: the line %.200q has what cannot be seen", s, line)
 		}
 		switch {

@@ -179,7 +179,7 @@ func FuzzReadJSON(f *testing.F) {
 			if _, err := ReadBaseline(bytes.NewReader(written(t, func(w io.Writer) error { return WriteBaseline(w, r) }))); err != nil && !strings.Contains(err.Error(), "twice") {
 				t.Errorf("what was read cannot be written and read again: %v", err)
 			}
-			if problem := harmless(text(t, r, TextOptions{Width: 80}), 80); problem != "" {
+			if problem := harmless(asText(t, r, TextOptions{Width: 80}), 80); problem != "" {
 				t.Errorf("%.200s", problem)
 			}
 		}

@@ -9,8 +9,9 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
+
+	"holdfast.dev/holdfast/internal/floor/text"
 )
 
 // The kinds of JSON documents that this package writes.
@@ -60,7 +61,7 @@ func writeJSON(w io.Writer, v any) error {
 // visible escapes the characters of a JSON text that cannot be seen; outside of
 // its strings there are none.
 func visible(b []byte) []byte {
-	hidden := func(r rune) bool { return r >= 0x7f && !unicode.IsPrint(r) }
+	hidden := func(r rune) bool { return r >= 0x7f && text.Hidden(r) }
 	if !bytes.ContainsFunc(b, hidden) {
 		return b
 	}

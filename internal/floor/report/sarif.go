@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"holdfast.dev/holdfast/internal/floor/text"
 )
 
 // sarifSchema is where OASIS publishes the schema of SARIF 2.1.0.
@@ -258,7 +260,7 @@ func address(ref string) string {
 	case ghsaID().MatchString(ref):
 		return "https://github.com/advisories/" + ref
 	}
-	if len(ref) > 2000 || !plain(ref) || strings.ContainsAny(ref, " \"<>\\^`{|}") {
+	if len(ref) > 2000 || !text.Plain(ref) || strings.ContainsAny(ref, " \"<>\\^`{|}") {
 		return ""
 	}
 	u, err := url.Parse(ref)

@@ -6,6 +6,8 @@ import (
 	"io"
 	"strings"
 	"time"
+
+	"holdfast.dev/holdfast/internal/floor/text"
 )
 
 // TextOptions is how a text is laid out.
@@ -142,9 +144,8 @@ func (t Target) called() string { return strings.Join(t.words(), " ") }
 func (t Target) words() []string {
 	words := make([]string, len(t.Flags))
 	for i, flag := range t.Flags {
-		words[i] = clean(flag)
-		if flag == "" || strings.ContainsAny(flag, " \t\n'\"\\$`!*?[]#~;&|<>()") {
-			words[i] = "'" + strings.ReplaceAll(words[i], "'", `'\''`) + "'"
+		if words[i] = flag; flag != "{}" { // where the command comes: no shell minds it
+			words[i] = clean(text.Word(flag))
 		}
 	}
 	return words

@@ -7,11 +7,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"unicode"
 	"unicode/utf8"
+
+	"holdfast.dev/holdfast/internal/floor/text"
 )
 
-func text(t testing.TB, r Run, o TextOptions) []byte {
+func asText(t testing.TB, r Run, o TextOptions) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	if err := Text(&b, r, o); err != nil {
@@ -24,23 +25,23 @@ func TestText(t *testing.T) {
 	strict := sample()
 	strict.Strict = true
 	for name, b := range map[string][]byte{
-		"text-80.txt":      text(t, sample(), TextOptions{Width: 80}),
-		"text-140.txt":     text(t, sample(), TextOptions{Width: 140}),
-		"text-pipe.txt":    text(t, sample(), TextOptions{}),
-		"text-colour.txt":  text(t, sample(), TextOptions{Width: 100, Color: true}),
-		"text-verbose.txt": text(t, strict, TextOptions{Width: 80, Verbose: true}),
-		"text-empty.txt":   text(t, Run{}, TextOptions{Width: 80}),
+		"text-80.txt":      asText(t, sample(), TextOptions{Width: 80}),
+		"text-140.txt":     asText(t, sample(), TextOptions{Width: 140}),
+		"text-pipe.txt":    asText(t, sample(), TextOptions{}),
+		"text-colour.txt":  asText(t, sample(), TextOptions{Width: 100, Color: true}),
+		"text-verbose.txt": asText(t, strict, TextOptions{Width: 80, Verbose: true}),
+		"text-empty.txt":   asText(t, Run{}, TextOptions{Width: 80}),
 	} {
 		t.Run(name, func(t *testing.T) { golden(t, name, b) })
 	}
 }
 
 func TestTextDoesNotDependOnTheOrder(t *testing.T) {
-	want := text(t, sample(), TextOptions{Width: 100})
+	want := asText(t, sample(), TextOptions{Width: 100})
 	r := sample()
 	rand.Shuffle(len(r.Rows), func(i, j int) { r.Rows[i], r.Rows[j] = r.Rows[j], r.Rows[i] })
 	before := slices.Clone(r.Rows)
-	if got := text(t, r, TextOptions{Width: 100}); !bytes.Equal(got, want) {
+	if got := asText(t, r, TextOptions{Width: 100}); !bytes.Equal(got, want) {
 		t.Errorf("rows in another order give another text:\n%s", got)
 	}
 	for i := range before {
@@ -60,7 +61,7 @@ func harmless(b []byte, columns int) string {
 	}
 	for line := range strings.Lines(string(colour.ReplaceAll(b, nil))) {
 		line = strings.TrimSuffix(line, "\n")
-		if i := strings.IndexFunc(line, func(r rune) bool { return !unicode.IsPrint(r) }); i >= 0 {
+		if i := strings.IndexFunc(line, text.Hidden); i >= 0 {
 			return "it has a character that cannot be seen: " + line[i:min(i+20, len(line))]
 		}
 		if columns > 0 && width(line) > columns {
@@ -73,7 +74,7 @@ func harmless(b []byte, columns int) string {
 func TestHostileText(t *testing.T) {
 	for _, s := range nasty {
 		for _, o := range []TextOptions{{}, {Width: 76}, {Width: 80, Color: true}, {Width: 100, Verbose: true}} {
-			if problem := harmless(text(t, hostile(s), o), o.Width); problem != "" {
+			if problem := harmless(asText(t, hostile(s), o), o.Width); problem != "" {
 				t.Errorf("%+.40q, %+v: %.200s", s, o, problem)
 			}
 		}
@@ -86,7 +87,7 @@ func FuzzText(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, s string, columns int) {
 		columns = max(columns%300, 76)
-		if problem := harmless(text(t, hostile(s), TextOptions{Width: columns}), columns); problem != "" {
+		if problem := harmless(asText(t, hostile(s), TextOptions{Width: columns}), columns); problem != "" {
 			t.Errorf("%.200s", problem)
 		}
 	})

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"holdfast.dev/holdfast/internal/floor/paths"
 	"holdfast.dev/holdfast/internal/floor/programs"
 	"holdfast.dev/holdfast/internal/prove/model"
 	"holdfast.dev/holdfast/internal/prove/netlab"
@@ -164,7 +165,7 @@ func world(text string) error {
 	err = errors.Join(syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""),
 		syscall.Mount("proc", "/proc", "proc", syscall.MS_NOSUID|syscall.MS_NODEV|syscall.MS_NOEXEC, ""),
 		syscall.Mount(dir, shown, "", syscall.MS_BIND, ""), netlab.Loopback())
-	if err == nil && !below("/tmp", o.Program.Program) {
+	if err == nil && !paths.Below("/tmp", o.Program.Program) {
 		// They keep things in /tmp by the number of the user, which is the same here
 		// whoever runs the test, and refuse what another has left.
 		err = syscall.Mount("tmpfs", "/tmp", "tmpfs", syscall.MS_NOSUID|syscall.MS_NODEV, "mode=1777")

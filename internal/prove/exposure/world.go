@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"holdfast.dev/holdfast/internal/floor/paths"
 	"holdfast.dev/holdfast/internal/floor/sys"
 )
 
@@ -173,16 +174,12 @@ func (t *taker) allows(info fs.FileInfo, full string, mode uint32) bool {
 	switch {
 	case !ok:
 		return false
-	case t.Owned && within(full, t.real(t.Home)) || uid == t.UID:
+	case t.Owned && paths.Within(t.real(t.Home), full) || uid == t.UID:
 		perm >>= 6
 	case gid == t.GID || slices.ContainsFunc(t.Groups, func(g Group) bool { return g.ID == gid }):
 		perm >>= 3
 	}
 	return perm&mode == mode
-}
-
-func within(name, dir string) bool {
-	return name == dir || strings.HasPrefix(name, strings.TrimSuffix(dir, "/")+"/")
 }
 
 // content reads the beginning of a regular file.

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"holdfast.dev/holdfast/internal/floor/paths"
 	"holdfast.dev/holdfast/internal/prove/probe"
 )
 
@@ -166,7 +167,7 @@ func Private(dir string) bool {
 		return false
 	}
 	for _, top := range []string{"/tmp", "/var/tmp", "/run", "/dev"} {
-		if real == top || strings.HasPrefix(real, top+"/") {
+		if paths.Within(top, real) {
 			return true
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"holdfast.dev/holdfast/internal/floor/report"
+	"holdfast.dev/holdfast/internal/floor/text"
 	"holdfast.dev/holdfast/internal/prove/agent"
 )
 
@@ -130,13 +131,13 @@ const mostRecorded = 12
 // note keeps an event that is about an attempt: that was denied, or is about what
 // agents are tried with, or has the token of the probe.
 func (b *boundary) note(w *World, p *evidence, e recorded) {
-	text := strings.Join(slices.Concat([]string{e.Object, e.Resolved, e.Detail["to"]}, e.Process.Argv), "\x00")
+	words := strings.Join(slices.Concat([]string{e.Object, e.Resolved, e.Detail["to"]}, e.Process.Argv), "\x00")
 	about := slices.ContainsFunc(w.aims(), func(aim string) bool {
 		return strings.Contains(e.Object, aim) || strings.Contains(e.Resolved, aim)
 	})
 	switch {
 	case e.Verdict == "denied", about && e.Error != "":
-	case strings.Contains(text, w.Token(p.ID)), e.Action == "tool.call":
+	case strings.Contains(words, w.Token(p.ID)), e.Action == "tool.call":
 	case e.Action == "proc.exec" && about:
 	default:
 		return
@@ -144,7 +145,7 @@ func (b *boundary) note(w *World, p *evidence, e recorded) {
 	if len(p.Record) >= mostRecorded {
 		return
 	}
-	line := fmt.Sprintf("%d %s %s", e.Seq, e.Action, cut(e.Object))
+	line := fmt.Sprintf("%d %s %s", e.Seq, e.Action, text.Cut(e.Object, longestText))
 	if e.Verdict == "denied" {
 		line += " denied by " + e.Layer
 	}
