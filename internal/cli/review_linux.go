@@ -228,7 +228,7 @@ func (v *reviewing) read(ctx context.Context) error {
 		v.set = review.List(source, items(d)) // flagged when the run ended
 		return nil
 	}
-	source.Rules, source.Obey = v.rules(), run.HostSettings(v.host.Home)
+	source.Rules, source.Obey = v.rules(), workspace.HostSettings(v.host.Home)
 	set, err := review.Collect(ctx, source)
 	if err != nil {
 		return fmt.Errorf("looking at what the run %s changed: %w", v.Session, err)

@@ -113,7 +113,7 @@ func Inspect(ctx context.Context, plan *policy.Plan, more ...workspace.Option) (
 		return nil, err
 	}
 	var out []*workspace.Snapshot
-	options := append(HostSettings(plan.Identity.Home), workspace.Fixed(readOnly(*plan)...), workspace.Spending(workspace.NewBudget()))
+	options := append(workspace.HostSettings(plan.Identity.Home), workspace.Fixed(readOnly(*plan)...), workspace.Spending(workspace.NewBudget()))
 	for i, root := range writableTrees(*plan) {
 		if i > 0 || !plan.Review { // in review mode nothing in the workspace is to be settled
 			options = append(options[:len(options):len(options)], more...)

@@ -41,7 +41,7 @@ func reviewed(dir string, words []string) error {
 		if source.Rules, err = rulesOf(host, dir); err != nil {
 			return err
 		}
-		source.Obey = run.HostSettings(host.Home)
+		source.Obey = workspace.HostSettings(host.Home)
 	}
 	set, err := review.Collect(context.Background(), source)
 	if err != nil {
