@@ -39,7 +39,7 @@ run/alive.go filepath.Glob os.Open              : the state
 run/approvals_client.go filepath.Glob os.Stat  : the state
 run/approvals_tell.go os.Stat                  : programs of the host, for a notice to the user
 run/carry.go filepath.EvalSymlinks             : adds what a link leads to to what is refused, and takes nothing away
-run/changes.go os.ReadDir os.ReadFile os.WriteFile : the state
+review/changelist.go os.ReadDir os.ReadFile os.WriteFile : the state
 run/client.go os.Open os.ReadDir os.Stat       : /proc, where the links are the kernel's
 run/control.go filepath.Glob os.Open           : the state
 run/gate.go os.ReadFile                        : /proc, where the links are the kernel's
