@@ -41,7 +41,7 @@ run/approvals_tell.go os.Stat                  : programs of the host, for a not
 run/carry.go filepath.EvalSymlinks             : adds what a link leads to to what is refused, and takes nothing away
 review/changelist.go os.ReadDir os.ReadFile os.WriteFile : the state
 run/client.go os.Open os.ReadDir os.Stat       : /proc, where the links are the kernel's
-run/control.go filepath.Glob os.Open           : the state
+run/control.go filepath.Glob              : the state
 run/gate.go os.ReadFile                        : /proc, where the links are the kernel's
 run/review.go os.Chown os.Chtimes syscall.Chmod : directories of the state that were made a moment ago, before the run
 run/review.go os.ReadDir                       : the state

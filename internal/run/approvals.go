@@ -12,9 +12,8 @@ import (
 	"os"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"holdfast.dev/holdfast/internal/consent"
+	"holdfast.dev/holdfast/internal/floor/sys"
 )
 
 // Approvals is where the requests of a run wait and are answered.
@@ -121,17 +120,9 @@ var errRunOver = errors.New("the run is over")
 // ours refuses whoever is not this user outside of every boundary. No view shows
 // the socket: this is for the day on which one does.
 func ours(conn *net.UnixConn) error {
-	raw, err := conn.SyscallConn()
+	who, err := sys.Peer(conn)
 	if err != nil {
 		return fmt.Errorf("asking who gives the order: %w", err)
-	}
-	var who *unix.Ucred
-	var werr error
-	if err := raw.Control(func(fd uintptr) { who, werr = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) }); err != nil {
-		return fmt.Errorf("asking who gives the order: %w", err)
-	}
-	if werr != nil {
-		return fmt.Errorf("asking who gives the order: %w", werr)
 	}
 	if int(who.Uid) != os.Geteuid() {
 		return errors.New("another user gives orders to this run")

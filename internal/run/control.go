@@ -12,11 +12,11 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"strconv"
 	"sync"
 	"time"
 
 	"holdfast.dev/holdfast/internal/consent"
+	"holdfast.dev/holdfast/internal/floor/sys"
 )
 
 // controlSocket is where a run takes orders from its user: in the session's
@@ -54,7 +54,7 @@ type control struct {
 // answer takes orders until the function that it returns is called.
 func (t *Task) answer(s *session, n *networking, desk Approvals) (stop func(), err error) {
 	var l *net.UnixListener
-	err = inDirectory(s.dir, func(dir string) (err error) {
+	err = sys.WithShortName(s.dir, func(dir string) (err error) {
 		l, err = net.ListenUnix("unix", &net.UnixAddr{Net: "unix", Name: filepath.Join(dir, controlSocket)})
 		return err
 	})
@@ -98,17 +98,6 @@ func (c *control) serve(l *net.UnixListener, wg *sync.WaitGroup) {
 			c.obey(conn)
 		})
 	}
-}
-
-// inDirectory calls f with a short name of dir: the address of a Unix socket has
-// 108 bytes (unix(7)).
-func inDirectory(dir string, f func(short string) error) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	return f("/proc/self/fd/" + strconv.Itoa(int(d.Fd())))
 }
 
 func (c *control) obey(conn *net.UnixConn) {
@@ -216,7 +205,7 @@ func exchange(ctx context.Context, dir string, o order) (answer, error) {
 
 func dialControl(ctx context.Context, dir string) (net.Conn, error) {
 	var c net.Conn
-	err := inDirectory(dir, func(short string) (err error) {
+	err := sys.WithShortName(dir, func(short string) (err error) {
 		c, err = (&net.Dialer{Timeout: orderTime}).DialContext(ctx, "unix", filepath.Join(short, controlSocket))
 		return err
 	})

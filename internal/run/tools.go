@@ -128,7 +128,7 @@ func listenInside(first int) (*net.UnixListener, error) {
 		return nil, err
 	}
 	var l *net.UnixListener
-	err := inDirectory(dir, func(short string) (err error) {
+	err := sys.WithShortName(dir, func(short string) (err error) {
 		l, err = net.ListenUnix("unix", &net.UnixAddr{Net: "unix", Name: filepath.Join(short, filepath.Base(hooks.Socket))})
 		return err
 	})
@@ -210,10 +210,11 @@ func (t *tools) sayRefused() {
 // take as long as a human does.
 func (t *tools) hear(c *net.UnixConn, holding func()) {
 	c.SetDeadline(time.Now().Add(toolTime))
-	pid, err := peer(c)
+	from, err := sys.Peer(c)
 	if err != nil {
 		return
 	}
+	pid := int(from.Pid)
 	r, err := hooks.Receive(c)
 	if err != nil {
 		r = hooks.Report{Kind: hooks.Call, Bad: "what came over the channel is no report: " + err.Error()}
