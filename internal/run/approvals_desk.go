@@ -18,7 +18,7 @@ import (
 // desk is where a run asks a human. Its methods do nothing on a nil desk, which
 // is that of a run whose policy has no rule of consent.
 type desk struct {
-	*consent.Desk
+	*consent.Queue
 	notes *notifier
 	told  *told
 }
@@ -45,11 +45,11 @@ func (t *Task) newDesk(c consent.Config) (*desk, error) {
 		c.Notify = d.notes.begin
 	}
 	var err error
-	if d.Desk, err = consent.New(c); err != nil {
+	if d.Queue, err = consent.New(c); err != nil {
 		d.notes.close()
 		return nil, err
 	}
-	d.notes.attach(d.Desk)
+	d.notes.attach(d.Queue)
 	return d, nil
 }
 
@@ -64,7 +64,7 @@ func (d *desk) approvals() Approvals {
 	if d == nil || d.notes == nil {
 		return nil
 	}
-	return d.Desk
+	return d.Queue
 }
 
 // close ends what waits, and returns when nothing of the desk is under way. It
@@ -76,7 +76,7 @@ func (d *desk) close() {
 	if d.notes != nil {
 		d.notes.stop()
 	}
-	d.Desk.Close()
+	d.Queue.Close()
 	d.notes.close()
 }
 

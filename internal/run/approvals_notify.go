@@ -71,7 +71,7 @@ func (t *Task) newNotifier(sink event.Sink) (*notifier, error) {
 }
 
 // attach says where answers go. A webhook is somebody who is there.
-func (n *notifier) attach(d *consent.Desk) {
+func (n *notifier) attach(d *consent.Queue) {
 	if n == nil {
 		return
 	}
@@ -139,7 +139,7 @@ func (n *notifier) begin(r consent.Request) {
 }
 
 // follow ends the questions to webhooks about what waits no more.
-func (n *notifier) follow(d *consent.Desk) {
+func (n *notifier) follow(d *consent.Queue) {
 	for range d.Watch(n.ctx) {
 		waits := map[string]bool{}
 		for _, r := range d.Pending() {
