@@ -10,9 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-
 	"holdfast.dev/holdfast/internal/consent"
-	"holdfast.dev/holdfast/internal/run"
 )
 
 // asked is a request as programs read it.
@@ -38,14 +36,14 @@ func askedOf(r consent.Request) asked {
 }
 
 // waits is what all running sessions ask, and what they were granted.
-func (a *app) waits(c *cobra.Command) ([]run.Waiting, error) {
+func (a *app) waits(c *cobra.Command) ([]consent.Waiting, error) {
 	ctx, stop := interruptible(c)
 	defer stop()
 	p, err := a.approver("")
 	if err != nil {
 		return nil, err
 	}
-	all, err := run.Waits(ctx, p.state)
+	all, err := consent.Waits(ctx, p.state)
 	if err != nil && len(all) > 0 {
 		a.note(yellow, "warning", "%v", err)
 		err = nil
@@ -210,7 +208,7 @@ func (a *app) watchApprovals(ctx context.Context, state string, asJSON bool) err
 	defer cancel()
 	known := map[string]consent.Request{}
 	var broken error
-	err := run.FollowWaits(ctx, state, func(all []run.Waiting) {
+	err := consent.FollowWaits(ctx, state, func(all []consent.Waiting) {
 		now := map[string]consent.Request{}
 		for _, r := range waitingRequests(all) {
 			now[r.Session+"/"+r.ID] = r

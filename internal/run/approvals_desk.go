@@ -33,7 +33,7 @@ func (t *Task) newDesk(c consent.Config) (*desk, error) {
 	d := &desk{told: &told{sink: t.record.sensor(event.Approve), secrets: t.record.secrets.String}}
 	c.Session, c.Sink, c.Timeout = t.record.session, d.told, t.Plan.Approvals.Timeout
 	if d.asks(t) {
-		own, err := ApproverKey(t.Keys)
+		own, err := consent.ApproverKey(t.Keys)
 		if err != nil {
 			return nil, err
 		}
@@ -58,9 +58,9 @@ func (d *desk) asks(t *Task) bool {
 	return len(t.Plan.Ask) > 0 && t.Plan.Approvals.Timeout > 0 && t.Keys != ""
 }
 
-// approvals is the desk as the control socket needs it; nil when nothing is ever
+// approvals is the queue as the control socket needs it; nil when nothing is ever
 // asked.
-func (d *desk) approvals() Approvals {
+func (d *desk) approvals() *consent.Queue {
 	if d == nil || d.notes == nil {
 		return nil
 	}

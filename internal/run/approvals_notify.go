@@ -34,7 +34,7 @@ type notifier struct {
 	work sync.WaitGroup
 
 	mu    sync.Mutex // guards what follows
-	desk  Approvals
+	desk  *consent.Queue
 	leave func()
 	over  bool
 	live  map[string]context.CancelFunc // what asks webhooks about a request, by its id

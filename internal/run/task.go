@@ -173,7 +173,7 @@ func (t *Task) runIn(ctx context.Context, s *session, open *ports) (Result, erro
 		return Result{}, err
 	}
 	defer net.close()
-	stopListening, err := t.answer(s, net, t.desk.approvals())
+	stopListening, err := t.takeOrders(s, net, t.desk.approvals())
 	if err != nil {
 		return Result{}, err
 	}
