@@ -19,7 +19,7 @@ prove/inside
 floor/expr floor/redact supervise/control detect/honey detect/baseline prove/replay
 policy record/audit detect consent prove/report prove/probe record/export prove/model
 record/story detect/alert prove/exposure prove/targets prove/agent agents/hooks
-boundary record/incident
+boundary record/incident record/bus
 boundary/boundarytest* boundary/native/abitest*
 boundary/native supervise network network/netstack credentials boundary/workspace agents/gateway
 review

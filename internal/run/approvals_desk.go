@@ -30,8 +30,8 @@ func (t *Task) newDesk(c consent.Config) (*desk, error) {
 	if len(t.Plan.Ask) == 0 && len(t.Plan.Deny) == 0 && t.Plan.Programs.Else == "" {
 		return nil, nil
 	}
-	d := &desk{told: &told{sink: t.record.sensor(event.Approve), secrets: t.record.secrets.String}}
-	c.Session, c.Sink, c.Timeout = t.record.session, d.told, t.Plan.Approvals.Timeout
+	d := &desk{told: &told{sink: t.bus.Sensor(event.Approve), secrets: t.bus.Secrets().String}}
+	c.Session, c.Sink, c.Timeout = t.bus.Session(), d.told, t.Plan.Approvals.Timeout
 	if d.asks(t) {
 		own, err := consent.ApproverKey(t.Keys)
 		if err != nil {

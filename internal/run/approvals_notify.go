@@ -163,7 +163,7 @@ func (n *notifier) ask(ctx context.Context, h *alert.Asker, r consent.Request) {
 		Asked: r.Asked, Expires: r.Expires, Rule: r.Rule, Reason: consent.Visible(r.Reason), Count: r.Count,
 	}
 	for _, l := range consent.Describe(r) {
-		q.What = append(q.What, alert.Said{Name: l.Name, Warn: l.Warn, Text: n.task.record.secrets.String(l.Text)})
+		q.What = append(q.What, alert.Said{Name: l.Name, Warn: l.Warn, Text: n.task.bus.Secrets().String(l.Text)})
 	}
 	reply, err := h.Ask(ctx, q, func(err error) { n.ignored(h, r, err) })
 	if err != nil {

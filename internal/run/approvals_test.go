@@ -16,8 +16,8 @@ import (
 
 	"holdfast.dev/holdfast/internal/consent"
 	"holdfast.dev/holdfast/internal/floor/event"
-	"holdfast.dev/holdfast/internal/floor/redact"
 	"holdfast.dev/holdfast/internal/policy"
+	"holdfast.dev/holdfast/internal/record/bus"
 	"holdfast.dev/holdfast/internal/supervise/control"
 )
 
@@ -42,8 +42,10 @@ func asks(t *testing.T, state, name string, notify ...policy.Notifier) *asking {
 	a := &asking{t: t, state: state, task: &Task{State: state, Keys: filepath.Join(state, "keys")}}
 	a.task.Plan.Ask = []policy.GateRule{{When: "true"}}
 	a.task.Plan.Approvals = policy.Approvals{Timeout: time.Minute, Notify: notify}
-	a.task.record = &recorder{session: name, secrets: redact.New(), sensors: map[event.Sensor]*sensor{}}
 	var err error
+	if a.task.bus, err = bus.Open(bus.Config{Session: name}); err != nil {
+		t.Fatal(err)
+	}
 	if a.task.desk, err = a.task.newDesk(consent.Config{}); err != nil {
 		t.Fatal(err)
 	}
@@ -299,7 +301,7 @@ func TestFollowWaits(t *testing.T) {
 
 func TestRunThatAsksNothing(t *testing.T) {
 	t.Parallel()
-	task := &Task{record: &recorder{}}
+	task := &Task{bus: new(bus.Bus)}
 	d, err := task.newDesk(consent.Config{})
 	if d != nil || err != nil || d.approvals() != nil || d.report() != nil {
 		t.Errorf("got %v, %v", d, err)

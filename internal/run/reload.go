@@ -18,7 +18,7 @@ const reloadOrder = "reload"
 
 // takeOrders listens at the control socket of the session until stop is called.
 func (t *Task) takeOrders(s *session, n *networking, q *consent.Queue) (stop func(), err error) {
-	handlers := consent.Handlers(t.record.session, q)
+	handlers := consent.Handlers(t.bus.Session(), q)
 	handlers[reloadOrder] = func(context.Context, *net.UnixConn, []byte) (any, error) {
 		return nil, t.recordReload(t.reload(n))
 	}
