@@ -5,6 +5,7 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -154,7 +155,12 @@ func outsideImports(t *tree, table, layerTable string) []string {
 }
 
 // breadth checks how many packages of this module each package imports.
-func breadth(t *tree, wideNames string, narrow, broad int) []string {
+func breadth(t *tree, wideLimits string, narrow int) []string {
+	limits := map[string]int{}
+	for _, w := range strings.Fields(wideLimits) {
+		name, n, _ := strings.Cut(w, ":")
+		limits[name], _ = strconv.Atoi(n) // a slip allows nothing
+	}
 	imports := map[string]map[string]bool{}
 	for _, f := range t.files {
 		for _, target := range f.targets() {
@@ -170,9 +176,9 @@ func breadth(t *tree, wideNames string, narrow, broad int) []string {
 	}
 	var bad []string
 	for _, pkg := range slices.Sorted(maps.Keys(imports)) {
-		limit := narrow
-		if slices.Contains(strings.Fields(wideNames), pkg) {
-			limit = broad
+		limit, isWide := limits[pkg]
+		if !isWide {
+			limit = narrow
 		}
 		if n := len(imports[pkg]); n > limit {
 			bad = append(bad, fmt.Sprintf("%s: imports %d packages of this module, the budget is %d", pkg, n, limit))

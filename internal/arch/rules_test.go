@@ -81,11 +81,12 @@ init cmd/holdfast/main.go: only there the runtime promises the first thread (run
 const (
 	fileLines, fileLinesMax = 400, 800
 	funcLines, funcLinesMax = 50, 100
-	fanOut, fanOutWide      = 8, 27 // imports from this module a package, not counting those of its tests
+	fanOut                  = 8 // imports from this module a package, not counting those of its tests
 )
 
-// wide lists the packages that plug others together.
-const wide = `run cli prove/harness prove/trial`
+// wide lists the packages that plug others together, with the number of imports
+// from this module that each may have.
+const wide = `run:19 cli:28 prove/harness:12`
 
 // talkers lists the packages that may print and end the process. What runs
 // inside the sandbox as a probe has no caller to return to: its output is its
