@@ -5,6 +5,7 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -161,19 +162,18 @@ func outsideImports(t *tree, table, layerTable string) []string {
 	return bad
 }
 
-// breadth checks how many packages of this module each package imports. Those of
-// the lowest layer do not count: they import nothing of it, and to use a helper
-// must not be dearer than to write it again.
-func breadth(t *tree, table, wideNames string, narrow, broad int) []string {
-	places, err := parseLayers(table)
-	if err != nil {
-		return []string{err.Error()}
+// breadth checks how many packages of this module each package imports.
+func breadth(t *tree, wideLimits string, narrow int) []string {
+	limits := map[string]int{}
+	for _, w := range strings.Fields(wideLimits) {
+		name, n, _ := strings.Cut(w, ":")
+		limits[name], _ = strconv.Atoi(n) // a slip allows nothing
 	}
 	imports := map[string]map[string]bool{}
 	for _, f := range t.files {
 		for _, target := range f.targets() {
 			name, ours := t.inModule(target)
-			if there, known := places[name]; f.test || !ours || known && there.line == 0 {
+			if f.test || !ours {
 				continue
 			}
 			if imports[f.pkg()] == nil {
@@ -184,9 +184,9 @@ func breadth(t *tree, table, wideNames string, narrow, broad int) []string {
 	}
 	var bad []string
 	for _, pkg := range slices.Sorted(maps.Keys(imports)) {
-		limit := narrow
-		if slices.Contains(strings.Fields(wideNames), pkg) {
-			limit = broad
+		limit, isWide := limits[pkg]
+		if !isWide {
+			limit = narrow
 		}
 		if n := len(imports[pkg]); n > limit {
 			bad = append(bad, fmt.Sprintf("%s: imports %d packages of this module, the budget is %d", pkg, n, limit))

@@ -8,11 +8,9 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-
 	"holdfast.dev/holdfast/internal/consent"
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/text"
-	"holdfast.dev/holdfast/internal/run"
 )
 
 // byID finds what begins with a name. The whole name of one wins over others
@@ -46,7 +44,7 @@ func byID[T any](all []T, name string, id func(T) string, what, list string) (T,
 }
 
 // waitingRequests are those of all sessions.
-func waitingRequests(all []run.Waiting) []consent.Request {
+func waitingRequests(all []consent.Waiting) []consent.Request {
 	var out []consent.Request
 	for _, w := range all {
 		out = append(out, w.Requests...)
@@ -55,7 +53,7 @@ func waitingRequests(all []run.Waiting) []consent.Request {
 }
 
 // liveGrants are those of all sessions.
-func liveGrants(all []run.Waiting) []consent.Grant {
+func liveGrants(all []consent.Waiting) []consent.Grant {
 	var out []consent.Grant
 	for _, w := range all {
 		out = append(out, w.Grants...)
@@ -64,7 +62,7 @@ func liveGrants(all []run.Waiting) []consent.Grant {
 }
 
 func findRequest(ctx context.Context, state, name string) (consent.Request, error) {
-	all, silent := run.Waits(ctx, state)
+	all, silent := consent.Waits(ctx, state)
 	found, err := byID(waitingRequests(all), name, func(r consent.Request) string { return r.ID }, "request", "holdfast approve list")
 	if err != nil && silent != nil {
 		return found, silent
@@ -73,7 +71,7 @@ func findRequest(ctx context.Context, state, name string) (consent.Request, erro
 }
 
 func findGrant(ctx context.Context, state, name string) (consent.Grant, error) {
-	all, silent := run.Waits(ctx, state)
+	all, silent := consent.Waits(ctx, state)
 	found, err := byID(liveGrants(all), name, func(g consent.Grant) string { return g.ID }, "approval", "holdfast approve grants")
 	if err != nil && silent != nil {
 		return found, silent
@@ -103,7 +101,7 @@ func (a *app) completeRequests(c *cobra.Command, args []string, begin string) ([
 	}
 	ctx, stop := command.Interruptible(c)
 	defer stop()
-	all, err := run.Waits(ctx, p.state)
+	all, err := consent.Waits(ctx, p.state)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

@@ -13,12 +13,10 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
-
 	"holdfast.dev/holdfast/internal/consent"
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/text"
 	"holdfast.dev/holdfast/internal/policy"
-	"holdfast.dev/holdfast/internal/run"
 )
 
 func newApproveCommand(a *app) *cobra.Command {
@@ -70,7 +68,7 @@ func (a *app) approver(via string) (*approver, error) {
 // there is none.
 func (p *approver) sign(n consent.Answer) (consent.Signed, error) {
 	if p.key == nil {
-		key, err := run.ApproverKey(filepath.Join(p.state, "keys"))
+		key, err := consent.ApproverKey(filepath.Join(p.state, "keys"))
 		if err != nil {
 			return consent.Signed{}, err
 		}
@@ -87,7 +85,7 @@ func (p *approver) answer(ctx context.Context, n consent.Answer) error {
 	if err != nil {
 		return err
 	}
-	return run.AnswerRequest(ctx, p.state, n.Session, s)
+	return consent.AnswerRequest(ctx, p.state, n.Session, s)
 }
 
 // revoke takes a grant back.
@@ -96,7 +94,7 @@ func (p *approver) revoke(ctx context.Context, session, grant, reason string) er
 	if err != nil {
 		return err
 	}
-	return run.RevokeGrant(ctx, p.state, session, s)
+	return consent.RevokeGrant(ctx, p.state, session, s)
 }
 
 // onTerminal says whether there is a terminal that can be drawn on.

@@ -10,10 +10,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-
 	"holdfast.dev/holdfast/internal/consent"
 	"holdfast.dev/holdfast/internal/floor/command"
-	"holdfast.dev/holdfast/internal/run"
 )
 
 // asked is a request as programs read it.
@@ -39,14 +37,14 @@ func askedOf(r consent.Request) asked {
 }
 
 // waits is what all running sessions ask, and what they were granted.
-func (a *app) waits(c *cobra.Command) ([]run.Waiting, error) {
+func (a *app) waits(c *cobra.Command) ([]consent.Waiting, error) {
 	ctx, stop := command.Interruptible(c)
 	defer stop()
 	p, err := a.approver("")
 	if err != nil {
 		return nil, err
 	}
-	all, err := run.Waits(ctx, p.state)
+	all, err := consent.Waits(ctx, p.state)
 	if err != nil && len(all) > 0 {
 		a.Note(command.Yellow, "warning", "%v", err)
 		err = nil
@@ -211,7 +209,7 @@ func (a *app) watchApprovals(ctx context.Context, state string, asJSON bool) err
 	defer cancel()
 	known := map[string]consent.Request{}
 	var broken error
-	err := run.FollowWaits(ctx, state, func(all []run.Waiting) {
+	err := consent.FollowWaits(ctx, state, func(all []consent.Waiting) {
 		now := map[string]consent.Request{}
 		for _, r := range waitingRequests(all) {
 			now[r.Session+"/"+r.ID] = r

@@ -9,10 +9,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-
 	"holdfast.dev/holdfast/internal/consent"
 	"holdfast.dev/holdfast/internal/floor/command"
-	"holdfast.dev/holdfast/internal/run"
 )
 
 // approveScreen shows what waits until the user has seen enough of it.
@@ -66,13 +64,13 @@ type outcome struct {
 
 // run shows and obeys until there is nothing more to do.
 func (d *desktop) run(ctx context.Context, cancel context.CancelFunc) error {
-	waits := make(chan []run.Waiting)
+	waits := make(chan []consent.Waiting)
 	broken := make(chan error, 1)
 	followed := make(chan struct{})
 	go func() {
 		defer close(followed)
 		defer d.rescue()
-		broken <- run.FollowWaits(ctx, d.state, func(all []run.Waiting) {
+		broken <- consent.FollowWaits(ctx, d.state, func(all []consent.Waiting) {
 			select {
 			case waits <- all:
 			case <-ctx.Done():

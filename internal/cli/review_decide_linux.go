@@ -13,11 +13,9 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/event"
 	"holdfast.dev/holdfast/internal/review"
-	"holdfast.dev/holdfast/internal/run"
 )
 
 // deciding is what accept, reject and undo have in common.
@@ -112,7 +110,7 @@ func (v *reviewing) begin() error {
 	if err := v.set.Hold(); err != nil {
 		return err
 	}
-	r, err := run.OpenReview(filepath.Join(v.host.State, "log"), filepath.Join(v.host.State, "keys"), v.Reviewed)
+	r, err := review.OpenDecisions(filepath.Join(v.host.State, "log"), filepath.Join(v.host.State, "keys"), v.Reviewed)
 	if err != nil {
 		return err
 	}

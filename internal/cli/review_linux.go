@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-
 	"holdfast.dev/holdfast/internal/boundary/workspace"
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/paths"
@@ -95,12 +94,12 @@ func first(args []string) string {
 // reviewing is one review at hand.
 type reviewing struct {
 	a *app
-	run.Reviewed
+	review.Reviewed
 	set     *review.Set
-	direct  *run.Direct     // of a run in direct mode: the list as it was kept
-	record  *run.Review     // nil until something is decided
-	json    bool            // what is done is told as JSON
-	missing map[string]bool // directories that are not in the workspace, as far as it was asked
+	direct  *review.ChangeList // of a run in direct mode: the list as it was kept
+	record  *review.Decisions  // nil until something is decided
+	json    bool               // what is done is told as JSON
+	missing map[string]bool    // directories that are not in the workspace, as far as it was asked
 	host    policy.Host
 	by      string
 	here    string // working directory from the workspace; "" at its top, or outside
@@ -133,8 +132,8 @@ func (e *noReview) Hint() string {
 }
 
 // choose finds the review that name means, which may be "".
-func choose(all []run.Reviewed, name, dir string) (run.Reviewed, error) {
-	var found, here []run.Reviewed
+func choose(all []review.Reviewed, name, dir string) (review.Reviewed, error) {
+	var found, here []review.Reviewed
 	for _, r := range all {
 		switch {
 		case name != "" && r.Session == name:
@@ -171,16 +170,16 @@ func choose(all []run.Reviewed, name, dir string) (run.Reviewed, error) {
 	for _, r := range found {
 		e.several = append(e.several, r.Session)
 	}
-	return run.Reviewed{}, e
+	return review.Reviewed{}, e
 }
 
 // reviews are all reviews of this user. One that cannot be read is told of.
-func (a *app) reviews() ([]run.Reviewed, policy.Host, error) {
+func (a *app) reviews() ([]review.Reviewed, policy.Host, error) {
 	host, err := policy.ThisHost(a.Env, a.Dir)
 	if err != nil {
 		return nil, host, err
 	}
-	all, err := run.Reviews(host.State)
+	all, err := review.Reviews(host.State)
 	if err != nil && len(all) == 0 {
 		return nil, host, err
 	}
@@ -217,7 +216,7 @@ func (a *app) openReview(ctx context.Context, name string) (*reviewing, error) {
 func (v *reviewing) read(ctx context.Context) error {
 	source := review.Source{Workspace: string(v.Workspace), Dir: v.Dir, Mode: review.Mode(v.Mode)}
 	if v.Direct() {
-		d, err := run.ReadDirect(v.Dir)
+		d, err := review.ReadChangeList(v.Dir)
 		if err != nil {
 			return err
 		}
@@ -225,7 +224,7 @@ func (v *reviewing) read(ctx context.Context) error {
 		v.set = review.List(source, items(d)) // flagged when the run ended
 		return nil
 	}
-	source.Rules, source.Obey = v.rules(), run.HostSettings(v.host.Home)
+	source.Rules, source.Obey = v.rules(), workspace.HostSettings(v.host.Home)
 	set, err := review.Collect(ctx, source)
 	if err != nil {
 		return fmt.Errorf("looking at what the run %s changed: %w", v.Session, err)

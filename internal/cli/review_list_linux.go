@@ -8,11 +8,9 @@ import (
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
-
 	"holdfast.dev/holdfast/internal/boundary/workspace"
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/review"
-	"holdfast.dev/holdfast/internal/run"
 )
 
 func newReviewList(a *app) *cobra.Command {
@@ -34,7 +32,7 @@ func newReviewList(a *app) *cobra.Command {
 
 // listedReview is a review as list shows it.
 type listedReview struct {
-	run.Reviewed
+	review.Reviewed
 	Counts *review.Counts `json:"counts,omitempty"` // nil of a run that is not over, or cannot be read
 	Error  string         `json:"error,omitempty"`
 }
@@ -106,7 +104,7 @@ func (a *app) printReviews(rows []listedReview) error {
 }
 
 // stateOf is a state in a word of ours.
-func stateOf(r run.Reviewed) string {
+func stateOf(r review.Reviewed) string {
 	switch {
 	case r.Direct():
 		return "in the workspace"

@@ -10,12 +10,11 @@ import (
 	"holdfast.dev/holdfast/internal/boundary/workspace"
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/review"
-	"holdfast.dev/holdfast/internal/run"
 )
 
 // items are the changes of a run in direct mode as a review takes them. Those of
 // the workspace are named from it, others by their whole path.
-func items(d *run.Direct) []review.Item {
+func items(d *review.ChangeList) []review.Item {
 	out := make([]review.Item, 0, len(d.Changes))
 	root := string(d.Workspace) + "/"
 	rel := func(n workspace.Name) string { return strings.TrimPrefix(string(n), root) }
@@ -250,7 +249,7 @@ func (v *reviewing) next(b *strings.Builder, n review.Counts) {
 
 // shownReview is a review as --json shows it.
 type shownReview struct {
-	run.Reviewed
+	review.Reviewed
 	Counts review.Counts `json:"counts"`
 	Cut    int           `json:"cut,omitempty"`    // of a run in direct mode: changes that are not listed
 	Unsure string        `json:"unsure,omitempty"` // of a run in direct mode: why something may be missing

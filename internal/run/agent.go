@@ -38,7 +38,7 @@ type agent struct {
 
 // newAgent makes the directories of the history and reads what is copied.
 func (t *Task) newAgent() (*agent, error) {
-	a := &agent{plan: t.Plan.Agent, home: t.Plan.Identity.Home, secrets: t.record.secrets}
+	a := &agent{plan: t.Plan.Agent, home: t.Plan.Identity.Home, secrets: t.bus.Secrets()}
 	if a.plan == nil {
 		return a, nil
 	}
@@ -199,7 +199,7 @@ func (t *Task) newObservers() (*observers, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &observers{task: t, record: t.record, traps: t.traps, agent: own}, nil
+	return &observers{task: t, bus: t.bus, traps: t.traps, agent: own}, nil
 }
 
 // end takes out what the agent changed, while the root of the view is still

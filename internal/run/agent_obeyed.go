@@ -57,7 +57,7 @@ func ObeyedAmong(ctx context.Context, home string, all []*Changes) (o *Obeyed, e
 			}
 		}
 	}
-	options := append(HostSettings(home), workspace.Around(places...))
+	options := append(workspace.HostSettings(home), workspace.Around(places...))
 	o.found, err = workspace.FindObeyed(ctx, o.real, upper, o.rules, options...)
 	return o, err
 }

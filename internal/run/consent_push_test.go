@@ -97,7 +97,7 @@ func pushesTo(t *testing.T, n *testenv.Network, deny event.Kind, private, public
 // him, and says about what he was asked.
 func answerAll(t *testing.T, task *Task, deny event.Kind) (asked func() []event.Kind) {
 	t.Helper()
-	key, err := ApproverKey(task.Keys)
+	key, err := consent.ApproverKey(task.Keys)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +106,7 @@ func answerAll(t *testing.T, task *Task, deny event.Kind) (asked func() []event.
 	var human sync.WaitGroup
 	human.Go(func() {
 		for ; ctx.Err() == nil; time.Sleep(10 * time.Millisecond) {
-			all, _ := Waits(ctx, task.State) // there is no run yet, or no longer
+			all, _ := consent.Waits(ctx, task.State) // there is no run yet, or no longer
 			for _, w := range all {
 				for _, r := range w.Requests {
 					a := r.Answer()
@@ -117,7 +117,7 @@ func answerAll(t *testing.T, task *Task, deny event.Kind) (asked func() []event.
 							a.Scope = consent.Session
 						}
 					}
-					if AnswerRequest(ctx, task.State, r.Session, consent.Sign(a, key)) == nil { // it may be answered by what was allowed before it
+					if consent.AnswerRequest(ctx, task.State, r.Session, consent.Sign(a, key)) == nil { // it may be answered by what was allowed before it
 						kinds = append(kinds, r.Attempt.Kind)
 					}
 				}

@@ -131,7 +131,7 @@ func (g *gate) couldAsk(k event.Kind) bool {
 // attended says whether somebody is there to answer. Whoever follows what runs ask
 // finds a new one within a moment, and is there before that.
 func (g *gate) attended() bool {
-	return g.desk.Attended() || somebodyIsPresent(g.task.State)
+	return g.desk.Attended() || consent.Present(g.task.State)
 }
 
 // writable says whether what runs inside may write a file.

@@ -47,8 +47,8 @@ func (t *Task) newNetwork(s *session) (*networking, error) {
 	n := &networking{task: t, session: filepath.Base(s.dir)}
 	if len(t.Plan.Credentials) > 0 {
 		leases, err := credentials.New(credentials.Config{
-			Session: n.session, Credentials: t.Plan.Credentials, Grants: t.Grants, Sink: t.record.sensor(event.Broker),
-			Writable: writableTrees(t.Plan), Unset: t.Unset, Held: t.record.secrets.Hold,
+			Session: n.session, Credentials: t.Plan.Credentials, Grants: t.Grants, Sink: t.bus.Sensor(event.Broker),
+			Writable: writableTrees(t.Plan), Unset: t.Unset, Held: t.bus.Secrets().Hold,
 			Gate: t.consent.gate, Wants: t.consent.wants,
 		})
 		if err != nil {
@@ -56,7 +56,7 @@ func (t *Task) newNetwork(s *session) (*networking, error) {
 		}
 		n.leases = leases
 		for _, p := range leases.Placeholders() {
-			t.record.secrets.Hold("placeholder-"+p.Name, p.Value)
+			t.bus.Secrets().Hold("placeholder-"+p.Name, p.Value)
 		}
 		n.environment = append(n.environment, leases.Placeholders()...)
 	}
@@ -105,7 +105,7 @@ func (n *networking) open(doors boundary.Doors) error {
 	}
 	config := network.Config{
 		Session: n.session, Allow: n.task.Plan.Allow, Authority: n.authority,
-		Sink: n.task.record.sensor(event.Egress), Learn: n.task.Learn,
+		Sink: n.task.bus.Sensor(event.Egress), Learn: n.task.Learn,
 		Gate: n.task.consent.gate, Wants: n.task.consent.wants, Asks: n.task.consent.asks, Client: n.task.clients.of,
 	}
 	if d := n.task.traps.decoys; d != nil {

@@ -190,7 +190,7 @@ func heldInReview(t *testing.T, row obeyedRow) bool {
 	putRow(t, dir+"/upper", row.change+"=new\n")
 	putRow(t, dir+"/upper", "ok.txt=new\n")
 	s, err := review.Collect(t.Context(), review.Source{Workspace: ws, Dir: dir, Mode: review.Overlay, Rules: workspace.DefaultRules(),
-		Began: time.Now().Add(time.Hour), Obey: HostSettings(home)})
+		Began: time.Now().Add(time.Hour), Obey: workspace.HostSettings(home)})
 	if err != nil {
 		t.Fatal(err)
 	}

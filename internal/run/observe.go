@@ -18,17 +18,18 @@ import (
 	"holdfast.dev/holdfast/internal/detect/honey"
 	"holdfast.dev/holdfast/internal/floor/event"
 	"holdfast.dev/holdfast/internal/policy"
+	"holdfast.dev/holdfast/internal/record/bus"
 	"holdfast.dev/holdfast/internal/supervise"
 )
 
 // observers are what sees from outside what happens inside.
 type observers struct {
-	task   *Task
-	plan   policy.Plan // of the launch
-	record *recorder
-	traps  traps
-	agent  *agent
-	began  atomic.Bool // the command may be executed
+	task  *Task
+	plan  policy.Plan // of the launch
+	bus   *bus.Bus
+	traps traps
+	agent *agent
+	began atomic.Bool // the command may be executed
 
 	mu    sync.Mutex // guards what follows
 	calls *supervise.Supervisor
@@ -47,12 +48,12 @@ type observers struct {
 // apply asks the launch for what is observed.
 func (o *observers) apply(spec *boundary.Spec) {
 	o.plan = spec.Plan
-	if o.record.log == nil || spec.Plan.Record.Level == policy.RecordOff {
+	if !o.bus.Recording() || spec.Plan.Record.Level == policy.RecordOff {
 		return
 	}
 	spec.Observe = &boundary.Observation{Level: spec.Plan.Record.Level, Open: o.open, Root: o.openRoot, Store: o.store, Sealed: o.sealed}
 	denials, err := supervise.NewLandlockAudit(supervise.LandlockConfig{
-		Sink: o.record.sensor(event.Landlock), Process: o.process, Marked: o.marked, Failed: o.record.fail,
+		Sink: o.bus.Sensor(event.Landlock), Process: o.process, Marked: o.marked, Failed: o.bus.Fail,
 	})
 	if err != nil { // not root, or the host keeps no audit records: there is no completeness check then
 		return
@@ -67,14 +68,14 @@ func (o *observers) apply(spec *boundary.Spec) {
 // open begins to answer at the listener of a launch. Nothing is recorded until
 // the command begins: the launch tries the boundary first.
 func (o *observers) open(w boundary.Watch) error {
-	sink := o.record.sensor(event.Syscall)
-	sink.silence(true)
+	sink := o.bus.Sensor(event.Syscall)
+	sink.Silence(true)
 	s, err := supervise.New(supervise.Config{
 		Listener: w.Listener, Refuse: w.Refuse, Name: w.Name, Root: w.First,
 		Level: levels[o.task.Plan.Record.Level], View: view(w), Uncompared: w.Uncompared,
 		Gate: o.task.consent.gate, Wants: o.wants, About: o.task.consent.may,
 		Carry: o.task.carry(o.plan), Kept: o.kept, Asked: o.task.place().Personal, Quiet: probed, Ordinary: o.ordinary, Marked: o.marked,
-		Sink: blinding{reporting{sink, o}, o}, Hashes: filepath.Join(o.task.State, "hashes"), Failed: o.record.fail,
+		Sink: blinding{reporting{sink, o}, o}, Hashes: filepath.Join(o.task.State, "hashes"), Failed: o.bus.Fail,
 	})
 	if err != nil {
 		return err
@@ -102,7 +103,7 @@ func (o *observers) openRoot(d boundary.RootDevice) error {
 	root, err := supervise.NewTripwire(supervise.TripwireConfig{
 		Device: d.File, Root: d.First, UID: d.UID, GID: d.GID,
 		Private: d.Private, Made: made, Baits: baits, Charge: d.Charge, Covers: d.Covers, Rule: o.hiding, Reads: o.task.Plan.Record.Level == policy.RecordFull,
-		Sink: blinding{o.record.sensor(event.Tripwire), o}, Quiet: probed, Ordinary: o.ordinary, Process: o.process, Marked: o.marked, Failed: o.record.fail,
+		Sink: blinding{o.bus.Sensor(event.Tripwire), o}, Quiet: probed, Ordinary: o.ordinary, Process: o.process, Marked: o.marked, Failed: o.bus.Fail,
 	})
 	if err != nil {
 		return err
@@ -269,7 +270,7 @@ func (o *observers) begin() {
 		calls.CaughtUp()
 	}
 	o.began.Store(true)
-	o.record.sensor(event.Syscall).silence(false)
+	o.bus.Sensor(event.Syscall).Silence(false)
 }
 
 // close waits until everything that was seen is recorded; everything inside is

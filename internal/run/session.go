@@ -48,11 +48,11 @@ func (t *Task) sessions() string { return filepath.Join(t.State, "sessions") }
 // open makes the session's directory and locks it.
 func (t *Task) open() (*session, error) {
 	if err := os.MkdirAll(t.sessions(), 0o700); err != nil {
-		return nil, &StateError{Dir: t.State, Err: err}
+		return nil, &policy.StateError{Dir: t.State, Err: err}
 	}
 	// The plan keeps the state out of view by where it stands.
 	if st, err := os.Lstat(t.sessions()); err != nil || !st.IsDir() {
-		return nil, &StateError{Dir: t.State, Err: cmp.Or(err, fmt.Errorf("%s is a link", t.sessions()))}
+		return nil, &policy.StateError{Dir: t.State, Err: cmp.Or(err, fmt.Errorf("%s is a link", t.sessions()))}
 	}
 	id := make([]byte, 6)
 	rand.Read(id)
@@ -72,20 +72,6 @@ func (t *Task) open() (*session, error) {
 		return nil, fmt.Errorf("making the session's lock: %w", err)
 	}
 	return &session{dir: dir, lock: lock}, nil
-}
-
-// StateError says that there is no place for the records of runs.
-type StateError struct {
-	Dir string
-	Err error
-}
-
-func (e *StateError) Error() string { return "making the state directory: " + e.Err.Error() }
-func (e *StateError) Unwrap() error { return e.Err }
-
-// Hint is what to set.
-func (e *StateError) Hint() string {
-	return "set XDG_STATE_HOME to a directory that you can write to (now " + e.Dir + " would be used)"
 }
 
 // lockSession takes the lock that says that a session is being looked after.
@@ -113,7 +99,7 @@ func Inspect(ctx context.Context, plan *policy.Plan, more ...workspace.Option) (
 		return nil, err
 	}
 	var out []*workspace.Snapshot
-	options := append(HostSettings(plan.Identity.Home), workspace.Fixed(readOnly(*plan)...), workspace.Spending(workspace.NewBudget()))
+	options := append(workspace.HostSettings(plan.Identity.Home), workspace.Fixed(readOnly(*plan)...), workspace.Spending(workspace.NewBudget()))
 	for i, root := range writableTrees(*plan) {
 		if i > 0 || !plan.Review { // in review mode nothing in the workspace is to be settled
 			options = append(options[:len(options):len(options)], more...)

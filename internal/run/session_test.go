@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"holdfast.dev/holdfast/internal/policy"
 )
 
 // TestSessionsAreNoLink has a link that would put the control socket of a run
@@ -17,7 +19,7 @@ func TestSessionsAreNoLink(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := task.open()
-	if want := new(StateError); !errors.As(err, &want) {
+	if want := new(policy.StateError); !errors.As(err, &want) {
 		t.Errorf("opened with %v", err)
 	}
 	if left, err := os.ReadDir(elsewhere); err != nil || len(left) > 0 {

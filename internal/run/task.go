@@ -16,7 +16,7 @@ import (
 	"holdfast.dev/holdfast/internal/boundary/workspace"
 	"holdfast.dev/holdfast/internal/network"
 	"holdfast.dev/holdfast/internal/policy"
-	"holdfast.dev/holdfast/internal/record/story"
+	"holdfast.dev/holdfast/internal/record/bus"
 )
 
 // Task is one command to run.
@@ -47,7 +47,7 @@ type Task struct {
 
 	Messages *Messages // when the command is an MCP server; nil for any other
 
-	record *recorder // of the session, once it is open
+	bus *bus.Bus // of the events, once the session is open
 
 	traps traps
 
@@ -89,8 +89,8 @@ type Console interface {
 
 // Result is how a run ended.
 type Result struct {
+	bus.Report
 	Session     string // of the record; "" when there is none
-	Lack        Lack   // of the record
 	Exit        boundary.Exit
 	Settled     workspace.Report // what was quarantined and what is to be looked at
 	Kept        string           // directory with what was quarantined; "" when nothing was
@@ -104,9 +104,6 @@ type Result struct {
 	Observed    []network.Observation // requests that were made, while a policy is learned
 	Messages    gateway.Report        // of a server
 	Asked       []Consent             // what a rule of consent was about
-	New         []string              // what was new by the baseline of the workspace: kind and name, "…" for more of it
-	Dropped     []story.Dropped       // what went with the private home, sorted
-	DroppedMore uint64                // changes of other paths there, of which there were too many
 	Warnings    []string
 	Aftermaths  []Aftermath // of runs here before this one, whose supervisor was killed
 }
@@ -145,21 +142,26 @@ func (t *Task) Run(ctx context.Context) (Result, error) {
 		return Result{}, err
 	}
 	defer s.close()
-	t.record, err = t.newRecord(filepath.Base(s.dir))
+	t.bus, err = t.openBus(filepath.Base(s.dir))
 	if err != nil {
 		return Result{}, err
 	}
 	result, err := t.runIn(ctx, s, open)
 	result.Aftermaths = t.aftermaths
-	result.Session, result.New = t.record.session, t.record.alarm.newThings()
-	if !t.record.ended {
+	result.Session, result.Report = t.bus.Session(), t.bus.Report()
+	if !t.bus.Ended() {
 		err = errors.Join(err, t.recordRefused(err))
 	}
-	if cerr := t.record.close(); cerr != nil {
+	if cerr := t.bus.Close(); cerr != nil {
 		result.Warnings = append(result.Warnings, cerr.Error())
 	}
-	result.Lack = t.record.lacks // nothing is recorded any more
+	result.Lack = t.bus.Lack() // nothing is recorded any more
 	return result, err
+}
+
+// openBus begins the record of the session.
+func (t *Task) openBus(session string) (*bus.Bus, error) {
+	return bus.Open(bus.Config{Session: session, Log: t.Log, Keys: t.Keys, State: t.State, Version: t.Version, Notify: t.Notify, Plan: t.Plan})
 }
 
 // runIn runs the task in an open session with a record.
@@ -173,7 +175,7 @@ func (t *Task) runIn(ctx context.Context, s *session, open *ports) (Result, erro
 		return Result{}, err
 	}
 	defer net.close()
-	stopListening, err := t.answer(s, net, t.desk.approvals())
+	stopListening, err := t.takeOrders(s, net, t.desk.approvals())
 	if err != nil {
 		return Result{}, err
 	}
@@ -187,7 +189,7 @@ func (t *Task) runIn(ctx context.Context, s *session, open *ports) (Result, erro
 	if err != nil {
 		return Result{Warnings: s.warnings()}, err
 	}
-	t.record.guard(proc.Kill)
+	t.bus.Guard(proc.Kill)
 	result := Result{Limited: proc.Limited()}
 	result.Exit, err = t.attend(ctx, proc, open)
 	t.desk.close()
@@ -196,7 +198,6 @@ func (t *Task) runIn(ctx context.Context, s *session, open *ports) (Result, erro
 		result.Messages = t.Messages.report
 	}
 	err = errors.Join(err, watch.end(s, &result))
-	result.Dropped, result.DroppedMore = t.record.dropped()
 	settled, serr := s.settleWatched(ctx, t)
 	result.Settled, result.Listed, result.Viewed = settled, s.listed, s.review
 	result.Warnings = append(result.Warnings, s.warnings()...)

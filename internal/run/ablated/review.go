@@ -28,11 +28,11 @@ func reviewed(dir string, words []string) error {
 	if err != nil {
 		return err
 	}
-	all, err := run.Reviews(host.State)
+	all, err := review.Reviews(host.State)
 	if err != nil {
 		return err
 	}
-	i := slices.IndexFunc(all, func(r run.Reviewed) bool { return r.Waits() && string(r.Workspace) == dir })
+	i := slices.IndexFunc(all, func(r review.Reviewed) bool { return r.Waits() && string(r.Workspace) == dir })
 	if i < 0 {
 		return errors.New("nothing waits for review")
 	}
@@ -41,7 +41,7 @@ func reviewed(dir string, words []string) error {
 		if source.Rules, err = rulesOf(host, dir); err != nil {
 			return err
 		}
-		source.Obey = run.HostSettings(host.Home)
+		source.Obey = workspace.HostSettings(host.Home)
 	}
 	set, err := review.Collect(context.Background(), source)
 	if err != nil {

@@ -66,15 +66,15 @@ func (b *book) count(action string) int {
 	return n
 }
 
-// office is a desk with an approver and a record.
-type office struct {
-	*Desk
+// testQueue is a queue with an approver and a record.
+type testQueue struct {
+	*Queue
 	t    testing.TB
 	book *book
 	key  ed25519.PrivateKey
 }
 
-func newOffice(t testing.TB, change func(*Config)) *office {
+func newTestQueue(t testing.TB, change func(*Config)) *testQueue {
 	t.Helper()
 	public, key, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
@@ -90,11 +90,11 @@ func newOffice(t testing.TB, change func(*Config)) *office {
 		t.Fatal(err)
 	}
 	t.Cleanup(d.Close)
-	return &office{d, t, b, key}
+	return &testQueue{d, t, b, key}
 }
 
 // reply signs an answer to r; change may alter it before.
-func (o *office) reply(r Request, allow bool, change func(*Answer)) Signed {
+func (o *testQueue) reply(r Request, allow bool, change func(*Answer)) Signed {
 	a := r.Answer()
 	a.Allow, a.By, a.Via, a.At = allow, "alice", "terminal", time.Now()
 	if allow {
@@ -107,7 +107,7 @@ func (o *office) reply(r Request, allow bool, change func(*Answer)) Signed {
 }
 
 // ask asks and hands in what comes of it.
-func (o *office) ask(a event.Attempt) (event.Ruling, <-chan event.Ruling) {
+func (o *testQueue) ask(a event.Attempt) (event.Ruling, <-chan event.Ruling) {
 	o.t.Helper()
 	r := o.Ask(a, "holdfast.yaml:3", "pushes leave the machine")
 	if (r.Verdict == event.Unknown) != (r.Wait != nil) {
@@ -121,7 +121,7 @@ func (o *office) ask(a event.Attempt) (event.Ruling, <-chan event.Ruling) {
 }
 
 // waits is the only request that waits.
-func (o *office) waits() Request {
+func (o *testQueue) waits() Request {
 	o.t.Helper()
 	list := o.Pending()
 	if len(list) != 1 {

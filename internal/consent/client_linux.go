@@ -1,6 +1,6 @@
 //go:build linux
 
-package run
+package consent
 
 import (
 	"context"
@@ -14,41 +14,29 @@ import (
 	"strings"
 	"time"
 
-	"holdfast.dev/holdfast/internal/consent"
+	"holdfast.dev/holdfast/internal/supervise/control"
 )
 
 // lookPause is how often new runs are looked for while approvals are watched.
 const lookPause = 200 * time.Millisecond
 
-// running are the sessions below a state directory that take orders, by name.
-func running(state string) (map[string]string, error) {
-	sockets, err := filepath.Glob(filepath.Join(state, "sessions", "*", controlSocket))
-	if err != nil {
-		return nil, fmt.Errorf("looking for running sessions: %w", err)
-	}
-	dirs := map[string]string{}
-	for _, path := range sockets {
-		dirs[filepath.Base(filepath.Dir(path))] = filepath.Dir(path)
-	}
-	return dirs, nil
-}
-
 // Waits lists what the running sessions below a state directory ask, in the
 // order in which they began. Those that ask nothing by their policy are left out. One
 // that does not answer is part of the error, and the others are listed all the same.
 func Waits(ctx context.Context, state string) ([]Waiting, error) {
-	dirs, err := running(state)
+	dirs, err := control.Sessions(state)
 	if err != nil {
 		return nil, err
 	}
 	var out []Waiting
 	var silent []error
 	for _, name := range slices.Sorted(maps.Keys(dirs)) {
-		a, err := exchange(ctx, dirs[name], order{Do: listApprovals})
+		var a reply
+		err := control.Exchange(ctx, dirs[name], order{Do: listOrder}, &a)
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		if errors.Is(err, errSilent) {
+		if errors.Is(err, control.ErrSilent) {
 			silent = append(silent, fmt.Errorf("what the run %s asks is not known: %w", name, err))
 		}
 		if err == nil && a.Waiting != nil { // a run may end meanwhile
@@ -59,21 +47,21 @@ func Waits(ctx context.Context, state string) ([]Waiting, error) {
 }
 
 // AnswerRequest hands a signed answer to the run of a session.
-func AnswerRequest(ctx context.Context, state, session string, s consent.Signed) error {
-	return tell(ctx, state, session, order{Do: answerApproval, Signed: &s})
+func AnswerRequest(ctx context.Context, state, session string, s Signed) error {
+	return send(ctx, state, session, order{Do: answerOrder, Signed: &s})
 }
 
 // RevokeGrant hands a signed revocation to the run of a session.
-func RevokeGrant(ctx context.Context, state, session string, s consent.Signed) error {
-	return tell(ctx, state, session, order{Do: revokeApproval, Signed: &s})
+func RevokeGrant(ctx context.Context, state, session string, s Signed) error {
+	return send(ctx, state, session, order{Do: revokeOrder, Signed: &s})
 }
 
-func tell(ctx context.Context, state, session string, o order) error {
+func send(ctx context.Context, state, session string, o order) error {
 	if session == "" || strings.ContainsRune(session, '/') || strings.HasPrefix(session, ".") {
 		return fmt.Errorf("%q is no session", session)
 	}
-	err := command(ctx, filepath.Join(state, "sessions", session), o)
-	if errors.Is(err, errNobody) {
+	err := control.Exchange(ctx, filepath.Join(state, "sessions", session), o, nil)
+	if errors.Is(err, control.ErrEnded) {
 		return fmt.Errorf("the run %s is over", session)
 	}
 	return err
@@ -86,7 +74,7 @@ func FollowWaits(ctx context.Context, state string, show func([]Waiting)) error 
 	if _, err := os.Stat(state); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("looking for running sessions: %w", err)
 	}
-	leave, err := present(state)
+	leave, err := announcePresence(state)
 	if err != nil {
 		return err
 	}
@@ -137,7 +125,7 @@ type news struct {
 
 // look begins to listen to sessions that are new, and forgets those that ended.
 func (f *follower) look(state string) error {
-	dirs, err := running(state)
+	dirs, err := control.Sessions(state)
 	if err != nil {
 		return err
 	}
@@ -184,17 +172,17 @@ func (f *follower) listen(name, dir string) {
 		case <-f.ctx.Done():
 		}
 	}()
-	c, err := dialControl(f.ctx, dir)
+	c, err := control.Dial(f.ctx, dir)
 	if err != nil {
 		return
 	}
 	defer context.AfterFunc(f.ctx, func() { c.Close() })()
 	defer c.Close()
-	if json.NewEncoder(c).Encode(order{Do: watchApprovals}) != nil {
+	if json.NewEncoder(c).Encode(order{Do: watchOrder}) != nil {
 		return
 	}
 	for in := json.NewDecoder(c); ; {
-		var a answer
+		var a reply
 		if in.Decode(&a) != nil {
 			return
 		}

@@ -1,6 +1,6 @@
 //go:build linux
 
-package run
+package consent
 
 import (
 	"errors"
@@ -14,8 +14,8 @@ import (
 // begins knows that somebody is there before he has found it.
 const presentFile = "attending"
 
-// present says that somebody is there to answer, until leave is called.
-func present(state string) (leave func(), err error) {
+// announcePresence says that somebody is there to answer, until leave is called.
+func announcePresence(state string) (leave func(), err error) {
 	if err := os.MkdirAll(state, 0o700); err != nil {
 		return nil, fmt.Errorf("saying that somebody is there: %w", err)
 	}
@@ -30,8 +30,8 @@ func present(state string) (leave func(), err error) {
 	return func() { f.Close() }, nil
 }
 
-// somebodyIsPresent says whether anybody follows what runs ask.
-func somebodyIsPresent(state string) bool {
+// Present reports whether anybody follows what the runs below a state directory ask.
+func Present(state string) bool {
 	f, err := os.OpenFile(filepath.Join(state, presentFile), os.O_RDWR|syscall.O_NOFOLLOW, 0)
 	if err != nil {
 		return false

@@ -12,7 +12,7 @@ import (
 )
 
 func TestOnceIsOneUse(t *testing.T) {
-	o := newOffice(t, nil)
+	o := newTestQueue(t, nil)
 	_, end := o.ask(push())
 	r := o.waits()
 	if err := o.Answer(o.reply(r, true, func(a *Answer) { a.Reason = "a release" })); err != nil {
@@ -33,7 +33,7 @@ func TestOnceIsOneUse(t *testing.T) {
 }
 
 func TestASessionGrantCoversTheSameAgain(t *testing.T) {
-	o := newOffice(t, nil)
+	o := newTestQueue(t, nil)
 	_, end := o.ask(push())
 	if err := o.Answer(o.reply(o.waits(), true, func(a *Answer) { a.Scope, a.Uses = Session, 3 })); err != nil {
 		t.Fatal(err)
@@ -54,7 +54,7 @@ func TestASessionGrantCoversTheSameAgain(t *testing.T) {
 }
 
 func TestAUseThatIsNotRecordedIsDenied(t *testing.T) {
-	o := newOffice(t, nil)
+	o := newTestQueue(t, nil)
 	_, end := o.ask(push())
 	if err := o.Answer(o.reply(o.waits(), true, func(a *Answer) { a.Scope, a.Uses = Session, 3 })); err != nil {
 		t.Fatal(err)
@@ -72,7 +72,7 @@ func TestAUseThatIsNotRecordedIsDenied(t *testing.T) {
 
 func TestWhatCannotBeRecordedIsDenied(t *testing.T) {
 	for _, action := range []string{event.ApprovalRequest, event.ApprovalAnswer, event.ApprovalUse} {
-		o := newOffice(t, nil)
+		o := newTestQueue(t, nil)
 		o.book.breaks(action)
 		_, end := o.ask(push())
 		if action == event.ApprovalRequest {
@@ -95,7 +95,7 @@ func TestWhatCannotBeRecordedIsDenied(t *testing.T) {
 
 func TestNobodyAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := newOffice(t, nil)
+		o := newTestQueue(t, nil)
 		_, end := o.ask(push())
 		begun := time.Now()
 		verdictIn(t, end, event.Denied, "nobody answered in time")
@@ -119,7 +119,7 @@ func verdictIn(t *testing.T, got <-chan event.Ruling, want event.Verdict, reason
 }
 
 func TestWithoutTimeNobodyIsAsked(t *testing.T) {
-	o := newOffice(t, func(c *Config) { c.Timeout = 0 })
+	o := newTestQueue(t, func(c *Config) { c.Timeout = 0 })
 	r, _ := o.ask(push())
 	if r.Verdict != event.Denied || r.Reason == "" || r.Rule == "" {
 		t.Errorf("it is %+v", r)
@@ -128,7 +128,7 @@ func TestWithoutTimeNobodyIsAsked(t *testing.T) {
 }
 
 func TestADeadAskerTakesItsRequestAlong(t *testing.T) {
-	o := newOffice(t, nil)
+	o := newTestQueue(t, nil)
 	r := o.Ask(push(), "", "")
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -147,7 +147,7 @@ func TestADeadAskerTakesItsRequestAlong(t *testing.T) {
 
 func TestCloseLeavesNothingBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := newOffice(t, nil)
+		o := newTestQueue(t, nil)
 		_, end := o.ask(push())
 		changed := o.Watch(context.Background())
 		asked := o.waits()
@@ -163,12 +163,12 @@ func TestCloseLeavesNothingBehind(t *testing.T) {
 		}
 		o.Close()
 		same(t, o.book.says("outcome"), "request unknown", "answer denied outcome=closed", "rule denied outcome=closed")
-		// synctest fails when a goroutine or a timer of the desk is left
+		// synctest fails when a goroutine or a timer of the queue is left
 	})
 }
 
 func TestIdenticalOnesWaitTogether(t *testing.T) {
-	o := newOffice(t, nil)
+	o := newTestQueue(t, nil)
 	var ends []<-chan event.Ruling
 	for i := range 3 {
 		a := push()
@@ -200,7 +200,7 @@ func TestIdenticalOnesWaitTogether(t *testing.T) {
 }
 
 func TestUsesAreSharedByThoseWhoWait(t *testing.T) {
-	o := newOffice(t, nil)
+	o := newTestQueue(t, nil)
 	var ends []<-chan event.Ruling
 	for range 3 {
 		_, end := o.ask(push())
@@ -217,7 +217,7 @@ func TestUsesAreSharedByThoseWhoWait(t *testing.T) {
 }
 
 func TestARevokedGrantCoversNothing(t *testing.T) {
-	o := newOffice(t, nil)
+	o := newTestQueue(t, nil)
 	_, end := o.ask(push())
 	if err := o.Answer(o.reply(o.waits(), true, func(a *Answer) { a.Scope = Session })); err != nil {
 		t.Fatal(err)
@@ -238,7 +238,7 @@ func TestARevokedGrantCoversNothing(t *testing.T) {
 }
 
 func TestAttend(t *testing.T) {
-	o := newOffice(t, nil)
+	o := newTestQueue(t, nil)
 	ctx, cancel := context.WithCancel(context.Background())
 	changed := o.Watch(ctx)
 	if o.Attended() {
@@ -263,7 +263,7 @@ func TestAttend(t *testing.T) {
 func TestNotifyIsToldOnceARequestAndHoldsNothingUp(t *testing.T) {
 	told, stuck := make(chan Request, 10), make(chan struct{})
 	defer close(stuck)
-	o := newOffice(t, func(c *Config) {
+	o := newTestQueue(t, func(c *Config) {
 		c.Notify = func(r Request) { told <- r; <-stuck }
 		c.Chain = func(event.Process) []Asker { return []Asker{{PID: 6, Executable: "/bin/bash"}} }
 		c.Writable = func(p string) bool { return p == "/usr/bin/git" }

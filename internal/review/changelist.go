@@ -1,6 +1,6 @@
 //go:build linux
 
-package run
+package review
 
 import (
 	"encoding/json"
@@ -15,10 +15,10 @@ import (
 	"holdfast.dev/holdfast/internal/boundary/workspace"
 )
 
-// Direct is what a run changed that worked on the workspace itself: a list, kept
+// ChangeList is what a run changed that worked on the workspace itself: a list, kept
 // to be shown later. What other programs of the user changed meanwhile is in it
 // too: times of change say when, not who.
-type Direct struct {
+type ChangeList struct {
 	Version   int                    `json:"version"`
 	Session   string                 `json:"session"`
 	Workspace workspace.Name         `json:"workspace"`
@@ -41,50 +41,20 @@ const (
 // listFile is what a review of a run in direct mode has besides review.json.
 const listFile = "changes.json"
 
-// reviewsBeside is where the reviews are, for the directory of a session.
-func reviewsBeside(session string) string {
-	return filepath.Join(filepath.Dir(filepath.Dir(session)), "reviews")
-}
-
-// list keeps what changed in the writable trees, and says how much that was. A
-// review of the same run that waits is not touched: what waits there has not
-// changed anything yet.
-func (s *session) list(all []workspace.Difference, unsure string) (int, error) {
-	if len(all) == 0 || len(s.snapshots) == 0 {
-		return 0, nil
+// Keep writes the list into dir, the directory of the run's review, sorted and cut to
+// what may be kept, and removes older lists beside it.
+func (l ChangeList) Keep(dir string) error {
+	l.Changes = inOrder(l.Changes)
+	if l.Cut = max(0, len(l.Changes)-maxListed); l.Cut > 0 {
+		l.Changes = l.Changes[:maxListed]
 	}
-	d := Direct{
-		Version: 1, Session: filepath.Base(s.dir), Workspace: s.workspace(),
-		Begun: s.snapshots[0].Began().UTC(), Ended: time.Now().UTC(), Changes: inOrder(all), Unsure: unsure,
+	if err := l.save(dir); err != nil {
+		return fmt.Errorf("keeping the list of what changed: %w", err)
 	}
-	for _, snap := range s.snapshots {
-		d.Roots = append(d.Roots, workspace.Name(snap.Root))
+	if err := prune(filepath.Dir(dir), l.Ended); err != nil {
+		return fmt.Errorf("removing old lists of what changed: %w", err)
 	}
-	if d.Cut = len(all) - maxListed; d.Cut > 0 {
-		d.Changes = d.Changes[:maxListed]
-	} else {
-		d.Cut = 0
-	}
-	reviews := reviewsBeside(s.dir)
-	if err := d.save(reviewOf(s.dir)); err != nil {
-		return len(all), fmt.Errorf("keeping the list of what changed: %w", err)
-	}
-	if err := prune(reviews, d.Ended); err != nil {
-		return len(all), fmt.Errorf("removing old lists of what changed: %w", err)
-	}
-	return len(all), nil
-}
-
-// workspace is that of the run: in review mode it is not among the trees that the
-// run could write to.
-func (s *session) workspace() workspace.Name {
-	if s.view != nil {
-		return s.view.record.Workspace
-	}
-	if r, err := workspace.ReadReview(reviewOf(s.dir)); err == nil { // taken over from a supervisor that died
-		return r.Workspace
-	}
-	return workspace.Name(s.snapshots[0].Root)
+	return nil
 }
 
 // inOrder sorts changes of several trees: what is flagged first, then what is
@@ -105,17 +75,17 @@ func inOrder(all []workspace.Difference) []workspace.Difference {
 }
 
 // save writes the list, and then that there is one.
-func (d Direct) save(dir string) error {
+func (l ChangeList) save(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	if err := writeWhole(filepath.Join(dir, listFile), d); err != nil {
+	if err := writeWhole(filepath.Join(dir, listFile), l); err != nil {
 		return err
 	}
 	if _, err := os.Lstat(filepath.Join(dir, workspace.ReviewFile)); err == nil {
 		return nil // of the same run
 	}
-	about := workspace.Review{Session: d.Session, Workspace: d.Workspace, Mode: workspace.ReviewDirect, State: workspace.ReviewApplied, Begun: d.Begun, Ended: d.Ended}
+	about := workspace.Review{Session: l.Session, Workspace: l.Workspace, Mode: workspace.ReviewDirect, State: workspace.ReviewApplied, Begun: l.Begun, Ended: l.Ended}
 	return about.Begin(dir) // a list is not worth waiting for the disk
 }
 
@@ -154,13 +124,13 @@ func prune(reviews string, now time.Time) error {
 	return errors.Join(errs...)
 }
 
-// ReadDirect reads the list of a run from the directory of its review.
-func ReadDirect(dir string) (*Direct, error) {
+// ReadChangeList reads the list of a run from the directory of its review.
+func ReadChangeList(dir string) (*ChangeList, error) {
 	data, err := os.ReadFile(filepath.Join(dir, listFile))
 	if err != nil {
 		return nil, fmt.Errorf("reading the list of what changed: %w", err)
 	}
-	var d Direct
+	var d ChangeList
 	if err := json.Unmarshal(data, &d); err != nil {
 		return nil, fmt.Errorf("reading the list of what changed in %s: %w", dir, err)
 	}

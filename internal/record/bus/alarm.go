@@ -1,6 +1,6 @@
 //go:build linux
 
-package run
+package bus
 
 import (
 	"errors"
@@ -37,14 +37,14 @@ type alarm struct {
 }
 
 // newAlarm reads the rules and prepares the sinks. Alerts are events too.
-func (t *Task) newAlarm(r *recorder) (*alarm, error) {
-	own, err := userRules(t.Plan.Alerts.Rules)
+func newAlarm(c Config, b *Bus) (*alarm, error) {
+	own, err := userRules(c.Plan.Alerts.Rules)
 	if err != nil {
 		return nil, err
 	}
-	a := &alarm{normal: baseline.Open(baseline.File(t.State, t.Plan.Workspace)), loaded: make(chan struct{})}
-	place := detect.Place{Home: t.Plan.Identity.Home, Workspace: t.Plan.Workspace}
-	for _, r := range t.Plan.Paths {
+	a := &alarm{normal: baseline.Open(baseline.File(c.State, c.Plan.Workspace)), loaded: make(chan struct{})}
+	place := detect.Place{Home: c.Plan.Identity.Home, Workspace: c.Plan.Workspace}
+	for _, r := range c.Plan.Paths {
 		switch r.Access {
 		case policy.Read:
 			place.Fixed = append(place.Fixed, r.Path)
@@ -54,19 +54,19 @@ func (t *Task) newAlarm(r *recorder) (*alarm, error) {
 	}
 	a.rules, err = detect.New(detect.Config{Rules: own, Place: place, Baseline: a.normal, Raise: func(found detect.Alert) {
 		a.noteNew(found)
-		r.sensor(event.Detect).Emit(alertEvent(found)) // a record that fails ends the run, and somebody should be told
+		b.Sensor(event.Detect).Emit(alertEvent(found)) // a record that fails ends the run, and somebody should be told
 		a.sinks.Raise(found)
 	}})
 	if err != nil {
 		return nil, fmt.Errorf("preparing detection: %w", err)
 	}
 	host, _ := os.Hostname() // it is for the reader of an alert alone
-	notify := t.Notify
+	notify := c.Notify
 	if notify == nil {
 		notify = func(string) {}
 	}
 	a.sinks, err = alert.Open(alert.Options{
-		Sinks: t.Plan.Alerts.Sinks, Spool: filepath.Join(t.State, "spool"), Terminal: notify, Grace: alertGrace, Host: host, Version: t.Version,
+		Sinks: c.Plan.Alerts.Sinks, Spool: filepath.Join(c.State, "spool"), Terminal: notify, Grace: alertGrace, Host: host, Version: c.Version,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("preparing where alerts go: %w", err)

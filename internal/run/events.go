@@ -17,7 +17,7 @@ import (
 // recordStart records what the boundary was found to be, what holds in it and
 // that the command is about to be executed, and begins to record what it does.
 func (t *Task) recordStart(plan policy.Plan, p boundary.Posture, watch *observers, review policy.View) error {
-	own := t.record.sensor(event.Task)
+	own := t.bus.Sensor(event.Task)
 	err := own.Emit(event.Event{Action: event.SessionAttest, Object: plan.Workspace, Verdict: event.Allowed, Detail: posture(p)})
 	if err != nil {
 		return err
@@ -44,13 +44,13 @@ func (t *Task) recordStart(plan policy.Plan, p boundary.Posture, watch *observer
 func (t *Task) recordRefused(why error) error {
 	var differs *boundary.PostureError
 	if errors.As(why, &differs) {
-		err := t.record.sensor(event.Task).Emit(event.Event{Action: event.SessionAttest, Object: t.Plan.Workspace, Verdict: event.Denied,
+		err := t.bus.Sensor(event.Task).Emit(event.Event{Action: event.SessionAttest, Object: t.Plan.Workspace, Verdict: event.Denied,
 			Detail: map[string]string{"differs": strings.Join(differs.Diff, "; ")}})
 		if err != nil {
 			return err
 		}
 	}
-	return t.record.end(map[string]string{"status": "not started", "reason": fmt.Sprint(why)})
+	return t.bus.End(map[string]string{"status": "not started", "reason": fmt.Sprint(why)})
 }
 
 func join[S ~string](words []S) string {
@@ -90,12 +90,12 @@ func (t *Task) recordReload(err error) error {
 	if err != nil {
 		e.Verdict, e.Detail = event.Denied, map[string]string{"reason": err.Error()}
 	}
-	return errors.Join(err, t.record.sensor(event.Task).Emit(e))
+	return errors.Join(err, t.bus.Sensor(event.Task).Emit(e))
 }
 
 // recordEnd records what was held back, which limits were hit and how the run ended.
 func (t *Task) recordEnd(r Result) error {
-	own := t.record.sensor(event.Task)
+	own := t.bus.Sensor(event.Task)
 	emit := func(e event.Event) error { return own.Emit(e) }
 	for _, q := range r.Settled.Quarantined {
 		err := emit(event.Event{Action: event.FileQuarantine, Object: string(q.Path), Verdict: event.Denied, Layer: event.LayerProtected,
@@ -117,5 +117,5 @@ func (t *Task) recordEnd(r Result) error {
 	if r.Exit.Signal != 0 {
 		detail["signal"] = r.Exit.Signal.String()
 	}
-	return t.record.end(detail)
+	return t.bus.End(detail)
 }

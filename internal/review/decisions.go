@@ -1,6 +1,6 @@
 //go:build linux
 
-package run
+package review
 
 import (
 	"errors"
@@ -21,18 +21,18 @@ const reviewSuffix = "-review"
 // is applied one ends, so that it can be verified as a whole.
 const maxReviewRecords = 1000
 
-// Review is the record of what a human decides about the changes of a run. One
+// Decisions is the record of what a human decides about the changes of a run. One
 // command after the other goes on with it.
-type Review struct {
+type Decisions struct {
 	log  *audit.Log
 	last func(event.Sensor) uint64
 	n    uint64
 	err  error
 }
 
-// OpenReview goes on with the record of a review, or begins it. Without it
+// OpenDecisions goes on with the record of a review, or begins it. Without it
 // nothing is decided and nothing is applied.
-func OpenReview(logs, keys string, r Reviewed) (*Review, error) {
+func OpenDecisions(logs, keys string, r Reviewed) (*Decisions, error) {
 	for i := 1; i <= maxReviewRecords; i++ {
 		id := r.Session + reviewSuffix
 		if i > 1 {
@@ -41,13 +41,13 @@ func OpenReview(logs, keys string, r Reviewed) (*Review, error) {
 		l, last, err := audit.Resume(logs, audit.Options{Session: id, Keys: keys})
 		switch {
 		case err == nil:
-			return &Review{log: l, last: last, n: last(event.Approve)}, nil
+			return &Decisions{log: l, last: last, n: last(event.Approve)}, nil
 		case errors.Is(err, audit.ErrEnded), errors.Is(err, audit.ErrBroken):
 			continue
 		case !errors.Is(err, fs.ErrNotExist):
 			return nil, fmt.Errorf("recording the review: %w", err)
 		}
-		v, err := beginReview(logs, keys, id, r)
+		v, err := beginDecisions(logs, keys, id, r)
 		if errors.Is(err, fs.ErrExist) {
 			i-- // somebody else began it: it is there to go on with
 			time.Sleep(5 * time.Millisecond)
@@ -58,12 +58,12 @@ func OpenReview(logs, keys string, r Reviewed) (*Review, error) {
 	return nil, errors.New("recording the review: there are too many records of it")
 }
 
-func beginReview(logs, keys, id string, r Reviewed) (*Review, error) {
+func beginDecisions(logs, keys, id string, r Reviewed) (*Decisions, error) {
 	l, err := audit.Create(logs, audit.Options{Session: id, Keys: keys, Detail: map[string]string{"sensors": string(event.Approve)}})
 	if err != nil {
 		return nil, fmt.Errorf("recording the review: %w", err)
 	}
-	v := &Review{log: l, last: func(event.Sensor) uint64 { return 0 }}
+	v := &Decisions{log: l, last: func(event.Sensor) uint64 { return 0 }}
 	err = l.Emit(event.Event{Sensor: event.Task, N: 1, Time: time.Now(), Action: event.SessionStart, Object: string(r.Workspace), Verdict: event.Allowed,
 		Detail: map[string]string{"sensors": string(event.Approve), "boundary": "none", "review": r.Session}})
 	if err != nil {
@@ -74,7 +74,7 @@ func beginReview(logs, keys, id string, r Reviewed) (*Review, error) {
 
 // Put records one event of the review. After the first that could not be
 // recorded every other fails as well.
-func (v *Review) Put(e event.Event) error {
+func (v *Decisions) Put(e event.Event) error {
 	if v.err != nil {
 		return v.err
 	}
@@ -88,7 +88,7 @@ func (v *Review) Put(e event.Event) error {
 }
 
 // Close ends writing; with over set, the record as well.
-func (v *Review) Close(over bool) error {
+func (v *Decisions) Close(over bool) error {
 	if !over || v.err != nil {
 		return errors.Join(v.err, v.log.Leave())
 	}
@@ -99,7 +99,7 @@ func (v *Review) Close(over bool) error {
 
 // began is how far the number of the last record is behind: the first is ours in
 // the log that was just made.
-func (v *Review) began() uint64 {
+func (v *Decisions) began() uint64 {
 	if v.last(event.Task) == 0 {
 		return 2
 	}

@@ -1,20 +1,18 @@
 //go:build linux
 
-package run
+package workspace
 
 import (
 	"os"
 	"path/filepath"
 	"strings"
-
-	"holdfast.dev/holdfast/internal/boundary/workspace"
 )
 
 // HostSettings are the user's own configuration files of git and of agents, and the
 // machine's, which may name hooks and programs in the workspace. What cannot be read
 // there cannot be obeyed either.
-func HostSettings(home string) []workspace.Option {
-	var out []workspace.Option
+func HostSettings(home string) []Option {
+	var out []Option
 	git := append([]string{"/etc/gitconfig"}, places(home, ".config/git/config")...)
 	git = append(git, filepath.Join(home, ".gitconfig"))
 	if global := os.Getenv("GIT_CONFIG_GLOBAL"); global != "" {
@@ -22,16 +20,16 @@ func HostSettings(home string) []workspace.Option {
 	}
 	for _, path := range git {
 		if data, err := os.ReadFile(path); err == nil {
-			out = append(out, workspace.GitConfig(path, home, data))
+			out = append(out, GitConfig(path, home, data))
 		}
 	}
 	files := []string{"/etc/claude-code/managed-settings.json", "/etc/claude-code/managed-mcp.json", "/etc/codex/config.toml", "/etc/codex/managed_config.toml", "/etc/gemini-cli/settings.json"}
-	for _, name := range workspace.HomeSettings() {
+	for _, name := range HomeSettings() {
 		files = append(files, places(home, name)...)
 	}
 	for _, path := range files {
 		if data, err := os.ReadFile(path); err == nil {
-			out = append(out, workspace.AgentSettings(path, home, data))
+			out = append(out, AgentSettings(path, home, data))
 		}
 	}
 	return out

@@ -19,11 +19,11 @@ import (
 	"holdfast.dev/holdfast/internal/floor/event"
 )
 
-// Config is what a Desk needs.
+// Config is what a Queue needs.
 type Config struct {
 	Session   string
 	Sink      event.Sink          // where requests, answers and uses are recorded; what cannot be recorded is denied
-	Grant     ed25519.PrivateKey  // signs grants; nil: one of this desk alone
+	Grant     ed25519.PrivateKey  // signs grants; nil: one of this queue alone
 	Approvers []ed25519.PublicKey // an answer needs the signature of one of them; without any nobody is asked
 	Timeout   time.Duration       // how long a request waits; 0: nobody is asked and everything is denied
 	Limits    Limits
@@ -63,9 +63,9 @@ func (l Limits) complete() Limits {
 	return l
 }
 
-// Desk is where is asked and answered. Its methods may be called from several
-// goroutines at once.
-type Desk struct {
+// Queue keeps the requests of a run until they are answered. Its methods may be
+// called from several goroutines at once.
+type Queue struct {
 	config Config
 	key    [32]byte // of digests; nobody outside can try what a secret is
 	clock  clock
@@ -82,10 +82,10 @@ type Desk struct {
 	attended int
 }
 
-// New makes a desk. Nothing is started.
-func New(c Config) (*Desk, error) {
+// New makes a queue. Nothing is started.
+func New(c Config) (*Queue, error) {
 	if c.Session == "" || c.Sink == nil {
-		return nil, errors.New("making a desk for approvals: a session and a record are needed")
+		return nil, errors.New("making a queue for approvals: a session and a record are needed")
 	}
 	if c.Grant == nil {
 		_, key, err := ed25519.GenerateKey(rand.Reader)
@@ -95,18 +95,18 @@ func New(c Config) (*Desk, error) {
 		c.Grant = key
 	}
 	if len(c.Grant) != ed25519.PrivateKeySize {
-		return nil, errors.New("making a desk for approvals: the key for grants is none of ed25519")
+		return nil, errors.New("making a queue for approvals: the key for grants is none of ed25519")
 	}
 	for _, k := range c.Approvers {
 		if len(k) != ed25519.PublicKeySize {
-			return nil, errors.New("making a desk for approvals: an approver's key is none of ed25519")
+			return nil, errors.New("making a queue for approvals: an approver's key is none of ed25519")
 		}
 	}
 	if c.Now == nil {
 		c.Now = time.Now
 	}
 	c.Limits = c.Limits.complete()
-	d := &Desk{
+	d := &Queue{
 		config: c, clock: clock{wall: c.Now, start: time.Now()}, limits: newLimiter(c.Limits),
 		pending: map[string]*pending{}, same: map[string]*pending{}, watchers: map[*watcher]struct{}{},
 	}
@@ -114,47 +114,47 @@ func New(c Config) (*Desk, error) {
 	return d, nil
 }
 
-// GrantKey is the key by which the desk's grants are verified.
-func (d *Desk) GrantKey() ed25519.PublicKey { return d.config.Grant.Public().(ed25519.PublicKey) }
+// GrantKey is the key by which the queue's grants are verified.
+func (q *Queue) GrantKey() ed25519.PublicKey { return q.config.Grant.Public().(ed25519.PublicKey) }
 
 // enter takes part in what Close waits for; false after Close.
-func (d *Desk) enter() bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.closed {
+func (q *Queue) enter() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed {
 		return false
 	}
-	d.ops.Add(1)
+	q.ops.Add(1)
 	return true
 }
 
-// Close denies everything that waits, and returns when nothing of the desk is
+// Close denies everything that waits, and returns when nothing of the queue is
 // under way any more. What is asked afterwards is denied.
-func (d *Desk) Close() {
-	d.mu.Lock()
-	if d.closed {
-		d.mu.Unlock()
-		d.ops.Wait()
+func (q *Queue) Close() {
+	q.mu.Lock()
+	if q.closed {
+		q.mu.Unlock()
+		q.ops.Wait()
 		return
 	}
-	d.closed = true
+	q.closed = true
 	var waiting []*pending
-	for _, p := range d.pending {
+	for _, p := range q.pending {
 		if p.claim(outcomeClosed) {
 			waiting = append(waiting, p)
 		}
 	}
-	for _, g := range d.grants {
+	for _, g := range q.grants {
 		g.stop()
 	}
-	d.grants = nil
-	d.mu.Unlock()
+	q.grants = nil
+	q.mu.Unlock()
 	for _, p := range waiting {
-		d.settle(p, decision{outcome: outcomeClosed, reason: reasonClosed})
+		q.settle(p, decision{outcome: outcomeClosed, reason: reasonClosed})
 	}
-	d.ops.Wait()
-	d.flush()
-	d.unwatch()
+	q.ops.Wait()
+	q.flush()
+	q.unwatch()
 }
 
 // clock tells the time twice: a wall clock that is set back must not make
@@ -170,7 +170,7 @@ func (c clock) moment() moment { return moment{c.wall().Round(0), time.Since(c.s
 // moment is a point in time by both clocks.
 type moment struct {
 	wall time.Time
-	mono time.Duration // since the desk was made
+	mono time.Duration // since the queue was made
 }
 
 func (m moment) add(d time.Duration) moment { return moment{m.wall.Add(d), m.mono + d} }
