@@ -105,16 +105,27 @@ func (o Origin) String() string {
 // Access is how a path appears inside.
 type Access int
 
-// The zero value shows nothing.
+// The narrowest comes first: the zero value shows nothing. A policy gives Hidden,
+// Read, Copy and Write; a boundary makes trees of the two others besides.
 const (
-	Hidden Access = iota
-	Read          // bound read-only
-	Copy          // readable; writes go to a private layer that is dropped at the end
-	Write         // bound writable: changes are changes on the host
+	Hidden        Access = iota // not there, or something empty in its place
+	ProtectedRead               // what the host would execute: read-only, whatever is around it
+	Read                        // read-only
+	Copy                        // readable and writable; what is written is private and dropped at the end
+	Write                       // writable: changes are changes on the host
+	Device                      // writable, and keeps nothing: a device, or a tree of the kernel's own
 )
 
 func (a Access) String() string {
-	return [...]string{"hidden", "read", "copy", "write"}[a]
+	return [...]string{"hidden", "protected", "read", "copy", "write", "device"}[a]
+}
+
+// Tree is a path of the view that a boundary made of a plan, with all below it,
+// but for what a longer path says.
+type Tree struct {
+	Path   string // absolute inside, without links and dots
+	Access Access
+	Rule   string // that put it there, as file:line or pattern; "" for a built-in default
 }
 
 // FileID is which file of the host a path was when it was judged. The zero value
