@@ -10,6 +10,10 @@ import (
 // Plan is the effective policy of one run: resolved for this user, this host
 // and this workspace, and nothing left to look up. A backend enforces exactly
 // what stands here.
+//
+// Compile makes it, and it is final but for what only a look at the trees and the
+// start of the run can say: With adds that, and checks it. Nothing else assigns to
+// its fields.
 type Plan struct {
 	Profile     string      // local, ci or production
 	Sources     []Source    // what was read, in order of precedence, for records
