@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"time"
 
 	"holdfast.dev/holdfast/internal/floor/event"
 	"holdfast.dev/holdfast/internal/floor/expr"
@@ -22,26 +21,6 @@ type GateRule struct {
 	Origin   Origin
 
 	condition *expr.Program // of When, where it is compiled already
-}
-
-// Approvals says how long a human has and how he is told.
-type Approvals struct {
-	Timeout time.Duration // what is not answered by then is denied; 0: nobody is asked, deny at once
-	Notify  []Notifier
-	Origin  Origin // of Timeout
-}
-
-// Notifier is a place besides holdfast approve where a human is told that he is
-// asked. Its files are outside of all that is in view.
-type Notifier struct {
-	Kind      string        // tmux, desktop or webhook
-	Address   string        // webhook: URL; else ""
-	Secret    string        // webhook: absolute path of a file with the key that requests and answers are signed with
-	Headers   string        // webhook: absolute path of a file with a header a line; "" for none
-	Authority string        // webhook: absolute path of a PEM file with certificate authorities besides the system's; "" for none
-	Timeout   time.Duration // webhook: of one attempt; else 0
-	Insecure  bool          // webhook: http to a host that is not loopback was asked for
-	Origin    Origin
 }
 
 // ProgramsFunc finds a program by its name as a command inside would: the file

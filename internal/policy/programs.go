@@ -14,6 +14,19 @@ import (
 	"holdfast.dev/holdfast/internal/floor/event"
 )
 
+// The texts of the reference.
+const (
+	programsDoc      = "What an interpreter reads is no program: see [Programs](#programs)."
+	programsAllowDoc = "Programs that may be started. Compared is the path of the file that the kernel would execute, every link followed, and nothing that the caller chooses.\n\n" +
+		"| entry | meaning |\n| --- | --- |\n" +
+		"| `git` | the programs of that name in the directories of `PATH` inside, where nothing inside can write: a copy elsewhere is another program |\n" +
+		"| `/usr/bin/make`, `./build.sh` | that file; a relative path counts from the workspace. A link of yours is followed when the run begins |\n" +
+		"| `python3*`, `./scripts/*` | patterns: `*`, `?` and `[…]` stand for parts of one name |\n" +
+		"| `./node_modules/**` | everything below a directory |\n\n" +
+		"Names and links are looked up once, when the run begins. What can be written inside may be named: then whatever the command puts there may be started, and `holdfast policy show` says so."
+	programsElseDoc = "What becomes of programs that are not listed. `refuse`: starting one is denied (`EACCES`), nobody is asked, and an alert is raised (`program-refused`). `report`: it starts, its event says `unlisted`, and an alert is raised once for each (`program-unlisted`, low). `off`: nothing, also where a list stands."
+)
+
 // What becomes of a program that programs.allow does not name.
 const (
 	programsOff    = "off"
@@ -249,27 +262,4 @@ func (x explainer) explainPrograms(a *Answer) {
 		a.Execute.Why += "; programs.allow does not have it, which is reported (" + p.Origin.String() + ")"
 		a.Execute.Add = add
 	}
-}
-
-// The texts of the reference.
-const (
-	programsDoc      = "What an interpreter reads is no program: see [Programs](#programs)."
-	programsAllowDoc = "Programs that may be started. Compared is the path of the file that the kernel would execute, every link followed, and nothing that the caller chooses.\n\n" +
-		"| entry | meaning |\n| --- | --- |\n" +
-		"| `git` | the programs of that name in the directories of `PATH` inside, where nothing inside can write: a copy elsewhere is another program |\n" +
-		"| `/usr/bin/make`, `./build.sh` | that file; a relative path counts from the workspace. A link of yours is followed when the run begins |\n" +
-		"| `python3*`, `./scripts/*` | patterns: `*`, `?` and `[…]` stand for parts of one name |\n" +
-		"| `./node_modules/**` | everything below a directory |\n\n" +
-		"Names and links are looked up once, when the run begins. What can be written inside may be named: then whatever the command puts there may be started, and `holdfast policy show` says so."
-	programsElseDoc = "What becomes of programs that are not listed. `refuse`: starting one is denied (`EACCES`), nobody is asked, and an alert is raised (`program-refused`). `report`: it starts, its event says `unlisted`, and an alert is raised once for each (`program-unlisted`, low). `off`: nothing, also where a list stands."
-)
-
-// variableIn is the value of a variable; "" where it is not set.
-func variableIn(env []Env, name string) string {
-	for _, e := range env {
-		if e.Name == name {
-			return e.Value
-		}
-	}
-	return ""
 }

@@ -9,6 +9,60 @@ import (
 	"strings"
 )
 
+// pathText checks what can be said of a path before it is opened. A component
+// .. is refused because what it leads to depends on the links before it.
+func pathText(text string) error {
+	text, _ = strings.CutSuffix(text, "?")
+	switch {
+	case text == "":
+		return errors.New("an empty path")
+	case strings.ContainsAny(text, "\x00\n\r"):
+		return fmt.Errorf("the path \"%s\" contains a NUL or a line break", printable(text))
+	case len(text) > 4095:
+		return fmt.Errorf("a path of %d bytes; the kernel takes 4095", len(text))
+	case slices.Contains(strings.Split(text, "/"), ".."):
+		return fmt.Errorf("the path %q goes up with ..; write the absolute path that is meant", printable(text))
+	case strings.HasPrefix(text, "~") && text != "~" && !strings.HasPrefix(text, "~/"):
+		return fmt.Errorf("the path %q names the home of another user; write it in full", printable(text))
+	}
+	return nil
+}
+
+// Access is how a path appears inside.
+type Access int
+
+// The narrowest comes first: the zero value shows nothing. A policy gives Hidden,
+// Read, Copy and Write; a boundary makes trees of the two others besides.
+const (
+	Hidden        Access = iota // not there, or something empty in its place
+	ProtectedRead               // what the host would execute: read-only, whatever is around it
+	Read                        // read-only
+	Copy                        // readable and writable; what is written is private and dropped at the end
+	Write                       // writable: changes are changes on the host
+	Device                      // writable, and keeps nothing: a device, or a tree of the kernel's own
+)
+
+func (a Access) String() string {
+	return [...]string{"hidden", "protected", "read", "copy", "write", "device"}[a]
+}
+
+// Tree is a path of the view that a boundary made of a plan, with all below it,
+// but for what a longer path says.
+type Tree struct {
+	Path   string // absolute inside, without links and dots
+	Access Access
+	Rule   string // that put it there, as file:line or pattern; "" for a built-in default
+}
+
+// PathRule puts one host path into view.
+type PathRule struct {
+	Path   string // absolute; every component resolved, so it names no link
+	At     string // a link by which the rule was given: inside, a link of this name leads to Path, which is mounted in one place only; "" for none
+	Access Access
+	Origin Origin
+	File   FileID // what Path was: a backend shows this or nothing
+}
+
 // view collects the paths of a plan.
 type view struct {
 	host      Host

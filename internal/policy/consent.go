@@ -2,7 +2,6 @@ package policy
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -12,6 +11,15 @@ import (
 
 	"holdfast.dev/holdfast/internal/floor/expr"
 )
+
+// gatesDoc describes a rule of consent in full.
+const gatesDoc = "An entry is the name of a shipped set, or a mapping:\n\n" +
+	"| key | meaning |\n| --- | --- |\n" +
+	"| `set` | the name of a shipped set ([rule-sets.md](rule-sets.md)): `install`, `git-remotes`, `git-push`, `publish`, `infrastructure`, `pipe-to-shell`, `outside-writes` or `new-hosts` |\n" +
+	"| `when` | a condition (CEL) on what is about to happen, such as `action == \"exec\" && program == \"terraform\" && verb == \"apply\"`; with `set` both must hold. The names that it can use are listed in [rule-sets.md](rule-sets.md). A condition that cannot be evaluated counts as true |\n" +
+	"| `reason` | what the human, or whoever is refused, is told |\n"
+
+const aboutDoc = "A condition that does not say which `action` is meant is about those that have what it names: `host` is about connections, `argv` about what is executed."
 
 const (
 	aGate      = "a rule of consent" // in messages
@@ -126,20 +134,70 @@ func gateShape(key string) map[string]any {
 	}}
 }
 
-// patienceText reads approvals.timeout. 0 is its least value, and not none.
-func patienceText(text string) (int64, error) {
-	d, err := time.ParseDuration(text)
-	if err != nil || d < 0 || d > maxTimeAsk || d != 0 && d < time.Second {
-		return 0, fmt.Errorf("%q is not a duration from 1s to %s such as 15m, or 0s for nobody is asked", printable(text), shortSpan(maxTimeAsk))
+// gates takes the rules of consent over into the plan, and resolves where a
+// human is told.
+func (p *Plan) gates(e Effective, h Host) error {
+	p.Ask, p.Deny = gatesOf(e, "ask"), gatesOf(e, "deny")
+	if all := e.of("approvals.timeout"); len(all) > 0 {
+		one := all[len(all)-1]
+		p.Approvals.Timeout, p.Approvals.Origin = time.Duration(one.Amount), one.Origin
 	}
-	return int64(d), nil
+	var errs Errors
+	x := explainer{plan: *p, host: h}
+	for _, one := range e.of("approvals.notify") {
+		if one.Notifier == nil {
+			continue
+		}
+		w := *one.Notifier
+		w.Origin = one.Origin
+		if fault := w.resolve(x, one); fault != nil {
+			errs = append(errs, fault)
+			continue
+		}
+		at := slices.IndexFunc(p.Approvals.Notify, func(old Notifier) bool { return old.Kind == w.Kind && old.Address == w.Address })
+		if at >= 0 {
+			p.Approvals.Notify[at] = w
+			continue
+		}
+		p.Approvals.Notify = append(p.Approvals.Notify, w)
+	}
+	return errs.orNil()
 }
 
-// gatesDoc describes a rule of consent in full.
-const gatesDoc = "An entry is the name of a shipped set, or a mapping:\n\n" +
-	"| key | meaning |\n| --- | --- |\n" +
-	"| `set` | the name of a shipped set ([rule-sets.md](rule-sets.md)): `install`, `git-remotes`, `git-push`, `publish`, `infrastructure`, `pipe-to-shell`, `outside-writes` or `new-hosts` |\n" +
-	"| `when` | a condition (CEL) on what is about to happen, such as `action == \"exec\" && program == \"terraform\" && verb == \"apply\"`; with `set` both must hold. The names that it can use are listed in [rule-sets.md](rule-sets.md). A condition that cannot be evaluated counts as true |\n" +
-	"| `reason` | what the human, or whoever is refused, is told |\n"
+func gatesOf(e Effective, key string) (out []GateRule) {
+	for _, one := range e.of(key) {
+		if one.Gate == nil {
+			continue
+		}
+		r := *one.Gate
+		r.Origin = one.Origin
+		out = append(out, r)
+	}
+	return out
+}
 
-const aboutDoc = "A condition that does not say which `action` is meant is about those that have what it names: `host` is about connections, `argv` about what is executed."
+func gateRows(e Effective, p Plan) (rows []Row) {
+	for _, one := range p.Ask {
+		rows = append(rows, Row{"ask", one.String(), one.Origin.String()})
+	}
+	for _, one := range p.Deny {
+		rows = append(rows, Row{"deny", one.String(), one.Origin.String()})
+	}
+	for _, one := range p.Programs.Allow {
+		value := one.Text
+		if len(one.Paths) > 0 && !slices.Equal(one.Paths, []string{value}) {
+			value += " (" + strings.Join(one.Paths, ", ") + ")"
+		}
+		rows = append(rows, Row{"programs.allow", value, one.Origin.String()})
+	}
+	for _, one := range e.of("programs.else") {
+		rows = append(rows, Row{"programs.else", one.Value, one.Origin.String()})
+	}
+	for _, one := range e.of("approvals.timeout") {
+		rows = append(rows, Row{"approvals.timeout", formatAmount(patience, one.Amount), one.Origin.String()})
+	}
+	for _, one := range p.Approvals.Notify {
+		rows = append(rows, Row{"approvals.notify", one.String(), one.Origin.String()})
+	}
+	return rows
+}

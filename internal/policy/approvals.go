@@ -10,6 +10,45 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
+const notifyDoc = "Where you are told besides `holdfast approve` that you are asked: `tmux`, a pop-up where there is a tmux of yours; `desktop`, a notification; or a mapping for a service of yours:\n\n" +
+	"| key | meaning |\n| --- | --- |\n" +
+	"| `webhook` | URL that each request is sent to by POST, with `https` (`http` to loopback only) |\n" +
+	"| `secret` | file with the key that requests are signed with and answers must be signed with (HMAC-SHA256) |\n" +
+	"| `headers` | file with a header a line, as `Name: value` |\n" +
+	"| `authority` | PEM file with certificate authorities that are trusted besides the system's |\n" +
+	"| `timeout` | of one attempt, from `100ms` to `1m`; without it `10s` |\n" +
+	"| `insecure` | `true`: `http` to a host that is not loopback |\n\n" +
+	"Files are outside of all that is in view. A later source's webhook takes the place of an earlier one of the same address."
+
+// Approvals says how long a human has and how he is told.
+type Approvals struct {
+	Timeout time.Duration // what is not answered by then is denied; 0: nobody is asked, deny at once
+	Notify  []Notifier
+	Origin  Origin // of Timeout
+}
+
+// Notifier is a place besides holdfast approve where a human is told that he is
+// asked. Its files are outside of all that is in view.
+type Notifier struct {
+	Kind      string        // tmux, desktop or webhook
+	Address   string        // webhook: URL; else ""
+	Secret    string        // webhook: absolute path of a file with the key that requests and answers are signed with
+	Headers   string        // webhook: absolute path of a file with a header a line; "" for none
+	Authority string        // webhook: absolute path of a PEM file with certificate authorities besides the system's; "" for none
+	Timeout   time.Duration // webhook: of one attempt; else 0
+	Insecure  bool          // webhook: http to a host that is not loopback was asked for
+	Origin    Origin
+}
+
+// patienceText reads approvals.timeout. 0 is its least value, and not none.
+func patienceText(text string) (int64, error) {
+	d, err := time.ParseDuration(text)
+	if err != nil || d < 0 || d > maxTimeAsk || d != 0 && d < time.Second {
+		return 0, fmt.Errorf("%q is not a duration from 1s to %s such as 15m, or 0s for nobody is asked", printable(text), shortSpan(maxTimeAsk))
+	}
+	return int64(d), nil
+}
+
 // aNotifier is what messages call an element of approvals.notify.
 const aNotifier = "a way to tell that a human is asked"
 
@@ -110,36 +149,6 @@ func notifierShape() map[string]any {
 	}}
 }
 
-// gates takes the rules of consent over into the plan, and resolves where a
-// human is told.
-func (p *Plan) gates(e Effective, h Host) error {
-	p.Ask, p.Deny = gatesOf(e, "ask"), gatesOf(e, "deny")
-	if all := e.of("approvals.timeout"); len(all) > 0 {
-		one := all[len(all)-1]
-		p.Approvals.Timeout, p.Approvals.Origin = time.Duration(one.Amount), one.Origin
-	}
-	var errs Errors
-	x := explainer{plan: *p, host: h}
-	for _, one := range e.of("approvals.notify") {
-		if one.Notifier == nil {
-			continue
-		}
-		w := *one.Notifier
-		w.Origin = one.Origin
-		if fault := w.resolve(x, one); fault != nil {
-			errs = append(errs, fault)
-			continue
-		}
-		at := slices.IndexFunc(p.Approvals.Notify, func(old Notifier) bool { return old.Kind == w.Kind && old.Address == w.Address })
-		if at >= 0 {
-			p.Approvals.Notify[at] = w
-			continue
-		}
-		p.Approvals.Notify = append(p.Approvals.Notify, w)
-	}
-	return errs.orNil()
-}
-
 // resolve finds the files of a notifier, and refuses those that the command
 // could read.
 func (w *Notifier) resolve(x explainer, one Entry) *Error {
@@ -155,25 +164,3 @@ func (w *Notifier) resolve(x explainer, one Entry) *Error {
 	}
 	return nil
 }
-
-func gatesOf(e Effective, key string) (out []GateRule) {
-	for _, one := range e.of(key) {
-		if one.Gate == nil {
-			continue
-		}
-		r := *one.Gate
-		r.Origin = one.Origin
-		out = append(out, r)
-	}
-	return out
-}
-
-const notifyDoc = "Where you are told besides `holdfast approve` that you are asked: `tmux`, a pop-up where there is a tmux of yours; `desktop`, a notification; or a mapping for a service of yours:\n\n" +
-	"| key | meaning |\n| --- | --- |\n" +
-	"| `webhook` | URL that each request is sent to by POST, with `https` (`http` to loopback only) |\n" +
-	"| `secret` | file with the key that requests are signed with and answers must be signed with (HMAC-SHA256) |\n" +
-	"| `headers` | file with a header a line, as `Name: value` |\n" +
-	"| `authority` | PEM file with certificate authorities that are trusted besides the system's |\n" +
-	"| `timeout` | of one attempt, from `100ms` to `1m`; without it `10s` |\n" +
-	"| `insecure` | `true`: `http` to a host that is not loopback |\n\n" +
-	"Files are outside of all that is in view. A later source's webhook takes the place of an earlier one of the same address."

@@ -110,43 +110,6 @@ func (x explainer) program(c *Credential, base string) *Error {
 	return nil
 }
 
-// replaceable is the rule by which the command can change what path leads to,
-// or the links on the way; "" for none.
-func (x explainer) replaceable(path string) string {
-	links, real := steps(filepath.Clean(path))
-	if _, rule := x.led(links); rule != "" {
-		return rule
-	}
-	_, rule := x.changeable([]string{real})
-	return rule
-}
-
-// led returns the first of the links on the way to a file that something inside
-// could have made, in this run or in an earlier one, and the rule or the tree by
-// which it could; "" for none.
-func (x explainer) led(links []string) (link, rule string) {
-	if link, rule = x.changeable(links); rule != "" {
-		return link, rule
-	}
-	for _, at := range links {
-		if tree := x.host.exposedAbove(at); tree != "" {
-			return at, "an earlier run could write to " + quote(tree)
-		}
-	}
-	return "", ""
-}
-
-// changeable returns the first of some names that the command can change, and
-// the rule by which it can; "" for none.
-func (x explainer) changeable(names []string) (name, rule string) {
-	for _, name := range names {
-		if rule := x.rule(name); rule.Access == Write {
-			return name, rule.Origin.String()
-		}
-	}
-	return "", ""
-}
-
 // credentialVariables refuses a variable that a placeholder is to be in, or
 // that a secret is in, where something else hands it in.
 func (p *Plan) credentialVariables(e Effective, out map[string]Env) error {

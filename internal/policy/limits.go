@@ -10,6 +10,18 @@ import (
 	"time"
 )
 
+// Limits are upper bounds for everything inside together, unless said
+// otherwise. Zero means the profile's default was explicitly lifted.
+type Limits struct {
+	Memory    int64         // bytes
+	Processes int64         // processes and threads
+	Files     int64         // open descriptors a process
+	Disk      int64         // bytes of private storage (home, /tmp, /dev/shm) together
+	FileSize  int64         // bytes a file may grow to
+	CPUs      float64       // cores; 0 means all
+	Time      time.Duration // wall clock of the run
+}
+
 // none lifts a limit.
 const none = "none"
 
@@ -122,4 +134,31 @@ func shortSpan(d time.Duration) string {
 		s = strings.TrimSuffix(s, "0m")
 	}
 	return s
+}
+
+const spanPattern = `^([0-9]+(\.[0-9]*)?(ns|us|ms|s|m|h))+$`
+
+func (p *Plan) limits(e Effective, h Host) {
+	p.Limits = Limits{
+		Memory:    e.amount("limits.memory"),
+		Processes: e.amount("limits.processes"),
+		Files:     e.amount("limits.files"),
+		Disk:      e.amount("limits.disk"),
+		FileSize:  e.amount("limits.filesize"),
+		CPUs:      float64(e.amount("limits.cpus")) / 1000,
+		Time:      time.Duration(e.amount("limits.time")),
+	}
+	if h.Memory > 0 && p.Limits.Memory > h.Memory {
+		p.Notes = append(p.Notes, fmt.Sprintf("limits.memory is lowered from %s to the %s that this machine has",
+			formatAmount(size, p.Limits.Memory), formatAmount(size, h.Memory)))
+		p.Limits.Memory = h.Memory
+	}
+}
+
+// limit is amount, unless the host lowered it.
+func (p Plan) limit(name string, amount int64) int64 {
+	if name == "limits.memory" {
+		return p.Limits.Memory
+	}
+	return amount
 }

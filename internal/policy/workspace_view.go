@@ -8,30 +8,18 @@ import (
 	"slices"
 )
 
-// show settles the paths, and how the workspace is shown.
-func (p *Plan) show(e Effective, v *view) error {
-	v.discover()
-	p.Paths = v.settle()
-	p.Notes = append(p.Notes, v.notes...)
-	p.Review = v.review
-	p.View = ViewAuto
-	if w := e.word("workspace.view"); w != "" {
-		p.View = View(w)
-	}
-	p.Scratch = e.word("workspace.scratch") == "on"
-	p.Outputs = v.outputs
-	i := slices.IndexFunc(p.Paths, func(r PathRule) bool { return r.Path == p.Workspace })
-	switch {
-	case !p.Review || i < 0:
-	case p.Paths[i].Access == Read:
-		p.Review = false
-		p.Notes = append(p.Notes, "workspace.mode review: the whole workspace is read-only (workspace.readonly), so there is nothing to review")
-	default:
-		return fault(p.Paths[i].Origin, "take the entry away, or say workspace.mode: direct",
-			"%s access to the whole workspace would pass by workspace.mode review", p.Paths[i].Access)
-	}
-	return nil
-}
+// View is how a run in review mode sees the workspace.
+type View string
+
+// The ways.
+const (
+	ViewAuto    View = "auto" // ViewOverlay, or ViewCopy where the host cannot do that
+	ViewOverlay View = "overlay"
+	ViewCopy    View = "copy"
+)
+
+// ScratchDir is where the scratch directory is inside.
+const ScratchDir = "/var/scratch"
 
 // output puts a directory for results into view. One that is not there has its
 // place where the directory it is in is, by its own name.
@@ -69,6 +57,31 @@ func (v *view) output(one Entry) *Error {
 	v.rules = append(v.rules, ranked{PathRule{Path: at.path, Access: Write, Origin: one.Origin, File: at.id}, one.rank})
 	if !slices.Contains(v.outputs, at.path) {
 		v.outputs = append(v.outputs, at.path)
+	}
+	return nil
+}
+
+// show settles the paths, and how the workspace is shown.
+func (p *Plan) show(e Effective, v *view) error {
+	v.discover()
+	p.Paths = v.settle()
+	p.Notes = append(p.Notes, v.notes...)
+	p.Review = v.review
+	p.View = ViewAuto
+	if w := e.word("workspace.view"); w != "" {
+		p.View = View(w)
+	}
+	p.Scratch = e.word("workspace.scratch") == "on"
+	p.Outputs = v.outputs
+	i := slices.IndexFunc(p.Paths, func(r PathRule) bool { return r.Path == p.Workspace })
+	switch {
+	case !p.Review || i < 0:
+	case p.Paths[i].Access == Read:
+		p.Review = false
+		p.Notes = append(p.Notes, "workspace.mode review: the whole workspace is read-only (workspace.readonly), so there is nothing to review")
+	default:
+		return fault(p.Paths[i].Origin, "take the entry away, or say workspace.mode: direct",
+			"%s access to the whole workspace would pass by workspace.mode review", p.Paths[i].Access)
 	}
 	return nil
 }

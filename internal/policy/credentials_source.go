@@ -12,6 +12,14 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
+// CredentialSource says where a secret comes from. Exactly one of its kinds.
+type CredentialSource struct {
+	Kind    string            // env, file, command, vault or github-app
+	Value   string            // env: the variable; file: absolute path; vault: path of the secret
+	Argv    []string          // command: executed on the host, without a shell
+	Options map[string]string // vault: address, and where given field, namespace and token-file; github-app: app-id, installation-id, key-file, repositories (names, a comma between), permissions (name=level, a comma between), and where given api; files are absolute paths
+}
+
 // The levels of a permission of a GitHub app.
 var appLevels = []string{"read", "write", "admin"}
 
@@ -37,14 +45,6 @@ func (d *decoder) source(of string, n *yaml.Node, s *CredentialSource) {
 	if len(d.errs) == before && given != 1 {
 		d.fail(n, "for example source: {env: NAME}", "%s has %d kinds; one is wanted", what, given)
 	}
-}
-
-// fileText checks the path of a file that is a source, or part of one.
-func fileText(text string) (string, error) {
-	if strings.HasSuffix(text, "?") {
-		return "", fmt.Errorf("the path %q may not be missing", printable(text))
-	}
-	return text, pathText(text)
 }
 
 func (d *decoder) command(what string, n *yaml.Node, s *CredentialSource) {
@@ -208,4 +208,63 @@ func serviceURL(text string) (string, error) {
 		return "", errors.New("a secret is asked for by https only; http is taken on loopback")
 	}
 	return strings.TrimSuffix(text, "/"), nil
+}
+
+// splitWords splits a command that is written as one text. It knows spaces and
+// quotes only. What a shell would do something with is refused, so that nobody
+// takes the text for a line of a shell.
+func splitWords(text string) ([]string, error) {
+	const special = "$`|;&<>()*?[\\\n\r"
+	var words []string
+	var word strings.Builder
+	inWord, quote := false, rune(0)
+	for _, r := range text {
+		switch {
+		case quote == 0 && (r == ' ' || r == '\t'):
+			if inWord {
+				words = append(words, word.String())
+				word.Reset()
+				inWord = false
+			}
+			continue
+		case quote == 0 && (r == '\'' || r == '"'):
+			quote, inWord = r, true
+			continue
+		case r == quote:
+			quote = 0
+			continue
+		case quote == 0 && strings.ContainsRune(special, r), quote == '"' && strings.ContainsRune("$`\\", r):
+			return nil, fmt.Errorf("the command contains %q, and no shell reads it", string(r))
+		case r == 0:
+			return nil, fmt.Errorf("the command contains a NUL")
+		}
+		word.WriteRune(r)
+		inWord = true
+	}
+	if quote != 0 {
+		return nil, fmt.Errorf("the command has a quote that does not end")
+	}
+	if inWord {
+		words = append(words, word.String())
+	}
+	if len(words) == 0 || words[0] == "" {
+		return nil, fmt.Errorf("the command is empty")
+	}
+	return words, nil
+}
+
+func sourceShape() map[string]any {
+	text := map[string]any{"type": "string", "minLength": 1}
+	number := map[string]any{"type": []string{"string", "integer"}}
+	argv := map[string]any{"type": "array", "items": map[string]any{"type": "string"}, "minItems": 1}
+	return map[string]any{"oneOf": []any{
+		closed([]string{"env"}, map[string]any{"env": text}),
+		closed([]string{"file"}, map[string]any{"file": text}),
+		closed([]string{"command"}, map[string]any{"command": map[string]any{"oneOf": []any{text, argv}}}),
+		closed([]string{"vault"}, map[string]any{"vault": closed([]string{"path"},
+			map[string]any{"path": text, "field": text, "address": text, "token-file": text, "namespace": text})}),
+		closed([]string{"github-app"}, map[string]any{"github-app": closed([]string{"app-id", "installation-id", "key-file", "repositories", "permissions"},
+			map[string]any{"app-id": number, "installation-id": number, "key-file": text, "repositories": some(text), "api": text,
+				"permissions": map[string]any{"type": "object", "minProperties": 1, "additionalProperties": map[string]any{"enum": appLevels}}})}),
+	}}
 }

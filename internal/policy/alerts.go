@@ -12,6 +12,51 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
+// sinksDoc describes a place for alerts in full.
+const sinksDoc = "Places that alerts are sent to. Each is a mapping with one of the kinds:\n\n" +
+	"| kind | where alerts go |\n| --- | --- |\n" +
+	"| `terminal: true` | a line on the standard error of `holdfast run` |\n" +
+	"| `file: PATH` | a JSON line each at the end of a file |\n" +
+	"| `webhook: URL` | a JSON document each by POST |\n" +
+	"| `syslog: local` or a URL | the daemon of the host; or `udp://HOST:PORT`, `tcp://HOST:PORT`, `tls://HOST:PORT`, `unix:///PATH` |\n" +
+	"| `otlp: URL` | an OpenTelemetry collector, by HTTP |\n\n" +
+	"and, besides that:\n\n" +
+	"| key | meaning | for |\n| --- | --- | --- |\n" +
+	"| `severity` | the least severity that is sent: `info`, `low`, `medium`, `high` or `critical`; without it `low`, and `medium` for `terminal` | all |\n" +
+	"| `headers` | file with a header a line, as `Name: value`; the place for tokens | `webhook`, `otlp` |\n" +
+	"| `secret` | file with the key of the signature (HMAC-SHA256) of each request; without it requests are not signed | `webhook` |\n" +
+	"| `authority` | PEM file with certificate authorities that are trusted besides the system's | `webhook`, `otlp`, `syslog` with `tls` |\n" +
+	"| `timeout` | of one attempt, from `100ms` to `1m`; without it `10s` | `webhook`, `otlp`, `syslog` |\n" +
+	"| `insecure` | `true`: `http` to a host that is not loopback | `webhook`, `otlp` |\n\n" +
+	"Files are outside of all that is in view. A later source's sink takes the place of an earlier one of the same kind and address."
+
+// Alerts says where alerts go besides the record.
+type Alerts struct {
+	Sinks []AlertSink
+	Rules []RuleSource // besides the built-in ones
+}
+
+// AlertSink is one place that alerts are sent to. Its files are outside of all
+// that is in view, and nothing of it enters the boundary.
+type AlertSink struct {
+	Kind      string        // terminal, file, webhook, syslog or otlp
+	Address   string        // file: absolute path; webhook, otlp: URL; syslog: "local", or a URL with udp, tcp, tls or unix; terminal: ""
+	Severity  string        // the least severity that is sent: info, low, medium, high or critical
+	Headers   string        // absolute path of a file with a header a line, for webhook and otlp; "" for none
+	Secret    string        // absolute path of a file with the key of the signature, for webhook; "" for not signed
+	Authority string        // absolute path of a PEM file with certificate authorities besides the system's; "" for none
+	Timeout   time.Duration // of one attempt; 0 where none is made (terminal, file)
+	Insecure  bool          // http to a host that is not loopback was asked for
+	Origin    Origin
+}
+
+// RuleSource is a file of rules, or a directory of such files. Nothing inside
+// can change it.
+type RuleSource struct {
+	Path   string // absolute; every component resolved
+	Origin Origin
+}
+
 // severities of an alert, the least first.
 var severities = []string{"info", "low", "medium", "high", "critical"}
 
@@ -263,40 +308,32 @@ func syslogText(text string) error {
 	return nil
 }
 
-// anchorText reads one element of record.anchor. A relative path of a file is
-// resolved later.
-func anchorText(text string) (a Anchor, hint string, err error) {
-	if path, ok := strings.CutPrefix(text, "file:"); ok {
-		if strings.HasPrefix(path, "//") {
-			return a, "write file:/PATH", fmt.Errorf("the anchor %q is a URL; what stands behind file: is a path", printable(text))
+// sinkShape is the schema of a place for alerts.
+func sinkShape() map[string]any {
+	text := map[string]any{"type": "string", "minLength": 1}
+	truth := map[string]any{"type": "boolean"}
+	address := map[string]any{"type": "string", "pattern": "^https?://.+$"}
+	options := map[string]any{
+		"headers": text, "secret": text, "authority": text, "insecure": truth,
+		"timeout": map[string]any{"type": "string", "pattern": `^([0-9]+(\.[0-9]*)?(ns|us|ms|s|m|h))+$`},
+	}
+	var forms []any
+	for _, k := range sinkKinds {
+		properties := map[string]any{"severity": map[string]any{"enum": severities}}
+		for _, name := range k.takes {
+			properties[name] = options[name]
 		}
-		path, err = fileText(path)
-		return Anchor{Kind: "file", Address: path}, "", err
-	}
-	if text == "syslog" || text == "syslog:" { // the second is how the others are written
-		return Anchor{Kind: "syslog"}, "", nil
-	}
-	if !strings.HasPrefix(text, "https://") && !strings.HasPrefix(text, "http://") {
-		const known = "known: file:PATH, syslog and https://…"
-		if near := nearest(text, []string{"syslog"}); near != "" {
-			return a, known, fmt.Errorf("unknown anchor %q, did you mean %q?", printable(text), near)
+		switch k.name {
+		case "terminal":
+			properties[k.name] = map[string]any{"const": true}
+		case "file":
+			properties[k.name] = text
+		case "syslog":
+			properties[k.name] = map[string]any{"type": "string", "pattern": "^(local|(udp|tcp|tls|unix)://.+)$"}
+		default:
+			properties[k.name] = address
 		}
-		return a, known, fmt.Errorf("%q is not a place for the head of a log", printable(text))
+		forms = append(forms, closed([]string{k.name}, properties))
 	}
-	if err := endpoint(text, false); err != nil {
-		return a, "", fmt.Errorf("the anchor: %w", err)
-	}
-	return Anchor{Kind: "http", Address: text}, "", nil
-}
-
-// String is an anchor as one would write it, but for what follows the host of
-// a URL.
-func (a Anchor) String() string {
-	switch a.Kind {
-	case "http":
-		return shownURL(a.Address)
-	case "file":
-		return "file:" + a.Address
-	}
-	return a.Kind
+	return map[string]any{"oneOf": forms}
 }

@@ -11,6 +11,53 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
+// credentialsDoc describes a credential in full.
+const credentialsDoc = "Secrets that never enter the boundary. Inside there is a placeholder; on the way to the hosts of the credential it is replaced in one header. Each is a mapping:\n\n" +
+	"| key | meaning |\n| --- | --- |\n" +
+	"| `name` | how rules and records call it: letters, digits, `-` and `_` |\n" +
+	"| `source` | where the secret comes from, see below |\n" +
+	"| `hosts` | where it may go, as `HOST` (port 443) or `HOST:PORT`; no wildcards. Each must be in `network.allow` with kind `tls`. The hosts of rules that name it in `credential` are added |\n" +
+	"| `paths` | of requests that may carry it, as in `network.allow`; without it all |\n" +
+	"| `header` | the only header it may stand in, with `{}` for the secret; `Authorization: Bearer {}` without it |\n" +
+	"| `env` | variable inside that holds the placeholder, or a list of them |\n" +
+	"| `always` | `true`: the header is set on every request to the hosts, placeholder or not. That is the default without `env` |\n" +
+	"| `sign` | `aws-sigv4`: requests are signed afresh instead. `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY` inside are placeholders; no `header`, `env`, `always` or `shape` then |\n" +
+	"| `shape` | how the placeholder begins, for programs that check it; known for some hosts, such as `ghp_` for GitHub |\n" +
+	"| `ttl` | how long a lease lasts; `15m` without it, and at most that in the profiles `ci` and `production` |\n" +
+	"| `uses` | how many requests a lease is good for; without it any number |\n\n" +
+	"A source is one of:\n\n" +
+	"| source | where the secret is |\n| --- | --- |\n" +
+	"| `{env: NAME}` | a variable of the caller |\n" +
+	"| `{file: PATH}` | a file outside of all that is in view |\n" +
+	"| `{command: TEXT}` or `{command: [PROGRAM, ARGUMENT, …]}` | what a program on the host prints. A text is split at spaces, with quotes, and no shell reads it |\n" +
+	"| `{vault: {path, field, address, namespace, token-file}}` | HashiCorp Vault; what is left out is the caller's `VAULT_ADDR`, `VAULT_NAMESPACE` and `VAULT_TOKEN` or `~/.vault-token`. With `sign` a `path` of the AWS engine needs no `field` |\n" +
+	"| `{github-app: {app-id, installation-id, key-file, repositories, permissions, api}}` | an installation token, made for the `repositories` (a list of names) and `permissions` (such as `{contents: read}`) alone |\n\n" +
+	"A later source's credential takes the place of an earlier one of the same name."
+
+// Credential is a secret that never enters the boundary: inside there is a
+// placeholder, which is replaced on the way to the hosts that the secret is for.
+type Credential struct {
+	Name   string           // as the policy calls it: letters, digits, - and _
+	Source CredentialSource // where the secret comes from
+	Hosts  []HostPort       // where it may go; each is also in a rule of Plan.Allow with this credential
+	Paths  []string         // of requests that may carry it, as HostRule.Paths; empty means all
+	Header string           // name of the only header it may stand in, canonical, such as "Authorization"
+	Format string           // value of that header with {} for the secret, such as "Bearer {}"; with Always it is what is set
+	Always bool             // the header is set on every request to Hosts, whether or not a placeholder stands there
+	Sign   string           // "" or "aws-sigv4": requests are signed afresh instead of a secret being put in
+	Env    []string         // variables inside that hold the placeholder; with Sign aws-sigv4 the three of AWS are set
+	Shape  string           // how the placeholder begins, such as "ghp_", so that tools take it
+	TTL    time.Duration    // how long a lease lasts; never 0
+	Uses   int64            // how many requests a lease is good for; 0 means any number
+	Origin Origin
+}
+
+// HostPort is a place that a credential may go to.
+type HostPort struct {
+	Host string // in normal form; never a wildcard
+	Port int
+}
+
 const (
 	awsSigV4   = "aws-sigv4"
 	defaultTTL = 15 * time.Minute // of a lease; the most that the profiles ci and production take
@@ -18,38 +65,6 @@ const (
 
 // awsVariables are those that signing for AWS speaks for.
 var awsVariables = []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"}
-
-// String is a credential in one line: where it is from and where it goes.
-func (c Credential) String() string {
-	from := c.Source.Kind
-	if c.Source.Kind == "env" {
-		from += " " + c.Source.Value
-	}
-	parts := []string{c.Name, "from " + from}
-	for _, h := range c.Hosts {
-		host := HostRule{Host: h.Host, Ports: []int{h.Port}}
-		parts = append(parts, "to "+host.String())
-	}
-	if len(c.Paths) > 0 {
-		parts = append(parts, strings.Join(c.Paths, ","))
-	}
-	switch {
-	case c.Sign != "":
-		parts = append(parts, "sign "+c.Sign)
-	case c.Always:
-		parts = append(parts, "always in "+c.Header)
-	default:
-		parts = append(parts, "in "+c.Header)
-	}
-	if len(c.Env) > 0 {
-		parts = append(parts, "as "+strings.Join(c.Env, ","))
-	}
-	parts = append(parts, "for "+shortSpan(c.TTL))
-	if c.Uses > 0 {
-		parts = append(parts, strconv.FormatInt(c.Uses, 10)+" uses")
-	}
-	return strings.Join(parts, " ")
-}
 
 // credential decodes one element of credentials.
 func (d *decoder) credential(key string, n *yaml.Node) {
@@ -232,4 +247,59 @@ func useCount(text string) (int64, error) {
 		return 0, fmt.Errorf("%q is not a whole number above 0; leave it out for any number", printable(text))
 	}
 	return n, nil
+}
+
+// credentialShape is the schema of a credential.
+func credentialShape() map[string]any {
+	text := map[string]any{"type": "string", "minLength": 1}
+	variable := map[string]any{"type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]*$"}
+	return closed([]string{"name", "source"}, map[string]any{
+		"name":   credentialNameShape(),
+		"source": sourceShape(),
+		"hosts":  some(text),
+		"paths":  some(pathShape()),
+		"header": map[string]any{"type": "string", "pattern": `^[A-Za-z0-9-]+: [^{}]*\{\}[^{}]*$`},
+		"env":    oneOrSome(variable),
+		"always": map[string]any{"type": "boolean"},
+		"sign":   map[string]any{"enum": []string{awsSigV4}},
+		"shape":  map[string]any{"type": "string", "pattern": "^[A-Za-z0-9._-]{1,32}$"},
+		"ttl":    map[string]any{"type": "string", "pattern": `^([0-9]+(\.[0-9]*)?(ns|us|ms|s|m|h))+$`},
+		"uses":   map[string]any{"type": "integer", "minimum": 1},
+	})
+}
+
+func credentialNameShape() map[string]any {
+	return map[string]any{"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9_-]*$"}
+}
+
+// String is a credential in one line: where it is from and where it goes.
+func (c Credential) String() string {
+	from := c.Source.Kind
+	if c.Source.Kind == "env" {
+		from += " " + c.Source.Value
+	}
+	parts := []string{c.Name, "from " + from}
+	for _, h := range c.Hosts {
+		host := HostRule{Host: h.Host, Ports: []int{h.Port}}
+		parts = append(parts, "to "+host.String())
+	}
+	if len(c.Paths) > 0 {
+		parts = append(parts, strings.Join(c.Paths, ","))
+	}
+	switch {
+	case c.Sign != "":
+		parts = append(parts, "sign "+c.Sign)
+	case c.Always:
+		parts = append(parts, "always in "+c.Header)
+	default:
+		parts = append(parts, "in "+c.Header)
+	}
+	if len(c.Env) > 0 {
+		parts = append(parts, "as "+strings.Join(c.Env, ","))
+	}
+	parts = append(parts, "for "+shortSpan(c.TTL))
+	if c.Uses > 0 {
+		parts = append(parts, strconv.FormatInt(c.Uses, 10)+" uses")
+	}
+	return strings.Join(parts, " ")
 }

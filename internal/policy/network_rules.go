@@ -9,6 +9,33 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
+// allowDoc describes a destination in full.
+const allowDoc = "Destinations that the command may reach, as `HOST`, `HOST:PORT`, `HOST:PORT/KIND` or a mapping:\n\n" +
+	"| key | meaning |\n| --- | --- |\n" +
+	"| `host` | a DNS name, `*.` and a name for all names below it (not that name itself), or an IP address |\n" +
+	"| `ports` | list of ports; without it 443, and 80 where nothing else is said of the host |\n" +
+	"| `kind` | `tls`: TLS for that name; `http`: HTTP in the clear; `tcp`: any bytes. Without it 443 is `tls`, 80 is `http`, all others are `tcp` |\n" +
+	"| `methods` | methods of requests, such as `GET`; without it all |\n" +
+	"| `paths` | paths of requests: `*` stands for part of one segment, `/**` at the end for everything below; without it all |\n" +
+	"| `credential` | a name of `credentials`, or of a grant that you keep (`holdfast grant`), or a list of them, that may be used there |\n" +
+	"| `internal` | `true`: the name may have an address that is not public |\n" +
+	"| `inspect` | `true`: TLS is terminated and each request recorded; that is so in any case with `methods`, `paths` or `credential` |\n\n" +
+	"Several entries may name one host: what any of them permits is permitted. A list that is empty is an error, for it could be read as all."
+
+// HostRule is a network destination that the command may reach. Several rules
+// may name the same host and port: what any of them permits is permitted.
+type HostRule struct {
+	Host        string   // in normal form: a DNS name in lower case without a final dot, "*.name" for every name below it, or an IP address
+	Ports       []int    // at least one, 1..65535
+	Kind        HostKind // never empty
+	Methods     []string // of requests, upper case; empty means all
+	Paths       []string // of requests: "*" stands for part of one segment, "/**" at the end for everything below; empty means all
+	Credentials []string // names of Plan.Credentials that may be used there; empty means none
+	Internal    bool     // it may be at an address that is not public
+	Inspect     bool     // TLS is terminated, so that requests are decided one by one and answers recorded; set where Methods, Paths or Credentials need it
+	Origin      Origin
+}
+
 var hostKinds = []HostKind{TLS, HTTP, TCP}
 
 // defaultKind is what is spoken on a port of which nothing is said.
@@ -212,4 +239,23 @@ func (r HostRule) String() string {
 		b.WriteString(" inspect")
 	}
 	return b.String()
+}
+
+// destinationShape is the schema of a destination that is written as a mapping.
+func destinationShape() map[string]any {
+	text := map[string]any{"type": "string", "minLength": 1}
+	truth := map[string]any{"type": "boolean"}
+	return map[string]any{
+		"type": "object", "required": []string{"host"}, "additionalProperties": false,
+		"properties": map[string]any{
+			"host":       text,
+			"ports":      some(portShape()),
+			"kind":       map[string]any{"enum": hostKinds},
+			"methods":    some(map[string]any{"type": "string", "pattern": "^[A-Za-z][A-Za-z0-9_-]*$"}),
+			"paths":      some(pathShape()),
+			"credential": oneOrSome(credentialNameShape()),
+			"internal":   truth,
+			"inspect":    truth,
+		},
+	}
 }

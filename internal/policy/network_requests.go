@@ -50,3 +50,7 @@ func requestPath(text string) (string, error) {
 	}
 	return text, nil
 }
+
+func pathShape() map[string]any {
+	return map[string]any{"type": "string", "pattern": "^/[^%;?#\\\\ ]*$"}
+}

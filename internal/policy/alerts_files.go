@@ -9,24 +9,6 @@ import (
 	"strings"
 )
 
-// record says how much is written down. It comes after what is accepted.
-func (p *Plan) record(e Effective) {
-	p.Honeytokens = e.word("honeytokens") != "off"
-	p.Record.Level = RecordFull // where nothing is said; every profile says something
-	if all := e.of("record.level"); len(all) > 0 {
-		one := all[len(all)-1]
-		p.Record.Level, p.Record.Origin = RecordLevel(one.Value), one.Origin
-	}
-	for _, one := range e.of("without") {
-		if Guarantee(one.Value) == Recording {
-			p.Notes = append(p.Notes, one.Origin.String()+": no system call is recorded (record.level "+string(p.Record.Level)+" of "+p.Record.Origin.String()+
-				" is off): what is executed, read, changed or refused by the kernel will not be known, and rules about it raise nothing; what Holdfast decides itself is recorded all the same")
-			p.Record.Level, p.Record.Origin = RecordOff, one.Origin
-			return
-		}
-	}
-}
-
 // alerts resolves where alerts and the head of the log go, and where rules come
 // from. It refuses files that the command could read, forge or replace.
 func (p *Plan) alerts(e Effective, h Host) error {
@@ -49,26 +31,6 @@ func (p *Plan) alerts(e Effective, h Host) error {
 		}
 	}
 	return errs.orNil()
-}
-
-// anchor adds one place for the head of the log, once however many sources
-// name it.
-func (p *Plan) anchor(x explainer, one Entry) *Error {
-	a := *one.Anchor
-	a.Origin = one.Origin
-	if a.Kind == "file" {
-		var fault *Error
-		if a.Address, fault = x.apart(one, "the anchor", a.Address); fault != nil {
-			return fault
-		}
-		if fault := x.appended(one, "the anchor", a.Address); fault != nil {
-			return fault
-		}
-	}
-	if !slices.ContainsFunc(p.Record.Anchor, func(old Anchor) bool { return old.Kind == a.Kind && old.Address == a.Address }) {
-		p.Record.Anchor = append(p.Record.Anchor, a)
-	}
-	return nil
 }
 
 // sink adds one place for alerts. A later source's takes the place of an earlier
@@ -113,92 +75,6 @@ func (p *Plan) sink(x explainer, one Entry, ranks map[string]int) *Error {
 		p.Alerts.Sinks[at] = s
 	}
 	ranks[name] = one.rank
-	return nil
-}
-
-// usedFile is something that Holdfast uses on the host for the run of a plan.
-type usedFile struct {
-	path, key string
-	origin    Origin
-	tree      bool // so is everything below it
-	readable  bool // it may be in view, but not be changed
-}
-
-// used lists what the record, the alerts and the approvals of p use.
-func (p Plan) used() (out []usedFile) {
-	for _, a := range p.Record.Anchor {
-		if a.Kind == "file" {
-			out = append(out, usedFile{path: a.Address, key: "record.anchor", origin: a.Origin})
-		}
-	}
-	for _, s := range p.Alerts.Sinks {
-		files := []string{s.Headers, s.Secret, s.Authority}
-		if s.Kind == "file" {
-			files = append(files, s.Address)
-		}
-		if socket, ok := strings.CutPrefix(s.Address, "unix://"); ok {
-			files = append(files, socket)
-		}
-		for _, path := range files {
-			if path != "" {
-				out = append(out, usedFile{path: path, key: "alerts.sinks", origin: s.Origin})
-			}
-		}
-	}
-	for _, n := range p.Approvals.Notify {
-		for _, path := range []string{n.Secret, n.Headers, n.Authority} {
-			if path != "" {
-				out = append(out, usedFile{path: path, key: "approvals.notify", origin: n.Origin})
-			}
-		}
-	}
-	for _, r := range p.Alerts.Rules {
-		out = append(out, usedFile{path: r.Path, key: "alerts.rules", origin: r.Origin, tree: true, readable: true})
-	}
-	return out
-}
-
-// apart resolves a file that Holdfast uses on the host, and refuses one that the
-// command could read, or that a link leads to which the command could replace.
-func (x explainer) apart(one Entry, what, text string) (string, *Error) {
-	path := filepath.Clean(expand(text, one.Base, x.host.Home))
-	links, real := steps(path)
-	if len(links) > maxFollowed {
-		return "", fault(one.Origin, "name the file itself", "%s: %s goes through more than %d links", what, quote(path), maxFollowed)
-	}
-	if rule := x.rule(real); rule.Path != "" && rule.Access != Hidden {
-		return "", fault(one.Origin, "keep it in a directory that is not in view", "%s: %s is in view inside (%s), so that the command could read it", what, quote(path), rule.Origin)
-	}
-	if link, rule := x.led(links); rule != "" {
-		return "", fault(one.Origin, "name the file itself", "%s: the link %s on the way to %s is writable inside (%s), so that the command could lead it elsewhere", what, quote(link), quote(path), rule)
-	}
-	return real, nil
-}
-
-// appended refuses a file to be written whose text something on the host
-// executes or obeys: part of what is written comes from inside.
-func (x explainer) appended(one Entry, what, path string) *Error {
-	refuse := func(why string) *Error {
-		return fault(one.Origin, "choose a file of its own, such as ~/.local/state/holdfast/alerts.jsonl", "%s: %s %s", what, quote(path), why)
-	}
-	for _, tree := range append([]string{"/opt"}, systemTrees...) {
-		if within(path, tree) {
-			return refuse("belongs to the system")
-		}
-	}
-	for _, name := range embeddedToolchains().Executed {
-		if within(path, filepath.Join(x.host.Home, name)) {
-			return refuse("is or belongs to ~/" + name + ", which your account executes or obeys later")
-		}
-	}
-	if filepath.Dir(path) == nearestReal(x.host.State) && filepath.Ext(path) == ".jsonl" {
-		return nil // Holdfast reads no such file
-	}
-	for _, own := range x.host.own() {
-		if own.path != "" && within(path, own.path) {
-			return refuse("is or belongs to " + own.what + " " + own.path)
-		}
-	}
 	return nil
 }
 

@@ -149,3 +149,11 @@ func (v *view) hide(path, why string) {
 func escapeGlob(path string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }
+
+// Executed lists the paths in a home, relative to it, that the account executes
+// or obeys later without being asked. A new slice each time.
+func Executed() []string { return slices.Clone(embeddedToolchains().Executed) }
+
+// SystemSecrets lists the system's own secrets, as absolute paths. A new slice
+// each time.
+func SystemSecrets() []string { return slices.Clone(embeddedToolchains().Secret) }
