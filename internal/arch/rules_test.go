@@ -17,6 +17,7 @@ floor/event floor/canonical floor/sys prove/netlab
 testenv*
 prove/inside
 floor/expr floor/redact detect/honey detect/baseline prove/replay
+consent/rules
 policy record/audit detect consent prove/report prove/probe record/export prove/model
 record/story detect/alert prove/exposure prove/targets prove/agent agents/hooks
 boundary record/incident

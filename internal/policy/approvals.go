@@ -40,6 +40,9 @@ type Notifier struct {
 	Origin    Origin
 }
 
+// maxTimeAsk is how long a human may be given.
+const maxTimeAsk = 24 * time.Hour
+
 // patienceText reads approvals.timeout. 0 is its least value, and not none.
 func patienceText(text string) (int64, error) {
 	d, err := time.ParseDuration(text)
@@ -147,6 +150,34 @@ func notifierShape() map[string]any {
 			"insecure":  map[string]any{"type": "boolean"},
 		}),
 	}}
+}
+
+// approvals says how long a human has, and resolves where he is told.
+func (p *Plan) approvals(e Effective, h Host) error {
+	if all := e.of("approvals.timeout"); len(all) > 0 {
+		one := all[len(all)-1]
+		p.Approvals.Timeout, p.Approvals.Origin = time.Duration(one.Amount), one.Origin
+	}
+	var errs Errors
+	x := explainer{plan: *p, host: h}
+	for _, one := range e.of("approvals.notify") {
+		if one.Notifier == nil {
+			continue
+		}
+		w := *one.Notifier
+		w.Origin = one.Origin
+		if fault := w.resolve(x, one); fault != nil {
+			errs = append(errs, fault)
+			continue
+		}
+		at := slices.IndexFunc(p.Approvals.Notify, func(old Notifier) bool { return old.Kind == w.Kind && old.Address == w.Address })
+		if at >= 0 {
+			p.Approvals.Notify[at] = w
+			continue
+		}
+		p.Approvals.Notify = append(p.Approvals.Notify, w)
+	}
+	return errs.orNil()
 }
 
 // resolve finds the files of a notifier, and refuses those that the command

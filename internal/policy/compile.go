@@ -30,6 +30,7 @@ func Compile(e Effective, h Host) (Plan, error) {
 	}
 	p.record(e)
 	p.tools(e)
+	p.Ask, p.Deny = consentRulesOf(e, "ask"), consentRulesOf(e, "deny")
 	p.ProtectMore, p.ProtectLess = e.patterns("workspace.protect"), e.patterns("workspace.unprotect")
 	p.HideMore, p.HideLess = e.patterns("workspace.hide"), e.patterns("workspace.show")
 	h.owned = h.own()
@@ -43,7 +44,7 @@ func Compile(e Effective, h Host) (Plan, error) {
 		func() error { return p.unreachable(e, h) },
 		func() error { return p.sources(e, h) },
 		func() error { return p.alerts(e, h) },
-		func() error { return p.gates(e, h) },
+		func() error { return p.approvals(e, h) },
 		func() error { return p.environment(e, h, &v) },
 		func() error { return p.programs(e, &v) },
 	} {

@@ -1,11 +1,10 @@
 package policy
 
 import (
-	"slices"
 	"strings"
 
+	"holdfast.dev/holdfast/internal/consent/rules"
 	"holdfast.dev/holdfast/internal/floor/event"
-	"holdfast.dev/holdfast/internal/floor/expr"
 )
 
 // consent says of an answer what the rules of consent add to it.
@@ -16,11 +15,10 @@ func (x explainer) consent(a *Answer) error {
 	if len(x.plan.Ask)+len(x.plan.Deny) == 0 {
 		return nil
 	}
-	g, err := NewGates(x.plan.Ask, x.plan.Deny, nil)
+	g, err := rules.New(x.plan.Ask, x.plan.Deny, rules.Host{Outside: x.plan.outside})
 	if err != nil {
 		return err
 	}
-	g.workspace = x.plan.Workspace
 	switch {
 	case a.Connect != nil:
 		asked, _, err := destination(a.Query)
@@ -40,15 +38,15 @@ func (x explainer) consent(a *Answer) error {
 		return nil
 	}
 	may := event.Attempt{Kind: event.KindExec, Path: a.Query, Cut: true, Process: event.Process{Executable: a.Resolved}}
-	if names := g.possible(may); len(names) > 0 {
+	if names := g.Possible(may); len(names) > 0 {
 		a.Execute.Why += "; rules of consent look at what it is told to do: " + strings.Join(names, ", ")
 	}
 	return nil
 }
 
 // judged adds what a rule says to a verdict.
-func (v *Verdict) judged(j Judgement, p Plan) {
-	rule := j.Rule.Origin.String()
+func (v *Verdict) judged(j rules.Judgement, p Plan) {
+	rule := j.Rule.Origin
 	switch {
 	case j.Verdict == event.Denied:
 		*v = Verdict{Why: j.Reason, Rule: rule}
@@ -59,34 +57,4 @@ func (v *Verdict) judged(j Judgement, p Plan) {
 	case j.Verdict == event.Unknown:
 		v.Why += "; a human is asked first (" + rule + ")"
 	}
-}
-
-// possible are the rules that can be met by what is executed with one command
-// line or another, each once, in the order in which they decide.
-func (g *Gates) possible(a event.Attempt) (out []string) {
-	l := g.lanes[event.KindExec]
-	if l == nil {
-		return nil
-	}
-	var met []*gate
-	for _, r := range g.readings(a) {
-		over := new(expr.Attempted)
-		over.Over(attemptFields{attempt: &a, reading: r})
-		for _, one := range l.all {
-			if matches, err := one.matches(over); (matches || err != nil) && !slices.Contains(met, one) {
-				met = append(met, one)
-			}
-		}
-	}
-	slices.SortFunc(met, func(a, b *gate) int { return a.rank - b.rank })
-	for _, one := range met {
-		name := one.rule.Origin.String()
-		if one.rule.Set != "" {
-			name = one.rule.Set + " (" + name + ")"
-		}
-		if !slices.Contains(out, name) {
-			out = append(out, name)
-		}
-	}
-	return out
 }

@@ -14,6 +14,8 @@ import (
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
+
+	"holdfast.dev/holdfast/internal/consent/rules"
 )
 
 // File is one parsed policy: a profile, a file, or the flags of a command
@@ -38,7 +40,7 @@ type Entry struct {
 	Credential *Credential // of credentials, as it was written: its source is not looked up, and rules may add hosts
 	Sink       *AlertSink  // of alerts.sinks, as it was written: its paths are not resolved
 	Tool       *ToolRule   // of tools.deny
-	Gate       *GateRule   // of ask and deny
+	Consent    *rules.Rule // of ask and deny
 	Notifier   *Notifier   // of approvals.notify, as it was written: its paths are not resolved
 	Anchor     *Anchor     // of record.anchor, the same
 	Clear      bool        // an empty list: takes away what earlier sources listed
@@ -228,7 +230,7 @@ func (d *decoder) key(parent string, name, value *yaml.Node, depth int) {
 	switch k.kind {
 	case section:
 		d.section(full, value, depth+1)
-	case paths, patterns, names, hosts, ports, services, losses, secrets, anchors, sinks, toolRules, gateRules, notifiers, programs:
+	case paths, patterns, names, hosts, ports, services, losses, secrets, anchors, sinks, toolRules, consents, notifiers, programs:
 		d.list(k, value)
 	case vars:
 		d.vars(k, value)

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"holdfast.dev/holdfast/internal/consent/rules"
 )
 
 // scalar decodes a key that has one value.
@@ -94,8 +96,8 @@ func (d *decoder) element(k key, item *yaml.Node) bool {
 		d.sink(k.name, item)
 	case k.kind == toolRules:
 		d.tool(k.name, item)
-	case k.kind == gateRules:
-		d.gate(k.name, item)
+	case k.kind == consents:
+		d.consentRule(k.name, item)
 	case k.kind == notifiers:
 		d.notifier(k.name, item)
 	default:
@@ -114,10 +116,10 @@ func parseItem(k key, text string) (e Entry, hint string, err error) {
 		err = programText(text)
 	case word:
 		err = wordText(k, text)
-	case gateRules:
-		var rule GateRule
-		rule, err = gateText(text)
-		e.Gate, e.Value = &rule, rule.String()
+	case consents:
+		var rule rules.Rule
+		rule, err = consentText(text)
+		e.Consent, e.Value = &rule, rule.String()
 	case anchors:
 		e.Anchor = new(Anchor)
 		*e.Anchor, hint, err = anchorText(text)

@@ -64,7 +64,7 @@ func TestProgramsAreKnownByTheirContent(t *testing.T) {
 	for _, row := range []struct{ name, path, sum string }{
 		{"/tool", dir + "/tool", empty}, {"/link", dir + "/tool", empty}, {"/broken", "", ""}, {"/none", "", ""}, {"", dir, ""},
 	} {
-		if path, sum := (Plan{}).program(dir + row.name); path != row.path || sum != row.sum {
+		if path, sum := (Plan{}).findProgram(dir + row.name); path != row.path || sum != row.sum {
 			t.Errorf("%s: %q, %q, want %q, %q", row.name, path, sum, row.path, row.sum)
 		}
 	}

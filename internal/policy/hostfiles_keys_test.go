@@ -9,7 +9,7 @@ import (
 
 // pathless are the kinds of keys that take no path of the host.
 var pathless = map[kind]bool{
-	section: true, version: true, word: true, toolRules: true, gateRules: true, patience: true, patterns: true, names: true, vars: true,
+	section: true, version: true, word: true, toolRules: true, consents: true, patience: true, patterns: true, names: true, vars: true,
 	hosts: true, ports: true, services: true, losses: true, size: true, count: true, cores: true, span: true,
 }
 

@@ -12,7 +12,7 @@ const (
 	anchors               // a list of places for the head of the log
 	sinks                 // a list of places for alerts
 	toolRules             // a list of rules for tools
-	gateRules             // a list of rules of consent
+	consents              // a list of rules of consent
 	notifiers             // a list of ways to tell a human
 	programs              // a list of programs: names, paths and patterns
 	patience              // a duration with a unit; 0s is the least
@@ -154,11 +154,11 @@ var keys = []key{
 	{name: "credentials", kind: secrets, project: clears,
 		example: "[{name: github, source: {command: gh auth token}, hosts: [api.github.com], env: GITHUB_TOKEN}]",
 		doc:     credentialsDoc},
-	{name: "ask", kind: gateRules, project: adds, example: "[git-push, {set: new-hosts, attended: true}, {when: 'action == \"exec\" && program == \"terraform\" && verb == \"apply\"', reason: this changes what runs}]",
-		doc: "What a human must decide before it happens: the action is held while he is asked, and denied where nobody answers in time. Where several rules are about an action, one under `deny` decides; then one that asks in any case. Rules about commands are for consent and the boundary is for security. The flag is `--ask`. " + gatesDoc +
+	{name: "ask", kind: consents, project: adds, example: "[git-push, {set: new-hosts, attended: true}, {when: 'action == \"exec\" && program == \"terraform\" && verb == \"apply\"', reason: this changes what runs}]",
+		doc: "What a human must decide before it happens: the action is held while he is asked, and denied where nobody answers in time. Where several rules are about an action, one under `deny` decides; then one that asks in any case. Rules about commands are for consent and the boundary is for security. The flag is `--ask`. " + consentDoc +
 			"| `attended` | `true`: asks only while somebody is there to answer (`holdfast approve` is open); else the boundary decides as it would without the rule |\n\n" + aboutDoc},
-	{name: "deny", kind: gateRules, project: adds, example: "[publish, {when: 'action == \"connect\" && port == 25'}]",
-		doc: "What is denied without asking, although the boundary would let it happen. The flag is `--deny`. " + gatesDoc + "\n" + aboutDoc},
+	{name: "deny", kind: consents, project: adds, example: "[publish, {when: 'action == \"connect\" && port == 25'}]",
+		doc: "What is denied without asking, although the boundary would let it happen. The flag is `--deny`. " + consentDoc + "\n" + aboutDoc},
 	{name: "programs", kind: section,
 		doc: "Which programs may be started inside. Off without `else`. " + programsDoc},
 	{name: "programs.allow", kind: programs, project: listed, example: "[git, /usr/lib/git-core/*, node, npm, /usr/bin/make, ./scripts/*]",

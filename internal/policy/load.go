@@ -253,7 +253,7 @@ func (e *Effective) apply(f File) {
 func single(name string) bool {
 	k, _ := lookup(name)
 	switch k.kind {
-	case paths, patterns, names, vars, hosts, ports, services, losses, secrets, anchors, sinks, toolRules, gateRules, notifiers, programs:
+	case paths, patterns, names, vars, hosts, ports, services, losses, secrets, anchors, sinks, toolRules, consents, notifiers, programs:
 		return false
 	}
 	return true

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"holdfast.dev/holdfast/internal/consent/rules"
 )
 
 // Plan is the effective policy of one run: resolved for this user, this host
@@ -37,7 +39,7 @@ type Plan struct {
 
 	Tools []ToolRule // calls of agents' tools that their hooks deny
 
-	Ask, Deny []GateRule // what a human must decide, and what is denied without asking
+	Ask, Deny []rules.Rule // what a human must decide, and what is denied without asking
 	Approvals Approvals
 	Programs  Programs // that may be started
 

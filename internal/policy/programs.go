@@ -86,34 +86,23 @@ func (p Programs) by(file string) (Program, bool) {
 // those that interpret it, or the program. "" for none. The command of the run is
 // what the user asked for. Env as an interpreter executes a program, and that is
 // judged then.
-func (g *Gates) unlisted(a event.Attempt) string {
-	if g.programs.Else == "" || a.Kind != event.KindExec || a.Command {
+func (c *Consent) unlisted(a event.Attempt) string {
+	if c.programs.Else == "" || a.Kind != event.KindExec || a.Command {
 		return ""
 	}
 	files := a.Between
 	if a.Script != "" {
 		files = slices.Concat([]string{a.Script}, files)
 	}
-	if a.Script == "" || path.Base(a.Process.Executable) != "env" || !g.files.fixed(a.Process.Executable) {
+	if a.Script == "" || path.Base(a.Process.Executable) != "env" || !c.fixed(a.Process.Executable) {
 		files = slices.Concat(files, []string{a.Process.Executable})
 	}
 	for _, file := range files {
-		if _, ok := g.programs.by(file); !ok {
+		if _, ok := c.programs.by(file); !ok {
 			return cmp.Or(file, a.Path, "?")
 		}
 	}
 	return ""
-}
-
-// listed adds to what the rules of consent say what the list of programs says.
-func (g *Gates) listed(j Judgement, a event.Attempt) Judgement {
-	j.Unlisted = g.unlisted(a)
-	if j.Unlisted == "" || g.programs.Else != programsRefuse || j.Verdict == event.Denied {
-		return j
-	}
-	j.Verdict, j.Rule = event.Denied, GateRule{Origin: g.programs.Origin}
-	j.Reason = j.Unlisted + " is not among the programs that may be started (programs.allow)"
-	return j
 }
 
 // programText checks an entry of programs.allow.

@@ -84,8 +84,8 @@ func listShape(k key, text map[string]any) map[string]any {
 		return list(credentialShape())
 	case toolRules:
 		return list(toolShape())
-	case gateRules:
-		return list(gateShape(k.name))
+	case consents:
+		return list(consentShape(k.name))
 	case notifiers:
 		return list(notifierShape())
 	case sinks:

@@ -54,7 +54,7 @@ func Rows(e Effective, p Plan) []Row {
 	for _, one := range p.Tools {
 		add("tools.deny", one.String(), one.Origin.String())
 	}
-	rows = append(rows, gateRows(e, p)...)
+	rows = append(rows, consentRows(e, p)...)
 	rows = append(rows, recordRows(e, p)...)
 	for _, one := range e.of("without") {
 		add("without", one.Value, one.Origin.String())

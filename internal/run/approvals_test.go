@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"holdfast.dev/holdfast/internal/consent"
+	"holdfast.dev/holdfast/internal/consent/rules"
 	"holdfast.dev/holdfast/internal/floor/event"
 	"holdfast.dev/holdfast/internal/floor/redact"
 	"holdfast.dev/holdfast/internal/policy"
@@ -44,7 +45,7 @@ func asks(t *testing.T, state, name string, notify ...policy.Notifier) *asking {
 		t.Fatal(err)
 	}
 	a := &asking{t: t, state: state, task: &Task{State: state, Keys: filepath.Join(state, "keys")}}
-	a.task.Plan.Ask = []policy.GateRule{{When: "true"}}
+	a.task.Plan.Ask = []rules.Rule{{When: "true"}}
 	a.task.Plan.Approvals = policy.Approvals{Timeout: time.Minute, Notify: notify}
 	a.task.record = &recorder{session: name, secrets: redact.New(), sensors: map[event.Sensor]*sensor{}}
 	var err error

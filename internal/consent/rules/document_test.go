@@ -1,9 +1,8 @@
-package policy
+package rules
 
 import (
 	"bytes"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -11,26 +10,14 @@ import (
 	"holdfast.dev/holdfast/internal/floor/expr"
 )
 
-const ruleSetsPage = "../../docs/rule-sets.md"
-
 // TestRuleSetsDocument compares docs/rule-sets.md with the files of the sets.
 func TestRuleSetsDocument(t *testing.T) {
-	got := ruleSets(shippedSets(t))
-	if *update {
-		if err := os.WriteFile(ruleSetsPage, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(ruleSetsPage)
-	if err != nil || !bytes.Equal(got, want) {
-		t.Errorf("%s is not what the sets say (%v); run: go generate ./internal/policy", ruleSetsPage, err)
-	}
+	golden(t, "../../../docs/rule-sets.md", ruleSets(shippedSets(t)))
 }
 
 const ruleSetsIntro = `# Rule sets of consent
 
-<!-- Generated from internal/policy/gates by go generate ./internal/policy. -->
+<!-- Generated from internal/consent/rules/sets by go generate ./internal/consent/rules. -->
 
 A rule under %[1]sask%[1]s holds an action while a human decides; one under %[1]sdeny%[1]s refuses it
 ([policy.md](policy.md#ask)). These sets are shipped, and named so:

@@ -1,8 +1,9 @@
-package policy
+package rules
 
 import (
 	"bytes"
 	"cmp"
+	"flag"
 	"fmt"
 	"go/format"
 	"os"
@@ -17,7 +18,24 @@ import (
 	"holdfast.dev/holdfast/internal/floor/expr"
 )
 
-//go:generate go test -run "^(TestGateTableIsCurrent|TestRuleSetsDocument)$" -update .
+//go:generate go test -run "^(TestTableIsCurrent|TestRuleSetsDocument)$" -update .
+
+var update = flag.Bool("update", false, "write the generated files")
+
+// golden compares got with a file, or writes it.
+func golden(t *testing.T, path string, got []byte) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil || !bytes.Equal(got, want) {
+		t.Errorf("%s is not what the sets say (%v); run: go generate ./internal/consent/rules", path, err)
+	}
+}
 
 // shippedSet is a set as its file has it.
 type shippedSet struct {
@@ -53,10 +71,7 @@ func (e example) attempt(t testing.TB) event.Attempt {
 	t.Helper()
 	var argv []string
 	if e.Argv != "" {
-		var err error
-		if argv, err = splitWords(e.Argv); err != nil {
-			t.Fatalf("%s: %v", e.Argv, err)
-		}
+		argv = splitWords(t, e.Argv)
 	}
 	a := event.Attempt{Kind: event.Kind(e.Action), Path: e.Path, Script: e.Script, ParentExecutable: e.Parent,
 		Operation: e.Operation, To: e.To, Host: e.Host, Port: e.Port, Protocol: e.Protocol, Known: e.Known, Method: e.Method, URLPath: e.URLPath,
@@ -82,19 +97,48 @@ func (e example) attempt(t testing.TB) event.Attempt {
 	return a
 }
 
+// splitWords splits a command line at spaces, with quotes.
+func splitWords(t testing.TB, text string) (words []string) {
+	t.Helper()
+	for text = strings.TrimLeft(text, " "); text != ""; text = strings.TrimLeft(text, " ") {
+		word := ""
+		for text != "" && text[0] != ' ' {
+			if quote := text[:1]; quote == "'" || quote == `"` {
+				inner, rest, ends := strings.Cut(text[1:], quote)
+				if !ends {
+					t.Fatalf("%s: a quote that does not end", text)
+				}
+				word, text = word+inner, rest
+				continue
+			}
+			word, text = word+text[:1], text[1:]
+		}
+		words = append(words, word)
+	}
+	return words
+}
+
 func shippedSets(t testing.TB) (all []shippedSet) {
 	t.Helper()
-	for _, name := range gateSetNames {
+	for _, name := range SetNames {
 		var s shippedSet
-		readData(t, "gates/"+name+".yaml", &s)
+		data, err := os.ReadFile("sets/" + name + ".yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		dec := yaml.NewDecoder(bytes.NewReader(data))
+		dec.KnownFields(true)
+		if err := dec.Decode(&s); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
 		if s.Name != name || s.Title == "" || s.Text == "" || s.Blind == "" {
-			t.Errorf("gates/%s.yaml lacks something, or is called %q", name, s.Name)
+			t.Errorf("sets/%s.yaml lacks something, or is called %q", name, s.Name)
 		}
 		all = append(all, s)
 	}
-	files, err := os.ReadDir("gates")
-	if err != nil || len(files) != len(gateSetNames) {
-		t.Errorf("there are %d files of sets and %d names (%v)", len(files), len(gateSetNames), err)
+	files, err := os.ReadDir("sets")
+	if err != nil || len(files) != len(SetNames) {
+		t.Errorf("there are %d files of sets and %d names (%v)", len(files), len(SetNames), err)
 	}
 	return all
 }
@@ -110,11 +154,10 @@ func byHash(name string) (path, sha256 string) {
 // TestRuleSets tries what each rule asks about and what it lets pass.
 func TestRuleSets(t *testing.T) {
 	for _, s := range shippedSets(t) {
-		g, err := NewGates([]GateRule{{Set: s.Name}}, nil, byHash)
+		g, err := New([]Rule{{Set: s.Name}}, nil, Host{Find: byHash, Outside: func(path string) bool { return !strings.HasPrefix(path+"/", "/home/you/project/") }})
 		if err != nil {
 			t.Fatal(err)
 		}
-		g.workspace = "/home/you/project"
 		for _, r := range s.Rules {
 			least := 8
 			if len(s.Rules) == 1 && s.Name != "pipe-to-shell" {
@@ -137,17 +180,17 @@ func TestRuleSets(t *testing.T) {
 	}
 }
 
-// TestGateTableIsCurrent keeps gate_table.go equal to the files of the sets.
-func TestGateTableIsCurrent(t *testing.T) {
-	var want []GateSet
+// TestTableIsCurrent keeps table.go equal to the files of the sets.
+func TestTableIsCurrent(t *testing.T) {
+	var want []Set
 	for _, s := range shippedSets(t) {
-		set := GateSet{Name: s.Name, Title: s.Title, Text: s.Text, Blind: s.Blind}
+		set := Set{Name: s.Name, Title: s.Title, Text: s.Text, Blind: s.Blind}
 		for _, r := range s.Rules {
 			p, err := expr.CompileAttempt(r.When)
 			if err != nil {
 				t.Fatalf("%s/%s: %v", s.Name, r.ID, err)
 			}
-			one := GateSetRule{ID: r.ID, When: strings.Join(strings.Fields(r.When), " "), Reason: r.Reason, About: p.About()}
+			one := SetRule{ID: r.ID, When: strings.Join(strings.Fields(r.When), " "), Reason: r.Reason, About: p.About()}
 			one.Programs, _ = p.Only("program")
 			one.Verbs, _ = p.Only("verb")
 			if slices.Contains(one.About, event.KindExec) && len(one.Programs) == 0 {
@@ -158,10 +201,10 @@ func TestGateTableIsCurrent(t *testing.T) {
 		want = append(want, set)
 	}
 	var b bytes.Buffer
-	b.WriteString("// Code generated from gates/*.yaml by go generate ./internal/policy; DO NOT EDIT.\n\npackage policy\n\nimport \"holdfast.dev/holdfast/internal/floor/event\"\n\n" +
-		"// gateTable is what the files of gates say.\nfunc gateTable() []GateSet {\n\treturn []GateSet{\n")
+	b.WriteString("// Code generated from sets/*.yaml by go generate ./internal/consent/rules; DO NOT EDIT.\n\npackage rules\n\nimport \"holdfast.dev/holdfast/internal/floor/event\"\n\n" +
+		"// table is what the files of gates say.\nfunc table() []Set {\n\treturn []Set{\n")
 	for _, s := range want {
-		fmt.Fprintf(&b, "{Name: %q, Title: %q, Text: %q, Blind: %q, Rules: []GateSetRule{\n", s.Name, s.Title, s.Text, s.Blind)
+		fmt.Fprintf(&b, "{Name: %q, Title: %q, Text: %q, Blind: %q, Rules: []SetRule{\n", s.Name, s.Title, s.Text, s.Blind)
 		for _, r := range s.Rules {
 			fmt.Fprintf(&b, "{ID: %q, When: %q, Reason: %q, About: []event.Kind{%s}", r.ID, r.When, r.Reason, quoted(r.About))
 			if len(r.Programs) > 0 {
@@ -179,9 +222,9 @@ func TestGateTableIsCurrent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "gate_table.go", got)
-	if !*update && !reflect.DeepEqual(gateTable(), want) {
-		t.Error("gate_table.go does not say what the files say")
+	golden(t, "table.go", got)
+	if !*update && !reflect.DeepEqual(table(), want) {
+		t.Error("table.go does not say what the files say")
 	}
 }
 

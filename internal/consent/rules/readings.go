@@ -1,4 +1,4 @@
-package policy
+package rules
 
 import (
 	"cmp"
@@ -32,12 +32,12 @@ type reading struct {
 // was asked for, what the caller calls it, and that of the same file elsewhere.
 // Names are the caller's to choose, so that more of them make more rules match
 // and never fewer.
-func (g *Gates) readings(a event.Attempt) []reading {
+func (m *Matcher) readings(a event.Attempt) []reading {
 	if a.Kind != event.KindExec {
 		return []reading{{program: baseName(a.Process.Executable)}}
 	}
-	r := reader{lane: g.lanes[event.KindExec], files: g.files, cwd: a.Process.Cwd, cut: a.Cut}
-	if g.files.unknown(a.Process.Executable, a.Process.SHA256) || g.files.unknown(a.Script, a.ScriptSHA256) {
+	r := reader{lane: m.lanes[event.KindExec], files: m.files, cwd: a.Process.Cwd, cut: a.Cut}
+	if m.files.unknown(a.Process.Executable, a.Process.SHA256) || m.files.unknown(a.Script, a.ScriptSHA256) {
 		r.add(reading{anything: true})
 	}
 	argv := a.Process.Argv
@@ -46,9 +46,9 @@ func (g *Gates) readings(a event.Attempt) []reading {
 	if len(argv) > 0 {
 		called = strings.TrimPrefix(baseName(argv[0]), "-") // of a shell that somebody logs in to
 	}
-	executable := append(g.files.names(a.Process.Executable, a.Process.SHA256), baseName(a.Process.Executable))
+	executable := append(m.files.names(a.Process.Executable, a.Process.SHA256), baseName(a.Process.Executable))
 	kind := familyOf(executable)
-	if (kind == "env" || kind == "proxy") && !g.files.fixed(a.Process.Executable) {
+	if (kind == "env" || kind == "proxy") && !m.files.fixed(a.Process.Executable) {
 		kind = "" // it may be anything, by a name that is trusted to execute its program anew
 	}
 	if a.Script == "" && kind == "proxy" && family(called) != "proxy" {
@@ -63,7 +63,7 @@ func (g *Gates) readings(a event.Attempt) []reading {
 		before = []string{a.Script}
 	}
 	r.all("", slices.Concat(before, rest), executable...)
-	script := append(g.files.names(a.Script, a.ScriptSHA256), scriptNames(a.Script)...)
+	script := append(m.files.names(a.Script, a.ScriptSHA256), scriptNames(a.Script)...)
 	script = append(script, append(scriptNames(a.Path), called)...)
 	switch kind {
 	case "env", "proxy": // which execute their program anew, and that is judged then

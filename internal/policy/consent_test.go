@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-func TestGateRulesAreRefused(t *testing.T) {
+func TestConsentRulesAreRefused(t *testing.T) {
 	for _, row := range []struct{ name, text, want string }{
 		{"a set that is not there, with the nearest one", "ask: [git-psuh]", `there is no rule set "git-psuh", did you mean "git-push"?`},
 		{"a set that is like none", "ask: [everything]", "known: install, git-remotes, git-push"},
@@ -50,11 +50,11 @@ func TestGateRulesAreRefused(t *testing.T) {
 	}
 }
 
-func TestGateFlags(t *testing.T) {
+func TestConsentFlags(t *testing.T) {
 	w := newWorld(t)
 	p := w.plan(w.options("ask", "git-push", "ask", `program == "terraform"`, "deny", "publish"))
 	last := p.Ask[len(p.Ask)-2:]
-	if last[0].Set != "git-push" || last[1].When != `program == "terraform"` || last[1].Origin.File != "--ask" || p.Deny[0].Set != "publish" {
+	if last[0].Set != "git-push" || last[1].When != `program == "terraform"` || last[1].Origin != "--ask" || p.Deny[0].Set != "publish" {
 		t.Errorf("got %v and %v", p.Ask, p.Deny)
 	}
 	for _, row := range [][2]string{
@@ -69,9 +69,9 @@ func TestGateFlags(t *testing.T) {
 	}
 }
 
-// TestGatesOfAProject: a project's file adds rules and lowers the time; it takes
+// TestConsentOfAProject: a project's file adds rules and lowers the time; it takes
 // nothing away, and tells nobody.
-func TestGatesOfAProject(t *testing.T) {
+func TestConsentOfAProject(t *testing.T) {
 	for _, row := range []struct {
 		name, user, project string
 		widens              string // "" for nothing
@@ -132,5 +132,19 @@ func TestApprovals(t *testing.T) {
 	w.write(userFile, "version: 1\napprovals: {timeout: 90s, notify: [desktop]}\n", 0o644)
 	if p := w.plan(w.options()); p.Approvals.Timeout != 90*time.Second {
 		t.Errorf("got %+v", p.Approvals)
+	}
+}
+
+// TestFixed: whatever something inside can have put there is not fixed, be it below a
+// tree of the system.
+func TestFixed(t *testing.T) {
+	x := explainer{plan: Plan{Workspace: "/usr/local/src/project", Paths: []PathRule{{Path: "/etc/written", Access: Write}, {Path: "/home/you/bin", Access: Read}}}}
+	for path, want := range map[string]bool{
+		"/usr/local/src/project/ls": false, "/etc/written/ls": false, "/dev/shm/ls": false, "/run/ls": false, "/proc/1/fd/3": false, "/tmp/ls": false,
+		"/usr/bin/ls": true, "/home/you/bin/ls": true,
+	} {
+		if x.fixed(path) != want {
+			t.Errorf("%s is fixed: %v", path, !want)
+		}
 	}
 }

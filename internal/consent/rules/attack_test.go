@@ -1,4 +1,4 @@
-package policy
+package rules
 
 import (
 	"fmt"
@@ -12,13 +12,13 @@ import (
 )
 
 // everySet are rules of every kind that the index knows.
-func everySet(t testing.TB) *Gates {
+func everySet(t testing.TB) *Matcher {
 	t.Helper()
-	ask := []GateRule{{When: `"needle" in argv`}, {When: `verb == "needle"`}, {When: `args.exists(a, a == "needle")`}}
-	for _, name := range gateSetNames {
-		ask = append(ask, GateRule{Set: name})
+	ask := []Rule{{When: `"needle" in argv`}, {When: `verb == "needle"`}, {When: `args.exists(a, a == "needle")`}}
+	for _, name := range SetNames {
+		ask = append(ask, Rule{Set: name})
 	}
-	g, err := NewGates(ask, nil, byHash)
+	g, err := New(ask, nil, Host{Find: byHash})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +44,7 @@ func boxed(n int) event.Attempt {
 
 // TestOddExecutions tries what no honest program does.
 func TestOddExecutions(t *testing.T) {
-	g, err := NewGates([]GateRule{{Set: "git-push"}, {Set: "install"}, {When: `argv[0].endsWith("/git") && "push" in argv`}}, nil, byHash)
+	g, err := New([]Rule{{Set: "git-push"}, {Set: "install"}, {When: `argv[0].endsWith("/git") && "push" in argv`}}, nil, Host{Find: byHash})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,13 +114,13 @@ func TestOddExecutions(t *testing.T) {
 // TestCopiesWhereTheyCanBePut: a copy is known by its content wherever something
 // inside can have put it, be it below a tree of the system.
 func TestCopiesWhereTheyCanBePut(t *testing.T) {
-	plan := Plan{Workspace: "/usr/local/src/project", Ask: []GateRule{{Set: "git-push"}},
-		Paths: []PathRule{{Path: "/etc/written", Access: Write}, {Path: "/home/you/bin", Access: Read}}}
-	g, err := plan.Gates()
+	fixed := func(path string) bool {
+		return strings.HasPrefix(path, "/home/you/bin/") || SystemFile(path) && !strings.HasPrefix(path, "/usr/local/src/") && !strings.HasPrefix(path, "/etc/written/")
+	}
+	g, err := New([]Rule{{Set: "git-push"}}, nil, Host{Find: byHash, Fixed: fixed})
 	if err != nil {
 		t.Fatal(err)
 	}
-	g.files.hashes = func() map[string][]string { return map[string][]string{"hash-of-git": {"git"}} }
 	for path, asks := range map[string]bool{
 		"/usr/local/src/project/ls": true, "/etc/written/ls": true, "/dev/shm/ls": true, "/run/ls": true, "/proc/1/fd/3": true, "/tmp/ls": true,
 		"/usr/bin/ls": false, "/home/you/bin/ls": false,
@@ -136,7 +136,7 @@ func TestCopiesWhereTheyCanBePut(t *testing.T) {
 // TestMoreReadingsThanAreLookedAt has so many names and options that the reading
 // that a rule is about would be the one too many.
 func TestMoreReadingsThanAreLookedAt(t *testing.T) {
-	g, err := NewGates([]GateRule{{When: `program == "c" && verb == "needle"`}, {When: `args.size() == 99`}}, nil, byHash)
+	g, err := New([]Rule{{When: `program == "c" && verb == "needle"`}, {When: `args.size() == 99`}}, nil, Host{Find: byHash})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +162,7 @@ func TestMoreReadingsThanAreLookedAt(t *testing.T) {
 
 // TestConditionsThatFail: what cannot be found out counts as met.
 func TestConditionsThatFail(t *testing.T) {
-	g, err := NewGates([]GateRule{{When: `argv[0] == "x"`, Attended: true}, {When: `program == "make" && argv[1] == "x"`}}, []GateRule{{When: `program == "make" && argv[7] == "x"`}}, nil)
+	g, err := New([]Rule{{When: `argv[0] == "x"`, Attended: true}, {When: `program == "make" && argv[1] == "x"`}}, []Rule{{When: `program == "make" && argv[7] == "x"`}}, Host{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,16 +185,16 @@ func TestConditionsThatFail(t *testing.T) {
 // TestWhichRuleDecides: deny, then ask, then ask while attended, then the order
 // of the policy.
 func TestWhichRuleDecides(t *testing.T) {
-	attended := GateRule{When: `verb == "c"`, Attended: true}
-	first, second := GateRule{When: `program == "a" && verb == "b"`}, GateRule{When: `program == "a"`}
-	denied := GateRule{When: `"no" in argv`, Reason: "never"}
-	g, err := NewGates([]GateRule{attended, first, second}, []GateRule{denied}, nil)
+	attended := Rule{When: `verb == "c"`, Attended: true}
+	first, second := Rule{When: `program == "a" && verb == "b"`}, Rule{When: `program == "a"`}
+	denied := Rule{When: `"no" in argv`, Reason: "never"}
+	g, err := New([]Rule{attended, first, second}, []Rule{denied}, Host{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, row := range []struct {
 		line string
-		want GateRule
+		want Rule
 	}{
 		{"a b", first}, {"a x", second}, {"a c", second}, {"d c", attended}, {"a b no", denied}, {"d c no", denied},
 	} {
@@ -208,8 +208,13 @@ func TestWhichRuleDecides(t *testing.T) {
 			t.Errorf("%s is wanted", k)
 		}
 	}
-	if (*Gates)(nil).Wants(event.KindExec) || (*Gates)(nil).Judge(event.Attempt{Kind: event.KindExec}).Verdict != event.Allowed {
-		t.Error("no rules want something")
+	for _, row := range []struct {
+		ask  []Rule
+		firm bool
+	}{{[]Rule{attended}, false}, {[]Rule{attended, first}, true}} {
+		if g, err := New(row.ask, nil, Host{}); err != nil || g.Firm(event.KindExec) != row.firm || g.Firm(event.KindConnect) {
+			t.Errorf("%v: %v", row.ask, err)
+		}
 	}
 }
 
@@ -219,7 +224,7 @@ func TestTheReasonOfASet(t *testing.T) {
 		{"of the policy", "releases are made by CI", "releases are made by CI"},
 		{"of the set", "", "commits would be sent to a remote repository"},
 	} {
-		g, err := NewGates(nil, []GateRule{{Set: "git-push", Reason: row.reason}}, nil)
+		g, err := New(nil, []Rule{{Set: "git-push", Reason: row.reason}}, Host{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -252,8 +257,8 @@ func TestJudgeTogether(t *testing.T) {
 // TestCutArguments: of what the arguments of an execution do not say, because they were
 // cut, anything may be so.
 func TestCutArguments(t *testing.T) {
-	for _, rule := range []GateRule{{Set: "git-push"}, {When: `verb == "push"`}, {When: `program == "git" && verb == "push"`}} {
-		g, err := NewGates([]GateRule{rule}, nil, byHash)
+	for _, rule := range []Rule{{Set: "git-push"}, {When: `verb == "push"`}, {When: `program == "git" && verb == "push"`}} {
+		g, err := New([]Rule{rule}, nil, Host{Find: byHash})
 		if err != nil {
 			t.Fatal(err)
 		}

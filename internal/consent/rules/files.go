@@ -1,10 +1,6 @@
-package policy
+package rules
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"io"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -12,17 +8,13 @@ import (
 	"sync"
 )
 
-// maxProgram is how large a file may be that is hashed to be recognised
-// elsewhere, in bytes.
-const maxProgram = 512 << 20
-
 // files knows the programs that rules name by the hash of their files, so that
 // a copy or a link under another name is recognised. Nothing is hashed before
 // something is executed that may be one.
 type files struct {
-	find   ProgramsFunc
+	find   func(name string) (path, sha256 string) // Host.Find
 	wanted []string
-	fixed  func(path string) bool // nothing inside can put a file there
+	fixed  func(path string) bool // Host.Fixed
 	hashes func() map[string][]string
 }
 
@@ -39,16 +31,20 @@ var programTrees = []string{"/boot", "/bin", "/etc", "/lib", "/lib32", "/lib64",
 var gitParts = strings.Fields(`/usr/lib/git-core/git /usr/lib/git-core/git-remote-http /usr/lib/git-core/git-http-push /usr/lib/git-core/git-imap-send
 	/usr/libexec/git-core/git /usr/libexec/git-core/git-remote-http /usr/libexec/git-core/git-http-push /usr/libexec/git-core/git-imap-send`)
 
-func newFiles(names []string, find ProgramsFunc) *files {
+func newFiles(names []string, h Host) *files {
 	slices.Sort(names)
-	f := &files{find: find, wanted: slices.Compact(names), fixed: systemFile}
+	f := &files{find: h.Find, wanted: slices.Compact(names), fixed: h.Fixed}
+	if f.fixed == nil {
+		f.fixed = SystemFile
+	}
 	f.hashes = sync.OnceValue(f.hash)
 	return f
 }
 
-// systemFile says whether a path is in one of programTrees.
-func systemFile(path string) bool {
-	return slices.ContainsFunc(programTrees, func(tree string) bool { return within(path, tree) })
+// SystemFile says whether a path is in a tree of the system that nothing inside can
+// write, where the policy does not say otherwise.
+func SystemFile(path string) bool {
+	return slices.ContainsFunc(programTrees, func(tree string) bool { return path == tree || strings.HasPrefix(path, tree+"/") })
 }
 
 // names are what a file is called where it is known, besides its own name.
@@ -87,30 +83,4 @@ func (f *files) hash() map[string][]string {
 		}
 	}
 	return out
-}
-
-// program finds a program as a command inside would, by PATH; an absolute name
-// is that of the file.
-func (p Plan) program(name string) (path, sum string) {
-	path = name
-	if !filepath.IsAbs(name) {
-		path = explainer{plan: p}.search(name)
-	}
-	path, err := filepath.EvalSymlinks(path)
-	if err != nil || path == "" {
-		return "", ""
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return path, ""
-	}
-	defer f.Close()
-	if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() || st.Size() > maxProgram {
-		return path, ""
-	}
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return path, ""
-	}
-	return path, hex.EncodeToString(h.Sum(nil))
 }

@@ -1,4 +1,4 @@
-package policy
+package rules
 
 import (
 	"slices"
@@ -10,15 +10,15 @@ import (
 // lane holds the rules that can be about one kind of attempts, by what must be
 // so for them to be true. Each list is sorted by rank.
 type lane struct {
-	byProgram map[string][]*gate
-	byVerb    map[string][]*gate // of those that may be about any program
-	always    []*gate            // of any program and verb
-	once      []*gate            // likewise, and the same by every reading
-	all       []*gate
+	byProgram map[string][]*prepared
+	byVerb    map[string][]*prepared // of those that may be about any program
+	always    []*prepared            // of any program and verb
+	once      []*prepared            // likewise, and the same by every reading
+	all       []*prepared
 }
 
 // add puts a rule into the lanes of the kinds that it is about.
-func (g *Gates) add(r *gate, deny bool, order int) {
+func (m *Matcher) add(r *prepared, deny bool, order int) {
 	switch r.rank = rankAsk + order; {
 	case deny:
 		r.rank = rankDeny + order
@@ -26,16 +26,16 @@ func (g *Gates) add(r *gate, deny bool, order int) {
 		r.rank = rankAttended + order
 	}
 	for _, kind := range r.about {
-		l := g.lanes[kind]
+		l := m.lanes[kind]
 		if l == nil {
-			l = &lane{byProgram: map[string][]*gate{}, byVerb: map[string][]*gate{}}
-			g.lanes[kind] = l
+			l = &lane{byProgram: map[string][]*prepared{}, byVerb: map[string][]*prepared{}}
+			m.lanes[kind] = l
 		}
 		l.add(r, kind)
 	}
 }
 
-func (l *lane) add(r *gate, kind event.Kind) {
+func (l *lane) add(r *prepared, kind event.Kind) {
 	l.all = inserted(l.all, r)
 	switch {
 	case kind == event.KindExec && len(r.programs) > 0:
@@ -53,15 +53,15 @@ func (l *lane) add(r *gate, kind event.Kind) {
 	}
 }
 
-func inserted(list []*gate, r *gate) []*gate {
-	at, _ := slices.BinarySearchFunc(list, r, func(a, b *gate) int { return a.rank - b.rank })
+func inserted(list []*prepared, r *prepared) []*prepared {
+	at, _ := slices.BinarySearchFunc(list, r, func(a, b *prepared) int { return a.rank - b.rank })
 	return slices.Insert(list, at, r)
 }
 
 // candidates calls try with the rules that can be true of a reading of an attempt,
 // those of each list in the order of their ranks. Cut: of what its arguments do not
 // say anything may be so.
-func (l *lane) candidates(r reading, cut bool, try func(*gate)) {
+func (l *lane) candidates(r reading, cut bool, try func(*prepared)) {
 	if r.anything || cut && r.ended && len(l.byVerb) > 0 {
 		for _, one := range l.all {
 			try(one)
@@ -73,7 +73,7 @@ func (l *lane) candidates(r reading, cut bool, try func(*gate)) {
 			try(one)
 		}
 	}
-	for _, list := range [][]*gate{l.byVerb[r.verb], l.always} {
+	for _, list := range [][]*prepared{l.byVerb[r.verb], l.always} {
 		for _, one := range list {
 			try(one)
 		}

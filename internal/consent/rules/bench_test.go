@@ -1,6 +1,6 @@
 //go:build unix
 
-package policy
+package rules
 
 import (
 	"fmt"
@@ -35,7 +35,7 @@ func benchAttempts() map[string]event.Attempt {
 
 // benchRules are n rules by how well they can be told apart without evaluating
 // them.
-func benchRules(kind string, n int) (rules []GateRule) {
+func benchRules(kind string, n int) (rules []Rule) {
 	for i := range n {
 		when := map[string]string{
 			"program":  fmt.Sprintf(`program == "tool%d" && "deploy" in args`, i),
@@ -45,27 +45,27 @@ func benchRules(kind string, n int) (rules []GateRule) {
 			"sentence": fmt.Sprintf(`action == "exec" && argv.exists(a, a.startsWith("--word%d"))`, i),
 			"pattern":  fmt.Sprintf(`action == "exec" && argv[0].matches("tool%d$")`, i),
 		}[kind]
-		rules = append(rules, GateRule{When: when})
+		rules = append(rules, Rule{When: when})
 	}
 	return rules
 }
 
 func BenchmarkJudge(b *testing.B) {
-	var shipped []GateRule
-	for _, name := range gateSetNames {
-		shipped = append(shipped, GateRule{Set: name})
+	var shipped []Rule
+	for _, name := range SetNames {
+		shipped = append(shipped, Rule{Set: name})
 	}
-	for _, rules := range []string{"shipped", "program", "same", "argv", "word", "sentence", "pattern"} {
+	for _, kind := range []string{"shipped", "program", "same", "argv", "word", "sentence", "pattern"} {
 		ask := shipped
-		if rules != "shipped" {
-			ask = benchRules(rules, 100)
+		if kind != "shipped" {
+			ask = benchRules(kind, 100)
 		}
-		g, err := NewGates(ask, nil, nil)
+		g, err := New(ask, nil, Host{})
 		if err != nil {
 			b.Fatal(err)
 		}
 		for name, a := range benchAttempts() {
-			b.Run(rules+"/"+name, func(b *testing.B) {
+			b.Run(kind+"/"+name, func(b *testing.B) {
 				g.Judge(a)
 				before, n := cpuTime(b), 0
 				for b.Loop() {
@@ -86,13 +86,13 @@ func cpuTime(b *testing.B) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-func BenchmarkNewGates(b *testing.B) {
-	var shipped []GateRule
-	for _, name := range gateSetNames {
-		shipped = append(shipped, GateRule{Set: name})
+func BenchmarkNew(b *testing.B) {
+	var shipped []Rule
+	for _, name := range SetNames {
+		shipped = append(shipped, Rule{Set: name})
 	}
 	for b.Loop() {
-		if _, err := NewGates(shipped, nil, nil); err != nil {
+		if _, err := New(shipped, nil, Host{}); err != nil {
 			b.Fatal(err)
 		}
 	}
