@@ -28,6 +28,7 @@ var checks = map[string]func(*tree) []string{
 	"budgets":  func(t *tree) []string { return budgets(t, exceptions) },
 	"comments": packageComments,
 	"orphans":  orphans,
+	"plans":    func(t *tree) []string { return plans(t, "policy") },
 	"promises": promised,
 	"quiet":    func(t *tree) []string { return quiet(t, talkers, entry) },
 	"skips":    func(t *tree) []string { return skips(t, "testenv") },

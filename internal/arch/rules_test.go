@@ -19,6 +19,7 @@ testenv*
 floor/command floor/report
 prove/inside
 floor/expr floor/redact supervise/control detect/honey detect/baseline prove/replay
+consent/rules
 policy record/audit detect consent prove/probe record/export prove/model
 record/story detect/alert prove/exposure prove/targets prove/agent agents/hooks
 boundary record/incident record/bus

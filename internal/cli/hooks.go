@@ -254,7 +254,7 @@ func deniedOutside(plan policy.Plan, r hooks.Report) hooks.Answer {
 	if len(plan.Deny) == 0 {
 		return hooks.Answer{}
 	}
-	rules, err := plan.Gates()
+	rules, err := plan.Consent()
 	if err != nil {
 		return notAsked(r, err)
 	}
@@ -262,7 +262,7 @@ func deniedOutside(plan policy.Plan, r hooks.Report) hooks.Answer {
 	if j.Verdict != event.Denied {
 		return hooks.Answer{}
 	}
-	return hooks.Answer{Deny: cmp.Or(j.Reason, "a rule under deny is about it"), Rule: j.Rule.Origin.String(), Consent: true}
+	return hooks.Answer{Deny: cmp.Or(j.Reason, "a rule under deny is about it"), Rule: j.Rule.Origin, Consent: true}
 }
 
 // resolved is what a path leads to, as far as it is there.

@@ -14,7 +14,40 @@ import (
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
+
+	"holdfast.dev/holdfast/internal/consent/rules"
 )
+
+// File is one parsed policy: a profile, a file, or the flags of a command
+// line. Its entries are in the order in which they were written.
+type File struct {
+	Name      string // path, or "profile local"
+	SHA256    string // of its bytes, hex
+	Extends   string // profile or file; "" for none
+	ExtendsAt Origin
+	Entries   []Entry
+}
+
+// Entry is one statement of a policy: one element of a list, one variable, or
+// one value.
+type Entry struct {
+	Key        string      // dotted, as in "filesystem.read"
+	Value      string      // as it was written; a name in environment.set
+	Text       string      // value of the variable, in environment.set
+	Amount     int64       // of a limit: bytes, a count, nanoseconds or thousandths of a core; 0 means none
+	Ports      []int       // of network.publish and network.host-ports: on the host, inside
+	Rule       *HostRule   // of network.allow, as it was written: Ports and Kind are empty where they follow from the rest
+	Credential *Credential // of credentials, as it was written: its source is not looked up, and rules may add hosts
+	Sink       *AlertSink  // of alerts.sinks, as it was written: its paths are not resolved
+	Tool       *ToolRule   // of tools.deny
+	Consent    *rules.Rule // of ask and deny
+	Notifier   *Notifier   // of approvals.notify, as it was written: its paths are not resolved
+	Anchor     *Anchor     // of record.anchor, the same
+	Clear      bool        // an empty list: takes away what earlier sources listed
+	Origin     Origin
+	Base       string // directory that a relative path counts from
+	rank       int    // position of its source in the order of precedence
+}
 
 // Bounds of a policy file. They are far above what a human writes.
 const (
@@ -197,7 +230,7 @@ func (d *decoder) key(parent string, name, value *yaml.Node, depth int) {
 	switch k.kind {
 	case section:
 		d.section(full, value, depth+1)
-	case paths, patterns, names, hosts, ports, services, losses, secrets, anchors, sinks, toolRules, gateRules, notifiers, programs:
+	case paths, patterns, names, hosts, ports, services, losses, secrets, anchors, sinks, toolRules, consents, notifiers, programs:
 		d.list(k, value)
 	case vars:
 		d.vars(k, value)

@@ -12,7 +12,7 @@ const (
 	anchors               // a list of places for the head of the log
 	sinks                 // a list of places for alerts
 	toolRules             // a list of rules for tools
-	gateRules             // a list of rules of consent
+	consents              // a list of rules of consent
 	notifiers             // a list of ways to tell a human
 	programs              // a list of programs: names, paths and patterns
 	patience              // a duration with a unit; 0s is the least
@@ -154,11 +154,11 @@ var keys = []key{
 	{name: "credentials", kind: secrets, project: clears,
 		example: "[{name: github, source: {command: gh auth token}, hosts: [api.github.com], env: GITHUB_TOKEN}]",
 		doc:     credentialsDoc},
-	{name: "ask", kind: gateRules, project: adds, example: "[git-push, {set: new-hosts, attended: true}, {when: 'action == \"exec\" && program == \"terraform\" && verb == \"apply\"', reason: this changes what runs}]",
-		doc: "What a human must decide before it happens: the action is held while he is asked, and denied where nobody answers in time. Where several rules are about an action, one under `deny` decides; then one that asks in any case. Rules about commands are for consent and the boundary is for security. The flag is `--ask`. " + gatesDoc +
+	{name: "ask", kind: consents, project: adds, example: "[git-push, {set: new-hosts, attended: true}, {when: 'action == \"exec\" && program == \"terraform\" && verb == \"apply\"', reason: this changes what runs}]",
+		doc: "What a human must decide before it happens: the action is held while he is asked, and denied where nobody answers in time. Where several rules are about an action, one under `deny` decides; then one that asks in any case. Rules about commands are for consent and the boundary is for security. The flag is `--ask`. " + consentDoc +
 			"| `attended` | `true`: asks only while somebody is there to answer (`holdfast approve` is open); else the boundary decides as it would without the rule |\n\n" + aboutDoc},
-	{name: "deny", kind: gateRules, project: adds, example: "[publish, {when: 'action == \"connect\" && port == 25'}]",
-		doc: "What is denied without asking, although the boundary would let it happen. The flag is `--deny`. " + gatesDoc + "\n" + aboutDoc},
+	{name: "deny", kind: consents, project: adds, example: "[publish, {when: 'action == \"connect\" && port == 25'}]",
+		doc: "What is denied without asking, although the boundary would let it happen. The flag is `--deny`. " + consentDoc + "\n" + aboutDoc},
 	{name: "programs", kind: section,
 		doc: "Which programs may be started inside. Off without `else`. " + programsDoc},
 	{name: "programs.allow", kind: programs, project: listed, example: "[git, /usr/lib/git-core/*, node, npm, /usr/bin/make, ./scripts/*]",
@@ -172,62 +172,6 @@ var keys = []key{
 	{name: "approvals.notify", kind: notifiers, project: never, example: "[tmux, {webhook: https://hooks.example.org/approve, secret: ~/.config/holdfast/approve.key}]",
 		doc: notifyDoc},
 }
-
-// allowDoc describes a destination in full.
-const allowDoc = "Destinations that the command may reach, as `HOST`, `HOST:PORT`, `HOST:PORT/KIND` or a mapping:\n\n" +
-	"| key | meaning |\n| --- | --- |\n" +
-	"| `host` | a DNS name, `*.` and a name for all names below it (not that name itself), or an IP address |\n" +
-	"| `ports` | list of ports; without it 443, and 80 where nothing else is said of the host |\n" +
-	"| `kind` | `tls`: TLS for that name; `http`: HTTP in the clear; `tcp`: any bytes. Without it 443 is `tls`, 80 is `http`, all others are `tcp` |\n" +
-	"| `methods` | methods of requests, such as `GET`; without it all |\n" +
-	"| `paths` | paths of requests: `*` stands for part of one segment, `/**` at the end for everything below; without it all |\n" +
-	"| `credential` | a name of `credentials`, or of a grant that you keep (`holdfast grant`), or a list of them, that may be used there |\n" +
-	"| `internal` | `true`: the name may have an address that is not public |\n" +
-	"| `inspect` | `true`: TLS is terminated and each request recorded; that is so in any case with `methods`, `paths` or `credential` |\n\n" +
-	"Several entries may name one host: what any of them permits is permitted. A list that is empty is an error, for it could be read as all."
-
-// credentialsDoc describes a credential in full.
-const credentialsDoc = "Secrets that never enter the boundary. Inside there is a placeholder; on the way to the hosts of the credential it is replaced in one header. Each is a mapping:\n\n" +
-	"| key | meaning |\n| --- | --- |\n" +
-	"| `name` | how rules and records call it: letters, digits, `-` and `_` |\n" +
-	"| `source` | where the secret comes from, see below |\n" +
-	"| `hosts` | where it may go, as `HOST` (port 443) or `HOST:PORT`; no wildcards. Each must be in `network.allow` with kind `tls`. The hosts of rules that name it in `credential` are added |\n" +
-	"| `paths` | of requests that may carry it, as in `network.allow`; without it all |\n" +
-	"| `header` | the only header it may stand in, with `{}` for the secret; `Authorization: Bearer {}` without it |\n" +
-	"| `env` | variable inside that holds the placeholder, or a list of them |\n" +
-	"| `always` | `true`: the header is set on every request to the hosts, placeholder or not. That is the default without `env` |\n" +
-	"| `sign` | `aws-sigv4`: requests are signed afresh instead. `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY` inside are placeholders; no `header`, `env`, `always` or `shape` then |\n" +
-	"| `shape` | how the placeholder begins, for programs that check it; known for some hosts, such as `ghp_` for GitHub |\n" +
-	"| `ttl` | how long a lease lasts; `15m` without it, and at most that in the profiles `ci` and `production` |\n" +
-	"| `uses` | how many requests a lease is good for; without it any number |\n\n" +
-	"A source is one of:\n\n" +
-	"| source | where the secret is |\n| --- | --- |\n" +
-	"| `{env: NAME}` | a variable of the caller |\n" +
-	"| `{file: PATH}` | a file outside of all that is in view |\n" +
-	"| `{command: TEXT}` or `{command: [PROGRAM, ARGUMENT, …]}` | what a program on the host prints. A text is split at spaces, with quotes, and no shell reads it |\n" +
-	"| `{vault: {path, field, address, namespace, token-file}}` | HashiCorp Vault; what is left out is the caller's `VAULT_ADDR`, `VAULT_NAMESPACE` and `VAULT_TOKEN` or `~/.vault-token`. With `sign` a `path` of the AWS engine needs no `field` |\n" +
-	"| `{github-app: {app-id, installation-id, key-file, repositories, permissions, api}}` | an installation token, made for the `repositories` (a list of names) and `permissions` (such as `{contents: read}`) alone |\n\n" +
-	"A later source's credential takes the place of an earlier one of the same name."
-
-const anchorDoc = "Where the signed head of the log is published besides Holdfast's own state, so that a log that was cut or written anew can be told: `file:PATH`, a file outside of all that is in view; `syslog`, the syslog daemon of the host; or a URL with `https` (`http` to loopback only) that the head is sent to by POST."
-
-// sinksDoc describes a place for alerts in full.
-const sinksDoc = "Places that alerts are sent to. Each is a mapping with one of the kinds:\n\n" +
-	"| kind | where alerts go |\n| --- | --- |\n" +
-	"| `terminal: true` | a line on the standard error of `holdfast run` |\n" +
-	"| `file: PATH` | a JSON line each at the end of a file |\n" +
-	"| `webhook: URL` | a JSON document each by POST |\n" +
-	"| `syslog: local` or a URL | the daemon of the host; or `udp://HOST:PORT`, `tcp://HOST:PORT`, `tls://HOST:PORT`, `unix:///PATH` |\n" +
-	"| `otlp: URL` | an OpenTelemetry collector, by HTTP |\n\n" +
-	"and, besides that:\n\n" +
-	"| key | meaning | for |\n| --- | --- | --- |\n" +
-	"| `severity` | the least severity that is sent: `info`, `low`, `medium`, `high` or `critical`; without it `low`, and `medium` for `terminal` | all |\n" +
-	"| `headers` | file with a header a line, as `Name: value`; the place for tokens | `webhook`, `otlp` |\n" +
-	"| `secret` | file with the key of the signature (HMAC-SHA256) of each request; without it requests are not signed | `webhook` |\n" +
-	"| `authority` | PEM file with certificate authorities that are trusted besides the system's | `webhook`, `otlp`, `syslog` with `tls` |\n" +
-	"| `timeout` | of one attempt, from `100ms` to `1m`; without it `10s` | `webhook`, `otlp`, `syslog` |\n" +
-	"| `insecure` | `true`: `http` to a host that is not loopback | `webhook`, `otlp` |\n\n" +
-	"Files are outside of all that is in view. A later source's sink takes the place of an earlier one of the same kind and address."
 
 // clearsNothing is never under a name that says why: an entry that makes a path
 // readable can also be what makes a path below a writable one read-only, so

@@ -54,14 +54,6 @@ type Effective struct {
 	agentRank int        // of its source
 }
 
-// Project is the policy that a workspace brings along.
-type Project struct {
-	Path    string
-	SHA256  string
-	Trusted bool
-	Widens  []Entry // what it may not do unless it is trusted
-}
-
 // Load reads the sources in the order of their precedence: the profile, the
 // user's file, the flags, the project's file. The project's may only narrow
 // what the others say, unless its bytes are pinned.
@@ -261,7 +253,7 @@ func (e *Effective) apply(f File) {
 func single(name string) bool {
 	k, _ := lookup(name)
 	switch k.kind {
-	case paths, patterns, names, vars, hosts, ports, services, losses, secrets, anchors, sinks, toolRules, gateRules, notifiers, programs:
+	case paths, patterns, names, vars, hosts, ports, services, losses, secrets, anchors, sinks, toolRules, consents, notifiers, programs:
 		return false
 	}
 	return true
@@ -276,4 +268,40 @@ func (e Effective) of(name string) []Entry {
 		}
 	}
 	return out
+}
+
+// word of a key that is in force; "" for none.
+func (e Effective) word(name string) string {
+	if all := e.of(name); len(all) > 0 {
+		return all[len(all)-1].Value
+	}
+	return ""
+}
+
+// amount of a limit that is in force; 0 for none.
+func (e Effective) amount(name string) int64 {
+	if all := e.of(name); len(all) > 0 {
+		return all[len(all)-1].Amount
+	}
+	return 0
+}
+
+// Check reads a policy file and those that it extends as a run would, and
+// returns what is wrong with them.
+func Check(h Host, path string) error {
+	o := Options{Host: h, Policy: path}
+	if strings.HasSuffix(path, "/"+ProjectFile) || path == ProjectFile {
+		full := expand(path, h.Dir, h.Home)
+		data, err := readPolicy(full, h.UID, true)
+		if err != nil {
+			return err
+		}
+		f, err := Parse(path, h.Dir, data)
+		if err == nil && f.Extends != "" && !slices.Contains(Profiles, f.Extends) {
+			return fault(f.ExtendsAt, "", "extends: a project's file cannot name a file, which no hash would cover")
+		}
+		return err
+	}
+	_, err := o.userChain()
+	return err
 }

@@ -1,9 +1,60 @@
 package policy
 
-import "slices"
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+)
 
 // ProxyPort is where the explicit proxy listens inside, on 127.0.0.1.
 const ProxyPort = 3128
+
+// HostKind is what may be spoken to a destination.
+type HostKind string
+
+// The kinds of a destination.
+const (
+	TLS  HostKind = "tls"  // TLS whose server name is the destination's; the default of port 443
+	HTTP HostKind = "http" // HTTP in the clear, request by request; the default of port 80
+	TCP  HostKind = "tcp"  // bytes, not looked at, as for ssh; the default of every other port
+)
+
+// Port is a TCP port that is served inside and shown on the host's loopback.
+type Port struct {
+	Host, Inside int // 1..65535
+	Origin       Origin
+}
+
+// published reads PORT or HOSTPORT:PORT.
+func published(text string) ([]int, error) {
+	host, inside, two := strings.Cut(text, ":")
+	if !two {
+		inside = host
+	}
+	h, err := portNumber(host)
+	if err != nil {
+		return nil, err
+	}
+	i, err := portNumber(inside)
+	if err != nil {
+		return nil, err
+	}
+	return []int{h, i}, nil
+}
+
+func portNumber(text string) (int, error) {
+	n, err := wholeNumber(text)
+	if err != nil || n > 65535 {
+		return 0, fmt.Errorf("%q is not a port from 1 to 65535", printable(text))
+	}
+	return int(n), nil
+}
+
+func portShape() map[string]any {
+	return map[string]any{"type": "integer", "minimum": 1, "maximum": 65535}
+}
 
 // network fills in what concerns the network, and refuses what contradicts
 // itself.
@@ -92,4 +143,84 @@ func (p *Plan) portsTwice() (errs Errors) {
 		}
 	}
 	return errs
+}
+
+func networkRows(p Plan) (rows []Row) {
+	for _, one := range p.Allow {
+		rows = append(rows, Row{"network.allow", one.String(), one.Origin.String()})
+	}
+	for _, one := range p.HostPorts {
+		rows = append(rows, Row{"network.host-ports", strconv.Itoa(one.Inside), one.Origin.String()})
+	}
+	for _, one := range p.Publish {
+		rows = append(rows, Row{"network.publish", strconv.Itoa(one.Host) + ":" + strconv.Itoa(one.Inside), one.Origin.String()})
+	}
+	for _, one := range p.Credentials {
+		rows = append(rows, Row{"credentials", one.String(), one.Origin.String()})
+	}
+	return rows
+}
+
+func looksLikeHost(text string) bool {
+	if _, err := netip.ParseAddr(text); err == nil {
+		return true
+	}
+	_, _, err := destination(text)
+	return loopbackQuery(text) || err == nil && strings.ContainsAny(text, ".:")
+}
+
+// loopbackQuery reports whether text asks for the loopback inside.
+func loopbackQuery(text string) bool {
+	host, _, _, err := splitPort(text)
+	if err == nil {
+		host, err = hostName(host)
+	}
+	return err == nil && loopbackName(host)
+}
+
+// destination answers for a host: for one port of it where query names one.
+func (x explainer) destination(query string) (Answer, error) {
+	a := Answer{Query: query, Kind: "host"}
+	if loopbackQuery(query) {
+		a.Connect = &Verdict{Allowed: true, Why: "loopback inside, which is private: services of the host are not there" + x.hostPorts(), Rule: "network"}
+		return a, nil
+	}
+	asked, hint, err := destination(query)
+	if err != nil {
+		return Answer{}, &Error{Msg: err.Error(), hint: hint}
+	}
+	var why, rules []string
+	for _, r := range x.plan.Allow {
+		if !covers(r.Host, asked.Host) || len(asked.Ports) > 0 && !slices.Contains(r.Ports, asked.Ports[0]) || asked.Kind != "" && r.Kind != asked.Kind {
+			continue
+		}
+		why = append(why, r.String()+x.brokered(r.Credentials))
+		if o := r.Origin.String(); !slices.Contains(rules, o) {
+			rules = append(rules, o)
+		}
+	}
+	if len(why) > 0 {
+		a.Connect = &Verdict{Allowed: true, Why: strings.Join(why, "; "), Rule: strings.Join(rules, ", ")}
+		return a, nil
+	}
+	a.Connect = &Verdict{Why: "no rule allows it", Rule: "network", Add: "--allow " + query + ", or under network.allow: " + query}
+	if address, err := netip.ParseAddr(asked.Host); err == nil && (!address.IsGlobalUnicast() || address.IsPrivate()) {
+		a.Connect.Add = "under network.allow: {host: " + scalar(asked.Host) + ", internal: true}"
+	}
+	if len(x.plan.Allow) == 0 {
+		a.Connect.Why = "no destination is allowed: there is no network inside but loopback"
+	}
+	return a, nil
+}
+
+// hostPorts names the exceptions to a private loopback.
+func (x explainer) hostPorts() string {
+	if len(x.plan.HostPorts) == 0 {
+		return ""
+	}
+	var ports []string
+	for _, p := range x.plan.HostPorts {
+		ports = append(ports, strconv.Itoa(p.Inside))
+	}
+	return " but for " + strings.Join(ports, ", ")
 }

@@ -49,7 +49,7 @@ var takesText = map[kind]string{
 	anchors:   "a list of places",
 	sinks:     "a list of mappings",
 	toolRules: "a list of names or mappings",
-	gateRules: "a list of names of sets, or mappings",
+	consents:  "a list of names of sets, or mappings",
 	notifiers: "a list of words or mappings",
 	patience:  "a duration with a unit (`s`, `m`, `h`), or `0s`",
 	programs:  "a list of names, paths and patterns",

@@ -71,8 +71,6 @@ func shape(k key) map[string]any {
 	return listShape(k, text)
 }
 
-const spanPattern = `^([0-9]+(\.[0-9]*)?(ns|us|ms|s|m|h))+$`
-
 // listShape is the schema of a key that is a list.
 func listShape(k key, text map[string]any) map[string]any {
 	switch k.kind {
@@ -86,8 +84,8 @@ func listShape(k key, text map[string]any) map[string]any {
 		return list(credentialShape())
 	case toolRules:
 		return list(toolShape())
-	case gateRules:
-		return list(gateShape(k.name))
+	case consents:
+		return list(consentShape(k.name))
 	case notifiers:
 		return list(notifierShape())
 	case sinks:
@@ -111,4 +109,18 @@ func list(item map[string]any) map[string]any {
 
 func orNone(s map[string]any) map[string]any {
 	return map[string]any{"oneOf": []any{s, map[string]any{"const": none}}}
+}
+
+// some is a list that has at least one item, each once.
+func some(item map[string]any) map[string]any {
+	return map[string]any{"type": "array", "items": item, "minItems": 1, "uniqueItems": true}
+}
+
+func oneOrSome(item map[string]any) map[string]any {
+	return map[string]any{"oneOf": []any{item, some(item)}}
+}
+
+// closed is a mapping of the given keys and no others.
+func closed(required []string, properties map[string]any) map[string]any {
+	return map[string]any{"type": "object", "required": required, "additionalProperties": false, "properties": properties}
 }

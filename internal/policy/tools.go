@@ -12,6 +12,16 @@ import (
 	"holdfast.dev/holdfast/internal/floor/expr"
 )
 
+// toolsDoc describes a rule for tools in full.
+const toolsDoc = "Calls of an agent's tools that its hooks deny ([hooks.md](hooks.md)). An entry is the name of a tool, in which `*` stands for any part, such as `WebFetch` or `mcp__*`; or a mapping, all of which must fit:\n\n" +
+	"| key | meaning |\n| --- | --- |\n" +
+	"| `tool` | the name, or a list of names |\n" +
+	"| `server` | the MCP server that the tool is of, likewise |\n" +
+	"| `agent` | who calls: `claude`, `codex`, `gemini`, `qwen`, `copilot`, `opencode`, likewise |\n" +
+	"| `when` | a condition (CEL) on `tool`, `server`, `agent`, `arguments` (the first level of them, as texts: `arguments.command.contains(\"sudo\")`) and `detail` |\n" +
+	"| `reason` | what the agent is told |\n\n" +
+	"It is the agent that asks and that obeys: what must not happen is for the boundary, which does not listen to agents. A rule takes effect when a run begins."
+
 // ToolRule denies calls of an agent's tools. What an agent says of a call is its
 // own word, so that a rule can take away and never give.
 type ToolRule struct {
@@ -23,14 +33,6 @@ type ToolRule struct {
 	Origin  Origin
 
 	condition *expr.Program // nil without When
-}
-
-// ToolCall is a call that is asked about.
-type ToolCall struct {
-	Agent, Tool, Server string
-	Arguments           string // JSON
-	Cwd, Subagent       string
-	Cut                 bool // long texts of Arguments are cut
 }
 
 const aTool = "a rule for tools" // in messages
@@ -99,6 +101,18 @@ func (r ToolRule) String() string {
 	return strings.Join(parts, ", ")
 }
 
+// toolShape is the schema of a rule for tools.
+func toolShape() map[string]any {
+	text := map[string]any{"type": "string", "minLength": 1, "maxLength": maxToolText}
+	return map[string]any{"oneOf": []any{text, map[string]any{
+		"type": "object", "additionalProperties": false, "minProperties": 1,
+		"properties": map[string]any{
+			"tool": oneOrSome(text), "server": oneOrSome(text), "agent": oneOrSome(text),
+			"when": map[string]any{"type": "string", "minLength": 1}, "reason": text,
+		},
+	}}}
+}
+
 // tools takes the rules for tools over into the plan.
 func (p *Plan) tools(e Effective) {
 	for _, one := range e.of("tools.deny") {
@@ -109,6 +123,14 @@ func (p *Plan) tools(e Effective) {
 		r.Origin = one.Origin
 		p.Tools = append(p.Tools, r)
 	}
+}
+
+// ToolCall is a call that is asked about.
+type ToolCall struct {
+	Agent, Tool, Server string
+	Arguments           string // JSON
+	Cwd, Subagent       string
+	Cut                 bool // long texts of Arguments are cut
 }
 
 // DenyTool says why a call is denied by the rules for tools, and by which of them;
@@ -173,25 +195,3 @@ func stars(pattern, name string) bool {
 	}
 	return strings.HasSuffix(name, last)
 }
-
-// toolShape is the schema of a rule for tools.
-func toolShape() map[string]any {
-	text := map[string]any{"type": "string", "minLength": 1, "maxLength": maxToolText}
-	return map[string]any{"oneOf": []any{text, map[string]any{
-		"type": "object", "additionalProperties": false, "minProperties": 1,
-		"properties": map[string]any{
-			"tool": oneOrSome(text), "server": oneOrSome(text), "agent": oneOrSome(text),
-			"when": map[string]any{"type": "string", "minLength": 1}, "reason": text,
-		},
-	}}}
-}
-
-// toolsDoc describes a rule for tools in full.
-const toolsDoc = "Calls of an agent's tools that its hooks deny ([hooks.md](hooks.md)). An entry is the name of a tool, in which `*` stands for any part, such as `WebFetch` or `mcp__*`; or a mapping, all of which must fit:\n\n" +
-	"| key | meaning |\n| --- | --- |\n" +
-	"| `tool` | the name, or a list of names |\n" +
-	"| `server` | the MCP server that the tool is of, likewise |\n" +
-	"| `agent` | who calls: `claude`, `codex`, `gemini`, `qwen`, `copilot`, `opencode`, likewise |\n" +
-	"| `when` | a condition (CEL) on `tool`, `server`, `agent`, `arguments` (the first level of them, as texts: `arguments.command.contains(\"sudo\")`) and `detail` |\n" +
-	"| `reason` | what the agent is told |\n\n" +
-	"It is the agent that asks and that obeys: what must not happen is for the boundary, which does not listen to agents. A rule takes effect when a run begins."

@@ -98,44 +98,6 @@ func (h Host) workspace(path string) error {
 	return nil
 }
 
-// ownPath is a place that Holdfast rests on.
-type ownPath struct {
-	what, path, hint string
-	tree             bool
-}
-
-func (h Host) own() []ownPath {
-	if h.owned != nil {
-		return h.owned
-	}
-	all := []ownPath{
-		{what: "the state directory", path: h.State, tree: true, hint: "unset XDG_STATE_HOME, or set it to a directory outside the workspace"},
-		{what: "the policy directory", path: h.Config, tree: true, hint: "unset XDG_CONFIG_HOME, or set it to a directory outside the workspace"},
-		{what: "the holdfast program", path: h.Executable, hint: "install holdfast outside the workspace, for example in /usr/local/bin"},
-	}
-	for i, own := range all {
-		if !filepath.IsAbs(own.path) {
-			all[i].path = ""
-			continue
-		}
-		var links []string
-		links, all[i].path = steps(own.path)
-		for _, at := range links { // what leads there counts as well
-			all = append(all, ownPath{what: "a link to " + own.what, path: at, hint: own.hint})
-		}
-	}
-	return all
-}
-
-// nearestReal resolves as much of path as exists and adds the rest.
-func nearestReal(path string) string {
-	if !filepath.IsAbs(path) {
-		return ""
-	}
-	_, real := steps(path)
-	return real
-}
-
 // outside refuses a policy file that the command could change.
 func (e *Effective) outside(h Host, file string) error {
 	at, err := locate(file)
@@ -165,20 +127,4 @@ func (p *Plan) unreachable(e Effective, h Host) error {
 		}
 	}
 	return nil
-}
-
-// within reports whether path is tree or lies below it. Both are resolved
-// names of the kernel's.
-func within(path, tree string) bool {
-	return path == tree || tree == "/" || strings.HasPrefix(path, tree+"/")
-}
-
-// reason is the cause of a failed look-up without the path, which the message
-// has already.
-func reason(err error) string {
-	var p *fs.PathError
-	if errors.As(err, &p) {
-		return p.Err.Error()
-	}
-	return err.Error()
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"holdfast.dev/holdfast/internal/consent"
+	"holdfast.dev/holdfast/internal/consent/rules"
 	"holdfast.dev/holdfast/internal/floor/event"
 	"holdfast.dev/holdfast/internal/policy"
 	"holdfast.dev/holdfast/internal/record/bus"
@@ -40,7 +41,7 @@ func asks(t *testing.T, state, name string, notify ...policy.Notifier) *asking {
 		t.Fatal(err)
 	}
 	a := &asking{t: t, state: state, task: &Task{State: state, Keys: filepath.Join(state, "keys")}}
-	a.task.Plan.Ask = []policy.GateRule{{When: "true"}}
+	a.task.Plan.Ask = []rules.Rule{{When: "true"}}
 	a.task.Plan.Approvals = policy.Approvals{Timeout: time.Minute, Notify: notify}
 	var err error
 	if a.task.bus, err = bus.Open(bus.Config{Session: name}); err != nil {

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"holdfast.dev/holdfast/internal/consent"
+	"holdfast.dev/holdfast/internal/consent/rules"
 	"holdfast.dev/holdfast/internal/floor/event"
 	"holdfast.dev/holdfast/internal/policy"
 	"holdfast.dev/holdfast/internal/testenv"
@@ -69,7 +70,7 @@ func pushesTo(t *testing.T, n *testenv.Network, deny event.Kind, private, public
 		Name: "forge", Source: policy.CredentialSource{Kind: "env", Value: "LENT_TOKEN"}, Hosts: []policy.HostPort{{Host: "allowed.test", Port: 443}},
 		Header: "Authorization", Format: "Bearer {}", Env: []string{"GH_TOKEN"}, Shape: "ghp_", TTL: time.Minute,
 	}}
-	task.Plan.Ask = []policy.GateRule{{Set: "git-push"}, {Set: "new-hosts"}, {When: `action == "credential"`}}
+	task.Plan.Ask = []rules.Rule{{Set: "git-push"}, {Set: "new-hosts"}, {When: `action == "credential"`}}
 	task.Plan.Approvals.Timeout = time.Minute
 	task.Plan.Record.Level, task.Log, task.Keys = policy.RecordStandard, filepath.Join(t.TempDir(), "log"), filepath.Join(t.TempDir(), "keys")
 	asked := answerAll(t, task, deny)

@@ -19,7 +19,7 @@ import (
 // gate joins the policy's rules of consent, which say what needs an answer, and
 // the desk, where that waits.
 type gate struct {
-	rules *policy.Gates
+	rules *policy.Consent
 	desk  *desk
 	task  *Task
 }
@@ -31,7 +31,7 @@ func (t *Task) newGate() error {
 	if err != nil || d == nil {
 		return err
 	}
-	rules, err := t.Plan.Gates()
+	rules, err := t.Plan.Consent()
 	if err != nil {
 		d.close()
 		return err
@@ -55,13 +55,12 @@ func (t *Task) observable() error {
 	if t.Plan.Programs.Else != "" {
 		return &UnobservedError{event.KindExec}
 	}
-	firm := slices.DeleteFunc(slices.Clone(t.Plan.Ask), func(r policy.GateRule) bool { return r.Attended })
-	rules, err := policy.NewGates(firm, t.Plan.Deny, nil)
+	rules, err := t.Plan.Consent()
 	if err != nil {
 		return err
 	}
 	for _, k := range []event.Kind{event.KindExec, event.KindFile} {
-		if rules.Wants(k) {
+		if rules.Firm(k) {
 			return &UnobservedError{k}
 		}
 	}
@@ -90,7 +89,7 @@ func (g *gate) Judge(a event.Attempt) event.Ruling {
 }
 
 func (g *gate) ruling(a event.Attempt, j policy.Judgement) event.Ruling {
-	rule := j.Rule.Origin.String()
+	rule := j.Rule.Origin
 	switch {
 	case j.Verdict == event.Allowed:
 		return event.Ruling{Verdict: event.Allowed}

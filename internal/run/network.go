@@ -78,20 +78,19 @@ func (t *Task) newNetwork(s *session) (*networking, error) {
 
 // apply adds to the launch what the network needs there. What the user set in
 // the environment stays.
-func (n *networking) apply(spec *boundary.Spec) {
-	plan := &spec.Plan
-	plan.Env = slices.Clone(plan.Env)
-	for _, e := range n.environment {
-		if !slices.ContainsFunc(plan.Env, func(have policy.Env) bool { return have.Name == e.Name }) {
-			plan.Env = append(plan.Env, e)
-		}
+func (n *networking) apply(spec *boundary.Spec) error {
+	plan, err := spec.Plan.With(policy.Additions{Env: n.environment})
+	if err != nil {
+		return err
 	}
+	spec.Plan = plan
 	spec.Files = n.files
 	n.task.intercepts = len(plan.Allow) > 0 || n.task.Learn != network.Off || n.task.consent.asksHosts()
 	spec.Network = &boundary.Network{Intercept: n.task.intercepts, Rungs: n.task.Rungs, Open: n.open}
 	for _, p := range plan.HostPorts {
 		spec.Network.HostPorts = append(spec.Network.HostPorts, p.Inside)
 	}
+	return nil
 }
 
 // open begins to serve the doors of a launch. A launch that is tried again has

@@ -37,7 +37,7 @@ type observers struct {
 	baits supervise.Baits // that root tells of
 	honey *honey.Watcher  // of the others
 	tools *tools
-	trees []boundary.Tree // of the view
+	trees []policy.Tree // of the view
 
 	blinded map[[2]string]bool // what was declared not to be seen, with the reason; guarded by mu too
 
@@ -127,7 +127,7 @@ func (o *observers) hiding(path string) string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, t := range slices.Backward(o.trees) {
-		if t.Access == boundary.TreeHidden && within(path, t.Path) {
+		if t.Access == policy.Hidden && within(path, t.Path) {
 			return t.Rule
 		}
 	}
@@ -217,22 +217,9 @@ var levels = map[policy.RecordLevel]supervise.Level{
 	policy.RecordFull:     supervise.Full,
 }
 
-// view is what the launch built, in the words of whoever predicts what becomes of an attempt.
+// view is what the launch built, as the supervisor takes it.
 func view(w boundary.Watch) supervise.View {
-	v := supervise.View{UID: w.UID, GID: w.GID, Closed: w.Closed, Intercepted: !w.Closed, Portal: w.Portal}
-	for _, t := range w.Trees {
-		v.Trees = append(v.Trees, supervise.Tree{Path: t.Path, Access: accesses[t.Access], Rule: t.Rule})
-	}
-	return v
-}
-
-var accesses = map[boundary.TreeAccess]supervise.Access{
-	boundary.TreeHidden:    supervise.Hidden,
-	boundary.TreeProtected: supervise.Protected,
-	boundary.TreeRead:      supervise.Read,
-	boundary.TreeWrite:     supervise.Write,
-	boundary.TreePrivate:   supervise.Private,
-	boundary.TreeDevice:    supervise.Device,
+	return supervise.View{Trees: w.Trees, UID: w.UID, GID: w.GID, Closed: w.Closed, Intercepted: !w.Closed, Portal: w.Portal}
 }
 
 // sensors names those that see what happens in this run, a comma between: what

@@ -126,45 +126,37 @@ func Inspect(ctx context.Context, plan *policy.Plan, more ...workspace.Option) (
 		if err != nil {
 			return nil, err
 		}
-		if err := scanned(plan, root, snap.File()); err != nil {
+		out = append(out, snap)
+		if *plan, err = scanned(*plan, root, snap.File()); err != nil {
 			return nil, err
 		}
-		out = append(out, snap)
-		if i == 0 {
-			root = ""
+		if *plan, err = plan.With(found(*plan, snap, root, viewed)); err != nil {
+			return nil, err
 		}
-		found(plan, snap, root, viewed)
 	}
-	return out, hideInReadable(ctx, plan, rules)
+	hidden, err := hideInReadable(ctx, *plan, rules)
+	if err == nil {
+		*plan, err = plan.With(policy.Additions{Hidden: hidden})
+	}
+	return out, err
 }
 
 // scanned checks that the directory that was scanned is the one that was judged, and
 // has the backend mount that one. A directory that was made meanwhile is judged by
 // the scan.
-func scanned(plan *policy.Plan, root string, is policy.FileID) error {
-	check := func(was *policy.FileID) error {
-		if *was != (policy.FileID{}) && *was != is {
-			return &boundary.PostureError{Diff: []string{root + " was replaced while it was looked through"}}
-		}
-		*was = is
-		return nil
+func scanned(plan policy.Plan, root string, is policy.FileID) (policy.Plan, error) {
+	plan, err := plan.With(policy.Additions{Files: map[string]policy.FileID{root: is}})
+	var replaced *policy.ReplacedError
+	if errors.As(err, &replaced) {
+		err = &boundary.PostureError{Diff: []string{replaced.Error()}}
 	}
-	if root == plan.Workspace {
-		return check(&plan.File)
-	}
-	plan.Paths = slices.Clone(plan.Paths) // others may use the plan that it came from
-	for i := range plan.Paths {
-		if plan.Paths[i].Path == root {
-			return check(&plan.Paths[i].File)
-		}
-	}
-	return nil
+	return plan, err
 }
 
-// hideInReadable hides the secrets and sockets in the directories that the policy
+// hideInReadable finds the secrets and sockets in the directories that the policy
 // shows without letting them be changed.
-func hideInReadable(ctx context.Context, plan *policy.Plan, rules workspace.Rules) error {
-	for _, r := range readOnly(*plan) {
+func hideInReadable(ctx context.Context, plan policy.Plan, rules workspace.Rules) (out []policy.Protected, err error) {
+	for _, r := range readOnly(plan) {
 		named := r.Origin.Line > 0 || strings.HasPrefix(r.Origin.File, "--") // toolchains that were found hold neither
 		if !named || r.Access == policy.Hidden {
 			continue
@@ -174,31 +166,33 @@ func hideInReadable(ctx context.Context, plan *policy.Plan, rules workspace.Rule
 		}
 		hidden, err := workspace.Unreadable(ctx, r.Path, rules)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		plan.Hidden = append(plan.Hidden, hidden...)
+		out = append(out, hidden...)
 	}
-	return nil
+	return out, nil
 }
 
-// found puts into the plan what a scan found. Of a workspace that the command
-// sees a view of, only secrets and sockets of the host matter: what a host would
-// execute may be changed there, for it reaches no host before a human has seen it.
-func found(plan *policy.Plan, snap *workspace.Snapshot, root string, viewed bool) {
-	plan.Hidden = append(plan.Hidden, under(root, snap.Hidden())...)
-	outside := snap.External()
-	if viewed {
-		for i := range outside { // what is written to them is not handed over
-			outside[i].Access = policy.Copy
-			plan.Notes = append(plan.Notes, "the repository of this worktree, "+outside[i].Path+", is a private copy: commits and branches made there are gone at the end")
-		}
-	} else {
-		plan.Protect = append(plan.Protect, under(root, snap.Protected())...)
-		if !plan.Accepts(policy.HardLinks) {
-			plan.HardLinks = append(plan.HardLinks, under(root, snap.HardLinks())...)
-		}
+// found is what a scan found. Of a workspace that the command sees a view of, only
+// secrets and sockets of the host matter: what a host would execute may be changed
+// there, for it reaches no host before a human has seen it.
+func found(plan policy.Plan, snap *workspace.Snapshot, root string, viewed bool) policy.Additions {
+	if root == plan.Workspace {
+		root = ""
 	}
-	plan.Paths = append(slices.Clip(plan.Paths), outside...)
+	out := policy.Additions{Hidden: under(root, snap.Hidden()), Paths: snap.External()}
+	if viewed {
+		for i := range out.Paths { // what is written to them is not handed over
+			out.Paths[i].Access = policy.Copy
+			out.Notes = append(out.Notes, "the repository of this worktree, "+out.Paths[i].Path+", is a private copy: commits and branches made there are gone at the end")
+		}
+		return out
+	}
+	out.Protect = under(root, snap.Protected())
+	if !plan.Accepts(policy.HardLinks) {
+		out.HardLinks = under(root, snap.HardLinks())
+	}
+	return out
 }
 
 // scan is Inspect, with journals for whoever comes after a sudden death.

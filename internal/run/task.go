@@ -265,9 +265,13 @@ func (t *Task) launch(ctx context.Context, s *session, net *networking, watch *o
 	if err := s.shape(ctx, &spec); err != nil {
 		return nil, err
 	}
-	net.apply(&spec)
+	if err := net.apply(&spec); err != nil {
+		return nil, err
+	}
 	watch.traps.apply(&spec)
-	t.Tools.apply(&spec)
+	if err := t.Tools.apply(&spec); err != nil {
+		return nil, err
+	}
 	if err := watch.agent.apply(&spec); err != nil {
 		return nil, err
 	}

@@ -63,18 +63,17 @@ type tools struct {
 }
 
 // apply puts the hook program and the settings into view.
-func (t Tools) apply(spec *boundary.Spec) {
+func (t Tools) apply(spec *boundary.Spec) (err error) {
 	if t.Program == "" {
-		return
+		return nil
 	}
 	spec.Files = append(slices.Clip(spec.Files), t.Files...)
 	spec.Files = append(spec.Files, boundary.File{Path: hooks.Marker, Content: []byte("this is inside of holdfast run\n")})
-	plan := &spec.Plan
-	rule := policy.PathRule{Path: t.Program, Access: policy.Read, Origin: policy.Origin{File: "hooks"}}
-	at, found := slices.BinarySearchFunc(plan.Paths, rule, func(a, b policy.PathRule) int { return strings.Compare(a.Path, b.Path) })
-	if !found {
-		plan.Paths = slices.Insert(slices.Clip(plan.Paths), at, rule)
+	if !slices.ContainsFunc(spec.Plan.Paths, func(r policy.PathRule) bool { return r.Path == t.Program }) {
+		rule := policy.PathRule{Path: t.Program, Access: policy.Read, Origin: policy.Origin{File: "hooks"}}
+		spec.Plan, err = spec.Plan.With(policy.Additions{Paths: []policy.PathRule{rule}})
 	}
+	return err
 }
 
 // judge says what the policy says of a call. It looks at names alone: what a
