@@ -264,7 +264,7 @@ func (a *app) watchAlarm(w watcher, host policy.Host) (*harness.WatchAlarm, erro
 	}
 	name, _ := os.Hostname() // it is for the reader of an alert alone
 	return harness.NewWatchAlarm(harness.WatchAlarmOptions{
-		Log: filepath.Join(host.State, "log"), Keys: filepath.Join(host.State, "keys"), Spool: filepath.Join(host.State, "spool"),
+		Log: filepath.Join(host.State, "log"), Keys: filepath.Join(host.State, "keys"),
 		Sinks: plan.Alerts.Sinks, Host: name, Version: version,
 		Terminal: func(line string) { fmt.Fprintf(a.Stderr, "%s %s\n", a.paint(red, "holdfast: alert:"), line) },
 	})

@@ -165,9 +165,7 @@ func (a *app) summary(plan policy.Plan, r run.Result, verbose, ran bool) {
 		say(yellow, "warning", lost(g), g)
 	}
 	a.aftermaths(say, r.Aftermaths)
-	for _, w := range r.Warnings {
-		say(yellow, "warning", "%s", w)
-	}
+	a.warnings(r)
 	if r.Exit.Reason != "" {
 		say(red, "stopped", "%s", r.Exit.Reason)
 	}
@@ -204,6 +202,16 @@ func (a *app) summary(plan policy.Plan, r run.Result, verbose, ran bool) {
 	}
 	a.reviewable(r)
 	a.lacking(r, ran)
+}
+
+// warnings says what went wrong besides.
+func (a *app) warnings(r run.Result) {
+	for _, w := range r.Warnings {
+		a.note(yellow, "warning", "%s", w)
+	}
+	if r.Unsent {
+		a.note(cyan, "hint", "send the alerts again: holdfast alerts resend %s", r.Session)
+	}
 }
 
 // lacking says that the record of a run is not COMPLETE.

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"holdfast.dev/holdfast/internal/detect/alert"
 	"holdfast.dev/holdfast/internal/floor/event"
 	"holdfast.dev/holdfast/internal/floor/redact"
 	"holdfast.dev/holdfast/internal/policy"
@@ -25,6 +26,7 @@ type recorder struct {
 	secrets *redact.Redactor
 	alarm   *alarm // nil with log
 	ended   bool
+	unsent  bool // close: a sink did not get an alert, and the record can send it again
 
 	mu      sync.Mutex // guards what follows
 	sensors map[event.Sensor]*sensor
@@ -81,20 +83,28 @@ func (r *recorder) sensor(name event.Sensor) *sensor {
 }
 
 // Emit returns when the event stands in the log.
-func (s *sensor) Emit(e event.Event) error { return s.put(e, (*audit.Log).Put) }
+func (s *sensor) Emit(e event.Event) error {
+	_, err := s.put(e, (*audit.Log).Put)
+	return err
+}
 
 // Observe returns before.
-func (s *sensor) Observe(e event.Event) error { return s.put(e, (*audit.Log).PutLater) }
+func (s *sensor) Observe(e event.Event) error {
+	_, err := s.put(e, (*audit.Log).PutLater)
+	return err
+}
 
-func (s *sensor) put(e event.Event, write func(*audit.Log, event.Event) (uint64, error)) error {
+// put numbers an event, writes it, and has detection look at it. It returns the
+// number, also where it could not be written.
+func (s *sensor) put(e event.Event, write func(*audit.Log, event.Event) (uint64, error)) (uint64, error) {
 	r := s.record
 	if r.log == nil {
-		return nil
+		return 0, nil
 	}
 	s.mu.Lock()
 	if s.quiet {
 		s.mu.Unlock()
-		return nil
+		return 0, nil
 	}
 	s.n++
 	e.N, e.Sensor, e.Session, e.Time = s.n, s.name, r.session, time.Now()
@@ -107,17 +117,17 @@ func (s *sensor) put(e event.Event, write func(*audit.Log, event.Event) (uint64,
 	s.mu.Unlock()
 	if err != nil {
 		r.fail(err)
-		return err
+		return e.N, err
 	}
 	if s.name == event.Syscall {
 		r.mu.Lock()
 		r.drops.Add(&e)
 		r.mu.Unlock()
 	}
-	if s.name != event.Detect {
+	if s.name != event.Detect && e.Action != event.SessionEnd { // end has detection look at that one before
 		r.noted(e)
 	}
-	return nil
+	return e.N, nil
 }
 
 // noted has detection look at an event that stands in the record.
@@ -176,13 +186,19 @@ func (r *recorder) guard(kill func(reason string)) {
 	}
 }
 
-// end is the last event of a session: how many events each sensor had.
+// end is the last event of a session: how many events each sensor had, and which
+// alerts did not reach a sink.
 func (r *recorder) end(detail map[string]string) error {
 	r.ended = true
-	if r.log != nil { // losses may be worth an alert, which stands before the end
+	last := event.Event{Action: event.SessionEnd, Verdict: event.Allowed, Detail: detail}
+	if r.log != nil { // losses and the end may be worth an alert, which stands before the end
 		if err := r.log.Settle(); err != nil {
 			return err
 		}
+		seen := last
+		seen.Sensor, seen.Session, seen.Time = event.Task, r.session, time.Now()
+		r.noted(seen)
+		maps.Copy(detail, alert.Detail(r.alarm.deliver()))
 	}
 	own := r.sensor(event.Task)
 	r.mu.Lock()
@@ -199,7 +215,7 @@ func (r *recorder) end(detail map[string]string) error {
 			detail["count."+string(name)] = strconv.FormatUint(n, 10)
 		}
 	}
-	return own.Emit(event.Event{Action: event.SessionEnd, Verdict: event.Allowed, Detail: detail})
+	return own.Emit(last)
 }
 
 // close ends the record. It may be called more than once.
@@ -209,6 +225,7 @@ func (r *recorder) close() error {
 		errs = append(errs, r.log.Settle()) // it tells the alarm
 	}
 	if r.alarm != nil {
+		r.unsent = len(alert.Detail(r.alarm.deliver())) > 0
 		errs = append(errs, r.alarm.close())
 		r.alarm = nil
 	}

@@ -4,6 +4,7 @@ package run
 
 import (
 	"context"
+	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -67,9 +68,29 @@ func TestBoundaryThatDiffersIsAnAlert(t *testing.T) {
 }
 
 // TestLossIsAnAlert has a sensor lose an event, as one does that cannot be
-// written.
+// written, and a rule be about the end of the session. No sink takes the alerts:
+// the record says which those are.
 func TestLossIsAnAlert(t *testing.T) {
-	task := &Task{Log: filepath.Join(t.TempDir(), "log"), State: t.TempDir()}
+	dir := t.TempDir()
+	rule := filepath.Join(dir, "rule.yaml")
+	err := os.WriteFile(rule, []byte(`- id: acme-ended
+  title: It ended
+  severity: low
+  technique: [T1083]
+  explanation: It did.
+  false_positives: None.
+  actions: [session.end]
+  condition: detail.status == "7"
+  tests:
+    raises: [{action: session.end, sensor: task, detail: {status: "7"}}]
+    honest: [{action: session.end, sensor: task, detail: {status: "0"}}]
+`), 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	task := &Task{Log: filepath.Join(dir, "log"), State: t.TempDir()}
+	task.Plan.Alerts.Rules = []policy.RuleSource{{Path: rule}}
+	task.Plan.Alerts.Sinks = []policy.AlertSink{{Kind: "syslog", Address: "unix://" + filepath.Join(dir, "nobody"), Severity: "low"}}
 	record, err := task.newRecord("s")
 	if err != nil {
 		t.Fatal(err)
@@ -77,13 +98,14 @@ func TestLossIsAnAlert(t *testing.T) {
 	if err := record.sensor(event.Syscall).Observe(event.Event{Action: event.FileOpen, Detail: map[string]string{"no key": "x"}}); err != nil {
 		t.Fatal(err)
 	}
-	if err := record.end(map[string]string{}); err != nil {
+	detail := map[string]string{"status": "7"}
+	if err := record.end(detail); err != nil {
 		t.Fatal(err)
 	}
-	if err := record.close(); err != nil {
-		t.Fatal(err)
+	if err := record.close(); err == nil || !record.unsent || detail["undelivered.1"] != "syslog unix://"+filepath.Join(dir, "nobody")+" 1-2" {
+		t.Errorf("%v, %v, %q", err, record.unsent, detail)
 	}
-	if all := beforeTheEnd(t, task); !hasAlert(all, "record-drop") {
+	if all := beforeTheEnd(t, task); !hasAlert(all, "record-drop") || !hasAlert(all, "acme-ended") {
 		t.Errorf("no alert in %+v", all)
 	}
 }

@@ -108,6 +108,7 @@ type Result struct {
 	Dropped     []story.Dropped       // what went with the private home, sorted
 	DroppedMore uint64                // changes of other paths there, of which there were too many
 	Warnings    []string
+	Unsent      bool        // an alert did not reach a sink: 'holdfast alerts resend' sends it again
 	Aftermaths  []Aftermath // of runs here before this one, whose supervisor was killed
 }
 
@@ -158,7 +159,7 @@ func (t *Task) Run(ctx context.Context) (Result, error) {
 	if cerr := t.record.close(); cerr != nil {
 		result.Warnings = append(result.Warnings, cerr.Error())
 	}
-	result.Lack = t.record.lacks // nothing is recorded any more
+	result.Lack, result.Unsent = t.record.lacks, t.record.unsent // nothing is recorded any more
 	return result, err
 }
 

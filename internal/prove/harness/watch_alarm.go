@@ -23,7 +23,6 @@ import (
 // WatchAlarmOptions say where a watch records, and whom it tells.
 type WatchAlarmOptions struct {
 	Log, Keys string // directories of the logs and of the signing key
-	Spool     string // of alerts that could not be delivered
 	Sinks     []policy.AlertSink
 	Terminal  func(line string) // for sinks of kind terminal
 	Host      string            // name of this machine; "" when it is not known
@@ -45,7 +44,7 @@ func NewWatchAlarm(o WatchAlarmOptions) (*WatchAlarm, error) {
 	a := &WatchAlarm{session: watchSession(time.Now()), secrets: redact.New(), n: map[event.Sensor]uint64{}, count: map[string]int{}}
 	var err error
 	if a.sinks, err = alert.Open(alert.Options{
-		Sinks: o.Sinks, Spool: o.Spool, Terminal: o.Terminal, Host: o.Host, Version: o.Version,
+		Sinks: o.Sinks, Terminal: o.Terminal, Host: o.Host, Version: o.Version,
 	}); err != nil {
 		return nil, fmt.Errorf("preparing where alerts go: %w", err)
 	}
@@ -54,7 +53,8 @@ func NewWatchAlarm(o WatchAlarmOptions) (*WatchAlarm, error) {
 		err = a.put(event.Event{Sensor: event.Task, Action: event.SessionStart, Verdict: event.Allowed, Object: "prove watch", Detail: map[string]string{"command": "holdfast prove watch"}})
 	}
 	if err != nil {
-		return nil, errors.Join(append([]error{err}, a.sinks.Close()...)...)
+		a.sinks.Close()
+		return nil, err
 	}
 	return a, nil
 }
@@ -101,17 +101,15 @@ func (a *WatchAlarm) Raise(e WatchEvent) error {
 	key := e.Name
 	a.count[rule+key]++
 	found := detect.Alert{
-		Rule: rule, Title: m.title, Severity: m.severity, Technique: []string{"T1195.002"}, Session: a.session, Time: time.Now(),
+		N: a.n[event.Detect] + 1, Rule: rule, Title: m.title, Severity: m.severity, Technique: []string{"T1195.002"}, Session: a.session, Time: time.Now(),
 		Key: key, Count: a.count[rule+key], Object: e.Path, Explanation: m.explanation,
 	}
 	if strings.Contains(m.explanation, "%s") {
 		found.Explanation = fmt.Sprintf(m.explanation, because(e))
 	}
-	detail := map[string]string{
-		"severity": string(found.Severity), "title": found.Title, "technique": found.Technique[0], "explanation": found.Explanation,
-		"key": key, "count": fmt.Sprint(found.Count), "object": e.Path,
-	}
-	err := a.put(event.Event{Sensor: event.Detect, Action: event.AlertRaise, Object: rule, Detail: detail})
+	recorded := found.Event()
+	recorded.Sensor = event.Detect
+	err := a.put(recorded)
 	a.sinks.Raise(found) // somebody should be told all the same
 	return err
 }
@@ -137,9 +135,15 @@ func because(e WatchEvent) string {
 	return strings.Join(rows, ", ")
 }
 
-// Close ends the log, and waits a little for alerts that are under way.
+// Close waits a little for alerts that are under way, and ends the log.
 func (a *WatchAlarm) Close() error {
-	detail := map[string]string{"status": "0"}
+	var errs []error
+	missed := a.sinks.Close()
+	for _, u := range missed {
+		errs = append(errs, u)
+	}
+	detail := alert.Detail(missed)
+	detail["status"] = "0"
 	for sensor, n := range a.n {
 		if sensor == event.Task {
 			n++ // this one
@@ -147,5 +151,5 @@ func (a *WatchAlarm) Close() error {
 		detail["count."+string(sensor)] = strconv.FormatUint(n, 10)
 	}
 	err := a.put(event.Event{Sensor: event.Task, Action: event.SessionEnd, Verdict: event.Allowed, Detail: detail})
-	return errors.Join(append([]error{err, a.log.Close()}, a.sinks.Close()...)...)
+	return errors.Join(append(errs, err, a.log.Close())...)
 }

@@ -367,7 +367,7 @@ func TestWatchAlarm(t *testing.T) {
 	var mu sync.Mutex
 	var said []string
 	a, err := NewWatchAlarm(WatchAlarmOptions{
-		Log: filepath.Join(dir, "log"), Keys: filepath.Join(dir, "keys"), Spool: filepath.Join(dir, "spool"),
+		Log: filepath.Join(dir, "log"), Keys: filepath.Join(dir, "keys"),
 		Sinks:    []policy.AlertSink{{Kind: "terminal", Severity: "medium"}},
 		Terminal: func(line string) { mu.Lock(); said = append(said, line); mu.Unlock() },
 	})
