@@ -42,7 +42,7 @@ refused or permitted before. The rules are explained in docs/detection.md.`,
 	c.Flags().BoolVar(&s.json, "json", false, "show as JSON, one alert a line")
 	c.Flags().Var((*severityFlag)(&s.least), "severity", "only of this SEVERITY and above: info, low, medium, high, critical")
 	c.RegisterFlagCompletionFunc("severity", cobra.FixedCompletions(severityWords(), cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveKeepOrder))
-	c.AddCommand(newAlertsRules(a), newAlertsTest(a), newAlertsResend(a))
+	c.AddCommand(newAlertsRules(a), newAlertsTest(a), newAlertsResend(a), newAlertsRelay(a))
 	return c
 }
 
@@ -203,8 +203,12 @@ func (a *app) alertText(one listedAlert) string {
 		shown := one.Events[:min(6, len(one.Events))]
 		more = append(more, "records "+strings.Trim(strings.ReplaceAll(fmt.Sprint(shown), " ", ", "), "[]"))
 	}
-	more = append(more, oneLine(strings.Join(one.Technique, " ")))
-	fmt.Fprintf(&b, "    %s\n", strings.Join(more, "; "))
+	if len(one.Technique) > 0 {
+		more = append(more, oneLine(strings.Join(one.Technique, " ")))
+	}
+	if len(more) > 0 {
+		fmt.Fprintf(&b, "    %s\n", strings.Join(more, "; "))
+	}
 	return b.String()
 }
 

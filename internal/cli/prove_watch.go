@@ -102,7 +102,7 @@ func (a *app) watch(ctx context.Context, w watcher, names []string, flags *pflag
 	if err != nil {
 		return err
 	}
-	alarm, err := a.watchAlarm(w, host)
+	alarm, err := a.watchAlarm(w)
 	if err != nil {
 		return err
 	}
@@ -245,29 +245,19 @@ func (w watcher) files(host policy.Host, programs int, dir string) harness.Watch
 	return f
 }
 
-// watchAlarm begins the log, with the sinks of the user's policy. No project has a
-// say in it.
-func (a *app) watchAlarm(w watcher, host policy.Host) (*harness.WatchAlarm, error) {
-	nowhere, err := os.MkdirTemp("", "holdfast-watch-")
+// watchAlarm begins the log, with the sinks of the user's policy. Without holdfast it
+// says so, and returns nil.
+func (a *app) watchAlarm(w watcher) (*harness.WatchAlarm, error) {
+	program, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	defer os.Remove(nowhere)
-	flags := planFlags{policy: w.policy, workspace: nowhere}
-	options, err := flags.options(a)
-	if err != nil {
-		return nil, err
+	alarm, err := harness.NewWatchAlarm(harness.WatchAlarmOptions{Program: program, Policy: w.policy, Dir: a.Dir, Env: a.Env, Stderr: a.Stderr})
+	if errors.Is(err, harness.ErrNoHoldfast) {
+		a.note(yellow, "warning", "nothing is recorded and no sink is told: %s", oneLine(err.Error()))
+		return nil, nil
 	}
-	_, plan, err := compile(options)
-	if err != nil {
-		return nil, err
-	}
-	name, _ := os.Hostname() // it is for the reader of an alert alone
-	return harness.NewWatchAlarm(harness.WatchAlarmOptions{
-		Log: filepath.Join(host.State, "log"), Keys: filepath.Join(host.State, "keys"),
-		Sinks: plan.Alerts.Sinks, Host: name, Version: version,
-		Terminal: func(line string) { fmt.Fprintf(a.Stderr, "%s %s\n", a.paint(red, "holdfast: alert:"), line) },
-	})
+	return alarm, err
 }
 
 // tellWatch prints what happened.
