@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"strconv"
 	"strings"
 	"time"
 
@@ -30,6 +29,7 @@ refused or permitted before. The rules are explained in docs/detection.md.`,
 		Example: `  holdfast alerts
   holdfast alerts --severity high --all
   holdfast alerts rules credential-denied
+  holdfast alerts resend
   holdfast alerts test rules.yaml`,
 		Annotations:       map[string]string{command.OwnArguments: "a session"},
 		Args:              cobra.MaximumNArgs(1),
@@ -44,7 +44,7 @@ refused or permitted before. The rules are explained in docs/detection.md.`,
 	c.Flags().BoolVar(&s.json, "json", false, "show as JSON, one alert a line")
 	c.Flags().Var((*severityFlag)(&s.least), "severity", "only of this SEVERITY and above: info, low, medium, high, critical")
 	c.RegisterFlagCompletionFunc("severity", cobra.FixedCompletions(severityWords(), cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveKeepOrder))
-	c.AddCommand(newAlertsRules(a), newAlertsTest(a))
+	c.AddCommand(newAlertsRules(a), newAlertsTest(a), newAlertsResend(a), newAlertsRelay(a))
 	return c
 }
 
@@ -160,22 +160,11 @@ func (s alertSearch) log(ctx context.Context, info audit.Info, rows *[]listedAle
 }
 
 func alertOf(e event.Event) listedAlert {
-	d := e.Detail
-	one := listedAlert{
-		Session: e.Session, Seq: e.Seq, Time: e.Time.UTC(), Rule: e.Object, Severity: detect.Severity(d["severity"]), Title: d["title"],
-		Object: d["object"], Key: d["key"], PID: e.Process.PID, Executable: e.Process.Executable, Explanation: d["explanation"],
+	one := detect.AlertOf(e)
+	return listedAlert{
+		Session: one.Session, Seq: e.Seq, Time: one.Time, Rule: one.Rule, Severity: one.Severity, Title: one.Title, Technique: one.Technique,
+		Object: one.Object, Key: one.Key, Count: one.Count, Events: one.Events, PID: one.Process.PID, Executable: one.Process.Executable, Explanation: one.Explanation,
 	}
-	if d["technique"] != "" {
-		one.Technique = strings.Split(d["technique"], ",")
-	}
-	one.Count, _ = strconv.Atoi(d["count"])
-	one.Count = max(1, one.Count)
-	for s := range strings.SplitSeq(d["events"], ",") {
-		if n, err := strconv.ParseUint(s, 10, 64); err == nil {
-			one.Events = append(one.Events, n)
-		}
-	}
-	return one
 }
 
 func (s alertSearch) print(a *app, out *bufio.Writer, rows []listedAlert) error {
@@ -216,8 +205,12 @@ func (a *app) alertText(one listedAlert) string {
 		shown := one.Events[:min(6, len(one.Events))]
 		more = append(more, "records "+strings.Trim(strings.ReplaceAll(fmt.Sprint(shown), " ", ", "), "[]"))
 	}
-	more = append(more, text.Line(strings.Join(one.Technique, " ")))
-	fmt.Fprintf(&b, "    %s\n", strings.Join(more, "; "))
+	if len(one.Technique) > 0 {
+		more = append(more, text.Line(strings.Join(one.Technique, " ")))
+	}
+	if len(more) > 0 {
+		fmt.Fprintf(&b, "    %s\n", strings.Join(more, "; "))
+	}
 	return b.String()
 }
 

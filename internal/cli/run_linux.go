@@ -167,9 +167,7 @@ func (a *app) summary(plan policy.Plan, r run.Result, verbose, ran bool) {
 		say(command.Yellow, "warning", lost(g), g)
 	}
 	a.aftermaths(say, r.Aftermaths)
-	for _, w := range r.Warnings {
-		say(command.Yellow, "warning", "%s", w)
-	}
+	a.warnings(r)
 	if r.Exit.Reason != "" {
 		say(command.Red, "stopped", "%s", r.Exit.Reason)
 	}
@@ -206,6 +204,16 @@ func (a *app) summary(plan policy.Plan, r run.Result, verbose, ran bool) {
 	}
 	a.reviewable(r)
 	a.lacking(r, ran)
+}
+
+// warnings says what went wrong besides.
+func (a *app) warnings(r run.Result) {
+	for _, w := range r.Warnings {
+		a.Note(command.Yellow, "warning", "%s", w)
+	}
+	if r.Unsent {
+		a.Note(command.Cyan, "hint", "send the alerts again: holdfast alerts resend %s", r.Session)
+	}
 }
 
 // lacking says that the record of a run is not COMPLETE.

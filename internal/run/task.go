@@ -105,6 +105,7 @@ type Result struct {
 	Messages    gateway.Report        // of a server
 	Asked       []Consent             // what a rule of consent was about
 	Warnings    []string
+	Unsent      bool        // an alert did not reach a sink: 'holdfast alerts resend' sends it again
 	Aftermaths  []Aftermath // of runs here before this one, whose supervisor was killed
 }
 
@@ -155,7 +156,7 @@ func (t *Task) Run(ctx context.Context) (Result, error) {
 	if cerr := t.bus.Close(); cerr != nil {
 		result.Warnings = append(result.Warnings, cerr.Error())
 	}
-	result.Lack = t.bus.Lack() // nothing is recorded any more
+	result.Lack, result.Unsent = t.bus.Lack(), t.bus.Unsent() // nothing is recorded any more
 	return result, err
 }
 

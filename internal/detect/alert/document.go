@@ -53,9 +53,9 @@ const (
 	manyArgs = 64
 )
 
-func document(a detect.Alert, n uint64) *Document {
+func document(a detect.Alert) *Document {
 	d := &Document{
-		Version: 1, ID: audit.HeaderField(a.Session, 64) + ":" + strconv.FormatUint(n, 10), Time: a.Time.UTC(),
+		Version: 1, ID: audit.HeaderField(a.Session, 64) + ":" + strconv.FormatUint(a.N, 10), Time: a.Time.UTC(),
 		Session: short(a.Session), Rule: short(a.Rule), Title: short(a.Title), Severity: string(a.Severity), Technique: a.Technique,
 		Key: short(a.Key), Count: a.Count, Object: short(a.Object), Events: a.Events, Explanation: short(a.Explanation),
 	}
@@ -95,7 +95,7 @@ func (d *Document) encode() []byte {
 func decode(body []byte) (*Document, error) {
 	d := new(Document)
 	if err := json.Unmarshal(body, d); err != nil {
-		return nil, &refusal{fmt.Errorf("reading a kept alert: %w", err)}
+		return nil, &refusal{fmt.Errorf("reading an alert: %w", err)}
 	}
 	return d, nil
 }

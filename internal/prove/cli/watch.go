@@ -103,7 +103,7 @@ func (a *app) watch(ctx context.Context, w watcher, names []string, flags *pflag
 	if err != nil {
 		return err
 	}
-	alarm, err := a.watchAlarm(w, state)
+	alarm, err := a.watchAlarm(w)
 	if err != nil {
 		return err
 	}
@@ -245,14 +245,20 @@ func (w watcher) files(state string, programs int, dir string) harness.WatchFile
 	return f
 }
 
-// watchAlarm begins the log.
-func (a *app) watchAlarm(w watcher, state string) (*harness.WatchAlarm, error) {
-	name, _ := os.Hostname() // it is for the reader of an alert alone
-	return harness.NewWatchAlarm(harness.WatchAlarmOptions{
-		Log: filepath.Join(state, "log"), Keys: filepath.Join(state, "keys"), Spool: filepath.Join(state, "spool"),
-		Host: name, Version: command.Release(),
-		Terminal: func(line string) { fmt.Fprintf(a.Stderr, "%s %s\n", a.Paint(command.Red, "holdfast: alert:"), line) },
-	})
+// watchAlarm begins the log, with the sinks of the user's policy. Without holdfast it
+// says so, and returns nil.
+func (a *app) watchAlarm(w watcher) (*harness.WatchAlarm, error) {
+	program, err := a.holdfast()
+	if err != nil {
+		a.Note(command.Yellow, "warning", "nothing is recorded and no sink is told: %s", text.Line(err.Error()))
+		return nil, nil
+	}
+	alarm, err := harness.NewWatchAlarm(harness.WatchAlarmOptions{Program: program, Policy: w.policy, Dir: a.Dir, Env: a.Env, Stderr: a.Stderr})
+	if errors.Is(err, harness.ErrNoHoldfast) {
+		a.Note(command.Yellow, "warning", "nothing is recorded and no sink is told: %s", text.Line(err.Error()))
+		return nil, nil
+	}
+	return alarm, err
 }
 
 // tellWatch prints what happened.

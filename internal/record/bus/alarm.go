@@ -5,12 +5,8 @@ package bus
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"os"
-	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -19,10 +15,11 @@ import (
 	"holdfast.dev/holdfast/internal/detect/baseline"
 	"holdfast.dev/holdfast/internal/floor/event"
 	"holdfast.dev/holdfast/internal/policy"
+	"holdfast.dev/holdfast/internal/record/audit"
 )
 
 // alertGrace is how long the end of a run waits for alerts that are under way;
-// what is not delivered then is kept for the next run.
+// what is not delivered then stands in the record.
 const alertGrace = 2 * time.Second
 
 // alarm looks at every event for what is an attempt to escape, and tells.
@@ -54,7 +51,7 @@ func newAlarm(c Config, b *Bus) (*alarm, error) {
 	}
 	a.rules, err = detect.New(detect.Config{Rules: own, Place: place, Baseline: a.normal, Raise: func(found detect.Alert) {
 		a.noteNew(found)
-		b.Sensor(event.Detect).Emit(alertEvent(found)) // a record that fails ends the run, and somebody should be told
+		found.N, _ = b.Sensor(event.Detect).put(found.Event(), (*audit.Log).Put) // a record that fails ends the run, and somebody should be told
 		a.sinks.Raise(found)
 	}})
 	if err != nil {
@@ -66,7 +63,7 @@ func newAlarm(c Config, b *Bus) (*alarm, error) {
 		notify = func(string) {}
 	}
 	a.sinks, err = alert.Open(alert.Options{
-		Sinks: c.Plan.Alerts.Sinks, Spool: filepath.Join(c.State, "spool"), Terminal: notify, Grace: alertGrace, Host: host, Version: c.Version,
+		Sinks: c.Plan.Alerts.Sinks, Terminal: notify, Grace: alertGrace, Host: host, Version: c.Version,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("preparing where alerts go: %w", err)
@@ -113,22 +110,15 @@ func userRules(sources []policy.RuleSource) ([]detect.Rule, error) {
 
 func (a *alarm) observe(e event.Event) { a.rules.Observe(e) }
 
-// close waits a little for what is under way.
+// deliver waits a little for what is under way. No sink gets anything afterwards.
+func (a *alarm) deliver() []*alert.Undelivered { return a.sinks.Close() }
+
+// close ends the alarm, and says what did not reach a sink.
 func (a *alarm) close() error {
 	<-a.loaded
-	return errors.Join(append(a.sinks.Close(), a.rules.Err(), a.normal.Load())...)
-}
-
-// alertEvent is an alert as it stands in the record.
-func alertEvent(a detect.Alert) event.Event {
-	events := make([]string, len(a.Events))
-	for i, seq := range a.Events {
-		events[i] = strconv.FormatUint(seq, 10)
+	errs := []error{a.rules.Err(), a.normal.Load()}
+	for _, u := range a.deliver() {
+		errs = append(errs, u)
 	}
-	detail := map[string]string{
-		"severity": string(a.Severity), "title": a.Title, "technique": strings.Join(a.Technique, ","), "explanation": a.Explanation,
-		"key": a.Key, "count": strconv.Itoa(a.Count), "events": strings.Join(events, ","), "object": a.Object,
-	}
-	maps.DeleteFunc(detail, func(_, v string) bool { return v == "" })
-	return event.Event{Action: event.AlertRaise, Object: a.Rule, Process: event.Process{PID: a.Process.PID, Exec: a.Process.Exec}, Detail: detail}
+	return errors.Join(errs...)
 }

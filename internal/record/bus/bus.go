@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"holdfast.dev/holdfast/internal/detect"
+	"holdfast.dev/holdfast/internal/detect/alert"
 	"holdfast.dev/holdfast/internal/floor/event"
 	"holdfast.dev/holdfast/internal/floor/redact"
 	"holdfast.dev/holdfast/internal/policy"
@@ -37,6 +38,7 @@ type Bus struct {
 	secrets *redact.Redactor
 	alarm   *alarm // nil with log
 	ended   bool
+	unsent  bool // Close: a sink did not get an alert
 
 	mu      sync.Mutex // guards what follows
 	sensors map[event.Sensor]*Sensor
@@ -106,20 +108,28 @@ func (b *Bus) Sensor(name event.Sensor) *Sensor {
 }
 
 // Emit returns when the event stands in the log.
-func (s *Sensor) Emit(e event.Event) error { return s.put(e, (*audit.Log).Put) }
+func (s *Sensor) Emit(e event.Event) error {
+	_, err := s.put(e, (*audit.Log).Put)
+	return err
+}
 
 // Observe returns before.
-func (s *Sensor) Observe(e event.Event) error { return s.put(e, (*audit.Log).PutLater) }
+func (s *Sensor) Observe(e event.Event) error {
+	_, err := s.put(e, (*audit.Log).PutLater)
+	return err
+}
 
-func (s *Sensor) put(e event.Event, write func(*audit.Log, event.Event) (uint64, error)) error {
+// put numbers an event, writes it, and has detection look at it. It returns the
+// number, also where it could not be written.
+func (s *Sensor) put(e event.Event, write func(*audit.Log, event.Event) (uint64, error)) (uint64, error) {
 	r := s.bus
 	if r.log == nil {
-		return nil
+		return 0, nil
 	}
 	s.mu.Lock()
 	if s.quiet {
 		s.mu.Unlock()
-		return nil
+		return 0, nil
 	}
 	s.n++
 	e.N, e.Sensor, e.Session, e.Time = s.n, s.name, r.session, time.Now()
@@ -132,17 +142,17 @@ func (s *Sensor) put(e event.Event, write func(*audit.Log, event.Event) (uint64,
 	s.mu.Unlock()
 	if err != nil {
 		r.Fail(err)
-		return err
+		return e.N, err
 	}
 	if s.name == event.Syscall {
 		r.mu.Lock()
 		r.drops.Add(&e)
 		r.mu.Unlock()
 	}
-	if s.name != event.Detect {
+	if s.name != event.Detect && e.Action != event.SessionEnd { // End has detection look at that one before
 		r.dispatch(e)
 	}
-	return nil
+	return e.N, nil
 }
 
 // dispatch passes on an event that is in the record.
@@ -167,6 +177,10 @@ func (b *Bus) Report() Report {
 	dropped, more := b.drops.List()
 	return Report{Lack: b.lacks, New: news, Dropped: dropped, DroppedMore: more}
 }
+
+// Unsent reports, after Close, whether a sink did not get an alert that the record
+// can send again.
+func (b *Bus) Unsent() bool { return b.unsent }
 
 // Lack returns why the record is not complete, as far as is known now.
 func (b *Bus) Lack() Lack {
@@ -217,13 +231,19 @@ func (b *Bus) Guard(kill func(reason string)) {
 	}
 }
 
-// End writes the last event of the session: how many events each sensor had.
+// End writes the last event of the session: how many events each sensor had, and
+// which alerts did not reach a sink.
 func (b *Bus) End(detail map[string]string) error {
 	b.ended = true
-	if b.log != nil { // losses may be worth an alert, which stands before the end
+	last := event.Event{Action: event.SessionEnd, Verdict: event.Allowed, Detail: detail}
+	if b.log != nil { // losses and the end may be worth an alert, which stands before the end
 		if err := b.log.Settle(); err != nil {
 			return err
 		}
+		seen := last
+		seen.Sensor, seen.Session, seen.Time = event.Task, b.session, time.Now()
+		b.dispatch(seen)
+		maps.Copy(detail, alert.Detail(b.alarm.deliver()))
 	}
 	own := b.Sensor(event.Task)
 	b.mu.Lock()
@@ -240,7 +260,7 @@ func (b *Bus) End(detail map[string]string) error {
 			detail["count."+string(name)] = strconv.FormatUint(n, 10)
 		}
 	}
-	return own.Emit(event.Event{Action: event.SessionEnd, Verdict: event.Allowed, Detail: detail})
+	return own.Emit(last)
 }
 
 // Close ends the record. It may be called more than once.
@@ -250,6 +270,7 @@ func (b *Bus) Close() error {
 		errs = append(errs, b.log.Settle()) // it tells the alarm
 	}
 	if b.alarm != nil {
+		b.unsent = len(alert.Detail(b.alarm.deliver())) > 0
 		errs = append(errs, b.alarm.close())
 		b.alarm = nil
 	}
