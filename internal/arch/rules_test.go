@@ -59,6 +59,7 @@ github.com/miekg/dns           network : the wire format of name queries
 golang.org/x/net               network : control messages of datagram sockets, which say what address was asked
 gvisor.dev/gvisor              network/netstack : TCP in user space, where the kernel cannot intercept connections by itself
 github.com/modelcontextprotocol/go-sdk agents/gateway test : the protocol of MCP
+github.com/tailscale/hujson    agents/hooks : settings of agents with comments, edited byte by byte
 software.sslmate.com/src/go-pkcs12 network : the trust store that Java reads, with the session's authority in it
 github.com/google/nftables     test : encodes the messages of the launch when their table is generated
 github.com/mdlayher/netlink    test : as nftables
