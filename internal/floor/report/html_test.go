@@ -19,7 +19,7 @@ import (
 // mixed as those of a target that holds most.
 func catalogued(t testing.TB) Run {
 	t.Helper()
-	b, err := os.ReadFile("../probe/catalogue.tsv")
+	b, err := os.ReadFile("../../prove/probe/catalogue.tsv")
 	if err != nil {
 		t.Fatal(err)
 	}
