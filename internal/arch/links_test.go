@@ -10,7 +10,7 @@ import (
 
 // hostile lists the packages that work over trees which something inside may be
 // writing at the same time.
-const hostile = `boundary/workspace review run consent supervise/control record/bus boundary/native`
+const hostile = `boundary/workspace review run consent supervise/control record/bus agents/state boundary/native`
 
 // follows lists where these packages take a path by a call that follows links: the
 // file, the calls, and why no run chooses what the path leads to. What goes by a
@@ -29,12 +29,12 @@ review/target.go unix.Open                      : /proc/self/fd of a descriptor 
 review/journal.go os.Open os.OpenFile           : the state
 review/saved.go os.Open os.OpenFile os.ReadFile : the state
 review/start.go os.Open filepath.WalkDir        : the state
-run/agent.go os.Open                           : the private home, before anything is executed that could change it
-run/agent_changes.go os.ReadFile : a file of the user's home, where links are the user's; no run writes there
-run/agent_obeyed.go filepath.EvalSymlinks os.OpenFile : the home directory, and a directory that was made a moment ago
-run/agent_place.go filepath.EvalSymlinks      : the place itself, in the user's home; what lies below it is compared with what was copied
-run/agent_changes.go filepath.Glob             : the state
-run/agent_collect.go os.ReadFile os.WriteFile  : the state
+agents/state/copies.go os.Open                           : the private home, before anything is executed that could change it
+agents/state/apply.go os.ReadFile : a file of the user's home, where links are the user's; no run writes there
+agents/state/obeyed.go filepath.EvalSymlinks os.OpenFile : the home directory, and a directory that was made a moment ago
+agents/state/place.go filepath.EvalSymlinks      : the place itself, in the user's home; what lies below it is compared with what was copied
+agents/state/apply.go filepath.Glob             : the state
+agents/state/collect.go os.ReadFile os.WriteFile  : the state
 run/alive.go filepath.Glob os.Open              : the state
 consent/client_linux.go os.Stat                : the state
 run/approvals_tell.go os.Stat                  : programs of the host, for a notice to the user

@@ -201,3 +201,16 @@ func (n *networking) close() error {
 	}
 	return errors.Join(errs...)
 }
+
+// agentTrust are the variables by which the agent finds the bundle of
+// certificates, besides those that every program gets.
+func (t *Task) agentTrust() []policy.Env {
+	if t.Plan.Agent == nil {
+		return nil
+	}
+	var env []policy.Env
+	for _, name := range t.Plan.Agent.Trust {
+		env = append(env, policy.Env{Name: name, Value: network.Bundle, Origin: t.Plan.Agent.Origin})
+	}
+	return env
+}

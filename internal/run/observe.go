@@ -13,6 +13,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"holdfast.dev/holdfast/internal/agents/state"
 	"holdfast.dev/holdfast/internal/boundary"
 	"holdfast.dev/holdfast/internal/detect"
 	"holdfast.dev/holdfast/internal/detect/honey"
@@ -28,7 +29,7 @@ type observers struct {
 	plan  policy.Plan // of the launch
 	bus   *bus.Bus
 	traps traps
-	agent *agent
+	agent *state.Agent
 	began atomic.Bool // the command may be executed
 
 	mu    sync.Mutex // guards what follows
@@ -43,6 +44,30 @@ type observers struct {
 
 	denials *supervise.LandlockAudit
 	serve   sync.WaitGroup
+}
+
+// newObservers prepares what watches the run.
+func (t *Task) newObservers() (*observers, error) {
+	var err error
+	if t.traps, err = t.newTraps(); err != nil {
+		return nil, err
+	}
+	agent, err := state.New(t.Plan.Agent, t.Plan.Identity.Home, t.bus.Secrets())
+	if err != nil {
+		return nil, err
+	}
+	return &observers{task: t, bus: t.bus, traps: t.traps, agent: agent}, nil
+}
+
+// end takes out what the agent changed, while the root of the view is still
+// served, and waits until everything that was seen is recorded.
+func (o *observers) end(s *session, r *Result) error {
+	changed, err := o.agent.Collect(o.task.State, filepath.Base(s.dir), o.task.Plan.Workspace)
+	r.Changed, r.Warnings = changed, append(r.Warnings, o.agent.Warnings()...)
+	if err != nil {
+		r.Warnings = append(r.Warnings, err.Error())
+	}
+	return o.close()
 }
 
 // apply asks the launch for what is observed.
@@ -87,7 +112,7 @@ func (o *observers) open(w boundary.Watch) error {
 	if err := o.newTools(w); err != nil {
 		return err
 	}
-	if err := o.agent.hold(w); err != nil {
+	if err := o.agent.OpenHome(w); err != nil {
 		return err
 	}
 	return o.watch(w)

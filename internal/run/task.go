@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"holdfast.dev/holdfast/internal/agents/gateway"
+	"holdfast.dev/holdfast/internal/agents/state"
 	"holdfast.dev/holdfast/internal/boundary"
 	"holdfast.dev/holdfast/internal/boundary/workspace"
 	"holdfast.dev/holdfast/internal/network"
@@ -96,7 +97,7 @@ type Result struct {
 	Kept        string           // directory with what was quarantined; "" when nothing was
 	Viewed      *Viewed          // what became of the view of the workspace; nil in direct mode
 	Listed      int              // changes in the trees that the command could write to, whoever made them: 'holdfast review' shows them
-	Changed     *Changes         // what an agent changed in its copies of the user's settings; nil for nothing
+	Changed     *state.Changes   // what an agent changed in its copies of the user's settings; nil for nothing
 	Limited     []policy.Guarantee
 	Rung        boundary.Rung         // how connections were intercepted; "" when nothing ran
 	Refused     []network.Refusal     // destinations, each once
@@ -268,7 +269,7 @@ func (t *Task) launch(ctx context.Context, s *session, net *networking, watch *o
 	net.apply(&spec)
 	watch.traps.apply(&spec)
 	t.Tools.apply(&spec)
-	if err := watch.agent.apply(&spec); err != nil {
+	if err := watch.agent.AddTo(&spec); err != nil {
 		return nil, err
 	}
 	watch.apply(&spec)
