@@ -49,7 +49,7 @@ run/review.go syscall.Stat                     : the workspace, by the path that
 run/scratch.go syscall.Stat                    : the workspace, by the path that was resolved; nothing is done to it
 run/session.go filepath.Glob os.OpenFile       : the state
 boundary/workspace/hostsettings.go os.ReadFile                : configuration of git's and of agents in the user's home
-run/session.go os.Stat                         : a path of the policy; nothing is done to it
+boundary/workspace/inspect.go os.Stat                         : a path of the policy; nothing is done to it
 run/sweep.go os.Open os.ReadDir                : the state
 boundary/native/backend.go os.Stat os.ReadFile   : /proc/sys
 boundary/native/check.go os.OpenFile os.ReadFile : /dev and /proc/sys

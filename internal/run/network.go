@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"holdfast.dev/holdfast/internal/boundary"
+	"holdfast.dev/holdfast/internal/boundary/workspace"
 	"holdfast.dev/holdfast/internal/credentials"
 	"holdfast.dev/holdfast/internal/floor/event"
 	"holdfast.dev/holdfast/internal/network"
@@ -48,7 +49,7 @@ func (t *Task) newNetwork(s *session) (*networking, error) {
 	if len(t.Plan.Credentials) > 0 {
 		leases, err := credentials.New(credentials.Config{
 			Session: n.session, Credentials: t.Plan.Credentials, Grants: t.Grants, Sink: t.bus.Sensor(event.Broker),
-			Writable: writableTrees(t.Plan), Unset: t.Unset, Held: t.bus.Secrets().Hold,
+			Writable: workspace.WritableTrees(t.Plan), Unset: t.Unset, Held: t.bus.Secrets().Hold,
 			Gate: t.consent.gate, Wants: t.consent.wants,
 		})
 		if err != nil {

@@ -164,8 +164,8 @@ func heldInOutput(t *testing.T, row obeyedRow) bool {
 // when the run has ended.
 func heldBySnapshot(t *testing.T, plan *policy.Plan, root, rel string, tree int) bool {
 	t.Helper()
-	snapshots, err := Inspect(t.Context(), plan)
-	if refused := (*ListedOutputError)(nil); errors.As(err, &refused) {
+	snapshots, err := workspace.Inspect(t.Context(), plan)
+	if refused := (*workspace.ListedOutputError)(nil); errors.As(err, &refused) {
 		return true
 	}
 	if err != nil {

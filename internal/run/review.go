@@ -160,7 +160,7 @@ func (v *reviewed) copy(ctx context.Context, plan policy.Plan, why string) error
 	if err != nil {
 		return err
 	}
-	if err := scanned(&plan, plan.Workspace, report.From); err != nil {
+	if err := workspace.ConfirmTree(&plan, plan.Workspace, report.From); err != nil {
 		return err
 	}
 	v.why = why

@@ -11,13 +11,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
-	"holdfast.dev/holdfast/internal/boundary"
 	"holdfast.dev/holdfast/internal/boundary/workspace"
 	"holdfast.dev/holdfast/internal/policy"
 )
@@ -87,123 +85,9 @@ func lockSession(path string, flags int) (*os.File, error) {
 	return f, nil
 }
 
-// Inspect looks at the workspace and the other writable trees of a plan and puts
-// into the plan what it found: protected paths, secrets, hard links, and git
-// directories outside.
-func Inspect(ctx context.Context, plan *policy.Plan, more ...workspace.Option) ([]*workspace.Snapshot, error) {
-	rules, err := Rules(*plan)
-	if err != nil {
-		return nil, err
-	}
-	if err := checkOutputs(*plan); err != nil {
-		return nil, err
-	}
-	var out []*workspace.Snapshot
-	options := append(workspace.HostSettings(plan.Identity.Home), workspace.Fixed(readOnly(*plan)...), workspace.Spending(workspace.NewBudget()))
-	for i, root := range writableTrees(*plan) {
-		if i > 0 || !plan.Review { // in review mode nothing in the workspace is to be settled
-			options = append(options[:len(options):len(options)], more...)
-		}
-		own := options[:len(options):len(options)]
-		if i > 0 {
-			if rule := out[0].Leads(root); rule != nil && slices.Contains(plan.Outputs, root) {
-				return nil, &ListedOutputError{Dir: root, Rule: *rule}
-			}
-			own = append(own, workspace.LedFrom(out[0]))
-		}
-		if plan.Agent != nil && slices.Contains(plan.Agent.Keeps, root) {
-			own = append(own, workspace.Enclosed())
-		}
-		snap, err := workspace.Scan(ctx, root, rules, own...)
-		var limit *workspace.LimitError
-		if errors.As(err, &limit) && limit.Lifted != "" && plan.Accepts(limit.Lifted) {
-			err = nil // the snapshot is whole all the same
-		}
-		viewed := plan.Review && i == 0
-		if limit != nil && viewed && len(snap.Hidden()) <= workspace.MaxProtected {
-			err = nil // of the rest nothing is mounted over
-		}
-		if err != nil {
-			return nil, err
-		}
-		if err := scanned(plan, root, snap.File()); err != nil {
-			return nil, err
-		}
-		out = append(out, snap)
-		if i == 0 {
-			root = ""
-		}
-		found(plan, snap, root, viewed)
-	}
-	return out, hideInReadable(ctx, plan, rules)
-}
-
-// scanned checks that the directory that was scanned is the one that was judged, and
-// has the backend mount that one. A directory that was made meanwhile is judged by
-// the scan.
-func scanned(plan *policy.Plan, root string, is policy.FileID) error {
-	check := func(was *policy.FileID) error {
-		if *was != (policy.FileID{}) && *was != is {
-			return &boundary.PostureError{Diff: []string{root + " was replaced while it was looked through"}}
-		}
-		*was = is
-		return nil
-	}
-	if root == plan.Workspace {
-		return check(&plan.File)
-	}
-	plan.Paths = slices.Clone(plan.Paths) // others may use the plan that it came from
-	for i := range plan.Paths {
-		if plan.Paths[i].Path == root {
-			return check(&plan.Paths[i].File)
-		}
-	}
-	return nil
-}
-
-// hideInReadable hides the secrets and sockets in the directories that the policy
-// shows without letting them be changed.
-func hideInReadable(ctx context.Context, plan *policy.Plan, rules workspace.Rules) error {
-	for _, r := range readOnly(*plan) {
-		named := r.Origin.Line > 0 || strings.HasPrefix(r.Origin.File, "--") // toolchains that were found hold neither
-		if !named || r.Access == policy.Hidden {
-			continue
-		}
-		if st, err := os.Lstat(r.Path); err != nil || !st.IsDir() {
-			continue
-		}
-		hidden, err := workspace.Unreadable(ctx, r.Path, rules)
-		if err != nil {
-			return err
-		}
-		plan.Hidden = append(plan.Hidden, hidden...)
-	}
-	return nil
-}
-
-// found puts into the plan what a scan found. Of a workspace that the command
-// sees a view of, only secrets and sockets of the host matter: what a host would
-// execute may be changed there, for it reaches no host before a human has seen it.
-func found(plan *policy.Plan, snap *workspace.Snapshot, root string, viewed bool) {
-	plan.Hidden = append(plan.Hidden, under(root, snap.Hidden())...)
-	outside := snap.External()
-	if viewed {
-		for i := range outside { // what is written to them is not handed over
-			outside[i].Access = policy.Copy
-			plan.Notes = append(plan.Notes, "the repository of this worktree, "+outside[i].Path+", is a private copy: commits and branches made there are gone at the end")
-		}
-	} else {
-		plan.Protect = append(plan.Protect, under(root, snap.Protected())...)
-		if !plan.Accepts(policy.HardLinks) {
-			plan.HardLinks = append(plan.HardLinks, under(root, snap.HardLinks())...)
-		}
-	}
-	plan.Paths = append(slices.Clip(plan.Paths), outside...)
-}
-
 // scan is Inspect, with journals for whoever comes after a sudden death.
 func (s *session) scan(ctx context.Context, plan *policy.Plan) error {
-	snapshots, err := Inspect(ctx, plan, workspace.Remember())
+	snapshots, err := workspace.Inspect(ctx, plan, workspace.Remember())
 	if err != nil {
 		return err
 	}
@@ -223,40 +107,6 @@ func (s *session) scan(ctx context.Context, plan *policy.Plan) error {
 	return nil
 }
 
-// writableTrees are the directories of the host that the command may change:
-// the workspace first.
-func writableTrees(plan policy.Plan) []string {
-	out := []string{plan.Workspace}
-	for _, r := range plan.Paths {
-		st, err := os.Stat(r.Path)
-		if err != nil || !st.IsDir() || r.Access != policy.Write {
-			continue
-		}
-		if inside := slices.ContainsFunc(out, func(root string) bool {
-			viewed := plan.Review && root == plan.Workspace // and what is in it is not
-			return r.Path == root || !viewed && strings.HasPrefix(r.Path, root+"/")
-		}); !inside {
-			out = append(out, r.Path)
-		}
-	}
-	return out
-}
-
-// readOnly are the paths that a plan shows without letting them be changed.
-func readOnly(plan policy.Plan) []policy.PathRule {
-	return slices.DeleteFunc(slices.Clone(plan.Paths), func(r policy.PathRule) bool { return r.Access == policy.Write })
-}
-
-// under says of rows which tree they belong to; "" is the workspace.
-func under(root string, rows []policy.Protected) []policy.Protected {
-	for i := range rows {
-		if rows[i].Root == "" {
-			rows[i].Root = root
-		}
-	}
-	return rows
-}
-
 // write records a snapshot for whoever comes after a sudden death. It has to be
 // whole before the launch, not to survive a crash of the machine: then the run
 // is over too, and the next one scans afresh.
@@ -266,21 +116,6 @@ func (s *session) write(i int, snap *workspace.Snapshot) error {
 		return fmt.Errorf("writing the session's journal: %w", err)
 	}
 	return errors.Join(snap.Save(f), f.Close())
-}
-
-// Rules are the protected names and the names of secrets under a plan.
-func Rules(plan policy.Plan) (workspace.Rules, error) {
-	texts := func(ps []policy.Pattern) []string {
-		out := make([]string, len(ps))
-		for i, p := range ps {
-			out[i] = p.Text
-		}
-		return out
-	}
-	return workspace.RulesWith(workspace.Changes{
-		Protect: texts(plan.ProtectMore), Unprotect: texts(plan.ProtectLess),
-		Hide: texts(plan.HideMore), Show: texts(plan.HideLess),
-	})
 }
 
 func (s *session) quarantine() string { return filepath.Join(s.dir, "quarantine") }

@@ -244,10 +244,10 @@ func mayPass(err error) bool {
 // launch scans the workspace and starts the command.
 func (t *Task) launch(ctx context.Context, s *session, net *networking, watch *observers) (boundary.Process, error) {
 	plan := t.Plan
-	if err := makeOutputs(plan); err != nil {
+	if err := workspace.MakeOutputs(plan); err != nil {
 		return nil, err
 	}
-	if err := policy.RecordExposed(t.State, writableTrees(plan)); err != nil {
+	if err := policy.RecordExposed(t.State, workspace.WritableTrees(plan)); err != nil {
 		return nil, err
 	}
 	if err := s.scan(ctx, &plan); err != nil {
