@@ -10,7 +10,7 @@ import (
 
 // hostile lists the packages that work over trees which something inside may be
 // writing at the same time.
-const hostile = `boundary/workspace review run consent supervise/control record/bus agents/state boundary/native`
+const hostile = `boundary/workspace review run consent supervise/control record/bus agents/state run/session boundary/native`
 
 // follows lists where these packages take a path by a call that follows links: the
 // file, the calls, and why no run chooses what the path leads to. What goes by a
@@ -35,7 +35,7 @@ agents/state/obeyed.go filepath.EvalSymlinks os.OpenFile : the home directory, a
 agents/state/place.go filepath.EvalSymlinks      : the place itself, in the user's home; what lies below it is compared with what was copied
 agents/state/apply.go filepath.Glob             : the state
 agents/state/collect.go os.ReadFile os.WriteFile  : the state
-run/alive.go filepath.Glob os.Open              : the state
+run/session/alive.go filepath.Glob os.Open              : the state
 consent/client_linux.go os.Stat                : the state
 run/approvals_tell.go os.Stat                  : programs of the host, for a notice to the user
 run/carry.go filepath.EvalSymlinks             : adds what a link leads to to what is refused, and takes nothing away
@@ -43,14 +43,14 @@ review/changelist.go os.ReadDir os.ReadFile os.WriteFile : the state
 run/client.go os.Open os.ReadDir os.Stat       : /proc, where the links are the kernel's
 supervise/control/client.go filepath.Glob      : the state
 run/gate.go os.ReadFile                        : /proc, where the links are the kernel's
-run/review.go os.Chown os.Chtimes syscall.Chmod : directories of the state that were made a moment ago, before the run
-run/review.go os.ReadDir                       : the state
-run/review.go syscall.Stat                     : the workspace, by the path that was resolved; nothing is done to it
-run/scratch.go syscall.Stat                    : the workspace, by the path that was resolved; nothing is done to it
-run/session.go filepath.Glob os.OpenFile       : the state
+run/session/view.go os.Chown os.Chtimes syscall.Chmod : directories of the state that were made a moment ago, before the run
+run/session/view.go os.ReadDir                       : the state
+run/session/view.go syscall.Stat                     : the workspace, by the path that was resolved; nothing is done to it
+run/session/scratch.go syscall.Stat                    : the workspace, by the path that was resolved; nothing is done to it
+run/session/session.go filepath.Glob os.OpenFile       : the state
 boundary/workspace/hostsettings.go os.ReadFile                : configuration of git's and of agents in the user's home
 boundary/workspace/inspect.go os.Stat                         : a path of the policy; nothing is done to it
-run/sweep.go os.Open os.ReadDir                : the state
+run/session/sweep.go os.Open os.ReadDir                : the state
 boundary/native/backend.go os.Stat os.ReadFile   : /proc/sys
 boundary/native/check.go os.OpenFile os.ReadFile : /dev and /proc/sys
 boundary/native/collect.go os.ReadDir os.ReadFile : /proc, where the links are the kernel's

@@ -23,6 +23,7 @@ boundary record/incident record/bus
 boundary/boundarytest* boundary/native/abitest*
 boundary/native supervise network network/netstack credentials boundary/workspace agents/gateway
 review agents/state
+run/session
 run
 prove/trial
 prove/harness

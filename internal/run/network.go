@@ -5,7 +5,6 @@ package run
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"sync"
 
@@ -16,6 +15,7 @@ import (
 	"holdfast.dev/holdfast/internal/network"
 	"holdfast.dev/holdfast/internal/network/netstack"
 	"holdfast.dev/holdfast/internal/policy"
+	"holdfast.dev/holdfast/internal/run/session"
 )
 
 // Refusal is a destination that was refused or did not answer.
@@ -44,8 +44,8 @@ type networking struct {
 }
 
 // newNetwork prepares what the launch needs to know of it. Nothing listens yet.
-func (t *Task) newNetwork(s *session) (*networking, error) {
-	n := &networking{task: t, session: filepath.Base(s.dir)}
+func (t *Task) newNetwork(s *session.Session) (*networking, error) {
+	n := &networking{task: t, session: s.Name()}
 	if len(t.Plan.Credentials) > 0 {
 		leases, err := credentials.New(credentials.Config{
 			Session: n.session, Credentials: t.Plan.Credentials, Grants: t.Grants, Sink: t.bus.Sensor(event.Broker),

@@ -20,6 +20,7 @@ import (
 	"holdfast.dev/holdfast/internal/floor/event"
 	"holdfast.dev/holdfast/internal/policy"
 	"holdfast.dev/holdfast/internal/record/bus"
+	"holdfast.dev/holdfast/internal/run/session"
 	"holdfast.dev/holdfast/internal/supervise"
 )
 
@@ -61,8 +62,8 @@ func (t *Task) newObservers() (*observers, error) {
 
 // end takes out what the agent changed, while the root of the view is still
 // served, and waits until everything that was seen is recorded.
-func (o *observers) end(s *session, r *Result) error {
-	changed, err := o.agent.Collect(o.task.State, filepath.Base(s.dir), o.task.Plan.Workspace)
+func (o *observers) end(s *session.Session, r *Result) error {
+	changed, err := o.agent.Collect(o.task.State, s.Name(), o.task.Plan.Workspace)
 	r.Changed, r.Warnings = changed, append(r.Warnings, o.agent.Warnings()...)
 	if err != nil {
 		r.Warnings = append(r.Warnings, err.Error())

@@ -1,6 +1,6 @@
 //go:build linux
 
-package run
+package session
 
 import (
 	"errors"
@@ -17,7 +17,7 @@ const scratchDir = "scratch"
 
 // makeScratch makes the scratch directory. As root it belongs to whoever owns
 // the workspace, as whom the command appears to the file system.
-func (s *session) makeScratch(plan policy.Plan) (string, error) {
+func (s *Session) makeScratch(plan policy.Plan) (string, error) {
 	if !plan.Scratch {
 		return "", nil
 	}

@@ -1,6 +1,6 @@
 //go:build linux
 
-package run
+package session
 
 import (
 	"cmp"
@@ -26,13 +26,13 @@ const (
 	journals = "tree-*.json" // one a tree that was scanned
 )
 
-// session is the record of one run on disk: it exists while the run does, so
-// that whoever comes after a sudden death can settle the workspace.
-type session struct {
+// Session is the directory of one run: it exists while the run does, so that after a
+// sudden death another process can settle the workspace.
+type Session struct {
 	dir       string
 	lock      *os.File
 	snapshots []*workspace.Snapshot // of the workspace, then of the other writable trees
-	view      *reviewed             // of the workspace, in review mode; nil otherwise, and after a sudden death
+	view      *view                 // of the workspace, in review mode; nil otherwise, and after a sudden death
 	review    *Viewed               // what became of it, once settled
 	adopted   bool                  // the supervisor of it died
 	listed    int                   // changes in the writable trees, once settled
@@ -41,20 +41,21 @@ type session struct {
 	budget    *workspace.Budget     // of settling; nil for one of its own
 }
 
-func (t *Task) sessions() string { return filepath.Join(t.State, "sessions") }
+func sessionsDir(state string) string { return filepath.Join(state, "sessions") }
 
-// open makes the session's directory and locks it.
-func (t *Task) open() (*session, error) {
-	if err := os.MkdirAll(t.sessions(), 0o700); err != nil {
-		return nil, &policy.StateError{Dir: t.State, Err: err}
+// Open makes the session's directory below a state directory, and locks it.
+func Open(state string) (*Session, error) {
+	all := sessionsDir(state)
+	if err := os.MkdirAll(all, 0o700); err != nil {
+		return nil, &policy.StateError{Dir: state, Err: err}
 	}
 	// The plan keeps the state out of view by where it stands.
-	if st, err := os.Lstat(t.sessions()); err != nil || !st.IsDir() {
-		return nil, &policy.StateError{Dir: t.State, Err: cmp.Or(err, fmt.Errorf("%s is a link", t.sessions()))}
+	if st, err := os.Lstat(all); err != nil || !st.IsDir() {
+		return nil, &policy.StateError{Dir: state, Err: cmp.Or(err, fmt.Errorf("%s is a link", all))}
 	}
 	id := make([]byte, 6)
 	rand.Read(id)
-	dir := filepath.Join(t.sessions(), time.Now().UTC().Format("20060102T150405")+"-"+hex.EncodeToString(id))
+	dir := filepath.Join(all, time.Now().UTC().Format("20060102T150405")+"-"+hex.EncodeToString(id))
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("making the session's directory: %w", err)
 	}
@@ -69,8 +70,14 @@ func (t *Task) open() (*session, error) {
 		os.RemoveAll(dir)
 		return nil, fmt.Errorf("making the session's lock: %w", err)
 	}
-	return &session{dir: dir, lock: lock}, nil
+	return &Session{dir: dir, lock: lock}, nil
 }
+
+// Dir is the session's directory.
+func (s *Session) Dir() string { return s.dir }
+
+// Name is that of the session, which sorts by the time at which it began.
+func (s *Session) Name() string { return filepath.Base(s.dir) }
 
 // lockSession takes the lock that says that a session is being looked after.
 func lockSession(path string, flags int) (*os.File, error) {
@@ -85,8 +92,9 @@ func lockSession(path string, flags int) (*os.File, error) {
 	return f, nil
 }
 
-// scan is Inspect, with journals for whoever comes after a sudden death.
-func (s *session) scan(ctx context.Context, plan *policy.Plan) error {
+// Scan looks through the trees of the plan and puts into it what it found, as
+// workspace.Inspect does, and writes journals for Recover.
+func (s *Session) Scan(ctx context.Context, plan *policy.Plan) error {
 	snapshots, err := workspace.Inspect(ctx, plan, workspace.Remember())
 	if err != nil {
 		return err
@@ -110,7 +118,7 @@ func (s *session) scan(ctx context.Context, plan *policy.Plan) error {
 // write records a snapshot for whoever comes after a sudden death. It has to be
 // whole before the launch, not to survive a crash of the machine: then the run
 // is over too, and the next one scans afresh.
-func (s *session) write(i int, snap *workspace.Snapshot) error {
+func (s *Session) write(i int, snap *workspace.Snapshot) error {
 	f, err := os.OpenFile(filepath.Join(s.dir, strings.Replace(journals, "*", strconv.Itoa(i), 1)), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
 		return fmt.Errorf("writing the session's journal: %w", err)
@@ -118,9 +126,10 @@ func (s *session) write(i int, snap *workspace.Snapshot) error {
 	return errors.Join(snap.Save(f), f.Close())
 }
 
-func (s *session) quarantine() string { return filepath.Join(s.dir, "quarantine") }
+func (s *Session) quarantine() string { return filepath.Join(s.dir, "quarantine") }
 
-func (s *session) warnings() []string {
+// Warnings are those of the scan.
+func (s *Session) Warnings() []string {
 	var out []string
 	for _, snap := range s.snapshots {
 		out = append(out, snap.Warnings...)
@@ -128,16 +137,34 @@ func (s *session) warnings() []string {
 	return out
 }
 
-// settleWatched is settle, with a user who is told what takes long and may end it.
-func (s *session) settleWatched(ctx context.Context, t *Task) (workspace.Report, error) {
+// Outcome is what became of the trees that a run could write to.
+type Outcome struct {
+	Settled workspace.Report // what was quarantined and what is to be looked at
+	Kept    string           // directory with what was quarantined; "" when nothing was
+	Viewed  *Viewed          // what became of the view of the workspace; nil in direct mode
+	Listed  int              // changes in the trees that the command could write to, whoever made them: 'holdfast review' shows them
+}
+
+// Settle settles the trees when everything inside is dead. The user is told what
+// takes long, and may end it.
+func (s *Session) Settle(ctx context.Context, u User) (Outcome, error) {
+	report, err := s.settleFor(ctx, u)
+	o := Outcome{Settled: report, Viewed: s.review, Listed: s.listed}
+	if len(report.Quarantined) > 0 {
+		o.Kept = s.quarantine()
+	}
+	return o, err
+}
+
+func (s *Session) settleFor(ctx context.Context, u User) (workspace.Report, error) {
 	s.budget = workspace.NewBudget()
-	defer t.watchSettling(s.budget)()
+	defer u.watch(s.budget)()
 	return s.settle(ctx)
 }
 
 // settle moves out of the writable trees what a host would execute and was not
 // there before.
-func (s *session) settle(ctx context.Context) (workspace.Report, error) {
+func (s *Session) settle(ctx context.Context) (workspace.Report, error) {
 	var all workspace.Report
 	var errs []error
 	patience := s.patience()
@@ -174,8 +201,8 @@ func (s *session) settle(ctx context.Context) (workspace.Report, error) {
 	return all, errors.Join(errs...)
 }
 
-// close removes the session's directory, or what of it need not be kept.
-func (s *session) close() {
+// Close removes the session's directory, or what of it need not be kept.
+func (s *Session) Close() {
 	s.release()
 	workspace.RemoveTree(filepath.Join(s.dir, scratchDir)) // what cannot be removed is left to the next sweep
 	switch {
@@ -192,13 +219,13 @@ func (s *session) close() {
 }
 
 // release lets go of the trees of the last scan.
-func (s *session) release() {
+func (s *Session) release() {
 	for _, snap := range s.snapshots {
 		snap.Release()
 	}
 }
 
-func (s *session) journals() []string {
+func (s *Session) journals() []string {
 	files, err := filepath.Glob(filepath.Join(s.dir, journals))
 	if err != nil {
 		return nil // the pattern is a constant
