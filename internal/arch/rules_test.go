@@ -25,7 +25,8 @@ record/story detect/alert prove/exposure prove/targets prove/agent agents/hooks
 boundary record/incident record/bus
 boundary/boundarytest* boundary/native/abitest*
 boundary/native supervise network network/netstack credentials boundary/workspace agents/gateway
-review
+review agents/state
+run/session
 run
 prove/trial
 prove/harness
@@ -47,8 +48,8 @@ cmd/holdfast-prove prove/cli
 const homes = `
 C                               : nothing is built with cgo, the binary is static
 unsafe                         floor/sys boundary/native *_unsafe.go *_unsafe_test.go : pointers to kernel structures; the file name tells reviewers where to look
-syscall                        floor/command floor/programs prove/cli floor/sys boundary boundary/native supervise record/audit detect/alert detect/honey boundary/workspace prove/probe prove/inside prove/replay prove/targets run consent cli cmd/holdfast testenv prove/netlab network prove/trial prove/agent agents/hooks agents/gateway host_unix.go : raw calls in sys and native; elsewhere error numbers, signals and wait statuses that os gives out as these types
-golang.org/x/sys               floor/sys boundary/native supervise boundary/workspace review prove/probe prove/inside prove/replay prove/targets run testenv prove/netlab network prove/harness prove/trial resolve_linux.go readfile_linux.go : workspace, review, task and the two files of policy open paths with openat2 and O_PATH; a probe speaks to the kernel itself, for it must not trust our wrappers; netlab makes namespaces, links and routes, with the messages of rtnetlink that it needs and no library for all of them; harness locks the places where it probes and asks what file system they are on; egress asks sockets for what net does not tell, and reads the TUN device
+syscall                        floor/command floor/programs prove/cli floor/sys boundary boundary/native supervise record/audit detect/alert detect/honey boundary/workspace prove/probe prove/inside prove/replay prove/targets run consent agents/state cli cmd/holdfast testenv prove/netlab network prove/trial prove/agent agents/hooks agents/gateway host_unix.go : raw calls in sys and native; elsewhere error numbers, signals and wait statuses that os gives out as these types
+golang.org/x/sys               floor/sys boundary/native supervise boundary/workspace review agents/state prove/probe prove/inside prove/replay prove/targets run testenv prove/netlab network prove/harness prove/trial resolve_linux.go readfile_linux.go : workspace, review, task and the two files of policy open paths with openat2 and O_PATH; a probe speaks to the kernel itself, for it must not trust our wrappers; netlab makes namespaces, links and routes, with the messages of rtnetlink that it needs and no library for all of them; harness locks the places where it probes and asks what file system they are on; egress asks sockets for what net does not tell, and reads the TUN device
 golang.org/x/term              floor/command cli prove/cli : the user's terminal is touched in one place
 github.com/spf13/cobra         floor/command cli prove/cli : commands and flags
 github.com/spf13/pflag         cli prove/cli : the flag type of cobra

@@ -10,15 +10,14 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-
+	"holdfast.dev/holdfast/internal/agents/state"
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/text"
 	"holdfast.dev/holdfast/internal/policy"
-	"holdfast.dev/holdfast/internal/run"
 )
 
 func (a *app) countPending(host policy.Host, rows []listedAgent) error {
-	all, err := run.Pending(host.State, "")
+	all, err := state.Pending(host.State, "")
 	for _, c := range all {
 		for i := range rows {
 			if rows[i].Name == c.Preset {
@@ -67,7 +66,7 @@ it was when it was copied.`,
 			case c.Flags().Changed("apply"):
 				return a.applyAll(all, name, apply)
 			case asJSON:
-				return command.WriteJSON(a.Stdout, append([]*run.Changes{}, all...))
+				return command.WriteJSON(a.Stdout, append([]*state.Changes{}, all...))
 			}
 			return a.showChanges(c.Context(), all, host.Home, id)
 		},
@@ -81,20 +80,20 @@ it was when it was copied.`,
 }
 
 // pendingOf are the changes of one agent, or of one run.
-func pendingOf(host policy.Host, name, id string) ([]*run.Changes, error) {
-	all, err := run.Pending(host.State, name)
+func pendingOf(host policy.Host, name, id string) ([]*state.Changes, error) {
+	all, err := state.Pending(host.State, name)
 	if err != nil || id == "" {
 		return all, err
 	}
 	for _, c := range all {
 		if c.ID == id {
-			return []*run.Changes{c}, nil
+			return []*state.Changes{c}, nil
 		}
 	}
 	return nil, command.Usage(fmt.Errorf("no changes have the id %q", id), "'holdfast agents changes' lists them")
 }
 
-func dropAll(all []*run.Changes) error {
+func dropAll(all []*state.Changes) error {
 	var errs []error
 	for _, c := range all {
 		errs = append(errs, c.Drop())
@@ -104,8 +103,8 @@ func dropAll(all []*run.Changes) error {
 
 // applyAll applies the changes that digest stands for, the oldest first. What could
 // not be applied stays.
-func (a *app) applyAll(all []*run.Changes, name, digest string) error {
-	now, err := run.Digest(all)
+func (a *app) applyAll(all []*state.Changes, name, digest string) error {
+	now, err := state.Digest(all)
 	if err != nil {
 		return err
 	}
@@ -136,8 +135,8 @@ func (a *app) applyAll(all []*run.Changes, name, digest string) error {
 	return nil
 }
 
-func (a *app) showChanges(ctx context.Context, all []*run.Changes, home, id string) error {
-	obeyed, err := run.ObeyedAmong(ctx, home, all)
+func (a *app) showChanges(ctx context.Context, all []*state.Changes, home, id string) error {
+	obeyed, err := state.ObeyedAmong(ctx, home, all)
 	if err != nil {
 		return err
 	}
@@ -167,13 +166,13 @@ func (a *app) showChanges(ctx context.Context, all []*run.Changes, home, id stri
 }
 
 // showDigests names, for each agent, the command that applies what was shown.
-func (a *app) showDigests(all []*run.Changes, id string) error {
-	of := map[string][]*run.Changes{}
+func (a *app) showDigests(all []*state.Changes, id string) error {
+	of := map[string][]*state.Changes{}
 	for _, c := range all {
 		of[c.Preset] = append(of[c.Preset], c)
 	}
 	for _, preset := range slices.Sorted(maps.Keys(of)) {
-		digest, err := run.Digest(of[preset])
+		digest, err := state.Digest(of[preset])
 		if err != nil {
 			return err
 		}
@@ -188,7 +187,7 @@ func (a *app) showDigests(all []*run.Changes, id string) error {
 
 // aboutPlace is where a change really goes, if links lead there, and that a new file
 // may be executed.
-func aboutPlace(f run.ChangedFile) string {
+func aboutPlace(f state.ChangedFile) string {
 	about := ""
 	switch real, err := f.Real(); {
 	case err != nil:
@@ -207,7 +206,7 @@ func aboutPlace(f run.ChangedFile) string {
 
 // changedLines tells one change as lines: of JSON the values, else the lines
 // between the first and the last that differ.
-func changedLines(c *run.Changes, f run.ChangedFile) ([]string, error) {
+func changedLines(c *state.Changes, f state.ChangedFile) ([]string, error) {
 	var out []string
 	for _, k := range f.Keys {
 		var was, value strings.Builder

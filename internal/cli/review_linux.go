@@ -14,7 +14,6 @@ import (
 	"holdfast.dev/holdfast/internal/floor/paths"
 	"holdfast.dev/holdfast/internal/policy"
 	"holdfast.dev/holdfast/internal/review"
-	"holdfast.dev/holdfast/internal/run"
 )
 
 // looking is how the verb itself is used.
@@ -239,7 +238,7 @@ func (v *reviewing) rules() workspace.Rules {
 	_, plan, err := compile(policy.Options{Host: v.host, Workspace: string(v.Workspace)})
 	if err == nil {
 		var rules workspace.Rules
-		if rules, err = run.Rules(plan); err == nil {
+		if rules, err = workspace.RulesOf(plan); err == nil {
 			return rules
 		}
 	}

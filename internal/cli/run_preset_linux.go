@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"holdfast.dev/holdfast/internal/agents/state"
 	"holdfast.dev/holdfast/internal/boundary"
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/text"
@@ -21,7 +22,7 @@ func (a *app) privateHome(plan policy.Plan, r run.Result) {
 
 // changed names what an agent changed in its copies of the user's settings, and
 // the next command to type.
-func (a *app) changed(plan policy.Plan, c *run.Changes) {
+func (a *app) changed(plan policy.Plan, c *state.Changes) {
 	if c == nil || plan.Agent == nil {
 		return
 	}

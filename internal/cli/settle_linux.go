@@ -26,8 +26,7 @@ func newSettleCommand() *cobra.Command {
 		Hidden: true,
 		Args:   cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			_, err := run.Settle(context.Background(), args[0])
-			return err
+			return run.Settle(context.Background(), args[0])
 		},
 	}
 }

@@ -50,7 +50,7 @@ func asks(t *testing.T, state, name string, notify ...policy.Notifier) *asking {
 	if a.task.desk, err = a.task.newDesk(consent.Config{}); err != nil {
 		t.Fatal(err)
 	}
-	stop, err := a.task.takeOrders(&session{dir: dir}, nil, a.task.desk.approvals())
+	stop, err := a.task.takeOrders(dir, nil, a.task.desk.approvals())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -309,7 +309,7 @@ func TestRunThatAsksNothing(t *testing.T) {
 	}
 	d.close()
 	dir := t.TempDir()
-	stop, err := task.takeOrders(&session{dir: dir}, nil, d.approvals())
+	stop, err := task.takeOrders(dir, nil, d.approvals())
 	if err != nil {
 		t.Fatal(err)
 	}

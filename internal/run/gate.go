@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"holdfast.dev/holdfast/internal/boundary/workspace"
 	"holdfast.dev/holdfast/internal/consent"
 	"holdfast.dev/holdfast/internal/floor/event"
 	"holdfast.dev/holdfast/internal/floor/sys"
@@ -139,7 +140,7 @@ func (t *Task) writable(path string) bool {
 	if slices.ContainsFunc(private, func(tree string) bool { return within(path, tree) }) {
 		return true
 	}
-	return slices.ContainsFunc(writableTrees(t.Plan), func(tree string) bool { return within(path, tree) })
+	return slices.ContainsFunc(workspace.WritableTrees(t.Plan), func(tree string) bool { return within(path, tree) })
 }
 
 // chained is how many processes are named of those that led to a request.

@@ -5,16 +5,17 @@ package run
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"sync"
 
 	"holdfast.dev/holdfast/internal/boundary"
+	"holdfast.dev/holdfast/internal/boundary/workspace"
 	"holdfast.dev/holdfast/internal/credentials"
 	"holdfast.dev/holdfast/internal/floor/event"
 	"holdfast.dev/holdfast/internal/network"
 	"holdfast.dev/holdfast/internal/network/netstack"
 	"holdfast.dev/holdfast/internal/policy"
+	"holdfast.dev/holdfast/internal/run/session"
 )
 
 // Refusal is a destination that was refused or did not answer.
@@ -43,12 +44,12 @@ type networking struct {
 }
 
 // newNetwork prepares what the launch needs to know of it. Nothing listens yet.
-func (t *Task) newNetwork(s *session) (*networking, error) {
-	n := &networking{task: t, session: filepath.Base(s.dir)}
+func (t *Task) newNetwork(s *session.Session) (*networking, error) {
+	n := &networking{task: t, session: s.Name()}
 	if len(t.Plan.Credentials) > 0 {
 		leases, err := credentials.New(credentials.Config{
 			Session: n.session, Credentials: t.Plan.Credentials, Grants: t.Grants, Sink: t.bus.Sensor(event.Broker),
-			Writable: writableTrees(t.Plan), Unset: t.Unset, Held: t.bus.Secrets().Hold,
+			Writable: workspace.WritableTrees(t.Plan), Unset: t.Unset, Held: t.bus.Secrets().Hold,
 			Gate: t.consent.gate, Wants: t.consent.wants,
 		})
 		if err != nil {
@@ -199,4 +200,17 @@ func (n *networking) close() error {
 		errs = append(errs, n.leases.Close())
 	}
 	return errors.Join(errs...)
+}
+
+// agentTrust are the variables by which the agent finds the bundle of
+// certificates, besides those that every program gets.
+func (t *Task) agentTrust() []policy.Env {
+	if t.Plan.Agent == nil {
+		return nil
+	}
+	var env []policy.Env
+	for _, name := range t.Plan.Agent.Trust {
+		env = append(env, policy.Env{Name: name, Value: network.Bundle, Origin: t.Plan.Agent.Origin})
+	}
+	return env
 }

@@ -13,12 +13,14 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"holdfast.dev/holdfast/internal/agents/state"
 	"holdfast.dev/holdfast/internal/boundary"
 	"holdfast.dev/holdfast/internal/detect"
 	"holdfast.dev/holdfast/internal/detect/honey"
 	"holdfast.dev/holdfast/internal/floor/event"
 	"holdfast.dev/holdfast/internal/policy"
 	"holdfast.dev/holdfast/internal/record/bus"
+	"holdfast.dev/holdfast/internal/run/session"
 	"holdfast.dev/holdfast/internal/supervise"
 )
 
@@ -28,7 +30,7 @@ type observers struct {
 	plan  policy.Plan // of the launch
 	bus   *bus.Bus
 	traps traps
-	agent *agent
+	agent *state.Agent
 	began atomic.Bool // the command may be executed
 
 	mu    sync.Mutex // guards what follows
@@ -43,6 +45,30 @@ type observers struct {
 
 	denials *supervise.LandlockAudit
 	serve   sync.WaitGroup
+}
+
+// newObservers prepares what watches the run.
+func (t *Task) newObservers() (*observers, error) {
+	var err error
+	if t.traps, err = t.newTraps(); err != nil {
+		return nil, err
+	}
+	agent, err := state.New(t.Plan.Agent, t.Plan.Identity.Home, t.bus.Secrets())
+	if err != nil {
+		return nil, err
+	}
+	return &observers{task: t, bus: t.bus, traps: t.traps, agent: agent}, nil
+}
+
+// end takes out what the agent changed, while the root of the view is still
+// served, and waits until everything that was seen is recorded.
+func (o *observers) end(s *session.Session, r *Result) error {
+	changed, err := o.agent.Collect(o.task.State, s.Name(), o.task.Plan.Workspace)
+	r.Changed, r.Warnings = changed, append(r.Warnings, o.agent.Warnings()...)
+	if err != nil {
+		r.Warnings = append(r.Warnings, err.Error())
+	}
+	return o.close()
 }
 
 // apply asks the launch for what is observed.
@@ -87,7 +113,7 @@ func (o *observers) open(w boundary.Watch) error {
 	if err := o.newTools(w); err != nil {
 		return err
 	}
-	if err := o.agent.hold(w); err != nil {
+	if err := o.agent.OpenHome(w); err != nil {
 		return err
 	}
 	return o.watch(w)

@@ -16,13 +16,13 @@ import (
 // reloadOrder is the verb of an order to load the policy again.
 const reloadOrder = "reload"
 
-// takeOrders listens at the control socket of the session until stop is called.
-func (t *Task) takeOrders(s *session, n *networking, q *consent.Queue) (stop func(), err error) {
+// takeOrders listens at the control socket of the session in dir until stop is called.
+func (t *Task) takeOrders(dir string, n *networking, q *consent.Queue) (stop func(), err error) {
 	handlers := consent.Handlers(t.bus.Session(), q)
 	handlers[reloadOrder] = func(context.Context, *net.UnixConn, []byte) (any, error) {
 		return nil, t.recordReload(t.reload(n))
 	}
-	return control.Listen(s.dir, handlers)
+	return control.Listen(dir, handlers)
 }
 
 // reload loads the policy again and lets its destinations hold. On any error the

@@ -13,7 +13,6 @@ import (
 	"holdfast.dev/holdfast/internal/boundary/workspace"
 	"holdfast.dev/holdfast/internal/policy"
 	"holdfast.dev/holdfast/internal/review"
-	"holdfast.dev/holdfast/internal/run"
 )
 
 // reviewed is `holdfast review` as far as rows call it: it accepts and applies, in
@@ -74,5 +73,5 @@ func rulesOf(host policy.Host, dir string) (workspace.Rules, error) {
 	if err != nil {
 		return workspace.Rules{}, err
 	}
-	return run.Rules(plan)
+	return workspace.RulesOf(plan)
 }

@@ -1,6 +1,6 @@
 //go:build linux
 
-package run
+package session
 
 import (
 	"errors"
@@ -27,7 +27,7 @@ func Alive(state, root string) []string {
 		if !errors.Is(err, syscall.EWOULDBLOCK) {
 			continue
 		}
-		s := &session{dir: dir}
+		s := &Session{dir: dir}
 		for _, name := range s.journals() {
 			f, err := os.Open(name)
 			if err != nil {

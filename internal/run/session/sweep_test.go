@@ -1,6 +1,6 @@
 //go:build linux
 
-package run
+package session
 
 import (
 	"os"
@@ -13,8 +13,7 @@ import (
 // its own finishes it: what it keeps stays.
 func TestSweepLeavesWhatIsKept(t *testing.T) {
 	for range 200 {
-		task := &Task{State: t.TempDir()}
-		s, err := task.open()
+		s, err := Open(t.TempDir())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -27,11 +26,11 @@ func TestSweepLeavesWhatIsKept(t *testing.T) {
 		for range 8 {
 			others.Go(func() {
 				for range 20 {
-					Settle(t.Context(), s.dir)
+					Recover(t.Context(), s.dir)
 				}
 			})
 		}
-		s.close()
+		s.Close()
 		others.Wait()
 		if _, err := os.Stat(held); err != nil {
 			t.Fatalf("what was kept is gone: %v", err)

@@ -1,6 +1,6 @@
 //go:build linux
 
-package run
+package session
 
 import (
 	"context"
@@ -16,20 +16,20 @@ import (
 	"holdfast.dev/holdfast/internal/boundary/workspace"
 )
 
-// Settle finishes a session whose supervisor died. It does nothing when the
+// Recover finishes the session in dir, whose supervisor died. It does nothing when the
 // session is still looked after, or was settled.
-func Settle(ctx context.Context, dir string) (workspace.Report, error) {
+func Recover(ctx context.Context, dir string) (workspace.Report, error) {
 	s, err := adopt(dir)
 	if s == nil || err != nil {
 		return workspace.Report{}, err
 	}
-	defer s.close()
+	defer s.Close()
 	report, err := s.settle(ctx)
 	return report, errors.Join(err, s.leaveAftermath(report))
 }
 
 // adopt takes over a session that nobody looks after; nil when there is none.
-func adopt(dir string) (*session, error) {
+func adopt(dir string) (*Session, error) {
 	lock, err := lockSession(filepath.Join(dir, lockFile), 0)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.EWOULDBLOCK) {
 		return nil, nil
@@ -48,7 +48,7 @@ func adopt(dir string) (*session, error) {
 		lock.Close()
 		return nil, nil
 	}
-	s := &session{dir: dir, lock: lock, adopted: true}
+	s := &Session{dir: dir, lock: lock, adopted: true}
 	for _, file := range s.journals() {
 		f, err := os.Open(file)
 		if err != nil {
@@ -82,22 +82,28 @@ func (e *UnsettledError) Hint() string {
 	return "look at what changed in the workspace, then remove the record of that run: rm -r " + e.Dir
 }
 
-// sweep settles sessions that nobody settled: the janitor of a killed
+// Sweep settles sessions below a state directory that nobody settled: the janitor of a killed
 // supervisor does so at once, but it may have been killed as well. Only what
-// concerns this workspace stops this run.
-func (t *Task) sweep(ctx context.Context) error {
-	defer t.sweepReviews(context.WithoutCancel(ctx))
-	entries, err := os.ReadDir(t.sessions())
+// concerns the workspace is an error, which stops this run. It returns what killed
+// runs left there and nobody was told of.
+func Sweep(ctx context.Context, state, root string, u User) (found []Aftermath, err error) {
+	defer sweepReviews(context.WithoutCancel(ctx), state)
+	entries, err := os.ReadDir(sessionsDir(state))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+		return nil, nil
 	}
 	if err != nil {
-		return fmt.Errorf("reading the state directory: %w", err)
+		return nil, fmt.Errorf("reading the state directory: %w", err)
+	}
+	note := func(dir string) {
+		if a := takeAftermath(dir, root); a != nil {
+			found = append(found, *a)
+		}
 	}
 	for _, e := range entries {
-		dir := filepath.Join(t.sessions(), e.Name())
+		dir := filepath.Join(sessionsDir(state), e.Name())
 		if _, err := os.Lstat(filepath.Join(dir, lockFile)); err != nil {
-			t.takeAftermath(dir)
+			note(dir)
 			continue
 		}
 		s, err := adopt(dir)
@@ -106,21 +112,21 @@ func (t *Task) sweep(ctx context.Context) error {
 		}
 		if err == nil {
 			var report workspace.Report
-			report, err = s.settleWatched(ctx, t)
+			report, err = s.settleFor(ctx, u)
 			err = errors.Join(err, s.leaveAftermath(report))
 		}
-		s.close()
-		t.takeAftermath(dir)
-		if err != nil && s.concerns(t.Plan.Workspace) {
-			return &UnsettledError{Dir: dir, Err: err}
+		s.Close()
+		note(dir)
+		if err != nil && s.concerns(root) {
+			return found, &UnsettledError{Dir: dir, Err: err}
 		}
 	}
-	return nil
+	return found, nil
 }
 
 // concerns says whether one of the session's trees is a workspace, in it or
 // around it.
-func (s *session) concerns(dir string) bool {
+func (s *Session) concerns(dir string) bool {
 	for _, snap := range s.snapshots {
 		if concerns(snap.Root, dir) {
 			return true
@@ -136,7 +142,7 @@ func concerns(root, dir string) bool {
 
 // patience is how long settling may wait for what other runs are just making: a
 // file that git renames into place in a moment is not to be taken from it.
-func (s *session) patience() time.Duration {
+func (s *Session) patience() time.Duration {
 	entries, err := os.ReadDir(filepath.Dir(s.dir))
 	if err != nil {
 		return 0

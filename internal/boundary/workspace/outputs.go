@@ -1,6 +1,6 @@
 //go:build linux
 
-package run
+package workspace
 
 import (
 	"errors"
@@ -9,50 +9,14 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 
 	"golang.org/x/sys/unix"
-	"holdfast.dev/holdfast/internal/boundary/workspace"
 	"holdfast.dev/holdfast/internal/policy"
 )
 
-// scratchDir is the private directory of a run on disk, in the session's.
-const scratchDir = "scratch"
-
-// makeScratch makes the scratch directory. As root it belongs to whoever owns
-// the workspace, as whom the command appears to the file system.
-func (s *session) makeScratch(plan policy.Plan) (string, error) {
-	if !plan.Scratch {
-		return "", nil
-	}
-	dir := filepath.Join(s.dir, scratchDir)
-	err := os.Mkdir(dir, 0o700)
-	if errors.Is(err, os.ErrExist) { // of a launch before
-		return dir, nil
-	}
-	if err == nil {
-		err = likeWorkspace(dir, plan)
-	}
-	if err != nil {
-		return "", fmt.Errorf("making the scratch directory: %w", err)
-	}
-	return dir, nil
-}
-
-func likeWorkspace(dir string, plan policy.Plan) error {
-	if os.Geteuid() != 0 {
-		return nil
-	}
-	var st syscall.Stat_t
-	if err := syscall.Stat(plan.Workspace, &st); err != nil {
-		return err
-	}
-	return os.Lchown(dir, int(st.Uid), int(st.Gid))
-}
-
-// makeOutputs makes the directories for results that are missing. The one that
+// MakeOutputs makes the directories for results that are missing. The one that
 // each is in was resolved, and no link is followed now.
-func makeOutputs(plan policy.Plan) error {
+func MakeOutputs(plan policy.Plan) error {
 	if err := checkOutputs(plan); err != nil {
 		return err
 	}
@@ -83,7 +47,7 @@ func openOutput(parent int, name string, plan policy.Plan) error {
 	}
 	dir := os.NewFile(uintptr(fd), name)
 	defer dir.Close()
-	var st, workspace unix.Stat_t
+	var st, owner unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
 		return err
 	}
@@ -91,10 +55,10 @@ func openOutput(parent int, name string, plan policy.Plan) error {
 		return errors.New("another run replaced it at once")
 	}
 	if os.Geteuid() == 0 {
-		if err := unix.Lstat(plan.Workspace, &workspace); err != nil {
+		if err := unix.Lstat(plan.Workspace, &owner); err != nil {
 			return err
 		}
-		if err := unix.Fchown(fd, int(workspace.Uid), int(workspace.Gid)); err != nil {
+		if err := unix.Fchown(fd, int(owner.Uid), int(owner.Gid)); err != nil {
 			return err
 		}
 	}
@@ -105,7 +69,7 @@ func openOutput(parent int, name string, plan policy.Plan) error {
 // executes or obeys by its name.
 type ListedOutputError struct {
 	Dir  string
-	Rule workspace.Rule
+	Rule Rule
 }
 
 func (e *ListedOutputError) Error() string {
@@ -118,13 +82,13 @@ func (e *ListedOutputError) Hint() string {
 	if e.Rule.Pattern == ".git" {
 		return hint
 	}
-	return hint + "; or let the host obey what a run writes there: workspace.unprotect: [" + e.Rule.Pattern + "]"
+	return hint + "; or let the host obey what a run writes there: unprotect: [" + e.Rule.Pattern + "]"
 }
 
 // checkOutputs refuses outputs under protected names. An output may be looked at as
 // a tree of its own, in which the names above it do not show.
 func checkOutputs(plan policy.Plan) error {
-	rules, err := Rules(plan)
+	rules, err := RulesOf(plan)
 	if err != nil {
 		return err
 	}
@@ -136,11 +100,11 @@ func checkOutputs(plan policy.Plan) error {
 		at, path := rules.Look(), ""
 		for name := range strings.SplitSeq(rel, "/") {
 			path = filepath.Join(path, name)
-			var rule *workspace.Rule
+			var rule *Rule
 			if rule, at = at.Match(path, name, true, false); rule == nil && at.Git() {
-				rule = &workspace.Rule{Pattern: ".git", Reason: "git runs hooks and programs that it names"}
+				rule = &Rule{Pattern: ".git", Reason: "git runs hooks and programs that it names"}
 			}
-			if rule != nil && rule.Tier != workspace.Flag {
+			if rule != nil && rule.Tier != Flag {
 				return &ListedOutputError{Dir: out, Rule: *rule}
 			}
 		}

@@ -1,6 +1,6 @@
 //go:build linux
 
-package run
+package state
 
 import (
 	"errors"
@@ -13,17 +13,15 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
-
 	"holdfast.dev/holdfast/internal/boundary"
 	"holdfast.dev/holdfast/internal/floor/redact"
 	"holdfast.dev/holdfast/internal/floor/sys"
-	"holdfast.dev/holdfast/internal/network"
 	"holdfast.dev/holdfast/internal/policy"
 )
 
-// agent is what stands in the private home of an agent program when it starts,
-// and what it changed there when it has ended.
-type agent struct {
+// Agent is what is in the private home of an agent program when it starts, and what
+// it changed there when it has ended.
+type Agent struct {
 	plan    *policy.Agent // nil where no preset applies
 	home    string
 	copies  []*copied
@@ -36,9 +34,10 @@ type agent struct {
 	warnings []string
 }
 
-// newAgent makes the directories of the history and reads what is copied.
-func (t *Task) newAgent() (*agent, error) {
-	a := &agent{plan: t.Plan.Agent, home: t.Plan.Identity.Home, secrets: t.bus.Secrets()}
+// New makes the directories of the history and reads what is copied. plan is nil
+// where no preset applies: then there is nothing to copy.
+func New(plan *policy.Agent, home string, secrets *redact.Redactor) (*Agent, error) {
+	a := &Agent{plan: plan, home: home, secrets: secrets}
 	if a.plan == nil {
 		return a, nil
 	}
@@ -81,9 +80,9 @@ func makeBelow(dir string) error {
 	return nil
 }
 
-// apply puts the copies and the files of the preset into the private home. The
+// AddTo puts the copies and the files of the preset into the private home. The
 // environment of spec is complete.
-func (a *agent) apply(spec *boundary.Spec) error {
+func (a *Agent) AddTo(spec *boundary.Spec) error {
 	if a.plan == nil {
 		return nil
 	}
@@ -170,10 +169,10 @@ func merged(read func() ([]byte, error), path, content string) (string, error) {
 	return string(text), err
 }
 
-// hold opens the private home before the command is executed: what is in it is
+// OpenHome opens the private home before the command is executed: what is in it is
 // read through this when everything inside is dead, whatever was mounted or
 // linked there since.
-func (a *agent) hold(w boundary.Watch) error {
+func (a *Agent) OpenHome(w boundary.Watch) error {
 	if a.plan == nil || len(a.copies) == 0 {
 		return nil
 	}
@@ -189,46 +188,12 @@ func (a *agent) hold(w boundary.Watch) error {
 	})
 }
 
-// newObservers prepares what watches the run.
-func (t *Task) newObservers() (*observers, error) {
-	var err error
-	if t.traps, err = t.newTraps(); err != nil {
-		return nil, err
-	}
-	own, err := t.newAgent()
-	if err != nil {
-		return nil, err
-	}
-	return &observers{task: t, bus: t.bus, traps: t.traps, agent: own}, nil
-}
+// Warnings are what could not be copied, and why.
+func (a *Agent) Warnings() []string { return a.warnings }
 
-// end takes out what the agent changed, while the root of the view is still
-// served, and waits until everything that was seen is recorded.
-func (o *observers) end(s *session, r *Result) error {
-	changed, err := o.task.collect(o.agent, s)
-	r.Changed, r.Warnings = changed, append(r.Warnings, o.agent.warnings...)
-	if err != nil {
-		r.Warnings = append(r.Warnings, err.Error())
-	}
-	return o.close()
-}
-
-func (a *agent) release() {
+func (a *Agent) release() {
 	if a.inside != nil {
 		a.inside.Close()
 		a.inside = nil
 	}
-}
-
-// agentTrust are the variables by which the agent finds the bundle of
-// certificates, besides those that every program gets.
-func (t *Task) agentTrust() []policy.Env {
-	if t.Plan.Agent == nil {
-		return nil
-	}
-	var env []policy.Env
-	for _, name := range t.Plan.Agent.Trust {
-		env = append(env, policy.Env{Name: name, Value: network.Bundle, Origin: t.Plan.Agent.Origin})
-	}
-	return env
 }

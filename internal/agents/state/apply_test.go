@@ -1,6 +1,6 @@
 //go:build linux
 
-package run
+package state
 
 import (
 	"os"
@@ -131,5 +131,21 @@ func TestDigestOfWhatWaits(t *testing.T) {
 	}
 	if now, err := Digest(base()); err != nil || now == was {
 		t.Errorf("a link came into its place, and the digest stayed: %v", err)
+	}
+}
+
+func mkdirs(t *testing.T, dir string, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		if err := os.MkdirAll(filepath.Join(dir, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func write(t *testing.T, path, content string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
 	}
 }

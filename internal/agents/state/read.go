@@ -1,6 +1,6 @@
 //go:build linux
 
-package run
+package state
 
 import (
 	"bytes"
@@ -62,7 +62,7 @@ func (c *copied) filtered() bool { return len(c.Drop)+len(c.Only)+len(c.Set) > 0
 
 // read takes what the host has. What is a link or no regular file in a directory
 // is left out: a link there may lead where the agent of an earlier run wanted it.
-func (a *agent) read(row policy.AgentCopy, budget *copyBudget) (*copied, error) {
+func (a *Agent) read(row policy.AgentCopy, budget *copyBudget) (*copied, error) {
 	c := &copied{AgentCopy: row}
 	if row.Source == "" {
 		return c, nil

@@ -1,6 +1,6 @@
 //go:build linux
 
-package run
+package session
 
 import (
 	"context"
@@ -28,9 +28,9 @@ type Viewed struct {
 	Waiting int      // reviews of this workspace that are not decided, this one among them
 }
 
-// reviewed is the storage of a run in review mode. Its name is the session's: while
+// view is the storage of a run in review mode. Its name is the session's: while
 // somebody has the lock of that, the review goes on.
-type reviewed struct {
+type view struct {
 	dir    string
 	record workspace.Review
 	spec   *boundary.Review
@@ -46,12 +46,12 @@ func reviewOf(session string) string {
 }
 
 // openView makes the storage, and begins to note what the workspace looks like.
-func (s *session) openView(ctx context.Context, plan policy.Plan) (*reviewed, error) {
+func (s *Session) openView(ctx context.Context, plan policy.Plan) (*view, error) {
 	var st syscall.Stat_t
 	if err := syscall.Stat(plan.Workspace, &st); err != nil {
 		return nil, fmt.Errorf("looking at the workspace: %w", err)
 	}
-	v := &reviewed{dir: reviewOf(s.dir), began: time.Now()}
+	v := &view{dir: reviewOf(s.dir), began: time.Now()}
 	if err := v.make(st); err != nil {
 		v.drop()
 		return nil, fmt.Errorf("making the storage of the review: %w", err)
@@ -93,7 +93,7 @@ func ownersOf(workspaceOf syscall.Stat_t) workspace.Owners {
 
 // make makes the directories. The layers belong to whoever owns the workspace,
 // with its mode, for the upper one gives the view its root.
-func (v *reviewed) make(st syscall.Stat_t) error {
+func (v *view) make(st syscall.Stat_t) error {
 	if err := os.MkdirAll(filepath.Dir(v.dir), 0o700); err != nil {
 		return err
 	}
@@ -120,7 +120,7 @@ func (v *reviewed) make(st syscall.Stat_t) error {
 }
 
 // apart notes over which paths of the workspace something else is mounted.
-func (v *reviewed) apart(plan policy.Plan) {
+func (v *view) apart(plan policy.Plan) {
 	note := func(path string) {
 		rel, err := filepath.Rel(plan.Workspace, path)
 		if err == nil && rel != "." && filepath.IsLocal(rel) {
@@ -139,7 +139,7 @@ func (v *reviewed) apart(plan policy.Plan) {
 }
 
 // list walks the workspace beside the launch.
-func (v *reviewed) list(ctx context.Context, root string) {
+func (v *view) list(ctx context.Context, root string) {
 	ctx, v.stop = context.WithCancel(ctx)
 	v.facts = make(chan error, 1)
 	go func() { v.facts <- writeFacts(ctx, root, v.began, filepath.Join(v.dir, workspace.StartFile)) }()
@@ -154,13 +154,13 @@ func writeFacts(ctx context.Context, root string, began time.Time, path string) 
 }
 
 // copy fills the upper directory with a copy of the workspace.
-func (v *reviewed) copy(ctx context.Context, plan policy.Plan, why string) error {
+func (v *view) copy(ctx context.Context, plan policy.Plan, why string) error {
 	upper := filepath.Join(v.dir, workspace.UpperDir)
 	report, err := workspace.CopyTree(ctx, plan.Workspace, upper, plan.Limits.Disk)
 	if err != nil {
 		return err
 	}
-	if _, err := scanned(plan, plan.Workspace, report.From); err != nil {
+	if _, err := workspace.ConfirmTree(plan, plan.Workspace, report.From); err != nil {
 		return err
 	}
 	v.why = why
@@ -171,9 +171,10 @@ func (v *reviewed) copy(ctx context.Context, plan policy.Plan, why string) error
 	return v.record.Begin(v.dir)
 }
 
-// ready waits until all is noted that is needed to tell later what was changed.
+// Ready waits until all is noted that is needed to tell later what was changed.
 // Nothing was executed yet.
-func (v *reviewed) ready() error {
+func (s *Session) Ready() error {
+	v := s.view
 	if v == nil || v.facts == nil {
 		return nil
 	}
@@ -183,17 +184,16 @@ func (v *reviewed) ready() error {
 	return err
 }
 
-// mode is how the command sees the workspace; "" for the workspace itself.
-func (v *reviewed) mode() policy.View {
-	if v == nil {
+// View is how the command sees the workspace; "" for the workspace itself.
+func (s *Session) View() policy.View {
+	if s.view == nil {
 		return ""
 	}
-	return v.spec.Mode
+	return s.view.spec.Mode
 }
 
-// shape adds to a launch what the run has on the host's disk besides the
-// workspace.
-func (s *session) shape(ctx context.Context, spec *boundary.Spec) (err error) {
+// AddTo adds to a launch what the run has on the host's disk besides the workspace.
+func (s *Session) AddTo(ctx context.Context, spec *boundary.Spec) (err error) {
 	s.view = nil
 	if spec.Scratch, err = s.makeScratch(spec.Plan); err != nil || !spec.Plan.Review {
 		return err
@@ -204,8 +204,10 @@ func (s *session) shape(ctx context.Context, spec *boundary.Spec) (err error) {
 	return err
 }
 
-// drop removes the storage of a launch that failed.
-func (v *reviewed) drop() {
+// Drop removes what a launch that failed has on the disk.
+func (s *Session) Drop() { s.view.drop() }
+
+func (v *view) drop() {
 	if v == nil {
 		return
 	}
@@ -218,7 +220,7 @@ func (v *reviewed) drop() {
 }
 
 // endView finishes the storage, and says what became of it.
-func (s *session) endView(ctx context.Context) (*Viewed, error) {
+func (s *Session) endView(ctx context.Context) (*Viewed, error) {
 	dir := reviewOf(s.dir)
 	kept, err := workspace.EndReview(ctx, dir, s.adopted)
 	if errors.Is(err, fs.ErrNotExist) && s.view == nil {
@@ -229,7 +231,7 @@ func (s *session) endView(ctx context.Context) (*Viewed, error) {
 		r.Dir = dir
 	}
 	if v := s.view; v != nil {
-		r.Mode, r.Why, r.Waiting = v.spec.Mode, v.why, waiting(filepath.Dir(dir), string(v.record.Workspace))
+		r.Mode, r.Why, r.Waiting = v.spec.Mode, v.why, countWaiting(filepath.Dir(dir), string(v.record.Workspace))
 		for _, l := range v.record.Left {
 			r.Left = append(r.Left, string(l))
 		}
@@ -237,8 +239,8 @@ func (s *session) endView(ctx context.Context) (*Viewed, error) {
 	return r, err
 }
 
-// waiting counts the reviews of a workspace that are not decided.
-func waiting(reviews, root string) int {
+// countWaiting counts the reviews of a workspace that are not decided.
+func countWaiting(reviews, root string) int {
 	all, err := workspace.Reviews(filepath.Dir(reviews))
 	if err != nil {
 		return 0 // 'holdfast review' says what is wrong with them
@@ -254,8 +256,8 @@ func waiting(reviews, root string) int {
 
 // sweepReviews finishes reviews whose session nobody looks after any more. A
 // directory without a review in it was being made, and nothing was executed.
-func (t *Task) sweepReviews(ctx context.Context) {
-	reviews := workspace.ReviewsDir(t.State)
+func sweepReviews(ctx context.Context, state string) {
+	reviews := workspace.ReviewsDir(state)
 	entries, err := os.ReadDir(reviews)
 	if err != nil {
 		return
@@ -267,7 +269,7 @@ func (t *Task) sweepReviews(ctx context.Context) {
 		if !made && !errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		if _, err := os.Lstat(filepath.Join(t.sessions(), e.Name(), lockFile)); err == nil {
+		if _, err := os.Lstat(filepath.Join(sessionsDir(state), e.Name(), lockFile)); err == nil {
 			continue // it is looked after, or will be by way of its session
 		}
 		if made {

@@ -1,6 +1,6 @@
 //go:build linux
 
-package run
+package state
 
 import (
 	"bytes"
@@ -50,13 +50,13 @@ type ChangedFile struct {
 // changesFile is what describes one directory of changes.
 const changesFile = "changes.json"
 
-// collect takes what the agent changed out of the private home. Everything inside
-// is dead.
-func (t *Task) collect(a *agent, s *session) (*Changes, error) {
+// Collect takes what the agent changed out of the private home, and keeps it below the
+// state directory; nil for nothing. Everything inside is dead.
+func (a *Agent) Collect(state, session, workspace string) (*Changes, error) {
 	if a.inside == nil {
 		return nil, nil
 	}
-	c := &Changes{ID: filepath.Base(s.dir), Preset: a.plan.Preset, Workspace: t.Plan.Workspace, At: time.Now().UTC().Truncate(time.Second)}
+	c := &Changes{ID: session, Preset: a.plan.Preset, Workspace: workspace, At: time.Now().UTC().Truncate(time.Second)}
 	err := sys.AsTask(a.uid, a.gid, func() error {
 		budget := copyBudget{files: maxCopyFiles, bytes: maxCopyBytes}
 		for _, row := range a.copies {
@@ -73,14 +73,14 @@ func (t *Task) collect(a *agent, s *session) (*Changes, error) {
 	if err != nil || len(c.Files)+len(c.LeftOut) == 0 {
 		return nil, err
 	}
-	if err := c.save(filepath.Join(t.State, "changes", c.Preset)); err != nil {
+	if err := c.save(filepath.Join(state, "changes", c.Preset)); err != nil {
 		return nil, fmt.Errorf("keeping what the agent changed: %w", err)
 	}
 	return c, nil
 }
 
 // changesOf compares one row with what stands inside now.
-func (a *agent) changesOf(row *copied, c *Changes, budget *copyBudget) error {
+func (a *Agent) changesOf(row *copied, c *Changes, budget *copyBudget) error {
 	rel, err := filepath.Rel(a.home, row.Path)
 	if err != nil {
 		return err
@@ -151,7 +151,7 @@ func (c *copied) change(f copiedFile, data []byte, is bool, mode uint32) *Change
 
 // walk reads a file, or all in a directory, of the private home. Nothing on the
 // way may be a link or another mount.
-func (a *agent) walk(path, rest string, depth int, budget *copyBudget, found func(string, []byte, uint32), out *[]string) error {
+func (a *Agent) walk(path, rest string, depth int, budget *copyBudget, found func(string, []byte, uint32), out *[]string) error {
 	fd, err := unix.Openat2(int(a.inside.Fd()), path, &unix.OpenHow{
 		Flags:   unix.O_RDONLY | unix.O_NONBLOCK | unix.O_NOCTTY | unix.O_CLOEXEC | unix.O_NOFOLLOW,
 		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS | unix.RESOLVE_NO_XDEV,

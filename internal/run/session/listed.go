@@ -1,6 +1,6 @@
 //go:build linux
 
-package run
+package session
 
 import (
 	"path/filepath"
@@ -18,7 +18,7 @@ func reviewsBeside(session string) string {
 // list keeps what changed in the writable trees, and returns how many changes that
 // is. A review of the same run that waits is not touched: what waits there has not
 // changed anything yet.
-func (s *session) list(all []workspace.Difference, unsure string) (int, error) {
+func (s *Session) list(all []workspace.Difference, unsure string) (int, error) {
 	if len(all) == 0 || len(s.snapshots) == 0 {
 		return 0, nil
 	}
@@ -34,7 +34,7 @@ func (s *session) list(all []workspace.Difference, unsure string) (int, error) {
 
 // workspace is that of the run: in review mode it is not among the trees that the
 // run could write to.
-func (s *session) workspace() workspace.Name {
+func (s *Session) workspace() workspace.Name {
 	if s.view != nil {
 		return s.view.record.Workspace
 	}

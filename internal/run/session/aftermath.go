@@ -1,6 +1,6 @@
 //go:build linux
 
-package run
+package session
 
 import (
 	"encoding/json"
@@ -15,10 +15,10 @@ import (
 )
 
 // Files of the directory of a session whose supervisor was killed: what settling
-// it found, until the user was told, and from then on.
+// it found, until the user was told of it, and from then on.
 const (
-	aftermathFile = "settled.json"
-	aftermathTold = "settled-told.json"
+	aftermathFile     = "settled.json"
+	aftermathReported = "settled-told.json"
 )
 
 // Aftermath is what settling a run found whose supervisor was killed, so that
@@ -35,7 +35,7 @@ type Aftermath struct {
 
 // leaveAftermath writes down what settling a session of a dead supervisor found,
 // for the next run in the same place, and for the log.
-func (s *session) leaveAftermath(r workspace.Report) error {
+func (s *Session) leaveAftermath(r workspace.Report) error {
 	if len(r.Quarantined)+len(r.Flagged)+len(r.Warnings) == 0 {
 		return nil
 	}
@@ -78,19 +78,20 @@ func aftermathIn(dir string) *Aftermath {
 	return a
 }
 
-// takeAftermath takes note of what a killed run left in this workspace, to be told
-// at the end of this one. It is told once; the log has it from then on.
-func (t *Task) takeAftermath(dir string) {
+// takeAftermath returns what a killed run left in a workspace, to be reported at the
+// end of this one; nil for nothing. It is returned once; the log has it from then on.
+func takeAftermath(dir, root string) *Aftermath {
 	a := aftermathIn(dir)
 	if a == nil {
-		return
+		return nil
 	}
 	for _, w := range a.Workspaces {
-		if concerns(string(w), t.Plan.Workspace) {
-			if os.Rename(filepath.Join(dir, aftermathFile), filepath.Join(dir, aftermathTold)) == nil {
-				t.aftermaths = append(t.aftermaths, *a)
+		if concerns(string(w), root) {
+			if os.Rename(filepath.Join(dir, aftermathFile), filepath.Join(dir, aftermathReported)) == nil {
+				return a
 			}
-			return
+			return nil
 		}
 	}
+	return nil
 }

@@ -1,6 +1,6 @@
 //go:build linux
 
-package run
+package session
 
 import (
 	"errors"
@@ -14,11 +14,11 @@ import (
 // TestSessionsAreNoLink has a link that would put the control socket of a run
 // into a workspace.
 func TestSessionsAreNoLink(t *testing.T) {
-	task, elsewhere := &Task{State: t.TempDir()}, t.TempDir()
-	if err := os.Symlink(elsewhere, filepath.Join(task.State, "sessions")); err != nil {
+	state, elsewhere := t.TempDir(), t.TempDir()
+	if err := os.Symlink(elsewhere, filepath.Join(state, "sessions")); err != nil {
 		t.Fatal(err)
 	}
-	_, err := task.open()
+	_, err := Open(state)
 	if want := new(policy.StateError); !errors.As(err, &want) {
 		t.Errorf("opened with %v", err)
 	}
