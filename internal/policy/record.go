@@ -6,6 +6,29 @@ import (
 	"strings"
 )
 
+// recordKeys are those of the section record.
+var recordKeys = []key{
+	{name: "record",
+		doc: "The record of the run, outside every view. What Holdfast itself decides is in it at every level."},
+	{name: "record.level", kind: &words, words: []string{string(RecordStandard), string(RecordFull)}, project: raises, example: "full",
+		doc: "`standard`: what is executed, changed, connected to or refused. `full`: every open for reading too. The flag is `--record`. With `record` under `without` no system calls are recorded, whatever stands here."},
+	{name: "record.anchor", kind: &anchors, project: never, example: "[\"file:~/anchors/holdfast\", syslog, https://anchor.example.org/holdfast]",
+		doc: anchorDoc},
+}
+
+var anchors = kind{
+	takes: "a list of places",
+	many:  true,
+	hint:  "write no space behind the colon: file:PATH",
+	text: func(k key, text string) (Entry, string, error) {
+		a, hint, err := anchorText(text)
+		return Entry{Key: k.name, Value: text, Anchor: &a}, hint, err
+	},
+	schema: func(key) map[string]any {
+		return list(map[string]any{"type": "string", "pattern": "^(file:[^?]+|syslog:?|https?://.+)$"})
+	},
+}
+
 // Record is what is written down of a run.
 type Record struct {
 	Level  RecordLevel

@@ -42,13 +42,10 @@ func Rows(e Effective, p Plan) []Row {
 	for _, one := range p.Env {
 		add("environment", one.Name+"="+shownValue(one), one.Origin.String())
 	}
-	for _, k := range keys {
-		if !strings.HasPrefix(k.name, "limits.") {
-			continue
-		}
+	for _, k := range limitKeys[1:] {
 		if all := e.of(k.name); len(all) > 0 {
 			one := all[len(all)-1]
-			add(k.name, formatAmount(k.kind, p.limit(k.name, one.Amount)), one.Origin.String())
+			add(k.name, k.kind.format(p.limit(k.name, one.Amount)), one.Origin.String())
 		}
 	}
 	for _, one := range p.Tools {

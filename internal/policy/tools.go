@@ -12,6 +12,21 @@ import (
 	"holdfast.dev/holdfast/internal/floor/expr"
 )
 
+// toolKeys are those of the section tools.
+var toolKeys = []key{
+	{name: "tools",
+		doc: "What agents may call, as far as they ask. The boundary holds without these rules."},
+	{name: "tools.deny", kind: &toolRules, project: adds, example: "[WebFetch, {tool: Bash, when: 'arguments.command.contains(\"sudo\")', reason: there is no sudo here}]",
+		doc: toolsDoc},
+}
+
+var toolRules = kind{
+	takes:   "a list of names or mappings",
+	many:    true,
+	element: (*decoder).tool,
+	schema:  func(key) map[string]any { return list(toolShape()) },
+}
+
 // toolsDoc describes a rule for tools in full.
 const toolsDoc = "Calls of an agent's tools that its hooks deny ([hooks.md](hooks.md)). An entry is the name of a tool, in which `*` stands for any part, such as `WebFetch` or `mcp__*`; or a mapping, all of which must fit:\n\n" +
 	"| key | meaning |\n| --- | --- |\n" +
@@ -41,7 +56,7 @@ const aTool = "a rule for tools" // in messages
 const maxToolText = 500
 
 // tool decodes one element of tools.deny.
-func (d *decoder) tool(key string, n *yaml.Node) {
+func (d *decoder) tool(key string, n *yaml.Node) bool {
 	var r ToolRule
 	before := len(d.errs)
 	if n.Kind == yaml.ScalarNode {
@@ -63,13 +78,14 @@ func (d *decoder) tool(key string, n *yaml.Node) {
 		})
 	}
 	if len(d.errs) > before {
-		return
+		return true
 	}
 	if len(r.Tools)+len(r.Servers)+len(r.Agents) == 0 && r.When == "" {
 		d.fail(n, "for example {tool: Bash, when: 'arguments.command.contains(\"sudo\")'}", "a rule for tools says of no call that it is meant")
-		return
+		return true
 	}
 	d.add(n, Entry{Key: key, Value: r.String(), Tool: &r})
+	return true
 }
 
 func toolText(text string) (string, error) {
@@ -116,9 +132,6 @@ func toolShape() map[string]any {
 // tools takes the rules for tools over into the plan.
 func (p *Plan) tools(e Effective) {
 	for _, one := range e.of("tools.deny") {
-		if one.Tool == nil { // a name alone, from a flag
-			continue
-		}
 		r := *one.Tool
 		r.Origin = one.Origin
 		p.Tools = append(p.Tools, r)

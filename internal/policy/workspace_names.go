@@ -9,6 +9,13 @@ import (
 	"strings"
 )
 
+var patterns = kind{
+	takes:  "a list of names or path patterns",
+	many:   true,
+	text:   func(k key, text string) (Entry, string, error) { return checked(k, text, patternText(text)) },
+	schema: func(key) map[string]any { return list(textShape()) },
+}
+
 func patternText(text string) error {
 	switch {
 	case text == "" || strings.ContainsAny(text, "\x00\n\r"):
