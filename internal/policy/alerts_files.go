@@ -144,3 +144,13 @@ func (x explainer) unchangeable(one Entry, path string) (located, *Error) {
 	}
 	return at, nil
 }
+
+func alertRows(e Effective, p Plan) (rows []Row) {
+	for _, one := range p.Alerts.Sinks {
+		rows = append(rows, Row{"alerts.sinks", one.String(), one.Origin.String()})
+	}
+	for _, one := range p.Alerts.Rules {
+		rows = append(rows, Row{"alerts.rules", one.Path, one.Origin.String()})
+	}
+	return append(rows, e.rows("honeytokens")...)
+}

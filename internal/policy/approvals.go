@@ -218,3 +218,13 @@ func (w *Notifier) resolve(x explainer, one Entry) *Error {
 	}
 	return nil
 }
+
+func approvalRows(e Effective, p Plan) (rows []Row) {
+	for _, one := range e.of("approvals.timeout") {
+		rows = append(rows, Row{"approvals.timeout", patience.format(one.Amount), one.Origin.String()})
+	}
+	for _, one := range p.Approvals.Notify {
+		rows = append(rows, Row{"approvals.notify", one.String(), one.Origin.String()})
+	}
+	return rows
+}

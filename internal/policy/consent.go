@@ -152,28 +152,12 @@ func consentRulesOf(e Effective, key string) (out []rules.Rule) {
 	return out
 }
 
-func consentRows(e Effective, p Plan) (rows []Row) {
+func consentRows(p Plan) (rows []Row) {
 	for _, one := range p.Ask {
 		rows = append(rows, Row{"ask", one.String(), one.Origin})
 	}
 	for _, one := range p.Deny {
 		rows = append(rows, Row{"deny", one.String(), one.Origin})
-	}
-	for _, one := range p.Programs.Allow {
-		value := one.Text
-		if len(one.Paths) > 0 && !slices.Equal(one.Paths, []string{value}) {
-			value += " (" + strings.Join(one.Paths, ", ") + ")"
-		}
-		rows = append(rows, Row{"programs.allow", value, one.Origin.String()})
-	}
-	for _, one := range e.of("programs.else") {
-		rows = append(rows, Row{"programs.else", one.Value, one.Origin.String()})
-	}
-	for _, one := range e.of("approvals.timeout") {
-		rows = append(rows, Row{"approvals.timeout", patience.format(one.Amount), one.Origin.String()})
-	}
-	for _, one := range p.Approvals.Notify {
-		rows = append(rows, Row{"approvals.notify", one.String(), one.Origin.String()})
 	}
 	return rows
 }

@@ -318,3 +318,10 @@ func (c Credential) String() string {
 	}
 	return strings.Join(parts, " ")
 }
+
+func credentialRows(p Plan) (rows []Row) {
+	for _, one := range p.Credentials {
+		rows = append(rows, Row{"credentials", one.String(), one.Origin.String()})
+	}
+	return rows
+}

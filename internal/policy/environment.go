@@ -246,6 +246,13 @@ func (p *Plan) passOne(one Entry, h Host, out map[string]Env) error {
 	return nil
 }
 
+func environmentRows(p Plan) (rows []Row) {
+	for _, one := range p.Env {
+		rows = append(rows, Row{"environment", one.Name + "=" + shownValue(one), one.Origin.String()})
+	}
+	return rows
+}
+
 func shownValue(e Env) string {
 	if matchName(environment().SecretNames, e.Name) != "" || secretValue(e.Value) {
 		return fmt.Sprintf("(%d bytes, not shown)", len(e.Value))

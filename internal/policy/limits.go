@@ -202,10 +202,17 @@ func (p *Plan) limits(e Effective, h Host) {
 	}
 }
 
-// limit is amount, unless the host lowered it.
-func (p Plan) limit(name string, amount int64) int64 {
-	if name == "limits.memory" {
-		return p.Limits.Memory
+func limitRows(e Effective, p Plan) (rows []Row) {
+	for _, k := range limitKeys[1:] { // the first is the section
+		all := e.of(k.name)
+		if len(all) == 0 {
+			continue
+		}
+		one := all[len(all)-1]
+		if k.name == "limits.memory" { // which the host may have lowered
+			one.Amount = p.Limits.Memory
+		}
+		rows = append(rows, Row{k.name, k.kind.format(one.Amount), one.Origin.String()})
 	}
-	return amount
+	return rows
 }

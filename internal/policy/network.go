@@ -177,9 +177,6 @@ func networkRows(p Plan) (rows []Row) {
 	for _, one := range p.Publish {
 		rows = append(rows, Row{"network.publish", strconv.Itoa(one.Host) + ":" + strconv.Itoa(one.Inside), one.Origin.String()})
 	}
-	for _, one := range p.Credentials {
-		rows = append(rows, Row{"credentials", one.String(), one.Origin.String()})
-	}
 	return rows
 }
 

@@ -252,6 +252,17 @@ func matching(dir, pattern string) (names []string) {
 	return names
 }
 
+func programRows(e Effective, p Plan) (rows []Row) {
+	for _, one := range p.Programs.Allow {
+		value := one.Text
+		if len(one.Paths) > 0 && !slices.Equal(one.Paths, []string{value}) {
+			value += " (" + strings.Join(one.Paths, ", ") + ")"
+		}
+		rows = append(rows, Row{"programs.allow", value, one.Origin.String()})
+	}
+	return append(rows, e.rows("programs.else")...)
+}
+
 // explainPrograms says of what may be executed whether it may be started.
 func (x explainer) explainPrograms(a *Answer) {
 	p := x.plan.Programs

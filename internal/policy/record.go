@@ -133,19 +133,10 @@ func (p *Plan) anchor(x explainer, one Entry) *Error {
 	return nil
 }
 
-func recordRows(e Effective, p Plan) (rows []Row) {
-	rows = append(rows, Row{"record.level", string(p.Record.Level), p.Record.Origin.String()})
+func recordRows(p Plan) []Row {
+	rows := []Row{{"record.level", string(p.Record.Level), p.Record.Origin.String()}}
 	for _, one := range p.Record.Anchor {
 		rows = append(rows, Row{"record.anchor", one.String(), one.Origin.String()})
-	}
-	for _, one := range p.Alerts.Sinks {
-		rows = append(rows, Row{"alerts.sinks", one.String(), one.Origin.String()})
-	}
-	for _, one := range p.Alerts.Rules {
-		rows = append(rows, Row{"alerts.rules", one.Path, one.Origin.String()})
-	}
-	for _, one := range e.of("honeytokens") {
-		rows = append(rows, Row{"honeytokens", one.Value, one.Origin.String()})
 	}
 	return rows
 }

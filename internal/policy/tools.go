@@ -146,6 +146,13 @@ type ToolCall struct {
 	Cut                 bool // long texts of Arguments are cut
 }
 
+func toolRows(p Plan) (rows []Row) {
+	for _, one := range p.Tools {
+		rows = append(rows, Row{"tools.deny", one.String(), one.Origin.String()})
+	}
+	return rows
+}
+
 // DenyTool says why a call is denied by the rules for tools, and by which of them;
 // "" when none of them denies it.
 func (p Plan) DenyTool(c ToolCall) (reason, rule string) {
