@@ -142,6 +142,11 @@ func consentShape(key string) map[string]any {
 	}}
 }
 
+// consent takes the rules of consent over into the plan.
+func (p *Plan) consent(e Effective) {
+	p.Ask, p.Deny = consentRulesOf(e, "ask"), consentRulesOf(e, "deny")
+}
+
 // consentRulesOf are the rules under ask or under deny.
 func consentRulesOf(e Effective, key string) (out []rules.Rule) {
 	for _, one := range e.of(key) {

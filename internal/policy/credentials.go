@@ -3,6 +3,7 @@ package policy
 import (
 	"errors"
 	"fmt"
+	"net/textproto"
 	"slices"
 	"strconv"
 	"strings"
@@ -203,22 +204,11 @@ func headerText(text string) (name, format string, err error) {
 	case len(format) > 256 || strings.ContainsFunc(format, func(r rune) bool { return r < ' ' || r > '~' }):
 		return "", "", fmt.Errorf("%q has more than printable ASCII in it, or is too long", printable(text))
 	}
-	name = canonicalHeader(name)
+	name = textproto.CanonicalMIMEHeaderKey(name)
 	if slices.Contains(unfitHeaders, name) || strings.HasPrefix(name, "X-Forwarded-") || strings.HasPrefix(name, "Sec-") {
 		return "", "", fmt.Errorf("the header %s says something else than who asks", name)
 	}
 	return name, format, nil
-}
-
-// canonicalHeader writes a name as net/textproto does: Like-This.
-func canonicalHeader(name string) string {
-	parts := strings.Split(strings.ToLower(name), "-")
-	for i, p := range parts {
-		if p != "" {
-			parts[i] = strings.ToUpper(p[:1]) + p[1:]
-		}
-	}
-	return strings.Join(parts, "-")
 }
 
 func signText(text string) (string, error) {

@@ -77,3 +77,12 @@ func lossText(text string) (hint string, err error) {
 	}
 	return hint, fmt.Errorf("unknown guarantee %q", printable(text))
 }
+
+// guarantees takes the accepted losses over into the plan.
+func (p *Plan) guarantees(e Effective) {
+	for _, one := range e.of("without") {
+		if g := Guarantee(one.Value); !slices.Contains(p.Accepted, g) {
+			p.Accepted = append(p.Accepted, g)
+		}
+	}
+}

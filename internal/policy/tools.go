@@ -187,31 +187,9 @@ func (r ToolRule) denies(c ToolCall) (bool, error) {
 	}}))
 }
 
-// among reports whether a name fits one of some patterns; of none it always does.
+// among reports whether a name fits one of some patterns, in which * stands for any
+// part; of none it always does. Letters count as the same in both cases: agents do
+// not agree on how their tools are called.
 func among(patterns []string, name string) bool {
-	return len(patterns) == 0 || slices.ContainsFunc(patterns, func(p string) bool { return stars(p, name) })
-}
-
-// stars reports whether a name fits a pattern in which * stands for any part.
-// Letters count as the same in both cases: agents do not agree on how their tools
-// are called.
-func stars(pattern, name string) bool {
-	parts := strings.Split(strings.ToLower(pattern), "*")
-	name = strings.ToLower(name)
-	if len(parts) == 1 {
-		return parts[0] == name
-	}
-	name, fits := strings.CutPrefix(name, parts[0])
-	if !fits {
-		return false
-	}
-	last := parts[len(parts)-1]
-	for _, part := range parts[1 : len(parts)-1] {
-		_, after, found := strings.Cut(name, part)
-		if !found {
-			return false
-		}
-		name = after
-	}
-	return strings.HasSuffix(name, last)
+	return len(patterns) == 0 || slices.ContainsFunc(patterns, func(p string) bool { return matchStars(strings.ToLower(p), strings.ToLower(name)) })
 }

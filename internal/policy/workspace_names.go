@@ -38,6 +38,13 @@ type Pattern struct {
 	Origin Origin
 }
 
+// names takes over which names of the workspace are protected and hidden besides the
+// built-in lists, and which of those are not.
+func (p *Plan) names(e Effective) {
+	p.ProtectMore, p.ProtectLess = e.patterns("workspace.protect"), e.patterns("workspace.unprotect")
+	p.HideMore, p.HideLess = e.patterns("workspace.hide"), e.patterns("workspace.show")
+}
+
 func (e Effective) patterns(key string) (out []Pattern) {
 	for _, one := range e.of(key) {
 		out = append(out, Pattern{one.Value, one.Origin})
