@@ -58,7 +58,7 @@ func (d *presetDecoder) fields(given map[string]bool, extends *string) []field {
 	p := d.preset
 	plain := func(text string) (string, error) { return text, lineText(text) }
 	all := []field{
-		{"version", func(n *yaml.Node) { k, _ := lookup("version"); d.scalar(k, n) }},
+		{"version", func(n *yaml.Node) { k, _ := lookup("version"); d.version(k, n) }},
 		d.textField(what, "extends", extends, func(text string) (string, error) { return text, presetName(text) }),
 		d.textField(what, "title", &p.Title, plain),
 		d.textField(what, "install", &p.Install, plain),

@@ -12,6 +12,26 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
+// alertKeys are those of the section alerts, and that of the bait.
+var alertKeys = []key{
+	{name: "alerts",
+		doc: "What happens when a rule of detection finds something. Alerts are in the record in any case."},
+	{name: "alerts.sinks", kind: &sinks, project: never,
+		example: "[{terminal: true, severity: high}, {webhook: https://hooks.example.org/holdfast, secret: ~/.config/holdfast/webhook.key}]",
+		doc:     sinksDoc},
+	{name: "alerts.rules", kind: &paths, project: never, example: "[~/.config/holdfast/rules]",
+		doc: "Files of rules, or directories of such files, besides the built-in rules. Of a directory the files `*.yaml` are read. They belong to you or root, are writable by nobody else, and may not be, hold or lie below anything that the command can write."},
+	{name: "honeytokens", kind: &words, words: []string{"off", "on"}, project: raises, example: "on",
+		doc: "`on`: the private home inside holds credentials of the usual kinds that are worth nothing. Reading one is an alert, and sending one anywhere is refused and a critical one."},
+}
+
+var sinks = kind{
+	takes:   "a list of mappings",
+	many:    true,
+	element: (*decoder).sink,
+	schema:  func(key) map[string]any { return list(sinkShape()) },
+}
+
 // sinksDoc describes a place for alerts in full.
 const sinksDoc = "Places that alerts are sent to. Each is a mapping with one of the kinds:\n\n" +
 	"| kind | where alerts go |\n| --- | --- |\n" +
@@ -82,27 +102,28 @@ const (
 )
 
 // sink decodes one element of alerts.sinks.
-func (d *decoder) sink(key string, n *yaml.Node) {
+func (d *decoder) sink(key string, n *yaml.Node) bool {
 	var w writtenSink
 	before := len(d.errs)
 	d.mapping(aSink, n, w.fields(d))
 	if len(d.errs) > before {
-		return
+		return true
 	}
 	s := w.AlertSink
 	if len(w.kinds) != 1 {
 		d.fail(n, "for example {webhook: https://hooks.example.org/holdfast}", "a sink has %d kinds; one is wanted of terminal, file, webhook, syslog and otlp", len(w.kinds))
-		return
+		return true
 	}
 	if s.Kind = w.kinds[0]; s.Kind == "terminal" && !w.terminal {
 		d.fail(n, "leave it out, or raise its severity", "terminal of a sink is false; a sink that is listed is one that is used")
-		return
+		return true
 	}
 	if err := s.whole(w.given); err != nil {
 		d.fail(n, "", "the sink %s: %v", s.Kind, err)
-		return
+		return true
 	}
 	d.add(n, Entry{Key: key, Value: s.String(), Sink: &s})
+	return true
 }
 
 const aSink = "a sink" // in messages
@@ -226,7 +247,7 @@ func severityText(text string) (string, error) {
 }
 
 func timeoutText(text string) (time.Duration, error) {
-	n, err := parseAmount(span, text)
+	n, err := parseSpan(text)
 	if d := time.Duration(n); err == nil && d >= minTimeout && d <= maxTimeout {
 		return d, nil
 	}
@@ -315,7 +336,7 @@ func sinkShape() map[string]any {
 	address := map[string]any{"type": "string", "pattern": "^https?://.+$"}
 	options := map[string]any{
 		"headers": text, "secret": text, "authority": text, "insecure": truth,
-		"timeout": map[string]any{"type": "string", "pattern": `^([0-9]+(\.[0-9]*)?(ns|us|ms|s|m|h))+$`},
+		"timeout": spanShape(),
 	}
 	var forms []any
 	for _, k := range sinkKinds {

@@ -93,7 +93,7 @@ func (p *Plan) rules(x explainer, one Entry) *Error {
 		return fault
 	}
 	if at.dir {
-		files, err := filepath.Glob(filepath.Join(globbed(at.path), "*.yaml"))
+		files, err := filepath.Glob(filepath.Join(escapeGlob(at.path), "*.yaml"))
 		if err != nil || len(files) > maxRuleFiles {
 			return &Error{Origin: one.Origin, Msg: fmt.Sprintf("alerts.rules: %s holds %d files of rules; %d are taken", quote(at.path), len(files), maxRuleFiles), cause: err}
 		}
@@ -107,12 +107,6 @@ func (p *Plan) rules(x explainer, one Entry) *Error {
 		p.Alerts.Rules = append(p.Alerts.Rules, RuleSource{at.path, one.Origin})
 	}
 	return nil
-}
-
-// globbed is path with nothing in it that a pattern would read as more than
-// itself.
-func globbed(path string) string {
-	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
 }
 
 // unchangeable resolves the path of rules, and refuses one that somebody but the
@@ -143,4 +137,14 @@ func (x explainer) unchangeable(one Entry, path string) (located, *Error) {
 		}
 	}
 	return at, nil
+}
+
+func alertRows(e Effective, p Plan) (rows []Row) {
+	for _, one := range p.Alerts.Sinks {
+		rows = append(rows, Row{"alerts.sinks", one.String(), one.Origin.String()})
+	}
+	for _, one := range p.Alerts.Rules {
+		rows = append(rows, Row{"alerts.rules", one.Path, one.Origin.String()})
+	}
+	return append(rows, e.rows("honeytokens")...)
 }

@@ -10,6 +10,31 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
+// approvalKeys are those of the section approvals.
+var approvalKeys = []key{
+	{name: "approvals",
+		doc: "How a human is asked."},
+	{name: "approvals.timeout", kind: &patience, project: lowers, example: "15m",
+		doc: "How long an action is held for an answer; without one it is denied. `0s`: nobody is asked, and what rules under `ask` are about is denied at once."},
+	{name: "approvals.notify", kind: &notifiers, project: never, example: "[tmux, {webhook: https://hooks.example.org/approve, secret: ~/.config/holdfast/approve.key}]",
+		doc: notifyDoc},
+}
+
+// patience is a duration that can be nothing.
+var patience = kind{
+	takes:  "a duration with a unit (`s`, `m`, `h`), or `0s`",
+	amount: patienceText,
+	format: func(n int64) string { return shortSpan(time.Duration(n)) },
+	schema: func(key) map[string]any { return spanShape() },
+}
+
+var notifiers = kind{
+	takes:   "a list of words or mappings",
+	many:    true,
+	element: (*decoder).notifier,
+	schema:  func(key) map[string]any { return list(notifierShape()) },
+}
+
 const notifyDoc = "Where you are told besides `holdfast approve` that you are asked: `tmux`, a pop-up where there is a tmux of yours; `desktop`, a notification; or a mapping for a service of yours:\n\n" +
 	"| key | meaning |\n| --- | --- |\n" +
 	"| `webhook` | URL that each request is sent to by POST, with `https` (`http` to loopback only) |\n" +
@@ -59,7 +84,7 @@ const aNotifier = "a way to tell that a human is asked"
 var plainNotifiers = []string{"tmux", "desktop"}
 
 // notifier decodes one element of approvals.notify.
-func (d *decoder) notifier(key string, n *yaml.Node) {
+func (d *decoder) notifier(key string, n *yaml.Node) bool {
 	w := Notifier{Kind: "webhook", Timeout: sinkTimeout}
 	before := len(d.errs)
 	if n.Kind == yaml.ScalarNode {
@@ -81,13 +106,14 @@ func (d *decoder) notifier(key string, n *yaml.Node) {
 		})
 	}
 	if len(d.errs) > before {
-		return
+		return true
 	}
 	if err := w.whole(); err != nil {
 		d.fail(n, "for example {webhook: https://hooks.example.org/holdfast, secret: ~/.config/holdfast/webhook.key}", "%s: %v", key, err)
-		return
+		return true
 	}
 	d.add(n, Entry{Key: key, Value: w.String(), Notifier: &w})
+	return true
 }
 
 func notifierText(text string) error {
@@ -146,7 +172,7 @@ func notifierShape() map[string]any {
 			"secret":    text,
 			"headers":   text,
 			"authority": text,
-			"timeout":   map[string]any{"type": "string", "pattern": `^([0-9]+(\.[0-9]*)?(ns|us|ms|s|m|h))+$`},
+			"timeout":   spanShape(),
 			"insecure":  map[string]any{"type": "boolean"},
 		}),
 	}}
@@ -161,9 +187,6 @@ func (p *Plan) approvals(e Effective, h Host) error {
 	var errs Errors
 	x := explainer{plan: *p, host: h}
 	for _, one := range e.of("approvals.notify") {
-		if one.Notifier == nil {
-			continue
-		}
 		w := *one.Notifier
 		w.Origin = one.Origin
 		if fault := w.resolve(x, one); fault != nil {
@@ -194,4 +217,14 @@ func (w *Notifier) resolve(x explainer, one Entry) *Error {
 		*path = real
 	}
 	return nil
+}
+
+func approvalRows(e Effective, p Plan) (rows []Row) {
+	for _, one := range e.of("approvals.timeout") {
+		rows = append(rows, Row{"approvals.timeout", patience.format(one.Amount), one.Origin.String()})
+	}
+	for _, one := range p.Approvals.Notify {
+		rows = append(rows, Row{"approvals.notify", one.String(), one.Origin.String()})
+	}
+	return rows
 }

@@ -18,6 +18,26 @@ import (
 	"holdfast.dev/holdfast/internal/floor/event"
 )
 
+// consentKeys are those of the rules of consent.
+var consentKeys = []key{
+	{name: "ask", kind: &consents, project: adds, example: "[git-push, {set: new-hosts, attended: true}, {when: 'action == \"exec\" && program == \"terraform\" && verb == \"apply\"', reason: this changes what runs}]",
+		doc: "What a human must decide before it happens: the action is held while he is asked, and denied where nobody answers in time. Where several rules are about an action, one under `deny` decides; then one that asks in any case. Rules about commands are for consent and the boundary is for security. The flag is `--ask`. " + consentDoc +
+			"| `attended` | `true`: asks only while somebody is there to answer (`holdfast approve` is open); else the boundary decides as it would without the rule |\n\n" + aboutDoc},
+	{name: "deny", kind: &consents, project: adds, example: "[publish, {when: 'action == \"connect\" && port == 25'}]",
+		doc: "What is denied without asking, although the boundary would let it happen. The flag is `--deny`. " + consentDoc + "\n" + aboutDoc},
+}
+
+var consents = kind{
+	takes:   "a list of names of sets, or mappings",
+	many:    true,
+	element: (*decoder).consentRule,
+	text: func(k key, text string) (Entry, string, error) {
+		rule, err := consentText(text)
+		return Entry{Key: k.name, Value: rule.String(), Consent: &rule}, "", err
+	},
+	schema: func(k key) map[string]any { return list(consentShape(k.name)) },
+}
+
 // consentDoc describes a rule of consent in full.
 const consentDoc = "An entry is the name of a shipped set, or a mapping:\n\n" +
 	"| key | meaning |\n| --- | --- |\n" +
@@ -30,7 +50,7 @@ const aboutDoc = "A condition that does not say which `action` is meant is about
 const aConsentRule = "a rule of consent" // in messages
 
 // consentRule decodes one element of ask or deny.
-func (d *decoder) consentRule(key string, n *yaml.Node) {
+func (d *decoder) consentRule(key string, n *yaml.Node) bool {
 	var r rules.Rule
 	before := len(d.errs)
 	if n.Kind == yaml.ScalarNode {
@@ -50,13 +70,14 @@ func (d *decoder) consentRule(key string, n *yaml.Node) {
 		})
 	}
 	if len(d.errs) > before {
-		return
+		return true
 	}
 	if err := wholeRule(r, key); err != nil {
 		d.fail(n, "for example git-push, or {when: 'action == \"exec\" && program == \"terraform\"'}", "%s: %v", key, err)
-		return
+		return true
 	}
 	d.add(n, Entry{Key: key, Value: r.String(), Consent: &r})
+	return true
 }
 
 // wholeRule says what contradicts itself in a rule.
@@ -121,12 +142,14 @@ func consentShape(key string) map[string]any {
 	}}
 }
 
+// consent takes the rules of consent over into the plan.
+func (p *Plan) consent(e Effective) {
+	p.Ask, p.Deny = consentRulesOf(e, "ask"), consentRulesOf(e, "deny")
+}
+
 // consentRulesOf are the rules under ask or under deny.
 func consentRulesOf(e Effective, key string) (out []rules.Rule) {
 	for _, one := range e.of(key) {
-		if one.Consent == nil {
-			continue
-		}
 		r := *one.Consent
 		r.Origin = one.Origin.String()
 		out = append(out, r)
@@ -134,28 +157,12 @@ func consentRulesOf(e Effective, key string) (out []rules.Rule) {
 	return out
 }
 
-func consentRows(e Effective, p Plan) (rows []Row) {
+func consentRows(p Plan) (rows []Row) {
 	for _, one := range p.Ask {
 		rows = append(rows, Row{"ask", one.String(), one.Origin})
 	}
 	for _, one := range p.Deny {
 		rows = append(rows, Row{"deny", one.String(), one.Origin})
-	}
-	for _, one := range p.Programs.Allow {
-		value := one.Text
-		if len(one.Paths) > 0 && !slices.Equal(one.Paths, []string{value}) {
-			value += " (" + strings.Join(one.Paths, ", ") + ")"
-		}
-		rows = append(rows, Row{"programs.allow", value, one.Origin.String()})
-	}
-	for _, one := range e.of("programs.else") {
-		rows = append(rows, Row{"programs.else", one.Value, one.Origin.String()})
-	}
-	for _, one := range e.of("approvals.timeout") {
-		rows = append(rows, Row{"approvals.timeout", formatAmount(patience, one.Amount), one.Origin.String()})
-	}
-	for _, one := range p.Approvals.Notify {
-		rows = append(rows, Row{"approvals.notify", one.String(), one.Origin.String()})
 	}
 	return rows
 }

@@ -3,6 +3,7 @@ package policy
 import (
 	"errors"
 	"fmt"
+	"net/textproto"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,6 +11,20 @@ import (
 
 	"go.yaml.in/yaml/v3"
 )
+
+// credentialKeys is the key of credentials.
+var credentialKeys = []key{
+	{name: "credentials", kind: &secrets, project: clears,
+		example: "[{name: github, source: {command: gh auth token}, hosts: [api.github.com], env: GITHUB_TOKEN}]",
+		doc:     credentialsDoc},
+}
+
+var secrets = kind{
+	takes:   "a list of credentials",
+	many:    true,
+	element: (*decoder).credential,
+	schema:  func(key) map[string]any { return list(credentialShape()) },
+}
 
 // credentialsDoc describes a credential in full.
 const credentialsDoc = "Secrets that never enter the boundary. Inside there is a placeholder; on the way to the hosts of the credential it is replaced in one header. Each is a mapping:\n\n" +
@@ -67,7 +82,7 @@ const (
 var awsVariables = []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"}
 
 // credential decodes one element of credentials.
-func (d *decoder) credential(key string, n *yaml.Node) {
+func (d *decoder) credential(key string, n *yaml.Node) bool {
 	what := "a credential"
 	if n.Kind == yaml.MappingNode {
 		for i := 0; i+1 < len(n.Content); i += 2 {
@@ -107,13 +122,14 @@ func (d *decoder) credential(key string, n *yaml.Node) {
 		}},
 	})
 	if len(d.errs) > before {
-		return
+		return true
 	}
 	if err := c.whole(header != "", always); err != nil {
 		d.fail(n, "", "%s: %v", what, err)
-		return
+		return true
 	}
 	d.add(n, Entry{Key: key, Value: c.Name, Credential: &c})
+	return true
 }
 
 // whole fills in what follows from the rest, and says what contradicts it.
@@ -188,22 +204,11 @@ func headerText(text string) (name, format string, err error) {
 	case len(format) > 256 || strings.ContainsFunc(format, func(r rune) bool { return r < ' ' || r > '~' }):
 		return "", "", fmt.Errorf("%q has more than printable ASCII in it, or is too long", printable(text))
 	}
-	name = canonicalHeader(name)
+	name = textproto.CanonicalMIMEHeaderKey(name)
 	if slices.Contains(unfitHeaders, name) || strings.HasPrefix(name, "X-Forwarded-") || strings.HasPrefix(name, "Sec-") {
 		return "", "", fmt.Errorf("the header %s says something else than who asks", name)
 	}
 	return name, format, nil
-}
-
-// canonicalHeader writes a name as net/textproto does: Like-This.
-func canonicalHeader(name string) string {
-	parts := strings.Split(strings.ToLower(name), "-")
-	for i, p := range parts {
-		if p != "" {
-			parts[i] = strings.ToUpper(p[:1]) + p[1:]
-		}
-	}
-	return strings.Join(parts, "-")
 }
 
 func signText(text string) (string, error) {
@@ -234,7 +239,7 @@ func shapeText(text string) (string, error) {
 }
 
 func leaseTime(text string) (time.Duration, error) {
-	n, err := parseAmount(span, text)
+	n, err := parseSpan(text)
 	if err != nil || n < int64(time.Second) {
 		return 0, fmt.Errorf("%q is not a duration such as 15m, of a second or more", printable(text))
 	}
@@ -263,7 +268,7 @@ func credentialShape() map[string]any {
 		"always": map[string]any{"type": "boolean"},
 		"sign":   map[string]any{"enum": []string{awsSigV4}},
 		"shape":  map[string]any{"type": "string", "pattern": "^[A-Za-z0-9._-]{1,32}$"},
-		"ttl":    map[string]any{"type": "string", "pattern": `^([0-9]+(\.[0-9]*)?(ns|us|ms|s|m|h))+$`},
+		"ttl":    spanShape(),
 		"uses":   map[string]any{"type": "integer", "minimum": 1},
 	})
 }
@@ -302,4 +307,11 @@ func (c Credential) String() string {
 		parts = append(parts, strconv.FormatInt(c.Uses, 10)+" uses")
 	}
 	return strings.Join(parts, " ")
+}
+
+func credentialRows(p Plan) (rows []Row) {
+	for _, one := range p.Credentials {
+		rows = append(rows, Row{"credentials", one.String(), one.Origin.String()})
+	}
+	return rows
 }

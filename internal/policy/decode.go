@@ -108,6 +108,39 @@ func plainText(name string, data []byte) error {
 	return nil
 }
 
+// fileKeys are those of a file as a whole.
+var fileKeys = []key{
+	{name: "version", kind: &versions, project: ignored, example: "1",
+		doc: "Version of the format. Required; the only one is 1."},
+	{name: "extends", kind: &bases, project: never, example: "local",
+		doc: "What this file builds on: the profile `local`, `ci` or `production`, or another policy file, relative to this one. Entries of this file come on top. Without it a file builds on the profile of the run."},
+}
+
+var (
+	versions = kind{takes: "the number 1", value: (*decoder).version, schema: func(key) map[string]any { return map[string]any{"const": 1} }}
+	bases    = kind{takes: "a profile or a path", value: (*decoder).extends, schema: func(key) map[string]any { return textShape() }}
+)
+
+func (d *decoder) version(k key, n *yaml.Node) {
+	switch {
+	case !d.single(k, n):
+	case n.Value != "1" || n.ShortTag() != "!!int":
+		d.fail(n, "write version: 1", "version is %s; this program knows version 1", describe(n))
+	default:
+		d.versioned = true
+	}
+}
+
+func (d *decoder) extends(k key, n *yaml.Node) {
+	switch {
+	case !d.single(k, n):
+	case n.ShortTag() != "!!str" || n.Value == "":
+		d.fail(n, "", "extends is %s; a profile or a file is wanted", describe(n))
+	default:
+		d.file.Extends, d.file.ExtendsAt = n.Value, d.at(n)
+	}
+}
+
 // bidirectional characters make a line look like another one (CVE-2021-42574).
 func bidirectional(r rune) bool {
 	return r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 || r == 0x200e || r == 0x200f
@@ -227,13 +260,13 @@ func (d *decoder) key(parent string, name, value *yaml.Node, depth int) {
 	if !d.plain(value) || !d.shallow(value, depth+1) {
 		return
 	}
-	switch k.kind {
-	case section:
+	switch {
+	case k.kind == nil:
 		d.section(full, value, depth+1)
-	case paths, patterns, names, hosts, ports, services, losses, secrets, anchors, sinks, toolRules, consents, notifiers, programs:
+	case k.kind.value != nil:
+		k.kind.value(d, k, value)
+	case k.kind.many:
 		d.list(k, value)
-	case vars:
-		d.vars(k, value)
 	default:
 		d.scalar(k, value)
 	}

@@ -6,43 +6,35 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
-
-	"holdfast.dev/holdfast/internal/consent/rules"
 )
+
+// single reports whether a node is one value.
+func (d *decoder) single(k key, n *yaml.Node) bool {
+	if n.Kind != yaml.ScalarNode || n.ShortTag() == "!!null" {
+		d.fail(n, "for example "+last(k.name)+": "+k.example, "%s is %s; a single value is wanted", k.name, describe(n))
+		return false
+	}
+	return true
+}
 
 // scalar decodes a key that has one value.
 func (d *decoder) scalar(k key, n *yaml.Node) {
-	if n.Kind != yaml.ScalarNode || n.ShortTag() == "!!null" {
-		d.fail(n, "for example "+last(k.name)+": "+k.example, "%s is %s; a single value is wanted", k.name, describe(n))
+	if !d.single(k, n) {
 		return
 	}
-	switch k.kind {
-	case version:
-		if n.Value != "1" || n.ShortTag() != "!!int" {
-			d.fail(n, "write version: 1", "version is %s; this program knows version 1", describe(n))
-			return
-		}
-		d.versioned = true
-	case source:
-		if n.ShortTag() != "!!str" || n.Value == "" {
-			d.fail(n, "", "extends is %s; a profile or a file is wanted", describe(n))
-			return
-		}
-		d.file.Extends, d.file.ExtendsAt = n.Value, d.at(n)
-	case word:
-		if err := wordText(k, n.Value); err != nil {
-			d.fail(n, "", "%s: %v", k.name, err)
-			return
-		}
-		d.add(n, Entry{Key: k.name, Value: n.Value})
-	default:
-		amount, err := parseAmount(k.kind, n.Value)
-		if err != nil {
-			d.fail(n, "for example "+last(k.name)+": "+k.example, "%s: %v", k.name, err)
-			return
-		}
-		d.add(n, Entry{Key: k.name, Value: n.Value, Amount: amount})
+	e, example := Entry{Key: k.name, Value: n.Value}, ""
+	var err error
+	if k.kind.amount != nil {
+		example = "for example " + last(k.name) + ": " + k.example
+		e.Amount, err = k.kind.amount(n.Value)
+	} else {
+		e, example, err = k.kind.text(k, n.Value)
 	}
+	if err != nil {
+		d.fail(n, example, "%s: %v", k.name, err)
+		return
+	}
+	d.add(n, e)
 }
 
 // list decodes a key that has many values. An empty list is a statement of its
@@ -64,19 +56,15 @@ func (d *decoder) list(k key, n *yaml.Node) {
 		if !d.plain(item) {
 			continue
 		}
-		if d.element(k, item) {
+		if k.kind.element != nil && k.kind.element(d, k.name, item) {
 			continue
 		}
 		tag := item.ShortTag()
-		if item.Kind != yaml.ScalarNode || tag != "!!str" && !((k.kind == ports || k.kind == services) && tag == "!!int") {
-			hint := ""
-			if k.kind == anchors {
-				hint = "write no space behind the colon: file:PATH"
-			}
-			d.fail(item, hint, "an entry of %s is %s; text is wanted", k.name, describe(item))
+		if item.Kind != yaml.ScalarNode || tag != "!!str" && !(k.kind.number && tag == "!!int") {
+			d.fail(item, k.kind.hint, "an entry of %s is %s; text is wanted", k.name, describe(item))
 			continue
 		}
-		e, hint, err := parseItem(k, item.Value)
+		e, hint, err := k.kind.text(k, item.Value)
 		if err != nil {
 			d.fail(item, hint, "%s: %v", k.name, err)
 			continue
@@ -85,62 +73,16 @@ func (d *decoder) list(k key, n *yaml.Node) {
 	}
 }
 
-// element decodes an element that is more than a text; false for one that is not.
-func (d *decoder) element(k key, item *yaml.Node) bool {
-	switch {
-	case k.kind == hosts && item.Kind == yaml.MappingNode:
-		d.host(k.name, item)
-	case k.kind == secrets:
-		d.credential(k.name, item)
-	case k.kind == sinks:
-		d.sink(k.name, item)
-	case k.kind == toolRules:
-		d.tool(k.name, item)
-	case k.kind == consents:
-		d.consentRule(k.name, item)
-	case k.kind == notifiers:
-		d.notifier(k.name, item)
-	default:
-		return false
-	}
-	return true
+// checked is an entry that is no more than its text, with what is wrong with it.
+func checked(k key, text string, err error) (Entry, string, error) {
+	return Entry{Key: k.name, Value: text}, "", err
 }
 
-// parseItem reads one element of a list, from a file or from a flag.
-func parseItem(k key, text string) (e Entry, hint string, err error) {
-	e = Entry{Key: k.name, Value: text}
-	switch k.kind {
-	case paths:
-		err = pathText(text)
-	case programs:
-		err = programText(text)
-	case word:
-		err = wordText(k, text)
-	case consents:
-		var rule rules.Rule
-		rule, err = consentText(text)
-		e.Consent, e.Value = &rule, rule.String()
-	case anchors:
-		e.Anchor = new(Anchor)
-		*e.Anchor, hint, err = anchorText(text)
-	case patterns:
-		err = patternText(text)
-	case names:
-		return e, "give the value in full: --env " + printable(text) + "=VALUE, or environment.set", passable(text)
-	case losses:
-		hint, err = lossText(text)
-	case hosts:
-		var rule HostRule
-		rule, hint, err = destination(text)
-		e.Rule, e.Value = &rule, rule.String()
-	case ports:
-		e.Ports, err = published(text)
-	case services:
-		var port int
-		port, err = portNumber(text)
-		e.Ports = []int{port, port}
-	}
-	return e, hint, err
+// words are the kind of a key that takes one of some words.
+var words = kind{
+	takes:  "a word",
+	text:   func(k key, text string) (Entry, string, error) { return checked(k, text, wordText(k, text)) },
+	schema: func(k key) map[string]any { return map[string]any{"enum": k.words} },
 }
 
 // wordText checks the value of a key that takes one of some words.

@@ -10,6 +10,45 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
+// environmentKeys are those of the section environment.
+var environmentKeys = []key{
+	{name: "environment",
+		doc: "The environment inside is built from this list. HOME, USER, LOGNAME, SHELL, PATH, PWD, TMPDIR and PYTHONDONTWRITEBYTECODE are set by Holdfast."},
+	{name: "environment.pass", kind: &names, project: subset, example: "[LANG, LC_*]",
+		doc: "Variables of the caller that are handed in when set. `PREFIX*` stands for all that begin so, except those that look like a secret or that make programs execute something."},
+	{name: "environment.set", kind: &variables, project: never, example: "{CI: \"true\"}",
+		doc: "Variables with their value in full; the way to hand in one whose name or value looks like a secret."},
+}
+
+var (
+	names = kind{
+		takes: "a list of names, or `PREFIX*`",
+		many:  true,
+		text: func(k key, text string) (Entry, string, error) {
+			return Entry{Key: k.name, Value: text}, "give the value in full: --env " + printable(text) + "=VALUE, or environment.set", passable(text)
+		},
+		schema: func(key) map[string]any {
+			return list(map[string]any{"type": "string", "pattern": `^[A-Za-z_][A-Za-z0-9_]*\*?$`})
+		},
+	}
+	variables = kind{
+		takes: "a mapping of names to values",
+		many:  true,
+		value: (*decoder).vars,
+		text: func(k key, text string) (Entry, string, error) {
+			name, value, _ := strings.Cut(text, "=")
+			return Entry{Key: k.name, Value: name, Text: value}, "", setVariable(name, value)
+		},
+		schema: func(key) map[string]any {
+			return map[string]any{
+				"type":                 "object",
+				"propertyNames":        map[string]any{"pattern": "^[A-Za-z_][A-Za-z0-9_]*$"},
+				"additionalProperties": map[string]any{"type": []string{"string", "number", "boolean"}},
+			}
+		},
+	}
+)
+
 // vars decodes variables with their values. A value is the text as written:
 // DEBUG: 1 and DEBUG: "1" are the same.
 func (d *decoder) vars(k key, n *yaml.Node) {
@@ -205,6 +244,13 @@ func (p *Plan) passOne(one Entry, h Host, out map[string]Env) error {
 	}
 	out[name] = Env{name, value, one.Origin}
 	return nil
+}
+
+func environmentRows(p Plan) (rows []Row) {
+	for _, one := range p.Env {
+		rows = append(rows, Row{"environment", one.Name + "=" + shownValue(one), one.Origin.String()})
+	}
+	return rows
 }
 
 func shownValue(e Env) string {

@@ -9,6 +9,30 @@ import (
 	"strings"
 )
 
+// filesystemKeys are those of the section filesystem.
+var filesystemKeys = []key{
+	{name: "filesystem",
+		doc: "Host paths that are in view besides the system and the workspace. A path ending in `?` may be missing. The most specific path decides; of two entries for the same path the later source decides, and in one source the narrower."},
+	{name: "filesystem.read", kind: &paths, project: clearsNothing, example: "[~/datasets]",
+		doc: "Paths that the command may read and execute."},
+	{name: "filesystem.copy", kind: &paths, project: clearsNothing, example: "[~/.cache/ccache]",
+		doc: "Directories that the command may read, and seems to write: what it writes goes to a private layer that is dropped at the end. Made for caches."},
+	{name: "filesystem.write", kind: &paths, project: clears, example: "[~/out]",
+		doc: "Paths whose contents the command may change on the host. Files in them are not protected as those of the workspace are."},
+}
+
+// clearsNothing is never under a name that says why: an entry that makes a path
+// readable can also be what makes a path below a writable one read-only, so
+// that taking it away may widen.
+const clearsNothing = never
+
+var paths = kind{
+	takes:  "a list of paths: absolute, `~/…`, or relative to the file (for `workspace.readonly` and `workspace.outputs`: to the workspace); never with `..`",
+	many:   true,
+	text:   func(k key, text string) (Entry, string, error) { return checked(k, text, pathText(text)) },
+	schema: func(key) map[string]any { return list(textShape()) },
+}
+
 // pathText checks what can be said of a path before it is opened. A component
 // .. is refused because what it leads to depends on the links before it.
 func pathText(text string) error {

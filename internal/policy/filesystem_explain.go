@@ -9,6 +9,17 @@ import (
 	"strings"
 )
 
+func filesystemRows(p Plan) (rows []Row) {
+	for _, r := range p.Paths {
+		value := r.Path
+		if r.At != "" {
+			value += " (by the link " + r.At + ")"
+		}
+		rows = append(rows, Row{"filesystem." + r.Access.String(), value, r.Origin.String()})
+	}
+	return rows
+}
+
 func (x explainer) file(query string) (Answer, error) {
 	// Not joined where it is relative: what .. leads to is the kernel's to say.
 	given := query

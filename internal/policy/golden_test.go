@@ -64,13 +64,13 @@ func TestDocumentIsCurrent(t *testing.T) {
 // what the decoder takes.
 func TestExamplesOfKeysParse(t *testing.T) {
 	for _, k := range keys {
-		if k.kind == section || k.name == "version" {
+		if k.kind == nil || k.name == "version" {
 			continue
 		}
 		if _, err := Parse("example", "/", []byte("version: 1\n"+nested(k)+"\n")); err != nil {
 			t.Errorf("%s: %v", k.name, err)
 		}
-		if k.doc == "" || takesText[k.kind] == "" {
+		if k.doc == "" || k.kind.takes == "" {
 			t.Errorf("%s is not documented", k.name)
 		}
 	}

@@ -7,6 +7,22 @@ import (
 	"strings"
 )
 
+// guaranteeKeys is the key of accepted losses.
+var guaranteeKeys = []key{
+	{name: "without", kind: &losses, project: clears, example: "[landlock-scopes]",
+		doc: "Guarantees whose loss is accepted where the host cannot keep them. Each is named at the start and in the summary of a run."},
+}
+
+var losses = kind{
+	takes: "a list of guarantees",
+	many:  true,
+	text: func(k key, text string) (Entry, string, error) {
+		hint, err := lossText(text)
+		return Entry{Key: k.name, Value: text}, hint, err
+	},
+	schema: func(key) map[string]any { return list(map[string]any{"enum": Losses}) },
+}
+
 // Guarantee is one thing the boundary promises, by the name that doctor shows
 // and --without takes.
 type Guarantee string
@@ -60,4 +76,13 @@ func lossText(text string) (hint string, err error) {
 		return hint, fmt.Errorf("unknown guarantee %q, did you mean %q?", printable(text), near)
 	}
 	return hint, fmt.Errorf("unknown guarantee %q", printable(text))
+}
+
+// guarantees takes the accepted losses over into the plan.
+func (p *Plan) guarantees(e Effective) {
+	for _, one := range e.of("without") {
+		if g := Guarantee(one.Value); !slices.Contains(p.Accepted, g) {
+			p.Accepted = append(p.Accepted, g)
+		}
+	}
 }

@@ -8,9 +8,9 @@ import (
 )
 
 // pathless are the kinds of keys that take no path of the host.
-var pathless = map[kind]bool{
-	section: true, version: true, word: true, toolRules: true, consents: true, patience: true, patterns: true, names: true, vars: true,
-	hosts: true, ports: true, services: true, losses: true, size: true, count: true, cores: true, span: true,
+var pathless = map[*kind]bool{
+	nil: true, &versions: true, &words: true, &toolRules: true, &consents: true, &patience: true, &patterns: true, &names: true, &variables: true,
+	&hosts: true, &ports: true, &services: true, &losses: true, &sizes: true, &counts: true, &cores: true, &spans: true,
 }
 
 // byKey has, for every key that takes a path, the text of a policy with it. DIR and

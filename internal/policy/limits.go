@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -9,6 +8,26 @@ import (
 	"strings"
 	"time"
 )
+
+// limitKeys are those of the section limits.
+var limitKeys = []key{
+	{name: "limits",
+		doc: "Upper bounds for everything inside together. `none` lifts one."},
+	{name: "limits.memory", kind: &sizes, project: lowers, example: "8GiB",
+		doc: "Memory of all processes. A profile's default is lowered to what the machine has."},
+	{name: "limits.processes", kind: &counts, project: lowers, example: "4096",
+		doc: "Processes and threads."},
+	{name: "limits.files", kind: &counts, project: lowers, example: "65536",
+		doc: "Open files of one process."},
+	{name: "limits.disk", kind: &sizes, project: lowers, example: "10GiB",
+		doc: "Private storage: the home inside, /tmp and /dev/shm together; and what the writable trees of one file system grow by, the workspace, its copy in mode `review` and the scratch directory among them."},
+	{name: "limits.filesize", kind: &sizes, project: lowers, example: "2GiB",
+		doc: "Size that a file may grow to."},
+	{name: "limits.cpus", kind: &cores, project: lowers, example: "2.5",
+		doc: "Processor cores; `none` means all."},
+	{name: "limits.time", kind: &spans, project: lowers, example: "4h",
+		doc: "Wall-clock time of the run."},
+}
 
 // Limits are upper bounds for everything inside together, unless said
 // otherwise. Zero means the profile's default was explicitly lifted.
@@ -34,42 +53,81 @@ var units = []struct {
 	{"B", 1},
 }
 
-// parseAmount reads a limit: bytes, a count, thousandths of a core or
-// nanoseconds, as its kind says. 0 stands for none, but for a duration that can
-// be nothing.
-func parseAmount(k kind, text string) (int64, error) {
-	if text == none && k != patience {
+// The kinds of limits. 0 stands for none.
+var (
+	sizes = kind{
+		takes:  "a size with a unit (`B`, `kB`, `MB`, `GB`, `TB`, `KiB`, `MiB`, `GiB`, `TiB`), or `none`",
+		amount: parseSize,
+		format: formatSize,
+		schema: func(key) map[string]any {
+			return orNone(map[string]any{"type": "string", "pattern": "^[1-9][0-9]* ?(B|kB|MB|GB|TB|KiB|MiB|GiB|TiB)$"})
+		},
+	}
+	counts = kind{
+		takes:  "a whole number above 0, or `none`",
+		amount: parseCount,
+		format: func(n int64) string { return orLifted(n, strconv.FormatInt(n, 10)) },
+		schema: func(key) map[string]any { return orNone(map[string]any{"type": "integer", "minimum": 1}) },
+	}
+	cores = kind{ // in thousandths
+		takes:  "a number, or `none`",
+		amount: parseCores,
+		format: func(n int64) string { return orLifted(n, strconv.FormatFloat(float64(n)/1000, 'f', -1, 64)) },
+		schema: func(key) map[string]any { return orNone(map[string]any{"type": "number", "exclusiveMinimum": 0}) },
+	}
+	spans = kind{ // in nanoseconds
+		takes:  "a duration with a unit (`s`, `m`, `h`), or `none`",
+		amount: parseSpan,
+		format: func(n int64) string { return orLifted(n, shortSpan(time.Duration(n))) },
+		schema: func(key) map[string]any { return orNone(spanShape()) },
+	}
+)
+
+func orLifted(n int64, text string) string {
+	if n == 0 {
+		return none
+	}
+	return text
+}
+
+func parseCount(text string) (int64, error) {
+	if text == none {
 		return 0, nil
 	}
-	switch k {
-	case size:
-		return parseSize(text)
-	case count:
-		n, err := wholeNumber(text)
-		if err != nil {
-			return 0, fmt.Errorf("%q is not a whole number above 0, or none", printable(text))
-		}
-		return n, nil
-	case cores:
-		f, err := strconv.ParseFloat(text, 64)
-		milli := math.Round(f * 1000)
-		if err != nil || !decimal(text) || milli < 1 || milli > 1e9 {
-			return 0, fmt.Errorf("%q is not a number of cores such as 2 or 0.5, or none", printable(text))
-		}
-		return int64(milli), nil
-	case patience:
-		return patienceText(text)
-	case span:
-		d, err := time.ParseDuration(text)
-		if err != nil || d <= 0 {
-			return 0, fmt.Errorf("%q is not a duration above 0 such as 30s, 15m or 4h, or none", printable(text))
-		}
-		return int64(d), nil
+	n, err := wholeNumber(text)
+	if err != nil {
+		return 0, fmt.Errorf("%q is not a whole number above 0, or none", printable(text))
 	}
-	return 0, errors.New("not a limit")
+	return n, nil
+}
+
+func parseCores(text string) (int64, error) {
+	if text == none {
+		return 0, nil
+	}
+	f, err := strconv.ParseFloat(text, 64)
+	milli := math.Round(f * 1000)
+	if err != nil || !decimal(text) || milli < 1 || milli > 1e9 {
+		return 0, fmt.Errorf("%q is not a number of cores such as 2 or 0.5, or none", printable(text))
+	}
+	return int64(milli), nil
+}
+
+func parseSpan(text string) (int64, error) {
+	if text == none {
+		return 0, nil
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d <= 0 {
+		return 0, fmt.Errorf("%q is not a duration above 0 such as 30s, 15m or 4h, or none", printable(text))
+	}
+	return int64(d), nil
 }
 
 func parseSize(text string) (int64, error) {
+	if text == none {
+		return 0, nil
+	}
 	for _, u := range units {
 		digits, ok := strings.CutSuffix(text, u.name)
 		if !ok {
@@ -100,28 +158,14 @@ func decimal(text string) bool {
 	return strings.Trim(text, "0123456789.") == "" && strings.Count(text, ".") <= 1
 }
 
-// formatAmount is the shortest text that parseAmount reads as n.
-func formatAmount(k kind, n int64) string {
-	if k == patience {
-		return shortSpan(time.Duration(n))
-	}
-	if n == 0 {
-		return none
-	}
-	switch k {
-	case size:
-		for _, u := range slices.Backward(units[:4]) {
-			if n%u.size == 0 {
-				return strconv.FormatInt(n/u.size, 10) + u.name
-			}
+// formatSize is the shortest text that parseSize reads as n.
+func formatSize(n int64) string {
+	for _, u := range slices.Backward(units[:4]) {
+		if n != 0 && n%u.size == 0 {
+			return strconv.FormatInt(n/u.size, 10) + u.name
 		}
-		return strconv.FormatInt(n, 10) + "B"
-	case cores:
-		return strconv.FormatFloat(float64(n)/1000, 'f', -1, 64)
-	case span:
-		return shortSpan(time.Duration(n))
 	}
-	return strconv.FormatInt(n, 10)
+	return orLifted(n, strconv.FormatInt(n, 10)+"B")
 }
 
 // shortSpan is d without units that are zero: 4h rather than 4h0m0s.
@@ -135,6 +179,9 @@ func shortSpan(d time.Duration) string {
 	}
 	return s
 }
+
+// spanShape is the schema of a duration.
+func spanShape() map[string]any { return map[string]any{"type": "string", "pattern": spanPattern} }
 
 const spanPattern = `^([0-9]+(\.[0-9]*)?(ns|us|ms|s|m|h))+$`
 
@@ -150,15 +197,22 @@ func (p *Plan) limits(e Effective, h Host) {
 	}
 	if h.Memory > 0 && p.Limits.Memory > h.Memory {
 		p.Notes = append(p.Notes, fmt.Sprintf("limits.memory is lowered from %s to the %s that this machine has",
-			formatAmount(size, p.Limits.Memory), formatAmount(size, h.Memory)))
+			formatSize(p.Limits.Memory), formatSize(h.Memory)))
 		p.Limits.Memory = h.Memory
 	}
 }
 
-// limit is amount, unless the host lowered it.
-func (p Plan) limit(name string, amount int64) int64 {
-	if name == "limits.memory" {
-		return p.Limits.Memory
+func limitRows(e Effective, p Plan) (rows []Row) {
+	for _, k := range limitKeys[1:] { // the first is the section
+		all := e.of(k.name)
+		if len(all) == 0 {
+			continue
+		}
+		one := all[len(all)-1]
+		if k.name == "limits.memory" { // which the host may have lowered
+			one.Amount = p.Limits.Memory
+		}
+		rows = append(rows, Row{k.name, k.kind.format(one.Amount), one.Origin.String()})
 	}
-	return amount
+	return rows
 }

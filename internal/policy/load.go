@@ -204,25 +204,18 @@ func flagFile(o Options) (File, error) {
 
 func (s Setting) entry() (Entry, error) {
 	k, ok := lookup(s.Key)
-	if !ok {
-		return Entry{}, fmt.Errorf("%s stands for the unknown key %s", s.Flag, s.Key)
+	if !ok || k.kind == nil || k.kind.text == nil && k.kind.amount == nil {
+		return Entry{}, fmt.Errorf("%s stands for %s, which no flag can give", s.Flag, s.Key)
 	}
 	at := Origin{File: s.Flag}
-	switch k.kind {
-	case size, count, cores, span, patience:
-		amount, err := parseAmount(k.kind, s.Value)
+	if k.kind.amount != nil {
+		amount, err := k.kind.amount(s.Value)
 		if err != nil {
 			return Entry{}, fault(at, "for example "+s.Flag+" "+k.example, "%v", err)
 		}
 		return Entry{Key: s.Key, Value: s.Value, Amount: amount}, nil
-	case vars:
-		name, value, _ := strings.Cut(s.Value, "=")
-		if err := setVariable(name, value); err != nil {
-			return Entry{}, fault(at, "", "%v", err)
-		}
-		return Entry{Key: s.Key, Value: name, Text: value}, nil
 	}
-	e, hint, err := parseItem(k, s.Value)
+	e, hint, err := k.kind.text(k, s.Value)
 	if err != nil {
 		return Entry{}, fault(at, hint, "%v", err)
 	}
@@ -235,28 +228,16 @@ func (e *Effective) apply(f File) {
 	rank := len(e.Sources)
 	for _, one := range f.Entries {
 		one.rank = rank
-		if one.Clear {
-			if one.Key == "network.allow" {
-				e.emptied = rank
-			}
-			e.Entries = slices.DeleteFunc(e.Entries, func(old Entry) bool { return old.Key == one.Key })
-			continue
-		}
-		if single(one.Key) {
+		if k, _ := lookup(one.Key); one.Clear || !k.kind.many { // a later one takes its place
 			e.Entries = slices.DeleteFunc(e.Entries, func(old Entry) bool { return old.Key == one.Key })
 		}
-		e.Entries = append(e.Entries, one)
+		switch {
+		case !one.Clear:
+			e.Entries = append(e.Entries, one)
+		case one.Key == "network.allow":
+			e.emptied = rank
+		}
 	}
-}
-
-// single reports whether a key has one value, so that a later one replaces it.
-func single(name string) bool {
-	k, _ := lookup(name)
-	switch k.kind {
-	case paths, patterns, names, vars, hosts, ports, services, losses, secrets, anchors, sinks, toolRules, consents, notifiers, programs:
-		return false
-	}
-	return true
 }
 
 // of returns the entries of one key, lowest precedence first.

@@ -1,12 +1,40 @@
 package policy
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
 )
+
+// networkKeys are those of the section network.
+var networkKeys = []key{
+	{name: "network",
+		doc: "Without it nothing but loopback inside can be reached."},
+	{name: "network.allow", kind: &hosts, project: clears, example: "[packages.example.org, \"git.example.org:22/tcp\", {host: api.example.org, methods: [GET], paths: [/v1/items/**]}]",
+		doc: allowDoc},
+	{name: "network.host-ports", kind: &services, project: clears, example: "[5432]",
+		doc: "TCP services on the loopback of the host that are reached inside at 127.0.0.1 and the same port."},
+	{name: "network.publish", kind: &ports, project: clears, example: "[3000, \"8080:80\"]",
+		doc: "TCP ports served inside that are shown on the host's loopback: `PORT`, or `HOSTPORT:PORT`."},
+}
+
+var (
+	services = kind{takes: "a list of ports", many: true, number: true, text: servicePort, schema: func(key) map[string]any { return list(portShape()) }}
+	ports    = kind{takes: "a list of ports", many: true, number: true, text: published, schema: func(key) map[string]any {
+		return list(map[string]any{"oneOf": []any{
+			portShape(),
+			map[string]any{"type": "string", "pattern": "^[1-9][0-9]{0,4}(:[1-9][0-9]{0,4})?$"},
+		}})
+	}}
+)
+
+func servicePort(k key, text string) (Entry, string, error) {
+	port, err := portNumber(text)
+	return Entry{Key: k.name, Value: text, Ports: []int{port, port}}, "", err
+}
 
 // ProxyPort is where the explicit proxy listens inside, on 127.0.0.1.
 const ProxyPort = 3128
@@ -28,20 +56,14 @@ type Port struct {
 }
 
 // published reads PORT or HOSTPORT:PORT.
-func published(text string) ([]int, error) {
+func published(k key, text string) (Entry, string, error) {
 	host, inside, two := strings.Cut(text, ":")
 	if !two {
 		inside = host
 	}
 	h, err := portNumber(host)
-	if err != nil {
-		return nil, err
-	}
-	i, err := portNumber(inside)
-	if err != nil {
-		return nil, err
-	}
-	return []int{h, i}, nil
+	i, inner := portNumber(inside)
+	return Entry{Key: k.name, Value: text, Ports: []int{h, i}}, "", cmp.Or(err, inner)
 }
 
 func portNumber(text string) (int, error) {
@@ -154,9 +176,6 @@ func networkRows(p Plan) (rows []Row) {
 	}
 	for _, one := range p.Publish {
 		rows = append(rows, Row{"network.publish", strconv.Itoa(one.Host) + ":" + strconv.Itoa(one.Inside), one.Origin.String()})
-	}
-	for _, one := range p.Credentials {
-		rows = append(rows, Row{"credentials", one.String(), one.Origin.String()})
 	}
 	return rows
 }

@@ -22,6 +22,17 @@ const allowDoc = "Destinations that the command may reach, as `HOST`, `HOST:PORT
 	"| `inspect` | `true`: TLS is terminated and each request recorded; that is so in any case with `methods`, `paths` or `credential` |\n\n" +
 	"Several entries may name one host: what any of them permits is permitted. A list that is empty is an error, for it could be read as all."
 
+var hosts = kind{
+	takes:   "a list of destinations",
+	many:    true,
+	element: (*decoder).host,
+	text: func(k key, text string) (Entry, string, error) {
+		rule, hint, err := destination(text)
+		return Entry{Key: k.name, Value: rule.String(), Rule: &rule}, hint, err
+	},
+	schema: func(key) map[string]any { return list(map[string]any{"oneOf": []any{textShape(), destinationShape()}}) },
+}
+
 // HostRule is a network destination that the command may reach. Several rules
 // may name the same host and port: what any of them permits is permitted.
 type HostRule struct {
@@ -100,7 +111,10 @@ func splitPort(text string) (host, port string, hasPort bool, err error) {
 }
 
 // host decodes a destination that is written as a mapping.
-func (d *decoder) host(key string, n *yaml.Node) {
+func (d *decoder) host(key string, n *yaml.Node) bool {
+	if n.Kind != yaml.MappingNode {
+		return false
+	}
 	what := "a destination of " + key
 	var r HostRule
 	var kind string
@@ -125,19 +139,20 @@ func (d *decoder) host(key string, n *yaml.Node) {
 	r.Kind, r.Inspect = HostKind(kind), inspect != nil && *inspect
 	switch {
 	case len(d.errs) > before:
-		return
+		return true
 	case r.Host == "":
 		d.fail(n, "for example {host: api.example.org}", "%s has no host", what)
-		return
+		return true
 	case inspect != nil && !r.Inspect && r.requests():
 		d.fail(n, "remove inspect: false", "%s: %s: methods, paths and credentials are decided request by request, which inspect: false would not allow", what, r.Host)
-		return
+		return true
 	}
 	if err := checkRule(r); err != nil {
 		d.fail(n, "", "%s: %v", what, err)
-		return
+		return true
 	}
 	d.add(n, Entry{Key: key, Value: r.String(), Rule: &r})
+	return true
 }
 
 func kindText(text string) (string, error) {

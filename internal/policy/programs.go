@@ -14,6 +14,23 @@ import (
 	"holdfast.dev/holdfast/internal/floor/event"
 )
 
+// programKeys are those of the section programs.
+var programKeys = []key{
+	{name: "programs",
+		doc: "Which programs may be started inside. Off without `else`. " + programsDoc},
+	{name: "programs.allow", kind: &programs, project: listed, example: "[git, /usr/lib/git-core/*, node, npm, /usr/bin/make, ./scripts/*]",
+		doc: programsAllowDoc},
+	{name: "programs.else", kind: &words, words: []string{programsOff, programsReport, programsRefuse}, project: raises, example: "report",
+		doc: programsElseDoc},
+}
+
+var programs = kind{
+	takes:  "a list of names, paths and patterns",
+	many:   true,
+	text:   func(k key, text string) (Entry, string, error) { return checked(k, text, programText(text)) },
+	schema: func(key) map[string]any { return list(textShape()) },
+}
+
 // The texts of the reference.
 const (
 	programsDoc      = "What an interpreter reads is no program: see [Programs](#programs)."
@@ -233,6 +250,17 @@ func matching(dir, pattern string) (names []string) {
 		}
 	}
 	return names
+}
+
+func programRows(e Effective, p Plan) (rows []Row) {
+	for _, one := range p.Programs.Allow {
+		value := one.Text
+		if len(one.Paths) > 0 && !slices.Equal(one.Paths, []string{value}) {
+			value += " (" + strings.Join(one.Paths, ", ") + ")"
+		}
+		rows = append(rows, Row{"programs.allow", value, one.Origin.String()})
+	}
+	return append(rows, e.rows("programs.else")...)
 }
 
 // explainPrograms says of what may be executed whether it may be started.

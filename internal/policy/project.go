@@ -109,7 +109,7 @@ func (e Effective) widens(one Entry) bool {
 	case raises:
 		return slices.Index(k.words, one.Value) < slices.Index(k.words, e.word(one.Key))
 	case lowers:
-		if k.kind == patience { // of which 0 is the least
+		if k.kind == &patience { // of which 0 is the least
 			return one.Amount > e.amount(one.Key)
 		}
 		if one.Clear || one.Amount == 0 {

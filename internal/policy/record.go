@@ -6,6 +6,29 @@ import (
 	"strings"
 )
 
+// recordKeys are those of the section record.
+var recordKeys = []key{
+	{name: "record",
+		doc: "The record of the run, outside every view. What Holdfast itself decides is in it at every level."},
+	{name: "record.level", kind: &words, words: []string{string(RecordStandard), string(RecordFull)}, project: raises, example: "full",
+		doc: "`standard`: what is executed, changed, connected to or refused. `full`: every open for reading too. The flag is `--record`. With `record` under `without` no system calls are recorded, whatever stands here."},
+	{name: "record.anchor", kind: &anchors, project: never, example: "[\"file:~/anchors/holdfast\", syslog, https://anchor.example.org/holdfast]",
+		doc: anchorDoc},
+}
+
+var anchors = kind{
+	takes: "a list of places",
+	many:  true,
+	hint:  "write no space behind the colon: file:PATH",
+	text: func(k key, text string) (Entry, string, error) {
+		a, hint, err := anchorText(text)
+		return Entry{Key: k.name, Value: text, Anchor: &a}, hint, err
+	},
+	schema: func(key) map[string]any {
+		return list(map[string]any{"type": "string", "pattern": "^(file:[^?]+|syslog:?|https?://.+)$"})
+	},
+}
+
 // Record is what is written down of a run.
 type Record struct {
 	Level  RecordLevel
@@ -110,19 +133,10 @@ func (p *Plan) anchor(x explainer, one Entry) *Error {
 	return nil
 }
 
-func recordRows(e Effective, p Plan) (rows []Row) {
-	rows = append(rows, Row{"record.level", string(p.Record.Level), p.Record.Origin.String()})
+func recordRows(p Plan) []Row {
+	rows := []Row{{"record.level", string(p.Record.Level), p.Record.Origin.String()}}
 	for _, one := range p.Record.Anchor {
 		rows = append(rows, Row{"record.anchor", one.String(), one.Origin.String()})
-	}
-	for _, one := range p.Alerts.Sinks {
-		rows = append(rows, Row{"alerts.sinks", one.String(), one.Origin.String()})
-	}
-	for _, one := range p.Alerts.Rules {
-		rows = append(rows, Row{"alerts.rules", one.Path, one.Origin.String()})
-	}
-	for _, one := range e.of("honeytokens") {
-		rows = append(rows, Row{"honeytokens", one.Value, one.Origin.String()})
 	}
 	return rows
 }

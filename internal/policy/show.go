@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -12,57 +13,33 @@ type Row struct {
 	Origin  string `json:"origin"` // file:line, a flag, or the part of holdfast that adds it
 }
 
-// Rows lists all that holds in a run of p, which Compile made of e, in the
-// order of the keys. The value of a variable that looks like a secret is not
-// shown.
+// Rows lists all that holds in a run of p, which Compile made of e. Each section
+// says its own.
 func Rows(e Effective, p Plan) []Row {
 	var rows []Row
-	add := func(section, value, origin string) { rows = append(rows, Row{section, value, origin}) }
 	for _, s := range p.Sources {
 		sum := ""
 		if s.SHA256 != "" {
 			sum = "sha256 " + s.SHA256
 		}
-		add("source", s.Name, sum)
+		rows = append(rows, Row{"source", s.Name, sum})
 	}
-	for _, key := range []string{"workspace.mode", "workspace.view", "workspace.scratch", "workspace.outputs", "workspace.protect", "workspace.unprotect", "workspace.hide", "workspace.show"} {
-		for _, one := range e.of(key) {
-			add(key, one.Value, one.Origin.String())
-		}
-	}
-	add("workspace", p.Workspace, "workspace")
-	for _, r := range p.Paths {
-		value := r.Path
-		if r.At != "" {
-			value += " (by the link " + r.At + ")"
-		}
-		add("filesystem."+r.Access.String(), value, r.Origin.String())
-	}
-	rows = append(rows, networkRows(p)...)
-	for _, one := range p.Env {
-		add("environment", one.Name+"="+shownValue(one), one.Origin.String())
-	}
-	for _, k := range keys {
-		if !strings.HasPrefix(k.name, "limits.") {
-			continue
-		}
-		if all := e.of(k.name); len(all) > 0 {
-			one := all[len(all)-1]
-			add(k.name, formatAmount(k.kind, p.limit(k.name, one.Amount)), one.Origin.String())
-		}
-	}
-	for _, one := range p.Tools {
-		add("tools.deny", one.String(), one.Origin.String())
-	}
-	rows = append(rows, consentRows(e, p)...)
-	rows = append(rows, recordRows(e, p)...)
-	for _, one := range e.of("without") {
-		add("without", one.Value, one.Origin.String())
-	}
+	rows = slices.Concat(rows, workspaceRows(e, p), filesystemRows(p), networkRows(p), credentialRows(p), environmentRows(p), limitRows(e, p),
+		toolRows(p), consentRows(p), programRows(e, p), approvalRows(e, p), recordRows(p), alertRows(e, p), e.rows("without"))
 	for _, note := range p.Notes {
-		add("note", note, "")
+		rows = append(rows, Row{"note", note, ""})
 	}
 	return rows
+}
+
+// rows are the entries of some keys as they were written.
+func (e Effective) rows(keys ...string) (out []Row) {
+	for _, key := range keys {
+		for _, one := range e.of(key) {
+			out = append(out, Row{key, one.Value, one.Origin.String()})
+		}
+	}
+	return out
 }
 
 // Text lays rows out in columns, one section after the other.

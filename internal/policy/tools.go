@@ -12,6 +12,21 @@ import (
 	"holdfast.dev/holdfast/internal/floor/expr"
 )
 
+// toolKeys are those of the section tools.
+var toolKeys = []key{
+	{name: "tools",
+		doc: "What agents may call, as far as they ask. The boundary holds without these rules."},
+	{name: "tools.deny", kind: &toolRules, project: adds, example: "[WebFetch, {tool: Bash, when: 'arguments.command.contains(\"sudo\")', reason: there is no sudo here}]",
+		doc: toolsDoc},
+}
+
+var toolRules = kind{
+	takes:   "a list of names or mappings",
+	many:    true,
+	element: (*decoder).tool,
+	schema:  func(key) map[string]any { return list(toolShape()) },
+}
+
 // toolsDoc describes a rule for tools in full.
 const toolsDoc = "Calls of an agent's tools that its hooks deny ([hooks.md](hooks.md)). An entry is the name of a tool, in which `*` stands for any part, such as `WebFetch` or `mcp__*`; or a mapping, all of which must fit:\n\n" +
 	"| key | meaning |\n| --- | --- |\n" +
@@ -41,7 +56,7 @@ const aTool = "a rule for tools" // in messages
 const maxToolText = 500
 
 // tool decodes one element of tools.deny.
-func (d *decoder) tool(key string, n *yaml.Node) {
+func (d *decoder) tool(key string, n *yaml.Node) bool {
 	var r ToolRule
 	before := len(d.errs)
 	if n.Kind == yaml.ScalarNode {
@@ -63,13 +78,14 @@ func (d *decoder) tool(key string, n *yaml.Node) {
 		})
 	}
 	if len(d.errs) > before {
-		return
+		return true
 	}
 	if len(r.Tools)+len(r.Servers)+len(r.Agents) == 0 && r.When == "" {
 		d.fail(n, "for example {tool: Bash, when: 'arguments.command.contains(\"sudo\")'}", "a rule for tools says of no call that it is meant")
-		return
+		return true
 	}
 	d.add(n, Entry{Key: key, Value: r.String(), Tool: &r})
+	return true
 }
 
 func toolText(text string) (string, error) {
@@ -116,9 +132,6 @@ func toolShape() map[string]any {
 // tools takes the rules for tools over into the plan.
 func (p *Plan) tools(e Effective) {
 	for _, one := range e.of("tools.deny") {
-		if one.Tool == nil { // a name alone, from a flag
-			continue
-		}
 		r := *one.Tool
 		r.Origin = one.Origin
 		p.Tools = append(p.Tools, r)
@@ -131,6 +144,13 @@ type ToolCall struct {
 	Arguments           string // JSON
 	Cwd, Subagent       string
 	Cut                 bool // long texts of Arguments are cut
+}
+
+func toolRows(p Plan) (rows []Row) {
+	for _, one := range p.Tools {
+		rows = append(rows, Row{"tools.deny", one.String(), one.Origin.String()})
+	}
+	return rows
 }
 
 // DenyTool says why a call is denied by the rules for tools, and by which of them;
@@ -167,31 +187,9 @@ func (r ToolRule) denies(c ToolCall) (bool, error) {
 	}}))
 }
 
-// among reports whether a name fits one of some patterns; of none it always does.
+// among reports whether a name fits one of some patterns, in which * stands for any
+// part; of none it always does. Letters count as the same in both cases: agents do
+// not agree on how their tools are called.
 func among(patterns []string, name string) bool {
-	return len(patterns) == 0 || slices.ContainsFunc(patterns, func(p string) bool { return stars(p, name) })
-}
-
-// stars reports whether a name fits a pattern in which * stands for any part.
-// Letters count as the same in both cases: agents do not agree on how their tools
-// are called.
-func stars(pattern, name string) bool {
-	parts := strings.Split(strings.ToLower(pattern), "*")
-	name = strings.ToLower(name)
-	if len(parts) == 1 {
-		return parts[0] == name
-	}
-	name, fits := strings.CutPrefix(name, parts[0])
-	if !fits {
-		return false
-	}
-	last := parts[len(parts)-1]
-	for _, part := range parts[1 : len(parts)-1] {
-		_, after, found := strings.Cut(name, part)
-		if !found {
-			return false
-		}
-		name = after
-	}
-	return strings.HasSuffix(name, last)
+	return len(patterns) == 0 || slices.ContainsFunc(patterns, func(p string) bool { return matchStars(strings.ToLower(p), strings.ToLower(name)) })
 }

@@ -9,6 +9,13 @@ import (
 	"strings"
 )
 
+var patterns = kind{
+	takes:  "a list of names or path patterns",
+	many:   true,
+	text:   func(k key, text string) (Entry, string, error) { return checked(k, text, patternText(text)) },
+	schema: func(key) map[string]any { return list(textShape()) },
+}
+
 func patternText(text string) error {
 	switch {
 	case text == "" || strings.ContainsAny(text, "\x00\n\r"):
@@ -29,6 +36,13 @@ func patternText(text string) error {
 type Pattern struct {
 	Text   string
 	Origin Origin
+}
+
+// names takes over which names of the workspace are protected and hidden besides the
+// built-in lists, and which of those are not.
+func (p *Plan) names(e Effective) {
+	p.ProtectMore, p.ProtectLess = e.patterns("workspace.protect"), e.patterns("workspace.unprotect")
+	p.HideMore, p.HideLess = e.patterns("workspace.hide"), e.patterns("workspace.show")
 }
 
 func (e Effective) patterns(key string) (out []Pattern) {

@@ -105,3 +105,8 @@ func (p Plan) fate(path string, rule PathRule) string {
 	}
 	return "changes are made on the host"
 }
+
+func workspaceRows(e Effective, p Plan) []Row {
+	rows := e.rows("workspace.mode", "workspace.view", "workspace.scratch", "workspace.outputs", "workspace.protect", "workspace.unprotect", "workspace.hide", "workspace.show")
+	return append(rows, Row{"workspace", p.Workspace, "workspace"})
+}
