@@ -184,7 +184,7 @@ func (r *gate) matches(a *expr.Attempted) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		matches, err := p.MatchesAttempt(a)
+		matches, err := p.Matches(a)
 		if !matches || err != nil {
 			return matches, err
 		}
