@@ -119,6 +119,7 @@ func TestVocabularyOfAttempts(t *testing.T) {
 		}
 	}
 }
+
 // BenchmarkAttempt evaluates conditions on one command line.
 func BenchmarkAttempt(b *testing.B) {
 	config := attempt{"action": "exec", "program": "git", "verb": "config",

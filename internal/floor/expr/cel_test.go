@@ -283,6 +283,7 @@ func FuzzAgainstCEL(f *testing.F) {
 
 // celSeeds are corners of the grammar.
 var celSeeds = []string{
+	`[1, 2].exists(a, a == 3) || [["x"]].exists(a, a == []) || argv.exists(a, [a] == ["git"] || a in [verb])`, `[true, false].exists(a, a) && [[true]].all(a, a[0])`,
 	`program == "git" && verb in ["push", "pull"] || !known`, `argv.exists(a, a.startsWith("--") && a != "--help")`, `args.filter(a, !a.startsWith("-")).size() > 1`,
 	`known ? outside : !outside`, `known ? (known ? true : false) : outside ? true : false`, `known ? known ? true : false : false`, `argv[7] == "x" || program == "git"`,
 	`-9223372036854775808 < port`, `9223372036854775808 == port`, `--1 == 1`, `---1 == -1`, `- 1 == -1`, `-port == 0`, `!!known`, `!-1`, `1 -1 == 0`, `1--1 == 2`, `0x10 == 16 && 010 == 10`,

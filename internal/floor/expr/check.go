@@ -133,22 +133,20 @@ func (c *checker) unknown(n *node) error {
 }
 
 func checkList(n *node) error {
-	element := tAny
-	n.constant = true
+	element, constant := tAny, true
 	for _, a := range n.args {
 		t := join(element, a.typ)
 		if t == "" {
 			return problem(a.at, "a list has elements of one type: this is %s, and others are %s", a.typ, element)
 		}
 		element = t
-		n.constant = n.constant && a.op == opLiteral
+		constant = constant && a.op == opLiteral
 	}
 	n.typ = listOf(element)
-	if n.constant {
-		var err error
-		n.value, err = n.list(nil)
-		return err
+	if constant {
+		n.value, _ = n.list(nil) // literals do not fail
 	}
+	n.constant = constant
 	return nil
 }
 

@@ -38,75 +38,205 @@ func (f *frame) spend(cost int) error {
 	return f.err
 }
 
+// eval gives the value of an expression of any type.
 func (n *node) eval(f *frame) (value, error) {
+	switch {
+	case n.op == opField:
+		return n.ofField(f)
+	case n.op == opBound:
+		return f.bound, nil
+	case n.typ == tBool:
+		holds, err := n.holds(f)
+		return truth(holds), err
+	}
 	switch n.op {
 	case opLiteral:
 		return n.value, nil
-	case opField:
-		return n.ofField(f)
-	case opBound:
-		return f.bound, nil
-	case opAnd:
-		return n.decide(f, 0)
-	case opOr:
-		return n.decide(f, 1)
 	case opIf:
-		condition, err := n.args[0].eval(f)
-		switch {
-		case err != nil:
+		chosen, err := n.choose(f)
+		if err != nil {
 			return value{}, err
-		case condition.n != 0:
-			return n.args[1].eval(f)
 		}
-		return n.args[2].eval(f)
+		return chosen.eval(f)
 	case opList:
-		if n.constant {
-			return n.value, nil
-		}
 		return n.list(f)
 	case opLoop:
-		return n.loop(f)
+		return n.collect(f)
+	case opIndex:
+		a, b, err := n.both(f)
+		if err != nil {
+			return value{}, err
+		}
+		return f.index(a, b)
 	}
-	return n.strict(f)
+	return n.apply(f)
 }
 
-// decide is && and ||, which one side decides, whatever becomes of the other.
-func (n *node) decide(f *frame, decisive int64) (value, error) {
-	var failed error
-	for _, a := range n.args {
-		v, err := a.eval(f)
-		switch {
-		case err != nil:
-			failed = err
-		case v.n == decisive:
+// holds gives the value of an expression that is true or false.
+func (n *node) holds(f *frame) (bool, error) {
+	switch n.op {
+	case opLiteral:
+		return n.value.n != 0, nil
+	case opAnd:
+		return n.decide(f, false)
+	case opOr:
+		return n.decide(f, true)
+	case opIf:
+		chosen, err := n.choose(f)
+		if err != nil {
+			return false, err
+		}
+		return chosen.holds(f)
+	case opEqual:
+		return n.equal(f)
+	case opUnequal:
+		equal, err := n.equal(f)
+		return !equal, err
+	case opOrder:
+		return n.order(f)
+	case opIn:
+		return n.in(f)
+	case opLoop:
+		if n.name == "exists" || n.name == "all" {
+			return n.search(f, n.name == "exists")
+		}
+		one, err := n.collect(f)
+		return one.length() == 1, err
+	case opCall:
+		if n.call.test != nil {
+			return n.test(f)
+		}
+		v, err := n.apply(f)
+		return v.n != 0, err
+	case opField:
+		v, err := n.ofField(f)
+		return v.n != 0, err
+	case opBound:
+		return f.bound.n != 0, nil
+	}
+	a, b, err := n.both(f) // opIndex: there is no other
+	if err != nil {
+		return false, err
+	}
+	v, err := f.index(a, b)
+	return v.n != 0, err
+}
+
+// choose gives the branch that a ?: takes.
+func (n *node) choose(f *frame) (*node, error) {
+	holds, err := n.args[0].holds(f)
+	if err != nil || holds {
+		return n.args[1], err
+	}
+	return n.args[2], nil
+}
+
+// words gives the value of an expression that is a text.
+func (n *node) words(f *frame) (string, error) {
+	switch n.op {
+	case opLiteral:
+		return n.value.text, nil
+	case opBound:
+		return f.bound.text, nil
+	case opField:
+		if f.attempted != nil {
+			if text, ok := f.attempted.get(n.field).(string); ok {
+				return text, nil
+			}
+		}
+	case opIndex:
+		if at := n.args[1]; at.op == opLiteral && at.typ == tInt {
+			all, err := n.args[0].elements(f)
+			if err != nil {
+				return "", err
+			}
+			if texts, ok := all.([]string); ok && at.value.n >= 0 && at.value.n < int64(len(texts)) {
+				return texts[at.value.n], nil
+			}
+			v, err := f.index(value{ref: all}, at.value)
+			return v.text, err
+		}
+	}
+	v, err := n.eval(f)
+	return v.text, err
+}
+
+// elements gives the value of an expression that is a list or a map, as value.ref.
+func (n *node) elements(f *frame) (any, error) {
+	switch {
+	case n.constant:
+		return n.value.ref, nil
+	case n.op == opField && f.attempted != nil:
+		v := f.attempted.get(n.field)
+		if _, ok := v.([]string); ok {
 			return v, nil
 		}
 	}
-	return value{n: 1 - decisive}, failed
+	v, err := n.eval(f)
+	return v.ref, err
 }
 
-// strict evaluates what needs the values of all its operands.
-func (n *node) strict(f *frame) (out value, err error) {
-	var a, b value
-	if a, err = n.args[0].eval(f); err != nil {
+// decide is && and ||, which one side decides, whatever becomes of the other.
+func (n *node) decide(f *frame, decisive bool) (bool, error) {
+	var failed error
+	for _, a := range n.args {
+		holds, err := a.holds(f)
+		switch {
+		case err != nil:
+			failed = err
+		case holds == decisive:
+			return decisive, nil
+		}
+	}
+	return !decisive, failed
+}
+
+// both gives the values of two operands.
+func (n *node) both(f *frame) (a, b value, err error) {
+	if a, err = n.args[0].eval(f); err == nil {
+		b, err = n.args[1].eval(f)
+	}
+	return a, b, err
+}
+
+// texts gives the values of two operands that are texts.
+func (n *node) texts(f *frame) (a, b string, err error) {
+	if a, err = n.args[0].words(f); err == nil {
+		b, err = n.args[1].words(f)
+	}
+	return a, b, err
+}
+
+// test calls a function that asks something of one text with another.
+func (n *node) test(f *frame) (bool, error) {
+	a, b, err := n.texts(f)
+	if err != nil {
+		return false, err
+	}
+	cost := (len(a) + len(b)) / 16
+	if n.name == "matches" {
+		cost += len(a) * len(b) / 32
+	}
+	switch err := f.spend(cost); {
+	case err != nil:
+		return false, err
+	case n.pattern != nil:
+		return n.pattern.MatchString(a), nil
+	}
+	return n.call.test(a, b)
+}
+
+// apply calls any other function.
+func (n *node) apply(f *frame) (value, error) {
+	a, err := n.args[0].eval(f)
+	if err != nil {
 		return value{}, err
 	}
+	var b value
 	if len(n.args) > 1 {
 		if b, err = n.args[1].eval(f); err != nil {
 			return value{}, err
 		}
-	}
-	switch n.op {
-	case opEqual:
-		return truth(f.equal(a, b)), nil
-	case opUnequal:
-		return truth(!f.equal(a, b)), nil
-	case opOrder:
-		return n.order(f, a, b)
-	case opIn:
-		return f.in(a, b)
-	case opIndex:
-		return f.index(a, b)
 	}
 	cost := (len(a.text) + len(b.text)) / 16
 	if n.call.cost != nil {
@@ -115,177 +245,7 @@ func (n *node) strict(f *frame) (out value, err error) {
 	if err := f.spend(cost); err != nil {
 		return value{}, err
 	}
-	if n.pattern != nil {
-		return truth(n.pattern.MatchString(a.text)), nil
-	}
 	return n.call.apply(a, b)
-}
-
-func (n *node) order(f *frame, a, b value) (value, error) {
-	c := compare(a, b)
-	var holds bool
-	switch n.name {
-	case "<":
-		holds = c < 0
-	case "<=":
-		holds = c <= 0
-	case ">":
-		holds = c > 0
-	case ">=":
-		holds = c >= 0
-	}
-	return truth(holds), f.spend(min(len(a.text), len(b.text)) / 16)
-}
-
-// equal compares two values of one type.
-func (f *frame) equal(a, b value) bool {
-	if a.ref == nil {
-		if len(a.text) != len(b.text) {
-			return false
-		}
-		_ = f.spend(len(a.text) / 16)
-		return a.n == b.n && a.text == b.text
-	}
-	length := a.length()
-	if length != b.length() || length == 0 {
-		return length == b.length() && a.time().Equal(b.time())
-	}
-	for i := range length {
-		if f.spend(1) != nil || !f.equal(a.element(i), b.element(i)) {
-			return false
-		}
-	}
-	return true
-}
-
-// in reports whether a list has an element, or a map a key.
-func (f *frame) in(a, b value) (value, error) {
-	switch all := b.ref.(type) {
-	case []string:
-		for i, text := range all {
-			if len(text) == len(a.text) {
-				_ = f.spend(len(text) / 16)
-				if text == a.text {
-					return truth(true), f.spend(i)
-				}
-			}
-		}
-		return value{}, f.spend(len(all))
-	case []value:
-		for _, v := range all {
-			if f.equal(a, v) {
-				return truth(true), nil
-			}
-		}
-		return value{}, f.spend(len(all))
-	}
-	_, found, err := f.key(b, a.text)
-	return truth(found), err
-}
-
-func (f *frame) index(a, b value) (value, error) {
-	switch a.ref.(type) {
-	case []string, []value:
-		if b.n < 0 || b.n >= int64(a.length()) {
-			return value{}, fmt.Errorf("index %d is not in a list of %d", b.n, a.length())
-		}
-		return a.element(int(b.n)), nil
-	}
-	text, _, err := f.key(a, b.text)
-	return value{text: text}, err
-}
-
-// list makes a list. Of literals it is made once, without a frame.
-func (n *node) list(f *frame) (value, error) {
-	if n.typ == tTexts {
-		all := make([]string, len(n.args))
-		for i, a := range n.args {
-			v, err := a.eval(f)
-			if err != nil {
-				return value{}, err
-			}
-			all[i] = v.text
-		}
-		return value{ref: all}, nil
-	}
-	all := make([]value, len(n.args))
-	for i, a := range n.args {
-		v, err := a.eval(f)
-		if err != nil {
-			return value{}, err
-		}
-		all[i] = v
-	}
-	return value{ref: all}, nil
-}
-
-// loop looks at each element of a list, or each key of a map in their order.
-func (n *node) loop(f *frame) (value, error) {
-	over, err := n.args[0].eval(f)
-	if err != nil {
-		return value{}, err
-	}
-	over = over.keys()
-	switch n.name {
-	case "exists":
-		return n.search(f, over, 1)
-	case "all":
-		return n.search(f, over, 0)
-	}
-	return n.collect(f, over)
-}
-
-// search is exists and all, which one element decides, whatever becomes of the
-// others.
-func (n *node) search(f *frame, over value, decisive int64) (value, error) {
-	var failed error
-	for i := range over.length() {
-		if err := f.spend(n.size); err != nil {
-			return value{}, err
-		}
-		f.bound = over.element(i)
-		v, err := n.args[1].eval(f)
-		switch {
-		case err != nil:
-			failed = err
-		case v.n == decisive:
-			return v, nil
-		}
-	}
-	return value{n: 1 - decisive}, failed
-}
-
-// collect is filter, map and exists_one, which fail with any element.
-func (n *node) collect(f *frame, over value) (value, error) {
-	var kept []value
-	last := n.args[len(n.args)-1]
-	for i := range over.length() {
-		if err := f.spend(n.size); err != nil {
-			return value{}, err
-		}
-		f.bound = over.element(i)
-		if n.name != "map" || len(n.args) > 2 {
-			holds, err := n.args[1].eval(f)
-			switch {
-			case err != nil:
-				return value{}, err
-			case holds.n == 0:
-				continue
-			}
-		}
-		v := f.bound
-		if n.name == "map" {
-			var err error
-			if v, err = last.eval(f); err != nil {
-				return value{}, err
-			}
-		}
-		kept = append(kept, v)
-	}
-	if n.name == "exists_one" {
-		return truth(len(kept) == 1), nil
-	}
-	return value{ref: kept}, nil
 }
 
 // ofField asks for the value of a field, which is empty where there is none.

@@ -19,9 +19,10 @@ type function struct {
 	name           string
 	global, member bool // only called as f(x), or only as x.f(); neither: both
 	params         []typ
-	result         typ // "": a list, of the one type of both
-	apply          func(a, b value) (value, error)
-	cost           func(a, b value) int // besides reading texts; nil for none
+	result         typ                             // "": a list, of the one type of both
+	test           func(a, b string) (bool, error) // of two texts
+	apply          func(a, b value) (value, error) // of others
+	cost           func(a, b value) int            // of apply, besides reading texts; nil for none
 }
 
 // takes reports whether a function takes arguments, and what it returns then.
@@ -65,11 +66,11 @@ var functions = [...]function{
 	{name: "%", global: true, params: []typ{tInt, tInt}, result: tInt, apply: remainder},
 
 	{name: "size", params: []typ{tSize}, result: tInt, apply: size},
-	{name: "contains", member: true, params: []typ{tText, tText}, result: tBool, apply: test(strings.Contains)},
-	{name: "startsWith", member: true, params: []typ{tText, tText}, result: tBool, apply: test(strings.HasPrefix)},
-	{name: "endsWith", member: true, params: []typ{tText, tText}, result: tBool, apply: test(strings.HasSuffix)},
-	{name: "under", member: true, params: []typ{tText, tText}, result: tBool, apply: test(under)},
-	{name: "matches", params: []typ{tText, tText}, result: tBool, cost: patternCost, apply: matches},
+	{name: "contains", member: true, params: []typ{tText, tText}, result: tBool, test: always(strings.Contains)},
+	{name: "startsWith", member: true, params: []typ{tText, tText}, result: tBool, test: always(strings.HasPrefix)},
+	{name: "endsWith", member: true, params: []typ{tText, tText}, result: tBool, test: always(strings.HasSuffix)},
+	{name: "under", member: true, params: []typ{tText, tText}, result: tBool, test: always(under)},
+	{name: "matches", params: []typ{tText, tText}, result: tBool, test: matches},
 	{name: "base", member: true, params: []typ{tText}, result: tText, apply: func(a, _ value) (value, error) { return value{text: base(a.text)}, nil }},
 	{name: "lowerAscii", member: true, params: []typ{tText}, result: tText, cost: textLengths, apply: func(a, _ value) (value, error) { return value{text: lowerASCII(a.text)}, nil }},
 
@@ -110,8 +111,9 @@ var functions = [...]function{
 
 func same(a, _ value) (value, error) { return a, nil }
 
-func test(f func(a, b string) bool) func(a, b value) (value, error) {
-	return func(a, b value) (value, error) { return truth(f(a.text, b.text)), nil }
+// always makes a test that cannot fail.
+func always(test func(a, b string) bool) func(a, b string) (bool, error) {
+	return func(a, b string) (bool, error) { return test(a, b), nil }
 }
 
 // ofTime reads a part of a time in UTC.
@@ -125,7 +127,6 @@ func ofDuration(unit time.Duration) func(a, _ value) (value, error) {
 
 func textLengths(a, b value) int { return len(a.text) + len(b.text) }
 func listLengths(a, b value) int { return a.length() + b.length() }
-func patternCost(a, b value) int { return len(a.text) * len(b.text) / 32 }
 
 // size counts the code points of a text, or elements.
 func size(a, _ value) (value, error) {
@@ -135,12 +136,12 @@ func size(a, _ value) (value, error) {
 	return value{n: int64(utf8.RuneCountInString(a.text))}, nil
 }
 
-func matches(a, b value) (value, error) {
-	re, err := compilePattern(b.text)
+func matches(text, pattern string) (bool, error) {
+	re, err := compilePattern(pattern)
 	if err != nil {
-		return value{}, err
+		return false, err
 	}
-	return truth(re.MatchString(a.text)), nil
+	return re.MatchString(text), nil
 }
 
 // compilePattern refuses a pattern whose counted repetitions make it large.

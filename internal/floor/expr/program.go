@@ -84,12 +84,12 @@ func (p *Program) String() string { return p.source }
 func (p *Program) Matches(v Fields) (bool, error) {
 	f := frame{over: p.over, fields: v}
 	f.attempted, _ = v.(*Attempted)
-	out, err := p.tree.eval(&f)
+	holds, err := p.tree.holds(&f)
 	if f.err != nil {
 		err = f.err
 	}
 	if err != nil {
 		return false, fmt.Errorf("evaluating a condition: %w", err)
 	}
-	return out.n != 0, nil
+	return holds, nil
 }
