@@ -63,7 +63,7 @@ Of several rules one under %[1]sdeny%[1]s decides, then one that asks in any cas
 
 ## What a condition can name
 
-Conditions are written in the [Common Expression Language](https://cel.dev). What an action does not have is empty.
+Conditions are written in a part of the Common Expression Language, which [log.md](log.md#conditions) describes. What an action does not have is empty.
 A condition that does not say which %[1]saction%[1]s is meant is about those that have what it names.
 
 | name | type | meaning |

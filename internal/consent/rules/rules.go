@@ -181,7 +181,7 @@ func (r *prepared) matches(a *expr.Attempted) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		matches, err := p.MatchesAttempt(a)
+		matches, err := p.Matches(a)
 		if !matches || err != nil {
 			return matches, err
 		}
