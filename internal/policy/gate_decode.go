@@ -6,11 +6,11 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 
 	"go.yaml.in/yaml/v3"
 
 	"holdfast.dev/holdfast/internal/floor/expr"
+	"holdfast.dev/holdfast/internal/floor/text"
 )
 
 const (
@@ -79,14 +79,14 @@ func setText(text string) (string, error) {
 
 // plainReason is a text that is shown to a human who decides, and so must look
 // like what it is.
-func plainReason(text string) (string, error) {
-	if text, err := toolText(text); err != nil {
-		return text, err
+func plainReason(reason string) (string, error) {
+	if _, err := toolText(reason); err != nil {
+		return "", err
 	}
-	if i := strings.IndexFunc(text, func(r rune) bool { return !unicode.IsPrint(r) || bidirectional(r) }); i >= 0 {
+	if !text.Plain(reason) {
 		return "", errors.New("it has a character that cannot be seen")
 	}
-	return text, nil
+	return reason, nil
 }
 
 // String is a rule in one line.

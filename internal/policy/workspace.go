@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	lexical "holdfast.dev/holdfast/internal/floor/paths"
 )
 
 // systemTrees may not be a workspace, nor may anything below them: a backend
@@ -169,9 +171,7 @@ func (p *Plan) unreachable(e Effective, h Host) error {
 
 // within reports whether path is tree or lies below it. Both are resolved
 // names of the kernel's.
-func within(path, tree string) bool {
-	return path == tree || tree == "/" || strings.HasPrefix(path, tree+"/")
-}
+func within(path, tree string) bool { return lexical.Within(tree, path) }
 
 // reason is the cause of a failed look-up without the path, which the message
 // has already.
