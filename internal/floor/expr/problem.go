@@ -12,6 +12,7 @@ import (
 	"cel.dev/cel-go/common/types"
 
 	"holdfast.dev/holdfast/internal/floor/event"
+	floortext "holdfast.dev/holdfast/internal/floor/text"
 )
 
 // Error is what is wrong with a condition, and where: lines and columns count
@@ -44,7 +45,7 @@ func (l *language) explain(issues *cel.Issues) error {
 	e := &Error{Line: max(1, first.Location.Line()), Column: first.Location.Column() + 1, Problem: first.Message}
 	if m := find(`^undeclared reference to '([^']*)'`, first.Message); m != nil {
 		e.Problem = fmt.Sprintf("there is no field and no function %q", m[1])
-		e.Near = nearest(m[1], l.names())
+		e.Near = floortext.Nearest(m[1], l.names())
 	} else if m := find(`^found no matching overload for '([^']*)' applied to '([^']*)'`, first.Message); m != nil {
 		e.Problem = fmt.Sprintf("%s does not go with %s", strings.Trim(m[1], "_"), m[2])
 	} else if rest, found := strings.CutPrefix(first.Message, "Syntax error: "); found {
@@ -133,39 +134,7 @@ func (l *language) misspelt(native *ast.AST, call ast.CallExpr) error {
 		}
 		at := native.SourceInfo().GetStartLocation(c.ID())
 		return &Error{Line: max(1, at.Line()), Column: at.Column() + 1,
-			Problem: fmt.Sprintf("%s is never %q", field.AsIdent(), string(word)), Near: nearest(string(word), possible)}
+			Problem: fmt.Sprintf("%s is never %q", field.AsIdent(), string(word)), Near: floortext.Nearest(string(word), possible)}
 	}
 	return nil
-}
-
-// nearest is the candidate that s was most likely meant to be; "" for none.
-func nearest(s string, candidates []string) string {
-	best, least := "", len(s)/2+2
-	for _, c := range candidates {
-		if d := distance(s, c); c != "" && d < least {
-			best, least = c, d
-		}
-	}
-	return best
-}
-
-// distance is how many characters must be changed, added or removed to make b
-// of a (Levenshtein 1965).
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			diagonal, row[j+1] = row[j+1], min(diagonal+cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }
