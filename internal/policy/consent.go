@@ -5,12 +5,12 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"holdfast.dev/holdfast/internal/floor/text"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"unicode"
 
 	"go.yaml.in/yaml/v3"
 
@@ -113,14 +113,14 @@ func setText(text string) (string, error) {
 
 // plainReason is a text that is shown to a human who decides, and so must look
 // like what it is.
-func plainReason(text string) (string, error) {
-	if text, err := toolText(text); err != nil {
-		return text, err
+func plainReason(reason string) (string, error) {
+	if _, err := toolText(reason); err != nil {
+		return "", err
 	}
-	if i := strings.IndexFunc(text, func(r rune) bool { return !unicode.IsPrint(r) || bidirectional(r) }); i >= 0 {
+	if !text.Plain(reason) {
 		return "", errors.New("it has a character that cannot be seen")
 	}
-	return text, nil
+	return reason, nil
 }
 
 // consentShape is the schema of a rule of consent.

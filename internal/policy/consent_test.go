@@ -20,6 +20,7 @@ func TestConsentRulesAreRefused(t *testing.T) {
 		{"an unknown key", "ask: [{set: install, reson: x}]", `unknown key "reson" in a rule of consent, did you mean "reason"?`},
 		{"a reason with an escape", `ask: [{set: install, reason: "a\x1b[2Jb"}]`, "a character that cannot be seen"},
 		{"a reason that turns round", `ask: [{set: install, reason: "a\u202eb"}]`, "a character that cannot be seen"},
+		{"a reason with a filler", `ask: [{set: install, reason: "a\u3164b"}]`, "a character that cannot be seen"},
 		{"a reason of two lines", `ask: [{set: install, reason: "a\nb"}]`, "a line break"},
 		{"deny while attended", "deny: [{set: install, attended: true}]", "attended stands under ask only"},
 		{"attended as text", "ask: [{set: install, attended: sometimes}]", "true or false is wanted"},

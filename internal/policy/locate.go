@@ -3,7 +3,8 @@ package policy
 import (
 	"errors"
 	"io/fs"
-	"strings"
+
+	lexical "holdfast.dev/holdfast/internal/floor/paths"
 )
 
 // located is a file as the kernel found it.
@@ -30,9 +31,7 @@ const maxFollowed = 40
 
 // within reports whether path is tree or lies below it. Both are resolved
 // names of the kernel's.
-func within(path, tree string) bool {
-	return path == tree || tree == "/" || strings.HasPrefix(path, tree+"/")
-}
+func within(path, tree string) bool { return lexical.Within(tree, path) }
 
 // reason is the cause of a failed look-up without the path, which the message
 // has already.

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"holdfast.dev/holdfast/internal/floor/event"
+	lexical "holdfast.dev/holdfast/internal/floor/paths"
 )
 
 // programKeys are those of the section programs.
@@ -73,7 +74,7 @@ func (p Program) allows(file string) bool {
 	if p.Dir == "" {
 		return slices.Contains(p.Paths, file)
 	}
-	name, ok := strings.CutPrefix(file, strings.TrimSuffix(p.Dir, "/")+"/")
+	name, ok := lexical.Rel(p.Dir, file)
 	if !ok {
 		return false
 	}

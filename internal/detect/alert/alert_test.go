@@ -157,7 +157,7 @@ func TestTerminal(t *testing.T) {
 	d.Raise(sample("low", "/a"))
 	d.Raise(sample("critical", "/b\x1b]0;owned\x07\u202e"))
 	noErrors(t, d.Close())
-	want := `critical: Denied read of a credential store (FS-01): /b\x1b]0;owned\a\u202e, by cat pid 40, 2 times`
+	want := `critical: Denied read of a credential store (FS-01): /b\x1b]0;owned\x07\u202e, by cat pid 40, 2 times`
 	if len(lines) != 1 || lines[0] != want {
 		t.Errorf("lines are %q, want %q", lines, want)
 	}

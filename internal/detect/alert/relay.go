@@ -16,6 +16,7 @@ import (
 	"holdfast.dev/holdfast/internal/floor/canonical"
 	"holdfast.dev/holdfast/internal/floor/event"
 	"holdfast.dev/holdfast/internal/floor/redact"
+	"holdfast.dev/holdfast/internal/floor/text"
 	"holdfast.dev/holdfast/internal/record/audit"
 )
 
@@ -143,7 +144,7 @@ func ParseRelayed(line []byte) (detect.Alert, error) {
 	}
 	for name, value := range members {
 		if !slices.Contains(relayedFields, name) {
-			return detect.Alert{}, fmt.Errorf("there is no member %q; these are: %q", cut(name, 64), relayedFields)
+			return detect.Alert{}, fmt.Errorf("there is no member %q; these are: %q", text.Cut(name, 64), relayedFields)
 		}
 		if string(value) == "null" {
 			return detect.Alert{}, fmt.Errorf("%s is null: leave it out", name)

@@ -88,7 +88,7 @@ func TestSyslogStream(t *testing.T) {
 }
 
 func TestAMessageHasABound(t *testing.T) {
-	l := &syslog{host: "-", most: datagramBytes}
+	l := &syslogSink{host: "-", most: datagramBytes}
 	a := sample("high", strings.Repeat("é", 4000))
 	a.Title, a.Rule = strings.Repeat("\x00", 3000), strings.Repeat("é]", 3000)
 	if m := l.message(document(a)); len(m) > datagramBytes || !utf8.Valid(m) {
@@ -107,7 +107,7 @@ func FuzzLine(f *testing.F) {
 		if !utf8.ValidString(line) || len(line) > 2048 || strings.ContainsFunc(line, func(r rune) bool { return !unicode.IsPrint(r) }) {
 			t.Errorf("line is %q", line)
 		}
-		m := string((&syslog{host: "-", most: streamBytes}).message(document(a)))
+		m := string((&syslogSink{host: "-", most: streamBytes}).message(document(a)))
 		if head, _, _ := strings.Cut(m, "\ufeff"); !rfc5424.MatchString(head + "\ufeff") {
 			t.Errorf("message is %q", m)
 		}

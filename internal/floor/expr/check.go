@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	floortext "holdfast.dev/holdfast/internal/floor/text"
 )
 
 // typ is the type of an expression, as messages name it.
@@ -129,7 +131,7 @@ func (c *checker) unknown(n *node) error {
 	if n.op == opCall && slices.Contains(outside, n.name) {
 		return unsupported(n.at, n.name+"() of CEL")
 	}
-	return &Error{at: n.at, Problem: fmt.Sprintf("there is no field and no function %q", n.name), Near: nearest(n.name, c.over.names())}
+	return &Error{at: n.at, Problem: fmt.Sprintf("there is no field and no function %q", n.name), Near: floortext.Nearest(n.name, c.over.names())}
 }
 
 func checkList(n *node) error {

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"holdfast.dev/holdfast/internal/floor/event"
+	floortext "holdfast.dev/holdfast/internal/floor/text"
 )
 
 // Error is what is wrong with a condition, and where: lines and columns count
@@ -97,40 +98,8 @@ func (l *language) misspelt(field, other *node) error {
 	for _, c := range compared {
 		word, ok := c.text()
 		if ok && !slices.Contains(possible, word) {
-			return &Error{at: c.at, Problem: fmt.Sprintf("%s is never %q", field.name, word), Near: nearest(word, possible)}
+			return &Error{at: c.at, Problem: fmt.Sprintf("%s is never %q", field.name, word), Near: floortext.Nearest(word, possible)}
 		}
 	}
 	return nil
-}
-
-// nearest is the candidate that s was most likely meant to be; "" for none.
-func nearest(s string, candidates []string) string {
-	best, least := "", len(s)/2+2
-	for _, c := range candidates {
-		if d := distance(s, c); c != "" && c != s && d < least {
-			best, least = c, d
-		}
-	}
-	return best
-}
-
-// distance is how many characters must be changed, added or removed to make b
-// of a (Levenshtein 1965).
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			diagonal, row[j+1] = row[j+1], min(diagonal+cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

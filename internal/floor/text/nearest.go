@@ -4,13 +4,16 @@ import "strings"
 
 // Nearest returns the candidate that word was probably meant to be, for a hint
 // "did you mean …?"; "" when none is near. Letter case does not count. A third of
-// the word and one character may differ.
+// the longer one and one character may differ; of candidates that differ as much
+// the first is taken.
 func Nearest(word string, candidates []string) string {
 	w := []rune(strings.ToLower(word))
-	best, bound := "", 1+len(w)/3
-	for _, c := range candidates {
-		if d := distance(w, []rune(strings.ToLower(c)), bound); c != "" && d <= bound {
-			best, bound = c, d-1
+	best, least := "", len(w)+1
+	for _, candidate := range candidates {
+		c := []rune(strings.ToLower(candidate))
+		bound := min(least-1, 1+max(len(w), len(c))/3)
+		if d := distance(w, c, bound); len(c) > 0 && d <= bound {
+			best, least = candidate, d
 		}
 	}
 	return best
