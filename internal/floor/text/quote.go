@@ -7,7 +7,7 @@ import (
 
 // signs are the characters besides letters and digits that have no meaning in a
 // word of a shell (POSIX.1-2024, XCU 2.2).
-const signs = "/.,_-+=:@%^"
+const signs = "/.,_-+=:@%"
 
 // Quote returns s as one word of a POSIX shell (XCU 2.2.2, single quotes). A shell
 // that executes the word gets exactly s. The result may hold anything that s holds:
@@ -31,8 +31,8 @@ func Word(s string) string {
 	if !Plain(s) || strings.Contains(s, "'") {
 		return "$'" + strings.ReplaceAll(Exact(s), "'", `\'`) + "'"
 	}
-	special := func(r rune) bool {
-		return !unicode.IsLetter(r) && !unicode.IsMark(r) && !unicode.IsDigit(r) && !strings.ContainsRune(signs, r)
+	special := func(r rune) bool { // "^" is an operator of the Bourne shell alone, and HEAD^ is common
+		return !unicode.IsLetter(r) && !unicode.IsMark(r) && !unicode.IsDigit(r) && !strings.ContainsRune(signs+"^", r)
 	}
 	if s == "" || strings.ContainsFunc(s, special) {
 		return "'" + s + "'"

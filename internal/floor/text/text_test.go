@@ -134,7 +134,7 @@ func TestQuote(t *testing.T) {
 	for _, tt := range []struct{ in, quote, word string }{
 		{"/usr/bin/make", "/usr/bin/make", "/usr/bin/make"},
 		{"--flag=a,b:c@d%e+f", "--flag=a,b:c@d%e+f", "--flag=a,b:c@d%e+f"},
-		{"HEAD^", "HEAD^", "HEAD^"},
+		{"HEAD^", "'HEAD^'", "HEAD^"},
 		{"", "''", "''"},
 		{"two words", "'two words'", "'two words'"},
 		{`back\slash`, `'back\slash'`, `'back\slash'`},
