@@ -3,8 +3,6 @@ package policy
 import (
 	"errors"
 	"fmt"
-	"net/netip"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -98,7 +96,6 @@ const (
 	sinkTimeout = 10 * time.Second // of one attempt, where nothing is said
 	minTimeout  = 100 * time.Millisecond
 	maxTimeout  = time.Minute
-	maxURL      = 2048 // bytes
 )
 
 // sink decodes one element of alerts.sinks.
@@ -222,20 +219,6 @@ func (s AlertSink) text(address string) string {
 	return strings.Join(parts, " ")
 }
 
-// shownURL is address without what follows the host, where it is a URL of http
-// or https.
-func shownURL(address string) string {
-	u, err := url.Parse(address)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" {
-		return address
-	}
-	shown := u.Scheme + "://" + u.Host
-	if strings.Trim(u.Path, "/") != "" || u.RawQuery != "" {
-		shown += "/…"
-	}
-	return shown
-}
-
 func severityText(text string) (string, error) {
 	if slices.Contains(severities, text) {
 		return text, nil
@@ -252,60 +235,6 @@ func timeoutText(text string) (time.Duration, error) {
 		return d, nil
 	}
 	return 0, fmt.Errorf("%q is not a duration from %s to %s", printable(text), minTimeout, shortSpan(maxTimeout))
-}
-
-// endpoint checks a URL that something is sent to: https, or http to loopback,
-// or with insecure to any host. No message repeats the URL, which can hold what
-// should stay secret.
-func endpoint(text string, insecure bool) error {
-	u, err := hostURL(text)
-	if err != nil {
-		return err
-	}
-	switch {
-	case u.Scheme == "https" && insecure:
-		return errors.New("insecure stands with http:// only")
-	case u.Scheme == "https":
-		return nil
-	case u.Scheme != "http":
-		return errors.New("its address is not a URL with https")
-	case insecure || localHost(u.Hostname()):
-		return nil
-	}
-	return errors.New("its address is http to a host that is not loopback: anybody on the way could read and change what is sent")
-}
-
-// hostURL reads a URL that has a host, and neither a user nor a fragment.
-func hostURL(text string) (*url.URL, error) {
-	if len(text) > maxURL || strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return nil, fmt.Errorf("its address is longer than %d bytes, or has more than printable ASCII in it", maxURL)
-	}
-	u, err := url.Parse(text)
-	switch {
-	case err != nil || u.Host == "" || u.Opaque != "":
-		return nil, errors.New("its address is not a URL such as https://hooks.example.org/holdfast")
-	case u.User != nil:
-		return nil, errors.New("its address has a user or a password in it; keep that in a file of headers")
-	case u.Fragment != "" || strings.HasSuffix(text, "#"):
-		return nil, errors.New("its address has a fragment (#), which is never sent")
-	}
-	name, err := hostName(u.Hostname())
-	if err != nil || strings.HasPrefix(name, "*") {
-		return nil, errors.New("its address has no host that can be named")
-	}
-	if port := u.Port(); port != "" || strings.HasSuffix(u.Host, ":") {
-		if _, err := portNumber(port); err != nil {
-			return nil, errors.New("its address has a port that is not from 1 to 65535")
-		}
-	}
-	return u, nil
-}
-
-// localHost reports whether host is this machine's loopback by its address or
-// its reserved name.
-func localHost(host string) bool {
-	a, err := netip.ParseAddr(host)
-	return err == nil && a.Unmap().IsLoopback() || host == "localhost"
 }
 
 // syslogText checks where a syslog daemon is.

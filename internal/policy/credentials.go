@@ -163,8 +163,6 @@ func credentialNameFault(text string) error {
 	return nil
 }
 
-const alphanumeric = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
-
 // hostPort reads HOST or HOST:PORT of a credential.
 func hostPort(text string) (HostPort, error) {
 	host, port, hasPort, err := splitPort(text)

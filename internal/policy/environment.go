@@ -83,16 +83,6 @@ func (d *decoder) vars(k key, n *yaml.Node) {
 	}
 }
 
-// variable checks a name as POSIX shells take it: a name with anything else in
-// it cannot be set by a shell, but may be parsed by one.
-func variable(name string) error {
-	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_"
-	if name == "" || len(name) > 256 || strings.Trim(name, letters+"0123456789") != "" || name[0] >= '0' && name[0] <= '9' {
-		return fmt.Errorf("%q is not a variable name", printable(name))
-	}
-	return nil
-}
-
 // setVariable checks a variable whose value is given in full.
 func setVariable(name, value string) error {
 	if err := variable(name); err != nil {

@@ -1,9 +1,6 @@
 package policy
 
-import (
-	"strings"
-	"sync"
-)
+import "sync"
 
 // care is environment.yaml.
 type care struct {
@@ -56,34 +53,4 @@ func Recognise(name, value string) (c Care, pattern string) {
 		return SecretValue, ""
 	}
 	return NoCare, ""
-}
-
-// matchName returns the first pattern that name matches, or "".
-func matchName(patterns []string, name string) string {
-	upper := strings.ToUpper(name)
-	for _, p := range patterns {
-		if matchStars(p, upper) {
-			return p
-		}
-	}
-	return ""
-}
-
-// matchStars matches text against a pattern in which * stands for any text.
-func matchStars(pattern, text string) bool {
-	first, rest, stars := strings.Cut(pattern, "*")
-	text, ok := strings.CutPrefix(text, first)
-	if !ok || !stars {
-		return ok && text == ""
-	}
-	for {
-		part, more, stars := strings.Cut(rest, "*")
-		if !stars {
-			return strings.HasSuffix(text, part)
-		}
-		if _, text, ok = strings.Cut(text, part); !ok {
-			return false
-		}
-		rest = more
-	}
 }

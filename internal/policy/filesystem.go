@@ -33,25 +33,6 @@ var paths = kind{
 	schema: func(key) map[string]any { return list(textShape()) },
 }
 
-// pathText checks what can be said of a path before it is opened. A component
-// .. is refused because what it leads to depends on the links before it.
-func pathText(text string) error {
-	text, _ = strings.CutSuffix(text, "?")
-	switch {
-	case text == "":
-		return errors.New("an empty path")
-	case strings.ContainsAny(text, "\x00\n\r"):
-		return fmt.Errorf("the path \"%s\" contains a NUL or a line break", printable(text))
-	case len(text) > 4095:
-		return fmt.Errorf("a path of %d bytes; the kernel takes 4095", len(text))
-	case slices.Contains(strings.Split(text, "/"), ".."):
-		return fmt.Errorf("the path %q goes up with ..; write the absolute path that is meant", printable(text))
-	case strings.HasPrefix(text, "~") && text != "~" && !strings.HasPrefix(text, "~/"):
-		return fmt.Errorf("the path %q names the home of another user; write it in full", printable(text))
-	}
-	return nil
-}
-
 // Access is how a path appears inside.
 type Access int
 
@@ -231,20 +212,6 @@ func (v *view) entry(one Entry, access Access) *Error {
 	}
 	v.rules = append(v.rules, ranked{rule, one.rank})
 	return nil
-}
-
-// expand makes a path of a policy absolute. It has no .. (pathText), so
-// joining cannot skip over a link.
-func expand(text, base, home string) string {
-	switch {
-	case text == "~":
-		return home
-	case strings.HasPrefix(text, "~/"):
-		return filepath.Join(home, text[2:])
-	case filepath.IsAbs(text):
-		return text
-	}
-	return filepath.Join(base, text)
 }
 
 // hostTrees hold the kernel's and the daemons' interfaces; inside they are

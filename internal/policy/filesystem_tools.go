@@ -146,11 +146,6 @@ func (v *view) hide(path, why string) {
 	v.rules = append(v.rules, ranked{PathRule{Path: at.path, Access: Hidden, Origin: Origin{File: why}}, 0})
 }
 
-// escapeGlob is path with nothing in it that a pattern would read as more than itself.
-func escapeGlob(path string) string {
-	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
-}
-
 // Executed lists the paths in a home, relative to it, that the account executes
 // or obeys later without being asked. A new slice each time.
 func Executed() []string { return slices.Clone(embeddedToolchains().Executed) }

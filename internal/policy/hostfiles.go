@@ -196,11 +196,3 @@ func (x explainer) appended(one Entry, what, path string) *Error {
 	}
 	return nil
 }
-
-// fileText checks the path of a file that is a source, or part of one.
-func fileText(text string) (string, error) {
-	if strings.HasSuffix(text, "?") {
-		return "", fmt.Errorf("the path %q may not be missing", printable(text))
-	}
-	return text, pathText(text)
-}

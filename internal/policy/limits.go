@@ -113,17 +113,6 @@ func parseCores(text string) (int64, error) {
 	return int64(milli), nil
 }
 
-func parseSpan(text string) (int64, error) {
-	if text == none {
-		return 0, nil
-	}
-	d, err := time.ParseDuration(text)
-	if err != nil || d <= 0 {
-		return 0, fmt.Errorf("%q is not a duration above 0 such as 30s, 15m or 4h, or none", printable(text))
-	}
-	return int64(d), nil
-}
-
 func parseSize(text string) (int64, error) {
 	if text == none {
 		return 0, nil
@@ -145,15 +134,6 @@ func parseSize(text string) (int64, error) {
 	return 0, fmt.Errorf("%q is not a size with a unit such as 512MiB or 8GiB, or none", printable(text))
 }
 
-// wholeNumber reads decimal digits only: no sign, no leading zero, no
-// underscore, so that a number means the same to every reader of the file.
-func wholeNumber(text string) (int64, error) {
-	if text == "" || text[0] == '0' || strings.Trim(text, "0123456789") != "" {
-		return 0, strconv.ErrSyntax
-	}
-	return strconv.ParseInt(text, 10, 64)
-}
-
 func decimal(text string) bool {
 	return strings.Trim(text, "0123456789.") == "" && strings.Count(text, ".") <= 1
 }
@@ -167,23 +147,6 @@ func formatSize(n int64) string {
 	}
 	return orLifted(n, strconv.FormatInt(n, 10)+"B")
 }
-
-// shortSpan is d without units that are zero: 4h rather than 4h0m0s.
-func shortSpan(d time.Duration) string {
-	s := d.String()
-	if strings.HasSuffix(s, "m0s") {
-		s = strings.TrimSuffix(s, "0s")
-	}
-	if strings.HasSuffix(s, "h0m") {
-		s = strings.TrimSuffix(s, "0m")
-	}
-	return s
-}
-
-// spanShape is the schema of a duration.
-func spanShape() map[string]any { return map[string]any{"type": "string", "pattern": spanPattern} }
-
-const spanPattern = `^([0-9]+(\.[0-9]*)?(ns|us|ms|s|m|h))+$`
 
 func (p *Plan) limits(e Effective, h Host) {
 	p.Limits = Limits{

@@ -2,7 +2,6 @@ package policy
 
 import (
 	"cmp"
-	"fmt"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -64,18 +63,6 @@ func published(k key, text string) (Entry, string, error) {
 	h, err := portNumber(host)
 	i, inner := portNumber(inside)
 	return Entry{Key: k.name, Value: text, Ports: []int{h, i}}, "", cmp.Or(err, inner)
-}
-
-func portNumber(text string) (int, error) {
-	n, err := wholeNumber(text)
-	if err != nil || n > 65535 {
-		return 0, fmt.Errorf("%q is not a port from 1 to 65535", printable(text))
-	}
-	return int(n), nil
-}
-
-func portShape() map[string]any {
-	return map[string]any{"type": "integer", "minimum": 1, "maximum": 65535}
 }
 
 // network fills in what concerns the network, and refuses what contradicts

@@ -94,22 +94,6 @@ func destination(text string) (r HostRule, hint string, err error) {
 	return r, "", checkRule(r)
 }
 
-// splitPort takes the port from behind a host.
-func splitPort(text string) (host, port string, hasPort bool, err error) {
-	if inner, ok := strings.CutPrefix(text, "["); ok {
-		address, rest, closed := strings.Cut(inner, "]")
-		if !closed || rest != "" && rest[0] != ':' || !strings.Contains(address, ":") {
-			return "", "", false, fmt.Errorf("%q is not [ADDRESS]:PORT", printable(text))
-		}
-		return address, strings.TrimPrefix(rest, ":"), rest != "", nil
-	}
-	if strings.Count(text, ":") == 1 {
-		host, port, _ = strings.Cut(text, ":")
-		return host, port, true, nil
-	}
-	return text, "", false, nil
-}
-
 // host decodes a destination that is written as a mapping.
 func (d *decoder) host(key string, n *yaml.Node) bool {
 	if n.Kind != yaml.MappingNode {

@@ -13,7 +13,7 @@
 // credentials, consent (ask and deny), programs, approvals and agents (the presets).
 // In them stand the keys, then how they are written and checked, then their part of
 // the plan, then what is shown and explained. The sections share keys.go (what a key
-// is), schema.go, errors.go, host.go, locate.go (which file a path is), hostfiles.go
-// (what the command may neither read nor change) and exposed.go (what earlier runs
-// could write to).
+// is), values.go and addresses.go (how a single value is written), schema.go,
+// errors.go, host.go, locate.go (which file a path is), hostfiles.go (what the command
+// may neither read nor change) and exposed.go (what earlier runs could write to).
 package policy

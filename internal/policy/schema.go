@@ -44,9 +44,6 @@ func object(parent string) map[string]any {
 	return map[string]any{"type": "object", "additionalProperties": false, "properties": properties}
 }
 
-// textShape is the schema of a text.
-func textShape() map[string]any { return map[string]any{"type": "string", "minLength": 1} }
-
 func list(item map[string]any) map[string]any {
 	return map[string]any{"type": "array", "items": item}
 }

@@ -1,8 +1,6 @@
 package policy
 
 import (
-	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -52,9 +50,6 @@ type ToolRule struct {
 
 const aTool = "a rule for tools" // in messages
 
-// maxToolText is how long a name, a pattern or a reason may be, in bytes.
-const maxToolText = 500
-
 // tool decodes one element of tools.deny.
 func (d *decoder) tool(key string, n *yaml.Node) bool {
 	var r ToolRule
@@ -86,18 +81,6 @@ func (d *decoder) tool(key string, n *yaml.Node) bool {
 	}
 	d.add(n, Entry{Key: key, Value: r.String(), Tool: &r})
 	return true
-}
-
-func toolText(text string) (string, error) {
-	switch {
-	case strings.TrimSpace(text) != text:
-		return "", errors.New("it begins or ends with a space")
-	case len(text) > maxToolText:
-		return "", fmt.Errorf("it is longer than %d bytes", maxToolText)
-	case strings.ContainsAny(text, "\n\r\x00"):
-		return "", errors.New("it has a line break")
-	}
-	return text, nil
 }
 
 // String is a rule in one line.

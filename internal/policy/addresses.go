@@ -1,14 +1,17 @@
 package policy
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
+	"net/url"
 	"strings"
 )
 
 const (
-	maxName  = 253 // bytes of a name in its text form, RFC 1035 section 2.3.4
-	maxLabel = 63  // bytes of a label, the same
+	maxName  = 253  // bytes of a name in its text form, RFC 1035 section 2.3.4
+	maxLabel = 63   // bytes of a label, the same
+	maxURL   = 2048 // bytes
 )
 
 // hostName brings a DNS name (with *. in front for all below it) or an address
@@ -105,4 +108,100 @@ func covers(pattern, name string) bool {
 		return len(name) > len(suffix) && strings.HasSuffix(name, suffix)
 	}
 	return pattern == name
+}
+
+// splitPort takes the port from behind a host.
+func splitPort(text string) (host, port string, hasPort bool, err error) {
+	if inner, ok := strings.CutPrefix(text, "["); ok {
+		address, rest, closed := strings.Cut(inner, "]")
+		if !closed || rest != "" && rest[0] != ':' || !strings.Contains(address, ":") {
+			return "", "", false, fmt.Errorf("%q is not [ADDRESS]:PORT", printable(text))
+		}
+		return address, strings.TrimPrefix(rest, ":"), rest != "", nil
+	}
+	if strings.Count(text, ":") == 1 {
+		host, port, _ = strings.Cut(text, ":")
+		return host, port, true, nil
+	}
+	return text, "", false, nil
+}
+
+func portNumber(text string) (int, error) {
+	n, err := wholeNumber(text)
+	if err != nil || n > 65535 {
+		return 0, fmt.Errorf("%q is not a port from 1 to 65535", printable(text))
+	}
+	return int(n), nil
+}
+
+func portShape() map[string]any {
+	return map[string]any{"type": "integer", "minimum": 1, "maximum": 65535}
+}
+
+// endpoint checks a URL that something is sent to: https, or http to loopback,
+// or with insecure to any host. No message repeats the URL, which can hold what
+// should stay secret.
+func endpoint(text string, insecure bool) error {
+	u, err := hostURL(text)
+	if err != nil {
+		return err
+	}
+	switch {
+	case u.Scheme == "https" && insecure:
+		return errors.New("insecure stands with http:// only")
+	case u.Scheme == "https":
+		return nil
+	case u.Scheme != "http":
+		return errors.New("its address is not a URL with https")
+	case insecure || localHost(u.Hostname()):
+		return nil
+	}
+	return errors.New("its address is http to a host that is not loopback: anybody on the way could read and change what is sent")
+}
+
+// hostURL reads a URL that has a host, and neither a user nor a fragment.
+func hostURL(text string) (*url.URL, error) {
+	if len(text) > maxURL || strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return nil, fmt.Errorf("its address is longer than %d bytes, or has more than printable ASCII in it", maxURL)
+	}
+	u, err := url.Parse(text)
+	switch {
+	case err != nil || u.Host == "" || u.Opaque != "":
+		return nil, errors.New("its address is not a URL such as https://hooks.example.org/holdfast")
+	case u.User != nil:
+		return nil, errors.New("its address has a user or a password in it; keep that in a file of headers")
+	case u.Fragment != "" || strings.HasSuffix(text, "#"):
+		return nil, errors.New("its address has a fragment (#), which is never sent")
+	}
+	name, err := hostName(u.Hostname())
+	if err != nil || strings.HasPrefix(name, "*") {
+		return nil, errors.New("its address has no host that can be named")
+	}
+	if port := u.Port(); port != "" || strings.HasSuffix(u.Host, ":") {
+		if _, err := portNumber(port); err != nil {
+			return nil, errors.New("its address has a port that is not from 1 to 65535")
+		}
+	}
+	return u, nil
+}
+
+// localHost reports whether host is this machine's loopback by its address or
+// its reserved name.
+func localHost(host string) bool {
+	a, err := netip.ParseAddr(host)
+	return err == nil && a.Unmap().IsLoopback() || host == "localhost"
+}
+
+// shownURL is address without what follows the host, where it is a URL of http
+// or https.
+func shownURL(address string) string {
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" {
+		return address
+	}
+	shown := u.Scheme + "://" + u.Host
+	if strings.Trim(u.Path, "/") != "" || u.RawQuery != "" {
+		shown += "/…"
+	}
+	return shown
 }
