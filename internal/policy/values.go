@@ -152,39 +152,3 @@ const spanPattern = `^([0-9]+(\.[0-9]*)?(ns|us|ms|s|m|h))+$`
 
 // textShape is the schema of a text.
 func textShape() map[string]any { return map[string]any{"type": "string", "minLength": 1} }
-
-// nearest is the candidate that word was probably meant to be, or "".
-func nearest(word string, candidates []string) string {
-	best, bound := "", 1+len(word)/3
-	for _, c := range candidates {
-		if d := distance(strings.ToLower(word), c, bound); d <= bound {
-			best, bound = c, d-1
-		}
-	}
-	return best
-}
-
-// distance is the number of single-character edits between a and b, or a
-// number above limit.
-func distance(a, b string, limit int) int {
-	if len(a) > len(b)+limit || len(b) > len(a)+limit {
-		return limit + 1
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		diagonal := row[0]
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			substitute := diagonal
-			if a[i-1] != b[j-1] {
-				substitute++
-			}
-			diagonal = row[j]
-			row[j] = min(row[j]+1, row[j-1]+1, substitute)
-		}
-	}
-	return row[len(b)]
-}
