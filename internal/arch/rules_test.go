@@ -92,3 +92,8 @@ const wide = `run cli prove/harness prove/trial`
 // inside the sandbox as a probe has no caller to return to: its output is its
 // result. testenv executes a test binary once more, and passes on what it says.
 const talkers = `cli prove/inside testenv`
+
+// seers lists the packages that ask unicode what cannot be seen. network reads
+// paths as servers normalise them; the examiner does not share the table of what
+// it examines.
+const seers = `floor/text network prove/probe`
