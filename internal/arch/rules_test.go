@@ -90,9 +90,14 @@ const (
 )
 
 // wide lists the packages that may import more, with how many.
-const wide = `run:19 cli:28`
+const wide = `run:21 cli:28`
 
 // talkers lists the packages that may print and end the process. What runs
 // inside the sandbox as a probe has no caller to return to: its output is its
 // result. testenv executes a test binary once more, and passes on what it says.
 const talkers = `cli prove/cli floor/command prove/inside testenv`
+
+// seers lists the packages that ask unicode what cannot be seen. network reads
+// paths as servers normalise them; the examiner does not share the table of what
+// it examines.
+const seers = `floor/text network prove/probe`

@@ -13,6 +13,7 @@ import (
 	"holdfast.dev/holdfast/internal/boundary/workspace"
 	"holdfast.dev/holdfast/internal/consent"
 	"holdfast.dev/holdfast/internal/floor/event"
+	"holdfast.dev/holdfast/internal/floor/paths"
 	"holdfast.dev/holdfast/internal/floor/sys"
 	"holdfast.dev/holdfast/internal/policy"
 )
@@ -137,10 +138,10 @@ func (g *gate) attended() bool {
 // writable says whether what runs inside may write a file.
 func (t *Task) writable(path string) bool {
 	private := append(slices.Clone(privateTrees), t.Plan.Identity.Home)
-	if slices.ContainsFunc(private, func(tree string) bool { return within(path, tree) }) {
+	if slices.ContainsFunc(private, func(tree string) bool { return paths.Within(tree, path) }) {
 		return true
 	}
-	return slices.ContainsFunc(workspace.WritableTrees(t.Plan), func(tree string) bool { return within(path, tree) })
+	return slices.ContainsFunc(workspace.WritableTrees(t.Plan), func(tree string) bool { return paths.Within(tree, path) })
 }
 
 // chained is how many processes are named of those that led to a request.

@@ -18,6 +18,7 @@ import (
 	"holdfast.dev/holdfast/internal/detect"
 	"holdfast.dev/holdfast/internal/detect/honey"
 	"holdfast.dev/holdfast/internal/floor/event"
+	"holdfast.dev/holdfast/internal/floor/paths"
 	"holdfast.dev/holdfast/internal/policy"
 	"holdfast.dev/holdfast/internal/record/bus"
 	"holdfast.dev/holdfast/internal/run/session"
@@ -153,7 +154,7 @@ func (o *observers) hiding(path string) string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, t := range slices.Backward(o.trees) {
-		if t.Access == policy.Hidden && within(path, t.Path) {
+		if t.Access == policy.Hidden && paths.Within(t.Path, path) {
 			return t.Rule
 		}
 	}
@@ -204,7 +205,7 @@ func (o *observers) ordinary(e event.Event, missing string) bool {
 	if _, err := os.Lstat(path); err == nil {
 		return false
 	}
-	if !place.Personal(missing) && within(missing, place.Home) {
+	if !place.Personal(missing) && paths.Within(place.Home, missing) {
 		return true
 	}
 	_, err := os.Lstat(missing)
@@ -213,7 +214,7 @@ func (o *observers) ordinary(e event.Event, missing string) bool {
 
 // private says of a path that a run has its own in its place.
 func (o *observers) private(path string) bool {
-	return within(path, o.task.Plan.Identity.Home) || slices.ContainsFunc(scratchTrees, func(tree string) bool { return within(path, tree) })
+	return paths.Within(o.task.Plan.Identity.Home, path) || slices.ContainsFunc(scratchTrees, func(tree string) bool { return paths.Within(tree, path) })
 }
 
 // kept says of a path that is missing in a private directory that it is not
