@@ -22,7 +22,7 @@ record/story detect/alert prove/exposure prove/targets prove/agent agents/hooks
 boundary record/incident record/bus
 boundary/boundarytest* boundary/native/abitest*
 boundary/native supervise network network/netstack credentials boundary/workspace agents/gateway
-review agents/state
+review agents/state consent/gate
 run/session
 run
 prove/trial

@@ -18,6 +18,7 @@ import (
 
 	"holdfast.dev/holdfast/internal/agents/hooks"
 	"holdfast.dev/holdfast/internal/boundary"
+	"holdfast.dev/holdfast/internal/consent/gate"
 	"holdfast.dev/holdfast/internal/floor/event"
 	"holdfast.dev/holdfast/internal/policy"
 	"holdfast.dev/holdfast/internal/testenv"
@@ -53,8 +54,8 @@ var (
 )
 
 // connections are the rules of h, which are about nothing else.
-func connections(h *human) consents {
-	return consents{gate: h, wants: func(k event.Kind) bool { return k == event.KindConnect }}
+func connections(h *human) gate.Rules {
+	return gate.Rules{Gate: h, Wants: func(k event.Kind) bool { return k == event.KindConnect }}
 }
 
 func newHosts(a event.Attempt) bool { return a.Kind == event.KindConnect && !a.Known }
@@ -92,7 +93,7 @@ func goesOn(t *testing.T, n *testenv.Network, rung boundary.Rung) {
 		}
 		return refused
 	}}
-	task.consent = connections(h)
+	task.rules = connections(h)
 	task.Plan.Record.Level, task.Log, task.Keys = policy.RecordStandard, filepath.Join(t.TempDir(), "log"), filepath.Join(t.TempDir(), "keys")
 	testenv.NoGoroutines(t)
 	if _, err := task.Run(t.Context()); err != nil {
@@ -154,7 +155,7 @@ func TestARunEndsAlthoughSomethingWaits(t *testing.T) {
 			<-ctx.Done()
 			return event.Ruling{Verdict: event.Denied}
 		}}
-		task.consent = connections(h)
+		task.rules = connections(h)
 		testenv.NoGoroutines(t)
 		begun := time.Now()
 		r, err := task.Run(t.Context())
@@ -182,7 +183,7 @@ func channel(t *testing.T, h *human) (socket string, r *tools) {
 	}
 	r = &tools{
 		sink: record.Sensor(event.Agent), process: func(pid int) event.Process { return event.Process{PID: pid} }, callers: make(chan struct{}, toolCallers),
-		consent: consents{gate: h}, held: make(chan struct{}, toolsHeld), waiting: map[int]string{}, left: toolBurst, filled: time.Now(), listen: l,
+		rules: gate.Rules{Gate: h}, held: make(chan struct{}, toolsHeld), waiting: map[int]string{}, left: toolBurst, filled: time.Now(), listen: l,
 	}
 	r.life, r.end = context.WithCancelCause(context.Background())
 	r.serving.Go(r.serve)

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"holdfast.dev/holdfast/internal/boundary"
 	"holdfast.dev/holdfast/internal/credentials"
@@ -53,7 +52,7 @@ func (t *Task) newTraps() (traps, error) {
 func taken(plan policy.Plan, f honey.File) bool {
 	dir, home := filepath.Dir(f.Path), plan.Identity.Home
 	near := func(path string) bool { // it is there, or could be read as something of the user's
-		return path != "" && (within(f.Path, path) || dir != home && within(path, dir))
+		return path != "" && (boundary.Within(f.Path, path) || dir != home && boundary.Within(path, dir))
 	}
 	switch {
 	case near(plan.Workspace):
@@ -66,11 +65,6 @@ func taken(plan policy.Plan, f honey.File) bool {
 		return slices.ContainsFunc(plan.Env, func(e policy.Env) bool { return e.Name == "VAULT_TOKEN" })
 	}
 	return false
-}
-
-// within says whether path is dir or below it.
-func within(path, dir string) bool {
-	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
 }
 
 // apply puts the files into view.

@@ -50,7 +50,7 @@ func (t *Task) newNetwork(s *session.Session) (*networking, error) {
 		leases, err := credentials.New(credentials.Config{
 			Session: n.session, Credentials: t.Plan.Credentials, Grants: t.Grants, Sink: t.bus.Sensor(event.Broker),
 			Writable: workspace.WritableTrees(t.Plan), Unset: t.Unset, Held: t.bus.Secrets().Hold,
-			Gate: t.consent.gate, Wants: t.consent.wants,
+			Gate: t.rules.Gate, Wants: t.rules.Wants,
 		})
 		if err != nil {
 			return nil, fmt.Errorf("preparing the credentials: %w", err)
@@ -88,7 +88,7 @@ func (n *networking) apply(spec *boundary.Spec) {
 		}
 	}
 	spec.Files = n.files
-	n.task.intercepts = len(plan.Allow) > 0 || n.task.Learn != network.Off || n.task.consent.asksHosts()
+	n.task.intercepts = len(plan.Allow) > 0 || n.task.Learn != network.Off || n.task.rules.Intercept()
 	spec.Network = &boundary.Network{Intercept: n.task.intercepts, Rungs: n.task.Rungs, Open: n.open}
 	for _, p := range plan.HostPorts {
 		spec.Network.HostPorts = append(spec.Network.HostPorts, p.Inside)
@@ -107,7 +107,7 @@ func (n *networking) open(doors boundary.Doors) error {
 	config := network.Config{
 		Session: n.session, Allow: n.task.Plan.Allow, Authority: n.authority,
 		Sink: n.task.bus.Sensor(event.Egress), Learn: n.task.Learn,
-		Gate: n.task.consent.gate, Wants: n.task.consent.wants, Asks: n.task.consent.asks, Client: n.task.clients.of,
+		Gate: n.task.rules.Gate, Wants: n.task.rules.Wants, Asks: n.task.rules.CanAsk, Client: n.task.clients.of,
 	}
 	if d := n.task.traps.decoys; d != nil {
 		config.Decoys = d

@@ -99,7 +99,7 @@ func (o *observers) open(w boundary.Watch) error {
 	s, err := supervise.New(supervise.Config{
 		Listener: w.Listener, Refuse: w.Refuse, Name: w.Name, Root: w.First,
 		Level: levels[o.task.Plan.Record.Level], View: view(w), Uncompared: w.Uncompared,
-		Gate: o.task.consent.gate, Wants: o.wants, About: o.task.consent.may,
+		Gate: o.task.rules.Gate, Wants: o.wants, About: o.task.rules.MayConcern,
 		Carry: o.task.carry(o.plan), Kept: o.kept, Asked: o.task.place().Personal, Quiet: probed, Ordinary: o.ordinary, Marked: o.marked,
 		Sink: blinding{reporting{sink, o}, o}, Hashes: filepath.Join(o.task.State, "hashes"), Failed: o.bus.Fail,
 	})
@@ -153,7 +153,7 @@ func (o *observers) hiding(path string) string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, t := range slices.Backward(o.trees) {
-		if t.Access == boundary.TreeHidden && within(path, t.Path) {
+		if t.Access == boundary.TreeHidden && boundary.Within(path, t.Path) {
 			return t.Rule
 		}
 	}
@@ -204,7 +204,7 @@ func (o *observers) ordinary(e event.Event, missing string) bool {
 	if _, err := os.Lstat(path); err == nil {
 		return false
 	}
-	if !place.Personal(missing) && within(missing, place.Home) {
+	if !place.Personal(missing) && boundary.Within(missing, place.Home) {
 		return true
 	}
 	_, err := os.Lstat(missing)
@@ -213,7 +213,7 @@ func (o *observers) ordinary(e event.Event, missing string) bool {
 
 // private says of a path that a run has its own in its place.
 func (o *observers) private(path string) bool {
-	return within(path, o.task.Plan.Identity.Home) || slices.ContainsFunc(scratchTrees, func(tree string) bool { return within(path, tree) })
+	return boundary.InTrees(path, boundary.ScratchTrees(o.task.Plan.Identity.Home))
 }
 
 // kept says of a path that is missing in a private directory that it is not
@@ -284,7 +284,7 @@ func (o *observers) sensors() string {
 // wants says whether a rule of consent can be about attempts of a kind. While the
 // launch tries the boundary, none is: what is tried there must fail.
 func (o *observers) wants(k event.Kind) bool {
-	return o.began.Load() && o.task.consent.about(k)
+	return o.began.Load() && o.task.rules.Concern(k)
 }
 
 // begin lets everything be recorded from now on.

@@ -14,6 +14,9 @@ import (
 	"holdfast.dev/holdfast/internal/agents/state"
 	"holdfast.dev/holdfast/internal/boundary"
 	"holdfast.dev/holdfast/internal/boundary/workspace"
+	"holdfast.dev/holdfast/internal/consent"
+	"holdfast.dev/holdfast/internal/consent/gate"
+	"holdfast.dev/holdfast/internal/floor/event"
 	"holdfast.dev/holdfast/internal/network"
 	"holdfast.dev/holdfast/internal/policy"
 	"holdfast.dev/holdfast/internal/record/bus"
@@ -52,9 +55,8 @@ type Task struct {
 
 	traps traps
 
-	consent consents // rules of consent; set before anything is launched
+	rules   gate.Rules // rules of consent; set before anything is launched
 	clients clients
-	desk    *desk // where they ask; nil for a policy without such rules
 
 	intercepts bool // connections to every address arrive; known when something is launched
 
@@ -99,7 +101,7 @@ type Result struct {
 	Unreachable []network.Refusal     // destinations that were allowed and did not answer
 	Observed    []network.Observation // requests that were made, while a policy is learned
 	Messages    gateway.Report        // of a server
-	Asked       []Consent             // what a rule of consent was about
+	Asked       []consent.Outcome     // what a rule of consent was about
 	Warnings    []string
 	Aftermaths  []session.Aftermath // of runs here before this one, whose supervisor was killed
 }
@@ -161,18 +163,30 @@ func (t *Task) openBus(session string) (*bus.Bus, error) {
 	return bus.Open(bus.Config{Session: session, Log: t.Log, Keys: t.Keys, State: t.State, Version: t.Version, Notify: t.Notify, Plan: t.Plan})
 }
 
+// openGate makes what asks before something happens; nil where the policy asks nothing.
+func (t *Task) openGate() (*gate.Gate, error) {
+	return gate.Open(gate.Config{
+		Plan: t.Plan, Session: t.bus.Session(), State: t.State, Keys: t.Keys, Version: t.Version, Executable: t.Executable,
+		Sink: t.bus.Sensor(event.Approve), Mask: t.bus.Secrets().String, Asks: t.Asks, Intercepts: func() bool { return t.intercepts },
+	})
+}
+
 // runIn runs the task in an open session with a record.
 func (t *Task) runIn(ctx context.Context, s *session.Session, open *ports) (Result, error) {
-	if err := t.newGate(); err != nil {
+	questions, err := t.openGate()
+	if err != nil {
 		return Result{}, err
 	}
-	defer t.desk.close()
+	if questions != nil {
+		t.rules = questions.Rules()
+	}
+	defer questions.Close()
 	net, err := t.newNetwork(s)
 	if err != nil {
 		return Result{}, err
 	}
 	defer net.close()
-	stopListening, err := t.takeOrders(s.Dir(), net, t.desk.approvals())
+	stopListening, err := t.takeOrders(s.Dir(), net, questions.Queue())
 	if err != nil {
 		return Result{}, err
 	}
@@ -189,8 +203,8 @@ func (t *Task) runIn(ctx context.Context, s *session.Session, open *ports) (Resu
 	t.bus.Guard(proc.Kill)
 	result := Result{Limited: proc.Limited()}
 	result.Exit, err = t.attend(ctx, proc, open)
-	t.desk.close()
-	result.Asked = t.desk.report()
+	questions.Close()
+	result.Asked = questions.Report()
 	if t.Messages != nil {
 		result.Messages = t.Messages.report
 	}

@@ -15,6 +15,7 @@ import (
 
 	"holdfast.dev/holdfast/internal/agents/hooks"
 	"holdfast.dev/holdfast/internal/boundary"
+	"holdfast.dev/holdfast/internal/consent/gate"
 	"holdfast.dev/holdfast/internal/floor/event"
 	"holdfast.dev/holdfast/internal/floor/sys"
 	"holdfast.dev/holdfast/internal/policy"
@@ -49,11 +50,11 @@ type tools struct {
 	callers chan struct{} // one each that is listened to
 	serving sync.WaitGroup
 
-	plan    policy.Plan // that the run was begun with
-	consent consents
-	held    chan struct{}   // as many as may wait for a human
-	life    context.Context // ends with close
-	end     context.CancelCauseFunc
+	plan  policy.Plan // that the run was begun with
+	rules gate.Rules
+	held  chan struct{}   // as many as may wait for a human
+	life  context.Context // ends with close
+	end   context.CancelCauseFunc
 
 	mu      sync.Mutex     // guards what follows
 	waiting map[int]string // hooks that were executed and have not reported: agent, by pid
@@ -84,17 +85,10 @@ func judge(plan policy.Plan, r hooks.Report) hooks.Answer {
 	call := policy.ToolCall{Agent: r.Agent, Tool: r.Tool, Server: r.Server, Arguments: string(r.Arguments), Cwd: r.Cwd, Subagent: r.Subagent, Cut: r.Cut}
 	reason, rule := plan.DenyTool(call)
 	if reason == "" {
-		reason, rule = plan.AskTool(call, append(slices.Clone(privateTrees), plan.Identity.Home), nil)
+		reason, rule = plan.AskTool(call, boundary.PrivateTrees(plan.Identity.Home), nil)
 	}
 	return hooks.Answer{Deny: reason, Rule: rule}
 }
-
-// privateTrees are those of which a run has its own, besides the home; scratchTrees
-// those of them that are for everybody to write.
-var (
-	privateTrees = append(slices.Clone(scratchTrees), "/dev", "/proc", "/sys")
-	scratchTrees = []string{"/tmp", "/var/tmp", "/run"}
-)
 
 // newTools listens in the view whose first process is given. The view is complete.
 func (o *observers) newTools(w boundary.Watch) error {
@@ -105,7 +99,7 @@ func (o *observers) newTools(w boundary.Watch) error {
 	}
 	t := &tools{
 		config: config, sink: o.bus.Sensor(event.Agent), process: o.process, callers: make(chan struct{}, toolCallers),
-		plan: o.plan, consent: o.task.consent, held: make(chan struct{}, toolsHeld), waiting: map[int]string{}, left: toolBurst, filled: time.Now(),
+		plan: o.plan, rules: o.task.rules, held: make(chan struct{}, toolsHeld), waiting: map[int]string{}, left: toolBurst, filled: time.Now(),
 	}
 	t.life, t.end = context.WithCancelCause(context.Background())
 	err := sys.AsTask(w.UID, w.GID, func() (err error) {

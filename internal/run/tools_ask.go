@@ -28,13 +28,13 @@ var (
 // and holding is called before that.
 func (t *tools) judge(c *net.UnixConn, r hooks.Report, by event.Process, holding func()) hooks.Answer {
 	if r.Bad != "" {
-		return r.Unreadable(len(t.plan.Tools) > 0 || t.consent.about(event.KindTool))
+		return r.Unreadable(len(t.plan.Tools) > 0 || t.rules.Concern(event.KindTool))
 	}
 	a := judge(t.plan, r)
-	if a.Deny != "" || !t.consent.about(event.KindTool) {
+	if a.Deny != "" || !t.rules.Concern(event.KindTool) {
 		return a
 	}
-	ruling := t.consent.gate.Judge(event.Attempt{
+	ruling := t.rules.Gate.Judge(event.Attempt{
 		Kind: event.KindTool, Process: by, Agent: r.Agent, Tool: r.Tool, Server: r.Server, Arguments: string(r.Arguments), Cut: r.Cut,
 	})
 	rule := ruling.Rule
