@@ -23,7 +23,7 @@ boundary record/incident record/bus
 boundary/boundarytest* boundary/native/abitest*
 boundary/native supervise network network/netstack credentials boundary/workspace agents/gateway
 review agents/state consent/gate
-run/session
+run/session network/egress
 run
 prove/trial
 prove/harness
@@ -87,7 +87,7 @@ const (
 
 // wide lists the packages that plug others together, with the number of imports
 // from this module that each may have.
-const wide = `run:19 cli:28 prove/harness:12`
+const wide = `run:17 cli:28 prove/harness:12`
 
 // talkers lists the packages that may print and end the process. What runs
 // inside the sandbox as a probe has no caller to return to: its output is its
