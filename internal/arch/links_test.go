@@ -10,7 +10,7 @@ import (
 
 // hostile lists the packages that work over trees which something inside may be
 // writing at the same time.
-const hostile = `boundary/workspace review run consent consent/gate supervise/control record/bus agents/state run/session network/egress boundary/native`
+const hostile = `boundary/workspace review run consent consent/gate supervise/control record/bus agents/state run/session network/egress agents/reports boundary/native`
 
 // follows lists where these packages take a path by a call that follows links: the
 // file, the calls, and why no run chooses what the path leads to. What goes by a

@@ -23,7 +23,7 @@ boundary record/incident record/bus
 boundary/boundarytest* boundary/native/abitest*
 boundary/native supervise network network/netstack credentials boundary/workspace agents/gateway
 review agents/state consent/gate
-run/session network/egress
+run/session network/egress agents/reports
 run
 prove/trial
 prove/harness

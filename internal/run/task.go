@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"holdfast.dev/holdfast/internal/agents/gateway"
+	"holdfast.dev/holdfast/internal/agents/reports"
 	"holdfast.dev/holdfast/internal/agents/state"
 	"holdfast.dev/holdfast/internal/boundary"
 	"holdfast.dev/holdfast/internal/boundary/workspace"
@@ -44,7 +45,7 @@ type Task struct {
 	Grace      time.Duration         // how long the command has to end after SIGTERM; 0 is 10 s
 	Unset      func(string) error    // takes a variable that holds a secret out of this process's environment; nil when that is not to be done
 
-	Tools Tools // how agents inside report their tool calls
+	Tools reports.Tools // how agents inside report their tool calls
 
 	// Rungs are the ways to intercept connections that may be used; empty for all.
 	Rungs []boundary.Rung
@@ -293,7 +294,7 @@ func (t *Task) launch(ctx context.Context, s *session.Session, net *egress.Egres
 	net.AddTo(&spec)
 	t.intercepts = spec.Network.Intercept
 	watch.traps.apply(&spec)
-	t.Tools.apply(&spec)
+	t.Tools.AddTo(&spec)
 	if err := watch.agent.AddTo(&spec); err != nil {
 		return nil, err
 	}
