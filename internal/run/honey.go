@@ -9,11 +9,11 @@ import (
 	"slices"
 
 	"holdfast.dev/holdfast/internal/boundary"
-	"holdfast.dev/holdfast/internal/credentials"
 	"holdfast.dev/holdfast/internal/detect/honey"
 	"holdfast.dev/holdfast/internal/floor/event"
 	"holdfast.dev/holdfast/internal/floor/paths"
 	"holdfast.dev/holdfast/internal/floor/sys"
+	"holdfast.dev/holdfast/internal/network/egress"
 	"holdfast.dev/holdfast/internal/policy"
 	"holdfast.dev/holdfast/internal/supervise"
 )
@@ -22,7 +22,7 @@ import (
 // private home.
 type traps struct {
 	files  []honey.File
-	decoys *credentials.Decoys // nil without files
+	decoys []egress.Decoy // of their secrets
 }
 
 // newTraps makes them, none where the user put something of his own.
@@ -35,17 +35,17 @@ func (t *Task) newTraps() (traps, error) {
 		return traps{}, err
 	}
 	files = slices.DeleteFunc(files, func(f honey.File) bool { return taken(t.Plan, f) })
-	var decoys []credentials.Decoy
+	var decoys []egress.Decoy
 	for _, f := range files {
 		for _, s := range f.Secrets {
 			t.bus.Secrets().Hold("honey-"+f.Kind, s)
-			decoys = append(decoys, credentials.Decoy{Kind: f.Kind, Value: s})
+			decoys = append(decoys, egress.Decoy{Kind: f.Kind, Value: s})
 		}
 	}
 	if len(decoys) == 0 {
 		return traps{}, nil
 	}
-	return traps{files, credentials.NewDecoys(decoys)}, nil
+	return traps{files, decoys}, nil
 }
 
 // taken says whether the place of a honeytoken is the user's own, or its kind is
