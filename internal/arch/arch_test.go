@@ -31,6 +31,7 @@ var checks = map[string]func(*tree) []string{
 	"orphans":  orphans,
 	"plans":    func(t *tree) []string { return plans(t, "policy") },
 	"promises": promised,
+	"rooms":    func(t *tree) []string { return rooms(t, "testenv arch") },
 	"quiet":    func(t *tree) []string { return quiet(t, talkers, entry) },
 	"skips":    func(t *tree) []string { return skips(t, "testenv") },
 	"links":    func(t *tree) []string { return linked(t, hostile, follows) },

@@ -76,3 +76,51 @@ func literal(spec *ast.ValueSpec, i int) string {
 	}
 	return s
 }
+
+// housePlan is the page that says which rooms there are, and what each may import of the
+// others.
+const housePlan = "docs/decisions/house.md"
+
+// rooms checks that the page and the directories of internal say the same. What is
+// for tests alone is no room.
+func rooms(t *tree, testOnly string) []string {
+	_, list, _ := strings.Cut(string(t.texts[housePlan]), "```rooms\n")
+	list, _, _ = strings.Cut(list, "```")
+	planned := map[string]string{}
+	for line := range strings.Lines(list) {
+		name, imports, _ := strings.Cut(strings.TrimSpace(line), ":")
+		planned[name] = strings.Join(strings.Fields(imports), " ")
+	}
+	room := func(pkg string) string { name, _, _ := strings.Cut(pkg, "/"); return name }
+	found := map[string]map[string]bool{}
+	for _, f := range t.files {
+		here := room(f.pkg())
+		if !under(f.dir, "internal") || slices.Contains(strings.Fields(testOnly), here) {
+			continue
+		}
+		if found[here] == nil {
+			found[here] = map[string]bool{}
+		}
+		for _, target := range f.targets() {
+			name, ours := t.inModule(target)
+			if there := room(name); ours && !f.test && !f.helper() && there != here && !slices.Contains(strings.Fields(testOnly), there) {
+				found[here][there] = true
+			}
+		}
+	}
+	var bad []string
+	for _, name := range slices.Sorted(maps.Keys(found)) {
+		imports := strings.Join(slices.Sorted(maps.Keys(found[name])), " ")
+		if plan, there := planned[name]; !there {
+			bad = append(bad, fmt.Sprintf("%s: it has no room %s", housePlan, name))
+		} else if plan != imports {
+			bad = append(bad, fmt.Sprintf("%s: the room %s imports %q, and the page says %q", housePlan, name, imports, plan))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(planned)) {
+		if found[name] == nil {
+			bad = append(bad, fmt.Sprintf("%s: there is no room %s", housePlan, name))
+		}
+	}
+	return bad
+}

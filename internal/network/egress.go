@@ -1,5 +1,5 @@
 // Package network decides about every connection that leaves the boundary. It is
-// given the doors of the inner network (sandbox.Doors), answers names itself,
+// given the doors of the inner network (boundary.Doors), answers names itself,
 // dials itself, and passes on what the policy names. What a client says about its
 // destination can only confirm what the address that it dialled says.
 //
@@ -106,7 +106,7 @@ type Observation struct {
 	Count  int
 }
 
-// Credentials are leases on secrets, as package broker gives them out.
+// Credentials are leases on secrets, as package credentials gives them out.
 type Credentials interface {
 	// Bound lists what may be used towards a destination.
 	Bound(name string, port int) []Binding

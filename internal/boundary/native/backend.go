@@ -37,7 +37,7 @@ func (b *Backend) omitted() map[string]bool {
 	return m
 }
 
-// Start runs the command of spec inside the boundary; see sandbox.Backend.
+// Start runs the command of spec inside the boundary; see boundary.Backend.
 func (b *Backend) Start(ctx context.Context, spec boundary.Spec) (boundary.Process, error) {
 	if len(spec.Argv) == 0 {
 		return nil, fmt.Errorf("no command given")

@@ -17,7 +17,7 @@ import (
 	"holdfast.dev/holdfast/internal/policy"
 )
 
-// Check tries each guarantee by doing what a launch does; see sandbox.Backend.
+// Check tries each guarantee by doing what a launch does; see boundary.Backend.
 func (b *Backend) Check(ctx context.Context) []boundary.Finding {
 	tests := []struct {
 		guarantee policy.Guarantee
