@@ -153,6 +153,6 @@ func TestDependencies(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got != string(want) {
-		t.Errorf("the binary links:\n%sdeps.txt says:\n%sif that is meant: go generate ./internal/arch, and a line in docs/dependencies.md", got, want)
+		t.Errorf("the binary links:\n%sdeps.txt says:\n%sif that is meant: go generate ./internal/arch, and a line in docs/decisions/dependencies.md", got, want)
 	}
 }

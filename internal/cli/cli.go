@@ -18,7 +18,7 @@ import (
 	"holdfast.dev/holdfast/internal/floor/sys"
 )
 
-// Exit codes of Holdfast itself; docs/exit-codes.md is their contract.
+// Exit codes of Holdfast itself; docs/formats/exit-codes.md is their contract.
 const (
 	exitOK            = 0
 	exitFailed        = 1   // doctor: the default profile cannot run; run: output was lost
@@ -169,7 +169,7 @@ execute.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return &usageError{err, "see '" + cmd.CommandPath() + " --help'"}
 	})
-	root.AddCommand(newRunCommand(a), newPolicyCommand(a), newGrantCommand(a), newLogCommand(a), newAlertsCommand(a), newHooksCommand(a), newWhyCommand(a), newDoctorCommand(a), newVersionCommand(a), newModelCommand(a))
+	root.AddCommand(newRunCommand(a), newPolicyCommand(a), newGrantCommand(a), newLogCommand(a), newAlertsCommand(a), newHooksCommand(a), newWhyCommand(a), newDoctorCommand(a), newVersionCommand(a), newReferenceCommand(a, "holdfast", topics()), newModelCommand(a))
 	root.AddCommand(linuxCommands(a)...)
 	root.AddCommand(hiddenCommands()...)
 	root.InitDefaultCompletionCmd()
