@@ -20,7 +20,7 @@ import (
 // read in its source: a new one cannot be forgotten here.
 func constants(t *testing.T, want func(name, kind string) bool) map[string]string {
 	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), "../event/event.go", nil, 0)
+	file, err := parser.ParseFile(token.NewFileSet(), "../../floor/event/event.go", nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
