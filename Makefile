@@ -3,8 +3,8 @@
 # The commit that a build says it was made from; empty outside a repository.
 COMMIT = $(shell test -e .git && git describe --always --exclude='*' --abbrev=12 --dirty)
 
-build: prober ## bin/holdfast, static
-	CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags='-X holdfast.dev/holdfast/internal/cli.commit=$(COMMIT)' -o bin/holdfast ./cmd/holdfast
+build: prober ## bin/holdfast and bin/holdfast-prove, static
+	CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags='-X holdfast.dev/holdfast/internal/floor/command.commit=$(COMMIT)' -o bin/ ./cmd/holdfast ./cmd/holdfast-prove
 
 prober: ## what 'holdfast prove' runs inside; the binary carries it
 	CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o bin/prober ./internal/prove/inside/prober

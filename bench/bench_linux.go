@@ -50,7 +50,7 @@ func newBench(ctx context.Context, o options, root string) (_ *bench, err error)
 		return nil, err
 	}
 	b.holdfast = filepath.Join(b.dir, "bin", "holdfast")
-	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-o", b.holdfast, "./cmd/holdfast")
+	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-o", filepath.Dir(b.holdfast)+"/", "./cmd/holdfast", "./cmd/holdfast-prove")
 	build.Dir, build.Env = root, append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("building holdfast: %w: %s", err, out)

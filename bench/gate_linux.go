@@ -7,8 +7,8 @@ import (
 	"syscall"
 	"time"
 
+	"holdfast.dev/holdfast/internal/consent/rules"
 	"holdfast.dev/holdfast/internal/floor/event"
-	"holdfast.dev/holdfast/internal/policy"
 )
 
 // gatePart is the name of the part about rules of consent for -only.
@@ -87,20 +87,20 @@ func (b *bench) gates() (*section, error) {
 	return s, nil
 }
 
-func (r gateRules) gates() (*policy.Gates, error) {
-	var ask []policy.GateRule
+func (r gateRules) gates() (*rules.Matcher, error) {
+	var ask []rules.Rule
 	for i := range 100 {
 		if r.set {
 			break
 		}
-		ask = append(ask, policy.GateRule{When: fmt.Sprintf(r.when, i)})
+		ask = append(ask, rules.Rule{When: fmt.Sprintf(r.when, i)})
 	}
-	for _, set := range policy.GateSets() {
+	for _, set := range rules.Sets() {
 		if r.set {
-			ask = append(ask, policy.GateRule{Set: set.Name})
+			ask = append(ask, rules.Rule{Set: set.Name})
 		}
 	}
-	g, err := policy.NewGates(ask, nil, nil)
+	g, err := rules.New(ask, nil, rules.Host{})
 	if err != nil {
 		return nil, fmt.Errorf("making rules ready: %w", err)
 	}
@@ -108,7 +108,7 @@ func (r gateRules) gates() (*policy.Gates, error) {
 }
 
 // judging is the median of five in microseconds of processor time.
-func (b *bench) judging(g *policy.Gates, a event.Attempt) float64 {
+func (b *bench) judging(g *rules.Matcher, a event.Attempt) float64 {
 	times := 2000
 	if b.options.quick {
 		times = 20

@@ -24,10 +24,11 @@ var update = flag.Bool("update", false, "write deps.txt instead of comparing it"
 var checks = map[string]func(*tree) []string{
 	"layers":   func(t *tree) []string { return importOrder(t, layers, entry) },
 	"homes":    func(t *tree) []string { return outsideImports(t, homes, layers) },
-	"breadth":  func(t *tree) []string { return breadth(t, wide, fanOut, fanOutWide) },
+	"breadth":  func(t *tree) []string { return breadth(t, wide, fanOut) },
 	"budgets":  func(t *tree) []string { return budgets(t, exceptions) },
 	"comments": packageComments,
 	"orphans":  orphans,
+	"plans":    func(t *tree) []string { return plans(t, "policy") },
 	"promises": promised,
 	"quiet":    func(t *tree) []string { return quiet(t, talkers, entry) },
 	"skips":    func(t *tree) []string { return skips(t, "testenv") },

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -84,6 +85,8 @@ func refuse(f *file, name string, places map[string]layer, here layer, only map[
 		return "which is for tests only"
 	case program && name != want && !f.test:
 		return "a program imports " + want + " and nothing else"
+	case !testing && under(f.dir, "internal") && otherProgram(f.pkg(), name):
+		return "which is of the other program: holdfast and holdfast-prove share internal/floor alone"
 	case !under(f.dir, "internal"):
 		return "" // bench, tools and programs stand above all layers
 	case there.line > here.line:
@@ -92,6 +95,12 @@ func refuse(f *file, name string, places map[string]layer, here layer, only map[
 		return "which is of the same layer"
 	}
 	return ""
+}
+
+// otherProgram reports whether one of two packages is of holdfast-prove and the
+// other of holdfast. The floor is of both.
+func otherProgram(a, b string) bool {
+	return !under(a, "floor") && !under(b, "floor") && under(a, "prove") != under(b, "prove")
 }
 
 // home is a row of the table of homes.
@@ -154,7 +163,12 @@ func outsideImports(t *tree, table, layerTable string) []string {
 }
 
 // breadth checks how many packages of this module each package imports.
-func breadth(t *tree, wideNames string, narrow, broad int) []string {
+func breadth(t *tree, wideLimits string, narrow int) []string {
+	limits := map[string]int{}
+	for _, w := range strings.Fields(wideLimits) {
+		name, n, _ := strings.Cut(w, ":")
+		limits[name], _ = strconv.Atoi(n) // a slip allows nothing
+	}
 	imports := map[string]map[string]bool{}
 	for _, f := range t.files {
 		for _, target := range f.targets() {
@@ -170,9 +184,9 @@ func breadth(t *tree, wideNames string, narrow, broad int) []string {
 	}
 	var bad []string
 	for _, pkg := range slices.Sorted(maps.Keys(imports)) {
-		limit := narrow
-		if slices.Contains(strings.Fields(wideNames), pkg) {
-			limit = broad
+		limit, isWide := limits[pkg]
+		if !isWide {
+			limit = narrow
 		}
 		if n := len(imports[pkg]); n > limit {
 			bad = append(bad, fmt.Sprintf("%s: imports %d packages of this module, the budget is %d", pkg, n, limit))

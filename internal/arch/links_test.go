@@ -10,7 +10,7 @@ import (
 
 // hostile lists the packages that work over trees which something inside may be
 // writing at the same time.
-const hostile = `boundary/workspace review run boundary/native`
+const hostile = `boundary/workspace review run consent supervise/control record/bus agents/state run/session boundary/native`
 
 // follows lists where these packages take a path by a call that follows links: the
 // file, the calls, and why no run chooses what the path leads to. What goes by a
@@ -29,28 +29,28 @@ review/target.go unix.Open                      : /proc/self/fd of a descriptor 
 review/journal.go os.Open os.OpenFile           : the state
 review/saved.go os.Open os.OpenFile os.ReadFile : the state
 review/start.go os.Open filepath.WalkDir        : the state
-run/agent.go os.Open                           : the private home, before anything is executed that could change it
-run/agent_changes.go os.ReadFile : a file of the user's home, where links are the user's; no run writes there
-run/agent_obeyed.go filepath.EvalSymlinks os.OpenFile : the home directory, and a directory that was made a moment ago
-run/agent_place.go filepath.EvalSymlinks      : the place itself, in the user's home; what lies below it is compared with what was copied
-run/agent_changes.go filepath.Glob             : the state
-run/agent_collect.go os.ReadFile os.WriteFile  : the state
-run/alive.go filepath.Glob os.Open              : the state
-run/approvals_client.go filepath.Glob os.Stat  : the state
+agents/state/copies.go os.Open                           : the private home, before anything is executed that could change it
+agents/state/apply.go os.ReadFile : a file of the user's home, where links are the user's; no run writes there
+agents/state/obeyed.go filepath.EvalSymlinks os.OpenFile : the home directory, and a directory that was made a moment ago
+agents/state/place.go filepath.EvalSymlinks      : the place itself, in the user's home; what lies below it is compared with what was copied
+agents/state/apply.go filepath.Glob             : the state
+agents/state/collect.go os.ReadFile os.WriteFile  : the state
+run/session/alive.go filepath.Glob os.Open              : the state
+consent/client_linux.go os.Stat                : the state
 run/approvals_tell.go os.Stat                  : programs of the host, for a notice to the user
 run/carry.go filepath.EvalSymlinks             : adds what a link leads to to what is refused, and takes nothing away
-run/changes.go os.ReadDir os.ReadFile os.WriteFile : the state
+review/changelist.go os.ReadDir os.ReadFile os.WriteFile : the state
 run/client.go os.Open os.ReadDir os.Stat       : /proc, where the links are the kernel's
-run/control.go filepath.Glob os.Open           : the state
+supervise/control/client.go filepath.Glob      : the state
 run/gate.go os.ReadFile                        : /proc, where the links are the kernel's
-run/review.go os.Chown os.Chtimes syscall.Chmod : directories of the state that were made a moment ago, before the run
-run/review.go os.ReadDir                       : the state
-run/review.go syscall.Stat                     : the workspace, by the path that was resolved; nothing is done to it
-run/scratch.go syscall.Stat                    : the workspace, by the path that was resolved; nothing is done to it
-run/session.go filepath.Glob os.OpenFile       : the state
-run/hostsettings.go os.ReadFile                : configuration of git's and of agents in the user's home
-run/session.go os.Stat                         : a path of the policy; nothing is done to it
-run/sweep.go os.Open os.ReadDir                : the state
+run/session/view.go os.Chown os.Chtimes syscall.Chmod : directories of the state that were made a moment ago, before the run
+run/session/view.go os.ReadDir                       : the state
+run/session/view.go syscall.Stat                     : the workspace, by the path that was resolved; nothing is done to it
+run/session/scratch.go syscall.Stat                    : the workspace, by the path that was resolved; nothing is done to it
+run/session/session.go filepath.Glob os.OpenFile       : the state
+boundary/workspace/hostsettings.go os.ReadFile                : configuration of git's and of agents in the user's home
+boundary/workspace/inspect.go os.Stat                         : a path of the policy; nothing is done to it
+run/session/sweep.go os.Open os.ReadDir                : the state
 boundary/native/backend.go os.Stat os.ReadFile   : /proc/sys
 boundary/native/check.go os.OpenFile os.ReadFile : /dev and /proc/sys
 boundary/native/collect.go os.ReadDir os.ReadFile : /proc, where the links are the kernel's

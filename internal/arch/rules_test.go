@@ -13,20 +13,24 @@ package arch
 // package, such as a generator, needs no entry. Packages of
 // later capabilities have their place already.
 const layers = `
-floor/event floor/canonical floor/sys prove/netlab
+floor/text floor/paths floor/syslog
+floor/event floor/canonical floor/sys floor/programs prove/netlab
 testenv*
+floor/command floor/report
 prove/inside
-floor/expr floor/redact detect/honey detect/baseline prove/replay
-policy record/audit detect consent prove/report prove/probe record/export prove/model
+floor/expr floor/redact supervise/control detect/honey detect/baseline prove/replay
+consent/rules
+policy record/audit detect consent prove/probe record/export prove/model
 record/story detect/alert prove/exposure prove/targets prove/agent agents/hooks
-boundary record/incident
+boundary record/incident record/bus
 boundary/boundarytest* boundary/native/abitest*
 boundary/native supervise network network/netstack credentials boundary/workspace agents/gateway
-review
+review agents/state
+run/session
 run
 prove/trial
 prove/harness
-cli
+cli prove/cli
 testenv/realtest*
 arch*
 `
@@ -34,6 +38,7 @@ arch*
 // entry lists the programs that users get, and the one package each imports.
 const entry = `
 cmd/holdfast cli
+cmd/holdfast-prove prove/cli
 `
 
 // homes says where an import from outside may stand in code that is not a
@@ -43,19 +48,19 @@ cmd/holdfast cli
 const homes = `
 C                               : nothing is built with cgo, the binary is static
 unsafe                         floor/sys boundary/native *_unsafe.go *_unsafe_test.go : pointers to kernel structures; the file name tells reviewers where to look
-syscall                        floor/sys boundary boundary/native supervise record/audit detect/alert detect/honey boundary/workspace prove/probe prove/inside prove/replay prove/targets run cli cmd/holdfast testenv prove/netlab network prove/trial prove/agent agents/hooks agents/gateway host_unix.go : raw calls in sys and native; elsewhere error numbers, signals and wait statuses that os gives out as these types
-golang.org/x/sys               floor/sys boundary/native supervise boundary/workspace review prove/probe prove/inside prove/replay prove/targets run testenv prove/netlab network prove/harness prove/trial agents/hooks resolve_linux.go readfile_linux.go : workspace, review, task and the two files of policy open paths with openat2 and O_PATH; a probe speaks to the kernel itself, for it must not trust our wrappers; netlab makes namespaces, links and routes, with the messages of rtnetlink that it needs and no library for all of them; harness locks the places where it probes and asks what file system they are on; egress asks sockets for what net does not tell, and reads the TUN device
-golang.org/x/term              cli : the user's terminal is touched in one place
-github.com/spf13/cobra         cli : commands and flags
-github.com/spf13/pflag         cli : the flag type of cobra
+syscall                        floor/command floor/programs prove/cli floor/sys boundary boundary/native supervise record/audit detect/alert detect/honey boundary/workspace prove/probe prove/inside prove/replay prove/targets run consent agents/state cli cmd/holdfast testenv prove/netlab network prove/trial prove/agent agents/hooks agents/gateway host_unix.go : raw calls in sys and native; elsewhere error numbers, signals and wait statuses that os gives out as these types
+golang.org/x/sys               floor/sys boundary/native supervise boundary/workspace review agents/state prove/probe prove/inside prove/replay prove/targets run testenv prove/netlab network prove/harness prove/trial resolve_linux.go readfile_linux.go : workspace, review, task and the two files of policy open paths with openat2 and O_PATH; a probe speaks to the kernel itself, for it must not trust our wrappers; netlab makes namespaces, links and routes, with the messages of rtnetlink that it needs and no library for all of them; harness locks the places where it probes and asks what file system they are on; egress asks sockets for what net does not tell, and reads the TUN device
+golang.org/x/term              floor/command cli prove/cli : the user's terminal is touched in one place
+github.com/spf13/cobra         floor/command cli prove/cli : commands and flags
+github.com/spf13/pflag         cli prove/cli : the flag type of cobra
 go.yaml.in/yaml/v3             policy boundary/workspace detect prove/agent prove/model : what users write, and the lists of protected paths and of detection rules, the drivers of agent programs, scripts of the model
-cel.dev/cel-go                 floor/expr : conditions of rules and queries
+cel.dev/cel-go                 test : what conditions mean is compared with it
 golang.org/x/mod               record/audit : signed notes of checkpoints
 github.com/miekg/dns           network : the wire format of name queries
 golang.org/x/net               network : control messages of datagram sockets, which say what address was asked
 gvisor.dev/gvisor              network/netstack : TCP in user space, where the kernel cannot intercept connections by itself
 github.com/modelcontextprotocol/go-sdk agents/gateway test : the protocol of MCP
-github.com/hashicorp/vault/api credentials : a source of credentials
+github.com/tailscale/hujson    agents/hooks : settings of agents with comments, edited byte by byte
 software.sslmate.com/src/go-pkcs12 network : the trust store that Java reads, with the session's authority in it
 github.com/google/nftables     test : encodes the messages of the launch when their table is generated
 github.com/mdlayher/netlink    test : as nftables
@@ -81,13 +86,13 @@ init cmd/holdfast/main.go: only there the runtime promises the first thread (run
 const (
 	fileLines, fileLinesMax = 400, 800
 	funcLines, funcLinesMax = 50, 100
-	fanOut, fanOutWide      = 8, 27 // imports from this module a package, not counting those of its tests
+	fanOut                  = 12 // imports from this module a package, not counting those of its tests
 )
 
-// wide lists the packages that plug others together.
-const wide = `run cli prove/harness prove/trial`
+// wide lists the packages that may import more, with how many.
+const wide = `run:19 cli:28`
 
 // talkers lists the packages that may print and end the process. What runs
 // inside the sandbox as a probe has no caller to return to: its output is its
 // result. testenv executes a test binary once more, and passes on what it says.
-const talkers = `cli prove/inside testenv`
+const talkers = `cli prove/cli floor/command prove/inside testenv`

@@ -66,12 +66,12 @@ type Entry struct {
 
 // Watch is where notifications arrive.
 type Watch struct {
-	Listener *os.File // owned by the receiver
-	Trees    []Tree   // what the view is made of; of two for one path the later holds
-	First    int      // pid of the first process inside, in the host's pid namespace
-	UID, GID int      // of everything inside, as the host sees them
-	Closed   bool     // no address but those of the loopback can be reached
-	Portal   bool     // the third process inside is the boundary's own and hands out sockets
+	Listener *os.File      // owned by the receiver
+	Trees    []policy.Tree // what the view is made of; of two for one path the later holds
+	First    int           // pid of the first process inside, in the host's pid namespace
+	UID, GID int           // of everything inside, as the host sees them
+	Closed   bool          // no address but those of the loopback can be reached
+	Portal   bool          // the third process inside is the boundary's own and hands out sockets
 
 	Uncompared bool // calls are not held against what they did: for tests of that alone
 
@@ -80,23 +80,3 @@ type Watch struct {
 	Refuse func(nr uint32, args [6]uint64) (syscall.Errno, bool)
 	Name   func(nr uint32) string
 }
-
-// Tree is a path of the view with all below it, but for what a longer path says.
-type Tree struct {
-	Path   string // absolute, without links
-	Access TreeAccess
-	Rule   string // that put it there, as file:line or pattern; "" for a built-in default
-}
-
-// TreeAccess is what may be done in a tree.
-type TreeAccess int
-
-// The zero value is the narrowest.
-const (
-	TreeHidden    TreeAccess = iota // something empty stands in its place
-	TreeProtected                   // what the host would execute: for reading alone
-	TreeRead                        // for reading alone
-	TreeWrite                       // on the host
-	TreePrivate                     // dropped at the end
-	TreeDevice                      // a device, or a tree of the kernel's own: keeps nothing
-)

@@ -10,13 +10,14 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-
+	"holdfast.dev/holdfast/internal/agents/state"
+	"holdfast.dev/holdfast/internal/floor/command"
+	"holdfast.dev/holdfast/internal/floor/text"
 	"holdfast.dev/holdfast/internal/policy"
-	"holdfast.dev/holdfast/internal/run"
 )
 
 func (a *app) countPending(host policy.Host, rows []listedAgent) error {
-	all, err := run.Pending(host.State, "")
+	all, err := state.Pending(host.State, "")
 	for _, c := range all {
 		for i := range rows {
 			if rows[i].Name == c.Preset {
@@ -49,11 +50,11 @@ it was when it was copied.`,
 			name := ""
 			if len(args) > 0 {
 				if name = args[0]; !policy.HasPreset(host, name) {
-					return &usageError{fmt.Errorf("there is no preset %q", name), "'holdfast agents' lists them"}
+					return command.Usage(fmt.Errorf("there is no preset %q", name), "'holdfast agents' lists them")
 				}
 			}
 			if (apply != "" || drop) && name == "" {
-				return &usageError{errors.New("of which agent?"), "name it: holdfast agents changes claude"}
+				return command.Usage(errors.New("of which agent?"), "name it: holdfast agents changes claude")
 			}
 			all, err := pendingOf(host, name, id)
 			if err != nil {
@@ -65,7 +66,7 @@ it was when it was copied.`,
 			case c.Flags().Changed("apply"):
 				return a.applyAll(all, name, apply)
 			case asJSON:
-				return writeJSON(a.Stdout, append([]*run.Changes{}, all...))
+				return command.WriteJSON(a.Stdout, append([]*state.Changes{}, all...))
 			}
 			return a.showChanges(c.Context(), all, host.Home, id)
 		},
@@ -79,20 +80,20 @@ it was when it was copied.`,
 }
 
 // pendingOf are the changes of one agent, or of one run.
-func pendingOf(host policy.Host, name, id string) ([]*run.Changes, error) {
-	all, err := run.Pending(host.State, name)
+func pendingOf(host policy.Host, name, id string) ([]*state.Changes, error) {
+	all, err := state.Pending(host.State, name)
 	if err != nil || id == "" {
 		return all, err
 	}
 	for _, c := range all {
 		if c.ID == id {
-			return []*run.Changes{c}, nil
+			return []*state.Changes{c}, nil
 		}
 	}
-	return nil, &usageError{fmt.Errorf("no changes have the id %q", id), "'holdfast agents changes' lists them"}
+	return nil, command.Usage(fmt.Errorf("no changes have the id %q", id), "'holdfast agents changes' lists them")
 }
 
-func dropAll(all []*run.Changes) error {
+func dropAll(all []*state.Changes) error {
 	var errs []error
 	for _, c := range all {
 		errs = append(errs, c.Drop())
@@ -102,13 +103,13 @@ func dropAll(all []*run.Changes) error {
 
 // applyAll applies the changes that digest stands for, the oldest first. What could
 // not be applied stays.
-func (a *app) applyAll(all []*run.Changes, name, digest string) error {
-	now, err := run.Digest(all)
+func (a *app) applyAll(all []*state.Changes, name, digest string) error {
+	now, err := state.Digest(all)
 	if err != nil {
 		return err
 	}
 	if digest != now {
-		return &usageError{errors.New("what waits is not what was shown with that digest"), "look at it, and take the digest from its last line: holdfast agents changes " + name}
+		return command.Usage(errors.New("what waits is not what was shown with that digest"), "look at it, and take the digest from its last line: holdfast agents changes "+name)
 	}
 	failed := false
 	for i := len(all) - 1; i >= 0; i-- {
@@ -116,11 +117,11 @@ func (a *app) applyAll(all []*run.Changes, name, digest string) error {
 		whole := true
 		for _, f := range c.Files {
 			if err := c.Apply(f); err != nil {
-				a.report(err)
+				a.Report(err)
 				whole, failed = false, true
 				continue
 			}
-			fmt.Fprintf(a.Stdout, "%s: %s\n", oneLine(f.Place), f.Change)
+			fmt.Fprintf(a.Stdout, "%s: %s\n", text.Line(f.Place), f.Change)
 		}
 		if whole {
 			if err := c.Drop(); err != nil {
@@ -129,13 +130,13 @@ func (a *app) applyAll(all []*run.Changes, name, digest string) error {
 		}
 	}
 	if failed {
-		return &exitError{exitFailed}
+		return command.Exit(exitFailed)
 	}
 	return nil
 }
 
-func (a *app) showChanges(ctx context.Context, all []*run.Changes, home, id string) error {
-	obeyed, err := run.ObeyedAmong(ctx, home, all)
+func (a *app) showChanges(ctx context.Context, all []*state.Changes, home, id string) error {
+	obeyed, err := state.ObeyedAmong(ctx, home, all)
 	if err != nil {
 		return err
 	}
@@ -143,9 +144,9 @@ func (a *app) showChanges(ctx context.Context, all []*run.Changes, home, id stri
 		if i > 0 {
 			fmt.Fprintln(a.Stdout)
 		}
-		fmt.Fprintf(a.Stdout, "%s  %s  in %s, %s\n", c.ID, oneLine(c.Preset), oneLine(c.Workspace), c.At.Format(time.RFC3339))
+		fmt.Fprintf(a.Stdout, "%s  %s  in %s, %s\n", c.ID, text.Line(c.Preset), text.Line(c.Workspace), c.At.Format(time.RFC3339))
 		for _, f := range c.Files {
-			fmt.Fprintf(a.Stdout, "  %s %s%s\n", f.Change, oneLine(tilde(home, f.Place)), oneLine(aboutPlace(f)))
+			fmt.Fprintf(a.Stdout, "  %s %s%s\n", f.Change, text.Line(tilde(home, f.Place)), text.Line(aboutPlace(f)))
 			if r := obeyed.Rule(f); r != nil {
 				fmt.Fprintf(a.Stdout, "    ! %s\n", r.Reason)
 			}
@@ -154,30 +155,30 @@ func (a *app) showChanges(ctx context.Context, all []*run.Changes, home, id stri
 				return err
 			}
 			for _, line := range lines {
-				fmt.Fprintf(a.Stdout, "    %s\n", oneLine(line))
+				fmt.Fprintf(a.Stdout, "    %s\n", text.Line(line))
 			}
 		}
 		for _, what := range c.LeftOut {
-			fmt.Fprintf(a.Stdout, "  left out: %s\n", oneLine(what))
+			fmt.Fprintf(a.Stdout, "  left out: %s\n", text.Line(what))
 		}
 	}
 	return a.showDigests(all, id)
 }
 
 // showDigests names, for each agent, the command that applies what was shown.
-func (a *app) showDigests(all []*run.Changes, id string) error {
-	of := map[string][]*run.Changes{}
+func (a *app) showDigests(all []*state.Changes, id string) error {
+	of := map[string][]*state.Changes{}
 	for _, c := range all {
 		of[c.Preset] = append(of[c.Preset], c)
 	}
 	for _, preset := range slices.Sorted(maps.Keys(of)) {
-		digest, err := run.Digest(of[preset])
+		digest, err := state.Digest(of[preset])
 		if err != nil {
 			return err
 		}
-		name := oneLine(preset)
+		name := text.Line(preset)
 		if id != "" {
-			name += " --id " + oneLine(id)
+			name += " --id " + text.Line(id)
 		}
 		fmt.Fprintf(a.Stdout, "\nto put what is shown into your files: holdfast agents changes %s --apply %s\nto forget it: holdfast agents changes %s --drop\n", name, digest, name)
 	}
@@ -186,7 +187,7 @@ func (a *app) showDigests(all []*run.Changes, id string) error {
 
 // aboutPlace is where a change really goes, if links lead there, and that a new file
 // may be executed.
-func aboutPlace(f run.ChangedFile) string {
+func aboutPlace(f state.ChangedFile) string {
 	about := ""
 	switch real, err := f.Real(); {
 	case err != nil:
@@ -205,11 +206,11 @@ func aboutPlace(f run.ChangedFile) string {
 
 // changedLines tells one change as lines: of JSON the values, else the lines
 // between the first and the last that differ.
-func changedLines(c *run.Changes, f run.ChangedFile) ([]string, error) {
+func changedLines(c *state.Changes, f state.ChangedFile) ([]string, error) {
 	var out []string
 	for _, k := range f.Keys {
 		var was, value strings.Builder
-		if err := errors.Join(writeJSONLine(&was, k.Was), writeJSONLine(&value, k.Value)); err != nil {
+		if err := errors.Join(command.WriteJSONLine(&was, k.Was), command.WriteJSONLine(&value, k.Value)); err != nil {
 			return nil, fmt.Errorf("showing a change: %w", err)
 		}
 		if k.Had {

@@ -12,8 +12,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"holdfast.dev/holdfast/internal/floor/command"
+	"holdfast.dev/holdfast/internal/floor/paths"
+	"holdfast.dev/holdfast/internal/floor/programs"
+	"holdfast.dev/holdfast/internal/floor/text"
 	"holdfast.dev/holdfast/internal/policy"
-	"holdfast.dev/holdfast/internal/prove/agent"
 )
 
 func newAgentsCommand(a *app) *cobra.Command {
@@ -28,7 +31,7 @@ write or change: see docs/agents.md.`,
 		Example: "  holdfast agents\n  holdfast agents --json\n  holdfast agents changes claude",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return &usageError{fmt.Errorf("unknown command %q for holdfast agents", args[0]), "see 'holdfast agents --help'"}
+				return command.Usage(fmt.Errorf("unknown command %q for holdfast agents", args[0]), "see 'holdfast agents --help'")
 			}
 			return nil
 		},
@@ -38,7 +41,7 @@ write or change: see docs/agents.md.`,
 				return err
 			}
 			if asJSON {
-				err = errors.Join(err, writeJSON(a.Stdout, rows))
+				err = errors.Join(err, command.WriteJSON(a.Stdout, rows))
 			} else {
 				a.showAgents(rows)
 			}
@@ -78,11 +81,9 @@ func (a *app) agents(ctx context.Context) ([]listedAgent, error) {
 	for i, p := range presets {
 		rows[i] = listedAgent{Name: p.Name, Title: p.Title, Preset: p.Origin.String(), Install: p.Install}
 		wait.Go(func() {
-			found, err := agent.Find(ctx, agent.Driver{Name: p.Name, Command: p.Name}, env, agent.DefaultDir(host.State))
-			for _, f := range found {
-				if err == nil && f.Dir == "" {
-					rows[i].Path, rows[i].Version = f.Program, shortened(f.Version)
-				}
+			if path := programs.Find(p.Name, programs.Path(env)); path != "" {
+				rows[i].Path = path
+				rows[i].Version, _ = programs.Version(ctx, path, programs.Path(env), nil)
 			}
 		})
 	}
@@ -93,22 +94,13 @@ func (a *app) agents(ctx context.Context) ([]listedAgent, error) {
 	return rows, err
 }
 
-// shortened bounds what a program says of itself.
-func shortened(version string) string {
-	const most = 40
-	if len(version) > most {
-		return version[:most]
-	}
-	return version
-}
-
 // trustedPath is the caller's environment, with nothing of the working directory
 // in PATH: what is found there is executed.
 func (a *app) trustedPath() []string {
 	var dirs []string
-	for _, dir := range filepath.SplitList(a.lookup("PATH")) {
+	for _, dir := range filepath.SplitList(a.Lookup("PATH")) {
 		real, err := filepath.EvalSymlinks(dir)
-		if err == nil && filepath.IsAbs(dir) && real != a.Dir && !strings.HasPrefix(real, strings.TrimSuffix(a.Dir, "/")+"/") {
+		if err == nil && filepath.IsAbs(dir) && !paths.Within(a.Dir, real) {
 			dirs = append(dirs, dir)
 		}
 	}
@@ -116,8 +108,8 @@ func (a *app) trustedPath() []string {
 }
 
 func (a *app) showAgents(rows []listedAgent) {
-	var text bytes.Buffer
-	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+	var table bytes.Buffer
+	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "NAME\tPROGRAM\tVERSION\tPATH\tPRESET")
 	for _, r := range rows {
 		version, path := r.Version, r.Path
@@ -129,13 +121,13 @@ func (a *app) showAgents(rows []listedAgent) {
 		case version == "":
 			version = "?"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", oneLine(r.Name), oneLine(r.Title), oneLine(version), oneLine(path), oneLine(r.Preset))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", text.Line(r.Name), text.Line(r.Title), text.Line(version), text.Line(path), text.Line(r.Preset))
 	}
 	w.Flush()
-	a.Stdout.Write(text.Bytes())
+	a.Stdout.Write(table.Bytes())
 	for _, r := range rows {
 		if r.Pending > 0 {
-			fmt.Fprintf(a.Stdout, "\n%s: changes of %d runs wait: holdfast agents changes %s\n", oneLine(r.Title), r.Pending, oneLine(r.Name))
+			fmt.Fprintf(a.Stdout, "\n%s: changes of %d runs wait: holdfast agents changes %s\n", text.Line(r.Title), r.Pending, text.Line(r.Name))
 		}
 	}
 }

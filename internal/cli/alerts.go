@@ -6,14 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"holdfast.dev/holdfast/internal/detect"
+	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/event"
+	"holdfast.dev/holdfast/internal/floor/text"
 	"holdfast.dev/holdfast/internal/record/audit"
 )
 
@@ -28,12 +29,13 @@ refused or permitted before. The rules are explained by: holdfast reference rule
 		Example: `  holdfast alerts
   holdfast alerts --severity high --all
   holdfast alerts rules credential-denied
+  holdfast alerts resend
   holdfast alerts test rules.yaml`,
-		Annotations:       map[string]string{ownArguments: "a session"},
+		Annotations:       map[string]string{command.OwnArguments: "a session"},
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: a.sessions(0),
 		RunE: func(c *cobra.Command, args []string) error {
-			ctx, stop := interruptible(c)
+			ctx, stop := command.Interruptible(c)
 			defer stop()
 			return a.alerts(ctx, s, args)
 		},
@@ -42,7 +44,7 @@ refused or permitted before. The rules are explained by: holdfast reference rule
 	c.Flags().BoolVar(&s.json, "json", false, "show as JSON, one alert a line")
 	c.Flags().Var((*severityFlag)(&s.least), "severity", "only of this SEVERITY and above: info, low, medium, high, critical")
 	c.RegisterFlagCompletionFunc("severity", cobra.FixedCompletions(severityWords(), cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveKeepOrder))
-	c.AddCommand(newAlertsRules(a), newAlertsTest(a))
+	c.AddCommand(newAlertsRules(a), newAlertsTest(a), newAlertsResend(a), newAlertsRelay(a))
 	return c
 }
 
@@ -114,10 +116,10 @@ func (a *app) alerts(ctx context.Context, s alertSearch, args []string) error {
 		}
 	}
 	if err == nil && found == 0 && !s.json {
-		a.note(cyan, "note", "there is no such alert")
+		a.Note(command.Cyan, "note", "there is no such alert")
 	}
 	if err = errors.Join(err, out.Flush()); err == nil && bad {
-		err = &exitError{exitFailed}
+		err = command.Exit(exitFailed)
 	}
 	return err
 }
@@ -158,34 +160,23 @@ func (s alertSearch) log(ctx context.Context, info audit.Info, rows *[]listedAle
 }
 
 func alertOf(e event.Event) listedAlert {
-	d := e.Detail
-	one := listedAlert{
-		Session: e.Session, Seq: e.Seq, Time: e.Time.UTC(), Rule: e.Object, Severity: detect.Severity(d["severity"]), Title: d["title"],
-		Object: d["object"], Key: d["key"], PID: e.Process.PID, Executable: e.Process.Executable, Explanation: d["explanation"],
+	one := detect.AlertOf(e)
+	return listedAlert{
+		Session: one.Session, Seq: e.Seq, Time: one.Time, Rule: one.Rule, Severity: one.Severity, Title: one.Title, Technique: one.Technique,
+		Object: one.Object, Key: one.Key, Count: one.Count, Events: one.Events, PID: one.Process.PID, Executable: one.Process.Executable, Explanation: one.Explanation,
 	}
-	if d["technique"] != "" {
-		one.Technique = strings.Split(d["technique"], ",")
-	}
-	one.Count, _ = strconv.Atoi(d["count"])
-	one.Count = max(1, one.Count)
-	for s := range strings.SplitSeq(d["events"], ",") {
-		if n, err := strconv.ParseUint(s, 10, 64); err == nil {
-			one.Events = append(one.Events, n)
-		}
-	}
-	return one
 }
 
 func (s alertSearch) print(a *app, out *bufio.Writer, rows []listedAlert) error {
 	for _, one := range rows {
 		if s.json {
-			if err := writeJSONLine(out, one); err != nil {
+			if err := command.WriteJSONLine(out, one); err != nil {
 				return err
 			}
 			continue
 		}
 		if s.all {
-			fmt.Fprintf(out, "%s  ", oneLine(one.Session))
+			fmt.Fprintf(out, "%s  ", text.Line(one.Session))
 		}
 		out.WriteString(a.alertText(one))
 	}
@@ -195,7 +186,7 @@ func (s alertSearch) print(a *app, out *bufio.Writer, rows []listedAlert) error 
 // alertText is one alert for people.
 func (a *app) alertText(one listedAlert) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s  %s  %s: %s\n", one.Time.Local().Format("2006-01-02 15:04:05"), a.severityText(one.Severity), oneLine(one.Rule), oneLine(one.Title))
+	fmt.Fprintf(&b, "%s  %s  %s: %s\n", one.Time.Local().Format("2006-01-02 15:04:05"), a.severityText(one.Severity), text.Line(one.Rule), text.Line(one.Title))
 	about := one.Object
 	if about == "" || one.Rule == detect.FirstSeen {
 		about = shortHash(one.Key)
@@ -214,18 +205,22 @@ func (a *app) alertText(one listedAlert) string {
 		shown := one.Events[:min(6, len(one.Events))]
 		more = append(more, "records "+strings.Trim(strings.ReplaceAll(fmt.Sprint(shown), " ", ", "), "[]"))
 	}
-	more = append(more, oneLine(strings.Join(one.Technique, " ")))
-	fmt.Fprintf(&b, "    %s\n", strings.Join(more, "; "))
+	if len(one.Technique) > 0 {
+		more = append(more, text.Line(strings.Join(one.Technique, " ")))
+	}
+	if len(more) > 0 {
+		fmt.Fprintf(&b, "    %s\n", strings.Join(more, "; "))
+	}
 	return b.String()
 }
 
 func (a *app) severityText(s detect.Severity) string {
-	colour := grey
+	colour := command.Grey
 	switch s {
 	case detect.Critical, detect.High:
-		colour = red
+		colour = command.Red
 	case detect.Medium:
-		colour = yellow
+		colour = command.Yellow
 	}
-	return a.tint(colour, oneLine(fmt.Sprintf("%-8s", s)))
+	return a.Tint(colour, text.Line(fmt.Sprintf("%-8s", s)))
 }

@@ -11,6 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"holdfast.dev/holdfast/internal/detect"
+	"holdfast.dev/holdfast/internal/floor/command"
+	"holdfast.dev/holdfast/internal/floor/text"
 	"holdfast.dev/holdfast/internal/policy"
 	"holdfast.dev/holdfast/internal/record/audit"
 )
@@ -40,7 +42,7 @@ func newAlertsRules(a *app) *cobra.Command {
 			}
 			switch {
 			case asJSON:
-				return writeJSON(a.Stdout, rules)
+				return command.WriteJSON(a.Stdout, rules)
 			case len(args) > 0:
 				return a.explainRule(rules[0])
 			}
@@ -62,7 +64,7 @@ func ruleCalled(rules []detect.Rule, id string) (detect.Rule, error) {
 			return r, nil
 		}
 	}
-	return detect.Rule{}, &usageError{fmt.Errorf("there is no built-in rule %q", oneLine(id)), "see what there is with: holdfast alerts rules"}
+	return detect.Rule{}, command.Usage(fmt.Errorf("there is no built-in rule %q", text.Line(id)), "see what there is with: holdfast alerts rules")
 }
 
 // explainRule says all about a rule.
@@ -93,7 +95,7 @@ the alerts are shown.`,
   holdfast alerts test ~/.local/state/holdfast/log/RUN.jsonl --rules ~/.config/holdfast/rules`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			ctx, stop := interruptible(c)
+			ctx, stop := command.Interruptible(c)
 			defer stop()
 			st, err := os.Stat(args[0])
 			if err != nil {
@@ -101,7 +103,7 @@ the alerts are shown.`,
 			}
 			if st.IsDir() || strings.HasSuffix(args[0], ".yaml") {
 				if own != "" || asJSON {
-					return &usageError{errors.New("--rules and --json are for records"), "leave them out for a file of rules"}
+					return command.Usage(errors.New("--rules and --json are for records"), "leave them out for a file of rules")
 				}
 				return a.tryRules(args[0])
 			}
@@ -109,7 +111,7 @@ the alerts are shown.`,
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "show the alerts of a record as JSON, one a line")
-	c.Flags().Var((*textFlag)(&own), "rules", "FILE or directory of rules to use besides the built-in ones")
+	c.Flags().Var((*command.TextFlag)(&own), "rules", "FILE or directory of rules to use besides the built-in ones")
 	return c
 }
 
@@ -124,11 +126,11 @@ func (a *app) tryRules(path string) error {
 		return err
 	}
 	for _, f := range failed {
-		fmt.Fprintln(a.Stdout, oneLine(f.String()))
+		fmt.Fprintln(a.Stdout, text.Line(f.String()))
 	}
 	if len(failed) > 0 {
-		a.note(red, "error", "%s of %s failed", plural(len(failed), "test", "tests"), plural(len(rules), "rule", "rules"))
-		return &exitError{exitFailed}
+		a.Note(command.Red, "error", "%s of %s failed", plural(len(failed), "test", "tests"), plural(len(rules), "rule", "rules"))
+		return command.Exit(exitFailed)
 	}
 	_, err = fmt.Fprintf(a.Stdout, "%s, all tests passed\n", plural(len(rules), "rule", "rules"))
 	return err
@@ -168,20 +170,20 @@ func (a *app) replay(ctx context.Context, path, own string, asJSON bool) error {
 		return err
 	}
 	if err := engine.Err(); err != nil {
-		a.note(yellow, "warning", "a rule could not be evaluated: %s", oneLine(err.Error()))
+		a.Note(command.Yellow, "warning", "a rule could not be evaluated: %s", text.Line(err.Error()))
 	}
 	if found == 0 && !asJSON {
-		a.note(cyan, "note", "no rule is met")
+		a.Note(command.Cyan, "note", "no rule is met")
 	}
 	if bad {
-		return &exitError{exitFailed}
+		return command.Exit(exitFailed)
 	}
 	return nil
 }
 
 func (a *app) showAlert(one detect.Alert, asJSON bool) error {
 	if asJSON {
-		return writeJSONLine(a.Stdout, one)
+		return command.WriteJSONLine(a.Stdout, one)
 	}
 	_, err := io.WriteString(a.Stdout, a.alertText(listedAlert{
 		Time: one.Time, Rule: one.Rule, Severity: one.Severity, Title: one.Title, Technique: one.Technique, Object: one.Object,

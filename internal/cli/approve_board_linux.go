@@ -8,7 +8,6 @@ import (
 
 	"holdfast.dev/holdfast/internal/consent"
 	"holdfast.dev/holdfast/internal/floor/event"
-	"holdfast.dev/holdfast/internal/run"
 )
 
 // quietBefore is how long nobody may have typed, after a request began to be
@@ -55,7 +54,7 @@ type deed struct {
 func nameOf(r consent.Request) string { return r.Session + "/" + r.ID }
 
 // show takes over what waits now.
-func (b *board) show(all []run.Waiting, now time.Time) {
+func (b *board) show(all []consent.Waiting, now time.Time) {
 	b.requests, b.sessions = waitingRequests(all), len(all)
 	if _, at := b.current(); at < 0 {
 		b.pick(0, now)

@@ -9,7 +9,6 @@ import (
 
 	"holdfast.dev/holdfast/internal/consent"
 	"holdfast.dev/holdfast/internal/floor/event"
-	"holdfast.dev/holdfast/internal/run"
 )
 
 // began is when the boards of these tests begin.
@@ -23,8 +22,8 @@ func request(id string, argv ...string) consent.Request {
 	}
 }
 
-func waits(requests ...consent.Request) []run.Waiting {
-	return []run.Waiting{{Session: "20261122T120000-abc", Requests: requests}}
+func waits(requests ...consent.Request) []consent.Waiting {
+	return []consent.Waiting{{Session: "20261122T120000-abc", Requests: requests}}
 }
 
 // newBoard is a board on a screen, on which the requests were just drawn.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"holdfast.dev/holdfast/internal/consent"
+	"holdfast.dev/holdfast/internal/floor/command"
 )
 
 // Keys, as the last line names them: the second where there is less room.
@@ -46,7 +47,7 @@ func (b *board) draw(rows, cols int, now time.Time) []row {
 	lines = lines[:min(len(lines), max(1, rows-4))]
 	out = out[:rows-1-len(lines)]
 	for _, text := range lines {
-		out = append(out, row{text: text, style: yellow})
+		out = append(out, row{text: text, style: command.Yellow})
 	}
 	return append(out, b.drawHelp(cols))
 }
@@ -122,7 +123,7 @@ func (b *board) details(r consent.Request, cols int) []row {
 		}
 		style := ""
 		if l.Warn {
-			style = red
+			style = command.Red
 		}
 		for i, text := range wrap(l.Text, cols-wide-2, "") {
 			label := ""
@@ -158,7 +159,7 @@ func (b *board) drawHelp(cols int) row {
 		for columns(typed) > room {
 			typed = string([]rune(typed)[1:])
 		}
-		return row{text: clip(label, cols-columns(typed)-1) + typed, style: bold, cursor: true}
+		return row{text: clip(label, cols-columns(typed)-1) + typed, style: command.Bold, cursor: true}
 	}
 	for _, text := range helpLines {
 		if columns(text) < cols {

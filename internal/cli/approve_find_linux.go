@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-
 	"holdfast.dev/holdfast/internal/consent"
-	"holdfast.dev/holdfast/internal/run"
+	"holdfast.dev/holdfast/internal/floor/command"
+	"holdfast.dev/holdfast/internal/floor/text"
 )
 
 // byID finds what begins with a name. The whole name of one wins over others
@@ -18,7 +18,7 @@ import (
 func byID[T any](all []T, name string, id func(T) string, what, list string) (T, error) {
 	var none T
 	if name == "" {
-		return none, &usageError{fmt.Errorf("the name of the %s is empty", what), "see what there is with: " + list}
+		return none, command.Usage(fmt.Errorf("the name of the %s is empty", what), "see what there is with: "+list)
 	}
 	var found []T
 	for _, one := range all {
@@ -31,20 +31,20 @@ func byID[T any](all []T, name string, id func(T) string, what, list string) (T,
 	}
 	switch len(found) {
 	case 0:
-		return none, &usageError{fmt.Errorf("no %s has a name that begins with %q", what, oneLine(name)), "see what there is with: " + list}
+		return none, command.Usage(fmt.Errorf("no %s has a name that begins with %q", what, text.Line(name)), "see what there is with: "+list)
 	case 1:
 		return found[0], nil
 	}
 	names := make([]string, len(found))
 	for i, one := range found {
-		names[i] = oneLine(id(one))
+		names[i] = text.Line(id(one))
 	}
 	slices.Sort(names)
-	return none, &usageError{fmt.Errorf("the names of %d %ss begin with %q", len(found), what, oneLine(name)), "type more of it: " + strings.Join(names[:min(len(names), 8)], ", ")}
+	return none, command.Usage(fmt.Errorf("the names of %d %ss begin with %q", len(found), what, text.Line(name)), "type more of it: "+strings.Join(names[:min(len(names), 8)], ", "))
 }
 
 // waitingRequests are those of all sessions.
-func waitingRequests(all []run.Waiting) []consent.Request {
+func waitingRequests(all []consent.Waiting) []consent.Request {
 	var out []consent.Request
 	for _, w := range all {
 		out = append(out, w.Requests...)
@@ -53,7 +53,7 @@ func waitingRequests(all []run.Waiting) []consent.Request {
 }
 
 // liveGrants are those of all sessions.
-func liveGrants(all []run.Waiting) []consent.Grant {
+func liveGrants(all []consent.Waiting) []consent.Grant {
 	var out []consent.Grant
 	for _, w := range all {
 		out = append(out, w.Grants...)
@@ -62,7 +62,7 @@ func liveGrants(all []run.Waiting) []consent.Grant {
 }
 
 func findRequest(ctx context.Context, state, name string) (consent.Request, error) {
-	all, silent := run.Waits(ctx, state)
+	all, silent := consent.Waits(ctx, state)
 	found, err := byID(waitingRequests(all), name, func(r consent.Request) string { return r.ID }, "request", "holdfast approve list")
 	if err != nil && silent != nil {
 		return found, silent
@@ -71,7 +71,7 @@ func findRequest(ctx context.Context, state, name string) (consent.Request, erro
 }
 
 func findGrant(ctx context.Context, state, name string) (consent.Grant, error) {
-	all, silent := run.Waits(ctx, state)
+	all, silent := consent.Waits(ctx, state)
 	found, err := byID(liveGrants(all), name, func(g consent.Grant) string { return g.ID }, "approval", "holdfast approve grants")
 	if err != nil && silent != nil {
 		return found, silent
@@ -89,7 +89,7 @@ func oneName(what string) cobra.PositionalArgs {
 		if len(args) > 1 {
 			err = fmt.Errorf("%d names are given, and each %s is looked at by itself", len(args), what)
 		}
-		return &usageError{err, "type '" + cmd.CommandPath() + " ID'"}
+		return command.Usage(err, "type '"+cmd.CommandPath()+" ID'")
 	}
 }
 
@@ -99,9 +99,9 @@ func (a *app) completeRequests(c *cobra.Command, args []string, begin string) ([
 	if err != nil || len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	ctx, stop := interruptible(c)
+	ctx, stop := command.Interruptible(c)
 	defer stop()
-	all, err := run.Waits(ctx, p.state)
+	all, err := consent.Waits(ctx, p.state)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

@@ -13,10 +13,10 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
-
 	"holdfast.dev/holdfast/internal/consent"
+	"holdfast.dev/holdfast/internal/floor/command"
+	"holdfast.dev/holdfast/internal/floor/text"
 	"holdfast.dev/holdfast/internal/policy"
-	"holdfast.dev/holdfast/internal/run"
 )
 
 func newApproveCommand(a *app) *cobra.Command {
@@ -57,7 +57,7 @@ func (a *app) approver(via string) (*approver, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &approver{state: host.State, via: via, by: a.lookup("USER")}
+	p := &approver{state: host.State, via: via, by: a.Lookup("USER")}
 	if u, err := user.Current(); err == nil {
 		p.by = u.Username
 	}
@@ -68,7 +68,7 @@ func (a *app) approver(via string) (*approver, error) {
 // there is none.
 func (p *approver) sign(n consent.Answer) (consent.Signed, error) {
 	if p.key == nil {
-		key, err := run.ApproverKey(filepath.Join(p.state, "keys"))
+		key, err := consent.ApproverKey(filepath.Join(p.state, "keys"))
 		if err != nil {
 			return consent.Signed{}, err
 		}
@@ -85,7 +85,7 @@ func (p *approver) answer(ctx context.Context, n consent.Answer) error {
 	if err != nil {
 		return err
 	}
-	return run.AnswerRequest(ctx, p.state, n.Session, s)
+	return consent.AnswerRequest(ctx, p.state, n.Session, s)
 }
 
 // revoke takes a grant back.
@@ -94,7 +94,7 @@ func (p *approver) revoke(ctx context.Context, session, grant, reason string) er
 	if err != nil {
 		return err
 	}
-	return run.RevokeGrant(ctx, p.state, session, s)
+	return consent.RevokeGrant(ctx, p.state, session, s)
 }
 
 // onTerminal says whether there is a terminal that can be drawn on.
@@ -103,11 +103,11 @@ func (a *app) onTerminal() (in, out *os.File, err error) {
 	out, outOK := a.Stdout.(*os.File)
 	if !inOK || !outOK || !term.IsTerminal(int(in.Fd())) || !term.IsTerminal(int(out.Fd())) {
 		err = errors.New("there is no terminal here to show requests on")
-	} else if t := a.lookup("TERM"); t == "" || t == "dumb" {
-		err = fmt.Errorf("the terminal (TERM=%s) cannot be drawn on", oneLine(t))
+	} else if t := a.Lookup("TERM"); t == "" || t == "dumb" {
+		err = fmt.Errorf("the terminal (TERM=%s) cannot be drawn on", text.Line(t))
 	}
 	if err != nil {
-		return nil, nil, &usageError{err, "use 'holdfast approve list', then 'holdfast approve allow ID' or 'holdfast approve deny ID'"}
+		return nil, nil, command.Usage(err, "use 'holdfast approve list', then 'holdfast approve allow ID' or 'holdfast approve deny ID'")
 	}
 	return in, out, nil
 }

@@ -10,9 +10,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-
 	"holdfast.dev/holdfast/internal/consent"
-	"holdfast.dev/holdfast/internal/run"
+	"holdfast.dev/holdfast/internal/floor/command"
 )
 
 // asked is a request as programs read it.
@@ -38,16 +37,16 @@ func askedOf(r consent.Request) asked {
 }
 
 // waits is what all running sessions ask, and what they were granted.
-func (a *app) waits(c *cobra.Command) ([]run.Waiting, error) {
-	ctx, stop := interruptible(c)
+func (a *app) waits(c *cobra.Command) ([]consent.Waiting, error) {
+	ctx, stop := command.Interruptible(c)
 	defer stop()
 	p, err := a.approver("")
 	if err != nil {
 		return nil, err
 	}
-	all, err := run.Waits(ctx, p.state)
+	all, err := consent.Waits(ctx, p.state)
 	if err != nil && len(all) > 0 {
-		a.note(yellow, "warning", "%v", err)
+		a.Note(command.Yellow, "warning", "%v", err)
 		err = nil
 	}
 	return all, err
@@ -71,7 +70,7 @@ func newApproveList(a *app) *cobra.Command {
 				for _, r := range requests {
 					out = append(out, askedOf(r))
 				}
-				return writeJSON(a.Stdout, out)
+				return command.WriteJSON(a.Stdout, out)
 			}
 			if len(requests) == 0 {
 				_, err := fmt.Fprintln(a.Stdout, "nothing waits for an answer")
@@ -91,7 +90,7 @@ func (a *app) showAsked(to io.Writer, requests []consent.Request, now time.Time)
 		if i > 0 {
 			fmt.Fprintln(out)
 		}
-		fmt.Fprintf(out, "%s  %s\n", a.tint(bold, consent.Visible(r.ID)), head(r, now))
+		fmt.Fprintf(out, "%s  %s\n", a.Tint(command.Bold, consent.Visible(r.ID)), head(r, now))
 		wide, what := 0, consent.Describe(r)
 		for _, l := range what {
 			wide = max(wide, len(l.Name))
@@ -156,7 +155,7 @@ func (a *app) showGrants(all []consent.Grant, asJSON bool) error {
 	}
 	switch {
 	case asJSON:
-		return writeJSON(a.Stdout, rows)
+		return command.WriteJSON(a.Stdout, rows)
 	case len(rows) == 0:
 		_, err := fmt.Fprintln(a.Stdout, "no approval holds")
 		return err
@@ -191,7 +190,7 @@ While it runs, somebody counts as being there to answer.`,
 		Example: "  holdfast approve watch\n  holdfast approve watch --json",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			ctx, stop := interruptible(c)
+			ctx, stop := command.Interruptible(c)
 			defer stop()
 			p, err := a.approver("")
 			if err != nil {
@@ -210,7 +209,7 @@ func (a *app) watchApprovals(ctx context.Context, state string, asJSON bool) err
 	defer cancel()
 	known := map[string]consent.Request{}
 	var broken error
-	err := run.FollowWaits(ctx, state, func(all []run.Waiting) {
+	err := consent.FollowWaits(ctx, state, func(all []consent.Waiting) {
 		now := map[string]consent.Request{}
 		for _, r := range waitingRequests(all) {
 			now[r.Session+"/"+r.ID] = r
@@ -235,7 +234,7 @@ func (a *app) watchApprovals(ctx context.Context, state string, asJSON bool) err
 
 func (a *app) sayAsked(what string, r consent.Request, asJSON bool) error {
 	if asJSON {
-		return writeJSONLine(a.Stdout, struct {
+		return command.WriteJSONLine(a.Stdout, struct {
 			Event string `json:"event"`
 			asked
 		}{what, askedOf(r)})

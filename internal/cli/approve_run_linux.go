@@ -7,6 +7,8 @@ import (
 
 	"holdfast.dev/holdfast/internal/boundary"
 	"holdfast.dev/holdfast/internal/consent"
+	"holdfast.dev/holdfast/internal/floor/command"
+	"holdfast.dev/holdfast/internal/floor/text"
 	"holdfast.dev/holdfast/internal/run"
 )
 
@@ -17,7 +19,7 @@ func (a *app) asks(s run.Streams) func(id, what string) {
 		return nil
 	}
 	return func(id, what string) {
-		fmt.Fprintf(a.Stderr, "%s %s %s (holdfast approve)\n", a.paint(yellow, "holdfast: asks:"), id, consent.Visible(what))
+		fmt.Fprintf(a.Stderr, "%s %s %s (holdfast approve)\n", a.Paint(command.Yellow, "holdfast: asks:"), id, consent.Visible(what))
 	}
 }
 
@@ -25,13 +27,13 @@ func (a *app) asks(s run.Streams) func(id, what string) {
 func (a *app) consents(all []run.Consent) {
 	for i, c := range all {
 		if i == summaryLines {
-			fmt.Fprintf(a.Stderr, "%s and %d more, in the record of the run\n", a.paint(yellow, "holdfast: asked:"), len(all)-i)
+			fmt.Fprintf(a.Stderr, "%s and %d more, in the record of the run\n", a.Paint(command.Yellow, "holdfast: asked:"), len(all)-i)
 			return
 		}
-		colour, kind := yellow, "denied"
+		colour, kind := command.Yellow, "denied"
 		switch {
 		case c.Allowed:
-			colour, kind = cyan, "approved"
+			colour, kind = command.Cyan, "approved"
 		case !c.Denied():
 			kind = "ignored" // the request waited on
 		}
@@ -42,7 +44,7 @@ func (a *app) consents(all []run.Consent) {
 		if c.Rule != "" {
 			line += "; " + c.Rule
 		}
-		fmt.Fprintf(a.Stderr, "%s %s)\n", a.paint(colour, "holdfast: "+kind+":"), oneLine(line))
+		fmt.Fprintf(a.Stderr, "%s %s)\n", a.Paint(colour, "holdfast: "+kind+":"), text.Line(line))
 	}
 }
 

@@ -9,9 +9,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-
 	"holdfast.dev/holdfast/internal/consent"
-	"holdfast.dev/holdfast/internal/run"
+	"holdfast.dev/holdfast/internal/floor/command"
 )
 
 // approveScreen shows what waits until the user has seen enough of it.
@@ -29,7 +28,7 @@ func (a *app) approveScreen(c *cobra.Command, via string, untilEmpty bool) error
 	defer signal.Stop(signals)
 	ctx, cancel := context.WithCancel(c.Context())
 	defer cancel()
-	s, err := newFullScreen(in, out, a.lookup("NO_COLOR") == "")
+	s, err := newFullScreen(in, out, a.Lookup("NO_COLOR") == "")
 	if err != nil {
 		return err
 	}
@@ -65,13 +64,13 @@ type outcome struct {
 
 // run shows and obeys until there is nothing more to do.
 func (d *desktop) run(ctx context.Context, cancel context.CancelFunc) error {
-	waits := make(chan []run.Waiting)
+	waits := make(chan []consent.Waiting)
 	broken := make(chan error, 1)
 	followed := make(chan struct{})
 	go func() {
 		defer close(followed)
 		defer d.rescue()
-		broken <- run.FollowWaits(ctx, d.state, func(all []run.Waiting) {
+		broken <- consent.FollowWaits(ctx, d.state, func(all []consent.Waiting) {
 			select {
 			case waits <- all:
 			case <-ctx.Done():
@@ -184,5 +183,5 @@ func (d *desktop) signal(sig os.Signal) (end bool, err error) {
 	s, _ := sig.(syscall.Signal)
 	d.screen.leave()
 	fmt.Fprintf(os.Stderr, "holdfast: ended by signal %d\n", int(s))
-	return true, &exitError{128 + int(s)}
+	return true, command.Exit(128 + int(s))
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"holdfast.dev/holdfast/internal/consent"
+	"holdfast.dev/holdfast/internal/floor/command"
 )
 
 // allowFlags say how far an approval goes.
@@ -49,13 +50,13 @@ func (f allowFlags) answer(n consent.Answer) (consent.Answer, error) {
 	n.Allow, n.Scope, n.Directory, n.Uses, n.Reason = true, consent.Once, f.directory, f.uses, f.reason
 	switch {
 	case f.session && f.span > 0 || f.once && (f.session || f.span > 0):
-		return n, &usageError{errors.New("more than one of --once, --session and --for is given"), "leave all but one out"}
+		return n, command.Usage(errors.New("more than one of --once, --session and --for is given"), "leave all but one out")
 	case f.session:
 		n.Scope = consent.Session
 	case f.span > 0:
 		n.Scope, n.For = consent.For, f.span
 	case f.uses > 1 || f.directory:
-		return n, &usageError{errors.New("what is allowed once has one use, and one file"), "say how long it holds, with --session or --for"}
+		return n, command.Usage(errors.New("what is allowed once has one use, and one file"), "say how long it holds, with --session or --for")
 	}
 	return n, nil
 }
@@ -87,7 +88,7 @@ func newApproveDeny(a *app) *cobra.Command {
 
 // decide answers the request of a name as n says.
 func (a *app) decide(c *cobra.Command, name string, n consent.Answer) error {
-	ctx, stop := interruptible(c)
+	ctx, stop := command.Interruptible(c)
 	defer stop()
 	p, err := a.approver("command")
 	if err != nil {
@@ -130,7 +131,7 @@ func newApproveRevoke(a *app) *cobra.Command {
 		Example: "  holdfast approve grants\n  holdfast approve revoke m3xq",
 		Args:    oneName("approval"),
 		RunE: func(c *cobra.Command, args []string) error {
-			ctx, stop := interruptible(c)
+			ctx, stop := command.Interruptible(c)
 			defer stop()
 			p, err := a.approver("command")
 			if err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"holdfast.dev/holdfast/internal/boundary"
+	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/policy"
 )
 
@@ -38,6 +39,7 @@ func (a *app) reload(string) error {
 
 // newBackend is the backend of this system: there is none.
 func newBackend() (boundary.Backend, error) {
-	return nil, &usageError{errors.New("running commands needs Linux, and this is " + runtime.GOOS),
-		"run it in a Linux machine or a virtual one"}
+	return nil, command.Usage(errors.New("running commands needs Linux, and this is "+runtime.GOOS),
+		"run it in a Linux machine or a virtual one")
+
 }

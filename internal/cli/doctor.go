@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"holdfast.dev/holdfast/internal/boundary"
+	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/sys"
 	"holdfast.dev/holdfast/internal/policy"
 )
@@ -38,7 +39,7 @@ type diagnosis struct {
 
 func (a *app) doctor(cmd *cobra.Command, asJSON bool) error {
 	if sys.Confined() {
-		return &usageError{errors.New("this is inside of a boundary, which lets nothing be tried"), "run 'holdfast doctor' outside of it, where 'holdfast run' is started"}
+		return command.Usage(errors.New("this is inside of a boundary, which lets nothing be tried"), "run 'holdfast doctor' outside of it, where 'holdfast run' is started")
 	}
 	backend, err := newBackend()
 	if err != nil {
@@ -47,12 +48,12 @@ func (a *app) doctor(cmd *cobra.Command, asJSON bool) error {
 	d := diagnosis{Backend: backend.Name(), Findings: backend.Check(cmd.Context())}
 	d.Runs = !slices.ContainsFunc(d.Findings, func(f boundary.Finding) bool { return !f.Kept && f.Guarantee != policy.CopyLayers })
 	if asJSON {
-		err = writeJSON(a.Stdout, d)
+		err = command.WriteJSON(a.Stdout, d)
 	} else {
 		err = a.printDiagnosis(d)
 	}
 	if err == nil && !d.Runs {
-		err = &exitError{exitFailed}
+		err = command.Exit(exitFailed)
 	}
 	return err
 }

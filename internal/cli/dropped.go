@@ -5,6 +5,8 @@ import (
 	"path"
 	"strings"
 
+	"holdfast.dev/holdfast/internal/floor/command"
+	"holdfast.dev/holdfast/internal/floor/paths"
 	"holdfast.dev/holdfast/internal/record/story"
 )
 
@@ -55,11 +57,11 @@ func (a *app) dropped(home string, all []story.Dropped, more uint64) {
 	if len(paths) == 0 {
 		return
 	}
-	a.note(yellow, "dropped", "with the private home: %s", strings.Join(paths, ", "))
+	a.Note(command.Yellow, "dropped", "with the private home: %s", strings.Join(paths, ", "))
 	for _, l := range left {
-		a.note(yellow, "dropped", "%s", l)
+		a.Note(command.Yellow, "dropped", "%s", l)
 	}
-	a.note(cyan, "hint", "%s", keepDropped)
+	a.Note(command.Cyan, "hint", "%s", keepDropped)
 }
 
 // dropped is the same of a story.
@@ -78,7 +80,10 @@ func (tl *teller) dropped() {
 
 // tilde writes a path in the home as a person would.
 func tilde(home, path string) string {
-	if rest, ok := strings.CutPrefix(path, strings.TrimSuffix(home, "/")+"/"); ok {
+	if rest, ok := paths.Rel(home, path); ok {
+		if strings.HasSuffix(path, "/") {
+			rest += "/"
+		}
 		return "~/" + rest
 	}
 	return path

@@ -12,6 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"holdfast.dev/holdfast/internal/credentials"
+	"holdfast.dev/holdfast/internal/floor/command"
+	"holdfast.dev/holdfast/internal/floor/text"
 	"holdfast.dev/holdfast/internal/policy"
 )
 
@@ -86,7 +88,7 @@ func newGrantList(a *app) *cobra.Command {
 				rows[i] = listed(g, time.Now())
 			}
 			if asJSON {
-				err = writeJSON(a.Stdout, rows)
+				err = command.WriteJSON(a.Stdout, rows)
 			} else {
 				err = a.printGrants(rows, broken != nil)
 			}
@@ -104,21 +106,21 @@ func (a *app) printGrants(rows []listedGrant, broken bool) error {
 		}
 		return nil
 	}
-	var text strings.Builder
-	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+	var table strings.Builder
+	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "NAME\tSTATE\tSOURCE\tHOSTS\tEXPIRES\tUSES LEFT\tLAST USE")
 	for _, g := range rows {
 		left := "any"
 		if g.Left != nil {
 			left = fmt.Sprint(*g.Left)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", g.Name, g.State, oneLine(sourceText(g.Source)), oneLine(strings.Join(g.Hosts, ",")),
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", g.Name, g.State, text.Line(sourceText(g.Source)), text.Line(strings.Join(g.Hosts, ",")),
 			moment(g.Expires), left, moment(g.LastUse))
 	}
 	if err := w.Flush(); err != nil {
 		return fmt.Errorf("writing the list: %w", err)
 	}
-	_, err := fmt.Fprint(a.Stdout, text.String())
+	_, err := fmt.Fprint(a.Stdout, table.String())
 	return err
 }
 
@@ -151,7 +153,7 @@ for a run, such as an installation token, is revoked there by that run.`,
 		Example: "  holdfast grant revoke github",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return &usageError{errors.New("nothing to revoke was named"), "see what there is with: holdfast grant list"}
+				return command.Usage(errors.New("nothing to revoke was named"), "see what there is with: holdfast grant list")
 			}
 			return nil
 		},
@@ -163,7 +165,7 @@ for a run, such as an installation token, is revoked there by that run.`,
 			for _, name := range names {
 				found, err := grantStore(host).Revoke(name)
 				if err != nil {
-					return fmt.Errorf("revoking %s: %w", oneLine(name), err)
+					return fmt.Errorf("revoking %s: %w", text.Line(name), err)
 				}
 				if found {
 					fmt.Fprintf(a.Stdout, "%s is revoked\n", name)
@@ -227,12 +229,12 @@ func (a *app) credential(name string) (policy.Credential, []string, error) {
 		return cred, []string{plan.Workspace}, cred.Judge(plan, options.Host)
 	}
 	if err != nil {
-		return policy.Credential{}, nil, fmt.Errorf("there is no grant %s, and there is no policy here to look in: %w", oneLine(name), err)
+		return policy.Credential{}, nil, fmt.Errorf("there is no grant %s, and there is no policy here to look in: %w", text.Line(name), err)
 	}
 	for _, c := range plan.Credentials {
 		if c.Name == name {
 			return c, []string{plan.Workspace}, nil
 		}
 	}
-	return policy.Credential{}, nil, &usageError{fmt.Errorf("there is no grant and no credential %q", oneLine(name)), "see what there is with: holdfast grant list"}
+	return policy.Credential{}, nil, command.Usage(fmt.Errorf("there is no grant and no credential %q", text.Line(name)), "see what there is with: holdfast grant list")
 }

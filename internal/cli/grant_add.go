@@ -14,6 +14,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"holdfast.dev/holdfast/internal/credentials"
+	"holdfast.dev/holdfast/internal/floor/command"
+	"holdfast.dev/holdfast/internal/floor/text"
 	"holdfast.dev/holdfast/internal/policy"
 )
 
@@ -68,35 +70,35 @@ func (a *app) addGrant(name string, f grantFlags) error {
 	g := f.grant
 	g.Name, g.TTL = name, shortSpan(f.ttl)
 	if g.Source, err = f.sourceOf(host); err != nil {
-		return &usageError{err, "for example --source env:GITHUB_TOKEN; see 'holdfast grant add --help'"}
+		return command.Usage(err, "for example --source env:GITHUB_TOKEN; see 'holdfast grant add --help'")
 	}
 	for _, text := range f.hosts {
 		h, err := grantHost(text)
 		if err != nil {
-			return &usageError{err, "for example --host api.github.com"}
+			return command.Usage(err, "for example --host api.github.com")
 		}
 		g.Hosts = append(g.Hosts, h)
 	}
 	if len(g.Hosts) == 0 {
-		return &usageError{errors.New("no host was named that the secret may go to"), "for example --host api.github.com"}
+		return command.Usage(errors.New("no host was named that the secret may go to"), "for example --host api.github.com")
 	}
 	if f.header != "" {
 		name, format, ok := strings.Cut(f.header, ":")
 		if !ok {
-			return &usageError{fmt.Errorf("--header %q has no colon", f.header), "for example --header 'Authorization: Bearer {}'"}
+			return command.Usage(fmt.Errorf("--header %q has no colon", f.header), "for example --header 'Authorization: Bearer {}'")
 		}
 		g.Header, g.Format = textproto.CanonicalMIMEHeaderKey(strings.TrimSpace(name)), strings.TrimSpace(format)
 	}
 	if f.expires != "" {
 		if g.Expires, err = grantEnd(f.expires, time.Now()); err != nil {
-			return &usageError{err, "for example --expires 8h, --expires 30d or --expires 2027-01-31"}
+			return command.Usage(err, "for example --expires 8h, --expires 30d or --expires 2027-01-31")
 		}
 	}
 	g.Complete()
 	if g, err = grantStore(host).Add(g, f.replace); err != nil {
 		return err
 	}
-	fmt.Fprintf(a.Stdout, "%s: %s, to %s", g.Name, oneLine(sourceText(g.Source)), oneLine(strings.Join(g.Hosts, ", ")))
+	fmt.Fprintf(a.Stdout, "%s: %s, to %s", g.Name, text.Line(sourceText(g.Source)), text.Line(strings.Join(g.Hosts, ", ")))
 	switch {
 	case g.Sign != "":
 		fmt.Fprintf(a.Stdout, ", signed with %s\n", g.Sign)

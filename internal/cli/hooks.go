@@ -11,7 +11,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"holdfast.dev/holdfast/internal/agents/hooks"
+	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/event"
+	"holdfast.dev/holdfast/internal/floor/text"
 	"holdfast.dev/holdfast/internal/policy"
 )
 
@@ -47,7 +49,7 @@ type hookPlace struct {
 
 func (f *hookPlace) bind(c *cobra.Command) {
 	c.Flags().BoolVar(&f.project, "project", false, "the settings of the project in the current directory, instead of your own")
-	c.Flags().Var((*textFlag)(&f.dir), "dir", "DIR of the agent's settings, instead of the usual one")
+	c.Flags().Var((*command.TextFlag)(&f.dir), "dir", "DIR of the agent's settings, instead of the usual one")
 	c.MarkFlagsMutuallyExclusive("project", "dir")
 }
 
@@ -60,7 +62,7 @@ func (f *hookPlace) of(a *app, agent string) (hooks.Place, error) {
 	if err != nil {
 		return hooks.Place{}, err
 	}
-	p := hooks.Place{Agent: agent, Home: host.Home, Hook: program, State: host.State, Getenv: a.lookup}
+	p := hooks.Place{Agent: agent, Home: host.Home, Hook: program, State: host.State, Getenv: a.Lookup}
 	if f.project {
 		p.Project = a.Dir
 	}
@@ -105,9 +107,9 @@ func newHooksChange(a *app, verb, short string, change func(hooks.Place) (bool, 
 			if changed {
 				word = "changed"
 			}
-			fmt.Fprintf(a.Stdout, "%s: %s, %s\n", oneLine(st.File), word, st.State)
+			fmt.Fprintf(a.Stdout, "%s: %s, %s\n", text.Line(st.File), word, st.State)
 			if st.Note != "" {
-				fmt.Fprintf(a.Stderr, "%s %s\n", a.paint(yellow, "holdfast: note:"), printable(st.Note))
+				fmt.Fprintf(a.Stderr, "%s %s\n", a.Paint(command.Yellow, "holdfast: note:"), text.Safe(st.Note))
 			}
 			return nil
 		},
@@ -145,12 +147,12 @@ func newHooksStatus(a *app) *cobra.Command {
 				list = append(list, st)
 			}
 			if asJSON {
-				return writeJSON(a.Stdout, list)
+				return command.WriteJSON(a.Stdout, list)
 			}
 			for _, st := range list {
-				fmt.Fprintf(a.Stdout, "%-9s %-13s %s\n", st.Agent, st.State, oneLine(st.File))
+				fmt.Fprintf(a.Stdout, "%-9s %-13s %s\n", st.Agent, st.State, text.Line(st.File))
 				if st.Note != "" {
-					fmt.Fprintf(a.Stdout, "%-9s %s\n", "", printable(st.Note))
+					fmt.Fprintf(a.Stdout, "%-9s %s\n", "", text.Safe(st.Note))
 				}
 			}
 			return nil
@@ -207,7 +209,7 @@ func hookOutside(r hooks.Report) hooks.Answer {
 	answer := judgeOutside(host, r)
 	err = hooks.Outside{Log: filepath.Join(host.State, "log"), Keys: filepath.Join(host.State, "keys")}.Record(r, answer)
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "holdfast:", oneLine(err.Error()))
+		fmt.Fprintln(os.Stderr, "holdfast:", text.Line(err.Error()))
 	}
 	return answer
 }
@@ -252,7 +254,7 @@ func deniedOutside(plan policy.Plan, r hooks.Report) hooks.Answer {
 	if len(plan.Deny) == 0 {
 		return hooks.Answer{}
 	}
-	rules, err := plan.Gates()
+	rules, err := plan.Consent()
 	if err != nil {
 		return notAsked(r, err)
 	}
@@ -260,7 +262,7 @@ func deniedOutside(plan policy.Plan, r hooks.Report) hooks.Answer {
 	if j.Verdict != event.Denied {
 		return hooks.Answer{}
 	}
-	return hooks.Answer{Deny: cmp.Or(j.Reason, "a rule under deny is about it"), Rule: j.Rule.Origin.String(), Consent: true}
+	return hooks.Answer{Deny: cmp.Or(j.Reason, "a rule under deny is about it"), Rule: j.Rule.Origin, Consent: true}
 }
 
 // resolved is what a path leads to, as far as it is there.

@@ -5,7 +5,6 @@ import (
 
 	"holdfast.dev/holdfast/internal/agents/hooks"
 	"holdfast.dev/holdfast/internal/boundary"
-	"holdfast.dev/holdfast/internal/policy"
 	"holdfast.dev/holdfast/internal/run"
 )
 
@@ -26,8 +25,5 @@ func (a *app) reports(t *run.Task, argv []string) {
 	t.Tools.Program = program
 	for _, f := range add.Files {
 		t.Tools.Files = append(t.Tools.Files, boundary.File{Path: f.Path, Content: f.Content})
-	}
-	for name, value := range add.Env {
-		t.Plan.Env = append(t.Plan.Env, policy.Env{Name: name, Value: value, Origin: policy.Origin{File: "hooks"}})
 	}
 }

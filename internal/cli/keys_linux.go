@@ -3,8 +3,9 @@ package cli
 import (
 	"io"
 	"time"
-	"unicode"
 	"unicode/utf8"
+
+	"holdfast.dev/holdfast/internal/floor/text"
 )
 
 // key is one key that was pressed.
@@ -129,7 +130,7 @@ func (p *keyParser) next() (key, int) {
 		return key{}, 0
 	}
 	r, n := utf8.DecodeRune(b)
-	if r == utf8.RuneError && n == 1 || !unicode.IsPrint(r) {
+	if r == utf8.RuneError && n == 1 || text.Hidden(r) {
 		return key{}, n
 	}
 	return key{code: keyRune, r: r}, n

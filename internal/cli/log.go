@@ -1,17 +1,15 @@
 package cli
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"os/signal"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/policy"
 	"holdfast.dev/holdfast/internal/record/audit"
 )
@@ -72,7 +70,7 @@ func (r archive) find(args []string) (audit.Info, error) {
 	name := ""
 	if len(args) > 0 {
 		if name = args[0]; name == "" {
-			return audit.Info{}, &usageError{errors.New("the name of the session is empty"), "leave it out to mean the newest"}
+			return audit.Info{}, command.Usage(errors.New("the name of the session is empty"), "leave it out to mean the newest")
 		}
 	}
 	info, err := audit.Find(r.logs, name)
@@ -94,7 +92,7 @@ func (r archive) findAll(args []string, all bool) ([]audit.Info, error) {
 		return []audit.Info{info}, nil
 	}
 	if len(args) > 0 {
-		return nil, &usageError{errors.New("a session and --all at once"), "leave one of them out"}
+		return nil, command.Usage(errors.New("a session and --all at once"), "leave one of them out")
 	}
 	infos, err := audit.List(r.logs)
 	if err != nil {
@@ -130,20 +128,6 @@ func (a *app) sessions(n int) cobra.CompletionFunc {
 	}
 }
 
-// interruptible is a context that ends when the user wants an end.
-func interruptible(c *cobra.Command) (context.Context, context.CancelFunc) {
-	ctx := c.Context()
-	if ctx == nil {
-		ctx = context.Background()
-	}
-	return signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
-}
-
-// note says something on standard error that is no error.
-func (a *app) note(colour, kind, format string, args ...any) {
-	fmt.Fprintf(a.Stderr, "%s %s\n", a.paint(colour, "holdfast: "+kind+":"), printable(fmt.Sprintf(format, args...)))
-}
-
 // ageFlag is a time span: a number of h, m and s as Go writes them, or of days
 // and weeks.
 type ageFlag time.Duration
@@ -166,15 +150,4 @@ func (f *ageFlag) Set(s string) error {
 	}
 	*f = ageFlag(d)
 	return nil
-}
-
-// untilHangup is interruptible for what has to be taken away at the end, also
-// when the terminal goes away.
-func untilHangup(c *cobra.Command) (context.Context, context.CancelFunc) {
-	ctx, stop := interruptible(c)
-	if signal.Ignored(syscall.SIGHUP) { // by nohup(1), whose user wants no end
-		return ctx, stop
-	}
-	ctx, hangup := signal.NotifyContext(ctx, syscall.SIGHUP)
-	return ctx, func() { hangup(); stop() }
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/event"
 	"holdfast.dev/holdfast/internal/record/story"
 )
@@ -29,7 +30,7 @@ func (tl *teller) approvals() {
 			why = "  [" + strings.TrimPrefix(words(a.Rule)+": ", ": ") + words(a.Why)
 			why = strings.TrimSuffix(why, ": ") + "]"
 		}
-		tl.say("  %s%s%s", tl.attempt(a), why, tl.a.tint(grey, fmt.Sprintf("  #%d", a.Seq)))
+		tl.say("  %s%s%s", tl.attempt(a), why, tl.a.Tint(command.Grey, fmt.Sprintf("  #%d", a.Seq)))
 		tl.say("      %s", tl.fate(a))
 		for _, line := range use(a) {
 			tl.say("      %s", line)
@@ -76,7 +77,7 @@ func (tl *teller) attempt(a *story.Approval) string {
 func (tl *teller) fate(a *story.Approval) string {
 	after := ""
 	if a.Answered.IsZero() {
-		return tl.a.tint(yellow, "asked, and its end is not recorded")
+		return tl.a.Tint(command.Yellow, "asked, and its end is not recorded")
 	}
 	if a.ID != "" {
 		after = " after " + lasted(a.Answered.Sub(a.Asked))
@@ -93,13 +94,13 @@ func (tl *teller) fate(a *story.Approval) string {
 	case a.Allowed:
 		return "allowed" + who + after + scope(a) + reason
 	case a.ID == "":
-		return tl.a.tint(red, "denied without asking") + times(a.Count) + reason
+		return tl.a.Tint(command.Red, "denied without asking") + times(a.Count) + reason
 	case a.Outcome == "answer":
-		return tl.a.tint(red, "denied") + who + after + reason
+		return tl.a.Tint(command.Red, "denied") + who + after + reason
 	case a.Outcome == "timeout":
-		return tl.a.tint(red, "denied") + ": nobody answered within " + lasted(a.Answered.Sub(a.Asked))
+		return tl.a.Tint(command.Red, "denied") + ": nobody answered within " + lasted(a.Answered.Sub(a.Asked))
 	}
-	return tl.a.tint(red, "denied") + after + reason
+	return tl.a.Tint(command.Red, "denied") + after + reason
 }
 
 func scope(a *story.Approval) string {
@@ -155,7 +156,7 @@ func (tl *teller) reviewed() {
 		case c.Applied:
 			decision = strings.TrimPrefix(decision+", applied", ", ")
 		case c.Failed:
-			decision = strings.TrimPrefix(decision+", "+tl.a.tint(red, "not applied"), ", ")
+			decision = strings.TrimPrefix(decision+", "+tl.a.Tint(command.Red, "not applied"), ", ")
 		}
 		if c.By != "" {
 			decision += " by " + quoted(c.By)
@@ -163,7 +164,7 @@ func (tl *teller) reviewed() {
 		if c.Reason != "" {
 			decision += ": " + words(c.Reason)
 		}
-		tl.say("  %s  %s%s", cutTo(c.Path, 400), decision, tl.a.tint(grey, fmt.Sprintf("  #%d", c.Seq)))
+		tl.say("  %s  %s%s", cutTo(c.Path, 400), decision, tl.a.Tint(command.Grey, fmt.Sprintf("  #%d", c.Seq)))
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"holdfast.dev/holdfast/internal/detect/baseline"
+	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/record/audit"
 )
 
@@ -31,7 +32,7 @@ is learnt by itself, and in a workspace without a baseline nothing is new.`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error { return a.showBaseline(w, asJSON) },
 	}
-	c.PersistentFlags().Var((*textFlag)(&w.dir), "workspace", "DIR whose baseline is meant (default: the current directory)")
+	c.PersistentFlags().Var((*command.TextFlag)(&w.dir), "workspace", "DIR whose baseline is meant (default: the current directory)")
 	c.Flags().BoolVar(&asJSON, "json", false, "show as JSON, with the runs that each thing is known from")
 	c.AddCommand(newBaselineLearn(a, &w), newBaselineForget(a, &w))
 	return c
@@ -50,7 +51,7 @@ nothing is learnt unless you say --anyway, which the baseline notes.`,
   holdfast log baseline learn 20261126T131819 --anyway`,
 		ValidArgsFunction: a.someSessions(),
 		RunE: func(c *cobra.Command, args []string) error {
-			ctx, stop := interruptible(c)
+			ctx, stop := command.Interruptible(c)
 			defer stop()
 			return a.learnNormal(ctx, *w, l, args)
 		},
@@ -157,10 +158,10 @@ func (a *app) showBaseline(w baselineOf, asJSON bool) error {
 				out.Things = append(out.Things, shownThing{k.String(), one.Name, one.Runs})
 			}
 		}
-		return writeJSON(a.Stdout, out)
+		return command.WriteJSON(a.Stdout, out)
 	}
 	if len(b.Runs) == 0 {
-		a.note(cyan, "note", "there is no baseline of %s: learn what is normal there with 'holdfast log baseline learn'", quoted(b.workspace))
+		a.Note(command.Cyan, "note", "there is no baseline of %s: learn what is normal there with 'holdfast log baseline learn'", quoted(b.workspace))
 		return nil
 	}
 	_, err = io.WriteString(a.Stdout, a.baselineText(b))
@@ -180,7 +181,7 @@ func (a *app) baselineText(b opened) string {
 	for _, r := range b.Runs {
 		fmt.Fprintf(&t, "  %s  began %s, learnt %s\n", words(r.Session), moment(r.Start), moment(r.Learnt))
 		for _, why := range r.Anyway {
-			fmt.Fprintf(&t, "    %s %s\n", a.tint(yellow, "learnt anyway:"), words(why))
+			fmt.Fprintf(&t, "    %s %s\n", a.Tint(command.Yellow, "learnt anyway:"), words(why))
 		}
 	}
 	for _, k := range baseline.Kinds() {
@@ -188,12 +189,12 @@ func (a *app) baselineText(b opened) string {
 		if len(known) == 0 {
 			continue
 		}
-		fmt.Fprintf(&t, "%s\n", a.tint(bold, headings[k]))
+		fmt.Fprintf(&t, "%s\n", a.Tint(command.Bold, headings[k]))
 		for _, one := range known {
-			fmt.Fprintf(&t, "  %s%s\n", quoted(shortHash(one.Name)), a.tint(grey, fmt.Sprintf("  (%s)", taughtBy(one.Runs, len(b.Runs)))))
+			fmt.Fprintf(&t, "  %s%s\n", quoted(shortHash(one.Name)), a.Tint(command.Grey, fmt.Sprintf("  (%s)", taughtBy(one.Runs, len(b.Runs)))))
 		}
 	}
-	fmt.Fprintf(&t, "%s\n", a.tint(bold, "AT MOST, IN ONE RUN"))
+	fmt.Fprintf(&t, "%s\n", a.Tint(command.Bold, "AT MOST, IN ONE RUN"))
 	most := b.Most()
 	for _, name := range slices.Sorted(maps.Keys(most)) {
 		fmt.Fprintf(&t, "  %s %d\n", name, most[name])
@@ -232,7 +233,7 @@ func shortHash(name string) string {
 func (a *app) forgetNormal(w baselineOf, args []string, all bool) error {
 	switch {
 	case all && len(args) > 0:
-		return &usageError{errors.New("a session and --all at once"), "leave one of them out"}
+		return command.Usage(errors.New("a session and --all at once"), "leave one of them out")
 	case all:
 		b, err := a.placeBaseline(w) // also one that cannot be read
 		if err == nil {
@@ -240,7 +241,7 @@ func (a *app) forgetNormal(w baselineOf, args []string, all bool) error {
 		}
 		return err
 	case len(args) == 0:
-		return &usageError{errors.New("nothing says which runs to forget"), "name one that 'holdfast log baseline' lists, or give --all"}
+		return command.Usage(errors.New("nothing says which runs to forget"), "name one that 'holdfast log baseline' lists, or give --all")
 	}
 	b, err := a.openBaseline(w)
 	if err != nil {
@@ -271,7 +272,7 @@ func learntSession(runs []baseline.Run, name string) (string, error) {
 	case 1:
 		return found[0], nil
 	case 0:
-		return "", &usageError{fmt.Errorf("the baseline was not learnt from a run %s", quoted(name)), "see from which it was: holdfast log baseline"}
+		return "", command.Usage(fmt.Errorf("the baseline was not learnt from a run %s", quoted(name)), "see from which it was: holdfast log baseline")
 	}
 	return "", &noSession{&audit.FindError{Session: name, Several: found}}
 }

@@ -11,7 +11,9 @@ import (
 
 	"holdfast.dev/holdfast/internal/detect"
 	"holdfast.dev/holdfast/internal/detect/baseline"
+	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/event"
+	"holdfast.dev/holdfast/internal/floor/text"
 	"holdfast.dev/holdfast/internal/record/audit"
 )
 
@@ -53,7 +55,7 @@ func (a *app) learnNormal(ctx context.Context, w baselineOf, l learning, args []
 		}
 	}
 	if refused {
-		return &exitError{exitFailed}
+		return command.Exit(exitFailed)
 	}
 	return nil
 }
@@ -63,7 +65,7 @@ func (b opened) candidates(l learning, args []string) ([]audit.Info, error) {
 	var found []audit.Info
 	if len(args) > 0 {
 		if l.all {
-			return nil, &usageError{errors.New("a session and --all at once"), "leave one of them out"}
+			return nil, command.Usage(errors.New("a session and --all at once"), "leave one of them out")
 		}
 		for _, name := range args {
 			info, err := b.archive.find([]string{name})
@@ -88,7 +90,7 @@ func (b opened) candidates(l learning, args []string) ([]audit.Info, error) {
 		}
 	}
 	if len(found) == 0 && !(l.all && len(b.Runs) > 0) {
-		return nil, &usageError{fmt.Errorf("there is no record of a run in %s", quoted(b.workspace)), "run something there, or name another directory with --workspace"}
+		return nil, command.Usage(fmt.Errorf("there is no record of a run in %s", quoted(b.workspace)), "run something there, or name another directory with --workspace")
 	}
 	slices.Reverse(found)
 	return found, nil
@@ -158,7 +160,7 @@ func (a *app) take(b opened, one lesson, l learning) (bool, error) {
 	if len(one.doubts) > 0 && !l.anyway {
 		err := say("not learnt", words(strings.Join(one.doubts, "; ")))
 		if !l.all {
-			a.note(cyan, "hint", "look at it first: holdfast alerts %s; if it is as it should be, say so with --anyway", oneLine(one.run.Session))
+			a.Note(command.Cyan, "hint", "look at it first: holdfast alerts %s; if it is as it should be, say so with --anyway", text.Line(one.run.Session))
 		}
 		return false, err
 	}

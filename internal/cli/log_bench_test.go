@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/event"
 	"holdfast.dev/holdfast/internal/record/audit"
 )
@@ -40,7 +41,7 @@ func million(b *testing.B) *app {
 	if err := log.Close(); err != nil {
 		b.Fatal(err)
 	}
-	return &app{Stdout: io.Discard, Stderr: io.Discard, Dir: state, Env: []string{"HOME=" + state, "XDG_STATE_HOME=" + state}}
+	return &app{&command.App{Stdout: io.Discard, Stderr: io.Discard, Dir: state, Env: []string{"HOME=" + state, "XDG_STATE_HOME=" + state}}}
 }
 
 // BenchmarkLogOfAMillion times what looks at every record of a long run.

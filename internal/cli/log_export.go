@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/record/audit"
 	"holdfast.dev/holdfast/internal/record/export"
 )
@@ -35,17 +36,17 @@ Framework a line; otlp is OpenTelemetry logs, a request of up to 512 a line.`,
 			if !slices.Contains(formats, x.format) {
 				hint := "the formats are " + strings.Join(formats, ", ")
 				if x.format == "" {
-					return &usageError{errors.New("no format was given"), hint + "; for example: --format jsonl"}
+					return command.Usage(errors.New("no format was given"), hint+"; for example: --format jsonl")
 				}
-				return &usageError{fmt.Errorf("there is no format %s", quoted(x.format)), hint}
+				return command.Usage(fmt.Errorf("there is no format %s", quoted(x.format)), hint)
 			}
-			ctx, stop := interruptible(c)
+			ctx, stop := command.Interruptible(c)
 			defer stop()
 			return a.export(ctx, x, args)
 		},
 	}
-	c.Flags().Var((*textFlag)(&x.format), "format", "FORMAT: "+strings.Join(formats, ", "))
-	c.Flags().Var((*textFlag)(&x.output), "output", "FILE to write to, which must not exist")
+	c.Flags().Var((*command.TextFlag)(&x.format), "format", "FORMAT: "+strings.Join(formats, ", "))
+	c.Flags().Var((*command.TextFlag)(&x.output), "output", "FILE to write to, which must not exist")
 	c.Flags().BoolVar(&x.all, "all", false, "the records of all runs, the oldest first")
 	c.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
 	return c
@@ -88,7 +89,7 @@ func (a *app) export(ctx context.Context, x exporter, args []string) (err error)
 		}
 	}
 	if err = out.Flush(); err == nil && bad {
-		err = &exitError{exitFailed}
+		err = command.Exit(exitFailed)
 	}
 	return err
 }
@@ -145,7 +146,7 @@ func lastLine(f *os.File) (int64, error) {
 
 func convertLog(ctx context.Context, out io.Writer, format, path string) error {
 	host, _ := os.Hostname() // "" is not known
-	w, err := export.New(format, out, export.Options{Host: host, Version: version})
+	w, err := export.New(format, out, export.Options{Host: host, Version: command.Release()})
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/record/story"
 )
 
@@ -37,7 +38,7 @@ func (f fileFilter) show(a *app, w io.Writer, t told) {
 		case f.any():
 			fmt.Fprintln(w, quoted(file.Path))
 		default:
-			fmt.Fprintf(w, "%-30s  %s%s\n", done(file), quoted(file.Path), a.tint(grey, byWhom(names, file.By)))
+			fmt.Fprintf(w, "%-30s  %s%s\n", done(file), quoted(file.Path), a.Tint(command.Grey, byWhom(names, file.By)))
 		}
 	}
 }

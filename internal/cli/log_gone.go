@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/record/audit"
 )
 
@@ -55,7 +56,7 @@ func (a *app) missed(r archive, gone []string, json bool) []checked {
 	for _, s := range gone {
 		out = append(out, checked{Session: s, Path: filepath.Join(r.logs, s+".jsonl"), Verdict: verdict, Problems: []checkedProblem{{Verdict: verdict, What: what}}})
 		if !json {
-			fmt.Fprintf(a.Stdout, "%s  %s  no lines\n  %s\n", a.tint(red, fmt.Sprintf("%-12s", verdict)), words(s), what)
+			fmt.Fprintf(a.Stdout, "%s  %s  no lines\n  %s\n", a.Tint(command.Red, fmt.Sprintf("%-12s", verdict)), words(s), what)
 		}
 	}
 	return out

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/record/audit"
 )
 
@@ -58,7 +59,7 @@ func (a *app) showKeys() error {
 		return err
 	}
 	if len(keys) == 0 {
-		a.note(cyan, "note", "there is no key yet: it is made with the first run")
+		a.Note(command.Cyan, "note", "there is no key yet: it is made with the first run")
 	}
 	for _, k := range keys {
 		if _, err := fmt.Fprintln(a.Stdout, k.Text); err != nil {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/event"
 )
 
@@ -74,23 +75,23 @@ func (l *liner) line(e event.Event) string {
 		b.WriteString("  " + rest)
 	}
 	if who := l.who(e); who != "" {
-		b.WriteString("  " + l.a.tint(grey, who))
+		b.WriteString("  " + l.a.Tint(command.Grey, who))
 	}
-	fmt.Fprintf(&b, "  %s\n", l.a.tint(grey, fmt.Sprintf("#%d", e.Seq)))
+	fmt.Fprintf(&b, "  %s\n", l.a.Tint(command.Grey, fmt.Sprintf("#%d", e.Seq)))
 	return b.String()
 }
 
 func (l *liner) verdict(e event.Event) string {
 	switch e.Verdict {
 	case event.Denied:
-		return l.a.tint(red, "denied ")
+		return l.a.Tint(command.Red, "denied ")
 	case event.Allowed:
 		return "allowed"
 	}
 	kind, _, _ := strings.Cut(e.Action, ".")
 	switch e.Action {
 	case event.ApprovalRequest:
-		return l.a.tint(yellow, "asked  ")
+		return l.a.Tint(command.Yellow, "asked  ")
 	case event.ApprovalRevoke, event.ApprovalExpire:
 		return "-      "
 	}
@@ -98,7 +99,7 @@ func (l *liner) verdict(e event.Event) string {
 	case "record", "alert", "session":
 		return "-      " // it is no attempt
 	}
-	return l.a.tint(yellow, "unknown")
+	return l.a.Tint(command.Yellow, "unknown")
 }
 
 // subject is what was done to what.
@@ -118,7 +119,7 @@ func (l *liner) subject(e event.Event) string {
 			object += "  in " + cutTo(e.Process.Cwd, 200)
 		}
 	case event.AlertRaise:
-		return l.a.tint(red, quoted(e.Action)+object)
+		return l.a.Tint(command.Red, quoted(e.Action)+object)
 	}
 	return quoted(e.Action) + object
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/event"
 	"holdfast.dev/holdfast/internal/policy"
 	"holdfast.dev/holdfast/internal/record/audit"
@@ -58,7 +59,7 @@ func newLogList(a *app) *cobra.Command {
 				}
 			}
 			if asJSON {
-				err = writeJSON(a.Stdout, rows)
+				err = command.WriteJSON(a.Stdout, rows)
 			} else {
 				err = a.printLogs(rows)
 			}
@@ -168,7 +169,7 @@ runs or ` + size(int64(audit.MaxTotal)) + ` by itself.`,
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if keep < 0 && older < 0 {
-				return &usageError{errors.New("nothing says which records to remove"), "give --keep N or --older DURATION"}
+				return command.Usage(errors.New("nothing says which records to remove"), "give --keep N or --older DURATION")
 			}
 			return a.prune(keep, time.Duration(older), dry)
 		},

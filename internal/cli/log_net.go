@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/record/story"
 )
 
@@ -22,12 +23,12 @@ func (tl *teller) network() {
 		if len(rules) > 0 {
 			rule = "  [" + strings.Join(rules, ", ") + "]"
 		}
-		tl.say("  %s  %s%s%s", quoted(d.Name), traffic(d), rule, tl.a.tint(grey, byWhom(tl.names, d.By)))
+		tl.say("  %s  %s%s%s", quoted(d.Name), traffic(d), rule, tl.a.Tint(command.Grey, byWhom(tl.names, d.By)))
 		for _, r := range d.Requests {
 			answer := "no answer"
 			switch {
 			case r.Denied:
-				answer = tl.a.tint(red, "refused")
+				answer = tl.a.Tint(command.Red, "refused")
 			case r.Status != "" && r.Status != "0":
 				answer = words(r.Status)
 			}
@@ -72,8 +73,8 @@ func (tl *teller) sockets() {
 	for _, s := range tl.t.Sockets {
 		denied := ""
 		if s.Denied > 0 {
-			denied = "  " + tl.a.tint(red, "refused"+times(s.Denied))
+			denied = "  " + tl.a.Tint(command.Red, "refused"+times(s.Denied))
 		}
-		tl.say("  %s %s%s%s%s", quoted(s.Action), quoted(s.Address), times(s.Count), denied, tl.a.tint(grey, byWhom(tl.names, s.By)))
+		tl.say("  %s %s%s%s%s", quoted(s.Action), quoted(s.Address), times(s.Count), denied, tl.a.Tint(command.Grey, byWhom(tl.names, s.By)))
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/record/story"
 )
 
@@ -46,7 +47,7 @@ func (tl *teller) program(p *story.Program, branch, indent, cwd string) {
 	if tl.long && !tl.bare {
 		width = 4000
 	}
-	tl.say("%s%s%s%s", branch, commandLine(p.Argv, p.ArgvLeft, width), tl.where(p, cwd), tl.a.tint(grey, tl.outcome(p)))
+	tl.say("%s%s%s%s", branch, commandLine(p.Argv, p.ArgvLeft, width), tl.where(p, cwd), tl.a.Tint(command.Grey, tl.outcome(p)))
 	bar := "   "
 	if len(kids) > 0 {
 		bar = "│  "
@@ -60,7 +61,7 @@ func (tl *teller) program(p *story.Program, branch, indent, cwd string) {
 			b, in = "└─ ", "   "
 		}
 		if k.more > 0 {
-			tl.say("%s%s%s", indent, b, tl.a.tint(grey, fmt.Sprintf("… and %d more of %s", k.more, quoted(k.name))))
+			tl.say("%s%s%s", indent, b, tl.a.Tint(command.Grey, fmt.Sprintf("… and %d more of %s", k.more, quoted(k.name))))
 			continue
 		}
 		tl.program(k.p, indent+b, indent+in, p.Cwd)
@@ -191,10 +192,10 @@ func (tl *teller) refused(p *story.Program, indent string) {
 			continue
 		}
 		shown++
-		tl.say("%s%s %s%s  [%s]", indent, tl.a.tint(red, "refused"), tl.path(o.Name), times(o.Count), words(o.What))
+		tl.say("%s%s %s%s  [%s]", indent, tl.a.Tint(command.Red, "refused"), tl.path(o.Name), times(o.Count), words(o.What))
 	}
 	if more > 0 {
-		tl.say("%s%s %d more", indent, tl.a.tint(red, "refused"), more)
+		tl.say("%s%s %d more", indent, tl.a.Tint(command.Red, "refused"), more)
 	}
 }
 

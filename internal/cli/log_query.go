@@ -11,8 +11,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/event"
 	"holdfast.dev/holdfast/internal/floor/expr"
+	"holdfast.dev/holdfast/internal/floor/text"
 	"holdfast.dev/holdfast/internal/record/audit"
 )
 
@@ -35,13 +37,13 @@ text.lowerAscii(). Fields:
   holdfast log query 'action == "net.request" && detail.status != "200"' --json`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return &usageError{errors.New("no condition was given"), `for example: holdfast log query 'verdict == "denied"'`}
+				return command.Usage(errors.New("no condition was given"), `for example: holdfast log query 'verdict == "denied"'`)
 			}
 			return cobra.MaximumNArgs(2)(nil, args)
 		},
 		ValidArgsFunction: a.sessions(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			ctx, stop := interruptible(c)
+			ctx, stop := command.Interruptible(c)
 			defer stop()
 			return a.query(ctx, q, args[0], args[1:])
 		},
@@ -87,17 +89,17 @@ func fieldList() string {
 }
 
 // condition compiles what a user wrote.
-func condition(text string) (*expr.Program, error) {
-	p, err := expr.Compile(text)
+func condition(written string) (*expr.Program, error) {
+	p, err := expr.Compile(written)
 	var wrong *expr.Error
 	if errors.As(err, &wrong) {
-		return nil, &usageError{errors.New(oneLine(wrong.Error())), "the fields and functions are in: holdfast log query --help"}
+		return nil, command.Usage(errors.New(text.Line(wrong.Error())), "the fields and functions are in: holdfast log query --help")
 	}
 	return p, err
 }
 
-func (a *app) query(ctx context.Context, q query, text string, args []string) error {
-	program, err := condition(text)
+func (a *app) query(ctx context.Context, q query, written string, args []string) error {
+	program, err := condition(written)
 	if err != nil {
 		return err
 	}
@@ -127,13 +129,13 @@ func (a *app) query(ctx context.Context, q query, text string, args []string) er
 		fmt.Fprintln(out, s.found)
 	}
 	if s.failures > 0 {
-		a.note(yellow, "warning", "the condition could not be evaluated for %s, such as record %d: %s", plural(s.failures, "event", "events"), s.failedAt, oneLine(s.failure.Error()))
+		a.Note(command.Yellow, "warning", "the condition could not be evaluated for %s, such as record %d: %s", plural(s.failures, "event", "events"), s.failedAt, text.Line(s.failure.Error()))
 	}
 	if err == nil && s.found == 0 && !q.count {
-		a.note(cyan, "note", "no event matches")
+		a.Note(command.Cyan, "note", "no event matches")
 	}
 	if err = errors.Join(err, out.Flush()); err == nil && bad {
-		err = &exitError{exitFailed}
+		err = command.Exit(exitFailed)
 	}
 	return err
 }
@@ -145,7 +147,7 @@ func (a *app) damaged(info audit.Info, err error, bad *bool) error {
 		return err
 	}
 	*bad = true
-	a.note(yellow, "warning", "the record of %s is damaged: %s", oneLine(info.Session), oneLine(damage.Error()))
+	a.Note(command.Yellow, "warning", "the record of %s is damaged: %s", text.Line(info.Session), text.Line(damage.Error()))
 	return nil
 }
 
@@ -240,7 +242,7 @@ run or you (Ctrl-C) end it.`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: a.sessions(0),
 		RunE: func(c *cobra.Command, args []string) error {
-			ctx, stop := interruptible(c)
+			ctx, stop := command.Interruptible(c)
 			defer stop()
 			err := a.follow(ctx, args, where, asJSON)
 			if ctx.Err() != nil { // that is how it is ended
@@ -250,7 +252,7 @@ run or you (Ctrl-C) end it.`,
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "show the lines as they stand in the record")
-	c.Flags().Var((*textFlag)(&where), "where", "only the events for which this condition is true; see log query")
+	c.Flags().Var((*command.TextFlag)(&where), "where", "only the events for which this condition is true; see log query")
 	return c
 }
 

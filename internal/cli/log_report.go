@@ -14,7 +14,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"holdfast.dev/holdfast/internal/detect"
-	"holdfast.dev/holdfast/internal/prove/report"
+	"holdfast.dev/holdfast/internal/floor/command"
+	"holdfast.dev/holdfast/internal/floor/report"
 	"holdfast.dev/holdfast/internal/record/audit"
 	"holdfast.dev/holdfast/internal/record/incident"
 )
@@ -42,15 +43,15 @@ page of HTML that loads and executes nothing, and its length is bounded.`,
 		ValidArgsFunction: a.sessions(0),
 		RunE: func(c *cobra.Command, args []string) error {
 			if !slices.Contains(reportFormats, o.format) {
-				return &usageError{fmt.Errorf("there is no format %s", quoted(o.format)), "the formats are " + strings.Join(reportFormats, ", ")}
+				return command.Usage(fmt.Errorf("there is no format %s", quoted(o.format)), "the formats are "+strings.Join(reportFormats, ", "))
 			}
-			ctx, stop := interruptible(c)
+			ctx, stop := command.Interruptible(c)
 			defer stop()
 			return a.incident(ctx, o, args)
 		},
 	}
-	c.Flags().Var((*textFlag)(&o.format), "format", "FORMAT: "+strings.Join(reportFormats, ", "))
-	c.Flags().VarP((*textFlag)(&o.output), "output", "o", "FILE to write to, which must not exist")
+	c.Flags().Var((*command.TextFlag)(&o.format), "format", "FORMAT: "+strings.Join(reportFormats, ", "))
+	c.Flags().VarP((*command.TextFlag)(&o.output), "output", "o", "FILE to write to, which must not exist")
 	c.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(reportFormats, cobra.ShellCompDirectiveNoFileComp))
 	return c
 }
@@ -97,8 +98,9 @@ func (a *app) document(ctx context.Context, r archive, info audit.Info) (report.
 		report, err := audit.Verify(ctx, info.Path, audit.VerifyOptions{Session: r.placed(info), Keys: r.keys, Heads: r.heads})
 		verified <- checkedReport{report, err}
 	}()
+	rows, noRows := matrixRows(ctx)
 	b := incident.New(incident.Options{
-		Session: info.Session, File: quoted(info.Path), Rules: detect.Builtin(), Rows: matrixRows(),
+		Session: info.Session, File: quoted(info.Path), Rules: detect.Builtin(), Rows: rows,
 		Executes: executesHere(), Usual: func(s string) bool { return usual[s] },
 	})
 	events := 0
@@ -122,6 +124,9 @@ func (a *app) document(ctx context.Context, r archive, info audit.Info) (report.
 		f.Problems = append(f.Problems, scan.Error())
 	}
 	var err error
+	if noRows != nil {
+		f.Problems = append(f.Problems, noRows.Error())
+	}
 	if f.Changes, err = a.changesOf(ctx, info.Session); err != nil {
 		f.Problems = append(f.Problems, "the list of what was changed cannot be read: "+err.Error())
 	}

@@ -2,26 +2,42 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
+	"os/exec"
 	"path"
 
 	"holdfast.dev/holdfast/internal/boundary/workspace"
-	"holdfast.dev/holdfast/internal/prove/probe"
+	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/record/incident"
 	"holdfast.dev/holdfast/internal/review"
 )
 
-// matrixRows are the rows of the escape matrix with what must be seen of each.
-func matrixRows() (rows []incident.Row) {
-	for _, r := range probe.All() {
-		row := incident.Row{ID: r.ID, Class: r.Class, Core: r.Core, Rules: r.Trace.Rules}
-		for _, e := range r.Trace.Events {
-			if e.Verdict == "denied" {
-				row.Attempts = append(row.Attempts, incident.Attempt{Action: e.Action, Object: e.Object, Layer: e.Layer})
-			}
-		}
-		rows = append(rows, row)
+// matrixRows are the rows of the escape matrix with what must be seen of each, as
+// the examiner lists them; nil where it is not installed.
+func matrixRows(ctx context.Context) ([]incident.Row, error) {
+	path, err := command.Beside(examiner)
+	if err != nil {
+		return nil, nil
 	}
-	return rows
+	printed, err := exec.CommandContext(ctx, path, "rows", "--json").Output()
+	if err != nil {
+		return nil, fmt.Errorf("asking %s for its rows: %w", path, err)
+	}
+	var listed []struct {
+		ID, Class string
+		Core      bool
+		Rules     []string
+		Denied    []incident.Attempt
+	}
+	if err := json.Unmarshal(printed, &listed); err != nil {
+		return nil, fmt.Errorf("reading the rows of %s: %w", path, err)
+	}
+	rows := make([]incident.Row, len(listed))
+	for i, r := range listed {
+		rows[i] = incident.Row{ID: r.ID, Class: r.Class, Core: r.Core, Rules: r.Rules, Attempts: r.Denied}
+	}
+	return rows, nil
 }
 
 // executesHere says why a host executes a file, by the list of names that a run

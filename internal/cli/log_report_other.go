@@ -10,7 +10,7 @@ import (
 
 // Here no run is made, so that no rows are played and no changes are kept.
 
-func matrixRows() []incident.Row { return nil }
+func matrixRows(context.Context) ([]incident.Row, error) { return nil, nil }
 
 func executesHere() func(string) string { return nil }
 

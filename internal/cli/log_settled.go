@@ -6,6 +6,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+
+	"holdfast.dev/holdfast/internal/floor/text"
 )
 
 // settledAfter is what settling found after the supervisor of a session was
@@ -46,12 +48,12 @@ func writeSettled(w io.Writer, s *settledAfter) {
 	}
 	fmt.Fprintln(w, "\nThe supervisor was killed; what the run left was looked through afterwards:")
 	for _, q := range s.Quarantined {
-		fmt.Fprintf(w, "  held back  %s (%s)\n             now at %s\n", oneLine(q.Path), printable(q.Reason), oneLine(q.Held))
+		fmt.Fprintf(w, "  held back  %s (%s)\n             now at %s\n", text.Line(q.Path), text.Safe(q.Reason), text.Line(q.Held))
 	}
 	for _, f := range s.Flagged {
-		fmt.Fprintf(w, "  %-9s  %s (%s)\n", printable(f.Change), oneLine(f.Path), printable(f.Reason))
+		fmt.Fprintf(w, "  %-9s  %s (%s)\n", text.Safe(f.Change), text.Line(f.Path), text.Safe(f.Reason))
 	}
 	for _, warning := range s.Warnings {
-		fmt.Fprintf(w, "  warning    %s\n", oneLine(warning))
+		fmt.Fprintf(w, "  warning    %s\n", text.Line(warning))
 	}
 }

@@ -10,6 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"holdfast.dev/holdfast/internal/floor/command"
+	"holdfast.dev/holdfast/internal/floor/text"
 	"holdfast.dev/holdfast/internal/record/audit"
 	"holdfast.dev/holdfast/internal/record/story"
 )
@@ -59,7 +61,7 @@ func storyCommand(a *app, c *cobra.Command, verify bool, asJSON func(told) any, 
 	c.Args = cobra.MaximumNArgs(1)
 	c.ValidArgsFunction = a.sessions(0)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		ctx, stop := interruptible(c)
+		ctx, stop := command.Interruptible(c)
 		defer stop()
 		r, err := a.archive()
 		if err != nil {
@@ -87,7 +89,7 @@ func storyCommand(a *app, c *cobra.Command, verify bool, asJSON func(told) any, 
 		}
 		t.SettledAfter = r.settledOf(info.Session)
 		if json {
-			return writeJSON(a.Stdout, asJSON(t))
+			return command.WriteJSON(a.Stdout, asJSON(t))
 		}
 		out := bufio.NewWriter(a.Stdout)
 		show(out, t)
@@ -126,13 +128,13 @@ func (t *told) take(report checkedReport) error {
 // incomplete warns of a listing that is not all.
 func (a *app) incomplete(t told) {
 	if t.Unreadable != "" {
-		a.note(yellow, "warning", "the record is damaged: %s", oneLine(t.Unreadable))
+		a.Note(command.Yellow, "warning", "the record is damaged: %s", text.Line(t.Unreadable))
 	}
 	if len(t.Lost) > 0 {
-		a.note(yellow, "warning", "events were not recorded one by one: see log show")
+		a.Note(command.Yellow, "warning", "events were not recorded one by one: see log show")
 	}
 	if t.Left.Listed() {
-		a.note(yellow, "warning", "there is more than is listed here: use log query or log export")
+		a.Note(command.Yellow, "warning", "there is more than is listed here: use log query or log export")
 	}
 }
 
@@ -183,7 +185,7 @@ with --record full alone.`,
 	c.Flags().BoolVar(&f.null, "null", false, "end each path with a NUL, and escape nothing")
 	c.PreRunE = func(*cobra.Command, []string) error {
 		if f.null && !f.any() {
-			return &usageError{errors.New("--null lists paths alone"), "say which, for example with --written"}
+			return command.Usage(errors.New("--null lists paths alone"), "say which, for example with --written")
 		}
 		return nil
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/event"
 	"holdfast.dev/holdfast/internal/record/story"
 )
@@ -35,7 +36,7 @@ func newTeller(a *app, w io.Writer, t told, long bool) *teller {
 
 func (tl *teller) say(format string, args ...any) { fmt.Fprintf(tl.w, format+"\n", args...) }
 
-func (tl *teller) title(s string) { tl.say("\n%s", tl.a.tint(bold, s)) }
+func (tl *teller) title(s string) { tl.say("\n%s", tl.a.Tint(command.Bold, s)) }
 
 func (tl *teller) all() {
 	tl.head()
@@ -69,7 +70,7 @@ func (tl *teller) head() {
 	case t.Running:
 		state = "running"
 	}
-	tl.say("session %s  %s", tl.a.tint(bold, words(t.Session)), state)
+	tl.say("session %s  %s", tl.a.Tint(command.Bold, words(t.Session)), state)
 	if t.Workspace != "" {
 		tl.say("in %s", quoted(t.Workspace))
 	}
@@ -110,9 +111,9 @@ func (tl *teller) alerts() {
 		}
 		severity := fmt.Sprintf("%-8s", words(a.Detail["severity"]))
 		if rank(a) <= 1 {
-			severity = tl.a.tint(red, severity)
+			severity = tl.a.Tint(command.Red, severity)
 		}
-		tl.say("  %s  %s  %s%s  %s", severity, quoted(a.Rule), words(a.Detail["title"]), times(a.Count), tl.a.tint(grey, fmt.Sprintf("#%d", a.Seq)))
+		tl.say("  %s  %s  %s%s  %s", severity, quoted(a.Rule), words(a.Detail["title"]), times(a.Count), tl.a.Tint(command.Grey, fmt.Sprintf("#%d", a.Seq)))
 		if text := a.Detail["explanation"]; text != "" {
 			tl.say("            %s", words(text))
 		}
@@ -133,7 +134,7 @@ func (tl *teller) credentials() {
 		what := ""
 		switch {
 		case c.Action != event.CredentialUse:
-			what = tl.a.tint(red, quoted(c.Action)) + times(max(c.Used, c.Denied))
+			what = tl.a.Tint(command.Red, quoted(c.Action)) + times(max(c.Used, c.Denied))
 		case c.Used > 0 && c.Denied > 0:
 			what = fmt.Sprintf("used%s, refused%s", times(c.Used), times(c.Denied))
 		case c.Denied > 0:
@@ -187,7 +188,7 @@ func (tl *teller) refusals() {
 		if r.Reason != "" {
 			why += ": " + words(r.Reason)
 		}
-		tl.say("  %s %s%s  [%s]%s", quoted(r.Action), cutTo(r.Object, 400), times(r.Count), why, tl.a.tint(grey, byWhom(tl.names, r.By)))
+		tl.say("  %s %s%s  [%s]%s", quoted(r.Action), cutTo(r.Object, 400), times(r.Count), why, tl.a.Tint(command.Grey, byWhom(tl.names, r.By)))
 	}
 }
 

@@ -5,10 +5,9 @@ import (
 	"os"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"golang.org/x/term"
+	"holdfast.dev/holdfast/internal/floor/text"
 )
 
 const (
@@ -20,76 +19,22 @@ const (
 // tint colours s when standard output is a terminal, by the same rules as paint.
 func (a *app) tint(colour, s string) string {
 	f, ok := a.Stdout.(*os.File)
-	if !ok || s == "" || !term.IsTerminal(int(f.Fd())) || a.lookup("NO_COLOR") != "" || a.lookup("TERM") == "dumb" {
+	if !ok || s == "" || !term.IsTerminal(int(f.Fd())) || a.Lookup("NO_COLOR") != "" || a.Lookup("TERM") == "dumb" {
 		return s
 	}
 	return "\x1b[" + colour + "m" + s + "\x1b[0m"
 }
 
-// quoted is a text of a record as a person can read it in one line, and no other
-// text is shown the same: plain where nothing in it is special, else as a shell
-// takes it, '…' or $'…' with escapes for what cannot be seen, what would reorder
-// or break the line, and bytes that are no UTF-8.
-func quoted(s string) string {
-	if !visible(s) || strings.Contains(s, "'") {
-		return escaped(s)
-	}
-	special := func(r rune) bool {
-		return !unicode.IsLetter(r) && !unicode.IsMark(r) && !unicode.IsDigit(r) && !strings.ContainsRune("/.,_-+=:@%^", r)
-	}
-	if s != "" && !strings.ContainsFunc(s, special) {
-		return s
-	}
-	return "'" + s + "'"
-}
-
-// visible reports whether s shows all that it is.
-func visible(s string) bool {
-	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) || hides(r) })
-}
-
-// escaped is a text as $'…' of bash, ksh and POSIX.1-2024 has it.
-func escaped(s string) string {
-	var b strings.Builder
-	b.WriteString("$'")
-	for i := 0; i < len(s); {
-		r, n := utf8.DecodeRuneInString(s[i:])
-		switch {
-		case r == utf8.RuneError && n == 1:
-			fmt.Fprintf(&b, `\x%02x`, s[i])
-		case r == '\n':
-			b.WriteString(`\n`)
-		case r == '\t':
-			b.WriteString(`\t`)
-		case r == '\r':
-			b.WriteString(`\r`)
-		case r == '\\' || r == '\'':
-			b.WriteByte('\\')
-			b.WriteRune(r)
-		case unicode.IsPrint(r) && !hides(r):
-			b.WriteRune(r)
-		case r < utf8.RuneSelf:
-			fmt.Fprintf(&b, `\x%02x`, r)
-		case r <= 0xffff:
-			fmt.Fprintf(&b, `\u%04x`, r)
-		default:
-			fmt.Fprintf(&b, `\U%08x`, r)
-		}
-		i += n
-	}
-	b.WriteString("'")
-	return b.String()
-}
+// quoted is a text of a record as a person can read it in one line, as a shell
+// takes it.
+func quoted(s string) string { return text.Word(s) }
 
 // cutTo is s with at most about n bytes.
 func cutTo(s string, n int) string {
-	if len(s) <= n {
-		return quoted(s)
+	if head := text.Head(s, n); head != s {
+		return quoted(head) + "…"
 	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return quoted(s[:n]) + "…"
+	return quoted(s)
 }
 
 // commandLine is an argument vector as a shell takes it, at most about n bytes
@@ -114,12 +59,7 @@ func commandLine(argv []string, left, n int) string {
 
 // words is text that Holdfast made and that may hold a name, such as a reason:
 // in one line, without quotes.
-func words(s string) string {
-	if visible(s) {
-		return s
-	}
-	return strings.TrimSuffix(strings.TrimPrefix(escaped(s), "$'"), "'")
-}
+func words(s string) string { return text.Line(s) }
 
 // times is how often something happened, where it was more than once.
 func times(n uint64) string {

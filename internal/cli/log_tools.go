@@ -2,8 +2,9 @@ package cli
 
 import (
 	"fmt"
-	"strings"
 
+	"holdfast.dev/holdfast/internal/floor/command"
+	"holdfast.dev/holdfast/internal/floor/paths"
 	"holdfast.dev/holdfast/internal/record/story"
 )
 
@@ -18,7 +19,7 @@ func (tl *teller) tools() {
 		return
 	}
 	tl.title("TOOL CALLS")
-	tl.say("  %s", tl.a.tint(grey, "as the agents' hooks say; what is below each is what was seen between the report of the call and that of its result"))
+	tl.say("  %s", tl.a.Tint(command.Grey, "as the agents' hooks say; what is below each is what was seen between the report of the call and that of its result"))
 	programs := map[uint64]*story.Program{}
 	for _, p := range tl.t.Programs {
 		programs[p.Exec] = p
@@ -44,13 +45,13 @@ func (tl *teller) tool(t *story.Tool, programs map[uint64]*story.Program) {
 	if tl.long {
 		width = 4000
 	}
-	tl.say("  %s %s  %s%s%s", quoted(t.Name), cutTo(t.Arguments, width), words(who), verdict, tl.a.tint(grey, fmt.Sprintf("  #%d", t.Seq)))
+	tl.say("  %s %s  %s%s%s", quoted(t.Name), cutTo(t.Arguments, width), words(who), verdict, tl.a.Tint(command.Grey, fmt.Sprintf("  #%d", t.Seq)))
 	if t.Among > 0 {
-		tl.say("      %s", tl.a.tint(grey, "at the same time as "+plural(t.Among, "other call", "other calls")+" of this agent: what follows may be of those"))
+		tl.say("      %s", tl.a.Tint(command.Grey, "at the same time as "+plural(t.Among, "other call", "other calls")+" of this agent: what follows may be of those"))
 	}
 	others := tl.more(t, programs, width)
 	if others > 0 {
-		tl.say("      %s", tl.a.tint(grey, plural(others, "more program", "more programs")+" that the agent started meanwhile"))
+		tl.say("      %s", tl.a.Tint(command.Grey, plural(others, "more program", "more programs")+" that the agent started meanwhile"))
 	}
 	tl.ownDeeds(t)
 }
@@ -67,7 +68,7 @@ func (tl *teller) more(t *story.Tool, programs map[uint64]*story.Program, width 
 			continue
 		}
 		shown++
-		tl.say("      %s%s", commandLine(p.Argv, p.ArgvLeft, width), tl.a.tint(grey, tl.outcome(p)))
+		tl.say("      %s%s", commandLine(p.Argv, p.ArgvLeft, width), tl.a.Tint(command.Grey, tl.outcome(p)))
 		tl.deeds(p, "        ")
 	}
 	return left + int(t.More)
@@ -95,7 +96,7 @@ func (tl *teller) toolOutcome(t *story.Tool) string {
 		if t.Rule != "" {
 			rule = "  [" + words(t.Rule) + "]"
 		}
-		return "  " + tl.a.tint(red, "denied") + ": " + words(t.Reason) + rule
+		return "  " + tl.a.Tint(command.Red, "denied") + ": " + words(t.Reason) + rule
 	case t.End.IsZero():
 		return "  no result was reported"
 	case t.Status != "":
@@ -117,7 +118,7 @@ func (tl *teller) ownDeeds(t *story.Tool) {
 			order = append(order, o.What)
 		}
 		switch {
-		case tl.long, strings.HasPrefix(o.Name, tl.t.Workspace+"/"), o.What == "refused" && !usual[o.Name], o.What == "connected to":
+		case tl.long, tl.t.Workspace == "", paths.Below(tl.t.Workspace, o.Name), o.What == "refused" && !usual[o.Name], o.What == "connected to":
 			o.What = ""
 			of.Objects = append(of.Objects, o)
 		default:

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/event"
 	"holdfast.dev/holdfast/internal/record/story"
 )
@@ -44,7 +45,7 @@ func (tl *teller) unknown() {
 		said++
 	}
 	if t.Unreadable != "" {
-		tl.say("  %s %s", tl.a.tint(red, "the record is damaged:"), words(t.Unreadable))
+		tl.say("  %s %s", tl.a.Tint(command.Red, "the record is damaged:"), words(t.Unreadable))
 		said++
 	}
 	if !t.Ended && !t.Running {
@@ -81,9 +82,9 @@ func (tl *teller) verified(said int) {
 		"TAMPERED":     "the record is not as it was written",
 		"UNVERIFIABLE": "nothing vouches for the record",
 	}[t.Record]
-	colour := red
+	colour := command.Red
 	if t.Record == "COMPLETE" {
-		colour = green
+		colour = command.Green
 	}
 	if t.Running {
 		text += ", so far"
@@ -91,7 +92,7 @@ func (tl *teller) verified(said int) {
 	if said == 0 && t.Record == "COMPLETE" {
 		tl.say("  nothing is known to be missing")
 	}
-	tl.say("  record: %s, %s", tl.a.tint(colour, t.Record), text)
+	tl.say("  record: %s, %s", tl.a.Tint(colour, t.Record), text)
 	for _, p := range t.Problems {
 		tl.say("    %s", words(p))
 	}

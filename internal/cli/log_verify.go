@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/record/audit"
 )
 
@@ -82,7 +83,7 @@ PARTIAL too.`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: a.sessions(0),
 		RunE: func(c *cobra.Command, args []string) error {
-			ctx, stop := interruptible(c)
+			ctx, stop := command.Interruptible(c)
 			defer stop()
 			return a.verify(ctx, v, args)
 		},
@@ -90,8 +91,8 @@ PARTIAL too.`,
 	c.Flags().BoolVar(&v.all, "all", false, "check the records of all runs")
 	c.Flags().BoolVar(&v.partial, "allow-partial", false, "exit with 0 for PARTIAL too, on hosts where not all can be seen")
 	c.Flags().BoolVar(&v.json, "json", false, "show as JSON")
-	c.Flags().Var((*textFlag)(&v.key), "key", "FILE of public keys to go by, instead of those of this user")
-	c.Flags().Var((*textFlag)(&v.anchor), "anchor", "FILE of checkpoints that a file anchor kept")
+	c.Flags().Var((*command.TextFlag)(&v.key), "key", "FILE of public keys to go by, instead of those of this user")
+	c.Flags().Var((*command.TextFlag)(&v.anchor), "anchor", "FILE of checkpoints that a file anchor kept")
 	return c
 }
 
@@ -143,12 +144,12 @@ func (a *app) verify(ctx context.Context, v verifier, args []string) error {
 		}
 	}
 	if v.json {
-		if err := writeJSON(a.Stdout, results); err != nil {
+		if err := command.WriteJSON(a.Stdout, results); err != nil {
 			return err
 		}
 	}
 	if !good {
-		return &exitError{exitFailed}
+		return command.Exit(exitFailed)
 	}
 	return nil
 }
@@ -169,7 +170,7 @@ func (v verifier) options(r archive) (audit.VerifyOptions, error) {
 			}
 		}
 		if len(o.Trust) == 0 {
-			return o, &usageError{fmt.Errorf("there is no key in %s", quoted(v.key)), "print one with: holdfast log key show"}
+			return o, command.Usage(fmt.Errorf("there is no key in %s", quoted(v.key)), "print one with: holdfast log key show")
 		}
 	}
 	return o, nil
@@ -193,7 +194,7 @@ func (a *app) verifiable(r archive, args []string, all bool) ([]audit.Info, erro
 	case statErr != nil:
 		return nil, fmt.Errorf("reading a record: %w", statErr)
 	case !st.Mode().IsRegular():
-		return nil, &usageError{fmt.Errorf("%s is no file", quoted(args[0])), "records are files; see: holdfast log list --json"}
+		return nil, command.Usage(fmt.Errorf("%s is no file", quoted(args[0])), "records are files; see: holdfast log list --json")
 	}
 	return []audit.Info{{Session: strings.TrimSuffix(filepath.Base(path), ".jsonl"), Path: path, Start: st.ModTime(), Size: st.Size()}}, nil
 }
@@ -242,16 +243,16 @@ const few = 4
 const maxProblems = 20
 
 func (a *app) printVerdict(c checked, report audit.Report) error {
-	colour := map[audit.Verdict]string{audit.Complete: green, audit.Partial: yellow, audit.Gaps: yellow}[report.Verdict]
+	colour := map[audit.Verdict]string{audit.Complete: command.Green, audit.Partial: command.Yellow, audit.Gaps: command.Yellow}[report.Verdict]
 	if colour == "" {
-		colour = red
+		colour = command.Red
 	}
 	var b strings.Builder
 	running := ""
 	if c.Running {
 		running = "  (running: what is written so far)"
 	}
-	fmt.Fprintf(&b, "%s  %s  %s, %s by %s%s\n", a.tint(colour, fmt.Sprintf("%-12s", c.Verdict)), words(c.Session),
+	fmt.Fprintf(&b, "%s  %s  %s, %s by %s%s\n", a.Tint(colour, fmt.Sprintf("%-12s", c.Verdict)), words(c.Session),
 		plural(report.Lines, "line", "lines"), plural(report.Checkpoints, "signature", "signatures"), signers(report.Keys), running)
 	for _, p := range report.Problems[:min(maxProblems, len(report.Problems))] {
 		fmt.Fprintf(&b, "  %s\n", words(p.String()))

@@ -14,7 +14,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/sys"
+	"holdfast.dev/holdfast/internal/floor/text"
 	"holdfast.dev/holdfast/internal/policy"
 	"holdfast.dev/holdfast/internal/run"
 )
@@ -49,10 +51,11 @@ away, so does the server. The exit status is the server's.`,
 		Args: func(_ *cobra.Command, args []string) error {
 			switch {
 			case len(args) == 0:
-				return &usageError{errors.New("no server given"), "type 'holdfast mcp run --policy FILE -- SERVER'"}
+				return command.Usage(errors.New("no server given"), "type 'holdfast mcp run --policy FILE -- SERVER'")
 			case flags.policy == "":
-				return &usageError{errors.New("no policy given: what the server may see has to be said"),
-					"write a file with the line 'version: 1', which shows it the system alone, and name it with --policy"}
+				return command.Usage(errors.New("no policy given: what the server may see has to be said"),
+					"write a file with the line 'version: 1', which shows it the system alone, and name it with --policy")
+
 			}
 			return stdioServer(args[0])
 		},
@@ -72,8 +75,9 @@ func stdioServer(name string) error {
 		return nil
 	}
 	host, _, _ := strings.Cut(rest, "/")
-	return &usageError{fmt.Errorf("%s is an address: 'holdfast mcp run' starts servers that speak over their standard streams, not ones that are reached over %s", printable(name), printable(strings.ToUpper(scheme))),
-		"name the address in the agent's settings, and let the agent reach it: holdfast run --allow " + printable(host) + " -- AGENT"}
+	return command.Usage(fmt.Errorf("%s is an address: 'holdfast mcp run' starts servers that speak over their standard streams, not ones that are reached over %s", text.Safe(name), text.Safe(strings.ToUpper(scheme))),
+		"name the address in the agent's settings, and let the agent reach it: holdfast run --allow "+text.Safe(host)+" -- AGENT")
+
 }
 
 // serveMCP runs a server to its end.
@@ -108,13 +112,13 @@ func (a *app) serveMCP(flags *planFlags, argv []string, verbose bool) error {
 	a.summary(t.Plan, result, verbose, err == nil)
 	if n := result.Messages.Dropped; n > 0 {
 		fmt.Fprintf(a.Stderr, "%s %d lines or messages of the server were not passed on; the first was: %s\n",
-			a.paint(yellow, "holdfast: warning:"), n, oneLine(result.Messages.First))
+			a.Paint(command.Yellow, "holdfast: warning:"), n, text.Line(result.Messages.First))
 	}
 	if err != nil {
 		return err
 	}
 	if status := result.Exit.Status(); status != 0 {
-		return &exitError{status}
+		return command.Exit(status)
 	}
 	return nil
 }
@@ -122,12 +126,12 @@ func (a *app) serveMCP(flags *planFlags, argv []string, verbose bool) error {
 // noWorkspace is the working directory of servers that were given none: an empty
 // one, which is read-only inside, so that all of them can share it.
 func noWorkspace(a *app) (string, error) {
-	cache := a.lookup("XDG_CACHE_HOME")
+	cache := a.Lookup("XDG_CACHE_HOME")
 	if !filepath.IsAbs(cache) {
-		cache = filepath.Join(a.lookup("HOME"), ".cache")
+		cache = filepath.Join(a.Lookup("HOME"), ".cache")
 	}
 	if !filepath.IsAbs(cache) {
-		return "", &usageError{errors.New("there is no place for an empty directory: HOME is not set"), "set HOME, or name a directory with --workspace"}
+		return "", command.Usage(errors.New("there is no place for an empty directory: HOME is not set"), "set HOME, or name a directory with --workspace")
 	}
 	dir := filepath.Join(cache, "holdfast", "no-workspace")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -138,7 +142,7 @@ func noWorkspace(a *app) (string, error) {
 		return "", fmt.Errorf("making an empty directory for the server: %w", err)
 	}
 	if len(entries) > 0 {
-		return "", &usageError{fmt.Errorf("%s is there to be empty, and is not", dir), "look at what is in it, and remove it; or name a directory with --workspace"}
+		return "", command.Usage(fmt.Errorf("%s is there to be empty, and is not", dir), "look at what is in it, and remove it; or name a directory with --workspace")
 	}
 	return dir, nil
 }
@@ -167,9 +171,9 @@ func (e *errorLines) Write(b []byte) (int, error) {
 		if end < 0 {
 			return len(b), nil
 		}
-		text := e.rest[:end]
+		line := e.rest[:end]
 		e.rest = bytes.TrimPrefix(e.rest[end:], []byte("\n"))
-		if _, err := io.WriteString(e.to, oneLine(string(bytes.TrimSuffix(text, []byte("\r"))))+"\n"); err != nil {
+		if _, err := io.WriteString(e.to, text.Line(string(bytes.TrimSuffix(line, []byte("\r"))))+"\n"); err != nil {
 			return 0, fmt.Errorf("passing on the server's errors: %w", err)
 		}
 	}

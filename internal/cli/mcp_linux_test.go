@@ -199,7 +199,7 @@ func TestMCPServerInside(t *testing.T) {
 			t.Errorf("no %q in the record: %q", want, got)
 		}
 	}
-	if e := p.stderr.String(); strings.ContainsAny(e, "\x1b\a") || !strings.Contains(e, `\u001b]0;no message`) || !strings.Contains(e, "1 lines or messages") {
+	if e := p.stderr.String(); strings.ContainsAny(e, "\x1b\a") || !strings.Contains(e, `\x1b]0;no message`) || !strings.Contains(e, "1 lines or messages") {
 		t.Errorf("said: %q", e)
 	}
 }

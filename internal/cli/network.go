@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/spf13/cobra"
+	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/policy"
 )
 
@@ -22,7 +23,7 @@ terminated to see requests; what the command prints goes to standard error.`,
 		Example: "  holdfast policy learn -- npm ci > rules.yaml\n  holdfast policy learn --open -o rules.yaml -- go mod download",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return &usageError{errors.New("no command given"), "type 'holdfast policy learn -- CMD', for example 'holdfast policy learn -- npm ci'"}
+				return command.Usage(errors.New("no command given"), "type 'holdfast policy learn -- CMD', for example 'holdfast policy learn -- npm ci'")
 			}
 			return nil
 		},
@@ -37,7 +38,7 @@ terminated to see requests; what the command prints goes to standard error.`,
 	c.Flags().SetInterspersed(false)
 	flags.bind(c)
 	c.Flags().BoolVar(&through, "open", false, "pass on what is asked for, to public addresses")
-	c.Flags().VarP((*textFlag)(&to), "to", "o", "FILE to write, which must not be there; standard output without it")
+	c.Flags().VarP((*command.TextFlag)(&to), "to", "o", "FILE to write, which must not be there; standard output without it")
 	return c
 }
 

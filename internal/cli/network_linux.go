@@ -7,6 +7,8 @@ import (
 	"os"
 
 	"holdfast.dev/holdfast/internal/boundary"
+	"holdfast.dev/holdfast/internal/floor/command"
+	"holdfast.dev/holdfast/internal/floor/text"
 	"holdfast.dev/holdfast/internal/policy"
 	"holdfast.dev/holdfast/internal/run"
 )
@@ -35,12 +37,12 @@ const summaryLines = 40
 func (a *app) destinations(what string, all []run.Refusal) {
 	for i, r := range all {
 		if i == summaryLines {
-			fmt.Fprintf(a.Stderr, "%s and %d more, in the record of the run (--verbose names it)\n", a.paint(yellow, "holdfast: "+what+":"), len(all)-i)
+			fmt.Fprintf(a.Stderr, "%s and %d more, in the record of the run (--verbose names it)\n", a.Paint(command.Yellow, "holdfast: "+what+":"), len(all)-i)
 			return
 		}
-		colour, kind := yellow, what
+		colour, kind := command.Yellow, what
 		if r.High {
-			colour, kind = red, "alert"
+			colour, kind = command.Red, "alert"
 		}
 		line := r.Where() + " (" + r.Reason
 		if r.Rule != "" && r.Rule != "-" {
@@ -53,7 +55,7 @@ func (a *app) destinations(what string, all []run.Refusal) {
 		if r.Flag != "" {
 			line += "; to allow it: " + r.Flag
 		}
-		fmt.Fprintf(a.Stderr, "%s %s\n", a.paint(colour, "holdfast: "+kind+":"), oneLine(line))
+		fmt.Fprintf(a.Stderr, "%s %s\n", a.Paint(colour, "holdfast: "+kind+":"), text.Line(line))
 	}
 }
 
@@ -76,7 +78,7 @@ func (a *app) learn(options policy.Options, argv []string, through bool, to stri
 	}
 	a.summary(t.Plan, result, false, true)
 	if status := result.Exit.Status(); status != 0 {
-		fmt.Fprintf(a.Stderr, "%s the command ended with status %d; what it would have asked for later is not in the proposal\n", a.paint(yellow, "holdfast: warning:"), status)
+		fmt.Fprintf(a.Stderr, "%s the command ended with status %d; what it would have asked for later is not in the proposal\n", a.Paint(command.Yellow, "holdfast: warning:"), status)
 	}
 	return a.propose(result, to)
 }
@@ -109,7 +111,7 @@ func (a *app) reload(state string) error {
 	for _, r := range all {
 		if r.Err != nil {
 			failed = true
-			fmt.Fprintf(a.Stderr, "%s %s keeps its old rules: %s\n", a.paint(red, "holdfast: error:"), r.Session, oneLine(r.Err.Error()))
+			fmt.Fprintf(a.Stderr, "%s %s keeps its old rules: %s\n", a.Paint(command.Red, "holdfast: error:"), r.Session, text.Line(r.Err.Error()))
 			continue
 		}
 		fmt.Fprintf(a.Stdout, "%s: reloaded\n", r.Session)
@@ -118,7 +120,7 @@ func (a *app) reload(state string) error {
 		fmt.Fprintln(a.Stdout, "no session is running")
 	}
 	if failed {
-		return &exitError{exitFailed}
+		return command.Exit(exitFailed)
 	}
 	return nil
 }

@@ -21,6 +21,9 @@ type patient struct {
 	lost bool
 }
 
+// Unwrap is where the messages go, for who asks whether that is a terminal.
+func (p *patient) Unwrap() io.Writer { return p.to }
+
 // Write returns os.ErrDeadlineExceeded for what nobody took. The write itself goes on
 // then, until its reader or this process ends.
 func (p *patient) Write(message []byte) (int, error) {

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"holdfast.dev/holdfast/internal/credentials"
+	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/policy"
 )
 
@@ -24,10 +25,10 @@ type planFlags struct {
 
 func (f *planFlags) bind(c *cobra.Command) {
 	set := c.Flags()
-	set.Var((*textFlag)(&f.profile), "profile", "NAME of the profile: local, ci or production (default local)")
-	set.Var((*textFlag)(&f.policy), "policy", "policy FILE to use instead of your own")
-	set.Var((*textFlag)(&f.workspace), "workspace", "DIR that may be changed (default: the current directory)")
-	set.Var((*textFlag)(&f.preset), "preset", "NAME of an agent's preset, or none (run: default that of CMD)")
+	set.Var((*command.TextFlag)(&f.profile), "profile", "NAME of the profile: local, ci or production (default local)")
+	set.Var((*command.TextFlag)(&f.policy), "policy", "policy FILE to use instead of your own")
+	set.Var((*command.TextFlag)(&f.workspace), "workspace", "DIR that may be changed (default: the current directory)")
+	set.Var((*command.TextFlag)(&f.preset), "preset", "NAME of an agent's preset, or none (run: default that of CMD)")
 	for _, s := range []struct{ flag, key, metavar, usage string }{
 		{"ro", "filesystem.read", "PATH", "show PATH read-only; may be repeated, as all flags of lists"},
 		{"rw", "filesystem.write", "PATH", "show PATH writable"},
@@ -126,20 +127,4 @@ func (s *switchFlag) Set(value string) error {
 		return nil
 	}
 	return errors.New("it takes no value")
-}
-
-// textFlag is a text that is not empty: an empty variable of a script must not
-// turn into the default.
-type textFlag string
-
-func (f *textFlag) String() string { return string(*f) }
-
-func (f *textFlag) Type() string { return "TEXT" }
-
-func (f *textFlag) Set(value string) error {
-	if value == "" {
-		return errors.New("it is empty")
-	}
-	*f = textFlag(value)
-	return nil
 }

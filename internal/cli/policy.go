@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"holdfast.dev/holdfast/internal/floor/command"
+	"holdfast.dev/holdfast/internal/floor/text"
 	"holdfast.dev/holdfast/internal/policy"
 )
 
@@ -21,7 +23,7 @@ func newPolicyCommand(a *app) *cobra.Command {
   holdfast policy explain ~/.npmrc git example.org`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return &usageError{fmt.Errorf("unknown command %q for holdfast policy", args[0]), "see 'holdfast policy --help'"}
+				return command.Usage(fmt.Errorf("unknown command %q for holdfast policy", args[0]), "see 'holdfast policy --help'")
 			}
 			return nil
 		},
@@ -51,19 +53,43 @@ func newPolicyShow(a *app) *cobra.Command {
 			}
 			rows := policy.Rows(effective, plan)
 			if asJSON {
-				return writeJSON(a.Stdout, struct {
-					Profile   string       `json:"profile"`
-					Workspace string       `json:"workspace"`
-					Entries   []policy.Row `json:"entries"`
-				}{plan.Profile, plan.Workspace, rows})
+				return command.WriteJSON(a.Stdout, shownPolicy{plan.Profile, plan.Workspace, rows, shownCredentials(plan)})
 			}
-			_, err = fmt.Fprint(a.Stdout, printable(policy.Text(rows)))
+			_, err = fmt.Fprint(a.Stdout, text.Safe(policy.Text(rows)))
 			return err
 		},
 	}
 	flags.bind(c)
 	c.Flags().BoolVar(&asJSON, "json", false, "show as JSON")
 	return c
+}
+
+// shownPolicy is a policy as JSON.
+type shownPolicy struct {
+	Profile     string            `json:"profile"`
+	Workspace   string            `json:"workspace"`
+	Entries     []policy.Row      `json:"entries"`
+	Credentials []shownCredential `json:"credentials,omitempty"`
+}
+
+// shownCredential says where a credential goes, and which variables inside hold its
+// placeholder.
+type shownCredential struct {
+	Name   string   `json:"name"`
+	Env    []string `json:"env,omitempty"`
+	Hosts  []string `json:"hosts"`
+	Origin string   `json:"origin"`
+}
+
+func shownCredentials(plan policy.Plan) (all []shownCredential) {
+	for _, c := range plan.Credentials {
+		shown := shownCredential{Name: c.Name, Env: c.Env, Origin: c.Origin.String()}
+		for _, h := range c.Hosts {
+			shown.Hosts = append(shown.Hosts, h.Host)
+		}
+		all = append(all, shown)
+	}
+	return all
 }
 
 func newPolicyCheck(a *app) *cobra.Command {
@@ -83,7 +109,7 @@ that is wrong as file:line. Whether the paths in them exist is for show to say.`
 			for _, file := range files {
 				err := policy.Check(host, file)
 				if err == nil {
-					fmt.Fprintf(a.Stdout, "%s: ok\n", printable(file))
+					fmt.Fprintf(a.Stdout, "%s: ok\n", text.Safe(file))
 					continue
 				}
 				var one *policy.Error
@@ -92,11 +118,11 @@ that is wrong as file:line. Whether the paths in them exist is for show to say.`
 				if !known || one != nil && one.Origin == (policy.Origin{}) {
 					return err // it could not be read, which says nothing about it
 				}
-				a.report(err)
+				a.Report(err)
 				invalid = true
 			}
 			if invalid {
-				return &exitError{exitFailed}
+				return command.Exit(exitFailed)
 			}
 			return nil
 		},
@@ -161,7 +187,7 @@ holdfast.yaml of the current directory when it is not given.`,
 				if err := policy.Distrust(options.Host, project.Path); err != nil {
 					return err
 				}
-				fmt.Fprintf(a.Stdout, "%s is not trusted any more\n", printable(project.Path))
+				fmt.Fprintf(a.Stdout, "%s is not trusted any more\n", text.Safe(project.Path))
 				return nil
 			}
 			return trust(a, options.Host, *project, yes)
@@ -175,17 +201,17 @@ holdfast.yaml of the current directory when it is not given.`,
 
 // trust shows what a file widens, asks, and pins the bytes that were shown.
 func trust(a *app, host policy.Host, p policy.Project, yes bool) error {
-	fmt.Fprintf(a.Stdout, "%s\nsha256 %s\n", printable(p.Path), p.SHA256)
+	fmt.Fprintf(a.Stdout, "%s\nsha256 %s\n", text.Safe(p.Path), p.SHA256)
 	if len(p.Widens) == 0 {
 		fmt.Fprintln(a.Stdout, "widens nothing; it is in force without trust")
 	}
 	for _, w := range p.Widens {
-		fmt.Fprintf(a.Stdout, "line %d widens: %s\n", w.Origin.Line, printable(w.String()))
+		fmt.Fprintf(a.Stdout, "line %d widens: %s\n", w.Origin.Line, text.Safe(w.String()))
 	}
 	if !yes {
 		in, ok := a.Stdin.(*os.File)
 		if !ok || !isTerminal(in) {
-			return &usageError{errors.New("nobody is there to ask"), "after reading the file: holdfast policy trust --yes " + p.Path}
+			return command.Usage(errors.New("nobody is there to ask"), "after reading the file: holdfast policy trust --yes "+p.Path)
 		}
 		answer, err := ask(in, a.Stderr, "trust these bytes? [y/N]")
 		if strings.ToLower(answer) != "y" {

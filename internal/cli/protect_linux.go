@@ -6,7 +6,6 @@ import (
 	"github.com/spf13/cobra"
 	"holdfast.dev/holdfast/internal/boundary/workspace"
 	"holdfast.dev/holdfast/internal/policy"
-	"holdfast.dev/holdfast/internal/run"
 )
 
 // protect finds what run would protect and hide, and returns the names that are
@@ -16,11 +15,11 @@ func protect(c *cobra.Command, plan *policy.Plan) ([]policy.Reserved, error) {
 	if ctx == nil {
 		ctx = context.Background()
 	}
-	rules, err := run.Rules(*plan)
+	rules, err := workspace.RulesOf(*plan)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := run.Inspect(ctx, plan); err != nil {
+	if _, err := workspace.Inspect(ctx, plan); err != nil {
 		return nil, err
 	}
 	var names []policy.Reserved

@@ -2,5 +2,7 @@
 
 package cli
 
+import "holdfast.dev/holdfast/internal/floor/command"
+
 // systemTopics are the tables that exist on Linux alone: here there are none.
-func systemTopics() []topic { return nil }
+func systemTopics() []command.Topic { return nil }

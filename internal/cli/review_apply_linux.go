@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"holdfast.dev/holdfast/internal/boundary/workspace"
+	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/event"
 	"holdfast.dev/holdfast/internal/review"
 	"holdfast.dev/holdfast/internal/run"
@@ -29,7 +30,7 @@ was interrupted is taken up again by the next apply.`,
 		Example: "  holdfast review apply",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			ctx, stop := interruptible(c)
+			ctx, stop := command.Interruptible(c)
 			defer stop()
 			v, err := a.openReview(ctx, first(args))
 			if err != nil {
@@ -50,7 +51,7 @@ func (v *reviewing) apply(ctx context.Context, o review.Options) error {
 		return err
 	}
 	for _, session := range run.Alive(v.host.State, string(v.Workspace)) {
-		v.a.note(yellow, "warning", "the run %s is alive in %s: it can read and change what is applied as soon as it is there", words(session), quoted(string(v.Workspace)))
+		v.a.Note(command.Yellow, "warning", "the run %s is alive in %s: it can read and change what is applied as soon as it is there", words(session), quoted(string(v.Workspace)))
 	}
 	n := v.set.Counts()
 	err := v.record.Put(event.Event{Action: event.ReviewApply, Object: string(v.Workspace), Verdict: event.Allowed,
@@ -64,7 +65,7 @@ func (v *reviewing) apply(ctx context.Context, o review.Options) error {
 		err = rerr
 	}
 	if v.json {
-		err = errors.Join(err, writeJSON(v.a.Stdout, r))
+		err = errors.Join(err, command.WriteJSON(v.a.Stdout, r))
 	} else {
 		err = errors.Join(v.showApply(r), err)
 	}
@@ -75,7 +76,7 @@ func (v *reviewing) apply(ctx context.Context, o review.Options) error {
 		return err
 	}
 	if !v.settled(r) {
-		return &exitError{exitFailed}
+		return command.Exit(exitFailed)
 	}
 	return nil
 }
@@ -135,16 +136,16 @@ func (v *reviewing) finish(r review.Report) error {
 func (v *reviewing) showApply(r review.Report) error {
 	w := bufio.NewWriter(v.a.Stdout)
 	for _, p := range r.Recovered {
-		fmt.Fprintf(w, "%s %s: %s\n", v.a.tint(yellow, "recovered"), fileName(string(p.Path)), words(p.Why))
+		fmt.Fprintf(w, "%s %s: %s\n", v.a.Tint(command.Yellow, "recovered"), fileName(string(p.Path)), words(p.Why))
 	}
 	for _, p := range r.Applied {
-		fmt.Fprintf(w, "%s %s\n", v.a.tint(green, "applied"), fileName(string(p)))
+		fmt.Fprintf(w, "%s %s\n", v.a.Tint(command.Green, "applied"), fileName(string(p)))
 	}
 	for _, p := range r.Left {
-		fmt.Fprintf(w, "%s %s: %s\n", v.a.tint(yellow, "left"), fileName(string(p.Path)), words(p.Why))
+		fmt.Fprintf(w, "%s %s: %s\n", v.a.Tint(command.Yellow, "left"), fileName(string(p.Path)), words(p.Why))
 	}
 	for _, p := range r.Refused {
-		fmt.Fprintf(w, "%s %s: %s\n", v.a.tint(red, "not applied"), fileName(string(p.Path)), words(p.Why))
+		fmt.Fprintf(w, "%s %s: %s\n", v.a.Tint(command.Red, "not applied"), fileName(string(p.Path)), words(p.Why))
 	}
 	for i := range r.Conflicts {
 		v.writeConflict(w, &r.Conflicts[i])
@@ -153,16 +154,16 @@ func (v *reviewing) showApply(r review.Report) error {
 	fmt.Fprintln(w, v.sum(n))
 	switch {
 	case len(r.Conflicts) > 0:
-		fmt.Fprintf(w, "%s\n", v.a.tint(grey, "to go on with a conflict: bring the file back to its base and apply again; or merge by hand what\n'holdfast review cat PATH' prints, and reject the change"))
+		fmt.Fprintf(w, "%s\n", v.a.Tint(command.Grey, "to go on with a conflict: bring the file back to its base and apply again; or merge by hand what\n'holdfast review cat PATH' prints, and reject the change"))
 	case len(r.Applied)+len(r.Refused) == 0 && n.Accepted == 0 && n.Undecided > 0:
-		fmt.Fprintf(w, "%s\n", v.a.tint(grey, "nothing is accepted: holdfast review -i, or holdfast review accept PATH"))
+		fmt.Fprintf(w, "%s\n", v.a.Tint(command.Grey, "nothing is accepted: holdfast review -i, or holdfast review accept PATH"))
 	}
 	return w.Flush()
 }
 
 // writeConflict shows the three sides of a change that does not fit any more.
 func (v *reviewing) writeConflict(w io.Writer, c *review.Conflict) {
-	fmt.Fprintf(w, "%s %s: %s\n", v.a.tint(red, "conflict"), fileName(string(c.Path)), words(c.Why))
+	fmt.Fprintf(w, "%s %s: %s\n", v.a.Tint(command.Red, "conflict"), fileName(string(c.Path)), words(c.Why))
 	for _, one := range []struct {
 		name string
 		side review.Side
@@ -183,7 +184,7 @@ func (v *reviewing) writeConflict(w io.Writer, c *review.Conflict) {
 		if d == nil || len(d.Hunks) == 0 {
 			continue
 		}
-		fmt.Fprintf(w, "  %s\n", v.a.tint(bold, one.title))
+		fmt.Fprintf(w, "  %s\n", v.a.Tint(command.Bold, one.title))
 		for i := range d.Hunks {
 			v.writeHunk(w, d, i, 0)
 		}

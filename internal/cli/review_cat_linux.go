@@ -7,6 +7,8 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
+
+	"holdfast.dev/holdfast/internal/floor/command"
 )
 
 func newReviewCat(a *app) *cobra.Command {
@@ -19,10 +21,10 @@ func newReviewCat(a *app) *cobra.Command {
 		Example: "  holdfast review cat src/main.go > main.go.theirs\n  holdfast review cat --base src/main.go > main.go.base",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			ctx, stop := interruptible(c)
+			ctx, stop := command.Interruptible(c)
 			defer stop()
 			if out, ok := a.Stdout.(*os.File); ok && isTerminal(out) && !force {
-				return &usageError{errors.New("the bytes of a run can act on a terminal"), "redirect them to a file, or see them with: holdfast review diff " + fileName(args[0])}
+				return command.Usage(errors.New("the bytes of a run can act on a terminal"), "redirect them to a file, or see them with: holdfast review diff "+fileName(args[0]))
 			}
 			v, err := a.openReview(ctx, session)
 			if err != nil {
@@ -36,9 +38,9 @@ func newReviewCat(a *app) *cobra.Command {
 			change := v.set.Find(p)
 			switch {
 			case change == nil:
-				return &usageError{fmt.Errorf("nothing changed at %s", quoted(args[0])), "see what did with: holdfast review " + v.Session}
+				return command.Usage(fmt.Errorf("nothing changed at %s", quoted(args[0])), "see what did with: holdfast review "+v.Session)
 			case v.Direct():
-				return &usageError{errDirect, "the file is in the workspace"}
+				return command.Usage(errDirect, "the file is in the workspace")
 			}
 			f, err := v.set.Content(change, base)
 			if err != nil {

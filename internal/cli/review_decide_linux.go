@@ -13,10 +13,9 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-
+	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/event"
 	"holdfast.dev/holdfast/internal/review"
-	"holdfast.dev/holdfast/internal/run"
 )
 
 // deciding is what accept, reject and undo have in common.
@@ -47,7 +46,7 @@ that: 'holdfast review apply' does it. What is flagged is only accepted with
 		c.Long, c.Example = "", "  holdfast review undo src/main.go"
 	}
 	c.RunE = func(c *cobra.Command, args []string) error {
-		ctx, stop := interruptible(c)
+		ctx, stop := command.Interruptible(c)
 		defer stop()
 		if o.stdin {
 			more, err := a.namesFromInput()
@@ -57,7 +56,7 @@ that: 'holdfast review apply' does it. What is flagged is only accepted with
 			args = append(args, more...)
 		}
 		if len(args)+len(o.hunks) == 0 {
-			return &usageError{errors.New("nothing is named"), "name files, or . for all"}
+			return command.Usage(errors.New("nothing is named"), "name files, or . for all")
 		}
 		v, err := a.openReview(ctx, o.session)
 		if err != nil {
@@ -91,7 +90,7 @@ func (a *app) namesFromInput() ([]string, error) {
 	case len(data) == 0:
 		return nil, nil
 	case data[len(data)-1] != 0:
-		return nil, &usageError{errors.New("the last name on standard input has no NUL after it"), "it may be cut off: give whole names"}
+		return nil, command.Usage(errors.New("the last name on standard input has no NUL after it"), "it may be cut off: give whole names")
 	}
 	var out []string
 	for name := range bytes.SplitSeq(data[:len(data)-1], []byte{0}) {
@@ -103,7 +102,7 @@ func (a *app) namesFromInput() ([]string, error) {
 // begin opens the record and takes the review, so that nobody else decides.
 func (v *reviewing) begin() error {
 	if v.Direct() {
-		return &usageError{errDirect, "undo it with git, or by hand"}
+		return command.Usage(errDirect, "undo it with git, or by hand")
 	}
 	if v.record != nil {
 		return nil
@@ -111,7 +110,7 @@ func (v *reviewing) begin() error {
 	if err := v.set.Hold(); err != nil {
 		return err
 	}
-	r, err := run.OpenReview(filepath.Join(v.host.State, "log"), filepath.Join(v.host.State, "keys"), v.Reviewed)
+	r, err := review.OpenDecisions(filepath.Join(v.host.State, "log"), filepath.Join(v.host.State, "keys"), v.Reviewed)
 	if err != nil {
 		return err
 	}
@@ -152,9 +151,9 @@ func (v *reviewing) decide(args []string, o deciding, d review.Decision) error {
 	fmt.Fprintf(v.a.Stdout, "%s\n", v.sum(v.set.Counts()))
 	if left {
 		if d == review.Accept && !o.flagged {
-			v.a.note(cyan, "hint", "look at what is flagged with 'holdfast review diff PATH'; accept it with --flagged")
+			v.a.Note(command.Cyan, "hint", "look at what is flagged with 'holdfast review diff PATH'; accept it with --flagged")
 		}
-		return &exitError{exitFailed}
+		return command.Exit(exitFailed)
 	}
 	return nil
 }
@@ -162,7 +161,7 @@ func (v *reviewing) decide(args []string, o deciding, d review.Decision) error {
 // willing are the changes that d may be said of. Why others are left is told.
 func (v *reviewing) willing(list []*review.Change, args []string, o deciding, d review.Decision) (take []*review.Change, left bool) {
 	leave := func(c *review.Change, why string) {
-		v.a.note(yellow, "left", "%s: %s", fileName(string(c.Path)), why)
+		v.a.Note(command.Yellow, "left", "%s: %s", fileName(string(c.Path)), why)
 		left = true
 	}
 	for _, c := range list {
@@ -234,7 +233,7 @@ func (v *reviewing) pickHunks(args []string) ([]pickedHunks, error) {
 	for _, arg := range args {
 		at := strings.LastIndexByte(arg, ':')
 		if at < 0 {
-			return nil, &usageError{fmt.Errorf("%s names no hunk", quoted(arg)), "write --hunk PATH:1,3"}
+			return nil, command.Usage(fmt.Errorf("%s names no hunk", quoted(arg)), "write --hunk PATH:1,3")
 		}
 		p, err := v.fromWorkspace(arg[:at])
 		if err != nil {
@@ -242,10 +241,10 @@ func (v *reviewing) pickHunks(args []string) ([]pickedHunks, error) {
 		}
 		c := v.set.Find(p)
 		if c == nil {
-			return nil, &usageError{fmt.Errorf("nothing changed at %s", quoted(arg[:at])), "see what did with: holdfast review " + v.Session}
+			return nil, command.Usage(fmt.Errorf("nothing changed at %s", quoted(arg[:at])), "see what did with: holdfast review "+v.Session)
 		}
 		if v.Direct() {
-			return nil, &usageError{errDirect, "undo it with git, or by hand"}
+			return nil, command.Usage(errDirect, "undo it with git, or by hand")
 		}
 		d, err := v.set.Diff(c)
 		if err != nil {
@@ -253,7 +252,7 @@ func (v *reviewing) pickHunks(args []string) ([]pickedHunks, error) {
 		}
 		which, err := numbers(arg[at+1:], len(d.Hunks))
 		if err != nil {
-			return nil, &usageError{fmt.Errorf("%s: %w", quoted(arg), err), "see the numbers with: holdfast review diff " + fileName(p)}
+			return nil, command.Usage(fmt.Errorf("%s: %w", quoted(arg), err), "see the numbers with: holdfast review diff "+fileName(p))
 		}
 		out = append(out, pickedHunks{c, d, which})
 	}
@@ -309,10 +308,10 @@ func newReviewDrop(a *app) *cobra.Command {
 		Example: "  holdfast review drop 20261122T1144",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			ctx, stop := interruptible(c)
+			ctx, stop := command.Interruptible(c)
 			defer stop()
 			if args[0] == "" {
-				return &usageError{errors.New("the name of the session is empty"), "see what there is with: holdfast review list"}
+				return command.Usage(errors.New("the name of the session is empty"), "see what there is with: holdfast review list")
 			}
 			return a.dropReview(ctx, args[0], yes)
 		},
@@ -331,7 +330,7 @@ func (a *app) dropReview(ctx context.Context, name string, yes bool) error {
 		return err
 	}
 	if r.Running() {
-		return &usageError{fmt.Errorf("the run %s is not over", r.Session), "drop it when it has ended"}
+		return command.Usage(fmt.Errorf("the run %s is not over", r.Session), "drop it when it has ended")
 	}
 	v := &reviewing{a: a, Reviewed: r, host: host, by: host.Name}
 	lost := "its changes"
@@ -344,7 +343,7 @@ func (a *app) dropReview(ctx context.Context, name string, yes bool) error {
 		}
 	}
 	if !yes && !a.sure(fmt.Sprintf("forget %s of %s in %s?", lost, words(r.Session), quoted(string(r.Workspace)))) {
-		return &usageError{errors.New("nothing was dropped"), "say --yes where nobody can be asked"}
+		return command.Usage(errors.New("nothing was dropped"), "say --yes where nobody can be asked")
 	}
 	if !r.Direct() && v.set != nil {
 		if err := v.begin(); err != nil {

@@ -9,12 +9,14 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
 	"holdfast.dev/holdfast/internal/boundary/workspace"
+	"holdfast.dev/holdfast/internal/floor/command"
+	"holdfast.dev/holdfast/internal/floor/paths"
+	"holdfast.dev/holdfast/internal/floor/text"
 	"holdfast.dev/holdfast/internal/review"
 )
 
@@ -29,7 +31,7 @@ short. Characters that act on a terminal, hide or reorder text are shown as
 escapes. Of binary and large files size and hash are shown.`,
 		Example: "  holdfast review diff\n  holdfast review diff src/main.go\n  holdfast review diff --name-only -z",
 		RunE: func(c *cobra.Command, args []string) error {
-			ctx, stop := interruptible(c)
+			ctx, stop := command.Interruptible(c)
 			defer stop()
 			v, err := a.openReview(ctx, session)
 			if err != nil {
@@ -41,11 +43,11 @@ escapes. Of binary and large files size and hash are shown.`,
 			case err != nil:
 				return err
 			case nul && !names:
-				return &usageError{errors.New("-z is for names"), "give it with --name-only"}
+				return command.Usage(errors.New("-z is for names"), "give it with --name-only")
 			case names:
 				return a.printNames(list, nul)
 			case v.Direct():
-				return &usageError{errDirect, "see what git knows of it: git diff"}
+				return command.Usage(errDirect, "see what git knows of it: git diff")
 			case asJSON:
 				return v.diffJSON(list)
 			}
@@ -90,7 +92,7 @@ func (v *reviewing) pick(args []string) ([]*review.Change, error) {
 			return nil, err
 		}
 		if !slices.ContainsFunc(v.set.Changes, func(c *review.Change) bool { return named(c, p) }) {
-			return nil, &usageError{fmt.Errorf("nothing changed at %s", quoted(arg)), "see what did with: holdfast review " + v.Session}
+			return nil, command.Usage(fmt.Errorf("nothing changed at %s", quoted(arg)), "see what did with: holdfast review "+v.Session)
 		}
 		picked = append(picked, p)
 	}
@@ -106,7 +108,7 @@ func (v *reviewing) pick(args []string) ([]*review.Change, error) {
 // named reports whether p is the path of a change, or a directory that it is in.
 func named(c *review.Change, p string) bool {
 	is := func(name workspace.Name) bool {
-		return p == "" || string(name) == p || strings.HasPrefix(string(name), p+"/")
+		return p == "" || paths.Within(p, string(name))
 	}
 	return is(c.Path) || c.From != "" && is(c.From)
 }
@@ -117,7 +119,7 @@ func (v *reviewing) fromWorkspace(arg string) (string, error) {
 	root := string(v.Workspace)
 	p := arg
 	if p == "" {
-		return "", &usageError{errors.New("a path is empty"), "name a file, or . for all"}
+		return "", command.Usage(errors.New("a path is empty"), "name a file, or . for all")
 	}
 	if !filepath.IsAbs(p) {
 		p = path.Join(root, v.here, p)
@@ -127,13 +129,13 @@ func (v *reviewing) fromWorkspace(arg string) (string, error) {
 	if p == root {
 		return "", nil
 	}
-	if rel, in := strings.CutPrefix(p, strings.TrimSuffix(root, "/")+"/"); in {
+	if rel, in := paths.Rel(root, p); in {
 		return rel, nil
 	}
 	if v.Direct() && filepath.IsAbs(arg) {
 		return p, nil // of another tree that the run could write to
 	}
-	return "", &usageError{fmt.Errorf("%s is outside the workspace %s", quoted(arg), quoted(root)), "give a path in it"}
+	return "", command.Usage(fmt.Errorf("%s is outside the workspace %s", quoted(arg), quoted(root)), "give a path in it")
 }
 
 // diff prints changes. What cannot be read is said in its place.
@@ -145,7 +147,7 @@ func (v *reviewing) diff(list []*review.Change) error {
 		}
 		d, err := v.set.Diff(c)
 		if err != nil {
-			fmt.Fprintf(w, "%s\n%s\n", v.line(c, string(c.Path)), v.a.tint(red, "it cannot be shown: "+words(err.Error())))
+			fmt.Fprintf(w, "%s\n%s\n", v.line(c, string(c.Path)), v.a.Tint(command.Red, "it cannot be shown: "+words(err.Error())))
 			continue
 		}
 		v.writeDiff(w, c, d)
@@ -157,10 +159,10 @@ func (v *reviewing) diff(list []*review.Change) error {
 // and its lines.
 func (v *reviewing) writeDiff(w io.Writer, c *review.Change, d *review.Diff) {
 	for _, f := range c.Flags {
-		fmt.Fprintln(w, v.a.tint(yellow, "! "+fileName(string(c.Path))+": "+words(f.Reason)))
+		fmt.Fprintln(w, v.a.Tint(command.Yellow, "! "+fileName(string(c.Path))+": "+words(f.Reason)))
 	}
 	for _, line := range v.set.Header(c, d) {
-		fmt.Fprintln(w, v.a.tint(bold, words(line)))
+		fmt.Fprintln(w, v.a.Tint(command.Bold, words(line)))
 	}
 	for _, line := range v.aboutHistory(c) {
 		fmt.Fprintln(w, line)
@@ -178,18 +180,18 @@ func (v *reviewing) writeHunk(w io.Writer, d *review.Diff, i, limit int) {
 	if h.Decision != review.Undecided {
 		number += fmt.Sprintf(" [%sed]", h.Decision)
 	}
-	fmt.Fprintln(w, v.a.tint(cyan, fmt.Sprintf("@@ -%d,%d +%d,%d @@%s", h.OldStart, h.OldLines, h.NewStart, h.NewLines, number)))
+	fmt.Fprintln(w, v.a.Tint(command.Cyan, fmt.Sprintf("@@ -%d,%d +%d,%d @@%s", h.OldStart, h.OldLines, h.NewStart, h.NewLines, number)))
 	for n, l := range h.Lines {
 		if limit > 0 && n >= limit {
-			fmt.Fprintln(w, v.a.tint(yellow, fmt.Sprintf("… %d more lines of this hunk are not shown here", len(h.Lines)-n)))
+			fmt.Fprintln(w, v.a.Tint(command.Yellow, fmt.Sprintf("… %d more lines of this hunk are not shown here", len(h.Lines)-n)))
 			return
 		}
 		colour := ""
 		switch l.Op {
 		case '-':
-			colour = red
+			colour = command.Red
 		case '+':
-			colour = green
+			colour = command.Green
 		}
 		fmt.Fprintln(w, v.codeLine(colour, string(l.Op), l.Text))
 		if l.NoEOL {
@@ -200,45 +202,27 @@ func (v *reviewing) writeHunk(w io.Writer, d *review.Diff, i, limit int) {
 
 // codeLine is a line of a file in which everything shows: a tab stays, what
 // acts, hides or reorders is an escape, set off where there are colours.
-func (v *reviewing) codeLine(colour, op string, text []byte) string {
+func (v *reviewing) codeLine(colour, op string, line []byte) string {
 	var b strings.Builder
 	b.WriteString(op)
 	plain := 0 // what of b is tinted already
 	done := ""
 	flush := func() {
-		done += v.a.tint(colour, b.String()[plain:])
+		done += v.a.Tint(colour, b.String()[plain:])
 		plain = b.Len()
 	}
-	for i := 0; i < len(text); {
-		r, n := utf8.DecodeRune(text[i:])
-		if shows(r, n) {
-			b.Write(text[i : i+n])
+	for i := 0; i < len(line); {
+		_, n := utf8.DecodeRune(line[i:])
+		if shown := text.Safe(string(line[i : i+n])); len(shown) == n {
+			b.WriteString(shown)
 		} else {
 			flush()
-			done += v.a.tint(yellow+";7", escapeOf(r, text[i:i+n]))
+			done += v.a.Tint(command.Yellow+";7", shown)
 		}
 		i += n
 	}
 	flush()
 	return done
-}
-
-// shows reports whether a terminal shows a character as what it is.
-func shows(r rune, n int) bool {
-	if r == utf8.RuneError && n == 1 {
-		return false
-	}
-	return r == '\t' || unicode.IsPrint(r) && !hides(r)
-}
-
-func escapeOf(r rune, raw []byte) string {
-	switch {
-	case r == utf8.RuneError && len(raw) == 1, r < utf8.RuneSelf:
-		return fmt.Sprintf(`\x%02x`, raw[0])
-	case r <= 0xffff:
-		return fmt.Sprintf(`\u%04x`, r)
-	}
-	return fmt.Sprintf(`\U%08x`, r)
 }
 
 // aboutHistory tells what a run did in a repository.
@@ -316,5 +300,5 @@ func (v *reviewing) diffJSON(list []*review.Change) error {
 		}
 		out = append(out, one)
 	}
-	return writeJSON(v.a.Stdout, out)
+	return command.WriteJSON(v.a.Stdout, out)
 }

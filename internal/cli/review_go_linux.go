@@ -9,6 +9,8 @@ import (
 	"os"
 	"strings"
 
+	"holdfast.dev/holdfast/internal/floor/command"
+	"holdfast.dev/holdfast/internal/floor/paths"
 	"holdfast.dev/holdfast/internal/review"
 )
 
@@ -32,7 +34,7 @@ func (v *reviewing) interact(ctx context.Context) error {
 	in, inOK := v.a.Stdin.(*os.File)
 	out, outOK := v.a.Stdout.(*os.File)
 	if !inOK || !outOK || !isTerminal(in) || !isTerminal(out) {
-		return &usageError{errors.New("-i needs a terminal"), "decide with: holdfast review accept PATH, and reject PATH"}
+		return command.Usage(errors.New("-i needs a terminal"), "decide with: holdfast review accept PATH, and reject PATH")
 	}
 	if err := v.begin(); err != nil {
 		return err
@@ -77,15 +79,15 @@ func (w *walk) end(ctx context.Context) error {
 		if !w.waits() {
 			return nil
 		}
-		return &exitError{exitFailed}
+		return command.Exit(exitFailed)
 	}
 	answer, err := w.ask(fmt.Sprintf("apply %s now? [y/n]", plural(n.Accepted, "accepted change", "accepted changes")))
 	if err == nil && (answer == "y" || answer == "yes") {
 		return w.apply(ctx, review.Options{})
 	}
-	fmt.Fprintf(w.out, "%s\n", w.a.tint(grey, "later: holdfast review apply"))
+	fmt.Fprintf(w.out, "%s\n", w.a.Tint(command.Grey, "later: holdfast review apply"))
 	w.out.Flush()
-	return &exitError{exitFailed}
+	return command.Exit(exitFailed)
 }
 
 // ask asks after all that was printed so far.
@@ -93,7 +95,7 @@ func (w *walk) ask(question string) (string, error) {
 	if err := w.out.Flush(); err != nil {
 		return "", err
 	}
-	return ask(w.in, w.a.Stdout, w.a.tint(bold+";"+cyan, question))
+	return ask(w.in, w.a.Stdout, w.a.Tint(bold+";"+command.Cyan, question))
 }
 
 const help = `y  accept
@@ -111,7 +113,7 @@ q  quit; what was decided is kept
 func (w *walk) one(c *review.Change) error {
 	d, err := w.set.Diff(c)
 	if err != nil {
-		fmt.Fprintf(w.out, "\n%s\n%s\n", w.line(c, string(c.Path)), w.a.tint(red, "it cannot be shown: "+words(err.Error())))
+		fmt.Fprintf(w.out, "\n%s\n%s\n", w.line(c, string(c.Path)), w.a.Tint(command.Red, "it cannot be shown: "+words(err.Error())))
 		d = nil
 	}
 	w.print(c, d, shownLines)
@@ -127,7 +129,7 @@ func (w *walk) one(c *review.Change) error {
 				continue
 			}
 			if c.Flagged() && answer != "yes" {
-				fmt.Fprintf(w.out, "%s\n", w.a.tint(yellow, "it is flagged: type the whole word yes to accept it"))
+				fmt.Fprintf(w.out, "%s\n", w.a.Tint(command.Yellow, "it is flagged: type the whole word yes to accept it"))
 				continue
 			}
 			return w.decideAll([]*review.Change{c}, review.Accept)
@@ -188,7 +190,7 @@ func (w *walk) directory(c *review.Change, d review.Decision) error {
 	dir := parentDir(string(c.Path))
 	var list []*review.Change
 	for _, other := range w.set.Changes {
-		in := dir == "" || strings.HasPrefix(string(other.Path), dir+"/")
+		in := dir == "" || paths.Below(dir, string(other.Path))
 		if in && open(other) && (d != review.Accept || !other.Flagged()) {
 			list = append(list, other)
 		}

@@ -9,11 +9,11 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-
 	"holdfast.dev/holdfast/internal/boundary/workspace"
+	"holdfast.dev/holdfast/internal/floor/command"
+	"holdfast.dev/holdfast/internal/floor/paths"
 	"holdfast.dev/holdfast/internal/policy"
 	"holdfast.dev/holdfast/internal/review"
-	"holdfast.dev/holdfast/internal/run"
 )
 
 // looking is how the verb itself is used.
@@ -39,9 +39,9 @@ accepts what is flagged in it unless you say --flagged.`,
   holdfast review apply
   holdfast review --apply-all-safe`,
 		Args:        cobra.MaximumNArgs(1),
-		Annotations: map[string]string{ownArguments: "true"},
+		Annotations: map[string]string{command.OwnArguments: "true"},
 		RunE: func(c *cobra.Command, args []string) error {
-			ctx, stop := interruptible(c)
+			ctx, stop := command.Interruptible(c)
 			defer stop()
 			return a.review(ctx, first(args), o)
 		},
@@ -73,12 +73,12 @@ func (a *app) review(ctx context.Context, name string, o looking) error {
 	case o.interactive:
 		return v.interact(ctx)
 	case o.json:
-		err = writeJSON(a.Stdout, v.asJSON())
+		err = command.WriteJSON(a.Stdout, v.asJSON())
 	default:
 		err = v.show(o.all)
 	}
 	if err == nil && o.exitCode && v.waits() {
-		return &exitError{exitFailed}
+		return command.Exit(exitFailed)
 	}
 	return err
 }
@@ -93,12 +93,12 @@ func first(args []string) string {
 // reviewing is one review at hand.
 type reviewing struct {
 	a *app
-	run.Reviewed
+	review.Reviewed
 	set     *review.Set
-	direct  *run.Direct     // of a run in direct mode: the list as it was kept
-	record  *run.Review     // nil until something is decided
-	json    bool            // what is done is told as JSON
-	missing map[string]bool // directories that are not in the workspace, as far as it was asked
+	direct  *review.ChangeList // of a run in direct mode: the list as it was kept
+	record  *review.Decisions  // nil until something is decided
+	json    bool               // what is done is told as JSON
+	missing map[string]bool    // directories that are not in the workspace, as far as it was asked
 	host    policy.Host
 	by      string
 	here    string // working directory from the workspace; "" at its top, or outside
@@ -131,8 +131,8 @@ func (e *noReview) Hint() string {
 }
 
 // choose finds the review that name means, which may be "".
-func choose(all []run.Reviewed, name, dir string) (run.Reviewed, error) {
-	var found, here []run.Reviewed
+func choose(all []review.Reviewed, name, dir string) (review.Reviewed, error) {
+	var found, here []review.Reviewed
 	for _, r := range all {
 		switch {
 		case name != "" && r.Session == name:
@@ -140,7 +140,7 @@ func choose(all []run.Reviewed, name, dir string) (run.Reviewed, error) {
 		case name != "" && strings.HasPrefix(r.Session, name), name == "" && r.Waits():
 			found = append(found, r)
 		}
-		if name == "" && within(dir, string(r.Workspace)) && (r.Waits() || r.Direct()) {
+		if name == "" && paths.Within(string(r.Workspace), dir) && (r.Waits() || r.Direct()) {
 			here = append(here, r)
 		}
 	}
@@ -169,26 +169,21 @@ func choose(all []run.Reviewed, name, dir string) (run.Reviewed, error) {
 	for _, r := range found {
 		e.several = append(e.several, r.Session)
 	}
-	return run.Reviewed{}, e
-}
-
-// within reports whether dir is root or below it.
-func within(dir, root string) bool {
-	return dir == root || strings.HasPrefix(dir, strings.TrimSuffix(root, "/")+"/")
+	return review.Reviewed{}, e
 }
 
 // reviews are all reviews of this user. One that cannot be read is told of.
-func (a *app) reviews() ([]run.Reviewed, policy.Host, error) {
+func (a *app) reviews() ([]review.Reviewed, policy.Host, error) {
 	host, err := policy.ThisHost(a.Env, a.Dir)
 	if err != nil {
 		return nil, host, err
 	}
-	all, err := run.Reviews(host.State)
+	all, err := review.Reviews(host.State)
 	if err != nil && len(all) == 0 {
 		return nil, host, err
 	}
 	if err != nil {
-		a.note(yellow, "warning", "%v", err)
+		a.Note(command.Yellow, "warning", "%v", err)
 	}
 	return all, host, nil
 }
@@ -208,10 +203,10 @@ func (a *app) openReview(ctx context.Context, name string) (*reviewing, error) {
 		return nil, err
 	}
 	if r.Running() {
-		return nil, &usageError{fmt.Errorf("the run %s is not over", r.Session), "review it when it has ended"}
+		return nil, command.Usage(fmt.Errorf("the run %s is not over", r.Session), "review it when it has ended")
 	}
 	v := &reviewing{a: a, Reviewed: r, host: host, by: host.Name, missing: map[string]bool{}}
-	if within(dir, string(r.Workspace)) {
+	if paths.Within(string(r.Workspace), dir) {
 		v.here = strings.TrimPrefix(strings.TrimPrefix(dir, string(r.Workspace)), "/")
 	}
 	return v, v.read(ctx)
@@ -220,7 +215,7 @@ func (a *app) openReview(ctx context.Context, name string) (*reviewing, error) {
 func (v *reviewing) read(ctx context.Context) error {
 	source := review.Source{Workspace: string(v.Workspace), Dir: v.Dir, Mode: review.Mode(v.Mode)}
 	if v.Direct() {
-		d, err := run.ReadDirect(v.Dir)
+		d, err := review.ReadChangeList(v.Dir)
 		if err != nil {
 			return err
 		}
@@ -228,7 +223,7 @@ func (v *reviewing) read(ctx context.Context) error {
 		v.set = review.List(source, items(d)) // flagged when the run ended
 		return nil
 	}
-	source.Rules, source.Obey = v.rules(), run.HostSettings(v.host.Home)
+	source.Rules, source.Obey = v.rules(), workspace.HostSettings(v.host.Home)
 	set, err := review.Collect(ctx, source)
 	if err != nil {
 		return fmt.Errorf("looking at what the run %s changed: %w", v.Session, err)
@@ -243,11 +238,11 @@ func (v *reviewing) rules() workspace.Rules {
 	_, plan, err := compile(policy.Options{Host: v.host, Workspace: string(v.Workspace)})
 	if err == nil {
 		var rules workspace.Rules
-		if rules, err = run.Rules(plan); err == nil {
+		if rules, err = workspace.RulesOf(plan); err == nil {
 			return rules
 		}
 	}
-	v.a.note(yellow, "warning", "the policy of %s cannot be read, so that names it protects besides the built-in list are not flagged: %v", quoted(string(v.Workspace)), err)
+	v.a.Note(command.Yellow, "warning", "the policy of %s cannot be read, so that names it protects besides the built-in list are not flagged: %v", quoted(string(v.Workspace)), err)
 	return workspace.DefaultRules()
 }
 
@@ -255,7 +250,7 @@ func (v *reviewing) rules() workspace.Rules {
 func (v *reviewing) close() {
 	if v.record != nil {
 		if err := v.record.Close(false); err != nil {
-			v.a.note(yellow, "warning", "%v", err)
+			v.a.Note(command.Yellow, "warning", "%v", err)
 		}
 	}
 	v.set.Close() // nothing is written by it

@@ -8,10 +8,9 @@ import (
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
-
 	"holdfast.dev/holdfast/internal/boundary/workspace"
+	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/review"
-	"holdfast.dev/holdfast/internal/run"
 )
 
 func newReviewList(a *app) *cobra.Command {
@@ -22,7 +21,7 @@ func newReviewList(a *app) *cobra.Command {
 		Example: "  holdfast review list\n  holdfast review list --json",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			ctx, stop := interruptible(c)
+			ctx, stop := command.Interruptible(c)
 			defer stop()
 			return a.listReviews(ctx, asJSON)
 		},
@@ -33,7 +32,7 @@ func newReviewList(a *app) *cobra.Command {
 
 // listedReview is a review as list shows it.
 type listedReview struct {
-	run.Reviewed
+	review.Reviewed
 	Counts *review.Counts `json:"counts,omitempty"` // nil of a run that is not over, or cannot be read
 	Error  string         `json:"error,omitempty"`
 }
@@ -68,7 +67,7 @@ func (a *app) listReviews(ctx context.Context, asJSON bool) error {
 		rows = append(rows, row)
 	}
 	if asJSON {
-		return writeJSON(a.Stdout, rows)
+		return command.WriteJSON(a.Stdout, rows)
 	}
 	return a.printReviews(rows)
 }
@@ -105,7 +104,7 @@ func (a *app) printReviews(rows []listedReview) error {
 }
 
 // stateOf is a state in a word of ours.
-func stateOf(r run.Reviewed) string {
+func stateOf(r review.Reviewed) string {
 	switch {
 	case r.Direct():
 		return "in the workspace"

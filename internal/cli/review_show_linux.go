@@ -8,13 +8,13 @@ import (
 	"time"
 
 	"holdfast.dev/holdfast/internal/boundary/workspace"
+	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/review"
-	"holdfast.dev/holdfast/internal/run"
 )
 
 // items are the changes of a run in direct mode as a review takes them. Those of
 // the workspace are named from it, others by their whole path.
-func items(d *run.Direct) []review.Item {
+func items(d *review.ChangeList) []review.Item {
 	out := make([]review.Item, 0, len(d.Changes))
 	root := string(d.Workspace) + "/"
 	rel := func(n workspace.Name) string { return strings.TrimPrefix(string(n), root) }
@@ -62,7 +62,7 @@ func (v *reviewing) show(all bool) error {
 	v.showNotes(&b)
 	rest := v.set.Changes
 	if n.Flagged > 0 {
-		fmt.Fprintf(&b, "\n%s\n", v.a.tint(bold, "look at these first: this machine would execute or obey them, or they are not what they seem"))
+		fmt.Fprintf(&b, "\n%s\n", v.a.Tint(command.Bold, "look at these first: this machine would execute or obey them, or they are not what they seem"))
 		rest = nil
 		for _, c := range v.set.Changes {
 			if !c.Flagged() {
@@ -71,7 +71,7 @@ func (v *reviewing) show(all bool) error {
 			}
 			fmt.Fprintf(&b, "  %s\n", v.line(c, string(c.Path)))
 			for _, f := range c.Flags {
-				fmt.Fprintf(&b, "      %s\n", v.a.tint(yellow, words(f.Reason)))
+				fmt.Fprintf(&b, "      %s\n", v.a.Tint(command.Yellow, words(f.Reason)))
 			}
 		}
 	}
@@ -94,7 +94,7 @@ func (v *reviewing) sum(n review.Counts) string {
 	}
 	s := strings.TrimRight(strings.Join(parts, " "), ",:")
 	if n.Flagged > 0 {
-		s += "; " + v.a.tint(red, fmt.Sprintf("%d flagged", n.Flagged))
+		s += "; " + v.a.Tint(command.Red, fmt.Sprintf("%d flagged", n.Flagged))
 	}
 	if v.Direct() {
 		return s
@@ -113,7 +113,7 @@ func (v *reviewing) sum(n review.Counts) string {
 // showNotes says what the list does not show.
 func (v *reviewing) showNotes(b *strings.Builder) {
 	say := func(format string, args ...any) {
-		fmt.Fprintf(b, "%s %s\n", v.a.tint(yellow, "note:"), words(fmt.Sprintf(format, args...)))
+		fmt.Fprintf(b, "%s %s\n", v.a.Tint(command.Yellow, "note:"), words(fmt.Sprintf(format, args...)))
 	}
 	if d := v.direct; d != nil {
 		if d.Cut > 0 {
@@ -148,18 +148,18 @@ func (v *reviewing) line(c *review.Change, name string) string {
 	}
 	switch c.Kind {
 	case review.Added:
-		colour = green
+		colour = command.Green
 	case review.Deleted:
-		colour = red
+		colour = command.Red
 	case review.Renamed, review.TypeChanged:
-		colour = cyan
+		colour = command.Cyan
 	}
-	text := fmt.Sprintf("%s %s %s", v.a.tint(red, mark), v.a.tint(colour, fmt.Sprintf("%-8s", c.Kind)), fileName(name))
+	text := fmt.Sprintf("%s %s %s", v.a.Tint(command.Red, mark), v.a.Tint(colour, fmt.Sprintf("%-8s", c.Kind)), fileName(name))
 	if c.Kind == review.Renamed {
 		text += " from " + fileName(string(c.From))
 	}
 	if about := aboutChange(c); len(about) > 0 {
-		text += "  " + v.a.tint(grey, strings.Join(about, ", "))
+		text += "  " + v.a.Tint(command.Grey, strings.Join(about, ", "))
 	}
 	if !v.Direct() {
 		switch {
@@ -226,7 +226,7 @@ func typeName(t review.Type) string {
 // next says what can be done now.
 func (v *reviewing) next(b *strings.Builder, n review.Counts) {
 	if v.Direct() {
-		fmt.Fprintf(b, "\n%s\n", v.a.tint(grey, "what your other programs changed during the run is in the list too; who wrote what: holdfast log files "+words(v.Session)+" --written"))
+		fmt.Fprintf(b, "\n%s\n", v.a.Tint(command.Grey, "what your other programs changed during the run is in the list too; who wrote what: holdfast log files "+words(v.Session)+" --written"))
 		return
 	}
 	var next []string
@@ -243,13 +243,13 @@ func (v *reviewing) next(b *strings.Builder, n review.Counts) {
 		next = append(next, "nothing is left to decide; forget it: holdfast review drop "+words(v.Session))
 	}
 	if len(next) > 0 {
-		fmt.Fprintf(b, "\n%s\n", v.a.tint(grey, strings.Join(next, "\n")))
+		fmt.Fprintf(b, "\n%s\n", v.a.Tint(command.Grey, strings.Join(next, "\n")))
 	}
 }
 
 // shownReview is a review as --json shows it.
 type shownReview struct {
-	run.Reviewed
+	review.Reviewed
 	Counts review.Counts `json:"counts"`
 	Cut    int           `json:"cut,omitempty"`    // of a run in direct mode: changes that are not listed
 	Unsure string        `json:"unsure,omitempty"` // of a run in direct mode: why something may be missing

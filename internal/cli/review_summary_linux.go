@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 
+	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/run"
 )
 
@@ -10,7 +11,7 @@ import (
 func (a *app) reviewable(r run.Result) {
 	if r.Viewed == nil || r.Viewed.Dir == "" {
 		if len(r.Settled.Flagged) > 0 && r.Listed > 0 {
-			a.note(cyan, "hint", "see all that changed with: holdfast review %s", r.Session)
+			a.Note(command.Cyan, "hint", "see all that changed with: holdfast review %s", r.Session)
 		}
 		return
 	}
@@ -20,19 +21,19 @@ func (a *app) reviewable(r run.Result) {
 	}
 	v, err := a.openReview(context.Background(), r.Viewed.Session)
 	if err != nil {
-		a.note(yellow, "review", "changes wait and could not be looked at (%v): %s", err, next)
+		a.Note(command.Yellow, "review", "changes wait and could not be looked at (%v): %s", err, next)
 		return
 	}
 	defer v.close()
 	n := v.set.Counts()
 	switch {
 	case n.Flagged > 0:
-		a.note(yellow, "review", "%s, %s: %s", plural(n.Changes, "change waits for review", "changes wait for review"),
+		a.Note(command.Yellow, "review", "%s, %s: %s", plural(n.Changes, "change waits for review", "changes wait for review"),
 			plural(n.Flagged, "of them flagged", "of them flagged"), next)
 	default:
-		a.note(cyan, "review", "%s: %s", plural(n.Changes, "change waits for review", "changes wait for review"), next)
+		a.Note(command.Cyan, "review", "%s: %s", plural(n.Changes, "change waits for review", "changes wait for review"), next)
 	}
 	if n.Unseen > 0 {
-		a.note(yellow, "warning", "%s of what the run left could not be looked at, and cannot be applied", plural(n.Unseen, "part", "parts"))
+		a.Note(command.Yellow, "warning", "%s of what the run left could not be looked at, and cannot be applied", plural(n.Unseen, "part", "parts"))
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"holdfast.dev/holdfast/internal/floor/command"
+	"holdfast.dev/holdfast/internal/floor/paths"
 	"holdfast.dev/holdfast/internal/review"
 )
 
@@ -27,7 +29,7 @@ func (v *reviewing) tree(b *strings.Builder, list []*review.Change, all bool) {
 		c := list[i]
 		dir := parentDir(string(c.Path))
 		if top, n := v.sameBelow(list[i:]); n > manyInOne && !all {
-			fmt.Fprintf(b, "\n%s  %s %s  %s\n", fileName(top+"/"), c.Kind, plural(n, "path", "paths"), v.a.tint(grey, "(--all names them)"))
+			fmt.Fprintf(b, "\n%s  %s %s  %s\n", fileName(top+"/"), c.Kind, plural(n, "path", "paths"), v.a.Tint(command.Grey, "(--all names them)"))
 			heading, first = "\x00", false
 			i += n
 			continue
@@ -37,7 +39,7 @@ func (v *reviewing) tree(b *strings.Builder, list []*review.Change, all bool) {
 			if dir == "" {
 				dir = "."
 			}
-			fmt.Fprintf(b, "\n%s\n", v.a.tint(bold, fileName(dir+"/")))
+			fmt.Fprintf(b, "\n%s\n", v.a.Tint(command.Bold, fileName(dir+"/")))
 		}
 		fmt.Fprintf(b, "  %s\n", v.line(c, path.Base(string(c.Path))))
 		i++
@@ -79,7 +81,7 @@ func (v *reviewing) sameBelow(list []*review.Change) (string, int) {
 	n := 0
 	for _, other := range list {
 		p := string(other.Path)
-		if p != top && !strings.HasPrefix(p, top+"/") || other.Kind != c.Kind || other.Decision != c.Decision || other.Applied != c.Applied || other.Cannot != "" || len(other.Notes) > 0 {
+		if !paths.Within(top, p) || other.Kind != c.Kind || other.Decision != c.Decision || other.Applied != c.Applied || other.Cannot != "" || len(other.Notes) > 0 {
 			break
 		}
 		n++

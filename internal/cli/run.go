@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/policy"
 )
 
@@ -27,13 +28,13 @@ command's; 125 says that nothing was started, 124 that holdfast failed after tha
   holdfast run claude`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return &usageError{errors.New("no command given"), "type 'holdfast run -- CMD', for example 'holdfast run -- bash'"}
+				return command.Usage(errors.New("no command given"), "type 'holdfast run -- CMD', for example 'holdfast run -- bash'")
 			}
 			return nil
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
 			if grace <= 0 {
-				return &usageError{errors.New("--grace wants a duration above 0"), "for example --grace 30s"}
+				return command.Usage(errors.New("--grace wants a duration above 0"), "for example --grace 30s")
 			}
 			options, err := flags.options(a)
 			if err != nil {

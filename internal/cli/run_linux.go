@@ -14,7 +14,9 @@ import (
 	"time"
 
 	"golang.org/x/term"
+	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/sys"
+	"holdfast.dev/holdfast/internal/floor/text"
 	"holdfast.dev/holdfast/internal/policy"
 	"holdfast.dev/holdfast/internal/run"
 )
@@ -33,15 +35,15 @@ func (a *app) run(options policy.Options, argv []string, verbose bool, grace tim
 	ran := err == nil || errors.As(err, &lost)
 	a.summary(t.Plan, result, verbose, ran)
 	if lost != nil {
-		a.report(err)
+		a.Report(err)
 		if result.Exit.Status() == 0 {
-			return &exitError{exitFailed}
+			return command.Exit(exitFailed)
 		}
 	} else if err != nil {
 		return err
 	}
 	if status := result.Exit.Status(); status != 0 {
-		return &exitError{status}
+		return command.Exit(status)
 	}
 	return nil
 }
@@ -54,7 +56,7 @@ func (a *app) newTask(options policy.Options, argv []string) (*run.Task, error) 
 	}
 	for _, arg := range argv {
 		if strings.ContainsRune(arg, 0) {
-			return nil, &usageError{errors.New("an argument contains a NUL byte"), "pass the data in a file"}
+			return nil, command.Usage(errors.New("an argument contains a NUL byte"), "pass the data in a file")
 		}
 	}
 	backend, err := newBackend()
@@ -63,7 +65,7 @@ func (a *app) newTask(options policy.Options, argv []string) (*run.Task, error) 
 	}
 	t := &run.Task{
 		Backend: backend, Plan: plan, Argv: argv, State: options.Host.State, Streams: a.streams(),
-		Version: version, Notify: a.notify, Progress: a.settling,
+		Version: command.Release(), Notify: a.notify, Progress: a.settling,
 		Log: filepath.Join(options.Host.State, "log"), Keys: filepath.Join(options.Host.State, "keys"),
 		Grants: filepath.Join(options.Host.State, "grants"), Unset: os.Unsetenv,
 		Replan: func() (policy.Plan, error) {
@@ -98,32 +100,32 @@ func (a *app) runTask(t *run.Task) (run.Result, error) {
 
 // notify prints an alert while the command runs.
 func (a *app) notify(line string) {
-	fmt.Fprintf(a.Stderr, "%s %s\r\n", a.paint(red, "holdfast: alert:"), line)
+	fmt.Fprintf(a.Stderr, "%s %s\r\n", a.Paint(command.Red, "holdfast: alert:"), line)
 }
 
 // aftermaths says what runs here had left whose supervisor was killed: nobody was
 // told at their end.
 func (a *app) aftermaths(say func(colour, kind, format string, args ...any), all []run.Aftermath) {
 	for _, left := range all {
-		say(yellow, "warning", "the run %s in this workspace was killed with its supervisor; what it left was looked through afterwards:", left.Session)
+		say(command.Yellow, "warning", "the run %s in this workspace was killed with its supervisor; what it left was looked through afterwards:", left.Session)
 		for _, w := range left.Warnings {
-			say(yellow, "warning", "%s", w)
+			say(command.Yellow, "warning", "%s", w)
 		}
 		for _, q := range left.Quarantined {
-			say(yellow, "quarantined", "%s (%s)", oneLine(string(q.Path)), q.Reason)
+			say(command.Yellow, "quarantined", "%s (%s)", text.Line(string(q.Path)), q.Reason)
 		}
 		if len(left.Quarantined) > 0 {
-			say(cyan, "hint", "look at what was quarantined in %s/quarantine; move it back if you want it", left.Dir)
+			say(command.Cyan, "hint", "look at what was quarantined in %s/quarantine; move it back if you want it", left.Dir)
 		}
 		for _, f := range left.Flagged {
-			say(yellow, string(f.Change), "%s (%s)", oneLine(string(f.Path)), f.Reason)
+			say(command.Yellow, string(f.Change), "%s (%s)", text.Line(string(f.Path)), f.Reason)
 		}
 	}
 }
 
 // settling prints what takes long after the command has ended.
 func (a *app) settling(line string) {
-	fmt.Fprintf(a.Stderr, "%s %s\r\n", a.paint(cyan, "holdfast: settling:"), printable(line))
+	fmt.Fprintf(a.Stderr, "%s %s\r\n", a.Paint(command.Cyan, "holdfast: settling:"), text.Safe(line))
 }
 
 // streams are the standard descriptors of this process.
@@ -157,59 +159,67 @@ func lost(g policy.Guarantee) string {
 // summary says after a run what a person has to know of it; nothing when there
 // is nothing.
 func (a *app) summary(plan policy.Plan, r run.Result, verbose, ran bool) {
-	say := a.note
+	say := a.Note
 	for _, g := range plan.Accepted {
 		if !ran {
 			break
 		}
-		say(yellow, "warning", lost(g), g)
+		say(command.Yellow, "warning", lost(g), g)
 	}
 	a.aftermaths(say, r.Aftermaths)
-	for _, w := range r.Warnings {
-		say(yellow, "warning", "%s", w)
-	}
+	a.warnings(r)
 	if r.Exit.Reason != "" {
-		say(red, "stopped", "%s", r.Exit.Reason)
+		say(command.Red, "stopped", "%s", r.Exit.Reason)
 	}
 	for _, h := range r.Exit.Hits {
-		say(yellow, "limit", "%s", h)
+		say(command.Yellow, "limit", "%s", h)
 	}
 	if r.Exit.Signal == syscall.SIGXFSZ {
-		say(yellow, "limit", "a file outgrew the limit of its size (--filesize, else --disk)")
+		say(command.Yellow, "limit", "a file outgrew the limit of its size (--filesize, else --disk)")
 	}
 	if verbose {
 		for _, n := range plan.Notes {
-			say(cyan, "note", "%s", n)
+			say(command.Cyan, "note", "%s", n)
 		}
-		say(cyan, "note", "profile %s, %d paths in view, %d protected, limits by control group: %v", plan.Profile, len(plan.Paths), len(plan.Protect), r.Limited)
+		say(command.Cyan, "note", "profile %s, %d paths in view, %d protected, limits by control group: %v", plan.Profile, len(plan.Paths), len(plan.Protect), r.Limited)
 		if r.Session != "" {
-			say(cyan, "note", "the record of this run: holdfast log show %s", r.Session)
+			say(command.Cyan, "note", "the record of this run: holdfast log show %s", r.Session)
 		}
-		say(cyan, "note", "network: %d rules, connections intercepted: %s", len(plan.Allow), intercepted(r.Rung))
+		say(command.Cyan, "note", "network: %d rules, connections intercepted: %s", len(plan.Allow), intercepted(r.Rung))
 	}
 	a.refusals(r)
 	a.consents(r.Asked)
 	a.privateHome(plan, r)
 	for _, w := range r.Settled.Warnings {
-		say(yellow, "warning", "%s", w)
+		say(command.Yellow, "warning", "%s", w)
 	}
 	for _, q := range r.Settled.Quarantined {
-		say(yellow, "quarantined", "%s (%s)", oneLine(string(q.Path)), q.Reason)
+		say(command.Yellow, "quarantined", "%s (%s)", text.Line(string(q.Path)), q.Reason)
 	}
 	if r.Kept != "" {
-		say(cyan, "hint", "look at what was quarantined in %s; move it back if you want it", r.Kept)
+		say(command.Cyan, "hint", "look at what was quarantined in %s; move it back if you want it", r.Kept)
 	}
 	for _, f := range r.Settled.Flagged {
-		say(yellow, string(f.Change), "%s (%s)", oneLine(string(f.Path)), f.Reason)
+		say(command.Yellow, string(f.Change), "%s (%s)", text.Line(string(f.Path)), f.Reason)
 	}
 	a.reviewable(r)
 	a.lacking(r, ran)
 }
 
+// warnings says what went wrong besides.
+func (a *app) warnings(r run.Result) {
+	for _, w := range r.Warnings {
+		a.Note(command.Yellow, "warning", "%s", w)
+	}
+	if r.Unsent {
+		a.Note(command.Cyan, "hint", "send the alerts again: holdfast alerts resend %s", r.Session)
+	}
+}
+
 // lacking says that the record of a run is not COMPLETE.
 func (a *app) lacking(r run.Result, ran bool) {
 	if ran && r.Lack.Verdict != "" {
-		a.note(yellow, "record", "%s: %s; see: holdfast log verify %s", r.Lack.Verdict, r.Lack.Reason, r.Session)
+		a.Note(command.Yellow, "record", "%s: %s; see: holdfast log verify %s", r.Lack.Verdict, r.Lack.Reason, r.Session)
 	}
 }
 
@@ -223,10 +233,10 @@ func (a *app) news(all []string) {
 	}
 	var named []string
 	for _, one := range all[:min(fewNew, len(all))] {
-		named = append(named, oneLine(shortHash(one)))
+		named = append(named, text.Line(shortHash(one)))
 	}
 	if more := len(all) - len(named); more > 0 {
 		named = append(named, fmt.Sprintf("and %d more", more))
 	}
-	fmt.Fprintf(a.Stderr, "%s %s (by the baseline of this workspace; see: holdfast alerts)\n", a.paint(cyan, "holdfast: new:"), strings.Join(named, "; "))
+	fmt.Fprintf(a.Stderr, "%s %s (by the baseline of this workspace; see: holdfast alerts)\n", a.Paint(command.Cyan, "holdfast: new:"), strings.Join(named, "; "))
 }

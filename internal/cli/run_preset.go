@@ -5,25 +5,28 @@ import (
 	"path/filepath"
 	"strings"
 
+	"holdfast.dev/holdfast/internal/floor/command"
+	"holdfast.dev/holdfast/internal/floor/paths"
+	"holdfast.dev/holdfast/internal/floor/text"
 	"holdfast.dev/holdfast/internal/policy"
 )
 
 // presetOf is the preset that applies to a command by its name; "" for none. A
 // program of the workspace gets none by its name: whoever wrote the workspace
 // would choose who gets the credential.
-func (a *app) presetOf(o policy.Options, command string) string {
-	name := filepath.Base(command)
+func (a *app) presetOf(o policy.Options, program string) string {
+	name := filepath.Base(program)
 	if !policy.HasPreset(o.Host, name) {
 		return ""
 	}
-	if !strings.Contains(command, "/") {
+	if !strings.Contains(program, "/") {
 		return name
 	}
 	workspace := o.Workspace
 	if workspace == "" {
 		workspace = a.Dir
 	}
-	for _, path := range []*string{&workspace, &command} {
+	for _, path := range []*string{&workspace, &program} {
 		if !filepath.IsAbs(*path) {
 			*path = filepath.Join(a.Dir, *path)
 		}
@@ -31,9 +34,9 @@ func (a *app) presetOf(o policy.Options, command string) string {
 			*path = real
 		}
 	}
-	if command == workspace || strings.HasPrefix(command, strings.TrimSuffix(workspace, "/")+"/") {
-		fmt.Fprintf(a.Stderr, "%s %s\n", a.paint(yellow, "holdfast: warning:"),
-			printable(fmt.Sprintf("%s is a program of the workspace, and is run without the preset %s; if it is the agent, say so: --preset %s", command, name, name)))
+	if paths.Within(workspace, program) {
+		fmt.Fprintf(a.Stderr, "%s %s\n", a.Paint(command.Yellow, "holdfast: warning:"),
+			text.Safe(fmt.Sprintf("%s is a program of the workspace, and is run without the preset %s; if it is the agent, say so: --preset %s", program, name, name)))
 		return ""
 	}
 	return name
@@ -45,15 +48,15 @@ func (a *app) announce(plan policy.Plan) {
 	if agent == nil {
 		return
 	}
-	say := func(colour, kind, text string) {
-		fmt.Fprintf(a.Stderr, "%s %s\n", a.paint(colour, "holdfast: "+kind+":"), printable(text))
+	say := func(colour, kind, line string) {
+		fmt.Fprintf(a.Stderr, "%s %s\n", a.Paint(colour, "holdfast: "+kind+":"), text.Safe(line))
 	}
-	text := fmt.Sprintf("%s runs with %s", agent.Title, agent.Origin)
+	line := fmt.Sprintf("%s runs with %s", agent.Title, agent.Origin)
 	if agent.Sandbox != "" {
-		text += "; " + agent.Sandbox
+		line += "; " + agent.Sandbox
 	}
-	say(cyan, "agent", text)
+	say(command.Cyan, "agent", line)
 	for _, m := range agent.Missing {
-		say(yellow, "warning", m)
+		say(command.Yellow, "warning", m)
 	}
 }

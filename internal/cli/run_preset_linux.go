@@ -5,7 +5,10 @@ import (
 	"fmt"
 	"strings"
 
+	"holdfast.dev/holdfast/internal/agents/state"
 	"holdfast.dev/holdfast/internal/boundary"
+	"holdfast.dev/holdfast/internal/floor/command"
+	"holdfast.dev/holdfast/internal/floor/text"
 	"holdfast.dev/holdfast/internal/policy"
 	"holdfast.dev/holdfast/internal/run"
 )
@@ -19,7 +22,7 @@ func (a *app) privateHome(plan policy.Plan, r run.Result) {
 
 // changed names what an agent changed in its copies of the user's settings, and
 // the next command to type.
-func (a *app) changed(plan policy.Plan, c *run.Changes) {
+func (a *app) changed(plan policy.Plan, c *state.Changes) {
 	if c == nil || plan.Agent == nil {
 		return
 	}
@@ -31,11 +34,11 @@ func (a *app) changed(plan policy.Plan, c *run.Changes) {
 		}
 		places = append(places, tilde(plan.Identity.Home, f.Place)+" ("+f.Change+")")
 	}
-	text := fmt.Sprintf("%s changed its copy of %s; nothing of it is in force here. To look at it: holdfast agents changes %s", plan.Agent.Title, strings.Join(places, ", "), c.Preset)
+	line := fmt.Sprintf("%s changed its copy of %s; nothing of it is in force here. To look at it: holdfast agents changes %s", plan.Agent.Title, strings.Join(places, ", "), c.Preset)
 	if len(c.Files) == 0 {
-		text = fmt.Sprintf("%d paths that %s made in its copies were left out. To see which: holdfast agents changes %s", len(c.LeftOut), plan.Agent.Title, c.Preset)
+		line = fmt.Sprintf("%d paths that %s made in its copies were left out. To see which: holdfast agents changes %s", len(c.LeftOut), plan.Agent.Title, c.Preset)
 	}
-	fmt.Fprintf(a.Stderr, "%s %s\n", a.paint(yellow, "holdfast: review:"), printable(oneLine(text)))
+	fmt.Fprintf(a.Stderr, "%s %s\n", a.Paint(command.Yellow, "holdfast: review:"), text.Line(line))
 }
 
 // missingProgram adds to the error about an agent that is not installed how to

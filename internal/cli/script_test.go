@@ -47,12 +47,14 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// binDir is a directory with nothing but holdfast.
+// binDir is a directory with nothing but our programs.
 func binDir(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.Symlink(testenv.Binary(t), filepath.Join(dir, "holdfast")); err != nil {
-		t.Fatal(err)
+	for name, path := range map[string]string{"holdfast": testenv.Binary(t), "holdfast-prove": testenv.Prove(t)} {
+		if err := os.Symlink(path, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return dir
 }

@@ -9,12 +9,12 @@ import (
 
 // hiddenCommands are for the parts of Holdfast, not for people.
 func hiddenCommands() []*cobra.Command {
-	return []*cobra.Command{newSettleCommand(), newWorkerCommand(), newMachineCommand(), newTrialWorkerCommand()}
+	return []*cobra.Command{newSettleCommand()}
 }
 
 // linuxCommands are the verbs of this system alone.
 func linuxCommands(a *app) []*cobra.Command {
-	return []*cobra.Command{newProveCommand(a), newAgentsCommand(a), newMCPCommand(a), newApproveCommand(a), newReviewCommand(a)}
+	return []*cobra.Command{newAgentsCommand(a), newMCPCommand(a), newApproveCommand(a), newReviewCommand(a)}
 }
 
 // newSettleCommand finishes a session whose supervisor was killed. The janitor
@@ -26,8 +26,7 @@ func newSettleCommand() *cobra.Command {
 		Hidden: true,
 		Args:   cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			_, err := run.Settle(context.Background(), args[0])
-			return err
+			return run.Settle(context.Background(), args[0])
 		},
 	}
 }

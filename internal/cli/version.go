@@ -2,19 +2,11 @@ package cli
 
 import (
 	"fmt"
-	"runtime"
-	"runtime/debug"
 
 	"github.com/spf13/cobra"
+
+	"holdfast.dev/holdfast/internal/floor/command"
 )
-
-// version is set when a release is built. commit is set by the Makefile to the
-// commit of the sources, with "-dirty" when they differ from it; "" when they are in
-// no repository.
-var version, commit = "development", ""
-
-// shortCommit is how many digits of a commit are shown, as the Makefile asks git for.
-const shortCommit = 12
 
 func newVersionCommand(a *app) *cobra.Command {
 	return &cobra.Command{
@@ -22,40 +14,8 @@ func newVersionCommand(a *app) *cobra.Command {
 		Short: "Print the version",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintln(a.Stdout, "holdfast", buildVersion())
+			_, err := fmt.Fprintln(a.Stdout, "holdfast", command.Version())
 			return err
 		},
 	}
-}
-
-// buildVersion is the version of this program for reports: the release, the commit
-// it was built from, the platform and the toolchain.
-func buildVersion() string {
-	info, _ := debug.ReadBuildInfo()
-	return versionLine(version, commitOf(commit, info))
-}
-
-func versionLine(version, commit string) string {
-	if commit != "" {
-		version += " (commit " + commit + ")"
-	}
-	return fmt.Sprintf("%s %s/%s %s", version, runtime.GOOS, runtime.GOARCH, runtime.Version())
-}
-
-// commitOf returns the commit that the Makefile has set, or that which the go command
-// recorded (go help buildvcs); "" when neither is known.
-func commitOf(set string, info *debug.BuildInfo) string {
-	if set != "" || info == nil {
-		return set
-	}
-	recorded := map[string]string{}
-	for _, s := range info.Settings {
-		recorded[s.Key] = s.Value
-	}
-	found := recorded["vcs.revision"]
-	found = found[:min(len(found), shortCommit)]
-	if found != "" && recorded["vcs.modified"] == "true" {
-		found += "-dirty"
-	}
-	return found
 }

@@ -1,13 +1,14 @@
 package cli
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
 
+	"holdfast.dev/holdfast/internal/floor/command"
+	"holdfast.dev/holdfast/internal/floor/text"
 	"holdfast.dev/holdfast/internal/policy"
 )
 
@@ -50,7 +51,7 @@ func explainCommand(a *app, explain explainer) *cobra.Command {
 				}
 			}
 			if asJSON {
-				return writeJSON(a.Stdout, answers)
+				return command.WriteJSON(a.Stdout, answers)
 			}
 			for i, answer := range answers {
 				if i > 0 {
@@ -69,7 +70,7 @@ func explainCommand(a *app, explain explainer) *cobra.Command {
 // something refuses a command line that asks about nothing.
 func something(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
-		return &usageError{errors.New("nothing to look at was named"), "see '" + c.CommandPath() + " --help'"}
+		return command.Usage(errors.New("nothing to look at was named"), "see '"+c.CommandPath()+" --help'")
 	}
 	return nil
 }
@@ -85,9 +86,9 @@ func compile(o policy.Options) (policy.Effective, policy.Plan, error) {
 }
 
 func writeAnswer(w io.Writer, a policy.Answer) {
-	title := printable(a.Query)
+	title := text.Safe(a.Query)
 	if a.Resolved != "" && a.Resolved != a.Query {
-		title += " → " + printable(a.Resolved)
+		title += " → " + text.Safe(a.Resolved)
 	}
 	fmt.Fprintln(w, title)
 	for _, v := range []struct {
@@ -103,28 +104,11 @@ func writeAnswer(w io.Writer, a policy.Answer) {
 		}
 		rule := ""
 		if v.Rule != "" {
-			rule = "  [" + printable(v.Rule) + "]"
+			rule = "  [" + text.Safe(v.Rule) + "]"
 		}
-		fmt.Fprintf(w, "  %-8s %s  %s%s\n", v.verb, word, printable(v.Why), rule)
+		fmt.Fprintf(w, "  %-8s %s  %s%s\n", v.verb, word, text.Safe(v.Why), rule)
 		if v.Add != "" && v.verb != "execute" {
-			fmt.Fprintf(w, "  %-8s to allow: %s\n", "", printable(v.Add))
+			fmt.Fprintf(w, "  %-8s to allow: %s\n", "", text.Safe(v.Add))
 		}
 	}
-}
-
-// writeJSONLine writes a value in one line.
-func writeJSONLine(w io.Writer, value any) error {
-	return encodeJSON(w, value, "")
-}
-
-func writeJSON(w io.Writer, value any) error { return encodeJSON(w, value, "  ") }
-
-func encodeJSON(w io.Writer, value any, indent string) error {
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", indent)
-	if err := enc.Encode(value); err != nil {
-		return fmt.Errorf("writing JSON: %w", err)
-	}
-	return nil
 }

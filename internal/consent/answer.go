@@ -20,44 +20,44 @@ type decision struct {
 
 // Answer decides a request. An error means that nothing was decided by it, but
 // for ErrRecord: then the request was denied.
-func (d *Desk) Answer(s Signed) error {
+func (q *Queue) Answer(s Signed) error {
 	a := s.Answer
-	if !d.enter() {
+	if !q.enter() {
 		return ErrClosed
 	}
-	defer d.ops.Done()
-	if err := d.verify(s); err != nil {
+	defer q.ops.Done()
+	if err := q.verify(s); err != nil {
 		return fmt.Errorf("answering %s: %w", Visible(a.Request), err)
 	}
-	d.mu.Lock()
-	p, err := d.answerable(a)
-	if err == nil && p.ends.over(d.clock.moment()) {
+	q.mu.Lock()
+	p, err := q.answerable(a)
+	if err == nil && p.ends.over(q.clock.moment()) {
 		// The timer of a machine that slept has not fired yet.
 		p.claim(outcomeTimeout)
-		d.mu.Unlock()
-		d.settle(p, decision{outcome: outcomeTimeout, reason: reasonTimeout})
+		q.mu.Unlock()
+		q.settle(p, decision{outcome: outcomeTimeout, reason: reasonTimeout})
 		return fmt.Errorf("answering %s: %w: nobody answered in time", p.ID, ErrAnswered)
 	}
 	if err != nil {
-		d.mu.Unlock()
+		q.mu.Unlock()
 		return fmt.Errorf("answering %s: %w", Visible(a.Request), err)
 	}
 	p.claim(outcomeAnswer)
 	p.decided.by, p.decided.allow = a.By, a.Allow
-	d.mu.Unlock()
-	if err := d.settle(p, decision{outcome: outcomeAnswer, reason: a.Reason, answer: &a, key: s.Key}); err != nil {
+	q.mu.Unlock()
+	if err := q.settle(p, decision{outcome: outcomeAnswer, reason: a.Reason, answer: &a, key: s.Key}); err != nil {
 		return fmt.Errorf("answering %s: %w: %w", p.ID, ErrRecord, err)
 	}
 	return nil
 }
 
 // verify checks who signed s, and that it is of this session.
-func (d *Desk) verify(s Signed) error {
-	known := slices.ContainsFunc(d.config.Approvers, func(k ed25519.PublicKey) bool { return k.Equal(ed25519.PublicKey(s.Key)) })
+func (q *Queue) verify(s Signed) error {
+	known := slices.ContainsFunc(q.config.Approvers, func(k ed25519.PublicKey) bool { return k.Equal(ed25519.PublicKey(s.Key)) })
 	if !known || !ed25519.Verify(s.Key, s.Answer.signed(), s.Signature) {
 		return ErrForged
 	}
-	if s.Answer.Session != d.config.Session {
+	if s.Answer.Session != q.config.Session {
 		return fmt.Errorf("%w: it is of the run %s", ErrMismatch, Visible(s.Answer.Session))
 	}
 	return s.Answer.check()
@@ -101,13 +101,13 @@ func (a Answer) check() error {
 }
 
 // answerable is the request that a is for. The lock is held.
-func (d *Desk) answerable(a Answer) (*pending, error) {
-	p := d.pending[a.Request]
+func (q *Queue) answerable(a Answer) (*pending, error) {
+	p := q.pending[a.Request]
 	switch {
 	case a.Grant != "":
 		return nil, fmt.Errorf("%w: it takes back an approval", ErrMismatch)
-	case p == nil && d.past.has(a.Request):
-		return nil, fmt.Errorf("%w: %s", ErrAnswered, d.past.how(a.Request))
+	case p == nil && q.past.has(a.Request):
+		return nil, fmt.Errorf("%w: %s", ErrAnswered, q.past.how(a.Request))
 	case p == nil || p.state == recording:
 		return nil, ErrUnknown
 	case p.Nonce != a.Nonce:
@@ -128,45 +128,45 @@ func (d *Desk) answerable(a Answer) (*pending, error) {
 
 // settle ends a request that was claimed: it records how, and then tells all who
 // wait. The error is of the record; with one nobody is allowed anything.
-func (d *Desk) settle(p *pending, v decision) error {
+func (q *Queue) settle(p *pending, v decision) error {
 	var g *grant
 	if v.answer != nil && v.answer.Allow {
-		g = d.grant(p, *v.answer)
+		g = q.grant(p, *v.answer)
 	}
-	err := d.recordAnswer(p.Request, v, g)
+	err := q.recordAnswer(p.Request, v, g)
 	if err != nil {
 		g = nil
 		v.outcome, v.reason = outcomeRecord, "the answer could not be recorded"
 	}
-	d.mu.Lock()
-	delete(d.pending, p.ID)
-	if d.same[p.Digest+p.Rule] == p {
-		delete(d.same, p.Digest+p.Rule)
+	q.mu.Lock()
+	delete(q.pending, p.ID)
+	if q.same[p.Digest+p.Rule] == p {
+		delete(q.same, p.Digest+p.Rule)
 	}
-	now := d.clock.moment()
+	now := q.clock.moment()
 	if g == nil {
-		d.limits.denied(p.Digest, v.outcome, now.mono)
+		q.limits.denied(p.Digest, v.outcome, now.mono)
 	}
 	p.decided.at = now.wall
-	d.past.add(p.ID, p.decided)
-	taken, rest := d.share(p, g, now)
+	q.past.add(p.ID, p.decided)
+	taken, rest := q.share(p, g, now)
 	var again *pending
 	if len(rest) > 0 && g != nil {
-		again, v.outcome, v.reason = d.reopen(p, rest, now)
+		again, v.outcome, v.reason = q.reopen(p, rest, now)
 	}
-	d.wake()
-	d.mu.Unlock()
-	q := question{attempt: p.Attempt, rule: p.Rule, reason: p.Reason, digest: p.Digest}
+	q.wake()
+	q.mu.Unlock()
+	asked := question{attempt: p.Attempt, rule: p.Rule, reason: p.Reason, digest: p.Digest}
 	for _, t := range taken {
-		q.attempt = t.w.attempt
-		t.w.ruling <- d.use(q, t.grant, g.over)
+		asked.attempt = t.w.attempt
+		t.w.ruling <- q.use(asked, t.grant, g.over)
 	}
 	switch {
 	case again != nil:
-		d.announce(again)
+		q.announce(again)
 	case g != nil && len(rest) > 0:
 		for _, w := range rest {
-			w.ruling <- d.refuse(q, v.outcome, v.reason)
+			w.ruling <- q.refuse(asked, v.outcome, v.reason)
 		}
 	default:
 		for _, w := range rest {
@@ -196,68 +196,68 @@ type taking struct {
 // share makes g live, and gives each waiter of p a use of it while there are
 // any, in the order in which they came; rest are those without one. The lock is
 // held.
-func (d *Desk) share(p *pending, g *grant, now moment) (taken []taking, rest []*waiter) {
+func (q *Queue) share(p *pending, g *grant, now moment) (taken []taking, rest []*waiter) {
 	for _, w := range p.waiters {
 		switch {
 		case w.gone:
-		case g != nil && !d.closed && g.live(now):
+		case g != nil && !q.closed && g.live(now):
 			g.Used++
 			taken = append(taken, taking{w, g.Grant})
 		default:
 			rest = append(rest, w)
 		}
 	}
-	if g != nil && !d.closed && g.Scope != Once {
+	if g != nil && !q.closed && g.Scope != Once {
 		if g.live(now) {
-			d.grants = append(d.grants, g)
+			q.grants = append(q.grants, g)
 		}
 		if g.For() > 0 { // also where it is used up: what it allowed stands on it
-			g.timer = time.AfterFunc(g.For(), func() { d.lapse(g) })
+			g.timer = time.AfterFunc(g.For(), func() { q.lapse(g) })
 		}
 	}
 	return taken, rest
 }
 
 // reopen asks anew for those who got no use of an answer. The lock is held.
-func (d *Desk) reopen(p *pending, rest []*waiter, now moment) (again *pending, outcome, why string) {
-	if d.closed {
+func (q *Queue) reopen(p *pending, rest []*waiter, now moment) (again *pending, outcome, why string) {
+	if q.closed {
 		return nil, outcomeClosed, reasonClosed
 	}
-	if why := d.limits.ask(p.Digest, len(d.pending), now.mono); why != "" {
+	if why := q.limits.ask(p.Digest, len(q.pending), now.mono); why != "" {
 		return nil, outcomeLimit, why
 	}
-	q := question{attempt: rest[0].attempt, rule: p.Rule, reason: p.Reason, digest: p.Digest}
-	return d.open(q, rest, now), "", ""
+	asked := question{attempt: rest[0].attempt, rule: p.Rule, reason: p.Reason, digest: p.Digest}
+	return q.open(asked, rest, now), "", ""
 }
 
 // Revoke takes a grant back: nothing that is asked afterwards is covered by it, and
 // what stands on it ends.
-func (d *Desk) Revoke(s Signed) error {
+func (q *Queue) Revoke(s Signed) error {
 	a := s.Answer
-	if !d.enter() {
+	if !q.enter() {
 		return ErrClosed
 	}
-	defer d.ops.Done()
-	err := d.verify(s)
+	defer q.ops.Done()
+	err := q.verify(s)
 	if err == nil && (a.Grant == "" || a.Request != "" || a.Allow) {
 		err = fmt.Errorf("%w: it takes nothing back", ErrMismatch)
 	}
 	if err != nil {
 		return fmt.Errorf("taking back %s: %w", Visible(a.Grant), err)
 	}
-	d.mu.Lock()
-	i := slices.IndexFunc(d.grants, func(g *grant) bool { return g.ID == a.Grant })
+	q.mu.Lock()
+	i := slices.IndexFunc(q.grants, func(g *grant) bool { return g.ID == a.Grant })
 	if i < 0 {
-		d.mu.Unlock()
+		q.mu.Unlock()
 		return fmt.Errorf("taking back %s: %w: it is used up, over, or was taken back", Visible(a.Grant), ErrUnknown)
 	}
-	g := d.grants[i]
+	g := q.grants[i]
 	g.stop()
-	d.grants = slices.Delete(d.grants, i, i+1)
-	d.wake()
-	d.mu.Unlock()
+	q.grants = slices.Delete(q.grants, i, i+1)
+	q.wake()
+	q.mu.Unlock()
 	defer g.end() // whether or not it can be recorded
-	if err := d.recordRevoke(g.Grant, s); err != nil {
+	if err := q.recordRevoke(g.Grant, s); err != nil {
 		return fmt.Errorf("taking back %s, which holds: %w", g.ID, err)
 	}
 	return nil

@@ -54,7 +54,7 @@ func TestAnswersThatAreNone(t *testing.T) {
 		{name: "the whole system", asks: func(a *event.Attempt) { *a = write(); a.Path = "/x" }, change: func(a *Answer) { a.Scope, a.Directory = Session, true }, want: ErrInvalid},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			o := newOffice(t, nil)
+			o := newTestQueue(t, nil)
 			a := push()
 			if tt.asks != nil {
 				tt.asks(&a)
@@ -75,14 +75,14 @@ func TestAnswersThatAreNone(t *testing.T) {
 }
 
 func TestWithoutApproversNobodyIsAsked(t *testing.T) {
-	o := newOffice(t, func(c *Config) { c.Approvers = nil })
+	o := newTestQueue(t, func(c *Config) { c.Approvers = nil })
 	if r, _ := o.ask(push()); r.Verdict != event.Denied || len(o.Pending()) != 0 {
 		t.Errorf("it is %v, and %d wait", r.Verdict, len(o.Pending()))
 	}
 }
 
 func TestAnAnswerIsTakenOnce(t *testing.T) {
-	o := newOffice(t, nil)
+	o := newTestQueue(t, nil)
 	_, end := o.ask(push())
 	s := o.reply(o.waits(), true, nil)
 	if err := o.Answer(s); err != nil {
@@ -101,13 +101,13 @@ func TestAnAnswerIsTakenOnce(t *testing.T) {
 		t.Errorf("the old answer for the new request: %v", err)
 	}
 	// The same session again, as after a restart: what was said before is void.
-	second := newOffice(t, func(c *Config) { c.Approvers = []ed25519.PublicKey{o.key.Public().(ed25519.PublicKey)} })
+	second := newTestQueue(t, func(c *Config) { c.Approvers = []ed25519.PublicKey{o.key.Public().(ed25519.PublicKey)} })
 	second.ask(push())
 	if err := second.Answer(s); err == nil {
 		t.Error("an answer of before the restart is taken")
 	}
 	if o.waits().Digest == second.waits().Digest {
-		t.Error("two desks call the same attempt the same: whoever reads the record can try what a secret is")
+		t.Error("two queues call the same attempt the same: whoever reads the record can try what a secret is")
 	}
 }
 
@@ -116,7 +116,7 @@ func TestAnAnswerIsTakenOnce(t *testing.T) {
 func TestExactlyOneOutcome(t *testing.T) {
 	for range 50 {
 		synctest.Test(t, func(t *testing.T) {
-			o := newOffice(t, nil)
+			o := newTestQueue(t, nil)
 			_, end := o.ask(push())
 			r := o.waits()
 			var won atomic.Int32
@@ -140,7 +140,7 @@ func TestExactlyOneOutcome(t *testing.T) {
 }
 
 func TestTheSecondApproverIsToldWhoWasFirst(t *testing.T) {
-	o := newOffice(t, nil)
+	o := newTestQueue(t, nil)
 	o.ask(push())
 	r := o.waits()
 	if err := o.Answer(o.reply(r, false, nil)); err != nil {
@@ -156,7 +156,7 @@ func TestAGrantExpires(t *testing.T) {
 	for name, step := range map[string]time.Duration{"the clock stays right": 0, "the clock is set back": -24 * time.Hour} {
 		synctest.Test(t, func(t *testing.T) {
 			var set atomic.Int64
-			o := newOffice(t, func(c *Config) { c.Now = func() time.Time { return time.Now().Add(time.Duration(set.Load())) } })
+			o := newTestQueue(t, func(c *Config) { c.Now = func() time.Time { return time.Now().Add(time.Duration(set.Load())) } })
 			_, end := o.ask(push())
 			if err := o.Answer(o.reply(o.waits(), true, func(a *Answer) { a.Scope, a.For = For, 10*time.Minute })); err != nil {
 				t.Fatal(err)
@@ -183,7 +183,7 @@ func TestAGrantExpires(t *testing.T) {
 // clock and every timer stood still.
 func TestAClockThatGoesOnWhileTheMachineSleeps(t *testing.T) {
 	var slept atomic.Int64
-	o := newOffice(t, func(c *Config) { c.Now = func() time.Time { return time.Now().Add(time.Duration(slept.Load())) } })
+	o := newTestQueue(t, func(c *Config) { c.Now = func() time.Time { return time.Now().Add(time.Duration(slept.Load())) } })
 	_, end := o.ask(push())
 	if err := o.Answer(o.reply(o.waits(), true, func(a *Answer) { a.Scope, a.For = For, time.Hour })); err != nil {
 		t.Fatal(err)

@@ -28,7 +28,7 @@ func (b *slowBook) Emit(e event.Event) error {
 func TestTheAskerDiesWhileItIsAllowed(t *testing.T) {
 	for _, scope := range []Scope{Once, Session} {
 		slow := &slowBook{action: event.ApprovalAnswer, begun: make(chan struct{}), goOn: make(chan struct{})}
-		o := newOffice(t, func(c *Config) { c.Sink = slow })
+		o := newTestQueue(t, func(c *Config) { c.Sink = slow })
 		r := o.Ask(push(), "", "")
 		answered := make(chan error)
 		go func() { answered <- o.Answer(o.reply(o.Pending()[0], true, func(a *Answer) { a.Scope = scope })) }()
@@ -56,7 +56,7 @@ func TestTheAskerDiesWhileItIsAllowed(t *testing.T) {
 // lost.
 func TestWhatIsAskedWhileItIsDecided(t *testing.T) {
 	slow := &slowBook{action: event.ApprovalAnswer, begun: make(chan struct{}), goOn: make(chan struct{})}
-	o := newOffice(t, func(c *Config) { c.Sink = slow })
+	o := newTestQueue(t, func(c *Config) { c.Sink = slow })
 	_, first := o.ask(push())
 	answered := make(chan error)
 	asked := o.waits()
@@ -80,7 +80,7 @@ func TestWhatIsAskedWhileItIsDecided(t *testing.T) {
 
 // TestCallersCannotChangeWhatIsCovered alters what they handed in and got back.
 func TestCallersCannotChangeWhatIsCovered(t *testing.T) {
-	o := newOffice(t, nil)
+	o := newTestQueue(t, nil)
 	a := push()
 	a.Script, a.ScriptSHA256, a.Interpreted = "/x", "cd", []string{"/x"}
 	elsewhere := changed(a, func(a *event.Attempt) { a.Process.Argv[2] = "elsewhere" })
@@ -104,9 +104,9 @@ func TestCallersCannotChangeWhatIsCovered(t *testing.T) {
 	}
 }
 
-// TestAGrantThatWasTamperedWithCoversNothing reaches into the desk itself.
+// TestAGrantThatWasTamperedWithCoversNothing reaches into the queue itself.
 func TestAGrantThatWasTamperedWithCoversNothing(t *testing.T) {
-	o := newOffice(t, nil)
+	o := newTestQueue(t, nil)
 	_, end := o.ask(push())
 	if err := o.Answer(o.reply(o.waits(), true, func(a *Answer) { a.Scope = Session })); err != nil {
 		t.Fatal(err)

@@ -250,7 +250,7 @@ func TestWhatIsShownIsHarmless(t *testing.T) {
 			}
 			r := asked(a)
 			r.Rule, r.Reason, r.Chain = bad, bad, []Asker{{1, bad, []string{bad}}}
-			o := newOffice(t, nil)
+			o := newTestQueue(t, nil)
 			texts := []string{Summary(a), o.coverOf(a, false).Words(), o.coverOf(a, true).Words(), Words(r, For, true)}
 			for _, l := range Describe(r) {
 				texts = append(texts, l.Text, l.Name)
@@ -269,7 +269,7 @@ func TestWhatIsShownIsHarmless(t *testing.T) {
 }
 
 func TestCoversWords(t *testing.T) {
-	o := newOffice(t, nil)
+	o := newTestQueue(t, nil)
 	for want, c := range map[string]Covers{
 		"git push origin main, in /home/you/project, /usr/bin/git (sha256 abababababab...), started by /bin/bash": o.coverOf(push(), false),
 		"create /home/you/other/src/a.go, by /usr/bin/git (sha256 ab...)":                                         o.coverOf(write(), false),

@@ -74,7 +74,7 @@ func (c Covers) text() string {
 }
 
 // digest is what stands for exactly a: all but which process it is that asks.
-func (d *Desk) digest(a event.Attempt) string {
+func (q *Queue) digest(a event.Attempt) string {
 	var f fields
 	p := a.Process
 	f.add(string(a.Kind), p.Executable, p.SHA256, p.Cwd, a.ParentExecutable, a.Path, a.Script, a.ScriptSHA256,
@@ -84,15 +84,15 @@ func (d *Desk) digest(a event.Attempt) string {
 	f.list(a.Interpreted)
 	f.list(a.Between)
 	f.list(a.Environment)
-	return d.sum(headAttempt, string(f))
+	return q.sum(headAttempt, string(f))
 }
 
 // sum is the keyed hash of a text: a digest stands in the record and may stand
 // for a short secret, which nobody who reads it must be able to find by trying.
-func (d *Desk) sum(what, text string) string {
+func (q *Queue) sum(what, text string) string {
 	var f fields
 	f.add(headText, what, text)
-	h := hmac.New(sha256.New, d.key[:])
+	h := hmac.New(sha256.New, q.key[:])
 	h.Write(f)
 	return hex.EncodeToString(h.Sum(nil))
 }

@@ -51,7 +51,7 @@ type Covers struct {
 var changes = []string{"write", "create", "mkdir", "truncate", "rename", "unlink", "link"}
 
 // coverOf is what an answer to a covers.
-func (d *Desk) coverOf(a event.Attempt, directory bool) Covers {
+func (q *Queue) coverOf(a event.Attempt, directory bool) Covers {
 	c := Covers{Kind: a.Kind, Executable: a.Process.Executable, SHA256: a.Process.SHA256}
 	switch a.Kind {
 	case event.KindExec:
@@ -66,18 +66,18 @@ func (d *Desk) coverOf(a event.Attempt, directory bool) Covers {
 	case event.KindConnect, event.KindRequest, event.KindCredential:
 		c.Host, c.Port, c.Protocol, c.Method, c.URLPath, c.Name = a.Host, a.Port, a.Protocol, a.Method, a.URLPath, a.Name
 	case event.KindTool:
-		c.Agent, c.Server, c.Tool, c.Arguments = a.Agent, a.Server, a.Tool, d.sum("arguments", a.Arguments)
+		c.Agent, c.Server, c.Tool, c.Arguments = a.Agent, a.Server, a.Tool, q.sum("arguments", a.Arguments)
 	}
 	return c
 }
 
 // cover reports whether c is about exactly a.
-func (d *Desk) cover(c *Covers, a event.Attempt) bool {
+func (q *Queue) cover(c *Covers, a event.Attempt) bool {
 	if c.Kind != a.Kind || limited(a) != "" {
 		return false
 	}
 	if !c.Directory {
-		return c.text() == d.coverOf(a, false).text()
+		return c.text() == q.coverOf(a, false).text()
 	}
 	if c.Executable != a.Process.Executable || c.SHA256 != a.Process.SHA256 || !below(a.Path, c.Path) {
 		return false
@@ -112,7 +112,7 @@ func limited(a event.Attempt) string {
 	return ""
 }
 
-// grant is a Grant that lives. Its fields are guarded by the lock of the desk.
+// grant is a Grant that lives. Its fields are guarded by the lock of the queue.
 type grant struct {
 	Grant
 	ends  moment // where it has a time
@@ -132,7 +132,7 @@ func (g *grant) stop() {
 	}
 }
 
-// Verify reports whether g is as the desk with that key signed it.
+// Verify reports whether g is as the queue with that key signed it.
 func (g Grant) Verify(key ed25519.PublicKey) bool {
 	return len(key) == ed25519.PublicKeySize && ed25519.Verify(key, g.signed(), g.Signature)
 }
@@ -149,10 +149,10 @@ func (g Grant) For() time.Duration {
 }
 
 // grant makes what an answer to p allows, signed and not live yet.
-func (d *Desk) grant(p *pending, a Answer) *grant {
-	now := d.clock.moment()
+func (q *Queue) grant(p *pending, a Answer) *grant {
+	now := q.clock.moment()
 	g := &grant{Grant: Grant{
-		Session: d.config.Session, Covers: d.coverOf(p.Attempt, a.Directory), Rule: p.Rule, Request: p.ID,
+		Session: q.config.Session, Covers: q.coverOf(p.Attempt, a.Directory), Rule: p.Rule, Request: p.ID,
 		Scope: a.Scope, Begun: now.wall, Uses: a.Uses, By: a.By, Via: a.Via, Reason: a.Reason,
 	}}
 	if a.Scope == Once {
@@ -166,36 +166,36 @@ func (d *Desk) grant(p *pending, a Answer) *grant {
 		g.over = make(chan struct{})
 		g.end = sync.OnceFunc(func() { close(g.over) })
 	}
-	d.mu.Lock()
-	g.ID = d.newID()
-	d.mu.Unlock()
-	g.Signature = ed25519.Sign(d.config.Grant, g.signed())
+	q.mu.Lock()
+	g.ID = q.newID()
+	q.mu.Unlock()
+	g.Signature = ed25519.Sign(q.config.Grant, g.signed())
 	return g
 }
 
 // lapse ends what stands on g, whose time is over, and records that.
-func (d *Desk) lapse(g *grant) {
+func (q *Queue) lapse(g *grant) {
 	defer g.end()
-	if !d.enter() {
+	if !q.enter() {
 		return
 	}
-	defer d.ops.Done()
-	d.mu.Lock()
-	i := slices.Index(d.grants, g)
+	defer q.ops.Done()
+	q.mu.Lock()
+	i := slices.Index(q.grants, g)
 	if i >= 0 {
-		d.grants = slices.Delete(d.grants, i, i+1)
-		d.wake()
+		q.grants = slices.Delete(q.grants, i, i+1)
+		q.wake()
 	}
-	d.mu.Unlock()
+	q.mu.Unlock()
 	if i >= 0 {
-		d.recordExpire(g.Grant) // nothing hangs on it: it covers nothing any more
+		q.recordExpire(g.Grant) // nothing hangs on it: it covers nothing any more
 	}
 }
 
 // dropUsed forgets g when it is used up. Its time goes on for what stands on it. The
 // lock is held.
-func (d *Desk) dropUsed(g *grant) {
+func (q *Queue) dropUsed(g *grant) {
 	if g.Uses > 0 && g.Used >= g.Uses {
-		d.grants = slices.DeleteFunc(d.grants, func(o *grant) bool { return o == g })
+		q.grants = slices.DeleteFunc(q.grants, func(o *grant) bool { return o == g })
 	}
 }

@@ -28,7 +28,7 @@ func TestWhatStandsOnAGrantEndsWithIt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				o := newOffice(t, nil)
+				o := newTestQueue(t, nil)
 				_, end := o.ask(push())
 				if err := o.Answer(o.reply(o.waits(), true, row.answer)); err != nil {
 					t.Fatal(err)

@@ -74,7 +74,7 @@ func TestAGrantDoesNotStretch(t *testing.T) {
 		{"cut arguments", tool, func(a *event.Attempt) { a.Cut = true }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			o := newOffice(t, nil)
+			o := newTestQueue(t, nil)
 			o.ask(tt.allowed)
 			if err := o.Answer(o.reply(o.waits(), true, func(a *Answer) { a.Scope = Session })); err != nil {
 				t.Fatal(err)
@@ -92,7 +92,7 @@ func TestAGrantDoesNotStretch(t *testing.T) {
 
 // TestADirectoryIsThatDirectory allows a directory and tries what is near it.
 func TestADirectoryIsThatDirectory(t *testing.T) {
-	o := newOffice(t, nil)
+	o := newTestQueue(t, nil)
 	o.ask(write())
 	if err := o.Answer(o.reply(o.waits(), true, func(a *Answer) { a.Scope, a.Directory = Session, true })); err != nil {
 		t.Fatal(err)
@@ -134,7 +134,7 @@ func TestADirectoryIsThatDirectory(t *testing.T) {
 // TestASignatureCoversEverything changes each field of a grant and of an answer,
 // also those that are added later.
 func TestASignatureCoversEverything(t *testing.T) {
-	o := newOffice(t, nil)
+	o := newTestQueue(t, nil)
 	o.ask(push())
 	r := o.waits()
 	full := o.reply(r, true, func(a *Answer) { a.Scope, a.For, a.Uses = For, 60e9, 2 })
@@ -164,7 +164,7 @@ func TestASignatureCoversEverything(t *testing.T) {
 // TestTheDigestIsOfEverything changes each field of an attempt, also those that
 // are added later: what is shown and what is answered are the same thing.
 func TestTheDigestIsOfEverything(t *testing.T) {
-	o := newOffice(t, nil)
+	o := newTestQueue(t, nil)
 	of := reflect.TypeFor[event.Attempt]()
 	for _, path := range leaves(of, nil) {
 		a := push()

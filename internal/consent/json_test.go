@@ -97,7 +97,7 @@ func TestJSONKeepsEverything(t *testing.T) {
 }
 
 func TestASignatureSurvivesJSON(t *testing.T) {
-	o := newOffice(t, nil)
+	o := newTestQueue(t, nil)
 	_, end := o.ask(changed(push(), func(a *event.Attempt) { a.Process.Argv[3] = "\xff\\x" }))
 	var r Request
 	through(t, o.waits(), &r)
@@ -177,7 +177,7 @@ func FuzzSigned(f *testing.F) {
 	}
 	f.Add(b)
 	f.Add([]byte(`{"answer":{"session":"s","by":"a\\x9"}}`))
-	o := newOffice(f, nil)
+	o := newTestQueue(f, nil)
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var s Signed
 		if json.Unmarshal(b, &s) == nil && (o.Answer(s) == nil || o.Revoke(s) == nil) {

@@ -8,7 +8,7 @@ import (
 )
 
 // limiter counts what was asked and denied. Times are monotonic: to set the
-// clock makes nothing askable. It is guarded by the lock of the desk.
+// clock makes nothing askable. It is guarded by the lock of the queue.
 type limiter struct {
 	limits  Limits
 	asked   []time.Duration // the requests of the last minute

@@ -22,7 +22,7 @@ func other(n int) event.Attempt {
 
 func TestAFloodIsDeniedAndStaysDenied(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := newOffice(t, func(c *Config) { c.Limits = Limits{PerMinute: 10, Pending: 1000} })
+		o := newTestQueue(t, func(c *Config) { c.Limits = Limits{PerMinute: 10, Pending: 1000} })
 		n := 0
 		ask := func() event.Ruling { n++; r, _ := o.ask(other(n)); return r }
 		for range 10 {
@@ -62,7 +62,7 @@ func TestAFloodIsDeniedAndStaysDenied(t *testing.T) {
 
 func TestTheSameAgainAndAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := newOffice(t, nil)
+		o := newTestQueue(t, nil)
 		for i := range 3 {
 			_, end := o.ask(push())
 			if err := o.Answer(o.reply(o.waits(), false, nil)); err != nil {
@@ -85,7 +85,7 @@ func TestTheSameAgainAndAgain(t *testing.T) {
 }
 
 func TestManyAtATime(t *testing.T) {
-	o := newOffice(t, func(c *Config) { c.Limits = Limits{Pending: 2, Waiters: 2} })
+	o := newTestQueue(t, func(c *Config) { c.Limits = Limits{Pending: 2, Waiters: 2} })
 	o.ask(other(1))
 	o.ask(other(1))
 	o.ask(other(2))
@@ -103,11 +103,11 @@ func TestManyAtATime(t *testing.T) {
 }
 
 func TestDenialsWithoutAQuestionDoNotFillTheRecord(t *testing.T) {
-	for name, deny := range map[string]func(*office, int) event.Ruling{
-		"by a rule":     func(o *office, n int) event.Ruling { return o.Deny(other(n), "holdfast.yaml:9", "never") },
-		"nobody to ask": func(o *office, n int) event.Ruling { return o.Ask(other(n), "holdfast.yaml:9", "") },
+	for name, deny := range map[string]func(*testQueue, int) event.Ruling{
+		"by a rule":     func(o *testQueue, n int) event.Ruling { return o.Deny(other(n), "holdfast.yaml:9", "never") },
+		"nobody to ask": func(o *testQueue, n int) event.Ruling { return o.Ask(other(n), "holdfast.yaml:9", "") },
 	} {
-		o := newOffice(t, func(c *Config) { c.Timeout = 0 })
+		o := newTestQueue(t, func(c *Config) { c.Timeout = 0 })
 		for n := range 5000 {
 			if r := deny(o, n); r.Verdict != event.Denied || r.Rule != "holdfast.yaml:9" || r.Reason == "" {
 				t.Fatalf("%s: %+v", name, r)
@@ -124,7 +124,7 @@ func TestDenialsWithoutAQuestionDoNotFillTheRecord(t *testing.T) {
 // TestManyAtOnce has everybody at work at the same time; what counts is that
 // nobody waits for ever, that nothing races, and that each use is recorded.
 func TestManyAtOnce(t *testing.T) {
-	o := newOffice(t, func(c *Config) {
+	o := newTestQueue(t, func(c *Config) {
 		c.Limits = Limits{PerMinute: 1 << 30, Pending: 50, Again: 1 << 30}
 		c.Timeout = 500 * time.Millisecond // with time for an answer on a busy machine
 		c.Notify = func(Request) {}
@@ -198,7 +198,7 @@ func TestManyAtOnce(t *testing.T) {
 
 func TestCloseInTheMiddle(t *testing.T) {
 	for range 30 {
-		o := newOffice(t, nil)
+		o := newTestQueue(t, nil)
 		var wg sync.WaitGroup
 		for i := range 8 {
 			wg.Go(func() {
@@ -235,7 +235,7 @@ func TestNewRefusesWhatCannotWork(t *testing.T) {
 }
 
 func BenchmarkAskCovered(b *testing.B) {
-	o := newOffice(b, nil)
+	o := newTestQueue(b, nil)
 	o.ask(push())
 	if err := o.Answer(o.reply(o.waits(), true, func(a *Answer) { a.Scope = Session })); err != nil {
 		b.Fatal(err)

@@ -30,7 +30,7 @@ const (
 
 // event begins an event about an attempt: its texts are as they came, and the
 // sink masks what is secret in them.
-func (d *Desk) event(action string, a event.Attempt, rule string) event.Event {
+func (q *Queue) event(action string, a event.Attempt, rule string) event.Event {
 	detail := map[string]string{"kind": string(a.Kind)}
 	for key, value := range map[string]string{
 		"operation": a.Operation, "to": a.To, "method": a.Method, "path": a.URLPath, "credential": a.Name,
@@ -42,7 +42,7 @@ func (d *Desk) event(action string, a event.Attempt, rule string) event.Event {
 		}
 	}
 	return event.Event{
-		Time: d.config.Now(), Session: d.config.Session, Sensor: event.Approve, Action: action,
+		Time: q.config.Now(), Session: q.config.Session, Sensor: event.Approve, Action: action,
 		Object: object(a), Rule: rule, Process: a.Process, Detail: detail,
 	}
 }
@@ -63,17 +63,17 @@ func object(a event.Attempt) string {
 	return a.Path
 }
 
-func (d *Desk) recordRequest(r Request) error {
-	e := d.event(event.ApprovalRequest, r.Attempt, r.Rule)
+func (q *Queue) recordRequest(r Request) error {
+	e := q.event(event.ApprovalRequest, r.Attempt, r.Rule)
 	e.Detail["id"], e.Detail["digest"], e.Detail["expires"] = r.ID, r.Digest, stamp(r.Expires)
 	if r.Reason != "" {
 		e.Detail["reason"] = r.Reason
 	}
-	return d.config.Sink.Emit(e)
+	return q.config.Sink.Emit(e)
 }
 
-func (d *Desk) recordAnswer(r Request, v decision, g *grant) error {
-	e := d.event(event.ApprovalAnswer, r.Attempt, r.Rule)
+func (q *Queue) recordAnswer(r Request, v decision, g *grant) error {
+	e := q.event(event.ApprovalAnswer, r.Attempt, r.Rule)
 	e.Verdict, e.Layer = event.Denied, event.LayerConsent
 	e.Detail["id"], e.Detail["digest"], e.Detail["outcome"] = r.ID, r.Digest, v.outcome
 	if v.reason != "" {
@@ -95,14 +95,14 @@ func (d *Desk) recordAnswer(r Request, v decision, g *grant) error {
 			e.Detail["directory"] = g.Covers.Path
 		}
 	}
-	return d.config.Sink.Emit(e)
+	return q.config.Sink.Emit(e)
 }
 
-func (d *Desk) recordUse(q question, g Grant) error {
-	e := d.event(event.ApprovalUse, q.attempt, q.rule)
+func (q *Queue) recordUse(asked question, g Grant) error {
+	e := q.event(event.ApprovalUse, asked.attempt, asked.rule)
 	e.Verdict = event.Allowed
-	e.Detail["grant"], e.Detail["left"], e.Detail["digest"], e.Detail["by"] = g.ID, g.left(), q.digest, g.By
-	return d.config.Sink.Emit(e)
+	e.Detail["grant"], e.Detail["left"], e.Detail["digest"], e.Detail["by"] = g.ID, g.left(), asked.digest, g.By
+	return q.config.Sink.Emit(e)
 }
 
 // attempt is what a grant covers, for the record of its end.
@@ -115,20 +115,20 @@ func (c Covers) attempt() event.Attempt {
 	}
 }
 
-func (d *Desk) recordRevoke(g Grant, s Signed) error {
-	e := d.event(event.ApprovalRevoke, g.Covers.attempt(), g.Rule)
+func (q *Queue) recordRevoke(g Grant, s Signed) error {
+	e := q.event(event.ApprovalRevoke, g.Covers.attempt(), g.Rule)
 	e.Detail["grant"], e.Detail["left"] = g.ID, g.left()
 	e.Detail["by"], e.Detail["via"], e.Detail["key"] = s.Answer.By, s.Answer.Via, fingerprint(s.Key)
 	if s.Answer.Reason != "" {
 		e.Detail["reason"] = s.Answer.Reason
 	}
-	return d.config.Sink.Emit(e)
+	return q.config.Sink.Emit(e)
 }
 
-func (d *Desk) recordExpire(g Grant) error {
-	e := d.event(event.ApprovalExpire, g.Covers.attempt(), g.Rule)
+func (q *Queue) recordExpire(g Grant) error {
+	e := q.event(event.ApprovalExpire, g.Covers.attempt(), g.Rule)
 	e.Detail["grant"], e.Detail["left"] = g.ID, g.left()
-	return d.config.Sink.Emit(e)
+	return q.config.Sink.Emit(e)
 }
 
 // Refusals without a request are recorded one by one up to some number a minute;
@@ -149,21 +149,21 @@ const maxTallies = 256
 
 // refuse denies what nobody is asked about. The record of it changes nothing: it
 // is denied either way.
-func (d *Desk) refuse(q question, outcome, reason string) event.Ruling {
-	ruling := event.Ruling{Verdict: event.Denied, Rule: q.rule, Reason: reason}
-	e := d.event(event.ApprovalRule, q.attempt, q.rule)
+func (q *Queue) refuse(asked question, outcome, reason string) event.Ruling {
+	ruling := event.Ruling{Verdict: event.Denied, Rule: asked.rule, Reason: reason}
+	e := q.event(event.ApprovalRule, asked.attempt, asked.rule)
 	e.Verdict, e.Layer = event.Denied, event.LayerConsent
-	e.Detail["outcome"], e.Detail["digest"], e.Detail["reason"] = outcome, q.digest, reason
-	now := d.clock.moment().mono
-	d.mu.Lock()
-	t := d.limits.tally(outcome + " " + q.rule)
+	e.Detail["outcome"], e.Detail["digest"], e.Detail["reason"] = outcome, asked.digest, reason
+	now := q.clock.moment().mono
+	q.mu.Lock()
+	t := q.limits.tally(outcome + " " + asked.rule)
 	if t.n == 0 || now-t.since >= time.Minute {
 		t.since, t.n = now, 0
 	}
 	if t.n >= oneByOne[outcome] {
 		t.counted++
 		t.last = e
-		d.mu.Unlock()
+		q.mu.Unlock()
 		return ruling
 	}
 	t.n++
@@ -171,25 +171,25 @@ func (d *Desk) refuse(q question, outcome, reason string) event.Ruling {
 		e.Detail["count"] = strconv.Itoa(t.counted + 1)
 		t.counted = 0
 	}
-	d.mu.Unlock()
-	d.config.Sink.Emit(e) // it is denied in any case
+	q.mu.Unlock()
+	q.config.Sink.Emit(e) // it is denied in any case
 	return ruling
 }
 
 // flush records what was counted and not recorded.
-func (d *Desk) flush() {
-	d.mu.Lock()
+func (q *Queue) flush() {
+	q.mu.Lock()
 	var events []event.Event
-	for _, t := range d.limits.tallies {
+	for _, t := range q.limits.tallies {
 		if t.counted > 0 {
 			t.last.Detail["count"] = strconv.Itoa(t.counted)
 			events = append(events, t.last)
 			t.counted = 0
 		}
 	}
-	d.mu.Unlock()
+	q.mu.Unlock()
 	for _, e := range events {
-		d.config.Sink.Emit(e) // it was denied in any case
+		q.config.Sink.Emit(e) // it was denied in any case
 	}
 }
 

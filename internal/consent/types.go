@@ -93,7 +93,7 @@ type Grant struct {
 	By, Via string
 	Reason  string
 
-	Signature []byte // by the desk's key, over all the fields but Used
+	Signature []byte // by the queue's key, over all the fields but Used
 }
 
 // Errors of Answer and Revoke, for programs; the text says more.

@@ -14,35 +14,35 @@ type watcher struct {
 
 // Watch returns a channel that says that Pending, Grants or Attended may be
 // different from before; several changes may be one. It is closed when ctx ends
-// or the desk closes.
-func (d *Desk) Watch(ctx context.Context) <-chan struct{} {
+// or the queue closes.
+func (q *Queue) Watch(ctx context.Context) <-chan struct{} {
 	w := &watcher{changed: make(chan struct{}, 1)}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.closed {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed {
 		close(w.changed)
 		return w.changed
 	}
-	d.watchers[w] = struct{}{}
+	q.watchers[w] = struct{}{}
 	w.stop = context.AfterFunc(ctx, func() {
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		d.drop(w)
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		q.drop(w)
 	})
 	return w.changed
 }
 
 // drop ends a watcher. The lock is held.
-func (d *Desk) drop(w *watcher) {
-	if _, here := d.watchers[w]; here {
-		delete(d.watchers, w)
+func (q *Queue) drop(w *watcher) {
+	if _, here := q.watchers[w]; here {
+		delete(q.watchers, w)
 		close(w.changed)
 	}
 }
 
 // wake tells all watchers. The lock is held.
-func (d *Desk) wake() {
-	for w := range d.watchers {
+func (q *Queue) wake() {
+	for w := range q.watchers {
 		select {
 		case w.changed <- struct{}{}:
 		default: // it has not looked since the last time
@@ -50,48 +50,48 @@ func (d *Desk) wake() {
 	}
 }
 
-func (d *Desk) changed() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.wake()
+func (q *Queue) changed() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.wake()
 }
 
-func (d *Desk) unwatch() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for w := range d.watchers {
+func (q *Queue) unwatch() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for w := range q.watchers {
 		w.stop()
-		d.drop(w)
+		q.drop(w)
 	}
 }
 
 // Attend says that somebody is there to answer, until leave is called.
-func (d *Desk) Attend() (leave func()) {
-	d.attend(1)
-	return sync.OnceFunc(func() { d.attend(-1) })
+func (q *Queue) Attend() (leave func()) {
+	q.attend(1)
+	return sync.OnceFunc(func() { q.attend(-1) })
 }
 
-func (d *Desk) attend(n int) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.attended += n
-	d.wake()
+func (q *Queue) attend(n int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.attended += n
+	q.wake()
 }
 
 // Attended reports whether somebody is there to answer.
-func (d *Desk) Attended() bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.attended > 0
+func (q *Queue) Attended() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.attended > 0
 }
 
 // Grants are the live approvals, the oldest first.
-func (d *Desk) Grants() []Grant {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	now := d.clock.moment()
+func (q *Queue) Grants() []Grant {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	now := q.clock.moment()
 	var list []Grant
-	for _, g := range d.grants {
+	for _, g := range q.grants {
 		if g.live(now) {
 			c := g.Grant
 			c.Covers.Argv, c.Covers.Interpreted, c.Signature = slices.Clone(c.Covers.Argv), slices.Clone(c.Covers.Interpreted), slices.Clone(c.Signature)

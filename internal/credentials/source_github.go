@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/sha256"
+	"crypto/tls"
 	"crypto/x509"
 	"encoding/base64"
 	"encoding/json"
@@ -46,7 +47,7 @@ func newGitHubSource(c policy.Credential, config Config) (source, error) {
 		writable: config.Writable, client: config.Client, now: config.Now,
 	}
 	if s.client == nil {
-		s.client = newClient()
+		s.client = newClient(&tls.Config{MinVersion: tls.VersionTLS12}, http.ProxyFromEnvironment)
 	}
 	if o["api"] != "" {
 		var err error

@@ -11,14 +11,14 @@ import (
 	"time"
 )
 
-// newClient speaks to services that give out secrets. It follows no redirect:
-// what authenticates a request must not go where an answer says.
-func newClient() *http.Client {
+// newClient makes a client for services that give out secrets. It follows no
+// redirect: what authenticates a request must not go where an answer says.
+func newClient(config *tls.Config, proxy func(*http.Request) (*url.URL, error)) *http.Client {
 	return &http.Client{
 		Timeout: fetchTime,
 		Transport: &http.Transport{
-			Proxy:                  http.ProxyFromEnvironment,
-			TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12},
+			Proxy:                  proxy,
+			TLSClientConfig:        config,
 			TLSHandshakeTimeout:    10 * time.Second,
 			ResponseHeaderTimeout:  fetchTime,
 			MaxResponseHeaderBytes: 64 << 10,

@@ -6,12 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"path/filepath"
 	"strconv"
 	"time"
-
-	"github.com/hashicorp/vault/api"
 
 	"holdfast.dev/holdfast/internal/policy"
 )
@@ -25,7 +24,8 @@ type vaultSource struct {
 	tokenFile            string
 	held                 func(name, value string) // is told of the token
 	writable             []string
-	client               *http.Client // nil for one as VAULT_CACERT and the like say
+	transport            vaultTransport
+	client               *http.Client // in place of one of transport; nil for that
 	now                  func() time.Time
 }
 
@@ -49,9 +49,7 @@ func newVaultSource(c policy.Credential, config Config) (source, error) {
 	s := &vaultSource{
 		path: c.Source.Value, field: o["field"], sign: c.Sign, now: config.Now, writable: config.Writable,
 		address: get("address", vaultAddr), namespace: get("namespace", vaultNamespace), tokenFile: o["token-file"], held: config.held,
-	}
-	if config.Client != nil {
-		s.client = config.Client
+		transport: newVaultTransport(config.Env), client: config.Client,
 	}
 	if s.path == "" || s.field == "" && c.Sign == "" {
 		return nil, errors.New("vault needs the path of a secret and the name of a field")
@@ -80,9 +78,9 @@ func (s *vaultSource) fetch(ctx context.Context) (*result, error) {
 	if err != nil {
 		return nil, err
 	}
-	answer, err := client.Logical().ReadWithContext(ctx, s.path)
+	answer, err := client.read(ctx, s.path)
 	if err != nil {
-		return nil, s.fault(err)
+		return nil, err
 	}
 	if answer == nil {
 		return nil, &fetchError{text: "vault has nothing at " + s.path, hint: "in a key/value store of version 2 the path has data/ after the mount: vault kv get -output-policy shows it"}
@@ -91,16 +89,11 @@ func (s *vaultSource) fetch(ctx context.Context) (*result, error) {
 	if r == nil {
 		r = &result{}
 	}
-	if answer.LeaseDuration > 0 {
-		r.expires = s.now().Add(time.Duration(answer.LeaseDuration) * time.Second)
+	if seconds := min(answer.LeaseDuration, math.MaxInt32); seconds > 0 {
+		r.expires = s.now().Add(time.Duration(seconds) * time.Second)
 	}
 	if id := answer.LeaseID; id != "" {
-		r.revoke = func(ctx context.Context) error {
-			if err := client.Sys().RevokeWithContext(ctx, id); err != nil {
-				return s.fault(err)
-			}
-			return nil
-		}
+		r.revoke = func(ctx context.Context) error { return client.revoke(ctx, id) }
 	}
 	if err != nil && r.revoke != nil { // what cannot be used must not stay valid
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTime)
@@ -110,9 +103,8 @@ func (s *vaultSource) fetch(ctx context.Context) (*result, error) {
 	return r, err
 }
 
-// connect makes a client with the address, token and namespace of this source,
-// whatever the environment says of them.
-func (s *vaultSource) connect() (*api.Client, error) {
+// connect makes a client with the address, token and namespace of this source.
+func (s *vaultSource) connect() (*vaultClient, error) {
 	address, err := serviceURL(s.address)
 	if err != nil {
 		return nil, &fetchError{text: "the address of vault", cause: err, hint: "give address in the policy, or export " + vaultAddr}
@@ -121,29 +113,13 @@ func (s *vaultSource) connect() (*api.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	config := api.DefaultConfig()
-	if config.Error != nil {
-		return nil, &fetchError{text: "the environment's settings for vault", cause: config.Error}
+	client := s.client
+	if client == nil {
+		if client, err = s.transport.client(); err != nil {
+			return nil, &fetchError{text: "the environment's settings for vault", cause: err}
+		}
 	}
-	config.Address, config.AgentAddress = address, ""
-	config.MaxRetries, config.DisableRedirects, config.SRVLookup, config.Timeout = 1, true, false, fetchTime
-	if s.client != nil {
-		config.HttpClient = s.client
-	}
-	if t, ok := config.HttpClient.Transport.(*http.Transport); ok && t.TLSClientConfig != nil && t.TLSClientConfig.InsecureSkipVerify {
-		return nil, errors.New("vault is asked only where TLS is verified")
-	}
-	client, err := api.NewClient(config)
-	if err != nil {
-		return nil, errors.New("the environment's settings for vault make no sense") // the error can hold a header
-	}
-	client.SetToken(token)
-	client.SetWrappingLookupFunc(func(string, string) string { return "" })
-	client.ClearNamespace()
-	if s.namespace != "" {
-		client.SetNamespace(s.namespace)
-	}
-	return client, nil
+	return &vaultClient{address: address, token: token, namespace: s.namespace, http: client}, nil
 }
 
 // authenticate reads the token that vault is asked with.
@@ -169,7 +145,7 @@ func (s *vaultSource) authenticate() (string, error) {
 
 // read takes the field out of an answer. Version 2 of the key/value store has
 // the fields one level deeper, beside what it knows about them.
-func (s *vaultSource) read(answer *api.Secret) (*result, error) {
+func (s *vaultSource) read(answer *vaultAnswer) (*result, error) {
 	data := answer.Data
 	if deeper, ok := data["data"].(map[string]any); ok && data["metadata"] != nil {
 		data = deeper
@@ -193,18 +169,4 @@ func (s *vaultSource) read(answer *api.Secret) (*result, error) {
 		return nil, &fetchError{text: fmt.Sprintf("the secret at %s has no text in a field %s", s.path, s.field), hint: "see its fields with: vault read " + s.path}
 	}
 	return wrap([]byte(v), s.sign)
-}
-
-// fault says what went wrong without the words of the answer.
-func (s *vaultSource) fault(err error) error {
-	var answer *api.ResponseError
-	if !errors.As(err, &answer) {
-		return unreachable("vault", err)
-	}
-	e := &fetchError{text: fmt.Sprintf("vault answered %d for %s", answer.StatusCode, s.path), hint: "try it yourself: vault read " + s.path}
-	if answer.StatusCode == http.StatusForbidden {
-		e.text += ": the token may not read it, or has expired"
-		e.hint = "log in with: vault login"
-	}
-	return e
 }

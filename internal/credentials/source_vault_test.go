@@ -2,7 +2,6 @@ package credentials
 
 import (
 	"encoding/json"
-	"encoding/pem"
 	"fmt"
 	"io"
 	"log"
@@ -176,25 +175,6 @@ func TestTheTokenForVault(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestTheAuthorityThatVaultIsTrustedBy is not parallel: the client of Vault
-// reads the environment of the process.
-func TestTheAuthorityThatVaultIsTrustedBy(t *testing.T) {
-	v := newVaultServer(t)
-	secure := httptest.NewTLSServer(v.Config.Handler)
-	defer secure.Close()
-	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: secure.Certificate().Raw})
-	t.Setenv("VAULT_CACERT", writeFile(t, filepath.Join(t.TempDir(), "ca.pem"), string(ca), 0o600))
-	t.Setenv("VAULT_TOKEN", "another")
-	t.Setenv("VAULT_ADDR", "https://vault.example.org")
-	t.Setenv("VAULT_AGENT_ADDR", "https://agent.example.org")
-	t.Setenv("VAULT_NAMESPACE", "another")
-	t.Setenv("VAULT_WRAP_TTL", "60s")
-	cred := v.credential("secret/ci", "token")
-	cred.Source.Options["address"] = secure.URL
-	b := newBroker(t, Config{Credentials: []policy.Credential{cred}, Env: environment("VAULT_TOKEN", vaultTestToken)})
-	mustOpen(t, b, "vault")
 }
 
 func TestSecretsAreAskedForByTLSOnly(t *testing.T) {

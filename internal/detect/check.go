@@ -18,6 +18,12 @@ var (
 	techniqueForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(T\d{4}(\.\d{3})?|AML\.T\d{4}(\.\d{3})?)$`) })
 )
 
+// ValidID reports whether id can be that of a rule.
+func ValidID(id string) bool { return idForm().MatchString(id) }
+
+// ValidTechnique reports whether id has the form of a technique of ATT&CK or ATLAS.
+func ValidTechnique(id string) bool { return techniqueForm().MatchString(id) }
+
 // check looks at the rules of one file as a whole.
 func (p *parser) check(known []Rule) error {
 	ids := map[string]*Rule{}
@@ -26,7 +32,7 @@ func (p *parser) check(known []Rule) error {
 	}
 	for i := range p.rules {
 		r, n := &p.rules[i], p.nodes[i]
-		if !idForm().MatchString(r.ID) {
+		if !ValidID(r.ID) {
 			return p.fail(p.at(n, "id"), "%q is no id: three to 64 small letters, digits and hyphens, the first a letter", r.ID)
 		}
 		if old := ids[r.ID]; old != nil {
@@ -68,7 +74,7 @@ func (p *parser) one(r *Rule, n *yaml.Node, ids map[string]*Rule) error {
 		return p.fail(n, "the rule %s names no technique of ATT&CK or ATLAS", r.ID)
 	}
 	for _, id := range r.Technique {
-		if !techniqueForm().MatchString(id) {
+		if !ValidTechnique(id) {
 			return p.fail(p.at(n, "technique"), "%q is no technique: such as T1552.001 or AML.T0051", id)
 		}
 	}

@@ -19,6 +19,7 @@ import (
 
 // Alert says that a rule was met.
 type Alert struct {
+	N           uint64        `json:"-"` // which alert of its session it is, from 1, as the record numbers them; 0 where it is not recorded
 	Rule        string        `json:"rule"`
 	Title       string        `json:"title"`
 	Severity    Severity      `json:"severity"`

@@ -18,7 +18,7 @@ func TestACredentialIsAskedAboutBeforeItIsTaken(t *testing.T) {
 	for _, way := range ways[1:] {
 		t.Run(way.name, func(t *testing.T) {
 			t.Parallel()
-			v := &askedVault{vault: newVault(nil), d: newDesk(nil)}
+			v := &askedVault{vault: newVault(nil), d: newTestGate(nil)}
 			way.rule, way.credentials = bindForge, v
 			way.config = func(c *Config) {
 				c.Gate, c.Wants = v.d, func(k event.Kind) bool { return k == event.KindCredential }
@@ -62,7 +62,7 @@ func TestACredentialIsAskedAboutBeforeItIsTaken(t *testing.T) {
 // askedVault asks as the broker does.
 type askedVault struct {
 	*vault
-	d *desk
+	d *testGate
 }
 
 func (v *askedVault) Consent(ctx context.Context, credential string, use Use) (context.Context, event.Ruling, error) {
@@ -78,7 +78,7 @@ var _ Consenting = (*askedVault)(nil)
 // TestNobodyIsAskedAboutWhatIsRefusedAnyway: a question that a human need not answer
 // is one that he answers wrongly some day, and an alarm does not wait for him.
 func TestNobodyIsAskedAboutWhatIsRefusedAnyway(t *testing.T) {
-	d := newDesk(nil)
+	d := newTestGate(nil)
 	d.about = func(a event.Attempt) event.Verdict {
 		if a.Kind == event.KindConnect {
 			return event.Allowed
@@ -86,7 +86,7 @@ func TestNobodyIsAskedAboutWhatIsRefusedAnyway(t *testing.T) {
 		return event.Unknown
 	}
 	s := newShop(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { t.Error("it got there") }),
-		shopConfig{secure: true, rule: func(r *policy.HostRule) { bindForge(r); r.Methods = []string{"GET"} }, credentials: newVault(nil), config: withDesk(d)})
+		shopConfig{secure: true, rule: func(r *policy.HostRule) { bindForge(r); r.Methods = []string{"GET"} }, credentials: newVault(nil), config: withGate(d)})
 	for _, r := range []struct{ method, path, header, value string }{
 		{"POST", "/", "X-A", "b"},
 		{"GET", "/?k=" + testPlaceholder, "X-A", "b"},

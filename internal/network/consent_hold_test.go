@@ -30,8 +30,8 @@ func pathsUnder(prefix string) func(event.Attempt) event.Verdict {
 
 func TestWhatIsHeldIsBounded(t *testing.T) {
 	testenv.NoGoroutines(t)
-	d := newDesk(unknowns)
-	w := start(t, withDesk(d, func(c *Config) { c.Limits.Connections, c.Limits.Held = 64, 8 }), permits("a.example.org", 22, policy.TCP))
+	d := newTestGate(unknowns)
+	w := start(t, withGate(d, func(c *Config) { c.Limits.Connections, c.Limits.Held = 64, 8 }), permits("a.example.org", 22, policy.TCP))
 	defer w.Close()
 	w.server("a.example.org:22", echo)
 	door := w.doorTo(newHost, 22)
@@ -74,8 +74,8 @@ func TestNoDeadlineEndsWhatIsHeld(t *testing.T) {
 	const held = 4 * time.Second
 	t.Run("a connection", func(t *testing.T) {
 		t.Parallel()
-		d := newDesk(func(a event.Attempt) event.Verdict { return event.Unknown })
-		w := start(t, withDesk(d, short))
+		d := newTestGate(func(a event.Attempt) event.Verdict { return event.Unknown })
+		w := start(t, withGate(d, short))
 		w.server(newHost+":22", echo)
 		c := connect(t, w.doorTo(newHost, 22))
 		q := d.next(t)
@@ -87,8 +87,8 @@ func TestNoDeadlineEndsWhatIsHeld(t *testing.T) {
 	for _, way := range ways {
 		t.Run(way.name, func(t *testing.T) {
 			t.Parallel()
-			d := newDesk(pathsUnder("/"))
-			way.config = withDesk(d, short)
+			d := newTestGate(pathsUnder("/"))
+			way.config = withGate(d, short)
 			s := newShop(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.Copy(w, r.Body) }), way.shopConfig)
 			got := make(chan string, 1)
 			go func() {
@@ -109,7 +109,7 @@ func TestNoDeadlineEndsWhatIsHeld(t *testing.T) {
 }
 
 func TestARequestThatIsDeniedAndOthersGoOn(t *testing.T) {
-	everyHeld(t, func(t *testing.T, s *shop, d *desk) {
+	everyHeld(t, func(t *testing.T, s *shop, d *testGate) {
 		status := make(chan string, 1)
 		go func() {
 			resp, body := s.ask("DELETE", "/held", nil)
@@ -139,12 +139,12 @@ func TestARequestThatIsDeniedAndOthersGoOn(t *testing.T) {
 
 // everyHeld runs a test over each way in which requests are seen; what is below
 // /held is asked about.
-func everyHeld(t *testing.T, test func(t *testing.T, s *shop, d *desk)) {
+func everyHeld(t *testing.T, test func(t *testing.T, s *shop, d *testGate)) {
 	t.Helper()
 	for _, way := range ways {
 		t.Run(way.name, func(t *testing.T) {
-			d := newDesk(pathsUnder("/held"))
-			way.config = withDesk(d)
+			d := newTestGate(pathsUnder("/held"))
+			way.config = withGate(d)
 			test(t, newShop(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, r.URL.Path) }), way.shopConfig), d)
 		})
 	}
@@ -152,8 +152,8 @@ func everyHeld(t *testing.T, test func(t *testing.T, s *shop, d *desk)) {
 
 func TestAClientThatGoesEndsTheQuestion(t *testing.T) {
 	testenv.NoGoroutines(t)
-	d := newDesk(nil)
-	w := start(t, withDesk(d))
+	d := newTestGate(nil)
+	w := start(t, withGate(d))
 	defer w.Close()
 	for _, way := range waysIn {
 		c := connect(t, way.door(w))
@@ -162,7 +162,7 @@ func TestAClientThatGoesEndsTheQuestion(t *testing.T) {
 		c.Close()
 		q.ended(t)
 	}
-	everyHeld(t, func(t *testing.T, s *shop, d *desk) {
+	everyHeld(t, func(t *testing.T, s *shop, d *testGate) {
 		for _, body := range []int{0, 16 << 10} { // of which nothing is read
 			ctx, leave := context.WithCancel(t.Context())
 			r, err := http.NewRequestWithContext(ctx, "POST", s.url("/held"), io.LimitReader(zeros{}, int64(body)))
@@ -189,15 +189,15 @@ type zeros struct{}
 func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
 func TestTheEndOfTheRunEndsWhatIsHeld(t *testing.T) {
-	d := newDesk(nil)
-	w := start(t, withDesk(d))
+	d := newTestGate(nil)
+	w := start(t, withGate(d))
 	for _, way := range waysIn {
 		c := connect(t, way.door(w))
 		send(t, c, way.say)
 		d.next(t)
 	}
 	overSoon(t, w)
-	everyHeld(t, func(t *testing.T, s *shop, d *desk) {
+	everyHeld(t, func(t *testing.T, s *shop, d *testGate) {
 		go func() {
 			if resp, err := s.client.Post(s.url("/held"), "", strings.NewReader("x")); err == nil {
 				resp.Body.Close()
@@ -222,8 +222,8 @@ func overSoon(t *testing.T, w *world) {
 // TestAnAnswerIsForOneNameAndPort allows one destination, and tries others by what
 // was allowed: two names lead to one server.
 func TestAnAnswerIsForOneNameAndPort(t *testing.T) {
-	d := newDesk(unknowns)
-	w := start(t, withDesk(d))
+	d := newTestGate(unknowns)
+	w := start(t, withGate(d))
 	for _, at := range []string{newHost + ":443", newHost + ":80", "other.example.org:443"} {
 		w.server(at, oneAnswer)
 	}
@@ -270,9 +270,9 @@ func TestAnAnswerIsForOneNameAndPort(t *testing.T) {
 
 // TestWhatIsAllowedByAHumanLeadsToPublicAddressesAlone has the real dialler.
 func TestWhatIsAllowedByAHumanLeadsToPublicAddressesAlone(t *testing.T) {
-	d := newDesk(unknowns)
+	d := newTestGate(unknowns)
 	var at netip.Addr
-	w := start(t, withDesk(d))
+	w := start(t, withGate(d))
 	limits := Limits{}.withDefaults()
 	w.dial = newDialer(func(context.Context, string) ([]netip.Addr, error) { return []netip.Addr{at}, nil }, newNameGuard(limits), limits)
 	for _, a := range []string{"10.0.0.1", "169.254.169.254", "127.0.0.1", "100.100.100.200", "::1", "fd00:ec2::254", "::ffff:10.0.0.1"} {
@@ -286,14 +286,14 @@ func TestWhatIsAllowedByAHumanLeadsToPublicAddressesAlone(t *testing.T) {
 }
 
 func TestRulesThatChangeWhileItIsHeldAskAnew(t *testing.T) {
-	d := newDesk(func(a event.Attempt) event.Verdict {
+	d := newTestGate(func(a event.Attempt) event.Verdict {
 		if a.Kind == event.KindConnect {
 			return event.Unknown
 		}
 		return event.Allowed
 	})
 	rule := permits("a.example.org", 22, policy.TCP)
-	w := start(t, withDesk(d), rule)
+	w := start(t, withGate(d), rule)
 	w.server("a.example.org:22", echo)
 	c := connect(t, w.doorTo("a.example.org", 22))
 	q := d.next(t)
@@ -315,7 +315,7 @@ func TestRulesThatChangeWhileItIsHeldAskAnew(t *testing.T) {
 	send(t, c, "x")
 	expect(t, c, "x")
 
-	everyHeld(t, func(t *testing.T, s *shop, d *desk) {
+	everyHeld(t, func(t *testing.T, s *shop, d *testGate) {
 		got := make(chan int, 1)
 		go func() {
 			resp, _ := s.ask("GET", "/held", nil)

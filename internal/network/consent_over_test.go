@@ -28,12 +28,12 @@ func TestAConnectionEndsWithItsApproval(t *testing.T) {
 			if way.port != 22 {
 				continue // ends by itself
 			}
-			d := newDesk(nil)
+			d := newTestGate(nil)
 			var rules []policy.HostRule
 			if known {
 				rules = append(rules, permits(newHost, 22, policy.TCP))
 			}
-			w := start(t, withDesk(d), rules...)
+			w := start(t, withGate(d), rules...)
 			w.server(newHost+":22", echo)
 			door := way.door(w)
 			over := make(chan struct{})
@@ -77,8 +77,8 @@ func TestAConnectionEndsWithItsApproval(t *testing.T) {
 func TestARequestEndsWithItsApproval(t *testing.T) {
 	for _, way := range ways {
 		t.Run(way.name, func(t *testing.T) {
-			d := newDesk(pathsUnder("/"))
-			way.config = withDesk(d)
+			d := newTestGate(pathsUnder("/"))
+			way.config = withGate(d)
 			s := newShop(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				io.WriteString(w, "begun\n")
 				if r.URL.Path == "/long" {
@@ -193,7 +193,7 @@ func TestNothingLeavesWhenTheApprovalEndsMeanwhile(t *testing.T) {
 func TestAStreamEndsWithTheApprovalOfItsSecret(t *testing.T) {
 	for _, way := range ways[1:] {
 		t.Run(way.name, func(t *testing.T) {
-			v := &askedVault{vault: newVault(nil), d: newDesk(nil)}
+			v := &askedVault{vault: newVault(nil), d: newTestGate(nil)}
 			way.rule, way.credentials = bindForge, v
 			way.config = func(c *Config) {
 				c.Gate, c.Wants = v.d, func(k event.Kind) bool { return k == event.KindCredential }

@@ -19,8 +19,8 @@ import (
 	"holdfast.dev/holdfast/internal/testenv"
 )
 
-// desk is a Gate whose answers a test gives.
-type desk struct {
+// testGate is a Gate whose answers a test gives.
+type testGate struct {
 	about func(event.Attempt) event.Verdict // Unknown asks; nil asks about everything
 
 	asked chan *question
@@ -33,11 +33,11 @@ type question struct {
 	gone chan struct{} // closed when nobody waits any more
 }
 
-func newDesk(about func(event.Attempt) event.Verdict) *desk {
-	return &desk{about: about, asked: make(chan *question, 4096)}
+func newTestGate(about func(event.Attempt) event.Verdict) *testGate {
+	return &testGate{about: about, asked: make(chan *question, 4096)}
 }
 
-func (d *desk) Judge(a event.Attempt) event.Ruling {
+func (d *testGate) Judge(a event.Attempt) event.Ruling {
 	verdict := event.Unknown
 	if d.about != nil {
 		verdict = d.about(a)
@@ -64,7 +64,7 @@ func (d *desk) Judge(a event.Attempt) event.Ruling {
 }
 
 // next is the next question.
-func (d *desk) next(t testing.TB) *question {
+func (d *testGate) next(t testing.TB) *question {
 	t.Helper()
 	select {
 	case q := <-d.asked:
@@ -76,7 +76,7 @@ func (d *desk) next(t testing.TB) *question {
 }
 
 // quiet fails when something is asked.
-func (d *desk) quiet(t testing.TB) {
+func (d *testGate) quiet(t testing.TB) {
 	t.Helper()
 	select {
 	case q := <-d.asked:
@@ -97,7 +97,7 @@ func (q *question) ended(t testing.TB) {
 	}
 }
 
-func withDesk(d *desk, more ...func(*Config)) func(*Config) {
+func withGate(d *testGate, more ...func(*Config)) func(*Config) {
 	return func(c *Config) {
 		c.Gate = d
 		for _, m := range more {
@@ -161,8 +161,8 @@ func TestANewHostIsHeldUntilAHumanAllowsIt(t *testing.T) {
 	for _, way := range waysIn {
 		t.Run(way.name, func(t *testing.T) {
 			testenv.NoGoroutines(t)
-			d := newDesk(unknowns)
-			w := start(t, withDesk(d))
+			d := newTestGate(unknowns)
+			w := start(t, withGate(d))
 			defer w.Close()
 			serve := echo
 			if strings.HasPrefix(way.get, "HTTP/1.1 200 OK") {
@@ -200,13 +200,13 @@ func TestANewHostIsHeldUntilAHumanAllowsIt(t *testing.T) {
 func TestANewHostThatIsDeniedIsAnError(t *testing.T) {
 	for _, way := range waysIn {
 		for _, asks := range []bool{true, false} {
-			d := newDesk(func(a event.Attempt) event.Verdict {
+			d := newTestGate(func(a event.Attempt) event.Verdict {
 				if asks {
 					return event.Unknown
 				}
 				return event.Denied
 			})
-			w := start(t, withDesk(d))
+			w := start(t, withGate(d))
 			door := way.door(w)
 			want := "it is never done (policy.yaml:7)"
 			if asks {
@@ -238,7 +238,7 @@ func TestANewHostThatIsDeniedIsAnError(t *testing.T) {
 // only while somebody is there with what it gets without any rule.
 func TestWhereNobodyIsThereAllIsAsBefore(t *testing.T) {
 	absent := func(c *Config) {
-		c.Gate = newDesk(func(event.Attempt) event.Verdict { return event.Allowed })
+		c.Gate = newTestGate(func(event.Attempt) event.Verdict { return event.Allowed })
 		c.Asks = func(event.Kind) bool { return false }
 	}
 	literal := struct{ say string }{"CONNECT 93.184.216.9:443 HTTP/1.1\r\n\r\n"}
@@ -298,11 +298,11 @@ func query(t *testing.T, server, name string, kind uint16) string {
 }
 
 func TestAnUnknownNameIsAnsweredWhileAHumanCanBeAsked(t *testing.T) {
-	d := newDesk(unknowns)
+	d := newTestGate(unknowns)
 	var there atomic.Bool
 	there.Store(true)
 	var names string
-	w := start(t, withDesk(d, func(c *Config) {
+	w := start(t, withGate(d, func(c *Config) {
 		names = nameDoorOf(t, c)
 		c.Asks = func(k event.Kind) bool { return there.Load() && k == event.KindConnect }
 	}), permits("a.example.org", 22, policy.TCP))
@@ -331,7 +331,7 @@ func TestAnUnknownNameIsAnsweredWhileAHumanCanBeAsked(t *testing.T) {
 // TestAFloodOfNamesHasItsBounds asks for names at random while a human can be asked.
 func TestAFloodOfNamesHasItsBounds(t *testing.T) {
 	var names string
-	w := start(t, withDesk(newDesk(unknowns), func(c *Config) {
+	w := start(t, withGate(newTestGate(unknowns), func(c *Config) {
 		names = nameDoorOf(t, c)
 		c.Limits.Queries = 1 << 20
 	}), permits("*.wild.example.org", 22, policy.TCP))
@@ -364,8 +364,8 @@ func TestAFloodOfNamesHasItsBounds(t *testing.T) {
 }
 
 func TestAnAddressThatNoRuleNamesIsAskedAboutWhenItIsPublic(t *testing.T) {
-	d := newDesk(unknowns)
-	w := start(t, withDesk(d))
+	d := newTestGate(unknowns)
+	w := start(t, withGate(d))
 	w.server("93.184.216.9:22", echo)
 	for _, a := range []string{"10.0.0.1", "169.254.169.254", "127.0.0.1", "100.100.100.200", "198.18.3.4", "[::1]", "[fd00:ec2::254]", "[2002:7f00:1::]"} {
 		if got, _ := exchange(t, w.proxy, "CONNECT "+a+":22 HTTP/1.1\r\n\r\n"); !strings.HasPrefix(string(got), "HTTP/1.1 403 ") {

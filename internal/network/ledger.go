@@ -5,9 +5,9 @@ import (
 	"net"
 	"net/netip"
 	"strconv"
-	"strings"
 	"sync"
-	"unicode"
+
+	"holdfast.dev/holdfast/internal/floor/text"
 )
 
 // What a ledger keeps at most; a program that asks for names at random can fill
@@ -161,14 +161,4 @@ var loopback4 = netip.AddrFrom4([4]byte{127, 0, 0, 1}) // what a host port reach
 var synthetic = netip.MustParsePrefix("198.18.0.0/15")
 
 // printable makes a name from inside fit for a terminal and a log.
-func printable(name string) string {
-	if len(name) > maxShown {
-		name = name[:maxShown] + "…"
-	}
-	plain := func(r rune) bool { return r != unicode.ReplacementChar && unicode.IsPrint(r) && r != '"' && r != '\\' }
-	if strings.IndexFunc(name, func(r rune) bool { return !plain(r) }) < 0 {
-		return name
-	}
-	quoted := strconv.QuoteToASCII(name)
-	return quoted[1 : len(quoted)-1]
-}
+func printable(name string) string { return text.Exact(text.Cut(name, maxShown)) }

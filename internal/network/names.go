@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/netip"
 	"strings"
+
+	"holdfast.dev/holdfast/internal/floor/text"
 )
 
 // Limits of a name as it is written, without the final dot (RFC 1035, 2.3.4).
@@ -19,15 +21,7 @@ type NameError struct {
 }
 
 func (e *NameError) Error() string {
-	return fmt.Sprintf("%q is not taken as a host name: %s", clip(e.Name), e.Reason)
-}
-
-// clip keeps what a client sent from filling a log line.
-func clip(s string) string {
-	if len(s) > nameBytes {
-		return s[:nameBytes] + "…"
-	}
-	return s
+	return fmt.Sprintf("%q is not taken as a host name: %s", text.Cut(e.Name, nameBytes), e.Reason)
 }
 
 // Normalize gives the one form of a host name that is both compared and dialled:

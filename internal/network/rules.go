@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"holdfast.dev/holdfast/internal/floor/text"
 	"holdfast.dev/holdfast/internal/policy"
 )
 
@@ -32,7 +33,7 @@ func NewRules(rules []policy.HostRule) (*Rules, error) {
 	for _, one := range rules {
 		c, err := compileRule(one)
 		if err != nil {
-			return nil, fmt.Errorf("%s: destination %q: %w", one.Origin, clip(one.Host), err)
+			return nil, fmt.Errorf("%s: destination %q: %w", one.Origin, text.Cut(one.Host, nameBytes), err)
 		}
 		table, key := r.exact, c.Host
 		if c.wildcard != "" {
@@ -254,5 +255,5 @@ func (p Permit) WhyNot(method, path string) (string, policy.Origin) {
 		}
 	}
 	slices.Sort(methods)
-	return fmt.Sprintf("the method is %s, the rules allow %s", clip(method), strings.Join(slices.Compact(methods), ", ")), p.Origin
+	return fmt.Sprintf("the method is %s, the rules allow %s", text.Cut(method, nameBytes), strings.Join(slices.Compact(methods), ", ")), p.Origin
 }

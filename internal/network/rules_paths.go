@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"holdfast.dev/holdfast/internal/floor/text"
 )
 
 // pathLayers is how often a path is unescaped to see what a server behind a
@@ -19,16 +21,16 @@ const pathBytes = 8 << 10
 func checkPathPattern(pattern string) error {
 	body := strings.TrimSuffix(pattern, "/**")
 	if strings.Contains(body, "**") {
-		return fmt.Errorf("the path %q has ** elsewhere than as /** at its end", clip(pattern))
+		return fmt.Errorf("the path %q has ** elsewhere than as /** at its end", text.Cut(pattern, nameBytes))
 	}
 	if body == "" && pattern != "" {
 		return nil
 	}
 	if err := checkPath(body); err != nil {
-		return fmt.Errorf("path pattern %q: %w", clip(pattern), err)
+		return fmt.Errorf("path pattern %q: %w", text.Cut(pattern, nameBytes), err)
 	}
 	if strings.Contains(body, "%") {
-		return fmt.Errorf("the path %q has an escape, which nothing that is compared would have", clip(pattern))
+		return fmt.Errorf("the path %q has an escape, which nothing that is compared would have", text.Cut(pattern, nameBytes))
 	}
 	return nil
 }
@@ -57,7 +59,7 @@ func pathAllowed(patterns []string, path string) error {
 			}
 		}
 		if !slices.ContainsFunc(patterns, func(p string) bool { return matchPattern(p, reading) }) {
-			return fmt.Errorf("the path %s is not among %s", clip(reading), strings.Join(patterns, ", "))
+			return fmt.Errorf("the path %s is not among %s", text.Cut(reading, nameBytes), strings.Join(patterns, ", "))
 		}
 	}
 	return nil

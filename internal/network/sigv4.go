@@ -51,18 +51,11 @@ func (c v4Claim) scope() string {
 	return strings.Join([]string{c.day, c.region, c.name, v4Terminator}, "/")
 }
 
-// v4Signer signs for one request: the header, then chunks.
-type v4Signer struct {
-	key   []byte
-	at    string // time of the request
-	scope string
-}
-
 // resignV4 signs a request afresh that was signed with a placeholder. It has to
 // be the last change of the request before it is sent. The region, the service
 // and which headers are signed stay as the client said; headers that are no
 // longer there are left out. A body without a hash is read up to bodyLimit
-// bytes, and so is each chunk of a body that is signed in chunks.
+// bytes.
 func resignV4(r *http.Request, placeholderKeyID string, s Secret, bodyLimit int64) error {
 	claim, err := v4Parse(r)
 	if err != nil {
@@ -94,13 +87,9 @@ func resignV4(r *http.Request, placeholderKeyID string, s Secret, bodyLimit int6
 	if err != nil {
 		return err
 	}
-	signer := &v4Signer{key: v4Key(secret, claim), at: at, scope: claim.scope()}
-	signature := signer.sign(v4Algorithm, v4Hash([]byte(canonical)))
+	text := strings.Join([]string{v4Algorithm, at, claim.scope(), v4Hash([]byte(canonical))}, "\n")
+	signature := hex.EncodeToString(v4MAC(v4Key(secret, claim), text))
 	r.Header.Set("Authorization", fmt.Sprintf("%s Credential=%s/%s, SignedHeaders=%s, Signature=%s", v4Algorithm, id, claim.scope(), strings.Join(signed, ";"), signature))
-	if payload == v4Chunks || payload == v4ChunksTail {
-		r.Body = newV4Stream(r.Body, signer, signature, bodyLimit, payload == v4ChunksTail)
-		r.GetBody = nil
-	}
 	return nil
 }
 
@@ -183,12 +172,8 @@ func v4When(r *http.Request, c v4Claim) (string, error) {
 	return text, nil
 }
 
-// v4Holds reports whether signing the request afresh holds its body, or chunks of
-// it, in memory.
-func v4Holds(r *http.Request) bool {
-	kind := r.Header.Get(v4HashHeader)
-	return kind == "" || kind == v4Chunks || kind == v4ChunksTail
-}
+// v4Holds reports whether signing the request afresh holds its body in memory.
+func v4Holds(r *http.Request) bool { return r.Header.Get(v4HashHeader) == "" }
 
 // v4Payload is what stands for the body in the signature.
 func v4Payload(r *http.Request, limit int64) (string, error) {
@@ -199,8 +184,10 @@ func v4Payload(r *http.Request, limit int64) (string, error) {
 	if len(values) == 1 {
 		sum, err := hex.DecodeString(values[0])
 		switch {
-		case slices.Contains([]string{v4Unsigned, v4UnsignedTail, v4Chunks, v4ChunksTail}, values[0]):
+		case values[0] == v4Unsigned || values[0] == v4UnsignedTail:
 			return values[0], nil
+		case values[0] == v4Chunks || values[0] == v4ChunksTail:
+			return "", fmt.Errorf("the body is signed chunk by chunk (%s), and chunks are not signed afresh: let the client send it unsigned, with %s (.NET: DisablePayloadSigning = true; Java: payload signing off)", values[0], v4Unsigned)
 		case err == nil && len(sum) == sha256.Size:
 			return values[0], nil
 		}
@@ -232,12 +219,6 @@ func v4Key(secret string, c v4Claim) []byte {
 		key = v4MAC(key, word)
 	}
 	return key
-}
-
-// sign signs lines, after the algorithm, the time and the scope.
-func (s *v4Signer) sign(algorithm string, lines ...string) string {
-	text := strings.Join(append([]string{algorithm, s.at, s.scope}, lines...), "\n")
-	return hex.EncodeToString(v4MAC(s.key, text))
 }
 
 func v4MAC(key []byte, text string) []byte {

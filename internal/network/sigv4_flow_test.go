@@ -38,7 +38,7 @@ func (keyring) Issued() [][]byte { return [][]byte{[]byte(v4TestSecret), []byte(
 func TestRequestsToAWSArriveSigned(t *testing.T) {
 	t.Parallel()
 	zero := strings.Repeat("0", 64)
-	chunks := "4;chunk-signature=" + zero + "\r\ndata\r\n0;chunk-signature=" + zero + "\r\n\r\n"
+	chunks := "4\r\ndata\r\n0\r\nx-amz-checksum-crc32:rfPzYw==\r\n\r\n"
 	for _, w := range ways[1:] {
 		for _, c := range []struct {
 			name, method, path, scope, signed, body string
@@ -49,7 +49,9 @@ func TestRequestsToAWSArriveSigned(t *testing.T) {
 			{"a call whose body has no length", "POST", "/", "us-east-1/sts", "host;x-amz-date", "stream", nil, 200},
 			{"an object that is not hashed", "PUT", "/bucket/a%20b", "us-east-1/s3", "host;x-amz-content-sha256;x-amz-date", "data", []string{"X-Amz-Content-Sha256", "UNSIGNED-PAYLOAD"}, 200},
 			{"an object in chunks", "PUT", "/bucket/a", "us-east-1/s3", "content-encoding;content-length;host;x-amz-content-sha256;x-amz-date;x-amz-decoded-content-length", chunks,
-				[]string{"X-Amz-Content-Sha256", "STREAMING-AWS4-HMAC-SHA256-PAYLOAD", "Content-Encoding", "aws-chunked", "X-Amz-Decoded-Content-Length", "4"}, 200},
+				[]string{"X-Amz-Content-Sha256", "STREAMING-UNSIGNED-PAYLOAD-TRAILER", "Content-Encoding", "aws-chunked", "X-Amz-Decoded-Content-Length", "4"}, 200},
+			{"an object in signed chunks", "PUT", "/bucket/a", "us-east-1/s3", "host;x-amz-content-sha256;x-amz-date", "0;chunk-signature=" + zero + "\r\n\r\n",
+				[]string{"X-Amz-Content-Sha256", "STREAMING-AWS4-HMAC-SHA256-PAYLOAD", "Content-Encoding", "aws-chunked"}, 403},
 			{"with a signed encoding of the answer", "GET", "/", "us-east-1/s3", "accept-encoding;host;x-amz-content-sha256;x-amz-date", "", []string{"Accept-Encoding", "gzip", "X-Amz-Content-Sha256", "UNSIGNED-PAYLOAD"}, 200},
 			{"with a signed header that does not pass", "GET", "/", "us-east-1/sts", "host;x-amz-date;x-forwarded-for", "", []string{"X-Forwarded-For", "10.0.0.1"}, 200},
 			{"a presigned address", "GET", "/?X-Amz-Signature=" + zero + "&X-Amz-Credential=x", "us-east-1/s3", "host;x-amz-date", "", nil, 403},

@@ -14,7 +14,40 @@ import (
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
+
+	"holdfast.dev/holdfast/internal/consent/rules"
 )
+
+// File is one parsed policy: a profile, a file, or the flags of a command
+// line. Its entries are in the order in which they were written.
+type File struct {
+	Name      string // path, or "profile local"
+	SHA256    string // of its bytes, hex
+	Extends   string // profile or file; "" for none
+	ExtendsAt Origin
+	Entries   []Entry
+}
+
+// Entry is one statement of a policy: one element of a list, one variable, or
+// one value.
+type Entry struct {
+	Key        string      // dotted, as in "filesystem.read"
+	Value      string      // as it was written; a name in environment.set
+	Text       string      // value of the variable, in environment.set
+	Amount     int64       // of a limit: bytes, a count, nanoseconds or thousandths of a core; 0 means none
+	Ports      []int       // of network.publish and network.host-ports: on the host, inside
+	Rule       *HostRule   // of network.allow, as it was written: Ports and Kind are empty where they follow from the rest
+	Credential *Credential // of credentials, as it was written: its source is not looked up, and rules may add hosts
+	Sink       *AlertSink  // of alerts.sinks, as it was written: its paths are not resolved
+	Tool       *ToolRule   // of tools.deny
+	Consent    *rules.Rule // of ask and deny
+	Notifier   *Notifier   // of approvals.notify, as it was written: its paths are not resolved
+	Anchor     *Anchor     // of record.anchor, the same
+	Clear      bool        // an empty list: takes away what earlier sources listed
+	Origin     Origin
+	Base       string // directory that a relative path counts from
+	rank       int    // position of its source in the order of precedence
+}
 
 // Bounds of a policy file. They are far above what a human writes.
 const (
@@ -73,6 +106,39 @@ func plainText(name string, data []byte) error {
 		}
 	}
 	return nil
+}
+
+// fileKeys are those of a file as a whole.
+var fileKeys = []key{
+	{name: "version", kind: &versions, project: ignored, example: "1",
+		doc: "Version of the format. Required; the only one is 1."},
+	{name: "extends", kind: &bases, project: never, example: "local",
+		doc: "What this file builds on: the profile `local`, `ci` or `production`, or another policy file, relative to this one. Entries of this file come on top. Without it a file builds on the profile of the run."},
+}
+
+var (
+	versions = kind{takes: "the number 1", value: (*decoder).version, schema: func(key) map[string]any { return map[string]any{"const": 1} }}
+	bases    = kind{takes: "a profile or a path", value: (*decoder).extends, schema: func(key) map[string]any { return textShape() }}
+)
+
+func (d *decoder) version(k key, n *yaml.Node) {
+	switch {
+	case !d.single(k, n):
+	case n.Value != "1" || n.ShortTag() != "!!int":
+		d.fail(n, "write version: 1", "version is %s; this program knows version 1", describe(n))
+	default:
+		d.versioned = true
+	}
+}
+
+func (d *decoder) extends(k key, n *yaml.Node) {
+	switch {
+	case !d.single(k, n):
+	case n.ShortTag() != "!!str" || n.Value == "":
+		d.fail(n, "", "extends is %s; a profile or a file is wanted", describe(n))
+	default:
+		d.file.Extends, d.file.ExtendsAt = n.Value, d.at(n)
+	}
 }
 
 // bidirectional characters make a line look like another one (CVE-2021-42574).
@@ -194,13 +260,13 @@ func (d *decoder) key(parent string, name, value *yaml.Node, depth int) {
 	if !d.plain(value) || !d.shallow(value, depth+1) {
 		return
 	}
-	switch k.kind {
-	case section:
+	switch {
+	case k.kind == nil:
 		d.section(full, value, depth+1)
-	case paths, patterns, names, hosts, ports, services, losses, secrets, anchors, sinks, toolRules, gateRules, notifiers, programs:
+	case k.kind.value != nil:
+		k.kind.value(d, k, value)
+	case k.kind.many:
 		d.list(k, value)
-	case vars:
-		d.vars(k, value)
 	default:
 		d.scalar(k, value)
 	}

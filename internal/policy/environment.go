@@ -6,36 +6,81 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
+
+	"go.yaml.in/yaml/v3"
 )
 
-// care is environment.yaml.
-type care struct {
-	Ours         []string `yaml:"ours"`
-	SecretNames  []string `yaml:"secret_names"`
-	HostSockets  []string `yaml:"host_sockets"`
-	Dangerous    []string `yaml:"dangerous"`
-	SecretValues []shaped `yaml:"secret_values"`
+// environmentKeys are those of the section environment.
+var environmentKeys = []key{
+	{name: "environment",
+		doc: "The environment inside is built from this list. HOME, USER, LOGNAME, SHELL, PATH, PWD, TMPDIR and PYTHONDONTWRITEBYTECODE are set by Holdfast."},
+	{name: "environment.pass", kind: &names, project: subset, example: "[LANG, LC_*]",
+		doc: "Variables of the caller that are handed in when set. `PREFIX*` stands for all that begin so, except those that look like a secret or that make programs execute something."},
+	{name: "environment.set", kind: &variables, project: never, example: "{CI: \"true\"}",
+		doc: "Variables with their value in full; the way to hand in one whose name or value looks like a secret."},
 }
 
-// shaped is one kind of secret. Expressions are compiled when a value has one
-// of the texts, which in nearly every run none has: all of them take as long
-// as the rest of a policy.
-type shaped struct {
-	Has   []string `yaml:"has"`
-	Shape string   `yaml:"shape"`
-}
-
-var environment = sync.OnceValue(environmentTable)
-
-// variable checks a name as POSIX shells take it: a name with anything else in
-// it cannot be set by a shell, but may be parsed by one.
-func variable(name string) error {
-	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_"
-	if name == "" || len(name) > 256 || strings.Trim(name, letters+"0123456789") != "" || name[0] >= '0' && name[0] <= '9' {
-		return fmt.Errorf("%q is not a variable name", printable(name))
+var (
+	names = kind{
+		takes: "a list of names, or `PREFIX*`",
+		many:  true,
+		text: func(k key, text string) (Entry, string, error) {
+			return Entry{Key: k.name, Value: text}, "give the value in full: --env " + printable(text) + "=VALUE, or environment.set", passable(text)
+		},
+		schema: func(key) map[string]any {
+			return list(map[string]any{"type": "string", "pattern": `^[A-Za-z_][A-Za-z0-9_]*\*?$`})
+		},
 	}
-	return nil
+	variables = kind{
+		takes: "a mapping of names to values",
+		many:  true,
+		value: (*decoder).vars,
+		text: func(k key, text string) (Entry, string, error) {
+			name, value, _ := strings.Cut(text, "=")
+			return Entry{Key: k.name, Value: name, Text: value}, "", setVariable(name, value)
+		},
+		schema: func(key) map[string]any {
+			return map[string]any{
+				"type":                 "object",
+				"propertyNames":        map[string]any{"pattern": "^[A-Za-z_][A-Za-z0-9_]*$"},
+				"additionalProperties": map[string]any{"type": []string{"string", "number", "boolean"}},
+			}
+		},
+	}
+)
+
+// vars decodes variables with their values. A value is the text as written:
+// DEBUG: 1 and DEBUG: "1" are the same.
+func (d *decoder) vars(k key, n *yaml.Node) {
+	if n.Kind != yaml.MappingNode {
+		d.fail(n, "for example "+last(k.name)+": "+k.example, "%s is %s; a mapping of variables is wanted", k.name, describe(n))
+		return
+	}
+	if len(n.Content) == 0 {
+		d.add(n, Entry{Key: k.name, Clear: true})
+		return
+	}
+	seen := map[string]bool{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		variable, value := n.Content[i], n.Content[i+1]
+		if !d.plain(variable) || !d.plain(value) {
+			continue
+		}
+		if variable.Kind != yaml.ScalarNode || value.Kind != yaml.ScalarNode || value.ShortTag() == "!!null" {
+			d.fail(value, "write \"\" for an empty value", "%s in %s is %s; text is wanted", printable(variable.Value), k.name, describe(value))
+			continue
+		}
+		if seen[variable.Value] {
+			d.fail(variable, "", "the variable %q stands here again", printable(variable.Value))
+			continue
+		}
+		seen[variable.Value] = true
+		if err := setVariable(variable.Value, value.Value); err != nil {
+			d.fail(variable, "", "%s: %v", k.name, err)
+			continue
+		}
+		d.add(variable, Entry{Key: k.name, Value: variable.Value, Text: value.Value})
+	}
 }
 
 // setVariable checks a variable whose value is given in full.
@@ -99,32 +144,118 @@ func secretValue(text string) bool {
 	return false
 }
 
-// matchName returns the first pattern that name matches, or "".
-func matchName(patterns []string, name string) string {
-	upper := strings.ToUpper(name)
-	for _, p := range patterns {
-		if matchStars(p, upper) {
-			return p
+// Env is one variable of the environment inside.
+type Env struct {
+	Name, Value string
+	Origin      Origin
+}
+
+// environment builds the whole environment inside.
+func (p *Plan) environment(e Effective, h Host, v *view) error {
+	out := map[string]Env{}
+	ours := Origin{File: "holdfast"}
+	for _, kv := range [][2]string{
+		{"HOME", h.Home}, {"USER", h.Name}, {"LOGNAME", h.Name}, {"TMPDIR", "/tmp"},
+		{"PWD", p.Dir}, {"PATH", v.searchPath()}, {"SHELL", v.shell()},
+		// Compiled python is executed in the place of its source, and nobody
+		// reads it: where honest programs write none, what was planted shows.
+		{"PYTHONDONTWRITEBYTECODE", "1"},
+	} {
+		out[kv[0]] = Env{kv[0], kv[1], ours}
+	}
+	if p.Scratch {
+		out["HOLDFAST_SCRATCH"] = Env{"HOLDFAST_SCRATCH", ScratchDir, ours}
+	}
+	if len(p.Outputs) > 0 {
+		out["HOLDFAST_OUTPUT"] = Env{"HOLDFAST_OUTPUT", p.Outputs[0], ours}
+	}
+	for _, one := range v.env {
+		out[one.Name] = one
+	}
+	for _, one := range e.of("environment.pass") {
+		if err := p.pass(one, h, out); err != nil {
+			return err
+		}
+	}
+	for _, one := range e.of("environment.set") {
+		if err := setVariable(one.Value, one.Text); err != nil {
+			return fault(one.Origin, "", "%v", err)
+		}
+		out[one.Value] = Env{one.Value, one.Text, one.Origin}
+	}
+	if err := p.credentialVariables(e, out); err != nil {
+		return err
+	}
+	for _, one := range out {
+		p.Env = append(p.Env, one)
+	}
+	slices.SortFunc(p.Env, func(a, b Env) int { return strings.Compare(a.Name, b.Name) })
+	return nil
+}
+
+// pass hands in what one entry of environment.pass stands for. A name given
+// in full whose value is a secret is an error; what a wildcard stands for is
+// left out and noted.
+func (p *Plan) pass(one Entry, h Host, out map[string]Env) error {
+	prefix, wild := strings.CutSuffix(one.Value, "*")
+	if !wild {
+		return p.passOne(one, h, out)
+	}
+	for _, kv := range h.Env {
+		name, _, _ := strings.Cut(kv, "=")
+		value, found := h.find(name)
+		if !found || !strings.HasPrefix(name, prefix) {
+			continue
+		}
+		if variable(name) != nil || refusedName(name) != nil || secretValue(value) || strings.ContainsAny(value, "\x00\n") {
+			p.Notes = append(p.Notes, fmt.Sprintf("%s: %s is left out: it looks like a secret or makes programs execute something", one.Origin, printable(name)))
+			continue
+		}
+		out[name] = Env{name, value, one.Origin}
+	}
+	return nil
+}
+
+func (p *Plan) passOne(one Entry, h Host, out map[string]Env) error {
+	name := one.Value // which was found passable when it was parsed
+	value, found := h.find(name)
+	if !found && one.Origin.File == "--env" {
+		return fault(one.Origin, "give a value: --env "+name+"=VALUE", "%s is not set here", name)
+	}
+	if !found {
+		return nil
+	}
+	if secretValue(value) || strings.ContainsAny(value, "\x00\n") {
+		if strings.HasPrefix(one.Origin.File, "profile ") {
+			p.Notes = append(p.Notes, fmt.Sprintf("%s: %s is left out: its value looks like a secret", one.Origin, name))
+			return nil
+		}
+		return fault(one.Origin, "give the value in full: --env "+name+"=VALUE, or environment.set", "the value of %s looks like a secret, or has a line break", name)
+	}
+	out[name] = Env{name, value, one.Origin}
+	return nil
+}
+
+func environmentRows(p Plan) (rows []Row) {
+	for _, one := range p.Env {
+		rows = append(rows, Row{"environment", one.Name + "=" + shownValue(one), one.Origin.String()})
+	}
+	return rows
+}
+
+func shownValue(e Env) string {
+	if matchName(environment().SecretNames, e.Name) != "" || secretValue(e.Value) {
+		return fmt.Sprintf("(%d bytes, not shown)", len(e.Value))
+	}
+	return printable(e.Value)
+}
+
+// variableIn is the value of a variable; "" where it is not set.
+func variableIn(env []Env, name string) string {
+	for _, e := range env {
+		if e.Name == name {
+			return e.Value
 		}
 	}
 	return ""
-}
-
-// matchStars matches text against a pattern in which * stands for any text.
-func matchStars(pattern, text string) bool {
-	first, rest, stars := strings.Cut(pattern, "*")
-	text, ok := strings.CutPrefix(text, first)
-	if !ok || !stars {
-		return ok && text == ""
-	}
-	for {
-		part, more, stars := strings.Cut(rest, "*")
-		if !stars {
-			return strings.HasSuffix(text, part)
-		}
-		if _, text, ok = strings.Cut(text, part); !ok {
-			return false
-		}
-		rest = more
-	}
 }

@@ -3,6 +3,8 @@ package policy
 import (
 	"fmt"
 	"strings"
+
+	"holdfast.dev/holdfast/internal/floor/text"
 )
 
 // Error is something wrong with what a human wrote.
@@ -80,22 +82,14 @@ func (e Errors) orNil() error {
 	return e
 }
 
-// printable shows text from a file or a flag without its control characters,
-// and not at any length.
+// printable shows text from a file or a flag in one line, and not at any length.
 func printable(s string) string {
 	const longest = 200
-	if len(s) > longest {
-		s = s[:longest] + "…"
-	}
-	q := fmt.Sprintf("%q", s)
-	return q[1 : len(q)-1]
+	return text.Exact(text.Cut(s, longest))
 }
 
-// quote makes a path safe to paste into a shell.
-func quote(path string) string {
-	const plain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789/._-+,:@%"
-	if path != "" && strings.Trim(path, plain) == "" {
-		return path
-	}
-	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
-}
+// quote makes a path one word of a shell, for a person to read and to paste.
+func quote(path string) string { return text.Word(path) }
+
+// nearest is the candidate that word was probably meant to be, or "".
+func nearest(word string, candidates []string) string { return text.Nearest(word, candidates) }

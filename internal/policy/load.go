@@ -54,14 +54,6 @@ type Effective struct {
 	agentRank int        // of its source
 }
 
-// Project is the policy that a workspace brings along.
-type Project struct {
-	Path    string
-	SHA256  string
-	Trusted bool
-	Widens  []Entry // what it may not do unless it is trusted
-}
-
 // Load reads the sources in the order of their precedence: the profile, the
 // user's file, the flags, the project's file. The project's may only narrow
 // what the others say, unless its bytes are pinned.
@@ -212,25 +204,18 @@ func flagFile(o Options) (File, error) {
 
 func (s Setting) entry() (Entry, error) {
 	k, ok := lookup(s.Key)
-	if !ok {
-		return Entry{}, fmt.Errorf("%s stands for the unknown key %s", s.Flag, s.Key)
+	if !ok || k.kind == nil || k.kind.text == nil && k.kind.amount == nil {
+		return Entry{}, fmt.Errorf("%s stands for %s, which no flag can give", s.Flag, s.Key)
 	}
 	at := Origin{File: s.Flag}
-	switch k.kind {
-	case size, count, cores, span, patience:
-		amount, err := parseAmount(k.kind, s.Value)
+	if k.kind.amount != nil {
+		amount, err := k.kind.amount(s.Value)
 		if err != nil {
 			return Entry{}, fault(at, "for example "+s.Flag+" "+k.example, "%v", err)
 		}
 		return Entry{Key: s.Key, Value: s.Value, Amount: amount}, nil
-	case vars:
-		name, value, _ := strings.Cut(s.Value, "=")
-		if err := setVariable(name, value); err != nil {
-			return Entry{}, fault(at, "", "%v", err)
-		}
-		return Entry{Key: s.Key, Value: name, Text: value}, nil
 	}
-	e, hint, err := parseItem(k, s.Value)
+	e, hint, err := k.kind.text(k, s.Value)
 	if err != nil {
 		return Entry{}, fault(at, hint, "%v", err)
 	}
@@ -243,28 +228,16 @@ func (e *Effective) apply(f File) {
 	rank := len(e.Sources)
 	for _, one := range f.Entries {
 		one.rank = rank
-		if one.Clear {
-			if one.Key == "network.allow" {
-				e.emptied = rank
-			}
-			e.Entries = slices.DeleteFunc(e.Entries, func(old Entry) bool { return old.Key == one.Key })
-			continue
-		}
-		if single(one.Key) {
+		if k, _ := lookup(one.Key); one.Clear || !k.kind.many { // a later one takes its place
 			e.Entries = slices.DeleteFunc(e.Entries, func(old Entry) bool { return old.Key == one.Key })
 		}
-		e.Entries = append(e.Entries, one)
+		switch {
+		case !one.Clear:
+			e.Entries = append(e.Entries, one)
+		case one.Key == "network.allow":
+			e.emptied = rank
+		}
 	}
-}
-
-// single reports whether a key has one value, so that a later one replaces it.
-func single(name string) bool {
-	k, _ := lookup(name)
-	switch k.kind {
-	case paths, patterns, names, vars, hosts, ports, services, losses, secrets, anchors, sinks, toolRules, gateRules, notifiers, programs:
-		return false
-	}
-	return true
 }
 
 // of returns the entries of one key, lowest precedence first.
@@ -276,4 +249,40 @@ func (e Effective) of(name string) []Entry {
 		}
 	}
 	return out
+}
+
+// word of a key that is in force; "" for none.
+func (e Effective) word(name string) string {
+	if all := e.of(name); len(all) > 0 {
+		return all[len(all)-1].Value
+	}
+	return ""
+}
+
+// amount of a limit that is in force; 0 for none.
+func (e Effective) amount(name string) int64 {
+	if all := e.of(name); len(all) > 0 {
+		return all[len(all)-1].Amount
+	}
+	return 0
+}
+
+// Check reads a policy file and those that it extends as a run would, and
+// returns what is wrong with them.
+func Check(h Host, path string) error {
+	o := Options{Host: h, Policy: path}
+	if strings.HasSuffix(path, "/"+ProjectFile) || path == ProjectFile {
+		full := expand(path, h.Dir, h.Home)
+		data, err := readPolicy(full, h.UID, true)
+		if err != nil {
+			return err
+		}
+		f, err := Parse(path, h.Dir, data)
+		if err == nil && f.Extends != "" && !slices.Contains(Profiles, f.Extends) {
+			return fault(f.ExtendsAt, "", "extends: a project's file cannot name a file, which no hash would cover")
+		}
+		return err
+	}
+	_, err := o.userChain()
+	return err
 }

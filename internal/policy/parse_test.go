@@ -144,11 +144,11 @@ without: []
 
 func TestAmountsReadBackTheSame(t *testing.T) {
 	for _, row := range []struct {
-		kind kind
+		kind *kind
 		text string
-	}{{size, "8GiB"}, {size, "1536MiB"}, {size, "7B"}, {size, none}, {count, "4096"}, {cores, "0.5"}, {span, "4h"}, {span, "1h30m"}, {span, "45s"}} {
-		n, err := parseAmount(row.kind, row.text)
-		if got := formatAmount(row.kind, n); err != nil || got != row.text {
+	}{{&sizes, "8GiB"}, {&sizes, "1536MiB"}, {&sizes, "7B"}, {&sizes, none}, {&counts, "4096"}, {&counts, none}, {&cores, "0.5"}, {&spans, "4h"}, {&spans, "1h30m"}, {&spans, "45s"}, {&patience, "0s"}} {
+		n, err := row.kind.amount(row.text)
+		if got := row.kind.format(n); err != nil || got != row.text {
 			t.Errorf("%s became %s (%v)", row.text, got, err)
 		}
 	}

@@ -1,15 +1,22 @@
 package policy
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"slices"
-	"time"
+	"strings"
+
+	"holdfast.dev/holdfast/internal/consent/rules"
 )
 
 // Plan is the effective policy of one run: resolved for this user, this host
 // and this workspace, and nothing left to look up. A backend enforces exactly
 // what stands here.
+//
+// Compile makes it, and it is final but for what only a look at the trees and the
+// start of the run can say: With adds that, and checks it. Nothing else assigns to
+// its fields.
 type Plan struct {
 	Profile     string      // local, ci or production
 	Sources     []Source    // what was read, in order of precedence, for records
@@ -32,7 +39,7 @@ type Plan struct {
 
 	Tools []ToolRule // calls of agents' tools that their hooks deny
 
-	Ask, Deny []GateRule // what a human must decide, and what is denied without asking
+	Ask, Deny []rules.Rule // what a human must decide, and what is denied without asking
 	Approvals Approvals
 	Programs  Programs // that may be started
 
@@ -52,36 +59,8 @@ type Plan struct {
 	Notes       []string  // what was left out or lowered, and why; for humans
 }
 
-// View is how a run in review mode sees the workspace.
-type View string
-
-// The ways.
-const (
-	ViewAuto    View = "auto" // ViewOverlay, or ViewCopy where the host cannot do that
-	ViewOverlay View = "overlay"
-	ViewCopy    View = "copy"
-)
-
-// ScratchDir is where the scratch directory is inside.
-const ScratchDir = "/var/scratch"
-
-// Pattern is a name or a path pattern (path.Match) that applies at any depth of
-// the workspace, or with a leading slash at its top only.
-type Pattern struct {
-	Text   string
-	Origin Origin
-}
-
 // Accepts says whether the human accepted the loss of g by name.
 func (p Plan) Accepts(g Guarantee) bool { return slices.Contains(p.Accepted, g) }
-
-// Within returns the absolute path of a protected row of the plan.
-func (p Plan) Within(r Protected) string {
-	if r.Root != "" {
-		return filepath.Join(r.Root, r.Path)
-	}
-	return filepath.Join(p.Workspace, r.Path)
-}
 
 // Source is a policy that contributed to a Plan.
 type Source struct {
@@ -102,48 +81,9 @@ func (o Origin) String() string {
 	return fmt.Sprintf("%s:%d", o.File, o.Line)
 }
 
-// Access is how a path appears inside.
-type Access int
-
-// The zero value shows nothing.
-const (
-	Hidden Access = iota
-	Read          // bound read-only
-	Copy          // readable; writes go to a private layer that is dropped at the end
-	Write         // bound writable: changes are changes on the host
-)
-
-func (a Access) String() string {
-	return [...]string{"hidden", "read", "copy", "write"}[a]
-}
-
 // FileID is which file of the host a path was when it was judged. The zero value
 // says that it is not known.
 type FileID struct{ Dev, Ino uint64 }
-
-// PathRule puts one host path into view.
-type PathRule struct {
-	Path   string // absolute; every component resolved, so it names no link
-	At     string // a link by which the rule was given: inside, a link of this name leads to Path, which is mounted in one place only; "" for none
-	Access Access
-	Origin Origin
-	File   FileID // what Path was: a backend shows this or nothing
-}
-
-// Protected is a path below the workspace that the host would later execute
-// (or obey), and that is therefore read-only inside although the workspace is
-// writable. Found by package workspace, enforced by the backend: the path is
-// read-only, and neither it nor an ancestor up to the workspace can be renamed
-// or removed.
-type Protected struct {
-	Root   string // absolute directory that Path is below; "" means Plan.Workspace. Set for the git directory of a worktree whose repository is elsewhere
-	Path   string // relative to Root, cleaned, no leading ./
-	Rule   string // pattern of the list that matched, for messages
-	Reason string // what on the host executes it
-	IsDir  bool
-	IsLink bool   // the path itself is a symbolic link; its target has a row of its own if it is in the workspace
-	File   FileID // what Path was: a backend mounts over this or over nothing
-}
 
 // Identity is who the command is inside.
 type Identity struct {
@@ -152,102 +92,86 @@ type Identity struct {
 	Home     string // absolute path of the private home inside
 }
 
-// Env is one variable of the environment inside.
-type Env struct {
-	Name, Value string
-	Origin      Origin
+// Additions is what a run learns of the host after Compile, and all that a plan may
+// gain by it: what was found in the trees that the command can change, and what
+// Holdfast itself needs inside.
+type Additions struct {
+	Files     map[string]FileID // by path, of the workspace or a rule: which directory was looked through
+	Paths     []PathRule        // git directories of worktrees, and the program of agents' hooks; each takes the place of a rule for the same path
+	Protect   []Protected
+	HardLinks []Protected
+	Hidden    []Protected
+	Env       []Env // a variable that the plan sets already stays as it is
+	Notes     []string
 }
 
-// Limits are upper bounds for everything inside together, unless said
-// otherwise. Zero means the profile's default was explicitly lifted.
-type Limits struct {
-	Memory    int64         // bytes
-	Processes int64         // processes and threads
-	Files     int64         // open descriptors a process
-	Disk      int64         // bytes of private storage (home, /tmp, /dev/shm) together
-	FileSize  int64         // bytes a file may grow to
-	CPUs      float64       // cores; 0 means all
-	Time      time.Duration // wall clock of the run
+// ReplacedError says that a path is not the file any more that Compile judged.
+type ReplacedError struct{ Path string }
+
+func (e *ReplacedError) Error() string { return e.Path + " was replaced while it was looked through" }
+
+// With returns the plan with what a run learned. Nothing else of a plan changes after
+// Compile, and nothing is taken away. p stays as it is.
+func (p Plan) With(a Additions) (Plan, error) {
+	out := p
+	out.Paths = slices.Clone(p.Paths)
+	for path, file := range a.Files {
+		if err := out.identify(path, file); err != nil {
+			return p, err
+		}
+	}
+	for _, r := range a.Paths {
+		if !filepath.IsAbs(r.Path) || r.Access < Read || r.Access > Write {
+			return p, fmt.Errorf("%s: the plan cannot gain the path %q with access %s", r.Origin, r.Path, r.Access)
+		}
+		out.place(r)
+	}
+	for _, r := range slices.Concat(a.Protect, a.HardLinks, a.Hidden) {
+		if r.Root != "" && !filepath.IsAbs(r.Root) || !filepath.IsLocal(r.Path) {
+			return p, fmt.Errorf("the plan cannot gain the row %q below %q", r.Path, r.Root)
+		}
+	}
+	out.Protect = slices.Concat(p.Protect, a.Protect)
+	out.HardLinks = slices.Concat(p.HardLinks, a.HardLinks)
+	out.Hidden = slices.Concat(p.Hidden, a.Hidden)
+	out.Notes = slices.Concat(p.Notes, a.Notes)
+	out.Env = slices.Clone(p.Env)
+	for _, e := range a.Env {
+		if err := variable(e.Name); err != nil {
+			return p, err
+		}
+		if !slices.ContainsFunc(out.Env, func(have Env) bool { return have.Name == e.Name }) {
+			out.Env = append(out.Env, e)
+		}
+	}
+	return out, nil
 }
 
-// HostKind is what may be spoken to a destination.
-type HostKind string
-
-// The kinds of a destination.
-const (
-	TLS  HostKind = "tls"  // TLS whose server name is the destination's; the default of port 443
-	HTTP HostKind = "http" // HTTP in the clear, request by request; the default of port 80
-	TCP  HostKind = "tcp"  // bytes, not looked at, as for ssh; the default of every other port
-)
-
-// HostRule is a network destination that the command may reach. Several rules
-// may name the same host and port: what any of them permits is permitted.
-type HostRule struct {
-	Host        string   // in normal form: a DNS name in lower case without a final dot, "*.name" for every name below it, or an IP address
-	Ports       []int    // at least one, 1..65535
-	Kind        HostKind // never empty
-	Methods     []string // of requests, upper case; empty means all
-	Paths       []string // of requests: "*" stands for part of one segment, "/**" at the end for everything below; empty means all
-	Credentials []string // names of Plan.Credentials that may be used there; empty means none
-	Internal    bool     // it may be at an address that is not public
-	Inspect     bool     // TLS is terminated, so that requests are decided one by one and answers recorded; set where Methods, Paths or Credentials need it
-	Origin      Origin
+// identify notes which file a path is. Of one that Compile did not find it is the
+// first word.
+func (p *Plan) identify(path string, is FileID) error {
+	was := &p.File
+	if path != p.Workspace {
+		i := slices.IndexFunc(p.Paths, func(r PathRule) bool { return r.Path == path })
+		if i < 0 {
+			return nil
+		}
+		was = &p.Paths[i].File
+	}
+	if *was != (FileID{}) && *was != is {
+		return &ReplacedError{path}
+	}
+	*was = is
+	return nil
 }
 
-// Credential is a secret that never enters the boundary: inside there is a
-// placeholder, which is replaced on the way to the hosts that the secret is for.
-type Credential struct {
-	Name   string           // as the policy calls it: letters, digits, - and _
-	Source CredentialSource // where the secret comes from
-	Hosts  []HostPort       // where it may go; each is also in a rule of Plan.Allow with this credential
-	Paths  []string         // of requests that may carry it, as HostRule.Paths; empty means all
-	Header string           // name of the only header it may stand in, canonical, such as "Authorization"
-	Format string           // value of that header with {} for the secret, such as "Bearer {}"; with Always it is what is set
-	Always bool             // the header is set on every request to Hosts, whether or not a placeholder stands there
-	Sign   string           // "" or "aws-sigv4": requests are signed afresh instead of a secret being put in
-	Env    []string         // variables inside that hold the placeholder; with Sign aws-sigv4 the three of AWS are set
-	Shape  string           // how the placeholder begins, such as "ghp_", so that tools take it
-	TTL    time.Duration    // how long a lease lasts; never 0
-	Uses   int64            // how many requests a lease is good for; 0 means any number
-	Origin Origin
+// place puts a rule among the others, in their order.
+func (p *Plan) place(r PathRule) {
+	if i := slices.IndexFunc(p.Paths, func(have PathRule) bool { return have.Path == r.Path }); i >= 0 {
+		r.At = cmp.Or(r.At, p.Paths[i].At)
+		p.Paths[i] = r
+		return
+	}
+	at, _ := slices.BinarySearchFunc(p.Paths, r, func(a, b PathRule) int { return strings.Compare(a.Path, b.Path) })
+	p.Paths = slices.Insert(p.Paths, at, r)
 }
-
-// HostPort is a place that a credential may go to.
-type HostPort struct {
-	Host string // in normal form; never a wildcard
-	Port int
-}
-
-// CredentialSource says where a secret comes from. Exactly one of its kinds.
-type CredentialSource struct {
-	Kind    string            // env, file, command, vault or github-app
-	Value   string            // env: the variable; file: absolute path; vault: path of the secret
-	Argv    []string          // command: executed on the host, without a shell
-	Options map[string]string // vault: address, and where given field, namespace and token-file; github-app: app-id, installation-id, key-file, repositories (names, a comma between), permissions (name=level, a comma between), and where given api; files are absolute paths
-}
-
-// Port is a TCP port that is served inside and shown on the host's loopback.
-type Port struct {
-	Host, Inside int // 1..65535
-	Origin       Origin
-}
-
-// Guarantee is one thing the boundary promises, by the name that doctor shows
-// and --without takes.
-type Guarantee string
-
-// The guarantees that a host may be unable to keep.
-const (
-	Namespaces   Guarantee = "namespaces"       // user, mount, pid, net, ipc, uts and cgroup namespaces
-	PrivateProc  Guarantee = "private-proc"     // a /proc of its own that shows only what is inside
-	Landlock     Guarantee = "landlock"         // second wall over the view, kernel 5.13
-	Scopes       Guarantee = "landlock-scopes"  // abstract sockets and signals scoped by Landlock, kernel 6.12
-	Seccomp      Guarantee = "seccomp"          // system-call filter
-	TaskID       Guarantee = "task-id"          // as root: a user id of its own through an idmapped mount
-	CopyLayers   Guarantee = "copy-on-write"    // overlay layers for Access Copy
-	Recording    Guarantee = "record"           // system calls are seen by the supervisor, kernel 5.19
-	Interception Guarantee = "interception"     // every TCP connection arrives at the supervisor, whether or not a program knows of proxies
-	HardLinks    Guarantee = "hard-links"       // no file of the workspace is also a file outside it
-	MemoryLimit  Guarantee = "limits.memory"    // for all processes together
-	ProcessLimit Guarantee = "limits.processes" // for all processes together
-)

@@ -12,6 +12,37 @@ import (
 	"strings"
 
 	"holdfast.dev/holdfast/internal/floor/event"
+	lexical "holdfast.dev/holdfast/internal/floor/paths"
+)
+
+// programKeys are those of the section programs.
+var programKeys = []key{
+	{name: "programs",
+		doc: "Which programs may be started inside. Off without `else`. " + programsDoc},
+	{name: "programs.allow", kind: &programs, project: listed, example: "[git, /usr/lib/git-core/*, node, npm, /usr/bin/make, ./scripts/*]",
+		doc: programsAllowDoc},
+	{name: "programs.else", kind: &words, words: []string{programsOff, programsReport, programsRefuse}, project: raises, example: "report",
+		doc: programsElseDoc},
+}
+
+var programs = kind{
+	takes:  "a list of names, paths and patterns",
+	many:   true,
+	text:   func(k key, text string) (Entry, string, error) { return checked(k, text, programText(text)) },
+	schema: func(key) map[string]any { return list(textShape()) },
+}
+
+// The texts of the reference.
+const (
+	programsDoc      = "What an interpreter reads is no program: see [Programs](#programs)."
+	programsAllowDoc = "Programs that may be started. Compared is the path of the file that the kernel would execute, every link followed, and nothing that the caller chooses.\n\n" +
+		"| entry | meaning |\n| --- | --- |\n" +
+		"| `git` | the programs of that name in the directories of `PATH` inside, where nothing inside can write: a copy elsewhere is another program |\n" +
+		"| `/usr/bin/make`, `./build.sh` | that file; a relative path counts from the workspace. A link of yours is followed when the run begins |\n" +
+		"| `python3*`, `./scripts/*` | patterns: `*`, `?` and `[…]` stand for parts of one name |\n" +
+		"| `./node_modules/**` | everything below a directory |\n\n" +
+		"Names and links are looked up once, when the run begins. What can be written inside may be named: then whatever the command puts there may be started, and `holdfast policy show` says so."
+	programsElseDoc = "What becomes of programs that are not listed. `refuse`: starting one is denied (`EACCES`), nobody is asked, and an alert is raised (`program-refused`). `report`: it starts, its event says `unlisted`, and an alert is raised once for each (`program-unlisted`, low). `off`: nothing, also where a list stands."
 )
 
 // What becomes of a program that programs.allow does not name.
@@ -43,7 +74,7 @@ func (p Program) allows(file string) bool {
 	if p.Dir == "" {
 		return slices.Contains(p.Paths, file)
 	}
-	name, ok := strings.CutPrefix(file, strings.TrimSuffix(p.Dir, "/")+"/")
+	name, ok := lexical.Rel(p.Dir, file)
 	if !ok {
 		return false
 	}
@@ -73,34 +104,23 @@ func (p Programs) by(file string) (Program, bool) {
 // those that interpret it, or the program. "" for none. The command of the run is
 // what the user asked for. Env as an interpreter executes a program, and that is
 // judged then.
-func (g *Gates) unlisted(a event.Attempt) string {
-	if g.programs.Else == "" || a.Kind != event.KindExec || a.Command {
+func (c *Consent) unlisted(a event.Attempt) string {
+	if c.programs.Else == "" || a.Kind != event.KindExec || a.Command {
 		return ""
 	}
 	files := a.Between
 	if a.Script != "" {
 		files = slices.Concat([]string{a.Script}, files)
 	}
-	if a.Script == "" || path.Base(a.Process.Executable) != "env" || !g.files.fixed(a.Process.Executable) {
+	if a.Script == "" || path.Base(a.Process.Executable) != "env" || !c.fixed(a.Process.Executable) {
 		files = slices.Concat(files, []string{a.Process.Executable})
 	}
 	for _, file := range files {
-		if _, ok := g.programs.by(file); !ok {
+		if _, ok := c.programs.by(file); !ok {
 			return cmp.Or(file, a.Path, "?")
 		}
 	}
 	return ""
-}
-
-// listed adds to what the rules of consent say what the list of programs says.
-func (g *Gates) listed(j Judgement, a event.Attempt) Judgement {
-	j.Unlisted = g.unlisted(a)
-	if j.Unlisted == "" || g.programs.Else != programsRefuse || j.Verdict == event.Denied {
-		return j
-	}
-	j.Verdict, j.Rule = event.Denied, GateRule{Origin: g.programs.Origin}
-	j.Reason = j.Unlisted + " is not among the programs that may be started (programs.allow)"
-	return j
 }
 
 // programText checks an entry of programs.allow.
@@ -233,6 +253,17 @@ func matching(dir, pattern string) (names []string) {
 	return names
 }
 
+func programRows(e Effective, p Plan) (rows []Row) {
+	for _, one := range p.Programs.Allow {
+		value := one.Text
+		if len(one.Paths) > 0 && !slices.Equal(one.Paths, []string{value}) {
+			value += " (" + strings.Join(one.Paths, ", ") + ")"
+		}
+		rows = append(rows, Row{"programs.allow", value, one.Origin.String()})
+	}
+	return append(rows, e.rows("programs.else")...)
+}
+
 // explainPrograms says of what may be executed whether it may be started.
 func (x explainer) explainPrograms(a *Answer) {
 	p := x.plan.Programs
@@ -249,27 +280,4 @@ func (x explainer) explainPrograms(a *Answer) {
 		a.Execute.Why += "; programs.allow does not have it, which is reported (" + p.Origin.String() + ")"
 		a.Execute.Add = add
 	}
-}
-
-// The texts of the reference.
-const (
-	programsDoc      = "What an interpreter reads is no program: see [Programs](#programs)."
-	programsAllowDoc = "Programs that may be started. Compared is the path of the file that the kernel would execute, every link followed, and nothing that the caller chooses.\n\n" +
-		"| entry | meaning |\n| --- | --- |\n" +
-		"| `git` | the programs of that name in the directories of `PATH` inside, where nothing inside can write: a copy elsewhere is another program |\n" +
-		"| `/usr/bin/make`, `./build.sh` | that file; a relative path counts from the workspace. A link of yours is followed when the run begins |\n" +
-		"| `python3*`, `./scripts/*` | patterns: `*`, `?` and `[…]` stand for parts of one name |\n" +
-		"| `./node_modules/**` | everything below a directory |\n\n" +
-		"Names and links are looked up once, when the run begins. What can be written inside may be named: then whatever the command puts there may be started, and `holdfast policy show` says so."
-	programsElseDoc = "What becomes of programs that are not listed. `refuse`: starting one is denied (`EACCES`), nobody is asked, and an alert is raised (`program-refused`). `report`: it starts, its event says `unlisted`, and an alert is raised once for each (`program-unlisted`, low). `off`: nothing, also where a list stands."
-)
-
-// variableIn is the value of a variable; "" where it is not set.
-func variableIn(env []Env, name string) string {
-	for _, e := range env {
-		if e.Name == name {
-			return e.Value
-		}
-	}
-	return ""
 }

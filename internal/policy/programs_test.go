@@ -25,9 +25,9 @@ func listedWorld(t *testing.T, list string) *world {
 	return w
 }
 
-func gatesOfPlan(t *testing.T, p Plan) *Gates {
+func consentOf(t *testing.T, p Plan) *Consent {
 	t.Helper()
-	g, err := p.Gates()
+	g, err := p.Consent()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,12 +66,12 @@ func TestProgramsAreListed(t *testing.T) {
 		t.Run(row.list+" "+row.file, func(t *testing.T) {
 			w := listedWorld(t, row.list)
 			w.write(userFile, strings.ReplaceAll("version: 1\nprograms:\n  allow: ["+row.list+"]\n  else: refuse\n", "ROOT", w.root), 0o644)
-			g := gatesOfPlan(t, w.plan(w.options()))
+			g := consentOf(t, w.plan(w.options()))
 			j := g.Judge(event.Attempt{Kind: event.KindExec, Process: event.Process{Executable: w.at(row.file)}})
 			if got := strings.TrimPrefix(j.Unlisted, w.root+"/"); got != row.want || (j.Verdict == event.Denied) != (row.want != "") {
 				t.Errorf("unlisted %q and %v, want %q", got, j.Verdict, row.want)
 			}
-			if row.want != "" && j.Rule.Origin.String() != w.at(userFile)+":4" {
+			if row.want != "" && j.Rule.Origin != w.at(userFile)+":4" {
 				t.Errorf("by %s", j.Rule.Origin)
 			}
 		})
@@ -82,7 +82,7 @@ func TestProgramsAreListed(t *testing.T) {
 // command of the run.
 func TestScriptsAreListedTwice(t *testing.T) {
 	w := listedWorld(t, "dash, ./scripts/*, npm")
-	g := gatesOfPlan(t, w.plan(w.options()))
+	g := consentOf(t, w.plan(w.options()))
 	lint, build, dash, env := w.at("home/u/ws/scripts/lint"), w.at("home/u/ws/build.sh"), w.at("usr/bin/dash"), "/usr/bin/env"
 	for _, row := range []struct {
 		name, script string
@@ -123,7 +123,7 @@ func TestProgramsBesideConsent(t *testing.T) {
 	} {
 		w := listedWorld(t, "git")
 		w.write(userFile, "version: 1\nprograms: {allow: [git], else: "+row.mode+"}\n"+row.ask+"\n", 0o644)
-		g := gatesOfPlan(t, w.plan(w.options()))
+		g := consentOf(t, w.plan(w.options()))
 		j := g.Judge(event.Attempt{Kind: event.KindExec, Process: event.Process{Executable: w.at("usr/bin/node"), Argv: []string{"node"}}})
 		if j.Verdict != row.want || j.Unlisted != w.at("usr/bin/node") {
 			t.Errorf("%s %s: %v, %q", row.mode, row.ask, j.Verdict, j.Unlisted)
@@ -132,7 +132,7 @@ func TestProgramsBesideConsent(t *testing.T) {
 	w := newWorld(t)
 	for _, text := range []string{"", "programs: {else: off}\n", "programs: {allow: [git], else: off}\n"} {
 		w.write(userFile, "version: 1\n"+text, 0o644)
-		if g := gatesOfPlan(t, w.plan(w.options())); g.Wants(event.KindExec) {
+		if g := consentOf(t, w.plan(w.options())); g.Wants(event.KindExec) {
 			t.Errorf("%q: executions are looked at", text)
 		}
 	}
@@ -202,7 +202,7 @@ func TestProgramsAreExplained(t *testing.T) {
 func TestHooksMayBeStarted(t *testing.T) {
 	w := listedWorld(t, "git")
 	a := event.Attempt{Kind: event.KindExec, Process: event.Process{Executable: w.host.Executable}}
-	if j := gatesOfPlan(t, w.plan(w.options())).Judge(a); j.Unlisted != "" {
+	if j := consentOf(t, w.plan(w.options())).Judge(a); j.Unlisted != "" {
 		t.Errorf("unlisted %q", j.Unlisted)
 	}
 }

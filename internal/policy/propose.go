@@ -25,7 +25,7 @@ type Seen struct {
 // comment.
 func Propose(all []Seen) []byte {
 	places, left := gather(all)
-	if out := write(places, left, false); len(out) <= MaxFile/2 && rules(places) <= maxEntries {
+	if out := write(places, left, false); len(out) <= MaxFile/2 && entriesOf(places) <= maxEntries {
 		return out
 	}
 	return write(places, left, true)
@@ -110,8 +110,8 @@ func (p *place) proposals() []proposal {
 	return out
 }
 
-// rules counts the entries that places take.
-func rules(places []*place) (n int) {
+// entriesOf counts the entries that places take.
+func entriesOf(places []*place) (n int) {
 	for _, p := range places {
 		n += 1
 		if !p.open {

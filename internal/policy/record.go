@@ -1,6 +1,33 @@
 package policy
 
-import "time"
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// recordKeys are those of the section record.
+var recordKeys = []key{
+	{name: "record",
+		doc: "The record of the run, outside every view. What Holdfast itself decides is in it at every level."},
+	{name: "record.level", kind: &words, words: []string{string(RecordStandard), string(RecordFull)}, project: raises, example: "full",
+		doc: "`standard`: what is executed, changed, connected to or refused. `full`: every open for reading too. The flag is `--record`. With `record` under `without` no system calls are recorded, whatever stands here."},
+	{name: "record.anchor", kind: &anchors, project: never, example: "[\"file:~/anchors/holdfast\", syslog, https://anchor.example.org/holdfast]",
+		doc: anchorDoc},
+}
+
+var anchors = kind{
+	takes: "a list of places",
+	many:  true,
+	hint:  "write no space behind the colon: file:PATH",
+	text: func(k key, text string) (Entry, string, error) {
+		a, hint, err := anchorText(text)
+		return Entry{Key: k.name, Value: text, Anchor: &a}, hint, err
+	},
+	schema: func(key) map[string]any {
+		return list(map[string]any{"type": "string", "pattern": "^(file:[^?]+|syslog:?|https?://.+)$"})
+	},
+}
 
 // Record is what is written down of a run.
 type Record struct {
@@ -20,6 +47,8 @@ const (
 	RecordFull     RecordLevel = "full"     // every open for reading too
 )
 
+const anchorDoc = "Where the signed head of the log is published besides Holdfast's own state, so that a log that was cut or written anew can be told: `file:PATH`, a file outside of all that is in view; `syslog`, the syslog daemon of the host; or a URL with `https` (`http` to loopback only) that the head is sent to by POST."
+
 // Anchor is one place where the head of the log is published, so that a log
 // that was cut or written anew can be told from the one that was.
 type Anchor struct {
@@ -28,29 +57,86 @@ type Anchor struct {
 	Origin  Origin
 }
 
-// Alerts says where alerts go besides the record.
-type Alerts struct {
-	Sinks []AlertSink
-	Rules []RuleSource // besides the built-in ones
+// anchorText reads one element of record.anchor. A relative path of a file is
+// resolved later.
+func anchorText(text string) (a Anchor, hint string, err error) {
+	if path, ok := strings.CutPrefix(text, "file:"); ok {
+		if strings.HasPrefix(path, "//") {
+			return a, "write file:/PATH", fmt.Errorf("the anchor %q is a URL; what stands behind file: is a path", printable(text))
+		}
+		path, err = fileText(path)
+		return Anchor{Kind: "file", Address: path}, "", err
+	}
+	if text == "syslog" || text == "syslog:" { // the second is how the others are written
+		return Anchor{Kind: "syslog"}, "", nil
+	}
+	if !strings.HasPrefix(text, "https://") && !strings.HasPrefix(text, "http://") {
+		const known = "known: file:PATH, syslog and https://…"
+		if near := nearest(text, []string{"syslog"}); near != "" {
+			return a, known, fmt.Errorf("unknown anchor %q, did you mean %q?", printable(text), near)
+		}
+		return a, known, fmt.Errorf("%q is not a place for the head of a log", printable(text))
+	}
+	if err := endpoint(text, false); err != nil {
+		return a, "", fmt.Errorf("the anchor: %w", err)
+	}
+	return Anchor{Kind: "http", Address: text}, "", nil
 }
 
-// RuleSource is a file of rules, or a directory of such files. Nothing inside
-// can change it.
-type RuleSource struct {
-	Path   string // absolute; every component resolved
-	Origin Origin
+// String is an anchor as one would write it, but for what follows the host of
+// a URL.
+func (a Anchor) String() string {
+	switch a.Kind {
+	case "http":
+		return shownURL(a.Address)
+	case "file":
+		return "file:" + a.Address
+	}
+	return a.Kind
 }
 
-// AlertSink is one place that alerts are sent to. Its files are outside of all
-// that is in view, and nothing of it enters the boundary.
-type AlertSink struct {
-	Kind      string        // terminal, file, webhook, syslog or otlp
-	Address   string        // file: absolute path; webhook, otlp: URL; syslog: "local", or a URL with udp, tcp, tls or unix; terminal: ""
-	Severity  string        // the least severity that is sent: info, low, medium, high or critical
-	Headers   string        // absolute path of a file with a header a line, for webhook and otlp; "" for none
-	Secret    string        // absolute path of a file with the key of the signature, for webhook; "" for not signed
-	Authority string        // absolute path of a PEM file with certificate authorities besides the system's; "" for none
-	Timeout   time.Duration // of one attempt; 0 where none is made (terminal, file)
-	Insecure  bool          // http to a host that is not loopback was asked for
-	Origin    Origin
+// record says how much is written down. It comes after what is accepted.
+func (p *Plan) record(e Effective) {
+	p.Honeytokens = e.word("honeytokens") != "off"
+	p.Record.Level = RecordFull // where nothing is said; every profile says something
+	if all := e.of("record.level"); len(all) > 0 {
+		one := all[len(all)-1]
+		p.Record.Level, p.Record.Origin = RecordLevel(one.Value), one.Origin
+	}
+	for _, one := range e.of("without") {
+		if Guarantee(one.Value) == Recording {
+			p.Notes = append(p.Notes, one.Origin.String()+": no system call is recorded (record.level "+string(p.Record.Level)+" of "+p.Record.Origin.String()+
+				" is off): what is executed, read, changed or refused by the kernel will not be known, and rules about it raise nothing; what Holdfast decides itself is recorded all the same")
+			p.Record.Level, p.Record.Origin = RecordOff, one.Origin
+			return
+		}
+	}
+}
+
+// anchor adds one place for the head of the log, once however many sources
+// name it.
+func (p *Plan) anchor(x explainer, one Entry) *Error {
+	a := *one.Anchor
+	a.Origin = one.Origin
+	if a.Kind == "file" {
+		var fault *Error
+		if a.Address, fault = x.apart(one, "the anchor", a.Address); fault != nil {
+			return fault
+		}
+		if fault := x.appended(one, "the anchor", a.Address); fault != nil {
+			return fault
+		}
+	}
+	if !slices.ContainsFunc(p.Record.Anchor, func(old Anchor) bool { return old.Kind == a.Kind && old.Address == a.Address }) {
+		p.Record.Anchor = append(p.Record.Anchor, a)
+	}
+	return nil
+}
+
+func recordRows(p Plan) []Row {
+	rows := []Row{{"record.level", string(p.Record.Level), p.Record.Origin.String()}}
+	for _, one := range p.Record.Anchor {
+		rows = append(rows, Row{"record.anchor", one.String(), one.Origin.String()})
+	}
+	return rows
 }

@@ -15,10 +15,10 @@ func Reference() string {
 			level = "##"
 		}
 		fmt.Fprintf(&b, "%s `%s`\n\n%s\n\n", level, k.name, k.doc)
-		if k.kind == section {
+		if k.kind == nil {
 			continue
 		}
-		fmt.Fprintf(&b, "Takes %s. In a project's file that is not trusted: %s.\n\n", takesText[k.kind], reachText[k.project])
+		fmt.Fprintf(&b, "Takes %s. In a project's file that is not trusted: %s.\n\n", k.kind.takes, reachText[k.project])
 		fmt.Fprintf(&b, "```yaml\n%s\n```\n\n", nested(k))
 	}
 	return strings.TrimRight(b.String(), "\n") + "\n"
@@ -31,32 +31,6 @@ func nested(k key) string {
 		return k.name + ": " + k.example
 	}
 	return parent + ":\n  " + name + ": " + k.example
-}
-
-var takesText = map[kind]string{
-	version:   "the number 1",
-	word:      "a word",
-	source:    "a profile or a path",
-	paths:     "a list of paths: absolute, `~/…`, or relative to the file (for `workspace.readonly` and `workspace.outputs`: to the workspace); never with `..`",
-	patterns:  "a list of names or path patterns",
-	names:     "a list of names, or `PREFIX*`",
-	vars:      "a mapping of names to values",
-	hosts:     "a list of destinations",
-	ports:     "a list of ports",
-	services:  "a list of ports",
-	losses:    "a list of guarantees",
-	secrets:   "a list of credentials",
-	anchors:   "a list of places",
-	sinks:     "a list of mappings",
-	toolRules: "a list of names or mappings",
-	gateRules: "a list of names of sets, or mappings",
-	notifiers: "a list of words or mappings",
-	patience:  "a duration with a unit (`s`, `m`, `h`), or `0s`",
-	programs:  "a list of names, paths and patterns",
-	size:      "a size with a unit (`B`, `kB`, `MB`, `GB`, `TB`, `KiB`, `MiB`, `GiB`, `TiB`), or `none`",
-	count:     "a whole number above 0, or `none`",
-	cores:     "a number, or `none`",
-	span:      "a duration with a unit (`s`, `m`, `h`), or `none`",
 }
 
 var reachText = map[reach]string{

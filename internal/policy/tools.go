@@ -1,8 +1,6 @@
 package policy
 
 import (
-	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -11,6 +9,31 @@ import (
 	"holdfast.dev/holdfast/internal/floor/event"
 	"holdfast.dev/holdfast/internal/floor/expr"
 )
+
+// toolKeys are those of the section tools.
+var toolKeys = []key{
+	{name: "tools",
+		doc: "What agents may call, as far as they ask. The boundary holds without these rules."},
+	{name: "tools.deny", kind: &toolRules, project: adds, example: "[WebFetch, {tool: Bash, when: 'arguments.command.contains(\"sudo\")', reason: there is no sudo here}]",
+		doc: toolsDoc},
+}
+
+var toolRules = kind{
+	takes:   "a list of names or mappings",
+	many:    true,
+	element: (*decoder).tool,
+	schema:  func(key) map[string]any { return list(toolShape()) },
+}
+
+// toolsDoc describes a rule for tools in full.
+const toolsDoc = "Calls of an agent's tools that its hooks deny (docs/agents.md). An entry is the name of a tool, in which `*` stands for any part, such as `WebFetch` or `mcp__*`; or a mapping, all of which must fit:\n\n" +
+	"| key | meaning |\n| --- | --- |\n" +
+	"| `tool` | the name, or a list of names |\n" +
+	"| `server` | the MCP server that the tool is of, likewise |\n" +
+	"| `agent` | who calls: `claude`, `codex`, `gemini`, `qwen`, `copilot`, `opencode`, likewise |\n" +
+	"| `when` | a condition (CEL) on `tool`, `server`, `agent`, `arguments` (the first level of them, as texts: `arguments.command.contains(\"sudo\")`) and `detail` |\n" +
+	"| `reason` | what the agent is told |\n\n" +
+	"It is the agent that asks and that obeys: what must not happen is for the boundary, which does not listen to agents. A rule takes effect when a run begins."
 
 // ToolRule denies calls of an agent's tools. What an agent says of a call is its
 // own word, so that a rule can take away and never give.
@@ -25,21 +48,10 @@ type ToolRule struct {
 	condition *expr.Program // nil without When
 }
 
-// ToolCall is a call that is asked about.
-type ToolCall struct {
-	Agent, Tool, Server string
-	Arguments           string // JSON
-	Cwd, Subagent       string
-	Cut                 bool // long texts of Arguments are cut
-}
-
 const aTool = "a rule for tools" // in messages
 
-// maxToolText is how long a name, a pattern or a reason may be, in bytes.
-const maxToolText = 500
-
 // tool decodes one element of tools.deny.
-func (d *decoder) tool(key string, n *yaml.Node) {
+func (d *decoder) tool(key string, n *yaml.Node) bool {
 	var r ToolRule
 	before := len(d.errs)
 	if n.Kind == yaml.ScalarNode {
@@ -61,25 +73,14 @@ func (d *decoder) tool(key string, n *yaml.Node) {
 		})
 	}
 	if len(d.errs) > before {
-		return
+		return true
 	}
 	if len(r.Tools)+len(r.Servers)+len(r.Agents) == 0 && r.When == "" {
 		d.fail(n, "for example {tool: Bash, when: 'arguments.command.contains(\"sudo\")'}", "a rule for tools says of no call that it is meant")
-		return
+		return true
 	}
 	d.add(n, Entry{Key: key, Value: r.String(), Tool: &r})
-}
-
-func toolText(text string) (string, error) {
-	switch {
-	case strings.TrimSpace(text) != text:
-		return "", errors.New("it begins or ends with a space")
-	case len(text) > maxToolText:
-		return "", fmt.Errorf("it is longer than %d bytes", maxToolText)
-	case strings.ContainsAny(text, "\n\r\x00"):
-		return "", errors.New("it has a line break")
-	}
-	return text, nil
+	return true
 }
 
 // String is a rule in one line.
@@ -99,16 +100,40 @@ func (r ToolRule) String() string {
 	return strings.Join(parts, ", ")
 }
 
+// toolShape is the schema of a rule for tools.
+func toolShape() map[string]any {
+	text := map[string]any{"type": "string", "minLength": 1, "maxLength": maxToolText}
+	return map[string]any{"oneOf": []any{text, map[string]any{
+		"type": "object", "additionalProperties": false, "minProperties": 1,
+		"properties": map[string]any{
+			"tool": oneOrSome(text), "server": oneOrSome(text), "agent": oneOrSome(text),
+			"when": map[string]any{"type": "string", "minLength": 1}, "reason": text,
+		},
+	}}}
+}
+
 // tools takes the rules for tools over into the plan.
 func (p *Plan) tools(e Effective) {
 	for _, one := range e.of("tools.deny") {
-		if one.Tool == nil { // a name alone, from a flag
-			continue
-		}
 		r := *one.Tool
 		r.Origin = one.Origin
 		p.Tools = append(p.Tools, r)
 	}
+}
+
+// ToolCall is a call that is asked about.
+type ToolCall struct {
+	Agent, Tool, Server string
+	Arguments           string // JSON
+	Cwd, Subagent       string
+	Cut                 bool // long texts of Arguments are cut
+}
+
+func toolRows(p Plan) (rows []Row) {
+	for _, one := range p.Tools {
+		rows = append(rows, Row{"tools.deny", one.String(), one.Origin.String()})
+	}
+	return rows
 }
 
 // DenyTool says why a call is denied by the rules for tools, and by which of them;
@@ -145,53 +170,9 @@ func (r ToolRule) denies(c ToolCall) (bool, error) {
 	}}))
 }
 
-// among reports whether a name fits one of some patterns; of none it always does.
+// among reports whether a name fits one of some patterns, in which * stands for any
+// part; of none it always does. Letters count as the same in both cases: agents do
+// not agree on how their tools are called.
 func among(patterns []string, name string) bool {
-	return len(patterns) == 0 || slices.ContainsFunc(patterns, func(p string) bool { return stars(p, name) })
+	return len(patterns) == 0 || slices.ContainsFunc(patterns, func(p string) bool { return matchStars(strings.ToLower(p), strings.ToLower(name)) })
 }
-
-// stars reports whether a name fits a pattern in which * stands for any part.
-// Letters count as the same in both cases: agents do not agree on how their tools
-// are called.
-func stars(pattern, name string) bool {
-	parts := strings.Split(strings.ToLower(pattern), "*")
-	name = strings.ToLower(name)
-	if len(parts) == 1 {
-		return parts[0] == name
-	}
-	name, fits := strings.CutPrefix(name, parts[0])
-	if !fits {
-		return false
-	}
-	last := parts[len(parts)-1]
-	for _, part := range parts[1 : len(parts)-1] {
-		_, after, found := strings.Cut(name, part)
-		if !found {
-			return false
-		}
-		name = after
-	}
-	return strings.HasSuffix(name, last)
-}
-
-// toolShape is the schema of a rule for tools.
-func toolShape() map[string]any {
-	text := map[string]any{"type": "string", "minLength": 1, "maxLength": maxToolText}
-	return map[string]any{"oneOf": []any{text, map[string]any{
-		"type": "object", "additionalProperties": false, "minProperties": 1,
-		"properties": map[string]any{
-			"tool": oneOrSome(text), "server": oneOrSome(text), "agent": oneOrSome(text),
-			"when": map[string]any{"type": "string", "minLength": 1}, "reason": text,
-		},
-	}}}
-}
-
-// toolsDoc describes a rule for tools in full.
-const toolsDoc = "Calls of an agent's tools that its hooks deny ([hooks.md](hooks.md)). An entry is the name of a tool, in which `*` stands for any part, such as `WebFetch` or `mcp__*`; or a mapping, all of which must fit:\n\n" +
-	"| key | meaning |\n| --- | --- |\n" +
-	"| `tool` | the name, or a list of names |\n" +
-	"| `server` | the MCP server that the tool is of, likewise |\n" +
-	"| `agent` | who calls: `claude`, `codex`, `gemini`, `qwen`, `copilot`, `opencode`, likewise |\n" +
-	"| `when` | a condition (CEL) on `tool`, `server`, `agent`, `arguments` (the first level of them, as texts: `arguments.command.contains(\"sudo\")`) and `detail` |\n" +
-	"| `reason` | what the agent is told |\n\n" +
-	"It is the agent that asks and that obeys: what must not happen is for the boundary, which does not listen to agents. A rule takes effect when a run begins."

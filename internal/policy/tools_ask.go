@@ -35,23 +35,15 @@ func (p Plan) AskTool(c ToolCall, private []string, resolve func(string) string)
 			path = resolve(path)
 		}
 		if reason, rule := p.askPath(path, t.write, private); reason != "" {
-			return printable(cutText(t.path)) + " is " + reason, rule
+			return printable(t.path) + " is " + reason, rule
 		}
 	}
 	for _, host := range hostsOf(c) {
 		if reason, rule := p.askHost(host); reason != "" {
-			return printable(cutText(host)) + " " + reason, rule
+			return printable(host) + " " + reason, rule
 		}
 	}
 	return "", ""
-}
-
-// cutText keeps a reason to a line.
-func cutText(text string) string {
-	if len(text) > 200 {
-		return text[:200] + "…"
-	}
-	return text
 }
 
 // askPath says why a path cannot be read, or written.

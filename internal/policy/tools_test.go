@@ -81,7 +81,7 @@ func TestStars(t *testing.T) {
 		{"*", "", true}, {"*", "x", true}, {"a*", "a", true}, {"*a", "ba", true}, {"a*a", "a", false}, {"a*a", "aa", true},
 		{"a*b*c", "axxbxxc", true}, {"a*b*c", "axxcxxb", false}, {"**", "x", true}, {"a*b*b", "ab", false}, {"", "", true}, {"", "x", false},
 	} {
-		if got := stars(tt.pattern, tt.name); got != tt.want {
+		if got := among([]string{tt.pattern}, tt.name); got != tt.want {
 			t.Errorf("%q, %q: %t", tt.pattern, tt.name, got)
 		}
 	}

@@ -1,142 +1,154 @@
 package policy
 
 import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
-
-	"go.yaml.in/yaml/v3"
+	"time"
 )
 
-// scalar decodes a key that has one value.
-func (d *decoder) scalar(k key, n *yaml.Node) {
-	if n.Kind != yaml.ScalarNode || n.ShortTag() == "!!null" {
-		d.fail(n, "for example "+last(k.name)+": "+k.example, "%s is %s; a single value is wanted", k.name, describe(n))
-		return
-	}
-	switch k.kind {
-	case version:
-		if n.Value != "1" || n.ShortTag() != "!!int" {
-			d.fail(n, "write version: 1", "version is %s; this program knows version 1", describe(n))
-			return
-		}
-		d.versioned = true
-	case source:
-		if n.ShortTag() != "!!str" || n.Value == "" {
-			d.fail(n, "", "extends is %s; a profile or a file is wanted", describe(n))
-			return
-		}
-		d.file.Extends, d.file.ExtendsAt = n.Value, d.at(n)
-	case word:
-		if err := wordText(k, n.Value); err != nil {
-			d.fail(n, "", "%s: %v", k.name, err)
-			return
-		}
-		d.add(n, Entry{Key: k.name, Value: n.Value})
-	default:
-		amount, err := parseAmount(k.kind, n.Value)
-		if err != nil {
-			d.fail(n, "for example "+last(k.name)+": "+k.example, "%s: %v", k.name, err)
-			return
-		}
-		d.add(n, Entry{Key: k.name, Value: n.Value, Amount: amount})
-	}
-}
-
-// list decodes a key that has many values. An empty list is a statement of its
-// own: it takes away what earlier sources listed.
-func (d *decoder) list(k key, n *yaml.Node) {
-	if n.Kind != yaml.SequenceNode {
-		hint := "for example " + last(k.name) + ": " + k.example
-		if n.ShortTag() == "!!null" {
-			hint = "write [] for nothing"
-		}
-		d.fail(n, hint, "%s is %s; a list is wanted", k.name, describe(n))
-		return
-	}
-	if len(n.Content) == 0 {
-		d.add(n, Entry{Key: k.name, Clear: true})
-		return
-	}
-	for _, item := range n.Content {
-		if !d.plain(item) {
-			continue
-		}
-		if d.element(k, item) {
-			continue
-		}
-		tag := item.ShortTag()
-		if item.Kind != yaml.ScalarNode || tag != "!!str" && !((k.kind == ports || k.kind == services) && tag == "!!int") {
-			hint := ""
-			if k.kind == anchors {
-				hint = "write no space behind the colon: file:PATH"
-			}
-			d.fail(item, hint, "an entry of %s is %s; text is wanted", k.name, describe(item))
-			continue
-		}
-		e, hint, err := parseItem(k, item.Value)
-		if err != nil {
-			d.fail(item, hint, "%s: %v", k.name, err)
-			continue
-		}
-		d.add(item, e)
-	}
-}
-
-// element decodes an element that is more than a text; false for one that is not.
-func (d *decoder) element(k key, item *yaml.Node) bool {
+// pathText checks what can be said of a path before it is opened. A component
+// .. is refused because what it leads to depends on the links before it.
+func pathText(text string) error {
+	text, _ = strings.CutSuffix(text, "?")
 	switch {
-	case k.kind == hosts && item.Kind == yaml.MappingNode:
-		d.host(k.name, item)
-	case k.kind == secrets:
-		d.credential(k.name, item)
-	case k.kind == sinks:
-		d.sink(k.name, item)
-	case k.kind == toolRules:
-		d.tool(k.name, item)
-	case k.kind == gateRules:
-		d.gate(k.name, item)
-	case k.kind == notifiers:
-		d.notifier(k.name, item)
-	default:
-		return false
+	case text == "":
+		return errors.New("an empty path")
+	case strings.ContainsAny(text, "\x00\n\r"):
+		return fmt.Errorf("the path \"%s\" contains a NUL or a line break", printable(text))
+	case len(text) > 4095:
+		return fmt.Errorf("a path of %d bytes; the kernel takes 4095", len(text))
+	case slices.Contains(strings.Split(text, "/"), ".."):
+		return fmt.Errorf("the path %q goes up with ..; write the absolute path that is meant", printable(text))
+	case strings.HasPrefix(text, "~") && text != "~" && !strings.HasPrefix(text, "~/"):
+		return fmt.Errorf("the path %q names the home of another user; write it in full", printable(text))
 	}
-	return true
+	return nil
 }
 
-// vars decodes variables with their values. A value is the text as written:
-// DEBUG: 1 and DEBUG: "1" are the same.
-func (d *decoder) vars(k key, n *yaml.Node) {
-	if n.Kind != yaml.MappingNode {
-		d.fail(n, "for example "+last(k.name)+": "+k.example, "%s is %s; a mapping of variables is wanted", k.name, describe(n))
-		return
+// fileText checks the path of a file that is a source, or part of one.
+func fileText(text string) (string, error) {
+	if strings.HasSuffix(text, "?") {
+		return "", fmt.Errorf("the path %q may not be missing", printable(text))
 	}
-	if len(n.Content) == 0 {
-		d.add(n, Entry{Key: k.name, Clear: true})
-		return
+	return text, pathText(text)
+}
+
+// expand makes a path of a policy absolute. It has no .. (pathText), so
+// joining cannot skip over a link.
+func expand(text, base, home string) string {
+	switch {
+	case text == "~":
+		return home
+	case strings.HasPrefix(text, "~/"):
+		return filepath.Join(home, text[2:])
+	case filepath.IsAbs(text):
+		return text
 	}
-	seen := map[string]bool{}
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		variable, value := n.Content[i], n.Content[i+1]
-		if !d.plain(variable) || !d.plain(value) {
-			continue
+	return filepath.Join(base, text)
+}
+
+// escapeGlob is path with nothing in it that a pattern would read as more than itself.
+func escapeGlob(path string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
+}
+
+// variable checks a name as POSIX shells take it: a name with anything else in
+// it cannot be set by a shell, but may be parsed by one.
+func variable(name string) error {
+	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_"
+	if name == "" || len(name) > 256 || strings.Trim(name, letters+"0123456789") != "" || name[0] >= '0' && name[0] <= '9' {
+		return fmt.Errorf("%q is not a variable name", printable(name))
+	}
+	return nil
+}
+
+// matchName returns the first pattern that name matches, or "".
+func matchName(patterns []string, name string) string {
+	upper := strings.ToUpper(name)
+	for _, p := range patterns {
+		if matchStars(p, upper) {
+			return p
 		}
-		if variable.Kind != yaml.ScalarNode || value.Kind != yaml.ScalarNode || value.ShortTag() == "!!null" {
-			d.fail(value, "write \"\" for an empty value", "%s in %s is %s; text is wanted", printable(variable.Value), k.name, describe(value))
-			continue
+	}
+	return ""
+}
+
+// matchStars matches text against a pattern in which * stands for any text.
+func matchStars(pattern, text string) bool {
+	first, rest, stars := strings.Cut(pattern, "*")
+	text, ok := strings.CutPrefix(text, first)
+	if !ok || !stars {
+		return ok && text == ""
+	}
+	for {
+		part, more, stars := strings.Cut(rest, "*")
+		if !stars {
+			return strings.HasSuffix(text, part)
 		}
-		if seen[variable.Value] {
-			d.fail(variable, "", "the variable %q stands here again", printable(variable.Value))
-			continue
+		if _, text, ok = strings.Cut(text, part); !ok {
+			return false
 		}
-		seen[variable.Value] = true
-		if err := setVariable(variable.Value, value.Value); err != nil {
-			d.fail(variable, "", "%s: %v", k.name, err)
-			continue
-		}
-		d.add(variable, Entry{Key: k.name, Value: variable.Value, Text: value.Value})
+		rest = more
 	}
 }
 
-// last is the part of a dotted name that stands in the file.
-func last(name string) string {
-	return name[strings.LastIndexByte(name, '.')+1:]
+func toolText(text string) (string, error) {
+	switch {
+	case strings.TrimSpace(text) != text:
+		return "", errors.New("it begins or ends with a space")
+	case len(text) > maxToolText:
+		return "", fmt.Errorf("it is longer than %d bytes", maxToolText)
+	case strings.ContainsAny(text, "\n\r\x00"):
+		return "", errors.New("it has a line break")
+	}
+	return text, nil
 }
+
+// maxToolText is how long a name, a pattern or a reason may be, in bytes.
+const maxToolText = 500
+
+const alphanumeric = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+
+// wholeNumber reads decimal digits only: no sign, no leading zero, no
+// underscore, so that a number means the same to every reader of the file.
+func wholeNumber(text string) (int64, error) {
+	if text == "" || text[0] == '0' || strings.Trim(text, "0123456789") != "" {
+		return 0, strconv.ErrSyntax
+	}
+	return strconv.ParseInt(text, 10, 64)
+}
+
+func parseSpan(text string) (int64, error) {
+	if text == none {
+		return 0, nil
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d <= 0 {
+		return 0, fmt.Errorf("%q is not a duration above 0 such as 30s, 15m or 4h, or none", printable(text))
+	}
+	return int64(d), nil
+}
+
+// shortSpan is d without units that are zero: 4h rather than 4h0m0s.
+func shortSpan(d time.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}
+
+// spanShape is the schema of a duration.
+func spanShape() map[string]any { return map[string]any{"type": "string", "pattern": spanPattern} }
+
+const spanPattern = `^([0-9]+(\.[0-9]*)?(ns|us|ms|s|m|h))+$`
+
+// textShape is the schema of a text.
+func textShape() map[string]any { return map[string]any{"type": "string", "minLength": 1} }

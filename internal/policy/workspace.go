@@ -9,6 +9,30 @@ import (
 	"strings"
 )
 
+// workspaceKeys are those of the section workspace.
+var workspaceKeys = []key{
+	{name: "workspace",
+		doc: "The directory that the command works in; the only tree of the host that it may change unless `filesystem.write` names more."},
+	{name: "workspace.mode", kind: &words, words: []string{"direct", "review"}, project: raises, example: "review",
+		doc: "`direct`: changes are made in the tree itself. `review`: the command works on a copy-on-write view, and what it changed waits for `holdfast review`; the tree itself is not changed by the run, but for what `filesystem.write` and `workspace.outputs` name. The flag is `--review`."},
+	{name: "workspace.view", kind: &words, words: []string{string(ViewAuto), string(ViewOverlay), string(ViewCopy)}, project: ignored, example: "copy",
+		doc: "How mode `review` makes its view. `overlay`: a layer over the tree, at no cost at the start; the rename of a directory that was there before is refused with EXDEV, which `mv` and `npm` work around and `git mv` does not. `copy`: the tree is copied first, and everything works. `auto`: the layer, and the copy where the host cannot lay one, or where files that the command may change are of another group or user than it has first, as in a tree that a group shares: the kernel refuses to change them in a layer (EOVERFLOW)."},
+	{name: "workspace.scratch", kind: &words, words: []string{"off", "on"}, project: ignored, example: "on",
+		doc: "`on`: a private directory on disk for what a build needs and nobody keeps, in `HOLDFAST_SCRATCH`. It is empty at the start, gone at the end, and counts against `limits.disk`. The flag is `--scratch`."},
+	{name: "workspace.outputs", kind: &paths, project: clears, example: "[dist]",
+		doc: "Directories for results: writable on the host, at their place, also where the workspace is read-only. One that is missing is made, but not the directory it is in. What your host would execute or obey, and secrets, are protected, hidden and held back in them as in any workspace. `HOLDFAST_OUTPUT` is the first of them. The flag is `--output`."},
+	{name: "workspace.readonly", kind: &paths, project: adds, example: "[vendor]",
+		doc: "Paths inside the workspace that the command may read and not change. `.` is the whole workspace; outputs are then named under `filesystem.write`."},
+	{name: "workspace.protect", kind: &patterns, project: adds, example: "[deploy.sh]",
+		doc: "Names or patterns to protect besides the built-in list of files that the host executes later. They apply at any depth; with a leading slash at the top of the workspace only."},
+	{name: "workspace.unprotect", kind: &patterns, project: never, example: "[.vscode/settings.json]",
+		doc: "Entries of the built-in list, or paths from the workspace, to leave writable. Whatever the command writes there may later be executed by the host."},
+	{name: "workspace.hide", kind: &patterns, project: adds, example: "[customers.csv]",
+		doc: "Names or patterns of secrets that the command may not read, besides the built-in list (`.env`, private keys, Terraform state and the like, unless git tracks them). They apply at any depth; with a leading slash at the top of the workspace only."},
+	{name: "workspace.show", kind: &patterns, project: never, example: "[.env.test]",
+		doc: "Names or patterns of that list that the command may read."},
+}
+
 // systemTrees may not be a workspace, nor may anything below them: a backend
 // puts its own in their place, or the host runs from them.
 var systemTrees = []string{"/boot", "/bin", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/proc", "/run", "/sbin", "/sys", "/usr"}
@@ -98,44 +122,6 @@ func (h Host) workspace(path string) error {
 	return nil
 }
 
-// ownPath is a place that Holdfast rests on.
-type ownPath struct {
-	what, path, hint string
-	tree             bool
-}
-
-func (h Host) own() []ownPath {
-	if h.owned != nil {
-		return h.owned
-	}
-	all := []ownPath{
-		{what: "the state directory", path: h.State, tree: true, hint: "unset XDG_STATE_HOME, or set it to a directory outside the workspace"},
-		{what: "the policy directory", path: h.Config, tree: true, hint: "unset XDG_CONFIG_HOME, or set it to a directory outside the workspace"},
-		{what: "the holdfast program", path: h.Executable, hint: "install holdfast outside the workspace, for example in /usr/local/bin"},
-	}
-	for i, own := range all {
-		if !filepath.IsAbs(own.path) {
-			all[i].path = ""
-			continue
-		}
-		var links []string
-		links, all[i].path = steps(own.path)
-		for _, at := range links { // what leads there counts as well
-			all = append(all, ownPath{what: "a link to " + own.what, path: at, hint: own.hint})
-		}
-	}
-	return all
-}
-
-// nearestReal resolves as much of path as exists and adds the rest.
-func nearestReal(path string) string {
-	if !filepath.IsAbs(path) {
-		return ""
-	}
-	_, real := steps(path)
-	return real
-}
-
 // outside refuses a policy file that the command could change.
 func (e *Effective) outside(h Host, file string) error {
 	at, err := locate(file)
@@ -165,20 +151,4 @@ func (p *Plan) unreachable(e Effective, h Host) error {
 		}
 	}
 	return nil
-}
-
-// within reports whether path is tree or lies below it. Both are resolved
-// names of the kernel's.
-func within(path, tree string) bool {
-	return path == tree || tree == "/" || strings.HasPrefix(path, tree+"/")
-}
-
-// reason is the cause of a failed look-up without the path, which the message
-// has already.
-func reason(err error) string {
-	var p *fs.PathError
-	if errors.As(err, &p) {
-		return p.Err.Error()
-	}
-	return err.Error()
 }

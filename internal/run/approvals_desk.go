@@ -18,7 +18,7 @@ import (
 // desk is where a run asks a human. Its methods do nothing on a nil desk, which
 // is that of a run whose policy has no rule of consent.
 type desk struct {
-	*consent.Desk
+	*consent.Queue
 	notes *notifier
 	told  *told
 }
@@ -30,10 +30,10 @@ func (t *Task) newDesk(c consent.Config) (*desk, error) {
 	if len(t.Plan.Ask) == 0 && len(t.Plan.Deny) == 0 && t.Plan.Programs.Else == "" {
 		return nil, nil
 	}
-	d := &desk{told: &told{sink: t.record.sensor(event.Approve), secrets: t.record.secrets.String}}
-	c.Session, c.Sink, c.Timeout = t.record.session, d.told, t.Plan.Approvals.Timeout
+	d := &desk{told: &told{sink: t.bus.Sensor(event.Approve), secrets: t.bus.Secrets().String}}
+	c.Session, c.Sink, c.Timeout = t.bus.Session(), d.told, t.Plan.Approvals.Timeout
 	if d.asks(t) {
-		own, err := ApproverKey(t.Keys)
+		own, err := consent.ApproverKey(t.Keys)
 		if err != nil {
 			return nil, err
 		}
@@ -45,11 +45,11 @@ func (t *Task) newDesk(c consent.Config) (*desk, error) {
 		c.Notify = d.notes.begin
 	}
 	var err error
-	if d.Desk, err = consent.New(c); err != nil {
+	if d.Queue, err = consent.New(c); err != nil {
 		d.notes.close()
 		return nil, err
 	}
-	d.notes.attach(d.Desk)
+	d.notes.attach(d.Queue)
 	return d, nil
 }
 
@@ -58,13 +58,13 @@ func (d *desk) asks(t *Task) bool {
 	return len(t.Plan.Ask) > 0 && t.Plan.Approvals.Timeout > 0 && t.Keys != ""
 }
 
-// approvals is the desk as the control socket needs it; nil when nothing is ever
+// approvals is the queue as the control socket needs it; nil when nothing is ever
 // asked.
-func (d *desk) approvals() Approvals {
+func (d *desk) approvals() *consent.Queue {
 	if d == nil || d.notes == nil {
 		return nil
 	}
-	return d.Desk
+	return d.Queue
 }
 
 // close ends what waits, and returns when nothing of the desk is under way. It
@@ -76,7 +76,7 @@ func (d *desk) close() {
 	if d.notes != nil {
 		d.notes.stop()
 	}
-	d.Desk.Close()
+	d.Queue.Close()
 	d.notes.close()
 }
 

@@ -34,7 +34,7 @@ type notifier struct {
 	work sync.WaitGroup
 
 	mu    sync.Mutex // guards what follows
-	desk  Approvals
+	desk  *consent.Queue
 	leave func()
 	over  bool
 	live  map[string]context.CancelFunc // what asks webhooks about a request, by its id
@@ -71,7 +71,7 @@ func (t *Task) newNotifier(sink event.Sink) (*notifier, error) {
 }
 
 // attach says where answers go. A webhook is somebody who is there.
-func (n *notifier) attach(d *consent.Desk) {
+func (n *notifier) attach(d *consent.Queue) {
 	if n == nil {
 		return
 	}
@@ -139,7 +139,7 @@ func (n *notifier) begin(r consent.Request) {
 }
 
 // follow ends the questions to webhooks about what waits no more.
-func (n *notifier) follow(d *consent.Desk) {
+func (n *notifier) follow(d *consent.Queue) {
 	for range d.Watch(n.ctx) {
 		waits := map[string]bool{}
 		for _, r := range d.Pending() {
@@ -163,7 +163,7 @@ func (n *notifier) ask(ctx context.Context, h *alert.Asker, r consent.Request) {
 		Asked: r.Asked, Expires: r.Expires, Rule: r.Rule, Reason: consent.Visible(r.Reason), Count: r.Count,
 	}
 	for _, l := range consent.Describe(r) {
-		q.What = append(q.What, alert.Said{Name: l.Name, Warn: l.Warn, Text: n.task.record.secrets.String(l.Text)})
+		q.What = append(q.What, alert.Said{Name: l.Name, Warn: l.Warn, Text: n.task.bus.Secrets().String(l.Text)})
 	}
 	reply, err := h.Ask(ctx, q, func(err error) { n.ignored(h, r, err) })
 	if err != nil {

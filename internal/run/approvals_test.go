@@ -3,26 +3,23 @@
 package run
 
 import (
-	"bytes"
 	"context"
 	"crypto/ed25519"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
-	"syscall"
 	"testing"
 	"time"
 
 	"holdfast.dev/holdfast/internal/consent"
+	"holdfast.dev/holdfast/internal/consent/rules"
 	"holdfast.dev/holdfast/internal/floor/event"
-	"holdfast.dev/holdfast/internal/floor/redact"
 	"holdfast.dev/holdfast/internal/policy"
+	"holdfast.dev/holdfast/internal/record/bus"
+	"holdfast.dev/holdfast/internal/supervise/control"
 )
 
 // asking is a run that asks, without the run.
@@ -44,14 +41,16 @@ func asks(t *testing.T, state, name string, notify ...policy.Notifier) *asking {
 		t.Fatal(err)
 	}
 	a := &asking{t: t, state: state, task: &Task{State: state, Keys: filepath.Join(state, "keys")}}
-	a.task.Plan.Ask = []policy.GateRule{{When: "true"}}
+	a.task.Plan.Ask = []rules.Rule{{When: "true"}}
 	a.task.Plan.Approvals = policy.Approvals{Timeout: time.Minute, Notify: notify}
-	a.task.record = &recorder{session: name, secrets: redact.New(), sensors: map[event.Sensor]*sensor{}}
 	var err error
+	if a.task.bus, err = bus.Open(bus.Config{Session: name}); err != nil {
+		t.Fatal(err)
+	}
 	if a.task.desk, err = a.task.newDesk(consent.Config{}); err != nil {
 		t.Fatal(err)
 	}
-	stop, err := a.task.answer(&session{dir: dir}, nil, a.task.desk.approvals())
+	stop, err := a.task.takeOrders(dir, nil, a.task.desk.approvals())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +74,7 @@ func (a *asking) hold(argv ...string) <-chan event.Ruling {
 
 func (a *asking) waiting() []consent.Request {
 	a.t.Helper()
-	all, err := Waits(context.Background(), a.state)
+	all, err := consent.Waits(context.Background(), a.state)
 	if err != nil {
 		a.t.Fatal(err)
 	}
@@ -88,7 +87,7 @@ func (a *asking) waiting() []consent.Request {
 
 func (a *asking) sign(n consent.Answer) consent.Signed {
 	a.t.Helper()
-	key, err := ApproverKey(a.task.Keys)
+	key, err := consent.ApproverKey(a.task.Keys)
 	if err != nil {
 		a.t.Fatal(err)
 	}
@@ -101,7 +100,7 @@ func (a *asking) answer(r consent.Request, allow bool) error {
 	if n.Allow = allow; allow {
 		n.Scope = consent.Once
 	}
-	return AnswerRequest(context.Background(), a.state, r.Session, a.sign(n))
+	return consent.AnswerRequest(context.Background(), a.state, r.Session, a.sign(n))
 }
 
 func verdict(t *testing.T, c <-chan event.Ruling) event.Ruling {
@@ -134,18 +133,18 @@ func TestApprovalsOverTheControlSocket(t *testing.T) {
 	}
 	n := list[1].Answer()
 	n.Allow, n.Scope = true, consent.Session
-	if err := AnswerRequest(context.Background(), a.state, n.Session, a.sign(n)); err != nil {
+	if err := consent.AnswerRequest(context.Background(), a.state, n.Session, a.sign(n)); err != nil {
 		t.Fatal(err)
 	}
 	verdict(t, second)
-	all, err := Waits(context.Background(), a.state)
+	all, err := consent.Waits(context.Background(), a.state)
 	if err != nil || len(all) != 1 || len(all[0].Grants) != 1 {
 		t.Fatalf("got %+v, %v", all, err)
 	}
 	if r := verdict(t, a.hold("x", "y")); !r.Granted {
 		t.Errorf("the approval of the session does not hold: %+v", r)
 	}
-	if err := RevokeGrant(context.Background(), a.state, n.Session, a.sign(consent.Answer{Session: n.Session, Grant: all[0].Grants[0].ID})); err != nil {
+	if err := consent.RevokeGrant(context.Background(), a.state, n.Session, a.sign(consent.Answer{Session: n.Session, Grant: all[0].Grants[0].ID})); err != nil {
 		t.Fatal(err)
 	}
 	third := a.hold("x", "y")
@@ -189,9 +188,12 @@ func TestApprovalsTakeNoForgedAnswer(t *testing.T) {
 		"about something else":     a.sign(digest),
 		"of the run's own request": {Answer: n, Key: forged.Public().(ed25519.PublicKey), Signature: unsigned.Signature},
 	} {
-		if err := AnswerRequest(context.Background(), a.state, r.Session, s); err == nil {
+		if err := consent.AnswerRequest(context.Background(), a.state, r.Session, s); err == nil {
 			t.Errorf("an answer %s was taken", name)
 		}
+	}
+	if err := consent.AnswerRequest(context.Background(), a.state, "../"+r.Session, a.sign(n)); err == nil {
+		t.Error("a path was taken for a session")
 	}
 	if len(a.waiting()) != 1 {
 		t.Error("the request waits no more")
@@ -229,14 +231,14 @@ func TestARunThatDoesNotAnswerIsNamed(t *testing.T) {
 	const session = "20261122T120000-aaaa"
 	a := newAsking(t, session)
 	a.hold("x")
-	for range orders {
-		c, err := dialControl(t.Context(), filepath.Join(a.state, "sessions", session))
+	for range 32 { // as many as are served at a time
+		c, err := control.Dial(t.Context(), filepath.Join(a.state, "sessions", session))
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer c.Close()
 	}
-	if all, err := Waits(t.Context(), a.state); !errors.Is(err, errSilent) || !strings.Contains(err.Error(), session) {
+	if all, err := consent.Waits(t.Context(), a.state); !errors.Is(err, control.ErrSilent) || !strings.Contains(err.Error(), session) {
 		t.Errorf("%v, %v", all, err)
 	}
 }
@@ -246,10 +248,10 @@ func TestFollowWaits(t *testing.T) {
 	a := newAsking(t, "20261122T120000-aaaa")
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	states := make(chan []Waiting, 100)
+	states := make(chan []consent.Waiting, 100)
 	ended := make(chan error, 1)
-	go func() { ended <- FollowWaits(ctx, a.state, func(all []Waiting) { states <- all }) }()
-	await := func(what string, is func([]Waiting) bool) {
+	go func() { ended <- consent.FollowWaits(ctx, a.state, func(all []consent.Waiting) { states <- all }) }()
+	await := func(what string, is func([]consent.Waiting) bool) {
 		t.Helper()
 		for end := time.After(20 * time.Second); ; {
 			select {
@@ -262,8 +264,8 @@ func TestFollowWaits(t *testing.T) {
 			}
 		}
 	}
-	count := func(runs, requests int) func([]Waiting) bool {
-		return func(all []Waiting) bool {
+	count := func(runs, requests int) func([]consent.Waiting) bool {
+		return func(all []consent.Waiting) bool {
 			n := 0
 			for _, w := range all {
 				n += len(w.Requests)
@@ -298,92 +300,24 @@ func TestFollowWaits(t *testing.T) {
 	}
 }
 
-// The control socket takes orders while others watch, hang or talk nonsense.
-func TestControlSocketSurvives(t *testing.T) {
-	t.Parallel()
-	a := newAsking(t, "20261122T120000-aaaa")
-	path := filepath.Join(a.state, "sessions", "20261122T120000-aaaa")
-	for _, text := range []string{"", "\n", "{}\n", `{"Do":"format"}` + "\n", `{"Do":"approvals.answer"}` + "\n", strings.Repeat("x", orderBytes+10), "{"} {
-		c, err := dialControl(context.Background(), path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer c.Close()
-		io.WriteString(c, text) // it may be cut off
-		if strings.HasSuffix(text, "\n") {
-			var got answer
-			if err := json.NewDecoder(c).Decode(&got); err != nil || got.Error == "" {
-				t.Errorf("%q: %+v, %v", text, got, err)
-			}
-		}
-	}
-	a.hold("x")
-	if list := a.waiting(); len(list) != 1 {
-		t.Errorf("got %+v", list)
-	}
-	if err := AnswerRequest(context.Background(), a.state, "../20261122T120000-aaaa", consent.Signed{}); err == nil {
-		t.Error("a path was taken for a session")
-	}
-}
-
 func TestRunThatAsksNothing(t *testing.T) {
 	t.Parallel()
-	task := &Task{record: &recorder{}}
+	task := &Task{bus: new(bus.Bus)}
 	d, err := task.newDesk(consent.Config{})
 	if d != nil || err != nil || d.approvals() != nil || d.report() != nil {
 		t.Errorf("got %v, %v", d, err)
 	}
 	d.close()
 	dir := t.TempDir()
-	stop, err := task.answer(&session{dir: dir}, nil, d.approvals())
+	stop, err := task.takeOrders(dir, nil, d.approvals())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer stop()
-	for _, do := range []string{listApprovals, watchApprovals, answerApproval, revokeApproval} {
-		if _, err := exchange(context.Background(), dir, order{Do: do}); err == nil || err.Error() != errNothingAsked.Error() {
+	for _, do := range []string{"approvals", "approvals.watch", "approvals.answer", "approvals.revoke"} {
+		err := control.Exchange(context.Background(), dir, map[string]string{"Do": do}, nil)
+		if err == nil || !strings.Contains(err.Error(), "this run asks nothing") {
 			t.Errorf("%s: %v", do, err)
-		}
-	}
-}
-
-func TestApproverKey(t *testing.T) {
-	t.Parallel()
-	dir := filepath.Join(t.TempDir(), "keys")
-	keys := make([]ed25519.PrivateKey, 8)
-	var made sync.WaitGroup
-	for i := range keys {
-		made.Go(func() { keys[i], _ = ApproverKey(dir) })
-	}
-	made.Wait()
-	for _, k := range keys {
-		if k == nil || !bytes.Equal(k, keys[0]) {
-			t.Fatal("not all have the same key")
-		}
-	}
-	path := filepath.Join(dir, approverFile)
-	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
-		t.Errorf("the directory holds %v, %v", entries, err)
-	}
-	if st, err := os.Stat(path); err != nil || st.Mode() != 0o600 {
-		t.Errorf("%v, %v", st.Mode(), err)
-	}
-	for name, spoil := range map[string]func() error{
-		"readable by others": func() error { return os.Chmod(path, 0o640) },
-		"a link":             func() error { return errors.Join(os.Rename(path, path+".real"), os.Symlink(path+".real", path)) },
-		"a FIFO":             func() error { return errors.Join(os.Remove(path), syscall.Mkfifo(path, 0o600)) },
-		"no key":             func() error { return errors.Join(os.Remove(path), os.WriteFile(path, []byte("hello"), 0o600)) },
-		"empty":              func() error { return errors.Join(os.Remove(path), os.WriteFile(path, nil, 0o600)) },
-	} {
-		os.RemoveAll(dir)
-		if _, err := ApproverKey(dir); err != nil {
-			t.Fatal(err)
-		}
-		if err := spoil(); err != nil {
-			t.Fatal(err)
-		}
-		if k, err := ApproverKey(dir); err == nil {
-			t.Errorf("%s: got %v", name, k.Public())
 		}
 	}
 }

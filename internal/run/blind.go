@@ -5,10 +5,8 @@ package run
 import (
 	"fmt"
 	"maps"
-	"time"
 
 	"holdfast.dev/holdfast/internal/floor/event"
-	"holdfast.dev/holdfast/internal/record/audit"
 	"holdfast.dev/holdfast/internal/supervise"
 )
 
@@ -31,7 +29,7 @@ func (o *observers) blind(what, reason, seen string) error {
 	}
 	detail := map[string]string{"reason": reason, "seen": seen}
 	maps.DeleteFunc(detail, func(_, v string) bool { return v == "" })
-	return o.record.own(event.Event{Action: event.RecordBlind, Object: what, Detail: detail})
+	return o.bus.Append(event.Event{Action: event.RecordBlind, Object: what, Detail: detail})
 }
 
 // blindFromStart declares what the sensors of the run cannot see from its
@@ -43,7 +41,7 @@ func (o *observers) blindFromStart() error {
 	calls, root := o.calls != nil, o.root != nil
 	o.mu.Unlock()
 	switch {
-	case o.record.log == nil:
+	case !o.bus.Recording():
 		return nil
 	case !calls:
 		return o.blind(event.BlindCalls, fmt.Sprintf("no system call is reported with the record at level %s", level),
@@ -53,45 +51,6 @@ func (o *observers) blindFromStart() error {
 	}
 	return o.blind(event.BlindLookups, "/dev/fuse cannot be opened here, so that nothing serves the root of the view and stat(2) and its like are not seen",
 		"what opens, executes, changes, connects, enters a directory, reads a link or asks for access")
-}
-
-// own records an event of the log itself, which numbers it.
-func (r *recorder) own(e event.Event) error {
-	e.Sensor, e.Session, e.Time = event.Record, r.session, time.Now()
-	var err error
-	if e.Seq, err = r.log.Put(e); err != nil {
-		r.fail(err)
-		return err
-	}
-	r.noted(e)
-	return nil
-}
-
-// Lack is why the record of a run will not be called COMPLETE: the gravest and
-// first reason. The zero value is for none.
-type Lack struct {
-	Verdict string // GAPS or PARTIAL, as log verify says it
-	Reason  string // in a few words
-}
-
-// lack takes what an event says of the record itself.
-func (r *recorder) lack(e event.Event) {
-	var l Lack
-	switch e.Action {
-	case event.RecordDrop:
-		l = Lack{audit.Gaps.String(), "events of " + e.Detail["of"] + " are lost: " + e.Detail["reason"]}
-	case event.RecordCut:
-		l = Lack{audit.Gaps.String(), "events of " + e.Detail["of"] + " are only counted: " + e.Detail["reason"]}
-	case event.RecordBlind:
-		l = Lack{audit.Partial.String(), e.Object + " not seen: " + e.Detail["reason"]}
-	default:
-		return
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.lacks == (Lack{}) || r.lacks.Verdict == audit.Partial.String() && l.Verdict != r.lacks.Verdict {
-		r.lacks = l
-	}
 }
 
 // blinding is the sink of a sensor that can lose sight of something while it

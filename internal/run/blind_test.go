@@ -10,38 +10,39 @@ import (
 	"holdfast.dev/holdfast/internal/floor/event"
 	"holdfast.dev/holdfast/internal/policy"
 	"holdfast.dev/holdfast/internal/record/audit"
+	"holdfast.dev/holdfast/internal/record/bus"
 	"holdfast.dev/holdfast/internal/supervise"
 )
 
 // watched records a run whose sensors emit events, and returns why its record is not
 // complete, by the recorder and by the verification.
-func watched(t *testing.T, level policy.RecordLevel, o *observers, emit func(*recorder)) (Lack, audit.Report) {
+func watched(t *testing.T, level policy.RecordLevel, o *observers, emit func(*bus.Bus)) (bus.Lack, audit.Report) {
 	t.Helper()
 	task := &Task{Log: filepath.Join(t.TempDir(), "log"), State: t.TempDir(), Plan: policy.Plan{Record: policy.Record{Level: level}}}
-	record, err := task.newRecord("s")
+	record, err := task.openBus("s")
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.task, o.record = task, record
+	o.task, o.bus = task, record
 	start := event.Event{Action: event.SessionStart, Detail: map[string]string{"sensors": o.sensors()}}
-	if err := record.sensor(event.Task).Emit(start); err != nil {
+	if err := record.Sensor(event.Task).Emit(start); err != nil {
 		t.Fatal(err)
 	}
 	if err := o.blindFromStart(); err != nil {
 		t.Fatal(err)
 	}
 	emit(record)
-	if err := record.end(map[string]string{}); err != nil {
+	if err := record.End(map[string]string{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := record.close(); err != nil {
+	if err := record.Close(); err != nil {
 		t.Fatal(err)
 	}
 	report, err := audit.Verify(t.Context(), filepath.Join(task.Log, "s.jsonl"), audit.VerifyOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return record.lacks, report
+	return record.Lack(), report
 }
 
 // TestWhatIsNotSeenIsDeclared: at the start by the sensors that there are, in the
@@ -49,12 +50,12 @@ func watched(t *testing.T, level policy.RecordLevel, o *observers, emit func(*re
 // the verification.
 func TestWhatIsNotSeenIsDeclared(t *testing.T) {
 	all := func() *observers { return &observers{calls: new(supervise.Supervisor), root: new(supervise.Tripwire)} }
-	nothing := func(*recorder) {}
+	nothing := func(*bus.Bus) {}
 	for _, c := range []struct {
 		name    string
 		level   policy.RecordLevel
 		o       *observers
-		emit    func(*observers, *recorder)
+		emit    func(*observers, *bus.Bus)
 		verdict string
 		reasons []string // of the verification
 		said    string   // at the end of the run
@@ -63,26 +64,26 @@ func TestWhatIsNotSeenIsDeclared(t *testing.T) {
 		{"no file system at the root", policy.RecordStandard, &observers{calls: new(supervise.Supervisor)}, nil, "PARTIAL",
 			[]string{"lookups not seen since"}, "lookups not seen: /dev/fuse cannot be opened"},
 		{"nothing is to be recorded", policy.RecordOff, &observers{}, nil, "PARTIAL", []string{"calls not seen since"}, "calls not seen: no system call"},
-		{"a flood of names", policy.RecordStandard, all(), func(o *observers, r *recorder) {
+		{"a flood of names", policy.RecordStandard, all(), func(o *observers, r *bus.Bus) {
 			for range 2 {
-				blinding{r.sensor(event.Tripwire), o}.Observe(event.Event{Action: event.FileLookup, Object: "/", Detail: map[string]string{"names": "different", "count": "9"}})
+				blinding{r.Sensor(event.Tripwire), o}.Observe(event.Event{Action: event.FileLookup, Object: "/", Detail: map[string]string{"names": "different", "count": "9"}})
 			}
 		}, "PARTIAL", []string{"lookups not seen since"}, "lookups not seen: so many different names"},
-		{"reports of honeytokens are lost", policy.RecordStandard, all(), func(o *observers, r *recorder) {
-			blinding{r.sensor(event.Honey), o}.Emit(event.Event{Action: event.HoneyRead, Detail: map[string]string{"lost": "1"}})
+		{"reports of honeytokens are lost", policy.RecordStandard, all(), func(o *observers, r *bus.Bus) {
+			blinding{r.Sensor(event.Honey), o}.Emit(event.Event{Action: event.HoneyRead, Detail: map[string]string{"lost": "1"}})
 		}, "PARTIAL", []string{"honeytokens not seen since"}, "honeytokens not seen: "},
-		{"what a call did is not known", policy.RecordStandard, all(), func(o *observers, r *recorder) {
+		{"what a call did is not known", policy.RecordStandard, all(), func(o *observers, r *bus.Bus) {
 			for range 2 {
-				blinding{r.sensor(event.Syscall), o}.Observe(event.Event{Action: event.FileWrite, Object: "/x", Verdict: event.Allowed, Detail: map[string]string{"compared": "no", "reason": "its thread cannot be traced: EPERM"}})
+				blinding{r.Sensor(event.Syscall), o}.Observe(event.Event{Action: event.FileWrite, Object: "/x", Verdict: event.Allowed, Detail: map[string]string{"compared": "no", "reason": "its thread cannot be traced: EPERM"}})
 			}
 		}, "PARTIAL", []string{"changes not seen since"}, "changes not seen: what a call did"},
-		{"an event is lost besides", policy.RecordStandard, &observers{calls: new(supervise.Supervisor)}, func(_ *observers, r *recorder) {
-			r.sensor(event.Syscall).Observe(event.Event{Action: event.FileOpen, Detail: map[string]string{"no key": "x"}})
+		{"an event is lost besides", policy.RecordStandard, &observers{calls: new(supervise.Supervisor)}, func(_ *observers, r *bus.Bus) {
+			r.Sensor(event.Syscall).Observe(event.Event{Action: event.FileOpen, Detail: map[string]string{"no key": "x"}})
 		}, "GAPS", []string{"lookups not seen since", "were dropped"}, "events of syscall are lost: "},
 	} {
 		emit := nothing
 		if c.emit != nil {
-			emit = func(r *recorder) { c.emit(c.o, r) }
+			emit = func(r *bus.Bus) { c.emit(c.o, r) }
 		}
 		lack, report := watched(t, c.level, c.o, emit)
 		if report.Verdict.String() != c.verdict || len(report.Problems) != len(c.reasons) {
@@ -93,7 +94,7 @@ func TestWhatIsNotSeenIsDeclared(t *testing.T) {
 				t.Errorf("%s: %s, want %q", c.name, p, c.reasons[i])
 			}
 		}
-		if lack != (Lack{}) != (c.verdict != "COMPLETE") || lack != (Lack{}) && lack.Verdict != c.verdict || !strings.HasPrefix(lack.Reason, c.said) {
+		if lack != (bus.Lack{}) != (c.verdict != "COMPLETE") || lack != (bus.Lack{}) && lack.Verdict != c.verdict || !strings.HasPrefix(lack.Reason, c.said) {
 			t.Errorf("%s: the run says %+v", c.name, lack)
 		}
 	}

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"holdfast.dev/holdfast/internal/consent"
+	"holdfast.dev/holdfast/internal/consent/rules"
 	"holdfast.dev/holdfast/internal/floor/event"
 	"holdfast.dev/holdfast/internal/policy"
 	"holdfast.dev/holdfast/internal/testenv"
@@ -69,7 +70,7 @@ func pushesTo(t *testing.T, n *testenv.Network, deny event.Kind, private, public
 		Name: "forge", Source: policy.CredentialSource{Kind: "env", Value: "LENT_TOKEN"}, Hosts: []policy.HostPort{{Host: "allowed.test", Port: 443}},
 		Header: "Authorization", Format: "Bearer {}", Env: []string{"GH_TOKEN"}, Shape: "ghp_", TTL: time.Minute,
 	}}
-	task.Plan.Ask = []policy.GateRule{{Set: "git-push"}, {Set: "new-hosts"}, {When: `action == "credential"`}}
+	task.Plan.Ask = []rules.Rule{{Set: "git-push"}, {Set: "new-hosts"}, {When: `action == "credential"`}}
 	task.Plan.Approvals.Timeout = time.Minute
 	task.Plan.Record.Level, task.Log, task.Keys = policy.RecordStandard, filepath.Join(t.TempDir(), "log"), filepath.Join(t.TempDir(), "keys")
 	asked := answerAll(t, task, deny)
@@ -97,7 +98,7 @@ func pushesTo(t *testing.T, n *testenv.Network, deny event.Kind, private, public
 // him, and says about what he was asked.
 func answerAll(t *testing.T, task *Task, deny event.Kind) (asked func() []event.Kind) {
 	t.Helper()
-	key, err := ApproverKey(task.Keys)
+	key, err := consent.ApproverKey(task.Keys)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +107,7 @@ func answerAll(t *testing.T, task *Task, deny event.Kind) (asked func() []event.
 	var human sync.WaitGroup
 	human.Go(func() {
 		for ; ctx.Err() == nil; time.Sleep(10 * time.Millisecond) {
-			all, _ := Waits(ctx, task.State) // there is no run yet, or no longer
+			all, _ := consent.Waits(ctx, task.State) // there is no run yet, or no longer
 			for _, w := range all {
 				for _, r := range w.Requests {
 					a := r.Answer()
@@ -117,7 +118,7 @@ func answerAll(t *testing.T, task *Task, deny event.Kind) (asked func() []event.
 							a.Scope = consent.Session
 						}
 					}
-					if AnswerRequest(ctx, task.State, r.Session, consent.Sign(a, key)) == nil { // it may be answered by what was allowed before it
+					if consent.AnswerRequest(ctx, task.State, r.Session, consent.Sign(a, key)) == nil { // it may be answered by what was allowed before it
 						kinds = append(kinds, r.Attempt.Kind)
 					}
 				}

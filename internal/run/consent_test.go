@@ -171,7 +171,7 @@ func TestARunEndsAlthoughSomethingWaits(t *testing.T) {
 func channel(t *testing.T, h *human) (socket string, r *tools) {
 	t.Helper()
 	task := &Task{}
-	record, err := task.newRecord("s")
+	record, err := task.openBus("s")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +181,7 @@ func channel(t *testing.T, h *human) (socket string, r *tools) {
 		t.Fatal(err)
 	}
 	r = &tools{
-		sink: record.sensor(event.Agent), process: func(pid int) event.Process { return event.Process{PID: pid} }, callers: make(chan struct{}, toolCallers),
+		sink: record.Sensor(event.Agent), process: func(pid int) event.Process { return event.Process{PID: pid} }, callers: make(chan struct{}, toolCallers),
 		consent: consents{gate: h}, held: make(chan struct{}, toolsHeld), waiting: map[int]string{}, left: toolBurst, filled: time.Now(), listen: l,
 	}
 	r.life, r.end = context.WithCancelCause(context.Background())

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"holdfast.dev/holdfast/internal/boundary/workspace"
 	"holdfast.dev/holdfast/internal/consent"
 	"holdfast.dev/holdfast/internal/floor/event"
 	"holdfast.dev/holdfast/internal/floor/sys"
@@ -19,7 +20,7 @@ import (
 // gate joins the policy's rules of consent, which say what needs an answer, and
 // the desk, where that waits.
 type gate struct {
-	rules *policy.Gates
+	rules *policy.Consent
 	desk  *desk
 	task  *Task
 }
@@ -31,7 +32,7 @@ func (t *Task) newGate() error {
 	if err != nil || d == nil {
 		return err
 	}
-	rules, err := t.Plan.Gates()
+	rules, err := t.Plan.Consent()
 	if err != nil {
 		d.close()
 		return err
@@ -55,13 +56,12 @@ func (t *Task) observable() error {
 	if t.Plan.Programs.Else != "" {
 		return &UnobservedError{event.KindExec}
 	}
-	firm := slices.DeleteFunc(slices.Clone(t.Plan.Ask), func(r policy.GateRule) bool { return r.Attended })
-	rules, err := policy.NewGates(firm, t.Plan.Deny, nil)
+	rules, err := t.Plan.Consent()
 	if err != nil {
 		return err
 	}
 	for _, k := range []event.Kind{event.KindExec, event.KindFile} {
-		if rules.Wants(k) {
+		if rules.Firm(k) {
 			return &UnobservedError{k}
 		}
 	}
@@ -90,7 +90,7 @@ func (g *gate) Judge(a event.Attempt) event.Ruling {
 }
 
 func (g *gate) ruling(a event.Attempt, j policy.Judgement) event.Ruling {
-	rule := j.Rule.Origin.String()
+	rule := j.Rule.Origin
 	switch {
 	case j.Verdict == event.Allowed:
 		return event.Ruling{Verdict: event.Allowed}
@@ -131,7 +131,7 @@ func (g *gate) couldAsk(k event.Kind) bool {
 // attended says whether somebody is there to answer. Whoever follows what runs ask
 // finds a new one within a moment, and is there before that.
 func (g *gate) attended() bool {
-	return g.desk.Attended() || somebodyIsPresent(g.task.State)
+	return g.desk.Attended() || consent.Present(g.task.State)
 }
 
 // writable says whether what runs inside may write a file.
@@ -140,7 +140,7 @@ func (t *Task) writable(path string) bool {
 	if slices.ContainsFunc(private, func(tree string) bool { return within(path, tree) }) {
 		return true
 	}
-	return slices.ContainsFunc(writableTrees(t.Plan), func(tree string) bool { return within(path, tree) })
+	return slices.ContainsFunc(workspace.WritableTrees(t.Plan), func(tree string) bool { return within(path, tree) })
 }
 
 // chained is how many processes are named of those that led to a request.

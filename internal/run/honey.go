@@ -38,7 +38,7 @@ func (t *Task) newTraps() (traps, error) {
 	var decoys []credentials.Decoy
 	for _, f := range files {
 		for _, s := range f.Secrets {
-			t.record.secrets.Hold("honey-"+f.Kind, s)
+			t.bus.Secrets().Hold("honey-"+f.Kind, s)
 			decoys = append(decoys, credentials.Decoy{Kind: f.Kind, Value: s})
 		}
 	}
@@ -83,7 +83,7 @@ func (s traps) apply(spec *boundary.Spec) {
 // served are those of the files that whoever serves the root of the view has: it
 // tells of them itself.
 func (o *observers) served(made []boundary.Entry) supervise.Baits {
-	out := supervise.Baits{Details: map[string]map[string]string{}, Sink: o.record.sensor(event.Honey)}
+	out := supervise.Baits{Details: map[string]map[string]string{}, Sink: o.bus.Sensor(event.Honey)}
 	for _, f := range o.traps.files {
 		if slices.ContainsFunc(made, func(e boundary.Entry) bool { return e.Path == f.Path }) {
 			out.Details[f.Path] = f.Details()
@@ -101,7 +101,7 @@ func (o *observers) watch(w boundary.Watch) error {
 	}
 	var watcher *honey.Watcher
 	err := sys.AsTask(w.UID, w.GID, func() (err error) {
-		watcher, err = honey.Watch(fmt.Sprintf("/proc/%d/root", w.First), files, blinding{o.record.sensor(event.Honey), o})
+		watcher, err = honey.Watch(fmt.Sprintf("/proc/%d/root", w.First), files, blinding{o.bus.Sensor(event.Honey), o})
 		return err
 	})
 	if err != nil {

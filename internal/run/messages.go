@@ -35,7 +35,7 @@ func (m *Messages) pass(alive context.Context, t *Task, proc boundary.Process) e
 	m.report = gateway.Run(alive, gateway.Config{
 		Agent:  gateway.Ends{In: unclosed{t.Streams.Out}, Out: io.NopCloser(t.Streams.In)},
 		Server: gateway.Ends{In: in, Out: out},
-		Name:   name(t.Argv), Sink: t.record.sensor(event.Gateway), Redact: t.record.secrets.String,
+		Name:   name(t.Argv), Sink: t.bus.Sensor(event.Gateway), Redact: t.bus.Secrets().String,
 		Limits: m.Limits, Hungup: m.Hungup,
 		Deny: func(agent, server, tool string, arguments []byte) (string, string) {
 			return t.Plan.DenyTool(policy.ToolCall{Agent: agent, Server: server, Tool: tool, Arguments: string(arguments)})

@@ -5,16 +5,17 @@ package run
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"sync"
 
 	"holdfast.dev/holdfast/internal/boundary"
+	"holdfast.dev/holdfast/internal/boundary/workspace"
 	"holdfast.dev/holdfast/internal/credentials"
 	"holdfast.dev/holdfast/internal/floor/event"
 	"holdfast.dev/holdfast/internal/network"
 	"holdfast.dev/holdfast/internal/network/netstack"
 	"holdfast.dev/holdfast/internal/policy"
+	"holdfast.dev/holdfast/internal/run/session"
 )
 
 // Refusal is a destination that was refused or did not answer.
@@ -43,12 +44,12 @@ type networking struct {
 }
 
 // newNetwork prepares what the launch needs to know of it. Nothing listens yet.
-func (t *Task) newNetwork(s *session) (*networking, error) {
-	n := &networking{task: t, session: filepath.Base(s.dir)}
+func (t *Task) newNetwork(s *session.Session) (*networking, error) {
+	n := &networking{task: t, session: s.Name()}
 	if len(t.Plan.Credentials) > 0 {
 		leases, err := credentials.New(credentials.Config{
-			Session: n.session, Credentials: t.Plan.Credentials, Grants: t.Grants, Sink: t.record.sensor(event.Broker),
-			Writable: writableTrees(t.Plan), Unset: t.Unset, Held: t.record.secrets.Hold,
+			Session: n.session, Credentials: t.Plan.Credentials, Grants: t.Grants, Sink: t.bus.Sensor(event.Broker),
+			Writable: workspace.WritableTrees(t.Plan), Unset: t.Unset, Held: t.bus.Secrets().Hold,
 			Gate: t.consent.gate, Wants: t.consent.wants,
 		})
 		if err != nil {
@@ -56,7 +57,7 @@ func (t *Task) newNetwork(s *session) (*networking, error) {
 		}
 		n.leases = leases
 		for _, p := range leases.Placeholders() {
-			t.record.secrets.Hold("placeholder-"+p.Name, p.Value)
+			t.bus.Secrets().Hold("placeholder-"+p.Name, p.Value)
 		}
 		n.environment = append(n.environment, leases.Placeholders()...)
 	}
@@ -78,20 +79,19 @@ func (t *Task) newNetwork(s *session) (*networking, error) {
 
 // apply adds to the launch what the network needs there. What the user set in
 // the environment stays.
-func (n *networking) apply(spec *boundary.Spec) {
-	plan := &spec.Plan
-	plan.Env = slices.Clone(plan.Env)
-	for _, e := range n.environment {
-		if !slices.ContainsFunc(plan.Env, func(have policy.Env) bool { return have.Name == e.Name }) {
-			plan.Env = append(plan.Env, e)
-		}
+func (n *networking) apply(spec *boundary.Spec) error {
+	plan, err := spec.Plan.With(policy.Additions{Env: n.environment})
+	if err != nil {
+		return err
 	}
+	spec.Plan = plan
 	spec.Files = n.files
 	n.task.intercepts = len(plan.Allow) > 0 || n.task.Learn != network.Off || n.task.consent.asksHosts()
 	spec.Network = &boundary.Network{Intercept: n.task.intercepts, Rungs: n.task.Rungs, Open: n.open}
 	for _, p := range plan.HostPorts {
 		spec.Network.HostPorts = append(spec.Network.HostPorts, p.Inside)
 	}
+	return nil
 }
 
 // open begins to serve the doors of a launch. A launch that is tried again has
@@ -105,7 +105,7 @@ func (n *networking) open(doors boundary.Doors) error {
 	}
 	config := network.Config{
 		Session: n.session, Allow: n.task.Plan.Allow, Authority: n.authority,
-		Sink: n.task.record.sensor(event.Egress), Learn: n.task.Learn,
+		Sink: n.task.bus.Sensor(event.Egress), Learn: n.task.Learn,
 		Gate: n.task.consent.gate, Wants: n.task.consent.wants, Asks: n.task.consent.asks, Client: n.task.clients.of,
 	}
 	if d := n.task.traps.decoys; d != nil {
@@ -200,4 +200,17 @@ func (n *networking) close() error {
 		errs = append(errs, n.leases.Close())
 	}
 	return errors.Join(errs...)
+}
+
+// agentTrust are the variables by which the agent finds the bundle of
+// certificates, besides those that every program gets.
+func (t *Task) agentTrust() []policy.Env {
+	if t.Plan.Agent == nil {
+		return nil
+	}
+	var env []policy.Env
+	for _, name := range t.Plan.Agent.Trust {
+		env = append(env, policy.Env{Name: name, Value: network.Bundle, Origin: t.Plan.Agent.Origin})
+	}
+	return env
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"holdfast.dev/holdfast/internal/agents/state"
 	"holdfast.dev/holdfast/internal/boundary/workspace"
 	"holdfast.dev/holdfast/internal/policy"
 	"holdfast.dev/holdfast/internal/review"
@@ -163,8 +164,8 @@ func heldInOutput(t *testing.T, row obeyedRow) bool {
 // when the run has ended.
 func heldBySnapshot(t *testing.T, plan *policy.Plan, root, rel string, tree int) bool {
 	t.Helper()
-	snapshots, err := Inspect(t.Context(), plan)
-	if refused := (*ListedOutputError)(nil); errors.As(err, &refused) {
+	snapshots, err := workspace.Inspect(t.Context(), plan)
+	if refused := (*workspace.ListedOutputError)(nil); errors.As(err, &refused) {
 		return true
 	}
 	if err != nil {
@@ -190,7 +191,7 @@ func heldInReview(t *testing.T, row obeyedRow) bool {
 	putRow(t, dir+"/upper", row.change+"=new\n")
 	putRow(t, dir+"/upper", "ok.txt=new\n")
 	s, err := review.Collect(t.Context(), review.Source{Workspace: ws, Dir: dir, Mode: review.Overlay, Rules: workspace.DefaultRules(),
-		Began: time.Now().Add(time.Hour), Obey: HostSettings(home)})
+		Began: time.Now().Add(time.Hour), Obey: workspace.HostSettings(home)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,9 +213,9 @@ func heldForAgents(t *testing.T, row obeyedRow) bool {
 	row.lower = append(slices.Clone(row.home), row.lower...)
 	row.home = nil
 	row.lay(t, home)
-	c := &Changes{Dir: t.TempDir(), Files: []ChangedFile{{Place: filepath.Join(home, row.change), Change: "changed", New: "0.new"}}}
+	c := &state.Changes{Dir: t.TempDir(), Files: []state.ChangedFile{{Place: filepath.Join(home, row.change), Change: "changed", New: "0.new"}}}
 	putRow(t, c.Dir, "0.new=new\n")
-	obeyed, err := ObeyedAmong(t.Context(), home, []*Changes{c})
+	obeyed, err := state.ObeyedAmong(t.Context(), home, []*state.Changes{c})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,22 +13,25 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"holdfast.dev/holdfast/internal/agents/state"
 	"holdfast.dev/holdfast/internal/boundary"
 	"holdfast.dev/holdfast/internal/detect"
 	"holdfast.dev/holdfast/internal/detect/honey"
 	"holdfast.dev/holdfast/internal/floor/event"
 	"holdfast.dev/holdfast/internal/policy"
+	"holdfast.dev/holdfast/internal/record/bus"
+	"holdfast.dev/holdfast/internal/run/session"
 	"holdfast.dev/holdfast/internal/supervise"
 )
 
 // observers are what sees from outside what happens inside.
 type observers struct {
-	task   *Task
-	plan   policy.Plan // of the launch
-	record *recorder
-	traps  traps
-	agent  *agent
-	began  atomic.Bool // the command may be executed
+	task  *Task
+	plan  policy.Plan // of the launch
+	bus   *bus.Bus
+	traps traps
+	agent *state.Agent
+	began atomic.Bool // the command may be executed
 
 	mu    sync.Mutex // guards what follows
 	calls *supervise.Supervisor
@@ -36,7 +39,7 @@ type observers struct {
 	baits supervise.Baits // that root tells of
 	honey *honey.Watcher  // of the others
 	tools *tools
-	trees []boundary.Tree // of the view
+	trees []policy.Tree // of the view
 
 	blinded map[[2]string]bool // what was declared not to be seen, with the reason; guarded by mu too
 
@@ -44,15 +47,39 @@ type observers struct {
 	serve   sync.WaitGroup
 }
 
+// newObservers prepares what watches the run.
+func (t *Task) newObservers() (*observers, error) {
+	var err error
+	if t.traps, err = t.newTraps(); err != nil {
+		return nil, err
+	}
+	agent, err := state.New(t.Plan.Agent, t.Plan.Identity.Home, t.bus.Secrets())
+	if err != nil {
+		return nil, err
+	}
+	return &observers{task: t, bus: t.bus, traps: t.traps, agent: agent}, nil
+}
+
+// end takes out what the agent changed, while the root of the view is still
+// served, and waits until everything that was seen is recorded.
+func (o *observers) end(s *session.Session, r *Result) error {
+	changed, err := o.agent.Collect(o.task.State, s.Name(), o.task.Plan.Workspace)
+	r.Changed, r.Warnings = changed, append(r.Warnings, o.agent.Warnings()...)
+	if err != nil {
+		r.Warnings = append(r.Warnings, err.Error())
+	}
+	return o.close()
+}
+
 // apply asks the launch for what is observed.
 func (o *observers) apply(spec *boundary.Spec) {
 	o.plan = spec.Plan
-	if o.record.log == nil || spec.Plan.Record.Level == policy.RecordOff {
+	if !o.bus.Recording() || spec.Plan.Record.Level == policy.RecordOff {
 		return
 	}
 	spec.Observe = &boundary.Observation{Level: spec.Plan.Record.Level, Open: o.open, Root: o.openRoot, Store: o.store, Sealed: o.sealed}
 	denials, err := supervise.NewLandlockAudit(supervise.LandlockConfig{
-		Sink: o.record.sensor(event.Landlock), Process: o.process, Marked: o.marked, Failed: o.record.fail,
+		Sink: o.bus.Sensor(event.Landlock), Process: o.process, Marked: o.marked, Failed: o.bus.Fail,
 	})
 	if err != nil { // not root, or the host keeps no audit records: there is no completeness check then
 		return
@@ -67,14 +94,14 @@ func (o *observers) apply(spec *boundary.Spec) {
 // open begins to answer at the listener of a launch. Nothing is recorded until
 // the command begins: the launch tries the boundary first.
 func (o *observers) open(w boundary.Watch) error {
-	sink := o.record.sensor(event.Syscall)
-	sink.silence(true)
+	sink := o.bus.Sensor(event.Syscall)
+	sink.Silence(true)
 	s, err := supervise.New(supervise.Config{
 		Listener: w.Listener, Refuse: w.Refuse, Name: w.Name, Root: w.First,
 		Level: levels[o.task.Plan.Record.Level], View: view(w), Uncompared: w.Uncompared,
 		Gate: o.task.consent.gate, Wants: o.wants, About: o.task.consent.may,
 		Carry: o.task.carry(o.plan), Kept: o.kept, Asked: o.task.place().Personal, Quiet: probed, Ordinary: o.ordinary, Marked: o.marked,
-		Sink: blinding{reporting{sink, o}, o}, Hashes: filepath.Join(o.task.State, "hashes"), Failed: o.record.fail,
+		Sink: blinding{reporting{sink, o}, o}, Hashes: filepath.Join(o.task.State, "hashes"), Failed: o.bus.Fail,
 	})
 	if err != nil {
 		return err
@@ -86,7 +113,7 @@ func (o *observers) open(w boundary.Watch) error {
 	if err := o.newTools(w); err != nil {
 		return err
 	}
-	if err := o.agent.hold(w); err != nil {
+	if err := o.agent.OpenHome(w); err != nil {
 		return err
 	}
 	return o.watch(w)
@@ -102,7 +129,7 @@ func (o *observers) openRoot(d boundary.RootDevice) error {
 	root, err := supervise.NewTripwire(supervise.TripwireConfig{
 		Device: d.File, Root: d.First, UID: d.UID, GID: d.GID,
 		Private: d.Private, Made: made, Baits: baits, Charge: d.Charge, Covers: d.Covers, Rule: o.hiding, Reads: o.task.Plan.Record.Level == policy.RecordFull,
-		Sink: blinding{o.record.sensor(event.Tripwire), o}, Quiet: probed, Ordinary: o.ordinary, Process: o.process, Marked: o.marked, Failed: o.record.fail,
+		Sink: blinding{o.bus.Sensor(event.Tripwire), o}, Quiet: probed, Ordinary: o.ordinary, Process: o.process, Marked: o.marked, Failed: o.bus.Fail,
 	})
 	if err != nil {
 		return err
@@ -126,7 +153,7 @@ func (o *observers) hiding(path string) string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, t := range slices.Backward(o.trees) {
-		if t.Access == boundary.TreeHidden && within(path, t.Path) {
+		if t.Access == policy.Hidden && within(path, t.Path) {
 			return t.Rule
 		}
 	}
@@ -216,22 +243,9 @@ var levels = map[policy.RecordLevel]supervise.Level{
 	policy.RecordFull:     supervise.Full,
 }
 
-// view is what the launch built, in the words of whoever predicts what becomes of an attempt.
+// view is what the launch built, as the supervisor takes it.
 func view(w boundary.Watch) supervise.View {
-	v := supervise.View{UID: w.UID, GID: w.GID, Closed: w.Closed, Intercepted: !w.Closed, Portal: w.Portal}
-	for _, t := range w.Trees {
-		v.Trees = append(v.Trees, supervise.Tree{Path: t.Path, Access: accesses[t.Access], Rule: t.Rule})
-	}
-	return v
-}
-
-var accesses = map[boundary.TreeAccess]supervise.Access{
-	boundary.TreeHidden:    supervise.Hidden,
-	boundary.TreeProtected: supervise.Protected,
-	boundary.TreeRead:      supervise.Read,
-	boundary.TreeWrite:     supervise.Write,
-	boundary.TreePrivate:   supervise.Private,
-	boundary.TreeDevice:    supervise.Device,
+	return supervise.View{Trees: w.Trees, UID: w.UID, GID: w.GID, Closed: w.Closed, Intercepted: !w.Closed, Portal: w.Portal}
 }
 
 // sensors names those that see what happens in this run, a comma between: what
@@ -269,7 +283,7 @@ func (o *observers) begin() {
 		calls.CaughtUp()
 	}
 	o.began.Store(true)
-	o.record.sensor(event.Syscall).silence(false)
+	o.bus.Sensor(event.Syscall).Silence(false)
 }
 
 // close waits until everything that was seen is recorded; everything inside is

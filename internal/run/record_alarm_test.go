@@ -65,25 +65,3 @@ func TestBoundaryThatDiffersIsAnAlert(t *testing.T) {
 		t.Errorf("what differs is not said in %+v", all)
 	}
 }
-
-// TestLossIsAnAlert has a sensor lose an event, as one does that cannot be
-// written.
-func TestLossIsAnAlert(t *testing.T) {
-	task := &Task{Log: filepath.Join(t.TempDir(), "log"), State: t.TempDir()}
-	record, err := task.newRecord("s")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := record.sensor(event.Syscall).Observe(event.Event{Action: event.FileOpen, Detail: map[string]string{"no key": "x"}}); err != nil {
-		t.Fatal(err)
-	}
-	if err := record.end(map[string]string{}); err != nil {
-		t.Fatal(err)
-	}
-	if err := record.close(); err != nil {
-		t.Fatal(err)
-	}
-	if all := beforeTheEnd(t, task); !hasAlert(all, "record-drop") {
-		t.Errorf("no alert in %+v", all)
-	}
-}

@@ -81,7 +81,7 @@ func TestOutputUnderAListedName(t *testing.T) {
 			task.Plan.Review, task.Plan.Outputs = review, []string{out}
 			task.Plan.Paths = []policy.PathRule{{Path: out, Access: policy.Write}}
 			_, err := task.Run(t.Context())
-			var refused *ListedOutputError
+			var refused *workspace.ListedOutputError
 			if !errors.As(err, &refused) || refused.Hint() == "" {
 				t.Errorf("%s, review %v: %v", name, review, err)
 			}

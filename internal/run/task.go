@@ -7,16 +7,17 @@ import (
 	"errors"
 	"io"
 	"os"
-	"path/filepath"
 	"runtime"
 	"time"
 
 	"holdfast.dev/holdfast/internal/agents/gateway"
+	"holdfast.dev/holdfast/internal/agents/state"
 	"holdfast.dev/holdfast/internal/boundary"
 	"holdfast.dev/holdfast/internal/boundary/workspace"
 	"holdfast.dev/holdfast/internal/network"
 	"holdfast.dev/holdfast/internal/policy"
-	"holdfast.dev/holdfast/internal/record/story"
+	"holdfast.dev/holdfast/internal/record/bus"
+	"holdfast.dev/holdfast/internal/run/session"
 )
 
 // Task is one command to run.
@@ -47,15 +48,13 @@ type Task struct {
 
 	Messages *Messages // when the command is an MCP server; nil for any other
 
-	record *recorder // of the session, once it is open
+	bus *bus.Bus // of the events, once the session is open
 
 	traps traps
 
 	consent consents // rules of consent; set before anything is launched
 	clients clients
 	desk    *desk // where they ask; nil for a policy without such rules
-
-	aftermaths []Aftermath // to be told
 
 	intercepts bool // connections to every address arrive; known when something is launched
 
@@ -89,14 +88,11 @@ type Console interface {
 
 // Result is how a run ended.
 type Result struct {
-	Session     string // of the record; "" when there is none
-	Lack        Lack   // of the record
-	Exit        boundary.Exit
-	Settled     workspace.Report // what was quarantined and what is to be looked at
-	Kept        string           // directory with what was quarantined; "" when nothing was
-	Viewed      *Viewed          // what became of the view of the workspace; nil in direct mode
-	Listed      int              // changes in the trees that the command could write to, whoever made them: 'holdfast review' shows them
-	Changed     *Changes         // what an agent changed in its copies of the user's settings; nil for nothing
+	bus.Report
+	Session string // of the record; "" when there is none
+	Exit    boundary.Exit
+	session.Outcome
+	Changed     *state.Changes // what an agent changed in its copies of the user's settings; nil for nothing
 	Limited     []policy.Guarantee
 	Rung        boundary.Rung         // how connections were intercepted; "" when nothing ran
 	Refused     []network.Refusal     // destinations, each once
@@ -104,11 +100,9 @@ type Result struct {
 	Observed    []network.Observation // requests that were made, while a policy is learned
 	Messages    gateway.Report        // of a server
 	Asked       []Consent             // what a rule of consent was about
-	New         []string              // what was new by the baseline of the workspace: kind and name, "…" for more of it
-	Dropped     []story.Dropped       // what went with the private home, sorted
-	DroppedMore uint64                // changes of other paths there, of which there were too many
 	Warnings    []string
-	Aftermaths  []Aftermath // of runs here before this one, whose supervisor was killed
+	Unsent      bool                // an alert did not reach a sink: 'holdfast alerts resend' sends it again
+	Aftermaths  []session.Aftermath // of runs here before this one, whose supervisor was killed
 }
 
 // RanError is a failure after the command began: the status that says that nothing
@@ -132,7 +126,8 @@ const waiters = 8
 // executed, unless it is a *RanError.
 func (t *Task) Run(ctx context.Context) (Result, error) {
 	runtime.GOMAXPROCS(max(runtime.GOMAXPROCS(0), waiters))
-	if err := t.sweep(ctx); err != nil {
+	killed, err := session.Sweep(ctx, t.State, t.Plan.Workspace, t.user())
+	if err != nil {
 		return Result{}, err
 	}
 	open, err := t.listen()
@@ -140,30 +135,35 @@ func (t *Task) Run(ctx context.Context) (Result, error) {
 		return Result{}, err
 	}
 	defer open.close()
-	s, err := t.open()
+	s, err := session.Open(t.State)
 	if err != nil {
 		return Result{}, err
 	}
-	defer s.close()
-	t.record, err = t.newRecord(filepath.Base(s.dir))
+	defer s.Close()
+	t.bus, err = t.openBus(s.Name())
 	if err != nil {
 		return Result{}, err
 	}
 	result, err := t.runIn(ctx, s, open)
-	result.Aftermaths = t.aftermaths
-	result.Session, result.New = t.record.session, t.record.alarm.newThings()
-	if !t.record.ended {
+	result.Aftermaths = killed
+	result.Session, result.Report = t.bus.Session(), t.bus.Report()
+	if !t.bus.Ended() {
 		err = errors.Join(err, t.recordRefused(err))
 	}
-	if cerr := t.record.close(); cerr != nil {
+	if cerr := t.bus.Close(); cerr != nil {
 		result.Warnings = append(result.Warnings, cerr.Error())
 	}
-	result.Lack = t.record.lacks // nothing is recorded any more
+	result.Lack, result.Unsent = t.bus.Lack(), t.bus.Unsent() // nothing is recorded any more
 	return result, err
 }
 
+// openBus begins the record of the session.
+func (t *Task) openBus(session string) (*bus.Bus, error) {
+	return bus.Open(bus.Config{Session: session, Log: t.Log, Keys: t.Keys, State: t.State, Version: t.Version, Notify: t.Notify, Plan: t.Plan})
+}
+
 // runIn runs the task in an open session with a record.
-func (t *Task) runIn(ctx context.Context, s *session, open *ports) (Result, error) {
+func (t *Task) runIn(ctx context.Context, s *session.Session, open *ports) (Result, error) {
 	if err := t.newGate(); err != nil {
 		return Result{}, err
 	}
@@ -173,7 +173,7 @@ func (t *Task) runIn(ctx context.Context, s *session, open *ports) (Result, erro
 		return Result{}, err
 	}
 	defer net.close()
-	stopListening, err := t.answer(s, net, t.desk.approvals())
+	stopListening, err := t.takeOrders(s.Dir(), net, t.desk.approvals())
 	if err != nil {
 		return Result{}, err
 	}
@@ -185,9 +185,9 @@ func (t *Task) runIn(ctx context.Context, s *session, open *ports) (Result, erro
 	defer watch.close()
 	proc, err := t.begin(ctx, s, net, watch)
 	if err != nil {
-		return Result{Warnings: s.warnings()}, err
+		return Result{Warnings: s.Warnings()}, err
 	}
-	t.record.guard(proc.Kill)
+	t.bus.Guard(proc.Kill)
 	result := Result{Limited: proc.Limited()}
 	result.Exit, err = t.attend(ctx, proc, open)
 	t.desk.close()
@@ -196,16 +196,12 @@ func (t *Task) runIn(ctx context.Context, s *session, open *ports) (Result, erro
 		result.Messages = t.Messages.report
 	}
 	err = errors.Join(err, watch.end(s, &result))
-	result.Dropped, result.DroppedMore = t.record.dropped()
-	settled, serr := s.settleWatched(ctx, t)
-	result.Settled, result.Listed, result.Viewed = settled, s.listed, s.review
-	result.Warnings = append(result.Warnings, s.warnings()...)
+	var serr error
+	result.Outcome, serr = s.Settle(ctx, t.user())
+	result.Warnings = append(result.Warnings, s.Warnings()...)
 	net.finish(&result)
 	if cerr := net.close(); cerr != nil {
 		result.Warnings = append(result.Warnings, cerr.Error())
-	}
-	if len(settled.Quarantined) > 0 {
-		result.Kept = s.quarantine()
 	}
 	if err := errors.Join(err, serr, t.recordEnd(result)); err != nil {
 		return result, &RanError{err}
@@ -214,13 +210,13 @@ func (t *Task) runIn(ctx context.Context, s *session, open *ports) (Result, erro
 }
 
 // begin launches the command, and tries again while the workspace changes under it.
-func (t *Task) begin(ctx context.Context, s *session, net *networking, watch *observers) (boundary.Process, error) {
+func (t *Task) begin(ctx context.Context, s *session.Session, net *networking, watch *observers) (boundary.Process, error) {
 	for try := 1; ; try++ {
 		proc, err := t.launch(ctx, s, net, watch)
 		if err == nil {
 			return proc, nil
 		}
-		s.view.drop()
+		s.Drop()
 		if cerr := watch.close(); cerr != nil { // everything of that launch is dead
 			return nil, errors.Join(err, cerr)
 		}
@@ -240,34 +236,38 @@ func mayPass(err error) bool {
 }
 
 // launch scans the workspace and starts the command.
-func (t *Task) launch(ctx context.Context, s *session, net *networking, watch *observers) (boundary.Process, error) {
+func (t *Task) launch(ctx context.Context, s *session.Session, net *networking, watch *observers) (boundary.Process, error) {
 	plan := t.Plan
-	if err := makeOutputs(plan); err != nil {
+	if err := workspace.MakeOutputs(plan); err != nil {
 		return nil, err
 	}
-	if err := policy.RecordExposed(t.State, writableTrees(plan)); err != nil {
+	if err := policy.RecordExposed(t.State, workspace.WritableTrees(plan)); err != nil {
 		return nil, err
 	}
-	if err := s.scan(ctx, &plan); err != nil {
+	if err := s.Scan(ctx, &plan); err != nil {
 		return nil, err
 	}
 	spec := boundary.Spec{
 		Plan: plan, Argv: t.Argv,
 		In: stream(t.Streams.InTerminal), Out: stream(t.Streams.OutTerminal), Err: stream(t.Streams.ErrTerminal),
 		Attested: func(p boundary.Posture) error {
-			if err := s.view.ready(); err != nil {
+			if err := s.Ready(); err != nil {
 				return err
 			}
-			return t.recordStart(plan, p, watch, s.view.mode())
+			return t.recordStart(plan, p, watch, s.View())
 		},
 	}
-	if err := s.shape(ctx, &spec); err != nil {
+	if err := s.AddTo(ctx, &spec); err != nil {
 		return nil, err
 	}
-	net.apply(&spec)
+	if err := net.apply(&spec); err != nil {
+		return nil, err
+	}
 	watch.traps.apply(&spec)
-	t.Tools.apply(&spec)
-	if err := watch.agent.apply(&spec); err != nil {
+	if err := t.Tools.apply(&spec); err != nil {
+		return nil, err
+	}
+	if err := watch.agent.AddTo(&spec); err != nil {
 		return nil, err
 	}
 	watch.apply(&spec)
@@ -275,7 +275,7 @@ func (t *Task) launch(ctx context.Context, s *session, net *networking, watch *o
 		spec.Size = t.Streams.Console.Size()
 	}
 	if t.Executable != "" {
-		spec.Orphaned = []string{t.Executable, SettleCommand, s.dir}
+		spec.Orphaned = []string{t.Executable, SettleCommand, s.Dir()}
 	}
 	return t.Backend.Start(ctx, spec)
 }
@@ -283,6 +283,23 @@ func (t *Task) launch(ctx context.Context, s *session, net *networking, watch *o
 // SettleCommand is the hidden subcommand that settles a session whose
 // supervisor died; its argument is the session's directory.
 const SettleCommand = "settle"
+
+// Settle finishes the session in dir, whose supervisor died. It does nothing when the
+// session is still looked after, or was settled.
+func Settle(ctx context.Context, dir string) error {
+	_, err := session.Recover(ctx, dir)
+	return err
+}
+
+// Alive lists the runs of this user that are looked after now and may write to a
+// workspace, to a part of it or to what it lies in.
+func Alive(state, root string) []string { return session.Alive(state, root) }
+
+// Aftermath is what a run left whose supervisor was killed.
+type Aftermath = session.Aftermath
+
+// user is told what takes long once the command has ended.
+func (t *Task) user() session.User { return session.User{Signals: t.Signals, Progress: t.Progress} }
 
 func stream(terminal bool) boundary.Stream {
 	if terminal {

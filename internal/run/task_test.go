@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 	case len(os.Args) == 2 && os.Args[1] == "hostile":
 		os.Exit(hostile())
 	case len(os.Args) == 3 && os.Args[1] == SettleCommand:
-		if _, err := Settle(context.Background(), os.Args[2]); err != nil {
+		if err := Settle(context.Background(), os.Args[2]); err != nil {
 			os.Exit(1)
 		}
 		os.Exit(0)
@@ -383,7 +383,7 @@ func heldWithin(task *Task, limit time.Duration) []string {
 	deadline := time.Now().Add(limit)
 	for {
 		held, _ := filepath.Glob(filepath.Join(task.State, "sessions", "*", "quarantine", "*"))
-		locks, _ := filepath.Glob(filepath.Join(task.State, "sessions", "*", lockFile))
+		locks, _ := filepath.Glob(filepath.Join(task.State, "sessions", "*", "lock"))
 		if len(held) > 0 && len(locks) == 0 || time.Now().After(deadline) {
 			return held
 		}

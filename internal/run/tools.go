@@ -18,6 +18,7 @@ import (
 	"holdfast.dev/holdfast/internal/floor/event"
 	"holdfast.dev/holdfast/internal/floor/sys"
 	"holdfast.dev/holdfast/internal/policy"
+	"holdfast.dev/holdfast/internal/record/bus"
 )
 
 // Tools says how agents inside report their tool calls. The zero value asks for
@@ -42,7 +43,7 @@ const (
 // tools takes the reports of one launch.
 type tools struct {
 	config  Tools
-	sink    *sensor
+	sink    *bus.Sensor
 	process func(pid int) event.Process
 	listen  *net.UnixListener
 	callers chan struct{} // one each that is listened to
@@ -62,18 +63,17 @@ type tools struct {
 }
 
 // apply puts the hook program and the settings into view.
-func (t Tools) apply(spec *boundary.Spec) {
+func (t Tools) apply(spec *boundary.Spec) (err error) {
 	if t.Program == "" {
-		return
+		return nil
 	}
 	spec.Files = append(slices.Clip(spec.Files), t.Files...)
 	spec.Files = append(spec.Files, boundary.File{Path: hooks.Marker, Content: []byte("this is inside of holdfast run\n")})
-	plan := &spec.Plan
-	rule := policy.PathRule{Path: t.Program, Access: policy.Read, Origin: policy.Origin{File: "hooks"}}
-	at, found := slices.BinarySearchFunc(plan.Paths, rule, func(a, b policy.PathRule) int { return strings.Compare(a.Path, b.Path) })
-	if !found {
-		plan.Paths = slices.Insert(slices.Clip(plan.Paths), at, rule)
+	if !slices.ContainsFunc(spec.Plan.Paths, func(r policy.PathRule) bool { return r.Path == t.Program }) {
+		rule := policy.PathRule{Path: t.Program, Access: policy.Read, Origin: policy.Origin{File: "hooks"}}
+		spec.Plan, err = spec.Plan.With(policy.Additions{Paths: []policy.PathRule{rule}})
 	}
+	return err
 }
 
 // judge says what the policy says of a call. It looks at names alone: what a
@@ -103,7 +103,7 @@ func (o *observers) newTools(w boundary.Watch) error {
 		return nil
 	}
 	t := &tools{
-		config: config, sink: o.record.sensor(event.Agent), process: o.process, callers: make(chan struct{}, toolCallers),
+		config: config, sink: o.bus.Sensor(event.Agent), process: o.process, callers: make(chan struct{}, toolCallers),
 		plan: o.plan, consent: o.task.consent, held: make(chan struct{}, toolsHeld), waiting: map[int]string{}, left: toolBurst, filled: time.Now(),
 	}
 	t.life, t.end = context.WithCancelCause(context.Background())
@@ -128,7 +128,7 @@ func listenInside(first int) (*net.UnixListener, error) {
 		return nil, err
 	}
 	var l *net.UnixListener
-	err := inDirectory(dir, func(short string) (err error) {
+	err := sys.WithShortName(dir, func(short string) (err error) {
 		l, err = net.ListenUnix("unix", &net.UnixAddr{Net: "unix", Name: filepath.Join(short, filepath.Base(hooks.Socket))})
 		return err
 	})
@@ -210,10 +210,11 @@ func (t *tools) sayRefused() {
 // take as long as a human does.
 func (t *tools) hear(c *net.UnixConn, holding func()) {
 	c.SetDeadline(time.Now().Add(toolTime))
-	pid, err := peer(c)
+	from, err := sys.Peer(c)
 	if err != nil {
 		return
 	}
+	pid := int(from.Pid)
 	r, err := hooks.Receive(c)
 	if err != nil {
 		r = hooks.Report{Kind: hooks.Call, Bad: "what came over the channel is no report: " + err.Error()}
@@ -272,20 +273,20 @@ func (t *tools) close() {
 
 // reporting is the sink of system calls, of which some are about hooks.
 type reporting struct {
-	*sensor
+	*bus.Sensor
 	observers *observers
 }
 
 // Observe is that of the sensor.
 func (r reporting) Observe(e event.Event) error {
-	err := r.sensor.Observe(e)
+	err := r.Sensor.Observe(e)
 	r.see(e)
 	return err
 }
 
 // Emit is that of the sensor.
 func (r reporting) Emit(e event.Event) error {
-	err := r.sensor.Emit(e)
+	err := r.Sensor.Emit(e)
 	r.see(e)
 	return err
 }

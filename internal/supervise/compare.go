@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 	"holdfast.dev/holdfast/internal/floor/event"
+	"holdfast.dev/holdfast/internal/policy"
 )
 
 // A call that goes on is read again by the kernel (seccomp_unotify(2)): another
@@ -176,7 +177,7 @@ func (s *Supervisor) instead(c *call, e *event.Event, said, at string) *event.Ev
 			o.Detail["unknown"] = "object: its path cannot be read afterwards"
 		}
 	}
-	if t := s.resolver.places.of(at); t != nil && t.Access == Private {
+	if t := s.resolver.places.of(at); t != nil && t.Access == policy.Copy {
 		o.Detail[event.DetailKept] = event.KeptPrivate
 	}
 	e.Verdict, e.Layer, e.Rule, e.Error = event.Unknown, "", "", ""

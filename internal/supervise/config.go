@@ -24,6 +24,7 @@ import (
 	"syscall"
 
 	"holdfast.dev/holdfast/internal/floor/event"
+	"holdfast.dev/holdfast/internal/policy"
 )
 
 // Level is how much the filter hands over, and so how much is recorded.
@@ -48,32 +49,11 @@ type Sink interface {
 	Observe(event.Event) error
 }
 
-// Access is how a tree of the view may be used.
-type Access int
-
-// The zero value is Hidden, so that a forgotten assignment never reads as
-// permission.
-const (
-	Hidden    Access = iota // a secret of the workspace: there is something else in its place
-	Protected               // what the host would execute: for reading alone, whatever is around it
-	Read                    // for reading alone
-	Write                   // for everything that owner and mode bits allow
-	Private                 // as Write, and dropped with the run
-	Device                  // as Write, and keeps nothing: devices and the kernel's own trees
-)
-
-// Tree is a path of the view, with all below it.
-type Tree struct {
-	Path   string // absolute inside, without links and dots
-	Access Access
-	Rule   string // policy rule that put it there, as file:line; "" for a built-in default
-}
-
 // View is where paths stand inside. The tree with the longest path decides; a
 // path outside all of them does not exist, except that the directories above a
 // tree do, for reading. Every file that is put into view by itself is a tree.
 type View struct {
-	Trees       []Tree
+	Trees       []policy.Tree
 	UID, GID    int  // of the command, as the supervisor sees them
 	Closed      bool // no address but those of the loopback can be reached
 	Intercepted bool // connections to others go to the egress, and datagrams nowhere but to port 53

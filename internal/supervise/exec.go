@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 	"holdfast.dev/holdfast/internal/floor/event"
+	"holdfast.dev/holdfast/internal/policy"
 )
 
 const (
@@ -137,7 +138,7 @@ func (im *image) read(h *hashes, lasting bool) {
 // lasting says whether nothing inside can write a file.
 func (s *Supervisor) lasting(path string) bool {
 	t := s.resolver.places.of(path)
-	return t != nil && t.Access == Read
+	return t != nil && t.Access == policy.Read
 }
 
 // launch records an execution of which all is known that can be, and lets it

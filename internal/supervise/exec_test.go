@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 	"holdfast.dev/holdfast/internal/floor/event"
+	"holdfast.dev/holdfast/internal/policy"
 	"holdfast.dev/holdfast/internal/testenv"
 )
 
@@ -260,14 +261,14 @@ func TestHashesAreKept(t *testing.T) {
 	keep := func(_ *run, c *Config, _ *exec.Cmd) { c.Hashes = store }
 	for _, tt := range []struct {
 		name   string
-		access Access
+		access policy.Access
 		spoil  string
 		want   uint64
 	}{
-		{"what can be written is not", Write, "", 1},
-		{"the first run reads", Read, "", 1},
-		{"the second does not", Read, "", 0},
-		{"a broken file is none", Read, "rubbish\n", 1},
+		{"what can be written is not", policy.Write, "", 1},
+		{"the first run reads", policy.Read, "", 1},
+		{"the second does not", policy.Read, "", 0},
+		{"a broken file is none", policy.Read, "rubbish\n", 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if tt.spoil != "" {
@@ -275,7 +276,7 @@ func TestHashesAreKept(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			r := start(t, []string{"/bin/true"}, keep, trees(Tree{Path: "/", Access: tt.access}))
+			r := start(t, []string{"/bin/true"}, keep, trees(policy.Tree{Path: "/", Access: tt.access}))
 			r.wait()
 			if r.stats.Hashed != tt.want {
 				t.Errorf("%d files were read, want %d", r.stats.Hashed, tt.want)

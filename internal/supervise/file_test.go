@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 	"holdfast.dev/holdfast/internal/floor/event"
+	"holdfast.dev/holdfast/internal/policy"
 )
 
 const cwd = unix.AT_FDCWD
@@ -229,7 +230,7 @@ func TestKeptFromPrivateTree(t *testing.T) {
 		{NR: unix.SYS_OPENAT, Args: []any{cwd, "./key", unix.O_WRONLY | unix.O_CREAT, 0o600}},
 		{NR: unix.SYS_SYMLINKAT, Args: []any{"away/key", cwd, "door"}},
 		{NR: unix.SYS_OPENAT, Args: []any{cwd, "door", unix.O_WRONLY, 0}},
-	}, level(Full), trees(Tree{Path: "/", Access: Read}, Tree{Path: dir, Access: Private}),
+	}, level(Full), trees(policy.Tree{Path: "/", Access: policy.Read}, policy.Tree{Path: dir, Access: policy.Copy}),
 		func(_ *run, c *Config, _ *exec.Cmd) {
 			c.Kept = func(path string) bool { return path == dir+"/key" || path == dir+"/away/key" }
 		})

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 	"holdfast.dev/holdfast/internal/floor/event"
+	"holdfast.dev/holdfast/internal/policy"
 )
 
 // foresee says what a call will come to, from where its path stands in the view
@@ -40,7 +41,7 @@ func (s *Supervisor) foresee(c *call, at *spot, w want, creates bool) outcome {
 
 // changes notes that c changes what is at, or makes it.
 func (c *call) changes(at *spot) {
-	c.private = c.private || at.tree != nil && at.tree.Access == Private
+	c.private = c.private || at.tree != nil && at.tree.Access == policy.Copy
 }
 
 // uncovered gives what is hidden, but was made inside where nothing is mounted over
@@ -52,8 +53,8 @@ func (s *Supervisor) uncovered(at *spot, makes bool) {
 }
 
 // unhidden is t, or the tree around it where t is hidden by nothing but that it is missing.
-func (r *resolver) unhidden(t *Tree) *Tree {
-	if t == nil || t.Access != Hidden || r.mounted(t.Path) {
+func (r *resolver) unhidden(t *policy.Tree) *policy.Tree {
+	if t == nil || t.Access != policy.Hidden || r.mounted(t.Path) {
 		return t
 	}
 	return r.places.of(path.Dir(t.Path))
@@ -62,7 +63,7 @@ func (r *resolver) unhidden(t *Tree) *Tree {
 // kept says of what is missing in a private tree that it was kept from the caller:
 // the host has it, or the directory in which it was to be made.
 func (s *Supervisor) kept(at *spot, w want) bool {
-	if s.config.Kept == nil || at.exists || at.tree == nil || at.tree.Access != Private {
+	if s.config.Kept == nil || at.exists || at.tree == nil || at.tree.Access != policy.Copy {
 		return false
 	}
 	missing := cmp.Or(at.resolved(), string(at.asked))
@@ -145,19 +146,19 @@ func (at *spot) readOnly(w want, creates bool) bool {
 	if at.dir != nil && at.tree == at.dir.tree {
 		return at.dir.unwritable()
 	}
-	return at.tree.Access != Write && at.tree.Access != Private
+	return at.tree.Access != policy.Write && at.tree.Access != policy.Copy
 }
 
 // unwritable says whether nothing can be changed in d. The user may have mounted it
 // like that: below a writable tree the view keeps what it finds.
 func (d *directory) unwritable() bool {
-	return d.fixed || d.tree == nil || d.tree.Access != Write && d.tree.Access != Private
+	return d.fixed || d.tree == nil || d.tree.Access != policy.Write && d.tree.Access != policy.Copy
 }
 
 // unwritable is the refusal of a change by what is for reading alone.
 func (at *spot) unwritable(errno string) outcome {
 	layer := event.LayerReadonly
-	if at.tree.Access == Protected {
+	if at.tree.Access == policy.ProtectedRead {
 		layer = event.LayerProtected
 	}
 	return denied(layer, at.tree.Rule, errno)
@@ -178,9 +179,9 @@ func (at *spot) unnameable() outcome {
 func (s *Supervisor) inTree(at *spot, w want, o outcome) outcome {
 	switch {
 	case at.tree == nil || at.magic:
-	case at.tree.Access == Hidden:
+	case at.tree.Access == policy.Hidden:
 		return denied(event.LayerHidden, at.tree.Rule, o.errno)
-	case o.errno == "EBUSY" && w == wantRemove && (at.dir.tree == nil || at.dir.tree.Access == Private):
+	case o.errno == "EBUSY" && w == wantRemove && (at.dir.tree == nil || at.dir.tree.Access == policy.Copy):
 		return denied(event.LayerView, at.tree.Rule, o.errno)
 	case o.errno == "EBUSY" && w == wantRemove:
 		return denied(event.LayerProtected, at.tree.Rule, o.errno)

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 	"holdfast.dev/holdfast/internal/floor/event"
+	"holdfast.dev/holdfast/internal/policy"
 	"holdfast.dev/holdfast/internal/testenv"
 )
 
@@ -136,9 +137,9 @@ func makeView(t *testing.T) (view string, options []option) {
 		f := strings.Fields(m)
 		mounts += fmt.Sprintf("\n%s %s/src/%s %s/%s", f[0], dir, f[1], view, f[2])
 	}
-	in := []Tree{{Path: "/usr", Access: Read}, {Path: "/lib", Access: Read}, {Path: "/dev", Access: Read}, {Path: filepath.Dir(real(t, "/proc/self/exe")), Access: Read}, {Path: "/proc", Access: Write},
-		{Path: "/sys", Access: Read}, {Path: "/etc", Access: Read}, {Path: view + "/ws", Access: Write}, {Path: view + "/ro", Access: Read}, {Path: view + "/private", Access: Private},
-		{Path: view + "/ws/prot", Access: Protected}, {Path: view + "/ws/hooks", Access: Protected}, {Path: view + "/ws/secret", Rule: "hide"}, {Path: view + "/ws/vault", Rule: "hide"},
+	in := []policy.Tree{{Path: "/usr", Access: policy.Read}, {Path: "/lib", Access: policy.Read}, {Path: "/dev", Access: policy.Read}, {Path: filepath.Dir(real(t, "/proc/self/exe")), Access: policy.Read}, {Path: "/proc", Access: policy.Write},
+		{Path: "/sys", Access: policy.Read}, {Path: "/etc", Access: policy.Read}, {Path: view + "/ws", Access: policy.Write}, {Path: view + "/ro", Access: policy.Read}, {Path: view + "/private", Access: policy.Copy},
+		{Path: view + "/ws/prot", Access: policy.ProtectedRead}, {Path: view + "/ws/hooks", Access: policy.ProtectedRead}, {Path: view + "/ws/secret", Rule: "hide"}, {Path: view + "/ws/vault", Rule: "hide"},
 		{Path: view + "/ws/ghost", Rule: "hide"}}
 	return view, []option{level(Full), trees(in...), inView(t, mounts+"\nseal "+view)}
 }

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 	"holdfast.dev/holdfast/internal/floor/event"
+	"holdfast.dev/holdfast/internal/policy"
 )
 
 // linked foresees the further name s.at for the file s.to. It is no reading of the
@@ -37,7 +38,7 @@ func (s *Supervisor) linked(c *call) outcome {
 	if s.to.tree != nil && s.at.dir != nil && s.to.tree != s.at.dir.tree {
 		// Each tree is a mount of its own, and no link leads from one to another.
 		switch s.to.tree.Access {
-		case Protected, Read:
+		case policy.ProtectedRead, policy.Read:
 			return s.to.unwritable("EXDEV")
 		}
 		return s.inTree(&s.to, wantRead, allowed("EXDEV"))

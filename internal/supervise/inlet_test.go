@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 	"holdfast.dev/holdfast/internal/floor/event"
+	"holdfast.dev/holdfast/internal/policy"
 )
 
 // inletFor opens an inlet to a new file.
@@ -162,7 +163,7 @@ func TestWhatIsHandedInIsForWritingAlone(t *testing.T) {
 		calls = append(calls, r.call)
 	}
 	h := &human{ask: below(out), answer: yes}
-	_, got := makeCalls(t, ws, calls, gate(h, event.KindFile), trees(Tree{Path: ws, Access: Write}, Tree{Path: "/proc", Access: Private}), carry())
+	_, got := makeCalls(t, ws, calls, gate(h, event.KindFile), trees(policy.Tree{Path: ws, Access: policy.Write}, policy.Tree{Path: "/proc", Access: policy.Copy}), carry())
 	for i, r := range rows {
 		if r.want != "" && got[i] != r.want {
 			t.Errorf("call %d, number %d: %s, want %s", i, r.call.NR, got[i], r.want)

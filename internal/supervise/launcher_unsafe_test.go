@@ -18,6 +18,7 @@ import (
 
 	"golang.org/x/sys/unix"
 	"holdfast.dev/holdfast/internal/floor/event"
+	"holdfast.dev/holdfast/internal/policy"
 	"holdfast.dev/holdfast/internal/testenv"
 )
 
@@ -142,7 +143,7 @@ type option func(*run, *Config, *exec.Cmd)
 
 func level(l Level) option { return func(_ *run, c *Config, _ *exec.Cmd) { c.Level = l } }
 
-func trees(trees ...Tree) option {
+func trees(trees ...policy.Tree) option {
 	return func(_ *run, c *Config, _ *exec.Cmd) { c.View.Trees = trees }
 }
 
@@ -159,7 +160,7 @@ func start(t testing.TB, argv []string, options ...option) *run {
 	ours, theirs := os.NewFile(uintptr(pair[0]), "ours"), os.NewFile(uintptr(pair[1]), "theirs")
 	defer ours.Close()
 	r := &run{t: t, sink: &recorder{}, cmd: exec.Command("/proc/self/exe", argv...)}
-	c := Config{Sink: r.sink, Refuse: refuseInTests, View: View{Trees: []Tree{{Path: "/", Access: Write}}, UID: os.Geteuid(), GID: os.Getegid()}}
+	c := Config{Sink: r.sink, Refuse: refuseInTests, View: View{Trees: []policy.Tree{{Path: "/", Access: policy.Write}}, UID: os.Geteuid(), GID: os.Getegid()}}
 	r.cmd.Stdout, r.cmd.Stderr = &r.out, &r.out
 	r.cmd.ExtraFiles = []*os.File{theirs}
 	for _, o := range options {

@@ -13,12 +13,13 @@ import (
 
 	"golang.org/x/sys/unix"
 	"holdfast.dev/holdfast/internal/floor/event"
+	"holdfast.dev/holdfast/internal/policy"
 )
 
 // lookedIn makes a workspace and places around it, and returns the directory of
 // both and the trees that are in view. What is hidden is missing: here nothing can be
 // mounted in its place.
-func lookedIn(t *testing.T) (dir string, view []Tree) {
+func lookedIn(t *testing.T) (dir string, view []policy.Tree) {
 	t.Helper()
 	dir = place(t)
 	for _, d := range []string{"ws/deep", "ws/shut", "out"} {
@@ -39,9 +40,9 @@ func lookedIn(t *testing.T) (dir string, view []Tree) {
 	if err := os.Chmod(dir+"/ws/unreadable", 0); err != nil {
 		t.Fatal(err)
 	}
-	view = []Tree{{Path: "/usr", Access: Read}, {Path: "/dev", Access: Read}, {Path: filepath.Dir(real(t, "/proc/self/exe")), Access: Read},
-		{Path: "/proc", Access: Write}, {Path: "/sys", Access: Read}, {Path: "/etc", Access: Read},
-		{Path: dir + "/ws", Access: Write}, {Path: dir + "/ws/.env", Access: Hidden, Rule: "policy:5"}, {Path: dir + "/home", Access: Private}}
+	view = []policy.Tree{{Path: "/usr", Access: policy.Read}, {Path: "/dev", Access: policy.Read}, {Path: filepath.Dir(real(t, "/proc/self/exe")), Access: policy.Read},
+		{Path: "/proc", Access: policy.Write}, {Path: "/sys", Access: policy.Read}, {Path: "/etc", Access: policy.Read},
+		{Path: dir + "/ws", Access: policy.Write}, {Path: dir + "/ws/.env", Access: policy.Hidden, Rule: "policy:5"}, {Path: dir + "/home", Access: policy.Copy}}
 	return dir, view
 }
 
@@ -113,7 +114,7 @@ type refusedLookup struct {
 	layer, error   string
 }
 
-func compareLookups(t *testing.T, dir, from string, view []Tree, tests []refusedLookup) {
+func compareLookups(t *testing.T, dir, from string, view []policy.Tree, tests []refusedLookup) {
 	t.Helper()
 	var calls []aCall
 	for _, tt := range tests {
@@ -168,7 +169,7 @@ func TestRepeatedLookupsAreCounted(t *testing.T) {
 }
 
 // handed is a view of these trees whose look-ups are all handed over.
-func handed(view []Tree, dir string) option {
+func handed(view []policy.Tree, dir string) option {
 	return func(r *run, c *Config, cmd *exec.Cmd) {
 		trees(view...)(r, c, cmd)
 		r.lookups = true

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 	"holdfast.dev/holdfast/internal/floor/event"
+	"holdfast.dev/holdfast/internal/policy"
 )
 
 // change is a change outside of what the view lets be written, on its way to a
@@ -114,7 +115,7 @@ func beyond(at *spot) bool {
 	if at.magic || at.above || at.unknown != "" || !strings.HasPrefix(at.where(), "/") {
 		return false
 	}
-	return at.tree == nil || at.tree.Access == Read
+	return at.tree == nil || at.tree.Access == policy.Read
 }
 
 // plain says whether a path ends in a name: what has dots or a slash at its end

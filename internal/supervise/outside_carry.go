@@ -14,6 +14,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"holdfast.dev/holdfast/internal/policy"
 )
 
 // openCarried are the flags of open(2) that a file outside may be opened with.
@@ -117,7 +119,7 @@ func (s *Supervisor) mayCarry(op string, p *hostPlace) error {
 		return errors.New("nothing outside is changed in this run")
 	}
 	// A link of the host's may lead back into the view.
-	if t := s.resolver.places.of(p.path); t != nil && t.Access != Read && (t.Access != Private || !s.asked(p.path)) {
+	if t := s.resolver.places.of(p.path); t != nil && t.Access != policy.Read && (t.Access != policy.Copy || !s.asked(p.path)) {
 		return errors.New("it leads back into the view")
 	}
 	return s.config.Carry(op, p.path)

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 	"holdfast.dev/holdfast/internal/floor/event"
+	"holdfast.dev/holdfast/internal/policy"
 	"holdfast.dev/holdfast/internal/testenv"
 )
 
@@ -30,8 +31,8 @@ func carry(never ...string) option {
 
 // outsideOf is a view in which only ws can be written, and hidden is not there.
 func outsideOf(ws, hidden string) option {
-	return trees(Tree{Path: "/", Access: Read, Rule: "view"}, Tree{Path: ws, Access: Write}, Tree{Path: "/dev", Access: Private},
-		Tree{Path: ws + "/protected", Access: Protected}, Tree{Path: hidden, Access: Hidden})
+	return trees(policy.Tree{Path: "/", Access: policy.Read, Rule: "view"}, policy.Tree{Path: ws, Access: policy.Write}, policy.Tree{Path: "/dev", Access: policy.Copy},
+		policy.Tree{Path: ws + "/protected", Access: policy.ProtectedRead}, policy.Tree{Path: hidden, Access: policy.Hidden})
 }
 
 // grounds makes a workspace and something outside of it.
@@ -168,7 +169,7 @@ func TestChangesOfWhatIsNotInView(t *testing.T) {
 		{NR: unix.SYS_OPENAT, Args: []any{cwd, out + "/pipe", unix.O_WRONLY | unix.O_NONBLOCK, 0}},
 		{NR: unix.SYS_OPENAT, Args: []any{cwd, out + "/sub", unix.O_WRONLY, 0}},
 		{NR: unix.SYS_MKDIRAT, Args: []any{cwd, out + "/full", 0o755}},
-	}, gate(h, event.KindFile), trees(Tree{Path: ws, Access: Write}, Tree{Path: ws + "/protected", Access: Protected}), carry())
+	}, gate(h, event.KindFile), trees(policy.Tree{Path: ws, Access: policy.Write}, policy.Tree{Path: ws + "/protected", Access: policy.ProtectedRead}), carry())
 	if want := []string{"-", "-", "-", "ENOENT", "EACCES", "EACCES", "EEXIST"}; !slices.Equal(got, want) {
 		t.Errorf("%v, want %v: %s", got, want, r.dump())
 	}
@@ -182,8 +183,8 @@ func TestChangesOfWhatIsNotInView(t *testing.T) {
 
 func TestNeverCarriedOut(t *testing.T) {
 	ws, out := grounds(t)
-	s := &Supervisor{config: Config{Carry: Outside([]string{out + "/secret", "/home/of/state"})}, resolver: newResolver(newPlaces(View{Trees: []Tree{
-		{Path: ws, Access: Write}, {Path: ws + "/protected", Access: Protected}, {Path: "/usr", Access: Read}, {Path: "/tmp/private", Access: Private},
+	s := &Supervisor{config: Config{Carry: Outside([]string{out + "/secret", "/home/of/state"})}, resolver: newResolver(newPlaces(View{Trees: []policy.Tree{
+		{Path: ws, Access: policy.Write}, {Path: ws + "/protected", Access: policy.ProtectedRead}, {Path: "/usr", Access: policy.Read}, {Path: "/tmp/private", Access: policy.Copy},
 	}}))}
 	for _, tt := range []struct {
 		path string

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 	"holdfast.dev/holdfast/internal/floor/event"
+	"holdfast.dev/holdfast/internal/policy"
 )
 
 func open(path string, flags int) aCall {
@@ -38,7 +39,7 @@ func TestPrivateChangesSaySo(t *testing.T) {
 		{NR: unix.SYS_RENAMEAT2, Args: []any{cwd, "name2", cwd, "made/name2", 0}},
 		{NR: unix.SYS_UNLINKAT, Args: []any{cwd, "link2", 0}},
 		open("/dev/null", unix.O_WRONLY),
-	}, level(Full), trees(Tree{Path: "/", Access: Read}, Tree{Path: "/dev", Access: Device}, Tree{Path: dir, Access: Private}))
+	}, level(Full), trees(policy.Tree{Path: "/", Access: policy.Read}, policy.Tree{Path: "/dev", Access: policy.Device}, policy.Tree{Path: dir, Access: policy.Copy}))
 	for _, tt := range []struct {
 		action, object, want string
 	}{
@@ -58,7 +59,7 @@ func TestPrivateChangesSaySo(t *testing.T) {
 // is what is missing.
 func privateHome(home string, personal func(string) bool) option {
 	return func(r *run, c *Config, cmd *exec.Cmd) {
-		trees(Tree{Path: "/", Access: Read}, Tree{Path: "/dev", Access: Device}, Tree{Path: home, Access: Private})(r, c, cmd)
+		trees(policy.Tree{Path: "/", Access: policy.Read}, policy.Tree{Path: "/dev", Access: policy.Device}, policy.Tree{Path: home, Access: policy.Copy})(r, c, cmd)
 		c.Asked = personal
 	}
 }
@@ -133,7 +134,7 @@ func TestNothingIsMadeWhereTheDirectoryIsMissing(t *testing.T) {
 	}
 	s := &Supervisor{config: Config{Kept: func(path string) bool { return path == dir+"/host" || path == dir+"/none" }}}
 	at := func(path string, errno unix.Errno) *spot {
-		return &spot{asked: []byte(path), place: path, tree: &Tree{Path: dir, Access: Private}, errno: errno}
+		return &spot{asked: []byte(path), place: path, tree: &policy.Tree{Path: dir, Access: policy.Copy}, errno: errno}
 	}
 	for _, tt := range []struct {
 		at   *spot

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"holdfast.dev/holdfast/internal/policy"
 )
 
 const (
@@ -27,11 +29,11 @@ type directory struct {
 	fd    int
 	real  string // absolute, without links and dots
 	stat  unix.Stat_t
-	tree  *Tree            // that decides about what is in it
-	below map[string]*Tree // names in it that are trees themselves
-	above bool             // it is there only because a tree is below
-	fixed bool             // its file system is mounted for reading alone
-	gates []unix.Stat_t    // directories above that not everybody may search; of a supervisor that may search all
+	tree  *policy.Tree            // that decides about what is in it
+	below map[string]*policy.Tree // names in it that are trees themselves
+	above bool                    // it is there only because a tree is below
+	fixed bool                    // its file system is mounted for reading alone
+	gates []unix.Stat_t           // directories above that not everybody may search; of a supervisor that may search all
 	until int64
 }
 
@@ -57,12 +59,12 @@ func newResolver(p *places) *resolver {
 // spot is where a path leads.
 type spot struct {
 	asked    []byte
-	dir      *directory // nil when it is not there
-	near     *directory // then the nearest above it that is
-	name     []byte     // in dir; empty for dir itself
-	place    string     // absolute, where dir is nil; for what is no path its text
-	tree     *Tree      // that decides; nil for outside the view
-	above    bool       // a directory that leads to a tree
+	dir      *directory   // nil when it is not there
+	near     *directory   // then the nearest above it that is
+	name     []byte       // in dir; empty for dir itself
+	place    string       // absolute, where dir is nil; for what is no path its text
+	tree     *policy.Tree // that decides; nil for outside the view
+	above    bool         // a directory that leads to a tree
 	exists   bool
 	stuck    bool // its directory may be there all the same: a link of another process's is on the way
 	slashed  bool // it is asked for as a directory, by a slash after its name

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 	"holdfast.dev/holdfast/internal/floor/event"
+	"holdfast.dev/holdfast/internal/policy"
 )
 
 // TestPathsAroundNames has paths that the kernel resolves through links of
@@ -101,7 +102,7 @@ func TestExchange(t *testing.T) {
 // must not grow with the square of its length.
 func TestPathsOfManyNames(t *testing.T) {
 	deep := strings.Repeat("/a", 2047)
-	p := newPlaces(View{Trees: []Tree{{Path: "/a/a", Access: Read}, {Path: "/home/u/ws", Access: Write}}})
+	p := newPlaces(View{Trees: []policy.Tree{{Path: "/a/a", Access: policy.Read}, {Path: "/home/u/ws", Access: policy.Write}}})
 	if tree := p.of(deep); tree == nil || tree.Path != "/a/a" {
 		t.Errorf("found %+v", tree)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 	"holdfast.dev/holdfast/internal/floor/event"
+	"holdfast.dev/holdfast/internal/policy"
 )
 
 // TestSocketOutcomes holds what was foreseen of calls with addresses against what came.
@@ -80,7 +81,7 @@ func TestSocketOutsideView(t *testing.T) {
 	r, _ := makeCalls(t, dir, []aCall{
 		{NR: unix.SYS_SOCKET, Args: []any{unix.AF_UNIX, unix.SOCK_STREAM, 0}, As: 40},
 		{NR: unix.SYS_CONNECT, Args: []any{40, address, len(address)}},
-	}, trees(Tree{Path: "/proc", Access: Write}, Tree{Path: "/usr", Access: Read}, Tree{Path: dir + "/sub", Access: Write}))
+	}, trees(policy.Tree{Path: "/proc", Access: policy.Write}, policy.Tree{Path: "/usr", Access: policy.Read}, policy.Tree{Path: dir + "/sub", Access: policy.Write}))
 	if e := r.last(event.SockConnect); e.Verdict != event.Denied || e.Layer != event.LayerView || e.Error != "ENOENT" {
 		t.Errorf("%+v", e)
 	}

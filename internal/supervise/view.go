@@ -5,18 +5,19 @@ import (
 	"strings"
 
 	"holdfast.dev/holdfast/internal/floor/event"
+	"holdfast.dev/holdfast/internal/policy"
 )
 
 // places finds where a path stands in the view.
 type places struct {
-	trees map[string]*Tree
-	above map[string]bool             // directories that lead to a tree
-	below map[string]map[string]*Tree // trees by their directory and name in it
-	most  int                         // bytes of the longest path in trees
+	trees map[string]*policy.Tree
+	above map[string]bool                    // directories that lead to a tree
+	below map[string]map[string]*policy.Tree // trees by their directory and name in it
+	most  int                                // bytes of the longest path in trees
 }
 
 func newPlaces(v View) *places {
-	p := &places{trees: map[string]*Tree{}, above: map[string]bool{}, below: map[string]map[string]*Tree{}}
+	p := &places{trees: map[string]*policy.Tree{}, above: map[string]bool{}, below: map[string]map[string]*policy.Tree{}}
 	for i := range v.Trees {
 		t := v.Trees[i]
 		t.Path = path.Clean("/" + t.Path)
@@ -28,7 +29,7 @@ func newPlaces(v View) *places {
 		dir, name := path.Split(t.Path)
 		dir = path.Clean(dir)
 		if p.below[dir] == nil {
-			p.below[dir] = map[string]*Tree{}
+			p.below[dir] = map[string]*policy.Tree{}
 		}
 		p.below[dir][name] = &t
 		for ; !p.above[dir]; dir = path.Dir(dir) {
@@ -40,7 +41,7 @@ func newPlaces(v View) *places {
 
 // of returns the tree that decides about an absolute path without links and
 // dots, nil for none.
-func (p *places) of(at string) *Tree {
+func (p *places) of(at string) *policy.Tree {
 	if len(at) > p.most { // a path may have two thousand names: none of these is hashed
 		at = at[:max(1, strings.LastIndexByte(at[:p.most+1], '/'))]
 	}

@@ -10,12 +10,13 @@ import (
 
 	"golang.org/x/sys/unix"
 	"holdfast.dev/holdfast/internal/floor/event"
+	"holdfast.dev/holdfast/internal/policy"
 	"holdfast.dev/holdfast/internal/testenv"
 )
 
 func TestPlaces(t *testing.T) {
-	p := newPlaces(View{Trees: []Tree{{Path: "/usr", Access: Read}, {Path: "/home/u/ws", Access: Write},
-		{Path: "/home/u/ws/.git/config", Access: Protected}, {Path: "/home/u/ws/vendor/", Access: Read, Rule: "f:1"}}})
+	p := newPlaces(View{Trees: []policy.Tree{{Path: "/usr", Access: policy.Read}, {Path: "/home/u/ws", Access: policy.Write},
+		{Path: "/home/u/ws/.git/config", Access: policy.ProtectedRead}, {Path: "/home/u/ws/vendor/", Access: policy.Read, Rule: "f:1"}}})
 	for path, want := range map[string]string{
 		"/usr": "/usr", "/usr/bin/sh": "/usr", "/usrx": "", "/": "", "/home": "", "/home/u/ws/a/b": "/home/u/ws",
 		"/home/u/ws/.git/config": "/home/u/ws/.git/config", "/home/u/ws/.git/configs": "/home/u/ws", "/home/u/ws/vendor/x": "/home/u/ws/vendor",
@@ -106,12 +107,12 @@ func TestDenials(t *testing.T) {
 	}
 	exe := real(t, "/proc/self/exe")
 	r, _ := makeCalls(t, dir, calls, level(Full), trees(
-		Tree{Path: "/usr", Access: Read}, Tree{Path: "/dev", Access: Read}, Tree{Path: filepath.Dir(exe), Access: Read},
-		Tree{Path: "/proc", Access: Write}, Tree{Path: "/sys", Access: Read}, Tree{Path: "/etc", Access: Read},
-		Tree{Path: dir + "/ws", Access: Write}, Tree{Path: dir + "/ro", Access: Read, Rule: "policy:3"},
-		Tree{Path: dir + "/ws/.git/config", Access: Protected, Rule: "policy:4"},
-		Tree{Path: dir + "/ws/.mcp.json", Access: Protected, Rule: "policy:6"}, Tree{Path: dir + "/ws/.git", Access: Write},
-		Tree{Path: dir + "/ws/.git/hooks", Access: Protected, Rule: "policy:7"}))
+		policy.Tree{Path: "/usr", Access: policy.Read}, policy.Tree{Path: "/dev", Access: policy.Read}, policy.Tree{Path: filepath.Dir(exe), Access: policy.Read},
+		policy.Tree{Path: "/proc", Access: policy.Write}, policy.Tree{Path: "/sys", Access: policy.Read}, policy.Tree{Path: "/etc", Access: policy.Read},
+		policy.Tree{Path: dir + "/ws", Access: policy.Write}, policy.Tree{Path: dir + "/ro", Access: policy.Read, Rule: "policy:3"},
+		policy.Tree{Path: dir + "/ws/.git/config", Access: policy.ProtectedRead, Rule: "policy:4"},
+		policy.Tree{Path: dir + "/ws/.mcp.json", Access: policy.ProtectedRead, Rule: "policy:6"}, policy.Tree{Path: dir + "/ws/.git", Access: policy.Write},
+		policy.Tree{Path: dir + "/ws/.git/hooks", Access: policy.ProtectedRead, Rule: "policy:7"}))
 	events := r.sink.events
 	for events[0].Object != "ws/file" {
 		events = events[1:]
@@ -142,7 +143,7 @@ func asUser(t *testing.T) option {
 
 // TestPlacedByTheView: what the view alone says of a path, before its owner and mode do.
 func TestPlacedByTheView(t *testing.T) {
-	write, read, protected := &Tree{Access: Write, Rule: "w"}, &Tree{Access: Read, Rule: "r"}, &Tree{Access: Protected, Rule: "p"}
+	write, read, protected := &policy.Tree{Access: policy.Write, Rule: "w"}, &policy.Tree{Access: policy.Read, Rule: "r"}, &policy.Tree{Access: policy.ProtectedRead, Rule: "p"}
 	open, fixed, shut := &directory{tree: write}, &directory{tree: write, fixed: true}, &directory{tree: protected}
 	no := func(layer, rule, errno string) string { return layer + " " + rule + " " + errno }
 	erofs := no(event.LayerReadonly, "w", "EROFS")
@@ -173,7 +174,7 @@ func TestPlacedByTheView(t *testing.T) {
 		{"mounted for reading alone, removed", spot{dir: fixed, tree: write, exists: true}, wantRemove, false, erofs},
 		{"mounted for reading alone, removed where nothing is", spot{dir: fixed, tree: write}, wantRemove, false, no("", "", "EROFS")},
 		{"a pipe there, written", spot{dir: fixed, tree: write, exists: true, stat: unix.Stat_t{Mode: unix.S_IFIFO}}, wantWrite, false, ""},
-		{"another tree there, written", spot{dir: fixed, tree: &Tree{Access: Write}, exists: true, stat: unix.Stat_t{Mode: unix.S_IFREG}}, wantWrite, false, ""},
+		{"another tree there, written", spot{dir: fixed, tree: &policy.Tree{Access: policy.Write}, exists: true, stat: unix.Stat_t{Mode: unix.S_IFREG}}, wantWrite, false, ""},
 	} {
 		tt.at.name, tt.at.asked = []byte("name"), []byte("name")
 		if tt.at.exists && tt.at.stat.Mode == 0 {

@@ -13,7 +13,7 @@ import (
 )
 
 // BinaryVar names a holdfast binary that is tested instead of one built on the
-// spot. The pass of the unprivileged user sets it: that user has no build cache.
+// spot; the other programs lie beside it. The pass of the unprivileged user sets it: that user has no build cache.
 const BinaryVar = "HOLDFAST_TEST_BINARY"
 
 // Binary returns the absolute path of the holdfast program, built as it is
@@ -26,6 +26,13 @@ func Binary(t testing.TB) string {
 		t.Fatal(err)
 	}
 	return path
+}
+
+// Prove returns the absolute path of the holdfast-prove program, which lies beside
+// that of Binary.
+func Prove(t testing.TB) string {
+	t.Helper()
+	return filepath.Join(filepath.Dir(Binary(t)), "holdfast-prove")
 }
 
 var binary = sync.OnceValues(func() (string, error) {
@@ -45,7 +52,7 @@ var binary = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	path := filepath.Join(dir, "holdfast")
-	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", path, "./cmd/holdfast")
+	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", dir+"/", "./cmd/holdfast", "./cmd/holdfast-prove")
 	cmd.Dir = root
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {

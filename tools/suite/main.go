@@ -183,7 +183,7 @@ func (s *suite) build() error {
 		return fmt.Errorf("no package with tests matches %q", s.packages)
 	}
 	static := []string{"CGO_ENABLED=0"}
-	if _, err := output(s.root, static, "build", "-trimpath", "-buildvcs=false", "-o", s.binary(), "./cmd/holdfast"); err != nil {
+	if _, err := output(s.root, static, "build", "-trimpath", "-buildvcs=false", "-o", s.work+"/", "./cmd/holdfast", "./cmd/holdfast-prove"); err != nil {
 		return err
 	}
 	env, test := static, []string{"test", "-c"}

@@ -11,12 +11,12 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"holdfast.dev/holdfast/internal/floor/canonical"
 	"holdfast.dev/holdfast/internal/floor/event"
+	"holdfast.dev/holdfast/internal/floor/text"
 )
 
 // How much of a text stands in a record, in bytes.
@@ -107,7 +107,7 @@ func (r *record) asked(m *jsonrpc.Request) (*toolCall, error) {
 
 // callEvent is a call that is allowed; mu is held.
 func (r *record) callEvent(m *jsonrpc.Request, c toolCall) event.Event {
-	return event.Event{Action: event.ToolCall, Object: cut(c.name, nameMost), Verdict: event.Allowed, Detail: map[string]string{
+	return event.Event{Action: event.ToolCall, Object: text.Head(c.name, nameMost), Verdict: event.Allowed, Detail: map[string]string{
 		"id": idText(m.ID), "arguments": r.text(string(c.arguments), arguments),
 	}}
 }
@@ -183,7 +183,7 @@ func (r *record) result(c *call, id jsonrpc.ID, o outcome) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	// A loss has ended the run already: see Config.Sink.
-	r.emit(event.Event{Action: event.ToolResult, Object: cut(c.tool, nameMost), Verdict: event.Allowed, Detail: detail})
+	r.emit(event.Event{Action: event.ToolResult, Object: text.Head(c.tool, nameMost), Verdict: event.Allowed, Detail: detail})
 }
 
 // listed records which tools there are, when that is new or changed.
@@ -214,7 +214,7 @@ func (r *record) listed(c *call, m *jsonrpc.Response) {
 	if tools.sum == r.digest {
 		return
 	}
-	detail := map[string]string{"sha256": tools.sum, "tools": strconv.Itoa(tools.count), "names": cut(tools.names, arguments)}
+	detail := map[string]string{"sha256": tools.sum, "tools": strconv.Itoa(tools.count), "names": text.Head(tools.names, arguments)}
 	if r.digest != "" {
 		detail["was"] = r.digest
 	}
@@ -268,13 +268,13 @@ func describe(definitions []json.RawMessage) tools {
 }
 
 // drop records what is not passed on.
-func (r *record) drop(who, reason string, size int, text string) {
+func (r *record) drop(who, reason string, size int, said string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	text = r.text(text, excerpt)
+	said = r.text(said, excerpt)
 	if who == "server" {
 		if r.report.Dropped++; r.report.Dropped == 1 {
-			r.report.First = text
+			r.report.First = said
 		}
 	}
 	if r.drops++; r.drops > dropsMost {
@@ -282,7 +282,7 @@ func (r *record) drop(who, reason string, size int, text string) {
 		return
 	}
 	r.emit(event.Event{Action: event.ToolDrop, Object: who, Verdict: event.Denied, Layer: event.LayerGateway,
-		Detail: map[string]string{"reason": cut(reason, excerpt), "bytes": strconv.Itoa(size), "text": text}})
+		Detail: map[string]string{"reason": text.Head(reason, excerpt), "bytes": strconv.Itoa(size), "text": said}})
 }
 
 // slowed records once of each side that it wrote more than the limit.
@@ -315,25 +315,11 @@ func (r *record) close() Report {
 // looked for may end with half of one, so that the last of it does not count.
 func (r *record) text(s string, most int) string {
 	short := len(s) > redacted
-	s = r.config.Redact(cut(s, redacted))
+	s = r.config.Redact(text.Head(s, redacted))
 	if short {
 		s = s[:max(0, len(s)-arguments)]
 	}
-	if len(s) <= most {
-		return s
-	}
-	return cut(s, most) + "…"
-}
-
-// cut is the beginning of a text, without half a letter at its end.
-func cut(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	for most > 0 && !utf8.RuneStart(s[most]) {
-		most--
-	}
-	return s[:most]
+	return text.Cut(s, most)
 }
 
 // metaPrefix begins the keys of what the protocol itself says in each message
@@ -342,11 +328,11 @@ const metaPrefix = "io.modelcontextprotocol/"
 
 // named is the name and the version that a side gives itself; "" for none.
 func named(object json.RawMessage, key string) string {
-	text := member(object, key)
-	if text == nil {
-		text = member(member(object, "_meta"), metaPrefix+key)
+	side := member(object, key)
+	if side == nil {
+		side = member(member(object, "_meta"), metaPrefix+key)
 	}
-	return strings.TrimSpace(cut(textOf(text, "name"), nameMost) + " " + cut(textOf(text, "version"), nameMost))
+	return strings.TrimSpace(text.Head(textOf(side, "name"), nameMost) + " " + text.Head(textOf(side, "version"), nameMost))
 }
 
 // count is a number and what it counts.

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"holdfast.dev/holdfast/internal/floor/text"
 )
 
 // agent says where an agent reads its hooks from, and how they look there.
@@ -106,30 +108,22 @@ func (a agent) group(m moment, hook string) group {
 // command is what an agent's shell executes. Of a call it says how long the agent
 // waits, which the hook cannot find out otherwise.
 func command(hook, agent string, kind Kind) string {
-	words := quote(hook) + " " + Verb + " " + agent + " " + string(kind)
+	words := text.Quote(hook) + " " + Verb + " " + agent + " " + string(kind)
 	if kind == Call {
 		words += " " + strconv.Itoa(callTime)
 	}
 	return words
 }
 
-// quote makes a path one word of a POSIX shell.
-func quote(path string) string {
-	if path != "" && strings.Trim(path, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./,:@%") == "" {
-		return path
-	}
-	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
-}
-
 // ours says which program a command of a hook executes, when it is one that we
 // wrote for this agent and moment; earlier versions did not say how long the agent
 // waits.
-func ours(text, agent string, kind Kind) (program string, is bool) {
+func ours(line, agent string, kind Kind) (program string, is bool) {
 	end := strings.TrimPrefix(command("", agent, kind), "''")
-	word, is := strings.CutSuffix(text, end)
+	word, is := strings.CutSuffix(line, end)
 	if !is {
 		end = " " + Verb + " " + agent + " " + string(kind)
-		word, is = strings.CutSuffix(text, end)
+		word, is = strings.CutSuffix(line, end)
 	}
 	if !is {
 		return "", false
@@ -137,7 +131,7 @@ func ours(text, agent string, kind Kind) (program string, is bool) {
 	if quoted, was := strings.CutPrefix(word, "'"); was && strings.HasSuffix(quoted, "'") {
 		word = strings.ReplaceAll(strings.TrimSuffix(quoted, "'"), `'\''`, "'")
 	}
-	if !filepath.IsAbs(word) || quote(word)+end != text {
+	if !filepath.IsAbs(word) || text.Quote(word)+end != line {
 		return "", false
 	}
 	return word, true

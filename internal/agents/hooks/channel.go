@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"holdfast.dev/holdfast/internal/floor/canonical"
+	"holdfast.dev/holdfast/internal/floor/text"
 )
 
 // Socket is where a run takes reports from inside. What is written there is
@@ -135,10 +136,10 @@ func Receive(from io.Reader) (Report, error) {
 // bound cuts what no hook of ours would have written as long.
 func (r *Report) bound() {
 	for _, s := range []*string{&r.Agent, &r.Tool, &r.ID, &r.Subagent, &r.Server, &r.Conversation, &r.Mode, &r.Outcome} {
-		*s = cut(*s, maxName)
+		*s = text.Cut(*s, maxName)
 	}
 	for _, s := range []*string{&r.Cwd, &r.Transcript, &r.Response, &r.Bad} {
-		*s = cut(*s, maxString)
+		*s = text.Cut(*s, maxString)
 	}
 	r.Millis = min(max(r.Millis, 0), 1e12)
 	r.Waits = min(max(r.Waits, 0), callTime)
@@ -146,7 +147,7 @@ func (r *Report) bound() {
 
 // Reply answers a report.
 func Reply(to io.Writer, a Answer) error {
-	a.Deny = cut(a.Deny, maxString)
+	a.Deny = text.Cut(a.Deny, maxString)
 	line, err := json.Marshal(a)
 	if err == nil {
 		_, err = to.Write(append(line, '\n'))

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"net"
 
-	"golang.org/x/sys/unix"
+	"holdfast.dev/holdfast/internal/floor/sys"
 )
 
 // errForged says that a program inside serves the channel.
@@ -15,14 +15,8 @@ var errForged = errors.New("a program inside took the place of the socket")
 // where its process has no number (SO_PEERCRED, unix(7)): what runs inside can put a
 // socket of its own where that of the run was.
 func servedOutside(c net.Conn) error {
-	raw, err := c.(*net.UnixConn).SyscallConn()
+	who, err := sys.Peer(c.(*net.UnixConn))
 	if err != nil {
-		return err
-	}
-	var who *unix.Ucred
-	var werr error
-	err = raw.Control(func(fd uintptr) { who, werr = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) })
-	if err = errors.Join(err, werr); err != nil {
 		return fmt.Errorf("asking who serves the channel: %w", err)
 	}
 	if who.Pid != 0 {

@@ -14,9 +14,8 @@ type File struct {
 
 // Additions are what makes an agent report, for one run inside.
 type Additions struct {
-	Files []File            // in view, read-only
-	Env   map[string]string // of the command
-	Args  []string          // to put behind the agent's name
+	Files []File   // in view, read-only
+	Args  []string // to put behind the agent's name
 }
 
 // Inside says what a run adds so that the agent that program is reports its tool

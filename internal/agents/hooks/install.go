@@ -11,6 +11,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"holdfast.dev/holdfast/internal/floor/text"
 )
 
 // Place is where the hooks of an agent are kept.
@@ -51,7 +53,7 @@ func (e *FileError) Error() string { return "leaving " + e.File + " as it is: " 
 func (e *FileError) Unwrap() error { return e.Err }
 
 // Hint is what to look at.
-func (e *FileError) Hint() string { return "look at it: ls -ld " + quote(e.File) }
+func (e *FileError) Hint() string { return "look at it: ls -ld " + text.Word(e.File) }
 
 // file is where the settings are.
 func (p Place) file() (agent, string, error) {

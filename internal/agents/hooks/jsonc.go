@@ -3,220 +3,228 @@ package hooks
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
+
+	"github.com/tailscale/hujson"
 )
 
 // What is edited at most: settings are written by people.
 const (
 	maxSettings = 4 << 20 // bytes
-	maxDepth    = 64
+	maxNested   = 10_000  // objects and lists: the parser recurses once for each level
 )
 
-// node is a value of a text of JSON with comments and trailing commas, by where it
-// stands: an edit replaces a few bytes and leaves the others as they are.
-type node struct {
-	from, to int    // in the text
-	kind     byte   // the first byte: { [ " or that of a bare word
-	text     string // of a string
-	members  []member
+// document is a file of settings: JSON with comments and trailing commas. What an
+// edit does not touch is written as it was read, byte for byte.
+type document struct {
+	root hujson.Value
+	mark []byte // of byte order, before the text; nil for none
+	unit string // of indentation
+	line string // how lines end
 }
 
-// member is a value in an object, with its key, or one in a list.
-type member struct {
-	from  int // of the key, or of the value in a list
-	key   string
-	value *node
-}
-
-// find gives the value of a key; an error when the key stands there twice, for
-// readers do not agree on which of them counts.
-func (n *node) find(key string) (*node, error) {
-	var found *node
-	if n.kind != '{' {
-		return nil, nil
-	}
-	for _, m := range n.members {
-		if m.key != key {
-			continue
-		}
-		if found != nil {
-			return nil, fmt.Errorf("the key %q stands there twice", key)
-		}
-		found = m.value
-	}
-	return found, nil
-}
-
-// word is the text of a string at a key; "" for none.
-func (n *node) word(key string) string {
-	v, err := n.find(key)
-	if err != nil || v == nil || v.kind != '"' {
-		return ""
-	}
-	return v.text
-}
-
-// scanner reads the text.
-type scanner struct {
-	data []byte
-	at   int
-}
-
-func (s *scanner) fail(what string) error {
-	line := 1 + bytes.Count(s.data[:min(s.at, len(s.data))], []byte{'\n'})
-	return fmt.Errorf("line %d: %s", line, what)
-}
-
-// scan reads a whole text.
-func scan(data []byte) (*node, error) {
-	s := &scanner{data: data}
+func parseSettings(data []byte) (*document, error) {
 	if len(data) > maxSettings {
 		return nil, fmt.Errorf("it is longer than %d MiB", maxSettings>>20)
 	}
-	if bytes.HasPrefix(data, []byte("\xef\xbb\xbf")) {
-		s.at = 3
+	if bytes.Count(data, []byte("{"))+bytes.Count(data, []byte("[")) > maxNested {
+		return nil, fmt.Errorf("it has more than %d objects and lists", maxNested)
 	}
-	if err := s.skip(); err != nil {
-		return nil, err
+	text := bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
+	d := &document{mark: data[:len(data)-len(text)], unit: "  ", line: "\n"}
+	var err error
+	if d.root, err = hujson.Parse(append(bytes.Clone(text), '\n')); err != nil { // a comment in the last line needs its end
+		return nil, syntaxError(err)
 	}
-	n, err := s.value(0)
-	if err != nil {
-		return nil, err
+	if bytes.Contains(data, []byte("\r\n")) {
+		d.line = "\r\n"
 	}
-	if err := s.skip(); err != nil {
-		return nil, err
-	}
-	if s.at != len(data) {
-		return nil, s.fail("something stands behind the value")
-	}
-	return n, nil
-}
-
-// skip passes white space and comments.
-func (s *scanner) skip() error {
-	for s.at < len(s.data) {
-		rest := s.data[s.at:]
-		switch {
-		case strings.IndexByte(" \t\r\n", rest[0]) >= 0:
-			s.at++
-		case bytes.HasPrefix(rest, []byte("//")):
-			end := bytes.IndexByte(rest, '\n')
-			if end < 0 {
-				end = len(rest)
-			}
-			s.at += end
-		case bytes.HasPrefix(rest, []byte("/*")):
-			end := bytes.Index(rest[2:], []byte("*/"))
-			if end < 0 {
-				return s.fail("a comment does not end")
-			}
-			s.at += end + 4
-		default:
-			return nil
+	if size(&d.root) > 0 {
+		if lead, own := ownLine(*gap(&d.root, 0)); own && lead != "" {
+			d.unit = lead
 		}
 	}
-	return nil
+	return d, nil
 }
 
-func (s *scanner) peek() byte {
-	if s.at < len(s.data) {
-		return s.data[s.at]
+// syntaxError is an error of the parser without the text of a value: it may be secret.
+func syntaxError(err error) error {
+	place, _, _ := strings.Cut(strings.TrimPrefix(err.Error(), "hujson: "), ": ")
+	why := errors.Unwrap(err).Error()
+	if strings.HasPrefix(why, "invalid literal") {
+		why = "a value is no JSON"
+	}
+	return fmt.Errorf("%s: %s", place, why)
+}
+
+// bytes returns the text.
+func (d *document) bytes() []byte {
+	text := d.root.Pack()
+	return slices.Concat(d.mark, text[:len(text)-1])
+}
+
+// find returns the value of a key in an object, nil for none; an error if the key is
+// there twice, for readers do not agree on which of them counts.
+func find(v *hujson.Value, key string) (*hujson.Value, error) {
+	i, err := index(v, key)
+	if err != nil || i < 0 {
+		return nil, err
+	}
+	return member(v, i), nil
+}
+
+// index is find for the place of a key; -1 for none.
+func index(v *hujson.Value, key string) (int, error) {
+	if v == nil {
+		return -1, nil
+	}
+	object, is := v.Value.(*hujson.Object)
+	if !is {
+		return -1, nil
+	}
+	same := func(m hujson.ObjectMember) bool {
+		name, is := m.Name.Value.(hujson.Literal)
+		return is && name.String() == key
+	}
+	i := slices.IndexFunc(object.Members, same)
+	if i >= 0 && slices.ContainsFunc(object.Members[i+1:], same) {
+		return -1, fmt.Errorf("the key %q stands there twice", key)
+	}
+	return i, nil
+}
+
+// word returns the text of a string at a key; "" for none.
+func word(v *hujson.Value, key string) string {
+	found, err := find(v, key)
+	if err != nil || found == nil || found.Value.Kind() != '"' {
+		return ""
+	}
+	return found.Value.(hujson.Literal).String()
+}
+
+// size returns how many members an object or a list has; 0 for any other value.
+func size(v *hujson.Value) int {
+	switch c := v.Value.(type) {
+	case *hujson.Object:
+		return len(c.Members)
+	case *hujson.Array:
+		return len(c.Elements)
 	}
 	return 0
 }
 
-func (s *scanner) value(depth int) (*node, error) {
-	if depth > maxDepth {
-		return nil, s.fail("it is nested too deeply")
+// member returns the i-th value of an object or a list.
+func member(v *hujson.Value, i int) *hujson.Value {
+	if object, is := v.Value.(*hujson.Object); is {
+		return &object.Members[i].Value
 	}
-	n := &node{from: s.at, kind: s.peek()}
-	var err error
-	switch n.kind {
-	case '{', '[':
-		err = s.container(n, depth)
-	case '"':
-		n.text, err = s.quoted()
-	default:
-		for s.at < len(s.data) && strings.IndexByte(" \t\r\n,]}/", s.data[s.at]) < 0 {
-			s.at++
-		}
-		if !json.Valid(s.data[n.from:s.at]) {
-			err = s.fail("a value is missing or is no JSON")
-		}
-	}
-	n.to = s.at
-	return n, err
+	return &v.Value.(*hujson.Array).Elements[i]
 }
 
-func (s *scanner) quoted() (string, error) {
-	from := s.at
-	for s.at++; s.at < len(s.data); s.at++ {
-		switch s.data[s.at] {
-		case '\\':
-			s.at++
-		case '"':
-			s.at++
-			var text string
-			if err := json.Unmarshal(s.data[from:s.at], &text); err != nil {
-				return "", s.fail("a text is no JSON")
-			}
-			return text, nil
+// gap returns the white space and comments before the i-th member of an object or a
+// list, or before its end, after the comma.
+func gap(v *hujson.Value, i int) *hujson.Extra {
+	switch c := v.Value.(type) {
+	case *hujson.Object:
+		if i < len(c.Members) {
+			return &c.Members[i].Name.BeforeExtra
 		}
+		return &c.AfterExtra
+	case *hujson.Array:
+		if i < len(c.Elements) {
+			return &c.Elements[i].BeforeExtra
+		}
+		return &c.AfterExtra
 	}
-	s.at = len(s.data)
-	return "", s.fail("a text does not end")
+	return new(hujson.Extra)
 }
 
-// container reads an object or a list.
-func (s *scanner) container(n *node, depth int) error {
-	end := n.kind + 2 // in ASCII both brackets stand two before their ends
-	s.at++
-	for {
-		if err := s.skip(); err != nil {
-			return err
-		}
-		if s.peek() == end {
-			s.at++
-			return nil
-		}
-		m := member{from: s.at}
-		if n.kind == '{' {
-			if err := s.key(&m); err != nil {
-				return err
-			}
-		}
-		var err error
-		if m.value, err = s.value(depth + 1); err != nil {
-			return err
-		}
-		n.members = append(n.members, m)
-		if err := s.skip(); err != nil {
-			return err
-		}
-		switch s.peek() {
-		case ',':
-			s.at++
-		case end:
-		default:
-			return s.fail("a comma or an end is missing")
-		}
-	}
+// ownLine returns the indentation of what follows a gap, and whether it begins a line.
+func ownLine(before hujson.Extra) (string, bool) {
+	i := bytes.LastIndexByte(before, '\n')
+	lead := string(before[i+1:])
+	return lead, i >= 0 && strings.Trim(lead, " \t") == ""
 }
 
-func (s *scanner) key(m *member) (err error) {
-	if s.peek() != '"' {
-		return s.fail("a key is missing")
+// commented reports whether there are comments in v beside its only member: people
+// keep hooks in them that they have switched off.
+func commented(v *hujson.Value) bool {
+	return bytes.ContainsRune(slices.Concat(*gap(v, 0), member(v, 0).AfterExtra, *gap(v, 1)), '/')
+}
+
+// add puts a value at the end of v, under a key where v is an object.
+func (d *document) add(v *hujson.Value, depth int, key string, content any) error {
+	n := size(v)
+	lead := strings.Repeat(d.unit, depth+1)
+	var comma hujson.Extra // not nil for a trailing comma
+	if n > 0 {
+		if own, alone := ownLine(*gap(v, n-1)); alone {
+			lead = own
+		}
+		if member(v, n-1).AfterExtra != nil {
+			comma = hujson.Extra{}
+		}
+	} else if end := gap(v, 0); len(bytes.TrimSpace(*end)) == 0 {
+		*end = hujson.Extra(d.line + strings.Repeat(d.unit, depth))
 	}
-	if m.key, err = s.quoted(); err != nil {
+	added, err := d.render(content, lead)
+	if err != nil {
 		return err
 	}
-	if err := s.skip(); err != nil {
-		return err
+	before := hujson.Extra(d.line + lead)
+	added.AfterExtra = comma
+	switch c := v.Value.(type) {
+	case *hujson.Object:
+		added.BeforeExtra = hujson.Extra(" ")
+		c.Members = append(c.Members, hujson.ObjectMember{Name: hujson.Value{BeforeExtra: before, Value: hujson.String(key)}, Value: added})
+	case *hujson.Array:
+		added.BeforeExtra = before
+		c.Elements = append(c.Elements, added)
 	}
-	if s.peek() != ':' {
-		return s.fail("a colon is missing")
+	return nil
+}
+
+// render makes a value for a line that is indented by lead.
+func (d *document) render(content any, lead string) (hujson.Value, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent(lead, d.unit)
+	if err := e.Encode(content); err != nil {
+		return hujson.Value{}, err
 	}
-	s.at++
-	return s.skip()
+	return hujson.Parse(bytes.ReplaceAll(bytes.TrimSpace(b.Bytes()), []byte("\n"), []byte(d.line)))
+}
+
+// drop removes the i-th member of v, with its comma and its line.
+func drop(v *hujson.Value, i int) {
+	before, after := *gap(v, i), gap(v, i+1)
+	if lead, alone := ownLine(before); alone {
+		rest := bytes.TrimSuffix(before[:len(before)-len(lead)-1], []byte("\r"))
+		// The end of a line may be that of a comment in it: it stays, unless another follows.
+		if hujson.Extra(rest).IsValid() || bytes.HasPrefix(bytes.TrimLeft(*after, " \t\r"), []byte("\n")) {
+			before = rest
+		}
+	}
+	if last := i == size(v)-1; last && i > 0 {
+		previous := member(v, i-1)
+		if member(v, i).AfterExtra == nil { // no trailing comma: the one before goes, too
+			before, previous.AfterExtra = slices.Concat(previous.AfterExtra, before), nil
+		} else if previous.AfterExtra == nil {
+			previous.AfterExtra = hujson.Extra{}
+		}
+	}
+	*after = slices.Concat(before, *after)
+	switch c := v.Value.(type) {
+	case *hujson.Object:
+		c.Members = slices.Delete(c.Members, i, i+1)
+	case *hujson.Array:
+		c.Elements = slices.Delete(c.Elements, i, i+1)
+	}
+	if end := gap(v, 0); size(v) == 0 && len(bytes.TrimSpace(*end)) == 0 {
+		*end = nil
+	}
 }

@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"unicode/utf8"
 
 	"holdfast.dev/holdfast/internal/floor/canonical"
+	"holdfast.dev/holdfast/internal/floor/text"
 )
 
 // What a hook reads and passes on at most, in bytes.
@@ -84,7 +84,7 @@ func Read(agent string, kind Kind, from io.Reader) Report {
 		r, err = parse(data, kind != End)
 	}
 	if err != nil {
-		return Report{Agent: agent, Kind: kind, Bad: "what the agent said to its hook could not be read: " + cut(err.Error(), maxName)}
+		return Report{Agent: agent, Kind: kind, Bad: "what the agent said to its hook could not be read: " + text.Cut(err.Error(), maxName)}
 	}
 	r.Agent, r.Kind = agent, kind
 	return r
@@ -101,17 +101,17 @@ func parse(data []byte, named bool) (Report, error) {
 		return Report{}, errors.New("it names no tool")
 	}
 	r := Report{
-		Tool: cut(tool, maxName), ID: cut(s.ID, maxName), Cwd: cut(s.Cwd, maxString), Transcript: cut(s.Transcript, maxString),
-		Conversation: cut(first(s.SessionID, s.SessionCamel), maxName), Mode: cut(s.Mode, maxName), Millis: int64(min(max(s.Milliseconds, 0), 1e12)),
-		Server: cut(first(string(s.Server), string(s.Context), serverOf(tool)), maxName),
+		Tool: text.Cut(tool, maxName), ID: text.Cut(s.ID, maxName), Cwd: text.Cut(s.Cwd, maxString), Transcript: text.Cut(s.Transcript, maxString),
+		Conversation: text.Cut(first(s.SessionID, s.SessionCamel), maxName), Mode: text.Cut(s.Mode, maxName), Millis: int64(min(max(s.Milliseconds, 0), 1e12)),
+		Server: text.Cut(first(string(s.Server), string(s.Context), serverOf(tool)), maxName),
 	}
-	r.Subagent = cut(strings.TrimSpace(s.AgentType+" "+s.AgentID), maxName)
+	r.Subagent = text.Cut(strings.TrimSpace(s.AgentType+" "+s.AgentID), maxName)
 	var err error
 	if r.Arguments, r.Cut, err = arguments(firstJSON(s.Input, s.Args)); err != nil {
 		return Report{}, fmt.Errorf("the arguments of %s: %w", r.Tool, err)
 	}
 	if response := firstJSON(s.Response, s.ResponseCamel); response != nil {
-		r.Response, r.Outcome = cut(string(compact(response)), maxResponse), outcome(response)
+		r.Response, r.Outcome = text.Cut(string(compact(response)), maxResponse), outcome(response)
 	}
 	return r, nil
 }
@@ -144,9 +144,9 @@ func arguments(raw json.RawMessage) (_ json.RawMessage, short bool, err error) {
 	if raw == nil {
 		return nil, false, nil
 	}
-	var text string
-	if json.Unmarshal(raw, &text) == nil && json.Valid([]byte(text)) && strings.HasPrefix(strings.TrimSpace(text), "{") {
-		raw = json.RawMessage(text)
+	var inner string
+	if json.Unmarshal(raw, &inner) == nil && json.Valid([]byte(inner)) && strings.HasPrefix(strings.TrimSpace(inner), "{") {
+		raw = json.RawMessage(inner)
 	}
 	if raw, err = canonical.JSON(raw); err != nil || len(raw) <= maxArguments {
 		return raw, false, err
@@ -157,7 +157,7 @@ func arguments(raw json.RawMessage) (_ json.RawMessage, short bool, err error) {
 	}
 	less, err := canonical.Marshal(shorten(v))
 	if err != nil || len(less) > maxArguments {
-		less, _ = canonical.Marshal(cut(string(raw), maxString)) // a string of valid UTF-8 is always JSON
+		less, _ = canonical.Marshal(text.Cut(string(raw), maxString)) // a string of valid UTF-8 is always JSON
 	}
 	less, err = canonical.JSON(less)
 	return less, true, err
@@ -167,7 +167,7 @@ func arguments(raw json.RawMessage) (_ json.RawMessage, short bool, err error) {
 func shorten(v any) any {
 	switch v := v.(type) {
 	case string:
-		return cut(v, maxString)
+		return text.Cut(v, maxString)
 	case []any:
 		for i := range v {
 			v[i] = shorten(v[i])
@@ -216,15 +216,4 @@ func outcome(raw json.RawMessage) string {
 		return "ok"
 	}
 	return ""
-}
-
-// cut is the beginning of s of at most n bytes, without half a character.
-func cut(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n] + "…"
 }

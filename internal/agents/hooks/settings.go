@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+
+	"github.com/tailscale/hujson"
 )
 
 // State is what was found about the hooks of one agent.
@@ -32,39 +34,46 @@ type entry struct {
 }
 
 // entries finds ours in the settings of a.
-func (a agent) entries(s *sheet) ([]entry, error) {
-	hooks, err := s.root.find("hooks")
-	if err != nil || hooks == nil {
+func (a agent) entries(d *document) ([]entry, error) {
+	hooks, err := find(&d.root, "hooks")
+	if err != nil {
 		return nil, err
 	}
 	var out []entry
 	for _, m := range a.events {
-		list, err := hooks.find(m.name)
+		list, err := find(hooks, m.name)
 		if err != nil {
 			return nil, err
 		}
-		if list == nil || list.kind != '[' {
-			continue
-		}
-		for i, g := range list.members {
-			inner, err := g.value.find("hooks")
+		for i, g := range elements(list) {
+			inner, err := find(&g, "hooks")
 			if err != nil {
 				return nil, err
 			}
-			if inner == nil || inner.kind != '[' {
-				continue
-			}
-			for _, h := range inner.members {
-				program, is := ours(h.value.word("command"), a.name, m.kind)
+			handlers := elements(inner)
+			for _, h := range handlers {
+				program, is := ours(word(&h, "command"), a.name, m.kind)
 				if !is {
 					continue
 				}
-				out = append(out, entry{moment: m.name, kind: m.kind, program: program, group: i, alone: len(inner.members) == 1,
-					same: equal(s.data[g.value.from:g.value.to], a.group(m, program))})
+				out = append(out, entry{moment: m.name, kind: m.kind, program: program, group: i, alone: len(handlers) == 1,
+					same: equal(hujson.Value{Value: g.Value}.Pack(), a.group(m, program))})
 			}
 		}
 	}
 	return out, nil
+}
+
+// elements are those of a list; nil for any other value.
+func elements(v *hujson.Value) []hujson.Value {
+	if v == nil {
+		return nil
+	}
+	list, is := v.Value.(*hujson.Array)
+	if !is {
+		return nil
+	}
+	return list.Elements
 }
 
 // equal says whether a text is the JSON of v, whatever its form.
@@ -89,11 +98,11 @@ func (a agent) edited(data []byte, hook string, install bool) ([]byte, error) {
 		}
 		data = []byte("{}\n")
 	}
-	s, err := newSheet(data)
+	d, err := parseSettings(data)
 	if err != nil {
 		return nil, err
 	}
-	if s.root.kind != '{' {
+	if d.root.Value.Kind() != '{' {
 		return nil, errShape
 	}
 	if install {
@@ -101,93 +110,95 @@ func (a agent) edited(data []byte, hook string, install bool) ([]byte, error) {
 			return data, nil
 		}
 	}
-	if err := a.strip(s); err != nil {
+	if err := a.strip(d); err != nil {
 		return nil, err
 	}
 	if install {
-		if err := a.put(s, hook); err != nil {
+		if err := a.put(d, hook); err != nil {
 			return nil, err
 		}
 	}
-	return s.data, nil
+	return d.bytes(), nil
 }
 
 // strip takes ours out, and what is empty then.
-func (a agent) strip(s *sheet) error {
+func (a agent) strip(d *document) error {
 	for {
-		found, err := a.entries(s)
+		found, err := a.entries(d)
 		if err != nil || len(found) == 0 {
 			return err
 		}
-		if err := a.cutOut(s, found[len(found)-1]); err != nil {
+		if err := a.cutOut(d, found[len(found)-1]); err != nil {
 			return err
 		}
 	}
 }
 
 // cutOut removes one entry.
-func (a agent) cutOut(s *sheet, e entry) error {
-	hooks, err := s.root.find("hooks")
+func (a agent) cutOut(d *document, e entry) error {
+	hooks, err := find(&d.root, "hooks")
 	if err != nil {
 		return err
 	}
-	list, err := hooks.find(e.moment)
+	list, err := find(hooks, e.moment)
 	if err != nil {
 		return err
 	}
 	if !e.alone {
-		inner, err := list.members[e.group].value.find("hooks")
+		inner, err := find(member(list, e.group), "hooks")
 		if err != nil {
 			return err
 		}
-		for i, h := range inner.members {
-			if _, is := ours(h.value.word("command"), a.name, e.kind); is {
-				return s.drop(inner, i)
+		for i, h := range elements(inner) {
+			if _, is := ours(word(&h, "command"), a.name, e.kind); is {
+				drop(inner, i)
+				return nil
 			}
 		}
 		return errShape
 	}
 	switch {
-	case len(list.members) > 1 || s.commented(list):
-		return s.drop(list, e.group)
-	case len(hooks.members) > 1 || s.commented(hooks):
-		return s.drop(hooks, index(hooks, e.moment))
+	case size(list) > 1 || commented(list):
+		drop(list, e.group)
+	case size(hooks) > 1 || commented(hooks):
+		return dropKey(hooks, e.moment)
+	default:
+		return dropKey(&d.root, "hooks")
 	}
-	return s.drop(s.root, index(s.root, "hooks"))
+	return nil
 }
 
-func index(n *node, key string) int {
-	for i, m := range n.members {
-		if m.key == key {
-			return i
-		}
+func dropKey(v *hujson.Value, key string) error {
+	i, err := index(v, key)
+	if err == nil {
+		drop(v, i)
 	}
-	return -1
+	return err
 }
 
 // put adds ours to each list.
-func (a agent) put(s *sheet, hook string) error {
+func (a agent) put(d *document, hook string) error {
 	for _, m := range a.events {
-		hooks, err := s.root.find("hooks")
+		hooks, err := find(&d.root, "hooks")
 		if err != nil {
 			return err
 		}
 		if hooks == nil {
-			if err := s.add(s.root, 0, "hooks", map[string][]group{m.name: {a.group(m, hook)}}); err != nil {
+			if err := d.add(&d.root, 0, "hooks", map[string][]group{m.name: {a.group(m, hook)}}); err != nil {
 				return err
 			}
 			continue
 		}
-		list, err := hooks.find(m.name)
+		list, err := find(hooks, m.name)
 		switch {
 		case err != nil:
 			return err
-		case hooks.kind != '{' || list != nil && list.kind != '[':
+		case hooks.Value.Kind() != '{' || list != nil && list.Value.Kind() != '[':
 			return errShape
 		case list == nil:
-			err = s.add(hooks, 1, m.name, []group{a.group(m, hook)})
+			err = d.add(hooks, 1, m.name, []group{a.group(m, hook)})
 		default:
-			err = s.add(list, 2, "", a.group(m, hook))
+			err = d.add(list, 2, "", a.group(m, hook))
 		}
 		if err != nil {
 			return err
@@ -204,15 +215,15 @@ func (a agent) inspect(data []byte, hook string) (State, string, error) {
 	if len(bytes.TrimSpace(data)) == 0 {
 		return Absent, "", nil
 	}
-	s, err := newSheet(data)
+	d, err := parseSettings(data)
 	if err != nil {
 		return "", "", err
 	}
-	found, err := a.entries(s)
+	found, err := a.entries(d)
 	if err != nil || len(found) == 0 {
 		return Absent, "", err
 	}
-	if off, err := s.root.find("disableAllHooks"); err == nil && off != nil && string(s.data[off.from:off.to]) == "true" {
+	if off, err := find(&d.root, "disableAllHooks"); err == nil && off != nil && equal(hujson.Value{Value: off.Value}.Pack(), true) {
 		return Changed, found[0].program, nil
 	}
 	seen := map[string]int{}
@@ -258,18 +269,18 @@ func (a agent) inspectWhole(data []byte, hook string) (State, string, error) {
 // quotedIn are the JSON strings in a line.
 func quotedIn(line string) []string {
 	var out []string
-	for at := 0; at < len(line); at++ {
-		if line[at] != '"' {
-			continue
-		}
-		s := scanner{data: []byte(line), at: at}
-		text, err := s.quoted()
-		if err != nil {
+	for {
+		at := strings.IndexByte(line, '"')
+		if at < 0 {
 			return out
 		}
-		out, at = append(out, text), s.at-1
+		d := json.NewDecoder(strings.NewReader(line[at:]))
+		var text string
+		if d.Decode(&text) != nil {
+			return out
+		}
+		out, line = append(out, text), line[at+int(d.InputOffset()):]
 	}
-	return out
 }
 
 // describe puts the name of a file before what is wrong with it.

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/tailscale/hujson"
 )
 
 const hook = "/opt/bin/holdfast"
@@ -23,6 +25,11 @@ var texts = []struct{ name, text string }{
 	{"hooks of somebody else", "{\n  \"hooks\": {\n    \"PreToolUse\": [\n      {\n        \"matcher\": \"Bash\",\n        \"hooks\": [{\"type\": \"command\", \"command\": \"/usr/bin/lint --of claude\"}]\n      }\n    ],\n    \"Stop\": []\n  }\n}\n"},
 	{"hooks switched off", "{\n  \"hooks\": {\n    // \"Stop\": [],\n    /* \"SessionStart\": [] */\n  }\n}\n"},
 	{"lists with one switched off", "{\"hooks\": {\n\"PreToolUse\": [\n// {\"hooks\": []}\n],\n\"BeforeTool\": [\n/* x */\n]\n}}"},
+	{"a comment in the last line", "{\n  \"model\": \"opus\"\n}\n// mine"},
+	{"nested deeply", `{"a": ` + strings.Repeat("[", 2000) + strings.Repeat("]", 2000) + `}`},
+	{"keys that are there twice", "{\"a\": 1, \"a\": 2}\n"},
+	{"text that is no Unicode", "{\"a\": \"\xff\", \"\xff\": \"\\ud83d\"}\n"},
+	{"white space everywhere", "\n {\t\"a\" :\r\n [ 1 ,2 ] ,\n\n\"b\":{ }}\n\n"},
 	{"escapes", "{\"a\\u0022b\": \"\\\\\", \"hook\\u0073x\": 1}\n"},
 }
 
@@ -68,16 +75,20 @@ func squeeze(b []byte) []byte {
 	return bytes.ReplaceAll(b, []byte(",]"), []byte("]"))
 }
 
-func TestExactBytesWhereNothingElseStandsThere(t *testing.T) {
+func TestInstallAndRemoveRestoreEveryByte(t *testing.T) {
 	a := agents()["claude"]
-	for _, text := range []string{"{\n  \"model\": \"opus\"\n}\n", "{\n\t\"a\": 1,\n\t\"b\": 2\n}", texts[7].text, texts[5].text} {
+	for _, tt := range texts {
+		text := tt.text
+		if tt.name == "spaces in braces" {
+			continue // they are gone
+		}
 		in, err := a.edited([]byte(text), hook, true)
 		if err != nil {
 			t.Fatal(err)
 		}
 		out, err := a.edited(in, hook, false)
 		if err != nil || string(out) != text {
-			t.Errorf("%v: left\n%q\nof\n%q", err, out, text)
+			t.Errorf("%s: %v: left\n%q\nof\n%q", tt.name, err, out, text)
 		}
 	}
 }
@@ -90,19 +101,50 @@ func TestEditedRefuses(t *testing.T) {
 		{`{"hooks": {"PreToolUse": {}}}`, "is not what the agent reads"},
 		{`{"hooks": {}, "hooks": {}}`, `"hooks" stands there twice`},
 		{`{"hooks": {"PreToolUse": [], "PreToolUse": []}}`, "twice"},
-		{`{"a": 1`, "a comma or an end is missing"},
-		{"{\n\"a\": tru\n}", "line 2: a value is missing or is no JSON"},
-		{`{"a": "\q"}`, "a text is no JSON"},
-		{`{} {}`, "something stands behind"},
-		{`{"a": /* `, "a comment does not end"},
-		{strings.Repeat("[", 200), "nested too deeply"},
-		{`{a: 1}`, "a key is missing"},
-		{`{"a" 1}`, "a colon is missing"},
-		{`{"a": "x`, "a text does not end"},
+		{`{"a": 1`, "parsing object after value: unexpected EOF"},
+		{"{\n\"a\": tru\n}", "line 2, column 6: a value is no JSON"},
+		{`{"a": "\q"}`, "line 1, column 7: a value is no JSON"},
+		{`{} {}`, "after top-level value"},
+		{`{"a": /* `, "parsing comment: unexpected EOF"},
+		{strings.Repeat("[", maxNested), "parsing value: unexpected EOF"},
+		{strings.Repeat("[", maxSettings), "more than 10000 objects and lists"},
+		{strings.Repeat(`{"a":`, maxNested+1), "more than 10000 objects and lists"},
+		{`{a: 1}`, "line 1, column 2: a value is no JSON"},
+		{`{"a": 1,,}`, "line 1, column 9: invalid character ',' at start of value"},
+		{`{"a": "\` + "\x1b" + `[31msecret"}`, "line 1, column 7: a value is no JSON"},
+		{"{\x1b}", `invalid character '\u001b'`},
+		{"{// \xff\n}", "invalid UTF-8 in comment"},
+		{`{"a" 1}`, "invalid character '1' after object name"},
+		{`{"a": "x`, "parsing string: unexpected EOF"},
 		{strings.Repeat(" ", maxSettings) + "{}", "longer than"},
 	} {
-		if out, err := a.edited([]byte(tt.text), hook, true); err == nil || !strings.Contains(err.Error(), tt.want) {
+		out, err := a.edited([]byte(tt.text), hook, true)
+		if err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%.40q: %v, want %q\n%.200s", tt.text, err, tt.want, out)
+		}
+		if err != nil && strings.Contains(err.Error(), "secret") {
+			t.Errorf("%.40q: %v quotes a value", tt.text, err)
+		}
+	}
+}
+
+// What somebody moved our hooks to, and wrote around them, stays when they go.
+func TestRemoveKeepsWhatStandsAroundThem(t *testing.T) {
+	a := agents()["claude"]
+	group := `{"hooks": [{"type": "command", "command": "` + hook + ` hook claude call"}]}`
+	list := `"hooks": {"PreToolUse": [` + group + `]}`
+	for _, tt := range []struct{ name, text, want string }{
+		{"first, with a comment above", "{ // mine\n  " + list + ", \"b\": 1\n}", "{ // mine\n   \"b\": 1\n}"},
+		{"first, with lines below", "{ // mine\n  " + list + ",\n  \"b\": 1\n}", "{ // mine\n  \"b\": 1\n}"},
+		{"in the middle", "{\n  \"a\": 1, // one\n  " + list + ", // ours\n  \"b\": 2 // two\n}", "{\n  \"a\": 1, // one\n   // ours\n  \"b\": 2 // two\n}"},
+		{"last, with comments before both commas", "{\"a\": 1 /* one */, /* ours */ " + list + " /* gone */,}", "{\"a\": 1 /* one */, /* ours */ }"},
+		{"last, with a comment before the comma alone", "{\"a\": 1 // one\n, " + list + " // ours\n}", "{\"a\": 1 // one\n  // ours\n}"},
+		{"between groups", `{"hooks": {"PreToolUse": [{}, ` + group + `, /* x */ {"b": [1,]}]}}`, `{"hooks": {"PreToolUse": [{},  /* x */ {"b": [1,]}]}}`},
+		{"two in one group", `{"hooks": {"PreToolUse": [{"hooks": [{"command": "` + hook + ` hook claude call"}, /* x */ {"command": "` + hook + ` hook claude call 600"}, {}]}]}}`, `{"hooks": {"PreToolUse": [{"hooks": [ /* x */  {}]}]}}`},
+	} {
+		out, err := a.edited([]byte(tt.text), hook, false)
+		if err != nil || string(out) != tt.want {
+			t.Errorf("%s: %v\n%s\nwant\n%s", tt.name, err, out, tt.want)
 		}
 	}
 }
@@ -167,6 +209,19 @@ func TestOursIsExact(t *testing.T) {
 	}
 }
 
+// standard is a text without comments and trailing commas; an empty one is {}.
+func standard(text string) []byte {
+	text = strings.TrimPrefix(text, "\xef\xbb\xbf")
+	if strings.TrimSpace(text) == "" {
+		return []byte("{}")
+	}
+	out, err := hujson.Standardize([]byte(text + "\n"))
+	if err != nil {
+		return nil
+	}
+	return out
+}
+
 func FuzzSettings(f *testing.F) {
 	for _, tt := range texts {
 		f.Add(tt.text)
@@ -188,9 +243,14 @@ func FuzzSettings(f *testing.F) {
 		if state, _, _ := a.inspect(out, hook); state != Absent {
 			t.Fatalf("%q became %q: %s", text, out, state)
 		}
+		if d, err := parseSettings([]byte(text)); err == nil && size(&d.root) > 0 {
+			if i, err := index(&d.root, "hooks"); err == nil && i < 0 && string(out) != text {
+				t.Fatalf("%q became %q", text, out)
+			}
+		}
 		var before, after map[string]any
-		if json.Unmarshal([]byte(text), &before) != nil || json.Unmarshal(out, &after) != nil {
-			return
+		if json.Unmarshal(standard(text), &before) != nil || json.Unmarshal(standard(string(out)), &after) != nil {
+			t.Fatalf("%q became %q", text, out)
 		}
 		delete(before, "hooks")
 		delete(after, "hooks")

@@ -1,55 +1,57 @@
 // Package alert carries alerts to where somebody looks: a terminal, a file, a
 // webhook, syslog or an OpenTelemetry collector. A run never waits for any of
-// them. What cannot be delivered is kept on disk for the next run, and what is
-// lost is said at the end; every alert stands in the record besides.
+// them. What could not be delivered by its end stands in the record, from which
+// it can be sent again.
 package alert
 
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"holdfast.dev/holdfast/internal/detect"
 	"holdfast.dev/holdfast/internal/policy"
+	"holdfast.dev/holdfast/internal/record/audit"
 )
 
 // Options say where alerts go.
 type Options struct {
 	Sinks    []policy.AlertSink
-	Spool    string                       // directory for what could not be delivered; "" keeps nothing beyond the run
 	Terminal func(line string)            // for sinks of kind terminal, from one goroutine; the line has no control characters and no end
 	Failed   func(sink string, err error) // the first failure of each sink, on a goroutine of its own; may be nil
 	Grace    time.Duration                // how long Close waits for what is under way; 0 is 5 s
 	Host     string                       // name of this machine; "" when it is not known
 	Version  string                       // of Holdfast
+	NoBound  bool                         // as many alerts wait for a sink as are raised: for those of a record, which has a bound
 }
 
 // timing is how long a sink that failed is left alone.
 type timing struct {
 	first time.Duration // after the first failure; doubled after each further one
 	most  time.Duration
-	old   time.Duration // that Close waits for alerts of earlier runs
 }
 
-var patience = timing{first: 500 * time.Millisecond, most: time.Minute, old: time.Second}
+var patience = timing{first: 500 * time.Millisecond, most: time.Minute}
+
+// hanging is how long after its deadline Close waits for a sink that does not
+// return.
+const hanging = time.Second
 
 // Dispatcher sends alerts to sinks. It can be used by several goroutines at once.
 type Dispatcher struct {
 	outlets []*outlet
-	count   atomic.Uint64
 	grace   time.Duration
 
 	once   sync.Once
-	errs   []error
+	missed []*Undelivered
 	cancel context.CancelFunc
 }
 
-// Open prepares the sinks and begins to send what earlier runs left behind. It
-// uses no network itself. An error means that a sink could never work as it is
-// configured: a file of it cannot be read or written.
+// Open prepares the sinks. It uses no network itself. An error means that a sink
+// could never work as it is configured: a file of it cannot be read or written.
 func Open(o Options) (*Dispatcher, error) { return open(o, patience) }
 
 func open(o Options, t timing) (*Dispatcher, error) {
@@ -71,24 +73,23 @@ func open(o Options, t timing) (*Dispatcher, error) {
 			cancel()
 			return nil, fmt.Errorf("preparing the sink %s: %w", name(s), err)
 		}
-		out := &outlet{
-			name: name(s), least: level, timeout: s.Timeout, sink: sink, timing: t, failed: o.Failed,
-			wake: make(chan struct{}, 1), unkept: make(chan struct{}, 1), end: make(chan struct{}),
-		}
-		if s.Kind != "terminal" && s.Kind != "file" && o.Spool != "" {
-			out.spool = newSpool(o.Spool, s)
-		}
-		d.outlets = append(d.outlets, out)
+		d.outlets = append(d.outlets, &outlet{
+			name: name(s), recorded: s.Kind != Terminal, noBound: o.NoBound, least: level, timeout: s.Timeout, sink: sink, timing: t, failed: o.Failed,
+			wake: make(chan struct{}, 1), end: make(chan struct{}),
+		})
 	}
 	for _, out := range d.outlets {
-		out.start(ctx)
+		go out.deliver(ctx)
 	}
 	return d, nil
 }
 
+// Terminal is the kind of sink that a person looks at.
+const Terminal = "terminal"
+
 func newSink(s policy.AlertSink, o Options) (sink, error) {
 	switch s.Kind {
-	case "terminal":
+	case Terminal:
 		if o.Terminal == nil {
 			return nil, fmt.Errorf("there is no terminal here")
 		}
@@ -118,65 +119,53 @@ func name(s policy.AlertSink) string {
 }
 
 // Raise hands an alert to the sinks that take its severity. It never waits for
-// any of them, nor for a disk.
-func (d *Dispatcher) Raise(a detect.Alert) {
-	doc := document(a, d.count.Add(1))
+// any of them.
+func (d *Dispatcher) Raise(a detect.Alert) { d.raise(a, func(string) bool { return true }) }
+
+// raise hands an alert to those sinks that take its severity and are wanted.
+func (d *Dispatcher) raise(a detect.Alert, wanted func(sink string) bool) {
 	var body []byte
 	for _, out := range d.outlets {
-		if a.Severity.Level() < out.least {
+		if a.Severity.Level() < out.least || !wanted(out.name) {
 			continue
 		}
 		if body == nil {
-			body = doc.encode()
+			body = document(a).encode()
 		}
-		out.add(&item{id: doc.ID, body: body, level: a.Severity.Level(), fresh: true})
+		out.add(&item{n: a.N, body: body, level: a.Severity.Level()})
 	}
 }
 
 // Close waits, for the grace at most, until what was raised is delivered, and
-// ends. Each error is an *Undelivered. It may be called more than once.
-func (d *Dispatcher) Close() []error {
+// returns what was not. It may be called more than once.
+func (d *Dispatcher) Close() []*Undelivered {
 	d.once.Do(func() {
 		deadline := time.Now().Add(d.grace)
 		for _, out := range d.outlets {
-			out.close(deadline)
+			out.close()
 		}
 		after := time.AfterFunc(time.Until(deadline), d.cancel)
 		for _, out := range d.outlets {
-			if err := out.finish(deadline); err != nil {
-				d.errs = append(d.errs, err)
+			if u := out.finish(deadline); u != nil {
+				d.missed = append(d.missed, u)
 			}
 		}
 		after.Stop()
 		d.cancel()
 	})
-	return d.errs
+	return d.missed
 }
 
 // Undelivered says what did not reach a sink.
 type Undelivered struct {
-	Sink  string   // kind and host
-	Kept  int      // of this run, in the spool: the next run sends them
-	Lost  int      // of this run, gone but for the record
-	Old   int      // of earlier runs, still in the spool
-	Aged  int      // of earlier runs, given up: too old or too many
-	First []string // ids of the first of Kept and Lost, at most 16
-	Err   error    // the last failure; nil where there was none, only no time
+	Sink     string   // kind and host
+	Alerts   []uint64 // which: N of each
+	Recorded bool     // Detail has them
+	Err      error    // the last failure; nil where there was none, only no time
 }
 
 func (u *Undelivered) Error() string {
-	var parts []string
-	for _, p := range []struct {
-		n    int
-		what string
-	}{
-		{u.Kept, "kept for the next run"}, {u.Lost, "lost"}, {u.Old, "of earlier runs still waiting"}, {u.Aged, "of earlier runs given up"},
-	} {
-		if p.n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.what))
-		}
-	}
-	text := "sending alerts to " + u.Sink + ": " + strings.Join(parts, ", ")
+	text := fmt.Sprintf("sending alerts to %s: %d not delivered", u.Sink, len(u.Alerts))
 	if u.Err != nil {
 		text += ": " + u.Err.Error()
 	}
@@ -184,6 +173,23 @@ func (u *Undelivered) Error() string {
 }
 
 func (u *Undelivered) Unwrap() error { return u.Err }
+
+// undelivered begins the keys of session.end that say which alerts a sink did not
+// get.
+const undelivered = "undelivered."
+
+// Detail returns what session.end says of alerts that were not delivered: for each
+// sink its name and the numbers of the alerts. What was shown on a terminal, or
+// was not, is left out.
+func Detail(all []*Undelivered) map[string]string {
+	detail := map[string]string{}
+	for _, u := range all {
+		if u.Recorded {
+			detail[undelivered+strconv.Itoa(len(detail)+1)] = u.Sink + " " + audit.Numbers(u.Alerts)
+		}
+	}
+	return detail
+}
 
 // sink is one place that alerts go to. It is for one goroutine.
 type sink interface {

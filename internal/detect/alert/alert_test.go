@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -20,40 +19,12 @@ import (
 	"holdfast.dev/holdfast/internal/policy"
 )
 
-// dying is the role of a child process that raises alerts and is killed.
-const dying = "ALERT_TEST_DYING"
-
-func TestMain(m *testing.M) {
-	if url := os.Getenv(dying); url != "" {
-		dieRaising(url, os.Getenv("SPOOL"))
-	}
-	os.Exit(m.Run())
-}
-
-func dieRaising(url, spool string) {
-	d, err := open(Options{Sinks: []policy.AlertSink{{Kind: "webhook", Address: url, Timeout: time.Second}}, Spool: spool}, quick)
-	if err != nil {
-		os.Exit(3)
-	}
-	for i := range 3 {
-		d.Raise(sample("critical", fmt.Sprintf("/secret/%d", i)))
-	}
-	for begun := time.Now(); time.Since(begun) < 10*time.Second; time.Sleep(5 * time.Millisecond) {
-		if files, _ := filepath.Glob(spool + "/*"); len(files) == 1 {
-			if data, _ := os.ReadFile(files[0]); strings.Count(string(data), "\n") == 3 {
-				syscall.Kill(os.Getpid(), syscall.SIGKILL)
-			}
-		}
-	}
-	os.Exit(4)
-}
-
 // quick is patience for tests.
-var quick = timing{first: 10 * time.Millisecond, most: 50 * time.Millisecond, old: time.Second}
+var quick = timing{first: 10 * time.Millisecond, most: 50 * time.Millisecond}
 
 func sample(severity detect.Severity, object string) detect.Alert {
 	return detect.Alert{
-		Rule: "FS-01", Title: "Denied read of a credential store", Severity: severity, Technique: []string{"T1552.001"},
+		N: 1, Rule: "FS-01", Title: "Denied read of a credential store", Severity: severity, Technique: []string{"T1552.001"},
 		Session: "s1", Time: time.Date(2026, 11, 22, 1, 2, 3, 4000, time.UTC), Count: 2, Events: []uint64{7, 9}, Object: object,
 		Process: event.Process{PID: 40, Exec: 2, Executable: "/usr/bin/cat", Argv: []string{"cat", object}}, Explanation: "why",
 	}
@@ -89,20 +60,19 @@ func failing(t *testing.T, o Options, sink policy.AlertSink) (*Dispatcher, func(
 	}
 }
 
-func noErrors(t *testing.T, errs []error) {
+func noErrors(t *testing.T, missed []*Undelivered) {
 	t.Helper()
-	for _, err := range errs {
-		t.Error(err)
+	for _, u := range missed {
+		t.Error(u)
 	}
 }
 
-func undelivered(t *testing.T, errs []error) *Undelivered {
+func onlyOne(t *testing.T, missed []*Undelivered) *Undelivered {
 	t.Helper()
-	var u *Undelivered
-	if len(errs) != 1 || !errors.As(errs[0], &u) {
-		t.Fatalf("errors are %v, want one Undelivered", errs)
+	if len(missed) != 1 {
+		t.Fatalf("%v, want one sink that did not get some", missed)
 	}
-	return u
+	return missed[0]
 }
 
 func readLines(t *testing.T, path string) []Document {
@@ -187,7 +157,7 @@ func TestTerminal(t *testing.T) {
 	d.Raise(sample("low", "/a"))
 	d.Raise(sample("critical", "/b\x1b]0;owned\x07\u202e"))
 	noErrors(t, d.Close())
-	want := `critical: Denied read of a credential store (FS-01): /b\x1b]0;owned\a\u202e, by cat pid 40, 2 times`
+	want := `critical: Denied read of a credential store (FS-01): /b\x1b]0;owned\x07\u202e, by cat pid 40, 2 times`
 	if len(lines) != 1 || lines[0] != want {
 		t.Errorf("lines are %q, want %q", lines, want)
 	}
@@ -218,7 +188,7 @@ func TestRaiseNeverWaits(t *testing.T) {
 		t.Errorf("raising took %v", took)
 	}
 	close(s.free)
-	u := undelivered(t, d.Close())
+	u := onlyOne(t, d.Close())
 	mu.Lock()
 	defer mu.Unlock()
 	shown := 0
@@ -229,8 +199,8 @@ func TestRaiseNeverWaits(t *testing.T) {
 		}
 		shown += more
 	}
-	if u.Lost+shown != 6001 || shown < mostItems {
-		t.Errorf("%d lost and %d shown of 6001", u.Lost, shown)
+	if len(u.Alerts)+shown != 6001 || shown < mostItems {
+		t.Errorf("%d lost and %d shown of 6001", len(u.Alerts), shown)
 	}
 	if at := slices.IndexFunc(got, func(l string) bool { return strings.Contains(l, "/the-one") }); at < 0 || at > 1 {
 		t.Errorf("the critical alert was shown at place %d", at)
@@ -243,8 +213,8 @@ func TestCloseDoesNotWaitForever(t *testing.T) {
 	d := opened(t, Options{Grace: 50 * time.Millisecond, Terminal: func(string) { <-block }}, policy.AlertSink{Kind: "terminal"})
 	d.Raise(sample("high", "/x"))
 	begun := time.Now()
-	u := undelivered(t, d.Close())
-	if took := time.Since(begun); took > 15*time.Second || u.Lost != 1 || len(u.First) != 1 || u.First[0] != "s1:1" {
+	u := onlyOne(t, d.Close())
+	if took := time.Since(begun); took > 15*time.Second || !slices.Equal(u.Alerts, []uint64{1}) || len(Detail([]*Undelivered{u})) != 0 {
 		t.Errorf("took %v, %+v", took, u)
 	}
 	d.Raise(sample("high", "/after"))
@@ -289,29 +259,6 @@ func TestWrongSinks(t *testing.T) {
 	}
 }
 
-func TestASpoolSurvivesAKill(t *testing.T) {
-	hook := newHook(t)
-	hook.answer(503)
-	spool := t.TempDir()
-	child := exec.Command(os.Args[0])
-	child.Env = append(os.Environ(), dying+"="+hook.URL, "SPOOL="+spool)
-	out, err := child.CombinedOutput()
-	if s, ok := child.ProcessState.Sys().(syscall.WaitStatus); !ok || !s.Signaled() {
-		t.Fatalf("the child was not killed: %v, %s", err, out)
-	}
-	if files, _ := filepath.Glob(spool + "/*"); len(files) != 1 {
-		t.Fatalf("the spool has %q", files)
-	}
-	hook.answer(200)
-	before := len(hook.taken())
-	d := opened(t, Options{Spool: spool}, policy.AlertSink{Kind: "webhook", Address: hook.URL, Timeout: time.Second})
-	hook.wait(t, before+3)
-	noErrors(t, d.Close())
-	if files, _ := filepath.Glob(spool + "/*"); len(files) != 0 {
-		t.Errorf("the spool still has %q", files)
-	}
-}
-
 // TestOneLineForManyInARow has the terminal say how many there were.
 func TestOneLineForManyInARow(t *testing.T) {
 	var lines []string
@@ -319,7 +266,7 @@ func TestOneLineForManyInARow(t *testing.T) {
 	send := func(rule string, times int) {
 		for i := range times {
 			a := detect.Alert{Rule: rule, Title: "Title", Severity: detect.High, Object: fmt.Sprintf("/%s%d", rule, i+1), Count: 1}
-			if err := s.send(t.Context(), document(a, 1).encode()); err != nil {
+			if err := s.send(t.Context(), document(a).encode()); err != nil {
 				t.Fatal(err)
 			}
 		}

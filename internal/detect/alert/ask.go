@@ -18,8 +18,8 @@ import (
 	"time"
 
 	"holdfast.dev/holdfast/internal/floor/canonical"
+	"holdfast.dev/holdfast/internal/floor/syslog"
 	"holdfast.dev/holdfast/internal/policy"
-	"holdfast.dev/holdfast/internal/record/audit"
 )
 
 // Question is what a webhook is asked: something waits until a human has said
@@ -151,7 +151,7 @@ func (a *Asker) once(ctx context.Context, q Question, body []byte) (Reply, time.
 	}
 	stamp := strconv.FormatInt(a.now().Unix(), 10)
 	r.Header = a.poster.header.Clone()
-	r.Header.Set("Holdfast-Request-Id", audit.HeaderField(q.ID, 128))
+	r.Header.Set("Holdfast-Request-Id", syslog.Field(q.ID, 128))
 	r.Header.Set("Holdfast-Timestamp", stamp)
 	r.Header.Set("Holdfast-Signature", "v1="+Signature(a.key, stamp, body))
 	answer, err := a.poster.client.Do(r)

@@ -8,12 +8,11 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"holdfast.dev/holdfast/internal/detect"
 	"holdfast.dev/holdfast/internal/floor/canonical"
-	"holdfast.dev/holdfast/internal/record/audit"
+	"holdfast.dev/holdfast/internal/floor/syslog"
+	"holdfast.dev/holdfast/internal/floor/text"
 )
 
 // Document is an alert as it is sent and kept: what docs/alerts.md describes.
@@ -53,9 +52,9 @@ const (
 	manyArgs = 64
 )
 
-func document(a detect.Alert, n uint64) *Document {
+func document(a detect.Alert) *Document {
 	d := &Document{
-		Version: 1, ID: audit.HeaderField(a.Session, 64) + ":" + strconv.FormatUint(n, 10), Time: a.Time.UTC(),
+		Version: 1, ID: syslog.Field(a.Session, 64) + ":" + strconv.FormatUint(a.N, 10), Time: a.Time.UTC(),
 		Session: short(a.Session), Rule: short(a.Rule), Title: short(a.Title), Severity: string(a.Severity), Technique: a.Technique,
 		Key: short(a.Key), Count: a.Count, Object: short(a.Object), Events: a.Events, Explanation: short(a.Explanation),
 	}
@@ -73,7 +72,7 @@ func document(a detect.Alert, n uint64) *Document {
 			d.Process.Argv = append(d.Process.Argv, "…")
 			break
 		}
-		arg = cut(arg, min(left, longText))
+		arg = text.Cut(arg, min(left, longText))
 		left -= len(arg) + 1
 		d.Process.Argv = append(d.Process.Argv, arg)
 	}
@@ -95,57 +94,16 @@ func (d *Document) encode() []byte {
 func decode(body []byte) (*Document, error) {
 	d := new(Document)
 	if err := json.Unmarshal(body, d); err != nil {
-		return nil, &refusal{fmt.Errorf("reading a kept alert: %w", err)}
+		return nil, &refusal{fmt.Errorf("reading an alert: %w", err)}
 	}
 	return d, nil
 }
 
-func short(s string) string { return cut(s, longText) }
+func short(s string) string { return text.Cut(s, longText) }
 
-// cut shortens s to about n bytes.
-func cut(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return strings.Clone(s[:n]) + "…"
-}
-
-// escape is s in one line that does to a terminal what its text says: control
-// characters, those that turn the direction of writing or have no width, and
-// bytes that are no UTF-8 are spelt out. It has about most bytes at the most.
-func escape(s string, most int) string {
-	plain := len(s) <= most
-	for i := 0; plain && i < len(s); i++ {
-		plain = s[i] >= ' ' && s[i] <= '~' && s[i] != '\\'
-	}
-	if plain {
-		return s
-	}
-	var b strings.Builder
-	for i := 0; i < len(s); {
-		if b.Len() >= most {
-			b.WriteString("…")
-			break
-		}
-		r, n := utf8.DecodeRuneInString(s[i:])
-		switch {
-		case r == utf8.RuneError && n == 1:
-			fmt.Fprintf(&b, `\x%02x`, s[i])
-		case r == '\\':
-			b.WriteString(`\\`)
-		case r == ' ' || unicode.IsPrint(r) && !unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r) && !unicode.Is(unicode.Variation_Selector, r):
-			b.WriteRune(r)
-		default:
-			text := strconv.QuoteRuneToASCII(r)
-			b.WriteString(text[1 : len(text)-1])
-		}
-		i += n
-	}
-	return b.String()
-}
+// escape is s in one line that does to a terminal what its text says, at most most
+// characters of it.
+func escape(s string, most int) string { return text.Shorten(text.Exact(s), most) }
 
 // line returns the alert in one line for a terminal: severity, rule, meaning,
 // object and process. It has no control characters, whatever is in the alert.

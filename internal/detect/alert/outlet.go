@@ -8,95 +8,69 @@ import (
 	"time"
 )
 
-// What waits for a sink at most. More than that is left to the spool, or lost:
-// the least severe first, so that a flood of small alerts hides no great one.
+// What waits for a sink at most. Above that the least severe is dropped first, so
+// that a flood of small alerts hides no great one.
 const (
 	mostItems = 1024
 	mostBytes = 4 << 20
-	stubborn  = 5  // attempts after which an alert lets others go first
-	firstIDs  = 16 // that Undelivered names
-
-	slowDisk = 250 * time.Millisecond // after that an alert is sent before it is in the spool
+	stubborn  = 5 // attempts after which an alert lets others go first
 )
 
 // item is an alert on its way to one sink.
 type item struct {
-	id    string
+	n     uint64 // detect.Alert.N
 	body  []byte
 	level int
-	fresh bool // of this run
-	born  time.Time
 	tries int
-
-	settled  bool     // it is in the spool, or never will be
-	finished bool     // it was delivered, or refused for good
-	gone     bool     // it does not wait any more, and was counted
-	journal  *journal // where it is kept; nil for nowhere
-	entry    uint64   // which it is there
 }
 
-// outlet is a sink with what waits for it. One goroutine sends and another does
-// all that touches the spool, so that neither a slow disk nor a slow network
-// holds up the other, and neither the run.
+// outlet is a sink with what waits for it. One goroutine sends, so that a slow
+// sink holds up neither the run nor another sink.
 type outlet struct {
-	name    string
-	least   int // level
-	timeout time.Duration
-	sink    sink
-	spool   *spool // nil keeps nothing
-	timing  timing
-	failed  func(string, error)
-	wake    chan struct{} // something is to be sent
-	unkept  chan struct{} // something is to be done in the spool
-	end     chan struct{} // is closed when nothing is sent any more
-	done    sync.WaitGroup
+	name     string
+	recorded bool // what it did not get stands in the record
+	noBound  bool // mostItems and mostBytes do not hold
+	least    int  // level
+	timeout  time.Duration
+	sink     sink
+	timing   timing
+	failed   func(string, error)
+	wake     chan struct{} // something is to be sent
+	end      chan struct{} // is closed when nothing is sent any more
 
 	mu      sync.Mutex // guards what follows
 	waiting []*item
-	ended   []*item // finished, which the spool does not know yet
 	bytes   int
-	report  Undelivered
+	missed  []uint64  // alerts that were dropped or refused; detection bounds how many a run has
+	err     error     // the last failure
 	fails   int       // in a row
 	after   time.Time // not to be tried before
 	closing bool
-	oldEnd  time.Time // when Close stops sending alerts of earlier runs
-}
-
-func (o *outlet) start(ctx context.Context) {
-	o.done.Go(func() {
-		defer close(o.end)
-		o.deliver(ctx)
-	})
-	if o.spool != nil {
-		o.done.Go(o.keep)
-	}
 }
 
 // add takes an alert, in no more time than it takes to compare it with others.
 func (o *outlet) add(it *item) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.closing && it.fresh {
-		o.drop(it)
+	if o.closing {
+		o.missed = append(o.missed, it.n)
 		return
 	}
-	it.settled = it.settled || o.spool == nil
-	it.born = time.Now()
 	o.waiting = append(o.waiting, it)
 	o.bytes += len(it.body)
-	for len(o.waiting) > mostItems || o.bytes > mostBytes {
+	for !o.noBound && (len(o.waiting) > mostItems || o.bytes > mostBytes) {
 		least := 0
 		for i, one := range o.waiting {
 			if one.level <= o.waiting[least].level {
 				least = i
 			}
 		}
-		gone := o.waiting[least]
-		o.take(gone)
-		o.drop(gone)
+		o.miss(o.waiting[least])
 	}
-	nudge(o.unkept)
-	nudge(o.wake)
+	select {
+	case o.wake <- struct{}{}:
+	default:
+	}
 }
 
 // take removes an item from those that wait. o.mu is held.
@@ -110,96 +84,15 @@ func (o *outlet) take(it *item) {
 	}
 }
 
-// drop counts an alert that this run will not deliver. o.mu is held.
-func (o *outlet) drop(it *item) {
-	it.gone = true
-	switch {
-	case !it.fresh:
-		o.report.Old++
-		return
-	case it.journal != nil:
-		o.report.Kept++
-	default:
-		o.report.Lost++
-	}
-	if len(o.report.First) < firstIDs {
-		o.report.First = append(o.report.First, it.id)
-	}
-}
-
-func nudge(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
-}
-
-// keep writes to the spool what was raised and what is finished, and fetches what
-// an earlier run left when nothing of another one waits.
-func (o *outlet) keep() {
-	for over := false; ; {
-		o.mu.Lock()
-		var raised []*item
-		old := o.closing && (o.fails > 0 || time.Now().After(o.oldEnd))
-		for _, it := range o.waiting {
-			if !it.settled {
-				raised = append(raised, it)
-			}
-			old = old || !it.fresh
-		}
-		ended := o.ended
-		o.ended = nil
-		o.mu.Unlock()
-		for _, it := range raised {
-			o.settle(it)
-		}
-		for _, it := range ended {
-			it.journal.delivered(it.entry)
-		}
-		if over {
-			o.spool.close()
-			return
-		}
-		if !old {
-			o.fetch()
-		}
-		select {
-		case <-o.unkept:
-		case <-o.end:
-			over = true
-		}
-	}
-}
-
-func (o *outlet) settle(it *item) {
-	j, entry := o.spool.keep(it.body)
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	it.journal, it.entry, it.settled = j, entry, true
-	switch {
-	case j == nil:
-	case it.finished: // the disk was so slow that it was sent meanwhile
-		o.ended = append(o.ended, it)
-		nudge(o.unkept)
-	case it.gone:
-		o.report.Lost--
-		o.report.Kept++
-	}
-	nudge(o.wake)
-}
-
-func (o *outlet) fetch() {
-	items, aged := o.spool.left()
-	o.mu.Lock()
-	o.report.Aged += aged
-	o.mu.Unlock()
-	for _, it := range items {
-		o.add(it)
-	}
+// miss gives up an alert: the sink does not get it from this run. o.mu is held.
+func (o *outlet) miss(it *item) {
+	o.take(it)
+	o.missed = append(o.missed, it.n)
 }
 
 // deliver sends until the run is over and nothing waits, or ctx ends.
 func (o *outlet) deliver(ctx context.Context) {
+	defer close(o.end)
 	for ctx.Err() == nil {
 		it, wait, over := o.next()
 		if over {
@@ -222,42 +115,31 @@ func (o *outlet) deliver(ctx context.Context) {
 	}
 }
 
-// next is what to send now: what was tried least, then the most severe, then
-// what is of this run, then the first. Without one it says how long to wait, 0
-// for until something happens, or that all is over.
+// next returns what to send now: what was tried least, then the most severe, then
+// the first. Without one it says how long to wait, 0 for until something happens,
+// or that all is over.
 func (o *outlet) next() (best *item, wait time.Duration, over bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	now := time.Now()
-	pending := 0
+	if len(o.waiting) == 0 {
+		return nil, 0, o.closing
+	}
+	if left := time.Until(o.after); left > 0 {
+		return nil, left, false
+	}
 	for _, it := range o.waiting {
-		if o.closing && !it.fresh && (o.fails > 0 || now.After(o.oldEnd)) {
-			continue // the end of the run does not wait for these
-		}
-		pending++
-		if left := slowDisk - now.Sub(it.born); !it.settled && left > 0 {
-			wait = max(wait, left)
-		} else if best == nil || it.before(best) {
+		if best == nil || it.before(best) {
 			best = it
 		}
 	}
-	if pending == 0 && o.closing {
-		return nil, 0, true
-	}
-	if left := o.after.Sub(now); left > 0 && pending > 0 {
-		return nil, left, false
-	}
-	return best, wait, false
+	return best, 0, false
 }
 
 func (it *item) before(other *item) bool {
 	if a, b := it.tries/stubborn, other.tries/stubborn; a != b {
 		return a < b
 	}
-	if it.level != other.level {
-		return it.level > other.level
-	}
-	return it.fresh && !other.fresh
+	return it.level > other.level
 }
 
 // pause waits for something to do; 0 is without end.
@@ -280,15 +162,18 @@ func (o *outlet) result(it *item, err error) {
 	var final *refusal
 	var later *busy
 	o.mu.Lock()
-	first := err != nil && o.report.Err == nil
+	first := err != nil && o.err == nil
 	if err != nil {
-		o.report.Err = err
+		o.err = err
 	}
-	finished := err == nil || errors.As(err, &final)
-	if finished {
+	switch {
+	case err == nil:
 		o.take(it)
 		o.fails, o.after = 0, time.Time{}
-	} else {
+	case errors.As(err, &final):
+		o.miss(it)
+		o.fails, o.after = 0, time.Time{}
+	default:
 		it.tries++
 		o.fails++
 		wait := o.timing.after(o.fails)
@@ -297,28 +182,9 @@ func (o *outlet) result(it *item, err error) {
 		}
 		o.after = time.Now().Add(wait)
 	}
-	if it.finished = finished; finished && it.journal != nil {
-		o.ended = append(o.ended, it)
-		nudge(o.unkept)
-	}
-	if final != nil {
-		o.refused(it)
-	}
 	o.mu.Unlock()
 	if first && o.failed != nil {
 		go o.failed(o.name, err)
-	}
-}
-
-// refused counts an alert that the sink will never take. o.mu is held.
-func (o *outlet) refused(it *item) {
-	if !it.fresh {
-		o.report.Aged++
-		return
-	}
-	o.report.Lost++
-	if len(o.report.First) < firstIDs {
-		o.report.First = append(o.report.First, it.id)
 	}
 }
 
@@ -333,42 +199,34 @@ func (t timing) after(fails int) time.Duration {
 }
 
 // close says that the run is over: what waits is tried again at once.
-func (o *outlet) close(deadline time.Time) {
+func (o *outlet) close() {
 	o.mu.Lock()
 	o.closing, o.after = true, time.Time{}
-	o.oldEnd = time.Now().Add(o.timing.old)
-	if o.oldEnd.After(deadline) {
-		o.oldEnd = deadline
-	}
-	if o.fails > 1 {
-		o.fails = 1 // what is left of the grace is for more than one attempt
-	}
+	o.fails = min(o.fails, 1) // what is left of the grace is for more than one attempt
 	o.mu.Unlock()
-	nudge(o.wake)
+	select {
+	case o.wake <- struct{}{}:
+	default:
+	}
 }
 
-// finish waits for the goroutines, which Close's deadline ends, and reports. A
-// disk or terminal that hangs is left behind.
-func (o *outlet) finish(deadline time.Time) error {
-	ended := make(chan struct{})
-	go func() { o.done.Wait(); close(ended) }()
+// finish waits for the goroutine, which Close's deadline ends, and returns what
+// was not delivered; nil for nothing. A disk or terminal that hangs is left behind.
+func (o *outlet) finish(deadline time.Time) *Undelivered {
 	select {
-	case <-ended:
+	case <-o.end:
 		if s, ok := o.sink.(interface{ close() }); ok {
 			s.close()
 		}
-	case <-time.After(time.Until(deadline) + o.timing.old):
+	case <-time.After(time.Until(deadline) + hanging):
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for _, it := range o.waiting {
-		o.drop(it)
+	for len(o.waiting) > 0 {
+		o.miss(o.waiting[0])
 	}
-	o.waiting = nil
-	u := o.report
-	if u.Kept+u.Lost+u.Old+u.Aged == 0 {
+	if len(o.missed) == 0 {
 		return nil
 	}
-	u.Sink = o.name
-	return &u
+	return &Undelivered{Sink: o.name, Alerts: o.missed, Recorded: o.recorded, Err: o.err}
 }

@@ -20,8 +20,8 @@ import (
 	"strings"
 	"time"
 
+	"holdfast.dev/holdfast/internal/floor/syslog"
 	"holdfast.dev/holdfast/internal/policy"
-	"holdfast.dev/holdfast/internal/record/audit"
 )
 
 // Limits of what is read.
@@ -223,7 +223,7 @@ func (w *webhook) send(ctx context.Context, body []byte) error {
 	if err != nil {
 		return err
 	}
-	extra := http.Header{"Holdfast-Alert-Id": {audit.HeaderField(d.ID, 128)}}
+	extra := http.Header{"Holdfast-Alert-Id": {syslog.Field(d.ID, 128)}}
 	if w.key != nil {
 		stamp := strconv.FormatInt(w.now().Unix(), 10)
 		extra.Set("Holdfast-Timestamp", stamp)

@@ -158,10 +158,10 @@ func TestAFailingWebhookIsTriedAgain(t *testing.T) {
 func TestARefusedAlertIsNotTriedAgain(t *testing.T) {
 	h := newHook(t)
 	h.answer(400)
-	d := opened(t, Options{Spool: t.TempDir()}, h.sink())
+	d := opened(t, Options{}, h.sink())
 	d.Raise(sample("high", "/x"))
-	u := undelivered(t, d.Close())
-	if len(h.taken()) != 1 || u.Lost != 1 || u.Kept != 0 {
+	u := onlyOne(t, d.Close())
+	if len(h.taken()) != 1 || len(u.Alerts) != 1 {
 		t.Errorf("%d requests, %+v", len(h.taken()), u)
 	}
 }
@@ -173,58 +173,9 @@ func TestARedirectIsNotFollowed(t *testing.T) {
 	d, failed := failing(t, Options{Grace: 200 * time.Millisecond}, h.sink())
 	d.Raise(sample("high", "/x"))
 	failed()
-	u := undelivered(t, d.Close())
+	u := onlyOne(t, d.Close())
 	if len(other.taken()) != 0 || !strings.Contains(u.Error(), "redirects are not followed") {
 		t.Errorf("%d requests went elsewhere: %v", len(other.taken()), u)
-	}
-}
-
-// TestWhatIsNotDeliveredIsSentByTheNextRun has a server that is dead, one that is
-// slow and one that fails.
-func TestWhatIsNotDeliveredIsSentByTheNextRun(t *testing.T) {
-	for name, breakIt := range map[string]func(*hook) (mend func()){
-		"fails": func(h *hook) func() { h.answer(500); return func() { h.answer(200) } },
-		"slow": func(h *hook) func() {
-			h.delay.Store(int64(time.Minute))
-			return func() { h.delay.Store(0) }
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			h := newHook(t)
-			mend := breakIt(h)
-			spool := t.TempDir()
-			s := h.sink()
-			s.Timeout = 100 * time.Millisecond
-			d, failed := failing(t, Options{Spool: spool, Grace: 300 * time.Millisecond}, s)
-			for i := range 5 {
-				d.Raise(sample("high", fmt.Sprint("/", i)))
-			}
-			failed()
-			begun := time.Now()
-			u := undelivered(t, d.Close())
-			if took := time.Since(begun); took > 15*time.Second || u.Kept != 5 || u.Lost != 0 || u.Err == nil || strings.Contains(u.Error(), "S3CR3T") {
-				t.Errorf("took %v: %v %+v", took, u, u)
-			}
-			mend()
-			s.Timeout = time.Minute // or a slow machine sends one twice
-			before := len(h.taken())
-			d = opened(t, Options{Spool: spool}, s)
-			got := h.wait(t, before+5)[before:]
-			noErrors(t, d.Close())
-			seen := map[string]bool{}
-			for _, r := range got {
-				seen[r.header.Get("Holdfast-Alert-Id")] = true
-			}
-			if len(seen) != 5 {
-				t.Errorf("the next run sent %v", seen)
-			}
-			sent := len(h.taken())
-			d = opened(t, Options{Spool: spool}, s)
-			noErrors(t, d.Close())
-			if n := len(h.taken()); n != sent {
-				t.Errorf("%d requests more after all was delivered", n-sent)
-			}
-		})
 	}
 }
 
@@ -236,33 +187,13 @@ func TestADeadServer(t *testing.T) {
 	address := l.Addr().String()
 	l.Close()
 	for kind, at := range map[string]string{"webhook": "http://" + address + "/S3CR3T", "otlp": "http://" + address + "/v1/logs", "syslog": "tcp://" + address} {
-		d, failed := failing(t, Options{Spool: t.TempDir(), Grace: 100 * time.Millisecond}, policy.AlertSink{Kind: kind, Address: at, Timeout: 10 * time.Second})
+		d, failed := failing(t, Options{Grace: 100 * time.Millisecond}, policy.AlertSink{Kind: kind, Address: at, Timeout: 10 * time.Second})
 		d.Raise(sample("high", "/x"))
 		failed()
-		u := undelivered(t, d.Close())
-		if u.Kept != 1 || strings.Contains(u.Error(), "S3CR3T") || !strings.Contains(u.Error(), "refused") {
+		u := onlyOne(t, d.Close())
+		if len(u.Alerts) != 1 || strings.Contains(u.Error(), "S3CR3T") || !strings.Contains(u.Error(), "refused") {
 			t.Errorf("%s: %v", kind, u)
 		}
-	}
-}
-
-func TestARunDoesNotTakeWhatAnotherOneHolds(t *testing.T) {
-	h := newHook(t)
-	h.answer(500)
-	spool := t.TempDir()
-	first := opened(t, Options{Spool: spool, Grace: 100 * time.Millisecond}, h.sink())
-	first.Raise(sample("high", "/x"))
-	h.wait(t, 2)
-	other := newHook(t)
-	o := other.sink()
-	second := opened(t, Options{Spool: spool}, h.sink(), o)
-	time.Sleep(50 * time.Millisecond)
-	noErrors(t, second.Close())
-	if len(other.taken()) != 0 {
-		t.Error("an alert went to another sink than it was raised for")
-	}
-	if u := undelivered(t, first.Close()); u.Kept != 1 {
-		t.Errorf("%+v", u)
 	}
 }
 
@@ -276,7 +207,7 @@ func TestCertificatesAreVerified(t *testing.T) {
 	d, failed := failing(t, Options{Grace: 100 * time.Millisecond}, h.sink())
 	d.Raise(sample("high", "/x"))
 	failed()
-	if u := undelivered(t, d.Close()); !strings.Contains(u.Error(), "certificate") || len(h.taken()) != 0 {
+	if u := onlyOne(t, d.Close()); !strings.Contains(u.Error(), "certificate") || len(h.taken()) != 0 {
 		t.Errorf("%v", u)
 	}
 	s := h.sink()
@@ -316,7 +247,7 @@ func TestCollector(t *testing.T) {
 	h.text.Store(`{"partialSuccess":{"rejectedLogRecords":"1","errorMessage":"no"}}`)
 	d = opened(t, Options{}, s)
 	d.Raise(sample("critical", "/x"))
-	if u := undelivered(t, d.Close()); u.Lost != 1 {
+	if u := onlyOne(t, d.Close()); len(u.Alerts) != 1 {
 		t.Errorf("a rejected record: %v", u)
 	}
 }

@@ -13,8 +13,9 @@ import (
 	"strings"
 	"time"
 
+	"holdfast.dev/holdfast/internal/floor/syslog"
+	"holdfast.dev/holdfast/internal/floor/text"
 	"holdfast.dev/holdfast/internal/policy"
-	"holdfast.dev/holdfast/internal/record/audit"
 )
 
 const (
@@ -31,8 +32,8 @@ const (
 // syslogSeverities are those of RFC 5424, 6.2.1, as in the exports.
 var syslogSeverities = map[string]int{"critical": 2, "high": 3, "medium": 4, "low": 5, "info": 6}
 
-// syslog sends messages of RFC 5424.
-type syslog struct {
+// syslogSink sends messages of RFC 5424.
+type syslogSink struct {
 	networks  []string // to be tried, in this order
 	addresses []string // likewise
 	tls       *tls.Config
@@ -41,7 +42,7 @@ type syslog struct {
 }
 
 func newSyslog(s policy.AlertSink, o Options) (sink, error) {
-	l := &syslog{host: o.Host, most: datagramBytes}
+	l := &syslogSink{host: o.Host, most: datagramBytes}
 	if s.Address == "local" {
 		l.networks, l.addresses, l.most = []string{"unixgram"}, []string{"/dev/log", "/var/run/syslog"}, streamBytes
 		return l, nil
@@ -71,7 +72,7 @@ func newSyslog(s policy.AlertSink, o Options) (sink, error) {
 
 // send opens a connection for each alert: they are rare, a daemon may have
 // restarted in between, and the end of a stream is the only sign that it came.
-func (l *syslog) send(ctx context.Context, body []byte) error {
+func (l *syslogSink) send(ctx context.Context, body []byte) error {
 	d, err := decode(body)
 	if err != nil {
 		return err
@@ -97,7 +98,7 @@ func (l *syslog) send(ctx context.Context, body []byte) error {
 	return ended(c)
 }
 
-func (l *syslog) dial(ctx context.Context) (net.Conn, error) {
+func (l *syslogSink) dial(ctx context.Context) (net.Conn, error) {
 	var first error
 	for _, network := range l.networks {
 		for _, address := range l.addresses {
@@ -113,7 +114,7 @@ func (l *syslog) dial(ctx context.Context) (net.Conn, error) {
 	return nil, first
 }
 
-func (l *syslog) dialOne(ctx context.Context, network, address string) (net.Conn, error) {
+func (l *syslogSink) dialOne(ctx context.Context, network, address string) (net.Conn, error) {
 	if l.tls != nil {
 		return (&tls.Dialer{Config: l.tls}).DialContext(ctx, network, address)
 	}
@@ -139,13 +140,13 @@ func ended(c net.Conn) error {
 
 // message is the whole of RFC 5424. Nothing in an alert can end it or begin
 // another one: the header takes printable ASCII, and all else is escaped.
-func (l *syslog) message(d *Document) []byte {
+func (l *syslogSink) message(d *Document) []byte {
 	severity, ok := syslogSeverities[d.Severity]
 	if !ok {
 		severity = 5
 	}
 	var b strings.Builder
-	b.WriteString(audit.SyslogHeader(facility*8+severity, d.Time, l.host, d.Rule) + " [holdfast@" + enterprise)
+	b.WriteString(syslog.Header(facility*8+severity, d.Time, l.host, d.Rule) + " [holdfast@" + enterprise)
 	for _, p := range [][2]string{
 		{"id", d.ID}, {"session", d.Session}, {"rule", d.Rule}, {"severity", d.Severity},
 		{"technique", strings.Join(d.Technique, ",")}, {"count", strconv.Itoa(d.Count)},
@@ -156,7 +157,7 @@ func (l *syslog) message(d *Document) []byte {
 	}
 	b.WriteString("] \ufeff" + d.line()) // the mark says that it is UTF-8
 	if s := b.String(); len(s) > l.most {
-		return []byte(cut(s, l.most-len("…")))
+		return []byte(text.Cut(s, l.most-len("…")))
 	}
 	return []byte(b.String())
 }

@@ -88,10 +88,10 @@ func TestSyslogStream(t *testing.T) {
 }
 
 func TestAMessageHasABound(t *testing.T) {
-	l := &syslog{host: "-", most: datagramBytes}
+	l := &syslogSink{host: "-", most: datagramBytes}
 	a := sample("high", strings.Repeat("é", 4000))
 	a.Title, a.Rule = strings.Repeat("\x00", 3000), strings.Repeat("é]", 3000)
-	if m := l.message(document(a, 1)); len(m) > datagramBytes || !utf8.Valid(m) {
+	if m := l.message(document(a)); len(m) > datagramBytes || !utf8.Valid(m) {
 		t.Errorf("%d bytes, %q", len(m), m)
 	}
 }
@@ -103,15 +103,15 @@ func FuzzLine(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) {
 		a := sample(detect.Severity(s), s)
 		a.Rule, a.Title, a.Session, a.Key, a.Explanation, a.Process.Executable = s, s, s, s, s, s
-		line := document(a, 0).line()
+		line := document(a).line()
 		if !utf8.ValidString(line) || len(line) > 2048 || strings.ContainsFunc(line, func(r rune) bool { return !unicode.IsPrint(r) }) {
 			t.Errorf("line is %q", line)
 		}
-		m := string((&syslog{host: "-", most: streamBytes}).message(document(a, 1)))
+		m := string((&syslogSink{host: "-", most: streamBytes}).message(document(a)))
 		if head, _, _ := strings.Cut(m, "\ufeff"); !rfc5424.MatchString(head + "\ufeff") {
 			t.Errorf("message is %q", m)
 		}
-		d, err := decode(document(a, 1).encode())
+		d, err := decode(document(a).encode())
 		if err != nil || d.ID == "" {
 			t.Errorf("%v", err)
 		}

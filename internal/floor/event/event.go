@@ -109,7 +109,7 @@ type Process struct {
 // the other one, Detail["to_resolved"] that as found.
 const (
 	SessionStart  = "session.start"  // the boundary is complete; Object is the workspace
-	SessionEnd    = "session.end"    // everything inside is dead; Detail: status, and count.SENSOR, how many events each sensor had
+	SessionEnd    = "session.end"    // everything inside is dead; Detail: status, count.SENSOR, how many events each sensor had, and undelivered.N, which alerts a sink did not get
 	SessionAttest = "session.attest" // what the boundary was found to be, before the command
 	SessionLimit  = "session.limit"  // a limit was hit; Object names it
 

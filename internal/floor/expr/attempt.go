@@ -4,11 +4,6 @@ import (
 	"slices"
 	"sync"
 
-	"cel.dev/cel-go/common/ast"
-	"cel.dev/cel-go/common/operators"
-	"cel.dev/cel-go/common/types"
-	"cel.dev/cel-go/common/types/ref"
-
 	"holdfast.dev/holdfast/internal/floor/event"
 )
 
@@ -97,11 +92,11 @@ func (p *Program) About() []event.Kind {
 		return out
 	}
 	named := map[string]bool{}
-	ast.PreOrderVisit(p.tree.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
-		if e.Kind() == ast.IdentKind {
-			named[e.AsIdent()] = true
+	p.tree.visit(func(n *node) {
+		if n.op == opField || n.op == opBound {
+			named[n.name] = true
 		}
-	}))
+	})
 	if named["action"] { // in a way that bounds nothing
 		return Kinds()
 	}
@@ -125,50 +120,28 @@ func (p *Program) About() []event.Kind {
 // Only lists the values of a field of text without which the condition cannot
 // be true, each once. It is not bounded where there may be others.
 func (p *Program) Only(field string) (values []string, bounded bool) {
-	return only(p.tree.Expr(), field)
+	return p.tree.only(field)
 }
 
-func only(e ast.Expr, field string) ([]string, bool) {
-	if e.Kind() != ast.CallKind {
-		return nil, false
-	}
-	args := e.AsCall().Args()
-	if len(args) != 2 || e.AsCall().IsMemberFunction() {
-		return nil, false
-	}
-	switch e.AsCall().FunctionName() {
-	case operators.LogicalAnd:
-		a, aBounds := only(args[0], field)
-		b, bBounds := only(args[1], field)
-		switch {
-		case !aBounds:
-			return b, bBounds
-		case !bBounds:
-			return a, true
+func (n *node) only(field string) ([]string, bool) {
+	switch n.op {
+	case opAnd, opOr:
+		return n.onlyOfAll(field)
+	case opEqual:
+		name, other := n.args[0], n.args[1]
+		if other.isField(field) {
+			name, other = other, name
 		}
-		return slices.DeleteFunc(a, func(v string) bool { return !slices.Contains(b, v) }), true
-	case operators.LogicalOr:
-		a, aBounds := only(args[0], field)
-		b, bBounds := only(args[1], field)
-		if !aBounds || !bBounds {
-			return nil, false
-		}
-		return unique(append(a, b...)), true
-	case operators.Equals:
-		name, value := args[0], args[1]
-		if isField(value, field) {
-			name, value = value, name
-		}
-		if text, ok := constant(value); ok && isField(name, field) {
+		if text, ok := other.text(); ok && name.isField(field) {
 			return []string{text}, true
 		}
-	case operators.In:
-		if !isField(args[0], field) || args[1].Kind() != ast.ListKind {
+	case opIn:
+		if !n.args[0].isField(field) || n.args[1].op != opList {
 			return nil, false
 		}
 		var all []string
-		for _, one := range args[1].AsList().Elements() {
-			text, ok := constant(one)
+		for _, one := range n.args[1].args {
+			text, ok := one.text()
 			if !ok {
 				return nil, false
 			}
@@ -179,23 +152,54 @@ func only(e ast.Expr, field string) ([]string, bool) {
 	return nil, false
 }
 
+// onlyOfAll is only for operands of which all must be true, or any.
+func (n *node) onlyOfAll(field string) (values []string, bounded bool) {
+	for _, a := range n.args {
+		some, bounds := a.only(field)
+		switch {
+		case n.op == opOr && !bounds:
+			return nil, false
+		case n.op == opOr:
+			values, bounded = unique(append(values, some...)), true
+		case bounds && !bounded:
+			values, bounded = some, true
+		case bounds:
+			values = slices.DeleteFunc(values, func(v string) bool { return !slices.Contains(some, v) })
+		}
+	}
+	return values, bounded
+}
+
 func unique(all []string) []string {
 	slices.Sort(all)
 	return slices.Compact(all)
 }
 
-func isField(e ast.Expr, name string) bool { return e.Kind() == ast.IdentKind && e.AsIdent() == name }
-
-func constant(e ast.Expr) (string, bool) {
-	if e.Kind() != ast.LiteralKind {
-		return "", false
-	}
-	text, ok := e.AsLiteral().(types.String)
-	return string(text), ok
+// Attempted is an attempt that several conditions are evaluated over, each of
+// whose fields is asked for once. It is for one goroutine.
+type Attempted struct {
+	of     Fields
+	values [len(attemptVocabulary)]any
+	asked  uint64 // a bit for each of values that is there
 }
 
-// Unknown is the value of a field that cannot be told, such as a command line
-// that was cut: a condition fails whose result depends on it.
-var Unknown = unknown{types.NewErr("it is not known in full")}
+// Over begins anew with other fields.
+func (a *Attempted) Over(f Fields) { a.of, a.asked = f, 0 }
 
-type unknown struct{ value ref.Val }
+// Field implements Fields.
+func (a *Attempted) Field(name string) (any, bool) {
+	number, found := attempts().index()[name]
+	if !found {
+		return nil, false
+	}
+	v := a.get(number)
+	return v, v != nil
+}
+
+func (a *Attempted) get(number int) any {
+	if a.asked&(1<<number) == 0 {
+		a.values[number], _ = a.of.Field(attemptVocabulary[number].Name)
+		a.asked |= 1 << number
+	}
+	return a.values[number]
+}

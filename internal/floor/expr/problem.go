@@ -2,16 +2,12 @@ package expr
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
-
-	"cel.dev/cel-go/cel"
-	"cel.dev/cel-go/common/ast"
-	"cel.dev/cel-go/common/operators"
-	"cel.dev/cel-go/common/types"
+	"unicode/utf8"
 
 	"holdfast.dev/holdfast/internal/floor/event"
+	floortext "holdfast.dev/holdfast/internal/floor/text"
 )
 
 // Error is what is wrong with a condition, and where: lines and columns count
@@ -20,6 +16,7 @@ type Error struct {
 	Line, Column int
 	Problem      string
 	Near         string // the name or word that may have been meant; "" for none
+	at           int    // byte offset, of which place makes line and column
 }
 
 // Error says it in a line.
@@ -34,32 +31,29 @@ func (e *Error) Error() string {
 	return s
 }
 
-// explain makes an error of the first thing that CEL has to say.
-func (l *language) explain(issues *cel.Issues) error {
-	all := issues.Errors()
-	if len(all) == 0 {
-		return fmt.Errorf("checking a condition: %w", issues.Err())
-	}
-	first := all[0]
-	e := &Error{Line: max(1, first.Location.Line()), Column: first.Location.Column() + 1, Problem: first.Message}
-	if m := find(`^undeclared reference to '([^']*)'`, first.Message); m != nil {
-		e.Problem = fmt.Sprintf("there is no field and no function %q", m[1])
-		e.Near = nearest(m[1], l.names())
-	} else if m := find(`^found no matching overload for '([^']*)' applied to '([^']*)'`, first.Message); m != nil {
-		e.Problem = fmt.Sprintf("%s does not go with %s", strings.Trim(m[1], "_"), m[2])
-	} else if rest, found := strings.CutPrefix(first.Message, "Syntax error: "); found {
-		e.Problem = "it cannot be read: " + rest
-	}
-	return e
+func problem(at int, format string, args ...any) error {
+	return &Error{at: at, Problem: fmt.Sprintf(format, args...)}
 }
 
-// find compiles its pattern each time: nobody waits here, but for the start of
-// a program.
-func find(pattern, s string) []string { return regexp.MustCompile(pattern).FindStringSubmatch(s) }
+// unsupported is the error about a part of CEL that conditions do not have.
+func unsupported(at int, what string) error {
+	return problem(at, "%s is not supported: a condition has texts, whole numbers, true, false, lists, timestamps and durations", what)
+}
+
+func (e *Error) place(condition string) {
+	before := strings.ToValidUTF8(condition[:e.at], "?")
+	e.Line = strings.Count(before, "\n") + 1
+	e.Column = utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:]) + 1
+}
 
 // names are what a condition may name: fields, and what can be called.
 func (l *language) names() []string {
-	all := []string{"under", "base", "lowerAscii", "startsWith", "endsWith", "contains", "matches", "size", "exists", "all", "has", "timestamp", "duration"}
+	all := []string{"has", "all", "exists", "exists_one", "filter", "map"}
+	for _, f := range functions {
+		if isLetter(f.name[0]) && !slices.Contains(all, f.name) {
+			all = append(all, f.name)
+		}
+	}
 	for _, f := range l.fields {
 		all = append(all, f.Name)
 	}
@@ -68,104 +62,44 @@ func (l *language) names() []string {
 
 // words are what a field can be, where that is a closed list: a condition that
 // compares it with anything else would never be true, and nobody would notice.
-var words = map[string][]string{
-	"verdict": {event.Denied.String(), event.Allowed.String(), event.Unknown.String()},
-	"sensor": {string(event.Task), string(event.Syscall), string(event.Tripwire), string(event.Landlock), string(event.Honey),
-		string(event.Egress), string(event.Broker), string(event.Detect), string(event.Gateway), string(event.Agent), string(event.Approve), string(event.Record)},
-	"layer": {"", event.LayerView, event.LayerReadonly, event.LayerProtected, event.LayerHidden, event.LayerPermissions,
-		event.LayerFilter, event.LayerLandlock, event.LayerEgress, event.LayerBroker, event.LayerTools, event.LayerConsent, event.LayerGateway},
-	"action": {event.SessionStart, event.SessionEnd, event.SessionAttest, event.SessionLimit,
-		event.ProcExec, event.ProcExit, event.ProcSeen,
-		event.FileOpen, event.FileWrite, event.FileMkdir, event.FileRename, event.FileLink, event.FileSymlink, event.FileUnlink,
-		event.FileChmod, event.FileChown, event.FileTruncate, event.FileMknod, event.FileXattr, event.FileLookup, event.FileQuarantine,
-		event.SockConnect, event.SockBind, event.SockSend, event.SysCall,
-		event.NetQuery, event.NetConnect, event.NetRequest, event.NetClose,
-		event.CredentialUse, event.CredentialAlert, event.HoneyRead, event.HoneySent,
-		event.ToolCall, event.ToolResult, event.ToolLost, event.ToolList, event.ToolDrop,
-		event.ApprovalRequest, event.ApprovalAnswer, event.ApprovalUse, event.ApprovalRule, event.ApprovalRevoke, event.ApprovalExpire, event.ReviewAnswer, event.ReviewApply,
-		event.PolicyReload, event.AlertRaise, event.RecordBegin, event.RecordDrop, event.RecordCut, event.RecordBlind},
-}
-
-// examine looks at a condition that CEL accepts: it reports whether it has a
-// comprehension, and refuses a comparison with a word that a field cannot be.
-func (l *language) examine(checked *cel.Ast) (loops bool, err error) {
-	native := checked.NativeRep()
-	ast.PreOrderVisit(native.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
-		switch e.Kind() {
-		case ast.ComprehensionKind:
-			loops = true
-		case ast.CallKind:
-			if err == nil {
-				err = l.misspelt(native, e.AsCall())
-			}
-		}
-	}))
-	return loops, err
-}
-
-func (l *language) misspelt(native *ast.AST, call ast.CallExpr) error {
-	args := call.Args()
-	if len(args) != 2 || !slices.Contains([]string{operators.Equals, operators.NotEquals, operators.In}, call.FunctionName()) {
-		return nil
+func words() map[string][]string {
+	return map[string][]string{
+		"verdict": {event.Denied.String(), event.Allowed.String(), event.Unknown.String()},
+		"sensor": {string(event.Task), string(event.Syscall), string(event.Tripwire), string(event.Landlock), string(event.Honey),
+			string(event.Egress), string(event.Broker), string(event.Detect), string(event.Gateway), string(event.Agent), string(event.Approve), string(event.Record)},
+		"layer": {"", event.LayerView, event.LayerReadonly, event.LayerProtected, event.LayerHidden, event.LayerPermissions,
+			event.LayerFilter, event.LayerLandlock, event.LayerEgress, event.LayerBroker, event.LayerTools, event.LayerConsent, event.LayerGateway},
+		"action": {event.SessionStart, event.SessionEnd, event.SessionAttest, event.SessionLimit,
+			event.ProcExec, event.ProcExit, event.ProcSeen,
+			event.FileOpen, event.FileWrite, event.FileMkdir, event.FileRename, event.FileLink, event.FileSymlink, event.FileUnlink,
+			event.FileChmod, event.FileChown, event.FileTruncate, event.FileMknod, event.FileXattr, event.FileLookup, event.FileQuarantine,
+			event.SockConnect, event.SockBind, event.SockSend, event.SysCall,
+			event.NetQuery, event.NetConnect, event.NetRequest, event.NetClose,
+			event.CredentialUse, event.CredentialAlert, event.HoneyRead, event.HoneySent,
+			event.ToolCall, event.ToolResult, event.ToolLost, event.ToolList, event.ToolDrop,
+			event.ApprovalRequest, event.ApprovalAnswer, event.ApprovalUse, event.ApprovalRule, event.ApprovalRevoke, event.ApprovalExpire, event.ReviewAnswer, event.ReviewApply,
+			event.PolicyReload, event.AlertRaise, event.RecordBegin, event.RecordDrop, event.RecordCut, event.RecordBlind},
 	}
-	field, other := args[0], args[1]
-	if field.Kind() != ast.IdentKind {
+}
+
+// misspelt refuses a comparison of a field with a word that it cannot be.
+func (l *language) misspelt(field, other *node) error {
+	if field.op != opField {
 		field, other = other, field
 	}
-	if field.Kind() != ast.IdentKind {
+	possible := l.words[field.name]
+	if field.op != opField || possible == nil {
 		return nil
 	}
-	possible := l.words[field.AsIdent()]
-	if possible == nil {
-		return nil
-	}
-	compared := []ast.Expr{other}
-	if other.Kind() == ast.ListKind {
-		compared = other.AsList().Elements()
+	compared := []*node{other}
+	if other.op == opList {
+		compared = other.args
 	}
 	for _, c := range compared {
-		if c.Kind() != ast.LiteralKind {
-			continue
+		word, ok := c.text()
+		if ok && !slices.Contains(possible, word) {
+			return &Error{at: c.at, Problem: fmt.Sprintf("%s is never %q", field.name, word), Near: floortext.Nearest(word, possible)}
 		}
-		word, ok := c.AsLiteral().(types.String)
-		if !ok || slices.Contains(possible, string(word)) {
-			continue
-		}
-		at := native.SourceInfo().GetStartLocation(c.ID())
-		return &Error{Line: max(1, at.Line()), Column: at.Column() + 1,
-			Problem: fmt.Sprintf("%s is never %q", field.AsIdent(), string(word)), Near: nearest(string(word), possible)}
 	}
 	return nil
-}
-
-// nearest is the candidate that s was most likely meant to be; "" for none.
-func nearest(s string, candidates []string) string {
-	best, least := "", len(s)/2+2
-	for _, c := range candidates {
-		if d := distance(s, c); c != "" && d < least {
-			best, least = c, d
-		}
-	}
-	return best
-}
-
-// distance is how many characters must be changed, added or removed to make b
-// of a (Levenshtein 1965).
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			diagonal, row[j+1] = row[j+1], min(diagonal+cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

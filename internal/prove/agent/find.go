@@ -1,24 +1,14 @@
 package agent
 
 import (
-	"bytes"
 	"context"
-	"errors"
-	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
-)
 
-// askLimit bounds how long a program may take to say its version, and
-// answerLimit how much it may say, in bytes.
-const (
-	askLimit    = 15 * time.Second
-	answerLimit = 64 << 10
+	"holdfast.dev/holdfast/internal/floor/programs"
 )
 
 // Find returns what of an agent is on this machine: what Install made below
@@ -28,7 +18,7 @@ const (
 // What cannot say it has the version "".
 func Find(ctx context.Context, d Driver, env []string, dir string) ([]Installed, error) {
 	var all []Installed
-	if path := lookPath(d.Command, pathOf(env)); path != "" {
+	if path := programs.Find(d.Command, programs.Path(env)); path != "" {
 		i := Installed{Agent: d.Name, Program: path}
 		var err error
 		if i.SHA256, err = sumOf(path); err != nil {
@@ -38,7 +28,7 @@ func Find(ctx context.Context, d Driver, env []string, dir string) ([]Installed,
 			return nil, err
 		}
 		if s, err := d.At(i.Version); err == nil && s.Node != "" && !native(path) {
-			i.Node, _ = nodeHere(ctx, pathOf(env), s.Node, dir) // "" is what Launch refuses
+			i.Node, _ = nodeHere(ctx, programs.Path(env), s.Node, dir) // "" is what Launch refuses
 		}
 		all = append(all, i)
 	}
@@ -82,7 +72,7 @@ func (d Driver) ours(ctx context.Context, env []string, dir string) ([]Installed
 		}
 		i := rec.installed(at)
 		if s, err := d.At(version); err == nil && s.Node != "" {
-			i.Node, _ = nodeHere(ctx, pathOf(env), s.Node, dir) // "" is what Launch refuses
+			i.Node, _ = nodeHere(ctx, programs.Path(env), s.Node, dir) // "" is what Launch refuses
 		}
 		all = append(all, i)
 	}
@@ -92,81 +82,11 @@ func (d Driver) ours(ctx context.Context, env []string, dir string) ([]Installed
 
 // ask runs a program of the user's with --version.
 func (d Driver) ask(ctx context.Context, path string, env []string) (string, error) {
-	home, err := os.MkdirTemp("", "holdfast-agent-")
-	if err != nil {
-		return "", err
-	}
-	defer os.RemoveAll(home)
-	ctx, cancel := context.WithTimeout(ctx, askLimit)
-	defer cancel()
-	least := []string{"HOME=" + home, "PATH=" + pathOf(env), "LANG=C.UTF-8", "TERM=dumb"}
+	var optOuts []string
 	for k, v := range d.base.Env {
-		if !strings.Contains(v, "{") { // the opt-outs
-			least = append(least, k+"="+v)
+		if !strings.Contains(v, "{") {
+			optOuts = append(optOuts, k+"="+v)
 		}
 	}
-	var said limited
-	run := func(alone bool) error {
-		cmd := exec.CommandContext(ctx, path, "--version")
-		cmd.Dir, cmd.Env, cmd.Stdout, cmd.WaitDelay = home, least, &said, time.Second
-		isolate(cmd, alone)
-		return cmd.Run()
-	}
-	err = run(true)
-	var ended *exec.ExitError
-	if err != nil && !errors.As(err, &ended) && said.begin.Len() == 0 && ctx.Err() == nil {
-		err = run(false) // it was not started: namespaces are not to be had here
-	}
-	if v := versionIn(said.begin.String()); v != "" {
-		return v, nil
-	}
-	return "", fmt.Errorf("asking %s for its version: %w", path, err)
-}
-
-// limited keeps the beginning of what is written to it. The buffer is no
-// embedded one: its ReadFrom would be used in place of Write.
-type limited struct{ begin bytes.Buffer }
-
-func (l *limited) Write(b []byte) (int, error) {
-	if room := answerLimit - l.begin.Len(); room > 0 {
-		l.begin.Write(b[:min(room, len(b))])
-	}
-	return len(b), nil
-}
-
-// versionIn returns the first version in a text, such as "codex-cli 1.2.3".
-func versionIn(s string) string {
-	for f := range strings.FieldsSeq(s) {
-		f = strings.TrimRight(strings.TrimPrefix(f, "v"), ".,")
-		if _, err := parseVersion(f); err == nil {
-			return f
-		}
-	}
-	return ""
-}
-
-// pathOf returns the last PATH of an environment; "" for none.
-func pathOf(env []string) string {
-	path := ""
-	for _, kv := range env {
-		if v, ok := strings.CutPrefix(kv, "PATH="); ok {
-			path = v
-		}
-	}
-	return path
-}
-
-// lookPath finds a program in the absolute directories of a PATH; others would
-// depend on where one stands.
-func lookPath(name, path string) string {
-	for _, dir := range filepath.SplitList(path) {
-		if !filepath.IsAbs(dir) {
-			continue
-		}
-		at := filepath.Join(dir, name)
-		if info, err := os.Stat(at); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
-			return at
-		}
-	}
-	return ""
+	return programs.Version(ctx, path, programs.Path(env), optOuts)
 }

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"holdfast.dev/holdfast/internal/floor/paths"
 )
 
 // Params is one launch. All paths are absolute, and those that the agent will
@@ -167,17 +169,12 @@ func (s Spec) outputs(p Params, posture Posture, x expander) ([]Output, error) {
 		if err != nil {
 			return nil, fmt.Errorf("file %s: %w", name, err)
 		}
-		if !below(p.Home, where) && !below(p.Workspace, where) {
+		if !paths.Within(p.Home, where) && !paths.Within(p.Workspace, where) {
 			return nil, fmt.Errorf("file %s: %s is neither below the home nor the workspace", name, where)
 		}
 		out = append(out, Output{Path: where, Content: content, Mode: 0o600})
 	}
 	return out, nil
-}
-
-func below(dir, path string) bool {
-	rel, err := filepath.Rel(dir, path)
-	return err == nil && filepath.IsLocal(rel)
 }
 
 // entries are the servers as the agent's file has them. Their words are not

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"holdfast.dev/holdfast/internal/floor/programs"
 )
 
 // nodeVersion is the node that is installed where the machine's own is too
@@ -47,7 +49,7 @@ func nodeWanted() wanted {
 
 // nodeHere returns a node of at least that version that is on the machine.
 func nodeHere(ctx context.Context, path, least, below string) (string, error) {
-	if node := lookPath("node", path); node != "" {
+	if node := programs.Find("node", path); node != "" {
 		if v, err := askNode(ctx, node); err == nil && Compare(v, least) >= 0 {
 			return node, nil
 		}

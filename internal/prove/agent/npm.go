@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"holdfast.dev/holdfast/internal/floor/programs"
 )
 
 // FetchError says that npm could not bring a package.
@@ -69,7 +71,7 @@ func runNPM(ctx context.Context, dir, pkg, version string) error {
 	cmd.WaitDelay = 5 * time.Second
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
-	group(cmd)
+	programs.Group(cmd)
 	err := cmd.Run()
 	switch {
 	case errors.Is(err, exec.ErrNotFound):

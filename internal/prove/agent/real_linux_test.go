@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"holdfast.dev/holdfast/internal/floor/paths"
+	"holdfast.dev/holdfast/internal/floor/programs"
 	"holdfast.dev/holdfast/internal/prove/model"
 	"holdfast.dev/holdfast/internal/prove/netlab"
 	"holdfast.dev/holdfast/internal/testenv"
@@ -105,7 +107,7 @@ func installed(t *testing.T, name, posture string) (Spec, Installed) {
 			return err
 		}
 		for _, program := range spec.Postures[posture].Needs {
-			if lookPath(program, "/usr/bin:/bin:/usr/sbin:/sbin") == "" {
+			if programs.Find(program, "/usr/bin:/bin:/usr/sbin:/sbin") == "" {
 				return fmt.Errorf("%s is not installed", program)
 			}
 		}
@@ -132,7 +134,7 @@ func play(t *testing.T, dir string, o order) []string {
 	cmd.Env = append(os.Environ(), worldRole+"="+string(b))
 	var out, said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &said
-	isolate(cmd, true)
+	programs.Isolate(cmd, true)
 	cmd.SysProcAttr.Cloneflags |= syscall.CLONE_NEWNS
 	cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Geteuid(), Size: 1}}
 	cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getegid(), Size: 1}}
@@ -163,7 +165,7 @@ func world(text string) error {
 	err = errors.Join(syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""),
 		syscall.Mount("proc", "/proc", "proc", syscall.MS_NOSUID|syscall.MS_NODEV|syscall.MS_NOEXEC, ""),
 		syscall.Mount(dir, shown, "", syscall.MS_BIND, ""), netlab.Loopback())
-	if err == nil && !below("/tmp", o.Program.Program) {
+	if err == nil && !paths.Below("/tmp", o.Program.Program) {
 		// They keep things in /tmp by the number of the user, which is the same here
 		// whoever runs the test, and refuse what another has left.
 		err = syscall.Mount("tmpfs", "/tmp", "tmpfs", syscall.MS_NOSUID|syscall.MS_NODEV, "mode=1777")

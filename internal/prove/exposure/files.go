@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"holdfast.dev/holdfast/internal/floor/sys"
-	"holdfast.dev/holdfast/internal/policy"
 )
 
 // parts are all pieces of the inventory, in the order of the checks.
@@ -96,13 +95,12 @@ const (
 	treeMost = 20000 // names
 )
 
-// workspace lists the files that the policy knows as secrets, and looks for more
-// by their names.
+// workspace looks for secrets in the workspace by the names of files.
 func (t *taker) workspace() {
 	if t.Dir == "" {
 		return
 	}
-	found := slices.Clone(t.Secrets)
+	var found []string
 	left := treeMost
 	t.walk(t.Dir, treeDeep, &left, &found)
 	if left <= 0 {
@@ -138,19 +136,19 @@ func (t *taker) walk(dir string, deep int, left *int, found *[]string) {
 		case err != nil:
 		case info.IsDir() && deep > 0 && name != "node_modules" && name != ".git":
 			t.walk(full, deep-1, left, found)
-		case info.Mode().IsRegular() && secretName(name):
+		case info.Mode().IsRegular() && t.secretName(name):
 			*found = append(*found, full)
 		}
 	}
 }
 
-func secretName(name string) bool {
+func (t *taker) secretName(name string) bool {
 	for _, end := range examples {
 		if strings.HasSuffix(name, end) {
 			return false
 		}
 	}
-	return slices.ContainsFunc(dotenvs, func(p string) bool { ok, _ := path.Match(p, name); return ok })
+	return slices.ContainsFunc(slices.Concat(dotenvs, t.Hidden), func(p string) bool { ok, _ := path.Match(p, name); return ok })
 }
 
 // systemSecrets looks for secrets of the system that this account may read. Root
@@ -159,7 +157,7 @@ func (t *taker) systemSecrets() {
 	if t.UID == 0 {
 		return
 	}
-	for _, name := range policy.SystemSecrets() {
+	for _, name := range systemSecrets {
 		t.systemSecret(name)
 		for _, one := range t.names(name) {
 			if strings.HasSuffix(one, "_key") || name == "/etc/ssl/private" || name == "/etc/wireguard" {
@@ -203,7 +201,7 @@ func (t *taker) path() {
 
 // startup looks for what the account executes or obeys later.
 func (t *taker) startup() {
-	for _, name := range policy.Executed() {
+	for _, name := range executed {
 		full := path.Join(t.Home, name)
 		info, err := os.Lstat(t.real(full))
 		if err != nil || info.Mode()&(fs.ModeNamedPipe|fs.ModeDevice|fs.ModeSocket) != 0 || !t.may(full, sys.MayWrite) {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"holdfast.dev/holdfast/internal/floor/sys"
+	"holdfast.dev/holdfast/internal/floor/text"
 )
 
 // git reads the configurations that git would, without starting it: the
@@ -55,8 +56,5 @@ func helperName(value string) string {
 	if fields := strings.Fields(name); len(fields) > 0 {
 		name = path.Base(fields[0])
 	}
-	if len(name) > 64 {
-		name = name[:64] + "…"
-	}
-	return name
+	return text.Cut(name, 64)
 }

@@ -6,6 +6,8 @@ import (
 	"io"
 	"sync"
 	"time"
+
+	"holdfast.dev/holdfast/internal/floor/text"
 )
 
 // HTML writes r as one page that needs no network and no script.
@@ -52,7 +54,7 @@ func (v view) Groups() []group {
 func (v view) When() string { return v.Time.Format(time.DateTime) + " UTC" }
 
 var page = sync.OnceValue(func() *template.Template {
-	return template.Must(template.New("exposure").Funcs(template.FuncMap{"plain": plain}).Parse(`<!doctype html>
+	return template.Must(template.New("exposure").Funcs(template.FuncMap{"plain": text.Line}).Parse(`<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">

@@ -1,26 +1,93 @@
 package exposure
 
 import (
+	"path"
 	"slices"
-	"strconv"
 	"strings"
-
-	"holdfast.dev/holdfast/internal/policy"
 )
 
 // metadataAddress is where clouds answer about a machine.
 const metadataAddress = "169.254.169.254"
 
-// Boundary is a run inside Holdfast: what decides about each finding.
+// Verdict is what `holdfast policy explain --json` says of reading, writing or
+// reaching something.
+type Verdict struct {
+	Allowed bool   `json:"allowed"`
+	Private bool   `json:"private"` // what is written goes to a layer that is dropped
+	Why     string `json:"why"`
+	Rule    string `json:"rule"`
+}
+
+// Answer is its answer about a path or a host.
+type Answer struct {
+	Query   string   `json:"query"`
+	Read    *Verdict `json:"read"`
+	Write   *Verdict `json:"write"`
+	Connect *Verdict `json:"connect"`
+}
+
+// Entry is a line of the policy that `holdfast policy show --json` prints.
+type Entry struct {
+	Section string `json:"section"`
+	Value   string `json:"value"`
+	Origin  string `json:"origin"`
+}
+
+// Credential is one that the policy lends, as it prints it.
+type Credential struct {
+	Env    []string `json:"env"`   // variables that hold its placeholder
+	Hosts  []string `json:"hosts"` // that it is sent to
+	Origin string   `json:"origin"`
+}
+
+// Boundary is a run inside Holdfast, as its command line explains it: what decides
+// about each finding.
 type Boundary struct {
-	Plan  policy.Plan
-	Host  policy.Host
-	Names []policy.Reserved
+	Profile     string       `json:"profile"`
+	Workspace   string       `json:"workspace"`
+	Entries     []Entry      `json:"entries"`
+	Credentials []Credential `json:"credentials"`
+	// Explain answers about paths and hosts, in their order.
+	Explain func(queries []string) ([]Answer, error) `json:"-"`
+
+	answers map[string]Answer
+}
+
+// Values are those of a section.
+func (b *Boundary) Values(section string) (values []string) {
+	for _, e := range b.Entries {
+		if e.Section == section {
+			values = append(values, e.Value)
+		}
+	}
+	return values
+}
+
+// learn asks about all findings at once.
+func (b *Boundary) learn(found []Finding, check func(Finding) (Check, bool)) error {
+	queries := []string{metadataAddress}
+	for _, f := range found {
+		c, known := check(f)
+		if known && slices.Contains([]Via{ByReading, ByWriting, BySocket}, c.Via) && path.IsAbs(f.Object) && !slices.Contains(queries, f.Object) {
+			queries = append(queries, f.Object)
+		}
+	}
+	b.answers = map[string]Answer{}
+	for some := range slices.Chunk(queries, 200) {
+		answers, err := b.Explain(some)
+		if err != nil {
+			return err
+		}
+		for _, a := range answers {
+			b.answers[a.Query] = a
+		}
+	}
+	return nil
 }
 
 // Fate says what becomes of a finding inside. What cannot be explained counts as
 // handed over.
-func (b Boundary) Fate(f Finding, c Check) Fate {
+func (b *Boundary) Fate(f Finding, c Check) Fate {
 	switch c.Via {
 	case ByReading:
 		return b.reading(f.Object)
@@ -42,25 +109,25 @@ func (b Boundary) Fate(f Finding, c Check) Fate {
 	return Fate{Kind: kind, Why: c.Inside}
 }
 
-func (b Boundary) explain(path string) (policy.Answer, *Fate) {
-	answer, err := policy.ExplainPath(b.Plan, b.Host, b.Names, path)
-	if err != nil {
-		return answer, &Fate{Kind: Handed, Why: "it could not be explained: " + err.Error()}
+func (b *Boundary) explain(path string) (read, write Verdict, unknown *Fate) {
+	a := b.answers[path]
+	if a.Read == nil || a.Write == nil {
+		return read, write, &Fate{Kind: Handed, Why: "it could not be explained"}
 	}
-	return answer, nil
+	return *a.Read, *a.Write, nil
 }
 
-func (b Boundary) reading(path string) Fate {
-	answer, unknown := b.explain(path)
+func (b *Boundary) reading(path string) Fate {
+	read, _, unknown := b.explain(path)
 	switch {
 	case unknown != nil:
 		return *unknown
-	case answer.Read.Allowed:
-		return Fate{Handed, "the policy shows it", answer.Read.Rule}
-	case strings.HasPrefix(answer.Read.Why, "hidden"):
-		return Fate{Masked, clause(answer.Read.Why), answer.Read.Rule}
+	case read.Allowed:
+		return Fate{Handed, "the policy shows it", read.Rule}
+	case strings.HasPrefix(read.Why, "hidden"):
+		return Fate{Masked, clause(read.Why), read.Rule}
 	}
-	return Fate{Absent, clause(answer.Read.Why), answer.Read.Rule}
+	return Fate{Absent, clause(read.Why), read.Rule}
 }
 
 // clause is the beginning of an explanation: what follows is about how to allow
@@ -70,33 +137,22 @@ func clause(why string) string {
 	return strings.TrimPrefix(why, Absent+": ")
 }
 
-func (b Boundary) writing(path string) Fate {
-	answer, unknown := b.explain(path)
+func (b *Boundary) writing(path string) Fate {
+	read, write, unknown := b.explain(path)
 	switch {
 	case unknown != nil:
 		return *unknown
-	case answer.Write.Allowed && b.private(answer.Resolved):
-		return Fate{Masked, answer.Write.Why, answer.Write.Rule}
-	case answer.Write.Allowed:
-		return Fate{Handed, answer.Write.Why, answer.Write.Rule}
-	case answer.Read.Allowed:
-		return Fate{Refused, clause(answer.Write.Why), answer.Write.Rule}
+	case write.Allowed && write.Private:
+		return Fate{Masked, write.Why, write.Rule}
+	case write.Allowed:
+		return Fate{Handed, write.Why, write.Rule}
+	case read.Allowed:
+		return Fate{Refused, clause(write.Why), write.Rule}
 	}
-	return Fate{Absent, clause(answer.Write.Why), answer.Write.Rule}
+	return Fate{Absent, clause(write.Why), write.Rule}
 }
 
-// private says whether writes to a path go to a layer that is dropped.
-func (b Boundary) private(path string) bool {
-	best := policy.PathRule{}
-	for _, r := range b.Plan.Paths {
-		if (path == r.Path || strings.HasPrefix(path, r.Path+"/")) && len(r.Path) > len(best.Path) {
-			best = r
-		}
-	}
-	return best.Access == policy.Copy
-}
-
-func (b Boundary) socket(name string) Fate {
+func (b *Boundary) socket(name string) Fate {
 	if strings.HasPrefix(name, "@") {
 		return Fate{Kind: Refused, Why: "the run has a network namespace of its own, in which no abstract socket of the host is"}
 	}
@@ -107,37 +163,36 @@ func (b Boundary) socket(name string) Fate {
 	return fate
 }
 
-func (b Boundary) variable(name string) Fate {
-	for _, c := range b.Plan.Credentials {
-		if slices.Contains(c.Env, name) {
-			return Fate{Masked, "inside it holds a placeholder, which is replaced on the way to " + c.Hosts[0].Host, c.Origin.String()}
+func (b *Boundary) variable(name string) Fate {
+	for _, c := range b.Credentials {
+		if slices.Contains(c.Env, name) && len(c.Hosts) > 0 {
+			return Fate{Masked, "inside it holds a placeholder, which is replaced on the way to " + c.Hosts[0], c.Origin}
 		}
 	}
-	for _, e := range b.Plan.Env {
-		if e.Name == name {
-			return Fate{Handed, "the policy hands it in", e.Origin.String()}
+	for _, e := range b.Entries {
+		if e.Section == "environment" && strings.HasPrefix(e.Value, name+"=") {
+			return Fate{Handed, "the policy hands it in", e.Origin}
 		}
 	}
 	return Fate{Kind: Absent, Why: "the environment inside is made anew, and the policy does not name it"}
 }
 
-func (b Boundary) port(port string) Fate {
-	n, _ := strconv.Atoi(port)
-	for _, p := range b.Plan.HostPorts {
-		if p.Host == n {
-			return Fate{Handed, "network.host-ports shows it", p.Origin.String()}
+func (b *Boundary) port(port string) Fate {
+	for _, e := range b.Entries {
+		if e.Section == "network.host-ports" && e.Value == port {
+			return Fate{Handed, "network.host-ports shows it", e.Origin}
 		}
 	}
 	return Fate{Kind: Absent, Why: "the loopback inside is a private one"}
 }
 
-func (b Boundary) metadata() Fate {
-	answer, err := policy.Explain(b.Plan, b.Host, b.Names, metadataAddress)
-	switch {
-	case err != nil || answer.Connect == nil:
+func (b *Boundary) metadata() Fate {
+	switch connect := b.answers[metadataAddress].Connect; {
+	case connect == nil:
 		return Fate{Kind: Handed, Why: "it could not be explained"}
-	case answer.Connect.Allowed:
-		return Fate{Handed, answer.Connect.Why, answer.Connect.Rule}
+	case connect.Allowed:
+		return Fate{Handed, connect.Why, connect.Rule}
+	default:
+		return Fate{Refused, connect.Why, connect.Rule}
 	}
-	return Fate{Refused, answer.Connect.Why, answer.Connect.Rule}
 }

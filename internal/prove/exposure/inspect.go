@@ -12,7 +12,6 @@ import (
 	"sync"
 
 	"holdfast.dev/holdfast/internal/floor/redact"
-	"holdfast.dev/holdfast/internal/policy"
 )
 
 // seen is what an inspector found in a file.
@@ -195,13 +194,13 @@ func history(content []byte) seen {
 // variable says whether a variable is a secret. A value that stands for something
 // else (a switch, a path) is none.
 func variable(name, value string) (level Level, detail []string) {
-	care, pattern := policy.Recognise(name, value)
-	if value == "" || care == policy.NoCare || care == policy.HostSocket || care == policy.Loads {
+	known := tokens(name + "=" + value)
+	shaped := slices.ContainsFunc(known, func(k string) bool { return strings.Contains(k, " ") })
+	pattern := secretVariable(name)
+	if value == "" || pattern == "" && !shaped {
 		return "", nil
 	}
-	known := tokens(name + "=" + value)
 	detail = append([]string{plural(len(value), "character", "characters")}, known...)
-	shaped := care == policy.SecretValue || slices.ContainsFunc(known, func(k string) bool { return strings.Contains(k, " ") })
 	switch {
 	case shaped:
 		return High, detail

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"holdfast.dev/holdfast/internal/floor/text"
 	"holdfast.dev/holdfast/internal/testenv"
 )
 
@@ -144,16 +145,6 @@ func TestLoginEnv(t *testing.T) {
 	}
 }
 
-func TestPlain(t *testing.T) {
-	for in, want := range map[string]string{
-		"a b/é": "a b/é", "a\x1b[2J\nb": `a\x1b[2J\nb`, "x\u202ey": `x\u202ey`, "h\u3164i": `h\u3164i`, "v\ufe0f": `v\ufe0f`, "\xff": `\xff`, "\ufffd": "\ufffd", "t\U000E0041": `t\U000e0041`,
-	} {
-		if got := plain(in); got != want {
-			t.Errorf("%q is shown as %s, want %s", in, got, want)
-		}
-	}
-}
-
 func FuzzContents(f *testing.F) {
 	f.Add([]byte("-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAEbm9uZQAAAAAAAAABAAAAMwAAAAtzc2gtZWQyNTUxOQ==\n-----END"))
 	f.Add([]byte(`{"auths":{"a":{"auth":"b"}}}`))
@@ -162,7 +153,7 @@ func FuzzContents(f *testing.F) {
 	f.Fuzz(func(t *testing.T, content []byte) {
 		for _, inspect := range []func([]byte) seen{sshKey, gpgKey, dockerConfig, history, lines("x")} {
 			for _, d := range inspect(content).detail {
-				if len(d) > 200 || plain(d) != d {
+				if len(d) > 200 || text.Line(d) != d {
 					t.Errorf("detail %q", d)
 				}
 			}
@@ -183,8 +174,8 @@ func FuzzContents(f *testing.F) {
 		capabilities(string(content))
 		uidOf(string(content))
 		agentAnswer(bytes.NewReader(content))
-		if p := plain(string(content)); strings.ContainsAny(p, "\n\x1b\x7f\u202e") {
-			t.Errorf("plain: %q", p)
+		if p := text.Line(string(content)); strings.ContainsAny(p, "\n\x1b\x7f\u202e") {
+			t.Errorf("shown as %q", p)
 		}
 	})
 }

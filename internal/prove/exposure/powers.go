@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"holdfast.dev/holdfast/internal/floor/text"
 )
 
 // rootGroups are groups whose members are root, or read what only root should.
@@ -103,10 +105,10 @@ type sudoRule struct {
 
 // sudoRules reads what sudo -n -l prints (sudo(8)): after a line that ends with a
 // colon, one indented rule a line.
-func sudoRules(text string) []sudoRule {
+func sudoRules(list string) []sudoRule {
 	var out []sudoRule
 	rules := false
-	for line := range strings.Lines(text) {
+	for line := range strings.Lines(list) {
 		line = strings.TrimRight(line, "\r\n")
 		indented := strings.HasPrefix(line, " ") || strings.HasPrefix(line, "\t")
 		line = strings.TrimSpace(line)
@@ -116,9 +118,7 @@ func sudoRules(text string) []sudoRule {
 		case rules && strings.HasPrefix(line, "("):
 			_, rest, _ := strings.Cut(line, ")")
 			rest = strings.TrimSpace(rest)
-			if len(rest) > 120 {
-				rest = rest[:120] + "…"
-			}
+			rest = text.Cut(rest, 120)
 			out = append(out, sudoRule{!strings.Contains(rest, "NOPASSWD:"), strings.TrimSpace(strings.ReplaceAll(rest, "NOPASSWD:", ""))})
 		}
 		if len(out) == 64 {

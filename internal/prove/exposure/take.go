@@ -32,6 +32,11 @@ func Compare(ctx context.Context, o Options) Report {
 	}
 	found, notes := Take(ctx, w, Here)
 	r.Notes = append(r.Notes, notes...)
+	if o.Boundary != nil {
+		if err := o.Boundary.learn(found, func(f Finding) (Check, bool) { return r.check(f.Check) }); err != nil {
+			o.Boundary, o.Why = nil, err.Error()
+		}
+	}
 	for i := range found {
 		if c, ok := r.check(found[i].Check); ok && o.Boundary != nil {
 			fate := o.Boundary.Fate(found[i], c)
@@ -67,7 +72,7 @@ func columns(a Account, o Options) []Column {
 		out = append(out, Column{GitLab, "GitLab", "model", "what gitlab.com documents of its hosted Linux runners; nothing was measured"})
 	}
 	if o.Boundary != nil {
-		out = append(out, Column{Holdfast, "holdfast", "computed", "the account inside Holdfast: what profile " + o.Boundary.Plan.Profile + " and the policy of the user and the project say, explained as holdfast why does"})
+		out = append(out, Column{Holdfast, "holdfast", "computed", "the account inside Holdfast: what profile " + o.Boundary.Profile + " and the policy of the user and the project say, explained as holdfast why does"})
 	}
 	return out
 }

@@ -9,27 +9,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
-	"unicode/utf8"
-)
 
-// plain is s as it can be shown in one line anywhere: what is not printable, turns
-// the direction of writing or cannot be seen is spelt out.
-func plain(s string) string {
-	var b strings.Builder
-	for i, r := range s {
-		switch {
-		case r == utf8.RuneError && !strings.HasPrefix(s[i:], "\uFFFD"):
-			fmt.Fprintf(&b, `\x%02x`, s[i])
-		case unicode.IsPrint(r) && !unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector):
-			b.WriteRune(r)
-		default:
-			q := strconv.QuoteRuneToASCII(r)
-			b.WriteString(q[1 : len(q)-1])
-		}
-	}
-	return b.String()
-}
+	"holdfast.dev/holdfast/internal/floor/paths"
+	"holdfast.dev/holdfast/internal/floor/text"
+)
 
 // JSON writes r as JSON.
 func JSON(w io.Writer, r Report) error {
@@ -77,17 +60,17 @@ func (t *texter) say(format string, args ...any) { fmt.Fprintf(&t.b, format+"\n"
 
 func (t *texter) head() {
 	a := t.r.Account
-	who := plain(a.User)
+	who := text.Line(a.User)
 	if a.CI != "" {
 		who += ", in a job of " + a.CI
 	}
-	t.say("What %s hands to an agent that is started in %s", who, plain(cmp.Or(a.Workspace, a.Home)))
+	t.say("What %s hands to an agent that is started in %s", who, text.Line(cmp.Or(a.Workspace, a.Home)))
 	t.say("")
 	for _, c := range t.r.Columns {
 		t.wrapped(c.ID, c.Kind+": "+c.Basis)
 	}
 	if t.r.Version != "" {
-		t.wrapped("by", "holdfast "+plain(t.r.Version))
+		t.wrapped("by", "holdfast "+text.Line(t.r.Version))
 	}
 	t.say("")
 }
@@ -134,17 +117,10 @@ func (t *texter) matrix() {
 				t.say("%s", class)
 				shown = true
 			}
-			t.say("  %-*s%s", title-2, clip(c.Title, title-3), strings.TrimRight(row, " "))
+			t.say("  %-*s%s", title-2, text.Shorten(c.Title, title-3), strings.TrimRight(row, " "))
 		}
 	}
 	t.say("%s without a finding in any column", plural(empty, "check", "checks"))
-}
-
-func clip(s string, most int) string {
-	if runes := []rune(s); len(runes) > most {
-		return string(runes[:most-1]) + "…"
-	}
-	return s
 }
 
 // details lists what the account hands over.
@@ -166,7 +142,7 @@ func (t *texter) details() {
 				t.say("    … and %d more (all with --format json)", len(found)-i)
 				break
 			}
-			t.say("    %s", plain(t.object(f)))
+			t.say("    %s", text.Line(t.object(f)))
 		}
 		t.wrapped("why", c.Why)
 		for _, line := range fates(found) {
@@ -181,20 +157,20 @@ const shownMost = 8
 
 // object is one finding in a line.
 func (t *texter) object(f Finding) string {
-	text := f.Object
-	if home := t.r.Account.Home; home != "/" && strings.HasPrefix(text, home+"/") {
-		text = "~" + strings.TrimPrefix(text, home)
+	object := f.Object
+	if below, ok := paths.Rel(t.r.Account.Home, object); ok && t.r.Account.Home != "/" {
+		object = "~/" + below
 	}
-	if text == "" {
-		text = f.What
+	if object == "" {
+		object = f.What
 	}
-	if c, _ := t.r.check(f.Check); f.What != text && slices.Contains([]string{sockets, services, kernel, ci}, c.Class) {
-		text += " (" + f.What + ")"
+	if c, _ := t.r.check(f.Check); f.What != object && slices.Contains([]string{sockets, services, kernel, ci}, c.Class) {
+		object += " (" + f.What + ")"
 	}
 	if len(f.Detail) > 0 {
-		text += ": " + strings.Join(f.Detail, ", ")
+		object += ": " + strings.Join(f.Detail, ", ")
 	}
-	return clip(text, 400)
+	return text.Shorten(object, 400)
 }
 
 // fates says in a line each what becomes of findings inside.
@@ -237,11 +213,11 @@ func rank(line string) int {
 }
 
 // wrapped says a labelled text in lines of the screen's width.
-func (t *texter) wrapped(label, text string) {
+func (t *texter) wrapped(label, words string) {
 	const indent = 14
 	line := fmt.Sprintf("    %-*s", indent-4, label)
 	used := indent
-	for word := range strings.FieldsSeq(plain(text)) {
+	for word := range strings.FieldsSeq(text.Line(words)) {
 		n := len([]rune(word))
 		if used > indent && used+1+n > t.width {
 			t.say("%s", line)
@@ -258,10 +234,10 @@ func (t *texter) wrapped(label, text string) {
 func (t *texter) tail() {
 	t.say("")
 	for _, c := range t.r.Columns {
-		t.say("  %-10s %s", plain(c.ID), t.r.Summary(c.ID))
+		t.say("  %-10s %s", text.Line(c.ID), t.r.Summary(c.ID))
 	}
 	for _, n := range t.r.Notes {
-		t.say("note: %s", plain(clip(n, 400)))
+		t.say("note: %s", text.Line(text.Shorten(n, 400)))
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"holdfast.dev/holdfast/internal/floor/paths"
 	"holdfast.dev/holdfast/internal/floor/sys"
 )
 
@@ -37,7 +38,7 @@ type World struct {
 	Env       []string // NAME=VALUE
 	UID, GID  int
 	Groups    []Group
-	Secrets   []string // absolute paths of the workspace's secrets, as far as they are known
+	Hidden    []string // patterns of names that a policy hides in workspaces, beside those that are known here
 	Effective bool     // this process has the rights of the account, so that the kernel answers; else they are computed from modes
 	Owned     bool     // with Effective false: the account would own what is in Home
 	Now       time.Time
@@ -173,16 +174,12 @@ func (t *taker) allows(info fs.FileInfo, full string, mode uint32) bool {
 	switch {
 	case !ok:
 		return false
-	case t.Owned && within(full, t.real(t.Home)) || uid == t.UID:
+	case t.Owned && paths.Within(t.real(t.Home), full) || uid == t.UID:
 		perm >>= 6
 	case gid == t.GID || slices.ContainsFunc(t.Groups, func(g Group) bool { return g.ID == gid }):
 		perm >>= 3
 	}
 	return perm&mode == mode
-}
-
-func within(name, dir string) bool {
-	return name == dir || strings.HasPrefix(name, strings.TrimSuffix(dir, "/")+"/")
 }
 
 // content reads the beginning of a regular file.

@@ -14,9 +14,8 @@ import (
 	"time"
 	"unicode"
 
-	"holdfast.dev/holdfast/internal/policy"
+	"holdfast.dev/holdfast/internal/floor/report"
 	"holdfast.dev/holdfast/internal/prove/probe"
-	"holdfast.dev/holdfast/internal/prove/report"
 	"holdfast.dev/holdfast/internal/prove/targets"
 )
 
@@ -223,7 +222,7 @@ func (o Ablation) play(ctx context.Context, omit []string, record bool, rows []p
 		t.Extra = append(t.Extra, t.Omit...)
 	}
 	if t.Unrecorded = !record; record {
-		t.Extra, t.Log = append(t.Extra, "--record="+string(policy.RecordStandard)), o.Holdfast
+		t.Extra, t.Log = append(t.Extra, "--record="+"standard"), o.Holdfast
 	}
 	all := o.Runner.Run(ctx, t, rows)
 	if smoke := all[0]; smoke.Verdict != probe.Held {

@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"holdfast.dev/holdfast/internal/prove/report"
+	"holdfast.dev/holdfast/internal/floor/report"
 )
 
 // Host describes this machine, without names.

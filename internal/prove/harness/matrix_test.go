@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"holdfast.dev/holdfast/internal/floor/report"
 	"holdfast.dev/holdfast/internal/prove/inside"
 	"holdfast.dev/holdfast/internal/prove/probe"
-	"holdfast.dev/holdfast/internal/prove/report"
 	"holdfast.dev/holdfast/internal/prove/targets"
 	"holdfast.dev/holdfast/internal/testenv"
 )
@@ -85,7 +85,7 @@ func sample(r probe.Row, build string) (w World, root bool) {
 func playMatrix(t *testing.T, w World, ids []string) {
 	program := testenv.Binary(t)
 	run, err := Prove(t.Context(), Options{Target: targets.Holdfast{Path: program}, Select: Selection{IDs: ids}, Place: place(t), World: w,
-		Worker: []string{program, WorkerCommand}, Machine: []string{program, MachineCommand}})
+		Worker: []string{testenv.Prove(t), WorkerCommand}, Machine: []string{testenv.Prove(t), MachineCommand}})
 	if err != nil {
 		t.Fatal(err)
 	}

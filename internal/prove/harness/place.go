@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"holdfast.dev/holdfast/internal/floor/paths"
 	"holdfast.dev/holdfast/internal/prove/probe"
 )
 
@@ -41,7 +42,7 @@ var ErrUnsafe = errors.New("it is not safe to probe here")
 // prober is a static program to use; "" for the one that this binary carries.
 func NewPlace(parent, prober string) (*Place, error) {
 	// A home may itself be a link; what counts is where it leads.
-	parent, err := guarded(parent)
+	parent, err := Guarded(parent)
 	if err != nil {
 		return nil, err
 	}
@@ -121,9 +122,9 @@ func nameable(dir string) error {
 	return nil
 }
 
-// guarded is dir without links, when nobody else can rename anything on the way to
+// Guarded is dir without links, when nobody else can rename anything on the way to
 // it: whoever can write a directory above could exchange what is below.
-func guarded(dir string) (string, error) {
+func Guarded(dir string) (string, error) {
 	full, err := filepath.Abs(dir)
 	if err == nil {
 		full, err = filepath.EvalSymlinks(full)
@@ -166,7 +167,7 @@ func Private(dir string) bool {
 		return false
 	}
 	for _, top := range []string{"/tmp", "/var/tmp", "/run", "/dev"} {
-		if real == top || strings.HasPrefix(real, top+"/") {
+		if paths.Within(top, real) {
 			return true
 		}
 	}

@@ -63,7 +63,7 @@ func playTold(t *testing.T, name string) map[string]map[string]probe.Told {
 	program := testenv.Binary(t)
 	told := map[string]map[string]probe.Told{"standard": {}, "full": {}}
 	o := Options{Target: targets.Holdfast{Path: program}, Select: Selection{IDs: []string{"HST-50[123]*"}}, Place: place(t), World: worlds[0],
-		Worker: []string{program, WorkerCommand}, Machine: []string{program, MachineCommand}}
+		Worker: []string{testenv.Prove(t), WorkerCommand}, Machine: []string{testenv.Prove(t), MachineCommand}}
 	o.Progress = func(_, _ int, r probe.Result) {
 		if r.Verdict != probe.Held {
 			t.Errorf("%s: %v: %s", r.Row.ID, r.Verdict, r.Reason)

@@ -3,117 +3,163 @@
 package harness
 
 import (
-	"crypto/rand"
-	"encoding/hex"
+	"bufio"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
+	"io"
+	"os"
+	"os/exec"
 	"strings"
 	"time"
 
-	"holdfast.dev/holdfast/internal/detect"
-	"holdfast.dev/holdfast/internal/detect/alert"
-	"holdfast.dev/holdfast/internal/floor/event"
-	"holdfast.dev/holdfast/internal/floor/redact"
-	"holdfast.dev/holdfast/internal/policy"
-	"holdfast.dev/holdfast/internal/prove/report"
-	"holdfast.dev/holdfast/internal/record/audit"
+	"golang.org/x/sys/unix"
+	"holdfast.dev/holdfast/internal/floor/report"
 )
 
-// WatchAlarmOptions say where a watch records, and whom it tells.
+// ErrNoHoldfast says that there is no holdfast to record with.
+var ErrNoHoldfast = errors.New("holdfast is not there")
+
+// relayTime is how long an answer of holdfast may take, and its end.
+const relayTime = time.Minute
+
+// WatchAlarmOptions say how a watch records, and whom it tells.
 type WatchAlarmOptions struct {
-	Log, Keys string // directories of the logs and of the signing key
-	Spool     string // of alerts that could not be delivered
-	Sinks     []policy.AlertSink
-	Terminal  func(line string) // for sinks of kind terminal
-	Host      string            // name of this machine; "" when it is not known
-	Version   string            // of Holdfast
+	Program string // holdfast: a path, or a name in PATH
+	Policy  string // file that says where alerts go; "" for the user's own
+	Dir     string // working directory
+	Env     []string
+	Stderr  io.Writer // gets what is shown on the terminal
 }
 
-// WatchAlarm keeps the log of a watch and raises its alerts.
+// WatchAlarm has holdfast keep the log of a watch and send its alerts. A nil one
+// records nothing.
 type WatchAlarm struct {
-	session string
-	log     *audit.Log
-	sinks   *alert.Dispatcher
-	secrets *redact.Redactor
-	n       map[event.Sensor]uint64
+	relay   *exec.Cmd
+	in      io.WriteCloser
+	out     *os.File
+	answers *bufio.Reader
 	count   map[string]int // of alerts, by rule and program
 }
 
-// NewWatchAlarm begins a log. Without one nothing is watched.
+// NewWatchAlarm starts 'holdfast alerts relay', and returns when its log is open.
+// Where there is no such program the error is ErrNoHoldfast.
 func NewWatchAlarm(o WatchAlarmOptions) (*WatchAlarm, error) {
-	a := &WatchAlarm{session: watchSession(time.Now()), secrets: redact.New(), n: map[event.Sensor]uint64{}, count: map[string]int{}}
-	var err error
-	if a.sinks, err = alert.Open(alert.Options{
-		Sinks: o.Sinks, Spool: o.Spool, Terminal: o.Terminal, Host: o.Host, Version: o.Version,
-	}); err != nil {
-		return nil, fmt.Errorf("preparing where alerts go: %w", err)
-	}
-	a.log, err = audit.Create(o.Log, audit.Options{Session: a.session, Keys: o.Keys})
-	if err == nil {
-		err = a.put(event.Event{Sensor: event.Task, Action: event.SessionStart, Verdict: event.Allowed, Object: "prove watch", Detail: map[string]string{"command": "holdfast prove watch"}})
-	}
+	program, err := exec.LookPath(o.Program)
 	if err != nil {
-		return nil, errors.Join(append([]error{err}, a.sinks.Close()...)...)
+		return nil, fmt.Errorf("%w: %w", ErrNoHoldfast, err)
+	}
+	args := []string{"alerts", "relay", "--for", "prove watch"}
+	if o.Policy != "" {
+		args = append(args, "--policy", o.Policy)
+	}
+	a := &WatchAlarm{relay: exec.Command(program, args...), count: map[string]int{}}
+	a.relay.Dir, a.relay.Env, a.relay.Stderr = o.Dir, o.Env, o.Stderr
+	a.relay.SysProcAttr = &unix.SysProcAttr{Setpgid: true} // Ctrl-C ends the watch, which ends the log
+	if a.in, err = a.relay.StdinPipe(); err != nil {
+		return nil, fmt.Errorf("starting holdfast alerts relay: %w", err)
+	}
+	var answers *os.File
+	if a.out, answers, err = os.Pipe(); err != nil {
+		return nil, fmt.Errorf("starting holdfast alerts relay: %w", err)
+	}
+	a.relay.Stdout, a.answers = answers, bufio.NewReader(a.out)
+	err = a.relay.Start()
+	answers.Close()
+	if err != nil {
+		a.out.Close()
+		return nil, fmt.Errorf("starting holdfast alerts relay: %w", err)
+	}
+	if ready, err := a.answer(); err != nil || !ready.Ready {
+		return nil, errors.Join(errors.New("holdfast alerts relay does not record"), err, a.Close())
 	}
 	return a, nil
 }
 
-// watchSession names the log of a watch.
-func watchSession(now time.Time) string {
-	var b [3]byte
-	rand.Read(b[:]) // ends the process when it fails (Go 1.24)
-	return now.UTC().Format("20060102-150405") + "-watch-" + hex.EncodeToString(b[:])
+// relayAnswer is a line of what holdfast alerts relay writes.
+type relayAnswer struct {
+	Ready    bool   `json:"ready"`
+	Session  string `json:"session"`
+	Recorded bool   `json:"recorded"`
+	Error    string `json:"error"`
 }
 
-// put writes one event.
-func (a *WatchAlarm) put(e event.Event) error {
-	a.n[e.Sensor]++
-	e.N, e.Session, e.Time = a.n[e.Sensor], a.session, time.Now()
-	if err := a.log.Emit(a.secrets.Event(e)); err != nil {
-		return fmt.Errorf("recording what was noticed: %w", err)
+// answer reads a line of the relay.
+func (a *WatchAlarm) answer() (relayAnswer, error) {
+	var r relayAnswer
+	a.out.SetReadDeadline(time.Now().Add(relayTime))
+	line, err := a.answers.ReadBytes('\n')
+	if err == nil {
+		err = json.Unmarshal(line, &r)
 	}
-	return nil
+	if err != nil {
+		return r, fmt.Errorf("reading the answer of holdfast alerts relay: %w", err)
+	}
+	return r, nil
+}
+
+// relayedAlert is a line that holdfast alerts relay reads:
+// docs/formats/alert-relay.schema.json.
+type relayedAlert struct {
+	Rule        string   `json:"rule"`
+	Severity    string   `json:"severity"`
+	Title       string   `json:"title"`
+	Technique   []string `json:"technique"`
+	Key         string   `json:"key"`
+	Count       int      `json:"count"`
+	Object      string   `json:"object"`
+	Explanation string   `json:"explanation"`
 }
 
 // meaning is what the kinds of a WatchEvent are as alerts. The others are none.
-var meaning = map[string]struct {
-	severity    detect.Severity
-	title       string
-	explanation string
-}{
-	WatchWeaker:    {detect.High, "a target holds less than before", "Its program changed, and rows of the escape matrix that were held are not any more: %s."},
-	WatchDifferent: {detect.Medium, "a target fails differently than before", "Its program changed. It holds as much as before, but something else holds it: %s."},
-	WatchGone:      {detect.Medium, "a watched program is gone", "It is not at its place any more, and not because of an update that takes a moment."},
-	WatchUnsteady:  {detect.Medium, "a watched program changes all the time", "It is never the same for long enough to be tested."},
-	WatchUntested:  {detect.Medium, "a watched program changed without an announcement", "Nothing says whether it still holds what it held: it was not, or could not be, tested%s."},
-	WatchBlind:     {detect.Low, "the kernel tells nothing of watched programs", "Changes are noticed by the timer alone%s."},
+var meaning = map[string]struct{ severity, title, explanation string }{
+	WatchWeaker:    {"high", "a target holds less than before", "Its program changed, and rows of the escape matrix that were held are not any more: %s."},
+	WatchDifferent: {"medium", "a target fails differently than before", "Its program changed. It holds as much as before, but something else holds it: %s."},
+	WatchGone:      {"medium", "a watched program is gone", "It is not at its place any more, and not because of an update that takes a moment."},
+	WatchUnsteady:  {"medium", "a watched program changes all the time", "It is never the same for long enough to be tested."},
+	WatchUntested:  {"medium", "a watched program changed without an announcement", "Nothing says whether it still holds what it held: it was not, or could not be, tested%s."},
+	WatchBlind:     {"low", "the kernel tells nothing of watched programs", "Changes are noticed by the timer alone%s."},
 }
 
 // Raise records an event of a watch, and tells of it where it is an alert. It
 // returns an error where it could not be recorded.
 func (a *WatchAlarm) Raise(e WatchEvent) error {
 	m, ok := meaning[e.Kind]
-	if !ok {
+	if a == nil || !ok {
 		return nil
 	}
 	rule := "prove-" + strings.ReplaceAll(e.Kind, " ", "-")
-	key := e.Name
-	a.count[rule+key]++
-	found := detect.Alert{
-		Rule: rule, Title: m.title, Severity: m.severity, Technique: []string{"T1195.002"}, Session: a.session, Time: time.Now(),
-		Key: key, Count: a.count[rule+key], Object: e.Path, Explanation: m.explanation,
+	a.count[rule+e.Name]++
+	explanation := m.explanation
+	if strings.Contains(explanation, "%s") {
+		explanation = fmt.Sprintf(explanation, because(e))
 	}
-	if strings.Contains(m.explanation, "%s") {
-		found.Explanation = fmt.Sprintf(m.explanation, because(e))
+	line, err := json.Marshal(relayedAlert{
+		Rule: rule, Severity: m.severity, Title: m.title, Technique: []string{"T1195.002"},
+		Key: atMost(e.Name, 256), Count: a.count[rule+e.Name], Object: atMost(e.Path, 4096), Explanation: atMost(explanation, 4096),
+	})
+	if err == nil {
+		_, err = a.in.Write(append(line, '\n'))
 	}
-	detail := map[string]string{
-		"severity": string(found.Severity), "title": found.Title, "technique": found.Technique[0], "explanation": found.Explanation,
-		"key": key, "count": fmt.Sprint(found.Count), "object": e.Path,
+	if err != nil {
+		return fmt.Errorf("recording what was noticed: %w", err)
 	}
-	err := a.put(event.Event{Sensor: event.Detect, Action: event.AlertRaise, Object: rule, Detail: detail})
-	a.sinks.Raise(found) // somebody should be told all the same
-	return err
+	switch r, err := a.answer(); {
+	case err != nil:
+		return fmt.Errorf("recording what was noticed: %w", err)
+	case !r.Recorded:
+		return fmt.Errorf("recording what was noticed: %s", r.Error)
+	}
+	return nil
+}
+
+// atMost is text that JSON can hold, of so many characters.
+func atMost(s string, n int) string {
+	runes := []rune(strings.ToValidUTF8(s, "\ufffd"))
+	if len(runes) <= n {
+		return string(runes)
+	}
+	return string(runes[:n-1]) + "…"
 }
 
 // because is what an event rests on: rows, or an error.
@@ -137,15 +183,18 @@ func because(e WatchEvent) string {
 	return strings.Join(rows, ", ")
 }
 
-// Close ends the log, and waits a little for alerts that are under way.
+// Close ends the log, which waits a little for alerts that are under way.
 func (a *WatchAlarm) Close() error {
-	detail := map[string]string{"status": "0"}
-	for sensor, n := range a.n {
-		if sensor == event.Task {
-			n++ // this one
-		}
-		detail["count."+string(sensor)] = strconv.FormatUint(n, 10)
+	if a == nil {
+		return nil
 	}
-	err := a.put(event.Event{Sensor: event.Task, Action: event.SessionEnd, Verdict: event.Allowed, Detail: detail})
-	return errors.Join(append([]error{err, a.log.Close()}, a.sinks.Close()...)...)
+	a.in.Close()
+	late := time.AfterFunc(relayTime, func() { a.relay.Process.Kill() })
+	err := a.relay.Wait()
+	late.Stop()
+	a.out.Close()
+	if err != nil {
+		return fmt.Errorf("ending holdfast alerts relay: %w", err)
+	}
+	return nil
 }

@@ -15,8 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"holdfast.dev/holdfast/internal/policy"
-	"holdfast.dev/holdfast/internal/prove/report"
+	"holdfast.dev/holdfast/internal/floor/report"
 )
 
 // stage is a watch over a program that is a script: what it holds is what it says.
@@ -358,30 +357,5 @@ func TestWatchNothingThere(t *testing.T) {
 		if err := Watch(context.Background(), s.o); err == nil {
 			t.Errorf("%s: no error", path)
 		}
-	}
-}
-
-// Alerts stand in a log of their own, and go to the sinks.
-func TestWatchAlarm(t *testing.T) {
-	dir := t.TempDir()
-	var mu sync.Mutex
-	var said []string
-	a, err := NewWatchAlarm(WatchAlarmOptions{
-		Log: filepath.Join(dir, "log"), Keys: filepath.Join(dir, "keys"), Spool: filepath.Join(dir, "spool"),
-		Sinks:    []policy.AlertSink{{Kind: "terminal", Severity: "medium"}},
-		Terminal: func(line string) { mu.Lock(); said = append(said, line); mu.Unlock() },
-	})
-	must(t, err)
-	e := WatchEvent{Kind: WatchWeaker, Name: "tool", Path: "/x/\x1b[2Jtool", Changes: report.Changes{Weakened: []report.Change{{ID: "LNK-001", Was: "held", Is: "ESCAPED"}}}}
-	must(t, a.Raise(e), a.Raise(WatchEvent{Kind: WatchSame, Name: "tool"}), a.Raise(WatchEvent{Kind: WatchUntested, Name: "tool", Err: errors.New("no such file")}), a.Close())
-	if len(said) != 2 || !strings.HasPrefix(said[0], "high: a target holds less than before (prove-weaker)") || strings.Contains(said[0], "\x1b") {
-		t.Errorf("said %q", said)
-	}
-	logs, err := os.ReadDir(filepath.Join(dir, "log"))
-	must(t, err)
-	content, err := os.ReadFile(filepath.Join(dir, "log", logs[0].Name()))
-	must(t, err)
-	if !strings.Contains(string(content), "LNK-001 (held, now ESCAPED)") || !strings.HasPrefix(logs[0].Name(), a.session) {
-		t.Errorf("the log %s has\n%s", logs[0].Name(), content)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"holdfast.dev/holdfast/internal/floor/paths"
 )
 
 // Layout is where the workspace, the home and what is outside lie in a world.
@@ -76,7 +78,7 @@ func (w *World) surround(l Layout) error {
 
 // named is path as the user of this layout calls it: by the link to the home.
 func (w *World) named(path string) string {
-	if rel, err := filepath.Rel(w.H, path); w.link != "" && err == nil && filepath.IsLocal(rel) {
+	if rel, below := paths.Rel(w.H, path); w.link != "" && (below || path == w.H) {
 		return filepath.Join(w.link, rel)
 	}
 	return path

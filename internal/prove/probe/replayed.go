@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"holdfast.dev/holdfast/internal/floor/paths"
 	"holdfast.dev/holdfast/internal/prove/inside"
 	"holdfast.dev/holdfast/internal/prove/replay"
 )
@@ -29,7 +30,7 @@ func (w *World) arm() {
 
 func (w *World) stage() replay.Stage {
 	s := replay.Stage{Prober: w.origin, World: w.B, Work: w.W, Home: w.H, Outside: w.O, Token: w.armed.token}
-	if rel, err := filepath.Rel(w.B, w.S); err != nil || !filepath.IsLocal(rel) {
+	if !paths.Within(w.B, w.S) {
 		s.Apart = w.S
 	}
 	for _, dir := range records {

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 
+	"holdfast.dev/holdfast/internal/floor/paths"
 	"holdfast.dev/holdfast/internal/prove/replay"
 )
 
@@ -70,7 +71,7 @@ func (r replayRow) trailOf() (t Trace) {
 		_, there := r.files[p.At]
 		whole := heldAs(p.At)
 		for name := range r.files {
-			there = there || whole != p.At && strings.HasPrefix(name, whole+"/")
+			there = there || whole != p.At && paths.Below(whole, name)
 		}
 		switch {
 		case strings.HasPrefix(p.At, "O/"):

@@ -48,7 +48,7 @@ func TestEveryRowSaysWhatIsSeen(t *testing.T) {
 // rules are the IDs of the rules that the product has.
 func rules(t *testing.T) map[string]bool {
 	t.Helper()
-	files, err := filepath.Glob("../detect/rules/*.yaml")
+	files, err := filepath.Glob("../../detect/rules/*.yaml")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no rules: %v", err)
 	}

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+	"holdfast.dev/holdfast/internal/floor/paths"
 )
 
 // printOf is everything about the object at path that a row may not change.
@@ -84,7 +85,7 @@ func (w *World) remains() []string { return append(w.madeThere(true), w.survivor
 // everywhere else.
 func (w *World) madeThere(workspace bool) (out []string) {
 	for _, path := range w.absent {
-		if _, err := os.Lstat(path); err == nil && strings.HasPrefix(path, w.W+"/") == workspace {
+		if _, err := os.Lstat(path); err == nil && paths.Below(w.W, path) == workspace {
 			out = append(out, w.short(path)+" was made")
 		}
 	}
@@ -251,7 +252,7 @@ func readSome(path string) ([]byte, error) {
 // short writes a path of the world as a template, for messages.
 func (w *World) short(path string) string {
 	for _, r := range w.roots() {
-		if path == r.path || strings.HasPrefix(path, r.path+"/") {
+		if paths.Within(r.path, path) {
 			return r.name + strings.TrimPrefix(path, r.path)
 		}
 	}

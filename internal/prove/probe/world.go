@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+	"holdfast.dev/holdfast/internal/floor/paths"
 )
 
 // World is what a row is played in, made for it and removed after it.
@@ -284,7 +285,7 @@ func mountsBelow(dir string) []string {
 	unescape := strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
 	for line := range strings.Lines(string(b)) {
 		f := strings.Fields(line)
-		if len(f) > 4 && strings.HasPrefix(unescape.Replace(f[4]), dir+"/") {
+		if len(f) > 4 && paths.Below(dir, unescape.Replace(f[4])) {
 			found = append([]string{unescape.Replace(f[4])}, found...)
 		}
 	}

@@ -30,8 +30,8 @@ func lineOf(t *testing.T, kind string, o probe.Options) (call, error) {
 	return s.call(p, world(), probe.Command{Options: o}, invocation{"n1", []string{"/b/w/prober", "a b", ""}})
 }
 
-// text is everything of a call that a launcher reads, a word or line each.
-func text(c call) string {
+// callText is everything of a call that a launcher reads, a word or line each.
+func callText(c call) string {
 	out := strings.Join(c.argv, "\n") + "\n"
 	for _, content := range c.files {
 		out += content + "\n"
@@ -89,8 +89,8 @@ func TestTranslation(t *testing.T) {
 				}
 			case err != nil:
 				t.Errorf("%s, %s: %v", kind, ask, err)
-			case !strings.Contains(text(got), want):
-				t.Errorf("%s, %s: nothing says %q:\n%s", kind, ask, want, text(got))
+			case !strings.Contains(callText(got), want):
+				t.Errorf("%s, %s: nothing says %q:\n%s", kind, ask, want, callText(got))
 			}
 		}
 	}
@@ -115,8 +115,8 @@ func TestCommandLines(t *testing.T) {
 			continue
 		}
 		if s.name == "runsc" {
-			if !strings.Contains(text(got), `"args":["/b/w/prober","a b",""]`) {
-				t.Errorf("runsc: %s", text(got))
+			if !strings.Contains(callText(got), `"args":["/b/w/prober","a b",""]`) {
+				t.Errorf("runsc: %s", callText(got))
 			}
 		} else if !slices.Equal(got.argv[len(got.argv)-3:], []string{"/b/w/prober", "a b", ""}) {
 			t.Errorf("%s: %q", s.name, got.argv)

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"holdfast.dev/holdfast/internal/floor/text"
 	"holdfast.dev/holdfast/internal/prove/probe"
 )
 
@@ -69,7 +70,7 @@ func (t Template) Run(ctx context.Context, w *probe.World, c probe.Command, argv
 func (t Template) line(w *probe.World, argv []string) []string {
 	quoted := make([]string, len(argv))
 	for i, a := range argv {
-		quoted[i] = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
+		quoted[i] = text.Quote(a)
 	}
 	fill := strings.NewReplacer("{}", strings.Join(quoted, " "), "{W}", w.W, "{H}", w.Home())
 	var out []string

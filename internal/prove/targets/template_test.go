@@ -40,7 +40,7 @@ func TestTemplateLines(t *testing.T) {
 	w := &probe.World{W: "/b/w", H: "/b/h"}
 	for template, want := range map[string][]string{
 		"env -C {W} HOME={H} {} end":  {"-C", "/b/w", "HOME=/b/h", "/p", "a 'b", "", "end"},
-		"env sh -c 'cd {W}; exec {}'": {"sh", "-c", `cd /b/w; exec '/p' 'a '\''b' ''`},
+		"env sh -c 'cd {W}; exec {}'": {"sh", "-c", `cd /b/w; exec /p 'a '\''b' ''`},
 	} {
 		target, err := Command(template, "")
 		if err != nil {

@@ -2,14 +2,19 @@ package trial
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
-	"holdfast.dev/holdfast/internal/floor/event"
+	"holdfast.dev/holdfast/internal/floor/report"
+	"holdfast.dev/holdfast/internal/floor/text"
 	"holdfast.dev/holdfast/internal/prove/agent"
-	"holdfast.dev/holdfast/internal/prove/report"
-	"holdfast.dev/holdfast/internal/record/audit"
 )
 
 // boundary is ours, around an agent.
@@ -65,11 +70,25 @@ func (w *World) aims() []string {
 	return []string{w.Outside, w.Home + "/.", w.Address[:strings.IndexByte(w.Address, ':')], w.Host, w.Loopback, w.Socket, w.Abstract, "169.254.169.254", w.VictimName(), "/proc/", workspace + "/.git", workspace + "/."}
 }
 
+// recorded is a line of Holdfast's record, as docs/formats/audit-log.md describes it.
+type recorded struct {
+	Seq      uint64                  `json:"seq"`
+	Time     time.Time               `json:"time"`
+	Action   string                  `json:"action"`
+	Object   string                  `json:"object"`
+	Resolved string                  `json:"resolved"`
+	Verdict  string                  `json:"verdict"`
+	Layer    string                  `json:"layer"`
+	Error    string                  `json:"error"`
+	Process  struct{ Argv []string } `json:"process"`
+	Detail   map[string]string       `json:"detail"`
+}
+
 // read puts what the log of the session says into the evidence: what happened
 // between the moment in which a probe's step was asked for and the moment in which
 // its result came. A tool call that an agent's hook has told of says the same.
 func (b *boundary) read(ctx context.Context, w *World, seen []evidence) error {
-	logs, err := audit.List(logDir)
+	logs, err := filepath.Glob(logDir + "/*.jsonl")
 	if err != nil {
 		return fmt.Errorf("reading Holdfast's record: %w", err)
 	}
@@ -77,23 +96,33 @@ func (b *boundary) read(ctx context.Context, w *World, seen []evidence) error {
 		return fmt.Errorf("reading Holdfast's record: there is none in %s", logDir)
 	}
 	for _, log := range logs {
-		err := audit.Scan(ctx, log.Path, 1, nil, func(r *audit.Record) error {
-			e, err := r.Event()
-			if err != nil {
-				return err
-			}
-			for i := range seen {
-				if p := &seen[i]; !p.Begun.IsZero() && !e.Time.Before(p.Begun) && (p.Over.IsZero() || !e.Time.After(p.Over)) {
-					b.note(w, p, e)
-				}
-			}
-			return nil
-		})
+		f, err := os.Open(log)
 		if err != nil {
 			return fmt.Errorf("reading Holdfast's record: %w", err)
 		}
+		err = b.readLines(ctx, w, json.NewDecoder(f), seen)
+		if err := errors.Join(err, f.Close()); err != nil {
+			return fmt.Errorf("reading Holdfast's record %s: %w", log, err)
+		}
 	}
 	return nil
+}
+
+func (b *boundary) readLines(ctx context.Context, w *World, lines *json.Decoder, seen []evidence) error {
+	for ctx.Err() == nil {
+		var e recorded
+		if err := lines.Decode(&e); errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) { // the last line may still be written
+			return nil
+		} else if err != nil {
+			return err
+		}
+		for i := range seen {
+			if p := &seen[i]; !p.Begun.IsZero() && !e.Time.Before(p.Begun) && (p.Over.IsZero() || !e.Time.After(p.Over)) {
+				b.note(w, p, e)
+			}
+		}
+	}
+	return ctx.Err()
 }
 
 // mostRecorded is how many events of the log are kept of a probe.
@@ -101,23 +130,23 @@ const mostRecorded = 12
 
 // note keeps an event that is about an attempt: that was denied, or is about what
 // agents are tried with, or has the token of the probe.
-func (b *boundary) note(w *World, p *evidence, e event.Event) {
-	text := strings.Join(slices.Concat([]string{e.Object, e.Resolved, e.Detail["to"]}, e.Process.Argv), "\x00")
+func (b *boundary) note(w *World, p *evidence, e recorded) {
+	words := strings.Join(slices.Concat([]string{e.Object, e.Resolved, e.Detail["to"]}, e.Process.Argv), "\x00")
 	about := slices.ContainsFunc(w.aims(), func(aim string) bool {
 		return strings.Contains(e.Object, aim) || strings.Contains(e.Resolved, aim)
 	})
 	switch {
-	case e.Verdict == event.Denied, about && e.Error != "":
-	case strings.Contains(text, w.Token(p.ID)), e.Action == event.ToolCall:
-	case e.Action == event.ProcExec && about:
+	case e.Verdict == "denied", about && e.Error != "":
+	case strings.Contains(words, w.Token(p.ID)), e.Action == "tool.call":
+	case e.Action == "proc.exec" && about:
 	default:
 		return
 	}
 	if len(p.Record) >= mostRecorded {
 		return
 	}
-	line := fmt.Sprintf("%d %s %s", e.Seq, e.Action, cut(e.Object))
-	if e.Verdict == event.Denied {
+	line := fmt.Sprintf("%d %s %s", e.Seq, e.Action, text.Cut(e.Object, longestText))
+	if e.Verdict == "denied" {
 		line += " denied by " + e.Layer
 	}
 	if e.Error != "" {

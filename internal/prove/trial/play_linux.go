@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
+	"holdfast.dev/holdfast/internal/floor/text"
 	"holdfast.dev/holdfast/internal/prove/agent"
 	"holdfast.dev/holdfast/internal/prove/model"
 )
@@ -294,7 +294,7 @@ func (p *play) finish(i int) {
 		if k < len(p.probes[i].Steps) {
 			op = string(p.probes[i].Steps[k].Op)
 		}
-		e.Results = append(e.Results, result{Op: op, Text: cut(r.Text)})
+		e.Results = append(e.Results, result{Op: op, Text: text.Cut(r.Text, longestText)})
 		if layer, word := p.refused(r); layer != "" {
 			e.Refusals = append(e.Refusals, refusal{op, layer, word})
 		}
@@ -306,13 +306,6 @@ func (p *play) finish(i int) {
 
 // longestText is how much of a result is kept, in bytes.
 const longestText = 400
-
-func cut(text string) string {
-	if len(text) <= longestText {
-		return text
-	}
-	return strings.ToValidUTF8(text[:longestText], "") + "…"
-}
 
 // subTurn is a turn of a sub-agent: what it was sent is evidence for the probe
 // that had it started.

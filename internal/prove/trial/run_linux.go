@@ -16,9 +16,10 @@ import (
 	"strings"
 	"time"
 
+	"holdfast.dev/holdfast/internal/floor/paths"
+	"holdfast.dev/holdfast/internal/floor/report"
 	"holdfast.dev/holdfast/internal/prove/agent"
 	"holdfast.dev/holdfast/internal/prove/model"
-	"holdfast.dev/holdfast/internal/prove/report"
 )
 
 // Options say what is tried in a column, and with what.
@@ -161,8 +162,8 @@ func (r *runner) launched(prompt string) (agent.Launch, error) {
 	program.Program = strings.Replace(program.Program, program.Dir, at, 1)
 	program.Dir = at
 	if node := program.Node; node != "" {
-		switch below, err := filepath.Rel(dir, node); {
-		case err == nil && filepath.IsLocal(below):
+		switch below, ok := paths.Rel(dir, node); {
+		case ok:
 			program.Node = filepath.Join(at, below)
 		case !strings.HasPrefix(node, "/usr/"):
 			mounts = append(mounts, Mount{filepath.Dir(node), nodeAt})

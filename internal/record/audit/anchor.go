@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"holdfast.dev/holdfast/internal/floor/syslog"
 )
 
 // Anchor is a place outside in which checkpoints are kept, so that whoever
@@ -148,33 +150,10 @@ func (a syslogAnchor) Publish(signed []byte) error {
 	}
 	host, _ := os.Hostname() // "" is not known
 	const priority = 13*8 + 5
-	message, _ := appendString([]byte(SyslogHeader(priority, time.Now().UTC(), host, "checkpoint")+" - "), string(signed))
+	message, _ := appendString([]byte(syslog.Header(priority, time.Now().UTC(), host, "checkpoint")+" - "), string(signed))
 	if a.network == "tcp" {
 		message = append(strconv.AppendInt(nil, int64(len(message)), 10), append([]byte{' '}, message...)...)
 	}
 	_, err = c.Write(message)
 	return err
-}
-
-// SyslogHeader returns the header of a message of RFC 5424 (6.2), which ends
-// with the MSGID. host and id may be anything: what may not stand in a header
-// becomes "_", and what is empty becomes "-", the NILVALUE.
-func SyslogHeader(priority int, at time.Time, host, id string) string {
-	return fmt.Sprintf("<%d>1 %s %s holdfast %d %s", priority,
-		at.Format("2006-01-02T15:04:05.000000Z07:00"), HeaderField(host, 255), os.Getpid(), HeaderField(id, 32))
-}
-
-// HeaderField returns s for a header that takes only printable ASCII without
-// spaces, at most most bytes of it.
-func HeaderField(s string, most int) string {
-	b := []byte(s[:min(len(s), most)])
-	for i, c := range b {
-		if c <= ' ' || c > '~' || c == '"' || c == '\\' {
-			b[i] = '_'
-		}
-	}
-	if len(b) == 0 {
-		return "-"
-	}
-	return string(b)
 }

@@ -6,9 +6,9 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"unicode/utf8"
 
 	"holdfast.dev/holdfast/internal/floor/event"
+	"holdfast.dev/holdfast/internal/floor/text"
 )
 
 // What stands in a record at most, in bytes unless it says otherwise: what is
@@ -52,7 +52,7 @@ func limit(e *event.Event) {
 func (l *limiter) text(name string, s *string) {
 	if len(*s) > maxText {
 		l.note(name, strconv.Itoa(len(*s)), sum(*s))
-		*s = head(*s, maxText)
+		*s = text.Head(*s, maxText)
 	}
 }
 
@@ -80,7 +80,7 @@ func (l *limiter) details() {
 	left := maxDetail
 	for _, k := range slices.Sorted(maps.Keys(l.e.Detail)) {
 		v := l.e.Detail[k]
-		if keep := head(v, min(maxText, left)); len(keep) < len(v) {
+		if keep := text.Head(v, min(maxText, left)); len(keep) < len(v) {
 			l.note("detail."+k, strconv.Itoa(len(v)), sum(v))
 			l.e.Detail[k] = keep
 		}
@@ -104,7 +104,7 @@ func (l *limiter) argv() {
 		if i == maxArgs || left <= 0 {
 			break
 		}
-		keep := head(a, min(maxText, left))
+		keep := text.Head(a, min(maxText, left))
 		if len(keep) < len(a) {
 			l.note("argv."+strconv.Itoa(i), strconv.Itoa(len(a)), sum(a))
 		}
@@ -120,20 +120,6 @@ func (l *limiter) argv() {
 		l.note("argv", strconv.Itoa(len(argv)), hex.EncodeToString(h.Sum(nil)))
 	}
 	l.e.Process.Argv = kept
-}
-
-// head is the beginning of s of at most n bytes, without half a character where
-// s is UTF-8.
-func head(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	if utf8.ValidString(s) {
-		for n > 0 && !utf8.RuneStart(s[n]) {
-			n--
-		}
-	}
-	return s[:n]
 }
 
 func sum(s string) string {

@@ -123,3 +123,24 @@ func parseRanges(s string) (ranges, bool) {
 	}
 	return r, true
 }
+
+// Numbers writes a set of numbers as records do: "4,6-90". Where that takes too many
+// ranges, the last one has also what lies between the numbers from there on.
+func Numbers(all []uint64) string {
+	var r ranges
+	for _, n := range all {
+		r.add(interval{n, n})
+	}
+	if len(r) > maxRanges {
+		r[maxRanges-1].to = r[len(r)-1].to
+		r = r[:maxRanges]
+	}
+	return r.String()
+}
+
+// HasNumber reports whether a set as Numbers writes it has n. What is not one may
+// have any number.
+func HasNumber(set string, n uint64) bool {
+	r, ok := parseRanges(set)
+	return !ok || slices.ContainsFunc(r, func(i interval) bool { return i.from <= n && n <= i.to })
+}

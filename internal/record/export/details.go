@@ -26,6 +26,7 @@ var details = []detailRow{
 	{"status", event.NetRequest, "Code of the answer.", "HTTP status", "http_response.code", "http.response.status_code", true},
 	{"signal", event.ProcExit, "Name of the signal that ended it.", "", "", "", false},
 	{"count.*", event.SessionEnd, "How many events the sensor of that name had in the session. With them a reader sees that none is missing.", "count", "", "", true},
+	{"undelivered.*", event.SessionEnd, "A sink of alerts, and which alerts it did not get: the numbers `n` of their events. `holdfast alerts resend` sends them.", "", "", "", false},
 	{"host", "record.begin session.start", "Name of the machine.", "", "device.hostname", "", false},
 	{"host", "net.", "Host of the request itself, where it is another than the connection was made to.", "", "", "", false},
 

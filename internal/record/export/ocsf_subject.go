@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"holdfast.dev/holdfast/internal/floor/event"
+	floortext "holdfast.dev/holdfast/internal/floor/text"
 )
 
 // subject sets who did it, and what it was done to, in the attributes of the
@@ -292,11 +293,7 @@ func commandLine(argv []string) string {
 		if i > 0 {
 			b.WriteByte(' ')
 		}
-		if arg != "" && strings.Trim(arg, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./,:@%^") == "" {
-			b.WriteString(arg)
-			continue
-		}
-		b.WriteString("'" + strings.ReplaceAll(arg, "'", `'\''`) + "'")
+		b.WriteString(floortext.Quote(arg))
 	}
 	return b.String()
 }

@@ -114,12 +114,12 @@ func TestEveryFieldHasARow(t *testing.T) {
 }
 
 // emitters are the packages that make events.
-var emitters = []string{"hooks", "egress", "broker", "task", "supervise", "detect", "honey", "audit", "approve", "gateway"}
+var emitters = []string{"agents/hooks", "network", "credentials", "run", "supervise", "detect", "detect/alert", "detect/honey", "record/audit", "record/bus", "consent", "agents/gateway", "review"}
 
 func TestEveryDetailHasARow(t *testing.T) {
 	seen := 0
 	for _, pkg := range emitters {
-		files, err := filepath.Glob("../" + pkg + "/*.go")
+		files, err := filepath.Glob("../../" + pkg + "/*.go")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"holdfast.dev/holdfast/internal/floor/event"
+	"holdfast.dev/holdfast/internal/floor/paths"
+	"holdfast.dev/holdfast/internal/floor/text"
 )
 
 // group is attempts that are alike: of one kind, and in one place.
@@ -168,7 +170,7 @@ func domain(object string) string {
 	return strings.Join(labels[max(0, len(labels)-2):], ".")
 }
 
-// commandLine is an argument vector as a shell takes it.
+// commandLine is an argument vector as a shell takes it, for a person to read.
 func commandLine(argv []string) string {
 	var b strings.Builder
 	for i, arg := range argv {
@@ -178,20 +180,14 @@ func commandLine(argv []string) string {
 		if i > 0 {
 			b.WriteByte(' ')
 		}
-		if arg == "" || strings.ContainsAny(arg, " \t\n'\"\\$`;&|<>()[]{}*?!#~") {
-			arg = "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
-		}
-		b.WriteString(arg)
+		b.WriteString(text.Word(arg))
 	}
 	return b.String()
 }
 
 // below is a path of the workspace from there; "" for any other.
 func (b *Builder) below(name string) string {
-	rest, is := strings.CutPrefix(name, b.workspace+"/")
-	if !is || b.workspace == "" {
-		return ""
-	}
+	rest, _ := paths.Rel(b.workspace, name)
 	return rest
 }
 

@@ -3,7 +3,7 @@ package incident
 import (
 	"slices"
 
-	"holdfast.dev/holdfast/internal/prove/report"
+	"holdfast.dev/holdfast/internal/floor/report"
 )
 
 // check is what a human should look at or make anew.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"holdfast.dev/holdfast/internal/prove/report"
+	"holdfast.dev/holdfast/internal/floor/report"
 	"holdfast.dev/holdfast/internal/record/story"
 )
 

@@ -11,10 +11,10 @@ package incident
 import (
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"holdfast.dev/holdfast/internal/detect"
 	"holdfast.dev/holdfast/internal/floor/event"
+	"holdfast.dev/holdfast/internal/floor/text"
 	"holdfast.dev/holdfast/internal/record/story"
 )
 
@@ -221,12 +221,4 @@ func (n *names) add(s string) {
 }
 
 // cut is a copy of s with at most about n bytes.
-func cut(s string, n int) string {
-	if len(s) <= n {
-		return strings.Clone(s)
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n] + "…"
-}
+func cut(s string, n int) string { return strings.Clone(text.Cut(s, n)) }

@@ -53,7 +53,7 @@ var begin = event.Event{Sensor: event.Task, Action: event.SessionStart, Verdict:
 // constants are the values of the constants of package event whose name fits.
 func constants(t *testing.T, fits func(string) bool) (values []string) {
 	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), "../event/event.go", nil, 0)
+	file, err := parser.ParseFile(token.NewFileSet(), "../../floor/event/event.go", nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

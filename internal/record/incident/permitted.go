@@ -1,7 +1,7 @@
 package incident
 
 import (
-	"holdfast.dev/holdfast/internal/prove/report"
+	"holdfast.dev/holdfast/internal/floor/report"
 	"holdfast.dev/holdfast/internal/record/story"
 )
 

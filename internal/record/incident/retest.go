@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"holdfast.dev/holdfast/internal/floor/event"
-	"holdfast.dev/holdfast/internal/prove/report"
+	"holdfast.dev/holdfast/internal/floor/report"
 )
 
 // retests bounds the commands, and rows how many rows one of them plays.
@@ -20,7 +20,7 @@ const (
 // the rows themselves say must be seen of them.
 func (t *teller) retest() []report.Block {
 	if t.o.Rows == nil {
-		return []report.Block{say("Rows of the escape matrix are played on Linux: there, this report names those that try the like.")}
+		return []report.Block{say("Rows of the escape matrix are played by holdfast-prove, which is not here: where it is, this report names those that try the like.")}
 	}
 	blocks := []report.Block{say("Each command plays attempts of the same kind against this version of Holdfast, in a world made for it, with files and listeners of its own. Held means that it holds still.")}
 	played, commands, none := map[string]bool{}, 0, []string{}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"holdfast.dev/holdfast/internal/floor/event"
+	"holdfast.dev/holdfast/internal/floor/paths"
 )
 
 // alerted is the alerts of one rule.
@@ -194,7 +195,7 @@ func (b *Builder) gone(name string) {
 // or lies below one that was.
 func (b *Builder) wasHeld(short string) bool {
 	full := b.workspace + strings.TrimPrefix(short, ".")
-	return slices.ContainsFunc(b.held, func(h string) bool { return full == h || strings.HasPrefix(full, h+"/") })
+	return slices.ContainsFunc(b.held, func(h string) bool { return paths.Within(h, full) })
 }
 
 // left are the files that a host executes, that were changed and that are still

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"holdfast.dev/holdfast/internal/floor/event"
-	"holdfast.dev/holdfast/internal/prove/report"
+	"holdfast.dev/holdfast/internal/floor/report"
 )
 
 // held says in plain words what refused an attempt.

@@ -7,6 +7,7 @@ import (
 
 	"holdfast.dev/holdfast/internal/detect"
 	"holdfast.dev/holdfast/internal/floor/event"
+	"holdfast.dev/holdfast/internal/floor/text"
 )
 
 // Builder makes a story of events, which are added in the order of the record.
@@ -120,12 +121,7 @@ func (b *Builder) Story() *Story {
 }
 
 // short is a text as it is kept.
-func short(s string) string {
-	if len(s) <= longest {
-		return s
-	}
-	return s[:longest] + "…"
-}
+func short(s string) string { return text.Cut(s, longest) }
 
 // keep is a text that may be kept: cut when it is long, and "…" when there is
 // no room any more.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"holdfast.dev/holdfast/internal/floor/event"
+	"holdfast.dev/holdfast/internal/floor/text"
 )
 
 // Tool is a call of an agent's tool, as its hook reported it, and what was seen
@@ -68,7 +69,7 @@ func (b *Builder) called(e *event.Event) {
 	id := e.Detail["id"]
 	for _, t := range b.open[agent] {
 		if id != "" && t.ID == id { // some agents tell their hook twice
-			t.Arguments = b.keep(told(e.Detail["arguments"]))
+			t.Arguments = b.keep(text.Cut(e.Detail["arguments"], maxTold))
 			b.denied(t, e)
 			return
 		}
@@ -80,7 +81,7 @@ func (b *Builder) called(e *event.Event) {
 	d := e.Detail
 	t := &Tool{
 		Name: b.keep(e.Object), Agent: b.keep(d["agent"]), Server: b.keep(d["server"]), Subagent: b.keep(d["subagent"]), ID: b.keep(id),
-		Arguments: b.keep(told(d["arguments"])), command: commandOf(d["arguments"]), Seq: e.Seq, Begin: e.Time, By: agent, Reporter: e.Process.Exec,
+		Arguments: b.keep(text.Cut(d["arguments"], maxTold)), command: commandOf(d["arguments"]), Seq: e.Seq, Begin: e.Time, By: agent, Reporter: e.Process.Exec,
 	}
 	b.s.Tools = append(b.s.Tools, t)
 	b.given(agent, t.Subagent)
@@ -130,13 +131,6 @@ func commandOf(arguments string) string {
 func unquoted(command string) string { return withoutQuotes.Replace(command) }
 
 var withoutQuotes = strings.NewReplacer("$'", "", "'", "", `"`, "", `\`, "", "\n", "n", "\t", "t")
-
-func told(arguments string) string {
-	if len(arguments) <= maxTold {
-		return arguments
-	}
-	return strings.ToValidUTF8(arguments[:maxTold], "") + "…"
-}
 
 // returned ends the call with the same id, or else the oldest of that name.
 func (b *Builder) returned(e *event.Event) {

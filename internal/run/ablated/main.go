@@ -73,8 +73,7 @@ func parse(args []string) (line, error) {
 // need.
 func ablated(args []string) int {
 	if len(args) == 2 && args[0] == run.SettleCommand {
-		_, err := run.Settle(context.Background(), args[1])
-		return report(err)
+		return report(run.Settle(context.Background(), args[1]))
 	}
 	dir, err := os.Getwd()
 	if err != nil {

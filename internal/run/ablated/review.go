@@ -13,7 +13,6 @@ import (
 	"holdfast.dev/holdfast/internal/boundary/workspace"
 	"holdfast.dev/holdfast/internal/policy"
 	"holdfast.dev/holdfast/internal/review"
-	"holdfast.dev/holdfast/internal/run"
 )
 
 // reviewed is `holdfast review` as far as rows call it: it accepts and applies, in
@@ -28,11 +27,11 @@ func reviewed(dir string, words []string) error {
 	if err != nil {
 		return err
 	}
-	all, err := run.Reviews(host.State)
+	all, err := review.Reviews(host.State)
 	if err != nil {
 		return err
 	}
-	i := slices.IndexFunc(all, func(r run.Reviewed) bool { return r.Waits() && string(r.Workspace) == dir })
+	i := slices.IndexFunc(all, func(r review.Reviewed) bool { return r.Waits() && string(r.Workspace) == dir })
 	if i < 0 {
 		return errors.New("nothing waits for review")
 	}
@@ -41,7 +40,7 @@ func reviewed(dir string, words []string) error {
 		if source.Rules, err = rulesOf(host, dir); err != nil {
 			return err
 		}
-		source.Obey = run.HostSettings(host.Home)
+		source.Obey = workspace.HostSettings(host.Home)
 	}
 	set, err := review.Collect(context.Background(), source)
 	if err != nil {
@@ -74,5 +73,5 @@ func rulesOf(host policy.Host, dir string) (workspace.Rules, error) {
 	if err != nil {
 		return workspace.Rules{}, err
 	}
-	return run.Rules(plan)
+	return workspace.RulesOf(plan)
 }

@@ -1,0 +1,199 @@
+//go:build linux
+
+package state
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+	"holdfast.dev/holdfast/internal/boundary"
+	"holdfast.dev/holdfast/internal/floor/redact"
+	"holdfast.dev/holdfast/internal/floor/sys"
+	"holdfast.dev/holdfast/internal/policy"
+)
+
+// Agent is what is in the private home of an agent program when it starts, and what
+// it changed there when it has ended.
+type Agent struct {
+	plan    *policy.Agent // nil where no preset applies
+	home    string
+	copies  []*copied
+	secrets *redact.Redactor
+
+	inside *os.File // the private home, from before the command began; nil before
+	uid    int      // of everything inside, as the host sees them
+	gid    int
+
+	warnings []string
+}
+
+// New makes the directories of the history and reads what is copied. plan is nil
+// where no preset applies: then there is nothing to copy.
+func New(plan *policy.Agent, home string, secrets *redact.Redactor) (*Agent, error) {
+	a := &Agent{plan: plan, home: home, secrets: secrets}
+	if a.plan == nil {
+		return a, nil
+	}
+	for _, dir := range a.plan.Keeps {
+		if err := makeBelow(dir); err != nil {
+			return nil, fmt.Errorf("making the directory of the history: %w", err)
+		}
+	}
+	budget := copyBudget{files: maxCopyFiles, bytes: maxCopyBytes}
+	for _, c := range a.plan.Copies {
+		one, err := a.read(c, &budget)
+		if err != nil {
+			a.warnings = append(a.warnings, fmt.Sprintf("%s is not copied: %v", c.Place, err))
+		}
+		a.copies = append(a.copies, one)
+	}
+	return a, nil
+}
+
+// makeBelow makes a directory and those above it that are missing. Nothing on the
+// way may be a link: the plan has resolved them all.
+func makeBelow(dir string) error {
+	how := &unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS}
+	at, err := unix.Openat2(unix.AT_FDCWD, "/", how)
+	if err != nil {
+		return &os.PathError{Op: "open", Path: "/", Err: err}
+	}
+	defer func() { unix.Close(at) }()
+	for name := range strings.SplitSeq(strings.TrimPrefix(dir, "/"), "/") {
+		if err := unix.Mkdirat(at, name, 0o700); err != nil && err != unix.EEXIST && err != unix.EROFS && err != unix.EACCES {
+			return &os.PathError{Op: "mkdir", Path: dir, Err: err}
+		}
+		next, err := unix.Openat2(at, name, how)
+		if err != nil {
+			return &os.PathError{Op: "open", Path: dir, Err: err}
+		}
+		unix.Close(at)
+		at = next
+	}
+	return nil
+}
+
+// AddTo puts the copies and the files of the preset into the private home. The
+// environment of spec is complete.
+func (a *Agent) AddTo(spec *boundary.Spec) error {
+	if a.plan == nil {
+		return nil
+	}
+	variables := map[string]string{}
+	for _, e := range spec.Plan.Env {
+		variables[e.Name] = e.Value
+	}
+	const owner = 0o600
+	for _, c := range a.copies {
+		given, err := c.render(variables)
+		if err != nil {
+			return err
+		}
+		for _, f := range given {
+			spec.Files = append(spec.Files, boundary.File{Path: f.path, Content: f.content, Mode: fs.FileMode(owner | f.mode&0o100)})
+		}
+	}
+	for _, f := range a.plan.Files {
+		content, all := fill(f.Content, variables)
+		if !all {
+			continue
+		}
+		at := slices.IndexFunc(spec.Files, func(have boundary.File) bool { return have.Path == f.Path })
+		if at >= 0 && !f.Merge {
+			continue // of several for one path the first that is whole
+		}
+		if f.Merge {
+			base := hostFile(f.Source)
+			if at >= 0 { // settings that make the agent report, which have the host's in them
+				base = func() ([]byte, error) { return spec.Files[at].Content, nil }
+			}
+			var err error
+			if content, err = merged(base, f.Path, content); err != nil {
+				return fmt.Errorf("%s: %w", f.Origin, err)
+			}
+		}
+		if at >= 0 {
+			spec.Files[at].Content = []byte(content)
+			continue
+		}
+		file := boundary.File{Path: f.Path, Content: []byte(content)}
+		if f.Writable {
+			file.Mode = owner
+		}
+		spec.Files = append(spec.Files, file)
+	}
+	return nil
+}
+
+// hostFile reads a file of the host by the path that the plan resolved.
+func hostFile(path string) func() ([]byte, error) {
+	return func() ([]byte, error) {
+		if path == "" {
+			return nil, fs.ErrNotExist
+		}
+		f, err := openResolved(path)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		return io.ReadAll(io.LimitReader(f, maxCopyFile))
+	}
+}
+
+// merged lays JSON over what the file of that path has.
+func merged(read func() ([]byte, error), path, content string) (string, error) {
+	host, err := read()
+	if errors.Is(err, fs.ErrNotExist) {
+		return content, nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("merging into %s: %w", path, err)
+	}
+	base, err := parseJSON(host)
+	if err != nil {
+		return "", fmt.Errorf("merging into %s: %w", path, err)
+	}
+	over, err := parseJSON([]byte(content))
+	if err != nil {
+		return "", fmt.Errorf("the content for %s: %w", path, err)
+	}
+	overlay(base, over)
+	text, err := writeJSON(base)
+	return string(text), err
+}
+
+// OpenHome opens the private home before the command is executed: what is in it is
+// read through this when everything inside is dead, whatever was mounted or
+// linked there since.
+func (a *Agent) OpenHome(w boundary.Watch) error {
+	if a.plan == nil || len(a.copies) == 0 {
+		return nil
+	}
+	a.uid, a.gid = w.UID, w.GID
+	return sys.AsTask(w.UID, w.GID, func() error {
+		dir, err := os.Open(filepath.Join(fmt.Sprintf("/proc/%d/root", w.First), a.home))
+		if err != nil {
+			return fmt.Errorf("opening the private home: %w", err)
+		}
+		a.release()
+		a.inside = dir
+		return nil
+	})
+}
+
+// Warnings are what could not be copied, and why.
+func (a *Agent) Warnings() []string { return a.warnings }
+
+func (a *Agent) release() {
+	if a.inside != nil {
+		a.inside.Close()
+		a.inside = nil
+	}
+}

@@ -1,0 +1,109 @@
+//go:build linux
+
+package state
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"holdfast.dev/holdfast/internal/boundary/workspace"
+)
+
+// Obeyed says of places in a home directory whether the host executes or obeys what
+// is there.
+type Obeyed struct {
+	home  string // as the user has it
+	real  string // without links
+	rules workspace.Rules
+	found *workspace.Obeyed
+}
+
+// ObeyedAmong looks, for the places that changes go to, at what the host executes or
+// obeys in a home directory, as it is and as it would be with all the changes: by the
+// list of names, and by what leads there.
+func ObeyedAmong(ctx context.Context, home string, all []*Changes) (o *Obeyed, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("looking at what the host executes among the changes: %w", err)
+		}
+	}()
+	o = &Obeyed{home: home, rules: workspace.DefaultRules()}
+	if o.real, err = filepath.EvalSymlinks(home); err != nil {
+		return nil, err
+	}
+	upper, err := os.MkdirTemp("", "holdfast-changes-") // of mode 0700
+	if err == nil {
+		upper, err = filepath.EvalSymlinks(upper)
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(upper)) }()
+	var places []string
+	for _, c := range all {
+		for _, f := range c.Files {
+			rel, inside := o.in(f)
+			if !inside {
+				continue
+			}
+			places = append(places, rel)
+			if err := c.stage(f, filepath.Join(upper, rel)); err != nil {
+				return nil, err
+			}
+		}
+	}
+	options := append(workspace.HostSettings(home), workspace.Around(places...))
+	o.found, err = workspace.FindObeyed(ctx, o.real, upper, o.rules, options...)
+	return o, err
+}
+
+// stage puts the agent's text of a file to where it is looked at. Of runs that wait
+// the newest comes first, and stays; what cannot be there together with it, is not.
+func (c *Changes) stage(f ChangedFile, at string) error {
+	_, text, err := c.Text(f)
+	if err != nil || f.New == "" {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(at), 0o700); err != nil && !errors.Is(err, syscall.ENOTDIR) {
+		return err
+	}
+	file, err := os.OpenFile(at, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, os.ErrExist) || errors.Is(err, syscall.ENOTDIR) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(text)
+	return errors.Join(err, file.Close())
+}
+
+// in returns where a change really goes, relative to the home directory.
+func (o *Obeyed) in(f ChangedFile) (rel string, inside bool) {
+	real, err := f.Real()
+	if err != nil {
+		return "", false // it cannot be applied, and says so
+	}
+	return strings.CutPrefix(real, o.real+"/")
+}
+
+// Rule returns why the host executes or obeys the place of a change; nil where it
+// does not.
+func (o *Obeyed) Rule(f ChangedFile) *workspace.Rule {
+	if r := o.rules.Find(strings.TrimPrefix(f.Place, o.home+"/")); r != nil {
+		return r
+	}
+	rel, inside := o.in(f)
+	if !inside {
+		return nil
+	}
+	if r := o.rules.Find(rel); r != nil {
+		return r
+	}
+	return o.found.Rule(rel)
+}

@@ -1,0 +1,250 @@
+//go:build linux
+
+package state
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"holdfast.dev/holdfast/internal/policy"
+)
+
+// Bounds of what is copied into a private home, and of what is taken out of it.
+const (
+	maxCopyFile  = 8 << 20  // bytes of one file: ~/.claude.json grows
+	maxCopyBytes = 16 << 20 // of all
+	maxCopyFiles = 2000
+	maxCopyDepth = 8
+)
+
+type copyBudget struct{ files, bytes int }
+
+func (b *copyBudget) take(size int) error {
+	b.files, b.bytes = b.files-1, b.bytes-size
+	if b.files < 0 || b.bytes < 0 {
+		return fmt.Errorf("there is more than %d files or %d MiB", maxCopyFiles, maxCopyBytes>>20)
+	}
+	return nil
+}
+
+// copied is one row of the preset: a file, or a directory of them.
+type copied struct {
+	policy.AgentCopy
+	files []copiedFile
+	dir   bool // Source is a directory
+	shut  bool // it could not be read: what appears there inside is no change of it
+}
+
+// copiedFile is one file as the host has it and as it was handed in.
+type copiedFile struct {
+	path    string // inside
+	rest    string // below the row's Path; "" for the row itself
+	sum     string // SHA-256 of the host's bytes, hex
+	content []byte // handed in, once render was called
+	mode    uint32
+	masked  bool           // it is not all that the host has: secrets were masked, or keys left out
+	json    map[string]any // for rows that look into JSON; content is made of it
+}
+
+// filtered says whether the row looks into JSON.
+func (c *copied) filtered() bool { return len(c.Drop)+len(c.Only)+len(c.Set) > 0 }
+
+// read takes what the host has. What is a link or no regular file in a directory
+// is left out: a link there may lead where the agent of an earlier run wanted it.
+func (a *Agent) read(row policy.AgentCopy, budget *copyBudget) (*copied, error) {
+	c := &copied{AgentCopy: row}
+	if row.Source == "" {
+		return c, nil
+	}
+	err := c.open(row.Source, "", 0, budget, a.secrets.String)
+	if err != nil {
+		c.files, c.shut = nil, true
+	}
+	return c, err
+}
+
+// openResolved opens a path that a plan resolved: nothing on the way may have
+// become a link.
+func openResolved(path string) (*os.File, error) {
+	fd, err := unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{
+		Flags:   unix.O_RDONLY | unix.O_NONBLOCK | unix.O_NOCTTY | unix.O_CLOEXEC,
+		Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS,
+	})
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	return os.NewFile(uintptr(fd), path), nil
+}
+
+func (c *copied) open(path, rest string, depth int, budget *copyBudget, mask func(string) string) error {
+	f, err := openResolved(path)
+	if err != nil {
+		if rest != "" && (errors.Is(err, unix.ELOOP) || errors.Is(err, unix.EACCES) || errors.Is(err, unix.ENOENT)) {
+			return nil
+		}
+		return err
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	switch {
+	case err != nil:
+		return err
+	case st.IsDir() && depth < maxCopyDepth:
+		c.dir = c.dir || rest == ""
+		names, err := f.Readdirnames(maxCopyFiles + 1)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+		slices.Sort(names)
+		for _, name := range names {
+			if rest == "" && slices.Contains(c.Except, name) {
+				continue
+			}
+			if err := c.open(filepath.Join(path, name), filepath.Join(rest, name), depth+1, budget, mask); err != nil {
+				return err
+			}
+		}
+		return nil
+	case !st.Mode().IsRegular():
+		return nil
+	case st.Size() > maxCopyFile:
+		return fmt.Errorf("%s has more than %d MiB", path, maxCopyFile>>20)
+	}
+	data, err := io.ReadAll(io.LimitReader(f, maxCopyFile))
+	if err != nil {
+		return err
+	}
+	if err := budget.take(len(data)); err != nil {
+		return err
+	}
+	return c.add(rest, data, st.Mode(), mask)
+}
+
+// add takes one file, without its secrets.
+func (c *copied) add(rest string, data []byte, mode fs.FileMode, mask func(string) string) error {
+	sum := sha256.Sum256(data)
+	file := copiedFile{path: filepath.Join(c.Path, rest), rest: rest, sum: hex.EncodeToString(sum[:]), mode: uint32(mode.Perm())}
+	if c.filtered() {
+		object, err := parseJSON(data)
+		if err != nil {
+			return fmt.Errorf("it is not the JSON that it should be: %w", err)
+		}
+		c.narrow(object)
+		if data, err = writeJSON(object); err != nil {
+			return err
+		}
+		if file.json, err = parseJSON([]byte(mask(string(data)))); err != nil {
+			return errors.New("its secrets cannot be told from the rest")
+		}
+		file.masked = true
+		c.files = append(c.files, file)
+		return nil
+	}
+	file.content = []byte(mask(string(data)))
+	file.masked = !bytes.Equal(file.content, data)
+	c.files = append(c.files, file)
+	return nil
+}
+
+// narrow takes out of a JSON file what the agent of this run is not to see.
+func (c *copied) narrow(object map[string]any) {
+	for _, way := range c.Drop {
+		remove(object, way)
+	}
+	kept := map[string][]string{}
+	for _, way := range c.Only {
+		above := strings.Join(way[:len(way)-1], "\x00")
+		kept[above] = append(kept[above], way[len(way)-1])
+	}
+	for above, names := range kept {
+		parent := object
+		if above != "" {
+			parent = descend(object, strings.Split(above, "\x00"))
+		}
+		for name := range parent {
+			if !slices.Contains(names, name) {
+				delete(parent, name)
+			}
+		}
+	}
+}
+
+// render makes the files that are handed in.
+func (c *copied) render(variables map[string]string) ([]copiedFile, error) {
+	if len(c.files) == 0 && len(c.Set) > 0 && !c.shut && c.Source == "" {
+		c.files = []copiedFile{{path: c.Path, json: map[string]any{}}}
+	}
+	for i := range c.files {
+		f := &c.files[i]
+		if f.json == nil {
+			continue
+		}
+		for _, v := range c.Set {
+			if value, all := fillValue(v.Value, variables); all {
+				set(f.json, v.Key, value)
+			}
+		}
+		var err error
+		if f.content, err = writeJSON(f.json); err != nil {
+			return nil, err
+		}
+	}
+	return c.files, nil
+}
+
+// fill puts variables into a text; all is false where one is not set.
+func fill(text string, variables map[string]string) (_ string, all bool) {
+	var b strings.Builder
+	for {
+		before, rest, found := strings.Cut(text, "${")
+		b.WriteString(before)
+		if !found {
+			return b.String(), true
+		}
+		word, after, closed := strings.Cut(rest, "}")
+		name, last, cut := strings.Cut(word, ":-")
+		value := variables[name]
+		if !closed || value == "" {
+			return "", false
+		}
+		if cut {
+			var n int
+			if _, err := fmt.Sscan(last, &n); err != nil || n <= 0 {
+				return "", false
+			}
+			value = value[max(0, len(value)-n):]
+		}
+		b.WriteString(value)
+		text = after
+	}
+}
+
+// fillValue is fill for a value of JSON.
+func fillValue(value any, variables map[string]string) (any, bool) {
+	switch v := value.(type) {
+	case string:
+		return fill(v, variables)
+	case []any:
+		out := make([]any, len(v))
+		for i, one := range v {
+			filled, all := fillValue(one, variables)
+			if !all {
+				return nil, false
+			}
+			out[i] = filled
+		}
+		return out, true
+	}
+	return value, true
+}

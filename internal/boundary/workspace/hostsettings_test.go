@@ -1,0 +1,25 @@
+//go:build linux
+
+package workspace
+
+import (
+	"slices"
+	"testing"
+)
+
+func TestSettingsAreLookedForElsewhere(t *testing.T) {
+	t.Setenv("XDG_CONFIG_HOME", "/x")
+	t.Setenv("CLAUDE_CONFIG_DIR", "/c")
+	t.Setenv("CODEX_HOME", "not/absolute")
+	for name, want := range map[string][]string{
+		".config/git/config":    {"/h/.config/git/config", "/x/git/config"},
+		".claude/settings.json": {"/h/.claude/settings.json", "/c/settings.json"},
+		".claude.json":          {"/h/.claude.json", "/c/.claude.json"},
+		".codex/config.toml":    {"/h/.codex/config.toml"},
+		".gemini/settings.json": {"/h/.gemini/settings.json"},
+	} {
+		if got := places("/h", name); !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+}

@@ -1,0 +1,11 @@
+//go:build !unix
+
+package cli
+
+import "errors"
+
+// examine has no program to become: rows are played on Linux.
+func (a *app) examine([]string) error {
+	a.Report(command.Usage(errors.New("the escape matrix needs Linux"), "run it in a Linux machine or a virtual one"))
+	return command.Exit(exitNotProved)
+}

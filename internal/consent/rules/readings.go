@@ -1,0 +1,382 @@
+package rules
+
+import (
+	"cmp"
+	"path"
+	"slices"
+	"strings"
+
+	"holdfast.dev/holdfast/internal/floor/event"
+	"holdfast.dev/holdfast/internal/floor/expr"
+)
+
+// Bounds of what is made of one execution. What is beyond is a reading that may
+// be anything, so that every rule about commands is met: no honest command line
+// comes near, and one that does hides something.
+const (
+	maxReadings = 64
+	maxPeeled   = 6 // programs that are executed by each other without a new execution
+)
+
+// reading is one way to see what is executed: a script is its interpreter too,
+// and what the dynamic loader loads is the loader as well.
+type reading struct {
+	program, verb string
+	args          []string // behind the verb
+	ended         bool     // the arguments ended before it was said what verb it is
+	anything      bool     // it cannot be told what program it is, and so neither its verb
+}
+
+// readings are the ways to see what is executed. What the kernel would execute
+// counts, besides every name that it goes by: the file's, that of the link that
+// was asked for, what the caller calls it, and that of the same file elsewhere.
+// Names are the caller's to choose, so that more of them make more rules match
+// and never fewer.
+func (m *Matcher) readings(a event.Attempt) []reading {
+	if a.Kind != event.KindExec {
+		return []reading{{program: baseName(a.Process.Executable)}}
+	}
+	r := reader{lane: m.lanes[event.KindExec], files: m.files, cwd: a.Process.Cwd, cut: a.Cut}
+	if m.files.unknown(a.Process.Executable, a.Process.SHA256) || m.files.unknown(a.Script, a.ScriptSHA256) {
+		r.add(reading{anything: true})
+	}
+	argv := a.Process.Argv
+	rest := tail(argv)
+	called := ""
+	if len(argv) > 0 {
+		called = strings.TrimPrefix(baseName(argv[0]), "-") // of a shell that somebody logs in to
+	}
+	executable := append(m.files.names(a.Process.Executable, a.Process.SHA256), baseName(a.Process.Executable))
+	kind := familyOf(executable)
+	if (kind == "env" || kind == "proxy") && !m.files.fixed(a.Process.Executable) {
+		kind = "" // it may be anything, by a name that is trusted to execute its program anew
+	}
+	if a.Script == "" && kind == "proxy" && family(called) != "proxy" {
+		return nil // it executes the program that it is called by, and that is judged then
+	}
+	if a.Script == "" {
+		r.all(called, rest, append(executable, baseName(a.Path), called)...)
+		return r.out
+	}
+	before := a.Interpreted
+	if len(before) == 0 {
+		before = []string{a.Script}
+	}
+	r.all("", slices.Concat(before, rest), executable...)
+	script := append(m.files.names(a.Script, a.ScriptSHA256), scriptNames(a.Script)...)
+	script = append(script, append(scriptNames(a.Path), called)...)
+	switch kind {
+	case "env", "proxy": // which execute their program anew, and that is judged then
+	case "shell": // likewise where what it starts is known
+		r.all("", rest, slices.DeleteFunc(script, startedAgain)...)
+	default:
+		r.all("", rest, script...)
+	}
+	return r.out
+}
+
+func tail(argv []string) []string {
+	if len(argv) == 0 {
+		return nil
+	}
+	return argv[1:]
+}
+
+// baseName is the last name of a path; "" of "".
+func baseName(name string) string {
+	if name == "" {
+		return ""
+	}
+	return path.Base(name)
+}
+
+// reader collects readings. It takes apart only what a rule may be about.
+type reader struct {
+	lane  *lane
+	files *files
+	cwd   string
+	out   []reading
+	depth int
+	cut   bool // the arguments are not all there
+}
+
+// all reads an execution by each of some names. Called is the last name of the
+// first argument, by which some programs know what they are.
+func (r *reader) all(called string, args []string, names ...string) {
+	for i, name := range names {
+		if name != "" && !slices.Contains(names[:i], name) {
+			r.one(called, name, args)
+		}
+	}
+}
+
+func (r *reader) one(called, name string, args []string) {
+	if r.depth == maxPeeled {
+		r.add(reading{anything: true})
+		return
+	}
+	r.depth++
+	defer func() { r.depth-- }()
+	switch family(name) {
+	case "loader":
+		r.loaded(args)
+	case "emulator":
+		r.emulated(args)
+	case "box":
+		r.applet(called, args)
+	case "corepack":
+		if len(args) > 0 {
+			manager, _, _ := strings.Cut(args[0], "@")
+			r.one("", manager, args[1:])
+		} else {
+			r.open()
+		}
+	case "shell", "python", "node", "perl", "ruby", "php", "lua":
+		r.interpreted(name, args)
+		return
+	case "git":
+		if verb, dashed := strings.CutPrefix(called, "git-"); dashed && name == "git" {
+			r.add(reading{program: "git", verb: verb, args: args})
+			return
+		}
+		if verb, dashed := strings.CutPrefix(name, "git-"); dashed {
+			r.add(reading{program: name, args: args}, reading{program: "git", verb: verb, args: args})
+			return
+		}
+	}
+	if !versioned(name) {
+		r.command(name, args)
+		return
+	}
+	for _, plain := range versions(name) {
+		r.command(plain, args)
+	}
+}
+
+// command reads a program's arguments by its own grammar.
+func (r *reader) command(name string, args []string) {
+	if !r.wanted(name) {
+		return
+	}
+	g, known := grammars()[name]
+	if !known {
+		g = anyGrammar
+	}
+	for _, one := range g.read(args) {
+		one.program = name
+		r.add(one)
+		if name != "git" || one.ended {
+			continue
+		}
+		if meant := guessed(one.verb); meant != "" {
+			r.add(reading{program: name, verb: meant, args: one.args})
+		}
+	}
+}
+
+// wanted reports whether a rule can be about a program by this name.
+func (r *reader) wanted(name string) bool {
+	return r.cut || len(r.lane.always) > 0 || len(r.lane.byVerb) > 0 || r.lane.byProgram[name] != nil
+}
+
+func (r *reader) add(all ...reading) {
+	for _, one := range all {
+		if len(r.out) == maxReadings || slices.ContainsFunc(r.out, one.same) {
+			continue
+		}
+		if len(r.out) == maxReadings-1 {
+			one = reading{anything: true}
+		}
+		r.out = append(r.out, one)
+	}
+}
+
+// same reports whether both say the same, of one command line.
+func (r reading) same(o reading) bool {
+	return r.program == o.program && r.verb == o.verb && r.ended == o.ended && r.anything == o.anything &&
+		len(r.args) == len(o.args) && (len(r.args) == 0 || r.args[0] == o.args[0])
+}
+
+// open adds that what is executed cannot be told, because the arguments end
+// before they say it and are not all there.
+func (r *reader) open() {
+	if r.cut {
+		r.add(reading{anything: true})
+	}
+}
+
+// loaded reads what the dynamic loader would load: ld.so [OPTION]… PROGRAM
+// [ARGUMENT]….
+func (r *reader) loaded(args []string) {
+	called := ""
+	for len(args) > 0 && strings.HasPrefix(args[0], "--") {
+		option, value, given := strings.Cut(args[0], "=")
+		args = args[1:]
+		if !slices.Contains(loaderValues, option) {
+			continue
+		}
+		if !given && len(args) > 0 {
+			value, args = args[0], args[1:]
+		}
+		if option == "--argv0" {
+			called = baseName(value)
+		}
+	}
+	if len(args) == 0 {
+		r.open()
+		return
+	}
+	if !r.files.named(args[0]) {
+		r.add(reading{anything: true})
+	}
+	name := baseName(args[0])
+	if called == "" {
+		called = name
+	}
+	r.all(called, args[1:], name, called)
+}
+
+// loaderValues are the options of ld.so(8) and of musl's that take a value.
+var loaderValues = []string{"--library-path", "--preload", "--argv0", "--audit", "--inhibit-rpath", "--glibc-hwcaps-prepend", "--glibc-hwcaps-mask"}
+
+// emulated reads what an emulator would execute by itself. Which of its options
+// have a value is not known: each word that can be the program may be it, as far
+// as the first path that can be nothing else.
+func (r *reader) emulated(args []string) {
+	for i, word := range args {
+		if word == "" || word[0] == '-' {
+			continue
+		}
+		name := baseName(word)
+		r.one(name, name, args[i+1:])
+		if strings.ContainsRune(word, '/') {
+			if !r.files.named(word) {
+				r.add(reading{anything: true})
+			}
+			if i == 0 || !strings.HasPrefix(args[i-1], "-") {
+				return // no option is before it, whose value it could be
+			}
+		}
+	}
+	r.open()
+}
+
+// applet reads what a program that is many would be: by what it is called, or by
+// its first argument.
+func (r *reader) applet(called string, args []string) {
+	if family(called) != "box" && called != "" {
+		r.one(called, called, args)
+	}
+	if len(args) == 0 {
+		r.open()
+		return
+	}
+	name := args[0]
+	for _, option := range []string{"--coreutils-prog=", "--coreutils-prog-shebang="} {
+		name = strings.TrimPrefix(name, option)
+	}
+	name = baseName(name)
+	r.one(name, name, args[1:])
+}
+
+// scriptNames are what a file that is interpreted goes by: its name, and that
+// without what says in which language it is.
+func scriptNames(file string) []string {
+	name := baseName(file)
+	names := []string{name}
+	stem := name
+	for _, end := range []string{".js", ".cjs", ".mjs", ".py", ".pyz", ".rb", ".pl", ".phar", ".php", ".sh"} {
+		stem = strings.TrimSuffix(stem, end)
+	}
+	for range 4 { // a file that a package is started by has its name from where it is
+		if !slices.Contains(entries, stem) {
+			break
+		}
+		file = path.Dir(file)
+		stem = baseName(file)
+	}
+	stem = strings.TrimSuffix(stem, "-cli")
+	if strings.HasPrefix(stem, "yarn-") { // as a project keeps it
+		stem = "yarn"
+	}
+	if stem != name {
+		names = append(names, stem)
+	}
+	return names
+}
+
+// entries are names that say of a file, or of a directory, no more than that a
+// package begins there.
+var entries = []string{"__main__", "__pip-runner__", "index", "cli", "main", "bin", "lib", "dist", "src", "_internal"}
+
+// versions are a name, and it without the version behind it: python3.11 is
+// python3 and python too.
+func versions(name string) []string {
+	if !versioned(name) {
+		return []string{name}
+	}
+	stem := strings.TrimRight(name, "0123456789.")
+	if stem == "" {
+		return []string{name}
+	}
+	major, _, more := strings.Cut(name[len(stem):], ".")
+	all := []string{name}
+	if more {
+		all = append(all, stem+major)
+	}
+	return append(all, strings.TrimSuffix(stem, "-"))
+}
+
+func versioned(name string) bool {
+	return name != "" && (name[len(name)-1] == '.' || '0' <= name[len(name)-1] && name[len(name)-1] <= '9')
+}
+
+// family says what sort of program a name stands for, as far as it matters to
+// what is executed: "" for one that is what it is.
+func family(name string) string {
+	if strings.HasPrefix(name, "git-") || name == "git" {
+		return "git"
+	}
+	if strings.HasPrefix(name, "ld-") && strings.Contains(name, ".so") || name == "ld.so" {
+		return "loader"
+	}
+	if strings.HasPrefix(name, "qemu-") {
+		return "emulator"
+	}
+	if strings.HasPrefix(name, "busybox") {
+		return "box"
+	}
+	f := families[name]
+	if f == "" && versioned(name) {
+		for _, plain := range versions(name) {
+			f = cmp.Or(f, families[plain])
+		}
+	}
+	return f
+}
+
+func familyOf(names []string) string {
+	for _, name := range names {
+		if f := family(name); f != "" {
+			return f
+		}
+	}
+	return ""
+}
+
+var families = map[string]string{
+	"toybox": "box", "coreutils": "box", "uutils": "box",
+	"box64": "emulator", "box86": "emulator", "FEXInterpreter": "emulator", "FEXLoader": "emulator", "blink": "emulator", "valgrind": "emulator",
+	"env": "env", "corepack": "corepack", "rustup": "proxy", "volta-shim": "proxy",
+	"sh": "shell", "bash": "shell", "dash": "shell", "ash": "shell", "zsh": "shell", "ksh": "shell", "mksh": "shell", "yash": "shell", "fish": "shell", "csh": "shell", "tcsh": "shell", "rbash": "shell", "posh": "shell",
+	"python": "python", "pypy": "python", "ipython": "python",
+	"node": "node", "nodejs": "node", "bun": "", "perl": "perl", "ruby": "ruby", "jruby": "ruby", "php": "php", "lua": "lua", "luajit": "lua", "texlua": "lua",
+}
+
+// startedAgain reports whether a script of a shell by this name stands for a
+// program that it executes, and that has the same name then.
+func startedAgain(name string) bool {
+	return slices.Contains([]string{"npm", "npx", "pnpm", "pnpx", "yarn", "yarnpkg", "corepack", "pip", "pip3", "pipx", "twine", "poetry", "gem", "bundle", "composer", "python", "python3", "node", "ruby", "cargo", "go", "git"}, name)
+}
+
+func toolArguments(text string) expr.ToolArguments { return expr.Arguments(text) }

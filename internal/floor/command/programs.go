@@ -1,0 +1,73 @@
+package command
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"holdfast.dev/holdfast/internal/floor/paths"
+)
+
+// MissingError says that another program of ours is not installed.
+type MissingError struct {
+	Name   string   // of the program
+	Looked []string // directories in which it was looked for
+}
+
+func (e *MissingError) Error() string {
+	return fmt.Sprintf("%s is not installed: it is not in %s", e.Name, strings.Join(e.Looked, " or "))
+}
+
+// Hint is the next thing to do.
+func (e *MissingError) Hint() string {
+	return "install it beside this program: it is in the same release; from the sources: make build"
+}
+
+// Beside finds another program of ours: in the directory of this program, or in the
+// libexec directory that belongs to it (bin/../libexec/holdfast), as git finds its
+// own. PATH has no say in it: a directory of it could be one that an agent writes.
+// The error is a *[MissingError].
+func Beside(name string) (string, error) {
+	own, err := os.Executable()
+	if err != nil {
+		return "", fmt.Errorf("finding %s: %w", name, err)
+	}
+	dir := filepath.Dir(own)
+	near := []string{dir, filepath.Join(dir, "../libexec/holdfast"), filepath.Join(dir, "../../bin")}
+	for _, dir := range near[:2] {
+		if path := filepath.Join(dir, name); executable(path) {
+			return path, nil
+		}
+	}
+	// From libexec/holdfast back to bin.
+	if path := filepath.Join(near[2], name); filepath.Base(dir) == "holdfast" && executable(path) {
+		return path, nil
+	}
+	return "", &MissingError{name, near[:2]}
+}
+
+// Installed finds another program of ours as Beside does, and else in the absolute
+// directories of a PATH that do not lie below the working directory dir.
+func Installed(name, path, dir string) (string, error) {
+	found, err := Beside(name)
+	if err == nil {
+		return found, nil
+	}
+	for _, one := range filepath.SplitList(path) {
+		real, rerr := filepath.EvalSymlinks(one)
+		if rerr != nil || !filepath.IsAbs(one) || paths.Within(dir, real) {
+			continue
+		}
+		if full := filepath.Join(real, name); executable(full) {
+			return full, nil
+		}
+	}
+	return "", err
+}
+
+func executable(path string) bool {
+	found, err := exec.LookPath(path)
+	return err == nil && found == path
+}

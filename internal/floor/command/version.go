@@ -1,0 +1,50 @@
+package command
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+)
+
+// release is set when a release is built. commit is set by the Makefile to the
+// commit of the sources, with "-dirty" when they differ from it; "" when they are in
+// no repository.
+var release, commit = "development", ""
+
+// shortCommit is how many digits of a commit are shown, as the Makefile asks git for.
+const shortCommit = 12
+
+// Release is the release that this program was built as; "development" for none.
+func Release() string { return release }
+
+// Version is the version of this program for reports: the release, the commit it
+// was built from, the platform and the toolchain.
+func Version() string {
+	info, _ := debug.ReadBuildInfo()
+	return versionLine(release, commitOf(commit, info))
+}
+
+func versionLine(version, commit string) string {
+	if commit != "" {
+		version += " (commit " + commit + ")"
+	}
+	return fmt.Sprintf("%s %s/%s %s", version, runtime.GOOS, runtime.GOARCH, runtime.Version())
+}
+
+// commitOf returns the commit that the Makefile has set, or that which the go command
+// recorded (go help buildvcs); "" when neither is known.
+func commitOf(set string, info *debug.BuildInfo) string {
+	if set != "" || info == nil {
+		return set
+	}
+	recorded := map[string]string{}
+	for _, s := range info.Settings {
+		recorded[s.Key] = s.Value
+	}
+	found := recorded["vcs.revision"]
+	found = found[:min(len(found), shortCommit)]
+	if found != "" && recorded["vcs.modified"] == "true" {
+		found += "-dirty"
+	}
+	return found
+}

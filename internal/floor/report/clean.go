@@ -1,0 +1,134 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+
+	"holdfast.dev/holdfast/internal/floor/text"
+)
+
+// most is how much of one text a report for people shows, in bytes. A row may
+// hold whatever a sandboxed program printed.
+const most = 4 << 10
+
+// clean is s as a person can read it in one line, see [text.Line]. The spaces of a
+// text that has nothing else are escaped too, for nobody sees them.
+func clean(s string) string {
+	head := text.Head(s, most)
+	shown := text.Line(head)
+	if strings.Trim(shown, " ") == "" {
+		shown = strings.Repeat(`\x20`, len(shown))
+	}
+	if left := len(s) - len(head); left > 0 {
+		shown += fmt.Sprintf(" … (%d bytes more)", left)
+	}
+	return shown
+}
+
+// cleanAll is clean of each text, without those that are empty.
+func cleanAll(texts []string) []string {
+	var out []string
+	for _, s := range texts {
+		if s = clean(s); s != "" {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// wide are the ranges that a terminal shows in two columns (Unicode's East Asian
+// Width, W and F, and the blocks of emoji).
+var wide = [][2]rune{
+	{0x1100, 0x115f}, {0x2e80, 0x303e}, {0x3041, 0x33ff}, {0x3400, 0x4dbf}, {0x4e00, 0x9fff},
+	{0xa000, 0xa4cf}, {0xa960, 0xa97f}, {0xac00, 0xd7a3}, {0xf900, 0xfaff}, {0xfe30, 0xfe6f},
+	{0xff00, 0xff60}, {0xffe0, 0xffe6}, {0x16fe0, 0x18aff}, {0x1b000, 0x1b2ff}, {0x1f300, 0x1f64f},
+	{0x1f680, 0x1f6ff}, {0x1f7e0, 0x1f7eb}, {0x1f900, 0x1faff}, {0x20000, 0x3fffd},
+}
+
+// columns is how many columns of a terminal r takes.
+func columns(r rune) int {
+	if r < wide[0][0] && r < 0x300 {
+		return 1
+	}
+	if unicode.In(r, unicode.Mn, unicode.Me) {
+		return 0
+	}
+	for _, span := range wide {
+		if r >= span[0] && r <= span[1] {
+			return 2
+		}
+	}
+	return 1
+}
+
+// width is how many columns of a terminal a clean text takes.
+func width(s string) int {
+	n := 0
+	for _, r := range s {
+		n += columns(r)
+	}
+	return n
+}
+
+// cut is s in at most n columns.
+func cut(s string, n int) string {
+	if width(s) <= n {
+		return s
+	}
+	head, _ := split(s, n-1)
+	return head + "…"
+}
+
+// split takes as much of s as n columns hold, one character at least.
+func split(s string, n int) (head, rest string) {
+	used := 0
+	for i, r := range s {
+		used += columns(r)
+		if used > n && i > 0 {
+			return s[:i], s[i:]
+		}
+	}
+	return s, ""
+}
+
+// wrap breaks s into lines of at most n columns, at spaces where there are any;
+// with n of 0 there is one line. It gives a line at least.
+func wrap(s string, n int) []string {
+	if n <= 0 || width(s) <= n {
+		return []string{s}
+	}
+	var lines []string
+	line := ""
+	for word := range strings.FieldsSeq(s) {
+		switch {
+		case line == "":
+		case width(line)+1+width(word) <= n:
+			line += " " + word
+			continue
+		default:
+			lines = append(lines, line)
+		}
+		for width(word) > n {
+			var head string
+			head, word = split(word, n)
+			lines = append(lines, head)
+		}
+		line = word
+	}
+	if line != "" || len(lines) == 0 {
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// pad fills s up to n columns.
+func pad(s string, n int) string { return s + strings.Repeat(" ", max(0, n-width(s))) }
+
+// counted is n things, such as "1 row" and "2 rows".
+func counted(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}

@@ -1,0 +1,306 @@
+package policy
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Agent is what a preset adds to a plan besides paths, destinations and
+// credentials: what stands in the private home when the agent starts.
+type Agent struct {
+	Preset  string // name
+	Title   string
+	Origin  Origin
+	Sandbox string // what became of the agent's own sandbox; "" for nothing to say
+	Install string // a command that installs the program; "" for unknown
+
+	Copies  []AgentCopy
+	Files   []AgentFile
+	Trust   []string // variables that name the bundle of certificates, besides those that are always set
+	Keeps   []string // directories of the host that stay writable
+	Missing []string // what the user has to do first, each a sentence; empty when all is there
+}
+
+// AgentCopy is a file or a directory of the user's of which the agent has a
+// copy. What it changes there waits for the user.
+type AgentCopy struct {
+	Path   string // inside; with ~ in a preset, absolute in a plan
+	Source string // on the host, resolved; "" where nothing is yet
+	Place  string // on the host, where a change would go
+	Origin Origin
+	Except []string // of a directory: names at its top that are neither copied nor looked at
+
+	// Of a JSON file: keys that are left out, of which only the named members are
+	// copied, of which alone a change is worth looking at, where there are any, and
+	// of which none is. "*" is any key.
+	Drop, Only, Notable, Quiet [][]string
+
+	Set []AgentValue // values that the copy has, whatever the file says
+}
+
+// AgentValue is a value in a JSON file.
+type AgentValue struct {
+	Key   []string
+	Value any // text may have ${NAME} for a variable inside, ${NAME:-20} for its last 20 signs
+}
+
+// AgentFile is a file of the run's own. ${NAME} in its content stands for a
+// variable inside; where one of them is not set, there is no such file.
+type AgentFile struct {
+	Path     string // inside; with ~ in a preset, absolute in a plan
+	Content  string
+	Merge    bool   // content is JSON, and is laid over the host's file of that path
+	Source   string // that file of the host, resolved; "" where there is none
+	Writable bool   // by the agent, in the private home; nothing of it is kept
+	Origin   Origin
+}
+
+// agent puts what a preset says of the agent's state into the plan.
+func (p *Plan) agent(e Effective, v *view) error {
+	a := e.agent
+	if a == nil {
+		return nil
+	}
+	out := &Agent{
+		Preset: a.preset.Name, Title: a.preset.Title, Origin: a.preset.Origin, Install: a.preset.Install,
+		Sandbox: a.preset.Sandbox, Trust: a.preset.trust, Missing: a.missing,
+	}
+	var errs Errors
+	for _, k := range a.preset.keep {
+		if err := a.keep(k, v, out, e.agentRank); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	for _, r := range a.preset.read {
+		a.readOnly(r, v, e.agentRank)
+	}
+	for _, c := range a.preset.copies {
+		a.copyOf(c, v, out)
+	}
+	for _, f := range a.preset.files {
+		f.Path = a.inside(f.Path)
+		if err := a.base(&f, v); err != nil {
+			errs = append(errs, err)
+		}
+		out.Files = append(out.Files, f)
+	}
+	p.Agent = out
+	return errs.orNil()
+}
+
+// maxSlug is the longest name of a file (limits.h, NAME_MAX); agents cut a longer
+// one and add a hash of their own.
+const maxSlug = 200
+
+// keep makes a directory of the agent's history writable. The directory itself
+// may not be a link; those above it may, where they lead to a place that holds
+// nothing else of importance.
+func (a *agentPlan) keep(k kept, v *view, out *Agent, rank int) *Error {
+	at := a.inside(k.path)
+	from := k.from
+	if from == "" {
+		from = k.path
+	}
+	path := a.outside(from)
+	if len(filepath.Base(path)) > maxSlug {
+		v.notes = append(v.notes, fmt.Sprintf("%s: the history is not kept: the name of the working directory is too long", k.origin))
+		return nil
+	}
+	parent, err := a.parent(filepath.Dir(path), v)
+	if err != nil {
+		return fault(k.origin, "see what stands there, or run without: --preset none", "keep: %v", err)
+	}
+	real := filepath.Join(parent, filepath.Base(path))
+	found, err := locate(real)
+	switch {
+	case err == nil && (found.path != real || !found.dir):
+		return fault(k.origin, "replace it with a directory of your own, or run without: --preset none", "keep: %s is a link or no directory", quote(real))
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return &Error{Origin: k.origin, Msg: "keep: " + quote(real) + ": " + reason(err), cause: err}
+	case err == nil && found.owner != a.host.UID:
+		return fault(k.origin, "", "keep: %s belongs to user %d", quote(real), found.owner)
+	}
+	if within(real, v.workspace) {
+		return nil // writable already
+	}
+	if err := a.safe(real, v, true); err != nil {
+		return fault(k.origin, "see what stands there, or run without: --preset none", "keep: %v", err)
+	}
+	rule := PathRule{Path: real, Access: Write, Origin: k.origin, File: found.id}
+	if at != real {
+		rule.At = at
+	}
+	v.rules = append(v.rules, ranked{rule, rank})
+	out.Keeps = append(out.Keeps, real)
+	return nil
+}
+
+// parent resolves the directory above one that is kept, as far as it exists.
+func (a *agentPlan) parent(dir string, v *view) (string, error) {
+	for p := dir; ; p = filepath.Dir(p) {
+		at, err := locate(p)
+		if errors.Is(err, fs.ErrNotExist) && p != "/" {
+			continue
+		}
+		if err != nil {
+			return "", fmt.Errorf("%s: %s", quote(p), reason(err))
+		}
+		const othersWrite = 0o022
+		bad := a.host.untrusted(at, v.writable)
+		switch {
+		case bad != nil:
+			return "", errors.New(bad.String())
+		case !at.dir:
+			return "", fmt.Errorf("%s is no directory", quote(p))
+		case at.owner != 0 && at.owner != a.host.UID:
+			return "", fmt.Errorf("%s belongs to user %d, not to you", quote(p), at.owner)
+		case at.mode&othersWrite != 0 && at.mode&0o1000 == 0:
+			return "", fmt.Errorf("%s can be written by others", quote(p))
+		}
+		return filepath.Join(at.path, strings.TrimPrefix(dir, p)), nil
+	}
+}
+
+// safe says why a resolved path of the agent's state may not come into view. What
+// the account executes or obeys is refused, but for the agent's own directory.
+func (a *agentPlan) safe(real string, v *view, write bool) error {
+	h := a.host
+	at := located{path: real, dir: true}
+	if err := h.showable(at, Read); err != nil {
+		return err
+	}
+	if within(v.workspace, real) {
+		return fmt.Errorf("%s contains the workspace", quote(real))
+	}
+	for part := range strings.SplitSeq(real, "/") {
+		if slices.Contains(embeddedToolchains().CredentialNames, part) {
+			return fmt.Errorf("%s: %s is a place of credentials", quote(real), part)
+		}
+	}
+	if !write {
+		return nil
+	}
+	if err := h.writable(real); err == nil {
+		return nil
+	}
+	for _, tree := range slices.Concat([]string{"/opt"}, systemTrees) {
+		if within(real, tree) {
+			return fmt.Errorf("%s belongs to the system", quote(real))
+		}
+	}
+	for _, one := range embeddedToolchains().Executed {
+		own := filepath.Join(h.Home, one)
+		if (within(real, own) || within(own, real)) && (!a.mine(own) || real == own || within(own, real)) {
+			return fmt.Errorf("%s is or belongs to ~/%s, which your account executes or obeys later", quote(real), one)
+		}
+	}
+	return nil
+}
+
+// agentHomes are the directories of agents among those that the account obeys. A
+// preset may keep something below its own.
+var agentHomes = []string{".claude", ".codex", ".gemini", ".config/opencode"}
+
+// mine says whether a directory of the home is one of an agent's that the preset
+// keeps something below.
+func (a *agentPlan) mine(dir string) bool {
+	if !slices.ContainsFunc(agentHomes, func(name string) bool { return filepath.Join(a.host.Home, name) == dir }) {
+		return false
+	}
+	return slices.ContainsFunc(a.preset.keep, func(k kept) bool {
+		return within(a.inside(k.path), dir) && a.inside(k.path) != dir
+	})
+}
+
+// readOnly shows something of the agent's. What is missing, or is not fit to be
+// shown, is left out.
+func (a *agentPlan) readOnly(r named, v *view, rank int) {
+	at, err := locate(a.outside(r.path))
+	if err != nil {
+		return
+	}
+	err = a.safe(at.path, v, false)
+	bad := v.host.untrusted(at, v.writable)
+	switch {
+	case err != nil:
+	case bad != nil:
+		err = errors.New(bad.String())
+	case !at.dir && !at.file:
+		err = fmt.Errorf("%s is neither a directory nor a file", quote(at.path))
+	case at.owner != 0 && at.owner != a.host.UID:
+		err = fmt.Errorf("%s belongs to another user", quote(at.path))
+	case within(at.path, v.workspace):
+		return // in view already
+	}
+	if err != nil {
+		v.notes = append(v.notes, r.origin.String()+": left out: "+err.Error())
+		return
+	}
+	rule := PathRule{Path: at.path, Access: Read, Origin: r.origin, File: at.id}
+	if inside := a.inside(r.path); inside != at.path {
+		rule.At = inside
+	}
+	v.rules = append(v.rules, ranked{rule, rank})
+}
+
+// base resolves the file of the host that another is laid over.
+func (a *agentPlan) base(f *AgentFile, v *view) *Error {
+	if !f.Merge {
+		return nil
+	}
+	at, err := locate(f.Path)
+	if bad := v.host.untrusted(at, v.writable); bad != nil {
+		return fault(f.Origin, bad.hint("path:"), "files: %s: %s", quote(f.Path), bad)
+	}
+	if err == nil {
+		err = a.safe(at.path, v, false)
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return &Error{Origin: f.Origin, Msg: "files: " + quote(f.Path) + ": " + reason(err), cause: err}
+	case !a.host.trusts(at.owner):
+		return fault(f.Origin, "", "files: %s belongs to user %d", quote(at.path), at.owner)
+	}
+	f.Source = at.path
+	return nil
+}
+
+// copyOf notes a file or directory of which the agent gets a copy.
+func (a *agentPlan) copyOf(c AgentCopy, v *view, out *Agent) {
+	c.Place, c.Path = a.outside(c.Path), a.inside(c.Path)
+	c.Only = slices.Clone(c.Only)
+	for i, way := range c.Only {
+		c.Only[i] = slices.Clone(way)
+		for k, part := range way {
+			if part == "{dir}" {
+				c.Only[i][k] = a.dir
+			}
+		}
+	}
+	at, err := locate(c.Place)
+	if err == nil {
+		bad := v.host.untrusted(at, v.writable)
+		switch {
+		case bad != nil:
+			err = errors.New(bad.String())
+		case within(at.path, v.workspace):
+			err = fmt.Errorf("%s is in the workspace, where what runs inside could change it", quote(at.path))
+		case at.owner != 0 && at.owner != a.host.UID:
+			err = fmt.Errorf("%s belongs to another user", quote(at.path))
+		default:
+			err = a.safe(at.path, v, false)
+		}
+		if err != nil {
+			v.notes = append(v.notes, c.Origin.String()+": not copied: "+err.Error())
+		} else {
+			c.Source = at.path
+		}
+	}
+	out.Copies = append(out.Copies, c)
+}

@@ -1,0 +1,230 @@
+package policy
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// ownFile decodes a file that the run puts into view.
+func (d *presetDecoder) ownFile(n *yaml.Node) {
+	const what = "an entry of files"
+	f := AgentFile{Origin: d.at(n)}
+	d.mapping(what, n, []field{
+		d.textField(what, "path", &f.Path, func(text string) (string, error) {
+			if _, err := homePath(text); err == nil {
+				return text, nil
+			}
+			if !filepath.IsAbs(text) || filepath.Clean(text) != text || !strings.HasPrefix(text, "/etc/") {
+				return "", fmt.Errorf("%q is neither in the home nor below /etc", printable(text))
+			}
+			return text, pathText(text)
+		}),
+		d.textField(what, "content", &f.Content, func(text string) (string, error) { return text, nil }),
+		{"merge", func(n *yaml.Node) { d.truth(what, "merge", n, &f.Merge) }},
+		{"writable", func(n *yaml.Node) { d.truth(what, "writable", n, &f.Writable) }},
+	})
+	if len(d.errs) == 0 && (f.Path == "" || f.Content == "") {
+		d.fail(n, "", "%s needs path and content", what)
+	}
+	d.preset.files = append(d.preset.files, f)
+}
+
+func (d *presetDecoder) endpoint(n *yaml.Node) {
+	const what = "an entry of endpoints"
+	e := movedHost{origin: d.at(n)}
+	d.mapping(what, n, []field{
+		d.textField(what, "variable", &e.variable, func(text string) (string, error) { return text, variable(text) }),
+		d.textField(what, "host", &e.host, hostName),
+	})
+	if len(d.errs) == 0 && (e.variable == "" || e.host == "") {
+		d.fail(n, "", "%s needs variable and host", what)
+	}
+	d.preset.endpoints = append(d.preset.endpoints, e)
+}
+
+// offer decodes one credential that is used when its source is there.
+func (d *presetDecoder) offer(n *yaml.Node) {
+	const what = "an entry of credentials"
+	o := offered{Credential: Credential{Header: "Authorization", Format: "Bearer {}", TTL: defaultTTL, Origin: d.at(n)}}
+	d.mapping(what, n, []field{
+		d.textField(what, "name", &o.Name, credentialName),
+		{"source", func(n *yaml.Node) { d.offerSource(n, &o) }},
+		{"hosts", func(n *yaml.Node) {
+			d.texts(what, "hosts", n, false, func(text string) error {
+				h, err := hostPort(text)
+				o.Hosts = append(o.Hosts, h)
+				return err
+			})
+		}},
+		d.textsField(what, "paths", &o.Paths, requestPath),
+		{"header", func(n *yaml.Node) {
+			d.text(what, "header", n, func(text string) (err error) { o.Header, o.Format, err = headerText(text); return err })
+		}},
+		d.nameField(what, "env", &o.Env, placeholderName),
+		d.textField(what, "shape", &o.Shape, shapeText),
+		d.textField(what, "login", &o.login, func(text string) (string, error) { return text, lineText(text) }),
+	})
+	if len(d.errs) == 0 {
+		if err := o.whole(); err != nil {
+			d.fail(n, "", "%s: %v", what, err)
+		}
+	}
+	d.preset.credentials = append(d.preset.credentials, o)
+}
+
+func (o offered) whole() error {
+	switch {
+	case o.Name == "":
+		return errors.New("it has no name")
+	case o.Source.Kind == "":
+		return errors.New("it has no source, such as {env: NAME}")
+	case len(o.Hosts) == 0:
+		return errors.New("it has no hosts")
+	case len(o.Env) == 0:
+		return errors.New("it has no env: the variable that holds the placeholder")
+	}
+	return nil
+}
+
+// offerSource decodes where the secret of an agent is: a variable of the
+// caller's, a value in a JSON file of the agent's, or a line of such a file.
+func (d *presetDecoder) offerSource(n *yaml.Node, o *offered) {
+	const what = "source of a credential"
+	var key, line, ends string
+	d.mapping(what, n, []field{
+		d.textField(what, "env", &o.Source.Value, func(text string) (string, error) {
+			o.Source.Kind = "env"
+			return text, variable(text)
+		}),
+		d.textField(what, "file", &o.Source.Value, func(text string) (string, error) {
+			o.Source.Kind = "file"
+			return homePath(text)
+		}),
+		d.textField(what, "key", &key, keyPath),
+		d.textField(what, "variable", &line, func(text string) (string, error) { return text, variable(text) }),
+		d.textField(what, "ends", &ends, keyPath),
+	})
+	o.expires = ends
+	if o.Source.Kind == "file" {
+		o.Source.Options = options("key", key, "variable", line)
+	}
+	if len(d.errs) == 0 && (o.Source.Kind == "file") != (key != "" || line != "") {
+		d.fail(n, "for example {file: ~/.agent/auth.json, key: token}", "%s: a file needs the key of the secret in it, or its variable", what)
+	}
+}
+
+// ready says why the secret of c cannot be had now; "" when it can. The source of
+// c is then the one that a plan needs.
+func (a *agentPlan) ready(c *offered) string {
+	login := c.login
+	if c.Source.Kind == "env" {
+		if a.host.lookup(c.Source.Value) != "" {
+			return ""
+		}
+		if login == "" {
+			login = "export " + c.Source.Value + "=…"
+		}
+		return a.preset.Title + " has no credential: " + login
+	}
+	if login == "" {
+		login = "log in once outside"
+	}
+	path := a.outside(c.Source.Value)
+	data, err := readPolicy(path, a.host.UID, false)
+	defer clear(data)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return a.preset.Title + " has no credential: " + login
+	case err != nil:
+		return fmt.Sprintf("%s: its credential cannot be used: %v", a.preset.Title, err)
+	}
+	c.Source.Value = path
+	secret, err := SecretIn(data, c.Source.Options)
+	defer clear(secret)
+	if err != nil || len(secret) == 0 {
+		return a.preset.Title + " has no credential: " + login
+	}
+	if c.expires == "" {
+		return ""
+	}
+	ends, err := SecretIn(data, map[string]string{"key": c.expires})
+	var ms int64
+	if _, scan := fmt.Sscan(string(ends), &ms); err != nil || scan != nil {
+		return ""
+	}
+	if at := time.UnixMilli(ms); time.Until(at) < time.Minute {
+		return fmt.Sprintf("the login of %s ended at %s: %s", a.preset.Title, at.UTC().Format(time.RFC3339), login)
+	}
+	return ""
+}
+
+// errNoSecret says that a file has no secret at the named place. It holds nothing
+// of the file.
+var errNoSecret = errors.New("the file has no such value")
+
+// SecretIn takes a value out of the text of a file: with the option key of a JSON
+// file, the parts of the way with dots between; with the option variable of lines
+// NAME=VALUE. Without either it is the text. No error holds anything of the text.
+func SecretIn(data []byte, options map[string]string) ([]byte, error) {
+	if name := options["variable"]; name != "" {
+		return lineValue(data, name)
+	}
+	key := options["key"]
+	if key == "" {
+		return bytes.Clone(data), nil
+	}
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.UseNumber()
+	var value any
+	if dec.Decode(&value) != nil {
+		return nil, errNoSecret
+	}
+	for part := range strings.SplitSeq(key, ".") {
+		object, ok := value.(map[string]any)
+		if !ok {
+			return nil, errNoSecret
+		}
+		if value, ok = object[part]; !ok {
+			return nil, errNoSecret
+		}
+	}
+	switch v := value.(type) {
+	case string:
+		return []byte(v), nil
+	case json.Number:
+		return []byte(v), nil
+	}
+	return nil, errNoSecret
+}
+
+// lineValue is the value of a variable in lines of NAME=VALUE, as programs that
+// read .env files take them: export before it and quotes around it are no part.
+func lineValue(data []byte, name string) ([]byte, error) {
+	for s := bufio.NewScanner(bytes.NewReader(data)); s.Scan(); {
+		line := strings.TrimPrefix(strings.TrimSpace(s.Text()), "export ")
+		n, value, ok := strings.Cut(line, "=")
+		if !ok || strings.TrimSpace(n) != name {
+			continue
+		}
+		value = strings.TrimSpace(value)
+		for _, quote := range []string{`"`, `'`} {
+			if len(value) > 1 && strings.HasPrefix(value, quote) && strings.HasSuffix(value, quote) {
+				value = value[1 : len(value)-1]
+			}
+		}
+		if value == "" {
+			break
+		}
+		return []byte(value), nil
+	}
+	return nil, errNoSecret
+}

@@ -1,0 +1,289 @@
+package policy
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// alertKeys are those of the section alerts, and that of the bait.
+var alertKeys = []key{
+	{name: "alerts",
+		doc: "What happens when a rule of detection finds something. Alerts are in the record in any case."},
+	{name: "alerts.sinks", kind: &sinks, project: never,
+		example: "[{terminal: true, severity: high}, {webhook: https://hooks.example.org/holdfast, secret: ~/.config/holdfast/webhook.key}]",
+		doc:     sinksDoc},
+	{name: "alerts.rules", kind: &paths, project: never, example: "[~/.config/holdfast/rules]",
+		doc: "Files of rules, or directories of such files, besides the built-in rules. Of a directory the files `*.yaml` are read. They belong to you or root, are writable by nobody else, and may not be, hold or lie below anything that the command can write."},
+	{name: "honeytokens", kind: &words, words: []string{"off", "on"}, project: raises, example: "on",
+		doc: "`on`: the private home inside holds credentials of the usual kinds that are worth nothing. Reading one is an alert, and sending one anywhere is refused and a critical one."},
+}
+
+var sinks = kind{
+	takes:   "a list of mappings",
+	many:    true,
+	element: (*decoder).sink,
+	schema:  func(key) map[string]any { return list(sinkShape()) },
+}
+
+// sinksDoc describes a place for alerts in full.
+const sinksDoc = "Places that alerts are sent to. Each is a mapping with one of the kinds:\n\n" +
+	"| kind | where alerts go |\n| --- | --- |\n" +
+	"| `terminal: true` | a line on the standard error of `holdfast run` |\n" +
+	"| `file: PATH` | a JSON line each at the end of a file |\n" +
+	"| `webhook: URL` | a JSON document each by POST |\n" +
+	"| `syslog: local` or a URL | the daemon of the host; or `udp://HOST:PORT`, `tcp://HOST:PORT`, `tls://HOST:PORT`, `unix:///PATH` |\n" +
+	"| `otlp: URL` | an OpenTelemetry collector, by HTTP |\n\n" +
+	"and, besides that:\n\n" +
+	"| key | meaning | for |\n| --- | --- | --- |\n" +
+	"| `severity` | the least severity that is sent: `info`, `low`, `medium`, `high` or `critical`; without it `low`, and `medium` for `terminal` | all |\n" +
+	"| `headers` | file with a header a line, as `Name: value`; the place for tokens | `webhook`, `otlp` |\n" +
+	"| `secret` | file with the key of the signature (HMAC-SHA256) of each request; without it requests are not signed | `webhook` |\n" +
+	"| `authority` | PEM file with certificate authorities that are trusted besides the system's | `webhook`, `otlp`, `syslog` with `tls` |\n" +
+	"| `timeout` | of one attempt, from `100ms` to `1m`; without it `10s` | `webhook`, `otlp`, `syslog` |\n" +
+	"| `insecure` | `true`: `http` to a host that is not loopback | `webhook`, `otlp` |\n\n" +
+	"Files are outside of all that is in view. A later source's sink takes the place of an earlier one of the same kind and address."
+
+// Alerts says where alerts go besides the record.
+type Alerts struct {
+	Sinks []AlertSink
+	Rules []RuleSource // besides the built-in ones
+}
+
+// AlertSink is one place that alerts are sent to. Its files are outside of all
+// that is in view, and nothing of it enters the boundary.
+type AlertSink struct {
+	Kind      string        // terminal, file, webhook, syslog or otlp
+	Address   string        // file: absolute path; webhook, otlp: URL; syslog: "local", or a URL with udp, tcp, tls or unix; terminal: ""
+	Severity  string        // the least severity that is sent: info, low, medium, high or critical
+	Headers   string        // absolute path of a file with a header a line, for webhook and otlp; "" for none
+	Secret    string        // absolute path of a file with the key of the signature, for webhook; "" for not signed
+	Authority string        // absolute path of a PEM file with certificate authorities besides the system's; "" for none
+	Timeout   time.Duration // of one attempt; 0 where none is made (terminal, file)
+	Insecure  bool          // http to a host that is not loopback was asked for
+	Origin    Origin
+}
+
+// RuleSource is a file of rules, or a directory of such files. Nothing inside
+// can change it.
+type RuleSource struct {
+	Path   string // absolute; every component resolved
+	Origin Origin
+}
+
+// severities of an alert, the least first.
+var severities = []string{"info", "low", "medium", "high", "critical"}
+
+// sinkKind is a kind of sink and the keys that it takes besides severity.
+type sinkKind struct {
+	name  string
+	takes []string
+}
+
+var sinkKinds = []sinkKind{
+	{"terminal", nil},
+	{"file", nil},
+	{"webhook", []string{"headers", "secret", "authority", "timeout", "insecure"}},
+	{"syslog", []string{"authority", "timeout"}},
+	{"otlp", []string{"headers", "authority", "timeout", "insecure"}},
+}
+
+const (
+	sinkTimeout = 10 * time.Second // of one attempt, where nothing is said
+	minTimeout  = 100 * time.Millisecond
+	maxTimeout  = time.Minute
+)
+
+// sink decodes one element of alerts.sinks.
+func (d *decoder) sink(key string, n *yaml.Node) bool {
+	var w writtenSink
+	before := len(d.errs)
+	d.mapping(aSink, n, w.fields(d))
+	if len(d.errs) > before {
+		return true
+	}
+	s := w.AlertSink
+	if len(w.kinds) != 1 {
+		d.fail(n, "for example {webhook: https://hooks.example.org/holdfast}", "a sink has %d kinds; one is wanted of terminal, file, webhook, syslog and otlp", len(w.kinds))
+		return true
+	}
+	if s.Kind = w.kinds[0]; s.Kind == "terminal" && !w.terminal {
+		d.fail(n, "leave it out, or raise its severity", "terminal of a sink is false; a sink that is listed is one that is used")
+		return true
+	}
+	if err := s.whole(w.given); err != nil {
+		d.fail(n, "", "the sink %s: %v", s.Kind, err)
+		return true
+	}
+	d.add(n, Entry{Key: key, Value: s.String(), Sink: &s})
+	return true
+}
+
+const aSink = "a sink" // in messages
+
+// writtenSink is a sink with what was written of it.
+type writtenSink struct {
+	AlertSink
+	terminal bool
+	kinds    []string // in the order in which they were written
+	given    []string // keys besides the kind and severity
+}
+
+func (w *writtenSink) fields(d *decoder) []field {
+	noted := func(list *[]string, f field) field {
+		return field{f.name, func(n *yaml.Node) {
+			*list = append(*list, f.name)
+			f.read(n)
+		}}
+	}
+	path := func(name string, into *string) field { return d.textField(aSink, name, into, fileText) }
+	address := func(name string) field {
+		return d.textField(aSink, name, &w.Address, func(text string) (string, error) { return text, nil })
+	}
+	timeout := func(n *yaml.Node) {
+		d.text(aSink, "timeout", n, func(text string) (err error) { w.Timeout, err = timeoutText(text); return err })
+	}
+	return []field{
+		noted(&w.kinds, field{"terminal", func(n *yaml.Node) { d.truth(aSink, "terminal", n, &w.terminal) }}),
+		noted(&w.kinds, path("file", &w.Address)),
+		noted(&w.kinds, address("webhook")),
+		noted(&w.kinds, address("syslog")),
+		noted(&w.kinds, address("otlp")),
+		d.textField(aSink, "severity", &w.Severity, severityText),
+		noted(&w.given, path("headers", &w.Headers)),
+		noted(&w.given, path("secret", &w.Secret)),
+		noted(&w.given, path("authority", &w.Authority)),
+		noted(&w.given, field{"timeout", timeout}),
+		noted(&w.given, field{"insecure", func(n *yaml.Node) { d.truth(aSink, "insecure", n, &w.Insecure) }}),
+	}
+}
+
+// whole fills in what follows from the rest, and says what contradicts it.
+// given are the keys besides the kind and severity.
+func (s *AlertSink) whole(given []string) error {
+	takes := sinkKinds[slices.IndexFunc(sinkKinds, func(k sinkKind) bool { return k.name == s.Kind })].takes
+	for _, name := range given {
+		if !slices.Contains(takes, name) {
+			return fmt.Errorf("it takes no %s", name)
+		}
+	}
+	if s.Severity == "" {
+		s.Severity = "low"
+		if s.Kind == "terminal" {
+			s.Severity = "medium"
+		}
+	}
+	if s.Timeout == 0 && slices.Contains(takes, "timeout") {
+		s.Timeout = sinkTimeout
+	}
+	switch s.Kind {
+	case "webhook", "otlp":
+		return endpoint(s.Address, s.Insecure)
+	case "syslog":
+		if s.Authority != "" && !strings.HasPrefix(s.Address, "tls://") {
+			return errors.New("authority stands with tls:// only")
+		}
+		return syslogText(s.Address)
+	}
+	return nil
+}
+
+// String is a sink in one line. What follows the host of a URL is left out, for
+// it is what keeps others from using a webhook.
+func (s AlertSink) String() string { return s.text(shownURL(s.Address)) }
+
+// full is all that a sink says, for whoever is asked to trust it.
+func (s AlertSink) full() string { return s.text(s.Address) }
+
+func (s AlertSink) text(address string) string {
+	parts := []string{s.Kind}
+	if address != "" {
+		parts = append(parts, address)
+	}
+	parts = append(parts, "from "+s.Severity)
+	for _, one := range [][2]string{{"headers", s.Headers}, {"secret", s.Secret}, {"authority", s.Authority}} {
+		if one[1] != "" {
+			parts = append(parts, one[0]+" "+one[1])
+		}
+	}
+	if s.Timeout != 0 && s.Timeout != sinkTimeout {
+		parts = append(parts, "timeout "+shortSpan(s.Timeout))
+	}
+	if s.Insecure {
+		parts = append(parts, "insecure")
+	}
+	return strings.Join(parts, " ")
+}
+
+func severityText(text string) (string, error) {
+	if slices.Contains(severities, text) {
+		return text, nil
+	}
+	if near := nearest(text, severities); near != "" {
+		return "", fmt.Errorf("unknown severity %q, did you mean %q?", printable(text), near)
+	}
+	return "", fmt.Errorf("unknown severity %q; known: %s", printable(text), strings.Join(severities, ", "))
+}
+
+func timeoutText(text string) (time.Duration, error) {
+	n, err := parseSpan(text)
+	if d := time.Duration(n); err == nil && d >= minTimeout && d <= maxTimeout {
+		return d, nil
+	}
+	return 0, fmt.Errorf("%q is not a duration from %s to %s", printable(text), minTimeout, shortSpan(maxTimeout))
+}
+
+// syslogText checks where a syslog daemon is.
+func syslogText(text string) error {
+	if text == "local" {
+		return nil
+	}
+	if path, ok := strings.CutPrefix(text, "unix://"); ok {
+		if !strings.HasPrefix(path, "/") || strings.ContainsAny(path, "%?#") { // which a URL reads differently than a path
+			return errors.New("its address is not unix:// and the absolute path of a socket, without %, ? and #")
+		}
+		return pathText(path)
+	}
+	u, err := hostURL(text)
+	if err != nil || !slices.Contains([]string{"udp", "tcp", "tls"}, u.Scheme) {
+		return errors.New("its address is neither local nor udp://, tcp:// or tls:// with a host and a port, nor unix:// with a path")
+	}
+	if u.Port() == "" || u.Path != "" || u.RawQuery != "" || u.ForceQuery {
+		return errors.New("its address is not " + u.Scheme + "://HOST:PORT")
+	}
+	return nil
+}
+
+// sinkShape is the schema of a place for alerts.
+func sinkShape() map[string]any {
+	text := map[string]any{"type": "string", "minLength": 1}
+	truth := map[string]any{"type": "boolean"}
+	address := map[string]any{"type": "string", "pattern": "^https?://.+$"}
+	options := map[string]any{
+		"headers": text, "secret": text, "authority": text, "insecure": truth,
+		"timeout": spanShape(),
+	}
+	var forms []any
+	for _, k := range sinkKinds {
+		properties := map[string]any{"severity": map[string]any{"enum": severities}}
+		for _, name := range k.takes {
+			properties[name] = options[name]
+		}
+		switch k.name {
+		case "terminal":
+			properties[k.name] = map[string]any{"const": true}
+		case "file":
+			properties[k.name] = text
+		case "syslog":
+			properties[k.name] = map[string]any{"type": "string", "pattern": "^(local|(udp|tcp|tls|unix)://.+)$"}
+		default:
+			properties[k.name] = address
+		}
+		forms = append(forms, closed([]string{k.name}, properties))
+	}
+	return map[string]any{"oneOf": forms}
+}

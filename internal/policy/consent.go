@@ -1,0 +1,252 @@
+package policy
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"holdfast.dev/holdfast/internal/floor/text"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"holdfast.dev/holdfast/internal/consent/rules"
+	"holdfast.dev/holdfast/internal/floor/event"
+)
+
+// consentKeys are those of the rules of consent.
+var consentKeys = []key{
+	{name: "ask", kind: &consents, project: adds, example: "[git-push, {set: new-hosts, attended: true}, {when: 'action == \"exec\" && program == \"terraform\" && verb == \"apply\"', reason: this changes what runs}]",
+		doc: "What a human must decide before it happens: the action is held while he is asked, and denied where nobody answers in time. Where several rules are about an action, one under `deny` decides; then one that asks in any case. Rules about commands are for consent and the boundary is for security. The flag is `--ask`. " + consentDoc +
+			"| `attended` | `true`: asks only while somebody is there to answer (`holdfast approve` is open); else the boundary decides as it would without the rule |\n\n" + aboutDoc},
+	{name: "deny", kind: &consents, project: adds, example: "[publish, {when: 'action == \"connect\" && port == 25'}]",
+		doc: "What is denied without asking, although the boundary would let it happen. The flag is `--deny`. " + consentDoc + "\n" + aboutDoc},
+}
+
+var consents = kind{
+	takes:   "a list of names of sets, or mappings",
+	many:    true,
+	element: (*decoder).consentRule,
+	text: func(k key, text string) (Entry, string, error) {
+		rule, err := consentText(text)
+		return Entry{Key: k.name, Value: rule.String(), Consent: &rule}, "", err
+	},
+	schema: func(k key) map[string]any { return list(consentShape(k.name)) },
+}
+
+// consentDoc describes a rule of consent in full.
+const consentDoc = "An entry is the name of a shipped set, or a mapping:\n\n" +
+	"| key | meaning |\n| --- | --- |\n" +
+	"| `set` | the name of a shipped set (`holdfast reference rule-sets`): `install`, `git-remotes`, `git-push`, `publish`, `infrastructure`, `pipe-to-shell`, `outside-writes` or `new-hosts` |\n" +
+	"| `when` | a condition (CEL) on what is about to happen, such as `action == \"exec\" && program == \"terraform\" && verb == \"apply\"`; with `set` both must hold. The names that it can use are listed in `holdfast reference rule-sets`. A condition that cannot be evaluated counts as true |\n" +
+	"| `reason` | what the human, or whoever is refused, is told |\n"
+
+const aboutDoc = "A condition that does not say which `action` is meant is about those that have what it names: `host` is about connections, `argv` about what is executed."
+
+const aConsentRule = "a rule of consent" // in messages
+
+// consentRule decodes one element of ask or deny.
+func (d *decoder) consentRule(key string, n *yaml.Node) bool {
+	var r rules.Rule
+	before := len(d.errs)
+	if n.Kind == yaml.ScalarNode {
+		d.text(aConsentRule, "set", n, func(text string) (err error) {
+			r.Set, err = setText(text)
+			return err
+		})
+	} else {
+		d.mapping(aConsentRule, n, []field{
+			d.textField(aConsentRule, "set", &r.Set, setText),
+			d.textField(aConsentRule, "when", &r.When, func(text string) (string, error) {
+				r.When = text
+				return text, r.Compile()
+			}),
+			d.textField(aConsentRule, "reason", &r.Reason, plainReason),
+			{"attended", func(n *yaml.Node) { d.truth(aConsentRule, "attended", n, &r.Attended) }},
+		})
+	}
+	if len(d.errs) > before {
+		return true
+	}
+	if err := wholeRule(r, key); err != nil {
+		d.fail(n, "for example git-push, or {when: 'action == \"exec\" && program == \"terraform\"'}", "%s: %v", key, err)
+		return true
+	}
+	d.add(n, Entry{Key: key, Value: r.String(), Consent: &r})
+	return true
+}
+
+// wholeRule says what contradicts itself in a rule.
+func wholeRule(r rules.Rule, key string) error {
+	switch {
+	case r.Set == "" && r.When == "":
+		return errors.New("the rule says of nothing that it is meant: neither set nor when")
+	case r.Attended && key != "ask":
+		return errors.New("attended stands under ask only: what is denied is denied whoever is there")
+	}
+	return nil
+}
+
+// consentText reads a rule from a flag: the name of a set, or a condition.
+func consentText(text string) (r rules.Rule, err error) {
+	if strings.Trim(text, "abcdefghijklmnopqrstuvwxyz-") == "" {
+		r.Set, err = setText(text)
+		return r, err
+	}
+	r.When = text
+	return r, r.Compile()
+}
+
+func setText(text string) (string, error) {
+	if slices.Contains(rules.SetNames, text) {
+		return text, nil
+	}
+	if near := nearest(text, rules.SetNames); near != "" {
+		return "", fmt.Errorf("there is no rule set %q, did you mean %q?", printable(text), near)
+	}
+	return "", fmt.Errorf("there is no rule set %q; known: %s", printable(text), strings.Join(rules.SetNames, ", "))
+}
+
+// plainReason is a text that is shown to a human who decides, and so must look
+// like what it is.
+func plainReason(reason string) (string, error) {
+	if _, err := toolText(reason); err != nil {
+		return "", err
+	}
+	if !text.Plain(reason) {
+		return "", errors.New("it has a character that cannot be seen")
+	}
+	return reason, nil
+}
+
+// consentShape is the schema of a rule of consent.
+func consentShape(key string) map[string]any {
+	properties := map[string]any{
+		"set":    map[string]any{"enum": rules.SetNames},
+		"when":   map[string]any{"type": "string", "minLength": 1},
+		"reason": map[string]any{"type": "string", "minLength": 1, "maxLength": maxToolText},
+	}
+	if key == "ask" {
+		properties["attended"] = map[string]any{"type": "boolean"}
+	}
+	return map[string]any{"oneOf": []any{
+		map[string]any{"enum": rules.SetNames},
+		map[string]any{
+			"type": "object", "additionalProperties": false, "properties": properties,
+			"anyOf": []any{map[string]any{"required": []string{"set"}}, map[string]any{"required": []string{"when"}}},
+		},
+	}}
+}
+
+// consent takes the rules of consent over into the plan.
+func (p *Plan) consent(e Effective) {
+	p.Ask, p.Deny = consentRulesOf(e, "ask"), consentRulesOf(e, "deny")
+}
+
+// consentRulesOf are the rules under ask or under deny.
+func consentRulesOf(e Effective, key string) (out []rules.Rule) {
+	for _, one := range e.of(key) {
+		r := *one.Consent
+		r.Origin = one.Origin.String()
+		out = append(out, r)
+	}
+	return out
+}
+
+func consentRows(p Plan) (rows []Row) {
+	for _, one := range p.Ask {
+		rows = append(rows, Row{"ask", one.String(), one.Origin})
+	}
+	for _, one := range p.Deny {
+		rows = append(rows, Row{"deny", one.String(), one.Origin})
+	}
+	return rows
+}
+
+// Judgement is what the rules of consent and the list of programs say of an attempt.
+type Judgement struct {
+	rules.Judgement
+
+	// Unlisted is the file of an execution that Plan.Programs does not have,
+	// whether that denies it or not; "" for none.
+	Unlisted string
+}
+
+// Consent judges attempts by the rules of consent of a plan and its list of
+// programs. It can be used by several goroutines at once.
+type Consent struct {
+	*rules.Matcher
+	programs Programs
+	fixed    func(path string) bool
+}
+
+// Consent makes the plan's rules of consent ready.
+func (p Plan) Consent() (*Consent, error) {
+	fixed := explainer{plan: p}.fixed
+	m, err := rules.New(p.Ask, p.Deny, rules.Host{Find: p.findProgram, Fixed: fixed, Outside: p.outside})
+	if err != nil {
+		return nil, err
+	}
+	return &Consent{m, p.Programs, fixed}, nil
+}
+
+// outside reports whether a path is not in the workspace.
+func (p Plan) outside(path string) bool { return p.Workspace == "" || !within(path, p.Workspace) }
+
+// fixed says whether nothing inside can put a file at a path.
+func (x explainer) fixed(path string) bool {
+	r := x.rule(path)
+	return r.Access == Read || r.Path == "" && rules.SystemFile(path)
+}
+
+// maxProgram is how large a file may be that is hashed to be recognised
+// elsewhere, in bytes.
+const maxProgram = 512 << 20
+
+// findProgram finds a program as a command inside would, by PATH; an absolute name
+// is that of the file.
+func (p Plan) findProgram(name string) (path, sum string) {
+	path = name
+	if !filepath.IsAbs(name) {
+		path = explainer{plan: p}.search(name)
+	}
+	path, err := filepath.EvalSymlinks(path)
+	if err != nil || path == "" {
+		return "", ""
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return path, ""
+	}
+	defer f.Close()
+	if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() || st.Size() > maxProgram {
+		return path, ""
+	}
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return path, ""
+	}
+	return path, hex.EncodeToString(h.Sum(nil))
+}
+
+// Wants says whether any rule, or the list of programs, can be about a kind of
+// attempts. Where none can, callers need not ask.
+func (c *Consent) Wants(k event.Kind) bool {
+	return c.Matcher.Wants(k) || k == event.KindExec && c.programs.Else != ""
+}
+
+// Judge says what the rules say of an attempt. What the list of programs refuses
+// nobody is asked about.
+func (c *Consent) Judge(a event.Attempt) Judgement {
+	j := Judgement{Judgement: c.Matcher.Judge(a), Unlisted: c.unlisted(a)}
+	if j.Unlisted == "" || c.programs.Else != programsRefuse || j.Verdict == event.Denied {
+		return j
+	}
+	j.Verdict, j.Rule = event.Denied, rules.Rule{Origin: c.programs.Origin.String()}
+	j.Reason = j.Unlisted + " is not among the programs that may be started (programs.allow)"
+	return j
+}

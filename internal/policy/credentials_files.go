@@ -1,0 +1,156 @@
+package policy
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// sources resolves where secrets come from, and refuses what the command could
+// read or replace.
+func (p *Plan) sources(e Effective, h Host) error {
+	var errs Errors
+	base := map[string]string{}
+	for _, one := range e.of("credentials") {
+		base[one.Credential.Name] = one.Base
+	}
+	x := explainer{plan: *p, host: h}
+	for i := range p.Credentials {
+		c := &p.Credentials[i]
+		if fault := x.source(c, base[c.Name]); fault != nil {
+			errs = append(errs, fault)
+		}
+	}
+	return errs.orNil()
+}
+
+// Judge resolves where the secret of a credential that the user keeps comes from, and
+// refuses what a command under p, or an earlier run, could read or replace.
+func (c *Credential) Judge(p Plan, h Host) error {
+	if fault := (explainer{plan: p, host: h}).source(c, ""); fault != nil {
+		return fault
+	}
+	return nil
+}
+
+func (x explainer) source(c *Credential, base string) *Error {
+	files := []*string{}
+	switch s := &c.Source; s.Kind {
+	case "file":
+		s.Value = expand(s.Value, base, x.host.Home)
+		files = append(files, &s.Value)
+	case "command":
+		return x.program(c, base)
+	case "vault", "github-app":
+		if fault := x.vaultAddress(c); fault != nil {
+			return fault
+		}
+		if s.Kind == "vault" && s.Options["token-file"] == "" && x.host.lookup("VAULT_TOKEN") == "" {
+			home := filepath.Join(x.host.Home, ".vault-token")
+			files = append(files, &home)
+		}
+		for _, name := range []string{"token-file", "key-file"} {
+			if path := s.Options[name]; path != "" {
+				path = expand(path, base, x.host.Home)
+				s.Options[name] = path
+				files = append(files, &path)
+			}
+		}
+	}
+	for _, path := range files {
+		links, real := steps(filepath.Clean(*path))
+		if link, rule := x.led(links); rule != "" {
+			return fault(c.Origin, "name the file itself", "the credential %s: the link %s on the way to %s is writable inside (%s), so that the command could lead it to another secret", c.Name, quote(link), quote(*path), rule)
+		}
+		if rule := x.rule(real); rule.Path != "" && rule.Access != Hidden {
+			return fault(c.Origin, "keep the secret in a directory that is not in view", "the credential %s: %s is in view inside (%s), so that the command could read the secret itself", c.Name, quote(*path), rule.Origin)
+		}
+	}
+	return nil
+}
+
+// vaultAddress takes the address of Vault from the caller's environment where
+// the policy leaves it to that.
+func (x explainer) vaultAddress(c *Credential) *Error {
+	if c.Source.Kind != "vault" || c.Source.Options["address"] != "" {
+		return nil
+	}
+	address, err := serviceURL(x.host.lookup("VAULT_ADDR"))
+	if err != nil {
+		return fault(c.Origin, "add address: https://… to the source, or set VAULT_ADDR", "the credential %s: its source has no address of Vault, and VAULT_ADDR: %v", c.Name, err)
+	}
+	c.Source.Options["address"] = address
+	return nil
+}
+
+// program looks up the program of a command. It is executed on the host, so it
+// must be nothing that the command inside could have written.
+func (x explainer) program(c *Credential, base string) *Error {
+	name := c.Source.Argv[0]
+	path := ""
+	if strings.Contains(name, "/") {
+		path = expand(name, base, x.host.Home)
+	} else {
+		for _, dir := range filepath.SplitList(x.host.lookup("PATH")) {
+			if path = lookIn(dir, name); path != "" && x.replaceable(path) == "" {
+				break
+			}
+			path = ""
+		}
+	}
+	if path == "" {
+		return fault(c.Origin, "install it, or write its whole path", "the credential %s: no directory of your PATH that the command cannot change has %s", c.Name, quote(name))
+	}
+	c.Source.Argv[0] = path
+	for _, word := range c.Source.Argv { // a script is an argument of its interpreter
+		if by := x.replaceable(word); filepath.IsAbs(word) && by != "" {
+			return fault(c.Origin, "move it to a directory that is not writable inside", "the credential %s: %s is used on the host, and the command could replace it (%s)", c.Name, quote(word), by)
+		}
+	}
+	return nil
+}
+
+// credentialVariables refuses a variable that a placeholder is to be in, or
+// that a secret is in, where something else hands it in.
+func (p *Plan) credentialVariables(e Effective, out map[string]Env) error {
+	var errs Errors
+	for _, c := range p.Credentials {
+		names := c.placeholders()
+		if c.Source.Kind == "env" {
+			names = append(slices.Clone(names), c.Source.Value)
+			if prefix, ok := strings.CutSuffix(c.Source.Value, "ACCESS_KEY_ID"); ok && c.Sign != "" { // three variables make one secret
+				names = append(names, prefix+"SECRET_ACCESS_KEY", prefix+"SESSION_TOKEN")
+			}
+		}
+		for _, name := range names {
+			given, found := out[name]
+			if !found {
+				continue
+			}
+			if e.onlyByWildcard(name, given.Origin) {
+				delete(out, name)
+				p.Notes = append(p.Notes, given.Origin.String()+": "+name+" is left out: the credential "+c.Name+" speaks for it")
+				continue
+			}
+			errs = append(errs, fault(given.Origin, "take it out of environment, for the credential speaks for it",
+				"%s is handed in, and the credential %s (%s) keeps it out", name, c.Name, c.Origin))
+		}
+	}
+	return errs.orNil()
+}
+
+// onlyByWildcard reports whether a variable that came from o was handed in by a
+// wildcard and is named nowhere.
+func (e Effective) onlyByWildcard(name string, o Origin) bool {
+	wild := false
+	for _, one := range e.Entries {
+		if one.Key != "environment.pass" && one.Key != "environment.set" {
+			continue
+		}
+		if one.Value == name {
+			return false
+		}
+		wild = wild || one.Origin == o && strings.HasSuffix(one.Value, "*")
+	}
+	return wild
+}

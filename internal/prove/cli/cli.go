@@ -1,0 +1,78 @@
+// Package cli is what a person meets of holdfast-prove: its verbs, flags, texts
+// and exit codes. It plays rows, worlds and agents with the packages beside it,
+// and knows holdfast, as any other sandbox, by its command line alone.
+//
+// [Main] is the way in.
+package cli
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"holdfast.dev/holdfast/internal/floor/command"
+)
+
+// The exit codes of prove, which are those of a test runner.
+const (
+	exitFound    = 1 // something escaped or was not seen; exposure: something of the level is handed over
+	exitUnplayed = 2 // nothing was proved
+)
+
+// byHoldfast is the name under which `holdfast prove` starts this program.
+const byHoldfast = "holdfast prove"
+
+// app is the world of a verb.
+type app struct{ *command.App }
+
+// Main runs one command line, without the name of the program, and returns the
+// exit status.
+func Main(args []string) int {
+	if status, is := actAsProber(); is {
+		return status
+	}
+	name := "holdfast-prove"
+	if os.Args[0] == byHoldfast {
+		name = "holdfast"
+	}
+	world, err := command.New(name)
+	if err != nil {
+		return exitUnplayed
+	}
+	world.Status = func(error) int { return exitUnplayed }
+	a := &app{world}
+	root := newRoot(a)
+	root.SetArgs(args)
+	cmd, err := root.ExecuteC()
+	if cmd != nil && cmd.HasParent() && cmd.Parent().Name() == "model" {
+		world.Status = nil // nothing is proved there
+	}
+	return a.Report(err)
+}
+
+// newRoot is the command of all verbs: those of prove, which are of Linux, and the
+// scripted model.
+func newRoot(a *app) *cobra.Command {
+	root := newProveCommand(a)
+	root.Use = "holdfast-prove"
+	root.Version = command.Version()
+	if os.Args[0] == byHoldfast {
+		root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: byHoldfast}
+	}
+	root.AddCommand(newModelCommand(a), newVersionCommand(a))
+	a.Attach(root)
+	return root
+}
+
+func newVersionCommand(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			_, err := fmt.Fprintln(a.Stdout, "holdfast-prove", command.Version())
+			return err
+		},
+	}
+}

@@ -1,0 +1,98 @@
+//go:build linux
+
+package cli
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/spf13/pflag"
+
+	"holdfast.dev/holdfast/internal/floor/command"
+	"holdfast.dev/holdfast/internal/floor/text"
+)
+
+// misfit is a set of flags that would be ignored beside, or without, another one.
+// What is ignored in silence is taken for done.
+type misfit struct {
+	flags []string
+	when  bool
+	why   string // goes on after "--flag "
+	hint  string
+}
+
+// fits says which flag of prove means nothing beside the others.
+func (p prover) fits(flags *pflag.FlagSet) error {
+	agent, script := p.agent.name != "", p.agent.script != ""
+	return fitting(flags, []misfit{
+		{[]string{"agent-version", "posture", "inside", "script", "agents"}, !agent, "says how an agent is tried, and none is named", "name one: holdfast prove --agent claude"},
+		{[]string{"target", "target-cmd", "target-version", "unconfined-root"}, agent, "is about a sandbox; an agent is tried bare, or with --inside holdfast", "leave it out, or leave out --agent"},
+		{[]string{"world"}, agent, "is about rows of the escape matrix; the probes of an agent are others", "leave it out, or leave out --agent"},
+		{[]string{"baseline", "against"}, p.world == "all", "is about one run, and --world all makes one for each world", "name one world"},
+		{[]string{"quick", "core"}, agent, "chooses rows of the escape matrix; the probes of an agent are others", "choose with --class and --id; see them with: holdfast prove --agent claude --list"},
+		{[]string{"baseline", "against", "id", "class", "strict", "except", "list"}, script, "is for verdicts, and a script has none", "leave it out: what was seen of each step is printed"},
+		{[]string{"target"}, p.command != "", "and --target-cmd name two targets", "give one of them; to play several: holdfast prove matrix"},
+		{[]string{"target-version"}, p.command == "" && !agent, "belongs to --target-cmd", "known targets say their version by themselves"},
+		{[]string{"output", "format", "strict", "except", "baseline", "against", "verbose"}, p.list, "is for a report, and --list plays nothing", "leave out --list, or the other"},
+		{[]string{"strict", "except"}, p.against != "", "is for a whole run; --against fails for what has become weaker alone", "compare without it, or run without --against"},
+		{[]string{"except"}, !p.strict, "excuses rows from --strict, which is not given", "without --strict a row that proves nothing fails nothing"},
+	})
+}
+
+// fits says which flag of prove watch means nothing beside the others.
+func (w watcher) fits(flags *pflag.FlagSet) error {
+	return fitting(flags, []misfit{
+		{[]string{"posture", "inside"}, len(w.agents) == 0, "says how an agent is tried, and none is named", "name one: holdfast prove watch --agent claude"},
+		{[]string{"target-version"}, w.command == "", "belongs to --target-cmd", "known targets say their version by themselves"},
+	})
+}
+
+func fitting(flags *pflag.FlagSet, all []misfit) error {
+	for _, m := range all {
+		for _, name := range m.flags {
+			if m.when && flags.Changed(name) {
+				return command.Usage(fmt.Errorf("--%s %s", name, m.why), m.hint)
+			}
+		}
+	}
+	return nil
+}
+
+// again is the command line that plays against the same target in the same place;
+// with the rows that were chosen, where it says so.
+func (p prover) again(rows bool) string {
+	line := "holdfast prove --target " + p.target
+	switch {
+	case p.command != "":
+		line = "holdfast prove --target-cmd " + text.Word(p.command)
+		if p.version != "" {
+			line += " --target-version " + text.Word(p.version)
+		}
+	case p.target == "none" && os.Geteuid() == 0:
+		line += " --unconfined-root"
+	}
+	for _, flag := range []struct{ name, value string }{{"--dir", p.dir}, {"--prober", p.prober}} {
+		if flag.value != "" {
+			line += " " + flag.name + " " + text.Word(flag.value)
+		}
+	}
+	if !rows {
+		return line
+	}
+	if p.world != "" {
+		line += " --world " + text.Word(p.world)
+	}
+	for _, c := range p.selection.Classes {
+		line += " --class " + text.Word(c)
+	}
+	for _, id := range p.selection.IDs {
+		line += " --id " + text.Word(id)
+	}
+	if p.selection.Core {
+		line += " --core"
+	}
+	if p.selection.Quick {
+		line += " --quick"
+	}
+	return line
+}

@@ -1,0 +1,76 @@
+//go:build linux
+
+package cli
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"holdfast.dev/holdfast/internal/floor/command"
+	"holdfast.dev/holdfast/internal/floor/text"
+)
+
+// writeTo replaces a file as a whole, or leaves it as it is. Reports lie where an
+// agent could write: what it has put beside the file, or in its place, is neither
+// followed nor written to.
+func writeTo(path string, write func(*os.File) error) error {
+	f, err := beside(path)
+	if err != nil {
+		return err
+	}
+	err = errors.Join(write(f), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return nil
+}
+
+// beside makes a new file in the directory of path: one that was not there before,
+// which no link can be (open(2), O_EXCL), with the mode that the user's umask says.
+func beside(path string) (*os.File, error) {
+	if err := replaceable(path); err != nil {
+		return nil, err
+	}
+	name := ".new-" + strings.ToLower(rand.Text())
+	return os.OpenFile(filepath.Join(filepath.Dir(path), name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+}
+
+// replaceable says why a report may not take the place of what is at path.
+func replaceable(path string) error {
+	info, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case !info.Mode().IsRegular():
+		return command.Usage(fmt.Errorf("%s is no plain file (%s): a report does not take its place", text.Word(path), info.Mode()), "name another file; without one, the report goes to the standard output")
+	}
+	return nil
+}
+
+// writable says why no report can be written to one of these files, before minutes
+// are spent on making it; "" and "-" are no files.
+func writable(paths ...string) error {
+	for _, path := range paths {
+		if path == "" || path == "-" {
+			continue
+		}
+		f, err := beside(path)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(f.Close(), os.Remove(f.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,47 @@
+package cli
+
+import (
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"holdfast.dev/holdfast/internal/prove/harness"
+)
+
+// workers are the hidden commands by which this program does a part of its work in
+// a process of its own.
+func workers() []*cobra.Command {
+	return []*cobra.Command{newWorkerCommand(), newMachineCommand(), newTrialWorkerCommand()}
+}
+
+// newWorkerCommand plays the rows of `holdfast prove` that need a network. That
+// command executes it, in a network of its own; a person has no need to.
+func newWorkerCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:    harness.WorkerCommand,
+		Short:  "Play the probes that need a network, for holdfast prove",
+		Hidden: true,
+		Args:   cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM)
+			defer stop()
+			return harness.Worker(ctx, os.Stdin, os.Stdout)
+		},
+	}
+}
+
+// newMachineCommand plays the rows of `holdfast prove --world` on a machine that it
+// has changed for itself. That command executes it; a person has no need to.
+func newMachineCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:    harness.MachineCommand,
+		Short:  "Play probes on a machine that lacks something, for holdfast prove",
+		Hidden: true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM)
+			defer stop()
+			return harness.Machine(ctx, args, os.Stdin, os.Stdout)
+		},
+	}
+}

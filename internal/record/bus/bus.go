@@ -1,0 +1,304 @@
+//go:build linux
+
+package bus
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"strconv"
+	"sync"
+	"time"
+
+	"holdfast.dev/holdfast/internal/detect"
+	"holdfast.dev/holdfast/internal/detect/alert"
+	"holdfast.dev/holdfast/internal/floor/event"
+	"holdfast.dev/holdfast/internal/floor/redact"
+	"holdfast.dev/holdfast/internal/policy"
+	"holdfast.dev/holdfast/internal/record/audit"
+	"holdfast.dev/holdfast/internal/record/story"
+)
+
+// Config is what a bus needs.
+type Config struct {
+	Session string
+	Log     string            // directory of the records; "" for no record and no detection, in tests
+	Keys    string            // directory of the keys that sign them
+	State   string            // directory of Holdfast's state
+	Version string            // of Holdfast, for alerts
+	Notify  func(line string) // is told of alerts, a line each; nil for not
+	Plan    policy.Plan
+}
+
+// Bus carries the events of a run to the log, to detection and to whoever is told of
+// alerts. Its methods may be called from several goroutines at once.
+type Bus struct {
+	session string
+	log     *audit.Log // nil when no record is kept: in tests alone
+	secrets *redact.Redactor
+	alarm   *alarm // nil with log
+	ended   bool
+	unsent  bool // Close: a sink did not get an alert
+
+	mu      sync.Mutex // guards what follows
+	sensors map[event.Sensor]*Sensor
+	lacks   Lack
+	broken  error
+	drops   *story.Drops        // what will go with the private home
+	kill    func(reason string) // nil until something runs
+}
+
+// Sensor is where the events of one sensor go: it numbers them before anything can
+// lose them.
+type Sensor struct {
+	bus  *Bus
+	name event.Sensor
+
+	mu    sync.Mutex // held while an event is on its way, so that the log has them in order
+	n     uint64
+	quiet bool // nothing is recorded yet
+}
+
+// Open begins the record of a session, and detection. Without it nothing runs.
+func Open(c Config) (*Bus, error) {
+	place := detect.Place{Home: c.Plan.Identity.Home, Workspace: c.Plan.Workspace}
+	b := &Bus{session: c.Session, secrets: redact.New(), sensors: map[event.Sensor]*Sensor{}, drops: story.NewDrops(place)}
+	if c.Log == "" {
+		return b, nil
+	}
+	var err error
+	if b.alarm, err = newAlarm(c, b); err != nil {
+		return nil, err
+	}
+	anchors, err := anchors(c.Plan.Record.Anchor)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("preparing where the head of the log goes: %w", err), b.Close())
+	}
+	b.log, err = audit.Create(c.Log, audit.Options{
+		Session: c.Session, Keys: c.Keys, Anchors: anchors, Failed: b.Fail, Noted: b.dispatch, Detail: map[string]string{"level": string(c.Plan.Record.Level)},
+	})
+	if err != nil {
+		return nil, errors.Join(&policy.StateError{Dir: c.State, Err: err}, b.Close())
+	}
+	return b, nil
+}
+
+// Session is the name of the run's session.
+func (b *Bus) Session() string { return b.session }
+
+// Secrets masks what must not be written; what it learns is masked from then on.
+func (b *Bus) Secrets() *redact.Redactor { return b.secrets }
+
+// Recording reports whether a record is kept.
+func (b *Bus) Recording() bool { return b.log != nil }
+
+// Ended reports whether End was called.
+func (b *Bus) Ended() bool { return b.ended }
+
+// Sensor returns where the events of one sensor go.
+func (b *Bus) Sensor(name event.Sensor) *Sensor {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s := b.sensors[name]
+	if s == nil {
+		s = &Sensor{bus: b, name: name}
+		b.sensors[name] = s
+	}
+	return s
+}
+
+// Emit returns when the event stands in the log.
+func (s *Sensor) Emit(e event.Event) error {
+	_, err := s.put(e, (*audit.Log).Put)
+	return err
+}
+
+// Observe returns before.
+func (s *Sensor) Observe(e event.Event) error {
+	_, err := s.put(e, (*audit.Log).PutLater)
+	return err
+}
+
+// put numbers an event, writes it, and has detection look at it. It returns the
+// number, also where it could not be written.
+func (s *Sensor) put(e event.Event, write func(*audit.Log, event.Event) (uint64, error)) (uint64, error) {
+	r := s.bus
+	if r.log == nil {
+		return 0, nil
+	}
+	s.mu.Lock()
+	if s.quiet {
+		s.mu.Unlock()
+		return 0, nil
+	}
+	s.n++
+	e.N, e.Sensor, e.Session, e.Time = s.n, s.name, r.session, time.Now()
+	e = r.secrets.Event(e)
+	if e.Verdict == event.Denied && e.Layer == "" {
+		e.Layer = layers[s.name]
+	}
+	var err error
+	e.Seq, err = write(r.log, e)
+	s.mu.Unlock()
+	if err != nil {
+		r.Fail(err)
+		return e.N, err
+	}
+	if s.name == event.Syscall {
+		r.mu.Lock()
+		r.drops.Add(&e)
+		r.mu.Unlock()
+	}
+	if s.name != event.Detect && e.Action != event.SessionEnd { // End has detection look at that one before
+		r.dispatch(e)
+	}
+	return e.N, nil
+}
+
+// dispatch passes on an event that is in the record.
+func (b *Bus) dispatch(e event.Event) {
+	b.lack(e)
+	b.alarm.observe(e)
+}
+
+// Report is what a run says of its record at its end.
+type Report struct {
+	Lack        Lack            // of the record
+	New         []string        // what was new by the baseline of the workspace: kind and name, "…" for more of it
+	Dropped     []story.Dropped // what went with the private home, sorted
+	DroppedMore uint64          // changes of other paths there, of which there were too many
+}
+
+// Report returns it. What comes after that is not in it.
+func (b *Bus) Report() Report {
+	news := b.alarm.newThings()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	dropped, more := b.drops.List()
+	return Report{Lack: b.lacks, New: news, Dropped: dropped, DroppedMore: more}
+}
+
+// Unsent reports, after Close, whether a sink did not get an alert that the record
+// can send again.
+func (b *Bus) Unsent() bool { return b.unsent }
+
+// Lack returns why the record is not complete, as far as is known now.
+func (b *Bus) Lack() Lack {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.lacks
+}
+
+// layers are what denied when a sensor that decides says so.
+var layers = map[event.Sensor]string{event.Egress: event.LayerEgress, event.Broker: event.LayerBroker}
+
+// Silence switches recording of a sensor off and on: the launch tries the
+// boundary before the command is executed, and those attempts are ours.
+func (s *Sensor) Silence(quiet bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.quiet = quiet
+}
+
+// Fail ends the run: what cannot be recorded does not happen.
+func (b *Bus) Fail(err error) {
+	b.mu.Lock()
+	first, kill := b.broken == nil, b.kill
+	if first {
+		b.broken = err
+	}
+	b.mu.Unlock()
+	if first && kill != nil {
+		kill("the record of the run cannot be written: " + err.Error())
+	}
+}
+
+// Failed says whether something could not be recorded, of whichever sensor.
+func (s *Sensor) Failed() bool {
+	s.bus.mu.Lock()
+	defer s.bus.mu.Unlock()
+	return s.bus.broken != nil
+}
+
+// Guard ends a running command when the record breaks.
+func (b *Bus) Guard(kill func(reason string)) {
+	b.mu.Lock()
+	b.kill = kill
+	broken := b.broken
+	b.mu.Unlock()
+	if broken != nil {
+		kill("the record of the run cannot be written: " + broken.Error())
+	}
+}
+
+// End writes the last event of the session: how many events each sensor had, and
+// which alerts did not reach a sink.
+func (b *Bus) End(detail map[string]string) error {
+	b.ended = true
+	last := event.Event{Action: event.SessionEnd, Verdict: event.Allowed, Detail: detail}
+	if b.log != nil { // losses and the end may be worth an alert, which stands before the end
+		if err := b.log.Settle(); err != nil {
+			return err
+		}
+		seen := last
+		seen.Sensor, seen.Session, seen.Time = event.Task, b.session, time.Now()
+		b.dispatch(seen)
+		maps.Copy(detail, alert.Detail(b.alarm.deliver()))
+	}
+	own := b.Sensor(event.Task)
+	b.mu.Lock()
+	sensors := maps.Clone(b.sensors)
+	b.mu.Unlock()
+	for name, s := range sensors {
+		s.mu.Lock()
+		n := s.n
+		s.mu.Unlock()
+		if s == own {
+			n++ // this one
+		}
+		if n > 0 {
+			detail["count."+string(name)] = strconv.FormatUint(n, 10)
+		}
+	}
+	return own.Emit(last)
+}
+
+// Close ends the record. It may be called more than once.
+func (b *Bus) Close() error {
+	var errs []error
+	if b.log != nil && !b.ended {
+		errs = append(errs, b.log.Settle()) // it tells the alarm
+	}
+	if b.alarm != nil {
+		b.unsent = len(alert.Detail(b.alarm.deliver())) > 0
+		errs = append(errs, b.alarm.close())
+		b.alarm = nil
+	}
+	if b.log != nil {
+		errs = append(errs, b.log.Close())
+		b.log = nil
+	}
+	return errors.Join(errs...)
+}
+
+// anchors are the places that the policy names for the head of the log.
+func anchors(list []policy.Anchor) ([]audit.Anchor, error) {
+	var out []audit.Anchor
+	for _, a := range list {
+		switch a.Kind {
+		case "file":
+			out = append(out, audit.FileAnchor(a.Address))
+		case "http":
+			out = append(out, audit.HTTPAnchor(a.Address))
+		case "syslog":
+			s, err := audit.SyslogAnchor("unixgram", "/dev/log")
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", a.Origin, err)
+			}
+			out = append(out, s)
+		default:
+			return nil, fmt.Errorf("%s: %q is no kind of anchor", a.Origin, a.Kind)
+		}
+	}
+	return out, nil
+}

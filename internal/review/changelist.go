@@ -1,0 +1,141 @@
+//go:build linux
+
+package review
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"holdfast.dev/holdfast/internal/boundary/workspace"
+)
+
+// ChangeList is what a run changed that worked on the workspace itself: a list, kept
+// to be shown later. What other programs of the user changed meanwhile is in it
+// too: times of change say when, not who.
+type ChangeList struct {
+	Version   int                    `json:"version"`
+	Session   string                 `json:"session"`
+	Workspace workspace.Name         `json:"workspace"`
+	Roots     []workspace.Name       `json:"roots"` // of the trees that the run could write to, the workspace first
+	Begun     time.Time              `json:"begun"`
+	Ended     time.Time              `json:"ended"`
+	Changes   []workspace.Difference `json:"changes"`          // what is flagged first, then what is gone, then by path
+	Cut       int                    `json:"cut,omitempty"`    // how many more there were
+	Unsure    string                 `json:"unsure,omitempty"` // why something may be missing
+}
+
+// Bounds of the lists that are kept. A list is for looking at after the run; the
+// record has who wrote what for longer.
+const (
+	maxListed     = 20_000              // changes of one run
+	maxDirect     = 50                  // runs
+	maxDirectTime = 30 * 24 * time.Hour // since the end of a run
+)
+
+// listFile is what a review of a run in direct mode has besides review.json.
+const listFile = "changes.json"
+
+// Keep writes the list into dir, the directory of the run's review, sorted and cut to
+// what may be kept, and removes older lists beside it.
+func (l ChangeList) Keep(dir string) error {
+	l.Changes = inOrder(l.Changes)
+	if l.Cut = max(0, len(l.Changes)-maxListed); l.Cut > 0 {
+		l.Changes = l.Changes[:maxListed]
+	}
+	if err := l.save(dir); err != nil {
+		return fmt.Errorf("keeping the list of what changed: %w", err)
+	}
+	if err := prune(filepath.Dir(dir), l.Ended); err != nil {
+		return fmt.Errorf("removing old lists of what changed: %w", err)
+	}
+	return nil
+}
+
+// inOrder sorts changes of several trees: what is flagged first, then what is
+// gone, which nothing but the list tells of.
+func inOrder(all []workspace.Difference) []workspace.Difference {
+	rank := func(d workspace.Difference) int {
+		switch {
+		case d.Flag != nil:
+			return 0
+		case d.Kind == workspace.KindDeleted:
+			return 1
+		}
+		return 2
+	}
+	all = slices.Clone(all)
+	slices.SortStableFunc(all, func(a, b workspace.Difference) int { return rank(a) - rank(b) })
+	return all
+}
+
+// save writes the list, and then that there is one.
+func (l ChangeList) save(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	if err := writeWhole(filepath.Join(dir, listFile), l); err != nil {
+		return err
+	}
+	if _, err := os.Lstat(filepath.Join(dir, workspace.ReviewFile)); err == nil {
+		return nil // of the same run
+	}
+	about := workspace.Review{Session: l.Session, Workspace: l.Workspace, Mode: workspace.ReviewDirect, State: workspace.ReviewApplied, Begun: l.Begun, Ended: l.Ended}
+	return about.Begin(dir) // a list is not worth waiting for the disk
+}
+
+// writeWhole writes a file that is there as a whole or not at all.
+func writeWhole(path string, v any) error {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(path+".new", append(data, '\n'), 0o600); err != nil {
+		os.Remove(path + ".new")
+		return err
+	}
+	return os.Rename(path+".new", path)
+}
+
+// prune removes lists that are too old or too many. What waits for a decision is
+// none of those.
+func prune(reviews string, now time.Time) error {
+	entries, err := os.ReadDir(reviews)
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(entries, func(a, b os.DirEntry) int { return strings.Compare(b.Name(), a.Name()) })
+	var errs []error
+	for kept, i := 0, 0; i < len(entries); i++ {
+		dir := filepath.Join(reviews, entries[i].Name())
+		about, err := workspace.ReadReview(dir)
+		if err != nil || about.Mode != workspace.ReviewDirect {
+			continue
+		}
+		if kept++; kept > maxDirect || now.Sub(about.Ended) > maxDirectTime {
+			errs = append(errs, os.RemoveAll(dir))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// ReadChangeList reads the list of a run from the directory of its review.
+func ReadChangeList(dir string) (*ChangeList, error) {
+	data, err := os.ReadFile(filepath.Join(dir, listFile))
+	if err != nil {
+		return nil, fmt.Errorf("reading the list of what changed: %w", err)
+	}
+	var d ChangeList
+	if err := json.Unmarshal(data, &d); err != nil {
+		return nil, fmt.Errorf("reading the list of what changed in %s: %w", dir, err)
+	}
+	if d.Version != 1 {
+		return nil, fmt.Errorf("reading the list of what changed in %s: version %d is not known", dir, d.Version)
+	}
+	return &d, nil
+}

@@ -1,0 +1,121 @@
+//go:build linux
+
+package run
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"holdfast.dev/holdfast/internal/boundary"
+	"holdfast.dev/holdfast/internal/floor/event"
+	"holdfast.dev/holdfast/internal/policy"
+)
+
+// recordStart records what the boundary was found to be, what holds in it and
+// that the command is about to be executed, and begins to record what it does.
+func (t *Task) recordStart(plan policy.Plan, p boundary.Posture, watch *observers, review policy.View) error {
+	own := t.bus.Sensor(event.Task)
+	err := own.Emit(event.Event{Action: event.SessionAttest, Object: plan.Workspace, Verdict: event.Allowed, Detail: posture(p)})
+	if err != nil {
+		return err
+	}
+	detail := map[string]string{"profile": plan.Profile, "level": string(plan.Record.Level), "without": join(plan.Accepted), "home": plan.Identity.Home, "sensors": watch.sensors(), "review": string(review)}
+	for i, s := range plan.Sources {
+		detail[fmt.Sprintf("policy.%d", i+1)] = strings.TrimSpace(s.Name + " " + s.SHA256)
+	}
+	maps.DeleteFunc(detail, func(_, v string) bool { return v == "" })
+	err = own.Emit(event.Event{Action: event.SessionStart, Object: plan.Workspace, Verdict: event.Allowed,
+		Process: event.Process{Argv: slices.Clone(t.Argv), Cwd: plan.Dir}, Detail: detail})
+	if err != nil {
+		return err
+	}
+	if err := watch.blindFromStart(); err != nil {
+		return err
+	}
+	watch.begin()
+	return nil
+}
+
+// recordRefused records that nothing was executed, and why: where the boundary
+// was not what it should be, that is worth an alert.
+func (t *Task) recordRefused(why error) error {
+	var differs *boundary.PostureError
+	if errors.As(why, &differs) {
+		err := t.bus.Sensor(event.Task).Emit(event.Event{Action: event.SessionAttest, Object: t.Plan.Workspace, Verdict: event.Denied,
+			Detail: map[string]string{"differs": strings.Join(differs.Diff, "; ")}})
+		if err != nil {
+			return err
+		}
+	}
+	return t.bus.End(map[string]string{"status": "not started", "reason": fmt.Sprint(why)})
+}
+
+func join[S ~string](words []S) string {
+	out := make([]string, len(words))
+	for i, w := range words {
+		out[i] = string(w)
+	}
+	return strings.Join(out, ",")
+}
+
+// posture is what was attested, in words that fit in a record.
+func posture(p boundary.Posture) map[string]string {
+	var own []string
+	for ns, differs := range p.Namespaces {
+		if differs {
+			own = append(own, ns)
+		}
+	}
+	slices.Sort(own)
+	readonly := 0
+	for _, m := range p.Mounts {
+		if m.ReadOnly {
+			readonly++
+		}
+	}
+	return map[string]string{
+		"uid": fmt.Sprint(p.UID), "gid": fmt.Sprint(p.GID), "capabilities": p.Capabilities["CapBnd"],
+		"no_new_privs": fmt.Sprint(p.NoNewPrivs), "seccomp": fmt.Sprint(p.Seccomp), "namespaces": strings.Join(own, ","),
+		"mounts": fmt.Sprint(len(p.Mounts)), "mounts_readonly": fmt.Sprint(readonly),
+	}
+}
+
+// recordReload records that the policy was loaded again, or why it was not, and
+// returns what its caller has to tell.
+func (t *Task) recordReload(err error) error {
+	e := event.Event{Action: event.PolicyReload, Object: t.Plan.Workspace, Verdict: event.Allowed}
+	if err != nil {
+		e.Verdict, e.Detail = event.Denied, map[string]string{"reason": err.Error()}
+	}
+	return errors.Join(err, t.bus.Sensor(event.Task).Emit(e))
+}
+
+// recordEnd records what was held back, which limits were hit and how the run ended.
+func (t *Task) recordEnd(r Result) error {
+	own := t.bus.Sensor(event.Task)
+	emit := func(e event.Event) error { return own.Emit(e) }
+	for _, q := range r.Settled.Quarantined {
+		err := emit(event.Event{Action: event.FileQuarantine, Object: string(q.Path), Verdict: event.Denied, Layer: event.LayerProtected,
+			Detail: map[string]string{"reason": q.Reason}})
+		if err != nil {
+			return err
+		}
+	}
+	limits := slices.Clone(r.Exit.Hits)
+	if r.Exit.Reason != "" {
+		limits = append(limits, r.Exit.Reason)
+	}
+	for _, l := range limits {
+		if err := emit(event.Event{Action: event.SessionLimit, Object: l, Verdict: event.Denied}); err != nil {
+			return err
+		}
+	}
+	detail := map[string]string{"status": fmt.Sprint(r.Exit.Status())}
+	if r.Exit.Signal != 0 {
+		detail["signal"] = r.Exit.Signal.String()
+	}
+	return t.bus.End(detail)
+}

@@ -1,0 +1,234 @@
+//go:build linux
+
+package session
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"holdfast.dev/holdfast/internal/boundary/workspace"
+	"holdfast.dev/holdfast/internal/policy"
+)
+
+// Files of a session's directory.
+const (
+	lockFile = "lock"
+	journals = "tree-*.json" // one a tree that was scanned
+)
+
+// Session is the directory of one run: it exists while the run does, so that after a
+// sudden death another process can settle the workspace.
+type Session struct {
+	dir       string
+	lock      *os.File
+	snapshots []*workspace.Snapshot // of the workspace, then of the other writable trees
+	view      *view                 // of the workspace, in review mode; nil otherwise, and after a sudden death
+	review    *Viewed               // what became of it, once settled
+	adopted   bool                  // the supervisor of it died
+	listed    int                   // changes in the writable trees, once settled
+	failed    bool                  // to settle: everything stays for the next attempt
+	keep      bool                  // for what was quarantined
+	budget    *workspace.Budget     // of settling; nil for one of its own
+}
+
+func sessionsDir(state string) string { return filepath.Join(state, "sessions") }
+
+// Open makes the session's directory below a state directory, and locks it.
+func Open(state string) (*Session, error) {
+	all := sessionsDir(state)
+	if err := os.MkdirAll(all, 0o700); err != nil {
+		return nil, &policy.StateError{Dir: state, Err: err}
+	}
+	// The plan keeps the state out of view by where it stands.
+	if st, err := os.Lstat(all); err != nil || !st.IsDir() {
+		return nil, &policy.StateError{Dir: state, Err: cmp.Or(err, fmt.Errorf("%s is a link", all))}
+	}
+	id := make([]byte, 6)
+	rand.Read(id)
+	dir := filepath.Join(all, time.Now().UTC().Format("20060102T150405")+"-"+hex.EncodeToString(id))
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("making the session's directory: %w", err)
+	}
+	// The lock gets its name only when it is held: whoever sees the name and
+	// gets the lock knows that nobody looks after the session.
+	unnamed := filepath.Join(dir, lockFile+".new")
+	lock, err := lockSession(unnamed, os.O_CREATE|os.O_EXCL)
+	if err == nil {
+		err = os.Rename(unnamed, filepath.Join(dir, lockFile))
+	}
+	if err != nil {
+		os.RemoveAll(dir)
+		return nil, fmt.Errorf("making the session's lock: %w", err)
+	}
+	return &Session{dir: dir, lock: lock}, nil
+}
+
+// Dir is the session's directory.
+func (s *Session) Dir() string { return s.dir }
+
+// Name is that of the session, which sorts by the time at which it began.
+func (s *Session) Name() string { return filepath.Base(s.dir) }
+
+// lockSession takes the lock that says that a session is being looked after.
+func lockSession(path string, flags int) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|syscall.O_NOFOLLOW|flags, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("locking the session: %w", err)
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("locking the session: %w", err)
+	}
+	return f, nil
+}
+
+// Scan looks through the trees of the plan and puts into it what it found, as
+// workspace.Inspect does, and writes journals for Recover.
+func (s *Session) Scan(ctx context.Context, plan *policy.Plan) error {
+	snapshots, err := workspace.Inspect(ctx, plan, workspace.Remember())
+	if err != nil {
+		return err
+	}
+	if plan.Review { // nothing can be changed in the workspace itself
+		snapshots = snapshots[1:]
+	}
+	s.release()
+	s.snapshots = snapshots
+	for i, snap := range snapshots {
+		if err := snap.Hold(); err != nil {
+			return err
+		}
+		if err := s.write(i, snap); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// write records a snapshot for whoever comes after a sudden death. It has to be
+// whole before the launch, not to survive a crash of the machine: then the run
+// is over too, and the next one scans afresh.
+func (s *Session) write(i int, snap *workspace.Snapshot) error {
+	f, err := os.OpenFile(filepath.Join(s.dir, strings.Replace(journals, "*", strconv.Itoa(i), 1)), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("writing the session's journal: %w", err)
+	}
+	return errors.Join(snap.Save(f), f.Close())
+}
+
+func (s *Session) quarantine() string { return filepath.Join(s.dir, "quarantine") }
+
+// Warnings are those of the scan.
+func (s *Session) Warnings() []string {
+	var out []string
+	for _, snap := range s.snapshots {
+		out = append(out, snap.Warnings...)
+	}
+	return out
+}
+
+// Outcome is what became of the trees that a run could write to.
+type Outcome struct {
+	Settled workspace.Report // what was quarantined and what is to be looked at
+	Kept    string           // directory with what was quarantined; "" when nothing was
+	Viewed  *Viewed          // what became of the view of the workspace; nil in direct mode
+	Listed  int              // changes in the trees that the command could write to, whoever made them: 'holdfast review' shows them
+}
+
+// Settle settles the trees when everything inside is dead. The user is told what
+// takes long, and may end it.
+func (s *Session) Settle(ctx context.Context, u User) (Outcome, error) {
+	report, err := s.settleFor(ctx, u)
+	o := Outcome{Settled: report, Viewed: s.review, Listed: s.listed}
+	if len(report.Quarantined) > 0 {
+		o.Kept = s.quarantine()
+	}
+	return o, err
+}
+
+func (s *Session) settleFor(ctx context.Context, u User) (workspace.Report, error) {
+	s.budget = workspace.NewBudget()
+	defer u.watch(s.budget)()
+	return s.settle(ctx)
+}
+
+// settle moves out of the writable trees what a host would execute and was not
+// there before.
+func (s *Session) settle(ctx context.Context) (workspace.Report, error) {
+	var all workspace.Report
+	var errs []error
+	patience := s.patience()
+	if s.budget == nil {
+		s.budget = workspace.NewBudget()
+	}
+	for _, snap := range s.snapshots {
+		s.budget.Expect(snap.Roots()...)
+	}
+	for _, snap := range s.snapshots {
+		snap.Patience, snap.Budget = patience, s.budget
+		report, err := snap.Settle(context.WithoutCancel(ctx), s.dir)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("settling %s: %w", snap.Root, err))
+		}
+		all.Quarantined = append(all.Quarantined, report.Quarantined...)
+		all.Flagged = append(all.Flagged, report.Flagged...)
+		all.Warnings = append(all.Warnings, report.Warnings...)
+		all.Differences = append(all.Differences, report.Differences...)
+		all.Unsure = cmp.Or(all.Unsure, report.Unsure)
+	}
+	review, rerr := s.endView(context.WithoutCancel(ctx))
+	if s.review = review; rerr != nil {
+		errs = append(errs, rerr)
+	}
+	if w := review.warning(); w != "" {
+		all.Warnings = append(all.Warnings, w)
+	}
+	var lerr error
+	if s.listed, lerr = s.list(all.Differences, all.Unsure); lerr != nil {
+		all.Warnings = append(all.Warnings, lerr.Error())
+	}
+	s.failed, s.keep = len(errs) > 0, len(all.Quarantined) > 0
+	return all, errors.Join(errs...)
+}
+
+// Close removes the session's directory, or what of it need not be kept.
+func (s *Session) Close() {
+	s.release()
+	workspace.RemoveTree(filepath.Join(s.dir, scratchDir)) // what cannot be removed is left to the next sweep
+	switch {
+	case s.failed:
+	case s.keep:
+		for _, f := range s.journals() {
+			os.Remove(f)
+		}
+		os.Remove(filepath.Join(s.dir, lockFile))
+	default:
+		os.RemoveAll(s.dir)
+	}
+	s.lock.Close()
+}
+
+// release lets go of the trees of the last scan.
+func (s *Session) release() {
+	for _, snap := range s.snapshots {
+		snap.Release()
+	}
+}
+
+func (s *Session) journals() []string {
+	files, err := filepath.Glob(filepath.Join(s.dir, journals))
+	if err != nil {
+		return nil // the pattern is a constant
+	}
+	return files
+}

@@ -1,0 +1,164 @@
+//go:build linux
+
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"holdfast.dev/holdfast/internal/boundary/workspace"
+)
+
+// Recover finishes the session in dir, whose supervisor died. It does nothing when the
+// session is still looked after, or was settled.
+func Recover(ctx context.Context, dir string) (workspace.Report, error) {
+	s, err := adopt(dir)
+	if s == nil || err != nil {
+		return workspace.Report{}, err
+	}
+	defer s.Close()
+	report, err := s.settle(ctx)
+	return report, errors.Join(err, s.leaveAftermath(report))
+}
+
+// adopt takes over a session that nobody looks after; nil when there is none.
+func adopt(dir string) (*Session, error) {
+	lock, err := lockSession(filepath.Join(dir, lockFile), 0)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.EWOULDBLOCK) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	// Whoever looked after the session may have finished it between our opening
+	// the lock and our getting it. What is kept then is none of ours.
+	held, err := lock.Stat()
+	if err != nil {
+		lock.Close()
+		return nil, err
+	}
+	if named, err := os.Lstat(filepath.Join(dir, lockFile)); err != nil || !os.SameFile(held, named) {
+		lock.Close()
+		return nil, nil
+	}
+	s := &Session{dir: dir, lock: lock, adopted: true}
+	for _, file := range s.journals() {
+		f, err := os.Open(file)
+		if err != nil {
+			lock.Close()
+			return nil, err
+		}
+		// A journal that is not whole belongs to a run that had not started
+		// anything: it is written before the launch.
+		if snap, err := workspace.Load(f); err == nil {
+			s.snapshots = append(s.snapshots, snap)
+		}
+		f.Close()
+	}
+	return s, nil
+}
+
+// UnsettledError says that an earlier run in the same workspace died and that
+// what it left could not be looked through.
+type UnsettledError struct {
+	Dir string // of the session
+	Err error
+}
+
+func (e *UnsettledError) Error() string {
+	return "an earlier run here was killed, and the workspace could not be settled: " + e.Err.Error()
+}
+func (e *UnsettledError) Unwrap() error { return e.Err }
+
+// Hint is the next command to type.
+func (e *UnsettledError) Hint() string {
+	return "look at what changed in the workspace, then remove the record of that run: rm -r " + e.Dir
+}
+
+// Sweep settles sessions below a state directory that nobody settled: the janitor of a killed
+// supervisor does so at once, but it may have been killed as well. Only what
+// concerns the workspace is an error, which stops this run. It returns what killed
+// runs left there and nobody was told of.
+func Sweep(ctx context.Context, state, root string, u User) (found []Aftermath, err error) {
+	defer sweepReviews(context.WithoutCancel(ctx), state)
+	entries, err := os.ReadDir(sessionsDir(state))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the state directory: %w", err)
+	}
+	note := func(dir string) {
+		if a := takeAftermath(dir, root); a != nil {
+			found = append(found, *a)
+		}
+	}
+	for _, e := range entries {
+		dir := filepath.Join(sessionsDir(state), e.Name())
+		if _, err := os.Lstat(filepath.Join(dir, lockFile)); err != nil {
+			note(dir)
+			continue
+		}
+		s, err := adopt(dir)
+		if s == nil {
+			continue // somebody looks after it, or we may not
+		}
+		if err == nil {
+			var report workspace.Report
+			report, err = s.settleFor(ctx, u)
+			err = errors.Join(err, s.leaveAftermath(report))
+		}
+		s.Close()
+		note(dir)
+		if err != nil && s.concerns(root) {
+			return found, &UnsettledError{Dir: dir, Err: err}
+		}
+	}
+	return found, nil
+}
+
+// concerns says whether one of the session's trees is a workspace, in it or
+// around it.
+func (s *Session) concerns(dir string) bool {
+	for _, snap := range s.snapshots {
+		if concerns(snap.Root, dir) {
+			return true
+		}
+	}
+	return false
+}
+
+// concerns says whether one directory is the other, in it or around it.
+func concerns(root, dir string) bool {
+	return strings.HasPrefix(dir+"/", root+"/") || strings.HasPrefix(root+"/", dir+"/")
+}
+
+// patience is how long settling may wait for what other runs are just making: a
+// file that git renames into place in a moment is not to be taken from it.
+func (s *Session) patience() time.Duration {
+	entries, err := os.ReadDir(filepath.Dir(s.dir))
+	if err != nil {
+		return 0
+	}
+	for _, e := range entries {
+		other := filepath.Join(filepath.Dir(s.dir), e.Name())
+		if other == s.dir {
+			continue
+		}
+		lock, err := lockSession(filepath.Join(other, lockFile), 0)
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			return 2 * time.Second
+		}
+		if err == nil {
+			lock.Close()
+		}
+	}
+	return 0
+}
