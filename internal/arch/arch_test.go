@@ -28,6 +28,7 @@ var checks = map[string]func(*tree) []string{
 	"budgets":  func(t *tree) []string { return budgets(t, exceptions) },
 	"comments": packageComments,
 	"orphans":  orphans,
+	"pages":    func(t *tree) []string { return pages(t, pageWords) },
 	"plans":    func(t *tree) []string { return plans(t, "policy") },
 	"promises": promised,
 	"quiet":    func(t *tree) []string { return quiet(t, talkers, entry) },
