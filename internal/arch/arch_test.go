@@ -23,6 +23,7 @@ var update = flag.Bool("update", false, "write deps.txt instead of comparing it"
 // checks are the rules by name, each with the tables of this module.
 var checks = map[string]func(*tree) []string{
 	"layers":   func(t *tree) []string { return importOrder(t, layers, entry) },
+	"hidden":   func(t *tree) []string { return hidden(t, seers) },
 	"homes":    func(t *tree) []string { return outsideImports(t, homes, layers) },
 	"breadth":  func(t *tree) []string { return breadth(t, wide, fanOut) },
 	"budgets":  func(t *tree) []string { return budgets(t, exceptions) },

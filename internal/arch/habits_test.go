@@ -52,6 +52,30 @@ func noise(f *file, n ast.Node) string {
 	return ""
 }
 
+// hiding are the functions and tables of unicode that say what a terminal does not
+// show.
+var hiding = []string{"IsPrint", "IsGraphic", "IsControl", "Cf", "Other_Default_Ignorable_Code_Point", "Variation_Selector"}
+
+// hidden checks that only the named packages ask unicode what cannot be seen. One
+// table of it, in floor/text, misses less than several.
+func hidden(t *tree, allowed string) []string {
+	var bad []string
+	for _, f := range t.files {
+		if f.test || !under(f.dir, "internal") || slices.Contains(strings.Fields(allowed), f.pkg()) {
+			continue
+		}
+		ast.Inspect(f.ast, func(n ast.Node) bool {
+			if s, ok := n.(*ast.SelectorExpr); ok && slices.Contains(hiding, s.Sel.Name) {
+				if x, ok := s.X.(*ast.Ident); ok && f.imports[x.Name] == "unicode" {
+					bad = append(bad, fmt.Sprintf("%s: unicode.%s: ask text.Hidden or text.Invisible", t.at(n), s.Sel.Name))
+				}
+			}
+			return true
+		})
+	}
+	return bad
+}
+
 // skips checks that no test but those of the named package skips by itself.
 func skips(t *tree, home string) []string {
 	var bad []string

@@ -25,8 +25,8 @@ record/story detect/alert prove/exposure prove/targets prove/agent agents/hooks
 boundary record/incident record/bus
 boundary/boundarytest* boundary/native/abitest*
 boundary/native supervise network network/netstack credentials boundary/workspace agents/gateway
-review agents/state
-run/session
+review agents/state consent/gate
+run/session network/egress agents/reports
 run
 prove/trial
 prove/harness
@@ -96,3 +96,8 @@ const wide = `run:19 cli:28`
 // inside the sandbox as a probe has no caller to return to: its output is its
 // result. testenv executes a test binary once more, and passes on what it says.
 const talkers = `cli prove/cli floor/command prove/inside testenv`
+
+// seers lists the packages that ask unicode what cannot be seen. network reads
+// paths as servers normalise them; the examiner does not share the table of what
+// it examines.
+const seers = `floor/text network prove/probe`

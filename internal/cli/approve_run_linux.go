@@ -24,7 +24,7 @@ func (a *app) asks(s run.Streams) func(id, what string) {
 }
 
 // consents says after a run what rules of consent were about, a line each.
-func (a *app) consents(all []run.Consent) {
+func (a *app) consents(all []consent.Outcome) {
 	for i, c := range all {
 		if i == summaryLines {
 			fmt.Fprintf(a.Stderr, "%s and %d more, in the record of the run\n", a.Paint(command.Yellow, "holdfast: asked:"), len(all)-i)
@@ -61,7 +61,7 @@ func (e *deniedError) Hint() string {
 
 // deniedCommand tells a command that was denied from one that cannot be executed.
 func deniedCommand(r run.Result, err error) error {
-	if errors.Is(err, boundary.ErrNotExecutable) && slices.ContainsFunc(r.Asked, run.Consent.Denied) {
+	if errors.Is(err, boundary.ErrNotExecutable) && slices.ContainsFunc(r.Asked, consent.Outcome.Denied) {
 		return &deniedError{err}
 	}
 	return err

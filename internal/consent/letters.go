@@ -3,6 +3,8 @@ package consent
 import (
 	"strings"
 	"unicode"
+
+	"holdfast.dev/holdfast/internal/floor/text"
 )
 
 // Letters that nobody can tell from an ASCII letter, digit or sign in most type
@@ -72,7 +74,7 @@ func ordinary(r rune) bool {
 // ignorable reports whether r is a character that shows as nothing, or changes
 // how others show.
 func ignorable(r rune) bool {
-	return unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) || r == 0x034f || r == 0x2800 || r == 0x16fe4
+	return text.Invisible(r)
 }
 
 // attaches reports whether the mark r, after n others, may stand on the letter

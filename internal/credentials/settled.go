@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"holdfast.dev/holdfast/internal/floor/paths"
 )
 
 // linksMost is how many links a path may lead over, as in the kernel
@@ -103,8 +105,7 @@ func rootsOf(trees []string) roots {
 // holding is the tree that a resolved path is in, or the root of; "" for none.
 func (r roots) holding(path string, info fs.FileInfo) string {
 	for _, t := range r {
-		under := path == t.real || strings.HasPrefix(path, strings.TrimSuffix(t.real, "/")+"/")
-		if under || os.SameFile(info, t.info) { // false for nil
+		if paths.Within(t.real, path) || os.SameFile(info, t.info) { // false for nil
 			return t.name
 		}
 	}

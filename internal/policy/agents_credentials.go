@@ -55,24 +55,10 @@ func (d *presetDecoder) endpoint(n *yaml.Node) {
 func (d *presetDecoder) offer(n *yaml.Node) {
 	const what = "an entry of credentials"
 	o := offered{Credential: Credential{Header: "Authorization", Format: "Bearer {}", TTL: defaultTTL, Origin: d.at(n)}}
-	d.mapping(what, n, []field{
-		d.textField(what, "name", &o.Name, credentialName),
-		{"source", func(n *yaml.Node) { d.offerSource(n, &o) }},
-		{"hosts", func(n *yaml.Node) {
-			d.texts(what, "hosts", n, false, func(text string) error {
-				h, err := hostPort(text)
-				o.Hosts = append(o.Hosts, h)
-				return err
-			})
-		}},
-		d.textsField(what, "paths", &o.Paths, requestPath),
-		{"header", func(n *yaml.Node) {
-			d.text(what, "header", n, func(text string) (err error) { o.Header, o.Format, err = headerText(text); return err })
-		}},
-		d.nameField(what, "env", &o.Env, placeholderName),
-		d.textField(what, "shape", &o.Shape, shapeText),
+	d.mapping(what, n, append(d.credentialFields(what, &o.Credential, new(string)),
+		field{"source", func(n *yaml.Node) { d.offerSource(n, &o) }},
 		d.textField(what, "login", &o.login, func(text string) (string, error) { return text, lineText(text) }),
-	})
+	))
 	if len(d.errs) == 0 {
 		if err := o.whole(); err != nil {
 			d.fail(n, "", "%s: %v", what, err)

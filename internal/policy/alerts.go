@@ -201,13 +201,9 @@ func (s AlertSink) full() string { return s.text(s.Address) }
 
 func (s AlertSink) text(address string) string {
 	parts := []string{s.Kind}
-	if address != "" {
-		parts = append(parts, address)
-	}
-	parts = append(parts, "from "+s.Severity)
-	for _, one := range [][2]string{{"headers", s.Headers}, {"secret", s.Secret}, {"authority", s.Authority}} {
+	for _, one := range [][2]string{{"", address}, {"from ", s.Severity}, {"headers ", s.Headers}, {"secret ", s.Secret}, {"authority ", s.Authority}} {
 		if one[1] != "" {
-			parts = append(parts, one[0]+" "+one[1])
+			parts = append(parts, one[0]+one[1])
 		}
 	}
 	if s.Timeout != 0 && s.Timeout != sinkTimeout {

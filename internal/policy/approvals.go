@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"go.yaml.in/yaml/v3"
@@ -147,19 +146,7 @@ func (w Notifier) String() string { return w.text(shownURL(w.Address)) }
 func (w Notifier) full() string { return w.text(w.Address) }
 
 func (w Notifier) text(address string) string {
-	parts := []string{w.Kind}
-	for _, one := range [][2]string{{"", address}, {"headers ", w.Headers}, {"secret ", w.Secret}, {"authority ", w.Authority}} {
-		if one[1] != "" {
-			parts = append(parts, one[0]+one[1])
-		}
-	}
-	if w.Timeout != 0 && w.Timeout != sinkTimeout {
-		parts = append(parts, "timeout "+shortSpan(w.Timeout))
-	}
-	if w.Insecure {
-		parts = append(parts, "insecure")
-	}
-	return strings.Join(parts, " ")
+	return AlertSink{Kind: w.Kind, Headers: w.Headers, Secret: w.Secret, Authority: w.Authority, Timeout: w.Timeout, Insecure: w.Insecure}.text(address)
 }
 
 // notifierShape is the schema of a notifier.

@@ -95,32 +95,17 @@ func (d *decoder) credential(key string, n *yaml.Node) bool {
 	var header string
 	var always *bool
 	before := len(d.errs)
-	d.mapping(what, n, []field{
-		d.textField(what, "name", &c.Name, credentialName),
-		{"source", func(n *yaml.Node) { d.source(what, n, &c.Source) }},
-		{"hosts", func(n *yaml.Node) {
-			d.texts(what, "hosts", n, false, func(text string) error {
-				h, err := hostPort(text)
-				c.Hosts = append(c.Hosts, h)
-				return err
-			})
-		}},
-		d.textsField(what, "paths", &c.Paths, requestPath),
-		d.textField(what, "header", &header, func(text string) (_ string, err error) {
-			c.Header, c.Format, err = headerText(text)
-			return text, err
-		}),
-		{"always", func(n *yaml.Node) { always = new(bool); d.truth(what, "always", n, always) }},
+	d.mapping(what, n, append(d.credentialFields(what, &c, &header),
+		field{"source", func(n *yaml.Node) { d.source(what, n, &c.Source) }},
+		field{"always", func(n *yaml.Node) { always = new(bool); d.truth(what, "always", n, always) }},
 		d.textField(what, "sign", &c.Sign, signText),
-		d.nameField(what, "env", &c.Env, placeholderName),
-		d.textField(what, "shape", &c.Shape, shapeText),
-		{"ttl", func(n *yaml.Node) {
+		field{"ttl", func(n *yaml.Node) {
 			d.text(what, "ttl", n, func(text string) (err error) { c.TTL, err = leaseTime(text); return err })
 		}},
-		{"uses", func(n *yaml.Node) {
+		field{"uses", func(n *yaml.Node) {
 			d.text(what, "uses", n, func(text string) (err error) { c.Uses, err = useCount(text); return err })
 		}},
-	})
+	))
 	if len(d.errs) > before {
 		return true
 	}
@@ -130,6 +115,28 @@ func (d *decoder) credential(key string, n *yaml.Node) bool {
 	}
 	d.add(n, Entry{Key: key, Value: c.Name, Credential: &c})
 	return true
+}
+
+// credentialFields are the keys that a credential of a policy and one that a preset
+// offers have in common. header is what was written of it.
+func (d *decoder) credentialFields(what string, c *Credential, header *string) []field {
+	return []field{
+		d.textField(what, "name", &c.Name, credentialName),
+		{"hosts", func(n *yaml.Node) {
+			d.texts(what, "hosts", n, false, func(text string) error {
+				h, err := hostPort(text)
+				c.Hosts = append(c.Hosts, h)
+				return err
+			})
+		}},
+		d.textsField(what, "paths", &c.Paths, requestPath),
+		d.textField(what, "header", header, func(text string) (_ string, err error) {
+			c.Header, c.Format, err = headerText(text)
+			return text, err
+		}),
+		d.nameField(what, "env", &c.Env, placeholderName),
+		d.textField(what, "shape", &c.Shape, shapeText),
+	}
 }
 
 // whole fills in what follows from the rest, and says what contradicts it.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"holdfast.dev/holdfast/internal/boundary/workspace"
+	floortext "holdfast.dev/holdfast/internal/floor/text"
 )
 
 // What a file of a repository is for git.
@@ -381,8 +382,5 @@ func parseCommit(id string, body []byte) (c Commit, parents []string) {
 
 // short cuts a text of the run to what is worth showing.
 func short(s string) string {
-	if len(s) > 200 {
-		s = s[:200]
-	}
-	return strings.ToValidUTF8(s, "\ufffd")
+	return strings.ToValidUTF8(floortext.Head(s, 200), "\ufffd")
 }

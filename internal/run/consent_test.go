@@ -4,7 +4,6 @@ package run
 
 import (
 	"context"
-	"fmt"
 	"net"
 	"net/http"
 	"os"
@@ -16,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"holdfast.dev/holdfast/internal/agents/hooks"
 	"holdfast.dev/holdfast/internal/boundary"
+	"holdfast.dev/holdfast/internal/consent/gate"
 	"holdfast.dev/holdfast/internal/floor/event"
 	"holdfast.dev/holdfast/internal/policy"
 	"holdfast.dev/holdfast/internal/testenv"
@@ -53,8 +52,8 @@ var (
 )
 
 // connections are the rules of h, which are about nothing else.
-func connections(h *human) consents {
-	return consents{gate: h, wants: func(k event.Kind) bool { return k == event.KindConnect }}
+func connections(h *human) gate.Rules {
+	return gate.Rules{Gate: h, Wants: func(k event.Kind) bool { return k == event.KindConnect }}
 }
 
 func newHosts(a event.Attempt) bool { return a.Kind == event.KindConnect && !a.Known }
@@ -92,7 +91,7 @@ func goesOn(t *testing.T, n *testenv.Network, rung boundary.Rung) {
 		}
 		return refused
 	}}
-	task.consent = connections(h)
+	task.rules = connections(h)
 	task.Plan.Record.Level, task.Log, task.Keys = policy.RecordStandard, filepath.Join(t.TempDir(), "log"), filepath.Join(t.TempDir(), "keys")
 	testenv.NoGoroutines(t)
 	if _, err := task.Run(t.Context()); err != nil {
@@ -154,7 +153,7 @@ func TestARunEndsAlthoughSomethingWaits(t *testing.T) {
 			<-ctx.Done()
 			return event.Ruling{Verdict: event.Denied}
 		}}
-		task.consent = connections(h)
+		task.rules = connections(h)
 		testenv.NoGoroutines(t)
 		begun := time.Now()
 		r, err := task.Run(t.Context())
@@ -165,143 +164,6 @@ func TestARunEndsAlthoughSomethingWaits(t *testing.T) {
 			t.Errorf("asked %d times", n)
 		}
 	})
-}
-
-// reporting is the channel of hooks, without a run around it.
-func channel(t *testing.T, h *human) (socket string, r *tools) {
-	t.Helper()
-	task := &Task{}
-	record, err := task.openBus("s")
-	if err != nil {
-		t.Fatal(err)
-	}
-	socket = filepath.Join(t.TempDir(), "tools")
-	l, err := net.ListenUnix("unix", &net.UnixAddr{Net: "unix", Name: socket})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r = &tools{
-		sink: record.Sensor(event.Agent), process: func(pid int) event.Process { return event.Process{PID: pid} }, callers: make(chan struct{}, toolCallers),
-		consent: consents{gate: h}, held: make(chan struct{}, toolsHeld), waiting: map[int]string{}, left: toolBurst, filled: time.Now(), listen: l,
-	}
-	r.life, r.end = context.WithCancelCause(context.Background())
-	r.serving.Go(r.serve)
-	t.Cleanup(r.close)
-	return socket, r
-}
-
-func call(tool string, waits int) hooks.Report {
-	return hooks.Report{Agent: "claude", Kind: hooks.Call, Tool: tool, Arguments: []byte(`{"command":"ls"}`), Waits: waits}
-}
-
-func never(ctx context.Context, _ event.Attempt) event.Ruling {
-	<-ctx.Done()
-	return event.Ruling{Verdict: event.Denied}
-}
-
-func aTool(a event.Attempt) bool { return a.Kind == event.KindTool && a.Tool != "Free" }
-
-func TestACallOfAToolWaits(t *testing.T) {
-	testenv.NoGoroutines(t)
-	h := &human{about: aTool, answer: func(ctx context.Context, a event.Attempt) event.Ruling {
-		time.Sleep(toolTime + 300*time.Millisecond) // longer than the channel waits for anything else
-		if a.Tool == "Yes" {
-			return granted
-		}
-		return refused
-	}}
-	socket, r := channel(t, h)
-	var all sync.WaitGroup
-	for tool, want := range map[string]string{"Yes": "", "No": "not today"} {
-		all.Go(func() {
-			told := time.Duration(0)
-			a, err := hooks.Send(socket, call(tool, 600), func(d time.Duration) { told = d })
-			if err != nil || a.Deny != want || told < 590*time.Second {
-				t.Errorf("%s: %+v, %v, told to wait %v", tool, a, err, told)
-			}
-		})
-	}
-	a, err := hooks.Send(socket, call("Free", 600), func(time.Duration) { t.Error("it waits") })
-	if err != nil || a.Deny != "" {
-		t.Errorf("%+v, %v", a, err)
-	}
-	all.Wait()
-	for _, a := range h.attempts() {
-		if a.Agent != "claude" || a.Arguments != `{"command":"ls"}` || a.Process.PID != os.Getpid() {
-			t.Errorf("asked about %+v", a)
-		}
-	}
-	r.close()
-}
-
-// TestAnAgentThatDoesNotWaitIsToldNoBefore: it would go on without its hook.
-func TestAnAgentThatDoesNotWaitIsToldNoBefore(t *testing.T) {
-	socket, _ := channel(t, &human{about: aTool, answer: never})
-	const waits = 8 // a quarter of it is what a slow answer has left
-	begun := time.Now()
-	a, err := hooks.Send(socket, call("Bash", waits), func(time.Duration) {})
-	if d := time.Since(begun); err != nil || !strings.Contains(a.Deny, "that claude waits for its hook") || d >= waits*time.Second {
-		t.Errorf("%+v, %v, after %v", a, err, d)
-	}
-}
-
-func TestHooksThatWaitAreBoundedAndKeepNobodyOff(t *testing.T) {
-	testenv.NoGoroutines(t)
-	socket, r := channel(t, &human{about: aTool, answer: never})
-	answers := make(chan string, toolsHeld+1)
-	for i := range toolsHeld + 1 {
-		held := make(chan struct{})
-		go func() {
-			a, err := hooks.Send(socket, call(fmt.Sprint("Bash", i), 600), func(time.Duration) { close(held) })
-			answers <- fmt.Sprint(a.Deny, err)
-		}()
-		if i < toolsHeld {
-			<-held
-		}
-	}
-	if a := <-answers; !strings.Contains(a, "too much waits") {
-		t.Errorf("one too many: %q", a)
-	}
-	if a, err := hooks.Send(socket, call("Free", 600), nil); err != nil || a.Deny != "" {
-		t.Errorf("another call: %+v, %v", a, err)
-	}
-	// A hook that is killed takes its question back.
-	c, err := net.Dial("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.Close()
-	r.close()
-	for range toolsHeld {
-		if a := <-answers; !strings.Contains(a, "the run has ended") {
-			t.Errorf("at the end: %q", a)
-		}
-	}
-}
-
-func TestAHookThatIsKilledTakesItsQuestionBack(t *testing.T) {
-	testenv.NoGoroutines(t)
-	ended := make(chan struct{})
-	socket, r := channel(t, &human{about: aTool, answer: func(ctx context.Context, a event.Attempt) event.Ruling {
-		defer close(ended)
-		return never(ctx, a)
-	}})
-	c, err := net.Dial("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
-	fmt.Fprintln(c, `{"agent":"claude","kind":"call","tool":"Bash"}`)
-	line := make([]byte, 64)
-	if n, err := c.Read(line); err != nil || !strings.HasPrefix(string(line[:n]), `{"wait":7500}`) {
-		t.Errorf("%q, %v", line[:n], err)
-	}
-	c.Close()
-	select {
-	case <-ended:
-	case <-time.After(10 * time.Second):
-		t.Error("it is still asked about")
-	}
-	r.close()
 }
 
 // TestAProcessIsToldByItsConnection looks at one of our own.

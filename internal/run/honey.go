@@ -7,13 +7,13 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"holdfast.dev/holdfast/internal/boundary"
-	"holdfast.dev/holdfast/internal/credentials"
 	"holdfast.dev/holdfast/internal/detect/honey"
 	"holdfast.dev/holdfast/internal/floor/event"
+	"holdfast.dev/holdfast/internal/floor/paths"
 	"holdfast.dev/holdfast/internal/floor/sys"
+	"holdfast.dev/holdfast/internal/network/egress"
 	"holdfast.dev/holdfast/internal/policy"
 	"holdfast.dev/holdfast/internal/supervise"
 )
@@ -22,7 +22,7 @@ import (
 // private home.
 type traps struct {
 	files  []honey.File
-	decoys *credentials.Decoys // nil without files
+	decoys []egress.Decoy // of their secrets
 }
 
 // newTraps makes them, none where the user put something of his own.
@@ -35,17 +35,17 @@ func (t *Task) newTraps() (traps, error) {
 		return traps{}, err
 	}
 	files = slices.DeleteFunc(files, func(f honey.File) bool { return taken(t.Plan, f) })
-	var decoys []credentials.Decoy
+	var decoys []egress.Decoy
 	for _, f := range files {
 		for _, s := range f.Secrets {
 			t.bus.Secrets().Hold("honey-"+f.Kind, s)
-			decoys = append(decoys, credentials.Decoy{Kind: f.Kind, Value: s})
+			decoys = append(decoys, egress.Decoy{Kind: f.Kind, Value: s})
 		}
 	}
 	if len(decoys) == 0 {
 		return traps{}, nil
 	}
-	return traps{files, credentials.NewDecoys(decoys)}, nil
+	return traps{files, decoys}, nil
 }
 
 // taken says whether the place of a honeytoken is the user's own, or its kind is
@@ -53,7 +53,7 @@ func (t *Task) newTraps() (traps, error) {
 func taken(plan policy.Plan, f honey.File) bool {
 	dir, home := filepath.Dir(f.Path), plan.Identity.Home
 	near := func(path string) bool { // it is there, or could be read as something of the user's
-		return path != "" && (within(f.Path, path) || dir != home && within(path, dir))
+		return path != "" && (paths.Within(path, f.Path) || dir != home && paths.Within(dir, path))
 	}
 	switch {
 	case near(plan.Workspace):
@@ -66,11 +66,6 @@ func taken(plan policy.Plan, f honey.File) bool {
 		return slices.ContainsFunc(plan.Env, func(e policy.Env) bool { return e.Name == "VAULT_TOKEN" })
 	}
 	return false
-}
-
-// within says whether path is dir or below it.
-func within(path, dir string) bool {
-	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
 }
 
 // apply puts the files into view.

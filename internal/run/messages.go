@@ -40,7 +40,7 @@ func (m *Messages) pass(alive context.Context, t *Task, proc boundary.Process) e
 		Deny: func(agent, server, tool string, arguments []byte) (string, string) {
 			return t.Plan.DenyTool(policy.ToolCall{Agent: agent, Server: server, Tool: tool, Arguments: string(arguments)})
 		},
-		Gate: t.consent.gate, Wants: t.consent.wants,
+		Gate: t.rules.Gate, Wants: t.rules.Wants,
 		Ask:  func() { proc.Signal(syscall.SIGTERM) }, // of one that has ended nothing is to be asked
 		Kill: func() { proc.Kill("the agent has gone, and the server did not end by itself") },
 	})

@@ -13,11 +13,13 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"holdfast.dev/holdfast/internal/agents/reports"
 	"holdfast.dev/holdfast/internal/agents/state"
 	"holdfast.dev/holdfast/internal/boundary"
 	"holdfast.dev/holdfast/internal/detect"
 	"holdfast.dev/holdfast/internal/detect/honey"
 	"holdfast.dev/holdfast/internal/floor/event"
+	"holdfast.dev/holdfast/internal/floor/paths"
 	"holdfast.dev/holdfast/internal/policy"
 	"holdfast.dev/holdfast/internal/record/bus"
 	"holdfast.dev/holdfast/internal/run/session"
@@ -38,7 +40,7 @@ type observers struct {
 	root  *supervise.Tripwire
 	baits supervise.Baits // that root tells of
 	honey *honey.Watcher  // of the others
-	tools *tools
+	tools *reports.Server
 	trees []policy.Tree // of the view
 
 	blinded map[[2]string]bool // what was declared not to be seen, with the reason; guarded by mu too
@@ -99,7 +101,7 @@ func (o *observers) open(w boundary.Watch) error {
 	s, err := supervise.New(supervise.Config{
 		Listener: w.Listener, Refuse: w.Refuse, Name: w.Name, Root: w.First,
 		Level: levels[o.task.Plan.Record.Level], View: view(w), Uncompared: w.Uncompared,
-		Gate: o.task.consent.gate, Wants: o.wants, About: o.task.consent.may,
+		Gate: o.task.rules.Gate, Wants: o.wants, About: o.task.rules.MayConcern,
 		Carry: o.task.carry(o.plan), Kept: o.kept, Asked: o.task.place().Personal, Quiet: probed, Ordinary: o.ordinary, Marked: o.marked,
 		Sink: blinding{reporting{sink, o}, o}, Hashes: filepath.Join(o.task.State, "hashes"), Failed: o.bus.Fail,
 	})
@@ -110,13 +112,25 @@ func (o *observers) open(w boundary.Watch) error {
 	o.calls, o.trees = s, w.Trees
 	o.mu.Unlock()
 	o.serve.Go(s.Serve)
-	if err := o.newTools(w); err != nil {
+	if err := o.listenForReports(w); err != nil {
 		return err
 	}
 	if err := o.agent.OpenHome(w); err != nil {
 		return err
 	}
 	return o.watch(w)
+}
+
+// listenForReports takes what hooks of agents report in the view, which is complete.
+func (o *observers) listenForReports(w boundary.Watch) error {
+	o.task.clients.begin(w.First, o.process)
+	server, err := reports.Listen(reports.Config{
+		Tools: o.task.Tools, Plan: o.plan, Rules: o.task.rules, Sink: o.bus.Sensor(event.Agent), Process: o.process,
+	}, w)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.tools = server
+	return err
 }
 
 // openRoot serves the root of the view: the launch builds it through the device.
@@ -153,7 +167,7 @@ func (o *observers) hiding(path string) string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, t := range slices.Backward(o.trees) {
-		if t.Access == policy.Hidden && within(path, t.Path) {
+		if t.Access == policy.Hidden && paths.Within(t.Path, path) {
 			return t.Rule
 		}
 	}
@@ -204,7 +218,7 @@ func (o *observers) ordinary(e event.Event, missing string) bool {
 	if _, err := os.Lstat(path); err == nil {
 		return false
 	}
-	if !place.Personal(missing) && within(missing, place.Home) {
+	if !place.Personal(missing) && paths.Within(place.Home, missing) {
 		return true
 	}
 	_, err := os.Lstat(missing)
@@ -213,7 +227,7 @@ func (o *observers) ordinary(e event.Event, missing string) bool {
 
 // private says of a path that a run has its own in its place.
 func (o *observers) private(path string) bool {
-	return within(path, o.task.Plan.Identity.Home) || slices.ContainsFunc(scratchTrees, func(tree string) bool { return within(path, tree) })
+	return boundary.InTrees(path, boundary.ScratchTrees(o.task.Plan.Identity.Home))
 }
 
 // kept says of a path that is missing in a private directory that it is not
@@ -271,7 +285,7 @@ func (o *observers) sensors() string {
 // wants says whether a rule of consent can be about attempts of a kind. While the
 // launch tries the boundary, none is: what is tried there must fail.
 func (o *observers) wants(k event.Kind) bool {
-	return o.began.Load() && o.task.consent.about(k)
+	return o.began.Load() && o.task.rules.Concern(k)
 }
 
 // begin lets everything be recorded from now on.
@@ -290,7 +304,7 @@ func (o *observers) begin() {
 // dead. It may be called more than once.
 func (o *observers) close() error {
 	o.mu.Lock()
-	calls, root, trap, denials, reports := o.calls, o.root, o.honey, o.denials, o.tools
+	calls, root, trap, denials, server := o.calls, o.root, o.honey, o.denials, o.tools
 	o.calls, o.root, o.honey, o.denials, o.baits = nil, nil, nil, nil, supervise.Baits{}
 	o.mu.Unlock()
 	var errs []error
@@ -309,8 +323,8 @@ func (o *observers) close() error {
 		_, err := denials.Close()
 		errs = append(errs, err)
 	}
-	if reports != nil {
-		reports.close()
+	if server != nil {
+		server.Close()
 		o.mu.Lock()
 		o.tools = nil
 		o.mu.Unlock()
@@ -320,4 +334,36 @@ func (o *observers) close() error {
 		return fmt.Errorf("observing what happens inside: %w", err)
 	}
 	return nil
+}
+
+// reporting is the sink of system calls, of which some are about hooks.
+type reporting struct {
+	*bus.Sensor
+	observers *observers
+}
+
+// Observe is that of the sensor.
+func (r reporting) Observe(e event.Event) error {
+	err := r.Sensor.Observe(e)
+	r.see(e)
+	return err
+}
+
+// Emit is that of the sensor.
+func (r reporting) Emit(e event.Event) error {
+	err := r.Sensor.Emit(e)
+	r.see(e)
+	return err
+}
+
+func (r reporting) see(e event.Event) {
+	if e.Action != event.ProcExec && e.Action != event.ProcExit {
+		return
+	}
+	r.observers.mu.Lock()
+	t := r.observers.tools
+	r.observers.mu.Unlock()
+	if t != nil {
+		t.Watch(e)
+	}
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"holdfast.dev/holdfast/internal/consent"
+	"holdfast.dev/holdfast/internal/network/egress"
 	"holdfast.dev/holdfast/internal/supervise/control"
 )
 
@@ -17,7 +18,7 @@ import (
 const reloadOrder = "reload"
 
 // takeOrders listens at the control socket of the session in dir until stop is called.
-func (t *Task) takeOrders(dir string, n *networking, q *consent.Queue) (stop func(), err error) {
+func (t *Task) takeOrders(dir string, n *egress.Egress, q *consent.Queue) (stop func(), err error) {
 	handlers := consent.Handlers(t.bus.Session(), q)
 	handlers[reloadOrder] = func(context.Context, *net.UnixConn, []byte) (any, error) {
 		return nil, t.recordReload(t.reload(n))
@@ -27,18 +28,18 @@ func (t *Task) takeOrders(dir string, n *networking, q *consent.Queue) (stop fun
 
 // reload loads the policy again and lets its destinations hold. On any error the
 // old ones stay.
-func (t *Task) reload(n *networking) error {
+func (t *Task) reload(n *egress.Egress) error {
 	if t.Replan == nil {
 		return errors.New("the policy of this run cannot be loaded again")
 	}
-	if !n.serving() {
-		return errNotBegun
+	if !n.Serving() {
+		return errors.New("the run has not begun")
 	}
 	plan, err := t.Replan()
 	if err != nil {
 		return err
 	}
-	return n.reload(plan)
+	return n.Reload(plan)
 }
 
 // Reloaded is what became of one run that was told to load its policy again.

@@ -11,10 +11,14 @@ import (
 	"time"
 
 	"holdfast.dev/holdfast/internal/agents/gateway"
+	"holdfast.dev/holdfast/internal/agents/reports"
 	"holdfast.dev/holdfast/internal/agents/state"
 	"holdfast.dev/holdfast/internal/boundary"
 	"holdfast.dev/holdfast/internal/boundary/workspace"
-	"holdfast.dev/holdfast/internal/network"
+	"holdfast.dev/holdfast/internal/consent"
+	"holdfast.dev/holdfast/internal/consent/gate"
+	"holdfast.dev/holdfast/internal/floor/event"
+	"holdfast.dev/holdfast/internal/network/egress"
 	"holdfast.dev/holdfast/internal/policy"
 	"holdfast.dev/holdfast/internal/record/bus"
 	"holdfast.dev/holdfast/internal/run/session"
@@ -37,11 +41,11 @@ type Task struct {
 	Asks       func(id, what string) // is told of what begins to wait for an answer; nil for not
 	Late       func()                // is called once when the run must be over: no reader is waited for any more; nil for not
 	Grants     string                // directory of grants and revocations of credentials; "" for none
-	Learn      network.Learn         // what happens to destinations that no rule names
+	Learn      egress.Learn          // what happens to destinations that no rule names
 	Grace      time.Duration         // how long the command has to end after SIGTERM; 0 is 10 s
 	Unset      func(string) error    // takes a variable that holds a secret out of this process's environment; nil when that is not to be done
 
-	Tools Tools // how agents inside report their tool calls
+	Tools reports.Tools // how agents inside report their tool calls
 
 	// Rungs are the ways to intercept connections that may be used; empty for all.
 	Rungs []boundary.Rung
@@ -52,9 +56,8 @@ type Task struct {
 
 	traps traps
 
-	consent consents // rules of consent; set before anything is launched
+	rules   gate.Rules // rules of consent; set before anything is launched
 	clients clients
-	desk    *desk // where they ask; nil for a policy without such rules
 
 	intercepts bool // connections to every address arrive; known when something is launched
 
@@ -89,20 +92,17 @@ type Console interface {
 // Result is how a run ended.
 type Result struct {
 	bus.Report
+	egress.Summary
 	Session string // of the record; "" when there is none
 	Exit    boundary.Exit
 	session.Outcome
-	Changed     *state.Changes // what an agent changed in its copies of the user's settings; nil for nothing
-	Limited     []policy.Guarantee
-	Rung        boundary.Rung         // how connections were intercepted; "" when nothing ran
-	Refused     []network.Refusal     // destinations, each once
-	Unreachable []network.Refusal     // destinations that were allowed and did not answer
-	Observed    []network.Observation // requests that were made, while a policy is learned
-	Messages    gateway.Report        // of a server
-	Asked       []Consent             // what a rule of consent was about
-	Warnings    []string
-	Unsent      bool                // an alert did not reach a sink: 'holdfast alerts resend' sends it again
-	Aftermaths  []session.Aftermath // of runs here before this one, whose supervisor was killed
+	Changed    *state.Changes // what an agent changed in its copies of the user's settings; nil for nothing
+	Limited    []policy.Guarantee
+	Messages   gateway.Report    // of a server
+	Asked      []consent.Outcome // what a rule of consent was about
+	Warnings   []string
+	Unsent     bool                // an alert did not reach a sink: 'holdfast alerts resend' sends it again
+	Aftermaths []session.Aftermath // of runs here before this one, whose supervisor was killed
 }
 
 // RanError is a failure after the command began: the status that says that nothing
@@ -162,18 +162,48 @@ func (t *Task) openBus(session string) (*bus.Bus, error) {
 	return bus.Open(bus.Config{Session: session, Log: t.Log, Keys: t.Keys, State: t.State, Version: t.Version, Notify: t.Notify, Plan: t.Plan})
 }
 
+// openGate makes what asks before something happens, and sets the rules by which it is
+// asked; nil where the policy has none.
+func (t *Task) openGate() (*gate.Gate, error) {
+	g, err := gate.Open(gate.Config{
+		Plan: t.Plan, Session: t.bus.Session(), State: t.State, Keys: t.Keys, Version: t.Version, Executable: t.Executable,
+		Sink: t.bus.Sensor(event.Approve), Mask: t.bus.Secrets().String, Asks: t.Asks, Intercepts: func() bool { return t.intercepts },
+	})
+	if g != nil {
+		t.rules = g.Rules()
+	}
+	return g, err
+}
+
+// What a run says of the network, and what Learn takes besides nothing.
+type Refusal = egress.Refusal
+
+const (
+	LearnObserve = egress.LearnObserve
+	LearnThrough = egress.LearnThrough
+)
+
+// newEgress makes the way out of the run, and the credentials that connections carry.
+func (t *Task) newEgress(s *session.Session) (*egress.Egress, error) {
+	return egress.New(egress.Config{
+		Plan: t.Plan, Session: s.Name(), Writable: workspace.WritableTrees(t.Plan), Bus: t.bus, Rules: t.rules, Grants: t.Grants, Learn: t.Learn, Rungs: t.Rungs, Unset: t.Unset,
+		Decoys: func() []egress.Decoy { return t.traps.decoys }, Client: t.clients.of,
+	})
+}
+
 // runIn runs the task in an open session with a record.
 func (t *Task) runIn(ctx context.Context, s *session.Session, open *ports) (Result, error) {
-	if err := t.newGate(); err != nil {
-		return Result{}, err
-	}
-	defer t.desk.close()
-	net, err := t.newNetwork(s)
+	questions, err := t.openGate()
 	if err != nil {
 		return Result{}, err
 	}
-	defer net.close()
-	stopListening, err := t.takeOrders(s.Dir(), net, t.desk.approvals())
+	defer questions.Close()
+	net, err := t.newEgress(s)
+	if err != nil {
+		return Result{}, err
+	}
+	defer net.Close()
+	stopListening, err := t.takeOrders(s.Dir(), net, questions.Queue())
 	if err != nil {
 		return Result{}, err
 	}
@@ -190,8 +220,8 @@ func (t *Task) runIn(ctx context.Context, s *session.Session, open *ports) (Resu
 	t.bus.Guard(proc.Kill)
 	result := Result{Limited: proc.Limited()}
 	result.Exit, err = t.attend(ctx, proc, open)
-	t.desk.close()
-	result.Asked = t.desk.report()
+	questions.Close()
+	result.Asked = questions.Report()
 	if t.Messages != nil {
 		result.Messages = t.Messages.report
 	}
@@ -199,8 +229,10 @@ func (t *Task) runIn(ctx context.Context, s *session.Session, open *ports) (Resu
 	var serr error
 	result.Outcome, serr = s.Settle(ctx, t.user())
 	result.Warnings = append(result.Warnings, s.Warnings()...)
-	net.finish(&result)
-	if cerr := net.close(); cerr != nil {
+	var warnings []string
+	result.Summary, warnings = net.Finish()
+	result.Warnings = append(result.Warnings, warnings...)
+	if cerr := net.Close(); cerr != nil {
 		result.Warnings = append(result.Warnings, cerr.Error())
 	}
 	if err := errors.Join(err, serr, t.recordEnd(result)); err != nil {
@@ -210,7 +242,7 @@ func (t *Task) runIn(ctx context.Context, s *session.Session, open *ports) (Resu
 }
 
 // begin launches the command, and tries again while the workspace changes under it.
-func (t *Task) begin(ctx context.Context, s *session.Session, net *networking, watch *observers) (boundary.Process, error) {
+func (t *Task) begin(ctx context.Context, s *session.Session, net *egress.Egress, watch *observers) (boundary.Process, error) {
 	for try := 1; ; try++ {
 		proc, err := t.launch(ctx, s, net, watch)
 		if err == nil {
@@ -236,7 +268,7 @@ func mayPass(err error) bool {
 }
 
 // launch scans the workspace and starts the command.
-func (t *Task) launch(ctx context.Context, s *session.Session, net *networking, watch *observers) (boundary.Process, error) {
+func (t *Task) launch(ctx context.Context, s *session.Session, net *egress.Egress, watch *observers) (boundary.Process, error) {
 	plan := t.Plan
 	if err := workspace.MakeOutputs(plan); err != nil {
 		return nil, err
@@ -260,11 +292,12 @@ func (t *Task) launch(ctx context.Context, s *session.Session, net *networking, 
 	if err := s.AddTo(ctx, &spec); err != nil {
 		return nil, err
 	}
-	if err := net.apply(&spec); err != nil {
+	if err := net.AddTo(&spec); err != nil {
 		return nil, err
 	}
+	t.intercepts = spec.Network.Intercept
 	watch.traps.apply(&spec)
-	if err := t.Tools.apply(&spec); err != nil {
+	if err := t.Tools.AddTo(&spec); err != nil {
 		return nil, err
 	}
 	if err := watch.agent.AddTo(&spec); err != nil {

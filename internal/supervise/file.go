@@ -4,6 +4,7 @@ package supervise
 
 import (
 	"strconv"
+	"sync"
 	"syscall"
 	"time"
 
@@ -269,7 +270,7 @@ func (s *Supervisor) describeOpen(c *call, mode uint64) {
 		c.add("mode", octal(mode))
 	}
 	if f&(unix.O_CREAT|unix.O_TRUNC|unix.O_EXCL|unix.O_APPEND|unix.O_TMPFILE&^unix.O_DIRECTORY) != 0 && f&unix.O_PATH == 0 {
-		c.add("how", openWords[how(f)])
+		c.add("how", openWords()[how(f)])
 	}
 }
 
@@ -303,7 +304,7 @@ func how(f uint64) int {
 }
 
 // openWords is made once, so that an event needs no text of its own.
-var openWords = func() (words [32]string) {
+var openWords = sync.OnceValue(func() (words [32]string) {
 	for n := range words {
 		for i, w := range [...]string{"create", "exclusive", "truncate", "append", "unnamed"} {
 			if n&(1<<i) == 0 {
@@ -316,4 +317,4 @@ var openWords = func() (words [32]string) {
 		}
 	}
 	return words
-}()
+})

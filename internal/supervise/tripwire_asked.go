@@ -85,7 +85,7 @@ func (a *asked) read() {
 	if !ok {
 		return
 	}
-	c, ok := pathCalls[nr]
+	c, ok := pathCalls()[nr]
 	if !ok {
 		a.call = strconv.Itoa(nr)
 		return

@@ -2,10 +2,14 @@
 
 package supervise
 
-import "golang.org/x/sys/unix"
+import (
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
 
 // pathCalls are the system calls of this machine that take a path, by number.
-var pathCalls = func() map[int]pathCall {
+var pathCalls = sync.OnceValue(func() map[int]pathCall {
 	calls := commonPathCalls()
 	for nr, name := range map[int]string{
 		unix.SYS_OPEN: "open", unix.SYS_STAT: "stat", unix.SYS_LSTAT: "lstat", unix.SYS_ACCESS: "access", unix.SYS_RENAME: "rename",
@@ -20,4 +24,4 @@ var pathCalls = func() map[int]pathCall {
 	calls[unix.SYS_SYMLINK] = pathCall{name: "symlink", dir: -1, path: 1, second: -1}
 	calls[unix.SYS_FUTIMESAT] = pathCall{name: "futimesat", dir: 0, path: 1, second: -1}
 	return calls
-}()
+})

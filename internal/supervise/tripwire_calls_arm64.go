@@ -2,5 +2,7 @@
 
 package supervise
 
+import "sync"
+
 // pathCalls are the system calls of this machine that take a path, by number.
-var pathCalls = commonPathCalls()
+var pathCalls = sync.OnceValue(commonPathCalls)

@@ -30,6 +30,7 @@ var importers = map[string][]string{
 	"internal/review":             {"internal/run"},
 	"internal/floor/redact":       {"internal/credentials", "internal/consent", "internal/supervise"},
 	"internal/consent":            {"internal/credentials", "internal/agents/gateway", "internal/run"},
+	"internal/consent/rules":      {"internal/policy", "internal/run"},
 	"internal/record/audit":       {"internal/detect/alert", "internal/run"},
 	"internal/credentials":        {"internal/run"},
 	"internal/network":            {"internal/run"},

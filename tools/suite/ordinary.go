@@ -18,7 +18,7 @@ const account = "holdfast-test"
 
 // once are the packages whose tests start no boundary and do not ask who runs
 // them: another user cannot change what they find.
-var once = regexp.MustCompile(`/internal/(alert|approve|arch|audit|broker|canonical|detect|egress|export|expr|gateway|honey|hooks|model|netlab|probe/replay|redact|story|sys)$`)
+var once = regexp.MustCompile(`/internal/(agents/(gateway|hooks)|arch|consent|consent/rules|credentials|detect/(alert|honey)|floor/(canonical|expr|paths|redact|syslog|sys|text)|network|prove/(model|netlab|replay)|record/(audit|export|story))$`)
 
 // ordinary prepares the pass of an ordinary user: a copy of the tree that the
 // user owns, and a module cache that the user can read, filled from root's.

@@ -20,9 +20,9 @@ const (
 // of the test. Every other failure is one. A test belongs here if what it asserts
 // is a time by the clock, and no longer limit is possible.
 var timingBound = map[string]string{
-	"internal/supervise: TestRootTripwireCostsAllowedTreesNothing": "compares the cost of two calls by the clock: load of the machine during one of them counts",
-	"internal/supervise: TestTheEndWhileHeld":                      "Close must return before 9 s because the product gives up after 10 s",
-	"internal/run: TestAnAgentThatDoesNotWaitIsToldNoBefore":       "an answer must come in the 2 s between the product's limit and the agent's",
+	"internal/supervise: TestRootTripwireCostsAllowedTreesNothing":      "compares the cost of two calls by the clock: load of the machine during one of them counts",
+	"internal/supervise: TestTheEndWhileHeld":                           "Close must return before 9 s because the product gives up after 10 s",
+	"internal/agents/reports: TestAnAgentThatDoesNotWaitIsToldNoBefore": "an answer must come in the 2 s between the product's limit and the agent's",
 }
 
 // mostTimingBound is how many rows the table may have.

@@ -8,18 +8,21 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // agentSettings are the files in which agents find commands of a project, by the
 // pattern of the list under which they or their directory stand. A name of ""
 // is the protected file itself.
-var agentSettings = map[string][]string{
-	".claude": {"settings.json", "settings.local.json"}, ".mcp.json": {""}, ".claude.json": {""}, ".claude-plugin": {"plugin.json"},
-	".cursor": {"mcp.json", "hooks.json", "environment.json"}, ".vscode": {"mcp.json"}, ".roo": {"mcp.json"}, ".amazonq": {"mcp.json"},
-	".kiro": {"settings/mcp.json"}, ".copilot": {"mcp-config.json"}, ".gemini": {"settings.json"}, ".qwen": {"settings.json"},
-	".codex": {"config.toml", "hooks.json"}, "opencode.json": {""}, ".opencode": {"opencode.json"}, "crush.json": {""}, ".crush.json": {""},
-	".factory": {"settings.json", "mcp.json"}, ".junie": {"mcp/mcp.json"},
-}
+var agentSettings = sync.OnceValue(func() map[string][]string {
+	return map[string][]string{
+		".claude": {"settings.json", "settings.local.json"}, ".mcp.json": {""}, ".claude.json": {""}, ".claude-plugin": {"plugin.json"},
+		".cursor": {"mcp.json", "hooks.json", "environment.json"}, ".vscode": {"mcp.json"}, ".roo": {"mcp.json"}, ".amazonq": {"mcp.json"},
+		".kiro": {"settings/mcp.json"}, ".copilot": {"mcp-config.json"}, ".gemini": {"settings.json"}, ".qwen": {"settings.json"},
+		".codex": {"config.toml", "hooks.json"}, "opencode.json": {""}, ".opencode": {"opencode.json"}, "crush.json": {""}, ".crush.json": {""},
+		".factory": {"settings.json", "mcp.json"}, ".junie": {"mcp/mcp.json"},
+	}
+})
 
 // commandKeys are the keys under which those files have command lines, or the
 // words of one.
@@ -35,7 +38,7 @@ func (s *scan) obeyAgents() {
 			continue
 		}
 		top := string(s.found.Root) + "/" + string(r.Path)
-		for _, name := range agentSettings[r.Rule] {
+		for _, name := range agentSettings()[r.Rule] {
 			file := strings.TrimSuffix(top+"/"+name, "/")
 			data := s.read(file)
 			if data == nil || len(data) > maxConfig || !s.afford(1, len(data)) {
@@ -67,7 +70,7 @@ func HomeSettings() []string {
 		".config/zed/settings.json", ".config/goose/config.yaml", ".config/Code/User/settings.json", ".config/Code/User/mcp.json", ".config/Claude/claude_desktop_config.json",
 		".codeium/windsurf/mcp_config.json", ".cline/data/settings/cline_mcp_settings.json", ".aws/amazonq/mcp.json", ".continue/config.yaml", ".continue/config.json",
 		".copilot/settings.json", ".copilot/config.json", ".aider.conf.yml"}
-	for dir, names := range agentSettings {
+	for dir, names := range agentSettings() {
 		for _, name := range names {
 			out = append(out, path.Join(dir, name))
 		}

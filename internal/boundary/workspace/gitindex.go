@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+	floortext "holdfast.dev/holdfast/internal/floor/text"
 )
 
 // maxIndexed is how much of a git index is looked through: about two million files.
@@ -276,12 +277,7 @@ func checkable(name []byte) bool {
 	return true
 }
 
-func short(name []byte) string {
-	if len(name) > 200 {
-		return string(name[:200]) + "…"
-	}
-	return string(name)
-}
+func short(name []byte) string { return floortext.Cut(string(name), 200) }
 
 // isIndex reports whether git takes a file of a repository, by its folded name,
 // for an index or a part of one.

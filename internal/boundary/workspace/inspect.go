@@ -169,3 +169,9 @@ func inTree(root string, rows []policy.Protected) []policy.Protected {
 	}
 	return rows
 }
+
+// Writable reports whether what runs inside may write a file: in a directory of the
+// host or in one of its own.
+func Writable(plan policy.Plan, path string) bool {
+	return boundary.InTrees(path, boundary.PrivateTrees(plan.Identity.Home)) || boundary.InTrees(path, WritableTrees(plan))
+}

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"holdfast.dev/holdfast/internal/floor/event"
+	"holdfast.dev/holdfast/internal/floor/text"
 )
 
 // Kind is what sort of thing an event has to do with.
@@ -133,7 +134,7 @@ func add(into []Thing, kind Kind, name string) []Thing {
 	name = strings.ToValidUTF8(name, "\uFFFD")
 	if len(name) > maxName {
 		sum := sha256.Sum256([]byte(name))
-		name = strings.ToValidUTF8(name[:maxName-40], "") + "…" + hex.EncodeToString(sum[:16])
+		name = text.Cut(name, maxName-40) + hex.EncodeToString(sum[:16])
 	}
 	return append(into, Thing{kind, name})
 }

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"holdfast.dev/holdfast/internal/floor/text"
 )
 
 // Bounds of a value.
@@ -228,10 +230,7 @@ func unambiguous(all []member) error {
 }
 
 func cutName(name string) string {
-	if len(name) > 100 {
-		return strings.ToValidUTF8(name[:100], "") + "…"
-	}
-	return name
+	return text.Cut(name, 100)
 }
 
 // FoldName returns what two names have in common that readers which ignore upper

@@ -64,7 +64,7 @@ func TestMakefileSetsTheCommit(t *testing.T) {
 		t.Fatal("make build does not build the program")
 		return ""
 	}
-	if got := line(); !strings.Contains(got, "cli.commit='") {
+	if got := line(); !strings.Contains(got, "command.commit='") {
 		t.Errorf("without a repository: %s", got)
 	}
 	run("git", "init", "-q")
@@ -72,14 +72,14 @@ func TestMakefileSetsTheCommit(t *testing.T) {
 	run("git", "-c", "user.name=t", "-c", "user.email=t@example.org", "commit", "-qm", "one")
 	run("git", "tag", "v9.9.9")
 	commit := strings.TrimSpace(run("git", "rev-parse", "--short=12", "HEAD"))
-	if got := line(); !strings.Contains(got, "cli.commit="+commit+"'") {
+	if got := line(); !strings.Contains(got, "command.commit="+commit+"'") {
 		t.Errorf("at %s: %s", commit, got)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "Makefile"), append(makefile, '\n'), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	out := filepath.Join(dir, "holdfast")
-	build := exec.Command("sh", "-c", strings.Replace(line(), "bin/holdfast", out, 1))
+	build := exec.Command("sh", "-c", strings.Replace(line(), "-o bin/", "-o "+dir+"/", 1))
 	build.Dir = root
 	if b, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, b)

@@ -1,6 +1,10 @@
 package export
 
-import "holdfast.dev/holdfast/internal/floor/event"
+import (
+	"sync"
+
+	"holdfast.dev/holdfast/internal/floor/event"
+)
 
 // class is an event class of OCSF, with the names of the activities used here.
 type class struct {
@@ -108,20 +112,20 @@ var actions = []action{
 	{event.RecordBlind, "From here on the sensors of the run do not see something.", "what is not seen, see [Blind spots](#blind-spots)", logActivity, other, "Blind", medium},
 }
 
-var actionByName = func() map[string]*action {
+var actionByName = sync.OnceValue(func() map[string]*action {
 	m := make(map[string]*action, len(actions))
 	for i := range actions {
 		m[actions[i].name] = &actions[i]
 	}
 	return m
-}()
+})
 
 // unknownAction stands for an action of a later version: OCSF has a base event for
 // what fits no class.
 var unknownAction = action{class: &class{0, "Base Event", nil}, activity: other, other: "Unknown", severity: informational}
 
 func actionOf(e event.Event) *action {
-	if a := actionByName[e.Action]; a != nil {
+	if a := actionByName()[e.Action]; a != nil {
 		return a
 	}
 	return &unknownAction

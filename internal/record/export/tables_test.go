@@ -63,12 +63,12 @@ func TestEveryActionHasARow(t *testing.T) {
 			continue
 		}
 		known++
-		if actionByName[value] == nil {
+		if actionByName()[value] == nil {
 			t.Errorf("event.%s (%q) has no row in actions", name, value)
 		}
 	}
-	if known != len(actions) || len(actionByName) != len(actions) {
-		t.Errorf("%d constants, %d rows, %d names", known, len(actions), len(actionByName))
+	if known != len(actions) || len(actionByName()) != len(actions) {
+		t.Errorf("%d constants, %d rows, %d names", known, len(actions), len(actionByName()))
 	}
 	for _, a := range actions {
 		if a.meaning == "" || a.severity == 0 {

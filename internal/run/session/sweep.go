@@ -9,11 +9,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"time"
 
 	"holdfast.dev/holdfast/internal/boundary/workspace"
+	"holdfast.dev/holdfast/internal/floor/paths"
 )
 
 // Recover finishes the session in dir, whose supervisor died. It does nothing when the
@@ -137,7 +137,7 @@ func (s *Session) concerns(dir string) bool {
 
 // concerns says whether one directory is the other, in it or around it.
 func concerns(root, dir string) bool {
-	return strings.HasPrefix(dir+"/", root+"/") || strings.HasPrefix(root+"/", dir+"/")
+	return paths.Within(root, dir) || paths.Within(dir, root)
 }
 
 // patience is how long settling may wait for what other runs are just making: a

@@ -15,6 +15,7 @@ import (
 
 	"holdfast.dev/holdfast/internal/boundary"
 	"holdfast.dev/holdfast/internal/boundary/workspace"
+	"holdfast.dev/holdfast/internal/floor/paths"
 	"holdfast.dev/holdfast/internal/policy"
 )
 
@@ -122,8 +123,7 @@ func (v *view) make(st syscall.Stat_t) error {
 // apart notes over which paths of the workspace something else is mounted.
 func (v *view) apart(plan policy.Plan) {
 	note := func(path string) {
-		rel, err := filepath.Rel(plan.Workspace, path)
-		if err == nil && rel != "." && filepath.IsLocal(rel) {
+		if rel, below := paths.Rel(plan.Workspace, path); below {
 			v.record.Apart = append(v.record.Apart, workspace.Name(rel))
 		}
 	}

@@ -1,6 +1,6 @@
 //go:build linux
 
-package run
+package gate
 
 import (
 	"encoding/json"
@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"holdfast.dev/holdfast/internal/consent"
 	"holdfast.dev/holdfast/internal/detect/alert"
 	"holdfast.dev/holdfast/internal/floor/event"
 	"holdfast.dev/holdfast/internal/policy"
@@ -67,7 +68,7 @@ func TestWebhookAnswers(t *testing.T) {
 				io.WriteString(w, body)
 				sent <- q
 			}))
-			if !a.task.desk.Attended() {
+			if !a.queue.Attended() {
 				t.Error("a webhook is somebody who is there")
 			}
 			ruling := a.hold("x", "y")
@@ -81,12 +82,12 @@ func TestWebhookAnswers(t *testing.T) {
 				}
 				return
 			}
-			for end := time.Now().Add(10 * time.Second); len(a.task.desk.report()) == 0; time.Sleep(5 * time.Millisecond) {
+			for end := time.Now().Add(10 * time.Second); len(a.Report()) == 0; time.Sleep(5 * time.Millisecond) {
 				if time.Now().After(end) {
 					t.Fatal("it is not recorded")
 				}
 			}
-			if c := a.task.desk.report()[0]; c.Outcome != outcomeIgnored || !strings.Contains(c.Reason, row.why) {
+			if c := a.Report()[0]; c.How != consent.OutcomeIgnored || !strings.Contains(c.Reason, row.why) {
 				t.Errorf("recorded %+v", c)
 			}
 			if len(a.waiting()) != 1 {
@@ -126,7 +127,7 @@ func TestWebhookIsToldNoMore(t *testing.T) {
 	a.hold("y")
 	<-asked
 	begin := time.Now()
-	a.task.desk.close()
+	a.Close()
 	if took := time.Since(begin); took > 5*time.Second {
 		t.Errorf("the end took %v", took)
 	}

@@ -1,10 +1,11 @@
 //go:build linux
 
-package run
+package gate
 
 import (
 	"context"
 	"crypto/ed25519"
+	"crypto/rand"
 	"fmt"
 	"os"
 	"slices"
@@ -21,20 +22,20 @@ import (
 // notifier tells humans that something waits, in the ways that the policy names,
 // and takes the answers of webhooks. Its methods do nothing on a nil notifier.
 type notifier struct {
-	task  *Task
-	sink  event.Sink
-	key   ed25519.PrivateKey // of this run: signs what a webhook answered
-	hooks []*alert.Asker
-	tmux  *popups // nil for none
-	note  bool    // by notify-send
-	host  string
+	config Config
+	sink   event.Sink
+	key    ed25519.PrivateKey // of this run: signs what a webhook answered
+	hooks  []*alert.Asker
+	tmux   *popups // nil for none
+	note   bool    // by notify-send
+	host   string
 
 	ctx  context.Context
 	stop func()
 	work sync.WaitGroup
 
 	mu    sync.Mutex // guards what follows
-	desk  *consent.Queue
+	queue *consent.Queue
 	leave func()
 	over  bool
 	live  map[string]context.CancelFunc // what asks webhooks about a request, by its id
@@ -42,23 +43,23 @@ type notifier struct {
 
 // newNotifier prepares the ways of approvals.notify. A webhook that could never
 // work is an error: somebody relies on it.
-func (t *Task) newNotifier(sink event.Sink) (*notifier, error) {
-	n := &notifier{task: t, sink: sink, live: map[string]context.CancelFunc{}}
+func newNotifier(c Config, sink event.Sink) (*notifier, error) {
+	n := &notifier{config: c, sink: sink, live: map[string]context.CancelFunc{}}
 	n.ctx, n.stop = context.WithCancel(context.Background())
 	var err error
 	if n.key, err = ownKey(); err != nil {
 		return nil, err
 	}
-	for _, w := range t.Plan.Approvals.Notify {
+	for _, w := range c.Plan.Approvals.Notify {
 		switch w.Kind {
 		case "tmux":
-			n.tmux = newPopups(os.Getenv("TMUX"), t.Executable, t.State)
+			n.tmux = newPopups(os.Getenv("TMUX"), c.Executable, c.State)
 		case "desktop":
 			n.note = true
 		case "webhook":
 			hook, err := alert.NewAsker(policy.AlertSink{
 				Kind: w.Kind, Address: w.Address, Secret: w.Secret, Headers: w.Headers, Authority: w.Authority, Timeout: w.Timeout, Insecure: w.Insecure,
-			}, t.Version)
+			}, c.Version)
 			if err != nil {
 				n.close()
 				return nil, fmt.Errorf("preparing approvals.notify (%s): %w", w.Origin, err)
@@ -71,18 +72,18 @@ func (t *Task) newNotifier(sink event.Sink) (*notifier, error) {
 }
 
 // attach says where answers go. A webhook is somebody who is there.
-func (n *notifier) attach(d *consent.Queue) {
+func (n *notifier) attach(q *consent.Queue) {
 	if n == nil {
 		return
 	}
 	n.mu.Lock()
-	n.desk = d
+	n.queue = q
 	if len(n.hooks) > 0 {
-		n.leave = d.Attend()
+		n.leave = q.Attend()
 	}
 	n.mu.Unlock()
 	if len(n.hooks) > 0 {
-		n.work.Go(func() { n.follow(d) })
+		n.work.Go(func() { n.follow(q) })
 	}
 }
 
@@ -109,8 +110,8 @@ func (n *notifier) close() {
 // goroutines at once, and returns at once.
 func (n *notifier) begin(r consent.Request) {
 	what := gist(r)
-	if n.task.Asks != nil {
-		n.task.Asks(r.ID, what)
+	if n.config.Asks != nil {
+		n.config.Asks(r.ID, what)
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -123,7 +124,7 @@ func (n *notifier) begin(r consent.Request) {
 	if n.note {
 		n.work.Go(func() { notifySend(n.ctx, r.ID, what) })
 	}
-	if len(n.hooks) == 0 || !slices.ContainsFunc(n.desk.Pending(), func(o consent.Request) bool { return o.ID == r.ID }) {
+	if len(n.hooks) == 0 || !slices.ContainsFunc(n.queue.Pending(), func(o consent.Request) bool { return o.ID == r.ID }) {
 		return
 	}
 	ctx, cancel := context.WithDeadline(n.ctx, r.Expires)
@@ -139,10 +140,10 @@ func (n *notifier) begin(r consent.Request) {
 }
 
 // follow ends the questions to webhooks about what waits no more.
-func (n *notifier) follow(d *consent.Queue) {
-	for range d.Watch(n.ctx) {
+func (n *notifier) follow(q *consent.Queue) {
+	for range q.Watch(n.ctx) {
 		waits := map[string]bool{}
-		for _, r := range d.Pending() {
+		for _, r := range q.Pending() {
 			waits[r.ID] = true
 		}
 		n.mu.Lock()
@@ -163,7 +164,7 @@ func (n *notifier) ask(ctx context.Context, h *alert.Asker, r consent.Request) {
 		Asked: r.Asked, Expires: r.Expires, Rule: r.Rule, Reason: consent.Visible(r.Reason), Count: r.Count,
 	}
 	for _, l := range consent.Describe(r) {
-		q.What = append(q.What, alert.Said{Name: l.Name, Warn: l.Warn, Text: n.task.bus.Secrets().String(l.Text)})
+		q.What = append(q.What, alert.Said{Name: l.Name, Warn: l.Warn, Text: n.config.Mask(l.Text)})
 	}
 	reply, err := h.Ask(ctx, q, func(err error) { n.ignored(h, r, err) })
 	if err != nil {
@@ -174,7 +175,7 @@ func (n *notifier) ask(ctx context.Context, h *alert.Asker, r consent.Request) {
 	}
 	a, err := n.answer(r, reply)
 	if err == nil {
-		err = n.desk.Answer(consent.Sign(a, n.key))
+		err = n.queue.Answer(consent.Sign(a, n.key))
 	}
 	if err != nil && ctx.Err() == nil {
 		n.ignored(h, r, err)
@@ -207,14 +208,11 @@ func (n *notifier) ignored(h *alert.Asker, r consent.Request, why error) {
 	n.sink.Emit(event.Event{ // a record that fails ends the run
 		Action: event.ApprovalAnswer, Object: r.Attempt.Path, Rule: r.Rule, Process: r.Attempt.Process,
 		Detail: map[string]string{
-			"id": r.ID, "kind": string(r.Attempt.Kind), "digest": r.Digest, "via": "webhook", "outcome": outcomeIgnored,
+			"id": r.ID, "kind": string(r.Attempt.Kind), "digest": r.Digest, "via": "webhook", "outcome": consent.OutcomeIgnored,
 			"reason": "what " + h.Name() + " answered counts for nothing: " + why.Error(),
 		},
 	})
 }
-
-// outcomeIgnored is that of an answer which is none: the request waits on.
-const outcomeIgnored = "ignored"
 
 // gist is what would happen in a few words.
 func gist(r consent.Request) string {
@@ -227,3 +225,13 @@ func gist(r consent.Request) string {
 
 // gistBytes is how much of what would happen a note shows.
 const gistBytes = 160
+
+// ownKey is a key of this run alone, for answers that came with a signature of
+// another kind.
+func ownKey() (ed25519.PrivateKey, error) {
+	_, key, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		return nil, fmt.Errorf("making a key for answers: %w", err)
+	}
+	return key, nil
+}

@@ -1,6 +1,6 @@
 //go:build linux
 
-package run
+package gate
 
 import (
 	"context"
@@ -18,7 +18,6 @@ import (
 	"holdfast.dev/holdfast/internal/consent/rules"
 	"holdfast.dev/holdfast/internal/floor/event"
 	"holdfast.dev/holdfast/internal/policy"
-	"holdfast.dev/holdfast/internal/record/bus"
 	"holdfast.dev/holdfast/internal/supervise/control"
 )
 
@@ -26,7 +25,7 @@ import (
 type asking struct {
 	t     *testing.T
 	state string
-	task  *Task
+	*Gate
 }
 
 func newAsking(t *testing.T, session string, notify ...policy.Notifier) *asking {
@@ -34,34 +33,36 @@ func newAsking(t *testing.T, session string, notify ...policy.Notifier) *asking 
 	return asks(t, t.TempDir(), session, notify...)
 }
 
-func asks(t *testing.T, state, name string, notify ...policy.Notifier) *asking {
+func asks(t *testing.T, state, session string, notify ...policy.Notifier) *asking {
 	t.Helper()
-	dir := filepath.Join(state, "sessions", name)
+	dir := filepath.Join(state, "sessions", session)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	a := &asking{t: t, state: state, task: &Task{State: state, Keys: filepath.Join(state, "keys")}}
-	a.task.Plan.Ask = []rules.Rule{{When: "true"}}
-	a.task.Plan.Approvals = policy.Approvals{Timeout: time.Minute, Notify: notify}
-	var err error
-	if a.task.bus, err = bus.Open(bus.Config{Session: name}); err != nil {
-		t.Fatal(err)
-	}
-	if a.task.desk, err = a.task.newDesk(consent.Config{}); err != nil {
-		t.Fatal(err)
-	}
-	stop, err := a.task.takeOrders(dir, nil, a.task.desk.approvals())
+	c := Config{Session: session, State: state, Keys: filepath.Join(state, "keys"), Sink: nowhere{}, Mask: func(text string) string { return text }}
+	c.Plan.Ask = []rules.Rule{{When: "true"}}
+	c.Plan.Approvals = policy.Approvals{Timeout: time.Minute, Notify: notify}
+	g, err := Open(c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { a.task.desk.close(); stop() })
-	return a
+	stop, err := control.Listen(dir, consent.Handlers(session, g.Queue()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { g.Close(); stop() })
+	return &asking{t, state, g}
 }
+
+// nowhere is a record that keeps nothing.
+type nowhere struct{}
+
+func (nowhere) Emit(event.Event) error { return nil }
 
 // hold asks, and returns what becomes of it.
 func (a *asking) hold(argv ...string) <-chan event.Ruling {
 	a.t.Helper()
-	r := a.task.desk.Ask(event.Attempt{Kind: event.KindExec, Path: "/bin/x", Process: event.Process{
+	r := a.queue.Ask(event.Attempt{Kind: event.KindExec, Path: "/bin/x", Process: event.Process{
 		PID: 1, Executable: "/bin/x", SHA256: strings.Repeat("a", 64), Argv: argv, Cwd: "/"}}, "policy.yaml:3", "it reaches others")
 	ruling := make(chan event.Ruling, 1)
 	if r.Wait == nil {
@@ -87,7 +88,7 @@ func (a *asking) waiting() []consent.Request {
 
 func (a *asking) sign(n consent.Answer) consent.Signed {
 	a.t.Helper()
-	key, err := consent.ApproverKey(a.task.Keys)
+	key, err := consent.ApproverKey(a.config.Keys)
 	if err != nil {
 		a.t.Fatal(err)
 	}
@@ -157,7 +158,7 @@ func TestApprovalsOverTheControlSocket(t *testing.T) {
 		t.Errorf("got %+v", r)
 	}
 	var kinds []string
-	for _, c := range a.task.desk.report() {
+	for _, c := range a.Report() {
 		kinds = append(kinds, fmt.Sprint(c.What, " ", c.Allowed, " ", c.Why()))
 	}
 	if got := strings.Join(kinds, "; "); strings.Count(got, "true by ann") != 2 || strings.Count(got, "false by ann") != 1 {
@@ -198,8 +199,8 @@ func TestApprovalsTakeNoForgedAnswer(t *testing.T) {
 	if len(a.waiting()) != 1 {
 		t.Error("the request waits no more")
 	}
-	a.task.desk.close()
-	other.task.desk.close()
+	a.Close()
+	other.Close()
 	if r := verdict(t, ruling); r.Verdict != event.Denied {
 		t.Errorf("got %+v", r)
 	}
@@ -274,7 +275,7 @@ func TestFollowWaits(t *testing.T) {
 		}
 	}
 	await("one run asks nothing", count(1, 0))
-	if !a.task.desk.Attended() {
+	if !a.queue.Attended() {
 		t.Error("nobody seems to be there")
 	}
 	ruling := a.hold("x")
@@ -287,13 +288,13 @@ func TestFollowWaits(t *testing.T) {
 	}
 	verdict(t, ruling)
 	await("one was answered", count(2, 1))
-	b.task.desk.close()
+	b.Close()
 	await("a run is over", count(1, 0))
 	cancel()
 	if err := <-ended; !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
-	for end := time.Now().Add(10 * time.Second); a.task.desk.Attended(); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(10 * time.Second); a.queue.Attended(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("somebody still seems to be there")
 		}
@@ -302,14 +303,13 @@ func TestFollowWaits(t *testing.T) {
 
 func TestRunThatAsksNothing(t *testing.T) {
 	t.Parallel()
-	task := &Task{bus: new(bus.Bus)}
-	d, err := task.newDesk(consent.Config{})
-	if d != nil || err != nil || d.approvals() != nil || d.report() != nil {
-		t.Errorf("got %v, %v", d, err)
+	g, err := Open(Config{})
+	if g != nil || err != nil || g.Queue() != nil || g.Report() != nil {
+		t.Errorf("got %v, %v", g, err)
 	}
-	d.close()
+	g.Close()
 	dir := t.TempDir()
-	stop, err := task.takeOrders(dir, nil, d.approvals())
+	stop, err := control.Listen(dir, consent.Handlers("s", g.Queue()))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,6 @@
 //go:build linux
 
-package run
+package reports
 
 import (
 	"cmp"
@@ -26,15 +26,15 @@ var (
 // judge is what is answered to a call: what the policy says of its names, and then
 // what the rules of consent say. Where a human has to, the hook is told to wait,
 // and holding is called before that.
-func (t *tools) judge(c *net.UnixConn, r hooks.Report, by event.Process, holding func()) hooks.Answer {
+func (t *Server) judge(c *net.UnixConn, r hooks.Report, by event.Process, holding func()) hooks.Answer {
 	if r.Bad != "" {
-		return r.Unreadable(len(t.plan.Tools) > 0 || t.consent.about(event.KindTool))
+		return r.Unreadable(len(t.plan.Tools) > 0 || t.rules.Concern(event.KindTool))
 	}
 	a := judge(t.plan, r)
-	if a.Deny != "" || !t.consent.about(event.KindTool) {
+	if a.Deny != "" || !t.rules.Concern(event.KindTool) {
 		return a
 	}
-	ruling := t.consent.gate.Judge(event.Attempt{
+	ruling := t.rules.Gate.Judge(event.Attempt{
 		Kind: event.KindTool, Process: by, Agent: r.Agent, Tool: r.Tool, Server: r.Server, Arguments: string(r.Arguments), Cut: r.Cut,
 	})
 	rule := ruling.Rule
@@ -50,7 +50,7 @@ func (t *tools) judge(c *net.UnixConn, r hooks.Report, by event.Process, holding
 
 // hold waits for a human, for as long as the agent waits for its hook and the hook
 // is there: an agent whose hook is too slow goes on as if there were none.
-func (t *tools) hold(c *net.UnixConn, r hooks.Report, ruling event.Ruling) event.Ruling {
+func (t *Server) hold(c *net.UnixConn, r hooks.Report, ruling event.Ruling) event.Ruling {
 	no := func(reason string) event.Ruling {
 		return event.Ruling{Verdict: event.Denied, Rule: ruling.Rule, Reason: reason}
 	}

@@ -1,6 +1,6 @@
 //go:build linux
 
-package run
+package reports
 
 import (
 	"context"
@@ -15,10 +15,10 @@ import (
 
 	"holdfast.dev/holdfast/internal/agents/hooks"
 	"holdfast.dev/holdfast/internal/boundary"
+	"holdfast.dev/holdfast/internal/consent/gate"
 	"holdfast.dev/holdfast/internal/floor/event"
 	"holdfast.dev/holdfast/internal/floor/sys"
 	"holdfast.dev/holdfast/internal/policy"
-	"holdfast.dev/holdfast/internal/record/bus"
 )
 
 // Tools says how agents inside report their tool calls. The zero value asks for
@@ -40,20 +40,20 @@ const (
 	toolTime    = 2 * time.Second
 )
 
-// tools takes the reports of one launch.
-type tools struct {
+// Server takes the reports of one launch.
+type Server struct {
 	config  Tools
-	sink    *bus.Sensor
+	sink    Sink
 	process func(pid int) event.Process
 	listen  *net.UnixListener
 	callers chan struct{} // one each that is listened to
 	serving sync.WaitGroup
 
-	plan    policy.Plan // that the run was begun with
-	consent consents
-	held    chan struct{}   // as many as may wait for a human
-	life    context.Context // ends with close
-	end     context.CancelCauseFunc
+	plan  policy.Plan // that the run was begun with
+	rules gate.Rules
+	held  chan struct{}   // as many as may wait for a human
+	life  context.Context // ends with close
+	end   context.CancelCauseFunc
 
 	mu      sync.Mutex     // guards what follows
 	waiting map[int]string // hooks that were executed and have not reported: agent, by pid
@@ -62,8 +62,8 @@ type tools struct {
 	refused uint64 // reports since the last event that says so
 }
 
-// apply puts the hook program and the settings into view.
-func (t Tools) apply(spec *boundary.Spec) (err error) {
+// AddTo puts the hook program and the settings into view.
+func (t Tools) AddTo(spec *boundary.Spec) (err error) {
 	if t.Program == "" {
 		return nil
 	}
@@ -83,42 +83,48 @@ func judge(plan policy.Plan, r hooks.Report) hooks.Answer {
 	call := policy.ToolCall{Agent: r.Agent, Tool: r.Tool, Server: r.Server, Arguments: string(r.Arguments), Cwd: r.Cwd, Subagent: r.Subagent, Cut: r.Cut}
 	reason, rule := plan.DenyTool(call)
 	if reason == "" {
-		reason, rule = plan.AskTool(call, append(slices.Clone(privateTrees), plan.Identity.Home), nil)
+		reason, rule = plan.AskTool(call, boundary.PrivateTrees(plan.Identity.Home), nil)
 	}
 	return hooks.Answer{Deny: reason, Rule: rule}
 }
 
-// privateTrees are those of which a run has its own, besides the home; scratchTrees
-// those of them that are for everybody to write.
-var (
-	privateTrees = append(slices.Clone(scratchTrees), "/dev", "/proc", "/sys")
-	scratchTrees = []string{"/tmp", "/var/tmp", "/run"}
-)
+// Sink records a report.
+type Sink interface{ Observe(event.Event) error }
 
-// newTools listens in the view whose first process is given. The view is complete.
-func (o *observers) newTools(w boundary.Watch) error {
-	o.task.clients.begin(w.First, o.process)
-	config := o.task.Tools
-	if config.Program == "" {
-		return nil
+// Config is what a server needs.
+type Config struct {
+	Tools   Tools
+	Plan    policy.Plan // of the launch
+	Rules   gate.Rules
+	Sink    Sink
+	Process func(pid int) event.Process // what is known of a process
+}
+
+// Listen takes reports in the view that is being watched, which is complete; nil where
+// no reports are asked for.
+func Listen(c Config, w boundary.Watch) (*Server, error) {
+	if c.Tools.Program == "" {
+		return nil, nil
 	}
-	t := &tools{
-		config: config, sink: o.bus.Sensor(event.Agent), process: o.process, callers: make(chan struct{}, toolCallers),
-		plan: o.plan, consent: o.task.consent, held: make(chan struct{}, toolsHeld), waiting: map[int]string{}, left: toolBurst, filled: time.Now(),
-	}
-	t.life, t.end = context.WithCancelCause(context.Background())
+	var l *net.UnixListener
 	err := sys.AsTask(w.UID, w.GID, func() (err error) {
-		t.listen, err = listenInside(w.First)
+		l, err = listenInside(w.First)
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("taking reports of agents: %w", err)
+		return nil, fmt.Errorf("taking reports of agents: %w", err)
 	}
-	o.mu.Lock()
-	o.tools = t
-	o.mu.Unlock()
+	return serve(c, l), nil
+}
+
+func serve(c Config, l *net.UnixListener) *Server {
+	t := &Server{
+		config: c.Tools, sink: c.Sink, process: c.Process, listen: l, callers: make(chan struct{}, toolCallers),
+		plan: c.Plan, rules: c.Rules, held: make(chan struct{}, toolsHeld), waiting: map[int]string{}, left: toolBurst, filled: time.Now(),
+	}
+	t.life, t.end = context.WithCancelCause(context.Background())
 	t.serving.Go(t.serve)
-	return nil
+	return t
 }
 
 // listenInside makes the socket in the private /run of the view.
@@ -140,7 +146,7 @@ func listenInside(first int) (*net.UnixListener, error) {
 }
 
 // serve takes reports until the listener is closed.
-func (t *tools) serve() {
+func (t *Server) serve() {
 	for {
 		c, err := t.listen.AcceptUnix()
 		if err != nil {
@@ -167,7 +173,7 @@ func (t *tools) serve() {
 }
 
 // admit says whether one more report may come now.
-func (t *tools) admit() bool {
+func (t *Server) admit() bool {
 	t.mu.Lock()
 	now := time.Now()
 	t.left = min(toolBurst, t.left+now.Sub(t.filled).Seconds()*toolRefill)
@@ -183,7 +189,7 @@ func (t *tools) admit() bool {
 }
 
 // refuse counts a report that is not listened to, and says so once for many.
-func (t *tools) refuse() {
+func (t *Server) refuse() {
 	t.mu.Lock()
 	t.refused++
 	first := t.refused == 1
@@ -193,7 +199,7 @@ func (t *tools) refuse() {
 	}
 }
 
-func (t *tools) sayRefused() {
+func (t *Server) sayRefused() {
 	t.mu.Lock()
 	n := t.refused
 	t.refused = 0
@@ -208,7 +214,7 @@ func (t *tools) sayRefused() {
 
 // hear takes one report, records it and answers. Holding is called when that may
 // take as long as a human does.
-func (t *tools) hear(c *net.UnixConn, holding func()) {
+func (t *Server) hear(c *net.UnixConn, holding func()) {
 	c.SetDeadline(time.Now().Add(toolTime))
 	from, err := sys.Peer(c)
 	if err != nil {
@@ -237,9 +243,9 @@ func (t *tools) hear(c *net.UnixConn, holding func()) {
 	hooks.Reply(c, a) // whoever went away needs no answer
 }
 
-// watch looks at the events of system calls for hooks that are executed, and
+// Watch looks at the events of system calls for hooks that are executed, and
 // that end without having reported.
-func (t *tools) watch(e event.Event) {
+func (t *Server) Watch(e event.Event) {
 	switch e.Action {
 	case event.ProcExec:
 		if e.Verdict != event.Allowed || e.Process.Executable != t.config.Program || len(e.Process.Argv) < 3 || e.Process.Argv[1] != hooks.Verb {
@@ -263,42 +269,10 @@ func (t *tools) watch(e event.Event) {
 	}
 }
 
-// close waits for reports that are under way.
-func (t *tools) close() {
+// Close waits for reports that are under way.
+func (t *Server) Close() {
 	t.listen.Close()
 	t.end(errRunEnds)
 	t.serving.Wait()
 	t.sayRefused()
-}
-
-// reporting is the sink of system calls, of which some are about hooks.
-type reporting struct {
-	*bus.Sensor
-	observers *observers
-}
-
-// Observe is that of the sensor.
-func (r reporting) Observe(e event.Event) error {
-	err := r.Sensor.Observe(e)
-	r.see(e)
-	return err
-}
-
-// Emit is that of the sensor.
-func (r reporting) Emit(e event.Event) error {
-	err := r.Sensor.Emit(e)
-	r.see(e)
-	return err
-}
-
-func (r reporting) see(e event.Event) {
-	if e.Action != event.ProcExec && e.Action != event.ProcExit {
-		return
-	}
-	r.observers.mu.Lock()
-	t := r.observers.tools
-	r.observers.mu.Unlock()
-	if t != nil {
-		t.watch(e)
-	}
 }

@@ -1,6 +1,6 @@
 //go:build linux
 
-package run
+package gate
 
 import (
 	"context"
@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"holdfast.dev/holdfast/internal/floor/text"
 )
 
 // tellTime is how long a program that tells a human may take.
@@ -88,7 +90,7 @@ func (p *popups) show(ctx context.Context, id string) {
 	words := append([]string{"env"}, p.environ...)
 	words = append(words, p.program, "approve", "--until-empty", "--via", "tmux")
 	for i, w := range words {
-		words[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+		words[i] = text.Quote(w)
 	}
 	if p.tmux(ctx, "display-popup", "-E", "-w", "90%", "-h", "80%", strings.Join(words, " ")) == nil || ctx.Err() != nil {
 		return

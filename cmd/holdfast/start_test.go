@@ -1,0 +1,135 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"holdfast.dev/holdfast/internal/testenv"
+)
+
+// What every start pays for what is linked, whether or not it is used.
+const (
+	maxInit = time.Millisecond // of all packages, on a quiet machine
+	maxSize = 25_000_000       // bytes of the stripped program
+)
+
+// leaving are packages that are linked until they have another home, with the
+// bytes that they and what they bring take. A row whose package is gone fails.
+var leaving = map[string]int{
+	"holdfast.dev/holdfast/internal/prove/probe": 15_200_000,
+	"github.com/hashicorp/vault/api":             1_100_000,
+}
+
+// The least time of each package counts: what else the machine does only adds to
+// it.
+const starts, most = 20, 120
+
+// TestProgramIsSmall builds what a release has.
+func TestProgramIsSmall(t *testing.T) {
+	if os.Getenv(testenv.BinaryVar) != "" && os.Geteuid() != 0 {
+		return // the pass of root looks at it: this user has no build cache
+	}
+	program := filepath.Join(t.TempDir(), "holdfast")
+	build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", program, ".")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("building: %v\n%s", err, out)
+	}
+	deps, err := exec.Command("go", "list", "-deps", ".").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	linked := strings.Fields(string(deps))
+	size := maxSize
+	for p, bytes := range leaving {
+		if size += bytes; !slices.Contains(linked, p) {
+			t.Errorf("%s is not linked any more: delete its row", p)
+		}
+	}
+	info, err := os.Stat(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info.Size() > int64(size) {
+		t.Errorf("the program has %d bytes, at most %d are allowed", info.Size(), size)
+	}
+}
+
+func TestStartIsCheap(t *testing.T) {
+	program := testenv.Binary(t)
+	least := map[string]time.Duration{}
+	var sum time.Duration
+	for n := range most {
+		traceStart(t, program, least)
+		if sum = total(least); n >= starts && sum <= maxInit {
+			break
+		}
+	}
+	t.Logf("%d packages take %v", len(least), sum)
+	if sum <= maxInit {
+		return
+	}
+	names := slices.SortedFunc(maps.Keys(least), func(a, b string) int { return cmp.Compare(least[b], least[a]) })
+	var lines []string
+	for _, name := range names[:min(20, len(names))] {
+		lines = append(lines, fmt.Sprintf("%8v %s", least[name], name))
+	}
+	t.Errorf("the packages take %v to initialise, at most %v is allowed:\n%s", sum, maxInit, strings.Join(lines, "\n"))
+}
+
+func total(of map[string]time.Duration) (sum time.Duration) {
+	for name, d := range of {
+		if !isLeaving(name) {
+			sum += d
+		}
+	}
+	return sum
+}
+
+// isLeaving reports whether a package goes when those of the table do: delete it
+// with the table.
+func isLeaving(name string) bool {
+	for _, prefix := range []string{"github.com/hashicorp/", "github.com/go-jose/", "holdfast.dev/holdfast/internal/prove/"} {
+		if strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// traceStart starts the program once and keeps the least time of each package
+// (GODEBUG=inittrace=1, see package runtime).
+func traceStart(t *testing.T, program string, least map[string]time.Duration) {
+	c := exec.Command(program, "version")
+	c.Env = append(os.Environ(), "GODEBUG=inittrace=1")
+	out, err := c.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for line := range strings.Lines(string(out)) {
+		f := strings.Fields(line)
+		if len(f) < 6 || f[0] != "init" {
+			continue
+		}
+		ms, err := strconv.ParseFloat(f[4], 64)
+		if err != nil {
+			t.Fatalf("a line of the trace: %q", line)
+		}
+		took := time.Duration(ms * float64(time.Millisecond))
+		if before, seen := least[f[1]]; !seen || took < before {
+			least[f[1]] = took
+		}
+	}
+	if len(least) == 0 {
+		t.Fatalf("the program traced nothing:\n%s", out)
+	}
+}

@@ -1,0 +1,213 @@
+//go:build linux
+
+package gate
+
+import (
+	"crypto/ed25519"
+	"fmt"
+
+	"holdfast.dev/holdfast/internal/boundary/workspace"
+	"holdfast.dev/holdfast/internal/consent"
+	"holdfast.dev/holdfast/internal/floor/event"
+	"holdfast.dev/holdfast/internal/policy"
+)
+
+// Config is what a gate needs.
+type Config struct {
+	Plan       policy.Plan
+	Session    string
+	State      string                // directory of Holdfast's state
+	Keys       string                // directory of the keys; "" asks nobody
+	Version    string                // of Holdfast
+	Executable string                // this program, for pop-ups; "" for none
+	Sink       event.Sink            // of what is asked and answered
+	Mask       func(string) string   // masks secrets
+	Asks       func(id, what string) // is told of what begins to wait for an answer; nil for not
+	Intercepts func() bool           // whether connections to every address arrive
+}
+
+// Gate joins the rules of consent, which say what needs an answer, and the queue, in
+// which that waits. Its methods may be called on nil, which has no rules.
+type Gate struct {
+	config  Config
+	rules   *policy.Consent
+	queue   *consent.Queue
+	notes   *notifier // nil when nothing is ever asked
+	summary *summary
+}
+
+// Open makes the gate of a run; nil when no rule of its policy asks, denies or is
+// about programs.
+func Open(c Config) (*Gate, error) {
+	if len(c.Plan.Ask) == 0 && len(c.Plan.Deny) == 0 && c.Plan.Programs.Else == "" {
+		return nil, nil
+	}
+	if err := observable(c.Plan); err != nil {
+		return nil, err
+	}
+	rules, err := c.Plan.Consent()
+	if err != nil {
+		return nil, err
+	}
+	g := &Gate{config: c, rules: rules, summary: &summary{sink: c.Sink, secrets: c.Mask}}
+	q := consent.Config{
+		Session: c.Session, Sink: g.summary, Timeout: c.Plan.Approvals.Timeout, Chain: processChain,
+		Writable: func(path string) bool { return workspace.Writable(c.Plan, path) },
+	}
+	if g.asksHumans() {
+		if err := g.addApprovers(&q); err != nil {
+			return nil, err
+		}
+	}
+	if g.queue, err = consent.New(q); err != nil {
+		g.notes.close()
+		return nil, err
+	}
+	g.notes.attach(g.queue)
+	return g, nil
+}
+
+// asksHumans reports whether anything is ever asked, and not denied at once.
+func (g *Gate) asksHumans() bool {
+	return len(g.config.Plan.Ask) > 0 && g.config.Plan.Approvals.Timeout > 0 && g.config.Keys != ""
+}
+
+// addApprovers has the queue take answers of the user's key, and of a key of this run
+// alone, which signs what webhooks answered.
+func (g *Gate) addApprovers(q *consent.Config) error {
+	user, err := consent.ApproverKey(g.config.Keys)
+	if err != nil {
+		return err
+	}
+	if g.notes, err = newNotifier(g.config, g.summary); err != nil {
+		return err
+	}
+	q.Approvers = append(q.Approvers, user.Public().(ed25519.PublicKey), g.notes.key.Public().(ed25519.PublicKey))
+	q.Notify = g.notes.begin
+	return nil
+}
+
+// Queue is where answers go; nil when nothing is ever asked.
+func (g *Gate) Queue() *consent.Queue {
+	if g == nil || g.notes == nil {
+		return nil
+	}
+	return g.queue
+}
+
+// Close denies what waits, and returns when nothing is under way. It may be called
+// more than once.
+func (g *Gate) Close() {
+	if g == nil {
+		return
+	}
+	if g.notes != nil {
+		g.notes.stop()
+	}
+	g.queue.Close()
+	g.notes.close()
+}
+
+// Report is what was asked and denied.
+func (g *Gate) Report() []consent.Outcome {
+	if g == nil {
+		return nil
+	}
+	return g.summary.report()
+}
+
+// Rules are those that whatever carries something out has to ask.
+func (g *Gate) Rules() Rules {
+	if g == nil {
+		return Rules{}
+	}
+	return Rules{Gate: g, Wants: g.rules.Wants, CanAsk: g.canAsk, MayConcern: g.mayConcern, CanAskHosts: g.canAskHosts}
+}
+
+// observable refuses rules that nothing would ask: what is executed and what is
+// changed outside is held by what observes system calls. A rule that asks only
+// while somebody is there may stand idle.
+func observable(plan policy.Plan) error {
+	if plan.Record.Level != policy.RecordOff {
+		return nil
+	}
+	if plan.Programs.Else != "" {
+		return &UnobservedError{event.KindExec}
+	}
+	rules, err := plan.Consent()
+	if err != nil {
+		return err
+	}
+	for _, k := range []event.Kind{event.KindExec, event.KindFile} {
+		if rules.Firm(k) {
+			return &UnobservedError{k}
+		}
+	}
+	return nil
+}
+
+// UnobservedError says that a rule of consent could not be kept.
+type UnobservedError struct{ Kind event.Kind }
+
+func (e *UnobservedError) Error() string {
+	return fmt.Sprintf("a rule under ask, deny or programs is about attempts of kind %s, which nothing would see without the record of system calls", e.Kind)
+}
+
+// Hint is what to change.
+func (e *UnobservedError) Hint() string {
+	return "leave out '--without record', or the rules ('holdfast policy show' says where they come from)"
+}
+
+// Judge implements event.Gate. A rule that asks only while somebody is there says
+// nothing when nobody is: the boundary decides as it would without it.
+func (g *Gate) Judge(a event.Attempt) event.Ruling {
+	j := g.rules.Judge(a)
+	r := g.ruling(a, j)
+	r.Unlisted = j.Unlisted
+	return r
+}
+
+func (g *Gate) ruling(a event.Attempt, j policy.Judgement) event.Ruling {
+	rule := j.Rule.Origin
+	switch {
+	case j.Verdict == event.Allowed:
+		return event.Ruling{Verdict: event.Allowed}
+	case j.Verdict == event.Denied:
+		return g.queue.Deny(a, rule, j.Reason)
+	case j.Rule.Attended && !g.attended():
+		return event.Ruling{Verdict: event.Allowed}
+	}
+	return g.queue.Ask(a, rule, j.Reason)
+}
+
+// mayConcern says whether a rule could be about an attempt of which not all is known.
+// Nobody is asked.
+func (g *Gate) mayConcern(a event.Attempt) bool {
+	return g.rules.Judge(a).Verdict != event.Allowed
+}
+
+// canAsk says whether a human could be asked about a kind at this moment.
+func (g *Gate) canAsk(k event.Kind) bool {
+	if k == event.KindConnect && !g.config.Intercepts() {
+		return false // an address would lead nowhere
+	}
+	return g.couldAsk(k)
+}
+
+// canAskHosts says whether a run that is about to begin may ask about hosts that its
+// policy does not name, so that connections have to be intercepted for it. A rule
+// that asks only while somebody is there counts when somebody is there now: a run
+// that nobody watches has no way out, not even one that leads to a refusal.
+func (g *Gate) canAskHosts() bool { return g.couldAsk(event.KindConnect) }
+
+// couldAsk says whether a rule about a kind could ask somebody now. Whether
+// anybody is there costs a look at a file, and matters to few rules.
+func (g *Gate) couldAsk(k event.Kind) bool {
+	return g.Queue() != nil && (g.rules.Asks(k, false) || g.rules.Asks(k, true) && g.attended())
+}
+
+// attended says whether somebody is there to answer. Whoever follows what runs ask
+// finds a new one within a moment, and is there before that.
+func (g *Gate) attended() bool {
+	return g.queue.Attended() || consent.Present(g.config.State)
+}

@@ -1,0 +1,242 @@
+//go:build linux
+
+package egress
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"sync"
+
+	"holdfast.dev/holdfast/internal/boundary"
+	"holdfast.dev/holdfast/internal/consent/gate"
+	"holdfast.dev/holdfast/internal/credentials"
+	"holdfast.dev/holdfast/internal/floor/event"
+	"holdfast.dev/holdfast/internal/network"
+	"holdfast.dev/holdfast/internal/network/netstack"
+	"holdfast.dev/holdfast/internal/policy"
+	"holdfast.dev/holdfast/internal/record/bus"
+)
+
+// What a run says of package network.
+type (
+	Refusal     = network.Refusal
+	Observation = network.Observation
+	Learn       = network.Learn
+	Decoy       = credentials.Decoy
+)
+
+// What Learn is besides nothing.
+const (
+	LearnObserve = network.Observe
+	LearnThrough = network.Through
+)
+
+// Config is what a way out needs.
+type Config struct {
+	Plan     policy.Plan
+	Session  string
+	Writable []string // directories of the host that the command may change
+	Bus      *bus.Bus
+	Rules    gate.Rules
+	Grants   string             // directory of grants and revocations of credentials; "" for none
+	Learn    Learn              // what happens to destinations that no rule names
+	Rungs    []boundary.Rung    // that may be used; empty for all
+	Unset    func(string) error // takes a variable that holds a secret out of this process's environment; nil when that is not to be done
+	Decoys   func() []Decoy     // secrets that nobody honest sends
+	Client   func(peer netip.AddrPort, port int) event.Process
+}
+
+// Egress decides about the connections of a run, and the credentials that they may
+// carry.
+type Egress struct {
+	config      Config
+	authority   *network.Authority // nil when no TLS is terminated
+	files       []boundary.File
+	environment []policy.Env
+	leases      *credentials.Broker // nil when the plan has no credentials
+
+	mu     sync.Mutex // guards what follows
+	engine *network.Engine
+	stack  *netstack.Stack // with the rung tun
+	rung   boundary.Rung
+}
+
+// New prepares what the launch needs to know of it. Nothing listens yet.
+func New(c Config) (*Egress, error) {
+	e := &Egress{config: c}
+	if len(c.Plan.Credentials) > 0 {
+		leases, err := credentials.New(credentials.Config{
+			Session: c.Session, Credentials: c.Plan.Credentials, Grants: c.Grants, Sink: c.Bus.Sensor(event.Broker),
+			Writable: c.Writable, Unset: c.Unset, Held: c.Bus.Secrets().Hold,
+			Gate: c.Rules.Gate, Wants: c.Rules.Wants,
+		})
+		if err != nil {
+			return nil, fmt.Errorf("preparing the credentials: %w", err)
+		}
+		e.leases = leases
+		for _, p := range leases.Placeholders() {
+			c.Bus.Secrets().Hold("placeholder-"+p.Name, p.Value)
+		}
+		e.environment = append(e.environment, leases.Placeholders()...)
+	}
+	if c.Learn == network.Off && !slices.ContainsFunc(c.Plan.Allow, func(r policy.HostRule) bool { return r.Inspect }) {
+		return e, nil
+	}
+	var err error
+	if e.authority, err = network.NewAuthority(); err == nil {
+		var trust []policy.Env
+		e.files, trust, err = network.Trust(e.authority)
+		e.environment = append(e.environment, trust...)
+		e.environment = append(e.environment, agentTrust(c.Plan)...)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("preparing to terminate TLS: %w", err), e.Close())
+	}
+	return e, nil
+}
+
+// AddTo adds to the launch what the network needs there. What the user set in
+// the environment stays.
+func (e *Egress) AddTo(spec *boundary.Spec) error {
+	plan, err := spec.Plan.With(policy.Additions{Env: e.environment})
+	if err != nil {
+		return err
+	}
+	spec.Plan = plan
+	spec.Files = e.files
+	intercept := len(plan.Allow) > 0 || e.config.Learn != network.Off || e.config.Rules.Intercept()
+	spec.Network = &boundary.Network{Intercept: intercept, Rungs: e.config.Rungs, Open: e.open}
+	for _, p := range plan.HostPorts {
+		spec.Network.HostPorts = append(spec.Network.HostPorts, p.Inside)
+	}
+	return nil
+}
+
+// open begins to serve the doors of a launch. A launch that is tried again has
+// doors of its own.
+func (e *Egress) open(doors boundary.Doors) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if err := e.end(); err != nil {
+		doors.Close()
+		return err
+	}
+	config := network.Config{
+		Session: e.config.Session, Allow: e.config.Plan.Allow, Authority: e.authority,
+		Sink: e.config.Bus.Sensor(event.Egress), Learn: e.config.Learn,
+		Gate: e.config.Rules.Gate, Wants: e.config.Rules.Wants, Asks: e.config.Rules.CanAsk, Client: e.config.Client,
+	}
+	if d := e.config.Decoys(); len(d) > 0 {
+		config.Decoys = credentials.NewDecoys(d)
+	}
+	if e.leases != nil { // a nil *Broker would be no nil Credentials
+		config.Credentials = e.leases
+	}
+	if doors.TUN != nil {
+		stack, err := netstack.New(doors.TUN, netstack.Options{})
+		doors.TUN = nil
+		if err != nil {
+			doors.Close()
+			return fmt.Errorf("serving the TUN device: %w", err)
+		}
+		e.stack, config.Listeners, config.Packets = stack, append(config.Listeners, stack.Listener()), stack.Packets()
+	}
+	config.Doors = doors
+	engine, err := network.New(config)
+	if err != nil {
+		return err
+	}
+	engine.Serve()
+	e.engine, e.rung = engine, doors.Rung
+	return nil
+}
+
+// end stops serving the doors.
+func (e *Egress) end() error {
+	var errs []error
+	if e.stack != nil { // which ends what the engine reads
+		errs = append(errs, e.stack.Close())
+	}
+	if e.engine != nil {
+		errs = append(errs, e.engine.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// What is optional of what the engine is given; a slip in a signature would take it
+// away in silence.
+var _ network.Consenting = (*credentials.Broker)(nil)
+
+// Serving reports whether the doors of a launch are served.
+func (e *Egress) Serving() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.engine != nil
+}
+
+// Reload lets other rules hold for what is asked from now on. What the boundary
+// was started with cannot change: a rule that needs more is an error.
+func (e *Egress) Reload(plan policy.Plan) error {
+	for _, r := range plan.Allow {
+		if r.Inspect && e.authority == nil {
+			return fmt.Errorf("%s (%s) needs TLS terminated, and this run was started without a certificate for that", r.Host, r.Origin)
+		}
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.rung == boundary.Closed && len(plan.Allow) > 0 {
+		return errors.New("this run was started without any allowed destination, so that only programs that use its proxy could connect")
+	}
+	return e.engine.Reload(plan.Allow)
+}
+
+// Summary is what a run says of its connections at the end.
+type Summary struct {
+	Rung        boundary.Rung // how connections were intercepted; "" when nothing ran
+	Refused     []Refusal     // destinations, each once
+	Unreachable []Refusal     // destinations that were allowed and did not answer
+	Observed    []Observation // requests that were made, while a policy is learned
+}
+
+// Finish stops serving, and returns what was refused and what was asked for.
+func (e *Egress) Finish() (sum Summary, warnings []string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.engine == nil {
+		return Summary{}, nil
+	}
+	if err := e.end(); err != nil {
+		warnings = append(warnings, err.Error())
+	}
+	sum = Summary{e.rung, e.engine.Refusals(), e.engine.Unreachable(), e.engine.Observations()}
+	if e.rung != boundary.TProxy && e.rung != boundary.Closed {
+		warnings = append(warnings, fmt.Sprintf("connections were intercepted by %q: holdfast doctor says why not by %q", e.rung, boundary.TProxy))
+	}
+	return sum, warnings
+}
+
+// Close ends everything of it. It may be called more than once.
+func (e *Egress) Close() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	errs := []error{e.end()}
+	if e.leases != nil {
+		errs = append(errs, e.leases.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// agentTrust are the variables by which the agent finds the bundle of
+// certificates, besides those that every program gets.
+func agentTrust(plan policy.Plan) []policy.Env {
+	if plan.Agent == nil {
+		return nil
+	}
+	var env []policy.Env
+	for _, name := range plan.Agent.Trust {
+		env = append(env, policy.Env{Name: name, Value: network.Bundle, Origin: plan.Agent.Origin})
+	}
+	return env
+}
