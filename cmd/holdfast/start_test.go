@@ -22,13 +22,6 @@ const (
 	maxSize = 25_000_000       // bytes of the stripped program
 )
 
-// leaving are packages that are linked until they have another home, with the
-// bytes that they and what they bring take. A row whose package is gone fails.
-var leaving = map[string]int{
-	"holdfast.dev/holdfast/internal/prove/probe": 15_200_000,
-	"github.com/hashicorp/vault/api":             1_100_000,
-}
-
 // The least time of each package counts: what else the machine does only adds to
 // it.
 const starts, most = 20, 120
@@ -44,23 +37,12 @@ func TestProgramIsSmall(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("building: %v\n%s", err, out)
 	}
-	deps, err := exec.Command("go", "list", "-deps", ".").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	linked := strings.Fields(string(deps))
-	size := maxSize
-	for p, bytes := range leaving {
-		if size += bytes; !slices.Contains(linked, p) {
-			t.Errorf("%s is not linked any more: delete its row", p)
-		}
-	}
 	info, err := os.Stat(program)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if info.Size() > int64(size) {
-		t.Errorf("the program has %d bytes, at most %d are allowed", info.Size(), size)
+	if info.Size() > maxSize {
+		t.Errorf("the program has %d bytes, at most %d are allowed", info.Size(), maxSize)
 	}
 }
 
@@ -87,23 +69,10 @@ func TestStartIsCheap(t *testing.T) {
 }
 
 func total(of map[string]time.Duration) (sum time.Duration) {
-	for name, d := range of {
-		if !isLeaving(name) {
-			sum += d
-		}
+	for _, d := range of {
+		sum += d
 	}
 	return sum
-}
-
-// isLeaving reports whether a package goes when those of the table do: delete it
-// with the table.
-func isLeaving(name string) bool {
-	for _, prefix := range []string{"github.com/hashicorp/", "github.com/go-jose/", "holdfast.dev/holdfast/internal/prove/"} {
-		if strings.HasPrefix(name, prefix) {
-			return true
-		}
-	}
-	return false
 }
 
 // traceStart starts the program once and keeps the least time of each package

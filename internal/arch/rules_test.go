@@ -16,11 +16,11 @@ const layers = `
 floor/text floor/paths floor/syslog
 floor/event floor/canonical floor/sys floor/programs prove/netlab
 testenv*
-floor/command floor/report
+floor/command floor/document
 prove/inside
 floor/expr floor/redact supervise/control detect/honey detect/baseline prove/replay
 consent/rules
-policy record/audit detect consent prove/probe record/export prove/model
+policy record/audit detect consent prove/report prove/probe record/export prove/model
 record/story detect/alert prove/exposure prove/targets prove/agent agents/hooks
 boundary record/incident record/bus
 boundary/boundarytest* boundary/native/abitest*

@@ -78,9 +78,8 @@ execute.`,
   holdfast run --ro ~/data -- python3 train.py
   holdfast why ~/.ssh/id_ed25519
   holdfast doctor`,
-		Version: command.Version(),
-		Args:    cobra.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.AddCommand(newRunCommand(a), newPolicyCommand(a), newGrantCommand(a), newLogCommand(a), newAlertsCommand(a), newHooksCommand(a), newWhyCommand(a), newDoctorCommand(a), newVersionCommand(a), command.NewReference(a.App, "holdfast", topics()))
 	root.AddCommand(examinerCommands(a)...)

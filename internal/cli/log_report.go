@@ -15,7 +15,7 @@ import (
 
 	"holdfast.dev/holdfast/internal/detect"
 	"holdfast.dev/holdfast/internal/floor/command"
-	"holdfast.dev/holdfast/internal/floor/report"
+	"holdfast.dev/holdfast/internal/floor/document"
 	"holdfast.dev/holdfast/internal/record/audit"
 	"holdfast.dev/holdfast/internal/record/incident"
 )
@@ -24,7 +24,7 @@ import (
 type reporter struct{ format, output string }
 
 // reportFormats are the formats of a report of a run, the default first.
-var reportFormats = []string{string(report.FormatMarkdown), string(report.FormatHTML)}
+var reportFormats = []string{"markdown", "html"}
 
 func newLogReport(a *app) *cobra.Command {
 	o := reporter{format: reportFormats[0]}
@@ -82,7 +82,7 @@ func (a *app) incident(ctx context.Context, o reporter, args []string) (err erro
 	}
 	out := bufio.NewWriter(to)
 	write := doc.Markdown
-	if o.format == string(report.FormatHTML) {
+	if o.format == "html" {
 		write = doc.HTML
 	}
 	if err := write(out); err != nil {
@@ -92,7 +92,7 @@ func (a *app) incident(ctx context.Context, o reporter, args []string) (err erro
 }
 
 // document reads a record and what is kept beside it.
-func (a *app) document(ctx context.Context, r archive, info audit.Info) (report.Document, error) {
+func (a *app) document(ctx context.Context, r archive, info audit.Info) (document.Document, error) {
 	verified := make(chan checkedReport, 1)
 	go func() {
 		report, err := audit.Verify(ctx, info.Path, audit.VerifyOptions{Session: r.placed(info), Keys: r.keys, Heads: r.heads})
@@ -114,10 +114,10 @@ func (a *app) document(ctx context.Context, r archive, info audit.Info) (report.
 	})
 	var t told
 	if err := errors.Join(t.take(<-verified), ctx.Err()); err != nil {
-		return report.Document{}, err
+		return document.Document{}, err
 	}
 	if scan != nil && events == 0 {
-		return report.Document{}, scan
+		return document.Document{}, scan
 	}
 	f := incident.Findings{Record: t.Record, Running: t.Running, Problems: t.Problems, Settled: settledLines(r.settledOf(info.Session))}
 	if scan != nil {

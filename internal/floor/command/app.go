@@ -51,15 +51,30 @@ func New(name string) (*App, error) {
 // Attach gives root the streams of a, and the way in which usage errors are told.
 func (a *App) Attach(root *cobra.Command) {
 	root.SilenceErrors, root.SilenceUsage = true, true
-	root.SetVersionTemplate("{{.DisplayName}} {{.Version}}\n")
 	root.SetIn(a.Stdin)
 	root.SetOut(a.Stdout)
 	root.SetErr(a.Stderr)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return Usage(err, "see '"+cmd.CommandPath()+" --help'")
 	})
+	a.addVersionFlag(root)
 	root.InitDefaultCompletionCmd()
 	CheckArguments(root)
+}
+
+// addVersionFlag has root print the version for --version. That of cobra takes a
+// template, and a program that has text/template linked keeps every method of
+// every type.
+func (a *App) addVersionFlag(root *cobra.Command) {
+	run := root.RunE
+	asked := root.Flags().Bool("version", false, "version for "+a.Name)
+	root.RunE = func(cmd *cobra.Command, args []string) error {
+		if *asked {
+			_, err := fmt.Fprintln(a.Stdout, root.Name(), Version())
+			return err
+		}
+		return run(cmd, args)
+	}
 }
 
 // Colours, where a person sees them.

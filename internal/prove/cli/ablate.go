@@ -17,9 +17,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"holdfast.dev/holdfast/internal/floor/command"
-	"holdfast.dev/holdfast/internal/floor/report"
 	"holdfast.dev/holdfast/internal/prove/harness"
 	"holdfast.dev/holdfast/internal/prove/probe"
+	"holdfast.dev/holdfast/internal/prove/report"
 )
 
 // ablater is what a command line of prove ablate says.

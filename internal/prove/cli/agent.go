@@ -16,11 +16,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"holdfast.dev/holdfast/internal/floor/command"
-	"holdfast.dev/holdfast/internal/floor/report"
 	"holdfast.dev/holdfast/internal/floor/text"
 	"holdfast.dev/holdfast/internal/prove/agent"
 	"holdfast.dev/holdfast/internal/prove/harness"
 	"holdfast.dev/holdfast/internal/prove/probe"
+	"holdfast.dev/holdfast/internal/prove/report"
 	"holdfast.dev/holdfast/internal/prove/trial"
 )
 

@@ -56,7 +56,6 @@ func Main(args []string) int {
 func newRoot(a *app) *cobra.Command {
 	root := newProveCommand(a)
 	root.Use = "holdfast-prove"
-	root.Version = command.Version()
 	if os.Args[0] == byHoldfast {
 		root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: byHoldfast}
 	}

@@ -15,9 +15,9 @@ import (
 	"golang.org/x/term"
 
 	"holdfast.dev/holdfast/internal/floor/command"
-	"holdfast.dev/holdfast/internal/floor/report"
 	"holdfast.dev/holdfast/internal/prove/harness"
 	"holdfast.dev/holdfast/internal/prove/probe"
+	"holdfast.dev/holdfast/internal/prove/report"
 	"holdfast.dev/holdfast/internal/prove/targets"
 )
 

@@ -15,9 +15,9 @@ import (
 	"golang.org/x/term"
 
 	"holdfast.dev/holdfast/internal/floor/command"
-	"holdfast.dev/holdfast/internal/floor/report"
 	"holdfast.dev/holdfast/internal/floor/text"
 	"holdfast.dev/holdfast/internal/prove/probe"
+	"holdfast.dev/holdfast/internal/prove/report"
 )
 
 // keep is the file that the baseline goes to; "" for none.

@@ -17,10 +17,10 @@ import (
 	"github.com/spf13/pflag"
 
 	"holdfast.dev/holdfast/internal/floor/command"
-	"holdfast.dev/holdfast/internal/floor/report"
 	"holdfast.dev/holdfast/internal/floor/text"
 	"holdfast.dev/holdfast/internal/prove/harness"
 	"holdfast.dev/holdfast/internal/prove/probe"
+	"holdfast.dev/holdfast/internal/prove/report"
 	"holdfast.dev/holdfast/internal/prove/targets"
 )
 

@@ -10,9 +10,9 @@ import (
 	"path/filepath"
 
 	"holdfast.dev/holdfast/internal/floor/command"
-	"holdfast.dev/holdfast/internal/floor/report"
 	"holdfast.dev/holdfast/internal/prove/agent"
 	"holdfast.dev/holdfast/internal/prove/harness"
+	"holdfast.dev/holdfast/internal/prove/report"
 )
 
 // watchedAgents are the programs of the agents that are named. What is looked

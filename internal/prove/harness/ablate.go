@@ -14,7 +14,7 @@ import (
 	"time"
 	"unicode"
 
-	"holdfast.dev/holdfast/internal/floor/report"
+	"holdfast.dev/holdfast/internal/prove/report"
 	"holdfast.dev/holdfast/internal/prove/probe"
 	"holdfast.dev/holdfast/internal/prove/targets"
 )

@@ -12,7 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"holdfast.dev/holdfast/internal/floor/report"
+	"holdfast.dev/holdfast/internal/prove/report"
 	"holdfast.dev/holdfast/internal/prove/probe"
 	"holdfast.dev/holdfast/internal/prove/targets"
 )

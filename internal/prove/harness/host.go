@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"holdfast.dev/holdfast/internal/floor/report"
+	"holdfast.dev/holdfast/internal/prove/report"
 )
 
 // Host describes this machine, without names.

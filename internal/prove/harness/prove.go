@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"holdfast.dev/holdfast/internal/floor/report"
+	"holdfast.dev/holdfast/internal/prove/report"
 	"holdfast.dev/holdfast/internal/prove/probe"
 	"holdfast.dev/holdfast/internal/prove/targets"
 )

@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"time"
 
-	"holdfast.dev/holdfast/internal/floor/report"
+	"holdfast.dev/holdfast/internal/prove/report"
 )
 
 // Watched is a program that is looked after.

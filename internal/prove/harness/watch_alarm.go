@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-	"holdfast.dev/holdfast/internal/floor/report"
+	"holdfast.dev/holdfast/internal/prove/report"
 )
 
 // ErrNoHoldfast says that there is no holdfast to record with.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"holdfast.dev/holdfast/internal/floor/report"
+	"holdfast.dev/holdfast/internal/prove/report"
 	"holdfast.dev/holdfast/internal/testenv"
 )
 

@@ -14,7 +14,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"holdfast.dev/holdfast/internal/floor/report"
+	"holdfast.dev/holdfast/internal/prove/report"
 	"holdfast.dev/holdfast/internal/floor/sys"
 )
 

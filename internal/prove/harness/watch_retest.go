@@ -6,7 +6,7 @@ import (
 	"context"
 	"time"
 
-	"holdfast.dev/holdfast/internal/floor/report"
+	"holdfast.dev/holdfast/internal/prove/report"
 )
 
 // test plays the rows against a program that changed, and compares.

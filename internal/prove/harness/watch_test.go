@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"holdfast.dev/holdfast/internal/floor/report"
+	"holdfast.dev/holdfast/internal/prove/report"
 )
 
 // stage is a watch over a program that is a script: what it holds is what it says.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"holdfast.dev/holdfast/internal/floor/report"
+	"holdfast.dev/holdfast/internal/prove/report"
 	"holdfast.dev/holdfast/internal/prove/agent"
 )
 

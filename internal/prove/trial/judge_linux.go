@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"holdfast.dev/holdfast/internal/floor/report"
+	"holdfast.dev/holdfast/internal/prove/report"
 	"holdfast.dev/holdfast/internal/prove/model"
 )
 

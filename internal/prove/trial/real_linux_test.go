@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"holdfast.dev/holdfast/internal/floor/report"
+	"holdfast.dev/holdfast/internal/prove/report"
 	"holdfast.dev/holdfast/internal/prove/agent"
 	"holdfast.dev/holdfast/internal/prove/probe"
 	"holdfast.dev/holdfast/internal/testenv"

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"holdfast.dev/holdfast/internal/floor/paths"
-	"holdfast.dev/holdfast/internal/floor/report"
+	"holdfast.dev/holdfast/internal/prove/report"
 	"holdfast.dev/holdfast/internal/prove/agent"
 	"holdfast.dev/holdfast/internal/prove/model"
 )

@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"holdfast.dev/holdfast/internal/floor/report"
+	"holdfast.dev/holdfast/internal/prove/report"
 	"holdfast.dev/holdfast/internal/prove/agent"
 	"holdfast.dev/holdfast/internal/prove/inside"
 	"holdfast.dev/holdfast/internal/prove/model"

@@ -3,13 +3,13 @@ package incident
 import (
 	"slices"
 
-	"holdfast.dev/holdfast/internal/floor/report"
+	"holdfast.dev/holdfast/internal/floor/document"
 )
 
 // check is what a human should look at or make anew.
-func (t *teller) check() []report.Block {
-	var blocks []report.Block
-	list := func(b report.Block) {
+func (t *teller) check() []document.Block {
+	var blocks []document.Block
+	list := func(b document.Block) {
 		if len(b.Items) > 0 {
 			b.Checks = true
 			t.todo += uint64(len(b.Items))
@@ -26,12 +26,12 @@ func (t *teller) check() []report.Block {
 		blocks = append(blocks, t.placesBlock("Nothing to do: kept private and gone with the run, so that the host has none of it:", &t.private))
 	}
 	if len(blocks) == 0 {
-		return []report.Block{say("The record names nothing.")}
+		return []document.Block{say("The record names nothing.")}
 	}
 	return blocks
 }
 
-func (t *teller) credentialChecks() report.Block {
+func (t *teller) credentialChecks() document.Block {
 	b := say("Credentials that were lent. The command did not have the secret, but it could use it: look in the account for what was done in this time, and rotate it if you cannot account for all of it:")
 	for _, l := range t.credentials.list {
 		b.Items = append(b.Items, point("%s, used at %s, %s (%s).", l.name, l.where, when(l.span), times(l.count)))
@@ -42,19 +42,19 @@ func (t *teller) credentialChecks() report.Block {
 	return b
 }
 
-func (t *teller) honeyChecks() report.Block {
+func (t *teller) honeyChecks() document.Block {
 	b := say("Fake credentials that were touched. They open nothing and need no rotation; nothing that does its own work opens one, so find out what did:")
 	for _, h := range t.honey.list {
 		did := "read"
 		if h.sent {
 			did = "sent to"
 		}
-		b.Items = append(b.Items, point("%s %s, %s, %s.", report.Words(did), h.where, times(h.count), when(h.span)))
+		b.Items = append(b.Items, point("%s %s, %s, %s.", document.Words(did), h.where, times(h.count), when(h.span)))
 	}
 	return b
 }
 
-func (t *teller) hostChecks() report.Block {
+func (t *teller) hostChecks() document.Block {
 	b := say("Hosts that bytes went to. Is each of them one that this work needs? What can be read in the workspace may have been sent there:")
 	list, _, out := t.farthest()
 	if out > 0 {
@@ -77,7 +77,7 @@ type flags struct {
 
 // executedChecks are the files that a host executes: as they were found at the end
 // where that is kept, else as the record has them.
-func (t *teller) executedChecks() report.Block {
+func (t *teller) executedChecks() document.Block {
 	b := say("Files that were changed and that a host executes or obeys. Read each before you build, test, commit, open the directory in an editor, or push:")
 	seen := map[string]bool{}
 	if c := t.f.Changes; c != nil && c.Waits == 0 {
@@ -94,7 +94,7 @@ func (t *teller) executedChecks() report.Block {
 			}
 		}
 		for _, g := range found.list {
-			b.Items = append(b.Items, point("%s (%s)%s: %s.", listed(g.paths), report.Words(g.change), often(g.count), report.Words(g.reason)))
+			b.Items = append(b.Items, point("%s (%s)%s: %s.", listed(g.paths), document.Words(g.change), often(g.count), document.Words(g.reason)))
 		}
 		if found.more > 0 {
 			b.Items = append(b.Items, point("%s more; see %s", found.more, "holdfast review "+t.o.Session))
@@ -115,7 +115,7 @@ func (t *teller) executedChecks() report.Block {
 		if len(rest.list) == 0 && (!rest.more || len(seen) > 0) {
 			continue
 		}
-		b.Items = append(b.Items, point("%s (written at %s): %s.", listed(rest), when(x.span), report.Words(x.reason)))
+		b.Items = append(b.Items, point("%s (written at %s): %s.", listed(rest), when(x.span), document.Words(x.reason)))
 	}
 	if t.executed.more > 0 {
 		b.Items = append(b.Items, point("Further such changes that are not listed: %s.", t.executed.more))
@@ -124,13 +124,13 @@ func (t *teller) executedChecks() report.Block {
 }
 
 // heldChecks are what was moved out of the workspace, at the end or afterwards.
-func (t *teller) heldChecks() report.Block {
+func (t *teller) heldChecks() document.Block {
 	b := say("Held back: a host would have executed it, so it was moved out of the workspace, into the directory quarantine of the session. Look at it before you move it back, or delete it:")
 	for _, path := range t.held {
 		item := point("%s", cut(t.short(path), 300))
 		if c := t.f.Changes; c != nil {
 			if i := slices.IndexFunc(c.Flags, func(f Flagged) bool { return f.Path == path && f.Held != "" }); i >= 0 {
-				item = point("%s, now at %s: %s.", cut(t.short(path), 300), cut(c.Flags[i].Held, 600), report.Words(c.Flags[i].Reason))
+				item = point("%s, now at %s: %s.", cut(t.short(path), 300), cut(c.Flags[i].Held, 600), document.Words(c.Flags[i].Reason))
 			}
 		}
 		b.Items = append(b.Items, item)
@@ -152,14 +152,14 @@ func (t *teller) heldChecks() report.Block {
 // nothing reaches the workspace that a person does not accept.
 func (t *teller) reviewed() bool { return t.s.Started["review"] != "" }
 
-func (t *teller) waitingChecks() report.Block {
+func (t *teller) waitingChecks() document.Block {
 	b := say("Held for review. The run worked on a view of the workspace: nothing of it reaches the workspace before you accept it.")
 	c := t.f.Changes
 	switch {
 	case c != nil && c.Waits > 0:
 		item := point("%s. Decide with %s", plural(uint64(c.Waits), "change waits", "changes wait"), "holdfast review "+t.o.Session)
 		for _, f := range c.Flags[:min(rowsOf, len(c.Flags))] {
-			add(&item, "A host would execute %s: %s.", cut(t.short(f.Path), 300), report.Words(f.Reason))
+			add(&item, "A host would execute %s: %s.", cut(t.short(f.Path), 300), document.Words(f.Reason))
 		}
 		if n := len(c.Flags) - rowsOf; n > 0 {
 			add(&item, "And %s more that a host would execute.", n)

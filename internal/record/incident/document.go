@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"holdfast.dev/holdfast/internal/floor/report"
+	"holdfast.dev/holdfast/internal/floor/document"
 	"holdfast.dev/holdfast/internal/record/story"
 )
 
@@ -20,7 +20,7 @@ type teller struct {
 }
 
 // Document is the report of what was added. Nothing may be added afterwards.
-func (b *Builder) Document(f Findings) report.Document {
+func (b *Builder) Document(f Findings) document.Document {
 	t := &teller{Builder: b, f: f, s: b.story.Story(), name: map[uint64]string{}}
 	for _, p := range t.s.Programs {
 		name := p.Executable
@@ -30,9 +30,9 @@ func (b *Builder) Document(f Findings) report.Document {
 		t.name[p.Exec] = cut(name[strings.LastIndexByte(name, '/')+1:], 64)
 	}
 	check := t.check() // counts what is to be done, which the summary says
-	return report.Document{
-		Over: "Incident report", Title: report.Sentence("run %s", b.o.Session), Good: f.Record == "COMPLETE", Lead: t.lead(),
-		Section: []report.Section{
+	return document.Document{
+		Over: "Incident report", Title: document.Sentence("run %s", b.o.Session), Good: f.Record == "COMPLETE", Lead: t.lead(),
+		Section: []document.Section{
 			{Title: "Summary", Blocks: t.summary()},
 			{Title: "Alerts", Blocks: t.alertBlocks()},
 			{Title: "What was attempted, in order", Blocks: t.timeline()},
@@ -45,39 +45,39 @@ func (b *Builder) Document(f Findings) report.Document {
 }
 
 // say is a paragraph.
-func say(format string, args ...any) report.Block {
-	return report.Block{Text: report.Sentence(format, args...)}
+func say(format string, args ...any) document.Block {
+	return document.Block{Text: document.Sentence(format, args...)}
 }
 
 // point is an entry of a list.
-func point(format string, args ...any) report.Item {
-	return report.Item{Text: report.Sentence(format, args...)}
+func point(format string, args ...any) document.Item {
+	return document.Item{Text: document.Sentence(format, args...)}
 }
 
 // add adds more to an entry.
-func add(i *report.Item, format string, args ...any) {
-	i.More = append(i.More, report.Sentence(format, args...))
+func add(i *document.Item, format string, args ...any) {
+	i.More = append(i.More, document.Sentence(format, args...))
 }
 
 // lead is the verdict on the record and what it means for the reader.
-func (t *teller) lead() report.Prose {
-	lead := report.Sentence("The verdict on the record is %s, which this version does not know: take it as one that nothing vouches for.", t.f.Record)
+func (t *teller) lead() document.Prose {
+	lead := document.Sentence("The verdict on the record is %s, which this version does not know: take it as one that nothing vouches for.", t.f.Record)
 	if meaning, known := verdictWords[t.f.Record]; known {
-		lead = report.Sentence("The record is %s: %s", report.Strong(t.f.Record), report.Words(meaning))
+		lead = document.Sentence("The record is %s: %s", document.Strong(t.f.Record), document.Words(meaning))
 	}
 	if t.f.Running {
-		lead = append(lead, report.Sentence(" The run is under way: this is what is written so far.")...)
+		lead = append(lead, document.Sentence(" The run is under way: this is what is written so far.")...)
 	}
 	return lead
 }
 
 // summary is the run in five sentences.
-func (t *teller) summary() []report.Block {
-	refused := report.Sentence("Nothing that it attempted was refused.")
+func (t *teller) summary() []document.Block {
+	refused := document.Sentence("Nothing that it attempted was refused.")
 	if total, by := t.refusals(); total > 0 {
-		refused = report.Sentence("%s refused, by %s.", plural(total, "attempt was", "attempts were"), inWords(by))
+		refused = document.Sentence("%s refused, by %s.", plural(total, "attempt was", "attempts were"), inWords(by))
 	}
-	return []report.Block{
+	return []document.Block{
 		{Text: t.whatRan()},
 		{Text: refused},
 		{Text: t.gravest()},
@@ -86,74 +86,74 @@ func (t *teller) summary() []report.Block {
 	}
 }
 
-func (t *teller) whatRan() report.Prose {
+func (t *teller) whatRan() document.Prose {
 	s := t.s
-	end := report.Sentence("its end is not in the record")
+	end := document.Sentence("its end is not in the record")
 	switch {
 	case s.Ended && s.Status != "":
-		end = report.Sentence("it ended with status %s", report.Words(s.Status))
+		end = document.Sentence("it ended with status %s", document.Words(s.Status))
 	case s.Ended:
-		end = report.Sentence("it ended")
+		end = document.Sentence("it ended")
 	case t.f.Running:
-		end = report.Sentence("it is running")
+		end = document.Sentence("it is running")
 	}
-	command := report.Sentence("a command that the record does not name")
+	command := document.Sentence("a command that the record does not name")
 	if len(s.Command) > 0 {
-		command = report.Sentence("%s", cut(commandLine(s.Command), 400))
+		command = document.Sentence("%s", cut(commandLine(s.Command), 400))
 	}
-	where := report.Prose{}
+	where := document.Prose{}
 	if s.Workspace != "" {
-		where = report.Sentence(" in %s", cut(s.Workspace, 300))
+		where = document.Sentence(" in %s", cut(s.Workspace, 300))
 	}
 	started := uint64(len(s.Programs)) + s.Left.Programs
-	return report.Sentence("On %s (UTC) Holdfast ran %s%s for %s; it executed %s, and %s.", report.Words(s.Begin.UTC().Format("2 January 2006 at 15:04:05")), command, where,
+	return document.Sentence("On %s (UTC) Holdfast ran %s%s for %s; it executed %s, and %s.", document.Words(s.Begin.UTC().Format("2 January 2006 at 15:04:05")), command, where,
 		lasted(s.End.Sub(s.Begin)), plural(started, "program", "programs"), end)
 }
 
 // gravest is what the alerts come to.
-func (t *teller) gravest() report.Prose {
+func (t *teller) gravest() document.Prose {
 	list := t.sortedAlerts()
 	if len(list) == 0 {
-		return report.Sentence("No alert was raised: no rule of detection matched what stands in the record.")
+		return document.Sentence("No alert was raised: no rule of detection matched what stands in the record.")
 	}
 	a := list[0]
-	return report.Sentence("Alerts of %s were raised, the gravest is %s: %s.", plural(uint64(len(list)), "rule", "rules"), severityOf(a), report.Words(strings.TrimSuffix(a.title, ".")))
+	return document.Sentence("Alerts of %s were raised, the gravest is %s: %s.", plural(uint64(len(list)), "rule", "rules"), severityOf(a), document.Words(strings.TrimSuffix(a.title, ".")))
 }
 
 // gotThrough is what the run was allowed to do.
-func (t *teller) gotThrough() report.Prose {
-	out, least := t.moreOut, report.Words("")
+func (t *teller) gotThrough() document.Prose {
+	out, least := t.moreOut, document.Words("")
 	for _, h := range t.hosts.list {
 		out += h.out
 	}
 	if t.hosts.more > 0 {
 		least = "at least "
 	}
-	network := report.Sentence("It reached no host outside")
+	network := document.Sentence("It reached no host outside")
 	if n := uint64(len(t.hosts.list)); n > 0 {
-		network = report.Sentence("By permission it reached %s and sent %s", least+plural(n, "host", "hosts"), size(out))
+		network = document.Sentence("By permission it reached %s and sent %s", least+plural(n, "host", "hosts"), size(out))
 	}
-	lent := report.Sentence(", used no credential that was lent")
+	lent := document.Sentence(", used no credential that was lent")
 	if n := uint64(len(t.credentials.list)); n > 0 {
-		lent = report.Sentence(", used %s", plural(n, "credential that was lent", "credentials that were lent"))
+		lent = document.Sentence(", used %s", plural(n, "credential that was lent", "credentials that were lent"))
 	}
-	files := report.Sentence(" and changed no file of the workspace.")
+	files := document.Sentence(" and changed no file of the workspace.")
 	switch left := len(t.left()); {
 	case t.wrote > 0 && t.reviewed():
-		files = report.Sentence(" and changed files of a view of the workspace %s, which wait for review or were reviewed.", times(t.wrote))
+		files = document.Sentence(" and changed files of a view of the workspace %s, which wait for review or were reviewed.", times(t.wrote))
 	case t.wrote > 0 && left > 0:
-		files = report.Sentence(" and changed files of the workspace %s, among them some that a host executes.", times(t.wrote))
+		files = document.Sentence(" and changed files of the workspace %s, among them some that a host executes.", times(t.wrote))
 	case t.wrote > 0:
-		files = report.Sentence(" and changed files of the workspace %s, none of them one that a host is known to execute.", times(t.wrote))
+		files = document.Sentence(" and changed files of the workspace %s, none of them one that a host is known to execute.", times(t.wrote))
 	}
 	return slices.Concat(network, lent, files)
 }
 
-func (t *teller) toDo() report.Prose {
+func (t *teller) toDo() document.Prose {
 	if t.todo == 0 {
-		return report.Sentence("The record names nothing to check or to rotate; read what could not be seen before you close this.")
+		return document.Sentence("The record names nothing to check or to rotate; read what could not be seen before you close this.")
 	}
-	return report.Sentence("Do now what stands under Check or rotate: %s.", plural(t.todo, "thing", "things"))
+	return document.Sentence("Do now what stands under Check or rotate: %s.", plural(t.todo, "thing", "things"))
 }
 
 // sortedAlerts are the alerts by rule, the gravest first.
@@ -166,13 +166,13 @@ func (t *teller) sortedAlerts() []*alerted {
 // severityOf is a severity that is known, in a word that stands out.
 func severityOf(a *alerted) any {
 	if rank(a.severity) < len(severities) {
-		return report.Strong(a.severity)
+		return document.Strong(a.severity)
 	}
-	return report.Strong("of no known severity")
+	return document.Strong("of no known severity")
 }
 
 // when is a time of day, or from when to when.
-func when(s span) report.Words {
+func when(s span) document.Words {
 	first, last := clock(s.first), clock(s.last)
 	if first == last {
 		return first
@@ -181,48 +181,48 @@ func when(s span) report.Words {
 }
 
 // clock is a time of day.
-func clock(t time.Time) report.Words { return report.Words(t.UTC().Format(time.TimeOnly)) }
+func clock(t time.Time) document.Words { return document.Words(t.UTC().Format(time.TimeOnly)) }
 
 // times is how often something happened.
-func times(n uint64) report.Words {
+func times(n uint64) document.Words {
 	switch n {
 	case 1:
 		return "once"
 	case 2:
 		return "twice"
 	}
-	return report.Words(fmt.Sprintf("%d times", n))
+	return document.Words(fmt.Sprintf("%d times", n))
 }
 
 // often is how often, where it was more than once.
-func often(n uint64) report.Prose {
+func often(n uint64) document.Prose {
 	if n < 2 {
 		return nil
 	}
-	return report.Sentence(" (%s)", times(n))
+	return document.Sentence(" (%s)", times(n))
 }
 
 // inWords joins words with commas and an and.
-func inWords(list []string) report.Words {
+func inWords(list []string) document.Words {
 	if len(list) < 2 {
-		return report.Words(strings.Join(list, ""))
+		return document.Words(strings.Join(list, ""))
 	}
-	return report.Words(strings.Join(list[:len(list)-1], ", ") + " and " + list[len(list)-1])
+	return document.Words(strings.Join(list[:len(list)-1], ", ") + " and " + list[len(list)-1])
 }
 
 // lasted is a time span to a second, or shorter where it is short.
-func lasted(d time.Duration) report.Words {
+func lasted(d time.Duration) document.Words {
 	if d < time.Minute {
-		return report.Words(max(0, d).Round(10 * time.Millisecond).String())
+		return document.Words(max(0, d).Round(10 * time.Millisecond).String())
 	}
-	return report.Words(d.Round(time.Second).String())
+	return document.Words(d.Round(time.Second).String())
 }
 
 // listed is names as code, and whether there are more.
-func listed(n names) report.Prose {
-	p := report.List(n.list)
+func listed(n names) document.Prose {
+	p := document.List(n.list)
 	if n.more {
-		p = append(p, report.Sentence(" and others")...)
+		p = append(p, document.Sentence(" and others")...)
 	}
 	return p
 }

@@ -1,12 +1,12 @@
 package incident
 
 import (
-	"holdfast.dev/holdfast/internal/floor/report"
+	"holdfast.dev/holdfast/internal/floor/document"
 	"holdfast.dev/holdfast/internal/record/story"
 )
 
 // permitted is what got through because a rule or a person allowed it.
-func (t *teller) permitted() []report.Block {
+func (t *teller) permitted() []document.Block {
 	blocks := t.approved()
 	if hosts := t.reachedBlock(); len(hosts.Items) > 0 {
 		blocks = append(blocks, hosts)
@@ -28,13 +28,13 @@ func (t *teller) permitted() []report.Block {
 			times(t.wrote), "holdfast log files --written "+t.o.Session))
 	}
 	if len(blocks) == 0 {
-		return []report.Block{say("Nothing: no rule and no person let anything through, and no file of the workspace was changed.")}
+		return []document.Block{say("Nothing: no rule and no person let anything through, and no file of the workspace was changed.")}
 	}
 	return blocks
 }
 
 // approved is what persons allowed.
-func (t *teller) approved() []report.Block {
+func (t *teller) approved() []document.Block {
 	b := say("A person was asked, and allowed it:")
 	left := uint64(0)
 	for _, a := range t.s.Approvals {
@@ -50,33 +50,33 @@ func (t *teller) approved() []report.Block {
 	if len(b.Items) == 0 {
 		return nil
 	}
-	return append([]report.Block{b}, t.leftOut(left, "approval", "approvals")...)
+	return append([]document.Block{b}, t.leftOut(left, "approval", "approvals")...)
 }
 
 // approval is one of them.
-func (t *teller) approval(a *story.Approval) report.Item {
+func (t *teller) approval(a *story.Approval) document.Item {
 	what := cut(a.Object, 300)
 	if len(a.Argv) > 0 {
 		what = cut(commandLine(a.Argv), 300)
 	}
-	item := point("%s (%s): asked at %s, allowed by %s at %s.", what, report.Words(aboutOf(a.Kind)), clock(a.Asked), a.By, clock(a.Answered))
-	far := report.Sentence("It held once")
+	item := point("%s (%s): asked at %s, allowed by %s at %s.", what, document.Words(aboutOf(a.Kind)), clock(a.Asked), a.By, clock(a.Answered))
+	far := document.Sentence("It held once")
 	switch a.Scope {
 	case "session":
-		far = report.Sentence("It held until the run ended")
+		far = document.Sentence("It held until the run ended")
 	case "for":
-		far = report.Sentence("It held until %s", report.Words(a.Expires))
+		far = document.Sentence("It held until %s", document.Words(a.Expires))
 	}
 	if a.Directory != "" {
-		far = append(far, report.Sentence(", for everything below %s", cut(a.Directory, 300))...)
+		far = append(far, document.Sentence(", for everything below %s", cut(a.Directory, 300))...)
 	}
-	far = append(far, report.Sentence("; used %s", map[bool]report.Words{true: "never", false: times(a.Used)}[a.Used == 0])...)
+	far = append(far, document.Sentence("; used %s", map[bool]document.Words{true: "never", false: times(a.Used)}[a.Used == 0])...)
 	if a.Revoked {
-		far = append(far, report.Sentence("; taken back by %s", a.RevokedBy)...)
+		far = append(far, document.Sentence("; taken back by %s", a.RevokedBy)...)
 	}
-	item.More = append(item.More, append(far, report.Sentence(".")...))
+	item.More = append(item.More, append(far, document.Sentence(".")...))
 	if a.Rule != "" || a.Reason != "" {
-		add(&item, "Rule %s. Reason of the answer: %s", or(a.Rule, "not named"), report.Words(or(a.Reason, "none was given")))
+		add(&item, "Rule %s. Reason of the answer: %s", or(a.Rule, "not named"), document.Words(or(a.Reason, "none was given")))
 	}
 	return item
 }
@@ -98,19 +98,19 @@ func aboutOf(kind string) string {
 }
 
 // byRules names the rules that let something through.
-func byRules(rules names) report.Prose {
+func byRules(rules names) document.Prose {
 	if len(rules.list) == 0 {
 		return nil
 	}
-	return append(report.Sentence(", by rule "), listed(rules)...)
+	return append(document.Sentence(", by rule "), listed(rules)...)
 }
 
 // reachedBlock are the hosts that were reached.
-func (t *teller) reachedBlock() report.Block {
+func (t *teller) reachedBlock() document.Block {
 	b := say("Hosts that it reached. Bytes out are what left the boundary:")
 	list, others, out := t.farthest()
 	for _, h := range list {
-		requests := report.Words("")
+		requests := document.Words("")
 		if h.requests > 0 {
 			requests = ", " + plural(h.requests, "answered request", "answered requests")
 		}
@@ -129,8 +129,8 @@ func (t *teller) reachedBlock() report.Block {
 }
 
 // placesBlock is a list of directories with what was changed in them.
-func (t *teller) placesBlock(title string, places *keyed[place]) report.Block {
-	b := say("%s", report.Words(title))
+func (t *teller) placesBlock(title string, places *keyed[place]) document.Block {
+	b := say("%s", document.Words(title))
 	for _, p := range places.list {
 		b.Items = append(b.Items, point("In %s: %s, %s, %s.", p.dir, listed(p.paths), times(p.count), when(p.span)))
 	}

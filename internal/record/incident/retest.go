@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"holdfast.dev/holdfast/internal/floor/document"
 	"holdfast.dev/holdfast/internal/floor/event"
-	"holdfast.dev/holdfast/internal/floor/report"
 )
 
 // retests bounds the commands, and rows how many rows one of them plays.
@@ -18,13 +18,13 @@ const (
 // retest are the commands that play the like again, for each rule that raised an
 // alert and for each way in which something was held. Which rows those are is what
 // the rows themselves say must be seen of them.
-func (t *teller) retest() []report.Block {
+func (t *teller) retest() []document.Block {
 	if t.o.Rows == nil {
-		return []report.Block{say("Rows of the escape matrix are played by holdfast-prove, which is not here: where it is, this report names those that try the like.")}
+		return []document.Block{say("Rows of the escape matrix are played by holdfast-prove, which is not here: where it is, this report names those that try the like.")}
 	}
-	blocks := []report.Block{say("Each command plays attempts of the same kind against this version of Holdfast, in a world made for it, with files and listeners of its own. Held means that it holds still.")}
+	blocks := []document.Block{say("Each command plays attempts of the same kind against this version of Holdfast, in a world made for it, with files and listeners of its own. Held means that it holds still.")}
 	played, commands, none := map[string]bool{}, 0, []string{}
-	put := func(why report.Prose, ids []string) {
+	put := func(why document.Prose, ids []string) {
 		ids = slices.DeleteFunc(ids, func(id string) bool { return played[id] })
 		if commands >= retests || len(ids) == 0 {
 			return
@@ -33,7 +33,7 @@ func (t *teller) retest() []report.Block {
 			played[id] = true
 		}
 		commands++
-		blocks = append(blocks, report.Block{Text: why, Commands: []string{"holdfast prove --id " + strings.Join(ids, " --id ")}})
+		blocks = append(blocks, document.Block{Text: why, Commands: []string{"holdfast prove --id " + strings.Join(ids, " --id ")}})
 	}
 	for _, a := range t.sortedAlerts() {
 		ids, _ := pick(t.o.Rows, func(r Row) int {
@@ -49,7 +49,7 @@ func (t *teller) retest() []report.Block {
 		if len(ids) == 0 {
 			none = append(none, a.rule)
 		}
-		put(report.Sentence("What the alert %s is about:", a.rule), ids)
+		put(document.Sentence("What the alert %s is about:", a.rule), ids)
 	}
 	again := map[[2]string]bool{}
 	for _, g := range t.groups {
@@ -59,10 +59,10 @@ func (t *teller) retest() []report.Block {
 			continue
 		}
 		again[kind] = true
-		put(report.Sentence("It tried to %s %s, which %s refused:", report.Words(tried(g.action)), listed(g.objects), report.Words(heldWord(g.layer))), ids)
+		put(document.Sentence("It tried to %s %s, which %s refused:", document.Words(tried(g.action)), listed(g.objects), document.Words(heldWord(g.layer))), ids)
 	}
 	if len(none) > 0 {
-		blocks = append(blocks, say("No row raises these alerts: %s. Whether the rules of today raise them of this record says %s", report.List(none[:min(lines, len(none))]), "holdfast alerts test "+t.o.File))
+		blocks = append(blocks, say("No row raises these alerts: %s. Whether the rules of today raise them of this record says %s", document.List(none[:min(lines, len(none))]), "holdfast alerts test "+t.o.File))
 	}
 	return append(blocks, say("Everything: %s", "holdfast prove"))
 }
@@ -128,18 +128,18 @@ func alike(template, object string) int {
 }
 
 // unseen is what the record cannot say.
-func (t *teller) unseen() []report.Block {
-	b := report.Block{Items: []report.Item{}}
+func (t *teller) unseen() []document.Block {
+	b := document.Block{Items: []document.Item{}}
 	put := func(format string, args ...any) { b.Items = append(b.Items, point(format, args...)) }
 	for _, x := range t.blind {
-		put("Since %s it could not be seen: %s. Why: %s. Seen all the same: %s.", clock(x.since), x.what, report.Words(or(x.why, "not said")), report.Words(or(x.seen, "nothing")))
+		put("Since %s it could not be seen: %s. Why: %s. Seen all the same: %s.", clock(x.since), x.what, document.Words(or(x.why, "not said")), document.Words(or(x.seen, "nothing")))
 	}
 	for _, n := range t.s.Lost {
 		what := "events were lost"
 		if n.Action == event.RecordCut {
 			what = "events were only counted"
 		}
-		put("%s %s of the sensor %s: %s.", report.Words(or(n.Detail["count"], "an unknown number of")), report.Words(what), n.Detail["of"], report.Words(or(n.Detail["reason"], "why is not said")))
+		put("%s %s of the sensor %s: %s.", document.Words(or(n.Detail["count"], "an unknown number of")), document.Words(what), n.Detail["of"], document.Words(or(n.Detail["reason"], "why is not said")))
 	}
 	if t.s.Recorded["level"] == "standard" {
 		put("Which files in view were read: that is recorded with %s alone. Take everything that the workspace holds, and that was not hidden, as read.", "--record full")
@@ -154,8 +154,8 @@ func (t *teller) unseen() []report.Block {
 		put("Which of the changed files a host executes: this system has no list of them.")
 	}
 	for _, p := range t.f.Problems {
-		put("Of the record: %s.", report.Words(strings.TrimSuffix(cut(p, 600), ".")))
+		put("Of the record: %s.", document.Words(strings.TrimSuffix(cut(p, 600), ".")))
 	}
 	b.Items = append(b.Items, point("What no record of Holdfast has: what a program did with a file after it was opened, and what was said inside a connection that was let through and not looked into."))
-	return []report.Block{b, say("The whole record: %s; to check it: %s", fmt.Sprintf("holdfast log show --long %s", t.o.Session), fmt.Sprintf("holdfast log verify %s", t.o.Session))}
+	return []document.Block{b, say("The whole record: %s; to check it: %s", fmt.Sprintf("holdfast log show --long %s", t.o.Session), fmt.Sprintf("holdfast log verify %s", t.o.Session))}
 }

@@ -6,50 +6,50 @@ import (
 	"strings"
 
 	"holdfast.dev/holdfast/internal/detect"
+	"holdfast.dev/holdfast/internal/floor/document"
 	"holdfast.dev/holdfast/internal/floor/event"
-	"holdfast.dev/holdfast/internal/floor/report"
 )
 
 // lines is how many lines a list has at most.
 const lines = 200
 
 // alertBlocks are the alerts, those of one rule together.
-func (t *teller) alertBlocks() []report.Block {
+func (t *teller) alertBlocks() []document.Block {
 	list := t.sortedAlerts()
 	if len(list) == 0 {
-		return []report.Block{say("No alert was raised.")}
+		return []document.Block{say("No alert was raised.")}
 	}
-	b := report.Block{Text: report.Sentence("An alert refuses nothing: each says what became of what it is about. Those of one rule stand together, the gravest first. With all their records: %s", "holdfast alerts "+t.o.Session)}
+	b := document.Block{Text: document.Sentence("An alert refuses nothing: each says what became of what it is about. Those of one rule stand together, the gravest first. With all their records: %s", "holdfast alerts "+t.o.Session)}
 	for _, a := range list[:min(lines, len(list))] {
-		item := point("%s: %s (%s)%s, %s, record %s.", severityOf(a), report.Words(strings.TrimSuffix(a.title, ".")), a.rule, often(a.count), when(a.span), a.seq)
+		item := point("%s: %s (%s)%s, %s, record %s.", severityOf(a), document.Words(strings.TrimSuffix(a.title, ".")), a.rule, often(a.count), when(a.span), a.seq)
 		if a.explanation != "" {
-			add(&item, "%s", report.Words(a.explanation))
+			add(&item, "%s", document.Words(a.explanation))
 		}
 		if len(a.objects.list) > 0 {
 			add(&item, "About %s.", listed(a.objects))
 		}
 		add(&item, "What became of it: %s.", becameOf(a))
 		if i := slices.IndexFunc(t.o.Rules, func(r detect.Rule) bool { return r.ID == a.rule }); i >= 0 && t.o.Rules[i].FalsePositives != "" {
-			add(&item, "It can be honest: %s", report.Words(t.o.Rules[i].FalsePositives))
+			add(&item, "It can be honest: %s", document.Words(t.o.Rules[i].FalsePositives))
 		}
 		if names := techniques(a.technique); names != "" {
-			add(&item, "As MITRE calls it: %s.", report.Words(names))
+			add(&item, "As MITRE calls it: %s.", document.Words(names))
 		}
 		b.Items = append(b.Items, item)
 	}
-	return append([]report.Block{b}, t.leftOut(uint64(max(0, len(list)-lines))+t.alerts.more, "alert", "alerts")...)
+	return append([]document.Block{b}, t.leftOut(uint64(max(0, len(list)-lines))+t.alerts.more, "alert", "alerts")...)
 }
 
 // leftOut says what a list has no room for.
-func (t *teller) leftOut(n uint64, one, many string) []report.Block {
+func (t *teller) leftOut(n uint64, one, many string) []document.Block {
 	if n == 0 {
 		return nil
 	}
-	return []report.Block{say("Left out here: %s. All of it is in %s.", plural(n, one, many), "holdfast log query true "+t.o.Session)}
+	return []document.Block{say("Left out here: %s. All of it is in %s.", plural(n, one, many), "holdfast log query true "+t.o.Session)}
 }
 
 // becameOf is what an alert's events came to.
-func becameOf(a *alerted) report.Words {
+func becameOf(a *alerted) document.Words {
 	switch {
 	case len(a.held) > 0 && a.passed:
 		return "some of it was refused by " + inWords(a.held) + ", some was not refused"
@@ -73,12 +73,12 @@ func techniques(ids string) string {
 }
 
 // timeline is what was attempted, in the order in which it was first.
-func (t *teller) timeline() []report.Block {
+func (t *teller) timeline() []document.Block {
 	if len(t.groups) == 0 {
-		return []report.Block{say("The record has no attempt.")}
+		return []document.Block{say("The record has no attempt.")}
 	}
-	blocks := []report.Block{say("Times are UTC. Many alike are one line with a count, at the time of the first. “Let go on” means that the boundary did not refuse it; what a file operation came to is foreseen, and not reported by the kernel. “Called connect” is within the boundary, which has a network of its own: what left it stands under What got through by permission.")}
-	list := report.Block{Items: []report.Item{}}
+	blocks := []document.Block{say("Times are UTC. Many alike are one line with a count, at the time of the first. “Let go on” means that the boundary did not refuse it; what a file operation came to is foreseen, and not reported by the kernel. “Called connect” is within the boundary, which has a network of its own: what left it stands under What got through by permission.")}
+	list := document.Block{Items: []document.Item{}}
 	shown, left := t.shown()
 	for _, g := range shown {
 		list.Items = append(list.Items, t.line(g))
@@ -123,28 +123,28 @@ func weight(g *group) int {
 }
 
 // line is a group in one line.
-func (t *teller) line(g *group) report.Item {
-	what := report.Sentence(" %s: %s %s", report.Strong(verdictOf(g)), report.Words(did(g.action)), listed(g.objects))
+func (t *teller) line(g *group) document.Item {
+	what := document.Sentence(" %s: %s %s", document.Strong(verdictOf(g)), document.Words(did(g.action)), listed(g.objects))
 	if g.verdict != event.Allowed || g.failed {
-		what = report.Sentence(" %s: tried to %s %s", report.Strong(verdictOf(g)), report.Words(tried(g.action)), listed(g.objects))
+		what = document.Sentence(" %s: tried to %s %s", document.Strong(verdictOf(g)), document.Words(tried(g.action)), listed(g.objects))
 	}
-	p := slices.Concat(report.Sentence("%s", when(g.span)), what, report.Sentence("%s.", often(g.count)))
+	p := slices.Concat(document.Sentence("%s", when(g.span)), what, document.Sentence("%s.", often(g.count)))
 	if g.rest {
-		p = append(p, report.Sentence(" These are the rest of their kind, in other places.")...)
+		p = append(p, document.Sentence(" These are the rest of their kind, in other places.")...)
 	}
 	p = append(p, t.heldBy(g)...)
 	if g.verdict == event.Allowed && !g.failed && strings.HasPrefix(g.action, "file.") {
 		switch {
 		case g.kept:
-			p = append(p, report.Sentence(" Kept private: it goes with the run.")...)
+			p = append(p, document.Sentence(" Kept private: it goes with the run.")...)
 		case strings.HasPrefix(g.place, "/"):
-			p = append(p, report.Sentence(" Outside of the workspace: private, unless the policy grants writing there.")...)
+			p = append(p, document.Sentence(" Outside of the workspace: private, unless the policy grants writing there.")...)
 		}
 	}
 	if who := t.programs(g.by); len(who.list) > 0 && g.action != event.ProcExec {
-		p = append(p, report.Sentence(" By %s.", listed(who))...)
+		p = append(p, document.Sentence(" By %s.", listed(who))...)
 	}
-	return report.Item{Text: append(p, report.Sentence(" Record %s.", g.seq)...)}
+	return document.Item{Text: append(p, document.Sentence(" Record %s.", g.seq)...)}
 }
 
 // verdictOf is what became of a group.
@@ -161,18 +161,18 @@ func verdictOf(g *group) string {
 }
 
 // heldBy says what held an attempt, or by which rule it was let through.
-func (t *teller) heldBy(g *group) (p report.Prose) {
+func (t *teller) heldBy(g *group) (p document.Prose) {
 	if g.verdict == event.Denied {
-		p = report.Sentence(" Held by %s: %s.", report.Words(held[g.layer][0]), report.Words(held[g.layer][1]))
+		p = document.Sentence(" Held by %s: %s.", document.Words(held[g.layer][0]), document.Words(held[g.layer][1]))
 	}
 	if g.err != "" {
-		p = append(p, report.Sentence(" It got the error %s.", g.err)...)
+		p = append(p, document.Sentence(" It got the error %s.", g.err)...)
 	}
 	if g.rule != "" {
-		p = append(p, report.Sentence(" Rule: %s.", g.rule)...)
+		p = append(p, document.Sentence(" Rule: %s.", g.rule)...)
 	}
 	if g.reason != "" && g.verdict == event.Denied {
-		p = append(p, report.Sentence(" Reason: %s.", report.Words(strings.TrimSuffix(g.reason, ".")))...)
+		p = append(p, document.Sentence(" Reason: %s.", document.Words(strings.TrimSuffix(g.reason, ".")))...)
 	}
 	return p
 }

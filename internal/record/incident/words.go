@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"holdfast.dev/holdfast/internal/floor/document"
 	"holdfast.dev/holdfast/internal/floor/event"
-	"holdfast.dev/holdfast/internal/floor/report"
 )
 
 // held says in plain words what refused an attempt.
@@ -113,15 +113,15 @@ func rank(severity string) int {
 }
 
 // plural is n things.
-func plural(n uint64, one, many string) report.Words {
+func plural(n uint64, one, many string) document.Words {
 	if n == 1 {
-		return report.Words("1 " + one)
+		return document.Words("1 " + one)
 	}
-	return report.Words(fmt.Sprintf("%d %s", n, many))
+	return document.Words(fmt.Sprintf("%d %s", n, many))
 }
 
 // size is a number of bytes as a person reads it.
-func size(n uint64) report.Words {
+func size(n uint64) document.Words {
 	if n < 1024 {
 		return plural(n, "byte", "bytes")
 	}
@@ -131,5 +131,5 @@ func size(n uint64) report.Words {
 			break
 		}
 	}
-	return report.Words(fmt.Sprintf("%.1f %s", f, unit))
+	return document.Words(fmt.Sprintf("%.1f %s", f, unit))
 }

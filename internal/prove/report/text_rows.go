@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"holdfast.dev/holdfast/internal/floor/document"
 )
 
 // shown bounds what is listed of the effects of a row, and lines bounds a cell,
@@ -17,7 +19,7 @@ const (
 // that the target runs anything.
 const start = "start"
 
-func className(class string) string { return cmp.Or(clean(class), start) }
+func className(class string) string { return cmp.Or(document.Clean(class), start) }
 
 // widths are those of the columns of the check matrix; 0 is as wide as it is.
 type widths struct{ id, check, expected, observed int }
@@ -29,10 +31,10 @@ const verdicts = len(Inconclusive) // the longest of them
 func layOut(rows []Row, room int) widths {
 	w := widths{check: len("check"), expected: len("expected"), observed: len("observed")}
 	for _, r := range rows {
-		w.id = max(w.id, width(clean(r.ID)))
-		w.check = max(w.check, width(clean(r.Title)))
-		w.expected = max(w.expected, width(clean(r.Expected)))
-		w.observed = max(w.observed, width(clean(r.Observed)))
+		w.id = max(w.id, width(document.Clean(r.ID)))
+		w.check = max(w.check, width(document.Clean(r.Title)))
+		w.expected = max(w.expected, width(document.Clean(r.Expected)))
+		w.observed = max(w.observed, width(document.Clean(r.Observed)))
 	}
 	w.id = min(w.id, 12)
 	if room == 0 {
@@ -66,9 +68,9 @@ func (p *page) matrix(r Run) {
 func (p *page) row(r Row, w widths) {
 	cell := func(s string, n int) []string {
 		if p.o.Width == 0 {
-			return []string{clean(s)}
+			return []string{document.Clean(s)}
 		}
-		all := wrap(clean(s), n)
+		all := wrap(document.Clean(s), n)
 		if len(all) > lines && !p.o.Verbose {
 			all = append(all[:lines-1:lines-1], cut(strings.Join(all[lines-1:], " "), n))
 		}
@@ -103,23 +105,23 @@ func (p *page) failed(r Run) {
 			p.WriteByte('\n')
 		}
 		verdict := row.judged()
-		about := []string{p.tint(bold, p.fit(clean(row.ID), p.o.Width-16)), p.tint(tints[verdict], verdict), p.fit(className(row.Class), 40)}
+		about := []string{p.tint(bold, p.fit(document.Clean(row.ID), p.o.Width-16)), p.tint(tints[verdict], verdict), p.fit(className(row.Class), 40)}
 		if row.Promise != "" {
-			about = append(about, p.fit(clean(row.Promise), p.o.Width-4))
+			about = append(about, p.fit(document.Clean(row.Promise), p.o.Width-4))
 		}
 		p.line("  %s", strings.Join(about, "  "))
-		p.item(4, "check", clean(row.Title))
-		p.item(4, "expected", clean(row.Expected))
+		p.item(4, "check", document.Clean(row.Title))
+		p.item(4, "expected", document.Clean(row.Expected))
 		observed, reason := row.once()
-		p.item(4, "observed", clean(observed))
+		p.item(4, "observed", document.Clean(observed))
 		p.list("seen", row.Effects)
-		p.item(4, "reason", clean(reason))
+		p.item(4, "reason", document.Clean(reason))
 		if p.o.Verbose {
 			p.list("attempts", row.Denials)
 		}
-		p.item(4, "refs", strings.Join(cleanAll(row.Refs), ", "))
-		p.item(4, "do", clean(row.Advice))
-		p.item(4, "again", clean(row.Rerun))
+		p.item(4, "refs", strings.Join(document.CleanAll(row.Refs), ", "))
+		p.item(4, "do", document.Clean(row.Advice))
+		p.item(4, "again", document.Clean(row.Rerun))
 	}
 }
 
@@ -138,7 +140,7 @@ func (r Row) once() (observed, reason string) {
 
 // list writes several texts below one label.
 func (p *page) list(label string, texts []string) {
-	texts = cleanAll(texts)
+	texts = document.CleanAll(texts)
 	left := 0
 	if len(texts) > shown && !p.o.Verbose {
 		left = len(texts) - shown
@@ -212,12 +214,12 @@ func (r Run) reasonsOf(meant func(Row) bool) []reason {
 		if !meant(row) {
 			continue
 		}
-		text := clean(row.Reason)
+		text := document.Clean(row.Reason)
 		i := slices.IndexFunc(all, func(have reason) bool { return have.text == text })
 		if i < 0 {
 			i, all = len(all), append(all, reason{text: text})
 		}
-		all[i].ids = append(all[i].ids, clean(row.ID))
+		all[i].ids = append(all[i].ids, document.Clean(row.ID))
 	}
 	return all
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"holdfast.dev/holdfast/internal/floor/text"
+
+	"holdfast.dev/holdfast/internal/floor/document"
 )
 
 // TextOptions is how a text is laid out.
@@ -111,28 +113,28 @@ func (p *page) identity(r Run) {
 	p.line("%s", p.tint(bold, p.fit("escape matrix of "+r.Target.named(), 0)))
 	p.target(r.Target)
 	p.item(2, "host", r.Host.String())
-	p.item(2, "by", clean(strings.TrimSpace(r.Tool+" "+r.Version)))
+	p.item(2, "by", document.Clean(strings.TrimSpace(r.Tool+" "+r.Version)))
 	p.item(2, "begun", when(r.Started))
-	p.item(2, "rows", clean(r.Selection))
-	p.item(2, "except", strings.Join(cleanAll(r.Except), " "))
+	p.item(2, "rows", document.Clean(r.Selection))
+	p.item(2, "except", strings.Join(document.CleanAll(r.Except), " "))
 }
 
 func (p *page) target(t Target) {
-	p.item(2, "program", clean(t.Path))
-	p.item(2, "sha256", clean(t.SHA256))
+	p.item(2, "program", document.Clean(t.Path))
+	p.item(2, "sha256", document.Clean(t.SHA256))
 	p.item(2, "called", t.called())
-	p.item(2, "policy", clean(t.Policy))
-	p.item(2, "note", clean(t.Note))
+	p.item(2, "policy", document.Clean(t.Policy))
+	p.item(2, "note", document.Clean(t.Note))
 }
 
 // named is the name of t with its version.
 func (t Target) named() string {
-	name := clean(t.Name)
+	name := document.Clean(t.Name)
 	if name == "" {
 		name = "a target without a name"
 	}
 	if t.Version != "" {
-		name += " " + clean(t.Version)
+		name += " " + document.Clean(t.Version)
 	}
 	return name
 }
@@ -145,7 +147,7 @@ func (t Target) words() []string {
 	words := make([]string, len(t.Flags))
 	for i, flag := range t.Flags {
 		if words[i] = flag; flag != "{}" { // where the command comes: no shell minds it
-			words[i] = clean(text.Word(flag))
+			words[i] = document.Clean(text.Word(flag))
 		}
 	}
 	return words
@@ -154,11 +156,11 @@ func (t Target) words() []string {
 // String is the host in one line.
 func (h Host) String() string {
 	var parts []string
-	if kernel := strings.TrimSpace(clean(h.Kernel) + " " + clean(h.Arch)); kernel != "" {
+	if kernel := strings.TrimSpace(document.Clean(h.Kernel) + " " + document.Clean(h.Arch)); kernel != "" {
 		parts = append(parts, "Linux "+kernel)
 	}
 	if h.OS != "" {
-		parts = append(parts, clean(h.OS))
+		parts = append(parts, document.Clean(h.OS))
 	}
 	if h.CPUs > 0 {
 		parts = append(parts, counted(h.CPUs, "processor", "processors"))
@@ -167,7 +169,7 @@ func (h Host) String() string {
 		parts = append(parts, fmt.Sprintf("Landlock %d", h.Landlock))
 	}
 	if h.User != "" {
-		parts = append(parts, "as "+clean(h.User))
+		parts = append(parts, "as "+document.Clean(h.User))
 	}
 	return strings.Join(parts, ", ")
 }

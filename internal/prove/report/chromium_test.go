@@ -146,7 +146,7 @@ func TestTheBrowserWouldBeHeard(t *testing.T) {
 	if heard == 0 {
 		t.Fatal("a page that asks the network is not heard")
 	}
-	b.write("closed.html", fmt.Appendf(nil, `<!doctype html><meta http-equiv="Content-Security-Policy" content="%s"><title>t</title>%s`, contentPolicy(), beacon))
+	b.write("closed.html", fmt.Appendf(nil, `<!doctype html><meta http-equiv="Content-Security-Policy" content="%s"><title>t</title>%s`, contentPolicy, beacon))
 	_, log := b.run("closed.html", "--dump-dom")
 	if got := b.requests(); len(got) > heard {
 		t.Errorf("below the policy the page asked for %v", got[heard:])

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"holdfast.dev/holdfast/internal/floor/document"
 )
 
 // WriteKill writes k in one of KillFormats; o is for text.
@@ -60,7 +62,7 @@ func (k Kill) text(w io.Writer, o TextOptions) error {
 	for _, h := range k.Also {
 		p.item(2, "and", h.String())
 	}
-	p.item(2, "by", clean(strings.TrimSpace(k.Tool+" "+k.Version)))
+	p.item(2, "by", document.Clean(strings.TrimSpace(k.Tool+" "+k.Version)))
 	p.item(2, "begun", when(k.Started))
 	p.WriteByte('\n')
 	for _, c := range k.Controls {
@@ -73,12 +75,12 @@ func (k Kill) text(w io.Writer, o TextOptions) error {
 		case len(c.Escaped) == 0:
 			word, colour = "NO ROW", red
 		}
-		p.line("  %s  %s", p.tint(bold, p.fit(clean(c.Name), 24)), p.tint(colour, word))
-		p.item(4, "without", strings.Join(cleanAll(c.Omit), ", "))
-		p.item(4, "escape", strings.Join(cleanAll(ordered(c.Escaped)), " "))
-		p.item(4, "as", strings.Join(cleanAll(c.As), ", "))
-		p.item(4, "unclear", strings.Join(cleanAll(ordered(c.Unclear)), " "))
-		p.item(4, "why", clean(c.Why))
+		p.line("  %s  %s", p.tint(bold, p.fit(document.Clean(c.Name), 24)), p.tint(colour, word))
+		p.item(4, "without", strings.Join(document.CleanAll(c.Omit), ", "))
+		p.item(4, "escape", strings.Join(document.CleanAll(ordered(c.Escaped)), " "))
+		p.item(4, "as", strings.Join(document.CleanAll(c.As), ", "))
+		p.item(4, "unclear", strings.Join(document.CleanAll(ordered(c.Unclear)), " "))
+		p.item(4, "why", document.Clean(c.Why))
 	}
 	k.findings(p)
 	_, err := w.Write(p.Bytes())
@@ -92,7 +94,7 @@ func (k Kill) findings(p *page) {
 			p.heading(title + ": " + fmt.Sprint(len(names)))
 		}
 		for _, name := range names {
-			p.paragraph(2, clean(name))
+			p.paragraph(2, document.Clean(name))
 		}
 	}
 	list("controls that no row needs", needless)
@@ -105,7 +107,7 @@ func (k Kill) findings(p *page) {
 	if len(unheld) > 0 {
 		p.heading("rows that no control holds: " + fmt.Sprint(len(unheld)))
 		for _, r := range unheld {
-			p.paragraph(2, strings.TrimSpace(clean(r.ID)+"  "+clean(r.Title)))
+			p.paragraph(2, strings.TrimSpace(document.Clean(r.ID)+"  "+document.Clean(r.Title)))
 		}
 	}
 	p.WriteByte('\n')
@@ -150,24 +152,24 @@ func (k Kill) markdown(w io.Writer) error {
 	for _, h := range k.Also {
 		facts = append(facts, [2]string{"host", h.String()})
 	}
-	for _, fact := range append(facts, [][2]string{{"by", clean(strings.TrimSpace(k.Tool + " " + k.Version))}, {"measured", day(column{Started: k.Started})}}...) {
+	for _, fact := range append(facts, [][2]string{{"by", document.Clean(strings.TrimSpace(k.Tool + " " + k.Version))}, {"measured", day(column{Started: k.Started})}}...) {
 		if fact[1] != "" {
-			fmt.Fprintf(&b, "- %s: %s\n", fact[0], md(fact[1]))
+			fmt.Fprintf(&b, "- %s: %s\n", fact[0], document.Markdown(fact[1]))
 		}
 	}
 	fmt.Fprintf(&b, "\n%s\n\n## Findings\n\n", k.covered())
 	needless, unknown, unheld := k.Needless(), k.Unknown(), k.Unheld()
 	for _, name := range needless {
-		fmt.Fprintf(&b, "- No row needs the control %s.\n", md(name))
+		fmt.Fprintf(&b, "- No row needs the control %s.\n", document.Markdown(name))
 	}
 	for _, name := range unknown {
-		fmt.Fprintf(&b, "- Nothing is known of the control %s: its rows proved nothing.\n", md(name))
+		fmt.Fprintf(&b, "- Nothing is known of the control %s: its rows proved nothing.\n", document.Markdown(name))
 	}
 	for _, r := range k.Unproved {
-		fmt.Fprintf(&b, "- Not held with every control in place: %s.\n", md(strings.TrimSuffix(r.String(), ".")))
+		fmt.Fprintf(&b, "- Not held with every control in place: %s.\n", document.Markdown(strings.TrimSuffix(r.String(), ".")))
 	}
 	for _, r := range unheld {
-		fmt.Fprintf(&b, "- No control holds %s (%s).\n", md(r.ID), md(r.Title))
+		fmt.Fprintf(&b, "- No control holds %s (%s).\n", document.Markdown(r.ID), document.Markdown(r.Title))
 	}
 	if len(needless)+len(unknown)+len(unheld)+len(k.Unproved) == 0 {
 		b.WriteString(k.nothingFound())
@@ -175,7 +177,7 @@ func (k Kill) markdown(w io.Writer) error {
 	b.WriteString("\n## Controls\n\n")
 	mdHead(&b, "control", "switched off", "rows that escape without it", "as", "unclear", "why")
 	for _, c := range k.Controls {
-		mdRow(&b, md(c.Name), md(strings.Join(c.Omit, ", ")), md(strings.Join(ordered(c.Escaped), ", ")), md(strings.Join(c.As, ", ")), md(strings.Join(ordered(c.Unclear), ", ")), md(c.Why))
+		mdRow(&b, document.Markdown(c.Name), document.Markdown(strings.Join(c.Omit, ", ")), document.Markdown(strings.Join(ordered(c.Escaped), ", ")), document.Markdown(strings.Join(c.As, ", ")), document.Markdown(strings.Join(ordered(c.Unclear), ", ")), document.Markdown(c.Why))
 	}
 	b.WriteString("\n## Rows\n\n")
 	mdHead(&b, "row", "class", "check", "held by")
@@ -184,7 +186,7 @@ func (k Kill) markdown(w io.Writer) error {
 		if by == "" {
 			by = r.Excused
 		}
-		mdRow(&b, md(r.ID), md(className(r.Class)), md(r.Title), md(by))
+		mdRow(&b, document.Markdown(r.ID), document.Markdown(className(r.Class)), document.Markdown(r.Title), document.Markdown(by))
 	}
 	_, err := w.Write(b.Bytes())
 	return err

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"holdfast.dev/holdfast/internal/floor/document"
 )
 
 // table is several runs side by side.
@@ -132,7 +134,7 @@ func (t table) nameColumns() {
 func (t table) names() []string {
 	var names []string
 	for _, c := range t.Runs {
-		names = append(names, cmp.Or(clean(c.Name), "a target without a name"))
+		names = append(names, cmp.Or(document.Clean(c.Name), "a target without a name"))
 	}
 	return names
 }

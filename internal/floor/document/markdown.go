@@ -1,4 +1,4 @@
-package report
+package document
 
 import (
 	"bytes"
@@ -9,12 +9,12 @@ import (
 // Markdown writes d as CommonMark with the task lists of GitHub.
 func (d Document) Markdown(w io.Writer) error {
 	var b bytes.Buffer
-	b.WriteString("# " + md(d.Over) + ": " + d.Title.markdown() + "\n\n> " + d.Lead.markdown() + "\n")
+	b.WriteString("# " + Markdown(d.Over) + ": " + d.Title.markdown() + "\n\n> " + d.Lead.markdown() + "\n")
 	for _, block := range d.Blocks {
 		block.markdown(&b)
 	}
 	for _, s := range d.Section {
-		b.WriteString("\n## " + md(s.Title) + "\n")
+		b.WriteString("\n## " + Markdown(s.Title) + "\n")
 		for _, block := range s.Blocks {
 			block.markdown(&b)
 		}
@@ -43,7 +43,7 @@ func (block Block) markdown(b *bytes.Buffer) {
 	if len(block.Commands) == 0 {
 		return
 	}
-	lines := strings.Join(cleanAll(block.Commands), "\n")
+	lines := strings.Join(CleanAll(block.Commands), "\n")
 	mark = fence(lines, 3)
 	b.WriteString("\n" + mark + "sh\n" + lines + "\n" + mark + "\n")
 }
@@ -57,12 +57,32 @@ func (t Prose) markdown() string {
 		case s.Look == Code:
 			b.WriteString(mdSpan(s.Shown()))
 		case s.Look == Bold:
-			b.WriteString("**" + md(s.Text) + "**")
+			b.WriteString("**" + Markdown(s.Text) + "**")
 		case strings.Trim(s.Text, " ") == "":
 			b.WriteString(s.Text)
 		default:
-			b.WriteString(md(s.Text))
+			b.WriteString(Markdown(s.Text))
 		}
+	}
+	return b.String()
+}
+
+// markdownSpecial are the characters that mean something in CommonMark or in the
+// tables of GitHub, all of ASCII, where a backslash takes the meaning away.
+const markdownSpecial = "\\`*_[]<>|~&$"
+
+// Markdown is s as text of Markdown in one line.
+func Markdown(s string) string {
+	s = Clean(s)
+	if !strings.ContainsAny(s, markdownSpecial) {
+		return s
+	}
+	var b strings.Builder
+	for _, r := range s {
+		if strings.ContainsRune(markdownSpecial, r) {
+			b.WriteByte('\\')
+		}
+		b.WriteRune(r)
 	}
 	return b.String()
 }

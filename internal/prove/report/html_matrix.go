@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"holdfast.dev/holdfast/internal/floor/document"
 )
 
 // The page of several runs side by side.
@@ -42,7 +44,7 @@ func (t table) html(w io.Writer) error {
 	anchors := anchorer{}
 	for i, c := range t.Runs {
 		p.Columns = append(p.Columns, columnPart{
-			Name: names[i], Anchor: anchors.of("target-" + names[i]), Host: c.Host.String(), When: when(c.Started), By: clean(strings.TrimSpace(c.Tool + " " + c.Version)),
+			Name: names[i], Anchor: anchors.of("target-" + names[i]), Host: c.Host.String(), When: when(c.Started), By: document.Clean(strings.TrimSpace(c.Tool + " " + c.Version)),
 			Brief: c.Total.brief(), Target: Run{Target: c.Target}.cleaned().Target, Total: c.Total,
 		})
 		why := columnReasons{Name: names[i]}
@@ -59,7 +61,7 @@ func (t table) html(w io.Writer) error {
 			part.Tallies = append(part.Tallies, tally.brief())
 		}
 		for _, row := range class.rows {
-			line := matrixRow{ID: clean(row.ID), Title: clean(row.Title)}
+			line := matrixRow{ID: document.Clean(row.ID), Title: document.Clean(row.Title)}
 			for _, cell := range row.Cells {
 				verdict := ""
 				if cell != nil {

@@ -5,33 +5,15 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"holdfast.dev/holdfast/internal/floor/document"
 )
-
-// markdownSpecial are the characters that mean something in CommonMark or in the
-// tables of GitHub, all of ASCII, where a backslash takes the meaning away.
-const markdownSpecial = "\\`*_[]<>|~&$"
-
-// md is s as text of Markdown in one line.
-func md(s string) string {
-	s = clean(s)
-	if !strings.ContainsAny(s, markdownSpecial) {
-		return s
-	}
-	var b strings.Builder
-	for _, r := range s {
-		if strings.ContainsRune(markdownSpecial, r) {
-			b.WriteByte('\\')
-		}
-		b.WriteRune(r)
-	}
-	return b.String()
-}
 
 // mdCode is s as code of Markdown in one line, or as text where it cannot be.
 func mdCode(s string) string {
-	s = clean(s)
+	s = document.Clean(s)
 	if s == "" || strings.ContainsAny(s, "`|\\") {
-		return md(s)
+		return document.Markdown(s)
 	}
 	return "`" + s + "`"
 }
@@ -41,7 +23,7 @@ func mdVerdict(verdict string) string {
 	if verdict == Escaped || verdict == Unseen {
 		return "**" + verdict + "**"
 	}
-	return md(verdict)
+	return document.Markdown(verdict)
 }
 
 // mdRow is a row of a table; the cells are Markdown.
@@ -70,13 +52,13 @@ func (t table) markdown(w io.Writer) error {
 	t.mdTotals(&b)
 	names := t.names()
 	for i := range names {
-		names[i] = md(names[i])
+		names[i] = document.Markdown(names[i])
 	}
 	for _, class := range t.classes() {
-		fmt.Fprintf(&b, "\n## %s\n\n", md(className(class.name)))
+		fmt.Fprintf(&b, "\n## %s\n\n", document.Markdown(className(class.name)))
 		mdHead(&b, append([]string{"row", "check"}, names...)...)
 		for _, row := range class.rows {
-			cells := []string{md(row.ID), md(row.Title)}
+			cells := []string{document.Markdown(row.ID), document.Markdown(row.Title)}
 			for _, cell := range row.Cells {
 				cells = append(cells, mdVerdict(cell.word()))
 			}
@@ -92,10 +74,10 @@ func (t table) markdown(w io.Writer) error {
 func (t table) mdTargets(b *bytes.Buffer) {
 	b.WriteString("## What was tried\n")
 	for i, c := range t.Runs {
-		fmt.Fprintf(b, "\n### %s\n\n", md(t.names()[i]))
+		fmt.Fprintf(b, "\n### %s\n\n", document.Markdown(t.names()[i]))
 		for _, fact := range [][2]string{
-			{"version", md(c.Target.Version)}, {"program", mdCode(c.Target.Path)}, {"sha256", mdCode(c.Target.SHA256)}, {"called", mdCode(c.Target.called())},
-			{"policy", mdCode(c.Target.Policy)}, {"note", md(c.Target.Note)}, {"host", md(c.Host.String())}, {"measured", day(c)}, {"by", md(strings.TrimSpace(c.Tool + " " + c.Version))},
+			{"version", document.Markdown(c.Target.Version)}, {"program", mdCode(c.Target.Path)}, {"sha256", mdCode(c.Target.SHA256)}, {"called", mdCode(c.Target.called())},
+			{"policy", mdCode(c.Target.Policy)}, {"note", document.Markdown(c.Target.Note)}, {"host", document.Markdown(c.Host.String())}, {"measured", day(c)}, {"by", document.Markdown(strings.TrimSpace(c.Tool + " " + c.Version))},
 		} {
 			if fact[1] != "" {
 				fmt.Fprintf(b, "- %s: %s\n", fact[0], fact[1])
@@ -118,19 +100,19 @@ func (t table) mdTotals(b *bytes.Buffer) {
 	b.WriteString("\n## Totals\n\nHow many rows were held, of how many that were played, and what got through.\n\n")
 	names := t.names()
 	for i := range names {
-		names[i] = md(names[i])
+		names[i] = document.Markdown(names[i])
 	}
 	mdHead(b, append([]string{"class"}, names...)...)
 	for _, class := range t.classes() {
-		cells := []string{md(className(class.name))}
+		cells := []string{document.Markdown(className(class.name))}
 		for _, tally := range class.tallies {
-			cells = append(cells, md(tally.brief()))
+			cells = append(cells, document.Markdown(tally.brief()))
 		}
 		mdRow(b, cells...)
 	}
 	cells := []string{"**all**"}
 	for _, c := range t.Runs {
-		cells = append(cells, "**"+md(c.Total.String())+"**")
+		cells = append(cells, "**"+document.Markdown(c.Total.String())+"**")
 	}
 	mdRow(b, cells...)
 }
@@ -146,13 +128,13 @@ func (t table) mdUnproved(b *bytes.Buffer) {
 			b.WriteString("\n## What proved nothing, and why\n")
 			first = false
 		}
-		fmt.Fprintf(b, "\n%s:\n\n", md(t.names()[i]))
+		fmt.Fprintf(b, "\n%s:\n\n", document.Markdown(t.names()[i]))
 		for _, why := range c.reasons {
 			text := why.text
 			if text == "" {
 				text = "no reason was given"
 			}
-			fmt.Fprintf(b, "- %s: %s\n", md(text), md(strings.Join(why.ids, ", ")))
+			fmt.Fprintf(b, "- %s: %s\n", document.Markdown(text), document.Markdown(strings.Join(why.ids, ", ")))
 		}
 	}
 }

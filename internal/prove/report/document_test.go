@@ -9,6 +9,8 @@ import (
 
 	"golang.org/x/net/html"
 	"holdfast.dev/holdfast/internal/floor/text"
+
+	"holdfast.dev/holdfast/internal/floor/document"
 )
 
 // injected are texts that mean something to Markdown, to HTML, to a terminal or to
@@ -23,24 +25,24 @@ var injected = []string{
 }
 
 // documented is a document with the text in every place where one may stand.
-func documented(s string) Document {
-	line := Sentence("before %s, %s and %s after", s, Words(s), List([]string{s, s}))
-	return Document{
-		Over: "A kind of document", Title: Sentence("of %s", s), Lead: Sentence("%s: %s", Strong("NOT WELL"), s),
-		Blocks: []Block{{Text: line}},
-		Section: []Section{
-			{Title: "First", Blocks: []Block{{Text: Sentence("These are %s:", 2), Items: []Item{{Text: line, More: []Prose{line, line}}, {Text: Sentence("%s", s)}}}}},
-			{Title: "Second", Blocks: []Block{{Items: []Item{{Text: line}}, Checks: true}, {Commands: []string{"holdfast prove --id A-1", s}}}},
+func documented(s string) document.Document {
+	line := document.Sentence("before %s, %s and %s after", s, document.Words(s), document.List([]string{s, s}))
+	return document.Document{
+		Over: "A kind of document", Title: document.Sentence("of %s", s), Lead: document.Sentence("%s: %s", document.Strong("NOT WELL"), s),
+		Blocks: []document.Block{{Text: line}},
+		Section: []document.Section{
+			{Title: "First", Blocks: []document.Block{{Text: document.Sentence("These are %s:", 2), Items: []document.Item{{Text: line, More: []document.Prose{line, line}}, {Text: document.Sentence("%s", s)}}}}},
+			{Title: "Second", Blocks: []document.Block{{Items: []document.Item{{Text: line}}, Checks: true}, {Commands: []string{"holdfast prove --id A-1", s}}}},
 		},
 	}
 }
 
-func markdownOf(t testing.TB, d Document) string {
+func markdownOf(t testing.TB, d document.Document) string {
 	t.Helper()
 	return string(written(t, d.Markdown))
 }
 
-func htmlDocument(t testing.TB, d Document) []byte {
+func htmlDocument(t testing.TB, d document.Document) []byte {
 	t.Helper()
 	return written(t, func(w io.Writer) error { return d.HTML(w) })
 }

@@ -1,4 +1,7 @@
-package report
+// Package document makes reports for people: sentences and lists in sections, as
+// Markdown or as a page of HTML in one file. Whatever a sandboxed program wrote is
+// shown as text, and can be taken for no part of the document.
+package document
 
 import (
 	"fmt"

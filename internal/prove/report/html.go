@@ -3,18 +3,15 @@ package report
 import (
 	"bytes"
 	"cmp"
-	"crypto/sha256"
 	"embed"
-	"encoding/base64"
 	"fmt"
 	"html/template"
 	"io"
 	"strings"
 	"sync"
-)
 
-//go:embed page/style.css
-var style string
+	"holdfast.dev/holdfast/internal/floor/document"
+)
 
 //go:embed page/*.tmpl
 var pageFiles embed.FS
@@ -22,7 +19,8 @@ var pageFiles embed.FS
 // pages are the templates; they escape by the place where a text stands.
 var pages = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("").Funcs(template.FuncMap{
-		"kin": kin, "words": Target.words, "numbers": Tally.numbers, "bar": Tally.bar, "address": address, "clean": clean,
+		"top": func(title string) template.HTML { return template.HTML(document.Top(title)) },
+		"kin": kin, "words": Target.words, "numbers": Tally.numbers, "bar": Tally.bar, "address": address, "clean": document.Clean,
 		"promise": func(id string) string {
 			for _, p := range Promises {
 				if p.ID == id {
@@ -34,24 +32,16 @@ var pages = sync.OnceValue(func() *template.Template {
 	}).ParseFS(pageFiles, "page/*.tmpl"))
 })
 
-// contentPolicy forbids a page everything but its own style: no script, no
-// request, no frame, and no form.
-func contentPolicy() string {
-	sum := sha256.Sum256([]byte(style))
-	return "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action 'none'"
-}
-
 // kin is the name of a verdict in the style: one word in small letters.
 func kin(verdict string) string { return strings.ToLower(verdict) }
 
 // bare is what each page has.
 type bare struct {
-	Title, Name, Outcome, Policy string
-	Style                        template.CSS
+	Title, Name, Outcome string
 }
 
 func newBare(name string) bare {
-	return bare{Title: "Escape matrix: " + name, Name: name, Policy: contentPolicy(), Style: template.CSS(style)}
+	return bare{Title: "Escape matrix: " + name, Name: name}
 }
 
 // The texts of a page are clean before they come to the templates, which take
@@ -197,19 +187,19 @@ func parts(reasons []reason) (parts []reasonPart) {
 func (r Run) cleaned() Run {
 	each := func(texts ...*string) {
 		for _, s := range texts {
-			*s = clean(*s)
+			*s = document.Clean(*s)
 		}
 	}
 	each(&r.Tool, &r.Version, &r.Selection, &r.Target.Name, &r.Target.Version, &r.Target.Path, &r.Target.SHA256, &r.Target.Policy, &r.Target.Note,
 		&r.Host.Kernel, &r.Host.OS, &r.Host.Arch, &r.Host.User)
-	r.Target.Flags, r.Except = cleanAll(r.Target.Flags), cleanAll(r.Except)
+	r.Target.Flags, r.Except = document.CleanAll(r.Target.Flags), document.CleanAll(r.Except)
 	r.Rows = r.sorted()
 	for i := range r.Rows {
 		row := &r.Rows[i]
 		row.Verdict = row.judged()
 		each(&row.ID, &row.Class, &row.Title, &row.Promise, &row.Kind, &row.Expected, &row.Observed, &row.Reason, &row.Rerun, &row.Advice)
 		row.ID = cmp.Or(row.ID, "(no ID)")
-		row.Refs, row.Effects, row.Denials = cleanAll(row.Refs), cleanAll(row.Effects), cleanAll(row.Denials)
+		row.Refs, row.Effects, row.Denials = document.CleanAll(row.Refs), document.CleanAll(row.Effects), document.CleanAll(row.Denials)
 	}
 	return r
 }

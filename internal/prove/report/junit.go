@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"holdfast.dev/holdfast/internal/floor/document"
 )
 
 // The elements of JUnit XML, as both the schema of Jenkins and the narrower one
@@ -95,11 +97,11 @@ func (r Run) suite(class string, rows []Row) junitSuite {
 			c.Error = row.problem(verdict)
 			s.Errors++
 		case verdict == Inconclusive:
-			why := clean(row.Reason)
+			why := document.Clean(row.Reason)
 			c.Skipped = &why
 			s.Skipped++
 		case verdict == Residual:
-			out = append(out, clean(row.ID)+": known to get through: "+clean(row.Reason))
+			out = append(out, document.Clean(row.ID)+": known to get through: "+document.Clean(row.Reason))
 		}
 		s.Cases = append(s.Cases, c)
 	}
@@ -117,22 +119,22 @@ func (r Row) problem(verdict string) *junitProblem {
 		{"expected", []string{r.Expected}}, {"observed", []string{r.Observed}}, {"seen", r.Effects}, {"attempt", r.Denials},
 		{"reference", r.Refs}, {"do", []string{r.Advice}}, {"again", []string{r.Rerun}},
 	} {
-		for _, text := range cleanAll(part.texts) {
+		for _, text := range document.CleanAll(part.texts) {
 			lines = append(lines, part.label+": "+text)
 		}
 	}
-	return &junitProblem{Message: cmp.Or(clean(r.Reason), verdict), Type: verdict, Text: strings.Join(lines, "\n")}
+	return &junitProblem{Message: cmp.Or(document.Clean(r.Reason), verdict), Type: verdict, Text: strings.Join(lines, "\n")}
 }
 
 // properties say what was tried, and where.
 func (r Run) properties() []junitProperty {
-	all := []junitProperty{{"target", clean(r.Target.Name)}}
+	all := []junitProperty{{"target", document.Clean(r.Target.Name)}}
 	for _, p := range []junitProperty{
 		{"target.version", r.Target.Version}, {"target.path", r.Target.Path}, {"target.sha256", r.Target.SHA256}, {"target.called", r.Target.called()},
 		{"target.policy", r.Target.Policy}, {"host.kernel", r.Host.Kernel}, {"host.os", r.Host.OS}, {"host.arch", r.Host.Arch}, {"host.user", r.Host.User},
 		{"tool", strings.TrimSpace(r.Tool + " " + r.Version)}, {"rows", r.Selection}, {"except", strings.Join(r.Except, " ")},
 	} {
-		if p.Value = clean(p.Value); p.Value != "" {
+		if p.Value = document.Clean(p.Value); p.Value != "" {
 			all = append(all, p)
 		}
 	}
@@ -140,4 +142,4 @@ func (r Run) properties() []junitProperty {
 }
 
 // token is s as an attribute that may not be empty, or what stands for nothing.
-func token(s, nothing string) string { return cmp.Or(strings.TrimSpace(clean(s)), nothing) }
+func token(s, nothing string) string { return cmp.Or(strings.TrimSpace(document.Clean(s)), nothing) }

@@ -6,6 +6,8 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"holdfast.dev/holdfast/internal/floor/document"
 )
 
 // WriteChanges writes c as text or JSON.
@@ -25,7 +27,7 @@ func changesText(w io.Writer, c Changes, o TextOptions) error {
 	p := newPage(o)
 	p.line("%s", p.tint(bold, p.fit("changes of "+c.Is.Target.named()+" since the baseline", 0)))
 	for _, d := range c.Identity {
-		p.item(2, d.Field, clean(cmp.Or(d.Was, "unknown"))+" → "+clean(cmp.Or(d.Is, "unknown")))
+		p.item(2, d.Field, document.Clean(cmp.Or(d.Was, "unknown"))+" → "+document.Clean(cmp.Or(d.Is, "unknown")))
 	}
 	parts := []struct {
 		name, colour string
@@ -66,17 +68,17 @@ func (p *page) change(c Change, whole bool) {
 	case c.Was == c.Is:
 		verdict = "still " + c.Is
 	}
-	p.line("  %s  %s  %s", p.tint(bold, p.fit(clean(c.ID), p.o.Width-12)), p.tint(tints[c.Is], clean(verdict)), p.fit(className(c.Class), 48))
-	p.item(4, "check", clean(c.Title))
+	p.line("  %s  %s  %s", p.tint(bold, p.fit(document.Clean(c.ID), p.o.Width-12)), p.tint(tints[c.Is], document.Clean(verdict)), p.fit(className(c.Class), 48))
+	p.item(4, "check", document.Clean(c.Title))
 	gone, came := apart(c.WasHow, c.IsHow)
 	if c.Was != "" && c.Is != "" {
 		p.list("was", gone)
 		p.list("is", came)
 	}
 	if whole || c.Is == Escaped || c.Is == Unseen {
-		p.item(4, "reason", clean(c.Reason))
-		p.item(4, "do", clean(c.Advice))
-		p.item(4, "again", clean(c.Rerun))
+		p.item(4, "reason", document.Clean(c.Reason))
+		p.item(4, "do", document.Clean(c.Advice))
+		p.item(4, "again", document.Clean(c.Rerun))
 	}
 }
 

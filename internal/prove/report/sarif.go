@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"holdfast.dev/holdfast/internal/floor/text"
+
+	"holdfast.dev/holdfast/internal/floor/document"
 )
 
 // sarifSchema is where OASIS publishes the schema of SARIF 2.1.0.
@@ -112,9 +114,9 @@ type (
 // warning where r is strict and does not except it; a residual is a note that is suppressed. Rows that
 // were held have no result: those who show SARIF take every result for a find.
 func SARIF(w io.Writer, r Run) error {
-	name := cmp.Or(clean(r.Target.Name), "target")
+	name := cmp.Or(document.Clean(r.Target.Name), "target")
 	run := sarifRun{
-		Tool:       sarifTool{sarifDriver{Name: cmp.Or(clean(r.Tool), "holdfast"), Version: clean(r.Version), Rules: []sarifRule{}}},
+		Tool:       sarifTool{sarifDriver{Name: cmp.Or(document.Clean(r.Tool), "holdfast"), Version: document.Clean(r.Version), Rules: []sarifRule{}}},
 		Automation: sarifAutomation{"prove/" + segment(name) + "/", sarifMessage{"escape matrix of " + r.Target.named()}},
 		Results:    []sarifResult{},
 		Properties: map[string]any{"target": r.Target.facts(), "host": r.Host.String()},
@@ -124,7 +126,7 @@ func SARIF(w io.Writer, r Run) error {
 		invocation.Start = r.Started.UTC().Format(time.RFC3339)
 		invocation.End = r.Started.Add(time.Duration(r.Took)).UTC().Format(time.RFC3339)
 	}
-	for name, value := range map[string]string{"rows": clean(r.Selection), "except": strings.Join(cleanAll(r.Except), " ")} {
+	for name, value := range map[string]string{"rows": document.Clean(r.Selection), "except": strings.Join(document.CleanAll(r.Except), " ")} {
 		if value != "" {
 			invocation.Properties[name] = value
 		}
@@ -141,7 +143,7 @@ func SARIF(w io.Writer, r Run) error {
 		switch verdict := row.judged(); {
 		case verdict == Held:
 		case verdict == Inconclusive && !row.Fails(r.Strict):
-			text := clean(row.ID) + " proved nothing: " + cmp.Or(clean(row.Reason), "no reason was given")
+			text := document.Clean(row.ID) + " proved nothing: " + cmp.Or(document.Clean(row.Reason), "no reason was given")
 			invocation.Notifications = append(invocation.Notifications, sarifNotification{"note", sarifMessage{text}, sarifRef{row.ID, i}})
 		default:
 			run.Results = append(run.Results, row.result(i, name))
@@ -155,7 +157,7 @@ func SARIF(w io.Writer, r Run) error {
 func (t Target) facts() map[string]any {
 	all := map[string]any{}
 	for name, value := range map[string]string{"name": t.Name, "version": t.Version, "path": t.Path, "sha256": t.SHA256, "called": t.called(), "policy": t.Policy} {
-		if value = clean(value); value != "" {
+		if value = document.Clean(value); value != "" {
 			all[name] = value
 		}
 	}
@@ -164,14 +166,14 @@ func (t Target) facts() map[string]any {
 
 func (r Row) rule() sarifRule {
 	rule := sarifRule{
-		ID: r.ID, Name: ruleName(r.ID), Short: sarifMessage{cmp.Or(clean(r.Title), r.ID)}, Default: sarifDefault{"error"},
-		Properties: map[string]any{"tags": ordered(cleanAll([]string{"security", r.Class, r.Promise}))},
+		ID: r.ID, Name: ruleName(r.ID), Short: sarifMessage{cmp.Or(document.Clean(r.Title), r.ID)}, Default: sarifDefault{"error"},
+		Properties: map[string]any{"tags": ordered(document.CleanAll([]string{"security", r.Class, r.Promise}))},
 	}
 	rule.Full = rule.Short
-	help := []string{cmp.Or(clean(r.Title), r.ID)}
+	help := []string{cmp.Or(document.Clean(r.Title), r.ID)}
 	for _, p := range Promises {
 		if p.ID == r.Promise {
-			rule.Full.Text = clean(r.Title) + ". It tries to break this promise: " + p.Text
+			rule.Full.Text = document.Clean(r.Title) + ". It tries to break this promise: " + p.Text
 			help = append(help, p.ID+": "+p.Text)
 		}
 	}
@@ -180,9 +182,9 @@ func (r Row) rule() sarifRule {
 		if rule.HelpURI == "" {
 			rule.HelpURI = link
 		}
-		help = append(help, strings.TrimSpace(clean(ref)+" "+link))
+		help = append(help, strings.TrimSpace(document.Clean(ref)+" "+link))
 	}
-	rule.Help.Text = strings.Join(append(help, cleanAll([]string{r.Advice})...), "\n")
+	rule.Help.Text = strings.Join(append(help, document.CleanAll([]string{r.Advice})...), "\n")
 	return rule
 }
 
@@ -199,12 +201,12 @@ func ruleName(id string) string {
 // result is what r found; target is the name of what was tried.
 func (r Row) result(rule int, target string) sarifResult {
 	verdict := r.judged()
-	lines := []string{clean(r.Title) + ": " + verdict}
-	if why := clean(r.Reason); why != "" {
+	lines := []string{document.Clean(r.Title) + ": " + verdict}
+	if why := document.Clean(r.Reason); why != "" {
 		lines = append(lines, why)
 	}
 	for _, part := range []struct{ label, text string }{{"Expected", r.Expected}, {"Observed", r.Observed}, {"Do", r.Advice}, {"Again", r.Rerun}} {
-		if text := clean(part.text); text != "" {
+		if text := document.Clean(part.text); text != "" {
 			lines = append(lines, part.label+": "+text)
 		}
 	}
@@ -216,10 +218,10 @@ func (r Row) result(rule int, target string) sarifResult {
 		Fingerprints: map[string]string{"holdfastRow/v1": print, "primaryLocationLineHash": print + ":1"},
 		Properties:   map[string]any{"verdict": verdict},
 	}
-	if effects := cleanAll(r.Effects); len(effects) > 0 {
+	if effects := document.CleanAll(r.Effects); len(effects) > 0 {
 		out.Properties["effects"] = effects
 	}
-	if denials := cleanAll(r.Denials); len(denials) > 0 {
+	if denials := document.CleanAll(r.Denials); len(denials) > 0 {
 		out.Properties["denials"] = denials
 	}
 	switch verdict {
@@ -227,7 +229,7 @@ func (r Row) result(rule int, target string) sarifResult {
 		out.Level = "warning"
 	case Residual:
 		out.Level = "note"
-		out.Suppressions = []sarifSuppression{{"external", clean(r.Reason)}}
+		out.Suppressions = []sarifSuppression{{"external", document.Clean(r.Reason)}}
 	}
 	// Those who read SARIF want a file. A row has none, so it gets a name that
 	// stays the same.

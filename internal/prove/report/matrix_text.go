@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"holdfast.dev/holdfast/internal/floor/document"
 )
 
 // short are the verdicts where there is no room for the words.
@@ -54,7 +56,7 @@ func (t table) text(w io.Writer, o TextOptions) error {
 				}
 				words = append(words, word)
 			}
-			p.line("%s", p.cells(g, "  "+pad(clean(row.ID), 8)+"  "+clean(row.Title), words, colours))
+			p.line("%s", p.cells(g, "  "+pad(document.Clean(row.ID), 8)+"  "+document.Clean(row.Title), words, colours))
 		}
 	}
 	_, err := w.Write(p.Bytes())
