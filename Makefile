@@ -1,4 +1,4 @@
-.PHONY: build prober test lint generate bench prove-agents
+.PHONY: build prober test lint generate reference bench prove-agents
 
 # The commit that a build says it was made from; empty outside a repository.
 COMMIT = $(shell test -e .git && git describe --always --exclude='*' --abbrev=12 --dirty)
@@ -20,6 +20,10 @@ lint: ## what CI checks without running anything
 
 generate: ## everything that is committed and made by a program
 	go generate ./...
+
+reference: build ## bin/reference: the tables that 'holdfast reference' and 'holdfast prove reference' print
+	bin/holdfast reference --output bin/reference
+	bin/holdfast prove reference --output bin/reference/prove
 
 bench: ## side by side with the bare command, bubblewrap and other networks; writes bench/RESULTS.md
 	tools/needs bench

@@ -29,6 +29,7 @@ var checks = map[string]func(*tree) []string{
 	"budgets":  func(t *tree) []string { return budgets(t, exceptions) },
 	"comments": packageComments,
 	"orphans":  orphans,
+	"pages":    func(t *tree) []string { return pages(t, pageWords) },
 	"plans":    func(t *tree) []string { return plans(t, "policy") },
 	"promises": promised,
 	"rooms":    func(t *tree) []string { return rooms(t, "testenv arch") },
@@ -156,6 +157,6 @@ func TestDependencies(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got != string(want) {
-		t.Errorf("the binary links:\n%sdeps.txt says:\n%sif that is meant: go generate ./internal/arch, and a line in docs/dependencies.md", got, want)
+		t.Errorf("the binary links:\n%sdeps.txt says:\n%sif that is meant: go generate ./internal/arch, and a line in docs/decisions/dependencies.md", got, want)
 	}
 }

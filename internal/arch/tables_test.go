@@ -11,6 +11,10 @@ func TestTables(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	threePages, err := load(fstest.MapFS{"go.mod": {}, "README.md": {Data: []byte("one")}, "docs/a.md": {Data: []byte("two\nthree")}, "docs/decisions/b.md": {Data: []byte("four")}})
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, tt := range []struct {
 		name string
 		got  []string
@@ -20,6 +24,7 @@ func TestTables(t *testing.T) {
 		{name: "an exception needs a reason", got: budgets(empty, "file a.go"), want: "a row is 'kind what: reason'"},
 		{name: "a home needs a reason", got: outsideImports(empty, "unsafe sys", "sys"), want: "a row is 'import places : reason'"},
 		{name: "a package has one layer", got: importOrder(empty, "sys\nsys", ""), want: "sys stands twice"},
+		{name: "pages for users are counted, those for contributors are not", got: pages(threePages, 2), want: "README.md and docs have 3 words"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if len(tt.got) != 1 || !strings.Contains(tt.got[0], tt.want) {

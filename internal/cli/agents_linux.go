@@ -27,7 +27,7 @@ func newAgentsCommand(a *app) *cobra.Command {
 		Long: `List the presets: for which agent program each is, where that is installed and in
 which version. A program is asked for its version with an empty home, and without
 network unless this user may make no namespaces. A preset is a file that you can
-write or change: see docs/presets.md.`,
+write or change: see docs/agents.md.`,
 		Example: "  holdfast agents\n  holdfast agents --json\n  holdfast agents changes claude",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {

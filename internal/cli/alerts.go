@@ -25,7 +25,7 @@ func newAlertsCommand(a *app) *cobra.Command {
 		Short: "Show what looked like an escape attempt, and why",
 		Long: `Show the alerts that a run raised. SESSION is the name of a run, or the beginning of
 it; without one the newest is meant. An alert refuses nothing: what it is about was
-refused or permitted before. The rules are explained in docs/detection.md.`,
+refused or permitted before. The rules are explained by: holdfast reference rules`,
 		Example: `  holdfast alerts
   holdfast alerts --severity high --all
   holdfast alerts rules credential-denied

@@ -14,7 +14,7 @@ import (
 	"holdfast.dev/holdfast/internal/floor/sys"
 )
 
-// Exit codes of Holdfast itself; docs/exit-codes.md is their contract.
+// Exit codes of Holdfast itself; docs/formats/exit-codes.md is their contract.
 const (
 	exitOK            = 0
 	exitFailed        = 1   // doctor: the default profile cannot run; run: output was lost
@@ -81,7 +81,7 @@ execute.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.AddCommand(newRunCommand(a), newPolicyCommand(a), newGrantCommand(a), newLogCommand(a), newAlertsCommand(a), newHooksCommand(a), newWhyCommand(a), newDoctorCommand(a), newVersionCommand(a))
+	root.AddCommand(newRunCommand(a), newPolicyCommand(a), newGrantCommand(a), newLogCommand(a), newAlertsCommand(a), newHooksCommand(a), newWhyCommand(a), newDoctorCommand(a), newVersionCommand(a), command.NewReference(a.App, "holdfast", topics()))
 	root.AddCommand(examinerCommands(a)...)
 	root.AddCommand(linuxCommands(a)...)
 	root.AddCommand(hiddenCommands()...)

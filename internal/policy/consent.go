@@ -41,8 +41,8 @@ var consents = kind{
 // consentDoc describes a rule of consent in full.
 const consentDoc = "An entry is the name of a shipped set, or a mapping:\n\n" +
 	"| key | meaning |\n| --- | --- |\n" +
-	"| `set` | the name of a shipped set ([rule-sets.md](rule-sets.md)): `install`, `git-remotes`, `git-push`, `publish`, `infrastructure`, `pipe-to-shell`, `outside-writes` or `new-hosts` |\n" +
-	"| `when` | a condition (CEL) on what is about to happen, such as `action == \"exec\" && program == \"terraform\" && verb == \"apply\"`; with `set` both must hold. The names that it can use are listed in [rule-sets.md](rule-sets.md). A condition that cannot be evaluated counts as true |\n" +
+	"| `set` | the name of a shipped set (`holdfast reference rule-sets`): `install`, `git-remotes`, `git-push`, `publish`, `infrastructure`, `pipe-to-shell`, `outside-writes` or `new-hosts` |\n" +
+	"| `when` | a condition (CEL) on what is about to happen, such as `action == \"exec\" && program == \"terraform\" && verb == \"apply\"`; with `set` both must hold. The names that it can use are listed in `holdfast reference rule-sets`. A condition that cannot be evaluated counts as true |\n" +
 	"| `reason` | what the human, or whoever is refused, is told |\n"
 
 const aboutDoc = "A condition that does not say which `action` is meant is about those that have what it names: `host` is about connections, `argv` about what is executed."

@@ -26,7 +26,7 @@ var toolRules = kind{
 }
 
 // toolsDoc describes a rule for tools in full.
-const toolsDoc = "Calls of an agent's tools that its hooks deny ([hooks.md](hooks.md)). An entry is the name of a tool, in which `*` stands for any part, such as `WebFetch` or `mcp__*`; or a mapping, all of which must fit:\n\n" +
+const toolsDoc = "Calls of an agent's tools that its hooks deny (docs/agents.md). An entry is the name of a tool, in which `*` stands for any part, such as `WebFetch` or `mcp__*`; or a mapping, all of which must fit:\n\n" +
 	"| key | meaning |\n| --- | --- |\n" +
 	"| `tool` | the name, or a list of names |\n" +
 	"| `server` | the MCP server that the tool is of, likewise |\n" +

@@ -3,13 +3,12 @@
 // they raise, as a table in Markdown. It takes checkouts of the collections and
 // holds nothing of theirs:
 //
-//	go run ./tools/attacks -falco DIR -atomic DIR [-page docs/attacks.md] > table.md
+//	go run ./tools/attacks -falco DIR -atomic DIR > table.md
 //
 // -falco is a checkout of falcosecurity/event-generator, -atomic one of
 // redcanaryco/atomic-red-team, neither below somebody's home. Prerequisites and
 // clean-up steps are not run. An action that raises nothing needs a reason in
-// reasons.txt; the status is 1 while one has none. -page puts a table with one line
-// for each technique into that page.
+// reasons.txt; the status is 1 while one has none.
 package main
 
 import (
@@ -44,7 +43,6 @@ type options struct {
 	falco, atomic string // checkouts; "" for none
 	holdfast      string // program; "" to build it
 	only          string // regular expression of ids and names
-	page          string // to put the short table into; "" for none
 	limit         time.Duration
 }
 
@@ -54,11 +52,10 @@ func (o *options) read() error {
 	flag.StringVar(&o.atomic, "atomic", "", "`DIR` of a checkout of redcanaryco/atomic-red-team")
 	flag.StringVar(&o.holdfast, "holdfast", "", "`PROGRAM` to run them in (default: built from here)")
 	flag.StringVar(&o.only, "only", "", "run the actions alone whose id or name matches this `REGEXP`")
-	flag.StringVar(&o.page, "page", "", "put a table with one line for each technique into this `FILE`")
 	flag.DurationVar(&o.limit, "limit", 30*time.Second, "end an action after this `TIME`")
 	flag.Parse()
 	if flag.NArg() > 0 || o.falco == "" && o.atomic == "" {
-		return errors.New("usage: attacks -falco DIR -atomic DIR [-only REGEXP] [-limit TIME] [-holdfast PROGRAM] [-page FILE]")
+		return errors.New("usage: attacks -falco DIR -atomic DIR [-only REGEXP] [-limit TIME] [-holdfast PROGRAM]")
 	}
 	return nil
 }
@@ -97,11 +94,6 @@ func run(ctx context.Context) (silent int, err error) {
 	t := table{w: os.Stdout}
 	if err := o.playAll(ctx, dir, all, reasons, &t); err != nil {
 		return 0, errors.Join(t.end(), err)
-	}
-	if o.page != "" {
-		if err := t.intoPage(o.page); err != nil {
-			return 0, err
-		}
 	}
 	return t.silent, t.end()
 }

@@ -46,7 +46,6 @@ func (r reasons) of(a action) string {
 type table struct {
 	w                    io.Writer
 	rows, raised, silent int
-	lines                []*line
 }
 
 // add prints a row. One that raised nothing and has no reason is silent.
@@ -65,22 +64,16 @@ func (t *table) add(r row) error {
 		about = "none: " + why
 	default:
 		t.silent++
-		why = "**no reason**"
 		about = "**none, and no reason**"
 	}
-	t.short(r, why)
 	_, err := fmt.Fprintf(t.w, "| `%s` | %s | %s | %s |\n", r.id, cell(r.name), cell(r.outcome()), cell(about))
 	return err
 }
 
 // end prints the sums.
 func (t *table) end() error {
-	_, err := fmt.Fprintf(t.w, "\n%s\n", t.sums())
+	_, err := fmt.Fprintf(t.w, "\n%d actions; %d raised an alert of low or above, %d raised none without a reason.\n", t.rows, t.raised, t.silent)
 	return err
-}
-
-func (t *table) sums() string {
-	return fmt.Sprintf("%d actions; %d raised an alert of low or above, %d raised none without a reason.", t.rows, t.raised, t.silent)
 }
 
 // cell is a text that is one cell of a table.

@@ -47,7 +47,7 @@ func (k Kind) seconds() int {
 }
 
 // agents are those that can be told to report, as measured with the versions in
-// docs/hooks.md.
+// docs/agents.md.
 func agents() map[string]agent {
 	list := []agent{
 		{name: "claude", dir: ".claude", moved: "CLAUDE_CONFIG_DIR", file: "settings.json", project: ".claude/settings.json", seconds: 1,

@@ -38,11 +38,12 @@ type Rule struct {
 	Pattern string `yaml:"pattern"` // components joined by "/"; "*" is any run of characters within one
 	Tier    Tier   `yaml:"tier"`
 	Where   Place  `yaml:"where"`
-	Dir     bool   `yaml:"dir"`    // flag tier: the tree below is listed as one
-	Key     bool   `yaml:"key"`    // hide tier: only a file that holds a private key
-	Judged  bool   `yaml:"judged"` // git's, flag tier: held back where what it says can do harm
-	Reason  string `yaml:"reason"` // what on the host executes it
-	Ref     string `yaml:"ref"`    // rows of the escape catalogue
+	Dir     bool   `yaml:"dir"`     // flag tier: the tree below is listed as one
+	Key     bool   `yaml:"key"`     // hide tier: only a file that holds a private key
+	Judged  bool   `yaml:"judged"`  // git's, flag tier: held back where what it says can do harm
+	Reason  string `yaml:"reason"`  // what on the host executes it
+	Ref     string `yaml:"ref"`     // rows of the escape catalogue
+	Checked string `yaml:"checked"` // how the entry is known; "" of secrets
 }
 
 // Rules is a compiled list. The zero value protects nothing.

@@ -18,7 +18,7 @@ func TestDocument(t *testing.T) {
 	policies := 0
 	for i, block := range strings.Split(string(data), "\n```") {
 		text, ok := strings.CutPrefix(block, "yaml\n")
-		if i%2 == 0 || !ok {
+		if i%2 == 0 || !ok || !strings.HasPrefix(text, "version:") {
 			continue
 		}
 		policies++
@@ -41,7 +41,7 @@ func TestDocument(t *testing.T) {
 			}
 		}
 	}
-	if policies < 4 {
-		t.Errorf("%d policies were found", policies)
+	if policies == 0 {
+		t.Error("no policy was found")
 	}
 }

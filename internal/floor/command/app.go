@@ -18,7 +18,7 @@ import (
 	"holdfast.dev/holdfast/internal/floor/text"
 )
 
-// Exit codes that programs share; docs/exit-codes.md is their contract.
+// Exit codes that programs share; docs/formats/exit-codes.md is their contract.
 const (
 	ExitOK    = 0
 	ExitUsage = 125 // what was asked could not be done; nothing was started

@@ -16,22 +16,19 @@ import (
 	"holdfast.dev/holdfast/internal/testenv"
 )
 
-var update = flag.Bool("harness.update", false, "write what the record told into docs/reconstruction.md")
+var update = flag.Bool("harness.update", false, "write what the record told into testdata/reconstruction.md")
 
-const reconstruction = "../../../docs/reconstruction.md"
+const reconstruction = "testdata/reconstruction.md"
 
-// toldColumns are those of the table of docs/reconstruction.md, behind the kind and
-// the number of things.
+// toldColumns are those of the table, behind the kind and the number of things.
 var toldColumns = []struct{ title, world, level string }{
 	{"`standard`", DefaultWorld, "standard"}, {"`full`", DefaultWorld, "full"},
 	{"`standard`, no `/dev/fuse`", "no-fuse", "standard"}, {"`full`, no `/dev/fuse`", "no-fuse", "full"},
 }
 
 // TestReconstructionIsCurrent plays the rows of the reconstruction in the worlds of
-// the table in docs/reconstruction.md, and compares their figures with it: those that
-// this machine can have, for the default world needs /dev/fuse. With the flag
-// -harness.update it writes them; go generate does not, which would play it all a
-// second time wherever the tests run.
+// the table, and compares their figures with it: those that this machine can have, for
+// the default world needs /dev/fuse. With the flag -harness.update it writes them.
 func TestReconstructionIsCurrent(t *testing.T) {
 	testenv.Need(t, testenv.UserNS, nil)
 	for _, world := range []string{DefaultWorld, "no-fuse"} {
@@ -95,26 +92,18 @@ func sum(a, b probe.Told) probe.Told {
 // allKinds is the last line of the table.
 const allKinds = "**all**"
 
-// toldPage is docs/reconstruction.md. Its table stands between two comments.
+// toldPage is the table of reconstruction.
 type toldPage struct {
-	before, after string
-	cells         map[string][]string // by kind: how many things, and a column each
+	cells map[string][]string // by kind: how many things, and a column each
 }
-
-const toldBegins, toldEnds = "<!-- written from what the rows found: go test ./internal/prove/harness -run TestReconstructionIsCurrent -args -harness.update -->\n", "<!-- end of what is generated -->\n"
 
 func readTold(t *testing.T) *toldPage {
 	text, err := os.ReadFile(reconstruction)
 	if err != nil {
 		t.Fatal(err)
 	}
-	before, rest, begins := strings.Cut(string(text), toldBegins)
-	table, after, ends := strings.Cut(rest, toldEnds)
-	if !begins || !ends {
-		t.Fatalf("%s has no place for its table", reconstruction)
-	}
-	p := &toldPage{before: before, after: after, cells: map[string][]string{}}
-	for line := range strings.Lines(table) {
+	p := &toldPage{cells: map[string][]string{}}
+	for line := range strings.Lines(string(text)) {
 		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
 		for i := range cells {
 			cells[i] = strings.TrimSpace(cells[i])
@@ -156,10 +145,10 @@ func (p *toldPage) take(world, level string, kinds map[string]probe.Told) {
 	}
 }
 
-// write writes the page with the kinds in order, and the sum last.
+// write writes the table with the kinds in order, and the sum last.
 func (p *toldPage) write(t *testing.T) {
 	var b strings.Builder
-	b.WriteString(p.before + toldBegins + "| kind | things |")
+	b.WriteString("| kind | things |")
 	for _, c := range toldColumns {
 		b.WriteString(" " + c.title + " |")
 	}
@@ -168,7 +157,6 @@ func (p *toldPage) write(t *testing.T) {
 	for _, kind := range append(slices.DeleteFunc(kinds, func(k string) bool { return k == allKinds }), allKinds) {
 		b.WriteString("| " + kind + " | " + strings.Join(p.cells[kind], " | ") + " |\n")
 	}
-	b.WriteString(toldEnds + p.after)
 	if err := os.WriteFile(reconstruction, []byte(b.String()), 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -119,11 +119,11 @@ func TestFlips(t *testing.T) {
 	}
 }
 
-// TestPublishedFlips looks in the results that docs/agents.md is made of for what was
+// TestPublishedFlips looks in results of trials for what was
 // published of Claude Code, with the version in which it was last seen and the first
 // without it.
 func TestPublishedFlips(t *testing.T) {
-	paths, err := filepath.Glob(filepath.Join(testenv.ModuleRoot(t), "docs", "agents", "claude-*.json"))
+	paths, err := filepath.Glob("testdata/claude-*.json")
 	if err != nil || len(paths) == 0 {
 		t.Fatalf("no results: %v", err)
 	}

@@ -8,8 +8,6 @@
 // inside of. A column whose controls fail is void.
 package trial
 
-//go:generate go run ./gendocs -docs ../../../docs
-
 import (
 	"time"
 

@@ -5,7 +5,7 @@
 // ours, so that an export loses nothing.
 //
 // The tables of this package say what every action, field and detail means and
-// how the formats call it; docs/events.md is made of them.
+// how the formats call it; Reference prints them.
 package export
 
 import (
