@@ -2,11 +2,9 @@ package cli
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
-	"golang.org/x/term"
 	"holdfast.dev/holdfast/internal/floor/text"
 )
 
@@ -15,15 +13,6 @@ const (
 	green = "32"
 	grey  = "90"
 )
-
-// tint colours s when standard output is a terminal, by the same rules as paint.
-func (a *app) tint(colour, s string) string {
-	f, ok := a.Stdout.(*os.File)
-	if !ok || s == "" || !term.IsTerminal(int(f.Fd())) || a.Lookup("NO_COLOR") != "" || a.Lookup("TERM") == "dumb" {
-		return s
-	}
-	return "\x1b[" + colour + "m" + s + "\x1b[0m"
-}
 
 // quoted is a text of a record as a person can read it in one line, as a shell
 // takes it.

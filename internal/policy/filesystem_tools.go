@@ -146,10 +146,3 @@ func (v *view) hide(path, why string) {
 	v.rules = append(v.rules, ranked{PathRule{Path: at.path, Access: Hidden, Origin: Origin{File: why}}, 0})
 }
 
-// Executed lists the paths in a home, relative to it, that the account executes
-// or obeys later without being asked. A new slice each time.
-func Executed() []string { return slices.Clone(embeddedToolchains().Executed) }
-
-// SystemSecrets lists the system's own secrets, as absolute paths. A new slice
-// each time.
-func SystemSecrets() []string { return slices.Clone(embeddedToolchains().Secret) }

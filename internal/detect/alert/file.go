@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"syscall"
 )
 
 // file appends a line of JSON for each alert. It is opened each time, so that it
@@ -24,7 +23,7 @@ func newFile(path string) (sink, error) {
 // open opens the file, which nothing else may stand for: whoever could put a link
 // in its place would choose what is written to, and a pipe would block.
 func (s file) open() (*os.File, error) {
-	f, err := os.OpenFile(s.path, os.O_RDWR|os.O_APPEND|os.O_CREATE|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
+	f, err := os.OpenFile(s.path, os.O_RDWR|os.O_APPEND|os.O_CREATE|openSafely, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("opening the file for alerts: %w", err)
 	}

@@ -20,7 +20,6 @@ type recorded struct {
 	log  *audit.Log
 	path string
 	n    uint64 // alerts
-	own  uint64 // events of the supervisor
 }
 
 func newRecorded(t *testing.T) *recorded {

@@ -1,0 +1,6 @@
+//go:build !unix
+
+package alert
+
+// openSafely is nothing: no run is recorded on such a system.
+const openSafely = 0
