@@ -42,6 +42,7 @@ func TestWorkspaceIsRefused(t *testing.T) {
 		{"what the account executes", func(w *world) string { return w.mkdir("home/u/.config/nvim/lua") }, "executes or obeys later"},
 		{"what contains that", func(w *world) string { return w.mkdir("home/u/go") }, "executes or obeys later"},
 		{"what contains the program", func(w *world) string { return w.at("usr") }, "contains the holdfast program"},
+		{"where its examiner is looked for", func(w *world) string { return w.mkdir("usr/libexec/holdfast") }, "the directory for programs of holdfast"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			w := newWorld(t)

@@ -178,6 +178,11 @@ func (h Host) own() []ownPath {
 		{what: "the policy directory", path: h.Config, tree: true, hint: "unset XDG_CONFIG_HOME, or set it to a directory outside the workspace"},
 		{what: "the holdfast program", path: h.Executable, hint: "install holdfast outside the workspace, for example in /usr/local/bin"},
 	}
+	if dir := filepath.Dir(h.Executable); h.Executable != "" { // where holdfast looks for the programs that it starts
+		hint := "install holdfast-prove outside the workspace, for example in /usr/local/bin"
+		all = append(all, ownPath{what: "the examiner of holdfast", path: filepath.Join(dir, "holdfast-prove"), hint: hint},
+			ownPath{what: "the directory for programs of holdfast", path: filepath.Join(filepath.Dir(dir), "libexec/holdfast"), tree: true, hint: hint})
+	}
 	for i, own := range all {
 		if !filepath.IsAbs(own.path) {
 			all[i].path = ""
