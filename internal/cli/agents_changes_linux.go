@@ -131,7 +131,7 @@ func (a *app) applyAll(all []*run.Changes, name, digest string) error {
 		}
 	}
 	if failed {
-		return command.Exit(exitFailed)
+		return command.Exit(command.ExitFailed)
 	}
 	return nil
 }

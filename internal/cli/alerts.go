@@ -33,7 +33,7 @@ refused or permitted before. The rules are explained in docs/detection.md.`,
   holdfast alerts test rules.yaml`,
 		Annotations:       map[string]string{command.OwnArguments: "a session"},
 		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: a.sessions(0),
+		ValidArgsFunction: completeSessions(a.App, 0),
 		RunE: func(c *cobra.Command, args []string) error {
 			ctx, stop := command.Interruptible(c)
 			defer stop()
@@ -94,7 +94,7 @@ type listedAlert struct {
 }
 
 func (a *app) alerts(ctx context.Context, s alertSearch, args []string) error {
-	r, err := a.archive()
+	r, err := openArchive(a.App)
 	if err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ func (a *app) alerts(ctx context.Context, s alertSearch, args []string) error {
 	bad, found := false, 0
 	for _, info := range infos {
 		var rows []listedAlert
-		err = a.damaged(info, s.log(ctx, info, &rows), &bad)
+		err = warnDamaged(a.App, info, s.log(ctx, info, &rows), &bad)
 		if err == nil {
 			found += len(rows)
 			err = s.print(a, out, rows)
@@ -119,7 +119,7 @@ func (a *app) alerts(ctx context.Context, s alertSearch, args []string) error {
 		a.Note(command.Cyan, "note", "there is no such alert")
 	}
 	if err = errors.Join(err, out.Flush()); err == nil && bad {
-		err = command.Exit(exitFailed)
+		err = command.Exit(command.ExitFailed)
 	}
 	return err
 }
@@ -193,10 +193,10 @@ func (a *app) alertText(one listedAlert) string {
 	}
 	var more []string
 	if about != "" {
-		more = append(more, quoted(about))
+		more = append(more, text.Word(about))
 	}
 	if one.Executable != "" {
-		more = append(more, "by "+quoted(one.Executable))
+		more = append(more, "by "+text.Word(one.Executable))
 	}
 	if one.Count > 1 {
 		more = append(more, "at least "+plural(one.Count, "time", "times"))

@@ -58,7 +58,7 @@ func (a *app) relay(ctx context.Context, own, of string) error {
 	if of == "" {
 		of = "alerts relay"
 	}
-	r, err := a.archive()
+	r, err := openArchive(a.App)
 	if err != nil {
 		return err
 	}
@@ -83,7 +83,7 @@ func (a *app) relay(ctx context.Context, own, of string) error {
 		ok = false
 	}
 	if !ok {
-		return command.Exit(exitFailed)
+		return command.Exit(command.ExitFailed)
 	}
 	return nil
 }

@@ -32,7 +32,7 @@ the name of a run, or the beginning of it; without one the newest is meant. The 
 those of your policy; a sink that gets an alert twice knows it by its id.`,
 		Example:           "  holdfast alerts resend\n  holdfast alerts resend --delivered\n  holdfast alerts resend --policy ci.yaml",
 		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: a.sessions(0),
+		ValidArgsFunction: completeSessions(a.App, 0),
 		RunE: func(c *cobra.Command, args []string) error {
 			ctx := c.Context()
 			if ctx == nil {
@@ -49,7 +49,7 @@ those of your policy; a sink that gets an alert twice knows it by its id.`,
 // resend sends the alerts of a record. What is shown on a terminal is shown by
 // alerts.
 func (a *app) resend(ctx context.Context, args []string, own string, again bool) error {
-	r, err := a.archive()
+	r, err := openArchive(a.App)
 	if err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ func (a *app) resend(ctx context.Context, args []string, own string, again bool)
 	}
 	bad := false
 	backlog, err := alert.ReadBacklog(ctx, info.Path)
-	if err = a.damaged(info, err, &bad); err != nil {
+	if err = warnDamaged(a.App, info, err, &bad); err != nil {
 		return err
 	}
 	backlog.Again = again
@@ -101,9 +101,9 @@ func (a *app) resent(session string, sinks *alert.Dispatcher, backlog *alert.Bac
 	switch {
 	case len(missed) > 0:
 		a.Note(command.Cyan, "hint", "try again: holdfast alerts resend %s", session)
-		return command.Exit(exitFailed)
+		return command.Exit(command.ExitFailed)
 	case bad:
-		return command.Exit(exitFailed)
+		return command.Exit(command.ExitFailed)
 	case len(sent) == 0:
 		a.Note(command.Cyan, "note", "there is nothing to send")
 	}
@@ -119,7 +119,7 @@ func (a *app) alertOptions(own string) (alert.Options, error) {
 	}
 	defer os.Remove(nowhere)
 	flags := planFlags{policy: own, workspace: nowhere}
-	options, err := flags.options(a)
+	options, err := flags.options(a.App)
 	if err != nil {
 		return alert.Options{}, err
 	}

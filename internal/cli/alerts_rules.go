@@ -130,7 +130,7 @@ func (a *app) tryRules(path string) error {
 	}
 	if len(failed) > 0 {
 		a.Note(command.Red, "error", "%s of %s failed", plural(len(failed), "test", "tests"), plural(len(rules), "rule", "rules"))
-		return command.Exit(exitFailed)
+		return command.Exit(command.ExitFailed)
 	}
 	_, err = fmt.Fprintf(a.Stdout, "%s, all tests passed\n", plural(len(rules), "rule", "rules"))
 	return err
@@ -166,7 +166,7 @@ func (a *app) replay(ctx context.Context, path, own string, asJSON bool) error {
 		return errors.Join(err, failure)
 	})
 	bad := false
-	if err = a.damaged(audit.Info{Session: path}, err, &bad); err != nil {
+	if err = warnDamaged(a.App, audit.Info{Session: path}, err, &bad); err != nil {
 		return err
 	}
 	if err := engine.Err(); err != nil {
@@ -176,7 +176,7 @@ func (a *app) replay(ctx context.Context, path, own string, asJSON bool) error {
 		a.Note(command.Cyan, "note", "no rule is met")
 	}
 	if bad {
-		return command.Exit(exitFailed)
+		return command.Exit(command.ExitFailed)
 	}
 	return nil
 }

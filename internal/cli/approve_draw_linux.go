@@ -69,7 +69,7 @@ func (b *board) drawList(n int, now time.Time) []row {
 	for i, r := range b.requests[first : first+n] {
 		mark, style := "  ", ""
 		if first+i == at {
-			mark, style = "> ", bold
+			mark, style = "> ", command.Bold
 		}
 		more := ""
 		if r.Count > 1 {
@@ -103,7 +103,7 @@ func (b *board) drawDetails(cols int) []row {
 	for columns(ruler) < cols {
 		ruler += "─"
 	}
-	return append([]row{{text: ruler, style: grey}}, all[b.top:end]...)
+	return append([]row{{text: ruler, style: command.Grey}}, all[b.top:end]...)
 }
 
 // details are what would happen, word for word, how far each answer would go, and
@@ -136,7 +136,7 @@ func (b *board) details(r consent.Request, cols int) []row {
 	if b.told == 0 {
 		b.told = len(out)
 	}
-	out = append(out, row{}, row{text: "before, in " + consent.Visible(r.Session) + ", asked " + r.Asked.Local().Format("15:04:05") + ":", style: grey})
+	out = append(out, row{}, row{text: "before, in " + consent.Visible(r.Session) + ", asked " + r.Asked.Local().Format("15:04:05") + ":", style: command.Grey})
 	if b.story != nil {
 		for _, line := range b.story(r.Session) {
 			out = append(out, row{text: "  " + line}) // the record has the rest
@@ -163,7 +163,7 @@ func (b *board) drawHelp(cols int) row {
 	}
 	for _, text := range helpLines {
 		if columns(text) < cols {
-			return row{text: text, style: grey}
+			return row{text: text, style: command.Grey}
 		}
 	}
 	return row{}

@@ -33,10 +33,10 @@ type stories struct {
 }
 
 func (a *app) newStories() *stories {
-	plain := *a
+	plain := *a.App
 	plain.Stdout = io.Discard // no colours
 	s := &stories{lines: newLiner(&plain), changed: make(chan struct{}, 1), last: map[string][]string{}, seen: map[string]bool{}}
-	if r, err := a.archive(); err == nil {
+	if r, err := openArchive(a.App); err == nil {
 		s.logs = r.logs
 	}
 	return s

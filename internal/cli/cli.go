@@ -16,11 +16,8 @@ import (
 
 // Exit codes of Holdfast itself; docs/exit-codes.md is their contract.
 const (
-	exitOK            = 0
-	exitFailed        = 1   // doctor: the default profile cannot run; run: output was lost
 	exitNotProved     = 2   // prove: nothing was proved
 	exitBroken        = 124 // run: Holdfast failed after the command had begun
-	exitUsage         = 125 // Holdfast could not do what was asked; nothing was started
 	exitNotExecutable = 126
 	exitNotFound      = 127
 )
@@ -31,11 +28,11 @@ type app struct{ *command.App }
 // Main runs one command line and returns the exit status.
 func Main(args []string) int {
 	if actAsHook(args) {
-		return exitOK
+		return command.ExitOK
 	}
 	if most, few := sys.FewProcesses(); few {
 		fmt.Fprintf(os.Stderr, "holdfast: error: this user may have %d processes and threads here, which is too few to start\nholdfast: hint: ulimit -u 4096\n", most)
-		return exitUsage
+		return command.ExitUsage
 	}
 	// What a start needs fits into 16 MiB: no collection before that.
 	debug.SetGCPercent(400)
@@ -43,7 +40,7 @@ func Main(args []string) int {
 	debug.SetMemoryLimit(256 << 20)
 	world, err := command.New("holdfast")
 	if err != nil {
-		return exitUsage
+		return command.ExitUsage
 	}
 	world.Status, world.Hint = statusOf, boundary.Exhausted
 	a := &app{world}
@@ -62,7 +59,7 @@ func statusOf(err error) int {
 	case hadBegun(err):
 		return exitBroken
 	default:
-		return exitUsage
+		return command.ExitUsage
 	}
 }
 

@@ -53,7 +53,7 @@ func (a *app) doctor(cmd *cobra.Command, asJSON bool) error {
 		err = a.printDiagnosis(d)
 	}
 	if err == nil && !d.Runs {
-		err = command.Exit(exitFailed)
+		err = command.Exit(command.ExitFailed)
 	}
 	return err
 }

@@ -7,6 +7,7 @@ import (
 
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/paths"
+	"holdfast.dev/holdfast/internal/floor/text"
 	"holdfast.dev/holdfast/internal/record/story"
 )
 
@@ -23,9 +24,9 @@ func dropsIn(home string, all []story.Dropped, more uint64, long bool) (paths []
 			name += "/"
 		}
 		if rest, below := strings.CutPrefix(tilde(home, name), "~/"); below {
-			name = "~/" + quoted(rest)
+			name = "~/" + text.Word(rest)
 		} else {
-			name = quoted(name)
+			name = text.Word(name)
 		}
 		if i < droppedPaths || long {
 			paths = append(paths, name)
@@ -35,7 +36,7 @@ func dropsIn(home string, all []story.Dropped, more uint64, long bool) (paths []
 		case d.Git == "worktree" && d.Metadata != "":
 			repository := path.Dir(path.Dir(d.Metadata))
 			left = append(left, fmt.Sprintf("%s was a git worktree: what was committed there is in its repository, the rest is not. To remove what the repository keeps of it: git -C %s worktree prune",
-				name, quoted(strings.TrimSuffix(repository, "/.git"))))
+				name, text.Word(strings.TrimSuffix(repository, "/.git"))))
 		case d.Git == "worktree":
 			left = append(left, name+" was a git worktree: what was committed there is in its repository, the rest is not. To remove what the repository keeps of it: git worktree prune")
 		case d.Git == "repository":

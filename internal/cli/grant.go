@@ -215,7 +215,7 @@ made for the test is revoked again. No use is counted.`,
 // applies here, with the trees that a run could change.
 func (a *app) credential(name string) (policy.Credential, []string, error) {
 	var flags planFlags
-	options, err := flags.options(a)
+	options, err := flags.options(a.App)
 	if err != nil {
 		return policy.Credential{}, nil, err
 	}

@@ -179,7 +179,7 @@ func actAsHook(args []string) (is bool) {
 		if kind == hooks.Call {
 			os.Stdout.Write(hooks.Unanswered().Output(agent))
 		}
-		os.Exit(exitOK)
+		os.Exit(command.ExitOK)
 	})
 	r := hooks.Read(agent, kind, os.Stdin)
 	if len(args) == 4 {

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"holdfast.dev/holdfast/internal/floor/command"
+	"holdfast.dev/holdfast/internal/floor/text"
 	"holdfast.dev/holdfast/internal/policy"
 	"holdfast.dev/holdfast/internal/record/audit"
 )
@@ -35,7 +36,7 @@ newest is meant. Text from inside is shown escaped; --json leaves it as data.`,
 // archive is where the records of this user are.
 type archive struct{ logs, keys, heads string }
 
-func (a *app) archive() (archive, error) {
+func openArchive(a *command.App) (archive, error) {
 	host, err := policy.ThisHost(a.Env, a.Dir)
 	if err != nil {
 		return archive{}, err
@@ -50,7 +51,7 @@ func (e *noSession) Error() string {
 	if e.err.Session == "" {
 		return e.err.Error()
 	}
-	return strings.Replace(e.err.Error(), fmt.Sprintf("%q", e.err.Session), quoted(e.err.Session), 1)
+	return strings.Replace(e.err.Error(), fmt.Sprintf("%q", e.err.Session), text.Word(e.err.Session), 1)
 }
 func (e *noSession) Unwrap() error { return e.err }
 
@@ -107,10 +108,10 @@ func (r archive) findAll(args []string, all bool) ([]audit.Info, error) {
 	return infos, nil
 }
 
-// sessions completes the name of a session at position n of the arguments.
-func (a *app) sessions(n int) cobra.CompletionFunc {
+// completeSessions completes the name of a session at position n of the arguments.
+func completeSessions(a *command.App, n int) cobra.CompletionFunc {
 	return func(_ *cobra.Command, args []string, begin string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		r, err := a.archive()
+		r, err := openArchive(a)
 		if err != nil || len(args) != n {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}

@@ -6,6 +6,7 @@ import (
 
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/event"
+	"holdfast.dev/holdfast/internal/floor/text"
 	"holdfast.dev/holdfast/internal/record/story"
 )
 
@@ -27,7 +28,7 @@ func (tl *teller) approvals() {
 		}
 		why := ""
 		if a.Rule != "" || a.Why != "" {
-			why = "  [" + strings.TrimPrefix(words(a.Rule)+": ", ": ") + words(a.Why)
+			why = "  [" + strings.TrimPrefix(text.Line(a.Rule)+": ", ": ") + text.Line(a.Why)
 			why = strings.TrimSuffix(why, ": ") + "]"
 		}
 		tl.say("  %s%s%s", tl.attempt(a), why, tl.a.Tint(command.Grey, fmt.Sprintf("  #%d", a.Seq)))
@@ -56,7 +57,7 @@ func (tl *teller) attempt(a *story.Approval) string {
 		}
 		return "run " + s
 	case event.KindFile:
-		s := words(a.Operation) + " " + object
+		s := text.Line(a.Operation) + " " + object
 		if a.To != "" {
 			s += " to " + cutTo(a.To, width)
 		}
@@ -64,13 +65,13 @@ func (tl *teller) attempt(a *story.Approval) string {
 	case event.KindConnect:
 		return "connect to " + object
 	case event.KindRequest:
-		return words(a.Method) + " " + object + words(a.Path)
+		return text.Line(a.Method) + " " + object + text.Line(a.Path)
 	case event.KindCredential:
-		return "use the credential " + quoted(a.Credential) + " for " + object
+		return "use the credential " + text.Word(a.Credential) + " for " + object
 	case event.KindTool:
 		return "call the tool " + object
 	}
-	return words(a.Kind) + " " + object
+	return text.Line(a.Kind) + " " + object
 }
 
 // fate is what came of it.
@@ -82,13 +83,13 @@ func (tl *teller) fate(a *story.Approval) string {
 	if a.ID != "" {
 		after = " after " + lasted(a.Answered.Sub(a.Asked))
 	}
-	who := " by " + quoted(a.By)
+	who := " by " + text.Word(a.By)
 	if a.Via != "" {
-		who += " (" + words(a.Via) + ")"
+		who += " (" + text.Line(a.Via) + ")"
 	}
 	reason := ""
 	if a.Reason != "" {
-		reason = ": " + words(a.Reason)
+		reason = ": " + text.Line(a.Reason)
 	}
 	switch {
 	case a.Allowed:
@@ -111,7 +112,7 @@ func scope(a *story.Approval) string {
 	case "session":
 		s = ", until the run ends"
 	case "for":
-		s = ", until " + words(a.Expires)
+		s = ", until " + text.Line(a.Expires)
 	}
 	if a.Directory != "" {
 		s += ", everything below " + cutTo(a.Directory, 200)
@@ -132,7 +133,7 @@ func use(a *story.Approval) []string {
 		lines = nil
 	}
 	if a.Revoked {
-		lines = append(lines, "taken back by "+quoted(a.RevokedBy))
+		lines = append(lines, "taken back by "+text.Word(a.RevokedBy))
 	}
 	if a.Expired {
 		lines = append(lines, "its time is over")
@@ -159,10 +160,10 @@ func (tl *teller) reviewed() {
 			decision = strings.TrimPrefix(decision+", "+tl.a.Tint(command.Red, "not applied"), ", ")
 		}
 		if c.By != "" {
-			decision += " by " + quoted(c.By)
+			decision += " by " + text.Word(c.By)
 		}
 		if c.Reason != "" {
-			decision += ": " + words(c.Reason)
+			decision += ": " + text.Line(c.Reason)
 		}
 		tl.say("  %s  %s%s", cutTo(c.Path, 400), decision, tl.a.Tint(command.Grey, fmt.Sprintf("  #%d", c.Seq)))
 	}
@@ -178,5 +179,5 @@ func decided(decision string) string {
 	case "drop":
 		return "dropped"
 	}
-	return words(decision)
+	return text.Line(decision)
 }

@@ -14,6 +14,7 @@ import (
 
 	"holdfast.dev/holdfast/internal/detect/baseline"
 	"holdfast.dev/holdfast/internal/floor/command"
+	"holdfast.dev/holdfast/internal/floor/text"
 	"holdfast.dev/holdfast/internal/record/audit"
 )
 
@@ -79,7 +80,7 @@ any more. With --all there is no baseline any more, and nothing is new.`,
 // someSessions completes the names of any number of sessions.
 func (a *app) someSessions() cobra.CompletionFunc {
 	return func(c *cobra.Command, args []string, begin string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		return a.sessions(len(args))(c, args, begin)
+		return completeSessions(a.App, len(args))(c, args, begin)
 	}
 }
 
@@ -108,7 +109,7 @@ func (a *app) openBaseline(w baselineOf) (opened, error) {
 }
 
 func (a *app) placeBaseline(w baselineOf) (opened, error) {
-	r, err := a.archive()
+	r, err := openArchive(a.App)
 	if err != nil {
 		return opened{}, err
 	}
@@ -161,7 +162,7 @@ func (a *app) showBaseline(w baselineOf, asJSON bool) error {
 		return command.WriteJSON(a.Stdout, out)
 	}
 	if len(b.Runs) == 0 {
-		a.Note(command.Cyan, "note", "there is no baseline of %s: learn what is normal there with 'holdfast log baseline learn'", quoted(b.workspace))
+		a.Note(command.Cyan, "note", "there is no baseline of %s: learn what is normal there with 'holdfast log baseline learn'", text.Word(b.workspace))
 		return nil
 	}
 	_, err = io.WriteString(a.Stdout, a.baselineText(b))
@@ -177,11 +178,11 @@ var headings = map[baseline.Kind]string{
 
 func (a *app) baselineText(b opened) string {
 	var t strings.Builder
-	fmt.Fprintf(&t, "Normal in %s: learnt from %s, the first of %s\n", quoted(b.workspace), plural(len(b.Runs), "run", "runs"), moment(firstStart(b.Runs)))
+	fmt.Fprintf(&t, "Normal in %s: learnt from %s, the first of %s\n", text.Word(b.workspace), plural(len(b.Runs), "run", "runs"), moment(firstStart(b.Runs)))
 	for _, r := range b.Runs {
-		fmt.Fprintf(&t, "  %s  began %s, learnt %s\n", words(r.Session), moment(r.Start), moment(r.Learnt))
+		fmt.Fprintf(&t, "  %s  began %s, learnt %s\n", text.Line(r.Session), moment(r.Start), moment(r.Learnt))
 		for _, why := range r.Anyway {
-			fmt.Fprintf(&t, "    %s %s\n", a.Tint(command.Yellow, "learnt anyway:"), words(why))
+			fmt.Fprintf(&t, "    %s %s\n", a.Tint(command.Yellow, "learnt anyway:"), text.Line(why))
 		}
 	}
 	for _, k := range baseline.Kinds() {
@@ -191,7 +192,7 @@ func (a *app) baselineText(b opened) string {
 		}
 		fmt.Fprintf(&t, "%s\n", a.Tint(command.Bold, headings[k]))
 		for _, one := range known {
-			fmt.Fprintf(&t, "  %s%s\n", quoted(shortHash(one.Name)), a.Tint(command.Grey, fmt.Sprintf("  (%s)", taughtBy(one.Runs, len(b.Runs)))))
+			fmt.Fprintf(&t, "  %s%s\n", text.Word(shortHash(one.Name)), a.Tint(command.Grey, fmt.Sprintf("  (%s)", taughtBy(one.Runs, len(b.Runs)))))
 		}
 	}
 	fmt.Fprintf(&t, "%s\n", a.Tint(command.Bold, "AT MOST, IN ONE RUN"))
@@ -215,7 +216,7 @@ func firstStart(runs []baseline.Run) time.Time {
 // taughtBy names the run that taught something, or how many did.
 func taughtBy(sessions []string, of int) string {
 	if len(sessions) == 1 {
-		return words(sessions[0]) + " alone"
+		return text.Line(sessions[0]) + " alone"
 	}
 	return fmt.Sprintf("%d of %d runs", len(sessions), of)
 }
@@ -272,7 +273,7 @@ func learntSession(runs []baseline.Run, name string) (string, error) {
 	case 1:
 		return found[0], nil
 	case 0:
-		return "", command.Usage(fmt.Errorf("the baseline was not learnt from a run %s", quoted(name)), "see from which it was: holdfast log baseline")
+		return "", command.Usage(fmt.Errorf("the baseline was not learnt from a run %s", text.Word(name)), "see from which it was: holdfast log baseline")
 	}
 	return "", &noSession{&audit.FindError{Session: name, Several: found}}
 }

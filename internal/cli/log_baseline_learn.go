@@ -55,7 +55,7 @@ func (a *app) learnNormal(ctx context.Context, w baselineOf, l learning, args []
 		}
 	}
 	if refused {
-		return command.Exit(exitFailed)
+		return command.Exit(command.ExitFailed)
 	}
 	return nil
 }
@@ -90,7 +90,7 @@ func (b opened) candidates(l learning, args []string) ([]audit.Info, error) {
 		}
 	}
 	if len(found) == 0 && !(l.all && len(b.Runs) > 0) {
-		return nil, command.Usage(fmt.Errorf("there is no record of a run in %s", quoted(b.workspace)), "run something there, or name another directory with --workspace")
+		return nil, command.Usage(fmt.Errorf("there is no record of a run in %s", text.Word(b.workspace)), "run something there, or name another directory with --workspace")
 	}
 	slices.Reverse(found)
 	return found, nil
@@ -103,7 +103,7 @@ func (b opened) study(ctx context.Context, info audit.Info) (lesson, error) {
 	r := b.archive
 	report, err := audit.Verify(ctx, info.Path, audit.VerifyOptions{Keys: r.keys, Heads: r.heads, Session: r.placed(info)})
 	if err != nil {
-		return one, fmt.Errorf("verifying %s: %w", quoted(info.Path), err)
+		return one, fmt.Errorf("verifying %s: %w", text.Word(info.Path), err)
 	}
 	one.run.Verdict = report.Verdict.String()
 	if v := report.Verdict; v == audit.Tampered || v == audit.Unverifiable || v == audit.Gaps {
@@ -141,7 +141,7 @@ func (b opened) study(ctx context.Context, info audit.Info) (lesson, error) {
 	case workspace == "":
 		one.never = "nothing was executed in it"
 	case workspace != b.workspace:
-		one.never = "it was in another workspace, " + quoted(workspace)
+		one.never = "it was in another workspace, " + text.Word(workspace)
 	case boundary == "none":
 		one.never = "it was outside of every boundary, where programs are not seen"
 	}
@@ -151,14 +151,14 @@ func (b opened) study(ctx context.Context, info audit.Info) (lesson, error) {
 // take learns from a run, or says why not.
 func (a *app) take(b opened, one lesson, l learning) (bool, error) {
 	say := func(word, rest string) error {
-		_, err := fmt.Fprintf(a.Stdout, "%-12s %s  %s\n", word, words(one.run.Session), rest)
+		_, err := fmt.Fprintf(a.Stdout, "%-12s %s  %s\n", word, text.Line(one.run.Session), rest)
 		return err
 	}
 	if one.never != "" {
-		return false, say("not learnt", words(one.never))
+		return false, say("not learnt", text.Line(one.never))
 	}
 	if len(one.doubts) > 0 && !l.anyway {
-		err := say("not learnt", words(strings.Join(one.doubts, "; ")))
+		err := say("not learnt", text.Line(strings.Join(one.doubts, "; ")))
 		if !l.all {
 			a.Note(command.Cyan, "hint", "look at it first: holdfast alerts %s; if it is as it should be, say so with --anyway", text.Line(one.run.Session))
 		}
@@ -181,7 +181,7 @@ func (a *app) take(b opened, one lesson, l learning) (bool, error) {
 		return true, err
 	}
 	for _, thing := range fresh {
-		if _, err := fmt.Fprintf(a.Stdout, "  %s %s\n", thing.Kind, quoted(shortHash(thing.Name))); err != nil {
+		if _, err := fmt.Fprintf(a.Stdout, "  %s %s\n", thing.Kind, text.Word(shortHash(thing.Name))); err != nil {
 			return true, err
 		}
 	}

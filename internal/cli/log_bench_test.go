@@ -47,7 +47,7 @@ func million(b *testing.B) *app {
 // BenchmarkLogOfAMillion times what looks at every record of a long run.
 func BenchmarkLogOfAMillion(b *testing.B) {
 	a := million(b)
-	r, err := a.archive()
+	r, err := openArchive(a.App)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"holdfast.dev/holdfast/internal/floor/command"
+	"holdfast.dev/holdfast/internal/floor/text"
 	"holdfast.dev/holdfast/internal/record/audit"
 	"holdfast.dev/holdfast/internal/record/export"
 )
@@ -31,14 +32,14 @@ Framework a line; otlp is OpenTelemetry logs, a request of up to 512 a line.`,
 		Example: `  holdfast log export --format ocsf > run.json
   holdfast log export --format otlp --all --output logs.jsonl`,
 		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: a.sessions(0),
+		ValidArgsFunction: completeSessions(a.App, 0),
 		RunE: func(c *cobra.Command, args []string) error {
 			if !slices.Contains(formats, x.format) {
 				hint := "the formats are " + strings.Join(formats, ", ")
 				if x.format == "" {
 					return command.Usage(errors.New("no format was given"), hint+"; for example: --format jsonl")
 				}
-				return command.Usage(fmt.Errorf("there is no format %s", quoted(x.format)), hint)
+				return command.Usage(fmt.Errorf("there is no format %s", text.Word(x.format)), hint)
 			}
 			ctx, stop := command.Interruptible(c)
 			defer stop()
@@ -58,7 +59,7 @@ type exporter struct {
 }
 
 func (a *app) export(ctx context.Context, x exporter, args []string) (err error) {
-	r, err := a.archive()
+	r, err := openArchive(a.App)
 	if err != nil {
 		return err
 	}
@@ -84,12 +85,12 @@ func (a *app) export(ctx context.Context, x exporter, args []string) (err error)
 		} else {
 			err = convertLog(ctx, out, x.format, info.Path)
 		}
-		if err = a.damaged(info, err, &bad); err != nil {
-			return errors.Join(fmt.Errorf("exporting %s: %w", words(info.Session), err), out.Flush())
+		if err = warnDamaged(a.App, info, err, &bad); err != nil {
+			return errors.Join(fmt.Errorf("exporting %s: %w", text.Line(info.Session), err), out.Flush())
 		}
 	}
 	if err = out.Flush(); err == nil && bad {
-		err = command.Exit(exitFailed)
+		err = command.Exit(command.ExitFailed)
 	}
 	return err
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"holdfast.dev/holdfast/internal/floor/command"
+	"holdfast.dev/holdfast/internal/floor/text"
 	"holdfast.dev/holdfast/internal/record/story"
 )
 
@@ -36,9 +37,9 @@ func (f fileFilter) show(a *app, w io.Writer, t told) {
 		case f.null:
 			io.WriteString(w, file.Path+"\x00")
 		case f.any():
-			fmt.Fprintln(w, quoted(file.Path))
+			fmt.Fprintln(w, text.Word(file.Path))
 		default:
-			fmt.Fprintf(w, "%-30s  %s%s\n", done(file), quoted(file.Path), a.Tint(command.Grey, byWhom(names, file.By)))
+			fmt.Fprintf(w, "%-30s  %s%s\n", done(file), text.Word(file.Path), a.Tint(command.Grey, byWhom(names, file.By)))
 		}
 	}
 }
@@ -76,7 +77,7 @@ func byWhom(names map[uint64]string, execs []uint64) string {
 	for _, e := range execs {
 		if n := names[e]; n != "" && !seen[n] {
 			seen[n] = true
-			list = append(list, quoted(n))
+			list = append(list, text.Word(n))
 		}
 	}
 	if len(list) == 0 {

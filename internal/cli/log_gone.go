@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"holdfast.dev/holdfast/internal/floor/command"
+	"holdfast.dev/holdfast/internal/floor/text"
 	"holdfast.dev/holdfast/internal/record/audit"
 )
 
@@ -56,7 +57,7 @@ func (a *app) missed(r archive, gone []string, json bool) []checked {
 	for _, s := range gone {
 		out = append(out, checked{Session: s, Path: filepath.Join(r.logs, s+".jsonl"), Verdict: verdict, Problems: []checkedProblem{{Verdict: verdict, What: what}}})
 		if !json {
-			fmt.Fprintf(a.Stdout, "%s  %s  no lines\n  %s\n", a.Tint(command.Red, fmt.Sprintf("%-12s", verdict)), words(s), what)
+			fmt.Fprintf(a.Stdout, "%s  %s  no lines\n  %s\n", a.Tint(command.Red, fmt.Sprintf("%-12s", verdict)), text.Line(s), what)
 		}
 	}
 	return out
@@ -69,7 +70,7 @@ func (a *app) warnGone(r archive) error {
 		return err
 	}
 	for _, s := range lost {
-		fmt.Fprintf(a.Stderr, "holdfast: warning: the record of %s is gone, and nobody pruned it; see: holdfast log verify %s\n", words(s), words(s))
+		fmt.Fprintf(a.Stderr, "holdfast: warning: the record of %s is gone, and nobody pruned it; see: holdfast log verify %s\n", text.Line(s), text.Line(s))
 	}
 	return nil
 }

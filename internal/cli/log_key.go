@@ -34,7 +34,7 @@ stays; nobody can sign with it any more, but for the runs that are under way.`,
 			Example: "  holdfast log key rotate",
 			Args:    cobra.NoArgs,
 			RunE: func(*cobra.Command, []string) error {
-				r, err := a.archive()
+				r, err := openArchive(a.App)
 				if err != nil {
 					return err
 				}
@@ -50,7 +50,7 @@ stays; nobody can sign with it any more, but for the runs that are under way.`,
 }
 
 func (a *app) showKeys() error {
-	r, err := a.archive()
+	r, err := openArchive(a.App)
 	if err != nil {
 		return err
 	}

@@ -8,12 +8,13 @@ import (
 
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/event"
+	"holdfast.dev/holdfast/internal/floor/text"
 )
 
 // liner shows events in one line each. It remembers which program has which
 // number, for only its execution says so.
 type liner struct {
-	a       *app
+	a       *command.App
 	session bool // name the session
 	names   map[uint64]string
 	runs    map[int]uint64 // program that a process runs: not every sensor knows it
@@ -22,7 +23,7 @@ type liner struct {
 // maxNames is how many programs a liner remembers.
 const maxNames = 100_000
 
-func newLiner(a *app) *liner {
+func newLiner(a *command.App) *liner {
 	return &liner{a: a, names: map[uint64]string{}, runs: map[int]uint64{}}
 }
 
@@ -59,7 +60,7 @@ func programName(executable string, argv []string, object string) string {
 func (l *liner) line(e event.Event) string {
 	var b strings.Builder
 	if l.session {
-		b.WriteString(words(e.Session) + "  ")
+		b.WriteString(text.Line(e.Session) + "  ")
 	}
 	fmt.Fprintf(&b, "%s  %s  %s", e.Time.Local().Format("15:04:05.000"), l.verdict(e), l.subject(e))
 	if e.Resolved != "" && e.Resolved != e.Object {
@@ -119,9 +120,9 @@ func (l *liner) subject(e event.Event) string {
 			object += "  in " + cutTo(e.Process.Cwd, 200)
 		}
 	case event.AlertRaise:
-		return l.a.Tint(command.Red, quoted(e.Action)+object)
+		return l.a.Tint(command.Red, text.Word(e.Action)+object)
 	}
-	return quoted(e.Action) + object
+	return text.Word(e.Action) + object
 }
 
 // because is what denied, which rule, and what the asker got.
@@ -129,7 +130,7 @@ func because(e event.Event) string {
 	var parts []string
 	for _, s := range []string{e.Layer, e.Error, e.Rule} {
 		if s != "" {
-			parts = append(parts, quoted(s))
+			parts = append(parts, text.Word(s))
 		}
 	}
 	return strings.Join(parts, ", ")
@@ -140,7 +141,7 @@ func details(e event.Event) string {
 	var parts []string
 	for k, v := range e.Detail {
 		if k != "to" && k != "to_resolved" && v != "" {
-			parts = append(parts, quoted(k)+"="+cutTo(v, 200))
+			parts = append(parts, text.Word(k)+"="+cutTo(v, 200))
 		}
 	}
 	slices.Sort(parts)
@@ -170,7 +171,7 @@ func (l *liner) process(exec uint64, pid int) string {
 	case name == "":
 		return fmt.Sprintf("by pid %d", pid)
 	case pid == 0:
-		return "by " + quoted(name)
+		return "by " + text.Word(name)
 	}
-	return fmt.Sprintf("by %s (pid %d)", quoted(name), pid)
+	return fmt.Sprintf("by %s (pid %d)", text.Word(name), pid)
 }

@@ -17,6 +17,7 @@ import (
 
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/event"
+	"holdfast.dev/holdfast/internal/floor/text"
 	"holdfast.dev/holdfast/internal/policy"
 	"holdfast.dev/holdfast/internal/record/audit"
 )
@@ -43,7 +44,7 @@ func newLogList(a *app) *cobra.Command {
 		Example: "  holdfast log list\n  holdfast log list --json",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			r, err := a.archive()
+			r, err := openArchive(a.App)
 			if err != nil {
 				return err
 			}
@@ -128,13 +129,13 @@ func (a *app) printLogs(rows []listedLog) error {
 		fmt.Fprintln(a.Stdout, "there are no records")
 		return nil
 	}
-	var text strings.Builder
-	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+	var table strings.Builder
+	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "SESSION\tBEGAN\tLASTED\tSTATE\tSIZE\tWORKSPACE\tCOMMAND")
 	for _, l := range rows {
 		state, span := l.State, "-"
 		if l.Status != "" {
-			state = "status " + words(l.Status)
+			state = "status " + text.Line(l.Status)
 		}
 		if l.HeldBack > 0 {
 			state += fmt.Sprintf(", %d held back", l.HeldBack)
@@ -146,12 +147,12 @@ func (a *app) printLogs(rows []listedLog) error {
 		if l.Workspace != "" {
 			workspace = cutTo(l.Workspace, 60)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", words(l.Session), moment(l.Begin), span, state, size(l.Size), workspace, commandLine(l.Command, 0, 60))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", text.Line(l.Session), moment(l.Begin), span, state, size(l.Size), workspace, commandLine(l.Command, 0, 60))
 	}
 	if err := w.Flush(); err != nil {
 		return fmt.Errorf("writing the list: %w", err)
 	}
-	_, err := io.WriteString(a.Stdout, text.String())
+	_, err := io.WriteString(a.Stdout, table.String())
 	return err
 }
 
@@ -197,7 +198,7 @@ func (f *countFlag) Set(s string) error {
 }
 
 func (a *app) prune(keep int, older time.Duration, dry bool) error {
-	r, err := a.archive()
+	r, err := openArchive(a.App)
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"holdfast.dev/holdfast/internal/floor/command"
+	"holdfast.dev/holdfast/internal/floor/text"
 	"holdfast.dev/holdfast/internal/record/story"
 )
 
@@ -17,28 +18,28 @@ func (tl *teller) network() {
 		}
 		rules := make([]string, len(d.Rules))
 		for i, r := range d.Rules {
-			rules[i] = quoted(r)
+			rules[i] = text.Word(r)
 		}
 		rule := ""
 		if len(rules) > 0 {
 			rule = "  [" + strings.Join(rules, ", ") + "]"
 		}
-		tl.say("  %s  %s%s%s", quoted(d.Name), traffic(d), rule, tl.a.Tint(command.Grey, byWhom(tl.names, d.By)))
+		tl.say("  %s  %s%s%s", text.Word(d.Name), traffic(d), rule, tl.a.Tint(command.Grey, byWhom(tl.names, d.By)))
 		for _, r := range d.Requests {
 			answer := "no answer"
 			switch {
 			case r.Denied:
 				answer = tl.a.Tint(command.Red, "refused")
 			case r.Status != "" && r.Status != "0":
-				answer = words(r.Status)
+				answer = text.Line(r.Status)
 			}
-			tl.say("      %s %s → %s%s", quoted(r.Method), cutTo(r.Path, 200), answer, times(r.Count))
+			tl.say("      %s %s → %s%s", text.Word(r.Method), cutTo(r.Path, 200), answer, times(r.Count))
 		}
 		if d.More > 0 {
 			tl.say("      … and %s", plural(d.More, "more request", "more requests"))
 		}
 		for _, r := range d.Reasons {
-			tl.say("      %s", words(r))
+			tl.say("      %s", text.Line(r))
 		}
 	}
 }
@@ -75,6 +76,6 @@ func (tl *teller) sockets() {
 		if s.Denied > 0 {
 			denied = "  " + tl.a.Tint(command.Red, "refused"+times(s.Denied))
 		}
-		tl.say("  %s %s%s%s%s", quoted(s.Action), quoted(s.Address), times(s.Count), denied, tl.a.Tint(command.Grey, byWhom(tl.names, s.By)))
+		tl.say("  %s %s%s%s%s", text.Word(s.Action), text.Word(s.Address), times(s.Count), denied, tl.a.Tint(command.Grey, byWhom(tl.names, s.By)))
 	}
 }

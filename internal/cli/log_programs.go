@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"holdfast.dev/holdfast/internal/floor/command"
+	"holdfast.dev/holdfast/internal/floor/text"
 	"holdfast.dev/holdfast/internal/record/story"
 )
 
@@ -61,7 +62,7 @@ func (tl *teller) program(p *story.Program, branch, indent, cwd string) {
 			b, in = "└─ ", "   "
 		}
 		if k.more > 0 {
-			tl.say("%s%s%s", indent, b, tl.a.Tint(command.Grey, fmt.Sprintf("… and %d more of %s", k.more, quoted(k.name))))
+			tl.say("%s%s%s", indent, b, tl.a.Tint(command.Grey, fmt.Sprintf("… and %d more of %s", k.more, text.Word(k.name))))
 			continue
 		}
 		tl.program(k.p, indent+b, indent+in, p.Cwd)
@@ -150,9 +151,9 @@ func (tl *teller) outcome(p *story.Program) string {
 	}
 	switch {
 	case p.Signal != "":
-		parts = append(parts, "ended by signal "+words(p.Signal))
+		parts = append(parts, "ended by signal "+text.Line(p.Signal))
 	case p.Status != "":
-		parts = append(parts, "status "+words(p.Status))
+		parts = append(parts, "status "+text.Line(p.Status))
 	case p.Replaced:
 		parts = append(parts, "went on as another program")
 	case !tl.t.Running:
@@ -192,7 +193,7 @@ func (tl *teller) refused(p *story.Program, indent string) {
 			continue
 		}
 		shown++
-		tl.say("%s%s %s%s  [%s]", indent, tl.a.Tint(command.Red, "refused"), tl.path(o.Name), times(o.Count), words(o.What))
+		tl.say("%s%s %s%s  [%s]", indent, tl.a.Tint(command.Red, "refused"), tl.path(o.Name), times(o.Count), text.Line(o.What))
 	}
 	if more > 0 {
 		tl.say("%s%s %d more", indent, tl.a.Tint(command.Red, "refused"), more)
@@ -216,14 +217,14 @@ func (tl *teller) objects(t story.Touched) string {
 			left += o.Count
 			continue
 		}
-		text := tl.path(o.Name)
+		what := tl.path(o.Name)
 		if o.To != "" {
-			text += " → " + tl.path(o.To)
+			what += " → " + tl.path(o.To)
 		}
 		if o.What != "" {
-			text += " (" + words(o.What) + ")"
+			what += " (" + text.Line(o.What) + ")"
 		}
-		parts = append(parts, text+times(o.Count))
+		parts = append(parts, what+times(o.Count))
 	}
 	switch {
 	case left > 0 && len(parts) == 0:

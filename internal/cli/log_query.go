@@ -41,7 +41,7 @@ text.lowerAscii(). Fields:
 			}
 			return cobra.MaximumNArgs(2)(nil, args)
 		},
-		ValidArgsFunction: a.sessions(1),
+		ValidArgsFunction: completeSessions(a.App, 1),
 		RunE: func(c *cobra.Command, args []string) error {
 			ctx, stop := command.Interruptible(c)
 			defer stop()
@@ -103,7 +103,7 @@ func (a *app) query(ctx context.Context, q query, written string, args []string)
 	if err != nil {
 		return err
 	}
-	r, err := a.archive()
+	r, err := openArchive(a.App)
 	if err != nil {
 		return err
 	}
@@ -115,9 +115,9 @@ func (a *app) query(ctx context.Context, q query, written string, args []string)
 	s := &search{query: q, program: program, out: out}
 	bad := false
 	for _, info := range infos {
-		s.lines = newLiner(a)
+		s.lines = newLiner(a.App)
 		s.lines.session = q.all
-		err = a.damaged(info, s.log(ctx, info.Path), &bad)
+		err = warnDamaged(a.App, info, s.log(ctx, info.Path), &bad)
 		if err != nil {
 			break
 		}
@@ -135,13 +135,13 @@ func (a *app) query(ctx context.Context, q query, written string, args []string)
 		a.Note(command.Cyan, "note", "no event matches")
 	}
 	if err = errors.Join(err, out.Flush()); err == nil && bad {
-		err = command.Exit(exitFailed)
+		err = command.Exit(command.ExitFailed)
 	}
 	return err
 }
 
-// damaged warns of a record of which lines are none: the others were read.
-func (a *app) damaged(info audit.Info, err error, bad *bool) error {
+// warnDamaged warns of a record of which lines are none: the others were read.
+func warnDamaged(a *command.App, info audit.Info, err error, bad *bool) error {
 	var damage *audit.DamageError
 	if !errors.As(err, &damage) {
 		return err
@@ -240,7 +240,7 @@ func newLogFollow(a *app) *cobra.Command {
 run or you (Ctrl-C) end it.`,
 		Example:           "  holdfast log follow\n  holdfast log follow --where 'verdict == \"denied\"'",
 		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: a.sessions(0),
+		ValidArgsFunction: completeSessions(a.App, 0),
 		RunE: func(c *cobra.Command, args []string) error {
 			ctx, stop := command.Interruptible(c)
 			defer stop()
@@ -257,7 +257,7 @@ run or you (Ctrl-C) end it.`,
 }
 
 func (a *app) follow(ctx context.Context, args []string, where string, asJSON bool) error {
-	s := &search{query: query{json: asJSON}, lines: newLiner(a)}
+	s := &search{query: query{json: asJSON}, lines: newLiner(a.App)}
 	var err error
 	if where == "" {
 		where = "true"
@@ -265,7 +265,7 @@ func (a *app) follow(ctx context.Context, args []string, where string, asJSON bo
 	if s.program, err = condition(where); err != nil {
 		return err
 	}
-	r, err := a.archive()
+	r, err := openArchive(a.App)
 	if err != nil {
 		return err
 	}

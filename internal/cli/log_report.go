@@ -16,6 +16,7 @@ import (
 	"holdfast.dev/holdfast/internal/detect"
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/report"
+	"holdfast.dev/holdfast/internal/floor/text"
 	"holdfast.dev/holdfast/internal/record/audit"
 	"holdfast.dev/holdfast/internal/record/incident"
 )
@@ -40,10 +41,10 @@ page of HTML that loads and executes nothing, and its length is bounded.`,
   holdfast log report 20261122 -o incident.md
   holdfast log report --format html -o incident.html`,
 		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: a.sessions(0),
+		ValidArgsFunction: completeSessions(a.App, 0),
 		RunE: func(c *cobra.Command, args []string) error {
 			if !slices.Contains(reportFormats, o.format) {
-				return command.Usage(fmt.Errorf("there is no format %s", quoted(o.format)), "the formats are "+strings.Join(reportFormats, ", "))
+				return command.Usage(fmt.Errorf("there is no format %s", text.Word(o.format)), "the formats are "+strings.Join(reportFormats, ", "))
 			}
 			ctx, stop := command.Interruptible(c)
 			defer stop()
@@ -58,7 +59,7 @@ page of HTML that loads and executes nothing, and its length is bounded.`,
 
 // incident writes the report of a run.
 func (a *app) incident(ctx context.Context, o reporter, args []string) (err error) {
-	r, err := a.archive()
+	r, err := openArchive(a.App)
 	if err != nil {
 		return err
 	}
@@ -100,7 +101,7 @@ func (a *app) document(ctx context.Context, r archive, info audit.Info) (report.
 	}()
 	rows, noRows := matrixRows(ctx)
 	b := incident.New(incident.Options{
-		Session: info.Session, File: quoted(info.Path), Rules: detect.Builtin(), Rows: rows,
+		Session: info.Session, File: text.Word(info.Path), Rules: detect.Builtin(), Rows: rows,
 		Executes: executesHere(), Usual: func(s string) bool { return usual[s] },
 	})
 	events := 0

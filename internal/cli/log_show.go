@@ -59,11 +59,11 @@ func tell(ctx context.Context, info audit.Info) (told, error) {
 func storyCommand(a *app, c *cobra.Command, verify bool, asJSON func(told) any, show func(io.Writer, told)) *cobra.Command {
 	var json bool
 	c.Args = cobra.MaximumNArgs(1)
-	c.ValidArgsFunction = a.sessions(0)
+	c.ValidArgsFunction = completeSessions(a.App, 0)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		ctx, stop := command.Interruptible(c)
 		defer stop()
-		r, err := a.archive()
+		r, err := openArchive(a.App)
 		if err != nil {
 			return err
 		}

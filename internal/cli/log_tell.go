@@ -9,6 +9,7 @@ import (
 
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/event"
+	"holdfast.dev/holdfast/internal/floor/text"
 	"holdfast.dev/holdfast/internal/record/story"
 )
 
@@ -66,13 +67,13 @@ func (tl *teller) head() {
 	case t.Ended && t.Status == "":
 		state = "ended"
 	case t.Ended:
-		state = "status " + words(t.Status)
+		state = "status " + text.Line(t.Status)
 	case t.Running:
 		state = "running"
 	}
-	tl.say("session %s  %s", tl.a.Tint(command.Bold, words(t.Session)), state)
+	tl.say("session %s  %s", tl.a.Tint(command.Bold, text.Line(t.Session)), state)
 	if t.Workspace != "" {
-		tl.say("in %s", quoted(t.Workspace))
+		tl.say("in %s", text.Word(t.Workspace))
 	}
 	tl.say("began %s, lasted %s, %s", t.Begin.Local().Format("2006-01-02 15:04:05 -0700"), lasted(t.End.Sub(t.Begin)), plural(t.Events, "event", "events"))
 	if len(t.Command) > 0 {
@@ -109,13 +110,13 @@ func (tl *teller) alerts() {
 			tl.say("  … and %s", plural(len(list)-i, "more alert", "more alerts"))
 			return
 		}
-		severity := fmt.Sprintf("%-8s", words(a.Detail["severity"]))
+		severity := fmt.Sprintf("%-8s", text.Line(a.Detail["severity"]))
 		if rank(a) <= 1 {
 			severity = tl.a.Tint(command.Red, severity)
 		}
-		tl.say("  %s  %s  %s%s  %s", severity, quoted(a.Rule), words(a.Detail["title"]), times(a.Count), tl.a.Tint(command.Grey, fmt.Sprintf("#%d", a.Seq)))
-		if text := a.Detail["explanation"]; text != "" {
-			tl.say("            %s", words(text))
+		tl.say("  %s  %s  %s%s  %s", severity, text.Word(a.Rule), text.Line(a.Detail["title"]), times(a.Count), tl.a.Tint(command.Grey, fmt.Sprintf("#%d", a.Seq)))
+		if why := a.Detail["explanation"]; why != "" {
+			tl.say("            %s", text.Line(why))
 		}
 		for _, k := range []string{"object", "technique", "events"} {
 			if v := a.Detail[k]; v != "" {
@@ -134,7 +135,7 @@ func (tl *teller) credentials() {
 		what := ""
 		switch {
 		case c.Action != event.CredentialUse:
-			what = tl.a.Tint(command.Red, quoted(c.Action)) + times(max(c.Used, c.Denied))
+			what = tl.a.Tint(command.Red, text.Word(c.Action)) + times(max(c.Used, c.Denied))
 		case c.Used > 0 && c.Denied > 0:
 			what = fmt.Sprintf("used%s, refused%s", times(c.Used), times(c.Denied))
 		case c.Denied > 0:
@@ -143,13 +144,13 @@ func (tl *teller) credentials() {
 			what = "used" + times(c.Used)
 		}
 		if c.Reason != "" {
-			what += ": " + words(c.Reason)
+			what += ": " + text.Line(c.Reason)
 		}
 		name := c.Name
 		if name == "" {
 			name = "-"
 		}
-		tl.say("  %s  %s  %s", quoted(name), quoted(c.Where), what)
+		tl.say("  %s  %s  %s", text.Word(name), text.Word(c.Where), what)
 	}
 }
 
@@ -176,19 +177,19 @@ func (tl *teller) refusals() {
 		}
 		rule := "by default"
 		if r.Rule != "" {
-			rule = quoted(r.Rule)
+			rule = text.Word(r.Rule)
 		}
 		parts := []string{}
 		for _, s := range []string{r.Layer, r.Error} {
 			if s != "" {
-				parts = append(parts, quoted(s))
+				parts = append(parts, text.Word(s))
 			}
 		}
 		why := strings.Join(append(parts, rule), ", ")
 		if r.Reason != "" {
-			why += ": " + words(r.Reason)
+			why += ": " + text.Line(r.Reason)
 		}
-		tl.say("  %s %s%s  [%s]%s", quoted(r.Action), cutTo(r.Object, 400), times(r.Count), why, tl.a.Tint(command.Grey, byWhom(tl.names, r.By)))
+		tl.say("  %s %s%s  [%s]%s", text.Word(r.Action), cutTo(r.Object, 400), times(r.Count), why, tl.a.Tint(command.Grey, byWhom(tl.names, r.By)))
 	}
 }
 
@@ -202,7 +203,7 @@ func (tl *teller) notes() {
 			tl.say("  … and %s", plural(len(tl.t.Notes)-i, "more", "more"))
 			return
 		}
-		tl.say("  %s", strings.TrimRight(quoted(n.Action)+" "+emptyOr(n.Object)+"  "+details(event.Event{Detail: n.Detail}), " "))
+		tl.say("  %s", strings.TrimRight(text.Word(n.Action)+" "+emptyOr(n.Object)+"  "+details(event.Event{Detail: n.Detail}), " "))
 	}
 }
 

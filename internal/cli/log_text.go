@@ -2,39 +2,18 @@ package cli
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
-	"golang.org/x/term"
 	"holdfast.dev/holdfast/internal/floor/text"
 )
-
-const (
-	bold  = "1"
-	green = "32"
-	grey  = "90"
-)
-
-// tint colours s when standard output is a terminal, by the same rules as paint.
-func (a *app) tint(colour, s string) string {
-	f, ok := a.Stdout.(*os.File)
-	if !ok || s == "" || !term.IsTerminal(int(f.Fd())) || a.Lookup("NO_COLOR") != "" || a.Lookup("TERM") == "dumb" {
-		return s
-	}
-	return "\x1b[" + colour + "m" + s + "\x1b[0m"
-}
-
-// quoted is a text of a record as a person can read it in one line, as a shell
-// takes it.
-func quoted(s string) string { return text.Word(s) }
 
 // cutTo is s with at most about n bytes.
 func cutTo(s string, n int) string {
 	if head := text.Head(s, n); head != s {
-		return quoted(head) + "…"
+		return text.Word(head) + "…"
 	}
-	return quoted(s)
+	return text.Word(s)
 }
 
 // commandLine is an argument vector as a shell takes it, at most about n bytes
@@ -56,10 +35,6 @@ func commandLine(argv []string, left, n int) string {
 	}
 	return b.String()
 }
-
-// words is text that Holdfast made and that may hold a name, such as a reason:
-// in one line, without quotes.
-func words(s string) string { return text.Line(s) }
 
 // times is how often something happened, where it was more than once.
 func times(n uint64) string {

@@ -5,6 +5,7 @@ import (
 
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/paths"
+	"holdfast.dev/holdfast/internal/floor/text"
 	"holdfast.dev/holdfast/internal/record/story"
 )
 
@@ -45,7 +46,7 @@ func (tl *teller) tool(t *story.Tool, programs map[uint64]*story.Program) {
 	if tl.long {
 		width = 4000
 	}
-	tl.say("  %s %s  %s%s%s", quoted(t.Name), cutTo(t.Arguments, width), words(who), verdict, tl.a.Tint(command.Grey, fmt.Sprintf("  #%d", t.Seq)))
+	tl.say("  %s %s  %s%s%s", text.Word(t.Name), cutTo(t.Arguments, width), text.Line(who), verdict, tl.a.Tint(command.Grey, fmt.Sprintf("  #%d", t.Seq)))
 	if t.Among > 0 {
 		tl.say("      %s", tl.a.Tint(command.Grey, "at the same time as "+plural(t.Among, "other call", "other calls")+" of this agent: what follows may be of those"))
 	}
@@ -94,13 +95,13 @@ func (tl *teller) toolOutcome(t *story.Tool) string {
 	case t.Denied:
 		rule := ""
 		if t.Rule != "" {
-			rule = "  [" + words(t.Rule) + "]"
+			rule = "  [" + text.Line(t.Rule) + "]"
 		}
-		return "  " + tl.a.Tint(command.Red, "denied") + ": " + words(t.Reason) + rule
+		return "  " + tl.a.Tint(command.Red, "denied") + ": " + text.Line(t.Reason) + rule
 	case t.End.IsZero():
 		return "  no result was reported"
 	case t.Status != "":
-		return "  " + words(t.Status) + ", " + lasted(t.End.Sub(t.Begin))
+		return "  " + text.Line(t.Status) + ", " + lasted(t.End.Sub(t.Begin))
 	}
 	return "  " + lasted(t.End.Sub(t.Begin))
 }

@@ -6,6 +6,7 @@ import (
 
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/event"
+	"holdfast.dev/holdfast/internal/floor/text"
 	"holdfast.dev/holdfast/internal/record/story"
 )
 
@@ -28,12 +29,12 @@ func (tl *teller) unknown() {
 		}
 		numbers, by := "", "" // a sensor that never made events of what it lost gives neither
 		if n.Detail["from"] != "" {
-			numbers = fmt.Sprintf(" (numbers %s to %s)", words(n.Detail["from"]), words(n.Detail["to"]))
+			numbers = fmt.Sprintf(" (numbers %s to %s)", text.Line(n.Detail["from"]), text.Line(n.Detail["to"]))
 		}
 		if len(of) > 0 {
 			by = "; " + details(event.Event{Detail: of})
 		}
-		tl.say("  %s events of %s%s %s: %s%s", words(n.Detail["count"]), quoted(n.Detail["of"]), numbers, word, words(n.Detail["reason"]), by)
+		tl.say("  %s events of %s%s %s: %s%s", text.Line(n.Detail["count"]), text.Word(n.Detail["of"]), numbers, word, text.Line(n.Detail["reason"]), by)
 		said++
 	}
 	if t.Recorded["level"] == "standard" {
@@ -45,7 +46,7 @@ func (tl *teller) unknown() {
 		said++
 	}
 	if t.Unreadable != "" {
-		tl.say("  %s %s", tl.a.Tint(command.Red, "the record is damaged:"), words(t.Unreadable))
+		tl.say("  %s %s", tl.a.Tint(command.Red, "the record is damaged:"), text.Line(t.Unreadable))
 		said++
 	}
 	if !t.Ended && !t.Running {
@@ -75,7 +76,7 @@ func leftOut(l story.Left) string {
 
 func (tl *teller) verified(said int) {
 	t := tl.t
-	text := map[string]string{
+	about := map[string]string{
 		"COMPLETE":     "every sensor was there for the whole run, and all that they saw stands in the record, as it was written",
 		"PARTIAL":      "what the sensors saw stands in the record, as it was written, and they could not see all",
 		"GAPS":         "what stands in the record is as it was written, but it is not all",
@@ -87,16 +88,16 @@ func (tl *teller) verified(said int) {
 		colour = command.Green
 	}
 	if t.Running {
-		text += ", so far"
+		about += ", so far"
 	}
 	if said == 0 && t.Record == "COMPLETE" {
 		tl.say("  nothing is known to be missing")
 	}
-	tl.say("  record: %s, %s", tl.a.Tint(colour, t.Record), text)
+	tl.say("  record: %s, %s", tl.a.Tint(colour, t.Record), about)
 	for _, p := range t.Problems {
-		tl.say("    %s", words(p))
+		tl.say("    %s", text.Line(p))
 	}
 	if t.Record != "COMPLETE" {
-		tl.say("    %s", fmt.Sprintf("see: holdfast log verify %s", words(t.Session)))
+		tl.say("    %s", fmt.Sprintf("see: holdfast log verify %s", text.Line(t.Session)))
 	}
 }

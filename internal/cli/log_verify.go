@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"holdfast.dev/holdfast/internal/floor/command"
+	"holdfast.dev/holdfast/internal/floor/text"
 	"holdfast.dev/holdfast/internal/record/audit"
 )
 
@@ -81,7 +82,7 @@ PARTIAL too.`,
   holdfast log verify --all
   holdfast log verify --key holdfast.pub copy.jsonl`,
 		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: a.sessions(0),
+		ValidArgsFunction: completeSessions(a.App, 0),
 		RunE: func(c *cobra.Command, args []string) error {
 			ctx, stop := command.Interruptible(c)
 			defer stop()
@@ -104,7 +105,7 @@ type verifier struct {
 }
 
 func (a *app) verify(ctx context.Context, v verifier, args []string) error {
-	r, err := a.archive()
+	r, err := openArchive(a.App)
 	if err != nil {
 		return err
 	}
@@ -131,7 +132,7 @@ func (a *app) verify(ctx context.Context, v verifier, args []string) error {
 			return ctx.Err()
 		}
 		if err != nil {
-			return fmt.Errorf("verifying %s: %w", quoted(info.Path), err)
+			return fmt.Errorf("verifying %s: %w", text.Word(info.Path), err)
 		}
 		good = good && (report.Verdict == audit.Complete || v.partial && report.Verdict == audit.Partial)
 		result := checkedOf(info, report)
@@ -149,7 +150,7 @@ func (a *app) verify(ctx context.Context, v verifier, args []string) error {
 		}
 	}
 	if !good {
-		return command.Exit(exitFailed)
+		return command.Exit(command.ExitFailed)
 	}
 	return nil
 }
@@ -159,18 +160,18 @@ func (a *app) verify(ctx context.Context, v verifier, args []string) error {
 func (v verifier) options(r archive) (audit.VerifyOptions, error) {
 	o := audit.VerifyOptions{Keys: r.keys, Heads: r.heads}
 	if v.key != "" {
-		text, err := os.ReadFile(v.key)
+		key, err := os.ReadFile(v.key)
 		if err != nil {
 			return o, fmt.Errorf("reading the public keys: %w", err)
 		}
 		o.Keys = filepath.Join(r.keys, "none")
-		for line := range strings.Lines(string(text)) {
+		for line := range strings.Lines(string(key)) {
 			if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
 				o.Trust = append(o.Trust, line)
 			}
 		}
 		if len(o.Trust) == 0 {
-			return o, command.Usage(fmt.Errorf("there is no key in %s", quoted(v.key)), "print one with: holdfast log key show")
+			return o, command.Usage(fmt.Errorf("there is no key in %s", text.Word(v.key)), "print one with: holdfast log key show")
 		}
 	}
 	return o, nil
@@ -194,7 +195,7 @@ func (a *app) verifiable(r archive, args []string, all bool) ([]audit.Info, erro
 	case statErr != nil:
 		return nil, fmt.Errorf("reading a record: %w", statErr)
 	case !st.Mode().IsRegular():
-		return nil, command.Usage(fmt.Errorf("%s is no file", quoted(args[0])), "records are files; see: holdfast log list --json")
+		return nil, command.Usage(fmt.Errorf("%s is no file", text.Word(args[0])), "records are files; see: holdfast log list --json")
 	}
 	return []audit.Info{{Session: strings.TrimSuffix(filepath.Base(path), ".jsonl"), Path: path, Start: st.ModTime(), Size: st.Size()}}, nil
 }
@@ -233,7 +234,7 @@ func signers(hashes []string) string {
 	if len(hashes) == 0 {
 		return "no key"
 	}
-	return "key " + words(strings.Join(hashes[:min(few, len(hashes))], ", "))
+	return "key " + text.Line(strings.Join(hashes[:min(few, len(hashes))], ", "))
 }
 
 // few is how many keys are named.
@@ -252,16 +253,16 @@ func (a *app) printVerdict(c checked, report audit.Report) error {
 	if c.Running {
 		running = "  (running: what is written so far)"
 	}
-	fmt.Fprintf(&b, "%s  %s  %s, %s by %s%s\n", a.Tint(colour, fmt.Sprintf("%-12s", c.Verdict)), words(c.Session),
+	fmt.Fprintf(&b, "%s  %s  %s, %s by %s%s\n", a.Tint(colour, fmt.Sprintf("%-12s", c.Verdict)), text.Line(c.Session),
 		plural(report.Lines, "line", "lines"), plural(report.Checkpoints, "signature", "signatures"), signers(report.Keys), running)
 	for _, p := range report.Problems[:min(maxProblems, len(report.Problems))] {
-		fmt.Fprintf(&b, "  %s\n", words(p.String()))
+		fmt.Fprintf(&b, "  %s\n", text.Line(p.String()))
 	}
 	if more := len(report.Problems) + report.More - maxProblems; more > 0 {
 		fmt.Fprintf(&b, "  … and %d more; see --json\n", more)
 	}
 	for _, n := range c.Notes {
-		fmt.Fprintf(&b, "  note: %s\n", words(n))
+		fmt.Fprintf(&b, "  note: %s\n", text.Line(n))
 	}
 	_, err := fmt.Fprint(a.Stdout, b.String())
 	return err

@@ -82,7 +82,7 @@ func stdioServer(name string) error {
 
 // serveMCP runs a server to its end.
 func (a *app) serveMCP(flags *planFlags, argv []string, verbose bool) error {
-	options, err := flags.options(a)
+	options, err := flags.options(a.App)
 	if err != nil {
 		return err
 	}

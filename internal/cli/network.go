@@ -28,7 +28,7 @@ terminated to see requests; what the command prints goes to standard error.`,
 			return nil
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			options, err := flags.options(a)
+			options, err := flags.options(a.App)
 			if err != nil {
 				return err
 			}

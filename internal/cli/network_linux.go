@@ -120,7 +120,7 @@ func (a *app) reload(state string) error {
 		fmt.Fprintln(a.Stdout, "no session is running")
 	}
 	if failed {
-		return command.Exit(exitFailed)
+		return command.Exit(command.ExitFailed)
 	}
 	return nil
 }

@@ -65,7 +65,7 @@ func (f *planFlags) bind(c *cobra.Command) {
 }
 
 // options are what the flags say, for the caller's machine and user.
-func (f *planFlags) options(a *app) (policy.Options, error) {
+func (f *planFlags) options(a *command.App) (policy.Options, error) {
 	host, err := policy.ThisHost(a.Env, a.Dir)
 	if err != nil {
 		return policy.Options{}, err

@@ -43,7 +43,7 @@ func newPolicyShow(a *app) *cobra.Command {
 		Example: "  holdfast policy show\n  holdfast policy show --profile ci --json",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			options, err := flags.options(a)
+			options, err := flags.options(a.App)
 			if err != nil {
 				return err
 			}
@@ -122,7 +122,7 @@ that is wrong as file:line. Whether the paths in them exist is for show to say.`
 				invalid = true
 			}
 			if invalid {
-				return command.Exit(exitFailed)
+				return command.Exit(command.ExitFailed)
 			}
 			return nil
 		},
@@ -172,7 +172,7 @@ holdfast.yaml of the current directory when it is not given.`,
 				}
 				flags.workspace = filepath.Dir(args[0])
 			}
-			options, err := flags.options(a)
+			options, err := flags.options(a.App)
 			if err != nil {
 				return err
 			}

@@ -2,7 +2,11 @@
 
 package cli
 
-import "errors"
+import (
+	"errors"
+
+	"holdfast.dev/holdfast/internal/floor/command"
+)
 
 // examine has no program to become: rows are played on Linux.
 func (a *app) examine([]string) error {

@@ -15,6 +15,7 @@ import (
 	"holdfast.dev/holdfast/internal/boundary/workspace"
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/event"
+	"holdfast.dev/holdfast/internal/floor/text"
 	"holdfast.dev/holdfast/internal/review"
 	"holdfast.dev/holdfast/internal/run"
 )
@@ -51,7 +52,7 @@ func (v *reviewing) apply(ctx context.Context, o review.Options) error {
 		return err
 	}
 	for _, session := range run.Alive(v.host.State, string(v.Workspace)) {
-		v.a.Note(command.Yellow, "warning", "the run %s is alive in %s: it can read and change what is applied as soon as it is there", words(session), quoted(string(v.Workspace)))
+		v.a.Note(command.Yellow, "warning", "the run %s is alive in %s: it can read and change what is applied as soon as it is there", text.Line(session), text.Word(string(v.Workspace)))
 	}
 	n := v.set.Counts()
 	err := v.record.Put(event.Event{Action: event.ReviewApply, Object: string(v.Workspace), Verdict: event.Allowed,
@@ -76,7 +77,7 @@ func (v *reviewing) apply(ctx context.Context, o review.Options) error {
 		return err
 	}
 	if !v.settled(r) {
-		return command.Exit(exitFailed)
+		return command.Exit(command.ExitFailed)
 	}
 	return nil
 }
@@ -136,16 +137,16 @@ func (v *reviewing) finish(r review.Report) error {
 func (v *reviewing) showApply(r review.Report) error {
 	w := bufio.NewWriter(v.a.Stdout)
 	for _, p := range r.Recovered {
-		fmt.Fprintf(w, "%s %s: %s\n", v.a.Tint(command.Yellow, "recovered"), fileName(string(p.Path)), words(p.Why))
+		fmt.Fprintf(w, "%s %s: %s\n", v.a.Tint(command.Yellow, "recovered"), fileName(string(p.Path)), text.Line(p.Why))
 	}
 	for _, p := range r.Applied {
 		fmt.Fprintf(w, "%s %s\n", v.a.Tint(command.Green, "applied"), fileName(string(p)))
 	}
 	for _, p := range r.Left {
-		fmt.Fprintf(w, "%s %s: %s\n", v.a.Tint(command.Yellow, "left"), fileName(string(p.Path)), words(p.Why))
+		fmt.Fprintf(w, "%s %s: %s\n", v.a.Tint(command.Yellow, "left"), fileName(string(p.Path)), text.Line(p.Why))
 	}
 	for _, p := range r.Refused {
-		fmt.Fprintf(w, "%s %s: %s\n", v.a.Tint(command.Red, "not applied"), fileName(string(p.Path)), words(p.Why))
+		fmt.Fprintf(w, "%s %s: %s\n", v.a.Tint(command.Red, "not applied"), fileName(string(p.Path)), text.Line(p.Why))
 	}
 	for i := range r.Conflicts {
 		v.writeConflict(w, &r.Conflicts[i])
@@ -163,7 +164,7 @@ func (v *reviewing) showApply(r review.Report) error {
 
 // writeConflict shows the three sides of a change that does not fit any more.
 func (v *reviewing) writeConflict(w io.Writer, c *review.Conflict) {
-	fmt.Fprintf(w, "%s %s: %s\n", v.a.Tint(command.Red, "conflict"), fileName(string(c.Path)), words(c.Why))
+	fmt.Fprintf(w, "%s %s: %s\n", v.a.Tint(command.Red, "conflict"), fileName(string(c.Path)), text.Line(c.Why))
 	for _, one := range []struct {
 		name string
 		side review.Side
@@ -198,7 +199,7 @@ func aboutSide(s review.Side) string {
 	case s.Type == review.None:
 		return "not there"
 	case s.Type == review.Link:
-		return "link to " + quoted(s.Target)
+		return "link to " + text.Word(s.Target)
 	case s.Type != review.File:
 		return fmt.Sprintf("%s, mode %04o", typeName(s.Type), s.Mode)
 	}

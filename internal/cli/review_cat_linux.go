@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"holdfast.dev/holdfast/internal/floor/command"
+	"holdfast.dev/holdfast/internal/floor/text"
 )
 
 func newReviewCat(a *app) *cobra.Command {
@@ -38,7 +39,7 @@ func newReviewCat(a *app) *cobra.Command {
 			change := v.set.Find(p)
 			switch {
 			case change == nil:
-				return command.Usage(fmt.Errorf("nothing changed at %s", quoted(args[0])), "see what did with: holdfast review "+v.Session)
+				return command.Usage(fmt.Errorf("nothing changed at %s", text.Word(args[0])), "see what did with: holdfast review "+v.Session)
 			case v.Direct():
 				return command.Usage(errDirect, "the file is in the workspace")
 			}
@@ -48,7 +49,7 @@ func newReviewCat(a *app) *cobra.Command {
 			}
 			defer f.Close()
 			if _, err := io.Copy(a.Stdout, f); err != nil {
-				return fmt.Errorf("printing %s: %w", quoted(args[0]), err)
+				return fmt.Errorf("printing %s: %w", text.Word(args[0]), err)
 			}
 			return nil
 		},

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/event"
+	"holdfast.dev/holdfast/internal/floor/text"
 	"holdfast.dev/holdfast/internal/review"
 )
 
@@ -153,7 +154,7 @@ func (v *reviewing) decide(args []string, o deciding, d review.Decision) error {
 		if d == review.Accept && !o.flagged {
 			v.a.Note(command.Cyan, "hint", "look at what is flagged with 'holdfast review diff PATH'; accept it with --flagged")
 		}
-		return command.Exit(exitFailed)
+		return command.Exit(command.ExitFailed)
 	}
 	return nil
 }
@@ -233,7 +234,7 @@ func (v *reviewing) pickHunks(args []string) ([]pickedHunks, error) {
 	for _, arg := range args {
 		at := strings.LastIndexByte(arg, ':')
 		if at < 0 {
-			return nil, command.Usage(fmt.Errorf("%s names no hunk", quoted(arg)), "write --hunk PATH:1,3")
+			return nil, command.Usage(fmt.Errorf("%s names no hunk", text.Word(arg)), "write --hunk PATH:1,3")
 		}
 		p, err := v.fromWorkspace(arg[:at])
 		if err != nil {
@@ -241,7 +242,7 @@ func (v *reviewing) pickHunks(args []string) ([]pickedHunks, error) {
 		}
 		c := v.set.Find(p)
 		if c == nil {
-			return nil, command.Usage(fmt.Errorf("nothing changed at %s", quoted(arg[:at])), "see what did with: holdfast review "+v.Session)
+			return nil, command.Usage(fmt.Errorf("nothing changed at %s", text.Word(arg[:at])), "see what did with: holdfast review "+v.Session)
 		}
 		if v.Direct() {
 			return nil, command.Usage(errDirect, "undo it with git, or by hand")
@@ -252,7 +253,7 @@ func (v *reviewing) pickHunks(args []string) ([]pickedHunks, error) {
 		}
 		which, err := numbers(arg[at+1:], len(d.Hunks))
 		if err != nil {
-			return nil, command.Usage(fmt.Errorf("%s: %w", quoted(arg), err), "see the numbers with: holdfast review diff "+fileName(p))
+			return nil, command.Usage(fmt.Errorf("%s: %w", text.Word(arg), err), "see the numbers with: holdfast review diff "+fileName(p))
 		}
 		out = append(out, pickedHunks{c, d, which})
 	}
@@ -271,7 +272,7 @@ func numbers(s string, most int) ([]int, error) {
 		a, err1 := strconv.ParseUint(from, 10, 31)
 		b, err2 := strconv.ParseUint(to, 10, 31)
 		if err1 != nil || err2 != nil || a < 1 || b < a {
-			return nil, fmt.Errorf("%s is no number of a hunk", quoted(part))
+			return nil, fmt.Errorf("%s is no number of a hunk", text.Word(part))
 		}
 		if b > uint64(most) {
 			return nil, fmt.Errorf("there is no hunk %d: it has %s", b, plural(most, "hunk", "hunks"))
@@ -342,7 +343,7 @@ func (a *app) dropReview(ctx context.Context, name string, yes bool) error {
 			lost = "the list of " + plural(n.Changes, "change", "changes") + ", which stay in the workspace"
 		}
 	}
-	if !yes && !a.sure(fmt.Sprintf("forget %s of %s in %s?", lost, words(r.Session), quoted(string(r.Workspace)))) {
+	if !yes && !a.sure(fmt.Sprintf("forget %s of %s in %s?", lost, text.Line(r.Session), text.Word(string(r.Workspace)))) {
 		return command.Usage(errors.New("nothing was dropped"), "say --yes where nobody can be asked")
 	}
 	if !r.Direct() && v.set != nil {

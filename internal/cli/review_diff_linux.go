@@ -92,7 +92,7 @@ func (v *reviewing) pick(args []string) ([]*review.Change, error) {
 			return nil, err
 		}
 		if !slices.ContainsFunc(v.set.Changes, func(c *review.Change) bool { return named(c, p) }) {
-			return nil, command.Usage(fmt.Errorf("nothing changed at %s", quoted(arg)), "see what did with: holdfast review "+v.Session)
+			return nil, command.Usage(fmt.Errorf("nothing changed at %s", text.Word(arg)), "see what did with: holdfast review "+v.Session)
 		}
 		picked = append(picked, p)
 	}
@@ -135,7 +135,7 @@ func (v *reviewing) fromWorkspace(arg string) (string, error) {
 	if v.Direct() && filepath.IsAbs(arg) {
 		return p, nil // of another tree that the run could write to
 	}
-	return "", command.Usage(fmt.Errorf("%s is outside the workspace %s", quoted(arg), quoted(root)), "give a path in it")
+	return "", command.Usage(fmt.Errorf("%s is outside the workspace %s", text.Word(arg), text.Word(root)), "give a path in it")
 }
 
 // diff prints changes. What cannot be read is said in its place.
@@ -147,7 +147,7 @@ func (v *reviewing) diff(list []*review.Change) error {
 		}
 		d, err := v.set.Diff(c)
 		if err != nil {
-			fmt.Fprintf(w, "%s\n%s\n", v.line(c, string(c.Path)), v.a.Tint(command.Red, "it cannot be shown: "+words(err.Error())))
+			fmt.Fprintf(w, "%s\n%s\n", v.line(c, string(c.Path)), v.a.Tint(command.Red, "it cannot be shown: "+text.Line(err.Error())))
 			continue
 		}
 		v.writeDiff(w, c, d)
@@ -159,10 +159,10 @@ func (v *reviewing) diff(list []*review.Change) error {
 // and its lines.
 func (v *reviewing) writeDiff(w io.Writer, c *review.Change, d *review.Diff) {
 	for _, f := range c.Flags {
-		fmt.Fprintln(w, v.a.Tint(command.Yellow, "! "+fileName(string(c.Path))+": "+words(f.Reason)))
+		fmt.Fprintln(w, v.a.Tint(command.Yellow, "! "+fileName(string(c.Path))+": "+text.Line(f.Reason)))
 	}
 	for _, line := range v.set.Header(c, d) {
-		fmt.Fprintln(w, v.a.Tint(command.Bold, words(line)))
+		fmt.Fprintln(w, v.a.Tint(command.Bold, text.Line(line)))
 	}
 	for _, line := range v.aboutHistory(c) {
 		fmt.Fprintln(w, line)
@@ -231,18 +231,18 @@ func (v *reviewing) aboutHistory(c *review.Change) []string {
 	if h == nil {
 		return nil
 	}
-	out := []string{fmt.Sprintf("history of the repository: %s, %s, branch %s", plural(h.Objects, "new object", "new objects"), plural(h.Packs, "new pack", "new packs"), quoted(h.Branch))}
+	out := []string{fmt.Sprintf("history of the repository: %s, %s, branch %s", plural(h.Objects, "new object", "new objects"), plural(h.Packs, "new pack", "new packs"), text.Word(h.Branch))}
 	for _, commit := range h.Commits {
-		out = append(out, fmt.Sprintf("  commit %s %s  %s", words(commit.ID), quoted(commit.Author), quoted(commit.Subject)))
+		out = append(out, fmt.Sprintf("  commit %s %s  %s", text.Line(commit.ID), text.Word(commit.Author), text.Word(commit.Subject)))
 	}
 	if h.More {
 		out = append(out, "  and more, that could not be read")
 	}
 	for _, r := range h.Refs {
-		out = append(out, fmt.Sprintf("  ref %s: %s → %s", quoted(r.Name), cut12(r.Old), cut12(r.New)))
+		out = append(out, fmt.Sprintf("  ref %s: %s → %s", text.Word(r.Name), cut12(r.Old), cut12(r.New)))
 	}
 	for _, left := range h.Left {
-		out = append(out, "  left: "+words(left))
+		out = append(out, "  left: "+text.Line(left))
 	}
 	return out
 }
@@ -251,7 +251,7 @@ func cut12(id string) string {
 	if id == "" {
 		return "none"
 	}
-	return words(id[:min(12, len(id))])
+	return text.Line(id[:min(12, len(id))])
 }
 
 // shownDiff is a change with its lines as --json shows it. Text is as names are:

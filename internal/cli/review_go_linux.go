@@ -11,6 +11,7 @@ import (
 
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/paths"
+	"holdfast.dev/holdfast/internal/floor/text"
 	"holdfast.dev/holdfast/internal/review"
 )
 
@@ -79,7 +80,7 @@ func (w *walk) end(ctx context.Context) error {
 		if !w.waits() {
 			return nil
 		}
-		return command.Exit(exitFailed)
+		return command.Exit(command.ExitFailed)
 	}
 	answer, err := w.ask(fmt.Sprintf("apply %s now? [y/n]", plural(n.Accepted, "accepted change", "accepted changes")))
 	if err == nil && (answer == "y" || answer == "yes") {
@@ -87,7 +88,7 @@ func (w *walk) end(ctx context.Context) error {
 	}
 	fmt.Fprintf(w.out, "%s\n", w.a.Tint(command.Grey, "later: holdfast review apply"))
 	w.out.Flush()
-	return command.Exit(exitFailed)
+	return command.Exit(command.ExitFailed)
 }
 
 // ask asks after all that was printed so far.
@@ -95,7 +96,7 @@ func (w *walk) ask(question string) (string, error) {
 	if err := w.out.Flush(); err != nil {
 		return "", err
 	}
-	return ask(w.in, w.a.Stdout, w.a.Tint(bold+";"+command.Cyan, question))
+	return ask(w.in, w.a.Stdout, w.a.Tint(command.Bold+";"+command.Cyan, question))
 }
 
 const help = `y  accept
@@ -113,7 +114,7 @@ q  quit; what was decided is kept
 func (w *walk) one(c *review.Change) error {
 	d, err := w.set.Diff(c)
 	if err != nil {
-		fmt.Fprintf(w.out, "\n%s\n%s\n", w.line(c, string(c.Path)), w.a.Tint(command.Red, "it cannot be shown: "+words(err.Error())))
+		fmt.Fprintf(w.out, "\n%s\n%s\n", w.line(c, string(c.Path)), w.a.Tint(command.Red, "it cannot be shown: "+text.Line(err.Error())))
 		d = nil
 	}
 	w.print(c, d, shownLines)

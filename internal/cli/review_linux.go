@@ -12,6 +12,7 @@ import (
 	"holdfast.dev/holdfast/internal/boundary/workspace"
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/paths"
+	"holdfast.dev/holdfast/internal/floor/text"
 	"holdfast.dev/holdfast/internal/policy"
 	"holdfast.dev/holdfast/internal/review"
 	"holdfast.dev/holdfast/internal/run"
@@ -79,7 +80,7 @@ func (a *app) review(ctx context.Context, name string, o looking) error {
 		err = v.show(o.all)
 	}
 	if err == nil && o.exitCode && v.waits() {
-		return command.Exit(exitFailed)
+		return command.Exit(command.ExitFailed)
 	}
 	return err
 }
@@ -114,9 +115,9 @@ type noReview struct {
 func (e *noReview) Error() string {
 	switch {
 	case e.name != "" && len(e.several) > 0:
-		return fmt.Sprintf("%s is the beginning of several reviews", quoted(e.name))
+		return fmt.Sprintf("%s is the beginning of several reviews", text.Word(e.name))
 	case e.name != "":
-		return fmt.Sprintf("there is no review of a run %s", quoted(e.name))
+		return fmt.Sprintf("there is no review of a run %s", text.Word(e.name))
 	case len(e.several) > 0:
 		return "the changes of several runs wait"
 	}
@@ -243,7 +244,7 @@ func (v *reviewing) rules() workspace.Rules {
 			return rules
 		}
 	}
-	v.a.Note(command.Yellow, "warning", "the policy of %s cannot be read, so that names it protects besides the built-in list are not flagged: %v", quoted(string(v.Workspace)), err)
+	v.a.Note(command.Yellow, "warning", "the policy of %s cannot be read, so that names it protects besides the built-in list are not flagged: %v", text.Word(string(v.Workspace)), err)
 	return workspace.DefaultRules()
 }
 

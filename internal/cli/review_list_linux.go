@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"holdfast.dev/holdfast/internal/boundary/workspace"
 	"holdfast.dev/holdfast/internal/floor/command"
+	"holdfast.dev/holdfast/internal/floor/text"
 	"holdfast.dev/holdfast/internal/review"
 )
 
@@ -77,8 +78,8 @@ func (a *app) printReviews(rows []listedReview) error {
 		fmt.Fprintln(a.Stdout, "nothing waits for review, and no run changed anything")
 		return nil
 	}
-	var text strings.Builder
-	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+	var table strings.Builder
+	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "SESSION\tENDED\tSTATE\tCHANGES\tFLAGGED\tWORKSPACE")
 	for _, r := range rows {
 		changes, flagged := "-", "-"
@@ -89,17 +90,17 @@ func (a *app) printReviews(rows []listedReview) error {
 		if !r.Ended.IsZero() {
 			ended = moment(r.Ended)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", words(r.Session), ended, stateOf(r.Reviewed), changes, flagged, cutTo(string(r.Workspace), 60))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", text.Line(r.Session), ended, stateOf(r.Reviewed), changes, flagged, cutTo(string(r.Workspace), 60))
 	}
 	if err := w.Flush(); err != nil {
 		return fmt.Errorf("writing the list: %w", err)
 	}
 	for _, r := range rows {
 		if r.Error != "" {
-			fmt.Fprintf(&text, "%s cannot be read: %s\n", words(r.Session), words(r.Error))
+			fmt.Fprintf(&table, "%s cannot be read: %s\n", text.Line(r.Session), text.Line(r.Error))
 		}
 	}
-	_, err := io.WriteString(a.Stdout, text.String())
+	_, err := io.WriteString(a.Stdout, table.String())
 	return err
 }
 
@@ -115,5 +116,5 @@ func stateOf(r review.Reviewed) string {
 	case r.Waits():
 		return "waits"
 	}
-	return words(string(r.State))
+	return text.Line(string(r.State))
 }

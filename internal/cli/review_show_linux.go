@@ -9,6 +9,7 @@ import (
 
 	"holdfast.dev/holdfast/internal/boundary/workspace"
 	"holdfast.dev/holdfast/internal/floor/command"
+	"holdfast.dev/holdfast/internal/floor/text"
 	"holdfast.dev/holdfast/internal/review"
 )
 
@@ -41,7 +42,7 @@ func items(d *review.ChangeList) []review.Item {
 			it.Notes = append(it.Notes, plural(int(c.Files), "file in it changed", "files in it changed"))
 		}
 		if c.Held != "" {
-			it.Notes = append(it.Notes, "moved out of the workspace, to "+quoted(string(c.Held)))
+			it.Notes = append(it.Notes, "moved out of the workspace, to "+text.Word(string(c.Held)))
 		}
 		out = append(out, it)
 	}
@@ -57,7 +58,7 @@ func (v *reviewing) show(all bool) error {
 	if v.Direct() {
 		what = "what changed in it meanwhile; it is there already"
 	}
-	fmt.Fprintf(&b, "%s  %s, until %s: %s\n", words(v.Session), quoted(string(v.Workspace)), moment(v.Ended), what)
+	fmt.Fprintf(&b, "%s  %s, until %s: %s\n", text.Line(v.Session), text.Word(string(v.Workspace)), moment(v.Ended), what)
 	fmt.Fprintf(&b, "%s\n", v.sum(n))
 	v.showNotes(&b)
 	rest := v.set.Changes
@@ -71,7 +72,7 @@ func (v *reviewing) show(all bool) error {
 			}
 			fmt.Fprintf(&b, "  %s\n", v.line(c, string(c.Path)))
 			for _, f := range c.Flags {
-				fmt.Fprintf(&b, "      %s\n", v.a.Tint(command.Yellow, words(f.Reason)))
+				fmt.Fprintf(&b, "      %s\n", v.a.Tint(command.Yellow, text.Line(f.Reason)))
 			}
 		}
 	}
@@ -113,7 +114,7 @@ func (v *reviewing) sum(n review.Counts) string {
 // showNotes says what the list does not show.
 func (v *reviewing) showNotes(b *strings.Builder) {
 	say := func(format string, args ...any) {
-		fmt.Fprintf(b, "%s %s\n", v.a.Tint(command.Yellow, "note:"), words(fmt.Sprintf(format, args...)))
+		fmt.Fprintf(b, "%s %s\n", v.a.Tint(command.Yellow, "note:"), text.Line(fmt.Sprintf(format, args...)))
 	}
 	if d := v.direct; d != nil {
 		if d.Cut > 0 {
@@ -127,13 +128,13 @@ func (v *reviewing) showNotes(b *strings.Builder) {
 		say("the supervisor of this run was killed; the run ended with it")
 	}
 	for _, dir := range v.Written {
-		say("the run could write to %s at once, which is not part of this review", quoted(string(dir)))
+		say("the run could write to %s at once, which is not part of this review", text.Word(string(dir)))
 	}
 	for _, what := range v.Left {
-		say("not in the run's copy: %s", quoted(string(what)))
+		say("not in the run's copy: %s", text.Word(string(what)))
 	}
 	for _, u := range v.set.Unseen {
-		say("not looked at, and never applied: %s: %s", quoted(string(u.Path)), u.Reason)
+		say("not looked at, and never applied: %s: %s", text.Word(string(u.Path)), u.Reason)
 	}
 	for _, what := range v.set.Notes {
 		say("%s", what)
@@ -154,24 +155,24 @@ func (v *reviewing) line(c *review.Change, name string) string {
 	case review.Renamed, review.TypeChanged:
 		colour = command.Cyan
 	}
-	text := fmt.Sprintf("%s %s %s", v.a.Tint(command.Red, mark), v.a.Tint(colour, fmt.Sprintf("%-8s", c.Kind)), fileName(name))
+	line := fmt.Sprintf("%s %s %s", v.a.Tint(command.Red, mark), v.a.Tint(colour, fmt.Sprintf("%-8s", c.Kind)), fileName(name))
 	if c.Kind == review.Renamed {
-		text += " from " + fileName(string(c.From))
+		line += " from " + fileName(string(c.From))
 	}
 	if about := aboutChange(c); len(about) > 0 {
-		text += "  " + v.a.Tint(command.Grey, strings.Join(about, ", "))
+		line += "  " + v.a.Tint(command.Grey, strings.Join(about, ", "))
 	}
 	if !v.Direct() {
 		switch {
 		case c.Applied:
-			text += "  [applied]"
+			line += "  [applied]"
 		case c.Cannot != "":
-			text += "  [cannot be applied: " + words(c.Cannot) + "]"
+			line += "  [cannot be applied: " + text.Line(c.Cannot) + "]"
 		case c.Decision != review.Undecided:
-			text += fmt.Sprintf("  [%sed]", c.Decision)
+			line += fmt.Sprintf("  [%sed]", c.Decision)
 		}
 	}
-	return text
+	return line
 }
 
 // fileName is a name in one line, which nothing takes for an option.
@@ -179,7 +180,7 @@ func fileName(s string) string {
 	if strings.HasPrefix(s, "-") {
 		s = "./" + s
 	}
-	return quoted(s)
+	return text.Word(s)
 }
 
 // aboutChange is what there is to know of a change besides its name.
@@ -191,7 +192,7 @@ func aboutChange(c *review.Change) []string {
 		out = append(out, typeName(t))
 	}
 	if c.Target != "" {
-		out = append(out, "to "+quoted(string(c.Target)))
+		out = append(out, "to "+text.Word(string(c.Target)))
 	}
 	if c.OldMode != c.Mode && c.Type != review.None && c.OldType != review.None && c.OldMode != 0 {
 		out = append(out, fmt.Sprintf("mode %04o → %04o", c.OldMode, c.Mode))
@@ -208,7 +209,7 @@ func aboutChange(c *review.Change) []string {
 		out = append(out, "huge")
 	}
 	for _, note := range c.Notes {
-		out = append(out, words(note))
+		out = append(out, text.Line(note))
 	}
 	if h := c.History; h != nil {
 		out = append(out, plural(len(h.Commits), "new commit", "new commits"))
@@ -226,7 +227,7 @@ func typeName(t review.Type) string {
 // next says what can be done now.
 func (v *reviewing) next(b *strings.Builder, n review.Counts) {
 	if v.Direct() {
-		fmt.Fprintf(b, "\n%s\n", v.a.Tint(command.Grey, "what your other programs changed during the run is in the list too; who wrote what: holdfast log files "+words(v.Session)+" --written"))
+		fmt.Fprintf(b, "\n%s\n", v.a.Tint(command.Grey, "what your other programs changed during the run is in the list too; who wrote what: holdfast log files "+text.Line(v.Session)+" --written"))
 		return
 	}
 	var next []string
@@ -240,7 +241,7 @@ func (v *reviewing) next(b *strings.Builder, n review.Counts) {
 		next = append(next, "carry over what is accepted: holdfast review apply")
 	}
 	if !v.waits() {
-		next = append(next, "nothing is left to decide; forget it: holdfast review drop "+words(v.Session))
+		next = append(next, "nothing is left to decide; forget it: holdfast review drop "+text.Line(v.Session))
 	}
 	if len(next) > 0 {
 		fmt.Fprintf(b, "\n%s\n", v.a.Tint(command.Grey, strings.Join(next, "\n")))

@@ -36,7 +36,7 @@ command's; 125 says that nothing was started, 124 that holdfast failed after tha
 			if grace <= 0 {
 				return command.Usage(errors.New("--grace wants a duration above 0"), "for example --grace 30s")
 			}
-			options, err := flags.options(a)
+			options, err := flags.options(a.App)
 			if err != nil {
 				return err
 			}

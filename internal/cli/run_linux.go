@@ -37,7 +37,7 @@ func (a *app) run(options policy.Options, argv []string, verbose bool, grace tim
 	if lost != nil {
 		a.Report(err)
 		if result.Exit.Status() == 0 {
-			return command.Exit(exitFailed)
+			return command.Exit(command.ExitFailed)
 		}
 	} else if err != nil {
 		return err

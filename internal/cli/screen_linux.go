@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"golang.org/x/term"
+	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/sys"
 )
 
@@ -127,7 +128,7 @@ func (s *fullScreen) draw(rows []row) error {
 
 // style is how a row looks: without colours only what is no colour.
 func (s *fullScreen) style(style string) string {
-	if s.colour || style == bold || style == reverse {
+	if s.colour || style == command.Bold || style == reverse {
 		return style
 	}
 	return ""

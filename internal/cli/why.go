@@ -32,7 +32,7 @@ func explainCommand(a *app, explain explainer) *cobra.Command {
 	c := &cobra.Command{
 		Args: something,
 		RunE: func(c *cobra.Command, queries []string) error {
-			options, err := flags.options(a)
+			options, err := flags.options(a.App)
 			if err != nil {
 				return err
 			}

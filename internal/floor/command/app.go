@@ -20,8 +20,9 @@ import (
 
 // Exit codes that programs share; docs/exit-codes.md is their contract.
 const (
-	ExitOK    = 0
-	ExitUsage = 125 // what was asked could not be done; nothing was started
+	ExitOK     = 0
+	ExitFailed = 1   // it was done, and the answer is no, or something is left to do
+	ExitUsage  = 125 // what was asked could not be done; nothing was started
 )
 
 // App is the world of a command: no verb reads or prints past it.
