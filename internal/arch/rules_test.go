@@ -29,6 +29,13 @@ review
 run
 prove/trial
 prove/harness
+cli/words cli/screen cli/backend
+cli/archive cli/plans
+cli/lines cli/reviews cli/hooks
+cli/logs/stories cli/logs/baselines cli/logs/incidents cli/approvals
+cli/runs/summary
+cli/runs
+cli/logs cli/alerts cli/agents cli/policies cli/grants cli/doctor
 cli prove/cli
 testenv/realtest*
 arch*

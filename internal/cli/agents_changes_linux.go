@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"holdfast.dev/holdfast/internal/cli/words"
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/text"
 	"holdfast.dev/holdfast/internal/policy"
@@ -147,7 +148,7 @@ func (a *app) showChanges(ctx context.Context, all []*run.Changes, home, id stri
 		}
 		fmt.Fprintf(a.Stdout, "%s  %s  in %s, %s\n", c.ID, text.Line(c.Preset), text.Line(c.Workspace), c.At.Format(time.RFC3339))
 		for _, f := range c.Files {
-			fmt.Fprintf(a.Stdout, "  %s %s%s\n", f.Change, text.Line(tilde(home, f.Place)), text.Line(aboutPlace(f)))
+			fmt.Fprintf(a.Stdout, "  %s %s%s\n", f.Change, text.Line(words.Tilde(home, f.Place)), text.Line(aboutPlace(f)))
 			if r := obeyed.Rule(f); r != nil {
 				fmt.Fprintf(a.Stdout, "    ! %s\n", r.Reason)
 			}

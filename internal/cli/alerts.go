@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"holdfast.dev/holdfast/internal/cli/words"
 	"holdfast.dev/holdfast/internal/detect"
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/event"
@@ -189,7 +190,7 @@ func (a *app) alertText(one listedAlert) string {
 	fmt.Fprintf(&b, "%s  %s  %s: %s\n", one.Time.Local().Format("2006-01-02 15:04:05"), a.severityText(one.Severity), text.Line(one.Rule), text.Line(one.Title))
 	about := one.Object
 	if about == "" || one.Rule == detect.FirstSeen {
-		about = shortHash(one.Key)
+		about = words.ShortHash(one.Key)
 	}
 	var more []string
 	if about != "" {
@@ -199,7 +200,7 @@ func (a *app) alertText(one listedAlert) string {
 		more = append(more, "by "+text.Word(one.Executable))
 	}
 	if one.Count > 1 {
-		more = append(more, "at least "+plural(one.Count, "time", "times"))
+		more = append(more, "at least "+words.Plural(one.Count, "time", "times"))
 	}
 	if len(one.Events) > 0 {
 		shown := one.Events[:min(6, len(one.Events))]

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"holdfast.dev/holdfast/internal/cli/words"
 	"holdfast.dev/holdfast/internal/detect/alert"
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/text"
@@ -96,7 +97,7 @@ func (a *app) resent(session string, sinks *alert.Dispatcher, backlog *alert.Bac
 		sent[u.Sink] -= len(u.Alerts)
 	}
 	for _, name := range slices.Sorted(maps.Keys(sent)) {
-		fmt.Fprintf(a.Stdout, "%s delivered to %s\n", plural(sent[name], "alert", "alerts"), text.Line(name))
+		fmt.Fprintf(a.Stdout, "%s delivered to %s\n", words.Plural(sent[name], "alert", "alerts"), text.Line(name))
 	}
 	switch {
 	case len(missed) > 0:

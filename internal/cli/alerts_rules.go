@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"holdfast.dev/holdfast/internal/cli/words"
 	"holdfast.dev/holdfast/internal/detect"
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/text"
@@ -129,10 +130,10 @@ func (a *app) tryRules(path string) error {
 		fmt.Fprintln(a.Stdout, text.Line(f.String()))
 	}
 	if len(failed) > 0 {
-		a.Note(command.Red, "error", "%s of %s failed", plural(len(failed), "test", "tests"), plural(len(rules), "rule", "rules"))
+		a.Note(command.Red, "error", "%s of %s failed", words.Plural(len(failed), "test", "tests"), words.Plural(len(rules), "rule", "rules"))
 		return command.Exit(command.ExitFailed)
 	}
-	_, err = fmt.Fprintf(a.Stdout, "%s, all tests passed\n", plural(len(rules), "rule", "rules"))
+	_, err = fmt.Fprintf(a.Stdout, "%s, all tests passed\n", words.Plural(len(rules), "rule", "rules"))
 	return err
 }
 

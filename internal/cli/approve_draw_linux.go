@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"holdfast.dev/holdfast/internal/cli/words"
 	"holdfast.dev/holdfast/internal/consent"
 	"holdfast.dev/holdfast/internal/floor/command"
 )
@@ -30,7 +31,7 @@ func (b *board) draw(rows, cols int, now time.Time) []row {
 		b.told, b.seen, b.height, b.lines = 1, 0, 0, 0
 		return []row{{text: "too small"}, {text: fmt.Sprintf("%d wait", len(b.requests))}}
 	}
-	title := fmt.Sprintf("holdfast approve: %s, %s", plural(len(b.requests), "request", "requests"), plural(b.sessions, "run", "runs"))
+	title := fmt.Sprintf("holdfast approve: %s, %s", words.Plural(len(b.requests), "request", "requests"), words.Plural(b.sessions, "run", "runs"))
 	out := []row{{text: pad(title, cols), style: reverse}}
 	list := min(len(b.requests), max(1, (rows-4)/3))
 	out = append(out, b.drawList(list, now)...)
@@ -75,7 +76,7 @@ func (b *board) drawList(n int, now time.Time) []row {
 		if r.Count > 1 {
 			more = fmt.Sprintf(" ×%d", r.Count)
 		}
-		text := fmt.Sprintf("%s%s  %6s left  %s%s", mark, consent.Visible(r.ID), spanText(max(0, r.Expires.Sub(now))), consent.Summary(r.Attempt), more)
+		text := fmt.Sprintf("%s%s  %6s left  %s%s", mark, consent.Visible(r.ID), words.Span(max(0, r.Expires.Sub(now))), consent.Summary(r.Attempt), more)
 		out = append(out, row{text: text, style: style})
 	}
 	return out

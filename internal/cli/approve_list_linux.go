@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"holdfast.dev/holdfast/internal/cli/words"
 	"holdfast.dev/holdfast/internal/consent"
 	"holdfast.dev/holdfast/internal/floor/command"
 )
@@ -104,7 +105,7 @@ func (a *app) showAsked(to io.Writer, requests []consent.Request, now time.Time)
 
 // head is what of a request is not what would happen.
 func head(r consent.Request, now time.Time) string {
-	text := fmt.Sprintf("of %s, asked %s ago, %s left", consent.Visible(r.Session), spanText(now.Sub(r.Asked)), spanText(r.Expires.Sub(now)))
+	text := fmt.Sprintf("of %s, asked %s ago, %s left", consent.Visible(r.Session), words.Span(now.Sub(r.Asked)), words.Span(r.Expires.Sub(now)))
 	if r.Count > 1 {
 		text += fmt.Sprintf(", %d times", r.Count)
 	}
@@ -166,7 +167,7 @@ func (a *app) showGrants(all []consent.Grant, asJSON bool) error {
 	for _, g := range rows {
 		holds, used := "with the run", fmt.Sprint(g.Used)
 		if !g.Expires.IsZero() {
-			holds = spanText(time.Until(g.Expires)) + " more"
+			holds = words.Span(time.Until(g.Expires)) + " more"
 		}
 		if g.Uses > 0 {
 			used += fmt.Sprintf(" of %d", g.Uses)

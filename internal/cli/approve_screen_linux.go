@@ -146,7 +146,7 @@ func (d *desktop) do(ctx context.Context, w deed, results chan<- outcome) {
 	switch {
 	case w.suspend:
 		d.screen.leave()
-		(&console{file: d.screen.in}).Suspend()
+		suspend()
 		d.resume()
 	case w.redraw:
 		d.screen.shown = nil

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"holdfast.dev/holdfast/internal/cli/words"
 	"holdfast.dev/holdfast/internal/consent"
 	"holdfast.dev/holdfast/internal/floor/command"
 )
@@ -38,7 +39,7 @@ in the same directory, the same file, the same destination. --uses limits how of
 	}
 	c.Flags().BoolVar(&f.once, "once", false, "exactly this one time (default)")
 	c.Flags().BoolVar(&f.session, "session", false, "the same until the run ends")
-	c.Flags().Var((*spanFlag)(&f.span), "for", "the same for DURATION, such as 10m, up to "+spanText(consent.Longest))
+	c.Flags().Var((*spanFlag)(&f.span), "for", "the same for DURATION, such as 10m, up to "+words.Span(consent.Longest))
 	c.Flags().BoolVar(&f.directory, "directory", false, "of a file: everything in its directory")
 	c.Flags().Var((*usesFlag)(&f.uses), "uses", "N times at most, with --session or --for")
 	c.Flags().StringVar(&f.reason, "reason", "", "TEXT that stands in the record")
@@ -117,7 +118,7 @@ func scopeText(s consent.Scope, span time.Duration) string {
 	case consent.Session:
 		return "until the run ends"
 	case consent.For:
-		return "for " + spanText(span)
+		return "for " + words.Span(span)
 	}
 	return "once"
 }
@@ -162,28 +163,10 @@ func (f *spanFlag) Type() string { return "DURATION" }
 func (f *spanFlag) Set(s string) error {
 	d, err := time.ParseDuration(s)
 	if err != nil || d < time.Second || d > consent.Longest || d%time.Second != 0 {
-		return fmt.Errorf("it is no time from 1s to %s in whole seconds, such as 10m", spanText(consent.Longest))
+		return fmt.Errorf("it is no time from 1s to %s in whole seconds, such as 10m", words.Span(consent.Longest))
 	}
 	*f = spanFlag(d)
 	return nil
-}
-
-// spanText is a time without parts that are zero.
-func spanText(d time.Duration) string {
-	text := ""
-	for _, unit := range []struct {
-		size time.Duration
-		name string
-	}{{time.Hour, "h"}, {time.Minute, "m"}, {time.Second, "s"}} {
-		if n := d / unit.size; n > 0 {
-			text += fmt.Sprint(int64(n)) + unit.name
-			d -= n * unit.size
-		}
-	}
-	if text == "" {
-		return "0s"
-	}
-	return text
 }
 
 // usesFlag is how often an approval may be used.

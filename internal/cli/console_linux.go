@@ -43,14 +43,5 @@ func (c *console) Resized() <-chan os.Signal { return c.resized }
 // Flush drops what was typed and not read.
 func (c *console) Flush() { sys.FlushInput(c.file) }
 
-// Suspend stops this process; the shell that started it notices, and continues
-// it on "fg". The signal is delivered to the process, and this thread may run on
-// before it stops: only SIGCONT says that it was stopped and is running again.
-func (c *console) Suspend() {
-	continued := make(chan os.Signal, 1)
-	signal.Notify(continued, syscall.SIGCONT)
-	defer signal.Stop(continued)
-	if syscall.Kill(os.Getpid(), syscall.SIGSTOP) == nil {
-		<-continued
-	}
-}
+// Suspend stops this process until the user continues it.
+func (c *console) Suspend() { suspend() }

@@ -5,8 +5,8 @@ import (
 	"path"
 	"strings"
 
+	"holdfast.dev/holdfast/internal/cli/words"
 	"holdfast.dev/holdfast/internal/floor/command"
-	"holdfast.dev/holdfast/internal/floor/paths"
 	"holdfast.dev/holdfast/internal/floor/text"
 	"holdfast.dev/holdfast/internal/record/story"
 )
@@ -23,7 +23,7 @@ func dropsIn(home string, all []story.Dropped, more uint64, long bool) (paths []
 		if d.Directory {
 			name += "/"
 		}
-		if rest, below := strings.CutPrefix(tilde(home, name), "~/"); below {
+		if rest, below := strings.CutPrefix(words.Tilde(home, name), "~/"); below {
 			name = "~/" + text.Word(rest)
 		} else {
 			name = text.Word(name)
@@ -77,15 +77,4 @@ func (tl *teller) dropped() {
 		tl.say("  %s", l)
 	}
 	tl.say("  %s", keepDropped)
-}
-
-// tilde writes a path in the home as a person would.
-func tilde(home, path string) string {
-	if rest, ok := paths.Rel(home, path); ok {
-		if strings.HasSuffix(path, "/") {
-			rest += "/"
-		}
-		return "~/" + rest
-	}
-	return path
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"holdfast.dev/holdfast/internal/cli/words"
 	"holdfast.dev/holdfast/internal/credentials"
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/text"
@@ -115,7 +116,7 @@ func (a *app) printGrants(rows []listedGrant, broken bool) error {
 			left = fmt.Sprint(*g.Left)
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", g.Name, g.State, text.Line(sourceText(g.Source)), text.Line(strings.Join(g.Hosts, ",")),
-			moment(g.Expires), left, moment(g.LastUse))
+			words.Moment(g.Expires), left, words.Moment(g.LastUse))
 	}
 	if err := w.Flush(); err != nil {
 		return fmt.Errorf("writing the list: %w", err)
@@ -134,13 +135,6 @@ func sourceText(s credentials.Source) string {
 		return s.Kind + " " + s.Options["app-id"]
 	}
 	return s.Kind + " " + s.Value
-}
-
-func moment(t time.Time) string {
-	if t.IsZero() {
-		return "never"
-	}
-	return t.Local().Format("2006-01-02 15:04")
 }
 
 func newGrantRevoke(a *app) *cobra.Command {
@@ -201,7 +195,7 @@ made for the test is revoked again. No use is counted.`,
 			case trial.Expires.IsZero():
 				fmt.Fprintf(a.Stdout, "the source does not say when it expires; a lease lasts %s\n", shortSpan(cred.TTL))
 			default:
-				fmt.Fprintf(a.Stdout, "it expires %s; a lease lasts %s at most\n", moment(trial.Expires), shortSpan(cred.TTL))
+				fmt.Fprintf(a.Stdout, "it expires %s; a lease lasts %s at most\n", words.Moment(trial.Expires), shortSpan(cred.TTL))
 			}
 			if trial.Revoked {
 				fmt.Fprintln(a.Stdout, "it was made for this test, and is revoked again")

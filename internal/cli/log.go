@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"holdfast.dev/holdfast/internal/cli/words"
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/text"
 	"holdfast.dev/holdfast/internal/policy"
@@ -122,7 +123,7 @@ func completeSessions(a *command.App, n int) cobra.CompletionFunc {
 		var names []cobra.Completion
 		for _, i := range infos {
 			if strings.HasPrefix(i.Session, begin) {
-				names = append(names, cobra.CompletionWithDesc(i.Session, moment(i.Start)))
+				names = append(names, cobra.CompletionWithDesc(i.Session, words.Moment(i.Start)))
 			}
 		}
 		return names, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"holdfast.dev/holdfast/internal/cli/words"
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/event"
 	"holdfast.dev/holdfast/internal/floor/text"
@@ -23,7 +24,7 @@ func (tl *teller) approvals() {
 	tl.title("APPROVALS")
 	for i, a := range tl.t.Approvals {
 		if i >= approvalLines && !tl.long {
-			tl.say("  … and %s", plural(len(tl.t.Approvals)-i, "more", "more"))
+			tl.say("  … and %s", words.Plural(len(tl.t.Approvals)-i, "more", "more"))
 			return
 		}
 		why := ""
@@ -45,21 +46,21 @@ func (tl *teller) attempt(a *story.Approval) string {
 	if tl.long {
 		width = 4000
 	}
-	object := cutTo(a.Object, width)
+	object := words.Cut(a.Object, width)
 	switch event.Kind(a.Kind) {
 	case event.KindExec:
 		s := object
 		if len(a.Argv) > 0 {
-			s = commandLine(a.Argv, a.ArgvLeft, width)
+			s = words.CommandLine(a.Argv, a.ArgvLeft, width)
 		}
 		if a.Cwd != "" {
-			s += "  in " + cutTo(a.Cwd, 200)
+			s += "  in " + words.Cut(a.Cwd, 200)
 		}
 		return "run " + s
 	case event.KindFile:
 		s := text.Line(a.Operation) + " " + object
 		if a.To != "" {
-			s += " to " + cutTo(a.To, width)
+			s += " to " + words.Cut(a.To, width)
 		}
 		return s
 	case event.KindConnect:
@@ -81,7 +82,7 @@ func (tl *teller) fate(a *story.Approval) string {
 		return tl.a.Tint(command.Yellow, "asked, and its end is not recorded")
 	}
 	if a.ID != "" {
-		after = " after " + lasted(a.Answered.Sub(a.Asked))
+		after = " after " + words.Lasted(a.Answered.Sub(a.Asked))
 	}
 	who := " by " + text.Word(a.By)
 	if a.Via != "" {
@@ -95,11 +96,11 @@ func (tl *teller) fate(a *story.Approval) string {
 	case a.Allowed:
 		return "allowed" + who + after + scope(a) + reason
 	case a.ID == "":
-		return tl.a.Tint(command.Red, "denied without asking") + times(a.Count) + reason
+		return tl.a.Tint(command.Red, "denied without asking") + words.Times(a.Count) + reason
 	case a.Outcome == "answer":
 		return tl.a.Tint(command.Red, "denied") + who + after + reason
 	case a.Outcome == "timeout":
-		return tl.a.Tint(command.Red, "denied") + ": nobody answered within " + lasted(a.Answered.Sub(a.Asked))
+		return tl.a.Tint(command.Red, "denied") + ": nobody answered within " + words.Lasted(a.Answered.Sub(a.Asked))
 	}
 	return tl.a.Tint(command.Red, "denied") + after + reason
 }
@@ -115,7 +116,7 @@ func scope(a *story.Approval) string {
 		s = ", until " + text.Line(a.Expires)
 	}
 	if a.Directory != "" {
-		s += ", everything below " + cutTo(a.Directory, 200)
+		s += ", everything below " + words.Cut(a.Directory, 200)
 	}
 	return s
 }
@@ -127,7 +128,7 @@ func use(a *story.Approval) []string {
 	}
 	lines := []string{"never used"}
 	if a.Used > 0 {
-		lines[0] = "used" + times(a.Used)
+		lines[0] = "used" + words.Times(a.Used)
 	}
 	if a.Used == 1 && a.Scope == "once" {
 		lines = nil
@@ -149,7 +150,7 @@ func (tl *teller) reviewed() {
 	tl.title("REVIEWED")
 	for i, c := range tl.t.Changes {
 		if i >= approvalLines && !tl.long {
-			tl.say("  … and %s", plural(len(tl.t.Changes)-i, "more change", "more changes"))
+			tl.say("  … and %s", words.Plural(len(tl.t.Changes)-i, "more change", "more changes"))
 			return
 		}
 		decision := decided(c.Decision)
@@ -165,7 +166,7 @@ func (tl *teller) reviewed() {
 		if c.Reason != "" {
 			decision += ": " + text.Line(c.Reason)
 		}
-		tl.say("  %s  %s%s", cutTo(c.Path, 400), decision, tl.a.Tint(command.Grey, fmt.Sprintf("  #%d", c.Seq)))
+		tl.say("  %s  %s%s", words.Cut(c.Path, 400), decision, tl.a.Tint(command.Grey, fmt.Sprintf("  #%d", c.Seq)))
 	}
 }
 

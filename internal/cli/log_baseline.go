@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"holdfast.dev/holdfast/internal/cli/words"
 	"holdfast.dev/holdfast/internal/detect/baseline"
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/text"
@@ -178,9 +179,9 @@ var headings = map[baseline.Kind]string{
 
 func (a *app) baselineText(b opened) string {
 	var t strings.Builder
-	fmt.Fprintf(&t, "Normal in %s: learnt from %s, the first of %s\n", text.Word(b.workspace), plural(len(b.Runs), "run", "runs"), moment(firstStart(b.Runs)))
+	fmt.Fprintf(&t, "Normal in %s: learnt from %s, the first of %s\n", text.Word(b.workspace), words.Plural(len(b.Runs), "run", "runs"), words.Moment(firstStart(b.Runs)))
 	for _, r := range b.Runs {
-		fmt.Fprintf(&t, "  %s  began %s, learnt %s\n", text.Line(r.Session), moment(r.Start), moment(r.Learnt))
+		fmt.Fprintf(&t, "  %s  began %s, learnt %s\n", text.Line(r.Session), words.Moment(r.Start), words.Moment(r.Learnt))
 		for _, why := range r.Anyway {
 			fmt.Fprintf(&t, "    %s %s\n", a.Tint(command.Yellow, "learnt anyway:"), text.Line(why))
 		}
@@ -192,7 +193,7 @@ func (a *app) baselineText(b opened) string {
 		}
 		fmt.Fprintf(&t, "%s\n", a.Tint(command.Bold, headings[k]))
 		for _, one := range known {
-			fmt.Fprintf(&t, "  %s%s\n", text.Word(shortHash(one.Name)), a.Tint(command.Grey, fmt.Sprintf("  (%s)", taughtBy(one.Runs, len(b.Runs)))))
+			fmt.Fprintf(&t, "  %s%s\n", text.Word(words.ShortHash(one.Name)), a.Tint(command.Grey, fmt.Sprintf("  (%s)", taughtBy(one.Runs, len(b.Runs)))))
 		}
 	}
 	fmt.Fprintf(&t, "%s\n", a.Tint(command.Bold, "AT MOST, IN ONE RUN"))
@@ -219,15 +220,6 @@ func taughtBy(sessions []string, of int) string {
 		return text.Line(sessions[0]) + " alone"
 	}
 	return fmt.Sprintf("%d of %d runs", len(sessions), of)
-}
-
-// shortHash cuts the hash in the name of a program.
-func shortHash(name string) string {
-	const mark, kept = " sha256:", 12
-	if i := strings.LastIndex(name, mark); i >= 0 && len(name) == i+len(mark)+32 {
-		return name[:i+len(mark)+kept]
-	}
-	return name
 }
 
 // forgetNormal takes back what runs taught.

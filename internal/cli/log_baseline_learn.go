@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"holdfast.dev/holdfast/internal/cli/words"
 	"holdfast.dev/holdfast/internal/detect"
 	"holdfast.dev/holdfast/internal/detect/baseline"
 	"holdfast.dev/holdfast/internal/floor/command"
@@ -181,7 +182,7 @@ func (a *app) take(b opened, one lesson, l learning) (bool, error) {
 		return true, err
 	}
 	for _, thing := range fresh {
-		if _, err := fmt.Fprintf(a.Stdout, "  %s %s\n", thing.Kind, text.Word(shortHash(thing.Name))); err != nil {
+		if _, err := fmt.Fprintf(a.Stdout, "  %s %s\n", thing.Kind, text.Word(words.ShortHash(thing.Name))); err != nil {
 			return true, err
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"holdfast.dev/holdfast/internal/cli/words"
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/text"
 	"holdfast.dev/holdfast/internal/record/story"
@@ -52,7 +53,7 @@ func done(f *story.File) string {
 		n    uint64
 	}{{"refused", f.Refused}, {"read", f.Read}, {"written", f.Written}, {"changed", f.Changed}, {"removed", f.Removed}} {
 		if p.n > 0 {
-			parts = append(parts, p.word+times(p.n))
+			parts = append(parts, p.word+words.Times(p.n))
 		}
 	}
 	if f.Private && !f.Gone {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"holdfast.dev/holdfast/internal/cli/words"
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/event"
 	"holdfast.dev/holdfast/internal/floor/text"
@@ -64,10 +65,10 @@ func (l *liner) line(e event.Event) string {
 	}
 	fmt.Fprintf(&b, "%s  %s  %s", e.Time.Local().Format("15:04:05.000"), l.verdict(e), l.subject(e))
 	if e.Resolved != "" && e.Resolved != e.Object {
-		b.WriteString(" → " + cutTo(e.Resolved, 400))
+		b.WriteString(" → " + words.Cut(e.Resolved, 400))
 	}
 	if to := e.Detail["to"]; to != "" {
-		b.WriteString(" to " + cutTo(to, 400))
+		b.WriteString(" to " + words.Cut(to, 400))
 	}
 	if why := because(e); why != "" {
 		b.WriteString("  [" + why + "]")
@@ -107,17 +108,17 @@ func (l *liner) verdict(e event.Event) string {
 func (l *liner) subject(e event.Event) string {
 	object := ""
 	if e.Object != "" {
-		object = " " + cutTo(e.Object, 400)
+		object = " " + words.Cut(e.Object, 400)
 	}
 	switch e.Action {
 	case event.ApprovalRequest, event.ApprovalAnswer, event.ApprovalUse, event.ApprovalRule:
 		if e.Detail["kind"] == string(event.KindExec) && len(e.Process.Argv) > 0 {
-			object += ": " + commandLine(e.Process.Argv, 0, 400)
+			object += ": " + words.CommandLine(e.Process.Argv, 0, 400)
 		}
 	case event.ProcExec:
-		object += ": " + commandLine(e.Process.Argv, 0, 400)
+		object += ": " + words.CommandLine(e.Process.Argv, 0, 400)
 		if e.Process.Cwd != "" {
-			object += "  in " + cutTo(e.Process.Cwd, 200)
+			object += "  in " + words.Cut(e.Process.Cwd, 200)
 		}
 	case event.AlertRaise:
 		return l.a.Tint(command.Red, text.Word(e.Action)+object)
@@ -141,7 +142,7 @@ func details(e event.Event) string {
 	var parts []string
 	for k, v := range e.Detail {
 		if k != "to" && k != "to_resolved" && v != "" {
-			parts = append(parts, text.Word(k)+"="+cutTo(v, 200))
+			parts = append(parts, text.Word(k)+"="+words.Cut(v, 200))
 		}
 	}
 	slices.Sort(parts)

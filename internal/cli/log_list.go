@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"holdfast.dev/holdfast/internal/cli/words"
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/event"
 	"holdfast.dev/holdfast/internal/floor/text"
@@ -141,13 +142,13 @@ func (a *app) printLogs(rows []listedLog) error {
 			state += fmt.Sprintf(", %d held back", l.HeldBack)
 		}
 		if !l.Last.IsZero() {
-			span = lasted(l.Last.Sub(l.Begin))
+			span = words.Lasted(l.Last.Sub(l.Begin))
 		}
 		workspace := "-"
 		if l.Workspace != "" {
-			workspace = cutTo(l.Workspace, 60)
+			workspace = words.Cut(l.Workspace, 60)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", text.Line(l.Session), moment(l.Begin), span, state, size(l.Size), workspace, commandLine(l.Command, 0, 60))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", text.Line(l.Session), words.Moment(l.Begin), span, state, words.Size(l.Size), workspace, words.CommandLine(l.Command, 0, 60))
 	}
 	if err := w.Flush(); err != nil {
 		return fmt.Errorf("writing the list: %w", err)
@@ -165,7 +166,7 @@ func newLogPrune(a *app) *cobra.Command {
 		Long: `Remove the records of runs that have ended: those above the newest N, and those
 that are older than DURATION. The last signed checkpoint of each is kept, so that
 it can be seen later that there was one. Every run removes what is above ` + fmt.Sprint(audit.MaxRuns) + `
-runs or ` + size(int64(audit.MaxTotal)) + ` by itself.`,
+runs or ` + words.Size(int64(audit.MaxTotal)) + ` by itself.`,
 		Example: "  holdfast log prune --keep 20\n  holdfast log prune --older 30d --dry-run",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -217,7 +218,7 @@ func (a *app) prune(keep int, older time.Duration, dry bool) error {
 				return fmt.Errorf("removing an old record: %w", err)
 			}
 		}
-		fmt.Fprintf(a.Stdout, "%s  %s  %s\n", info.Session, moment(info.Start), size(info.Size))
+		fmt.Fprintf(a.Stdout, "%s  %s  %s\n", info.Session, words.Moment(info.Start), words.Size(info.Size))
 		removed++
 		freed += info.Size
 	}
@@ -230,6 +231,6 @@ func (a *app) prune(keep int, older time.Duration, dry bool) error {
 	if dry {
 		word = "would be removed"
 	}
-	fmt.Fprintf(a.Stdout, "%s %s, %s\n", plural(removed, "record", "records"), word, size(freed))
+	fmt.Fprintf(a.Stdout, "%s %s, %s\n", words.Plural(removed, "record", "records"), word, words.Size(freed))
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"holdfast.dev/holdfast/internal/cli/words"
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/text"
 	"holdfast.dev/holdfast/internal/record/story"
@@ -13,7 +14,7 @@ import (
 func (tl *teller) network() {
 	for i, d := range tl.t.Destinations {
 		if i >= 100 && !tl.long {
-			tl.say("  … and %s; see log net", plural(len(tl.t.Destinations)-i, "more", "more"))
+			tl.say("  … and %s; see log net", words.Plural(len(tl.t.Destinations)-i, "more", "more"))
 			return
 		}
 		rules := make([]string, len(d.Rules))
@@ -33,10 +34,10 @@ func (tl *teller) network() {
 			case r.Status != "" && r.Status != "0":
 				answer = text.Line(r.Status)
 			}
-			tl.say("      %s %s → %s%s", text.Word(r.Method), cutTo(r.Path, 200), answer, times(r.Count))
+			tl.say("      %s %s → %s%s", text.Word(r.Method), words.Cut(r.Path, 200), answer, words.Times(r.Count))
 		}
 		if d.More > 0 {
-			tl.say("      … and %s", plural(d.More, "more request", "more requests"))
+			tl.say("      … and %s", words.Plural(d.More, "more request", "more requests"))
 		}
 		for _, r := range d.Reasons {
 			tl.say("      %s", text.Line(r))
@@ -53,13 +54,13 @@ func traffic(d *story.Destination) string {
 	}{{d.Denied, "refused", "refused"}, {d.Connects, "connection", "connections"}, {d.Queries, "name query", "name queries"}} {
 		switch {
 		case p.n > 0 && p.one == p.many:
-			parts = append(parts, p.one+times(p.n))
+			parts = append(parts, p.one+words.Times(p.n))
 		case p.n > 0:
-			parts = append(parts, plural(p.n, p.one, p.many))
+			parts = append(parts, words.Plural(p.n, p.one, p.many))
 		}
 	}
 	if d.In+d.Out > 0 {
-		parts = append(parts, fmt.Sprintf("%s in, %s out", size(d.In), size(d.Out)))
+		parts = append(parts, fmt.Sprintf("%s in, %s out", words.Size(d.In), words.Size(d.Out)))
 	}
 	return strings.Join(parts, ", ")
 }
@@ -74,8 +75,8 @@ func (tl *teller) sockets() {
 	for _, s := range tl.t.Sockets {
 		denied := ""
 		if s.Denied > 0 {
-			denied = "  " + tl.a.Tint(command.Red, "refused"+times(s.Denied))
+			denied = "  " + tl.a.Tint(command.Red, "refused"+words.Times(s.Denied))
 		}
-		tl.say("  %s %s%s%s%s", text.Word(s.Action), text.Word(s.Address), times(s.Count), denied, tl.a.Tint(command.Grey, byWhom(tl.names, s.By)))
+		tl.say("  %s %s%s%s%s", text.Word(s.Action), text.Word(s.Address), words.Times(s.Count), denied, tl.a.Tint(command.Grey, byWhom(tl.names, s.By)))
 	}
 }

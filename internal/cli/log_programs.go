@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"holdfast.dev/holdfast/internal/cli/words"
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/text"
 	"holdfast.dev/holdfast/internal/record/story"
@@ -22,10 +23,10 @@ func (tl *teller) programs() {
 		}
 	}
 	if tl.hidden > 0 {
-		tl.say("… and %s; see log tree", plural(tl.hidden, "more program", "more programs"))
+		tl.say("… and %s; see log tree", words.Plural(tl.hidden, "more program", "more programs"))
 	}
 	if n := tl.t.Left.Programs; n > 0 {
-		tl.say("… and %s that there was no room to remember", plural(n, "program", "programs"))
+		tl.say("… and %s that there was no room to remember", words.Plural(n, "program", "programs"))
 	}
 }
 
@@ -48,7 +49,7 @@ func (tl *teller) program(p *story.Program, branch, indent, cwd string) {
 	if tl.long && !tl.bare {
 		width = 4000
 	}
-	tl.say("%s%s%s%s", branch, commandLine(p.Argv, p.ArgvLeft, width), tl.where(p, cwd), tl.a.Tint(command.Grey, tl.outcome(p)))
+	tl.say("%s%s%s%s", branch, words.CommandLine(p.Argv, p.ArgvLeft, width), tl.where(p, cwd), tl.a.Tint(command.Grey, tl.outcome(p)))
 	bar := "   "
 	if len(kids) > 0 {
 		bar = "│  "
@@ -163,7 +164,7 @@ func (tl *teller) outcome(p *story.Program) string {
 		parts = append(parts, s)
 	}
 	if p.Forks > 0 {
-		parts = append(parts, plural(p.Forks, "fork", "forks"))
+		parts = append(parts, words.Plural(p.Forks, "fork", "forks"))
 	}
 	return "  (" + strings.Join(parts, ", ") + ")"
 }
@@ -193,7 +194,7 @@ func (tl *teller) refused(p *story.Program, indent string) {
 			continue
 		}
 		shown++
-		tl.say("%s%s %s%s  [%s]", indent, tl.a.Tint(command.Red, "refused"), tl.path(o.Name), times(o.Count), text.Line(o.What))
+		tl.say("%s%s %s%s  [%s]", indent, tl.a.Tint(command.Red, "refused"), tl.path(o.Name), words.Times(o.Count), text.Line(o.What))
 	}
 	if more > 0 {
 		tl.say("%s%s %d more", indent, tl.a.Tint(command.Red, "refused"), more)
@@ -224,7 +225,7 @@ func (tl *teller) objects(t story.Touched) string {
 		if o.What != "" {
 			what += " (" + text.Line(o.What) + ")"
 		}
-		parts = append(parts, what+times(o.Count))
+		parts = append(parts, what+words.Times(o.Count))
 	}
 	switch {
 	case left > 0 && len(parts) == 0:
@@ -251,5 +252,5 @@ func (tl *teller) path(name string) string {
 	if rest, found := strings.CutPrefix(name, tl.t.Workspace+"/"); found && tl.t.Workspace != "" && !tl.long {
 		name = "./" + rest
 	}
-	return cutTo(name, 300)
+	return words.Cut(name, 300)
 }

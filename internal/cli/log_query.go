@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"holdfast.dev/holdfast/internal/cli/words"
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/event"
 	"holdfast.dev/holdfast/internal/floor/expr"
@@ -129,7 +130,7 @@ func (a *app) query(ctx context.Context, q query, written string, args []string)
 		fmt.Fprintln(out, s.found)
 	}
 	if s.failures > 0 {
-		a.Note(command.Yellow, "warning", "the condition could not be evaluated for %s, such as record %d: %s", plural(s.failures, "event", "events"), s.failedAt, text.Line(s.failure.Error()))
+		a.Note(command.Yellow, "warning", "the condition could not be evaluated for %s, such as record %d: %s", words.Plural(s.failures, "event", "events"), s.failedAt, text.Line(s.failure.Error()))
 	}
 	if err == nil && s.found == 0 && !q.count {
 		a.Note(command.Cyan, "note", "no event matches")

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"holdfast.dev/holdfast/internal/cli/words"
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/event"
 	"holdfast.dev/holdfast/internal/floor/text"
@@ -75,9 +76,9 @@ func (tl *teller) head() {
 	if t.Workspace != "" {
 		tl.say("in %s", text.Word(t.Workspace))
 	}
-	tl.say("began %s, lasted %s, %s", t.Begin.Local().Format("2006-01-02 15:04:05 -0700"), lasted(t.End.Sub(t.Begin)), plural(t.Events, "event", "events"))
+	tl.say("began %s, lasted %s, %s", t.Begin.Local().Format("2006-01-02 15:04:05 -0700"), words.Lasted(t.End.Sub(t.Begin)), words.Plural(t.Events, "event", "events"))
 	if len(t.Command) > 0 {
-		tl.say("ran %s", commandLine(t.Command, 0, 400))
+		tl.say("ran %s", words.CommandLine(t.Command, 0, 400))
 	}
 	for _, m := range []struct {
 		what   string
@@ -107,20 +108,20 @@ func (tl *teller) alerts() {
 	slices.SortStableFunc(list, func(a, b *story.Alert) int { return rank(a) - rank(b) })
 	for i, a := range list {
 		if i >= 50 && !tl.long {
-			tl.say("  … and %s", plural(len(list)-i, "more alert", "more alerts"))
+			tl.say("  … and %s", words.Plural(len(list)-i, "more alert", "more alerts"))
 			return
 		}
 		severity := fmt.Sprintf("%-8s", text.Line(a.Detail["severity"]))
 		if rank(a) <= 1 {
 			severity = tl.a.Tint(command.Red, severity)
 		}
-		tl.say("  %s  %s  %s%s  %s", severity, text.Word(a.Rule), text.Line(a.Detail["title"]), times(a.Count), tl.a.Tint(command.Grey, fmt.Sprintf("#%d", a.Seq)))
+		tl.say("  %s  %s  %s%s  %s", severity, text.Word(a.Rule), text.Line(a.Detail["title"]), words.Times(a.Count), tl.a.Tint(command.Grey, fmt.Sprintf("#%d", a.Seq)))
 		if why := a.Detail["explanation"]; why != "" {
 			tl.say("            %s", text.Line(why))
 		}
 		for _, k := range []string{"object", "technique", "events"} {
 			if v := a.Detail[k]; v != "" {
-				tl.say("            %s: %s", k, cutTo(v, 300))
+				tl.say("            %s: %s", k, words.Cut(v, 300))
 			}
 		}
 	}
@@ -135,13 +136,13 @@ func (tl *teller) credentials() {
 		what := ""
 		switch {
 		case c.Action != event.CredentialUse:
-			what = tl.a.Tint(command.Red, text.Word(c.Action)) + times(max(c.Used, c.Denied))
+			what = tl.a.Tint(command.Red, text.Word(c.Action)) + words.Times(max(c.Used, c.Denied))
 		case c.Used > 0 && c.Denied > 0:
-			what = fmt.Sprintf("used%s, refused%s", times(c.Used), times(c.Denied))
+			what = fmt.Sprintf("used%s, refused%s", words.Times(c.Used), words.Times(c.Denied))
 		case c.Denied > 0:
-			what = "refused" + times(c.Denied)
+			what = "refused" + words.Times(c.Denied)
 		default:
-			what = "used" + times(c.Used)
+			what = "used" + words.Times(c.Used)
 		}
 		if c.Reason != "" {
 			what += ": " + text.Line(c.Reason)
@@ -172,7 +173,7 @@ func (tl *teller) refusals() {
 	slices.SortStableFunc(list, func(a, b *story.Refusal) int { return rankOf(a) - rankOf(b) })
 	for i, r := range list {
 		if i >= 100 && !tl.long {
-			tl.say("  … and %s", plural(len(list)-i, "more", "more"))
+			tl.say("  … and %s", words.Plural(len(list)-i, "more", "more"))
 			break
 		}
 		rule := "by default"
@@ -189,7 +190,7 @@ func (tl *teller) refusals() {
 		if r.Reason != "" {
 			why += ": " + text.Line(r.Reason)
 		}
-		tl.say("  %s %s%s  [%s]%s", text.Word(r.Action), cutTo(r.Object, 400), times(r.Count), why, tl.a.Tint(command.Grey, byWhom(tl.names, r.By)))
+		tl.say("  %s %s%s  [%s]%s", text.Word(r.Action), words.Cut(r.Object, 400), words.Times(r.Count), why, tl.a.Tint(command.Grey, byWhom(tl.names, r.By)))
 	}
 }
 
@@ -200,7 +201,7 @@ func (tl *teller) notes() {
 	tl.title("ALSO")
 	for i, n := range tl.t.Notes {
 		if i >= 50 && !tl.long {
-			tl.say("  … and %s", plural(len(tl.t.Notes)-i, "more", "more"))
+			tl.say("  … and %s", words.Plural(len(tl.t.Notes)-i, "more", "more"))
 			return
 		}
 		tl.say("  %s", strings.TrimRight(text.Word(n.Action)+" "+emptyOr(n.Object)+"  "+details(event.Event{Detail: n.Detail}), " "))
@@ -211,7 +212,7 @@ func emptyOr(object string) string {
 	if object == "" {
 		return ""
 	}
-	return cutTo(object, 400)
+	return words.Cut(object, 400)
 }
 
 // span is how long a program ran; "" when that is not known.
@@ -219,5 +220,5 @@ func span(p *story.Program) string {
 	if p.End.IsZero() {
 		return ""
 	}
-	return lasted(p.End.Sub(p.Begin).Round(time.Millisecond))
+	return words.Lasted(p.End.Sub(p.Begin).Round(time.Millisecond))
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 
+	"holdfast.dev/holdfast/internal/cli/words"
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/paths"
 	"holdfast.dev/holdfast/internal/floor/text"
@@ -27,7 +28,7 @@ func (tl *teller) tools() {
 	}
 	for i, t := range tl.t.Tools {
 		if i >= toolLines && !tl.long {
-			tl.say("  … and %s", plural(len(tl.t.Tools)-i, "more call", "more calls"))
+			tl.say("  … and %s", words.Plural(len(tl.t.Tools)-i, "more call", "more calls"))
 			return
 		}
 		tl.tool(t, programs)
@@ -46,13 +47,13 @@ func (tl *teller) tool(t *story.Tool, programs map[uint64]*story.Program) {
 	if tl.long {
 		width = 4000
 	}
-	tl.say("  %s %s  %s%s%s", text.Word(t.Name), cutTo(t.Arguments, width), text.Line(who), verdict, tl.a.Tint(command.Grey, fmt.Sprintf("  #%d", t.Seq)))
+	tl.say("  %s %s  %s%s%s", text.Word(t.Name), words.Cut(t.Arguments, width), text.Line(who), verdict, tl.a.Tint(command.Grey, fmt.Sprintf("  #%d", t.Seq)))
 	if t.Among > 0 {
-		tl.say("      %s", tl.a.Tint(command.Grey, "at the same time as "+plural(t.Among, "other call", "other calls")+" of this agent: what follows may be of those"))
+		tl.say("      %s", tl.a.Tint(command.Grey, "at the same time as "+words.Plural(t.Among, "other call", "other calls")+" of this agent: what follows may be of those"))
 	}
 	others := tl.more(t, programs, width)
 	if others > 0 {
-		tl.say("      %s", tl.a.Tint(command.Grey, plural(others, "more program", "more programs")+" that the agent started meanwhile"))
+		tl.say("      %s", tl.a.Tint(command.Grey, words.Plural(others, "more program", "more programs")+" that the agent started meanwhile"))
 	}
 	tl.ownDeeds(t)
 }
@@ -69,7 +70,7 @@ func (tl *teller) more(t *story.Tool, programs map[uint64]*story.Program, width 
 			continue
 		}
 		shown++
-		tl.say("      %s%s", commandLine(p.Argv, p.ArgvLeft, width), tl.a.Tint(command.Grey, tl.outcome(p)))
+		tl.say("      %s%s", words.CommandLine(p.Argv, p.ArgvLeft, width), tl.a.Tint(command.Grey, tl.outcome(p)))
 		tl.deeds(p, "        ")
 	}
 	return left + int(t.More)
@@ -101,9 +102,9 @@ func (tl *teller) toolOutcome(t *story.Tool) string {
 	case t.End.IsZero():
 		return "  no result was reported"
 	case t.Status != "":
-		return "  " + text.Line(t.Status) + ", " + lasted(t.End.Sub(t.Begin))
+		return "  " + text.Line(t.Status) + ", " + words.Lasted(t.End.Sub(t.Begin))
 	}
-	return "  " + lasted(t.End.Sub(t.Begin))
+	return "  " + words.Lasted(t.End.Sub(t.Begin))
 }
 
 // ownDeeds is what the process of the agent did, a line for each kind: of what is

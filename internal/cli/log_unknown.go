@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"holdfast.dev/holdfast/internal/cli/words"
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/event"
 	"holdfast.dev/holdfast/internal/floor/text"
@@ -42,7 +43,7 @@ func (tl *teller) unknown() {
 		said++
 	}
 	if t.Unknown > 0 {
-		tl.say("  of %s it is not known whether the kernel allowed them", plural(t.Unknown, "event", "events"))
+		tl.say("  of %s it is not known whether the kernel allowed them", words.Plural(t.Unknown, "event", "events"))
 		said++
 	}
 	if t.Unreadable != "" {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"holdfast.dev/holdfast/internal/cli/words"
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/text"
 	"holdfast.dev/holdfast/internal/record/audit"
@@ -254,7 +255,7 @@ func (a *app) printVerdict(c checked, report audit.Report) error {
 		running = "  (running: what is written so far)"
 	}
 	fmt.Fprintf(&b, "%s  %s  %s, %s by %s%s\n", a.Tint(colour, fmt.Sprintf("%-12s", c.Verdict)), text.Line(c.Session),
-		plural(report.Lines, "line", "lines"), plural(report.Checkpoints, "signature", "signatures"), signers(report.Keys), running)
+		words.Plural(report.Lines, "line", "lines"), words.Plural(report.Checkpoints, "signature", "signatures"), signers(report.Keys), running)
 	for _, p := range report.Problems[:min(maxProblems, len(report.Problems))] {
 		fmt.Fprintf(&b, "  %s\n", text.Line(p.String()))
 	}

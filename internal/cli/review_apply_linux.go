@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"holdfast.dev/holdfast/internal/boundary/workspace"
+	"holdfast.dev/holdfast/internal/cli/words"
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/event"
 	"holdfast.dev/holdfast/internal/floor/text"
@@ -207,5 +208,5 @@ func aboutSide(s review.Side) string {
 	if s.SHA256 != "" {
 		sum = ", sha256 " + s.SHA256[:min(16, len(s.SHA256))] + "…"
 	}
-	return fmt.Sprintf("mode %04o, %s%s", s.Mode, size(s.Size), sum)
+	return fmt.Sprintf("mode %04o, %s%s", s.Mode, words.Size(s.Size), sum)
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"holdfast.dev/holdfast/internal/cli/words"
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/event"
 	"holdfast.dev/holdfast/internal/floor/text"
@@ -275,7 +276,7 @@ func numbers(s string, most int) ([]int, error) {
 			return nil, fmt.Errorf("%s is no number of a hunk", text.Word(part))
 		}
 		if b > uint64(most) {
-			return nil, fmt.Errorf("there is no hunk %d: it has %s", b, plural(most, "hunk", "hunks"))
+			return nil, fmt.Errorf("there is no hunk %d: it has %s", b, words.Plural(most, "hunk", "hunks"))
 		}
 		for n := a; n <= b; n++ {
 			out = append(out, int(n-1))
@@ -338,9 +339,9 @@ func (a *app) dropReview(ctx context.Context, name string, yes bool) error {
 	if err := v.read(ctx); err == nil {
 		defer v.set.Close()
 		n := v.set.Counts()
-		lost = plural(n.Changes-n.Applied, "change", "changes")
+		lost = words.Plural(n.Changes-n.Applied, "change", "changes")
 		if r.Direct() {
-			lost = "the list of " + plural(n.Changes, "change", "changes") + ", which stay in the workspace"
+			lost = "the list of " + words.Plural(n.Changes, "change", "changes") + ", which stay in the workspace"
 		}
 	}
 	if !yes && !a.sure(fmt.Sprintf("forget %s of %s in %s?", lost, text.Line(r.Session), text.Word(string(r.Workspace)))) {

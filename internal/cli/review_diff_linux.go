@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"holdfast.dev/holdfast/internal/boundary/workspace"
+	"holdfast.dev/holdfast/internal/cli/words"
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/paths"
 	"holdfast.dev/holdfast/internal/floor/text"
@@ -231,7 +232,7 @@ func (v *reviewing) aboutHistory(c *review.Change) []string {
 	if h == nil {
 		return nil
 	}
-	out := []string{fmt.Sprintf("history of the repository: %s, %s, branch %s", plural(h.Objects, "new object", "new objects"), plural(h.Packs, "new pack", "new packs"), text.Word(h.Branch))}
+	out := []string{fmt.Sprintf("history of the repository: %s, %s, branch %s", words.Plural(h.Objects, "new object", "new objects"), words.Plural(h.Packs, "new pack", "new packs"), text.Word(h.Branch))}
 	for _, commit := range h.Commits {
 		out = append(out, fmt.Sprintf("  commit %s %s  %s", text.Line(commit.ID), text.Word(commit.Author), text.Word(commit.Subject)))
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 
+	"holdfast.dev/holdfast/internal/cli/words"
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/paths"
 	"holdfast.dev/holdfast/internal/floor/text"
@@ -82,7 +83,7 @@ func (w *walk) end(ctx context.Context) error {
 		}
 		return command.Exit(command.ExitFailed)
 	}
-	answer, err := w.ask(fmt.Sprintf("apply %s now? [y/n]", plural(n.Accepted, "accepted change", "accepted changes")))
+	answer, err := w.ask(fmt.Sprintf("apply %s now? [y/n]", words.Plural(n.Accepted, "accepted change", "accepted changes")))
 	if err == nil && (answer == "y" || answer == "yes") {
 		return w.apply(ctx, review.Options{})
 	}
@@ -199,7 +200,7 @@ func (w *walk) directory(c *review.Change, d review.Decision) error {
 	if dir == "" {
 		dir = "."
 	}
-	answer, err := w.ask(fmt.Sprintf("%s %s in %s? [y/n]", d, plural(len(list), "change", "changes"), fileName(dir+"/")))
+	answer, err := w.ask(fmt.Sprintf("%s %s in %s? [y/n]", d, words.Plural(len(list), "change", "changes"), fileName(dir+"/")))
 	if err != nil {
 		return err
 	}

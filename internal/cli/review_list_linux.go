@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"holdfast.dev/holdfast/internal/boundary/workspace"
+	"holdfast.dev/holdfast/internal/cli/words"
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/text"
 	"holdfast.dev/holdfast/internal/review"
@@ -88,9 +89,9 @@ func (a *app) printReviews(rows []listedReview) error {
 		}
 		ended := "-"
 		if !r.Ended.IsZero() {
-			ended = moment(r.Ended)
+			ended = words.Moment(r.Ended)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", text.Line(r.Session), ended, stateOf(r.Reviewed), changes, flagged, cutTo(string(r.Workspace), 60))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", text.Line(r.Session), ended, stateOf(r.Reviewed), changes, flagged, words.Cut(string(r.Workspace), 60))
 	}
 	if err := w.Flush(); err != nil {
 		return fmt.Errorf("writing the list: %w", err)

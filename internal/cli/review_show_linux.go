@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"holdfast.dev/holdfast/internal/boundary/workspace"
+	"holdfast.dev/holdfast/internal/cli/words"
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/text"
 	"holdfast.dev/holdfast/internal/review"
@@ -39,7 +40,7 @@ func items(d *review.ChangeList) []review.Item {
 			it.Flags = []review.Flag{{Rule: c.Flag.Rule, Reason: c.Flag.Reason}}
 		}
 		if c.Files > 0 {
-			it.Notes = append(it.Notes, plural(int(c.Files), "file in it changed", "files in it changed"))
+			it.Notes = append(it.Notes, words.Plural(int(c.Files), "file in it changed", "files in it changed"))
 		}
 		if c.Held != "" {
 			it.Notes = append(it.Notes, "moved out of the workspace, to "+text.Word(string(c.Held)))
@@ -58,7 +59,7 @@ func (v *reviewing) show(all bool) error {
 	if v.Direct() {
 		what = "what changed in it meanwhile; it is there already"
 	}
-	fmt.Fprintf(&b, "%s  %s, until %s: %s\n", text.Line(v.Session), text.Word(string(v.Workspace)), moment(v.Ended), what)
+	fmt.Fprintf(&b, "%s  %s, until %s: %s\n", text.Line(v.Session), text.Word(string(v.Workspace)), words.Moment(v.Ended), what)
 	fmt.Fprintf(&b, "%s\n", v.sum(n))
 	v.showNotes(&b)
 	rest := v.set.Changes
@@ -84,7 +85,7 @@ func (v *reviewing) show(all bool) error {
 
 // sum is the figures in one line.
 func (v *reviewing) sum(n review.Counts) string {
-	parts := []string{plural(n.Changes, "change", "changes") + ":"}
+	parts := []string{words.Plural(n.Changes, "change", "changes") + ":"}
 	for _, one := range []struct {
 		n    int
 		word string
@@ -200,7 +201,7 @@ func aboutChange(c *review.Change) []string {
 		out = append(out, fmt.Sprintf("mode %04o", c.Mode))
 	}
 	if c.Type == review.File {
-		out = append(out, size(c.Size))
+		out = append(out, words.Size(c.Size))
 	}
 	if c.Binary {
 		out = append(out, "binary")
@@ -212,7 +213,7 @@ func aboutChange(c *review.Change) []string {
 		out = append(out, text.Line(note))
 	}
 	if h := c.History; h != nil {
-		out = append(out, plural(len(h.Commits), "new commit", "new commits"))
+		out = append(out, words.Plural(len(h.Commits), "new commit", "new commits"))
 	}
 	return out
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 
+	"holdfast.dev/holdfast/internal/cli/words"
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/run"
 )
@@ -28,12 +29,12 @@ func (a *app) reviewable(r run.Result) {
 	n := v.set.Counts()
 	switch {
 	case n.Flagged > 0:
-		a.Note(command.Yellow, "review", "%s, %s: %s", plural(n.Changes, "change waits for review", "changes wait for review"),
-			plural(n.Flagged, "of them flagged", "of them flagged"), next)
+		a.Note(command.Yellow, "review", "%s, %s: %s", words.Plural(n.Changes, "change waits for review", "changes wait for review"),
+			words.Plural(n.Flagged, "of them flagged", "of them flagged"), next)
 	default:
-		a.Note(command.Cyan, "review", "%s: %s", plural(n.Changes, "change waits for review", "changes wait for review"), next)
+		a.Note(command.Cyan, "review", "%s: %s", words.Plural(n.Changes, "change waits for review", "changes wait for review"), next)
 	}
 	if n.Unseen > 0 {
-		a.Note(command.Yellow, "warning", "%s of what the run left could not be looked at, and cannot be applied", plural(n.Unseen, "part", "parts"))
+		a.Note(command.Yellow, "warning", "%s of what the run left could not be looked at, and cannot be applied", words.Plural(n.Unseen, "part", "parts"))
 	}
 }

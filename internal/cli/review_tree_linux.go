@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"holdfast.dev/holdfast/internal/cli/words"
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/paths"
 	"holdfast.dev/holdfast/internal/review"
@@ -29,7 +30,7 @@ func (v *reviewing) tree(b *strings.Builder, list []*review.Change, all bool) {
 		c := list[i]
 		dir := parentDir(string(c.Path))
 		if top, n := v.sameBelow(list[i:]); n > manyInOne && !all {
-			fmt.Fprintf(b, "\n%s  %s %s  %s\n", fileName(top+"/"), c.Kind, plural(n, "path", "paths"), v.a.Tint(command.Grey, "(--all names them)"))
+			fmt.Fprintf(b, "\n%s  %s %s  %s\n", fileName(top+"/"), c.Kind, words.Plural(n, "path", "paths"), v.a.Tint(command.Grey, "(--all names them)"))
 			heading, first = "\x00", false
 			i += n
 			continue

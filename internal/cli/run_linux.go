@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"golang.org/x/term"
+	"holdfast.dev/holdfast/internal/cli/words"
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/sys"
 	"holdfast.dev/holdfast/internal/floor/text"
@@ -233,7 +234,7 @@ func (a *app) news(all []string) {
 	}
 	var named []string
 	for _, one := range all[:min(fewNew, len(all))] {
-		named = append(named, text.Line(shortHash(one)))
+		named = append(named, text.Line(words.ShortHash(one)))
 	}
 	if more := len(all) - len(named); more > 0 {
 		named = append(named, fmt.Sprintf("and %d more", more))

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"holdfast.dev/holdfast/internal/boundary"
+	"holdfast.dev/holdfast/internal/cli/words"
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/text"
 	"holdfast.dev/holdfast/internal/policy"
@@ -31,7 +32,7 @@ func (a *app) changed(plan policy.Plan, c *run.Changes) {
 			places = append(places, fmt.Sprintf("and %d more", len(c.Files)-i))
 			break
 		}
-		places = append(places, tilde(plan.Identity.Home, f.Place)+" ("+f.Change+")")
+		places = append(places, words.Tilde(plan.Identity.Home, f.Place)+" ("+f.Change+")")
 	}
 	line := fmt.Sprintf("%s changed its copy of %s; nothing of it is in force here. To look at it: holdfast agents changes %s", plan.Agent.Title, strings.Join(places, ", "), c.Preset)
 	if len(c.Files) == 0 {

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"strings"
+	"syscall"
 
 	"golang.org/x/term"
 	"holdfast.dev/holdfast/internal/floor/command"
@@ -190,5 +192,17 @@ func wrap(s string, width int, indent string) []string {
 		if s = s[len(part):]; s == "" {
 			return out
 		}
+	}
+}
+
+// suspend stops this process; the shell that started it notices, and continues it
+// on "fg". The signal is delivered to the process, and this thread may run on before
+// it stops: only SIGCONT says that it was stopped and is running again.
+func suspend() {
+	continued := make(chan os.Signal, 1)
+	signal.Notify(continued, syscall.SIGCONT)
+	defer signal.Stop(continued)
+	if syscall.Kill(os.Getpid(), syscall.SIGSTOP) == nil {
+		<-continued
 	}
 }

@@ -5,16 +5,6 @@ import (
 	"time"
 )
 
-func TestCutTo(t *testing.T) {
-	for _, tt := range []struct{ in, want string }{
-		{"12345", "12345"}, {"123456", "12345…"}, {"1234é", "1234…"}, {"a b\x1b[0m", `$'a b\x1b['…`},
-	} {
-		if got := cutTo(tt.in, 5); got != tt.want {
-			t.Errorf("%q is cut to %s, want %s", tt.in, got, tt.want)
-		}
-	}
-}
-
 func TestAge(t *testing.T) {
 	for s, want := range map[string]time.Duration{"30d": 720 * time.Hour, "2w": 336 * time.Hour, "12h": 12 * time.Hour, "0d": 0, "-1d": -1, "d": -1, "1.5d": -1, "x": -1, "-1h": -1, "": -1} {
 		var f ageFlag
