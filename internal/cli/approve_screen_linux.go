@@ -79,7 +79,7 @@ func (d *desktop) run(ctx context.Context, cancel context.CancelFunc) error {
 	}()
 	defer func() { cancel(); <-followed }()
 	keys := make(chan key, 64)
-	go readKeys(d.screen.in, keys)
+	go d.screen.keys(keys)
 	results := make(chan outcome, 1)
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
@@ -132,7 +132,8 @@ func (d *desktop) rescue() {
 // stands on the screen.
 func (d *desktop) draw() error {
 	now := time.Now()
-	if err := d.screen.draw(d.board.draw(d.screen.rows, d.screen.cols, now)); err != nil {
+	rows, cols := d.screen.size()
+	if err := d.screen.draw(d.board.draw(rows, cols, now)); err != nil {
 		return err
 	}
 	if d.shown != d.board.selected {
@@ -149,7 +150,7 @@ func (d *desktop) do(ctx context.Context, w deed, results chan<- outcome) {
 		suspend()
 		d.resume()
 	case w.redraw:
-		d.screen.shown = nil
+		d.screen.forget()
 	case w.answer != nil:
 		answer := *w.answer
 		go func() {

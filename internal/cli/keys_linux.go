@@ -40,8 +40,7 @@ const (
 // escapeWait is how long the rest of a sequence may take after its first byte.
 const escapeWait = 50 * time.Millisecond
 
-// readKeys reads keys until the terminal is gone. It is for one goroutine that
-// nobody waits for: a read of a terminal cannot be ended.
+// readKeys reads keys until the terminal is gone.
 func readKeys(from io.Reader, to chan<- key) {
 	bytes := make(chan []byte)
 	go func() {

@@ -82,6 +82,16 @@ func (s *fullScreen) measure() {
 	s.cols, s.rows = min(cols, 1000), min(rows, 1000)
 }
 
+// size is how much can be drawn on.
+func (s *fullScreen) size() (rows, cols int) { return s.rows, s.cols }
+
+// forget makes the next draw write every row.
+func (s *fullScreen) forget() { s.shown = nil }
+
+// keys reads keys until the terminal is gone. It is for one goroutine that nobody
+// waits for: a read of a terminal cannot be ended.
+func (s *fullScreen) keys(to chan<- key) { readKeys(s.in, to) }
+
 // draw shows rows, and writes only those that changed.
 func (s *fullScreen) draw(rows []row) error {
 	var b strings.Builder
