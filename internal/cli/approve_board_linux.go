@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"holdfast.dev/holdfast/internal/cli/screen"
 	"holdfast.dev/holdfast/internal/consent"
 	"holdfast.dev/holdfast/internal/floor/event"
 )
@@ -90,80 +91,80 @@ func (b *board) pick(at int, now time.Time) {
 }
 
 // press does what a key means.
-func (b *board) press(k key) deed {
-	switch k.code {
-	case keyInterrupt, keyGone:
+func (b *board) press(k screen.Key) deed {
+	switch k.Code {
+	case screen.KeyInterrupt, screen.KeyGone:
 		return deed{quit: true}
-	case keySuspend:
+	case screen.KeySuspend:
 		return deed{suspend: true}
-	case keyRedraw:
+	case screen.KeyRedraw:
 		return deed{redraw: true}
 	}
 	if b.prompt != nil {
 		return b.write(k)
 	}
 	b.message = ""
-	if k.paste {
+	if k.Paste {
 		return deed{}
 	}
 	if b.move(k) {
 		return deed{}
 	}
-	if k.code == keyRune && (k.r == 'q' || k.r == 'Q') {
+	if k.Code == screen.KeyRune && (k.Rune == 'q' || k.Rune == 'Q') {
 		return deed{quit: true}
 	}
-	if k.code == keyRune {
+	if k.Code == screen.KeyRune {
 		b.decide(k)
 	}
 	return deed{}
 }
 
 // move does what keys do that answer nothing.
-func (b *board) move(k key) bool {
+func (b *board) move(k screen.Key) bool {
 	_, at := b.current()
 	switch {
-	case k.code == keyUp || k.code == keyRune && k.r == 'k':
+	case k.Code == screen.KeyUp || k.Code == screen.KeyRune && k.Rune == 'k':
 		at--
-	case k.code == keyDown || k.code == keyRune && k.r == 'j':
+	case k.Code == screen.KeyDown || k.Code == screen.KeyRune && k.Rune == 'j':
 		at++
-	case k.code == keyPageDown || k.code == keyRune && k.r == ' ':
+	case k.Code == screen.KeyPageDown || k.Code == screen.KeyRune && k.Rune == ' ':
 		b.top = min(b.top+max(1, b.height-1), max(0, b.lines-b.height))
 		return true
-	case k.code == keyPageUp || k.code == keyRune && k.r == 'b':
+	case k.Code == screen.KeyPageUp || k.Code == screen.KeyRune && k.Rune == 'b':
 		b.top = max(0, b.top-max(1, b.height-1))
 		return true
-	case k.code == keyHome:
+	case k.Code == screen.KeyHome:
 		b.top = 0
 		return true
-	case k.code == keyEnd:
+	case k.Code == screen.KeyEnd:
 		b.top = max(0, b.lines-b.height)
 		return true
 	default:
 		return false
 	}
 	if at >= 0 && at < len(b.requests) && nameOf(b.requests[at]) != b.selected {
-		b.pick(at, k.at)
+		b.pick(at, k.At)
 	}
 	return true
 }
 
 // decide begins an answer, where the key is one for it.
-func (b *board) decide(k key) {
+func (b *board) decide(k screen.Key) {
 	q := &question{}
-	switch k.r {
+	switch k.Rune {
 	case 'a':
 		q.answer.Allow, q.answer.Scope = true, consent.Once
 	case 's', 'S':
-		q.answer.Allow, q.answer.Scope, q.answer.Directory = true, consent.Session, k.r == 'S'
+		q.answer.Allow, q.answer.Scope, q.answer.Directory = true, consent.Session, k.Rune == 'S'
 	case 'm', 'M':
-		q.answer.Allow, q.answer.Scope, q.answer.Directory, q.minutes = true, consent.For, k.r == 'M', true
+		q.answer.Allow, q.answer.Scope, q.answer.Directory, q.minutes = true, consent.For, k.Rune == 'M', true
 	case 'd':
 	default: // somebody types a word
-		b.unquiet(k.at)
+		b.unquiet(k.At)
 		return
 	}
 	r, at := b.current()
-	quiet := k.at.Sub(b.quiet) >= cmp.Or(b.calm, quietBefore)
+	quiet := k.At.Sub(b.quiet) >= cmp.Or(b.calm, quietBefore)
 	switch {
 	case at < 0:
 		return
@@ -171,7 +172,7 @@ func (b *board) decide(k key) {
 		b.message = "the last answer is still under way"
 		return
 	case !quiet:
-		b.unquiet(k.at)
+		b.unquiet(k.At)
 		b.message = "that key was too early: look at what would happen first"
 		return
 	case q.answer.Allow && b.seen < b.told:
@@ -198,21 +199,21 @@ func (b *board) unquiet(at time.Time) {
 }
 
 // write is a key while something is asked.
-func (b *board) write(k key) deed {
+func (b *board) write(k screen.Key) deed {
 	q := b.prompt
-	switch k.code {
-	case keyEscape:
+	switch k.Code {
+	case screen.KeyEscape:
 		b.prompt = nil
-	case keyErase:
+	case screen.KeyErase:
 		q.text = q.text[:max(0, len(q.text)-1)]
-	case keyClear:
+	case screen.KeyClear:
 		q.text = nil
-	case keyRune:
+	case screen.KeyRune:
 		if len(q.text) < 500 {
-			q.text = append(q.text, k.r)
+			q.text = append(q.text, k.Rune)
 		}
-	case keyEnter:
-		if k.paste {
+	case screen.KeyEnter:
+		if k.Paste {
 			return deed{}
 		}
 		return b.enter()

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"holdfast.dev/holdfast/internal/cli/screen"
 	"holdfast.dev/holdfast/internal/consent"
 	"holdfast.dev/holdfast/internal/floor/event"
 )
@@ -38,12 +39,12 @@ func newBoard(rows, cols int, requests ...consent.Request) *board {
 // a millisecond. \r is Enter, \x1b Escape.
 func (b *board) at(after time.Duration, keys string) (last deed) {
 	for i, r := range keys {
-		k := key{code: keyRune, r: r, at: began.Add(after + time.Duration(i)*time.Millisecond)}
+		k := screen.Key{Code: screen.KeyRune, Rune: r, At: began.Add(after + time.Duration(i)*time.Millisecond)}
 		switch r {
 		case '\r':
-			k.code = keyEnter
+			k.Code = screen.KeyEnter
 		case '\x1b':
-			k.code = keyEscape
+			k.Code = screen.KeyEscape
 		}
 		last = b.press(k)
 	}
@@ -102,16 +103,16 @@ func TestBoardTakesNoKeysTypedEarly(t *testing.T) {
 func TestBoardTakesNoPaste(t *testing.T) {
 	b := newBoard(24, 80, request("k7m2", "git", "push"))
 	for _, r := range "a\r" {
-		k := key{code: keyRune, r: r, at: began.Add(time.Minute), paste: true}
+		k := screen.Key{Code: screen.KeyRune, Rune: r, At: began.Add(time.Minute), Paste: true}
 		if r == '\r' {
-			k.code = keyEnter
+			k.Code = screen.KeyEnter
 		}
 		if got := b.press(k); got.answer != nil {
 			t.Error("a paste answered")
 		}
 	}
 	b.at(time.Minute, "d")
-	if got := b.press(key{code: keyEnter, at: began.Add(time.Minute), paste: true}); got.answer != nil {
+	if got := b.press(screen.Key{Code: screen.KeyEnter, At: began.Add(time.Minute), Paste: true}); got.answer != nil {
 		t.Error("the end of a pasted line answered")
 	}
 }
@@ -151,18 +152,18 @@ func TestBoardWantsAllToBeSeen(t *testing.T) {
 	if got := b.at(time.Second, "a"); got.answer != nil || !strings.Contains(b.message, "not shown") {
 		t.Fatalf("got %+v, %q", got.answer, b.message)
 	}
-	b.press(key{code: keyEnd, at: began.Add(2 * time.Second)}) // past the middle, which nobody saw
+	b.press(screen.Key{Code: screen.KeyEnd, At: began.Add(2 * time.Second)}) // past the middle, which nobody saw
 	b.draw(24, 80, began)
 	if got := b.at(3*time.Second, "a\r"); got.answer != nil {
 		t.Fatal("the middle was not shown")
 	}
-	b.press(key{code: keyHome})
+	b.press(screen.Key{Code: screen.KeyHome})
 	b.draw(24, 80, began)
 	shown := ""
 	for range 100 {
-		b.press(key{code: keyPageDown})
+		b.press(screen.Key{Code: screen.KeyPageDown})
 		for _, row := range b.draw(24, 80, began) {
-			shown += row.text + "\n"
+			shown += row.Text + "\n"
 		}
 	}
 	for _, arg := range argv[20:] { // those before were on the first screens
@@ -199,18 +200,18 @@ func TestBoardDraws(t *testing.T) {
 				t.Fatalf("%d rows on %dx%d", len(got), rows, cols)
 			}
 			for _, r := range got {
-				if bad := strings.IndexFunc(r.text, func(r rune) bool { return r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 || r >= 0x202a && r <= 0x202e }); bad >= 0 {
-					t.Fatalf("%dx%d: %q", rows, cols, r.text)
+				if bad := strings.IndexFunc(r.Text, func(r rune) bool { return r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 || r >= 0x202a && r <= 0x202e }); bad >= 0 {
+					t.Fatalf("%dx%d: %q", rows, cols, r.Text)
 				}
 			}
 		}
 	}
 	text := func(b *board) (all string) {
 		for _, r := range b.draw(24, 80, began) {
-			if columns(r.text) > 80 {
-				t.Errorf("%d columns: %q", columns(r.text), r.text)
+			if screen.Columns(r.Text) > 80 {
+				t.Errorf("%d columns: %q", screen.Columns(r.Text), r.Text)
 			}
-			all += r.text + "\n"
+			all += r.Text + "\n"
 		}
 		return all
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"holdfast.dev/holdfast/internal/cli/screen"
 	"holdfast.dev/holdfast/internal/cli/words"
 	"holdfast.dev/holdfast/internal/consent"
 	"holdfast.dev/holdfast/internal/floor/command"
@@ -26,47 +27,47 @@ const (
 
 // draw is the screen: the list, what exactly would happen and what was before,
 // and a line of help. Text of requests was made visible.
-func (b *board) draw(rows, cols int, now time.Time) []row {
+func (b *board) draw(rows, cols int, now time.Time) []screen.Row {
 	if rows < smallestRows || cols < smallestCols {
 		b.told, b.seen, b.height, b.lines = 1, 0, 0, 0
-		return []row{{text: "too small"}, {text: fmt.Sprintf("%d wait", len(b.requests))}}
+		return []screen.Row{{Text: "too small"}, {Text: fmt.Sprintf("%d wait", len(b.requests))}}
 	}
 	title := fmt.Sprintf("holdfast approve: %s, %s", words.Plural(len(b.requests), "request", "requests"), words.Plural(b.sessions, "run", "runs"))
-	out := []row{{text: pad(title, cols), style: reverse}}
+	out := []screen.Row{{Text: pad(title, cols), Style: screen.Reverse}}
 	list := min(len(b.requests), max(1, (rows-4)/3))
 	out = append(out, b.drawList(list, now)...)
 	b.height = rows - len(out) - 3
 	out = append(out, b.drawDetails(cols)...)
 	for len(out) < rows-2 {
-		out = append(out, row{})
+		out = append(out, screen.Row{})
 	}
 	message := b.message
 	if q := b.prompt; q != nil && q.answer.Allow && message == "" {
 		message = consent.Words(q.request, q.answer.Scope, q.answer.Directory)
 	}
-	lines := wrap(message, cols, "") // a long one covers the end of the details
+	lines := screen.Wrap(message, cols, "") // a long one covers the end of the details
 	lines = lines[:min(len(lines), max(1, rows-4))]
 	out = out[:rows-1-len(lines)]
 	for _, text := range lines {
-		out = append(out, row{text: text, style: command.Yellow})
+		out = append(out, screen.Row{Text: text, Style: command.Yellow})
 	}
 	return append(out, b.drawHelp(cols))
 }
 
 func pad(s string, cols int) string {
-	for columns(s) < cols {
+	for screen.Columns(s) < cols {
 		s += " "
 	}
 	return s
 }
 
-func (b *board) drawList(n int, now time.Time) []row {
+func (b *board) drawList(n int, now time.Time) []screen.Row {
 	if len(b.requests) == 0 {
-		return []row{{}, {text: "nothing waits for an answer"}}
+		return []screen.Row{{}, {Text: "nothing waits for an answer"}}
 	}
 	_, at := b.current()
 	first := max(0, min(at-n/2, len(b.requests)-n))
-	var out []row
+	var out []screen.Row
 	for i, r := range b.requests[first : first+n] {
 		mark, style := "  ", ""
 		if first+i == at {
@@ -77,14 +78,14 @@ func (b *board) drawList(n int, now time.Time) []row {
 			more = fmt.Sprintf(" ×%d", r.Count)
 		}
 		text := fmt.Sprintf("%s%s  %6s left  %s%s", mark, consent.Visible(r.ID), words.Span(max(0, r.Expires.Sub(now))), consent.Summary(r.Attempt), more)
-		out = append(out, row{text: text, style: style})
+		out = append(out, screen.Row{Text: text, Style: style})
 	}
 	return out
 }
 
 // drawDetails shows what fits of the selected request, and remembers how much
 // of it was seen.
-func (b *board) drawDetails(cols int) []row {
+func (b *board) drawDetails(cols int) []screen.Row {
 	r, at := b.current()
 	if at < 0 {
 		b.told, b.lines = 0, 0
@@ -101,20 +102,20 @@ func (b *board) drawDetails(cols int) []row {
 	if len(all) > b.height {
 		ruler += fmt.Sprintf("── lines %d-%d of %d ", b.top+1, end, len(all))
 	}
-	for columns(ruler) < cols {
+	for screen.Columns(ruler) < cols {
 		ruler += "─"
 	}
-	return append([]row{{text: ruler, style: command.Grey}}, all[b.top:end]...)
+	return append([]screen.Row{{Text: ruler, Style: command.Grey}}, all[b.top:end]...)
 }
 
 // details are what would happen, word for word, how far each answer would go, and
 // what the session did before. The first is what has to be seen.
-func (b *board) details(r consent.Request, cols int) []row {
-	var out []row
+func (b *board) details(r consent.Request, cols int) []screen.Row {
+	var out []screen.Row
 	what := consent.Describe(r)
 	wide := 0
 	for _, l := range what {
-		wide = max(wide, columns(l.Name))
+		wide = max(wide, screen.Columns(l.Name))
 	}
 	wide = min(wide, cols/3)
 	b.told = 0
@@ -126,21 +127,21 @@ func (b *board) details(r consent.Request, cols int) []row {
 		if l.Warn {
 			style = command.Red
 		}
-		for i, text := range wrap(l.Text, cols-wide-2, "") {
+		for i, text := range screen.Wrap(l.Text, cols-wide-2, "") {
 			label := ""
 			if i == 0 {
-				label = clip(l.Name, wide)
+				label = screen.Clip(l.Name, wide)
 			}
-			out = append(out, row{text: pad(label, wide) + "  " + text, style: style})
+			out = append(out, screen.Row{Text: pad(label, wide) + "  " + text, Style: style})
 		}
 	}
 	if b.told == 0 {
 		b.told = len(out)
 	}
-	out = append(out, row{}, row{text: "before, in " + consent.Visible(r.Session) + ", asked " + r.Asked.Local().Format("15:04:05") + ":", style: command.Grey})
+	out = append(out, screen.Row{}, screen.Row{Text: "before, in " + consent.Visible(r.Session) + ", asked " + r.Asked.Local().Format("15:04:05") + ":", Style: command.Grey})
 	if b.story != nil {
 		for _, line := range b.story(r.Session) {
-			out = append(out, row{text: "  " + line}) // the record has the rest
+			out = append(out, screen.Row{Text: "  " + line}) // the record has the rest
 		}
 	}
 	return out
@@ -152,20 +153,20 @@ func ofScope(r consent.Request, l consent.Line) bool {
 	return l.Name == string(consent.Once) && l.Text == consent.Words(r, consent.Once, false)
 }
 
-func (b *board) drawHelp(cols int) row {
+func (b *board) drawHelp(cols int) screen.Row {
 	if q := b.prompt; q != nil {
 		label := q.label()
 		typed := consent.Visible(string(q.text))
-		room := max(4, cols-columns(label)-1)
-		for columns(typed) > room {
+		room := max(4, cols-screen.Columns(label)-1)
+		for screen.Columns(typed) > room {
 			typed = string([]rune(typed)[1:])
 		}
-		return row{text: clip(label, cols-columns(typed)-1) + typed, style: command.Bold, cursor: true}
+		return screen.Row{Text: screen.Clip(label, cols-screen.Columns(typed)-1) + typed, Style: command.Bold, Cursor: true}
 	}
 	for _, text := range helpLines {
-		if columns(text) < cols {
-			return row{text: text, style: command.Grey}
+		if screen.Columns(text) < cols {
+			return screen.Row{Text: text, Style: command.Grey}
 		}
 	}
-	return row{}
+	return screen.Row{}
 }

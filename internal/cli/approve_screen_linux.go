@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"holdfast.dev/holdfast/internal/cli/screen"
 	"holdfast.dev/holdfast/internal/consent"
 	"holdfast.dev/holdfast/internal/floor/command"
 )
@@ -28,18 +29,18 @@ func (a *app) approveScreen(c *cobra.Command, via string, untilEmpty bool) error
 	defer signal.Stop(signals)
 	ctx, cancel := context.WithCancel(c.Context())
 	defer cancel()
-	s, err := newFullScreen(in, out, a.Lookup("NO_COLOR") == "")
+	s, err := screen.NewFullScreen(in, out, a.Lookup("NO_COLOR") == "")
 	if err != nil {
 		return err
 	}
-	defer s.leave() // also of a panic, which is printed after it
+	defer s.Leave() // also of a panic, which is printed after it
 	d := &desktop{approver: p, screen: s, signals: signals, untilEmpty: untilEmpty, stories: a.newStories(), board: board{quiet: time.Now()}}
 	d.board.story = d.stories.of
 	if untilEmpty {
 		d.board.calm = quietPopup
 	}
 	err = d.run(ctx, cancel)
-	if lerr := s.leave(); err == nil {
+	if lerr := s.Leave(); err == nil {
 		err = lerr
 	}
 	return err
@@ -49,7 +50,7 @@ func (a *app) approveScreen(c *cobra.Command, via string, untilEmpty bool) error
 type desktop struct {
 	*approver
 	board      board
-	screen     *fullScreen
+	screen     *screen.FullScreen
 	stories    *stories
 	signals    chan os.Signal
 	untilEmpty bool
@@ -78,8 +79,8 @@ func (d *desktop) run(ctx context.Context, cancel context.CancelFunc) error {
 		})
 	}()
 	defer func() { cancel(); <-followed }()
-	keys := make(chan key, 64)
-	go d.screen.keys(keys)
+	keys := make(chan screen.Key, 64)
+	go d.screen.Keys(keys)
 	results := make(chan outcome, 1)
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
@@ -123,7 +124,7 @@ func (d *desktop) empty(after time.Duration) bool {
 // rescue gives the terminal back before a panic of another goroutine is printed.
 func (d *desktop) rescue() {
 	if r := recover(); r != nil {
-		d.screen.leave()
+		d.screen.Leave()
 		panic(r)
 	}
 }
@@ -132,8 +133,8 @@ func (d *desktop) rescue() {
 // stands on the screen.
 func (d *desktop) draw() error {
 	now := time.Now()
-	rows, cols := d.screen.size()
-	if err := d.screen.draw(d.board.draw(rows, cols, now)); err != nil {
+	rows, cols := d.screen.Size()
+	if err := d.screen.Draw(d.board.draw(rows, cols, now)); err != nil {
 		return err
 	}
 	if d.shown != d.board.selected {
@@ -146,11 +147,11 @@ func (d *desktop) draw() error {
 func (d *desktop) do(ctx context.Context, w deed, results chan<- outcome) {
 	switch {
 	case w.suspend:
-		d.screen.leave()
-		suspend()
+		d.screen.Leave()
+		screen.Suspend()
 		d.resume()
 	case w.redraw:
-		d.screen.forget()
+		d.screen.Forget()
 	case w.answer != nil:
 		answer := *w.answer
 		go func() {
@@ -163,8 +164,8 @@ func (d *desktop) do(ctx context.Context, w deed, results chan<- outcome) {
 // resume takes the terminal again after a stop. What was typed meanwhile was
 // typed for something else.
 func (d *desktop) resume() {
-	d.screen.leave()
-	d.screen.enter() // where that fails, drawing does too
+	d.screen.Leave()
+	d.screen.Enter() // where that fails, drawing does too
 	d.shown = ""
 	d.board.prompt = nil
 }
@@ -173,7 +174,7 @@ func (d *desktop) resume() {
 func (d *desktop) signal(sig os.Signal) (end bool, err error) {
 	switch sig {
 	case syscall.SIGWINCH:
-		d.screen.measure()
+		d.screen.Measure()
 		return false, nil
 	case syscall.SIGCONT:
 		d.resume()
@@ -182,7 +183,7 @@ func (d *desktop) signal(sig os.Signal) (end bool, err error) {
 		return true, nil
 	}
 	s, _ := sig.(syscall.Signal)
-	d.screen.leave()
+	d.screen.Leave()
 	fmt.Fprintf(os.Stderr, "holdfast: ended by signal %d\n", int(s))
 	return true, command.Exit(128 + int(s))
 }

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/term"
 	"holdfast.dev/holdfast/internal/boundary"
+	"holdfast.dev/holdfast/internal/cli/screen"
 	"holdfast.dev/holdfast/internal/floor/sys"
 )
 
@@ -44,4 +45,4 @@ func (c *console) Resized() <-chan os.Signal { return c.resized }
 func (c *console) Flush() { sys.FlushInput(c.file) }
 
 // Suspend stops this process until the user continues it.
-func (c *console) Suspend() { suspend() }
+func (c *console) Suspend() { screen.Suspend() }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"holdfast.dev/holdfast/internal/boundary"
+	"holdfast.dev/holdfast/internal/cli/backend"
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/sys"
 	"holdfast.dev/holdfast/internal/policy"
@@ -41,7 +42,7 @@ func (a *app) doctor(cmd *cobra.Command, asJSON bool) error {
 	if sys.Confined() {
 		return command.Usage(errors.New("this is inside of a boundary, which lets nothing be tried"), "run 'holdfast doctor' outside of it, where 'holdfast run' is started")
 	}
-	backend, err := newBackend()
+	backend, err := backend.New()
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"holdfast.dev/holdfast/internal/cli/backend"
 	"holdfast.dev/holdfast/internal/credentials"
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/policy"
@@ -70,7 +71,7 @@ func (f *planFlags) options(a *command.App) (policy.Options, error) {
 	if err != nil {
 		return policy.Options{}, err
 	}
-	if view := systemView(); len(view) > 0 {
+	if view := backend.SystemView(); len(view) > 0 {
 		host.System = view
 	}
 	host.Grants = credentials.Store{Dir: filepath.Join(host.State, "grants")}.Credential

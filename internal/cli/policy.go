@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"holdfast.dev/holdfast/internal/cli/screen"
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/text"
 	"holdfast.dev/holdfast/internal/policy"
@@ -210,10 +211,10 @@ func trust(a *app, host policy.Host, p policy.Project, yes bool) error {
 	}
 	if !yes {
 		in, ok := a.Stdin.(*os.File)
-		if !ok || !isTerminal(in) {
+		if !ok || !screen.IsTerminal(in) {
 			return command.Usage(errors.New("nobody is there to ask"), "after reading the file: holdfast policy trust --yes "+p.Path)
 		}
-		answer, err := ask(in, a.Stderr, "trust these bytes? [y/N]")
+		answer, err := screen.Ask(in, a.Stderr, "trust these bytes? [y/N]")
 		if strings.ToLower(answer) != "y" {
 			return errors.Join(errors.New("not trusted"), err)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"holdfast.dev/holdfast/internal/cli/screen"
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/text"
 )
@@ -24,7 +25,7 @@ func newReviewCat(a *app) *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error {
 			ctx, stop := command.Interruptible(c)
 			defer stop()
-			if out, ok := a.Stdout.(*os.File); ok && isTerminal(out) && !force {
+			if out, ok := a.Stdout.(*os.File); ok && screen.IsTerminal(out) && !force {
 				return command.Usage(errors.New("the bytes of a run can act on a terminal"), "redirect them to a file, or see them with: holdfast review diff "+fileName(args[0]))
 			}
 			v, err := a.openReview(ctx, session)

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"holdfast.dev/holdfast/internal/cli/screen"
 	"holdfast.dev/holdfast/internal/cli/words"
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/event"
@@ -364,9 +365,9 @@ func (a *app) dropReview(ctx context.Context, name string, yes bool) error {
 // sure asks on the terminal for the word yes.
 func (a *app) sure(question string) bool {
 	in, ok := a.Stdin.(*os.File)
-	if !ok || !isTerminal(in) {
+	if !ok || !screen.IsTerminal(in) {
 		return false
 	}
-	line, err := ask(in, a.Stderr, question+" type yes:")
+	line, err := screen.Ask(in, a.Stderr, question+" type yes:")
 	return err == nil && line == "yes"
 }

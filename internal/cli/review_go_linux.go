@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 
+	"holdfast.dev/holdfast/internal/cli/screen"
 	"holdfast.dev/holdfast/internal/cli/words"
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/paths"
@@ -35,7 +36,7 @@ type walk struct {
 func (v *reviewing) interact(ctx context.Context) error {
 	in, inOK := v.a.Stdin.(*os.File)
 	out, outOK := v.a.Stdout.(*os.File)
-	if !inOK || !outOK || !isTerminal(in) || !isTerminal(out) {
+	if !inOK || !outOK || !screen.IsTerminal(in) || !screen.IsTerminal(out) {
 		return command.Usage(errors.New("-i needs a terminal"), "decide with: holdfast review accept PATH, and reject PATH")
 	}
 	if err := v.begin(); err != nil {
@@ -97,7 +98,7 @@ func (w *walk) ask(question string) (string, error) {
 	if err := w.out.Flush(); err != nil {
 		return "", err
 	}
-	return ask(w.in, w.a.Stdout, w.a.Tint(command.Bold+";"+command.Cyan, question))
+	return screen.Ask(w.in, w.a.Stdout, w.a.Tint(command.Bold+";"+command.Cyan, question))
 }
 
 const help = `y  accept

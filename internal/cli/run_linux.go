@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"golang.org/x/term"
+	"holdfast.dev/holdfast/internal/cli/backend"
 	"holdfast.dev/holdfast/internal/cli/words"
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/sys"
@@ -60,7 +61,7 @@ func (a *app) newTask(options policy.Options, argv []string) (*run.Task, error) 
 			return nil, command.Usage(errors.New("an argument contains a NUL byte"), "pass the data in a file")
 		}
 	}
-	backend, err := newBackend()
+	backend, err := backend.New()
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package cli
+package screen
 
 import (
 	"errors"
@@ -22,29 +22,29 @@ const (
 	screenReset = "\x1b[0m"
 )
 
-// row is one row of the screen. Its text has no control characters.
-type row struct {
-	text   string
-	style  string // of SGR, such as "7" for reverse; "" for plain
-	cursor bool   // the cursor stands at its end
+// Row is one row of the screen. Its text has no control characters.
+type Row struct {
+	Text   string
+	Style  string // of SGR, such as "7" for reverse; "" for plain
+	Cursor bool   // the cursor stands at its end
 }
 
-// fullScreen is the user's terminal while one command has all of it.
-type fullScreen struct {
+// FullScreen is the user's terminal while one command has all of it.
+type FullScreen struct {
 	in, out    *os.File
 	colour     bool
 	old        *term.State // nil while it is not ours
 	rows, cols int
-	shown      []row // what stands on it; nil when that is not known
+	shown      []Row // what stands on it; nil when that is not known
 }
 
-// newFullScreen takes the terminal. Every way out must call leave.
-func newFullScreen(in, out *os.File, colour bool) (*fullScreen, error) {
-	s := &fullScreen{in: in, out: out, colour: colour}
-	return s, s.enter()
+// NewFullScreen takes the terminal. Every way out must call leave.
+func NewFullScreen(in, out *os.File, colour bool) (*FullScreen, error) {
+	s := &FullScreen{in: in, out: out, colour: colour}
+	return s, s.Enter()
 }
 
-func (s *fullScreen) enter() error {
+func (s *FullScreen) Enter() error {
 	old, err := term.MakeRaw(int(s.in.Fd()))
 	if err != nil {
 		return fmt.Errorf("switching the terminal to raw mode: %w", err)
@@ -52,15 +52,15 @@ func (s *fullScreen) enter() error {
 	s.old, s.shown = old, nil
 	sys.FlushInput(s.in) // what was typed before anything was shown was not meant for it
 	if _, err := io.WriteString(s.out, screenEnter); err != nil {
-		s.leave()
+		s.Leave()
 		return fmt.Errorf("writing to the terminal: %w", err)
 	}
-	s.measure()
+	s.Measure()
 	return nil
 }
 
-// leave gives the terminal back as it was. It may be called more than once.
-func (s *fullScreen) leave() error {
+// Leave gives the terminal back as it was. It may be called more than once.
+func (s *FullScreen) Leave() error {
 	if s.old == nil {
 		return nil
 	}
@@ -70,8 +70,8 @@ func (s *fullScreen) leave() error {
 	return err
 }
 
-// measure asks for the size, which may have changed.
-func (s *fullScreen) measure() {
+// Measure asks for the size, which may have changed.
+func (s *FullScreen) Measure() {
 	cols, rows, err := term.GetSize(int(s.out.Fd()))
 	if err != nil || cols < 1 || rows < 1 {
 		cols, rows = 80, 24
@@ -82,50 +82,50 @@ func (s *fullScreen) measure() {
 	s.cols, s.rows = min(cols, 1000), min(rows, 1000)
 }
 
-// size is how much can be drawn on.
-func (s *fullScreen) size() (rows, cols int) { return s.rows, s.cols }
+// Size is how much can be drawn on.
+func (s *FullScreen) Size() (rows, cols int) { return s.rows, s.cols }
 
-// forget makes the next draw write every row.
-func (s *fullScreen) forget() { s.shown = nil }
+// Forget makes the next draw write every row.
+func (s *FullScreen) Forget() { s.shown = nil }
 
-// keys reads keys until the terminal is gone. It is for one goroutine that nobody
+// Keys reads keys until the terminal is gone. It is for one goroutine that nobody
 // waits for: a read of a terminal cannot be ended.
-func (s *fullScreen) keys(to chan<- key) { readKeys(s.in, to) }
+func (s *FullScreen) Keys(to chan<- Key) { readKeys(s.in, to) }
 
-// draw shows rows, and writes only those that changed.
-func (s *fullScreen) draw(rows []row) error {
+// Draw shows rows, and writes only those that changed.
+func (s *FullScreen) Draw(rows []Row) error {
 	var b strings.Builder
 	if s.shown == nil {
 		b.WriteString(screenReset + "\x1b[2J")
 	}
 	cursor := ""
 	for i := range s.rows {
-		var r row
+		var r Row
 		if i < len(rows) {
 			r = rows[i]
 		}
-		r.text = clip(r.text, s.cols)
-		if r.cursor {
-			cursor = fmt.Sprintf("\x1b[%d;%dH\x1b[?25h", i+1, min(columns(r.text)+1, s.cols))
+		r.Text = Clip(r.Text, s.cols)
+		if r.Cursor {
+			cursor = fmt.Sprintf("\x1b[%d;%dH\x1b[?25h", i+1, min(Columns(r.Text)+1, s.cols))
 		}
 		if s.shown != nil && s.shown[i] == r {
 			continue
 		}
 		fmt.Fprintf(&b, "\x1b[%d;1H\x1b[2K", i+1)
-		if style := s.style(r.style); style != "" {
-			b.WriteString("\x1b[" + style + "m" + r.text + screenReset)
+		if style := s.style(r.Style); style != "" {
+			b.WriteString("\x1b[" + style + "m" + r.Text + screenReset)
 		} else {
-			b.WriteString(r.text)
+			b.WriteString(r.Text)
 		}
 		if s.shown != nil {
 			s.shown[i] = r
 		}
 	}
 	if s.shown == nil {
-		s.shown = make([]row, s.rows)
+		s.shown = make([]Row, s.rows)
 		copy(s.shown, rows)
 		for i := range s.shown {
-			s.shown[i].text = clip(s.shown[i].text, s.cols)
+			s.shown[i].Text = Clip(s.shown[i].Text, s.cols)
 		}
 	}
 	if cursor == "" {
@@ -139,20 +139,20 @@ func (s *fullScreen) draw(rows []row) error {
 }
 
 // style is how a row looks: without colours only what is no colour.
-func (s *fullScreen) style(style string) string {
-	if s.colour || style == command.Bold || style == reverse {
+func (s *FullScreen) style(style string) string {
+	if s.colour || style == command.Bold || style == Reverse {
 		return style
 	}
 	return ""
 }
 
-// reverse is the style of what is selected; it is no colour.
-const reverse = "7"
+// Reverse is the style of what is selected; it is no colour.
+const Reverse = "7"
 
-// columns is how many columns a text takes at most. Of what is beyond the Latin,
+// Columns is how many columns a text takes at most. Of what is beyond the Latin,
 // Greek, Cyrillic and Semitic scripts two are counted, for much of it is wide
 // (UAX #11): a line may end early, and never runs into another.
-func columns(s string) int {
+func Columns(s string) int {
 	n := 0
 	for _, r := range s {
 		n += runeColumns(r)
@@ -167,8 +167,8 @@ func runeColumns(r rune) int {
 	return 2
 }
 
-// clip is the beginning of a text that fits into columns.
-func clip(s string, width int) string {
+// Clip is the beginning of a text that fits into columns.
+func Clip(s string, width int) string {
 	n := 0
 	for i, r := range s {
 		if n += runeColumns(r); n > width {
@@ -178,11 +178,11 @@ func clip(s string, width int) string {
 	return s
 }
 
-// wrap breaks a text into lines of width columns: at spaces where there are
+// Wrap breaks a text into lines of width columns: at spaces where there are
 // some, else anywhere. Nothing of it is left out.
-func wrap(s string, width int, indent string) []string {
+func Wrap(s string, width int, indent string) []string {
 	width = max(width, 8)
-	if columns(indent) > width/2 {
+	if Columns(indent) > width/2 {
 		indent = ""
 	}
 	var out []string
@@ -192,7 +192,7 @@ func wrap(s string, width int, indent string) []string {
 		if !first {
 			lead = indent
 		}
-		part := clip(line, width-columns(lead))
+		part := Clip(line, width-Columns(lead))
 		if len(part) < len(s) {
 			if at := strings.LastIndexByte(part, ' '); at > len(part)/2 {
 				part = part[:at+1]
@@ -205,10 +205,10 @@ func wrap(s string, width int, indent string) []string {
 	}
 }
 
-// suspend stops this process; the shell that started it notices, and continues it
+// Suspend stops this process; the shell that started it notices, and continues it
 // on "fg". The signal is delivered to the process, and this thread may run on before
 // it stops: only SIGCONT says that it was stopped and is running again.
-func suspend() {
+func Suspend() {
 	continued := make(chan os.Signal, 1)
 	signal.Notify(continued, syscall.SIGCONT)
 	defer signal.Stop(continued)

@@ -1,4 +1,8 @@
-package cli
+// Package screen is the user's terminal: a question with its answer ([Ask]), and, for
+// one command at a time, all of it with rows that are drawn and keys that are read
+// ([NewFullScreen]). What was typed before something was shown counts for nothing.
+// It knows no verb; text that it draws was made safe by its caller.
+package screen
 
 import (
 	"errors"
@@ -12,12 +16,12 @@ import (
 	"holdfast.dev/holdfast/internal/floor/sys"
 )
 
-func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
+func IsTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 
-// ask prints a question on out and reads a line from the terminal in. Every question
+// Ask prints a question on out and reads a line from the terminal in. Every question
 // of a command goes through it: what was typed, or put into the terminal by what ran
 // there, before the question was shown answers nothing.
-func ask(in *os.File, out io.Writer, question string) (string, error) {
+func Ask(in *os.File, out io.Writer, question string) (string, error) {
 	if err := sys.FlushInput(in); err != nil {
 		return "", fmt.Errorf("asking on the terminal: %w", err)
 	}

@@ -1,4 +1,4 @@
-package cli
+package screen
 
 import (
 	"slices"
@@ -8,18 +8,18 @@ import (
 
 func TestKeys(t *testing.T) {
 	for in, want := range map[string][]keyCode{
-		"a":                        {keyRune},
-		"\x1b[A\x1b[B\x1bOA":       {keyUp, keyDown, keyUp},
-		"\x1b[5~\x1b[6~":           {keyPageUp, keyPageDown},
+		"a":                        {KeyRune},
+		"\x1b[A\x1b[B\x1bOA":       {KeyUp, KeyDown, KeyUp},
+		"\x1b[5~\x1b[6~":           {KeyPageUp, KeyPageDown},
 		"\x1b[1;5A":                {},
-		"\x1b":                     {keyEscape},
-		"\x1b\x1b":                 {keyEscape, keyEscape},
+		"\x1b":                     {KeyEscape},
+		"\x1b\x1b":                 {KeyEscape, KeyEscape},
 		"\x1ba":                    {},
-		"\r\n\x7f\x03\x1a":         {keyEnter, keyEnter, keyErase, keyInterrupt, keySuspend},
-		"\x1b[200~a\r\x1b[201~b":   {keyRune, keyEnter, keyRune},
+		"\r\n\x7f\x03\x1a":         {KeyEnter, KeyEnter, KeyErase, KeyInterrupt, KeySuspend},
+		"\x1b[200~a\r\x1b[201~b":   {KeyRune, KeyEnter, KeyRune},
 		"\x1b[?62;c":               {}, // answers of the terminal are no keys
 		"\x1b[24;80R":              {},
-		"\xc3\xa9\xff\xe6\xbc\xa2": {keyRune, keyRune},
+		"\xc3\xa9\xff\xe6\xbc\xa2": {KeyRune, KeyRune},
 		"\x00\x01":                 {},
 	} {
 		for _, whole := range []bool{true, false} { // in one piece, and byte by byte
@@ -27,7 +27,7 @@ func TestKeys(t *testing.T) {
 			var got []keyCode
 			take := func() {
 				for _, k := range p.take() {
-					got = append(got, k.code)
+					got = append(got, k.Code)
 				}
 			}
 			if whole {
@@ -51,12 +51,12 @@ func TestKeys(t *testing.T) {
 func TestWrapLosesNothing(t *testing.T) {
 	for _, s := range []string{"", "a", "some words and more words of some length", strings.Repeat("x", 100), strings.Repeat("漢", 50), "  spaces   inside  "} {
 		for width := 1; width < 50; width++ {
-			lines := wrap(s, width, "")
+			lines := Wrap(s, width, "")
 			if got := strings.Join(lines, ""); got != s {
 				t.Fatalf("%d: %q became %q", width, s, got)
 			}
 			for _, l := range lines {
-				if columns(l) > max(width, 8) {
+				if Columns(l) > max(width, 8) {
 					t.Errorf("%d: %q", width, l)
 				}
 			}
