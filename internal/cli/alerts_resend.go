@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"holdfast.dev/holdfast/internal/cli/plans"
 	"holdfast.dev/holdfast/internal/cli/words"
 	"holdfast.dev/holdfast/internal/detect/alert"
 	"holdfast.dev/holdfast/internal/floor/command"
@@ -119,12 +120,12 @@ func (a *app) alertOptions(own string) (alert.Options, error) {
 		return alert.Options{}, err
 	}
 	defer os.Remove(nowhere)
-	flags := planFlags{policy: own, workspace: nowhere}
-	options, err := flags.options(a.App)
+	flags := plans.Flags{Policy: own, Workspace: nowhere}
+	options, err := flags.Options(a.App)
 	if err != nil {
 		return alert.Options{}, err
 	}
-	_, plan, err := compile(options)
+	_, plan, err := plans.Compile(options)
 	host, _ := os.Hostname() // it is for the reader of an alert alone
 	return alert.Options{Sinks: plan.Alerts.Sinks, Host: host, Version: command.Release(), Terminal: func(line string) {
 		fmt.Fprintf(a.Stderr, "%s %s\n", a.Paint(command.Red, "holdfast: alert:"), line)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"holdfast.dev/holdfast/internal/cli/plans"
 	"holdfast.dev/holdfast/internal/cli/words"
 	"holdfast.dev/holdfast/internal/credentials"
 	"holdfast.dev/holdfast/internal/floor/command"
@@ -208,8 +209,8 @@ made for the test is revoked again. No use is counted.`,
 // credential is the grant of a name, or else the credential of the policy that
 // applies here, with the trees that a run could change.
 func (a *app) credential(name string) (policy.Credential, []string, error) {
-	var flags planFlags
-	options, err := flags.options(a.App)
+	var flags plans.Flags
+	options, err := flags.Options(a.App)
 	if err != nil {
 		return policy.Credential{}, nil, err
 	}
@@ -218,7 +219,7 @@ func (a *app) credential(name string) (policy.Credential, []string, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return policy.Credential{}, nil, err
 	}
-	_, plan, err := compile(options)
+	_, plan, err := plans.Compile(options)
 	if granted { // also where no run can be made: what earlier ones could write to is known all the same
 		return cred, []string{plan.Workspace}, cred.Judge(plan, options.Host)
 	}

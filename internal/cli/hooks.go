@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"holdfast.dev/holdfast/internal/agents/hooks"
+	"holdfast.dev/holdfast/internal/cli/plans"
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/event"
 	"holdfast.dev/holdfast/internal/floor/text"
@@ -229,7 +230,7 @@ func judgeOutside(host policy.Host, r hooks.Report) hooks.Answer {
 	if r.Kind != hooks.Call {
 		return hooks.Answer{}
 	}
-	_, plan, err := compile(policy.Options{Host: host})
+	_, plan, err := plans.Compile(policy.Options{Host: host})
 	if err != nil {
 		return notAsked(r, err)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"holdfast.dev/holdfast/internal/cli/plans"
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/sys"
 	"holdfast.dev/holdfast/internal/floor/text"
@@ -34,7 +35,7 @@ func newMCPCommand(a *app) *cobra.Command {
 }
 
 func newMCPRunCommand(a *app) *cobra.Command {
-	var flags planFlags
+	var flags plans.Flags
 	var verbose bool
 	c := &cobra.Command{
 		Use:   "run --policy FILE [flags] [--] SERVER [ARG...]",
@@ -52,7 +53,7 @@ away, so does the server. The exit status is the server's.`,
 			switch {
 			case len(args) == 0:
 				return command.Usage(errors.New("no server given"), "type 'holdfast mcp run --policy FILE -- SERVER'")
-			case flags.policy == "":
+			case flags.Policy == "":
 				return command.Usage(errors.New("no policy given: what the server may see has to be said"),
 					"write a file with the line 'version: 1', which shows it the system alone, and name it with --policy")
 
@@ -62,8 +63,8 @@ away, so does the server. The exit status is the server's.`,
 		RunE: func(_ *cobra.Command, args []string) error { return a.serveMCP(&flags, args, verbose) },
 	}
 	c.Flags().SetInterspersed(false)
-	flags.bind(c)
-	complete(c)
+	flags.Bind(c)
+	plans.Complete(c)
 	c.Flags().BoolVarP(&verbose, "verbose", "v", false, "say what the boundary is made of")
 	return c
 }
@@ -81,8 +82,8 @@ func stdioServer(name string) error {
 }
 
 // serveMCP runs a server to its end.
-func (a *app) serveMCP(flags *planFlags, argv []string, verbose bool) error {
-	options, err := flags.options(a.App)
+func (a *app) serveMCP(flags *plans.Flags, argv []string, verbose bool) error {
+	options, err := flags.Options(a.App)
 	if err != nil {
 		return err
 	}

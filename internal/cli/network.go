@@ -4,12 +4,13 @@ import (
 	"errors"
 
 	"github.com/spf13/cobra"
+	"holdfast.dev/holdfast/internal/cli/plans"
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/policy"
 )
 
 func newPolicyLearn(a *app) *cobra.Command {
-	var flags planFlags
+	var flags plans.Flags
 	var through bool
 	var to string
 	c := &cobra.Command{
@@ -28,7 +29,7 @@ terminated to see requests; what the command prints goes to standard error.`,
 			return nil
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			options, err := flags.options(a.App)
+			options, err := flags.Options(a.App)
 			if err != nil {
 				return err
 			}
@@ -36,7 +37,7 @@ terminated to see requests; what the command prints goes to standard error.`,
 		},
 	}
 	c.Flags().SetInterspersed(false)
-	flags.bind(c)
+	flags.Bind(c)
 	c.Flags().BoolVar(&through, "open", false, "pass on what is asked for, to public addresses")
 	c.Flags().VarP((*command.TextFlag)(&to), "to", "o", "FILE to write, which must not be there; standard output without it")
 	return c

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"holdfast.dev/holdfast/internal/cli/plans"
 	"holdfast.dev/holdfast/internal/cli/screen"
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/text"
@@ -36,7 +37,7 @@ func newPolicyCommand(a *app) *cobra.Command {
 }
 
 func newPolicyShow(a *app) *cobra.Command {
-	var flags planFlags
+	var flags plans.Flags
 	var asJSON bool
 	c := &cobra.Command{
 		Use:     "show [flags]",
@@ -44,11 +45,11 @@ func newPolicyShow(a *app) *cobra.Command {
 		Example: "  holdfast policy show\n  holdfast policy show --profile ci --json",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			options, err := flags.options(a.App)
+			options, err := flags.Options(a.App)
 			if err != nil {
 				return err
 			}
-			effective, plan, err := compile(options)
+			effective, plan, err := plans.Compile(options)
 			if err != nil {
 				return err
 			}
@@ -60,7 +61,7 @@ func newPolicyShow(a *app) *cobra.Command {
 			return err
 		},
 	}
-	flags.bind(c)
+	flags.Bind(c)
 	c.Flags().BoolVar(&asJSON, "json", false, "show as JSON")
 	return c
 }
@@ -156,7 +157,7 @@ func newPolicySchema(a *app) *cobra.Command {
 }
 
 func newPolicyTrust(a *app) *cobra.Command {
-	var flags planFlags
+	var flags plans.Flags
 	var yes, remove bool
 	c := &cobra.Command{
 		Use:   "trust [flags] [FILE]",
@@ -171,9 +172,9 @@ holdfast.yaml of the current directory when it is not given.`,
 				if filepath.Base(args[0]) != policy.ProjectFile {
 					return fmt.Errorf("only a project's %s needs trust; a policy of your own is used with --policy", policy.ProjectFile)
 				}
-				flags.workspace = filepath.Dir(args[0])
+				flags.Workspace = filepath.Dir(args[0])
 			}
-			options, err := flags.options(a.App)
+			options, err := flags.Options(a.App)
 			if err != nil {
 				return err
 			}
@@ -194,7 +195,7 @@ holdfast.yaml of the current directory when it is not given.`,
 			return trust(a, options.Host, *project, yes)
 		},
 	}
-	c.Flags().StringVar(&flags.profile, "profile", "", "`NAME` of the profile that the file comes on top of (default local)")
+	c.Flags().StringVar(&flags.Profile, "profile", "", "`NAME` of the profile that the file comes on top of (default local)")
 	c.Flags().BoolVar(&yes, "yes", false, "do not ask")
 	c.Flags().BoolVar(&remove, "remove", false, "take the trust back")
 	return c

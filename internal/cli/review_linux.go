@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"holdfast.dev/holdfast/internal/boundary/workspace"
+	"holdfast.dev/holdfast/internal/cli/plans"
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/paths"
 	"holdfast.dev/holdfast/internal/floor/text"
@@ -237,7 +238,7 @@ func (v *reviewing) read(ctx context.Context) error {
 // rules are the names that are flagged: those of the workspace's policy, as a run
 // in it would have them.
 func (v *reviewing) rules() workspace.Rules {
-	_, plan, err := compile(policy.Options{Host: v.host, Workspace: string(v.Workspace)})
+	_, plan, err := plans.Compile(policy.Options{Host: v.host, Workspace: string(v.Workspace)})
 	if err == nil {
 		var rules workspace.Rules
 		if rules, err = run.Rules(plan); err == nil {

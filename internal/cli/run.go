@@ -5,12 +5,12 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"holdfast.dev/holdfast/internal/cli/plans"
 	"holdfast.dev/holdfast/internal/floor/command"
-	"holdfast.dev/holdfast/internal/policy"
 )
 
 func newRunCommand(a *app) *cobra.Command {
-	var flags planFlags
+	var flags plans.Flags
 	var verbose bool
 	var grace time.Duration
 	cmd := &cobra.Command{
@@ -36,31 +36,20 @@ command's; 125 says that nothing was started, 124 that holdfast failed after tha
 			if grace <= 0 {
 				return command.Usage(errors.New("--grace wants a duration above 0"), "for example --grace 30s")
 			}
-			options, err := flags.options(a.App)
+			options, err := flags.Options(a.App)
 			if err != nil {
 				return err
 			}
-			if flags.preset == "" {
-				options.Preset = a.presetOf(options, args[0])
+			if flags.Preset == "" {
+				options.Preset = plans.Preset(a.App, options, args[0])
 			}
 			return a.run(options, args, verbose, grace)
 		},
 	}
 	cmd.Flags().SetInterspersed(false)
-	flags.bind(cmd)
-	complete(cmd)
+	flags.Bind(cmd)
+	plans.Complete(cmd)
 	cmd.Flags().DurationVar(&grace, "grace", 10*time.Second, "end the run `DURATION` after SIGTERM was passed on to it")
 	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "say what the boundary is made of")
 	return cmd
-}
-
-// complete says what the shell can offer for the values of flags.
-func complete(cmd *cobra.Command) {
-	words := make([]string, len(policy.Losses))
-	for i, g := range policy.Losses {
-		words[i] = string(g)
-	}
-	for flag, values := range map[string][]string{"profile": policy.Profiles, "without": words} {
-		cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
-	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/term"
 	"holdfast.dev/holdfast/internal/cli/backend"
+	"holdfast.dev/holdfast/internal/cli/plans"
 	"holdfast.dev/holdfast/internal/cli/words"
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/sys"
@@ -52,7 +53,7 @@ func (a *app) run(options policy.Options, argv []string, verbose bool, grace tim
 
 // newTask makes the task of a command line.
 func (a *app) newTask(options policy.Options, argv []string) (*run.Task, error) {
-	_, plan, err := compile(options)
+	_, plan, err := plans.Compile(options)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +72,7 @@ func (a *app) newTask(options policy.Options, argv []string) (*run.Task, error) 
 		Log: filepath.Join(options.Host.State, "log"), Keys: filepath.Join(options.Host.State, "keys"),
 		Grants: filepath.Join(options.Host.State, "grants"), Unset: os.Unsetenv,
 		Replan: func() (policy.Plan, error) {
-			_, plan, err := compile(options)
+			_, plan, err := plans.Compile(options)
 			return plan, err
 		},
 	}

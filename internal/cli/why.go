@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"holdfast.dev/holdfast/internal/cli/plans"
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/text"
 	"holdfast.dev/holdfast/internal/policy"
@@ -27,20 +28,20 @@ type explainer func(policy.Plan, policy.Host, []policy.Reserved, string) (policy
 
 // explainCommand is what why and policy explain share.
 func explainCommand(a *app, explain explainer) *cobra.Command {
-	var flags planFlags
+	var flags plans.Flags
 	var asJSON bool
 	c := &cobra.Command{
 		Args: something,
 		RunE: func(c *cobra.Command, queries []string) error {
-			options, err := flags.options(a.App)
+			options, err := flags.Options(a.App)
 			if err != nil {
 				return err
 			}
-			_, plan, err := compile(options)
+			_, plan, err := plans.Compile(options)
 			if err != nil {
 				return err
 			}
-			names, err := protect(c, &plan)
+			names, err := plans.Protect(c, &plan)
 			if err != nil {
 				return err
 			}
@@ -62,7 +63,7 @@ func explainCommand(a *app, explain explainer) *cobra.Command {
 			return nil
 		},
 	}
-	flags.bind(c)
+	flags.Bind(c)
 	c.Flags().BoolVar(&asJSON, "json", false, "answer as JSON")
 	return c
 }
@@ -73,16 +74,6 @@ func something(c *cobra.Command, args []string) error {
 		return command.Usage(errors.New("nothing to look at was named"), "see '"+c.CommandPath()+" --help'")
 	}
 	return nil
-}
-
-// compile makes the plan that run would enforce.
-func compile(o policy.Options) (policy.Effective, policy.Plan, error) {
-	e, err := policy.Load(o)
-	if err != nil {
-		return policy.Effective{}, policy.Plan{}, err
-	}
-	plan, err := policy.Compile(e, o.Host)
-	return e, plan, err
 }
 
 func writeAnswer(w io.Writer, a policy.Answer) {

@@ -1,4 +1,4 @@
-package cli
+package plans
 
 import (
 	"errors"
@@ -13,23 +13,23 @@ import (
 	"holdfast.dev/holdfast/internal/policy"
 )
 
-// planFlags are the flags that say which policy applies. Every command that
+// Flags are the flags that say which policy applies. Every command that
 // makes a plan takes all of them, so that what is asked with why is what run
 // does.
-type planFlags struct {
-	profile   string
-	policy    string
-	workspace string
-	preset    string           // of an agent program; "" for what the command says, "none" for none
+type Flags struct {
+	Profile   string
+	Policy    string
+	Workspace string
+	Preset    string           // of an agent program; "" for what the command says, "none" for none
 	settings  []policy.Setting // in the order in which they were given
 }
 
-func (f *planFlags) bind(c *cobra.Command) {
+func (f *Flags) Bind(c *cobra.Command) {
 	set := c.Flags()
-	set.Var((*command.TextFlag)(&f.profile), "profile", "NAME of the profile: local, ci or production (default local)")
-	set.Var((*command.TextFlag)(&f.policy), "policy", "policy FILE to use instead of your own")
-	set.Var((*command.TextFlag)(&f.workspace), "workspace", "DIR that may be changed (default: the current directory)")
-	set.Var((*command.TextFlag)(&f.preset), "preset", "NAME of an agent's preset, or none (run: default that of CMD)")
+	set.Var((*command.TextFlag)(&f.Profile), "profile", "NAME of the profile: local, ci or production (default local)")
+	set.Var((*command.TextFlag)(&f.Policy), "policy", "policy FILE to use instead of your own")
+	set.Var((*command.TextFlag)(&f.Workspace), "workspace", "DIR that may be changed (default: the current directory)")
+	set.Var((*command.TextFlag)(&f.Preset), "preset", "NAME of an agent's preset, or none (run: default that of CMD)")
 	for _, s := range []struct{ flag, key, metavar, usage string }{
 		{"ro", "filesystem.read", "PATH", "show PATH read-only; may be repeated, as all flags of lists"},
 		{"rw", "filesystem.write", "PATH", "show PATH writable"},
@@ -65,8 +65,8 @@ func (f *planFlags) bind(c *cobra.Command) {
 	c.RegisterFlagCompletionFunc("record", cobra.FixedCompletions(levels, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// options are what the flags say, for the caller's machine and user.
-func (f *planFlags) options(a *command.App) (policy.Options, error) {
+// Options are what the flags say, for the caller's machine and user.
+func (f *Flags) Options(a *command.App) (policy.Options, error) {
 	host, err := policy.ThisHost(a.Env, a.Dir)
 	if err != nil {
 		return policy.Options{}, err
@@ -75,15 +75,15 @@ func (f *planFlags) options(a *command.App) (policy.Options, error) {
 		host.System = view
 	}
 	host.Grants = credentials.Store{Dir: filepath.Join(host.State, "grants")}.Credential
-	preset := f.preset
+	preset := f.Preset
 	if preset == noPreset {
 		preset = ""
 	}
 	return policy.Options{
 		Host:      host,
-		Profile:   f.profile,
-		Policy:    f.policy,
-		Workspace: f.workspace,
+		Profile:   f.Profile,
+		Policy:    f.Policy,
+		Workspace: f.Workspace,
 		Settings:  f.settings,
 		Preset:    preset,
 	}, nil
@@ -128,4 +128,15 @@ func (s *switchFlag) Set(value string) error {
 		return nil
 	}
 	return errors.New("it takes no value")
+}
+
+// Complete says what the shell can offer for the values of flags.
+func Complete(cmd *cobra.Command) {
+	words := make([]string, len(policy.Losses))
+	for i, g := range policy.Losses {
+		words[i] = string(g)
+	}
+	for flag, values := range map[string][]string{"profile": policy.Profiles, "without": words} {
+		cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
+	}
 }

@@ -1,4 +1,4 @@
-package cli
+package plans
 
 import (
 	"context"
@@ -9,9 +9,9 @@ import (
 	"holdfast.dev/holdfast/internal/run"
 )
 
-// protect finds what run would protect and hide, and returns the names that are
+// Protect finds what run would protect and hide, and returns the names that are
 // looked after when they appear.
-func protect(c *cobra.Command, plan *policy.Plan) ([]policy.Reserved, error) {
+func Protect(c *cobra.Command, plan *policy.Plan) ([]policy.Reserved, error) {
 	ctx := c.Context()
 	if ctx == nil {
 		ctx = context.Background()
