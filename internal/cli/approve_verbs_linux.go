@@ -177,7 +177,7 @@ func (f *usesFlag) String() string { return "" }
 func (f *usesFlag) Type() string { return "N" }
 
 func (f *usesFlag) Set(s string) error {
-	var n countFlag
+	var n command.CountFlag
 	if n.Set(s) != nil || n < 1 {
 		return errors.New("it is no number from 1")
 	}

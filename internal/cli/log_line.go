@@ -176,3 +176,14 @@ func (l *liner) process(exec uint64, pid int) string {
 	}
 	return fmt.Sprintf("by %s (pid %d)", text.Word(name), pid)
 }
+
+// always are names that nearly every program looks for when it starts, by the
+// dynamic loader, libselinux or the runtime of Go, and that no ordinary view has.
+// They say nothing about the program, and stand last among what was refused.
+var always = map[string]bool{
+	"/etc/ld.so.preload": true, "/etc/selinux/config": true, "/selinux": true, "/sys/fs/selinux": true,
+	"/sys/kernel/mm/transparent_hugepage/hpage_pmd_size": true,
+}
+
+// usual reports whether nearly every program is refused a name when it starts.
+func usual(name string) bool { return always[name] }

@@ -1,13 +1,9 @@
 package cli
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"math"
-	"os"
 	"path/filepath"
 	"strings"
 	"text/tabwriter"
@@ -17,25 +13,10 @@ import (
 
 	"holdfast.dev/holdfast/internal/cli/words"
 	"holdfast.dev/holdfast/internal/floor/command"
-	"holdfast.dev/holdfast/internal/floor/event"
 	"holdfast.dev/holdfast/internal/floor/text"
 	"holdfast.dev/holdfast/internal/policy"
 	"holdfast.dev/holdfast/internal/record/audit"
 )
-
-// listedLog is a record as list shows it.
-type listedLog struct {
-	Session   string    `json:"session"`
-	Path      string    `json:"path"`
-	Begin     time.Time `json:"begin"`
-	Last      time.Time `json:"last,omitzero"` // of the last record that could be read
-	Size      int64     `json:"size"`
-	State     string    `json:"state"` // running, ended or broken off
-	Status    string    `json:"status,omitempty"`
-	Workspace string    `json:"workspace,omitempty"`
-	Command   []string  `json:"command,omitempty"`
-	HeldBack  int       `json:"held_back,omitempty"` // files, when the supervisor was killed and the run settled afterwards
-}
 
 func newLogList(a *app) *cobra.Command {
 	var asJSON bool
@@ -70,59 +51,6 @@ func newLogList(a *app) *cobra.Command {
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "show as JSON")
 	return c
-}
-
-// peekBytes is how much of the beginning and the end of a log list reads.
-const peekBytes = 64 << 10
-
-// peek says what the beginning and the end of a log do. What cannot be read is
-// left out: log verify is the place for that.
-func peek(info audit.Info) listedLog {
-	l := listedLog{Session: info.Session, Path: info.Path, Begin: info.Start.UTC(), Size: info.Size, State: "broken off"}
-	if info.Open {
-		l.State = "running"
-	}
-	f, err := os.Open(info.Path)
-	if err != nil {
-		return l
-	}
-	defer f.Close()
-	for _, from := range []int64{0, max(0, info.Size-peekBytes)} {
-		part, err := io.ReadAll(io.NewSectionReader(f, from, peekBytes))
-		if err != nil {
-			return l
-		}
-		for line := range bytes.Lines(part) {
-			l.take(line)
-		}
-	}
-	return l
-}
-
-func (l *listedLog) take(line []byte) {
-	var r struct {
-		Time    time.Time
-		Action  string
-		Object  string
-		Process struct{ Argv []string }
-		Detail  map[string]string
-	}
-	if json.Unmarshal(line, &r) != nil { // the first of the end is not whole
-		return
-	}
-	if r.Time.After(l.Last) {
-		l.Last = r.Time
-	}
-	switch r.Action {
-	case event.SessionStart:
-		l.Workspace = r.Object
-	case event.ProcExec:
-		if l.Command == nil {
-			l.Command = r.Process.Argv
-		}
-	case event.SessionEnd:
-		l.State, l.Status = "ended", r.Detail["status"]
-	}
 }
 
 func (a *app) printLogs(rows []listedLog) error {
@@ -176,26 +104,10 @@ runs or ` + words.Size(int64(audit.MaxTotal)) + ` by itself.`,
 			return a.prune(keep, time.Duration(older), dry)
 		},
 	}
-	c.Flags().Var((*countFlag)(&keep), "keep", "keep the newest N")
+	c.Flags().Var((*command.CountFlag)(&keep), "keep", "keep the newest N")
 	c.Flags().Var(&older, "older", "remove what began longer ago than DURATION, such as 30d or 12h")
 	c.Flags().BoolVar(&dry, "dry-run", false, "say what would be removed, and remove nothing")
 	return c
-}
-
-// countFlag is a number that is not negative.
-type countFlag int
-
-func (f *countFlag) String() string { return "" }
-
-func (f *countFlag) Type() string { return "N" }
-
-func (f *countFlag) Set(s string) error {
-	var n int
-	if _, err := fmt.Sscanf(s, "%d", &n); err != nil || fmt.Sprint(n) != s || n < 0 || n > math.MaxInt32 {
-		return errors.New("it is no number from 0")
-	}
-	*f = countFlag(n)
-	return nil
 }
 
 func (a *app) prune(keep int, older time.Duration, dry bool) error {

@@ -120,7 +120,7 @@ func (k *kind) knows(t story.Touched) bool {
 	known := t.More == 0
 	for _, o := range t.Objects {
 		key := o.What + " " + o.Name
-		known = known && (k.refused[key] || usual[o.Name])
+		known = known && (k.refused[key] || usual(o.Name))
 		k.refused[key] = true
 	}
 	return known
@@ -186,7 +186,7 @@ func (tl *teller) deeds(p *story.Program, indent string) {
 func (tl *teller) refused(p *story.Program, indent string) {
 	shown, more := 0, p.Refused.More
 	for _, o := range p.Refused.Objects {
-		if usual[o.Name] && !tl.long {
+		if usual(o.Name) && !tl.long {
 			continue
 		}
 		if shown >= objects && !tl.long {
@@ -199,14 +199,6 @@ func (tl *teller) refused(p *story.Program, indent string) {
 	if more > 0 {
 		tl.say("%s%s %d more", indent, tl.a.Tint(command.Red, "refused"), more)
 	}
-}
-
-// usual are names that nearly every program looks for when it starts, by the
-// dynamic loader, libselinux or the runtime of Go, and that no ordinary view has.
-// They say nothing about the program, and stand last among what was refused.
-var usual = map[string]bool{
-	"/etc/ld.so.preload": true, "/etc/selinux/config": true, "/selinux": true, "/sys/fs/selinux": true,
-	"/sys/kernel/mm/transparent_hugepage/hpage_pmd_size": true,
 }
 
 // objects names the first few, without those that every program has to do with.

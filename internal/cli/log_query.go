@@ -52,7 +52,7 @@ text.lowerAscii(). Fields:
 	c.Flags().BoolVar(&q.all, "all", false, "look at the records of all runs")
 	c.Flags().BoolVar(&q.json, "json", false, "show the lines as they stand in the record")
 	c.Flags().BoolVar(&q.count, "count", false, "show only how many there are")
-	c.Flags().Var((*countFlag)(&q.limit), "limit", "stop after N")
+	c.Flags().Var((*command.CountFlag)(&q.limit), "limit", "stop after N")
 	return c
 }
 
@@ -139,17 +139,6 @@ func (a *app) query(ctx context.Context, q query, written string, args []string)
 		err = command.Exit(command.ExitFailed)
 	}
 	return err
-}
-
-// warnDamaged warns of a record of which lines are none: the others were read.
-func warnDamaged(a *command.App, info audit.Info, err error, bad *bool) error {
-	var damage *audit.DamageError
-	if !errors.As(err, &damage) {
-		return err
-	}
-	*bad = true
-	a.Note(command.Yellow, "warning", "the record of %s is damaged: %s", text.Line(info.Session), text.Line(damage.Error()))
-	return nil
 }
 
 // search is one query under way.

@@ -94,15 +94,11 @@ func (a *app) incident(ctx context.Context, o reporter, args []string) (err erro
 
 // document reads a record and what is kept beside it.
 func (a *app) document(ctx context.Context, r archive, info audit.Info) (report.Document, error) {
-	verified := make(chan checkedReport, 1)
-	go func() {
-		report, err := audit.Verify(ctx, info.Path, audit.VerifyOptions{Session: r.placed(info), Keys: r.keys, Heads: r.heads})
-		verified <- checkedReport{report, err}
-	}()
+	verified := r.verifying(ctx, info)
 	rows, noRows := matrixRows(ctx)
 	b := incident.New(incident.Options{
 		Session: info.Session, File: text.Word(info.Path), Rules: detect.Builtin(), Rows: rows,
-		Executes: executesHere(), Usual: func(s string) bool { return usual[s] },
+		Executes: executesHere(), Usual: usual,
 	})
 	events := 0
 	scan := audit.Scan(ctx, info.Path, runtime.GOMAXPROCS(0), nil, func(record *audit.Record) error {
@@ -113,8 +109,8 @@ func (a *app) document(ctx context.Context, r archive, info audit.Info) (report.
 		}
 		return err
 	})
-	var t told
-	if err := errors.Join(t.take(<-verified), ctx.Err()); err != nil {
+	t, err := verified()
+	if err := errors.Join(err, ctx.Err()); err != nil {
 		return report.Document{}, err
 	}
 	if scan != nil && events == 0 {
@@ -124,7 +120,6 @@ func (a *app) document(ctx context.Context, r archive, info audit.Info) (report.
 	if scan != nil {
 		f.Problems = append(f.Problems, scan.Error())
 	}
-	var err error
 	if noRows != nil {
 		f.Problems = append(f.Problems, noRows.Error())
 	}

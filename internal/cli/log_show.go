@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"runtime"
 
@@ -20,10 +19,8 @@ import (
 // trusted.
 type told struct {
 	*story.Story
-	Running    bool     `json:"running,omitempty"`
-	Record     string   `json:"record,omitempty"` // verdict of the verification; "" when there was none
-	Problems   []string `json:"problems,omitempty"`
-	Unreadable string   `json:"unreadable,omitempty"` // what of the record is no record
+	trust
+	Unreadable string `json:"unreadable,omitempty"` // what of the record is no record
 
 	SettledAfter *settledAfter `json:"settled_after,omitempty"` // the supervisor was killed
 }
@@ -39,7 +36,7 @@ func tell(ctx context.Context, info audit.Info) (told, error) {
 		}
 		return err
 	})
-	t := told{Story: b.Story(), Running: info.Open}
+	t := told{Story: b.Story(), trust: trust{Running: info.Open}}
 	if t.Session == "" {
 		t.Session = info.Session
 	}
@@ -71,19 +68,16 @@ func storyCommand(a *app, c *cobra.Command, verify bool, asJSON func(told) any, 
 		if err != nil {
 			return err
 		}
-		verified := make(chan checkedReport, 1)
+		var verified func() (trust, error)
 		if verify {
-			go func() {
-				report, err := audit.Verify(ctx, info.Path, audit.VerifyOptions{Session: r.placed(info), Keys: r.keys, Heads: r.heads})
-				verified <- checkedReport{report, err}
-			}()
+			verified = r.verifying(ctx, info)
 		}
 		t, err := tell(ctx, info)
 		if err != nil {
 			return err
 		}
 		if verify {
-			if err := t.take(<-verified); err != nil {
+			if t.trust, err = verified(); err != nil {
 				return err
 			}
 		}
@@ -102,27 +96,6 @@ func storyCommand(a *app, c *cobra.Command, verify bool, asJSON func(told) any, 
 	}
 	c.Flags().BoolVar(&json, "json", false, "show as JSON")
 	return c
-}
-
-// checkedReport is what a verification returns.
-type checkedReport struct {
-	audit.Report
-	err error
-}
-
-// take puts into the story how far the record is to be trusted.
-func (t *told) take(report checkedReport) error {
-	if report.err != nil {
-		return report.err
-	}
-	t.Record, t.Running = report.Verdict.String(), report.Open
-	for _, p := range report.Problems[:min(10, len(report.Problems))] {
-		t.Problems = append(t.Problems, p.String())
-	}
-	if more := len(report.Problems) + report.More - len(t.Problems); more > 0 {
-		t.Problems = append(t.Problems, fmt.Sprintf("%d more", more))
-	}
-	return nil
 }
 
 // incomplete warns of a listing that is not all.

@@ -157,7 +157,7 @@ func (tl *teller) credentials() {
 
 // rankOf puts last what is always refused.
 func rankOf(r *story.Refusal) int {
-	if usual[r.Object] {
+	if usual(r.Object) {
 		return 1
 	}
 	return 0

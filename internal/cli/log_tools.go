@@ -120,7 +120,7 @@ func (tl *teller) ownDeeds(t *story.Tool) {
 			order = append(order, o.What)
 		}
 		switch {
-		case tl.long, tl.t.Workspace == "", paths.Below(tl.t.Workspace, o.Name), o.What == "refused" && !usual[o.Name], o.What == "connected to":
+		case tl.long, tl.t.Workspace == "", paths.Below(tl.t.Workspace, o.Name), o.What == "refused" && !usual(o.Name), o.What == "connected to":
 			o.What = ""
 			of.Objects = append(of.Objects, o)
 		default:

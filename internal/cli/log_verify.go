@@ -201,15 +201,6 @@ func (a *app) verifiable(r archive, args []string, all bool) ([]audit.Info, erro
 	return []audit.Info{{Session: strings.TrimSuffix(filepath.Base(path), ".jsonl"), Path: path, Start: st.ModTime(), Size: st.Size()}}, nil
 }
 
-// placed is the session that a log must be of by the place where it stands; none
-// for a file elsewhere, which may have any name.
-func (r archive) placed(info audit.Info) string {
-	if filepath.Dir(info.Path) != filepath.Clean(r.logs) {
-		return ""
-	}
-	return info.Session
-}
-
 func checkedOf(info audit.Info, report audit.Report) checked {
 	c := checked{
 		Session: report.Session, Path: info.Path, Verdict: report.Verdict.String(), Running: report.Open, Lines: report.Lines, Signed: report.Signed,

@@ -192,7 +192,7 @@ holdfast.yaml of the current directory when it is not given.`,
 				fmt.Fprintf(a.Stdout, "%s is not trusted any more\n", text.Safe(project.Path))
 				return nil
 			}
-			return trust(a, options.Host, *project, yes)
+			return trustProject(a, options.Host, *project, yes)
 		},
 	}
 	c.Flags().StringVar(&flags.Profile, "profile", "", "`NAME` of the profile that the file comes on top of (default local)")
@@ -201,8 +201,8 @@ holdfast.yaml of the current directory when it is not given.`,
 	return c
 }
 
-// trust shows what a file widens, asks, and pins the bytes that were shown.
-func trust(a *app, host policy.Host, p policy.Project, yes bool) error {
+// trustProject shows what a file widens, asks, and pins the bytes that were shown.
+func trustProject(a *app, host policy.Host, p policy.Project, yes bool) error {
 	fmt.Fprintf(a.Stdout, "%s\nsha256 %s\n", text.Safe(p.Path), p.SHA256)
 	if len(p.Widens) == 0 {
 		fmt.Fprintln(a.Stdout, "widens nothing; it is in force without trust")

@@ -1,6 +1,3 @@
-// Package backend names the boundary of this system ([New]). It is the only package
-// of the command line that knows which one that is; elsewhere than on Linux there is
-// none.
 package backend
 
 import (

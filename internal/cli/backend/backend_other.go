@@ -1,6 +1,5 @@
 //go:build !linux
 
-// Package backend names the boundary of this system: there is none.
 package backend
 
 import (
