@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"holdfast.dev/holdfast/internal/cli/archive"
 	"holdfast.dev/holdfast/internal/cli/words"
 	"holdfast.dev/holdfast/internal/detect"
 	"holdfast.dev/holdfast/internal/floor/command"
@@ -34,7 +35,7 @@ refused or permitted before. The rules are explained in docs/detection.md.`,
   holdfast alerts test rules.yaml`,
 		Annotations:       map[string]string{command.OwnArguments: "a session"},
 		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: completeSessions(a.App, 0),
+		ValidArgsFunction: archive.CompleteSessions(a.App, 0),
 		RunE: func(c *cobra.Command, args []string) error {
 			ctx, stop := command.Interruptible(c)
 			defer stop()
@@ -95,11 +96,11 @@ type listedAlert struct {
 }
 
 func (a *app) alerts(ctx context.Context, s alertSearch, args []string) error {
-	r, err := openArchive(a.App)
+	r, err := archive.Open(a.App)
 	if err != nil {
 		return err
 	}
-	infos, err := r.findAll(args, s.all)
+	infos, err := r.FindAll(args, s.all)
 	if err != nil {
 		return err
 	}
@@ -107,7 +108,7 @@ func (a *app) alerts(ctx context.Context, s alertSearch, args []string) error {
 	bad, found := false, 0
 	for _, info := range infos {
 		var rows []listedAlert
-		err = warnDamaged(a.App, info, s.log(ctx, info, &rows), &bad)
+		err = archive.WarnDamaged(a.App, info, s.log(ctx, info, &rows), &bad)
 		if err == nil {
 			found += len(rows)
 			err = s.print(a, out, rows)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"holdfast.dev/holdfast/internal/cli/archive"
 	"holdfast.dev/holdfast/internal/detect/alert"
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/text"
@@ -58,7 +59,7 @@ func (a *app) relay(ctx context.Context, own, of string) error {
 	if of == "" {
 		of = "alerts relay"
 	}
-	r, err := openArchive(a.App)
+	r, err := archive.Open(a.App)
 	if err != nil {
 		return err
 	}
@@ -66,7 +67,7 @@ func (a *app) relay(ctx context.Context, own, of string) error {
 	if err != nil {
 		return err
 	}
-	relay, err := alert.NewRelay(alert.RelayOptions{Options: options, Log: r.logs, Keys: r.keys, For: of})
+	relay, err := alert.NewRelay(alert.RelayOptions{Options: options, Log: r.Logs, Keys: r.Keys, For: of})
 	if err != nil {
 		return err
 	}

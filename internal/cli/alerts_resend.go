@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"holdfast.dev/holdfast/internal/cli/archive"
 	"holdfast.dev/holdfast/internal/cli/plans"
 	"holdfast.dev/holdfast/internal/cli/words"
 	"holdfast.dev/holdfast/internal/detect/alert"
@@ -34,7 +35,7 @@ the name of a run, or the beginning of it; without one the newest is meant. The 
 those of your policy; a sink that gets an alert twice knows it by its id.`,
 		Example:           "  holdfast alerts resend\n  holdfast alerts resend --delivered\n  holdfast alerts resend --policy ci.yaml",
 		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: completeSessions(a.App, 0),
+		ValidArgsFunction: archive.CompleteSessions(a.App, 0),
 		RunE: func(c *cobra.Command, args []string) error {
 			ctx := c.Context()
 			if ctx == nil {
@@ -51,11 +52,11 @@ those of your policy; a sink that gets an alert twice knows it by its id.`,
 // resend sends the alerts of a record. What is shown on a terminal is shown by
 // alerts.
 func (a *app) resend(ctx context.Context, args []string, own string, again bool) error {
-	r, err := openArchive(a.App)
+	r, err := archive.Open(a.App)
 	if err != nil {
 		return err
 	}
-	info, err := r.find(args)
+	info, err := r.Find(args)
 	if err != nil {
 		return err
 	}
@@ -73,7 +74,7 @@ func (a *app) resend(ctx context.Context, args []string, own string, again bool)
 	}
 	bad := false
 	backlog, err := alert.ReadBacklog(ctx, info.Path)
-	if err = warnDamaged(a.App, info, err, &bad); err != nil {
+	if err = archive.WarnDamaged(a.App, info, err, &bad); err != nil {
 		return err
 	}
 	backlog.Again = again

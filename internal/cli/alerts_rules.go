@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"holdfast.dev/holdfast/internal/cli/archive"
 	"holdfast.dev/holdfast/internal/cli/words"
 	"holdfast.dev/holdfast/internal/detect"
 	"holdfast.dev/holdfast/internal/floor/command"
@@ -167,7 +168,7 @@ func (a *app) replay(ctx context.Context, path, own string, asJSON bool) error {
 		return errors.Join(err, failure)
 	})
 	bad := false
-	if err = warnDamaged(a.App, audit.Info{Session: path}, err, &bad); err != nil {
+	if err = archive.WarnDamaged(a.App, audit.Info{Session: path}, err, &bad); err != nil {
 		return err
 	}
 	if err := engine.Err(); err != nil {

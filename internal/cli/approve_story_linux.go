@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"holdfast.dev/holdfast/internal/cli/archive"
 	"holdfast.dev/holdfast/internal/consent"
 	"holdfast.dev/holdfast/internal/floor/event"
 	"holdfast.dev/holdfast/internal/record/audit"
@@ -36,8 +37,8 @@ func (a *app) newStories() *stories {
 	plain := *a.App
 	plain.Stdout = io.Discard // no colours
 	s := &stories{lines: newLiner(&plain), changed: make(chan struct{}, 1), last: map[string][]string{}, seen: map[string]bool{}}
-	if r, err := openArchive(a.App); err == nil {
-		s.logs = r.logs
+	if r, err := archive.Open(a.App); err == nil {
+		s.logs = r.Logs
 	}
 	return s
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"holdfast.dev/holdfast/internal/cli/archive"
 	"holdfast.dev/holdfast/internal/cli/words"
 	"holdfast.dev/holdfast/internal/detect/baseline"
 	"holdfast.dev/holdfast/internal/floor/command"
@@ -81,7 +82,7 @@ any more. With --all there is no baseline any more, and nothing is new.`,
 // someSessions completes the names of any number of sessions.
 func (a *app) someSessions() cobra.CompletionFunc {
 	return func(c *cobra.Command, args []string, begin string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		return completeSessions(a.App, len(args))(c, args, begin)
+		return archive.CompleteSessions(a.App, len(args))(c, args, begin)
 	}
 }
 
@@ -95,7 +96,7 @@ type opened struct {
 	*baseline.Baseline
 	file      string
 	workspace string // absolute, without links where it is there
-	archive   archive
+	archive   archive.Archive
 }
 
 func (a *app) openBaseline(w baselineOf) (opened, error) {
@@ -110,7 +111,7 @@ func (a *app) openBaseline(w baselineOf) (opened, error) {
 }
 
 func (a *app) placeBaseline(w baselineOf) (opened, error) {
-	r, err := openArchive(a.App)
+	r, err := archive.Open(a.App)
 	if err != nil {
 		return opened{}, err
 	}
@@ -122,7 +123,7 @@ func (a *app) placeBaseline(w baselineOf) (opened, error) {
 		dir = found
 	}
 	dir = filepath.Clean(dir)
-	return opened{file: baseline.File(filepath.Dir(r.logs), dir), workspace: dir, archive: r}, nil
+	return opened{file: baseline.File(filepath.Dir(r.Logs), dir), workspace: dir, archive: r}, nil
 }
 
 // damagedBaseline is a baseline that cannot be read.
@@ -267,5 +268,5 @@ func learntSession(runs []baseline.Run, name string) (string, error) {
 	case 0:
 		return "", command.Usage(fmt.Errorf("the baseline was not learnt from a run %s", text.Word(name)), "see from which it was: holdfast log baseline")
 	}
-	return "", &noSession{&audit.FindError{Session: name, Several: found}}
+	return "", &archive.MissingError{Err: &audit.FindError{Session: name, Several: found}}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"holdfast.dev/holdfast/internal/cli/archive"
 	"holdfast.dev/holdfast/internal/cli/words"
 	"holdfast.dev/holdfast/internal/detect"
 	"holdfast.dev/holdfast/internal/detect/baseline"
@@ -69,7 +70,7 @@ func (b opened) candidates(l learning, args []string) ([]audit.Info, error) {
 			return nil, command.Usage(errors.New("a session and --all at once"), "leave one of them out")
 		}
 		for _, name := range args {
-			info, err := b.archive.find([]string{name})
+			info, err := b.archive.Find([]string{name})
 			if err != nil {
 				return nil, err
 			}
@@ -77,13 +78,13 @@ func (b opened) candidates(l learning, args []string) ([]audit.Info, error) {
 		}
 		return found, nil
 	}
-	infos, err := audit.List(b.archive.logs)
+	infos, err := audit.List(b.archive.Logs)
 	if err != nil {
 		return nil, err
 	}
 	for _, info := range infos {
 		known := slices.ContainsFunc(b.Runs, func(r baseline.Run) bool { return r.Session == info.Session })
-		if info.Open || l.all && known || peek(info).Workspace != b.workspace {
+		if info.Open || l.all && known || archive.Peek(info).Workspace != b.workspace {
 			continue
 		}
 		if found = append(found, info); !l.all {
@@ -102,7 +103,7 @@ func (b opened) candidates(l learning, args []string) ([]audit.Info, error) {
 func (b opened) study(ctx context.Context, info audit.Info) (lesson, error) {
 	one := lesson{run: baseline.Run{Session: info.Session, Start: info.Start.UTC(), Learnt: time.Now().UTC().Truncate(time.Second)}}
 	r := b.archive
-	report, err := audit.Verify(ctx, info.Path, audit.VerifyOptions{Keys: r.keys, Heads: r.heads, Session: r.placed(info)})
+	report, err := audit.Verify(ctx, info.Path, audit.VerifyOptions{Keys: r.Keys, Heads: r.Heads, Session: r.Placed(info)})
 	if err != nil {
 		return one, fmt.Errorf("verifying %s: %w", text.Word(info.Path), err)
 	}

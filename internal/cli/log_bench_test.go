@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"holdfast.dev/holdfast/internal/cli/archive"
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/event"
 	"holdfast.dev/holdfast/internal/record/audit"
@@ -47,11 +48,11 @@ func million(b *testing.B) *app {
 // BenchmarkLogOfAMillion times what looks at every record of a long run.
 func BenchmarkLogOfAMillion(b *testing.B) {
 	a := million(b)
-	r, err := openArchive(a.App)
+	r, err := archive.Open(a.App)
 	if err != nil {
 		b.Fatal(err)
 	}
-	info, err := r.find(nil)
+	info, err := r.Find(nil)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"holdfast.dev/holdfast/internal/cli/archive"
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/text"
 	"holdfast.dev/holdfast/internal/record/audit"
@@ -32,7 +33,7 @@ Framework a line; otlp is OpenTelemetry logs, a request of up to 512 a line.`,
 		Example: `  holdfast log export --format ocsf > run.json
   holdfast log export --format otlp --all --output logs.jsonl`,
 		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: completeSessions(a.App, 0),
+		ValidArgsFunction: archive.CompleteSessions(a.App, 0),
 		RunE: func(c *cobra.Command, args []string) error {
 			if !slices.Contains(formats, x.format) {
 				hint := "the formats are " + strings.Join(formats, ", ")
@@ -59,11 +60,11 @@ type exporter struct {
 }
 
 func (a *app) export(ctx context.Context, x exporter, args []string) (err error) {
-	r, err := openArchive(a.App)
+	r, err := archive.Open(a.App)
 	if err != nil {
 		return err
 	}
-	infos, err := r.findAll(args, x.all)
+	infos, err := r.FindAll(args, x.all)
 	if err != nil {
 		return err
 	}
@@ -85,7 +86,7 @@ func (a *app) export(ctx context.Context, x exporter, args []string) (err error)
 		} else {
 			err = convertLog(ctx, out, x.format, info.Path)
 		}
-		if err = warnDamaged(a.App, info, err, &bad); err != nil {
+		if err = archive.WarnDamaged(a.App, info, err, &bad); err != nil {
 			return errors.Join(fmt.Errorf("exporting %s: %w", text.Line(info.Session), err), out.Flush())
 		}
 	}

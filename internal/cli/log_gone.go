@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"holdfast.dev/holdfast/internal/cli/archive"
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/text"
 	"holdfast.dev/holdfast/internal/record/audit"
@@ -15,12 +16,12 @@ import (
 // gone lists the sessions, of those that args or all ask for, whose record
 // somebody removed as a whole; err is why there is none to verify. The newest one
 // is asked for without args, and so are those that would be newer.
-func (v verifier) gone(r archive, args []string, infos []audit.Info, err error) ([]string, error) {
-	var missing *noSession
-	if err != nil && !errors.As(err, &missing) || missing != nil && len(missing.err.Several) > 0 {
+func (v verifier) gone(r archive.Archive, args []string, infos []audit.Info, err error) ([]string, error) {
+	var missing *archive.MissingError
+	if err != nil && !errors.As(err, &missing) || missing != nil && len(missing.Err.Several) > 0 {
 		return nil, err
 	}
-	lost, lerr := audit.Lost(r.logs, r.heads)
+	lost, lerr := audit.Lost(r.Logs, r.Heads)
 	if lerr != nil {
 		return nil, lerr
 	}
@@ -50,12 +51,12 @@ func (v verifier) gone(r archive, args []string, infos []audit.Info, err error) 
 
 // missed are the results of records that are not there; it prints them, unless
 // they are for JSON.
-func (a *app) missed(r archive, gone []string, json bool) []checked {
+func (a *app) missed(r archive.Archive, gone []string, json bool) []checked {
 	out := make([]checked, 0, len(gone))
 	verdict := audit.Tampered.String()
 	const what = "the whole record is gone, and 'holdfast log prune' did not remove it: a signature of it was kept elsewhere"
 	for _, s := range gone {
-		out = append(out, checked{Session: s, Path: filepath.Join(r.logs, s+".jsonl"), Verdict: verdict, Problems: []checkedProblem{{Verdict: verdict, What: what}}})
+		out = append(out, checked{Session: s, Path: filepath.Join(r.Logs, s+".jsonl"), Verdict: verdict, Problems: []checkedProblem{{Verdict: verdict, What: what}}})
 		if !json {
 			fmt.Fprintf(a.Stdout, "%s  %s  no lines\n  %s\n", a.Tint(command.Red, fmt.Sprintf("%-12s", verdict)), text.Line(s), what)
 		}
@@ -64,8 +65,8 @@ func (a *app) missed(r archive, gone []string, json bool) []checked {
 }
 
 // warnGone says of which runs there was a record.
-func (a *app) warnGone(r archive) error {
-	lost, err := audit.Lost(r.logs, r.heads)
+func (a *app) warnGone(r archive.Archive) error {
+	lost, err := audit.Lost(r.Logs, r.Heads)
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"holdfast.dev/holdfast/internal/cli/archive"
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/record/audit"
 )
@@ -34,11 +35,11 @@ stays; nobody can sign with it any more, but for the runs that are under way.`,
 			Example: "  holdfast log key rotate",
 			Args:    cobra.NoArgs,
 			RunE: func(*cobra.Command, []string) error {
-				r, err := openArchive(a.App)
+				r, err := archive.Open(a.App)
 				if err != nil {
 					return err
 				}
-				k, err := audit.Rotate(r.keys)
+				k, err := audit.Rotate(r.Keys)
 				if err != nil {
 					return err
 				}
@@ -50,11 +51,11 @@ stays; nobody can sign with it any more, but for the runs that are under way.`,
 }
 
 func (a *app) showKeys() error {
-	r, err := openArchive(a.App)
+	r, err := archive.Open(a.App)
 	if err != nil {
 		return err
 	}
-	keys, err := audit.PublicKeys(r.keys)
+	keys, err := audit.PublicKeys(r.Keys)
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"holdfast.dev/holdfast/internal/cli/archive"
 	"holdfast.dev/holdfast/internal/cli/words"
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/text"
@@ -26,18 +27,18 @@ func newLogList(a *app) *cobra.Command {
 		Example: "  holdfast log list\n  holdfast log list --json",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			r, err := openArchive(a.App)
+			r, err := archive.Open(a.App)
 			if err != nil {
 				return err
 			}
-			infos, err := audit.List(r.logs)
+			infos, err := audit.List(r.Logs)
 			if err != nil {
 				return err
 			}
-			rows := make([]listedLog, len(infos))
+			rows := make([]archive.Summary, len(infos))
 			for i, info := range infos {
-				rows[i] = peek(info)
-				if after := r.settledOf(info.Session); after != nil {
+				rows[i] = archive.Peek(info)
+				if after := r.SettledAfter(info.Session); after != nil {
 					rows[i].HeldBack = len(after.Quarantined)
 				}
 			}
@@ -53,7 +54,7 @@ func newLogList(a *app) *cobra.Command {
 	return c
 }
 
-func (a *app) printLogs(rows []listedLog) error {
+func (a *app) printLogs(rows []archive.Summary) error {
 	if len(rows) == 0 {
 		fmt.Fprintln(a.Stdout, "there are no records")
 		return nil
@@ -111,11 +112,11 @@ runs or ` + words.Size(int64(audit.MaxTotal)) + ` by itself.`,
 }
 
 func (a *app) prune(keep int, older time.Duration, dry bool) error {
-	r, err := openArchive(a.App)
+	r, err := archive.Open(a.App)
 	if err != nil {
 		return err
 	}
-	infos, err := audit.List(r.logs)
+	infos, err := audit.List(r.Logs)
 	if err != nil {
 		return err
 	}
@@ -126,7 +127,7 @@ func (a *app) prune(keep int, older time.Duration, dry bool) error {
 			continue
 		}
 		if !dry {
-			if err := audit.Remove(info, r.heads); err != nil {
+			if err := audit.Remove(info, r.Heads); err != nil {
 				return fmt.Errorf("removing an old record: %w", err)
 			}
 		}
@@ -135,7 +136,7 @@ func (a *app) prune(keep int, older time.Duration, dry bool) error {
 		freed += info.Size
 	}
 	if !dry {
-		if err := policy.PruneExposed(filepath.Dir(r.logs), policy.MaxExposed); err != nil {
+		if err := policy.PruneExposed(filepath.Dir(r.Logs), policy.MaxExposed); err != nil {
 			return err
 		}
 	}

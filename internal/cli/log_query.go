@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"holdfast.dev/holdfast/internal/cli/archive"
 	"holdfast.dev/holdfast/internal/cli/words"
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/event"
@@ -42,7 +43,7 @@ text.lowerAscii(). Fields:
 			}
 			return cobra.MaximumNArgs(2)(nil, args)
 		},
-		ValidArgsFunction: completeSessions(a.App, 1),
+		ValidArgsFunction: archive.CompleteSessions(a.App, 1),
 		RunE: func(c *cobra.Command, args []string) error {
 			ctx, stop := command.Interruptible(c)
 			defer stop()
@@ -104,11 +105,11 @@ func (a *app) query(ctx context.Context, q query, written string, args []string)
 	if err != nil {
 		return err
 	}
-	r, err := openArchive(a.App)
+	r, err := archive.Open(a.App)
 	if err != nil {
 		return err
 	}
-	infos, err := r.findAll(args, q.all)
+	infos, err := r.FindAll(args, q.all)
 	if err != nil {
 		return err
 	}
@@ -118,7 +119,7 @@ func (a *app) query(ctx context.Context, q query, written string, args []string)
 	for _, info := range infos {
 		s.lines = newLiner(a.App)
 		s.lines.session = q.all
-		err = warnDamaged(a.App, info, s.log(ctx, info.Path), &bad)
+		err = archive.WarnDamaged(a.App, info, s.log(ctx, info.Path), &bad)
 		if err != nil {
 			break
 		}
@@ -230,7 +231,7 @@ func newLogFollow(a *app) *cobra.Command {
 run or you (Ctrl-C) end it.`,
 		Example:           "  holdfast log follow\n  holdfast log follow --where 'verdict == \"denied\"'",
 		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: completeSessions(a.App, 0),
+		ValidArgsFunction: archive.CompleteSessions(a.App, 0),
 		RunE: func(c *cobra.Command, args []string) error {
 			ctx, stop := command.Interruptible(c)
 			defer stop()
@@ -255,11 +256,11 @@ func (a *app) follow(ctx context.Context, args []string, where string, asJSON bo
 	if s.program, err = condition(where); err != nil {
 		return err
 	}
-	r, err := openArchive(a.App)
+	r, err := archive.Open(a.App)
 	if err != nil {
 		return err
 	}
-	info, err := r.find(args)
+	info, err := r.Find(args)
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"holdfast.dev/holdfast/internal/cli/archive"
 	"holdfast.dev/holdfast/internal/detect"
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/report"
@@ -41,7 +42,7 @@ page of HTML that loads and executes nothing, and its length is bounded.`,
   holdfast log report 20261122 -o incident.md
   holdfast log report --format html -o incident.html`,
 		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: completeSessions(a.App, 0),
+		ValidArgsFunction: archive.CompleteSessions(a.App, 0),
 		RunE: func(c *cobra.Command, args []string) error {
 			if !slices.Contains(reportFormats, o.format) {
 				return command.Usage(fmt.Errorf("there is no format %s", text.Word(o.format)), "the formats are "+strings.Join(reportFormats, ", "))
@@ -59,11 +60,11 @@ page of HTML that loads and executes nothing, and its length is bounded.`,
 
 // incident writes the report of a run.
 func (a *app) incident(ctx context.Context, o reporter, args []string) (err error) {
-	r, err := openArchive(a.App)
+	r, err := archive.Open(a.App)
 	if err != nil {
 		return err
 	}
-	info, err := r.find(args)
+	info, err := r.Find(args)
 	if err != nil {
 		return err
 	}
@@ -93,8 +94,8 @@ func (a *app) incident(ctx context.Context, o reporter, args []string) (err erro
 }
 
 // document reads a record and what is kept beside it.
-func (a *app) document(ctx context.Context, r archive, info audit.Info) (report.Document, error) {
-	verified := r.verifying(ctx, info)
+func (a *app) document(ctx context.Context, r archive.Archive, info audit.Info) (report.Document, error) {
+	verified := r.Verifying(ctx, info)
 	rows, noRows := matrixRows(ctx)
 	b := incident.New(incident.Options{
 		Session: info.Session, File: text.Word(info.Path), Rules: detect.Builtin(), Rows: rows,
@@ -116,7 +117,7 @@ func (a *app) document(ctx context.Context, r archive, info audit.Info) (report.
 	if scan != nil && events == 0 {
 		return report.Document{}, scan
 	}
-	f := incident.Findings{Record: t.Record, Running: t.Running, Problems: t.Problems, Settled: settledLines(r.settledOf(info.Session))}
+	f := incident.Findings{Record: t.Record, Running: t.Running, Problems: t.Problems, Settled: settledLines(r.SettledAfter(info.Session))}
 	if scan != nil {
 		f.Problems = append(f.Problems, scan.Error())
 	}
@@ -130,7 +131,7 @@ func (a *app) document(ctx context.Context, r archive, info audit.Info) (report.
 }
 
 // settledLines is what settling found after the supervisor was killed, a line each.
-func settledLines(s *settledAfter) (lines []string) {
+func settledLines(s *archive.Settled) (lines []string) {
 	if s == nil {
 		return nil
 	}

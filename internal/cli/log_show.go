@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"holdfast.dev/holdfast/internal/cli/archive"
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/text"
 	"holdfast.dev/holdfast/internal/record/audit"
@@ -19,10 +20,10 @@ import (
 // trusted.
 type told struct {
 	*story.Story
-	trust
+	archive.Trust
 	Unreadable string `json:"unreadable,omitempty"` // what of the record is no record
 
-	SettledAfter *settledAfter `json:"settled_after,omitempty"` // the supervisor was killed
+	SettledAfter *archive.Settled `json:"settled_after,omitempty"` // the supervisor was killed
 }
 
 // tell reads the record of a session. What cannot be read is passed over, and
@@ -36,7 +37,7 @@ func tell(ctx context.Context, info audit.Info) (told, error) {
 		}
 		return err
 	})
-	t := told{Story: b.Story(), trust: trust{Running: info.Open}}
+	t := told{Story: b.Story(), Trust: archive.Trust{Running: info.Open}}
 	if t.Session == "" {
 		t.Session = info.Session
 	}
@@ -56,39 +57,39 @@ func tell(ctx context.Context, info audit.Info) (told, error) {
 func storyCommand(a *app, c *cobra.Command, verify bool, asJSON func(told) any, show func(io.Writer, told)) *cobra.Command {
 	var json bool
 	c.Args = cobra.MaximumNArgs(1)
-	c.ValidArgsFunction = completeSessions(a.App, 0)
+	c.ValidArgsFunction = archive.CompleteSessions(a.App, 0)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		ctx, stop := command.Interruptible(c)
 		defer stop()
-		r, err := openArchive(a.App)
+		r, err := archive.Open(a.App)
 		if err != nil {
 			return err
 		}
-		info, err := r.find(args)
+		info, err := r.Find(args)
 		if err != nil {
 			return err
 		}
-		var verified func() (trust, error)
+		var verified func() (archive.Trust, error)
 		if verify {
-			verified = r.verifying(ctx, info)
+			verified = r.Verifying(ctx, info)
 		}
 		t, err := tell(ctx, info)
 		if err != nil {
 			return err
 		}
 		if verify {
-			if t.trust, err = verified(); err != nil {
+			if t.Trust, err = verified(); err != nil {
 				return err
 			}
 		}
-		t.SettledAfter = r.settledOf(info.Session)
+		t.SettledAfter = r.SettledAfter(info.Session)
 		if json {
 			return command.WriteJSON(a.Stdout, asJSON(t))
 		}
 		out := bufio.NewWriter(a.Stdout)
 		show(out, t)
 		if verify {
-			writeSettled(out, t.SettledAfter)
+			archive.WriteSettled(out, t.SettledAfter)
 		} else {
 			a.incomplete(t)
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"holdfast.dev/holdfast/internal/cli/archive"
 	"holdfast.dev/holdfast/internal/cli/words"
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/text"
@@ -83,7 +84,7 @@ PARTIAL too.`,
   holdfast log verify --all
   holdfast log verify --key holdfast.pub copy.jsonl`,
 		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: completeSessions(a.App, 0),
+		ValidArgsFunction: archive.CompleteSessions(a.App, 0),
 		RunE: func(c *cobra.Command, args []string) error {
 			ctx, stop := command.Interruptible(c)
 			defer stop()
@@ -106,7 +107,7 @@ type verifier struct {
 }
 
 func (a *app) verify(ctx context.Context, v verifier, args []string) error {
-	r, err := openArchive(a.App)
+	r, err := archive.Open(a.App)
 	if err != nil {
 		return err
 	}
@@ -127,7 +128,7 @@ func (a *app) verify(ctx context.Context, v verifier, args []string) error {
 				return err
 			}
 		}
-		options.Session = r.placed(info)
+		options.Session = r.Placed(info)
 		report, err := audit.Verify(ctx, info.Path, options)
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -158,14 +159,14 @@ func (a *app) verify(ctx context.Context, v verifier, args []string) error {
 
 // options reads what the record is verified against. A key that is given stands
 // for all others: who has this user's files could have put theirs there.
-func (v verifier) options(r archive) (audit.VerifyOptions, error) {
-	o := audit.VerifyOptions{Keys: r.keys, Heads: r.heads}
+func (v verifier) options(r archive.Archive) (audit.VerifyOptions, error) {
+	o := audit.VerifyOptions{Keys: r.Keys, Heads: r.Heads}
 	if v.key != "" {
 		key, err := os.ReadFile(v.key)
 		if err != nil {
 			return o, fmt.Errorf("reading the public keys: %w", err)
 		}
-		o.Keys = filepath.Join(r.keys, "none")
+		o.Keys = filepath.Join(r.Keys, "none")
 		for line := range strings.Lines(string(key)) {
 			if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
 				o.Trust = append(o.Trust, line)
@@ -179,9 +180,9 @@ func (v verifier) options(r archive) (audit.VerifyOptions, error) {
 }
 
 // verifiable is the session of the name in args, or else the file.
-func (a *app) verifiable(r archive, args []string, all bool) ([]audit.Info, error) {
-	infos, err := r.findAll(args, all)
-	var missing *noSession
+func (a *app) verifiable(r archive.Archive, args []string, all bool) ([]audit.Info, error) {
+	infos, err := r.FindAll(args, all)
+	var missing *archive.MissingError
 	if len(args) == 0 || err == nil || !errors.As(err, &missing) {
 		return infos, err
 	}

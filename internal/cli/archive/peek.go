@@ -1,4 +1,4 @@
-package cli
+package archive
 
 import (
 	"bytes"
@@ -11,8 +11,8 @@ import (
 	"holdfast.dev/holdfast/internal/record/audit"
 )
 
-// listedLog is a record as list shows it.
-type listedLog struct {
+// Summary is a record as list shows it.
+type Summary struct {
 	Session   string    `json:"session"`
 	Path      string    `json:"path"`
 	Begin     time.Time `json:"begin"`
@@ -28,10 +28,10 @@ type listedLog struct {
 // peekBytes is how much of the beginning and the end of a log list reads.
 const peekBytes = 64 << 10
 
-// peek says what the beginning and the end of a log do. What cannot be read is
+// Peek says what the beginning and the end of a log do. What cannot be read is
 // left out: log verify is the place for that.
-func peek(info audit.Info) listedLog {
-	l := listedLog{Session: info.Session, Path: info.Path, Begin: info.Start.UTC(), Size: info.Size, State: "broken off"}
+func Peek(info audit.Info) Summary {
+	l := Summary{Session: info.Session, Path: info.Path, Begin: info.Start.UTC(), Size: info.Size, State: "broken off"}
 	if info.Open {
 		l.State = "running"
 	}
@@ -52,7 +52,7 @@ func peek(info audit.Info) listedLog {
 	return l
 }
 
-func (l *listedLog) take(line []byte) {
+func (l *Summary) take(line []byte) {
 	var r struct {
 		Time    time.Time
 		Action  string

@@ -1,4 +1,4 @@
-package cli
+package archive
 
 import (
 	"context"
@@ -7,8 +7,8 @@ import (
 	"holdfast.dev/holdfast/internal/record/audit"
 )
 
-// trust is how far a record is to be trusted.
-type trust struct {
+// Trust is how far a record is to be trusted.
+type Trust struct {
 	Running  bool     `json:"running,omitempty"`
 	Record   string   `json:"record,omitempty"` // verdict of the verification; "" when there was none
 	Problems []string `json:"problems,omitempty"`
@@ -18,12 +18,12 @@ type trust struct {
 const shownProblems = 10
 
 // verify checks the record of a session with the keys and heads of this user.
-func (r archive) verify(ctx context.Context, info audit.Info) (trust, error) {
-	report, err := audit.Verify(ctx, info.Path, audit.VerifyOptions{Session: r.placed(info), Keys: r.keys, Heads: r.heads})
+func (r Archive) verify(ctx context.Context, info audit.Info) (Trust, error) {
+	report, err := audit.Verify(ctx, info.Path, audit.VerifyOptions{Session: r.Placed(info), Keys: r.Keys, Heads: r.Heads})
 	if err != nil {
-		return trust{}, err
+		return Trust{}, err
 	}
-	t := trust{Record: report.Verdict.String(), Running: report.Open}
+	t := Trust{Record: report.Verdict.String(), Running: report.Open}
 	for _, p := range report.Problems[:min(shownProblems, len(report.Problems))] {
 		t.Problems = append(t.Problems, p.String())
 	}
@@ -33,10 +33,10 @@ func (r archive) verify(ctx context.Context, info audit.Info) (trust, error) {
 	return t, nil
 }
 
-// verifying begins to verify a record, and returns what waits for the answer.
-func (r archive) verifying(ctx context.Context, info audit.Info) func() (trust, error) {
+// Verifying begins to verify a record, and returns what waits for the answer.
+func (r Archive) Verifying(ctx context.Context, info audit.Info) func() (Trust, error) {
 	type answer struct {
-		trust
+		Trust
 		err error
 	}
 	verified := make(chan answer, 1)
@@ -44,8 +44,8 @@ func (r archive) verifying(ctx context.Context, info audit.Info) func() (trust, 
 		t, err := r.verify(ctx, info)
 		verified <- answer{t, err}
 	}()
-	return func() (trust, error) {
+	return func() (Trust, error) {
 		a := <-verified
-		return a.trust, a.err
+		return a.Trust, a.err
 	}
 }

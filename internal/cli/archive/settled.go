@@ -1,4 +1,4 @@
-package cli
+package archive
 
 import (
 	"encoding/json"
@@ -10,9 +10,9 @@ import (
 	"holdfast.dev/holdfast/internal/floor/text"
 )
 
-// settledAfter is what settling found after the supervisor of a session was
+// Settled is what settling found after the supervisor of a session was
 // killed: the record itself was broken off before.
-type settledAfter struct {
+type Settled struct {
 	Quarantined []struct {
 		Path   string `json:"path"`
 		Held   string `json:"held"`
@@ -26,14 +26,14 @@ type settledAfter struct {
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// settledOf reads what was found after a session; nil for nothing.
-func (r archive) settledOf(session string) *settledAfter {
+// SettledAfter reads what was found after a session; nil for nothing.
+func (r Archive) SettledAfter(session string) *Settled {
 	for _, name := range []string{"settled.json", "settled-told.json"} {
-		data, err := os.ReadFile(filepath.Join(filepath.Dir(r.logs), "sessions", filepath.Base(session), name))
+		data, err := os.ReadFile(filepath.Join(filepath.Dir(r.Logs), "sessions", filepath.Base(session), name))
 		if err != nil {
 			continue
 		}
-		s := &settledAfter{}
+		s := &Settled{}
 		if json.Unmarshal(data, s) == nil {
 			return s
 		}
@@ -41,8 +41,8 @@ func (r archive) settledOf(session string) *settledAfter {
 	return nil
 }
 
-// writeSettled tells it.
-func writeSettled(w io.Writer, s *settledAfter) {
+// WriteSettled tells it.
+func WriteSettled(w io.Writer, s *Settled) {
 	if s == nil {
 		return
 	}
