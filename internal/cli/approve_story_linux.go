@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"holdfast.dev/holdfast/internal/cli/archive"
+	"holdfast.dev/holdfast/internal/cli/lines"
 	"holdfast.dev/holdfast/internal/consent"
 	"holdfast.dev/holdfast/internal/floor/event"
 	"holdfast.dev/holdfast/internal/record/audit"
@@ -24,7 +25,7 @@ const (
 
 // stories are the last lines of the records of sessions that ask.
 type stories struct {
-	lines   *liner
+	lines   *lines.Formatter
 	logs    string
 	changed chan struct{}
 
@@ -36,7 +37,7 @@ type stories struct {
 func (a *app) newStories() *stories {
 	plain := *a.App
 	plain.Stdout = io.Discard // no colours
-	s := &stories{lines: newLiner(&plain), changed: make(chan struct{}, 1), last: map[string][]string{}, seen: map[string]bool{}}
+	s := &stories{lines: lines.New(&plain), changed: make(chan struct{}, 1), last: map[string][]string{}, seen: map[string]bool{}}
 	if r, err := archive.Open(a.App); err == nil {
 		s.logs = r.Logs
 	}
@@ -96,7 +97,7 @@ func (s *stories) read(session string) []string {
 	var out []string
 	for line := range bytes.Lines(text) {
 		if e, ok := recorded(line); ok && tells(e) {
-			out = append(out, e.Time.Local().Format(time.TimeOnly)+" "+consent.Visible(strings.TrimSpace(s.lines.verdict(e)+" "+s.lines.subject(e)+" "+because(e))))
+			out = append(out, e.Time.Local().Format(time.TimeOnly)+" "+consent.Visible(strings.TrimSpace(s.lines.Verdict(e)+" "+s.lines.Subject(e)+" "+lines.Because(e))))
 		}
 	}
 	return out[max(0, len(out)-storyLines):]

@@ -1,56 +1,11 @@
 package cli
 
 import (
-	"fmt"
-	"path"
 	"strings"
 
-	"holdfast.dev/holdfast/internal/cli/words"
 	"holdfast.dev/holdfast/internal/floor/command"
-	"holdfast.dev/holdfast/internal/floor/text"
 	"holdfast.dev/holdfast/internal/record/story"
 )
-
-// droppedPaths is how many paths the end of a run names, unless it is to leave
-// nothing out.
-const droppedPaths = 12
-
-// dropsIn says in lines what went with the private home, as a user would spell it,
-// and what is left of it elsewhere.
-func dropsIn(home string, all []story.Dropped, more uint64, long bool) (paths []string, left []string) {
-	for i, d := range all {
-		name := d.Path
-		if d.Directory {
-			name += "/"
-		}
-		if rest, below := strings.CutPrefix(words.Tilde(home, name), "~/"); below {
-			name = "~/" + text.Word(rest)
-		} else {
-			name = text.Word(name)
-		}
-		if i < droppedPaths || long {
-			paths = append(paths, name)
-		}
-		switch {
-		case len(left) >= droppedPaths:
-		case d.Git == "worktree" && d.Metadata != "":
-			repository := path.Dir(path.Dir(d.Metadata))
-			left = append(left, fmt.Sprintf("%s was a git worktree: what was committed there is in its repository, the rest is not. To remove what the repository keeps of it: git -C %s worktree prune",
-				name, text.Word(strings.TrimSuffix(repository, "/.git"))))
-		case d.Git == "worktree":
-			left = append(left, name+" was a git worktree: what was committed there is in its repository, the rest is not. To remove what the repository keeps of it: git worktree prune")
-		case d.Git == "repository":
-			left = append(left, name+" was a git repository: what was not pushed from it is gone")
-		}
-	}
-	if n := uint64(len(all)-len(paths)) + more; n > 0 && len(all) > 0 {
-		paths = append(paths, fmt.Sprintf("%d more", n))
-	}
-	return paths, left
-}
-
-// keepDropped is how such paths are kept.
-const keepDropped = "to keep such a path, make it before the run and name it: --rw PATH, or filesystem.write in the policy"
 
 // dropped says after a run what went with its private home.
 func (a *app) dropped(home string, all []story.Dropped, more uint64) {
@@ -63,18 +18,4 @@ func (a *app) dropped(home string, all []story.Dropped, more uint64) {
 		a.Note(command.Yellow, "dropped", "%s", l)
 	}
 	a.Note(command.Cyan, "hint", "%s", keepDropped)
-}
-
-// dropped is the same of a story.
-func (tl *teller) dropped() {
-	paths, left := dropsIn(tl.t.Started["home"], tl.t.Dropped, 0, tl.long)
-	if len(paths) == 0 {
-		return
-	}
-	tl.title("DROPPED")
-	tl.say("  with the private home: %s", strings.Join(paths, ", "))
-	for _, l := range left {
-		tl.say("  %s", l)
-	}
-	tl.say("  %s", keepDropped)
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"holdfast.dev/holdfast/internal/cli/lines"
 	"holdfast.dev/holdfast/internal/cli/words"
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/text"
@@ -66,7 +67,7 @@ func done(f *story.File) string {
 func programNames(s *story.Story) map[uint64]string {
 	names := map[uint64]string{}
 	for _, p := range s.Programs {
-		names[p.Exec] = programName(p.Executable, p.Argv, p.Asked)
+		names[p.Exec] = lines.ProgramName(p.Executable, p.Argv, p.Asked)
 	}
 	return names
 }

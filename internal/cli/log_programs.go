@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"holdfast.dev/holdfast/internal/cli/lines"
 	"holdfast.dev/holdfast/internal/cli/words"
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/text"
@@ -120,7 +121,7 @@ func (k *kind) knows(t story.Touched) bool {
 	known := t.More == 0
 	for _, o := range t.Objects {
 		key := o.What + " " + o.Name
-		known = known && (k.refused[key] || usual(o.Name))
+		known = known && (k.refused[key] || lines.Usual(o.Name))
 		k.refused[key] = true
 	}
 	return known
@@ -186,7 +187,7 @@ func (tl *teller) deeds(p *story.Program, indent string) {
 func (tl *teller) refused(p *story.Program, indent string) {
 	shown, more := 0, p.Refused.More
 	for _, o := range p.Refused.Objects {
-		if usual(o.Name) && !tl.long {
+		if lines.Usual(o.Name) && !tl.long {
 			continue
 		}
 		if shown >= objects && !tl.long {

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"holdfast.dev/holdfast/internal/cli/archive"
+	"holdfast.dev/holdfast/internal/cli/lines"
 	"holdfast.dev/holdfast/internal/cli/words"
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/event"
@@ -117,8 +118,8 @@ func (a *app) query(ctx context.Context, q query, written string, args []string)
 	s := &search{query: q, program: program, out: out}
 	bad := false
 	for _, info := range infos {
-		s.lines = newLiner(a.App)
-		s.lines.session = q.all
+		s.lines = lines.New(a.App)
+		s.lines.Session = q.all
 		err = archive.WarnDamaged(a.App, info, s.log(ctx, info.Path), &bad)
 		if err != nil {
 			break
@@ -147,7 +148,7 @@ type search struct {
 	query
 	program *expr.Program
 	out     *bufio.Writer
-	lines   *liner
+	lines   *lines.Formatter
 	found   int
 
 	mu       sync.Mutex // guards what follows
@@ -183,8 +184,8 @@ func (s *search) log(ctx context.Context, path string) error {
 			if err != nil {
 				return err
 			}
-			defer s.lines.forget(e)
-			s.lines.learn(e)
+			defer s.lines.Forget(e)
+			s.lines.Learn(e)
 			if ok, _ := s.program.Matches(r); !ok { // an error is counted where it came first
 				return nil
 			}
@@ -211,7 +212,7 @@ func (s *search) show(r *audit.Record) error {
 		if err != nil {
 			return err
 		}
-		s.out.WriteString(s.lines.line(e))
+		s.out.WriteString(s.lines.Line(e))
 	}
 	if s.limit > 0 && s.found >= s.limit {
 		return errEnough
@@ -248,7 +249,7 @@ run or you (Ctrl-C) end it.`,
 }
 
 func (a *app) follow(ctx context.Context, args []string, where string, asJSON bool) error {
-	s := &search{query: query{json: asJSON}, lines: newLiner(a.App)}
+	s := &search{query: query{json: asJSON}, lines: lines.New(a.App)}
 	var err error
 	if where == "" {
 		where = "true"
@@ -268,8 +269,8 @@ func (a *app) follow(ctx context.Context, args []string, where string, asJSON bo
 	return audit.Follow(ctx, info.Path, func(r *audit.Record) error {
 		if ofProcess(r) {
 			if e, err := r.Event(); err == nil {
-				defer s.lines.forget(e)
-				s.lines.learn(e)
+				defer s.lines.Forget(e)
+				s.lines.Learn(e)
 			}
 		}
 		if !s.matches(r) {

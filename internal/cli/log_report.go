@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"holdfast.dev/holdfast/internal/cli/archive"
+	"holdfast.dev/holdfast/internal/cli/lines"
 	"holdfast.dev/holdfast/internal/detect"
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/report"
@@ -99,7 +100,7 @@ func (a *app) document(ctx context.Context, r archive.Archive, info audit.Info) 
 	rows, noRows := matrixRows(ctx)
 	b := incident.New(incident.Options{
 		Session: info.Session, File: text.Word(info.Path), Rules: detect.Builtin(), Rows: rows,
-		Executes: executesHere(), Usual: usual,
+		Executes: executesHere(), Usual: lines.Usual,
 	})
 	events := 0
 	scan := audit.Scan(ctx, info.Path, runtime.GOMAXPROCS(0), nil, func(record *audit.Record) error {
@@ -124,7 +125,7 @@ func (a *app) document(ctx context.Context, r archive.Archive, info audit.Info) 
 	if noRows != nil {
 		f.Problems = append(f.Problems, noRows.Error())
 	}
-	if f.Changes, err = a.changesOf(ctx, info.Session); err != nil {
+	if f.Changes, err = changesOf(ctx, a.App, info.Session); err != nil {
 		f.Problems = append(f.Problems, "the list of what was changed cannot be read: "+err.Error())
 	}
 	return b.Document(f), nil

@@ -5,6 +5,7 @@ package cli
 import (
 	"context"
 
+	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/record/incident"
 )
 
@@ -14,4 +15,4 @@ func matrixRows(context.Context) ([]incident.Row, error) { return nil, nil }
 
 func executesHere() func(string) string { return nil }
 
-func (a *app) changesOf(context.Context, string) (*incident.Changes, error) { return nil, nil }
+func changesOf(context.Context, *command.App, string) (*incident.Changes, error) { return nil, nil }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"holdfast.dev/holdfast/internal/cli/lines"
 	"holdfast.dev/holdfast/internal/cli/words"
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/event"
@@ -85,7 +86,7 @@ func (tl *teller) head() {
 		detail map[string]string
 	}{{"policy", t.Started}, {"boundary", t.Attested}, {"record", t.Recorded}} {
 		if len(m.detail) > 0 {
-			tl.say("%s: %s", m.what, details(event.Event{Detail: m.detail}))
+			tl.say("%s: %s", m.what, lines.Details(event.Event{Detail: m.detail}))
 		}
 	}
 }
@@ -157,7 +158,7 @@ func (tl *teller) credentials() {
 
 // rankOf puts last what is always refused.
 func rankOf(r *story.Refusal) int {
-	if usual(r.Object) {
+	if lines.Usual(r.Object) {
 		return 1
 	}
 	return 0
@@ -204,7 +205,7 @@ func (tl *teller) notes() {
 			tl.say("  … and %s", words.Plural(len(tl.t.Notes)-i, "more", "more"))
 			return
 		}
-		tl.say("  %s", strings.TrimRight(text.Word(n.Action)+" "+emptyOr(n.Object)+"  "+details(event.Event{Detail: n.Detail}), " "))
+		tl.say("  %s", strings.TrimRight(text.Word(n.Action)+" "+emptyOr(n.Object)+"  "+lines.Details(event.Event{Detail: n.Detail}), " "))
 	}
 }
 

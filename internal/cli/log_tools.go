@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 
+	"holdfast.dev/holdfast/internal/cli/lines"
 	"holdfast.dev/holdfast/internal/cli/words"
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/paths"
@@ -120,7 +121,7 @@ func (tl *teller) ownDeeds(t *story.Tool) {
 			order = append(order, o.What)
 		}
 		switch {
-		case tl.long, tl.t.Workspace == "", paths.Below(tl.t.Workspace, o.Name), o.What == "refused" && !usual(o.Name), o.What == "connected to":
+		case tl.long, tl.t.Workspace == "", paths.Below(tl.t.Workspace, o.Name), o.What == "refused" && !lines.Usual(o.Name), o.What == "connected to":
 			o.What = ""
 			of.Objects = append(of.Objects, o)
 		default:

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"holdfast.dev/holdfast/internal/cli/lines"
 	"holdfast.dev/holdfast/internal/cli/words"
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/event"
@@ -33,7 +34,7 @@ func (tl *teller) unknown() {
 			numbers = fmt.Sprintf(" (numbers %s to %s)", text.Line(n.Detail["from"]), text.Line(n.Detail["to"]))
 		}
 		if len(of) > 0 {
-			by = "; " + details(event.Event{Detail: of})
+			by = "; " + lines.Details(event.Event{Detail: of})
 		}
 		tl.say("  %s events of %s%s %s: %s%s", text.Line(n.Detail["count"]), text.Word(n.Detail["of"]), numbers, word, text.Line(n.Detail["reason"]), by)
 		said++

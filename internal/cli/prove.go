@@ -11,10 +11,6 @@ import (
 	"holdfast.dev/holdfast/internal/floor/command"
 )
 
-// examiner is the program that plays the escape matrix. It is no part of this one,
-// so that nothing of it is linked into what holds the boundary.
-const examiner = "holdfast-prove"
-
 // examinerCommands are the verbs of the examiner that this program passes on.
 func examinerCommands(a *app) []*cobra.Command {
 	return []*cobra.Command{
@@ -41,7 +37,7 @@ func examinerCommand(a *app, name, short string, verb ...string) *cobra.Command 
 
 // completeExaminer asks the examiner what the shell can offer at the end of a line.
 func completeExaminer(line []string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	path, err := command.Beside(examiner)
+	path, err := command.Beside(command.Examiner)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}

@@ -1,4 +1,7 @@
-package cli
+// Package lines shows an event in one line, as log query and holdfast approve do:
+// [New] makes a [Formatter], which remembers the programs that went by. It reads no
+// record and prints nothing.
+package lines
 
 import (
 	"fmt"
@@ -12,11 +15,11 @@ import (
 	"holdfast.dev/holdfast/internal/floor/text"
 )
 
-// liner shows events in one line each. It remembers which program has which
+// Formatter shows events in one line each. It remembers which program has which
 // number, for only its execution says so.
-type liner struct {
+type Formatter struct {
 	a       *command.App
-	session bool // name the session
+	Session bool // name the session
 	names   map[uint64]string
 	runs    map[int]uint64 // program that a process runs: not every sensor knows it
 }
@@ -24,31 +27,31 @@ type liner struct {
 // maxNames is how many programs a liner remembers.
 const maxNames = 100_000
 
-func newLiner(a *command.App) *liner {
-	return &liner{a: a, names: map[uint64]string{}, runs: map[int]uint64{}}
+func New(a *command.App) *Formatter {
+	return &Formatter{a: a, names: map[uint64]string{}, runs: map[int]uint64{}}
 }
 
-// learn takes in what an event of a process says.
-func (l *liner) learn(e event.Event) {
+// Learn takes in what an event of a process says.
+func (l *Formatter) Learn(e event.Event) {
 	p := e.Process
 	if p.Exec == 0 || e.Error != "" || e.Action == event.ProcExit || len(l.names) >= maxNames || len(l.runs) >= maxNames {
 		return
 	}
 	l.runs[p.PID] = p.Exec
 	if e.Action == event.ProcExec {
-		l.names[p.Exec] = programName(p.Executable, p.Argv, e.Object)
+		l.names[p.Exec] = ProgramName(p.Executable, p.Argv, e.Object)
 	}
 }
 
-// forget takes in that a process is gone.
-func (l *liner) forget(e event.Event) {
+// Forget takes in that a process is gone.
+func (l *Formatter) Forget(e event.Event) {
 	if e.Action == event.ProcExit {
 		delete(l.runs, e.Process.PID)
 	}
 }
 
-// programName is what a program is called in a line.
-func programName(executable string, argv []string, object string) string {
+// ProgramName is what a program is called in a line.
+func ProgramName(executable string, argv []string, object string) string {
 	for _, name := range append([]string{executable, object}, argv...) {
 		if name != "" {
 			return path.Base(name)[:min(len(path.Base(name)), 64)]
@@ -57,23 +60,23 @@ func programName(executable string, argv []string, object string) string {
 	return "?"
 }
 
-// line shows an event in one line, with its end.
-func (l *liner) line(e event.Event) string {
+// Line shows an event in one line, with its end.
+func (l *Formatter) Line(e event.Event) string {
 	var b strings.Builder
-	if l.session {
+	if l.Session {
 		b.WriteString(text.Line(e.Session) + "  ")
 	}
-	fmt.Fprintf(&b, "%s  %s  %s", e.Time.Local().Format("15:04:05.000"), l.verdict(e), l.subject(e))
+	fmt.Fprintf(&b, "%s  %s  %s", e.Time.Local().Format("15:04:05.000"), l.Verdict(e), l.Subject(e))
 	if e.Resolved != "" && e.Resolved != e.Object {
 		b.WriteString(" → " + words.Cut(e.Resolved, 400))
 	}
 	if to := e.Detail["to"]; to != "" {
 		b.WriteString(" to " + words.Cut(to, 400))
 	}
-	if why := because(e); why != "" {
+	if why := Because(e); why != "" {
 		b.WriteString("  [" + why + "]")
 	}
-	if rest := details(e); rest != "" {
+	if rest := Details(e); rest != "" {
 		b.WriteString("  " + rest)
 	}
 	if who := l.who(e); who != "" {
@@ -83,7 +86,7 @@ func (l *liner) line(e event.Event) string {
 	return b.String()
 }
 
-func (l *liner) verdict(e event.Event) string {
+func (l *Formatter) Verdict(e event.Event) string {
 	switch e.Verdict {
 	case event.Denied:
 		return l.a.Tint(command.Red, "denied ")
@@ -104,8 +107,8 @@ func (l *liner) verdict(e event.Event) string {
 	return l.a.Tint(command.Yellow, "unknown")
 }
 
-// subject is what was done to what.
-func (l *liner) subject(e event.Event) string {
+// Subject is what was done to what.
+func (l *Formatter) Subject(e event.Event) string {
 	object := ""
 	if e.Object != "" {
 		object = " " + words.Cut(e.Object, 400)
@@ -126,8 +129,8 @@ func (l *liner) subject(e event.Event) string {
 	return text.Word(e.Action) + object
 }
 
-// because is what denied, which rule, and what the asker got.
-func because(e event.Event) string {
+// Because is what denied, which rule, and what the asker got.
+func Because(e event.Event) string {
 	var parts []string
 	for _, s := range []string{e.Layer, e.Error, e.Rule} {
 		if s != "" {
@@ -137,8 +140,8 @@ func because(e event.Event) string {
 	return strings.Join(parts, ", ")
 }
 
-// details are those that the line does not show otherwise, sorted.
-func details(e event.Event) string {
+// Details are those that the line does not show otherwise, sorted.
+func Details(e event.Event) string {
 	var parts []string
 	for k, v := range e.Detail {
 		if k != "to" && k != "to_resolved" && v != "" {
@@ -153,7 +156,7 @@ func details(e event.Event) string {
 }
 
 // who is the program and process that asked.
-func (l *liner) who(e event.Event) string {
+func (l *Formatter) who(e event.Event) string {
 	p := e.Process
 	if e.Action == event.ProcExec {
 		return strings.TrimSuffix(fmt.Sprintf("pid %d, %s", p.PID, l.process(p.ParentExec, p.Parent)), ", ")
@@ -161,7 +164,7 @@ func (l *liner) who(e event.Event) string {
 	return l.process(p.Exec, p.PID)
 }
 
-func (l *liner) process(exec uint64, pid int) string {
+func (l *Formatter) process(exec uint64, pid int) string {
 	if exec == 0 {
 		exec = l.runs[pid]
 	}
@@ -185,5 +188,5 @@ var always = map[string]bool{
 	"/sys/kernel/mm/transparent_hugepage/hpage_pmd_size": true,
 }
 
-// usual reports whether nearly every program is refused a name when it starts.
-func usual(name string) bool { return always[name] }
+// Usual reports whether nearly every program is refused a name when it starts.
+func Usual(name string) bool { return always[name] }
