@@ -15,6 +15,7 @@ import (
 
 	"holdfast.dev/holdfast/internal/cli/archive"
 	"holdfast.dev/holdfast/internal/cli/lines"
+	"holdfast.dev/holdfast/internal/cli/reviews"
 	"holdfast.dev/holdfast/internal/detect"
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/report"
@@ -125,7 +126,7 @@ func (a *app) document(ctx context.Context, r archive.Archive, info audit.Info) 
 	if noRows != nil {
 		f.Problems = append(f.Problems, noRows.Error())
 	}
-	if f.Changes, err = changesOf(ctx, a.App, info.Session); err != nil {
+	if f.Changes, err = reviews.Changes(ctx, a.App, info.Session); err != nil {
 		f.Problems = append(f.Problems, "the list of what was changed cannot be read: "+err.Error())
 	}
 	return b.Document(f), nil

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/term"
 	"holdfast.dev/holdfast/internal/cli/backend"
 	"holdfast.dev/holdfast/internal/cli/plans"
+	"holdfast.dev/holdfast/internal/cli/reviews"
 	"holdfast.dev/holdfast/internal/cli/words"
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/sys"
@@ -205,7 +206,7 @@ func (a *app) summary(plan policy.Plan, r run.Result, verbose, ran bool) {
 	for _, f := range r.Settled.Flagged {
 		say(command.Yellow, string(f.Change), "%s (%s)", text.Line(string(f.Path)), f.Reason)
 	}
-	a.reviewable(r)
+	reviews.Waiting(a.App, r)
 	a.lacking(r, ran)
 }
 

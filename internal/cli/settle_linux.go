@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/spf13/cobra"
+	"holdfast.dev/holdfast/internal/cli/reviews"
 	"holdfast.dev/holdfast/internal/run"
 )
 
@@ -14,7 +15,7 @@ func hiddenCommands() []*cobra.Command {
 
 // linuxCommands are the verbs of this system alone.
 func linuxCommands(a *app) []*cobra.Command {
-	return []*cobra.Command{newAgentsCommand(a), newMCPCommand(a), newApproveCommand(a), newReviewCommand(a)}
+	return []*cobra.Command{newAgentsCommand(a), newMCPCommand(a), newApproveCommand(a), reviews.Command(a.App)}
 }
 
 // newSettleCommand finishes a session whose supervisor was killed. The janitor

@@ -1,4 +1,4 @@
-package cli
+package reviews
 
 import (
 	"bytes"
@@ -21,8 +21,8 @@ import (
 	"holdfast.dev/holdfast/internal/review"
 )
 
-// deciding is what accept, reject and undo have in common.
-type deciding struct {
+// decideFlags is what accept, reject and undo have in common.
+type decideFlags struct {
 	session string
 	hunks   []string
 	flagged bool
@@ -30,7 +30,7 @@ type deciding struct {
 }
 
 func newReviewDecide(a *app, d review.Decision) *cobra.Command {
-	var o deciding
+	var o decideFlags
 	c := &cobra.Command{
 		Use:     "accept [flags] PATH...",
 		Short:   "Accept changes; 'review apply' carries them over",
@@ -103,7 +103,7 @@ func (a *app) namesFromInput() ([]string, error) {
 }
 
 // begin opens the record and takes the review, so that nobody else decides.
-func (v *reviewing) begin() error {
+func (v *openedReview) begin() error {
 	if v.Direct() {
 		return command.Usage(errDirect, "undo it with git, or by hand")
 	}
@@ -123,7 +123,7 @@ func (v *reviewing) begin() error {
 
 // decide records one decision for what is named. What is flagged and not wanted
 // with --flagged is named, and stays undecided.
-func (v *reviewing) decide(args []string, o deciding, d review.Decision) error {
+func (v *openedReview) decide(args []string, o decideFlags, d review.Decision) error {
 	var list []*review.Change
 	if len(args) > 0 {
 		var err error
@@ -162,7 +162,7 @@ func (v *reviewing) decide(args []string, o deciding, d review.Decision) error {
 }
 
 // willing are the changes that d may be said of. Why others are left is told.
-func (v *reviewing) willing(list []*review.Change, args []string, o deciding, d review.Decision) (take []*review.Change, left bool) {
+func (v *openedReview) willing(list []*review.Change, args []string, o decideFlags, d review.Decision) (take []*review.Change, left bool) {
 	leave := func(c *review.Change, why string) {
 		v.a.Note(command.Yellow, "left", "%s: %s", fileName(string(c.Path)), why)
 		left = true
@@ -185,7 +185,7 @@ func (v *reviewing) willing(list []*review.Change, args []string, o deciding, d 
 }
 
 // names reports whether one of the arguments is the path of a change.
-func (v *reviewing) names(args []string, c *review.Change) bool {
+func (v *openedReview) names(args []string, c *review.Change) bool {
 	return slices.ContainsFunc(args, func(arg string) bool {
 		p, err := v.fromWorkspace(arg)
 		return err == nil && p == string(c.Path)
@@ -193,7 +193,7 @@ func (v *reviewing) names(args []string, c *review.Change) bool {
 }
 
 // decideAll records a decision, in the log first.
-func (v *reviewing) decideAll(list []*review.Change, d review.Decision) error {
+func (v *openedReview) decideAll(list []*review.Change, d review.Decision) error {
 	if len(list) == 0 {
 		return nil
 	}
@@ -206,7 +206,7 @@ func (v *reviewing) decideAll(list []*review.Change, d review.Decision) error {
 }
 
 // told records one decision.
-func (v *reviewing) told(c *review.Change, d review.Decision, hunks string) error {
+func (v *openedReview) told(c *review.Change, d review.Decision, hunks string) error {
 	e := event.Event{Action: event.ReviewAnswer, Object: filepath.Join(string(v.Workspace), string(c.Path)), Verdict: event.Denied,
 		Detail: map[string]string{"by": v.by, "decision": d.String(), "kind": c.Kind.String(), "review": v.Session}}
 	if d == review.Accept {
@@ -231,7 +231,7 @@ type pickedHunks struct {
 	which  []int // from 0
 }
 
-func (v *reviewing) pickHunks(args []string) ([]pickedHunks, error) {
+func (v *openedReview) pickHunks(args []string) ([]pickedHunks, error) {
 	var out []pickedHunks
 	for _, arg := range args {
 		at := strings.LastIndexByte(arg, ':')
@@ -286,7 +286,7 @@ func numbers(s string, most int) ([]int, error) {
 	return out, nil
 }
 
-func (v *reviewing) decideHunks(h pickedHunks, d review.Decision) error {
+func (v *openedReview) decideHunks(h pickedHunks, d review.Decision) error {
 	words := make([]string, len(h.which))
 	for i, n := range h.which {
 		words[i] = strconv.Itoa(n + 1)
@@ -335,7 +335,7 @@ func (a *app) dropReview(ctx context.Context, name string, yes bool) error {
 	if r.Running() {
 		return command.Usage(fmt.Errorf("the run %s is not over", r.Session), "drop it when it has ended")
 	}
-	v := &reviewing{a: a, Reviewed: r, host: host, by: host.Name}
+	v := &openedReview{a: a, Reviewed: r, host: host, by: host.Name}
 	lost := "its changes"
 	if err := v.read(ctx); err == nil {
 		defer v.set.Close()

@@ -1,4 +1,4 @@
-package cli
+package reviews
 
 import (
 	"errors"
@@ -52,7 +52,7 @@ func items(d *review.ChangeList) []review.Item {
 
 // show prints the changes of a review: what is to be looked at first, then all
 // others as a tree.
-func (v *reviewing) show(all bool) error {
+func (v *openedReview) show(all bool) error {
 	var b strings.Builder
 	n := v.set.Counts()
 	what := "what it changed waits for you"
@@ -84,7 +84,7 @@ func (v *reviewing) show(all bool) error {
 }
 
 // sum is the figures in one line.
-func (v *reviewing) sum(n review.Counts) string {
+func (v *openedReview) sum(n review.Counts) string {
 	parts := []string{words.Plural(n.Changes, "change", "changes") + ":"}
 	for _, one := range []struct {
 		n    int
@@ -113,7 +113,7 @@ func (v *reviewing) sum(n review.Counts) string {
 }
 
 // showNotes says what the list does not show.
-func (v *reviewing) showNotes(b *strings.Builder) {
+func (v *openedReview) showNotes(b *strings.Builder) {
 	say := func(format string, args ...any) {
 		fmt.Fprintf(b, "%s %s\n", v.a.Tint(command.Yellow, "note:"), text.Line(fmt.Sprintf(format, args...)))
 	}
@@ -143,7 +143,7 @@ func (v *reviewing) showNotes(b *strings.Builder) {
 }
 
 // line is a change in one line, under a name.
-func (v *reviewing) line(c *review.Change, name string) string {
+func (v *openedReview) line(c *review.Change, name string) string {
 	mark, colour := " ", ""
 	if c.Flagged() {
 		mark = "!"
@@ -226,7 +226,7 @@ func typeName(t review.Type) string {
 }
 
 // next says what can be done now.
-func (v *reviewing) next(b *strings.Builder, n review.Counts) {
+func (v *openedReview) next(b *strings.Builder, n review.Counts) {
 	if v.Direct() {
 		fmt.Fprintf(b, "\n%s\n", v.a.Tint(command.Grey, "what your other programs changed during the run is in the list too; who wrote what: holdfast log files "+text.Line(v.Session)+" --written"))
 		return
@@ -262,7 +262,7 @@ type shownReview struct {
 	Notes   []string         `json:"notes,omitempty"`
 }
 
-func (v *reviewing) asJSON() shownReview {
+func (v *openedReview) asJSON() shownReview {
 	s := shownReview{Reviewed: v.Reviewed, Counts: v.set.Counts(), At: time.Now().UTC(), Unseen: v.set.Unseen, Notes: v.set.Notes,
 		Changes: append([]*review.Change{}, v.set.Changes...)}
 	if v.direct != nil {

@@ -1,4 +1,4 @@
-package cli
+package reviews
 
 import (
 	"bufio"
@@ -25,7 +25,7 @@ var errQuit = errors.New("quit")
 
 // walk is going through the changes of a review, one question after the other.
 type walk struct {
-	*reviewing
+	*openedReview
 	in  *os.File
 	out *bufio.Writer
 	i   int // which change
@@ -33,7 +33,7 @@ type walk struct {
 }
 
 // interact asks about each change that is not decided.
-func (v *reviewing) interact(ctx context.Context) error {
+func (v *openedReview) interact(ctx context.Context) error {
 	in, inOK := v.a.Stdin.(*os.File)
 	out, outOK := v.a.Stdout.(*os.File)
 	if !inOK || !outOK || !screen.IsTerminal(in) || !screen.IsTerminal(out) {
@@ -42,7 +42,7 @@ func (v *reviewing) interact(ctx context.Context) error {
 	if err := v.begin(); err != nil {
 		return err
 	}
-	w := &walk{reviewing: v, in: in, out: bufio.NewWriter(out)}
+	w := &walk{openedReview: v, in: in, out: bufio.NewWriter(out)}
 	var list []*review.Change
 	for _, c := range v.set.Changes {
 		if open(c) {

@@ -1,4 +1,4 @@
-package cli
+package reviews
 
 import (
 	"context"
@@ -9,8 +9,8 @@ import (
 	"holdfast.dev/holdfast/internal/review"
 )
 
-// changesOf is what is kept of the changes of a run; nil where nothing is.
-func changesOf(ctx context.Context, w *command.App, session string) (*incident.Changes, error) {
+// Changes is what is kept of the changes of a run; nil where nothing is.
+func Changes(ctx context.Context, w *command.App, session string) (*incident.Changes, error) {
 	a := &app{w}
 	all, host, err := a.reviews()
 	if err != nil {
@@ -20,7 +20,7 @@ func changesOf(ctx context.Context, w *command.App, session string) (*incident.C
 		if r.Session != session || r.Running() || !r.Waits() && !r.Direct() {
 			continue
 		}
-		v := &reviewing{a: a, Reviewed: r, host: host}
+		v := &openedReview{a: a, Reviewed: r, host: host}
 		if err := v.read(ctx); err != nil {
 			return nil, err
 		}

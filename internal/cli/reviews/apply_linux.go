@@ -1,4 +1,4 @@
-package cli
+package reviews
 
 import (
 	"bufio"
@@ -48,7 +48,7 @@ was interrupted is taken up again by the next apply.`,
 }
 
 // apply carries over what is accepted, and says what could not be.
-func (v *reviewing) apply(ctx context.Context, o review.Options) error {
+func (v *openedReview) apply(ctx context.Context, o review.Options) error {
 	if err := v.begin(); err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func (v *reviewing) apply(ctx context.Context, o review.Options) error {
 }
 
 // settled reports whether nothing of the review is left: not a hunk either.
-func (v *reviewing) settled(r review.Report) bool {
+func (v *openedReview) settled(r review.Report) bool {
 	return r.Settled && len(r.Conflicts)+len(r.Refused) == 0 && !slices.ContainsFunc(v.set.Changes, open)
 }
 
@@ -93,7 +93,7 @@ func (v *reviewing) settled(r review.Report) bool {
 func open(c *review.Change) bool { return c.Decision == review.Undecided && c.Cannot == "" }
 
 // recordApply records what became of each path.
-func (v *reviewing) recordApply(r review.Report) error {
+func (v *openedReview) recordApply(r review.Report) error {
 	put := func(p workspace.Name, verdict event.Verdict, detail map[string]string) error {
 		detail["by"], detail["review"] = v.by, v.Session
 		return v.record.Put(event.Event{Action: event.ReviewApply, Object: filepath.Join(string(v.Workspace), string(p)), Verdict: verdict, Detail: detail})
@@ -117,7 +117,7 @@ func (v *reviewing) recordApply(r review.Report) error {
 }
 
 // finish notes how far the review is. One of which nothing is left is forgotten.
-func (v *reviewing) finish(r review.Report) error {
+func (v *openedReview) finish(r review.Report) error {
 	err := v.record.Close(true)
 	v.record = nil
 	if err != nil {
@@ -135,7 +135,7 @@ func (v *reviewing) finish(r review.Report) error {
 	return nil
 }
 
-func (v *reviewing) showApply(r review.Report) error {
+func (v *openedReview) showApply(r review.Report) error {
 	w := bufio.NewWriter(v.a.Stdout)
 	for _, p := range r.Recovered {
 		fmt.Fprintf(w, "%s %s: %s\n", v.a.Tint(command.Yellow, "recovered"), fileName(string(p.Path)), text.Line(p.Why))
@@ -164,7 +164,7 @@ func (v *reviewing) showApply(r review.Report) error {
 }
 
 // writeConflict shows the three sides of a change that does not fit any more.
-func (v *reviewing) writeConflict(w io.Writer, c *review.Conflict) {
+func (v *openedReview) writeConflict(w io.Writer, c *review.Conflict) {
 	fmt.Fprintf(w, "%s %s: %s\n", v.a.Tint(command.Red, "conflict"), fileName(string(c.Path)), text.Line(c.Why))
 	for _, one := range []struct {
 		name string

@@ -1,4 +1,4 @@
-package cli
+package reviews
 
 import (
 	"context"
@@ -57,7 +57,7 @@ func (a *app) listReviews(ctx context.Context, asJSON bool) error {
 		}
 		row := listedReview{Reviewed: r}
 		if !r.Running() {
-			v := &reviewing{a: a, Reviewed: r, host: host}
+			v := &openedReview{a: a, Reviewed: r, host: host}
 			if err := v.read(ctx); err != nil {
 				row.Error = err.Error()
 			} else {

@@ -1,4 +1,4 @@
-package cli
+package reviews
 
 import (
 	"errors"
@@ -19,7 +19,7 @@ import (
 const manyInOne = 12
 
 // tree prints changes below the directories that they are in.
-func (v *reviewing) tree(b *strings.Builder, list []*review.Change, all bool) {
+func (v *openedReview) tree(b *strings.Builder, list []*review.Change, all bool) {
 	list = slices.Clone(list)
 	slices.SortFunc(list, func(x, y *review.Change) int {
 		return strings.Compare(sortKey(string(x.Path)), sortKey(string(y.Path)))
@@ -64,7 +64,7 @@ func parentDir(p string) string {
 // directory which as a whole is new, and of which nothing was decided otherwise
 // than of the rest. What is gone is never one line: it cannot be looked for
 // afterwards in what is there.
-func (v *reviewing) sameBelow(list []*review.Change) (string, int) {
+func (v *openedReview) sameBelow(list []*review.Change) (string, int) {
 	c := list[0]
 	if c.Kind != review.Added {
 		return "", 0
@@ -91,7 +91,7 @@ func (v *reviewing) sameBelow(list []*review.Change) (string, int) {
 }
 
 // asOne reports whether a directory as a whole is new.
-func (v *reviewing) asOne(dir string) bool {
+func (v *openedReview) asOne(dir string) bool {
 	if c := v.set.Find(dir); c != nil {
 		return c.Kind == review.Added && c.Type == review.Dir
 	}

@@ -1,4 +1,4 @@
-package cli
+package reviews
 
 import (
 	"bufio"
@@ -82,7 +82,7 @@ func (a *app) printNames(list []*review.Change, nul bool) error {
 
 // pick finds the changes that paths name, in the order of the review; all for no
 // paths. A directory names all that is in it.
-func (v *reviewing) pick(args []string) ([]*review.Change, error) {
+func (v *openedReview) pick(args []string) ([]*review.Change, error) {
 	if len(args) == 0 {
 		return v.set.Changes, nil
 	}
@@ -116,7 +116,7 @@ func named(c *review.Change, p string) bool {
 
 // fromWorkspace is an argument as a path from the workspace: "" for all of it.
 // It is taken from where the user is, if that is in the workspace.
-func (v *reviewing) fromWorkspace(arg string) (string, error) {
+func (v *openedReview) fromWorkspace(arg string) (string, error) {
 	root := string(v.Workspace)
 	p := arg
 	if p == "" {
@@ -140,7 +140,7 @@ func (v *reviewing) fromWorkspace(arg string) (string, error) {
 }
 
 // diff prints changes. What cannot be read is said in its place.
-func (v *reviewing) diff(list []*review.Change) error {
+func (v *openedReview) diff(list []*review.Change) error {
 	w := bufio.NewWriter(v.a.Stdout)
 	for _, c := range list {
 		if c.Type == review.Dir && c.OldType == review.Dir && c.Mode == c.OldMode {
@@ -158,7 +158,7 @@ func (v *reviewing) diff(list []*review.Change) error {
 
 // writeDiff prints one change: why it is flagged, what git would print above it,
 // and its lines.
-func (v *reviewing) writeDiff(w io.Writer, c *review.Change, d *review.Diff) {
+func (v *openedReview) writeDiff(w io.Writer, c *review.Change, d *review.Diff) {
 	for _, f := range c.Flags {
 		fmt.Fprintln(w, v.a.Tint(command.Yellow, "! "+fileName(string(c.Path))+": "+text.Line(f.Reason)))
 	}
@@ -175,7 +175,7 @@ func (v *reviewing) writeDiff(w io.Writer, c *review.Change, d *review.Diff) {
 
 // writeHunk prints one hunk, with its number for those who decide about it. With
 // a limit above 0 no more lines than that are printed.
-func (v *reviewing) writeHunk(w io.Writer, d *review.Diff, i, limit int) {
+func (v *openedReview) writeHunk(w io.Writer, d *review.Diff, i, limit int) {
 	h := d.Hunks[i]
 	number := fmt.Sprintf(" hunk %d of %d", i+1, len(d.Hunks))
 	if h.Decision != review.Undecided {
@@ -203,7 +203,7 @@ func (v *reviewing) writeHunk(w io.Writer, d *review.Diff, i, limit int) {
 
 // codeLine is a line of a file in which everything shows: a tab stays, what
 // acts, hides or reorders is an escape, set off where there are colours.
-func (v *reviewing) codeLine(colour, op string, line []byte) string {
+func (v *openedReview) codeLine(colour, op string, line []byte) string {
 	var b strings.Builder
 	b.WriteString(op)
 	plain := 0 // what of b is tinted already
@@ -227,7 +227,7 @@ func (v *reviewing) codeLine(colour, op string, line []byte) string {
 }
 
 // aboutHistory tells what a run did in a repository.
-func (v *reviewing) aboutHistory(c *review.Change) []string {
+func (v *openedReview) aboutHistory(c *review.Change) []string {
 	h := c.History
 	if h == nil {
 		return nil
@@ -281,7 +281,7 @@ type shownLine struct {
 	NoEOL bool           `json:"no_eol,omitempty"`
 }
 
-func (v *reviewing) diffJSON(list []*review.Change) error {
+func (v *openedReview) diffJSON(list []*review.Change) error {
 	out := make([]shownDiff, 0, len(list))
 	for _, c := range list {
 		one := shownDiff{Change: c}

@@ -1,4 +1,4 @@
-package cli
+package reviews
 
 import (
 	"context"
@@ -19,11 +19,15 @@ import (
 	"holdfast.dev/holdfast/internal/run"
 )
 
-// looking is how the verb itself is used.
-type looking struct{ json, all, safe, interactive, exitCode bool }
+// app is the world of these verbs.
+type app struct{ *command.App }
 
-func newReviewCommand(a *app) *cobra.Command {
-	var o looking
+// showFlags is how the verb itself is used.
+type showFlags struct{ json, all, safe, interactive, exitCode bool }
+
+func Command(w *command.App) *cobra.Command {
+	a := &app{w}
+	var o showFlags
 	c := &cobra.Command{
 		Use:   "review [flags] [SESSION]",
 		Short: "See what a run changed, and decide what of it reaches your files",
@@ -61,9 +65,9 @@ accepts what is flagged in it unless you say --flagged.`,
 	return c
 }
 
-func (a *app) review(ctx context.Context, name string, o looking) error {
+func (a *app) review(ctx context.Context, name string, o showFlags) error {
 	v, err := a.openReview(ctx, name)
-	if none := (*noReview)(nil); errors.As(err, &none) && name == "" && !o.safe && !o.interactive {
+	if none := (*missingError)(nil); errors.As(err, &none) && name == "" && !o.safe && !o.interactive {
 		return a.listReviews(ctx, o.json)
 	}
 	if err != nil {
@@ -93,8 +97,8 @@ func first(args []string) string {
 	return args[0]
 }
 
-// reviewing is one review at hand.
-type reviewing struct {
+// openedReview is one review at hand.
+type openedReview struct {
 	a *app
 	review.Reviewed
 	set     *review.Set
@@ -107,13 +111,13 @@ type reviewing struct {
 	here    string // working directory from the workspace; "" at its top, or outside
 }
 
-// noReview says that no review is meant, or which there are.
-type noReview struct {
+// missingError says that no review is meant, or which there are.
+type missingError struct {
 	name    string
 	several []string
 }
 
-func (e *noReview) Error() string {
+func (e *missingError) Error() string {
 	switch {
 	case e.name != "" && len(e.several) > 0:
 		return fmt.Sprintf("%s is the beginning of several reviews", text.Word(e.name))
@@ -126,7 +130,7 @@ func (e *noReview) Error() string {
 }
 
 // Hint names what there is.
-func (e *noReview) Hint() string {
+func (e *missingError) Hint() string {
 	if len(e.several) > 0 {
 		return "name one: " + strings.Join(e.several[:min(4, len(e.several))], ", ")
 	}
@@ -168,7 +172,7 @@ func choose(all []review.Reviewed, name, dir string) (review.Reviewed, error) {
 	if len(found) == 1 {
 		return found[0], nil
 	}
-	e := &noReview{name: name}
+	e := &missingError{name: name}
 	for _, r := range found {
 		e.several = append(e.several, r.Session)
 	}
@@ -192,7 +196,7 @@ func (a *app) reviews() ([]review.Reviewed, policy.Host, error) {
 }
 
 // openReview reads the review that name means.
-func (a *app) openReview(ctx context.Context, name string) (*reviewing, error) {
+func (a *app) openReview(ctx context.Context, name string) (*openedReview, error) {
 	all, host, err := a.reviews()
 	if err != nil {
 		return nil, err
@@ -208,14 +212,14 @@ func (a *app) openReview(ctx context.Context, name string) (*reviewing, error) {
 	if r.Running() {
 		return nil, command.Usage(fmt.Errorf("the run %s is not over", r.Session), "review it when it has ended")
 	}
-	v := &reviewing{a: a, Reviewed: r, host: host, by: host.Name, missing: map[string]bool{}}
+	v := &openedReview{a: a, Reviewed: r, host: host, by: host.Name, missing: map[string]bool{}}
 	if paths.Within(string(r.Workspace), dir) {
 		v.here = strings.TrimPrefix(strings.TrimPrefix(dir, string(r.Workspace)), "/")
 	}
 	return v, v.read(ctx)
 }
 
-func (v *reviewing) read(ctx context.Context) error {
+func (v *openedReview) read(ctx context.Context) error {
 	source := review.Source{Workspace: string(v.Workspace), Dir: v.Dir, Mode: review.Mode(v.Mode)}
 	if v.Direct() {
 		d, err := review.ReadChangeList(v.Dir)
@@ -237,7 +241,7 @@ func (v *reviewing) read(ctx context.Context) error {
 
 // rules are the names that are flagged: those of the workspace's policy, as a run
 // in it would have them.
-func (v *reviewing) rules() workspace.Rules {
+func (v *openedReview) rules() workspace.Rules {
 	_, plan, err := plans.Compile(policy.Options{Host: v.host, Workspace: string(v.Workspace)})
 	if err == nil {
 		var rules workspace.Rules
@@ -250,7 +254,7 @@ func (v *reviewing) rules() workspace.Rules {
 }
 
 // close ends the review; what was decided is kept.
-func (v *reviewing) close() {
+func (v *openedReview) close() {
 	if v.record != nil {
 		if err := v.record.Close(false); err != nil {
 			v.a.Note(command.Yellow, "warning", "%v", err)
@@ -260,6 +264,6 @@ func (v *reviewing) close() {
 }
 
 // waits reports whether something is to be decided or applied.
-func (v *reviewing) waits() bool {
+func (v *openedReview) waits() bool {
 	return !v.Direct() && (!v.set.Settled() || slices.ContainsFunc(v.set.Changes, open))
 }

@@ -1,4 +1,4 @@
-package cli
+package reviews
 
 import (
 	"context"
@@ -8,8 +8,9 @@ import (
 	"holdfast.dev/holdfast/internal/run"
 )
 
-// reviewable says after a run that its changes wait, or where they are listed.
-func (a *app) reviewable(r run.Result) {
+// Waiting says after a run that its changes wait, or where they are listed.
+func Waiting(w *command.App, r run.Result) {
+	a := &app{w}
 	if r.Viewed == nil || r.Viewed.Dir == "" {
 		if len(r.Settled.Flagged) > 0 && r.Listed > 0 {
 			a.Note(command.Cyan, "hint", "see all that changed with: holdfast review %s", r.Session)
