@@ -34,8 +34,8 @@ func (a *app) approveScreen(c *cobra.Command, via string, untilEmpty bool) error
 		return err
 	}
 	defer s.Leave() // also of a panic, which is printed after it
-	d := &desktop{approver: p, screen: s, signals: signals, untilEmpty: untilEmpty, stories: a.newStories(), board: board{quiet: time.Now()}}
-	d.board.story = d.stories.of
+	d := &desktop{approver: p, screen: s, signals: signals, untilEmpty: untilEmpty, history: a.newHistory(), board: board{quiet: time.Now()}}
+	d.board.story = d.history.of
 	if untilEmpty {
 		d.board.calm = quietPopup
 	}
@@ -51,7 +51,7 @@ type desktop struct {
 	*approver
 	board      board
 	screen     *screen.FullScreen
-	stories    *stories
+	history    *history
 	signals    chan os.Signal
 	untilEmpty bool
 	shown      string // which request the screen shows
@@ -91,7 +91,7 @@ func (d *desktop) run(ctx context.Context, cancel context.CancelFunc) error {
 		select {
 		case all := <-waits:
 			d.board.show(all, time.Now())
-			d.stories.look(d.board.requests)
+			d.history.look(d.board.requests)
 		case k := <-keys:
 			w := d.board.press(k)
 			if w.quit {
@@ -104,7 +104,7 @@ func (d *desktop) run(ctx context.Context, cancel context.CancelFunc) error {
 			if end, err := d.signal(sig); end {
 				return err
 			}
-		case <-d.stories.changed:
+		case <-d.history.changed:
 		case <-tick.C:
 		case err := <-broken:
 			return err

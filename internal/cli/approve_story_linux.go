@@ -23,8 +23,8 @@ const (
 	storyBytes = 128 << 10 // that are read, from the end
 )
 
-// stories are the last lines of the records of sessions that ask.
-type stories struct {
+// history are the last lines of the records of sessions that ask.
+type history struct {
 	lines   *lines.Formatter
 	logs    string
 	changed chan struct{}
@@ -34,10 +34,10 @@ type stories struct {
 	seen map[string]bool     // requests for which they were read
 }
 
-func (a *app) newStories() *stories {
+func (a *app) newHistory() *history {
 	plain := *a.App
 	plain.Stdout = io.Discard // no colours
-	s := &stories{lines: lines.New(&plain), changed: make(chan struct{}, 1), last: map[string][]string{}, seen: map[string]bool{}}
+	s := &history{lines: lines.New(&plain), changed: make(chan struct{}, 1), last: map[string][]string{}, seen: map[string]bool{}}
 	if r, err := archive.Open(a.App); err == nil {
 		s.logs = r.Logs
 	}
@@ -45,7 +45,7 @@ func (a *app) newStories() *stories {
 }
 
 // of are the lines of a session that are known.
-func (s *stories) of(session string) []string {
+func (s *history) of(session string) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if lines, ok := s.last[session]; ok {
@@ -55,7 +55,7 @@ func (s *stories) of(session string) []string {
 }
 
 // look reads what happened before requests that are new.
-func (s *stories) look(requests []consent.Request) {
+func (s *history) look(requests []consent.Request) {
 	fresh := map[string]bool{}
 	s.mu.Lock()
 	for _, r := range requests {
@@ -80,7 +80,7 @@ func (s *stories) look(requests []consent.Request) {
 }
 
 // read is the end of a record, an event a line.
-func (s *stories) read(session string) []string {
+func (s *history) read(session string) []string {
 	info, err := audit.Find(s.logs, session)
 	if err != nil {
 		return []string{"the record cannot be found: " + consent.Visible(err.Error())}

@@ -2,6 +2,9 @@ package cli
 
 import (
 	"github.com/spf13/cobra"
+	"holdfast.dev/holdfast/internal/cli/logs/baselines"
+	"holdfast.dev/holdfast/internal/cli/logs/incidents"
+	"holdfast.dev/holdfast/internal/cli/logs/stories"
 )
 
 func newLogCommand(a *app) *cobra.Command {
@@ -17,7 +20,7 @@ newest is meant. Text from inside is shown escaped; --json leaves it as data.`,
   holdfast log verify --all`,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(newLogList(a), newLogShow(a), newLogReport(a), newLogFollow(a), newLogQuery(a), newLogTree(a), newLogFiles(a), newLogNet(a),
-		newLogVerify(a), newLogBaseline(a), newLogExport(a), newLogPrune(a), newLogKey(a))
+	c.AddCommand(newLogList(a), stories.Show(a.App), incidents.Command(a.App), newLogFollow(a), newLogQuery(a), stories.Tree(a.App), stories.Files(a.App), stories.Net(a.App),
+		newLogVerify(a), baselines.Command(a.App), newLogExport(a), newLogPrune(a), newLogKey(a))
 	return c
 }

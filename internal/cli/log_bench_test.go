@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"holdfast.dev/holdfast/internal/cli/archive"
+	"holdfast.dev/holdfast/internal/cli/logs/stories"
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/event"
 	"holdfast.dev/holdfast/internal/record/audit"
@@ -70,7 +71,7 @@ func BenchmarkLogOfAMillion(b *testing.B) {
 	b.Run("tell", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if _, err := tell(ctx, info); err != nil {
+			if _, err := stories.Read(ctx, info); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -10,8 +10,8 @@ import (
 )
 
 // Changes is what is kept of the changes of a run; nil where nothing is.
-func Changes(ctx context.Context, w *command.App, session string) (*incident.Changes, error) {
-	a := &app{w}
+func Changes(ctx context.Context, world *command.App, session string) (*incident.Changes, error) {
+	a := &app{world}
 	all, host, err := a.reviews()
 	if err != nil {
 		return nil, err

@@ -25,8 +25,8 @@ type app struct{ *command.App }
 // showFlags is how the verb itself is used.
 type showFlags struct{ json, all, safe, interactive, exitCode bool }
 
-func Command(w *command.App) *cobra.Command {
-	a := &app{w}
+func Command(world *command.App) *cobra.Command {
+	a := &app{world}
 	var o showFlags
 	c := &cobra.Command{
 		Use:   "review [flags] [SESSION]",

@@ -9,8 +9,8 @@ import (
 )
 
 // Waiting says after a run that its changes wait, or where they are listed.
-func Waiting(w *command.App, r run.Result) {
-	a := &app{w}
+func Waiting(world *command.App, r run.Result) {
+	a := &app{world}
 	if r.Viewed == nil || r.Viewed.Dir == "" {
 		if len(r.Settled.Flagged) > 0 && r.Listed > 0 {
 			a.Note(command.Cyan, "hint", "see all that changed with: holdfast review %s", r.Session)

@@ -1,4 +1,4 @@
-package cli
+package stories
 
 import (
 	"fmt"
@@ -14,9 +14,9 @@ import (
 // nothing out.
 const droppedPaths = 12
 
-// dropsIn says in lines what went with the private home, as a user would spell it,
+// Dropped says in lines what went with the private home, as a user would spell it,
 // and what is left of it elsewhere.
-func dropsIn(home string, all []story.Dropped, more uint64, long bool) (paths []string, left []string) {
+func Dropped(home string, all []story.Dropped, more uint64, long bool) (paths []string, left []string) {
 	for i, d := range all {
 		name := d.Path
 		if d.Directory {
@@ -48,19 +48,19 @@ func dropsIn(home string, all []story.Dropped, more uint64, long bool) (paths []
 	return paths, left
 }
 
-// keepDropped is how such paths are kept.
-const keepDropped = "to keep such a path, make it before the run and name it: --rw PATH, or filesystem.write in the policy"
+// KeepDropped is how such paths are kept.
+const KeepDropped = "to keep such a path, make it before the run and name it: --rw PATH, or filesystem.write in the policy"
 
 // dropped is the same of a story.
-func (tl *teller) dropped() {
-	paths, left := dropsIn(tl.t.Started["home"], tl.t.Dropped, 0, tl.long)
+func (pr *printer) dropped() {
+	paths, left := Dropped(pr.t.Started["home"], pr.t.Dropped, 0, pr.long)
 	if len(paths) == 0 {
 		return
 	}
-	tl.title("DROPPED")
-	tl.say("  with the private home: %s", strings.Join(paths, ", "))
+	pr.title("DROPPED")
+	pr.say("  with the private home: %s", strings.Join(paths, ", "))
 	for _, l := range left {
-		tl.say("  %s", l)
+		pr.say("  %s", l)
 	}
-	tl.say("  %s", keepDropped)
+	pr.say("  %s", KeepDropped)
 }

@@ -1,4 +1,4 @@
-package cli
+package stories
 
 import (
 	"fmt"
@@ -15,11 +15,11 @@ import (
 	"holdfast.dev/holdfast/internal/record/story"
 )
 
-// teller writes a story for a person.
-type teller struct {
+// printer writes a story for a person.
+type printer struct {
 	a    *app
 	w    io.Writer
-	t    told
+	t    Session
 	long bool // leave nothing out
 	bare bool // programs without what they did
 
@@ -29,41 +29,41 @@ type teller struct {
 	hidden   int // programs for which there was no line
 }
 
-func newTeller(a *app, w io.Writer, t told, long bool) *teller {
-	tl := &teller{a: a, w: w, t: t, long: long, names: programNames(t.Story), children: map[uint64][]*story.Program{}}
+func newPrinter(a *app, w io.Writer, t Session, long bool) *printer {
+	pr := &printer{a: a, w: w, t: t, long: long, names: programNames(t.Story), children: map[uint64][]*story.Program{}}
 	for _, p := range t.Programs {
-		tl.children[p.Parent] = append(tl.children[p.Parent], p)
+		pr.children[p.Parent] = append(pr.children[p.Parent], p)
 	}
-	return tl
+	return pr
 }
 
-func (tl *teller) say(format string, args ...any) { fmt.Fprintf(tl.w, format+"\n", args...) }
+func (pr *printer) say(format string, args ...any) { fmt.Fprintf(pr.w, format+"\n", args...) }
 
-func (tl *teller) title(s string) { tl.say("\n%s", tl.a.Tint(command.Bold, s)) }
+func (pr *printer) title(s string) { pr.say("\n%s", pr.a.Tint(command.Bold, s)) }
 
-func (tl *teller) all() {
-	tl.head()
-	tl.alerts()
-	tl.approvals()
-	tl.reviewed()
-	tl.tools()
-	if len(tl.t.Programs) > 0 {
-		tl.title("PROGRAMS")
-		tl.programs()
+func (pr *printer) all() {
+	pr.head()
+	pr.alerts()
+	pr.approvals()
+	pr.reviewed()
+	pr.tools()
+	if len(pr.t.Programs) > 0 {
+		pr.title("PROGRAMS")
+		pr.programs()
 	}
-	if len(tl.t.Destinations) > 0 {
-		tl.title("NETWORK")
-		tl.network()
+	if len(pr.t.Destinations) > 0 {
+		pr.title("NETWORK")
+		pr.network()
 	}
-	tl.credentials()
-	tl.refusals()
-	tl.dropped()
-	tl.notes()
-	tl.unknown()
+	pr.credentials()
+	pr.refusals()
+	pr.dropped()
+	pr.notes()
+	pr.unknown()
 }
 
-func (tl *teller) head() {
-	t := tl.t
+func (pr *printer) head() {
+	t := pr.t
 	state := "broken off: its end is not recorded"
 	switch {
 	case t.Ended && t.Status == "":
@@ -73,20 +73,20 @@ func (tl *teller) head() {
 	case t.Running:
 		state = "running"
 	}
-	tl.say("session %s  %s", tl.a.Tint(command.Bold, text.Line(t.Session)), state)
+	pr.say("session %s  %s", pr.a.Tint(command.Bold, text.Line(t.Session)), state)
 	if t.Workspace != "" {
-		tl.say("in %s", text.Word(t.Workspace))
+		pr.say("in %s", text.Word(t.Workspace))
 	}
-	tl.say("began %s, lasted %s, %s", t.Begin.Local().Format("2006-01-02 15:04:05 -0700"), words.Lasted(t.End.Sub(t.Begin)), words.Plural(t.Events, "event", "events"))
+	pr.say("began %s, lasted %s, %s", t.Begin.Local().Format("2006-01-02 15:04:05 -0700"), words.Lasted(t.End.Sub(t.Begin)), words.Plural(t.Events, "event", "events"))
 	if len(t.Command) > 0 {
-		tl.say("ran %s", words.CommandLine(t.Command, 0, 400))
+		pr.say("ran %s", words.CommandLine(t.Command, 0, 400))
 	}
 	for _, m := range []struct {
 		what   string
 		detail map[string]string
 	}{{"policy", t.Started}, {"boundary", t.Attested}, {"record", t.Recorded}} {
 		if len(m.detail) > 0 {
-			tl.say("%s: %s", m.what, lines.Details(event.Event{Detail: m.detail}))
+			pr.say("%s: %s", m.what, lines.Details(event.Event{Detail: m.detail}))
 		}
 	}
 }
@@ -94,12 +94,12 @@ func (tl *teller) head() {
 var severities = []string{"critical", "high", "medium", "low", "info"}
 
 // alerts come first, the worst at the top.
-func (tl *teller) alerts() {
-	if len(tl.t.Alerts) == 0 {
+func (pr *printer) alerts() {
+	if len(pr.t.Alerts) == 0 {
 		return
 	}
-	tl.title("ALERTS")
-	list := slices.Clone(tl.t.Alerts)
+	pr.title("ALERTS")
+	list := slices.Clone(pr.t.Alerts)
 	rank := func(a *story.Alert) int {
 		if i := slices.Index(severities, a.Detail["severity"]); i >= 0 {
 			return i
@@ -108,36 +108,36 @@ func (tl *teller) alerts() {
 	}
 	slices.SortStableFunc(list, func(a, b *story.Alert) int { return rank(a) - rank(b) })
 	for i, a := range list {
-		if i >= 50 && !tl.long {
-			tl.say("  … and %s", words.Plural(len(list)-i, "more alert", "more alerts"))
+		if i >= 50 && !pr.long {
+			pr.say("  … and %s", words.Plural(len(list)-i, "more alert", "more alerts"))
 			return
 		}
 		severity := fmt.Sprintf("%-8s", text.Line(a.Detail["severity"]))
 		if rank(a) <= 1 {
-			severity = tl.a.Tint(command.Red, severity)
+			severity = pr.a.Tint(command.Red, severity)
 		}
-		tl.say("  %s  %s  %s%s  %s", severity, text.Word(a.Rule), text.Line(a.Detail["title"]), words.Times(a.Count), tl.a.Tint(command.Grey, fmt.Sprintf("#%d", a.Seq)))
+		pr.say("  %s  %s  %s%s  %s", severity, text.Word(a.Rule), text.Line(a.Detail["title"]), words.Times(a.Count), pr.a.Tint(command.Grey, fmt.Sprintf("#%d", a.Seq)))
 		if why := a.Detail["explanation"]; why != "" {
-			tl.say("            %s", text.Line(why))
+			pr.say("            %s", text.Line(why))
 		}
 		for _, k := range []string{"object", "technique", "events"} {
 			if v := a.Detail[k]; v != "" {
-				tl.say("            %s: %s", k, words.Cut(v, 300))
+				pr.say("            %s: %s", k, words.Cut(v, 300))
 			}
 		}
 	}
 }
 
-func (tl *teller) credentials() {
-	if len(tl.t.Credentials) == 0 {
+func (pr *printer) credentials() {
+	if len(pr.t.Credentials) == 0 {
 		return
 	}
-	tl.title("CREDENTIALS")
-	for _, c := range tl.t.Credentials {
+	pr.title("CREDENTIALS")
+	for _, c := range pr.t.Credentials {
 		what := ""
 		switch {
 		case c.Action != event.CredentialUse:
-			what = tl.a.Tint(command.Red, text.Word(c.Action)) + words.Times(max(c.Used, c.Denied))
+			what = pr.a.Tint(command.Red, text.Word(c.Action)) + words.Times(max(c.Used, c.Denied))
 		case c.Used > 0 && c.Denied > 0:
 			what = fmt.Sprintf("used%s, refused%s", words.Times(c.Used), words.Times(c.Denied))
 		case c.Denied > 0:
@@ -152,7 +152,7 @@ func (tl *teller) credentials() {
 		if name == "" {
 			name = "-"
 		}
-		tl.say("  %s  %s  %s", text.Word(name), text.Word(c.Where), what)
+		pr.say("  %s  %s  %s", text.Word(name), text.Word(c.Where), what)
 	}
 }
 
@@ -165,16 +165,16 @@ func rankOf(r *story.Refusal) int {
 }
 
 // refusals are what was denied, by what and which rule.
-func (tl *teller) refusals() {
-	if len(tl.t.Refusals) == 0 {
+func (pr *printer) refusals() {
+	if len(pr.t.Refusals) == 0 {
 		return
 	}
-	tl.title("REFUSED")
-	list := slices.Clone(tl.t.Refusals)
+	pr.title("REFUSED")
+	list := slices.Clone(pr.t.Refusals)
 	slices.SortStableFunc(list, func(a, b *story.Refusal) int { return rankOf(a) - rankOf(b) })
 	for i, r := range list {
-		if i >= 100 && !tl.long {
-			tl.say("  … and %s", words.Plural(len(list)-i, "more", "more"))
+		if i >= 100 && !pr.long {
+			pr.say("  … and %s", words.Plural(len(list)-i, "more", "more"))
 			break
 		}
 		rule := "by default"
@@ -191,21 +191,21 @@ func (tl *teller) refusals() {
 		if r.Reason != "" {
 			why += ": " + text.Line(r.Reason)
 		}
-		tl.say("  %s %s%s  [%s]%s", text.Word(r.Action), words.Cut(r.Object, 400), words.Times(r.Count), why, tl.a.Tint(command.Grey, byWhom(tl.names, r.By)))
+		pr.say("  %s %s%s  [%s]%s", text.Word(r.Action), words.Cut(r.Object, 400), words.Times(r.Count), why, pr.a.Tint(command.Grey, byWhom(pr.names, r.By)))
 	}
 }
 
-func (tl *teller) notes() {
-	if len(tl.t.Notes) == 0 {
+func (pr *printer) notes() {
+	if len(pr.t.Notes) == 0 {
 		return
 	}
-	tl.title("ALSO")
-	for i, n := range tl.t.Notes {
-		if i >= 50 && !tl.long {
-			tl.say("  … and %s", words.Plural(len(tl.t.Notes)-i, "more", "more"))
+	pr.title("ALSO")
+	for i, n := range pr.t.Notes {
+		if i >= 50 && !pr.long {
+			pr.say("  … and %s", words.Plural(len(pr.t.Notes)-i, "more", "more"))
 			return
 		}
-		tl.say("  %s", strings.TrimRight(text.Word(n.Action)+" "+emptyOr(n.Object)+"  "+lines.Details(event.Event{Detail: n.Detail}), " "))
+		pr.say("  %s", strings.TrimRight(text.Word(n.Action)+" "+emptyOr(n.Object)+"  "+lines.Details(event.Event{Detail: n.Detail}), " "))
 	}
 }
 

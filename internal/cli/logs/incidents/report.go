@@ -1,4 +1,7 @@
-package cli
+// Package incidents is log report: a document about a run for people who were not
+// there. [Command] is the way in. It collects what the document is made of (the
+// record, the rows of the matrix, the changes that wait); record/incident writes it.
+package incidents
 
 import (
 	"bufio"
@@ -24,14 +27,18 @@ import (
 	"holdfast.dev/holdfast/internal/record/incident"
 )
 
-// reporter is what a command line of log report says.
-type reporter struct{ format, output string }
+// app is the world of these verbs.
+type app struct{ *command.App }
+
+// reportFlags is what a command line of log report says.
+type reportFlags struct{ format, output string }
 
 // reportFormats are the formats of a report of a run, the default first.
 var reportFormats = []string{string(report.FormatMarkdown), string(report.FormatHTML)}
 
-func newLogReport(a *app) *cobra.Command {
-	o := reporter{format: reportFormats[0]}
+func Command(world *command.App) *cobra.Command {
+	a := &app{world}
+	o := reportFlags{format: reportFormats[0]}
 	c := &cobra.Command{
 		Use:   "report [SESSION]",
 		Short: "Write a report of a run for people who were not there",
@@ -61,7 +68,7 @@ page of HTML that loads and executes nothing, and its length is bounded.`,
 }
 
 // incident writes the report of a run.
-func (a *app) incident(ctx context.Context, o reporter, args []string) (err error) {
+func (a *app) incident(ctx context.Context, o reportFlags, args []string) (err error) {
 	r, err := archive.Open(a.App)
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package cli
+package stories
 
 import (
 	"fmt"
@@ -17,21 +17,21 @@ const (
 	objects      = 4   // objects of one kind that it names
 )
 
-func (tl *teller) programs() {
-	for _, p := range tl.t.Programs {
-		if p.Parent == 0 || !tl.knows(p.Parent) {
-			tl.program(p, "", "", "")
+func (pr *printer) programs() {
+	for _, p := range pr.t.Programs {
+		if p.Parent == 0 || !pr.knows(p.Parent) {
+			pr.program(p, "", "", "")
 		}
 	}
-	if tl.hidden > 0 {
-		tl.say("… and %s; see log tree", words.Plural(tl.hidden, "more program", "more programs"))
+	if pr.hidden > 0 {
+		pr.say("… and %s; see log tree", words.Plural(pr.hidden, "more program", "more programs"))
 	}
-	if n := tl.t.Left.Programs; n > 0 {
-		tl.say("… and %s that there was no room to remember", words.Plural(n, "program", "programs"))
+	if n := pr.t.Left.Programs; n > 0 {
+		pr.say("… and %s that there was no room to remember", words.Plural(n, "program", "programs"))
 	}
 }
 
-func (tl *teller) knows(exec uint64) bool { return tl.names[exec] != "" }
+func (pr *printer) knows(exec uint64) bool { return pr.names[exec] != "" }
 
 // maxDepth bounds the branches that are drawn: a chain of executions can be as
 // long as the log.
@@ -39,24 +39,24 @@ const maxDepth = 200
 
 // program shows one program and those it started: branch stands before its own
 // line, indent before the others.
-func (tl *teller) program(p *story.Program, branch, indent, cwd string) {
-	if tl.lines >= programLines && !tl.long || len(indent) > maxDepth*len("│  ") {
-		tl.hidden += tl.countAll(p)
+func (pr *printer) program(p *story.Program, branch, indent, cwd string) {
+	if pr.lines >= programLines && !pr.long || len(indent) > maxDepth*len("│  ") {
+		pr.hidden += pr.countAll(p)
 		return
 	}
-	tl.lines++
-	kids := tl.shown(p)
+	pr.lines++
+	kids := pr.shown(p)
 	width := 160
-	if tl.long && !tl.bare {
+	if pr.long && !pr.bare {
 		width = 4000
 	}
-	tl.say("%s%s%s%s", branch, words.CommandLine(p.Argv, p.ArgvLeft, width), tl.where(p, cwd), tl.a.Tint(command.Grey, tl.outcome(p)))
+	pr.say("%s%s%s%s", branch, words.CommandLine(p.Argv, p.ArgvLeft, width), pr.where(p, cwd), pr.a.Tint(command.Grey, pr.outcome(p)))
 	bar := "   "
 	if len(kids) > 0 {
 		bar = "│  "
 	}
-	if !tl.bare {
-		tl.deeds(p, indent+bar)
+	if !pr.bare {
+		pr.changes(p, indent+bar)
 	}
 	for i, k := range kids {
 		b, in := "├─ ", "│  "
@@ -64,10 +64,10 @@ func (tl *teller) program(p *story.Program, branch, indent, cwd string) {
 			b, in = "└─ ", "   "
 		}
 		if k.more > 0 {
-			tl.say("%s%s%s", indent, b, tl.a.Tint(command.Grey, fmt.Sprintf("… and %d more of %s", k.more, text.Word(k.name))))
+			pr.say("%s%s%s", indent, b, pr.a.Tint(command.Grey, fmt.Sprintf("… and %d more of %s", k.more, text.Word(k.name))))
 			continue
 		}
-		tl.program(k.p, indent+b, indent+in, p.Cwd)
+		pr.program(k.p, indent+b, indent+in, p.Cwd)
 	}
 }
 
@@ -81,21 +81,21 @@ type child struct {
 // shown is the children of p that get a line of their own: of many that run the
 // same executable, ended well, started nothing and were refused nothing that the
 // others were not, the first few.
-func (tl *teller) shown(p *story.Program) []child {
+func (pr *printer) shown(p *story.Program) []child {
 	var out []child
 	kinds := map[string]*kind{}
-	for _, k := range tl.children[p.Exec] {
+	for _, k := range pr.children[p.Exec] {
 		if k == p {
 			continue
 		}
-		name := tl.names[k.Exec]
+		name := pr.names[k.Exec]
 		of := kinds[name]
 		if of == nil {
 			of = &kind{at: -1, refused: map[string]bool{}}
 			kinds[name] = of
 		}
-		dull := len(tl.children[k.Exec]) == 0 && (k.Status == "0" || k.Status == "") && k.Signal == "" && of.knows(k.Refused)
-		if !dull || of.shown < alike || tl.long {
+		dull := len(pr.children[k.Exec]) == 0 && (k.Status == "0" || k.Status == "") && k.Signal == "" && of.knows(k.Refused)
+		if !dull || of.shown < alike || pr.long {
 			of.shown++
 			out = append(out, child{p: k, name: name})
 			continue
@@ -128,25 +128,25 @@ func (k *kind) knows(t story.Touched) bool {
 }
 
 // countAll is how many programs p and those below it are.
-func (tl *teller) countAll(p *story.Program) int {
+func (pr *printer) countAll(p *story.Program) int {
 	n := 0
 	for todo := []*story.Program{p}; len(todo) > 0; n++ {
 		last := todo[len(todo)-1]
-		todo = append(todo[:len(todo)-1], tl.children[last.Exec]...)
+		todo = append(todo[:len(todo)-1], pr.children[last.Exec]...)
 	}
 	return n
 }
 
 // where is the directory, when it is not that of the program above.
-func (tl *teller) where(p *story.Program, above string) string {
+func (pr *printer) where(p *story.Program, above string) string {
 	if p.Cwd == "" || p.Cwd == above {
 		return ""
 	}
-	return "  in " + tl.path(p.Cwd)
+	return "  in " + pr.path(p.Cwd)
 }
 
 // outcome is how a program ended.
-func (tl *teller) outcome(p *story.Program) string {
+func (pr *printer) outcome(p *story.Program) string {
 	var parts []string
 	if p.PID != 0 {
 		parts = append(parts, fmt.Sprintf("pid %d", p.PID))
@@ -158,7 +158,7 @@ func (tl *teller) outcome(p *story.Program) string {
 		parts = append(parts, "status "+text.Line(p.Status))
 	case p.Replaced:
 		parts = append(parts, "went on as another program")
-	case !tl.t.Running:
+	case !pr.t.Running:
 		parts = append(parts, "status unknown")
 	}
 	if s := span(p); s != "" {
@@ -170,50 +170,50 @@ func (tl *teller) outcome(p *story.Program) string {
 	return "  (" + strings.Join(parts, ", ") + ")"
 }
 
-// deeds is what a program did, a line for each kind.
-func (tl *teller) deeds(p *story.Program, indent string) {
+// changes is what a program did, a line for each kind.
+func (pr *printer) changes(p *story.Program, indent string) {
 	for _, d := range []struct {
 		word string
 		t    story.Touched
 	}{{"read", p.Read}, {"wrote", p.Wrote}, {"renamed", p.Renamed}, {"removed", p.Removed}, {"changed", p.Changed}, {"connected to", p.Reached}, {"listened on", p.Bound}} {
 		if d.t.Count() > 0 {
-			tl.say("%s%s %s", indent, d.word, tl.objects(d.t))
+			pr.say("%s%s %s", indent, d.word, pr.objects(d.t))
 		}
 	}
-	tl.refused(p, indent)
+	pr.refused(p, indent)
 }
 
 // refused is a line for each of the first things that a program was refused.
-func (tl *teller) refused(p *story.Program, indent string) {
+func (pr *printer) refused(p *story.Program, indent string) {
 	shown, more := 0, p.Refused.More
 	for _, o := range p.Refused.Objects {
-		if lines.Usual(o.Name) && !tl.long {
+		if lines.Usual(o.Name) && !pr.long {
 			continue
 		}
-		if shown >= objects && !tl.long {
+		if shown >= objects && !pr.long {
 			more += o.Count
 			continue
 		}
 		shown++
-		tl.say("%s%s %s%s  [%s]", indent, tl.a.Tint(command.Red, "refused"), tl.path(o.Name), words.Times(o.Count), text.Line(o.What))
+		pr.say("%s%s %s%s  [%s]", indent, pr.a.Tint(command.Red, "refused"), pr.path(o.Name), words.Times(o.Count), text.Line(o.What))
 	}
 	if more > 0 {
-		tl.say("%s%s %d more", indent, tl.a.Tint(command.Red, "refused"), more)
+		pr.say("%s%s %d more", indent, pr.a.Tint(command.Red, "refused"), more)
 	}
 }
 
 // objects names the first few, without those that every program has to do with.
-func (tl *teller) objects(t story.Touched) string {
+func (pr *printer) objects(t story.Touched) string {
 	var parts []string
 	left := t.More
 	for _, o := range t.Objects {
-		if !tl.long && (len(parts) >= objects || ofSystem(o.Name)) {
+		if !pr.long && (len(parts) >= objects || ofSystem(o.Name)) {
 			left += o.Count
 			continue
 		}
-		what := tl.path(o.Name)
+		what := pr.path(o.Name)
 		if o.To != "" {
-			what += " → " + tl.path(o.To)
+			what += " → " + pr.path(o.To)
 		}
 		if o.What != "" {
 			what += " (" + text.Line(o.What) + ")"
@@ -241,8 +241,8 @@ func ofSystem(name string) bool {
 }
 
 // path is a path for the story: below the workspace, from there.
-func (tl *teller) path(name string) string {
-	if rest, found := strings.CutPrefix(name, tl.t.Workspace+"/"); found && tl.t.Workspace != "" && !tl.long {
+func (pr *printer) path(name string) string {
+	if rest, found := strings.CutPrefix(name, pr.t.Workspace+"/"); found && pr.t.Workspace != "" && !pr.long {
 		name = "./" + rest
 	}
 	return words.Cut(name, 300)

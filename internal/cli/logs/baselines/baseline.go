@@ -1,4 +1,7 @@
-package cli
+// Package baselines is log baseline: what is normal in a workspace, learnt from runs
+// and forgotten again. [Command] is the way in. What counts as new is
+// detect/baseline's to say.
+package baselines
 
 import (
 	"errors"
@@ -20,8 +23,12 @@ import (
 	"holdfast.dev/holdfast/internal/record/audit"
 )
 
-func newLogBaseline(a *app) *cobra.Command {
-	var w baselineOf
+// app is the world of these verbs.
+type app struct{ *command.App }
+
+func Command(world *command.App) *cobra.Command {
+	a := &app{world}
+	var w place
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "baseline",
@@ -41,8 +48,8 @@ is learnt by itself, and in a workspace without a baseline nothing is new.`,
 	return c
 }
 
-func newBaselineLearn(a *app, w *baselineOf) *cobra.Command {
-	var l learning
+func newBaselineLearn(a *app, w *place) *cobra.Command {
+	var l learnFlags
 	c := &cobra.Command{
 		Use:   "learn [SESSION...]",
 		Short: "Learn from runs of the workspace",
@@ -65,7 +72,7 @@ nothing is learnt unless you say --anyway, which the baseline notes.`,
 	return c
 }
 
-func newBaselineForget(a *app, w *baselineOf) *cobra.Command {
+func newBaselineForget(a *app, w *place) *cobra.Command {
 	var all bool
 	c := &cobra.Command{
 		Use:   "forget SESSION...",
@@ -86,20 +93,20 @@ func (a *app) someSessions() cobra.CompletionFunc {
 	}
 }
 
-// baselineOf is the workspace whose baseline is meant.
-type baselineOf struct {
+// place is the workspace whose baseline is meant.
+type place struct {
 	dir string // "" for the current directory
 }
 
-// opened is a baseline with its place.
-type opened struct {
+// openedBaseline is a baseline with its place.
+type openedBaseline struct {
 	*baseline.Baseline
 	file      string
 	workspace string // absolute, without links where it is there
 	archive   archive.Archive
 }
 
-func (a *app) openBaseline(w baselineOf) (opened, error) {
+func (a *app) openBaseline(w place) (openedBaseline, error) {
 	o, err := a.placeBaseline(w)
 	if err != nil {
 		return o, err
@@ -110,10 +117,10 @@ func (a *app) openBaseline(w baselineOf) (opened, error) {
 	return o, nil
 }
 
-func (a *app) placeBaseline(w baselineOf) (opened, error) {
+func (a *app) placeBaseline(w place) (openedBaseline, error) {
 	r, err := archive.Open(a.App)
 	if err != nil {
-		return opened{}, err
+		return openedBaseline{}, err
 	}
 	dir := w.dir
 	if !filepath.IsAbs(dir) {
@@ -123,7 +130,7 @@ func (a *app) placeBaseline(w baselineOf) (opened, error) {
 		dir = found
 	}
 	dir = filepath.Clean(dir)
-	return opened{file: baseline.File(filepath.Dir(r.Logs), dir), workspace: dir, archive: r}, nil
+	return openedBaseline{file: baseline.File(filepath.Dir(r.Logs), dir), workspace: dir, archive: r}, nil
 }
 
 // damagedBaseline is a baseline that cannot be read.
@@ -149,7 +156,7 @@ type shownThing struct {
 	Runs []string `json:"runs"` // that had to do with it
 }
 
-func (a *app) showBaseline(w baselineOf, asJSON bool) error {
+func (a *app) showBaseline(w place, asJSON bool) error {
 	b, err := a.openBaseline(w)
 	if err != nil {
 		return err
@@ -178,7 +185,7 @@ var headings = map[baseline.Kind]string{
 	baseline.RefusedWrite: "DIRECTORIES WHERE WRITING WAS REFUSED", baseline.Tool: "TOOLS",
 }
 
-func (a *app) baselineText(b opened) string {
+func (a *app) baselineText(b openedBaseline) string {
 	var t strings.Builder
 	fmt.Fprintf(&t, "Normal in %s: learnt from %s, the first of %s\n", text.Word(b.workspace), words.Plural(len(b.Runs), "run", "runs"), words.Moment(firstStart(b.Runs)))
 	for _, r := range b.Runs {
@@ -224,7 +231,7 @@ func taughtBy(sessions []string, of int) string {
 }
 
 // forgetNormal takes back what runs taught.
-func (a *app) forgetNormal(w baselineOf, args []string, all bool) error {
+func (a *app) forgetNormal(w place, args []string, all bool) error {
 	switch {
 	case all && len(args) > 0:
 		return command.Usage(errors.New("a session and --all at once"), "leave one of them out")

@@ -1,4 +1,4 @@
-package cli
+package baselines
 
 import (
 	"context"
@@ -19,18 +19,18 @@ import (
 	"holdfast.dev/holdfast/internal/record/audit"
 )
 
-// learning is from what is learnt, and how.
-type learning struct{ all, anyway, dry bool }
+// learnFlags is from what is learnt, and how.
+type learnFlags struct{ all, anyway, dry bool }
 
-// lesson is what a run has to teach.
-type lesson struct {
+// candidate is what a run has to teach.
+type candidate struct {
 	run    baseline.Run
 	trace  baseline.Trace
 	never  string   // why nothing can be learnt from it, whoever says so; "" for nothing
 	doubts []string // why nothing is unless a human says so
 }
 
-func (a *app) learnNormal(ctx context.Context, w baselineOf, l learning, args []string) error {
+func (a *app) learnNormal(ctx context.Context, w place, l learnFlags, args []string) error {
 	b, err := a.openBaseline(w)
 	if err != nil {
 		return err
@@ -41,7 +41,7 @@ func (a *app) learnNormal(ctx context.Context, w baselineOf, l learning, args []
 	}
 	refused := false
 	for _, info := range infos {
-		one, err := b.study(ctx, info)
+		one, err := b.read(ctx, info)
 		if err != nil {
 			return err
 		}
@@ -63,7 +63,7 @@ func (a *app) learnNormal(ctx context.Context, w baselineOf, l learning, args []
 }
 
 // candidates are the records to learn from, the oldest first.
-func (b opened) candidates(l learning, args []string) ([]audit.Info, error) {
+func (b openedBaseline) candidates(l learnFlags, args []string) ([]audit.Info, error) {
 	var found []audit.Info
 	if len(args) > 0 {
 		if l.all {
@@ -98,10 +98,10 @@ func (b opened) candidates(l learning, args []string) ([]audit.Info, error) {
 	return found, nil
 }
 
-// study reads a record and says what is against learning from it. What its alerts
+// read reads a record and says what is against learning from it. What its alerts
 // say of gravity was decided when it was made.
-func (b opened) study(ctx context.Context, info audit.Info) (lesson, error) {
-	one := lesson{run: baseline.Run{Session: info.Session, Start: info.Start.UTC(), Learnt: time.Now().UTC().Truncate(time.Second)}}
+func (b openedBaseline) read(ctx context.Context, info audit.Info) (candidate, error) {
+	one := candidate{run: baseline.Run{Session: info.Session, Start: info.Start.UTC(), Learnt: time.Now().UTC().Truncate(time.Second)}}
 	r := b.archive
 	report, err := audit.Verify(ctx, info.Path, audit.VerifyOptions{Keys: r.Keys, Heads: r.Heads, Session: r.Placed(info)})
 	if err != nil {
@@ -151,7 +151,7 @@ func (b opened) study(ctx context.Context, info audit.Info) (lesson, error) {
 }
 
 // take learns from a run, or says why not.
-func (a *app) take(b opened, one lesson, l learning) (bool, error) {
+func (a *app) take(b openedBaseline, one candidate, l learnFlags) (bool, error) {
 	say := func(word, rest string) error {
 		_, err := fmt.Fprintf(a.Stdout, "%-12s %s  %s\n", word, text.Line(one.run.Session), rest)
 		return err

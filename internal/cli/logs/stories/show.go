@@ -1,4 +1,8 @@
-package cli
+// Package stories is log show, tree, files and net: what happened in a run, as its
+// record tells it. [Read] makes a [Session] from a record, and a printer writes it for
+// a person. How the story is made from events is record/story's; this package decides
+// nothing.
+package stories
 
 import (
 	"bufio"
@@ -16,9 +20,12 @@ import (
 	"holdfast.dev/holdfast/internal/record/story"
 )
 
-// told is a session as it is shown: its story, and how far the record is to be
+// app is the world of these verbs.
+type app struct{ *command.App }
+
+// Session is a session as it is shown: its story, and how far the record is to be
 // trusted.
-type told struct {
+type Session struct {
 	*story.Story
 	archive.Trust
 	Unreadable string `json:"unreadable,omitempty"` // what of the record is no record
@@ -26,9 +33,9 @@ type told struct {
 	SettledAfter *archive.Settled `json:"settled_after,omitempty"` // the supervisor was killed
 }
 
-// tell reads the record of a session. What cannot be read is passed over, and
+// Read reads the record of a session. What cannot be read is passed over, and
 // said.
-func tell(ctx context.Context, info audit.Info) (told, error) {
+func Read(ctx context.Context, info audit.Info) (Session, error) {
 	b := story.New(story.Default)
 	err := audit.Scan(ctx, info.Path, runtime.GOMAXPROCS(0), nil, func(r *audit.Record) error {
 		e, err := r.Event()
@@ -37,7 +44,7 @@ func tell(ctx context.Context, info audit.Info) (told, error) {
 		}
 		return err
 	})
-	t := told{Story: b.Story(), Trust: archive.Trust{Running: info.Open}}
+	t := Session{Story: b.Story(), Trust: archive.Trust{Running: info.Open}}
 	if t.Session == "" {
 		t.Session = info.Session
 	}
@@ -54,7 +61,7 @@ func tell(ctx context.Context, info audit.Info) (told, error) {
 
 // storyCommand is what show, tree, files and net share: one session, as JSON or
 // as text.
-func storyCommand(a *app, c *cobra.Command, verify bool, asJSON func(told) any, show func(io.Writer, told)) *cobra.Command {
+func storyCommand(a *app, c *cobra.Command, verify bool, asJSON func(Session) any, show func(io.Writer, Session)) *cobra.Command {
 	var json bool
 	c.Args = cobra.MaximumNArgs(1)
 	c.ValidArgsFunction = archive.CompleteSessions(a.App, 0)
@@ -73,7 +80,7 @@ func storyCommand(a *app, c *cobra.Command, verify bool, asJSON func(told) any, 
 		if verify {
 			verified = r.Verifying(ctx, info)
 		}
-		t, err := tell(ctx, info)
+		t, err := Read(ctx, info)
 		if err != nil {
 			return err
 		}
@@ -100,7 +107,7 @@ func storyCommand(a *app, c *cobra.Command, verify bool, asJSON func(told) any, 
 }
 
 // incomplete warns of a listing that is not all.
-func (a *app) incomplete(t told) {
+func (a *app) incomplete(t Session) {
 	if t.Unreadable != "" {
 		a.Note(command.Yellow, "warning", "the record is damaged: %s", text.Line(t.Unreadable))
 	}
@@ -112,7 +119,8 @@ func (a *app) incomplete(t told) {
 	}
 }
 
-func newLogShow(a *app) *cobra.Command {
+func Show(world *command.App) *cobra.Command {
+	a := &app{world}
 	long := false
 	c := storyCommand(a, &cobra.Command{
 		Use:   "show [SESSION]",
@@ -123,24 +131,26 @@ back from where; what was refused and by which rule; and at the end what is not
 known. What happened to files is told as it was attempted and would come out by the
 rules of the boundary; the kernel's own answer is not seen.`,
 		Example: "  holdfast log show\n  holdfast log show --long 20261122",
-	}, true, func(t told) any { return t }, func(w io.Writer, t told) { newTeller(a, w, t, long).all() })
+	}, true, func(t Session) any { return t }, func(w io.Writer, t Session) { newPrinter(a, w, t, long).all() })
 	c.Flags().BoolVar(&long, "long", false, "show every program and every object that is known")
 	return c
 }
 
-func newLogTree(a *app) *cobra.Command {
+func Tree(world *command.App) *cobra.Command {
+	a := &app{world}
 	return storyCommand(a, &cobra.Command{
 		Use:     "tree [SESSION]",
 		Short:   "Show which program started which, and how each ended",
 		Example: "  holdfast log tree",
-	}, false, func(t told) any { return t.Programs }, func(w io.Writer, t told) {
-		tl := newTeller(a, w, t, true)
-		tl.bare = true
-		tl.programs()
+	}, false, func(t Session) any { return t.Programs }, func(w io.Writer, t Session) {
+		pr := newPrinter(a, w, t, true)
+		pr.bare = true
+		pr.programs()
 	})
 }
 
-func newLogFiles(a *app) *cobra.Command {
+func Files(world *command.App) *cobra.Command {
+	a := &app{world}
 	var f fileFilter
 	c := storyCommand(a, &cobra.Command{
 		Use:   "files [SESSION]",
@@ -150,7 +160,7 @@ the paths are listed, of which that is true; --null ends each with a NUL instead
 newline and leaves its bytes as they are, for xargs -0. Opens for reading are recorded
 with --record full alone.`,
 		Example: "  holdfast log files\n  holdfast log files --written\n  holdfast log files --written --null | xargs -0 ls -ld",
-	}, false, func(t told) any { return f.pick(t.Files) }, func(w io.Writer, t told) { f.show(a, w, t) })
+	}, false, func(t Session) any { return f.pick(t.Files) }, func(w io.Writer, t Session) { f.show(a, w, t) })
 	c.Flags().BoolVar(&f.written, "written", false, "paths of the host that were written or made, and are not gone")
 	c.Flags().BoolVar(&f.private, "private", false, "paths that were written or made in private directories, which went with the run")
 	c.Flags().BoolVar(&f.read, "read", false, "paths that were opened for reading")
@@ -166,19 +176,20 @@ with --record full alone.`,
 	return c
 }
 
-func newLogNet(a *app) *cobra.Command {
+func Net(world *command.App) *cobra.Command {
+	a := &app{world}
 	return storyCommand(a, &cobra.Command{
 		Use:     "net [SESSION]",
 		Short:   "Show where a run connected and what came back",
 		Example: "  holdfast log net",
-	}, false, func(t told) any {
+	}, false, func(t Session) any {
 		return struct {
 			Destinations []*story.Destination `json:"destinations"`
 			Sockets      []*story.Socket      `json:"sockets"`
 		}{t.Destinations, t.Sockets}
-	}, func(w io.Writer, t told) {
-		tl := newTeller(a, w, t, true)
-		tl.network()
-		tl.sockets()
+	}, func(w io.Writer, t Session) {
+		pr := newPrinter(a, w, t, true)
+		pr.network()
+		pr.sockets()
 	})
 }

@@ -1,4 +1,4 @@
-package cli
+package stories
 
 import (
 	"fmt"
@@ -17,14 +17,14 @@ const approvalLines = 100
 
 // approvals are what a human was asked and said, and what was denied without
 // asking.
-func (tl *teller) approvals() {
-	if len(tl.t.Approvals) == 0 {
+func (pr *printer) approvals() {
+	if len(pr.t.Approvals) == 0 {
 		return
 	}
-	tl.title("APPROVALS")
-	for i, a := range tl.t.Approvals {
-		if i >= approvalLines && !tl.long {
-			tl.say("  … and %s", words.Plural(len(tl.t.Approvals)-i, "more", "more"))
+	pr.title("APPROVALS")
+	for i, a := range pr.t.Approvals {
+		if i >= approvalLines && !pr.long {
+			pr.say("  … and %s", words.Plural(len(pr.t.Approvals)-i, "more", "more"))
 			return
 		}
 		why := ""
@@ -32,18 +32,18 @@ func (tl *teller) approvals() {
 			why = "  [" + strings.TrimPrefix(text.Line(a.Rule)+": ", ": ") + text.Line(a.Why)
 			why = strings.TrimSuffix(why, ": ") + "]"
 		}
-		tl.say("  %s%s%s", tl.attempt(a), why, tl.a.Tint(command.Grey, fmt.Sprintf("  #%d", a.Seq)))
-		tl.say("      %s", tl.fate(a))
+		pr.say("  %s%s%s", pr.attempt(a), why, pr.a.Tint(command.Grey, fmt.Sprintf("  #%d", a.Seq)))
+		pr.say("      %s", pr.fate(a))
 		for _, line := range use(a) {
-			tl.say("      %s", line)
+			pr.say("      %s", line)
 		}
 	}
 }
 
 // attempt is what somebody was asked about.
-func (tl *teller) attempt(a *story.Approval) string {
+func (pr *printer) attempt(a *story.Approval) string {
 	width := 400
-	if tl.long {
+	if pr.long {
 		width = 4000
 	}
 	object := words.Cut(a.Object, width)
@@ -76,10 +76,10 @@ func (tl *teller) attempt(a *story.Approval) string {
 }
 
 // fate is what came of it.
-func (tl *teller) fate(a *story.Approval) string {
+func (pr *printer) fate(a *story.Approval) string {
 	after := ""
 	if a.Answered.IsZero() {
-		return tl.a.Tint(command.Yellow, "asked, and its end is not recorded")
+		return pr.a.Tint(command.Yellow, "asked, and its end is not recorded")
 	}
 	if a.ID != "" {
 		after = " after " + words.Lasted(a.Answered.Sub(a.Asked))
@@ -96,13 +96,13 @@ func (tl *teller) fate(a *story.Approval) string {
 	case a.Allowed:
 		return "allowed" + who + after + scope(a) + reason
 	case a.ID == "":
-		return tl.a.Tint(command.Red, "denied without asking") + words.Times(a.Count) + reason
+		return pr.a.Tint(command.Red, "denied without asking") + words.Times(a.Count) + reason
 	case a.Outcome == "answer":
-		return tl.a.Tint(command.Red, "denied") + who + after + reason
+		return pr.a.Tint(command.Red, "denied") + who + after + reason
 	case a.Outcome == "timeout":
-		return tl.a.Tint(command.Red, "denied") + ": nobody answered within " + words.Lasted(a.Answered.Sub(a.Asked))
+		return pr.a.Tint(command.Red, "denied") + ": nobody answered within " + words.Lasted(a.Answered.Sub(a.Asked))
 	}
-	return tl.a.Tint(command.Red, "denied") + after + reason
+	return pr.a.Tint(command.Red, "denied") + after + reason
 }
 
 func scope(a *story.Approval) string {
@@ -143,14 +143,14 @@ func use(a *story.Approval) []string {
 }
 
 // reviewed are the changes that were accepted, rejected and applied.
-func (tl *teller) reviewed() {
-	if len(tl.t.Changes) == 0 {
+func (pr *printer) reviewed() {
+	if len(pr.t.Changes) == 0 {
 		return
 	}
-	tl.title("REVIEWED")
-	for i, c := range tl.t.Changes {
-		if i >= approvalLines && !tl.long {
-			tl.say("  … and %s", words.Plural(len(tl.t.Changes)-i, "more change", "more changes"))
+	pr.title("REVIEWED")
+	for i, c := range pr.t.Changes {
+		if i >= approvalLines && !pr.long {
+			pr.say("  … and %s", words.Plural(len(pr.t.Changes)-i, "more change", "more changes"))
 			return
 		}
 		decision := decided(c.Decision)
@@ -158,7 +158,7 @@ func (tl *teller) reviewed() {
 		case c.Applied:
 			decision = strings.TrimPrefix(decision+", applied", ", ")
 		case c.Failed:
-			decision = strings.TrimPrefix(decision+", "+tl.a.Tint(command.Red, "not applied"), ", ")
+			decision = strings.TrimPrefix(decision+", "+pr.a.Tint(command.Red, "not applied"), ", ")
 		}
 		if c.By != "" {
 			decision += " by " + text.Word(c.By)
@@ -166,7 +166,7 @@ func (tl *teller) reviewed() {
 		if c.Reason != "" {
 			decision += ": " + text.Line(c.Reason)
 		}
-		tl.say("  %s  %s%s", words.Cut(c.Path, 400), decision, tl.a.Tint(command.Grey, fmt.Sprintf("  #%d", c.Seq)))
+		pr.say("  %s  %s%s", words.Cut(c.Path, 400), decision, pr.a.Tint(command.Grey, fmt.Sprintf("  #%d", c.Seq)))
 	}
 }
 

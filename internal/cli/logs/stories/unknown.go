@@ -1,4 +1,4 @@
-package cli
+package stories
 
 import (
 	"fmt"
@@ -14,9 +14,9 @@ import (
 
 // unknown ends a story: what the record does not say, and how far it is to be
 // trusted.
-func (tl *teller) unknown() {
-	t := tl.t
-	tl.title("NOT KNOWN")
+func (pr *printer) unknown() {
+	t := pr.t
+	pr.title("NOT KNOWN")
 	said := 0
 	for _, n := range t.Lost {
 		word := "were lost for the record"
@@ -36,30 +36,30 @@ func (tl *teller) unknown() {
 		if len(of) > 0 {
 			by = "; " + lines.Details(event.Event{Detail: of})
 		}
-		tl.say("  %s events of %s%s %s: %s%s", text.Line(n.Detail["count"]), text.Word(n.Detail["of"]), numbers, word, text.Line(n.Detail["reason"]), by)
+		pr.say("  %s events of %s%s %s: %s%s", text.Line(n.Detail["count"]), text.Word(n.Detail["of"]), numbers, word, text.Line(n.Detail["reason"]), by)
 		said++
 	}
 	if t.Recorded["level"] == "standard" {
-		tl.say("  which files were read: that is recorded with --record full alone")
+		pr.say("  which files were read: that is recorded with --record full alone")
 		said++
 	}
 	if t.Unknown > 0 {
-		tl.say("  of %s it is not known whether the kernel allowed them", words.Plural(t.Unknown, "event", "events"))
+		pr.say("  of %s it is not known whether the kernel allowed them", words.Plural(t.Unknown, "event", "events"))
 		said++
 	}
 	if t.Unreadable != "" {
-		tl.say("  %s %s", tl.a.Tint(command.Red, "the record is damaged:"), text.Line(t.Unreadable))
+		pr.say("  %s %s", pr.a.Tint(command.Red, "the record is damaged:"), text.Line(t.Unreadable))
 		said++
 	}
 	if !t.Ended && !t.Running {
-		tl.say("  what happened after the last event: the run was broken off")
+		pr.say("  what happened after the last event: the run was broken off")
 		said++
 	}
 	if left := leftOut(t.Left); left != "" {
-		tl.say("  left out here, for there is too much of it: %s; all of it is in log query and log export", left)
+		pr.say("  left out here, for there is too much of it: %s; all of it is in log query and log export", left)
 		said++
 	}
-	tl.verified(said)
+	pr.verified(said)
 }
 
 // leftOut is what a story had no room for.
@@ -76,8 +76,8 @@ func leftOut(l story.Left) string {
 	return strings.Join(parts, ", ")
 }
 
-func (tl *teller) verified(said int) {
-	t := tl.t
+func (pr *printer) verified(said int) {
+	t := pr.t
 	about := map[string]string{
 		"COMPLETE":     "every sensor was there for the whole run, and all that they saw stands in the record, as it was written",
 		"PARTIAL":      "what the sensors saw stands in the record, as it was written, and they could not see all",
@@ -93,13 +93,13 @@ func (tl *teller) verified(said int) {
 		about += ", so far"
 	}
 	if said == 0 && t.Record == "COMPLETE" {
-		tl.say("  nothing is known to be missing")
+		pr.say("  nothing is known to be missing")
 	}
-	tl.say("  record: %s, %s", tl.a.Tint(colour, t.Record), about)
+	pr.say("  record: %s, %s", pr.a.Tint(colour, t.Record), about)
 	for _, p := range t.Problems {
-		tl.say("    %s", text.Line(p))
+		pr.say("    %s", text.Line(p))
 	}
 	if t.Record != "COMPLETE" {
-		tl.say("    %s", fmt.Sprintf("see: holdfast log verify %s", text.Line(t.Session)))
+		pr.say("    %s", fmt.Sprintf("see: holdfast log verify %s", text.Line(t.Session)))
 	}
 }

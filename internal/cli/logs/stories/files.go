@@ -1,4 +1,4 @@
-package cli
+package stories
 
 import (
 	"fmt"
@@ -32,7 +32,7 @@ func (f fileFilter) pick(files []*story.File) []*story.File {
 	return out
 }
 
-func (f fileFilter) show(a *app, w io.Writer, t told) {
+func (f fileFilter) show(a *app, w io.Writer, t Session) {
 	names := programNames(t.Story)
 	for _, file := range f.pick(t.Files) {
 		switch {

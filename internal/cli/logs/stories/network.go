@@ -1,4 +1,4 @@
-package cli
+package stories
 
 import (
 	"fmt"
@@ -11,10 +11,10 @@ import (
 )
 
 // network is where the run went, and what came back.
-func (tl *teller) network() {
-	for i, d := range tl.t.Destinations {
-		if i >= 100 && !tl.long {
-			tl.say("  … and %s; see log net", words.Plural(len(tl.t.Destinations)-i, "more", "more"))
+func (pr *printer) network() {
+	for i, d := range pr.t.Destinations {
+		if i >= 100 && !pr.long {
+			pr.say("  … and %s; see log net", words.Plural(len(pr.t.Destinations)-i, "more", "more"))
 			return
 		}
 		rules := make([]string, len(d.Rules))
@@ -25,22 +25,22 @@ func (tl *teller) network() {
 		if len(rules) > 0 {
 			rule = "  [" + strings.Join(rules, ", ") + "]"
 		}
-		tl.say("  %s  %s%s%s", text.Word(d.Name), traffic(d), rule, tl.a.Tint(command.Grey, byWhom(tl.names, d.By)))
+		pr.say("  %s  %s%s%s", text.Word(d.Name), traffic(d), rule, pr.a.Tint(command.Grey, byWhom(pr.names, d.By)))
 		for _, r := range d.Requests {
 			answer := "no answer"
 			switch {
 			case r.Denied:
-				answer = tl.a.Tint(command.Red, "refused")
+				answer = pr.a.Tint(command.Red, "refused")
 			case r.Status != "" && r.Status != "0":
 				answer = text.Line(r.Status)
 			}
-			tl.say("      %s %s → %s%s", text.Word(r.Method), words.Cut(r.Path, 200), answer, words.Times(r.Count))
+			pr.say("      %s %s → %s%s", text.Word(r.Method), words.Cut(r.Path, 200), answer, words.Times(r.Count))
 		}
 		if d.More > 0 {
-			tl.say("      … and %s", words.Plural(d.More, "more request", "more requests"))
+			pr.say("      … and %s", words.Plural(d.More, "more request", "more requests"))
 		}
 		for _, r := range d.Reasons {
-			tl.say("      %s", text.Line(r))
+			pr.say("      %s", text.Line(r))
 		}
 	}
 }
@@ -67,16 +67,16 @@ func traffic(d *story.Destination) string {
 
 // sockets are the addresses that programs asked the kernel for, which are those
 // inside the boundary.
-func (tl *teller) sockets() {
-	if len(tl.t.Sockets) == 0 {
+func (pr *printer) sockets() {
+	if len(pr.t.Sockets) == 0 {
 		return
 	}
-	tl.title("SYSTEM CALLS")
-	for _, s := range tl.t.Sockets {
+	pr.title("SYSTEM CALLS")
+	for _, s := range pr.t.Sockets {
 		denied := ""
 		if s.Denied > 0 {
-			denied = "  " + tl.a.Tint(command.Red, "refused"+words.Times(s.Denied))
+			denied = "  " + pr.a.Tint(command.Red, "refused"+words.Times(s.Denied))
 		}
-		tl.say("  %s %s%s%s%s", text.Word(s.Action), text.Word(s.Address), words.Times(s.Count), denied, tl.a.Tint(command.Grey, byWhom(tl.names, s.By)))
+		pr.say("  %s %s%s%s%s", text.Word(s.Action), text.Word(s.Address), words.Times(s.Count), denied, pr.a.Tint(command.Grey, byWhom(pr.names, s.By)))
 	}
 }
