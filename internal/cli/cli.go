@@ -10,6 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"holdfast.dev/holdfast/internal/boundary"
+	"holdfast.dev/holdfast/internal/cli/alerts"
+	"holdfast.dev/holdfast/internal/cli/logs"
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/sys"
 )
@@ -79,7 +81,7 @@ execute.`,
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.AddCommand(newRunCommand(a), newPolicyCommand(a), newGrantCommand(a), newLogCommand(a), newAlertsCommand(a), newHooksCommand(a), newWhyCommand(a), newDoctorCommand(a), newVersionCommand(a))
+	root.AddCommand(newRunCommand(a), newPolicyCommand(a), newGrantCommand(a), logs.Command(a.App), alerts.Command(a.App), newHooksCommand(a), newWhyCommand(a), newDoctorCommand(a), newVersionCommand(a))
 	root.AddCommand(examinerCommands(a)...)
 	root.AddCommand(linuxCommands(a)...)
 	root.AddCommand(hiddenCommands()...)

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/spf13/cobra"
+	"holdfast.dev/holdfast/internal/cli/approvals"
 	"holdfast.dev/holdfast/internal/cli/reviews"
 	"holdfast.dev/holdfast/internal/run"
 )
@@ -15,7 +16,7 @@ func hiddenCommands() []*cobra.Command {
 
 // linuxCommands are the verbs of this system alone.
 func linuxCommands(a *app) []*cobra.Command {
-	return []*cobra.Command{newAgentsCommand(a), newMCPCommand(a), newApproveCommand(a), reviews.Command(a.App)}
+	return []*cobra.Command{newAgentsCommand(a), newMCPCommand(a), approvals.Command(a.App), reviews.Command(a.App)}
 }
 
 // newSettleCommand finishes a session whose supervisor was killed. The janitor

@@ -133,3 +133,8 @@ func WarnDamaged(a *command.App, info audit.Info, err error, bad *bool) error {
 	a.Note(command.Yellow, "warning", "the record of %s is damaged: %s", text.Line(info.Session), text.Line(damage.Error()))
 	return nil
 }
+
+// PruneExposed forgets which trees old runs could write to, as pruning forgets runs.
+func (r Archive) PruneExposed() error {
+	return policy.PruneExposed(filepath.Dir(r.Logs), policy.MaxExposed)
+}

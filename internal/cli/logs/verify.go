@@ -1,4 +1,4 @@
-package cli
+package logs
 
 import (
 	"context"
@@ -62,7 +62,7 @@ type checkedProblem struct {
 }
 
 func newLogVerify(a *app) *cobra.Command {
-	var v verifier
+	var v verifyFlags
 	c := &cobra.Command{
 		Use:   "verify [SESSION|FILE]",
 		Short: "Check that a record is whole and as it was written",
@@ -99,14 +99,14 @@ PARTIAL too.`,
 	return c
 }
 
-// verifier is what is verified against what.
-type verifier struct {
+// verifyFlags is what is verified against what.
+type verifyFlags struct {
 	all, json   bool
 	partial     bool // PARTIAL is good enough
 	key, anchor string
 }
 
-func (a *app) verify(ctx context.Context, v verifier, args []string) error {
+func (a *app) verify(ctx context.Context, v verifyFlags, args []string) error {
 	r, err := archive.Open(a.App)
 	if err != nil {
 		return err
@@ -159,7 +159,7 @@ func (a *app) verify(ctx context.Context, v verifier, args []string) error {
 
 // options reads what the record is verified against. A key that is given stands
 // for all others: who has this user's files could have put theirs there.
-func (v verifier) options(r archive.Archive) (audit.VerifyOptions, error) {
+func (v verifyFlags) options(r archive.Archive) (audit.VerifyOptions, error) {
 	o := audit.VerifyOptions{Keys: r.Keys, Heads: r.Heads}
 	if v.key != "" {
 		key, err := os.ReadFile(v.key)

@@ -1,4 +1,4 @@
-package cli
+package approvals
 
 import (
 	"cmp"
@@ -22,20 +22,20 @@ const quietPopup = 2 * time.Second
 
 // board is what holdfast approve shows, and what keys do. It knows no terminal.
 type board struct {
-	requests []consent.Request
-	sessions int
-	selected string        // which of them; "" for none
-	top      int           // line of the details that is shown first
-	seen     int           // lines of what would happen that were shown, from the first
-	told     int           // lines of what would happen, at the present width
-	height   int           // lines of details that fit
-	lines    int           // lines of details
-	quiet    time.Time     // since when nobody typed what counts for nothing, or the request is shown
-	calm     time.Duration // instead of quietBefore; 0 for that
-	prompt   *question
-	message  string
-	busy     bool // an answer is under way
-	story    func(session string) []string
+	requests  []consent.Request
+	sessions  int
+	selected  string        // which of them; "" for none
+	top       int           // line of the details that is shown first
+	seen      int           // lines of what would happen that were shown, from the first
+	needed    int           // lines of what would happen, at the present width
+	height    int           // lines of details that fit
+	lines     int           // lines of details
+	quiet     time.Time     // since when nobody typed what counts for nothing, or the request is shown
+	quietTime time.Duration // instead of quietBefore; 0 for that
+	prompt    *question
+	message   string
+	busy      bool // an answer is under way
+	story     func(session string) []string
 }
 
 // question is what is asked of who answers, before an answer is sent.
@@ -46,8 +46,8 @@ type question struct {
 	text    []rune
 }
 
-// deed is what a key led to.
-type deed struct {
+// action is what a key led to.
+type action struct {
 	quit, suspend, redraw bool
 	answer                *consent.Answer
 }
@@ -91,32 +91,32 @@ func (b *board) pick(at int, now time.Time) {
 }
 
 // press does what a key means.
-func (b *board) press(k screen.Key) deed {
+func (b *board) press(k screen.Key) action {
 	switch k.Code {
 	case screen.KeyInterrupt, screen.KeyGone:
-		return deed{quit: true}
+		return action{quit: true}
 	case screen.KeySuspend:
-		return deed{suspend: true}
+		return action{suspend: true}
 	case screen.KeyRedraw:
-		return deed{redraw: true}
+		return action{redraw: true}
 	}
 	if b.prompt != nil {
 		return b.write(k)
 	}
 	b.message = ""
 	if k.Paste {
-		return deed{}
+		return action{}
 	}
 	if b.move(k) {
-		return deed{}
+		return action{}
 	}
 	if k.Code == screen.KeyRune && (k.Rune == 'q' || k.Rune == 'Q') {
-		return deed{quit: true}
+		return action{quit: true}
 	}
 	if k.Code == screen.KeyRune {
 		b.decide(k)
 	}
-	return deed{}
+	return action{}
 }
 
 // move does what keys do that answer nothing.
@@ -164,7 +164,7 @@ func (b *board) decide(k screen.Key) {
 		return
 	}
 	r, at := b.current()
-	quiet := k.At.Sub(b.quiet) >= cmp.Or(b.calm, quietBefore)
+	quiet := k.At.Sub(b.quiet) >= cmp.Or(b.quietTime, quietBefore)
 	switch {
 	case at < 0:
 		return
@@ -175,8 +175,8 @@ func (b *board) decide(k screen.Key) {
 		b.unquiet(k.At)
 		b.message = "that key was too early: look at what would happen first"
 		return
-	case q.answer.Allow && b.seen < b.told:
-		b.message = fmt.Sprintf("%d lines of what would happen were not shown yet: PgDn or space", b.told-b.seen)
+	case q.answer.Allow && b.seen < b.needed:
+		b.message = fmt.Sprintf("%d lines of what would happen were not shown yet: PgDn or space", b.needed-b.seen)
 		return
 	case q.answer.Directory && r.Attempt.Kind != event.KindFile:
 		b.message = "only a file has a directory that could be allowed"
@@ -199,7 +199,7 @@ func (b *board) unquiet(at time.Time) {
 }
 
 // write is a key while something is asked.
-func (b *board) write(k screen.Key) deed {
+func (b *board) write(k screen.Key) action {
 	q := b.prompt
 	switch k.Code {
 	case screen.KeyEscape:
@@ -214,28 +214,28 @@ func (b *board) write(k screen.Key) deed {
 		}
 	case screen.KeyEnter:
 		if k.Paste {
-			return deed{}
+			return action{}
 		}
 		return b.enter()
 	}
-	return deed{}
+	return action{}
 }
 
 // enter ends what was typed.
-func (b *board) enter() deed {
+func (b *board) enter() action {
 	q := b.prompt
 	if q.minutes {
 		n, err := strconv.Atoi(string(q.text))
 		if err != nil || n < 1 || time.Duration(n)*time.Minute > consent.Longest {
 			b.message = fmt.Sprintf("a number of minutes from 1 to %d is wanted", int(consent.Longest.Minutes()))
-			return deed{}
+			return action{}
 		}
 		q.minutes, q.text, q.answer.For, b.message = false, nil, time.Duration(n)*time.Minute, ""
-		return deed{}
+		return action{}
 	}
 	q.answer.Reason = string(q.text)
 	b.prompt, b.busy = nil, true
-	return deed{answer: &q.answer}
+	return action{answer: &q.answer}
 }
 
 // answered takes in what became of an answer.

@@ -1,4 +1,4 @@
-package cli
+package logs
 
 import (
 	"bufio"
@@ -22,7 +22,7 @@ import (
 )
 
 func newLogExport(a *app) *cobra.Command {
-	var x exporter
+	var x exportFlags
 	formats := append([]string{"jsonl"}, export.Formats()...)
 	c := &cobra.Command{
 		Use:   "export --format FORMAT [SESSION]",
@@ -54,12 +54,12 @@ Framework a line; otlp is OpenTelemetry logs, a request of up to 512 a line.`,
 	return c
 }
 
-type exporter struct {
+type exportFlags struct {
 	format, output string
 	all            bool
 }
 
-func (a *app) export(ctx context.Context, x exporter, args []string) (err error) {
+func (a *app) export(ctx context.Context, x exportFlags, args []string) (err error) {
 	r, err := archive.Open(a.App)
 	if err != nil {
 		return err

@@ -1,4 +1,7 @@
-package cli
+// Package alerts is holdfast alerts: the alerts of records, the rules that raise them,
+// and what sends them again or for another program. [Command] is the way in. Detection
+// itself is internal/detect's.
+package alerts
 
 import (
 	"bufio"
@@ -20,7 +23,11 @@ import (
 	"holdfast.dev/holdfast/internal/record/audit"
 )
 
-func newAlertsCommand(a *app) *cobra.Command {
+// app is the world of these verbs.
+type app struct{ *command.App }
+
+func Command(world *command.App) *cobra.Command {
+	a := &app{world}
 	var s alertSearch
 	c := &cobra.Command{
 		Use:   "alerts [SESSION]",

@@ -1,4 +1,4 @@
-package cli
+package approvals
 
 import (
 	"fmt"
@@ -29,7 +29,7 @@ const (
 // and a line of help. Text of requests was made visible.
 func (b *board) draw(rows, cols int, now time.Time) []screen.Row {
 	if rows < smallestRows || cols < smallestCols {
-		b.told, b.seen, b.height, b.lines = 1, 0, 0, 0
+		b.needed, b.seen, b.height, b.lines = 1, 0, 0, 0
 		return []screen.Row{{Text: "too small"}, {Text: fmt.Sprintf("%d wait", len(b.requests))}}
 	}
 	title := fmt.Sprintf("holdfast approve: %s, %s", words.Plural(len(b.requests), "request", "requests"), words.Plural(b.sessions, "run", "runs"))
@@ -88,7 +88,7 @@ func (b *board) drawList(n int, now time.Time) []screen.Row {
 func (b *board) drawDetails(cols int) []screen.Row {
 	r, at := b.current()
 	if at < 0 {
-		b.told, b.lines = 0, 0
+		b.needed, b.lines = 0, 0
 		return nil
 	}
 	all := b.details(r, cols)
@@ -96,7 +96,7 @@ func (b *board) drawDetails(cols int) []screen.Row {
 	b.lines = len(all)
 	end := min(len(all), b.top+b.height)
 	if b.top <= b.seen {
-		b.seen = max(b.seen, min(end, b.told))
+		b.seen = max(b.seen, min(end, b.needed))
 	}
 	ruler := "── " + consent.Visible(r.ID) + " "
 	if len(all) > b.height {
@@ -118,10 +118,10 @@ func (b *board) details(r consent.Request, cols int) []screen.Row {
 		wide = max(wide, screen.Columns(l.Name))
 	}
 	wide = min(wide, cols/3)
-	b.told = 0
+	b.needed = 0
 	for _, l := range what {
-		if b.told == 0 && ofScope(r, l) {
-			b.told = len(out)
+		if b.needed == 0 && ofScope(r, l) {
+			b.needed = len(out)
 		}
 		style := ""
 		if l.Warn {
@@ -135,8 +135,8 @@ func (b *board) details(r consent.Request, cols int) []screen.Row {
 			out = append(out, screen.Row{Text: pad(label, wide) + "  " + text, Style: style})
 		}
 	}
-	if b.told == 0 {
-		b.told = len(out)
+	if b.needed == 0 {
+		b.needed = len(out)
 	}
 	out = append(out, screen.Row{}, screen.Row{Text: "before, in " + consent.Visible(r.Session) + ", asked " + r.Asked.Local().Format("15:04:05") + ":", Style: command.Grey})
 	if b.story != nil {

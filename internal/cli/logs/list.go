@@ -1,10 +1,9 @@
-package cli
+package logs
 
 import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -15,7 +14,6 @@ import (
 	"holdfast.dev/holdfast/internal/cli/words"
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/text"
-	"holdfast.dev/holdfast/internal/policy"
 	"holdfast.dev/holdfast/internal/record/audit"
 )
 
@@ -136,7 +134,7 @@ func (a *app) prune(keep int, older time.Duration, dry bool) error {
 		freed += info.Size
 	}
 	if !dry {
-		if err := policy.PruneExposed(filepath.Dir(r.Logs), policy.MaxExposed); err != nil {
+		if err := r.PruneExposed(); err != nil {
 			return err
 		}
 	}

@@ -1,4 +1,7 @@
-package cli
+// Package approvals is holdfast approve: what waits for an answer, on the whole screen
+// or by verbs, and the answers of a person. [Command] is the way in. It carries
+// answers to the run that asked (internal/consent), which decides what they cover.
+package approvals
 
 import (
 	"context"
@@ -19,7 +22,11 @@ import (
 	"holdfast.dev/holdfast/internal/policy"
 )
 
-func newApproveCommand(a *app) *cobra.Command {
+// app is the world of these verbs.
+type app struct{ *command.App }
+
+func Command(world *command.App) *cobra.Command {
+	a := &app{world}
 	var untilEmpty bool
 	via := "terminal"
 	c := &cobra.Command{

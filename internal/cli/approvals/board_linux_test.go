@@ -1,4 +1,4 @@
-package cli
+package approvals
 
 import (
 	"fmt"
@@ -37,7 +37,7 @@ func newBoard(rows, cols int, requests ...consent.Request) *board {
 
 // at presses keys, the first after a time since the board was drawn and then one
 // a millisecond. \r is Enter, \x1b Escape.
-func (b *board) at(after time.Duration, keys string) (last deed) {
+func (b *board) at(after time.Duration, keys string) (last action) {
 	for i, r := range keys {
 		k := screen.Key{Code: screen.KeyRune, Rune: r, At: began.Add(after + time.Duration(i)*time.Millisecond)}
 		switch r {

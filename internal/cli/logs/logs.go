@@ -1,13 +1,22 @@
-package cli
+// Package logs is holdfast log: list, query, follow, verify, export and prune the
+// records of runs, and the keys that sign them. [Command] is the way in; show,
+// baseline and report have packages of their own below this one. What a record is, and
+// whether it is whole, is record/audit's to say.
+package logs
 
 import (
 	"github.com/spf13/cobra"
 	"holdfast.dev/holdfast/internal/cli/logs/baselines"
 	"holdfast.dev/holdfast/internal/cli/logs/incidents"
 	"holdfast.dev/holdfast/internal/cli/logs/stories"
+	"holdfast.dev/holdfast/internal/floor/command"
 )
 
-func newLogCommand(a *app) *cobra.Command {
+// app is the world of these verbs.
+type app struct{ *command.App }
+
+func Command(world *command.App) *cobra.Command {
+	a := &app{world}
 	c := &cobra.Command{
 		Use:   "log",
 		Short: "Look at the record of runs: what was started, touched, reached and refused",

@@ -1,8 +1,9 @@
-package cli
+package approvals
 
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"syscall"
@@ -34,10 +35,10 @@ func (a *app) approveScreen(c *cobra.Command, via string, untilEmpty bool) error
 		return err
 	}
 	defer s.Leave() // also of a panic, which is printed after it
-	d := &desktop{approver: p, screen: s, signals: signals, untilEmpty: untilEmpty, history: a.newHistory(), board: board{quiet: time.Now()}}
+	d := &session{approver: p, screen: s, signals: signals, untilEmpty: untilEmpty, history: a.newHistory(), stderr: a.Stderr, board: board{quiet: time.Now()}}
 	d.board.story = d.history.of
 	if untilEmpty {
-		d.board.calm = quietPopup
+		d.board.quietTime = quietPopup
 	}
 	err = d.run(ctx, cancel)
 	if lerr := s.Leave(); err == nil {
@@ -46,13 +47,14 @@ func (a *app) approveScreen(c *cobra.Command, via string, untilEmpty bool) error
 	return err
 }
 
-// desktop joins the board with the terminal and the runs.
-type desktop struct {
+// session joins the board with the terminal and the runs.
+type session struct {
 	*approver
 	board      board
 	screen     *screen.FullScreen
 	history    *history
 	signals    chan os.Signal
+	stderr     io.Writer
 	untilEmpty bool
 	shown      string // which request the screen shows
 }
@@ -64,7 +66,7 @@ type outcome struct {
 }
 
 // run shows and obeys until there is nothing more to do.
-func (d *desktop) run(ctx context.Context, cancel context.CancelFunc) error {
+func (d *session) run(ctx context.Context, cancel context.CancelFunc) error {
 	waits := make(chan []consent.Waiting)
 	broken := make(chan error, 1)
 	followed := make(chan struct{})
@@ -117,12 +119,12 @@ func (d *desktop) run(ctx context.Context, cancel context.CancelFunc) error {
 const emptyWait = 2 * time.Second
 
 // empty reports whether a pop-up has nothing more to show.
-func (d *desktop) empty(after time.Duration) bool {
+func (d *session) empty(after time.Duration) bool {
 	return d.untilEmpty && len(d.board.requests) == 0 && !d.board.busy && after > emptyWait
 }
 
 // rescue gives the terminal back before a panic of another goroutine is printed.
-func (d *desktop) rescue() {
+func (d *session) rescue() {
 	if r := recover(); r != nil {
 		d.screen.Leave()
 		panic(r)
@@ -131,7 +133,7 @@ func (d *desktop) rescue() {
 
 // draw shows the board. The time in which no key counts begins when a request
 // stands on the screen.
-func (d *desktop) draw() error {
+func (d *session) draw() error {
 	now := time.Now()
 	rows, cols := d.screen.Size()
 	if err := d.screen.Draw(d.board.draw(rows, cols, now)); err != nil {
@@ -144,7 +146,7 @@ func (d *desktop) draw() error {
 }
 
 // do carries out what a key led to.
-func (d *desktop) do(ctx context.Context, w deed, results chan<- outcome) {
+func (d *session) do(ctx context.Context, w action, results chan<- outcome) {
 	switch {
 	case w.suspend:
 		d.screen.Leave()
@@ -163,7 +165,7 @@ func (d *desktop) do(ctx context.Context, w deed, results chan<- outcome) {
 
 // resume takes the terminal again after a stop. What was typed meanwhile was
 // typed for something else.
-func (d *desktop) resume() {
+func (d *session) resume() {
 	d.screen.Leave()
 	d.screen.Enter() // where that fails, drawing does too
 	d.shown = ""
@@ -171,7 +173,7 @@ func (d *desktop) resume() {
 }
 
 // signal does what a signal means.
-func (d *desktop) signal(sig os.Signal) (end bool, err error) {
+func (d *session) signal(sig os.Signal) (end bool, err error) {
 	switch sig {
 	case syscall.SIGWINCH:
 		d.screen.Measure()
@@ -184,6 +186,6 @@ func (d *desktop) signal(sig os.Signal) (end bool, err error) {
 	}
 	s, _ := sig.(syscall.Signal)
 	d.screen.Leave()
-	fmt.Fprintf(os.Stderr, "holdfast: ended by signal %d\n", int(s))
+	fmt.Fprintf(d.stderr, "holdfast: ended by signal %d\n", int(s))
 	return true, command.Exit(128 + int(s))
 }
