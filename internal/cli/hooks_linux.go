@@ -8,8 +8,8 @@ import (
 	"holdfast.dev/holdfast/internal/run"
 )
 
-// reports makes a known agent report its tool calls.
-func (a *app) reports(t *run.Task, argv []string) {
+// reportTools makes a known agent report its tool calls.
+func reportTools(t *run.Task, argv []string) {
 	program, err := hookProgram()
 	if err != nil {
 		return

@@ -93,7 +93,7 @@ func (a *app) serveMCP(flags *plans.Flags, argv []string, verbose bool) error {
 		}
 		options.Settings = append(options.Settings, policy.Setting{Flag: "mcp run", Key: "workspace.readonly", Value: "."})
 	}
-	t, err := a.newTask(options, argv)
+	t, err := newTask(a.App, options, argv)
 	if err != nil {
 		return err
 	}
@@ -108,9 +108,9 @@ func (a *app) serveMCP(flags *plans.Flags, argv []string, verbose bool) error {
 	pipe := make(chan os.Signal, 1)
 	signal.Notify(pipe, syscall.SIGPIPE)
 	defer signal.Stop(pipe)
-	result, err := a.runTask(t)
+	result, err := runTask(a.App, t)
 	errs.flush()
-	a.summary(t.Plan, result, verbose, err == nil)
+	writeSummary(a.App, t.Plan, result, verbose, err == nil)
 	if n := result.Messages.Dropped; n > 0 {
 		fmt.Fprintf(a.Stderr, "%s %d lines or messages of the server were not passed on; the first was: %s\n",
 			a.Paint(command.Yellow, "holdfast: warning:"), n, text.Line(result.Messages.First))

@@ -6,62 +6,15 @@ import (
 	"fmt"
 	"os"
 
-	"holdfast.dev/holdfast/internal/boundary"
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/text"
 	"holdfast.dev/holdfast/internal/policy"
 	"holdfast.dev/holdfast/internal/run"
 )
 
-// intercepted says how connections got to the supervisor.
-func intercepted(r boundary.Rung) string {
-	switch r {
-	case "", boundary.Closed:
-		return "none, nothing was allowed"
-	default:
-		return "by " + string(r)
-	}
-}
-
-// refusals says after a run what of the network was refused or did not answer, a
-// line each, and what of the run is new in its workspace.
-func (a *app) refusals(result run.Result) {
-	a.destinations("refused", result.Refused)
-	a.destinations("unreachable", result.Unreachable)
-	a.news(result.New)
-}
-
-// summaryLines is how many destinations of a kind a summary names.
-const summaryLines = 40
-
-func (a *app) destinations(what string, all []run.Refusal) {
-	for i, r := range all {
-		if i == summaryLines {
-			fmt.Fprintf(a.Stderr, "%s and %d more, in the record of the run (--verbose names it)\n", a.Paint(command.Yellow, "holdfast: "+what+":"), len(all)-i)
-			return
-		}
-		colour, kind := command.Yellow, what
-		if r.High {
-			colour, kind = command.Red, "alert"
-		}
-		line := r.Where() + " (" + r.Reason
-		if r.Rule != "" && r.Rule != "-" {
-			line += "; nearest rule " + r.Rule
-		}
-		line += ")"
-		if r.Count > 1 {
-			line += fmt.Sprintf(", %d times", r.Count)
-		}
-		if r.Flag != "" {
-			line += "; to allow it: " + r.Flag
-		}
-		fmt.Fprintf(a.Stderr, "%s %s\n", a.Paint(colour, "holdfast: "+kind+":"), text.Line(line))
-	}
-}
-
 // learn runs a command and writes the network rules that it needs.
 func (a *app) learn(options policy.Options, argv []string, through bool, to string) error {
-	t, err := a.newTask(options, argv)
+	t, err := newTask(a.App, options, argv)
 	if err != nil {
 		return err
 	}
@@ -72,11 +25,11 @@ func (a *app) learn(options policy.Options, argv []string, through bool, to stri
 	if through {
 		t.Learn = run.LearnThrough
 	}
-	result, err := a.runTask(t)
+	result, err := runTask(a.App, t)
 	if err != nil {
 		return err
 	}
-	a.summary(t.Plan, result, false, true)
+	writeSummary(a.App, t.Plan, result, false, true)
 	if status := result.Exit.Status(); status != 0 {
 		fmt.Fprintf(a.Stderr, "%s the command ended with status %d; what it would have asked for later is not in the proposal\n", a.Paint(command.Yellow, "holdfast: warning:"), status)
 	}

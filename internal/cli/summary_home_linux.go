@@ -1,15 +1,15 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
-	"holdfast.dev/holdfast/internal/boundary"
+	"holdfast.dev/holdfast/internal/cli/logs/stories"
 	"holdfast.dev/holdfast/internal/cli/words"
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/text"
 	"holdfast.dev/holdfast/internal/policy"
+	"holdfast.dev/holdfast/internal/record/story"
 	"holdfast.dev/holdfast/internal/run"
 )
 
@@ -41,23 +41,15 @@ func (a *app) changed(plan policy.Plan, c *run.Changes) {
 	fmt.Fprintf(a.Stderr, "%s %s\n", a.Paint(command.Yellow, "holdfast: review:"), text.Line(line))
 }
 
-// missingProgram adds to the error about an agent that is not installed how to
-// install it.
-func (a *app) missingProgram(plan policy.Plan, err error) error {
-	if plan.Agent == nil || plan.Agent.Install == "" || !errors.Is(err, boundary.ErrNotFound) {
-		return err
+// dropped says after a run what went with its private home.
+func (a *app) dropped(home string, all []story.Dropped, more uint64) {
+	paths, left := stories.Dropped(home, all, more, false)
+	if len(paths) == 0 {
+		return
 	}
-	return &agentMissingError{err, "install " + plan.Agent.Title + ": " + plan.Agent.Install + "; 'holdfast agents' lists those that are found"}
+	a.Note(command.Yellow, "dropped", "with the private home: %s", strings.Join(paths, ", "))
+	for _, l := range left {
+		a.Note(command.Yellow, "dropped", "%s", l)
+	}
+	a.Note(command.Cyan, "hint", "%s", stories.KeepDropped)
 }
-
-// agentMissingError is a command that was not found, of a program that a preset
-// knows.
-type agentMissingError struct {
-	error
-	hint string
-}
-
-func (e *agentMissingError) Unwrap() error { return e.error }
-
-// Hint is how to install it.
-func (e *agentMissingError) Hint() string { return e.hint }
