@@ -100,5 +100,7 @@ const wide = `run:19 cli:34`
 
 // talkers lists the packages that may print and end the process. What runs
 // inside the sandbox as a probe has no caller to return to: its output is its
-// result. testenv executes a test binary once more, and passes on what it says.
-const talkers = `cli prove/cli floor/command prove/inside testenv`
+// result. cli/hooks holds the hook program, which an agent executes and which has to
+// be done before a tree of commands could be made. testenv executes a test binary
+// once more, and passes on what it says.
+const talkers = `cli cli/hooks prove/cli floor/command prove/inside testenv`

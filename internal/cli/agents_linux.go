@@ -19,7 +19,8 @@ import (
 	"holdfast.dev/holdfast/internal/policy"
 )
 
-func newAgentsCommand(a *app) *cobra.Command {
+func newAgentsCommand(world *command.App) *cobra.Command {
+	a := &app{world}
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "agents",

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"holdfast.dev/holdfast/internal/boundary"
 	"holdfast.dev/holdfast/internal/cli/alerts"
+	"holdfast.dev/holdfast/internal/cli/hooks"
 	"holdfast.dev/holdfast/internal/cli/logs"
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/sys"
@@ -29,7 +30,7 @@ type app struct{ *command.App }
 
 // Main runs one command line and returns the exit status.
 func Main(args []string) int {
-	if actAsHook(args) {
+	if hooks.Act(args) {
 		return command.ExitOK
 	}
 	if most, few := sys.FewProcesses(); few {
@@ -81,7 +82,7 @@ execute.`,
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.AddCommand(newRunCommand(a), newPolicyCommand(a), newGrantCommand(a), logs.Command(a.App), alerts.Command(a.App), newHooksCommand(a), newWhyCommand(a), newDoctorCommand(a), newVersionCommand(a))
+	root.AddCommand(newRunCommand(a.App), newPolicyCommand(a.App), newGrantCommand(a.App), logs.Command(a.App), alerts.Command(a.App), hooks.Command(a.App), newWhyCommand(a.App), newDoctorCommand(a.App), newVersionCommand(a))
 	root.AddCommand(examinerCommands(a)...)
 	root.AddCommand(linuxCommands(a)...)
 	root.AddCommand(hiddenCommands()...)

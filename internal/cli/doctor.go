@@ -14,7 +14,8 @@ import (
 	"holdfast.dev/holdfast/internal/policy"
 )
 
-func newDoctorCommand(a *app) *cobra.Command {
+func newDoctorCommand(world *command.App) *cobra.Command {
+	a := &app{world}
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "doctor",

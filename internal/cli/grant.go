@@ -19,7 +19,8 @@ import (
 	"holdfast.dev/holdfast/internal/policy"
 )
 
-func newGrantCommand(a *app) *cobra.Command {
+func newGrantCommand(world *command.App) *cobra.Command {
+	a := &app{world}
 	c := &cobra.Command{
 		Use:   "grant",
 		Short: "Keep credentials for runs: where a secret is, where it may go, and for how long",

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"holdfast.dev/holdfast/internal/cli/plans"
+	"holdfast.dev/holdfast/internal/cli/runs/summary"
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/sys"
 	"holdfast.dev/holdfast/internal/floor/text"
@@ -22,7 +23,8 @@ import (
 	"holdfast.dev/holdfast/internal/run"
 )
 
-func newMCPCommand(a *app) *cobra.Command {
+func newMCPCommand(world *command.App) *cobra.Command {
+	a := &app{world}
 	c := &cobra.Command{
 		Use:     "mcp",
 		Short:   "Run MCP servers in a boundary of their own",
@@ -110,7 +112,7 @@ func (a *app) serveMCP(flags *plans.Flags, argv []string, verbose bool) error {
 	defer signal.Stop(pipe)
 	result, err := runTask(a.App, t)
 	errs.flush()
-	writeSummary(a.App, t.Plan, result, verbose, err == nil)
+	summary.Write(a.App, t.Plan, result, verbose, err == nil)
 	if n := result.Messages.Dropped; n > 0 {
 		fmt.Fprintf(a.Stderr, "%s %d lines or messages of the server were not passed on; the first was: %s\n",
 			a.Paint(command.Yellow, "holdfast: warning:"), n, text.Line(result.Messages.First))

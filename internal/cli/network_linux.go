@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 
+	"holdfast.dev/holdfast/internal/cli/runs/summary"
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/text"
 	"holdfast.dev/holdfast/internal/policy"
@@ -29,7 +30,7 @@ func (a *app) learn(options policy.Options, argv []string, through bool, to stri
 	if err != nil {
 		return err
 	}
-	writeSummary(a.App, t.Plan, result, false, true)
+	summary.Write(a.App, t.Plan, result, false, true)
 	if status := result.Exit.Status(); status != 0 {
 		fmt.Fprintf(a.Stderr, "%s the command ended with status %d; what it would have asked for later is not in the proposal\n", a.Paint(command.Yellow, "holdfast: warning:"), status)
 	}

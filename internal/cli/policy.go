@@ -16,7 +16,8 @@ import (
 	"holdfast.dev/holdfast/internal/policy"
 )
 
-func newPolicyCommand(a *app) *cobra.Command {
+func newPolicyCommand(world *command.App) *cobra.Command {
+	a := &app{world}
 	c := &cobra.Command{
 		Use:   "policy",
 		Short: "Write, check and explain policy",

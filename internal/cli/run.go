@@ -9,7 +9,8 @@ import (
 	"holdfast.dev/holdfast/internal/floor/command"
 )
 
-func newRunCommand(a *app) *cobra.Command {
+func newRunCommand(world *command.App) *cobra.Command {
+	a := &app{world}
 	var flags plans.Flags
 	var verbose bool
 	var grace time.Duration

@@ -15,7 +15,9 @@ import (
 
 	"golang.org/x/term"
 	"holdfast.dev/holdfast/internal/cli/backend"
+	"holdfast.dev/holdfast/internal/cli/hooks"
 	"holdfast.dev/holdfast/internal/cli/plans"
+	"holdfast.dev/holdfast/internal/cli/runs/summary"
 	"holdfast.dev/holdfast/internal/consent"
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/sys"
@@ -33,10 +35,10 @@ func (a *app) run(options policy.Options, argv []string, verbose bool, grace tim
 	t.Grace = grace
 	a.announce(t.Plan)
 	result, err := runTask(a.App, t)
-	err = explain(t.Plan, result, err)
+	err = summary.Explain(t.Plan, result, err)
 	var lost *run.OutputError
 	ran := err == nil || errors.As(err, &lost)
-	writeSummary(a.App, t.Plan, result, verbose, ran)
+	summary.Write(a.App, t.Plan, result, verbose, ran)
 	if lost != nil {
 		a.Report(err)
 		if result.Exit.Status() == 0 {
@@ -81,7 +83,7 @@ func newTask(world *command.App, options policy.Options, argv []string) (*run.Ta
 	if exe, err := os.Executable(); err == nil {
 		t.Executable = exe
 	}
-	reportTools(t, argv)
+	hooks.Report(t, argv)
 	return t, nil
 }
 

@@ -16,7 +16,7 @@ func hiddenCommands() []*cobra.Command {
 
 // linuxCommands are the verbs of this system alone.
 func linuxCommands(a *app) []*cobra.Command {
-	return []*cobra.Command{newAgentsCommand(a), newMCPCommand(a), approvals.Command(a.App), reviews.Command(a.App)}
+	return []*cobra.Command{newAgentsCommand(a.App), newMCPCommand(a.App), approvals.Command(a.App), reviews.Command(a.App)}
 }
 
 // newSettleCommand finishes a session whose supervisor was killed. The janitor

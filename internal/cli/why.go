@@ -13,7 +13,8 @@ import (
 	"holdfast.dev/holdfast/internal/policy"
 )
 
-func newWhyCommand(a *app) *cobra.Command {
+func newWhyCommand(world *command.App) *cobra.Command {
+	a := &app{world}
 	c := explainCommand(a, policy.ExplainPath)
 	c.Use = "why [flags] PATH…"
 	c.Short = "Say whether a path could be read, written or executed inside, and by which rule"

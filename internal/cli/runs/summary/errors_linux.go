@@ -1,4 +1,4 @@
-package cli
+package summary
 
 import (
 	"errors"
@@ -49,8 +49,8 @@ func (e *agentMissingError) Unwrap() error { return e.error }
 // Hint is how to install it.
 func (e *agentMissingError) Hint() string { return e.hint }
 
-// explain says of an error of a run what a person can do about it: the command was
+// Explain says of an error of a run what a person can do about it: the command was
 // denied, or the agent is not installed.
-func explain(plan policy.Plan, r run.Result, err error) error {
+func Explain(plan policy.Plan, r run.Result, err error) error {
 	return deniedCommand(r, missingProgram(plan, err))
 }

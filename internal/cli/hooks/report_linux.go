@@ -1,4 +1,4 @@
-package cli
+package hooks
 
 import (
 	"os"
@@ -8,8 +8,8 @@ import (
 	"holdfast.dev/holdfast/internal/run"
 )
 
-// reportTools makes a known agent report its tool calls.
-func reportTools(t *run.Task, argv []string) {
+// Report makes a known agent report its tool calls.
+func Report(t *run.Task, argv []string) {
 	program, err := hookProgram()
 	if err != nil {
 		return

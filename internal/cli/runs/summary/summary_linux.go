@@ -1,4 +1,8 @@
-package cli
+// Package summary says after a run what a person has to know of it: what was refused,
+// denied, quarantined, left for review, and what is new ([Write]); and what to do
+// about its error ([Explain]). It reads the result that internal/run returns, and
+// nothing else.
+package summary
 
 import (
 	"fmt"
@@ -13,6 +17,9 @@ import (
 	"holdfast.dev/holdfast/internal/run"
 )
 
+// app is the world of these verbs.
+type app struct{ *command.App }
+
 // lost is the format of what is said of a guarantee that --without accepted.
 func lost(g policy.Guarantee) string {
 	if g.Switch() {
@@ -21,9 +28,9 @@ func lost(g policy.Guarantee) string {
 	return "ran with %s only as far as this machine keeps it, as --without accepted"
 }
 
-// writeSummary says after a run what a person has to know of it; nothing when there
+// Write says after a run what a person has to know of it; nothing when there
 // is nothing.
-func writeSummary(world *command.App, plan policy.Plan, r run.Result, verbose, ran bool) {
+func Write(world *command.App, plan policy.Plan, r run.Result, verbose, ran bool) {
 	a := &app{world}
 	say := a.Note
 	for _, g := range plan.Accepted {
@@ -69,7 +76,7 @@ func writeSummary(world *command.App, plan policy.Plan, r run.Result, verbose, r
 		say(command.Yellow, string(f.Change), "%s (%s)", text.Line(string(f.Path)), f.Reason)
 	}
 	reviews.Waiting(a.App, r)
-	a.lacking(r, ran)
+	a.incomplete(r, ran)
 }
 
 // warnings says what went wrong besides.
@@ -82,8 +89,8 @@ func (a *app) warnings(r run.Result) {
 	}
 }
 
-// lacking says that the record of a run is not COMPLETE.
-func (a *app) lacking(r run.Result, ran bool) {
+// incomplete says that the record of a run is not COMPLETE.
+func (a *app) incomplete(r run.Result, ran bool) {
 	if ran && r.Lack.Verdict != "" {
 		a.Note(command.Yellow, "record", "%s: %s; see: holdfast log verify %s", r.Lack.Verdict, r.Lack.Reason, r.Session)
 	}

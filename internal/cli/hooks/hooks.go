@@ -1,4 +1,8 @@
-package cli
+// Package hooks is holdfast hooks, which puts hooks into the settings of agents
+// ([Command]), and the hook program that an agent executes for each of its tool calls
+// ([Act]). [Report] makes a known agent inside report its calls. What a hook says is
+// agents/hooks'; what the policy answers is policy's.
+package hooks
 
 import (
 	"cmp"
@@ -18,7 +22,11 @@ import (
 	"holdfast.dev/holdfast/internal/policy"
 )
 
-func newHooksCommand(a *app) *cobra.Command {
+// app is the world of these verbs.
+type app struct{ *command.App }
+
+func Command(world *command.App) *cobra.Command {
+	a := &app{world}
 	c := &cobra.Command{
 		Use:   "hooks",
 		Short: "Make agent programs report their tool calls, and ask the policy about them",
@@ -42,19 +50,19 @@ Agents that run inside get these hooks by themselves.`,
 	return c
 }
 
-// hookPlace is the flags that say whose settings are meant.
-type hookPlace struct {
+// placeFlags is the flags that say whose settings are meant.
+type placeFlags struct {
 	project bool
 	dir     string
 }
 
-func (f *hookPlace) bind(c *cobra.Command) {
+func (f *placeFlags) bind(c *cobra.Command) {
 	c.Flags().BoolVar(&f.project, "project", false, "the settings of the project in the current directory, instead of your own")
 	c.Flags().Var((*command.TextFlag)(&f.dir), "dir", "DIR of the agent's settings, instead of the usual one")
 	c.MarkFlagsMutuallyExclusive("project", "dir")
 }
 
-func (f *hookPlace) of(a *app, agent string) (hooks.Place, error) {
+func (f *placeFlags) of(a *app, agent string) (hooks.Place, error) {
 	host, err := policy.ThisHost(a.Env, a.Dir)
 	if err != nil {
 		return hooks.Place{}, err
@@ -89,7 +97,7 @@ func hookProgram() (string, error) {
 }
 
 func newHooksChange(a *app, verb, short string, change func(hooks.Place) (bool, hooks.Status, error)) *cobra.Command {
-	var where hookPlace
+	var where placeFlags
 	c := &cobra.Command{
 		Use:     verb + " AGENT",
 		Short:   short,
@@ -120,7 +128,7 @@ func newHooksChange(a *app, verb, short string, change func(hooks.Place) (bool, 
 }
 
 func newHooksStatus(a *app) *cobra.Command {
-	var where hookPlace
+	var where placeFlags
 	var asJSON bool
 	c := &cobra.Command{
 		Use:     "status [AGENT]",
@@ -168,10 +176,10 @@ func newHooksStatus(a *app) *cobra.Command {
 // for a human who is asked: an agent is never kept longer.
 const hookTime = 8 * time.Second
 
-// actAsHook is the hook program, which an agent executes for each tool call. It
+// Act is the hook program, which an agent executes for each tool call. It
 // is not a command of the tree of commands: to make that takes longer than what
 // is done here. It never fails in the eyes of the agent.
-func actAsHook(args []string) (is bool) {
+func Act(args []string) (is bool) {
 	if len(args) != 3 && len(args) != 4 || args[0] != hooks.Verb {
 		return false
 	}
@@ -191,14 +199,14 @@ func actAsHook(args []string) (is bool) {
 		// An error needs no words: that nothing was reported is seen from outside.
 		answer, _ = hooks.Send(hooks.Socket, r, func(d time.Duration) { end.Reset(d + hookTime) })
 	} else {
-		answer = hookOutside(r)
+		answer = actOutside(r)
 	}
 	os.Stdout.Write(answer.Output(agent))
 	return true
 }
 
-// hookOutside is what the hook does for an agent that no boundary is around.
-func hookOutside(r hooks.Report) hooks.Answer {
+// actOutside is what the hook does for an agent that no boundary is around.
+func actOutside(r hooks.Report) hooks.Answer {
 	dir := r.Cwd
 	if !filepath.IsAbs(dir) {
 		dir, _ = os.Getwd() // where nothing is said, the agent's is ours; else the policy is not asked
