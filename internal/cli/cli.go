@@ -3,27 +3,21 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
-	"holdfast.dev/holdfast/internal/boundary"
 	"holdfast.dev/holdfast/internal/cli/alerts"
 	"holdfast.dev/holdfast/internal/cli/hooks"
 	"holdfast.dev/holdfast/internal/cli/logs"
+	"holdfast.dev/holdfast/internal/cli/runs"
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/sys"
 )
 
-// Exit codes of Holdfast itself; docs/exit-codes.md is their contract.
-const (
-	exitNotProved     = 2   // prove: nothing was proved
-	exitBroken        = 124 // run: Holdfast failed after the command had begun
-	exitNotExecutable = 126
-	exitNotFound      = 127
-)
+// exitNotProved is the status of prove when nothing was proved (docs/exit-codes.md).
+const exitNotProved = 2
 
 // app is the world of a command: nothing reads or prints past it.
 type app struct{ *command.App }
@@ -45,25 +39,11 @@ func Main(args []string) int {
 	if err != nil {
 		return command.ExitUsage
 	}
-	world.Status, world.Hint = statusOf, boundary.Exhausted
+	world.Status, world.Hint = runs.Status, runs.Hint
 	a := &app{world}
 	root := newRoot(a)
 	root.SetArgs(args)
 	return a.Report(root.Execute())
-}
-
-// statusOf is the exit status that an error means.
-func statusOf(err error) int {
-	switch {
-	case errors.Is(err, boundary.ErrNotFound):
-		return exitNotFound
-	case errors.Is(err, boundary.ErrNotExecutable):
-		return exitNotExecutable
-	case hadBegun(err):
-		return exitBroken
-	default:
-		return command.ExitUsage
-	}
 }
 
 func newRoot(a *app) *cobra.Command {
@@ -82,10 +62,9 @@ execute.`,
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.AddCommand(newRunCommand(a.App), newPolicyCommand(a.App), newGrantCommand(a.App), logs.Command(a.App), alerts.Command(a.App), hooks.Command(a.App), newWhyCommand(a.App), newDoctorCommand(a.App), newVersionCommand(a))
+	root.AddCommand(runs.Command(a.App), newPolicyCommand(a.App), newGrantCommand(a.App), logs.Command(a.App), alerts.Command(a.App), hooks.Command(a.App), newWhyCommand(a.App), newDoctorCommand(a.App), newVersionCommand(a))
 	root.AddCommand(examinerCommands(a)...)
-	root.AddCommand(linuxCommands(a)...)
-	root.AddCommand(hiddenCommands()...)
+	root.AddCommand(systemCommands(a)...)
 	a.Attach(root)
 	return root
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"holdfast.dev/holdfast/internal/cli/plans"
+	"holdfast.dev/holdfast/internal/cli/runs"
 	"holdfast.dev/holdfast/internal/cli/runs/summary"
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/sys"
@@ -95,7 +96,7 @@ func (a *app) serveMCP(flags *plans.Flags, argv []string, verbose bool) error {
 		}
 		options.Settings = append(options.Settings, policy.Setting{Flag: "mcp run", Key: "workspace.readonly", Value: "."})
 	}
-	t, err := newTask(a.App, options, argv)
+	t, err := runs.New(a.App, options, argv)
 	if err != nil {
 		return err
 	}
@@ -110,7 +111,7 @@ func (a *app) serveMCP(flags *plans.Flags, argv []string, verbose bool) error {
 	pipe := make(chan os.Signal, 1)
 	signal.Notify(pipe, syscall.SIGPIPE)
 	defer signal.Stop(pipe)
-	result, err := runTask(a.App, t)
+	result, err := runs.Run(a.App, t)
 	errs.flush()
 	summary.Write(a.App, t.Plan, result, verbose, err == nil)
 	if n := result.Messages.Dropped; n > 0 {

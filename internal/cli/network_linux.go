@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 
+	"holdfast.dev/holdfast/internal/cli/runs"
 	"holdfast.dev/holdfast/internal/cli/runs/summary"
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/text"
@@ -15,7 +16,7 @@ import (
 
 // learn runs a command and writes the network rules that it needs.
 func (a *app) learn(options policy.Options, argv []string, through bool, to string) error {
-	t, err := newTask(a.App, options, argv)
+	t, err := runs.New(a.App, options, argv)
 	if err != nil {
 		return err
 	}
@@ -26,7 +27,7 @@ func (a *app) learn(options policy.Options, argv []string, through bool, to stri
 	if through {
 		t.Learn = run.LearnThrough
 	}
-	result, err := runTask(a.App, t)
+	result, err := runs.Run(a.App, t)
 	if err != nil {
 		return err
 	}

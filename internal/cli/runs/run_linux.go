@@ -1,4 +1,4 @@
-package cli
+package runs
 
 import (
 	"context"
@@ -28,13 +28,13 @@ import (
 
 // run makes the plan and runs the command under it.
 func (a *app) run(options policy.Options, argv []string, verbose bool, grace time.Duration) error {
-	t, err := newTask(a.App, options, argv)
+	t, err := New(a.App, options, argv)
 	if err != nil {
 		return err
 	}
 	t.Grace = grace
 	a.announce(t.Plan)
-	result, err := runTask(a.App, t)
+	result, err := Run(a.App, t)
 	err = summary.Explain(t.Plan, result, err)
 	var lost *run.OutputError
 	ran := err == nil || errors.As(err, &lost)
@@ -53,8 +53,8 @@ func (a *app) run(options policy.Options, argv []string, verbose bool, grace tim
 	return nil
 }
 
-// newTask makes the task of a command line.
-func newTask(world *command.App, options policy.Options, argv []string) (*run.Task, error) {
+// New makes the task of a command line.
+func New(world *command.App, options policy.Options, argv []string) (*run.Task, error) {
 	a := &app{world}
 	_, plan, err := plans.Compile(options)
 	if err != nil {
@@ -87,8 +87,8 @@ func newTask(world *command.App, options policy.Options, argv []string) (*run.Ta
 	return t, nil
 }
 
-// runTask runs a task to its end and passes the caller's signals on.
-func runTask(a *command.App, t *run.Task) (run.Result, error) {
+// Run runs a task to its end and passes the caller's signals on.
+func Run(a *command.App, t *run.Task) (run.Result, error) {
 	if err := sys.KeepPrivate(); err != nil {
 		return run.Result{}, err
 	}
@@ -96,7 +96,7 @@ func runTask(a *command.App, t *run.Task) (run.Result, error) {
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2)
 	defer signal.Stop(signals)
 	t.Signals = signals
-	messages := &patient{to: a.Stderr, late: make(chan struct{})}
+	messages := &deadlineWriter{to: a.Stderr, late: make(chan struct{})}
 	a.Stderr, t.Late = messages, sync.OnceFunc(func() { close(messages.late) })
 	// A run that lasts keeps its heap small; a start does not collect at all (Main).
 	lasting := time.AfterFunc(time.Second/2, func() { debug.SetGCPercent(50) })

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package cli
+package runs
 
 // hadBegun reports whether an error came after the command had begun: here none
 // begins.

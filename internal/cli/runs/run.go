@@ -1,4 +1,8 @@
-package cli
+// Package runs is holdfast run: it makes a run of a command line ([New]), runs it on
+// this terminal to its end ([Run]) and says which exit status an error means
+// ([Status]). [Command] is the verb itself; mcp run and policy learn run commands the
+// same way. What happens in a run is internal/run's.
+package runs
 
 import (
 	"errors"
@@ -9,7 +13,10 @@ import (
 	"holdfast.dev/holdfast/internal/floor/command"
 )
 
-func newRunCommand(world *command.App) *cobra.Command {
+// app is the world of these verbs.
+type app struct{ *command.App }
+
+func Command(world *command.App) *cobra.Command {
 	a := &app{world}
 	var flags plans.Flags
 	var verbose bool

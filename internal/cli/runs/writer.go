@@ -1,4 +1,4 @@
-package cli
+package runs
 
 import (
 	"bytes"
@@ -11,9 +11,9 @@ import (
 // readerTime is how long messages wait for a reader once the run must be over.
 const readerTime = time.Second
 
-// patient writes messages, and waits for their reader as long as the run may last.
+// deadlineWriter writes messages, and waits for their reader as long as the run may last.
 // Once late is closed it waits readerTime more, and loses what was not taken by then.
-type patient struct {
+type deadlineWriter struct {
 	to   io.Writer
 	late chan struct{} // closed when the run must be over
 
@@ -22,11 +22,11 @@ type patient struct {
 }
 
 // Unwrap is where the messages go, for who asks whether that is a terminal.
-func (p *patient) Unwrap() io.Writer { return p.to }
+func (p *deadlineWriter) Unwrap() io.Writer { return p.to }
 
 // Write returns os.ErrDeadlineExceeded for what nobody took. The write itself goes on
 // then, until its reader or this process ends.
-func (p *patient) Write(message []byte) (int, error) {
+func (p *deadlineWriter) Write(message []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.lost {

@@ -1,0 +1,23 @@
+package runs
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+	"holdfast.dev/holdfast/internal/run"
+)
+
+// Settle finishes a session whose supervisor was killed. The janitor
+// of that session executes it; a person has no need to.
+func Settle() *cobra.Command {
+	return &cobra.Command{
+		Use:    run.SettleCommand + " DIR",
+		Short:  "Finish a session whose supervisor was killed",
+		Hidden: true,
+		Args:   cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			_, err := run.Settle(context.Background(), args[0])
+			return err
+		},
+	}
+}
