@@ -96,7 +96,7 @@ const (
 )
 
 // wide lists the packages that may import more, with how many.
-const wide = `run:19 cli:34`
+const wide = `run:19`
 
 // talkers lists the packages that may print and end the process. What runs
 // inside the sandbox as a probe has no caller to return to: its output is its

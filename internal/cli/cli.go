@@ -1,5 +1,10 @@
-// Package cli is what a person meets: commands, flags, texts, hints and exit
-// codes. It is the only package that prints or decides how the program ends.
+// Package cli is what a person meets: commands, flags, texts, hints and exit codes.
+// [Main] is the way in. It assembles the verbs, each a package below this one: runs,
+// policies, grants, logs (with stories, baselines, incidents), alerts, hooks, doctor,
+// and on Linux agents, approvals and reviews. They share plans (flags and the plan they
+// make), archive (which record), lines (an event in a line), words (how things are
+// shown) and screen (the terminal). Only it and they print or decide how the program
+// ends; what a verb does, the rooms beside cli do.
 package cli
 
 import (
@@ -9,8 +14,11 @@ import (
 
 	"github.com/spf13/cobra"
 	"holdfast.dev/holdfast/internal/cli/alerts"
+	"holdfast.dev/holdfast/internal/cli/doctor"
+	"holdfast.dev/holdfast/internal/cli/grants"
 	"holdfast.dev/holdfast/internal/cli/hooks"
 	"holdfast.dev/holdfast/internal/cli/logs"
+	"holdfast.dev/holdfast/internal/cli/policies"
 	"holdfast.dev/holdfast/internal/cli/runs"
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/sys"
@@ -18,9 +26,6 @@ import (
 
 // exitNotProved is the status of prove when nothing was proved (docs/exit-codes.md).
 const exitNotProved = 2
-
-// app is the world of a command: nothing reads or prints past it.
-type app struct{ *command.App }
 
 // Main runs one command line and returns the exit status.
 func Main(args []string) int {
@@ -35,18 +40,17 @@ func Main(args []string) int {
 	debug.SetGCPercent(400)
 	// What the inside can make the supervisor hold is bounded, but not small.
 	debug.SetMemoryLimit(256 << 20)
-	world, err := command.New("holdfast")
+	a, err := command.New("holdfast")
 	if err != nil {
 		return command.ExitUsage
 	}
-	world.Status, world.Hint = runs.Status, runs.Hint
-	a := &app{world}
+	a.Status, a.Hint = runs.Status, runs.Hint
 	root := newRoot(a)
 	root.SetArgs(args)
 	return a.Report(root.Execute())
 }
 
-func newRoot(a *app) *cobra.Command {
+func newRoot(a *command.App) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "holdfast",
 		Short: "Run AI coding agents inside a boundary that holds",
@@ -62,7 +66,8 @@ execute.`,
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.AddCommand(runs.Command(a.App), newPolicyCommand(a.App), newGrantCommand(a.App), logs.Command(a.App), alerts.Command(a.App), hooks.Command(a.App), newWhyCommand(a.App), newDoctorCommand(a.App), newVersionCommand(a))
+	root.AddCommand(runs.Command(a), policies.Command(a), policies.Why(a), grants.Command(a), logs.Command(a), alerts.Command(a),
+		hooks.Command(a), doctor.Command(a), newVersionCommand(a))
 	root.AddCommand(examinerCommands(a)...)
 	root.AddCommand(systemCommands(a)...)
 	a.Attach(root)

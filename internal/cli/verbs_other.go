@@ -2,7 +2,11 @@
 
 package cli
 
-import "github.com/spf13/cobra"
+import (
+	"github.com/spf13/cobra"
+
+	"holdfast.dev/holdfast/internal/floor/command"
+)
 
 // systemCommands are the verbs of Linux alone.
-func systemCommands(*app) []*cobra.Command { return nil }
+func systemCommands(*command.App) []*cobra.Command { return nil }

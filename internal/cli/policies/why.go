@@ -1,4 +1,4 @@
-package cli
+package policies
 
 import (
 	"errors"
@@ -13,7 +13,7 @@ import (
 	"holdfast.dev/holdfast/internal/policy"
 )
 
-func newWhyCommand(world *command.App) *cobra.Command {
+func Why(world *command.App) *cobra.Command {
 	a := &app{world}
 	c := explainCommand(a, policy.ExplainPath)
 	c.Use = "why [flags] PATH…"
@@ -32,7 +32,7 @@ func explainCommand(a *app, explain explainer) *cobra.Command {
 	var flags plans.Flags
 	var asJSON bool
 	c := &cobra.Command{
-		Args: something,
+		Args: needsQuery,
 		RunE: func(c *cobra.Command, queries []string) error {
 			options, err := flags.Options(a.App)
 			if err != nil {
@@ -69,8 +69,8 @@ func explainCommand(a *app, explain explainer) *cobra.Command {
 	return c
 }
 
-// something refuses a command line that asks about nothing.
-func something(c *cobra.Command, args []string) error {
+// needsQuery refuses a command line that asks about nothing.
+func needsQuery(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return command.Usage(errors.New("nothing to look at was named"), "see '"+c.CommandPath()+" --help'")
 	}

@@ -1,4 +1,4 @@
-package cli
+package agents
 
 import (
 	"bytes"
@@ -24,7 +24,7 @@ import (
 	"holdfast.dev/holdfast/internal/run"
 )
 
-func newMCPCommand(world *command.App) *cobra.Command {
+func MCP(world *command.App) *cobra.Command {
 	a := &app{world}
 	c := &cobra.Command{
 		Use:     "mcp",

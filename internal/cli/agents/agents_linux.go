@@ -1,4 +1,8 @@
-package cli
+// Package agents is holdfast agents, which lists the agent programs with a preset and
+// what they changed in their copies of settings ([Command]), and holdfast mcp, which
+// runs a server for an agent ([MCP]). What a preset says is policy's to read; what
+// runs, internal/cli/runs runs.
+package agents
 
 import (
 	"bytes"
@@ -19,7 +23,10 @@ import (
 	"holdfast.dev/holdfast/internal/policy"
 )
 
-func newAgentsCommand(world *command.App) *cobra.Command {
+// app is the world of these verbs.
+type app struct{ *command.App }
+
+func Command(world *command.App) *cobra.Command {
 	a := &app{world}
 	var asJSON bool
 	c := &cobra.Command{

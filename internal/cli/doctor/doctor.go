@@ -1,4 +1,7 @@
-package cli
+// Package doctor is holdfast doctor: it has the boundary try each guarantee on this
+// machine, and says how to mend what fails. [Command] is the way in. What is tried,
+// the boundary knows.
+package doctor
 
 import (
 	"errors"
@@ -14,7 +17,10 @@ import (
 	"holdfast.dev/holdfast/internal/policy"
 )
 
-func newDoctorCommand(world *command.App) *cobra.Command {
+// app is the world of these verbs.
+type app struct{ *command.App }
+
+func Command(world *command.App) *cobra.Command {
 	a := &app{world}
 	var asJSON bool
 	cmd := &cobra.Command{

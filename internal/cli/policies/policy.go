@@ -1,4 +1,8 @@
-package cli
+// Package policies is holdfast policy and holdfast why: what a run would be allowed,
+// by which rule, and what a policy has to say for a command ([Command], [Why]). It
+// reads policies with internal/cli/plans and starts nothing, but for policy learn,
+// which runs the command (internal/cli/runs).
+package policies
 
 import (
 	"errors"
@@ -16,7 +20,10 @@ import (
 	"holdfast.dev/holdfast/internal/policy"
 )
 
-func newPolicyCommand(world *command.App) *cobra.Command {
+// app is the world of these verbs.
+type app struct{ *command.App }
+
+func Command(world *command.App) *cobra.Command {
 	a := &app{world}
 	c := &cobra.Command{
 		Use:   "policy",
@@ -102,7 +109,7 @@ func newPolicyCheck(a *app) *cobra.Command {
 		Long: `Read policy files as a run would, with those that they extend, and report all
 that is wrong as file:line. Whether the paths in them exist is for show to say.`,
 		Example: "  holdfast policy check holdfast.yaml",
-		Args:    something,
+		Args:    needsQuery,
 		RunE: func(_ *cobra.Command, files []string) error {
 			host, err := policy.ThisHost(a.Env, a.Dir)
 			if err != nil {

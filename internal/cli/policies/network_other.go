@@ -1,6 +1,6 @@
 //go:build !linux
 
-package cli
+package policies
 
 import (
 	"holdfast.dev/holdfast/internal/cli/backend"

@@ -1,4 +1,7 @@
-package cli
+// Package grants is holdfast grant: where a secret is, which hosts it may go to, and
+// for how long. [Command] is the way in. Secrets are read by internal/credentials
+// alone; nothing here shows one.
+package grants
 
 import (
 	"errors"
@@ -19,7 +22,10 @@ import (
 	"holdfast.dev/holdfast/internal/policy"
 )
 
-func newGrantCommand(world *command.App) *cobra.Command {
+// app is the world of these verbs.
+type app struct{ *command.App }
+
+func Command(world *command.App) *cobra.Command {
 	a := &app{world}
 	c := &cobra.Command{
 		Use:   "grant",
