@@ -26,6 +26,7 @@ import (
 // app is the world of these verbs.
 type app struct{ *command.App }
 
+// Command makes the verb holdfast agents.
 func Command(world *command.App) *cobra.Command {
 	a := &app{world}
 	var asJSON bool

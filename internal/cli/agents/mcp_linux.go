@@ -24,6 +24,7 @@ import (
 	"holdfast.dev/holdfast/internal/run"
 )
 
+// MCP makes the verb holdfast mcp.
 func MCP(world *command.App) *cobra.Command {
 	a := &app{world}
 	c := &cobra.Command{

@@ -21,6 +21,7 @@ import (
 // Archive is where the records of this user are.
 type Archive struct{ Logs, Keys, Heads string }
 
+// Open finds the places of the records; it reads none.
 func Open(a *command.App) (Archive, error) {
 	host, err := policy.ThisHost(a.Env, a.Dir)
 	if err != nil {

@@ -41,7 +41,7 @@ func (r Archive) SettledAfter(session string) *Settled {
 	return nil
 }
 
-// WriteSettled tells it.
+// WriteSettled writes for a person what settling found.
 func WriteSettled(w io.Writer, s *Settled) {
 	if s == nil {
 		return

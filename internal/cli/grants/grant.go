@@ -25,6 +25,7 @@ import (
 // app is the world of these verbs.
 type app struct{ *command.App }
 
+// Command makes the verb holdfast grant.
 func Command(world *command.App) *cobra.Command {
 	a := &app{world}
 	c := &cobra.Command{

@@ -27,6 +27,7 @@ type Formatter struct {
 // maxNames is how many programs a liner remembers.
 const maxNames = 100_000
 
+// New makes a Formatter that colours by the streams of a.
 func New(a *command.App) *Formatter {
 	return &Formatter{a: a, names: map[uint64]string{}, runs: map[int]uint64{}}
 }
@@ -86,6 +87,7 @@ func (l *Formatter) Line(e event.Event) string {
 	return b.String()
 }
 
+// Verdict is what became of an event, in a word.
 func (l *Formatter) Verdict(e event.Event) string {
 	switch e.Verdict {
 	case event.Denied:

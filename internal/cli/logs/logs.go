@@ -15,6 +15,7 @@ import (
 // app is the world of these verbs.
 type app struct{ *command.App }
 
+// Command makes the verb holdfast log.
 func Command(world *command.App) *cobra.Command {
 	a := &app{world}
 	c := &cobra.Command{

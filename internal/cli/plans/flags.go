@@ -24,6 +24,7 @@ type Flags struct {
 	settings  []policy.Setting // in the order in which they were given
 }
 
+// Bind gives a command the flags.
 func (f *Flags) Bind(c *cobra.Command) {
 	set := c.Flags()
 	set.Var((*command.TextFlag)(&f.Profile), "profile", "NAME of the profile: local, ci or production (default local)")

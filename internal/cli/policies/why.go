@@ -13,6 +13,7 @@ import (
 	"holdfast.dev/holdfast/internal/policy"
 )
 
+// Why makes the verb holdfast why.
 func Why(world *command.App) *cobra.Command {
 	a := &app{world}
 	c := explainCommand(a, policy.ExplainPath)

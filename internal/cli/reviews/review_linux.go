@@ -25,6 +25,7 @@ type app struct{ *command.App }
 // showFlags is how the verb itself is used.
 type showFlags struct{ json, all, safe, interactive, exitCode bool }
 
+// Command makes the verb holdfast review.
 func Command(world *command.App) *cobra.Command {
 	a := &app{world}
 	var o showFlags

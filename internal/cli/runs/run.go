@@ -16,6 +16,7 @@ import (
 // app is the world of these verbs.
 type app struct{ *command.App }
 
+// Command makes the verb holdfast run.
 func Command(world *command.App) *cobra.Command {
 	a := &app{world}
 	var flags plans.Flags

@@ -53,7 +53,7 @@ func (a *app) run(options policy.Options, argv []string, verbose bool, grace tim
 	return nil
 }
 
-// New makes the task of a command line.
+// New makes a run of a command line.
 func New(world *command.App, options policy.Options, argv []string) (*run.Task, error) {
 	a := &app{world}
 	_, plan, err := plans.Compile(options)
@@ -87,7 +87,7 @@ func New(world *command.App, options policy.Options, argv []string) (*run.Task, 
 	return t, nil
 }
 
-// Run runs a task to its end and passes the caller's signals on.
+// Run runs it to its end and passes the caller's signals on.
 func Run(a *command.App, t *run.Task) (run.Result, error) {
 	if err := sys.KeepPrivate(); err != nil {
 		return run.Result{}, err

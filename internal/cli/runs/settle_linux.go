@@ -7,8 +7,8 @@ import (
 	"holdfast.dev/holdfast/internal/run"
 )
 
-// Settle finishes a session whose supervisor was killed. The janitor
-// of that session executes it; a person has no need to.
+// Settle makes the hidden verb that finishes a session whose supervisor was killed.
+// A process of that session executes it; a person has no need to.
 func Settle() *cobra.Command {
 	return &cobra.Command{
 		Use:    run.SettleCommand + " DIR",

@@ -16,6 +16,7 @@ import (
 	"holdfast.dev/holdfast/internal/floor/sys"
 )
 
+// IsTerminal reports whether a file is a terminal.
 func IsTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 
 // Ask prints a question on out and reads a line from the terminal in. Every question

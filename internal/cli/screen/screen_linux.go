@@ -38,12 +38,13 @@ type FullScreen struct {
 	shown      []Row // what stands on it; nil when that is not known
 }
 
-// NewFullScreen takes the terminal. Every way out must call leave.
+// NewFullScreen takes the terminal. Every way out must call Leave.
 func NewFullScreen(in, out *os.File, colour bool) (*FullScreen, error) {
 	s := &FullScreen{in: in, out: out, colour: colour}
 	return s, s.Enter()
 }
 
+// Enter takes the terminal, also again after a stop.
 func (s *FullScreen) Enter() error {
 	old, err := term.MakeRaw(int(s.in.Fd()))
 	if err != nil {

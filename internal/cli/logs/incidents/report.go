@@ -36,6 +36,7 @@ type reportFlags struct{ format, output string }
 // reportFormats are the formats of a report of a run, the default first.
 var reportFormats = []string{string(report.FormatMarkdown), string(report.FormatHTML)}
 
+// Command makes the verb holdfast log report.
 func Command(world *command.App) *cobra.Command {
 	a := &app{world}
 	o := reportFlags{format: reportFormats[0]}

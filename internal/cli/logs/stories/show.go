@@ -119,6 +119,7 @@ func (a *app) incomplete(t Session) {
 	}
 }
 
+// Show makes the verb holdfast log show.
 func Show(world *command.App) *cobra.Command {
 	a := &app{world}
 	long := false
@@ -136,6 +137,7 @@ rules of the boundary; the kernel's own answer is not seen.`,
 	return c
 }
 
+// Tree makes the verb holdfast log tree.
 func Tree(world *command.App) *cobra.Command {
 	a := &app{world}
 	return storyCommand(a, &cobra.Command{
@@ -149,6 +151,7 @@ func Tree(world *command.App) *cobra.Command {
 	})
 }
 
+// Files makes the verb holdfast log files.
 func Files(world *command.App) *cobra.Command {
 	a := &app{world}
 	var f fileFilter
@@ -176,6 +179,7 @@ with --record full alone.`,
 	return c
 }
 
+// Net makes the verb holdfast log net.
 func Net(world *command.App) *cobra.Command {
 	a := &app{world}
 	return storyCommand(a, &cobra.Command{

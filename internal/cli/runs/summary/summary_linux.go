@@ -17,7 +17,7 @@ import (
 	"holdfast.dev/holdfast/internal/run"
 )
 
-// app is the world of these verbs.
+// app is the world in which a summary is written.
 type app struct{ *command.App }
 
 // lost is the format of what is said of a guarantee that --without accepted.
