@@ -206,7 +206,7 @@ func aboutPlace(f run.ChangedFile) string {
 	return about
 }
 
-// changedLines tells one change as lines: of JSON the values, else the lines
+// changedLines shows one change as lines: of JSON the values, else the lines
 // between the first and the last that differ.
 func changedLines(c *run.Changes, f run.ChangedFile) ([]string, error) {
 	var out []string

@@ -190,6 +190,6 @@ func (e *errorLines) flush() {
 	rest := len(e.rest) > 0
 	e.mu.Unlock()
 	if rest {
-		e.Write([]byte("\n")) // whoever does not read it has gone
+		e.Write([]byte("\n")) // an agent that does not read it has gone
 	}
 }

@@ -86,7 +86,7 @@ func (a *app) resend(ctx context.Context, args []string, own string, again bool)
 	return a.resent(session, sinks, backlog, bad)
 }
 
-// resent sends a backlog and tells what became of it.
+// resent sends a backlog and prints what became of it.
 func (a *app) resent(session string, sinks *alert.Dispatcher, backlog *alert.Backlog, bad bool) error {
 	sent, unknown := sinks.Resend(backlog)
 	for _, name := range unknown {

@@ -16,7 +16,7 @@ import (
 // else.
 const quietBefore = 700 * time.Millisecond
 
-// quietPopup is that of a screen that opens by itself where somebody may be
+// quietPopup is that of a screen that opens by itself where a user may be
 // typing.
 const quietPopup = 2 * time.Second
 
@@ -159,8 +159,8 @@ func (b *board) decide(k screen.Key) {
 	case 'm', 'M':
 		q.answer.Allow, q.answer.Scope, q.answer.Directory, q.minutes = true, consent.For, k.Rune == 'M', true
 	case 'd':
-	default: // somebody types a word
-		b.unquiet(k.At)
+	default: // a word is being typed
+		b.restartQuiet(k.At)
 		return
 	}
 	r, at := b.current()
@@ -172,7 +172,7 @@ func (b *board) decide(k screen.Key) {
 		b.message = "the last answer is still under way"
 		return
 	case !quiet:
-		b.unquiet(k.At)
+		b.restartQuiet(k.At)
 		b.message = "that key was too early: look at what would happen first"
 		return
 	case q.answer.Allow && b.seen < b.needed:
@@ -191,8 +191,8 @@ func (b *board) decide(k screen.Key) {
 	b.prompt = q
 }
 
-// unquiet says that somebody typed: keys count again after a pause.
-func (b *board) unquiet(at time.Time) {
+// restartQuiet notes that something was typed: keys count again after a pause.
+func (b *board) restartQuiet(at time.Time) {
 	if at.After(b.quiet) {
 		b.quiet = at
 	}

@@ -96,7 +96,7 @@ func (s *history) read(session string) []string {
 	}
 	var out []string
 	for line := range bytes.Lines(text) {
-		if e, ok := recorded(line); ok && tells(e) {
+		if e, ok := recorded(line); ok && worthShowing(e) {
 			out = append(out, e.Time.Local().Format(time.TimeOnly)+" "+consent.Visible(strings.TrimSpace(s.lines.Verdict(e)+" "+s.lines.Subject(e)+" "+lines.Because(e))))
 		}
 	}
@@ -129,8 +129,8 @@ func recorded(line []byte) (event.Event, bool) {
 	return e, true
 }
 
-// tells says whether an event is worth a line beside a request.
-func tells(e event.Event) bool {
+// worthShowing reports whether an event is worth a line beside a request.
+func worthShowing(e event.Event) bool {
 	switch e.Action {
 	case event.ProcExec:
 		return e.Error == "" // a shell looks in each directory of PATH

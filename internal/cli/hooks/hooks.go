@@ -63,7 +63,7 @@ func (f *placeFlags) bind(c *cobra.Command) {
 	c.MarkFlagsMutuallyExclusive("project", "dir")
 }
 
-func (f *placeFlags) of(a *app, agent string) (hooks.Place, error) {
+func (f *placeFlags) place(a *app, agent string) (hooks.Place, error) {
 	host, err := policy.ThisHost(a.Env, a.Dir)
 	if err != nil {
 		return hooks.Place{}, err
@@ -85,7 +85,7 @@ func (f *placeFlags) of(a *app, agent string) (hooks.Place, error) {
 	return p, nil
 }
 
-// hookProgram is this program, by the name that stands for it longest.
+// hookProgram returns the most stable path of this executable.
 func hookProgram() (string, error) {
 	program, err := os.Executable()
 	if err == nil {
@@ -105,7 +105,7 @@ func newHooksChange(a *app, verb, short string, change func(hooks.Place) (bool, 
 		Example: "  holdfast hooks " + verb + " claude\n  holdfast hooks " + verb + " codex --project",
 		Args:    cobra.ExactArgs(1), ValidArgs: hooks.Agents(),
 		RunE: func(_ *cobra.Command, args []string) error {
-			place, err := where.of(a, args[0])
+			place, err := where.place(a, args[0])
 			if err != nil {
 				return err
 			}
@@ -143,7 +143,7 @@ func newHooksStatus(a *app) *cobra.Command {
 			}
 			list := []hooks.Status{}
 			for _, name := range names {
-				place, err := where.of(a, name)
+				place, err := where.place(a, name)
 				if err != nil {
 					return err
 				}

@@ -14,7 +14,7 @@ import (
 )
 
 // gone lists the sessions, of those that args or all ask for, whose record
-// somebody removed as a whole; err is why there is none to verify. The newest one
+// was removed as a whole; err is why there is none to verify. The newest one
 // is asked for without args, and so are those that would be newer.
 func (v verifyFlags) gone(r archive.Archive, args []string, infos []audit.Info, err error) ([]string, error) {
 	var missing *archive.MissingError

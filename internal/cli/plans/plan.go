@@ -26,7 +26,7 @@ func Compile(o policy.Options) (policy.Effective, policy.Plan, error) {
 }
 
 // Preset is the preset that applies to a command by its name; "" for none. A
-// program of the workspace gets none by its name: whoever wrote the workspace
+// program of the workspace gets none by its name: the author of the workspace
 // would choose who gets the credential.
 func Preset(a *command.App, o policy.Options, program string) string {
 	name := filepath.Base(program)

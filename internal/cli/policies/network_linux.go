@@ -56,7 +56,7 @@ func (a *app) propose(result run.Result, to string) error {
 	return errors.Join(err, f.Close())
 }
 
-// reload tells the running sessions to load their policy again.
+// reload has the running sessions load their policy again.
 func (a *app) reload(state string) error {
 	all, err := run.Reload(context.Background(), state)
 	if err != nil {

@@ -138,12 +138,12 @@ func (v *openedReview) decide(args []string, o decideFlags, d review.Decision) e
 	if err := v.begin(); err != nil {
 		return err
 	}
-	take, left := v.willing(list, args, o, d)
+	take, left := v.decidable(list, args, o, d)
 	if err := v.decideAll(take, d); err != nil {
 		return err
 	}
 	for _, h := range hunks {
-		if kept, _ := v.willing([]*review.Change{h.change}, nil, o, d); len(kept) == 0 {
+		if kept, _ := v.decidable([]*review.Change{h.change}, nil, o, d); len(kept) == 0 {
 			left = true
 			continue
 		}
@@ -161,8 +161,8 @@ func (v *openedReview) decide(args []string, o decideFlags, d review.Decision) e
 	return nil
 }
 
-// willing are the changes that d may be said of. Why others are left is told.
-func (v *openedReview) willing(list []*review.Change, args []string, o decideFlags, d review.Decision) (take []*review.Change, left bool) {
+// decidable returns the changes that d may be decided for. It prints why others are left.
+func (v *openedReview) decidable(list []*review.Change, args []string, o decideFlags, d review.Decision) (take []*review.Change, left bool) {
 	leave := func(c *review.Change, why string) {
 		v.a.Note(command.Yellow, "left", "%s: %s", fileName(string(c.Path)), why)
 		left = true
@@ -198,15 +198,15 @@ func (v *openedReview) decideAll(list []*review.Change, d review.Decision) error
 		return nil
 	}
 	for _, c := range list {
-		if err := v.told(c, d, ""); err != nil {
+		if err := v.recordDecision(c, d, ""); err != nil {
 			return err
 		}
 	}
 	return v.set.DecideAll(list, d)
 }
 
-// told records one decision.
-func (v *openedReview) told(c *review.Change, d review.Decision, hunks string) error {
+// recordDecision records one decision.
+func (v *openedReview) recordDecision(c *review.Change, d review.Decision, hunks string) error {
 	e := event.Event{Action: event.ReviewAnswer, Object: filepath.Join(string(v.Workspace), string(c.Path)), Verdict: event.Denied,
 		Detail: map[string]string{"by": v.by, "decision": d.String(), "kind": c.Kind.String(), "review": v.Session}}
 	if d == review.Accept {
@@ -291,7 +291,7 @@ func (v *openedReview) decideHunks(h pickedHunks, d review.Decision) error {
 	for i, n := range h.which {
 		words[i] = strconv.Itoa(n + 1)
 	}
-	if err := v.told(h.change, d, strings.Join(words, ",")+" of "+strconv.Itoa(len(h.diff.Hunks))); err != nil {
+	if err := v.recordDecision(h.change, d, strings.Join(words, ",")+" of "+strconv.Itoa(len(h.diff.Hunks))); err != nil {
 		return err
 	}
 	for _, n := range h.which {

@@ -105,7 +105,7 @@ type openedReview struct {
 	set     *review.Set
 	direct  *review.ChangeList // of a run in direct mode: the list as it was kept
 	record  *review.Decisions  // nil until something is decided
-	json    bool               // what is done is told as JSON
+	json    bool               // what is done is reported as JSON
 	missing map[string]bool    // directories that are not in the workspace, as far as it was asked
 	host    policy.Host
 	by      string
@@ -180,7 +180,7 @@ func choose(all []review.Reviewed, name, dir string) (review.Reviewed, error) {
 	return review.Reviewed{}, e
 }
 
-// reviews are all reviews of this user. One that cannot be read is told of.
+// reviews are all reviews of this user. One that cannot be read is a warning.
 func (a *app) reviews() ([]review.Reviewed, policy.Host, error) {
 	host, err := policy.ThisHost(a.Env, a.Dir)
 	if err != nil {

@@ -33,14 +33,14 @@ func (pr *printer) approvals() {
 			why = strings.TrimSuffix(why, ": ") + "]"
 		}
 		pr.say("  %s%s%s", pr.attempt(a), why, pr.a.Tint(command.Grey, fmt.Sprintf("  #%d", a.Seq)))
-		pr.say("      %s", pr.fate(a))
+		pr.say("      %s", pr.result(a))
 		for _, line := range use(a) {
 			pr.say("      %s", line)
 		}
 	}
 }
 
-// attempt is what somebody was asked about.
+// attempt is what a person was asked about.
 func (pr *printer) attempt(a *story.Approval) string {
 	width := 400
 	if pr.long {
@@ -75,8 +75,8 @@ func (pr *printer) attempt(a *story.Approval) string {
 	return text.Line(a.Kind) + " " + object
 }
 
-// fate is what came of it.
-func (pr *printer) fate(a *story.Approval) string {
+// result is what came of it.
+func (pr *printer) result(a *story.Approval) string {
 	after := ""
 	if a.Answered.IsZero() {
 		return pr.a.Tint(command.Yellow, "asked, and its end is not recorded")

@@ -114,8 +114,8 @@ func (a *app) news(all []string) {
 	fmt.Fprintf(a.Stderr, "%s %s (by the baseline of this workspace; see: holdfast alerts)\n", a.Paint(command.Cyan, "holdfast: new:"), strings.Join(named, "; "))
 }
 
-// aftermaths says what runs here had left whose supervisor was killed: nobody was
-// told at their end.
+// aftermaths says what runs here had left whose supervisor was killed: nothing was
+// said at their end.
 func (a *app) aftermaths(say func(colour, kind, format string, args ...any), all []run.Aftermath) {
 	for _, left := range all {
 		say(command.Yellow, "warning", "the run %s in this workspace was killed with its supervisor; what it left was looked through afterwards:", left.Session)
