@@ -1,72 +1,51 @@
-// Package cli is what a person meets: commands, flags, texts, hints and exit
-// codes. It is the only package that prints or decides how the program ends.
+// Package cli is what a person meets: commands, flags, texts, hints and exit codes.
+// [Main] is the way in. It assembles the verbs, each a package below this one: runs,
+// policies, references, grants, logs (with stories, baselines, incidents), alerts, hooks, doctor,
+// and on Linux agents, approvals and reviews. They share plans (flags and the plan they
+// make), archive (which record), lines (an event in a line), words (how things are
+// shown) and screen (the terminal). Only it and they print or decide how the program
+// ends; what a verb does, the rooms beside cli do.
 package cli
 
 import (
-	"errors"
-	"fmt"
-	"os"
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
-	"holdfast.dev/holdfast/internal/boundary"
+	"holdfast.dev/holdfast/internal/cli/alerts"
+	"holdfast.dev/holdfast/internal/cli/doctor"
+	"holdfast.dev/holdfast/internal/cli/grants"
+	"holdfast.dev/holdfast/internal/cli/hooks"
+	"holdfast.dev/holdfast/internal/cli/logs"
+	"holdfast.dev/holdfast/internal/cli/policies"
+	"holdfast.dev/holdfast/internal/cli/references"
+	"holdfast.dev/holdfast/internal/cli/runs"
 	"holdfast.dev/holdfast/internal/floor/command"
-	"holdfast.dev/holdfast/internal/floor/sys"
 )
 
-// Exit codes of Holdfast itself; docs/formats/exit-codes.md is their contract.
-const (
-	exitOK            = 0
-	exitFailed        = 1   // doctor: the default profile cannot run; run: output was lost
-	exitNotProved     = 2   // prove: nothing was proved
-	exitBroken        = 124 // run: Holdfast failed after the command had begun
-	exitUsage         = 125 // Holdfast could not do what was asked; nothing was started
-	exitNotExecutable = 126
-	exitNotFound      = 127
-)
-
-// app is the world of a command: nothing reads or prints past it.
-type app struct{ *command.App }
+// exitNotProved is the status of prove when nothing was proved
+// (docs/formats/exit-codes.md).
+const exitNotProved = 2
 
 // Main runs one command line and returns the exit status.
 func Main(args []string) int {
-	if actAsHook(args) {
-		return exitOK
-	}
-	if most, few := sys.FewProcesses(); few {
-		fmt.Fprintf(os.Stderr, "holdfast: error: this user may have %d processes and threads here, which is too few to start\nholdfast: hint: ulimit -u 4096\n", most)
-		return exitUsage
+	if hooks.Act(args) {
+		return command.ExitOK
 	}
 	// What a start needs fits into 16 MiB: no collection before that.
 	debug.SetGCPercent(400)
 	// What the inside can make the supervisor hold is bounded, but not small.
 	debug.SetMemoryLimit(256 << 20)
-	world, err := command.New("holdfast")
+	a, err := command.New("holdfast")
 	if err != nil {
-		return exitUsage
+		return command.ExitUsage
 	}
-	world.Status, world.Hint = statusOf, boundary.Exhausted
-	a := &app{world}
+	a.Status, a.Hint = runs.Status, runs.Hint
 	root := newRoot(a)
 	root.SetArgs(args)
 	return a.Report(root.Execute())
 }
 
-// statusOf is the exit status that an error means.
-func statusOf(err error) int {
-	switch {
-	case errors.Is(err, boundary.ErrNotFound):
-		return exitNotFound
-	case errors.Is(err, boundary.ErrNotExecutable):
-		return exitNotExecutable
-	case hadBegun(err):
-		return exitBroken
-	default:
-		return exitUsage
-	}
-}
-
-func newRoot(a *app) *cobra.Command {
+func newRoot(a *command.App) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "holdfast",
 		Short: "Run AI coding agents inside a boundary that holds",
@@ -81,10 +60,10 @@ execute.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.AddCommand(newRunCommand(a), newPolicyCommand(a), newGrantCommand(a), newLogCommand(a), newAlertsCommand(a), newHooksCommand(a), newWhyCommand(a), newDoctorCommand(a), newVersionCommand(a), command.NewReference(a.App, "holdfast", topics()))
+	root.AddCommand(runs.Command(a), policies.Command(a), policies.Why(a), grants.Command(a), logs.Command(a), alerts.Command(a),
+		hooks.Command(a), doctor.Command(a), references.Command(a), newVersionCommand(a))
 	root.AddCommand(examinerCommands(a)...)
-	root.AddCommand(linuxCommands(a)...)
-	root.AddCommand(hiddenCommands()...)
+	root.AddCommand(systemCommands(a)...)
 	a.Attach(root)
 	return root
 }

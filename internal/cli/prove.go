@@ -11,12 +11,8 @@ import (
 	"holdfast.dev/holdfast/internal/floor/command"
 )
 
-// examiner is the program that plays the escape matrix. It is no part of this one,
-// so that nothing of it is linked into what holds the boundary.
-const examiner = "holdfast-prove"
-
 // examinerCommands are the verbs of the examiner that this program passes on.
-func examinerCommands(a *app) []*cobra.Command {
+func examinerCommands(a *command.App) []*cobra.Command {
 	return []*cobra.Command{
 		examinerCommand(a, "prove", "Run the escape matrix against Holdfast, or against another sandbox"),
 		examinerCommand(a, "model", "Serve a scripted model that agents can be tried with", "model"),
@@ -24,24 +20,24 @@ func examinerCommands(a *app) []*cobra.Command {
 }
 
 // examinerCommand starts the examiner with the given arguments before its own.
-func examinerCommand(a *app, name, short string, verb ...string) *cobra.Command {
+func examinerCommand(a *command.App, name, short string, verb ...string) *cobra.Command {
 	c := &cobra.Command{
 		Use:                name,
 		Short:              short,
 		Long:               short + ". This starts holdfast-prove, which is a program of its own.",
 		DisableFlagParsing: true,
-		RunE:               func(_ *cobra.Command, args []string) error { return a.examine(append(verb, args...)) },
+		RunE:               func(_ *cobra.Command, args []string) error { return examine(a, append(verb, args...)) },
 		ValidArgsFunction: func(_ *cobra.Command, args []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			return completeExaminer(slices.Concat(verb, args, []string{begun}))
 		},
 	}
-	c.SetHelpFunc(func(*cobra.Command, []string) { _ = a.examine(append(verb, "--help")) })
+	c.SetHelpFunc(func(*cobra.Command, []string) { _ = examine(a, append(verb, "--help")) })
 	return c
 }
 
 // completeExaminer asks the examiner what the shell can offer at the end of a line.
 func completeExaminer(line []string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	path, err := command.Beside(examiner)
+	path, err := command.Beside(command.Examiner)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // examine has no program to become: rows are played on Linux.
-func (a *app) examine([]string) error {
+func examine(a *command.App, _ []string) error {
 	a.Report(command.Usage(errors.New("the escape matrix needs Linux"), "run it in a Linux machine or a virtual one"))
 	return command.Exit(exitNotProved)
 }

@@ -10,8 +10,8 @@ import (
 )
 
 // examine becomes the examiner. It returns only where that is not to be had.
-func (a *app) examine(args []string) error {
-	path, err := command.Beside(examiner)
+func examine(a *command.App, args []string) error {
+	path, err := command.Beside(command.Examiner)
 	if err == nil {
 		err = syscall.Exec(path, append([]string{"holdfast prove"}, args...), os.Environ())
 	}

@@ -8,7 +8,7 @@ import (
 	"holdfast.dev/holdfast/internal/floor/command"
 )
 
-func newVersionCommand(a *app) *cobra.Command {
+func newVersionCommand(a *command.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",

@@ -145,4 +145,3 @@ func (v *view) hide(path, why string) {
 	}
 	v.rules = append(v.rules, ranked{PathRule{Path: at.path, Access: Hidden, Origin: Origin{File: why}}, 0})
 }
-

@@ -7,6 +7,7 @@
 package command
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -15,13 +16,15 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"holdfast.dev/holdfast/internal/floor/sys"
 	"holdfast.dev/holdfast/internal/floor/text"
 )
 
 // Exit codes that programs share; docs/formats/exit-codes.md is their contract.
 const (
-	ExitOK    = 0
-	ExitUsage = 125 // what was asked could not be done; nothing was started
+	ExitOK     = 0
+	ExitFailed = 1   // it was done, and the answer is no, or something is left to do
+	ExitUsage  = 125 // what was asked could not be done; nothing was started
 )
 
 // App is the world of a command: no verb reads or prints past it.
@@ -38,8 +41,15 @@ type App struct {
 	Hint func(error) string
 }
 
+// errFew says that a program of ours could not work.
+var errFew = errors.New("too few processes")
+
 // New returns the App of this process. On an error it has printed why.
 func New(name string) (*App, error) {
+	if most, few := sys.FewProcesses(); few {
+		fmt.Fprintf(os.Stderr, "%s: error: this user may have %d processes and threads here, which is too few to start\n%s: hint: ulimit -u 4096\n", name, most, name)
+		return nil, errFew
+	}
 	dir, err := os.Getwd()
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "%s: error: the working directory cannot be found: %v\n%s: hint: change to a directory that exists\n", name, err, name)

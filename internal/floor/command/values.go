@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 )
 
 // TextFlag is a text that is not empty: an empty variable of a script must not
@@ -22,6 +23,24 @@ func (f *TextFlag) Set(value string) error {
 		return errors.New("it is empty")
 	}
 	*f = TextFlag(value)
+	return nil
+}
+
+// CountFlag is a number that is not negative.
+type CountFlag int
+
+func (f *CountFlag) String() string { return "" }
+
+// Type implements the flag type of cobra.
+func (f *CountFlag) Type() string { return "N" }
+
+// Set implements the flag type of cobra.
+func (f *CountFlag) Set(s string) error {
+	var n int
+	if _, err := fmt.Sscanf(s, "%d", &n); err != nil || fmt.Sprint(n) != s || n < 0 || n > math.MaxInt32 {
+		return errors.New("it is no number from 0")
+	}
+	*f = CountFlag(n)
 	return nil
 }
 

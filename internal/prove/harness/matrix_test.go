@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"holdfast.dev/holdfast/internal/prove/report"
 	"holdfast.dev/holdfast/internal/prove/inside"
 	"holdfast.dev/holdfast/internal/prove/probe"
+	"holdfast.dev/holdfast/internal/prove/report"
 	"holdfast.dev/holdfast/internal/prove/targets"
 	"holdfast.dev/holdfast/internal/testenv"
 )

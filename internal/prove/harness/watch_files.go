@@ -14,8 +14,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"holdfast.dev/holdfast/internal/prove/report"
 	"holdfast.dev/holdfast/internal/floor/sys"
+	"holdfast.dev/holdfast/internal/prove/report"
 )
 
 // WatchFiles are where a watch keeps what it has to know the next time.

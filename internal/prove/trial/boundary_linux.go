@@ -12,9 +12,9 @@ import (
 	"strings"
 	"time"
 
-	"holdfast.dev/holdfast/internal/prove/report"
 	"holdfast.dev/holdfast/internal/floor/text"
 	"holdfast.dev/holdfast/internal/prove/agent"
+	"holdfast.dev/holdfast/internal/prove/report"
 )
 
 // boundary is ours, around an agent.

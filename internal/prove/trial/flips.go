@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 
-	"holdfast.dev/holdfast/internal/prove/report"
 	"holdfast.dev/holdfast/internal/prove/agent"
+	"holdfast.dev/holdfast/internal/prove/report"
 )
 
 // Flip is a probe whose verdict differs between neighbouring versions of an agent

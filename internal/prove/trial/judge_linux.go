@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"holdfast.dev/holdfast/internal/prove/report"
 	"holdfast.dev/holdfast/internal/prove/model"
+	"holdfast.dev/holdfast/internal/prove/report"
 )
 
 func markerOf(script string) string { return model.Marker(script) }

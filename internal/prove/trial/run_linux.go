@@ -17,9 +17,9 @@ import (
 	"time"
 
 	"holdfast.dev/holdfast/internal/floor/paths"
-	"holdfast.dev/holdfast/internal/prove/report"
 	"holdfast.dev/holdfast/internal/prove/agent"
 	"holdfast.dev/holdfast/internal/prove/model"
+	"holdfast.dev/holdfast/internal/prove/report"
 )
 
 // Options say what is tried in a column, and with what.

@@ -17,11 +17,11 @@ import (
 	"testing"
 	"time"
 
-	"holdfast.dev/holdfast/internal/prove/report"
 	"holdfast.dev/holdfast/internal/prove/agent"
 	"holdfast.dev/holdfast/internal/prove/inside"
 	"holdfast.dev/holdfast/internal/prove/model"
 	"holdfast.dev/holdfast/internal/prove/probe"
+	"holdfast.dev/holdfast/internal/prove/report"
 	"holdfast.dev/holdfast/internal/testenv"
 )
 

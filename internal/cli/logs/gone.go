@@ -1,0 +1,77 @@
+package logs
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"holdfast.dev/holdfast/internal/cli/archive"
+	"holdfast.dev/holdfast/internal/floor/command"
+	"holdfast.dev/holdfast/internal/floor/text"
+	"holdfast.dev/holdfast/internal/record/audit"
+)
+
+// gone lists the sessions, of those that args or all ask for, whose record
+// was removed as a whole; err is why there is none to verify. The newest one
+// is asked for without args, and so are those that would be newer.
+func (v verifyFlags) gone(r archive.Archive, args []string, infos []audit.Info, err error) ([]string, error) {
+	var missing *archive.MissingError
+	if err != nil && !errors.As(err, &missing) || missing != nil && len(missing.Err.Several) > 0 {
+		return nil, err
+	}
+	lost, lerr := audit.Lost(r.Logs, r.Heads)
+	if lerr != nil {
+		return nil, lerr
+	}
+	switch {
+	case v.all:
+	case len(args) == 0:
+		lost = slices.DeleteFunc(lost, func(s string) bool { return len(infos) > 0 && s < infos[0].Session })
+	case missing == nil:
+		lost = nil
+	default:
+		lost = slices.DeleteFunc(lost, func(s string) bool { return !strings.HasPrefix(s, args[0]) })
+		if len(lost) == 0 && v.anchor != "" && audit.ValidSession(args[0]) {
+			notes, nerr := audit.AnchoredNotes(v.anchor, args[0])
+			if nerr != nil {
+				return nil, nerr
+			}
+			if len(notes) > 0 {
+				lost = []string{args[0]}
+			}
+		}
+	}
+	if len(lost) > 0 && missing != nil {
+		return lost, nil
+	}
+	return lost, err
+}
+
+// missed are the results of records that are not there; it prints them, unless
+// they are for JSON.
+func (a *app) missed(r archive.Archive, gone []string, json bool) []checked {
+	out := make([]checked, 0, len(gone))
+	verdict := audit.Tampered.String()
+	const what = "the whole record is gone, and 'holdfast log prune' did not remove it: a signature of it was kept elsewhere"
+	for _, s := range gone {
+		out = append(out, checked{Session: s, Path: filepath.Join(r.Logs, s+".jsonl"), Verdict: verdict, Problems: []checkedProblem{{Verdict: verdict, What: what}}})
+		if !json {
+			fmt.Fprintf(a.Stdout, "%s  %s  no lines\n  %s\n", a.Tint(command.Red, fmt.Sprintf("%-12s", verdict)), text.Line(s), what)
+		}
+	}
+	return out
+}
+
+// warnGone says of which runs there was a record.
+func (a *app) warnGone(r archive.Archive) error {
+	lost, err := audit.Lost(r.Logs, r.Heads)
+	if err != nil {
+		return err
+	}
+	for _, s := range lost {
+		fmt.Fprintf(a.Stderr, "holdfast: warning: the record of %s is gone, and nobody pruned it; see: holdfast log verify %s\n", text.Line(s), text.Line(s))
+	}
+	return nil
+}

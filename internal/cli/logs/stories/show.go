@@ -1,0 +1,199 @@
+// Package stories is log show, tree, files and net: what happened in a run, as its
+// record tells it. [Read] makes a [Session] from a record, and a printer writes it for
+// a person. How the story is made from events is record/story's; this package decides
+// nothing.
+package stories
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"runtime"
+
+	"github.com/spf13/cobra"
+
+	"holdfast.dev/holdfast/internal/cli/archive"
+	"holdfast.dev/holdfast/internal/floor/command"
+	"holdfast.dev/holdfast/internal/floor/text"
+	"holdfast.dev/holdfast/internal/record/audit"
+	"holdfast.dev/holdfast/internal/record/story"
+)
+
+// app is the world of these verbs.
+type app struct{ *command.App }
+
+// Session is a session as it is shown: its story, and how far the record is to be
+// trusted.
+type Session struct {
+	*story.Story
+	archive.Trust
+	Unreadable string `json:"unreadable,omitempty"` // what of the record is no record
+
+	SettledAfter *archive.Settled `json:"settled_after,omitempty"` // the supervisor was killed
+}
+
+// Read reads the record of a session. What cannot be read is passed over, and
+// said.
+func Read(ctx context.Context, info audit.Info) (Session, error) {
+	b := story.New(story.Default)
+	err := audit.Scan(ctx, info.Path, runtime.GOMAXPROCS(0), nil, func(r *audit.Record) error {
+		e, err := r.Event()
+		if err == nil {
+			b.Add(e)
+		}
+		return err
+	})
+	t := Session{Story: b.Story(), Trust: archive.Trust{Running: info.Open}}
+	if t.Session == "" {
+		t.Session = info.Session
+	}
+	switch {
+	case ctx.Err() != nil:
+		return t, ctx.Err()
+	case err != nil && t.Events == 0:
+		return t, err
+	case err != nil:
+		t.Unreadable = err.Error()
+	}
+	return t, nil
+}
+
+// storyCommand is what show, tree, files and net share: one session, as JSON or
+// as text.
+func storyCommand(a *app, c *cobra.Command, verify bool, asJSON func(Session) any, show func(io.Writer, Session)) *cobra.Command {
+	var json bool
+	c.Args = cobra.MaximumNArgs(1)
+	c.ValidArgsFunction = archive.CompleteSessions(a.App, 0)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		ctx, stop := command.Interruptible(c)
+		defer stop()
+		r, err := archive.Open(a.App)
+		if err != nil {
+			return err
+		}
+		info, err := r.Find(args)
+		if err != nil {
+			return err
+		}
+		var verified func() (archive.Trust, error)
+		if verify {
+			verified = r.Verifying(ctx, info)
+		}
+		t, err := Read(ctx, info)
+		if err != nil {
+			return err
+		}
+		if verify {
+			if t.Trust, err = verified(); err != nil {
+				return err
+			}
+		}
+		t.SettledAfter = r.SettledAfter(info.Session)
+		if json {
+			return command.WriteJSON(a.Stdout, asJSON(t))
+		}
+		out := bufio.NewWriter(a.Stdout)
+		show(out, t)
+		if verify {
+			archive.WriteSettled(out, t.SettledAfter)
+		} else {
+			a.incomplete(t)
+		}
+		return out.Flush()
+	}
+	c.Flags().BoolVar(&json, "json", false, "show as JSON")
+	return c
+}
+
+// incomplete warns of a listing that is not all.
+func (a *app) incomplete(t Session) {
+	if t.Unreadable != "" {
+		a.Note(command.Yellow, "warning", "the record is damaged: %s", text.Line(t.Unreadable))
+	}
+	if len(t.Lost) > 0 {
+		a.Note(command.Yellow, "warning", "events were not recorded one by one: see log show")
+	}
+	if t.Left.Listed() {
+		a.Note(command.Yellow, "warning", "there is more than is listed here: use log query or log export")
+	}
+}
+
+// Show makes the verb holdfast log show.
+func Show(world *command.App) *cobra.Command {
+	a := &app{world}
+	long := false
+	c := storyCommand(a, &cobra.Command{
+		Use:   "show [SESSION]",
+		Short: "Tell what happened in a run",
+		Long: `Tell what happened in a run: alerts first; then which program started which, where,
+and how it ended, with what it wrote, removed, reached and was refused; what came
+back from where; what was refused and by which rule; and at the end what is not
+known. What happened to files is told as it was attempted and would come out by the
+rules of the boundary; the kernel's own answer is not seen.`,
+		Example: "  holdfast log show\n  holdfast log show --long 20261122",
+	}, true, func(t Session) any { return t }, func(w io.Writer, t Session) { newPrinter(a, w, t, long).all() })
+	c.Flags().BoolVar(&long, "long", false, "show every program and every object that is known")
+	return c
+}
+
+// Tree makes the verb holdfast log tree.
+func Tree(world *command.App) *cobra.Command {
+	a := &app{world}
+	return storyCommand(a, &cobra.Command{
+		Use:     "tree [SESSION]",
+		Short:   "Show which program started which, and how each ended",
+		Example: "  holdfast log tree",
+	}, false, func(t Session) any { return t.Programs }, func(w io.Writer, t Session) {
+		pr := newPrinter(a, w, t, true)
+		pr.bare = true
+		pr.programs()
+	})
+}
+
+// Files makes the verb holdfast log files.
+func Files(world *command.App) *cobra.Command {
+	a := &app{world}
+	var f fileFilter
+	c := storyCommand(a, &cobra.Command{
+		Use:   "files [SESSION]",
+		Short: "List the paths of a run and what was done to each",
+		Long: `List the paths of a run and what was done to each. With --written and the like only
+the paths are listed, of which that is true; --null ends each with a NUL instead of a
+newline and leaves its bytes as they are, for xargs -0. Opens for reading are recorded
+with --record full alone.`,
+		Example: "  holdfast log files\n  holdfast log files --written\n  holdfast log files --written --null | xargs -0 ls -ld",
+	}, false, func(t Session) any { return f.pick(t.Files) }, func(w io.Writer, t Session) { f.show(a, w, t) })
+	c.Flags().BoolVar(&f.written, "written", false, "paths of the host that were written or made, and are not gone")
+	c.Flags().BoolVar(&f.private, "private", false, "paths that were written or made in private directories, which went with the run")
+	c.Flags().BoolVar(&f.read, "read", false, "paths that were opened for reading")
+	c.Flags().BoolVar(&f.removed, "removed", false, "paths that were removed or renamed")
+	c.Flags().BoolVar(&f.refused, "refused", false, "paths that were refused")
+	c.Flags().BoolVar(&f.null, "null", false, "end each path with a NUL, and escape nothing")
+	c.PreRunE = func(*cobra.Command, []string) error {
+		if f.null && !f.any() {
+			return command.Usage(errors.New("--null lists paths alone"), "say which, for example with --written")
+		}
+		return nil
+	}
+	return c
+}
+
+// Net makes the verb holdfast log net.
+func Net(world *command.App) *cobra.Command {
+	a := &app{world}
+	return storyCommand(a, &cobra.Command{
+		Use:     "net [SESSION]",
+		Short:   "Show where a run connected and what came back",
+		Example: "  holdfast log net",
+	}, false, func(t Session) any {
+		return struct {
+			Destinations []*story.Destination `json:"destinations"`
+			Sockets      []*story.Socket      `json:"sockets"`
+		}{t.Destinations, t.Sockets}
+	}, func(w io.Writer, t Session) {
+		pr := newPrinter(a, w, t, true)
+		pr.network()
+		pr.sockets()
+	})
+}

@@ -1,0 +1,105 @@
+package stories
+
+import (
+	"fmt"
+	"strings"
+
+	"holdfast.dev/holdfast/internal/cli/lines"
+	"holdfast.dev/holdfast/internal/cli/words"
+	"holdfast.dev/holdfast/internal/floor/command"
+	"holdfast.dev/holdfast/internal/floor/event"
+	"holdfast.dev/holdfast/internal/floor/text"
+	"holdfast.dev/holdfast/internal/record/story"
+)
+
+// unknown ends a story: what the record does not say, and how far it is to be
+// trusted.
+func (pr *printer) unknown() {
+	t := pr.t
+	pr.title("NOT KNOWN")
+	said := 0
+	for _, n := range t.Lost {
+		word := "were lost for the record"
+		if n.Action == event.RecordCut {
+			word = "were counted and not recorded one by one"
+		}
+		of := map[string]string{}
+		for k, v := range n.Detail {
+			if action, found := strings.CutPrefix(k, "count."); found {
+				of[action] = v
+			}
+		}
+		numbers, by := "", "" // a sensor that never made events of what it lost gives neither
+		if n.Detail["from"] != "" {
+			numbers = fmt.Sprintf(" (numbers %s to %s)", text.Line(n.Detail["from"]), text.Line(n.Detail["to"]))
+		}
+		if len(of) > 0 {
+			by = "; " + lines.Details(event.Event{Detail: of})
+		}
+		pr.say("  %s events of %s%s %s: %s%s", text.Line(n.Detail["count"]), text.Word(n.Detail["of"]), numbers, word, text.Line(n.Detail["reason"]), by)
+		said++
+	}
+	if t.Recorded["level"] == "standard" {
+		pr.say("  which files were read: that is recorded with --record full alone")
+		said++
+	}
+	if t.Unknown > 0 {
+		pr.say("  of %s it is not known whether the kernel allowed them", words.Plural(t.Unknown, "event", "events"))
+		said++
+	}
+	if t.Unreadable != "" {
+		pr.say("  %s %s", pr.a.Tint(command.Red, "the record is damaged:"), text.Line(t.Unreadable))
+		said++
+	}
+	if !t.Ended && !t.Running {
+		pr.say("  what happened after the last event: the run was broken off")
+		said++
+	}
+	if left := leftOut(t.Left); left != "" {
+		pr.say("  left out here, for there is too much of it: %s; all of it is in log query and log export", left)
+		said++
+	}
+	pr.verified(said)
+}
+
+// leftOut is what a story had no room for.
+func leftOut(l story.Left) string {
+	var parts []string
+	for _, p := range []struct {
+		n    uint64
+		what string
+	}{{l.Programs, "programs"}, {l.Files, "events on files"}, {l.Destinations, "events on destinations"}, {l.Refusals, "refusals"}, {l.Other, "other things"}, {l.Bytes, "bytes of long texts"}} {
+		if p.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.what))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+func (pr *printer) verified(said int) {
+	t := pr.t
+	about := map[string]string{
+		"COMPLETE":     "every sensor was there for the whole run, and all that they saw stands in the record, as it was written",
+		"PARTIAL":      "what the sensors saw stands in the record, as it was written, and they could not see all",
+		"GAPS":         "what stands in the record is as it was written, but it is not all",
+		"TAMPERED":     "the record is not as it was written",
+		"UNVERIFIABLE": "nothing vouches for the record",
+	}[t.Record]
+	colour := command.Red
+	if t.Record == "COMPLETE" {
+		colour = command.Green
+	}
+	if t.Running {
+		about += ", so far"
+	}
+	if said == 0 && t.Record == "COMPLETE" {
+		pr.say("  nothing is known to be missing")
+	}
+	pr.say("  record: %s, %s", pr.a.Tint(colour, t.Record), about)
+	for _, p := range t.Problems {
+		pr.say("    %s", text.Line(p))
+	}
+	if t.Record != "COMPLETE" {
+		pr.say("    %s", fmt.Sprintf("see: holdfast log verify %s", text.Line(t.Session)))
+	}
+}

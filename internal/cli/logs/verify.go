@@ -1,0 +1,262 @@
+package logs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"holdfast.dev/holdfast/internal/cli/archive"
+	"holdfast.dev/holdfast/internal/cli/words"
+	"holdfast.dev/holdfast/internal/floor/command"
+	"holdfast.dev/holdfast/internal/floor/text"
+	"holdfast.dev/holdfast/internal/record/audit"
+)
+
+// checked is the result of log verify for one record.
+type checked struct {
+	Session  string           `json:"session"`
+	Path     string           `json:"path"`
+	Verdict  string           `json:"verdict"`
+	Running  bool             `json:"running,omitempty"` // what was verified is what is written so far
+	Lines    int              `json:"lines"`
+	Signed   uint64           `json:"signed"` // the last record that a signature by a known key covers
+	Head     string           `json:"head"`   // SHA-256 of the last line
+	Keys     []string         `json:"keys,omitempty"`
+	Sensors  map[string]count `json:"sensors,omitempty"`
+	Unseen   []unseen         `json:"unseen,omitempty"` // by the sensors of the run
+	Problems []checkedProblem `json:"problems,omitempty"`
+	More     int              `json:"more,omitempty"` // problems that are not named
+	Notes    []string         `json:"notes,omitempty"`
+}
+
+// count is how many events a sensor had, and what became of them.
+type count struct {
+	Total      uint64 `json:"total"`
+	Standing   uint64 `json:"standing"`
+	Summarised uint64 `json:"summarised,omitempty"`
+	Dropped    uint64 `json:"dropped,omitempty"`
+	Missing    uint64 `json:"missing,omitempty"`
+}
+
+// unseen is something that the sensors of a run did not see.
+type unseen struct {
+	What   string    `json:"what"`
+	Since  time.Time `json:"since"`
+	Reason string    `json:"reason"`
+	Seen   string    `json:"seen,omitempty"` // of it all the same
+}
+
+type checkedProblem struct {
+	Verdict string `json:"verdict"`
+	Seq     uint64 `json:"seq,omitempty"`
+	Line    int    `json:"line,omitempty"`
+	Offset  int64  `json:"offset,omitempty"`
+	What    string `json:"what"`
+}
+
+func newLogVerify(a *app) *cobra.Command {
+	var v verifyFlags
+	c := &cobra.Command{
+		Use:   "verify [SESSION|FILE]",
+		Short: "Check that a record is whole and as it was written",
+		Long: `Check the chain of a record, its signatures, the count of every sensor, and the
+checkpoints that were kept elsewhere. The answer is a word, and the first records
+that do not fit:
+
+  COMPLETE      every sensor was there for the whole run, and every event that one had
+                stands there, as it was written
+  PARTIAL       likewise, and something could not be seen on this host: what, and
+                since when
+  GAPS          what stands there is as it was written, but it is not all
+  TAMPERED      something was altered, removed, added or put elsewhere
+  UNVERIFIABLE  nothing vouches for it: the key is not known, or it cannot be read
+
+The exit status is 0 when all is COMPLETE, else 1; with --allow-partial it is 0 for
+PARTIAL too.`,
+		Example: `  holdfast log verify
+  holdfast log verify --all
+  holdfast log verify --key holdfast.pub copy.jsonl`,
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: archive.CompleteSessions(a.App, 0),
+		RunE: func(c *cobra.Command, args []string) error {
+			ctx, stop := command.Interruptible(c)
+			defer stop()
+			return a.verify(ctx, v, args)
+		},
+	}
+	c.Flags().BoolVar(&v.all, "all", false, "check the records of all runs")
+	c.Flags().BoolVar(&v.partial, "allow-partial", false, "exit with 0 for PARTIAL too, on hosts where not all can be seen")
+	c.Flags().BoolVar(&v.json, "json", false, "show as JSON")
+	c.Flags().Var((*command.TextFlag)(&v.key), "key", "FILE of public keys to go by, instead of those of this user")
+	c.Flags().Var((*command.TextFlag)(&v.anchor), "anchor", "FILE of checkpoints that a file anchor kept")
+	return c
+}
+
+// verifyFlags is what is verified against what.
+type verifyFlags struct {
+	all, json   bool
+	partial     bool // PARTIAL is good enough
+	key, anchor string
+}
+
+func (a *app) verify(ctx context.Context, v verifyFlags, args []string) error {
+	r, err := archive.Open(a.App)
+	if err != nil {
+		return err
+	}
+	options, err := v.options(r)
+	if err != nil {
+		return err
+	}
+	infos, err := a.verifiable(r, args, v.all)
+	gone, err := v.gone(r, args, infos, err)
+	if err != nil {
+		return err
+	}
+	results := a.missed(r, gone, v.json)
+	good := len(gone) == 0
+	for _, info := range infos {
+		if options.Anchored = v.anchor != ""; options.Anchored {
+			if options.Notes, err = audit.AnchoredNotes(v.anchor, info.Session); err != nil {
+				return err
+			}
+		}
+		options.Session = r.Placed(info)
+		report, err := audit.Verify(ctx, info.Path, options)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			return fmt.Errorf("verifying %s: %w", text.Word(info.Path), err)
+		}
+		good = good && (report.Verdict == audit.Complete || v.partial && report.Verdict == audit.Partial)
+		result := checkedOf(info, report)
+		if v.json {
+			results = append(results, result)
+			continue
+		}
+		if err := a.printVerdict(result, report); err != nil {
+			return fmt.Errorf("printing the verdict: %w", err)
+		}
+	}
+	if v.json {
+		if err := command.WriteJSON(a.Stdout, results); err != nil {
+			return err
+		}
+	}
+	if !good {
+		return command.Exit(command.ExitFailed)
+	}
+	return nil
+}
+
+// options reads what the record is verified against. A key that is given stands
+// for all others: who has this user's files could have put theirs there.
+func (v verifyFlags) options(r archive.Archive) (audit.VerifyOptions, error) {
+	o := audit.VerifyOptions{Keys: r.Keys, Heads: r.Heads}
+	if v.key != "" {
+		key, err := os.ReadFile(v.key)
+		if err != nil {
+			return o, fmt.Errorf("reading the public keys: %w", err)
+		}
+		o.Keys = filepath.Join(r.Keys, "none")
+		for line := range strings.Lines(string(key)) {
+			if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
+				o.Trust = append(o.Trust, line)
+			}
+		}
+		if len(o.Trust) == 0 {
+			return o, command.Usage(fmt.Errorf("there is no key in %s", text.Word(v.key)), "print one with: holdfast log key show")
+		}
+	}
+	return o, nil
+}
+
+// verifiable is the session of the name in args, or else the file.
+func (a *app) verifiable(r archive.Archive, args []string, all bool) ([]audit.Info, error) {
+	infos, err := r.FindAll(args, all)
+	var missing *archive.MissingError
+	if len(args) == 0 || err == nil || !errors.As(err, &missing) {
+		return infos, err
+	}
+	path := args[0]
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(a.Dir, path)
+	}
+	st, statErr := os.Stat(path)
+	switch {
+	case errors.Is(statErr, fs.ErrNotExist) && !strings.Contains(args[0], "/"):
+		return nil, err
+	case statErr != nil:
+		return nil, fmt.Errorf("reading a record: %w", statErr)
+	case !st.Mode().IsRegular():
+		return nil, command.Usage(fmt.Errorf("%s is no file", text.Word(args[0])), "records are files; see: holdfast log list --json")
+	}
+	return []audit.Info{{Session: strings.TrimSuffix(filepath.Base(path), ".jsonl"), Path: path, Start: st.ModTime(), Size: st.Size()}}, nil
+}
+
+func checkedOf(info audit.Info, report audit.Report) checked {
+	c := checked{
+		Session: report.Session, Path: info.Path, Verdict: report.Verdict.String(), Running: report.Open, Lines: report.Lines, Signed: report.Signed,
+		Head: report.Head, Keys: report.Keys, Sensors: map[string]count{}, More: report.More, Notes: report.Notes,
+	}
+	for name, n := range report.Sensors {
+		c.Sensors[name] = count(n)
+	}
+	if c.Session == "" {
+		c.Session = info.Session
+	}
+	for _, u := range report.Unseen {
+		c.Unseen = append(c.Unseen, unseen(u))
+	}
+	for _, p := range report.Problems {
+		c.Problems = append(c.Problems, checkedProblem{p.Verdict.String(), p.Seq, p.Line, p.Offset, p.What})
+	}
+	return c
+}
+
+// signers names the keys of a record.
+func signers(hashes []string) string {
+	if len(hashes) == 0 {
+		return "no key"
+	}
+	return "key " + text.Line(strings.Join(hashes[:min(few, len(hashes))], ", "))
+}
+
+// few is how many keys are named.
+const few = 4
+
+// maxProblems is how many problems of a record are printed.
+const maxProblems = 20
+
+func (a *app) printVerdict(c checked, report audit.Report) error {
+	colour := map[audit.Verdict]string{audit.Complete: command.Green, audit.Partial: command.Yellow, audit.Gaps: command.Yellow}[report.Verdict]
+	if colour == "" {
+		colour = command.Red
+	}
+	var b strings.Builder
+	running := ""
+	if c.Running {
+		running = "  (running: what is written so far)"
+	}
+	fmt.Fprintf(&b, "%s  %s  %s, %s by %s%s\n", a.Tint(colour, fmt.Sprintf("%-12s", c.Verdict)), text.Line(c.Session),
+		words.Plural(report.Lines, "line", "lines"), words.Plural(report.Checkpoints, "signature", "signatures"), signers(report.Keys), running)
+	for _, p := range report.Problems[:min(maxProblems, len(report.Problems))] {
+		fmt.Fprintf(&b, "  %s\n", text.Line(p.String()))
+	}
+	if more := len(report.Problems) + report.More - maxProblems; more > 0 {
+		fmt.Fprintf(&b, "  … and %d more; see --json\n", more)
+	}
+	for _, n := range c.Notes {
+		fmt.Fprintf(&b, "  note: %s\n", text.Line(n))
+	}
+	_, err := fmt.Fprint(a.Stdout, b.String())
+	return err
+}

@@ -1,0 +1,269 @@
+package reviews
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"holdfast.dev/holdfast/internal/boundary/workspace"
+	"holdfast.dev/holdfast/internal/cli/plans"
+	"holdfast.dev/holdfast/internal/floor/command"
+	"holdfast.dev/holdfast/internal/floor/paths"
+	"holdfast.dev/holdfast/internal/floor/text"
+	"holdfast.dev/holdfast/internal/policy"
+	"holdfast.dev/holdfast/internal/review"
+)
+
+// app is the world of these verbs.
+type app struct{ *command.App }
+
+// showFlags is how the verb itself is used.
+type showFlags struct{ json, all, safe, interactive, exitCode bool }
+
+// Command makes the verb holdfast review.
+func Command(world *command.App) *cobra.Command {
+	a := &app{world}
+	var o showFlags
+	c := &cobra.Command{
+		Use:   "review [flags] [SESSION]",
+		Short: "See what a run changed, and decide what of it reaches your files",
+		Long: `After a run with workspace.mode: review, what it changed waits here. Files that
+this machine would later execute or obey come first, with the reason; nothing
+reaches the workspace before you accept it. SESSION is the name of the run, or the
+beginning of it; without one the run that waits is meant, or of several the one
+in whose workspace you are. Of a run that worked on the workspace itself the
+changes are listed: they are there already.
+
+PATH is a file or a directory, relative to where you are. A directory never
+accepts what is flagged in it unless you say --flagged.`,
+		Example: `  holdfast review
+  holdfast review diff src/
+  holdfast review accept --hunk src/main.go:1,3
+  holdfast review apply
+  holdfast review --apply-all-safe`,
+		Args:        cobra.MaximumNArgs(1),
+		Annotations: map[string]string{command.OwnArguments: "true"},
+		RunE: func(c *cobra.Command, args []string) error {
+			ctx, stop := command.Interruptible(c)
+			defer stop()
+			return a.review(ctx, first(args), o)
+		},
+	}
+	c.Flags().BoolVar(&o.json, "json", false, "show as JSON")
+	c.Flags().BoolVar(&o.all, "all", false, "name every file of directories that are new")
+	c.Flags().BoolVar(&o.safe, "apply-all-safe", false, "accept and apply everything that has no flag")
+	c.Flags().BoolVarP(&o.interactive, "interactive", "i", false, "go through the changes one by one")
+	c.Flags().BoolVar(&o.exitCode, "exit-code", false, "end with 1 when something waits")
+	c.MarkFlagsMutuallyExclusive("json", "apply-all-safe", "interactive", "all")
+	c.MarkFlagsMutuallyExclusive("exit-code", "apply-all-safe", "interactive")
+	c.AddCommand(newReviewList(a), newReviewDiff(a), newReviewCat(a), newReviewDecide(a, review.Accept), newReviewDecide(a, review.Reject),
+		newReviewDecide(a, review.Undecided), newReviewApply(a), newReviewDrop(a))
+	return c
+}
+
+func (a *app) review(ctx context.Context, name string, o showFlags) error {
+	v, err := a.openReview(ctx, name)
+	if none := (*missingError)(nil); errors.As(err, &none) && name == "" && !o.safe && !o.interactive {
+		return a.listReviews(ctx, o.json)
+	}
+	if err != nil {
+		return err
+	}
+	defer v.close()
+	switch {
+	case o.safe:
+		return v.apply(ctx, review.Options{Safe: true})
+	case o.interactive:
+		return v.interact(ctx)
+	case o.json:
+		err = command.WriteJSON(a.Stdout, v.asJSON())
+	default:
+		err = v.show(o.all)
+	}
+	if err == nil && o.exitCode && v.waits() {
+		return command.Exit(command.ExitFailed)
+	}
+	return err
+}
+
+func first(args []string) string {
+	if len(args) == 0 {
+		return ""
+	}
+	return args[0]
+}
+
+// openedReview is one review at hand.
+type openedReview struct {
+	a *app
+	review.Reviewed
+	set     *review.Set
+	direct  *review.ChangeList // of a run in direct mode: the list as it was kept
+	record  *review.Decisions  // nil until something is decided
+	json    bool               // what is done is reported as JSON
+	missing map[string]bool    // directories that are not in the workspace, as far as it was asked
+	host    policy.Host
+	by      string
+	here    string // working directory from the workspace; "" at its top, or outside
+}
+
+// missingError says that no review is meant, or which there are.
+type missingError struct {
+	name    string
+	several []string
+}
+
+func (e *missingError) Error() string {
+	switch {
+	case e.name != "" && len(e.several) > 0:
+		return fmt.Sprintf("%s is the beginning of several reviews", text.Word(e.name))
+	case e.name != "":
+		return fmt.Sprintf("there is no review of a run %s", text.Word(e.name))
+	case len(e.several) > 0:
+		return "the changes of several runs wait"
+	}
+	return "nothing waits for review"
+}
+
+// Hint names what there is.
+func (e *missingError) Hint() string {
+	if len(e.several) > 0 {
+		return "name one: " + strings.Join(e.several[:min(4, len(e.several))], ", ")
+	}
+	return "see what there is with: holdfast review list"
+}
+
+// choose finds the review that name means, which may be "".
+func choose(all []review.Reviewed, name, dir string) (review.Reviewed, error) {
+	var found, here []review.Reviewed
+	for _, r := range all {
+		switch {
+		case name != "" && r.Session == name:
+			return r, nil
+		case name != "" && strings.HasPrefix(r.Session, name), name == "" && r.Waits():
+			found = append(found, r)
+		}
+		if name == "" && paths.Within(string(r.Workspace), dir) && (r.Waits() || r.Direct()) {
+			here = append(here, r)
+		}
+	}
+	if name == "" && len(found) != 1 {
+		waiting := 0
+		for _, r := range here {
+			if r.Waits() {
+				waiting++
+			}
+		}
+		switch {
+		case waiting == 1:
+			for _, r := range here {
+				if r.Waits() {
+					return r, nil
+				}
+			}
+		case len(found) == 0 && len(here) > 0:
+			return here[0], nil // nothing waits: the last run here is meant
+		}
+	}
+	if len(found) == 1 {
+		return found[0], nil
+	}
+	e := &missingError{name: name}
+	for _, r := range found {
+		e.several = append(e.several, r.Session)
+	}
+	return review.Reviewed{}, e
+}
+
+// reviews are all reviews of this user. One that cannot be read is a warning.
+func (a *app) reviews() ([]review.Reviewed, policy.Host, error) {
+	host, err := policy.ThisHost(a.Env, a.Dir)
+	if err != nil {
+		return nil, host, err
+	}
+	all, err := review.Reviews(host.State)
+	if err != nil && len(all) == 0 {
+		return nil, host, err
+	}
+	if err != nil {
+		a.Note(command.Yellow, "warning", "%v", err)
+	}
+	return all, host, nil
+}
+
+// openReview reads the review that name means.
+func (a *app) openReview(ctx context.Context, name string) (*openedReview, error) {
+	all, host, err := a.reviews()
+	if err != nil {
+		return nil, err
+	}
+	dir := a.Dir
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real
+	}
+	r, err := choose(all, name, dir)
+	if err != nil {
+		return nil, err
+	}
+	if r.Running() {
+		return nil, command.Usage(fmt.Errorf("the run %s is not over", r.Session), "review it when it has ended")
+	}
+	v := &openedReview{a: a, Reviewed: r, host: host, by: host.Name, missing: map[string]bool{}}
+	if paths.Within(string(r.Workspace), dir) {
+		v.here = strings.TrimPrefix(strings.TrimPrefix(dir, string(r.Workspace)), "/")
+	}
+	return v, v.read(ctx)
+}
+
+func (v *openedReview) read(ctx context.Context) error {
+	source := review.Source{Workspace: string(v.Workspace), Dir: v.Dir, Mode: review.Mode(v.Mode)}
+	if v.Direct() {
+		d, err := review.ReadChangeList(v.Dir)
+		if err != nil {
+			return err
+		}
+		v.direct = d
+		v.set = review.List(source, items(d)) // flagged when the run ended
+		return nil
+	}
+	source.Rules, source.Obey = v.rules(), workspace.HostSettings(v.host.Home)
+	set, err := review.Collect(ctx, source)
+	if err != nil {
+		return fmt.Errorf("looking at what the run %s changed: %w", v.Session, err)
+	}
+	v.set = set
+	return nil
+}
+
+// rules are the names that are flagged: those of the workspace's policy, as a run
+// in it would have them.
+func (v *openedReview) rules() workspace.Rules {
+	_, plan, err := plans.Compile(policy.Options{Host: v.host, Workspace: string(v.Workspace)})
+	if err == nil {
+		var rules workspace.Rules
+		if rules, err = workspace.RulesOf(plan); err == nil {
+			return rules
+		}
+	}
+	v.a.Note(command.Yellow, "warning", "the policy of %s cannot be read, so that names it protects besides the built-in list are not flagged: %v", text.Word(string(v.Workspace)), err)
+	return workspace.DefaultRules()
+}
+
+// close ends the review; what was decided is kept.
+func (v *openedReview) close() {
+	if v.record != nil {
+		if err := v.record.Close(false); err != nil {
+			v.a.Note(command.Yellow, "warning", "%v", err)
+		}
+	}
+	v.set.Close() // nothing is written by it
+}
+
+// waits reports whether something is to be decided or applied.
+func (v *openedReview) waits() bool {
+	return !v.Direct() && (!v.set.Settled() || slices.ContainsFunc(v.set.Changes, open))
+}

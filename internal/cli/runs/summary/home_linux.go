@@ -1,0 +1,56 @@
+package summary
+
+import (
+	"fmt"
+	"strings"
+
+	"holdfast.dev/holdfast/internal/agents/state"
+	"holdfast.dev/holdfast/internal/cli/logs/stories"
+	"holdfast.dev/holdfast/internal/cli/words"
+	"holdfast.dev/holdfast/internal/floor/command"
+	"holdfast.dev/holdfast/internal/floor/text"
+	"holdfast.dev/holdfast/internal/policy"
+	"holdfast.dev/holdfast/internal/record/story"
+	"holdfast.dev/holdfast/internal/run"
+)
+
+// privateHome says after a run what became of its private home: what waits to be
+// taken over, and what was dropped.
+func (a *app) privateHome(plan policy.Plan, r run.Result) {
+	a.changed(plan, r.Changed)
+	a.dropped(plan.Identity.Home, r.Dropped, r.DroppedMore)
+}
+
+// changed names what an agent changed in its copies of the user's settings, and
+// the next command to type.
+func (a *app) changed(plan policy.Plan, c *state.Changes) {
+	if c == nil || plan.Agent == nil {
+		return
+	}
+	var places []string
+	for i, f := range c.Files {
+		if i == 5 {
+			places = append(places, fmt.Sprintf("and %d more", len(c.Files)-i))
+			break
+		}
+		places = append(places, words.Tilde(plan.Identity.Home, f.Place)+" ("+f.Change+")")
+	}
+	line := fmt.Sprintf("%s changed its copy of %s; nothing of it is in force here. To look at it: holdfast agents changes %s", plan.Agent.Title, strings.Join(places, ", "), c.Preset)
+	if len(c.Files) == 0 {
+		line = fmt.Sprintf("%d paths that %s made in its copies were left out. To see which: holdfast agents changes %s", len(c.LeftOut), plan.Agent.Title, c.Preset)
+	}
+	fmt.Fprintf(a.Stderr, "%s %s\n", a.Paint(command.Yellow, "holdfast: review:"), text.Line(line))
+}
+
+// dropped says after a run what went with its private home.
+func (a *app) dropped(home string, all []story.Dropped, more uint64) {
+	paths, left := stories.Dropped(home, all, more, false)
+	if len(paths) == 0 {
+		return
+	}
+	a.Note(command.Yellow, "dropped", "with the private home: %s", strings.Join(paths, ", "))
+	for _, l := range left {
+		a.Note(command.Yellow, "dropped", "%s", l)
+	}
+	a.Note(command.Cyan, "hint", "%s", stories.KeepDropped)
+}

@@ -1,0 +1,56 @@
+package summary
+
+import (
+	"fmt"
+
+	"holdfast.dev/holdfast/internal/boundary"
+	"holdfast.dev/holdfast/internal/floor/command"
+	"holdfast.dev/holdfast/internal/floor/text"
+	"holdfast.dev/holdfast/internal/run"
+)
+
+// intercepted says how connections got to the supervisor.
+func intercepted(r boundary.Rung) string {
+	switch r {
+	case "", boundary.Closed:
+		return "none, nothing was allowed"
+	default:
+		return "by " + string(r)
+	}
+}
+
+// refusals says after a run what of the network was refused or did not answer, a
+// line each, and what of the run is new in its workspace.
+func (a *app) refusals(result run.Result) {
+	a.destinations("refused", result.Refused)
+	a.destinations("unreachable", result.Unreachable)
+	a.news(result.New)
+}
+
+// summaryLines is how many destinations of a kind a summary names.
+const summaryLines = 40
+
+func (a *app) destinations(what string, all []run.Refusal) {
+	for i, r := range all {
+		if i == summaryLines {
+			fmt.Fprintf(a.Stderr, "%s and %d more, in the record of the run (--verbose names it)\n", a.Paint(command.Yellow, "holdfast: "+what+":"), len(all)-i)
+			return
+		}
+		colour, kind := command.Yellow, what
+		if r.High {
+			colour, kind = command.Red, "alert"
+		}
+		line := r.Where() + " (" + r.Reason
+		if r.Rule != "" && r.Rule != "-" {
+			line += "; nearest rule " + r.Rule
+		}
+		line += ")"
+		if r.Count > 1 {
+			line += fmt.Sprintf(", %d times", r.Count)
+		}
+		if r.Flag != "" {
+			line += "; to allow it: " + r.Flag
+		}
+		fmt.Fprintf(a.Stderr, "%s %s\n", a.Paint(colour, "holdfast: "+kind+":"), text.Line(line))
+	}
+}

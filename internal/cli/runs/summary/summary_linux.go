@@ -1,0 +1,135 @@
+// Package summary says after a run what a person has to know of it: what was refused,
+// denied, quarantined, left for review, and what is new ([Write]); and what to do
+// about its error ([Explain]). It reads the result that internal/run returns, and
+// nothing else.
+package summary
+
+import (
+	"fmt"
+	"strings"
+	"syscall"
+
+	"holdfast.dev/holdfast/internal/cli/reviews"
+	"holdfast.dev/holdfast/internal/cli/words"
+	"holdfast.dev/holdfast/internal/floor/command"
+	"holdfast.dev/holdfast/internal/floor/text"
+	"holdfast.dev/holdfast/internal/policy"
+	"holdfast.dev/holdfast/internal/run"
+)
+
+// app is the world in which a summary is written.
+type app struct{ *command.App }
+
+// lost is the format of what is said of a guarantee that --without accepted.
+func lost(g policy.Guarantee) string {
+	if g.Switch() {
+		return "ran without %s, as --without accepted"
+	}
+	return "ran with %s only as far as this machine keeps it, as --without accepted"
+}
+
+// Write says after a run what a person has to know of it; nothing when there
+// is nothing.
+func Write(world *command.App, plan policy.Plan, r run.Result, verbose, ran bool) {
+	a := &app{world}
+	say := a.Note
+	for _, g := range plan.Accepted {
+		if !ran {
+			break
+		}
+		say(command.Yellow, "warning", lost(g), g)
+	}
+	a.aftermaths(say, r.Aftermaths)
+	a.warnings(r)
+	if r.Exit.Reason != "" {
+		say(command.Red, "stopped", "%s", r.Exit.Reason)
+	}
+	for _, h := range r.Exit.Hits {
+		say(command.Yellow, "limit", "%s", h)
+	}
+	if r.Exit.Signal == syscall.SIGXFSZ {
+		say(command.Yellow, "limit", "a file outgrew the limit of its size (--filesize, else --disk)")
+	}
+	if verbose {
+		for _, n := range plan.Notes {
+			say(command.Cyan, "note", "%s", n)
+		}
+		say(command.Cyan, "note", "profile %s, %d paths in view, %d protected, limits by control group: %v", plan.Profile, len(plan.Paths), len(plan.Protect), r.Limited)
+		if r.Session != "" {
+			say(command.Cyan, "note", "the record of this run: holdfast log show %s", r.Session)
+		}
+		say(command.Cyan, "note", "network: %d rules, connections intercepted: %s", len(plan.Allow), intercepted(r.Rung))
+	}
+	a.refusals(r)
+	a.consents(r.Asked)
+	a.privateHome(plan, r)
+	for _, w := range r.Settled.Warnings {
+		say(command.Yellow, "warning", "%s", w)
+	}
+	for _, q := range r.Settled.Quarantined {
+		say(command.Yellow, "quarantined", "%s (%s)", text.Line(string(q.Path)), q.Reason)
+	}
+	if r.Kept != "" {
+		say(command.Cyan, "hint", "look at what was quarantined in %s; move it back if you want it", r.Kept)
+	}
+	for _, f := range r.Settled.Flagged {
+		say(command.Yellow, string(f.Change), "%s (%s)", text.Line(string(f.Path)), f.Reason)
+	}
+	reviews.Waiting(a.App, r)
+	a.incomplete(r, ran)
+}
+
+// warnings says what went wrong besides.
+func (a *app) warnings(r run.Result) {
+	for _, w := range r.Warnings {
+		a.Note(command.Yellow, "warning", "%s", w)
+	}
+	if r.Unsent {
+		a.Note(command.Cyan, "hint", "send the alerts again: holdfast alerts resend %s", r.Session)
+	}
+}
+
+// incomplete says that the record of a run is not COMPLETE.
+func (a *app) incomplete(r run.Result, ran bool) {
+	if ran && r.Lack.Verdict != "" {
+		a.Note(command.Yellow, "record", "%s: %s; see: holdfast log verify %s", r.Lack.Verdict, r.Lack.Reason, r.Session)
+	}
+}
+
+// fewNew is how many new things the end of a run names.
+const fewNew = 6
+
+// news says what a run did that is new in its workspace, in one line.
+func (a *app) news(all []string) {
+	if len(all) == 0 {
+		return
+	}
+	var named []string
+	for _, one := range all[:min(fewNew, len(all))] {
+		named = append(named, text.Line(words.ShortHash(one)))
+	}
+	if more := len(all) - len(named); more > 0 {
+		named = append(named, fmt.Sprintf("and %d more", more))
+	}
+	fmt.Fprintf(a.Stderr, "%s %s (by the baseline of this workspace; see: holdfast alerts)\n", a.Paint(command.Cyan, "holdfast: new:"), strings.Join(named, "; "))
+}
+
+// aftermaths says what runs here had left whose supervisor was killed: nothing was
+// said at their end.
+func (a *app) aftermaths(say func(colour, kind, format string, args ...any), all []run.Aftermath) {
+	for _, left := range all {
+		say(command.Yellow, "warning", "the run %s in this workspace was killed with its supervisor; what it left was looked through afterwards:", left.Session)
+		for _, w := range left.Warnings {
+			say(command.Yellow, "warning", "%s", w)
+		}
+		for _, q := range left.Quarantined {
+			say(command.Yellow, "quarantined", "%s (%s)", text.Line(string(q.Path)), q.Reason)
+		}
+		if len(left.Quarantined) > 0 {
+			say(command.Cyan, "hint", "look at what was quarantined in %s/quarantine; move it back if you want it", left.Dir)
+		}
+		for _, f := range left.Flagged {
+			say(command.Yellow, string(f.Change), "%s (%s)", text.Line(string(f.Path)), f.Reason)
+		}
+	}
+}

@@ -1,0 +1,53 @@
+package runs
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"sync"
+	"time"
+)
+
+// readerTime is how long messages wait for a reader once the run must be over.
+const readerTime = time.Second
+
+// deadlineWriter writes messages, and waits for their reader as long as the run may last.
+// Once late is closed it waits readerTime more, and loses what was not taken by then.
+type deadlineWriter struct {
+	to   io.Writer
+	late chan struct{} // closed when the run must be over
+
+	mu   sync.Mutex
+	lost bool
+}
+
+// Unwrap is where the messages go, for who asks whether that is a terminal.
+func (p *deadlineWriter) Unwrap() io.Writer { return p.to }
+
+// Write returns os.ErrDeadlineExceeded for what nobody took. The write itself goes on
+// then, until its reader or this process ends.
+func (p *deadlineWriter) Write(message []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.lost {
+		return 0, os.ErrDeadlineExceeded
+	}
+	written := make(chan error, 1)
+	own := bytes.Clone(message)
+	go func() {
+		_, err := p.to.Write(own)
+		written <- err
+	}()
+	select {
+	case err := <-written:
+		return len(message), err
+	case <-p.late:
+	}
+	select {
+	case err := <-written:
+		return len(message), err
+	case <-time.After(readerTime):
+		p.lost = true
+		return 0, os.ErrDeadlineExceeded
+	}
+}
