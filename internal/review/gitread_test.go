@@ -280,7 +280,7 @@ func TestCommitThatIsRead(t *testing.T) {
 		t.Errorf("%+v, %q", c, parents)
 	}
 	c, parents = parseCommit("id", []byte(strings.Repeat("parent "+a+"\n", 65)+"\n"+strings.Repeat("x", 199)+"\u00e9"))
-	if len(parents) != 64 || c.Subject != strings.Repeat("x", 199)+"\ufffd" || c.Author != "" {
+	if len(parents) != 64 || c.Subject != strings.Repeat("x", 199) || c.Author != "" {
 		t.Errorf("%d parents, %q", len(parents), c.Subject)
 	}
 	if short(strings.Repeat("x", 200)) != strings.Repeat("x", 200) {
