@@ -7,7 +7,7 @@ import (
 	"holdfast.dev/holdfast/internal/floor/command"
 )
 
-// Exit codes of a run besides those of its command; docs/exit-codes.md is their
+// Exit codes of a run besides those of its command; docs/formats/exit-codes.md is their
 // contract.
 const (
 	exitBroken        = 124 // Holdfast failed after the command had begun
