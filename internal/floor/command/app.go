@@ -3,7 +3,7 @@
 // and contexts that end with a signal. It knows no verb.
 //
 // [App] is the way in: a program makes one from its process ([New]), hands it to
-// its verbs, and ends with the status of [App.Execute].
+// its verbs, and ends with the status of [App.Report].
 package command
 
 import (
@@ -77,7 +77,11 @@ func (a *App) Attach(root *cobra.Command) {
 // every type.
 func (a *App) addVersionFlag(root *cobra.Command) {
 	run := root.RunE
-	asked := root.Flags().Bool("version", false, "version for "+a.Name)
+	short := "v"
+	if root.Flags().ShorthandLookup(short) != nil { // it stands for something else there
+		short = ""
+	}
+	asked := root.Flags().BoolP("version", short, false, "version for "+a.Name)
 	root.RunE = func(cmd *cobra.Command, args []string) error {
 		if *asked {
 			_, err := fmt.Fprintln(a.Stdout, root.Name(), Version())
