@@ -36,7 +36,7 @@ elsewhere, with: holdfast prove --target TARGET --format json -o FILE`,
 		},
 		Annotations: map[string]string{command.OwnArguments: ""},
 	}
-	rowFlags(cmd, &p)
+	playFlags(cmd, &p)
 	placeFlags(cmd, &p, 0)
 	formatFlag(cmd, &p, report.MatrixFormats)
 	cmd.Flags().VarP((*command.TextFlag)(&p.output), "output", "o", "FILE to write the matrix to")

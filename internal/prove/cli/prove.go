@@ -72,7 +72,7 @@ when it could not be run. With --strict inconclusive rows fail too.`,
 	}
 	targetFlags(cmd, &p)
 	commandFlags(cmd, &p)
-	rowFlags(cmd, &p)
+	playFlags(cmd, &p)
 	placeFlags(cmd, &p, 0)
 	agentFlags(cmd, &p.agent)
 	f := cmd.Flags()
@@ -104,14 +104,19 @@ func commandFlags(cmd *cobra.Command, p *prover) {
 	f.Var((*command.TextFlag)(&p.version), "target-version", "the command line that prints its version")
 }
 
-// rowFlags say which rows are played.
+// rowFlags say which rows are meant.
 func rowFlags(cmd *cobra.Command, p *prover) {
 	f := cmd.Flags()
 	f.StringArrayVar(&p.selection.Classes, "class", nil, "only rows of this CLASS, such as exec.git, git or fs (repeatable)")
 	f.StringArrayVar(&p.selection.IDs, "id", nil, "only the row with this ID, or rows that match a pattern such as 'LNK-*' (repeatable)")
 	f.BoolVar(&p.selection.Core, "core", false, "only the headline cases")
 	f.BoolVar(&p.selection.Quick, "quick", false, "without races and floods, which take their time by intention")
-	f.BoolVar(&p.unconfined, "unconfined-root", false, "as root, play rows without any sandbox: for a machine that may be lost")
+}
+
+// playFlags say which rows are played, and whether without any sandbox as root.
+func playFlags(cmd *cobra.Command, p *prover) {
+	rowFlags(cmd, p)
+	cmd.Flags().BoolVar(&p.unconfined, "unconfined-root", false, "as root, play rows without any sandbox: for a machine that may be lost")
 }
 
 // worldFlag says in which world rows are played.

@@ -57,7 +57,6 @@ func newRowsCommand(a *app) *cobra.Command {
 		},
 	}
 	rowFlags(c, &p)
-	c.Flags().Lookup("unconfined-root").Hidden = true
 	c.Flags().BoolVar(&recorded, "record", false, "print what a record must have of each, as JSON")
 	return c
 }

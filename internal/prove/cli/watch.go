@@ -67,7 +67,7 @@ posture, as prove --agent does. It ends cleanly with SIGTERM.`,
 		},
 	}
 	commandFlags(c, &w.prover)
-	rowFlags(c, &w.prover)
+	playFlags(c, &w.prover)
 	placeFlags(c, &w.prover, 0)
 	f := c.Flags()
 	f.StringArrayVar(&w.agents, "agent", nil, "AGENT whose installed program is tried (repeatable)")
