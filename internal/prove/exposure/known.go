@@ -1,6 +1,9 @@
 package exposure
 
-import "strings"
+import (
+	"path"
+	"strings"
+)
 
 // Names of variables that are secrets, or of services that take secrets by
 // variables; * stands for any text. Addresses are names of variables that lead to a
@@ -51,33 +54,16 @@ var executed = []string{
 // secretVariable returns the pattern by which a variable of this name is a secret;
 // "" for none.
 func secretVariable(name string) string {
-	upper := strings.ToUpper(name)
+	upper := strings.ReplaceAll(strings.ToUpper(name), "/", "_") // path.Match gives a slash a meaning
 	for _, p := range addresses {
-		if matches(p, upper) {
+		if is, _ := path.Match(p, upper); is {
 			return ""
 		}
 	}
 	for _, p := range secretNames {
-		if matches(p, upper) {
+		if is, _ := path.Match(p, upper); is {
 			return p
 		}
 	}
 	return ""
-}
-
-// matches matches a text against a pattern in which * stands for any text.
-func matches(pattern, text string) bool {
-	parts := strings.Split(pattern, "*")
-	text, ok := strings.CutPrefix(text, parts[0])
-	for i, part := range parts[1:] {
-		switch at := strings.Index(text, part); {
-		case !ok || at < 0:
-			return false
-		case i == len(parts)-2:
-			return strings.HasSuffix(text, part)
-		default:
-			text = text[at+len(part):]
-		}
-	}
-	return ok && (len(parts) > 1 || text == "")
 }
