@@ -61,7 +61,7 @@ execute.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.AddCommand(runs.Command(a), policies.Command(a), policies.Why(a), grants.Command(a), logs.Command(a), alerts.Command(a),
-		hooks.Command(a), doctor.Command(a), references.Command(a), newVersionCommand(a))
+		hooks.Command(a), doctor.Command(a), references.Command(a), command.NewVersion(a))
 	root.AddCommand(examinerCommands(a)...)
 	root.AddCommand(systemCommands(a)...)
 	a.Attach(root)

@@ -84,8 +84,7 @@ func (a *App) addVersionFlag(root *cobra.Command) {
 	asked := root.Flags().BoolP("version", short, false, "version for "+a.Name)
 	root.RunE = func(cmd *cobra.Command, args []string) error {
 		if *asked {
-			_, err := fmt.Fprintln(a.Stdout, root.Name(), Version())
-			return err
+			return a.printVersion(root)
 		}
 		return run(cmd, args)
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+
+	"github.com/spf13/cobra"
 )
 
 // release is set when a release is built. commit is set by the Makefile to the
@@ -47,4 +49,19 @@ func commitOf(set string, info *debug.BuildInfo) string {
 		found += "-dirty"
 	}
 	return found
+}
+
+// NewVersion is the verb that prints the version.
+func NewVersion(a *App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version",
+		Args:  cobra.NoArgs,
+		RunE:  func(c *cobra.Command, _ []string) error { return a.printVersion(c.Root()) },
+	}
+}
+
+func (a *App) printVersion(root *cobra.Command) error {
+	_, err := fmt.Fprintln(a.Stdout, root.Name(), Version())
+	return err
 }

@@ -6,7 +6,6 @@
 package cli
 
 import (
-	"fmt"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -59,19 +58,7 @@ func newRoot(a *app) *cobra.Command {
 	if os.Args[0] == byHoldfast {
 		root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: byHoldfast}
 	}
-	root.AddCommand(newModelCommand(a), newVersionCommand(a))
+	root.AddCommand(newModelCommand(a), command.NewVersion(a.App))
 	a.Attach(root)
 	return root
-}
-
-func newVersionCommand(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use:   "version",
-		Short: "Print the version",
-		Args:  cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintln(a.Stdout, "holdfast-prove", command.Version())
-			return err
-		},
-	}
 }
