@@ -9,15 +9,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
-	"strings"
 	"sync"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"holdfast.dev/holdfast/internal/floor/command"
-	"holdfast.dev/holdfast/internal/floor/paths"
 	"holdfast.dev/holdfast/internal/floor/programs"
 	"holdfast.dev/holdfast/internal/floor/text"
 	"holdfast.dev/holdfast/internal/policy"
@@ -84,15 +81,15 @@ func (a *app) agents(ctx context.Context) ([]listedAgent, error) {
 	if presets == nil && err != nil {
 		return nil, err
 	}
-	env := a.trustedPath()
+	path := programs.Outside(a.Dir, a.Lookup("PATH"))
 	rows := make([]listedAgent, len(presets))
 	var wait sync.WaitGroup
 	for i, p := range presets {
 		rows[i] = listedAgent{Name: p.Name, Title: p.Title, Preset: p.Origin.String(), Install: p.Install}
 		wait.Go(func() {
-			if path := programs.Find(p.Name, programs.Path(env)); path != "" {
-				rows[i].Path = path
-				rows[i].Version, _ = programs.Version(ctx, path, programs.Path(env), nil)
+			if found := programs.Find(p.Name, path); found != "" {
+				rows[i].Path = found
+				rows[i].Version, _ = programs.Version(ctx, found, path, nil)
 			}
 		})
 	}
@@ -101,19 +98,6 @@ func (a *app) agents(ctx context.Context) ([]listedAgent, error) {
 		return rows, errors.Join(err, perr)
 	}
 	return rows, err
-}
-
-// trustedPath is the caller's environment, with nothing of the working directory
-// in PATH: what is found there is executed.
-func (a *app) trustedPath() []string {
-	var dirs []string
-	for _, dir := range filepath.SplitList(a.Lookup("PATH")) {
-		real, err := filepath.EvalSymlinks(dir)
-		if err == nil && filepath.IsAbs(dir) && !paths.Within(a.Dir, real) {
-			dirs = append(dirs, dir)
-		}
-	}
-	return append(append([]string{}, a.Env...), "PATH="+strings.Join(dirs, ":"))
 }
 
 func (a *app) showAgents(rows []listedAgent) {

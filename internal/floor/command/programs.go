@@ -3,11 +3,10 @@ package command
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 
-	"holdfast.dev/holdfast/internal/floor/paths"
+	"holdfast.dev/holdfast/internal/floor/programs"
 )
 
 // Examiner is the program that plays the escape matrix. It is no part of the others,
@@ -39,17 +38,17 @@ func Beside(name string) (string, error) {
 		return "", fmt.Errorf("finding %s: %w", name, err)
 	}
 	dir := filepath.Dir(own)
-	near := []string{dir, filepath.Join(dir, "../libexec/holdfast"), filepath.Join(dir, "../../bin")}
-	for _, dir := range near[:2] {
-		if path := filepath.Join(dir, name); executable(path) {
+	near := []string{dir, filepath.Join(dir, "../libexec/holdfast")}
+	tried := near
+	if filepath.Base(dir) == "holdfast" { // from libexec/holdfast back to bin
+		tried = append(tried, filepath.Join(dir, "../../bin"))
+	}
+	for _, dir := range tried {
+		if path := programs.Find(name, dir); path != "" {
 			return path, nil
 		}
 	}
-	// From libexec/holdfast back to bin.
-	if path := filepath.Join(near[2], name); filepath.Base(dir) == "holdfast" && executable(path) {
-		return path, nil
-	}
-	return "", &MissingError{name, near[:2]}
+	return "", &MissingError{name, near}
 }
 
 // Installed finds another program of ours as Beside does, and else in the absolute
@@ -59,19 +58,8 @@ func Installed(name, path, dir string) (string, error) {
 	if err == nil {
 		return found, nil
 	}
-	for _, one := range filepath.SplitList(path) {
-		real, rerr := filepath.EvalSymlinks(one)
-		if rerr != nil || !filepath.IsAbs(one) || paths.Within(dir, real) {
-			continue
-		}
-		if full := filepath.Join(real, name); executable(full) {
-			return full, nil
-		}
+	if full := programs.Find(name, programs.Outside(dir, path)); full != "" {
+		return full, nil
 	}
 	return "", err
-}
-
-func executable(path string) bool {
-	found, err := exec.LookPath(path)
-	return err == nil && found == path
 }

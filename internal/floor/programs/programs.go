@@ -14,6 +14,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"holdfast.dev/holdfast/internal/floor/paths"
 )
 
 // askLimit bounds how long a program may take to say its version, and
@@ -47,6 +49,19 @@ func Find(name, path string) string {
 		}
 	}
 	return ""
+}
+
+// Outside returns path, a PATH, without its relative directories and those that lie in
+// dir, where the programs are somebody else's: what is found there is executed.
+func Outside(dir, path string) string {
+	var dirs []string
+	for _, one := range filepath.SplitList(path) {
+		real, err := filepath.EvalSymlinks(one)
+		if err == nil && filepath.IsAbs(one) && !paths.Within(dir, real) {
+			dirs = append(dirs, one)
+		}
+	}
+	return strings.Join(dirs, ":")
 }
 
 // Version runs program with --version and returns the first version that it
