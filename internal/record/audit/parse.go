@@ -221,7 +221,7 @@ func (p *parser) escape() int {
 		return 2
 	}
 	if len(rest) >= 5 && string(rest[:3]) == "u00" && (rest[3] == '0' || rest[3] == '1') && isHex(rest[4]) {
-		c := (rest[3]-'0')<<4 | unhex(rest[4])
+		c := (rest[3]-'0')<<4 | byte(strings.IndexByte(hexDigits, rest[4]))
 		if strings.IndexByte("\b\t\n\f\r", c) < 0 {
 			return 6
 		}
@@ -230,32 +230,27 @@ func (p *parser) escape() int {
 	return 1
 }
 
-func unhex(c byte) byte {
-	if c >= 'a' {
-		return c - 'a' + 10
-	}
-	return c - '0'
-}
-
 // event reads the members of an event, up to the end of the line.
 func (p *parser) event() {
-	last := -1
-	for p.err == nil {
-		m := topMember(p.name())
-		if m <= last {
-			p.fail("this member is unknown, stands twice or is out of order")
-			return
-		}
-		last = m
-		p.value(m)
-		if p.ends('}') {
-			break
-		}
-	}
+	p.members(-1, false)
 	if p.err == nil && p.r.at[mTime].to == 0 {
 		p.fail("the record has no time")
 	}
 	p.raws()
+}
+
+// members reads those of the line, or of "process", after member last.
+func (p *parser) members(last int, process bool) {
+	for p.err == nil {
+		if last = memberAfter(last, p.name(), process); last < 0 {
+			p.fail("this member is unknown, stands twice or is out of order")
+			return
+		}
+		p.value(last)
+		if p.ends('}') {
+			return
+		}
+	}
 }
 
 // name reads the name of a member with its colon. It is not consumed when it
@@ -286,7 +281,8 @@ func (p *parser) value(m int) {
 	case mPID, mExec, mParent, mParentExec:
 		p.number()
 	case mProcess:
-		p.process()
+		p.want("{")
+		p.members(mProcess, true)
 	case mArgv:
 		p.argv()
 	case mDetail, mRaw:
@@ -308,23 +304,6 @@ func (p *parser) value(m int) {
 		return
 	}
 	p.r.at[m] = span{from: start, to: int32(p.at)}
-}
-
-func (p *parser) process() {
-	p.want("{")
-	last := -1
-	for p.err == nil {
-		m := processMember(p.name())
-		if m <= last {
-			p.fail("this member is unknown, stands twice or is out of order")
-			return
-		}
-		last = m
-		p.value(m)
-		if p.ends('}') {
-			return
-		}
-	}
 }
 
 func (p *parser) argv() {
