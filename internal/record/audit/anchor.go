@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"strconv"
 	"strings"
 	"time"
 
@@ -124,23 +123,17 @@ func (a httpAnchor) Publish(signed []byte) error {
 	return nil
 }
 
-type syslogAnchor struct{ network, address string }
+type syslogAnchor struct{ socket string }
 
-// SyslogAnchor sends each checkpoint as a message of RFC 5424 (facility 13, log
-// audit; severity 5, notice; MSGID "checkpoint") whose text is a JSON string.
-// network is unixgram, udp, or tcp with the framing of RFC 6587, 3.4.1.
-func SyslogAnchor(network, address string) (Anchor, error) {
-	switch network {
-	case "unixgram", "udp", "tcp":
-		return syslogAnchor{network, address}, nil
-	}
-	return nil, fmt.Errorf("syslog does not go over %q: use unixgram, udp or tcp", network)
-}
+// SyslogAnchor sends each checkpoint as a datagram to a socket, in a message of RFC
+// 5424 (facility 13, log audit; severity 5, notice; MSGID "checkpoint") whose text is
+// a JSON string.
+func SyslogAnchor(socket string) Anchor { return syslogAnchor{socket} }
 
-func (a syslogAnchor) Name() string { return "syslog at " + a.network + ":" + a.address }
+func (a syslogAnchor) Name() string { return "syslog at " + a.socket }
 
 func (a syslogAnchor) Publish(signed []byte) error {
-	c, err := net.DialTimeout(a.network, a.address, anchorTimeout)
+	c, err := net.DialTimeout("unixgram", a.socket, anchorTimeout)
 	if err != nil {
 		return err
 	}
@@ -151,9 +144,6 @@ func (a syslogAnchor) Publish(signed []byte) error {
 	host, _ := os.Hostname() // "" is not known
 	const priority = 13*8 + 5
 	message, _ := appendString([]byte(syslog.Header(priority, time.Now().UTC(), host, "checkpoint")+" - "), string(signed))
-	if a.network == "tcp" {
-		message = append(strconv.AppendInt(nil, int64(len(message)), 10), append([]byte{' '}, message...)...)
-	}
 	_, err = c.Write(message)
 	return err
 }

@@ -291,11 +291,7 @@ func anchors(list []policy.Anchor) ([]audit.Anchor, error) {
 		case "http":
 			out = append(out, audit.HTTPAnchor(a.Address))
 		case "syslog":
-			s, err := audit.SyslogAnchor("unixgram", "/dev/log")
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", a.Origin, err)
-			}
-			out = append(out, s)
+			out = append(out, audit.SyslogAnchor("/dev/log"))
 		default:
 			return nil, fmt.Errorf("%s: %q is no kind of anchor", a.Origin, a.Kind)
 		}
