@@ -51,14 +51,13 @@ func (v verifyFlags) gone(r archive.Archive, args []string, infos []audit.Info, 
 
 // missed are the results of records that are not there; it prints them, unless
 // they are for JSON.
-func (a *app) missed(r archive.Archive, gone []string, json bool) []checked {
-	out := make([]checked, 0, len(gone))
-	verdict := audit.Tampered.String()
+func (a *app) missed(r archive.Archive, gone []string, json bool) []audit.Report {
+	out := make([]audit.Report, 0, len(gone))
 	const what = "the whole record is gone, and 'holdfast log prune' did not remove it: a signature of it was kept elsewhere"
 	for _, s := range gone {
-		out = append(out, checked{Session: s, Path: filepath.Join(r.Logs, s+".jsonl"), Verdict: verdict, Problems: []checkedProblem{{Verdict: verdict, What: what}}})
+		out = append(out, audit.Report{Session: s, Path: filepath.Join(r.Logs, s+".jsonl"), Verdict: audit.Tampered, Problems: []audit.Problem{{Verdict: audit.Tampered, What: what}}})
 		if !json {
-			fmt.Fprintf(a.Stdout, "%s  %s  no lines\n  %s\n", a.Tint(command.Red, fmt.Sprintf("%-12s", verdict)), text.Line(s), what)
+			fmt.Fprintf(a.Stdout, "%s  %s  no lines\n  %s\n", a.Tint(command.Red, fmt.Sprintf("%-12s", audit.Tampered)), text.Line(s), what)
 		}
 	}
 	return out

@@ -173,7 +173,11 @@ func (c *checker) event(l link) {
 			c.sensors[c.sensor] = c.of
 		}
 	}
-	c.of.add(c.r.n)
+	if c.r.n == 0 {
+		c.of.unnumbered++
+	} else {
+		c.of.add(interval{c.r.n, c.r.n})
+	}
 	if c.sensor != string(event.Record) {
 		c.ordinary = l.line
 	}
@@ -185,14 +189,11 @@ func (c *checker) event(l link) {
 	}
 }
 
-func (s *numbers) add(n uint64) {
-	if n == 0 {
-		s.unnumbered++
+// add puts the numbers of the events that follow behind the others.
+func (s *numbers) add(i interval) {
+	if last := len(s.runs) - 1; last >= 0 && s.runs[last].to+1 == i.from {
+		s.runs[last].to = i.to
 		return
 	}
-	if last := len(s.runs) - 1; last >= 0 && s.runs[last].to+1 == n {
-		s.runs[last].to = n
-		return
-	}
-	s.runs = append(s.runs, interval{n, n})
+	s.runs = append(s.runs, i)
 }

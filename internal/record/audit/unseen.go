@@ -12,10 +12,10 @@ import (
 
 // Unseen is something that the sensors of a run did not see.
 type Unseen struct {
-	What   string    // one of the Blind constants of package event
-	Since  time.Time // until the end of the run
-	Reason string
-	Seen   string // what was seen of it all the same; "" for nothing
+	What   string    `json:"what"`  // one of the Blind constants of package event
+	Since  time.Time `json:"since"` // until the end of the run
+	Reason string    `json:"reason"`
+	Seen   string    `json:"seen,omitempty"` // what was seen of it all the same; "" for nothing
 }
 
 func (u Unseen) String() string {

@@ -83,11 +83,7 @@ func (v *verifier) take(b *block[part]) error {
 		}
 		of.unnumbered += n.unnumbered
 		for _, r := range n.runs {
-			if last := len(of.runs) - 1; last >= 0 && of.runs[last].to+1 == r.from {
-				of.runs[last].to = r.to
-				continue
-			}
-			of.runs = append(of.runs, r)
+			of.add(r)
 		}
 	}
 	v.order(p, base)

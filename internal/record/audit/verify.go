@@ -30,6 +30,9 @@ func (v Verdict) String() string {
 	return [...]string{"UNVERIFIABLE", "TAMPERED", "GAPS", "PARTIAL", "COMPLETE"}[v]
 }
 
+// MarshalText writes a verdict as String does.
+func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
+
 // rank orders verdicts: the highest of all problems is that of the log.
 func (v Verdict) rank() int { return [...]int{3, 4, 2, 1, 0}[v] }
 
@@ -46,11 +49,11 @@ type VerifyOptions struct {
 
 // Problem is one thing that is not as it should be.
 type Problem struct {
-	Verdict Verdict // what it makes of the log
-	Seq     uint64  // of the record, by its place; 0 when it is not about one
-	Line    int     // from 1; 0 likewise
-	Offset  int64   // of the line in the file, in bytes
-	What    string
+	Verdict Verdict `json:"verdict"`          // what it makes of the log
+	Seq     uint64  `json:"seq,omitempty"`    // of the record, by its place; 0 when it is not about one
+	Line    int     `json:"line,omitempty"`   // from 1; 0 likewise
+	Offset  int64   `json:"offset,omitempty"` // of the line in the file, in bytes
+	What    string  `json:"what"`
 }
 
 // String is as in "record 7 (line 7, byte 2100): …".
@@ -69,28 +72,29 @@ const maxProblems = 100
 
 // Count is how many events a sensor had, and what became of them.
 type Count struct {
-	Total      uint64 // by its own account at the end; by its highest number where there is none
-	Standing   uint64 // that are in the log
-	Summarised uint64 // of which a record.cut gives the number alone
-	Dropped    uint64 // of which a record.drop says that they are lost
-	Missing    uint64 // of which nothing is known
+	Total      uint64 `json:"total"`                // by its own account at the end; by its highest number where there is none
+	Standing   uint64 `json:"standing"`             // that are in the log
+	Summarised uint64 `json:"summarised,omitempty"` // of which a record.cut gives the number alone
+	Dropped    uint64 `json:"dropped,omitempty"`    // of which a record.drop says that they are lost
+	Missing    uint64 `json:"missing,omitempty"`    // of which nothing is known
 }
 
 // Report is the result of a verification.
 type Report struct {
-	Session     string
-	Verdict     Verdict
-	Open        bool // the run is going on: the verdict is on what is written so far
-	Lines       int
-	Checkpoints int
-	Signed      uint64           // the last record that a signature by a known key covers
-	Head        string           // SHA-256 of the last line, hex
-	Keys        []string         // hashes of the keys that signed, those that are not known too
-	Sensors     map[string]Count // by name
-	Unseen      []Unseen         // what the sensors of the run did not see
-	Problems    []Problem        // in the order of the log; then those of the whole
-	More        int              // problems that are not named
-	Notes       []string         // what is worth knowing and changes no verdict
+	Session     string           `json:"session"`
+	Path        string           `json:"path"`
+	Verdict     Verdict          `json:"verdict"`
+	Open        bool             `json:"running,omitempty"` // the run is going on: the verdict is on what is written so far
+	Lines       int              `json:"lines"`
+	Checkpoints int              `json:"-"`
+	Signed      uint64           `json:"signed"`             // the last record that a signature by a known key covers
+	Head        string           `json:"head"`               // SHA-256 of the last line, hex
+	Keys        []string         `json:"keys,omitempty"`     // hashes of the keys that signed, those that are not known too
+	Sensors     map[string]Count `json:"sensors,omitempty"`  // by name
+	Unseen      []Unseen         `json:"unseen,omitempty"`   // what the sensors of the run did not see
+	Problems    []Problem        `json:"problems,omitempty"` // in the order of the log; then those of the whole
+	More        int              `json:"more,omitempty"`     // problems that are not named
+	Notes       []string         `json:"notes,omitempty"`    // what is worth knowing and changes no verdict
 }
 
 // Verify checks the log at path: the form of every line, the chain, the
@@ -103,6 +107,7 @@ func Verify(ctx context.Context, path string, o VerifyOptions) (Report, error) {
 	}
 	keys, notes := knownKeys(o)
 	v := newVerifier(keys)
+	v.report.Path = path
 	for _, n := range notes {
 		v.note(n)
 	}
