@@ -66,6 +66,18 @@ func places(dir, keys, heads string) (string, string) {
 	return keys, heads
 }
 
+// complete fills in what o leaves out, for the log of a run in dir.
+func (o *Options) complete(dir string) error {
+	o.Keys, o.Heads = places(dir, o.Keys, o.Heads)
+	if o.MaxBytes <= 0 {
+		o.MaxBytes = MaxBytes
+	}
+	if !ValidSession(o.Session) {
+		return fmt.Errorf("%q is no id of a run", o.Session)
+	}
+	return nil
+}
+
 // private makes a directory for this user alone, and narrows one that is not.
 // A link is refused: whoever keeps the state directory out of a view looks at
 // where it stands, and a link in it may lead back into one.
@@ -90,12 +102,8 @@ func private(dir string) error {
 // readable by the user alone. An error means that there is no record, so that
 // nothing may run.
 func Create(dir string, o Options) (*Log, error) {
-	if !ValidSession(o.Session) {
-		return nil, fmt.Errorf("beginning the record of the run: %q is no id of a run", o.Session)
-	}
-	o.Keys, o.Heads = places(dir, o.Keys, o.Heads)
-	if o.MaxBytes <= 0 {
-		o.MaxBytes = MaxBytes
+	if err := o.complete(dir); err != nil {
+		return nil, fmt.Errorf("beginning the record of the run: %w", err)
 	}
 	for _, d := range []string{dir, o.Heads} {
 		if err := private(d); err != nil {
@@ -130,19 +138,6 @@ func syncDir(dir string) error {
 		return err
 	}
 	return errors.Join(d.Sync(), d.Close())
-}
-
-// replace writes a file so that a reader sees the old or the new one whole, and
-// that it survives a power failure.
-func replace(path string, content []byte, mode fs.FileMode) error {
-	next, err := prepare(path, content, mode)
-	if err != nil {
-		return err
-	}
-	if err := os.Rename(next, path); err != nil {
-		return errors.Join(err, os.Remove(next))
-	}
-	return syncDir(filepath.Dir(path))
 }
 
 // prepare writes what is to replace a file, to the disk, and returns its name.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"holdfast.dev/holdfast/internal/floor/event"
@@ -172,7 +173,7 @@ func (c *encoder) raw() {
 	if len(c.raws) == 0 {
 		return
 	}
-	slices.SortFunc(c.raws, func(a, b rawString) int { return cmpString(a.name, b.name) })
+	slices.SortFunc(c.raws, func(a, b rawString) int { return strings.Compare(a.name, b.name) })
 	c.member("raw")
 	c.buf = append(c.buf, '{')
 	for _, r := range c.raws {
@@ -182,16 +183,6 @@ func (c *encoder) raw() {
 		c.buf = append(c.buf, '"')
 	}
 	c.buf = append(c.buf, '}')
-}
-
-func cmpString(a, b string) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }
 
 // plain says of a byte that it stands for itself in a string.

@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"golang.org/x/mod/sumdb/note"
+
+	"holdfast.dev/holdfast/internal/floor/sys"
 )
 
 // keyName is the name of every key that signs logs: which one it was is said by
@@ -78,12 +80,15 @@ func makeKey(dir string, replacing bool) error {
 	if err != nil {
 		return err
 	}
-	if err := replace(filepath.Join(dir, keyHash(public)+publicSuffix), []byte(public+"\n"), 0o600); err != nil {
+	if err := sys.ReplaceFile(filepath.Join(dir, keyHash(public)+publicSuffix), []byte(public+"\n"), 0o600); err != nil {
+		return err
+	}
+	if err := syncDir(dir); err != nil {
 		return err
 	}
 	path := filepath.Join(dir, privateFile)
 	if replacing {
-		return replace(path, []byte(secret+"\n"), 0o600)
+		return errors.Join(sys.ReplaceFile(path, []byte(secret+"\n"), 0o600), syncDir(dir))
 	}
 	tmp := path + "." + strings.ToLower(rand.Text()[:8])
 	defer os.Remove(tmp)
@@ -143,7 +148,7 @@ func PublicKeys(dir string) ([]PublicKey, error) {
 	slices.SortStableFunc(keys, func(a, b PublicKey) int {
 		switch {
 		case a.Current == b.Current:
-			return cmpString(a.Hash, b.Hash)
+			return strings.Compare(a.Hash, b.Hash)
 		case a.Current:
 			return -1
 		}

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -71,19 +72,23 @@ type timers struct {
 
 var errClosed = errors.New("the record of this run has ended")
 
-// begin writes the first record.
-func begin(f file, path string, k note.Signer, o Options) (*Log, error) {
+// newLog is a log whose last line has the hash head.
+func newLog(f file, path string, k note.Signer, o Options, head string) *Log {
 	l := &Log{
 		session: o.Session, path: path, key: k, failed: o.Failed, noted: o.Noted, max: o.MaxBytes, file: f, now: time.Now,
 		encoders: sync.Pool{New: func() any { return new(encoder) }},
 	}
-	copy(l.head[:], zeroHash)
+	copy(l.head[:], head)
 	l.budget = newBudget(o.MaxBytes/4*3, l.now())
 	l.keeper = newKeeper(l, filepath.Join(o.Heads, o.Session+headSuffix), o.Anchors)
+	return l
+}
+
+// begin writes the first record.
+func begin(f file, path string, k note.Signer, o Options) (*Log, error) {
+	l := newLog(f, path, k, o, zeroHash)
 	detail := map[string]string{"format": origin}
-	for k, v := range o.Detail {
-		detail[k] = v
-	}
+	maps.Copy(detail, o.Detail)
 	l.mu.Lock()
 	_, err := l.note(event.RecordBegin, o.Session, detail)
 	l.mu.Unlock()
@@ -299,11 +304,11 @@ func (l *Log) Close() error {
 	if !first {
 		return nil
 	}
-	// Or the end of every run would look into all logs to remove one.
-	if fits, err := (Keep{Runs: MaxRuns + moreRuns, Bytes: MaxTotal}).fits(filepath.Dir(l.path)); fits || err != nil {
+	dir, heads := filepath.Dir(l.path), filepath.Dir(l.keeper.path)
+	if fits, err := fits(dir); fits || err != nil {
 		return err
 	}
-	_, err = Prune(filepath.Dir(l.path), Keep{Runs: MaxRuns, Bytes: MaxTotal, Heads: filepath.Dir(l.keeper.path)})
+	_, err = Prune(dir, heads, false, func(_ Info, n int, bytes int64) bool { return n <= MaxRuns && bytes <= MaxTotal })
 	return err
 }
 

@@ -9,8 +9,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"sync"
-	"time"
 
 	"golang.org/x/mod/sumdb/note"
 
@@ -29,12 +27,8 @@ var (
 // Resume goes on with a record that its last writer left (Leave). It waits while
 // somebody else writes it. Last says what number the last event of a sensor has.
 func Resume(dir string, o Options) (l *Log, last func(event.Sensor) uint64, err error) {
-	o.Keys, o.Heads = places(dir, o.Keys, o.Heads)
-	if o.MaxBytes <= 0 {
-		o.MaxBytes = MaxBytes
-	}
-	if !ValidSession(o.Session) {
-		return nil, nil, fmt.Errorf("going on with a record: %q is no id of a run", o.Session)
+	if err := o.complete(dir); err != nil {
+		return nil, nil, fmt.Errorf("going on with a record: %w", err)
 	}
 	path := filepath.Join(dir, o.Session+suffix)
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND|openPlain, 0)
@@ -51,14 +45,8 @@ func Resume(dir string, o Options) (l *Log, last func(event.Sensor) uint64, err 
 		f.Close()
 		return nil, nil, err
 	}
-	l = &Log{
-		session: o.Session, path: path, key: k, failed: o.Failed, max: o.MaxBytes, file: f, now: time.Now,
-		encoders: sync.Pool{New: func() any { return new(encoder) }},
-		seq:      t.seq, size: t.size, signed: t.signed, own: max(t.last[event.Record], 1),
-	}
-	copy(l.head[:], t.head)
-	l.budget = newBudget(o.MaxBytes/4*3, l.now())
-	l.keeper = newKeeper(l, filepath.Join(o.Heads, o.Session+headSuffix), o.Anchors)
+	l = newLog(f, path, k, o, t.head)
+	l.seq, l.size, l.signed, l.own = t.seq, t.size, t.signed, max(t.last[event.Record], 1)
 	l.keeper.named = true
 	go l.keeper.run()
 	return l, func(s event.Sensor) uint64 { return t.last[s] }, nil
