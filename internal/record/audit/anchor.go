@@ -45,7 +45,7 @@ func (a fileAnchor) Publish(signed []byte) error {
 	if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() {
 		return errors.Join(err, f.Close(), errors.New("it is no regular file"))
 	}
-	line, _ := appendString(nil, string(signed))
+	line, _ := AppendString(nil, string(signed))
 	_, err = f.Write(append(line, '\n'))
 	return errors.Join(err, f.Sync(), f.Close())
 }
@@ -143,7 +143,7 @@ func (a syslogAnchor) Publish(signed []byte) error {
 	}
 	host, _ := os.Hostname() // "" is not known
 	const priority = 13*8 + 5
-	message, _ := appendString([]byte(syslog.Header(priority, time.Now().UTC(), host, "checkpoint")+" - "), string(signed))
+	message, _ := AppendString([]byte(syslog.Header(priority, time.Now().UTC(), host, "checkpoint")+" - "), string(signed))
 	_, err = c.Write(message)
 	return err
 }

@@ -157,7 +157,7 @@ func TestAnchoredNotes(t *testing.T) {
 		t.Error(err)
 	}
 	// Whoever wrote the last line was killed then.
-	whole, _ := appendString(nil, origin+"\ns\n7\nhash\n")
+	whole, _ := AppendString(nil, origin+"\ns\n7\nhash\n")
 	for _, torn := range []string{"", `"holdfast.dev`, string(whole[:len(whole)-1])} {
 		if err := os.WriteFile(path, append(append([]byte("\"x\"\n"), append(whole, '\n')...), torn...), 0o600); err != nil {
 			t.Fatal(err)

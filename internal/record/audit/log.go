@@ -274,7 +274,7 @@ func (l *Log) checkpoint(end, urgent bool) error {
 	if err != nil {
 		return l.fail(fmt.Errorf("signing: %w", err))
 	}
-	body, _ := appendString([]byte(`,"checkpoint":`), string(signed))
+	body, _ := AppendString([]byte(`,"checkpoint":`), string(signed))
 	l.line(append(body, '}'))
 	l.disarm(&l.timers.checkpoint) // nothing is left to be signed
 	l.signed = l.seq

@@ -159,7 +159,7 @@ func (p *parser) filled() span {
 	return s
 }
 
-// str reads a string in the one spelling that appendString has for it.
+// str reads a string in the one spelling that AppendString has for it.
 func (p *parser) str() span {
 	if p.at >= len(p.b) || p.b[p.at] != '"' {
 		p.fail("here should stand a string")
@@ -350,7 +350,7 @@ func (p *parser) raws() {
 			p.fail("raw: not in base64")
 			return false
 		}
-		again, valid := appendString(nil, string(exact))
+		again, valid := AppendString(nil, string(exact))
 		if was, found := shown[key]; valid || !found || `"`+was+`"` != string(again) {
 			p.fail("raw: " + strconv.Quote(key) + " does not belong to a string of the record")
 			return false

@@ -1,8 +1,6 @@
 package export
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"io"
 	"slices"
@@ -23,7 +21,6 @@ type ocsf struct {
 	options Options
 	err     error // the first that happened
 
-	arena arena
 	line  []byte
 	taken []string // keys of Detail that stand under a name of OCSF
 	known programs
@@ -49,15 +46,12 @@ func (x *ocsf) WriteRecord(e event.Event, line []byte) error {
 		x.last = link{} // a chain is of one session
 	}
 	x.known.see(e)
-	x.arena.reset()
 	x.taken = x.taken[:0]
-	root, here := x.event(e, line)
-	at := 0
-	x.line = root.append(x.line[:0], &at)
-	hash := sha256.Sum256(x.line)
-	here.fingerprint = hex.EncodeToString(hash[:])
-	mark := append([]byte(`,"fingerprint":`), x.fingerprint(here.fingerprint, true).append(nil, new(int))...)
-	x.line = append(slices.Insert(x.line, at, mark...), '\n')
+	attestation := new(object).str("chain_uid", orUnknown(e.Session))
+	root, here := x.event(e, line, attestation)
+	here.fingerprint = sum(root.append(x.line[:0]))
+	attestation.obj("fingerprint", x.fingerprint(here.fingerprint, true))
+	x.line = append(root.append(x.line[:0]), '\n')
 	x.last = here
 	if _, err := x.w.Write(x.line); err != nil {
 		x.err = fmt.Errorf("writing an event as OCSF: %w", err)
@@ -67,8 +61,8 @@ func (x *ocsf) WriteRecord(e event.Event, line []byte) error {
 
 func (x *ocsf) Close() error { return x.err }
 
-// event makes the whole of an event but its fingerprint.
-func (x *ocsf) event(e event.Event, line []byte) (*object, link) {
+// event makes the whole of an event but its fingerprint, which attestation is to get.
+func (x *ocsf) event(e event.Event, line []byte, attestation *object) (*object, link) {
 	a := actionOf(e)
 	activity, name := activityOf(a, e)
 	here := link{uid: UID(e), typeUID: a.class.uid*100 + activity}
@@ -76,7 +70,7 @@ func (x *ocsf) event(e event.Event, line []byte) (*object, link) {
 	if _, said := e.Detail["severity"]; said {
 		x.take("severity")
 	}
-	o := x.arena.new()
+	o := new(object)
 	o.num("class_uid", a.class.uid).str("class_name", a.class.name).
 		num("category_uid", a.class.uid/1000).num("activity_id", activity).str("activity_name", name).num("type_uid", here.typeUID).
 		num("severity_id", int64(s)).str("severity", severities[s].ocsf).
@@ -97,9 +91,8 @@ func (x *ocsf) event(e event.Event, line []byte) (*object, link) {
 			o.num("count", n)
 		}
 	}
-	attestation := x.arena.new().str("chain_uid", orUnknown(e.Session)).hole("fingerprint")
 	if x.last.uid != "" {
-		attestation.obj("prev_event", x.arena.new().str("uid", x.last.uid).num("type_uid", x.last.typeUID).
+		attestation.obj("prev_event", new(object).str("uid", x.last.uid).num("type_uid", x.last.typeUID).
 			obj("fingerprint", x.fingerprint(x.last.fingerprint, true)))
 	}
 	o.list("attestation_list", attestation)
@@ -129,11 +122,11 @@ func (x *ocsf) metadata(e event.Event, record bool) *object {
 	if actionOf(e).class.uid < 2000 || actionOf(e).class == lifecycle {
 		profiles = append([]string{"host"}, profiles...)
 	}
-	o := x.arena.new().str("version", ocsfVersion).str("uid", UID(e)).
+	o := new(object).str("version", ocsfVersion).str("uid", UID(e)).
 		str("correlation_uid", e.Session).str("event_code", e.Action).
 		str("log_name", "holdfast").str("log_provider", string(e.Sensor)).
 		str("original_time", e.Time.UTC().Format(time.RFC3339Nano)).
-		strs("profiles", profiles...).obj("product", x.product())
+		set("profiles", profiles).obj("product", x.product())
 	if e.Seq > 0 {
 		o.num("sequence", int64(e.Seq))
 	}
@@ -144,7 +137,7 @@ func (x *ocsf) metadata(e event.Event, record bool) *object {
 }
 
 func (x *ocsf) product() *object {
-	return x.arena.new().str("name", "Holdfast").str("vendor_name", "Holdfast").str("version", x.options.Version)
+	return new(object).str("name", "Holdfast").str("vendor_name", "Holdfast").str("version", x.options.Version)
 }
 
 // device is the machine that the record is of.
@@ -156,14 +149,14 @@ func (x *ocsf) device(e event.Event) *object {
 	if name == "" {
 		name = x.options.Host
 	}
-	return x.arena.new().str("hostname", orUnknown(name)).num("type_id", 0).str("type", "Unknown").
-		obj("os", x.arena.new().str("name", "Linux").num("type_id", 200).str("type", "Linux"))
+	return new(object).str("hostname", orUnknown(name)).num("type_id", 0).str("type", "Unknown").
+		obj("os", new(object).str("name", "Linux").num("type_id", 200).str("type", "Linux"))
 }
 
 // fingerprint is a SHA-256 in hex; jcs says that it is of an event's canonical
 // form and not of bytes as they are.
 func (x *ocsf) fingerprint(hash string, jcs bool) *object {
-	o := x.arena.new().num("algorithm_id", 3).str("algorithm", "SHA-256").
+	o := new(object).num("algorithm_id", 3).str("algorithm", "SHA-256").
 		num("encoding_id", 1).str("encoding", "Hex").str("value", hash)
 	if jcs {
 		o.num("serialization_id", 2).str("serialization", "JCS")
@@ -185,7 +178,7 @@ func (x *ocsf) decision(o *object, a *action, e event.Event) {
 		}
 	}
 	if e.Verdict != event.Unknown && e.Rule != "" {
-		o.obj("policy", x.arena.new().str("name", "Holdfast policy").str("uid", e.Rule))
+		o.obj("policy", new(object).str("name", "Holdfast policy").str("uid", e.Rule))
 	}
 	o.str("status_code", e.Error)
 	o.str("status_detail", x.text(e, "reason"))
@@ -203,7 +196,7 @@ func (x *ocsf) decision(o *object, a *action, e event.Event) {
 
 // unmapped holds what OCSF has no name for.
 func (x *ocsf) unmapped(e event.Event, a *action) *object {
-	o := x.arena.new().str("layer", e.Layer)
+	o := new(object).str("layer", e.Layer)
 	if e.N > 0 {
 		o.num("n", int64(e.N))
 	}
@@ -219,8 +212,8 @@ func (x *ocsf) unmapped(e event.Event, a *action) *object {
 	if a.class.uid == 0 || x.process(e, true) == nil {
 		o.obj("process", x.facts(e, true)) // a process has a pid or an id in OCSF
 	}
-	rest := x.arena.new()
-	raw := x.arena.new().str("object", exact(e.Object)).str("resolved", exact(e.Resolved)).
+	rest := new(object)
+	raw := new(object).str("object", exact(e.Object)).str("resolved", exact(e.Resolved)).
 		str("executable", exact(e.Process.Executable)).str("cwd", exact(e.Process.Cwd))
 	for i, arg := range e.Process.Argv {
 		if b := exact(arg); b != "" {
@@ -229,7 +222,7 @@ func (x *ocsf) unmapped(e event.Event, a *action) *object {
 	}
 	for key, value := range e.Detail {
 		if !slices.Contains(x.taken, key) {
-			rest.fields = append(rest.fields, field{key: safeKey(key), kind: text, text: value})
+			rest.set(safeKey(key), value)
 		}
 		if b := exact(value); b != "" {
 			raw.str("detail."+safeKey(key), b)

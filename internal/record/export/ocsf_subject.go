@@ -18,7 +18,7 @@ func (x *ocsf) subject(o *object, a *action, e event.Event) {
 	case fileActivity:
 		x.files(o, e)
 	case kernelActivity:
-		o.obj("kernel", x.arena.new().str("name", orUnknown(e.Object)).num("type_id", 2).str("type", "System Call").str("system_call", e.Object))
+		o.obj("kernel", new(object).str("name", orUnknown(e.Object)).num("type_id", 2).str("type", "System Call").str("system_call", e.Object))
 	case processActivity:
 		x.processes(o, e)
 		return
@@ -28,7 +28,7 @@ func (x *ocsf) subject(o *object, a *action, e event.Event) {
 		x.finding(o, e)
 		return
 	case entity:
-		o.obj("entity", x.arena.new().str("name", orUnknown(e.Object)).str("type", "policy"))
+		o.obj("entity", new(object).str("name", orUnknown(e.Object)).str("type", "policy"))
 	case networkActivity, httpActivity, dnsActivity:
 		x.network(o, a, e)
 	case lifecycle:
@@ -51,9 +51,9 @@ func (x *ocsf) subject(o *object, a *action, e event.Event) {
 // actor is the process that did it, or Holdfast itself.
 func (x *ocsf) actor(e event.Event) *object {
 	if p := x.process(e, true); p != nil {
-		return x.arena.new().obj("process", p)
+		return new(object).obj("process", p)
 	}
-	return x.arena.new().str("app_name", "holdfast")
+	return new(object).str("app_name", "holdfast")
 }
 
 // process is who asked; nil when that is not known. Its parent is left out where
@@ -68,7 +68,7 @@ func (x *ocsf) process(e event.Event, parent bool) *object {
 // facts are what an event says of its process.
 func (x *ocsf) facts(e event.Event, parent bool) *object {
 	q := e.Process
-	o := x.arena.new().str("uid", execUID(e, q.Exec)).str("working_directory", q.Cwd)
+	o := new(object).str("uid", execUID(e, q.Exec)).str("working_directory", q.Cwd)
 	if q.PID != 0 {
 		o.num("pid", int64(q.PID))
 	}
@@ -94,7 +94,7 @@ func (x *ocsf) parent(e event.Event) *object {
 	if q.Parent == 0 && q.ParentExec == 0 {
 		return nil
 	}
-	o := x.arena.new().str("uid", execUID(e, q.ParentExec))
+	o := new(object).str("uid", execUID(e, q.ParentExec))
 	if q.Parent != 0 {
 		o.num("pid", int64(q.Parent))
 	}
@@ -117,7 +117,7 @@ func (x *ocsf) processes(o *object, e event.Event) {
 	starts := e.Action != event.ProcExit
 	p := x.process(e, true)
 	if p == nil {
-		p = x.arena.new().str("uid", e.Session+"-unknown")
+		p = new(object).str("uid", e.Session+"-unknown")
 	}
 	if x.known.executable(e.Process) == "" && e.Object != "" {
 		p.str("name", path.Base(e.Object)).obj("file", x.file(e.Object, 0))
@@ -132,7 +132,7 @@ func (x *ocsf) processes(o *object, e event.Event) {
 	if code, ok := x.count(e, "status"); ok && e.Action == event.ProcExit {
 		o.num("exit_code", code)
 	}
-	who := x.arena.new()
+	who := new(object)
 	if parent := x.parent(e); starts && parent != nil {
 		who.obj("process", parent)
 	} else if self := x.process(e, false); !starts && self != nil {
@@ -177,18 +177,18 @@ func (x *ocsf) file(p string, kind int64) *object {
 	if p == "" {
 		name = "unknown"
 	}
-	return x.arena.new().str("name", name).str("path", p).num("type_id", kind)
+	return new(object).str("name", name).str("path", p).num("type_id", kind)
 }
 
 func (x *ocsf) network(o *object, a *action, e event.Event) {
 	o.obj("src_endpoint", x.inside(e))
 	if a.class == dnsActivity {
-		o.obj("query", x.arena.new().str("hostname", orUnknown(e.Object)).str("type", x.text(e, "type")))
+		o.obj("query", new(object).str("hostname", orUnknown(e.Object)).str("type", x.text(e, "type")))
 		return
 	}
 	o.obj("dst_endpoint", x.endpoint(e.Object))
-	o.obj("tls", x.arena.new().str("sni", x.text(e, "sni")))
-	traffic := x.arena.new()
+	o.obj("tls", new(object).str("sni", x.text(e, "sni")))
+	traffic := new(object)
 	in, hasIn := x.count(e, "in")
 	out, hasOut := x.count(e, "out")
 	if hasIn {
@@ -206,31 +206,31 @@ func (x *ocsf) network(o *object, a *action, e event.Event) {
 	}
 	o.obj("http_request", x.request(e))
 	if code, ok := x.count(e, "status"); ok {
-		o.obj("http_response", x.arena.new().num("code", code))
+		o.obj("http_response", new(object).num("code", code))
 	}
 }
 
 // inside is the endpoint of the session.
 func (x *ocsf) inside(e event.Event) *object {
-	return x.arena.new().str("name", "sandbox").str("uid", orUnknown(e.Session))
+	return new(object).str("name", "sandbox").str("uid", orUnknown(e.Session))
 }
 
 func (x *ocsf) request(e event.Event) *object {
 	host, port := hostPort(e.Object)
-	url := x.arena.new().str("hostname", orUnknown(host)).str("path", x.text(e, "path"))
+	url := new(object).str("hostname", orUnknown(host)).str("path", x.text(e, "path"))
 	if port > 0 {
 		url.num("port", port)
 	}
-	return x.arena.new().str("http_method", x.text(e, "method")).str("version", x.text(e, "proto")).obj("url", url)
+	return new(object).str("http_method", x.text(e, "method")).str("version", x.text(e, "proto")).obj("url", url)
 }
 
 // endpoint is where a connection goes.
-func (x *ocsf) endpoint(object string) *object {
-	o := x.arena.new()
-	if strings.HasPrefix(object, "unix:") {
-		return o.str("name", object)
+func (x *ocsf) endpoint(address string) *object {
+	o := new(object)
+	if strings.HasPrefix(address, "unix:") {
+		return o.str("name", address)
 	}
-	host, port := hostPort(object)
+	host, port := hostPort(address)
 	if _, err := netip.ParseAddr(host); err == nil {
 		o.str("ip", host)
 	} else {
@@ -257,10 +257,10 @@ func hostPort(s string) (string, int64) {
 
 // lending is the use of a credential.
 func (x *ocsf) lending(o *object, e event.Event) {
-	o.obj("api", x.arena.new().str("operation", e.Action).obj("service", x.arena.new().str("name", "holdfast broker")))
+	o.obj("api", new(object).str("operation", e.Action).obj("service", new(object).str("name", "holdfast broker")))
 	o.obj("src_endpoint", x.inside(e)).obj("dst_endpoint", x.endpoint(e.Object)).obj("http_request", x.request(e))
 	if name := x.text(e, "credential"); name != "" {
-		o.list("resources", x.arena.new().str("name", name).str("type", "credential"))
+		o.list("resources", new(object).str("name", name).str("type", "credential"))
 	}
 }
 
@@ -270,19 +270,19 @@ func (x *ocsf) toolUse(o *object, e event.Event) {
 	if service == "" {
 		service = "agent"
 	}
-	o.obj("api", x.arena.new().str("operation", e.Action).obj("service", x.arena.new().str("name", service)))
+	o.obj("api", new(object).str("operation", e.Action).obj("service", new(object).str("name", service)))
 	o.obj("src_endpoint", x.inside(e))
 	if e.Object != "" {
-		o.list("resources", x.arena.new().str("name", e.Object).str("type", "tool"))
+		o.list("resources", new(object).str("name", e.Object).str("type", "tool"))
 	}
 }
 
 // consent is what a human was asked and said.
 func (x *ocsf) consent(o *object, e event.Event) {
-	o.obj("api", x.arena.new().str("operation", e.Action).obj("service", x.arena.new().str("name", "holdfast approve")))
+	o.obj("api", new(object).str("operation", e.Action).obj("service", new(object).str("name", "holdfast approve")))
 	o.obj("src_endpoint", x.inside(e))
 	if e.Object != "" {
-		o.list("resources", x.arena.new().str("name", e.Object).str("type", "approval"))
+		o.list("resources", new(object).str("name", e.Object).str("type", "approval"))
 	}
 }
 
