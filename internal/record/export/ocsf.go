@@ -1,6 +1,7 @@
 package export
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -146,10 +147,7 @@ func (x *ocsf) device(e event.Event) *object {
 	if e.Detail["host"] == name && name != "" {
 		x.take("host")
 	}
-	if name == "" {
-		name = x.options.Host
-	}
-	return new(object).str("hostname", orUnknown(name)).num("type_id", 0).str("type", "Unknown").
+	return new(object).str("hostname", orUnknown(cmp.Or(name, x.options.Host))).num("type_id", 0).str("type", "Unknown").
 		obj("os", new(object).str("name", "Linux").num("type_id", 200).str("type", "Linux"))
 }
 
@@ -263,9 +261,4 @@ func (x *ocsf) take(key string) {
 	}
 }
 
-func orUnknown(s string) string {
-	if s == "" {
-		return "unknown"
-	}
-	return s
-}
+func orUnknown(s string) string { return cmp.Or(s, "unknown") }

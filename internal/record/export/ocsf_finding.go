@@ -1,6 +1,7 @@
 package export
 
 import (
+	"cmp"
 	"strings"
 
 	"holdfast.dev/holdfast/internal/floor/event"
@@ -21,7 +22,7 @@ func (x *ocsf) finding(o *object, e event.Event) {
 	case event.AlertRaise:
 		title, rule = orUnknown(x.text(e, "title")), orUnknown(e.Object)
 	case event.HoneyRead:
-		evidence.obj("file", x.file(found(e.Object, e.Resolved), 1))
+		evidence.obj("file", x.file(cmp.Or(e.Resolved, e.Object), 1))
 	default:
 		evidence.obj("dst_endpoint", x.endpoint(e.Object))
 	}

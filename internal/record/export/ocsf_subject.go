@@ -1,6 +1,7 @@
 package export
 
 import (
+	"cmp"
 	"net"
 	"net/netip"
 	"path"
@@ -147,7 +148,7 @@ func (x *ocsf) processes(o *object, e event.Event) {
 var fileTypes = map[string]int64{event.FileMkdir: 2, event.FileSymlink: 7, event.FileMknod: 99}
 
 func (x *ocsf) files(o *object, e event.Event) {
-	f := x.file(found(e.Object, e.Resolved), fileTypes[e.Action])
+	f := x.file(cmp.Or(e.Resolved, e.Object), fileTypes[e.Action])
 	if e.Action == event.FileMknod {
 		f.str("type", x.text(e, "type"))
 	}
@@ -161,15 +162,7 @@ func (x *ocsf) files(o *object, e event.Event) {
 	} else {
 		x.take("to_resolved") // the name as asked stays among the details
 	}
-	o.obj("file_result", x.file(found(to, resolved), 0))
-}
-
-// found is a path as it was found, else as it was asked for.
-func found(asked, resolved string) string {
-	if resolved != "" {
-		return resolved
-	}
-	return asked
+	o.obj("file_result", x.file(cmp.Or(resolved, to), 0))
 }
 
 func (x *ocsf) file(p string, kind int64) *object {
@@ -266,23 +259,20 @@ func (x *ocsf) lending(o *object, e event.Event) {
 
 // toolUse is what an agent did with a tool.
 func (x *ocsf) toolUse(o *object, e event.Event) {
-	service := e.Detail["server"]
-	if service == "" {
-		service = "agent"
-	}
-	o.obj("api", new(object).str("operation", e.Action).obj("service", new(object).str("name", service)))
-	o.obj("src_endpoint", x.inside(e))
-	if e.Object != "" {
-		o.list("resources", new(object).str("name", e.Object).str("type", "tool"))
-	}
+	x.api(o, e, cmp.Or(e.Detail["server"], "agent"), "tool")
 }
 
 // consent is what a human was asked and said.
 func (x *ocsf) consent(o *object, e event.Event) {
-	o.obj("api", new(object).str("operation", e.Action).obj("service", new(object).str("name", "holdfast approve")))
+	x.api(o, e, "holdfast approve", "approval")
+}
+
+// api is a call of a service about the object of an event, which is of that kind.
+func (x *ocsf) api(o *object, e event.Event, service, kind string) {
+	o.obj("api", new(object).str("operation", e.Action).obj("service", new(object).str("name", service)))
 	o.obj("src_endpoint", x.inside(e))
 	if e.Object != "" {
-		o.list("resources", new(object).str("name", e.Object).str("type", "approval"))
+		o.list("resources", new(object).str("name", e.Object).str("type", kind))
 	}
 }
 

@@ -1,10 +1,12 @@
 package incident
 
 import (
+	"cmp"
 	"net"
 	"net/netip"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"holdfast.dev/holdfast/internal/floor/event"
@@ -140,10 +142,7 @@ func (b *Builder) place(e *event.Event, object string) string {
 	kind, _, _ := strings.Cut(e.Action, ".")
 	switch {
 	case e.Action == event.ProcExec && e.Verdict == event.Allowed:
-		if e.Process.Executable == "" {
-			return "program " + cut(path.Base(object), 100)
-		}
-		return "program " + cut(path.Base(e.Process.Executable), 100)
+		return "program " + cut(path.Base(cmp.Or(e.Process.Executable, object)), 100)
 	case kind == "file" && e.Verdict != event.Denied && b.below(object) != "":
 		return "the workspace"
 	case e.Action == event.FileQuarantine:
@@ -200,12 +199,7 @@ func (b *Builder) short(name string) string {
 }
 
 // found is the object of an event as it was found, or else as it was asked.
-func found(e *event.Event) string {
-	if e.Resolved != "" {
-		return e.Resolved
-	}
-	return e.Object
-}
+func found(e *event.Event) string { return cmp.Or(e.Resolved, e.Object) }
 
 // ofSystem reports whether a path is a device or a file of the kernel that programs
 // write to as they print or ask.
@@ -213,12 +207,11 @@ func ofSystem(name string) bool {
 	return strings.HasPrefix(name, "/dev/") && !strings.HasPrefix(name, "/dev/shm/") || strings.HasPrefix(name, "/proc/")
 }
 
-func number(s string) (n uint64) {
-	for _, r := range s {
-		if r < '0' || r > '9' || n > 1<<50 {
-			return 0 // what is no number counts nothing
-		}
-		n = 10*n + uint64(r-'0')
+// number reads a count; what is none, or no count of anything, is 0.
+func number(s string) uint64 {
+	n, err := strconv.ParseUint(s, 10, 50)
+	if err != nil {
+		return 0
 	}
 	return n
 }

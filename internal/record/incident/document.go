@@ -1,6 +1,7 @@
 package incident
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -23,10 +24,7 @@ type teller struct {
 func (b *Builder) Document(f Findings) document.Document {
 	t := &teller{Builder: b, f: f, s: b.story.Story(), name: map[uint64]string{}}
 	for _, p := range t.s.Programs {
-		name := p.Executable
-		if name == "" {
-			name = p.Asked
-		}
+		name := cmp.Or(p.Executable, p.Asked)
 		t.name[p.Exec] = cut(name[strings.LastIndexByte(name, '/')+1:], 64)
 	}
 	check := t.check() // counts what is to be done, which the summary says
@@ -159,13 +157,13 @@ func (t *teller) toDo() document.Prose {
 // sortedAlerts are the alerts by rule, the gravest first.
 func (t *teller) sortedAlerts() []*alerted {
 	list := slices.Clone(t.alerts.list)
-	slices.SortStableFunc(list, func(a, b *alerted) int { return rank(a.severity) - rank(b.severity) })
+	slices.SortStableFunc(list, func(a, b *alerted) int { return b.severity.Level() - a.severity.Level() })
 	return list
 }
 
 // severityOf is a severity that is known, in a word that stands out.
 func severityOf(a *alerted) any {
-	if rank(a.severity) < len(severities) {
+	if a.severity.Level() > 0 {
 		return document.Strong(a.severity)
 	}
 	return document.Strong("of no known severity")

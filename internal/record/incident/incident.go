@@ -9,6 +9,7 @@
 package incident
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -204,20 +205,13 @@ type names struct {
 }
 
 func (n *names) add(s string) {
-	if s == "" {
-		return
-	}
-	s = cut(s, 300)
-	for _, old := range n.list {
-		if old == s {
-			return
-		}
-	}
-	if len(n.list) >= named {
+	switch s = cut(s, 300); {
+	case s == "" || slices.Contains(n.list, s):
+	case len(n.list) >= named:
 		n.more = true
-		return
+	default:
+		n.list = append(n.list, s)
 	}
-	n.list = append(n.list, s)
 }
 
 // cut is a copy of s with at most about n bytes.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"holdfast.dev/holdfast/internal/detect"
 	"holdfast.dev/holdfast/internal/floor/event"
 	"holdfast.dev/holdfast/internal/floor/paths"
 )
@@ -14,10 +15,11 @@ import (
 // alerted is the alerts of one rule.
 type alerted struct {
 	span
-	rule, severity, title, explanation, technique string
-	objects                                       names
-	held                                          []string // layers that refused what the alerts are about
-	passed                                        bool     // some of it was not refused
+	rule, title, explanation, technique string
+	severity                            detect.Severity
+	objects                             names
+	held                                []string // layers that refused what the alerts are about
+	passed                              bool     // some of it was not refused
 }
 
 // host is a destination that was reached.
@@ -67,7 +69,7 @@ func (b *Builder) alert(e *event.Event) {
 	}
 	d := e.Detail
 	if a.count == 0 {
-		a.rule, a.severity, a.title = cut(e.Object, 200), cut(d["severity"], 20), cut(d["title"], 400)
+		a.rule, a.severity, a.title = cut(e.Object, 200), detect.Severity(cut(d["severity"], 20)), cut(d["title"], 400)
 		a.explanation, a.technique = cut(d["explanation"], 2000), cut(d["technique"], 200)
 	}
 	a.add(e, 1)
@@ -105,11 +107,7 @@ func (b *Builder) through(e *event.Event) {
 		b.changed(e, found(e))
 	case event.FileRename:
 		b.gone(found(e))
-		to := e.Detail["to_resolved"]
-		if to == "" {
-			to = e.Detail["to"]
-		}
-		b.changed(e, to)
+		b.changed(e, cmp.Or(e.Detail["to_resolved"], e.Detail["to"]))
 	case event.FileUnlink:
 		b.gone(found(e))
 	}

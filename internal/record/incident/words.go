@@ -2,7 +2,6 @@ package incident
 
 import (
 	"fmt"
-	"slices"
 
 	"holdfast.dev/holdfast/internal/floor/document"
 	"holdfast.dev/holdfast/internal/floor/event"
@@ -99,17 +98,6 @@ var verdictWords = map[string]string{
 	"GAPS":         "what stands in the record is as it was written, but events were lost or only counted, or the run was broken off. That something is not in this report does not mean that it did not happen.",
 	"TAMPERED":     "the record was altered, cut or put elsewhere after it was written. Nothing in this report can be relied on: use it for hints, and take the run as one of which nothing is known.",
 	"UNVERIFIABLE": "nothing vouches for the record: it was signed by a key that this user does not have. What this report says may be invented.",
-}
-
-// severities are the words for how grave an alert is, the gravest first.
-var severities = []string{"critical", "high", "medium", "low", "info"}
-
-// rank orders severities, the gravest first.
-func rank(severity string) int {
-	if i := slices.Index(severities, severity); i >= 0 {
-		return i
-	}
-	return len(severities)
 }
 
 // plural is n things.

@@ -1,6 +1,7 @@
 package story
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -164,11 +165,7 @@ const maxDetails = 32
 
 func (b *Builder) keepAll(m map[string]string) map[string]string {
 	out := map[string]string{}
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
+	keys := slices.Sorted(maps.Keys(m))
 	for i, k := range keys {
 		if i == maxDetails {
 			b.s.Left.Other += uint64(len(keys) - i)

@@ -1,6 +1,10 @@
 package story
 
-import "holdfast.dev/holdfast/internal/floor/event"
+import (
+	"cmp"
+
+	"holdfast.dev/holdfast/internal/floor/event"
+)
 
 // file takes what was done to files.
 func (b *Builder) file(e *event.Event) {
@@ -24,10 +28,7 @@ func (b *Builder) file(e *event.Event) {
 	if private {
 		what = KeptPrivate
 	}
-	to := e.Detail["to_resolved"]
-	if to == "" {
-		to = e.Detail["to"]
-	}
+	to := cmp.Or(e.Detail["to_resolved"], e.Detail["to"])
 	switch e.Action {
 	case event.FileOpen:
 		b.touch(e, (*Program).read, name, "", "")

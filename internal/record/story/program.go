@@ -1,6 +1,8 @@
 package story
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 
 	"holdfast.dev/holdfast/internal/floor/event"
@@ -159,19 +161,8 @@ func (b *Builder) list(of *Program, w which, name, to, what string) {
 
 // refusedAs says in a few words what was refused.
 func refusedAs(e *event.Event) string {
-	words := []string{e.Action}
-	for _, w := range []string{e.Layer, e.Error} {
-		if w != "" {
-			words = append(words, w)
-		}
-	}
-	return strings.Join(words, " ")
+	return strings.Join(slices.DeleteFunc([]string{e.Action, e.Layer, e.Error}, func(w string) bool { return w == "" }), " ")
 }
 
 // place is the object of an event as it was found, or else as it was asked.
-func place(e *event.Event) string {
-	if e.Resolved != "" {
-		return e.Resolved
-	}
-	return e.Object
-}
+func place(e *event.Event) string { return cmp.Or(e.Resolved, e.Object) }

@@ -1,6 +1,10 @@
 package story
 
-import "holdfast.dev/holdfast/internal/floor/event"
+import (
+	"cmp"
+
+	"holdfast.dev/holdfast/internal/floor/event"
+)
 
 // actions bounds what a record with invented actions can fill.
 const actions = 40
@@ -50,10 +54,7 @@ func (b *Builder) credential(e *event.Event) {
 	case event.HoneyRead:
 		b.touch(e, baited(e), place(e), "", "fake credential")
 	}
-	name := e.Detail["credential"]
-	if name == "" {
-		name = e.Detail["kind"] // of a fake one
-	}
+	name := cmp.Or(e.Detail["credential"], e.Detail["kind"]) // the kind is of a fake one
 	key := credentialKey{short(name), short(e.Object), short(e.Action)}
 	c := b.credentials[key]
 	if c == nil {

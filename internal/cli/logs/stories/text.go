@@ -1,6 +1,7 @@
 package stories
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -9,6 +10,7 @@ import (
 
 	"holdfast.dev/holdfast/internal/cli/lines"
 	"holdfast.dev/holdfast/internal/cli/words"
+	"holdfast.dev/holdfast/internal/detect"
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/event"
 	"holdfast.dev/holdfast/internal/floor/text"
@@ -91,7 +93,7 @@ func (pr *printer) head() {
 	}
 }
 
-var severities = []string{"critical", "high", "medium", "low", "info"}
+func severityOf(a *story.Alert) int { return detect.Severity(a.Detail["severity"]).Level() }
 
 // alerts come first, the worst at the top.
 func (pr *printer) alerts() {
@@ -100,20 +102,14 @@ func (pr *printer) alerts() {
 	}
 	pr.title("ALERTS")
 	list := slices.Clone(pr.t.Alerts)
-	rank := func(a *story.Alert) int {
-		if i := slices.Index(severities, a.Detail["severity"]); i >= 0 {
-			return i
-		}
-		return len(severities)
-	}
-	slices.SortStableFunc(list, func(a, b *story.Alert) int { return rank(a) - rank(b) })
+	slices.SortStableFunc(list, func(a, b *story.Alert) int { return severityOf(b) - severityOf(a) })
 	for i, a := range list {
 		if i >= 50 && !pr.long {
 			pr.say("  … and %s", words.Plural(len(list)-i, "more alert", "more alerts"))
 			return
 		}
 		severity := fmt.Sprintf("%-8s", text.Line(a.Detail["severity"]))
-		if rank(a) <= 1 {
+		if severityOf(a) >= detect.High.Level() {
 			severity = pr.a.Tint(command.Red, severity)
 		}
 		pr.say("  %s  %s  %s%s  %s", severity, text.Word(a.Rule), text.Line(a.Detail["title"]), words.Times(a.Count), pr.a.Tint(command.Grey, fmt.Sprintf("#%d", a.Seq)))
@@ -148,11 +144,7 @@ func (pr *printer) credentials() {
 		if c.Reason != "" {
 			what += ": " + text.Line(c.Reason)
 		}
-		name := c.Name
-		if name == "" {
-			name = "-"
-		}
-		pr.say("  %s  %s  %s", text.Word(name), text.Word(c.Where), what)
+		pr.say("  %s  %s  %s", text.Word(cmp.Or(c.Name, "-")), text.Word(c.Where), what)
 	}
 }
 
@@ -181,7 +173,7 @@ func (pr *printer) refusals() {
 		if r.Rule != "" {
 			rule = text.Word(r.Rule)
 		}
-		parts := []string{}
+		var parts []string
 		for _, s := range []string{r.Layer, r.Error} {
 			if s != "" {
 				parts = append(parts, text.Word(s))
