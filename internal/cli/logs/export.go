@@ -69,7 +69,7 @@ func (a *app) export(ctx context.Context, x exportFlags, args []string) (err err
 	}
 	var to io.Writer = a.Stdout
 	if x.output != "" {
-		// What a record says is nobody else's business, and nothing is overwritten.
+		// Only this user may read it, and nothing is overwritten.
 		f, err := os.OpenFile(x.output, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 		if err != nil {
 			return fmt.Errorf("making the file: %w", err)

@@ -45,7 +45,7 @@ func newLogList(a *app) *cobra.Command {
 			} else {
 				err = a.printLogs(rows)
 			}
-			return errors.Join(err, a.warnGone(r))
+			return errors.Join(err, a.warnRemoved(r))
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "show as JSON")

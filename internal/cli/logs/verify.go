@@ -74,11 +74,11 @@ func (a *app) verify(ctx context.Context, v verifyFlags, args []string) error {
 		return err
 	}
 	infos, err := a.verifiable(r, args, v.all)
-	gone, err := v.gone(r, args, infos, err)
+	gone, err := v.removedSessions(r, args, infos, err)
 	if err != nil {
 		return err
 	}
-	results := a.missed(r, gone, v.json)
+	results := a.removedReports(r, gone, v.json)
 	good := len(gone) == 0
 	for _, info := range infos {
 		if options.Anchored = v.anchor != ""; options.Anchored {

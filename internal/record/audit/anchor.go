@@ -16,8 +16,8 @@ import (
 	"holdfast.dev/holdfast/internal/floor/syslog"
 )
 
-// Anchor is a place outside in which checkpoints are kept, so that whoever
-// removes the end of a log, or a whole one, is found out.
+// Anchor keeps checkpoints outside of the log, so that verification finds out when the
+// end of a log, or a whole log, was removed.
 type Anchor interface {
 	// Publish keeps a signed note. It is called from one goroutine, every ten
 	// seconds at most, at serious alerts and at the end.

@@ -73,7 +73,7 @@ func readKey(dir string) (note.Signer, error) {
 // must not come to be. Unless it is to replace, a key that is there meanwhile
 // stays.
 func makeKey(dir string, replacing bool) error {
-	if err := private(dir); err != nil {
+	if err := makePrivateDir(dir); err != nil {
 		return err
 	}
 	secret, public, err := note.GenerateKey(rand.Reader, keyName)
@@ -125,7 +125,7 @@ func Rotate(dir string) (PublicKey, error) {
 // PublicKeys lists the keys that signed or sign, the current one first. There is
 // none before the first run.
 func PublicKeys(dir string) ([]PublicKey, error) {
-	paths, err := within(dir, publicSuffix)
+	paths, err := filesWithSuffix(dir, publicSuffix)
 	if err != nil {
 		return nil, fmt.Errorf("looking for keys: %w", err)
 	}
@@ -157,9 +157,9 @@ func PublicKeys(dir string) ([]PublicKey, error) {
 	return keys, nil
 }
 
-// within lists the files of a directory whose names end with a suffix, sorted; a
-// directory that is missing has none.
-func within(dir, suffix string) ([]string, error) {
+// filesWithSuffix lists the regular files of a directory with that suffix, sorted. A
+// missing directory has none.
+func filesWithSuffix(dir, suffix string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err

@@ -24,13 +24,13 @@ type Info struct {
 // List finds the logs of a directory, the newest first. There are none where the
 // directory is missing.
 func List(dir string) ([]Info, error) {
-	paths, err := within(dir, suffix)
+	paths, err := filesWithSuffix(dir, suffix)
 	if err != nil {
 		return nil, fmt.Errorf("looking for records: %w", err)
 	}
 	var infos []Info
 	for _, path := range paths {
-		i, err := look(path)
+		i, err := readInfo(path)
 		if errors.Is(err, fs.ErrNotExist) { // it was pruned meanwhile
 			continue
 		}
@@ -43,7 +43,7 @@ func List(dir string) ([]Info, error) {
 	return infos, nil
 }
 
-func look(path string) (Info, error) {
+func readInfo(path string) (Info, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return Info{}, err
@@ -62,10 +62,10 @@ func look(path string) (Info, error) {
 	return i, nil
 }
 
-// FindError says that a name is that of no log, or of several.
+// FindError is the error for a name that matches no log, or several.
 type FindError struct {
 	Session string
-	Several []string // the ids that begin so
+	Several []string // the ids with that prefix
 }
 
 func (e *FindError) Error() string {
@@ -78,8 +78,7 @@ func (e *FindError) Error() string {
 	return fmt.Sprintf("there is no record of a session %q", e.Session)
 }
 
-// Find finds the log of a session by its id or the beginning of it, if no other
-// begins so; "" is the newest. The error is a *FindError when it is not found.
+// Find finds the log of a session by its id or a unique prefix of it; "" is the newest. The error is a *FindError when it is not found.
 func Find(dir, session string) (Info, error) {
 	infos, err := List(dir)
 	if err != nil {
@@ -139,7 +138,7 @@ func Prune(dir, heads string, try bool, stays func(i Info, n int, bytes int64) b
 // fits reports whether there are few logs in dir yet, by their number and sizes alone:
 // to look into each of them is a tenth of a short run.
 func fits(dir string) (bool, error) {
-	paths, err := within(dir, suffix)
+	paths, err := filesWithSuffix(dir, suffix)
 	if err != nil {
 		return false, fmt.Errorf("looking for records: %w", err)
 	}
@@ -160,7 +159,7 @@ func fits(dir string) (bool, error) {
 // directory of heads, "" the one beside that of the logs. Its head is set aside first: were the log removed first and the
 // rest interrupted, somebody would look for it.
 func Remove(i Info, heads string) error {
-	_, heads = places(filepath.Dir(i.Path), "", heads)
+	_, heads = defaultDirs(filepath.Dir(i.Path), "", heads)
 	aside := filepath.Join(heads, prunedDir)
 	if err := os.MkdirAll(aside, 0o700); err != nil {
 		return err
@@ -172,7 +171,7 @@ func Remove(i Info, heads string) error {
 	if err := os.Remove(i.Path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	old, err := within(aside, headSuffix)
+	old, err := filesWithSuffix(aside, headSuffix)
 	for len(old) > maxPruned && err == nil {
 		err = os.Remove(old[0])
 		old = old[1:]
@@ -187,8 +186,8 @@ func Remove(i Info, heads string) error {
 // pruned it: somebody removed it. What is no file is no log: a link or directory
 // of its name is what List passes over.
 func Lost(dir, heads string) ([]string, error) {
-	_, heads = places(dir, "", heads)
-	paths, err := within(heads, headSuffix)
+	_, heads = defaultDirs(dir, "", heads)
+	paths, err := filesWithSuffix(heads, headSuffix)
 	if err != nil {
 		return nil, fmt.Errorf("looking for heads: %w", err)
 	}

@@ -172,7 +172,7 @@ func TestLinkIsNoLog(t *testing.T) {
 func TestRemove(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "log")
 	old(t, dir, 1, 0)
-	_, heads := places(dir, "", "")
+	_, heads := defaultDirs(dir, "", "")
 	aside := filepath.Join(heads, prunedDir)
 	if err := os.Mkdir(aside, 0o700); err != nil {
 		t.Fatal(err)
@@ -192,7 +192,7 @@ func TestRemove(t *testing.T) {
 	if _, err := os.Lstat(infos[0].Path); err == nil {
 		t.Error("the log is still there")
 	}
-	there, err := within(aside, headSuffix)
+	there, err := filesWithSuffix(aside, headSuffix)
 	if err != nil || len(there) != maxPruned || !strings.HasSuffix(there[len(there)-1], "20200000-x"+headSuffix) {
 		t.Errorf("%d heads are set aside, %v", len(there), err)
 	}

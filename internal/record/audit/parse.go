@@ -51,16 +51,16 @@ func parseLine(line []byte, r *Record) error {
 	if len(line) > maxLine {
 		return &errForm{maxLine, "the line is too long"}
 	}
-	p.want(`{"seq":`)
+	p.expect(`{"seq":`)
 	r.seq = p.number()
-	p.want(`,"prev":"`)
+	p.expect(`,"prev":"`)
 	r.prev = p.at
 	p.hash()
-	p.want(`",`)
-	if p.has(`"checkpoint":`) {
-		p.want(`"checkpoint":`)
-		r.checkpoint = p.filled()
-		p.want(`}`)
+	p.expect(`",`)
+	if p.startsWith(`"checkpoint":`) {
+		p.expect(`"checkpoint":`)
+		r.checkpoint = p.nonEmptyString()
+		p.expect(`}`)
 	} else {
 		p.event()
 	}
@@ -76,12 +76,12 @@ func (p *parser) fail(what string) {
 	}
 }
 
-func (p *parser) has(s string) bool {
+func (p *parser) startsWith(s string) bool {
 	return p.err == nil && len(p.b)-p.at >= len(s) && string(p.b[p.at:p.at+len(s)]) == s
 }
 
-func (p *parser) want(s string) {
-	if !p.has(s) {
+func (p *parser) expect(s string) {
+	if !p.startsWith(s) {
 		p.fail("here should stand " + strconv.Quote(s))
 		return
 	}
@@ -150,17 +150,17 @@ var hexByte = func() (t [256]uint8) {
 
 func isHex(c byte) bool { return hexByte[c] == 1 }
 
-// filled reads a string that is not empty.
-func (p *parser) filled() span {
-	s := p.str()
+// nonEmptyString reads a string that is not empty.
+func (p *parser) nonEmptyString() span {
+	s := p.readString()
 	if p.err == nil && s.from == s.to {
 		p.fail("an empty string is left out")
 	}
 	return s
 }
 
-// str reads a string in the one spelling that AppendString has for it.
-func (p *parser) str() span {
+// readString reads a string in the one spelling that AppendString has for it.
+func (p *parser) readString() span {
 	if p.at >= len(p.b) || p.b[p.at] != '"' {
 		p.fail("here should stand a string")
 		return span{}
@@ -281,14 +281,14 @@ func (p *parser) value(m int) {
 	case mPID, mExec, mParent, mParentExec:
 		p.number()
 	case mProcess:
-		p.want("{")
+		p.expect("{")
 		p.members(mProcess, true)
 	case mArgv:
 		p.argv()
 	case mDetail, mRaw:
 		p.pairs()
 	default:
-		s := p.filled()
+		s := p.nonEmptyString()
 		p.r.at[m] = s
 		if p.err != nil {
 			return
@@ -307,9 +307,9 @@ func (p *parser) value(m int) {
 }
 
 func (p *parser) argv() {
-	p.want("[")
+	p.expect("[")
 	for p.err == nil {
-		p.str()
+		p.readString()
 		if p.ends(']') {
 			return
 		}
@@ -318,7 +318,7 @@ func (p *parser) argv() {
 
 // pairs reads an object of strings whose keys are in ascending order of bytes.
 func (p *parser) pairs() {
-	p.want("{")
+	p.expect("{")
 	var last []byte
 	for p.err == nil {
 		start := p.at
@@ -329,7 +329,7 @@ func (p *parser) pairs() {
 			return
 		}
 		last = k
-		p.str()
+		p.readString()
 		if p.ends('}') {
 			return
 		}

@@ -24,8 +24,8 @@ var (
 	ErrBroken = errors.New("the record is broken off in the middle of a line")
 )
 
-// Resume goes on with a record that its last writer left (Leave). It waits while
-// somebody else writes it. Last says what number the last event of a sensor has.
+// Resume appends to a record that its last writer left (Leave). It waits while another
+// process writes it. last returns the number of the last event of a sensor.
 func Resume(dir string, o Options) (l *Log, last func(event.Sensor) uint64, err error) {
 	if err := o.complete(dir); err != nil {
 		return nil, nil, fmt.Errorf("going on with a record: %w", err)
@@ -113,8 +113,8 @@ func readTail(data []byte, size int64) (tail, error) {
 	return t, nil
 }
 
-// Leave ends writing, and not the record: what stands there is signed, and
-// whoever comes next goes on with it.
+// Leave ends writing, not the record: what is written gets signed, and Resume can append
+// to it.
 func (l *Log) Leave() error {
 	_, err := l.stop(func() error {
 		if l.signed == l.seq {

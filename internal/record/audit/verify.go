@@ -101,7 +101,7 @@ type Report struct {
 // signatures, what was kept of it outside, and that no event is missing. An error
 // means that it could not be read, and so that nothing is known.
 func Verify(ctx context.Context, path string, o VerifyOptions) (Report, error) {
-	o.Keys, o.Heads = places(filepath.Dir(path), o.Keys, o.Heads)
+	o.Keys, o.Heads = defaultDirs(filepath.Dir(path), o.Keys, o.Heads)
 	if o.Workers <= 0 {
 		o.Workers = runtime.GOMAXPROCS(0)
 	}
@@ -111,7 +111,7 @@ func Verify(ctx context.Context, path string, o VerifyOptions) (Report, error) {
 	for _, n := range notes {
 		v.note(n)
 	}
-	witnesses := v.witnesses(path, o)
+	witnesses := v.readWitnesses(path, o)
 	f, err := os.Open(path)
 	if err != nil {
 		return Report{}, fmt.Errorf("verifying a record: %w", err)
@@ -128,7 +128,7 @@ func Verify(ctx context.Context, path string, o VerifyOptions) (Report, error) {
 	if err := v.read(ctx, io.LimitReader(f, size), o.Workers); err != nil {
 		return Report{}, fmt.Errorf("verifying a record: %w", err)
 	}
-	v.placed(o.Session)
+	v.checkSession(o.Session)
 	return v.judge(witnesses), nil
 }
 
@@ -139,12 +139,12 @@ func (v *verifier) read(ctx context.Context, r io.Reader, workers int) error {
 
 // judge says what follows from the whole.
 func (v *verifier) judge(witnesses []witness) Report {
-	v.tail()
+	v.checkEnd()
 	for _, w := range witnesses {
-		v.outside(w)
+		v.checkWitness(w)
 	}
-	v.count()
-	v.watched()
+	v.checkCounts()
+	v.checkSensors()
 	return v.finish()
 }
 
@@ -161,7 +161,7 @@ func knownKeys(o VerifyOptions) (note.Verifiers, []string) {
 		}
 		return err
 	}
-	paths, err := within(o.Keys, publicSuffix)
+	paths, err := filesWithSuffix(o.Keys, publicSuffix)
 	if err != nil {
 		notes = append(notes, "the public keys cannot be read: "+err.Error())
 	}

@@ -102,8 +102,8 @@ type programs struct {
 	next    int
 }
 
-// see takes in what an event says of the session and its programs.
-func (p *programs) see(e event.Event) {
+// remember keeps the host of the session and the executable of a program.
+func (p *programs) remember(e event.Event) {
 	if e.Session != p.session {
 		*p = programs{session: e.Session, of: map[uint64]string{}}
 	}

@@ -115,8 +115,8 @@ func safeKey(key string) string {
 	return strconv.QuoteToASCII(key)
 }
 
-// exact is the bytes of a string that is no UTF-8, as base64; "" for others.
-func exact(s string) string {
+// rawBytes is the bytes of a string that is no UTF-8, as base64; "" for others.
+func rawBytes(s string) string {
 	if utf8.ValidString(s) {
 		return ""
 	}

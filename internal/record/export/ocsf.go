@@ -22,10 +22,10 @@ type ocsf struct {
 	options Options
 	err     error // the first that happened
 
-	line  []byte
-	taken []string // keys of Detail that stand under a name of OCSF
-	known programs
-	last  link
+	line   []byte
+	mapped []string // keys of Detail that stand under a name of OCSF
+	known  programs
+	last   link
 }
 
 // link is what the next event says of the one before it.
@@ -46,8 +46,8 @@ func (x *ocsf) WriteRecord(e event.Event, line []byte) error {
 	if e.Session != x.known.session {
 		x.last = link{} // a chain is of one session
 	}
-	x.known.see(e)
-	x.taken = x.taken[:0]
+	x.known.remember(e)
+	x.mapped = x.mapped[:0]
 	attestation := new(object).str("chain_uid", orUnknown(e.Session))
 	root, here := x.event(e, line, attestation)
 	here.fingerprint = sum(root.append(x.line[:0]))
@@ -69,7 +69,7 @@ func (x *ocsf) event(e event.Event, line []byte, attestation *object) (*object, 
 	here := link{uid: UID(e), typeUID: a.class.uid*100 + activity}
 	s := severityOf(a, e)
 	if _, said := e.Detail["severity"]; said {
-		x.take("severity")
+		x.markMapped("severity")
 	}
 	o := new(object)
 	o.num("class_uid", a.class.uid).str("class_name", a.class.name).
@@ -82,13 +82,13 @@ func (x *ocsf) event(e event.Event, line []byte, attestation *object) (*object, 
 	}
 	x.decision(o, a, e)
 	x.subject(o, a, e)
-	if ms, ok := x.count(e, "ms"); ok {
+	if ms, ok := x.mappedInt(e, "ms"); ok {
 		o.num("duration", ms)
 	}
-	if n, ok := x.count(e, "again"); ok {
+	if n, ok := x.mappedInt(e, "again"); ok {
 		o.num("count", n+1)
 	} else if e.Action == event.FileLookup {
-		if n, ok := x.count(e, "count"); ok {
+		if n, ok := x.mappedInt(e, "count"); ok {
 			o.num("count", n)
 		}
 	}
@@ -145,7 +145,7 @@ func (x *ocsf) product() *object {
 func (x *ocsf) device(e event.Event) *object {
 	name := x.known.host
 	if e.Detail["host"] == name && name != "" {
-		x.take("host")
+		x.markMapped("host")
 	}
 	return new(object).str("hostname", orUnknown(cmp.Or(name, x.options.Host))).num("type_id", 0).str("type", "Unknown").
 		obj("os", new(object).str("name", "Linux").num("type_id", 200).str("type", "Linux"))
@@ -179,7 +179,7 @@ func (x *ocsf) decision(o *object, a *action, e event.Event) {
 		o.obj("policy", new(object).str("name", "Holdfast policy").str("uid", e.Rule))
 	}
 	o.str("status_code", e.Error)
-	o.str("status_detail", x.text(e, "reason"))
+	o.str("status_detail", x.mappedText(e, "reason"))
 	switch {
 	case a.class == finding:
 		o.num("status_id", 1).str("status", "New")
@@ -208,56 +208,56 @@ func (x *ocsf) unmapped(e event.Event, a *action) *object {
 		o.str("resolved", e.Resolved)
 	}
 	if a.class.uid == 0 || x.process(e, true) == nil {
-		o.obj("process", x.facts(e, true)) // a process has a pid or an id in OCSF
+		o.obj("process", x.processObject(e, true)) // a process has a pid or an id in OCSF
 	}
 	rest := new(object)
-	raw := new(object).str("object", exact(e.Object)).str("resolved", exact(e.Resolved)).
-		str("executable", exact(e.Process.Executable)).str("cwd", exact(e.Process.Cwd))
+	raw := new(object).str("object", rawBytes(e.Object)).str("resolved", rawBytes(e.Resolved)).
+		str("executable", rawBytes(e.Process.Executable)).str("cwd", rawBytes(e.Process.Cwd))
 	for i, arg := range e.Process.Argv {
-		if b := exact(arg); b != "" {
+		if b := rawBytes(arg); b != "" {
 			raw.str("argv."+strconv.Itoa(i), b)
 		}
 	}
 	for key, value := range e.Detail {
-		if !slices.Contains(x.taken, key) {
+		if !slices.Contains(x.mapped, key) {
 			rest.set(safeKey(key), value)
 		}
-		if b := exact(value); b != "" {
+		if b := rawBytes(value); b != "" {
 			raw.str("detail."+safeKey(key), b)
 		}
 	}
 	return o.obj("detail", rest).obj("raw", raw)
 }
 
-// text takes a detail.
-func (x *ocsf) text(e event.Event, key string) string {
+// mappedText returns a detail, and marks it as mapped.
+func (x *ocsf) mappedText(e event.Event, key string) string {
 	v, ok := e.Detail[key]
 	if ok {
-		x.take(key)
+		x.markMapped(key)
 	}
 	return v
 }
 
-// count takes a detail that is a whole number which JSON holds exactly; another
-// stays where it is.
-func (x *ocsf) count(e event.Event, key string) (int64, bool) {
-	n, ok := whole(e.Detail[key])
+// mappedInt returns a detail that is an integer which JSON holds exactly, and marks it as
+// mapped. Any other stays among the details.
+func (x *ocsf) mappedInt(e event.Event, key string) (int64, bool) {
+	n, ok := exactInt(e.Detail[key])
 	if ok {
-		x.take(key)
+		x.markMapped(key)
 	}
 	return n, ok
 }
 
-// whole reads a number that is written as we would, and that a reader of JSON
-// with floating point gets exactly.
-func whole(s string) (int64, bool) {
+// exactInt parses an integer in its shortest form that a JSON reader with floating point
+// reads exactly.
+func exactInt(s string) (int64, bool) {
 	n, err := strconv.ParseInt(s, 10, 64)
 	return n, err == nil && n > -1<<53 && n < 1<<53 && strconv.FormatInt(n, 10) == s
 }
 
-func (x *ocsf) take(key string) {
-	if !slices.Contains(x.taken, key) {
-		x.taken = append(x.taken, key)
+func (x *ocsf) markMapped(key string) {
+	if !slices.Contains(x.mapped, key) {
+		x.mapped = append(x.mapped, key)
 	}
 }
 

@@ -20,23 +20,23 @@ func (x *ocsf) finding(o *object, e event.Event) {
 	evidence := new(object)
 	switch e.Action {
 	case event.AlertRaise:
-		title, rule = orUnknown(x.text(e, "title")), orUnknown(e.Object)
+		title, rule = orUnknown(x.mappedText(e, "title")), orUnknown(e.Object)
 	case event.HoneyRead:
 		evidence.obj("file", x.file(cmp.Or(e.Resolved, e.Object), 1))
 	default:
 		evidence.obj("dst_endpoint", x.endpoint(e.Object))
 	}
-	info := new(object).str("uid", UID(e)).str("title", title).str("desc", x.text(e, "explanation")).
+	info := new(object).str("uid", UID(e)).str("title", title).str("desc", x.mappedText(e, "explanation")).
 		num("created_time", max(0, e.Time.UnixMilli())).
 		obj("analytic", new(object).str("uid", rule).str("name", title).num("type_id", 1).str("type", "Rule")).
 		obj("product", x.product())
-	if n, ok := x.count(e, "count"); ok {
+	if n, ok := x.mappedInt(e, "count"); ok {
 		info.num("related_events_count", n)
 	}
-	if attacks := x.attacks(x.text(e, "technique")); len(attacks) > 0 {
+	if attacks := x.attacks(x.mappedText(e, "technique")); len(attacks) > 0 {
 		info.list("attacks", attacks...)
 	}
-	if name := x.text(e, "credential"); name != "" {
+	if name := x.mappedText(e, "credential"); name != "" {
 		o.list("resources", new(object).str("name", name).str("type", "credential"))
 	}
 	o.obj("finding_info", info).set("is_alert", true)

@@ -41,7 +41,7 @@ func (x *ocsf) subject(o *object, a *action, e event.Event) {
 		case strings.HasPrefix(e.Action, "approval."):
 			x.consent(o, e)
 		default:
-			x.lending(o, e)
+			x.credentialUse(o, e)
 		}
 	case unknownAction.class:
 		return
@@ -63,11 +63,11 @@ func (x *ocsf) process(e event.Event, parent bool) *object {
 	if e.Process.PID == 0 && e.Process.Exec == 0 {
 		return nil
 	}
-	return x.facts(e, parent).str("sandbox", e.Session)
+	return x.processObject(e, parent).str("sandbox", e.Session)
 }
 
-// facts are what an event says of its process.
-func (x *ocsf) facts(e event.Event, parent bool) *object {
+// processObject is the process of an event as OCSF has it.
+func (x *ocsf) processObject(e event.Event, parent bool) *object {
 	q := e.Process
 	o := new(object).str("uid", execUID(e, q.Exec)).str("working_directory", q.Cwd)
 	if q.PID != 0 {
@@ -130,7 +130,7 @@ func (x *ocsf) processes(o *object, e event.Event) {
 	case e.Action == event.ProcSeen:
 		o.num("launch_type_id", 2).str("launch_type", "Fork")
 	}
-	if code, ok := x.count(e, "status"); ok && e.Action == event.ProcExit {
+	if code, ok := x.mappedInt(e, "status"); ok && e.Action == event.ProcExit {
 		o.num("exit_code", code)
 	}
 	who := new(object)
@@ -150,7 +150,7 @@ var fileTypes = map[string]int64{event.FileMkdir: 2, event.FileSymlink: 7, event
 func (x *ocsf) files(o *object, e event.Event) {
 	f := x.file(cmp.Or(e.Resolved, e.Object), fileTypes[e.Action])
 	if e.Action == event.FileMknod {
-		f.str("type", x.text(e, "type"))
+		f.str("type", x.mappedText(e, "type"))
 	}
 	o.obj("file", f)
 	to, resolved := e.Detail["to"], e.Detail["to_resolved"]
@@ -158,9 +158,9 @@ func (x *ocsf) files(o *object, e event.Event) {
 		return
 	}
 	if resolved == "" {
-		x.take("to")
+		x.markMapped("to")
 	} else {
-		x.take("to_resolved") // the name as asked stays among the details
+		x.markMapped("to_resolved") // the name as asked stays among the details
 	}
 	o.obj("file_result", x.file(cmp.Or(resolved, to), 0))
 }
@@ -174,16 +174,16 @@ func (x *ocsf) file(p string, kind int64) *object {
 }
 
 func (x *ocsf) network(o *object, a *action, e event.Event) {
-	o.obj("src_endpoint", x.inside(e))
+	o.obj("src_endpoint", x.sandboxEndpoint(e))
 	if a.class == dnsActivity {
-		o.obj("query", new(object).str("hostname", orUnknown(e.Object)).str("type", x.text(e, "type")))
+		o.obj("query", new(object).str("hostname", orUnknown(e.Object)).str("type", x.mappedText(e, "type")))
 		return
 	}
 	o.obj("dst_endpoint", x.endpoint(e.Object))
-	o.obj("tls", new(object).str("sni", x.text(e, "sni")))
+	o.obj("tls", new(object).str("sni", x.mappedText(e, "sni")))
 	traffic := new(object)
-	in, hasIn := x.count(e, "in")
-	out, hasOut := x.count(e, "out")
+	in, hasIn := x.mappedInt(e, "in")
+	out, hasOut := x.mappedInt(e, "out")
 	if hasIn {
 		traffic.num("bytes_in", in)
 	}
@@ -198,23 +198,23 @@ func (x *ocsf) network(o *object, a *action, e event.Event) {
 		return
 	}
 	o.obj("http_request", x.request(e))
-	if code, ok := x.count(e, "status"); ok {
+	if code, ok := x.mappedInt(e, "status"); ok {
 		o.obj("http_response", new(object).num("code", code))
 	}
 }
 
-// inside is the endpoint of the session.
-func (x *ocsf) inside(e event.Event) *object {
+// sandboxEndpoint is the session as an endpoint of a connection.
+func (x *ocsf) sandboxEndpoint(e event.Event) *object {
 	return new(object).str("name", "sandbox").str("uid", orUnknown(e.Session))
 }
 
 func (x *ocsf) request(e event.Event) *object {
 	host, port := hostPort(e.Object)
-	url := new(object).str("hostname", orUnknown(host)).str("path", x.text(e, "path"))
+	url := new(object).str("hostname", orUnknown(host)).str("path", x.mappedText(e, "path"))
 	if port > 0 {
 		url.num("port", port)
 	}
-	return new(object).str("http_method", x.text(e, "method")).str("version", x.text(e, "proto")).obj("url", url)
+	return new(object).str("http_method", x.mappedText(e, "method")).str("version", x.mappedText(e, "proto")).obj("url", url)
 }
 
 // endpoint is where a connection goes.
@@ -248,29 +248,29 @@ func hostPort(s string) (string, int64) {
 	return host, int64(port)
 }
 
-// lending is the use of a credential.
-func (x *ocsf) lending(o *object, e event.Event) {
+// credentialUse sets the use of a credential.
+func (x *ocsf) credentialUse(o *object, e event.Event) {
 	o.obj("api", new(object).str("operation", e.Action).obj("service", new(object).str("name", "holdfast broker")))
-	o.obj("src_endpoint", x.inside(e)).obj("dst_endpoint", x.endpoint(e.Object)).obj("http_request", x.request(e))
-	if name := x.text(e, "credential"); name != "" {
+	o.obj("src_endpoint", x.sandboxEndpoint(e)).obj("dst_endpoint", x.endpoint(e.Object)).obj("http_request", x.request(e))
+	if name := x.mappedText(e, "credential"); name != "" {
 		o.list("resources", new(object).str("name", name).str("type", "credential"))
 	}
 }
 
-// toolUse is what an agent did with a tool.
+// toolUse sets the call of a tool by an agent.
 func (x *ocsf) toolUse(o *object, e event.Event) {
 	x.api(o, e, cmp.Or(e.Detail["server"], "agent"), "tool")
 }
 
-// consent is what a human was asked and said.
+// consent sets a request for approval, and its answer.
 func (x *ocsf) consent(o *object, e event.Event) {
 	x.api(o, e, "holdfast approve", "approval")
 }
 
-// api is a call of a service about the object of an event, which is of that kind.
+// api sets a call of a service; the object of the event is a resource of that kind.
 func (x *ocsf) api(o *object, e event.Event, service, kind string) {
 	o.obj("api", new(object).str("operation", e.Action).obj("service", new(object).str("name", service)))
-	o.obj("src_endpoint", x.inside(e))
+	o.obj("src_endpoint", x.sandboxEndpoint(e))
 	if e.Object != "" {
 		o.list("resources", new(object).str("name", e.Object).str("type", kind))
 	}

@@ -40,7 +40,7 @@ func (x *otlp) WriteRecord(e event.Event, line []byte) error {
 	if x.err != nil {
 		return x.err
 	}
-	x.known.see(e)
+	x.known.remember(e)
 	if x.request.records == 0 {
 		x.request.begin(Options{Host: cmp.Or(x.known.host, x.options.Host), Version: x.options.Version}, e.Session)
 	}
