@@ -135,7 +135,7 @@ func (e *Egress) open(doors boundary.Doors) error {
 		config.Credentials = e.leases
 	}
 	if doors.TUN != nil {
-		stack, err := netstack.New(doors.TUN, netstack.Options{})
+		stack, err := netstack.New(doors.TUN)
 		doors.TUN = nil
 		if err != nil {
 			doors.Close()
