@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -98,7 +99,7 @@ func resignV4(r *http.Request, placeholderKeyID string, s Secret, bodyLimit int6
 func v4Parse(r *http.Request) (v4Claim, error) {
 	for part := range strings.SplitSeq(r.URL.RawQuery, "&") {
 		name, _, _ := strings.Cut(part, "=")
-		name, err := v4Decode(name, true)
+		name, err := url.QueryUnescape(name)
 		if err != nil || slices.Contains(v4Presigned, strings.ToLower(name)) {
 			return v4Claim{}, errors.New("the address is signed (a presigned URL); only requests that are signed in the Authorization header are signed afresh")
 		}
@@ -135,16 +136,11 @@ func v4Parse(r *http.Request) (v4Claim, error) {
 		return v4Claim{}, errors.New("the Host header is not signed")
 	}
 	for _, name := range c.signed {
-		if name == "" || name != strings.ToLower(name) || !v4Token(name) {
+		if name != strings.ToLower(name) || !isToken(name) {
 			return v4Claim{}, errors.New("the list of signed headers is malformed")
 		}
 	}
 	return c, nil
-}
-
-// v4Token says whether a name can be that of a header (RFC 9110 section 5.6.2).
-func v4Token(name string) bool {
-	return strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789!#$%&'*+-.^_`|~") == ""
 }
 
 // v4When is the time of the request as it is signed. The scope has to be of the
