@@ -91,7 +91,7 @@ func TestAFloodHidesNoAlarm(t *testing.T) {
 			same += 1 + n
 		}
 	}
-	if seen[alertAction] != 1 || seen[event.HoneySent] != 1 {
+	if seen[event.CredentialAlert] != 1 || seen[event.HoneySent] != 1 {
 		t.Errorf("the alarms are not in the record: %v", seen)
 	}
 	if want := flood - refusedMinute; lost != want {

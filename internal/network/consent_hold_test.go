@@ -127,7 +127,7 @@ func TestARequestThatIsDeniedAndOthersGoOn(t *testing.T) {
 		}
 		var recorded []event.Event
 		for _, e := range s.sink.all() {
-			if e.Action == requestAction && e.Verdict == event.Denied {
+			if e.Action == event.NetRequest && e.Verdict == event.Denied {
 				recorded = append(recorded, e)
 			}
 		}

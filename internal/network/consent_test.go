@@ -178,7 +178,7 @@ func TestANewHostIsHeldUntilAHumanAllowsIt(t *testing.T) {
 			}
 			time.Sleep(20 * time.Millisecond)
 			for _, e := range w.sink.all() {
-				if e.Action == connectAction && e.Verdict == event.Allowed {
+				if e.Action == event.NetConnect && e.Verdict == event.Allowed {
 					t.Errorf("before the answer: %+v", e)
 				}
 			}
@@ -189,7 +189,7 @@ func TestANewHostIsHeldUntilAHumanAllowsIt(t *testing.T) {
 				t.Errorf("%+v", rs)
 			}
 			for _, e := range w.sink.all() {
-				if e.Action == connectAction && (e.Verdict != event.Allowed || e.Rule != "policy.yaml:9") {
+				if e.Action == event.NetConnect && (e.Verdict != event.Allowed || e.Rule != "policy.yaml:9") {
 					t.Errorf("recorded as %+v", e)
 				}
 			}
@@ -353,12 +353,12 @@ func TestAFloodOfNamesHasItsBounds(t *testing.T) {
 	}
 	m := NewNameMap()
 	for i := range mapAsked + 1 {
-		_, err := m.addressAs(strings.Repeat("a", i%60+1)+"."+string(rune('a'+i/60%26))+".test", askedName)
+		_, err := m.Address(strings.Repeat("a", i%60+1)+"."+string(rune('a'+i/60%26))+".test", askedName)
 		if i < mapAsked && err != nil || i == mapAsked && !errors.Is(err, errMapFull) {
 			t.Fatalf("name %d: %v", i, err)
 		}
 	}
-	if _, err := m.addressAs("wild.test", wildName); err != nil {
+	if _, err := m.Address("wild.test", wildName); err != nil {
 		t.Errorf("below a wildcard after that: %v", err)
 	}
 }

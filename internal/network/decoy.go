@@ -46,6 +46,17 @@ func (e *Engine) decoySent(object, kind, where string, door Door, path string) {
 	e.emit(event.Event{Action: event.HoneySent, Object: object, Verdict: event.Denied, Layer: event.LayerEgress, Detail: detail})
 }
 
+// refuseDecoy raises the alarm about a honeytoken that was on its way to d, and
+// refuses what it was in.
+func (e *Engine) refuseDecoy(d Destination, kind, where string, opts ...refusalOption) Refusal {
+	object := d.String()
+	if d.Port == 0 {
+		object = printable(d.Name)
+	}
+	e.decoySent(object, kind, where, d.Door, "")
+	return e.refuse(d, decoyWords(kind, where), append(opts, high)...)
+}
+
 // decoyWords is why something that carries a honeytoken is refused. The program
 // that sent it reads this too, and is not told what it fell for.
 func decoyWords(kind, where string) string {
@@ -135,9 +146,7 @@ func (l *look) pass(p []byte) error {
 	l.seen += len(p)
 	text := append(l.before, p...)
 	if kind := l.engine.decoyIn(text); kind != "" {
-		where := "in what it sent"
-		l.engine.decoySent(l.to.String(), kind, where, l.to.Door, "")
-		l.engine.refuse(l.to, decoyWords(kind, where), high)
+		l.engine.refuseDecoy(l.to, kind, "in what it sent")
 		return errDecoy
 	}
 	l.before = append(l.before[:0], text[max(0, len(text)-placeholderReach):]...)
@@ -182,10 +191,7 @@ func (e *Engine) baitedQuery(query []byte) bool {
 	if kind == "" {
 		return false
 	}
-	d := Destination{Name: string(bytes.Join(labels, []byte("."))), Door: nameDoor}
-	where := "in a name query"
-	e.decoySent(printable(d.Name), kind, where, nameDoor, "")
-	e.refuse(d, decoyWords(kind, where), asQuery, high)
+	e.refuseDecoy(Destination{Name: string(bytes.Join(labels, []byte("."))), Door: nameDoor}, kind, "in a name query", asQuery)
 	return true
 }
 

@@ -96,7 +96,7 @@ func (e *Engine) dispatch(ctx context.Context, c net.Conn, d Destination, say an
 	}
 	if s != nil && (p.Kind == policy.HTTP || p.Terminate) {
 		s.counted = true
-		c = tally{c, s}
+		c = tally{wrapped{c}, s}
 	}
 	if p.Kind == policy.HTTP {
 		e.serveHTTP(ctx, c, d, p)
@@ -108,7 +108,7 @@ func (e *Engine) dispatch(ctx context.Context, c net.Conn, d Destination, say an
 // serveBytes passes on what is said without looking at it. The upstream is
 // dialled at once: with many protocols it is the server that speaks first.
 func (e *Engine) serveBytes(ctx context.Context, c net.Conn, d Destination, p Permit, say answers) error {
-	up, err := e.dialWithin(ctx, d, p)
+	up, err := e.dial.Dial(ctx, d, p)
 	if err != nil {
 		if r, decided := e.refuseDial(d, err, nearest(p.Origin)); decided {
 			say.deny(r)
@@ -124,14 +124,7 @@ func (e *Engine) serveBytes(ctx context.Context, c net.Conn, d Destination, p Pe
 			return err
 		}
 	}
-	_, _, err = e.relayLooked(ctx, c, up, e.lookAt(d))
-	return err
-}
-
-func (e *Engine) dialWithin(ctx context.Context, d Destination, p Permit) (net.Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, e.limits.DialTime)
-	defer cancel()
-	return e.dial.Dial(ctx, d, p)
+	return e.relay(ctx, c, up, e.lookAt(d))
 }
 
 // connected is the event at the beginning. It says whether the requests on the
@@ -139,7 +132,7 @@ func (e *Engine) dialWithin(ctx context.Context, d Destination, p Permit) (net.C
 func connected(d Destination, p Permit) event.Event {
 	inspected := p.Kind == policy.HTTP || p.Kind == policy.TLS && p.Terminate
 	return event.Event{
-		Action: connectAction, Object: d.String(), Verdict: event.Allowed, Rule: p.Origin.String(),
+		Action: event.NetConnect, Object: d.String(), Verdict: event.Allowed, Rule: p.Origin.String(),
 		Detail: map[string]string{"door": string(d.Door), "kind": string(p.Kind), "inspected": strconv.FormatBool(inspected)},
 	}
 }
@@ -147,7 +140,7 @@ func connected(d Destination, p Permit) event.Event {
 // closed is the event at the end; failure is nil where both sides had said all.
 func closed(d Destination, p Permit, s *session, begun time.Time, failure error) event.Event {
 	ev := connected(d, p)
-	ev.Action = closeAction
+	ev.Action = event.NetClose
 	ev.Detail["ms"] = strconv.FormatInt(time.Since(begun).Milliseconds(), 10)
 	if s != nil {
 		ev.Detail["in"] = strconv.FormatInt(s.in.Load(), 10)

@@ -252,7 +252,7 @@ func (s *nameServer) give(seen *nameQuery, as nameClass, qtype uint16) finding {
 		f.seen = seen
 		return f
 	}
-	a, err := s.names.addressAs(seen.Name, as)
+	a, err := s.names.Address(seen.Name, as)
 	if err != nil {
 		return s.withhold(seen, err)
 	}

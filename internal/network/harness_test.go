@@ -157,7 +157,7 @@ func (w *world) door(to netip.AddrPort) string {
 // doorTo is door for a name.
 func (w *world) doorTo(name string, port int) string {
 	w.t.Helper()
-	a, err := w.names.Address(name)
+	a, err := w.names.Address(name, wildName)
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -39,7 +39,7 @@ func (e *Engine) serveHostPort(ctx context.Context, c net.Conn, port int) {
 	begun := time.Now()
 	up, err := dialLoopback(ctx, e.limits, port)
 	if err == nil {
-		_, _, err = e.relayLooked(ctx, c, up, e.lookAt(d))
+		err = e.relay(ctx, c, up, e.lookAt(d))
 	} else {
 		e.unreachable(d, err)
 		abort(c)

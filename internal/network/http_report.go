@@ -2,7 +2,6 @@ package network
 
 import (
 	"maps"
-	"net"
 	"net/http"
 	"strconv"
 	"time"
@@ -32,7 +31,7 @@ func (x *errand) record(r *http.Request, answer map[string]string) error {
 	detail := map[string]string{"door": string(x.to.Door), "kind": string(x.kind()), "method": r.Method, "path": printable(x.path), "proto": r.Proto}
 	maps.Copy(detail, answer)
 	return x.engine.emit(event.Event{
-		Action: "net.request", Object: net.JoinHostPort(x.to.Name, strconv.Itoa(x.to.Port)),
+		Action: event.NetRequest, Object: x.to.String(),
 		Verdict: event.Allowed, Rule: x.rule.String(), Detail: detail,
 	})
 }

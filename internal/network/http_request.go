@@ -33,26 +33,32 @@ type visit struct {
 	requests requests
 }
 
-// denial is why a request is not passed on.
+// denial is why a request is not passed on. Of one that two servers could read as
+// different ones it never holds what was sent.
 type denial struct {
 	status int
 	reason string
 	opts   []refusalOption
 }
 
+func (d *denial) Error() string { return d.reason }
+
 func deny(status int, reason string, opts ...refusalOption) *denial {
 	return &denial{status, reason, opts}
 }
 
+const smugglingPrefix = "request smuggling: "
+
+func smuggling(format string, args ...any) *denial {
+	return deny(http.StatusBadRequest, smugglingPrefix+fmt.Sprintf(format, args...), high)
+}
+
 // violated records what is wrong with the request h, and returns the line that says
 // so.
-func (v *visit) violated(h head, bad *violation) string {
-	opts := []refusalOption{unflagged}
+func (v *visit) violated(h head, bad *denial) string {
+	opts := bad.opts
 	if h.method != "" {
 		opts = append(opts, forRequest(h.method, h.path()))
-	}
-	if bad.grave {
-		opts[0] = high
 	}
 	return v.engine.refuse(v.to, bad.reason, opts...).Line()
 }
@@ -160,7 +166,7 @@ func (x *errand) decide(r *http.Request) *denial {
 
 // misdirected compares what a head of HTTP/1 says about its destination with
 // where the connection goes.
-func (v *visit) misdirected(h head) *violation {
+func (v *visit) misdirected(h head) *denial {
 	var hosts []string
 	if h.hosts > 0 {
 		hosts = append(hosts, h.host)
@@ -172,10 +178,10 @@ func (v *visit) misdirected(h head) *violation {
 	return v.elsewhere(hosts)
 }
 
-func (v *visit) elsewhere(hosts []string) *violation {
+func (v *visit) elsewhere(hosts []string) *denial {
 	for _, host := range hosts {
 		if why := agrees(host, v.to, v.secure); why != "" {
-			return &violation{http.StatusMisdirectedRequest, "request smuggling: " + why, true}
+			return deny(http.StatusMisdirectedRequest, "request smuggling: "+why, high)
 		}
 	}
 	return nil
@@ -190,7 +196,8 @@ func (x *errand) confirm(r *http.Request) (string, *denial) {
 			_, raw = cutAuthority(raw)
 		}
 	} else if bad := x.elsewhere(append([]string{r.Host}, r.Header["Host"]...)); bad != nil { // HTTP/2 may have Host besides :authority
-		return "", deny(bad.status, bad.reason, high, with("host", r.Host))
+		bad.opts = append(bad.opts, with("host", r.Host))
+		return "", bad
 	}
 	r.Header.Del("Host")
 	if !strings.HasPrefix(raw, "/") || strings.IndexFunc(raw, notInTarget) >= 0 {

@@ -33,9 +33,7 @@ func (e *Engine) serveTLS(ctx context.Context, c net.Conn, d Destination, p Perm
 		return
 	}
 	if kind := e.decoyIn(said(c)); kind != "" {
-		const where = "in its TLS hello"
-		e.decoySent(d.String(), kind, where, d.Door, "")
-		e.refuse(d, decoyWords(kind, where), high)
+		e.refuseDecoy(d, kind, "in its TLS hello")
 		abort(c)
 		return
 	}
@@ -49,9 +47,7 @@ func (e *Engine) serveTLS(ctx context.Context, c net.Conn, d Destination, p Perm
 		abort(c)
 		return
 	}
-	// What ends a relay is in the session's bytes and its end; there is nobody to
-	// tell it to.
-	e.relay(ctx, c, up)
+	e.relay(ctx, c, up, nil) // why it ended shows in the bytes that were counted, and there is no one to tell
 }
 
 // badHello records a hello that was none, and says so in the client's language.
@@ -163,7 +159,7 @@ var silent = log.New(io.Discard, "", 0)
 // serve reads requests from c until the connection is over.
 func (v *visit) serve(c net.Conn) {
 	limits := v.engine.limits
-	once := &single{conn: c, over: make(chan struct{})}
+	once := newSingle(c)
 	v.over = once.end
 	server := &http.Server{
 		Handler:                      v,
@@ -195,41 +191,27 @@ func (v *visit) serve(c net.Conn) {
 // net/http does not wait for them when the connection ends.
 type requests struct {
 	mu    sync.Mutex
-	n     int
-	ended chan struct{} // made when the connection ended and some are left
 	over  bool
+	under sync.WaitGroup
 }
 
 func (r *requests) enter() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.over {
-		return false
+	if !r.over {
+		r.under.Add(1)
 	}
-	r.n++
-	return true
+	return !r.over
 }
 
-func (r *requests) leave() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.n--; r.n == 0 && r.ended != nil {
-		close(r.ended)
-	}
-}
+func (r *requests) leave() { r.under.Done() }
 
 // end waits for the last, and lets none begin.
 func (r *requests) end() {
 	r.mu.Lock()
 	r.over = true
-	if r.n > 0 {
-		r.ended = make(chan struct{})
-	}
-	ended := r.ended
 	r.mu.Unlock()
-	if ended != nil {
-		<-ended
-	}
+	r.under.Wait()
 }
 
 // state follows the connection through net/http.
@@ -248,25 +230,27 @@ func (v *visit) state(c net.Conn, s http.ConnState) {
 
 // single is a listener of one connection.
 type single struct {
-	mu   sync.Mutex
-	conn net.Conn
+	conn chan net.Conn // holds it until it is accepted
 	once sync.Once
 	over chan struct{}
+}
+
+func newSingle(c net.Conn) *single {
+	s := &single{conn: make(chan net.Conn, 1), over: make(chan struct{})}
+	s.conn <- c
+	return s
 }
 
 func (s *single) end() { s.once.Do(func() { close(s.over) }) }
 
 // Accept returns the connection; the second time it waits until that is over.
 func (s *single) Accept() (net.Conn, error) {
-	s.mu.Lock()
-	c := s.conn
-	s.conn = nil
-	s.mu.Unlock()
-	if c != nil {
+	select {
+	case c := <-s.conn:
 		return c, nil
+	case <-s.over:
+		return nil, io.EOF
 	}
-	<-s.over
-	return nil, io.EOF
 }
 
 func (s *single) Close() error   { return nil }

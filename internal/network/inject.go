@@ -5,10 +5,8 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
-	"net"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 
 	"holdfast.dev/holdfast/internal/floor/event"
@@ -20,7 +18,6 @@ const (
 	placeholderReach = 2 << 10
 	signedBody       = 16 << 20 // of a request that is signed afresh and whose body must be known for that
 	signedBodies     = 16       // of those at once
-	alertAction      = "credential.alert"
 )
 
 // leak is a placeholder where it is not allowed, or a honeytoken anywhere.
@@ -34,19 +31,19 @@ func (l *leak) Error() string { return "credential " + l.credential + " " + l.wh
 // leaked refuses a request that carries a placeholder where it may not, and
 // raises the alarm. The event that is lost changes nothing about that.
 func (x *errand) leaked(l *leak) *denial {
-	object := net.JoinHostPort(x.to.Name, strconv.Itoa(x.to.Port))
+	object := x.to.String()
 	if l.decoy {
 		x.engine.decoySent(object, l.credential, l.where, x.to.Door, x.path)
 		return deny(http.StatusForbidden, decoyWords(l.credential, l.where), high)
 	}
-	if _, ok := x.engine.often.record(alarm, alertAction, object, l.credential, l.where); ok {
+	if _, ok := x.engine.often.record(alarm, event.CredentialAlert, object, l.credential, l.where); ok {
 		x.alert(object, l)
 	}
 	return deny(http.StatusForbidden, fmt.Sprintf("credential %s on its way to %s %s", l.credential, object, l.where), high, with("credential", l.credential))
 }
 
 func (x *errand) alert(object string, l *leak) {
-	x.engine.emit(event.Event{Action: alertAction, Object: object, Verdict: event.Denied, Detail: map[string]string{
+	x.engine.emit(event.Event{Action: event.CredentialAlert, Object: object, Verdict: event.Denied, Detail: map[string]string{
 		"credential": l.credential, "severity": "high", "reason": l.where, "path": printable(x.path), "door": string(x.to.Door),
 	}})
 }

@@ -6,20 +6,13 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"strconv"
 	"strings"
 	"time"
 
 	"holdfast.dev/holdfast/internal/floor/event"
 	"holdfast.dev/holdfast/internal/policy"
-)
-
-// What events are called.
-const (
-	queryAction   = "net.query"
-	connectAction = "net.connect"
-	requestAction = "net.request"
-	closeAction   = "net.close"
 )
 
 // inName says where a honeytoken stood.
@@ -47,7 +40,7 @@ func high(r *refused) { r.High, r.Flag = true, "" }
 func unflagged(r *refused) { r.Flag = "" }
 
 // asQuery says that a name was asked for.
-func asQuery(r *refused) { r.action = queryAction }
+func asQuery(r *refused) { r.action = event.NetQuery }
 
 // nearest names the rule that came closest.
 func nearest(o policy.Origin) refusalOption {
@@ -57,7 +50,7 @@ func nearest(o policy.Origin) refusalOption {
 // forRequest says which request it was. The path is without its query.
 func forRequest(method, path string) refusalOption {
 	return func(r *refused) {
-		r.action = requestAction
+		r.action = event.NetRequest
 		r.detail["method"], r.detail["path"] = printable(method), printable(path)
 	}
 }
@@ -72,7 +65,7 @@ func with(key, value string) refusalOption {
 func (e *Engine) refuse(d Destination, reason string, opts ...refusalOption) Refusal {
 	r := refused{
 		Refusal: Refusal{Name: printable(d.Name), Port: d.Port, Reason: reason, Flag: flagFor(d.Name, d.Port)},
-		action:  connectAction,
+		action:  event.NetConnect,
 		detail:  map[string]string{"reason": reason},
 	}
 	for _, o := range opts {
@@ -159,9 +152,9 @@ func (e *Engine) unreachable(d Destination, err error) {
 }
 
 // plainAnswer is a whole HTTP answer of one line, after which the connection ends.
-func plainAnswer(status, line string) []byte {
-	return fmt.Appendf(nil, "HTTP/1.1 %s\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s\n",
-		status, len(line)+1, line)
+func plainAnswer(status int, line string) []byte {
+	return fmt.Appendf(nil, "HTTP/1.1 %d %s\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s\n",
+		status, http.StatusText(status), len(line)+1, line)
 }
 
 // sayAndClose writes last words and gives the client a moment to take them in:
@@ -195,7 +188,7 @@ func (e *Engine) turnAway(c net.Conn, r Refusal) {
 		abort(c)
 		return
 	}
-	sayAndClose(c, plainAnswer("403 Forbidden", r.Line()))
+	sayAndClose(c, plainAnswer(http.StatusForbidden, r.Line()))
 }
 
 // looksLikeHTTP says whether a connection begins with a method of HTTP/1.

@@ -85,11 +85,11 @@ func replay(c net.Conn, head []byte) net.Conn {
 	if len(head) == 0 {
 		return c
 	}
-	return &replayed{Conn: c, head: head}
+	return &replayed{wrapped{c}, head}
 }
 
 type replayed struct {
-	net.Conn
+	wrapped
 	head []byte
 }
 
@@ -101,12 +101,6 @@ func (r *replayed) Read(p []byte) (int, error) {
 	r.head = r.head[n:]
 	return n, nil
 }
-
-// CloseWrite ends the writing half where the connection has halves.
-func (r *replayed) CloseWrite() error { return closeWrite(r.Conn) }
-
-// SetLinger lets abort reset what lies below.
-func (r *replayed) SetLinger(sec int) error { return setLinger(r.Conn, sec) }
 
 func (r *replayed) unread() ([]byte, net.Conn) {
 	head := r.head
@@ -127,6 +121,15 @@ func outermost(c net.Conn) (head []byte, rest net.Conn) {
 		head = append(head, more...)
 	}
 }
+
+// wrapped is a connection around another that can do what the other can.
+type wrapped struct{ net.Conn }
+
+// CloseWrite ends the writing half where the connection has halves.
+func (w wrapped) CloseWrite() error { return closeWrite(w.Conn) }
+
+// SetLinger lets abort reset what lies below.
+func (w wrapped) SetLinger(sec int) error { return setLinger(w.Conn, sec) }
 
 // closeWrite ends the writing half of c, or all of it where it has no halves.
 func closeWrite(c net.Conn) error {
@@ -162,20 +165,14 @@ var errCut = errors.New("the connection was reset")
 // relay passes bytes between a, the client, and b until both have said all, one
 // of them fails, or ctx ends; then both are closed. The end of one direction is
 // passed on by itself. Anything but that end aborts both, so that what was cut
-// off does not look complete. in counts the bytes that a was sent, out those that
-// b was.
-func (e *Engine) relay(ctx context.Context, a, b net.Conn) (in, out int64, err error) {
-	return e.relayLooked(ctx, a, b, nil)
-}
-
-// relayLooked is relay with a look at what a says first.
-func (e *Engine) relayLooked(ctx context.Context, a, b net.Conn, l *look) (in, out int64, err error) {
+// off does not look complete. l looks at what a says first.
+func (e *Engine) relay(ctx context.Context, a, b net.Conn, l *look) error {
 	s := sessionOf(ctx)
 	if s != nil {
 		if err := s.over(); err != nil { // while it was dialled
 			abort(a)
 			abort(b)
-			return 0, 0, err
+			return err
 		}
 	}
 	if s == nil || s.counted {
@@ -191,7 +188,7 @@ func (e *Engine) relayLooked(ctx context.Context, a, b net.Conn, l *look) (in, o
 	client, server := &side{Conn: a}, &side{Conn: b}
 	back := make(chan error, 1)
 	go func() { back <- e.half(ctx, s, &s.in, client, server, headB, nil) }()
-	err = e.half(ctx, s, &s.out, server, client, headA, l)
+	err := e.half(ctx, s, &s.out, server, client, headA, l)
 	if second := <-back; err == nil || errors.Is(err, net.ErrClosed) && second != nil {
 		err = second
 	}
@@ -199,9 +196,9 @@ func (e *Engine) relayLooked(ctx context.Context, a, b net.Conn, l *look) (in, o
 		cutBoth(ctx, client.Conn, server.Conn)
 	}
 	if ctx.Err() != nil {
-		err = context.Cause(ctx)
+		return context.Cause(ctx)
 	}
-	return s.in.Load(), s.out.Load(), err
+	return err
 }
 
 // half passes on what src says until its end, and then that end.

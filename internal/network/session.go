@@ -145,7 +145,7 @@ func (s *session) idle() bool {
 
 // tally counts what passes through a client's connection.
 type tally struct {
-	net.Conn
+	wrapped
 	s *session
 }
 
@@ -160,9 +160,3 @@ func (t tally) Write(p []byte) (int, error) {
 	t.s.in.Add(int64(n))
 	return n, err
 }
-
-// CloseWrite ends the writing half where the connection has halves.
-func (t tally) CloseWrite() error { return closeWrite(t.Conn) }
-
-// SetLinger lets abort reset what lies below.
-func (t tally) SetLinger(sec int) error { return setLinger(t.Conn, sec) }
