@@ -92,7 +92,7 @@ func New(c Config) (*Broker, error) {
 	b := &Broker{config: c, holders: map[string]*holder{}, denied: map[string]denials{}, grants: Store{Dir: c.Grants, Now: c.Now}, issued: map[[sha256.Size]byte]struct{}{}, held: make(chan struct{}, heldMost)}
 	b.life, b.end = context.WithCancel(context.Background())
 	variables := variablesOf(c.Credentials)
-	var patterns []pattern
+	var needles []needle
 	for _, cred := range c.Credentials {
 		if b.holders[cred.Name] != nil {
 			return nil, &Error{Credential: cred.Name, Reason: "it is there twice"}
@@ -105,9 +105,9 @@ func New(c Config) (*Broker, error) {
 			h.hold(s.got().secret())
 		}
 		b.holders[cred.Name], b.order = h, append(b.order, h)
-		patterns = append(patterns, h.shown.patterns(cred.Name)...)
+		needles = append(needles, h.shown.needles(cred.Name)...)
 	}
-	b.detect = newDetector(patterns)
+	b.detect = newDetector(needles)
 	for _, name := range variables {
 		if value, ok := c.Env(name); ok {
 			c.held(name, value)
@@ -252,7 +252,7 @@ var errUnrecorded = errors.New("no record, no secret")
 func (b *Broker) event(h *holder, use Use) event.Event {
 	return event.Event{
 		Time: b.config.Now(), Session: b.config.Session,
-		Action: "credential.use", Object: fmt.Sprintf("%s:%d", use.Name, use.Port), Rule: h.cred.Origin.String(),
+		Action: event.CredentialUse, Object: fmt.Sprintf("%s:%d", use.Name, use.Port), Rule: h.cred.Origin.String(),
 		Detail: map[string]string{"credential": h.cred.Name, "method": use.Method, "path": use.Path},
 	}
 }

@@ -2,10 +2,12 @@ package credentials
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"holdfast.dev/holdfast/internal/floor/event"
@@ -48,7 +50,7 @@ const (
 
 func (b *Broker) newHolder(c policy.Credential, variables []string) (*holder, error) {
 	if !nameOK(c.Name) {
-		return nil, &Error{Credential: strconv.Quote(c.Name), Reason: "a name has letters, digits, - and _, and at most 64 of them"}
+		return nil, badName(c.Name)
 	}
 	if c.Sign != "" && c.Sign != signAWS {
 		return nil, &Error{Credential: c.Name, Reason: fmt.Sprintf("there is no way to sign %q", c.Sign)}
@@ -214,7 +216,7 @@ func (h *holder) current(ctx context.Context) (*lease, error) {
 		return nil, err
 	}
 	now = h.broker.config.Now()
-	l := &lease{id: random(12, base32), hash: hashOf(got.secret()), got: func() *result { return got }, expires: now.Add(h.cred.TTL)}
+	l := &lease{id: rand.Text()[:12], hash: hashOf(got.secret()), got: func() *result { return got }, expires: now.Add(h.cred.TTL)}
 	if !got.expires.IsZero() {
 		last := got.expires
 		if last.Sub(now) > 2*early {
@@ -320,14 +322,9 @@ func (l *lease) ends() string {
 
 // nameOK says whether a name can be that of a credential, and of a file.
 func nameOK(name string) bool {
-	if name == "" || len(name) > 64 {
-		return false
-	}
-	for i := range len(name) {
-		c := name[i]
-		if c != '-' && c != '_' && (c < '0' || c > '9') && (c|0x20 < 'a' || c|0x20 > 'z') {
-			return false
-		}
-	}
-	return name[0] != '-'
+	return name != "" && len(name) <= 64 && name[0] != '-' && strings.Trim(name, urlSafe) == ""
+}
+
+func badName(name string) error {
+	return &Error{Credential: strconv.Quote(name), Reason: "a name has letters, digits, - and _, and at most 64 of them"}
 }

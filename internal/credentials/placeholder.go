@@ -1,6 +1,7 @@
 package credentials
 
 import (
+	"cmp"
 	"crypto/rand"
 	"math/big"
 	"strings"
@@ -58,35 +59,28 @@ const genericPrefix = "hf_"
 // placeholder makes a value that looks like a token of the kind that begins
 // with prefix.
 func placeholder(prefix string) string {
-	if prefix == "" {
-		prefix = genericPrefix
-	}
-	best := genericPrefix
-	found := false
+	prefix = cmp.Or(prefix, genericPrefix)
+	best := ""
 	for p := range shapes {
-		if strings.HasPrefix(prefix, p) && (!found || len(p) > len(best)) {
-			best, found = p, true
+		if strings.HasPrefix(prefix, p) && len(p) > len(best) {
+			best = p
 		}
 	}
 	var b strings.Builder
 	b.WriteString(prefix)
-	for _, p := range shapes[best] {
+	for _, p := range shapes[cmp.Or(best, genericPrefix)] {
 		b.WriteString(random(p.length, p.alphabet))
 		b.WriteString(p.then)
 	}
 	return b.String()
 }
 
-// random draws n letters, each as likely as the others. crypto/rand does not
-// fail (Go 1.24 ends the process instead).
+// random draws n letters, each as likely as the others.
 func random(n int, alphabet string) string {
 	out := make([]byte, n)
 	most := big.NewInt(int64(len(alphabet)))
 	for i := range out {
-		k, err := rand.Int(rand.Reader, most)
-		if err != nil {
-			panic(err)
-		}
+		k, _ := rand.Int(rand.Reader, most) // rand.Reader does not fail (Go 1.24 ends the process instead)
 		out[i] = alphabet[k.Int64()]
 	}
 	return string(out)
@@ -107,17 +101,16 @@ func newShown(c policy.Credential) shown {
 	return shown{value: placeholder("AKIA"), secret: random(40, alphanumeric)}
 }
 
-// patterns are what is looked for. In lower case too: names of headers, and of
+// needles are what is looked for. In lower case too: names of headers, and of
 // hosts, come in no other.
-func (s shown) patterns(credential string) []pattern {
-	var out []pattern
+func (s shown) needles(credential string) []needle {
+	var out []needle
 	for _, value := range []string{s.value, s.secret} {
 		if value == "" {
 			continue
 		}
-		out = append(out, pattern{value, credential})
-		if lower := strings.ToLower(value); lower != value {
-			out = append(out, pattern{lower, credential})
+		for _, form := range append(forms(value), forms(strings.ToLower(value))...) {
+			out = append(out, needle{form, credential})
 		}
 	}
 	return out

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"holdfast.dev/holdfast/internal/floor/paths"
+	"holdfast.dev/holdfast/internal/floor/programs"
 )
 
 // linksMost is how many links a path may lead over, as in the kernel
@@ -118,7 +119,7 @@ func (s *commandSource) program(name string, depth int) (string, error) {
 	candidates := []string{name}
 	if !filepath.IsAbs(name) {
 		candidates = nil
-		for _, dir := range filepath.SplitList(value(s.env, "PATH")) {
+		for _, dir := range filepath.SplitList(programs.Path(s.env)) {
 			if filepath.IsAbs(dir) {
 				candidates = append(candidates, filepath.Join(dir, name))
 			}

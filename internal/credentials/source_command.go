@@ -98,15 +98,6 @@ func (s *commandSource) find() (string, error) {
 	return s.program(s.argv[0], 0)
 }
 
-func value(env []string, name string) string {
-	for _, kv := range slices.Backward(env) {
-		if v, ok := strings.CutPrefix(kv, name+"="); ok {
-			return v
-		}
-	}
-	return ""
-}
-
 // status says how a command ended; "" when it did not begin.
 func status(err error) string {
 	var exit *exec.ExitError
