@@ -6,6 +6,7 @@ import (
 	"hash/maphash"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -23,6 +24,9 @@ const (
 // slack is how much later than another an event may be that comes before it: the
 // sensors stamp by themselves.
 const slack = 20 * time.Millisecond
+
+// hashSeed differs in each process: who makes the values cannot make them collide.
+var hashSeed = sync.OnceValue(maphash.MakeSeed)
 
 // tally is an alert that was raised.
 type tally struct{ count, next int }

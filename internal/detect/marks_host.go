@@ -36,11 +36,7 @@ var hostNames = sync.OnceValue(func() map[string]mark {
 
 // hostMarks says what host:port, or a name alone, is.
 func hostMarks(s string) mark {
-	host := s
-	if i := strings.LastIndexByte(s, ':'); i >= 0 && (strings.IndexByte(s, ':') == i || s[0] == '[') {
-		host = s[:i]
-	}
-	host = strings.Trim(host, "[]")
+	host := hostOf(s)
 	if host == "" {
 		return 0
 	}

@@ -171,5 +171,3 @@ func shortened(argv []string) []string {
 	}
 	return argv
 }
-
-func uintText(n uint64) string { return strconv.FormatUint(n, 10) }

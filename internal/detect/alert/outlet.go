@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 )
@@ -75,12 +76,9 @@ func (o *outlet) add(it *item) {
 
 // take removes an item from those that wait. o.mu is held.
 func (o *outlet) take(it *item) {
-	for i, one := range o.waiting {
-		if one == it {
-			o.waiting = append(o.waiting[:i], o.waiting[i+1:]...)
-			o.bytes -= len(it.body)
-			return
-		}
+	if i := slices.Index(o.waiting, it); i >= 0 {
+		o.waiting = slices.Delete(o.waiting, i, i+1)
+		o.bytes -= len(it.body)
 	}
 }
 
@@ -146,9 +144,7 @@ func (it *item) before(other *item) bool {
 func (o *outlet) pause(ctx context.Context, wait time.Duration) {
 	var timer <-chan time.Time
 	if wait > 0 {
-		t := time.NewTimer(wait)
-		defer t.Stop()
-		timer = t.C
+		timer = time.After(wait)
 	}
 	select {
 	case <-o.wake:
