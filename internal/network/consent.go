@@ -22,14 +22,14 @@ import (
 // read. Nothing of it has left, and nothing was asked upstream. It holds one of a
 // bounded number of places, and ends with its client and with the run.
 
-// asked is the origin of a permit that a human gave, where the ruling names no rule.
-const asked = "approval"
+// approvalOrigin is the origin of a permit that a human gave, where the ruling names no rule.
+const approvalOrigin = "approval"
 
 // goneTick is how often is looked whether the client of what is held is still there.
 const goneTick = 100 * time.Millisecond
 
-// judgings is how often one attempt is judged, where the rules change under it.
-const judgings = 4
+// judgeMost is how often one attempt is judged, where the rules change under it.
+const judgeMost = 4
 
 var (
 	errGone    = errors.New("the client went away before there was an answer")
@@ -120,13 +120,13 @@ func (e *Engine) admit(ctx context.Context, d Destination) (Permit, *Refusal) {
 		if p, ok := e.bind(ctx, d); ok {
 			return p, nil
 		}
-		return Permit{}, e.unknown(d)
+		return Permit{}, e.refuseUnknown(d)
 	}
-	for range judgings {
+	for range judgeMost {
 		was, permitted := e.permit(d)
-		ruling := e.judge(ctx, e.connecting(ctx, d, was, permitted))
+		ruling := e.judge(ctx, e.attempt(ctx, d, was, permitted))
 		if ruling.Verdict != event.Allowed {
-			r := e.refuse(d, words(ruling), byConsent(ruling))
+			r := e.refuse(d, denialReason(ruling), byConsent(ruling))
 			return Permit{}, &r
 		}
 		p, ok := e.bind(ctx, d)
@@ -137,7 +137,7 @@ func (e *Engine) admit(ctx context.Context, d Destination) (Permit, *Refusal) {
 		case ruling.Granted:
 			return grantedPermit(d, ruling), e.endWith(ctx, d, ruling)
 		default:
-			return Permit{}, e.unknown(d)
+			return Permit{}, e.refuseUnknown(d)
 		}
 	}
 	r := e.refuse(d, "the rules changed while it was asked about", unflagged)
@@ -182,14 +182,14 @@ func (s *session) over() error {
 	return errLapsed
 }
 
-// gated asks before each piece whether it may still be sent: when a human has been
+// approvalWriter asks before each piece whether it may still be sent: when a human has been
 // told that an approval is taken back, nothing that comes afterwards leaves.
-type gated struct {
+type approvalWriter struct {
 	io.Writer
 	over func() error
 }
 
-func (g gated) Write(p []byte) (int, error) {
+func (g approvalWriter) Write(p []byte) (int, error) {
 	if err := g.over(); err != nil {
 		return 0, err
 	}
@@ -227,8 +227,8 @@ func (e *Engine) lapses(ctx context.Context, r event.Ruling, end func()) {
 	})
 }
 
-// unknown refuses what no rule permits.
-func (e *Engine) unknown(d Destination) *Refusal {
+// refuseUnknown refuses what no rule permits.
+func (e *Engine) refuseUnknown(d Destination) *Refusal {
 	reason, rule := e.rules.Load().nearest(d.Name, d.Port)
 	if _, err := netip.ParseAddr(d.Name); err == nil && !e.rules.Load().Knows(d.Name) {
 		reason = noName
@@ -237,8 +237,8 @@ func (e *Engine) unknown(d Destination) *Refusal {
 	return &r
 }
 
-// connecting is a connection as the rules of consent see it.
-func (e *Engine) connecting(ctx context.Context, d Destination, p Permit, permitted bool) event.Attempt {
+// attempt is a connection as the rules of consent see it.
+func (e *Engine) attempt(ctx context.Context, d Destination, p Permit, permitted bool) event.Attempt {
 	kind := p.Kind
 	if !permitted {
 		kind = usualKind(d)
@@ -273,19 +273,19 @@ func usualKind(d Destination) policy.HostKind {
 // grantedPermit is what a human's answer permits: this name at this port, spoken
 // as is usual there, at public addresses, with no credential.
 func grantedPermit(d Destination, r event.Ruling) Permit {
-	return Permit{Kind: usualKind(d), Origin: policy.Origin{File: cmp.Or(r.Rule, asked)}, Granted: true}
+	return Permit{Kind: usualKind(d), Origin: policy.Origin{File: cmp.Or(r.Rule, approvalOrigin)}, Granted: true}
 }
 
-// words are why the rules of consent refuse something.
-func words(r event.Ruling) string { return cmp.Or(r.Reason, "a rule of consent denies it") }
+// denialReason is why the rules of consent refuse something.
+func denialReason(r event.Ruling) string { return cmp.Or(r.Reason, "a rule of consent denies it") }
 
 // byConsent says which rule of consent refused, or asked. No flag would allow it.
 func byConsent(by event.Ruling) refusalOption {
 	return func(r *refused) { r.Rule, r.Flag, r.layer = by.Rule, "", event.LayerConsent }
 }
 
-// lookGone is for connections that are no sockets of the kernel.
-type lookGone interface{ HungUp() bool }
+// hangupReporter is for connections that are no sockets of the kernel.
+type hangupReporter interface{ HungUp() bool }
 
 // hungUp says whether the client of a connection has gone, or said all it has to
 // say. Nothing is read.
@@ -294,7 +294,7 @@ func hungUp(c net.Conn) bool {
 		return false
 	}
 	_, c = outermost(c)
-	if g, ok := c.(lookGone); ok {
+	if g, ok := c.(hangupReporter); ok {
 		return g.HungUp()
 	}
 	return socketHungUp(c)

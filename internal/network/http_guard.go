@@ -20,7 +20,7 @@ import (
 // server upstream can make nothing else of it.
 type guard struct {
 	wrapped
-	visit *visit
+	conn *httpConn
 
 	mu       sync.Mutex
 	deadline time.Time     // that net/http set for reading
@@ -46,11 +46,11 @@ type guard struct {
 // answer.
 const goneAfter = 5 * time.Second
 
-// guarded puts the guard of a visit around its connection.
-func (v *visit) guarded(c net.Conn) *guard {
-	v.guard = &guard{wrapped: wrapped{c}, visit: v, begun: time.Now(), wake: make(chan struct{})}
-	v.guard.apply()
-	return v.guard
+// guarded puts the guard of h around its connection.
+func (h *httpConn) guarded(c net.Conn) *guard {
+	h.guard = &guard{wrapped: wrapped{c}, conn: h, begun: time.Now(), wake: make(chan struct{})}
+	h.guard.apply()
+	return h.guard
 }
 
 // next is called when a request was answered: the next head may pass.
@@ -148,7 +148,7 @@ func (g *guard) readBody(p []byte) (int, error) {
 		g.fault = bad
 		g.mu.Unlock()
 		g.err = bad
-		g.visit.violated(g.head, bad)
+		g.conn.violated(g.head, bad)
 		return body, nil
 	}
 	if body < n {
@@ -161,7 +161,7 @@ func (g *guard) readBody(p []byte) (int, error) {
 // connection is seen, and passes nothing. When enough is kept, it waits for
 // net/http to stop reading.
 func (g *guard) wait(p []byte) error {
-	if len(g.held) < g.visit.engine.limits.HeadBytes && !g.ended {
+	if len(g.held) < g.conn.engine.limits.HeadBytes && !g.ended {
 		n, err := g.Conn.Read(p)
 		g.held = append(g.held, p[:n]...)
 		if n > 0 || !errors.Is(err, io.EOF) {
@@ -222,7 +222,7 @@ func (g *guard) readHead(p []byte) error {
 		return nil
 	}
 	if isTimeout(err) && g.late() {
-		return g.refuse(deny(http.StatusRequestTimeout, fmt.Sprintf("it sent no whole request head within %s", g.visit.engine.limits.HeadTime), unflagged))
+		return g.refuse(deny(http.StatusRequestTimeout, fmt.Sprintf("it sent no whole request head within %s", g.conn.engine.limits.HeadTime), unflagged))
 	}
 	return err
 }
@@ -238,7 +238,7 @@ func (g *guard) pass(h head, size int) {
 
 // findHead looks for a whole head; size 0 means that there is more to come.
 func (g *guard) findHead() (h head, size int, bad *denial) {
-	limit := g.visit.engine.limits.HeadBytes
+	limit := g.conn.engine.limits.HeadBytes
 	if bad := beginsWell(g.held); bad != nil {
 		return h, 0, bad
 	}
@@ -252,8 +252,8 @@ func (g *guard) findHead() (h head, size int, bad *denial) {
 	if size == 0 {
 		return h, 0, nil
 	}
-	if h, bad = parseHead(g.held[:size], g.visit.to.Door == Forward); bad == nil {
-		bad = g.visit.misdirected(h)
+	if h, bad = parseHead(g.held[:size], g.conn.to.Door == Forward); bad == nil {
+		bad = g.conn.misdirected(h)
 	}
 	return h, size, bad
 }
@@ -261,11 +261,11 @@ func (g *guard) findHead() (h head, size int, bad *denial) {
 // refuse answers a bad head, and ends the connection. Nothing of the request
 // reached net/http, and the answer before is complete.
 func (g *guard) refuse(bad *denial) error {
-	line := g.visit.violated(requestOf(g.held), bad)
-	if kind := g.visit.engine.decoyIn(g.held); kind != "" {
-		g.visit.engine.decoySent(g.visit.to.String(), kind, "in a request that is refused", g.visit.to.Door, "")
+	line := g.conn.violated(requestOf(g.held), bad)
+	if kind := g.conn.engine.decoyIn(g.held); kind != "" {
+		g.conn.engine.decoySent(g.conn.to.String(), kind, "in a request that is refused", g.conn.to.Door, "")
 	}
-	sayAndClose(g.Conn, plainAnswer(bad.status, line))
+	writeAndClose(g.Conn, plainAnswer(bad.status, line))
 	g.err = io.EOF
 	return g.err
 }
@@ -286,7 +286,7 @@ func (g *guard) begin() {
 func (g *guard) late() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return !g.begun.IsZero() && time.Since(g.begun) >= g.visit.engine.limits.HeadTime
+	return !g.begun.IsZero() && time.Since(g.begun) >= g.conn.engine.limits.HeadTime
 }
 
 // SetReadDeadline is net/http's; the time of a head may be over before.
@@ -309,7 +309,7 @@ func (g *guard) apply() error {
 	defer g.mu.Unlock()
 	t := g.deadline
 	if !g.begun.IsZero() {
-		if end := g.begun.Add(g.visit.engine.limits.HeadTime); t.IsZero() || end.Before(t) {
+		if end := g.begun.Add(g.conn.engine.limits.HeadTime); t.IsZero() || end.Before(t) {
 			t = end
 		}
 	}

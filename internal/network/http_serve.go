@@ -112,9 +112,9 @@ func (e *Engine) terminate(ctx context.Context, c net.Conn, d Destination, p Per
 		return
 	}
 	c.SetDeadline(time.Time{})
-	v := &visit{engine: e, to: d, given: p, secure: true, ctx: ctx}
+	v := &httpConn{engine: e, to: d, given: p, secure: true, ctx: ctx}
 	if t.ConnectionState().NegotiatedProtocol == "h2" {
-		v.second = true
+		v.http2 = true
 		v.serve(t)
 	} else {
 		v.serve(v.guarded(t))
@@ -125,13 +125,13 @@ func (e *Engine) terminate(ctx context.Context, c net.Conn, d Destination, p Per
 // rejected records a handshake that the client broke off, for programs that
 // trust certificates of their own: the user must know which.
 func (e *Engine) rejected(d Destination, err error) {
-	if why := told(err); why != "" {
+	if why := remoteAlert(err); why != "" {
 		e.refuse(d, "the program does not take the session's certificate: "+why, unflagged)
 	}
 }
 
-// told returns the alert by which the other side ended a handshake, or "".
-func told(err error) string {
+// remoteAlert returns the alert by which the other side ended a handshake, or "".
+func remoteAlert(err error) string {
 	var op *net.OpError
 	if errors.As(err, &op) && op.Op == "remote error" {
 		return op.Err.Error()
@@ -144,7 +144,7 @@ func told(err error) string {
 // when the connection is over, and closes it.
 func (e *Engine) serveHTTP(ctx context.Context, c net.Conn, d Destination, p Permit) {
 	defer c.Close()
-	v := &visit{engine: e, to: d, given: p, ctx: ctx}
+	v := &httpConn{engine: e, to: d, given: p, ctx: ctx}
 	v.serve(v.guarded(c))
 }
 
@@ -157,21 +157,21 @@ func isTimeout(err error) bool {
 var silent = log.New(io.Discard, "", 0)
 
 // serve reads requests from c until the connection is over.
-func (v *visit) serve(c net.Conn) {
-	limits := v.engine.limits
+func (h *httpConn) serve(c net.Conn) {
+	limits := h.engine.limits
 	once := newSingle(c)
-	v.over = once.end
+	h.over = once.end
 	server := &http.Server{
-		Handler:                      v,
+		Handler:                      h,
 		ErrorLog:                     silent,
 		ReadHeaderTimeout:            limits.HeadTime,
 		IdleTimeout:                  limits.IdleTime,
 		MaxHeaderBytes:               limits.HeadBytes,
 		DisableGeneralOptionsHandler: true,
-		BaseContext:                  func(net.Listener) context.Context { return v.ctx },
-		ConnState:                    v.state,
+		BaseContext:                  func(net.Listener) context.Context { return h.ctx },
+		ConnState:                    h.state,
 	}
-	if v.second {
+	if h.http2 {
 		server.HTTP2 = &http.HTTP2Config{
 			MaxConcurrentStreams:          128,
 			MaxReceiveBufferPerConnection: 512 << 10,
@@ -184,7 +184,7 @@ func (v *visit) serve(c net.Conn) {
 		server.ReadHeaderTimeout = -1
 	}
 	server.Serve(once) // returns the error of single.Accept, always
-	v.requests.end()
+	h.requests.end()
 }
 
 // requests are those of a connection that are being handled. With HTTP/2
@@ -215,16 +215,16 @@ func (r *requests) end() {
 }
 
 // state follows the connection through net/http.
-func (v *visit) state(c net.Conn, s http.ConnState) {
+func (h *httpConn) state(c net.Conn, s http.ConnState) {
 	switch s {
 	case http.StateIdle:
 		if g, ok := c.(*guard); ok {
 			g.next()
 		}
 	case http.StateClosed:
-		v.over()
+		h.over()
 	case http.StateHijacked:
-		v.hijacked.Store(true)
+		h.hijacked.Store(true)
 	}
 }
 

@@ -16,13 +16,13 @@ import (
 // end it, and returns it with the context that ends then. The rules are asked
 // under the same lock: a request is either seen by the reload that takes its
 // rule away, or not permitted.
-func (x *errand) enter(r *http.Request) (*http.Request, *denial) {
+func (x *exchange) enter(r *http.Request) (*http.Request, *denial) {
 	ctx, cancel := context.WithCancelCause(r.Context())
 	x.method, x.cancel = r.Method, cancel
 	e := x.engine
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if !x.stands() {
+	if !x.stillPermitted() {
 		cancel(errOutdated)
 		return nil, deny(http.StatusForbidden, "no rule allows it any more")
 	}
@@ -39,7 +39,7 @@ func (x *errand) enter(r *http.Request) (*http.Request, *denial) {
 		return nil, deny(http.StatusServiceUnavailable, errUnrecorded.Error(), unflagged)
 	}
 	if e.underWay == nil {
-		e.underWay = map[*errand]struct{}{}
+		e.underWay = map[*exchange]struct{}{}
 	}
 	e.underWay[x] = struct{}{}
 	for _, by := range own {
@@ -49,7 +49,7 @@ func (x *errand) enter(r *http.Request) (*http.Request, *denial) {
 }
 
 // endWith ends a request under way whose approval has ended.
-func (x *errand) endWith(by event.Ruling) {
+func (x *exchange) endWith(by event.Ruling) {
 	x.lapse.Do(func() {
 		if !x.whole.Load() {
 			x.engine.refuse(x.to, "the approval that allowed it has ended, and so has the request under way", forRequest(x.method, x.path), byConsent(by))
@@ -60,7 +60,7 @@ func (x *errand) endWith(by event.Ruling) {
 
 // over says whether an approval has ended that the request rests on, and ends it
 // then.
-func (x *errand) over() error {
+func (x *exchange) over() error {
 	by := lapsed(x.approvals...)
 	if by == nil {
 		return nil
@@ -75,7 +75,7 @@ const interimMost = 100
 // watch looks at a request once more when its connection is there, which may have
 // taken long, and counts interim answers, which net/http does not where somebody
 // takes them.
-func (x *errand) watch() *httptrace.ClientTrace {
+func (x *exchange) watch() *httptrace.ClientTrace {
 	interim := 0
 	return &httptrace.ClientTrace{
 		GotConn: func(got httptrace.GotConnInfo) {
@@ -96,16 +96,16 @@ func (x *errand) watch() *httptrace.ClientTrace {
 	}
 }
 
-func (x *errand) leave() {
+func (x *exchange) leave() {
 	x.engine.mu.Lock()
 	delete(x.engine.underWay, x)
 	x.engine.mu.Unlock()
 	x.cancel(errFinished)
 }
 
-// stands reports whether the rules of this moment permit the request, with the
+// stillPermitted reports whether the rules of this moment permit the request, with the
 // secrets that it carries.
-func (x *errand) stands() bool {
+func (x *exchange) stillPermitted() bool {
 	p, ok := x.engine.permit(x.to)
 	if !ok {
 		return x.permit.Origin.File == learned || x.permit.Granted
@@ -127,9 +127,9 @@ func (x *errand) stands() bool {
 // endOutdated ends the requests that the rules no longer permit.
 func (e *Engine) endOutdated() {
 	e.mu.Lock()
-	var gone []*errand
+	var gone []*exchange
 	for x := range e.underWay {
-		if !x.whole.Load() && !x.stands() {
+		if !x.whole.Load() && !x.stillPermitted() {
 			gone = append(gone, x)
 		}
 	}
@@ -140,25 +140,25 @@ func (e *Engine) endOutdated() {
 	}
 }
 
-// followed is the body of an answer. An end that comes because the request was
+// responseBody is the body of an answer. An end that comes because the request was
 // ended is none: upstream saw its connection close, and said all that was left.
-type followed struct {
+type responseBody struct {
 	io.ReadCloser
-	x    *errand
+	x    *exchange
 	ctx  context.Context
 	left int64 // bytes; negative where the length is not known
 }
 
 // follow puts it around the body of an answer that has one.
-func (x *errand) follow(r *http.Response) {
+func (x *exchange) follow(r *http.Response) {
 	if r.ContentLength == 0 || r.Request.Method == http.MethodHead || r.StatusCode == http.StatusNoContent || r.StatusCode == http.StatusNotModified {
 		x.whole.Store(true) // the client has it all with the head
 		return
 	}
-	r.Body = &followed{r.Body, x, r.Request.Context(), r.ContentLength}
+	r.Body = &responseBody{r.Body, x, r.Request.Context(), r.ContentLength}
 }
 
-func (f *followed) Read(p []byte) (int, error) {
+func (f *responseBody) Read(p []byte) (int, error) {
 	n, err := f.ReadCloser.Read(p)
 	if f.left > 0 {
 		if f.left -= int64(n); f.left <= 0 {

@@ -80,23 +80,23 @@ func (e *Engine) serveHTTPProxy(ctx context.Context, c net.Conn, first []byte, p
 		d.Name = h.target
 	}
 	if err != nil {
-		e.misunderstood(c, d, err)
+		e.refuseHead(c, d, err)
 		return
 	}
 	c.SetReadDeadline(time.Time{})
 	if kind := e.decoyIn(head); kind != "" {
-		sayAndClose(c, plainAnswer(http.StatusForbidden, e.refuseDecoy(d, kind, "in a request to the proxy").Line()))
+		writeAndClose(c, plainAnswer(http.StatusForbidden, e.refuseDecoy(d, kind, "in a request to the proxy").Line()))
 		return
 	}
-	say := answers{
-		deny: func(r Refusal) { sayAndClose(c, plainAnswer(http.StatusForbidden, r.Line())) },
+	reply := responder{
+		deny: func(r Refusal) { writeAndClose(c, plainAnswer(http.StatusForbidden, r.Line())) },
 		fail: func(err error) {
-			sayAndClose(c, plainAnswer(http.StatusBadGateway, "holdfast cannot reach "+d.String()+": "+printable(err.Error())))
+			writeAndClose(c, plainAnswer(http.StatusBadGateway, "holdfast cannot reach "+d.String()+": "+printable(err.Error())))
 		},
 	}
 	if a, err := netip.ParseAddr(d.Name); err == nil {
 		if reason := e.resolve(&d, a); reason != "" {
-			say.deny(e.refuse(d, reason))
+			reply.deny(e.refuse(d, reason))
 			return
 		}
 	}
@@ -104,22 +104,22 @@ func (e *Engine) serveHTTPProxy(ctx context.Context, c net.Conn, first []byte, p
 	if d.Door == Forward {
 		through = replay(c, append(head, rest...))
 	} else {
-		say.allow = func() error {
+		reply.allow = func() error {
 			_, err := c.Write([]byte("HTTP/1.1 200 Connection established\r\n\r\n"))
 			return err
 		}
 	}
-	e.dispatch(ctx, through, d, say)
+	e.dispatch(ctx, through, d, reply)
 }
 
-// misunderstood records what was not understood and answers it.
-func (e *Engine) misunderstood(c net.Conn, d Destination, err error) {
+// refuseHead records a head that was not understood and answers it.
+func (e *Engine) refuseHead(c net.Conn, d Destination, err error) {
 	var bad *denial
 	if !errors.As(err, &bad) {
 		abort(c) // the client went away in the middle of its request
 		return
 	}
-	sayAndClose(c, plainAnswer(bad.status, e.refuse(d, bad.reason, bad.opts...).Line()))
+	writeAndClose(c, plainAnswer(bad.status, e.refuse(d, bad.reason, bad.opts...).Line()))
 }
 
 // readProxyHead reads until the empty line that ends a head.

@@ -115,7 +115,7 @@ func TestTheProxyRefuses(t *testing.T) {
 			w.ledger.mu.Lock()
 			w.ledger.refusals, w.ledger.grave = counted[refusalKey, Refusal]{}, counted[refusalKey, Refusal]{}
 			w.ledger.mu.Unlock()
-			got, err := exchange(t, w.proxy, tt.say)
+			got, err := roundTrip(t, w.proxy, tt.say)
 			if !strings.HasPrefix(string(got), tt.answer) || tt.answer == "" && len(got) > 0 {
 				t.Errorf("answer %q (%v), want %q", got, err, tt.answer)
 			}
@@ -152,7 +152,7 @@ func TestAHeadThatComesTooSlowlyOrIsTooLongIsRefused(t *testing.T) {
 		wantReset(t, w.proxy)
 	})
 	t.Run("half a SOCKS5 greeting", func(t *testing.T) {
-		if got, err := exchange(t, w.proxy, "\x05\x03\x00"); err == nil {
+		if got, err := roundTrip(t, w.proxy, "\x05\x03\x00"); err == nil {
 			t.Errorf("read %q and the end", got)
 		}
 	})
@@ -187,7 +187,7 @@ func TestAbsoluteRequestsAreForwarded(t *testing.T) {
 		asked <- string(b[:n])
 		io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nhi")
 	})
-	got, err := exchange(t, w.proxy, "GET http://a.example.org/x?y HTTP/1.1\r\nHost: a.example.org\r\nProxy-Authorization: Basic eDp5\r\nProxy-Connection: keep-alive\r\nConnection: close\r\n\r\n")
+	got, err := roundTrip(t, w.proxy, "GET http://a.example.org/x?y HTTP/1.1\r\nHost: a.example.org\r\nProxy-Authorization: Basic eDp5\r\nProxy-Connection: keep-alive\r\nConnection: close\r\n\r\n")
 	if err != nil || !strings.HasPrefix(string(got), "HTTP/1.1 200 ") || !strings.HasSuffix(string(got), "hi") {
 		t.Fatalf("%q, %v", got, err)
 	}

@@ -85,8 +85,8 @@ func (e *Engine) refuse(d Destination, reason string, opts ...refusalOption) Ref
 	if r.High {
 		weight = grave
 	}
-	skipped, ok := e.often.record(weight, r.action, r.Where(), r.layer, r.Rule, r.Reason, r.detail["method"], r.detail["path"])
-	e.sayLost(false)
+	skipped, ok := e.throttle.record(weight, r.action, r.Where(), r.layer, r.Rule, r.Reason, r.detail["method"], r.detail["path"])
+	e.recordLost(false)
 	if !ok {
 		return r.Refusal
 	}
@@ -157,9 +157,9 @@ func plainAnswer(status int, line string) []byte {
 		status, http.StatusText(status), len(line)+1, line)
 }
 
-// sayAndClose writes last words and gives the client a moment to take them in:
+// writeAndClose writes last words and gives the client a moment to take them in:
 // closing a connection with unread bytes resets it, and the words are lost.
-func sayAndClose(c net.Conn, words []byte) {
+func writeAndClose(c net.Conn, words []byte) {
 	defer c.Close()
 	c.SetDeadline(time.Now().Add(lingerTime))
 	if _, err := c.Write(words); err != nil {
@@ -174,9 +174,9 @@ func sayAndClose(c net.Conn, words []byte) {
 // turnAway ends an intercepted connection that is refused: with a line for who
 // speaks HTTP, with a reset for everybody else.
 func (e *Engine) turnAway(c net.Conn, r Refusal) {
-	wait := glimpse
+	wait := peekTime
 	if r.Port == 80 {
-		wait = refusalPeek
+		wait = peekTimeHTTP
 	}
 	c.SetReadDeadline(time.Now().Add(wait))
 	var first [2 << 10]byte
@@ -188,7 +188,7 @@ func (e *Engine) turnAway(c net.Conn, r Refusal) {
 		abort(c)
 		return
 	}
-	sayAndClose(c, plainAnswer(http.StatusForbidden, r.Line()))
+	writeAndClose(c, plainAnswer(http.StatusForbidden, r.Line()))
 }
 
 // looksLikeHTTP says whether a connection begins with a method of HTTP/1.

@@ -85,15 +85,15 @@ func replay(c net.Conn, head []byte) net.Conn {
 	if len(head) == 0 {
 		return c
 	}
-	return &replayed{wrapped{c}, head}
+	return &prefixConn{wrapped{c}, head}
 }
 
-type replayed struct {
+type prefixConn struct {
 	wrapped
 	head []byte
 }
 
-func (r *replayed) Read(p []byte) (int, error) {
+func (r *prefixConn) Read(p []byte) (int, error) {
 	if len(r.head) == 0 {
 		return r.Conn.Read(p)
 	}
@@ -102,7 +102,7 @@ func (r *replayed) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-func (r *replayed) unread() ([]byte, net.Conn) {
+func (r *prefixConn) unread() ([]byte, net.Conn) {
 	head := r.head
 	r.head = nil
 	return head, r.Conn
@@ -156,7 +156,7 @@ func setLinger(c net.Conn, sec int) error {
 // side is one end of a relay.
 type side struct {
 	net.Conn
-	told atomic.Bool // that the other has said all
+	endSent atomic.Bool // the end of the other was passed on to it
 }
 
 // errCut is the end of a connection that did not say that it ends.
@@ -166,7 +166,7 @@ var errCut = errors.New("the connection was reset")
 // of them fails, or ctx ends; then both are closed. The end of one direction is
 // passed on by itself. Anything but that end aborts both, so that what was cut
 // off does not look complete. l looks at what a says first.
-func (e *Engine) relay(ctx context.Context, a, b net.Conn, l *look) error {
+func (e *Engine) relay(ctx context.Context, a, b net.Conn, l *inspector) error {
 	s := sessionOf(ctx)
 	if s != nil {
 		if err := s.over(); err != nil { // while it was dialled
@@ -202,7 +202,7 @@ func (e *Engine) relay(ctx context.Context, a, b net.Conn, l *look) error {
 }
 
 // half passes on what src says until its end, and then that end.
-func (e *Engine) half(ctx context.Context, s *session, count *atomic.Int64, dst, src *side, head []byte, l *look) error {
+func (e *Engine) half(ctx context.Context, s *session, count *atomic.Int64, dst, src *side, head []byte, l *inspector) error {
 	n, err := 0, error(nil)
 	if len(head) > 0 {
 		n, err = l.through(dst).Write(head)
@@ -211,17 +211,17 @@ func (e *Engine) half(ctx context.Context, s *session, count *atomic.Int64, dst,
 	switch of := sessionOf(ctx); {
 	case err != nil:
 	case of != nil && len(of.approvals) > 0: // what the kernel moves by itself nobody can ask about
-		err = e.steps.copy(count, gated{l.through(dst.Conn), of.over}, src.Conn)
+		err = e.steps.copy(count, approvalWriter{l.through(dst.Conn), of.over}, src.Conn)
 	default:
 		err = e.steps.pump(count, dst.Conn, src.Conn, l)
 	}
-	if err == nil && isGone(src.Conn) && !src.told.Load() {
+	if err == nil && isGone(src.Conn) && !src.endSent.Load() {
 		err = errCut // the other half took the error that said so
 	}
 	switch {
 	case err == nil:
 		s.halfClosed.Store(true)
-		dst.told.Store(true)
+		dst.endSent.Store(true)
 		closeWrite(dst.Conn) // where that fails dst is gone, and its own half says how
 	case isGone(dst.Conn) && !isGone(src.Conn):
 		// What it said before it went may still be on its way: an answer, say, to a
@@ -243,7 +243,7 @@ func cutBoth(ctx context.Context, a, b net.Conn) {
 }
 
 // pump copies src to dst until src ends.
-func (s *steps) pump(count *atomic.Int64, dst, src net.Conn, l *look) error {
+func (s *steps) pump(count *atomic.Int64, dst, src net.Conn, l *inspector) error {
 	to, ok := dst.(*net.TCPConn)
 	from, ok2 := src.(*net.TCPConn)
 	if !ok || !ok2 || s.noNotice {

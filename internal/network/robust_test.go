@@ -102,7 +102,7 @@ func TestTenThousandShortConnectionsLeaveNothing(t *testing.T) {
 		for range 8 {
 			wg.Go(func() {
 				for range n / 8 {
-					if got, err := exchange(t, door, ""); err != nil || string(got) != "hello" {
+					if got, err := roundTrip(t, door, ""); err != nil || string(got) != "hello" {
 						t.Errorf("%q, %v", got, err)
 						return
 					}
@@ -181,7 +181,7 @@ func TestAnUpstreamThatHangsIsGivenUp(t *testing.T) {
 		return nil, ctx.Err()
 	}, newNameGuard(w.limits), w.limits)
 	wantReset(t, w.doorTo("a.example.org", 22))
-	got, _ := exchange(t, w.proxy, "CONNECT a.example.org:22 HTTP/1.1\r\n\r\n")
+	got, _ := roundTrip(t, w.proxy, "CONNECT a.example.org:22 HTTP/1.1\r\n\r\n")
 	if !strings.HasPrefix(string(got), "HTTP/1.1 502 ") {
 		t.Errorf("%q", got)
 	}

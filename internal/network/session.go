@@ -111,7 +111,7 @@ func (e *Engine) sweep() {
 		case <-e.ctx.Done():
 			return
 		case <-tick.C:
-			e.sayLost(false)
+			e.recordLost(false)
 		}
 		e.mu.Lock()
 		for s := range e.sessions {
@@ -143,19 +143,19 @@ func (s *session) idle() bool {
 	return s.quiet > limit
 }
 
-// tally counts what passes through a client's connection.
-type tally struct {
+// countingConn counts what passes through a client's connection.
+type countingConn struct {
 	wrapped
 	s *session
 }
 
-func (t tally) Read(p []byte) (int, error) {
+func (t countingConn) Read(p []byte) (int, error) {
 	n, err := t.Conn.Read(p)
 	t.s.out.Add(int64(n))
 	return n, err
 }
 
-func (t tally) Write(p []byte) (int, error) {
+func (t countingConn) Write(p []byte) (int, error) {
 	n, err := t.Conn.Write(p)
 	t.s.in.Add(int64(n))
 	return n, err

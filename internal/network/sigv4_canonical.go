@@ -11,14 +11,14 @@ import (
 	"strings"
 )
 
-// v4Canonical is the text that a signature stands for, and the names of the
+// v4CanonicalRequest is the text of a request that is signed, and the names of the
 // headers in it. The server makes the same text of what arrives there.
-func v4Canonical(r *http.Request, c v4Claim, payload string) (text string, signed []string, err error) {
-	path, err := v4Path(r.URL.EscapedPath(), c.name)
+func v4CanonicalRequest(r *http.Request, c v4Authorization, payload string) (text string, signed []string, err error) {
+	path, err := v4CanonicalURI(r.URL.EscapedPath(), c.service)
 	if err != nil {
 		return "", nil, err
 	}
-	query, err := v4Query(r.URL.RawQuery)
+	query, err := v4CanonicalQuery(r.URL.RawQuery)
 	if err != nil {
 		return "", nil, err
 	}
@@ -31,7 +31,7 @@ func v4Canonical(r *http.Request, c v4Claim, payload string) (text string, signe
 	}
 	slices.Sort(names)
 	for _, name := range slices.Compact(names) {
-		values := v4Values(r, name)
+		values := v4HeaderValues(r, name)
 		if len(values) == 0 || name == "authorization" {
 			continue
 		}
@@ -44,9 +44,9 @@ func v4Canonical(r *http.Request, c v4Claim, payload string) (text string, signe
 	return strings.Join([]string{r.Method, path, query, headers.String(), strings.Join(signed, ";"), payload}, "\n"), signed, nil
 }
 
-// v4Values are the values of a header as they will be sent, also of those that
+// v4HeaderValues are the values of a header as they will be sent, also of those that
 // net/http keeps elsewhere.
-func v4Values(r *http.Request, name string) []string {
+func v4HeaderValues(r *http.Request, name string) []string {
 	switch name {
 	case "host":
 		if r.Host != "" {
@@ -70,10 +70,10 @@ func v4Trim(text string) string {
 	return strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == '\t' }), " ")
 }
 
-// v4Path is the path as it is signed: decoded and encoded once for S3, whose
+// v4CanonicalURI is the path as it is signed: decoded and encoded once for S3, whose
 // names may hold anything; elsewhere normalised (RFC 3986 section 5.2.4) and
 // encoded on top of the encoding that it has.
-func v4Path(escaped, service string) (string, error) {
+func v4CanonicalURI(escaped, service string) (string, error) {
 	if escaped == "" {
 		escaped = "/"
 	}
@@ -91,8 +91,8 @@ func v4Path(escaped, service string) (string, error) {
 	return v4EncodePath(clean), nil
 }
 
-// v4Query is the query as it is signed: sorted, and encoded in one way.
-func v4Query(raw string) (string, error) {
+// v4CanonicalQuery is the query as it is signed: sorted, and encoded in one way.
+func v4CanonicalQuery(raw string) (string, error) {
 	var pairs [][2]string
 	for part := range strings.SplitSeq(raw, "&") {
 		if part == "" {
