@@ -102,10 +102,10 @@ func New(c Config) (*Broker, error) {
 			return nil, err
 		}
 		if s, ok := h.source.(*envSource); ok && s.err == nil {
-			h.hold(s.got().secret())
+			h.redact(s.got().secret())
 		}
 		b.holders[cred.Name], b.order = h, append(b.order, h)
-		needles = append(needles, h.shown.needles(cred.Name)...)
+		needles = append(needles, h.placeholders.needles(cred.Name)...)
 	}
 	b.detect = newDetector(needles)
 	for _, name := range variables {
@@ -174,7 +174,7 @@ func (b *Broker) Open(ctx context.Context, credential string, use Use) (Secret, 
 	if h == nil {
 		return Secret{}, &Error{Credential: credential, Reason: "there is no such credential in this run"}
 	}
-	use = plain(use)
+	use = withoutQuery(use)
 	ruling, err := b.ask(ctx, h, use)
 	var secret Secret
 	if err == nil {
@@ -190,7 +190,7 @@ func (b *Broker) Open(ctx context.Context, credential string, use Use) (Secret, 
 // refused records a use that did not happen. Nothing hangs on the record: there
 // is no secret either way.
 func (b *Broker) refused(h *holder, use Use, err error) {
-	if b.config.Sink == nil || errors.Is(err, errUnrecorded) || b.often(err.Error()) {
+	if b.config.Sink == nil || errors.Is(err, errUnrecorded) || b.tooOften(err.Error()) {
 		return
 	}
 	e := b.event(h, use)
@@ -214,9 +214,9 @@ type denials struct {
 	n     int
 }
 
-// often reports whether a refusal was recorded often enough. Who is
+// tooOften reports whether a refusal was recorded often enough. Who is
 // refused must not be able to fill the record of the run.
-func (b *Broker) often(reason string) bool {
+func (b *Broker) tooOften(reason string) bool {
 	now := b.config.Now()
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -86,24 +86,24 @@ func random(n int, alphabet string) string {
 	return string(out)
 }
 
-// shown is what stands inside in the place of a secret.
-type shown struct {
+// placeholders are what programs inside get in the place of a secret.
+type placeholders struct {
 	value  string // of aws-sigv4: the key id
 	secret string // of aws-sigv4: the secret key, which is never sent
 }
 
-func newShown(c policy.Credential) shown {
+func newPlaceholders(c policy.Credential) placeholders {
 	if c.Sign == "" {
-		return shown{value: placeholder(c.Shape)}
+		return placeholders{value: placeholder(c.Shape)}
 	}
 	// A key that lasts, whatever the real one is: with AKIA no program expects
 	// a session token beside it.
-	return shown{value: placeholder("AKIA"), secret: random(40, alphanumeric)}
+	return placeholders{value: placeholder("AKIA"), secret: random(40, alphanumeric)}
 }
 
 // needles are what is looked for. In lower case too: names of headers, and of
 // hosts, come in no other.
-func (s shown) needles(credential string) []needle {
+func (s placeholders) needles(credential string) []needle {
 	var out []needle
 	for _, value := range []string{s.value, s.secret} {
 		if value == "" {
@@ -124,12 +124,12 @@ func (h *holder) variables() []policy.Env {
 		out = append(out, policy.Env{Name: name, Value: value, Origin: h.cred.Origin})
 	}
 	if h.cred.Sign != "" {
-		set("AWS_ACCESS_KEY_ID", h.shown.value)
-		set("AWS_SECRET_ACCESS_KEY", h.shown.secret)
+		set("AWS_ACCESS_KEY_ID", h.placeholders.value)
+		set("AWS_SECRET_ACCESS_KEY", h.placeholders.secret)
 		return out
 	}
 	for _, name := range h.cred.Env {
-		set(name, h.shown.value)
+		set(name, h.placeholders.value)
 	}
 	return out
 }

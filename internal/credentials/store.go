@@ -160,8 +160,8 @@ func (s Store) mark(name string) (string, error) {
 	return string(data), err
 }
 
-// stands says why the grant with an id may not be used any more.
-func (s Store) stands(name, id string) error {
+// valid says why the grant with an id may not be used any more.
+func (s Store) valid(name, id string) error {
 	g, err := s.Get(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -178,7 +178,7 @@ func (s Store) stands(name, id string) error {
 // number. It returns how many are left, and whether there is a number at all.
 func (s Store) take(name, id string) (left int64, limited bool, err error) {
 	err = s.locked(func() error {
-		if err := s.stands(name, id); err != nil {
+		if err := s.valid(name, id); err != nil {
 			return err
 		}
 		g, err := s.Get(name)

@@ -44,7 +44,7 @@ type stamp struct {
 type group struct{ stamps []stamp }
 
 // matched is what follows when an event matches a rule, or a step of one.
-func (e *Engine) matched(l *live, step int, s *seen, alerts []Alert) []Alert {
+func (e *Engine) matched(l *ruleState, step int, s *seen, alerts []Alert) []Alert {
 	at := stamp{at: s.event.Time, seq: s.event.Seq, arrival: s.arrival, step: step}
 	c := l.Correlation
 	if c == nil {
@@ -76,8 +76,8 @@ func (e *Engine) matched(l *live, step int, s *seen, alerts []Alert) []Alert {
 
 // met raises a rule, unless it was raised for the same before, and tells the
 // correlations that it is a step of.
-func (e *Engine) met(l *live, s *seen, because []stamp, alerts []Alert) []Alert {
-	if a, ok := l.tell(s, because); ok {
+func (e *Engine) met(l *ruleState, s *seen, because []stamp, alerts []Alert) []Alert {
+	if a, ok := l.raise(s, because); ok {
 		alerts = append(alerts, a)
 	}
 	for _, f := range l.feeds {
@@ -86,8 +86,8 @@ func (e *Engine) met(l *live, s *seen, because []stamp, alerts []Alert) []Alert 
 	return alerts
 }
 
-// tell makes the alert. The first is raised, and the tenth, the hundredth…
-func (l *live) tell(s *seen, because []stamp) (Alert, bool) {
+// raise makes the alert. The first is raised, and the tenth, the hundredth…
+func (l *ruleState) raise(s *seen, because []stamp) (Alert, bool) {
 	key := l.key(s)
 	if l.raised == nil {
 		l.raised = map[string]*tally{}
@@ -120,7 +120,7 @@ func (l *live) tell(s *seen, because []stamp) (Alert, bool) {
 }
 
 // key tells one alert of the rule from another.
-func (l *live) key(s *seen) string {
+func (l *ruleState) key(s *seen) string {
 	fields := l.Key
 	if len(fields) == 0 {
 		if fields = []string{"target"}; l.Correlation != nil {
@@ -157,7 +157,7 @@ func bounded(key string) string {
 // group finds the group of an event; nil when it is to be a known one and is
 // none. When there are too many, some other one is
 // forgotten.
-func (l *live) group(by []string, s *seen, known bool) *group {
+func (l *ruleState) group(by []string, s *seen, known bool) *group {
 	key := s.event.Session
 	if len(by) > 0 {
 		key += "\x00" + joined(by, s)

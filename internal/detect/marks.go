@@ -95,7 +95,7 @@ const (
 	replaceable  // lies where programs inside can write, so that one of them may have given it its name
 	inMemory     // has no place on disk
 	agent        // an agent's program, started by the user and by nothing that an agent started
-	told         // below an agent, and none itself: what it does may be what a model asked for
+	underAgent   // below an agent, and none itself: what it does may be what a model asked for
 	elevates     // runs commands as somebody else: sudo, su
 	preloads     // loads a library of its maker's into other programs
 	dumpsEnvironment

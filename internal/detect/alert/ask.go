@@ -142,7 +142,7 @@ func (i *invalidReply) Unwrap() error { return i.cause }
 func (a *Asker) once(ctx context.Context, q Question, body []byte) (Reply, time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, a.attempt)
 	defer cancel()
-	extra := sigHeaders(a.key, a.now(), body)
+	extra := signatureHeaders(a.key, a.now(), body)
 	extra.Set("Holdfast-Request-Id", syslog.Field(q.ID, 128))
 	answer, err := a.poster.do(ctx, body, extra)
 	if err != nil {

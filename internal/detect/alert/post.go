@@ -112,8 +112,8 @@ func readFile(path string, most int64, mode os.FileMode) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, most))
 }
 
-// ours are the headers that a file may not set.
-var ours = []string{"Host", "Content-Type", "Content-Length", "Transfer-Encoding", "Connection", "Trailer", "Upgrade"}
+// reservedHeaders are those that a file may not set.
+var reservedHeaders = []string{"Host", "Content-Type", "Content-Length", "Transfer-Encoding", "Connection", "Trailer", "Upgrade"}
 
 // readHeaders reads a header a line. No message repeats a value.
 func readHeaders(path string, into http.Header) error {
@@ -133,7 +133,7 @@ func readHeaders(path string, into http.Header) error {
 		switch canonical := http.CanonicalHeaderKey(name); {
 		case !ok || !token(name) || strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }):
 			return fmt.Errorf("reading the headers: line %d of %s is not NAME: VALUE", n, escape(path, 200))
-		case slices.Contains(ours, canonical) || strings.HasPrefix(canonical, "Holdfast-"):
+		case slices.Contains(reservedHeaders, canonical) || strings.HasPrefix(canonical, "Holdfast-"):
 			return fmt.Errorf("reading the headers: line %d of %s sets %s, which is set already", n, escape(path, 200), canonical)
 		default:
 			into.Set(canonical, value)
@@ -192,7 +192,7 @@ func judge(answer *http.Response, err error) error {
 		return &refusal{cause}
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
 		if wait := retryAfter(answer); wait > 0 {
-			return &busy{cause, wait}
+			return &retryLater{cause, wait}
 		}
 	}
 	return cause
@@ -240,7 +240,7 @@ func (w *webhook) send(ctx context.Context, body []byte) error {
 	}
 	extra := http.Header{}
 	if w.key != nil {
-		extra = sigHeaders(w.key, w.now(), body)
+		extra = signatureHeaders(w.key, w.now(), body)
 	}
 	extra.Set("Holdfast-Alert-Id", syslog.Field(d.ID, 128))
 	_, err = w.post(ctx, body, extra)
@@ -261,8 +261,8 @@ func sign(key []byte, stamp string, body []byte) []byte {
 	return m.Sum(nil)
 }
 
-// sigHeaders are the headers of a request that is signed now.
-func sigHeaders(key []byte, now time.Time, body []byte) http.Header {
+// signatureHeaders are the headers of a request that is signed now.
+func signatureHeaders(key []byte, now time.Time, body []byte) http.Header {
 	stamp := strconv.FormatInt(now.Unix(), 10)
 	return http.Header{"Holdfast-Timestamp": {stamp}, "Holdfast-Signature": {"v1=" + Signature(key, stamp, body)}}
 }
