@@ -22,13 +22,9 @@ const label = 45
 
 var hostNames = sync.OnceValue(func() map[string]mark {
 	m := map[string]mark{}
-	for line := range strings.Lines(hostTable) {
-		words := strings.Fields(line)
-		if len(words) < 2 {
-			continue
-		}
-		for _, w := range words[1:] {
-			m[w] |= markOf(words[0])
+	for word, names := range tableRows(hostTable) {
+		for _, name := range names {
+			m[name] |= markOf(word)
 		}
 	}
 	return m
