@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/netip"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -154,31 +155,32 @@ func (e *Engine) endWith(ctx context.Context, d Destination, r event.Ruling) *Re
 		return &no
 	}
 	if s := sessionOf(ctx); s != nil {
-		s.approvals = append(s.approvals, r)
-		s.refuse = func(by event.Ruling) {
+		s.approvals.rulings = append(s.approvals.rulings, r)
+		s.approvals.end = func(by event.Ruling) {
 			e.refuse(d, "the approval that allowed it has ended, and so has the open connection", byConsent(by))
+			s.cancel(errLapsed)
 		}
-		e.lapses(ctx, r, func() { s.endWith(r) })
+		e.lapses(ctx, r, func() { s.approvals.endWith(r) })
 	}
 	return nil
 }
 
-// endWith ends a connection whose approval has ended.
-func (s *session) endWith(by event.Ruling) {
-	s.lapse.Do(func() {
-		s.refuse(by)
-		s.cancel(errLapsed)
-	})
+// approvals are what a connection or a request was allowed by.
+type approvals struct {
+	rulings []event.Ruling
+	end     func(by event.Ruling) // records that one of them has ended, and ends what it allowed
+	once    sync.Once             // end is called for the first alone
 }
 
-// over says whether an approval has ended that the connection was opened on, and
-// ends it then.
-func (s *session) over() error {
-	by := lapsed(s.approvals...)
+func (a *approvals) endWith(by event.Ruling) { a.once.Do(func() { a.end(by) }) }
+
+// over says whether one of them has ended, and ends then what it allowed.
+func (a *approvals) over() error {
+	by := lapsed(a.rulings...)
 	if by == nil {
 		return nil
 	}
-	s.endWith(*by)
+	a.endWith(*by)
 	return errLapsed
 }
 

@@ -63,7 +63,7 @@ func (x *exchange) received(r *http.Response) error {
 		x.answer.status = r.StatusCode
 		x.guard.change()
 		if to, ok := r.Body.(io.ReadWriteCloser); ok {
-			r.Body = socket{to, approvalWriter{to, x.over}, to}
+			r.Body = socket{to, approvalWriter{to, x.approvals.over}, to}
 		}
 		return nil
 	}
@@ -90,7 +90,7 @@ func newRequestBody(x *exchange, r *http.Request) *requestBody {
 
 func (s *requestBody) Read(p []byte) (int, error) {
 	n, err := s.ReadCloser.Read(p)
-	if over := s.exchange.over(); over != nil {
+	if over := s.exchange.approvals.over(); over != nil {
 		return 0, over
 	}
 	if n > 0 || err == io.EOF {
@@ -153,14 +153,11 @@ func (x *exchange) explain(err error) string {
 	var (
 		op     *net.OpError
 		record tls.RecordHeaderError
-		own    *refusedAnswer
-		nobody *unreachable
+		own    *ownError
 	)
 	switch {
 	case errors.As(err, &own):
-		return own.why
-	case errors.As(err, &nobody):
-		return printable(nobody.Error())
+		return printable(own.Error())
 	case errors.As(err, &record):
 		return "it does not speak TLS"
 	case remoteAlert(err) != "":
@@ -184,7 +181,7 @@ type reworded struct {
 func (r *reworded) Error() string { return r.words }
 func (r *reworded) Unwrap() error { return r.error }
 
-// refusedAnswer is why an answer is not passed on.
-type refusedAnswer struct{ why string }
+// ownError is an error whose text is ours, and nothing that upstream sent.
+type ownError struct{ error }
 
-func (r *refusedAnswer) Error() string { return r.why }
+func (e *ownError) Unwrap() error { return e.error }

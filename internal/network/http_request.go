@@ -10,7 +10,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -74,7 +73,7 @@ type exchange struct {
 	body    *requestBody
 	upgrade bool // it asks for WebSocket
 
-	approvals []event.Ruling // that it, its secrets and its connection rest on, where rules of consent were asked
+	approvals approvals // that it, its secrets and its connection rest on, where rules of consent were asked
 
 	// From enter on.
 	method string
@@ -82,7 +81,6 @@ type exchange struct {
 	signs  bool     // it holds a place among those that are signed
 	cancel context.CancelCauseFunc
 	whole  atomic.Bool // its answer has come to its end
-	lapse  sync.Once   // what its approval ended
 }
 
 // ServeHTTP decides about a request and passes it on.
@@ -94,6 +92,7 @@ func (h *httpConn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer h.left()
 	a := &responseWriter{ResponseWriter: w, streams: r.ProtoMajor == 2}
 	x := &exchange{httpConn: h, answer: a}
+	x.approvals.end = x.lapse
 	body := newSerialBody(r.Body)
 	defer finish(w, r, x.unwanted(r, body))
 	// A copy: net/http looks at the body of its own request for what is left to

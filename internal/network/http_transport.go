@@ -98,7 +98,7 @@ func newTransport(e *Engine, d Destination, p Permit, secure, http2 bool, roots 
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			c, err := e.dial.Dial(ctx, d, p)
 			if err != nil {
-				return nil, &unreachable{err}
+				return nil, &ownError{err}
 			}
 			return c, nil
 		},
@@ -130,11 +130,6 @@ func newTransport(e *Engine, d Destination, p Permit, secure, http2 bool, roots 
 	}
 	return t
 }
-
-// unreachable is why there is no connection. Its text is not upstream's.
-type unreachable struct{ error }
-
-func (u *unreachable) Unwrap() error { return u.error }
 
 // forget drops idle connections, after a reload: what was permitted to share
 // them may have changed.

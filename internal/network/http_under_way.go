@@ -26,11 +26,11 @@ func (x *exchange) enter(r *http.Request) (*http.Request, *denial) {
 		cancel(errOutdated)
 		return nil, deny(http.StatusForbidden, "no rule allows it any more")
 	}
-	own := x.approvals
+	own := x.approvals.rulings
 	if s := sessionOf(ctx); s != nil {
-		x.approvals = append(x.approvals, s.approvals...) // which end the whole connection, too
+		x.approvals.rulings = append(x.approvals.rulings, s.approvals.rulings...) // which end the whole connection, too
 	}
-	if by := lapsed(x.approvals...); by != nil {
+	if by := lapsed(x.approvals.rulings...); by != nil {
 		cancel(errLapsed)
 		return nil, deny(http.StatusForbidden, errLapsed.Error(), byConsent(*by))
 	}
@@ -43,30 +43,18 @@ func (x *exchange) enter(r *http.Request) (*http.Request, *denial) {
 	}
 	e.underWay[x] = struct{}{}
 	for _, by := range own {
-		e.lapses(ctx, by, func() { x.endWith(by) })
+		e.lapses(ctx, by, func() { x.approvals.endWith(by) })
 	}
 	return r.WithContext(httptrace.WithClientTrace(ctx, x.watch())), nil
 }
 
-// endWith ends a request under way whose approval has ended.
-func (x *exchange) endWith(by event.Ruling) {
-	x.lapse.Do(func() {
-		if !x.whole.Load() {
-			x.engine.refuse(x.to, "the approval that allowed it has ended, and so has the request under way", forRequest(x.method, x.path), byConsent(by))
-			x.cancel(errLapsed)
-		}
-	})
-}
-
-// over says whether an approval has ended that the request rests on, and ends it
-// then.
-func (x *exchange) over() error {
-	by := lapsed(x.approvals...)
-	if by == nil {
-		return nil
+// lapse ends a request under way whose approval has ended. One that is not yet under
+// way, and whose body was read to sign it, is refused by who read it.
+func (x *exchange) lapse(by event.Ruling) {
+	if x.cancel != nil && !x.whole.Load() {
+		x.engine.refuse(x.to, "the approval that allowed it has ended, and so has the request under way", forRequest(x.method, x.path), byConsent(by))
+		x.cancel(errLapsed)
 	}
-	x.endWith(*by)
-	return errLapsed
 }
 
 // interimMost is how many interim answers a request may have before its answer.
@@ -79,7 +67,7 @@ func (x *exchange) watch() *httptrace.ClientTrace {
 	interim := 0
 	return &httptrace.ClientTrace{
 		GotConn: func(got httptrace.GotConnInfo) {
-			if x.over() == nil && !x.engine.unrecorded() {
+			if x.approvals.over() == nil && !x.engine.unrecorded() {
 				return
 			}
 			x.cancel(errUnrecorded) // nothing where it has ended already
@@ -89,7 +77,7 @@ func (x *exchange) watch() *httptrace.ClientTrace {
 		},
 		Got1xxResponse: func(int, textproto.MIMEHeader) error {
 			if interim++; interim > interimMost {
-				return &refusedAnswer{fmt.Sprintf("it sent more than %d interim answers", interimMost)}
+				return &ownError{fmt.Errorf("it sent more than %d interim answers", interimMost)}
 			}
 			return nil
 		},

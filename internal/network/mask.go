@@ -305,7 +305,7 @@ func readable(r *http.Response) (io.Reader, error) {
 		r.ContentLength = -1
 		return &unzipped{src: r.Body}, nil
 	}
-	return nil, &refusedAnswer{"its answer is encoded, although it was asked for a plain one, and cannot be searched for secrets"}
+	return nil, &ownError{errors.New("its answer is encoded, although it was asked for a plain one, and cannot be searched for secrets")}
 }
 
 // unzipped begins to read at the first Read: before, there may be nothing yet.

@@ -169,7 +169,7 @@ var errCut = errors.New("the connection was reset")
 func (e *Engine) relay(ctx context.Context, a, b net.Conn, l *inspector) error {
 	s := sessionOf(ctx)
 	if s != nil {
-		if err := s.over(); err != nil { // while it was dialled
+		if err := s.approvals.over(); err != nil { // while it was dialled
 			abort(a)
 			abort(b)
 			return err
@@ -210,8 +210,8 @@ func (e *Engine) half(ctx context.Context, s *session, count *atomic.Int64, dst,
 	}
 	switch of := sessionOf(ctx); {
 	case err != nil:
-	case of != nil && len(of.approvals) > 0: // what the kernel moves by itself nobody can ask about
-		err = e.steps.copy(count, approvalWriter{l.through(dst.Conn), of.over}, src.Conn)
+	case of != nil && len(of.approvals.rulings) > 0: // what the kernel moves by itself nobody can ask about
+		err = e.steps.copy(count, approvalWriter{l.through(dst.Conn), of.approvals.over}, src.Conn)
 	default:
 		err = e.steps.pump(count, dst.Conn, src.Conn, l)
 	}

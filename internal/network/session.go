@@ -25,9 +25,7 @@ type session struct {
 	whose   sync.Once     // guards process
 	process event.Process // see Engine.client
 
-	approvals []event.Ruling     // that it was opened on; set before it is served
-	refuse    func(event.Ruling) // records that one of them has ended; nil for none
-	lapse     sync.Once          // what one of them ended
+	approvals approvals // that it was opened on; set before it is served
 
 	// Guarded by Engine.mu.
 	bound bool // a destination was permitted: to and way hold

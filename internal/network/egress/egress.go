@@ -165,10 +165,6 @@ func (e *Egress) end() error {
 	return errors.Join(errs...)
 }
 
-// What is optional of what the engine is given; a slip in a signature would take it
-// away in silence.
-var _ network.Consenting = (*credentials.Broker)(nil)
-
 // Serving reports whether the doors of a launch are served.
 func (e *Egress) Serving() bool {
 	e.mu.Lock()
