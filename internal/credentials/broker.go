@@ -92,7 +92,7 @@ func New(c Config) (*Broker, error) {
 	b := &Broker{config: c, holders: map[string]*holder{}, denied: map[string]denials{}, grants: Store{Dir: c.Grants, Now: c.Now}, issued: map[[sha256.Size]byte]struct{}{}, held: make(chan struct{}, heldMost)}
 	b.life, b.end = context.WithCancel(context.Background())
 	variables := variablesOf(c.Credentials)
-	var patterns []pattern
+	var needles []needle
 	for _, cred := range c.Credentials {
 		if b.holders[cred.Name] != nil {
 			return nil, &Error{Credential: cred.Name, Reason: "it is there twice"}
@@ -102,12 +102,12 @@ func New(c Config) (*Broker, error) {
 			return nil, err
 		}
 		if s, ok := h.source.(*envSource); ok && s.err == nil {
-			h.hold(s.got().secret())
+			h.redact(s.got().secret())
 		}
 		b.holders[cred.Name], b.order = h, append(b.order, h)
-		patterns = append(patterns, h.shown.patterns(cred.Name)...)
+		needles = append(needles, h.placeholders.needles(cred.Name)...)
 	}
-	b.detect = newDetector(patterns)
+	b.detect = newDetector(needles)
 	for _, name := range variables {
 		if value, ok := c.Env(name); ok {
 			c.held(name, value)
@@ -174,7 +174,7 @@ func (b *Broker) Open(ctx context.Context, credential string, use Use) (Secret, 
 	if h == nil {
 		return Secret{}, &Error{Credential: credential, Reason: "there is no such credential in this run"}
 	}
-	use = plain(use)
+	use = withoutQuery(use)
 	ruling, err := b.ask(ctx, h, use)
 	var secret Secret
 	if err == nil {
@@ -190,7 +190,7 @@ func (b *Broker) Open(ctx context.Context, credential string, use Use) (Secret, 
 // refused records a use that did not happen. Nothing hangs on the record: there
 // is no secret either way.
 func (b *Broker) refused(h *holder, use Use, err error) {
-	if b.config.Sink == nil || errors.Is(err, errUnrecorded) || b.often(err.Error()) {
+	if b.config.Sink == nil || errors.Is(err, errUnrecorded) || b.tooOften(err.Error()) {
 		return
 	}
 	e := b.event(h, use)
@@ -214,9 +214,9 @@ type denials struct {
 	n     int
 }
 
-// often reports whether a refusal was recorded often enough. Who is
+// tooOften reports whether a refusal was recorded often enough. Who is
 // refused must not be able to fill the record of the run.
-func (b *Broker) often(reason string) bool {
+func (b *Broker) tooOften(reason string) bool {
 	now := b.config.Now()
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -252,7 +252,7 @@ var errUnrecorded = errors.New("no record, no secret")
 func (b *Broker) event(h *holder, use Use) event.Event {
 	return event.Event{
 		Time: b.config.Now(), Session: b.config.Session,
-		Action: "credential.use", Object: fmt.Sprintf("%s:%d", use.Name, use.Port), Rule: h.cred.Origin.String(),
+		Action: event.CredentialUse, Object: fmt.Sprintf("%s:%d", use.Name, use.Port), Rule: h.cred.Origin.String(),
 		Detail: map[string]string{"credential": h.cred.Name, "method": use.Method, "path": use.Path},
 	}
 }

@@ -280,7 +280,7 @@ func TestASourceThatFailsIsLeftAloneForAWhile(t *testing.T) {
 	if n := attempts(); n != 1 {
 		t.Errorf("asked %d times at once", n)
 	}
-	c.advance(quiet)
+	c.advance(failureBackoff)
 	if n := attempts(); n != 2 {
 		t.Errorf("asked %d times after a while", n)
 	}

@@ -12,19 +12,19 @@ import (
 // heldMost is how many uses may wait for a human at once; more are refused.
 const heldMost = 64
 
-// consented is the key of the uses that were asked about, in a context.
-type consented struct{}
+// consentKey is the key of the uses that were asked about, in a context.
+type consentKey struct{}
 
-// agreed is one of them; before leads to the others.
-type agreed struct {
+// priorConsent is one of them; before leads to the others.
+type priorConsent struct {
 	credential string
 	use        Use
 	ruling     event.Ruling
-	before     *agreed
+	before     *priorConsent
 }
 
-// of returns the ruling about a use that was asked about already.
-func (a *agreed) of(credential string, use Use) (event.Ruling, bool) {
+// find returns the ruling about a use that was asked about already.
+func (a *priorConsent) find(credential string, use Use) (event.Ruling, bool) {
 	for ; a != nil; a = a.before {
 		if a.credential == credential && a.use == use {
 			return a.ruling, true
@@ -44,14 +44,14 @@ func (b *Broker) Consent(ctx context.Context, credential string, use Use) (conte
 	if h == nil || !b.asks() {
 		return ctx, event.Ruling{}, nil // Open says what there is to say
 	}
-	use = plain(use)
+	use = withoutQuery(use)
 	ruling, err := b.ask(ctx, h, use)
 	if err != nil {
 		b.refused(h, use, err)
 		return ctx, ruling, err
 	}
-	before, _ := ctx.Value(consented{}).(*agreed)
-	return context.WithValue(ctx, consented{}, &agreed{credential, use, ruling, before}), ruling, nil
+	before, _ := ctx.Value(consentKey{}).(*priorConsent)
+	return context.WithValue(ctx, consentKey{}, &priorConsent{credential, use, ruling, before}), ruling, nil
 }
 
 func (b *Broker) asks() bool {
@@ -61,8 +61,8 @@ func (b *Broker) asks() bool {
 // ask asks about a use, unless it was asked about already. Nobody is asked about
 // one that comes to nothing anyway.
 func (b *Broker) ask(ctx context.Context, h *holder, use Use) (event.Ruling, error) {
-	done, _ := ctx.Value(consented{}).(*agreed)
-	if ruling, was := done.of(h.cred.Name, use); was || !b.asks() {
+	done, _ := ctx.Value(consentKey{}).(*priorConsent)
+	if ruling, was := done.find(h.cred.Name, use); was || !b.asks() {
 		return ruling, nil
 	}
 	if err := h.usable(ctx, use); err != nil {
@@ -74,7 +74,7 @@ func (b *Broker) ask(ctx context.Context, h *holder, use Use) (event.Ruling, err
 	})
 	rule := r.Rule
 	if r.Verdict == event.Unknown {
-		r = b.hold(ctx, r)
+		r = b.awaitHuman(ctx, r)
 	}
 	r.Rule = cmp.Or(r.Rule, rule)
 	if r.Verdict == event.Allowed {
@@ -90,14 +90,14 @@ func (h *holder) unapproved(reason string, r event.Ruling) *Error {
 	return e
 }
 
-// plain is a use whose path has no query: what stands there is nobody's to see.
-func plain(use Use) Use {
+// withoutQuery is a use whose path has no query: a query may hold what must not be recorded.
+func withoutQuery(use Use) Use {
 	use.Path, _, _ = strings.Cut(use.Path, "?")
 	return use
 }
 
-// hold waits for a human, until the request or the session ends.
-func (b *Broker) hold(ctx context.Context, r event.Ruling) event.Ruling {
+// awaitHuman waits for a human, until the request or the session ends.
+func (b *Broker) awaitHuman(ctx context.Context, r event.Ruling) event.Ruling {
 	if r.Wait == nil {
 		return event.Ruling{Verdict: event.Denied, Reason: "nobody can be asked"}
 	}
@@ -132,5 +132,5 @@ func (h *holder) usable(ctx context.Context, use Use) error {
 		return err
 	}
 	defer func() { h.turn <- struct{}{} }()
-	return h.stands()
+	return h.valid()
 }

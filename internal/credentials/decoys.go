@@ -33,7 +33,7 @@ func NewDecoys(all []Decoy) *Decoys {
 				}
 			}
 		}
-		return detectorOf(needles)
+		return newDetector(needles)
 	})}
 }
 

@@ -3,14 +3,9 @@ package credentials
 import (
 	"bytes"
 	"encoding/base64"
+	"encoding/hex"
 	"slices"
 )
-
-// pattern is a text that betrays a credential.
-type pattern struct {
-	text       string
-	credential string
-}
 
 // detector finds many texts at once. It looks at the last bytes of a window and
 // skips ahead by as much as no text can end earlier (S. Wu, U. Manber, "A fast
@@ -21,6 +16,7 @@ type detector struct {
 	buckets map[uint16][]needle // of the windows that end in these two bytes
 }
 
+// needle is a text that betrays a credential.
 type needle struct {
 	text       []byte
 	credential string
@@ -30,17 +26,7 @@ type needle struct {
 // what tells it from others of its kind.
 const widest = 16
 
-func newDetector(patterns []pattern) *detector {
-	var all []needle
-	for _, p := range patterns {
-		for _, form := range forms(p.text) {
-			all = append(all, needle{form, p.credential})
-		}
-	}
-	return detectorOf(all)
-}
-
-func detectorOf(all []needle) *detector {
+func newDetector(all []needle) *detector {
 	d := &detector{window: widest, buckets: map[uint16][]needle{}}
 	if len(all) == 0 {
 		return d
@@ -116,10 +102,10 @@ func (d *detector) scan(found []string, data []byte) []string {
 func unescape(data []byte) []byte {
 	out := make([]byte, 0, len(data))
 	for i := 0; i < len(data); i++ {
+		var b [1]byte
 		if data[i] == '%' && i+2 < len(data) {
-			hi, lo := nibble(data[i+1]), nibble(data[i+2])
-			if hi >= 0 && lo >= 0 {
-				out = append(out, byte(hi<<4|lo))
+			if _, err := hex.Decode(b[:], data[i+1:i+3]); err == nil {
+				out = append(out, b[0])
 				i += 2
 				continue
 			}
@@ -127,16 +113,4 @@ func unescape(data []byte) []byte {
 		out = append(out, data[i])
 	}
 	return out
-}
-
-func nibble(c byte) int {
-	switch {
-	case c >= '0' && c <= '9':
-		return int(c - '0')
-	case c >= 'a' && c <= 'f':
-		return int(c-'a') + 10
-	case c >= 'A' && c <= 'F':
-		return int(c-'A') + 10
-	}
-	return -1
 }

@@ -2,10 +2,12 @@ package credentials
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"holdfast.dev/holdfast/internal/floor/event"
@@ -14,12 +16,12 @@ import (
 
 // holder is one credential of a session.
 type holder struct {
-	broker *Broker
-	cred   policy.Credential
-	source source
-	shown  shown
-	grant  string // id of the grant that it is; "" for a credential of a policy
-	marker string // its mark of revocation when the session began
+	broker       *Broker
+	cred         policy.Credential
+	source       source
+	placeholders placeholders
+	grant        string // id of the grant that it is; "" for a credential of a policy
+	marker       string // its mark of revocation when the session began
 
 	turn chan struct{} // holds one token; the rest belongs to whoever took it
 
@@ -40,15 +42,15 @@ type lease struct {
 
 // Defaults of leases.
 const (
-	defaultTTL = 15 * time.Minute
-	early      = 30 * time.Second // that much before a source's own expiry a secret is not used any more: clocks differ, and requests take time
-	quiet      = 5 * time.Second  // a source that failed is not asked again for so long
-	fetchTime  = 30 * time.Second // for a source to answer
+	defaultTTL     = 15 * time.Minute
+	expiryMargin   = 30 * time.Second // that much before a source's own expiry a secret is not used any more: clocks differ, and requests take time
+	failureBackoff = 5 * time.Second  // a source that failed is not asked again for so long
+	fetchTime      = 30 * time.Second // for a source to answer
 )
 
 func (b *Broker) newHolder(c policy.Credential, variables []string) (*holder, error) {
 	if !nameOK(c.Name) {
-		return nil, &Error{Credential: strconv.Quote(c.Name), Reason: "a name has letters, digits, - and _, and at most 64 of them"}
+		return nil, badName(c.Name)
 	}
 	if c.Sign != "" && c.Sign != signAWS {
 		return nil, &Error{Credential: c.Name, Reason: fmt.Sprintf("there is no way to sign %q", c.Sign)}
@@ -56,7 +58,7 @@ func (b *Broker) newHolder(c policy.Credential, variables []string) (*holder, er
 	if c.TTL <= 0 {
 		c.TTL = defaultTTL
 	}
-	h := &holder{broker: b, cred: c, shown: newShown(c), turn: make(chan struct{}, 1)}
+	h := &holder{broker: b, cred: c, placeholders: newPlaceholders(c), turn: make(chan struct{}, 1)}
 	h.turn <- struct{}{}
 	var err error
 	if h.source, err = newSource(c, b.config, variables); err != nil {
@@ -86,7 +88,7 @@ func (h *holder) goesTo(name string, port int) bool {
 
 func (h *holder) binding() Binding {
 	return Binding{
-		Credential: h.cred.Name, Placeholder: h.shown.value,
+		Credential: h.cred.Name, Placeholder: h.placeholders.value,
 		Header: h.cred.Header, Format: h.cred.Format, Always: h.cred.Always, Sign: h.cred.Sign,
 		Paths: slices.Clone(h.cred.Paths),
 	}
@@ -104,7 +106,7 @@ func (h *holder) open(ctx context.Context, use Use, approval event.Ruling) (Secr
 		return Secret{}, err
 	}
 	defer func() { h.turn <- struct{}{} }()
-	if err := h.stands(); err != nil {
+	if err := h.valid(); err != nil {
 		h.drop()
 		return Secret{}, err
 	}
@@ -147,8 +149,8 @@ func (h *holder) take(ctx context.Context, use Use) error {
 	}
 }
 
-// stands says why nothing may be opened any more; nil while it may.
-func (h *holder) stands() error {
+// valid says why nothing may be opened any more; nil while it may.
+func (h *holder) valid() error {
 	if h.broker.isClosed() {
 		return h.refuse("the session has ended", nil)
 	}
@@ -167,7 +169,7 @@ func (h *holder) stands() error {
 	case h.grant == "":
 		return nil
 	}
-	if err := h.broker.grants.stands(h.cred.Name, h.grant); err != nil {
+	if err := h.broker.grants.valid(h.cred.Name, h.grant); err != nil {
 		return h.refuse("its grant does not stand any more", err)
 	}
 	return nil
@@ -176,7 +178,7 @@ func (h *holder) stands() error {
 // count takes one use and says how many are left, in words. Before that it looks
 // once more whether the grant stands.
 func (h *holder) count() (left string, err error) {
-	if err := h.stands(); err != nil {
+	if err := h.valid(); err != nil {
 		return "", err
 	}
 	left = "any number"
@@ -209,16 +211,16 @@ func (h *holder) current(ctx context.Context) (*lease, error) {
 	got, err := h.fetch(ctx)
 	if err != nil {
 		if ctx.Err() == nil { // whoever gave up says nothing about the source
-			h.failed, h.failedUntil = err, h.broker.config.Now().Add(quiet)
+			h.failed, h.failedUntil = err, h.broker.config.Now().Add(failureBackoff)
 		}
 		return nil, err
 	}
 	now = h.broker.config.Now()
-	l := &lease{id: random(12, base32), hash: hashOf(got.secret()), got: func() *result { return got }, expires: now.Add(h.cred.TTL)}
+	l := &lease{id: rand.Text()[:12], hash: hashOf(got.secret()), got: func() *result { return got }, expires: now.Add(h.cred.TTL)}
 	if !got.expires.IsZero() {
 		last := got.expires
-		if last.Sub(now) > 2*early {
-			last = last.Add(-early)
+		if last.Sub(now) > 2*expiryMargin {
+			last = last.Add(-expiryMargin)
 		}
 		if last.Before(l.expires) {
 			l.expires = last
@@ -236,7 +238,7 @@ func (h *holder) fetch(ctx context.Context) (*result, error) {
 	defer context.AfterFunc(h.broker.life, cancel)()
 	got, err := h.source.fetch(ctx)
 	if err == nil {
-		h.hold(got.secret())
+		h.redact(got.secret())
 		if why := unusable(got.secret(), h.cred.Sign); why != "" {
 			err = errors.New(why)
 		} else if !got.expires.IsZero() && !h.broker.config.Now().Before(got.expires) {
@@ -257,8 +259,8 @@ func (h *holder) fetch(ctx context.Context) (*result, error) {
 	return got, nil
 }
 
-// hold tells whoever writes of a secret, before anything is done with it.
-func (h *holder) hold(s Secret) {
+// redact has a secret kept out of what is written, before anything is done with it.
+func (h *holder) redact(s Secret) {
 	for _, v := range sensitive(s) {
 		h.broker.config.held(h.cred.Name, v)
 	}
@@ -320,14 +322,9 @@ func (l *lease) ends() string {
 
 // nameOK says whether a name can be that of a credential, and of a file.
 func nameOK(name string) bool {
-	if name == "" || len(name) > 64 {
-		return false
-	}
-	for i := range len(name) {
-		c := name[i]
-		if c != '-' && c != '_' && (c < '0' || c > '9') && (c|0x20 < 'a' || c|0x20 > 'z') {
-			return false
-		}
-	}
-	return name[0] != '-'
+	return name != "" && len(name) <= 64 && name[0] != '-' && strings.Trim(name, urlSafe) == ""
+}
+
+func badName(name string) error {
+	return &Error{Credential: strconv.Quote(name), Reason: "a name has letters, digits, - and _, and at most 64 of them"}
 }

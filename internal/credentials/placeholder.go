@@ -1,6 +1,7 @@
 package credentials
 
 import (
+	"cmp"
 	"crypto/rand"
 	"math/big"
 	"strings"
@@ -58,66 +59,58 @@ const genericPrefix = "hf_"
 // placeholder makes a value that looks like a token of the kind that begins
 // with prefix.
 func placeholder(prefix string) string {
-	if prefix == "" {
-		prefix = genericPrefix
-	}
-	best := genericPrefix
-	found := false
+	prefix = cmp.Or(prefix, genericPrefix)
+	best := ""
 	for p := range shapes {
-		if strings.HasPrefix(prefix, p) && (!found || len(p) > len(best)) {
-			best, found = p, true
+		if strings.HasPrefix(prefix, p) && len(p) > len(best) {
+			best = p
 		}
 	}
 	var b strings.Builder
 	b.WriteString(prefix)
-	for _, p := range shapes[best] {
+	for _, p := range shapes[cmp.Or(best, genericPrefix)] {
 		b.WriteString(random(p.length, p.alphabet))
 		b.WriteString(p.then)
 	}
 	return b.String()
 }
 
-// random draws n letters, each as likely as the others. crypto/rand does not
-// fail (Go 1.24 ends the process instead).
+// random draws n letters, each as likely as the others.
 func random(n int, alphabet string) string {
 	out := make([]byte, n)
 	most := big.NewInt(int64(len(alphabet)))
 	for i := range out {
-		k, err := rand.Int(rand.Reader, most)
-		if err != nil {
-			panic(err)
-		}
+		k, _ := rand.Int(rand.Reader, most) // rand.Reader does not fail (Go 1.24 ends the process instead)
 		out[i] = alphabet[k.Int64()]
 	}
 	return string(out)
 }
 
-// shown is what stands inside in the place of a secret.
-type shown struct {
+// placeholders are what programs inside get in the place of a secret.
+type placeholders struct {
 	value  string // of aws-sigv4: the key id
 	secret string // of aws-sigv4: the secret key, which is never sent
 }
 
-func newShown(c policy.Credential) shown {
+func newPlaceholders(c policy.Credential) placeholders {
 	if c.Sign == "" {
-		return shown{value: placeholder(c.Shape)}
+		return placeholders{value: placeholder(c.Shape)}
 	}
 	// A key that lasts, whatever the real one is: with AKIA no program expects
 	// a session token beside it.
-	return shown{value: placeholder("AKIA"), secret: random(40, alphanumeric)}
+	return placeholders{value: placeholder("AKIA"), secret: random(40, alphanumeric)}
 }
 
-// patterns are what is looked for. In lower case too: names of headers, and of
+// needles are what is looked for. In lower case too: names of headers, and of
 // hosts, come in no other.
-func (s shown) patterns(credential string) []pattern {
-	var out []pattern
+func (s placeholders) needles(credential string) []needle {
+	var out []needle
 	for _, value := range []string{s.value, s.secret} {
 		if value == "" {
 			continue
 		}
-		out = append(out, pattern{value, credential})
-		if lower := strings.ToLower(value); lower != value {
-			out = append(out, pattern{lower, credential})
+		for _, form := range append(forms(value), forms(strings.ToLower(value))...) {
+			out = append(out, needle{form, credential})
 		}
 	}
 	return out
@@ -131,12 +124,12 @@ func (h *holder) variables() []policy.Env {
 		out = append(out, policy.Env{Name: name, Value: value, Origin: h.cred.Origin})
 	}
 	if h.cred.Sign != "" {
-		set("AWS_ACCESS_KEY_ID", h.shown.value)
-		set("AWS_SECRET_ACCESS_KEY", h.shown.secret)
+		set("AWS_ACCESS_KEY_ID", h.placeholders.value)
+		set("AWS_SECRET_ACCESS_KEY", h.placeholders.secret)
 		return out
 	}
 	for _, name := range h.cred.Env {
-		set(name, h.shown.value)
+		set(name, h.placeholders.value)
 	}
 	return out
 }

@@ -61,10 +61,22 @@ func TestPlaceholdersHave128RandomBits(t *testing.T) {
 	}
 }
 
+type pattern struct{ text, credential string }
+
+func detectorOf(patterns []pattern) *detector {
+	var all []needle
+	for _, p := range patterns {
+		for _, form := range forms(p.text) {
+			all = append(all, needle{form, p.credential})
+		}
+	}
+	return newDetector(all)
+}
+
 func TestDetect(t *testing.T) {
 	t.Parallel()
 	one, two := placeholder("ghp_"), placeholder("sk-ant-api03-")
-	d := newDetector([]pattern{{one, "one"}, {two, "two"}})
+	d := detectorOf([]pattern{{one, "one"}, {two, "two"}})
 	escaped := func(s string) string {
 		var b strings.Builder
 		for i := range len(s) {
@@ -113,7 +125,7 @@ func TestDetectAgreesWithASearchForEach(t *testing.T) {
 	for i := range 12 {
 		all = append(all, pattern{placeholder([]string{"ghp_", "AKIA", "xoxb-", ""}[i%4]), fmt.Sprint("c", i)})
 	}
-	d := newDetector(all)
+	d := detectorOf(all)
 	for range 2000 {
 		data := make([]byte, r.Intn(400))
 		for i := range data {
@@ -145,7 +157,7 @@ func BenchmarkDetect(b *testing.B) {
 	for i := range 10 {
 		all = append(all, pattern{placeholder("ghp_"), fmt.Sprint(i)})
 	}
-	d := newDetector(all)
+	d := detectorOf(all)
 	data := bytes.Repeat([]byte("GET /a/b/c accept: text/html; q=0.8\r\n"), 1000)
 	b.SetBytes(int64(len(data)))
 	for b.Loop() {

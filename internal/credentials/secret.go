@@ -51,9 +51,9 @@ const (
 	longest  = 16 << 10
 )
 
-// problem says why a secret cannot be used; "" when it can. The words hold
+// secretFault says why a secret cannot be used; "" when it can. The words hold
 // nothing of it.
-func problem(value string) string {
+func secretFault(value string) string {
 	switch {
 	case value == "":
 		return "the source gave nothing"
@@ -75,16 +75,16 @@ func problem(value string) string {
 // unusable says why a secret cannot be used for what the credential is for.
 func unusable(s Secret, sign string) string {
 	if sign == "" {
-		return problem(s.Value)
+		return secretFault(s.Value)
 	}
-	if id := s.Fields[policy.KeyID]; len(id) < 16 || len(id) > 128 || problem(id) != "" {
+	if id := s.Fields[policy.KeyID]; len(id) < 16 || len(id) > 128 || secretFault(id) != "" {
 		return "the source gave no access key id"
 	}
-	if why := problem(s.Fields[policy.SecretKey]); why != "" {
+	if why := secretFault(s.Fields[policy.SecretKey]); why != "" {
 		return "the secret access key: " + why
 	}
-	if token := s.Fields[policy.SessionToken]; token != "" && problem(token) != "" {
-		return "the session token: " + problem(token)
+	if token := s.Fields[policy.SessionToken]; token != "" && secretFault(token) != "" {
+		return "the session token: " + secretFault(token)
 	}
 	return ""
 }

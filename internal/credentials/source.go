@@ -111,16 +111,16 @@ func sourceOf(c policy.Credential, config Config, variables []string) (source, e
 	return nil, fmt.Errorf("there is no kind %q; there are env, file, command, vault and github-app", c.Source.Kind)
 }
 
-// wrap makes a result of what a source printed.
-func wrap(data []byte, sign string) (*result, error) {
+// resultOf makes a result of what a source printed.
+func resultOf(data []byte, sign string) (*result, error) {
 	if sign == signAWS {
 		return awsResult(data)
 	}
-	return &result{value: line(data)}, nil
+	return &result{value: trimNewline(data)}, nil
 }
 
-// line cuts one newline off the end, as a shell would all of them.
-func line(data []byte) []byte {
+// trimNewline cuts one newline off the end, as a shell would all of them.
+func trimNewline(data []byte) []byte {
 	return bytes.TrimSuffix(bytes.TrimSuffix(data, []byte("\n")), []byte("\r"))
 }
 
@@ -210,7 +210,7 @@ func newEnvSource(c policy.Credential, config Config) (source, error) {
 		s.got = func() *result { return keys }
 	default:
 		var got *result
-		got, s.err = wrap([]byte(values[0]), c.Sign)
+		got, s.err = resultOf([]byte(values[0]), c.Sign)
 		s.got = func() *result { return got }
 	}
 	return s, nil

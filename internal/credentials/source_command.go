@@ -79,7 +79,7 @@ func (s *commandSource) fetch(ctx context.Context) (*result, error) {
 	case err != nil:
 		return nil, &fetchError{text: name + " failed" + status(err) + topics(said.data.Bytes()), hint: hint}
 	}
-	return wrap(bytes.Clone(out.data.Bytes()), s.sign)
+	return resultOf(bytes.Clone(out.data.Bytes()), s.sign)
 }
 
 // find returns the program, when neither it nor a file among its arguments can be
@@ -91,20 +91,11 @@ func (s *commandSource) find() (string, error) {
 			path = arg
 		}
 		var c *changeable
-		if err := settle(path, s.writable); filepath.IsAbs(path) && errors.As(err, &c) {
+		if err := checkPath(path, s.writable); filepath.IsAbs(path) && errors.As(err, &c) {
 			return "", err
 		}
 	}
 	return s.program(s.argv[0], 0)
-}
-
-func value(env []string, name string) string {
-	for _, kv := range slices.Backward(env) {
-		if v, ok := strings.CutPrefix(kv, name+"="); ok {
-			return v
-		}
-	}
-	return ""
 }
 
 // status says how a command ended; "" when it did not begin.

@@ -28,14 +28,14 @@ func (s *fileSource) fetch(context.Context) (*result, error) {
 		return nil, err
 	}
 	if len(s.options) == 0 {
-		return wrap(data, s.sign)
+		return resultOf(data, s.sign)
 	}
 	defer clear(data)
 	value, err := policy.SecretIn(data, s.options)
 	if err != nil {
 		return nil, &fetchError{text: s.path + " cannot be used", cause: err, hint: "log in once more with the program that the file belongs to"}
 	}
-	return wrap(value, s.sign)
+	return resultOf(value, s.sign)
 }
 
 func (s *fileSource) read() ([]byte, error) {
@@ -43,7 +43,7 @@ func (s *fileSource) read() ([]byte, error) {
 	if len(s.options) > 0 { // the secret is a part of it
 		most = policy.MaxFile
 	}
-	if err := settle(s.path, s.writable); err != nil {
+	if err := checkPath(s.path, s.writable); err != nil {
 		return nil, err
 	}
 	data, _, err := readOwned(s.path, true, most)

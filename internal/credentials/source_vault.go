@@ -136,7 +136,7 @@ func (s *vaultSource) authenticate() (string, error) {
 		return "", &fetchError{text: "the token for vault", cause: err, hint: hint}
 	}
 	token := string(bytes.TrimSpace(data))
-	if why := problem(token); why != "" {
+	if why := secretFault(token); why != "" {
 		return "", &fetchError{text: "the token for vault in " + s.tokenFile + " is none", hint: hint}
 	}
 	s.held(vaultToken, token)
@@ -168,5 +168,5 @@ func (s *vaultSource) read(answer *vaultAnswer) (*result, error) {
 	if v == "" {
 		return nil, &fetchError{text: fmt.Sprintf("the secret at %s has no text in a field %s", s.path, s.field), hint: "see its fields with: vault read " + s.path}
 	}
-	return wrap([]byte(v), s.sign)
+	return resultOf([]byte(v), s.sign)
 }

@@ -2,16 +2,17 @@ package credentials
 
 import (
 	"bytes"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
+	"holdfast.dev/holdfast/internal/floor/sys"
 	"holdfast.dev/holdfast/internal/policy"
 )
 
@@ -35,7 +36,7 @@ func (s Store) path(name string) string { return filepath.Join(s.Dir, name+".jso
 // Get reads one grant. It is fs.ErrNotExist where there is none.
 func (s Store) Get(name string) (Grant, error) {
 	if !nameOK(name) {
-		return Grant{}, &Error{Credential: strconv.Quote(name), Reason: "a name has letters, digits, - and _, and at most 64 of them"}
+		return Grant{}, badName(name)
 	}
 	data, _, err := readOwned(s.path(name), false, grantMost)
 	if err != nil {
@@ -104,7 +105,7 @@ func (s Store) Add(g Grant, replace bool) (Grant, error) {
 	if _, err := g.credential(""); err != nil {
 		return Grant{}, fmt.Errorf("grant %s: %w", g.Name, err)
 	}
-	g.Version, g.ID, g.Used = 1, random(26, base32), 0
+	g.Version, g.ID, g.Used = 1, rand.Text(), 0
 	g.Created, g.Revoked, g.LastUse = s.now().UTC().Truncate(time.Second), time.Time{}, time.Time{}
 	err := s.locked(func() error {
 		old, err := s.Get(g.Name)
@@ -124,11 +125,11 @@ func (s Store) Add(g Grant, replace bool) (Grant, error) {
 // a grant.
 func (s Store) Revoke(name string) (found bool, err error) {
 	if !nameOK(name) {
-		return false, &Error{Credential: strconv.Quote(name), Reason: "a name has letters, digits, - and _, and at most 64 of them"}
+		return false, badName(name)
 	}
 	err = s.locked(func() error {
 		// The mark comes first: it needs nothing that could be broken.
-		if err := s.replace(s.markPath(name), []byte(random(26, base32)+"\n")); err != nil {
+		if err := s.replace(s.markPath(name), []byte(rand.Text()+"\n")); err != nil {
 			return err
 		}
 		g, err := s.Get(name)
@@ -159,8 +160,8 @@ func (s Store) mark(name string) (string, error) {
 	return string(data), err
 }
 
-// stands says why the grant with an id may not be used any more.
-func (s Store) stands(name, id string) error {
+// valid says why the grant with an id may not be used any more.
+func (s Store) valid(name, id string) error {
 	g, err := s.Get(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -177,7 +178,7 @@ func (s Store) stands(name, id string) error {
 // number. It returns how many are left, and whether there is a number at all.
 func (s Store) take(name, id string) (left int64, limited bool, err error) {
 	err = s.locked(func() error {
-		if err := s.stands(name, id); err != nil {
+		if err := s.valid(name, id); err != nil {
 			return err
 		}
 		g, err := s.Get(name)
@@ -217,26 +218,14 @@ func (s Store) write(g Grant) error {
 	return s.replace(s.path(g.Name), append(data, '\n'))
 }
 
-// replace puts a whole file in the place of another, so that a reader and a
-// machine that loses power see the one or the other.
 func (s Store) replace(path string, data []byte) error {
-	tmp, err := os.CreateTemp(s.Dir, ".new-*") // mode 0600
-	if err != nil {
-		return fmt.Errorf("writing a grant: %w", err)
+	err := sys.ReplaceFile(path, data, 0o600)
+	if err == nil {
+		var dir *os.File
+		if dir, err = os.Open(s.Dir); err == nil {
+			err = errors.Join(dir.Sync(), dir.Close()) // a revocation must not be undone by a loss of power
+		}
 	}
-	defer os.Remove(tmp.Name())
-	_, err = tmp.Write(data)
-	if err = errors.Join(err, tmp.Sync(), tmp.Close()); err != nil {
-		return fmt.Errorf("writing a grant: %w", err)
-	}
-	if err := os.Rename(tmp.Name(), path); err != nil {
-		return fmt.Errorf("writing a grant: %w", err)
-	}
-	dir, err := os.Open(s.Dir)
-	if err != nil {
-		return fmt.Errorf("writing a grant: %w", err)
-	}
-	err = errors.Join(dir.Sync(), dir.Close())
 	if err != nil {
 		return fmt.Errorf("writing a grant: %w", err)
 	}

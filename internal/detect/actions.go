@@ -1,6 +1,10 @@
 package detect
 
-import "holdfast.dev/holdfast/internal/floor/event"
+import (
+	"slices"
+
+	"holdfast.dev/holdfast/internal/floor/event"
+)
 
 // actionNames are the actions that rules can be about. The place of one is its
 // number; 0 is none.
@@ -18,11 +22,4 @@ var actionNames = [...]string{
 }
 
 // actionOf is the number of an action; 0 for one that no rule can be about.
-func actionOf(name string) int {
-	for i := 1; i < len(actionNames); i++ {
-		if actionNames[i] == name {
-			return i
-		}
-	}
-	return 0
-}
+func actionOf(name string) int { return max(0, slices.Index(actionNames[:], name)) }

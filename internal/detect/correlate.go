@@ -6,6 +6,7 @@ import (
 	"hash/maphash"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -24,6 +25,9 @@ const (
 // sensors stamp by themselves.
 const slack = 20 * time.Millisecond
 
+// hashSeed differs in each process: who makes the values cannot make them collide.
+var hashSeed = sync.OnceValue(maphash.MakeSeed)
+
 // tally is an alert that was raised.
 type tally struct{ count, next int }
 
@@ -40,7 +44,7 @@ type stamp struct {
 type group struct{ stamps []stamp }
 
 // matched is what follows when an event matches a rule, or a step of one.
-func (e *Engine) matched(l *live, step int, s *seen, alerts []Alert) []Alert {
+func (e *Engine) matched(l *ruleState, step int, s *seen, alerts []Alert) []Alert {
 	at := stamp{at: s.event.Time, seq: s.event.Seq, arrival: s.arrival, step: step}
 	c := l.Correlation
 	if c == nil {
@@ -72,8 +76,8 @@ func (e *Engine) matched(l *live, step int, s *seen, alerts []Alert) []Alert {
 
 // met raises a rule, unless it was raised for the same before, and tells the
 // correlations that it is a step of.
-func (e *Engine) met(l *live, s *seen, because []stamp, alerts []Alert) []Alert {
-	if a, ok := l.tell(s, because); ok {
+func (e *Engine) met(l *ruleState, s *seen, because []stamp, alerts []Alert) []Alert {
+	if a, ok := l.raise(s, because); ok {
 		alerts = append(alerts, a)
 	}
 	for _, f := range l.feeds {
@@ -82,8 +86,8 @@ func (e *Engine) met(l *live, s *seen, because []stamp, alerts []Alert) []Alert 
 	return alerts
 }
 
-// tell makes the alert. The first is raised, and the tenth, the hundredth…
-func (l *live) tell(s *seen, because []stamp) (Alert, bool) {
+// raise makes the alert. The first is raised, and the tenth, the hundredth…
+func (l *ruleState) raise(s *seen, because []stamp) (Alert, bool) {
 	key := l.key(s)
 	if l.raised == nil {
 		l.raised = map[string]*tally{}
@@ -116,7 +120,7 @@ func (l *live) tell(s *seen, because []stamp) (Alert, bool) {
 }
 
 // key tells one alert of the rule from another.
-func (l *live) key(s *seen) string {
+func (l *ruleState) key(s *seen) string {
 	fields := l.Key
 	if len(fields) == 0 {
 		if fields = []string{"target"}; l.Correlation != nil {
@@ -153,7 +157,7 @@ func bounded(key string) string {
 // group finds the group of an event; nil when it is to be a known one and is
 // none. When there are too many, some other one is
 // forgotten.
-func (l *live) group(by []string, s *seen, known bool) *group {
+func (l *ruleState) group(by []string, s *seen, known bool) *group {
 	key := s.event.Session
 	if len(by) > 0 {
 		key += "\x00" + joined(by, s)

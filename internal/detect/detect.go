@@ -49,7 +49,7 @@ type Config struct {
 type Engine struct {
 	raise    func(Alert)
 	baseline *baseline.Checker
-	rules    []*live
+	rules    []*ruleState
 	index    [len(actionNames)][]*matcher
 	place    atomic.Pointer[Place]
 
@@ -61,7 +61,7 @@ type Engine struct {
 
 // matcher looks for the events of one rule, or of one step of it.
 type matcher struct {
-	rule      *live
+	rule      *ruleState
 	step      int // of a temporal correlation; 0 elsewhere
 	verdict   event.Verdict
 	any       bool // verdict does not matter
@@ -75,8 +75,8 @@ type matcher struct {
 	failed    bool          // it could not be made: the fault is kept
 }
 
-// live is a rule with what has been seen for it.
-type live struct {
+// ruleState is a rule with what has been seen for it.
+type ruleState struct {
 	*Rule
 	feeds  []feed      // the correlations that it is a step of
 	waits  bool        // a sequence in groups: later steps count only when there was a first
@@ -86,7 +86,7 @@ type live struct {
 }
 
 type feed struct {
-	to   *live
+	to   *ruleState
 	step int
 }
 
@@ -101,9 +101,9 @@ func New(c Config) (*Engine, error) {
 	if !c.Alone {
 		rules = append(builtin(), c.Rules...)
 	}
-	byID := make(map[string]*live, len(rules))
+	byID := make(map[string]*ruleState, len(rules))
 	for i := range rules {
-		l := &live{Rule: &rules[i], waits: rules[i].waits()}
+		l := &ruleState{Rule: &rules[i], waits: rules[i].waits()}
 		if byID[l.ID] != nil {
 			return nil, errors.New("the rule " + l.ID + " stands twice")
 		}
@@ -118,9 +118,9 @@ func New(c Config) (*Engine, error) {
 }
 
 // connect files the matchers of a rule, and ties it to those that it is made of.
-func (e *Engine) connect(l *live, byID map[string]*live) error {
+func (e *Engine) connect(l *ruleState, byID map[string]*ruleState) error {
 	if !l.isTemporal() {
-		e.file(l, 0, l.Match)
+		e.addMatcher(l, 0, l.Match)
 		return nil
 	}
 	for i, s := range l.Correlation.Steps {
@@ -132,13 +132,13 @@ func (e *Engine) connect(l *live, byID map[string]*live) error {
 			from.feeds = append(from.feeds, feed{l, i})
 		}
 		if len(s.Match.Actions) > 0 {
-			e.file(l, i, s.Match)
+			e.addMatcher(l, i, s.Match)
 		}
 	}
 	return nil
 }
 
-func (e *Engine) file(l *live, step int, m Match) {
+func (e *Engine) addMatcher(l *ruleState, step int, m Match) {
 	one := &matcher{rule: l, step: step, any: m.Verdict == "", condition: m.Condition, objects: m.Objects, detail: detailOf(m.Condition)}
 	if !one.any && one.verdict.UnmarshalText([]byte(m.Verdict)) != nil {
 		return // the loader took it, so it is a word
@@ -220,7 +220,7 @@ func (e *Engine) Observe(ev event.Event) {
 	var s *seen
 	var alerts []Alert
 	for _, m := range matchers {
-		if m.fresh != 0 && len(news) == 0 || !m.may(&ev, is) {
+		if m.fresh != 0 && len(news) == 0 || !m.mayMatch(&ev, is) {
 			continue
 		}
 		if s == nil {
@@ -271,8 +271,8 @@ func (e *Engine) follow(ev *event.Event) (by *program, counts bool) {
 	return by, true
 }
 
-// may says, without evaluating anything, whether an event can match.
-func (m *matcher) may(e *event.Event, is wanted) bool {
+// mayMatch says, without evaluating anything, whether an event can match.
+func (m *matcher) mayMatch(e *event.Event, is wanted) bool {
 	switch {
 	case !m.any && m.verdict != e.Verdict, m.unless.in(is):
 		return false

@@ -1,8 +1,10 @@
 package detect
 
 import (
+	"cmp"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"holdfast.dev/holdfast/internal/detect/baseline"
@@ -56,10 +58,7 @@ func (s *seen) field(name string) string {
 	case "directory":
 		return path.Dir(s.target())
 	case "to":
-		if to := e.Detail["to_resolved"]; to != "" {
-			return to
-		}
-		return e.Detail["to"]
+		return cmp.Or(e.Detail["to_resolved"], e.Detail["to"])
 	case "host":
 		return hostOf(e.Object)
 	case "domain":
@@ -67,27 +66,23 @@ func (s *seen) field(name string) string {
 	case "executable":
 		return s.process().Executable
 	case "exec":
-		return uintText(e.Process.Exec)
+		return strconv.FormatUint(e.Process.Exec, 10)
 	case "layer":
 		return e.Layer
 	case "new":
-		if s.fresh.Name != "" {
-			return s.fresh.String()
+		if s.fresh.Name == "" {
+			return ""
 		}
-		return ""
+		return s.fresh.String()
 	}
 	return e.Detail[strings.TrimPrefix(name, "detail.")]
 }
 
-func (s *seen) target() string {
-	if s.event.Resolved != "" {
-		return s.event.Resolved
-	}
-	return s.event.Object
-}
+func (s *seen) target() string { return cmp.Or(s.event.Resolved, s.event.Object) }
 
+// hostOf is the host of host:port, or of a name alone.
 func hostOf(object string) string {
-	if i := strings.LastIndexByte(object, ':'); i > 0 && strings.IndexByte(object, ':') == i || strings.HasPrefix(object, "[") && i > 0 {
+	if i := strings.LastIndexByte(object, ':'); i >= 0 && (strings.IndexByte(object, ':') == i || object[0] == '[') {
 		object = object[:i]
 	}
 	return strings.Trim(object, "[]")

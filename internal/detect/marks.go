@@ -1,6 +1,7 @@
 package detect
 
 import (
+	"iter"
 	mathbits "math/bits"
 	"strings"
 	"sync"
@@ -95,7 +96,7 @@ const (
 	replaceable  // lies where programs inside can write, so that one of them may have given it its name
 	inMemory     // has no place on disk
 	agent        // an agent's program, started by the user and by nothing that an agent started
-	told         // below an agent, and none itself: what it does may be what a model asked for
+	underAgent   // below an agent, and none itself: what it does may be what a model asked for
 	elevates     // runs commands as somebody else: sudo, su
 	preloads     // loads a library of its maker's into other programs
 	dumpsEnvironment
@@ -260,21 +261,28 @@ func (n *names) may(name string) bool {
 // pathNames is made at the first event, not at the start of every command.
 var pathNames = sync.OnceValue(func() *names {
 	n := &names{patterns: map[string][]pattern{}}
-	for line := range strings.Lines(pathTable) {
-		words := strings.Fields(line)
-		if len(words) < 2 {
-			continue
-		}
+	for words, paths := range tableRows(pathTable) {
 		var is mark
-		for w := range strings.SplitSeq(words[0], "+") {
+		for w := range strings.SplitSeq(words, "+") {
 			is |= markOf(w)
 		}
-		for _, w := range words[1:] {
-			n.add(strings.ReplaceAll(w, "␣", " "), is)
+		for _, p := range paths {
+			n.add(strings.ReplaceAll(p, "␣", " "), is)
 		}
 	}
 	return n
 })
+
+// tableRows yields the lines of a table: a first word, and those after it.
+func tableRows(text string) iter.Seq2[string, []string] {
+	return func(yield func(string, []string) bool) {
+		for line := range strings.Lines(text) {
+			if words := strings.Fields(line); len(words) > 1 && !yield(words[0], words[1:]) {
+				return
+			}
+		}
+	}
+}
 
 func (n *names) add(text string, is mark) {
 	p := pattern{is: is}

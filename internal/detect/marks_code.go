@@ -105,7 +105,7 @@ func (p *Place) shellMarks(code string) (m trait) {
 			m |= decoded
 		}
 		does &^= decoded | named // what is executed counts; names are looked for below
-		if isProgramThatDumps(c.words[0]) {
+		if name := baseName(c.words[0]); name == "env" || name == "printenv" {
 			does &^= dumpsEnvironment // it is executed, and tells of itself
 		}
 		m |= does
@@ -149,14 +149,6 @@ func unquoted(code string) string {
 	}
 }
 
-func isProgramThatDumps(word string) bool {
-	switch word[strings.LastIndexByte(word, '/')+1:] {
-	case "env", "printenv":
-		return true
-	}
-	return false
-}
-
 // commandMarks says what is remarkable about one command, by its words.
 func (p *Place) commandMarks(words []string) (m trait) {
 	for len(words) > 0 && strings.HasPrefix(words[0], "LD_") {
@@ -166,7 +158,7 @@ func (p *Place) commandMarks(words []string) (m trait) {
 	if len(words) == 0 {
 		return m
 	}
-	name := words[0][strings.LastIndexByte(words[0], '/')+1:]
+	name := baseName(words[0])
 	m |= nameOfProgram(name) & (elevates | named)
 	if len(words) > 1 && nameOfProgram(name)&(shell|interpreter) != 0 {
 		m |= nameOfProgram(strings.TrimSuffix(words[1], ".py")) & offensive
@@ -243,15 +235,9 @@ func readsCode(words []string) bool {
 
 // interpreterMarks looks at the code that an interpreter is given.
 func interpreterMarks(code string) trait {
-	if !strings.Contains(code, "b64decode") && !strings.Contains(code, "base64") {
-		return 0
-	}
-	for _, call := range [...]string{"exec(", "eval(", "system(", "popen("} {
-		if strings.Contains(code, call) {
-			return decoded
-		}
-	}
-	if i := strings.Index(code, "b64decode"); i >= 0 && strings.Contains(code[i:], "subprocess.") {
+	executes := slices.ContainsFunc([]string{"exec(", "eval(", "system(", "popen("}, func(call string) bool { return strings.Contains(code, call) })
+	_, after, decodes := strings.Cut(code, "b64decode")
+	if executes && strings.Contains(code, "base64") || decodes && (executes || strings.Contains(after, "subprocess.")) {
 		return decoded
 	}
 	return 0
@@ -278,7 +264,7 @@ func preloadMarks(w string) trait {
 		return 0
 	}
 	for _, lib := range strings.FieldsFunc(value, func(r rune) bool { return r == ':' || r == ' ' }) {
-		if strings.Contains(lib, "/") && !within(lib, "/usr") && !within(lib, "/lib") && !within(lib, "/lib64") && !within(lib, "/opt") {
+		if strings.Contains(lib, "/") && !withinAny(lib, "/usr", "/lib", "/lib64", "/opt") {
 			return preloads
 		}
 	}
@@ -297,14 +283,9 @@ func (p *Place) searchMarks(name string, arguments []string) (m trait) {
 	if name == "find" && strings.Contains(text, "-perm") && (strings.Contains(text, "4000") || strings.Contains(text, "2000") || strings.Contains(text, "6000") || strings.Contains(text, "=s") || strings.Contains(text, "+s")) {
 		m |= seeksPrivileged
 	}
-	everywhere := strings.HasSuffix(name, "locate")
-	for _, a := range arguments {
-		everywhere = everywhere || p.isOutside(a)
-	}
-	for _, n := range searchedNames {
-		if everywhere && strings.Contains(text, n) {
-			return m | seeksKeys
-		}
+	searched := func(n string) bool { return strings.Contains(text, n) }
+	if (strings.HasSuffix(name, "locate") || slices.ContainsFunc(arguments, p.isOutside)) && slices.ContainsFunc(searchedNames[:], searched) {
+		m |= seeksKeys
 	}
 	return m
 }
@@ -318,5 +299,5 @@ func (p *Place) isOutside(a string) bool {
 	case p.Workspace != "" && within(a, p.Workspace):
 		return false
 	}
-	return within(a, "/home") || within(a, "/Users") || within(a, "/root") || within(a, "/etc") || within(a, "/var") || within(a, "/srv") || within(a, "/mnt")
+	return withinAny(a, "/home", "/Users", "/root", "/etc", "/var", "/srv", "/mnt")
 }

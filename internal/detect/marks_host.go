@@ -22,13 +22,9 @@ const label = 45
 
 var hostNames = sync.OnceValue(func() map[string]mark {
 	m := map[string]mark{}
-	for line := range strings.Lines(hostTable) {
-		words := strings.Fields(line)
-		if len(words) < 2 {
-			continue
-		}
-		for _, w := range words[1:] {
-			m[w] |= markOf(words[0])
+	for word, names := range tableRows(hostTable) {
+		for _, name := range names {
+			m[name] |= markOf(word)
 		}
 	}
 	return m
@@ -36,11 +32,7 @@ var hostNames = sync.OnceValue(func() map[string]mark {
 
 // hostMarks says what host:port, or a name alone, is.
 func hostMarks(s string) mark {
-	host := s
-	if i := strings.LastIndexByte(s, ':'); i >= 0 && (strings.IndexByte(s, ':') == i || s[0] == '[') {
-		host = s[:i]
-	}
-	host = strings.Trim(host, "[]")
+	host := hostOf(s)
 	if host == "" {
 		return 0
 	}

@@ -1,6 +1,9 @@
 package detect
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // depth is how many names above one a pattern can ask for, and a little. A
 // power of two.
@@ -238,13 +241,10 @@ func lastName(name string) mark {
 	return 0
 }
 
+var exampleNames = []string{"example", "sample", "template", "dist", "defaults"}
+
 func example(name string) bool {
-	for _, s := range [...]string{"example", "sample", "template", "dist", "defaults"} {
-		if strings.Contains(name, s) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(exampleNames, func(s string) bool { return strings.Contains(name, s) })
 }
 
 // disguised finds a climb that is spelt so that a comparison misses it: escaped

@@ -1,6 +1,7 @@
 package detect
 
 import (
+	"cmp"
 	"path"
 	"strings"
 
@@ -19,11 +20,8 @@ func changes(action string) bool {
 // changed is what a path is besides where something changes it. Look-ups are left
 // out: each command is looked for in many directories of programs.
 func (p *Place) changed(asked, found string) (m mark) {
-	full := found
-	if full == "" {
-		full = asked
-	}
-	if len(full) == 0 || full[0] != '/' {
+	full := cmp.Or(found, asked)
+	if !strings.HasPrefix(full, "/") {
 		return 0
 	}
 	if p.isProgramDir(full) {
@@ -69,7 +67,7 @@ func wanders(asked, found string) bool {
 }
 
 func isTemporary(path string) bool {
-	return within(path, "/tmp") || within(path, "/var/tmp") || within(path, "/dev") || within(path, "/proc")
+	return withinAny(path, "/tmp", "/var/tmp", "/dev", "/proc")
 }
 
 // isProgramDir says whether a path lies where shells look for programs.

@@ -10,13 +10,9 @@ import (
 
 var programNames = sync.OnceValue(func() map[string]trait {
 	m := map[string]trait{}
-	for line := range strings.Lines(programTable) {
-		words := strings.Fields(line)
-		if len(words) < 2 {
-			continue
-		}
-		for _, w := range words[1:] {
-			m[w] |= traitOf(words[0])
+	for word, names := range tableRows(programTable) {
+		for _, name := range names {
+			m[name] |= traitOf(word)
 		}
 	}
 	return m
@@ -110,7 +106,7 @@ func nameOfProgram(path string) trait {
 	name := path[at+1:]
 	if at > 0 && strings.HasSuffix(path[:at], versions) && strings.Trim(name, "0123456789.") == "" {
 		above := path[:at-len(versions)]
-		name = above[strings.LastIndexByte(above, '/')+1:]
+		name = baseName(above)
 	}
 	name = strings.TrimSuffix(strings.TrimPrefix(name, "-"), ".exe") // of a login shell; of packages that have one name for all systems
 	table := programNames()
@@ -134,54 +130,39 @@ func (place *Place) argumentMarks(argv []string, is trait) trait {
 			m |= inlineCode | interpreterMarks(a)
 		case is&interpreter != 0 && isCodeFlag(a):
 			m |= inlineCode
-		case is&packager != 0 && isInstallVerb(a):
+		case is&packager != 0 && slices.Contains(installVerbs, a):
 			m |= installs
 		case is&killer != 0 && strings.Contains(a, "holdfast"):
 			m |= supervisor
-		case is&fetcher != 0 && (a == "-e" || a == "-c" || a == "--exec" || strings.HasPrefix(a, "EXEC:") || strings.HasPrefix(a, "SYSTEM:")) && isNetcat(argv[0]):
+		case is&fetcher != 0 && (a == "-e" || a == "-c" || a == "--exec" || strings.HasPrefix(a, "EXEC:") || strings.HasPrefix(a, "SYSTEM:")) && slices.Contains(netcats, baseName(argv[0])):
 			m |= networkShell
 		}
 		if strings.Contains(a, "stratum+tcp") || strings.Contains(a, "stratum+ssl") {
 			m |= pools
 		}
-		m |= flagMarks(a)
+		if slices.Contains(unguardedFlags, a) {
+			m |= unguarded
+		}
 	}
 	return m
 }
 
-// flagMarks finds the arguments by which agents ask nobody any more.
-func flagMarks(a string) trait {
-	switch a {
-	case "--dangerously-skip-permissions", "--yolo", "--dangerously-bypass-approvals-and-sandbox", "danger-full-access", "--sandbox=danger-full-access",
-		"bypassPermissions", "--permission-mode=bypassPermissions", "--allow-all-tools", "--trust-all-tools":
-		return unguarded
-	}
-	return 0
+// unguardedFlags are the arguments by which agents ask nobody any more.
+var unguardedFlags = []string{
+	"--dangerously-skip-permissions", "--yolo", "--dangerously-bypass-approvals-and-sandbox", "danger-full-access", "--sandbox=danger-full-access",
+	"bypassPermissions", "--permission-mode=bypassPermissions", "--allow-all-tools", "--trust-all-tools",
 }
 
-func isCodeFlag(a string) bool {
-	switch a {
-	case "-c", "-e", "-E", "-r", "--eval", "-p", "--print", "-ec", "-lc", "-ic", "-xc":
-		return true
-	}
-	return false
-}
+var (
+	codeFlags    = []string{"-c", "-e", "-E", "-r", "--eval", "-p", "--print", "-ec", "-lc", "-ic", "-xc"}
+	installVerbs = []string{"install", "ci", "i", "add", "sync", "rebuild", "update", "upgrade"}
+	netcats      = []string{"nc", "ncat", "netcat", "socat", "nc.traditional", "nc.openbsd"}
+)
 
-func isInstallVerb(a string) bool {
-	switch a {
-	case "install", "ci", "i", "add", "sync", "rebuild", "update", "upgrade":
-		return true
-	}
-	return false
-}
+func isCodeFlag(a string) bool { return slices.Contains(codeFlags, a) }
 
-func isNetcat(argv0 string) bool {
-	switch argv0[strings.LastIndexByte(argv0, '/')+1:] {
-	case "nc", "ncat", "netcat", "socat", "nc.traditional", "nc.openbsd":
-		return true
-	}
-	return false
-}
+// baseName is the last name of a path; "" where it ends in a slash.
+func baseName(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
 
 // codeMarks looks at what a shell is told to do.
 func codeMarks(code string) trait {

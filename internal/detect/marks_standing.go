@@ -1,6 +1,9 @@
 package detect
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Place is what paths are judged against.
 type Place struct {
@@ -59,9 +62,15 @@ func isInMemory(path string) bool {
 	return strings.HasPrefix(path, "/memfd:") || strings.HasSuffix(path, " (deleted)")
 }
 
-// within says whether path is dir or below it.
+// within says whether path is dir or below it, by the text as it was asked for: unlike
+// paths.Within it resolves no dots, so that what follows dir is path[len(dir):], and it
+// is cheap enough for every event.
 func within(path, dir string) bool {
 	return dir != "" && strings.HasPrefix(path, dir) && (len(path) == len(dir) || dir[len(dir)-1] == '/' || path[len(dir)] == '/')
+}
+
+func withinAny(path string, dirs ...string) bool {
+	return slices.ContainsFunc(dirs, func(dir string) bool { return within(path, dir) })
 }
 
 // homeOf is the home directory that a path lies in, "" for none.
@@ -78,24 +87,21 @@ func homeOf(path string) string {
 	return ""
 }
 
+// installDirs are where installers put programs, below a home or the workspace.
+var installDirs = []string{
+	".local/bin/", ".local/share/", ".local/lib/", ".local/pipx/", ".nvm/", ".volta/", ".fnm/", ".nodenv/", ".asdf/", ".mise/", ".n/", ".npm-global/",
+	".bun/", ".deno/", ".pyenv/", ".rye/", ".conda/", "miniconda3/", "miniforge3/", "anaconda3/", "mambaforge/", "micromamba/", ".rbenv/", ".rvm/",
+	".cargo/bin/", ".rustup/", "go/bin/", "go/pkg/mod/golang.org/", "sdk/", ".sdkman/", ".jenv/", ".gradle/jdks/", ".nix-profile/", ".linuxbrew/",
+	".cache/ms-playwright/", ".cache/puppeteer/", ".cache/Cypress/", ".cache/selenium/", ".cache/electron/", ".vscode-server/", ".cursor-server/", ".claude/", ".codex/",
+}
+
+// bundledBrowsers are directories of packages that bring a browser along.
+var bundledBrowsers = []string{"node_modules/electron/dist/", "/.local-browsers/", "/.local-chromium/"}
+
 // isInstalled says whether a path below a home or the workspace is where
 // installers put programs.
 func isInstalled(rest string) bool {
 	rest = strings.TrimPrefix(rest, "/")
-	for _, dir := range [...]string{
-		".local/bin/", ".local/share/", ".local/lib/", ".local/pipx/", ".nvm/", ".volta/", ".fnm/", ".nodenv/", ".asdf/", ".mise/", ".n/", ".npm-global/",
-		".bun/", ".deno/", ".pyenv/", ".rye/", ".conda/", "miniconda3/", "miniforge3/", "anaconda3/", "mambaforge/", "micromamba/", ".rbenv/", ".rvm/",
-		".cargo/bin/", ".rustup/", "go/bin/", "go/pkg/mod/golang.org/", "sdk/", ".sdkman/", ".jenv/", ".gradle/jdks/", ".nix-profile/", ".linuxbrew/",
-		".cache/ms-playwright/", ".cache/puppeteer/", ".cache/Cypress/", ".cache/selenium/", ".cache/electron/", ".vscode-server/", ".cursor-server/", ".claude/", ".codex/",
-	} {
-		if strings.HasPrefix(rest, dir) {
-			return true
-		}
-	}
-	for _, dir := range [...]string{"node_modules/electron/dist/", "/.local-browsers/", "/.local-chromium/"} {
-		if strings.Contains(rest, dir) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(installDirs, func(dir string) bool { return strings.HasPrefix(rest, dir) }) ||
+		slices.ContainsFunc(bundledBrowsers, func(dir string) bool { return strings.Contains(rest, dir) })
 }

@@ -30,11 +30,11 @@ type program struct {
 type table struct {
 	kept []program         // by number modulo programs; grows as far as it must
 	pids map[int][2]uint64 // what a process executed last, and before: an execution may come to nothing
-	held map[uint64]*holding
+	held map[uint64]*heldProgram
 }
 
-// holding is a program that processes run, or ran before what they run now.
-type holding struct {
+// heldProgram is a program that processes run, or ran before what they run now.
+type heldProgram struct {
 	program
 	by int
 }
@@ -83,8 +83,8 @@ func (t *table) below(is trait, exec uint64) trait {
 		return is
 	case above == nil:
 		return is &^ agent
-	case above.is&told != 0, above.is&agent != 0 && is&agent == 0:
-		return is&^agent | told
+	case above.is&underAgent != 0, above.is&agent != 0 && is&agent == 0:
+		return is&^agent | underAgent
 	}
 	return is
 }
@@ -92,7 +92,7 @@ func (t *table) below(is trait, exec uint64) trait {
 // runs notes what a process executes from here on.
 func (t *table) runs(pid int, exec uint64) {
 	if t.pids == nil {
-		t.pids, t.held = map[int][2]uint64{}, map[uint64]*holding{}
+		t.pids, t.held = map[int][2]uint64{}, map[uint64]*heldProgram{}
 	}
 	old, known := t.pids[pid]
 	if exec == 0 || old[0] == exec {
@@ -107,7 +107,7 @@ func (t *table) runs(pid int, exec uint64) {
 	if h := t.held[exec]; h != nil {
 		h.by++
 	} else if p := t.get(exec); p != nil {
-		t.held[exec] = &holding{*p, 1}
+		t.held[exec] = &heldProgram{*p, 1}
 	} else {
 		return
 	}
@@ -171,5 +171,3 @@ func shortened(argv []string) []string {
 	}
 	return argv
 }
-
-func uintText(n uint64) string { return strconv.FormatUint(n, 10) }

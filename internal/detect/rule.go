@@ -1,6 +1,7 @@
 package detect
 
 import (
+	"slices"
 	"time"
 
 	"holdfast.dev/holdfast/internal/floor/event"
@@ -26,14 +27,7 @@ const (
 func Severities() []Severity { return []Severity{Info, Low, Medium, High, Critical} }
 
 // Level orders severities: 0 for one that is not known, 1 for Info.
-func (s Severity) Level() int {
-	for i, one := range Severities() {
-		if s == one {
-			return i + 1
-		}
-	}
-	return 0
-}
+func (s Severity) Level() int { return slices.Index(Severities(), s) + 1 }
 
 // FirstSeen is the rule that says what is new in a workspace. The key of its
 // alerts is the kind of a thing and its name.

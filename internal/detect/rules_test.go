@@ -88,9 +88,10 @@ func TestTechniques(t *testing.T) {
 			}
 		}
 	}
-	for _, row := range techniques() {
-		if !used[row[0]] {
-			t.Errorf("no rule uses %s", row[0])
+	for line := range strings.Lines(strings.TrimSpace(techniqueTable)) {
+		id, _, _ := strings.Cut(line, " ")
+		if !used[id] {
+			t.Errorf("no rule uses %s", id)
 		}
 	}
 	for _, gone := range []string{"T1562", "T1562.001", "T1562.004", "T1562.006", "T1562.008", "T1070.002", "T1656"} {

@@ -85,23 +85,10 @@ T1685.006 Disable or Modify Tools: Clear Linux or Mac System Logs
 AML.T0053 AI Agent Tool Invocation
 `
 
-func techniques() [][2]string {
-	var out [][2]string
-	for line := range strings.Lines(techniqueTable) {
-		if id, name, ok := strings.Cut(strings.TrimSpace(line), " "); ok {
-			out = append(out, [2]string{id, name})
-		}
-	}
-	return out
-}
-
 // TechniqueName is what ATT&CK calls a technique; "" for one that no built-in
 // rule refers to.
 func TechniqueName(id string) string {
-	for _, row := range techniques() {
-		if row[0] == id {
-			return row[1]
-		}
-	}
-	return ""
+	_, rest, _ := strings.Cut(techniqueTable, "\n"+id+" ")
+	name, _, _ := strings.Cut(rest, "\n")
+	return name
 }

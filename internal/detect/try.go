@@ -38,7 +38,7 @@ func Try(rules []Rule) ([]Failure, error) {
 				return nil, err
 			}
 			if raised := slices.ContainsFunc(alerts, func(a Alert) bool { return a.Rule == r.ID }); raised != t.want {
-				failed = append(failed, Failure{r.ID, r.Where, t.name, verb(t.want)})
+				failed = append(failed, Failure{r.ID, r.Where, t.name, failureText(t.want)})
 			}
 		}
 	}
@@ -61,7 +61,7 @@ func (t Tests) baseline() *baseline.Checker {
 	return baseline.Against(&b)
 }
 
-func verb(want bool) string {
+func failureText(want bool) string {
 	if want {
 		return "the session does not raise the rule"
 	}

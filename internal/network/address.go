@@ -6,24 +6,24 @@ import (
 	"net/netip"
 )
 
-// standing is what is thought of a range of addresses.
-type standing int
+// reach says which rules lead to a range of addresses.
+type reach int
 
 const (
-	public   standing = iota
-	internal          // reached only by rules with internal: true
-	never             // not reached by any rule
+	public   reach = iota
+	internal       // reached only by rules with internal: true
+	never          // not reached by any rule
 )
 
 // addressClass is a range of addresses that are not public.
 type addressClass struct {
 	prefix netip.Prefix
 	words  string // completes "… is at 10.0.0.1, "
-	stands standing
+	reach  reach
 }
 
-func class(prefix string, stands standing, words string) addressClass {
-	return addressClass{prefix: netip.MustParsePrefix(prefix), words: words, stands: stands}
+func class(prefix string, reach reach, words string) addressClass {
+	return addressClass{prefix: netip.MustParsePrefix(prefix), words: words, reach: reach}
 }
 
 // metadata are services of clouds that hand out credentials to whoever asks from
@@ -94,7 +94,7 @@ var embedded = []struct {
 	prefix netip.Prefix
 	at     int  // where the IPv4 address begins, in bytes
 	flip   byte // what its bytes are combined with
-	stands standing
+	reach  reach
 	words  string
 }{
 	// The well-known prefix of NAT64 is how a host with IPv6 alone reaches the
@@ -111,7 +111,7 @@ var embedded = []struct {
 
 // classify says what kind of address a is, in words, and which rules may reach
 // it. IPv4 inside IPv6 is taken out first.
-func classify(a netip.Addr) (standing, string) {
+func classify(a netip.Addr) (reach, string) {
 	if a.Zone() != "" {
 		return never, "an address on one interface of this host (RFC 4007)"
 	}
@@ -121,15 +121,15 @@ func classify(a netip.Addr) (standing, string) {
 	}
 	for _, c := range metadata {
 		if c.prefix.Contains(a) {
-			return c.stands, c.words
+			return c.reach, c.words
 		}
 	}
-	if stands, words, ok := classifyEmbedded(a); ok {
-		return stands, words
+	if reach, words, ok := classifyEmbedded(a); ok {
+		return reach, words
 	}
 	for _, c := range special {
 		if c.prefix.Contains(a) {
-			return c.stands, c.words
+			return c.reach, c.words
 		}
 	}
 	if a.Is6() && !globalUnicast.Contains(a) {
@@ -139,7 +139,7 @@ func classify(a netip.Addr) (standing, string) {
 }
 
 // classifyEmbedded judges IPv6 addresses that hold an IPv4 address.
-func classifyEmbedded(a netip.Addr) (standing, string, bool) {
+func classifyEmbedded(a netip.Addr) (reach, string, bool) {
 	if a.Is4() || a.IsLoopback() || a.IsUnspecified() {
 		return public, "", false
 	}
@@ -149,19 +149,19 @@ func classifyEmbedded(a netip.Addr) (standing, string, bool) {
 			continue
 		}
 		inner := fourAt(b, e.at, e.flip)
-		stands, words := classify(inner)
-		if stands == public && e.stands == public {
+		reach, words := classify(inner)
+		if reach == public && e.reach == public {
 			return public, "", true
 		}
-		if stands == public {
+		if reach == public {
 			words = "a public address"
 		}
-		return max(stands, e.stands), fmt.Sprintf("%s for %s, %s", e.words, inner, words), true
+		return max(reach, e.reach), fmt.Sprintf("%s for %s, %s", e.words, inner, words), true
 	}
 	// ISATAP keeps the IPv4 address in the interface identifier, below any prefix.
 	if b[8]&^0x02 == 0 && b[9] == 0 && b[10] == 0x5e && b[11] == 0xfe {
 		inner := fourAt(b, 12, 0)
-		if stands, words := classify(inner); stands != public {
+		if reach, words := classify(inner); reach != public {
 			return never, fmt.Sprintf("ISATAP (RFC 5214) for %s, %s", inner, words), true
 		}
 	}
@@ -172,7 +172,7 @@ func classifyEmbedded(a netip.Addr) (standing, string, bool) {
 // address; the zero Addr where none does.
 func translated(a netip.Addr) netip.Addr {
 	for _, e := range embedded {
-		if a.Is6() && e.stands == public && e.prefix.Contains(a) {
+		if a.Is6() && e.reach == public && e.prefix.Contains(a) {
 			return fourAt(a.As16(), e.at, e.flip)
 		}
 	}
@@ -214,22 +214,22 @@ func (e *AddressError) Hint() string {
 // otherwise public can be allowed.
 func checkAddress(name string, a netip.Addr, allowInternal bool, own func() ([]netip.Addr, error)) error {
 	canonical := a.Unmap()
-	stands, words := classify(a)
-	if stands == public && !allowInternal {
+	reach, words := classify(a)
+	if reach == public && !allowInternal {
 		mine, err := own()
 		if err != nil {
 			return fmt.Errorf("listing this host's own addresses: %w", err)
 		}
 		for _, m := range mine {
 			if m == canonical || m == translated(canonical) {
-				stands, words = internal, "an address of this host itself"
+				reach, words = internal, "an address of this host itself"
 			}
 		}
 	}
-	if stands == public || stands == internal && allowInternal {
+	if reach == public || reach == internal && allowInternal {
 		return nil
 	}
-	return &AddressError{Name: name, Address: canonical, Class: words, Never: stands == never}
+	return &AddressError{Name: name, Address: canonical, Class: words, Never: reach == never}
 }
 
 // ownAddresses lists the addresses of this host's interfaces, as they are now.

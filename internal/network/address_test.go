@@ -13,7 +13,7 @@ func noOwn() ([]netip.Addr, error) { return nil, nil }
 // classRow says what an address is, and where that stands.
 type classRow struct {
 	addr   string
-	stands standing
+	reach  reach
 	words  string // part of them
 	source string
 }
@@ -117,9 +117,9 @@ func TestClassify6(t *testing.T) {
 func testClasses(t *testing.T, rows []classRow) {
 	for _, tt := range rows {
 		t.Run(tt.addr, func(t *testing.T) {
-			stands, words := classify(netip.MustParseAddr(tt.addr))
-			if stands != tt.stands || !strings.Contains(words, tt.words) || (words == "") != (stands == public) {
-				t.Errorf("got %d %q, want %d %q (%s)", stands, words, tt.stands, tt.words, tt.source)
+			reach, words := classify(netip.MustParseAddr(tt.addr))
+			if reach != tt.reach || !strings.Contains(words, tt.words) || (words == "") != (reach == public) {
+				t.Errorf("got %d %q, want %d %q (%s)", reach, words, tt.reach, tt.words, tt.source)
 			}
 		})
 	}

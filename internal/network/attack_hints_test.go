@@ -130,7 +130,7 @@ func TestStrangeSocks(t *testing.T) {
 		"loopback mapped":                 "\x05\x01\x00\x05\x01\x00\x04" + strings.Repeat("\x00", 10) + "\xff\xff\x7f\x00\x00\x01\x00\x16",
 		"an address that no name maps to": "\x05\x01\x00\x05\x01\x00\x01\xc6\x12\x00\x01\x00\x16",
 	} {
-		got, err := exchange(t, w.proxy, words)
+		got, err := roundTrip(t, w.proxy, words)
 		if err == nil && len(got) > 3 && got[2] == 5 && got[3] == 0 {
 			t.Errorf("%s: answered %x", name, got)
 		}

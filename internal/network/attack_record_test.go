@@ -17,7 +17,7 @@ import (
 func TestRefusalsDoNotFillTheRecord(t *testing.T) {
 	w := start(t, nil, permits("a.example.org", 443, policy.TLS))
 	now := time.Now()
-	w.often.now = func() time.Time { return now }
+	w.throttle.now = func() time.Time { return now }
 	same := Destination{Name: "b.example.org", Port: 443, Door: Intercepted}
 	for range 5000 {
 		w.refuse(same, "no rule allows it")
@@ -67,13 +67,13 @@ func TestRefusalsDoNotFillTheRecord(t *testing.T) {
 func TestAFloodHidesNoAlarm(t *testing.T) {
 	w := start(t, nil, permits("a.example.org", 443, policy.TLS))
 	now := time.Now()
-	w.often.now = func() time.Time { return now }
+	w.throttle.now = func() time.Time { return now }
 	const flood = 10_000
 	for i := range flood {
 		w.refuse(Destination{Name: fmt.Sprintf("a\x00%d", i), Port: 443, Door: Socks}, "it is not taken as a host name", high)
 	}
-	x := &errand{visit: &visit{engine: w.Engine, to: Destination{Name: "a.example.org", Port: 443}}}
-	x.leaked(&leak{credential: "demo", where: "in its URL"})
+	x := &exchange{httpConn: &httpConn{engine: w.Engine, to: Destination{Name: "a.example.org", Port: 443}}}
+	x.denyLeak(&leak{credential: "demo", where: "in its URL"})
 	w.decoySent("a.example.org:443", "github", "in its body", Intercepted, "/")
 	for range 50 {
 		w.refuse(Destination{Name: "b.example.org", Port: 443, Door: Intercepted}, "no rule allows it")
@@ -91,7 +91,7 @@ func TestAFloodHidesNoAlarm(t *testing.T) {
 			same += 1 + n
 		}
 	}
-	if seen[alertAction] != 1 || seen[event.HoneySent] != 1 {
+	if seen[event.CredentialAlert] != 1 || seen[event.HoneySent] != 1 {
 		t.Errorf("the alarms are not in the record: %v", seen)
 	}
 	if want := flood - refusedMinute; lost != want {

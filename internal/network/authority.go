@@ -35,16 +35,10 @@ type Authority struct {
 	leaves map[string]*tls.Certificate
 }
 
-// String hides the keys, as do the other ways to print an Authority.
-func (a *Authority) String() string { return "egress.Authority" }
+// Format hides the keys from every verb of fmt.
+func (a *Authority) Format(f fmt.State, _ rune) { fmt.Fprint(f, "egress.Authority") }
 
-// GoString is String.
-func (a *Authority) GoString() string { return a.String() }
-
-// Format is String.
-func (a *Authority) Format(f fmt.State, _ rune) { fmt.Fprint(f, a.String()) }
-
-// MarshalJSON is String.
+// MarshalJSON hides the keys.
 func (a *Authority) MarshalJSON() ([]byte, error) { return []byte(`"egress.Authority"`), nil }
 
 // NewAuthority makes the authority of one session, good for 48 hours.

@@ -8,7 +8,11 @@ import (
 	"net"
 	"net/netip"
 	"strings"
+	"sync"
+	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"holdfast.dev/holdfast/internal/floor/event"
 	"holdfast.dev/holdfast/internal/policy"
@@ -19,14 +23,14 @@ import (
 // read. Nothing of it has left, and nothing was asked upstream. It holds one of a
 // bounded number of places, and ends with its client and with the run.
 
-// asked is the origin of a permit that a human gave, where the ruling names no rule.
-const asked = "approval"
+// approvalOrigin is the origin of a permit that a human gave, where the ruling names no rule.
+const approvalOrigin = "approval"
 
 // goneTick is how often is looked whether the client of what is held is still there.
 const goneTick = 100 * time.Millisecond
 
-// judgings is how often one attempt is judged, where the rules change under it.
-const judgings = 4
+// judgeMost is how often one attempt is judged, where the rules change under it.
+const judgeMost = 4
 
 var (
 	errGone    = errors.New("the client went away before there was an answer")
@@ -117,13 +121,13 @@ func (e *Engine) admit(ctx context.Context, d Destination) (Permit, *Refusal) {
 		if p, ok := e.bind(ctx, d); ok {
 			return p, nil
 		}
-		return Permit{}, e.unknown(d)
+		return Permit{}, e.refuseUnknown(d)
 	}
-	for range judgings {
+	for range judgeMost {
 		was, permitted := e.permit(d)
-		ruling := e.judge(ctx, e.connecting(ctx, d, was, permitted))
+		ruling := e.judge(ctx, e.attempt(ctx, d, was, permitted))
 		if ruling.Verdict != event.Allowed {
-			r := e.refuse(d, words(ruling), byConsent(ruling))
+			r := e.refuse(d, denialReason(ruling), byConsent(ruling))
 			return Permit{}, &r
 		}
 		p, ok := e.bind(ctx, d)
@@ -134,7 +138,7 @@ func (e *Engine) admit(ctx context.Context, d Destination) (Permit, *Refusal) {
 		case ruling.Granted:
 			return grantedPermit(d, ruling), e.endWith(ctx, d, ruling)
 		default:
-			return Permit{}, e.unknown(d)
+			return Permit{}, e.refuseUnknown(d)
 		}
 	}
 	r := e.refuse(d, "the rules changed while it was asked about", unflagged)
@@ -151,42 +155,43 @@ func (e *Engine) endWith(ctx context.Context, d Destination, r event.Ruling) *Re
 		return &no
 	}
 	if s := sessionOf(ctx); s != nil {
-		s.approvals = append(s.approvals, r)
-		s.refuse = func(by event.Ruling) {
+		s.approvals.rulings = append(s.approvals.rulings, r)
+		s.approvals.end = func(by event.Ruling) {
 			e.refuse(d, "the approval that allowed it has ended, and so has the open connection", byConsent(by))
+			s.cancel(errLapsed)
 		}
-		e.lapses(ctx, r, func() { s.endWith(r) })
+		e.lapses(ctx, r, func() { s.approvals.endWith(r) })
 	}
 	return nil
 }
 
-// endWith ends a connection whose approval has ended.
-func (s *session) endWith(by event.Ruling) {
-	s.lapse.Do(func() {
-		s.refuse(by)
-		s.cancel(errLapsed)
-	})
+// approvals are what a connection or a request was allowed by.
+type approvals struct {
+	rulings []event.Ruling
+	end     func(by event.Ruling) // records that one of them has ended, and ends what it allowed
+	once    sync.Once             // end is called for the first alone
 }
 
-// over says whether an approval has ended that the connection was opened on, and
-// ends it then.
-func (s *session) over() error {
-	by := lapsed(s.approvals...)
+func (a *approvals) endWith(by event.Ruling) { a.once.Do(func() { a.end(by) }) }
+
+// over says whether one of them has ended, and ends then what it allowed.
+func (a *approvals) over() error {
+	by := lapsed(a.rulings...)
 	if by == nil {
 		return nil
 	}
-	s.endWith(*by)
+	a.endWith(*by)
 	return errLapsed
 }
 
-// gated asks before each piece whether it may still be sent: when a human has been
+// approvalWriter asks before each piece whether it may still be sent: when a human has been
 // told that an approval is taken back, nothing that comes afterwards leaves.
-type gated struct {
+type approvalWriter struct {
 	io.Writer
 	over func() error
 }
 
-func (g gated) Write(p []byte) (int, error) {
+func (g approvalWriter) Write(p []byte) (int, error) {
 	if err := g.over(); err != nil {
 		return 0, err
 	}
@@ -224,8 +229,8 @@ func (e *Engine) lapses(ctx context.Context, r event.Ruling, end func()) {
 	})
 }
 
-// unknown refuses what no rule permits.
-func (e *Engine) unknown(d Destination) *Refusal {
+// refuseUnknown refuses what no rule permits.
+func (e *Engine) refuseUnknown(d Destination) *Refusal {
 	reason, rule := e.rules.Load().nearest(d.Name, d.Port)
 	if _, err := netip.ParseAddr(d.Name); err == nil && !e.rules.Load().Knows(d.Name) {
 		reason = noName
@@ -234,8 +239,8 @@ func (e *Engine) unknown(d Destination) *Refusal {
 	return &r
 }
 
-// connecting is a connection as the rules of consent see it.
-func (e *Engine) connecting(ctx context.Context, d Destination, p Permit, permitted bool) event.Attempt {
+// attempt is a connection as the rules of consent see it.
+func (e *Engine) attempt(ctx context.Context, d Destination, p Permit, permitted bool) event.Attempt {
 	kind := p.Kind
 	if !permitted {
 		kind = usualKind(d)
@@ -270,19 +275,19 @@ func usualKind(d Destination) policy.HostKind {
 // grantedPermit is what a human's answer permits: this name at this port, spoken
 // as is usual there, at public addresses, with no credential.
 func grantedPermit(d Destination, r event.Ruling) Permit {
-	return Permit{Kind: usualKind(d), Origin: policy.Origin{File: cmp.Or(r.Rule, asked)}, Granted: true}
+	return Permit{Kind: usualKind(d), Origin: policy.Origin{File: cmp.Or(r.Rule, approvalOrigin)}, Granted: true}
 }
 
-// words are why the rules of consent refuse something.
-func words(r event.Ruling) string { return cmp.Or(r.Reason, "a rule of consent denies it") }
+// denialReason is why the rules of consent refuse something.
+func denialReason(r event.Ruling) string { return cmp.Or(r.Reason, "a rule of consent denies it") }
 
 // byConsent says which rule of consent refused, or asked. No flag would allow it.
 func byConsent(by event.Ruling) refusalOption {
 	return func(r *refused) { r.Rule, r.Flag, r.layer = by.Rule, "", event.LayerConsent }
 }
 
-// lookGone is for connections that are no sockets of the kernel.
-type lookGone interface{ HungUp() bool }
+// hangupReporter is for connections that are no sockets of the kernel.
+type hangupReporter interface{ HungUp() bool }
 
 // hungUp says whether the client of a connection has gone, or said all it has to
 // say. Nothing is read.
@@ -291,8 +296,28 @@ func hungUp(c net.Conn) bool {
 		return false
 	}
 	_, c = outermost(c)
-	if g, ok := c.(lookGone); ok {
+	if g, ok := c.(hangupReporter); ok {
 		return g.HungUp()
 	}
 	return socketHungUp(c)
+}
+
+// socketHungUp asks the kernel whether the peer has closed, without reading and
+// beside whoever reads.
+func socketHungUp(c net.Conn) bool {
+	s, ok := c.(syscall.Conn)
+	if !ok {
+		return false
+	}
+	raw, err := s.SyscallConn()
+	if err != nil {
+		return true // it is closed
+	}
+	gone := false
+	err = raw.Control(func(fd uintptr) {
+		p := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLRDHUP}}
+		n, err := unix.Poll(p, 0)
+		gone = n > 0 && !errors.Is(err, unix.EINTR)
+	})
+	return gone || err != nil
 }

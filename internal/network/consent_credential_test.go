@@ -73,8 +73,6 @@ func (v *askedVault) Consent(ctx context.Context, credential string, use Use) (c
 	return ctx, r, nil
 }
 
-var _ Consenting = (*askedVault)(nil)
-
 // TestNobodyIsAskedAboutWhatIsRefusedAnyway: a question that a human need not answer
 // is one that he answers wrongly some day, and an alarm does not wait for him.
 func TestNobodyIsAskedAboutWhatIsRefusedAnyway(t *testing.T) {

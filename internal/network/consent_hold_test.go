@@ -127,7 +127,7 @@ func TestARequestThatIsDeniedAndOthersGoOn(t *testing.T) {
 		}
 		var recorded []event.Event
 		for _, e := range s.sink.all() {
-			if e.Action == requestAction && e.Verdict == event.Denied {
+			if e.Action == event.NetRequest && e.Verdict == event.Denied {
 				recorded = append(recorded, e)
 			}
 		}
@@ -238,7 +238,7 @@ func TestAnAnswerIsForOneNameAndPort(t *testing.T) {
 	}()
 	defer func() { w.Close(); close(d.asked) }()
 	for _, at := range []string{"other.example.org:443", newHost + ":8443", "sub." + newHost + ":443", "93.184.216.9:443"} {
-		if got, _ := exchange(t, w.proxy, "CONNECT "+at+" HTTP/1.1\r\n\r\n"); !strings.HasPrefix(string(got), "HTTP/1.1 403 ") {
+		if got, _ := roundTrip(t, w.proxy, "CONNECT "+at+" HTTP/1.1\r\n\r\n"); !strings.HasPrefix(string(got), "HTTP/1.1 403 ") {
 			t.Errorf("%s: %q", at, got)
 		}
 	}
@@ -259,11 +259,11 @@ func TestAnAnswerIsForOneNameAndPort(t *testing.T) {
 		"GET / HTTP/1.1\r\nHost: other.example.org\r\n\r\n",
 		"GET http://other.example.org/ HTTP/1.1\r\nHost: " + newHost + "\r\n\r\n",
 	} {
-		if got, _ := exchange(t, w.doorTo(newHost, 80), say); !strings.HasPrefix(string(got), "HTTP/1.1 4") {
+		if got, _ := roundTrip(t, w.doorTo(newHost, 80), say); !strings.HasPrefix(string(got), "HTTP/1.1 4") {
 			t.Errorf("%q: %q", say, got)
 		}
 	}
-	if got, _ := exchange(t, w.proxy, "GET http://"+newHost+"/ HTTP/1.1\r\nHost: "+newHost+"\r\n\r\nGET http://other.example.org/ HTTP/1.1\r\nHost: other.example.org\r\n\r\n"); strings.Count(string(got), "200 OK") != 1 {
+	if got, _ := roundTrip(t, w.proxy, "GET http://"+newHost+"/ HTTP/1.1\r\nHost: "+newHost+"\r\n\r\nGET http://other.example.org/ HTTP/1.1\r\nHost: other.example.org\r\n\r\n"); strings.Count(string(got), "200 OK") != 1 {
 		t.Errorf("a second request to another host: %q", got)
 	}
 }
@@ -278,7 +278,7 @@ func TestWhatIsAllowedByAHumanLeadsToPublicAddressesAlone(t *testing.T) {
 	for _, a := range []string{"10.0.0.1", "169.254.169.254", "127.0.0.1", "100.100.100.200", "::1", "fd00:ec2::254", "::ffff:10.0.0.1"} {
 		at = netip.MustParseAddr(a)
 		go func() { d.next(t).allow() }()
-		got, _ := exchange(t, w.proxy, "CONNECT "+newHost+":22 HTTP/1.1\r\n\r\n")
+		got, _ := roundTrip(t, w.proxy, "CONNECT "+newHost+":22 HTTP/1.1\r\n\r\n")
 		if !strings.HasPrefix(string(got), "HTTP/1.1 403 ") {
 			t.Errorf("%s: %q", a, got)
 		}

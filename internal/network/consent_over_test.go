@@ -61,7 +61,7 @@ func TestAConnectionEndsWithItsApproval(t *testing.T) {
 			}
 			var recorded []event.Event
 			for _, ev := range w.sink.all() {
-				if ev.Action == connectAction && ev.Verdict == event.Denied && ev.Layer == event.LayerConsent {
+				if ev.Action == event.NetConnect && ev.Verdict == event.Denied && ev.Layer == event.LayerConsent {
 					recorded = append(recorded, ev)
 				}
 			}

@@ -178,7 +178,7 @@ func TestANewHostIsHeldUntilAHumanAllowsIt(t *testing.T) {
 			}
 			time.Sleep(20 * time.Millisecond)
 			for _, e := range w.sink.all() {
-				if e.Action == connectAction && e.Verdict == event.Allowed {
+				if e.Action == event.NetConnect && e.Verdict == event.Allowed {
 					t.Errorf("before the answer: %+v", e)
 				}
 			}
@@ -189,7 +189,7 @@ func TestANewHostIsHeldUntilAHumanAllowsIt(t *testing.T) {
 				t.Errorf("%+v", rs)
 			}
 			for _, e := range w.sink.all() {
-				if e.Action == connectAction && (e.Verdict != event.Allowed || e.Rule != "policy.yaml:9") {
+				if e.Action == event.NetConnect && (e.Verdict != event.Allowed || e.Rule != "policy.yaml:9") {
 					t.Errorf("recorded as %+v", e)
 				}
 			}
@@ -213,7 +213,7 @@ func TestANewHostThatIsDeniedIsAnError(t *testing.T) {
 				want = "not today (policy.yaml:9)"
 				go func() { d.next(t).deny() }()
 			}
-			got, err := exchange(t, door, way.say)
+			got, err := roundTrip(t, door, way.say)
 			if way.refused != "" && (err != nil || !strings.HasPrefix(string(got), way.refused)) {
 				t.Errorf("%s, asks %v: %q, %v", way.name, asks, got, err)
 			}
@@ -253,10 +253,10 @@ func TestWhereNobodyIsThereAllIsAsBefore(t *testing.T) {
 		}, permits("near.example.org", 443, policy.TLS))
 		list := []string{}
 		for _, way := range waysIn {
-			got, err := exchange(t, way.door(w), way.say)
+			got, err := roundTrip(t, way.door(w), way.say)
 			list = append(list, string(got)+" "+errText(err))
 		}
-		got, err := exchange(t, w.proxy, literal.say)
+		got, err := roundTrip(t, w.proxy, literal.say)
 		list = append(list, string(got)+" "+errText(err))
 		for _, name := range []string{newHost, "a.b.test", "_https._tcp.new.example.org"} {
 			list = append(list, query(t, names, name, dns.TypeA))
@@ -353,12 +353,12 @@ func TestAFloodOfNamesHasItsBounds(t *testing.T) {
 	}
 	m := NewNameMap()
 	for i := range mapAsked + 1 {
-		_, err := m.addressAs(strings.Repeat("a", i%60+1)+"."+string(rune('a'+i/60%26))+".test", askedName)
+		_, err := m.Address(strings.Repeat("a", i%60+1)+"."+string(rune('a'+i/60%26))+".test", askedName)
 		if i < mapAsked && err != nil || i == mapAsked && !errors.Is(err, errMapFull) {
 			t.Fatalf("name %d: %v", i, err)
 		}
 	}
-	if _, err := m.addressAs("wild.test", wildName); err != nil {
+	if _, err := m.Address("wild.test", wildName); err != nil {
 		t.Errorf("below a wildcard after that: %v", err)
 	}
 }
@@ -368,7 +368,7 @@ func TestAnAddressThatNoRuleNamesIsAskedAboutWhenItIsPublic(t *testing.T) {
 	w := start(t, withGate(d))
 	w.server("93.184.216.9:22", echo)
 	for _, a := range []string{"10.0.0.1", "169.254.169.254", "127.0.0.1", "100.100.100.200", "198.18.3.4", "[::1]", "[fd00:ec2::254]", "[2002:7f00:1::]"} {
-		if got, _ := exchange(t, w.proxy, "CONNECT "+a+":22 HTTP/1.1\r\n\r\n"); !strings.HasPrefix(string(got), "HTTP/1.1 403 ") {
+		if got, _ := roundTrip(t, w.proxy, "CONNECT "+a+":22 HTTP/1.1\r\n\r\n"); !strings.HasPrefix(string(got), "HTTP/1.1 403 ") {
 			t.Errorf("%s: %q", a, got)
 		}
 		d.quiet(t)

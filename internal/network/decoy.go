@@ -33,7 +33,7 @@ func (e *Engine) decoyIn(text []byte) string {
 // decoySent raises the alarm about a honeytoken on its way out. What it was in
 // does not pass; an event that is lost changes nothing about that.
 func (e *Engine) decoySent(object, kind, where string, door Door, path string) {
-	if _, ok := e.often.record(alarm, event.HoneySent, object, kind, where); !ok {
+	if _, ok := e.throttle.record(alarm, event.HoneySent, object, kind, where); !ok {
 		return
 	}
 	detail := map[string]string{"severity": "critical", "kind": kind, "where": where}
@@ -46,15 +46,26 @@ func (e *Engine) decoySent(object, kind, where string, door Door, path string) {
 	e.emit(event.Event{Action: event.HoneySent, Object: object, Verdict: event.Denied, Layer: event.LayerEgress, Detail: detail})
 }
 
+// refuseDecoy raises the alarm about a honeytoken that was on its way to d, and
+// refuses what it was in.
+func (e *Engine) refuseDecoy(d Destination, kind, where string, opts ...refusalOption) Refusal {
+	object := d.String()
+	if d.Port == 0 {
+		object = printable(d.Name)
+	}
+	e.decoySent(object, kind, where, d.Door, "")
+	return e.refuse(d, decoyWords(kind, where), append(opts, high)...)
+}
+
 // decoyWords is why something that carries a honeytoken is refused. The program
 // that sent it reads this too, and is not told what it fell for.
 func decoyWords(kind, where string) string {
 	return "a credential (" + kind + ") that may not leave stands " + where
 }
 
-// baited refuses a request with a honeytoken in its line or head, whatever else
+// decoyInHead refuses a request with a honeytoken in its line or head, whatever else
 // is decided about it.
-func (x *errand) baited(r *http.Request) *denial {
+func (x *exchange) decoyInHead(r *http.Request) *denial {
 	if x.engine.config.Decoys == nil {
 		return nil
 	}
@@ -70,74 +81,72 @@ func (x *errand) baited(r *http.Request) *denial {
 	if x.engine.decoyIn([]byte(r.RequestURI)) != "" {
 		where = "in its URL"
 	}
-	return x.leaked(&leak{kind, where, true})
+	return x.denyLeak(&leak{kind, where, true})
 }
 
 // unwanted is the body of a request as it is read when nobody wants it: a
 // honeytoken in it was on its way out all the same.
-func (x *errand) unwanted(r *http.Request, body io.ReadCloser) io.Reader {
+func (x *exchange) unwanted(r *http.Request, body io.ReadCloser) io.Reader {
 	if x.engine.config.Decoys == nil || body == nil {
 		return body
 	}
-	return &rest{sent{ReadCloser: body, errand: x, request: r}}
+	return &unreadBody{requestBody{ReadCloser: body, exchange: x, request: r}}
 }
 
-type rest struct{ sent }
+type unreadBody struct{ requestBody }
 
-func (b *rest) Read(p []byte) (int, error) {
-	n, err := b.sent.Read(p)
+func (b *unreadBody) Read(p []byte) (int, error) {
+	n, err := b.requestBody.Read(p)
 	if found := b.leak.Load(); found != nil && found.decoy {
-		b.errand.leaked(found)
+		b.exchange.denyLeak(found)
 	}
 	return n, err
 }
 
 // said is what of a connection was read and is to be said again.
 func said(c net.Conn) []byte {
-	if r, ok := c.(*replayed); ok {
+	if r, ok := c.(*prefixConn); ok {
 		return r.head
 	}
 	return nil
 }
 
-// lookBytes is how much of what a client says is looked at where nobody
+// inspectBytes is how much of what a client says is looked at where nobody
 // understands the protocol. After that the kernel moves the bytes.
-const lookBytes = spliceAfter
+const inspectBytes = spliceAfter
 
 // errDecoy is why a connection is cut.
 var errDecoy = errors.New("it carried a credential that may not leave")
 
-// look searches the first bytes of a connection before they are sent. The zero
+// inspector searches the first bytes of a connection before they are sent. The zero
 // value, and nil, look at nothing.
-type look struct {
+type inspector struct {
 	engine *Engine
 	to     Destination
 	seen   int
 	before []byte // the last bytes that passed, as far as a value may reach
 }
 
-// lookAt makes the look at a connection; nil where there is nothing to look for.
-func (e *Engine) lookAt(d Destination) *look {
+// inspect makes the inspector of a connection; nil where there is nothing to look for.
+func (e *Engine) inspect(d Destination) *inspector {
 	if e.config.Decoys == nil {
 		return nil
 	}
-	return &look{engine: e, to: d}
+	return &inspector{engine: e, to: d}
 }
 
 // over says that enough was seen.
-func (l *look) over() bool { return l == nil || l.seen >= lookBytes }
+func (l *inspector) over() bool { return l == nil || l.seen >= inspectBytes }
 
 // pass says whether p may be sent.
-func (l *look) pass(p []byte) error {
+func (l *inspector) pass(p []byte) error {
 	if l.over() {
 		return nil
 	}
 	l.seen += len(p)
 	text := append(l.before, p...)
 	if kind := l.engine.decoyIn(text); kind != "" {
-		where := "in what it sent"
-		l.engine.decoySent(l.to.String(), kind, where, l.to.Door, "")
-		l.engine.refuse(l.to, decoyWords(kind, where), high)
+		l.engine.refuseDecoy(l.to, kind, "in what it sent")
 		return errDecoy
 	}
 	l.before = append(l.before[:0], text[max(0, len(text)-placeholderReach):]...)
@@ -148,28 +157,28 @@ func (l *look) pass(p []byte) error {
 }
 
 // through is dst as long as there is something to look at.
-func (l *look) through(dst io.Writer) io.Writer {
+func (l *inspector) through(dst io.Writer) io.Writer {
 	if l.over() {
 		return dst
 	}
-	return &looked{dst, l}
+	return &inspectedWriter{dst, l}
 }
 
-type looked struct {
+type inspectedWriter struct {
 	io.Writer
-	look *look
+	inspector *inspector
 }
 
-func (w *looked) Write(p []byte) (int, error) {
-	if err := w.look.pass(p); err != nil {
+func (w *inspectedWriter) Write(p []byte) (int, error) {
+	if err := w.inspector.pass(p); err != nil {
 		return 0, err
 	}
 	return w.Writer.Write(p)
 }
 
-// baitedQuery says whether a honeytoken stands in a name query, also in one that
+// decoyInQuery says whether a honeytoken stands in a name query, also in one that
 // is malformed, and divided over labels.
-func (e *Engine) baitedQuery(query []byte) bool {
+func (e *Engine) decoyInQuery(query []byte) bool {
 	if e.config.Decoys == nil {
 		return false
 	}
@@ -182,10 +191,7 @@ func (e *Engine) baitedQuery(query []byte) bool {
 	if kind == "" {
 		return false
 	}
-	d := Destination{Name: string(bytes.Join(labels, []byte("."))), Door: nameDoor}
-	where := "in a name query"
-	e.decoySent(printable(d.Name), kind, where, nameDoor, "")
-	e.refuse(d, decoyWords(kind, where), asQuery, high)
+	e.refuseDecoy(Destination{Name: string(bytes.Join(labels, []byte("."))), Door: nameDoor}, kind, "in a name query", asQuery)
 	return true
 }
 

@@ -23,13 +23,13 @@ import (
 	"holdfast.dev/holdfast/internal/policy"
 )
 
-const bait = "AKIAX7QZ2MB5RT6KWPLN"
+const decoyValue = "AKIAX7QZ2MB5RT6KWPLN"
 
 // trap is Decoys with one value.
 type trap struct{}
 
 func (trap) Detect(b []byte) []string {
-	for _, form := range []string{bait, strings.ToLower(bait), base64.StdEncoding.EncodeToString([]byte("u:" + bait + "x"))[3:24]} {
+	for _, form := range []string{decoyValue, strings.ToLower(decoyValue), base64.StdEncoding.EncodeToString([]byte("u:" + decoyValue + "x"))[3:24]} {
 		if bytes.Contains(b, []byte(form)) {
 			return []string{"aws"}
 		}
@@ -53,7 +53,7 @@ func (w *world) sent(where string) event.Event {
 		return false
 	})
 	if found.Verdict != event.Denied || found.Layer != event.LayerEgress || found.Detail["severity"] != "critical" || found.Detail["kind"] != "aws" {
-		w.t.Errorf("the alarm is %+v", found)
+		w.t.Errorf("the alarm is %+v", decoyValue)
 	}
 	return found
 }
@@ -71,20 +71,20 @@ func (w *world) quiet() {
 // through the explicit proxy. There are no credentials.
 func TestDecoysInRequests(t *testing.T) {
 	t.Parallel()
-	basic := "Basic " + base64.StdEncoding.EncodeToString([]byte("u:"+bait+"x"))
+	basic := "Basic " + base64.StdEncoding.EncodeToString([]byte("u:"+decoyValue+"x"))
 	for _, tt := range []struct{ name, line, head, body, where string }{
-		{"in the path", "GET /a/" + bait + " HTTP/1.1", "", "", "in its URL"},
-		{"in the query", "GET /a?k=" + bait + " HTTP/1.1", "", "", "in its URL"},
-		{"in the method", bait + " /a HTTP/1.1", "", "", "in its head"},
-		{"in a header", "GET /a HTTP/1.1", "X-Any: x" + bait + "y\r\n", "", "in its head"},
-		{"in the name of a header, that net/http spells anew", "GET /a HTTP/1.1", "X-" + bait + ": 1\r\n", "", "in its head"},
+		{"in the path", "GET /a/" + decoyValue + " HTTP/1.1", "", "", "in its URL"},
+		{"in the query", "GET /a?k=" + decoyValue + " HTTP/1.1", "", "", "in its URL"},
+		{"in the method", decoyValue + " /a HTTP/1.1", "", "", "in its head"},
+		{"in a header", "GET /a HTTP/1.1", "X-Any: x" + decoyValue + "y\r\n", "", "in its head"},
+		{"in the name of a header, that net/http spells anew", "GET /a HTTP/1.1", "X-" + decoyValue + ": 1\r\n", "", "in its head"},
 		{"in Basic authentication", "GET /a HTTP/1.1", "Authorization: " + basic + "\r\n", "", "in its head"},
-		{"in a cookie", "GET /a HTTP/1.1", "Cookie: a=" + bait + "\r\n", "", "in its head"},
-		{"in a body", "POST /a HTTP/1.1", "", "x=" + bait, "in its body"},
-		{"late in a body", "POST /a HTTP/1.1", "", strings.Repeat("x", 300<<10) + bait, "in its body"},
-		{"in a request that no rule allows", "DELETE /b?" + bait + " HTTP/1.1", "", "", "in its URL"},
-		{"in the body of a request that no rule allows", "DELETE /b HTTP/1.1", "", "x=" + bait, "in its body"},
-		{"in a malformed request", "GET /a HTTP/1.1", "X " + bait + " : 1\r\n", "", "in a request that is refused"},
+		{"in a cookie", "GET /a HTTP/1.1", "Cookie: a=" + decoyValue + "\r\n", "", "in its head"},
+		{"in a body", "POST /a HTTP/1.1", "", "x=" + decoyValue, "in its body"},
+		{"late in a body", "POST /a HTTP/1.1", "", strings.Repeat("x", 300<<10) + decoyValue, "in its body"},
+		{"in a request that no rule allows", "DELETE /b?" + decoyValue + " HTTP/1.1", "", "", "in its URL"},
+		{"in the body of a request that no rule allows", "DELETE /b HTTP/1.1", "", "x=" + decoyValue, "in its body"},
+		{"in a malformed request", "GET /a HTTP/1.1", "X " + decoyValue + " : 1\r\n", "", "in a request that is refused"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -97,7 +97,7 @@ func TestDecoysInRequests(t *testing.T) {
 			if tt.body != "" {
 				words += "Content-Length: " + strconv.Itoa(len(tt.body)) + "\r\n"
 			}
-			got, _ := exchange(t, w.doorTo("plain.example.org", 80), words+"\r\n"+tt.body)
+			got, _ := roundTrip(t, w.doorTo("plain.example.org", 80), words+"\r\n"+tt.body)
 			e := w.sent(tt.where)
 			if e.Object != "plain.example.org:80" {
 				t.Errorf("the object is %q", e.Object)
@@ -106,7 +106,7 @@ func TestDecoysInRequests(t *testing.T) {
 				t.Errorf("answered was %.200q", got)
 			}
 			w.Close()
-			if strings.Contains(reached.String(), bait) {
+			if strings.Contains(reached.String(), decoyValue) {
 				t.Error("it reached the server")
 			}
 		})
@@ -116,15 +116,15 @@ func TestDecoysInRequests(t *testing.T) {
 func TestDecoysAtTheProxy(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ name, words, where string }{
-		{"CONNECT to a name", "CONNECT " + bait + ".evil.example.org:443 HTTP/1.1\r\n\r\n", "in a request to the proxy"},
-		{"a header of CONNECT", "CONNECT tls.example.org:443 HTTP/1.1\r\nProxy-Authorization: " + bait + "\r\n\r\n", "in a request to the proxy"},
-		{"a forwarded request", "GET http://other.example.org/?" + bait + " HTTP/1.1\r\nHost: other.example.org\r\n\r\n", "in a request to the proxy"},
-		{"a malformed request", "GET http://" + bait + "@x/ HTTP/1.1\r\n\r\n", inName},
+		{"CONNECT to a name", "CONNECT " + decoyValue + ".evil.example.org:443 HTTP/1.1\r\n\r\n", "in a request to the proxy"},
+		{"a header of CONNECT", "CONNECT tls.example.org:443 HTTP/1.1\r\nProxy-Authorization: " + decoyValue + "\r\n\r\n", "in a request to the proxy"},
+		{"a forwarded request", "GET http://other.example.org/?" + decoyValue + " HTTP/1.1\r\nHost: other.example.org\r\n\r\n", "in a request to the proxy"},
+		{"a malformed request", "GET http://" + decoyValue + "@x/ HTTP/1.1\r\n\r\n", inName},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			w := start(t, withTrap, permits("tls.example.org", 443, policy.TLS))
-			got, _ := exchange(t, w.proxy, tt.words)
+			got, _ := roundTrip(t, w.proxy, tt.words)
 			w.sent(tt.where)
 			if !strings.HasPrefix(string(got), "HTTP/1.1 4") {
 				t.Errorf("answered was %.200q", got)
@@ -136,9 +136,9 @@ func TestDecoysAtTheProxy(t *testing.T) {
 func TestADecoyInASOCKSName(t *testing.T) {
 	t.Parallel()
 	w := start(t, withTrap, policy.HostRule{Host: "*.example.org", Ports: []int{443}, Kind: policy.TLS})
-	name := strings.ToLower(bait) + ".example.org"
+	name := strings.ToLower(decoyValue) + ".example.org"
 	words := append([]byte{5, 1, 0, 5, 1, 0, 3, byte(len(name))}, name...)
-	got, _ := exchange(t, w.proxy, string(append(words, 1, 187)))
+	got, _ := roundTrip(t, w.proxy, string(append(words, 1, 187)))
 	w.sent(inName)
 	if len(got) < 4 || got[3] != socksNotAllowed {
 		t.Errorf("answered was %v", got)
@@ -165,13 +165,13 @@ func TestDecoysInNameQueries(t *testing.T) {
 	}
 	w.quiet()
 	mixed := ""
-	for i, c := range strings.ToLower(bait) {
+	for i, c := range strings.ToLower(decoyValue) {
 		if i%2 == 0 {
 			c = []rune(strings.ToUpper(string(c)))[0]
 		}
 		mixed += string(c)
 	}
-	for _, name := range []string{bait + ".example.org.", strings.ToLower(bait) + ".evil.example.com.", mixed + ".example.org.", bait[:9] + "." + bait[9:] + ".example.org."} {
+	for _, name := range []string{decoyValue + ".example.org.", strings.ToLower(decoyValue) + ".evil.example.com.", mixed + ".example.org.", decoyValue[:9] + "." + decoyValue[9:] + ".example.org."} {
 		before := len(w.sink.all())
 		if code := ask(name, dns.TypeTXT); code != dns.RcodeRefused {
 			t.Errorf("%s: answered with %d", name, code)
@@ -180,10 +180,10 @@ func TestDecoysInNameQueries(t *testing.T) {
 			t.Errorf("%s: no alarm of its own", name)
 		}
 	}
-	if a, ok := w.names.Name(netip.MustParseAddr("198.18.0.2")); ok && strings.Contains(a, strings.ToLower(bait)) {
+	if a, ok := w.names.Name(netip.MustParseAddr("198.18.0.2")); ok && strings.Contains(a, strings.ToLower(decoyValue)) {
 		t.Error("the name got an address")
 	}
-	if got := w.server1([]byte(bait)); len(got) > 12 {
+	if got := w.server1([]byte(decoyValue)); len(got) > 12 {
 		t.Errorf("a datagram that is no query was answered with %q", got)
 	}
 }
@@ -200,10 +200,10 @@ func TestDecoysInBytesThatNobodyUnderstands(t *testing.T) {
 		write []string // each a segment
 		stays bool     // it is too late to look
 	}{
-		{name: "at once", write: []string{"hello " + bait}},
-		{name: "in two parts", write: []string{"hello " + bait[:7], bait[7:] + " end"}},
-		{name: "after a while", write: []string{strings.Repeat("x", 100<<10), bait}},
-		{name: "after more than is looked at", write: []string{strings.Repeat("x", lookBytes+256<<10), bait}, stays: true},
+		{name: "at once", write: []string{"hello " + decoyValue}},
+		{name: "in two parts", write: []string{"hello " + decoyValue[:7], decoyValue[7:] + " end"}},
+		{name: "after a while", write: []string{strings.Repeat("x", 100<<10), decoyValue}},
+		{name: "after more than is looked at", write: []string{strings.Repeat("x", inspectBytes+256<<10), decoyValue}, stays: true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -237,7 +237,7 @@ func TestDecoysInBytesThatNobodyUnderstands(t *testing.T) {
 			_, err := io.Copy(io.Discard, c)
 			got := <-reached
 			if tt.stays {
-				if !bytes.Contains(got, []byte(bait)) {
+				if !bytes.Contains(got, []byte(decoyValue)) {
 					t.Error("the bytes that nobody looks at did not arrive")
 				}
 				return
@@ -245,7 +245,7 @@ func TestDecoysInBytesThatNobodyUnderstands(t *testing.T) {
 			if !errors.Is(err, syscall.ECONNRESET) {
 				t.Errorf("the connection ended with %v", err)
 			}
-			if bytes.Contains(got, []byte(bait)) {
+			if bytes.Contains(got, []byte(decoyValue)) {
 				t.Error("it reached the server")
 			}
 			if e := w.sent("in what it sent"); e.Object != "db.example.org:5432" {
@@ -260,7 +260,7 @@ func TestADecoyInATLSHello(t *testing.T) {
 	w := start(t, withTrap, permits("tls.example.org", 443, policy.TLS))
 	c := connect(t, w.doorTo("tls.example.org", 443))
 	go func() { // ALPN may hold anything
-		tls.Client(c, &tls.Config{ServerName: "tls.example.org", NextProtos: []string{"h2", bait}, InsecureSkipVerify: true}).Handshake()
+		tls.Client(c, &tls.Config{ServerName: "tls.example.org", NextProtos: []string{"h2", decoyValue}, InsecureSkipVerify: true}).Handshake()
 	}()
 	w.sent("in its TLS hello")
 }
@@ -268,7 +268,7 @@ func TestADecoyInATLSHello(t *testing.T) {
 func TestADecoyToWhereNoRuleGoes(t *testing.T) {
 	t.Parallel()
 	w := start(t, withTrap, permits("plain.example.org", 80, policy.HTTP))
-	exchange(t, w.door(netip.MustParseAddrPort("203.0.113.7:80")), "GET /?"+bait+" HTTP/1.1\r\nHost: x\r\n\r\n")
+	roundTrip(t, w.door(netip.MustParseAddrPort("203.0.113.7:80")), "GET /?"+decoyValue+" HTTP/1.1\r\nHost: x\r\n\r\n")
 	if e := w.sent("in what it sent first"); e.Object != "203.0.113.7:80" {
 		t.Errorf("the object is %q", e.Object)
 	}
@@ -293,11 +293,11 @@ func TestDecoysEveryWay(t *testing.T) {
 				body                io.Reader
 				trailer, named      string
 			}{
-				{where: "in its URL", path: "/?" + bait},
-				{where: "in its head", path: "/", header: bait},
-				{where: "in its body", path: "/", body: strings.NewReader("x" + bait)},
-				{where: "in its body", path: "/", body: io.MultiReader(strings.NewReader("a"), strings.NewReader("b")), trailer: bait},
-				{where: "in its head", path: "/", body: io.MultiReader(strings.NewReader("a"), strings.NewReader("b")), trailer: "x", named: bait},
+				{where: "in its URL", path: "/?" + decoyValue},
+				{where: "in its head", path: "/", header: decoyValue},
+				{where: "in its body", path: "/", body: strings.NewReader("x" + decoyValue)},
+				{where: "in its body", path: "/", body: io.MultiReader(strings.NewReader("a"), strings.NewReader("b")), trailer: decoyValue},
+				{where: "in its head", path: "/", body: io.MultiReader(strings.NewReader("a"), strings.NewReader("b")), trailer: "x", named: decoyValue},
 			} {
 				r, err := http.NewRequest("POST", s.url(tt.path), tt.body)
 				if err != nil {
@@ -329,7 +329,7 @@ func TestDecoysEveryWay(t *testing.T) {
 func TestAFloodOfDecoysIsBounded(t *testing.T) {
 	t.Parallel()
 	w := start(t, withTrap)
-	m := new(dns.Msg).SetQuestion(bait+".example.org.", dns.TypeA)
+	m := new(dns.Msg).SetQuestion(decoyValue+".example.org.", dns.TypeA)
 	data, err := m.Pack()
 	if err != nil {
 		t.Fatal(err)
@@ -359,11 +359,11 @@ func TestHonestTrafficRaisesNoAlarm(t *testing.T) {
 		io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok")
 	})
 	w.server("db.example.org:5432", echo)
-	if got, err := exchange(t, w.doorTo("plain.example.org", 80), "POST /a HTTP/1.1\r\nHost: plain.example.org\r\nContent-Length: 4\r\nConnection: close\r\n\r\nAKIA"); err != nil || !strings.HasSuffix(string(got), "ok") {
+	if got, err := roundTrip(t, w.doorTo("plain.example.org", 80), "POST /a HTTP/1.1\r\nHost: plain.example.org\r\nContent-Length: 4\r\nConnection: close\r\n\r\nAKIA"); err != nil || !strings.HasSuffix(string(got), "ok") {
 		t.Errorf("%q, %v", got, err)
 	}
 	c := connect(t, w.doorTo("db.example.org", 5432))
-	send(t, c, bait[:19])
-	expect(t, c, bait[:19])
+	send(t, c, decoyValue[:19])
+	expect(t, c, decoyValue[:19])
 	w.quiet()
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"strconv"
 	"syscall"
 	"time"
 
@@ -178,7 +177,7 @@ func (dl *dialer) connect(ctx context.Context, d Destination, p Permit, at netip
 		if errors.As(err, &refused) {
 			return nil, refused // without the wrapping, which has the address once more
 		}
-		return nil, fmt.Errorf("connecting to %s: %w", net.JoinHostPort(d.Name, strconv.Itoa(d.Port)), err)
+		return nil, fmt.Errorf("connecting to %s: %w", d.String(), err)
 	}
 	if t, ok := c.(*net.TCPConn); ok {
 		t.SetNoDelay(true)

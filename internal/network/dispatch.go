@@ -49,9 +49,9 @@ func (e *Engine) permit(d Destination) (Permit, bool) {
 	return p, err != nil // an address by itself is no name to learn
 }
 
-// answers are how a door tells its client what was decided. One of them is
+// responder is how a door tells its client what was decided. One of them is
 // called once, at most.
-type answers struct {
+type responder struct {
 	allow func() error  // bytes follow; nil where nothing is said
 	deny  func(Refusal) // and ends the connection
 	fail  func(error)   // the upstream does not answer; ends the connection
@@ -59,18 +59,18 @@ type answers struct {
 
 // dispatch decides about a connection, records it and serves it. The record
 // comes before anything leaves; where it is lost nothing does.
-func (e *Engine) dispatch(ctx context.Context, c net.Conn, d Destination, say answers) {
+func (e *Engine) dispatch(ctx context.Context, c net.Conn, d Destination, reply responder) {
 	if kind := e.decoyIn([]byte(d.Name)); kind != "" {
-		say.deny(e.refuse(d, decoyWords(kind, inName), high))
+		reply.deny(e.refuse(d, decoyWords(kind, inName), high))
 		return
 	}
 	p, no := e.admit(ctx, d)
 	switch {
 	case no != nil:
-		say.deny(*no)
+		reply.deny(*no)
 		return
 	case d.Door == Forward && p.Kind != policy.HTTP:
-		say.deny(e.refuse(d, "the rule allows "+string(p.Kind)+", not HTTP in the clear", nearest(p.Origin), unflagged))
+		reply.deny(e.refuse(d, "the rule allows "+string(p.Kind)+", not HTTP in the clear", nearest(p.Origin), unflagged))
 		return
 	}
 	if p.Origin.File == learned || e.config.Learn != Off && (p.Kind == policy.TCP || p.Kind == policy.TLS && !p.Terminate) {
@@ -78,25 +78,25 @@ func (e *Engine) dispatch(ctx context.Context, c net.Conn, d Destination, say an
 	}
 	begun := time.Now()
 	if err := e.emit(connected(d, p)); err != nil {
-		say.fail(err)
+		reply.fail(err)
 		return
 	}
 	s := sessionOf(ctx)
 	var failure error
 	defer func() { e.emit(closed(d, p, s, begun, failure)) }()
 	if p.Kind == policy.TCP {
-		failure = e.serveBytes(ctx, c, d, p, say)
+		failure = e.serveBytes(ctx, c, d, p, reply)
 		return
 	}
-	if say.allow != nil {
-		if err := say.allow(); err != nil {
+	if reply.allow != nil {
+		if err := reply.allow(); err != nil {
 			abort(c)
 			return
 		}
 	}
 	if s != nil && (p.Kind == policy.HTTP || p.Terminate) {
 		s.counted = true
-		c = tally{c, s}
+		c = countingConn{wrapped{c}, s}
 	}
 	if p.Kind == policy.HTTP {
 		e.serveHTTP(ctx, c, d, p)
@@ -107,31 +107,24 @@ func (e *Engine) dispatch(ctx context.Context, c net.Conn, d Destination, say an
 
 // serveBytes passes on what is said without looking at it. The upstream is
 // dialled at once: with many protocols it is the server that speaks first.
-func (e *Engine) serveBytes(ctx context.Context, c net.Conn, d Destination, p Permit, say answers) error {
-	up, err := e.dialWithin(ctx, d, p)
+func (e *Engine) serveBytes(ctx context.Context, c net.Conn, d Destination, p Permit, reply responder) error {
+	up, err := e.dial.Dial(ctx, d, p)
 	if err != nil {
 		if r, decided := e.refuseDial(d, err, nearest(p.Origin)); decided {
-			say.deny(r)
+			reply.deny(r)
 		} else {
-			say.fail(err)
+			reply.fail(err)
 		}
 		return err
 	}
-	if say.allow != nil {
-		if err := say.allow(); err != nil {
+	if reply.allow != nil {
+		if err := reply.allow(); err != nil {
 			abort(up)
 			abort(c)
 			return err
 		}
 	}
-	_, _, err = e.relayLooked(ctx, c, up, e.lookAt(d))
-	return err
-}
-
-func (e *Engine) dialWithin(ctx context.Context, d Destination, p Permit) (net.Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, e.limits.DialTime)
-	defer cancel()
-	return e.dial.Dial(ctx, d, p)
+	return e.relay(ctx, c, up, e.inspect(d))
 }
 
 // connected is the event at the beginning. It says whether the requests on the
@@ -139,7 +132,7 @@ func (e *Engine) dialWithin(ctx context.Context, d Destination, p Permit) (net.C
 func connected(d Destination, p Permit) event.Event {
 	inspected := p.Kind == policy.HTTP || p.Kind == policy.TLS && p.Terminate
 	return event.Event{
-		Action: connectAction, Object: d.String(), Verdict: event.Allowed, Rule: p.Origin.String(),
+		Action: event.NetConnect, Object: d.String(), Verdict: event.Allowed, Rule: p.Origin.String(),
 		Detail: map[string]string{"door": string(d.Door), "kind": string(p.Kind), "inspected": strconv.FormatBool(inspected)},
 	}
 }
@@ -147,7 +140,7 @@ func connected(d Destination, p Permit) event.Event {
 // closed is the event at the end; failure is nil where both sides had said all.
 func closed(d Destination, p Permit, s *session, begun time.Time, failure error) event.Event {
 	ev := connected(d, p)
-	ev.Action = closeAction
+	ev.Action = event.NetClose
 	ev.Detail["ms"] = strconv.FormatInt(time.Since(begun).Milliseconds(), 10)
 	if s != nil {
 		ev.Detail["in"] = strconv.FormatInt(s.in.Load(), 10)

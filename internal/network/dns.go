@@ -24,13 +24,13 @@ const (
 // a name exists outside is found out when it is dialled, so that asking tells
 // nobody anything.
 type nameServer struct {
-	rules  func() *Rules
-	names  *NameMap
-	guard  *nameGuard
-	learn  Learn
-	record func(nameQuery) error   // an error refuses the query
-	baited func(query []byte) bool // says of a query that it is refused; nil for none
-	asks   func() bool             // says that a human can be asked about a host that no rule names; nil that he cannot
+	rules        func() *Rules
+	names        *NameMap
+	guard        *nameGuard
+	learn        Learn
+	record       func(nameQuery) error   // an error refuses the query
+	carriesDecoy func(query []byte) bool // says of a query that it is refused; nil for none
+	asks         func() bool             // says that a human can be asked about a host that no rule names; nil that he cannot
 
 	perSecond int
 	now       func() time.Time
@@ -65,8 +65,8 @@ func newNameServer(rules func() *Rules, names *NameMap, guard *nameGuard, learn 
 	}
 }
 
-// finding is what is said to one question.
-type finding struct {
+// dnsAnswer is what is said to one question.
+type dnsAnswer struct {
 	code    int // RCODE
 	address netip.Addr
 	target  string // of PTR
@@ -80,7 +80,7 @@ type finding struct {
 // is the size of the answer where the query does not say, most the largest.
 func (s *nameServer) answer(query []byte, limit, most int) []byte {
 	var q dns.Msg
-	refused := s.baited != nil && s.baited(query)
+	refused := s.carriesDecoy != nil && s.carriesDecoy(query)
 	if len(query) < 12 || query[2]&0x80 != 0 {
 		return nil
 	}
@@ -100,7 +100,7 @@ func (s *nameServer) answer(query []byte, limit, most int) []byte {
 	if opt != nil {
 		limit = max(limit, min(int(opt.UDPSize()), most))
 	}
-	var f finding
+	var f dnsAnswer
 	switch {
 	case opt != nil && opt.Version() != 0:
 		f.code = dns.RcodeBadVers
@@ -111,7 +111,7 @@ func (s *nameServer) answer(query []byte, limit, most int) []byte {
 		f = s.find(q.Question[0])
 	}
 	if f.seen != nil && !s.note(*f.seen) {
-		f = finding{code: dns.RcodeServerFailure}
+		f = dnsAnswer{code: dns.RcodeServerFailure}
 	}
 	return f.write(&q, opt, limit)
 }
@@ -174,13 +174,13 @@ func (s *nameServer) note(q nameQuery) bool {
 	return true
 }
 
-// blocked is a finding with the extended error 15 (RFC 8914, 4.16).
-func blocked(code int, text string) finding {
-	return finding{code: code, ede: dns.ExtendedErrorCodeBlocked, text: text}
+// blocked is an answer with the extended error 15 (RFC 8914, 4.16).
+func blocked(code int, text string) dnsAnswer {
+	return dnsAnswer{code: code, ede: dns.ExtendedErrorCodeBlocked, text: text}
 }
 
 // find decides about one question.
-func (s *nameServer) find(q dns.Question) finding {
+func (s *nameServer) find(q dns.Question) dnsAnswer {
 	kind := dns.TypeToString[q.Qtype]
 	switch {
 	case q.Qclass != dns.ClassINET:
@@ -207,7 +207,7 @@ func (s *nameServer) find(q dns.Question) finding {
 }
 
 // findName decides about a host name.
-func (s *nameServer) findName(name, kind string, qtype uint16) finding {
+func (s *nameServer) findName(name, kind string, qtype uint16) dnsAnswer {
 	rules := s.rules()
 	seen := &nameQuery{Name: name, Type: kind, Answered: true}
 	rule, known := rules.naming(name)
@@ -226,7 +226,7 @@ func (s *nameServer) findName(name, kind string, qtype uint16) finding {
 		// A look-up of what may be served there (RFC 2782), as apt makes for each
 		// host: there is no such name, and nothing was refused.
 		seen.Rule = service.Origin.String()
-		return finding{code: dns.RcodeNameError, seen: seen}
+		return dnsAnswer{code: dns.RcodeNameError, seen: seen}
 	case s.learn != Off:
 		seen.Rule = learned
 		return s.give(seen, wildName, qtype)
@@ -246,21 +246,21 @@ func (s *nameServer) findName(name, kind string, qtype uint16) finding {
 }
 
 // give answers with the address of a name that is admitted.
-func (s *nameServer) give(seen *nameQuery, as nameClass, qtype uint16) finding {
+func (s *nameServer) give(seen *nameQuery, as nameClass, qtype uint16) dnsAnswer {
 	if qtype != dns.TypeA {
 		f := blocked(dns.RcodeSuccess, "holdfast answers with IPv4 addresses alone")
 		f.seen = seen
 		return f
 	}
-	a, err := s.names.addressAs(seen.Name, as)
+	a, err := s.names.Address(seen.Name, as)
 	if err != nil {
 		return s.withhold(seen, err)
 	}
-	return finding{address: a, seen: seen}
+	return dnsAnswer{address: a, seen: seen}
 }
 
 // withhold refuses a name that is one too many.
-func (s *nameServer) withhold(seen *nameQuery, err error) finding {
+func (s *nameServer) withhold(seen *nameQuery, err error) dnsAnswer {
 	f := blocked(dns.RcodeRefused, "holdfast: "+strings.TrimPrefix(err.Error(), seen.Name+": "))
 	f.seen = &nameQuery{Name: seen.Name, Type: seen.Type, Reason: err.Error(), Rule: seen.Rule}
 	return f
@@ -280,27 +280,27 @@ func serviceOf(name string) string {
 }
 
 // localhost answers as every resolver must: without asking anybody.
-func (s *nameServer) localhost(qtype uint16) finding {
+func (s *nameServer) localhost(qtype uint16) dnsAnswer {
 	switch qtype {
 	case dns.TypeA:
-		return finding{address: netip.AddrFrom4([4]byte{127, 0, 0, 1})}
+		return dnsAnswer{address: netip.AddrFrom4([4]byte{127, 0, 0, 1})}
 	case dns.TypeAAAA:
-		return finding{address: netip.IPv6Loopback()}
+		return dnsAnswer{address: netip.IPv6Loopback()}
 	}
-	return finding{}
+	return dnsAnswer{}
 }
 
 // reverse answers for the addresses of this run. Programs ask for others without
 // anybody having wanted it, so that this is not recorded.
-func (s *nameServer) reverse(a netip.Addr, qtype uint16) finding {
+func (s *nameServer) reverse(a netip.Addr, qtype uint16) dnsAnswer {
 	name, ok := s.names.Name(a)
 	switch {
 	case !ok:
 		return blocked(dns.RcodeNameError, "no name of this run has that address")
 	case qtype != dns.TypePTR:
-		return finding{}
+		return dnsAnswer{}
 	}
-	return finding{target: name + "."}
+	return dnsAnswer{target: name + "."}
 }
 
 // reverseName reads a name such as 4.3.2.1.in-addr.arpa, or the like of IPv6

@@ -7,26 +7,14 @@ import (
 	"time"
 )
 
-// LimitError says that a name below a wildcard, or one that no rule knows, is refused because of what could
-// be told to the world by asking for it: whoever serves the names below a domain
-// reads what is asked.
-type LimitError struct {
-	Name     string
-	Wildcard string // without "*."; "" for none
-	Reason   string
-}
+// LimitError says that a name below a wildcard, or one that no rule knows, is refused
+// because of what could be told to the world by asking for it: whoever serves the
+// names below a domain reads what is asked.
+type LimitError struct{ Name, Reason string }
 
-func (e *LimitError) Error() string { return fmt.Sprintf("%s: %s", e.Name, e.Reason) }
+func (e *LimitError) Error() string { return e.Name + ": " + e.Reason }
 
-// Hint says how that one name is taken out of the limits.
-func (e *LimitError) Hint() string {
-	if e.Wildcard == "" {
-		return "if the name is meant, allow it in full"
-	}
-	return fmt.Sprintf("if the name is meant, allow it in full besides *.%s", e.Wildcard)
-}
-
-// nameGuard limits how much can be told through names below wildcards, whichever
+// nameGuard limits how much can be labels through names below wildcards, whichever
 // door they come through. A name that was admitted once stays so and costs
 // nothing more. It may be used by several goroutines.
 type nameGuard struct {
@@ -67,13 +55,13 @@ func (g *nameGuard) admitAsked(name string) error {
 	return g.spend(name, "", name, "that no rule names")
 }
 
-// spend takes a name out of what is left to ask. Told is what the name tells; which
-// says in words what it counts among.
-func (g *nameGuard) spend(name, wildcard, told, which string) error {
+// spend takes a name out of what is left to ask. labels are those that its maker chose;
+// which says in words what it counts among.
+func (g *nameGuard) spend(name, wildcard, labels, which string) error {
 	refuse := func(format string, args ...any) error {
-		return &LimitError{Name: name, Wildcard: wildcard, Reason: fmt.Sprintf(format, args...)}
+		return &LimitError{name, fmt.Sprintf(format, args...)}
 	}
-	for label := range strings.SplitSeq(told, ".") {
+	for label := range strings.SplitSeq(labels, ".") {
 		if len(label) > g.label {
 			return refuse("a label of %d bytes %s, %d are the most", len(label), which, g.label)
 		}
@@ -98,11 +86,11 @@ func (g *nameGuard) spend(name, wildcard, told, which string) error {
 	if !spent.names.has(1, now) {
 		return refuse("more than %d different names a minute %s", g.minute, which)
 	}
-	if !spent.bytes.has(len(told), now) {
+	if !spent.bytes.has(len(labels), now) {
 		return refuse("more than %d bytes of different names an hour %s", g.perHour, which)
 	}
 	spent.names.take(1)
-	spent.bytes.take(len(told))
+	spent.bytes.take(len(labels))
 	seen[name] = true
 	return nil
 }

@@ -21,7 +21,7 @@ func bareAnswer(query []byte, code int) []byte {
 // write makes the message. What is too long loses the words of the error first,
 // then the record that says how long it holds, then everything: the client asks
 // again over TCP.
-func (f finding) write(q *dns.Msg, opt *dns.OPT, limit int) []byte {
+func (f dnsAnswer) write(q *dns.Msg, opt *dns.OPT, limit int) []byte {
 	m := &dns.Msg{Compress: true, Question: q.Question}
 	m.Id, m.Response, m.Opcode, m.Rcode = q.Id, true, q.Opcode, f.code
 	m.RecursionDesired, m.RecursionAvailable, m.CheckingDisabled = q.RecursionDesired, true, q.CheckingDisabled
@@ -59,7 +59,7 @@ func (f finding) write(q *dns.Msg, opt *dns.OPT, limit int) []byte {
 
 // fill puts in the records. The owner is spelled as it was asked for, for
 // clients that know their own answers by it.
-func (f finding) fill(m *dns.Msg) {
+func (f dnsAnswer) fill(m *dns.Msg) {
 	q := m.Question[0]
 	head := dns.RR_Header{Name: q.Name, Rrtype: q.Qtype, Class: dns.ClassINET, Ttl: nameTTL}
 	switch {

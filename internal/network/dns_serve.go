@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/net/ipv4"
 	"golang.org/x/net/ipv6"
+	"golang.org/x/sys/unix"
 )
 
 const (
@@ -77,6 +78,25 @@ func askedAddress(c *net.UDPConn) (func(oob []byte) []byte, error) {
 	return sourceOf6, answerFromAny(c)
 }
 
+// answerFromAny lets a socket send from addresses that no interface has. With
+// IPv4 the route that makes every address a local one is enough; IPv6 wants the
+// address on an interface (RFC 3542, 6.1), or IPV6_FREEBIND, which needs no
+// privilege.
+func answerFromAny(c *net.UDPConn) error {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var failed error
+	err = raw.Control(func(fd uintptr) {
+		failed = unix.SetsockoptInt(int(fd), unix.IPPROTO_IPV6, unix.IPV6_FREEBIND, 1)
+	})
+	if err != nil {
+		return err
+	}
+	return failed
+}
+
 // sourceOf6 is for sockets of both families. For a datagram of IPv4 the kernel
 // speaks of addresses such as ::ffff:192.0.2.1, and takes them back in the same
 // message (ip_cmsg_send in Linux), but package ipv6 writes no such address: it is
@@ -133,6 +153,29 @@ func (s *nameServer) serveTCP(c net.Conn) {
 		framed := binary.BigEndian.AppendUint16(make([]byte, 0, 2+len(answer)), uint16(len(answer)))
 		if _, err := c.Write(append(framed, answer...)); err != nil {
 			return
+		}
+	}
+}
+
+// Packets are name queries that come as datagrams and through no socket, as a
+// network stack in user space hands them out.
+type Packets interface {
+	// Read waits for a query. Asked is the address that it was sent to, client
+	// where the answer goes. An error is the end.
+	Read(b []byte) (n int, asked, client netip.AddrPort, err error)
+	Write(b []byte, asked, client netip.AddrPort) error
+}
+
+// servePackets answers queries until there are no more.
+func (s *nameServer) servePackets(p Packets) {
+	buf := make([]byte, streamQuery)
+	for {
+		n, asked, client, err := p.Read(buf)
+		if err != nil {
+			return
+		}
+		if answer := s.answer(buf[:n], plainSize, packetSize); answer != nil {
+			p.Write(answer, asked, client) // one that is lost is asked for again
 		}
 	}
 }

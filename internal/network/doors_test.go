@@ -137,7 +137,7 @@ func TestWhatIsLearnedByDoingIsPassedOn(t *testing.T) {
 	c := connect(t, w.doorTo("new.example.org", 22))
 	send(t, c, "x")
 	expect(t, c, "x")
-	got, err := exchange(t, w.doorTo("web.example.org", 80), "GET /p?q HTTP/1.1\r\nHost: web.example.org\r\nConnection: close\r\n\r\n")
+	got, err := roundTrip(t, w.doorTo("web.example.org", 80), "GET /p?q HTTP/1.1\r\nHost: web.example.org\r\nConnection: close\r\n\r\n")
 	if err != nil || len(got) < 12 || string(got[:12]) != "HTTP/1.1 200" {
 		t.Errorf("%q, %v", got, err)
 	}

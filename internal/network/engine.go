@@ -20,20 +20,20 @@ import (
 
 // Engine decides about the connections of one run. Make it with New.
 type Engine struct {
-	config  Config
-	limits  Limits // none is zero
-	rules   atomic.Pointer[Rules]
-	names   *NameMap
-	dial    upstream
-	ledger  *ledger
-	often   often
-	steps   *steps
-	places  *places       // of connections
-	asking  *places       // of requests of HTTP/2, of which a connection has many
-	signing *places       // of requests whose body is held to sign them
-	waiting chan struct{} // as many as may be held for a human
-	web     web
-	server  *nameServer
+	config   Config
+	limits   Limits // none is zero
+	rules    atomic.Pointer[Rules]
+	names    *NameMap
+	dial     upstream
+	ledger   *ledger
+	throttle throttle
+	steps    *steps
+	places   *places       // of connections
+	asking   *places       // of requests of HTTP/2, of which a connection has many
+	signing  *places       // of requests whose body is held to sign them
+	waiting  chan struct{} // as many as may be held for a human
+	web      web
+	server   *nameServer
 
 	ctx  context.Context // ends with Close
 	stop context.CancelCauseFunc
@@ -44,7 +44,7 @@ type Engine struct {
 
 	mu       sync.Mutex
 	sessions map[*session]struct{}
-	underWay map[*errand]struct{} // requests that were passed on
+	underWay map[*exchange]struct{} // requests that were passed on
 	closed   bool
 	reloads  sync.Mutex // one at a time
 
@@ -232,7 +232,7 @@ func (e *Engine) Close() error {
 	e.stop(errClosed)
 	err := e.closeDoors()
 	e.wait.Wait()
-	e.sayLost(true)
+	e.recordLost(true)
 	e.web.close()
 	return err
 }
@@ -306,4 +306,34 @@ func (e *Engine) observe(o Observation) {
 	if e.config.Learn != Off {
 		e.ledger.observe(o)
 	}
+}
+
+// connectParts makes the parts that need each other: what answers names, and what
+// dials them.
+func (e *Engine) connectParts() {
+	guard := newNameGuard(e.limits)
+	e.server = newNameServer(e.rules.Load, e.names, guard, e.config.Learn, e.limits, e.recordQuery)
+	e.server.carriesDecoy = e.decoyInQuery
+	e.server.asks = func() bool { return e.asks(event.KindConnect) }
+	e.dial = newDialer(e.config.Lookup, guard, e.limits)
+	if e.config.Learn == Observe {
+		e.dial = observing{e.dial}
+	}
+}
+
+// recordQuery records a query for a name. An error refuses it.
+func (e *Engine) recordQuery(q nameQuery) error {
+	if q.Answered {
+		detail := map[string]string{"type": q.Type}
+		if q.Reason != "" {
+			detail["reason"] = q.Reason
+		}
+		return e.emit(event.Event{Action: event.NetQuery, Object: printable(q.Name), Verdict: event.Allowed, Rule: q.Rule, Detail: detail})
+	}
+	opts := []refusalOption{asQuery, with("type", q.Type), func(r *refused) { r.Rule = q.Rule }}
+	if !q.Flagged {
+		opts = append(opts, unflagged)
+	}
+	e.refuse(Destination{Name: q.Name, Door: nameDoor}, q.Reason, opts...)
+	return nil
 }

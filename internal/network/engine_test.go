@@ -73,7 +73,7 @@ func TestWhatIsNotPermittedIsRefused(t *testing.T) {
 			} else {
 				door = w.doorTo("known.example.org", 81)
 			}
-			got, err := exchange(t, door, tt.send)
+			got, err := roundTrip(t, door, tt.send)
 			switch {
 			case tt.answer == "" && !errors.Is(err, syscall.ECONNRESET):
 				t.Errorf("read %q, %v; want a reset", got, err)

@@ -157,7 +157,7 @@ func (w *world) door(to netip.AddrPort) string {
 // doorTo is door for a name.
 func (w *world) doorTo(name string, port int) string {
 	w.t.Helper()
-	a, err := w.names.Address(name)
+	a, err := w.names.Address(name, wildName)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -256,9 +256,9 @@ func (w *world) refused(name string) Refusal {
 	return found
 }
 
-// exchange connects, sends and reads to the end. A connection that is reset
+// roundTrip connects, sends and reads to the end. A connection that is reset
 // before connect has returned is one that was reset.
-func exchange(t testing.TB, addr, words string) ([]byte, error) {
+func roundTrip(t testing.TB, addr, words string) ([]byte, error) {
 	t.Helper()
 	c, err := net.DialTimeout("tcp", addr, patience)
 	if err != nil {
@@ -274,7 +274,7 @@ func exchange(t testing.TB, addr, words string) ([]byte, error) {
 
 func wantReset(t testing.TB, addr string) {
 	t.Helper()
-	if got, err := exchange(t, addr, ""); !errors.Is(err, syscall.ECONNRESET) {
+	if got, err := roundTrip(t, addr, ""); !errors.Is(err, syscall.ECONNRESET) {
 		t.Errorf("read %q, %v; want a reset", got, err)
 	}
 }

@@ -30,7 +30,7 @@ type hello struct {
 func readHello(c net.Conn) (hello, net.Conn, error) {
 	var h hello
 	heard := errors.New("heard")
-	peek := &peeked{Conn: c}
+	peek := &peekConn{Conn: c}
 	err := tls.Server(peek, &tls.Config{GetConfigForClient: func(info *tls.ClientHelloInfo) (*tls.Config, error) {
 		h = hello{server: info.ServerName, protocols: info.SupportedProtos}
 		return nil, heard
@@ -60,14 +60,14 @@ const (
 
 var errHelloSize = fmt.Errorf("there is none within %d bytes", helloBytes)
 
-// peeked is a connection that is only read, and that remembers what it said.
-type peeked struct {
+// peekConn is a connection that is only read, and that remembers what it said.
+type peekConn struct {
 	net.Conn
 	said bytes.Buffer
 	err  error
 }
 
-func (p *peeked) Read(b []byte) (int, error) {
+func (p *peekConn) Read(b []byte) (int, error) {
 	left := helloBytes - p.said.Len()
 	if left <= 0 {
 		p.err = errHelloSize
@@ -86,11 +86,11 @@ func (p *peeked) Read(b []byte) (int, error) {
 
 // Write drops the alert that crypto/tls wants to send about the error by which
 // the handshake is left.
-func (p *peeked) Write(b []byte) (int, error) { return len(b), nil }
+func (p *peekConn) Write(b []byte) (int, error) { return len(b), nil }
 
-func (p *peeked) SetDeadline(time.Time) error      { return nil }
-func (p *peeked) SetWriteDeadline(time.Time) error { return nil }
-func (p *peeked) Close() error                     { return nil }
+func (p *peekConn) SetDeadline(time.Time) error      { return nil }
+func (p *peekConn) SetWriteDeadline(time.Time) error { return nil }
+func (p *peekConn) Close() error                     { return nil }
 
 // alert ends a TLS connection that has not begun with a reason that the client
 // can show.

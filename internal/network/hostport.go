@@ -22,7 +22,7 @@ func (e *Engine) serveHostPort(ctx context.Context, c net.Conn, port int) {
 			Kind: event.KindConnect, Process: e.client(ctx, d), Host: d.Name, Port: port, Protocol: string(policy.TCP), Known: true,
 		})
 		if ruling.Verdict != event.Allowed {
-			e.refuse(d, words(ruling), byConsent(ruling))
+			e.refuse(d, denialReason(ruling), byConsent(ruling))
 			abort(c)
 			return
 		}
@@ -39,7 +39,7 @@ func (e *Engine) serveHostPort(ctx context.Context, c net.Conn, port int) {
 	begun := time.Now()
 	up, err := dialLoopback(ctx, e.limits, port)
 	if err == nil {
-		_, _, err = e.relayLooked(ctx, c, up, e.lookAt(d))
+		err = e.relay(ctx, c, up, e.inspect(d))
 	} else {
 		e.unreachable(d, err)
 		abort(c)

@@ -12,8 +12,8 @@ import (
 	"sync/atomic"
 )
 
-// answer is the way back of one request.
-type answer struct {
+// responseWriter writes the response to one request.
+type responseWriter struct {
 	http.ResponseWriter
 	status  int
 	bytes   int64
@@ -23,7 +23,7 @@ type answer struct {
 
 // WriteHeader drops interim answers: they are hints (RFC 8297), and 100 is
 // net/http's own.
-func (a *answer) WriteHeader(status int) {
+func (a *responseWriter) WriteHeader(status int) {
 	if status < 200 && status != http.StatusSwitchingProtocols {
 		return
 	}
@@ -33,7 +33,7 @@ func (a *answer) WriteHeader(status int) {
 	a.ResponseWriter.WriteHeader(status)
 }
 
-func (a *answer) Write(p []byte) (int, error) {
+func (a *responseWriter) Write(p []byte) (int, error) {
 	if a.status == 0 {
 		a.status = http.StatusOK
 	}
@@ -43,10 +43,10 @@ func (a *answer) Write(p []byte) (int, error) {
 }
 
 // Unwrap is for http.ResponseController.
-func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
+func (a *responseWriter) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
 // received takes out of an answer what must not reach the client.
-func (x *errand) received(r *http.Response) error {
+func (x *exchange) received(r *http.Response) error {
 	r.Header.Del("Alt-Svc") // leads to other ports, and to QUIC
 	if x.to.Door == Forward {
 		r.Header.Set("Connection", "close") // the next request may be for another host
@@ -63,7 +63,7 @@ func (x *errand) received(r *http.Response) error {
 		x.answer.status = r.StatusCode
 		x.guard.change()
 		if to, ok := r.Body.(io.ReadWriteCloser); ok {
-			r.Body = socket{to, gated{to, x.over}, to}
+			r.Body = socket{to, approvalWriter{to, x.approvals.over}, to}
 		}
 		return nil
 	}
@@ -71,26 +71,26 @@ func (x *errand) received(r *http.Response) error {
 	return nil
 }
 
-// sent is the body of a request: counted, and searched for placeholders.
-type sent struct {
+// requestBody is the body of a request: counted, and searched for placeholders.
+type requestBody struct {
 	io.ReadCloser
-	errand  *errand
-	request *http.Request
-	bytes   atomic.Int64
-	before  []byte // the last bytes that passed, as far as a placeholder may reach
-	leak    atomic.Pointer[leak]
+	exchange *exchange
+	request  *http.Request
+	bytes    atomic.Int64
+	before   []byte // the last bytes that passed, as far as a placeholder may reach
+	leak     atomic.Pointer[leak]
 }
 
-func newSent(x *errand, r *http.Request) *sent {
+func newRequestBody(x *exchange, r *http.Request) *requestBody {
 	if r.Body == nil || r.Body == http.NoBody {
 		return nil
 	}
-	return &sent{ReadCloser: r.Body, errand: x, request: r}
+	return &requestBody{ReadCloser: r.Body, exchange: x, request: r}
 }
 
-func (s *sent) Read(p []byte) (int, error) {
+func (s *requestBody) Read(p []byte) (int, error) {
 	n, err := s.ReadCloser.Read(p)
-	if over := s.errand.over(); over != nil {
+	if over := s.exchange.approvals.over(); over != nil {
 		return 0, over
 	}
 	if n > 0 || err == io.EOF {
@@ -104,26 +104,26 @@ func (s *sent) Read(p []byte) (int, error) {
 }
 
 // failed answers a request that upstream did not.
-func (x *errand) failed(w http.ResponseWriter, r *http.Request, err error) {
+func (x *exchange) failed(w http.ResponseWriter, r *http.Request, err error) {
 	x.answer.refused = true
 	if x.body != nil {
 		if found := x.body.leak.Load(); found != nil {
-			x.refuse(r, x.leaked(found))
+			x.refuse(r, x.denyLeak(found))
 			return
 		}
 	}
 	if cause := context.Cause(r.Context()); cause == errOutdated || cause == errLapsed || cause == errUnrecorded { // recorded by who ended it
-		say(w, http.StatusForbidden, "holdfast refused the request: "+cause.Error())
+		writeLine(w, http.StatusForbidden, "holdfast refused the request: "+cause.Error())
 		return
 	}
 	if x.guard != nil {
 		if bad := x.guard.broken(); bad != nil { // recorded when it was found
-			say(w, bad.status, "holdfast refused the request: "+bad.reason)
+			writeLine(w, bad.status, "holdfast refused the request: "+bad.reason)
 			return
 		}
 	}
 	if d, ok := x.engine.refuseDial(x.to, &reworded{err, x.explain(err)}, forRequest(r.Method, x.path)); ok {
-		say(w, http.StatusForbidden, d.Line())
+		writeLine(w, http.StatusForbidden, d.Line())
 		return
 	}
 	if why := untrusted(err); why != "" {
@@ -135,7 +135,7 @@ func (x *errand) failed(w http.ResponseWriter, r *http.Request, err error) {
 	if isTimeout(err) {
 		status = http.StatusGatewayTimeout
 	}
-	say(w, status, fmt.Sprintf("holdfast got no answer from %s: %s", x.authority(), why))
+	writeLine(w, status, fmt.Sprintf("holdfast got no answer from %s: %s", x.authority(), why))
 }
 
 // untrusted says what is wrong with an upstream's certificate, or "".
@@ -149,22 +149,19 @@ func untrusted(err error) string {
 
 // explain says what failed in words of ours: the error may quote what upstream
 // sent, and that may echo a secret.
-func (x *errand) explain(err error) string {
+func (x *exchange) explain(err error) string {
 	var (
 		op     *net.OpError
 		record tls.RecordHeaderError
-		own    *refusedAnswer
-		nobody *unreachable
+		own    *ownError
 	)
 	switch {
 	case errors.As(err, &own):
-		return own.why
-	case errors.As(err, &nobody):
-		return printable(nobody.Error())
+		return printable(own.Error())
 	case errors.As(err, &record):
 		return "it does not speak TLS"
-	case told(err) != "":
-		return "it ended the handshake: " + told(err)
+	case remoteAlert(err) != "":
+		return "it ended the handshake: " + remoteAlert(err)
 	case isTimeout(err):
 		return "the time was over"
 	case errors.As(err, &op):
@@ -184,7 +181,7 @@ type reworded struct {
 func (r *reworded) Error() string { return r.words }
 func (r *reworded) Unwrap() error { return r.error }
 
-// refusedAnswer is why an answer is not passed on.
-type refusedAnswer struct{ why string }
+// ownError is an error whose text is ours, and nothing that upstream sent.
+type ownError struct{ error }
 
-func (r *refusedAnswer) Error() string { return r.why }
+func (e *ownError) Unwrap() error { return e.error }

@@ -29,22 +29,22 @@ func finish(w http.ResponseWriter, r *http.Request, body io.Reader) {
 	http.NewResponseController(w).SetReadDeadline(time.Time{})
 }
 
-// turns is the body of a request for two readers: what passes it on may go on
+// serialBody is the body of a request for two readers: what passes it on may go on
 // after the answer, when what is left of it is read, and net/http's own body for
 // HTTP/2 bears no two.
-type turns struct {
+type serialBody struct {
 	io.ReadCloser
 	mu sync.Mutex
 }
 
-func inTurn(body io.ReadCloser) io.ReadCloser {
+func newSerialBody(body io.ReadCloser) io.ReadCloser {
 	if body == nil || body == http.NoBody {
 		return body
 	}
-	return &turns{ReadCloser: body}
+	return &serialBody{ReadCloser: body}
 }
 
-func (t *turns) Read(p []byte) (int, error) {
+func (t *serialBody) Read(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.ReadCloser.Read(p)

@@ -32,7 +32,7 @@ func (*alone) Close() error { return nil }
 // reads what is left of it do. Under the race detector the counter tells too.
 func TestABodyIsReadInTurn(t *testing.T) {
 	under := &alone{left: 10_000}
-	body := inTurn(under)
+	body := newSerialBody(under)
 	var readers sync.WaitGroup
 	for range 4 {
 		readers.Go(func() { io.Copy(io.Discard, body) })

@@ -10,7 +10,7 @@ import (
 
 // ruled says why the rules of this moment do not permit a request whose path is
 // known, or nil.
-func (x *errand) ruled(r *http.Request) *denial {
+func (x *exchange) ruled(r *http.Request) *denial {
 	p, ok := x.engine.permit(x.to)
 	if !ok {
 		if p = x.given; p.Origin.File != learned && !p.Granted {
@@ -39,7 +39,7 @@ func (x *errand) ruled(r *http.Request) *denial {
 
 // consent asks about a request that the rules permit. It says why the request may
 // not pass; nil when it may.
-func (x *errand) consent(r *http.Request) *denial {
+func (x *exchange) consent(r *http.Request) *denial {
 	e := x.engine
 	if !e.wants(event.KindRequest) {
 		return nil
@@ -49,38 +49,27 @@ func (x *errand) consent(r *http.Request) *denial {
 		Protocol: string(x.kind()), Method: r.Method, URLPath: x.path, Known: !x.permit.Granted && x.permit.Origin.File != learned,
 	})
 	if ruling.Verdict != event.Allowed {
-		return deny(http.StatusForbidden, words(ruling), byConsent(ruling))
+		return deny(http.StatusForbidden, denialReason(ruling), byConsent(ruling))
 	}
-	x.approvals = append(x.approvals, ruling)
+	x.approvals.rulings = append(x.approvals.rulings, ruling)
 	return x.ruled(r) // the rules may be others by now
-}
-
-// Consenting is what Credentials may be, besides: then all that a request carries
-// is asked about before the first secret is taken, so that none is held meanwhile.
-type Consenting interface {
-	// Consent asks about one use. The context is for Open, which does not ask again.
-	Consent(ctx context.Context, credential string, use Use) (context.Context, event.Ruling, error)
 }
 
 // agree asks about the credentials that a request is to carry. The context is for
 // taking their secrets.
-func (x *errand) agree(r *http.Request, use []Binding) (ctx context.Context, done func(), d *denial) {
+func (x *exchange) agree(r *http.Request, use []Binding) (ctx context.Context, done func(), d *denial) {
 	ctx, done = r.Context(), func() {}
 	if len(use) == 0 || !x.engine.wants(event.KindCredential) {
 		return ctx, done, nil
 	}
 	ctx, done = x.engine.patient(ctx)
-	c, ok := x.engine.config.Credentials.(Consenting)
-	if !ok {
-		return ctx, done, nil
-	}
 	for _, b := range use {
-		within, ruling, err := c.Consent(ctx, b.Credential, x.use(r))
+		within, ruling, err := x.engine.config.Credentials.Consent(ctx, b.Credential, x.use(r))
 		if err != nil {
 			done()
 			return ctx, func() {}, withheld(b, err)
 		}
-		ctx, x.approvals = within, append(x.approvals, ruling)
+		ctx, x.approvals.rulings = within, append(x.approvals.rulings, ruling)
 	}
 	if d = x.ruled(r); d == nil && slices.ContainsFunc(use, func(b Binding) bool { return !x.permit.MayUseFor(b.Credential, r.Method, x.path) }) {
 		d = deny(http.StatusForbidden, "no rule allows it any more")

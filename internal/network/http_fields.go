@@ -94,7 +94,7 @@ var connectionTokens = []string{
 var framingFields = []string{"host", "content-length", "transfer-encoding"}
 
 // prepare takes out of the request what must not pass, or says why it may not.
-func (x *errand) prepare(r *http.Request) *denial {
+func (x *exchange) prepare(r *http.Request) *denial {
 	for _, list := range r.Header["Connection"] {
 		for token := range strings.SplitSeq(list, ",") {
 			token = strings.ToLower(strings.Trim(token, " \t"))
@@ -128,7 +128,7 @@ func (x *errand) prepare(r *http.Request) *denial {
 		// 9110, 7.8): so does this one with all but WebSocket.
 		r.Header.Del("Upgrade")
 	}
-	if x.body = newSent(x, r); x.body != nil {
+	if x.body = newRequestBody(x, r); x.body != nil {
 		r.Body = x.body
 	}
 	return nil

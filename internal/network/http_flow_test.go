@@ -25,7 +25,7 @@ var ways = []struct {
 }
 
 // everyWay runs a test over each of them, with h upstream.
-func everyWay(t *testing.T, h http.HandlerFunc, test func(t *testing.T, s *shop, second bool)) {
+func everyWay(t *testing.T, h http.HandlerFunc, test func(t *testing.T, s *shop, http2 bool)) {
 	t.Helper()
 	for _, w := range ways {
 		t.Run(w.name, func(t *testing.T) { test(t, newShop(t, h, w.shopConfig), w.secure && !w.old) })
@@ -97,7 +97,7 @@ func TestBothWaysAtOnce(t *testing.T) {
 		}
 		w.Header().Set("Grpc-Status", "0 "+r.Header.Get("Te")+" "+r.Trailer.Get("X-Sum"))
 		w.Header().Set(http.TrailerPrefix+"Grpc-Message", "late")
-	}, func(t *testing.T, s *shop, second bool) {
+	}, func(t *testing.T, s *shop, http2 bool) {
 		out, pipe := io.Pipe()
 		r, err := http.NewRequest("POST", s.url("/pkg.Service/Method"), out)
 		if err != nil {
@@ -209,13 +209,13 @@ func TestHeadersThatDoNotPass(t *testing.T) {
 		w.Header().Set("Location", "http://169.254.169.254/")
 		w.WriteHeader(302)
 		r.Header.Write(w)
-	}, func(t *testing.T, s *shop, second bool) {
+	}, func(t *testing.T, s *shop, http2 bool) {
 		header := []string{"X-Kept", "1", "X-Kept", "2", "Authorization", "Bearer t", "Accept-Encoding", "gzip"}
 		for _, f := range droppedFields {
 			header = append(header, strings.Replace(f.name, "*", "host", 1), "evil")
 		}
 		header = append(header, "X_Forwarded_Host", "evil", "X-Forwarded-Host", "evil", "X-Original-URL", "/evil")
-		if !second {
+		if !http2 {
 			header = append(header, "Keep-Alive", "5", "Proxy-Connection", "keep-alive")
 		}
 		resp, got := s.ask("GET", "/", nil, header...)

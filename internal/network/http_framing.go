@@ -44,7 +44,7 @@ func (f framing) more() bool {
 }
 
 // feed takes bytes and returns how many of them belong to the body.
-func (f *framing) feed(b []byte) (int, *violation) {
+func (f *framing) feed(b []byte) (int, *denial) {
 	if f.kind == sized {
 		n := int(min(int64(len(b)), f.left))
 		f.left -= int64(n)
@@ -72,7 +72,7 @@ func (f *framing) feed(b []byte) (int, *violation) {
 }
 
 // step takes one byte of what stands around the data.
-func (f *framing) step(c byte) *violation {
+func (f *framing) step(c byte) *denial {
 	switch f.state {
 	case chunkSize:
 		return f.size(c)
@@ -99,7 +99,7 @@ func (f *framing) step(c byte) *violation {
 	return nil
 }
 
-func (f *framing) size(c byte) *violation {
+func (f *framing) size(c byte) *denial {
 	var v byte
 	switch {
 	case '0' <= c && c <= '9':
@@ -123,7 +123,7 @@ func (f *framing) size(c byte) *violation {
 	return nil
 }
 
-func (f *framing) trailer(c byte) *violation {
+func (f *framing) trailer(c byte) *denial {
 	if f.spent++; f.spent > trailerBytes {
 		return smuggling("the trailers are larger than %d bytes", trailerBytes)
 	}
@@ -138,7 +138,7 @@ func (f *framing) trailer(c byte) *violation {
 	return nil
 }
 
-func (f *framing) endTrailer(c byte) *violation {
+func (f *framing) endTrailer(c byte) *denial {
 	if c != '\n' {
 		return smuggling("a trailer contains a bare carriage return")
 	}

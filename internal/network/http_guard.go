@@ -8,25 +8,10 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 )
-
-// violation is a request that two servers could read as different ones, or that
-// is too large or too slow. Its text never holds what was sent.
-type violation struct {
-	status int
-	reason string
-	grave  bool // request smuggling, rather than a slip
-}
-
-func (v *violation) Error() string { return v.reason }
-
-func smuggling(format string, args ...any) *violation {
-	return &violation{http.StatusBadRequest, "request smuggling: " + fmt.Sprintf(format, args...), true}
-}
 
 // guard is what net/http reads HTTP/1 from: only bytes that were understood,
 // strictly, pass. Of each request it holds back the head until that is whole and
@@ -34,8 +19,8 @@ func smuggling(format string, args ...any) *violation {
 // net/http, which repairs much, makes of a request is what stands there, and a
 // server upstream can make nothing else of it.
 type guard struct {
-	net.Conn
-	visit *visit
+	wrapped
+	conn *httpConn
 
 	mu       sync.Mutex
 	deadline time.Time     // that net/http set for reading
@@ -44,7 +29,7 @@ type guard struct {
 	busy     bool          // a request is being handled
 	raw      bool          // the protocol was changed: what comes is not HTTP
 	head     head          // of the request that is being handled
-	fault    *violation    // in its body
+	fault    *denial       // in its body
 
 	// Owned by the reader, of which net/http has one at a time.
 	held  []byte // read and not yet passed
@@ -61,11 +46,11 @@ type guard struct {
 // answer.
 const goneAfter = 5 * time.Second
 
-// guarded puts the guard of a visit around its connection.
-func (v *visit) guarded(c net.Conn) *guard {
-	v.guard = &guard{Conn: c, visit: v, begun: time.Now(), wake: make(chan struct{})}
-	v.guard.apply()
-	return v.guard
+// guarded puts the guard of h around its connection.
+func (h *httpConn) guarded(c net.Conn) *guard {
+	h.guard = &guard{wrapped: wrapped{c}, conn: h, begun: time.Now(), wake: make(chan struct{})}
+	h.guard.apply()
+	return h.guard
 }
 
 // next is called when a request was answered: the next head may pass.
@@ -90,7 +75,7 @@ func (g *guard) current() head {
 }
 
 // broken returns what is wrong with the body that is being read, or nil.
-func (g *guard) broken() *violation {
+func (g *guard) broken() *denial {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.fault
@@ -163,7 +148,7 @@ func (g *guard) readBody(p []byte) (int, error) {
 		g.fault = bad
 		g.mu.Unlock()
 		g.err = bad
-		g.visit.violated(g.head, bad)
+		g.conn.violated(g.head, bad)
 		return body, nil
 	}
 	if body < n {
@@ -176,7 +161,7 @@ func (g *guard) readBody(p []byte) (int, error) {
 // connection is seen, and passes nothing. When enough is kept, it waits for
 // net/http to stop reading.
 func (g *guard) wait(p []byte) error {
-	if len(g.held) < g.visit.engine.limits.HeadBytes && !g.ended {
+	if len(g.held) < g.conn.engine.limits.HeadBytes && !g.ended {
 		n, err := g.Conn.Read(p)
 		g.held = append(g.held, p[:n]...)
 		if n > 0 || !errors.Is(err, io.EOF) {
@@ -237,7 +222,7 @@ func (g *guard) readHead(p []byte) error {
 		return nil
 	}
 	if isTimeout(err) && g.late() {
-		return g.refuse(&violation{http.StatusRequestTimeout, fmt.Sprintf("it sent no whole request head within %s", g.visit.engine.limits.HeadTime), false})
+		return g.refuse(deny(http.StatusRequestTimeout, fmt.Sprintf("it sent no whole request head within %s", g.conn.engine.limits.HeadTime), unflagged))
 	}
 	return err
 }
@@ -252,43 +237,35 @@ func (g *guard) pass(h head, size int) {
 }
 
 // findHead looks for a whole head; size 0 means that there is more to come.
-func (g *guard) findHead() (h head, size int, bad *violation) {
-	limit := g.visit.engine.limits.HeadBytes
+func (g *guard) findHead() (h head, size int, bad *denial) {
+	limit := g.conn.engine.limits.HeadBytes
 	if bad := beginsWell(g.held); bad != nil {
 		return h, 0, bad
 	}
-	for ; g.seen < len(g.held); g.seen++ {
-		if g.held[g.seen] != '\n' {
-			continue
-		}
-		if g.seen == 0 || g.held[g.seen-1] != '\r' {
-			return h, 0, smuggling("a line of the head ends in a bare line feed")
-		}
-		if bytes.HasSuffix(g.held[:g.seen+1], []byte("\r\n\r\n")) {
-			size = g.seen + 1
-			break
-		}
+	size, g.seen, bad = headEnd(g.held, g.seen)
+	if bad != nil {
+		return h, 0, bad
 	}
 	if size > limit || size == 0 && len(g.held) > limit {
-		return h, 0, &violation{http.StatusRequestHeaderFieldsTooLarge, fmt.Sprintf("the head of the request is larger than %d bytes", limit), false}
+		return h, 0, deny(http.StatusRequestHeaderFieldsTooLarge, fmt.Sprintf("the head of the request is larger than %d bytes", limit), unflagged)
 	}
 	if size == 0 {
 		return h, 0, nil
 	}
-	if h, bad = parseHead(g.held[:size], g.visit.to.Door == Forward); bad == nil {
-		bad = g.visit.misdirected(h)
+	if h, bad = parseHead(g.held[:size], g.conn.to.Door == Forward); bad == nil {
+		bad = g.conn.misdirected(h)
 	}
 	return h, size, bad
 }
 
 // refuse answers a bad head, and ends the connection. Nothing of the request
 // reached net/http, and the answer before is complete.
-func (g *guard) refuse(bad *violation) error {
-	line := g.visit.violated(requestOf(g.held), bad)
-	if kind := g.visit.engine.decoyIn(g.held); kind != "" {
-		g.visit.engine.decoySent(g.visit.to.String(), kind, "in a request that is refused", g.visit.to.Door, "")
+func (g *guard) refuse(bad *denial) error {
+	line := g.conn.violated(requestOf(g.held), bad)
+	if kind := g.conn.engine.decoyIn(g.held); kind != "" {
+		g.conn.engine.decoySent(g.conn.to.String(), kind, "in a request that is refused", g.conn.to.Door, "")
 	}
-	sayAndClose(g.Conn, plainAnswer(strconv.Itoa(bad.status)+" "+http.StatusText(bad.status), line))
+	writeAndClose(g.Conn, plainAnswer(bad.status, line))
 	g.err = io.EOF
 	return g.err
 }
@@ -309,7 +286,7 @@ func (g *guard) begin() {
 func (g *guard) late() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return !g.begun.IsZero() && time.Since(g.begun) >= g.visit.engine.limits.HeadTime
+	return !g.begun.IsZero() && time.Since(g.begun) >= g.conn.engine.limits.HeadTime
 }
 
 // SetReadDeadline is net/http's; the time of a head may be over before.
@@ -332,7 +309,7 @@ func (g *guard) apply() error {
 	defer g.mu.Unlock()
 	t := g.deadline
 	if !g.begun.IsZero() {
-		if end := g.begun.Add(g.visit.engine.limits.HeadTime); t.IsZero() || end.Before(t) {
+		if end := g.begun.Add(g.conn.engine.limits.HeadTime); t.IsZero() || end.Before(t) {
 			t = end
 		}
 	}
@@ -348,6 +325,3 @@ func (g *guard) Close() error {
 	g.mu.Unlock()
 	return g.Conn.Close()
 }
-
-// CloseWrite ends the writing half.
-func (g *guard) CloseWrite() error { return closeWrite(g.Conn) }

@@ -213,7 +213,7 @@ func TestFramed(t *testing.T) {
 	}
 }
 
-// guardFor is a guard over bytes, with a visit that records nothing outside.
+// guardFor is a guard over bytes, with an httpConn that records nothing outside.
 func guardFor(t testing.TB, say []byte, piece int) *guard {
 	rules, err := NewRules(nil)
 	if err != nil {
@@ -221,7 +221,7 @@ func guardFor(t testing.TB, say []byte, piece int) *guard {
 	}
 	e := &Engine{limits: Limits{HeadBytes: 4 << 10, HeadTime: time.Minute}, ledger: &ledger{}}
 	e.rules.Store(rules)
-	v := &visit{engine: e, to: Destination{Name: "h", Port: 80}}
+	v := &httpConn{engine: e, to: Destination{Name: "h", Port: 80}}
 	return v.guarded(&recorded{say: say, piece: piece})
 }
 

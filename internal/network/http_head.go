@@ -19,20 +19,37 @@ type head struct {
 
 // beginsWell refuses what cannot become a request at its first byte, so that
 // another protocol is not waited for.
-func beginsWell(b []byte) *violation {
+func beginsWell(b []byte) *denial {
 	if len(b) > 0 && !tokenByte(b[0]) {
 		if b[0] == recordHandshake {
-			return &violation{http.StatusBadRequest, "it is TLS where the policy says HTTP in the clear", false}
+			return deny(http.StatusBadRequest, "it is TLS where the policy says HTTP in the clear", unflagged)
 		}
 		return smuggling("it does not begin with a method")
 	}
 	return nil
 }
 
+// headEnd looks for the empty line that ends a head; size 0 means that there is more
+// to come. The bytes before from were looked at already, as those before seen are now.
+// Lines end in CRLF: where some take a bare LF for an end and others do not, a head has
+// two ends.
+func headEnd(b []byte, from int) (size, seen int, bad *denial) {
+	for i := from; i < len(b); i++ {
+		switch {
+		case b[i] != '\n':
+		case i == 0 || b[i-1] != '\r':
+			return 0, i, smuggling("a line of the head ends in a bare line feed")
+		case bytes.HasSuffix(b[:i+1], []byte("\r\n\r\n")):
+			return i + 1, i, nil
+		}
+	}
+	return 0, len(b), nil
+}
+
 // parseHead reads a head, which ends in an empty line, as RFC 9112 has it,
 // without the repairs that section 2.2 and others allow a server. Only the
 // explicit proxy takes a target in absolute form.
-func parseHead(b []byte, absolute bool) (head, *violation) {
+func parseHead(b []byte, absolute bool) (head, *denial) {
 	lines := bytes.Split(bytes.TrimSuffix(b, []byte("\r\n\r\n")), []byte("\r\n"))
 	h, old, bad := parseRequestLine(string(lines[0]), absolute)
 	if bad != nil {
@@ -72,7 +89,7 @@ func parseHead(b []byte, absolute bool) (head, *violation) {
 	return h, nil
 }
 
-func parseRequestLine(line string, absolute bool) (h head, old bool, bad *violation) {
+func parseRequestLine(line string, absolute bool) (h head, old bool, bad *denial) {
 	parts := strings.Split(line, " ")
 	if len(parts) != 3 {
 		return h, false, smuggling("the request line does not have three parts")
@@ -103,7 +120,7 @@ func parseRequestLine(line string, absolute bool) (h head, old bool, bad *violat
 		return h, false, smuggling("the target of the request contains %s", describeByte(target[i]))
 	}
 	if _, err := url.ParseRequestURI(target); err != nil {
-		return h, false, &violation{http.StatusBadRequest, "the target of the request is malformed", false}
+		return h, false, deny(http.StatusBadRequest, "the target of the request is malformed", unflagged)
 	}
 	return h, old, nil
 }
@@ -139,7 +156,7 @@ type fields struct {
 	hosts, lengths, codings int
 }
 
-func (f *fields) add(line []byte) *violation {
+func (f *fields) add(line []byte) *denial {
 	name, value, bad := parseField(line)
 	if bad != nil {
 		return bad
@@ -170,7 +187,7 @@ func canonicalField(name string) string {
 }
 
 // parseField reads a line of a head or of trailers.
-func parseField(line []byte) (name, value string, bad *violation) {
+func parseField(line []byte) (name, value string, bad *denial) {
 	if bytes.HasPrefix(line, []byte(" ")) || bytes.HasPrefix(line, []byte("\t")) {
 		return "", "", smuggling("a header is folded over two lines")
 	}
@@ -193,6 +210,11 @@ func parseLength(s string) (int64, bool) {
 	}
 	n, err := strconv.ParseInt(s, 10, 64)
 	return n, err == nil
+}
+
+// tokenByte is tchar of RFC 9110, 5.6.2.
+func tokenByte(b byte) bool {
+	return '0' <= b && b <= '9' || 'a' <= b && b <= 'z' || 'A' <= b && b <= 'Z' || strings.IndexByte("!#$%&'*+-.^_`|~", b) >= 0
 }
 
 func isToken(s string) bool {

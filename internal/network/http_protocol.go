@@ -10,12 +10,12 @@ import (
 	"time"
 )
 
-// bodyLast sends requests in HTTP/1.1. A server that leaves a body unread takes it
+// http1Transport sends requests in HTTP/1.1. A server that leaves a body unread takes it
 // for the next request on the connection, about which nobody decided, and a later
 // request with its secrets for the end of that one. So none follows a body.
-type bodyLast struct{ *http.Transport }
+type http1Transport struct{ *http.Transport }
 
-func (t bodyLast) RoundTrip(r *http.Request) (*http.Response, error) {
+func (t http1Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if hasBody(r) {
 		r = r.WithContext(r.Context()) // a copy
 		r.Close = true
@@ -25,30 +25,30 @@ func (t bodyLast) RoundTrip(r *http.Request) (*http.Response, error) {
 
 func hasBody(r *http.Request) bool { return r.Body != nil && r.Body != http.NoBody }
 
-// newerFirst sends requests in HTTP/2, and to a server that does not speak it as
-// bodyLast. Nothing of a request is sent before it is known which. The frames say
+// http2First sends requests in HTTP/2, and to a server that does not speak it as
+// http1Transport. Nothing of a request is sent before it is known which. The frames say
 // where a body ends; what stands behind the server may be told in HTTP/1.1, so a
 // request that is to be the last has a connection of its own (Request.Close).
-type newerFirst struct {
-	newer *http.Transport
-	fresh func() *http.Transport // newer, without connections
-	older bodyLast
-	old   atomic.Bool // the server does not speak HTTP/2
+type http2First struct {
+	http2     *http.Transport
+	fresh     func() *http.Transport // http2, without connections
+	http1     http1Transport
+	http1Only atomic.Bool // the server does not speak HTTP/2
 }
 
-// errOlder is why a handshake is broken off.
-var errOlder = errors.New("the server does not speak HTTP/2")
+// errNoHTTP2 is why a handshake is broken off.
+var errNoHTTP2 = errors.New("the server does not speak HTTP/2")
 
-func speaksNewer(s tls.ConnectionState) error {
+func requireHTTP2(s tls.ConnectionState) error {
 	if s.NegotiatedProtocol != "h2" {
-		return errOlder
+		return errNoHTTP2
 	}
 	return nil
 }
 
-func (t *newerFirst) RoundTrip(r *http.Request) (*http.Response, error) {
-	if !t.old.Load() {
-		again := &spared{ReadCloser: r.Body}
+func (t *http2First) RoundTrip(r *http.Request) (*http.Response, error) {
+	if !t.http1Only.Load() {
+		again := &reusableBody{ReadCloser: r.Body}
 		first := r.WithContext(httptrace.WithClientTrace(r.Context(), &httptrace.ClientTrace{
 			GotConn: func(httptrace.GotConnInfo) { again.taken.Store(true) },
 		}))
@@ -56,19 +56,19 @@ func (t *newerFirst) RoundTrip(r *http.Request) (*http.Response, error) {
 			first.Body = again
 		}
 		resp, err := t.sender(r).RoundTrip(first)
-		if !errors.Is(err, errOlder) {
+		if !errors.Is(err, errNoHTTP2) {
 			return resp, err
 		}
-		t.old.Store(true)
+		t.http1Only.Store(true)
 	}
-	return t.older.RoundTrip(r)
+	return t.http1.RoundTrip(r)
 }
 
 // sender returns what r is sent with. Two requests that are to be the last must
 // not meet in one pool of connections: the later could take the earlier's.
-func (t *newerFirst) sender(r *http.Request) *http.Transport {
+func (t *http2First) sender(r *http.Request) *http.Transport {
 	if !r.Close {
-		return t.newer
+		return t.http2
 	}
 	one := t.fresh()
 	one.DisableKeepAlives = true
@@ -77,18 +77,18 @@ func (t *newerFirst) sender(r *http.Request) *http.Transport {
 }
 
 // CloseIdleConnections ends what is kept for later requests.
-func (t *newerFirst) CloseIdleConnections() {
-	t.newer.CloseIdleConnections()
-	t.older.CloseIdleConnections()
+func (t *http2First) CloseIdleConnections() {
+	t.http2.CloseIdleConnections()
+	t.http1.CloseIdleConnections()
 }
 
-// spared is a body that is not closed as long as no connection has taken it.
-type spared struct {
+// reusableBody is a body that is not closed as long as no connection has taken it.
+type reusableBody struct {
 	io.ReadCloser
 	taken atomic.Bool
 }
 
-func (s *spared) Close() error {
+func (s *reusableBody) Close() error {
 	if !s.taken.Load() {
 		return nil
 	}

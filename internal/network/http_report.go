@@ -2,7 +2,6 @@ package network
 
 import (
 	"maps"
-	"net"
 	"net/http"
 	"strconv"
 	"time"
@@ -11,7 +10,7 @@ import (
 )
 
 // report records a request that was passed on.
-func (x *errand) report(r *http.Request, start time.Time) {
+func (x *exchange) report(r *http.Request, start time.Time) {
 	if x.answer.refused {
 		return // it stands in the record with its reason
 	}
@@ -28,11 +27,11 @@ func (x *errand) report(r *http.Request, start time.Time) {
 }
 
 // record records a request, with what is known of its answer.
-func (x *errand) record(r *http.Request, answer map[string]string) error {
+func (x *exchange) record(r *http.Request, answer map[string]string) error {
 	detail := map[string]string{"door": string(x.to.Door), "kind": string(x.kind()), "method": r.Method, "path": printable(x.path), "proto": r.Proto}
 	maps.Copy(detail, answer)
 	return x.engine.emit(event.Event{
-		Action: "net.request", Object: net.JoinHostPort(x.to.Name, strconv.Itoa(x.to.Port)),
+		Action: event.NetRequest, Object: x.to.String(),
 		Verdict: event.Allowed, Rule: x.rule.String(), Detail: detail,
 	})
 }
@@ -40,7 +39,7 @@ func (x *errand) record(r *http.Request, answer map[string]string) error {
 // depart records a request before it leaves, if the record has taken nothing since
 // the last one left. The event of a request comes with its answer: of many at once
 // all would have left before the first is found not to be recorded.
-func (x *errand) depart(r *http.Request) error {
+func (x *exchange) depart(r *http.Request) error {
 	e := x.engine
 	e.departing.Lock()
 	defer e.departing.Unlock()

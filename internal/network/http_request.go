@@ -10,7 +10,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -18,13 +17,13 @@ import (
 	"holdfast.dev/holdfast/internal/policy"
 )
 
-// visit is one connection whose requests are served.
-type visit struct {
+// httpConn is a connection of a client whose HTTP requests are served.
+type httpConn struct {
 	engine *Engine
 	to     Destination
 	given  Permit // when the connection came
 	secure bool   // it is TLS, on both sides
-	second bool   // it is HTTP/2
+	http2  bool   // it is HTTP/2
 	ctx    context.Context
 	guard  *guard // with HTTP/1
 
@@ -33,42 +32,48 @@ type visit struct {
 	requests requests
 }
 
-// denial is why a request is not passed on.
+// denial is why a request is not passed on. Of one that two servers could read as
+// different ones it never holds what was sent.
 type denial struct {
 	status int
 	reason string
 	opts   []refusalOption
 }
 
+func (d *denial) Error() string { return d.reason }
+
 func deny(status int, reason string, opts ...refusalOption) *denial {
 	return &denial{status, reason, opts}
 }
 
-// violated records what is wrong with the request h, and returns the line that says
-// so.
-func (v *visit) violated(h head, bad *violation) string {
-	opts := []refusalOption{unflagged}
-	if h.method != "" {
-		opts = append(opts, forRequest(h.method, h.path()))
-	}
-	if bad.grave {
-		opts[0] = high
-	}
-	return v.engine.refuse(v.to, bad.reason, opts...).Line()
+const smugglingPrefix = "request smuggling: "
+
+func smuggling(format string, args ...any) *denial {
+	return deny(http.StatusBadRequest, smugglingPrefix+fmt.Sprintf(format, args...), high)
 }
 
-// errand is one request on its way.
-type errand struct {
-	*visit
-	answer  *answer
+// violated records what is wrong with the request req, and returns the line that says
+// so.
+func (h *httpConn) violated(req head, bad *denial) string {
+	opts := bad.opts
+	if req.method != "" {
+		opts = append(opts, forRequest(req.method, req.path()))
+	}
+	return h.engine.refuse(h.to, bad.reason, opts...).Line()
+}
+
+// exchange is one request and its response (RFC 9110, 3.4).
+type exchange struct {
+	*httpConn
+	answer  *responseWriter
 	target  *url.URL // for upstream
 	path    string   // as it goes upstream, without the query
 	permit  Permit
 	rule    policy.Origin
-	body    *sent
+	body    *requestBody
 	upgrade bool // it asks for WebSocket
 
-	approvals []event.Ruling // that it, its secrets and its connection rest on, where rules of consent were asked
+	approvals approvals // that it, its secrets and its connection rest on, where rules of consent were asked
 
 	// From enter on.
 	method string
@@ -76,39 +81,39 @@ type errand struct {
 	signs  bool     // it holds a place among those that are signed
 	cancel context.CancelCauseFunc
 	whole  atomic.Bool // its answer has come to its end
-	lapse  sync.Once   // what its approval ended
 }
 
 // ServeHTTP decides about a request and passes it on.
-func (v *visit) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if !v.requests.enter() {
+func (h *httpConn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !h.requests.enter() {
 		panic(http.ErrAbortHandler)
 	}
-	defer v.requests.leave()
-	defer v.left()
-	a := &answer{ResponseWriter: w, streams: r.ProtoMajor == 2}
-	x := &errand{visit: v, answer: a}
-	body := inTurn(r.Body)
+	defer h.requests.leave()
+	defer h.left()
+	a := &responseWriter{ResponseWriter: w, streams: r.ProtoMajor == 2}
+	x := &exchange{httpConn: h, answer: a}
+	x.approvals.end = x.lapse
+	body := newSerialBody(r.Body)
 	defer finish(w, r, x.unwanted(r, body))
 	// A copy: net/http looks at the body of its own request for what is left to
 	// read, and whether the client still waits to be asked for it.
 	r = r.WithContext(r.Context())
 	r.Body = body
-	if v.second {
-		if !v.engine.asking.take(r.Context()) {
+	if h.http2 {
+		if !h.engine.asking.take(r.Context()) {
 			x.refuse(r, deny(http.StatusServiceUnavailable, "too many requests are under way", unflagged))
 			return
 		}
-		defer v.engine.asking.give()
+		defer h.engine.asking.give()
 	}
 	defer func() {
 		if x.signs {
-			v.engine.signing.give()
+			h.engine.signing.give()
 		}
 	}()
 	d := x.decide(r)
-	if bait := x.baited(r); bait != nil {
-		d = bait
+	if found := x.decoyInHead(r); found != nil {
+		d = found
 	}
 	if d == nil {
 		d = x.prepare(r)
@@ -131,15 +136,15 @@ func (v *visit) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // left ends the connection's service where it is no longer net/http's.
-func (v *visit) left() {
-	if v.hijacked.Load() {
-		v.over()
+func (h *httpConn) left() {
+	if h.hijacked.Load() {
+		h.over()
 	}
 }
 
 // decide says why a request may not pass, or nil. The path is decided on as it
 // stands, and stays so.
-func (x *errand) decide(r *http.Request) *denial {
+func (x *exchange) decide(r *http.Request) *denial {
 	switch {
 	case r.Method == http.MethodConnect:
 		return deny(http.StatusMethodNotAllowed, "request smuggling: there is a CONNECT inside the connection", high)
@@ -160,22 +165,22 @@ func (x *errand) decide(r *http.Request) *denial {
 
 // misdirected compares what a head of HTTP/1 says about its destination with
 // where the connection goes.
-func (v *visit) misdirected(h head) *violation {
+func (h *httpConn) misdirected(req head) *denial {
 	var hosts []string
-	if h.hosts > 0 {
-		hosts = append(hosts, h.host)
+	if req.hosts > 0 {
+		hosts = append(hosts, req.host)
 	}
-	if !strings.HasPrefix(h.target, "/") {
-		authority, _ := cutAuthority(h.target)
+	if !strings.HasPrefix(req.target, "/") {
+		authority, _ := cutAuthority(req.target)
 		hosts = append(hosts, authority)
 	}
-	return v.elsewhere(hosts)
+	return h.elsewhere(hosts)
 }
 
-func (v *visit) elsewhere(hosts []string) *violation {
+func (h *httpConn) elsewhere(hosts []string) *denial {
 	for _, host := range hosts {
-		if why := agrees(host, v.to, v.secure); why != "" {
-			return &violation{http.StatusMisdirectedRequest, "request smuggling: " + why, true}
+		if why := agrees(host, h.to, h.secure); why != "" {
+			return deny(http.StatusMisdirectedRequest, "request smuggling: "+why, high)
 		}
 	}
 	return nil
@@ -183,14 +188,15 @@ func (v *visit) elsewhere(hosts []string) *violation {
 
 // confirm compares what the request says about its destination with where the
 // connection goes, and returns the target without scheme and host.
-func (x *errand) confirm(r *http.Request) (string, *denial) {
+func (x *exchange) confirm(r *http.Request) (string, *denial) {
 	raw := r.RequestURI
 	if x.guard != nil { // which compared the host, before net/http did
 		if raw = x.guard.current().target; !strings.HasPrefix(raw, "/") {
 			_, raw = cutAuthority(raw)
 		}
 	} else if bad := x.elsewhere(append([]string{r.Host}, r.Header["Host"]...)); bad != nil { // HTTP/2 may have Host besides :authority
-		return "", deny(bad.status, bad.reason, high, with("host", r.Host))
+		bad.opts = append(bad.opts, with("host", r.Host))
+		return "", bad
 	}
 	r.Header.Del("Host")
 	if !strings.HasPrefix(raw, "/") || strings.IndexFunc(raw, notInTarget) >= 0 {
@@ -248,25 +254,25 @@ func defaultPort(secure bool) int {
 	return 80
 }
 
-func (v *visit) scheme() string {
-	if v.secure {
+func (h *httpConn) scheme() string {
+	if h.secure {
 		return "https"
 	}
 	return "http"
 }
 
-func (v *visit) kind() policy.HostKind {
-	if v.secure {
+func (h *httpConn) kind() policy.HostKind {
+	if h.secure {
 		return policy.TLS
 	}
 	return policy.HTTP
 }
 
 // authority is the host that upstream is told.
-func (v *visit) authority() string {
-	name := v.to.Name
-	if v.to.Port != defaultPort(v.secure) {
-		return net.JoinHostPort(name, strconv.Itoa(v.to.Port))
+func (h *httpConn) authority() string {
+	name := h.to.Name
+	if h.to.Port != defaultPort(h.secure) {
+		return net.JoinHostPort(name, strconv.Itoa(h.to.Port))
 	}
 	if strings.Contains(name, ":") {
 		return "[" + name + "]"
@@ -293,21 +299,21 @@ func exactly(raw, scheme, host string) *url.URL {
 }
 
 // refuse answers a request that does not pass, and records it.
-func (x *errand) refuse(r *http.Request, d *denial) {
+func (x *exchange) refuse(r *http.Request, d *denial) {
 	opts := append([]refusalOption{forRequest(r.Method, printable(x.path))}, d.opts...)
 	line := x.engine.refuse(x.to, d.reason, opts...).Line()
 	x.answer.refused = true
-	say(x.answer, d.status, line)
+	writeLine(x.answer, d.status, line)
 }
 
-// say answers in one line.
-func say(w http.ResponseWriter, status int, line string) {
+// writeLine answers in one line.
+func writeLine(w http.ResponseWriter, status int, line string) {
 	h := w.Header()
 	clear(h)
 	h.Set("Content-Type", "text/plain; charset=utf-8")
 	h.Set("Content-Length", strconv.Itoa(len(line)+1))
 	h.Set("Cache-Control", "no-store")
-	if a, ok := w.(*answer); !ok || !a.streams {
+	if a, ok := w.(*responseWriter); !ok || !a.streams {
 		h.Set("Connection", "close") // what of the request was not read is not read any more
 	}
 	w.WriteHeader(status)
@@ -315,13 +321,13 @@ func say(w http.ResponseWriter, status int, line string) {
 }
 
 // pass sends the request upstream and the answer back.
-func (x *errand) pass(r *http.Request) {
+func (x *exchange) pass(r *http.Request) {
 	t, err := x.transport(x.permit)
 	if err != nil {
 		x.failed(x.answer, r, err)
 		return
 	}
-	if !x.second {
+	if !x.http2 {
 		// What is sent and answered at the same time must not wait for each other.
 		// The error says that the writer cannot, and then it waits.
 		http.NewResponseController(x.answer).EnableFullDuplex()
@@ -350,7 +356,7 @@ func (x *errand) pass(r *http.Request) {
 }
 
 // rewrite gives the request the target that was decided on.
-func (x *errand) rewrite(r *httputil.ProxyRequest) {
+func (x *exchange) rewrite(r *httputil.ProxyRequest) {
 	r.Out.URL = x.target
 	r.Out.Host = x.authority()
 	r.Out.Trailer = r.In.Trailer // filled in when the body ends
@@ -360,7 +366,7 @@ func (x *errand) rewrite(r *httputil.ProxyRequest) {
 // limited reports whether not every request to this host may pass, or not every
 // one carries the same: a second one, hidden in the body of the first, could be one
 // that nobody decided about.
-func (x *errand) limited() bool {
+func (x *exchange) limited() bool {
 	e := x.engine
 	return x.permit.narrow() || e.wants(event.KindRequest) || e.wants(event.KindCredential) ||
 		e.config.Credentials != nil && x.lends()

@@ -33,9 +33,7 @@ func (e *Engine) serveTLS(ctx context.Context, c net.Conn, d Destination, p Perm
 		return
 	}
 	if kind := e.decoyIn(said(c)); kind != "" {
-		const where = "in its TLS hello"
-		e.decoySent(d.String(), kind, where, d.Door, "")
-		e.refuse(d, decoyWords(kind, where), high)
+		e.refuseDecoy(d, kind, "in its TLS hello")
 		abort(c)
 		return
 	}
@@ -49,9 +47,7 @@ func (e *Engine) serveTLS(ctx context.Context, c net.Conn, d Destination, p Perm
 		abort(c)
 		return
 	}
-	// What ends a relay is in the session's bytes and its end; there is nobody to
-	// tell it to.
-	e.relay(ctx, c, up)
+	e.relay(ctx, c, up, nil) // why it ended shows in the bytes that were counted, and there is no one to tell
 }
 
 // badHello records a hello that was none, and says so in the client's language.
@@ -116,9 +112,9 @@ func (e *Engine) terminate(ctx context.Context, c net.Conn, d Destination, p Per
 		return
 	}
 	c.SetDeadline(time.Time{})
-	v := &visit{engine: e, to: d, given: p, secure: true, ctx: ctx}
+	v := &httpConn{engine: e, to: d, given: p, secure: true, ctx: ctx}
 	if t.ConnectionState().NegotiatedProtocol == "h2" {
-		v.second = true
+		v.http2 = true
 		v.serve(t)
 	} else {
 		v.serve(v.guarded(t))
@@ -129,13 +125,13 @@ func (e *Engine) terminate(ctx context.Context, c net.Conn, d Destination, p Per
 // rejected records a handshake that the client broke off, for programs that
 // trust certificates of their own: the user must know which.
 func (e *Engine) rejected(d Destination, err error) {
-	if why := told(err); why != "" {
+	if why := remoteAlert(err); why != "" {
 		e.refuse(d, "the program does not take the session's certificate: "+why, unflagged)
 	}
 }
 
-// told returns the alert by which the other side ended a handshake, or "".
-func told(err error) string {
+// remoteAlert returns the alert by which the other side ended a handshake, or "".
+func remoteAlert(err error) string {
 	var op *net.OpError
 	if errors.As(err, &op) && op.Op == "remote error" {
 		return op.Err.Error()
@@ -148,7 +144,7 @@ func told(err error) string {
 // when the connection is over, and closes it.
 func (e *Engine) serveHTTP(ctx context.Context, c net.Conn, d Destination, p Permit) {
 	defer c.Close()
-	v := &visit{engine: e, to: d, given: p, ctx: ctx}
+	v := &httpConn{engine: e, to: d, given: p, ctx: ctx}
 	v.serve(v.guarded(c))
 }
 
@@ -161,21 +157,21 @@ func isTimeout(err error) bool {
 var silent = log.New(io.Discard, "", 0)
 
 // serve reads requests from c until the connection is over.
-func (v *visit) serve(c net.Conn) {
-	limits := v.engine.limits
-	once := &single{conn: c, over: make(chan struct{})}
-	v.over = once.end
+func (h *httpConn) serve(c net.Conn) {
+	limits := h.engine.limits
+	once := newSingle(c)
+	h.over = once.end
 	server := &http.Server{
-		Handler:                      v,
+		Handler:                      h,
 		ErrorLog:                     silent,
 		ReadHeaderTimeout:            limits.HeadTime,
 		IdleTimeout:                  limits.IdleTime,
 		MaxHeaderBytes:               limits.HeadBytes,
 		DisableGeneralOptionsHandler: true,
-		BaseContext:                  func(net.Listener) context.Context { return v.ctx },
-		ConnState:                    v.state,
+		BaseContext:                  func(net.Listener) context.Context { return h.ctx },
+		ConnState:                    h.state,
 	}
-	if v.second {
+	if h.http2 {
 		server.HTTP2 = &http.HTTP2Config{
 			MaxConcurrentStreams:          128,
 			MaxReceiveBufferPerConnection: 512 << 10,
@@ -188,85 +184,73 @@ func (v *visit) serve(c net.Conn) {
 		server.ReadHeaderTimeout = -1
 	}
 	server.Serve(once) // returns the error of single.Accept, always
-	v.requests.end()
+	h.requests.end()
 }
 
 // requests are those of a connection that are being handled. With HTTP/2
 // net/http does not wait for them when the connection ends.
 type requests struct {
 	mu    sync.Mutex
-	n     int
-	ended chan struct{} // made when the connection ended and some are left
 	over  bool
+	under sync.WaitGroup
 }
 
 func (r *requests) enter() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.over {
-		return false
+	if !r.over {
+		r.under.Add(1)
 	}
-	r.n++
-	return true
+	return !r.over
 }
 
-func (r *requests) leave() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.n--; r.n == 0 && r.ended != nil {
-		close(r.ended)
-	}
-}
+func (r *requests) leave() { r.under.Done() }
 
 // end waits for the last, and lets none begin.
 func (r *requests) end() {
 	r.mu.Lock()
 	r.over = true
-	if r.n > 0 {
-		r.ended = make(chan struct{})
-	}
-	ended := r.ended
 	r.mu.Unlock()
-	if ended != nil {
-		<-ended
-	}
+	r.under.Wait()
 }
 
 // state follows the connection through net/http.
-func (v *visit) state(c net.Conn, s http.ConnState) {
+func (h *httpConn) state(c net.Conn, s http.ConnState) {
 	switch s {
 	case http.StateIdle:
 		if g, ok := c.(*guard); ok {
 			g.next()
 		}
 	case http.StateClosed:
-		v.over()
+		h.over()
 	case http.StateHijacked:
-		v.hijacked.Store(true)
+		h.hijacked.Store(true)
 	}
 }
 
 // single is a listener of one connection.
 type single struct {
-	mu   sync.Mutex
-	conn net.Conn
+	conn chan net.Conn // holds it until it is accepted
 	once sync.Once
 	over chan struct{}
+}
+
+func newSingle(c net.Conn) *single {
+	s := &single{conn: make(chan net.Conn, 1), over: make(chan struct{})}
+	s.conn <- c
+	return s
 }
 
 func (s *single) end() { s.once.Do(func() { close(s.over) }) }
 
 // Accept returns the connection; the second time it waits until that is over.
 func (s *single) Accept() (net.Conn, error) {
-	s.mu.Lock()
-	c := s.conn
-	s.conn = nil
-	s.mu.Unlock()
-	if c != nil {
+	select {
+	case c := <-s.conn:
 		return c, nil
+	case <-s.over:
+		return nil, io.EOF
 	}
-	<-s.over
-	return nil, io.EOF
 }
 
 func (s *single) Close() error   { return nil }

@@ -34,7 +34,7 @@ func newOrigin(t testing.TB, h http.Handler, names ...string) *origin {
 }
 
 // newOriginOf is newOrigin, with HTTP/2 or without.
-func newOriginOf(t testing.TB, h http.Handler, second bool, names ...string) *origin {
+func newOriginOf(t testing.TB, h http.Handler, http2 bool, names ...string) *origin {
 	t.Helper()
 	a, err := NewAuthority()
 	if err != nil {
@@ -42,7 +42,7 @@ func newOriginOf(t testing.TB, h http.Handler, second bool, names ...string) *or
 	}
 	o := &origin{Server: httptest.NewUnstartedServer(h), pem: a.PEM()}
 	o.Config.ErrorLog = silent
-	o.EnableHTTP2 = second
+	o.EnableHTTP2 = http2
 	cert, err := a.certificate(names[0])
 	if err != nil {
 		t.Fatal(err)

@@ -37,9 +37,9 @@ type hostPort struct {
 // upstreamKey is what connections may be shared within. What is inside is one
 // subject, so its connections may share one; permits differ in where they lead.
 type upstreamKey struct {
-	to                       hostPort
-	secure, second, internal bool
-	origin                   string
+	to                      hostPort
+	secure, http2, internal bool
+	origin                  string
 }
 
 // sender sends requests to one destination.
@@ -49,19 +49,19 @@ type sender interface {
 }
 
 // transport returns what sends requests to d.
-func (v *visit) transport(p Permit) (http.RoundTripper, error) {
-	w := &v.engine.web
+func (h *httpConn) transport(p Permit) (http.RoundTripper, error) {
+	w := &h.engine.web
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	key := upstreamKey{hostPort{v.to.Name, v.to.Port}, v.secure, v.second, p.Internal, p.Origin.String()}
+	key := upstreamKey{hostPort{h.to.Name, h.to.Port}, h.secure, h.http2, p.Internal, p.Origin.String()}
 	if t := w.to[key]; t != nil {
 		return t, nil
 	}
 	if w.closed {
 		return nil, net.ErrClosed
 	}
-	if w.roots == nil && v.secure {
-		roots, err := v.engine.roots()
+	if w.roots == nil && h.secure {
+		roots, err := h.engine.roots()
 		if err != nil {
 			return nil, err
 		}
@@ -74,10 +74,10 @@ func (v *visit) transport(p Permit) (http.RoundTripper, error) {
 		w.to = map[upstreamKey]sender{}
 	}
 	roots := w.roots
-	var t sender = bodyLast{newTransport(v.engine, v.to, p, v.secure, false, roots)}
-	if v.second {
-		newer := func() *http.Transport { return newTransport(v.engine, v.to, p, true, true, roots) }
-		t = &newerFirst{newer: newer(), fresh: newer, older: t.(bodyLast)}
+	var t sender = http1Transport{newTransport(h.engine, h.to, p, h.secure, false, roots)}
+	if h.http2 {
+		fresh := func() *http.Transport { return newTransport(h.engine, h.to, p, true, true, roots) }
+		t = &http2First{http2: fresh(), fresh: fresh, http1: t.(http1Transport)}
 	}
 	w.to[key] = t
 	return t, nil
@@ -93,12 +93,12 @@ func (e *Engine) roots() (*Roots, error) {
 // newTransport speaks to one destination. Where it dials is the destination,
 // whatever a request says; a client of HTTP/1.1 is given HTTP/1.1 upstream, so
 // that what it upgrades or streams means the same there.
-func newTransport(e *Engine, d Destination, p Permit, secure, second bool, roots *Roots) *http.Transport {
+func newTransport(e *Engine, d Destination, p Permit, secure, http2 bool, roots *Roots) *http.Transport {
 	t := &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			c, err := e.dial.Dial(ctx, d, p)
 			if err != nil {
-				return nil, &unreachable{err}
+				return nil, &ownError{err}
 			}
 			return c, nil
 		},
@@ -111,13 +111,13 @@ func newTransport(e *Engine, d Destination, p Permit, secure, second bool, roots
 		MaxResponseHeaderBytes: int64(e.limits.HeadBytes),
 		ReadBufferSize:         16 << 10,
 		WriteBufferSize:        16 << 10,
-		ForceAttemptHTTP2:      second,
+		ForceAttemptHTTP2:      http2,
 	}
 	if secure {
 		t.TLSClientConfig = &tls.Config{RootCAs: roots.pool, ServerName: d.Name, MinVersion: tls.VersionTLS12}
 	}
-	if second {
-		t.TLSClientConfig.VerifyConnection = speaksNewer
+	if http2 {
+		t.TLSClientConfig.VerifyConnection = requireHTTP2
 		t.HTTP2 = &http.HTTP2Config{
 			MaxReceiveBufferPerConnection: 4 << 20,
 			MaxReceiveBufferPerStream:     1 << 20,
@@ -130,11 +130,6 @@ func newTransport(e *Engine, d Destination, p Permit, secure, second bool, roots
 	}
 	return t
 }
-
-// unreachable is why there is no connection. Its text is not upstream's.
-type unreachable struct{ error }
-
-func (u *unreachable) Unwrap() error { return u.error }
 
 // forget drops idle connections, after a reload: what was permitted to share
 // them may have changed.

@@ -16,21 +16,21 @@ import (
 // end it, and returns it with the context that ends then. The rules are asked
 // under the same lock: a request is either seen by the reload that takes its
 // rule away, or not permitted.
-func (x *errand) enter(r *http.Request) (*http.Request, *denial) {
+func (x *exchange) enter(r *http.Request) (*http.Request, *denial) {
 	ctx, cancel := context.WithCancelCause(r.Context())
 	x.method, x.cancel = r.Method, cancel
 	e := x.engine
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if !x.stands() {
+	if !x.stillPermitted() {
 		cancel(errOutdated)
 		return nil, deny(http.StatusForbidden, "no rule allows it any more")
 	}
-	own := x.approvals
+	own := x.approvals.rulings
 	if s := sessionOf(ctx); s != nil {
-		x.approvals = append(x.approvals, s.approvals...) // which end the whole connection, too
+		x.approvals.rulings = append(x.approvals.rulings, s.approvals.rulings...) // which end the whole connection, too
 	}
-	if by := lapsed(x.approvals...); by != nil {
+	if by := lapsed(x.approvals.rulings...); by != nil {
 		cancel(errLapsed)
 		return nil, deny(http.StatusForbidden, errLapsed.Error(), byConsent(*by))
 	}
@@ -39,34 +39,22 @@ func (x *errand) enter(r *http.Request) (*http.Request, *denial) {
 		return nil, deny(http.StatusServiceUnavailable, errUnrecorded.Error(), unflagged)
 	}
 	if e.underWay == nil {
-		e.underWay = map[*errand]struct{}{}
+		e.underWay = map[*exchange]struct{}{}
 	}
 	e.underWay[x] = struct{}{}
 	for _, by := range own {
-		e.lapses(ctx, by, func() { x.endWith(by) })
+		e.lapses(ctx, by, func() { x.approvals.endWith(by) })
 	}
 	return r.WithContext(httptrace.WithClientTrace(ctx, x.watch())), nil
 }
 
-// endWith ends a request under way whose approval has ended.
-func (x *errand) endWith(by event.Ruling) {
-	x.lapse.Do(func() {
-		if !x.whole.Load() {
-			x.engine.refuse(x.to, "the approval that allowed it has ended, and so has the request under way", forRequest(x.method, x.path), byConsent(by))
-			x.cancel(errLapsed)
-		}
-	})
-}
-
-// over says whether an approval has ended that the request rests on, and ends it
-// then.
-func (x *errand) over() error {
-	by := lapsed(x.approvals...)
-	if by == nil {
-		return nil
+// lapse ends a request under way whose approval has ended. One that is not yet under
+// way, and whose body was read to sign it, is refused by who read it.
+func (x *exchange) lapse(by event.Ruling) {
+	if x.cancel != nil && !x.whole.Load() {
+		x.engine.refuse(x.to, "the approval that allowed it has ended, and so has the request under way", forRequest(x.method, x.path), byConsent(by))
+		x.cancel(errLapsed)
 	}
-	x.endWith(*by)
-	return errLapsed
 }
 
 // interimMost is how many interim answers a request may have before its answer.
@@ -75,11 +63,11 @@ const interimMost = 100
 // watch looks at a request once more when its connection is there, which may have
 // taken long, and counts interim answers, which net/http does not where somebody
 // takes them.
-func (x *errand) watch() *httptrace.ClientTrace {
+func (x *exchange) watch() *httptrace.ClientTrace {
 	interim := 0
 	return &httptrace.ClientTrace{
 		GotConn: func(got httptrace.GotConnInfo) {
-			if x.over() == nil && !x.engine.unrecorded() {
+			if x.approvals.over() == nil && !x.engine.unrecorded() {
 				return
 			}
 			x.cancel(errUnrecorded) // nothing where it has ended already
@@ -89,23 +77,23 @@ func (x *errand) watch() *httptrace.ClientTrace {
 		},
 		Got1xxResponse: func(int, textproto.MIMEHeader) error {
 			if interim++; interim > interimMost {
-				return &refusedAnswer{fmt.Sprintf("it sent more than %d interim answers", interimMost)}
+				return &ownError{fmt.Errorf("it sent more than %d interim answers", interimMost)}
 			}
 			return nil
 		},
 	}
 }
 
-func (x *errand) leave() {
+func (x *exchange) leave() {
 	x.engine.mu.Lock()
 	delete(x.engine.underWay, x)
 	x.engine.mu.Unlock()
 	x.cancel(errFinished)
 }
 
-// stands reports whether the rules of this moment permit the request, with the
+// stillPermitted reports whether the rules of this moment permit the request, with the
 // secrets that it carries.
-func (x *errand) stands() bool {
+func (x *exchange) stillPermitted() bool {
 	p, ok := x.engine.permit(x.to)
 	if !ok {
 		return x.permit.Origin.File == learned || x.permit.Granted
@@ -127,9 +115,9 @@ func (x *errand) stands() bool {
 // endOutdated ends the requests that the rules no longer permit.
 func (e *Engine) endOutdated() {
 	e.mu.Lock()
-	var gone []*errand
+	var gone []*exchange
 	for x := range e.underWay {
-		if !x.whole.Load() && !x.stands() {
+		if !x.whole.Load() && !x.stillPermitted() {
 			gone = append(gone, x)
 		}
 	}
@@ -140,25 +128,25 @@ func (e *Engine) endOutdated() {
 	}
 }
 
-// followed is the body of an answer. An end that comes because the request was
+// responseBody is the body of an answer. An end that comes because the request was
 // ended is none: upstream saw its connection close, and said all that was left.
-type followed struct {
+type responseBody struct {
 	io.ReadCloser
-	x    *errand
+	x    *exchange
 	ctx  context.Context
 	left int64 // bytes; negative where the length is not known
 }
 
 // follow puts it around the body of an answer that has one.
-func (x *errand) follow(r *http.Response) {
+func (x *exchange) follow(r *http.Response) {
 	if r.ContentLength == 0 || r.Request.Method == http.MethodHead || r.StatusCode == http.StatusNoContent || r.StatusCode == http.StatusNotModified {
 		x.whole.Store(true) // the client has it all with the head
 		return
 	}
-	r.Body = &followed{r.Body, x, r.Request.Context(), r.ContentLength}
+	r.Body = &responseBody{r.Body, x, r.Request.Context(), r.ContentLength}
 }
 
-func (f *followed) Read(p []byte) (int, error) {
+func (f *responseBody) Read(p []byte) (int, error) {
 	n, err := f.ReadCloser.Read(p)
 	if f.left > 0 {
 		if f.left -= int64(n); f.left <= 0 {

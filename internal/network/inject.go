@@ -5,10 +5,8 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
-	"net"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 
 	"holdfast.dev/holdfast/internal/floor/event"
@@ -20,7 +18,6 @@ const (
 	placeholderReach = 2 << 10
 	signedBody       = 16 << 20 // of a request that is signed afresh and whose body must be known for that
 	signedBodies     = 16       // of those at once
-	alertAction      = "credential.alert"
 )
 
 // leak is a placeholder where it is not allowed, or a honeytoken anywhere.
@@ -31,22 +28,22 @@ type leak struct {
 
 func (l *leak) Error() string { return "credential " + l.credential + " " + l.where }
 
-// leaked refuses a request that carries a placeholder where it may not, and
+// denyLeak refuses a request that carries a placeholder where it may not, and
 // raises the alarm. The event that is lost changes nothing about that.
-func (x *errand) leaked(l *leak) *denial {
-	object := net.JoinHostPort(x.to.Name, strconv.Itoa(x.to.Port))
+func (x *exchange) denyLeak(l *leak) *denial {
+	object := x.to.String()
 	if l.decoy {
 		x.engine.decoySent(object, l.credential, l.where, x.to.Door, x.path)
 		return deny(http.StatusForbidden, decoyWords(l.credential, l.where), high)
 	}
-	if _, ok := x.engine.often.record(alarm, alertAction, object, l.credential, l.where); ok {
+	if _, ok := x.engine.throttle.record(alarm, event.CredentialAlert, object, l.credential, l.where); ok {
 		x.alert(object, l)
 	}
 	return deny(http.StatusForbidden, fmt.Sprintf("credential %s on its way to %s %s", l.credential, object, l.where), high, with("credential", l.credential))
 }
 
-func (x *errand) alert(object string, l *leak) {
-	x.engine.emit(event.Event{Action: alertAction, Object: object, Verdict: event.Denied, Detail: map[string]string{
+func (x *exchange) alert(object string, l *leak) {
+	x.engine.emit(event.Event{Action: event.CredentialAlert, Object: object, Verdict: event.Denied, Detail: map[string]string{
 		"credential": l.credential, "severity": "high", "reason": l.where, "path": printable(x.path), "door": string(x.to.Door),
 	}})
 }
@@ -54,29 +51,29 @@ func (x *errand) alert(object string, l *leak) {
 // carries lists the credentials that a request is to carry, or says why it may not
 // pass: a placeholder stands where its credential may not go. Nobody is asked about
 // such a request.
-func (x *errand) carries(r *http.Request) ([]Binding, *denial) {
+func (x *exchange) carries(r *http.Request) ([]Binding, *denial) {
 	credentials := x.engine.config.Credentials
 	if credentials == nil {
 		return nil, nil
 	}
 	bound := x.bindings(r)
 	for _, name := range credentials.Detect([]byte(x.target.RequestURI())) {
-		return nil, x.leaked(&leak{credential: name, where: "in its URL"})
+		return nil, x.denyLeak(&leak{credential: name, where: "in its URL"})
 	}
 	for _, name := range credentials.Detect(fieldsOf(r.Trailer)) { // announced; their values come later
-		return nil, x.leaked(&leak{credential: name, where: "in the name of a trailer"})
+		return nil, x.denyLeak(&leak{credential: name, where: "in the name of a trailer"})
 	}
 	var use []Binding
 	for header, values := range r.Header {
 		// The case of a name is net/http's, whatever the client wrote.
 		for _, name := range credentials.Detect([]byte(strings.ToLower(header))) {
-			return nil, x.leaked(&leak{credential: name, where: "in the name of a header"})
+			return nil, x.denyLeak(&leak{credential: name, where: "in the name of a header"})
 		}
 		for _, value := range values {
 			for _, name := range detect(credentials, value) {
 				b, bad := x.allowed(bound, name, header, values)
 				if bad != nil {
-					return nil, x.leaked(bad)
+					return nil, x.denyLeak(bad)
 				}
 				use = append(use, b)
 			}
@@ -91,7 +88,7 @@ func (x *errand) carries(r *http.Request) ([]Binding, *denial) {
 }
 
 // inject puts secrets in the place of their placeholders.
-func (x *errand) inject(r *http.Request, use []Binding) *denial {
+func (x *exchange) inject(r *http.Request, use []Binding) *denial {
 	if x.engine.config.Credentials == nil {
 		return nil
 	}
@@ -130,7 +127,7 @@ func detect(c Credentials, value string) []string {
 // bindings are what may be used for this request: what a rule lends that permits
 // it, and never what goes in the clear. What is lent for some paths does not go
 // with a request that names another one besides.
-func (x *errand) bindings(r *http.Request) []Binding {
+func (x *exchange) bindings(r *http.Request) []Binding {
 	if !x.secure {
 		return nil
 	}
@@ -141,7 +138,7 @@ func (x *errand) bindings(r *http.Request) []Binding {
 }
 
 // allowed returns the binding by which a placeholder may stand in a header.
-func (x *errand) allowed(bound []Binding, credential, header string, values []string) (Binding, *leak) {
+func (x *exchange) allowed(bound []Binding, credential, header string, values []string) (Binding, *leak) {
 	leakOf := func(where string) *leak { return &leak{credential: credential, where: where} }
 	at := slices.IndexFunc(bound, func(b Binding) bool { return b.Credential == credential })
 	if at < 0 {
@@ -200,7 +197,7 @@ func basic(value string) (user, password string, ok bool) {
 }
 
 // open takes the secret of a binding and puts it into the request.
-func (x *errand) open(ctx context.Context, r *http.Request, b Binding) *denial {
+func (x *exchange) open(ctx context.Context, r *http.Request, b Binding) *denial {
 	secret, err := x.engine.config.Credentials.Open(ctx, b.Credential, x.use(r))
 	if err != nil {
 		return withheld(b, err)
@@ -224,7 +221,7 @@ func (x *errand) open(ctx context.Context, r *http.Request, b Binding) *denial {
 	return nil
 }
 
-func (x *errand) use(r *http.Request) Use {
+func (x *exchange) use(r *http.Request) Use {
 	return Use{Name: x.to.Name, Port: x.to.Port, Method: r.Method, Path: printable(x.path)}
 }
 
@@ -235,9 +232,9 @@ func withheld(b Binding, err error) *denial {
 }
 
 // sign signs the request afresh.
-func (x *errand) sign(r *http.Request, b Binding, secret Secret) *denial {
+func (x *exchange) sign(r *http.Request, b Binding, secret Secret) *denial {
 	r.Host = x.authority()
-	if x.body != nil && v4Holds(r) {
+	if x.body != nil && v4NeedsBody(r) {
 		if !x.engine.signing.take(r.Context()) {
 			return deny(http.StatusServiceUnavailable, "too many requests are being signed", unflagged)
 		}
@@ -246,7 +243,7 @@ func (x *errand) sign(r *http.Request, b Binding, secret Secret) *denial {
 	err := resignV4(r, b.Placeholder, secret, signedBody)
 	if x.body != nil {
 		if found := x.body.leak.Load(); found != nil {
-			return x.leaked(found)
+			return x.denyLeak(found)
 		}
 	}
 	if err != nil {
@@ -258,19 +255,19 @@ func (x *errand) sign(r *http.Request, b Binding, secret Secret) *denial {
 // search looks for placeholders and honeytokens in the next bytes of a body,
 // before they are sent, together with the last that were. None may stand in a
 // body: it may be published where it goes.
-func (s *sent) search(p []byte, end bool) *leak {
-	if c := s.errand.engine.config; c.Credentials == nil && c.Decoys == nil {
+func (s *requestBody) search(p []byte, end bool) *leak {
+	if c := s.exchange.engine.config; c.Credentials == nil && c.Decoys == nil {
 		return nil
 	}
 	seam := append(s.before, p[:min(len(p), placeholderReach)]...)
-	found := s.betrayed(seam)
+	found := s.leakIn(seam)
 	if found == nil && len(p) > placeholderReach {
-		found = s.betrayed(p)
+		found = s.leakIn(p)
 		seam = append(seam[:0], p...)
 	}
 	s.before = append(s.before[:0], seam[max(0, len(seam)-placeholderReach):]...)
 	if end && found == nil {
-		found = s.betrayed(fieldsOf(s.request.Trailer))
+		found = s.leakIn(fieldsOf(s.request.Trailer))
 	}
 	return found
 }
@@ -288,10 +285,10 @@ func fieldsOf(h http.Header) []byte {
 	return text.Bytes()
 }
 
-// betrayed says what stands in a piece of a body that may not; nil for nothing.
-func (s *sent) betrayed(p []byte) *leak {
+// leakIn says what stands in a piece of a body that may not; nil for nothing.
+func (s *requestBody) leakIn(p []byte) *leak {
 	const where = "in its body"
-	e := s.errand.engine
+	e := s.exchange.engine
 	if kind := e.decoyIn(p); kind != "" {
 		return &leak{kind, where, true}
 	}
@@ -305,12 +302,12 @@ func (s *sent) betrayed(p []byte) *leak {
 
 // lends reports whether secrets go to this host, or went there, at whatever port:
 // what one port was told another may show.
-func (v *visit) lends() bool {
-	e := v.engine
-	if e.web.hasSecrets(v.to.Name) || len(e.config.Credentials.Bound(v.to.Name, v.to.Port)) > 0 {
+func (h *httpConn) lends() bool {
+	e := h.engine
+	if e.web.hasSecrets(h.to.Name) || len(e.config.Credentials.Bound(h.to.Name, h.to.Port)) > 0 {
 		return true
 	}
-	for c := range e.rules.Load().matching(v.to.Name) {
+	for c := range e.rules.Load().matching(h.to.Name) {
 		if len(c.Credentials) > 0 {
 			return true
 		}

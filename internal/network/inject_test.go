@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"holdfast.dev/holdfast/internal/floor/event"
 	"holdfast.dev/holdfast/internal/policy"
 )
 
@@ -73,6 +74,10 @@ func (v *vault) Open(_ context.Context, credential string, use Use) (Secret, err
 	}
 	v.opened = append(v.opened, use)
 	return Secret{Value: testSecret}, nil
+}
+
+func (v *vault) Consent(ctx context.Context, _ string, _ Use) (context.Context, event.Ruling, error) {
+	return ctx, event.Ruling{}, nil
 }
 
 func (v *vault) Issued() [][]byte {

@@ -88,7 +88,7 @@ func (e *Engine) intercept(ctx context.Context, c net.Conn, destination func(net
 		e.turnAway(c, e.refuse(d, reason))
 		return
 	}
-	e.dispatch(ctx, c, d, answers{
+	e.dispatch(ctx, c, d, responder{
 		deny: func(r Refusal) { e.turnAway(c, r) },
 		fail: func(error) { abort(c) },
 	})
@@ -112,13 +112,13 @@ func (e *Engine) resolve(d *Destination, a netip.Addr) (reason string) {
 		return ""
 	}
 	reason = noName
-	stands, words := classify(a)
-	if stands == public && !synthetic.Contains(a) && e.asks(event.KindConnect) {
+	reach, words := classify(a)
+	if reach == public && !synthetic.Contains(a) && e.asks(event.KindConnect) {
 		return ""
 	}
-	if stands != public && !synthetic.Contains(a) {
+	if reach != public && !synthetic.Contains(a) {
 		reason += ", " + words
-		if stands == internal {
+		if reach == internal {
 			reason += "; a rule that names it needs internal: true"
 		}
 	}

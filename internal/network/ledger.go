@@ -148,7 +148,7 @@ func flagFor(name string, port int) string {
 	if (addr == loopback4 || addr == netip.IPv6Loopback()) && port != 0 {
 		return fmt.Sprintf("--host-port %d", port)
 	}
-	if stands, _ := classify(addr); stands != public || port == 0 {
+	if reach, _ := classify(addr); reach != public || port == 0 {
 		return "" // never, or by a rule with internal: true only
 	}
 	return "--allow " + net.JoinHostPort(addr.String(), strconv.Itoa(port))

@@ -30,8 +30,8 @@ func set[T comparable](v *T, standard T) {
 
 const (
 	slotWait     = time.Second            // for a free place before a connection is refused
-	refusalPeek  = time.Second            // for what is said on port 80 before it is refused: HTTP gets an answer
-	glimpse      = 100 * time.Millisecond // the same on other ports, where servers may be who speaks first
+	peekTimeHTTP = time.Second            // for what is said on port 80 before it is refused: HTTP gets an answer
+	peekTime     = 100 * time.Millisecond // the same on other ports, where servers may be who speaks first
 	lingerTime   = time.Second            // for a client to take in an answer before the connection is closed
 	halfIdle     = 8                      // a half-closed connection is idle after an eighth of the time
 	sweeps       = 4                      // looks at each connection within the idle time

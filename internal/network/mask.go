@@ -237,7 +237,7 @@ type socket struct {
 // masks are those of this moment. What they return looks anew only when a secret
 // was lent meanwhile: an answer may last longer than what is known at its
 // beginning.
-func (x *errand) masks() func() *masks {
+func (x *exchange) masks() func() *masks {
 	known := int64(-1)
 	var m *masks
 	return func() *masks {
@@ -261,7 +261,7 @@ func (w *web) masksOf(issued [][]byte) *masks {
 
 // conceal masks what of an answer would bring a secret back. Headers are always
 // looked at, bodies where they come from a destination that secrets go to.
-func (x *errand) conceal(r *http.Response) error {
+func (x *exchange) conceal(r *http.Response) error {
 	if x.engine.config.Credentials == nil {
 		return nil
 	}
@@ -305,7 +305,7 @@ func readable(r *http.Response) (io.Reader, error) {
 		r.ContentLength = -1
 		return &unzipped{src: r.Body}, nil
 	}
-	return nil, &refusedAnswer{"its answer is encoded, although it was asked for a plain one, and cannot be searched for secrets"}
+	return nil, &ownError{errors.New("its answer is encoded, although it was asked for a plain one, and cannot be searched for secrets")}
 }
 
 // unzipped begins to read at the first Read: before, there may be nothing yet.

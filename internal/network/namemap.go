@@ -56,19 +56,8 @@ func NewNameMap() *NameMap {
 }
 
 // Address returns the address of a name in normal form, giving it one the first
-// time. The error says that there are too many names.
-func (m *NameMap) Address(name string) (netip.Addr, error) { return m.address(name, false) }
-
-// address is Address; reserved takes a place that is kept for names of rules.
-func (m *NameMap) address(name string, reserved bool) (netip.Addr, error) {
-	if reserved {
-		return m.addressAs(name, fullName)
-	}
-	return m.addressAs(name, wildName)
-}
-
-// addressAs is Address for one of the three kinds of places.
-func (m *NameMap) addressAs(name string, as nameClass) (netip.Addr, error) {
+// time. The error says that there are too many names of its class.
+func (m *NameMap) Address(name string, as nameClass) (netip.Addr, error) {
 	m.mu.RLock()
 	a, ok := m.addresses[name]
 	m.mu.RUnlock()

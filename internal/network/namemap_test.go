@@ -10,15 +10,15 @@ import (
 
 func TestNameMap(t *testing.T) {
 	m := NewNameMap()
-	a, err := m.Address("a.test")
+	a, err := m.Address("a.test", wildName)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := m.Address("b.test")
+	b, err := m.Address("b.test", wildName)
 	if err != nil || a == b {
 		t.Fatalf("two names at %v and %v, %v", a, b, err)
 	}
-	if again, _ := m.Address("a.test"); again != a {
+	if again, _ := m.Address("a.test", wildName); again != a {
 		t.Errorf("a name moved from %v to %v", a, again)
 	}
 	for _, addr := range []netip.Addr{a, netip.AddrFrom16(a.As16())} {
@@ -34,7 +34,7 @@ func TestNameMap(t *testing.T) {
 func TestNameMapsBeginElsewhere(t *testing.T) {
 	seen := map[netip.Addr]bool{}
 	for range 64 {
-		a, err := NewNameMap().Address("a.test")
+		a, err := NewNameMap().Address("a.test", wildName)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -49,9 +49,9 @@ func TestNameMapIsBounded(t *testing.T) {
 	m := NewNameMap()
 	m.start = 1<<17 - 100 // so that it runs over the end
 	seen := map[netip.Addr]bool{}
-	fill := func(prefix string, n int, reserved bool) {
+	fill := func(prefix string, n int, as nameClass) {
 		for i := range n {
-			a, err := m.address(fmt.Sprintf("%s%d.test", prefix, i), reserved)
+			a, err := m.Address(fmt.Sprintf("%s%d.test", prefix, i), as)
 			if err != nil {
 				t.Fatalf("name %d: %v", i, err)
 			}
@@ -62,15 +62,15 @@ func TestNameMapIsBounded(t *testing.T) {
 			seen[a] = true
 		}
 	}
-	fill("wild", mapNames, false)
-	if _, err := m.Address("one-more.test"); !errors.Is(err, errMapFull) {
+	fill("wild", mapNames, wildName)
+	if _, err := m.Address("one-more.test", wildName); !errors.Is(err, errMapFull) {
 		t.Errorf("a full map says %v", err)
 	}
-	if _, err := m.Address("wild7.test"); err != nil {
+	if _, err := m.Address("wild7.test", wildName); err != nil {
 		t.Errorf("a name that is in it: %v", err)
 	}
-	fill("exact", mapReserved, true)
-	if _, err := m.address("another.test", true); !errors.Is(err, errMapFull) {
+	fill("exact", mapReserved, fullName)
+	if _, err := m.Address("another.test", fullName); !errors.Is(err, errMapFull) {
 		t.Errorf("a map that is full of rules says %v", err)
 	}
 }
@@ -82,7 +82,7 @@ func TestNameMapConcurrently(t *testing.T) {
 	for g := range got {
 		wg.Go(func() {
 			for i := range 200 {
-				a, err := m.Address(fmt.Sprintf("n%d.test", i))
+				a, err := m.Address(fmt.Sprintf("n%d.test", i), wildName)
 				if err != nil {
 					t.Error(err)
 				}

@@ -1,11 +1,11 @@
 package network
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"net/netip"
 	"os"
 	"strconv"
@@ -19,21 +19,17 @@ const (
 	socks5 = 0x05
 )
 
-// proxyError is why the proxy door does not understand a client.
-type proxyError struct {
-	status string // of the HTTP answer
-	reason string
-	high   bool // two programs would read it as two different things
+func malformed(reason string) *denial { return deny(http.StatusBadRequest, reason, unflagged) }
+
+// contradiction is a head that two programs would read as two different things.
+func contradiction(format string, args ...any) *denial {
+	return deny(http.StatusBadRequest, fmt.Sprintf(format, args...), high)
 }
 
-func (e *proxyError) Error() string { return e.reason }
-
-func malformed(reason string) error {
-	return &proxyError{status: "400 Bad Request", reason: reason}
-}
-
-func contradiction(format string, args ...any) error {
-	return &proxyError{status: "400 Bad Request", reason: fmt.Sprintf(format, args...), high: true}
+// atProxy is a denial in the words of the proxy door, where nothing is smuggled past
+// what was decided: nothing was yet.
+func atProxy(bad *denial) *denial {
+	return deny(bad.status, strings.TrimPrefix(bad.reason, smugglingPrefix), bad.opts...)
 }
 
 // serveProxy serves a program that knows of proxies: HTTP CONNECT, HTTP with
@@ -72,7 +68,7 @@ func (e *Engine) serveHTTPProxy(ctx context.Context, c net.Conn, first []byte, p
 	d := Destination{Name: "proxy", Door: Connect, Peer: peer}
 	head, rest, err := readProxyHead(c, first, e.limits.HeadBytes)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		err = &proxyError{status: "408 Request Timeout", reason: "the head of the request took too long"}
+		err = deny(http.StatusRequestTimeout, "the head of the request took too long", unflagged)
 	}
 	var h proxyHead
 	if err == nil {
@@ -84,25 +80,23 @@ func (e *Engine) serveHTTPProxy(ctx context.Context, c net.Conn, first []byte, p
 		d.Name = h.target
 	}
 	if err != nil {
-		e.misunderstood(c, d, err)
+		e.refuseHead(c, d, err)
 		return
 	}
 	c.SetReadDeadline(time.Time{})
 	if kind := e.decoyIn(head); kind != "" {
-		const where = "in a request to the proxy"
-		e.decoySent(d.String(), kind, where, d.Door, "")
-		sayAndClose(c, plainAnswer("403 Forbidden", e.refuse(d, decoyWords(kind, where), high).Line()))
+		writeAndClose(c, plainAnswer(http.StatusForbidden, e.refuseDecoy(d, kind, "in a request to the proxy").Line()))
 		return
 	}
-	say := answers{
-		deny: func(r Refusal) { sayAndClose(c, plainAnswer("403 Forbidden", r.Line())) },
+	reply := responder{
+		deny: func(r Refusal) { writeAndClose(c, plainAnswer(http.StatusForbidden, r.Line())) },
 		fail: func(err error) {
-			sayAndClose(c, plainAnswer("502 Bad Gateway", "holdfast cannot reach "+d.String()+": "+printable(err.Error())))
+			writeAndClose(c, plainAnswer(http.StatusBadGateway, "holdfast cannot reach "+d.String()+": "+printable(err.Error())))
 		},
 	}
 	if a, err := netip.ParseAddr(d.Name); err == nil {
 		if reason := e.resolve(&d, a); reason != "" {
-			say.deny(e.refuse(d, reason))
+			reply.deny(e.refuse(d, reason))
 			return
 		}
 	}
@@ -110,54 +104,38 @@ func (e *Engine) serveHTTPProxy(ctx context.Context, c net.Conn, first []byte, p
 	if d.Door == Forward {
 		through = replay(c, append(head, rest...))
 	} else {
-		say.allow = func() error {
+		reply.allow = func() error {
 			_, err := c.Write([]byte("HTTP/1.1 200 Connection established\r\n\r\n"))
 			return err
 		}
 	}
-	e.dispatch(ctx, through, d, say)
+	e.dispatch(ctx, through, d, reply)
 }
 
-// misunderstood records what was not understood and answers it.
-func (e *Engine) misunderstood(c net.Conn, d Destination, err error) {
-	var p *proxyError
-	if !errors.As(err, &p) {
+// refuseHead records a head that was not understood and answers it.
+func (e *Engine) refuseHead(c net.Conn, d Destination, err error) {
+	var bad *denial
+	if !errors.As(err, &bad) {
 		abort(c) // the client went away in the middle of its request
 		return
 	}
-	opts := []refusalOption{unflagged}
-	if p.high {
-		opts = append(opts, high)
-	}
-	r := e.refuse(d, p.reason, opts...)
-	sayAndClose(c, plainAnswer(p.status, r.Line()))
+	writeAndClose(c, plainAnswer(bad.status, e.refuse(d, bad.reason, bad.opts...).Line()))
 }
 
-// readProxyHead reads until the empty line that ends a head. Lines end in CRLF:
-// where some take a bare LF for an end and others do not, a head has two ends.
+// readProxyHead reads until the empty line that ends a head.
 func readProxyHead(c net.Conn, got []byte, max int) (head, rest []byte, err error) {
-	checked := 0
+	seen := 0
 	for {
-		for {
-			i := bytes.IndexByte(got[checked:], '\n')
-			if i < 0 {
-				break
-			}
-			at := checked + i
-			if at == 0 || got[at-1] != '\r' {
-				return nil, nil, contradiction("a line of the head ends without CR")
-			}
-			checked = at + 1
-			if at >= 3 && got[at-2] == '\n' {
-				return got[:checked:checked], got[checked:], nil
-			}
+		size, at, bad := headEnd(got, seen)
+		switch {
+		case bad != nil:
+			return nil, nil, atProxy(bad)
+		case size > 0:
+			return got[:size:size], got[size:], nil
+		case len(got) >= max:
+			return nil, nil, deny(http.StatusRequestHeaderFieldsTooLarge, fmt.Sprintf("the head of the request is longer than %d bytes", max), unflagged)
 		}
-		if len(got) >= max {
-			return nil, nil, &proxyError{
-				status: "431 Request Header Fields Too Large",
-				reason: fmt.Sprintf("the head of the request is longer than %d bytes", max),
-			}
-		}
+		seen = at
 		if len(got) == cap(got) {
 			got = append(make([]byte, 0, min(2*cap(got)+512, max+512)), got...)
 		}
@@ -198,9 +176,9 @@ func parseProxyHead(head []byte) (proxyHead, error) {
 	}
 	hosts := 0
 	for _, line := range lines[1:] {
-		name, value, err := headerLine(line)
-		if err != nil {
-			return h, err
+		name, value, bad := parseField([]byte(line))
+		if bad != nil {
+			return h, atProxy(bad)
 		}
 		switch {
 		case strings.EqualFold(name, "Host"):
@@ -237,31 +215,6 @@ func requestLine(line string) (method, target, version string, err error) {
 		return "", "", "", contradiction("the target holds a character that no target has")
 	}
 	return method, target, version, nil
-}
-
-// headerLine takes a header line apart. Folded lines, blanks around the name and
-// control characters are refused: proxies and servers differ on them.
-func headerLine(line string) (name, value string, err error) {
-	name, value, ok := strings.Cut(line, ":")
-	if !ok || name == "" {
-		return "", "", contradiction("a header line has no name")
-	}
-	for i := range len(name) {
-		if !tokenByte(name[i]) {
-			return "", "", contradiction("a header has the character %q in its name", name[i])
-		}
-	}
-	for i := range len(value) {
-		if b := value[i]; b < ' ' && b != '\t' || b == 0x7f {
-			return "", "", contradiction("a header has a control character in its value")
-		}
-	}
-	return name, strings.Trim(value, " \t"), nil
-}
-
-// tokenByte is tchar of RFC 9110, 5.6.2.
-func tokenByte(b byte) bool {
-	return '0' <= b && b <= '9' || 'a' <= b && b <= 'z' || 'A' <= b && b <= 'Z' || strings.IndexByte("!#$%&'*+-.^_`|~", b) >= 0
 }
 
 // absoluteTarget takes host and port from http://host[:port]/….

@@ -6,20 +6,13 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"strconv"
 	"strings"
 	"time"
 
 	"holdfast.dev/holdfast/internal/floor/event"
 	"holdfast.dev/holdfast/internal/policy"
-)
-
-// What events are called.
-const (
-	queryAction   = "net.query"
-	connectAction = "net.connect"
-	requestAction = "net.request"
-	closeAction   = "net.close"
 )
 
 // inName says where a honeytoken stood.
@@ -47,7 +40,7 @@ func high(r *refused) { r.High, r.Flag = true, "" }
 func unflagged(r *refused) { r.Flag = "" }
 
 // asQuery says that a name was asked for.
-func asQuery(r *refused) { r.action = queryAction }
+func asQuery(r *refused) { r.action = event.NetQuery }
 
 // nearest names the rule that came closest.
 func nearest(o policy.Origin) refusalOption {
@@ -57,7 +50,7 @@ func nearest(o policy.Origin) refusalOption {
 // forRequest says which request it was. The path is without its query.
 func forRequest(method, path string) refusalOption {
 	return func(r *refused) {
-		r.action = requestAction
+		r.action = event.NetRequest
 		r.detail["method"], r.detail["path"] = printable(method), printable(path)
 	}
 }
@@ -72,7 +65,7 @@ func with(key, value string) refusalOption {
 func (e *Engine) refuse(d Destination, reason string, opts ...refusalOption) Refusal {
 	r := refused{
 		Refusal: Refusal{Name: printable(d.Name), Port: d.Port, Reason: reason, Flag: flagFor(d.Name, d.Port)},
-		action:  connectAction,
+		action:  event.NetConnect,
 		detail:  map[string]string{"reason": reason},
 	}
 	for _, o := range opts {
@@ -92,8 +85,8 @@ func (e *Engine) refuse(d Destination, reason string, opts ...refusalOption) Ref
 	if r.High {
 		weight = grave
 	}
-	skipped, ok := e.often.record(weight, r.action, r.Where(), r.layer, r.Rule, r.Reason, r.detail["method"], r.detail["path"])
-	e.sayLost(false)
+	skipped, ok := e.throttle.record(weight, r.action, r.Where(), r.layer, r.Rule, r.Reason, r.detail["method"], r.detail["path"])
+	e.recordLost(false)
 	if !ok {
 		return r.Refusal
 	}
@@ -159,14 +152,14 @@ func (e *Engine) unreachable(d Destination, err error) {
 }
 
 // plainAnswer is a whole HTTP answer of one line, after which the connection ends.
-func plainAnswer(status, line string) []byte {
-	return fmt.Appendf(nil, "HTTP/1.1 %s\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s\n",
-		status, len(line)+1, line)
+func plainAnswer(status int, line string) []byte {
+	return fmt.Appendf(nil, "HTTP/1.1 %d %s\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s\n",
+		status, http.StatusText(status), len(line)+1, line)
 }
 
-// sayAndClose writes last words and gives the client a moment to take them in:
+// writeAndClose writes last words and gives the client a moment to take them in:
 // closing a connection with unread bytes resets it, and the words are lost.
-func sayAndClose(c net.Conn, words []byte) {
+func writeAndClose(c net.Conn, words []byte) {
 	defer c.Close()
 	c.SetDeadline(time.Now().Add(lingerTime))
 	if _, err := c.Write(words); err != nil {
@@ -181,9 +174,9 @@ func sayAndClose(c net.Conn, words []byte) {
 // turnAway ends an intercepted connection that is refused: with a line for who
 // speaks HTTP, with a reset for everybody else.
 func (e *Engine) turnAway(c net.Conn, r Refusal) {
-	wait := glimpse
+	wait := peekTime
 	if r.Port == 80 {
-		wait = refusalPeek
+		wait = peekTimeHTTP
 	}
 	c.SetReadDeadline(time.Now().Add(wait))
 	var first [2 << 10]byte
@@ -195,7 +188,7 @@ func (e *Engine) turnAway(c net.Conn, r Refusal) {
 		abort(c)
 		return
 	}
-	sayAndClose(c, plainAnswer("403 Forbidden", r.Line()))
+	writeAndClose(c, plainAnswer(http.StatusForbidden, r.Line()))
 }
 
 // looksLikeHTTP says whether a connection begins with a method of HTTP/1.

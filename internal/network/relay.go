@@ -85,15 +85,15 @@ func replay(c net.Conn, head []byte) net.Conn {
 	if len(head) == 0 {
 		return c
 	}
-	return &replayed{Conn: c, head: head}
+	return &prefixConn{wrapped{c}, head}
 }
 
-type replayed struct {
-	net.Conn
+type prefixConn struct {
+	wrapped
 	head []byte
 }
 
-func (r *replayed) Read(p []byte) (int, error) {
+func (r *prefixConn) Read(p []byte) (int, error) {
 	if len(r.head) == 0 {
 		return r.Conn.Read(p)
 	}
@@ -102,13 +102,7 @@ func (r *replayed) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// CloseWrite ends the writing half where the connection has halves.
-func (r *replayed) CloseWrite() error { return closeWrite(r.Conn) }
-
-// SetLinger lets abort reset what lies below.
-func (r *replayed) SetLinger(sec int) error { return setLinger(r.Conn, sec) }
-
-func (r *replayed) unread() ([]byte, net.Conn) {
+func (r *prefixConn) unread() ([]byte, net.Conn) {
 	head := r.head
 	r.head = nil
 	return head, r.Conn
@@ -127,6 +121,15 @@ func outermost(c net.Conn) (head []byte, rest net.Conn) {
 		head = append(head, more...)
 	}
 }
+
+// wrapped is a connection around another that can do what the other can.
+type wrapped struct{ net.Conn }
+
+// CloseWrite ends the writing half where the connection has halves.
+func (w wrapped) CloseWrite() error { return closeWrite(w.Conn) }
+
+// SetLinger lets abort reset what lies below.
+func (w wrapped) SetLinger(sec int) error { return setLinger(w.Conn, sec) }
 
 // closeWrite ends the writing half of c, or all of it where it has no halves.
 func closeWrite(c net.Conn) error {
@@ -153,7 +156,7 @@ func setLinger(c net.Conn, sec int) error {
 // side is one end of a relay.
 type side struct {
 	net.Conn
-	told atomic.Bool // that the other has said all
+	endSent atomic.Bool // the end of the other was passed on to it
 }
 
 // errCut is the end of a connection that did not say that it ends.
@@ -162,20 +165,14 @@ var errCut = errors.New("the connection was reset")
 // relay passes bytes between a, the client, and b until both have said all, one
 // of them fails, or ctx ends; then both are closed. The end of one direction is
 // passed on by itself. Anything but that end aborts both, so that what was cut
-// off does not look complete. in counts the bytes that a was sent, out those that
-// b was.
-func (e *Engine) relay(ctx context.Context, a, b net.Conn) (in, out int64, err error) {
-	return e.relayLooked(ctx, a, b, nil)
-}
-
-// relayLooked is relay with a look at what a says first.
-func (e *Engine) relayLooked(ctx context.Context, a, b net.Conn, l *look) (in, out int64, err error) {
+// off does not look complete. l looks at what a says first.
+func (e *Engine) relay(ctx context.Context, a, b net.Conn, l *inspector) error {
 	s := sessionOf(ctx)
 	if s != nil {
-		if err := s.over(); err != nil { // while it was dialled
+		if err := s.approvals.over(); err != nil { // while it was dialled
 			abort(a)
 			abort(b)
-			return 0, 0, err
+			return err
 		}
 	}
 	if s == nil || s.counted {
@@ -191,7 +188,7 @@ func (e *Engine) relayLooked(ctx context.Context, a, b net.Conn, l *look) (in, o
 	client, server := &side{Conn: a}, &side{Conn: b}
 	back := make(chan error, 1)
 	go func() { back <- e.half(ctx, s, &s.in, client, server, headB, nil) }()
-	err = e.half(ctx, s, &s.out, server, client, headA, l)
+	err := e.half(ctx, s, &s.out, server, client, headA, l)
 	if second := <-back; err == nil || errors.Is(err, net.ErrClosed) && second != nil {
 		err = second
 	}
@@ -199,13 +196,13 @@ func (e *Engine) relayLooked(ctx context.Context, a, b net.Conn, l *look) (in, o
 		cutBoth(ctx, client.Conn, server.Conn)
 	}
 	if ctx.Err() != nil {
-		err = context.Cause(ctx)
+		return context.Cause(ctx)
 	}
-	return s.in.Load(), s.out.Load(), err
+	return err
 }
 
 // half passes on what src says until its end, and then that end.
-func (e *Engine) half(ctx context.Context, s *session, count *atomic.Int64, dst, src *side, head []byte, l *look) error {
+func (e *Engine) half(ctx context.Context, s *session, count *atomic.Int64, dst, src *side, head []byte, l *inspector) error {
 	n, err := 0, error(nil)
 	if len(head) > 0 {
 		n, err = l.through(dst).Write(head)
@@ -213,18 +210,18 @@ func (e *Engine) half(ctx context.Context, s *session, count *atomic.Int64, dst,
 	}
 	switch of := sessionOf(ctx); {
 	case err != nil:
-	case of != nil && len(of.approvals) > 0: // what the kernel moves by itself nobody can ask about
-		err = e.steps.copy(count, gated{l.through(dst.Conn), of.over}, src.Conn)
+	case of != nil && len(of.approvals.rulings) > 0: // what the kernel moves by itself nobody can ask about
+		err = e.steps.copy(count, approvalWriter{l.through(dst.Conn), of.approvals.over}, src.Conn)
 	default:
 		err = e.steps.pump(count, dst.Conn, src.Conn, l)
 	}
-	if err == nil && isGone(src.Conn) && !src.told.Load() {
+	if err == nil && isGone(src.Conn) && !src.endSent.Load() {
 		err = errCut // the other half took the error that said so
 	}
 	switch {
 	case err == nil:
 		s.halfClosed.Store(true)
-		dst.told.Store(true)
+		dst.endSent.Store(true)
 		closeWrite(dst.Conn) // where that fails dst is gone, and its own half says how
 	case isGone(dst.Conn) && !isGone(src.Conn):
 		// What it said before it went may still be on its way: an answer, say, to a
@@ -246,7 +243,7 @@ func cutBoth(ctx context.Context, a, b net.Conn) {
 }
 
 // pump copies src to dst until src ends.
-func (s *steps) pump(count *atomic.Int64, dst, src net.Conn, l *look) error {
+func (s *steps) pump(count *atomic.Int64, dst, src net.Conn, l *inspector) error {
 	to, ok := dst.(*net.TCPConn)
 	from, ok2 := src.(*net.TCPConn)
 	if !ok || !ok2 || s.noNotice {

@@ -15,7 +15,7 @@ func through(t *testing.T, w *world, seed uint64, size int) {
 	client, a := tcpPair(t)
 	server, b := tcpPair(t)
 	done := make(chan error, 1)
-	go func() { _, _, err := w.relay(context.Background(), a, b); done <- err }()
+	go func() { err := w.relay(context.Background(), a, b, nil); done <- err }()
 	sent := make(chan [32]byte, 1)
 	go func() {
 		sum, err := pour(server, seed, size)
@@ -56,7 +56,7 @@ func TestWhatIsLeftInAPipeReachesNobodyElse(t *testing.T) {
 		client, a := tcpPair(t)
 		server, b := tcpPair(t)
 		done := make(chan error, 1)
-		go func() { _, _, err := w.relay(context.Background(), a, b); done <- err }()
+		go func() { err := w.relay(context.Background(), a, b, nil); done <- err }()
 		poured := make(chan struct{})
 		go func() { pour(server, 1, 64<<20); close(poured) }() // breaks off, as it should
 		if _, err := io.CopyN(io.Discard, client, 4*spliceAfter); err != nil {

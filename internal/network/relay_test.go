@@ -89,8 +89,9 @@ func TestRelayPassesTheSameBytesBothWays(t *testing.T) {
 						got <- result{[32]byte(h.Sum(nil)), err}
 					}()
 				}
-				in, out, err := w.relay(context.Background(), around(w, a), around(w, b))
-				if err != nil || in != int64(size/2) || out != int64(size) {
+				s := &session{}
+				err := w.relay(context.WithValue(context.Background(), sessionKey{}, s), around(w, a), around(w, b), nil)
+				if in, out := s.in.Load(), s.out.Load(); err != nil || in != int64(size/2) || out != int64(size) {
 					t.Errorf("%d bytes: in %d, out %d, %v", size, in, out, err)
 				}
 				for _, way := range []chan result{up, down} {
@@ -111,7 +112,7 @@ func TestRelayPassesAnEndOnByItself(t *testing.T) {
 	client, a := tcpPair(t)
 	server, b := tcpPair(t)
 	done := make(chan error, 1)
-	go func() { _, _, err := w.relay(context.Background(), a, b); done <- err }()
+	go func() { err := w.relay(context.Background(), a, b, nil); done <- err }()
 	send(t, client, "question")
 	client.CloseWrite()
 	if got, err := io.ReadAll(server); err != nil || string(got) != "question" {
@@ -135,7 +136,7 @@ func TestRelayPassesAResetOnAsAReset(t *testing.T) {
 		client, a := tcpPair(t)
 		server, b := tcpPair(t)
 		done := make(chan error, 1)
-		go func() { _, _, err := w.relay(context.Background(), a, b); done <- err }()
+		go func() { err := w.relay(context.Background(), a, b, nil); done <- err }()
 		go pour(client, 1, bulk+1)
 		if _, err := io.CopyN(io.Discard, server, int64(bulk+1)); err != nil {
 			t.Fatal(err)
@@ -161,7 +162,7 @@ func TestRelayEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	why := errors.New("enough")
 	done := make(chan error, 1)
-	go func() { _, _, err := w.relay(ctx, a, b); done <- err }()
+	go func() { err := w.relay(ctx, a, b, nil); done <- err }()
 	send(t, client, "x")
 	expect(t, server, "x")
 	cancel(why)
@@ -179,7 +180,7 @@ func TestAReplayedConnectionSaysItsHeadFirst(t *testing.T) {
 	w := start(t, nil)
 	client, a := tcpPair(t)
 	server, b := tcpPair(t)
-	go w.relay(context.Background(), replay(replay(a, []byte("two ")), []byte("one ")), replay(b, []byte("banner ")))
+	go w.relay(context.Background(), replay(replay(a, []byte("two ")), []byte("one ")), replay(b, []byte("banner ")), nil)
 	send(t, client, "three")
 	expect(t, server, "one two three")
 	expect(t, client, "banner ")
@@ -223,7 +224,7 @@ func TestAnAnswerArrivesThoughTheServerDoesNotReadOn(t *testing.T) {
 		client, a := tcpPair(t)
 		server, b := tcpPair(t)
 		done := make(chan error, 1)
-		go func() { _, _, err := w.relay(context.Background(), a, b); done <- err }()
+		go func() { err := w.relay(context.Background(), a, b, nil); done <- err }()
 		go func() {
 			io.ReadFull(server, make([]byte, 1))
 			server.Write(make([]byte, answer))
@@ -250,7 +251,7 @@ func TestAConnectionThatFallsSilentGivesItsPipeBack(t *testing.T) {
 	w := start(t, nil)
 	client, a := tcpPair(t)
 	server, b := tcpPair(t)
-	go w.relay(context.Background(), a, b)
+	go w.relay(context.Background(), a, b, nil)
 	for range 2 {
 		const size = 4 << 20
 		go server.Write(make([]byte, size))

@@ -102,7 +102,7 @@ func TestTenThousandShortConnectionsLeaveNothing(t *testing.T) {
 		for range 8 {
 			wg.Go(func() {
 				for range n / 8 {
-					if got, err := exchange(t, door, ""); err != nil || string(got) != "hello" {
+					if got, err := roundTrip(t, door, ""); err != nil || string(got) != "hello" {
 						t.Errorf("%q, %v", got, err)
 						return
 					}
@@ -176,20 +176,15 @@ func TestClientsThatDisappearLeaveNothing(t *testing.T) {
 func TestAnUpstreamThatHangsIsGivenUp(t *testing.T) {
 	inTime(t)
 	w := start(t, func(c *Config) { c.Limits.DialTime = 200 * time.Millisecond }, permits("a.example.org", 22, policy.TCP))
-	w.dial = hanging{}
+	w.dial = newDialer(func(ctx context.Context, _ string) ([]netip.Addr, error) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}, newNameGuard(w.limits), w.limits)
 	wantReset(t, w.doorTo("a.example.org", 22))
-	got, _ := exchange(t, w.proxy, "CONNECT a.example.org:22 HTTP/1.1\r\n\r\n")
+	got, _ := roundTrip(t, w.proxy, "CONNECT a.example.org:22 HTTP/1.1\r\n\r\n")
 	if !strings.HasPrefix(string(got), "HTTP/1.1 502 ") {
 		t.Errorf("%q", got)
 	}
-}
-
-// hanging is an upstream that never answers.
-type hanging struct{}
-
-func (hanging) Dial(ctx context.Context, _ Destination, _ Permit) (net.Conn, error) {
-	<-ctx.Done()
-	return nil, context.Cause(ctx)
 }
 
 func TestCloseEndsWhateverIsGoingOn(t *testing.T) {

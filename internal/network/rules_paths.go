@@ -2,6 +2,8 @@ package network
 
 import (
 	"fmt"
+	"net/url"
+	"path"
 	"slices"
 	"strings"
 	"unicode"
@@ -88,11 +90,11 @@ func checkPath(path string) error {
 		if err := checkLayer(layer); err != nil {
 			return err
 		}
-		plain, ok := unescape(layer)
+		plain, err := url.PathUnescape(layer)
 		switch {
-		case !ok && layer == path:
+		case err != nil && layer == path:
 			return fmt.Errorf("the path has a bad escape")
-		case !ok || plain == layer:
+		case err != nil || plain == layer:
 			return nil
 		}
 		for _, sign := range []string{"/", `\`, "."} {
@@ -170,7 +172,7 @@ func dotsAmong(path string, as func(rune) string) bool {
 		read.WriteString(as(r))
 	}
 	text := read.String()
-	if plain, ok := unescape(text); ok {
+	if plain, err := url.PathUnescape(text); err == nil {
 		text = plain
 	}
 	for segment := range strings.SplitSeq(strings.ReplaceAll(text, `\`, "/"), "/") {
@@ -181,69 +183,22 @@ func dotsAmong(path string, as func(rune) string) bool {
 	return false
 }
 
-// unescape takes one layer of percent escapes off.
-func unescape(s string) (string, bool) {
-	if !strings.Contains(s, "%") {
-		return s, true
-	}
-	b := make([]byte, 0, len(s))
-	for i := 0; i < len(s); i++ {
-		if s[i] != '%' {
-			b = append(b, s[i])
-			continue
-		}
-		if i+2 >= len(s) {
-			return "", false
-		}
-		high, low := strings.IndexByte(hexDigits, s[i+1]), strings.IndexByte(hexDigits, s[i+2])
-		if high < 0 || low < 0 {
-			return "", false
-		}
-		b = append(b, byte(high%16<<4|low%16))
-		i += 2
-	}
-	return string(b), true
-}
-
-// hexDigits has the digits at their value, and the letters again 16 later: the
-// index modulo 16 is the value.
-const hexDigits = "0123456789abcdef0123456789ABCDEF"
-
 // matchPattern reports whether a pattern of policy.HostRule.Paths covers a path:
 // segment by segment, where * is any part of one, and /** at the end everything
 // below. Letters are compared as they are.
-func matchPattern(pattern, path string) bool {
+func matchPattern(pattern, at string) bool {
 	head, tree := strings.CutSuffix(pattern, "/**")
-	patterns, segments := strings.Split(head, "/"), strings.Split(path, "/")
-	if tree && len(segments) <= len(patterns) || !tree && len(segments) != len(patterns) {
-		return false
-	}
-	for i, p := range patterns {
-		if !matchSegment(p, segments[i]) {
+	if tree {
+		segments := strings.Split(at, "/")
+		n := strings.Count(head, "/") + 1
+		if len(segments) <= n {
 			return false
 		}
+		at = strings.Join(segments[:n], "/")
 	}
-	return true
+	ok, _ := path.Match(starOnly.Replace(head), at)
+	return ok
 }
 
-// matchSegment compares what stands between two slashes. Each star takes as
-// little as it can, which finds a match if there is one.
-func matchSegment(pattern, s string) bool {
-	parts := strings.Split(pattern, "*")
-	first, last := parts[0], parts[len(parts)-1]
-	if len(parts) == 1 {
-		return s == pattern
-	}
-	if len(s) < len(first)+len(last) || !strings.HasPrefix(s, first) || !strings.HasSuffix(s, last) {
-		return false
-	}
-	s = s[len(first) : len(s)-len(last)]
-	for _, part := range parts[1 : len(parts)-1] {
-		_, after, ok := strings.Cut(s, part)
-		if !ok {
-			return false
-		}
-		s = after
-	}
-	return true
-}
+// starOnly escapes what path.Match takes for special besides the star.
+var starOnly = strings.NewReplacer(`\`, `\\`, "?", `\?`, "[", `\[`)

@@ -25,9 +25,7 @@ type session struct {
 	whose   sync.Once     // guards process
 	process event.Process // see Engine.client
 
-	approvals []event.Ruling     // that it was opened on; set before it is served
-	refuse    func(event.Ruling) // records that one of them has ended; nil for none
-	lapse     sync.Once          // what one of them ended
+	approvals approvals // that it was opened on; set before it is served
 
 	// Guarded by Engine.mu.
 	bound bool // a destination was permitted: to and way hold
@@ -111,7 +109,7 @@ func (e *Engine) sweep() {
 		case <-e.ctx.Done():
 			return
 		case <-tick.C:
-			e.sayLost(false)
+			e.recordLost(false)
 		}
 		e.mu.Lock()
 		for s := range e.sessions {
@@ -143,26 +141,20 @@ func (s *session) idle() bool {
 	return s.quiet > limit
 }
 
-// tally counts what passes through a client's connection.
-type tally struct {
-	net.Conn
+// countingConn counts what passes through a client's connection.
+type countingConn struct {
+	wrapped
 	s *session
 }
 
-func (t tally) Read(p []byte) (int, error) {
+func (t countingConn) Read(p []byte) (int, error) {
 	n, err := t.Conn.Read(p)
 	t.s.out.Add(int64(n))
 	return n, err
 }
 
-func (t tally) Write(p []byte) (int, error) {
+func (t countingConn) Write(p []byte) (int, error) {
 	n, err := t.Conn.Write(p)
 	t.s.in.Add(int64(n))
 	return n, err
 }
-
-// CloseWrite ends the writing half where the connection has halves.
-func (t tally) CloseWrite() error { return closeWrite(t.Conn) }
-
-// SetLinger lets abort reset what lies below.
-func (t tally) SetLinger(sec int) error { return setLinger(t.Conn, sec) }

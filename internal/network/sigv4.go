@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -19,13 +20,13 @@ import (
 // Words of AWS Signature Version 4 (AWS General Reference, "Create a signed AWS
 // API request").
 const (
-	v4Algorithm    = "AWS4-HMAC-SHA256"
-	v4Terminator   = "aws4_request"
-	v4Time         = "20060102T150405Z"
-	v4Unsigned     = "UNSIGNED-PAYLOAD"
-	v4UnsignedTail = "STREAMING-UNSIGNED-PAYLOAD-TRAILER"
-	v4Chunks       = "STREAMING-AWS4-HMAC-SHA256-PAYLOAD"
-	v4ChunksTail   = "STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER"
+	v4Algorithm        = "AWS4-HMAC-SHA256"
+	v4Terminator       = "aws4_request"
+	v4TimeFormat       = "20060102T150405Z"
+	v4Unsigned         = "UNSIGNED-PAYLOAD"
+	v4UnsignedTrailer  = "STREAMING-UNSIGNED-PAYLOAD-TRAILER"
+	v4Streaming        = "STREAMING-AWS4-HMAC-SHA256-PAYLOAD"
+	v4StreamingTrailer = "STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER"
 )
 
 // The headers of it.
@@ -38,17 +39,17 @@ const (
 // v4Presigned are the parameters of an address that carries its own signature.
 var v4Presigned = []string{"x-amz-algorithm", "x-amz-credential", "x-amz-security-token", "x-amz-signature", "x-amz-signedheaders"}
 
-// v4Claim is what an Authorization header of version 4 says.
-type v4Claim struct {
-	keyID  string
-	day    string // 20060102
-	region string
-	name   string   // of the service
-	signed []string // names of headers, in lower case
+// v4Authorization is what an Authorization header of version 4 says.
+type v4Authorization struct {
+	keyID   string
+	day     string // 20060102
+	region  string
+	service string   // of the service
+	signed  []string // names of headers, in lower case
 }
 
-func (c v4Claim) scope() string {
-	return strings.Join([]string{c.day, c.region, c.name, v4Terminator}, "/")
+func (c v4Authorization) scope() string {
+	return strings.Join([]string{c.day, c.region, c.service, v4Terminator}, "/")
 }
 
 // resignV4 signs a request afresh that was signed with a placeholder. It has to
@@ -57,99 +58,94 @@ func (c v4Claim) scope() string {
 // longer there are left out. A body without a hash is read up to bodyLimit
 // bytes.
 func resignV4(r *http.Request, placeholderKeyID string, s Secret, bodyLimit int64) error {
-	claim, err := v4Parse(r)
+	auth, err := v4Parse(r)
 	if err != nil {
 		return err
 	}
 	id, secret, token := s.Fields[policy.KeyID], s.Fields[policy.SecretKey], s.Fields[policy.SessionToken]
 	switch {
-	case placeholderKeyID == "" || !hmac.Equal([]byte(claim.keyID), []byte(placeholderKeyID)):
+	case placeholderKeyID == "" || !hmac.Equal([]byte(auth.keyID), []byte(placeholderKeyID)):
 		return errors.New("the request is signed with a key id that is not the placeholder")
 	case id == "" || secret == "":
 		return errors.New("the credential holds no AWS keys")
 	}
-	at, err := v4When(r, claim)
+	at, err := v4Date(r, auth)
 	if err != nil {
 		return err
 	}
 	r.Header.Del(v4TokenHeader)
 	if token != "" {
 		r.Header.Set(v4TokenHeader, token)
-		claim.signed = append(claim.signed, strings.ToLower(v4TokenHeader))
+		auth.signed = append(auth.signed, strings.ToLower(v4TokenHeader))
 	}
 	// What comes back is searched for secrets, and this header may be signed.
 	r.Header.Set("Accept-Encoding", "identity")
-	payload, err := v4Payload(r, bodyLimit)
+	payload, err := v4PayloadHash(r, bodyLimit)
 	if err != nil {
 		return err
 	}
-	canonical, signed, err := v4Canonical(r, claim, payload)
+	canonical, signed, err := v4CanonicalRequest(r, auth, payload)
 	if err != nil {
 		return err
 	}
-	text := strings.Join([]string{v4Algorithm, at, claim.scope(), v4Hash([]byte(canonical))}, "\n")
-	signature := hex.EncodeToString(v4MAC(v4Key(secret, claim), text))
-	r.Header.Set("Authorization", fmt.Sprintf("%s Credential=%s/%s, SignedHeaders=%s, Signature=%s", v4Algorithm, id, claim.scope(), strings.Join(signed, ";"), signature))
+	toSign := strings.Join([]string{v4Algorithm, at, auth.scope(), v4Hash([]byte(canonical))}, "\n")
+	signature := hex.EncodeToString(v4MAC(v4SigningKey(secret, auth), toSign))
+	r.Header.Set("Authorization", fmt.Sprintf("%s Credential=%s/%s, SignedHeaders=%s, Signature=%s", v4Algorithm, id, auth.scope(), strings.Join(signed, ";"), signature))
 	return nil
 }
 
 // v4Parse reads who signed a request and for what. Nothing is guessed: what is
 // unusual is refused.
-func v4Parse(r *http.Request) (v4Claim, error) {
+func v4Parse(r *http.Request) (v4Authorization, error) {
 	for part := range strings.SplitSeq(r.URL.RawQuery, "&") {
 		name, _, _ := strings.Cut(part, "=")
-		name, err := v4Decode(name, true)
+		name, err := url.QueryUnescape(name)
 		if err != nil || slices.Contains(v4Presigned, strings.ToLower(name)) {
-			return v4Claim{}, errors.New("the address is signed (a presigned URL); only requests that are signed in the Authorization header are signed afresh")
+			return v4Authorization{}, errors.New("the address is signed (a presigned URL); only requests that are signed in the Authorization header are signed afresh")
 		}
 	}
 	values := r.Header.Values("Authorization")
 	if len(values) != 1 {
-		return v4Claim{}, fmt.Errorf("the request has %d Authorization headers; one is needed to sign it afresh", len(values))
+		return v4Authorization{}, fmt.Errorf("the request has %d Authorization headers; one is needed to sign it afresh", len(values))
 	}
 	algorithm, rest, _ := strings.Cut(values[0], " ")
 	if algorithm != v4Algorithm {
-		return v4Claim{}, fmt.Errorf("the request is not signed with %s; no other algorithm can be signed afresh", v4Algorithm)
+		return v4Authorization{}, fmt.Errorf("the request is not signed with %s; no other algorithm can be signed afresh", v4Algorithm)
 	}
 	fields := map[string]string{}
 	for part := range strings.SplitSeq(rest, ",") {
 		name, value, ok := strings.Cut(strings.TrimSpace(part), "=")
 		if _, twice := fields[name]; !ok || twice {
-			return v4Claim{}, errors.New("the Authorization header is malformed")
+			return v4Authorization{}, errors.New("the Authorization header is malformed")
 		}
 		fields[name] = value
 	}
 	scope := strings.Split(fields["Credential"], "/")
 	signature, err := hex.DecodeString(fields["Signature"])
 	if len(fields) != 3 || len(scope) != 5 || scope[4] != v4Terminator || err != nil || len(signature) != sha256.Size {
-		return v4Claim{}, errors.New("the Authorization header is malformed")
+		return v4Authorization{}, errors.New("the Authorization header is malformed")
 	}
-	c := v4Claim{keyID: scope[0], day: scope[1], region: scope[2], name: scope[3]}
+	c := v4Authorization{keyID: scope[0], day: scope[1], region: scope[2], service: scope[3]}
 	for _, word := range scope[1:4] {
 		if word == "" || len(word) > 64 || strings.Trim(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.") != "" {
-			return v4Claim{}, errors.New("the scope of the signature is malformed")
+			return v4Authorization{}, errors.New("the scope of the signature is malformed")
 		}
 	}
 	c.signed = strings.Split(fields["SignedHeaders"], ";")
 	if !slices.Contains(c.signed, "host") {
-		return v4Claim{}, errors.New("the Host header is not signed")
+		return v4Authorization{}, errors.New("the Host header is not signed")
 	}
 	for _, name := range c.signed {
-		if name == "" || name != strings.ToLower(name) || !v4Token(name) {
-			return v4Claim{}, errors.New("the list of signed headers is malformed")
+		if name != strings.ToLower(name) || !isToken(name) {
+			return v4Authorization{}, errors.New("the list of signed headers is malformed")
 		}
 	}
 	return c, nil
 }
 
-// v4Token says whether a name can be that of a header (RFC 9110 section 5.6.2).
-func v4Token(name string) bool {
-	return strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789!#$%&'*+-.^_`|~") == ""
-}
-
-// v4When is the time of the request as it is signed. The scope has to be of the
+// v4Date is the time of the request as it is signed. The scope has to be of the
 // same day.
-func v4When(r *http.Request, c v4Claim) (string, error) {
+func v4Date(r *http.Request, c v4Authorization) (string, error) {
 	name := v4DateHeader
 	if len(r.Header.Values(name)) == 0 {
 		name = "Date"
@@ -158,25 +154,25 @@ func v4When(r *http.Request, c v4Claim) (string, error) {
 	if len(values) != 1 {
 		return "", fmt.Errorf("the request has %d headers %s; one is needed to sign it afresh", len(values), name)
 	}
-	at, err := time.Parse(v4Time, values[0])
+	at, err := time.Parse(v4TimeFormat, values[0])
 	if err != nil && name == "Date" {
 		at, err = http.ParseTime(values[0])
 	}
 	if err != nil {
 		return "", fmt.Errorf("the header %s of a signed request is not a time", name)
 	}
-	text := at.UTC().Format(v4Time)
+	text := at.UTC().Format(v4TimeFormat)
 	if text[:8] != c.day {
 		return "", errors.New("the signature is of another day than the request")
 	}
 	return text, nil
 }
 
-// v4Holds reports whether signing the request afresh holds its body in memory.
-func v4Holds(r *http.Request) bool { return r.Header.Get(v4HashHeader) == "" }
+// v4NeedsBody reports whether signing the request afresh holds its body in memory.
+func v4NeedsBody(r *http.Request) bool { return r.Header.Get(v4HashHeader) == "" }
 
-// v4Payload is what stands for the body in the signature.
-func v4Payload(r *http.Request, limit int64) (string, error) {
+// v4PayloadHash is what stands for the body in the signature.
+func v4PayloadHash(r *http.Request, limit int64) (string, error) {
 	values := r.Header.Values(v4HashHeader)
 	if len(values) > 1 {
 		return "", fmt.Errorf("the request has %d headers %s", len(values), v4HashHeader)
@@ -184,9 +180,9 @@ func v4Payload(r *http.Request, limit int64) (string, error) {
 	if len(values) == 1 {
 		sum, err := hex.DecodeString(values[0])
 		switch {
-		case values[0] == v4Unsigned || values[0] == v4UnsignedTail:
+		case values[0] == v4Unsigned || values[0] == v4UnsignedTrailer:
 			return values[0], nil
-		case values[0] == v4Chunks || values[0] == v4ChunksTail:
+		case values[0] == v4Streaming || values[0] == v4StreamingTrailer:
 			return "", fmt.Errorf("the body is signed chunk by chunk (%s), and chunks are not signed afresh: let the client send it unsigned, with %s (.NET: DisablePayloadSigning = true; Java: payload signing off)", values[0], v4Unsigned)
 		case err == nil && len(sum) == sha256.Size:
 			return values[0], nil
@@ -212,10 +208,10 @@ func v4Payload(r *http.Request, limit int64) (string, error) {
 	return v4Hash(body), nil
 }
 
-// v4Key derives the key of a day, a region and a service.
-func v4Key(secret string, c v4Claim) []byte {
+// v4SigningKey derives the key of a day, a region and a service.
+func v4SigningKey(secret string, c v4Authorization) []byte {
 	key := []byte("AWS4" + secret)
-	for _, word := range []string{c.day, c.region, c.name, v4Terminator} {
+	for _, word := range []string{c.day, c.region, c.service, v4Terminator} {
 		key = v4MAC(key, word)
 	}
 	return key

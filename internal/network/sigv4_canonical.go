@@ -4,19 +4,21 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
 )
 
-// v4Canonical is the text that a signature stands for, and the names of the
+// v4CanonicalRequest is the text of a request that is signed, and the names of the
 // headers in it. The server makes the same text of what arrives there.
-func v4Canonical(r *http.Request, c v4Claim, payload string) (text string, signed []string, err error) {
-	path, err := v4Path(r.URL.EscapedPath(), c.name)
+func v4CanonicalRequest(r *http.Request, c v4Authorization, payload string) (text string, signed []string, err error) {
+	path, err := v4CanonicalURI(r.URL.EscapedPath(), c.service)
 	if err != nil {
 		return "", nil, err
 	}
-	query, err := v4Query(r.URL.RawQuery)
+	query, err := v4CanonicalQuery(r.URL.RawQuery)
 	if err != nil {
 		return "", nil, err
 	}
@@ -29,7 +31,7 @@ func v4Canonical(r *http.Request, c v4Claim, payload string) (text string, signe
 	}
 	slices.Sort(names)
 	for _, name := range slices.Compact(names) {
-		values := v4Values(r, name)
+		values := v4HeaderValues(r, name)
 		if len(values) == 0 || name == "authorization" {
 			continue
 		}
@@ -42,9 +44,9 @@ func v4Canonical(r *http.Request, c v4Claim, payload string) (text string, signe
 	return strings.Join([]string{r.Method, path, query, headers.String(), strings.Join(signed, ";"), payload}, "\n"), signed, nil
 }
 
-// v4Values are the values of a header as they will be sent, also of those that
+// v4HeaderValues are the values of a header as they will be sent, also of those that
 // net/http keeps elsewhere.
-func v4Values(r *http.Request, name string) []string {
+func v4HeaderValues(r *http.Request, name string) []string {
 	switch name {
 	case "host":
 		if r.Host != "" {
@@ -68,112 +70,55 @@ func v4Trim(text string) string {
 	return strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == '\t' }), " ")
 }
 
-// v4Path is the path as it is signed: decoded and encoded once for S3, whose
+// v4CanonicalURI is the path as it is signed: decoded and encoded once for S3, whose
 // names may hold anything; elsewhere normalised (RFC 3986 section 5.2.4) and
 // encoded on top of the encoding that it has.
-func v4Path(escaped, service string) (string, error) {
+func v4CanonicalURI(escaped, service string) (string, error) {
 	if escaped == "" {
 		escaped = "/"
 	}
 	if service == "s3" || strings.HasPrefix(service, "s3-") || service == "s3express" {
-		plain, err := v4Decode(escaped, false)
+		plain, err := url.PathUnescape(escaped)
 		if err != nil {
-			return "", err
+			return "", errV4Escape
 		}
-		return v4Encode(plain, true), nil
+		return v4EncodePath(plain), nil
 	}
-	var kept []string
-	segments := strings.Split(escaped, "/")
-	for _, s := range segments {
-		switch s {
-		case "", ".":
-		case "..":
-			kept = kept[:max(0, len(kept)-1)]
-		default:
-			kept = append(kept, s)
-		}
+	clean := path.Clean("/" + escaped)
+	if last := escaped[strings.LastIndexByte(escaped, '/')+1:]; clean != "/" && (last == "" || last == "." || last == "..") {
+		clean += "/"
 	}
-	path := "/" + strings.Join(kept, "/")
-	if last := segments[len(segments)-1]; len(kept) > 0 && (last == "" || last == "." || last == "..") {
-		path += "/"
-	}
-	return v4Encode(path, true), nil
+	return v4EncodePath(clean), nil
 }
 
-// v4Query is the query as it is signed: sorted, and encoded in one way.
-func v4Query(raw string) (string, error) {
+// v4CanonicalQuery is the query as it is signed: sorted, and encoded in one way.
+func v4CanonicalQuery(raw string) (string, error) {
 	var pairs [][2]string
 	for part := range strings.SplitSeq(raw, "&") {
 		if part == "" {
 			continue
 		}
 		name, value, _ := strings.Cut(part, "=")
-		name, err := v4Decode(name, true)
-		if err != nil {
-			return "", err
+		plainName, err := url.QueryUnescape(name)
+		plainValue, err2 := url.QueryUnescape(value)
+		if err != nil || err2 != nil {
+			return "", errV4Escape
 		}
-		if value, err = v4Decode(value, true); err != nil {
-			return "", err
-		}
-		pairs = append(pairs, [2]string{v4Encode(name, false), v4Encode(value, false)})
+		pairs = append(pairs, [2]string{v4Encode(plainName), v4Encode(plainValue)})
 	}
-	slices.SortFunc(pairs, func(a, b [2]string) int {
-		if c := strings.Compare(a[0], b[0]); c != 0 {
-			return c
-		}
-		return strings.Compare(a[1], b[1])
-	})
-	var b strings.Builder
+	slices.SortFunc(pairs, func(a, b [2]string) int { return slices.Compare(a[:], b[:]) })
+	parts := make([]string, len(pairs))
 	for i, p := range pairs {
-		if i > 0 {
-			b.WriteByte('&')
-		}
-		b.WriteString(p[0] + "=" + p[1])
+		parts[i] = p[0] + "=" + p[1]
 	}
-	return b.String(), nil
+	return strings.Join(parts, "&"), nil
 }
 
 // v4Encode encodes every byte that is not unreserved (RFC 3986 section 2.3), in
 // upper case.
-func v4Encode(text string, keepSlash bool) string {
-	const digits = "0123456789ABCDEF"
-	var b strings.Builder
-	for i := range len(text) {
-		c := text[i]
-		switch {
-		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '-', c == '.', c == '_', c == '~', c == '/' && keepSlash:
-			b.WriteByte(c)
-		default:
-			b.Write([]byte{'%', digits[c>>4], digits[c&15]})
-		}
-	}
-	return b.String()
-}
+func v4Encode(text string) string { return strings.ReplaceAll(url.QueryEscape(text), "+", "%20") }
 
-// v4Decode decodes a text once. plus is whether + stands for a blank, as in a
-// query.
-func v4Decode(text string, plus bool) (string, error) {
-	if !strings.ContainsAny(text, "%+") {
-		return text, nil
-	}
-	var b strings.Builder
-	for i := 0; i < len(text); i++ {
-		switch {
-		case text[i] == '+' && plus:
-			b.WriteByte(' ')
-		case text[i] == '%':
-			if i+2 >= len(text) {
-				return "", errors.New("the address of a signed request has an escape that is not whole")
-			}
-			v, err := strconv.ParseUint(text[i+1:i+3], 16, 8)
-			if err != nil {
-				return "", errors.New("the address of a signed request has an escape that is none")
-			}
-			b.WriteByte(byte(v))
-			i += 2
-		default:
-			b.WriteByte(text[i])
-		}
-	}
-	return b.String(), nil
-}
+// v4EncodePath is v4Encode that keeps slashes.
+func v4EncodePath(text string) string { return strings.ReplaceAll(v4Encode(text), "%2F", "/") }
+
+var errV4Escape = errors.New("the address of a signed request has an escape that is not whole or not hexadecimal")

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"holdfast.dev/holdfast/internal/floor/event"
 	"holdfast.dev/holdfast/internal/policy"
 )
 
@@ -29,6 +30,10 @@ func (keyring) Detect(b []byte) []string {
 
 func (keyring) Open(context.Context, string, Use) (Secret, error) {
 	return v4TestKeys(v4TestSecret, "session"), nil
+}
+
+func (keyring) Consent(ctx context.Context, _ string, _ Use) (context.Context, event.Ruling, error) {
+	return ctx, event.Ruling{}, nil
 }
 
 func (keyring) Issued() [][]byte { return [][]byte{[]byte(v4TestSecret), []byte("session")} }

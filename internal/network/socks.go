@@ -61,23 +61,23 @@ func (e *Engine) serveSocks(ctx context.Context, c net.Conn, peer netip.AddrPort
 			opts = append(opts, high)
 		}
 		e.refuse(d, bad.reason, opts...)
-		sayAndClose(c, bad.words())
+		writeAndClose(c, bad.words())
 		return
 	}
 	c.SetReadDeadline(time.Time{})
 	d.Name, d.Port = host, port
-	say := answers{
+	reply := responder{
 		allow: func() error { _, err := c.Write(socksReply(socksDone)); return err },
-		deny:  func(Refusal) { sayAndClose(c, socksReply(socksNotAllowed)) },
-		fail:  func(error) { sayAndClose(c, socksReply(socksUnreachable)) },
+		deny:  func(Refusal) { writeAndClose(c, socksReply(socksNotAllowed)) },
+		fail:  func(error) { writeAndClose(c, socksReply(socksUnreachable)) },
 	}
 	if a, err := netip.ParseAddr(host); err == nil {
 		if reason := e.resolve(&d, a); reason != "" {
-			say.deny(e.refuse(d, reason))
+			reply.deny(e.refuse(d, reason))
 			return
 		}
 	}
-	e.dispatch(ctx, c, d, say)
+	e.dispatch(ctx, c, d, reply)
 }
 
 // readSocks reads greeting and request and returns the destination in normal

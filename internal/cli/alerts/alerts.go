@@ -151,7 +151,7 @@ func (s alertSearch) log(ctx context.Context, info audit.Info, rows *[]listedAle
 			programs[e.Process.Exec] = e.Process.Executable
 			return nil
 		}
-		one := alertOf(e)
+		one := listed(detect.AlertOf(e), e.Seq)
 		if one.Executable == "" {
 			one.Executable = programs[e.Process.Exec]
 		}
@@ -169,10 +169,9 @@ func (s alertSearch) log(ctx context.Context, info audit.Info, rows *[]listedAle
 	})
 }
 
-func alertOf(e event.Event) listedAlert {
-	one := detect.AlertOf(e)
+func listed(one detect.Alert, seq uint64) listedAlert {
 	return listedAlert{
-		Session: one.Session, Seq: e.Seq, Time: one.Time, Rule: one.Rule, Severity: one.Severity, Title: one.Title, Technique: one.Technique,
+		Session: one.Session, Seq: seq, Time: one.Time, Rule: one.Rule, Severity: one.Severity, Title: one.Title, Technique: one.Technique,
 		Object: one.Object, Key: one.Key, Count: one.Count, Events: one.Events, PID: one.Process.PID, Executable: one.Process.Executable, Explanation: one.Explanation,
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -36,11 +37,10 @@ func newAlertsRules(a *app) *cobra.Command {
 		RunE: func(_ *cobra.Command, args []string) error {
 			rules := detect.Builtin()
 			if len(args) > 0 {
-				one, err := ruleCalled(rules, args[0])
-				if err != nil {
-					return err
+				rules = slices.DeleteFunc(rules, func(r detect.Rule) bool { return r.ID != args[0] })
+				if len(rules) == 0 {
+					return command.Usage(fmt.Errorf("there is no built-in rule %q", text.Line(args[0])), "see what there is with: holdfast alerts rules")
 				}
-				rules = []detect.Rule{one}
 			}
 			switch {
 			case asJSON:
@@ -58,15 +58,6 @@ func newAlertsRules(a *app) *cobra.Command {
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "show as JSON")
 	return c
-}
-
-func ruleCalled(rules []detect.Rule, id string) (detect.Rule, error) {
-	for _, r := range rules {
-		if r.ID == id {
-			return r, nil
-		}
-	}
-	return detect.Rule{}, command.Usage(fmt.Errorf("there is no built-in rule %q", text.Line(id)), "see what there is with: holdfast alerts rules")
 }
 
 // explainRule says all about a rule.
@@ -187,9 +178,6 @@ func (a *app) showAlert(one detect.Alert, asJSON bool) error {
 	if asJSON {
 		return command.WriteJSONLine(a.Stdout, one)
 	}
-	_, err := io.WriteString(a.Stdout, a.alertText(listedAlert{
-		Time: one.Time, Rule: one.Rule, Severity: one.Severity, Title: one.Title, Technique: one.Technique, Object: one.Object,
-		Key: one.Key, Count: one.Count, Events: one.Events, Executable: one.Process.Executable,
-	}))
+	_, err := io.WriteString(a.Stdout, a.alertText(listed(one, 0)))
 	return err
 }

@@ -34,16 +34,16 @@ type timing struct {
 	most  time.Duration
 }
 
-var patience = timing{first: 500 * time.Millisecond, most: time.Minute}
+var retryTiming = timing{first: 500 * time.Millisecond, most: time.Minute}
 
-// hanging is how long after its deadline Close waits for a sink that does not
+// closeMargin is how long after its deadline Close waits for a sink that does not
 // return.
-const hanging = time.Second
+const closeMargin = time.Second
 
 // Dispatcher sends alerts to sinks. It can be used by several goroutines at once.
 type Dispatcher struct {
-	outlets []*outlet
-	grace   time.Duration
+	queues []*sinkQueue
+	grace  time.Duration
 
 	once   sync.Once
 	missed []*Undelivered
@@ -52,7 +52,7 @@ type Dispatcher struct {
 
 // Open prepares the sinks. It uses no network itself. An error means that a sink
 // could never work as it is configured: a file of it cannot be read or written.
-func Open(o Options) (*Dispatcher, error) { return open(o, patience) }
+func Open(o Options) (*Dispatcher, error) { return open(o, retryTiming) }
 
 func open(o Options, t timing) (*Dispatcher, error) {
 	if o.Grace == 0 {
@@ -73,12 +73,12 @@ func open(o Options, t timing) (*Dispatcher, error) {
 			cancel()
 			return nil, fmt.Errorf("preparing the sink %s: %w", name(s), err)
 		}
-		d.outlets = append(d.outlets, &outlet{
+		d.queues = append(d.queues, &sinkQueue{
 			name: name(s), recorded: s.Kind != Terminal, noBound: o.NoBound, least: level, timeout: s.Timeout, sink: sink, timing: t, failed: o.Failed,
 			wake: make(chan struct{}, 1), end: make(chan struct{}),
 		})
 	}
-	for _, out := range d.outlets {
+	for _, out := range d.queues {
 		go out.deliver(ctx)
 	}
 	return d, nil
@@ -125,7 +125,7 @@ func (d *Dispatcher) Raise(a detect.Alert) { d.raise(a, func(string) bool { retu
 // raise hands an alert to those sinks that take its severity and are wanted.
 func (d *Dispatcher) raise(a detect.Alert, wanted func(sink string) bool) {
 	var body []byte
-	for _, out := range d.outlets {
+	for _, out := range d.queues {
 		if a.Severity.Level() < out.least || !wanted(out.name) {
 			continue
 		}
@@ -141,11 +141,11 @@ func (d *Dispatcher) raise(a detect.Alert, wanted func(sink string) bool) {
 func (d *Dispatcher) Close() []*Undelivered {
 	d.once.Do(func() {
 		deadline := time.Now().Add(d.grace)
-		for _, out := range d.outlets {
+		for _, out := range d.queues {
 			out.close()
 		}
 		after := time.AfterFunc(time.Until(deadline), d.cancel)
-		for _, out := range d.outlets {
+		for _, out := range d.queues {
 			if u := out.finish(deadline); u != nil {
 				d.missed = append(d.missed, u)
 			}
@@ -204,11 +204,11 @@ type refusal struct{ cause error }
 func (r *refusal) Error() string { return r.cause.Error() }
 func (r *refusal) Unwrap() error { return r.cause }
 
-// busy is an answer that says when to try again.
-type busy struct {
+// retryLater is an answer that says when to try again.
+type retryLater struct {
 	cause error
 	after time.Duration
 }
 
-func (b *busy) Error() string { return b.cause.Error() }
-func (b *busy) Unwrap() error { return b.cause }
+func (b *retryLater) Error() string { return b.cause.Error() }
+func (b *retryLater) Unwrap() error { return b.cause }

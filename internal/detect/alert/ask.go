@@ -5,15 +5,12 @@ import (
 	"cmp"
 	"context"
 	"crypto/hmac"
-	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
@@ -145,21 +142,10 @@ func (i *invalidReply) Unwrap() error { return i.cause }
 func (a *Asker) once(ctx context.Context, q Question, body []byte) (Reply, time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, a.attempt)
 	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, a.poster.url, bytes.NewReader(body))
+	extra := signatureHeaders(a.key, a.now(), body)
+	extra.Set("Holdfast-Request-Id", syslog.Field(q.ID, 128))
+	answer, err := a.poster.do(ctx, body, extra)
 	if err != nil {
-		return Reply{}, 0, &refusal{errors.New("its address is no URL")}
-	}
-	stamp := strconv.FormatInt(a.now().Unix(), 10)
-	r.Header = a.poster.header.Clone()
-	r.Header.Set("Holdfast-Request-Id", syslog.Field(q.ID, 128))
-	r.Header.Set("Holdfast-Timestamp", stamp)
-	r.Header.Set("Holdfast-Signature", "v1="+Signature(a.key, stamp, body))
-	answer, err := a.poster.client.Do(r)
-	if err != nil {
-		var u *url.Error
-		if errors.As(err, &u) {
-			err = u.Err // without the URL, which may be secret
-		}
 		return Reply{}, 0, err
 	}
 	defer answer.Body.Close()
@@ -185,21 +171,13 @@ func (a *Asker) once(ctx context.Context, q Question, body []byte) (Reply, time.
 	}
 }
 
-func retryAfter(answer *http.Response) time.Duration {
-	seconds, err := strconv.Atoi(answer.Header.Get("Retry-After"))
-	if err != nil || seconds < 0 {
-		return 0
-	}
-	return time.Duration(min(seconds, 3600)) * time.Second
-}
-
 // check says whether an answer is one to this question, from who knows the key.
 func (a *Asker) check(q Question, signature string, text []byte) (Reply, error) {
 	mac, err := hex.DecodeString(strings.TrimPrefix(signature, "v1="))
 	if signature == "" {
 		return Reply{}, &invalidReply{errors.New("the answer is not signed")}
 	}
-	if want, _ := hex.DecodeString(AnswerSignature(a.key, q.Nonce, text)); err != nil || !hmac.Equal(mac, want) {
+	if err != nil || !hmac.Equal(mac, sign(a.key, "answer."+q.Nonce, text)) {
 		return Reply{}, &invalidReply{errors.New("the signature of the answer is wrong")}
 	}
 	var r Reply
@@ -224,8 +202,5 @@ func (a *Asker) check(q Question, signature string, text []byte) (Reply, error) 
 // answer has it after "v1=". What signs a request signs no answer, and what
 // signs one answer signs no other.
 func AnswerSignature(key []byte, nonce string, body []byte) string {
-	m := hmac.New(sha256.New, key)
-	io.WriteString(m, "answer."+nonce+".")
-	m.Write(body)
-	return hex.EncodeToString(m.Sum(nil))
+	return Signature(key, "answer."+nonce, body)
 }

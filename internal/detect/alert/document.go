@@ -126,9 +126,9 @@ func (d *Document) line() string {
 	return b.String()
 }
 
-// complaint is how long a program has that was refused something to say so itself: it
+// showDelay is how long a program has that was refused something to say so itself: it
 // writes its line in pieces, and an alert would stand in the middle of it.
-const complaint = 10 * time.Millisecond
+const showDelay = 10 * time.Millisecond
 
 // terminal shows lines to the user. Of many alerts of one rule in a row it shows
 // the first, and how many more there were when another one comes, or the end.
@@ -148,9 +148,9 @@ func (t *terminal) send(ctx context.Context, body []byte) error {
 		t.last, t.more = d, t.more+1
 		return nil
 	}
-	if time.Since(t.shown) > complaint {
+	if time.Since(t.shown) > showDelay {
 		select {
-		case <-time.After(complaint):
+		case <-time.After(showDelay):
 		case <-ctx.Done():
 		}
 	}

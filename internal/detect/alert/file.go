@@ -44,7 +44,7 @@ func (s file) send(_ context.Context, body []byte) error {
 		return err
 	}
 	line := append(append([]byte(nil), body...), '\n')
-	if torn(f) {
+	if endsInMidLine(f) {
 		line = append([]byte{'\n'}, line...)
 	}
 	_, err = f.Write(line)
@@ -57,8 +57,8 @@ func (s file) send(_ context.Context, body []byte) error {
 	return nil
 }
 
-// torn says whether the last line was cut, by a full disk or a crash.
-func torn(f *os.File) bool {
+// endsInMidLine says whether the last line was cut, by a full disk or a crash.
+func endsInMidLine(f *os.File) bool {
 	at, err := f.Seek(-1, io.SeekEnd)
 	if err != nil {
 		return false // it is empty

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
@@ -111,8 +112,8 @@ func readFile(path string, most int64, mode os.FileMode) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, most))
 }
 
-// ours are the headers that a file may not set.
-var ours = []string{"Host", "Content-Type", "Content-Length", "Transfer-Encoding", "Connection", "Trailer", "Upgrade"}
+// reservedHeaders are those that a file may not set.
+var reservedHeaders = []string{"Host", "Content-Type", "Content-Length", "Transfer-Encoding", "Connection", "Trailer", "Upgrade"}
 
 // readHeaders reads a header a line. No message repeats a value.
 func readHeaders(path string, into http.Header) error {
@@ -132,7 +133,7 @@ func readHeaders(path string, into http.Header) error {
 		switch canonical := http.CanonicalHeaderKey(name); {
 		case !ok || !token(name) || strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }):
 			return fmt.Errorf("reading the headers: line %d of %s is not NAME: VALUE", n, escape(path, 200))
-		case slices.Contains(ours, canonical) || strings.HasPrefix(canonical, "Holdfast-"):
+		case slices.Contains(reservedHeaders, canonical) || strings.HasPrefix(canonical, "Holdfast-"):
 			return fmt.Errorf("reading the headers: line %d of %s sets %s, which is set already", n, escape(path, 200), canonical)
 		default:
 			into.Set(canonical, value)
@@ -146,22 +147,27 @@ func token(s string) bool {
 	return s != "" && strings.Trim(s, "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") == ""
 }
 
-// post sends a body and returns the beginning of the answer.
-func (p *poster) post(ctx context.Context, body []byte, extra http.Header) ([]byte, error) {
+// do sends a body, with headers besides those of every request. No error holds the
+// URL, which may be secret.
+func (p *poster) do(ctx context.Context, body []byte, extra http.Header) (*http.Response, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, p.url, bytes.NewReader(body))
 	if err != nil {
 		return nil, &refusal{errors.New("its address is no URL")}
 	}
 	r.Header = p.header.Clone()
-	for name, values := range extra {
-		r.Header[name] = values
-	}
+	maps.Copy(r.Header, extra)
 	answer, err := p.client.Do(r)
+	var u *url.Error
+	if errors.As(err, &u) {
+		err = u.Err
+	}
+	return answer, err
+}
+
+// post sends an alert and returns the beginning of the answer.
+func (p *poster) post(ctx context.Context, body []byte, extra http.Header) ([]byte, error) {
+	answer, err := p.do(ctx, body, extra)
 	if err != nil {
-		var u *url.Error
-		if errors.As(err, &u) {
-			err = u.Err // without the URL, which may be secret
-		}
 		return nil, fmt.Errorf("sending an alert: %w", err)
 	}
 	defer answer.Body.Close()
@@ -185,11 +191,20 @@ func judge(answer *http.Response, err error) error {
 	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity:
 		return &refusal{cause}
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
-		if seconds, err := strconv.Atoi(answer.Header.Get("Retry-After")); err == nil && seconds > 0 {
-			return &busy{cause, time.Duration(min(seconds, 3600)) * time.Second}
+		if wait := retryAfter(answer); wait > 0 {
+			return &retryLater{cause, wait}
 		}
 	}
 	return cause
+}
+
+// retryAfter is the time that an answer asks to wait, an hour at most; 0 for none.
+func retryAfter(answer *http.Response) time.Duration {
+	seconds, err := strconv.Atoi(answer.Header.Get("Retry-After"))
+	if err != nil || seconds < 0 {
+		return 0
+	}
+	return time.Duration(min(seconds, 3600)) * time.Second
 }
 
 // webhook posts each alert as JSON.
@@ -223,12 +238,11 @@ func (w *webhook) send(ctx context.Context, body []byte) error {
 	if err != nil {
 		return err
 	}
-	extra := http.Header{"Holdfast-Alert-Id": {syslog.Field(d.ID, 128)}}
+	extra := http.Header{}
 	if w.key != nil {
-		stamp := strconv.FormatInt(w.now().Unix(), 10)
-		extra.Set("Holdfast-Timestamp", stamp)
-		extra.Set("Holdfast-Signature", "v1="+Signature(w.key, stamp, body))
+		extra = signatureHeaders(w.key, w.now(), body)
 	}
+	extra.Set("Holdfast-Alert-Id", syslog.Field(d.ID, 128))
 	_, err = w.post(ctx, body, extra)
 	return err
 }
@@ -237,8 +251,18 @@ func (w *webhook) send(ctx context.Context, body []byte) error {
 // Holdfast-Timestamp has, a dot, and the body: a receiver that checks both can
 // tell a forged request and one that was sent again later.
 func Signature(key []byte, stamp string, body []byte) string {
+	return hex.EncodeToString(sign(key, stamp, body))
+}
+
+func sign(key []byte, stamp string, body []byte) []byte {
 	m := hmac.New(sha256.New, key)
 	io.WriteString(m, stamp+".")
 	m.Write(body)
-	return hex.EncodeToString(m.Sum(nil))
+	return m.Sum(nil)
+}
+
+// signatureHeaders are the headers of a request that is signed now.
+func signatureHeaders(key []byte, now time.Time, body []byte) http.Header {
+	stamp := strconv.FormatInt(now.Unix(), 10)
+	return http.Header{"Holdfast-Timestamp": {stamp}, "Holdfast-Signature": {"v1=" + Signature(key, stamp, body)}}
 }

@@ -254,13 +254,13 @@ func TestCollector(t *testing.T) {
 
 func TestHowLongToWait(t *testing.T) {
 	for fails := 1; fails < 200; fails++ {
-		d := patience.after(fails)
-		if most := min(patience.most, patience.first<<min(fails-1, 20)); d < most/2 || d > most {
+		d := retryTiming.after(fails)
+		if most := min(retryTiming.most, retryTiming.first<<min(fails-1, 20)); d < most/2 || d > most {
 			t.Fatalf("after %d failures %v", fails, d)
 		}
 	}
 	err := judge(&http.Response{StatusCode: 503, Header: http.Header{"Retry-After": {"7"}}}, nil)
-	var b *busy
+	var b *retryLater
 	if !errors.As(err, &b) || b.after != 7*time.Second {
 		t.Errorf("%v", err)
 	}

@@ -114,7 +114,7 @@ func (d *Dispatcher) Resend(b *Backlog) (sent map[string]int, unknown []string) 
 		})
 	}
 	for sink := range b.missed {
-		if !slices.ContainsFunc(d.outlets, func(o *outlet) bool { return o.name == sink }) {
+		if !slices.ContainsFunc(d.queues, func(o *sinkQueue) bool { return o.name == sink }) {
 			unknown = append(unknown, sink)
 		}
 	}

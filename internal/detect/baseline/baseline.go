@@ -1,6 +1,7 @@
 package baseline
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -70,18 +71,8 @@ func (b *Baseline) Learn(r Run, t *Trace) ([]Thing, error) {
 	}
 	next.Runs = append(next.Runs, r)
 	*b = *next
-	slices.SortFunc(fresh, compare)
+	slices.SortFunc(fresh, func(a, b Thing) int { return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name)) })
 	return fresh, nil
-}
-
-func compare(a, b Thing) int {
-	if a.Kind != b.Kind {
-		return int(a.Kind) - int(b.Kind)
-	}
-	if a.Name < b.Name {
-		return -1
-	}
-	return 1
 }
 
 func (b *Baseline) clone() *Baseline {

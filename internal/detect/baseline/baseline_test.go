@@ -268,8 +268,8 @@ func TestBounds(t *testing.T) {
 	for i := range session {
 		told += len(c.News(&session[i], nil))
 	}
-	if told != 5001 || len(c.said[Program]) != maxSaid { // the count of executions is new too
-		t.Errorf("%d things were told and %d are remembered", told, len(c.said[Program]))
+	if told != 5001 || len(c.seen[Program]) != maxReported { // the count of executions is new too
+		t.Errorf("%d things were told and %d are remembered", told, len(c.seen[Program]))
 	}
 	long := exec("/opt/"+strings.Repeat("z", 5000), hash)
 	for thing := range traceOf([]event.Event{long}).seen {

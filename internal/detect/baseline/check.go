@@ -15,9 +15,9 @@ const (
 	floorBytes = 1 << 20 // that left the boundary
 )
 
-// maxSaid is how many new things of a kind are remembered, each of which is told
-// once. What comes after them is told as one of no name.
-const maxSaid = 1024
+// maxReported is how many new things of a kind are remembered, each of which is
+// reported once. What comes after them is reported without a name.
+const maxReported = 1024
 
 // Unnamed is the name of what is new after too many others were.
 const Unnamed = "…"
@@ -31,8 +31,8 @@ type Checker struct {
 	trace    Trace
 	most     [len(counted)]uint64
 	compares [kinds]bool
-	told     uint32 // counters that were
-	said     [kinds]map[string]bool
+	reported uint32 // counters that were reported, a bit each
+	seen     [kinds]map[string]bool
 }
 
 // Open makes a checker by the baseline of a file, which is read when the first
@@ -69,7 +69,7 @@ func (c *Checker) News(e *event.Event, into []Thing) []Thing {
 	var room [3]Thing
 	for _, one := range c.trace.things(e, room[:0]) {
 		if b.things[one.Kind][one.Name] == 0 && c.compares[one.Kind] {
-			into = c.tell(one, into)
+			into = c.report(one, into)
 		}
 	}
 	return c.excess(c.trace.count(e), into)
@@ -93,20 +93,20 @@ func (c *Checker) begin(e *event.Event, b *Baseline) {
 	}
 }
 
-// tell says a thing unless it was said.
-func (c *Checker) tell(one Thing, into []Thing) []Thing {
-	said := c.said[one.Kind]
-	if said[one.Name] {
+// report appends a thing unless it was reported before.
+func (c *Checker) report(one Thing, into []Thing) []Thing {
+	seen := c.seen[one.Kind]
+	if seen[one.Name] {
 		return into
 	}
-	if said == nil {
-		said = map[string]bool{}
-		c.said[one.Kind] = said
+	if seen == nil {
+		seen = map[string]bool{}
+		c.seen[one.Kind] = seen
 	}
-	if len(said) >= maxSaid {
+	if len(seen) >= maxReported {
 		one.Name = Unnamed
 	} else {
-		said[one.Name] = true
+		seen[one.Name] = true
 	}
 	return append(into, one)
 }
@@ -120,8 +120,8 @@ func (c *Checker) excess(changed uint32, into []Thing) []Thing {
 			least = floorBytes
 		}
 		least = max(least, Times*c.most[i])
-		if changed&^c.told>>i&1 != 0 && c.trace.counts[i] > least {
-			c.told |= 1 << i
+		if changed&^c.reported>>i&1 != 0 && c.trace.counts[i] > least {
+			c.reported |= 1 << i
 			into = append(into, Thing{Count, fmt.Sprintf("%s more than %d", counted[i], least)})
 		}
 	}

@@ -6,10 +6,12 @@
 package baseline
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"net/netip"
 	"path"
+	"slices"
 	"strings"
 
 	"holdfast.dev/holdfast/internal/floor/event"
@@ -50,12 +52,8 @@ func Kinds() []Kind {
 
 // KindOf is the kind of a name, false where it is that of none.
 func KindOf(name string) (Kind, bool) {
-	for k, n := range kindNames {
-		if n == name {
-			return Kind(k), true
-		}
-	}
-	return 0, false
+	k := slices.Index(kindNames[:], name)
+	return Kind(max(0, k)), k >= 0
 }
 
 // Thing is what an event has to do with.
@@ -89,25 +87,25 @@ func (p *place) things(e *event.Event, into []Thing) []Thing {
 		}
 		return into
 	case event.NetConnect:
-		return add(into, or(refused(e), RefusedHost, Host), e.Object)
+		return add(into, kindOf(e, RefusedHost, Host), e.Object)
 	case event.SockConnect, event.SockSend:
 		if !isAway(e.Object) {
 			return into
 		}
-		return add(into, or(refused(e), RefusedHost, Host), e.Object)
+		return add(into, kindOf(e, RefusedHost, Host), e.Object)
 	case event.NetRequest:
 		if e.Verdict == event.Denied || e.Detail["method"] == "" {
 			return into
 		}
 		return add(into, Method, methodOf(e.Detail["method"])+" "+e.Object)
 	case event.ToolCall:
-		return add(into, Tool, or(e.Detail["server"] != "", e.Detail["server"], e.Detail["agent"])+" "+e.Object)
+		return add(into, Tool, cmp.Or(e.Detail["server"], e.Detail["agent"])+" "+e.Object)
 	case event.FileOpen, event.FileLookup:
-		return p.directory(into, or(refused(e), RefusedRead, Read), e, target(e))
+		return p.directory(into, kindOf(e, RefusedRead, Read), e, target(e))
 	case event.FileWrite, event.FileMkdir, event.FileRename, event.FileLink, event.FileSymlink, event.FileUnlink, event.FileChmod,
 		event.FileChown, event.FileTruncate, event.FileMknod, event.FileXattr:
-		kind := or(refused(e), RefusedWrite, Write)
-		if to := or(e.Detail["to_resolved"] != "", e.Detail["to_resolved"], e.Detail["to"]); e.Action == event.FileRename && to != "" {
+		kind := kindOf(e, RefusedWrite, Write)
+		if to := cmp.Or(e.Detail["to_resolved"], e.Detail["to"]); e.Action == event.FileRename && to != "" {
 			into = p.directory(into, kind, e, to)
 		}
 		return p.directory(into, kind, e, target(e))
@@ -115,14 +113,15 @@ func (p *place) things(e *event.Event, into []Thing) []Thing {
 	return into
 }
 
-func or[T any](is bool, yes, no T) T {
-	if is {
-		return yes
-	}
-	return no
-}
+func target(e *event.Event) string { return cmp.Or(e.Resolved, e.Object) }
 
-func target(e *event.Event) string { return or(e.Resolved != "", e.Resolved, e.Object) }
+// kindOf is one of two kinds, by whether the attempt came to nothing.
+func kindOf(e *event.Event, denied, done Kind) Kind {
+	if refused(e) {
+		return denied
+	}
+	return done
+}
 
 // refused says whether an attempt came to nothing.
 func refused(e *event.Event) bool { return e.Verdict == event.Denied || e.Error != "" }

@@ -1,6 +1,7 @@
 package baseline
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -18,15 +19,6 @@ const (
 var counted = [...]string{
 	event.ProcExec, event.FileWrite, event.FileMkdir, event.FileRename, event.FileUnlink, event.NetQuery, event.NetConnect, event.NetRequest,
 	event.ToolCall, refusals, bytesOut,
-}
-
-func counterOf(name string) int {
-	for i, n := range counted {
-		if n == name {
-			return i
-		}
-	}
-	return -1
 }
 
 // Trace is what one run had to do with. It takes the events of one session, and
@@ -91,7 +83,7 @@ func (t *Trace) count(e *event.Event) (changed uint32) {
 
 // more adds to a counter, if there is one of that name, and returns its bit.
 func (t *Trace) more(name string, n uint64) uint32 {
-	i := counterOf(name)
+	i := slices.Index(counted[:], name)
 	if i < 0 || n == 0 {
 		return 0
 	}
@@ -103,7 +95,7 @@ func (t *Trace) more(name string, n uint64) uint32 {
 func number(s string) uint64 {
 	n, err := strconv.ParseUint(s, 10, 63)
 	if err != nil {
-		return 0
+		return 0 // ParseUint returns the most where there is more
 	}
 	return n
 }

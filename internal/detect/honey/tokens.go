@@ -105,15 +105,15 @@ func sshKey(d *draw) (string, []string) {
 
 	text := base64.StdEncoding.EncodeToString(all.Bytes())
 	at := bytes.Index(all.Bytes(), private)
-	hidden := span{(at*8 + 5) / 6, (at + ed25519.SeedSize) * 8 / 6}
+	first, end := (at*8+5)/6, (at+ed25519.SeedSize)*8/6 // the letters that the private part alone decides
 	var b strings.Builder
 	var secrets []string
 	b.WriteString("-----BEGIN OPENSSH PRIVATE KEY-----\n")
 	for from := 0; from < len(text); from += sshLine {
 		to := min(from+sshLine, len(text))
 		b.WriteString(text[from:to] + "\n")
-		if s := hidden.within(from, to); s.to-s.from >= leastSecret {
-			secrets = append(secrets, text[s.from:s.to])
+		if from, to := max(first, from), min(end, to); to-from >= leastSecret {
+			secrets = append(secrets, text[from:to])
 		}
 	}
 	b.WriteString("-----END OPENSSH PRIVATE KEY-----\n")
@@ -124,10 +124,6 @@ const (
 	sshLine     = 70 // letters of a line, as ssh-keygen writes them
 	leastSecret = 16
 )
-
-type span struct{ from, to int }
-
-func (s span) within(from, to int) span { return span{max(s.from, from), min(s.to, to)} }
 
 // pypirc holds a token that is a macaroon of version 2 with the place, an
 // identifier, a caveat and a signature (pypitoken; libmacaroons, "v2 format").

@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	watched = sys.InOpen | sys.InAccess | sys.InModify | sys.InMoveSelf
+	watchMask = sys.InOpen | sys.InAccess | sys.InModify | sys.InMoveSelf
 
 	// burst is how long what is done to a file again and again is only counted.
 	burst = time.Second
@@ -36,17 +36,17 @@ type Watcher struct {
 	ended   chan struct{}
 
 	// Owned by the goroutine until it has ended, then by Close.
-	traps map[int32]*trap // by watch
-	lost  int             // times that the queue overflowed, not yet said
-	fault error           // the first of the sink
+	files map[int32]*watchedFile // by watch
+	lost  int                    // times that the queue overflowed, not yet reported
+	fault error                  // the first of the sink
 }
 
-// trap is a file that is watched.
-type trap struct {
+// watchedFile is a file that is watched.
+type watchedFile struct {
 	file  File
 	inode fs.FileInfo
-	since time.Time      // when it was last spoken of
-	count map[string]int // what was done since, not yet said, at least: the kernel makes one of the same in a row; nil for nothing
+	since time.Time      // when it was last reported
+	count map[string]int // what was done since and not yet reported, at least: the kernel makes one of the same in a row; nil for nothing
 }
 
 // Watch begins to watch files through the root directory of a process inside,
@@ -59,7 +59,7 @@ func Watch(root string, files []File, sink event.Sink) (*Watcher, error) {
 	if err != nil {
 		return nil, fmt.Errorf("watching honeytokens: %w", err)
 	}
-	w := &Watcher{queue: queue, root: root, sink: sink, traps: map[int32]*trap{}, ended: make(chan struct{})}
+	w := &Watcher{queue: queue, root: root, sink: sink, files: map[int32]*watchedFile{}, ended: make(chan struct{})}
 	for _, f := range files {
 		if err := w.add(f); err != nil {
 			queue.Close()
@@ -79,15 +79,15 @@ func (w *Watcher) add(f File) error {
 	if !inode.Mode().IsRegular() {
 		return errors.New("it is no file")
 	}
-	wd, err := sys.InotifyAdd(w.queue, at, watched)
+	wd, err := sys.InotifyAdd(w.queue, at, watchMask)
 	if err != nil {
 		return err
 	}
-	w.traps[wd] = &trap{file: f, inode: inode}
+	w.files[wd] = &watchedFile{file: f, inode: inode}
 	return nil
 }
 
-// Close says what was not said yet and ends the watch. It returns the first error
+// Close reports what was not reported yet and ends the watch. It returns the first error
 // of the sink. Call it once, when nothing runs inside any more.
 func (w *Watcher) Close() error {
 	w.closing.Store(true)
@@ -101,7 +101,7 @@ func (w *Watcher) Close() error {
 		}
 		w.take(p[:n], time.Now())
 	}
-	w.sayCounted(time.Now().Add(burst))
+	w.reportCounted(time.Now().Add(burst))
 	go w.queue.Close() // the kernel may take 10 ms to end the watches (fsnotify_destroy_group)
 	return w.fault
 }
@@ -123,12 +123,12 @@ func (w *Watcher) run() {
 		if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
 			return
 		}
-		w.sayCounted(time.Now())
+		w.reportCounted(time.Now())
 	}
 }
 
 func (w *Watcher) counting() bool {
-	for _, t := range w.traps {
+	for _, t := range w.files {
 		if t.count != nil {
 			return true
 		}
@@ -136,7 +136,7 @@ func (w *Watcher) counting() bool {
 	return w.lost > 0
 }
 
-// take understands events. The first of a burst is said at once.
+// take understands events. The first of a burst is reported at once.
 func (w *Watcher) take(p []byte, now time.Time) {
 	for ; len(p) >= eventSize; p = p[min(len(p), eventSize+int(binary.NativeEndian.Uint32(p[12:]))):] {
 		wd, mask := int32(binary.NativeEndian.Uint32(p)), binary.NativeEndian.Uint32(p[4:])
@@ -144,16 +144,16 @@ func (w *Watcher) take(p []byte, now time.Time) {
 			w.lost++
 			continue
 		}
-		t := w.traps[wd]
+		t := w.files[wd]
 		if t == nil {
 			continue
 		}
 		if mask&sys.InIgnored != 0 { // the last name and the last descriptor are gone
-			w.say(t, now)
-			delete(w.traps, wd)
+			w.report(t, now)
+			delete(w.files, wd)
 			continue
 		}
-		if mask&watched == 0 { // such as IN_UNMOUNT, at the end of the view
+		if mask&watchMask == 0 { // such as IN_UNMOUNT, at the end of the view
 			continue
 		}
 		if t.count == nil {
@@ -161,7 +161,7 @@ func (w *Watcher) take(p []byte, now time.Time) {
 		}
 		t.count[operation(mask)]++
 		if now.Sub(t.since) >= burst {
-			w.say(t, now)
+			w.report(t, now)
 		}
 	}
 }
@@ -178,11 +178,11 @@ func operation(mask uint32) string {
 	return "read"
 }
 
-// sayCounted says what is counted of bursts that are over.
-func (w *Watcher) sayCounted(now time.Time) {
-	for _, t := range w.traps {
+// reportCounted reports what is counted of bursts that are over.
+func (w *Watcher) reportCounted(now time.Time) {
+	for _, t := range w.files {
 		if now.Sub(t.since) >= burst {
-			w.say(t, now)
+			w.report(t, now)
 		}
 	}
 	if w.lost > 0 {
@@ -191,8 +191,8 @@ func (w *Watcher) sayCounted(now time.Time) {
 	}
 }
 
-// say emits what was done to a file since it was last spoken of.
-func (w *Watcher) say(t *trap, now time.Time) {
+// report emits what was done to a file since it was last reported.
+func (w *Watcher) report(t *watchedFile, now time.Time) {
 	if t.count == nil {
 		return
 	}

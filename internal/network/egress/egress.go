@@ -135,7 +135,7 @@ func (e *Egress) open(doors boundary.Doors) error {
 		config.Credentials = e.leases
 	}
 	if doors.TUN != nil {
-		stack, err := netstack.New(doors.TUN, netstack.Options{})
+		stack, err := netstack.New(doors.TUN)
 		doors.TUN = nil
 		if err != nil {
 			doors.Close()
@@ -164,10 +164,6 @@ func (e *Egress) end() error {
 	}
 	return errors.Join(errs...)
 }
-
-// What is optional of what the engine is given; a slip in a signature would take it
-// away in silence.
-var _ network.Consenting = (*credentials.Broker)(nil)
 
 // Serving reports whether the doors of a launch are served.
 func (e *Egress) Serving() bool {

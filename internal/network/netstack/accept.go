@@ -76,7 +76,7 @@ func (l *listener) over() bool {
 // Addr is the unspecified address: the listener stands for all.
 func (l *listener) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv6unspecified} }
 
-// handle takes one SYN through decision and handshake. The stack calls it on a
+// handle takes one SYN through the handshake. The stack calls it on a
 // goroutine of its own.
 func (s *Stack) handle(r *tcp.ForwarderRequest) {
 	q := new(waiter.Queue)
@@ -88,11 +88,6 @@ func (s *Stack) handle(r *tcp.ForwarderRequest) {
 	id := r.ID()
 	local := endpointAddr(id.LocalAddress, id.LocalPort)
 	remote := endpointAddr(id.RemoteAddress, id.RemotePort)
-	if decide := s.options.Decide; decide != nil && !decide(local) {
-		s.leave(q, nil)
-		r.Complete(true)
-		return
-	}
 	ep, err := r.CreateEndpoint(q)
 	r.Complete(err != nil)
 	if err != nil {
@@ -121,7 +116,7 @@ func (s *Stack) enter(q *waiter.Queue) bool {
 		return false
 	}
 	s.sweep(time.Now())
-	if s.used >= s.options.Connections {
+	if s.used >= s.limits.connections {
 		return false
 	}
 	s.used++
@@ -147,7 +142,7 @@ func (s *Stack) leave(q *waiter.Queue, ep tcpip.Endpoint) {
 // resets those that do not go: a client that takes no data would otherwise hold
 // the buffer of each connection that it ever opened. Locked: s.mu.
 func (s *Stack) sweep(now time.Time) {
-	if len(s.leaving) < 64 && s.used < s.options.Connections {
+	if len(s.leaving) < 64 && s.used < s.limits.connections {
 		return
 	}
 	for ep, until := range s.leaving {

@@ -20,7 +20,7 @@ func BenchmarkBulk(b *testing.B) {
 	}
 	defer server.Close()
 	go serveBulk(server)
-	w := start(b, Options{})
+	w := launch(b, usual)
 	go relayAll(w.s.Listener(), server.Addr().String())
 	dials := map[string]func() net.Conn{
 		"direct": func() net.Conn {

@@ -168,18 +168,13 @@ func (c *conn) abort() {
 }
 
 // CloseWrite ends the half towards the client, which reads EOF.
-func (c *conn) CloseWrite() error { return c.shutdown(tcpip.ShutdownWrite) }
-
-// CloseRead ends the half from the client.
-func (c *conn) CloseRead() error { return c.shutdown(tcpip.ShutdownRead) }
-
-func (c *conn) shutdown(how tcpip.ShutdownFlags) error {
+func (c *conn) CloseWrite() error {
 	select {
 	case <-c.closed:
 		return c.wrap("close", net.ErrClosed)
 	default:
 	}
-	return c.wrap("close", c.explain(c.ep.Shutdown(how)))
+	return c.wrap("close", c.explain(c.ep.Shutdown(tcpip.ShutdownWrite)))
 }
 
 // SetLinger is that of *net.TCPConn: with 0, Close resets the connection and

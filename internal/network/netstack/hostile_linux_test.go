@@ -16,7 +16,7 @@ import (
 // raw socket, sends segments that no kernel would. They must neither end the
 // supervisor nor disturb a connection that they do not belong to.
 func TestRootForgedSegments(t *testing.T) {
-	w := start(t, Options{HalfOpen: 64})
+	w := launch(t, limits{connections: 1024, halfOpen: 64})
 	victim, _ := w.pair("198.51.100.7:443")
 	quiet, here := w.pair("198.51.100.8:443")
 	fd := w.socket(unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_RAW)

@@ -15,7 +15,7 @@ import (
 )
 
 func TestRootLimits(t *testing.T) {
-	w := start(t, Options{Connections: 3})
+	w := launch(t, limits{connections: 3, halfOpen: 256})
 	_, first := w.pair("198.51.100.7:443")
 	w.pair("198.51.100.7:443")
 	if _, err := w.dial(unix.SOCK_STREAM, "198.51.100.7:443"); err != nil { // waits to be accepted, and counts
@@ -35,7 +35,7 @@ func TestRootLimits(t *testing.T) {
 
 // A client that does not take its data keeps its place until it is swept.
 func TestRootWhoDoesNotReadKeepsItsPlace(t *testing.T) {
-	w := start(t, Options{Connections: 1})
+	w := launch(t, limits{connections: 1, halfOpen: 256})
 	_, here := w.pair("198.51.100.7:443")
 	if err := here.SetWriteDeadline(time.Now().Add(100 * time.Millisecond)); err != nil {
 		t.Fatal(err)
@@ -75,7 +75,7 @@ func (w *world) flood(n int) {
 
 func TestRootFlood(t *testing.T) {
 	testenv.NoGoroutines(t)
-	w := start(t, Options{HalfOpen: 16})
+	w := launch(t, limits{connections: 1024, halfOpen: 16})
 	w.flood(2000)
 	w.s.mu.Lock()
 	used := w.s.used
@@ -94,9 +94,9 @@ func TestRootFlood(t *testing.T) {
 
 func TestRootCloseEndsEverything(t *testing.T) {
 	testenv.NoGoroutines(t)
-	start(t, Options{}).stop() // the runtime keeps descriptors of its own from the first one that it waits for
+	launch(t, usual).stop() // the runtime keeps descriptors of its own from the first one that it waits for
 	before := descriptors(t)
-	w := start(t, Options{})
+	w := launch(t, usual)
 	var clients []net.Conn
 	reads := make(chan error, 8)
 	for range 8 {
@@ -147,7 +147,7 @@ func descriptors(t *testing.T) int {
 }
 
 func TestRootListenerClosed(t *testing.T) {
-	w := start(t, Options{})
+	w := launch(t, usual)
 	_, here := w.pair("198.51.100.7:443")
 	queued, err := w.dial(unix.SOCK_STREAM, "198.51.100.7:443")
 	if err != nil {
@@ -172,7 +172,7 @@ func TestRootListenerClosed(t *testing.T) {
 
 func TestRootTheDeviceGoes(t *testing.T) {
 	testenv.NoGoroutines(t)
-	w := start(t, Options{})
+	w := launch(t, usual)
 	_, here := w.pair("198.51.100.7:443")
 	if _, err := unix.Write(w.ctl, removeDevice[:]); err != nil {
 		t.Fatal(err)
@@ -192,19 +192,10 @@ func TestWhatIsNoDeviceIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer p.Close()
-	if _, err := New(r, Options{}); err == nil {
+	if _, err := New(r); err == nil {
 		t.Error("a pipe is taken for a device")
 	}
 	if _, err := r.Stat(); !errors.Is(err, os.ErrClosed) {
 		t.Errorf("the file stays open: %v", err)
-	}
-	for _, o := range []Options{{MTU: 1279}, {MTU: 65521}, {Connections: -1}, {HalfOpen: -1}} {
-		f, err := os.Open(os.DevNull)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := New(f, o); err == nil {
-			t.Errorf("%+v is accepted", o)
-		}
 	}
 }

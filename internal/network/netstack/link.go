@@ -128,7 +128,7 @@ func (l *link) frame(pkt *stack.PacketBuffer) [][]byte {
 
 // The rest is what a stack.LinkEndpoint has to say about itself.
 
-func (l *link) MTU() uint32                             { return uint32(l.stack.options.MTU) }
+func (l *link) MTU() uint32                             { return MTU }
 func (l *link) SetMTU(uint32)                           {}
 func (l *link) MaxHeaderLength() uint16                 { return 0 }
 func (l *link) LinkAddress() tcpip.LinkAddress          { return "" }

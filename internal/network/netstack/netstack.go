@@ -2,7 +2,7 @@
 // inside opens, to whatever address, comes out of a net.Listener, and the name
 // queries among its datagrams come out as packets. Everything else is answered
 // with "unreachable", so that a client falls back at once. It knows nothing of
-// policy; it asks Options.Decide and never sends to any place but the device.
+// policy, and never sends to any place but the device.
 //
 // It is the rung of the ladder for hosts whose kernel cannot intercept by
 // itself. The segments come from the inside and are hostile; what reaches the
@@ -14,7 +14,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/netip"
 	"os"
 	"sync"
 	"time"
@@ -29,33 +28,23 @@ import (
 	"gvisor.dev/gvisor/pkg/waiter"
 )
 
-// MTU is the default of Options.MTU in bytes. A whole segment of it fits into
-// an IP packet beside the largest headers; the larger the segments are, the
-// fewer trips through the device a byte costs.
+// MTU is that of the device, in bytes. A whole segment of it fits into an IP packet
+// beside the largest headers; the larger the segments are, the fewer trips through
+// the device a byte costs.
 const MTU = 65520
 
-// The defaults of Options.
-const (
-	connections = 1024
-	halfOpen    = 256
-)
-
-// Options say how a Stack works. The zero value accepts every destination.
-type Options struct {
-	MTU         int // of the device, in bytes, 1280..65520; 0 means MTU
-	Connections int // open at once, those that nobody accepted yet and those that are still sending included; above it connections are refused. 0 means 1024
-	HalfOpen    int // handshakes and decisions at once; a SYN above it is dropped, and its sender tries again. 0 means 256
-
-	// Decide is asked before the handshake of each connection; on false the
-	// client sees ECONNREFUSED. It is called on a goroutine of its own, counts
-	// as a half-open connection while it runs, and Close waits for it. Nil
-	// accepts all.
-	Decide func(dst netip.AddrPort) bool
+// limits bound what the inside can make a stack hold.
+type limits struct {
+	connections int // open at once, those that were not accepted yet and those that are still sending included; above it connections are refused
+	halfOpen    int // handshakes at once; a SYN above it is dropped, and its sender tries again
 }
+
+// usual are the limits of a run.
+var usual = limits{connections: 1024, halfOpen: 256}
 
 // Stack is a network stack behind one TUN device.
 type Stack struct {
-	options  Options
+	limits   limits
 	device   *device
 	stack    *stack.Stack
 	listener *listener
@@ -81,24 +70,22 @@ const nic tcpip.NICID = 1
 //
 // Nobody else may hold the device: a second reader takes packets away, and one
 // inside could answer in the name of any address.
-func New(tun *os.File, o Options) (*Stack, error) {
-	if err := o.fill(); err != nil {
-		tun.Close()
-		return nil, err
-	}
+func New(tun *os.File) (*Stack, error) { return start(tun, usual) }
+
+func start(tun *os.File, l limits) (*Stack, error) {
 	d, err := openDevice(tun)
 	if err != nil {
 		tun.Close()
 		return nil, fmt.Errorf("starting the network stack: %w", err)
 	}
 	s := &Stack{
-		options: o,
+		limits:  l,
 		device:  d,
 		done:    make(chan struct{}),
 		pending: map[*waiter.Queue]struct{}{},
 		leaving: map[tcpip.Endpoint]time.Time{},
 	}
-	s.listener = &listener{stack: s, queue: make(chan *conn, o.Connections), closed: make(chan struct{})}
+	s.listener = &listener{stack: s, queue: make(chan *conn, l.connections), closed: make(chan struct{})}
 	s.packets = &Packets{stack: s, queue: make(chan datagram, queries)}
 	if err := s.build(); err != nil {
 		if s.stack != nil {
@@ -108,21 +95,6 @@ func New(tun *os.File, o Options) (*Stack, error) {
 		return nil, fmt.Errorf("starting the network stack: %w", err)
 	}
 	return s, nil
-}
-
-func (o *Options) fill() error {
-	for _, d := range []struct {
-		value  *int
-		preset int
-	}{{&o.MTU, MTU}, {&o.Connections, connections}, {&o.HalfOpen, halfOpen}} {
-		if *d.value == 0 {
-			*d.value = d.preset
-		}
-	}
-	if o.MTU < header.IPv6MinimumMTU || o.MTU > MTU || o.Connections < 0 || o.HalfOpen < 0 {
-		return fmt.Errorf("options of the network stack: MTU %d, connections %d, half-open %d: one is out of range", o.MTU, o.Connections, o.HalfOpen)
-	}
-	return nil
 }
 
 // silence keeps gVisor from writing to standard error, which is the user's.
@@ -138,7 +110,7 @@ func (s *Stack) build() error {
 	if err := tune(s.stack); err != nil {
 		return err
 	}
-	forwarder := tcp.NewForwarder(s.stack, 0, s.options.HalfOpen, s.handle)
+	forwarder := tcp.NewForwarder(s.stack, 0, s.limits.halfOpen, s.handle)
 	s.stack.SetTransportProtocolHandler(tcp.ProtocolNumber, forwarder.HandlePacket)
 	l := &link{stack: s}
 	if err := s.stack.CreateNIC(nic, l); err != nil {
@@ -195,8 +167,8 @@ func named(what string, err tcpip.Error) error {
 
 // Listener hands out the connections, as *net.TCPListener would those of
 // addresses of this host: LocalAddr of a connection is the address that was
-// dialled, RemoteAddr the client's, both *net.TCPAddr. They have CloseWrite,
-// CloseRead and SetLinger as *net.TCPConn does. After Close of the listener new
+// dialled, RemoteAddr the client's, both *net.TCPAddr. They have CloseWrite and
+// SetLinger as *net.TCPConn does. After Close of the listener new
 // connections are refused; those that were accepted stay.
 func (s *Stack) Listener() net.Listener { return s.listener }
 

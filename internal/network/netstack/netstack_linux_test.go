@@ -25,10 +25,10 @@ type world struct {
 	s *Stack
 }
 
-func start(t testing.TB, o Options) *world {
+func launch(t testing.TB, l limits) *world {
 	t.Helper()
 	i := makeInside(t)
-	s, err := New(i.tun, o)
+	s, err := start(i.tun, l)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +108,7 @@ func (w *world) pair(to string) (in *net.TCPConn, here *conn) {
 }
 
 func TestRootEveryAddressIsAccepted(t *testing.T) {
-	w := start(t, Options{})
+	w := launch(t, usual)
 	for _, to := range []string{
 		"198.51.100.7:443", "10.0.0.1:1", "8.8.8.8:65535", "169.254.169.254:80", "10.77.0.1:53",
 		"[2001:db8::1]:22", "[fd00::5]:8080", "[2606:4700::1111]:443",
@@ -168,7 +168,7 @@ func exchange(a, b net.Conn, n int64) error {
 }
 
 func TestRootDataArrivesBothWays(t *testing.T) {
-	w := start(t, Options{})
+	w := launch(t, usual)
 	for _, to := range []string{"198.51.100.7:443", "[2001:db8::1]:443"} {
 		for _, n := range []int64{0, 1, 1459, 65521, 20 << 20} {
 			in, here := w.pair(to)
@@ -182,7 +182,7 @@ func TestRootDataArrivesBothWays(t *testing.T) {
 }
 
 func TestRootSmallSegmentsAreGathered(t *testing.T) {
-	w := start(t, Options{})
+	w := launch(t, usual)
 	fd := w.socket(unix.AF_INET, unix.SOCK_STREAM, 0)
 	if err := unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_MAXSEG, 1400); err != nil {
 		t.Fatal(err)
@@ -202,7 +202,7 @@ func TestRootSmallSegmentsAreGathered(t *testing.T) {
 }
 
 func TestRootManyAtOnce(t *testing.T) {
-	w := start(t, Options{})
+	w := launch(t, usual)
 	type ends struct{ in, here net.Conn }
 	var pairs []ends // and not by the client's address: to another destination the kernel may give the same port again
 	for i := range 32 {
@@ -221,7 +221,7 @@ func TestRootManyAtOnce(t *testing.T) {
 }
 
 func TestRootHalfClose(t *testing.T) {
-	w := start(t, Options{})
+	w := launch(t, usual)
 	for _, tt := range []struct {
 		name        string
 		first, then func(in *net.TCPConn, here *conn) (net.Conn, net.Conn) // who closes its half first, towards whom
@@ -252,7 +252,7 @@ func TestRootHalfClose(t *testing.T) {
 }
 
 func TestRootResets(t *testing.T) {
-	w := start(t, Options{})
+	w := launch(t, usual)
 	in, here := w.pair("198.51.100.7:443")
 	if err := in.SetLinger(0); err != nil {
 		t.Fatal(err)
@@ -281,7 +281,7 @@ func TestRootResets(t *testing.T) {
 }
 
 func TestRootDeadlines(t *testing.T) {
-	w := start(t, Options{})
+	w := launch(t, usual)
 	in, here := w.pair("198.51.100.7:443")
 	if err := here.SetReadDeadline(time.Now().Add(10 * time.Millisecond)); err != nil {
 		t.Fatal(err)

@@ -39,8 +39,8 @@ func (p *Packets) Write(b []byte, asked, client netip.AddrPort) error {
 	if err != nil {
 		return fmt.Errorf("answering %s: %w", client, err)
 	}
-	if len(head)+len(b) > p.stack.options.MTU {
-		return fmt.Errorf("answering %s: %d bytes do not fit the MTU of %d", client, len(b), p.stack.options.MTU)
+	if len(head)+len(b) > MTU {
+		return fmt.Errorf("answering %s: %d bytes do not fit the MTU of %d", client, len(b), MTU)
 	}
 	return p.stack.device.write([][]byte{make([]byte, vnetSize), head, b})
 }

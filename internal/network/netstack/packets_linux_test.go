@@ -3,32 +3,14 @@ package netstack
 import (
 	"bytes"
 	"errors"
-	"net/netip"
 	"os"
 	"testing"
 
 	"golang.org/x/sys/unix"
 )
 
-func TestRootRefusedBeforeTheHandshake(t *testing.T) {
-	asked := make(chan netip.AddrPort, 8)
-	w := start(t, Options{Decide: func(dst netip.AddrPort) bool {
-		asked <- dst
-		return dst.Port() == 443
-	}})
-	for _, to := range []string{"198.51.100.7:25", "[2001:db8::1]:25"} {
-		if _, err := w.dial(unix.SOCK_STREAM, to); !errors.Is(err, unix.ECONNREFUSED) {
-			t.Errorf("%s: %v", to, err)
-		}
-		if got := (<-asked).String(); got != to {
-			t.Errorf("asked about %s, not %s", got, to)
-		}
-	}
-	w.pair("198.51.100.7:443")
-}
-
 func TestRootNameQueries(t *testing.T) {
-	w := start(t, Options{})
+	w := launch(t, usual)
 	for _, to := range []string{"1.1.1.1:53", "10.9.8.7:53", "[2001:db8::53]:53"} {
 		// Connected: the kernel takes the answer only from the address that was asked.
 		c, err := w.dial(unix.SOCK_DGRAM, to)
@@ -58,7 +40,7 @@ func TestRootNameQueries(t *testing.T) {
 }
 
 func TestRootOtherDatagramsAreRefused(t *testing.T) {
-	w := start(t, Options{})
+	w := launch(t, usual)
 	for _, to := range []string{"198.51.100.7:443", "[2001:db8::1]:443", "9.9.9.9:5353"} {
 		for _, size := range []int{0, 1, 1350, 9000} {
 			c, err := w.dial(unix.SOCK_DGRAM, to)
@@ -77,7 +59,7 @@ func TestRootOtherDatagramsAreRefused(t *testing.T) {
 }
 
 func TestRootPingIsAnsweredWithProhibited(t *testing.T) {
-	w := start(t, Options{})
+	w := launch(t, usual)
 	fd := w.socket(unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_ICMP)
 	f := os.NewFile(uintptr(fd), "icmp")
 	defer f.Close()

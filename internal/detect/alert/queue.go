@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 )
@@ -11,9 +12,9 @@ import (
 // What waits for a sink at most. Above that the least severe is dropped first, so
 // that a flood of small alerts hides no great one.
 const (
-	mostItems = 1024
-	mostBytes = 4 << 20
-	stubborn  = 5 // attempts after which an alert lets others go first
+	mostItems    = 1024
+	mostBytes    = 4 << 20
+	triesInFront = 5 // attempts after which an alert lets others go first
 )
 
 // item is an alert on its way to one sink.
@@ -24,9 +25,9 @@ type item struct {
 	tries int
 }
 
-// outlet is a sink with what waits for it. One goroutine sends, so that a slow
+// sinkQueue is a sink with the alerts that wait for it. One goroutine sends, so that a slow
 // sink holds up neither the run nor another sink.
-type outlet struct {
+type sinkQueue struct {
 	name     string
 	recorded bool // what it did not get stands in the record
 	noBound  bool // mostItems and mostBytes do not hold
@@ -49,7 +50,7 @@ type outlet struct {
 }
 
 // add takes an alert, in no more time than it takes to compare it with others.
-func (o *outlet) add(it *item) {
+func (o *sinkQueue) add(it *item) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.closing {
@@ -65,7 +66,7 @@ func (o *outlet) add(it *item) {
 				least = i
 			}
 		}
-		o.miss(o.waiting[least])
+		o.giveUp(o.waiting[least])
 	}
 	select {
 	case o.wake <- struct{}{}:
@@ -74,24 +75,21 @@ func (o *outlet) add(it *item) {
 }
 
 // take removes an item from those that wait. o.mu is held.
-func (o *outlet) take(it *item) {
-	for i, one := range o.waiting {
-		if one == it {
-			o.waiting = append(o.waiting[:i], o.waiting[i+1:]...)
-			o.bytes -= len(it.body)
-			return
-		}
+func (o *sinkQueue) take(it *item) {
+	if i := slices.Index(o.waiting, it); i >= 0 {
+		o.waiting = slices.Delete(o.waiting, i, i+1)
+		o.bytes -= len(it.body)
 	}
 }
 
-// miss gives up an alert: the sink does not get it from this run. o.mu is held.
-func (o *outlet) miss(it *item) {
+// giveUp gives up an alert: the sink does not get it from this run. o.mu is held.
+func (o *sinkQueue) giveUp(it *item) {
 	o.take(it)
 	o.missed = append(o.missed, it.n)
 }
 
 // deliver sends until the run is over and nothing waits, or ctx ends.
-func (o *outlet) deliver(ctx context.Context) {
+func (o *sinkQueue) deliver(ctx context.Context) {
 	defer close(o.end)
 	for ctx.Err() == nil {
 		it, wait, over := o.next()
@@ -118,7 +116,7 @@ func (o *outlet) deliver(ctx context.Context) {
 // next returns what to send now: what was tried least, then the most severe, then
 // the first. Without one it says how long to wait, 0 for until something happens,
 // or that all is over.
-func (o *outlet) next() (best *item, wait time.Duration, over bool) {
+func (o *sinkQueue) next() (best *item, wait time.Duration, over bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if len(o.waiting) == 0 {
@@ -136,19 +134,17 @@ func (o *outlet) next() (best *item, wait time.Duration, over bool) {
 }
 
 func (it *item) before(other *item) bool {
-	if a, b := it.tries/stubborn, other.tries/stubborn; a != b {
+	if a, b := it.tries/triesInFront, other.tries/triesInFront; a != b {
 		return a < b
 	}
 	return it.level > other.level
 }
 
 // pause waits for something to do; 0 is without end.
-func (o *outlet) pause(ctx context.Context, wait time.Duration) {
+func (o *sinkQueue) pause(ctx context.Context, wait time.Duration) {
 	var timer <-chan time.Time
 	if wait > 0 {
-		t := time.NewTimer(wait)
-		defer t.Stop()
-		timer = t.C
+		timer = time.After(wait)
 	}
 	select {
 	case <-o.wake:
@@ -158,9 +154,9 @@ func (o *outlet) pause(ctx context.Context, wait time.Duration) {
 }
 
 // result takes in how an attempt ended.
-func (o *outlet) result(it *item, err error) {
+func (o *sinkQueue) result(it *item, err error) {
 	var final *refusal
-	var later *busy
+	var later *retryLater
 	o.mu.Lock()
 	first := err != nil && o.err == nil
 	if err != nil {
@@ -171,7 +167,7 @@ func (o *outlet) result(it *item, err error) {
 		o.take(it)
 		o.fails, o.after = 0, time.Time{}
 	case errors.As(err, &final):
-		o.miss(it)
+		o.giveUp(it)
 		o.fails, o.after = 0, time.Time{}
 	default:
 		it.tries++
@@ -199,7 +195,7 @@ func (t timing) after(fails int) time.Duration {
 }
 
 // close says that the run is over: what waits is tried again at once.
-func (o *outlet) close() {
+func (o *sinkQueue) close() {
 	o.mu.Lock()
 	o.closing, o.after = true, time.Time{}
 	o.fails = min(o.fails, 1) // what is left of the grace is for more than one attempt
@@ -212,18 +208,18 @@ func (o *outlet) close() {
 
 // finish waits for the goroutine, which Close's deadline ends, and returns what
 // was not delivered; nil for nothing. A disk or terminal that hangs is left behind.
-func (o *outlet) finish(deadline time.Time) *Undelivered {
+func (o *sinkQueue) finish(deadline time.Time) *Undelivered {
 	select {
 	case <-o.end:
 		if s, ok := o.sink.(interface{ close() }); ok {
 			s.close()
 		}
-	case <-time.After(time.Until(deadline) + hanging):
+	case <-time.After(time.Until(deadline) + closeMargin):
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for len(o.waiting) > 0 {
-		o.miss(o.waiting[0])
+		o.giveUp(o.waiting[0])
 	}
 	if len(o.missed) == 0 {
 		return nil

@@ -112,6 +112,10 @@ type Credentials interface {
 	Bound(name string, port int) []Binding
 	// Detect names the credentials whose placeholder stands in b.
 	Detect(b []byte) []string
+	// Consent asks the rules of consent about one use: about all that a request carries
+	// before the first secret is taken, so that none is held meanwhile. The context is
+	// for Open, which does not ask again.
+	Consent(ctx context.Context, credential string, use Use) (context.Context, event.Ruling, error)
 	// Open gives the secret for one request, and counts it. An error says why
 	// there is none: expired, used up, revoked, or the source failed; it never
 	// holds the secret.

@@ -32,8 +32,8 @@ const (
 	weights         // how many there are
 )
 
-// often decides which refusals are recorded. The zero value is ready.
-type often struct {
+// throttle decides which refusals are recorded. The zero value is ready.
+type throttle struct {
 	now func() time.Time // nil for time.Now
 
 	mu    sync.Mutex
@@ -51,7 +51,7 @@ type seenRefusal struct {
 	recorded, skipped int
 }
 
-func (o *often) begin() time.Time {
+func (o *throttle) begin() time.Time {
 	if o.now == nil {
 		o.now = time.Now
 	}
@@ -67,7 +67,7 @@ func (o *often) begin() time.Time {
 
 // record says whether one more refusal is recorded, and how many of the same
 // were not since the last that was.
-func (o *often) record(class gravity, what ...string) (skipped int, ok bool) {
+func (o *throttle) record(class gravity, what ...string) (skipped int, ok bool) {
 	key := strings.Join(what, "\x00")
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -103,7 +103,7 @@ func (o *often) record(class gravity, what ...string) (skipped int, ok bool) {
 
 // unsaid returns how many refusals were lost for the record since it said so last,
 // once a minute at most, or at the end.
-func (o *often) unsaid(end bool) int {
+func (o *throttle) unsaid(end bool) int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.lost == 0 {
@@ -119,7 +119,7 @@ func (o *often) unsaid(end bool) int {
 }
 
 // repeated returns those of which more came than were recorded, and forgets that.
-func (o *often) repeated() []seenRefusal {
+func (o *throttle) repeated() []seenRefusal {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	var all []seenRefusal
@@ -133,10 +133,10 @@ func (o *often) repeated() []seenRefusal {
 	return all
 }
 
-// sayLost records that refusals are not in the record, so that a flood cannot
+// recordLost records that refusals are not in the record, so that a flood cannot
 // make it look whole; at the end also how many more there were of what is in it.
-func (e *Engine) sayLost(end bool) {
-	if n := e.often.unsaid(end); n > 0 {
+func (e *Engine) recordLost(end bool) {
+	if n := e.throttle.unsaid(end); n > 0 {
 		e.emit(event.Event{Action: event.RecordDrop, Object: string(event.Egress), Detail: map[string]string{
 			"of": string(event.Egress), "count": strconv.Itoa(n), "reason": fmt.Sprintf("more was refused than the %d things a minute that are recorded", refusedMinute),
 		}})
@@ -144,7 +144,7 @@ func (e *Engine) sayLost(end bool) {
 	if !end {
 		return
 	}
-	for _, s := range e.often.repeated() {
+	for _, s := range e.throttle.repeated() {
 		e.emit(s.again())
 	}
 }

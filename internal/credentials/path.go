@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"holdfast.dev/holdfast/internal/floor/paths"
+	"holdfast.dev/holdfast/internal/floor/programs"
 )
 
 // linksMost is how many links a path may lead over, as in the kernel
@@ -37,10 +38,10 @@ func (c *changeable) Hint() string {
 	return "move it to a place that the command inside cannot write to, or give the absolute path of another"
 }
 
-// settle follows a path from the root to its end. No directory and no link on
+// checkPath follows a path from the root to its end. No directory and no link on
 // the way may lie in one of the trees: what the path means when it is used is
 // then what it means here, whoever writes to the trees meanwhile.
-func settle(path string, trees []string) error {
+func checkPath(path string, trees []string) error {
 	roots := rootsOf(trees)
 	real, link, left, links := "/", "", strings.Split(path, "/"), 0
 	for len(left) > 0 {
@@ -113,12 +114,12 @@ func (r roots) holding(path string, info fs.FileInfo) string {
 }
 
 // program finds what a name executes, as a shell would, but never from a place
-// that is relative, and settles the path and those of its interpreters.
+// that is relative, and checks its path and those of its interpreters.
 func (s *commandSource) program(name string, depth int) (string, error) {
 	candidates := []string{name}
 	if !filepath.IsAbs(name) {
 		candidates = nil
-		for _, dir := range filepath.SplitList(value(s.env, "PATH")) {
+		for _, dir := range filepath.SplitList(programs.Path(s.env)) {
 			if filepath.IsAbs(dir) {
 				candidates = append(candidates, filepath.Join(dir, name))
 			}
@@ -129,7 +130,7 @@ func (s *commandSource) program(name string, depth int) (string, error) {
 		if err != nil || !info.Mode().IsRegular() || info.Mode()&0o111 == 0 {
 			continue
 		}
-		if err := settle(path, s.writable); err != nil {
+		if err := checkPath(path, s.writable); err != nil {
 			return "", err
 		}
 		return path, s.interpreter(path, depth)
@@ -142,7 +143,7 @@ const (
 	firstLine    = 256 // bytes of it that the kernel reads
 )
 
-// interpreter settles the path of the program that a script names in its first
+// interpreter checks the path of the program that a script names in its first
 // line (execve(2)), and of the one that env(1) is told to find.
 func (s *commandSource) interpreter(path string, depth int) error {
 	if depth >= interpreters {
@@ -191,7 +192,7 @@ func (s *commandSource) environ() []string {
 		items := filepath.SplitList(value)
 		kept := slices.DeleteFunc(slices.Clone(items), func(item string) bool {
 			var c *changeable
-			err := settle(item, s.writable)
+			err := checkPath(item, s.writable)
 			return filepath.IsAbs(item) && errors.As(err, &c)
 		})
 		switch {

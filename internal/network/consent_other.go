@@ -1,7 +1,0 @@
-//go:build !linux
-
-package network
-
-import "net"
-
-func socketHungUp(net.Conn) bool { return false }
