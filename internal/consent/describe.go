@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"holdfast.dev/holdfast/internal/floor/event"
 )
@@ -206,8 +207,8 @@ func (s *sheet) network(a event.Attempt) {
 	if a.Name != "" {
 		s.text("credential", a.Name)
 	}
-	s.say("host", "%s", Host(a.Host))
-	if !ascii(a.Host) {
+	s.say("host", "%s", host(a))
+	if strings.ContainsFunc(a.Host, func(r rune) bool { return r >= utf8.RuneSelf }) {
 		s.warn("the name of the host is not of Latin letters: %s", Quote(a.Host))
 	} else if strings.Contains("."+strings.ToLower(a.Host), ".xn--") {
 		s.warn("the name of the host stands for one that is not of Latin letters")

@@ -115,8 +115,8 @@ func described() map[string]struct {
   for a time: the same as session, for the time that you say
   directory: until the run ends: everything below the directory /home/you/other/src at any depth, but not the directory itself nor what links in it lead to: write, create, make directories, cut, rename and link within it, delete, by the same program (path and content)
 `},
-		"a request": {request, `  would happen: POST https://xn--pi-6kc.example.org:443/a b
-  host: xn--pi-6kc.example.org
+		"a request": {request, `  would happen: POST https://\u{0430}pi.example.org:443/a b
+  host: \u{0430}pi.example.org
 ! unusual: the name of the host is not of Latin letters: $'\u{0430}pi.example.org'
   port: 443
   protocol: tls
@@ -125,7 +125,7 @@ func described() map[string]struct {
 ! unusual: no rule of the policy allows this destination
 ! unusual: which program asks is not known
 ` + ruleAndTime + `  once: this one request; the next is asked about again
-  session: until the run ends: each POST of exactly https://xn--pi-6kc.example.org:443/a b, whatever its query and content, by any program inside of which it cannot be told which it is
+  session: until the run ends: each POST of exactly https://\u{0430}pi.example.org:443/a b, whatever its query and content, by any program inside of which it cannot be told which it is
   for a time: the same as session, for the time that you say
 `},
 		"a tool": {tool, `  would happen: call the tool query of db with {"sql":"drop table a"}

@@ -68,20 +68,14 @@ func backward(r rune) bool {
 // ordinary reports whether r is a letter or digit beyond ASCII that shows as
 // what it is.
 func ordinary(r rune) bool {
-	return unicode.In(r, unicode.L, unicode.Nd) && !ignorable(r) && !within(r, otherForms)
-}
-
-// ignorable reports whether r is a character that shows as nothing, or changes
-// how others show.
-func ignorable(r rune) bool {
-	return text.Invisible(r)
+	return unicode.In(r, unicode.L, unicode.Nd) && !text.Invisible(r) && !within(r, otherForms)
 }
 
 // attaches reports whether the mark r, after n others, may stand on the letter
 // base and still be seen there.
 func attaches(r, base rune, n int) bool {
 	switch {
-	case !unicode.In(r, unicode.Mn, unicode.Mc, unicode.Lm) || ignorable(r) || within(r, otherForms):
+	case !unicode.In(r, unicode.Mn, unicode.Mc, unicode.Lm) || text.Invisible(r) || within(r, otherForms):
 		return false
 	case base < 0x80:
 		return n == 0 && r >= 0x0300 && r <= 0x0331 // accents, and no strokes through the letter

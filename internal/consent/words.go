@@ -137,9 +137,13 @@ func changing(a event.Attempt) string {
 	return s + quoteForward(a.To)
 }
 
+// host is the name of a host. The network takes only names in ASCII, so that one in
+// other letters stands here as xn--….
+func host(a event.Attempt) string { return visible(a.Host, 300) }
+
 // place is where a connection goes.
 func place(a event.Attempt) string {
-	s := net.JoinHostPort(Host(a.Host), strconv.Itoa(a.Port))
+	s := net.JoinHostPort(host(a), strconv.Itoa(a.Port))
 	if a.Protocol != "" {
 		s += " (" + visible(a.Protocol, lineWord) + ")"
 	}
@@ -148,7 +152,7 @@ func place(a event.Attempt) string {
 
 // location is where a request goes.
 func location(a event.Attempt) string {
-	s := net.JoinHostPort(Host(a.Host), strconv.Itoa(a.Port))
+	s := net.JoinHostPort(host(a), strconv.Itoa(a.Port))
 	switch a.Protocol {
 	case "tls":
 		s = "https://" + s
