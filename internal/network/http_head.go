@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+
+	"holdfast.dev/holdfast/internal/policy"
 )
 
 // head is what decides how a request is framed and where it goes.
@@ -100,7 +102,7 @@ func parseRequestLine(line string, absolute bool) (h head, old bool, bad *violat
 		return h, false, smuggling("the target of the request does not begin with /")
 	}
 	if i := strings.IndexFunc(target, notInTarget); i >= 0 {
-		return h, false, smuggling("the target of the request contains %s", describeByte(target[i]))
+		return h, false, smuggling("the target of the request contains %s", policy.DescribeByte(target[i]))
 	}
 	if _, err := url.ParseRequestURI(target); err != nil {
 		return h, false, &violation{http.StatusBadRequest, "the target of the request is malformed", false}
@@ -180,7 +182,7 @@ func parseField(line []byte) (name, value string, bad *violation) {
 	}
 	for _, c := range after {
 		if c < ' ' && c != '\t' || c == 0x7f {
-			return "", "", smuggling("a header contains %s", describeByte(c))
+			return "", "", smuggling("a header contains %s", policy.DescribeByte(c))
 		}
 	}
 	return string(before), string(bytes.Trim(after, " \t")), nil

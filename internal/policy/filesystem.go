@@ -256,20 +256,48 @@ func (h Host) showable(at located, access Access) error {
 
 // writable says why the contents of a path may not be changed from inside.
 func (h Host) writable(path string) error {
-	for _, tree := range append([]string{"/opt"}, systemTrees...) {
-		if within(path, tree) && !slices.ContainsFunc(sourceTrees, func(s string) bool { return path != s && within(path, s) }) {
-			return fmt.Errorf("%s belongs to the system, which executes what is in it", path)
-		}
+	if ofSystem(path) && !isSource(path) {
+		return fmt.Errorf("%s belongs to the system, which executes what is in it", path)
 	}
 	if slices.Contains(sharedRoots, path) {
 		return fmt.Errorf("%s is shared by the whole machine", path)
 	}
-	for _, one := range embeddedToolchains().Executed {
-		if within(path, filepath.Join(h.Home, one)) || within(filepath.Join(h.Home, one), path) {
-			return fmt.Errorf("%s is or contains ~/%s, which your account executes or obeys later; filesystem.copy gives a private copy", path, one)
-		}
+	if one := h.executed(path, true); one != "" {
+		return fmt.Errorf("%s is or contains ~/%s, which your account executes or obeys later; filesystem.copy gives a private copy", path, one)
 	}
 	return nil
+}
+
+// ofSystem reports whether a path is in a tree that the host runs from.
+func ofSystem(path string) bool {
+	return within(path, "/opt") || slices.ContainsFunc(systemTrees, func(tree string) bool { return within(path, tree) })
+}
+
+// isSource reports whether a path of the system is meant for work.
+func isSource(path string) bool {
+	return slices.ContainsFunc(sourceTrees, func(s string) bool { return path != s && within(path, s) })
+}
+
+// executed is what of the home, that the account executes or obeys later, a path is or
+// lies in, or with above contains; "" for nothing.
+func (h Host) executed(path string, above bool) string {
+	for _, one := range embeddedToolchains().Executed {
+		if full := filepath.Join(h.Home, one); within(path, full) || above && within(full, path) {
+			return one
+		}
+	}
+	return ""
+}
+
+// credentialPart is the part of a path that is the name of a place of credentials; ""
+// for none.
+func credentialPart(path string) string {
+	for part := range strings.SplitSeq(path, "/") {
+		if slices.Contains(embeddedToolchains().CredentialNames, part) {
+			return part
+		}
+	}
+	return ""
 }
 
 // settle brings the rules into the order in which a backend mounts them, one

@@ -170,21 +170,31 @@ func (x explainer) apart(one Entry, what, text string) (string, *Error) {
 	return real, nil
 }
 
+// files is apart for several paths, each of which is resolved in its place; "" for
+// none.
+func (x explainer) files(one Entry, what string, paths ...*string) (fault *Error) {
+	for _, path := range paths {
+		if *path == "" {
+			continue
+		}
+		if *path, fault = x.apart(one, what, *path); fault != nil {
+			return fault
+		}
+	}
+	return nil
+}
+
 // appended refuses a file to be written whose text something on the host
 // executes or obeys: part of what is written comes from inside.
 func (x explainer) appended(one Entry, what, path string) *Error {
 	refuse := func(why string) *Error {
 		return fault(one.Origin, "choose a file of its own, such as ~/.local/state/holdfast/alerts.jsonl", "%s: %s %s", what, quote(path), why)
 	}
-	for _, tree := range append([]string{"/opt"}, systemTrees...) {
-		if within(path, tree) {
-			return refuse("belongs to the system")
-		}
+	if ofSystem(path) {
+		return refuse("belongs to the system")
 	}
-	for _, name := range embeddedToolchains().Executed {
-		if within(path, filepath.Join(x.host.Home, name)) {
-			return refuse("is or belongs to ~/" + name + ", which your account executes or obeys later")
-		}
+	if name := x.host.executed(path, false); name != "" {
+		return refuse("is or belongs to ~/" + name + ", which your account executes or obeys later")
 	}
 	if filepath.Dir(path) == nearestReal(x.host.State) && filepath.Ext(path) == ".jsonl" {
 		return nil // Holdfast reads no such file
