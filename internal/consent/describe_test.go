@@ -47,11 +47,11 @@ func described() map[string]struct {
 } {
 	plain := asked(push())
 	plain.Chain = []Asker{{PID: 6, Executable: "/bin/bash", Argv: []string{"bash", "-c", "git push origin main"}}, {PID: 5, Executable: "/usr/bin/node"}}
-	odd := asked(changed(push(), func(a *event.Attempt) {
+	disguisedWord := asked(changed(push(), func(a *event.Attempt) {
 		a.Process.Executable, a.Process.SHA256, a.Path = "/home/you/project/g\u0456t", "", "./g\u0456t"
 		a.Process.Argv[3] = "main\r\x1b[2Kgit status"
 	}))
-	odd.Count, odd.Writable, odd.Reason = 2, true, ""
+	disguisedWord.Count, disguisedWord.Writable, disguisedWord.Reason = 2, true, ""
 	script := asked(changed(push(), func(a *event.Attempt) {
 		a.Process.Executable, a.Path, a.Script, a.ScriptSHA256 = "/usr/bin/bash", "/home/you/x.sh", "/home/you/x.sh", strings.Repeat("cd", 32)
 		a.Process.Argv, a.Interpreted = []string{"x.sh", "y z"}, []string{"-x", "/home/you/x.sh"}
@@ -73,7 +73,7 @@ func described() map[string]struct {
   started by: bash -c 'git push origin main' (pid 6)
   started by: /usr/bin/node (pid 5)
 ` + ruleAndTime + scopesOfExec},
-		"a program that is another": {odd, `  would happen: $'/home/you/project/g\u{0456}t' push origin $'main\r\u{001B}[2Kgit status'
+		"a program that is another": {disguisedWord, `  would happen: $'/home/you/project/g\u{0456}t' push origin $'main\r\u{001B}[2Kgit status'
   program: $'/home/you/project/g\u{0456}t' (content not known)
 ! unusual: program: the word "g\u{0456}t" holds letters that look like others
   asked for as: $'./g\u{0456}t'

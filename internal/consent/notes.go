@@ -71,7 +71,7 @@ func disguises(s string, most int) []string {
 	var list []string
 	var word []rune
 	end := func() {
-		if len(list) < most && len(word) > 0 && odd(word) {
+		if len(list) < most && len(word) > 0 && disguisedWord(word) {
 			list = append(list, `"`+visible(string(word), 60)+`"`)
 		}
 		word = word[:0]
@@ -87,8 +87,8 @@ func disguises(s string, most int) []string {
 	return list
 }
 
-// odd reports whether a word holds letters that pass for others.
-func odd(word []rune) bool {
+// disguisedWord reports whether a word holds letters that pass for others.
+func disguisedWord(word []rune) bool {
 	pieces := make([]piece, len(word))
 	for i, r := range word {
 		if r >= 0x80 && within(r, otherForms) {

@@ -184,7 +184,7 @@ func FuzzVisible(f *testing.F) {
 			ascii, like := false, false
 			for _, r := range word {
 				ascii = ascii || r < 0x80 && unicode.IsLetter(r)
-				like = like || strings.ContainsRune(twins, r)
+				like = like || strings.ContainsRune(lookalikes, r)
 			}
 			if letters := strings.Trim(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"); ascii && like && strings.IndexFunc(letters, func(r rune) bool { return r < 0x80 }) < 0 {
 				t.Errorf("%+q is shown as %s, in which a letter passes for another", s, v)

@@ -54,7 +54,7 @@ func (p *Plan) sink(x explainer, one Entry, ranks map[string]int) *Error {
 		s.Address = "unix://" + socket
 	}
 	if s.Kind == "file" {
-		if fault := x.appended(one, what, s.Address); fault != nil {
+		if fault := x.appendTarget(one, what, s.Address); fault != nil {
 			return fault
 		}
 	}
@@ -123,7 +123,7 @@ func (x explainer) unchangeable(one Entry, path string) (located, *Error) {
 	case at.mode&0o022 != 0:
 		return at, fault(one.Origin, "chmod go-w "+quote(real), "alerts.rules: %s can be written by others (mode %#o)", quote(real), at.mode&0o777)
 	}
-	name, rule := x.led(links)
+	name, rule := x.changeableLink(links)
 	if rule == "" {
 		name, rule = x.changeable([]string{at.path})
 	}

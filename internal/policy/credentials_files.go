@@ -58,7 +58,7 @@ func (x explainer) source(c *Credential, base string) *Error {
 		}
 	}
 	for _, path := range files {
-		if _, fault := x.apart(Entry{Origin: c.Origin, Base: base}, "the credential "+c.Name, *path); fault != nil {
+		if _, fault := x.outsideView(Entry{Origin: c.Origin, Base: base}, "the credential "+c.Name, *path); fault != nil {
 			return fault
 		}
 	}

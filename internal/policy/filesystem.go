@@ -78,11 +78,11 @@ type view struct {
 	env       []Env    // that shown tools need to find their files
 	search    []string // PATH inside
 	notes     []string
-	looked    map[string]look // what locate answered
-	writable  []writable      // what something inside can change
+	resolved  map[string]resolution // what locate answered, by path
+	writable  []writable            // what something inside can change
 }
 
-type look struct {
+type resolution struct {
 	at  located
 	err error
 }
@@ -91,14 +91,14 @@ type look struct {
 // what lies in them come up again and again, and one plan should rest on one
 // answer.
 func (v *view) locate(path string) (located, error) {
-	if l, known := v.looked[path]; known {
+	if l, known := v.resolved[path]; known {
 		return l.at, l.err
 	}
-	if v.looked == nil {
-		v.looked = map[string]look{}
+	if v.resolved == nil {
+		v.resolved = map[string]resolution{}
 	}
 	at, err := locate(path)
-	v.looked[path] = look{at, err}
+	v.resolved[path] = resolution{at, err}
 	return at, err
 }
 

@@ -120,10 +120,10 @@ func (p *Plan) anchor(x explainer, one Entry) *Error {
 	a.Origin = one.Origin
 	if a.Kind == "file" {
 		var fault *Error
-		if a.Address, fault = x.apart(one, "the anchor", a.Address); fault != nil {
+		if a.Address, fault = x.outsideView(one, "the anchor", a.Address); fault != nil {
 			return fault
 		}
-		if fault := x.appended(one, "the anchor", a.Address); fault != nil {
+		if fault := x.appendTarget(one, "the anchor", a.Address); fault != nil {
 			return fault
 		}
 	}

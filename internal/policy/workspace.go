@@ -135,9 +135,9 @@ func (e *Effective) outside(h Host, file string) error {
 	return nil
 }
 
-// unreachable refuses a policy of the user's that the command could change, by any
+// refuseWritablePolicy refuses a policy of the user's that the command could change, by any
 // path that it may write. That of the workspace is judged by its content.
-func (p *Plan) unreachable(e Effective, h Host) error {
+func (p *Plan) refuseWritablePolicy(e Effective, h Host) error {
 	x := explainer{plan: *p, host: h}
 	for _, s := range e.Sources {
 		if !filepath.IsAbs(s.Name) || e.Project != nil && s.Name == e.Project.Path {

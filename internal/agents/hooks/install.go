@@ -111,8 +111,8 @@ func trusted(path string) bool {
 	if err != nil {
 		return false
 	}
-	for _, moment := range []string{"pre_tool_use", "post_tool_use"} {
-		if !bytes.Contains(data, []byte(path+":"+moment+":")) {
+	for _, hookEvent := range []string{"pre_tool_use", "post_tool_use"} {
+		if !bytes.Contains(data, []byte(path+":"+hookEvent+":")) {
 			return false
 		}
 	}
@@ -152,11 +152,11 @@ func (a agent) rewrite(path, hook string, install bool) (bool, error) {
 	}
 	var want []byte
 	switch {
-	case a.whole == nil:
+	case a.ownFile == nil:
 		want, err = a.edited(have, hook, install)
 	case install:
 		_, _, err = a.inspect(have, hook)
-		want = a.whole(hook)
+		want = a.ownFile(hook)
 	default:
 		_, _, err = a.inspect(have, hook)
 	}
@@ -165,7 +165,7 @@ func (a agent) rewrite(path, hook string, install bool) (bool, error) {
 		return false, err
 	case bytes.Equal(want, have) && (was != nil || len(want) == 0):
 		return false, nil
-	case len(want) == 0 && a.whole != nil:
+	case len(want) == 0 && a.ownFile != nil:
 		return true, os.Remove(path)
 	}
 	return true, replace(path, want, was)
