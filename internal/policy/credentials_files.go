@@ -24,9 +24,9 @@ func (p *Plan) sources(e Effective, h Host) error {
 	return errs.orNil()
 }
 
-// Judge resolves where the secret of a credential that the user keeps comes from, and
+// ResolveSource resolves where the secret of a credential that the user keeps comes from, and
 // refuses what a command under p, or an earlier run, could read or replace.
-func (c *Credential) Judge(p Plan, h Host) error {
+func (c *Credential) ResolveSource(p Plan, h Host) error {
 	if fault := (explainer{plan: p, host: h}).source(c, ""); fault != nil {
 		return fault
 	}

@@ -24,15 +24,15 @@ import (
 	"holdfast.dev/holdfast/internal/floor/event"
 )
 
-// Ends are ours of the two streams of one side.
-type Ends struct {
+// Streams are our ends of the two streams of one side.
+type Streams struct {
 	In  io.WriteCloser // what the side reads
 	Out io.ReadCloser  // what it writes
 }
 
 // Config is one server at work for one agent.
 type Config struct {
-	Agent, Server Ends
+	Agent, Server Streams
 	Name          string              // of the server, until it says one itself
 	Sink          event.Sink          // of the events of the gateway
 	Redact        func(string) string // takes secrets out of a text; nil for none to take out

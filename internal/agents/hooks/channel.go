@@ -95,7 +95,7 @@ func sendOnce(socket string, r Report, held func(time.Duration)) (Answer, error)
 	if a.Wait <= 0 {
 		return a, nil
 	}
-	wait := min(time.Duration(a.Wait)*time.Millisecond, r.Patience()) + channelTimeout
+	wait := min(time.Duration(a.Wait)*time.Millisecond, r.AnswerTime()) + channelTimeout
 	held(wait)
 	c.SetDeadline(time.Now().Add(wait))
 	a = Answer{}

@@ -76,8 +76,8 @@ func (p Place) file() (agent, string, error) {
 	return a, filepath.Join(p.Home, a.dir, a.file), nil
 }
 
-// Look says what is installed. It changes nothing.
-func (p Place) Look() (Status, error) {
+// Inspect says what is installed. It changes nothing.
+func (p Place) Inspect() (Status, error) {
 	a, path, err := p.file()
 	if err != nil {
 		return Status{}, err
@@ -140,7 +140,7 @@ func (p Place) change(install bool) (bool, Status, error) {
 	if err != nil {
 		return false, Status{}, &FileError{path, err}
 	}
-	st, err := p.Look()
+	st, err := p.Inspect()
 	return changed, st, err
 }
 

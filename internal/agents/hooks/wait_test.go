@@ -12,7 +12,7 @@ import (
 
 func TestPatience(t *testing.T) {
 	for waits, want := range map[int]time.Duration{0: 7500 * time.Millisecond, 4: 3 * time.Second, 60: 55 * time.Second, callTime: 595 * time.Second} {
-		if got := (Report{Waits: waits}).Patience(); got != want {
+		if got := (Report{Waits: waits}).AnswerTime(); got != want {
 			t.Errorf("%d: %v, want %v", waits, got, want)
 		}
 	}

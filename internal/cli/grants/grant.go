@@ -229,7 +229,7 @@ func (a *app) credential(name string) (policy.Credential, []string, error) {
 	}
 	_, plan, err := plans.Compile(options)
 	if granted { // also where no run can be made: what earlier ones could write to is known all the same
-		return cred, []string{plan.Workspace}, cred.Judge(plan, options.Host)
+		return cred, []string{plan.Workspace}, cred.ResolveSource(plan, options.Host)
 	}
 	if err != nil {
 		return policy.Credential{}, nil, fmt.Errorf("there is no grant %s, and there is no policy here to look in: %w", text.Line(name), err)

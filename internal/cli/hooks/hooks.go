@@ -147,7 +147,7 @@ func newHooksStatus(a *app) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				st, err := place.Look()
+				st, err := place.Inspect()
 				if err != nil && len(args) > 0 {
 					return err
 				}
