@@ -106,8 +106,8 @@ func (q *Queue) answerable(a Answer) (*pending, error) {
 	switch {
 	case a.Grant != "":
 		return nil, fmt.Errorf("%w: it takes back an approval", ErrMismatch)
-	case p == nil && q.past.has(a.Request):
-		return nil, fmt.Errorf("%w: %s", ErrAnswered, q.past.how(a.Request))
+	case p == nil && q.recent.has(a.Request):
+		return nil, fmt.Errorf("%w: %s", ErrAnswered, q.recent.how(a.Request))
 	case p == nil || p.state == recording:
 		return nil, ErrUnknown
 	case p.Nonce != a.Nonce:
@@ -148,7 +148,7 @@ func (q *Queue) settle(p *pending, v decision) error {
 		q.limits.denied(p.Digest, v.outcome, now.mono)
 	}
 	p.decided.at = now.wall
-	q.past.add(p.ID, p.decided)
+	q.recent.add(p.ID, p.decided)
 	taken, rest := q.share(p, g, now)
 	var again *pending
 	if len(rest) > 0 && g != nil {
@@ -163,7 +163,7 @@ func (q *Queue) settle(p *pending, v decision) error {
 	}
 	switch {
 	case again != nil:
-		q.announce(again)
+		q.publish(again)
 	case g != nil && len(rest) > 0:
 		for _, w := range rest {
 			w.ruling <- q.refuse(asked, v.outcome, v.reason)
@@ -187,8 +187,8 @@ func (v decision) text() string {
 	return "denied by " + v.answer.By + ": " + v.reason
 }
 
-// taking is a waiter that has a use of a grant.
-type taking struct {
+// grantedUse is a waiting attempt with the use of a grant that is reserved for it.
+type grantedUse struct {
 	w     *waiter
 	grant Grant // after the use
 }
@@ -196,13 +196,13 @@ type taking struct {
 // share makes g live, and gives each waiter of p a use of it while there are
 // any, in the order in which they came; rest are those without one. The lock is
 // held.
-func (q *Queue) share(p *pending, g *grant, now moment) (taken []taking, rest []*waiter) {
+func (q *Queue) share(p *pending, g *grant, now moment) (taken []grantedUse, rest []*waiter) {
 	for _, w := range p.waiters {
 		switch {
 		case w.gone:
 		case g != nil && !q.closed && g.live(now):
 			g.Used++
-			taken = append(taken, taking{w, g.Grant})
+			taken = append(taken, grantedUse{w, g.Grant})
 		default:
 			rest = append(rest, w)
 		}

@@ -82,7 +82,7 @@ func (q *Queue) Ask(a event.Attempt, rule, reason string) event.Ruling {
 		return q.refuse(asked, outcomeLimit, why)
 	}
 	if fresh != nil {
-		q.announce(fresh)
+		q.publish(fresh)
 	}
 	return event.Ruling{Verdict: event.Unknown, Rule: rule, Reason: reason, Wait: func(ctx context.Context) event.Ruling {
 		return q.wait(ctx, asked, w)
@@ -159,14 +159,14 @@ func (q *Queue) open(asked question, waiters []*waiter, now moment) *pending {
 func (q *Queue) newID() string {
 	for {
 		id := strings.ToLower(rand.Text()[:6])
-		if q.pending[id] == nil && !q.past.has(id) && !slices.ContainsFunc(q.grants, func(g *grant) bool { return g.ID == id }) {
+		if q.pending[id] == nil && !q.recent.has(id) && !slices.ContainsFunc(q.grants, func(g *grant) bool { return g.ID == id }) {
 			return id
 		}
 	}
 }
 
-// announce records a request, and then shows it.
-func (q *Queue) announce(p *pending) {
+// publish records a request, and then shows it.
+func (q *Queue) publish(p *pending) {
 	var chain []Asker
 	if q.config.Chain != nil {
 		chain = q.config.Chain(p.Attempt.Process)
@@ -179,7 +179,7 @@ func (q *Queue) announce(p *pending) {
 	err := q.recordRequest(shown)
 	q.mu.Lock()
 	p.state = waiting
-	if v := q.stillborn(p, err); v.outcome != "" {
+	if v := q.endBeforeShown(p, err); v.outcome != "" {
 		p.claim(v.outcome)
 		q.mu.Unlock()
 		q.settle(p, v)
@@ -194,8 +194,9 @@ func (q *Queue) announce(p *pending) {
 	}
 }
 
-// stillborn is why a request ends before it is shown. The lock is held.
-func (q *Queue) stillborn(p *pending, err error) decision {
+// endBeforeShown returns why a request ends before it is shown; its outcome is "" for
+// one that is to be shown. The lock is held.
+func (q *Queue) endBeforeShown(p *pending, err error) decision {
 	switch {
 	case err != nil:
 		return decision{outcome: outcomeRecord, reason: "the request could not be recorded"}
@@ -254,7 +255,7 @@ func (q *Queue) wait(ctx context.Context, asked question, w *waiter) event.Rulin
 }
 
 // leave takes w off its request, and reports whether it was the last there and
-// the request ends with it: then the caller settles it, as one of d.ops. The
+// the request ends with it: then the caller settles it, as one of q.ops. The
 // lock is held.
 func (q *Queue) leave(p *pending, w *waiter) bool {
 	w.gone = true

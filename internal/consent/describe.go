@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"holdfast.dev/holdfast/internal/floor/event"
 )
@@ -41,22 +42,22 @@ func tooLong(a event.Attempt) bool {
 	return n > wholeBytes || a.Kind == event.KindExec && len(a.Process.Argv)+len(a.Interpreted)+len(a.Environment) > wholeArguments
 }
 
-// sheet is what is being described.
-type sheet struct {
+// description collects the lines that describe a request.
+type description struct {
 	lines []Line
 	long  bool // it is more than is shown in full
 }
 
-func (s *sheet) say(name, format string, args ...any) {
+func (s *description) say(name, format string, args ...any) {
 	s.lines = append(s.lines, Line{Name: name, Text: fmt.Sprintf(format, args...)})
 }
 
-func (s *sheet) warn(format string, args ...any) {
+func (s *description) warn(format string, args ...any) {
 	s.lines = append(s.lines, Line{Name: "unusual", Text: fmt.Sprintf(format, args...), Warn: true})
 }
 
 // most is how much of a text is shown, in characters.
-func (s *sheet) most() int {
+func (s *description) most() int {
 	if s.long {
 		return longest
 	}
@@ -64,12 +65,12 @@ func (s *sheet) most() int {
 }
 
 // text says a text that came from inside, and what a reader might miss in it.
-func (s *sheet) text(name, text string) {
+func (s *description) text(name, text string) {
 	s.say(name, "%s", quote(text, s.most()))
 	s.notes(name, text)
 }
 
-func (s *sheet) notes(name, text string) {
+func (s *description) notes(name, text string) {
 	for _, n := range Notes(text) {
 		s.warn("%s: %s", name, n)
 	}
@@ -81,7 +82,7 @@ func (s *sheet) notes(name, text string) {
 // is longer it says what was left out.
 func Describe(r Request) []Line {
 	a := r.Attempt
-	s := sheet{long: tooLong(a)}
+	s := description{long: tooLong(a)}
 	s.say("would happen", "%s", Summary(a))
 	switch a.Kind {
 	case event.KindExec:
@@ -113,7 +114,7 @@ func Describe(r Request) []Line {
 	return s.lines
 }
 
-func (s *sheet) scopes(r Request) {
+func (s *description) scopes(r Request) {
 	s.say("once", "%s", Words(r, Once, false))
 	if why := r.Limited(); why != "" {
 		s.warn("it can be allowed only once: %s", why)
@@ -127,7 +128,7 @@ func (s *sheet) scopes(r Request) {
 }
 
 // exec describes what would be executed.
-func (s *sheet) exec(r Request) {
+func (s *description) exec(r Request) {
 	a, p := r.Attempt, r.Attempt.Process
 	s.say("program", "%s", program(p.Executable, p.SHA256, s.most()))
 	s.notes("program", p.Executable)
@@ -165,7 +166,7 @@ func (s *sheet) exec(r Request) {
 }
 
 // arguments has a line for each, and says how many there are.
-func (s *sheet) arguments(argv []string, cut bool) {
+func (s *description) arguments(argv []string, cut bool) {
 	n := max(len(argv)-1, 0)
 	count := strconv.Itoa(n)
 	if cut {
@@ -202,12 +203,12 @@ func systemFile(file string) bool {
 }
 
 // network describes a connection, a request and the use of a credential.
-func (s *sheet) network(a event.Attempt) {
+func (s *description) network(a event.Attempt) {
 	if a.Name != "" {
 		s.text("credential", a.Name)
 	}
-	s.say("host", "%s", Host(a.Host))
-	if !ascii(a.Host) {
+	s.say("host", "%s", host(a))
+	if strings.ContainsFunc(a.Host, func(r rune) bool { return r >= utf8.RuneSelf }) {
 		s.warn("the name of the host is not of Latin letters: %s", Quote(a.Host))
 	} else if strings.Contains("."+strings.ToLower(a.Host), ".xn--") {
 		s.warn("the name of the host stands for one that is not of Latin letters")
@@ -228,7 +229,7 @@ func (s *sheet) network(a event.Attempt) {
 }
 
 // tool describes a call of a tool.
-func (s *sheet) tool(a event.Attempt) {
+func (s *description) tool(a event.Attempt) {
 	s.text("tool", a.Tool)
 	if a.Server != "" {
 		s.text("server", a.Server)
@@ -247,7 +248,7 @@ func (s *sheet) tool(a event.Attempt) {
 }
 
 // asker is the program that asks, where it is not what would be executed.
-func (s *sheet) asker(a event.Attempt) {
+func (s *description) asker(a event.Attempt) {
 	p := a.Process
 	if p.Executable == "" {
 		if a.Kind != event.KindTool {
@@ -265,7 +266,7 @@ func (s *sheet) asker(a event.Attempt) {
 // longestChain is how many of those who ask are shown.
 const longestChain = 8
 
-func (s *sheet) chain(chain []Asker) {
+func (s *description) chain(chain []Asker) {
 	for i, c := range chain {
 		if i == longestChain && len(chain) > i+1 {
 			s.say("started by", "%d more", len(chain)-i)

@@ -47,11 +47,11 @@ func described() map[string]struct {
 } {
 	plain := asked(push())
 	plain.Chain = []Asker{{PID: 6, Executable: "/bin/bash", Argv: []string{"bash", "-c", "git push origin main"}}, {PID: 5, Executable: "/usr/bin/node"}}
-	odd := asked(changed(push(), func(a *event.Attempt) {
+	disguisedWord := asked(changed(push(), func(a *event.Attempt) {
 		a.Process.Executable, a.Process.SHA256, a.Path = "/home/you/project/g\u0456t", "", "./g\u0456t"
 		a.Process.Argv[3] = "main\r\x1b[2Kgit status"
 	}))
-	odd.Count, odd.Writable, odd.Reason = 2, true, ""
+	disguisedWord.Count, disguisedWord.Writable, disguisedWord.Reason = 2, true, ""
 	script := asked(changed(push(), func(a *event.Attempt) {
 		a.Process.Executable, a.Path, a.Script, a.ScriptSHA256 = "/usr/bin/bash", "/home/you/x.sh", "/home/you/x.sh", strings.Repeat("cd", 32)
 		a.Process.Argv, a.Interpreted = []string{"x.sh", "y z"}, []string{"-x", "/home/you/x.sh"}
@@ -73,7 +73,7 @@ func described() map[string]struct {
   started by: bash -c 'git push origin main' (pid 6)
   started by: /usr/bin/node (pid 5)
 ` + ruleAndTime + scopesOfExec},
-		"a program that is another": {odd, `  would happen: $'/home/you/project/g\u{0456}t' push origin $'main\r\u{001B}[2Kgit status'
+		"a program that is another": {disguisedWord, `  would happen: $'/home/you/project/g\u{0456}t' push origin $'main\r\u{001B}[2Kgit status'
   program: $'/home/you/project/g\u{0456}t' (content not known)
 ! unusual: program: the word "g\u{0456}t" holds letters that look like others
   asked for as: $'./g\u{0456}t'
@@ -115,8 +115,8 @@ func described() map[string]struct {
   for a time: the same as session, for the time that you say
   directory: until the run ends: everything below the directory /home/you/other/src at any depth, but not the directory itself nor what links in it lead to: write, create, make directories, cut, rename and link within it, delete, by the same program (path and content)
 `},
-		"a request": {request, `  would happen: POST https://xn--pi-6kc.example.org:443/a b
-  host: xn--pi-6kc.example.org
+		"a request": {request, `  would happen: POST https://\u{0430}pi.example.org:443/a b
+  host: \u{0430}pi.example.org
 ! unusual: the name of the host is not of Latin letters: $'\u{0430}pi.example.org'
   port: 443
   protocol: tls
@@ -125,7 +125,7 @@ func described() map[string]struct {
 ! unusual: no rule of the policy allows this destination
 ! unusual: which program asks is not known
 ` + ruleAndTime + `  once: this one request; the next is asked about again
-  session: until the run ends: each POST of exactly https://xn--pi-6kc.example.org:443/a b, whatever its query and content, by any program inside of which it cannot be told which it is
+  session: until the run ends: each POST of exactly https://\u{0430}pi.example.org:443/a b, whatever its query and content, by any program inside of which it cannot be told which it is
   for a time: the same as session, for the time that you say
 `},
 		"a tool": {tool, `  would happen: call the tool query of db with {"sql":"drop table a"}

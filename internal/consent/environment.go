@@ -8,7 +8,7 @@ import (
 
 // environment describes the variables that are not as the run began: first those
 // that are known to decide what a program does.
-func (s *sheet) environment(a event.Attempt) {
+func (s *description) environment(a event.Attempt) {
 	var known, other []string
 	for _, v := range a.Environment {
 		if decides(v) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"reflect"
 	"strconv"
 	"strings"
 	"time"
@@ -65,26 +66,41 @@ func (t *bytesText) UnmarshalText(b []byte) error {
 	return nil
 }
 
-func toTexts(list []string) []bytesText {
-	if list == nil {
-		return nil
-	}
-	out := make([]bytesText, len(list))
-	for i, s := range list {
-		out[i] = bytesText(s)
-	}
-	return out
+// mirror copies the fields of from to those of the same name, where a text of one side
+// is a bytesText of the other. Both are pointers to structs; what only one of them has
+// stays as it is.
+func mirror(to, from any) {
+	mirrorValue(reflect.ValueOf(to).Elem(), reflect.ValueOf(from).Elem())
 }
 
-func fromTexts(list []bytesText) []string {
-	if list == nil {
-		return nil
+func mirrorValue(to, from reflect.Value) {
+	switch {
+	case from.CanConvert(to.Type()):
+		to.Set(from.Convert(to.Type()))
+	case from.Kind() == reflect.Slice && from.IsNil():
+		to.SetZero()
+	case from.Kind() == reflect.Slice:
+		to.Set(reflect.MakeSlice(to.Type(), from.Len(), from.Len()))
+		for i := range from.Len() {
+			mirrorValue(to.Index(i), from.Index(i))
+		}
+	default:
+		for i := range to.NumField() {
+			if field := from.FieldByName(to.Type().Field(i).Name); field.IsValid() {
+				mirrorValue(to.Field(i), field)
+			}
+		}
 	}
-	out := make([]string, len(list))
-	for i, s := range list {
-		out[i] = string(s)
+}
+
+// unmarshal reads JSON of the form J into what it mirrors.
+func unmarshal[J any](b []byte, what string, into any) error {
+	var j J
+	if err := strict(b, &j); err != nil {
+		return fmt.Errorf("reading %s: %w", what, err)
 	}
-	return out
+	mirror(into, &j)
+	return nil
 }
 
 // strict reads one JSON value and nothing else: a member that this version does
@@ -113,61 +129,31 @@ type jsonProcess struct {
 }
 
 type jsonAttempt struct {
-	Kind             event.Kind  `json:"kind"`
-	Process          jsonProcess `json:"process"`
-	ParentExecutable bytesText   `json:"parent_executable,omitempty"`
-	Path             bytesText   `json:"path,omitempty"`
-	Script           bytesText   `json:"script,omitempty"`
-	ScriptSHA256     string      `json:"script_sha256,omitempty"`
-	Interpreted      []bytesText `json:"interpreted,omitempty"`
-	Between          []bytesText `json:"between,omitempty"`
-	Command          bool        `json:"command,omitempty"`
-	Environment      []bytesText `json:"environment,omitempty"`
-	EnvUnknown       bool        `json:"environment_unknown,omitempty"`
-	Operation        string      `json:"operation,omitempty"`
-	To               bytesText   `json:"to,omitempty"`
-	Host             bytesText   `json:"host,omitempty"`
-	Port             int         `json:"port,omitempty"`
-	Protocol         string      `json:"protocol,omitempty"`
-	Method           bytesText   `json:"method,omitempty"`
-	URLPath          bytesText   `json:"url_path,omitempty"`
-	Known            bool        `json:"known,omitempty"`
-	Name             bytesText   `json:"name,omitempty"`
-	Agent            bytesText   `json:"agent,omitempty"`
-	Tool             bytesText   `json:"tool,omitempty"`
-	Server           bytesText   `json:"server,omitempty"`
-	Arguments        bytesText   `json:"arguments,omitempty"`
-	Cut              bool        `json:"cut,omitempty"`
-}
-
-func attemptToJSON(a event.Attempt) jsonAttempt {
-	p := a.Process
-	return jsonAttempt{
-		Kind: a.Kind, Process: jsonProcess{
-			PID: p.PID, Exec: p.Exec, Parent: p.Parent, ParentExec: p.ParentExec,
-			Executable: bytesText(p.Executable), SHA256: p.SHA256, Cwd: bytesText(p.Cwd), Argv: toTexts(p.Argv),
-		},
-		ParentExecutable: bytesText(a.ParentExecutable), Path: bytesText(a.Path), Script: bytesText(a.Script), ScriptSHA256: a.ScriptSHA256, Interpreted: toTexts(a.Interpreted),
-		Between: toTexts(a.Between), Command: a.Command, Environment: toTexts(a.Environment), EnvUnknown: a.EnvironmentUnknown,
-		Operation: a.Operation, To: bytesText(a.To), Host: bytesText(a.Host), Port: a.Port, Protocol: a.Protocol,
-		Method: bytesText(a.Method), URLPath: bytesText(a.URLPath), Known: a.Known, Name: bytesText(a.Name),
-		Agent: bytesText(a.Agent), Tool: bytesText(a.Tool), Server: bytesText(a.Server), Arguments: bytesText(a.Arguments), Cut: a.Cut,
-	}
-}
-
-func (j jsonAttempt) attempt() event.Attempt {
-	p := j.Process
-	return event.Attempt{
-		Kind: j.Kind, Process: event.Process{
-			PID: p.PID, Exec: p.Exec, Parent: p.Parent, ParentExec: p.ParentExec,
-			Executable: string(p.Executable), SHA256: p.SHA256, Cwd: string(p.Cwd), Argv: fromTexts(p.Argv),
-		},
-		ParentExecutable: string(j.ParentExecutable), Path: string(j.Path), Script: string(j.Script), ScriptSHA256: j.ScriptSHA256, Interpreted: fromTexts(j.Interpreted),
-		Between: fromTexts(j.Between), Command: j.Command, Environment: fromTexts(j.Environment), EnvironmentUnknown: j.EnvUnknown,
-		Operation: j.Operation, To: string(j.To), Host: string(j.Host), Port: j.Port, Protocol: j.Protocol,
-		Method: string(j.Method), URLPath: string(j.URLPath), Known: j.Known, Name: string(j.Name),
-		Agent: string(j.Agent), Tool: string(j.Tool), Server: string(j.Server), Arguments: string(j.Arguments), Cut: j.Cut,
-	}
+	Kind               event.Kind  `json:"kind"`
+	Process            jsonProcess `json:"process"`
+	ParentExecutable   bytesText   `json:"parent_executable,omitempty"`
+	Path               bytesText   `json:"path,omitempty"`
+	Script             bytesText   `json:"script,omitempty"`
+	ScriptSHA256       string      `json:"script_sha256,omitempty"`
+	Interpreted        []bytesText `json:"interpreted,omitempty"`
+	Between            []bytesText `json:"between,omitempty"`
+	Command            bool        `json:"command,omitempty"`
+	Environment        []bytesText `json:"environment,omitempty"`
+	EnvironmentUnknown bool        `json:"environment_unknown,omitempty"`
+	Operation          string      `json:"operation,omitempty"`
+	To                 bytesText   `json:"to,omitempty"`
+	Host               bytesText   `json:"host,omitempty"`
+	Port               int         `json:"port,omitempty"`
+	Protocol           string      `json:"protocol,omitempty"`
+	Method             bytesText   `json:"method,omitempty"`
+	URLPath            bytesText   `json:"url_path,omitempty"`
+	Known              bool        `json:"known,omitempty"`
+	Name               bytesText   `json:"name,omitempty"`
+	Agent              bytesText   `json:"agent,omitempty"`
+	Tool               bytesText   `json:"tool,omitempty"`
+	Server             bytesText   `json:"server,omitempty"`
+	Arguments          bytesText   `json:"arguments,omitempty"`
+	Cut                bool        `json:"cut,omitempty"`
 }
 
 type jsonAsker struct {
@@ -196,30 +182,13 @@ type jsonRequest struct {
 // MarshalJSON writes r as docs/formats/approval.md says, with what Describe
 // makes of it.
 func (r Request) MarshalJSON() ([]byte, error) {
-	j := jsonRequest{
-		ID: r.ID, Nonce: r.Nonce, Session: r.Session, Asked: r.Asked, Expires: r.Expires, Attempt: attemptToJSON(r.Attempt),
-		Rule: bytesText(r.Rule), Reason: bytesText(r.Reason), Digest: r.Digest, Count: r.Count, Writable: r.Writable,
-		Limited: r.Limited(), What: Describe(r),
-	}
-	for _, a := range r.Chain {
-		j.Chain = append(j.Chain, jsonAsker{a.PID, bytesText(a.Executable), toTexts(a.Argv)})
-	}
+	j := jsonRequest{Limited: r.Limited(), What: Describe(r)}
+	mirror(&j, &r)
 	return canonical.Marshal(j)
 }
 
 // UnmarshalJSON reads what MarshalJSON writes; what was described there is
 // described anew.
 func (r *Request) UnmarshalJSON(b []byte) error {
-	var j jsonRequest
-	if err := strict(b, &j); err != nil {
-		return fmt.Errorf("reading a request for approval: %w", err)
-	}
-	*r = Request{
-		ID: j.ID, Nonce: j.Nonce, Session: j.Session, Asked: j.Asked, Expires: j.Expires, Attempt: j.Attempt.attempt(),
-		Rule: string(j.Rule), Reason: string(j.Reason), Digest: j.Digest, Count: j.Count, Writable: j.Writable,
-	}
-	for _, a := range j.Chain {
-		r.Chain = append(r.Chain, Asker{a.PID, string(a.Executable), fromTexts(a.Argv)})
-	}
-	return nil
+	return unmarshal[jsonRequest](b, "a request for approval", r)
 }

@@ -1,7 +1,6 @@
 package consent
 
 import (
-	"fmt"
 	"time"
 
 	"holdfast.dev/holdfast/internal/floor/canonical"
@@ -40,24 +39,13 @@ type jsonAnswer struct {
 
 // MarshalJSON writes a as docs/formats/approval.md says.
 func (a Answer) MarshalJSON() ([]byte, error) {
-	return canonical.Marshal(jsonAnswer{
-		Session: a.Session, Request: a.Request, Nonce: a.Nonce, Digest: a.Digest, Grant: a.Grant, Allow: a.Allow, Scope: a.Scope,
-		For: seconds(a.For), Directory: a.Directory, Uses: a.Uses, Reason: bytesText(a.Reason), By: bytesText(a.By), Via: bytesText(a.Via), At: a.At,
-	})
+	var j jsonAnswer
+	mirror(&j, &a)
+	return canonical.Marshal(j)
 }
 
 // UnmarshalJSON reads what MarshalJSON writes.
-func (a *Answer) UnmarshalJSON(b []byte) error {
-	var j jsonAnswer
-	if err := strict(b, &j); err != nil {
-		return fmt.Errorf("reading an answer: %w", err)
-	}
-	*a = Answer{
-		Session: j.Session, Request: j.Request, Nonce: j.Nonce, Digest: j.Digest, Grant: j.Grant, Allow: j.Allow, Scope: j.Scope,
-		For: time.Duration(j.For), Directory: j.Directory, Uses: j.Uses, Reason: string(j.Reason), By: string(j.By), Via: string(j.Via), At: j.At,
-	}
-	return nil
-}
+func (a *Answer) UnmarshalJSON(b []byte) error { return unmarshal[jsonAnswer](b, "an answer", a) }
 
 type jsonSigned struct {
 	Answer    Answer `json:"answer"`
@@ -70,12 +58,7 @@ func (s Signed) MarshalJSON() ([]byte, error) { return canonical.Marshal(jsonSig
 
 // UnmarshalJSON reads what MarshalJSON writes.
 func (s *Signed) UnmarshalJSON(b []byte) error {
-	var j jsonSigned
-	if err := strict(b, &j); err != nil {
-		return fmt.Errorf("reading a signed answer: %w", err)
-	}
-	*s = Signed(j)
-	return nil
+	return unmarshal[jsonSigned](b, "a signed answer", s)
 }
 
 type jsonCovers struct {
@@ -125,35 +108,10 @@ type jsonGrant struct {
 
 // MarshalJSON writes g as docs/formats/approval.md says.
 func (g Grant) MarshalJSON() ([]byte, error) {
-	c := g.Covers
-	return canonical.Marshal(jsonGrant{
-		ID: g.ID, Session: g.Session, Words: g.Covers.Words(), Covers: jsonCovers{
-			Kind: c.Kind, Executable: bytesText(c.Executable), SHA256: c.SHA256, Argv: toTexts(c.Argv), Cwd: bytesText(c.Cwd), Parent: bytesText(c.Parent),
-			Script: bytesText(c.Script), ScriptSHA256: c.ScriptSHA256, Interpreted: toTexts(c.Interpreted), Environment: toTexts(c.Environment), Path: bytesText(c.Path), Directory: c.Directory, Operation: c.Operation, To: bytesText(c.To),
-			Host: bytesText(c.Host), Port: c.Port, Protocol: c.Protocol, Method: bytesText(c.Method), URLPath: bytesText(c.URLPath), Name: bytesText(c.Name),
-			Agent: bytesText(c.Agent), Server: bytesText(c.Server), Tool: bytesText(c.Tool), Arguments: c.Arguments,
-		},
-		Rule: bytesText(g.Rule), Request: g.Request, Scope: g.Scope, Begun: g.Begun, Expires: g.Expires, Uses: g.Uses, Used: g.Used,
-		By: bytesText(g.By), Via: bytesText(g.Via), Reason: bytesText(g.Reason), Signature: g.Signature,
-	})
+	j := jsonGrant{Words: g.Covers.Words()}
+	mirror(&j, &g)
+	return canonical.Marshal(j)
 }
 
 // UnmarshalJSON reads what MarshalJSON writes.
-func (g *Grant) UnmarshalJSON(b []byte) error {
-	var j jsonGrant
-	if err := strict(b, &j); err != nil {
-		return fmt.Errorf("reading an approval: %w", err)
-	}
-	c := j.Covers
-	*g = Grant{
-		ID: j.ID, Session: j.Session, Covers: Covers{
-			Kind: c.Kind, Executable: string(c.Executable), SHA256: c.SHA256, Argv: fromTexts(c.Argv), Cwd: string(c.Cwd), Parent: string(c.Parent),
-			Script: string(c.Script), ScriptSHA256: c.ScriptSHA256, Interpreted: fromTexts(c.Interpreted), Environment: fromTexts(c.Environment), Path: string(c.Path), Directory: c.Directory, Operation: c.Operation, To: string(c.To),
-			Host: string(c.Host), Port: c.Port, Protocol: c.Protocol, Method: string(c.Method), URLPath: string(c.URLPath), Name: string(c.Name),
-			Agent: string(c.Agent), Server: string(c.Server), Tool: string(c.Tool), Arguments: c.Arguments,
-		},
-		Rule: string(j.Rule), Request: j.Request, Scope: j.Scope, Begun: j.Begun, Expires: j.Expires, Uses: j.Uses, Used: j.Used,
-		By: string(j.By), Via: string(j.Via), Reason: string(j.Reason), Signature: j.Signature,
-	}
-	return nil
-}
+func (g *Grant) UnmarshalJSON(b []byte) error { return unmarshal[jsonGrant](b, "an approval", g) }

@@ -9,7 +9,7 @@ import (
 
 // Letters that nobody can tell from an ASCII letter, digit or sign in most type
 // faces: a word of them alone reads as another word.
-const twins = "аеорсухіјѕһԁԛԝӏѵАВЕЗКМНОРСТУХІЈЅҮԌԚԜӀѴЬ" + // Cyrillic
+const lookalikes = "аеорсухіјѕһԁԛԝӏѵАВЕЗКМНОРСТУХІЈЅҮԌԚԜӀѴЬ" + // Cyrillic
 	"ονΑΒΕΖΗΙΚΜΝΟΡΤΥΧϲϳϹͿϜ" + // Greek
 	"օսոՕՍՏԼհցյզ" + // Armenian
 	"ıȷǀǃƽƨƅſꞌꞋꓸꓹꓺꓻꓼꓽ" + // Latin, and the signs of Lisu
@@ -18,21 +18,21 @@ const twins = "аеорсухіјѕһԁԛԝӏѵАВЕЗКМНОРСТУХІЈЅ�
 	"一丨ノㅡㅣ" // strokes
 
 // Letters that resemble one closely enough to pass within a word of ASCII ones.
-const likes = "вгкмнптьъзбчэёїґћђєӓӧ" + // Cyrillic
+const nearLookalikes = "вгкмнптьъзбчэёїґћђєӓӧ" + // Cyrillic
 	"αβγεηικρτυωχσςλπδθφ" + // Greek
 	"աբգդեթլխծկձղճմնշռքֆ" + // Armenian
 	"ニエハロト工口三卜ㅇㄱㄴ" + // strokes
 	"\u05d5\u05d8\u05df\u05e1\u05c0\u0627\u0647\u0649\u06d5\u07ca" // Hebrew, Arabic, N'Ko
 
-// twinRanges are blocks that repeat or imitate the Latin letters: phonetic
+// lookalikeRanges are blocks that repeat or imitate the Latin letters: phonetic
 // letters and scripts of the past, many of whose letters are as ours.
-var twinRanges = [][2]rune{
+var lookalikeRanges = [][2]rune{
 	{0x0250, 0x02af}, {0x2c60, 0x2c7f}, {0x2c80, 0x2cff}, {0x03e2, 0x03ef}, {0xa720, 0xa7ff}, {0xab30, 0xab6f}, {0xa4d0, 0xa4ff},
 	{0x16a0, 0x16ff}, {0x10280, 0x1034f}, {0x10400, 0x104ff}, {0x10500, 0x1056f}, {0x118a0, 0x118ff}, {0x16e40, 0x16e9f}, {0x16f00, 0x16f9f},
 }
 
-// likeRanges are scripts in use many of whose letters resemble Latin ones.
-var likeRanges = [][2]rune{{0x13a0, 0x13ff}, {0xab70, 0xabbf}, {0x1400, 0x167f}, {0x18b0, 0x18ff}, {0x2d30, 0x2d7f}}
+// nearLookalikeRanges are scripts in use many of whose letters resemble Latin ones.
+var nearLookalikeRanges = [][2]rune{{0x13a0, 0x13ff}, {0xab70, 0xabbf}, {0x1400, 0x167f}, {0x18b0, 0x18ff}, {0x2d30, 0x2d7f}}
 
 // otherForms are characters that are another form of a letter or digit: wide,
 // raised, encircled, joined or of mathematics. None of them belongs to ordinary
@@ -52,11 +52,13 @@ func within(r rune, ranges [][2]rune) bool {
 	return false
 }
 
-func isTwin(r rune) bool { return strings.ContainsRune(twins, r) || within(r, twinRanges) }
+func isLookalike(r rune) bool {
+	return strings.ContainsRune(lookalikes, r) || within(r, lookalikeRanges)
+}
 
 // resembles reports whether r may pass for an ASCII character among such.
 func resembles(r rune) bool {
-	return isTwin(r) || strings.ContainsRune(likes, r) || within(r, likeRanges) || unicode.Is(unicode.Nd, r)
+	return isLookalike(r) || strings.ContainsRune(nearLookalikes, r) || within(r, nearLookalikeRanges) || unicode.Is(unicode.Nd, r)
 }
 
 // backward reports whether r is a letter of a script that is written from right
@@ -68,20 +70,14 @@ func backward(r rune) bool {
 // ordinary reports whether r is a letter or digit beyond ASCII that shows as
 // what it is.
 func ordinary(r rune) bool {
-	return unicode.In(r, unicode.L, unicode.Nd) && !ignorable(r) && !within(r, otherForms)
-}
-
-// ignorable reports whether r is a character that shows as nothing, or changes
-// how others show.
-func ignorable(r rune) bool {
-	return text.Invisible(r)
+	return unicode.In(r, unicode.L, unicode.Nd) && !text.Invisible(r) && !within(r, otherForms)
 }
 
 // attaches reports whether the mark r, after n others, may stand on the letter
 // base and still be seen there.
 func attaches(r, base rune, n int) bool {
 	switch {
-	case !unicode.In(r, unicode.Mn, unicode.Mc, unicode.Lm) || ignorable(r) || within(r, otherForms):
+	case !unicode.In(r, unicode.Mn, unicode.Mc, unicode.Lm) || text.Invisible(r) || within(r, otherForms):
 		return false
 	case base < 0x80:
 		return n == 0 && r >= 0x0300 && r <= 0x0331 // accents, and no strokes through the letter

@@ -1,5 +1,7 @@
 package consent
 
+import "holdfast.dev/holdfast/internal/floor/text"
+
 // LooksLike returns the first word of a name that holds letters which pass for
 // others, made visible and in quotes; "" where there is none. A review judges the
 // names of files by it, as requests are judged.
@@ -15,4 +17,4 @@ func LooksLike(name string) string {
 
 // Unseen reports whether r shows as nothing, or changes how others show. Controls
 // and spaces are not among them.
-func Unseen(r rune) bool { return ignorable(r) }
+func Unseen(r rune) bool { return text.Invisible(r) }

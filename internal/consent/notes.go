@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"holdfast.dev/holdfast/internal/floor/text"
 )
 
 // Notes says what of a text a reader would not have seen, had it not been made
@@ -55,7 +57,7 @@ func (k *kinds) see(r rune, width int) {
 		k.control++
 	case unicode.Is(unicode.Bidi_Control, r):
 		k.order++
-	case r > '~' && (ignorable(r) || unicode.Is(unicode.Zs, r) || unicode.IsLetter(r) && !ordinary(r) && !within(r, otherForms)):
+	case r > '~' && (text.Invisible(r) || unicode.Is(unicode.Zs, r) || unicode.IsLetter(r) && !ordinary(r) && !within(r, otherForms)):
 		k.hidden++
 	}
 }
@@ -69,13 +71,13 @@ func disguises(s string, most int) []string {
 	var list []string
 	var word []rune
 	end := func() {
-		if len(list) < most && len(word) > 0 && odd(word) {
+		if len(list) < most && len(word) > 0 && disguisedWord(word) {
 			list = append(list, `"`+visible(string(word), 60)+`"`)
 		}
 		word = word[:0]
 	}
 	for _, r := range s {
-		if unicode.In(r, unicode.L, unicode.M, unicode.N) && !ignorable(r) {
+		if unicode.In(r, unicode.L, unicode.M, unicode.N) && !text.Invisible(r) {
 			word = append(word, r)
 			continue
 		}
@@ -85,8 +87,8 @@ func disguises(s string, most int) []string {
 	return list
 }
 
-// odd reports whether a word holds letters that pass for others.
-func odd(word []rune) bool {
+// disguisedWord reports whether a word holds letters that pass for others.
+func disguisedWord(word []rune) bool {
 	pieces := make([]piece, len(word))
 	for i, r := range word {
 		if r >= 0x80 && within(r, otherForms) {

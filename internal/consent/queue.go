@@ -76,7 +76,7 @@ type Queue struct {
 	pending  map[string]*pending // by id
 	same     map[string]*pending // by digest and rule
 	grants   []*grant
-	past     past
+	recent   recent
 	limits   limiter
 	watchers map[*watcher]struct{}
 	attended int

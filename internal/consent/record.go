@@ -134,7 +134,7 @@ func (q *Queue) recordExpire(g Grant) error {
 // Refusals without a request are recorded one by one up to some number a minute;
 // those beyond are counted, and the count is recorded a minute later or at the
 // end. Nobody is to fill the record with what is denied anyway.
-var oneByOne = map[string]int{outcomeLimit: 1, outcomeRule: 30, outcomeNobody: 30, outcomeClosed: 1}
+var recordedPerMinute = map[string]int{outcomeLimit: 1, outcomeRule: 30, outcomeNobody: 30, outcomeClosed: 1}
 
 // tally counts the refusals of one kind.
 type tally struct {
@@ -160,7 +160,7 @@ func (q *Queue) refuse(asked question, outcome, reason string) event.Ruling {
 	if t.n == 0 || now-t.since >= time.Minute {
 		t.since, t.n = now, 0
 	}
-	if t.n >= oneByOne[outcome] {
+	if t.n >= recordedPerMinute[outcome] {
 		t.counted++
 		t.last = e
 		q.mu.Unlock()
@@ -219,19 +219,19 @@ func (e ended) String() string {
 	return "the run ended"
 }
 
-// past is how the last requests ended, for those who answer late.
-type past struct {
+// recent is how the last requests ended, for those who answer late.
+type recent struct {
 	of    map[string]ended
 	order []string
 }
 
-const maxPast = 1000
+const maxRecent = 1000
 
-func (p *past) add(id string, e ended) {
+func (p *recent) add(id string, e ended) {
 	if p.of == nil {
 		p.of = map[string]ended{}
 	}
-	if len(p.order) >= maxPast {
+	if len(p.order) >= maxRecent {
 		delete(p.of, p.order[0])
 		p.order = p.order[1:]
 	}
@@ -239,9 +239,9 @@ func (p *past) add(id string, e ended) {
 	p.order = append(p.order, id)
 }
 
-func (p *past) has(id string) bool {
+func (p *recent) has(id string) bool {
 	_, ok := p.of[id]
 	return ok
 }
 
-func (p *past) how(id string) string { return p.of[id].String() }
+func (p *recent) how(id string) string { return p.of[id].String() }

@@ -182,7 +182,7 @@ func disguised(word []piece) bool {
 			ascii = true
 		case resembles(p.r):
 			like = true
-			other = other || !isTwin(p.r)
+			other = other || !isLookalike(p.r)
 		default:
 			other = true
 		}

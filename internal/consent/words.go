@@ -105,15 +105,15 @@ func quoteForward(s string) string {
 	return "$'" + b.String() + "'"
 }
 
-// deeds are the operations on files in words.
-var deeds = [][2]string{
+// operationWords are the operations on files in words.
+var operationWords = [][2]string{
 	{"write", "write to"}, {"create", "create"}, {"mkdir", "make the directory"}, {"unlink", "delete"}, {"rename", "rename"}, {"truncate", "cut or lengthen"},
 	{"link", "make another name"}, {"symlink", "make the link"}, {"chmod", "change the mode of"}, {"chown", "change the owner of"},
 	{"mknod", "make the device or pipe"}, {"xattr", "change an attribute of"},
 }
 
-func deed(operation string) string {
-	for _, d := range deeds {
+func operationText(operation string) string {
+	for _, d := range operationWords {
 		if d[0] == operation {
 			return d[1]
 		}
@@ -122,7 +122,7 @@ func deed(operation string) string {
 }
 
 func changing(a event.Attempt) string {
-	s := deed(a.Operation) + " " + quoteForward(a.Path)
+	s := operationText(a.Operation) + " " + quoteForward(a.Path)
 	if a.To == "" {
 		return s
 	}
@@ -137,9 +137,13 @@ func changing(a event.Attempt) string {
 	return s + quoteForward(a.To)
 }
 
+// host is the name of a host. The network takes only names in ASCII, so that one in
+// other letters stands here as xn--….
+func host(a event.Attempt) string { return visible(a.Host, 300) }
+
 // place is where a connection goes.
 func place(a event.Attempt) string {
-	s := net.JoinHostPort(Host(a.Host), strconv.Itoa(a.Port))
+	s := net.JoinHostPort(host(a), strconv.Itoa(a.Port))
 	if a.Protocol != "" {
 		s += " (" + visible(a.Protocol, lineWord) + ")"
 	}
@@ -148,7 +152,7 @@ func place(a event.Attempt) string {
 
 // location is where a request goes.
 func location(a event.Attempt) string {
-	s := net.JoinHostPort(Host(a.Host), strconv.Itoa(a.Port))
+	s := net.JoinHostPort(host(a), strconv.Itoa(a.Port))
 	switch a.Protocol {
 	case "tls":
 		s = "https://" + s
@@ -224,7 +228,7 @@ func tree(a event.Attempt) string {
 	if a.Operation == "symlink" {
 		s += ", and make links to wherever they point"
 	} else if !slices.Contains(changes, a.Operation) {
-		s += ", and " + deed(a.Operation) + " what is there"
+		s += ", and " + operationText(a.Operation) + " what is there"
 	}
 	return s
 }

@@ -51,7 +51,7 @@ func newGitHubSource(c policy.Credential, config Config) (source, error) {
 	}
 	if o["api"] != "" {
 		var err error
-		if s.api, err = serviceURL(o["api"]); err != nil {
+		if s.api, err = policy.ServiceURL(o["api"]); err != nil {
 			return nil, err
 		}
 	}

@@ -3,11 +3,8 @@ package credentials
 import (
 	"crypto/tls"
 	"errors"
-	"fmt"
 	"net/http"
-	"net/netip"
 	"net/url"
-	"strings"
 	"time"
 )
 
@@ -27,21 +24,6 @@ func newClient(config *tls.Config, proxy func(*http.Request) (*url.URL, error)) 
 		},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
-}
-
-// serviceURL checks the address of a service that gives out secrets: https, or
-// http on loopback.
-func serviceURL(text string) (string, error) {
-	u, err := url.Parse(text)
-	if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-		return "", fmt.Errorf("%q is not an address such as https://vault.example.org", text)
-	}
-	address, bad := netip.ParseAddr(u.Hostname())
-	loopback := u.Hostname() == "localhost" || bad == nil && address.IsLoopback()
-	if u.Scheme != "https" && (u.Scheme != "http" || !loopback) {
-		return "", errors.New("a secret is asked for by https only; http is taken on loopback")
-	}
-	return strings.TrimSuffix(text, "/"), nil
 }
 
 // unreachable is a request that got no answer. The address is dropped from the

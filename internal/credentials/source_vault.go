@@ -105,7 +105,7 @@ func (s *vaultSource) fetch(ctx context.Context) (*result, error) {
 
 // connect makes a client with the address, token and namespace of this source.
 func (s *vaultSource) connect() (*vaultClient, error) {
-	address, err := serviceURL(s.address)
+	address, err := policy.ServiceURL(s.address)
 	if err != nil {
 		return nil, &fetchError{text: "the address of vault", cause: err, hint: "give address in the policy, or export " + vaultAddr}
 	}

@@ -184,7 +184,7 @@ func TestSecretsAreAskedForByTLSOnly(t *testing.T) {
 		"http://vault.example.org": false, "http://localhost.example.org": false, "http://127.0.0.1.example.org": false, "ftp://127.0.0.1": false, "vault.example.org": false,
 		"https://user:pw@vault.example.org": false, "https://": false, "": false, "unix:///run/vault": false, "https://v?x=1": false,
 	} {
-		if _, err := serviceURL(text); (err == nil) != ok {
+		if _, err := policy.ServiceURL(text); (err == nil) != ok {
 			t.Errorf("%q: %v", text, err)
 		}
 	}

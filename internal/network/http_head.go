@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+
+	"holdfast.dev/holdfast/internal/policy"
 )
 
 // head is what decides how a request is framed and where it goes.
@@ -117,7 +119,7 @@ func parseRequestLine(line string, absolute bool) (h head, old bool, bad *denial
 		return h, false, smuggling("the target of the request does not begin with /")
 	}
 	if i := strings.IndexFunc(target, notInTarget); i >= 0 {
-		return h, false, smuggling("the target of the request contains %s", describeByte(target[i]))
+		return h, false, smuggling("the target of the request contains %s", policy.DescribeByte(target[i]))
 	}
 	if _, err := url.ParseRequestURI(target); err != nil {
 		return h, false, deny(http.StatusBadRequest, "the target of the request is malformed", unflagged)
@@ -197,7 +199,7 @@ func parseField(line []byte) (name, value string, bad *denial) {
 	}
 	for _, c := range after {
 		if c < ' ' && c != '\t' || c == 0x7f {
-			return "", "", smuggling("a header contains %s", describeByte(c))
+			return "", "", smuggling("a header contains %s", policy.DescribeByte(c))
 		}
 	}
 	return string(before), string(bytes.Trim(after, " \t")), nil

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"holdfast.dev/holdfast/internal/floor/text"
+	"holdfast.dev/holdfast/internal/policy"
 )
 
 // pathLayers is how often a path is unescaped to see what a server behind a
@@ -82,7 +83,7 @@ func checkPath(path string) error {
 	}
 	for i := range len(path) {
 		if c := path[i]; c >= 0x80 || c == '?' || c == '#' {
-			return fmt.Errorf("the path contains %s that is not escaped", describeByte(c))
+			return fmt.Errorf("the path contains %s that is not escaped", policy.DescribeByte(c))
 		}
 	}
 	layer := path
@@ -111,7 +112,7 @@ func checkPath(path string) error {
 func checkLayer(path string) error {
 	for i := range len(path) {
 		if c := path[i]; c < 0x20 || c == 0x7f || c == '\\' || c == ';' {
-			return fmt.Errorf("the path contains %s", describeByte(c))
+			return fmt.Errorf("the path contains %s", policy.DescribeByte(c))
 		}
 	}
 	if !utf8.ValidString(path) {

@@ -8,17 +8,17 @@ import (
 	"strings"
 )
 
+// Limits of a name as it is written, without the final dot (RFC 1035, 2.3.4), and of
+// a URL.
 const (
-	maxName  = 253  // bytes of a name in its text form, RFC 1035 section 2.3.4
-	maxLabel = 63   // bytes of a label, the same
+	MaxName  = 253
+	maxLabel = 63
 	maxURL   = 2048 // bytes
 )
 
 // hostName brings a DNS name (with *. in front for all below it) or an address
-// into the form that everything else compares: lower case, without the final
-// dot, an address as netip writes it. What some resolver or library would read
-// as an address although it is not written as one (127.1, 0x7f000001, 1.2.3.4.)
-// is refused, for the rule would be about something else than the name.
+// into the form that everything else compares: a name as NormalName has it, an
+// address as netip writes it.
 func hostName(text string) (string, error) {
 	if strings.ContainsAny(text, ":%") {
 		return addressName(text)
@@ -26,24 +26,94 @@ func hostName(text string) (string, error) {
 	if a, err := netip.ParseAddr(text); err == nil {
 		return a.String(), nil
 	}
-	name := strings.ToLower(strings.TrimSuffix(text, "."))
-	rest, wild := strings.CutPrefix(name, "*.")
-	if len(name) > maxName || rest == "" {
-		return "", fmt.Errorf("%q is not a host name", printable(text))
+	rest, wild := strings.CutPrefix(text, "*.")
+	if strings.Contains(rest, "*") {
+		return "", fmt.Errorf("%q is not a host name: * stands only at the beginning, as in *.example.org", printable(text))
 	}
-	labels := strings.Split(rest, ".")
-	for _, label := range labels {
-		if err := labelText(label); err != nil {
-			return "", fmt.Errorf("%q is not a host name: %w", printable(text), err)
+	name, why := NormalName(rest)
+	if why != "" {
+		return "", fmt.Errorf("%q is not a host name: %s", printable(text), why)
+	}
+	if !wild {
+		return name, nil
+	}
+	if !strings.Contains(name, ".") {
+		return "", fmt.Errorf("%q stands for everything below %s; a wildcard needs two labels behind it, such as *.example.org", printable(text), name)
+	}
+	return "*." + name, nil
+}
+
+// NormalName gives the one form of a host name that is both compared and dialled:
+// lower case, without the final dot, labels of letters, digits, hyphens and
+// underscores (RFC 1123, 2.1; underscores because service names have them). It
+// refuses, by its second result, whatever two parsers could read in two ways: other
+// characters, a NUL among them; names outside ASCII, which must come as xn--; and
+// everything that inet_aton takes for an address, whose spellings are many ("127.1",
+// "0x7f.1", "2852039166"). NormalName of what it returned is the same again.
+func NormalName(name string) (normal, fault string) {
+	s := strings.TrimSuffix(name, ".")
+	switch {
+	case s == "":
+		return "", "it is empty"
+	case len(s) > MaxName:
+		return "", fmt.Sprintf("it has %d bytes, %d are the most", len(s), MaxName)
+	}
+	start := 0
+	for i := 0; i <= len(s); i++ {
+		if i < len(s) && s[i] != '.' {
+			if !nameByte(s[i]) {
+				return "", "it contains " + DescribeByte(s[i])
+			}
+			continue
 		}
+		if fault := labelFault(s[start:i]); fault != "" {
+			return "", fault
+		}
+		start = i + 1
 	}
-	if isNumber(labels[len(labels)-1]) {
-		return "", fmt.Errorf("%q looks like an address in a spelling that programs read differently; write it as in 192.0.2.1", printable(text))
+	if endsInNumber(s) {
+		return "", "its last label is a number, so that it looks like an address, in a spelling that programs read differently; write that as in 192.0.2.1"
 	}
-	if wild && len(labels) < 2 {
-		return "", fmt.Errorf("%q stands for everything below %s; a wildcard needs two labels behind it, such as *.example.org", printable(text), rest)
+	return strings.ToLower(s), ""
+}
+
+func nameByte(c byte) bool { return strings.IndexByte(alphanumeric+"-_", c) >= 0 }
+
+// DescribeByte names a byte that has no place in a name or a path.
+func DescribeByte(c byte) string {
+	switch {
+	case c >= 0x80:
+		return "a character outside ASCII; names of other scripts are written as xn--"
+	case c < 0x20 || c == 0x7f:
+		return fmt.Sprintf("the control character 0x%02x", c)
 	}
-	return name, nil
+	return fmt.Sprintf("%q", c)
+}
+
+// labelFault says what is wrong with a label of allowed characters, or "".
+func labelFault(label string) string {
+	switch {
+	case label == "":
+		return "a label is empty"
+	case len(label) > maxLabel:
+		return fmt.Sprintf("a label has %d bytes, %d are the most", len(label), maxLabel)
+	case label[0] == '-' || label[len(label)-1] == '-':
+		return "a label begins or ends with a hyphen"
+	}
+	return ""
+}
+
+// endsInNumber reports whether the last label is decimal or begins with 0x and
+// has only hexadecimal digits after it. That holds for every spelling inet_aton
+// knows, and for no name of the public tree (RFC 3696, 2; the URL standard draws
+// the same line).
+func endsInNumber(s string) bool {
+	last := s[strings.LastIndexByte(s, '.')+1:]
+	digits := "0123456789"
+	if len(last) > 1 && last[0] == '0' && (last[1] == 'x' || last[1] == 'X') {
+		last, digits = last[2:], "0123456789abcdefABCDEF"
+	}
+	return strings.Trim(last, digits) == ""
 }
 
 // addressName reads an IPv6 address. One that holds an IPv4 address (RFC 4291
@@ -57,40 +127,6 @@ func addressName(text string) (string, error) {
 		return "", fmt.Errorf("%q has a zone, which means an interface of this machine; write the address without it", printable(text))
 	}
 	return a.Unmap().String(), nil
-}
-
-// labelText checks one label in lower case. Names in other letters are written
-// as DNS has them (xn--…, RFC 5890): which of them look alike is not for a
-// policy to find out.
-func labelText(label string) error {
-	const letters = "abcdefghijklmnopqrstuvwxyz0123456789-_"
-	switch {
-	case label == "":
-		return fmt.Errorf("it has an empty label")
-	case len(label) > maxLabel:
-		return fmt.Errorf("a label of %d bytes; DNS takes %d", len(label), maxLabel)
-	case label == "*" || strings.Contains(label, "*"):
-		return fmt.Errorf("* stands only at the beginning, as in *.example.org")
-	case strings.Trim(label, letters) != "":
-		for _, r := range label {
-			if r > 0x7e {
-				return fmt.Errorf("%q is not ASCII; write the xn-- form", printable(label))
-			}
-		}
-		return fmt.Errorf("names are ASCII letters, digits, - and _")
-	case label[0] == '-' || label[len(label)-1] == '-':
-		return fmt.Errorf("a label begins or ends with -")
-	}
-	return nil
-}
-
-// isNumber reports whether inet_aton(3) or the URL standard could take label
-// for the last part of an IPv4 address.
-func isNumber(label string) bool {
-	if hex, ok := strings.CutPrefix(label, "0x"); ok {
-		return strings.Trim(hex, "0123456789abcdef") == ""
-	}
-	return strings.Trim(label, "0123456789") == ""
 }
 
 // loopbackName reports whether host, in normal form, is the loopback inside.

@@ -176,10 +176,8 @@ func (a *agentPlan) safe(real string, v *view, write bool) error {
 	if within(v.workspace, real) {
 		return fmt.Errorf("%s contains the workspace", quote(real))
 	}
-	for part := range strings.SplitSeq(real, "/") {
-		if slices.Contains(embeddedToolchains().CredentialNames, part) {
-			return fmt.Errorf("%s: %s is a place of credentials", quote(real), part)
-		}
+	if part := credentialPart(real); part != "" {
+		return fmt.Errorf("%s: %s is a place of credentials", quote(real), part)
 	}
 	if !write {
 		return nil
@@ -187,10 +185,8 @@ func (a *agentPlan) safe(real string, v *view, write bool) error {
 	if err := h.writable(real); err == nil {
 		return nil
 	}
-	for _, tree := range slices.Concat([]string{"/opt"}, systemTrees) {
-		if within(real, tree) {
-			return fmt.Errorf("%s belongs to the system", quote(real))
-		}
+	if ofSystem(real) {
+		return fmt.Errorf("%s belongs to the system", quote(real))
 	}
 	for _, one := range embeddedToolchains().Executed {
 		own := filepath.Join(h.Home, one)
@@ -223,18 +219,12 @@ func (a *agentPlan) readOnly(r named, v *view, rank int) {
 	if err != nil {
 		return
 	}
-	err = a.safe(at.path, v, false)
-	bad := v.host.untrusted(at, v.writable)
-	switch {
-	case err != nil:
-	case bad != nil:
-		err = errors.New(bad.String())
-	case !at.dir && !at.file:
-		err = fmt.Errorf("%s is neither a directory nor a file", quote(at.path))
-	case at.owner != 0 && at.owner != a.host.UID:
-		err = fmt.Errorf("%s belongs to another user", quote(at.path))
-	case within(at.path, v.workspace):
+	if within(at.path, v.workspace) {
 		return // in view already
+	}
+	err = a.readable(at, v)
+	if err == nil && !at.dir && !at.file {
+		err = fmt.Errorf("%s is neither a directory nor a file", quote(at.path))
 	}
 	if err != nil {
 		v.notes = append(v.notes, r.origin.String()+": left out: "+err.Error())
@@ -245,6 +235,17 @@ func (a *agentPlan) readOnly(r named, v *view, rank int) {
 		rule.At = inside
 	}
 	v.rules = append(v.rules, ranked{rule, rank})
+}
+
+// readable says why what was found may not be shown to the agent.
+func (a *agentPlan) readable(at located, v *view) error {
+	if bad := v.host.untrusted(at, v.writable); bad != nil {
+		return errors.New(bad.String())
+	}
+	if at.owner != 0 && at.owner != a.host.UID {
+		return fmt.Errorf("%s belongs to another user", quote(at.path))
+	}
+	return a.safe(at.path, v, false)
 }
 
 // base resolves the file of the host that another is laid over.
@@ -285,16 +286,8 @@ func (a *agentPlan) copyOf(c AgentCopy, v *view, out *Agent) {
 	}
 	at, err := locate(c.Place)
 	if err == nil {
-		bad := v.host.untrusted(at, v.writable)
-		switch {
-		case bad != nil:
-			err = errors.New(bad.String())
-		case within(at.path, v.workspace):
+		if err = a.readable(at, v); err == nil && within(at.path, v.workspace) {
 			err = fmt.Errorf("%s is in the workspace, where what runs inside could change it", quote(at.path))
-		case at.owner != 0 && at.owner != a.host.UID:
-			err = fmt.Errorf("%s belongs to another user", quote(at.path))
-		default:
-			err = a.safe(at.path, v, false)
 		}
 		if err != nil {
 			v.notes = append(v.notes, c.Origin.String()+": not copied: "+err.Error())

@@ -183,7 +183,7 @@ func (a *agentPlan) broker(c Credential, places map[string]provider) {
 	}
 	if len(hosts) == 0 {
 		for _, name := range c.Env {
-			a.set(name, standIn(c.Shape), c.Origin)
+			a.set(name, dummyKey(c.Shape), c.Origin)
 		}
 		return
 	}
@@ -194,8 +194,8 @@ func (a *agentPlan) broker(c Credential, places map[string]provider) {
 	a.entries = append(a.entries, Entry{Key: "credentials", Value: c.Name, Credential: &c, Origin: c.Origin, Base: "/"})
 }
 
-// standIn is a value that a program takes for a key and nobody else does.
-func standIn(shape string) string { return shape + strings.Repeat("holdfast", 4) }
+// dummyKey is a value that a program takes for a key and nobody else does.
+func dummyKey(shape string) string { return shape + strings.Repeat("holdfast", 4) }
 
 func (a *agentPlan) allow(h HostPort, at Origin) {
 	rule := HostRule{Host: h.Host, Ports: []int{h.Port}, Kind: TLS}

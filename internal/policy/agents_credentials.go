@@ -28,7 +28,7 @@ func (d *presetDecoder) ownFile(n *yaml.Node) {
 			}
 			return text, pathText(text)
 		}),
-		d.textField(what, "content", &f.Content, func(text string) (string, error) { return text, nil }),
+		d.textField(what, "content", &f.Content, anyText),
 		{"merge", func(n *yaml.Node) { d.truth(what, "merge", n, &f.Merge) }},
 		{"writable", func(n *yaml.Node) { d.truth(what, "writable", n, &f.Writable) }},
 	})
@@ -42,7 +42,7 @@ func (d *presetDecoder) endpoint(n *yaml.Node) {
 	const what = "an entry of endpoints"
 	e := movedHost{origin: d.at(n)}
 	d.mapping(what, n, []field{
-		d.textField(what, "variable", &e.variable, func(text string) (string, error) { return text, variable(text) }),
+		d.textField(what, "variable", &e.variable, unchanged(variable)),
 		d.textField(what, "host", &e.host, hostName),
 	})
 	if len(d.errs) == 0 && (e.variable == "" || e.host == "") {
@@ -57,7 +57,7 @@ func (d *presetDecoder) offer(n *yaml.Node) {
 	o := offered{Credential: Credential{Header: "Authorization", Format: "Bearer {}", TTL: defaultTTL, Origin: d.at(n)}}
 	d.mapping(what, n, append(d.credentialFields(what, &o.Credential, new(string)),
 		field{"source", func(n *yaml.Node) { d.offerSource(n, &o) }},
-		d.textField(what, "login", &o.login, func(text string) (string, error) { return text, lineText(text) }),
+		d.textField(what, "login", &o.login, unchanged(lineText)),
 	))
 	if len(d.errs) == 0 {
 		if err := o.whole(); err != nil {
@@ -96,7 +96,7 @@ func (d *presetDecoder) offerSource(n *yaml.Node, o *offered) {
 			return homePath(text)
 		}),
 		d.textField(what, "key", &key, keyPath),
-		d.textField(what, "variable", &line, func(text string) (string, error) { return text, variable(text) }),
+		d.textField(what, "variable", &line, unchanged(variable)),
 		d.textField(what, "ends", &ends, keyPath),
 	})
 	o.expires = ends

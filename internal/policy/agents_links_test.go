@@ -46,12 +46,12 @@ func TestEveryPathOfAPresetIsJudgedByItsLinks(t *testing.T) {
 					o := w.options("filesystem.write", w.at("rw"))
 					o.Preset = "x"
 					p, err := w.compile(o)
-					led := err == nil && p.leadsTo(w.at("outside"))
+					changeableLink := err == nil && p.leadsTo(w.at("outside"))
 					refused := err != nil || slices.ContainsFunc(p.Notes, func(n string) bool { return strings.Contains(n, "the link ") })
 					switch {
-					case tree != "honest" && (led || !refused):
+					case tree != "honest" && (changeableLink || !refused):
 						t.Errorf("taken through the link: %+v, notes %q, %v", p.Paths, p.Notes, err)
-					case tree == "honest" && !led && !strings.Contains(text, "keep: [HERE/dir]"): // a link is never kept
+					case tree == "honest" && !changeableLink && !strings.Contains(text, "keep: [HERE/dir]"): // a link is never kept
 						t.Errorf("a link of the user's own is not followed: notes %q, %v", p.Notes, err)
 					}
 				})

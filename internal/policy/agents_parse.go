@@ -56,13 +56,12 @@ type presetDecoder struct {
 func (d *presetDecoder) fields(given map[string]bool, extends *string) []field {
 	const what = "a preset"
 	p := d.preset
-	plain := func(text string) (string, error) { return text, lineText(text) }
 	all := []field{
 		{"version", func(n *yaml.Node) { k, _ := lookup("version"); d.version(k, n) }},
-		d.textField(what, "extends", extends, func(text string) (string, error) { return text, presetName(text) }),
-		d.textField(what, "title", &p.Title, plain),
-		d.textField(what, "install", &p.Install, plain),
-		d.textField(what, "sandbox", &p.Sandbox, plain),
+		d.textField(what, "extends", extends, unchanged(presetName)),
+		d.textField(what, "title", &p.Title, unchanged(lineText)),
+		d.textField(what, "install", &p.Install, unchanged(lineText)),
+		d.textField(what, "sandbox", &p.Sandbox, unchanged(lineText)),
 		{"moved", d.moved},
 		{"keep", func(n *yaml.Node) { d.each("keep", n, d.keep) }},
 		{"read", func(n *yaml.Node) {
@@ -78,7 +77,7 @@ func (d *presetDecoder) fields(given map[string]bool, extends *string) []field {
 				})
 			})
 		}},
-		d.textsField(what, "trust", &p.trust, func(text string) (string, error) { return text, variable(text) }),
+		d.textsField(what, "trust", &p.trust, unchanged(variable)),
 		{"endpoints", func(n *yaml.Node) { d.each("endpoints", n, d.endpoint) }},
 		{"credentials", func(n *yaml.Node) { d.each("credentials", n, d.offer) }},
 	}
@@ -204,7 +203,7 @@ func (d *presetDecoder) copy(n *yaml.Node) {
 		var drop, only, notable, quiet []string
 		d.mapping(what, n, []field{
 			d.textField(what, "path", &c.Path, homePath),
-			d.textsField(what, "except", &c.Except, func(text string) (string, error) { return text, patternText(text) }),
+			d.textsField(what, "except", &c.Except, unchanged(patternText)),
 			d.textsField(what, "drop", &drop, keyPath),
 			d.textsField(what, "only", &only, keyPath),
 			d.textsField(what, "notable", &notable, keyPath),

@@ -54,14 +54,15 @@ type Alerts struct {
 	Rules []RuleSource // besides the built-in ones
 }
 
-// AlertSink is one place that alerts are sent to. Its files are outside of all
-// that is in view, and nothing of it enters the boundary.
+// AlertSink is one place that alerts are sent to, or by which a human is told that he
+// is asked. Its files are outside of all that is in view, and nothing of it enters the
+// boundary.
 type AlertSink struct {
-	Kind      string        // terminal, file, webhook, syslog or otlp
+	Kind      string        // terminal, file, webhook, syslog or otlp; of approvals.notify tmux, desktop or webhook
 	Address   string        // file: absolute path; webhook, otlp: URL; syslog: "local", or a URL with udp, tcp, tls or unix; terminal: ""
-	Severity  string        // the least severity that is sent: info, low, medium, high or critical
+	Severity  string        // the least severity that is sent: info, low, medium, high or critical; of approvals.notify ""
 	Headers   string        // absolute path of a file with a header a line, for webhook and otlp; "" for none
-	Secret    string        // absolute path of a file with the key of the signature, for webhook; "" for not signed
+	Secret    string        // absolute path of a file with the key of the signature, for webhook; "" for not signed; of approvals.notify answers are signed with it too
 	Authority string        // absolute path of a PEM file with certificate authorities besides the system's; "" for none
 	Timeout   time.Duration // of one attempt; 0 where none is made (terminal, file)
 	Insecure  bool          // http to a host that is not loopback was asked for
@@ -140,25 +141,30 @@ func (w *writtenSink) fields(d *decoder) []field {
 			f.read(n)
 		}}
 	}
-	path := func(name string, into *string) field { return d.textField(aSink, name, into, fileText) }
-	address := func(name string) field {
-		return d.textField(aSink, name, &w.Address, func(text string) (string, error) { return text, nil })
-	}
-	timeout := func(n *yaml.Node) {
-		d.text(aSink, "timeout", n, func(text string) (err error) { w.Timeout, err = timeoutText(text); return err })
-	}
-	return []field{
+	all := []field{
 		noted(&w.kinds, field{"terminal", func(n *yaml.Node) { d.truth(aSink, "terminal", n, &w.terminal) }}),
-		noted(&w.kinds, path("file", &w.Address)),
-		noted(&w.kinds, address("webhook")),
-		noted(&w.kinds, address("syslog")),
-		noted(&w.kinds, address("otlp")),
-		d.textField(aSink, "severity", &w.Severity, severityText),
-		noted(&w.given, path("headers", &w.Headers)),
-		noted(&w.given, path("secret", &w.Secret)),
-		noted(&w.given, path("authority", &w.Authority)),
-		noted(&w.given, field{"timeout", timeout}),
-		noted(&w.given, field{"insecure", func(n *yaml.Node) { d.truth(aSink, "insecure", n, &w.Insecure) }}),
+		noted(&w.kinds, d.textField(aSink, "file", &w.Address, fileText)),
+	}
+	for _, kind := range []string{"webhook", "syslog", "otlp"} {
+		all = append(all, noted(&w.kinds, d.textField(aSink, kind, &w.Address, anyText)))
+	}
+	all = append(all, d.textField(aSink, "severity", &w.Severity, choice("severity", severities...)))
+	for _, f := range w.requestFields(d, aSink) {
+		all = append(all, noted(&w.given, f))
+	}
+	return all
+}
+
+// requestFields say how something is sent to the address of a sink.
+func (s *AlertSink) requestFields(d *decoder, what string) []field {
+	return []field{
+		d.textField(what, "headers", &s.Headers, fileText),
+		d.textField(what, "secret", &s.Secret, fileText),
+		d.textField(what, "authority", &s.Authority, fileText),
+		{"timeout", func(n *yaml.Node) {
+			d.text(what, "timeout", n, func(text string) (err error) { s.Timeout, err = timeoutText(text); return err })
+		}},
+		{"insecure", func(n *yaml.Node) { d.truth(what, "insecure", n, &s.Insecure) }},
 	}
 }
 
@@ -215,16 +221,6 @@ func (s AlertSink) text(address string) string {
 	return strings.Join(parts, " ")
 }
 
-func severityText(text string) (string, error) {
-	if slices.Contains(severities, text) {
-		return text, nil
-	}
-	if near := nearest(text, severities); near != "" {
-		return "", fmt.Errorf("unknown severity %q, did you mean %q?", printable(text), near)
-	}
-	return "", fmt.Errorf("unknown severity %q; known: %s", printable(text), strings.Join(severities, ", "))
-}
-
 func timeoutText(text string) (time.Duration, error) {
 	n, err := parseSpan(text)
 	if d := time.Duration(n); err == nil && d >= minTimeout && d <= maxTimeout {
@@ -256,13 +252,7 @@ func syslogText(text string) error {
 
 // sinkShape is the schema of a place for alerts.
 func sinkShape() map[string]any {
-	text := map[string]any{"type": "string", "minLength": 1}
-	truth := map[string]any{"type": "boolean"}
-	address := map[string]any{"type": "string", "pattern": "^https?://.+$"}
-	options := map[string]any{
-		"headers": text, "secret": text, "authority": text, "insecure": truth,
-		"timeout": spanShape(),
-	}
+	options := requestShapes()
 	var forms []any
 	for _, k := range sinkKinds {
 		properties := map[string]any{"severity": map[string]any{"enum": severities}}
@@ -273,13 +263,22 @@ func sinkShape() map[string]any {
 		case "terminal":
 			properties[k.name] = map[string]any{"const": true}
 		case "file":
-			properties[k.name] = text
+			properties[k.name] = textShape()
 		case "syslog":
 			properties[k.name] = map[string]any{"type": "string", "pattern": "^(local|(udp|tcp|tls|unix)://.+)$"}
 		default:
-			properties[k.name] = address
+			properties[k.name] = urlShape()
 		}
 		forms = append(forms, closed([]string{k.name}, properties))
 	}
 	return map[string]any{"oneOf": forms}
 }
+
+// requestShapes are the schemas of requestFields.
+func requestShapes() map[string]any {
+	return map[string]any{
+		"headers": textShape(), "secret": textShape(), "authority": textShape(), "timeout": spanShape(), "insecure": map[string]any{"type": "boolean"},
+	}
+}
+
+func urlShape() map[string]any { return map[string]any{"type": "string", "pattern": "^https?://.+$"} }

@@ -47,25 +47,19 @@ func (p *Plan) sink(x explainer, one Entry, ranks map[string]int) *Error {
 	case s.Kind == "syslog" && isSocket:
 		paths = append(paths, &socket)
 	}
-	for _, path := range paths {
-		if *path == "" {
-			continue
-		}
-		var fault *Error
-		if *path, fault = x.apart(one, what, *path); fault != nil {
-			return fault
-		}
+	if fault := x.files(one, what, paths...); fault != nil {
+		return fault
 	}
 	if isSocket {
 		s.Address = "unix://" + socket
 	}
 	if s.Kind == "file" {
-		if fault := x.appended(one, what, s.Address); fault != nil {
+		if fault := x.appendTarget(one, what, s.Address); fault != nil {
 			return fault
 		}
 	}
 	name := s.Kind + " " + s.Address
-	at := slices.IndexFunc(p.Alerts.Sinks, func(old AlertSink) bool { return old.Kind == s.Kind && old.Address == s.Address })
+	at := slices.IndexFunc(p.Alerts.Sinks, s.samePlace)
 	switch {
 	case at < 0:
 		p.Alerts.Sinks = append(p.Alerts.Sinks, s)
@@ -76,6 +70,11 @@ func (p *Plan) sink(x explainer, one Entry, ranks map[string]int) *Error {
 	}
 	ranks[name] = one.rank
 	return nil
+}
+
+// samePlace reports whether two sinks are of one kind and address.
+func (s AlertSink) samePlace(other AlertSink) bool {
+	return s.Kind == other.Kind && s.Address == other.Address
 }
 
 // maxRuleFiles bounds how many files of rules a directory may hold.
@@ -124,7 +123,7 @@ func (x explainer) unchangeable(one Entry, path string) (located, *Error) {
 	case at.mode&0o022 != 0:
 		return at, fault(one.Origin, "chmod go-w "+quote(real), "alerts.rules: %s can be written by others (mode %#o)", quote(real), at.mode&0o777)
 	}
-	name, rule := x.led(links)
+	name, rule := x.changeableLink(links)
 	if rule == "" {
 		name, rule = x.changeable([]string{at.path})
 	}
@@ -139,12 +138,9 @@ func (x explainer) unchangeable(one Entry, path string) (located, *Error) {
 	return at, nil
 }
 
-func alertRows(e Effective, p Plan) (rows []Row) {
-	for _, one := range p.Alerts.Sinks {
-		rows = append(rows, Row{"alerts.sinks", one.String(), one.Origin.String()})
-	}
-	for _, one := range p.Alerts.Rules {
-		rows = append(rows, Row{"alerts.rules", one.Path, one.Origin.String()})
-	}
-	return append(rows, e.rows("honeytokens")...)
+func alertRows(e Effective, p Plan) []Row {
+	return slices.Concat(
+		rowsOf("alerts.sinks", p.Alerts.Sinks, func(s AlertSink) (fmt.Stringer, Origin) { return s, s.Origin }),
+		rowsOf("alerts.rules", p.Alerts.Rules, func(r RuleSource) (fmt.Stringer, Origin) { return shown(r.Path), r.Origin }),
+		e.rows("honeytokens"))
 }

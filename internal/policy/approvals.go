@@ -47,21 +47,8 @@ const notifyDoc = "Where you are told besides `holdfast approve` that you are as
 // Approvals says how long a human has and how he is told.
 type Approvals struct {
 	Timeout time.Duration // what is not answered by then is denied; 0: nobody is asked, deny at once
-	Notify  []Notifier
+	Notify  []AlertSink
 	Origin  Origin // of Timeout
-}
-
-// Notifier is a place besides holdfast approve where a human is told that he is
-// asked. Its files are outside of all that is in view.
-type Notifier struct {
-	Kind      string        // tmux, desktop or webhook
-	Address   string        // webhook: URL; else ""
-	Secret    string        // webhook: absolute path of a file with the key that requests and answers are signed with
-	Headers   string        // webhook: absolute path of a file with a header a line; "" for none
-	Authority string        // webhook: absolute path of a PEM file with certificate authorities besides the system's; "" for none
-	Timeout   time.Duration // webhook: of one attempt; else 0
-	Insecure  bool          // webhook: http to a host that is not loopback was asked for
-	Origin    Origin
 }
 
 // maxTimeAsk is how long a human may be given.
@@ -84,85 +71,49 @@ var plainNotifiers = []string{"tmux", "desktop"}
 
 // notifier decodes one element of approvals.notify.
 func (d *decoder) notifier(key string, n *yaml.Node) bool {
-	w := Notifier{Kind: "webhook", Timeout: sinkTimeout}
+	w := AlertSink{Kind: "webhook", Timeout: sinkTimeout}
 	before := len(d.errs)
 	if n.Kind == yaml.ScalarNode {
 		d.text(aNotifier, "the kind", n, func(text string) error {
 			w.Kind, w.Timeout = text, 0
-			return notifierText(text)
+			if err := oneOf("kind", text, plainNotifiers); err != nil {
+				return fmt.Errorf("%w; or {webhook: URL, secret: FILE}", err)
+			}
+			return nil
 		})
 	} else {
-		path := func(name string, into *string) field { return d.textField(aNotifier, name, into, fileText) }
-		d.mapping(aNotifier, n, []field{
-			d.textField(aNotifier, "webhook", &w.Address, func(text string) (string, error) { return text, nil }),
-			path("secret", &w.Secret),
-			path("headers", &w.Headers),
-			path("authority", &w.Authority),
-			{"timeout", func(n *yaml.Node) {
-				d.text(aNotifier, "timeout", n, func(text string) (err error) { w.Timeout, err = timeoutText(text); return err })
-			}},
-			{"insecure", func(n *yaml.Node) { d.truth(aNotifier, "insecure", n, &w.Insecure) }},
-		})
+		d.mapping(aNotifier, n, append([]field{d.textField(aNotifier, "webhook", &w.Address, anyText)}, w.requestFields(d, aNotifier)...))
 	}
 	if len(d.errs) > before {
 		return true
 	}
-	if err := w.whole(); err != nil {
+	if err := w.asNotifier(); err != nil {
 		d.fail(n, "for example {webhook: https://hooks.example.org/holdfast, secret: ~/.config/holdfast/webhook.key}", "%s: %v", key, err)
 		return true
 	}
-	d.add(n, Entry{Key: key, Value: w.String(), Notifier: &w})
+	d.add(n, Entry{Key: key, Value: w.String(), Sink: &w})
 	return true
 }
 
-func notifierText(text string) error {
-	if slices.Contains(plainNotifiers, text) {
-		return nil
-	}
-	if near := nearest(text, append([]string{"webhook"}, plainNotifiers...)); near != "" && near != "webhook" {
-		return fmt.Errorf("unknown kind %q, did you mean %q?", printable(text), near)
-	}
-	return fmt.Errorf("unknown kind %q; known: tmux, desktop and {webhook: URL, secret: FILE}", printable(text))
-}
-
-// whole says what is missing of a notifier, or contradicts itself.
-func (w Notifier) whole() error {
+// asNotifier says what is missing of an element of approvals.notify, or contradicts
+// itself.
+func (s AlertSink) asNotifier() error {
 	switch {
-	case w.Kind != "webhook":
+	case s.Kind != "webhook":
 		return nil
-	case w.Address == "":
+	case s.Address == "":
 		return errors.New("a mapping says where a webhook is, and has none")
-	case w.Secret == "":
+	case s.Secret == "":
 		return errors.New("a webhook needs a secret, with which requests and answers are signed: without it anybody could answer")
 	}
-	return endpoint(w.Address, w.Insecure)
+	return endpoint(s.Address, s.Insecure)
 }
 
-// String is a notifier in one line. What follows the host of a URL is left out,
-// for it is what keeps others from using a webhook.
-func (w Notifier) String() string { return w.text(shownURL(w.Address)) }
-
-// full is all that a notifier says, for whoever is asked to trust it.
-func (w Notifier) full() string { return w.text(w.Address) }
-
-func (w Notifier) text(address string) string {
-	return AlertSink{Kind: w.Kind, Headers: w.Headers, Secret: w.Secret, Authority: w.Authority, Timeout: w.Timeout, Insecure: w.Insecure}.text(address)
-}
-
-// notifierShape is the schema of a notifier.
+// notifierShape is the schema of an element of approvals.notify.
 func notifierShape() map[string]any {
-	text := map[string]any{"type": "string", "minLength": 1}
-	return map[string]any{"oneOf": []any{
-		map[string]any{"enum": plainNotifiers},
-		closed([]string{"webhook", "secret"}, map[string]any{
-			"webhook":   map[string]any{"type": "string", "pattern": "^https?://.+$"},
-			"secret":    text,
-			"headers":   text,
-			"authority": text,
-			"timeout":   spanShape(),
-			"insecure":  map[string]any{"type": "boolean"},
-		}),
-	}}
+	properties := requestShapes()
+	properties["webhook"] = urlShape()
+	return map[string]any{"oneOf": []any{map[string]any{"enum": plainNotifiers}, closed([]string{"webhook", "secret"}, properties)}}
 }
 
 // approvals says how long a human has, and resolves where he is told.
@@ -174,13 +125,13 @@ func (p *Plan) approvals(e Effective, h Host) error {
 	var errs Errors
 	x := explainer{plan: *p, host: h}
 	for _, one := range e.of("approvals.notify") {
-		w := *one.Notifier
+		w := *one.Sink
 		w.Origin = one.Origin
-		if fault := w.resolve(x, one); fault != nil {
+		if fault := x.files(one, "the "+w.Kind+" of approvals.notify", &w.Secret, &w.Headers, &w.Authority); fault != nil {
 			errs = append(errs, fault)
 			continue
 		}
-		at := slices.IndexFunc(p.Approvals.Notify, func(old Notifier) bool { return old.Kind == w.Kind && old.Address == w.Address })
+		at := slices.IndexFunc(p.Approvals.Notify, w.samePlace)
 		if at >= 0 {
 			p.Approvals.Notify[at] = w
 			continue
@@ -190,28 +141,9 @@ func (p *Plan) approvals(e Effective, h Host) error {
 	return errs.orNil()
 }
 
-// resolve finds the files of a notifier, and refuses those that the command
-// could read.
-func (w *Notifier) resolve(x explainer, one Entry) *Error {
-	for _, path := range []*string{&w.Secret, &w.Headers, &w.Authority} {
-		if *path == "" {
-			continue
-		}
-		real, fault := x.apart(one, "the "+w.Kind+" of approvals.notify", *path)
-		if fault != nil {
-			return fault
-		}
-		*path = real
-	}
-	return nil
-}
-
 func approvalRows(e Effective, p Plan) (rows []Row) {
 	for _, one := range e.of("approvals.timeout") {
 		rows = append(rows, Row{"approvals.timeout", patience.format(one.Amount), one.Origin.String()})
 	}
-	for _, one := range p.Approvals.Notify {
-		rows = append(rows, Row{"approvals.notify", one.String(), one.Origin.String()})
-	}
-	return rows
+	return append(rows, rowsOf("approvals.notify", p.Approvals.Notify, func(s AlertSink) (fmt.Stringer, Origin) { return s, s.Origin })...)
 }

@@ -28,7 +28,7 @@ func Compile(e Effective, h Host) (Plan, error) {
 		func() error { return v.entries(e) },
 		func() error { return p.agent(e, &v) },
 		func() error { return p.show(e, &v) },
-		func() error { return p.unreachable(e, h) },
+		func() error { return p.refuseWritablePolicy(e, h) },
 		func() error { return p.sources(e, h) },
 		func() error { return p.alerts(e, h) },
 		func() error { return p.approvals(e, h) },

@@ -4,18 +4,16 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
-	"holdfast.dev/holdfast/internal/floor/text"
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
 	"holdfast.dev/holdfast/internal/consent/rules"
 	"holdfast.dev/holdfast/internal/floor/event"
+	"holdfast.dev/holdfast/internal/floor/text"
 )
 
 // consentKeys are those of the rules of consent.
@@ -54,13 +52,13 @@ func (d *decoder) consentRule(key string, n *yaml.Node) bool {
 	var r rules.Rule
 	before := len(d.errs)
 	if n.Kind == yaml.ScalarNode {
-		d.text(aConsentRule, "set", n, func(text string) (err error) {
-			r.Set, err = setText(text)
-			return err
+		d.text(aConsentRule, "set", n, func(text string) error {
+			r.Set = text
+			return oneOf("rule set", text, rules.SetNames)
 		})
 	} else {
 		d.mapping(aConsentRule, n, []field{
-			d.textField(aConsentRule, "set", &r.Set, setText),
+			d.textField(aConsentRule, "set", &r.Set, choice("rule set", rules.SetNames...)),
 			d.textField(aConsentRule, "when", &r.When, func(text string) (string, error) {
 				r.When = text
 				return text, r.Compile()
@@ -94,21 +92,11 @@ func wholeRule(r rules.Rule, key string) error {
 // consentText reads a rule from a flag: the name of a set, or a condition.
 func consentText(text string) (r rules.Rule, err error) {
 	if strings.Trim(text, "abcdefghijklmnopqrstuvwxyz-") == "" {
-		r.Set, err = setText(text)
-		return r, err
+		r.Set = text
+		return r, oneOf("rule set", text, rules.SetNames)
 	}
 	r.When = text
 	return r, r.Compile()
-}
-
-func setText(text string) (string, error) {
-	if slices.Contains(rules.SetNames, text) {
-		return text, nil
-	}
-	if near := nearest(text, rules.SetNames); near != "" {
-		return "", fmt.Errorf("there is no rule set %q, did you mean %q?", printable(text), near)
-	}
-	return "", fmt.Errorf("there is no rule set %q; known: %s", printable(text), strings.Join(rules.SetNames, ", "))
 }
 
 // plainReason is a text that is shown to a human who decides, and so must look

@@ -8,13 +8,13 @@ import (
 
 func TestConsentRulesAreRefused(t *testing.T) {
 	for _, row := range []struct{ name, text, want string }{
-		{"a set that is not there, with the nearest one", "ask: [git-psuh]", `there is no rule set "git-psuh", did you mean "git-push"?`},
+		{"a set that is not there, with the nearest one", "ask: [git-psuh]", `unknown rule set "git-psuh", did you mean "git-push"?`},
 		{"a set that is like none", "ask: [everything]", "known: install, git-remotes, git-push"},
 		{"a set in a mapping", "deny: [{set: publsh}]", `did you mean "publish"?`},
 		{"a condition that names no field", "ask: [{when: 'progam == \"git\"'}]", `no field and no function "progam"; did you mean "program"?`},
 		{"an action that is none", "ask: [{when: 'action == \"exce\"'}]", `action is never "exce"; did you mean "exec"?`},
 		{"a condition that is no truth", "deny: [{when: argv}]", "a condition is true or false"},
-		{"a condition as an entry", "ask: ['action == \"exec\"']", "there is no rule set"},
+		{"a condition as an entry", "ask: ['action == \"exec\"']", "unknown rule set"},
 		{"an empty condition", "ask: [{when: ''}]", "text is wanted"},
 		{"nothing", "ask: [{reason: because}]", "neither set nor when"},
 		{"an unknown key", "ask: [{set: install, reson: x}]", `unknown key "reson" in a rule of consent, did you mean "reason"?`},
@@ -32,7 +32,7 @@ func TestConsentRulesAreRefused(t *testing.T) {
 		{"a timeout without a unit", "approvals: {timeout: 15}", "not a duration"},
 		{"an unknown key of approvals", "approvals: {timout: 15m}", `unknown key "timout" in approvals, did you mean "timeout"?`},
 		{"an unknown way to tell", "approvals: {notify: [tmx]}", `unknown kind "tmx", did you mean "tmux"?`},
-		{"a webhook without an address", "approvals: {notify: [webhook]}", "known: tmux, desktop and {webhook: URL"},
+		{"a webhook without an address", "approvals: {notify: [webhook]}", "known: tmux, desktop; or {webhook: URL"},
 		{"a webhook without a secret", "approvals: {notify: [{webhook: 'https://a.example.org'}]}", "a webhook needs a secret"},
 		{"a webhook in the clear", "approvals: {notify: [{webhook: 'http://a.example.org', secret: /k}]}", "not loopback"},
 		{"a webhook with a password", "approvals: {notify: [{webhook: 'https://u:pass-word@a.example.org', secret: /k}]}", "a user or a password"},
@@ -60,9 +60,9 @@ func TestConsentFlags(t *testing.T) {
 	}
 	for _, row := range [][2]string{
 		{"gitpush", `did you mean "git-push"?`},
-		{"known", "there is no rule set"},
+		{"known", "unknown rule set"},
 		{"progam == 1", `no field and no function "progam"`},
-		{"", "there is no rule set"},
+		{"", "unknown rule set"},
 	} {
 		if _, err := w.compile(w.options("ask", row[0])); err == nil || !strings.Contains(err.Error(), row[1]) || !strings.HasPrefix(err.Error(), "--ask: ") {
 			t.Errorf("--ask %q: %v, want %q", row[0], err, row[1])

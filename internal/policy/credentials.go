@@ -86,7 +86,7 @@ func (d *decoder) credential(key string, n *yaml.Node) bool {
 	what := "a credential"
 	if n.Kind == yaml.MappingNode {
 		for i := 0; i+1 < len(n.Content); i += 2 {
-			if n.Content[i].Value == "name" && credentialNameFault(n.Content[i+1].Value) == nil {
+			if n.Content[i].Value == "name" && credentialName(n.Content[i+1].Value) == nil {
 				what = "the credential " + n.Content[i+1].Value
 			}
 		}
@@ -98,7 +98,7 @@ func (d *decoder) credential(key string, n *yaml.Node) bool {
 	d.mapping(what, n, append(d.credentialFields(what, &c, &header),
 		field{"source", func(n *yaml.Node) { d.source(what, n, &c.Source) }},
 		field{"always", func(n *yaml.Node) { always = new(bool); d.truth(what, "always", n, always) }},
-		d.textField(what, "sign", &c.Sign, signText),
+		d.textField(what, "sign", &c.Sign, choice("way to sign", awsSigV4)),
 		field{"ttl", func(n *yaml.Node) {
 			d.text(what, "ttl", n, func(text string) (err error) { c.TTL, err = leaseTime(text); return err })
 		}},
@@ -121,10 +121,10 @@ func (d *decoder) credential(key string, n *yaml.Node) bool {
 // offers have in common. header is what was written of it.
 func (d *decoder) credentialFields(what string, c *Credential, header *string) []field {
 	return []field{
-		d.textField(what, "name", &c.Name, credentialName),
+		d.textField(what, "name", &c.Name, unchanged(credentialName)),
 		{"hosts", func(n *yaml.Node) {
 			d.texts(what, "hosts", n, false, func(text string) error {
-				h, err := hostPort(text)
+				h, err := ParseHostPort(text)
 				c.Hosts = append(c.Hosts, h)
 				return err
 			})
@@ -161,17 +161,15 @@ func (c *Credential) whole(header bool, always *bool) error {
 }
 
 // credentialName checks how a policy calls a credential.
-func credentialName(text string) (string, error) { return text, credentialNameFault(text) }
-
-func credentialNameFault(text string) error {
+func credentialName(text string) error {
 	if text == "" || len(text) > 64 || strings.Trim(text, alphanumeric+"-_") != "" || strings.ContainsAny(text[:1], "-_") {
 		return fmt.Errorf("%q is not the name of a credential: letters, digits, - and _, at most 64", printable(text))
 	}
 	return nil
 }
 
-// hostPort reads HOST or HOST:PORT of a credential.
-func hostPort(text string) (HostPort, error) {
+// ParseHostPort reads HOST or HOST:PORT of a credential.
+func ParseHostPort(text string) (HostPort, error) {
 	host, port, hasPort, err := splitPort(text)
 	if err != nil {
 		return HostPort{}, err
@@ -216,13 +214,6 @@ func headerText(text string) (name, format string, err error) {
 	return name, format, nil
 }
 
-func signText(text string) (string, error) {
-	if text != awsSigV4 {
-		return "", fmt.Errorf("%q is not known; known: %s", printable(text), awsSigV4)
-	}
-	return text, nil
-}
-
 // placeholderName checks a variable that is to hold a placeholder.
 func placeholderName(text string) (string, error) {
 	if err := setVariable(text, ""); err != nil {
@@ -261,7 +252,7 @@ func useCount(text string) (int64, error) {
 
 // credentialShape is the schema of a credential.
 func credentialShape() map[string]any {
-	text := map[string]any{"type": "string", "minLength": 1}
+	text := textShape()
 	variable := map[string]any{"type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]*$"}
 	return closed([]string{"name", "source"}, map[string]any{
 		"name":   credentialNameShape(),
@@ -314,9 +305,6 @@ func (c Credential) String() string {
 	return strings.Join(parts, " ")
 }
 
-func credentialRows(p Plan) (rows []Row) {
-	for _, one := range p.Credentials {
-		rows = append(rows, Row{"credentials", one.String(), one.Origin.String()})
-	}
-	return rows
+func credentialRows(p Plan) []Row {
+	return rowsOf("credentials", p.Credentials, func(c Credential) (fmt.Stringer, Origin) { return c, c.Origin })
 }

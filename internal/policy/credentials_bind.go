@@ -42,7 +42,7 @@ func (p *Plan) credentials(e Effective, h Host) error {
 		}
 	}
 	for _, c := range narrowed {
-		p.narrow(c)
+		p.addNarrowed(c)
 	}
 	errs = append(errs, p.granted(h)...)
 	if len(errs) > 0 {
@@ -251,9 +251,9 @@ func (p *Plan) take(c Credential) *Error {
 	return nil
 }
 
-// narrow adds a credential whose destinations a later source took away, for
+// addNarrowed adds a credential whose destinations a later source took away, for
 // those of its hosts that may be reached all the same.
-func (p *Plan) narrow(c Credential) {
+func (p *Plan) addNarrowed(c Credential) {
 	var hosts []HostPort
 	for _, h := range c.Hosts {
 		if p.open(&c, h) == nil {

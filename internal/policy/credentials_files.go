@@ -24,9 +24,9 @@ func (p *Plan) sources(e Effective, h Host) error {
 	return errs.orNil()
 }
 
-// Judge resolves where the secret of a credential that the user keeps comes from, and
+// ResolveSource resolves where the secret of a credential that the user keeps comes from, and
 // refuses what a command under p, or an earlier run, could read or replace.
-func (c *Credential) Judge(p Plan, h Host) error {
+func (c *Credential) ResolveSource(p Plan, h Host) error {
 	if fault := (explainer{plan: p, host: h}).source(c, ""); fault != nil {
 		return fault
 	}
@@ -58,12 +58,8 @@ func (x explainer) source(c *Credential, base string) *Error {
 		}
 	}
 	for _, path := range files {
-		links, real := steps(filepath.Clean(*path))
-		if link, rule := x.led(links); rule != "" {
-			return fault(c.Origin, "name the file itself", "the credential %s: the link %s on the way to %s is writable inside (%s), so that the command could lead it to another secret", c.Name, quote(link), quote(*path), rule)
-		}
-		if rule := x.rule(real); rule.Path != "" && rule.Access != Hidden {
-			return fault(c.Origin, "keep the secret in a directory that is not in view", "the credential %s: %s is in view inside (%s), so that the command could read the secret itself", c.Name, quote(*path), rule.Origin)
+		if _, fault := x.outsideView(Entry{Origin: c.Origin, Base: base}, "the credential "+c.Name, *path); fault != nil {
+			return fault
 		}
 	}
 	return nil
@@ -75,7 +71,7 @@ func (x explainer) vaultAddress(c *Credential) *Error {
 	if c.Source.Kind != "vault" || c.Source.Options["address"] != "" {
 		return nil
 	}
-	address, err := serviceURL(x.host.lookup("VAULT_ADDR"))
+	address, err := ServiceURL(x.host.lookup("VAULT_ADDR"))
 	if err != nil {
 		return fault(c.Origin, "add address: https://… to the source, or set VAULT_ADDR", "the credential %s: its source has no address of Vault, and VAULT_ADDR: %v", c.Name, err)
 	}

@@ -36,7 +36,7 @@ func (d *decoder) source(of string, n *yaml.Node, s *CredentialSource) {
 	}
 	before := len(d.errs)
 	d.mapping(what, n, []field{
-		kind("env", d.textField(what, "env", &s.Value, func(text string) (string, error) { return text, variable(text) }).read),
+		kind("env", d.textField(what, "env", &s.Value, unchanged(variable)).read),
 		kind("file", d.textField(what, "file", &s.Value, fileText).read),
 		kind("command", func(n *yaml.Node) { d.command(what, n, s) }),
 		kind("vault", func(n *yaml.Node) { d.vault("vault of "+what, n, s) }),
@@ -81,7 +81,7 @@ func (d *decoder) vault(what string, n *yaml.Node, s *CredentialSource) {
 	d.mapping(what, n, []field{
 		d.textField(what, "path", &s.Value, vaultPath),
 		d.textField(what, "field", &name, vaultField),
-		d.textField(what, "address", &address, serviceURL),
+		d.textField(what, "address", &address, ServiceURL),
 		d.textField(what, "token-file", &token, fileText),
 		d.textField(what, "namespace", &namespace, vaultPath),
 	})
@@ -102,7 +102,7 @@ func (d *decoder) githubApp(what string, n *yaml.Node, s *CredentialSource) {
 		d.textField(what, "key-file", &key, fileText),
 		d.textsField(what, "repositories", &repositories, repositoryName),
 		{"permissions", func(n *yaml.Node) { permissions = d.permissions(what, n) }},
-		d.textField(what, "api", &api, serviceURL),
+		d.textField(what, "api", &api, ServiceURL),
 	})
 	if len(d.errs) == before && (app == "" || installation == "" || key == "" || repositories == nil || permissions == nil) {
 		d.fail(n, "for example {app-id: 1, installation-id: 2, key-file: ~/app.pem, repositories: [widget], permissions: {contents: read}}",
@@ -128,11 +128,8 @@ func (d *decoder) permissions(what string, n *yaml.Node) (out []string) {
 		}
 		fields = append(fields, field{name, func(n *yaml.Node) {
 			d.text(what, name, n, func(level string) error {
-				if !slices.Contains(appLevels, level) {
-					return fmt.Errorf("%q is not a level: %s", printable(level), strings.Join(appLevels, ", "))
-				}
 				out = append(out, name+"="+level)
-				return nil
+				return oneOf("level", level, appLevels)
 			})
 		}})
 	}
@@ -193,9 +190,9 @@ func vaultField(text string) (string, error) {
 	return text, nil
 }
 
-// serviceURL checks the address of a service that gives out secrets: https, or
+// ServiceURL checks the address of a service that gives out secrets: https, or
 // http on loopback.
-func serviceURL(text string) (string, error) {
+func ServiceURL(text string) (string, error) {
 	u, err := url.Parse(text)
 	if text == "" {
 		return "", errors.New("it is empty")
@@ -254,7 +251,7 @@ func splitWords(text string) ([]string, error) {
 }
 
 func sourceShape() map[string]any {
-	text := map[string]any{"type": "string", "minLength": 1}
+	text := textShape()
 	number := map[string]any{"type": []string{"string", "integer"}}
 	argv := map[string]any{"type": "array", "items": map[string]any{"type": "string"}, "minItems": 1}
 	return map[string]any{"oneOf": []any{

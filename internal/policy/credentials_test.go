@@ -61,7 +61,7 @@ func TestCredentialsAreRefused(t *testing.T) {
 		{"a lease that does not end", "{name: a, source: {env: A}, hosts: [a.b], ttl: none}", "not a duration"},
 		{"no uses", "{name: a, source: {env: A}, hosts: [a.b], uses: 0}", "not a whole number"},
 		{"a use that nothing inside has", "{name: a, source: {env: A}, hosts: [a.b], always: false}", "nothing inside could use it"},
-		{"an unknown way to sign", "{name: a, source: {env: A}, hosts: [a.b], sign: hmac}", "not known"},
+		{"an unknown way to sign", "{name: a, source: {env: A}, hosts: [a.b], sign: hmac}", "unknown way to sign"},
 		{"signing and a header", "{name: a, source: {env: A}, hosts: [a.b], sign: aws-sigv4, header: 'X: {}'}", "with sign there is no header"},
 		{"signing and a variable", "{name: a, source: {env: A}, hosts: [a.b], sign: aws-sigv4, env: B}", "with sign there is no header"},
 		{"a path with an escape", "{name: a, source: {env: A}, hosts: [a.b], paths: [/%61]}", "contains"},
@@ -72,7 +72,7 @@ func TestCredentialsAreRefused(t *testing.T) {
 		{"an app for all repositories", "{name: a, source: {github-app: {app-id: 1, installation-id: 2, key-file: /k, permissions: {contents: read}}}, hosts: [a.b]}", "made for those alone"},
 		{"an app with an empty list of them", "{name: a, source: {github-app: {app-id: 1, installation-id: 2, key-file: /k, repositories: [], permissions: {contents: read}}}, hosts: [a.b]}", "empty list"},
 		{"an app without permissions", "{name: a, source: {github-app: {app-id: 1, installation-id: 2, key-file: /k, repositories: [r], permissions: {}}}, hosts: [a.b]}", "at least one"},
-		{"an app with a strange level", "{name: a, source: {github-app: {app-id: 1, installation-id: 2, key-file: /k, repositories: [r], permissions: {contents: all}}}, hosts: [a.b]}", "not a level"},
+		{"an app with a strange level", "{name: a, source: {github-app: {app-id: 1, installation-id: 2, key-file: /k, repositories: [r], permissions: {contents: all}}}, hosts: [a.b]}", "unknown level"},
 		{"a repository with its owner", "{name: a, source: {github-app: {app-id: 1, installation-id: 2, key-file: /k, repositories: [o/r], permissions: {contents: read}}}, hosts: [a.b]}", "without the owner"},
 	} {
 		t.Run(row.name, func(t *testing.T) {

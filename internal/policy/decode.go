@@ -38,10 +38,9 @@ type Entry struct {
 	Ports      []int       // of network.publish and network.host-ports: on the host, inside
 	Rule       *HostRule   // of network.allow, as it was written: Ports and Kind are empty where they follow from the rest
 	Credential *Credential // of credentials, as it was written: its source is not looked up, and rules may add hosts
-	Sink       *AlertSink  // of alerts.sinks, as it was written: its paths are not resolved
+	Sink       *AlertSink  // of alerts.sinks and approvals.notify, as it was written: its paths are not resolved
 	Tool       *ToolRule   // of tools.deny
 	Consent    *rules.Rule // of ask and deny
-	Notifier   *Notifier   // of approvals.notify, as it was written: its paths are not resolved
 	Anchor     *Anchor     // of record.anchor, the same
 	Clear      bool        // an empty list: takes away what earlier sources listed
 	Origin     Origin

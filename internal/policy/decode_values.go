@@ -80,21 +80,36 @@ func checked(k key, text string, err error) (Entry, string, error) {
 
 // words are the kind of a key that takes one of some words.
 var words = kind{
-	takes:  "a word",
-	text:   func(k key, text string) (Entry, string, error) { return checked(k, text, wordText(k, text)) },
+	takes: "a word",
+	text: func(k key, text string) (Entry, string, error) {
+		return checked(k, text, oneOf("value", text, k.words))
+	},
 	schema: func(k key) map[string]any { return map[string]any{"enum": k.words} },
 }
 
-// wordText checks the value of a key that takes one of some words.
-func wordText(k key, text string) error {
-	if slices.Contains(k.words, text) {
+// oneOf refuses a text that is none of the known ones.
+func oneOf(what, text string, known []string) error {
+	if slices.Contains(known, text) {
 		return nil
 	}
-	if near := nearest(text, k.words); near != "" {
-		return fmt.Errorf("unknown value %q, did you mean %q?", printable(text), near)
+	if near := nearest(text, known); near != "" {
+		return fmt.Errorf("unknown %s %q, did you mean %q?", what, printable(text), near)
 	}
-	return fmt.Errorf("unknown value %q; known: %s", printable(text), strings.Join(k.words, ", "))
+	return fmt.Errorf("unknown %s %q; known: %s", what, printable(text), strings.Join(known, ", "))
 }
+
+// choice is oneOf for a field.
+func choice(what string, known ...string) func(string) (string, error) {
+	return func(text string) (string, error) { return text, oneOf(what, text, known) }
+}
+
+// unchanged is a check for a field whose text is taken as it was written.
+func unchanged(check func(string) error) func(string) (string, error) {
+	return func(text string) (string, error) { return text, check(text) }
+}
+
+// anyText is the check of a field whose text is judged with the others.
+func anyText(text string) (string, error) { return text, nil }
 
 // last is the part of a dotted name that stands in the file.
 func last(name string) string {

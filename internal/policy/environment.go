@@ -236,11 +236,8 @@ func (p *Plan) passOne(one Entry, h Host, out map[string]Env) error {
 	return nil
 }
 
-func environmentRows(p Plan) (rows []Row) {
-	for _, one := range p.Env {
-		rows = append(rows, Row{"environment", one.Name + "=" + shownValue(one), one.Origin.String()})
-	}
-	return rows
+func environmentRows(p Plan) []Row {
+	return rowsOf("environment", p.Env, func(e Env) (fmt.Stringer, Origin) { return shown(e.Name + "=" + shownValue(e)), e.Origin })
 }
 
 func shownValue(e Env) string {

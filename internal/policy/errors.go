@@ -3,6 +3,7 @@ package policy
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"holdfast.dev/holdfast/internal/floor/text"
 )
@@ -93,3 +94,6 @@ func quote(path string) string { return text.Word(path) }
 
 // nearest is the candidate that word was probably meant to be, or "".
 func nearest(word string, candidates []string) string { return text.Nearest(word, candidates) }
+
+// shortSpan is a duration without units that are zero at its end.
+func shortSpan(d time.Duration) string { return text.Span(d) }

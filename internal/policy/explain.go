@@ -41,7 +41,7 @@ func (a Answer) Allowed() bool {
 // names are those that are looked after when they appear in the workspace.
 func Explain(p Plan, h Host, names []Reserved, query string) (Answer, error) {
 	x := explainer{p, h, names}
-	if err := askable(query); err != nil {
+	if err := checkQuery(query); err != nil {
 		return Answer{}, err
 	}
 	a, err := x.explain(query)
@@ -53,7 +53,7 @@ func Explain(p Plan, h Host, names []Reserved, query string) (Answer, error) {
 
 // ExplainPath is Explain for a text that is a path, whatever it looks like.
 func ExplainPath(p Plan, h Host, names []Reserved, query string) (Answer, error) {
-	if err := askable(query); err != nil {
+	if err := checkQuery(query); err != nil {
 		return Answer{}, err
 	}
 	x := explainer{p, h, names}
@@ -64,7 +64,7 @@ func ExplainPath(p Plan, h Host, names []Reserved, query string) (Answer, error)
 	return a, x.consent(&a)
 }
 
-func askable(query string) error {
+func checkQuery(query string) error {
 	if query == "" || strings.ContainsAny(query, "\x00\n\r") {
 		return fault(Origin{}, "", "cannot explain %q: empty, or with a NUL or a line break", printable(query))
 	}

@@ -26,9 +26,9 @@ func TestExplain(t *testing.T) {
 	p := w.plan(w.options("network.allow", "named.example.org:443", "network.allow", "*.below.example.org:22/tcp", "network.host-ports", "5432"))
 	p.Protect = []Protected{{Path: ".envrc", Rule: ".envrc", Reason: "direnv runs it"}}
 	names := []Reserved{
-		{Pattern: "hooks", InGit: true, Reason: "git runs it", Fate: "held back"},
-		{Pattern: ".vscode", Reason: "an editor runs it", Fate: "held back"},
-		{Pattern: "Makefile", AtRoot: true, Reason: "make runs it", Fate: "listed"},
+		{Pattern: "hooks", InGit: true, Reason: "git runs it", Outcome: "held back"},
+		{Pattern: ".vscode", Reason: "an editor runs it", Outcome: "held back"},
+		{Pattern: "Makefile", AtRoot: true, Reason: "make runs it", Outcome: "listed"},
 	}
 	rule := w.at(userFile) + ":4"
 	for _, row := range []struct {

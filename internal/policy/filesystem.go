@@ -78,11 +78,11 @@ type view struct {
 	env       []Env    // that shown tools need to find their files
 	search    []string // PATH inside
 	notes     []string
-	looked    map[string]look // what locate answered
-	writable  []writable      // what something inside can change
+	resolved  map[string]resolution // what locate answered, by path
+	writable  []writable            // what something inside can change
 }
 
-type look struct {
+type resolution struct {
 	at  located
 	err error
 }
@@ -91,14 +91,14 @@ type look struct {
 // what lies in them come up again and again, and one plan should rest on one
 // answer.
 func (v *view) locate(path string) (located, error) {
-	if l, known := v.looked[path]; known {
+	if l, known := v.resolved[path]; known {
 		return l.at, l.err
 	}
-	if v.looked == nil {
-		v.looked = map[string]look{}
+	if v.resolved == nil {
+		v.resolved = map[string]resolution{}
 	}
 	at, err := locate(path)
-	v.looked[path] = look{at, err}
+	v.resolved[path] = resolution{at, err}
 	return at, err
 }
 
@@ -256,20 +256,48 @@ func (h Host) showable(at located, access Access) error {
 
 // writable says why the contents of a path may not be changed from inside.
 func (h Host) writable(path string) error {
-	for _, tree := range append([]string{"/opt"}, systemTrees...) {
-		if within(path, tree) && !slices.ContainsFunc(sourceTrees, func(s string) bool { return path != s && within(path, s) }) {
-			return fmt.Errorf("%s belongs to the system, which executes what is in it", path)
-		}
+	if ofSystem(path) && !isSource(path) {
+		return fmt.Errorf("%s belongs to the system, which executes what is in it", path)
 	}
 	if slices.Contains(sharedRoots, path) {
 		return fmt.Errorf("%s is shared by the whole machine", path)
 	}
-	for _, one := range embeddedToolchains().Executed {
-		if within(path, filepath.Join(h.Home, one)) || within(filepath.Join(h.Home, one), path) {
-			return fmt.Errorf("%s is or contains ~/%s, which your account executes or obeys later; filesystem.copy gives a private copy", path, one)
-		}
+	if one := h.executed(path, true); one != "" {
+		return fmt.Errorf("%s is or contains ~/%s, which your account executes or obeys later; filesystem.copy gives a private copy", path, one)
 	}
 	return nil
+}
+
+// ofSystem reports whether a path is in a tree that the host runs from.
+func ofSystem(path string) bool {
+	return within(path, "/opt") || slices.ContainsFunc(systemTrees, func(tree string) bool { return within(path, tree) })
+}
+
+// isSource reports whether a path of the system is meant for work.
+func isSource(path string) bool {
+	return slices.ContainsFunc(sourceTrees, func(s string) bool { return path != s && within(path, s) })
+}
+
+// executed is what of the home, that the account executes or obeys later, a path is or
+// lies in, or with above contains; "" for nothing.
+func (h Host) executed(path string, above bool) string {
+	for _, one := range embeddedToolchains().Executed {
+		if full := filepath.Join(h.Home, one); within(path, full) || above && within(full, path) {
+			return one
+		}
+	}
+	return ""
+}
+
+// credentialPart is the part of a path that is the name of a place of credentials; ""
+// for none.
+func credentialPart(path string) string {
+	for part := range strings.SplitSeq(path, "/") {
+		if slices.Contains(embeddedToolchains().CredentialNames, part) {
+			return part
+		}
+	}
+	return ""
 }
 
 // settle brings the rules into the order in which a backend mounts them, one

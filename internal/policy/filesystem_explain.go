@@ -92,9 +92,9 @@ func (x explainer) readWrite(path string, rule PathRule) (read, write Verdict) {
 		}
 		return read, write
 	}
-	write = Verdict{Allowed: true, Why: x.plan.fate(path, rule), Rule: name}
+	write = Verdict{Allowed: true, Why: x.plan.outcomeOf(path, rule), Rule: name}
 	if r, ok := x.reserved(path); ok {
-		write.Why, write.Rule = r.Fate+": "+r.Reason, "protected name "+r.Pattern
+		write.Why, write.Rule = r.Outcome+": "+r.Reason, "protected name "+r.Pattern
 	}
 	return read, write
 }

@@ -122,10 +122,8 @@ func (v *view) unfit(at located, access Access) string {
 	if within(v.workspace, at.path) && access == Copy {
 		return "it contains the workspace"
 	}
-	for part := range strings.SplitSeq(at.path, "/") {
-		if slices.Contains(embeddedToolchains().CredentialNames, part) {
-			return part + " is a place of credentials"
-		}
+	if part := credentialPart(at.path); part != "" {
+		return part + " is a place of credentials"
 	}
 	const otherWrite = 0o002
 	if at.mode&otherWrite != 0 {

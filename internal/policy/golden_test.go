@@ -116,7 +116,7 @@ func TestShow(t *testing.T) {
 // The YAML is read here and not at every start of the program, where it took
 // more than half of the time that a policy takes.
 func TestTablesAreCurrent(t *testing.T) {
-	var c care
+	var c environmentRules
 	var tools toolchains
 	readData(t, "environment.yaml", &c)
 	readData(t, "toolchains.yaml", &tools)
@@ -148,7 +148,7 @@ func TestTablesAreCurrent(t *testing.T) {
 		name, kind, from string
 		value            any
 	}{
-		{"environmentTable", "care", "environment.yaml", c},
+		{"environmentTable", "environmentRules", "environment.yaml", c},
 		{"toolchainTable", "toolchains", "toolchains.yaml", tools},
 		{"profileTable", "[]File", "profiles", profiles},
 	} {

@@ -2,7 +2,6 @@ package policy
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 )
@@ -61,21 +60,15 @@ func (g Guarantee) Switch() bool {
 
 // lossText checks the name of a guarantee whose loss is accepted.
 func lossText(text string) (hint string, err error) {
+	if text == string(Namespaces) {
+		return "run it on a host that can make them: 'holdfast doctor' says whether this one can, and how to mend it",
+			errors.New("namespaces cannot be given up: without them nothing of the boundary holds")
+	}
 	known := make([]string, len(Losses))
 	for i, g := range Losses {
 		known[i] = string(g)
 	}
-	hint = "known: " + strings.Join(known, ", ")
-	switch near := nearest(text, known); {
-	case slices.Contains(known, text):
-		return "", nil
-	case text == string(Namespaces):
-		return "run it on a host that can make them: 'holdfast doctor' says whether this one can, and how to mend it",
-			errors.New("namespaces cannot be given up: without them nothing of the boundary holds")
-	case near != "":
-		return hint, fmt.Errorf("unknown guarantee %q, did you mean %q?", printable(text), near)
-	}
-	return hint, fmt.Errorf("unknown guarantee %q", printable(text))
+	return "known: " + strings.Join(known, ", "), oneOf("guarantee", text, known)
 }
 
 // guarantees takes the accepted losses over into the plan.

@@ -78,17 +78,17 @@ func (u *untrustedLink) hint(name string) string {
 // or the links on the way; "" for none.
 func (x explainer) replaceable(path string) string {
 	links, real := steps(filepath.Clean(path))
-	if _, rule := x.led(links); rule != "" {
+	if _, rule := x.changeableLink(links); rule != "" {
 		return rule
 	}
 	_, rule := x.changeable([]string{real})
 	return rule
 }
 
-// led returns the first of the links on the way to a file that something inside
+// changeableLink returns the first of the links on the way to a file that something inside
 // could have made, in this run or in an earlier one, and the rule or the tree by
 // which it could; "" for none.
-func (x explainer) led(links []string) (link, rule string) {
+func (x explainer) changeableLink(links []string) (link, rule string) {
 	if link, rule = x.changeable(links); rule != "" {
 		return link, rule
 	}
@@ -153,9 +153,9 @@ func (p Plan) used() (out []usedFile) {
 	return out
 }
 
-// apart resolves a file that Holdfast uses on the host, and refuses one that the
+// outsideView resolves a file that Holdfast uses on the host, and refuses one that the
 // command could read, or that a link leads to which the command could replace.
-func (x explainer) apart(one Entry, what, text string) (string, *Error) {
+func (x explainer) outsideView(one Entry, what, text string) (string, *Error) {
 	path := filepath.Clean(expand(text, one.Base, x.host.Home))
 	links, real := steps(path)
 	if len(links) > maxFollowed {
@@ -164,27 +164,37 @@ func (x explainer) apart(one Entry, what, text string) (string, *Error) {
 	if rule := x.rule(real); rule.Path != "" && rule.Access != Hidden {
 		return "", fault(one.Origin, "keep it in a directory that is not in view", "%s: %s is in view inside (%s), so that the command could read it", what, quote(path), rule.Origin)
 	}
-	if link, rule := x.led(links); rule != "" {
+	if link, rule := x.changeableLink(links); rule != "" {
 		return "", fault(one.Origin, "name the file itself", "%s: the link %s on the way to %s is writable inside (%s), so that the command could lead it elsewhere", what, quote(link), quote(path), rule)
 	}
 	return real, nil
 }
 
-// appended refuses a file to be written whose text something on the host
+// files is apart for several paths, each of which is resolved in its place; "" for
+// none.
+func (x explainer) files(one Entry, what string, paths ...*string) (fault *Error) {
+	for _, path := range paths {
+		if *path == "" {
+			continue
+		}
+		if *path, fault = x.outsideView(one, what, *path); fault != nil {
+			return fault
+		}
+	}
+	return nil
+}
+
+// appendTarget refuses a file to be written whose text something on the host
 // executes or obeys: part of what is written comes from inside.
-func (x explainer) appended(one Entry, what, path string) *Error {
+func (x explainer) appendTarget(one Entry, what, path string) *Error {
 	refuse := func(why string) *Error {
 		return fault(one.Origin, "choose a file of its own, such as ~/.local/state/holdfast/alerts.jsonl", "%s: %s %s", what, quote(path), why)
 	}
-	for _, tree := range append([]string{"/opt"}, systemTrees...) {
-		if within(path, tree) {
-			return refuse("belongs to the system")
-		}
+	if ofSystem(path) {
+		return refuse("belongs to the system")
 	}
-	for _, name := range embeddedToolchains().Executed {
-		if within(path, filepath.Join(x.host.Home, name)) {
-			return refuse("is or belongs to ~/" + name + ", which your account executes or obeys later")
-		}
+	if name := x.host.executed(path, false); name != "" {
+		return refuse("is or belongs to ~/" + name + ", which your account executes or obeys later")
 	}
 	if filepath.Dir(path) == nearestReal(x.host.State) && filepath.Ext(path) == ".jsonl" {
 		return nil // Holdfast reads no such file

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"cmp"
+	"fmt"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -154,17 +155,13 @@ func (p *Plan) portsTwice() (errs Errors) {
 	return errs
 }
 
-func networkRows(p Plan) (rows []Row) {
-	for _, one := range p.Allow {
-		rows = append(rows, Row{"network.allow", one.String(), one.Origin.String()})
-	}
-	for _, one := range p.HostPorts {
-		rows = append(rows, Row{"network.host-ports", strconv.Itoa(one.Inside), one.Origin.String()})
-	}
-	for _, one := range p.Publish {
-		rows = append(rows, Row{"network.publish", strconv.Itoa(one.Host) + ":" + strconv.Itoa(one.Inside), one.Origin.String()})
-	}
-	return rows
+func networkRows(p Plan) []Row {
+	return slices.Concat(
+		rowsOf("network.allow", p.Allow, func(r HostRule) (fmt.Stringer, Origin) { return r, r.Origin }),
+		rowsOf("network.host-ports", p.HostPorts, func(o Port) (fmt.Stringer, Origin) { return shown(strconv.Itoa(o.Inside)), o.Origin }),
+		rowsOf("network.publish", p.Publish, func(o Port) (fmt.Stringer, Origin) {
+			return shown(strconv.Itoa(o.Host) + ":" + strconv.Itoa(o.Inside)), o.Origin
+		}))
 }
 
 func looksLikeHost(text string) bool {

@@ -116,7 +116,7 @@ func (d *decoder) host(key string, n *yaml.Node) bool {
 		d.textField(what, "kind", &kind, kindText),
 		d.textsField(what, "methods", &r.Methods, methodName),
 		d.textsField(what, "paths", &r.Paths, requestPath),
-		d.nameField(what, "credential", &r.Credentials, credentialName),
+		d.nameField(what, "credential", &r.Credentials, unchanged(credentialName)),
 		{"internal", func(n *yaml.Node) { d.truth(what, "internal", n, &r.Internal) }},
 		{"inspect", func(n *yaml.Node) { inspect = new(bool); d.truth(what, "inspect", n, inspect) }},
 	})
@@ -242,7 +242,7 @@ func (r HostRule) String() string {
 
 // destinationShape is the schema of a destination that is written as a mapping.
 func destinationShape() map[string]any {
-	text := map[string]any{"type": "string", "minLength": 1}
+	text := textShape()
 	truth := map[string]any{"type": "boolean"}
 	return map[string]any{
 		"type": "object", "required": []string{"host"}, "additionalProperties": false,

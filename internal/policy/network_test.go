@@ -66,15 +66,15 @@ func TestDestinationsAreRefused(t *testing.T) {
 		{"a port of 0", "example.org:0", "not a port"},
 		{"an empty port", "'example.org:'", "not a port"},
 		{"a port with a sign", "example.org:+443", "not a port"},
-		{"an empty label", "a..b", "empty label"},
-		{"two final dots", "example.org..", "empty label"},
+		{"an empty label", "a..b", "label is empty"},
+		{"two final dots", "example.org..", "label is empty"},
 		{"a long label", strings.Repeat("a", 64) + ".org", "64 bytes"},
 		{"a long name", strings.Repeat("a.", 127) + "aa", "not a host name"},
 		{"a label that begins with -", "-a.org", "begins or ends"},
-		{"other letters", "exämple.org", "xn-- form"},
-		{"letters that look like others", "ex\u0430mple.org", "xn-- form"},
-		{"a dot of another script", "example。org", "xn-- form"},
-		{"a sign that no name has", "exam+ple.org", "ASCII letters"},
+		{"other letters", "exämple.org", "xn--"},
+		{"letters that look like others", "ex\u0430mple.org", "xn--"},
+		{"a dot of another script", "example。org", "xn--"},
+		{"a sign that no name has", "exam+ple.org", "it contains"},
 		{"a space", "'example.org '", "not a host name"},
 		{"user and password", "'user@example.org'", "not a host name"},
 		{"everything", "'*'", "only at the beginning"},
@@ -234,7 +234,7 @@ func FuzzHostName(f *testing.F) {
 		if bad != nil && looksLikeAddress.MatchString(name) {
 			t.Errorf("%q is an address to some", name)
 		}
-		if len(name) > maxName || name != strings.ToLower(name) || strings.HasSuffix(name, ".") || strings.ContainsAny(name, " \x00\n/@[]") {
+		if len(name) > MaxName || name != strings.ToLower(name) || strings.HasSuffix(name, ".") || strings.ContainsAny(name, " \x00\n/@[]") {
 			t.Errorf("%q became %q", text, name)
 		}
 	})

@@ -59,7 +59,7 @@ func TestParseRefuses(t *testing.T) {
 		{"a value with a NUL", "version: 1\nenvironment: {set: {A: \"x\\0y\"}}\n", "contains a NUL"},
 		{"a port beyond the last", "version: 1\nnetwork: {publish: [65536]}\n", "not a port"},
 		{"a host with a path", "version: 1\nnetwork: {allow: [example.org/x]}\n", "not a kind"},
-		{"a host in other letters", "version: 1\nnetwork: {allow: [exämple.org]}\n", "not ASCII"},
+		{"a host in other letters", "version: 1\nnetwork: {allow: [exämple.org]}\n", "outside ASCII"},
 		{"a byte order mark", "\xef\xbb\xbfversion: 1\n", "byte order mark"},
 		{"bytes that are not UTF-8", "version: 1 # \xff\n", "is not UTF-8"},
 		{"a control character", "version: 1\n# \x1b[2J\n", "p.yaml:2: contains the control character U+001B"},

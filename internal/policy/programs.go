@@ -188,7 +188,7 @@ func (x explainer) programName(one Entry, v *view) (p Program, note string, _ *E
 		}
 		for _, name := range names {
 			at, err := v.locate(filepath.Join(dir, name))
-			if err == nil && at.file && at.mode&0o111 != 0 && x.lasting(at) && !slices.Contains(p.Paths, at.path) {
+			if err == nil && at.file && at.mode&0o111 != 0 && x.unreplaceable(at) && !slices.Contains(p.Paths, at.path) {
 				p.Paths = append(p.Paths, at.path)
 			}
 		}
@@ -199,9 +199,9 @@ func (x explainer) programName(one Entry, v *view) (p Program, note string, _ *E
 	return p, note, nil
 }
 
-// lasting says whether nothing inside can put something else in the place of a
+// unreplaceable says whether nothing inside can put something else in the place of a
 // file, or of a link that leads to it.
-func (x explainer) lasting(at located) bool {
+func (x explainer) unreplaceable(at located) bool {
 	return x.fixed(at.path) && !slices.ContainsFunc(at.links, func(l link) bool { return !x.fixed(l.at) })
 }
 

@@ -51,8 +51,6 @@ func (e Entry) String() string {
 		return e.Key + ": []"
 	case e.Key == "environment.set":
 		return e.Key + ": " + e.Value
-	case e.Notifier != nil:
-		return e.Key + ": " + printable(e.Notifier.full())
 	case e.Sink != nil:
 		return e.Key + ": " + printable(e.Sink.full())
 	case e.Credential != nil: // what is executed is what a human must know to trust it

@@ -120,10 +120,10 @@ func (p *Plan) anchor(x explainer, one Entry) *Error {
 	a.Origin = one.Origin
 	if a.Kind == "file" {
 		var fault *Error
-		if a.Address, fault = x.apart(one, "the anchor", a.Address); fault != nil {
+		if a.Address, fault = x.outsideView(one, "the anchor", a.Address); fault != nil {
 			return fault
 		}
-		if fault := x.appended(one, "the anchor", a.Address); fault != nil {
+		if fault := x.appendTarget(one, "the anchor", a.Address); fault != nil {
 			return fault
 		}
 	}
@@ -135,8 +135,5 @@ func (p *Plan) anchor(x explainer, one Entry) *Error {
 
 func recordRows(p Plan) []Row {
 	rows := []Row{{"record.level", string(p.Record.Level), p.Record.Origin.String()}}
-	for _, one := range p.Record.Anchor {
-		rows = append(rows, Row{"record.anchor", one.String(), one.Origin.String()})
-	}
-	return rows
+	return append(rows, rowsOf("record.anchor", p.Record.Anchor, func(a Anchor) (fmt.Stringer, Origin) { return a, a.Origin })...)
 }

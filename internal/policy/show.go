@@ -42,6 +42,20 @@ func (e Effective) rows(keys ...string) (out []Row) {
 	return out
 }
 
+// rowsOf are rows of a section, one for each element of a list.
+func rowsOf[T any](section string, all []T, row func(T) (value fmt.Stringer, origin Origin)) (out []Row) {
+	for _, one := range all {
+		value, origin := row(one)
+		out = append(out, Row{section, value.String(), origin.String()})
+	}
+	return out
+}
+
+// shown is a text that a row shows.
+type shown string
+
+func (s shown) String() string { return string(s) }
+
 // Text lays rows out in columns, one section after the other.
 func Text(rows []Row) string {
 	section, value := 0, 0

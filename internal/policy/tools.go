@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -129,11 +130,8 @@ type ToolCall struct {
 	Cut                 bool // long texts of Arguments are cut
 }
 
-func toolRows(p Plan) (rows []Row) {
-	for _, one := range p.Tools {
-		rows = append(rows, Row{"tools.deny", one.String(), one.Origin.String()})
-	}
-	return rows
+func toolRows(p Plan) []Row {
+	return rowsOf("tools.deny", p.Tools, func(r ToolRule) (fmt.Stringer, Origin) { return r, r.Origin })
 }
 
 // DenyTool says why a call is denied by the rules for tools, and by which of them;

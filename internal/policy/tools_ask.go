@@ -23,7 +23,7 @@ func (p Plan) AskTool(c ToolCall, private []string, resolve func(string) string)
 	if c.Server != "" || c.Cut { // the arguments of a server's tools are its own, also where they are called path
 		return "", ""
 	}
-	for _, t := range touched(c) {
+	for _, t := range argumentPaths(c) {
 		path := t.path
 		if !filepath.IsAbs(path) {
 			path = filepath.Join(c.Cwd, path)
@@ -90,8 +90,8 @@ func (p Plan) askHost(host string) (reason, rule string) {
 	return "is no host that the policy allows", "network"
 }
 
-// touch is a path among the arguments of a tool.
-type touch struct {
+// argumentPath is a path among the arguments of a tool.
+type argumentPath struct {
 	path  string
 	write bool
 }
@@ -102,14 +102,14 @@ var pathArguments = []string{"file_path", "filePath", "path", "notebook_path", "
 // writers are parts of the names of tools that change what they are given.
 var writers = []string{"write", "edit", "create", "replace", "patch", "insert", "delete", "move"}
 
-// touched are the paths among the arguments of a call.
-func touched(c ToolCall) (out []touch) {
+// argumentPaths are the paths among the arguments of a call.
+func argumentPaths(c ToolCall) (out []argumentPath) {
 	arguments := expr.Arguments(c.Arguments)
 	tool := strings.ToLower(c.Tool)
 	write := slices.ContainsFunc(writers, func(w string) bool { return strings.Contains(tool, w) })
 	for _, name := range pathArguments {
 		if path := arguments[name]; path != "" && !strings.ContainsAny(path, "\x00\n\r") && !strings.Contains(path, "://") {
-			out = append(out, touch{path, write})
+			out = append(out, argumentPath{path, write})
 		}
 	}
 	if !strings.Contains(tool, "patch") {
@@ -119,7 +119,7 @@ func touched(c ToolCall) (out []touch) {
 		for line := range strings.Lines(text) {
 			for _, begin := range []string{"*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "} {
 				if path, is := strings.CutPrefix(strings.TrimRight(line, "\r\n"), begin); is && len(out) < 100 {
-					out = append(out, touch{path, true})
+					out = append(out, argumentPath{path, true})
 				}
 			}
 		}

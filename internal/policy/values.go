@@ -133,18 +133,6 @@ func parseSpan(text string) (int64, error) {
 	return int64(d), nil
 }
 
-// shortSpan is d without units that are zero: 4h rather than 4h0m0s.
-func shortSpan(d time.Duration) string {
-	s := d.String()
-	if strings.HasSuffix(s, "m0s") {
-		s = strings.TrimSuffix(s, "0s")
-	}
-	if strings.HasSuffix(s, "h0m") {
-		s = strings.TrimSuffix(s, "0m")
-	}
-	return s
-}
-
 // spanShape is the schema of a duration.
 func spanShape() map[string]any { return map[string]any{"type": "string", "pattern": spanPattern} }
 

@@ -95,18 +95,15 @@ func (h Host) workspace(path string) error {
 		return fault(Origin{}, hint, "the workspace %s contains your home", path)
 	}
 	for _, tree := range systemTrees {
-		open := slices.ContainsFunc(sourceTrees, func(s string) bool { return path != s && within(path, s) })
-		if within(path, tree) && !open {
+		if within(path, tree) && !isSource(path) {
 			return fault(Origin{}, hint, "the workspace %s belongs to the system", path)
 		}
 	}
 	if slices.Contains(sharedRoots, path) {
 		return fault(Origin{}, hint, "the workspace %s is shared by the whole machine", path)
 	}
-	for _, one := range embeddedToolchains().Executed {
-		if full := filepath.Join(h.Home, one); within(path, full) || within(full, path) {
-			return fault(Origin{}, "work on a copy of it elsewhere", "the workspace %s is or contains %s, which your account executes or obeys later", path, full)
-		}
+	if one := h.executed(path, true); one != "" {
+		return fault(Origin{}, "work on a copy of it elsewhere", "the workspace %s is or contains %s, which your account executes or obeys later", path, filepath.Join(h.Home, one))
 	}
 	for _, own := range h.own() {
 		if own.path == "" {
@@ -138,9 +135,9 @@ func (e *Effective) outside(h Host, file string) error {
 	return nil
 }
 
-// unreachable refuses a policy of the user's that the command could change, by any
+// refuseWritablePolicy refuses a policy of the user's that the command could change, by any
 // path that it may write. That of the workspace is judged by its content.
-func (p *Plan) unreachable(e Effective, h Host) error {
+func (p *Plan) refuseWritablePolicy(e Effective, h Host) error {
 	x := explainer{plan: *p, host: h}
 	for _, s := range e.Sources {
 		if !filepath.IsAbs(s.Name) || e.Project != nil && s.Name == e.Project.Path {

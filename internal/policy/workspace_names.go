@@ -95,7 +95,7 @@ func (x explainer) among(path string, rows []Protected) (Protected, bool) {
 type Reserved struct {
 	Pattern string // components joined by "/", each as path.Match takes it
 	Reason  string // what on the host executes it
-	Fate    string // a clause: what becomes of it
+	Outcome string // a clause: what becomes of it
 	InGit   bool   // only in a git directory
 	AtRoot  bool   // only at the top of the workspace
 }

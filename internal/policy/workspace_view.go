@@ -95,8 +95,8 @@ func (p Plan) own() []PathRule {
 	return rules
 }
 
-// fate says what becomes of a change under a rule that lets it be made.
-func (p Plan) fate(path string, rule PathRule) string {
+// outcomeOf says what becomes of a change under a rule that lets it be made.
+func (p Plan) outcomeOf(path string, rule PathRule) string {
 	switch {
 	case p.Review && rule.Path == p.Workspace:
 		return "to a view of the workspace; the change waits for 'holdfast review'"

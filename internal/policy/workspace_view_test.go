@@ -100,7 +100,7 @@ func TestFateOfAChange(t *testing.T) {
 		{"in a directory for results", "/ws/dist/a", "/ws/dist", true, "a directory for results"},
 	} {
 		p := Plan{Workspace: "/ws", Review: row.review, Outputs: []string{"/ws/dist"}}
-		if got := p.fate(row.path, PathRule{Path: row.rule, Access: Write}); !strings.HasPrefix(got, row.want) {
+		if got := p.outcomeOf(row.path, PathRule{Path: row.rule, Access: Write}); !strings.HasPrefix(got, row.want) {
 			t.Errorf("%s: %q, want %q", row.name, got, row.want)
 		}
 	}

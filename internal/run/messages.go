@@ -33,8 +33,8 @@ func (m *Messages) pass(alive context.Context, t *Task, proc boundary.Process) e
 	}
 	defer out.Close()
 	m.report = gateway.Run(alive, gateway.Config{
-		Agent:  gateway.Ends{In: unclosed{t.Streams.Out}, Out: io.NopCloser(t.Streams.In)},
-		Server: gateway.Ends{In: in, Out: out},
+		Agent:  gateway.Streams{In: unclosed{t.Streams.Out}, Out: io.NopCloser(t.Streams.In)},
+		Server: gateway.Streams{In: in, Out: out},
 		Name:   name(t.Argv), Sink: t.bus.Sensor(event.Gateway), Redact: t.bus.Secrets().String,
 		Limits: m.Limits, Hungup: m.Hungup,
 		Deny: func(agent, server, tool string, arguments []byte) (string, string) {

@@ -19,7 +19,7 @@ var (
 	errAgentGone  = errors.New("the agent went away before there was an answer")
 	errServerGone = errors.New("the server ended before there was an answer")
 	errTakenBack  = errors.New("the agent took it back before there was an answer")
-	errCrowded    = errors.New("too much waits for an answer already")
+	errTooMany    = errors.New("too much waits for an answer already")
 )
 
 // held are the calls of tools that wait for a human. Nothing of them has reached
@@ -103,7 +103,7 @@ func (r *relay) consent(m *jsonrpc.Request, c toolCall, size int) error {
 	ctx, end := context.WithCancelCause(r.held.life)
 	room := r.held.enter(size)
 	if !room {
-		end(errCrowded) // Wait must be called also then: it takes the question back
+		end(errTooMany) // Wait must be called also then: it takes the question back
 	}
 	if m.IsCall() {
 		r.agent.open.hold(m.ID, end)

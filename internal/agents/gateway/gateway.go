@@ -24,15 +24,15 @@ import (
 	"holdfast.dev/holdfast/internal/floor/event"
 )
 
-// Ends are ours of the two streams of one side.
-type Ends struct {
+// Streams are our ends of the two streams of one side.
+type Streams struct {
 	In  io.WriteCloser // what the side reads
 	Out io.ReadCloser  // what it writes
 }
 
 // Config is one server at work for one agent.
 type Config struct {
-	Agent, Server Ends
+	Agent, Server Streams
 	Name          string              // of the server, until it says one itself
 	Sink          event.Sink          // of the events of the gateway
 	Redact        func(string) string // takes secrets out of a text; nil for none to take out
@@ -178,7 +178,7 @@ func (r *relay) pump(from, to *side) {
 		}
 		messages, err := parse(l.text, r.limits.Depth)
 		if err != nil {
-			r.garbage(from, l.text, err)
+			r.invalidLine(from, l.text, err)
 			continue
 		}
 		for _, m := range messages {
@@ -285,8 +285,8 @@ func (r *relay) response(from, to *side, m *jsonrpc.Response, size int) error {
 	return to.to.send(m)
 }
 
-// garbage is a line that is no message.
-func (r *relay) garbage(from *side, text []byte, err error) {
+// invalidLine is a line that is no message.
+func (r *relay) invalidLine(from *side, text []byte, err error) {
 	r.record.drop(from.word, err.Error(), len(text), string(text[:min(len(text), 4*excerpt)]))
 	if from == r.agent { // JSON-RPC 2.0, section 5: an id that is not known is null
 		from.to.raw(`{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"holdfast: this is no message of JSON-RPC"}}`)

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"io"
 )
@@ -22,8 +23,8 @@ type lines struct {
 	buf   []byte
 }
 
-// kept is the capacity of the buffer that is kept between lines.
-const kept = 1 << 20
+// keptBuffer is the capacity of the buffer that is kept between lines.
+const keptBuffer = 1 << 20
 
 func newLines(r io.Reader, limit int) *lines {
 	return &lines{r: bufio.NewReaderSize(r, 64<<10), limit: limit}
@@ -31,7 +32,7 @@ func newLines(r io.Reader, limit int) *lines {
 
 // next returns the next line. The last one need not have an end.
 func (l *lines) next() (line, error) {
-	if cap(l.buf) > kept {
+	if cap(l.buf) > keptBuffer {
 		l.buf = nil
 	}
 	l.buf = l.buf[:0]
@@ -79,14 +80,7 @@ func (l *lines) skip(part []byte, ended bool) (line, error) {
 
 // trim takes away the space around a message; nil when nothing else is there.
 func trim(b []byte) []byte {
-	space := func(c byte) bool { return c == ' ' || c == '\t' || c == '\r' }
-	for len(b) > 0 && space(b[0]) {
-		b = b[1:]
-	}
-	for len(b) > 0 && space(b[len(b)-1]) {
-		b = b[:len(b)-1]
-	}
-	if len(b) == 0 {
+	if b = bytes.Trim(b, " \t\r"); len(b) == 0 {
 		return nil
 	}
 	return b

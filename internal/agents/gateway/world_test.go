@@ -21,14 +21,14 @@ type peer struct {
 	read chan string    // lines of that; closed at the end
 }
 
-func newPeer(t *testing.T, read bool) (*peer, Ends) {
+func newPeer(t *testing.T, read bool) (*peer, Streams) {
 	outR, outW := io.Pipe()
 	inR, inW := io.Pipe()
 	p := &peer{t: t, out: outW, in: inR, read: make(chan string, 100_000)}
 	if read {
 		go p.listen()
 	}
-	return p, Ends{In: inW, Out: outR}
+	return p, Streams{In: inW, Out: outR}
 }
 
 func (p *peer) listen() {

@@ -19,13 +19,13 @@ type agent struct {
 	below   string                   // what is between that directory and the file's, where it is moved
 	file    string                   // in dir
 	project string                   // the file, below the directory of a project
-	events  []moment                 // in the order in which they are written
-	whole   func(hook string) []byte // the file is ours alone; nil when it is shared with other settings
+	events  []hookEvent              // in the order in which they are written
+	ownFile func(hook string) []byte // the file is ours alone; nil when it is shared with other settings
 	seconds float64                  // what a timeout counts in: 1 for seconds, 0.001 for milliseconds
 }
 
-// moment is an event of an agent that we ask for.
-type moment struct {
+// hookEvent is an event of an agent that we ask for.
+type hookEvent struct {
 	name    string // in its words
 	kind    Kind
 	matcher bool // it takes one
@@ -51,15 +51,15 @@ func (k Kind) seconds() int {
 func agents() map[string]agent {
 	list := []agent{
 		{name: "claude", dir: ".claude", moved: "CLAUDE_CONFIG_DIR", file: "settings.json", project: ".claude/settings.json", seconds: 1,
-			events: []moment{{"PreToolUse", Call, true}, {"PostToolUse", Result, true}, {"PostToolUseFailure", Result, true}, {"SessionEnd", End, false}}},
+			events: []hookEvent{{"PreToolUse", Call, true}, {"PostToolUse", Result, true}, {"PostToolUseFailure", Result, true}, {"SessionEnd", End, false}}},
 		{name: "codex", dir: ".codex", moved: "CODEX_HOME", file: "hooks.json", project: ".codex/hooks.json", seconds: 1,
-			events: []moment{{"PreToolUse", Call, true}, {"PostToolUse", Result, true}}},
+			events: []hookEvent{{"PreToolUse", Call, true}, {"PostToolUse", Result, true}}},
 		{name: "gemini", dir: ".gemini", moved: "GEMINI_CLI_HOME", below: ".gemini", file: "settings.json", project: ".gemini/settings.json", seconds: 0.001,
-			events: []moment{{"BeforeTool", Call, true}, {"AfterTool", Result, true}, {"SessionEnd", End, false}}},
+			events: []hookEvent{{"BeforeTool", Call, true}, {"AfterTool", Result, true}, {"SessionEnd", End, false}}},
 		{name: "qwen", dir: ".qwen", moved: "QWEN_HOME", file: "settings.json", project: ".qwen/settings.json", seconds: 0.001,
-			events: []moment{{"PreToolUse", Call, true}, {"PostToolUse", Result, true}, {"PostToolUseFailure", Result, true}, {"SessionEnd", End, false}}},
-		{name: "copilot", dir: ".copilot/hooks", moved: "COPILOT_HOME", below: "hooks", file: "holdfast.json", project: ".github/hooks/holdfast.json", whole: copilotFile},
-		{name: "opencode", dir: ".config/opencode/plugin", moved: "XDG_CONFIG_HOME", below: "opencode/plugin", file: "holdfast.js", project: ".opencode/plugin/holdfast.js", whole: opencodeFile},
+			events: []hookEvent{{"PreToolUse", Call, true}, {"PostToolUse", Result, true}, {"PostToolUseFailure", Result, true}, {"SessionEnd", End, false}}},
+		{name: "copilot", dir: ".copilot/hooks", moved: "COPILOT_HOME", below: "hooks", file: "holdfast.json", project: ".github/hooks/holdfast.json", ownFile: copilotFile},
+		{name: "opencode", dir: ".config/opencode/plugin", moved: "XDG_CONFIG_HOME", below: "opencode/plugin", file: "holdfast.js", project: ".opencode/plugin/holdfast.js", ownFile: opencodeFile},
 	}
 	m := map[string]agent{}
 	for _, a := range list {
@@ -97,7 +97,7 @@ type handler struct {
 	Timeout int    `json:"timeout"` // seconds or milliseconds, as the agent counts
 }
 
-func (a agent) group(m moment, hook string) group {
+func (a agent) group(m hookEvent, hook string) group {
 	g := group{Hooks: []handler{{Type: "command", Command: command(hook, a.name, m.kind), Timeout: int(float64(m.kind.seconds()) / a.seconds)}}}
 	if m.matcher {
 		g.Matcher = "*"
@@ -137,13 +137,13 @@ func ours(line, agent string, kind Kind) (program string, is bool) {
 	return word, true
 }
 
-// mark begins a file that is ours alone.
-const mark = "holdfast hooks"
+// ownMark begins a file that is ours alone.
+const ownMark = "holdfast hooks"
 
 func copilotFile(hook string) []byte {
 	entry := func(kind Kind) string {
 		return fmt.Sprintf(`[{"type": "command", "bash": %s, "timeoutSec": %d}]`, jsonText(command(hook, "copilot", kind)), kind.seconds())
 	}
-	return []byte("{\n  \"version\": 1,\n  \"description\": \"" + mark + ": reports tool calls; see holdfast hooks --help\",\n  \"hooks\": {\n" +
+	return []byte("{\n  \"version\": 1,\n  \"description\": \"" + ownMark + ": reports tool calls; see holdfast hooks --help\",\n  \"hooks\": {\n" +
 		"    \"preToolUse\": " + entry(Call) + ",\n    \"postToolUse\": " + entry(Result) + "\n  }\n}\n")
 }

@@ -25,17 +25,17 @@ const Socket = "/run/holdfast/tools"
 // itself to be outside.
 const Marker = "/etc/holdfast-run"
 
-// Within reports whether this process is inside of a run that takes reports.
-func Within() bool {
+// InsideRun reports whether this process is inside of a run that takes reports.
+func InsideRun() bool {
 	_, err := os.Lstat(Marker)
 	return err == nil
 }
 
 // What stands on the channel at most.
 const (
-	maxLine   = 2 << 20 // bytes of a report: twice maxArguments, since JSON writes some letters longer
-	maxAnswer = 16 << 10
-	patience  = 2 * time.Second // of either side
+	maxLine        = 2 << 20 // bytes of a report: twice maxArguments, since JSON writes some letters longer
+	maxAnswer      = 16 << 10
+	channelTimeout = 2 * time.Second // of either side
 
 	retryTime  = 3 * time.Second // after which no further connection is made
 	retryPause = 10 * time.Millisecond
@@ -67,17 +67,17 @@ func Unanswered() Answer {
 
 // sendOnce makes one connection.
 func sendOnce(socket string, r Report, held func(time.Duration)) (Answer, error) {
-	c, err := net.DialTimeout("unix", socket, patience)
+	c, err := net.DialTimeout("unix", socket, channelTimeout)
 	if err != nil {
 		return Answer{}, fmt.Errorf("reporting a tool call: %w", err)
 	}
 	defer c.Close()
-	if Within() {
+	if InsideRun() {
 		if err := servedOutside(c); err != nil {
 			return Answer{}, fmt.Errorf("reporting a tool call: %w", err)
 		}
 	}
-	c.SetDeadline(time.Now().Add(patience))
+	c.SetDeadline(time.Now().Add(channelTimeout))
 	var line bytes.Buffer
 	out := json.NewEncoder(&line)
 	out.SetEscapeHTML(false) // it would make a report six times as long
@@ -95,7 +95,7 @@ func sendOnce(socket string, r Report, held func(time.Duration)) (Answer, error)
 	if a.Wait <= 0 {
 		return a, nil
 	}
-	wait := min(time.Duration(a.Wait)*time.Millisecond, r.Patience()) + patience
+	wait := min(time.Duration(a.Wait)*time.Millisecond, r.AnswerTime()) + channelTimeout
 	held(wait)
 	c.SetDeadline(time.Now().Add(wait))
 	a = Answer{}

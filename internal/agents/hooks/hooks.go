@@ -66,9 +66,9 @@ type Answer struct {
 	Consent bool `json:"-"`
 }
 
-// Patience is how long the answer to a call may take before the agent goes on
+// AnswerTime is how long the answer to a call may take before the agent goes on
 // without it: a little less than the agent waits.
-func (r Report) Patience() time.Duration {
+func (r Report) AnswerTime() time.Duration {
 	waits := time.Duration(r.Waits) * time.Second
 	if r.Waits == 0 {
 		waits = timeout * time.Second

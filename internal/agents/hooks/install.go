@@ -76,8 +76,8 @@ func (p Place) file() (agent, string, error) {
 	return a, filepath.Join(p.Home, a.dir, a.file), nil
 }
 
-// Look says what is installed. It changes nothing.
-func (p Place) Look() (Status, error) {
+// Inspect says what is installed. It changes nothing.
+func (p Place) Inspect() (Status, error) {
 	a, path, err := p.file()
 	if err != nil {
 		return Status{}, err
@@ -111,8 +111,8 @@ func trusted(path string) bool {
 	if err != nil {
 		return false
 	}
-	for _, moment := range []string{"pre_tool_use", "post_tool_use"} {
-		if !bytes.Contains(data, []byte(path+":"+moment+":")) {
+	for _, hookEvent := range []string{"pre_tool_use", "post_tool_use"} {
+		if !bytes.Contains(data, []byte(path+":"+hookEvent+":")) {
 			return false
 		}
 	}
@@ -140,7 +140,7 @@ func (p Place) change(install bool) (bool, Status, error) {
 	if err != nil {
 		return false, Status{}, &FileError{path, err}
 	}
-	st, err := p.Look()
+	st, err := p.Inspect()
 	return changed, st, err
 }
 
@@ -152,11 +152,11 @@ func (a agent) rewrite(path, hook string, install bool) (bool, error) {
 	}
 	var want []byte
 	switch {
-	case a.whole == nil:
+	case a.ownFile == nil:
 		want, err = a.edited(have, hook, install)
 	case install:
 		_, _, err = a.inspect(have, hook)
-		want = a.whole(hook)
+		want = a.ownFile(hook)
 	default:
 		_, _, err = a.inspect(have, hook)
 	}
@@ -165,7 +165,7 @@ func (a agent) rewrite(path, hook string, install bool) (bool, error) {
 		return false, err
 	case bytes.Equal(want, have) && (was != nil || len(want) == 0):
 		return false, nil
-	case len(want) == 0 && a.whole != nil:
+	case len(want) == 0 && a.ownFile != nil:
 		return true, os.Remove(path)
 	}
 	return true, replace(path, want, was)

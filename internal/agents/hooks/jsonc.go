@@ -20,10 +20,10 @@ const (
 // document is a file of settings: JSON with comments and trailing commas. What an
 // edit does not touch is written as it was read, byte for byte.
 type document struct {
-	root hujson.Value
-	mark []byte // of byte order, before the text; nil for none
-	unit string // of indentation
-	line string // how lines end
+	root    hujson.Value
+	ownMark []byte // of byte order, before the text; nil for none
+	unit    string // of indentation
+	line    string // how lines end
 }
 
 func parseSettings(data []byte) (*document, error) {
@@ -34,7 +34,7 @@ func parseSettings(data []byte) (*document, error) {
 		return nil, fmt.Errorf("it has more than %d objects and lists", maxNested)
 	}
 	text := bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
-	d := &document{mark: data[:len(data)-len(text)], unit: "  ", line: "\n"}
+	d := &document{ownMark: data[:len(data)-len(text)], unit: "  ", line: "\n"}
 	var err error
 	if d.root, err = hujson.Parse(append(bytes.Clone(text), '\n')); err != nil { // a comment in the last line needs its end
 		return nil, syntaxError(err)
@@ -63,7 +63,7 @@ func syntaxError(err error) error {
 // bytes returns the text.
 func (d *document) bytes() []byte {
 	text := d.root.Pack()
-	return slices.Concat(d.mark, text[:len(text)-1])
+	return slices.Concat(d.ownMark, text[:len(text)-1])
 }
 
 // find returns the value of a key in an object, nil for none; an error if the key is

@@ -13,7 +13,7 @@ var opencodePlugin string
 // opencodeFile is a plugin: opencode has no hooks that are programs.
 func opencodeFile(hook string) []byte {
 	plugin := strings.NewReplacer(`"HOOK"`, jsonText(hook), `"CALLTIME"`, strconv.Itoa(callTime)).Replace(opencodePlugin)
-	return []byte("// " + mark + ": reports tool calls; see holdfast hooks --help\n" + plugin)
+	return []byte("// " + ownMark + ": reports tool calls; see holdfast hooks --help\n" + plugin)
 }
 
 // jsonText is s as JSON, which is JavaScript too.

@@ -22,9 +22,9 @@ type Outside struct {
 	Keys string // directory of the keys that sign them
 }
 
-// tries is how many records of one session of an agent there are: it may be
+// maxRecords is how many records of one session of an agent there are: it may be
 // taken up again after its end.
-const tries = 64
+const maxRecords = 64
 
 // errBusy says that no record could be opened.
 var errBusy = errors.New("other hooks kept the record busy")
@@ -59,7 +59,7 @@ func (o Outside) Record(r Report, a Answer) error {
 // open goes on with the record of the agent's session, or begins one.
 func (o Outside) open(r Report) (l *audit.Log, last func(event.Sensor) uint64, begun bool, err error) {
 	id, n := r.session(), 1
-	for range tries {
+	for range maxRecords {
 		options := audit.Options{Session: id, Keys: o.Keys}
 		if n > 1 {
 			options.Session += "-" + strconv.Itoa(n)
@@ -78,7 +78,7 @@ func (o Outside) open(r Report) (l *audit.Log, last func(event.Sensor) uint64, b
 				return nil, nil, false, err
 			}
 			time.Sleep(5 * time.Millisecond) // another hook was faster: its record is the one
-		case errors.Is(err, audit.ErrEnded), errors.Is(err, audit.ErrBroken) && n < tries/2:
+		case errors.Is(err, audit.ErrEnded), errors.Is(err, audit.ErrBroken) && n < maxRecords/2:
 			n++
 		default:
 			return nil, nil, false, err

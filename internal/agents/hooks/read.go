@@ -2,6 +2,7 @@ package hooks
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -21,8 +22,8 @@ const (
 	maxResponse  = 4 << 10
 )
 
-// said is what the agents say, in the names of all of them.
-type said struct {
+// hookInput is what the agents say, in the names of all of them.
+type hookInput struct {
 	SessionID      string          `json:"session_id"`
 	SessionCamel   string          `json:"sessionId"`
 	Transcript     string          `json:"transcript_path"`
@@ -59,17 +60,8 @@ func (n *named) UnmarshalJSON(b []byte) error {
 	if err := json.Unmarshal(b, &o); err != nil {
 		return nil //nolint:nilerr // a shape of a later version: the name of the tool has it as well
 	}
-	*n = named(first(o.Name, o.Server))
+	*n = named(cmp.Or(o.Name, o.Server))
 	return nil
-}
-
-func first(texts ...string) string {
-	for _, t := range texts {
-		if t != "" {
-			return t
-		}
-	}
-	return ""
 }
 
 // Read reads what an agent says to its hook on the moment kind. What cannot be
@@ -92,18 +84,18 @@ func Read(agent string, kind Kind, from io.Reader) Report {
 
 // parse takes apart one JSON object; named says that it is about a tool.
 func parse(data []byte, named bool) (Report, error) {
-	var s said
+	var s hookInput
 	if err := json.Unmarshal(data, &s); err != nil {
 		return Report{}, err
 	}
-	tool := first(s.Tool, s.ToolCamel)
+	tool := cmp.Or(s.Tool, s.ToolCamel)
 	if tool == "" && named {
 		return Report{}, errors.New("it names no tool")
 	}
 	r := Report{
 		Tool: text.Cut(tool, maxName), ID: text.Cut(s.ID, maxName), Cwd: text.Cut(s.Cwd, maxString), Transcript: text.Cut(s.Transcript, maxString),
-		Conversation: text.Cut(first(s.SessionID, s.SessionCamel), maxName), Mode: text.Cut(s.Mode, maxName), Millis: int64(min(max(s.Milliseconds, 0), 1e12)),
-		Server: text.Cut(first(string(s.Server), string(s.Context), serverOf(tool)), maxName),
+		Conversation: text.Cut(cmp.Or(s.SessionID, s.SessionCamel), maxName), Mode: text.Cut(s.Mode, maxName), Millis: int64(min(max(s.Milliseconds, 0), 1e12)),
+		Server: text.Cut(cmp.Or(string(s.Server), string(s.Context), serverOf(tool)), maxName),
 	}
 	r.Subagent = text.Cut(strings.TrimSpace(s.AgentType+" "+s.AgentID), maxName)
 	var err error

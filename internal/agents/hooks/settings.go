@@ -25,12 +25,12 @@ const (
 
 // entry is a hook of ours that was found.
 type entry struct {
-	moment  string
-	kind    Kind
-	program string
-	group   int  // in the list of its moment
-	alone   bool // nothing else is in its group
-	same    bool // it is as we would write it for that program
+	hookEvent string
+	kind      Kind
+	program   string
+	group     int  // in the list of its moment
+	alone     bool // nothing else is in its group
+	same      bool // it is as we would write it for that program
 }
 
 // entries finds ours in the settings of a.
@@ -56,7 +56,7 @@ func (a agent) entries(d *document) ([]entry, error) {
 				if !is {
 					continue
 				}
-				out = append(out, entry{moment: m.name, kind: m.kind, program: program, group: i, alone: len(handlers) == 1,
+				out = append(out, entry{hookEvent: m.name, kind: m.kind, program: program, group: i, alone: len(handlers) == 1,
 					same: equal(hujson.Value{Value: g.Value}.Pack(), a.group(m, program))})
 			}
 		}
@@ -110,37 +110,37 @@ func (a agent) edited(data []byte, hook string, install bool) ([]byte, error) {
 			return data, nil
 		}
 	}
-	if err := a.strip(d); err != nil {
+	if err := a.removeEntries(d); err != nil {
 		return nil, err
 	}
 	if install {
-		if err := a.put(d, hook); err != nil {
+		if err := a.addEntries(d, hook); err != nil {
 			return nil, err
 		}
 	}
 	return d.bytes(), nil
 }
 
-// strip takes ours out, and what is empty then.
-func (a agent) strip(d *document) error {
+// removeEntries removes our entries, and the groups and lists that are empty then.
+func (a agent) removeEntries(d *document) error {
 	for {
 		found, err := a.entries(d)
 		if err != nil || len(found) == 0 {
 			return err
 		}
-		if err := a.cutOut(d, found[len(found)-1]); err != nil {
+		if err := a.removeEntry(d, found[len(found)-1]); err != nil {
 			return err
 		}
 	}
 }
 
-// cutOut removes one entry.
-func (a agent) cutOut(d *document, e entry) error {
+// removeEntry removes one entry.
+func (a agent) removeEntry(d *document, e entry) error {
 	hooks, err := find(&d.root, "hooks")
 	if err != nil {
 		return err
 	}
-	list, err := find(hooks, e.moment)
+	list, err := find(hooks, e.hookEvent)
 	if err != nil {
 		return err
 	}
@@ -161,7 +161,7 @@ func (a agent) cutOut(d *document, e entry) error {
 	case size(list) > 1 || commented(list):
 		drop(list, e.group)
 	case size(hooks) > 1 || commented(hooks):
-		return dropKey(hooks, e.moment)
+		return dropKey(hooks, e.hookEvent)
 	default:
 		return dropKey(&d.root, "hooks")
 	}
@@ -176,8 +176,8 @@ func dropKey(v *hujson.Value, key string) error {
 	return err
 }
 
-// put adds ours to each list.
-func (a agent) put(d *document, hook string) error {
+// addEntries adds our entry to the list of each event.
+func (a agent) addEntries(d *document, hook string) error {
 	for _, m := range a.events {
 		hooks, err := find(&d.root, "hooks")
 		if err != nil {
@@ -209,8 +209,8 @@ func (a agent) put(d *document, hook string) error {
 
 // inspect says what of ours is in settings, and which program it executes.
 func (a agent) inspect(data []byte, hook string) (State, string, error) {
-	if a.whole != nil {
-		return a.inspectWhole(data, hook)
+	if a.ownFile != nil {
+		return a.inspectOwnFile(data, hook)
 	}
 	if len(bytes.TrimSpace(data)) == 0 {
 		return Absent, "", nil
@@ -228,8 +228,8 @@ func (a agent) inspect(data []byte, hook string) (State, string, error) {
 	}
 	seen := map[string]int{}
 	for _, e := range found {
-		seen[e.moment]++
-		if !e.same || seen[e.moment] > 1 || e.program != found[0].program {
+		seen[e.hookEvent]++
+		if !e.same || seen[e.hookEvent] > 1 || e.program != found[0].program {
 			return Changed, e.program, nil
 		}
 	}
@@ -242,14 +242,14 @@ func (a agent) inspect(data []byte, hook string) (State, string, error) {
 	return Installed, hook, nil
 }
 
-// inspectWhole is inspect for a file that is ours alone.
-func (a agent) inspectWhole(data []byte, hook string) (State, string, error) {
+// inspectOwnFile is inspect for a file that is ours alone.
+func (a agent) inspectOwnFile(data []byte, hook string) (State, string, error) {
 	switch {
 	case len(data) == 0:
 		return Absent, "", nil
-	case bytes.Equal(data, a.whole(hook)):
+	case bytes.Equal(data, a.ownFile(hook)):
 		return Installed, hook, nil
-	case !bytes.Contains(data[:min(len(data), 200)], []byte(mark)):
+	case !bytes.Contains(data[:min(len(data), 200)], []byte(ownMark)):
 		return "", "", errors.New("it is there and none of ours")
 	}
 	for _, line := range strings.Split(string(data), "\n") {
@@ -258,7 +258,7 @@ func (a agent) inspectWhole(data []byte, hook string) (State, string, error) {
 			if !is && strings.Contains(line, "const hook") {
 				program, is = text, true
 			}
-			if is && bytes.Equal(data, a.whole(program)) {
+			if is && bytes.Equal(data, a.ownFile(program)) {
 				return Outdated, program, nil
 			}
 		}

@@ -12,7 +12,7 @@ import (
 
 func TestPatience(t *testing.T) {
 	for waits, want := range map[int]time.Duration{0: 7500 * time.Millisecond, 4: 3 * time.Second, 60: 55 * time.Second, callTime: 595 * time.Second} {
-		if got := (Report{Waits: waits}).Patience(); got != want {
+		if got := (Report{Waits: waits}).AnswerTime(); got != want {
 			t.Errorf("%d: %v, want %v", waits, got, want)
 		}
 	}
@@ -27,8 +27,8 @@ func TestPatience(t *testing.T) {
 func TestEveryInstalledHookSaysHowLongItsAgentWaits(t *testing.T) {
 	for name, a := range agents() {
 		var text string
-		if a.whole != nil {
-			text = string(a.whole(hook))
+		if a.ownFile != nil {
+			text = string(a.ownFile(hook))
 		} else {
 			data, err := a.edited([]byte("{}"), hook, true)
 			if err != nil {
@@ -36,20 +36,20 @@ func TestEveryInstalledHookSaysHowLongItsAgentWaits(t *testing.T) {
 			}
 			text = string(data)
 		}
-		said := fmt.Sprintf(" hook %s call %d", name, callTime)
+		hookInput := fmt.Sprintf(" hook %s call %d", name, callTime)
 		var limit string
 		switch name {
 		case "gemini", "qwen":
 			limit = fmt.Sprintf(`"timeout": %d000`, callTime)
 		case "opencode":
-			said, limit = fmt.Sprintf("const callTime = %d", callTime), "callTime : 10) * 1000"
+			hookInput, limit = fmt.Sprintf("const callTime = %d", callTime), "callTime : 10) * 1000"
 		case "copilot":
 			limit = fmt.Sprintf(`"timeoutSec": %d`, callTime)
 		default:
 			limit = fmt.Sprintf(`"timeout": %d`, callTime)
 		}
-		if !strings.Contains(text, said) || !strings.Contains(text, limit) {
-			t.Errorf("%s: without %q or %q:\n%s", name, said, limit, text)
+		if !strings.Contains(text, hookInput) || !strings.Contains(text, limit) {
+			t.Errorf("%s: without %q or %q:\n%s", name, hookInput, limit, text)
 		}
 	}
 	if text := string(codexRequirements(hook)); !strings.Contains(text, fmt.Sprintf("hook codex call %d\"\ntimeout = %d\n", callTime, callTime)) {
@@ -84,7 +84,7 @@ func TestAWaitThatComesToNothingDenies(t *testing.T) {
 		var told time.Duration
 		begun := time.Now()
 		a, err := Send(socket, Report{Agent: "claude", Kind: Call, Tool: "Bash", Waits: 600}, func(d time.Duration) { told = d })
-		if err != nil || a.Deny == "" || told != 50*time.Millisecond+patience || time.Since(begun) > 10*time.Second {
+		if err != nil || a.Deny == "" || told != 50*time.Millisecond+channelTimeout || time.Since(begun) > 10*time.Second {
 			t.Errorf("%s: %+v, %v, told %v", name, a, err, told)
 		}
 		l.Close()

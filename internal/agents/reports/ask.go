@@ -65,7 +65,7 @@ func (t *Server) hold(c *net.UnixConn, r hooks.Report, ruling event.Ruling) even
 	default:
 		end(errors.New("too much waits for an answer already")) // Wait must be called also then: it takes the question back
 	}
-	wait := r.Patience()
+	wait := r.AnswerTime()
 	ctx, stop := context.WithTimeoutCause(ctx, wait, fmt.Errorf("nobody answered within the %v that %s waits for its hook", wait.Round(time.Second), cmp.Or(r.Agent, "the agent")))
 	defer stop()
 	if hooks.Reply(c, hooks.Answer{Wait: wait.Milliseconds()}) != nil {

@@ -34,20 +34,20 @@ type Tools struct {
 
 // What reports may take. The inside decides how many there are.
 const (
-	toolBurst   = 400 // reports at once
-	toolRefill  = 40  // a second, after that
-	toolCallers = 8   // that are listened to at a time
-	toolTime    = 2 * time.Second
+	toolBurst      = 400 // reports at once
+	toolRefill     = 40  // a second, after that
+	maxConnections = 8   // that are listened to at a time
+	toolTime       = 2 * time.Second
 )
 
 // Server takes the reports of one launch.
 type Server struct {
-	config  Tools
-	sink    Sink
-	process func(pid int) event.Process
-	listen  *net.UnixListener
-	callers chan struct{} // one each that is listened to
-	serving sync.WaitGroup
+	config      Tools
+	sink        Sink
+	process     func(pid int) event.Process
+	listen      *net.UnixListener
+	connections chan struct{} // one each that is listened to
+	serving     sync.WaitGroup
 
 	plan  policy.Plan // that the run was begun with
 	rules gate.Rules
@@ -119,7 +119,7 @@ func Listen(c Config, w boundary.Watch) (*Server, error) {
 
 func serve(c Config, l *net.UnixListener) *Server {
 	t := &Server{
-		config: c.Tools, sink: c.Sink, process: c.Process, listen: l, callers: make(chan struct{}, toolCallers),
+		config: c.Tools, sink: c.Sink, process: c.Process, listen: l, connections: make(chan struct{}, maxConnections),
 		plan: c.Plan, rules: c.Rules, held: make(chan struct{}, toolsHeld), waiting: map[int]string{}, left: toolBurst, filled: time.Now(),
 	}
 	t.life, t.end = context.WithCancelCause(context.Background())
@@ -157,7 +157,7 @@ func (t *Server) serve() {
 			continue
 		}
 		select {
-		case t.callers <- struct{}{}:
+		case t.connections <- struct{}{}:
 		default: // as many as may are being listened to: whoever keeps them busy has had its turn
 			t.refuse()
 			c.Close()
@@ -165,9 +165,9 @@ func (t *Server) serve() {
 		}
 		t.serving.Go(func() {
 			defer c.Close()
-			done := sync.OnceFunc(func() { <-t.callers })
+			done := sync.OnceFunc(func() { <-t.connections })
 			defer done()
-			t.hear(c, done)
+			t.handle(c, done)
 		})
 	}
 }
@@ -195,11 +195,11 @@ func (t *Server) refuse() {
 	first := t.refused == 1
 	t.mu.Unlock()
 	if first {
-		time.AfterFunc(time.Second, t.sayRefused)
+		time.AfterFunc(time.Second, t.recordRefused)
 	}
 }
 
-func (t *Server) sayRefused() {
+func (t *Server) recordRefused() {
 	t.mu.Lock()
 	n := t.refused
 	t.refused = 0
@@ -212,9 +212,9 @@ func (t *Server) sayRefused() {
 	t.sink.Observe(e)
 }
 
-// hear takes one report, records it and answers. Holding is called when that may
+// handle takes one report, records it and answers. Holding is called when that may
 // take as long as a human does.
-func (t *Server) hear(c *net.UnixConn, holding func()) {
+func (t *Server) handle(c *net.UnixConn, holding func()) {
 	c.SetDeadline(time.Now().Add(toolTime))
 	from, err := sys.Peer(c)
 	if err != nil {
@@ -274,5 +274,5 @@ func (t *Server) Close() {
 	t.listen.Close()
 	t.end(errRunEnds)
 	t.serving.Wait()
-	t.sayRefused()
+	t.recordRefused()
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -60,7 +61,7 @@ func (a *Agent) Collect(state, session, workspace string) (*Changes, error) {
 	err := sys.AsTask(a.uid, a.gid, func() error {
 		budget := copyBudget{files: maxCopyFiles, bytes: maxCopyBytes}
 		for _, row := range a.copies {
-			if row.shut {
+			if row.unreadable {
 				continue
 			}
 			if err := a.changesOf(row, c, &budget); err != nil {
@@ -98,7 +99,7 @@ func (a *Agent) changesOf(row *copied, c *Changes, budget *copyBudget) error {
 			c.Files = append(c.Files, *one)
 		}
 	}
-	for _, rest := range sortedNames(now) {
+	for _, rest := range slices.Sorted(maps.Keys(now)) {
 		if top, _, _ := strings.Cut(rest, "/"); slices.Contains(row.Except, top) {
 			continue
 		}
@@ -107,15 +108,6 @@ func (a *Agent) changesOf(row *copied, c *Changes, budget *copyBudget) error {
 		}
 	}
 	return nil
-}
-
-func sortedNames(m map[string][]byte) []string {
-	var names []string
-	for name := range m {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
 }
 
 // change is what became of one file; nil where nothing did.
@@ -245,12 +237,10 @@ const maxPending = 50
 
 func (c *Changes) forget(dir string) error {
 	all := pendingIn(dir)
-	for len(all) > maxPending {
-		oldest := all[len(all)-1]
-		if err := os.RemoveAll(oldest.Dir); err != nil {
+	for _, old := range all[min(maxPending, len(all)):] {
+		if err := os.RemoveAll(old.Dir); err != nil {
 			return err
 		}
-		all = all[:len(all)-1]
 	}
 	return nil
 }

@@ -42,7 +42,7 @@ func New(plan *policy.Agent, home string, secrets *redact.Redactor) (*Agent, err
 		return a, nil
 	}
 	for _, dir := range a.plan.Keeps {
-		if err := makeBelow(dir); err != nil {
+		if err := makeDirs(dir); err != nil {
 			return nil, fmt.Errorf("making the directory of the history: %w", err)
 		}
 	}
@@ -57,9 +57,9 @@ func New(plan *policy.Agent, home string, secrets *redact.Redactor) (*Agent, err
 	return a, nil
 }
 
-// makeBelow makes a directory and those above it that are missing. Nothing on the
+// makeDirs makes a directory and those above it that are missing. Nothing on the
 // way may be a link: the plan has resolved them all.
-func makeBelow(dir string) error {
+func makeDirs(dir string) error {
 	how := &unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS}
 	at, err := unix.Openat2(unix.AT_FDCWD, "/", how)
 	if err != nil {

@@ -114,11 +114,11 @@ func differences(before, now map[string]any, notable, quiet [][]string) []KeyCha
 	compare(before, now, nil, &out)
 	if len(notable) > 0 {
 		out = slices.DeleteFunc(out, func(k KeyChange) bool {
-			return !slices.ContainsFunc(notable, func(way []string) bool { return leads(way, k.Key) })
+			return !slices.ContainsFunc(notable, func(way []string) bool { return overlaps(way, k.Key) })
 		})
 	}
 	out = slices.DeleteFunc(out, func(k KeyChange) bool {
-		return slices.ContainsFunc(quiet, func(way []string) bool { return len(way) <= len(k.Key) && leads(way, k.Key) })
+		return slices.ContainsFunc(quiet, func(way []string) bool { return len(way) <= len(k.Key) && overlaps(way, k.Key) })
 	})
 	slices.SortFunc(out, func(a, b KeyChange) int { return slices.Compare(a.Key, b.Key) })
 	return out
@@ -150,8 +150,8 @@ func compare(before, now map[string]any, above []string, out *[]KeyChange) {
 	}
 }
 
-// leads says whether a value lies where a way leads, or holds what does.
-func leads(way, key []string) bool {
+// overlaps reports whether the key is below the way, or above it.
+func overlaps(way, key []string) bool {
 	for i, part := range way[:min(len(way), len(key))] {
 		if part != "*" && part != key[i] {
 			return false

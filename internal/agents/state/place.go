@@ -60,7 +60,7 @@ type hostPlace struct {
 func openPlace(path string, wanted bool) (*hostPlace, error) {
 	p := &hostPlace{path: path, dir: -1, name: filepath.Base(path)}
 	if wanted {
-		if err := makeBelow(filepath.Dir(path)); err != nil {
+		if err := makeDirs(filepath.Dir(path)); err != nil {
 			return nil, err
 		}
 	}

@@ -41,9 +41,9 @@ func (b *copyBudget) take(size int) error {
 // copied is one row of the preset: a file, or a directory of them.
 type copied struct {
 	policy.AgentCopy
-	files []copiedFile
-	dir   bool // Source is a directory
-	shut  bool // it could not be read: what appears there inside is no change of it
+	files      []copiedFile
+	dir        bool // Source is a directory
+	unreadable bool // it could not be read: what appears there inside is no change of it
 }
 
 // copiedFile is one file as the host has it and as it was handed in.
@@ -69,7 +69,7 @@ func (a *Agent) read(row policy.AgentCopy, budget *copyBudget) (*copied, error) 
 	}
 	err := c.open(row.Source, "", 0, budget, a.secrets.String)
 	if err != nil {
-		c.files, c.shut = nil, true
+		c.files, c.unreadable = nil, true
 	}
 	return c, err
 }
@@ -140,7 +140,7 @@ func (c *copied) add(rest string, data []byte, mode fs.FileMode, mask func(strin
 		if err != nil {
 			return fmt.Errorf("it is not the JSON that it should be: %w", err)
 		}
-		c.narrow(object)
+		c.filter(object)
 		if data, err = writeJSON(object); err != nil {
 			return err
 		}
@@ -157,8 +157,8 @@ func (c *copied) add(rest string, data []byte, mode fs.FileMode, mask func(strin
 	return nil
 }
 
-// narrow takes out of a JSON file what the agent of this run is not to see.
-func (c *copied) narrow(object map[string]any) {
+// filter takes out of a JSON file what the agent of this run is not to see.
+func (c *copied) filter(object map[string]any) {
 	for _, way := range c.Drop {
 		remove(object, way)
 	}
@@ -182,7 +182,7 @@ func (c *copied) narrow(object map[string]any) {
 
 // render makes the files that are handed in.
 func (c *copied) render(variables map[string]string) ([]copiedFile, error) {
-	if len(c.files) == 0 && len(c.Set) > 0 && !c.shut && c.Source == "" {
+	if len(c.files) == 0 && len(c.Set) > 0 && !c.unreadable && c.Source == "" {
 		c.files = []copiedFile{{path: c.Path, json: map[string]any{}}}
 	}
 	for i := range c.files {

@@ -55,7 +55,7 @@ it was when it was copied.`,
 				}
 			}
 			if (apply != "" || drop) && name == "" {
-				return command.Usage(errors.New("of which agent?"), "name it: holdfast agents changes claude")
+				return command.Usage(errors.New("no agent given"), "name it: holdfast agents changes claude")
 			}
 			all, err := pendingOf(host, name, id)
 			if err != nil {
@@ -113,8 +113,7 @@ func (a *app) applyAll(all []*state.Changes, name, digest string) error {
 		return command.Usage(errors.New("what waits is not what was shown with that digest"), "look at it, and take the digest from its last line: holdfast agents changes "+name)
 	}
 	failed := false
-	for i := len(all) - 1; i >= 0; i-- {
-		c := all[i]
+	for _, c := range slices.Backward(all) {
 		whole := true
 		for _, f := range c.Files {
 			if err := c.Apply(f); err != nil {

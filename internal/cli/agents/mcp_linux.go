@@ -60,7 +60,6 @@ away, so does the server. The exit status is the server's.`,
 			case flags.Policy == "":
 				return command.Usage(errors.New("no policy given: what the server may see has to be said"),
 					"write a file with the line 'version: 1', which shows it the system alone, and name it with --policy")
-
 			}
 			return stdioServer(args[0])
 		},
@@ -116,8 +115,7 @@ func (a *app) serveMCP(flags *plans.Flags, argv []string, verbose bool) error {
 	errs.flush()
 	summary.Write(a.App, t.Plan, result, verbose, err == nil)
 	if n := result.Messages.Dropped; n > 0 {
-		fmt.Fprintf(a.Stderr, "%s %d lines or messages of the server were not passed on; the first was: %s\n",
-			a.Paint(command.Yellow, "holdfast: warning:"), n, text.Line(result.Messages.First))
+		a.Note(command.Yellow, "warning", "%d lines or messages of the server were not passed on; the first was: %s", n, text.Line(result.Messages.First))
 	}
 	if err != nil {
 		return err

@@ -27,7 +27,7 @@ const (
 
 // draw is the screen: the list, what exactly would happen and what was before,
 // and a line of help. Text of requests was made visible.
-func (b *board) draw(rows, cols int, now time.Time) []screen.Row {
+func (b *screenState) draw(rows, cols int, now time.Time) []screen.Row {
 	if rows < smallestRows || cols < smallestCols {
 		b.needed, b.seen, b.height, b.lines = 1, 0, 0, 0
 		return []screen.Row{{Text: "too small"}, {Text: fmt.Sprintf("%d wait", len(b.requests))}}
@@ -61,7 +61,7 @@ func pad(s string, cols int) string {
 	return s
 }
 
-func (b *board) drawList(n int, now time.Time) []screen.Row {
+func (b *screenState) drawList(n int, now time.Time) []screen.Row {
 	if len(b.requests) == 0 {
 		return []screen.Row{{}, {Text: "nothing waits for an answer"}}
 	}
@@ -85,7 +85,7 @@ func (b *board) drawList(n int, now time.Time) []screen.Row {
 
 // drawDetails shows what fits of the selected request, and remembers how much
 // of it was seen.
-func (b *board) drawDetails(cols int) []screen.Row {
+func (b *screenState) drawDetails(cols int) []screen.Row {
 	r, at := b.current()
 	if at < 0 {
 		b.needed, b.lines = 0, 0
@@ -110,7 +110,7 @@ func (b *board) drawDetails(cols int) []screen.Row {
 
 // details are what would happen, word for word, how far each answer would go, and
 // what the session did before. The first is what has to be seen.
-func (b *board) details(r consent.Request, cols int) []screen.Row {
+func (b *screenState) details(r consent.Request, cols int) []screen.Row {
 	var out []screen.Row
 	what := consent.Describe(r)
 	wide := 0
@@ -139,8 +139,8 @@ func (b *board) details(r consent.Request, cols int) []screen.Row {
 		b.needed = len(out)
 	}
 	out = append(out, screen.Row{}, screen.Row{Text: "before, in " + consent.Visible(r.Session) + ", asked " + r.Asked.Local().Format("15:04:05") + ":", Style: command.Grey})
-	if b.story != nil {
-		for _, line := range b.story(r.Session) {
+	if b.before != nil {
+		for _, line := range b.before(r.Session) {
 			out = append(out, screen.Row{Text: "  " + line}) // the record has the rest
 		}
 	}
@@ -153,7 +153,7 @@ func ofScope(r consent.Request, l consent.Line) bool {
 	return l.Name == string(consent.Once) && l.Text == consent.Words(r, consent.Once, false)
 }
 
-func (b *board) drawHelp(cols int) screen.Row {
+func (b *screenState) drawHelp(cols int) screen.Row {
 	if q := b.prompt; q != nil {
 		label := q.label()
 		typed := consent.Visible(string(q.text))

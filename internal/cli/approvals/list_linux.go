@@ -15,8 +15,8 @@ import (
 	"holdfast.dev/holdfast/internal/floor/command"
 )
 
-// asked is a request as programs read it.
-type asked struct {
+// requestJSON is a request as programs read it.
+type requestJSON struct {
 	ID      string         `json:"id"`
 	Session string         `json:"session"`
 	Kind    string         `json:"kind"`
@@ -30,8 +30,8 @@ type asked struct {
 	What    []consent.Line `json:"what"` // made visible, as everywhere
 }
 
-func askedOf(r consent.Request) asked {
-	return asked{
+func requestToJSON(r consent.Request) requestJSON {
+	return requestJSON{
 		ID: r.ID, Session: r.Session, Kind: string(r.Attempt.Kind), Asked: r.Asked.UTC(), Expires: r.Expires.UTC(),
 		Rule: r.Rule, Reason: consent.Visible(r.Reason), Digest: r.Digest, Count: r.Count, Gist: consent.Summary(r.Attempt), What: consent.Describe(r),
 	}
@@ -67,9 +67,9 @@ func newApproveList(a *app) *cobra.Command {
 			}
 			requests := waitingRequests(all)
 			if asJSON {
-				out := []asked{}
+				out := []requestJSON{}
 				for _, r := range requests {
-					out = append(out, askedOf(r))
+					out = append(out, requestToJSON(r))
 				}
 				return command.WriteJSON(a.Stdout, out)
 			}
@@ -77,15 +77,15 @@ func newApproveList(a *app) *cobra.Command {
 				_, err := fmt.Fprintln(a.Stdout, "nothing waits for an answer")
 				return err
 			}
-			return a.showAsked(a.Stdout, requests, time.Now())
+			return a.printRequests(a.Stdout, requests, time.Now())
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "show as JSON")
 	return c
 }
 
-// showAsked shows requests and what would happen, word for word.
-func (a *app) showAsked(to io.Writer, requests []consent.Request, now time.Time) error {
+// printRequests shows requests and what would happen, word for word.
+func (a *app) printRequests(to io.Writer, requests []consent.Request, now time.Time) error {
 	out := bufio.NewWriter(to)
 	for i, r := range requests {
 		if i > 0 {
@@ -131,8 +131,8 @@ func newApproveGrants(a *app) *cobra.Command {
 	return c
 }
 
-// granted is an approval as programs read it.
-type granted struct {
+// grantJSON is an approval as programs read it.
+type grantJSON struct {
 	ID      string    `json:"id"`
 	Session string    `json:"session"`
 	Covers  string    `json:"covers"`
@@ -147,9 +147,9 @@ type granted struct {
 }
 
 func (a *app) showGrants(all []consent.Grant, asJSON bool) error {
-	rows := []granted{}
+	rows := []grantJSON{}
 	for _, g := range all {
-		rows = append(rows, granted{
+		rows = append(rows, grantJSON{
 			ID: g.ID, Session: g.Session, Covers: g.Covers.Words(), Scope: string(g.Scope), Begun: g.Begun.UTC(), Expires: g.Expires.UTC(),
 			Uses: g.Uses, Used: g.Used, By: consent.Visible(g.By), Via: consent.Visible(g.Via), Reason: consent.Visible(g.Reason),
 		})
@@ -215,12 +215,12 @@ func (a *app) watchApprovals(ctx context.Context, state string, asJSON bool) err
 		for _, r := range waitingRequests(all) {
 			now[r.Session+"/"+r.ID] = r
 			if _, old := known[r.Session+"/"+r.ID]; !old && broken == nil {
-				broken = a.sayAsked("asks", r, asJSON)
+				broken = a.printRequest("asks", r, asJSON)
 			}
 		}
 		for name, r := range known {
 			if _, still := now[name]; !still && broken == nil {
-				broken = a.sayAsked("over", r, asJSON)
+				broken = a.printRequest("over", r, asJSON)
 			}
 		}
 		if known = now; broken != nil {
@@ -233,12 +233,12 @@ func (a *app) watchApprovals(ctx context.Context, state string, asJSON bool) err
 	return err
 }
 
-func (a *app) sayAsked(what string, r consent.Request, asJSON bool) error {
+func (a *app) printRequest(what string, r consent.Request, asJSON bool) error {
 	if asJSON {
 		return command.WriteJSONLine(a.Stdout, struct {
 			Event string `json:"event"`
-			asked
-		}{what, askedOf(r)})
+			requestJSON
+		}{what, requestToJSON(r)})
 	}
 	_, err := fmt.Fprintf(a.Stdout, "%s  %s  %s  %s  %s\n", time.Now().Format("15:04:05"), what, consent.Visible(r.ID), consent.Visible(r.Session), consent.Summary(r.Attempt))
 	return err

@@ -35,10 +35,10 @@ func (a *app) approveScreen(c *cobra.Command, via string, untilEmpty bool) error
 		return err
 	}
 	defer s.Leave() // also of a panic, which is printed after it
-	d := &session{approver: p, screen: s, signals: signals, untilEmpty: untilEmpty, history: a.newHistory(), stderr: a.Stderr, board: board{quiet: time.Now()}}
-	d.board.story = d.history.of
+	d := &session{approver: p, screen: s, signals: signals, untilEmpty: untilEmpty, history: a.newHistory(), stderr: a.Stderr, screenState: screenState{quiet: time.Now()}}
+	d.screenState.before = d.history.of
 	if untilEmpty {
-		d.board.quietTime = quietPopup
+		d.screenState.quietTime = quietPopup
 	}
 	err = d.run(ctx, cancel)
 	if lerr := s.Leave(); err == nil {
@@ -50,13 +50,13 @@ func (a *app) approveScreen(c *cobra.Command, via string, untilEmpty bool) error
 // session joins the board with the terminal and the runs.
 type session struct {
 	*approver
-	board      board
-	screen     *screen.FullScreen
-	history    *history
-	signals    chan os.Signal
-	stderr     io.Writer
-	untilEmpty bool
-	shown      string // which request the screen shows
+	screenState screenState
+	screen      *screen.FullScreen
+	history     *history
+	signals     chan os.Signal
+	stderr      io.Writer
+	untilEmpty  bool
+	shown       string // which request the screen shows
 }
 
 // outcome is what became of an answer.
@@ -72,7 +72,7 @@ func (d *session) run(ctx context.Context, cancel context.CancelFunc) error {
 	followed := make(chan struct{})
 	go func() {
 		defer close(followed)
-		defer d.rescue()
+		defer d.restoreTerminal()
 		broken <- consent.FollowWaits(ctx, d.state, func(all []consent.Waiting) {
 			select {
 			case waits <- all:
@@ -92,16 +92,16 @@ func (d *session) run(ctx context.Context, cancel context.CancelFunc) error {
 		}
 		select {
 		case all := <-waits:
-			d.board.show(all, time.Now())
-			d.history.look(d.board.requests)
+			d.screenState.show(all, time.Now())
+			d.history.look(d.screenState.requests)
 		case k := <-keys:
-			w := d.board.press(k)
+			w := d.screenState.press(k)
 			if w.quit {
 				return nil
 			}
 			d.do(ctx, w, results)
 		case r := <-results:
-			d.board.answered(r.answer, r.err)
+			d.screenState.answered(r.answer, r.err)
 		case sig := <-d.signals:
 			if end, err := d.signal(sig); end {
 				return err
@@ -120,11 +120,11 @@ const emptyWait = 2 * time.Second
 
 // empty reports whether a pop-up has nothing more to show.
 func (d *session) empty(after time.Duration) bool {
-	return d.untilEmpty && len(d.board.requests) == 0 && !d.board.busy && after > emptyWait
+	return d.untilEmpty && len(d.screenState.requests) == 0 && !d.screenState.busy && after > emptyWait
 }
 
-// rescue gives the terminal back before a panic of another goroutine is printed.
-func (d *session) rescue() {
+// restoreTerminal gives the terminal back before a panic of another goroutine is printed.
+func (d *session) restoreTerminal() {
 	if r := recover(); r != nil {
 		d.screen.Leave()
 		panic(r)
@@ -136,11 +136,11 @@ func (d *session) rescue() {
 func (d *session) draw() error {
 	now := time.Now()
 	rows, cols := d.screen.Size()
-	if err := d.screen.Draw(d.board.draw(rows, cols, now)); err != nil {
+	if err := d.screen.Draw(d.screenState.draw(rows, cols, now)); err != nil {
 		return err
 	}
-	if d.shown != d.board.selected {
-		d.shown, d.board.quiet = d.board.selected, time.Now()
+	if d.shown != d.screenState.selected {
+		d.shown, d.screenState.quiet = d.screenState.selected, time.Now()
 	}
 	return nil
 }
@@ -157,7 +157,7 @@ func (d *session) do(ctx context.Context, w action, results chan<- outcome) {
 	case w.answer != nil:
 		answer := *w.answer
 		go func() {
-			defer d.rescue()
+			defer d.restoreTerminal()
 			results <- outcome{answer, d.answer(ctx, answer)}
 		}()
 	}
@@ -169,7 +169,7 @@ func (d *session) resume() {
 	d.screen.Leave()
 	d.screen.Enter() // where that fails, drawing does too
 	d.shown = ""
-	d.board.prompt = nil
+	d.screenState.prompt = nil
 }
 
 // signal does what a signal means.

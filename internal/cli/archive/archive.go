@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -88,9 +89,7 @@ func (r Archive) FindAll(args []string, all bool) ([]audit.Info, error) {
 	if len(infos) == 0 {
 		return nil, &MissingError{&audit.FindError{}}
 	}
-	for i, j := 0, len(infos)-1; i < j; i, j = i+1, j-1 {
-		infos[i], infos[j] = infos[j], infos[i]
-	}
+	slices.Reverse(infos)
 	return infos, nil
 }
 

@@ -3,8 +3,6 @@ package grants
 import (
 	"errors"
 	"fmt"
-	"net"
-	"net/netip"
 	"net/textproto"
 	"path/filepath"
 	"strconv"
@@ -68,16 +66,16 @@ func (a *app) addGrant(name string, f grantFlags) error {
 		return err
 	}
 	g := f.grant
-	g.Name, g.TTL = name, shortSpan(f.ttl)
+	g.Name, g.TTL = name, text.Span(f.ttl)
 	if g.Source, err = f.sourceOf(host); err != nil {
 		return command.Usage(err, "for example --source env:GITHUB_TOKEN; see 'holdfast grant add --help'")
 	}
 	for _, text := range f.hosts {
-		h, err := grantHost(text)
+		h, err := policy.ParseHostPort(text)
 		if err != nil {
 			return command.Usage(err, "for example --host api.github.com")
 		}
-		g.Hosts = append(g.Hosts, h)
+		g.Hosts = append(g.Hosts, h.Host+":"+strconv.Itoa(h.Port))
 	}
 	if len(g.Hosts) == 0 {
 		return command.Usage(errors.New("no host was named that the secret may go to"), "for example --host api.github.com")
@@ -163,38 +161,6 @@ func absolute(path string, host policy.Host) string {
 		return path
 	}
 	return filepath.Join(host.Dir, path)
-}
-
-// shortSpan writes a duration without the zeros at its end: 15m, not 15m0s.
-func shortSpan(d time.Duration) string {
-	text := d.String()
-	for _, zero := range []struct{ unit, end string }{{"m", "0s"}, {"h", "0m"}} {
-		if rest, ok := strings.CutSuffix(text, zero.unit+zero.end); ok {
-			text = rest + zero.unit
-		}
-	}
-	return text
-}
-
-// grantHost is HOST or HOST:PORT in normal form.
-func grantHost(text string) (string, error) {
-	name, port := text, "443"
-	if h, p, err := net.SplitHostPort(text); err == nil {
-		name, port = h, p
-	}
-	name = strings.ToLower(strings.TrimSuffix(strings.Trim(name, "[]"), "."))
-	if n, err := strconv.Atoi(port); err != nil || n < 1 || n > 65535 {
-		return "", fmt.Errorf("%q is not a port", port)
-	}
-	if address, err := netip.ParseAddr(name); err == nil {
-		return address.String() + ":" + port, nil
-	}
-	for label := range strings.SplitSeq(name, ".") {
-		if label == "" || len(label) > 63 || strings.Trim(label, "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" {
-			return "", fmt.Errorf("%q is not the name of a host in full; a secret goes to no wildcard, and a name beyond ASCII is written as xn--…", text)
-		}
-	}
-	return name + ":" + port, nil
 }
 
 // grantEnd is when a grant ends: after a duration, with days too, or at a date.

@@ -202,9 +202,9 @@ made for the test is revoked again. No use is counted.`,
 			fmt.Fprintf(a.Stdout, "%s: %s gave a secret of %d bytes, %s\n", cred.Name, trial.Kind, trial.Length, trial.Hash)
 			switch {
 			case trial.Expires.IsZero():
-				fmt.Fprintf(a.Stdout, "the source does not say when it expires; a lease lasts %s\n", shortSpan(cred.TTL))
+				fmt.Fprintf(a.Stdout, "the source does not say when it expires; a lease lasts %s\n", text.Span(cred.TTL))
 			default:
-				fmt.Fprintf(a.Stdout, "it expires %s; a lease lasts %s at most\n", words.Moment(trial.Expires), shortSpan(cred.TTL))
+				fmt.Fprintf(a.Stdout, "it expires %s; a lease lasts %s at most\n", words.Moment(trial.Expires), text.Span(cred.TTL))
 			}
 			if trial.Revoked {
 				fmt.Fprintln(a.Stdout, "it was made for this test, and is revoked again")
@@ -229,7 +229,7 @@ func (a *app) credential(name string) (policy.Credential, []string, error) {
 	}
 	_, plan, err := plans.Compile(options)
 	if granted { // also where no run can be made: what earlier ones could write to is known all the same
-		return cred, []string{plan.Workspace}, cred.Judge(plan, options.Host)
+		return cred, []string{plan.Workspace}, cred.ResolveSource(plan, options.Host)
 	}
 	if err != nil {
 		return policy.Credential{}, nil, fmt.Errorf("there is no grant %s, and there is no policy here to look in: %w", text.Line(name), err)

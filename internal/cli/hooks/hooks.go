@@ -119,7 +119,7 @@ func newHooksChange(a *app, verb, short string, change func(hooks.Place) (bool, 
 			}
 			fmt.Fprintf(a.Stdout, "%s: %s, %s\n", text.Line(st.File), word, st.State)
 			if st.Note != "" {
-				fmt.Fprintf(a.Stderr, "%s %s\n", a.Paint(command.Yellow, "holdfast: note:"), text.Safe(st.Note))
+				a.Note(command.Yellow, "note", "%s", st.Note)
 			}
 			return nil
 		},
@@ -133,7 +133,7 @@ func newHooksStatus(a *app) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:     "status [AGENT]",
-		Short:   "Say whose hooks are installed, changed by somebody, of an old path or not trusted",
+		Short:   "Show whether the hooks of agents are installed, changed, outdated or not trusted",
 		Example: "  holdfast hooks status\n  holdfast hooks status codex --json",
 		Args:    cobra.MaximumNArgs(1), ValidArgs: hooks.Agents(),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -147,7 +147,7 @@ func newHooksStatus(a *app) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				st, err := place.Look()
+				st, err := place.Inspect()
 				if err != nil && len(args) > 0 {
 					return err
 				}
@@ -196,7 +196,7 @@ func Act(args []string) (is bool) {
 		r.Waits, _ = strconv.Atoi(args[3]) // what is no number is not known
 	}
 	var answer hooks.Answer
-	if hooks.Within() {
+	if hooks.InsideRun() {
 		// An error needs no words: that nothing was reported is seen from outside.
 		answer, _ = hooks.Send(hooks.Socket, r, func(d time.Duration) { end.Reset(d + hookTime) })
 	} else {

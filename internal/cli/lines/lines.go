@@ -24,7 +24,7 @@ type Formatter struct {
 	runs    map[int]uint64 // program that a process runs: not every sensor knows it
 }
 
-// maxNames is how many programs a liner remembers.
+// maxNames is how many programs a Formatter remembers.
 const maxNames = 100_000
 
 // New makes a Formatter that colours by the streams of a.
@@ -182,13 +182,13 @@ func (l *Formatter) process(exec uint64, pid int) string {
 	return fmt.Sprintf("by %s (pid %d)", text.Word(name), pid)
 }
 
-// always are names that nearly every program looks for when it starts, by the
+// startupNames are names that nearly every program looks for when it starts, by the
 // dynamic loader, libselinux or the runtime of Go, and that no ordinary view has.
 // They say nothing about the program, and stand last among what was refused.
-var always = map[string]bool{
+var startupNames = map[string]bool{
 	"/etc/ld.so.preload": true, "/etc/selinux/config": true, "/selinux": true, "/sys/fs/selinux": true,
 	"/sys/kernel/mm/transparent_hugepage/hpage_pmd_size": true,
 }
 
 // Usual reports whether nearly every program is refused a name when it starts.
-func Usual(name string) bool { return always[name] }
+func Usual(name string) bool { return startupNames[name] }

@@ -35,7 +35,7 @@ func newLogList(a *app) *cobra.Command {
 			}
 			rows := make([]archive.Summary, len(infos))
 			for i, info := range infos {
-				rows[i] = archive.Peek(info)
+				rows[i] = archive.Summarize(info)
 				if after := r.SettledAfter(info.Session); after != nil {
 					rows[i].HeldBack = len(after.Quarantined)
 				}

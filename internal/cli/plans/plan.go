@@ -5,13 +5,11 @@
 package plans
 
 import (
-	"fmt"
 	"path/filepath"
 	"strings"
 
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/paths"
-	"holdfast.dev/holdfast/internal/floor/text"
 	"holdfast.dev/holdfast/internal/policy"
 )
 
@@ -49,8 +47,7 @@ func Preset(a *command.App, o policy.Options, program string) string {
 		}
 	}
 	if paths.Within(workspace, program) {
-		fmt.Fprintf(a.Stderr, "%s %s\n", a.Paint(command.Yellow, "holdfast: warning:"),
-			text.Safe(fmt.Sprintf("%s is a program of the workspace, and is run without the preset %s; if it is the agent, say so: --preset %s", program, name, name)))
+		a.Note(command.Yellow, "warning", "%s is a program of the workspace, and is run without the preset %s; if it is the agent, say so: --preset %s", program, name, name)
 		return ""
 	}
 	return name

@@ -24,23 +24,23 @@ func Protect(c *cobra.Command, plan *policy.Plan) ([]policy.Reserved, error) {
 	}
 	var names []policy.Reserved
 	for _, r := range rules.List() {
-		var fate string
+		var outcome string
 		switch r.Tier {
 		case workspace.Deny:
-			fate = "what appears here is held back at the end"
+			outcome = "what appears here is held back at the end"
 			if plan.Review {
-				fate = "a change is flagged in the review"
+				outcome = "a change is flagged in the review"
 			}
 		case workspace.Flag:
-			fate = "changes are made on the host, and listed at the end"
+			outcome = "changes are made on the host, and listed at the end"
 			if plan.Review {
-				fate = "a change is flagged in the review"
+				outcome = "a change is flagged in the review"
 			}
 		default:
 			continue
 		}
 		names = append(names, policy.Reserved{
-			Pattern: r.Pattern, Reason: r.Reason, Fate: fate,
+			Pattern: r.Pattern, Reason: r.Reason, Outcome: outcome,
 			InGit: r.Where == workspace.InGit, AtRoot: r.Where == workspace.AtRoot,
 		})
 	}

@@ -33,7 +33,7 @@ func (a *app) learn(options policy.Options, argv []string, through bool, to stri
 	}
 	summary.Write(a.App, t.Plan, result, false, true)
 	if status := result.Exit.Status(); status != 0 {
-		fmt.Fprintf(a.Stderr, "%s the command ended with status %d; what it would have asked for later is not in the proposal\n", a.Paint(command.Yellow, "holdfast: warning:"), status)
+		a.Note(command.Yellow, "warning", "the command ended with status %d; what it would have asked for later is not in the proposal", status)
 	}
 	return a.propose(result, to)
 }
@@ -66,7 +66,7 @@ func (a *app) reload(state string) error {
 	for _, r := range all {
 		if r.Err != nil {
 			failed = true
-			fmt.Fprintf(a.Stderr, "%s %s keeps its old rules: %s\n", a.Paint(command.Red, "holdfast: error:"), r.Session, text.Line(r.Err.Error()))
+			a.Note(command.Red, "error", "%s keeps its old rules: %s", r.Session, text.Line(r.Err.Error()))
 			continue
 		}
 		fmt.Fprintf(a.Stdout, "%s: reloaded\n", r.Session)

@@ -108,7 +108,7 @@ func newPolicyCheck(a *app) *cobra.Command {
 		Use:   "check FILE…",
 		Short: "Check policy files without starting anything",
 		Long: `Read policy files as a run would, with those that they extend, and report all
-that is wrong as file:line. Whether the paths in them exist is for show to say.`,
+that is wrong as file:line. 'holdfast policy show' says whether their paths exist.`,
 		Example: "  holdfast policy check holdfast.yaml",
 		Args:    needsQuery,
 		RunE: func(_ *cobra.Command, files []string) error {

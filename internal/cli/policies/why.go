@@ -73,7 +73,7 @@ func explainCommand(a *app, explain explainer) *cobra.Command {
 // needsQuery refuses a command line that asks about nothing.
 func needsQuery(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
-		return command.Usage(errors.New("nothing to look at was named"), "see '"+c.CommandPath()+" --help'")
+		return command.Usage(errors.New("no argument given"), "see '"+c.CommandPath()+" --help'")
 	}
 	return nil
 }

@@ -93,23 +93,8 @@ func Moment(t time.Time) string {
 	return t.Local().Format("2006-01-02 15:04")
 }
 
-// Span is a time without parts that are zero.
-func Span(d time.Duration) string {
-	text := ""
-	for _, unit := range []struct {
-		size time.Duration
-		name string
-	}{{time.Hour, "h"}, {time.Minute, "m"}, {time.Second, "s"}} {
-		if n := d / unit.size; n > 0 {
-			text += fmt.Sprint(int64(n)) + unit.name
-			d -= n * unit.size
-		}
-	}
-	if text == "" {
-		return "0s"
-	}
-	return text
-}
+// Span is a time in whole seconds, without units that are zero at its end.
+func Span(d time.Duration) string { return text.Span(max(d, 0).Truncate(time.Second)) }
 
 // ShortHash cuts the hash in the name of a program.
 func ShortHash(name string) string {

@@ -28,12 +28,12 @@ type asking struct {
 	*Gate
 }
 
-func newAsking(t *testing.T, session string, notify ...policy.Notifier) *asking {
+func newAsking(t *testing.T, session string, notify ...policy.AlertSink) *asking {
 	t.Helper()
 	return asks(t, t.TempDir(), session, notify...)
 }
 
-func asks(t *testing.T, state, session string, notify ...policy.Notifier) *asking {
+func asks(t *testing.T, state, session string, notify ...policy.AlertSink) *asking {
 	t.Helper()
 	dir := filepath.Join(state, "sessions", session)
 	if err := os.MkdirAll(dir, 0o700); err != nil {

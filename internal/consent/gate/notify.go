@@ -16,7 +16,6 @@ import (
 	"holdfast.dev/holdfast/internal/consent"
 	"holdfast.dev/holdfast/internal/detect/alert"
 	"holdfast.dev/holdfast/internal/floor/event"
-	"holdfast.dev/holdfast/internal/policy"
 )
 
 // notifier tells humans that something waits, in the ways that the policy names,
@@ -57,9 +56,7 @@ func newNotifier(c Config, sink event.Sink) (*notifier, error) {
 		case "desktop":
 			n.note = true
 		case "webhook":
-			hook, err := alert.NewAsker(policy.AlertSink{
-				Kind: w.Kind, Address: w.Address, Secret: w.Secret, Headers: w.Headers, Authority: w.Authority, Timeout: w.Timeout, Insecure: w.Insecure,
-			}, c.Version)
+			hook, err := alert.NewAsker(w, c.Version)
 			if err != nil {
 				n.close()
 				return nil, fmt.Errorf("preparing approvals.notify (%s): %w", w.Origin, err)

@@ -21,7 +21,7 @@ import (
 )
 
 // webhook is a server that answers requests for approval.
-func webhook(t *testing.T, answer func(w http.ResponseWriter, q alert.Question)) policy.Notifier {
+func webhook(t *testing.T, answer func(w http.ResponseWriter, q alert.Question)) policy.AlertSink {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var q alert.Question
@@ -35,7 +35,7 @@ func webhook(t *testing.T, answer func(w http.ResponseWriter, q alert.Question))
 	if err := os.WriteFile(secret, []byte(webhookSecret), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return policy.Notifier{Kind: "webhook", Address: server.URL, Secret: secret, Timeout: 5 * time.Second}
+	return policy.AlertSink{Kind: "webhook", Address: server.URL, Secret: secret, Timeout: 5 * time.Second}
 }
 
 const webhookSecret = "sixteen bytes and more of them"

@@ -20,18 +20,18 @@ var gitCommands = strings.Fields(`add am annotate apply archive bisect blame bra
 	unpack-file unpack-objects update-index update-ref update-server-info upload-archive upload-pack var verify-commit
 	verify-pack verify-tag version whatchanged worktree write-tree`)
 
-// guessed is the command that git takes a word for which it does not know, where
+// autocorrected is the command that git takes a word for which it does not know, where
 // help.autocorrect tells it to guess; "" for none. It goes on as that command
 // without executing anything anew, so that nothing else is seen of it. Whether it
 // is told to can stand in files and variables that are not looked at here.
-func guessed(word string) string {
+func autocorrected(word string) string {
 	const similar, longest = 7, 32 // as help.c has it; a longer word is like none
 	if len(word) < 2 || len(word) > longest || slices.Contains(gitCommands, word) {
 		return ""
 	}
 	best, least := "", similar
 	for _, one := range gitCommands {
-		switch d := likeness(word, one) + 1; {
+		switch d := editCost(word, one) + 1; {
 		case d < least:
 			best, least = one, d
 		case d == least:
@@ -41,9 +41,9 @@ func guessed(word string) string {
 	return best
 }
 
-// likeness is the cost to make b of a by git's weights: nothing for a swap of
+// editCost is the cost to make b of a by git's weights: nothing for a swap of
 // neighbours, 1 to add a letter, 2 to replace one and 3 to leave one out.
-func likeness(a, b string) int {
+func editCost(a, b string) int {
 	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range last {
 		last[j] = j

@@ -7,9 +7,9 @@ import (
 	"holdfast.dev/holdfast/internal/floor/expr"
 )
 
-// lane holds the rules that can be about one kind of attempts, by what must be
+// ruleIndex holds the rules that can be about one kind of attempts, by what must be
 // so for them to be true. Each list is sorted by rank.
-type lane struct {
+type ruleIndex struct {
 	byProgram map[string][]*prepared
 	byVerb    map[string][]*prepared // of those that may be about any program
 	always    []*prepared            // of any program and verb
@@ -26,16 +26,16 @@ func (m *Matcher) add(r *prepared, deny bool, order int) {
 		r.rank = rankAttended + order
 	}
 	for _, kind := range r.about {
-		l := m.lanes[kind]
+		l := m.indexes[kind]
 		if l == nil {
-			l = &lane{byProgram: map[string][]*prepared{}, byVerb: map[string][]*prepared{}}
-			m.lanes[kind] = l
+			l = &ruleIndex{byProgram: map[string][]*prepared{}, byVerb: map[string][]*prepared{}}
+			m.indexes[kind] = l
 		}
 		l.add(r, kind)
 	}
 }
 
-func (l *lane) add(r *prepared, kind event.Kind) {
+func (l *ruleIndex) add(r *prepared, kind event.Kind) {
 	l.all = inserted(l.all, r)
 	switch {
 	case kind == event.KindExec && len(r.programs) > 0:
@@ -61,7 +61,7 @@ func inserted(list []*prepared, r *prepared) []*prepared {
 // candidates calls try with the rules that can be true of a reading of an attempt,
 // those of each list in the order of their ranks. Cut: of what its arguments do not
 // say anything may be so.
-func (l *lane) candidates(r reading, cut bool, try func(*prepared)) {
+func (l *ruleIndex) candidates(r reading, cut bool, try func(*prepared)) {
 	if r.anything || cut && r.ended && len(l.byVerb) > 0 {
 		for _, one := range l.all {
 			try(one)
@@ -94,13 +94,13 @@ func (f attemptFields) Field(name string) (any, bool) {
 	case "action":
 		return string(a.Kind), true
 	case "program":
-		return told(f.reading.program, !f.reading.anything)
+		return orUnknown(f.reading.program, !f.reading.anything)
 	case "verb":
-		return told(f.reading.verb, !f.reading.anything && !(f.attempt.Cut && f.reading.ended))
+		return orUnknown(f.reading.verb, !f.reading.anything && !(f.attempt.Cut && f.reading.ended))
 	case "args":
-		return told(f.reading.args, !f.reading.anything && !f.attempt.Cut)
+		return orUnknown(f.reading.args, !f.reading.anything && !f.attempt.Cut)
 	case "argv":
-		return told(a.Process.Argv, !a.Cut)
+		return orUnknown(a.Process.Argv, !a.Cut)
 	case "executable":
 		return a.Process.Executable, true
 	case "sha256":
@@ -119,9 +119,9 @@ func (f attemptFields) Field(name string) (any, bool) {
 	return f.object(name)
 }
 
-// told is a field of which it may be that it cannot be told: because it was cut,
-// because the arguments did not get to it, or because it may be anything.
-func told(v any, known bool) (any, bool) {
+// orUnknown returns a value, or expr.Unknown where it is not known: it was cut, the
+// arguments end before it, or it may be anything.
+func orUnknown(v any, known bool) (any, bool) {
 	if !known {
 		return expr.Unknown, true
 	}
@@ -156,7 +156,7 @@ func (f attemptFields) object(name string) (any, bool) {
 	case "agent":
 		return a.Agent, true
 	case "arguments":
-		return told(toolArguments(a.Arguments), !a.Cut)
+		return orUnknown(toolArguments(a.Arguments), !a.Cut)
 	}
 	return nil, false
 }

@@ -58,7 +58,7 @@ func (r *reader) interpreted(name string, args []string) {
 	}
 	ended := verb == fromStream && len(rest) == 0
 	if ended {
-		r.open()
+		r.addUnknown()
 	}
 	for _, plain := range versions(name) {
 		r.add(reading{program: plain, verb: verb, args: rest, ended: ended})

@@ -36,12 +36,12 @@ func (m *Matcher) readings(a event.Attempt) []reading {
 	if a.Kind != event.KindExec {
 		return []reading{{program: baseName(a.Process.Executable)}}
 	}
-	r := reader{lane: m.lanes[event.KindExec], files: m.files, cwd: a.Process.Cwd, cut: a.Cut}
+	r := reader{ruleIndex: m.indexes[event.KindExec], files: m.files, cwd: a.Process.Cwd, cut: a.Cut}
 	if m.files.unknown(a.Process.Executable, a.Process.SHA256) || m.files.unknown(a.Script, a.ScriptSHA256) {
 		r.add(reading{anything: true})
 	}
 	argv := a.Process.Argv
-	rest := tail(argv)
+	rest := argumentsOf(argv)
 	called := ""
 	if len(argv) > 0 {
 		called = strings.TrimPrefix(baseName(argv[0]), "-") // of a shell that somebody logs in to
@@ -75,7 +75,7 @@ func (m *Matcher) readings(a event.Attempt) []reading {
 	return r.out
 }
 
-func tail(argv []string) []string {
+func argumentsOf(argv []string) []string {
 	if len(argv) == 0 {
 		return nil
 	}
@@ -92,12 +92,12 @@ func baseName(name string) string {
 
 // reader collects readings. It takes apart only what a rule may be about.
 type reader struct {
-	lane  *lane
-	files *files
-	cwd   string
-	out   []reading
-	depth int
-	cut   bool // the arguments are not all there
+	ruleIndex *ruleIndex
+	files     *files
+	cwd       string
+	out       []reading
+	depth     int
+	cut       bool // the arguments are not all there
 }
 
 // all reads an execution by each of some names. Called is the last name of the
@@ -129,7 +129,7 @@ func (r *reader) one(called, name string, args []string) {
 			manager, _, _ := strings.Cut(args[0], "@")
 			r.one("", manager, args[1:])
 		} else {
-			r.open()
+			r.addUnknown()
 		}
 	case "shell", "python", "node", "perl", "ruby", "php", "lua":
 		r.interpreted(name, args)
@@ -168,7 +168,7 @@ func (r *reader) command(name string, args []string) {
 		if name != "git" || one.ended {
 			continue
 		}
-		if meant := guessed(one.verb); meant != "" {
+		if meant := autocorrected(one.verb); meant != "" {
 			r.add(reading{program: name, verb: meant, args: one.args})
 		}
 	}
@@ -176,7 +176,7 @@ func (r *reader) command(name string, args []string) {
 
 // wanted reports whether a rule can be about a program by this name.
 func (r *reader) wanted(name string) bool {
-	return r.cut || len(r.lane.always) > 0 || len(r.lane.byVerb) > 0 || r.lane.byProgram[name] != nil
+	return r.cut || len(r.ruleIndex.always) > 0 || len(r.ruleIndex.byVerb) > 0 || r.ruleIndex.byProgram[name] != nil
 }
 
 func (r *reader) add(all ...reading) {
@@ -197,9 +197,9 @@ func (r reading) same(o reading) bool {
 		len(r.args) == len(o.args) && (len(r.args) == 0 || r.args[0] == o.args[0])
 }
 
-// open adds that what is executed cannot be told, because the arguments end
+// addUnknown adds that what is executed cannot be told, because the arguments end
 // before they say it and are not all there.
-func (r *reader) open() {
+func (r *reader) addUnknown() {
 	if r.cut {
 		r.add(reading{anything: true})
 	}
@@ -223,7 +223,7 @@ func (r *reader) loaded(args []string) {
 		}
 	}
 	if len(args) == 0 {
-		r.open()
+		r.addUnknown()
 		return
 	}
 	if !r.files.named(args[0]) {
@@ -258,7 +258,7 @@ func (r *reader) emulated(args []string) {
 			}
 		}
 	}
-	r.open()
+	r.addUnknown()
 }
 
 // applet reads what a program that is many would be: by what it is called, or by
@@ -268,7 +268,7 @@ func (r *reader) applet(called string, args []string) {
 		r.one(called, called, args)
 	}
 	if len(args) == 0 {
-		r.open()
+		r.addUnknown()
 		return
 	}
 	name := args[0]

@@ -76,15 +76,15 @@ type Host struct {
 // Matcher judges attempts by the rules of a run. Nothing is read, compiled or hashed
 // before an attempt needs it. It can be used by several goroutines at once.
 type Matcher struct {
-	lanes map[event.Kind]*lane
-	files *files
-	out   func(path string) bool // Host.Outside
+	indexes map[event.Kind]*ruleIndex
+	files   *files
+	out     func(path string) bool // Host.Outside
 }
 
 // New makes rules ready. An error is a condition that cannot be compiled, or a set
 // that is not known.
 func New(ask, deny []Rule, h Host) (*Matcher, error) {
-	m := &Matcher{lanes: map[event.Kind]*lane{}, out: h.Outside}
+	m := &Matcher{indexes: map[event.Kind]*ruleIndex{}, out: h.Outside}
 	var names []string
 	order := 0 // the first of a policy decides among equals
 	for i, one := range slices.Concat(deny, ask) {
@@ -104,12 +104,12 @@ func New(ask, deny []Rule, h Host) (*Matcher, error) {
 
 // Wants says whether any rule can be about a kind of attempts. Where none can,
 // callers need not ask.
-func (m *Matcher) Wants(k event.Kind) bool { return m.lanes[k] != nil }
+func (m *Matcher) Wants(k event.Kind) bool { return m.indexes[k] != nil }
 
 // Asks says whether any rule can ask a human about a kind of attempts, at a moment
 // when somebody is there to answer, or not.
 func (m *Matcher) Asks(k event.Kind, attended bool) bool {
-	return m.Wants(k) && slices.ContainsFunc(m.lanes[k].all, func(r *prepared) bool {
+	return m.Wants(k) && slices.ContainsFunc(m.indexes[k].all, func(r *prepared) bool {
 		return !r.denies() && (attended || !r.rule.Attended)
 	})
 }
@@ -117,22 +117,22 @@ func (m *Matcher) Asks(k event.Kind, attended bool) bool {
 // Firm says whether any rule about a kind of attempts does not depend on whether
 // somebody is there to answer.
 func (m *Matcher) Firm(k event.Kind) bool {
-	return m.Wants(k) && slices.ContainsFunc(m.lanes[k].all, func(r *prepared) bool { return !r.rule.Attended })
+	return m.Wants(k) && slices.ContainsFunc(m.indexes[k].all, func(r *prepared) bool { return !r.rule.Attended })
 }
 
 // Judge says what the rules say of an attempt. A rule that denies wins over one
 // that asks, and one that asks in any case over one that asks while somebody is
 // there. A condition that cannot be evaluated counts as true.
 func (m *Matcher) Judge(a event.Attempt) Judgement {
-	l := m.lanes[a.Kind]
+	l := m.indexes[a.Kind]
 	if l == nil {
 		return Judgement{Verdict: event.Allowed}
 	}
 	f := attemptFields{attempt: &a, outside: a.Kind == event.KindFile && m.outside(a)}
 	var best *prepared
 	var failed bool
-	over := overs.Get().(*expr.Attempted)
-	defer overs.Put(over)
+	over := attemptedPool.Get().(*expr.Attempted)
+	defer attemptedPool.Put(over)
 	try := func(one *prepared) {
 		if best != nil && one.rank >= best.rank {
 			return
@@ -156,7 +156,7 @@ func (m *Matcher) Judge(a event.Attempt) Judgement {
 	return best.judgement(failed)
 }
 
-var overs = sync.Pool{New: func() any { return new(expr.Attempted) }}
+var attemptedPool = sync.Pool{New: func() any { return new(expr.Attempted) }}
 
 // outside reports whether a file is not in the workspace, by either of its
 // names.
@@ -258,7 +258,7 @@ func (r Rule) expand() ([]*prepared, error) {
 // Possible are the rules that can be met by what is executed with one command
 // line or another, each once, in the order in which they decide.
 func (m *Matcher) Possible(a event.Attempt) (out []string) {
-	l := m.lanes[event.KindExec]
+	l := m.indexes[event.KindExec]
 	if l == nil {
 		return nil
 	}

@@ -2,6 +2,7 @@ package text
 
 import (
 	"strings"
+	"time"
 	"unicode/utf8"
 )
 
@@ -75,4 +76,15 @@ func Cut(s string, n int) string {
 		return s
 	}
 	return Head(s, n) + ellipsis
+}
+
+// Span returns d without units that are zero at its end: 4h rather than 4h0m0s.
+func Span(d time.Duration) string {
+	s := d.String()
+	for _, zero := range []string{"m0s", "h0m"} {
+		if rest, ok := strings.CutSuffix(s, zero); ok {
+			s = rest + zero[:1]
+		}
+	}
+	return s
 }

@@ -84,7 +84,7 @@ func (b openedBaseline) candidates(l learnFlags, args []string) ([]audit.Info, e
 	}
 	for _, info := range infos {
 		known := slices.ContainsFunc(b.Runs, func(r baseline.Run) bool { return r.Session == info.Session })
-		if info.Open || l.all && known || archive.Peek(info).Workspace != b.workspace {
+		if info.Open || l.all && known || archive.Summarize(info).Workspace != b.workspace {
 			continue
 		}
 		if found = append(found, info); !l.all {

@@ -27,8 +27,8 @@ func waits(requests ...consent.Request) []consent.Waiting {
 }
 
 // newBoard is a board on a screen, on which the requests were just drawn.
-func newBoard(rows, cols int, requests ...consent.Request) *board {
-	b := &board{}
+func newBoard(rows, cols int, requests ...consent.Request) *screenState {
+	b := &screenState{}
 	b.show(waits(requests...), began)
 	b.draw(rows, cols, began)
 	b.quiet = began
@@ -37,7 +37,7 @@ func newBoard(rows, cols int, requests ...consent.Request) *board {
 
 // at presses keys, the first after a time since the board was drawn and then one
 // a millisecond. \r is Enter, \x1b Escape.
-func (b *board) at(after time.Duration, keys string) (last action) {
+func (b *screenState) at(after time.Duration, keys string) (last action) {
 	for i, r := range keys {
 		k := screen.Key{Code: screen.KeyRune, Rune: r, At: began.Add(after + time.Duration(i)*time.Millisecond)}
 		switch r {
@@ -193,7 +193,7 @@ func TestBoardDraws(t *testing.T) {
 	for _, rows := range []int{1, 5, 6, 9, 24, 40} {
 		for _, cols := range []int{1, 19, 20, 41, 80, 139} {
 			b := newBoard(rows, cols, hostile, request("m3xq", "ls"))
-			b.story = func(string) []string { return []string{strings.Repeat("story ", 100)} }
+			b.before = func(string) []string { return []string{strings.Repeat("story ", 100)} }
 			b.at(time.Second, "dreason")
 			got := b.draw(rows, cols, began)
 			if len(got) != rows && rows >= smallestRows && cols >= smallestCols {
@@ -206,7 +206,7 @@ func TestBoardDraws(t *testing.T) {
 			}
 		}
 	}
-	text := func(b *board) (all string) {
+	text := func(b *screenState) (all string) {
 		for _, r := range b.draw(24, 80, began) {
 			if screen.Columns(r.Text) > 80 {
 				t.Errorf("%d columns: %q", screen.Columns(r.Text), r.Text)

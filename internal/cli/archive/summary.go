@@ -25,12 +25,12 @@ type Summary struct {
 	HeldBack  int       `json:"held_back,omitempty"` // files, when the supervisor was killed and the run settled afterwards
 }
 
-// peekBytes is how much of the beginning and the end of a log list reads.
-const peekBytes = 64 << 10
+// summaryBytes is how much of the beginning and the end of a log list reads.
+const summaryBytes = 64 << 10
 
-// Peek says what the beginning and the end of a log do. What cannot be read is
+// Summarize says what the beginning and the end of a log do. What cannot be read is
 // left out: log verify is the place for that.
-func Peek(info audit.Info) Summary {
+func Summarize(info audit.Info) Summary {
 	l := Summary{Session: info.Session, Path: info.Path, Begin: info.Start.UTC(), Size: info.Size, State: "broken off"}
 	if info.Open {
 		l.State = "running"
@@ -40,8 +40,8 @@ func Peek(info audit.Info) Summary {
 		return l
 	}
 	defer f.Close()
-	for _, from := range []int64{0, max(0, info.Size-peekBytes)} {
-		part, err := io.ReadAll(io.NewSectionReader(f, from, peekBytes))
+	for _, from := range []int64{0, max(0, info.Size-summaryBytes)} {
+		part, err := io.ReadAll(io.NewSectionReader(f, from, summaryBytes))
 		if err != nil {
 			return l
 		}

@@ -20,8 +20,8 @@ const quietBefore = 700 * time.Millisecond
 // typing.
 const quietPopup = 2 * time.Second
 
-// board is what holdfast approve shows, and what keys do. It knows no terminal.
-type board struct {
+// screenState is what holdfast approve shows, and what keys do. It knows no terminal.
+type screenState struct {
 	requests  []consent.Request
 	sessions  int
 	selected  string        // which of them; "" for none
@@ -35,7 +35,7 @@ type board struct {
 	prompt    *question
 	message   string
 	busy      bool // an answer is under way
-	story     func(session string) []string
+	before    func(session string) []string
 }
 
 // question is what is asked of who answers, before an answer is sent.
@@ -55,7 +55,7 @@ type action struct {
 func nameOf(r consent.Request) string { return r.Session + "/" + r.ID }
 
 // show takes over what waits now.
-func (b *board) show(all []consent.Waiting, now time.Time) {
+func (b *screenState) show(all []consent.Waiting, now time.Time) {
 	b.requests, b.sessions = waitingRequests(all), len(all)
 	if _, at := b.current(); at < 0 {
 		b.pick(0, now)
@@ -73,7 +73,7 @@ func (b *board) show(all []consent.Waiting, now time.Time) {
 }
 
 // current is the selected request and where it stands; -1 for none.
-func (b *board) current() (consent.Request, int) {
+func (b *screenState) current() (consent.Request, int) {
 	for i, r := range b.requests {
 		if nameOf(r) == b.selected {
 			return r, i
@@ -83,7 +83,7 @@ func (b *board) current() (consent.Request, int) {
 }
 
 // pick selects the request at a place. Keys do not count for it yet.
-func (b *board) pick(at int, now time.Time) {
+func (b *screenState) pick(at int, now time.Time) {
 	b.selected, b.top, b.seen, b.quiet = "", 0, 0, now
 	if len(b.requests) > 0 {
 		b.selected = nameOf(b.requests[max(0, min(at, len(b.requests)-1))])
@@ -91,7 +91,7 @@ func (b *board) pick(at int, now time.Time) {
 }
 
 // press does what a key means.
-func (b *board) press(k screen.Key) action {
+func (b *screenState) press(k screen.Key) action {
 	switch k.Code {
 	case screen.KeyInterrupt, screen.KeyGone:
 		return action{quit: true}
@@ -120,7 +120,7 @@ func (b *board) press(k screen.Key) action {
 }
 
 // move does what keys do that answer nothing.
-func (b *board) move(k screen.Key) bool {
+func (b *screenState) move(k screen.Key) bool {
 	_, at := b.current()
 	switch {
 	case k.Code == screen.KeyUp || k.Code == screen.KeyRune && k.Rune == 'k':
@@ -149,7 +149,7 @@ func (b *board) move(k screen.Key) bool {
 }
 
 // decide begins an answer, where the key is one for it.
-func (b *board) decide(k screen.Key) {
+func (b *screenState) decide(k screen.Key) {
 	q := &question{}
 	switch k.Rune {
 	case 'a':
@@ -160,7 +160,7 @@ func (b *board) decide(k screen.Key) {
 		q.answer.Allow, q.answer.Scope, q.answer.Directory, q.minutes = true, consent.For, k.Rune == 'M', true
 	case 'd':
 	default: // a word is being typed
-		b.restartQuiet(k.At)
+		b.ignoreKeysFrom(k.At)
 		return
 	}
 	r, at := b.current()
@@ -172,7 +172,7 @@ func (b *board) decide(k screen.Key) {
 		b.message = "the last answer is still under way"
 		return
 	case !quiet:
-		b.restartQuiet(k.At)
+		b.ignoreKeysFrom(k.At)
 		b.message = "that key was too early: look at what would happen first"
 		return
 	case q.answer.Allow && b.seen < b.needed:
@@ -191,15 +191,15 @@ func (b *board) decide(k screen.Key) {
 	b.prompt = q
 }
 
-// restartQuiet notes that something was typed: keys count again after a pause.
-func (b *board) restartQuiet(at time.Time) {
+// ignoreKeysFrom notes that something was typed: keys count again after a pause.
+func (b *screenState) ignoreKeysFrom(at time.Time) {
 	if at.After(b.quiet) {
 		b.quiet = at
 	}
 }
 
 // write is a key while something is asked.
-func (b *board) write(k screen.Key) action {
+func (b *screenState) write(k screen.Key) action {
 	q := b.prompt
 	switch k.Code {
 	case screen.KeyEscape:
@@ -222,7 +222,7 @@ func (b *board) write(k screen.Key) action {
 }
 
 // enter ends what was typed.
-func (b *board) enter() action {
+func (b *screenState) enter() action {
 	q := b.prompt
 	if q.minutes {
 		n, err := strconv.Atoi(string(q.text))
@@ -239,7 +239,7 @@ func (b *board) enter() action {
 }
 
 // answered takes in what became of an answer.
-func (b *board) answered(a consent.Answer, err error) {
+func (b *screenState) answered(a consent.Answer, err error) {
 	b.busy = false
 	switch {
 	case err != nil:
