@@ -29,6 +29,7 @@ const (
 // Session is the directory of one run: it exists while the run does, so that after a
 // sudden death another process can settle the workspace.
 type Session struct {
+	state     string // directory of all state; "" of one that is taken over
 	dir       string
 	lock      *os.File
 	snapshots []*workspace.Snapshot // of the workspace, then of the other writable trees
@@ -70,7 +71,7 @@ func Open(state string) (*Session, error) {
 		os.RemoveAll(dir)
 		return nil, fmt.Errorf("making the session's lock: %w", err)
 	}
-	return &Session{dir: dir, lock: lock}, nil
+	return &Session{state: state, dir: dir, lock: lock}, nil
 }
 
 // Dir is the session's directory.
@@ -92,9 +93,21 @@ func lockSession(path string, flags int) (*os.File, error) {
 	return f, nil
 }
 
-// Scan looks through the trees of the plan and puts into it what it found, as
+// Prepare makes the outputs that the plan names, notes which directories of the host a
+// run could write to, and scans the trees of the plan.
+func (s *Session) Prepare(ctx context.Context, plan *policy.Plan) error {
+	if err := workspace.MakeOutputs(*plan); err != nil {
+		return err
+	}
+	if err := policy.RecordExposed(s.state, workspace.WritableTrees(*plan)); err != nil {
+		return err
+	}
+	return s.scan(ctx, plan)
+}
+
+// scan looks through the trees of the plan and puts into it what it found, as
 // workspace.Inspect does, and writes journals for Recover.
-func (s *Session) Scan(ctx context.Context, plan *policy.Plan) error {
+func (s *Session) scan(ctx context.Context, plan *policy.Plan) error {
 	snapshots, err := workspace.Inspect(ctx, plan, workspace.Remember())
 	if err != nil {
 		return err

@@ -39,7 +39,7 @@ func TestInterruptedSettling(t *testing.T) {
 		t.Fatal(err)
 	}
 	plan := policy.Plan{Workspace: dir, Dir: dir, Identity: policy.Identity{Home: t.TempDir()}}
-	if err := s.Scan(t.Context(), &plan); err != nil {
+	if err := s.scan(t.Context(), &plan); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, ".envrc"), nil, 0o600); err != nil {
