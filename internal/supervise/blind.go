@@ -66,7 +66,7 @@ func (at *spot) shuts() bool {
 		return false
 	}
 	err := unix.Faccessat(at.dir.fd, string(at.name), unix.R_OK, unix.AT_EACCESS|unix.AT_SYMLINK_NOFOLLOW)
-	return forbids(errnoOf(err))
+	return forbids(asErrno(err))
 }
 
 // loaded looks whether the dynamic loader of a program may be read: its file

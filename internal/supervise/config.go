@@ -125,13 +125,3 @@ type Config struct {
 	// go on: everything inside must die. Until then every call is refused.
 	Failed func(error)
 }
-
-// Stats counts what a Supervisor saw.
-type Stats struct {
-	Calls   uint64            // notifications that were received
-	Actions map[string]uint64 // events by action
-	Denied  uint64            // events that say denied
-	Unknown uint64            // events in which something could not be found out
-	Gone    uint64            // callers that died before they were answered
-	Hashed  uint64            // executables that were read, not counting those known already
-}

@@ -159,9 +159,9 @@ func (s *Supervisor) conclude(l *launch) {
 	l.remember(s.now())
 	number := s.complete(l)
 	e.Detail = c.detail
-	s.count(e)
+	e.Sensor = event.Syscall
 	p.known = true
-	err := s.failedAlready()
+	err := s.failed.err()
 	if err == nil {
 		record := s.config.Sink.Emit
 		if e.Error == "ENOENT" { // one step of a search: nothing will be executed
@@ -199,17 +199,6 @@ func (s *Supervisor) conclude(l *launch) {
 	}
 }
 
-// answered takes what came of an answer. The lock is held.
-func (s *Supervisor) answered(errno syscall.Errno) {
-	switch errno {
-	case 0:
-	case unix.ENOENT:
-		s.stats.Gone++
-	default:
-		s.fail(fmt.Errorf("answering a system call: %w", errno))
-	}
-}
-
 // complete writes the event of an execution and gives it its number.
 func (s *Supervisor) complete(l *launch) uint64 {
 	c, p, e := &l.call, l.call.proc, &l.event
@@ -228,13 +217,6 @@ func (s *Supervisor) complete(l *launch) uint64 {
 		l.doomed = true
 	}
 	return s.execs
-}
-
-func (s *Supervisor) failedAlready() error {
-	if f := s.failed.Load(); f != nil {
-		return *f
-	}
-	return nil
 }
 
 // describe writes what the images are into the event. A script is run by its
@@ -303,7 +285,7 @@ func (s *Supervisor) image(c *call, at *spot) image {
 	}
 	fd, err := s.openSpot(c, at)
 	if err != nil {
-		im.why, im.shut = unix.ErrnoName(errnoOf(err)), forbids(errnoOf(err))
+		im.why, im.shut = unix.ErrnoName(asErrno(err)), forbids(asErrno(err))
 		return im
 	}
 	var st unix.Stat_t
@@ -330,13 +312,6 @@ func (s *Supervisor) openSpot(c *call, at *spot) (int, error) {
 		return unix.Openat(at.dir.fd, string(at.name), flags|unix.O_NOFOLLOW, 0)
 	}
 	return -1, unix.EACCES
-}
-
-func errnoOf(err error) syscall.Errno {
-	if e, ok := err.(syscall.Errno); ok {
-		return e
-	}
-	return 0
 }
 
 // interpreter reads the first line of a script as the kernel does: without the

@@ -18,9 +18,7 @@ const (
 
 // workingDirectory reads where the caller stands.
 func (s *Supervisor) workingDirectory(c *call, p *event.Process) {
-	r := s.resolver
-	r.name = append(c.proc.entry(r.name[:0], c.tid), "cwd\x00"...)
-	text, errno := readlinkat(c.proc.base(), r.name, r.link[:])
+	text, errno := s.resolver.linkOf(c.proc, c.tid, "cwd")
 	if errno != 0 {
 		c.failed("cwd", errno)
 		return

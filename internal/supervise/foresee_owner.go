@@ -66,14 +66,11 @@ var idMaps = [...]string{"uid_map", "gid_map"}
 // caller; false when there is none. All inside are in one user namespace.
 func (s *Supervisor) mapped(c *call, which int, id uint32) (uint32, bool) {
 	if s.ids[which] == nil {
-		buf := make([]byte, 4096) // at most 340 lines; those after it are of no use here
-		fd, err := unix.Openat(c.proc.base(), string(c.proc.entry(nil, c.tid))+idMaps[which], unix.O_RDONLY|unix.O_CLOEXEC, 0)
-		if err != nil {
+		text := c.proc.readEntry(c.tid, idMaps[which], make([]byte, 4096)) // at most 340 lines; those after it are of no use here
+		if text == nil {
 			return id, true
 		}
-		n, _ := unix.Read(fd, buf)
-		unix.Close(fd)
-		s.ids[which] = parseIDs(string(buf[:max(n, 0)]))
+		s.ids[which] = parseIDs(string(text))
 	}
 	for _, r := range s.ids[which] {
 		if id >= r[0] && id-r[0] < r[2] {

@@ -34,12 +34,10 @@ const (
 	fuseInit        = 26
 	fuseReaddir     = 28
 	fuseReleasedir  = 29
-	fuseCreate      = 35
 	fuseInterrupt   = 36 // no answer
 	fuseDestroy     = 38
 	fuseBatchForget = 42 // no answer
 	fuseRename2     = 45
-	fuseTmpfile     = 51
 )
 
 // The version that is spoken. The kernel answers in an older one when it has to.

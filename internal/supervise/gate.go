@@ -72,7 +72,7 @@ func (l *launch) interpreted() []string {
 func (s *Supervisor) consent(l *launch) (waits bool) {
 	c := &l.call
 	switch {
-	case c.refused || s.failed.Load() != nil:
+	case c.refused || s.failed.err() != nil:
 		return false
 	case l.doomed && l.event.Error == "ENOENT":
 		// It will find nothing: what it may find in a moment was not judged.
@@ -177,7 +177,7 @@ func (s *Supervisor) resumed(l *launch, r, asked event.Ruling) {
 	now := call{notification: c.notification, now: s.now(), tid: c.tid, info: c.info}
 	if now.proc = s.caller(&now); now.killed {
 		s.released(c)
-		s.listener.refuse(c.id, unix.EPERM)
+		s.listener.answer(c.id, unix.EPERM)
 		return
 	}
 	now.unlisted(event.Ruling{Unlisted: c.detail["unlisted"]})
@@ -257,11 +257,7 @@ func (s *Supervisor) unjudged(c *call, p *proc) {
 	}
 	e := event.Event{Action: event.ProcExec, Object: p.now.path, Verdict: event.Allowed, Process: p.full(), Detail: map[string]string{"unknown": "exec: it was not seen"}}
 	e.Process.Argv = s.commandLine(p)
-	if known, ok := s.hashes.look(p.now.is); ok {
-		e.Process.SHA256 = known.sum.hex()
-	} else if sum, err := s.hashes.sumAt(p.base(), string(append(p.entry(nil, p.pid), "exe"...)), p.now.is); err == nil {
-		e.Process.SHA256 = sum.hex() // without it the rules take the program for anything
-	}
+	e.Process.SHA256, _ = s.hashes.running(p, p.now.is) // without it the rules take the program for anything
 	if !s.judgeRunning(c, p, &e) {
 		s.execs++
 		p.known, p.now.exec, e.Process.Exec = true, s.execs, s.execs

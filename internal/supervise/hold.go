@@ -3,16 +3,15 @@
 package supervise
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"runtime"
 	"strconv"
 	"time"
 
 	"golang.org/x/sys/unix"
 	"holdfast.dev/holdfast/internal/floor/event"
+	"holdfast.dev/holdfast/internal/floor/sys"
 )
 
 const (
@@ -102,9 +101,7 @@ func (s *Supervisor) released(c *call) {
 func (s *Supervisor) worker(work <-chan func()) {
 	defer s.working.Done()
 	runtime.LockOSThread() // and ends with it, see become
-	if err := become(s.config.View.UID, s.config.View.GID); err != nil {
-		s.fail(fmt.Errorf("recording system calls: taking the ids of the task: %w", err))
-	}
+	s.takeIDs()
 	for next := range work {
 		s.mu.Lock()
 		next()
@@ -125,7 +122,7 @@ func (s *Supervisor) lookAfter() {
 		}
 		for id, h := range s.held.calls {
 			h.broken = h.broken || s.asksToStop(h.tid)
-			if h.broken || s.failed.Load() != nil || !s.listener.valid(id) {
+			if h.broken || s.failed.err() != nil || !s.listener.valid(id) {
 				h.end()
 			}
 		}
@@ -140,27 +137,14 @@ const stops = 1<<(unix.SIGINT-1) | 1<<(unix.SIGTERM-1) | 1<<(unix.SIGHUP-1) | 1<
 
 // asksToStop says whether such a signal waits for a thread.
 func (s *Supervisor) asksToStop(tid int) bool {
-	fd, err := unix.Openat(s.table.dir, strconv.Itoa(tid)+"/status", unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return false
-	}
-	defer unix.Close(fd)
-	buf := make([]byte, 4096)
-	n, _ := unix.Read(fd, buf)
-	var pending, blocked, caught uint64
-	for line := range bytes.Lines(buf[:max(n, 0)]) {
-		key, value, _ := bytes.Cut(line, []byte(":\t"))
-		set, _ := strconv.ParseUint(string(bytes.TrimSpace(value)), 16, 64)
-		switch string(key) {
-		case "SigPnd", "ShdPnd":
-			pending |= set
-		case "SigBlk":
-			blocked = set
-		case "SigCgt":
-			caught = set
+	text := readAt(s.table.dir, strconv.Itoa(tid)+"/status", make([]byte, 4096))
+	set := func(name string) (bits uint64) {
+		for _, field := range sys.StatusField(text, name) {
+			bits, _ = strconv.ParseUint(field, 16, 64)
 		}
+		return bits
 	}
-	return pending&caught&^blocked&stops != 0
+	return (set("SigPnd")|set("ShdPnd"))&set("SigCgt")&^set("SigBlk")&stops != 0
 }
 
 // letGoAll refuses all that wait, and all that would from now on. It returns when

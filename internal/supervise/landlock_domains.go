@@ -230,6 +230,6 @@ func (a *LandlockAudit) report(d auditEvent) {
 
 func (a *LandlockAudit) observe(e event.Event) {
 	if err := a.config.Sink.Observe(e); err != nil {
-		a.fail(err)
+		a.failed.set(err)
 	}
 }

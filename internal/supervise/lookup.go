@@ -89,7 +89,7 @@ func (s *Supervisor) look(c *call) {
 	}
 	s.reply(c, &e)
 	e.Process.Cwd = from.Cwd
-	s.count(&e)
+	e.Sensor = event.Syscall
 	s.lookups.add(e)
 	if c.blind {
 		s.blinded(c, c.proc)

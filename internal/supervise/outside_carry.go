@@ -11,10 +11,9 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
-	"strings"
 
 	"golang.org/x/sys/unix"
-
+	"holdfast.dev/holdfast/internal/floor/paths"
 	"holdfast.dev/holdfast/internal/policy"
 )
 
@@ -62,13 +61,13 @@ func lookHost(at string, follow bool) (p hostPlace) {
 	dir, name := path.Split(at)
 	fd, err := openHost(unix.AT_FDCWD, dir, unix.O_PATH|unix.O_DIRECTORY, unix.RESOLVE_NO_MAGICLINKS)
 	if err != nil || name == "" {
-		p.errno = errnoOf(err)
+		p.errno = asErrno(err)
 		return p
 	}
 	defer unix.Close(fd)
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
-		p.errno = errnoOf(err)
+		p.errno = asErrno(err)
 		return p
 	}
 	p.dir, p.name = identityOf(&st), name
@@ -104,8 +103,7 @@ func Outside(never []string) func(op, path string) error {
 	never = append(slices.Clone(never), "/proc", "/sys", "/dev")
 	return func(_, at string) error {
 		for _, n := range never {
-			n = path.Clean(n)
-			if at == n || strings.HasPrefix(at, strings.TrimSuffix(n, "/")+"/") || strings.HasPrefix(n, strings.TrimSuffix(at, "/")+"/") {
+			if paths.Within(n, at) || paths.Within(at, n) {
 				return fmt.Errorf("%s is never changed from inside", n)
 			}
 		}
@@ -196,7 +194,7 @@ func asOwner(dir int, do func() done) done {
 	}
 	var st unix.Stat_t
 	if err := unix.Fstat(dir, &st); err != nil {
-		return done{fd: -1, errno: errnoOf(err)}
+		return done{fd: -1, errno: asErrno(err)}
 	}
 	runtime.LockOSThread()
 	_ = unix.Setfsgid(int(st.Gid))

@@ -146,17 +146,7 @@ func (t *procTable) exists(pid int) bool { return unix.Kill(pid, 0) != unix.ESRC
 
 // status reads /proc/TID/status.
 func (t *procTable) status(tid int) (status, bool) {
-	t.name = append(strconv.AppendInt(t.name[:0], int64(tid), 10), "/status\x00"...)
-	fd, err := unix.Openat(t.dir, string(t.name[:len(t.name)-1]), unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return status{}, false
-	}
-	defer unix.Close(fd)
-	n, err := unix.Read(fd, t.buf)
-	if err != nil || n <= 0 {
-		return status{}, false
-	}
-	return parseStatus(t.buf[:n])
+	return parseStatus(readAt(t.dir, strconv.Itoa(tid)+"/status", t.buf))
 }
 
 // open takes hold of p: what it opens stays with this process.

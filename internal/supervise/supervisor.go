@@ -34,8 +34,7 @@ type Supervisor struct {
 	readers chan struct{}  // bounds how many
 	hashes  *hashes
 
-	failing sync.Once
-	failed  atomic.Pointer[error] // set once the record is broken
+	failed failure // of the record
 
 	waiting sync.WaitGroup // calls that wait for a human
 	working sync.WaitGroup // who goes on with them
@@ -46,7 +45,6 @@ type Supervisor struct {
 	table *procTable
 	execs uint64 // number of the last proc.exec
 	given given
-	stats Stats
 
 	judged  map[identity]bool // executables that the rules of consent let run
 	first   identity          // executable of the first that called: the launch
@@ -84,7 +82,7 @@ func New(c Config) (_ *Supervisor, err error) {
 	}
 	s := &Supervisor{config: c, memory: newMemory(), resolver: newResolver(newPlaces(c.View)), began: time.Now(),
 		served: make(chan struct{}), readers: make(chan struct{}, maxReaders),
-		hashes: newHashes(c.Hashes), quiet: newExpectations(c.Quiet), privileged: os.Geteuid() == 0, underway: underway{}, stats: Stats{Actions: map[string]uint64{}}}
+		hashes: newHashes(c.Hashes), quiet: newExpectations(c.Quiet), privileged: os.Geteuid() == 0, underway: underway{}, failed: failure{report: c.Failed}}
 	s.lookups = newFlood(s.hand, c.Marked)
 	defer func() {
 		if err != nil {
@@ -130,9 +128,7 @@ func (s *Supervisor) Serve() {
 	// Several receivers of one listener are all woken by each call. The thread
 	// ends with this goroutine, for nobody else may have the ids that it takes.
 	runtime.LockOSThread()
-	if err := become(s.config.View.UID, s.config.View.GID); err != nil {
-		s.fail(fmt.Errorf("recording system calls: taking the ids of the task: %w", err))
-	}
+	s.takeIDs()
 	if linux6(11) {
 		s.serveDirectly()
 		return
@@ -150,6 +146,13 @@ func become(uid, gid int) error {
 	return sys.TakeIDs(uid, gid)
 }
 
+// takeIDs gives this thread the ids of the task, for as long as it lasts.
+func (s *Supervisor) takeIDs() {
+	if err := become(s.config.View.UID, s.config.View.GID); err != nil {
+		s.fail(fmt.Errorf("recording system calls: taking the ids of the task: %w", err))
+	}
+}
+
 // now is the time since the start, in nanoseconds.
 func (s *Supervisor) now() int64 { return int64(time.Since(s.began)) }
 
@@ -158,9 +161,8 @@ func (s *Supervisor) handle(n *notification, now int64) {
 	s.inlets.settle()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.stats.Calls++
-	if s.failed.Load() != nil {
-		s.listener.refuse(n.id, unix.EPERM)
+	if s.failed.err() != nil {
+		s.listener.answer(n.id, unix.EPERM)
 		return
 	}
 	c := call{notification: n, now: now, tid: int(n.pid), again: s.underway.end(n)}
@@ -178,7 +180,7 @@ func (s *Supervisor) handle(n *notification, now int64) {
 	}
 	c.looks = s.looks(&c)
 	if c.proc = s.caller(&c); c.killed {
-		s.listener.refuse(n.id, unix.EPERM)
+		s.listener.answer(n.id, unix.EPERM)
 		return
 	}
 	shape := c.info.shape
@@ -226,21 +228,19 @@ func (s *Supervisor) caller(c *call) *proc {
 // to see it. A caller that did was there all the time, so that what was read
 // from it was its own.
 func (s *Supervisor) answer(c *call) (alive bool) {
-	var errno syscall.Errno
+	refusal := syscall.Errno(0)
 	if c.refused {
-		errno = s.listener.refuse(c.id, c.refusal)
-	} else {
-		errno = s.listener.goOn(c.id)
+		refusal = c.refusal
 	}
-	switch errno {
-	case 0:
-		return true
-	case unix.ENOENT:
-		s.stats.Gone++
-	default:
+	return s.answered(s.listener.answer(c.id, refusal))
+}
+
+// answered takes what came of an answer, and says whether the caller got it.
+func (s *Supervisor) answered(errno syscall.Errno) bool {
+	if errno != 0 && errno != unix.ENOENT { // ENOENT: nobody waits for it any more
 		s.fail(fmt.Errorf("answering a system call: %w", errno))
 	}
-	return false
+	return errno == 0
 }
 
 // finish answers c, and records e, which is about it.
@@ -290,30 +290,19 @@ func (s *Supervisor) name(nr uint32) string {
 	return "syscall " + strconv.FormatUint(uint64(nr), 10)
 }
 
-// observe counts an event and hands it to the sink.
+// observe hands an event to the sink.
 func (s *Supervisor) observe(e *event.Event) {
-	s.count(e)
+	e.Sensor = event.Syscall
 	s.hand(*e)
 }
 
 // hand gives an event to the sink.
 func (s *Supervisor) hand(e event.Event) {
-	if s.failed.Load() != nil {
+	if s.failed.err() != nil {
 		return
 	}
 	if err := s.config.Sink.Observe(e); err != nil {
 		s.fail(fmt.Errorf("recording what a process did: %w", err))
-	}
-}
-
-func (s *Supervisor) count(e *event.Event) {
-	e.Sensor = event.Syscall
-	s.stats.Actions[e.Action]++
-	if e.Verdict == event.Denied {
-		s.stats.Denied++
-	}
-	if e.Detail["unknown"] != "" {
-		s.stats.Unknown++
 	}
 }
 
@@ -324,14 +313,7 @@ func (s *Supervisor) failIf(err error) {
 }
 
 // fail makes every further call return EPERM.
-func (s *Supervisor) fail(err error) {
-	s.failing.Do(func() {
-		s.failed.Store(&err)
-		if s.config.Failed != nil {
-			go s.config.Failed(err)
-		}
-	})
-}
+func (s *Supervisor) fail(err error) { s.failed.set(err) }
 
 // openRoot opens the root of the view, when the first call shows that it
 // stands. It is that of the caller: nobody inside may change his (chroot(2) is

@@ -133,13 +133,7 @@ func (s *Supervisor) follow(j *traced) (again bool) {
 		s.untraceable(j, errno)
 		refusal = unix.EPERM
 	}
-	switch e := s.listener.answer(c.id, refusal); {
-	case e == unix.ENOENT:
-		s.mu.Lock()
-		s.stats.Gone++
-		s.mu.Unlock()
-	case e != 0:
-		s.fail(fmt.Errorf("answering a system call: %w", e))
+	if e := s.listener.answer(c.id, refusal); !s.answered(e) && e != unix.ENOENT {
 		return false
 	}
 	if errno != 0 {

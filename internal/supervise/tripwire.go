@@ -86,11 +86,12 @@ type Tripwire struct {
 	device int
 	stop   int // event descriptor: Serve returns
 	pids   *pidSpace
+	quiet  expectations
 	flood  *flood
 	asking chan struct{} // holds one of each server that reads from the memory of a process
 
 	served  chan struct{} // closed when Serve returned
-	failing sync.Once
+	failed  failure
 	closing sync.Once
 	hanging sync.Once
 
@@ -98,19 +99,6 @@ type Tripwire struct {
 	started bool
 	closed  bool
 	fs      fileSystem
-	quiet   expectations
-	stats   TripwireStats
-	err     error // first failure
-}
-
-// TripwireStats counts what a Tripwire did.
-type TripwireStats struct {
-	Requests uint64 // that the kernel sent
-	Misses   uint64 // look-ups of what is not there, after Seal
-	Events   uint64 // that tell of them: fewer, as repetitions are counted
-	Partial  uint64 // look-ups of which only the first missing name is known
-	Quiet    uint64 // look-ups of what is quiet, but for those that the kernel did not ask: no events
-	Outside  uint64 // look-ups of what is not there by processes that are not inside, such as this one: no events
 }
 
 // NewTripwire takes over the device of c, also when it fails. The kernel's
@@ -151,7 +139,7 @@ func NewTripwire(c TripwireConfig) (*Tripwire, error) {
 	}
 	c.Device = nil
 	t := &Tripwire{config: c, device: device, stop: stop, pids: pids, served: make(chan struct{}), asking: make(chan struct{}, servers-1),
-		fs: fileSystem{tree: tree, uid: uint32(c.UID), gid: uint32(c.GID)}, quiet: newExpectations(c.Quiet)}
+		fs: fileSystem{tree: tree, uid: uint32(c.UID), gid: uint32(c.GID)}, quiet: newExpectations(c.Quiet), failed: failure{report: c.Failed}}
 	t.flood = newFlood(t.observe, t.marked)
 	return t, nil
 }
@@ -179,7 +167,7 @@ func (t *Tripwire) Serve() {
 				err = t.serve()
 			}
 			if err != nil {
-				t.fail(fmt.Errorf("serving the root of the view: %w", err))
+				t.failed.set(fmt.Errorf("serving the root of the view: %w", err))
 			}
 			t.halt() // the others, too
 		})
@@ -268,7 +256,6 @@ func (t *Tripwire) respond(raw, out []byte) error {
 		return errors.New("the kernel sent what is no request")
 	}
 	t.mu.Lock()
-	t.stats.Requests++
 	touch, touched := t.touched(r)
 	answer := t.fs.handle(r, out)
 	m, missed := t.missed(r, answer)
@@ -349,7 +336,7 @@ func (t *Tripwire) begin() bool {
 
 // Close ends the service, and returns when every event was handed over. What is
 // still inside gets ENOTCONN; better is to call it when everything there is dead.
-func (t *Tripwire) Close() (TripwireStats, error) {
+func (t *Tripwire) Close() error {
 	t.closing.Do(func() {
 		t.mu.Lock()
 		t.closed = true
@@ -368,21 +355,5 @@ func (t *Tripwire) Close() (TripwireStats, error) {
 		unix.Close(t.stop)
 		t.pids.close()
 	})
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.stats, t.err
-}
-
-// fail says once that it cannot go on.
-func (t *Tripwire) fail(err error) {
-	t.mu.Lock()
-	if t.err == nil {
-		t.err = err
-	}
-	t.mu.Unlock()
-	t.failing.Do(func() {
-		if t.config.Failed != nil {
-			go t.config.Failed(err)
-		}
-	})
+	return t.failed.err()
 }

@@ -131,15 +131,13 @@ func (s *Set) Close() error {
 	s.mu.Unlock()
 	var errs []error
 	if calls != nil {
-		_, err := calls.Close()
-		errs = append(errs, err)
+		errs = append(errs, calls.Close())
 	}
 	if watcher != nil {
 		errs = append(errs, watcher.Close())
 	}
 	if root != nil {
-		_, err := root.Close()
-		errs = append(errs, err)
+		errs = append(errs, root.Close())
 	}
 	if denials != nil {
 		_, err := denials.Close()
