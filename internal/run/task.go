@@ -276,10 +276,7 @@ const SettleCommand = "settle"
 
 // Settle finishes the session in dir, whose supervisor died. It does nothing when the
 // session is still looked after, or was settled.
-func Settle(ctx context.Context, dir string) error {
-	_, err := session.Recover(ctx, dir)
-	return err
-}
+func Settle(ctx context.Context, dir string) error { return session.Recover(ctx, dir) }
 
 // Alive lists the runs of this user that are looked after now and may write to a
 // workspace, to a part of it or to what it lies in.

@@ -39,7 +39,6 @@ type Session struct {
 	listed    int                   // changes in the writable trees, once settled
 	failed    bool                  // to settle: everything stays for the next attempt
 	keep      bool                  // for what was quarantined
-	budget    *workspace.Budget     // of settling; nil for one of its own
 }
 
 func sessionsDir(state string) string { return filepath.Join(state, "sessions") }
@@ -170,25 +169,22 @@ func (s *Session) Settle(ctx context.Context, u User) (Outcome, error) {
 }
 
 func (s *Session) settleFor(ctx context.Context, u User) (workspace.Report, error) {
-	s.budget = workspace.NewBudget()
-	defer u.watch(s.budget)()
-	return s.settle(ctx)
+	budget := workspace.NewBudget()
+	defer u.watch(budget)()
+	return s.settle(ctx, budget)
 }
 
 // settle moves out of the writable trees what a host would execute and was not
 // there before.
-func (s *Session) settle(ctx context.Context) (workspace.Report, error) {
+func (s *Session) settle(ctx context.Context, budget *workspace.Budget) (workspace.Report, error) {
 	var all workspace.Report
 	var errs []error
 	patience := s.patience()
-	if s.budget == nil {
-		s.budget = workspace.NewBudget()
+	for _, snap := range s.snapshots {
+		budget.Expect(snap.Roots()...)
 	}
 	for _, snap := range s.snapshots {
-		s.budget.Expect(snap.Roots()...)
-	}
-	for _, snap := range s.snapshots {
-		snap.Patience, snap.Budget = patience, s.budget
+		snap.Patience, snap.Budget = patience, budget
 		report, err := snap.Settle(context.WithoutCancel(ctx), s.dir)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("settling %s: %w", snap.Root, err))
