@@ -22,7 +22,7 @@ func (s *Supervisor) CaughtUp() {
 // Calls that wait for a human are refused. An error means that something inside lives
 // on, or that the record is broken.
 func (s *Supervisor) Close() error {
-	err := s.letGoAll()
+	err := s.cancelHeld()
 	if err != nil {
 		s.fail(err)
 		return err // what is in use stays open

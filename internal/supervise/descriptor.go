@@ -33,7 +33,7 @@ func (r *resolver) read(p *proc, tid int) ([]byte, syscall.Errno) {
 
 // take copies a descriptor of a thread.
 func (r *resolver) take(p *proc, tid, fd int) syscall.Errno {
-	r.letGo()
+	r.closeTaken()
 	flags := 0
 	if tid != p.pid { // it may have descriptors of its own
 		flags = unix.PIDFD_THREAD
@@ -54,8 +54,8 @@ func (r *resolver) take(p *proc, tid, fd int) syscall.Errno {
 	return unix.EPERM
 }
 
-// letGo closes what was taken.
-func (r *resolver) letGo() {
+// closeTaken closes what was taken.
+func (r *resolver) closeTaken() {
 	if r.taken >= 0 {
 		unix.Close(r.taken)
 		r.taken = -1

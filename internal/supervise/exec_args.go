@@ -72,7 +72,7 @@ func (s *Supervisor) texts(tid int, addr uint64) texts {
 }
 
 // arguments reads argv. Where there is none the kernel makes it one empty argument.
-func (s *Supervisor) arguments(l *launch) {
+func (s *Supervisor) arguments(l *execCall) {
 	c := &l.call
 	t := s.texts(c.tid, c.arg(c.info.arg))
 	l.event.Process.Argv, l.cut = t.list, t.cut && t.total > 0

@@ -14,7 +14,7 @@ import (
 )
 
 // owned judges what the owner of a file may change.
-func (s *Supervisor) owned(c *call, at *spot) outcome {
+func (s *Supervisor) owned(c *call, at *location) outcome {
 	cr, kind := &c.proc.creds, at.stat.Mode&unix.S_IFMT
 	errno := ""
 	switch owner := cr.uid == at.stat.Uid || cr.owner; c.info.action {
@@ -38,7 +38,7 @@ func (s *Supervisor) owned(c *call, at *spot) outcome {
 
 // newOwner is the error of giving a file to somebody: only a capability gives it to
 // another user, and its owner to no group but those that the owner is in (chown(2)).
-func (s *Supervisor) newOwner(c *call, at *spot) string {
+func (s *Supervisor) newOwner(c *call, at *location) string {
 	cr := &c.proc.creds
 	owner := cr.uid == at.stat.Uid
 	for i, now := range [...]uint32{at.stat.Uid, at.stat.Gid} {
@@ -99,7 +99,7 @@ func parseIDs(text string) [][3]uint32 {
 var nameSpaces = []string{"user", "security", "system", "trusted"}
 
 // attribute judges a change of an extended attribute (xattr(7)).
-func (s *Supervisor) attribute(c *call, at *spot, owner bool) outcome {
+func (s *Supervisor) attribute(c *call, at *location, owner bool) outcome {
 	cr, kind, errno := &c.proc.creds, at.stat.Mode&unix.S_IFMT, ""
 	space, _, _ := strings.Cut(c.attribute, ".")
 	switch {
@@ -121,7 +121,7 @@ func (s *Supervisor) attribute(c *call, at *spot, owner bool) outcome {
 }
 
 // attributed is the error that an extended attribute has for being there, or not.
-func (s *Supervisor) attributed(c *call, at *spot) string {
+func (s *Supervisor) attributed(c *call, at *location) string {
 	if at.dir == nil {
 		return ""
 	}

@@ -57,7 +57,7 @@ func (s *Supervisor) linked(c *call) outcome {
 
 // leads has what comes of a call whose path leads to no directory of the view that the
 // caller may search.
-func (s *Supervisor) leads(c *call, at *spot, w want) (outcome, bool) {
+func (s *Supervisor) leads(c *call, at *location, w want) (outcome, bool) {
 	s.uncovered(at, w == wantCreate)
 	switch {
 	case at.magic:
@@ -73,7 +73,7 @@ func (s *Supervisor) leads(c *call, at *spot, w want) (outcome, bool) {
 }
 
 // endsWrong is the error of a path that ends in a slash after what is no directory.
-func (c *call) endsWrong(at *spot) string {
+func (c *call) endsWrong(at *location) string {
 	if at.slashed && at.stat.Mode&unix.S_IFMT != unix.S_IFDIR {
 		return "ENOTDIR"
 	}
@@ -85,7 +85,7 @@ func (s *Supervisor) renamed(c *call) outcome {
 	if errno := c.invalid(); errno != "" {
 		return allowed(errno)
 	}
-	both := [...]*spot{&s.at, &s.to}
+	both := [...]*location{&s.at, &s.to}
 	for _, at := range both { // the directories of both come first
 		if o, decided := s.leads(c, at, wantRemove); decided && (at.dir == nil || o.layer == event.LayerPermissions) {
 			return o
@@ -112,7 +112,7 @@ func (s *Supervisor) renamed(c *call) outcome {
 // mounts, and the kernel looks at nothing else (rename(2), EXDEV). Where one of the
 // trees refuses by itself, that is a denial.
 func (s *Supervisor) across() outcome {
-	for _, at := range [...]*spot{&s.at, &s.to} {
+	for _, at := range [...]*location{&s.at, &s.to} {
 		o := outcome{verdict: event.Allowed}
 		switch {
 		case at.tree == nil:
@@ -210,7 +210,7 @@ func (s *Supervisor) moved(c *call) outcome {
 	return allowed("")
 }
 
-func isDirectory(at *spot) bool { return at.exists && at.stat.Mode&unix.S_IFMT == unix.S_IFDIR }
+func isDirectory(at *location) bool { return at.exists && at.stat.Mode&unix.S_IFMT == unix.S_IFDIR }
 
 // linksProtected says whether a file of somebody else gets no further name from who
 // may not write to it (fs.protected_hardlinks of proc_sys_fs(5)).

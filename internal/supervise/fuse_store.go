@@ -15,7 +15,7 @@ import (
 // nobody inside can exchange: no link is followed, and the names are ours.
 //
 // It is memory of the supervisor's, which would not count against the limit of the
-// run's: charge is told before more is taken, and may refuse.
+// run's: charge is called before more is taken, and may refuse.
 type store struct {
 	dir     int
 	open    []stored // the last used, the most recent last
@@ -37,7 +37,7 @@ type stored struct {
 // storeOpen is how many files are kept open.
 const storeOpen = 64
 
-// newStore takes over dir. A charge of nil is never told.
+// newStore takes over dir. A nil charge refuses nothing.
 func newStore(dir *os.File, charge func(bytes int64) error) (*store, error) {
 	defer dir.Close()
 	fd, err := unix.FcntlInt(dir.Fd(), unix.F_DUPFD_CLOEXEC, 3)

@@ -35,9 +35,9 @@ type heldCall struct {
 	broken bool // by a signal that its program has a handler for
 }
 
-// hold leaves a call unanswered until there is a ruling, or its caller is gone.
-// Then next is run with the lock, on a thread with the ids of the receiver. False
-// means that too many wait already. The lock is held.
+// hold leaves a call unanswered until there is a ruling, or its caller is gone. Then it
+// runs next with the lock, on a thread with the ids of the receiver. It returns false
+// when too many calls wait already. The lock is held.
 func (s *Supervisor) hold(c *call, r event.Ruling, next func(event.Ruling)) bool {
 	return s.wait(c.notification, func(ctx context.Context) {
 		r := await(ctx, r)
@@ -87,8 +87,8 @@ func await(ctx context.Context, r event.Ruling) event.Ruling {
 	}
 }
 
-// released forgets a call that waited. The lock is held. One that a signal broke
-// off says so to its program, as calls do that wait.
+// released forgets a call that waited. The lock is held. A call interrupted by a signal
+// returns EINTR, as any blocking call would.
 func (s *Supervisor) released(c *call) {
 	if h := s.held.calls[c.id]; h != nil && h.broken && c.refused {
 		c.refusal = unix.EINTR
@@ -109,8 +109,8 @@ func (s *Supervisor) worker(work <-chan func()) {
 	}
 }
 
-// lookAfter lets go of calls whose callers are gone, and of all when the record
-// is broken: these are refused then.
+// lookAfter cancels calls whose callers are gone, and all of them once the record is
+// broken: these are refused then.
 func (s *Supervisor) lookAfter() {
 	for {
 		time.Sleep(patrol)
@@ -130,9 +130,9 @@ func (s *Supervisor) lookAfter() {
 	}
 }
 
-// stops are the signals by which a human, or a program, ends another. While a call
-// waits only death breaks it off, and a program that handles one of these would
-// not come to that before somebody answers.
+// stops are the signals that ask a program to end. While a call waits for an answer only
+// the death of its caller interrupts it, so a program that handles one of these would not
+// get to its handler before a human answers.
 const stops = 1<<(unix.SIGINT-1) | 1<<(unix.SIGTERM-1) | 1<<(unix.SIGHUP-1) | 1<<(unix.SIGQUIT-1)
 
 // asksToStop says whether such a signal waits for a thread.
@@ -147,10 +147,10 @@ func (s *Supervisor) asksToStop(tid int) bool {
 	return (set("SigPnd")|set("ShdPnd"))&set("SigCgt")&^set("SigBlk")&stops != 0
 }
 
-// letGoAll refuses all that wait, and all that would from now on. It returns when
-// each has its answer; an error means that the host's file system keeps one from
-// it. The lock is not held.
-func (s *Supervisor) letGoAll() error {
+// cancelHeld refuses all calls that wait, and all that would from now on. It returns when
+// each has its answer; an error means that the host's file system does not return from a
+// change. The lock is not held.
+func (s *Supervisor) cancelHeld() error {
 	h := &s.held
 	s.mu.Lock()
 	h.closed = true

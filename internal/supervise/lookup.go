@@ -77,7 +77,7 @@ func (s *Supervisor) look(c *call) {
 		return
 	}
 	if !c.proc.known {
-		s.seen(c.proc, nil)
+		s.recordProcess(c.proc, nil)
 	}
 	c.add("call", s.name(uint32(c.nr)))
 	if c.tid != c.proc.pid {

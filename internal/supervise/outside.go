@@ -112,7 +112,7 @@ func (c *call) flag() uint64 { return c.arg(c.info.flags) }
 
 // beyond says whether a path leads to where the view lets nobody write, without
 // being what it hides or protects.
-func beyond(at *spot) bool {
+func beyond(at *location) bool {
 	if at.magic || at.above || at.unknown != "" || !strings.HasPrefix(at.where(), "/") {
 		return false
 	}
@@ -121,13 +121,13 @@ func beyond(at *spot) bool {
 
 // plain says whether a path ends in a name: what has dots or a slash at its end
 // is a directory, or an error that is the kernel's to give.
-func (s *spot) plain() bool {
+func (s *location) plain() bool {
 	name := s.asked[bytes.LastIndexByte(s.asked, '/')+1:]
 	return len(name) > 0 && string(name) != "." && string(name) != ".."
 }
 
 // where is the absolute path that s leads to.
-func (s *spot) where() string {
+func (s *location) where() string {
 	switch {
 	case s.dir == nil:
 		return s.place

@@ -133,11 +133,11 @@ func TestNothingIsMadeWhereTheDirectoryIsMissing(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := &Supervisor{config: Config{Kept: func(path string) bool { return path == dir+"/host" || path == dir+"/none" }}}
-	at := func(path string, errno unix.Errno) *spot {
-		return &spot{asked: []byte(path), place: path, tree: &policy.Tree{Path: dir, Access: policy.Copy}, errno: errno}
+	at := func(path string, errno unix.Errno) *location {
+		return &location{asked: []byte(path), place: path, tree: &policy.Tree{Path: dir, Access: policy.Copy}, errno: errno}
 	}
 	for _, tt := range []struct {
-		at   *spot
+		at   *location
 		want bool
 	}{
 		{at(dir+"/host/x", unix.ENOENT), true}, {at(dir+"/none/x", unix.ENOENT), false}, {at(dir+"/other/x", unix.ENOENT), false},

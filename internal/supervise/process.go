@@ -66,7 +66,7 @@ type proc struct {
 	now     program
 	earlier []program // what it ran before, for children that were forked then
 	pending *execution
-	refused *launch // by a rule of consent, the last
+	refused *execCall // by a rule of consent, the last
 	creds   creds
 }
 

@@ -139,7 +139,7 @@ func TestResolvedIsSaidOnlyWhereItIsNews(t *testing.T) {
 		{"", "", "/gone/x", "/gone/x", ""},
 		{"", "", "/gone/x", "x", "/gone/x"},
 	} {
-		s := spot{name: []byte(tt.name), place: tt.place, asked: []byte(tt.asked)}
+		s := location{name: []byte(tt.name), place: tt.place, asked: []byte(tt.asked)}
 		if tt.dir != "" {
 			s.dir = &directory{real: tt.dir}
 		}

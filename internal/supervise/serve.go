@@ -18,7 +18,7 @@ import (
 // connect(2) costs more than all else. A program whose threads pile up faster than
 // they are answered runs into its limits.
 func (s *Supervisor) serveDirectly() {
-	calls, err := newCalm(int(s.listener.fd))
+	calls, err := newPoller(int(s.listener.fd))
 	if err != nil {
 		s.fail(fmt.Errorf("recording system calls: %w", err))
 		return
@@ -56,8 +56,8 @@ func (s *Supervisor) serveDirectly() {
 
 // collector records the ends of processes.
 type collector struct {
-	end  int   // an eventfd: written to, it ends the wait for
-	ends *calm // processes that end
+	end  int     // an eventfd: written to, it ends the wait for
+	ends *poller // processes that end
 	done chan struct{}
 }
 
@@ -66,7 +66,7 @@ func (s *Supervisor) newCollector() (*collector, error) {
 	if err != nil {
 		return nil, os.NewSyscallError("eventfd2", err)
 	}
-	ends, err := newCalm(s.watch.epoll)
+	ends, err := newPoller(s.watch.epoll)
 	if err != nil {
 		unix.Close(end)
 		return nil, err

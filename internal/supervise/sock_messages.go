@@ -29,13 +29,13 @@ func (s *Supervisor) messages(c *call) {
 		count, size = min(c.arg(c.info.arg)&0xffffffff, maxMessages), mmsghdrSize
 	}
 	var last *event.Event
-	told := map[string]bool{}
+	seen := map[string]bool{}
 	for i := range count {
 		e := &event.Event{Action: c.sockAction(), Verdict: event.Allowed}
-		if !s.message(c, e, c.arg(c.info.path)+i*size) || told[e.Object] {
+		if !s.message(c, e, c.arg(c.info.path)+i*size) || seen[e.Object] {
 			continue
 		}
-		told[e.Object] = true
+		seen[e.Object] = true
 		if last != nil {
 			s.observeMore(c, last)
 		}

@@ -28,7 +28,7 @@ func (s *Supervisor) socketType(c *call) int {
 	if s.resolver.take(c.proc, c.tid, int(int32(c.args[0]))) != 0 {
 		return 0
 	}
-	defer s.resolver.letGo()
+	defer s.resolver.closeTaken()
 	kind, err := unix.GetsockoptInt(s.resolver.taken, unix.SOL_SOCKET, unix.SO_TYPE)
 	if err != nil {
 		return 0
@@ -51,7 +51,7 @@ func port(address string) int {
 // answers is what comes of connecting to the socket that at is: whether somebody has it
 // open, and of the type that is asked for. It is asked by connecting to it with a socket
 // for datagrams, of which its owner is told nothing.
-func (s *Supervisor) answers(c *call, at *spot) string {
+func (s *Supervisor) answers(c *call, at *location) string {
 	if at.stat.Mode&unix.S_IFMT != unix.S_IFSOCK {
 		return "ECONNREFUSED"
 	}

@@ -41,10 +41,10 @@ type Supervisor struct {
 
 	running sync.Map // pid to the number of the program that it runs
 
-	mu    sync.Mutex // guards what follows, and keeps the events of a process in order
-	table *procTable
-	execs uint64 // number of the last proc.exec
-	given given
+	mu      sync.Mutex // guards what follows, and keeps the events of a process in order
+	table   *procTable
+	execs   uint64 // number of the last proc.exec
+	baseEnv baseEnv
 
 	judged  map[identity]bool // executables that the rules of consent let run
 	first   identity          // executable of the first that called: the launch
@@ -56,7 +56,7 @@ type Supervisor struct {
 
 	privileged bool // may look where the caller may not
 
-	underway underway
+	inFlight inFlight
 	looked   looked
 	sharing  bool // processes may have memory, working directory or descriptors in common
 
@@ -64,7 +64,7 @@ type Supervisor struct {
 	slice timeSlice // owned by the receiver
 
 	// What the receiver writes one call into.
-	at, to spot
+	at, to location
 	atName [256]byte      // of at, while to is found
 	ids    [2][][3]uint32 // of users and groups, see mapped
 	path   [pathMax]byte
@@ -82,7 +82,7 @@ func New(c Config) (_ *Supervisor, err error) {
 	}
 	s := &Supervisor{config: c, memory: newMemory(), resolver: newResolver(newPlaces(c.View)), began: time.Now(),
 		served: make(chan struct{}), readers: make(chan struct{}, maxReaders),
-		hashes: newHashes(c.Hashes), quiet: newExpectations(c.Quiet), privileged: os.Geteuid() == 0, underway: underway{}, failed: failure{report: c.Failed}}
+		hashes: newHashes(c.Hashes), quiet: newExpectations(c.Quiet), privileged: os.Geteuid() == 0, inFlight: inFlight{}, failed: failure{report: c.Failed}}
 	s.lookups = newFlood(s.hand, c.Marked)
 	defer func() {
 		if err != nil {
@@ -165,7 +165,7 @@ func (s *Supervisor) handle(n *notification, now int64) {
 		s.listener.answer(n.id, unix.EPERM)
 		return
 	}
-	c := call{notification: n, now: now, tid: int(n.pid), again: s.underway.end(n)}
+	c := call{notification: n, now: now, tid: int(n.pid), again: s.inFlight.end(n)}
 	if abi := foreignABI(n); abi != "" {
 		s.foreign(&c, abi)
 		return
@@ -213,13 +213,13 @@ func (s *Supervisor) caller(c *call) *proc {
 		return &proc{pid: c.tid, dir: -1, pidfd: -1, proc: s.table.dir, known: true}
 	}
 	if p.pending != nil {
-		s.settle(c, p)
+		s.confirmExec(c, p)
 	}
 	if s.config.Gate != nil && p.now.exec == 0 && !p.looked {
-		s.unjudged(c, p)
+		s.judgeUnseen(c, p)
 	}
 	if !p.known && c.info.shape != shapeExec && !c.looks {
-		s.seen(p, nil)
+		s.recordProcess(p, nil)
 	}
 	return p
 }
@@ -315,9 +315,9 @@ func (s *Supervisor) failIf(err error) {
 // fail makes every further call return EPERM.
 func (s *Supervisor) fail(err error) { s.failed.set(err) }
 
-// openRoot opens the root of the view, when the first call shows that it
-// stands. It is that of the caller: nobody inside may change his (chroot(2) is
-// refused), and the first process may be one that we have no right to look at.
+// openRoot opens the root of the view, once the first call shows that the view is
+// complete. It is the caller's root: no process inside can change its root (chroot(2)
+// is refused), and the supervisor may have no right to look at the first process.
 func (s *Supervisor) openRoot(p *proc) bool {
 	if s.resolver.root >= 0 {
 		return true

@@ -39,12 +39,12 @@ type TripwireConfig struct {
 	// Made is there from the beginning, directories before what they hold.
 	Made []Entry
 
-	// Baits are among the files of Made.
-	Baits Baits
+	// Honeytokens are among the files of Made.
+	Honeytokens Honeytokens
 
-	// Charge is told how many bytes of memory the private directories take at most,
-	// before they do and when it is less; an error refuses more (ENOSPC). nil for no
-	// limit.
+	// Charge is called with how many bytes of memory the private directories may take,
+	// before they take more and when they take less; an error refuses more (ENOSPC). nil
+	// for no limit.
 	Charge func(bytes int64) error
 
 	// Covers is the absolute path of a directory of which each file is mounted over a
@@ -115,7 +115,7 @@ func NewTripwire(c TripwireConfig) (*Tripwire, error) {
 			return nil, fmt.Errorf("making the root of the view: %s: %w", e.Path, errno)
 		}
 	}
-	if err := tree.bait(c.Baits.Details); err != nil {
+	if err := tree.honeytoken(c.Honeytokens.Details); err != nil {
 		return nil, fmt.Errorf("making the root of the view: %w", err)
 	}
 	device, err := unix.FcntlInt(c.Device.Fd(), unix.F_DUPFD_CLOEXEC, 3)
@@ -272,8 +272,8 @@ func (t *Tripwire) respond(raw, out []byte) error {
 		return t.send(fuseNothing(out, r.unique, fuseForever))
 	}
 	// While it waits: its memory is what it was, and its events are in order.
-	a := t.ask(m.tid)
-	if told := t.record(m, a); !told && !a.creates {
+	a := t.inspect(m.tid)
+	if recorded := t.record(m, a); !recorded && !a.creates {
 		return t.send(fuseNothing(out, r.unique, absentFor))
 	}
 	return t.send(answer)

@@ -66,7 +66,7 @@ func (t *Tripwire) refused(r fuseRequest) (miss, bool) {
 
 // record makes the event of a look-up. False says that it is none, for what was
 // looked for is nowhere else either.
-func (t *Tripwire) record(m miss, a asked) bool {
+func (t *Tripwire) record(m miss, a pendingCall) bool {
 	looked := m.path
 	e := event.Event{Sensor: event.Tripwire, Action: event.FileLookup, Object: a.path, Verdict: event.Denied, Layer: event.LayerView,
 		Error: "ENOENT", Process: t.process(a), Detail: map[string]string{}}
@@ -115,7 +115,7 @@ func (t *Tripwire) rule(path string) string {
 }
 
 // describe says how it was asked.
-func (a asked) describe(detail map[string]string) {
+func (a pendingCall) describe(detail map[string]string) {
 	if a.call != "" {
 		detail["call"] = a.call
 	}
@@ -167,7 +167,7 @@ func leadsTo(tid int, path, looked string) string {
 	return looked
 }
 
-func (t *Tripwire) process(a asked) event.Process {
+func (t *Tripwire) process(a pendingCall) event.Process {
 	p := event.Process{PID: a.pid}
 	if t.config.Process != nil && a.pid != 0 {
 		p = t.config.Process(a.pid)
@@ -183,7 +183,7 @@ func (t *Tripwire) process(a asked) event.Process {
 func (t *Tripwire) observe(e event.Event) {
 	put := t.config.Sink.Observe
 	if e.Sensor == event.Honey {
-		put = t.config.Baits.Sink.Emit
+		put = t.config.Honeytokens.Sink.Emit
 	}
 	if err := put(e); err != nil {
 		t.failed.set(err)

@@ -39,7 +39,7 @@ func (s *Supervisor) verify(j *traced) bool {
 		p.now.is = is
 		return true
 	}
-	return s.otherwise(j.call, p, j.was, is)
+	return s.recordMismatch(j.call, p, j.was, is)
 }
 
 // runsWith says whether the arguments of p are these, or begin with these where
@@ -103,7 +103,7 @@ func readUpTo(dir int, name string, most int) (text []byte, whole bool) {
 
 // commandLine is the arguments that the kernel will give to the program of l:
 // what interprets a script gets the script's name before them.
-func (l *launch) commandLine() []string {
+func (l *execCall) commandLine() []string {
 	argv := l.event.Process.Argv
 	if len(argv) == 0 {
 		argv = []string{""}

@@ -78,8 +78,8 @@ func addHoneytokens(spec *boundary.Spec, files []honey.File) {
 
 // served are the honeytokens that the tripwire has among its files: it reports who
 // touches them.
-func (s *Set) served(made []boundary.Entry) supervise.Baits {
-	out := supervise.Baits{Details: map[string]map[string]string{}, Sink: s.config.Bus.Sensor(event.Honey)}
+func (s *Set) served(made []boundary.Entry) supervise.Honeytokens {
+	out := supervise.Honeytokens{Details: map[string]map[string]string{}, Sink: s.config.Bus.Sensor(event.Honey)}
 	for _, f := range s.honey {
 		if slices.ContainsFunc(made, func(e boundary.Entry) bool { return e.Path == f.Path }) {
 			out.Details[f.Path] = f.Details()
@@ -91,7 +91,7 @@ func (s *Set) served(made []boundary.Entry) supervise.Baits {
 // watchHoneytokens watches for opens of the honeytokens that the tripwire does not
 // serve. The view is complete.
 func (s *Set) watchHoneytokens(w boundary.Watch) error {
-	files := slices.DeleteFunc(slices.Clone(s.honey), func(f honey.File) bool { return s.baits.Details[f.Path] != nil })
+	files := slices.DeleteFunc(slices.Clone(s.honey), func(f honey.File) bool { return s.honeytokens.Details[f.Path] != nil })
 	if len(files) == 0 {
 		return nil
 	}

@@ -68,17 +68,17 @@ func (s *Set) openRoot(d boundary.RootDevice) error {
 	for i, e := range d.Made {
 		made[i] = supervise.Entry(e)
 	}
-	baits := s.served(d.Made)
+	honeytokens := s.served(d.Made)
 	root, err := supervise.NewTripwire(supervise.TripwireConfig{
 		Device: d.File, Root: d.First, UID: d.UID, GID: d.GID,
-		Private: d.Private, Made: made, Baits: baits, Charge: d.Charge, Covers: d.Covers, Rule: s.hiding, Reads: s.config.Plan.Record.Level == policy.RecordFull,
+		Private: d.Private, Made: made, Honeytokens: honeytokens, Charge: d.Charge, Covers: d.Covers, Rule: s.hiding, Reads: s.config.Plan.Record.Level == policy.RecordFull,
 		Sink: blinding{s.config.Bus.Sensor(event.Tripwire), s}, Quiet: probed, Ordinary: s.ordinary, Process: s.process, Marked: s.marked, Failed: s.config.Bus.Fail,
 	})
 	if err != nil {
 		return err
 	}
 	s.mu.Lock()
-	s.root, s.baits = root, baits
+	s.root, s.honeytokens = root, honeytokens
 	s.mu.Unlock()
 	s.serving.Go(root.Serve)
 	return nil

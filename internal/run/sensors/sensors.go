@@ -43,15 +43,15 @@ type Set struct {
 	plan    policy.Plan // of the launch, set before that calls anything here
 	began   atomic.Bool // the command may be executed
 
-	mu      sync.Mutex // guards what follows
-	calls   *supervise.Supervisor
-	root    *supervise.Tripwire
-	baits   supervise.Baits // that root reports
-	watcher *honey.Watcher  // of the other honeytokens
-	tools   *reports.Server
-	denials *supervise.LandlockAudit
-	trees   []policy.Tree      // of the view
-	blinded map[[2]string]bool // what was declared not to be seen, with the reason
+	mu          sync.Mutex // guards what follows
+	calls       *supervise.Supervisor
+	root        *supervise.Tripwire
+	honeytokens supervise.Honeytokens // that root reports
+	watcher     *honey.Watcher        // of the other honeytokens
+	tools       *reports.Server
+	denials     *supervise.LandlockAudit
+	trees       []policy.Tree      // of the view
+	blinded     map[[2]string]bool // what was declared not to be seen, with the reason
 
 	serving sync.WaitGroup
 }
@@ -97,7 +97,7 @@ func (s *Set) Names() string {
 		name event.Sensor
 	}{
 		{s.config.Gateway, event.Gateway}, {s.calls != nil, event.Syscall}, {s.root != nil, event.Tripwire},
-		{s.watcher != nil || len(s.baits.Details) > 0, event.Honey}, {s.denials != nil, event.Landlock}, {s.tools != nil, event.Agent},
+		{s.watcher != nil || len(s.honeytokens.Details) > 0, event.Honey}, {s.denials != nil, event.Landlock}, {s.tools != nil, event.Agent},
 	} {
 		if sensor.on {
 			names = append(names, string(sensor.name))
@@ -127,7 +127,7 @@ func (s *Set) Begin() error {
 func (s *Set) Close() error {
 	s.mu.Lock()
 	calls, root, watcher, denials, tools := s.calls, s.root, s.watcher, s.denials, s.tools
-	s.calls, s.root, s.watcher, s.denials, s.baits = nil, nil, nil, nil, supervise.Baits{}
+	s.calls, s.root, s.watcher, s.denials, s.honeytokens = nil, nil, nil, nil, supervise.Honeytokens{}
 	s.mu.Unlock()
 	var errs []error
 	if calls != nil {

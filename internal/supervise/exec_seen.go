@@ -12,9 +12,9 @@ import (
 	"holdfast.dev/holdfast/internal/floor/event"
 )
 
-// seen records a process at its first event that is no execution, or that runs
+// recordProcess records a process at its first event that is no execution, or that runs
 // something else than was recorded; detail says which.
-func (s *Supervisor) seen(p *proc, detail map[string]string) {
+func (s *Supervisor) recordProcess(p *proc, detail map[string]string) {
 	p.known = true
 	s.running.Store(p.pid, p.now.exec)
 	e := event.Event{Action: event.ProcSeen, Object: p.now.path, Verdict: event.Allowed, Process: p.full(), Detail: detail}
@@ -47,8 +47,8 @@ func split(b []byte) (argv []string) {
 	return argv
 }
 
-// settle finds out what became of the last execution of p, at its next call.
-func (s *Supervisor) settle(c *call, p *proc) {
+// confirmExec finds out what became of the last execution of p, at its next call.
+func (s *Supervisor) confirmExec(c *call, p *proc) {
 	gated := s.gated(event.KindExec)
 	if c.tid != p.pid && !gated {
 		return // the thread that executed bears the number of the process after that
@@ -75,18 +75,18 @@ func (s *Supervisor) settle(c *call, p *proc) {
 		p.now = was.before
 		s.running.Store(p.pid, p.now.exec)
 		if !was.doomed {
-			s.seen(p, map[string]string{"not_executed": strconv.FormatUint(was.exec, 10)})
+			s.recordProcess(p, map[string]string{"not_executed": strconv.FormatUint(was.exec, 10)})
 		}
 	default:
-		s.otherwise(c, p, was, is)
+		s.recordMismatch(c, p, was, is)
 	}
 }
 
-// otherwise records that a process runs something else than it asked for when
+// recordMismatch records that a process runs something else than it asked for when
 // it was looked at: the file was changed in between, or its name was, or what
 // it is called with. False means that the rules of consent do not allow that,
 // and that it was killed.
-func (s *Supervisor) otherwise(c *call, p *proc, was *execution, is identity) bool {
+func (s *Supervisor) recordMismatch(c *call, p *proc, was *execution, is identity) bool {
 	s.execs++
 	next := program{exec: s.execs, is: is}
 	if text, errno := s.resolver.linkOf(p, p.pid, "exe"); errno == 0 {
@@ -146,7 +146,7 @@ func (s *Supervisor) ended(p *proc) {
 	}
 	s.table.drop(p)
 	s.running.Delete(p.pid)
-	delete(s.underway, p.pid)
+	delete(s.inFlight, p.pid)
 }
 
 // exitDetail says how a process ended as a shell does.

@@ -13,9 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// asked is what a waiting thread asked of the kernel. It is what stood in its
+// pendingCall is what a waiting thread asked of the kernel. It is what stood in its
 // memory: good for a record, never for a decision.
-type asked struct {
+type pendingCall struct {
 	pid, tid int    // in our pid namespace; 0 when it is not known
 	call     string // name of the system call; "" when it is not known
 	path     string // as asked; "" when it is not known
@@ -29,7 +29,7 @@ type asked struct {
 }
 
 // absolute is the path without dots, "" when it is not known.
-func (a asked) absolute() string { return fromDir(a.dir, a.path) }
+func (a pendingCall) absolute() string { return fromDir(a.dir, a.path) }
 
 func fromDir(dir, name string) string {
 	if strings.HasPrefix(name, "/") {
@@ -50,9 +50,9 @@ type pathCall struct {
 	socket bool
 }
 
-// ask reads what a thread that waits is asking for.
-func (t *Tripwire) ask(tid int) asked {
-	var a asked
+// inspect reads what a thread that waits is asking for.
+func (t *Tripwire) inspect(tid int) pendingCall {
+	var a pendingCall
 	a.pid, a.tid = t.pids.outer(tid)
 	if a.tid == 0 {
 		return a
@@ -64,7 +64,7 @@ func (t *Tripwire) ask(tid int) asked {
 	default:
 		select {
 		case t.asking <- struct{}{}:
-		case <-time.After(askPatience):
+		case <-time.After(inspectPatience):
 			return a
 		}
 	}
@@ -74,13 +74,13 @@ func (t *Tripwire) ask(tid int) asked {
 }
 
 const (
-	askPatience = 5 * time.Millisecond
-	askTries    = 100 // of askPause: the thread may not have gone to sleep yet, after it woke us
-	askPause    = 20 * time.Microsecond
+	inspectPatience = 5 * time.Millisecond
+	inspectTries    = 100 // of inspectPause: the thread may not have gone to sleep yet, after it woke us
+	inspectPause    = 20 * time.Microsecond
 )
 
 // read fills in what the thread waits in.
-func (a *asked) read() {
+func (a *pendingCall) read() {
 	nr, args, ok := currentCall(a.tid)
 	if !ok {
 		return
@@ -162,7 +162,7 @@ func currentCall(tid int) (nr int, args [6]uint64, ok bool) {
 	}
 	defer unix.Close(fd)
 	var line [256]byte
-	for range askTries {
+	for range inspectTries {
 		n, err := unix.Pread(fd, line[:], 0)
 		if err != nil {
 			return 0, args, false
@@ -170,7 +170,7 @@ func currentCall(tid int) (nr int, args [6]uint64, ok bool) {
 		if line[0] != 'r' { // "running"
 			return parseCall(string(line[:n]))
 		}
-		time.Sleep(askPause)
+		time.Sleep(inspectPause)
 	}
 	return 0, args, false
 }
