@@ -27,7 +27,7 @@ func (s *Supervisor) finishFile(c *call, e *event.Event, changes bool) {
 		s.finish(c, e)
 		return
 	}
-	if c.again { // it waits for somebody, and would be made anew for each stop
+	if c.again { // it blocks on another process, and would be restarted for each stop
 		c.uncompared("it waits for another process, as the open of a fifo does")
 		s.finish(c, e)
 		s.inFlight.add(c)

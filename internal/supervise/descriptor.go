@@ -12,7 +12,7 @@ import (
 
 // read reads the link of /proc/PID that r.name names. The descriptors of a
 // process that made itself not dumpable (PR_SET_DUMPABLE) are closed to an
-// ordinary user there, but not to whoever owns its user namespace
+// ordinary user there, but not to the owner of its user namespace
 // (pidfd_getfd(2)): r.name leads to a copy of ours then, until the next reading.
 func (r *resolver) read(p *proc, tid int) ([]byte, syscall.Errno) {
 	text, errno := readlinkat(p.base(), r.name, r.link[:])

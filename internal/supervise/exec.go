@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	maxReaders     = 8   // executables that are read at a time; who comes after waits with the receiver
+	maxReaders     = 8   // executables that are read at a time; one more blocks the receiver
 	maxInterpreter = 4   // as the kernel's, of scripts that are interpreted by scripts
 	headSize       = 256 // BINPRM_BUF_SIZE: how far the kernel looks for the interpreter
 )
@@ -47,8 +47,8 @@ type execCall struct {
 	env    *texts // its variables, where a rule of consent could be about it; nil where they were not read
 
 	// Where rules of consent are about executions.
-	was    *execCall     // as it was when a human was asked about it; nil when nobody was
-	ruling event.Ruling  // what he said
+	was    *execCall     // as it was when a human was asked about it; nil when none was
+	ruling event.Ruling  // the answer
 	trace  bool          // what runs then is held against this
 	errno  syscall.Errno // that it is foreseen to get, and gets from us
 }

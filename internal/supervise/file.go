@@ -228,7 +228,7 @@ func (s *Supervisor) descriptor(c *call, e *event.Event) {
 }
 
 // handed judges a change by a descriptor of what is not in view: it came from
-// outside, and so is changed by whoever owns it.
+// outside, and so only its owner may change it.
 func (s *Supervisor) handed(c *call) outcome {
 	var st unix.Stat_t
 	if s.resolver.statDescriptor(c.proc, c.tid, int(int32(c.args[c.info.dir])), &st) && c.proc.creds.uid != st.Uid && !c.proc.creds.owner {

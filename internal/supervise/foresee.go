@@ -60,14 +60,14 @@ func (r *resolver) unhidden(t *policy.Tree) *policy.Tree {
 	return r.places.of(path.Dir(t.Path))
 }
 
-// kept says of what is missing in a private tree that it was kept from the caller:
-// the host has it, or the directory in which it was to be made.
-func (s *Supervisor) kept(at *location, w want) bool {
-	if s.config.Kept == nil || at.exists || at.tree == nil || at.tree.Access != policy.Copy {
+// hiddenByView reports whether the host has a path that is missing in a private tree,
+// or the directory in which it was to be made.
+func (s *Supervisor) hiddenByView(at *location, w want) bool {
+	if s.config.HiddenByView == nil || at.exists || at.tree == nil || at.tree.Access != policy.Copy {
 		return false
 	}
 	missing := cmp.Or(at.resolved(), string(at.asked))
-	if s.config.Kept(missing) {
+	if s.config.HiddenByView(missing) {
 		return true
 	}
 	if at.dir != nil || !w.changes() {
@@ -75,7 +75,7 @@ func (s *Supervisor) kept(at *location, w want) bool {
 	}
 	missing = path.Dir(missing)
 	_, err := os.Lstat(missing)
-	return err == nil && s.config.Kept(missing)
+	return err == nil && s.config.HiddenByView(missing)
 }
 
 // placed judges by what there is, and by how it is mounted.
@@ -185,7 +185,7 @@ func (s *Supervisor) inTree(at *location, w want, o outcome) outcome {
 		return denied(event.LayerView, at.tree.Rule, o.errno)
 	case o.errno == "EBUSY" && w == wantRemove:
 		return denied(event.LayerProtected, at.tree.Rule, o.errno)
-	case o.verdict == event.Allowed && o.errno == "ENOENT" && s.kept(at, w):
+	case o.verdict == event.Allowed && o.errno == "ENOENT" && s.hiddenByView(at, w):
 		return denied(event.LayerView, "", o.errno)
 	}
 	return o

@@ -74,7 +74,7 @@ func (c *call) misfits(at *location, w want, creates bool) string {
 	if at.errno != 0 {
 		return unix.ErrnoName(at.errno)
 	}
-	slash, directory := at.slashed, at.exists && at.stat.Mode&unix.S_IFMT == unix.S_IFDIR
+	slash, directory := at.slashed, isDirectory(at)
 	switch {
 	case w == wantCreate && at.exists:
 		return "EEXIST"
@@ -132,7 +132,7 @@ func (c *call) removesDots(at *location) string {
 	return "EBUSY"
 }
 
-// removed is what comes of taking a name away from who may.
+// removed is the error of removing a name that the caller may remove.
 func (s *Supervisor) removed(c *call, at *location) string {
 	directory := at.stat.Mode&unix.S_IFMT == unix.S_IFDIR
 	switch {
@@ -155,8 +155,8 @@ func (at *location) last() []byte {
 	return name[bytes.LastIndexByte(name, '/')+1:]
 }
 
-// top says whether something is mounted at s, so that nobody may move it or take
-// it away (EBUSY).
+// top says whether something is mounted at s, so that it cannot be moved or removed
+// (EBUSY).
 func (r *resolver) top(s *location) bool {
 	switch {
 	case s.dir == nil || s.tree == nil:

@@ -36,7 +36,7 @@ func (s *Supervisor) owned(c *call, at *location) outcome {
 	return allowed(errno)
 }
 
-// newOwner is the error of giving a file to somebody: only a capability gives it to
+// newOwner is the error of changing the owner of a file: only a capability gives it to
 // another user, and its owner to no group but those that the owner is in (chown(2)).
 func (s *Supervisor) newOwner(c *call, at *location) string {
 	cr := &c.proc.creds

@@ -25,8 +25,8 @@ func (s *Supervisor) linked(c *call) outcome {
 	if s.to.errno != 0 || !s.to.exists {
 		return s.inTree(&s.to, wantRead, allowed(cmp.Or(unix.ErrnoName(s.to.errno), "ENOENT")))
 	}
-	if errno := c.endsWrong(&s.to); errno != "" {
-		return allowed(errno)
+	if s.to.slashed && !isDirectory(&s.to) {
+		return allowed("ENOTDIR")
 	}
 	o, decided := s.leads(c, &s.at, wantCreate)
 	if !decided {
@@ -70,14 +70,6 @@ func (s *Supervisor) leads(c *call, at *location, w want) (outcome, bool) {
 		return s.inTree(at, w, allowed(unix.ErrnoName(at.errno))), true
 	}
 	return outcome{}, false
-}
-
-// endsWrong is the error of a path that ends in a slash after what is no directory.
-func (c *call) endsWrong(at *location) string {
-	if at.slashed && at.stat.Mode&unix.S_IFMT != unix.S_IFDIR {
-		return "ENOTDIR"
-	}
-	return ""
 }
 
 // renamed foresees what comes of moving s.at to s.to, or of exchanging them.
@@ -212,8 +204,8 @@ func (s *Supervisor) moved(c *call) outcome {
 
 func isDirectory(at *location) bool { return at.exists && at.stat.Mode&unix.S_IFMT == unix.S_IFDIR }
 
-// linksProtected says whether a file of somebody else gets no further name from who
-// may not write to it (fs.protected_hardlinks of proc_sys_fs(5)).
+// linksProtected says whether the kernel refuses a hard link to a file that the caller
+// neither owns nor may write (fs.protected_hardlinks of proc_sys_fs(5)).
 var linksProtected = sync.OnceValue(func() bool {
 	text, err := os.ReadFile("/proc/sys/fs/protected_hardlinks")
 	return err != nil || strings.TrimSpace(string(text)) != "0"

@@ -12,12 +12,12 @@ import (
 	"holdfast.dev/holdfast/internal/floor/event"
 )
 
-// Honeytokens are files of the root of the view that nobody has a reason to open.
+// Honeytokens are files of the root of the view that no program has a reason to open.
 type Honeytokens struct {
 	// Details say of each, by its path, what its events say besides.
 	Details map[string]map[string]string
 
-	// Sink gets the events. Who touches a honeytoken waits until Emit returns.
+	// Sink gets the events. A process that touches a honeytoken waits until Emit returns.
 	Sink Sink
 }
 
@@ -115,7 +115,7 @@ func (t *Tripwire) tell(w touch) {
 		for end := time.Now().Add(tellPatience); a.call == "" && a.tid != 0 && time.Now().Before(end); {
 			a = t.inspect(w.tid)
 		}
-		if a.tid == 0 || !opensBy(a.call) { // who is dead opens nothing
+		if a.tid == 0 || !opensBy(a.call) { // a dead thread opens nothing
 			return
 		}
 	}

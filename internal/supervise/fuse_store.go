@@ -11,8 +11,8 @@ import (
 )
 
 // store has what the files of private directories hold: a file for each, named by
-// its number, in a directory that is in no view. What nobody inside can name,
-// nobody inside can exchange: no link is followed, and the names are ours.
+// its number, in a directory that is in no view. What no process inside can
+// name, none can exchange: no link is followed, and the names are ours.
 //
 // It is memory of the supervisor's, which would not count against the limit of the
 // run's: charge is called before more is taken, and may refuse.
@@ -101,7 +101,7 @@ func (s *store) remove(id uint64) {
 		unix.Close(s.open[i].fd)
 		s.open = slices.Delete(s.open, i, i+1)
 	}
-	unix.Unlinkat(s.dir, storeName(id), 0) // a file that stays is in nobody's way, and counts against the size of the storage
+	unix.Unlinkat(s.dir, storeName(id), 0) // a file that stays does no harm, and counts against the size of the storage
 	s.uses(id, 0)
 	delete(s.used, id)
 }

@@ -31,7 +31,7 @@ type node struct {
 	covers     bool   // it is mounted over something that is hidden, or has what is
 	names      uint32 // how many names it has; 0 once it is removed
 	held       uint64 // look-ups that the kernel has not forgotten
-	honeytoken string // where it was put, of a file that nobody has a reason to open; else ""
+	honeytoken string // where it was put, of a file that no program has a reason to open; else ""
 	changed    int64  // content, nanoseconds since 1970; 0 for what the launch made
 	altered    int64  // attributes, likewise
 
@@ -154,7 +154,7 @@ func newTree(private ...string) *tree {
 // get returns nil when there is no such node.
 func (t *tree) get(id uint64) *node { return t.nodes[id] }
 
-// add makes a node, as somebody asks for it: a file in a private directory is empty,
+// add makes a node for a request: a file in a private directory is empty,
 // and in the storage.
 func (t *tree) add(dir *node, name string, mode uint32, data []byte) (*node, unix.Errno) {
 	n, errno := t.place(dir, name, mode, data)

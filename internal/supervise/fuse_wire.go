@@ -81,7 +81,7 @@ type fuseRequest struct {
 	op     uint32
 	unique uint64
 	node   uint64
-	tid    int // in the pid namespace of whoever mounted; 0 for the kernel itself
+	tid    int // in the pid namespace of the process that mounted; 0 for the kernel itself
 	body   []byte
 }
 

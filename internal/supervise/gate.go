@@ -131,7 +131,7 @@ func (l *execCall) remember(now int64) {
 }
 
 // again is the refusal of a moment ago when l is the same once more, by another
-// path: who searches along PATH (execvp) comes by the same program in several
+// path: a search along PATH (execvp) finds the same program in several
 // directories, and goes on after EACCES.
 func (l *execCall) again() (event.Ruling, bool) {
 	was := l.call.proc.refused
@@ -211,7 +211,7 @@ func (l *execCall) differs(was *execCall) string {
 }
 
 // judgeRunning asks the rules about what runs already, or is about to, though
-// something else was judged. Nobody is asked about it: it is allowed or killed.
+// something else was judged. No human is asked about it: it is allowed or killed.
 func (s *Supervisor) judgeRunning(c *call, p *proc, e *event.Event) bool {
 	if !s.gated(event.KindExec) {
 		return true
@@ -226,7 +226,7 @@ func (s *Supervisor) judgeRunning(c *call, p *proc, e *event.Event) bool {
 	if r.Verdict == event.Allowed {
 		return true
 	}
-	if r.Wait != nil { // whoever would answer need not
+	if r.Wait != nil { // withdraw the question
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
 		go r.Wait(ctx)

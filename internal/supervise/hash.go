@@ -208,7 +208,7 @@ func (h *hashes) save() error {
 	return nil
 }
 
-// writeFile replaces a file as a whole.
+// writeFile replaces a file as a whole. It syncs nothing: a broken file only costs work.
 func writeFile(name, text string) error {
 	f, err := os.CreateTemp(filepath.Dir(name), ".hashes-*")
 	if err != nil {

@@ -25,7 +25,7 @@ type holding struct {
 	calls   map[uint64]*heldCall // by the number of the notification
 	work    chan func()
 	closed  bool
-	patrols bool // somebody looks after them
+	patrols bool // lookAfter runs
 }
 
 // heldCall is one of them.

@@ -75,7 +75,7 @@ func (a *LandlockAudit) find(id string) *landlockDomain {
 		return d
 	}
 	if len(a.domains) >= auditDomains {
-		for other, o := range a.domains { // somebody else's
+		for other, o := range a.domains { // of another run
 			if !o.ours {
 				delete(a.domains, other)
 				break

@@ -161,7 +161,7 @@ func (s *Supervisor) inReach(c *call, dirfd int, text []byte, w want) bool {
 }
 
 // expects says of what was found that programs look for it by themselves. Where it
-// leads decides: what was asked for may be a link that somebody inside made.
+// leads decides: what was asked for may be a link made inside.
 func (s *Supervisor) expects() bool {
 	return s.quiet.have(cmp.Or(s.at.resolved(), string(s.at.asked)))
 }

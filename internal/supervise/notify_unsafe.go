@@ -65,12 +65,12 @@ func newListener(f *os.File) (*listener, error) {
 type arrived struct {
 	call  bool // one may be received
 	other bool // the other descriptor is readable
-	over  bool // nobody is left who could make a call
+	over  bool // no process is left that could make a call
 }
 
 // wait returns when a call may have arrived, when the descriptor other is
 // readable, which may be -1, or after as many nanoseconds, where they are not
-// negative. Before Linux 6.11 a RECV does not end when nobody is left.
+// negative. Before Linux 6.11 a RECV does not end when no process is left.
 func (l *listener) wait(other int, nanoseconds int64) (a arrived, err error) {
 	l.pfd = [2]unix.PollFd{{Fd: int32(l.fd), Events: unix.POLLIN}, {Fd: int32(other), Events: unix.POLLIN}}
 	var limit unsafe.Pointer
@@ -121,7 +121,7 @@ type addFD struct {
 }
 
 // handIn gives the caller a copy of a descriptor of ours, the number of which is
-// what its call returns, from any goroutine. ENOENT means that nobody waits for
+// what its call returns, from any goroutine. ENOENT means that no caller waits for
 // it any more; with every other error the call still waits.
 //
 // It takes no signal: the kernel notes the reply before it waits for the caller to

@@ -56,12 +56,11 @@ func (s *Supervisor) outside(c *call, e *event.Event, first outcome, place strin
 	}
 	s.workingDirectory(c, &ch.who)
 	ch.umask = s.umask(c)
-	if !s.wait(&n, func(ctx context.Context) { s.change(ctx, ch) }) {
-		c.refuse(event.Ruling{Reason: tooMany})
-		c.refusedBy(e)
-	} else {
+	if s.wait(&n, func(ctx context.Context) { s.change(ctx, ch) }) {
 		return true
 	}
+	c.refuse(event.Ruling{Reason: tooMany})
+	c.refusedBy(e)
 	return false
 }
 
@@ -101,7 +100,7 @@ func (s *Supervisor) unmade(first outcome) bool {
 func (s *Supervisor) asked(path string) bool { return s.config.Asked != nil && s.config.Asked(path) }
 
 // nowhere reports whether ch leads to what the host has not either: then it fails
-// inside as it would there, and nobody is asked.
+// inside as it would there, and no human is asked.
 func (ch *change) nowhere() bool {
 	makes := ch.op == "mkdir" || ch.op == "write" && ch.call.flags&unix.O_CREAT != 0
 	return ch.call.private && (ch.at.name == "" || !ch.at.exists && !makes)
@@ -110,7 +109,7 @@ func (ch *change) nowhere() bool {
 // flag is the last argument of a call on two paths, where it has one.
 func (c *call) flag() uint64 { return c.arg(c.info.flags) }
 
-// beyond says whether a path leads to where the view lets nobody write, without
+// beyond says whether a path leads to where the view allows no writing, without
 // being what it hides or protects.
 func beyond(at *location) bool {
 	if at.magic || at.above || at.unknown != "" || !strings.HasPrefix(at.where(), "/") {
@@ -137,7 +136,7 @@ func (s *location) where() string {
 	return join(s.dir.real, s.name)
 }
 
-// umask of whoever calls; without it nothing is left for others.
+// umask of the caller; 077 where it cannot be read.
 func (s *Supervisor) umask(c *call) uint32 {
 	field := sys.StatusField(c.proc.readEntry(c.tid, "status", make([]byte, 512)), "Umask")
 	if len(field) == 1 {

@@ -26,7 +26,7 @@ func (ch *change) carry(dir, to int) done {
 		}
 	case "unlink":
 		flags := 0
-		if c.nr == sysRmdir || c.nr == unix.SYS_UNLINKAT && c.args[2]&unix.AT_REMOVEDIR != 0 {
+		if c.removesDirectory() {
 			flags = unix.AT_REMOVEDIR
 		}
 		if ch.at.exists && ch.at.kind != unix.S_IFREG && ch.at.kind != unix.S_IFLNK && ch.at.kind != unix.S_IFDIR {

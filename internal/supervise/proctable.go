@@ -27,12 +27,12 @@ type procTable struct {
 	buf     []byte
 	name    []byte
 
-	unwatched int // processes in procs whose end nobody reports, at most
+	unwatched int // processes in procs whose end no pidfd reports, at most
 	sweep     int // when so many are, those that ended are looked for
 	least     int // of sweep
 }
 
-// minSweep is how many processes may be in the table that nobody watches before
+// minSweep is how many processes without a pidfd may be in the table before
 // they are looked through.
 const minSweep = 512
 
@@ -122,7 +122,7 @@ func (t *procTable) load(tid int, now int64, depth int) *proc {
 	return p
 }
 
-// unwatch counts one more process whose end nobody reports, and looks now and
+// unwatch counts one more process without a pidfd, and looks now and
 // then for those that ended.
 func (t *procTable) unwatch(now int64) {
 	if t.unwatched++; t.unwatched < t.sweep {

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Names that the kernel resolves for whoever asks, so that asking in its place
-// would find our own.
+// Names that the kernel resolves for the process that asks: a look-up of ours would
+// find our own.
 var (
 	procSelf   = []byte("/proc/self")
 	procThread = []byte("/proc/thread-self")

@@ -35,7 +35,7 @@ func (r *resolver) around(full []byte, links int, out *location) []byte {
 
 // walk goes through the directories of full name by name, for a path that the
 // kernel does not lead us along: one of the links below /proc is on it, which
-// leads somewhere else for whoever asks. It returns the same path as far as such
+// leads somewhere else for each process that asks. It returns the same path as far as such
 // a link and what that leads to, and nil when there is nothing to go on with.
 // tooLong says that it was given up.
 func (r *resolver) walk(full []byte) (to []byte, tooLong bool) {

@@ -116,9 +116,9 @@ func (c *collector) run(s *Supervisor) {
 }
 
 // servePolling asks before each call whether one is there, for a RECV of a kernel
-// before Linux 6.11 does not end when nobody is left.
+// before Linux 6.11 does not end when no process is left.
 func (s *Supervisor) servePolling() {
-	var quiet int64 // until then nobody asks for processes that ended
+	var quiet int64 // until then ended processes are not collected
 	for {
 		other, patience := s.watch.epoll, int64(-1)
 		if rest := quiet - s.now(); rest > 0 {

@@ -5,7 +5,6 @@ package supervise
 import (
 	"encoding/binary"
 
-	"golang.org/x/sys/unix"
 	"holdfast.dev/holdfast/internal/floor/event"
 )
 
@@ -52,11 +51,7 @@ func (s *Supervisor) messages(c *call) {
 // not be read.
 func (s *Supervisor) message(c *call, e *event.Event, at uint64) bool {
 	var head [12]byte
-	n, errno := s.memory.read(c.tid, at, head[:])
-	if errno != 0 || n < len(head) {
-		if errno == 0 {
-			errno = unix.EFAULT
-		}
+	if errno := s.memory.fill(c.tid, at, head[:]); errno != 0 {
 		s.unread(c, e, "address", errno)
 		return true
 	}

@@ -60,7 +60,7 @@ type Supervisor struct {
 	looked   looked
 	sharing  bool // processes may have memory, working directory or descriptors in common
 
-	alone bool      // owned by the receiver: the last call to be received was gone, or nobody is left
+	alone bool      // owned by the receiver: the last call to be received was gone, or no process is left
 	slice timeSlice // owned by the receiver
 
 	// What the receiver writes one call into.
@@ -115,7 +115,7 @@ func New(c Config) (_ *Supervisor, err error) {
 	return s, nil
 }
 
-// Serve receives calls until nobody is left who could make one. It wants a
+// Serve receives calls until no process is left that could make one. It wants a
 // goroutine of its own and may be called once.
 //
 // A call that was received is interrupted by nothing but the death of its
@@ -126,7 +126,7 @@ func (s *Supervisor) Serve() {
 	s.started.Store(true)
 	defer close(s.served)
 	// Several receivers of one listener are all woken by each call. The thread
-	// ends with this goroutine, for nobody else may have the ids that it takes.
+	// ends with this goroutine, for no other goroutine may have the ids that it takes.
 	runtime.LockOSThread()
 	s.takeIDs()
 	if linux6(11) {
@@ -237,7 +237,7 @@ func (s *Supervisor) answer(c *call) (alive bool) {
 
 // answered takes what came of an answer, and says whether the caller got it.
 func (s *Supervisor) answered(errno syscall.Errno) bool {
-	if errno != 0 && errno != unix.ENOENT { // ENOENT: nobody waits for it any more
+	if errno != 0 && errno != unix.ENOENT { // ENOENT: the caller is gone
 		s.fail(fmt.Errorf("answering a system call: %w", errno))
 	}
 	return errno == 0
@@ -269,7 +269,7 @@ func (s *Supervisor) reply(c *call, e *event.Event) {
 	e.Process = c.proc.who()
 }
 
-// diedFirst is why the outcome of a call is not known that nobody waits for.
+// diedFirst is why the outcome of a call is not known whose caller is gone.
 const diedFirst = "the process ended before its call was answered"
 
 // plain is a call of which nothing but its name and arguments are looked at.

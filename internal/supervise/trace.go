@@ -159,7 +159,7 @@ func (s *Supervisor) follow(j *traced) (again bool) {
 }
 
 // attach begins to trace the caller, and tells it to stop. ECHILD is for a child
-// of ours: whoever waits for it would take the stops for its end.
+// of ours: its waiter would take the stops for its end.
 func (s *Supervisor) attach(c *call) (errno syscall.Errno, seized bool) {
 	if c.proc.parent == s.table.self {
 		return unix.ECHILD, false

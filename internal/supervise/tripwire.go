@@ -16,7 +16,7 @@ import (
 // TripwireConfig is what a Tripwire needs to know.
 type TripwireConfig struct {
 	// Device is /dev/fuse as the launch opened it, in the user namespace of
-	// everything inside; taken over. Nothing inside may keep it: whoever holds
+	// everything inside; taken over. Nothing inside may keep it: a process that holds
 	// it keeps the file system from ending with the supervisor.
 	Device *os.File
 
@@ -49,7 +49,7 @@ type TripwireConfig struct {
 
 	// Covers is the absolute path of a directory of which each file is mounted over a
 	// file that is hidden, whose path it holds, and each directory D over one whose
-	// path D.path holds. Whoever tries to read there is refused, and seen.
+	// path D.path holds. An attempt to read there is refused and recorded.
 	Covers string
 
 	// Rule tells which rule of the policy hides a path; nil for none.
@@ -159,7 +159,7 @@ func (t *Tripwire) Serve() {
 	var all sync.WaitGroup
 	for range servers {
 		all.Go(func() {
-			runtime.LockOSThread()                    // the thread ends with this goroutine, for nobody else may have its ids
+			runtime.LockOSThread()                    // the thread ends with this goroutine, for no other goroutine may have its ids
 			err := become(t.config.UID, t.config.GID) // who alone may make files in the storage
 			if err != nil {
 				err = fmt.Errorf("taking the ids of the task: %w", err)
@@ -176,7 +176,7 @@ func (t *Tripwire) Serve() {
 	t.hangUp() // or what asks would wait, where a failure ended it
 }
 
-// hangUp closes the last descriptor: the kernel ends the connection, and whoever
+// hangUp closes the last descriptor: the kernel ends the connection, and a process that
 // asks or waits gets ENOTCONN or ECONNABORTED.
 func (t *Tripwire) hangUp() { t.hanging.Do(func() { unix.Close(t.device) }) }
 
@@ -280,7 +280,7 @@ func (t *Tripwire) respond(raw, out []byte) error {
 }
 
 // absentFor is how many seconds the kernel remembers of a name that it is not
-// there where nothing was kept from whoever asked: programs ask again and again.
+// there where nothing was kept from the caller: programs ask again and again.
 const absentFor = 1
 
 // Store gives the private directories the storage for what their files hold, and
@@ -307,7 +307,7 @@ func (t *Tripwire) send(answer []byte) error {
 		switch err {
 		case unix.EINTR:
 			continue
-		case nil, unix.ENOENT, unix.ENODEV, unix.ECONNABORTED: // nobody waits for it any more
+		case nil, unix.ENOENT, unix.ENODEV, unix.ECONNABORTED: // the caller is gone
 			return nil
 		default:
 			return fmt.Errorf("answering: %w", err)

@@ -21,7 +21,7 @@ type miss struct {
 	path   string // that was looked up
 	name   string // its last component
 	quiet  bool   // expected, and not there for good
-	hidden bool   // it is there, and nobody inside may read it
+	hidden bool   // it is there, and no process inside may read it
 }
 
 // missed says whether the answer to r is that there is no such name, or none that
@@ -49,12 +49,12 @@ func (t *Tripwire) missed(r fuseRequest, answer []byte) (miss, bool) {
 		m.quiet = true
 		return m, true
 	}
-	return m, r.tid != 0 // 0 is for who is not in the pid namespace of those inside
+	return m, r.tid != 0 // 0 is for a process outside of the inner pid namespace
 }
 
 // refused says whether r is about a file that is hidden. The kernel asks for what
 // it was told for good only when the mode would refuse (fuse_permission in
-// fs/fuse/dir.c), while whoever is refused waits.
+// fs/fuse/dir.c), while the caller that is refused waits.
 func (t *Tripwire) refused(r fuseRequest) (miss, bool) {
 	n := t.fs.tree.get(r.node)
 	if n == nil || !n.covers || n.dir() || r.tid == 0 || t.config.Reads {

@@ -47,7 +47,7 @@ type relay struct {
 }
 
 // drainTime is how long the reader of the output has once the run must be over: after
-// the limit of time, and after whoever asked the command to end waited long enough.
+// the limit of time, and after the caller asked the command to end and waited long enough.
 const drainTime = time.Second
 
 // Attend stays with a running command until everything inside is dead and all
@@ -96,7 +96,7 @@ func Attend(ctx context.Context, proc boundary.Process, c Config) (Ended, error)
 	return Ended{exit, r.report}, errors.Join(err, werr, lost)
 }
 
-// defaultGrace is how long a command has to end after SIGTERM, when nobody says.
+// defaultGrace is how long a command has to end after SIGTERM, unless Config.Grace says otherwise.
 const defaultGrace = 10 * time.Second
 
 // patience is how many requests to end a command may ignore.

@@ -47,7 +47,7 @@ type Console interface {
 	Raw() (restore func(), err error)
 	Size() boundary.WindowSize
 	Resized() <-chan os.Signal
-	// Flush drops input that nobody has read yet.
+	// Flush drops input that was not read yet.
 	Flush()
 	// Suspend stops this process as the shell's job control wants it, and
 	// returns when it was continued.
@@ -93,7 +93,7 @@ func (r *relay) copyStreams(alive context.Context, over <-chan struct{}) (draine
 			to = r.Streams.Err
 		}
 		if r.Streams.InTerminal && !r.Streams.OutTerminal && !r.Streams.ErrTerminal {
-			to = io.Discard // the echo of what is typed; nobody asked to see it
+			to = io.Discard // the echo of what is typed, which has no reader
 		}
 		copyOut(to, master)
 	}

@@ -21,7 +21,7 @@ import (
 	"holdfast.dev/holdfast/internal/floor/event"
 )
 
-// clients finds the process inside that has a connection, for whoever is asked about
+// clients finds the process inside that has a connection, for the human who is asked about
 // it. A process is found by its socket, which it may have been given: what a human
 // sees is which program holds the connection, and where several programs do, none.
 type clients struct {

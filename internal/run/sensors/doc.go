@@ -8,5 +8,5 @@
 //
 // It decides what is an event worth recording: what programs look for by themselves is
 // none (ordinary.go), and what no sensor sees is declared (blind.go). What holds is the
-// boundary's, and who may do what is decided by the rules of consent.
+// boundary's; the rules of consent decide what may happen.
 package sensors

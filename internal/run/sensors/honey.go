@@ -48,7 +48,7 @@ func (s *Set) Decoys() (out []egress.Decoy) {
 	return out
 }
 
-// taken says whether the user has something of his own where a honeytoken would be,
+// taken says whether the user has something where a honeytoken would be,
 // or honest tools of this run read its kind.
 func taken(plan policy.Plan, f honey.File) bool {
 	dir, home := filepath.Dir(f.Path), plan.Identity.Home

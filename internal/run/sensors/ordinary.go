@@ -55,9 +55,9 @@ func (s *Set) private(path string) bool {
 	return boundary.InTrees(path, boundary.ScratchTrees(s.place.Home))
 }
 
-// kept says of a path that is missing in a private directory that it is not
+// hiddenByView says of a path that is missing in a private directory that it is not
 // ordinary.
-func (s *Set) kept(path string) bool {
+func (s *Set) hiddenByView(path string) bool {
 	return s.private(path) && !s.ordinary(event.Event{Action: event.FileLookup, Object: path}, path)
 }
 

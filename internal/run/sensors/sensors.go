@@ -27,7 +27,7 @@ type Config struct {
 	Rules     gate.Rules    // of consent
 	Tools     reports.Tools // how agents inside report their tool calls
 	State     string        // directory of Holdfast's state
-	Protected []string      // paths of the host that nobody may allow to be changed, besides those of the plan; "" for none
+	Protected []string      // paths of the host that no approval may change, besides those of the plan; "" for none
 	Gateway   bool          // the messages of an MCP server are recorded, too
 
 	// Opened is called when the view is complete, before anything is executed in it.

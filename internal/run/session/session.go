@@ -59,8 +59,8 @@ func Open(state string) (*Session, error) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("making the session's directory: %w", err)
 	}
-	// The lock gets its name only when it is held: whoever sees the name and
-	// gets the lock knows that nobody looks after the session.
+	// The lock gets its name only when it is held: a process that sees the
+	// name and gets the lock knows that the session has no supervisor.
 	unnamed := filepath.Join(dir, lockFile+".new")
 	lock, err := lockSession(unnamed, os.O_CREATE|os.O_EXCL)
 	if err == nil {
@@ -127,7 +127,7 @@ func (s *Session) scan(ctx context.Context, plan *policy.Plan) error {
 	return nil
 }
 
-// write records a snapshot for whoever comes after a sudden death. It has to be
+// write records a snapshot for the process that settles after a sudden death. It has to be
 // whole before the launch, not to survive a crash of the machine: then the run
 // is over too, and the next one scans afresh.
 func (s *Session) write(i int, snap *workspace.Snapshot) error {

@@ -33,7 +33,7 @@ func (s *Session) finish(ctx context.Context, u User) error {
 	return errors.Join(err, s.leaveAftermath(report))
 }
 
-// adopt takes over a session that nobody looks after; nil when there is none.
+// adopt takes over a session whose supervisor died; nil for one that is supervised or settled.
 func adopt(dir string) (*Session, error) {
 	lock, err := lockSession(filepath.Join(dir, lockFile), 0)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.EWOULDBLOCK) {
@@ -42,8 +42,8 @@ func adopt(dir string) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Whoever looked after the session may have finished it between our opening
-	// the lock and our getting it. What is kept then is none of ours.
+	// The supervisor may have finished the session after we opened the lock and
+	// before we got it. What is kept then is not ours to settle.
 	held, err := lock.Stat()
 	if err != nil {
 		lock.Close()
@@ -94,10 +94,10 @@ func (e *UnsettledError) Hint() string {
 	return "look at what changed in the workspace, then remove the record of that run: rm -r " + e.Dir
 }
 
-// Sweep settles sessions below a state directory that nobody settled: the janitor of a killed
+// Sweep settles sessions below a state directory whose supervisor died: the janitor of a killed
 // supervisor does so at once, but it may have been killed as well. Only what
 // concerns the workspace is an error, which stops this run. It returns what killed
-// runs left there and nobody was told of.
+// runs left there and was not reported yet.
 func Sweep(ctx context.Context, state, root string, u User) (found []Aftermath, err error) {
 	defer sweepReviews(context.WithoutCancel(ctx), state)
 	entries, err := os.ReadDir(sessionsDir(state))
@@ -120,7 +120,7 @@ func Sweep(ctx context.Context, state, root string, u User) (found []Aftermath, 
 		}
 		s, err := adopt(dir)
 		if err != nil || s == nil {
-			continue // we may not, or somebody looks after it
+			continue // we may not, or it is supervised
 		}
 		err = s.finish(ctx, u)
 		note(dir)
