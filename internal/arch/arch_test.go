@@ -25,7 +25,7 @@ var checks = map[string]func(*tree) []string{
 	"layers":   func(t *tree) []string { return importOrder(t, layers, entry) },
 	"hidden":   func(t *tree) []string { return hidden(t, seers) },
 	"homes":    func(t *tree) []string { return outsideImports(t, homes, layers) },
-	"breadth":  func(t *tree) []string { return breadth(t, wide, fanOut) },
+	"breadth":  func(t *tree) []string { return breadth(t, fanOut) },
 	"budgets":  func(t *tree) []string { return budgets(t, exceptions) },
 	"comments": packageComments,
 	"orphans":  orphans,

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -163,12 +162,7 @@ func outsideImports(t *tree, table, layerTable string) []string {
 }
 
 // breadth checks how many packages of this module each package imports.
-func breadth(t *tree, wideLimits string, narrow int) []string {
-	limits := map[string]int{}
-	for _, w := range strings.Fields(wideLimits) {
-		name, n, _ := strings.Cut(w, ":")
-		limits[name], _ = strconv.Atoi(n) // a slip allows nothing
-	}
+func breadth(t *tree, limit int) []string {
 	imports := map[string]map[string]bool{}
 	for _, f := range t.files {
 		for _, target := range f.targets() {
@@ -184,10 +178,6 @@ func breadth(t *tree, wideLimits string, narrow int) []string {
 	}
 	var bad []string
 	for _, pkg := range slices.Sorted(maps.Keys(imports)) {
-		limit, isWide := limits[pkg]
-		if !isWide {
-			limit = narrow
-		}
 		if n := len(imports[pkg]); n > limit {
 			bad = append(bad, fmt.Sprintf("%s: imports %d packages of this module, the budget is %d", pkg, n, limit))
 		}

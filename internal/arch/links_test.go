@@ -10,7 +10,7 @@ import (
 
 // hostile lists the packages that work over trees which something inside may be
 // writing at the same time.
-const hostile = `boundary/workspace review run consent consent/gate supervise/control record/bus agents/state run/session network/egress agents/reports boundary/native`
+const hostile = `boundary/workspace review run consent consent/gate supervise/control record/bus agents/state run/session run/sensors run/relay run/orders network/egress agents/reports boundary/native`
 
 // follows lists where these packages take a path by a call that follows links: the
 // file, the calls, and why no run chooses what the path leads to. What goes by a
@@ -35,12 +35,12 @@ agents/state/obeyed.go filepath.EvalSymlinks os.OpenFile : the home directory, a
 agents/state/place.go filepath.EvalSymlinks      : the place itself, in the user's home; what lies below it is compared with what was copied
 agents/state/apply.go filepath.Glob             : the state
 agents/state/collect.go os.ReadFile os.WriteFile  : the state
-run/session/alive.go filepath.Glob os.Open              : the state
+run/session/alive.go filepath.Glob                      : the state
 consent/client_linux.go os.Stat                : the state
 consent/gate/programs.go os.Stat                  : programs of the host, for a notice to the user
-run/carry.go filepath.EvalSymlinks             : adds what a link leads to to what is refused, and takes nothing away
+run/sensors/outside.go filepath.EvalSymlinks             : adds what a link leads to to what is refused, and takes nothing away
 review/changelist.go os.ReadDir os.ReadFile os.WriteFile : the state
-run/client.go os.Open os.ReadDir os.Stat       : /proc, where the links are the kernel's
+run/sensors/client.go os.Open os.ReadDir os.Stat       : /proc, where the links are the kernel's
 supervise/control/client.go filepath.Glob      : the state
 consent/gate/process.go os.ReadFile                        : /proc, where the links are the kernel's
 run/session/view.go os.Chown os.Chtimes syscall.Chmod : directories of the state that were made a moment ago, before the run

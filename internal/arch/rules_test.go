@@ -27,7 +27,8 @@ boundary record/incident record/bus
 boundary/boundarytest* boundary/native/abitest*
 boundary/native supervise network network/netstack credentials boundary/workspace agents/gateway
 review agents/state consent/gate
-run/session network/egress agents/reports
+run/session run/orders network/egress agents/reports
+run/sensors run/relay
 run
 prove/trial
 prove/harness
@@ -96,9 +97,6 @@ const (
 	funcLines, funcLinesMax = 50, 100
 	fanOut                  = 12 // imports from this module a package, not counting those of its tests
 )
-
-// wide lists the packages that may import more, with how many.
-const wide = `run:19`
 
 // talkers lists the packages that may print and end the process. What runs
 // inside the sandbox as a probe has no caller to return to: its output is its

@@ -4,7 +4,6 @@ package run
 
 import (
 	"context"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -164,68 +163,4 @@ func TestARunEndsAlthoughSomethingWaits(t *testing.T) {
 			t.Errorf("asked %d times", n)
 		}
 	})
-}
-
-// TestAProcessIsToldByItsConnection looks at one of our own.
-func TestAProcessIsToldByItsConnection(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	c, err := net.Dial("tcp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	var who clients
-	who.begin(os.Getpid(), func(pid int) event.Process { return event.Process{PID: pid, Exec: 7} })
-	peer, port := c.LocalAddr().(*net.TCPAddr).AddrPort(), l.Addr().(*net.TCPAddr).Port
-	p := who.of(peer, port)
-	exe, _ := os.Executable()
-	if p.PID != os.Getpid() || p.Exec != 7 || p.Executable != exe || len(p.SHA256) != 64 {
-		t.Errorf("%+v", p)
-	}
-	f, err := c.(*net.TCPConn).File()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	other := exec.Command("cat") // another program that was given the socket
-	other.ExtraFiles = []*os.File{f}
-	wait, err := other.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := other.Start(); err != nil {
-		t.Fatal(err)
-	}
-	p = who.of(peer, port)
-	wait.Close()
-	if err := other.Wait(); err != nil || p.PID != 0 || p.Executable != "" {
-		t.Errorf("of two programs' it is said to be %+v, %v", p, err)
-	}
-	if p := who.of(l.Addr().(*net.TCPAddr).AddrPort(), 1); p.PID != 0 && p.PID != os.Getpid() {
-		t.Errorf("of nobody's: %+v", p)
-	}
-}
-
-func BenchmarkProcessOfAConnection(b *testing.B) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer l.Close()
-	c, err := net.Dial("tcp", l.Addr().String())
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer c.Close()
-	var who clients
-	who.begin(os.Getpid(), func(pid int) event.Process { return event.Process{PID: pid} })
-	for b.Loop() {
-		if p := who.of(c.LocalAddr().(*net.TCPAddr).AddrPort(), 0); p.PID != os.Getpid() {
-			b.Fatal(p)
-		}
-	}
 }

@@ -1,10 +1,11 @@
 // Package run is one run from plan to end: the only package that joins the rooms.
 //
-// Task.Run finishes what killed runs left, opens the session and the bus, opens the
-// gate and the way out, launches the command, stays with it until everything inside
-// is dead, settles the workspace and returns the Result. A launch is tried again
-// while the workspace changes under it. Reload and Settle reach a run from outside.
+// The way in is Task.Run of task.go, which reads from top to bottom: settle what killed
+// runs left, open the session and the record, make the parts (parts.go), launch, attend
+// the command, settle, record the end (events.go). A launch is tried again while the
+// workspace changes under it. Settle and Reload reach a run from outside.
 //
-// It takes no decision that a room could take, and no room knows it: each gets a
-// plan, the bus and what it needs of its neighbours as a function.
+// session is the directory of a run, sensors what watches it, relay what stands between
+// its command and its caller, orders what arrives at its control socket. None takes a
+// decision that a room could take, and no room knows them.
 package run

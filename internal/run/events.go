@@ -16,41 +16,37 @@ import (
 
 // recordStart records what the boundary was found to be, what holds in it and
 // that the command is about to be executed, and begins to record what it does.
-func (t *Task) recordStart(plan policy.Plan, p boundary.Posture, watch *observers, review policy.View) error {
-	own := t.bus.Sensor(event.Task)
+func (r *running) recordStart(plan policy.Plan, p boundary.Posture) error {
+	own := r.bus.Sensor(event.Task)
 	err := own.Emit(event.Event{Action: event.SessionAttest, Object: plan.Workspace, Verdict: event.Allowed, Detail: posture(p)})
 	if err != nil {
 		return err
 	}
-	detail := map[string]string{"profile": plan.Profile, "level": string(plan.Record.Level), "without": join(plan.Accepted), "home": plan.Identity.Home, "sensors": watch.sensors(), "review": string(review)}
+	detail := map[string]string{"profile": plan.Profile, "level": string(plan.Record.Level), "without": join(plan.Accepted), "home": plan.Identity.Home, "sensors": r.sensors.Names(), "review": string(r.session.View())}
 	for i, s := range plan.Sources {
 		detail[fmt.Sprintf("policy.%d", i+1)] = strings.TrimSpace(s.Name + " " + s.SHA256)
 	}
 	maps.DeleteFunc(detail, func(_, v string) bool { return v == "" })
 	err = own.Emit(event.Event{Action: event.SessionStart, Object: plan.Workspace, Verdict: event.Allowed,
-		Process: event.Process{Argv: slices.Clone(t.Argv), Cwd: plan.Dir}, Detail: detail})
+		Process: event.Process{Argv: slices.Clone(r.task.Argv), Cwd: plan.Dir}, Detail: detail})
 	if err != nil {
 		return err
 	}
-	if err := watch.blindFromStart(); err != nil {
-		return err
-	}
-	watch.begin()
-	return nil
+	return r.sensors.Begin()
 }
 
 // recordRefused records that nothing was executed, and why: where the boundary
 // was not what it should be, that is worth an alert.
-func (t *Task) recordRefused(why error) error {
+func (r *running) recordRefused(why error) error {
 	var differs *boundary.PostureError
 	if errors.As(why, &differs) {
-		err := t.bus.Sensor(event.Task).Emit(event.Event{Action: event.SessionAttest, Object: t.Plan.Workspace, Verdict: event.Denied,
+		err := r.bus.Sensor(event.Task).Emit(event.Event{Action: event.SessionAttest, Object: r.task.Plan.Workspace, Verdict: event.Denied,
 			Detail: map[string]string{"differs": strings.Join(differs.Diff, "; ")}})
 		if err != nil {
 			return err
 		}
 	}
-	return t.bus.End(map[string]string{"status": "not started", "reason": fmt.Sprint(why)})
+	return r.bus.End(map[string]string{"status": "not started", "reason": fmt.Sprint(why)})
 }
 
 func join[S ~string](words []S) string {
@@ -85,37 +81,36 @@ func posture(p boundary.Posture) map[string]string {
 
 // recordReload records that the policy was loaded again, or why it was not, and
 // returns what its caller has to tell.
-func (t *Task) recordReload(err error) error {
-	e := event.Event{Action: event.PolicyReload, Object: t.Plan.Workspace, Verdict: event.Allowed}
+func (r *running) recordReload(err error) error {
+	e := event.Event{Action: event.PolicyReload, Object: r.task.Plan.Workspace, Verdict: event.Allowed}
 	if err != nil {
 		e.Verdict, e.Detail = event.Denied, map[string]string{"reason": err.Error()}
 	}
-	return errors.Join(err, t.bus.Sensor(event.Task).Emit(e))
+	return errors.Join(err, r.bus.Sensor(event.Task).Emit(e))
 }
 
 // recordEnd records what was held back, which limits were hit and how the run ended.
-func (t *Task) recordEnd(r Result) error {
-	own := t.bus.Sensor(event.Task)
-	emit := func(e event.Event) error { return own.Emit(e) }
-	for _, q := range r.Settled.Quarantined {
+func (r *running) recordEnd(result Result) error {
+	emit := r.bus.Sensor(event.Task).Emit
+	for _, q := range result.Settled.Quarantined {
 		err := emit(event.Event{Action: event.FileQuarantine, Object: string(q.Path), Verdict: event.Denied, Layer: event.LayerProtected,
 			Detail: map[string]string{"reason": q.Reason}})
 		if err != nil {
 			return err
 		}
 	}
-	limits := slices.Clone(r.Exit.Hits)
-	if r.Exit.Reason != "" {
-		limits = append(limits, r.Exit.Reason)
+	limits := slices.Clone(result.Exit.Hits)
+	if result.Exit.Reason != "" {
+		limits = append(limits, result.Exit.Reason)
 	}
 	for _, l := range limits {
 		if err := emit(event.Event{Action: event.SessionLimit, Object: l, Verdict: event.Denied}); err != nil {
 			return err
 		}
 	}
-	detail := map[string]string{"status": fmt.Sprint(r.Exit.Status())}
-	if r.Exit.Signal != 0 {
-		detail["signal"] = r.Exit.Signal.String()
+	detail := map[string]string{"status": fmt.Sprint(result.Exit.Status())}
+	if result.Exit.Signal != 0 {
+		detail["signal"] = result.Exit.Signal.String()
 	}
-	return t.bus.End(detail)
+	return r.bus.End(detail)
 }

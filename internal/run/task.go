@@ -5,22 +5,20 @@ package run
 import (
 	"context"
 	"errors"
-	"io"
 	"os"
 	"runtime"
 	"time"
 
-	"holdfast.dev/holdfast/internal/agents/gateway"
 	"holdfast.dev/holdfast/internal/agents/reports"
 	"holdfast.dev/holdfast/internal/agents/state"
 	"holdfast.dev/holdfast/internal/boundary"
-	"holdfast.dev/holdfast/internal/boundary/workspace"
-	"holdfast.dev/holdfast/internal/consent"
 	"holdfast.dev/holdfast/internal/consent/gate"
-	"holdfast.dev/holdfast/internal/floor/event"
 	"holdfast.dev/holdfast/internal/network/egress"
 	"holdfast.dev/holdfast/internal/policy"
 	"holdfast.dev/holdfast/internal/record/bus"
+	"holdfast.dev/holdfast/internal/run/orders"
+	"holdfast.dev/holdfast/internal/run/relay"
+	"holdfast.dev/holdfast/internal/run/sensors"
 	"holdfast.dev/holdfast/internal/run/session"
 )
 
@@ -52,57 +50,46 @@ type Task struct {
 
 	Messages *Messages // when the command is an MCP server; nil for any other
 
-	bus *bus.Bus // of the events, once the session is open
-
-	traps traps
-
-	rules   gate.Rules // rules of consent; set before anything is launched
-	clients clients
-
-	intercepts bool // connections to every address arrive; known when something is launched
-
 	// Replan loads the policy again, for Reload; nil when it cannot change.
 	Replan func() (policy.Plan, error)
+
+	rules gate.Rules // of consent; set before anything is launched
 }
 
-// Streams are the caller's ends of the standard descriptors. None of them is
-// handed to the command: everything is relayed.
-type Streams struct {
-	In       io.Reader
-	Out, Err io.Writer
+// What of the parts of a run its callers use.
+type (
+	Streams     = relay.Streams
+	Messages    = relay.Messages
+	OutputError = relay.OutputError
+	Refusal     = egress.Refusal
+	Aftermath   = session.Aftermath
+)
 
-	// Whether each is a terminal. With any of them, Console must be set.
-	InTerminal, OutTerminal, ErrTerminal bool
-	Console                              Console
-}
-
-// Console is the user's terminal.
-type Console interface {
-	// Raw switches it to raw mode and returns what undoes that.
-	Raw() (restore func(), err error)
-	Size() boundary.WindowSize
-	Resized() <-chan os.Signal
-	// Flush drops input that nobody has read yet.
-	Flush()
-	// Suspend stops this process as the shell's job control wants it, and
-	// returns when it was continued.
-	Suspend()
-}
+// What Learn is besides nothing.
+const (
+	LearnObserve = egress.LearnObserve
+	LearnThrough = egress.LearnThrough
+)
 
 // Result is how a run ended.
 type Result struct {
 	bus.Report
 	egress.Summary
-	Session string // of the record; "" when there is none
-	Exit    boundary.Exit
+	relay.Ended
 	session.Outcome
+	Session    string         // of the record; "" when there is none
 	Changed    *state.Changes // what an agent changed in its copies of the user's settings; nil for nothing
 	Limited    []policy.Guarantee
-	Messages   gateway.Report    // of a server
-	Asked      []consent.Outcome // what a rule of consent was about
+	Asked      gate.Outcomes // what a rule of consent was about
 	Warnings   []string
-	Unsent     bool                // an alert did not reach a sink: 'holdfast alerts resend' sends it again
-	Aftermaths []session.Aftermath // of runs here before this one, whose supervisor was killed
+	Unsent     bool        // an alert did not reach a sink: 'holdfast alerts resend' sends it again
+	Aftermaths []Aftermath // of runs here before this one, whose supervisor was killed
+}
+
+func (r *Result) warn(err error) {
+	if err != nil {
+		r.Warnings = append(r.Warnings, err.Error())
+	}
 }
 
 // RanError is a failure after the command began: the status that says that nothing
@@ -130,126 +117,88 @@ func (t *Task) Run(ctx context.Context) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	open, err := t.listen()
+	ports, err := relay.Listen(t.Plan.Publish)
 	if err != nil {
 		return Result{}, err
 	}
-	defer open.close()
+	defer ports.Close()
 	s, err := session.Open(t.State)
 	if err != nil {
 		return Result{}, err
 	}
 	defer s.Close()
-	t.bus, err = t.openBus(s.Name())
+	b, err := bus.Open(bus.Config{Session: s.Name(), Log: t.Log, Keys: t.Keys, State: t.State, Version: t.Version, Notify: t.Notify, Plan: t.Plan})
 	if err != nil {
 		return Result{}, err
 	}
-	result, err := t.runIn(ctx, s, open)
+	r := &running{task: t, session: s, bus: b, ports: ports}
+	result, err := r.toEnd(ctx)
 	result.Aftermaths = killed
-	result.Session, result.Report = t.bus.Session(), t.bus.Report()
-	if !t.bus.Ended() {
-		err = errors.Join(err, t.recordRefused(err))
+	result.Session, result.Report = b.Session(), b.Report()
+	if !b.Ended() {
+		err = errors.Join(err, r.recordRefused(err))
 	}
-	if cerr := t.bus.Close(); cerr != nil {
-		result.Warnings = append(result.Warnings, cerr.Error())
-	}
-	result.Lack, result.Unsent = t.bus.Lack(), t.bus.Unsent() // nothing is recorded any more
+	result.warn(b.Close())
+	result.Lack, result.Unsent = b.Lack(), b.Unsent() // nothing is recorded any more
 	return result, err
 }
 
-// openBus begins the record of the session.
-func (t *Task) openBus(session string) (*bus.Bus, error) {
-	return bus.Open(bus.Config{Session: session, Log: t.Log, Keys: t.Keys, State: t.State, Version: t.Version, Notify: t.Notify, Plan: t.Plan})
+// running is a task in its session, with a record, and what it is made of.
+type running struct {
+	task    *Task
+	session *session.Session
+	bus     *bus.Bus
+	ports   *relay.Ports
+
+	gate       *gate.Gate // nil where the policy has no rules of consent
+	sensors    *sensors.Set
+	agent      *state.Agent
+	egress     *egress.Egress
+	intercepts bool // connections to every address arrive; known when something is launched
 }
 
-// openGate makes what asks before something happens, and sets the rules by which it is
-// asked; nil where the policy has none.
-func (t *Task) openGate() (*gate.Gate, error) {
-	g, err := gate.Open(gate.Config{
-		Plan: t.Plan, Session: t.bus.Session(), State: t.State, Keys: t.Keys, Version: t.Version, Executable: t.Executable,
-		Sink: t.bus.Sensor(event.Approve), Mask: t.bus.Secrets().String, Asks: t.Asks, Intercepts: func() bool { return t.intercepts },
-	})
-	if g != nil {
-		t.rules = g.Rules()
+// toEnd runs the task to its end. What is made in its course is closed in the
+// opposite order.
+func (r *running) toEnd(ctx context.Context) (result Result, err error) {
+	if r.gate, err = r.openGate(); err != nil {
+		return Result{}, err
 	}
-	return g, err
-}
-
-// What a run says of the network, and what Learn takes besides nothing.
-type Refusal = egress.Refusal
-
-const (
-	LearnObserve = egress.LearnObserve
-	LearnThrough = egress.LearnThrough
-)
-
-// newEgress makes the way out of the run, and the credentials that connections carry.
-func (t *Task) newEgress(s *session.Session) (*egress.Egress, error) {
-	return egress.New(egress.Config{
-		Plan: t.Plan, Session: s.Name(), Writable: workspace.WritableTrees(t.Plan), Bus: t.bus, Rules: t.rules, Grants: t.Grants, Learn: t.Learn, Rungs: t.Rungs, Unset: t.Unset,
-		Decoys: func() []egress.Decoy { return t.traps.decoys }, Client: t.clients.of,
-	})
-}
-
-// runIn runs the task in an open session with a record.
-func (t *Task) runIn(ctx context.Context, s *session.Session, open *ports) (Result, error) {
-	questions, err := t.openGate()
+	defer r.gate.Close()
+	if r.sensors, err = r.newSensors(); err != nil {
+		return Result{}, err
+	}
+	defer r.sensors.Close()
+	if r.egress, err = r.newEgress(); err != nil {
+		return Result{}, err
+	}
+	defer r.egress.Close()
+	stopOrders, err := orders.Listen(r.session.Dir(), r.bus.Session(), r.gate.Queue(), r.reload)
 	if err != nil {
 		return Result{}, err
 	}
-	defer questions.Close()
-	net, err := t.newEgress(s)
+	defer stopOrders()
+	proc, err := r.begin(ctx)
 	if err != nil {
-		return Result{}, err
+		return Result{Warnings: r.session.Warnings()}, err
 	}
-	defer net.Close()
-	stopListening, err := t.takeOrders(s.Dir(), net, questions.Queue())
-	if err != nil {
-		return Result{}, err
-	}
-	defer stopListening()
-	watch, err := t.newObservers()
-	if err != nil {
-		return Result{}, err
-	}
-	defer watch.close()
-	proc, err := t.begin(ctx, s, net, watch)
-	if err != nil {
-		return Result{Warnings: s.Warnings()}, err
-	}
-	t.bus.Guard(proc.Kill)
-	result := Result{Limited: proc.Limited()}
-	result.Exit, err = t.attend(ctx, proc, open)
-	questions.Close()
-	result.Asked = questions.Report()
-	if t.Messages != nil {
-		result.Messages = t.Messages.report
-	}
-	err = errors.Join(err, watch.end(s, &result))
-	var serr error
-	result.Outcome, serr = s.Settle(ctx, t.user())
-	result.Warnings = append(result.Warnings, s.Warnings()...)
-	var warnings []string
-	result.Summary, warnings = net.Finish()
-	result.Warnings = append(result.Warnings, warnings...)
-	if cerr := net.Close(); cerr != nil {
-		result.Warnings = append(result.Warnings, cerr.Error())
-	}
-	if err := errors.Join(err, serr, t.recordEnd(result)); err != nil {
+	r.bus.Guard(proc.Kill)
+	result.Limited = proc.Limited()
+	result.Ended, err = relay.Attend(ctx, proc, r.relay())
+	if err := errors.Join(err, r.end(ctx, &result)); err != nil {
 		return result, &RanError{err}
 	}
 	return result, nil
 }
 
 // begin launches the command, and tries again while the workspace changes under it.
-func (t *Task) begin(ctx context.Context, s *session.Session, net *egress.Egress, watch *observers) (boundary.Process, error) {
+func (r *running) begin(ctx context.Context) (boundary.Process, error) {
 	for try := 1; ; try++ {
-		proc, err := t.launch(ctx, s, net, watch)
+		proc, err := r.launch(ctx)
 		if err == nil {
 			return proc, nil
 		}
-		s.Drop()
-		if cerr := watch.close(); cerr != nil { // everything of that launch is dead
+		r.session.Drop()
+		if cerr := r.sensors.Close(); cerr != nil { // everything of that launch is dead
 			return nil, errors.Join(err, cerr)
 		}
 		if try == attempts || !mayPass(err) {
@@ -267,50 +216,58 @@ func mayPass(err error) bool {
 	return errors.Is(err, os.ErrNotExist) || errors.As(err, &posture)
 }
 
-// launch scans the workspace and starts the command.
-func (t *Task) launch(ctx context.Context, s *session.Session, net *egress.Egress, watch *observers) (boundary.Process, error) {
-	plan := t.Plan
-	if err := workspace.MakeOutputs(plan); err != nil {
+// launch scans the workspace and starts the command. Each part adds what it needs to
+// the launch.
+func (r *running) launch(ctx context.Context) (boundary.Process, error) {
+	t, plan := r.task, r.task.Plan
+	if err := r.session.Prepare(ctx, &plan); err != nil {
 		return nil, err
 	}
-	if err := policy.RecordExposed(t.State, workspace.WritableTrees(plan)); err != nil {
+	spec := boundary.Spec{Plan: plan, Argv: t.Argv}
+	spec.Attested = func(p boundary.Posture) error {
+		if err := r.session.Ready(); err != nil {
+			return err
+		}
+		return r.recordStart(plan, p)
+	}
+	t.Streams.AddTo(&spec)
+	if err := r.session.AddTo(ctx, &spec); err != nil {
 		return nil, err
 	}
-	if err := s.Scan(ctx, &plan); err != nil {
+	if err := r.egress.AddTo(&spec); err != nil {
 		return nil, err
 	}
-	spec := boundary.Spec{
-		Plan: plan, Argv: t.Argv,
-		In: stream(t.Streams.InTerminal), Out: stream(t.Streams.OutTerminal), Err: stream(t.Streams.ErrTerminal),
-		Attested: func(p boundary.Posture) error {
-			if err := s.Ready(); err != nil {
-				return err
-			}
-			return t.recordStart(plan, p, watch, s.View())
-		},
-	}
-	if err := s.AddTo(ctx, &spec); err != nil {
-		return nil, err
-	}
-	if err := net.AddTo(&spec); err != nil {
-		return nil, err
-	}
-	t.intercepts = spec.Network.Intercept
-	watch.traps.apply(&spec)
+	r.intercepts = spec.Network.Intercept
 	if err := t.Tools.AddTo(&spec); err != nil {
 		return nil, err
 	}
-	if err := watch.agent.AddTo(&spec); err != nil {
+	if err := r.agent.AddTo(&spec); err != nil {
 		return nil, err
 	}
-	watch.apply(&spec)
-	if t.Streams.Console != nil {
-		spec.Size = t.Streams.Console.Size()
-	}
+	r.sensors.AddTo(&spec)
 	if t.Executable != "" {
-		spec.Orphaned = []string{t.Executable, SettleCommand, s.Dir()}
+		spec.Orphaned = []string{t.Executable, SettleCommand, r.session.Dir()}
 	}
 	return t.Backend.Start(ctx, spec)
+}
+
+// end finishes what ran and records how. Everything inside is dead. What the agent
+// changed is taken out while the root of the view is still served.
+func (r *running) end(ctx context.Context, result *Result) error {
+	r.gate.Close()
+	result.Asked = r.gate.Report()
+	changed, err := r.agent.Collect(r.task.State, r.session.Name(), r.task.Plan.Workspace)
+	result.Changed, result.Warnings = changed, append(result.Warnings, r.agent.Warnings()...)
+	result.warn(err)
+	unseen := r.sensors.Close()
+	var unsettled error
+	result.Outcome, unsettled = r.session.Settle(ctx, r.task.user())
+	result.Warnings = append(result.Warnings, r.session.Warnings()...)
+	var warnings []string
+	result.Summary, warnings = r.egress.Finish()
+	result.Warnings = append(result.Warnings, warnings...)
+	result.warn(r.egress.Close())
+	return errors.Join(unseen, unsettled, r.recordEnd(*result))
 }
 
 // SettleCommand is the hidden subcommand that settles a session whose
@@ -319,24 +276,17 @@ const SettleCommand = "settle"
 
 // Settle finishes the session in dir, whose supervisor died. It does nothing when the
 // session is still looked after, or was settled.
-func Settle(ctx context.Context, dir string) error {
-	_, err := session.Recover(ctx, dir)
-	return err
-}
+func Settle(ctx context.Context, dir string) error { return session.Recover(ctx, dir) }
 
 // Alive lists the runs of this user that are looked after now and may write to a
 // workspace, to a part of it or to what it lies in.
 func Alive(state, root string) []string { return session.Alive(state, root) }
 
-// Aftermath is what a run left whose supervisor was killed.
-type Aftermath = session.Aftermath
+// Reload tells the running sessions below a state directory to load their policy
+// again. Runs that end meanwhile are left out.
+func Reload(ctx context.Context, state string) ([]orders.Reloaded, error) {
+	return orders.Reload(ctx, state)
+}
 
 // user is told what takes long once the command has ended.
 func (t *Task) user() session.User { return session.User{Signals: t.Signals, Progress: t.Progress} }
-
-func stream(terminal bool) boundary.Stream {
-	if terminal {
-		return boundary.Terminal
-	}
-	return boundary.Pipe
-}

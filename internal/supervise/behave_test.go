@@ -243,7 +243,7 @@ func TestBrokenSink(t *testing.T) {
 			r := start(t, []string{"/bin/sh", "-c", "/usr/bin/touch first; echo > second; /usr/bin/touch third; mkdir fourth; exit 0"}, in(dir), sink(rec),
 				func(_ *run, c *Config, _ *exec.Cmd) { c.Failed = func(err error) { why <- err } })
 			r.cmd.Wait()
-			if _, err := r.sup.Close(); err == nil || !strings.Contains(err.Error(), "disk full") {
+			if err := r.sup.Close(); err == nil || !strings.Contains(err.Error(), "disk full") {
 				t.Errorf("closing: %v", err)
 			}
 			if err := <-why; !strings.Contains(err.Error(), "disk full") || len(why) != 0 {

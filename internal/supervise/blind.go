@@ -27,7 +27,7 @@ func (c *call) failed(what string, errno syscall.Errno) {
 
 // refuseUnseen refuses an execution by a process, or of a program, that the
 // supervisor cannot see.
-func (l *launch) refuseUnseen() {
+func (l *execCall) refuseUnseen() {
 	c := &l.call
 	if c.blind {
 		c.refused, c.refusal, c.layer = true, unix.EPERM, event.LayerPermissions
@@ -61,17 +61,17 @@ func (s *Supervisor) unseen(p *proc) {
 
 // shuts says whether the file at which a path ended may not be read. It asks the
 // kernel, which knows access control lists.
-func (at *spot) shuts() bool {
+func (at *location) shuts() bool {
 	if !at.exists || at.dir == nil || len(at.name) == 0 {
 		return false
 	}
 	err := unix.Faccessat(at.dir.fd, string(at.name), unix.R_OK, unix.AT_EACCESS|unix.AT_SYMLINK_NOFOLLOW)
-	return forbids(errnoOf(err))
+	return forbids(asErrno(err))
 }
 
 // loaded looks whether the dynamic loader of a program may be read: its file
 // counts for the kernel as the program's own does.
-func (s *Supervisor) loaded(l *launch, im *image) {
+func (s *Supervisor) loaded(l *execCall, im *image) {
 	if im.loader == "" {
 		return
 	}

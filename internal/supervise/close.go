@@ -3,6 +3,7 @@
 package supervise
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -10,14 +11,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Close waits until Serve has ended, which it does when everything inside is
-// dead, and says what was seen. Calls that wait for a human are refused. An error means that something inside lives on,
-// or that the record is broken.
-func (s *Supervisor) Close() (Stats, error) {
-	err := s.letGoAll()
+// CaughtUp returns when every call that was answered so far is recorded: a caller goes
+// on before its call is written down.
+func (s *Supervisor) CaughtUp() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+}
+
+// Close waits until Serve has ended, which it does when everything inside is dead.
+// Calls that wait for a human are refused. An error means that something inside lives
+// on, or that the record is broken.
+func (s *Supervisor) Close() error {
+	err := s.cancelHeld()
 	if err != nil {
 		s.fail(err)
-		return Stats{}, err // what is in use stays open
+		return err // what is in use stays open
 	}
 	if s.started.Load() {
 		select {
@@ -27,7 +35,7 @@ func (s *Supervisor) Close() (Stats, error) {
 		case <-time.After(closeWait):
 			err = errors.New("ending the record of system calls: something inside is still alive")
 			s.fail(err)
-			return Stats{}, err // what is in use stays open
+			return err // what is in use stays open
 		}
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), closeWait)
@@ -37,16 +45,7 @@ func (s *Supervisor) Close() (Stats, error) {
 	}
 	s.lookups.close()
 	s.release()
-	if f := s.failed.Load(); err == nil && f != nil {
-		err = *f
-	}
-	if herr := s.hashes.save(); err == nil && herr != nil {
-		err = herr
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.stats.Hashed = s.hashes.reads.Load()
-	return s.stats, err
+	return cmp.Or(err, s.failed.err(), s.hashes.save())
 }
 
 // closeWait is how long Close waits for the last process, which is dead by then.

@@ -27,15 +27,15 @@ func (s *Supervisor) finishFile(c *call, e *event.Event, changes bool) {
 		s.finish(c, e)
 		return
 	}
-	if c.again { // it waits for somebody, and would be made anew for each stop
+	if c.again { // it blocks on another process, and would be restarted for each stop
 		c.uncompared("it waits for another process, as the open of a fifo does")
 		s.finish(c, e)
-		s.underway.add(c)
+		s.inFlight.add(c)
 		return
 	}
-	turns := s.turns(c)
+	turns := s.redirects(c)
 	if turns {
-		s.settleUnderway(c)
+		s.awaitInFlight(c)
 	}
 	memory := s.at.isMemory()
 	if c.shared || turns || memory {
@@ -44,7 +44,7 @@ func (s *Supervisor) finishFile(c *call, e *event.Event, changes bool) {
 		return
 	}
 	s.finish(c, e)
-	s.underway.add(c)
+	s.inFlight.add(c)
 }
 
 // compare lets c go on, and records it when it is known what it did.
@@ -82,7 +82,7 @@ func (s *Supervisor) compare(c *call, e *event.Event) {
 		result, errno := returned(r.pid)
 		if errno != 0 || restarts(result) {
 			release(r.pid, r.signal())
-			s.underway[c.tid] = callUnderway{c.nr, c.proc, true}
+			s.inFlight[c.tid] = inFlightCall{c.nr, c.proc, true}
 			return // it is made anew, and reported again
 		}
 		other = s.differs(c, e, f, result)
@@ -214,7 +214,7 @@ func (s *Supervisor) openedAt(c *call, f *foreseen, fd int) (at string, fits boo
 // readAgain reads the path of a call once more: where it leads by now.
 func (s *Supervisor) readAgain(c *call) string {
 	var again event.Event
-	var at spot
+	var at location
 	if !s.find(c, c.info.dir, c.info.path, s.path[:], false, &at, &again) {
 		return ""
 	}

@@ -118,7 +118,7 @@ func (s *Supervisor) shares(c *call) {
 
 // isMemory says whether it is the memory of a process, which may be another's. Of
 // most files the name says that it is not, and no path is put together.
-func (s *spot) isMemory() bool {
+func (s *location) isMemory() bool {
 	if s.dir != nil && len(s.name) > 0 && !bytes.HasSuffix(s.name, []byte("mem")) {
 		return false
 	}

@@ -35,7 +35,7 @@ func (s *Supervisor) expect(c *call) *foreseen {
 	return f
 }
 
-func aimOf(at *spot, opens bool) aim {
+func aimOf(at *location, opens bool) aim {
 	a := aim{dir: -1, path: at.where(), was: at.stat, had: at.exists}
 	if at.dir != nil && !opens { // what was opened is looked at itself
 		if fd, err := unix.FcntlInt(uintptr(at.dir.fd), unix.F_DUPFD_CLOEXEC, 0); err == nil {

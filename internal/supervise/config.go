@@ -17,6 +17,14 @@
 // could: until then it can compute, read, and write to what is open already.
 // What is not held is what a program reads by itself: its environment, its
 // configuration, and the text of a script after its hash was taken.
+//
+// There are three ways in. New: a notification is received in serve.go, handled in
+// supervisor.go and recorded in exec.go, file.go, sock.go or lookup.go. resolve*.go finds
+// where its path leads, foresee*.go what will come of it, compare*.go what came of it;
+// gate.go asks the rules of consent, hold.go waits for the answer, and outside*.go makes
+// an allowed change on the host. NewTripwire: a look-up that leaves the view is a FUSE
+// request (fuse_*.go), and tripwire_miss.go makes its event. NewLandlockAudit: the
+// kernel's own records of denials.
 package supervise
 
 import (
@@ -90,7 +98,7 @@ type Config struct {
 	// About says whether a rule could be about the program of an execution that
 	// none is about, were its arguments others: these are looked at once more
 	// then, when the program begins (ptrace(2)). The attempt has none, and is Cut.
-	// It must ask nobody. nil says so of every program.
+	// It must ask no human. nil says so of every program.
 	About func(event.Attempt) bool
 
 	// Carry says why a path of the host's, absolute and without links, is not
@@ -99,15 +107,14 @@ type Config struct {
 	// from several goroutines. nil lets nothing be changed. See Outside.
 	Carry func(op, path string) error
 
-	// Kept says of a path that is missing in a private tree that it was kept from
-	// it: that the host has it there, or could. It is an event that it was asked
-	// for, and decides nothing else. nil says so of none.
-	Kept func(path string) bool
+	// HiddenByView says of a path that is missing in a private tree whether the host has
+	// it there, or could. A look-up of such a path is an event; nothing else depends on
+	// it. nil says so of none.
+	HiddenByView func(path string) bool
 
-	// Asked reports whether a change of a path in a private tree is one of the
-	// host for whoever is asked by rules of consent: the rules see it, and where a
-	// human allows it, it is made on the host. It is called from several
-	// goroutines. nil reports so of none.
+	// Asked reports whether a change of a path in a private tree is one of the host to
+	// the rules of consent: they judge it, and where a human allows it, it is made on the
+	// host. It is called from several goroutines. nil reports so of none.
 	Asked func(path string) bool
 
 	// Quiet, Ordinary and Marked are as those of TripwireConfig, for look-ups and
@@ -124,14 +131,4 @@ type Config struct {
 	// Failed is called once, on a goroutine of its own, when the record cannot
 	// go on: everything inside must die. Until then every call is refused.
 	Failed func(error)
-}
-
-// Stats counts what a Supervisor saw.
-type Stats struct {
-	Calls   uint64            // notifications that were received
-	Actions map[string]uint64 // events by action
-	Denied  uint64            // events that say denied
-	Unknown uint64            // events in which something could not be found out
-	Gone    uint64            // callers that died before they were answered
-	Hashed  uint64            // executables that were read, not counting those known already
 }

@@ -12,7 +12,7 @@ import (
 
 // read reads the link of /proc/PID that r.name names. The descriptors of a
 // process that made itself not dumpable (PR_SET_DUMPABLE) are closed to an
-// ordinary user there, but not to whoever owns its user namespace
+// ordinary user there, but not to the owner of its user namespace
 // (pidfd_getfd(2)): r.name leads to a copy of ours then, until the next reading.
 func (r *resolver) read(p *proc, tid int) ([]byte, syscall.Errno) {
 	text, errno := readlinkat(p.base(), r.name, r.link[:])
@@ -33,7 +33,7 @@ func (r *resolver) read(p *proc, tid int) ([]byte, syscall.Errno) {
 
 // take copies a descriptor of a thread.
 func (r *resolver) take(p *proc, tid, fd int) syscall.Errno {
-	r.letGo()
+	r.closeTaken()
 	flags := 0
 	if tid != p.pid { // it may have descriptors of its own
 		flags = unix.PIDFD_THREAD
@@ -54,8 +54,8 @@ func (r *resolver) take(p *proc, tid, fd int) syscall.Errno {
 	return unix.EPERM
 }
 
-// letGo closes what was taken.
-func (r *resolver) letGo() {
+// closeTaken closes what was taken.
+func (r *resolver) closeTaken() {
 	if r.taken >= 0 {
 		unix.Close(r.taken)
 		r.taken = -1

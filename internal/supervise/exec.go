@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	maxReaders     = 8   // executables that are read at a time; who comes after waits with the receiver
+	maxReaders     = 8   // executables that are read at a time; one more blocks the receiver
 	maxInterpreter = 4   // as the kernel's, of scripts that are interpreted by scripts
 	headSize       = 256 // BINPRM_BUF_SIZE: how far the kernel looks for the interpreter
 )
@@ -34,35 +34,35 @@ type image struct {
 	loader string // of a program that is linked dynamically
 }
 
-// launch is one execution on its way through.
-type launch struct {
+// execCall is an execve(2) or execveat(2) on its way through.
+type execCall struct {
 	call   call
 	event  event.Event
 	images []image
 	doomed bool
 
-	name   string // of the file as the kernel calls it, which the interpreter of a script is told
+	name   string // of the file as the kernel calls it, which an interpreter gets as its argument
 	cut    bool   // the event has not all arguments
 	unread bool   // not even what is there of them is sure
 	env    *texts // its variables, where a rule of consent could be about it; nil where they were not read
 
 	// Where rules of consent are about executions.
-	was    *launch       // as it was when a human was asked about it; nil when nobody was
-	ruling event.Ruling  // what he said
+	was    *execCall     // as it was when a human was asked about it; nil when none was
+	ruling event.Ruling  // the answer
 	trace  bool          // what runs then is held against this
 	errno  syscall.Errno // that it is foreseen to get, and gets from us
 }
 
 // exec records an execution before it goes on.
 func (s *Supervisor) exec(c *call) {
-	l := &launch{call: *c, event: event.Event{Action: event.ProcExec, Verdict: event.Allowed}}
+	l := &execCall{call: *c, event: event.Event{Action: event.ProcExec, Verdict: event.Allowed}}
 	n := *c.notification // its buffer is used again while the executable is read
 	l.call.notification = &n
 	s.prepare(l)
 }
 
-// prepare finds out what will be executed.
-func (s *Supervisor) prepare(l *launch) {
+// prepare finds out what will be executed: arguments, files and their hashes.
+func (s *Supervisor) prepare(l *execCall) {
 	c := &l.call
 	s.begin(l)
 	s.arguments(l)
@@ -86,7 +86,7 @@ func (s *Supervisor) prepare(l *launch) {
 			return
 		}
 	}
-	s.launch(l)
+	s.proceed(l)
 }
 
 func (s *Supervisor) execFollows(c *call) bool {
@@ -94,7 +94,7 @@ func (s *Supervisor) execFollows(c *call) bool {
 }
 
 // later reads what is not known yet beside the receiver, and launches then.
-func (s *Supervisor) later(l *launch) {
+func (s *Supervisor) later(l *execCall) {
 	s.readers <- struct{}{}
 	s.reading.Add(1)
 	go func() {
@@ -107,7 +107,7 @@ func (s *Supervisor) later(l *launch) {
 		<-s.readers
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.launch(l)
+		s.proceed(l)
 	}()
 }
 
@@ -141,9 +141,9 @@ func (s *Supervisor) lasting(path string) bool {
 	return t != nil && t.Access == policy.Read
 }
 
-// launch records an execution of which all is known that can be, and lets it
+// proceed records an execution of which all is known that can be, and lets it
 // go on.
-func (s *Supervisor) launch(l *launch) {
+func (s *Supervisor) proceed(l *execCall) {
 	l.describe()
 	l.refuseUnseen()
 	if !s.gated(event.KindExec) || !s.consent(l) {
@@ -152,16 +152,16 @@ func (s *Supervisor) launch(l *launch) {
 }
 
 // conclude records and answers.
-func (s *Supervisor) conclude(l *launch) {
+func (s *Supervisor) conclude(l *execCall) {
 	c := &l.call
 	s.released(c)
 	e, p := &l.event, c.proc
 	l.remember(s.now())
 	number := s.complete(l)
 	e.Detail = c.detail
-	s.count(e)
+	e.Sensor = event.Syscall
 	p.known = true
-	err := s.failedAlready()
+	err := s.failed.err()
 	if err == nil {
 		record := s.config.Sink.Emit
 		if e.Error == "ENOENT" { // one step of a search: nothing will be executed
@@ -199,19 +199,8 @@ func (s *Supervisor) conclude(l *launch) {
 	}
 }
 
-// answered takes what came of an answer. The lock is held.
-func (s *Supervisor) answered(errno syscall.Errno) {
-	switch errno {
-	case 0:
-	case unix.ENOENT:
-		s.stats.Gone++
-	default:
-		s.fail(fmt.Errorf("answering a system call: %w", errno))
-	}
-}
-
 // complete writes the event of an execution and gives it its number.
-func (s *Supervisor) complete(l *launch) uint64 {
+func (s *Supervisor) complete(l *execCall) uint64 {
 	c, p, e := &l.call, l.call.proc, &l.event
 	s.execs++
 	e.Process.PID, e.Process.Exec, e.Process.Parent, e.Process.ParentExec = p.pid, s.execs, p.parent, p.parents.exec
@@ -230,16 +219,9 @@ func (s *Supervisor) complete(l *launch) uint64 {
 	return s.execs
 }
 
-func (s *Supervisor) failedAlready() error {
-	if f := s.failed.Load(); f != nil {
-		return *f
-	}
-	return nil
-}
-
 // describe writes what the images are into the event. A script is run by its
 // interpreter, which is the executable.
-func (l *launch) describe() {
+func (l *execCall) describe() {
 	if len(l.images) == 0 {
 		return
 	}
@@ -268,7 +250,7 @@ func (l *launch) describe() {
 }
 
 // chain opens the file that s.at is, and its interpreters.
-func (s *Supervisor) chain(l *launch) {
+func (s *Supervisor) chain(l *execCall) {
 	c := &l.call
 	for range maxInterpreter + 1 {
 		im := s.image(c, &s.at)
@@ -292,7 +274,7 @@ func (s *Supervisor) chain(l *launch) {
 }
 
 // image opens one file, if it is not known what it holds.
-func (s *Supervisor) image(c *call, at *spot) image {
+func (s *Supervisor) image(c *call, at *location) image {
 	im := image{is: identityOf(&at.stat), fd: -1}
 	if im.path = at.resolved(); im.path == "" {
 		im.path = string(at.asked)
@@ -301,9 +283,9 @@ func (s *Supervisor) image(c *call, at *spot) image {
 		im.sum, im.line, im.loader, im.have = known.sum, known.line, known.loader, true
 		return im
 	}
-	fd, err := s.openSpot(c, at)
+	fd, err := s.openLocation(c, at)
 	if err != nil {
-		im.why, im.shut = unix.ErrnoName(errnoOf(err)), forbids(errnoOf(err))
+		im.why, im.shut = unix.ErrnoName(asErrno(err)), forbids(asErrno(err))
 		return im
 	}
 	var st unix.Stat_t
@@ -319,8 +301,8 @@ func (s *Supervisor) image(c *call, at *spot) image {
 	return im
 }
 
-// openSpot opens a regular file for reading.
-func (s *Supervisor) openSpot(c *call, at *spot) (int, error) {
+// openLocation opens a regular file for reading.
+func (s *Supervisor) openLocation(c *call, at *location) (int, error) {
 	const flags = unix.O_RDONLY | unix.O_NONBLOCK | unix.O_NOCTTY | unix.O_CLOEXEC
 	switch {
 	case at.magic:
@@ -330,13 +312,6 @@ func (s *Supervisor) openSpot(c *call, at *spot) (int, error) {
 		return unix.Openat(at.dir.fd, string(at.name), flags|unix.O_NOFOLLOW, 0)
 	}
 	return -1, unix.EACCES
-}
-
-func errnoOf(err error) syscall.Errno {
-	if e, ok := err.(syscall.Errno); ok {
-		return e
-	}
-	return 0
 }
 
 // interpreter reads the first line of a script as the kernel does: without the

@@ -18,9 +18,7 @@ const (
 
 // workingDirectory reads where the caller stands.
 func (s *Supervisor) workingDirectory(c *call, p *event.Process) {
-	r := s.resolver
-	r.name = append(c.proc.entry(r.name[:0], c.tid), "cwd\x00"...)
-	text, errno := readlinkat(c.proc.base(), r.name, r.link[:])
+	text, errno := s.resolver.linkOf(c.proc, c.tid, "cwd")
 	if errno != 0 {
 		c.failed("cwd", errno)
 		return
@@ -74,7 +72,7 @@ func (s *Supervisor) texts(tid int, addr uint64) texts {
 }
 
 // arguments reads argv. Where there is none the kernel makes it one empty argument.
-func (s *Supervisor) arguments(l *launch) {
+func (s *Supervisor) arguments(l *execCall) {
 	c := &l.call
 	t := s.texts(c.tid, c.arg(c.info.arg))
 	l.event.Process.Argv, l.cut = t.list, t.cut && t.total > 0

@@ -9,26 +9,26 @@ import (
 	"holdfast.dev/holdfast/internal/floor/event"
 )
 
-// passing are the variables that shells and terminals change with each command,
-// and that no program takes for more than a hint: PWD counts for a program only
-// where it is the directory in which it stands.
-var passing = map[string]bool{"PWD": true, "OLDPWD": true, "SHLVL": true, "_": true, "COLUMNS": true, "LINES": true}
+// volatileVars are the variables that shells and terminals change with each command, and
+// that programs take as a hint at most: a program believes PWD only where it names its
+// working directory.
+var volatileVars = map[string]bool{"PWD": true, "OLDPWD": true, "SHLVL": true, "_": true, "COLUMNS": true, "LINES": true}
 
-// given is the environment of the command of a run, which nobody inside made.
-type given struct {
+// baseEnv is the environment of the command of a run, which no process inside made.
+type baseEnv struct {
 	has   map[string]bool // NAME=VALUE; nil until it was read
 	names []string
 }
 
 // begin keeps the environment of the first execution, if l is that.
-func (s *Supervisor) begin(l *launch) {
-	if s.given.has != nil || s.execs > 0 {
+func (s *Supervisor) begin(l *execCall) {
+	if s.baseEnv.has != nil || s.execs > 0 {
 		return
 	}
-	s.given.has = map[string]bool{}
+	s.baseEnv.has = map[string]bool{}
 	for _, v := range s.texts(l.call.tid, l.call.environ()).list {
 		name, _, _ := strings.Cut(v, "=")
-		s.given.has[v], s.given.names = true, append(s.given.names, name)
+		s.baseEnv.has[v], s.baseEnv.names = true, append(s.baseEnv.names, name)
 	}
 }
 
@@ -38,7 +38,7 @@ func (c *call) environ() uint64 { return c.arg(c.info.arg + 1) }
 
 // environment reads the variables that are to be given to the program of l. It is
 // called where a rule of consent could be about it: most executions need none.
-func (s *Supervisor) environment(l *launch) {
+func (s *Supervisor) environment(l *execCall) {
 	t := s.texts(l.call.tid, l.call.environ())
 	l.env = &t
 }
@@ -51,20 +51,20 @@ func (t *texts) same(o *texts) bool {
 	return slices.Equal(t.list, o.list) && t.cut == o.cut && t.errno == o.errno
 }
 
-// changed is what of an environment is not as the command of the run was given
-// it, sorted. Of one that is cut it is not known what is not set any more.
-func (g *given) changed(env []string, cut bool) []string {
+// changed is what of an environment differs from that of the command of the run, sorted.
+// Of one that is cut it is not known which variables are unset.
+func (g *baseEnv) changed(env []string, cut bool) []string {
 	names := make(map[string]bool, len(env))
 	var out []string
 	for _, v := range env {
 		name, _, _ := strings.Cut(v, "=")
 		names[name] = true
-		if !passing[name] && !g.has[v] {
+		if !volatileVars[name] && !g.has[v] {
 			out = append(out, v)
 		}
 	}
 	for _, name := range g.names {
-		if !names[name] && !passing[name] && !cut {
+		if !names[name] && !volatileVars[name] && !cut {
 			out = append(out, name)
 		}
 	}
@@ -73,6 +73,6 @@ func (g *given) changed(env []string, cut bool) []string {
 }
 
 // put writes an environment into an attempt.
-func (g *given) put(a *event.Attempt, env []string, whole bool) {
+func (g *baseEnv) put(a *event.Attempt, env []string, whole bool) {
 	a.Environment, a.EnvironmentUnknown = g.changed(env, !whole), !whole
 }

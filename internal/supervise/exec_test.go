@@ -278,8 +278,8 @@ func TestHashesAreKept(t *testing.T) {
 			}
 			r := start(t, []string{"/bin/true"}, keep, trees(policy.Tree{Path: "/", Access: tt.access}))
 			r.wait()
-			if r.stats.Hashed != tt.want {
-				t.Errorf("%d files were read, want %d", r.stats.Hashed, tt.want)
+			if n := r.sup.hashes.reads.Load(); n != tt.want {
+				t.Errorf("%d files were read, want %d", n, tt.want)
 			}
 			if e := r.last(event.ProcExec); e.Process.SHA256 != sumOf(t, "/bin/true") {
 				t.Errorf("%+v", e)

@@ -83,7 +83,7 @@ func (s *Supervisor) linkText(c *call, o outcome) outcome {
 // findFirst finds the path, or the first of two; asIs is that of the resolver. It
 // notes whether what a call that changes files did is to be compared.
 func (s *Supervisor) findFirst(c *call, changes, follow, asIs bool, e *event.Event) bool {
-	s.at, s.to = spot{}, spot{}
+	s.at, s.to = location{}, location{}
 	if c.shared = changes && s.reachable(c); c.shared {
 		c.began = time.Now().UnixNano()
 	}
@@ -94,7 +94,7 @@ func (s *Supervisor) findFirst(c *call, changes, follow, asIs bool, e *event.Eve
 
 // find reads a path and finds where it leads. False means that the event says
 // all that there is to say.
-func (s *Supervisor) find(c *call, dir, path int8, buf []byte, follow bool, at *spot, e *event.Event) bool {
+func (s *Supervisor) find(c *call, dir, path int8, buf []byte, follow bool, at *location, e *event.Event) bool {
 	text, whole, errno := s.memory.text(c.tid, c.arg(path), buf)
 	if !whole {
 		e.Object = string(text)
@@ -105,7 +105,7 @@ func (s *Supervisor) find(c *call, dir, path int8, buf []byte, follow bool, at *
 }
 
 // lead finds where text leads, which is in buf. False means what it does for find.
-func (s *Supervisor) lead(c *call, dirfd int, text, buf []byte, follow bool, at *spot, e *event.Event) bool {
+func (s *Supervisor) lead(c *call, dirfd int, text, buf []byte, follow bool, at *location, e *event.Event) bool {
 	if !s.openRoot(c.proc) {
 		e.Object, e.Verdict = string(text), event.Unknown
 		c.unknown("root of the view")
@@ -228,7 +228,7 @@ func (s *Supervisor) descriptor(c *call, e *event.Event) {
 }
 
 // handed judges a change by a descriptor of what is not in view: it came from
-// outside, and so is changed by whoever owns it.
+// outside, and so only its owner may change it.
 func (s *Supervisor) handed(c *call) outcome {
 	var st unix.Stat_t
 	if s.resolver.statDescriptor(c.proc, c.tid, int(int32(c.args[c.info.dir])), &st) && c.proc.creds.uid != st.Uid && !c.proc.creds.owner {

@@ -232,7 +232,7 @@ func TestKeptFromPrivateTree(t *testing.T) {
 		{NR: unix.SYS_OPENAT, Args: []any{cwd, "door", unix.O_WRONLY, 0}},
 	}, level(Full), trees(policy.Tree{Path: "/", Access: policy.Read}, policy.Tree{Path: dir, Access: policy.Copy}),
 		func(_ *run, c *Config, _ *exec.Cmd) {
-			c.Kept = func(path string) bool { return path == dir+"/key" || path == dir+"/away/key" }
+			c.HiddenByView = func(path string) bool { return path == dir+"/key" || path == dir+"/away/key" }
 		})
 	for _, e := range []event.Event{
 		r.about(event.FileOpen, "sub/../key"), r.about(event.FileWrite, dir+"/key"), r.about(event.FileRename, "key"), r.about(event.FileChmod, "key"),

@@ -18,7 +18,7 @@ import (
 // fs/open.c of Linux). It knows of no access control list and no Landlock, and
 // the call may find something else than it did: it is a record, and decides
 // nothing.
-func (s *Supervisor) foresee(c *call, at *spot, w want, creates bool) outcome {
+func (s *Supervisor) foresee(c *call, at *location, w want, creates bool) outcome {
 	if w.changes() || creates {
 		c.changes(at)
 	}
@@ -40,13 +40,13 @@ func (s *Supervisor) foresee(c *call, at *spot, w want, creates bool) outcome {
 }
 
 // changes notes that c changes what is at, or makes it.
-func (c *call) changes(at *spot) {
+func (c *call) changes(at *location) {
 	c.private = c.private || at.tree != nil && at.tree.Access == policy.Copy
 }
 
 // uncovered gives what is hidden, but was made inside where nothing is mounted over
 // its name, to the tree around it.
-func (s *Supervisor) uncovered(at *spot, makes bool) {
+func (s *Supervisor) uncovered(at *location, makes bool) {
 	if at.exists || makes {
 		at.tree = s.resolver.unhidden(at.tree)
 	}
@@ -60,14 +60,14 @@ func (r *resolver) unhidden(t *policy.Tree) *policy.Tree {
 	return r.places.of(path.Dir(t.Path))
 }
 
-// kept says of what is missing in a private tree that it was kept from the caller:
-// the host has it, or the directory in which it was to be made.
-func (s *Supervisor) kept(at *spot, w want) bool {
-	if s.config.Kept == nil || at.exists || at.tree == nil || at.tree.Access != policy.Copy {
+// hiddenByView reports whether the host has a path that is missing in a private tree,
+// or the directory in which it was to be made.
+func (s *Supervisor) hiddenByView(at *location, w want) bool {
+	if s.config.HiddenByView == nil || at.exists || at.tree == nil || at.tree.Access != policy.Copy {
 		return false
 	}
 	missing := cmp.Or(at.resolved(), string(at.asked))
-	if s.config.Kept(missing) {
+	if s.config.HiddenByView(missing) {
 		return true
 	}
 	if at.dir != nil || !w.changes() {
@@ -75,11 +75,11 @@ func (s *Supervisor) kept(at *spot, w want) bool {
 	}
 	missing = path.Dir(missing)
 	_, err := os.Lstat(missing)
-	return err == nil && s.config.Kept(missing)
+	return err == nil && s.config.HiddenByView(missing)
 }
 
 // placed judges by what there is, and by how it is mounted.
-func (s *Supervisor) placed(c *call, at *spot, w want, creates bool) (outcome, bool) {
+func (s *Supervisor) placed(c *call, at *location, w want, creates bool) (outcome, bool) {
 	if at.magic {
 		return outcome{}, false
 	}
@@ -111,7 +111,7 @@ func (s *Supervisor) placed(c *call, at *spot, w want, creates bool) (outcome, b
 }
 
 // reaches says whether c may search the directories that lead to at.
-func (c *creds) reaches(at *spot) bool {
+func (c *creds) reaches(at *location) bool {
 	d := cmp.Or(at.dir, at.near)
 	if d == nil || at.tree == nil || d.tree == nil {
 		return true
@@ -132,7 +132,7 @@ func (c *call) modeFirst() bool {
 
 // readOnly says whether a call fails because of how the file system is mounted.
 // For a name that is made or goes away that is the mount of its directory.
-func (at *spot) readOnly(w want, creates bool) bool {
+func (at *location) readOnly(w want, creates bool) bool {
 	if !w.changes() && (at.exists || !creates) {
 		return false
 	}
@@ -156,7 +156,7 @@ func (d *directory) unwritable() bool {
 }
 
 // unwritable is the refusal of a change by what is for reading alone.
-func (at *spot) unwritable(errno string) outcome {
+func (at *location) unwritable(errno string) outcome {
 	layer := event.LayerReadonly
 	if at.tree.Access == policy.ProtectedRead {
 		layer = event.LayerProtected
@@ -166,7 +166,7 @@ func (at *spot) unwritable(errno string) outcome {
 
 // unnameable is the refusal of a name that is made or goes away in a directory for
 // reading alone, which the view may have made to lead to a tree.
-func (at *spot) unnameable() outcome {
+func (at *location) unnameable() outcome {
 	if at.dir.tree == nil {
 		return denied(event.LayerView, at.tree.Rule, "EROFS")
 	}
@@ -176,7 +176,7 @@ func (at *spot) unnameable() outcome {
 // inTree is o, which is what the kernel says, as the boundary's doing where a tree of
 // the view is why: a secret has something else in its place, or nothing, what is
 // mounted stays where it is, and a private directory has not what the host's has.
-func (s *Supervisor) inTree(at *spot, w want, o outcome) outcome {
+func (s *Supervisor) inTree(at *location, w want, o outcome) outcome {
 	switch {
 	case at.tree == nil || at.magic:
 	case at.tree.Access == policy.Hidden:
@@ -185,14 +185,14 @@ func (s *Supervisor) inTree(at *spot, w want, o outcome) outcome {
 		return denied(event.LayerView, at.tree.Rule, o.errno)
 	case o.errno == "EBUSY" && w == wantRemove:
 		return denied(event.LayerProtected, at.tree.Rule, o.errno)
-	case o.verdict == event.Allowed && o.errno == "ENOENT" && s.kept(at, w):
+	case o.verdict == event.Allowed && o.errno == "ENOENT" && s.hiddenByView(at, w):
 		return denied(event.LayerView, "", o.errno)
 	}
 	return o
 }
 
 // outside judges a path that no tree of the view has.
-func outside(c *call, at *spot, w want, creates bool) (outcome, bool) {
+func outside(c *call, at *location, w want, creates bool) (outcome, bool) {
 	if at.errno != 0 && (at.errno != unix.ENOENT && at.errno != unix.ENOTDIR || at.dir == nil && !strings.HasPrefix(at.place, "/")) {
 		return allowed(unix.ErrnoName(at.errno)), true // it is nowhere at all, as is an empty path
 	}
@@ -212,7 +212,7 @@ func outside(c *call, at *spot, w want, creates bool) (outcome, bool) {
 }
 
 // permitted judges by owner and mode bits, and then by what a name that goes away is of.
-func (s *Supervisor) permitted(c *call, at *spot, w want, creates bool) outcome {
+func (s *Supervisor) permitted(c *call, at *location, w want, creates bool) outcome {
 	if at.errno != 0 {
 		return allowed(unix.ErrnoName(at.errno))
 	}
@@ -255,7 +255,7 @@ func (c *call) bits(w want) uint32 {
 }
 
 // inDirectory judges making a name, or taking away the one that is old.
-func (c *creds) inDirectory(at *spot, old *unix.Stat_t) outcome {
+func (c *creds) inDirectory(at *location, old *unix.Stat_t) outcome {
 	if at.dir == nil || len(at.name) == 0 {
 		return outcome{verdict: event.Allowed}
 	}
@@ -272,7 +272,7 @@ func (c *creds) inDirectory(at *spot, old *unix.Stat_t) outcome {
 // disturbs says whether a call may change where other paths lead. What is
 // remembered of a directory must go when it, or a link to one, is moved or
 // taken away, or is another's or has another mode then.
-func (s *Supervisor) disturbs(c *call, at *spot) bool {
+func (s *Supervisor) disturbs(c *call, at *location) bool {
 	owns := c.info.action == event.FileChmod || c.info.action == event.FileChown
 	if c.info.want != wantRemove && c.info.shape != shapeTwo && !owns || !at.exists {
 		return false

@@ -67,14 +67,14 @@ func (c *call) invalid() string {
 
 // misfits is the error of a call that is not for what is there, as far as the kernel
 // says so before it asks how the file system is mounted; "" for none.
-func (c *call) misfits(at *spot, w want, creates bool) string {
+func (c *call) misfits(at *location, w want, creates bool) string {
 	if creates && w != wantCreate && at.slashed {
 		return "EISDIR"
 	}
 	if at.errno != 0 {
 		return unix.ErrnoName(at.errno)
 	}
-	slash, directory := at.slashed, at.exists && at.stat.Mode&unix.S_IFMT == unix.S_IFDIR
+	slash, directory := at.slashed, isDirectory(at)
 	switch {
 	case w == wantCreate && at.exists:
 		return "EEXIST"
@@ -97,7 +97,7 @@ func (c *call) misfits(at *spot, w want, creates bool) string {
 }
 
 // opened has the errors of open that come before the mode bits.
-func (c *call) opened(at *spot, creates bool) string {
+func (c *call) opened(at *location, creates bool) string {
 	kind, f := at.stat.Mode&unix.S_IFMT, c.flags
 	switch directory := kind == unix.S_IFDIR; {
 	case creates && f&unix.O_EXCL != 0:
@@ -116,7 +116,7 @@ func (c *call) opened(at *spot, creates bool) string {
 }
 
 // removesDots is what comes of removing a path that ends in dots, or the root.
-func (c *call) removesDots(at *spot) string {
+func (c *call) removesDots(at *location) string {
 	switch {
 	case c.info.action == event.FileRename:
 		return "EBUSY"
@@ -132,8 +132,8 @@ func (c *call) removesDots(at *spot) string {
 	return "EBUSY"
 }
 
-// removed is what comes of taking a name away from who may.
-func (s *Supervisor) removed(c *call, at *spot) string {
+// removed is the error of removing a name that the caller may remove.
+func (s *Supervisor) removed(c *call, at *location) string {
 	directory := at.stat.Mode&unix.S_IFMT == unix.S_IFDIR
 	switch {
 	case !directory && (c.removesDirectory() || at.slashed):
@@ -150,14 +150,14 @@ func (s *Supervisor) removed(c *call, at *spot) string {
 
 // last is the last name of the path as it was asked for, without slashes; empty for
 // the root.
-func (at *spot) last() []byte {
+func (at *location) last() []byte {
 	name := bytes.TrimRight(at.asked, "/")
 	return name[bytes.LastIndexByte(name, '/')+1:]
 }
 
-// top says whether something is mounted at s, so that nobody may move it or take
-// it away (EBUSY).
-func (r *resolver) top(s *spot) bool {
+// top says whether something is mounted at s, so that it cannot be moved or removed
+// (EBUSY).
+func (r *resolver) top(s *location) bool {
 	switch {
 	case s.dir == nil || s.tree == nil:
 		return false

@@ -14,7 +14,7 @@ import (
 )
 
 // owned judges what the owner of a file may change.
-func (s *Supervisor) owned(c *call, at *spot) outcome {
+func (s *Supervisor) owned(c *call, at *location) outcome {
 	cr, kind := &c.proc.creds, at.stat.Mode&unix.S_IFMT
 	errno := ""
 	switch owner := cr.uid == at.stat.Uid || cr.owner; c.info.action {
@@ -36,9 +36,9 @@ func (s *Supervisor) owned(c *call, at *spot) outcome {
 	return allowed(errno)
 }
 
-// newOwner is the error of giving a file to somebody: only a capability gives it to
+// newOwner is the error of changing the owner of a file: only a capability gives it to
 // another user, and its owner to no group but those that the owner is in (chown(2)).
-func (s *Supervisor) newOwner(c *call, at *spot) string {
+func (s *Supervisor) newOwner(c *call, at *location) string {
 	cr := &c.proc.creds
 	owner := cr.uid == at.stat.Uid
 	for i, now := range [...]uint32{at.stat.Uid, at.stat.Gid} {
@@ -66,14 +66,11 @@ var idMaps = [...]string{"uid_map", "gid_map"}
 // caller; false when there is none. All inside are in one user namespace.
 func (s *Supervisor) mapped(c *call, which int, id uint32) (uint32, bool) {
 	if s.ids[which] == nil {
-		buf := make([]byte, 4096) // at most 340 lines; those after it are of no use here
-		fd, err := unix.Openat(c.proc.base(), string(c.proc.entry(nil, c.tid))+idMaps[which], unix.O_RDONLY|unix.O_CLOEXEC, 0)
-		if err != nil {
+		text := c.proc.readEntry(c.tid, idMaps[which], make([]byte, 4096)) // at most 340 lines; those after it are of no use here
+		if text == nil {
 			return id, true
 		}
-		n, _ := unix.Read(fd, buf)
-		unix.Close(fd)
-		s.ids[which] = parseIDs(string(buf[:max(n, 0)]))
+		s.ids[which] = parseIDs(string(text))
 	}
 	for _, r := range s.ids[which] {
 		if id >= r[0] && id-r[0] < r[2] {
@@ -102,7 +99,7 @@ func parseIDs(text string) [][3]uint32 {
 var nameSpaces = []string{"user", "security", "system", "trusted"}
 
 // attribute judges a change of an extended attribute (xattr(7)).
-func (s *Supervisor) attribute(c *call, at *spot, owner bool) outcome {
+func (s *Supervisor) attribute(c *call, at *location, owner bool) outcome {
 	cr, kind, errno := &c.proc.creds, at.stat.Mode&unix.S_IFMT, ""
 	space, _, _ := strings.Cut(c.attribute, ".")
 	switch {
@@ -124,7 +121,7 @@ func (s *Supervisor) attribute(c *call, at *spot, owner bool) outcome {
 }
 
 // attributed is the error that an extended attribute has for being there, or not.
-func (s *Supervisor) attributed(c *call, at *spot) string {
+func (s *Supervisor) attributed(c *call, at *location) string {
 	if at.dir == nil {
 		return ""
 	}

@@ -25,8 +25,8 @@ func (s *Supervisor) linked(c *call) outcome {
 	if s.to.errno != 0 || !s.to.exists {
 		return s.inTree(&s.to, wantRead, allowed(cmp.Or(unix.ErrnoName(s.to.errno), "ENOENT")))
 	}
-	if errno := c.endsWrong(&s.to); errno != "" {
-		return allowed(errno)
+	if s.to.slashed && !isDirectory(&s.to) {
+		return allowed("ENOTDIR")
 	}
 	o, decided := s.leads(c, &s.at, wantCreate)
 	if !decided {
@@ -57,7 +57,7 @@ func (s *Supervisor) linked(c *call) outcome {
 
 // leads has what comes of a call whose path leads to no directory of the view that the
 // caller may search.
-func (s *Supervisor) leads(c *call, at *spot, w want) (outcome, bool) {
+func (s *Supervisor) leads(c *call, at *location, w want) (outcome, bool) {
 	s.uncovered(at, w == wantCreate)
 	switch {
 	case at.magic:
@@ -72,20 +72,12 @@ func (s *Supervisor) leads(c *call, at *spot, w want) (outcome, bool) {
 	return outcome{}, false
 }
 
-// endsWrong is the error of a path that ends in a slash after what is no directory.
-func (c *call) endsWrong(at *spot) string {
-	if at.slashed && at.stat.Mode&unix.S_IFMT != unix.S_IFDIR {
-		return "ENOTDIR"
-	}
-	return ""
-}
-
 // renamed foresees what comes of moving s.at to s.to, or of exchanging them.
 func (s *Supervisor) renamed(c *call) outcome {
 	if errno := c.invalid(); errno != "" {
 		return allowed(errno)
 	}
-	both := [...]*spot{&s.at, &s.to}
+	both := [...]*location{&s.at, &s.to}
 	for _, at := range both { // the directories of both come first
 		if o, decided := s.leads(c, at, wantRemove); decided && (at.dir == nil || o.layer == event.LayerPermissions) {
 			return o
@@ -112,7 +104,7 @@ func (s *Supervisor) renamed(c *call) outcome {
 // mounts, and the kernel looks at nothing else (rename(2), EXDEV). Where one of the
 // trees refuses by itself, that is a denial.
 func (s *Supervisor) across() outcome {
-	for _, at := range [...]*spot{&s.at, &s.to} {
+	for _, at := range [...]*location{&s.at, &s.to} {
 		o := outcome{verdict: event.Allowed}
 		switch {
 		case at.tree == nil:
@@ -210,10 +202,10 @@ func (s *Supervisor) moved(c *call) outcome {
 	return allowed("")
 }
 
-func isDirectory(at *spot) bool { return at.exists && at.stat.Mode&unix.S_IFMT == unix.S_IFDIR }
+func isDirectory(at *location) bool { return at.exists && at.stat.Mode&unix.S_IFMT == unix.S_IFDIR }
 
-// linksProtected says whether a file of somebody else gets no further name from who
-// may not write to it (fs.protected_hardlinks of proc_sys_fs(5)).
+// linksProtected says whether the kernel refuses a hard link to a file that the caller
+// neither owns nor may write (fs.protected_hardlinks of proc_sys_fs(5)).
 var linksProtected = sync.OnceValue(func() bool {
 	text, err := os.ReadFile("/proc/sys/fs/protected_hardlinks")
 	return err != nil || strings.TrimSpace(string(text)) != "0"

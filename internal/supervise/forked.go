@@ -38,14 +38,7 @@ func (c *creds) plain(uid, gid uint32) bool {
 // number is the pid of p in the innermost namespace, 0 where it is not known.
 func (p *proc) number() int {
 	if p.inner == unread {
-		var st status
-		name := append(p.entry(nil, p.pid), "status"...)
-		if fd, err := unix.Openat(p.base(), string(name), unix.O_RDONLY|unix.O_CLOEXEC, 0); err == nil {
-			buf := make([]byte, 4096)
-			n, _ := unix.Read(fd, buf)
-			unix.Close(fd)
-			st, _ = parseStatus(buf[:max(n, 0)])
-		}
+		st, _ := parseStatus(p.readEntry(p.pid, "status", make([]byte, 4096)))
 		p.inner = st.inner
 	}
 	return p.inner

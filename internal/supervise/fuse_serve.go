@@ -277,7 +277,7 @@ func (f *fileSystem) attrOut(n *node, out []byte) []byte {
 }
 
 // attr appends a struct fuse_attr. Times of what the launch made are zero: they
-// would say when the run began, and nobody asks. Nobody reads when a file was read.
+// would say when the run began, and nothing needs them. No access time is kept.
 func (f *fileSystem) attr(n *node, out []byte) []byte {
 	size, links := n.length(), n.names
 	if n.dir() {

@@ -11,11 +11,11 @@ import (
 )
 
 // store has what the files of private directories hold: a file for each, named by
-// its number, in a directory that is in no view. What nobody inside can name,
-// nobody inside can exchange: no link is followed, and the names are ours.
+// its number, in a directory that is in no view. What no process inside can
+// name, none can exchange: no link is followed, and the names are ours.
 //
 // It is memory of the supervisor's, which would not count against the limit of the
-// run's: charge is told before more is taken, and may refuse.
+// run's: charge is called before more is taken, and may refuse.
 type store struct {
 	dir     int
 	open    []stored // the last used, the most recent last
@@ -37,7 +37,7 @@ type stored struct {
 // storeOpen is how many files are kept open.
 const storeOpen = 64
 
-// newStore takes over dir. A charge of nil is never told.
+// newStore takes over dir. A nil charge refuses nothing.
 func newStore(dir *os.File, charge func(bytes int64) error) (*store, error) {
 	defer dir.Close()
 	fd, err := unix.FcntlInt(dir.Fd(), unix.F_DUPFD_CLOEXEC, 3)
@@ -101,7 +101,7 @@ func (s *store) remove(id uint64) {
 		unix.Close(s.open[i].fd)
 		s.open = slices.Delete(s.open, i, i+1)
 	}
-	unix.Unlinkat(s.dir, storeName(id), 0) // a file that stays is in nobody's way, and counts against the size of the storage
+	unix.Unlinkat(s.dir, storeName(id), 0) // a file that stays does no harm, and counts against the size of the storage
 	s.uses(id, 0)
 	delete(s.used, id)
 }

@@ -23,17 +23,17 @@ const (
 // node is a directory, link, file or special file. Its number is never used
 // again, so that what the kernel still holds is what it means.
 type node struct {
-	id      uint64
-	parent  *node // of a directory: where it is, of a removed one where it was; the root's is the root
-	name    string
-	mode    uint32 // type and permissions, stat(2)
-	private bool   // anyone inside may change it, also when the launch is over
-	covers  bool   // it is mounted over something that is hidden, or has what is
-	names   uint32 // how many names it has; 0 once it is removed
-	held    uint64 // look-ups that the kernel has not forgotten
-	bait    string // where it was put, of a file that nobody has a reason to open; else ""
-	changed int64  // content, nanoseconds since 1970; 0 for what the launch made
-	altered int64  // attributes, likewise
+	id         uint64
+	parent     *node // of a directory: where it is, of a removed one where it was; the root's is the root
+	name       string
+	mode       uint32 // type and permissions, stat(2)
+	private    bool   // anyone inside may change it, also when the launch is over
+	covers     bool   // it is mounted over something that is hidden, or has what is
+	names      uint32 // how many names it has; 0 once it is removed
+	held       uint64 // look-ups that the kernel has not forgotten
+	honeytoken string // where it was put, of a file that no program has a reason to open; else ""
+	changed    int64  // content, nanoseconds since 1970; 0 for what the launch made
+	altered    int64  // attributes, likewise
 
 	kids  map[string]*entry
 	order []*entry // kids in the order of their making, with gaps
@@ -154,7 +154,7 @@ func newTree(private ...string) *tree {
 // get returns nil when there is no such node.
 func (t *tree) get(id uint64) *node { return t.nodes[id] }
 
-// add makes a node, as somebody asks for it: a file in a private directory is empty,
+// add makes a node for a request: a file in a private directory is empty,
 // and in the storage.
 func (t *tree) add(dir *node, name string, mode uint32, data []byte) (*node, unix.Errno) {
 	n, errno := t.place(dir, name, mode, data)

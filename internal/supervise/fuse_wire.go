@@ -34,12 +34,10 @@ const (
 	fuseInit        = 26
 	fuseReaddir     = 28
 	fuseReleasedir  = 29
-	fuseCreate      = 35
 	fuseInterrupt   = 36 // no answer
 	fuseDestroy     = 38
 	fuseBatchForget = 42 // no answer
 	fuseRename2     = 45
-	fuseTmpfile     = 51
 )
 
 // The version that is spoken. The kernel answers in an older one when it has to.
@@ -83,7 +81,7 @@ type fuseRequest struct {
 	op     uint32
 	unique uint64
 	node   uint64
-	tid    int // in the pid namespace of whoever mounted; 0 for the kernel itself
+	tid    int // in the pid namespace of the process that mounted; 0 for the kernel itself
 	body   []byte
 }
 

@@ -43,7 +43,7 @@ func (c *call) refusedBy(e *event.Event) {
 }
 
 // attempt is l as the rules of consent see it.
-func (l *launch) attempt() event.Attempt {
+func (l *execCall) attempt() event.Attempt {
 	a := event.Attempt{Kind: event.KindExec, Process: l.event.Process, ParentExecutable: l.call.proc.now.path,
 		Path: l.event.Object, Cut: l.cut}
 	a.Process.PID, a.Process.Parent, a.Process.ParentExec = l.call.proc.pid, l.call.proc.parent, l.call.proc.parents.exec
@@ -62,17 +62,17 @@ func (l *launch) attempt() event.Attempt {
 
 // interpreted is what the kernel puts between the executable and the arguments
 // that a script was given (execve(2)).
-func (l *launch) interpreted() []string {
+func (l *execCall) interpreted() []string {
 	argv := l.commandLine()
 	return argv[1 : len(argv)-max(len(l.event.Process.Argv), 1)+1]
 }
 
 // consent asks the rules of consent about an execution. It waits when a human has
 // to say: then nothing is answered yet.
-func (s *Supervisor) consent(l *launch) (waits bool) {
+func (s *Supervisor) consent(l *execCall) (waits bool) {
 	c := &l.call
 	switch {
-	case c.refused || s.failed.Load() != nil:
+	case c.refused || s.failed.err() != nil:
 		return false
 	case l.doomed && l.event.Error == "ENOENT":
 		// It will find nothing: what it may find in a moment was not judged.
@@ -101,7 +101,7 @@ func (s *Supervisor) consent(l *launch) (waits bool) {
 	about := s.about(a)
 	if about {
 		s.environment(l)
-		s.given.put(&a, l.env.list, l.env.known())
+		s.baseEnv.put(&a, l.env.list, l.env.known())
 	}
 	r := s.config.Gate.Judge(a)
 	c.unlisted(r)
@@ -124,16 +124,16 @@ func (s *Supervisor) consent(l *launch) (waits bool) {
 const retried = 2 * time.Second
 
 // remember keeps l for again, when a rule of consent refuses it.
-func (l *launch) remember(now int64) {
+func (l *execCall) remember(now int64) {
 	if c := &l.call; c.layer == event.LayerConsent && c.refusal == unix.EACCES {
 		c.now, c.proc.refused = now, l
 	}
 }
 
 // again is the refusal of a moment ago when l is the same once more, by another
-// path: who searches along PATH (execvp) comes by the same program in several
+// path: a search along PATH (execvp) finds the same program in several
 // directories, and goes on after EACCES.
-func (l *launch) again() (event.Ruling, bool) {
+func (l *execCall) again() (event.Ruling, bool) {
 	was := l.call.proc.refused
 	if was == nil || l.call.now-was.call.now > int64(retried) || !slices.Equal(l.event.Process.Argv, was.event.Process.Argv) ||
 		l.cut || l.event.Process.Cwd != was.event.Process.Cwd || len(l.images) != len(was.images) {
@@ -158,12 +158,12 @@ func (s *Supervisor) about(a event.Attempt) bool {
 }
 
 // judgeable says whether it is known what will be executed.
-func (l *launch) judgeable() bool {
+func (l *execCall) judgeable() bool {
 	return l.event.Verdict == event.Allowed && len(l.images) > 0 && !l.unread
 }
 
 // resumed goes on with an execution that waited. The lock is held.
-func (s *Supervisor) resumed(l *launch, r, asked event.Ruling) {
+func (s *Supervisor) resumed(l *execCall, r, asked event.Ruling) {
 	if r.Rule == "" {
 		r.Rule = asked.Rule
 	}
@@ -177,16 +177,16 @@ func (s *Supervisor) resumed(l *launch, r, asked event.Ruling) {
 	now := call{notification: c.notification, now: s.now(), tid: c.tid, info: c.info}
 	if now.proc = s.caller(&now); now.killed {
 		s.released(c)
-		s.listener.refuse(c.id, unix.EPERM)
+		s.listener.answer(c.id, unix.EPERM)
 		return
 	}
 	now.unlisted(event.Ruling{Unlisted: c.detail["unlisted"]})
-	next := &launch{call: now, event: event.Event{Action: event.ProcExec, Verdict: event.Allowed}, was: l, ruling: r}
+	next := &execCall{call: now, event: event.Event{Action: event.ProcExec, Verdict: event.Allowed}, was: l, ruling: r}
 	s.prepare(next)
 }
 
 // differs says what of l is not as it was.
-func (l *launch) differs(was *launch) string {
+func (l *execCall) differs(was *execCall) string {
 	a, b := &l.event, &was.event
 	switch {
 	case a.Object != b.Object || a.Resolved != b.Resolved:
@@ -211,14 +211,14 @@ func (l *launch) differs(was *launch) string {
 }
 
 // judgeRunning asks the rules about what runs already, or is about to, though
-// something else was judged. Nobody is asked about it: it is allowed or killed.
+// something else was judged. No human is asked about it: it is allowed or killed.
 func (s *Supervisor) judgeRunning(c *call, p *proc, e *event.Event) bool {
 	if !s.gated(event.KindExec) {
 		return true
 	}
 	a := event.Attempt{Kind: event.KindExec, Process: e.Process, ParentExecutable: p.parents.path, Path: e.Object, Cut: e.Detail["argc"] != ""}
 	env, whole := s.raw(p, "environ", argvKept)
-	s.given.put(&a, split(env), whole)
+	s.baseEnv.put(&a, split(env), whole)
 	r := s.config.Gate.Judge(a)
 	if r.Unlisted != "" {
 		e.Detail["unlisted"] = r.Unlisted
@@ -226,7 +226,7 @@ func (s *Supervisor) judgeRunning(c *call, p *proc, e *event.Event) bool {
 	if r.Verdict == event.Allowed {
 		return true
 	}
-	if r.Wait != nil { // whoever would answer need not
+	if r.Wait != nil { // withdraw the question
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
 		go r.Wait(ctx)
@@ -241,10 +241,10 @@ func (s *Supervisor) judgeRunning(c *call, p *proc, e *event.Event) bool {
 	return false
 }
 
-// unjudged asks the rules about a process of whose program nothing was seen: its
+// judgeUnseen asks the rules about a process of whose program nothing was seen: its
 // parent runs something else, or ended before it did anything. That one may have
 // executed something else than was judged, and left all the rest to a child.
-func (s *Supervisor) unjudged(c *call, p *proc) {
+func (s *Supervisor) judgeUnseen(c *call, p *proc) {
 	if s.first == (identity{}) {
 		s.first = p.now.is // before anything that was asked for runs
 	}
@@ -257,11 +257,7 @@ func (s *Supervisor) unjudged(c *call, p *proc) {
 	}
 	e := event.Event{Action: event.ProcExec, Object: p.now.path, Verdict: event.Allowed, Process: p.full(), Detail: map[string]string{"unknown": "exec: it was not seen"}}
 	e.Process.Argv = s.commandLine(p)
-	if known, ok := s.hashes.look(p.now.is); ok {
-		e.Process.SHA256 = known.sum.hex()
-	} else if sum, err := s.hashes.sumAt(p.base(), string(append(p.entry(nil, p.pid), "exe"...)), p.now.is); err == nil {
-		e.Process.SHA256 = sum.hex() // without it the rules take the program for anything
-	}
+	e.Process.SHA256, _ = s.hashes.running(p, p.now.is) // without it the rules take the program for anything
 	if !s.judgeRunning(c, p, &e) {
 		s.execs++
 		p.known, p.now.exec, e.Process.Exec = true, s.execs, s.execs

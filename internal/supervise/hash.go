@@ -95,7 +95,7 @@ func (h *hashes) sum(fd int, is identity, lasting bool) (digest, error) {
 			continue
 		}
 		if err != nil {
-			return digest{}, fmt.Errorf("%s", unix.ErrnoName(errnoOf(err)))
+			return digest{}, errors.New(unix.ErrnoName(asErrno(err)))
 		}
 		if n == 0 {
 			break
@@ -126,14 +126,22 @@ func (h *hashes) keep(is identity, c content) {
 	h.dirty = h.dirty || c.lasting
 }
 
-// sumAt opens and reads a file.
-func (h *hashes) sumAt(dir int, name string, is identity) (digest, error) {
-	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+// running is the hash of the executable that p runs, "" with an error where it is not
+// known and cannot be read.
+func (h *hashes) running(p *proc, is identity) (string, error) {
+	if known, ok := h.look(is); ok {
+		return known.sum.hex(), nil
+	}
+	fd, err := unix.Openat(p.base(), string(p.entry(nil, p.pid))+"exe", unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return digest{}, fmt.Errorf("%s", unix.ErrnoName(errnoOf(err)))
+		return "", errors.New(unix.ErrnoName(asErrno(err)))
 	}
 	defer unix.Close(fd)
-	return h.sum(fd, is, false)
+	sum, err := h.sum(fd, is, false)
+	if err != nil {
+		return "", err
+	}
+	return sum.hex(), nil
 }
 
 const hashesHead = "holdfast hashes 2\n"
@@ -200,7 +208,7 @@ func (h *hashes) save() error {
 	return nil
 }
 
-// writeFile replaces a file as a whole.
+// writeFile replaces a file as a whole. It syncs nothing: a broken file only costs work.
 func writeFile(name, text string) error {
 	f, err := os.CreateTemp(filepath.Dir(name), ".hashes-*")
 	if err != nil {

@@ -3,16 +3,15 @@
 package supervise
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"runtime"
 	"strconv"
 	"time"
 
 	"golang.org/x/sys/unix"
 	"holdfast.dev/holdfast/internal/floor/event"
+	"holdfast.dev/holdfast/internal/floor/sys"
 )
 
 const (
@@ -26,7 +25,7 @@ type holding struct {
 	calls   map[uint64]*heldCall // by the number of the notification
 	work    chan func()
 	closed  bool
-	patrols bool // somebody looks after them
+	patrols bool // lookAfter runs
 }
 
 // heldCall is one of them.
@@ -36,9 +35,9 @@ type heldCall struct {
 	broken bool // by a signal that its program has a handler for
 }
 
-// hold leaves a call unanswered until there is a ruling, or its caller is gone.
-// Then next is run with the lock, on a thread with the ids of the receiver. False
-// means that too many wait already. The lock is held.
+// hold leaves a call unanswered until there is a ruling, or its caller is gone. Then it
+// runs next with the lock, on a thread with the ids of the receiver. It returns false
+// when too many calls wait already. The lock is held.
 func (s *Supervisor) hold(c *call, r event.Ruling, next func(event.Ruling)) bool {
 	return s.wait(c.notification, func(ctx context.Context) {
 		r := await(ctx, r)
@@ -88,8 +87,8 @@ func await(ctx context.Context, r event.Ruling) event.Ruling {
 	}
 }
 
-// released forgets a call that waited. The lock is held. One that a signal broke
-// off says so to its program, as calls do that wait.
+// released forgets a call that waited. The lock is held. A call interrupted by a signal
+// returns EINTR, as any blocking call would.
 func (s *Supervisor) released(c *call) {
 	if h := s.held.calls[c.id]; h != nil && h.broken && c.refused {
 		c.refusal = unix.EINTR
@@ -102,9 +101,7 @@ func (s *Supervisor) released(c *call) {
 func (s *Supervisor) worker(work <-chan func()) {
 	defer s.working.Done()
 	runtime.LockOSThread() // and ends with it, see become
-	if err := become(s.config.View.UID, s.config.View.GID); err != nil {
-		s.fail(fmt.Errorf("recording system calls: taking the ids of the task: %w", err))
-	}
+	s.takeIDs()
 	for next := range work {
 		s.mu.Lock()
 		next()
@@ -112,8 +109,8 @@ func (s *Supervisor) worker(work <-chan func()) {
 	}
 }
 
-// lookAfter lets go of calls whose callers are gone, and of all when the record
-// is broken: these are refused then.
+// lookAfter cancels calls whose callers are gone, and all of them once the record is
+// broken: these are refused then.
 func (s *Supervisor) lookAfter() {
 	for {
 		time.Sleep(patrol)
@@ -125,7 +122,7 @@ func (s *Supervisor) lookAfter() {
 		}
 		for id, h := range s.held.calls {
 			h.broken = h.broken || s.asksToStop(h.tid)
-			if h.broken || s.failed.Load() != nil || !s.listener.valid(id) {
+			if h.broken || s.failed.err() != nil || !s.listener.valid(id) {
 				h.end()
 			}
 		}
@@ -133,40 +130,27 @@ func (s *Supervisor) lookAfter() {
 	}
 }
 
-// stops are the signals by which a human, or a program, ends another. While a call
-// waits only death breaks it off, and a program that handles one of these would
-// not come to that before somebody answers.
+// stops are the signals that ask a program to end. While a call waits for an answer only
+// the death of its caller interrupts it, so a program that handles one of these would not
+// get to its handler before a human answers.
 const stops = 1<<(unix.SIGINT-1) | 1<<(unix.SIGTERM-1) | 1<<(unix.SIGHUP-1) | 1<<(unix.SIGQUIT-1)
 
 // asksToStop says whether such a signal waits for a thread.
 func (s *Supervisor) asksToStop(tid int) bool {
-	fd, err := unix.Openat(s.table.dir, strconv.Itoa(tid)+"/status", unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return false
-	}
-	defer unix.Close(fd)
-	buf := make([]byte, 4096)
-	n, _ := unix.Read(fd, buf)
-	var pending, blocked, caught uint64
-	for line := range bytes.Lines(buf[:max(n, 0)]) {
-		key, value, _ := bytes.Cut(line, []byte(":\t"))
-		set, _ := strconv.ParseUint(string(bytes.TrimSpace(value)), 16, 64)
-		switch string(key) {
-		case "SigPnd", "ShdPnd":
-			pending |= set
-		case "SigBlk":
-			blocked = set
-		case "SigCgt":
-			caught = set
+	text := readAt(s.table.dir, strconv.Itoa(tid)+"/status", make([]byte, 4096))
+	set := func(name string) (bits uint64) {
+		for _, field := range sys.StatusField(text, name) {
+			bits, _ = strconv.ParseUint(field, 16, 64)
 		}
+		return bits
 	}
-	return pending&caught&^blocked&stops != 0
+	return (set("SigPnd")|set("ShdPnd"))&set("SigCgt")&^set("SigBlk")&stops != 0
 }
 
-// letGoAll refuses all that wait, and all that would from now on. It returns when
-// each has its answer; an error means that the host's file system keeps one from
-// it. The lock is not held.
-func (s *Supervisor) letGoAll() error {
+// cancelHeld refuses all calls that wait, and all that would from now on. It returns when
+// each has its answer; an error means that the host's file system does not return from a
+// change. The lock is not held.
+func (s *Supervisor) cancelHeld() error {
 	h := &s.held
 	s.mu.Lock()
 	h.closed = true

@@ -104,14 +104,14 @@ func (ins *inlets) serve(in *inlet) {
 	for in.move() == nil {
 	}
 	close(ended)
-	in.from.Close() // whoever writes on gets EPIPE
+	in.from.Close() // the next write(2) inside gets EPIPE
 	in.to.Close()
 	ins.mu.Lock()
 	delete(ins.all, in)
 	ins.mu.Unlock()
 }
 
-// giveBack takes the signals of the kernel that a lease is in somebody's way.
+// giveBack takes the signals by which the kernel asks for a lease back.
 func (ins *inlets) giveBack(signals <-chan os.Signal) {
 	for range signals {
 		ins.mu.Lock()
@@ -122,7 +122,7 @@ func (ins *inlets) giveBack(signals <-chan os.Signal) {
 	}
 }
 
-// yield writes what is there and gives the lease back, where somebody waits for it.
+// yield writes what is there and gives the lease back, where a process waits for it.
 func (in *inlet) yield() {
 	in.moving.Lock()
 	defer in.moving.Unlock()
@@ -168,7 +168,7 @@ func (in *inlet) piece(pipe int) (moved bool, err error) {
 		return false, errWrittenEnough
 	}
 	select {
-	case <-in.over: // nobody may have heard of it yet; a piece that is read here was perhaps written since
+	case <-in.over: // it may have ended just now, and this piece may have been written since
 		return false, errOver
 	default:
 	}

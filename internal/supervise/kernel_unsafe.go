@@ -98,7 +98,16 @@ func (m *memory) read(tid int, addr uint64, dst []byte) (n int, errno syscall.Er
 	return m.transfer(tid, 1, spans)
 }
 
-// gather reads the pieces in m.remote into those in m.local.
+// fill fills all of dst with what stands at addr.
+func (m *memory) fill(tid int, addr uint64, dst []byte) syscall.Errno {
+	n, errno := m.read(tid, addr, dst)
+	if errno == 0 && n < len(dst) {
+		return unix.EFAULT
+	}
+	return errno
+}
+
+// transfer reads the pieces in m.remote into those in m.local.
 func (m *memory) transfer(tid, locals, remotes int) (n int, errno syscall.Errno) {
 	if remotes == 0 {
 		return 0, 0

@@ -14,12 +14,6 @@ import (
 	"holdfast.dev/holdfast/internal/floor/event"
 )
 
-// LandlockLogNewExec is the flag of landlock_restrict_self(2), ABI 7, without
-// which the kernel does not report what is denied to programs that are executed
-// later. It belongs to a launch only while a LandlockAudit listens: otherwise
-// what is inside could fill the records of the host for nothing.
-const LandlockLogNewExec = 1 << 1 // LANDLOCK_RESTRICT_SELF_LOG_NEW_EXEC_ON
-
 // Why there is no LandlockAudit.
 var (
 	ErrAuditOff    = errors.New("the kernel's audit is not enabled (auditctl -e 1, or audit=1 at boot)")
@@ -53,7 +47,7 @@ type LandlockAudit struct {
 
 	served  chan struct{} // closed when Serve returned
 	closing sync.Once
-	failing sync.Once
+	failed  failure
 
 	mu      sync.Mutex // guards what follows
 	started bool
@@ -64,7 +58,6 @@ type LandlockAudit struct {
 	order   uint64                 // of the last event
 	overrun bool                   // records were lost on the way to us
 	stats   LandlockStats
-	err     error
 
 	lostBefore uint32 // what the kernel's count of lost records was
 	lost       func() uint32
@@ -136,7 +129,7 @@ func NewLandlockAudit(c LandlockConfig) (*LandlockAudit, error) {
 		unix.Close(socket)
 		return nil, fmt.Errorf("listening to audit: %w", err)
 	}
-	a := &LandlockAudit{config: c, socket: socket, stop: stop, served: make(chan struct{}),
+	a := &LandlockAudit{config: c, socket: socket, stop: stop, served: make(chan struct{}), failed: failure{report: c.Failed},
 		domains: map[string]*landlockDomain{}, open: map[string]*auditEvent{}, lostBefore: lost, lost: auditLost}
 	a.flood = newFlood(a.observe, c.Marked)
 	return a, nil
@@ -233,7 +226,7 @@ func (a *LandlockAudit) Serve() {
 		fds := []unix.PollFd{{Fd: int32(a.socket), Events: unix.POLLIN}, {Fd: int32(a.stop), Events: unix.POLLIN}}
 		_, err := unix.Poll(fds, int(a.patience()/time.Millisecond))
 		if err != nil && err != unix.EINTR {
-			a.fail(fmt.Errorf("listening to audit: %w", err))
+			a.failed.set(fmt.Errorf("listening to audit: %w", err))
 			return
 		}
 		for {
@@ -306,19 +299,5 @@ func (a *LandlockAudit) Close() (LandlockStats, error) {
 	})
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.stats, a.err
-}
-
-// fail says once that it cannot go on.
-func (a *LandlockAudit) fail(err error) {
-	a.mu.Lock()
-	if a.err == nil {
-		a.err = err
-	}
-	a.mu.Unlock()
-	a.failing.Do(func() {
-		if a.config.Failed != nil {
-			go a.config.Failed(err)
-		}
-	})
+	return a.stats, a.failed.err()
 }

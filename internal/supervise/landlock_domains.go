@@ -11,7 +11,7 @@ import (
 	"holdfast.dev/holdfast/internal/floor/event"
 )
 
-// take is told of one record.
+// take handles one audit record.
 func (a *LandlockAudit) take(kind uint16, text string, now time.Time) {
 	switch kind {
 	case auditSyscall, auditEnd, auditLandlockAccess, auditLandlockDomain:
@@ -75,7 +75,7 @@ func (a *LandlockAudit) find(id string) *landlockDomain {
 		return d
 	}
 	if len(a.domains) >= auditDomains {
-		for other, o := range a.domains { // somebody else's
+		for other, o := range a.domains { // of another run
 			if !o.ours {
 				delete(a.domains, other)
 				break
@@ -90,7 +90,7 @@ func (a *LandlockAudit) find(id string) *landlockDomain {
 	return d
 }
 
-// denied is told of the whole records of denials. The first denial of a domain
+// denied handles an event whose records have all arrived. The first denial of a domain
 // comes before the record that says whose it is.
 func (a *LandlockAudit) denied(e auditEvent) {
 	for _, access := range e.access {
@@ -114,7 +114,7 @@ func (a *LandlockAudit) denied(e auditEvent) {
 	}
 }
 
-// domain is told that a domain denied something for the first time, and who made
+// domain handles the record that a domain denied something for the first time, and who made
 // it; or that it is gone, and how often it did.
 func (a *LandlockAudit) domain(r auditRecord) {
 	a.mu.Lock()
@@ -230,6 +230,6 @@ func (a *LandlockAudit) report(d auditEvent) {
 
 func (a *LandlockAudit) observe(e event.Event) {
 	if err := a.config.Sink.Observe(e); err != nil {
-		a.fail(err)
+		a.failed.set(err)
 	}
 }

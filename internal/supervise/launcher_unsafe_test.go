@@ -128,12 +128,11 @@ func (r *recorder) Observe(e event.Event) error { return r.Emit(e) }
 
 // run is a program that is watched.
 type run struct {
-	t     testing.TB
-	cmd   *exec.Cmd
-	sink  *recorder
-	sup   *Supervisor
-	out   strings.Builder
-	stats Stats
+	t    testing.TB
+	cmd  *exec.Cmd
+	sink *recorder
+	sup  *Supervisor
+	out  strings.Builder
 
 	lookups bool // opens for reading arrive at the level standard, too
 }
@@ -233,7 +232,7 @@ func (r *run) wait() int {
 		r.cmd.Process.Kill()
 		r.t.Fatalf("%v did not end; it wrote %q", r.cmd.Args[1:], r.out.String())
 	}
-	if r.stats, err = closeRun(r, err); err != nil {
+	if err = closeRun(r, err); err != nil {
 		r.t.Error(err)
 	}
 	ws := r.cmd.ProcessState.Sys().(syscall.WaitStatus)
@@ -243,7 +242,7 @@ func (r *run) wait() int {
 	return ws.ExitStatus()
 }
 
-func closeRun(r *run, err error) (Stats, error) {
+func closeRun(r *run, err error) error {
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) && !errors.Is(err, io.EOF) {
 		r.t.Error(err)
@@ -261,6 +260,18 @@ func (r *run) of(action string) (found []event.Event) {
 		}
 	}
 	return found
+}
+
+// denied counts the events that say denied.
+func (r *run) denied() (n int) {
+	r.sink.mu.Lock()
+	defer r.sink.mu.Unlock()
+	for _, e := range r.sink.events {
+		if e.Verdict == event.Denied {
+			n++
+		}
+	}
+	return n
 }
 
 // about returns the one event of an action on an object.

@@ -77,7 +77,7 @@ func (s *Supervisor) look(c *call) {
 		return
 	}
 	if !c.proc.known {
-		s.seen(c.proc, nil)
+		s.recordProcess(c.proc, nil)
 	}
 	c.add("call", s.name(uint32(c.nr)))
 	if c.tid != c.proc.pid {
@@ -89,7 +89,7 @@ func (s *Supervisor) look(c *call) {
 	}
 	s.reply(c, &e)
 	e.Process.Cwd = from.Cwd
-	s.count(&e)
+	e.Sensor = event.Syscall
 	s.lookups.add(e)
 	if c.blind {
 		s.blinded(c, c.proc)
@@ -161,7 +161,7 @@ func (s *Supervisor) inReach(c *call, dirfd int, text []byte, w want) bool {
 }
 
 // expects says of what was found that programs look for it by themselves. Where it
-// leads decides: what was asked for may be a link that somebody inside made.
+// leads decides: what was asked for may be a link made inside.
 func (s *Supervisor) expects() bool {
 	return s.quiet.have(cmp.Or(s.at.resolved(), string(s.at.asked)))
 }

@@ -175,6 +175,6 @@ func handed(view []policy.Tree, dir string) option {
 		r.lookups = true
 		c.Quiet = []string{"/quiet"}
 		c.Ordinary = func(e event.Event, _ string) bool { return e.Object == "/ordinary" }
-		c.Kept = func(path string) bool { return path == dir+"/home/.netrc" }
+		c.HiddenByView = func(path string) bool { return path == dir+"/home/.netrc" }
 	}
 }

@@ -31,14 +31,14 @@ type response struct {
 	flags uint32
 }
 
-// listener is the descriptor that calls arrive on, with the buffers of its one
+// listener is the descriptor that calls arrive on, with the buffer of its one
 // receiver. The kernel may have larger structures than we know of, and writes
 // as many bytes as it says.
 type listener struct {
 	file *os.File
 	fd   uintptr
 	in   []uint64
-	out  []uint64
+	out  int // words of an answer
 	pfd  [2]unix.PollFd
 
 	limit unix.Timespec // of a wait
@@ -50,11 +50,9 @@ func newListener(f *os.File) (*listener, error) {
 	if errno != 0 {
 		return nil, fmt.Errorf("asking for the size of notifications: %w", errno)
 	}
-	words := func(kernel uint16, ours uintptr) []uint64 {
-		return make([]uint64, (max(uintptr(kernel), ours)+7)/8)
-	}
+	words := func(kernel uint16, ours uintptr) int { return int((max(uintptr(kernel), ours) + 7) / 8) }
 	l := &listener{file: f, fd: f.Fd(),
-		in:  words(sizes.notif, unsafe.Sizeof(notification{})),
+		in:  make([]uint64, words(sizes.notif, unsafe.Sizeof(notification{}))),
 		out: words(sizes.resp, unsafe.Sizeof(response{})),
 	}
 	// The caller is about to wait for us and we for it: one processor will do.
@@ -67,12 +65,12 @@ func newListener(f *os.File) (*listener, error) {
 type arrived struct {
 	call  bool // one may be received
 	other bool // the other descriptor is readable
-	over  bool // nobody is left who could make a call
+	over  bool // no process is left that could make a call
 }
 
 // wait returns when a call may have arrived, when the descriptor other is
 // readable, which may be -1, or after as many nanoseconds, where they are not
-// negative. Before Linux 6.11 a RECV does not end when nobody is left.
+// negative. Before Linux 6.11 a RECV does not end when no process is left.
 func (l *listener) wait(other int, nanoseconds int64) (a arrived, err error) {
 	l.pfd = [2]unix.PollFd{{Fd: int32(l.fd), Events: unix.POLLIN}, {Fd: int32(other), Events: unix.POLLIN}}
 	var limit unsafe.Pointer
@@ -101,38 +99,19 @@ func (l *listener) receive() (n *notification, errno syscall.Errno) {
 	return (*notification)(unsafe.Pointer(&l.in[0])), errno
 }
 
-// goOn lets the call with this id proceed in the kernel, which reads its
-// arguments anew. It is for the receiver alone.
-func (l *listener) goOn(id uint64) syscall.Errno {
-	r := (*response)(unsafe.Pointer(&l.out[0]))
-	*r = response{id: id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}
-	return l.send(r)
-}
-
-// refuse makes the call return e. It is for the receiver alone.
-func (l *listener) refuse(id uint64, e syscall.Errno) syscall.Errno {
-	r := (*response)(unsafe.Pointer(&l.out[0]))
-	*r = response{id: id, errno: -int32(e)}
-	return l.send(r)
-}
-
-// answer is goOn, or refuse where e is not 0, from any goroutine.
+// answer makes the call with this id return e. Where e is 0 the call proceeds in the
+// kernel, which reads its arguments anew.
 func (l *listener) answer(id uint64, e syscall.Errno) syscall.Errno {
-	buf := make([]uint64, len(l.out))
-	r := (*response)(unsafe.Pointer(&buf[0]))
-	*r = response{id: id, errno: -int32(e)}
+	r := response{id: id, errno: -int32(e)}
 	if e == 0 {
 		r.flags = unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE
 	}
 	return l.send(r)
 }
 
-// result makes the call return e, or zero, without going on, from any goroutine.
+// result makes the call return e, or zero, without going on.
 func (l *listener) result(id uint64, e syscall.Errno) syscall.Errno {
-	buf := make([]uint64, len(l.out))
-	r := (*response)(unsafe.Pointer(&buf[0]))
-	*r = response{id: id, errno: -int32(e)}
-	return l.send(r)
+	return l.send(response{id: id, errno: -int32(e)})
 }
 
 // addFD is struct seccomp_notif_addfd.
@@ -142,7 +121,7 @@ type addFD struct {
 }
 
 // handIn gives the caller a copy of a descriptor of ours, the number of which is
-// what its call returns, from any goroutine. ENOENT means that nobody waits for
+// what its call returns, from any goroutine. ENOENT means that no caller waits for
 // it any more; with every other error the call still waits.
 //
 // It takes no signal: the kernel notes the reply before it waits for the caller to
@@ -180,8 +159,10 @@ func (l *listener) control(request uintptr, arg unsafe.Pointer) syscall.Errno {
 	}
 }
 
-func (l *listener) send(r *response) syscall.Errno {
-	return l.control(unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(r))
+func (l *listener) send(r response) syscall.Errno {
+	buf := make([]uint64, l.out)
+	*(*response)(unsafe.Pointer(&buf[0])) = r
+	return l.control(unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(&buf[0]))
 }
 
 // valid says whether the caller still waits for its answer, so that what was

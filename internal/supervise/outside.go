@@ -5,12 +5,13 @@ package supervise
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"runtime"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
 	"holdfast.dev/holdfast/internal/floor/event"
+	"holdfast.dev/holdfast/internal/floor/sys"
 	"holdfast.dev/holdfast/internal/policy"
 )
 
@@ -55,12 +56,11 @@ func (s *Supervisor) outside(c *call, e *event.Event, first outcome, place strin
 	}
 	s.workingDirectory(c, &ch.who)
 	ch.umask = s.umask(c)
-	if !s.wait(&n, func(ctx context.Context) { s.change(ctx, ch) }) {
-		c.refuse(event.Ruling{Reason: tooMany})
-		c.refusedBy(e)
-	} else {
+	if s.wait(&n, func(ctx context.Context) { s.change(ctx, ch) }) {
 		return true
 	}
+	c.refuse(event.Ruling{Reason: tooMany})
+	c.refusedBy(e)
 	return false
 }
 
@@ -100,7 +100,7 @@ func (s *Supervisor) unmade(first outcome) bool {
 func (s *Supervisor) asked(path string) bool { return s.config.Asked != nil && s.config.Asked(path) }
 
 // nowhere reports whether ch leads to what the host has not either: then it fails
-// inside as it would there, and nobody is asked.
+// inside as it would there, and no human is asked.
 func (ch *change) nowhere() bool {
 	makes := ch.op == "mkdir" || ch.op == "write" && ch.call.flags&unix.O_CREAT != 0
 	return ch.call.private && (ch.at.name == "" || !ch.at.exists && !makes)
@@ -109,9 +109,9 @@ func (ch *change) nowhere() bool {
 // flag is the last argument of a call on two paths, where it has one.
 func (c *call) flag() uint64 { return c.arg(c.info.flags) }
 
-// beyond says whether a path leads to where the view lets nobody write, without
+// beyond says whether a path leads to where the view allows no writing, without
 // being what it hides or protects.
-func beyond(at *spot) bool {
+func beyond(at *location) bool {
 	if at.magic || at.above || at.unknown != "" || !strings.HasPrefix(at.where(), "/") {
 		return false
 	}
@@ -120,13 +120,13 @@ func beyond(at *spot) bool {
 
 // plain says whether a path ends in a name: what has dots or a slash at its end
 // is a directory, or an error that is the kernel's to give.
-func (s *spot) plain() bool {
+func (s *location) plain() bool {
 	name := s.asked[bytes.LastIndexByte(s.asked, '/')+1:]
 	return len(name) > 0 && string(name) != "." && string(name) != ".."
 }
 
 // where is the absolute path that s leads to.
-func (s *spot) where() string {
+func (s *location) where() string {
 	switch {
 	case s.dir == nil:
 		return s.place
@@ -136,29 +136,15 @@ func (s *spot) where() string {
 	return join(s.dir.real, s.name)
 }
 
-// umask of whoever calls; without it nothing is left for others.
+// umask of the caller; 077 where it cannot be read.
 func (s *Supervisor) umask(c *call) uint32 {
-	name := append(c.proc.entry(nil, c.tid), "status"...)
-	fd, err := unix.Openat(c.proc.base(), string(name), unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return 0o077
-	}
-	defer unix.Close(fd)
-	buf := make([]byte, 512)
-	n, _ := unix.Read(fd, buf)
-	_, rest, found := strings.Cut(string(buf[:max(n, 0)]), "Umask:\t")
-	text, _, _ := strings.Cut(rest, "\n")
-	mask := uint32(0)
-	for _, d := range text {
-		if d < '0' || d > '7' {
-			return 0o077
+	field := sys.StatusField(c.proc.readEntry(c.tid, "status", make([]byte, 512)), "Umask")
+	if len(field) == 1 {
+		if mask, err := strconv.ParseUint(field[0], 8, 32); err == nil {
+			return uint32(mask)
 		}
-		mask = mask<<3 | uint32(d-'0')
 	}
-	if !found || text == "" {
-		return 0o077
-	}
-	return mask
+	return 0o077
 }
 
 // change asks about ch, and carries it out when a human allowed it.
@@ -198,9 +184,7 @@ func (s *Supervisor) change(ctx context.Context, ch *change) {
 // the receiver, and ends with its goroutine.
 func (s *Supervisor) asWithout(c *call) {
 	runtime.LockOSThread()
-	if err := become(s.config.View.UID, s.config.View.GID); err != nil {
-		s.fail(fmt.Errorf("recording system calls: taking the ids of the task: %w", err))
-	}
+	s.takeIDs()
 	c.judged, c.now = true, s.now()
 	s.file(c)
 }
@@ -236,7 +220,7 @@ func (s *Supervisor) deliver(ch *change, d done, r event.Ruling) {
 	// Without the lock: a descriptor is taken by the caller itself, when it runs.
 	var errno unix.Errno
 	switch {
-	case s.failed.Load() != nil:
+	case s.failed.err() != nil:
 		errno = s.listener.result(c.id, unix.EPERM)
 	case d.fd >= 0 && d.errno == 0:
 		errno = s.listener.handIn(c.id, d.fd, c.flags&unix.O_CLOEXEC != 0)
@@ -246,22 +230,14 @@ func (s *Supervisor) deliver(ch *change, d done, r event.Ruling) {
 	default:
 		errno = s.listener.result(c.id, d.errno)
 	}
-	switch errno {
-	case 0:
-	case unix.ENOENT:
-		s.mu.Lock()
-		s.stats.Gone++
-		s.mu.Unlock()
-	default:
-		s.fail(fmt.Errorf("answering a system call: %w", errno))
-	}
+	s.answered(errno)
 }
 
 // inlet exchanges the descriptor of a file outside for one to write to it through.
 func (s *Supervisor) inlet(ch *change, d done, r event.Ruling) done {
 	fd, err := s.inlets.open(d.fd, fileLimit(ch.call.tid), ch.call.flags&unix.O_NONBLOCK != 0, r.Over)
 	if err != nil {
-		return done{fd: -1, errno: errnoOf(err)}
+		return done{fd: -1, errno: asErrno(err)}
 	}
 	return done{fd: fd}
 }

@@ -11,10 +11,9 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
-	"strings"
 
 	"golang.org/x/sys/unix"
-
+	"holdfast.dev/holdfast/internal/floor/paths"
 	"holdfast.dev/holdfast/internal/policy"
 )
 
@@ -62,13 +61,13 @@ func lookHost(at string, follow bool) (p hostPlace) {
 	dir, name := path.Split(at)
 	fd, err := openHost(unix.AT_FDCWD, dir, unix.O_PATH|unix.O_DIRECTORY, unix.RESOLVE_NO_MAGICLINKS)
 	if err != nil || name == "" {
-		p.errno = errnoOf(err)
+		p.errno = asErrno(err)
 		return p
 	}
 	defer unix.Close(fd)
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
-		p.errno = errnoOf(err)
+		p.errno = asErrno(err)
 		return p
 	}
 	p.dir, p.name = identityOf(&st), name
@@ -104,8 +103,7 @@ func Outside(never []string) func(op, path string) error {
 	never = append(slices.Clone(never), "/proc", "/sys", "/dev")
 	return func(_, at string) error {
 		for _, n := range never {
-			n = path.Clean(n)
-			if at == n || strings.HasPrefix(at, strings.TrimSuffix(n, "/")+"/") || strings.HasPrefix(n, strings.TrimSuffix(at, "/")+"/") {
+			if paths.Within(n, at) || paths.Within(at, n) {
 				return fmt.Errorf("%s is never changed from inside", n)
 			}
 		}
@@ -113,7 +111,7 @@ func Outside(never []string) func(op, path string) error {
 	}
 }
 
-// permitted says why p may not be changed, whoever allowed it.
+// mayCarry says why p may not be changed even where a human allowed it.
 func (s *Supervisor) mayCarry(op string, p *hostPlace) error {
 	if s.config.Carry == nil {
 		return errors.New("nothing outside is changed in this run")
@@ -126,7 +124,7 @@ func (s *Supervisor) mayCarry(op string, p *hostPlace) error {
 }
 
 // carryOut does on the host what a human allowed. The directory must be the one
-// that was there when he was asked, and so must what is changed in it.
+// that was there when the human was asked, and so must what is changed in it.
 func (s *Supervisor) carryOut(ctx context.Context, ch *change) done {
 	refused := func(err error) done { return done{fd: -1, why: err.Error()} }
 	switch {
@@ -187,8 +185,8 @@ var kernelFS = []int64{unix.PROC_SUPER_MAGIC, unix.SYSFS_MAGIC, unix.CGROUP_SUPE
 	unix.TRACEFS_MAGIC, unix.SECURITYFS_MAGIC, unix.BPF_FS_MAGIC, unix.PSTOREFS_MAGIC, unix.EFIVARFS_MAGIC, unix.DEVPTS_SUPER_MAGIC,
 	unix.BINFMTFS_MAGIC, unix.SELINUX_MAGIC, unix.SMACK_MAGIC, unix.NSFS_MAGIC, unix.RDTGROUP_SUPER_MAGIC, 0x62656570, 0x19800202}
 
-// asOwner does something with the rights of whoever owns dir, where we are root:
-// what is made is his, and nothing is done that he could not. Otherwise it is
+// asOwner does something with the rights of the owner of dir, where we are root:
+// what is made is the owner's, and nothing is done that the owner could not. Otherwise it is
 // done with our own.
 func asOwner(dir int, do func() done) done {
 	if os.Geteuid() != 0 {
@@ -196,7 +194,7 @@ func asOwner(dir int, do func() done) done {
 	}
 	var st unix.Stat_t
 	if err := unix.Fstat(dir, &st); err != nil {
-		return done{fd: -1, errno: errnoOf(err)}
+		return done{fd: -1, errno: asErrno(err)}
 	}
 	runtime.LockOSThread()
 	_ = unix.Setfsgid(int(st.Gid))

@@ -20,26 +20,26 @@ func (ch *change) carry(dir, to int) done {
 	case "chmod":
 		return ch.chmod(dir)
 	case "mkdir":
-		d.errno = errnoOf(unix.Mkdirat(dir, name, ch.mode()))
+		d.errno = asErrno(unix.Mkdirat(dir, name, ch.mode()))
 		if d.errno == 0 {
 			ch.setMode(dir)
 		}
 	case "unlink":
 		flags := 0
-		if c.nr == sysRmdir || c.nr == unix.SYS_UNLINKAT && c.args[2]&unix.AT_REMOVEDIR != 0 {
+		if c.removesDirectory() {
 			flags = unix.AT_REMOVEDIR
 		}
 		if ch.at.exists && ch.at.kind != unix.S_IFREG && ch.at.kind != unix.S_IFLNK && ch.at.kind != unix.S_IFDIR {
 			d.why = notRegular
 			return d
 		}
-		d.errno = errnoOf(unix.Unlinkat(dir, name, flags))
+		d.errno = asErrno(unix.Unlinkat(dir, name, flags))
 	case "rename":
 		if ch.at.exists && ch.at.kind != unix.S_IFREG || ch.dest.exists && ch.dest.kind != unix.S_IFREG {
 			d.why = notRegular
 			return d
 		}
-		d.errno = errnoOf(unix.Renameat2(dir, name, to, ch.dest.name, uint(c.flag())))
+		d.errno = asErrno(unix.Renameat2(dir, name, to, ch.dest.name, uint(c.flag())))
 	}
 	return d
 }
@@ -57,7 +57,7 @@ func (ch *change) handle(dir int, directory bool) (fd int, st unix.Stat_t, d don
 	if err == nil {
 		err = unix.Fstat(fd, &st)
 	}
-	d.errno = errnoOf(err)
+	d.errno = asErrno(err)
 	kind := st.Mode & unix.S_IFMT
 	switch {
 	case d.errno != 0:
@@ -90,7 +90,7 @@ func (ch *change) openFile(dir int) done {
 		}
 		fd, err := unix.Openat(dir, ch.at.name, use|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW, ch.mode())
 		if err != nil {
-			return done{fd: -1, errno: errnoOf(err)}
+			return done{fd: -1, errno: asErrno(err)}
 		}
 		var st unix.Stat_t
 		if unix.Fstat(fd, &st) == nil && st.Mode&0o777 != ch.mode() { // of our own umask
@@ -108,7 +108,7 @@ func (ch *change) openFile(dir int) done {
 	defer unix.Close(path)
 	fd, err := unix.Open(again(path), use|int(flags&unix.O_TRUNC), 0)
 	if err != nil {
-		return done{fd: -1, errno: errnoOf(err)}
+		return done{fd: -1, errno: asErrno(err)}
 	}
 	return done{fd: fd}
 }
@@ -119,7 +119,7 @@ func (ch *change) truncate(dir int) done {
 		return d
 	}
 	defer unix.Close(path)
-	d.errno = errnoOf(unix.Truncate(again(path), int64(ch.call.args[1])))
+	d.errno = asErrno(unix.Truncate(again(path), int64(ch.call.args[1])))
 	return d
 }
 
@@ -138,7 +138,7 @@ func (ch *change) chmod(dir int) done {
 	if st.Mode&unix.S_IFMT == unix.S_IFDIR {
 		mode |= st.Mode & 0o7000
 	}
-	d.errno = errnoOf(unix.Chmod(again(path), mode))
+	d.errno = asErrno(unix.Chmod(again(path), mode))
 	return d
 }
 

@@ -132,17 +132,17 @@ func TestNothingIsMadeWhereTheDirectoryIsMissing(t *testing.T) {
 	if err := os.Mkdir(dir+"/host", 0o755); err != nil {
 		t.Fatal(err)
 	}
-	s := &Supervisor{config: Config{Kept: func(path string) bool { return path == dir+"/host" || path == dir+"/none" }}}
-	at := func(path string, errno unix.Errno) *spot {
-		return &spot{asked: []byte(path), place: path, tree: &policy.Tree{Path: dir, Access: policy.Copy}, errno: errno}
+	s := &Supervisor{config: Config{HiddenByView: func(path string) bool { return path == dir+"/host" || path == dir+"/none" }}}
+	at := func(path string, errno unix.Errno) *location {
+		return &location{asked: []byte(path), place: path, tree: &policy.Tree{Path: dir, Access: policy.Copy}, errno: errno}
 	}
 	for _, tt := range []struct {
-		at   *spot
+		at   *location
 		want bool
 	}{
 		{at(dir+"/host/x", unix.ENOENT), true}, {at(dir+"/none/x", unix.ENOENT), false}, {at(dir+"/other/x", unix.ENOENT), false},
 	} {
-		if got := s.kept(tt.at, wantWrite); got != tt.want {
+		if got := s.hiddenByView(tt.at, wantWrite); got != tt.want {
 			t.Errorf("%s, %v: %v", tt.at.place, tt.at.errno, got)
 		}
 	}

@@ -66,7 +66,7 @@ type proc struct {
 	now     program
 	earlier []program // what it ran before, for children that were forked then
 	pending *execution
-	refused *launch // by a rule of consent, the last
+	refused *execCall // by a rule of consent, the last
 	creds   creds
 }
 
@@ -182,6 +182,38 @@ func atoi(b []byte) int {
 		n = 10*n + int(c-'0')
 	}
 	return n
+}
+
+// linkOf reads the link of p that has this name below /proc/TID, such as cwd or exe. The
+// text is good until the next one.
+func (r *resolver) linkOf(p *proc, tid int, name string) ([]byte, syscall.Errno) {
+	r.name = append(append(p.entry(r.name[:0], tid), name...), 0)
+	return readlinkat(p.base(), r.name, r.link[:])
+}
+
+// running looks at the executable that p runs.
+func (r *resolver) running(p *proc) (identity, syscall.Errno) {
+	var st unix.Stat_t
+	r.name = append(p.entry(r.name[:0], p.pid), "exe\x00"...)
+	errno := fstatat(p.base(), r.name, &st, 0)
+	return identityOf(&st), errno
+}
+
+// readEntry reads a file of thread tid below /proc, as much of it as buf has room for
+// and one read(2) gives.
+func (p *proc) readEntry(tid int, name string, buf []byte) []byte {
+	return readAt(p.base(), string(append(p.entry(nil, tid), name...)), buf)
+}
+
+// readAt reads a file by one read(2); nothing where that is not possible.
+func readAt(dir int, name string, buf []byte) []byte {
+	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil
+	}
+	defer unix.Close(fd)
+	n, _ := unix.Read(fd, buf)
+	return buf[:max(n, 0)]
 }
 
 // base is the descriptor that names made by entry are relative to.

@@ -27,12 +27,12 @@ type procTable struct {
 	buf     []byte
 	name    []byte
 
-	unwatched int // processes in procs whose end nobody reports, at most
+	unwatched int // processes in procs whose end no pidfd reports, at most
 	sweep     int // when so many are, those that ended are looked for
 	least     int // of sweep
 }
 
-// minSweep is how many processes may be in the table that nobody watches before
+// minSweep is how many processes without a pidfd may be in the table before
 // they are looked through.
 const minSweep = 512
 
@@ -122,7 +122,7 @@ func (t *procTable) load(tid int, now int64, depth int) *proc {
 	return p
 }
 
-// unwatch counts one more process whose end nobody reports, and looks now and
+// unwatch counts one more process without a pidfd, and looks now and
 // then for those that ended.
 func (t *procTable) unwatch(now int64) {
 	if t.unwatched++; t.unwatched < t.sweep {
@@ -146,17 +146,7 @@ func (t *procTable) exists(pid int) bool { return unix.Kill(pid, 0) != unix.ESRC
 
 // status reads /proc/TID/status.
 func (t *procTable) status(tid int) (status, bool) {
-	t.name = append(strconv.AppendInt(t.name[:0], int64(tid), 10), "/status\x00"...)
-	fd, err := unix.Openat(t.dir, string(t.name[:len(t.name)-1]), unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return status{}, false
-	}
-	defer unix.Close(fd)
-	n, err := unix.Read(fd, t.buf)
-	if err != nil || n <= 0 {
-		return status{}, false
-	}
-	return parseStatus(t.buf[:n])
+	return parseStatus(readAt(t.dir, strconv.Itoa(tid)+"/status", t.buf))
 }
 
 // open takes hold of p: what it opens stays with this process.

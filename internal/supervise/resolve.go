@@ -56,8 +56,8 @@ func newResolver(p *places) *resolver {
 	return &resolver{places: p, root: -1, taken: -1, dirs: map[string]*directory{}}
 }
 
-// spot is where a path leads.
-type spot struct {
+// location is where a path leads.
+type location struct {
 	asked    []byte
 	dir      *directory   // nil when it is not there
 	near     *directory   // then the nearest above it that is
@@ -77,7 +77,7 @@ type spot struct {
 }
 
 // resolved is where s leads as text, "" where that is what was asked.
-func (s *spot) resolved() string {
+func (s *location) resolved() string {
 	if s.dir == nil {
 		if s.place == string(s.asked) {
 			return ""
@@ -110,8 +110,8 @@ func join(dir string, name []byte) string {
 
 // locate finds what asked is for thread tid of p, when it is relative to the
 // directory dirfd. out.name is good until the next call.
-func (r *resolver) locate(p *proc, tid, dirfd int, asked []byte, follow bool, now int64, out *spot) {
-	*out = spot{asked: asked}
+func (r *resolver) locate(p *proc, tid, dirfd int, asked []byte, follow bool, now int64, out *location) {
+	*out = location{asked: asked}
 	if len(asked) == 0 {
 		out.errno = unix.ENOENT
 		return
@@ -161,7 +161,7 @@ func (r *resolver) locate(p *proc, tid, dirfd int, asked []byte, follow bool, no
 }
 
 // baseFailed says what it means that the directory of a relative path is not known.
-func (s *spot) baseFailed(dirfd int, errno syscall.Errno) {
+func (s *location) baseFailed(dirfd int, errno syscall.Errno) {
 	switch {
 	case errno == unix.ENOENT && dirfd != unix.AT_FDCWD:
 		s.errno = unix.EBADF // no such descriptor
@@ -205,7 +205,7 @@ func (r *resolver) gone(p *proc, name []byte) bool {
 
 // step looks up the last name of full. It returns the path to go on with when
 // that is a link to follow.
-func (r *resolver) step(full []byte, follow bool, now int64, out *spot) []byte {
+func (r *resolver) step(full []byte, follow bool, now int64, out *location) []byte {
 	at := bytes.TrimRight(full, "/")
 	i := bytes.LastIndexByte(at, '/')
 	dir, name := at[:max(i, 0)], at[i+1:]
@@ -250,14 +250,14 @@ func (r *resolver) step(full []byte, follow bool, now int64, out *spot) []byte {
 }
 
 // target reads the link that out is, as an absolute path.
-func (r *resolver) target(d *directory, out *spot) []byte {
+func (r *resolver) target(d *directory, out *location) []byte {
 	text, errno := readlinkat(d.fd, r.name, r.link[:])
 	if errno != 0 || len(text) == 0 {
 		out.errno = errno
 		return nil
 	}
 	if strings.HasPrefix(d.real, "/proc/") && (text[0] != '/' || bytes.HasSuffix(text, deleted)) {
-		*out = spot{asked: out.asked}
+		*out = location{asked: out.asked}
 		out.unnamed(d.fd, r.name, text, false)
 		return nil
 	}
@@ -355,7 +355,7 @@ func (r *resolver) forget(at []byte) {
 
 // flush drops everything.
 func (r *resolver) flush() {
-	r.letGo()
+	r.closeTaken()
 	for _, d := range r.dirs {
 		unix.Close(d.fd)
 	}
@@ -366,7 +366,7 @@ func (r *resolver) flush() {
 const maxMissing = 16
 
 // missing places a path whose directory cannot be reached: where would it be?
-func (r *resolver) missing(at, dir []byte, errno syscall.Errno, now int64, out *spot) {
+func (r *resolver) missing(at, dir []byte, errno syscall.Errno, now int64, out *location) {
 	out.errno = errno
 	out.dir, out.exists = nil, false // a link to it was there
 	if errno == errTooDeep {

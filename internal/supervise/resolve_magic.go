@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Names that the kernel resolves for whoever asks, so that asking in its place
-// would find our own.
+// Names that the kernel resolves for the process that asks: a look-up of ours would
+// find our own.
 var (
 	procSelf   = []byte("/proc/self")
 	procThread = []byte("/proc/thread-self")
@@ -29,7 +29,7 @@ func cutName(p, name []byte) (rest []byte, ok bool) {
 // magic replaces what stands for the process itself: /proc/self, /dev/fd and
 // the links below /proc/PID that are no text. A nil path is one without such.
 // done means that out is complete: the path is a descriptor that has no name.
-func (r *resolver) magic(p *proc, tid int, full []byte, follow bool, out *spot) (at []byte, done bool) {
+func (r *resolver) magic(p *proc, tid int, full []byte, follow bool, out *location) (at []byte, done bool) {
 	if len(full) < len(devFD) || full[0] != '/' || full[1] != 'p' && full[1] != 'd' {
 		return nil, false
 	}
@@ -68,8 +68,8 @@ func (r *resolver) magic(p *proc, tid int, full []byte, follow bool, out *spot) 
 	return to, false
 }
 
-// unnamed completes a spot that is a descriptor without a name.
-func (s *spot) unnamed(dir int, name, text []byte, more bool) {
+// unnamed completes a location that is a descriptor without a name.
+func (s *location) unnamed(dir int, name, text []byte, more bool) {
 	s.place, s.magic = string(text), true
 	s.errno = fstatat(dir, name, &s.stat, 0)
 	s.exists = s.errno == 0

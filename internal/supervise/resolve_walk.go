@@ -18,7 +18,7 @@ const maxWalk = 256
 const maxWalks = 8
 
 // around is where to go on for a path whose directory could not be reached.
-func (r *resolver) around(full []byte, links int, out *spot) []byte {
+func (r *resolver) around(full []byte, links int, out *location) []byte {
 	var to []byte
 	tooLong := links >= maxWalks
 	if !tooLong {
@@ -28,14 +28,14 @@ func (r *resolver) around(full []byte, links int, out *spot) []byte {
 		out.errno, out.unknown = 0, "resolved: too many names and links"
 	}
 	if to != nil {
-		*out = spot{asked: out.asked, slashed: out.slashed, followed: out.followed}
+		*out = location{asked: out.asked, slashed: out.slashed, followed: out.followed}
 	}
 	return to
 }
 
 // walk goes through the directories of full name by name, for a path that the
 // kernel does not lead us along: one of the links below /proc is on it, which
-// leads somewhere else for whoever asks. It returns the same path as far as such
+// leads somewhere else for each process that asks. It returns the same path as far as such
 // a link and what that leads to, and nil when there is nothing to go on with.
 // tooLong says that it was given up.
 func (r *resolver) walk(full []byte) (to []byte, tooLong bool) {
@@ -175,7 +175,7 @@ func compact(at []byte) []byte {
 
 // missing is the first name on the way to s that is not there, s itself where it is
 // the last.
-func (s *spot) missing() string {
+func (s *location) missing() string {
 	if s.dir == nil && s.near != nil {
 		first, _, _ := strings.Cut(strings.TrimPrefix(s.place[min(len(s.near.real), len(s.place)):], "/"), "/")
 		return join(s.near.real, []byte(first))

@@ -106,15 +106,15 @@ func TestPathsOfManyNames(t *testing.T) {
 	if tree := p.of(deep); tree == nil || tree.Path != "/a/a" {
 		t.Errorf("found %+v", tree)
 	}
-	trap := &Tripwire{quiet: newExpectations([]string{"/sys/fs", "/a/a/b"})}
+	quiet := newExpectations([]string{"/sys/fs", "/a/a/b"})
 	for path, want := range map[string]bool{"/sys/fs": true, "/sys/fs/x": true, "/sys/fsx": false, "/sys": false, "/a/a/b/c": true, "": false, "/": false, deep: false} {
-		if got := trap.expected(path); got != want {
+		if got := quiet.have(path); got != want {
 			t.Errorf("%.20s: quiet %v", path, got)
 		}
 	}
 	if n := testing.Benchmark(func(b *testing.B) {
 		for b.Loop() {
-			trap.expected(deep)
+			quiet.have(deep)
 			p.of(deep)
 		}
 	}); n.NsPerOp() > 1_000_000 {
@@ -139,7 +139,7 @@ func TestResolvedIsSaidOnlyWhereItIsNews(t *testing.T) {
 		{"", "", "/gone/x", "/gone/x", ""},
 		{"", "", "/gone/x", "x", "/gone/x"},
 	} {
-		s := spot{name: []byte(tt.name), place: tt.place, asked: []byte(tt.asked)}
+		s := location{name: []byte(tt.name), place: tt.place, asked: []byte(tt.asked)}
 		if tt.dir != "" {
 			s.dir = &directory{real: tt.dir}
 		}

@@ -142,7 +142,7 @@ func roleCalls() {
 		}
 		result, errno := doCall(c.NR, c.Args...)
 		if c.As > 0 && errno == 0 {
-			errno = errnoOf(unix.Dup3(int(result), c.As, 0))
+			errno = asErrno(unix.Dup3(int(result), c.As, 0))
 		}
 		name := unix.ErrnoName(errno)
 		if name == "" {

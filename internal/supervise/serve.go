@@ -18,7 +18,7 @@ import (
 // connect(2) costs more than all else. A program whose threads pile up faster than
 // they are answered runs into its limits.
 func (s *Supervisor) serveDirectly() {
-	calls, err := newCalm(int(s.listener.fd))
+	calls, err := newPoller(int(s.listener.fd))
 	if err != nil {
 		s.fail(fmt.Errorf("recording system calls: %w", err))
 		return
@@ -56,8 +56,8 @@ func (s *Supervisor) serveDirectly() {
 
 // collector records the ends of processes.
 type collector struct {
-	end  int   // an eventfd: written to, it ends the wait for
-	ends *calm // processes that end
+	end  int     // an eventfd: written to, it ends the wait for
+	ends *poller // processes that end
 	done chan struct{}
 }
 
@@ -66,7 +66,7 @@ func (s *Supervisor) newCollector() (*collector, error) {
 	if err != nil {
 		return nil, os.NewSyscallError("eventfd2", err)
 	}
-	ends, err := newCalm(s.watch.epoll)
+	ends, err := newPoller(s.watch.epoll)
 	if err != nil {
 		unix.Close(end)
 		return nil, err
@@ -116,9 +116,9 @@ func (c *collector) run(s *Supervisor) {
 }
 
 // servePolling asks before each call whether one is there, for a RECV of a kernel
-// before Linux 6.11 does not end when nobody is left.
+// before Linux 6.11 does not end when no process is left.
 func (s *Supervisor) servePolling() {
-	var quiet int64 // until then nobody asks for processes that ended
+	var quiet int64 // until then ended processes are not collected
 	for {
 		other, patience := s.watch.epoll, int64(-1)
 		if rest := quiet - s.now(); rest > 0 {

@@ -40,11 +40,7 @@ func (s *Supervisor) sockAddress(c *call, e *event.Event, pointer uint64, size i
 		size = 0
 	}
 	buf := s.path2[:size]
-	n, errno := s.memory.read(c.tid, pointer, buf)
-	if errno != 0 || n < size {
-		if errno == 0 {
-			errno = unix.EFAULT
-		}
+	if errno := s.memory.fill(c.tid, pointer, buf); errno != 0 {
 		s.unread(c, e, "address", errno)
 		return
 	}

@@ -5,7 +5,6 @@ package supervise
 import (
 	"encoding/binary"
 
-	"golang.org/x/sys/unix"
 	"holdfast.dev/holdfast/internal/floor/event"
 )
 
@@ -29,13 +28,13 @@ func (s *Supervisor) messages(c *call) {
 		count, size = min(c.arg(c.info.arg)&0xffffffff, maxMessages), mmsghdrSize
 	}
 	var last *event.Event
-	told := map[string]bool{}
+	seen := map[string]bool{}
 	for i := range count {
 		e := &event.Event{Action: c.sockAction(), Verdict: event.Allowed}
-		if !s.message(c, e, c.arg(c.info.path)+i*size) || told[e.Object] {
+		if !s.message(c, e, c.arg(c.info.path)+i*size) || seen[e.Object] {
 			continue
 		}
-		told[e.Object] = true
+		seen[e.Object] = true
 		if last != nil {
 			s.observeMore(c, last)
 		}
@@ -52,11 +51,7 @@ func (s *Supervisor) messages(c *call) {
 // not be read.
 func (s *Supervisor) message(c *call, e *event.Event, at uint64) bool {
 	var head [12]byte
-	n, errno := s.memory.read(c.tid, at, head[:])
-	if errno != 0 || n < len(head) {
-		if errno == 0 {
-			errno = unix.EFAULT
-		}
+	if errno := s.memory.fill(c.tid, at, head[:]); errno != 0 {
 		s.unread(c, e, "address", errno)
 		return true
 	}

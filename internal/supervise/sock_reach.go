@@ -28,7 +28,7 @@ func (s *Supervisor) socketType(c *call) int {
 	if s.resolver.take(c.proc, c.tid, int(int32(c.args[0]))) != 0 {
 		return 0
 	}
-	defer s.resolver.letGo()
+	defer s.resolver.closeTaken()
 	kind, err := unix.GetsockoptInt(s.resolver.taken, unix.SOL_SOCKET, unix.SO_TYPE)
 	if err != nil {
 		return 0
@@ -51,7 +51,7 @@ func port(address string) int {
 // answers is what comes of connecting to the socket that at is: whether somebody has it
 // open, and of the type that is asked for. It is asked by connecting to it with a socket
 // for datagrams, of which its owner is told nothing.
-func (s *Supervisor) answers(c *call, at *spot) string {
+func (s *Supervisor) answers(c *call, at *location) string {
 	if at.stat.Mode&unix.S_IFMT != unix.S_IFSOCK {
 		return "ECONNREFUSED"
 	}
@@ -83,29 +83,13 @@ func (s *Supervisor) answers(c *call, at *spot) string {
 // abstract is what comes of a call with an address of the abstract kind (unix(7)): to
 // connect there must be one, and to bind there must not.
 func (s *Supervisor) abstract(c *call, action, name string) string {
-	fd, err := unix.Openat(c.proc.base(), string(c.proc.entry(nil, c.tid))+"net/unix", unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return ""
-	}
-	defer unix.Close(fd)
-	buf := make([]byte, 256<<10)
-	n := 0
-	for n < len(buf) {
-		k, err := unix.Read(fd, buf[n:])
-		if err == unix.EINTR {
-			continue
-		}
-		if err != nil || k == 0 {
-			break
-		}
-		n += k
-	}
-	if n == len(buf) {
-		return "" // there are too many to look at
+	text, whole := readUpTo(c.proc.base(), string(c.proc.entry(nil, c.tid))+"net/unix", 256<<10)
+	if !whole {
+		return "" // among others, there are too many to look at
 	}
 	// As the kernel writes it: @ stands for each zero.
 	shown := append([]byte(" @"), bytes.ReplaceAll([]byte(name), []byte{0}, []byte("@"))...)
-	there := bytes.Contains(buf[:n], append(shown, '\n'))
+	there := bytes.Contains(text, append(shown, '\n'))
 	switch {
 	case there && action == event.SockBind:
 		return "EADDRINUSE"

@@ -34,19 +34,17 @@ type Supervisor struct {
 	readers chan struct{}  // bounds how many
 	hashes  *hashes
 
-	failing sync.Once
-	failed  atomic.Pointer[error] // set once the record is broken
+	failed failure // of the record
 
 	waiting sync.WaitGroup // calls that wait for a human
 	working sync.WaitGroup // who goes on with them
 
 	running sync.Map // pid to the number of the program that it runs
 
-	mu    sync.Mutex // guards what follows, and keeps the events of a process in order
-	table *procTable
-	execs uint64 // number of the last proc.exec
-	given given
-	stats Stats
+	mu      sync.Mutex // guards what follows, and keeps the events of a process in order
+	table   *procTable
+	execs   uint64 // number of the last proc.exec
+	baseEnv baseEnv
 
 	judged  map[identity]bool // executables that the rules of consent let run
 	first   identity          // executable of the first that called: the launch
@@ -58,15 +56,15 @@ type Supervisor struct {
 
 	privileged bool // may look where the caller may not
 
-	underway underway
+	inFlight inFlight
 	looked   looked
 	sharing  bool // processes may have memory, working directory or descriptors in common
 
-	alone bool      // owned by the receiver: the last call to be received was gone, or nobody is left
+	alone bool      // owned by the receiver: the last call to be received was gone, or no process is left
 	slice timeSlice // owned by the receiver
 
 	// What the receiver writes one call into.
-	at, to spot
+	at, to location
 	atName [256]byte      // of at, while to is found
 	ids    [2][][3]uint32 // of users and groups, see mapped
 	path   [pathMax]byte
@@ -84,7 +82,7 @@ func New(c Config) (_ *Supervisor, err error) {
 	}
 	s := &Supervisor{config: c, memory: newMemory(), resolver: newResolver(newPlaces(c.View)), began: time.Now(),
 		served: make(chan struct{}), readers: make(chan struct{}, maxReaders),
-		hashes: newHashes(c.Hashes), quiet: newExpectations(c.Quiet), privileged: os.Geteuid() == 0, underway: underway{}, stats: Stats{Actions: map[string]uint64{}}}
+		hashes: newHashes(c.Hashes), quiet: newExpectations(c.Quiet), privileged: os.Geteuid() == 0, inFlight: inFlight{}, failed: failure{report: c.Failed}}
 	s.lookups = newFlood(s.hand, c.Marked)
 	defer func() {
 		if err != nil {
@@ -117,7 +115,7 @@ func New(c Config) (_ *Supervisor, err error) {
 	return s, nil
 }
 
-// Serve receives calls until nobody is left who could make one. It wants a
+// Serve receives calls until no process is left that could make one. It wants a
 // goroutine of its own and may be called once.
 //
 // A call that was received is interrupted by nothing but the death of its
@@ -128,11 +126,9 @@ func (s *Supervisor) Serve() {
 	s.started.Store(true)
 	defer close(s.served)
 	// Several receivers of one listener are all woken by each call. The thread
-	// ends with this goroutine, for nobody else may have the ids that it takes.
+	// ends with this goroutine, for no other goroutine may have the ids that it takes.
 	runtime.LockOSThread()
-	if err := become(s.config.View.UID, s.config.View.GID); err != nil {
-		s.fail(fmt.Errorf("recording system calls: taking the ids of the task: %w", err))
-	}
+	s.takeIDs()
 	if linux6(11) {
 		s.serveDirectly()
 		return
@@ -150,6 +146,13 @@ func become(uid, gid int) error {
 	return sys.TakeIDs(uid, gid)
 }
 
+// takeIDs gives this thread the ids of the task, for as long as it lasts.
+func (s *Supervisor) takeIDs() {
+	if err := become(s.config.View.UID, s.config.View.GID); err != nil {
+		s.fail(fmt.Errorf("recording system calls: taking the ids of the task: %w", err))
+	}
+}
+
 // now is the time since the start, in nanoseconds.
 func (s *Supervisor) now() int64 { return int64(time.Since(s.began)) }
 
@@ -158,12 +161,11 @@ func (s *Supervisor) handle(n *notification, now int64) {
 	s.inlets.settle()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.stats.Calls++
-	if s.failed.Load() != nil {
-		s.listener.refuse(n.id, unix.EPERM)
+	if s.failed.err() != nil {
+		s.listener.answer(n.id, unix.EPERM)
 		return
 	}
-	c := call{notification: n, now: now, tid: int(n.pid), again: s.underway.end(n)}
+	c := call{notification: n, now: now, tid: int(n.pid), again: s.inFlight.end(n)}
 	if abi := foreignABI(n); abi != "" {
 		s.foreign(&c, abi)
 		return
@@ -178,7 +180,7 @@ func (s *Supervisor) handle(n *notification, now int64) {
 	}
 	c.looks = s.looks(&c)
 	if c.proc = s.caller(&c); c.killed {
-		s.listener.refuse(n.id, unix.EPERM)
+		s.listener.answer(n.id, unix.EPERM)
 		return
 	}
 	shape := c.info.shape
@@ -211,13 +213,13 @@ func (s *Supervisor) caller(c *call) *proc {
 		return &proc{pid: c.tid, dir: -1, pidfd: -1, proc: s.table.dir, known: true}
 	}
 	if p.pending != nil {
-		s.settle(c, p)
+		s.confirmExec(c, p)
 	}
 	if s.config.Gate != nil && p.now.exec == 0 && !p.looked {
-		s.unjudged(c, p)
+		s.judgeUnseen(c, p)
 	}
 	if !p.known && c.info.shape != shapeExec && !c.looks {
-		s.seen(p, nil)
+		s.recordProcess(p, nil)
 	}
 	return p
 }
@@ -226,21 +228,19 @@ func (s *Supervisor) caller(c *call) *proc {
 // to see it. A caller that did was there all the time, so that what was read
 // from it was its own.
 func (s *Supervisor) answer(c *call) (alive bool) {
-	var errno syscall.Errno
+	refusal := syscall.Errno(0)
 	if c.refused {
-		errno = s.listener.refuse(c.id, c.refusal)
-	} else {
-		errno = s.listener.goOn(c.id)
+		refusal = c.refusal
 	}
-	switch errno {
-	case 0:
-		return true
-	case unix.ENOENT:
-		s.stats.Gone++
-	default:
+	return s.answered(s.listener.answer(c.id, refusal))
+}
+
+// answered takes what came of an answer, and says whether the caller got it.
+func (s *Supervisor) answered(errno syscall.Errno) bool {
+	if errno != 0 && errno != unix.ENOENT { // ENOENT: the caller is gone
 		s.fail(fmt.Errorf("answering a system call: %w", errno))
 	}
-	return false
+	return errno == 0
 }
 
 // finish answers c, and records e, which is about it.
@@ -269,7 +269,7 @@ func (s *Supervisor) reply(c *call, e *event.Event) {
 	e.Process = c.proc.who()
 }
 
-// diedFirst is why the outcome of a call is not known that nobody waits for.
+// diedFirst is why the outcome of a call is not known whose caller is gone.
 const diedFirst = "the process ended before its call was answered"
 
 // plain is a call of which nothing but its name and arguments are looked at.
@@ -290,30 +290,19 @@ func (s *Supervisor) name(nr uint32) string {
 	return "syscall " + strconv.FormatUint(uint64(nr), 10)
 }
 
-// observe counts an event and hands it to the sink.
+// observe hands an event to the sink.
 func (s *Supervisor) observe(e *event.Event) {
-	s.count(e)
+	e.Sensor = event.Syscall
 	s.hand(*e)
 }
 
 // hand gives an event to the sink.
 func (s *Supervisor) hand(e event.Event) {
-	if s.failed.Load() != nil {
+	if s.failed.err() != nil {
 		return
 	}
 	if err := s.config.Sink.Observe(e); err != nil {
 		s.fail(fmt.Errorf("recording what a process did: %w", err))
-	}
-}
-
-func (s *Supervisor) count(e *event.Event) {
-	e.Sensor = event.Syscall
-	s.stats.Actions[e.Action]++
-	if e.Verdict == event.Denied {
-		s.stats.Denied++
-	}
-	if e.Detail["unknown"] != "" {
-		s.stats.Unknown++
 	}
 }
 
@@ -324,18 +313,11 @@ func (s *Supervisor) failIf(err error) {
 }
 
 // fail makes every further call return EPERM.
-func (s *Supervisor) fail(err error) {
-	s.failing.Do(func() {
-		s.failed.Store(&err)
-		if s.config.Failed != nil {
-			go s.config.Failed(err)
-		}
-	})
-}
+func (s *Supervisor) fail(err error) { s.failed.set(err) }
 
-// openRoot opens the root of the view, when the first call shows that it
-// stands. It is that of the caller: nobody inside may change his (chroot(2) is
-// refused), and the first process may be one that we have no right to look at.
+// openRoot opens the root of the view, once the first call shows that the view is
+// complete. It is the caller's root: no process inside can change its root (chroot(2)
+// is refused), and the supervisor may have no right to look at the first process.
 func (s *Supervisor) openRoot(p *proc) bool {
 	if s.resolver.root >= 0 {
 		return true

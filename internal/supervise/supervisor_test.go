@@ -2,14 +2,12 @@
 
 package supervise
 
-import (
-	"testing"
-)
+import "testing"
 
 func TestSmoke(t *testing.T) {
 	dir := t.TempDir()
 	r := start(t, []string{"sh", "-c", "echo hi > file; mkdir sub; mv file sub/file; ln -s sub link; cat link/file > /dev/null; rm -r sub link; (exit 3)"}, in(dir), level(Full))
-	status := r.wait()
-	t.Log(status, r.out.String(), r.dump())
-	t.Logf("%+v", r.stats)
+	if status := r.wait(); status != 3 {
+		t.Error(status, r.out.String(), r.dump())
+	}
 }

@@ -113,7 +113,7 @@ func (s *Supervisor) endTracers() {
 // follow lets one execution go on and looks at what came of it. False means that
 // this thread is not to be used again.
 //
-// The thread is told to stop before it is let go on (PTRACE_INTERRUPT), so that
+// The thread is made to stop before its call proceeds (PTRACE_INTERRUPT), so that
 // it stops in any case: when it executed (PTRACE_EVENT_EXEC), before the first
 // instruction of the new program, and when that failed, on its way back. So this
 // ends however the execution does, except where the kernel does not come back
@@ -133,13 +133,7 @@ func (s *Supervisor) follow(j *traced) (again bool) {
 		s.untraceable(j, errno)
 		refusal = unix.EPERM
 	}
-	switch e := s.listener.answer(c.id, refusal); {
-	case e == unix.ENOENT:
-		s.mu.Lock()
-		s.stats.Gone++
-		s.mu.Unlock()
-	case e != 0:
-		s.fail(fmt.Errorf("answering a system call: %w", e))
+	if e := s.listener.answer(c.id, refusal); !s.answered(e) && e != unix.ENOENT {
 		return false
 	}
 	if errno != 0 {
@@ -165,7 +159,7 @@ func (s *Supervisor) follow(j *traced) (again bool) {
 }
 
 // attach begins to trace the caller, and tells it to stop. ECHILD is for a child
-// of ours: whoever waits for it would take the stops for its end.
+// of ours: its waiter would take the stops for its end.
 func (s *Supervisor) attach(c *call) (errno syscall.Errno, seized bool) {
 	if c.proc.parent == s.table.self {
 		return unix.ECHILD, false
@@ -186,12 +180,12 @@ func (s *Supervisor) untraceable(j *traced, errno syscall.Errno) {
 	p := j.call.proc
 	j.was.doomed, p.pending, p.now = true, nil, j.was.before
 	s.running.Store(p.pid, p.now.exec)
-	s.seen(p, map[string]string{"not_executed": strconv.FormatUint(j.was.exec, 10), "reason": "it cannot be traced: " + unix.ErrnoName(errno)})
+	s.recordProcess(p, map[string]string{"not_executed": strconv.FormatUint(j.was.exec, 10), "reason": "it cannot be traced: " + unix.ErrnoName(errno)})
 }
 
 // release lets go of a thread that stopped, or that died meanwhile.
 func release(pid, sig int) bool {
-	for letGo(pid, sig) != 0 {
+	for detach(pid, sig) != 0 {
 		r, errno := nextReport()
 		if errno != 0 || r.ended {
 			return errno == 0

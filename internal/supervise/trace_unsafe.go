@@ -57,8 +57,8 @@ func interrupt(tid int) syscall.Errno {
 	return errno
 }
 
-// letGo ends the tracing of a thread that is stopped, and delivers sig to it.
-func letGo(tid, sig int) syscall.Errno {
+// detach ends the tracing of a thread that is stopped, and delivers sig to it.
+func detach(tid, sig int) syscall.Errno {
 	_, _, errno := unix.Syscall6(unix.SYS_PTRACE, unix.PTRACE_DETACH, uintptr(tid), 0, uintptr(sig), 0, 0)
 	return errno
 }

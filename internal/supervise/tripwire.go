@@ -16,7 +16,7 @@ import (
 // TripwireConfig is what a Tripwire needs to know.
 type TripwireConfig struct {
 	// Device is /dev/fuse as the launch opened it, in the user namespace of
-	// everything inside; taken over. Nothing inside may keep it: whoever holds
+	// everything inside; taken over. Nothing inside may keep it: a process that holds
 	// it keeps the file system from ending with the supervisor.
 	Device *os.File
 
@@ -39,17 +39,17 @@ type TripwireConfig struct {
 	// Made is there from the beginning, directories before what they hold.
 	Made []Entry
 
-	// Baits are among the files of Made.
-	Baits Baits
+	// Honeytokens are among the files of Made.
+	Honeytokens Honeytokens
 
-	// Charge is told how many bytes of memory the private directories take at most,
-	// before they do and when it is less; an error refuses more (ENOSPC). nil for no
-	// limit.
+	// Charge is called with how many bytes of memory the private directories may take,
+	// before they take more and when they take less; an error refuses more (ENOSPC). nil
+	// for no limit.
 	Charge func(bytes int64) error
 
 	// Covers is the absolute path of a directory of which each file is mounted over a
 	// file that is hidden, whose path it holds, and each directory D over one whose
-	// path D.path holds. Whoever tries to read there is refused, and seen.
+	// path D.path holds. An attempt to read there is refused and recorded.
 	Covers string
 
 	// Rule tells which rule of the policy hides a path; nil for none.
@@ -86,11 +86,12 @@ type Tripwire struct {
 	device int
 	stop   int // event descriptor: Serve returns
 	pids   *pidSpace
+	quiet  expectations
 	flood  *flood
 	asking chan struct{} // holds one of each server that reads from the memory of a process
 
 	served  chan struct{} // closed when Serve returned
-	failing sync.Once
+	failed  failure
 	closing sync.Once
 	hanging sync.Once
 
@@ -98,19 +99,6 @@ type Tripwire struct {
 	started bool
 	closed  bool
 	fs      fileSystem
-	quiet   expectations
-	stats   TripwireStats
-	err     error // first failure
-}
-
-// TripwireStats counts what a Tripwire did.
-type TripwireStats struct {
-	Requests uint64 // that the kernel sent
-	Misses   uint64 // look-ups of what is not there, after Seal
-	Events   uint64 // that tell of them: fewer, as repetitions are counted
-	Partial  uint64 // look-ups of which only the first missing name is known
-	Quiet    uint64 // look-ups of what is quiet, but for those that the kernel did not ask: no events
-	Outside  uint64 // look-ups of what is not there by processes that are not inside, such as this one: no events
 }
 
 // NewTripwire takes over the device of c, also when it fails. The kernel's
@@ -127,7 +115,7 @@ func NewTripwire(c TripwireConfig) (*Tripwire, error) {
 			return nil, fmt.Errorf("making the root of the view: %s: %w", e.Path, errno)
 		}
 	}
-	if err := tree.bait(c.Baits.Details); err != nil {
+	if err := tree.honeytoken(c.Honeytokens.Details); err != nil {
 		return nil, fmt.Errorf("making the root of the view: %w", err)
 	}
 	device, err := unix.FcntlInt(c.Device.Fd(), unix.F_DUPFD_CLOEXEC, 3)
@@ -151,7 +139,7 @@ func NewTripwire(c TripwireConfig) (*Tripwire, error) {
 	}
 	c.Device = nil
 	t := &Tripwire{config: c, device: device, stop: stop, pids: pids, served: make(chan struct{}), asking: make(chan struct{}, servers-1),
-		fs: fileSystem{tree: tree, uid: uint32(c.UID), gid: uint32(c.GID)}, quiet: newExpectations(c.Quiet)}
+		fs: fileSystem{tree: tree, uid: uint32(c.UID), gid: uint32(c.GID)}, quiet: newExpectations(c.Quiet), failed: failure{report: c.Failed}}
 	t.flood = newFlood(t.observe, t.marked)
 	return t, nil
 }
@@ -171,7 +159,7 @@ func (t *Tripwire) Serve() {
 	var all sync.WaitGroup
 	for range servers {
 		all.Go(func() {
-			runtime.LockOSThread()                    // the thread ends with this goroutine, for nobody else may have its ids
+			runtime.LockOSThread()                    // the thread ends with this goroutine, for no other goroutine may have its ids
 			err := become(t.config.UID, t.config.GID) // who alone may make files in the storage
 			if err != nil {
 				err = fmt.Errorf("taking the ids of the task: %w", err)
@@ -179,7 +167,7 @@ func (t *Tripwire) Serve() {
 				err = t.serve()
 			}
 			if err != nil {
-				t.fail(fmt.Errorf("serving the root of the view: %w", err))
+				t.failed.set(fmt.Errorf("serving the root of the view: %w", err))
 			}
 			t.halt() // the others, too
 		})
@@ -188,7 +176,7 @@ func (t *Tripwire) Serve() {
 	t.hangUp() // or what asks would wait, where a failure ended it
 }
 
-// hangUp closes the last descriptor: the kernel ends the connection, and whoever
+// hangUp closes the last descriptor: the kernel ends the connection, and a process that
 // asks or waits gets ENOTCONN or ECONNABORTED.
 func (t *Tripwire) hangUp() { t.hanging.Do(func() { unix.Close(t.device) }) }
 
@@ -268,7 +256,6 @@ func (t *Tripwire) respond(raw, out []byte) error {
 		return errors.New("the kernel sent what is no request")
 	}
 	t.mu.Lock()
-	t.stats.Requests++
 	touch, touched := t.touched(r)
 	answer := t.fs.handle(r, out)
 	m, missed := t.missed(r, answer)
@@ -285,15 +272,15 @@ func (t *Tripwire) respond(raw, out []byte) error {
 		return t.send(fuseNothing(out, r.unique, fuseForever))
 	}
 	// While it waits: its memory is what it was, and its events are in order.
-	a := t.ask(m.tid)
-	if told := t.record(m, a); !told && !a.creates {
+	a := t.inspect(m.tid)
+	if recorded := t.record(m, a); !recorded && !a.creates {
 		return t.send(fuseNothing(out, r.unique, absentFor))
 	}
 	return t.send(answer)
 }
 
 // absentFor is how many seconds the kernel remembers of a name that it is not
-// there where nothing was kept from whoever asked: programs ask again and again.
+// there where nothing was kept from the caller: programs ask again and again.
 const absentFor = 1
 
 // Store gives the private directories the storage for what their files hold, and
@@ -320,7 +307,7 @@ func (t *Tripwire) send(answer []byte) error {
 		switch err {
 		case unix.EINTR:
 			continue
-		case nil, unix.ENOENT, unix.ENODEV, unix.ECONNABORTED: // nobody waits for it any more
+		case nil, unix.ENOENT, unix.ENODEV, unix.ECONNABORTED: // the caller is gone
 			return nil
 		default:
 			return fmt.Errorf("answering: %w", err)
@@ -349,7 +336,7 @@ func (t *Tripwire) begin() bool {
 
 // Close ends the service, and returns when every event was handed over. What is
 // still inside gets ENOTCONN; better is to call it when everything there is dead.
-func (t *Tripwire) Close() (TripwireStats, error) {
+func (t *Tripwire) Close() error {
 	t.closing.Do(func() {
 		t.mu.Lock()
 		t.closed = true
@@ -368,21 +355,5 @@ func (t *Tripwire) Close() (TripwireStats, error) {
 		unix.Close(t.stop)
 		t.pids.close()
 	})
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.stats, t.err
-}
-
-// fail says once that it cannot go on.
-func (t *Tripwire) fail(err error) {
-	t.mu.Lock()
-	if t.err == nil {
-		t.err = err
-	}
-	t.mu.Unlock()
-	t.failing.Do(func() {
-		if t.config.Failed != nil {
-			go t.config.Failed(err)
-		}
-	})
+	return t.failed.err()
 }

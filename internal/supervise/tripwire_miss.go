@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 	"holdfast.dev/holdfast/internal/floor/event"
+	"holdfast.dev/holdfast/internal/floor/paths"
 )
 
 // miss is a look-up of what is not in the root of the view, or an open of what
@@ -20,7 +21,7 @@ type miss struct {
 	path   string // that was looked up
 	name   string // its last component
 	quiet  bool   // expected, and not there for good
-	hidden bool   // it is there, and nobody inside may read it
+	hidden bool   // it is there, and no process inside may read it
 }
 
 // missed says whether the answer to r is that there is no such name, or none that
@@ -46,20 +47,14 @@ func (t *Tripwire) missed(r fuseRequest, answer []byte) (miss, bool) {
 	}
 	if t.quiet.paths[m.path] {
 		m.quiet = true
-		t.stats.Quiet++
 		return m, true
 	}
-	if r.tid == 0 { // not in the pid namespace of those inside
-		t.stats.Outside++
-		return miss{}, false
-	}
-	t.stats.Misses++
-	return m, true
+	return m, r.tid != 0 // 0 is for a process outside of the inner pid namespace
 }
 
 // refused says whether r is about a file that is hidden. The kernel asks for what
 // it was told for good only when the mode would refuse (fuse_permission in
-// fs/fuse/dir.c), while whoever is refused waits.
+// fs/fuse/dir.c), while the caller that is refused waits.
 func (t *Tripwire) refused(r fuseRequest) (miss, bool) {
 	n := t.fs.tree.get(r.node)
 	if n == nil || !n.covers || n.dir() || r.tid == 0 || t.config.Reads {
@@ -71,7 +66,7 @@ func (t *Tripwire) refused(r fuseRequest) (miss, bool) {
 
 // record makes the event of a look-up. False says that it is none, for what was
 // looked for is nowhere else either.
-func (t *Tripwire) record(m miss, a asked) bool {
+func (t *Tripwire) record(m miss, a pendingCall) bool {
 	looked := m.path
 	e := event.Event{Sensor: event.Tripwire, Action: event.FileLookup, Object: a.path, Verdict: event.Denied, Layer: event.LayerView,
 		Error: "ENOENT", Process: t.process(a), Detail: map[string]string{}}
@@ -83,7 +78,7 @@ func (t *Tripwire) record(m miss, a asked) bool {
 	}
 	a.describe(e.Detail)
 	found := a.absolute()
-	if other := fromDir(a.secondDir, a.second); !atOrBelow(found, looked) && atOrBelow(other, looked) {
+	if other := fromDir(a.secondDir, a.second); !paths.Within(looked, found) && paths.Within(looked, other) {
 		a.path, a.dir, found = a.second, a.secondDir, other
 		e.Object = a.path
 	}
@@ -91,11 +86,8 @@ func (t *Tripwire) record(m miss, a asked) bool {
 	case a.path == "":
 		// Only the first name that is missing is known, not what was to follow.
 		e.Object, e.Detail["partial"] = looked, "true"
-		t.mu.Lock()
-		t.stats.Partial++
-		t.mu.Unlock()
-	case atOrBelow(found, looked):
-		if t.expected(found) {
+	case paths.Within(looked, found):
+		if t.quiet.have(found) {
 			return true
 		}
 		e.Resolved = found
@@ -109,10 +101,6 @@ func (t *Tripwire) record(m miss, a asked) bool {
 		e.Resolved = ""
 	}
 	if !m.hidden && t.config.Ordinary != nil && t.config.Ordinary(e, looked) {
-		t.mu.Lock()
-		t.stats.Quiet++
-		t.stats.Misses--
-		t.mu.Unlock()
 		return false
 	}
 	t.flood.add(e)
@@ -127,7 +115,7 @@ func (t *Tripwire) rule(path string) string {
 }
 
 // describe says how it was asked.
-func (a asked) describe(detail map[string]string) {
+func (a pendingCall) describe(detail map[string]string) {
 	if a.call != "" {
 		detail["call"] = a.call
 	}
@@ -138,21 +126,6 @@ func (a asked) describe(detail map[string]string) {
 		detail["creates"] = "true"
 	}
 }
-
-// expected says whether a path is a quiet one or below one, and counts it.
-func (t *Tripwire) expected(found string) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if !t.quiet.have(found) {
-		return false
-	}
-	t.stats.Quiet++
-	t.stats.Misses--
-	return true
-}
-
-// atOrBelow says whether path is dir or below it.
-func atOrBelow(path, dir string) bool { return path == dir || strings.HasPrefix(path, dir+"/") }
 
 // mostLinks is how many the kernel follows in one path (path_resolution(7)).
 const mostLinks = 40
@@ -194,7 +167,7 @@ func leadsTo(tid int, path, looked string) string {
 	return looked
 }
 
-func (t *Tripwire) process(a asked) event.Process {
+func (t *Tripwire) process(a pendingCall) event.Process {
 	p := event.Process{PID: a.pid}
 	if t.config.Process != nil && a.pid != 0 {
 		p = t.config.Process(a.pid)
@@ -208,14 +181,11 @@ func (t *Tripwire) process(a asked) event.Process {
 
 // observe hands an event over.
 func (t *Tripwire) observe(e event.Event) {
-	t.mu.Lock()
-	t.stats.Events++
-	t.mu.Unlock()
 	put := t.config.Sink.Observe
 	if e.Sensor == event.Honey {
-		put = t.config.Baits.Sink.Emit
+		put = t.config.Honeytokens.Sink.Emit
 	}
 	if err := put(e); err != nil {
-		t.fail(err)
+		t.failed.set(err)
 	}
 }

@@ -45,20 +45,20 @@ func TestRecordedLookup(t *testing.T) {
 		name             string
 		dir              *node
 		missing          string
-		asked            asked
+		asked            pendingCall
 		object, resolved string
 		detail           map[string]string
 	}{
-		{"a path", home, "u", asked{call: "open", path: "/home/u/.ssh/id"}, "/home/u/.ssh/id", "", map[string]string{"call": "open"}},
-		{"dots", root, "x", asked{path: "/usr/../x/./y"}, "/usr/../x/./y", "/x/y", nil},
-		{"a relative path", root, "x", asked{path: "../../x", dir: "/home/agent", cwd: true}, "../../x", "/x", nil},
-		{"a directory that is not known", root, "x", asked{path: "../../x/y"}, "../../x/y", "/x", nil},
-		{"a link of another name", home, "u", asked{path: "/tmp/l/.netrc"}, "/tmp/l/.netrc", "/home/u", nil},
-		{"the second path", root, "nix", asked{path: "/usr/bin/env", second: "/nix/x"}, "/nix/x", "", nil},
-		{"nothing known", home, "u", asked{pid: 7, tid: 7}, "/home/u", "", map[string]string{"partial": "true"}},
-		{"an interpreter", root, "nix", asked{call: "execve", path: "/home/agent/s", executes: true}, "/nix", "", map[string]string{"call": "execve", "for": "/home/agent/s"}},
-		{"bytes", root, "\xff", asked{path: "/\xff/\x1b[2J"}, "/\xff/\x1b[2J", "", nil},
-		{"a thread", root, "x", asked{pid: 7, tid: 8, path: "/x"}, "/x", "", map[string]string{"thread": "8"}},
+		{"a path", home, "u", pendingCall{call: "open", path: "/home/u/.ssh/id"}, "/home/u/.ssh/id", "", map[string]string{"call": "open"}},
+		{"dots", root, "x", pendingCall{path: "/usr/../x/./y"}, "/usr/../x/./y", "/x/y", nil},
+		{"a relative path", root, "x", pendingCall{path: "../../x", dir: "/home/agent", cwd: true}, "../../x", "/x", nil},
+		{"a directory that is not known", root, "x", pendingCall{path: "../../x/y"}, "../../x/y", "/x", nil},
+		{"a link of another name", home, "u", pendingCall{path: "/tmp/l/.netrc"}, "/tmp/l/.netrc", "/home/u", nil},
+		{"the second path", root, "nix", pendingCall{path: "/usr/bin/env", second: "/nix/x"}, "/nix/x", "", nil},
+		{"nothing known", home, "u", pendingCall{pid: 7, tid: 7}, "/home/u", "", map[string]string{"partial": "true"}},
+		{"an interpreter", root, "nix", pendingCall{call: "execve", path: "/home/agent/s", executes: true}, "/nix", "", map[string]string{"call": "execve", "for": "/home/agent/s"}},
+		{"bytes", root, "\xff", pendingCall{path: "/\xff/\x1b[2J"}, "/\xff/\x1b[2J", "", nil},
+		{"a thread", root, "x", pendingCall{pid: 7, tid: 8, path: "/x"}, "/x", "", map[string]string{"thread": "8"}},
 	} {
 		sink := &kept{}
 		w := &Tripwire{config: TripwireConfig{Sink: sink}}

@@ -41,7 +41,7 @@ func TestReadPath(t *testing.T) {
 			if size >= unix.PathMax {
 				want = "" // the kernel takes none that is so long
 			}
-			if got := readPath(os.Getpid(), base+uint64(start)); got != want {
+			if got := newMemory().path(os.Getpid(), base+uint64(start)); got != want {
 				t.Errorf("%d bytes that end at %d: %d bytes", size, end, len(got))
 			}
 		}
@@ -50,7 +50,7 @@ func TestReadPath(t *testing.T) {
 		memory[i] = 'x'
 	}
 	for _, addr := range []uint64{base + 8000, base + 8192, 0, 1, 1<<64 - 1, 1 << 63} {
-		if got := readPath(os.Getpid(), addr); got != "" {
+		if got := newMemory().path(os.Getpid(), addr); got != "" {
 			t.Errorf("at %x: %q", addr, got)
 		}
 	}
@@ -60,7 +60,7 @@ func TestReadPath(t *testing.T) {
 		size uint64
 		want string
 	}{{110, "/run/docker.sock"}, {18, "/run/docker.sock"}, {6, "/run"}, {2, ""}, {0, ""}, {1 << 40, "/run/docker.sock"}} {
-		if got := socketPath(os.Getpid(), base, c.size); got != c.want {
+		if got := newMemory().socketPath(os.Getpid(), base, c.size); got != c.want {
 			t.Errorf("an address of %d bytes: %q, want %q", c.size, got, c.want)
 		}
 	}

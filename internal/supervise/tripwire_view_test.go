@@ -130,7 +130,7 @@ func (v *wiredView) goOn() {
 }
 
 // finish waits for the process, and returns what came of each line.
-func (v *wiredView) finish() (map[string]string, TripwireStats) {
+func (v *wiredView) finish() map[string]string {
 	v.t.Helper()
 	if err := v.cmd.Wait(); err != nil {
 		v.t.Fatalf("%v\n%s", err, &v.out)
@@ -140,14 +140,12 @@ func (v *wiredView) finish() (map[string]string, TripwireStats) {
 		what, result, _ := strings.Cut(strings.TrimSpace(line), " = ")
 		results[what] = result
 	}
-	if v.wire == nil {
-		return results, TripwireStats{}
+	if v.wire != nil {
+		if err := v.wire.Close(); err != nil {
+			v.t.Error(err)
+		}
 	}
-	stats, err := v.wire.Close()
-	if err != nil {
-		v.t.Error(err)
-	}
-	return results, stats
+	return results
 }
 
 func itoa(n int) string { return strconv.Itoa(n) }

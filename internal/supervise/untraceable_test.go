@@ -59,7 +59,7 @@ func traceUntilEnd(pid int, began, ended chan<- syscall.Errno) {
 			errno = failed
 			break
 		}
-		errno = letGo(r.pid, r.sig)
+		errno = detach(r.pid, r.sig)
 	}
 	ended <- errno
 }

@@ -11,13 +11,11 @@ import (
 
 // sleepsDeep says whether a thread is in a sleep that only its death ends.
 func sleepsDeep(stat string, buf []byte) bool {
-	fd, err := unix.Open(stat, unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
+	text := readAt(unix.AT_FDCWD, stat, buf)
+	if text == nil {
 		return true // it is dead
 	}
-	defer unix.Close(fd)
-	n, _ := unix.Read(fd, buf)
-	_, state, _ := bytes.Cut(buf[:max(n, 0)], []byte(") "))
+	_, state, _ := bytes.Cut(text, []byte(") "))
 	return len(state) > 0 && state[0] != 'S' && state[0] != 'R'
 }
 
@@ -27,16 +25,13 @@ func (s *Supervisor) verify(j *traced) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p := j.call.proc
-	var st unix.Stat_t
-	r := s.resolver
-	r.name = append(p.entry(r.name[:0], p.pid), "exe\x00"...)
-	if errno := fstatat(p.base(), r.name, &st, 0); errno != 0 {
+	is, errno := s.resolver.running(p)
+	if errno != 0 {
 		if forbids(errno) {
 			s.unseen(p)
 		}
 		return false
 	}
-	is := identityOf(&st)
 	if p.pending == j.was {
 		p.pending = nil
 	}
@@ -44,7 +39,7 @@ func (s *Supervisor) verify(j *traced) bool {
 		p.now.is = is
 		return true
 	}
-	return s.otherwise(j.call, p, j.was, is)
+	return s.recordMismatch(j.call, p, j.was, is)
 }
 
 // runsWith says whether the arguments of p are these, or begin with these where
@@ -77,9 +72,13 @@ func (s *Supervisor) holds(p *proc, file string, list []string, cut bool) bool {
 // raw reads such a list, of the arguments ("cmdline") or the variables ("environ")
 // of p, at most so many bytes. whole is false when there are more.
 func (s *Supervisor) raw(p *proc, file string, most int) (text []byte, whole bool) {
-	r := s.resolver
-	r.name = append(p.entry(r.name[:0], p.pid), file...)
-	fd, err := unix.Openat(p.base(), string(r.name), unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	return readUpTo(p.base(), string(append(p.entry(nil, p.pid), file...)), most)
+}
+
+// readUpTo reads a file, at most so many bytes. whole is false when there are more, or
+// it cannot be read.
+func readUpTo(dir int, name string, most int) (text []byte, whole bool) {
+	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, false
 	}
@@ -104,7 +103,7 @@ func (s *Supervisor) raw(p *proc, file string, most int) (text []byte, whole boo
 
 // commandLine is the arguments that the kernel will give to the program of l:
 // what interprets a script gets the script's name before them.
-func (l *launch) commandLine() []string {
+func (l *execCall) commandLine() []string {
 	argv := l.event.Process.Argv
 	if len(argv) == 0 {
 		argv = []string{""}

@@ -128,8 +128,8 @@ func TestDenials(t *testing.T) {
 				e.Layer, e.Rule, e.Error, tt.action, tt.layer, tt.rule, tt.errno)
 		}
 	}
-	if r.stats.Denied == 0 || r.stats.Actions[event.SysCall] != 1 {
-		t.Errorf("%+v", r.stats)
+	if n := len(r.of(event.SysCall)); r.denied() == 0 || n != 1 {
+		t.Errorf("%d calls: %s", n, r.dump())
 	}
 }
 
@@ -149,32 +149,32 @@ func TestPlacedByTheView(t *testing.T) {
 	erofs := no(event.LayerReadonly, "w", "EROFS")
 	for _, tt := range []struct {
 		name    string
-		at      spot
+		at      location
 		w       want
 		creates bool
 		want    string // "" where owner and mode bits decide
 	}{
-		{"a file is read", spot{dir: open, tree: write, exists: true}, wantRead, false, ""},
-		{"a file is written", spot{dir: open, tree: write, exists: true}, wantWrite, false, ""},
-		{"a file is made", spot{dir: open, tree: write}, wantWrite, true, ""},
-		{"a name is made that is there", spot{dir: open, tree: write, exists: true}, wantCreate, false, no("", "", "EEXIST")},
-		{"a name is made that is there, for reading alone", spot{dir: open, tree: read, exists: true}, wantCreate, false, no("", "", "EEXIST")},
-		{"a name is made that is there, protected", spot{dir: open, tree: protected, exists: true}, wantCreate, false, no("", "", "EEXIST")},
-		{"a descriptor", spot{magic: true}, wantWrite, false, ""},
-		{"behind a directory that is shut", spot{errno: unix.EACCES}, wantRead, false, no(event.LayerPermissions, "", "EACCES")},
-		{"nothing is there", spot{dir: open, tree: write, errno: unix.ENOENT}, wantRead, false, no("", "", "ENOENT")},
-		{"for reading alone, read", spot{dir: open, tree: read, exists: true}, wantRead, false, ""},
-		{"for reading alone, written", spot{dir: open, tree: read, exists: true}, wantWrite, false, no(event.LayerReadonly, "r", "EROFS")},
-		{"for reading alone, written or made", spot{dir: open, tree: read, exists: true}, wantWrite, true, no(event.LayerReadonly, "r", "EROFS")},
-		{"protected, removed", spot{dir: shut, tree: protected, exists: true}, wantRemove, false, no(event.LayerProtected, "p", "EROFS")},
-		{"mounted for reading alone, read", spot{dir: fixed, tree: write, exists: true}, wantRead, false, ""},
-		{"mounted for reading alone, written", spot{dir: fixed, tree: write, exists: true}, wantWrite, false, erofs},
-		{"mounted for reading alone, opened to be made", spot{dir: fixed, tree: write}, wantWrite, true, erofs},
-		{"mounted for reading alone, made", spot{dir: fixed, tree: write}, wantCreate, false, erofs},
-		{"mounted for reading alone, removed", spot{dir: fixed, tree: write, exists: true}, wantRemove, false, erofs},
-		{"mounted for reading alone, removed where nothing is", spot{dir: fixed, tree: write}, wantRemove, false, no("", "", "EROFS")},
-		{"a pipe there, written", spot{dir: fixed, tree: write, exists: true, stat: unix.Stat_t{Mode: unix.S_IFIFO}}, wantWrite, false, ""},
-		{"another tree there, written", spot{dir: fixed, tree: &policy.Tree{Access: policy.Write}, exists: true, stat: unix.Stat_t{Mode: unix.S_IFREG}}, wantWrite, false, ""},
+		{"a file is read", location{dir: open, tree: write, exists: true}, wantRead, false, ""},
+		{"a file is written", location{dir: open, tree: write, exists: true}, wantWrite, false, ""},
+		{"a file is made", location{dir: open, tree: write}, wantWrite, true, ""},
+		{"a name is made that is there", location{dir: open, tree: write, exists: true}, wantCreate, false, no("", "", "EEXIST")},
+		{"a name is made that is there, for reading alone", location{dir: open, tree: read, exists: true}, wantCreate, false, no("", "", "EEXIST")},
+		{"a name is made that is there, protected", location{dir: open, tree: protected, exists: true}, wantCreate, false, no("", "", "EEXIST")},
+		{"a descriptor", location{magic: true}, wantWrite, false, ""},
+		{"behind a directory that is shut", location{errno: unix.EACCES}, wantRead, false, no(event.LayerPermissions, "", "EACCES")},
+		{"nothing is there", location{dir: open, tree: write, errno: unix.ENOENT}, wantRead, false, no("", "", "ENOENT")},
+		{"for reading alone, read", location{dir: open, tree: read, exists: true}, wantRead, false, ""},
+		{"for reading alone, written", location{dir: open, tree: read, exists: true}, wantWrite, false, no(event.LayerReadonly, "r", "EROFS")},
+		{"for reading alone, written or made", location{dir: open, tree: read, exists: true}, wantWrite, true, no(event.LayerReadonly, "r", "EROFS")},
+		{"protected, removed", location{dir: shut, tree: protected, exists: true}, wantRemove, false, no(event.LayerProtected, "p", "EROFS")},
+		{"mounted for reading alone, read", location{dir: fixed, tree: write, exists: true}, wantRead, false, ""},
+		{"mounted for reading alone, written", location{dir: fixed, tree: write, exists: true}, wantWrite, false, erofs},
+		{"mounted for reading alone, opened to be made", location{dir: fixed, tree: write}, wantWrite, true, erofs},
+		{"mounted for reading alone, made", location{dir: fixed, tree: write}, wantCreate, false, erofs},
+		{"mounted for reading alone, removed", location{dir: fixed, tree: write, exists: true}, wantRemove, false, erofs},
+		{"mounted for reading alone, removed where nothing is", location{dir: fixed, tree: write}, wantRemove, false, no("", "", "EROFS")},
+		{"a pipe there, written", location{dir: fixed, tree: write, exists: true, stat: unix.Stat_t{Mode: unix.S_IFIFO}}, wantWrite, false, ""},
+		{"another tree there, written", location{dir: fixed, tree: &policy.Tree{Access: policy.Write}, exists: true, stat: unix.Stat_t{Mode: unix.S_IFREG}}, wantWrite, false, ""},
 	} {
 		tt.at.name, tt.at.asked = []byte("name"), []byte("name")
 		if tt.at.exists && tt.at.stat.Mode == 0 {

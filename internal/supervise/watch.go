@@ -12,7 +12,7 @@ import (
 )
 
 // watch knows which processes have ended. Its epoll descriptor is readable when
-// there are some; nobody is woken for each, see endsTogether. The lock of its
+// there are some; no goroutine is woken for each, see endsTogether. The lock of its
 // Supervisor guards it.
 type watch struct {
 	epoll  int

@@ -108,8 +108,11 @@ func (g *Gate) Close() {
 	g.notes.close()
 }
 
+// Outcomes are what became of what was asked and denied.
+type Outcomes []consent.Outcome
+
 // Report is what was asked and denied.
-func (g *Gate) Report() []consent.Outcome {
+func (g *Gate) Report() Outcomes {
 	if g == nil {
 		return nil
 	}

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"holdfast.dev/holdfast/internal/boundary"
+	"holdfast.dev/holdfast/internal/boundary/workspace"
 	"holdfast.dev/holdfast/internal/consent/gate"
 	"holdfast.dev/holdfast/internal/credentials"
 	"holdfast.dev/holdfast/internal/floor/event"
@@ -35,17 +36,16 @@ const (
 
 // Config is what a way out needs.
 type Config struct {
-	Plan     policy.Plan
-	Session  string
-	Writable []string // directories of the host that the command may change
-	Bus      *bus.Bus
-	Rules    gate.Rules
-	Grants   string             // directory of grants and revocations of credentials; "" for none
-	Learn    Learn              // what happens to destinations that no rule names
-	Rungs    []boundary.Rung    // that may be used; empty for all
-	Unset    func(string) error // takes a variable that holds a secret out of this process's environment; nil when that is not to be done
-	Decoys   func() []Decoy     // secrets that nobody honest sends
-	Client   func(peer netip.AddrPort, port int) event.Process
+	Plan    policy.Plan
+	Session string
+	Bus     *bus.Bus
+	Rules   gate.Rules
+	Grants  string             // directory of grants and revocations of credentials; "" for none
+	Learn   Learn              // what happens to destinations that no rule names
+	Rungs   []boundary.Rung    // that may be used; empty for all
+	Unset   func(string) error // takes a variable that holds a secret out of this process's environment; nil when that is not to be done
+	Decoys  []Decoy            // secrets that nobody honest sends
+	Client  func(peer netip.AddrPort, port int) event.Process
 }
 
 // Egress decides about the connections of a run, and the credentials that they may
@@ -69,7 +69,7 @@ func New(c Config) (*Egress, error) {
 	if len(c.Plan.Credentials) > 0 {
 		leases, err := credentials.New(credentials.Config{
 			Session: c.Session, Credentials: c.Plan.Credentials, Grants: c.Grants, Sink: c.Bus.Sensor(event.Broker),
-			Writable: c.Writable, Unset: c.Unset, Held: c.Bus.Secrets().Hold,
+			Writable: workspace.WritableTrees(c.Plan), Unset: c.Unset, Held: c.Bus.Secrets().Hold,
 			Gate: c.Rules.Gate, Wants: c.Rules.Wants,
 		})
 		if err != nil {
@@ -128,7 +128,7 @@ func (e *Egress) open(doors boundary.Doors) error {
 		Sink: e.config.Bus.Sensor(event.Egress), Learn: e.config.Learn,
 		Gate: e.config.Rules.Gate, Wants: e.config.Rules.Wants, Asks: e.config.Rules.CanAsk, Client: e.config.Client,
 	}
-	if d := e.config.Decoys(); len(d) > 0 {
+	if d := e.config.Decoys; len(d) > 0 {
 		config.Decoys = credentials.NewDecoys(d)
 	}
 	if e.leases != nil { // a nil *Broker would be no nil Credentials

@@ -21,8 +21,8 @@ const (
 	aftermathReported = "settled-told.json"
 )
 
-// Aftermath is what settling a run found whose supervisor was killed, so that
-// nobody was told at its end.
+// Aftermath is what settling a run found whose supervisor was killed, and so could
+// not report it.
 type Aftermath struct {
 	Session     string                  `json:"session"`
 	Dir         string                  `json:"dir"` // of the session

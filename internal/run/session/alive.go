@@ -4,11 +4,8 @@ package session
 
 import (
 	"errors"
-	"os"
 	"path/filepath"
 	"syscall"
-
-	"holdfast.dev/holdfast/internal/boundary/workspace"
 )
 
 // Alive lists the runs of this user that are looked after now and may write to a
@@ -20,27 +17,23 @@ func Alive(state, root string) []string {
 	}
 	var out []string
 	for _, dir := range dirs {
-		lock, err := lockSession(filepath.Join(dir, lockFile), 0)
-		if err == nil {
-			lock.Close() // nobody holds it
-		}
-		if !errors.Is(err, syscall.EWOULDBLOCK) {
+		if !supervised(dir) {
 			continue
 		}
 		s := &Session{dir: dir}
-		for _, name := range s.journals() {
-			f, err := os.Open(name)
-			if err != nil {
-				continue // the run ends just now
-			}
-			if snap, err := workspace.Load(f); err == nil {
-				s.snapshots = append(s.snapshots, snap)
-			}
-			f.Close()
-		}
+		_ = s.load() // a journal that is missing is one of a run that ends at this moment
 		if s.concerns(root) {
 			out = append(out, filepath.Base(dir))
 		}
 	}
 	return out
+}
+
+// supervised says whether a supervisor holds the lock of the session in dir.
+func supervised(dir string) bool {
+	lock, err := lockSession(filepath.Join(dir, lockFile), 0)
+	if err == nil {
+		lock.Close()
+	}
+	return errors.Is(err, syscall.EWOULDBLOCK)
 }

@@ -4,7 +4,7 @@
 // into quarantine, and beside it the storage of a review.
 //
 // A run calls Sweep, which finishes sessions whose supervisor was killed, then Open,
-// Session.Scan and Session.AddTo for each launch, and Session.Settle when everything
+// Session.Prepare and Session.AddTo for each launch, and Session.Settle when everything
 // inside is dead. Recover finishes one session from outside: a process that outlives
 // the supervisor executes it. Alive lists the sessions that are looked after.
 //

@@ -15,7 +15,7 @@ import (
 // scratchDir is the private directory of a run on disk, in the session's.
 const scratchDir = "scratch"
 
-// makeScratch makes the scratch directory. As root it belongs to whoever owns
+// makeScratch makes the scratch directory. As root it belongs to the owner of
 // the workspace, as whom the command appears to the file system.
 func (s *Session) makeScratch(plan policy.Plan) (string, error) {
 	if !plan.Scratch {

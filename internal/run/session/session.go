@@ -29,6 +29,7 @@ const (
 // Session is the directory of one run: it exists while the run does, so that after a
 // sudden death another process can settle the workspace.
 type Session struct {
+	state     string // directory of all state; "" of one that is taken over
 	dir       string
 	lock      *os.File
 	snapshots []*workspace.Snapshot // of the workspace, then of the other writable trees
@@ -38,7 +39,6 @@ type Session struct {
 	listed    int                   // changes in the writable trees, once settled
 	failed    bool                  // to settle: everything stays for the next attempt
 	keep      bool                  // for what was quarantined
-	budget    *workspace.Budget     // of settling; nil for one of its own
 }
 
 func sessionsDir(state string) string { return filepath.Join(state, "sessions") }
@@ -59,8 +59,8 @@ func Open(state string) (*Session, error) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("making the session's directory: %w", err)
 	}
-	// The lock gets its name only when it is held: whoever sees the name and
-	// gets the lock knows that nobody looks after the session.
+	// The lock gets its name only when it is held: a process that sees the
+	// name and gets the lock knows that the session has no supervisor.
 	unnamed := filepath.Join(dir, lockFile+".new")
 	lock, err := lockSession(unnamed, os.O_CREATE|os.O_EXCL)
 	if err == nil {
@@ -70,7 +70,7 @@ func Open(state string) (*Session, error) {
 		os.RemoveAll(dir)
 		return nil, fmt.Errorf("making the session's lock: %w", err)
 	}
-	return &Session{dir: dir, lock: lock}, nil
+	return &Session{state: state, dir: dir, lock: lock}, nil
 }
 
 // Dir is the session's directory.
@@ -92,9 +92,21 @@ func lockSession(path string, flags int) (*os.File, error) {
 	return f, nil
 }
 
-// Scan looks through the trees of the plan and puts into it what it found, as
+// Prepare makes the outputs that the plan names, notes which directories of the host a
+// run could write to, and scans the trees of the plan.
+func (s *Session) Prepare(ctx context.Context, plan *policy.Plan) error {
+	if err := workspace.MakeOutputs(*plan); err != nil {
+		return err
+	}
+	if err := policy.RecordExposed(s.state, workspace.WritableTrees(*plan)); err != nil {
+		return err
+	}
+	return s.scan(ctx, plan)
+}
+
+// scan looks through the trees of the plan and puts into it what it found, as
 // workspace.Inspect does, and writes journals for Recover.
-func (s *Session) Scan(ctx context.Context, plan *policy.Plan) error {
+func (s *Session) scan(ctx context.Context, plan *policy.Plan) error {
 	snapshots, err := workspace.Inspect(ctx, plan, workspace.Remember())
 	if err != nil {
 		return err
@@ -115,7 +127,7 @@ func (s *Session) Scan(ctx context.Context, plan *policy.Plan) error {
 	return nil
 }
 
-// write records a snapshot for whoever comes after a sudden death. It has to be
+// write records a snapshot for the process that settles after a sudden death. It has to be
 // whole before the launch, not to survive a crash of the machine: then the run
 // is over too, and the next one scans afresh.
 func (s *Session) write(i int, snap *workspace.Snapshot) error {
@@ -157,25 +169,22 @@ func (s *Session) Settle(ctx context.Context, u User) (Outcome, error) {
 }
 
 func (s *Session) settleFor(ctx context.Context, u User) (workspace.Report, error) {
-	s.budget = workspace.NewBudget()
-	defer u.watch(s.budget)()
-	return s.settle(ctx)
+	budget := workspace.NewBudget()
+	defer u.watch(budget)()
+	return s.settle(ctx, budget)
 }
 
 // settle moves out of the writable trees what a host would execute and was not
 // there before.
-func (s *Session) settle(ctx context.Context) (workspace.Report, error) {
+func (s *Session) settle(ctx context.Context, budget *workspace.Budget) (workspace.Report, error) {
 	var all workspace.Report
 	var errs []error
 	patience := s.patience()
-	if s.budget == nil {
-		s.budget = workspace.NewBudget()
+	for _, snap := range s.snapshots {
+		budget.Expect(snap.Roots()...)
 	}
 	for _, snap := range s.snapshots {
-		s.budget.Expect(snap.Roots()...)
-	}
-	for _, snap := range s.snapshots {
-		snap.Patience, snap.Budget = patience, s.budget
+		snap.Patience, snap.Budget = patience, budget
 		report, err := snap.Settle(context.WithoutCancel(ctx), s.dir)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("settling %s: %w", snap.Root, err))

@@ -18,17 +18,22 @@ import (
 
 // Recover finishes the session in dir, whose supervisor died. It does nothing when the
 // session is still looked after, or was settled.
-func Recover(ctx context.Context, dir string) (workspace.Report, error) {
+func Recover(ctx context.Context, dir string) error {
 	s, err := adopt(dir)
 	if s == nil || err != nil {
-		return workspace.Report{}, err
+		return err
 	}
-	defer s.Close()
-	report, err := s.settle(ctx)
-	return report, errors.Join(err, s.leaveAftermath(report))
+	return s.finish(ctx, User{})
 }
 
-// adopt takes over a session that nobody looks after; nil when there is none.
+// finish settles a session that was taken over, and writes down what that found.
+func (s *Session) finish(ctx context.Context, u User) error {
+	defer s.Close()
+	report, err := s.settleFor(ctx, u)
+	return errors.Join(err, s.leaveAftermath(report))
+}
+
+// adopt takes over a session whose supervisor died; nil for one that is supervised or settled.
 func adopt(dir string) (*Session, error) {
 	lock, err := lockSession(filepath.Join(dir, lockFile), 0)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.EWOULDBLOCK) {
@@ -37,8 +42,8 @@ func adopt(dir string) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Whoever looked after the session may have finished it between our opening
-	// the lock and our getting it. What is kept then is none of ours.
+	// The supervisor may have finished the session after we opened the lock and
+	// before we got it. What is kept then is not ours to settle.
 	held, err := lock.Stat()
 	if err != nil {
 		lock.Close()
@@ -49,20 +54,27 @@ func adopt(dir string) (*Session, error) {
 		return nil, nil
 	}
 	s := &Session{dir: dir, lock: lock, adopted: true}
-	for _, file := range s.journals() {
-		f, err := os.Open(file)
+	if err := s.load(); err != nil {
+		lock.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// load reads the journals. One that is not whole belongs to a run that had not started
+// anything: it is written before the launch.
+func (s *Session) load() error {
+	for _, name := range s.journals() {
+		f, err := os.Open(name)
 		if err != nil {
-			lock.Close()
-			return nil, err
+			return err
 		}
-		// A journal that is not whole belongs to a run that had not started
-		// anything: it is written before the launch.
 		if snap, err := workspace.Load(f); err == nil {
 			s.snapshots = append(s.snapshots, snap)
 		}
 		f.Close()
 	}
-	return s, nil
+	return nil
 }
 
 // UnsettledError says that an earlier run in the same workspace died and that
@@ -82,10 +94,10 @@ func (e *UnsettledError) Hint() string {
 	return "look at what changed in the workspace, then remove the record of that run: rm -r " + e.Dir
 }
 
-// Sweep settles sessions below a state directory that nobody settled: the janitor of a killed
+// Sweep settles sessions below a state directory whose supervisor died: the janitor of a killed
 // supervisor does so at once, but it may have been killed as well. Only what
 // concerns the workspace is an error, which stops this run. It returns what killed
-// runs left there and nobody was told of.
+// runs left there and was not reported yet.
 func Sweep(ctx context.Context, state, root string, u User) (found []Aftermath, err error) {
 	defer sweepReviews(context.WithoutCancel(ctx), state)
 	entries, err := os.ReadDir(sessionsDir(state))
@@ -107,15 +119,10 @@ func Sweep(ctx context.Context, state, root string, u User) (found []Aftermath, 
 			continue
 		}
 		s, err := adopt(dir)
-		if s == nil {
-			continue // somebody looks after it, or we may not
+		if err != nil || s == nil {
+			continue // we may not, or it is supervised
 		}
-		if err == nil {
-			var report workspace.Report
-			report, err = s.settleFor(ctx, u)
-			err = errors.Join(err, s.leaveAftermath(report))
-		}
-		s.Close()
+		err = s.finish(ctx, u)
 		note(dir)
 		if err != nil && s.concerns(root) {
 			return found, &UnsettledError{Dir: dir, Err: err}
@@ -148,16 +155,8 @@ func (s *Session) patience() time.Duration {
 		return 0
 	}
 	for _, e := range entries {
-		other := filepath.Join(filepath.Dir(s.dir), e.Name())
-		if other == s.dir {
-			continue
-		}
-		lock, err := lockSession(filepath.Join(other, lockFile), 0)
-		if errors.Is(err, syscall.EWOULDBLOCK) {
+		if other := filepath.Join(filepath.Dir(s.dir), e.Name()); other != s.dir && supervised(other) {
 			return 2 * time.Second
-		}
-		if err == nil {
-			lock.Close()
 		}
 	}
 	return 0

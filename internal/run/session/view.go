@@ -30,7 +30,7 @@ type Viewed struct {
 }
 
 // view is the storage of a run in review mode. Its name is the session's: while
-// somebody has the lock of that, the review goes on.
+// a supervisor has the lock of that, the review goes on.
 type view struct {
 	dir    string
 	record workspace.Review
@@ -92,7 +92,7 @@ func ownersOf(workspaceOf syscall.Stat_t) workspace.Owners {
 	return o
 }
 
-// make makes the directories. The layers belong to whoever owns the workspace,
+// make makes the directories. The layers belong to the owner of the workspace,
 // with its mode, for the upper one gives the view its root.
 func (v *view) make(st syscall.Stat_t) error {
 	if err := os.MkdirAll(filepath.Dir(v.dir), 0o700); err != nil {
@@ -254,7 +254,7 @@ func countWaiting(reviews, root string) int {
 	return n
 }
 
-// sweepReviews finishes reviews whose session nobody looks after any more. A
+// sweepReviews finishes reviews whose session has no supervisor any more. A
 // directory without a review in it was being made, and nothing was executed.
 func sweepReviews(ctx context.Context, state string) {
 	reviews := workspace.ReviewsDir(state)

@@ -39,14 +39,13 @@ func TestInterruptedSettling(t *testing.T) {
 		t.Fatal(err)
 	}
 	plan := policy.Plan{Workspace: dir, Dir: dir, Identity: policy.Identity{Home: t.TempDir()}}
-	if err := s.Scan(t.Context(), &plan); err != nil {
+	if err := s.scan(t.Context(), &plan); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, ".envrc"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s.budget = b
-	r, err := s.settle(t.Context())
+	r, err := s.settle(t.Context(), b)
 	if err != nil || len(r.Quarantined) > 0 || len(r.Flagged) != 1 || r.Flagged[0].Change != workspace.Unexamined {
 		t.Errorf("got %+v, %v", r, err)
 	}

@@ -1,6 +1,6 @@
 //go:build linux
 
-package run
+package relay
 
 import (
 	"errors"
@@ -14,14 +14,14 @@ import (
 	"holdfast.dev/holdfast/internal/policy"
 )
 
-// listen opens the published ports on the host's loopback, before anything is
-// started: a port that is taken starts nothing.
-func (t *Task) listen() (*ports, error) {
-	p := &ports{open: map[io.Closer]bool{}, inside: map[net.Listener]int{}}
-	for _, port := range t.Plan.Publish {
+// Listen opens published ports on the host's loopback, before anything is started:
+// if one of them is taken, nothing starts.
+func Listen(publish []policy.Port) (*Ports, error) {
+	p := &Ports{open: map[io.Closer]bool{}, inside: map[net.Listener]int{}}
+	for _, port := range publish {
 		l, err := net.Listen("tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(port.Host)))
 		if err != nil {
-			p.close()
+			p.Close()
 			return nil, &PortError{Port: port, Err: err}
 		}
 		p.add(l)
@@ -46,23 +46,23 @@ func (e *PortError) Hint() string {
 	return fmt.Sprintf("choose another port of the host: --publish OTHER:%d", e.Port.Inside)
 }
 
-// serve shows the services of proc until close.
-func (p *ports) serve(proc boundary.Process) {
+// serve passes connections on to the services of proc until Close.
+func (p *Ports) serve(proc boundary.Process) {
 	for l, inside := range p.inside {
 		p.wg.Go(func() { p.accept(l, proc, inside) })
 	}
 }
 
-// ports are the published ports of a run.
-type ports struct {
-	inside map[net.Listener]int // port inside; not changed after listen
+// Ports are the published ports of a run.
+type Ports struct {
+	inside map[net.Listener]int // port inside; not changed after Listen
 	wg     sync.WaitGroup
 	mu     sync.Mutex // guards what follows
 	open   map[io.Closer]bool
 	closed bool
 }
 
-func (p *ports) add(c io.Closer) {
+func (p *Ports) add(c io.Closer) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
@@ -71,14 +71,16 @@ func (p *ports) add(c io.Closer) {
 	p.open[c] = true
 }
 
-func (p *ports) drop(c io.Closer) {
+func (p *Ports) drop(c io.Closer) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.open, c)
 	c.Close()
 }
 
-func (p *ports) close() {
+// Close ends all connections, and returns when they have. It may be called more than
+// once.
+func (p *Ports) Close() {
 	p.mu.Lock()
 	p.closed = true
 	for c := range p.open {
@@ -88,7 +90,7 @@ func (p *ports) close() {
 	p.wg.Wait()
 }
 
-func (p *ports) accept(l net.Listener, proc boundary.Process, inside int) {
+func (p *Ports) accept(l net.Listener, proc boundary.Process, inside int) {
 	for {
 		outer, err := l.Accept()
 		if errors.Is(err, net.ErrClosed) {
@@ -103,7 +105,7 @@ func (p *ports) accept(l net.Listener, proc boundary.Process, inside int) {
 }
 
 // join copies both ways until either side is done.
-func (p *ports) join(outer net.Conn, proc boundary.Process, inside int) {
+func (p *Ports) join(outer net.Conn, proc boundary.Process, inside int) {
 	defer p.drop(outer)
 	inner, err := proc.Dial(inside)
 	if err != nil {

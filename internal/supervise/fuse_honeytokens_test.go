@@ -12,7 +12,7 @@ import (
 	"holdfast.dev/holdfast/internal/testenv"
 )
 
-// TestBaits has what is done to a bait in a view, and whether it is told of, before
+// TestBaits has what is done to a honeytoken in a view, and whether it is told of, before
 // whoever does it goes on.
 func TestBaits(t *testing.T) {
 	testenv.Need(t, testenv.FUSE, nil)
@@ -21,15 +21,15 @@ func TestBaits(t *testing.T) {
 	silent := []string{"stat /vault/key", "access /vault/key", "xattr /vault/key", "path /vault/key", "list /vault", "open /vault/other"}
 	for _, line := range append(told, silent...) {
 		t.Run(line, func(t *testing.T) {
-			baits := &kept{}
+			honeytokens := &kept{}
 			v := startView(t, itoa(os.Getuid()), func(c *TripwireConfig) {
 				c.Made = []Entry{{"/vault", unix.S_IFDIR | 0o755, ""}, {"/vault/key", unix.S_IFREG | 0o600, "secret text"}, {"/vault/other", unix.S_IFREG | 0o600, "x"}}
-				c.Baits = Baits{Details: map[string]map[string]string{"/vault/key": {"kind": "test"}}, Sink: baits}
+				c.Honeytokens = Honeytokens{Details: map[string]map[string]string{"/vault/key": {"kind": "test"}}, Sink: honeytokens}
 				c.Process = func(int) event.Process { return event.Process{Exec: 7} }
 			}, line)
 			v.goOn()
 			v.finish()
-			events := baits.all()
+			events := honeytokens.all()
 			if strings.Contains(strings.Join(silent, "\n"), line) {
 				if len(events) > 0 {
 					t.Errorf("told was %+v", events)
@@ -56,13 +56,13 @@ func TestNoBait(t *testing.T) {
 				t.Fatal(errno)
 			}
 		}
-		if err := tree.bait(map[string]map[string]string{path: {}}); err == nil {
+		if err := tree.honeytoken(map[string]map[string]string{path: {}}); err == nil {
 			t.Errorf("%s was taken", path)
 		}
 	}
 }
 
-// TestABaitIsRenamed has a bait given another name, by each request for it, also where
+// TestABaitIsRenamed has a honeytoken given another name, by each request for it, also where
 // it is the other of two that are exchanged; what only takes its place is none.
 func TestABaitIsRenamed(t *testing.T) {
 	tree := newTree("/vault")
@@ -71,10 +71,10 @@ func TestABaitIsRenamed(t *testing.T) {
 			t.Fatal(errno)
 		}
 	}
-	if err := tree.bait(map[string]map[string]string{"/vault/key": {}}); err != nil {
+	if err := tree.honeytoken(map[string]map[string]string{"/vault/key": {}}); err != nil {
 		t.Fatal(err)
 	}
-	w := &Tripwire{config: TripwireConfig{Baits: Baits{Sink: &kept{}}}, fs: fileSystem{tree: tree, sealed: true}}
+	w := &Tripwire{config: TripwireConfig{Honeytokens: Honeytokens{Sink: &kept{}}}, fs: fileSystem{tree: tree, sealed: true}}
 	dir := tree.find("/vault").id
 	body := func(names string, numbers ...uint64) []byte { return append(appendWords(nil, numbers...), names...) }
 	for _, c := range []struct {
@@ -95,24 +95,24 @@ func TestABaitIsRenamed(t *testing.T) {
 		{"no names", fuseRename, body("", dir), false},
 	} {
 		got, told := w.touched(fuseRequest{op: c.op, node: dir, tid: 7, body: c.body})
-		if told != c.told || told && (got.bait != "/vault/key" || got.operation != "rename") {
+		if told != c.told || told && (got.honeytoken != "/vault/key" || got.operation != "rename") {
 			t.Errorf("%s: %+v, %v", c.name, got, told)
 		}
 	}
 }
 
 // TestABaitIsNotHiddenByAFlood: so many names are asked for that further ones are only
-// counted, and then a bait is opened.
+// counted, and then a honeytoken is opened.
 func TestABaitIsNotHiddenByAFlood(t *testing.T) {
-	sink, baits := &kept{}, &kept{}
-	w := &Tripwire{config: TripwireConfig{Sink: sink, Baits: Baits{Sink: baits}}}
+	sink, honeytokens := &kept{}, &kept{}
+	w := &Tripwire{config: TripwireConfig{Sink: sink, Honeytokens: Honeytokens{Sink: honeytokens}}}
 	w.flood = newFlood(w.observe, w.marked)
 	for i := range floodKeys + 10 {
 		w.flood.add(event.Event{Sensor: event.Tripwire, Object: itoa(i), Detail: map[string]string{}})
 	}
 	w.flood.addBy(event.Event{Sensor: event.Honey, Object: "/vault/key"}, "open")
 	w.flood.close()
-	if events := baits.all(); len(events) != 1 || events[0].Object != "/vault/key" {
+	if events := honeytokens.all(); len(events) != 1 || events[0].Object != "/vault/key" {
 		t.Errorf("got %+v", events)
 	}
 }

@@ -11,14 +11,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// calm waits for a descriptor by the runtime's poller. To wait in a system call of
+// poller waits for a descriptor by the runtime's poller. To wait in a system call of
 // one's own is cheaper to be woken from, but keeps a processor of the runtime, and then
 // its monitor looks every 20 µs, some fifty times, whether to take that away (sysmon in
-// runtime/proc.go, Go 1.26): where calls are rare, half of the supervisor's time. So who
-// waited long waits here the next time.
+// runtime/proc.go, Go 1.26): where calls are rare, half of the supervisor's time. So after
+// a long wait the next one is here.
 //
-// Between waits the descriptor wakes nobody here.
-type calm struct {
+// Between waits the descriptor wakes no goroutine.
+type poller struct {
 	fd    int // waited for
 	epoll int // has fd, for one event at a time; the descriptor of file
 	file  *os.File
@@ -26,11 +26,11 @@ type calm struct {
 	long  bool // the last wait was
 }
 
-// restless is how long a wait is after which it is better to wait here.
-const restless = time.Millisecond
+// longWait is how long a wait is after which the next one is better here.
+const longWait = time.Millisecond
 
-// newCalm leaves fd to its owner.
-func newCalm(fd int) (*calm, error) {
+// newPoller leaves fd to its owner.
+func newPoller(fd int) (*poller, error) {
 	epoll, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
 		return nil, os.NewSyscallError("epoll_create1", err)
@@ -39,7 +39,7 @@ func newCalm(fd int) (*calm, error) {
 		unix.Close(epoll)
 		return nil, os.NewSyscallError("fcntl", err)
 	}
-	c := &calm{fd: fd, epoll: epoll, file: os.NewFile(uintptr(epoll), "epoll")}
+	c := &poller{fd: fd, epoll: epoll, file: os.NewFile(uintptr(epoll), "epoll")}
 	if err = unix.EpollCtl(epoll, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: unix.EPOLLONESHOT}); err == nil {
 		c.raw, err = c.file.SyscallConn()
 	}
@@ -55,7 +55,7 @@ func newCalm(fd int) (*calm, error) {
 
 // wait returns when the descriptor is readable or has hung up; with an error once end
 // was called. One goroutine at a time may wait.
-func (c *calm) wait() error {
+func (c *poller) wait() error {
 	if err := unix.EpollCtl(c.epoll, unix.EPOLL_CTL_MOD, c.fd, &unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLONESHOT}); err != nil {
 		return os.NewSyscallError("epoll_ctl", err)
 	}
@@ -67,9 +67,9 @@ func (c *calm) wait() error {
 }
 
 // waited notes how long the last wait was.
-func (c *calm) waited(d time.Duration) { c.long = d > restless }
+func (c *poller) waited(d time.Duration) { c.long = d > longWait }
 
 // end ends every wait.
-func (c *calm) end() { c.file.SetReadDeadline(time.Unix(1, 0)) }
+func (c *poller) end() { c.file.SetReadDeadline(time.Unix(1, 0)) }
 
-func (c *calm) close() { c.file.Close() }
+func (c *poller) close() { c.file.Close() }

@@ -1,6 +1,6 @@
 //go:build linux
 
-package run
+package orders
 
 import (
 	"context"
@@ -10,39 +10,22 @@ import (
 	"slices"
 
 	"holdfast.dev/holdfast/internal/consent"
-	"holdfast.dev/holdfast/internal/network/egress"
 	"holdfast.dev/holdfast/internal/supervise/control"
 )
 
 // reloadOrder is the verb of an order to load the policy again.
 const reloadOrder = "reload"
 
-// takeOrders listens at the control socket of the session in dir until stop is called.
-func (t *Task) takeOrders(dir string, n *egress.Egress, q *consent.Queue) (stop func(), err error) {
-	handlers := consent.Handlers(t.bus.Session(), q)
-	handlers[reloadOrder] = func(context.Context, *net.UnixConn, []byte) (any, error) {
-		return nil, t.recordReload(t.reload(n))
-	}
+// Listen takes orders at the control socket of the session in dir until stop is
+// called: those about approvals, which q carries out, and to load the policy again. q is
+// nil for a run that never asks.
+func Listen(dir, session string, q *consent.Queue, reload func() error) (stop func(), err error) {
+	handlers := consent.Handlers(session, q)
+	handlers[reloadOrder] = func(context.Context, *net.UnixConn, []byte) (any, error) { return nil, reload() }
 	return control.Listen(dir, handlers)
 }
 
-// reload loads the policy again and lets its destinations hold. On any error the
-// old ones stay.
-func (t *Task) reload(n *egress.Egress) error {
-	if t.Replan == nil {
-		return errors.New("the policy of this run cannot be loaded again")
-	}
-	if !n.Serving() {
-		return errors.New("the run has not begun")
-	}
-	plan, err := t.Replan()
-	if err != nil {
-		return err
-	}
-	return n.Reload(plan)
-}
-
-// Reloaded is what became of one run that was told to load its policy again.
+// Reloaded is the answer of one run that was told to load its policy again.
 type Reloaded struct {
 	Session string
 	Err     error // nil when the new destinations hold

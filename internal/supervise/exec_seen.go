@@ -12,15 +12,13 @@ import (
 	"holdfast.dev/holdfast/internal/floor/event"
 )
 
-// seen records a process at its first event that is no execution, or that runs
+// recordProcess records a process at its first event that is no execution, or that runs
 // something else than was recorded; detail says which.
-func (s *Supervisor) seen(p *proc, detail map[string]string) {
+func (s *Supervisor) recordProcess(p *proc, detail map[string]string) {
 	p.known = true
 	s.running.Store(p.pid, p.now.exec)
 	e := event.Event{Action: event.ProcSeen, Object: p.now.path, Verdict: event.Allowed, Process: p.full(), Detail: detail}
-	r := s.resolver
-	r.name = append(p.entry(r.name[:0], p.pid), "cwd\x00"...)
-	if text, errno := readlinkat(p.base(), r.name, r.link[:]); errno == 0 {
+	if text, errno := s.resolver.linkOf(p, p.pid, "cwd"); errno == 0 {
 		e.Process.Cwd = string(text)
 	}
 	if p.now.exec == 0 {
@@ -36,18 +34,7 @@ func (s *Supervisor) seen(p *proc, detail map[string]string) {
 
 // commandLine is what a process says of itself.
 func (s *Supervisor) commandLine(p *proc) []string {
-	r := s.resolver
-	r.name = append(p.entry(r.name[:0], p.pid), "cmdline"...)
-	fd, err := unix.Openat(p.base(), string(r.name), unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil
-	}
-	defer unix.Close(fd)
-	n, err := unix.Read(fd, s.path[:])
-	if err != nil || n <= 0 {
-		return nil
-	}
-	return split(s.path[:n])
+	return split(p.readEntry(p.pid, "cmdline", s.path[:]))
 }
 
 // split takes arguments apart that end in a zero byte each.
@@ -60,23 +47,20 @@ func split(b []byte) (argv []string) {
 	return argv
 }
 
-// settle finds out what became of the last execution of p, at its next call.
-func (s *Supervisor) settle(c *call, p *proc) {
+// confirmExec finds out what became of the last execution of p, at its next call.
+func (s *Supervisor) confirmExec(c *call, p *proc) {
 	gated := s.gated(event.KindExec)
 	if c.tid != p.pid && !gated {
 		return // the thread that executed bears the number of the process after that
 	}
 	was := p.pending
-	var st unix.Stat_t
-	r := s.resolver
-	r.name = append(p.entry(r.name[:0], p.pid), "exe\x00"...)
-	if errno := fstatat(p.base(), r.name, &st, 0); errno != 0 {
+	is, errno := s.resolver.running(p)
+	if errno != 0 {
 		if forbids(errno) {
 			s.blinded(c, p)
 		}
 		return
 	}
-	is := identityOf(&st)
 	if c.tid != p.pid && is.file(was.before.is) {
 		return // it may not have come to it yet; the same program again is nothing worse
 	}
@@ -91,23 +75,21 @@ func (s *Supervisor) settle(c *call, p *proc) {
 		p.now = was.before
 		s.running.Store(p.pid, p.now.exec)
 		if !was.doomed {
-			s.seen(p, map[string]string{"not_executed": strconv.FormatUint(was.exec, 10)})
+			s.recordProcess(p, map[string]string{"not_executed": strconv.FormatUint(was.exec, 10)})
 		}
 	default:
-		s.otherwise(c, p, was, is)
+		s.recordMismatch(c, p, was, is)
 	}
 }
 
-// otherwise records that a process runs something else than it asked for when
+// recordMismatch records that a process runs something else than it asked for when
 // it was looked at: the file was changed in between, or its name was, or what
 // it is called with. False means that the rules of consent do not allow that,
 // and that it was killed.
-func (s *Supervisor) otherwise(c *call, p *proc, was *execution, is identity) bool {
+func (s *Supervisor) recordMismatch(c *call, p *proc, was *execution, is identity) bool {
 	s.execs++
-	r := s.resolver
 	next := program{exec: s.execs, is: is}
-	r.name = append(p.entry(r.name[:0], p.pid), "exe\x00"...)
-	if text, errno := readlinkat(p.base(), r.name, r.link[:]); errno == 0 {
+	if text, errno := s.resolver.linkOf(p, p.pid, "exe"); errno == 0 {
 		next.path = string(text)
 	}
 	if was.doomed {
@@ -125,12 +107,8 @@ func (s *Supervisor) otherwise(c *call, p *proc, was *execution, is identity) bo
 			e.Detail["argc"] = ">" + strconv.Itoa(len(e.Process.Argv))
 		}
 	}
-	name := append(p.entry(nil, p.pid), "exe"...)
-	if known, ok := s.hashes.look(is); ok {
-		e.Process.SHA256 = known.sum.hex()
-	} else if sum, err := s.hashes.sumAt(p.base(), string(name), is); err == nil {
-		e.Process.SHA256 = sum.hex()
-	} else {
+	var err error
+	if e.Process.SHA256, err = s.hashes.running(p, is); err != nil {
 		e.Detail["unknown"] = "sha256: " + err.Error()
 	}
 	allowed := s.judgeRunning(c, p, &e)
@@ -168,7 +146,7 @@ func (s *Supervisor) ended(p *proc) {
 	}
 	s.table.drop(p)
 	s.running.Delete(p.pid)
-	delete(s.underway, p.pid)
+	delete(s.inFlight, p.pid)
 }
 
 // exitDetail says how a process ended as a shell does.

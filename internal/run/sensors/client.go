@@ -1,6 +1,6 @@
 //go:build linux
 
-package run
+package sensors
 
 import (
 	"bufio"
@@ -21,16 +21,19 @@ import (
 	"holdfast.dev/holdfast/internal/floor/event"
 )
 
-// clients says which process inside has a connection, for whoever is asked about
-// it. It is looked for by its socket, so that a process that has handed its socket
-// on, or executes something else by now, is told for another one: what a human sees
-// is who holds the connection, and where different programs do, nobody.
+// clients finds the process inside that has a connection, for the human who is asked about
+// it. A process is found by its socket, which it may have been given: what a human
+// sees is which program holds the connection, and where several programs do, none.
 type clients struct {
 	mu      sync.Mutex // guards what follows
 	first   int        // process whose network is the run's; 0 before there is one
 	process func(pid int) event.Process
 	sums    map[content]string
 }
+
+// Client is the process inside that has the socket at peer, connected to port or to a
+// proxy. The zero value is for one that cannot be found.
+func (s *Set) Client(peer netip.AddrPort, port int) event.Process { return s.clients.find(peer, port) }
 
 // content is a file as it was when it was read.
 type content struct {
@@ -48,9 +51,7 @@ func (c *clients) begin(first int, process func(int) event.Process) {
 	c.first, c.process = first, process
 }
 
-// of is the process that has the socket at peer that is connected to port, or to a
-// proxy. The zero value is for one that cannot be told.
-func (c *clients) of(peer netip.AddrPort, port int) event.Process {
+func (c *clients) find(peer netip.AddrPort, port int) event.Process {
 	c.mu.Lock()
 	first, process := c.first, c.process
 	c.mu.Unlock()
@@ -72,7 +73,7 @@ func (c *clients) of(peer netip.AddrPort, port int) event.Process {
 		return p
 	}
 	p.Executable, p.SHA256 = exe, c.sum(filepath.Join(dir, "exe"))
-	p.Cwd, _ = os.Readlink(filepath.Join(dir, "cwd")) // "" where it cannot be told
+	p.Cwd, _ = os.Readlink(filepath.Join(dir, "cwd")) // "" where it cannot be read
 	return p
 }
 
@@ -125,8 +126,8 @@ func socketAddress(text string) (netip.AddrPort, bool) {
 }
 
 // oneProgram is the first of some processes that all execute the same program, 0
-// for none and where they do not: which of them speaks cannot be told, and one may
-// have been given the socket so that it is named.
+// for none and where they do not: any of them may be speaking, and one may have been
+// given the socket so that it is named.
 func oneProgram(pids []int) int {
 	var same os.FileInfo
 	for _, pid := range pids {
@@ -144,8 +145,8 @@ func oneProgram(pids []int) int {
 
 // holders are the processes of the run that have something open, by number.
 func holders(first int, what string) (found []int) {
-	// Of the first process a user who is not root may not look at the namespaces:
-	// then it is whoever has another network than this process.
+	// A user who is not root may not read the namespaces of the first process: then
+	// every process with another network than ours counts.
 	network, _ := os.Readlink(fmt.Sprintf("/proc/%d/ns/net", first))
 	own, _ := os.Readlink("/proc/self/ns/net")
 	all, err := os.ReadDir("/proc")
@@ -178,7 +179,7 @@ func holders(first int, what string) (found []int) {
 }
 
 // sum is the hash of an executable, "" where it cannot be read. The link leads to
-// what is executed, whatever stands at its name by now.
+// what is executed, whatever has its name by now.
 func (c *clients) sum(link string) string {
 	f, err := os.Open(link)
 	if err != nil {

@@ -1,6 +1,6 @@
 //go:build linux
 
-package run
+package sensors
 
 import (
 	"os"
@@ -31,13 +31,13 @@ func TestWhatIsNeverCarriedOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("XDG_CONFIG_HOME", at("config"))
-	task := &Task{State: at("state"), Log: at("log"), Keys: at("keys"), Grants: at("grants"), Executable: at("bin/holdfast")}
-	judge := task.carry(policy.Plan{
+	own := []string{at("state"), at("log"), at("keys"), at("grants"), at("bin/holdfast")}
+	judge := (&Set{config: Config{Protected: own}, plan: policy.Plan{
 		Workspace: at("ws"),
 		Sources:   []policy.Source{{Name: at("policy.yaml")}, {Name: "--ask"}},
 		Protect:   []policy.Protected{{Path: ".git/hooks"}, {Root: at("out"), Path: "Makefile"}},
 		Hidden:    []policy.Protected{{Root: at("home"), Path: ".ssh"}},
-	})
+	}}).carry()
 	for _, row := range []struct {
 		path  string
 		never bool

@@ -12,50 +12,50 @@ import (
 	"holdfast.dev/holdfast/internal/floor/event"
 )
 
-// Baits are files of the root of the view that nobody has a reason to open.
-type Baits struct {
+// Honeytokens are files of the root of the view that no program has a reason to open.
+type Honeytokens struct {
 	// Details say of each, by its path, what its events say besides.
 	Details map[string]map[string]string
 
-	// Sink gets the events. Who touches a bait waits until Emit returns.
+	// Sink gets the events. A process that touches a honeytoken waits until Emit returns.
 	Sink Sink
 }
 
-// bait marks the files.
-func (t *tree) bait(files map[string]map[string]string) error {
+// honeytoken marks the files.
+func (t *tree) honeytoken(files map[string]map[string]string) error {
 	for path := range files {
 		n := t.find(path)
 		if n == nil || n.kind() != unix.S_IFREG {
-			return fmt.Errorf("a bait at %s: there is no such file", path)
+			return fmt.Errorf("a honeytoken at %s: there is no such file", path)
 		}
-		n.bait = path
+		n.honeytoken = path
 	}
 	return nil
 }
 
 // attrFor is how many seconds the kernel may hold the attributes of n for good. Of a
-// bait none: then it asks for them whenever it looks at permissions, so at each open
+// honeytoken none: then it asks for them whenever it looks at permissions, so at each open
 // and whatever name it has, before it opens (fuse_permission in fs/fuse/dir.c).
 func (n *node) attrFor() uint64 {
-	if n.bait != "" {
+	if n.honeytoken != "" {
 		return 0
 	}
 	return fuseForever
 }
 
-// touch is what is done to a bait.
+// touch is what is done to a honeytoken.
 type touch struct {
-	tid       int // in the inner pid namespace
-	bait      string
-	operation string
+	tid        int // in the inner pid namespace
+	honeytoken string
+	operation  string
 }
 
-// touched says whether r does something to a bait; of a request for attributes only
+// touched says whether r does something to a honeytoken; of a request for attributes only
 // the call that it comes from can tell. It looks before r is answered. The caller
 // holds t.mu.
 func (t *Tripwire) touched(r fuseRequest) (touch, bool) {
 	n := t.fs.tree.get(r.node)
-	if n == nil || !t.fs.sealed || r.tid == 0 || t.config.Baits.Sink == nil {
+	if n == nil || !t.fs.sealed || r.tid == 0 || t.config.Honeytokens.Sink == nil {
 		return touch{}, false
 	}
 	operation := ""
@@ -76,16 +76,16 @@ func (t *Tripwire) touched(r fuseRequest) (touch, bool) {
 			return touch{}, false
 		}
 	}
-	return touch{r.tid, n.bait, operation}, n.bait != "" && operation != ""
+	return touch{r.tid, n.honeytoken, operation}, n.honeytoken != "" && operation != ""
 }
 
-// renamed is the bait that r gives another name; nil for none.
+// renamed is the honeytoken that r gives another name; nil for none.
 func (t *Tripwire) renamed(dir *node, r fuseRequest) *node {
 	in, errno := parseRename(r)
 	if errno != 0 {
 		return nil
 	}
-	if n := dir.child(in.name); n != nil && n.bait != "" {
+	if n := dir.child(in.name); n != nil && n.honeytoken != "" {
 		return n
 	}
 	if to := t.fs.tree.get(in.to); to != nil && in.flags&unix.RENAME_EXCHANGE != 0 {
@@ -105,22 +105,22 @@ func opensBy(call string) bool {
 }
 
 // tellPatience is how long it is tried to find out what a call does that may open a
-// bait: on a busy machine its thread may not have gone to sleep yet. It waits for us.
+// honeytoken: on a busy machine its thread may not have gone to sleep yet. It waits for us.
 const tellPatience = 200 * time.Millisecond
 
-// tell records that a bait is touched.
+// tell records that a honeytoken is touched.
 func (t *Tripwire) tell(w touch) {
-	a := t.ask(w.tid)
+	a := t.inspect(w.tid)
 	if w.operation == "open" {
 		for end := time.Now().Add(tellPatience); a.call == "" && a.tid != 0 && time.Now().Before(end); {
-			a = t.ask(w.tid)
+			a = t.inspect(w.tid)
 		}
-		if a.tid == 0 || !opensBy(a.call) { // who is dead opens nothing
+		if a.tid == 0 || !opensBy(a.call) { // a dead thread opens nothing
 			return
 		}
 	}
-	e := event.Event{Sensor: event.Honey, Action: event.HoneyRead, Object: w.bait, Verdict: event.Allowed,
-		Process: t.process(a), Detail: maps.Clone(t.config.Baits.Details[w.bait])}
+	e := event.Event{Sensor: event.Honey, Action: event.HoneyRead, Object: w.honeytoken, Verdict: event.Allowed,
+		Process: t.process(a), Detail: maps.Clone(t.config.Honeytokens.Details[w.honeytoken])}
 	e.Detail[w.operation] = "1"
 	if w.operation != "open" && w.operation != "rename" {
 		a.call = "" // it is the operation

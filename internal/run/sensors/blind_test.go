@@ -1,6 +1,6 @@
 //go:build linux
 
-package run
+package sensors
 
 import (
 	"path/filepath"
@@ -16,19 +16,19 @@ import (
 
 // watched records a run whose sensors emit events, and returns why its record is not
 // complete, by the recorder and by the verification.
-func watched(t *testing.T, level policy.RecordLevel, o *observers, emit func(*bus.Bus)) (bus.Lack, audit.Report) {
+func watched(t *testing.T, level policy.RecordLevel, s *Set, emit func(*bus.Bus)) (bus.Lack, audit.Report) {
 	t.Helper()
-	task := &Task{Log: filepath.Join(t.TempDir(), "log"), State: t.TempDir(), Plan: policy.Plan{Record: policy.Record{Level: level}}}
-	record, err := task.openBus("s")
+	log, plan := filepath.Join(t.TempDir(), "log"), policy.Plan{Record: policy.Record{Level: level}}
+	record, err := bus.Open(bus.Config{Session: "s", Log: log, State: t.TempDir(), Plan: plan})
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.task, o.bus = task, record
-	start := event.Event{Action: event.SessionStart, Detail: map[string]string{"sensors": o.sensors()}}
+	s.config = Config{Plan: plan, Bus: record}
+	start := event.Event{Action: event.SessionStart, Detail: map[string]string{"sensors": s.Names()}}
 	if err := record.Sensor(event.Task).Emit(start); err != nil {
 		t.Fatal(err)
 	}
-	if err := o.blindFromStart(); err != nil {
+	if err := s.blindFromStart(); err != nil {
 		t.Fatal(err)
 	}
 	emit(record)
@@ -38,7 +38,7 @@ func watched(t *testing.T, level policy.RecordLevel, o *observers, emit func(*bu
 	if err := record.Close(); err != nil {
 		t.Fatal(err)
 	}
-	report, err := audit.Verify(t.Context(), filepath.Join(task.Log, "s.jsonl"), audit.VerifyOptions{})
+	report, err := audit.Verify(t.Context(), filepath.Join(log, "s.jsonl"), audit.VerifyOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,43 +49,43 @@ func watched(t *testing.T, level policy.RecordLevel, o *observers, emit func(*bu
 // middle by what they say themselves; once each. The end of the run says the same as
 // the verification.
 func TestWhatIsNotSeenIsDeclared(t *testing.T) {
-	all := func() *observers { return &observers{calls: new(supervise.Supervisor), root: new(supervise.Tripwire)} }
+	all := func() *Set { return &Set{calls: new(supervise.Supervisor), root: new(supervise.Tripwire)} }
 	nothing := func(*bus.Bus) {}
 	for _, c := range []struct {
 		name    string
 		level   policy.RecordLevel
-		o       *observers
-		emit    func(*observers, *bus.Bus)
+		set     *Set
+		emit    func(*Set, *bus.Bus)
 		verdict string
 		reasons []string // of the verification
 		said    string   // at the end of the run
 	}{
 		{"every sensor is there", policy.RecordStandard, all(), nil, "COMPLETE", nil, ""},
-		{"no file system at the root", policy.RecordStandard, &observers{calls: new(supervise.Supervisor)}, nil, "PARTIAL",
+		{"no file system at the root", policy.RecordStandard, &Set{calls: new(supervise.Supervisor)}, nil, "PARTIAL",
 			[]string{"lookups not seen since"}, "lookups not seen: /dev/fuse cannot be opened"},
-		{"nothing is to be recorded", policy.RecordOff, &observers{}, nil, "PARTIAL", []string{"calls not seen since"}, "calls not seen: no system call"},
-		{"a flood of names", policy.RecordStandard, all(), func(o *observers, r *bus.Bus) {
+		{"nothing is to be recorded", policy.RecordOff, &Set{}, nil, "PARTIAL", []string{"calls not seen since"}, "calls not seen: no system call"},
+		{"a flood of names", policy.RecordStandard, all(), func(s *Set, r *bus.Bus) {
 			for range 2 {
-				blinding{r.Sensor(event.Tripwire), o}.Observe(event.Event{Action: event.FileLookup, Object: "/", Detail: map[string]string{"names": "different", "count": "9"}})
+				blinding{r.Sensor(event.Tripwire), s}.Observe(event.Event{Action: event.FileLookup, Object: "/", Detail: map[string]string{"names": "different", "count": "9"}})
 			}
 		}, "PARTIAL", []string{"lookups not seen since"}, "lookups not seen: so many different names"},
-		{"reports of honeytokens are lost", policy.RecordStandard, all(), func(o *observers, r *bus.Bus) {
-			blinding{r.Sensor(event.Honey), o}.Emit(event.Event{Action: event.HoneyRead, Detail: map[string]string{"lost": "1"}})
+		{"reports of honeytokens are lost", policy.RecordStandard, all(), func(s *Set, r *bus.Bus) {
+			blinding{r.Sensor(event.Honey), s}.Emit(event.Event{Action: event.HoneyRead, Detail: map[string]string{"lost": "1"}})
 		}, "PARTIAL", []string{"honeytokens not seen since"}, "honeytokens not seen: "},
-		{"what a call did is not known", policy.RecordStandard, all(), func(o *observers, r *bus.Bus) {
+		{"what a call did is not known", policy.RecordStandard, all(), func(s *Set, r *bus.Bus) {
 			for range 2 {
-				blinding{r.Sensor(event.Syscall), o}.Observe(event.Event{Action: event.FileWrite, Object: "/x", Verdict: event.Allowed, Detail: map[string]string{"compared": "no", "reason": "its thread cannot be traced: EPERM"}})
+				blinding{r.Sensor(event.Syscall), s}.Observe(event.Event{Action: event.FileWrite, Object: "/x", Verdict: event.Allowed, Detail: map[string]string{"compared": "no", "reason": "its thread cannot be traced: EPERM"}})
 			}
 		}, "PARTIAL", []string{"changes not seen since"}, "changes not seen: what a call did"},
-		{"an event is lost besides", policy.RecordStandard, &observers{calls: new(supervise.Supervisor)}, func(_ *observers, r *bus.Bus) {
+		{"an event is lost besides", policy.RecordStandard, &Set{calls: new(supervise.Supervisor)}, func(_ *Set, r *bus.Bus) {
 			r.Sensor(event.Syscall).Observe(event.Event{Action: event.FileOpen, Detail: map[string]string{"no key": "x"}})
 		}, "GAPS", []string{"lookups not seen since", "were dropped"}, "events of syscall are lost: "},
 	} {
 		emit := nothing
 		if c.emit != nil {
-			emit = func(r *bus.Bus) { c.emit(c.o, r) }
+			emit = func(r *bus.Bus) { c.emit(c.set, r) }
 		}
-		lack, report := watched(t, c.level, c.o, emit)
+		lack, report := watched(t, c.level, c.set, emit)
 		if report.Verdict.String() != c.verdict || len(report.Problems) != len(c.reasons) {
 			t.Errorf("%s: %v, %v", c.name, report.Verdict, report.Problems)
 		}

@@ -11,31 +11,31 @@ import (
 	"holdfast.dev/holdfast/internal/floor/event"
 )
 
-// underway is the calls on names that were let go on, by thread, and of which it
-// is not known that they are through: a thread that calls once more is. The lock
+// inFlight is the calls on names that proceed in the kernel, by thread, and may not have
+// returned yet: a thread that makes another call has returned from the one before. The lock
 // of the Supervisor guards it.
-type underway map[int]callUnderway
+type inFlight map[int]inFlightCall
 
-type callUnderway struct {
+type inFlightCall struct {
 	nr      int32
 	of      *proc
 	restart bool // it was stopped in the middle, and the kernel makes it anew
 }
 
-func (u underway) add(c *call) { u[c.tid] = callUnderway{nr: c.nr, of: c.proc} }
+func (u inFlight) add(c *call) { u[c.tid] = inFlightCall{nr: c.nr, of: c.proc} }
 
 // end takes the call out that a thread made before n, and says whether n is it again.
-func (u underway) end(n *notification) (again bool) {
+func (u inFlight) end(n *notification) (again bool) {
 	last := u[int(n.pid)]
 	delete(u, int(n.pid))
 	return last.restart && last.nr == n.nr
 }
 
-// turns says whether a call can make the path of another lead elsewhere: it moves
-// a directory, or makes, moves or takes away a symbolic link. Any other changes
-// what stands at a path, and no more.
-func (s *Supervisor) turns(c *call) bool {
-	is := func(at *spot, kinds ...uint32) bool {
+// redirects says whether a call can make the path of another call lead elsewhere: it
+// moves a directory, or makes, moves or removes a symbolic link. Any other call changes
+// only what is at its own path.
+func (s *Supervisor) redirects(c *call) bool {
+	is := func(at *location, kinds ...uint32) bool {
 		for _, k := range kinds {
 			if at.exists && at.stat.Mode&unix.S_IFMT == k {
 				return true
@@ -56,25 +56,25 @@ func (s *Supervisor) turns(c *call) bool {
 	return false
 }
 
-// settleUnderway waits until the calls of other threads are through, before c,
-// which can make their paths lead elsewhere.
-func (s *Supervisor) settleUnderway(c *call) {
-	for tid, other := range s.underway {
+// awaitInFlight waits until the calls of other threads have returned, before c, which can
+// make their paths lead elsewhere.
+func (s *Supervisor) awaitInFlight(c *call) {
+	for tid, other := range s.inFlight {
 		if tid == c.tid {
 			continue
 		}
 		if !s.through(tid, other) {
 			c.uncompared("a call of process " + strconv.Itoa(other.of.pid) + ", whose path this may lead elsewhere, was still under way")
 		}
-		delete(s.underway, tid)
+		delete(s.inFlight, tid)
 	}
 }
 
-// throughWait is how long a call is waited for that another would turn elsewhere.
+// throughWait is how long redirecting calls wait for one that is in flight.
 const throughWait = 20 * time.Millisecond
 
-// through says whether a thread is through with a call, which it waits for.
-func (s *Supervisor) through(tid int, other callUnderway) bool {
+// through waits for a thread to return from a call, and says whether it did.
+func (s *Supervisor) through(tid int, other inFlightCall) bool {
 	p := other.of
 	name := string(append(p.entry(nil, tid), "syscall"...))
 	buf := make([]byte, 256)

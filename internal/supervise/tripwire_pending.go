@@ -13,9 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// asked is what a waiting thread asked of the kernel. It is what stood in its
+// pendingCall is what a waiting thread asked of the kernel. It is what stood in its
 // memory: good for a record, never for a decision.
-type asked struct {
+type pendingCall struct {
 	pid, tid int    // in our pid namespace; 0 when it is not known
 	call     string // name of the system call; "" when it is not known
 	path     string // as asked; "" when it is not known
@@ -29,7 +29,7 @@ type asked struct {
 }
 
 // absolute is the path without dots, "" when it is not known.
-func (a asked) absolute() string { return fromDir(a.dir, a.path) }
+func (a pendingCall) absolute() string { return fromDir(a.dir, a.path) }
 
 func fromDir(dir, name string) string {
 	if strings.HasPrefix(name, "/") {
@@ -50,9 +50,9 @@ type pathCall struct {
 	socket bool
 }
 
-// ask reads what a thread that waits is asking for.
-func (t *Tripwire) ask(tid int) asked {
-	var a asked
+// inspect reads what a thread that waits is asking for.
+func (t *Tripwire) inspect(tid int) pendingCall {
+	var a pendingCall
 	a.pid, a.tid = t.pids.outer(tid)
 	if a.tid == 0 {
 		return a
@@ -64,7 +64,7 @@ func (t *Tripwire) ask(tid int) asked {
 	default:
 		select {
 		case t.asking <- struct{}{}:
-		case <-time.After(askPatience):
+		case <-time.After(inspectPatience):
 			return a
 		}
 	}
@@ -74,13 +74,13 @@ func (t *Tripwire) ask(tid int) asked {
 }
 
 const (
-	askPatience = 5 * time.Millisecond
-	askTries    = 100 // of askPause: the thread may not have gone to sleep yet, after it woke us
-	askPause    = 20 * time.Microsecond
+	inspectPatience = 5 * time.Millisecond
+	inspectTries    = 100 // of inspectPause: the thread may not have gone to sleep yet, after it woke us
+	inspectPause    = 20 * time.Microsecond
 )
 
 // read fills in what the thread waits in.
-func (a *asked) read() {
+func (a *pendingCall) read() {
 	nr, args, ok := currentCall(a.tid)
 	if !ok {
 		return
@@ -92,10 +92,11 @@ func (a *asked) read() {
 	}
 	a.call, a.executes = c.name, c.name == "execve" || c.name == "execveat"
 	a.creates, a.reads = makes(c.name, args), reads(c.name, args)
+	m := newMemory()
 	if c.socket {
-		a.path = socketPath(a.tid, args[c.path], args[c.path+1])
+		a.path = m.socketPath(a.tid, args[c.path], args[c.path+1])
 	} else {
-		a.path = readPath(a.tid, args[c.path])
+		a.path = m.path(a.tid, args[c.path])
 	}
 	if a.path != "" && a.path[0] != '/' {
 		a.dir, a.cwd = startOf(a.tid, c.dir, args)
@@ -103,7 +104,7 @@ func (a *asked) read() {
 	if c.second < 0 {
 		return
 	}
-	a.second = readPath(a.tid, args[c.second])
+	a.second = m.path(a.tid, args[c.second])
 	if a.second != "" && a.second[0] != '/' {
 		dir := c.second - 1
 		if c.dir < 0 {
@@ -161,7 +162,7 @@ func currentCall(tid int) (nr int, args [6]uint64, ok bool) {
 	}
 	defer unix.Close(fd)
 	var line [256]byte
-	for range askTries {
+	for range inspectTries {
 		n, err := unix.Pread(fd, line[:], 0)
 		if err != nil {
 			return 0, args, false
@@ -169,7 +170,7 @@ func currentCall(tid int) (nr int, args [6]uint64, ok bool) {
 		if line[0] != 'r' { // "running"
 			return parseCall(string(line[:n]))
 		}
-		time.Sleep(askPause)
+		time.Sleep(inspectPause)
 	}
 	return 0, args, false
 }
@@ -191,49 +192,23 @@ func parseCall(line string) (nr int, args [6]uint64, ok bool) {
 	return nr, args, true
 }
 
-// readPath reads a string from the memory of a process; "" when it cannot be read
-// or does not end.
-func readPath(tid int, addr uint64) string {
-	const most, page = 256, 4096 // a path is short, and the next page may not be there
+// path reads a path of a thread; "" when it cannot be read or does not end.
+func (m *memory) path(tid int, addr uint64) string {
 	var buf [unix.PathMax]byte
-	for have := 0; have < len(buf); {
-		size := min(most, len(buf)-have, page-int(addr%page))
-		n := readMemory(tid, addr, buf[have:have+size])
-		if n <= 0 {
-			return ""
-		}
-		if i := bytes.IndexByte(buf[have:have+n], 0); i >= 0 {
-			return string(buf[:have+i])
-		}
-		have, addr = have+n, addr+uint64(n)
+	text, whole, _ := m.text(tid, addr, buf[:])
+	if !whole {
+		return ""
 	}
-	return ""
+	return string(text)
 }
 
 // socketPath reads the path of a struct sockaddr_un (unix(7)).
-func socketPath(tid int, addr, size uint64) string {
+func (m *memory) socketPath(tid int, addr, size uint64) string {
 	buf := make([]byte, min(size, 110))
-	n := readMemory(tid, addr, buf)
+	n, _ := m.read(tid, addr, buf)
 	if n < 3 || buf[0] != unix.AF_UNIX || buf[1] != 0 || buf[2] == 0 {
 		return ""
 	}
-	name := buf[2:n]
-	if i := bytes.IndexByte(name, 0); i >= 0 {
-		name = name[:i]
-	}
+	name, _, _ := bytes.Cut(buf[2:n], []byte{0})
 	return string(name)
-}
-
-// readMemory returns how much could be read, below 1 for nothing.
-func readMemory(tid int, addr uint64, buf []byte) int {
-	if len(buf) == 0 {
-		return 0
-	}
-	local := []unix.Iovec{{Base: &buf[0]}}
-	local[0].SetLen(len(buf))
-	n, err := unix.ProcessVMReadv(tid, local, []unix.RemoteIovec{{Base: uintptr(addr), Len: len(buf)}}, 0)
-	if err != nil {
-		return -1
-	}
-	return n
 }

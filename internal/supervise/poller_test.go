@@ -20,7 +20,7 @@ func TestCalm(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer unix.Close(ends[0])
-	c, err := newCalm(ends[0])
+	c, err := newPoller(ends[0])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func TestCalm(t *testing.T) {
 	if ends[0], err = unix.Eventfd(0, unix.EFD_CLOEXEC); err != nil {
 		t.Fatal(err)
 	}
-	idle, err := newCalm(ends[0])
+	idle, err := newPoller(ends[0])
 	if err != nil {
 		t.Fatal(err)
 	}
