@@ -325,5 +325,5 @@ func Load(r io.Reader) (*Snapshot, error) {
 	for _, e := range j.Exempt {
 		exempt = append(exempt, string(e))
 	}
-	return &Snapshot{Root: string(j.Root), trees: j.Trees, rules: compile(builtIn, j.Rules, j.Lacks, exempt), began: j.Began, remember: j.Remember, enclosed: j.Enclosed}, nil
+	return &Snapshot{Root: string(j.Root), trees: j.Trees, rules: compile(builtIn(), j.Rules, j.Lacks, exempt), began: j.Began, remember: j.Remember, enclosed: j.Enclosed}, nil
 }
