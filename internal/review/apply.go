@@ -19,9 +19,6 @@ type Options struct {
 	// Safe accepts all that is undecided and has no flag; never a link, a
 	// history, or what lies below a flagged directory.
 	Safe bool
-	// Progress, if any, is told after each path.
-	Progress func(done, all int, path workspace.Name)
-
 	hook func(op string, done bool) error // tests break system calls with it
 }
 
@@ -65,7 +62,6 @@ type applier struct {
 	j    *journal
 	rep  Report
 	step int
-	all  int
 	dirs map[string]int // of the workspace, to be synced; open
 
 	separate bool // nothing can be renamed from the review's directory into the workspace
@@ -131,7 +127,6 @@ func (a *applier) run() error {
 	if len(list) == 0 {
 		return nil
 	}
-	a.all = len(list)
 	var err error
 	if a.j, err = openJournal(a.d, a.Source.Dir); err != nil {
 		return err
@@ -251,7 +246,4 @@ func (a *applier) did(c *Change, d *done) {
 	c.Applied = true
 	a.saved.of(c).Done = d
 	a.rep.Applied = append(a.rep.Applied, c.Path)
-	if a.o.Progress != nil {
-		a.o.Progress(len(a.rep.Applied), a.all, c.Path)
-	}
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"holdfast.dev/holdfast/internal/boundary/workspace"
+	floortext "holdfast.dev/holdfast/internal/floor/text"
 )
 
 // ChangeList is what a run changed that worked on the workspace itself: a list, kept
@@ -138,4 +139,43 @@ func ReadChangeList(dir string) (*ChangeList, error) {
 		return nil, fmt.Errorf("reading the list of what changed in %s: version %d is not known", dir, d.Version)
 	}
 	return &d, nil
+}
+
+// Set returns the changes of a list as those of a review, to be shown and not to be
+// applied. A path is from the workspace, or absolute in another tree.
+func (l *ChangeList) Set() *Set {
+	s := &Set{Mode: Direct, Root: l.Workspace}
+	root := string(l.Workspace) + "/"
+	rel := func(n workspace.Name) workspace.Name { return workspace.Name(strings.TrimPrefix(string(n), root)) }
+	for _, d := range l.Changes {
+		c := &Change{Path: rel(d.Path), From: rel(d.From), Mode: d.Mode, OldMode: d.OldMode, Size: d.Size, Applied: true}
+		if c.Kind.UnmarshalText([]byte(d.Kind)) != nil {
+			c.Kind = Modified
+		}
+		if c.Type.UnmarshalText([]byte(d.Type)) != nil {
+			c.Type = File
+		}
+		switch c.OldType = c.Type; c.Kind {
+		case Added:
+			c.OldType = None
+		case Deleted:
+			c.Type = None
+		}
+		if d.Flag != nil {
+			c.Flags = []Flag{{d.Flag.Rule, d.Flag.Reason}}
+		}
+		if d.Files == 1 {
+			c.note("1 file in it changed")
+		} else if d.Files > 0 {
+			c.note(fmt.Sprintf("%d files in it changed", d.Files))
+		}
+		if d.Held != "" {
+			c.note("moved out of the workspace, to " + floortext.Word(string(d.Held)))
+		}
+		c.judge(string(l.Workspace))
+		c.Cannot = ""
+		s.Changes = append(s.Changes, c)
+	}
+	s.order()
+	return s
 }

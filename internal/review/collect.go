@@ -153,63 +153,6 @@ func (s *Set) order() {
 	}
 }
 
-// Item is one path of a list of changes.
-type Item struct {
-	Path    string // from the workspace
-	Kind    Kind
-	From    string // of a rename
-	Type    Type
-	OldType Type
-	Mode    uint32
-	OldMode uint32
-	Size    int64
-	Target  string // of a link
-	Flags   []Flag // found by others
-	Notes   []string
-}
-
-// List makes a Set of changes that a run made in the workspace itself: flagged
-// and put in order as those of Collect, to be shown and not to be applied. Names
-// are looked up in the rules of src as those of ordinary files.
-func List(src Source, items []Item) *Set {
-	s := &Set{Source: src, Mode: Direct, Root: workspace.Name(src.Workspace)}
-	for _, it := range items {
-		c := &Change{
-			Path: workspace.Name(it.Path), Kind: it.Kind, From: workspace.Name(it.From), Type: it.Type, OldType: it.OldType,
-			Mode: it.Mode, OldMode: it.OldMode, Size: it.Size, Target: workspace.Name(it.Target), Flags: it.Flags, Notes: it.Notes,
-			Applied: true,
-		}
-		if len(c.Flags) == 0 {
-			c.lookUp(&src.Rules, it.Path)
-		}
-		c.judge(src.Workspace)
-		c.Cannot = ""
-		s.Changes = append(s.Changes, c)
-	}
-	s.order()
-	return s
-}
-
-// lookUp flags a change by all names of its path.
-func (c *Change) lookUp(rules *workspace.Rules, p string) {
-	look := rules.Look()
-	at := ""
-	for rest := p; rest != ""; {
-		name, more, below := strings.Cut(rest, "/")
-		at = join(at, name)
-		var rule *workspace.Rule
-		rule, look = look.Match(at, name, below || max(c.Type, c.OldType) == Dir, c.Type == Link && !below)
-		if rule != nil && below {
-			c.raise(rule.Pattern, "it lies in %q: %s", at, rule.Reason)
-			return
-		}
-		if rule != nil {
-			c.raise(rule.Pattern, "%s", rule.Reason)
-		}
-		rest = more
-	}
-}
-
 // Close gives up the lock and what Collect opened.
 func (s *Set) Close() error {
 	if s.trees != nil {

@@ -223,55 +223,6 @@ func TestEntryOfACopy(t *testing.T) {
 	}
 }
 
-// TestDiffsInOrder: the changes come in the order of the list, and an error of whoever
-// takes them, or the end of the context, ends it all and is returned.
-func TestDiffsInOrder(t *testing.T) {
-	f := newField(t, Overlay)
-	for i := range 100 {
-		f.upper(fmt.Sprintf("f%02d=%d\n", i, i))
-	}
-	s := f.collect()
-	var got []*Change
-	take := func(c *Change, d *Diff, err error) error {
-		if err != nil || len(d.Hunks) != 1 {
-			t.Errorf("%s: %+v, %v", c, d, err)
-		}
-		got = append(got, c)
-		return nil
-	}
-	if err := s.Diffs(t.Context(), s.Changes, take); err != nil || !slices.Equal(got, s.Changes) {
-		t.Errorf("%v, %d changes", err, len(got))
-	}
-	enough, n := errors.New("enough"), 0
-	if err := s.Diffs(t.Context(), s.Changes, func(*Change, *Diff, error) error {
-		if n++; n == 3 {
-			return enough
-		}
-		return nil
-	}); !errors.Is(err, enough) || n != 3 {
-		t.Errorf("after %d: %v", n, err)
-	}
-	ctx, end := context.WithCancel(t.Context())
-	n = 0
-	if err := s.Diffs(ctx, s.Changes, func(*Change, *Diff, error) error { n++; end(); return nil }); !errors.Is(err, context.Canceled) || n != 1 {
-		t.Errorf("ended after %d: %v", n, err)
-	}
-	ctx, end = context.WithCancel(t.Context())
-	if err := s.Diffs(ctx, s.Changes[:1], func(*Change, *Diff, error) error { end(); return nil }); err != nil {
-		t.Errorf("ended when all had been taken: %v", err)
-	}
-	var errs int
-	gone := []*Change{{Path: "gone/x", Kind: Added, Type: File}}
-	if err := s.Diffs(t.Context(), gone, func(_ *Change, d *Diff, err error) error {
-		if err != nil {
-			errs++
-		}
-		return nil
-	}); err != nil || errs != 1 {
-		t.Errorf("what is gone: %v, %d errors", err, errs)
-	}
-}
-
 // TestSideOfAFileThatIsNotWhatItSays: a file that has more than its size says changed
 // while it was read.
 func TestSideOfAFileThatIsNotWhatItSays(t *testing.T) {

@@ -103,7 +103,7 @@ func TestContentOfASide(t *testing.T) {
 	f.make(f.dir+"/base", "old=kept of old\n", "a=kept of a\n")
 	s := f.collect()
 	renamed := &Change{Path: "new", From: "old", Kind: Renamed, Type: File, OldType: File}
-	list := List(Source{Workspace: f.ws}, []Item{{Path: "a", Kind: Modified, Type: File, OldType: File}})
+	list := (&ChangeList{Changes: []workspace.Difference{{Path: "a", Kind: workspace.KindModified, Type: "file"}}}).Set()
 	if err := list.Close(); err != nil {
 		t.Errorf("closing a list: %v", err)
 	}
@@ -321,22 +321,24 @@ func TestWordsOfKinds(t *testing.T) {
 	}
 }
 
-// TestNamesOfAList: a change that a run made at once is flagged by the rules where
-// whoever saw it found nothing, by what it lies in too.
-func TestNamesOfAList(t *testing.T) {
-	found := []Flag{{"seen", "x"}}
-	s := List(Source{Workspace: "/ws", Rules: workspace.DefaultRules()}, []Item{
-		{Path: "Makefile", Kind: Modified, Type: File, OldType: File},
-		{Path: "sub/Makefile", Kind: Modified, Type: File, OldType: File, Flags: found},
-		{Path: ".vscode/a/b", Kind: Modified, Type: File, OldType: File},
-		{Path: ".vscode", Kind: Added, Type: Dir},
-		{Path: "plain/a", Kind: Modified, Type: File, OldType: File},
-		{Path: "pipe", Kind: Added, Type: FIFO},
-	})
-	want(t, lines(s), `added ".vscode" none→dir [.vscode] applied`, `modified ".vscode/a/b" [.vscode] applied`, `modified "Makefile" [Makefile] applied`,
-		`modified "sub/Makefile" [seen] applied`, `added "pipe" none→fifo applied`, `modified "plain/a" applied`)
-	if in, itself := s.Find(".vscode/a/b").Flags[0].Reason, s.Find("Makefile").Flags[0].Reason; !strings.HasPrefix(in, `it lies in ".vscode": `) || strings.HasPrefix(itself, "it lies in") {
-		t.Errorf("%q, %q", in, itself)
+// TestSetOfAList: a change of a list is shown under its path from the workspace, with
+// what was found when the run ended, and is applied already.
+func TestSetOfAList(t *testing.T) {
+	l := ChangeList{Workspace: "/ws", Changes: []workspace.Difference{
+		{Path: "/ws/Makefile", Kind: workspace.KindModified, Type: "file", Flag: &workspace.Flagged{Rule: "seen", Reason: "x"}},
+		{Path: "/ws/deps", Kind: workspace.KindAdded, Type: "dir", Files: 2},
+		{Path: "/ws/gone", Kind: workspace.KindDeleted, Type: "link"},
+		{Path: "/ws/pipe", Kind: workspace.KindAdded, Type: "fifo", Held: "/state/held"},
+		{Path: "/ws/new", From: "/ws/old", Kind: workspace.KindRenamed, Type: "file", Files: 1},
+		{Path: "/other/a", Kind: "?", Type: "?"},
+	}}
+	s := l.Set()
+	want(t, lines(s), `modified "Makefile" [seen] applied`, `modified "/other/a" applied`, `added "deps" none→dir applied`,
+		`deleted "gone" link→none applied`, `renamed "new" from "old" applied`, `added "pipe" none→fifo applied`)
+	for path, note := range map[string]string{"deps": "2 files in it changed", "new": "1 file in it changed", "pipe": "moved out of the workspace, to /state/held"} {
+		if c := s.Find(path); !slices.Equal(c.Notes, []string{note}) || c.Cannot != "" {
+			t.Errorf("%s: %q, %q", path, c.Notes, c.Cannot)
+		}
 	}
 }
 

@@ -197,7 +197,7 @@ type Unseen struct {
 }
 
 // Set is all that a run changed. It is not safe for use by several goroutines,
-// but for Diff, Sides and Content.
+// but for Diff and Content.
 type Set struct {
 	Source  Source         `json:"-"`
 	Mode    Mode           `json:"mode"`

@@ -220,18 +220,17 @@ func (a *app) openReview(ctx context.Context, name string) (*openedReview, error
 }
 
 func (v *openedReview) read(ctx context.Context) error {
-	source := review.Source{Workspace: string(v.Workspace), Dir: v.Dir, Mode: review.Mode(v.Mode)}
 	if v.Direct() {
 		d, err := review.ReadChangeList(v.Dir)
 		if err != nil {
 			return err
 		}
-		v.direct = d
-		v.set = review.List(source, items(d)) // flagged when the run ended
+		v.direct, v.set = d, d.Set()
 		return nil
 	}
-	source.Rules, source.Obey = v.rules(), workspace.HostSettings(v.host.Home)
-	set, err := review.Collect(ctx, source)
+	set, err := review.Collect(ctx, review.Source{
+		Workspace: string(v.Workspace), Dir: v.Dir, Mode: review.Mode(v.Mode), Rules: v.rules(), Obey: workspace.HostSettings(v.host.Home),
+	})
 	if err != nil {
 		return fmt.Errorf("looking at what the run %s changed: %w", v.Session, err)
 	}
