@@ -80,7 +80,11 @@ func (l ChangeList) save(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	if err := writeWhole(filepath.Join(dir, listFile), l); err != nil {
+	data, err := json.Marshal(l)
+	if err == nil {
+		err = workspace.ReplaceFile(filepath.Join(dir, listFile), append(data, '\n'), false)
+	}
+	if err != nil {
 		return err
 	}
 	if _, err := os.Lstat(filepath.Join(dir, workspace.ReviewFile)); err == nil {
@@ -88,19 +92,6 @@ func (l ChangeList) save(dir string) error {
 	}
 	about := workspace.Review{Session: l.Session, Workspace: l.Workspace, Mode: workspace.ReviewDirect, State: workspace.ReviewApplied, Begun: l.Begun, Ended: l.Ended}
 	return about.Begin(dir) // a list is not worth waiting for the disk
-}
-
-// writeWhole writes a file that is there as a whole or not at all.
-func writeWhole(path string, v any) error {
-	data, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(path+".new", append(data, '\n'), 0o600); err != nil {
-		os.Remove(path + ".new")
-		return err
-	}
-	return os.Rename(path+".new", path)
 }
 
 // prune removes lists that are too old or too many. What waits for a decision is

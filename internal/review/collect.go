@@ -98,8 +98,8 @@ func (s *Set) fill(ctx context.Context, lim limits) error {
 	}
 	c := &collector{ctx: ctx, t: s.trees, mode: s.Mode, root: s.Source.Workspace, lim: lim, apart: s.apart, rules: &s.Source.Rules}
 	if s.Mode == Copy {
-		copied := map[string]identity{}
-		_, listed, err := readFacts(s.Source.Dir+"/"+workspace.CopyFile, func(path string, i identity) { copied[path] = i })
+		copied := map[string]workspace.Identity{}
+		_, listed, err := readFacts(s.Source.Dir+"/"+workspace.CopyFile, func(path string, i workspace.Identity) { copied[path] = i })
 		if err != nil {
 			return err
 		}

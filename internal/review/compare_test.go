@@ -217,7 +217,7 @@ func TestEntryOfACopy(t *testing.T) {
 	if !v.inCopy("a") {
 		t.Error("without a list, d/a was not in the copy")
 	}
-	v.copied = map[string]identity{"d/a": {}}
+	v.copied = map[string]workspace.Identity{"d/a": {}}
 	if !v.inCopy("a") || v.inCopy("b") {
 		t.Error("with a list of d/a")
 	}

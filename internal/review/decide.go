@@ -11,6 +11,7 @@ import (
 	"strconv"
 
 	"golang.org/x/sys/unix"
+	"holdfast.dev/holdfast/internal/boundary/workspace"
 )
 
 // BusyError says that another process is reviewing the same run.
@@ -149,7 +150,7 @@ func (s *Set) digestWith(c *Change, mark string) (string, error) {
 	}
 	if c.Type == File && len(c.parts) == 0 && mark == "" {
 		dir, name := cut(string(c.Path))
-		d, err := openBeneath(s.trees.upper, dir, unix.O_PATH|unix.O_DIRECTORY)
+		d, err := workspace.OpenBeneath(s.trees.upper, dir, unix.O_PATH|unix.O_DIRECTORY)
 		if err != nil {
 			return "", err
 		}
@@ -167,7 +168,7 @@ func (s *Set) digestWith(c *Change, mark string) (string, error) {
 // fileDigest is the part of a digest that stands for a file's content. Reading a
 // file that is closed to its owner moves its change time.
 func fileDigest(st *unix.Statx_t) string {
-	i := identityOf(st)
+	i := workspace.IdentityOf(st)
 	if i.Mode&0o400 == 0 {
 		i.Ctime = 0
 	}

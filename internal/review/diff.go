@@ -12,6 +12,7 @@ import (
 	"strconv"
 
 	"golang.org/x/sys/unix"
+	"holdfast.dev/holdfast/internal/boundary/workspace"
 )
 
 const (
@@ -134,7 +135,7 @@ func (t *trees) sideMode(path string, mode uint32) uint32 {
 func readSide(root int, path string, own bool) (side Side, err error) {
 	side.Known = true
 	dir, name := cut(path)
-	d, err := openBeneath(root, dir, unix.O_PATH|unix.O_DIRECTORY)
+	d, err := workspace.OpenBeneath(root, dir, unix.O_PATH|unix.O_DIRECTORY)
 	if absent(err) {
 		return side, nil
 	}

@@ -40,7 +40,7 @@ func (v *visit) entry(name string, files bool) error {
 	}
 	if v.copied != nil {
 		i, ok := v.copied[path]
-		if ok && typeOf(st.Mode) != Dir && i.same(identityOf(&st), false) {
+		if ok && typeOf(st.Mode) != Dir && sameState(i, workspace.IdentityOf(&st), false) {
 			return nil // not touched
 		}
 		if ok && typeOf(st.Mode) == Dir && i.Mode == uint32(st.Mode) && had && typeOf(was.st.Mode) == Dir {

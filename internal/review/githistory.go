@@ -118,7 +118,7 @@ func (a *applier) planObject(p *Change, class gitClass) ([]*work, error) {
 // that no command of the user runs into the middle of this.
 func (a *applier) lockGit(repo string) (free func() error, err error) {
 	free = func() error { return nil }
-	d, err := openBeneath(a.trees.tree, repo, unix.O_PATH|unix.O_DIRECTORY)
+	d, err := workspace.OpenBeneath(a.trees.tree, repo, unix.O_PATH|unix.O_DIRECTORY)
 	if errors.Is(err, unix.ENOENT) {
 		return free, nil // a new repository
 	}
@@ -145,7 +145,7 @@ func (a *applier) lockGit(repo string) (free func() error, err error) {
 	}
 	return func() error {
 		defer lock.Close()
-		d, err := openBeneath(a.trees.tree, repo, unix.O_PATH|unix.O_DIRECTORY)
+		d, err := workspace.OpenBeneath(a.trees.tree, repo, unix.O_PATH|unix.O_DIRECTORY)
 		if err != nil {
 			return nil // the repository is gone, and with it the lock
 		}

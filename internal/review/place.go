@@ -25,12 +25,12 @@ func (a *applier) dir(path string) (int, error) {
 	if fd, ok := a.dirs[path]; ok {
 		return fd, nil
 	}
-	fd, err := openBeneath(a.trees.tree, path, unix.O_RDONLY|unix.O_DIRECTORY)
+	fd, err := workspace.OpenBeneath(a.trees.tree, path, unix.O_RDONLY|unix.O_DIRECTORY)
 	if errors.Is(err, unix.ENOENT) && path != "" {
 		if err := a.makeDir(path); err != nil {
 			return -1, err
 		}
-		fd, err = openBeneath(a.trees.tree, path, unix.O_RDONLY|unix.O_DIRECTORY)
+		fd, err = workspace.OpenBeneath(a.trees.tree, path, unix.O_RDONLY|unix.O_DIRECTORY)
 	}
 	if err != nil {
 		return -1, unreachable(path, err)
@@ -46,7 +46,7 @@ func (a *applier) makeDir(path string) error {
 	if err != nil {
 		return err
 	}
-	fd, err := openBeneath(a.trees.upper, path, unix.O_PATH|unix.O_DIRECTORY)
+	fd, err := workspace.OpenBeneath(a.trees.upper, path, unix.O_PATH|unix.O_DIRECTORY)
 	if err != nil {
 		return fmt.Errorf("the directory %q is not there, and the run did not make it", path)
 	}
@@ -91,7 +91,7 @@ func unreachable(path string, err error) error {
 // still reports whether the directory that is held open for path is the one
 // that a look from the top finds.
 func (a *applier) still(path string) bool {
-	fd, err := openBeneath(a.trees.tree, path, unix.O_PATH|unix.O_DIRECTORY)
+	fd, err := workspace.OpenBeneath(a.trees.tree, path, unix.O_PATH|unix.O_DIRECTORY)
 	if err != nil {
 		return false
 	}
@@ -273,7 +273,7 @@ func (a *applier) keep(dir int, temp, path string, st *unix.Statx_t) (bool, erro
 
 // keepDir opens the directory of the review for what was at path, and makes it.
 func (a *applier) keepDir(path string) (int, error) {
-	fd, err := openBeneath(a.trees.base, path, unix.O_RDONLY|unix.O_DIRECTORY)
+	fd, err := workspace.OpenBeneath(a.trees.base, path, unix.O_RDONLY|unix.O_DIRECTORY)
 	if err == nil || !errors.Is(err, unix.ENOENT) {
 		if absent(err) {
 			return -1, nil // the old side has a file where a directory would have to be
@@ -289,7 +289,7 @@ func (a *applier) keepDir(path string) (int, error) {
 	if err := a.d.do("mkdir", func() error { return unix.Mkdirat(in, name, 0o700) }); err != nil && !errors.Is(err, unix.EEXIST) {
 		return -1, err
 	}
-	return openBeneath(a.trees.base, path, unix.O_RDONLY|unix.O_DIRECTORY)
+	return workspace.OpenBeneath(a.trees.base, path, unix.O_RDONLY|unix.O_DIRECTORY)
 }
 
 // keepCopy copies to another file system, under a name that only becomes the

@@ -70,7 +70,7 @@ func (a *applier) work(c *Change, act act, path string, dir int) *work {
 // planRemove plans that path goes; nil: it has gone.
 func (a *applier) planRemove(c *Change, path string) ([]*work, error) {
 	at, name := cut(path)
-	fd, err := openBeneath(a.trees.tree, at, unix.O_PATH|unix.O_DIRECTORY)
+	fd, err := workspace.OpenBeneath(a.trees.tree, at, unix.O_PATH|unix.O_DIRECTORY)
 	if absent(err) {
 		return nil, nil
 	}
@@ -86,15 +86,16 @@ func (a *applier) planRemove(c *Change, path string) ([]*work, error) {
 	if err := status(dir, name, &st); absent(err) {
 		return nil, nil
 	}
-	was, known, err := a.removable(c, path)
+	of := c
+	if path != string(c.Path) { // the old name of a rename
+		of = &Change{Path: workspace.Name(path), OldType: c.OldType, Kind: Deleted}
+	}
+	was, fits, err := a.fits(of, dir, name)
 	if err != nil {
 		return nil, err
 	}
-	if known {
-		known, err = was.is(dir, name, false)
-	}
-	if err != nil || !known {
-		return nil, errors.Join(err, conflictOf(err, "it is not what it was when the run began"))
+	if !fits {
+		return nil, &errConflict{"it is not what it was when the run began"}
 	}
 	w := a.work(c, remove, path, dir)
 	if was.Type == Dir {
@@ -104,20 +105,13 @@ func (a *applier) planRemove(c *Change, path string) ([]*work, error) {
 	return []*work{w}, nil
 }
 
-// removable is before for a path that goes.
-func (a *applier) removable(c *Change, path string) (expected, bool, error) {
-	if path == string(c.Path) {
-		return a.before(c, path)
+// fits finds what must be at the path of c, which is name in dir, and reports whether
+// it is there.
+func (a *applier) fits(c *Change, dir int, name string) (was expected, fits bool, err error) {
+	if was, fits, err = a.before(c); fits && err == nil {
+		fits, err = was.is(dir, name, false)
 	}
-	return a.before(&Change{Path: workspace.Name(path), OldType: c.OldType, Kind: Deleted}, path)
-}
-
-// conflictOf is a conflict unless something else went wrong.
-func conflictOf(err error, why string) error {
-	if err != nil {
-		return nil
-	}
-	return &errConflict{why}
+	return was, fits, err
 }
 
 // planBits plans the bits of what stays.
@@ -129,18 +123,12 @@ func (a *applier) planBits(c *Change, d *done) ([]*work, error) {
 	}
 	w := a.work(c, chmod, string(c.Path), dir)
 	w.ours = State{Type: c.Type, Mode: c.Mode & 0o777}
-	was, known, err := a.before(c, string(c.Path))
-	if err != nil {
-		return nil, err
-	}
-	if known {
-		known, err = was.is(dir, name, false)
-	}
+	was, fits, err := a.fits(c, dir, name)
 	if err != nil {
 		return nil, err
 	}
 	w.in.Was = was
-	if !known {
+	if !fits {
 		return nil, a.ours(w, c)
 	}
 	var st unix.Statx_t
@@ -170,18 +158,12 @@ func (a *applier) planPut(c *Change, d *done) ([]*work, error) {
 	case c.Type == File:
 		w.whole = true
 	}
-	was, known, err := a.before(c, string(c.Path))
-	if err != nil {
-		return nil, err
-	}
-	if known {
-		known, err = was.is(dir, name, false)
-	}
+	was, fits, err := a.fits(c, dir, name)
 	if err != nil {
 		return nil, err
 	}
 	w.in.Was = was
-	if !known || was.State == w.ours {
+	if !fits || was.State == w.ours {
 		d.Left = w.ours
 		return nil, a.ours(w, c)
 	}
@@ -256,7 +238,7 @@ func (a *applier) planHunks(w *work, d *done) error {
 
 // chmodStep gives a path the bits that the run gave it.
 func (a *applier) chmodStep(w *work) error {
-	fd, err := openBeneath(w.dir, w.name, unix.O_PATH|unix.O_NOFOLLOW)
+	fd, err := workspace.OpenBeneath(w.dir, w.name, unix.O_PATH|unix.O_NOFOLLOW)
 	if err != nil {
 		return err
 	}

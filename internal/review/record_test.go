@@ -192,42 +192,6 @@ func TestDecisionsThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestReplaceFile: a file is replaced as a whole or not at all, and what was begun of it
-// does not stay.
-func TestReplaceFile(t *testing.T) {
-	dir := t.TempDir()
-	for _, sync := range []bool{true, false} {
-		for _, text := range []string{"one, and longer", "two"} {
-			if err := replaceFile(dir, "f", []byte(text), sync); err != nil {
-				t.Fatal(err)
-			}
-			if b, err := os.ReadFile(dir + "/f"); string(b) != text {
-				t.Errorf("%q, %v", b, err)
-			}
-		}
-		if err := os.Symlink("/dev/full", dir+"/f.new"); err != nil {
-			t.Fatal(err)
-		}
-		if err := replaceFile(dir, "f", []byte("three"), sync); !errors.Is(err, unix.ENOSPC) {
-			t.Errorf("on a full disk: %v", err)
-		}
-		want(t, tree(t, dir), "0600 f=two")
-		if err := replaceFile(dir+"/none", "f", nil, sync); !errors.Is(err, os.ErrNotExist) {
-			t.Errorf("in no directory: %v", err)
-		}
-		sub := t.TempDir()
-		if err := os.Mkdir(sub+"/f", 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := replaceFile(sub, "f", nil, sync); err == nil {
-			t.Error("a directory was replaced")
-		}
-		if err := os.Remove(dir + "/f"); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
 // TestWhatApplyMade: a path is known not to have been there by the decisions, and by the
 // journal of an apply that died where that put something on nothing for a change.
 func TestWhatApplyMade(t *testing.T) {

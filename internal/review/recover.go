@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+	"holdfast.dev/holdfast/internal/boundary/workspace"
 )
 
 // recover ends what an apply began that died: each path becomes the old or the
@@ -61,7 +62,7 @@ func (a *applier) recoverStep(s *story, in *intent) (did bool, err error) {
 	if in.Temp == "" {
 		return false, nil // one call, which happened or did not
 	}
-	dir, err := openBeneath(a.trees.tree, at, unix.O_RDONLY|unix.O_DIRECTORY)
+	dir, err := workspace.OpenBeneath(a.trees.tree, at, unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
 		if absent(err) || errors.Is(err, unix.ELOOP) {
 			did = in.Act == remove && absent(err) // the directory is gone with all that was in it
@@ -71,7 +72,7 @@ func (a *applier) recoverStep(s *story, in *intent) (did bool, err error) {
 	}
 	defer unix.Close(dir)
 	room := a.room(dir, in)
-	if above, e := openBeneath(a.trees.base, at, unix.O_RDONLY|unix.O_DIRECTORY); e == nil {
+	if above, e := workspace.OpenBeneath(a.trees.base, at, unix.O_RDONLY|unix.O_DIRECTORY); e == nil {
 		a.d.unlink(above, in.Temp) // a copy that was not finished
 		unix.Close(above)
 	}
@@ -188,7 +189,7 @@ func (a *applier) unlock(path string) error {
 			return fmt.Errorf("removing what was to become a lock: %w", err)
 		}
 	}
-	dir, err := openBeneath(a.trees.tree, at, unix.O_RDONLY|unix.O_DIRECTORY)
+	dir, err := workspace.OpenBeneath(a.trees.tree, at, unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
 		return nil // the repository is gone, and with it the lock
 	}

@@ -81,34 +81,10 @@ func (s *saved) write() error {
 	if err != nil {
 		return fmt.Errorf("writing the decisions: %w", err)
 	}
-	if err := replaceFile(s.dir, "decisions.json", b, !s.fast); err != nil {
+	if err := workspace.ReplaceFile(s.dir+"/decisions.json", b, !s.fast); err != nil {
 		return fmt.Errorf("writing the decisions: %w", err)
 	}
 	return nil
-}
-
-// replaceFile writes a file of a directory that is ours alone.
-func replaceFile(dir, name string, b []byte, sync bool) error {
-	next := dir + "/" + name + ".new"
-	f, err := os.OpenFile(next, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(b)
-	if err == nil && sync {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return errors.Join(err, os.Remove(next))
-	}
-	if err := os.Rename(next, dir+"/"+name); err != nil || !sync {
-		return err
-	}
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }
 
 func (s *saved) held() bool { return s.lock != nil }

@@ -207,8 +207,8 @@ type Set struct {
 	Notes   []string       `json:"notes,omitempty"`
 
 	index map[string]*Change
-	start map[string]identity // of what was changed, when the run began
-	began int64               // ns
+	start map[string]workspace.Identity // of what was changed, when the run began
+	began int64                         // ns
 
 	listed  bool // there is a list of all files at the start
 	running bool // the run goes on

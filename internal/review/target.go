@@ -29,7 +29,7 @@ func (s Side) state() State {
 // expected is what a path must be for a change to be carried out on it.
 type expected struct {
 	State
-	ID *identity `json:"id,omitempty"` // of the file itself; nil: any file of that state
+	ID *workspace.Identity `json:"id,omitempty"` // of the file itself; nil: any file of that state
 }
 
 // is reports whether what is at name in dir is as expected. moved says that the
@@ -46,7 +46,7 @@ func (e expected) is(dir int, name string, moved bool) (bool, error) {
 	if typeOf(st.Mode) != e.Type || e.Type != Link && uint32(st.Mode)&0o777 != e.Mode {
 		return false, nil
 	}
-	if e.ID != nil && e.Type != Dir && !e.ID.same(identityOf(&st), moved) {
+	if e.ID != nil && e.Type != Dir && !sameState(*e.ID, workspace.IdentityOf(&st), moved) {
 		return false, nil
 	}
 	switch e.Type {
@@ -106,7 +106,7 @@ func look(dir int, name string) (expected, error) {
 	if err := status(dir, name, &st); err != nil {
 		return e, err
 	}
-	id := identityOf(&st)
+	id := workspace.IdentityOf(&st)
 	e.State, e.ID = side.state(), &id
 	return e, nil
 }
@@ -114,11 +114,12 @@ func look(dir int, name string) (expected, error) {
 // before finds what the path of c must be now, for c to be carried out: what it
 // was when the run began, or what Apply itself made of it. known is false where
 // nobody can say any more.
-func (s *Set) before(c *Change, path string) (e expected, known bool, err error) {
-	if done := s.saved.list[c.Path]; done != nil && done.Done != nil && path == string(c.Path) {
+func (s *Set) before(c *Change) (e expected, known bool, err error) {
+	path := string(c.Path)
+	if done := s.saved.list[c.Path]; done != nil && done.Done != nil {
 		return expected{State: done.Done.Left}, true, nil
 	}
-	if path == string(c.Path) && (c.OldType == None || c.Kind == Renamed) {
+	if c.OldType == None || c.Kind == Renamed {
 		_, there := s.start[path]
 		return e, !there, nil // if it was there, somebody else removed it
 	}
@@ -133,7 +134,7 @@ func (s *Set) before(c *Change, path string) (e expected, known bool, err error)
 		}
 	}
 	dir, name := cut(path)
-	d, err := openBeneath(s.trees.tree, dir, unix.O_PATH|unix.O_DIRECTORY)
+	d, err := workspace.OpenBeneath(s.trees.tree, dir, unix.O_PATH|unix.O_DIRECTORY)
 	if err != nil {
 		if absent(err) {
 			err = nil
@@ -145,7 +146,7 @@ func (s *Set) before(c *Change, path string) (e expected, known bool, err error)
 		return e, false, err
 	}
 	if was, ok := s.start[path]; ok {
-		return e, was.same(*e.ID, false) || e.Type == Dir && was.Mode == e.ID.Mode, nil
+		return e, sameState(was, *e.ID, false) || e.Type == Dir && was.Mode == e.ID.Mode, nil
 	}
 	return e, !s.listed && s.began != 0 && (e.ID.Ctime < s.began || e.Type == Dir), nil
 }

@@ -49,10 +49,10 @@ type collector struct {
 	ctx    context.Context
 	t      *trees
 	mode   Mode
-	root   string              // the workspace
-	began  int64               // ns
-	apart  map[string]bool     // paths over which something else was mounted
-	copied map[string]identity // of a copy: all that it held before the run; nil: not known
+	root   string                        // the workspace
+	began  int64                         // ns
+	apart  map[string]bool               // paths over which something else was mounted
+	copied map[string]workspace.Identity // of a copy: all that it held before the run; nil: not known
 	lim    limits
 	rules  *workspace.Rules
 

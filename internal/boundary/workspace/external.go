@@ -22,7 +22,7 @@ const maxPointer = 8 << 10
 func (s *scan) worktrees() []string {
 	var out []string
 	for _, p := range s.pointers {
-		top, err := openBeneath(s.root, parent(p), unix.O_PATH|unix.O_DIRECTORY)
+		top, err := OpenBeneath(s.root, parent(p), unix.O_PATH|unix.O_DIRECTORY)
 		if err != nil {
 			continue
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+	"holdfast.dev/holdfast/internal/floor/paths"
 	"holdfast.dev/holdfast/internal/policy"
 )
 
@@ -33,7 +34,7 @@ func (s *scan) fix() {
 }
 
 func statBeneath(root int, rel string, st *unix.Statx_t) error {
-	fd, err := openBeneath(root, parent(rel), unix.O_PATH|unix.O_DIRECTORY)
+	fd, err := OpenBeneath(root, parent(rel), unix.O_PATH|unix.O_DIRECTORY)
 	if err != nil {
 		return err
 	}
@@ -92,6 +93,6 @@ func (v *settle) compare(r *row, contents bool) {
 // held says whether a path, or one above it, was moved out of the tree.
 func (v *settle) held(full Name) bool {
 	return slices.ContainsFunc(v.report.Quarantined, func(q Quarantined) bool {
-		return full == q.Path || strings.HasPrefix(string(full), string(q.Path)+"/")
+		return paths.Within(string(q.Path), string(full))
 	})
 }

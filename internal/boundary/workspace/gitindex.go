@@ -16,6 +16,7 @@ import (
 // maxIndexed is how much of a git index is looked through: about two million files.
 const maxIndexed = 256 << 20
 
+// errIndex is an index, or a reftable, that git did not write.
 var errIndex = errors.New("git's own programs do not write one like it")
 
 // eachIndexed calls visit for every path of a git index (gitformat-index(5)),
@@ -62,11 +63,11 @@ func indexEntry(b []byte, hash int, prefixed bool, name *[]byte) (size, kept int
 	}
 	rest := b[p:]
 	if prefixed {
-		strip, n := indexVarint(rest)
-		if n == 0 || strip > len(*name) {
+		strip, n := varint(rest, 5)
+		if n == 0 || strip > uint64(len(*name)) {
 			return 0, 0, errIndex
 		}
-		kept, p, rest = len(*name)-strip, p+n, rest[n:]
+		kept, p, rest = len(*name)-int(strip), p+n, rest[n:]
 	}
 	n := bytes.IndexByte(rest, 0)
 	if n < 0 {
@@ -86,11 +87,10 @@ func indexEntry(b []byte, hash int, prefixed bool, name *[]byte) (size, kept int
 	return size, kept, nil
 }
 
-// indexVarint reads a number of several bytes; n is 0 where there is none.
-func indexVarint(b []byte) (value, n int) {
-	for i, c := range b[:min(len(b), 5)] {
-		value = value<<7 + int(c&0x7f)
-		if c&0x80 == 0 {
+// varint reads a number of several bytes, most at the most; n is 0 where there is none.
+func varint(b []byte, most int) (value uint64, n int) {
+	for i, c := range b[:min(len(b), most)] {
+		if value = value<<7 + uint64(c&0x7f); c&0x80 == 0 {
 			return value, i + 1
 		}
 		value++
@@ -212,11 +212,11 @@ func looseEntry(data []byte, at, hash int, prefixed bool, name *[]byte) (size in
 	}
 	kept := 0
 	if prefixed {
-		strip, n := indexVarint(data[min(p, len(data)):])
-		if n == 0 || strip > len(*name) {
+		strip, n := varint(data[min(p, len(data)):], 5)
+		if n == 0 || strip > uint64(len(*name)) {
 			return 0, false
 		}
-		kept, p = len(*name)-strip, p+n
+		kept, p = len(*name)-int(strip), p+n
 	}
 	rest := data[min(p, len(data)):]
 	n := bytes.IndexByte(rest, 0)

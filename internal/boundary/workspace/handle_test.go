@@ -128,7 +128,7 @@ func TestOpenBeneath(t *testing.T) {
 	for rel, want := range map[string]bool{
 		"": true, "d": true, "d/e": true, ".": true, "d/e/f": false, "link": false, "link/e": false, "..": false, "d/..": false, "d//e": false, "d/": false, "/d": false, "none": false,
 	} {
-		fd, err := openBeneath(root, rel, unix.O_PATH|unix.O_DIRECTORY)
+		fd, err := OpenBeneath(root, rel, unix.O_PATH|unix.O_DIRECTORY)
 		if (err == nil) != want {
 			t.Errorf("%q: %v", rel, err)
 		}
@@ -136,7 +136,7 @@ func TestOpenBeneath(t *testing.T) {
 			unix.Close(fd)
 		}
 	}
-	if _, err := openBeneath(-1, "d", unix.O_PATH); err == nil {
+	if _, err := OpenBeneath(-1, "d", unix.O_PATH); err == nil {
 		t.Error("there is no such root")
 	}
 }

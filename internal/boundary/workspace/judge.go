@@ -61,7 +61,7 @@ func (v *settle) reach(rel, target string) int {
 		if err != nil {
 			continue
 		}
-		fd, err := openBeneath(root, strings.TrimSuffix(in, "/"), unix.O_PATH|unix.O_DIRECTORY)
+		fd, err := OpenBeneath(root, strings.TrimSuffix(in, "/"), unix.O_PATH|unix.O_DIRECTORY)
 		unix.Close(root)
 		if err == nil {
 			return fd

@@ -20,7 +20,7 @@ func TestLedFrom(t *testing.T) {
 	git(t, w, "config", "core.hooksPath", results+"/hooks")
 	around := scanned(t, w)
 	s := scanned(t, results, LedFrom(around))
-	if got := paths(s); !slices.Equal(got, []string{"hooks"}) || len(s.Warnings) != 0 {
+	if got := rowPaths(s); !slices.Equal(got, []string{"hooks"}) || len(s.Warnings) != 0 {
 		t.Errorf("protected %q, warnings %q", got, s.Warnings)
 	}
 	if r := around.Leads(results + "/hooks"); r == nil || r.Pattern != "core.hooksPath" || r.Tier != Deny {

@@ -5,10 +5,10 @@ package workspace
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -67,7 +67,7 @@ func (s *scan) followLinks(ctx context.Context) error {
 // linksBelow resolves the links inside a protected directory.
 func (s *scan) linksBelow(ctx context.Context, r row) error {
 	for _, root := range s.roots {
-		fd, err := openBeneath(root, string(r.Path), unix.O_RDONLY|unix.O_DIRECTORY)
+		fd, err := OpenBeneath(root, string(r.Path), unix.O_RDONLY|unix.O_DIRECTORY)
 		if err != nil {
 			continue // it is in the other tree, a link, or gone
 		}
@@ -142,39 +142,28 @@ func (s *scan) absent(dir string, missing []string, rule, reason string) {
 	s.found.Absent = append(s.found.Absent, row{Path: Name(rel), Rule: rule, Reason: reason})
 }
 
-// openBeneath opens rel below root one component at a time, never through a
-// link. "" is the root itself.
-func openBeneath(root int, rel string, flags int) (int, error) {
-	fd, err := unix.FcntlInt(uintptr(root), unix.F_DUPFD_CLOEXEC, 0)
-	if err != nil {
-		return -1, err
-	}
-	parts := strings.Split(rel, "/")
+// OpenBeneath opens rel below root in one call, through no link of any kind. "" is the
+// root itself; a path with ".." in it is refused.
+func OpenBeneath(root int, rel string, flags int) (int, error) {
 	if rel == "" {
-		parts = []string{"."}
+		rel = "."
 	}
-	for i, c := range parts {
-		f := unix.O_PATH | unix.O_DIRECTORY
-		if i == len(parts)-1 {
-			f = flags
-		}
-		if c == ".." || c == "" {
-			unix.Close(fd)
-			return -1, errors.New("not a plain path")
-		}
-		next, err := unix.Openat(fd, c, f|unix.O_NOFOLLOW|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
-		unix.Close(fd)
-		if err != nil {
-			return -1, err
-		}
-		fd = next
+	if path.Clean(rel) != rel {
+		return -1, errors.New("not a plain path")
 	}
-	return fd, nil
+	how := unix.OpenHow{Flags: uint64(flags) | unix.O_CLOEXEC, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS}
+	for range 100 {
+		fd, err := unix.Openat2(root, rel, &how)
+		if !errors.Is(err, unix.EAGAIN) && !errors.Is(err, unix.EINTR) {
+			return fd, err
+		}
+	}
+	return -1, fmt.Errorf("the tree is being moved about: %w", unix.EAGAIN)
 }
 
 // fdPath is the host's name of an open file.
 func fdPath(fd int) (string, error) {
-	return os.Readlink("/proc/self/fd/" + strconv.Itoa(fd))
+	return os.Readlink(selfPath(fd))
 }
 
 // linkFinder is a visitor that notes symbolic links.

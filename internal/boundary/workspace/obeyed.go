@@ -61,7 +61,7 @@ func (s *judging) flag(w *walker, d *dir, e entry, st *unix.Statx_t) error {
 
 // overlay judges once more, with what is in upper in place of what it replaces.
 func (s *judging) overlay(ctx context.Context, upper string) error {
-	fd, err := unix.Open(upper, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	fd, err := openState(upper)
 	if err != nil {
 		return err
 	}

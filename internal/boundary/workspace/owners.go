@@ -25,7 +25,7 @@ var errFound = errors.New("found")
 // tree cannot change such a file: the kernel copies it up with its owner, which has
 // no number in a user namespace that has only those two (EOVERFLOW).
 func OtherOwner(ctx context.Context, root string, o Owners) (Name, error) {
-	fd, err := unix.Open(root, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	fd, err := openState(root)
 	if err != nil {
 		return "", fmt.Errorf("looking at the owners of files in %s: %w", root, err)
 	}

@@ -53,7 +53,7 @@ func (q *quarantine) start() error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	fd, err := openState(dir)
 	if err != nil {
 		return fmt.Errorf("opening %s: %w", dir, err)
 	}

@@ -128,27 +128,3 @@ func (r *treeRemover) move(parent int, name string) error {
 		}
 	}
 }
-
-// readNames lists what a directory holds.
-func readNames(fd int) ([]string, error) {
-	var names []string
-	buf := make([]byte, 32<<10)
-	for {
-		n, err := unix.Getdents(fd, buf)
-		if err == unix.EINTR {
-			continue
-		}
-		if err != nil || n == 0 {
-			if errors.Is(err, unix.ENOENT) {
-				err = nil
-			}
-			return names, err
-		}
-		for list := buf[:n]; len(list) > 0; {
-			var e entry
-			if e, list = next(list); e.nameZ != nil {
-				names = append(names, string(e.name()))
-			}
-		}
-	}
-}

@@ -107,12 +107,11 @@ func (e *reviewEnd) close() {
 }
 
 // original is what stands in the workspace at a path, if anything does.
-func (e *reviewEnd) original(path string, flags uint64) (int, error) {
+func (e *reviewEnd) original(path string, flags int) (int, error) {
 	if e.lower < 0 {
 		return -1, fs.ErrNotExist
 	}
-	return unix.Openat2(e.lower, path, &unix.OpenHow{Flags: flags | unix.O_NOFOLLOW | unix.O_CLOEXEC,
-		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS})
+	return OpenBeneath(e.lower, path, flags|unix.O_NOFOLLOW)
 }
 
 func (e *reviewEnd) statOriginal(path string) (st unix.Stat_t, there bool) {
@@ -267,7 +266,7 @@ func (e *reviewEnd) compareCopy(ctx context.Context) error {
 		switch {
 		case !there || is.Mode != was.Mode:
 			e.changed[was.Path] = true
-		case is.Mode&typeMask == typeDir || was.Same(is):
+		case is.Mode&typeMask == typeDir || was.Same(is.Identity):
 		default:
 			st := unix.Stat_t{Mode: is.Mode, Size: is.Size}
 			if !e.same(e.upper, was.Path, was.Path, &st) {
@@ -333,7 +332,7 @@ func (e *reviewEnd) concerns(path string) bool {
 }
 
 func (e *reviewEnd) keepOne(ctx context.Context, base int, was Fact) error {
-	flags := uint64(unix.O_RDONLY | unix.O_NONBLOCK)
+	flags := unix.O_RDONLY | unix.O_NONBLOCK
 	if was.Mode&typeMask == typeLink {
 		flags = unix.O_PATH
 	}
@@ -381,7 +380,7 @@ func stillIs(fd int, was Fact) error {
 	if err := unix.Fstat(fd, &st); err != nil {
 		return err
 	}
-	if !was.Same(Fact{Mode: st.Mode, Ctime: st.Ctim.Nano(), Dev: st.Dev, Ino: st.Ino}) {
+	if !was.Same(Identity{Mode: st.Mode, Ctime: st.Ctim.Nano(), Dev: st.Dev, Ino: st.Ino}) {
 		return errors.New("it was changed meanwhile")
 	}
 	return nil

@@ -87,7 +87,7 @@ func TestWith(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := paths(s), []string{"only", "a/secret.txt", "c/.envrc", "c/jobs/x.star"}; !slices.Equal(got, want) {
+	if got, want := rowPaths(s), []string{"only", "a/secret.txt", "c/.envrc", "c/jobs/x.star"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	for _, bad := range []string{"", "/", "..", "a/../b", "a/**/b", "x\x00"} {

@@ -151,7 +151,7 @@ func (s *scan) tracked(file string, indexes map[string]map[string]bool) bool {
 
 // readIndex returns which of the secrets below top its repository tracks.
 func (s *scan) readIndex(top string) map[string]bool {
-	dir, err := openBeneath(s.root, strings.TrimPrefix(top+"/.git", "/"), unix.O_PATH|unix.O_DIRECTORY)
+	dir, err := OpenBeneath(s.root, strings.TrimPrefix(top+"/.git", "/"), unix.O_PATH|unix.O_DIRECTORY)
 	if err != nil {
 		return nil
 	}

@@ -355,10 +355,10 @@ func (v *settle) file(w *walker, d *dir, e entry, st *unix.Statx_t) error {
 		}
 		f.Change, f.Reason = Setuid, "runs with the rights of its owner for everybody who starts it"
 	case typeLink:
-		if v.snap.enclosed && !v.encloses(d, w, e) {
+		if v.snap.enclosed && !v.staysIn(d, w, e, true) {
 			return v.take(w, d, e, outOfHistory, "a link out of the directory appeared in it during the run")
 		}
-		if d.dep != nil || v.stays(d, w, e) {
+		if d.dep != nil || v.staysIn(d, w, e, false) {
 			return nil
 		}
 		f.Change, f.Reason = Leaving, "programs on the host that follow it leave the workspace"

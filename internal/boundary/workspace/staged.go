@@ -199,14 +199,6 @@ func (s *scan) staged(w *walker, d *dir, data []byte) {
 	}
 }
 
-// sharedAt reads the second file of a split index that lies in dir.
-func sharedAt(dir int) func(string) []byte {
-	return func(name string) []byte {
-		data, _ := readFile(dir, name, maxIndexed)
-		return data
-	}
-}
-
 // worktree is the directory that the index of a repository is for: gitDir itself
 // where nothing says.
 func worktree(gitDir string, fd int) string {
@@ -316,7 +308,7 @@ func (v *settle) listStaged(in *stagedIn) {
 // What afford does not allow to be read is taken for something else.
 func (e *staged) stands(root, size int, afford func(bytes int64) bool) bool {
 	dir, name := path.Split(e.name)
-	fd, err := openBeneath(root, strings.TrimSuffix(dir, "/"), unix.O_PATH|unix.O_DIRECTORY)
+	fd, err := OpenBeneath(root, strings.TrimSuffix(dir, "/"), unix.O_PATH|unix.O_DIRECTORY)
 	if err != nil {
 		return false
 	}

@@ -134,8 +134,8 @@ func TestSettleCountsStagedFiles(t *testing.T) {
 	write(t, w, ".git/config.worktree", "[core]\n\thooksPath = tools\n")
 	write(t, w, "tools/x", "")
 	s := scanned(t, w)
-	if !slices.Contains(paths(s), "tools") {
-		t.Errorf("what config.worktree names is free: %q", paths(s))
+	if !slices.Contains(rowPaths(s), "tools") {
+		t.Errorf("what config.worktree names is free: %q", rowPaths(s))
 	}
 	write(t, w, ".git/index", string(stagedOf(".envrc", ".vscode/a", ".vscode/b")))
 	got := map[string]int64{}
@@ -301,7 +301,7 @@ func TestSharedIndexMayBeLarge(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer d.Close()
-	if data := sharedAt(int(d.Fd()))("sharedindex.x"); len(data) != maxIndex+1 {
+	if data := NewBudget().sharedAt(int(d.Fd()))("sharedindex.x"); len(data) != maxIndex+1 {
 		t.Errorf("%d bytes are read of %d", len(data), maxIndex+1)
 	}
 }

@@ -128,8 +128,9 @@ func (w *walker) dir(d *dir) error {
 	if err := w.ctx.Err(); err != nil {
 		return err
 	}
-	n, err := w.read(d.fd)
-	if err != nil {
+	var n int
+	var err error
+	if w.buf, n, err = readDirents(d.fd, w.buf); err != nil {
 		return fmt.Errorf("reading directory %q: %w", w.path, err)
 	}
 	list := w.buf[:n]

@@ -24,7 +24,7 @@ func TestNamesInRepositories(t *testing.T) {
 	bareShape(t, w+"/store")
 	link(t, "d", w, "plain")
 	s := scanned(t, w)
-	got := paths(s)
+	got := rowPaths(s)
 	slices.Sort(got)
 	if want := []string{"d/logs/.envrc", "objects/.envrc", "refs/.envrc", "store/.envrc", "store/src/.envrc"}; !slices.Equal(got, want) {
 		t.Errorf("protected %q, want %q", got, want)
