@@ -9,6 +9,7 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+	"holdfast.dev/holdfast/internal/boundary/workspace"
 )
 
 // disk makes the system calls that change something. Tests break each of them.
@@ -149,7 +150,7 @@ func (d *disk) copy(to, from *os.File, size int64) error {
 			return to.Truncate(size)
 		}
 		for at := int64(0); at < size; {
-			if at = dataFrom(from, at, size); at >= size {
+			if at = workspace.DataFrom(int(from.Fd()), at, size); at >= size {
 				break
 			}
 			end := size

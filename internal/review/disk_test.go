@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+	"holdfast.dev/holdfast/internal/boundary/workspace"
 )
 
 // TestSyncOfWhatCannotBe: a file system that keeps nothing is no error, any other is;
@@ -138,7 +139,7 @@ func TestCopyKeepsHoles(t *testing.T) {
 	if err := unix.Fstat(int(to.Fd()), &st); err != nil || st.Size != size || st.Blocks > 1<<20/512 {
 		t.Errorf("%v, %d bytes in %d blocks", err, st.Size, st.Blocks)
 	}
-	if !sameContent(from, to, size) {
+	if !workspace.SameContent(int(from.Fd()), int(to.Fd()), size) {
 		t.Error("the copy has another content")
 	}
 }

@@ -242,7 +242,7 @@ func (v *visit) equal(c *Change, name string, was old) bool {
 		return false
 	}
 	defer b.Close()
-	return sameContent(a, b, c.Size)
+	return workspace.SameContent(int(a.Fd()), int(b.Fd()), c.Size)
 }
 
 // sniff reads the beginning of a new or changed file.

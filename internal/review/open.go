@@ -59,48 +59,19 @@ func openOwn(root int, rel string) (f *os.File, opened bool, err error) {
 // waited for, no device is told of it. A file that its owner closed to himself
 // is opened for a moment where own is set.
 func openFile(dir int, name string, own bool) (*os.File, error) {
-	fd, err := openFD(dir, name, own)
-	if err != nil {
-		return nil, err
-	}
-	return os.NewFile(uintptr(fd), "file"), nil
-}
-
-func openFD(dir int, name string, own bool) (int, error) {
 	fd, err := workspace.OpenBeneath(dir, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY)
 	if own && errors.Is(err, unix.EACCES) {
 		fd, err = openClosed(dir, name)
 	}
 	if err != nil {
-		return -1, err
+		return nil, err
 	}
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
 		unix.Close(fd)
-		return -1, errors.Join(err, errors.New("it is no regular file"))
+		return nil, errors.Join(err, errors.New("it is no regular file"))
 	}
-	return fd, nil
-}
-
-// readFD reads a file of which size bytes are expected, and one more if it has
-// that. The position of the file is not used.
-func readFD(fd int, size int64) ([]byte, error) {
-	b := make([]byte, size+1)
-	n := 0
-	for n < len(b) {
-		m, err := unix.Pread(fd, b[n:], int64(n))
-		if err == unix.EINTR {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		if m == 0 {
-			break
-		}
-		n += m
-	}
-	return b[:n:n], nil
+	return os.NewFile(uintptr(fd), "file"), nil
 }
 
 func openClosed(dir int, name string) (int, error) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"golang.org/x/sys/unix"
+	"holdfast.dev/holdfast/internal/boundary/workspace"
 )
 
 // together reports whether what is prepared in the review's own directory can be
@@ -105,7 +106,7 @@ func (a *applier) sameAsRun(w *work) (bool, error) {
 		return false, err
 	}
 	defer from.Close()
-	return sameContent(w.temp, from, w.ours.Size), nil
+	return workspace.SameContent(int(w.temp.Fd()), int(from.Fd()), w.ours.Size), nil
 }
 
 // expel takes what is not ours out of the place where it was put by mistake, so

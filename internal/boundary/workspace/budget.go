@@ -174,7 +174,7 @@ func (s *scan) affordsIndex(w *walker, d *dir, e entry) bool {
 func (v *settle) examine(dir []byte) bool {
 	if !v.budget.over() {
 		if v.budget.files.Add(1)&1023 == 1 {
-			v.budget.at.Store(string(v.inTreePath(string(dir))))
+			v.budget.at.Store(string(v.full(string(dir))))
 		}
 		return true
 	}
@@ -198,16 +198,8 @@ func (v *settle) listUnexamined() {
 		v.unexamined[""] = true
 	}
 	for dir := range v.unexamined {
-		v.report.Flagged = append(v.report.Flagged, Flagged{Path: v.inTreePath(dir), Change: Unexamined, Reason: why})
+		v.report.Flagged = append(v.report.Flagged, Flagged{Path: v.full(dir), Change: Unexamined, Reason: why})
 	}
-}
-
-// inTreePath is full, and the root for "".
-func (v *settle) inTreePath(rel string) Name {
-	if rel == "" {
-		return v.t.Root
-	}
-	return v.full(rel)
 }
 
 // listMore says that there is more to look at than is listed.

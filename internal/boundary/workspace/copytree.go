@@ -51,35 +51,40 @@ func (e *SpaceError) Hint() string {
 // Neither path has a link in it.
 func CopyTree(ctx context.Context, src, dst string, limit int64) (CopyReport, error) {
 	c := &treeCopier{ctx: ctx, root: src, limit: limit, links: map[inode]string{}, owners: os.Geteuid() == 0}
-	var st unix.Statfs_t
-	if err := unix.Statfs(dst, &st); err != nil {
-		return c.report, fmt.Errorf("copying %s: %w", src, err)
-	}
-	if room := int64(st.Bavail) * st.Bsize / 10 * 9; limit <= 0 || room < limit {
-		c.limit, c.free = room, true
-	}
-	from, err := openResolved(src, unix.O_RDONLY|unix.O_DIRECTORY)
-	if err != nil {
-		return c.report, fmt.Errorf("copying %s: %w", src, err)
-	}
-	defer unix.Close(from)
-	var root unix.Stat_t
-	if err := unix.Fstat(from, &root); err != nil {
-		return c.report, fmt.Errorf("copying %s: %w", src, err)
-	}
-	c.report.From = policy.FileID{Dev: root.Dev, Ino: root.Ino}
-	if c.dst, err = openState(dst); err != nil {
-		return c.report, fmt.Errorf("copying %s: %w", src, err)
-	}
-	defer unix.Close(c.dst)
-	if err = c.dir(from, c.dst, 0); err == nil {
-		err = c.finishDir(from, c.dst)
-	}
+	err := c.tree(src, dst)
 	var space *SpaceError
 	if err != nil && !errors.As(err, &space) {
 		err = fmt.Errorf("copying %s: %w", src, err)
 	}
 	return c.report, err
+}
+
+func (c *treeCopier) tree(src, dst string) error {
+	var st unix.Statfs_t
+	if err := unix.Statfs(dst, &st); err != nil {
+		return err
+	}
+	if room := int64(st.Bavail) * st.Bsize / 10 * 9; c.limit <= 0 || room < c.limit {
+		c.limit, c.free = room, true
+	}
+	from, err := openResolved(src, unix.O_RDONLY|unix.O_DIRECTORY)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(from)
+	var root unix.Stat_t
+	if err := unix.Fstat(from, &root); err != nil {
+		return err
+	}
+	c.report.From = policy.FileID{Dev: root.Dev, Ino: root.Ino}
+	if c.dst, err = openState(dst); err != nil {
+		return err
+	}
+	defer unix.Close(c.dst)
+	if err := c.dir(from, c.dst, 0); err != nil {
+		return err
+	}
+	return c.finishDir(from, c.dst)
 }
 
 // treeCopier is one copy.

@@ -99,7 +99,7 @@ func (d *differ) compare() {
 		if e.from != nil {
 			eachName(e.from.list, func(n named) { was[n.name] = n })
 			if e.from.path != e.path && !d.movedAbove(e) {
-				d.rows[e.path] = &Difference{Kind: KindRenamed, From: d.full(e.from.path), Type: "dir"}
+				d.rows[e.path] = &Difference{Kind: KindRenamed, From: d.t.full(e.from.path), Type: "dir"}
 			}
 		} else if d.rows[e.path] == nil {
 			d.rows[e.path] = &Difference{Kind: KindAdded, Type: "dir"}
@@ -129,13 +129,6 @@ func (d *differ) compare() {
 func (d *differ) movedAbove(e *ending) bool {
 	above := d.ends[parent(e.path)]
 	return above != nil && above.from != nil && above.from.path == parent(e.from.path) && path.Base(e.path) == path.Base(e.from.path)
-}
-
-func (d *differ) full(rel string) Name {
-	if rel == "" {
-		return d.t.Root
-	}
-	return d.t.Root + "/" + Name(rel)
 }
 
 // name lists an entry n of a directory that had the entry o, or had it not.
@@ -191,7 +184,7 @@ func (d *differ) renames() {
 			if old := d.rows[from[0]].OldMode; old != r.Mode && old != 0 {
 				r.OldMode = old
 			}
-			r.Kind, r.From = KindRenamed, d.full(from[0])
+			r.Kind, r.From = KindRenamed, d.t.full(from[0])
 			delete(d.rows, from[0])
 			d.gone[n.ino] = from[1:]
 		})
@@ -260,13 +253,13 @@ func (d *differ) list(v *settle, deps []string) []Difference {
 		}
 		top, is := d.group(at, deps)
 		if !is || r.Held != "" || r.Flag != nil && at != top {
-			r.Path = d.full(at)
+			r.Path = d.t.full(at)
 			out = append(out, *r)
 			continue
 		}
-		g := as[string(d.full(top))]
+		g := as[string(d.t.full(top))]
 		if g == nil {
-			g = &Difference{Path: d.full(top), Kind: d.kind(top), Type: "dir"}
+			g = &Difference{Path: d.t.full(top), Kind: d.kind(top), Type: "dir"}
 			as[string(g.Path)] = g
 		}
 		if at == top {

@@ -57,27 +57,29 @@ const factsDepth = 4096
 // WriteFacts walks the tree at root, which no link leads to, and writes a line a
 // file. Mount points in it are entered. A directory that cannot be read is
 // listed, and what is in it is not.
-func WriteFacts(ctx context.Context, root string, began int64, w io.Writer) error {
+func WriteFacts(ctx context.Context, root string, began int64, w io.Writer) (err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("listing %s: %w", root, err)
+		}
+	}()
 	fd, err := openResolved(root, unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
-		return fmt.Errorf("listing %s: %w", root, err)
+		return err
 	}
 	defer unix.Close(fd)
 	out := bufio.NewWriterSize(w, 1<<18)
 	header, err := json.Marshal(FactsHeader{Version: 1, Root: Name(root), Began: began})
 	if err != nil {
-		return fmt.Errorf("listing %s: %w", root, err)
+		return err
 	}
 	out.Write(append(header, '\n')) // errors are kept by the writer
 	l := &lister{ctx: ctx, out: out, buf: make([]byte, 64<<10)}
 	l.each = l.write
 	if err := l.dir(fd, 0); err != nil {
-		return fmt.Errorf("listing %s: %w", root, err)
+		return err
 	}
-	if err := out.Flush(); err != nil {
-		return fmt.Errorf("listing %s: %w", root, err)
-	}
-	return nil
+	return out.Flush()
 }
 
 // lister walks one tree and calls each for every file.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -115,10 +116,8 @@ func (v *settle) settleTree(ctx context.Context, t *tree, external bool) error {
 // index prepares the look-ups for one tree.
 func (v *settle) index(t *tree, fd int, external bool) {
 	v.t, v.root, v.external = t, fd, external
-	v.rows, v.marks, v.repos, v.programs = map[string]*row{}, map[string]*mark{}, map[string]bool{}, map[string]bool{}
-	for _, p := range t.Programs {
-		v.programs[string(p)] = true
-	}
+	v.rows, v.gitLinks = rowsByPath(t.Rows), rowsByPath(t.Links)
+	v.repos, v.programs = setOf(t.Repos), setOf(t.Programs)
 	v.secrets = t.secrets(&v.snap.rules)
 	v.staged, v.indexes, v.kept = map[string]bool{}, nil, 0
 	for _, t := range v.snap.trees {
@@ -127,14 +126,9 @@ func (v *settle) index(t *tree, fd int, external bool) {
 		}
 	}
 	v.blind = t.blinds()
-	v.places, v.ways = map[string]*row{}, map[string]bool{}
+	v.places, v.ways = maps.Clone(v.rows), map[string]bool{}
 	v.bases, v.seen = map[string]bool{}, map[string]bool{}
 	v.deps, v.links, v.unexamined = nil, map[inode]*linked{}, map[string]bool{}
-	for i := range t.Rows {
-		r := &t.Rows[i]
-		v.rows[string(r.Path)] = r
-		v.places[string(r.Path)] = r
-	}
 	for i := range t.Absent {
 		p := string(t.Absent[i].Path)
 		if v.places[p] == nil {
@@ -144,22 +138,40 @@ func (v *settle) index(t *tree, fd int, external bool) {
 			v.places[p], v.ways[p] = &t.Absent[i], true
 		}
 	}
-	v.gitLinks = map[string]*row{}
-	for i := range t.Links {
-		v.gitLinks[string(t.Links[i].Path)] = &t.Links[i]
-	}
 	for p := range v.places {
 		v.bases[path.Base(p)] = true
 	}
+	v.marks = make(map[string]*mark, len(t.Marks))
 	for i := range t.Marks {
 		v.marks[string(t.Marks[i].Path)] = &t.Marks[i]
 	}
-	for _, r := range t.Repos {
-		v.repos[string(r)] = true
-	}
 }
 
-func (v *settle) full(rel string) Name { return v.t.Root + "/" + Name(rel) }
+func rowsByPath(list []row) map[string]*row {
+	m := make(map[string]*row, len(list))
+	for i := range list {
+		m[string(list[i].Path)] = &list[i]
+	}
+	return m
+}
+
+func setOf(list []Name) map[string]bool {
+	m := make(map[string]bool, len(list))
+	for _, n := range list {
+		m[string(n)] = true
+	}
+	return m
+}
+
+func (v *settle) full(rel string) Name { return v.t.full(rel) }
+
+// full is the absolute path of rel; "" is the root.
+func (t *tree) full(rel string) Name {
+	if rel == "" {
+		return t.Root
+	}
+	return t.Root + "/" + Name(rel)
+}
 
 func (v *settle) flagged(f Flagged) {
 	v.mu.Lock()
