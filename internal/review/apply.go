@@ -64,7 +64,7 @@ type applier struct {
 	step int
 	dirs map[string]int // of the workspace, to be synced; open
 
-	separate bool // nothing can be renamed from the review's directory into the workspace
+	crossMount bool // nothing can be renamed from the review's directory into the workspace
 }
 
 // Apply carries the accepted changes into the workspace. It may be ended at any
@@ -166,7 +166,7 @@ func (a *applier) acceptSafe() error {
 		if c.Decision != Undecided || c.Applied {
 			continue
 		}
-		if why := a.unsafe(c); why != "" {
+		if why := a.unsafeReason(c); why != "" {
 			a.rep.Left = append(a.rep.Left, Problem{c.Path, why})
 			continue
 		}
@@ -175,8 +175,8 @@ func (a *applier) acceptSafe() error {
 	return a.DecideAll(list, Accept)
 }
 
-// unsafe says why c is not applied without being looked at; "" if it can be.
-func (a *applier) unsafe(c *Change) string {
+// unsafeReason says why c is not applied without being looked at; "" if it can be.
+func (a *applier) unsafeReason(c *Change) string {
 	switch {
 	case c.Cannot != "":
 		return c.Cannot
@@ -241,9 +241,9 @@ func (a *applier) refuse(path workspace.Name, format string, args ...any) {
 	a.rep.Refused = append(a.rep.Refused, Problem{path, fmt.Sprintf(format, args...)})
 }
 
-// did notes that all of c is in the workspace.
-func (a *applier) did(c *Change, d *done) {
+// markApplied notes that all of c is in the workspace.
+func (a *applier) markApplied(c *Change, d *done) {
 	c.Applied = true
-	a.saved.of(c).Done = d
+	a.saved.entry(c).Done = d
 	a.rep.Applied = append(a.rep.Applied, c.Path)
 }

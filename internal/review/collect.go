@@ -23,7 +23,7 @@ func Collect(ctx context.Context, src Source) (*Set, error) {
 
 func collect(ctx context.Context, src Source, lim limits) (*Set, error) {
 	s := &Set{Source: src}
-	err := s.heading()
+	err := s.readReview()
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +42,7 @@ func collect(ctx context.Context, src Source, lim limits) (*Set, error) {
 		s.Close()
 		return nil, err
 	}
-	if err := s.place(); err != nil {
+	if err := s.checkWorkspace(); err != nil {
 		s.Close()
 		return nil, err
 	}
@@ -80,8 +80,8 @@ func (s *Set) settleDead(ctx context.Context) (err error) {
 	return err
 }
 
-// place sees that the workspace is the directory that the run began with.
-func (s *Set) place() error {
+// checkWorkspace checks that the workspace is the directory that the run began with.
+func (s *Set) checkWorkspace() error {
 	var st unix.Stat_t
 	if err := unix.Fstat(s.trees.tree, &st); err != nil {
 		return fmt.Errorf("looking at the workspace: %w", err)
@@ -125,10 +125,10 @@ func (s *Set) fill(ctx context.Context, lim limits) error {
 		return err
 	}
 	s.order()
-	if err := s.starts(c.began); err != nil {
+	if err := s.readStart(c.began); err != nil {
 		return err
 	}
-	s.saved.on(s)
+	s.saved.restore(s)
 	return nil
 }
 

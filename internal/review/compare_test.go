@@ -148,19 +148,19 @@ func TestAnEntryThatIsNotThere(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.close()
-	look := func(ctx context.Context, apart ...string) *visit {
+	look := func(ctx context.Context, apart ...string) *comparison {
 		c := &collector{ctx: ctx, t: s.trees, mode: Overlay, lim: defaultLimits(), apart: map[string]bool{}}
 		for _, a := range apart {
 			c.apart[a] = true
 		}
-		return &visit{collector: c, job: job{look: s.Source.Rules.Look()}, l: l}
+		return &comparison{collector: c, job: job{look: s.Source.Rules.Look()}, l: l}
 	}
 	long := strings.Repeat("n/", maxName/2) + "n" // a path that is just not too long
 	ended, end := context.WithCancel(t.Context())
 	end()
 	for _, row := range []struct {
 		name, entry   string
-		v             *visit
+		v             *comparison
 		deleted       bool
 		found, unseen int
 		err           error
@@ -202,7 +202,7 @@ func TestFlagOfWhatIsPushed(t *testing.T) {
 	}{
 		{nil, nil, Added, ""}, {over, rule, TypeChanged, "above"}, {nil, rule, TypeChanged, ".vscode"}, {nil, rule, Added, ".vscode"}, {nil, nil, TypeChanged, "below"},
 	} {
-		v := &visit{collector: &collector{}, job: job{over: row.over}}
+		v := &comparison{collector: &collector{}, job: job{over: row.over}}
 		v.push(job{}, &Change{Path: "d", Kind: row.kind}, row.rule)
 		if got := v.subs[0].over; (got == nil) != (row.want == "") || got != nil && got.Rule != row.want {
 			t.Errorf("row %d: %+v", i, got)
@@ -213,7 +213,7 @@ func TestFlagOfWhatIsPushed(t *testing.T) {
 // TestEntryOfACopy: a name of the workspace counts as deleted from a copy only if the
 // copy had it; without a list, any name does.
 func TestEntryOfACopy(t *testing.T) {
-	v := &visit{collector: &collector{}, job: job{path: "d"}}
+	v := &comparison{collector: &collector{}, job: job{path: "d"}}
 	if !v.inCopy("a") {
 		t.Error("without a list, d/a was not in the copy")
 	}

@@ -57,7 +57,7 @@ func (s *Set) Hold() error {
 	if err := s.saved.read(); err != nil {
 		return errors.Join(err, s.saved.release())
 	}
-	s.saved.on(s)
+	s.saved.restore(s)
 	return nil
 }
 
@@ -78,7 +78,7 @@ func (s *Set) DecideAll(list []*Change, d Decision) error {
 			return fmt.Errorf("deciding about %q: %w", c.Path, ErrChanged)
 		}
 		c.digest, c.Decision, c.hunks = digest, d, nil
-		e := s.saved.of(c)
+		e := s.saved.entry(c)
 		e.Decision, e.Digest, e.Hunks = d, digest, nil
 		c.Applied = e.done(digest)
 	}
@@ -111,7 +111,7 @@ func (s *Set) DecideHunk(c *Change, d *Diff, hunk int, decision Decision) error 
 	c.hunks.by[d.Hunks[hunk].ID] = decision
 	d.Hunks[hunk].Decision = decision
 	c.Decision = c.hunks.whole()
-	e := s.saved.of(c)
+	e := s.saved.entry(c)
 	e.Decision, e.Digest, e.Hunks = c.Decision, digest, c.hunks.by
 	c.Applied = e.done(digest)
 	return s.saved.write()

@@ -101,7 +101,7 @@ func TestOwnerOfWhatIsMade(t *testing.T) {
 			chowned = true
 			return row.fails
 		}}
-		err = d.dress(int(f.Fd()), 0o640, row.group)
+		err = d.setOwnerAndMode(int(f.Fd()), 0o640, row.group)
 		info, _ := f.Stat()
 		f.Close()
 		if !errors.Is(err, row.want) || chowned != row.chowned || (info.Mode() == 0o640) != (err == nil) {

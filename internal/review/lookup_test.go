@@ -25,7 +25,7 @@ func TestWhatIsExpected(t *testing.T) {
 	}
 	defer unix.Close(dir)
 	see := func(name string) expected {
-		e, err := look(dir, name)
+		e, err := readExpected(dir, name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -68,7 +68,7 @@ func TestWhatIsExpected(t *testing.T) {
 		{"nothing", "none", expected{}, false, true, false},
 		{"something", "none", see("a"), false, false, false},
 	} {
-		if is, err := row.e.is(dir, row.name, row.moved); err != nil || is != row.is {
+		if is, err := row.e.matches(dir, row.name, row.moved); err != nil || is != row.is {
 			t.Errorf("%s: %t, %v", row.what, is, err)
 		}
 		if row.name == "none" || row.what == "another type" {
@@ -82,7 +82,7 @@ func TestWhatIsExpected(t *testing.T) {
 		if err := statusOf(fd, &st); err != nil {
 			t.Fatal(err)
 		}
-		if holds, err := row.e.holds(fd, &st); err != nil || holds != row.holds {
+		if holds, err := row.e.descriptorMatches(fd, &st); err != nil || holds != row.holds {
 			t.Errorf("%s: holds %t, %v", row.what, holds, err)
 		}
 		unix.Close(fd)
@@ -102,7 +102,7 @@ func TestWhatAPathMustBe(t *testing.T) {
 	s.trees.gone = map[string]bool{"gone": true}
 	ids := map[string]workspace.Identity{}
 	for _, n := range []string{"a", "dir", "kept", "keptdir", "gone", "done"} {
-		e, err := look(dir, n)
+		e, err := readExpected(dir, n)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -148,12 +148,12 @@ func TestWhatAPathMustBe(t *testing.T) {
 		if row.path != string(row.c.Path) { // as planRemove asks
 			row.c = Change{Path: workspace.Name(row.path), OldType: row.c.OldType, Kind: Deleted}
 		}
-		e, known, err := s.before(&row.c)
+		e, known, err := s.expectedNow(&row.c)
 		if err != nil || known != row.known || e.Type != row.typ || e.Type == File && e.Size != row.size {
 			t.Errorf("%s: %+v, known: %t, %v", row.name, e, known, err)
 		}
 	}
-	if _, known, err := s.before(&Change{Path: "l/a", OldType: File}); err == nil || known {
+	if _, known, err := s.expectedNow(&Change{Path: "l/a", OldType: File}); err == nil || known {
 		t.Errorf("behind a link: %v", err)
 	}
 	// What a conflict shows of the start is what was kept, or nothing that is not known.
@@ -253,25 +253,25 @@ func TestOldSideOfAName(t *testing.T) {
 // TestWhatAReviewHolds: what is beyond a limit is counted, and told at the end.
 func TestWhatAReviewHolds(t *testing.T) {
 	c := &collector{lim: limits{changes: 2, names: 3, compare: 10, unseen: 1}}
-	if !c.room("ab") || c.room("cd") || !c.room("c") || c.room("") {
+	if !c.reserve("ab") || c.reserve("cd") || !c.reserve("c") || c.reserve("") {
 		t.Errorf("room: %+v", c.lim)
 	}
 	if !c.mayRead(10) || c.mayRead(1) || !c.mayRead(0) {
 		t.Errorf("read %d", c.read)
 	}
-	v := &visit{collector: c, job: job{path: "p"}}
-	if v.listed(nil) != nil || len(c.unseen) > 0 {
+	v := &comparison{collector: c, job: job{path: "p"}}
+	if v.listError(nil) != nil || len(c.unseen) > 0 {
 		t.Errorf("unseen: %v", c.unseen)
 	}
 	for _, err := range []error{context.Canceled, context.DeadlineExceeded} {
-		if !errors.Is(v.listed(err), err) || len(c.unseen) > 0 {
+		if !errors.Is(v.listError(err), err) || len(c.unseen) > 0 {
 			t.Errorf("%v: unseen %v", err, c.unseen)
 		}
 	}
-	if v.listed(unix.EIO) != nil || len(c.unseen) != 1 || c.missed != 0 {
+	if v.listError(unix.EIO) != nil || len(c.unseen) != 1 || c.missed != 0 {
 		t.Errorf("unseen: %v", c.unseen)
 	}
-	c.miss("q", "x")
+	c.addUnseen("q", "x")
 	c.finish()
 	if len(c.unseen) != 3 || c.unseen[1].Reason != "2 more changes than one review can hold" || c.unseen[2].Reason != "1 more places that were not looked at" {
 		t.Errorf("unseen: %v", c.unseen)
@@ -280,7 +280,7 @@ func TestWhatAReviewHolds(t *testing.T) {
 	if c.finish(); len(c.unseen) > 0 {
 		t.Errorf("unseen: %v", c.unseen)
 	}
-	v = &visit{collector: c, job: job{path: "p"}, found: []*Change{{Path: "p"}, {Path: "q"}}}
+	v = &comparison{collector: c, job: job{path: "p"}, found: []*Change{{Path: "p"}, {Path: "q"}}}
 	if v.noteOpened(); len(v.found[0].Notes) != 1 || len(v.found[1].Notes) > 0 {
 		t.Errorf("%+v", v.found)
 	}
@@ -302,7 +302,7 @@ func TestShapeOfARepository(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		v := &visit{collector: &collector{t: s.trees}, job: job{path: row.path, which: row.which, look: s.Source.Rules.Look()}, l: l}
+		v := &comparison{collector: &collector{t: s.trees}, job: job{path: row.path, which: row.which, look: s.Source.Rules.Look()}, l: l}
 		if got := v.repository(); got != row.want {
 			t.Errorf("%s, %d: %t", row.path, row.which, got)
 		}
@@ -335,7 +335,7 @@ func TestHeadingOfAReview(t *testing.T) {
 		if err := row.r.Write(s.Source.Dir); err != nil {
 			t.Fatal(err)
 		}
-		err := s.heading()
+		err := s.readReview()
 		if err != nil || s.Source.Mode != row.mode || s.Source.Workspace != row.ws || s.running != row.running || len(s.Notes) != len(row.notes) || len(s.apart) != len(row.r.Apart) {
 			t.Errorf("row %d: %+v, %v", i, s, err)
 			continue
@@ -347,13 +347,13 @@ func TestHeadingOfAReview(t *testing.T) {
 		}
 	}
 	s := &Set{Source: Source{Dir: t.TempDir()}}
-	if err := s.heading(); err != nil {
+	if err := s.readReview(); err != nil {
 		t.Errorf("without a review.json: %v", err)
 	}
 	if err := os.WriteFile(s.Source.Dir+"/"+workspace.ReviewFile, []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.heading(); err == nil {
+	if err := s.readReview(); err == nil {
 		t.Error("half a review.json was read")
 	}
 }

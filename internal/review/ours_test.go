@@ -55,7 +55,7 @@ func TestWhatIsOursAlready(t *testing.T) {
 		if row.data != "" {
 			w.data = []byte(row.data)
 		}
-		if err := a.ours(w, c); !says(err, row.want) {
+		if err := a.alreadyDone(w, c); !says(err, row.want) {
 			t.Errorf("%s as %+v: %v", row.path, row.ours, err)
 		}
 	}

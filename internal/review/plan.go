@@ -46,7 +46,7 @@ func (a *applier) plan(c *Change) ([]*work, error) {
 		return nil, err
 	}
 	if len(steps) == 0 {
-		a.did(c, d) // an apply that died had done it
+		a.markApplied(c, d) // an apply that died had done it
 		return nil, nil
 	}
 	for _, w := range steps {
@@ -61,8 +61,8 @@ func (a *applier) work(c *Change, act act, path string, dir int) *work {
 	w := &work{c: c, dir: dir, in: intent{Step: a.step, Act: act, Path: workspace.Name(path), Change: c.Path}}
 	w.at, w.name = cut(path)
 	if act == put || act == remove {
-		w.in.Temp, w.in.Ready = tempName(), a.together(dir)
-		w.room = a.room(dir, &w.in)
+		w.in.Temp, w.in.Ready = tempName(), a.sameMount(dir)
+		w.tempDir = a.tempDir(dir, &w.in)
 	}
 	return w
 }
@@ -95,7 +95,7 @@ func (a *applier) planRemove(c *Change, path string) ([]*work, error) {
 		return nil, err
 	}
 	if !fits {
-		return nil, &errConflict{"it is not what it was when the run began"}
+		return nil, &conflictError{"it is not what it was when the run began"}
 	}
 	w := a.work(c, remove, path, dir)
 	if was.Type == Dir {
@@ -108,8 +108,8 @@ func (a *applier) planRemove(c *Change, path string) ([]*work, error) {
 // fits finds what must be at the path of c, which is name in dir, and reports whether
 // it is there.
 func (a *applier) fits(c *Change, dir int, name string) (was expected, fits bool, err error) {
-	if was, fits, err = a.before(c); fits && err == nil {
-		fits, err = was.is(dir, name, false)
+	if was, fits, err = a.expectedNow(c); fits && err == nil {
+		fits, err = was.matches(dir, name, false)
 	}
 	return was, fits, err
 }
@@ -129,7 +129,7 @@ func (a *applier) planBits(c *Change, d *done) ([]*work, error) {
 	}
 	w.in.Was = was
 	if !fits {
-		return nil, a.ours(w, c)
+		return nil, a.alreadyDone(w, c)
 	}
 	var st unix.Statx_t
 	if err := status(dir, name, &st); err != nil {
@@ -165,14 +165,14 @@ func (a *applier) planPut(c *Change, d *done) ([]*work, error) {
 	w.in.Was = was
 	if !fits || was.State == w.ours {
 		d.Left = w.ours
-		return nil, a.ours(w, c)
+		return nil, a.alreadyDone(w, c)
 	}
 	return []*work{w}, nil
 }
 
-// ours returns nil if what is at the path of w is what w would make of it
+// alreadyDone returns nil if what is at the path of w is what w would make of it
 // already, and a conflict otherwise.
-func (a *applier) ours(w *work, c *Change) error {
+func (a *applier) alreadyDone(w *work, c *Change) error {
 	now, err := readAt(w.dir, w.name, false)
 	if err != nil {
 		return err
@@ -193,12 +193,12 @@ func (a *applier) ours(w *work, c *Change) error {
 	}
 	if now.state() != want || c.Type == File && want.SHA256 == "" {
 		if now.Type == None {
-			return &errConflict{"it was removed after the run began"}
+			return &conflictError{"it was removed after the run began"}
 		}
 		if c.OldType == None {
-			return &errConflict{"something else is there"}
+			return &conflictError{"something else is there"}
 		}
-		return &errConflict{"it is not what it was when the run began"}
+		return &conflictError{"it is not what it was when the run began"}
 	}
 	return nil
 }
@@ -248,16 +248,16 @@ func (a *applier) chmodStep(w *work) error {
 		return err
 	}
 	if typeOf(st.Mode) != w.ours.Type || w.in.Was.ID != nil && w.in.Was.ID.Ino != st.Ino {
-		return &errConflict{"it was replaced meanwhile"}
+		return &conflictError{"it was replaced meanwhile"}
 	}
 	if w.ours.Type == File && st.Nlink > 1 {
-		return &errConflict{"it was given another name meanwhile, which would have the mode too"}
+		return &conflictError{"it was given another name meanwhile, which would have the mode too"}
 	}
 	if w.ours.Type == Dir && a.d.uid > 0 && int(st.Uid) != a.d.uid {
 		return fmt.Errorf("it belongs to user %d, and the workspace to user %d, who may have put it there", st.Uid, a.d.uid)
 	}
-	if ok, err := w.in.Was.holds(fd, &st); err != nil || !ok {
-		return errors.Join(err, &errConflict{"it was changed meanwhile"})
+	if ok, err := w.in.Was.descriptorMatches(fd, &st); err != nil || !ok {
+		return errors.Join(err, &conflictError{"it was changed meanwhile"})
 	}
 	mode := w.ours.Mode
 	if w.ours.Type == Dir {
@@ -267,8 +267,8 @@ func (a *applier) chmodStep(w *work) error {
 }
 
 func (a *applier) rmdirStep(w *work) error {
-	if !a.still(w.at) {
-		return &errConflict{fmt.Sprintf("directory %q was moved away meanwhile", w.at)}
+	if !a.isInPlace(w.at) {
+		return &conflictError{fmt.Sprintf("directory %q was moved away meanwhile", w.at)}
 	}
 	err := a.d.rmdir(w.dir, w.name)
 	switch {

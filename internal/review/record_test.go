@@ -74,7 +74,7 @@ func TestWhatIsSafe(t *testing.T) {
 		{Change{Path: "a", Kind: TypeChanged}, "it needs a decision of its own"},
 		{Change{Path: "a", hunks: &choice{}}, "it was decided about in part"},
 	} {
-		if got := a.unsafe(&row.c); got != row.want {
+		if got := a.unsafeReason(&row.c); got != row.want {
 			t.Errorf("%q from %q: %q, want %q", row.c.Path, row.c.From, got, row.want)
 		}
 	}

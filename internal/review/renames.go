@@ -134,7 +134,7 @@ func (s *Set) pair(list []*Change, sums []sum) {
 			}
 			if len(queue) > 0 {
 				taken[queue[0]] = true
-				join2(c, queue[0])
+				makeRename(c, queue[0])
 				queue = queue[1:]
 			}
 			if last {
@@ -149,8 +149,8 @@ func (s *Set) pair(list []*Change, sums []sum) {
 	}
 }
 
-// join2 makes the new file c a rename of the deleted file from.
-func join2(c, from *Change) {
+// makeRename makes the new file c a rename of the deleted file from.
+func makeRename(c, from *Change) {
 	c.Kind, c.From = Renamed, from.Path
 	c.OldType, c.OldMode, c.OldSize = from.OldType, from.OldMode, from.OldSize
 	for _, f := range from.Flags {

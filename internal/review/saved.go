@@ -120,8 +120,8 @@ func (s *saved) release() error {
 	return f.Close()
 }
 
-// of returns the entry of a change, a new one where there is none.
-func (s *saved) of(c *Change) *savedChange {
+// entry returns the entry of a change, a new one where there is none.
+func (s *saved) entry(c *Change) *savedChange {
 	e := s.list[c.Path]
 	if e == nil {
 		e = &savedChange{}
@@ -151,8 +151,8 @@ func (s *saved) gone() (map[string]bool, error) {
 	return gone, nil
 }
 
-// on puts what was decided on the changes that it was decided about.
-func (s *saved) on(set *Set) {
+// restore sets the saved decisions on the changes that they are about.
+func (s *saved) restore(set *Set) {
 	for p, e := range s.list {
 		c := set.index[string(p)]
 		if c == nil {

@@ -45,8 +45,8 @@ func readFacts(name string, f func(path string, i workspace.Identity)) (began in
 	return h.Began, true, nil
 }
 
-// heading takes from review.json what src does not say.
-func (s *Set) heading() error {
+// readReview takes from review.json what the source does not say.
+func (s *Set) readReview() error {
 	src := &s.Source
 	r, err := workspace.ReadReview(src.Dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -115,8 +115,8 @@ func (t *trees) mode(path string, st uint16) uint16 {
 	return st
 }
 
-// starts reads what the changed files were when the run began.
-func (s *Set) starts(began int64) error {
+// readStart reads what the changed files were when the run began.
+func (s *Set) readStart(began int64) error {
 	s.began = began
 	s.start = map[string]workspace.Identity{}
 	wanted := map[string]bool{} // beside the paths of the changes themselves

@@ -143,11 +143,11 @@ func (e *BudgetError) Hint() string {
 	return "remove what an earlier run left there, or choose a smaller workspace with --workspace"
 }
 
-// Spending has Scan and FindObeyed share a budget with others.
-func Spending(b *Budget) Option { return func(s *scan) { s.budget = b } }
+// withBudget has Scan and FindObeyed share a budget with others.
+func withBudget(b *Budget) Option { return func(s *scan) { s.budget = b } }
 
-// goOn counts an entry of a directory; it is an error when the time is over.
-func (s *scan) goOn(w *walker) error {
+// countEntry counts an entry of a directory; it is an error when the time is over.
+func (s *scan) countEntry(w *walker) error {
 	n := s.budget.files.Add(1)
 	if n&1023 != 1 {
 		return nil
@@ -169,9 +169,9 @@ func (s *scan) affordsIndex(w *walker, d *dir, e entry) bool {
 	return false
 }
 
-// examine counts an entry of a directory and reports whether it may be looked at.
+// countEntry counts an entry of a directory and reports whether it may be looked at.
 // If not, the directory is listed as a whole.
-func (v *settle) examine(dir []byte) bool {
+func (v *settle) countEntry(dir []byte) bool {
 	if !v.budget.over() {
 		if v.budget.files.Add(1)&1023 == 1 {
 			v.budget.at.Store(string(v.full(string(dir))))

@@ -140,7 +140,7 @@ func (c *treeCopier) dir(from, to, depth int) error {
 func (c *treeCopier) entry(from, to int, name string, depth int) error {
 	var st unix.Stat_t
 	if err := unix.Fstatat(from, name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
-		return gone(err)
+		return ignoreGone(err)
 	}
 	switch st.Mode & typeMask {
 	case typeDir:
@@ -166,7 +166,7 @@ func (c *treeCopier) subdir(from, to int, name string, depth int) error {
 			c.leave("it cannot be read")
 			return nil
 		}
-		return gone(err)
+		return ignoreGone(err)
 	}
 	defer unix.Close(src)
 	if err := unix.Mkdirat(to, name, 0o700); err != nil {
@@ -225,7 +225,7 @@ func (c *treeCopier) link(from, to int, name string, st *unix.Stat_t) error {
 	buf := make([]byte, unix.PathMax)
 	n, err := unix.Readlinkat(from, name, buf)
 	if err != nil {
-		return gone(err)
+		return ignoreGone(err)
 	}
 	if err := unix.Symlinkat(string(buf[:n]), to, name); err != nil {
 		return c.at(err)
@@ -257,7 +257,7 @@ func (c *treeCopier) file(from, to int, name string, st *unix.Stat_t) error {
 			c.leave("it cannot be read")
 			return nil
 		}
-		return gone(err)
+		return ignoreGone(err)
 	}
 	defer unix.Close(src)
 	if err := unix.Fstat(src, st); err != nil {

@@ -78,9 +78,9 @@ func isRepository(list []byte, w *walker) bool {
 	return head && (objects && refs || common)
 }
 
-// gone turns the errors of a name that was removed or replaced meanwhile into
+// ignoreGone turns the errors of a name that was removed or replaced meanwhile into
 // nil: what replaced it is looked at when the run ends.
-func gone(err error) error {
+func ignoreGone(err error) error {
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) {
 		return nil
 	}

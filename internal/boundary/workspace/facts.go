@@ -110,7 +110,7 @@ func (l *lister) dir(fd, depth int) error {
 		names = names[end:]
 		var st unix.Statx_t
 		err := statAt(fd, nameZ, &st)
-		if err != nil && gone(err) == nil {
+		if err != nil && ignoreGone(err) == nil {
 			continue
 		}
 		l.path = append(l.path[:base], nameZ[:end-1]...)

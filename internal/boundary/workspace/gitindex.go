@@ -300,20 +300,20 @@ func (v *settle) gitFile(w *walker, d *dir, e entry, st *unix.Statx_t, fresh boo
 		if old := v.gitLinks[w.at(e)]; old != nil && old.Ino == st.Ino && old.Ctime == nanos(st.Ctime) {
 			return true, nil
 		}
-		return true, v.take(w, d, e, inRepository, "a link appeared in a repository during the run")
+		return true, v.moveOut(w, d, e, inRepository, "a link appeared in a repository during the run")
 	}
 	if e.rule != nil && e.rule.Judged {
 		why := v.state(d, e)
-		if why != "" && v.wait() {
+		if why != "" && v.waitForOthers() {
 			why = v.state(d, e) // another run may have been writing it
 		}
 		if why != "" {
-			return true, v.take(w, d, e, e.rule, why)
+			return true, v.moveOut(w, d, e, e.rule, why)
 		}
 	}
 	if d.git && (fresh || !v.known(w.path)) {
 		if why := v.gitIndex(w, d, e, st); why != "" {
-			return true, v.take(w, d, e, poisoned, why)
+			return true, v.moveOut(w, d, e, poisoned, why)
 		}
 		if string(fold(e.name(), w.fold)) == "packed-refs" {
 			v.packedRefs(w, d, e)
@@ -327,7 +327,7 @@ func (v *settle) gitFile(w *walker, d *dir, e entry, st *unix.Statx_t, fresh boo
 func (v *settle) configOf(w *walker, d *dir) []byte {
 	dir := d.fd
 	if pointer, has := readFile(d.fd, "commondir", maxPointer); has {
-		if fd := v.reach(string(w.path), strings.TrimRight(string(pointer), "\r\n")); fd >= 0 {
+		if fd := v.openInTrees(string(w.path), strings.TrimRight(string(pointer), "\r\n")); fd >= 0 {
 			defer unix.Close(fd)
 			dir = fd
 		}
@@ -372,7 +372,7 @@ func (v *settle) gitIndex(w *walker, d *dir, e entry, st *unix.Statx_t) string {
 		return unread
 	}
 	if why == "" {
-		v.stage(w, d, e, data, hash)
+		v.noteStaged(w, d, e, data, hash)
 		v.blindIndex(w, d, e, data, hash)
 	}
 	if why == "" && secret != "" {

@@ -33,15 +33,15 @@ func (s *scan) hardLinks() {
 		}
 	}
 	if len(rows) > maxSingle {
-		rows = s.together(rows)
+		rows = s.mergeLinks(rows)
 	}
 	s.found.Rows = append(s.found.Rows, rows...)
 }
 
-// together replaces rows by rows for the topmost directories that hold nothing
-// else. Directories of repositories are left as they are: git adds to them.
-func (s *scan) together(rows []row) []row {
-	g := gather{s: s, linked: map[inode]bool{}, whole: map[string]bool{}}
+// mergeLinks replaces rows by one row for each topmost directory that holds nothing but
+// such files. Directories of repositories are left alone: git adds files to them.
+func (s *scan) mergeLinks(rows []row) []row {
+	g := linkedDirs{s: s, linked: map[inode]bool{}, whole: map[string]bool{}}
 	dirs := map[string]bool{}
 	for _, r := range rows {
 		g.linked[inode{r.Dev, r.Ino}] = true
@@ -74,14 +74,14 @@ func (s *scan) together(rows []row) []row {
 	return out
 }
 
-// gather finds directories that hold nothing but files of linked and links.
-type gather struct {
+// linkedDirs finds directories that hold nothing but files of linked and symbolic links.
+type linkedDirs struct {
 	s      *scan
 	linked map[inode]bool
 	whole  map[string]bool // what isWhole answered
 }
 
-func (g *gather) isWhole(rel string) bool {
+func (g *linkedDirs) isWhole(rel string) bool {
 	if rel == "" || g.inRepository(rel) {
 		return false
 	}
@@ -99,7 +99,7 @@ func (g *gather) isWhole(rel string) bool {
 	return g.whole[rel]
 }
 
-func (g *gather) entry(dir int, rel, name string) bool {
+func (g *linkedDirs) entry(dir int, rel, name string) bool {
 	var st unix.Stat_t
 	if unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
 		return false
@@ -115,7 +115,7 @@ func (g *gather) entry(dir int, rel, name string) bool {
 	return false
 }
 
-func (g *gather) inRepository(rel string) bool {
+func (g *linkedDirs) inRepository(rel string) bool {
 	return slices.ContainsFunc(g.s.found.Repos, func(r Name) bool {
 		return paths.Within(string(r), rel)
 	})

@@ -59,7 +59,7 @@ func (r *Rules) IndexNames(tree int, top string, now []byte, was [][]byte, share
 	})
 	clear(seen)
 	_ = eachStaged(now, size, r, top, shared, func(e staged) {
-		if !had[e.sum()] && (root < 0 || !e.stands(root, size, func(int64) bool { return true })) {
+		if !had[e.sum()] && (root < 0 || !e.matchesTree(root, size, func(int64) bool { return true })) {
 			add(e.at, e.rule)
 		}
 	})

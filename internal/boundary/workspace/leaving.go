@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// wait lets other runs get on for a moment, as long as patience lasts. What is
-// still there then is taken, whatever happened to it meanwhile.
-func (v *settle) wait() bool {
+// waitForOthers sleeps for a moment, so that another run can finish or remove what it is
+// writing. It returns false once Patience is used up.
+func (v *settle) waitForOthers() bool {
 	const moment = 50 * time.Millisecond
 	v.mu.Lock()
 	left := v.snap.Patience
@@ -25,7 +25,7 @@ func (v *settle) wait() bool {
 	return true
 }
 
-func (v *settle) link(rel string, st *unix.Statx_t) {
+func (v *settle) noteLink(rel string, st *unix.Statx_t) {
 	key := inode{unix.Mkdev(st.Dev_major, st.Dev_minor), st.Ino}
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -35,9 +35,9 @@ func (v *settle) link(rel string, st *unix.Statx_t) {
 	v.links[key].paths = append(v.links[key].paths, rel)
 }
 
-// Enclosed makes Settle take links that lead out of the tree, where no honest
+// enclosed makes Settle take links that lead out of the tree, where no honest
 // program makes any and one on the host writes later.
-func Enclosed() Option { return func(s *scan) { s.enclosed = true } }
+func enclosed() Option { return func(s *scan) { s.enclosed = true } }
 
 // outOfHistory is the rule for links in such a tree.
 var outOfHistory = &Rule{Pattern: "link", Reason: "the agent on the host writes through it"}

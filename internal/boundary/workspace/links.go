@@ -26,12 +26,12 @@ func parent(p string) string {
 // of links and of git's configuration, hard links, and the repositories of
 // worktrees, which it returns when they lie outside.
 func (s *scan) finish(ctx context.Context) ([]string, error) {
-	if err := s.lead(ctx); err != nil {
+	if err := s.findObeyed(ctx); err != nil {
 		return nil, err
 	}
 	s.hardLinks()
 	s.hideSecrets()
-	s.fix()
+	s.statFixed()
 	outside := s.worktrees()
 	s.found.tidy()
 	return outside, nil
@@ -73,7 +73,7 @@ func (s *scan) linksBelow(ctx context.Context, r row) error {
 		}
 		f := &linkFinder{scan: scan{found: s.found, budget: s.budget}}
 		none := compile(nil, nil, nil, nil)
-		err = run(ctx, fd, &none, maxPath, false, f, memory{})
+		err = run(ctx, fd, &none, maxPath, false, f, walkMemory{})
 		unix.Close(fd)
 		if err != nil {
 			return err
@@ -91,9 +91,9 @@ func (s *scan) resolve(target, rule, reason string) {
 	if !s.afford(1, 0) {
 		return
 	}
-	end := s.follow(target, func(at located) { s.end(at.path, rule, reason, &at.st) })
+	end := s.follow(target, func(at located) { s.addEnd(at.path, rule, reason, &at.st) })
 	if len(end.missing) > 0 {
-		s.absent(end.path, end.missing, rule, reason)
+		s.addMissing(end.path, end.missing, rule, reason)
 	}
 }
 
@@ -110,7 +110,7 @@ func (s *scan) within(p string) (string, bool) {
 	return strings.CutPrefix(p, string(s.found.Root)+"/")
 }
 
-func (s *scan) end(full, rule, reason string, st *unix.Statx_t) {
+func (s *scan) addEnd(full, rule, reason string, st *unix.Statx_t) {
 	rel, ok := s.within(full)
 	if !ok {
 		if full == string(s.found.Root) {
@@ -127,9 +127,9 @@ func (s *scan) end(full, rule, reason string, st *unix.Statx_t) {
 	}
 }
 
-// absent remembers a path of the tree where nothing is yet. Its first missing
+// addMissing remembers a path of the tree where nothing is yet. Its first missing
 // component is what Settle looks for.
-func (s *scan) absent(dir string, missing []string, rule, reason string) {
+func (s *scan) addMissing(dir string, missing []string, rule, reason string) {
 	if slices.Contains(missing, "..") {
 		return
 	}
@@ -181,7 +181,9 @@ func (f *linkFinder) file(w *walker, _ *dir, e entry, _ *unix.Statx_t) error {
 	return nil
 }
 
-func (f *linkFinder) special(w *walker, _ *dir, _ entry) (bool, error) { return false, f.goOn(w) }
-func (f *linkFinder) dotGit(*walker, *dir, entry) error                { return nil }
-func (f *linkFinder) repository(*walker, *dir) error                   { return nil }
-func (f *linkFinder) closed(*walker, *dir, entry, error) (int, error)  { return -1, nil }
+func (f *linkFinder) beforeRules(w *walker, _ *dir, _ entry) (bool, error) {
+	return false, f.countEntry(w)
+}
+func (f *linkFinder) dotGit(*walker, *dir, entry) error               { return nil }
+func (f *linkFinder) repository(*walker, *dir) error                  { return nil }
+func (f *linkFinder) closed(*walker, *dir, entry, error) (int, error) { return -1, nil }

@@ -233,7 +233,7 @@ type copier struct {
 func (c *copier) entry(dir int, name string, to, depth int) error {
 	h, err := openHandle(dir, name)
 	if err != nil {
-		return gone(err)
+		return ignoreGone(err)
 	}
 	defer h.close()
 	return c.put(h, name, to, depth)

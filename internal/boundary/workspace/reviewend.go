@@ -51,7 +51,7 @@ func EndReview(ctx context.Context, dir string, died bool) (kept bool, err error
 	if len(e.changed) == 0 {
 		return false, RemoveTree(dir)
 	}
-	if err := e.keep(ctx); err != nil {
+	if err := e.keepOriginals(ctx); err != nil {
 		return true, fmt.Errorf("keeping the originals of what the run changed: %w", err)
 	}
 	if err := RemoveTree(filepath.Join(dir, WorkDir)); err != nil {
@@ -137,7 +137,7 @@ func (e *reviewEnd) walk(ctx context.Context, fd int, at string, depth int) erro
 		if err := unix.Fstatat(fd, name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
 			return err
 		}
-		path := under(at, name)
+		path := joinPath(at, name)
 		if st.Mode&typeMask != typeDir {
 			if !e.same(fd, name, path, &st) {
 				e.changed[path] = true
@@ -306,8 +306,8 @@ func (e *reviewEnd) compareCopy(ctx context.Context) error {
 	return err
 }
 
-// keep copies the originals that are still what they were when the run began.
-func (e *reviewEnd) keep(ctx context.Context) error {
+// keepOriginals copies the originals that are still what they were when the run began.
+func (e *reviewEnd) keepOriginals(ctx context.Context) error {
 	base := filepath.Join(e.dir, BaseDir)
 	if err := RemoveTree(base); err != nil { // of a death in the midst of this
 		return err
@@ -331,7 +331,7 @@ func (e *reviewEnd) keep(ctx context.Context) error {
 			return err
 		}
 		kind := was.Mode & typeMask
-		if kind != typeReg && kind != typeLink || was.Size > baseFileMax || files == baseFilesMax || bytes+was.Size > baseBytesMax || !e.concerns(was.Path) {
+		if kind != typeReg && kind != typeLink || was.Size > baseFileMax || files == baseFilesMax || bytes+was.Size > baseBytesMax || !e.wasChanged(was.Path) {
 			return nil
 		}
 		if e.keepOne(ctx, to, was) == nil { // what cannot be kept is lacking when it is asked for
@@ -342,8 +342,8 @@ func (e *reviewEnd) keep(ctx context.Context) error {
 	return err
 }
 
-// concerns says whether a path or something above it was changed.
-func (e *reviewEnd) concerns(path string) bool {
+// wasChanged says whether a path or something above it was changed.
+func (e *reviewEnd) wasChanged(path string) bool {
 	for {
 		if e.changed[path] {
 			return true

@@ -205,7 +205,7 @@ func TestEndReviewOfAnOpaqueDirectory(t *testing.T) {
 func TestConcerns(t *testing.T) {
 	e := &reviewEnd{changed: map[string]bool{"a/b": true, "c/.": true, "f": true}}
 	for path, want := range map[string]bool{"a/b": true, "a/b/c/d": true, "a": false, "a/bc": false, "c/x": false, "f": true, "f/x": true, "": false} {
-		if e.concerns(path) != want {
+		if e.wasChanged(path) != want {
 			t.Errorf("%q: %v", path, !want)
 		}
 	}

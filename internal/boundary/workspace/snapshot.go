@@ -82,11 +82,11 @@ type Snapshot struct {
 	// its own.
 	Budget *Budget
 
-	led   []row // with absolute paths: what a host obeys, in and outside the tree
-	trees []*tree
-	names *names // of the first of them; nil where they were not remembered, or are lost
-	rules Rules
-	began int64 // wall clock in ns, a little before the walk
+	obeyed []row // with absolute paths: what a host obeys, in and outside the tree
+	trees  []*tree
+	names  *names // of the first of them; nil where they were not remembered, or are lost
+	rules  Rules
+	began  int64 // wall clock in ns, a little before the walk
 
 	held     *os.File // the workspace; nil when it is found by its path
 	remember bool     // Settle lists all that changed

@@ -254,12 +254,12 @@ func TestStands(t *testing.T) {
 		{"d", "", 0o160000, false},
 	} {
 		e := staged{name: tt.name, mode: tt.mode, id: blobID([]byte(tt.text), 20)}
-		if got := e.stands(root, 20, func(int64) bool { return true }); got != tt.want {
+		if got := e.matchesTree(root, 20, func(int64) bool { return true }); got != tt.want {
 			t.Errorf("%+v: %v", tt, got)
 		}
 	}
 	e := staged{name: "d/file", mode: 0o100644, id: blobID([]byte("text"), 20)}
-	if e.stands(root, 20, func(int64) bool { return false }) {
+	if e.matchesTree(root, 20, func(int64) bool { return false }) {
 		t.Error("it was read, although nothing more may be read")
 	}
 }

@@ -74,10 +74,10 @@ func TestWalkReturnsErrorsOfOthers(t *testing.T) {
 	}
 	rules := DefaultRules()
 	v := &erring{}
-	if err := run(t.Context(), openDir(t, w), &rules, 0, false, v, memory{}); !errors.Is(err, errErring) || v.calls.Load() == 0 {
+	if err := run(t.Context(), openDir(t, w), &rules, 0, false, v, walkMemory{}); !errors.Is(err, errErring) || v.calls.Load() == 0 {
 		t.Errorf("%v after %d calls", err, v.calls.Load())
 	}
-	if err := run(t.Context(), -1, &rules, 0, false, v, memory{}); !errors.Is(err, unix.EBADF) {
+	if err := run(t.Context(), -1, &rules, 0, false, v, walkMemory{}); !errors.Is(err, unix.EBADF) {
 		t.Errorf("without a directory: %v", err)
 	}
 }
