@@ -221,49 +221,6 @@ func (e *reviewEnd) same(fd int, name, path string, st *unix.Stat_t) bool {
 	return false
 }
 
-// SameContent compares size bytes of two files, and passes over holes that both
-// have. A file that ends early differs.
-func SameContent(a, b int, size int64) bool {
-	const chunk = 256 << 10
-	x, y := make([]byte, min(size, chunk)), make([]byte, min(size, chunk))
-	for at := int64(0); at < size; {
-		if size-at > chunk {
-			if at = min(DataFrom(a, at, size), DataFrom(b, at, size)); at >= size {
-				return true
-			}
-		}
-		n := int(min(size-at, chunk))
-		if !filled(a, x[:n], at) || !filled(b, y[:n], at) || string(x[:n]) != string(y[:n]) {
-			return false
-		}
-		at += int64(n)
-	}
-	return true
-}
-
-func filled(fd int, b []byte, at int64) bool {
-	for len(b) > 0 {
-		n, err := unix.Pread(fd, b, at)
-		if n <= 0 && err != unix.EINTR {
-			return false
-		}
-		b, at = b[max(n, 0):], at+int64(max(n, 0))
-	}
-	return true
-}
-
-// DataFrom returns where the next data of a file begins, at or after at.
-func DataFrom(fd int, at, size int64) int64 {
-	next, err := unix.Seek(fd, at, unix.SEEK_DATA)
-	switch {
-	case errors.Is(err, unix.ENXIO):
-		return size
-	case err != nil || next < at:
-		return at
-	}
-	return next
-}
-
 // compareCopy finds what is not as it was when the copy was made.
 func (e *reviewEnd) compareCopy(ctx context.Context) error {
 	r, w, err := os.Pipe()
