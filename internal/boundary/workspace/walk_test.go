@@ -56,7 +56,7 @@ type erring struct {
 
 var errErring = errors.New("erring")
 
-func (v *erring) special(w *walker, _ *dir, _ entry) (bool, error) {
+func (v *erring) beforeRules(w *walker, _ *dir, _ entry) (bool, error) {
 	if len(w.path) == 0 {
 		v.first = w
 	} else if v.calls.Add(1); w != v.first {
