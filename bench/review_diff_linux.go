@@ -67,12 +67,13 @@ func compare(dir string) (out compared, err error) {
 	defer s.Close()
 	out.Collect, out.Changes = time.Since(began), len(s.Changes)
 	began = time.Now()
-	err = s.Diffs(context.Background(), s.Changes, func(_ *review.Change, d *review.Diff, err error) error {
-		if err == nil {
-			out.Hunks += len(d.Hunks)
+	for _, c := range s.Changes {
+		d, err := s.Diff(c)
+		if err != nil {
+			return out, err
 		}
-		return err
-	})
+		out.Hunks += len(d.Hunks)
+	}
 	out.Diff = time.Since(began)
 	syscall.Getrusage(syscall.RUSAGE_SELF, &after)
 	out.CPU = time.Duration(after.Utime.Nano() + after.Stime.Nano() - before.Utime.Nano() - before.Stime.Nano())

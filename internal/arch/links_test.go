@@ -27,7 +27,7 @@ review/open.go unix.Chmod unix.Open             : /proc/self/fd of a descriptor 
 review/plan.go unix.Chmod                       : /proc/self/fd of a descriptor that was looked at
 review/target.go unix.Open                      : /proc/self/fd of a descriptor that was looked at
 review/journal.go os.Open os.OpenFile           : the state
-review/saved.go os.Open os.OpenFile os.ReadFile : the state
+review/saved.go os.OpenFile os.ReadFile          : the state
 review/start.go os.Open filepath.WalkDir        : the state
 agents/state/copies.go os.Open                           : the private home, before anything is executed that could change it
 agents/state/apply.go os.ReadFile : a file of the user's home, where links are the user's; no run writes there
@@ -39,7 +39,7 @@ run/session/alive.go filepath.Glob                      : the state
 consent/client_linux.go os.Stat                : the state
 consent/gate/programs.go os.Stat                  : programs of the host, for a notice to the user
 run/sensors/outside.go filepath.EvalSymlinks             : adds what a link leads to to what is refused, and takes nothing away
-review/changelist.go os.ReadDir os.ReadFile os.WriteFile : the state
+review/changelist.go os.ReadDir os.ReadFile : the state
 run/sensors/client.go os.Open os.ReadDir os.Stat       : /proc, where the links are the kernel's
 supervise/control/client.go filepath.Glob      : the state
 consent/gate/process.go os.ReadFile                        : /proc, where the links are the kernel's

@@ -19,9 +19,6 @@ type Options struct {
 	// Safe accepts all that is undecided and has no flag; never a link, a
 	// history, or what lies below a flagged directory.
 	Safe bool
-	// Progress, if any, is told after each path.
-	Progress func(done, all int, path workspace.Name)
-
 	hook func(op string, done bool) error // tests break system calls with it
 }
 
@@ -65,10 +62,9 @@ type applier struct {
 	j    *journal
 	rep  Report
 	step int
-	all  int
 	dirs map[string]int // of the workspace, to be synced; open
 
-	separate bool // nothing can be renamed from the review's directory into the workspace
+	crossMount bool // nothing can be renamed from the review's directory into the workspace
 }
 
 // Apply carries the accepted changes into the workspace. It may be ended at any
@@ -131,7 +127,6 @@ func (a *applier) run() error {
 	if len(list) == 0 {
 		return nil
 	}
-	a.all = len(list)
 	var err error
 	if a.j, err = openJournal(a.d, a.Source.Dir); err != nil {
 		return err
@@ -171,7 +166,7 @@ func (a *applier) acceptSafe() error {
 		if c.Decision != Undecided || c.Applied {
 			continue
 		}
-		if why := a.unsafe(c); why != "" {
+		if why := a.unsafeReason(c); why != "" {
 			a.rep.Left = append(a.rep.Left, Problem{c.Path, why})
 			continue
 		}
@@ -180,8 +175,8 @@ func (a *applier) acceptSafe() error {
 	return a.DecideAll(list, Accept)
 }
 
-// unsafe says why c is not applied without being looked at; "" if it can be.
-func (a *applier) unsafe(c *Change) string {
+// unsafeReason says why c is not applied without being looked at; "" if it can be.
+func (a *applier) unsafeReason(c *Change) string {
 	switch {
 	case c.Cannot != "":
 		return c.Cannot
@@ -246,12 +241,9 @@ func (a *applier) refuse(path workspace.Name, format string, args ...any) {
 	a.rep.Refused = append(a.rep.Refused, Problem{path, fmt.Sprintf(format, args...)})
 }
 
-// did notes that all of c is in the workspace.
-func (a *applier) did(c *Change, d *done) {
+// markApplied notes that all of c is in the workspace.
+func (a *applier) markApplied(c *Change, d *done) {
 	c.Applied = true
-	a.saved.of(c).Done = d
+	a.saved.entry(c).Done = d
 	a.rep.Applied = append(a.rep.Applied, c.Path)
-	if a.o.Progress != nil {
-		a.o.Progress(len(a.rep.Applied), a.all, c.Path)
-	}
 }

@@ -35,7 +35,7 @@ func (a *applier) batch(part []*Change) error {
 		}
 		list, err := a.plan(c)
 		if err != nil {
-			a.failed(c, string(c.Path), err)
+			a.reportChange(c, string(c.Path), err)
 			continue
 		}
 		steps = append(steps, list...)
@@ -54,9 +54,9 @@ func (a *applier) batch(part []*Change) error {
 // is carried out: the limit of descriptors may be 1024.
 const maxOpen = 400
 
-// failed puts what went wrong with c into the report.
-func (a *applier) failed(c *Change, path string, err error) {
-	var k *errConflict
+// reportChange puts what went wrong with c into the report.
+func (a *applier) reportChange(c *Change, path string, err error) {
+	var k *conflictError
 	if errors.As(err, &k) {
 		a.rep.Conflicts = append(a.rep.Conflicts, a.conflict(c, path, k.why))
 		return
@@ -93,43 +93,43 @@ func (a *applier) carry(steps []*work) error {
 		if w.failed || broken[w.c] || err != nil {
 			broken[w.c] = true
 			if !w.failed {
-				a.drop(w)
+				a.removeTemp(w)
 			}
 			w.failed = true
 			continue
 		}
 		err := a.carryOne(w)
 		if errors.Is(err, unix.EXDEV) && w.in.Ready {
-			err = a.apartNow(w)
+			err = a.retryBeside(w)
 		}
 		if err != nil {
 			broken[w.c], w.failed = true, true
-			a.report(w, err)
+			a.reportStep(w, err)
 			continue
 		}
-		a.made(w)
+		a.markMade(w)
 		if w.in.Last {
-			a.did(w.c, w.in.Done)
+			a.markApplied(w.c, w.in.Done)
 		}
 	}
 	return err
 }
 
-// report is failed for a step.
-func (a *applier) report(w *work, err error) {
+// reportStep is failed for a step.
+func (a *applier) reportStep(w *work, err error) {
 	if w.part != nil {
-		a.part(w.part, err)
+		a.reportPart(w.part, err)
 		return
 	}
-	a.failed(w.c, string(w.in.Path), err)
+	a.reportChange(w.c, string(w.in.Path), err)
 }
 
-// made remembers that nothing was at a path before.
-func (a *applier) made(w *work) {
+// markMade notes that nothing was at the path of a step before.
+func (a *applier) markMade(w *work) {
 	if w.in.Was.Type != None || w.in.Act != put {
 		return
 	}
-	e := a.saved.of(w.c)
+	e := a.saved.entry(w.c)
 	e.Made = append(e.Made, w.in.Path)
 	a.trees.gone[string(w.in.Path)] = true
 }
@@ -147,8 +147,8 @@ func (a *applier) prepareAll(steps []*work) error {
 		}
 		if err := a.make(w); err != nil {
 			w.failed = true
-			a.report(w, err)
-			a.drop(w)
+			a.reportStep(w, err)
+			a.removeTemp(w)
 		}
 	}
 	for _, w := range steps {
@@ -158,8 +158,8 @@ func (a *applier) prepareAll(steps []*work) error {
 		if w.temp != nil {
 			if err := a.d.sync(int(w.temp.Fd())); err != nil {
 				w.failed = true
-				a.report(w, err)
-				a.drop(w)
+				a.reportStep(w, err)
+				a.removeTemp(w)
 				continue
 			}
 		}
@@ -173,8 +173,8 @@ func (a *applier) prepareAll(steps []*work) error {
 	return a.j.add(true, note)
 }
 
-// drop removes a temporary that will not be used.
-func (a *applier) drop(w *work) {
+// removeTemp removes a temporary that will not be used.
+func (a *applier) removeTemp(w *work) {
 	if w.temp != nil { // its space is free only then
 		w.temp.Close()
 		w.temp = nil
@@ -183,17 +183,17 @@ func (a *applier) drop(w *work) {
 	switch {
 	case w.in.Act != put:
 	case w.ours.Type == Dir:
-		err = a.d.rmdir(w.room, w.in.Temp)
+		err = a.d.rmdir(w.tempDir, w.in.Temp)
 	default:
-		err = a.d.unlink(w.room, w.in.Temp)
+		err = a.d.unlink(w.tempDir, w.in.Temp)
 	}
 	if err == nil || absent(err) {
-		a.over(w, false)
+		a.endStep(w, false)
 	}
 }
 
-// over notes that nothing is left to be done, or to be cleared away, for a step.
-func (a *applier) over(w *work, did bool) {
+// endStep writes into the journal that a step is over, with nothing left to remove.
+func (a *applier) endStep(w *work, did bool) {
 	if a.j.add(false, note{End: w.in.Step, Did: did}) == nil {
 		a.j.open--
 	}
@@ -204,24 +204,24 @@ func (a *applier) carryOne(w *work) error {
 	do := map[act]func(*work) error{put: a.swap, remove: a.takeAway, rmdir: a.rmdirStep, chmod: a.chmodStep}
 	err := do[w.in.Act](w)
 	if err == nil {
-		a.over(w, true)
+		a.endStep(w, true)
 		return nil
 	}
 	if errors.Is(err, unix.EXDEV) && w.in.Ready {
-		return err // nothing happened: apartNow tries another way
+		return err // nothing happened: retryBeside tries another way
 	}
-	var tampered *errTampered
+	var tampered *tamperedError
 	if errors.As(err, &tampered) {
-		a.over(w, false)
+		a.endStep(w, false)
 		return err
 	}
 	var stray *strayError
 	if w.in.Act == put && !errors.As(err, &stray) && a.isOurs(w) {
-		a.drop(w)
+		a.removeTemp(w)
 	}
-	var k *errConflict
+	var k *conflictError
 	if w.in.Temp == "" || w.in.Act == remove && errors.As(err, &k) {
-		a.over(w, false)
+		a.endStep(w, false)
 	}
 	return err
 }
@@ -229,28 +229,28 @@ func (a *applier) carryOne(w *work) error {
 // isOurs reports whether the private name stands for what was prepared.
 func (a *applier) isOurs(w *work) bool {
 	var st unix.Stat_t
-	err := unix.Fstatat(w.room, w.in.Temp, &st, unix.AT_SYMLINK_NOFOLLOW)
+	err := unix.Fstatat(w.tempDir, w.in.Temp, &st, unix.AT_SYMLINK_NOFOLLOW)
 	return err == nil && st.Ino == w.ino.Ino && st.Dev == w.ino.Dev
 }
 
 // takeAway removes a file or a link that is what it should be.
 func (a *applier) takeAway(w *work) error {
-	if !a.still(w.at) {
-		return &errConflict{fmt.Sprintf("directory %q was moved away meanwhile", w.at)}
+	if !a.isInPlace(w.at) {
+		return &conflictError{fmt.Sprintf("directory %q was moved away meanwhile", w.at)}
 	}
-	err := a.d.rename(w.dir, w.name, w.room, w.in.Temp, unix.RENAME_NOREPLACE)
+	err := a.d.rename(w.dir, w.name, w.tempDir, w.in.Temp, unix.RENAME_NOREPLACE)
 	if absent(err) {
 		return nil // somebody else was faster
 	}
 	if err != nil {
 		return err
 	}
-	ok, err := w.in.Was.is(w.room, w.in.Temp, true)
+	ok, err := w.in.Was.matches(w.tempDir, w.in.Temp, true)
 	if ok && err == nil {
-		return a.retire(w.room, w.in.Temp, string(w.in.Path))
+		return a.keepReplaced(w.tempDir, w.in.Temp, string(w.in.Path))
 	}
-	if e := a.d.rename(w.room, w.in.Temp, w.dir, w.name, unix.RENAME_NOREPLACE); e != nil {
+	if e := a.d.rename(w.tempDir, w.in.Temp, w.dir, w.name, unix.RENAME_NOREPLACE); e != nil {
 		return errors.Join(err, fmt.Errorf("putting it back (it is named %q now): %w", w.in.Temp, e))
 	}
-	return &errConflict{"it was changed meanwhile"}
+	return &conflictError{"it was changed meanwhile"}
 }

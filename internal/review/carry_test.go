@@ -22,10 +22,10 @@ func (f *field) planned(a *applier, beside, prepare bool) *work {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	a.separate = beside
+	a.crossMount = beside
 	w := a.work(&Change{Path: "d/a", Type: File, Mode: 0o644}, put, "d/a", dir)
 	w.ours, w.whole, w.in.Done = State{Type: File, Mode: 0o644}, true, &done{}
-	if w.in.Was, err = look(dir, "a"); err != nil {
+	if w.in.Was, err = readExpected(dir, "a"); err != nil {
 		f.t.Fatal(err)
 	}
 	if prepare {
@@ -227,7 +227,7 @@ func TestWhatArrived(t *testing.T) {
 		f := newField(t, Overlay).lower("d/").upper("d/a=ours")
 		a := f.applier(f.collect(), nil)
 		w := f.planned(a, false, true)
-		if err := unix.Renameat(w.room, w.in.Temp, w.dir, "a"); err != nil {
+		if err := unix.Renameat(w.tempDir, w.in.Temp, w.dir, "a"); err != nil {
 			t.Fatal(err)
 		}
 		if row.large {
@@ -236,7 +236,7 @@ func TestWhatArrived(t *testing.T) {
 		if row.does != nil {
 			row.does(f, w)
 		}
-		if err := a.arrived(w); !says(err, row.err) {
+		if err := a.checkPlaced(w); !says(err, row.err) {
 			t.Errorf("%s: %v", row.name, err)
 		}
 	}
@@ -280,7 +280,7 @@ func TestWhatIsPutOutAgain(t *testing.T) {
 			}
 			f.lower("d/a=evil")
 			a.d.hook = row.hook
-			if err := a.expel(w); !says(err, row.err) {
+			if err := a.takeOut(w); !says(err, row.err) {
 				t.Errorf("%v", err)
 			}
 			if row.after != nil {
@@ -323,10 +323,10 @@ func TestLockIsTaken(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		a.separate, a.d.hook = row.separate, row.hook
+		a.crossMount, a.d.hook = row.separate, row.hook
 		lock, err := a.takeLock(dir, "temp")
-		if !errors.Is(err, row.err) || (lock != nil) != (row.err == nil) || a.separate != row.beside {
-			t.Errorf("%s: %v, separate: %t", row.name, err, a.separate)
+		if !errors.Is(err, row.err) || (lock != nil) != (row.err == nil) || a.crossMount != row.beside {
+			t.Errorf("%s: %v, separate: %t", row.name, err, a.crossMount)
 		}
 		if lock == nil {
 			continue

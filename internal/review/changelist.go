@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"holdfast.dev/holdfast/internal/boundary/workspace"
+	floortext "holdfast.dev/holdfast/internal/floor/text"
 )
 
 // ChangeList is what a run changed that worked on the workspace itself: a list, kept
@@ -79,7 +80,11 @@ func (l ChangeList) save(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	if err := writeWhole(filepath.Join(dir, listFile), l); err != nil {
+	data, err := json.Marshal(l)
+	if err == nil {
+		err = workspace.ReplaceFile(filepath.Join(dir, listFile), append(data, '\n'), false)
+	}
+	if err != nil {
 		return err
 	}
 	if _, err := os.Lstat(filepath.Join(dir, workspace.ReviewFile)); err == nil {
@@ -87,19 +92,6 @@ func (l ChangeList) save(dir string) error {
 	}
 	about := workspace.Review{Session: l.Session, Workspace: l.Workspace, Mode: workspace.ReviewDirect, State: workspace.ReviewApplied, Begun: l.Begun, Ended: l.Ended}
 	return about.Begin(dir) // a list is not worth waiting for the disk
-}
-
-// writeWhole writes a file that is there as a whole or not at all.
-func writeWhole(path string, v any) error {
-	data, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(path+".new", append(data, '\n'), 0o600); err != nil {
-		os.Remove(path + ".new")
-		return err
-	}
-	return os.Rename(path+".new", path)
 }
 
 // prune removes lists that are too old or too many. What waits for a decision is
@@ -138,4 +130,43 @@ func ReadChangeList(dir string) (*ChangeList, error) {
 		return nil, fmt.Errorf("reading the list of what changed in %s: version %d is not known", dir, d.Version)
 	}
 	return &d, nil
+}
+
+// Set returns the changes of a list as those of a review, to be shown and not to be
+// applied. A path is from the workspace, or absolute in another tree.
+func (l *ChangeList) Set() *Set {
+	s := &Set{Mode: Direct, Root: l.Workspace}
+	root := string(l.Workspace) + "/"
+	rel := func(n workspace.Name) workspace.Name { return workspace.Name(strings.TrimPrefix(string(n), root)) }
+	for _, d := range l.Changes {
+		c := &Change{Path: rel(d.Path), From: rel(d.From), Mode: d.Mode, OldMode: d.OldMode, Size: d.Size, Applied: true}
+		if c.Kind.UnmarshalText([]byte(d.Kind)) != nil {
+			c.Kind = Modified
+		}
+		if c.Type.UnmarshalText([]byte(d.Type)) != nil {
+			c.Type = File
+		}
+		switch c.OldType = c.Type; c.Kind {
+		case Added:
+			c.OldType = None
+		case Deleted:
+			c.Type = None
+		}
+		if d.Flag != nil {
+			c.Flags = []Flag{{d.Flag.Rule, d.Flag.Reason}}
+		}
+		if d.Files == 1 {
+			c.note("1 file in it changed")
+		} else if d.Files > 0 {
+			c.note(fmt.Sprintf("%d files in it changed", d.Files))
+		}
+		if d.Held != "" {
+			c.note("moved out of the workspace, to " + floortext.Word(string(d.Held)))
+		}
+		c.judge(string(l.Workspace))
+		c.Cannot = ""
+		s.Changes = append(s.Changes, c)
+	}
+	s.order()
+	return s
 }

@@ -23,7 +23,7 @@ func Collect(ctx context.Context, src Source) (*Set, error) {
 
 func collect(ctx context.Context, src Source, lim limits) (*Set, error) {
 	s := &Set{Source: src}
-	err := s.heading()
+	err := s.readReview()
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +42,7 @@ func collect(ctx context.Context, src Source, lim limits) (*Set, error) {
 		s.Close()
 		return nil, err
 	}
-	if err := s.place(); err != nil {
+	if err := s.checkWorkspace(); err != nil {
 		s.Close()
 		return nil, err
 	}
@@ -80,8 +80,8 @@ func (s *Set) settleDead(ctx context.Context) (err error) {
 	return err
 }
 
-// place sees that the workspace is the directory that the run began with.
-func (s *Set) place() error {
+// checkWorkspace checks that the workspace is the directory that the run began with.
+func (s *Set) checkWorkspace() error {
 	var st unix.Stat_t
 	if err := unix.Fstat(s.trees.tree, &st); err != nil {
 		return fmt.Errorf("looking at the workspace: %w", err)
@@ -98,8 +98,8 @@ func (s *Set) fill(ctx context.Context, lim limits) error {
 	}
 	c := &collector{ctx: ctx, t: s.trees, mode: s.Mode, root: s.Source.Workspace, lim: lim, apart: s.apart, rules: &s.Source.Rules}
 	if s.Mode == Copy {
-		copied := map[string]identity{}
-		_, listed, err := readFacts(s.Source.Dir+"/"+workspace.CopyFile, func(path string, i identity) { copied[path] = i })
+		copied := map[string]workspace.Identity{}
+		_, listed, err := readFacts(s.Source.Dir+"/"+workspace.CopyFile, func(path string, i workspace.Identity) { copied[path] = i })
 		if err != nil {
 			return err
 		}
@@ -125,10 +125,10 @@ func (s *Set) fill(ctx context.Context, lim limits) error {
 		return err
 	}
 	s.order()
-	if err := s.starts(c.began); err != nil {
+	if err := s.readStart(c.began); err != nil {
 		return err
 	}
-	s.saved.on(s)
+	s.saved.restore(s)
 	return nil
 }
 
@@ -150,63 +150,6 @@ func (s *Set) order() {
 	s.index = make(map[string]*Change, len(s.Changes))
 	for _, c := range s.Changes {
 		s.index[string(c.Path)] = c
-	}
-}
-
-// Item is one path of a list of changes.
-type Item struct {
-	Path    string // from the workspace
-	Kind    Kind
-	From    string // of a rename
-	Type    Type
-	OldType Type
-	Mode    uint32
-	OldMode uint32
-	Size    int64
-	Target  string // of a link
-	Flags   []Flag // found by others
-	Notes   []string
-}
-
-// List makes a Set of changes that a run made in the workspace itself: flagged
-// and put in order as those of Collect, to be shown and not to be applied. Names
-// are looked up in the rules of src as those of ordinary files.
-func List(src Source, items []Item) *Set {
-	s := &Set{Source: src, Mode: Direct, Root: workspace.Name(src.Workspace)}
-	for _, it := range items {
-		c := &Change{
-			Path: workspace.Name(it.Path), Kind: it.Kind, From: workspace.Name(it.From), Type: it.Type, OldType: it.OldType,
-			Mode: it.Mode, OldMode: it.OldMode, Size: it.Size, Target: workspace.Name(it.Target), Flags: it.Flags, Notes: it.Notes,
-			Applied: true,
-		}
-		if len(c.Flags) == 0 {
-			c.lookUp(&src.Rules, it.Path)
-		}
-		c.judge(src.Workspace)
-		c.Cannot = ""
-		s.Changes = append(s.Changes, c)
-	}
-	s.order()
-	return s
-}
-
-// lookUp flags a change by all names of its path.
-func (c *Change) lookUp(rules *workspace.Rules, p string) {
-	look := rules.Look()
-	at := ""
-	for rest := p; rest != ""; {
-		name, more, below := strings.Cut(rest, "/")
-		at = join(at, name)
-		var rule *workspace.Rule
-		rule, look = look.Match(at, name, below || max(c.Type, c.OldType) == Dir, c.Type == Link && !below)
-		if rule != nil && below {
-			c.raise(rule.Pattern, "it lies in %q: %s", at, rule.Reason)
-			return
-		}
-		if rule != nil {
-			c.raise(rule.Pattern, "%s", rule.Reason)
-		}
-		rest = more
 	}
 }
 

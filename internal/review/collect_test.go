@@ -56,7 +56,7 @@ func TestTheHeadingSaysWhatTheCallerDoesNot(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := &Set{Source: Source{Dir: f.dir, Began: row.given}}
-		if err := s.heading(); err != nil || !s.Source.Began.Equal(row.want) {
+		if err := s.readReview(); err != nil || !s.Source.Began.Equal(row.want) {
 			t.Errorf("given %v: %v, %v", row.given, s.Source.Began, err)
 		}
 	}

@@ -148,19 +148,19 @@ func TestAnEntryThatIsNotThere(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.close()
-	look := func(ctx context.Context, apart ...string) *visit {
+	look := func(ctx context.Context, apart ...string) *comparison {
 		c := &collector{ctx: ctx, t: s.trees, mode: Overlay, lim: defaultLimits(), apart: map[string]bool{}}
 		for _, a := range apart {
 			c.apart[a] = true
 		}
-		return &visit{collector: c, job: job{look: s.Source.Rules.Look()}, l: l}
+		return &comparison{collector: c, job: job{look: s.Source.Rules.Look()}, l: l}
 	}
 	long := strings.Repeat("n/", maxName/2) + "n" // a path that is just not too long
 	ended, end := context.WithCancel(t.Context())
 	end()
 	for _, row := range []struct {
 		name, entry   string
-		v             *visit
+		v             *comparison
 		deleted       bool
 		found, unseen int
 		err           error
@@ -202,7 +202,7 @@ func TestFlagOfWhatIsPushed(t *testing.T) {
 	}{
 		{nil, nil, Added, ""}, {over, rule, TypeChanged, "above"}, {nil, rule, TypeChanged, ".vscode"}, {nil, rule, Added, ".vscode"}, {nil, nil, TypeChanged, "below"},
 	} {
-		v := &visit{collector: &collector{}, job: job{over: row.over}}
+		v := &comparison{collector: &collector{}, job: job{over: row.over}}
 		v.push(job{}, &Change{Path: "d", Kind: row.kind}, row.rule)
 		if got := v.subs[0].over; (got == nil) != (row.want == "") || got != nil && got.Rule != row.want {
 			t.Errorf("row %d: %+v", i, got)
@@ -213,62 +213,13 @@ func TestFlagOfWhatIsPushed(t *testing.T) {
 // TestEntryOfACopy: a name of the workspace counts as deleted from a copy only if the
 // copy had it; without a list, any name does.
 func TestEntryOfACopy(t *testing.T) {
-	v := &visit{collector: &collector{}, job: job{path: "d"}}
+	v := &comparison{collector: &collector{}, job: job{path: "d"}}
 	if !v.inCopy("a") {
 		t.Error("without a list, d/a was not in the copy")
 	}
-	v.copied = map[string]identity{"d/a": {}}
+	v.copied = map[string]workspace.Identity{"d/a": {}}
 	if !v.inCopy("a") || v.inCopy("b") {
 		t.Error("with a list of d/a")
-	}
-}
-
-// TestDiffsInOrder: the changes come in the order of the list, and an error of whoever
-// takes them, or the end of the context, ends it all and is returned.
-func TestDiffsInOrder(t *testing.T) {
-	f := newField(t, Overlay)
-	for i := range 100 {
-		f.upper(fmt.Sprintf("f%02d=%d\n", i, i))
-	}
-	s := f.collect()
-	var got []*Change
-	take := func(c *Change, d *Diff, err error) error {
-		if err != nil || len(d.Hunks) != 1 {
-			t.Errorf("%s: %+v, %v", c, d, err)
-		}
-		got = append(got, c)
-		return nil
-	}
-	if err := s.Diffs(t.Context(), s.Changes, take); err != nil || !slices.Equal(got, s.Changes) {
-		t.Errorf("%v, %d changes", err, len(got))
-	}
-	enough, n := errors.New("enough"), 0
-	if err := s.Diffs(t.Context(), s.Changes, func(*Change, *Diff, error) error {
-		if n++; n == 3 {
-			return enough
-		}
-		return nil
-	}); !errors.Is(err, enough) || n != 3 {
-		t.Errorf("after %d: %v", n, err)
-	}
-	ctx, end := context.WithCancel(t.Context())
-	n = 0
-	if err := s.Diffs(ctx, s.Changes, func(*Change, *Diff, error) error { n++; end(); return nil }); !errors.Is(err, context.Canceled) || n != 1 {
-		t.Errorf("ended after %d: %v", n, err)
-	}
-	ctx, end = context.WithCancel(t.Context())
-	if err := s.Diffs(ctx, s.Changes[:1], func(*Change, *Diff, error) error { end(); return nil }); err != nil {
-		t.Errorf("ended when all had been taken: %v", err)
-	}
-	var errs int
-	gone := []*Change{{Path: "gone/x", Kind: Added, Type: File}}
-	if err := s.Diffs(t.Context(), gone, func(_ *Change, d *Diff, err error) error {
-		if err != nil {
-			errs++
-		}
-		return nil
-	}); err != nil || errs != 1 {
-		t.Errorf("what is gone: %v, %d errors", err, errs)
 	}
 }
 

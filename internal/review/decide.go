@@ -11,6 +11,7 @@ import (
 	"strconv"
 
 	"golang.org/x/sys/unix"
+	"holdfast.dev/holdfast/internal/boundary/workspace"
 )
 
 // BusyError says that another process is reviewing the same run.
@@ -56,7 +57,7 @@ func (s *Set) Hold() error {
 	if err := s.saved.read(); err != nil {
 		return errors.Join(err, s.saved.release())
 	}
-	s.saved.on(s)
+	s.saved.restore(s)
 	return nil
 }
 
@@ -77,7 +78,7 @@ func (s *Set) DecideAll(list []*Change, d Decision) error {
 			return fmt.Errorf("deciding about %q: %w", c.Path, ErrChanged)
 		}
 		c.digest, c.Decision, c.hunks = digest, d, nil
-		e := s.saved.of(c)
+		e := s.saved.entry(c)
 		e.Decision, e.Digest, e.Hunks = d, digest, nil
 		c.Applied = e.done(digest)
 	}
@@ -110,7 +111,7 @@ func (s *Set) DecideHunk(c *Change, d *Diff, hunk int, decision Decision) error 
 	c.hunks.by[d.Hunks[hunk].ID] = decision
 	d.Hunks[hunk].Decision = decision
 	c.Decision = c.hunks.whole()
-	e := s.saved.of(c)
+	e := s.saved.entry(c)
 	e.Decision, e.Digest, e.Hunks = c.Decision, digest, c.hunks.by
 	c.Applied = e.done(digest)
 	return s.saved.write()
@@ -149,7 +150,7 @@ func (s *Set) digestWith(c *Change, mark string) (string, error) {
 	}
 	if c.Type == File && len(c.parts) == 0 && mark == "" {
 		dir, name := cut(string(c.Path))
-		d, err := openBeneath(s.trees.upper, dir, unix.O_PATH|unix.O_DIRECTORY)
+		d, err := workspace.OpenBeneath(s.trees.upper, dir, unix.O_PATH|unix.O_DIRECTORY)
 		if err != nil {
 			return "", err
 		}
@@ -167,7 +168,7 @@ func (s *Set) digestWith(c *Change, mark string) (string, error) {
 // fileDigest is the part of a digest that stands for a file's content. Reading a
 // file that is closed to its owner moves its change time.
 func fileDigest(st *unix.Statx_t) string {
-	i := identityOf(st)
+	i := workspace.IdentityOf(st)
 	if i.Mode&0o400 == 0 {
 		i.Ctime = 0
 	}

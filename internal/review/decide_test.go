@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+	"holdfast.dev/holdfast/internal/boundary/workspace"
 )
 
 // TestWhoMayDecide: a list and a run that goes on take no decision, what cannot be
@@ -16,7 +17,7 @@ func TestWhoMayDecide(t *testing.T) {
 	if a, b := (&BusyError{}).Error(), (&BusyError{PID: 7}).Error(); strings.Contains(a, "process") || !strings.Contains(b, "process 7") {
 		t.Errorf("%q, %q", a, b)
 	}
-	list := List(Source{}, []Item{{Path: "a", Kind: Added, Type: File}})
+	list := (&ChangeList{Changes: []workspace.Difference{{Path: "a", Kind: workspace.KindAdded, Type: "file"}}}).Set()
 	if err := list.Decide(list.Find("a"), Accept); !errors.Is(err, errList) {
 		t.Errorf("a list: %v", err)
 	}

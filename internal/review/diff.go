@@ -12,6 +12,7 @@ import (
 	"strconv"
 
 	"golang.org/x/sys/unix"
+	"holdfast.dev/holdfast/internal/boundary/workspace"
 )
 
 const (
@@ -134,7 +135,7 @@ func (t *trees) sideMode(path string, mode uint32) uint32 {
 func readSide(root int, path string, own bool) (side Side, err error) {
 	side.Known = true
 	dir, name := cut(path)
-	d, err := openBeneath(root, dir, unix.O_PATH|unix.O_DIRECTORY)
+	d, err := workspace.OpenBeneath(root, dir, unix.O_PATH|unix.O_DIRECTORY)
 	if absent(err) {
 		return side, nil
 	}
@@ -169,19 +170,17 @@ func readAt(d int, name string, own bool) (side Side, err error) {
 	if side.Size > MaxSum {
 		return side, nil
 	}
-	fd, err := openFD(d, name, own)
+	f, err := openFile(d, name, own)
 	if err != nil {
 		return side, err
 	}
+	defer f.Close()
 	if side.Size <= MaxText {
-		err = side.read(fd)
-		unix.Close(fd)
+		err = side.read(f)
 	} else {
-		f := os.NewFile(uintptr(fd), "file")
 		h := sha256.New()
 		_, err = io.Copy(h, io.LimitReader(f, MaxSum))
 		side.SHA256 = hex.EncodeToString(h.Sum(nil))
-		f.Close()
 	}
 	if err != nil {
 		return side, err
@@ -193,14 +192,16 @@ func readAt(d int, name string, own bool) (side Side, err error) {
 }
 
 // read takes the content of a small file.
-func (s *Side) read(fd int) (err error) {
-	if s.data, err = readFD(fd, s.Size); err != nil {
+func (s *Side) read(f *os.File) error {
+	b := make([]byte, s.Size+1)
+	n, err := io.ReadFull(f, b)
+	if !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) && err != nil {
 		return err
 	}
-	if int64(len(s.data)) != s.Size {
+	if int64(n) != s.Size {
 		return ErrChanged
 	}
-	s.full = true
+	s.data, s.full = b[:n:n], true
 	sum := sha256.Sum256(s.data)
 	s.SHA256 = hex.EncodeToString(sum[:])
 	return nil

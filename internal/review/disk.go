@@ -9,6 +9,7 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+	"holdfast.dev/holdfast/internal/boundary/workspace"
 )
 
 // disk makes the system calls that change something. Tests break each of them.
@@ -78,13 +79,13 @@ func (d *disk) mkdir(dir int, name string, mode uint32, group int) error {
 	if _, err := f.Readdirnames(1); !errors.Is(err, io.EOF) || int(st.Uid) != os.Geteuid() {
 		return fmt.Errorf("%q was replaced while it was made", name)
 	}
-	return d.dress(int(f.Fd()), mode, group)
+	return d.setOwnerAndMode(int(f.Fd()), mode, group)
 }
 
-// dress gives an open new file or directory its owner, its group and its bits. A
+// setOwnerAndMode gives an open new file or directory its owner, its group and its bits. A
 // group of -1 is that of the workspace, or our own. One that we may not give stays
 // what it is.
-func (d *disk) dress(fd int, mode uint32, group int) error {
+func (d *disk) setOwnerAndMode(fd int, mode uint32, group int) error {
 	if d.uid >= 0 {
 		gid := d.gid
 		if group >= 0 {
@@ -149,7 +150,7 @@ func (d *disk) copy(to, from *os.File, size int64) error {
 			return to.Truncate(size)
 		}
 		for at := int64(0); at < size; {
-			if at = dataFrom(from, at, size); at >= size {
+			if at = workspace.DataFrom(int(from.Fd()), at, size); at >= size {
 				break
 			}
 			end := size

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+	"holdfast.dev/holdfast/internal/boundary/workspace"
 )
 
 // TestSyncOfWhatCannotBe: a file system that keeps nothing is no error, any other is;
@@ -100,7 +101,7 @@ func TestOwnerOfWhatIsMade(t *testing.T) {
 			chowned = true
 			return row.fails
 		}}
-		err = d.dress(int(f.Fd()), 0o640, row.group)
+		err = d.setOwnerAndMode(int(f.Fd()), 0o640, row.group)
 		info, _ := f.Stat()
 		f.Close()
 		if !errors.Is(err, row.want) || chowned != row.chowned || (info.Mode() == 0o640) != (err == nil) {
@@ -138,7 +139,7 @@ func TestCopyKeepsHoles(t *testing.T) {
 	if err := unix.Fstat(int(to.Fd()), &st); err != nil || st.Size != size || st.Blocks > 1<<20/512 {
 		t.Errorf("%v, %d bytes in %d blocks", err, st.Size, st.Blocks)
 	}
-	if !sameContent(from, to, size) {
+	if !workspace.SameContent(int(from.Fd()), int(to.Fd()), size) {
 		t.Error("the copy has another content")
 	}
 }

@@ -12,13 +12,13 @@ import (
 
 // entry compares one name that the run left with what was there. files says
 // that a regular file of the directory may stand for a deleted one.
-func (v *visit) entry(name string, files bool) error {
+func (v *comparison) entry(name string, files bool) error {
 	if err := v.ctx.Err(); err != nil {
 		return err
 	}
 	path := join(v.path, name)
 	if len(path) > maxName {
-		v.miss(v.path, "what is below has names that are longer than %d bytes", maxName)
+		v.addUnseen(v.path, "what is below has names that are longer than %d bytes", maxName)
 		return nil
 	}
 	if v.apart[path] || v.apart["."] {
@@ -26,7 +26,7 @@ func (v *visit) entry(name string, files bool) error {
 	}
 	var st unix.Statx_t
 	if err := status(int(v.l.upper.Fd()), name, &st); err != nil {
-		v.miss(path, "it cannot be looked at: %v", err)
+		v.addUnseen(path, "it cannot be looked at: %v", err)
 		return nil
 	}
 	var was old
@@ -34,13 +34,13 @@ func (v *visit) entry(name string, files bool) error {
 	if v.which == both {
 		var err error
 		if was, had, err = v.l.old(name); err != nil {
-			v.miss(path, "what was there before cannot be looked at: %v", err)
+			v.addUnseen(path, "what was there before cannot be looked at: %v", err)
 			return nil
 		}
 	}
 	if v.copied != nil {
 		i, ok := v.copied[path]
-		if ok && typeOf(st.Mode) != Dir && i.same(identityOf(&st), false) {
+		if ok && typeOf(st.Mode) != Dir && sameState(i, workspace.IdentityOf(&st), false) {
 			return nil // not touched
 		}
 		if ok && typeOf(st.Mode) == Dir && i.Mode == uint32(st.Mode) && had && typeOf(was.st.Mode) == Dir {
@@ -54,12 +54,12 @@ func (v *visit) entry(name string, files bool) error {
 		}
 		return nil
 	}
-	v.pair(path, name, &st, was, had)
+	v.addChange(path, name, &st, was, had)
 	return nil
 }
 
-// pair makes a change of a name of which both sides were looked at.
-func (v *visit) pair(path, name string, st *unix.Statx_t, was old, had bool) {
+// addChange makes a change of a name of which both sides were looked at.
+func (v *comparison) addChange(path, name string, st *unix.Statx_t, was old, had bool) {
 	c := &Change{Path: workspace.Name(path), Type: typeOf(st.Mode), Mode: uint32(st.Mode) & 0o7777, Size: int64(st.Size)}
 	if had {
 		c.OldType, c.OldMode, c.OldSize = typeOf(was.st.Mode), uint32(was.st.Mode)&0o7777, int64(was.st.Size)
@@ -78,7 +78,7 @@ func (v *visit) pair(path, name string, st *unix.Statx_t, was old, had bool) {
 		v.push(job{path: path, which: onlyLower, look: below}, c, rule)
 	case had && c.OldType != c.Type:
 		c.Kind = TypeChanged
-		v.sniff(c, name)
+		v.readHead(c, name)
 		v.add(c, rule)
 	case had:
 		v.compare(c, rule, name, st, was)
@@ -87,13 +87,13 @@ func (v *visit) pair(path, name string, st *unix.Statx_t, was old, had bool) {
 		if st.Nlink > 1 && c.Type == File {
 			c.note("another name has the same content; here it becomes a file of its own")
 		}
-		v.sniff(c, name)
+		v.readHead(c, name)
 		v.add(c, rule)
 	}
 }
 
 // inCopy reports whether a copy of the workspace had a name of this directory.
-func (v *visit) inCopy(name string) bool {
+func (v *comparison) inCopy(name string) bool {
 	if v.copied == nil {
 		return true
 	}
@@ -102,7 +102,7 @@ func (v *visit) inCopy(name string) bool {
 }
 
 // links completes what both sides of a link point to.
-func (v *visit) links(c *Change, name string, was old) {
+func (v *comparison) links(c *Change, name string, was old) {
 	if c.Type == Link {
 		t, err := readLink(int(v.l.upper.Fd()), name)
 		if err != nil {
@@ -117,7 +117,7 @@ func (v *visit) links(c *Change, name string, was old) {
 }
 
 // newDir lists a directory of what the run left.
-func (v *visit) newDir(c *Change, rule *workspace.Rule, below workspace.Look) {
+func (v *comparison) newDir(c *Change, rule *workspace.Rule, below workspace.Look) {
 	which := both
 	switch c.OldType {
 	case Dir:
@@ -135,7 +135,7 @@ func (v *visit) newDir(c *Change, rule *workspace.Rule, below workspace.Look) {
 }
 
 // push hands a directory on, with the flag that all in it has.
-func (v *visit) push(j job, c *Change, rule *workspace.Rule) {
+func (v *comparison) push(j job, c *Change, rule *workspace.Rule) {
 	j.over = v.over
 	switch {
 	case j.over != nil:
@@ -148,13 +148,13 @@ func (v *visit) push(j job, c *Change, rule *workspace.Rule) {
 }
 
 // deleted lists a name that the run took away, and all below it.
-func (v *visit) deleted(name string) error {
+func (v *comparison) deleted(name string) error {
 	if err := v.ctx.Err(); err != nil {
 		return err
 	}
 	path := join(v.path, name)
 	if len(path) > maxName {
-		v.miss(v.path, "what was deleted below has names that are longer than %d bytes", maxName)
+		v.addUnseen(v.path, "what was deleted below has names that are longer than %d bytes", maxName)
 		return nil
 	}
 	if v.apart[path] || v.apart["."] {
@@ -163,7 +163,7 @@ func (v *visit) deleted(name string) error {
 	was, had, err := v.l.old(name)
 	if err != nil || !had {
 		if err != nil {
-			v.miss(path, "what was deleted cannot be looked at: %v", err)
+			v.addUnseen(path, "what was deleted cannot be looked at: %v", err)
 		}
 		return nil
 	}
@@ -172,7 +172,7 @@ func (v *visit) deleted(name string) error {
 	}
 	c := &Change{Path: workspace.Name(path), Kind: Deleted, OldType: typeOf(was.st.Mode), OldMode: uint32(was.st.Mode) & 0o7777, OldSize: int64(was.st.Size)}
 	v.links(c, name, was)
-	v.late(c, was)
+	v.noteLate(c, was)
 	rule, below := v.look.Match(path, name, c.OldType == Dir, c.OldType == Link)
 	v.add(c, rule)
 	if c.OldType == Dir {
@@ -182,17 +182,17 @@ func (v *visit) deleted(name string) error {
 }
 
 // compare looks at a file or a link that was there under the same type.
-func (v *visit) compare(c *Change, rule *workspace.Rule, name string, st *unix.Statx_t, was old) {
+func (v *comparison) compare(c *Change, rule *workspace.Rule, name string, st *unix.Statx_t, was old) {
 	if v.mode == Copy && v.copied == nil && v.began != 0 && nanos(st.Ctime) < v.began {
 		return // not touched since the copy was taken
 	}
-	v.late(c, was)
+	v.noteLate(c, was)
 	same := false
 	switch c.Type {
 	case File:
 		same = c.Size == c.OldSize && v.equal(c, name, was)
 		if !same {
-			v.sniff(c, name)
+			v.readHead(c, name)
 		}
 	case Link:
 		same = c.Target == c.OldTarget
@@ -216,15 +216,15 @@ func (v *visit) compare(c *Change, rule *workspace.Rule, name string, st *unix.S
 	v.add(c, rule)
 }
 
-// late notes that the workspace did not wait for the review.
-func (v *visit) late(c *Change, was old) {
+// noteLate notes that the file in the workspace changed after the run began.
+func (v *comparison) noteLate(c *Change, was old) {
 	if !was.kept && v.began != 0 && nanos(was.st.Ctime) >= v.began && c.OldType != Dir {
 		c.Notes = append(c.Notes, "the workspace's own file changed after the run began: the two sides shown are that one and the run's")
 	}
 }
 
 // equal reports whether the contents of two files of one size are the same.
-func (v *visit) equal(c *Change, name string, was old) bool {
+func (v *comparison) equal(c *Change, name string, was old) bool {
 	if c.Size == 0 {
 		return true
 	}
@@ -242,11 +242,11 @@ func (v *visit) equal(c *Change, name string, was old) bool {
 		return false
 	}
 	defer b.Close()
-	return sameContent(a, b, c.Size)
+	return workspace.SameContent(int(a.Fd()), int(b.Fd()), c.Size)
 }
 
-// sniff reads the beginning of a new or changed file.
-func (v *visit) sniff(c *Change, name string) {
+// readHead reads the first bytes of a new or changed file.
+func (v *comparison) readHead(c *Change, name string) {
 	c.Huge = c.Size > MaxText || c.OldType == File && c.OldSize > MaxText
 	if c.Type != File || c.Size == 0 {
 		return
@@ -260,7 +260,7 @@ func (v *visit) sniff(c *Change, name string) {
 	c.head(f)
 }
 
-func (v *visit) whiteoutFile(name string, st *unix.Statx_t) bool {
+func (v *comparison) whiteoutFile(name string, st *unix.Statx_t) bool {
 	if typeOf(st.Mode) != File {
 		return false
 	}
@@ -279,8 +279,8 @@ func (v *visit) whiteoutFile(name string, st *unix.Statx_t) bool {
 }
 
 // add keeps a change.
-func (v *visit) add(c *Change, rule *workspace.Rule) {
-	if !v.room(string(c.Path)) {
+func (v *comparison) add(c *Change, rule *workspace.Rule) {
+	if !v.reserve(string(c.Path)) {
 		return
 	}
 	v.flag(c, rule)

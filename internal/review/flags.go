@@ -17,7 +17,7 @@ import (
 )
 
 // flag judges a change: rule is what the list of names says of it.
-func (v *visit) flag(c *Change, rule *workspace.Rule) {
+func (v *comparison) flag(c *Change, rule *workspace.Rule) {
 	if rule != nil {
 		reason := rule.Reason
 		if c.Kind == Deleted {
@@ -56,7 +56,7 @@ func (c *Change) judge(root string) {
 			c.raise("name", "its name holds letters that look like others: %s", word)
 		}
 	}
-	if why := unclear(string(c.Path)); why != "" {
+	if why := unclearName(string(c.Path)); why != "" {
 		c.raise("name", "its name holds %s", why)
 	} else if !utf8.ValidString(string(c.Path)) {
 		c.note("its name is no valid UTF-8")
@@ -156,8 +156,8 @@ func article(t Type) string {
 	return "a " + t.String()
 }
 
-// unclear says what in a name is not shown as it is; "" for nothing.
-func unclear(name string) string {
+// unclearName says what in a name is not shown as it is; "" for nothing.
+func unclearName(name string) string {
 	for _, r := range name {
 		switch {
 		case r < ' ' || r >= 0x7f && r < 0xa0 || r == 0x2028 || r == 0x2029:
@@ -221,9 +221,9 @@ func program(b []byte) string {
 	return ""
 }
 
-// twins notes new names that differ from a neighbour only in case, or in what
+// noteCase notes new names that differ from a neighbour only in case, or in what
 // some file systems ignore: there, one would be the other.
-func (v *visit) twins() error {
+func (v *comparison) noteCase() error {
 	if len(v.fresh) == 0 {
 		return nil
 	}
@@ -248,7 +248,7 @@ func (v *visit) twins() error {
 			})
 		}
 		if err != nil {
-			return v.listed(err)
+			return v.listError(err)
 		}
 	}
 	for _, c := range v.found {

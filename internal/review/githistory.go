@@ -18,12 +18,12 @@ import (
 func (a *applier) history(c *Change) (err error) {
 	digest, err := a.digest(c)
 	if err != nil || digest != c.digest {
-		a.failed(c, string(c.Path), errors.Join(err, ErrChanged))
+		a.reportChange(c, string(c.Path), errors.Join(err, ErrChanged))
 		return nil
 	}
 	free, err := a.lockGit(string(c.Path))
 	if err != nil {
-		a.failed(c, string(c.Path), err)
+		a.reportChange(c, string(c.Path), err)
 		return nil
 	}
 	defer func() { err = errors.Join(err, free()) }()
@@ -31,14 +31,14 @@ func (a *applier) history(c *Change) (err error) {
 	for _, p := range c.parts {
 		list, err := a.planPart(c, p)
 		if err != nil {
-			a.part(p, err)
+			a.reportPart(p, err)
 			return a.closeDirs()
 		}
 		steps = append(steps, list...)
 	}
 	d := &done{Digest: digest}
 	if len(steps) == 0 {
-		a.did(c, d)
+		a.markApplied(c, d)
 		return a.closeDirs()
 	}
 	for _, w := range steps {
@@ -56,9 +56,9 @@ func (a *applier) history(c *Change) (err error) {
 	return a.closeDirs()
 }
 
-// part puts into the report what is in the way of one file of a history.
-func (a *applier) part(p *Change, err error) {
-	var k *errConflict
+// reportPart puts into the report what is in the way of one file of a history.
+func (a *applier) reportPart(p *Change, err error) {
+	var k *conflictError
 	if errors.As(err, &k) {
 		a.rep.Conflicts = append(a.rep.Conflicts, a.conflict(p, string(p.Path), k.why))
 		return
@@ -118,7 +118,7 @@ func (a *applier) planObject(p *Change, class gitClass) ([]*work, error) {
 // that no command of the user runs into the middle of this.
 func (a *applier) lockGit(repo string) (free func() error, err error) {
 	free = func() error { return nil }
-	d, err := openBeneath(a.trees.tree, repo, unix.O_PATH|unix.O_DIRECTORY)
+	d, err := workspace.OpenBeneath(a.trees.tree, repo, unix.O_PATH|unix.O_DIRECTORY)
 	if errors.Is(err, unix.ENOENT) {
 		return free, nil // a new repository
 	}
@@ -136,7 +136,7 @@ func (a *applier) lockGit(repo string) (free func() error, err error) {
 	}
 	lock, err := a.takeLock(dir, temp)
 	if errors.Is(err, unix.EEXIST) {
-		err = &errConflict{"git is at work there, or was killed: index.lock exists"}
+		err = &conflictError{"git is at work there, or was killed: index.lock exists"}
 	} else if err != nil {
 		err = errors.Join(fmt.Errorf("locking the repository: %w", err), a.unlock(path))
 	}
@@ -145,7 +145,7 @@ func (a *applier) lockGit(repo string) (free func() error, err error) {
 	}
 	return func() error {
 		defer lock.Close()
-		d, err := openBeneath(a.trees.tree, repo, unix.O_PATH|unix.O_DIRECTORY)
+		d, err := workspace.OpenBeneath(a.trees.tree, repo, unix.O_PATH|unix.O_DIRECTORY)
 		if err != nil {
 			return nil // the repository is gone, and with it the lock
 		}
@@ -166,7 +166,7 @@ func (a *applier) lockGit(repo string) (free func() error, err error) {
 // removes temp.
 func (a *applier) takeLock(dir int, temp string) (*os.File, error) {
 	room := dir
-	if a.together(dir) {
+	if a.sameMount(dir) {
 		room = a.trees.ready
 	}
 	f, err := a.d.create(room, temp)
@@ -178,14 +178,14 @@ func (a *applier) takeLock(dir int, temp string) (*os.File, error) {
 		err = a.d.rename(room, temp, dir, "index.lock", unix.RENAME_NOREPLACE)
 	}
 	if err == nil && !isLock(dir, f) {
-		return nil, errors.Join(&errConflict{"a program exchanged index.lock while it was made: end what runs there, and apply again"}, f.Close())
+		return nil, errors.Join(&conflictError{"a program exchanged index.lock while it was made: end what runs there, and apply again"}, f.Close())
 	}
 	if err == nil {
 		return f, nil
 	}
 	err = errors.Join(err, f.Close())
 	if errors.Is(err, unix.EXDEV) && room != dir {
-		a.separate = true // see apartNow
+		a.crossMount = true // see retryBeside
 		if err := a.d.unlink(room, temp); err != nil {
 			return nil, err
 		}

@@ -5,6 +5,7 @@ package review
 import (
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 
@@ -85,25 +86,15 @@ func (c *collector) indexed(ch *Change, data, config []byte) {
 }
 
 // oldIndex is an index as it was when the run began; nil for none.
-func (c *collector) oldIndex(path string) []byte {
-	if c.t.gone[path] {
-		return nil
-	}
-	for _, root := range []int{c.t.base, c.t.tree} {
-		if root < 0 {
-			continue
-		}
-		if data := readIndex(root, path, false); data != nil {
-			return data
-		}
-	}
-	return nil
-}
+func (c *collector) oldIndex(path string) []byte { return readWhole(c.t.openOld(path)) }
 
 // readIndex reads a whole index below root; nil where there is none that git
 // would take.
 func readIndex(root int, path string, own bool) []byte {
-	f, err := openFile(root, path, own)
+	return readWhole(openFile(root, path, own))
+}
+
+func readWhole(f *os.File, err error) []byte {
 	if err != nil {
 		return nil
 	}

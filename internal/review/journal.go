@@ -112,8 +112,8 @@ func (j *journal) close() error {
 	return j.d.do("journal", func() error { return os.Remove(j.dir + "/journal") })
 }
 
-// story is what a journal tells of an apply that died.
-type story struct {
+// journalState is what the journal of an apply that died says.
+type journalState struct {
 	steps []*intent
 	made  map[int]made
 	left  map[int]State
@@ -123,7 +123,7 @@ type story struct {
 
 // readJournal reads the journal of an apply that died; nil: none did. A line
 // that was not finished is the end.
-func readJournal(dir string) (*story, error) {
+func readJournal(dir string) (*journalState, error) {
 	f, err := os.Open(dir + "/journal")
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
@@ -132,7 +132,7 @@ func readJournal(dir string) (*story, error) {
 		return nil, fmt.Errorf("reading the journal: %w", err)
 	}
 	defer f.Close()
-	s := &story{made: map[int]made{}, left: map[int]State{}, ended: map[int]bool{}}
+	s := &journalState{made: map[int]made{}, left: map[int]State{}, ended: map[int]bool{}}
 	r := bufio.NewReader(f)
 	for {
 		line, err := r.ReadBytes('\n')

@@ -176,7 +176,7 @@ func TestFlagsOfNames(t *testing.T) {
 		"\u00a0": spaces, "\u3000": spaces, "\u200b": hidden, "\u202e": turns, "\u200f": turns, "\xff": "", "\ufffd": "", "\xff\u200b": hidden,
 		"\u00a1": "", "\u2027": "", "\u2030": "",
 	} {
-		if got := unclear(name); got != want {
+		if got := unclearName(name); got != want {
 			t.Errorf("%q: %q, want %q", name, got, want)
 		}
 	}
@@ -291,7 +291,7 @@ func TestFlagsOfWhatLiesBelow(t *testing.T) {
 		{Modified, &workspace.Rule{Pattern: ".vscode", Reason: "an editor reads it"}, over, false, []Flag{{".vscode", "an editor reads it"}}},
 		{Modified, nil, nil, true, []Flag{git}},
 	} {
-		v := &visit{collector: &collector{root: "/ws"}, job: job{over: row.over, look: rules.Look()}}
+		v := &comparison{collector: &collector{root: "/ws"}, job: job{over: row.over, look: rules.Look()}}
 		if row.git {
 			v.look = v.look.Repository()
 		}

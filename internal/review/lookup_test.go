@@ -25,7 +25,7 @@ func TestWhatIsExpected(t *testing.T) {
 	}
 	defer unix.Close(dir)
 	see := func(name string) expected {
-		e, err := look(dir, name)
+		e, err := readExpected(dir, name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -68,16 +68,13 @@ func TestWhatIsExpected(t *testing.T) {
 		{"nothing", "none", expected{}, false, true, false},
 		{"something", "none", see("a"), false, false, false},
 	} {
-		if is, err := row.e.is(dir, row.name, row.moved); err != nil || is != row.is {
+		if is, err := row.e.matches(dir, row.name, row.moved); err != nil || is != row.is {
 			t.Errorf("%s: %t, %v", row.what, is, err)
 		}
 		if row.name == "none" || row.what == "another type" {
 			continue
 		}
-		fd, err := openFD(dir, row.name, false)
-		if row.name != "a" {
-			fd, err = unix.Openat(dir, row.name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-		}
+		fd, err := unix.Openat(dir, row.name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -85,7 +82,7 @@ func TestWhatIsExpected(t *testing.T) {
 		if err := statusOf(fd, &st); err != nil {
 			t.Fatal(err)
 		}
-		if holds, err := row.e.holds(fd, &st); err != nil || holds != row.holds {
+		if holds, err := row.e.descriptorMatches(fd, &st); err != nil || holds != row.holds {
 			t.Errorf("%s: holds %t, %v", row.what, holds, err)
 		}
 		unix.Close(fd)
@@ -103,9 +100,9 @@ func TestWhatAPathMustBe(t *testing.T) {
 	s := f.collect()
 	dir := s.trees.tree
 	s.trees.gone = map[string]bool{"gone": true}
-	ids := map[string]identity{}
+	ids := map[string]workspace.Identity{}
 	for _, n := range []string{"a", "dir", "kept", "keptdir", "gone", "done"} {
-		e, err := look(dir, n)
+		e, err := readExpected(dir, n)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -113,13 +110,13 @@ func TestWhatAPathMustBe(t *testing.T) {
 	}
 	s.saved.list["done"] = &savedChange{Done: &done{Left: State{Type: File, Size: 99}}}
 	s.saved.list["undone"] = &savedChange{}
-	old := func(id identity, with func(*identity)) identity { with(&id); return id }
+	old := func(id workspace.Identity, with func(*workspace.Identity)) workspace.Identity { with(&id); return id }
 	const young, ancient = 1, 1 << 62
 	for _, row := range []struct {
 		name   string
 		c      Change
 		path   string
-		start  map[string]identity
+		start  map[string]workspace.Identity
 		listed bool
 		began  int64
 		typ    Type
@@ -130,16 +127,15 @@ func TestWhatAPathMustBe(t *testing.T) {
 		{"the old name of what was applied", Change{Path: "done", From: "a", OldType: File, Kind: Renamed}, "a", nil, false, ancient, File, 9, true},
 		{"new", Change{Path: "new"}, "new", nil, false, 0, None, 0, true},
 		{"new, and nothing is done", Change{Path: "undone"}, "undone", nil, false, 0, None, 0, true},
-		{"new, and it was there", Change{Path: "new"}, "new", map[string]identity{"new": {}}, false, 0, None, 0, false},
+		{"new, and it was there", Change{Path: "new"}, "new", map[string]workspace.Identity{"new": {}}, false, 0, None, 0, false},
 		{"a new name", Change{Path: "a", From: "b", OldType: File, Kind: Renamed}, "a", nil, false, 0, None, 0, true},
-		{"the old name of what is new", Change{Path: "new"}, "a", nil, false, ancient, File, 9, true},
 		{"kept", Change{Path: "kept", OldType: File}, "kept", nil, true, 0, File, 3, true},
 		{"kept as a directory", Change{Path: "keptdir", OldType: File}, "keptdir", nil, false, ancient, File, 1, true},
 		{"kept, and made by Apply", Change{Path: "gone", OldType: File}, "gone", nil, false, ancient, File, 1, true},
 		{"as on the list", Change{Path: "a", OldType: File}, "a", ids, true, young, File, 9, true},
-		{"not as on the list", Change{Path: "a", OldType: File}, "a", map[string]identity{"a": old(ids["a"], func(i *identity) { i.Ctime-- })}, true, ancient, File, 9, false},
-		{"a directory of the same bits", Change{Path: "dir", OldType: Dir}, "dir", map[string]identity{"dir": old(ids["dir"], func(i *identity) { i.Ctime-- })}, true, young, Dir, 0, true},
-		{"a directory of other bits", Change{Path: "dir", OldType: Dir}, "dir", map[string]identity{"dir": old(ids["dir"], func(i *identity) { i.Mode++ })}, true, young, Dir, 0, false},
+		{"not as on the list", Change{Path: "a", OldType: File}, "a", map[string]workspace.Identity{"a": old(ids["a"], func(i *workspace.Identity) { i.Ctime-- })}, true, ancient, File, 9, false},
+		{"a directory of the same bits", Change{Path: "dir", OldType: Dir}, "dir", map[string]workspace.Identity{"dir": old(ids["dir"], func(i *workspace.Identity) { i.Ctime-- })}, true, young, Dir, 0, true},
+		{"a directory of other bits", Change{Path: "dir", OldType: Dir}, "dir", map[string]workspace.Identity{"dir": old(ids["dir"], func(i *workspace.Identity) { i.Mode++ })}, true, young, Dir, 0, false},
 		{"not on the list", Change{Path: "a", OldType: File}, "a", nil, true, ancient, File, 9, false},
 		{"older than the run", Change{Path: "a", OldType: File}, "a", nil, false, ancient, File, 9, true},
 		{"younger than the run", Change{Path: "a", OldType: File}, "a", nil, false, young, File, 9, false},
@@ -149,12 +145,15 @@ func TestWhatAPathMustBe(t *testing.T) {
 		{"nor its directory", Change{Path: "none/a", OldType: File}, "none/a", nil, false, ancient, None, 0, false},
 	} {
 		s.start, s.listed, s.began = row.start, row.listed, row.began
-		e, known, err := s.before(&row.c, row.path)
+		if row.path != string(row.c.Path) { // as planRemove asks
+			row.c = Change{Path: workspace.Name(row.path), OldType: row.c.OldType, Kind: Deleted}
+		}
+		e, known, err := s.expectedNow(&row.c)
 		if err != nil || known != row.known || e.Type != row.typ || e.Type == File && e.Size != row.size {
 			t.Errorf("%s: %+v, known: %t, %v", row.name, e, known, err)
 		}
 	}
-	if _, known, err := s.before(&Change{Path: "l/a", OldType: File}, "l/a"); err == nil || known {
+	if _, known, err := s.expectedNow(&Change{Path: "l/a", OldType: File}); err == nil || known {
 		t.Errorf("behind a link: %v", err)
 	}
 	// What a conflict shows of the start is what was kept, or nothing that is not known.
@@ -254,25 +253,25 @@ func TestOldSideOfAName(t *testing.T) {
 // TestWhatAReviewHolds: what is beyond a limit is counted, and told at the end.
 func TestWhatAReviewHolds(t *testing.T) {
 	c := &collector{lim: limits{changes: 2, names: 3, compare: 10, unseen: 1}}
-	if !c.room("ab") || c.room("cd") || !c.room("c") || c.room("") {
+	if !c.reserve("ab") || c.reserve("cd") || !c.reserve("c") || c.reserve("") {
 		t.Errorf("room: %+v", c.lim)
 	}
 	if !c.mayRead(10) || c.mayRead(1) || !c.mayRead(0) {
 		t.Errorf("read %d", c.read)
 	}
-	v := &visit{collector: c, job: job{path: "p"}}
-	if v.listed(nil) != nil || len(c.unseen) > 0 {
+	v := &comparison{collector: c, job: job{path: "p"}}
+	if v.listError(nil) != nil || len(c.unseen) > 0 {
 		t.Errorf("unseen: %v", c.unseen)
 	}
 	for _, err := range []error{context.Canceled, context.DeadlineExceeded} {
-		if !errors.Is(v.listed(err), err) || len(c.unseen) > 0 {
+		if !errors.Is(v.listError(err), err) || len(c.unseen) > 0 {
 			t.Errorf("%v: unseen %v", err, c.unseen)
 		}
 	}
-	if v.listed(unix.EIO) != nil || len(c.unseen) != 1 || c.missed != 0 {
+	if v.listError(unix.EIO) != nil || len(c.unseen) != 1 || c.missed != 0 {
 		t.Errorf("unseen: %v", c.unseen)
 	}
-	c.miss("q", "x")
+	c.addUnseen("q", "x")
 	c.finish()
 	if len(c.unseen) != 3 || c.unseen[1].Reason != "2 more changes than one review can hold" || c.unseen[2].Reason != "1 more places that were not looked at" {
 		t.Errorf("unseen: %v", c.unseen)
@@ -281,7 +280,7 @@ func TestWhatAReviewHolds(t *testing.T) {
 	if c.finish(); len(c.unseen) > 0 {
 		t.Errorf("unseen: %v", c.unseen)
 	}
-	v = &visit{collector: c, job: job{path: "p"}, found: []*Change{{Path: "p"}, {Path: "q"}}}
+	v = &comparison{collector: c, job: job{path: "p"}, found: []*Change{{Path: "p"}, {Path: "q"}}}
 	if v.noteOpened(); len(v.found[0].Notes) != 1 || len(v.found[1].Notes) > 0 {
 		t.Errorf("%+v", v.found)
 	}
@@ -303,7 +302,7 @@ func TestShapeOfARepository(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		v := &visit{collector: &collector{t: s.trees}, job: job{path: row.path, which: row.which, look: s.Source.Rules.Look()}, l: l}
+		v := &comparison{collector: &collector{t: s.trees}, job: job{path: row.path, which: row.which, look: s.Source.Rules.Look()}, l: l}
 		if got := v.repository(); got != row.want {
 			t.Errorf("%s, %d: %t", row.path, row.which, got)
 		}
@@ -336,7 +335,7 @@ func TestHeadingOfAReview(t *testing.T) {
 		if err := row.r.Write(s.Source.Dir); err != nil {
 			t.Fatal(err)
 		}
-		err := s.heading()
+		err := s.readReview()
 		if err != nil || s.Source.Mode != row.mode || s.Source.Workspace != row.ws || s.running != row.running || len(s.Notes) != len(row.notes) || len(s.apart) != len(row.r.Apart) {
 			t.Errorf("row %d: %+v, %v", i, s, err)
 			continue
@@ -348,13 +347,13 @@ func TestHeadingOfAReview(t *testing.T) {
 		}
 	}
 	s := &Set{Source: Source{Dir: t.TempDir()}}
-	if err := s.heading(); err != nil {
+	if err := s.readReview(); err != nil {
 		t.Errorf("without a review.json: %v", err)
 	}
 	if err := os.WriteFile(s.Source.Dir+"/"+workspace.ReviewFile, []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.heading(); err == nil {
+	if err := s.readReview(); err == nil {
 		t.Error("half a review.json was read")
 	}
 }

@@ -11,34 +11,16 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+	"holdfast.dev/holdfast/internal/boundary/workspace"
 )
 
 // maxName is the longest path in bytes, from the workspace, that is looked at:
 // the kernel takes no longer one in a call, and nobody could open it later.
 const maxName = 4095
 
-// openBeneath opens rel below root in one call, through no link of any kind.
-// rel "" is root itself.
-func openBeneath(root int, rel string, flags int) (int, error) {
-	if rel == "" {
-		rel = "."
-	}
-	how := unix.OpenHow{
-		Flags:   uint64(flags) | unix.O_CLOEXEC,
-		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS,
-	}
-	for range 100 {
-		fd, err := unix.Openat2(root, rel, &how)
-		if !errors.Is(err, unix.EAGAIN) && !errors.Is(err, unix.EINTR) {
-			return fd, err
-		}
-	}
-	return -1, fmt.Errorf("the tree is being moved about: %w", unix.EAGAIN)
-}
-
 // openDir opens a directory for reading.
 func openDir(root int, rel string) (*os.File, error) {
-	fd, err := openBeneath(root, rel, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_NONBLOCK)
+	fd, err := workspace.OpenBeneath(root, rel, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_NONBLOCK)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +40,7 @@ func openOwn(root int, rel string) (f *os.File, opened bool, err error) {
 	case !errors.Is(err, unix.EACCES):
 		return nil, false, err
 	}
-	fd, err := openBeneath(root, rel, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW)
+	fd, err := workspace.OpenBeneath(root, rel, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW)
 	if err != nil {
 		return nil, false, err
 	}
@@ -77,52 +59,23 @@ func openOwn(root int, rel string) (f *os.File, opened bool, err error) {
 // waited for, no device is told of it. A file that its owner closed to himself
 // is opened for a moment where own is set.
 func openFile(dir int, name string, own bool) (*os.File, error) {
-	fd, err := openFD(dir, name, own)
-	if err != nil {
-		return nil, err
-	}
-	return os.NewFile(uintptr(fd), "file"), nil
-}
-
-func openFD(dir int, name string, own bool) (int, error) {
-	fd, err := openBeneath(dir, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY)
+	fd, err := workspace.OpenBeneath(dir, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY)
 	if own && errors.Is(err, unix.EACCES) {
 		fd, err = openClosed(dir, name)
 	}
 	if err != nil {
-		return -1, err
+		return nil, err
 	}
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
 		unix.Close(fd)
-		return -1, errors.Join(err, errors.New("it is no regular file"))
+		return nil, errors.Join(err, errors.New("it is no regular file"))
 	}
-	return fd, nil
-}
-
-// readFD reads a file of which size bytes are expected, and one more if it has
-// that. The position of the file is not used.
-func readFD(fd int, size int64) ([]byte, error) {
-	b := make([]byte, size+1)
-	n := 0
-	for n < len(b) {
-		m, err := unix.Pread(fd, b[n:], int64(n))
-		if err == unix.EINTR {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		if m == 0 {
-			break
-		}
-		n += m
-	}
-	return b[:n:n], nil
+	return os.NewFile(uintptr(fd), "file"), nil
 }
 
 func openClosed(dir int, name string) (int, error) {
-	p, err := openBeneath(dir, name, unix.O_PATH|unix.O_NOFOLLOW)
+	p, err := workspace.OpenBeneath(dir, name, unix.O_PATH|unix.O_NOFOLLOW)
 	if err != nil {
 		return -1, err
 	}

@@ -25,12 +25,12 @@ func (a *applier) dir(path string) (int, error) {
 	if fd, ok := a.dirs[path]; ok {
 		return fd, nil
 	}
-	fd, err := openBeneath(a.trees.tree, path, unix.O_RDONLY|unix.O_DIRECTORY)
+	fd, err := workspace.OpenBeneath(a.trees.tree, path, unix.O_RDONLY|unix.O_DIRECTORY)
 	if errors.Is(err, unix.ENOENT) && path != "" {
 		if err := a.makeDir(path); err != nil {
 			return -1, err
 		}
-		fd, err = openBeneath(a.trees.tree, path, unix.O_RDONLY|unix.O_DIRECTORY)
+		fd, err = workspace.OpenBeneath(a.trees.tree, path, unix.O_RDONLY|unix.O_DIRECTORY)
 	}
 	if err != nil {
 		return -1, unreachable(path, err)
@@ -46,7 +46,7 @@ func (a *applier) makeDir(path string) error {
 	if err != nil {
 		return err
 	}
-	fd, err := openBeneath(a.trees.upper, path, unix.O_PATH|unix.O_DIRECTORY)
+	fd, err := workspace.OpenBeneath(a.trees.upper, path, unix.O_PATH|unix.O_DIRECTORY)
 	if err != nil {
 		return fmt.Errorf("the directory %q is not there, and the run did not make it", path)
 	}
@@ -56,20 +56,20 @@ func (a *applier) makeDir(path string) error {
 		return err
 	}
 	a.step++
-	w := &work{in: intent{Step: a.step, Act: put, Path: workspace.Name(path), Temp: tempName(), Ready: a.together(in)}, dir: in, ours: State{Type: Dir}}
-	w.room = a.room(in, &w.in)
+	w := &work{in: intent{Step: a.step, Act: put, Path: workspace.Name(path), Temp: tempName(), Ready: a.sameMount(in)}, dir: in, ours: State{Type: Dir}}
+	w.tempDir = a.tempDir(in, &w.in)
 	if err := a.j.add(false, note{Intent: &w.in}); err != nil {
 		return err
 	}
 	a.j.open++
 	group, inherit := a.group(w)
-	err = a.d.mkdir(w.room, w.in.Temp, st.Mode&0o777|0o700|inherit, group)
+	err = a.d.mkdir(w.tempDir, w.in.Temp, st.Mode&0o777|0o700|inherit, group)
 	if err == nil {
-		err = a.d.rename(w.room, w.in.Temp, in, name, unix.RENAME_NOREPLACE)
+		err = a.d.rename(w.tempDir, w.in.Temp, in, name, unix.RENAME_NOREPLACE)
 	}
-	a.drop(w) // it is under its own name, or not wanted
+	a.removeTemp(w) // it is under its own name, or not wanted
 	if errors.Is(err, unix.EXDEV) && w.in.Ready {
-		a.separate = true // see apartNow
+		a.crossMount = true // see retryBeside
 		return a.makeDir(path)
 	}
 	if err != nil && !errors.Is(err, unix.EEXIST) {
@@ -88,10 +88,10 @@ func unreachable(path string, err error) error {
 	return fmt.Errorf("opening directory %q: %w", path, err)
 }
 
-// still reports whether the directory that is held open for path is the one
-// that a look from the top finds.
-func (a *applier) still(path string) bool {
-	fd, err := openBeneath(a.trees.tree, path, unix.O_PATH|unix.O_DIRECTORY)
+// isInPlace reports whether the directory that is held open for path is still at that
+// path.
+func (a *applier) isInPlace(path string) bool {
+	fd, err := workspace.OpenBeneath(a.trees.tree, path, unix.O_PATH|unix.O_DIRECTORY)
 	if err != nil {
 		return false
 	}
@@ -115,36 +115,36 @@ func (a *applier) closeDirs() error {
 
 // work is one step that is being carried out.
 type work struct {
-	c      *Change
-	part   *Change // of a history, that it is about
-	in     intent
-	dir    int    // of the workspace
-	room   int    // where the private name is: ready, or dir
-	at     string // path of dir
-	name   string
-	ours   State    // what put makes
-	data   []byte   // content of a file that is made of hunks; nil: the run's file
-	whole  bool     // the run's file is taken
-	temp   *os.File // open until it is on disk
-	ino    made
-	failed bool
+	c       *Change
+	part    *Change // of a history, that it is about
+	in      intent
+	dir     int    // of the workspace
+	tempDir int    // where the private name is: ready, or dir
+	at      string // path of dir
+	name    string
+	ours    State    // what put makes
+	data    []byte   // content of a file that is made of hunks; nil: the run's file
+	whole   bool     // the run's file is taken
+	temp    *os.File // open until it is on disk
+	ino     made
+	failed  bool
 }
 
-// errConflict is a target that is not what it was.
-type errConflict struct{ why string }
+// conflictError is a target that is not what it was.
+type conflictError struct{ why string }
 
-func (e *errConflict) Error() string { return e.why }
+func (e *conflictError) Error() string { return e.why }
 
 // make prepares the new thing under its private name.
 func (a *applier) make(w *work) error {
 	switch w.ours.Type {
 	case Link:
-		if err := a.d.symlink(string(w.ours.Target), w.room, w.in.Temp); err != nil {
+		if err := a.d.symlink(string(w.ours.Target), w.tempDir, w.in.Temp); err != nil {
 			return err
 		}
 	case Dir:
 		group, inherit := a.group(w)
-		if err := a.d.mkdir(w.room, w.in.Temp, w.ours.Mode|0o700|inherit, group); err != nil {
+		if err := a.d.mkdir(w.tempDir, w.in.Temp, w.ours.Mode|0o700|inherit, group); err != nil {
 			return err
 		}
 	case File:
@@ -155,7 +155,7 @@ func (a *applier) make(w *work) error {
 		return fmt.Errorf("%s is never applied", article(w.ours.Type))
 	}
 	var st unix.Stat_t
-	if err := unix.Fstatat(w.room, w.in.Temp, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+	if err := unix.Fstatat(w.tempDir, w.in.Temp, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
 		return err
 	}
 	if w.temp != nil {
@@ -169,7 +169,7 @@ func (a *applier) make(w *work) error {
 }
 
 func (a *applier) makeFile(w *work) (err error) {
-	if w.temp, err = a.d.create(w.room, w.in.Temp); err != nil {
+	if w.temp, err = a.d.create(w.tempDir, w.in.Temp); err != nil {
 		return err
 	}
 	if !w.whole {
@@ -180,7 +180,7 @@ func (a *applier) makeFile(w *work) (err error) {
 		return err
 	}
 	group, _ := a.group(w)
-	return a.d.dress(int(w.temp.Fd()), w.ours.Mode, group)
+	return a.d.setOwnerAndMode(int(w.temp.Fd()), w.ours.Mode, group)
 }
 
 // copyRun copies the run's file, and sees that it was the one that was decided
@@ -224,9 +224,9 @@ func (e *strayError) Error() string {
 	return fmt.Sprintf("it was replaced twice meanwhile; what was there before is named %q now", e.temp)
 }
 
-// retire takes away what was swapped out or renamed: it is kept in the review,
-// unless the review has a state of that path already.
-func (a *applier) retire(dir int, temp, path string) error {
+// keepReplaced moves what was swapped out or renamed into the review, unless the review
+// has a state of that path already.
+func (a *applier) keepReplaced(dir int, temp, path string) error {
 	var st unix.Statx_t
 	if err := status(dir, temp, &st); err != nil {
 		return err
@@ -273,7 +273,7 @@ func (a *applier) keep(dir int, temp, path string, st *unix.Statx_t) (bool, erro
 
 // keepDir opens the directory of the review for what was at path, and makes it.
 func (a *applier) keepDir(path string) (int, error) {
-	fd, err := openBeneath(a.trees.base, path, unix.O_RDONLY|unix.O_DIRECTORY)
+	fd, err := workspace.OpenBeneath(a.trees.base, path, unix.O_RDONLY|unix.O_DIRECTORY)
 	if err == nil || !errors.Is(err, unix.ENOENT) {
 		if absent(err) {
 			return -1, nil // the old side has a file where a directory would have to be
@@ -289,7 +289,7 @@ func (a *applier) keepDir(path string) (int, error) {
 	if err := a.d.do("mkdir", func() error { return unix.Mkdirat(in, name, 0o700) }); err != nil && !errors.Is(err, unix.EEXIST) {
 		return -1, err
 	}
-	return openBeneath(a.trees.base, path, unix.O_RDONLY|unix.O_DIRECTORY)
+	return workspace.OpenBeneath(a.trees.base, path, unix.O_RDONLY|unix.O_DIRECTORY)
 }
 
 // keepCopy copies to another file system, under a name that only becomes the

@@ -46,7 +46,7 @@ func (a *applier) plan(c *Change) ([]*work, error) {
 		return nil, err
 	}
 	if len(steps) == 0 {
-		a.did(c, d) // an apply that died had done it
+		a.markApplied(c, d) // an apply that died had done it
 		return nil, nil
 	}
 	for _, w := range steps {
@@ -61,8 +61,8 @@ func (a *applier) work(c *Change, act act, path string, dir int) *work {
 	w := &work{c: c, dir: dir, in: intent{Step: a.step, Act: act, Path: workspace.Name(path), Change: c.Path}}
 	w.at, w.name = cut(path)
 	if act == put || act == remove {
-		w.in.Temp, w.in.Ready = tempName(), a.together(dir)
-		w.room = a.room(dir, &w.in)
+		w.in.Temp, w.in.Ready = tempName(), a.sameMount(dir)
+		w.tempDir = a.tempDir(dir, &w.in)
 	}
 	return w
 }
@@ -70,7 +70,7 @@ func (a *applier) work(c *Change, act act, path string, dir int) *work {
 // planRemove plans that path goes; nil: it has gone.
 func (a *applier) planRemove(c *Change, path string) ([]*work, error) {
 	at, name := cut(path)
-	fd, err := openBeneath(a.trees.tree, at, unix.O_PATH|unix.O_DIRECTORY)
+	fd, err := workspace.OpenBeneath(a.trees.tree, at, unix.O_PATH|unix.O_DIRECTORY)
 	if absent(err) {
 		return nil, nil
 	}
@@ -86,15 +86,16 @@ func (a *applier) planRemove(c *Change, path string) ([]*work, error) {
 	if err := status(dir, name, &st); absent(err) {
 		return nil, nil
 	}
-	was, known, err := a.removable(c, path)
+	of := c
+	if path != string(c.Path) { // the old name of a rename
+		of = &Change{Path: workspace.Name(path), OldType: c.OldType, Kind: Deleted}
+	}
+	was, fits, err := a.fits(of, dir, name)
 	if err != nil {
 		return nil, err
 	}
-	if known {
-		known, err = was.is(dir, name, false)
-	}
-	if err != nil || !known {
-		return nil, errors.Join(err, conflictOf(err, "it is not what it was when the run began"))
+	if !fits {
+		return nil, &conflictError{"it is not what it was when the run began"}
 	}
 	w := a.work(c, remove, path, dir)
 	if was.Type == Dir {
@@ -104,20 +105,13 @@ func (a *applier) planRemove(c *Change, path string) ([]*work, error) {
 	return []*work{w}, nil
 }
 
-// removable is before for a path that goes.
-func (a *applier) removable(c *Change, path string) (expected, bool, error) {
-	if path == string(c.Path) {
-		return a.before(c, path)
+// fits finds what must be at the path of c, which is name in dir, and reports whether
+// it is there.
+func (a *applier) fits(c *Change, dir int, name string) (was expected, fits bool, err error) {
+	if was, fits, err = a.expectedNow(c); fits && err == nil {
+		fits, err = was.matches(dir, name, false)
 	}
-	return a.before(&Change{Path: workspace.Name(path), OldType: c.OldType, Kind: Deleted}, path)
-}
-
-// conflictOf is a conflict unless something else went wrong.
-func conflictOf(err error, why string) error {
-	if err != nil {
-		return nil
-	}
-	return &errConflict{why}
+	return was, fits, err
 }
 
 // planBits plans the bits of what stays.
@@ -129,19 +123,13 @@ func (a *applier) planBits(c *Change, d *done) ([]*work, error) {
 	}
 	w := a.work(c, chmod, string(c.Path), dir)
 	w.ours = State{Type: c.Type, Mode: c.Mode & 0o777}
-	was, known, err := a.before(c, string(c.Path))
-	if err != nil {
-		return nil, err
-	}
-	if known {
-		known, err = was.is(dir, name, false)
-	}
+	was, fits, err := a.fits(c, dir, name)
 	if err != nil {
 		return nil, err
 	}
 	w.in.Was = was
-	if !known {
-		return nil, a.ours(w, c)
+	if !fits {
+		return nil, a.alreadyDone(w, c)
 	}
 	var st unix.Statx_t
 	if err := status(dir, name, &st); err != nil {
@@ -170,27 +158,21 @@ func (a *applier) planPut(c *Change, d *done) ([]*work, error) {
 	case c.Type == File:
 		w.whole = true
 	}
-	was, known, err := a.before(c, string(c.Path))
-	if err != nil {
-		return nil, err
-	}
-	if known {
-		known, err = was.is(dir, name, false)
-	}
+	was, fits, err := a.fits(c, dir, name)
 	if err != nil {
 		return nil, err
 	}
 	w.in.Was = was
-	if !known || was.State == w.ours {
+	if !fits || was.State == w.ours {
 		d.Left = w.ours
-		return nil, a.ours(w, c)
+		return nil, a.alreadyDone(w, c)
 	}
 	return []*work{w}, nil
 }
 
-// ours returns nil if what is at the path of w is what w would make of it
+// alreadyDone returns nil if what is at the path of w is what w would make of it
 // already, and a conflict otherwise.
-func (a *applier) ours(w *work, c *Change) error {
+func (a *applier) alreadyDone(w *work, c *Change) error {
 	now, err := readAt(w.dir, w.name, false)
 	if err != nil {
 		return err
@@ -211,12 +193,12 @@ func (a *applier) ours(w *work, c *Change) error {
 	}
 	if now.state() != want || c.Type == File && want.SHA256 == "" {
 		if now.Type == None {
-			return &errConflict{"it was removed after the run began"}
+			return &conflictError{"it was removed after the run began"}
 		}
 		if c.OldType == None {
-			return &errConflict{"something else is there"}
+			return &conflictError{"something else is there"}
 		}
-		return &errConflict{"it is not what it was when the run began"}
+		return &conflictError{"it is not what it was when the run began"}
 	}
 	return nil
 }
@@ -256,7 +238,7 @@ func (a *applier) planHunks(w *work, d *done) error {
 
 // chmodStep gives a path the bits that the run gave it.
 func (a *applier) chmodStep(w *work) error {
-	fd, err := openBeneath(w.dir, w.name, unix.O_PATH|unix.O_NOFOLLOW)
+	fd, err := workspace.OpenBeneath(w.dir, w.name, unix.O_PATH|unix.O_NOFOLLOW)
 	if err != nil {
 		return err
 	}
@@ -266,16 +248,16 @@ func (a *applier) chmodStep(w *work) error {
 		return err
 	}
 	if typeOf(st.Mode) != w.ours.Type || w.in.Was.ID != nil && w.in.Was.ID.Ino != st.Ino {
-		return &errConflict{"it was replaced meanwhile"}
+		return &conflictError{"it was replaced meanwhile"}
 	}
 	if w.ours.Type == File && st.Nlink > 1 {
-		return &errConflict{"it was given another name meanwhile, which would have the mode too"}
+		return &conflictError{"it was given another name meanwhile, which would have the mode too"}
 	}
 	if w.ours.Type == Dir && a.d.uid > 0 && int(st.Uid) != a.d.uid {
 		return fmt.Errorf("it belongs to user %d, and the workspace to user %d, who may have put it there", st.Uid, a.d.uid)
 	}
-	if ok, err := w.in.Was.holds(fd, &st); err != nil || !ok {
-		return errors.Join(err, &errConflict{"it was changed meanwhile"})
+	if ok, err := w.in.Was.descriptorMatches(fd, &st); err != nil || !ok {
+		return errors.Join(err, &conflictError{"it was changed meanwhile"})
 	}
 	mode := w.ours.Mode
 	if w.ours.Type == Dir {
@@ -285,8 +267,8 @@ func (a *applier) chmodStep(w *work) error {
 }
 
 func (a *applier) rmdirStep(w *work) error {
-	if !a.still(w.at) {
-		return &errConflict{fmt.Sprintf("directory %q was moved away meanwhile", w.at)}
+	if !a.isInPlace(w.at) {
+		return &conflictError{fmt.Sprintf("directory %q was moved away meanwhile", w.at)}
 	}
 	err := a.d.rmdir(w.dir, w.name)
 	switch {

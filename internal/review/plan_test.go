@@ -22,7 +22,7 @@ func TestStartOfWhatChanged(t *testing.T) {
 	s := f.collect()
 	s.Changes = []*Change{{Path: "a"}, {Path: "new", From: "old"}, {Path: ".git", parts: []*Change{{Path: "part"}}}}
 	s.order()
-	if err := s.starts(5); err != nil || s.listed || s.began != 5 || len(s.start) > 0 {
+	if err := s.readStart(5); err != nil || s.listed || s.began != 5 || len(s.start) > 0 {
 		t.Errorf("without a list: %v, %v, began %d", err, s.start, s.began)
 	}
 	w, err := os.Create(f.dir + "/" + workspace.StartFile)
@@ -33,7 +33,7 @@ func TestStartOfWhatChanged(t *testing.T) {
 		t.Fatal(err)
 	}
 	for began, want := range map[int64]int64{5: 5, 0: 7} {
-		err := s.starts(began)
+		err := s.readStart(began)
 		var names []string
 		for n := range s.start {
 			names = append(names, n)

@@ -7,12 +7,13 @@ import (
 	"fmt"
 
 	"golang.org/x/sys/unix"
+	"holdfast.dev/holdfast/internal/boundary/workspace"
 )
 
-// together reports whether what is prepared in the review's own directory can be
+// sameMount reports whether what is prepared in the review's own directory can be
 // renamed into dir: both are on one mount of one file system. Beside dir it would
 // be prepared where a run that is alive may exchange it.
-func (a *applier) together(dir int) bool {
+func (a *applier) sameMount(dir int) bool {
 	var here, there unix.Statx_t
 	const mask = unix.STATX_MNT_ID
 	for fd, st := range map[int]*unix.Statx_t{a.trees.ready: &here, dir: &there} {
@@ -20,11 +21,11 @@ func (a *applier) together(dir int) bool {
 			return false
 		}
 	}
-	return here.Mnt_id == there.Mnt_id && here.Dev_major == there.Dev_major && here.Dev_minor == there.Dev_minor && !a.separate
+	return here.Mnt_id == there.Mnt_id && here.Dev_major == there.Dev_major && here.Dev_minor == there.Dev_minor && !a.crossMount
 }
 
-// room is the directory in which the private name of a step is.
-func (a *applier) room(dir int, in *intent) int {
+// tempDir is the directory in which the private name of a step is.
+func (a *applier) tempDir(dir int, in *intent) int {
 	if in.Ready {
 		return a.trees.ready
 	}
@@ -33,9 +34,8 @@ func (a *applier) room(dir int, in *intent) int {
 
 // group is the group that what w makes would have, had it been made in its place:
 // that of the directory where that hands on its group, with the bit by which a new
-// directory does so too. What replaces a file of the
-// same owner has its group. -1 is none
-// of these.
+// directory does so too. What replaces a file of the same owner has its group. -1 is
+// none of these.
 func (a *applier) group(w *work) (gid int, inherit uint32) {
 	var dir, old unix.Stat_t
 	gid = -1
@@ -48,20 +48,20 @@ func (a *applier) group(w *work) (gid int, inherit uint32) {
 	return gid, inherit
 }
 
-// errTampered is a file that is not what was reviewed once it is in its place.
-type errTampered struct{ why string }
+// tamperedError is a file that is not what was reviewed once it is in its place.
+type tamperedError struct{ why string }
 
-func (e *errTampered) Error() string { return e.why }
+func (e *tamperedError) Error() string { return e.why }
 
 // Hint names what to do about a run that is alive.
-func (e *errTampered) Hint() string {
+func (e *tamperedError) Hint() string {
 	return "end the runs that work in the workspace, and apply again"
 }
 
-// arrived looks at what took the place: nil if it is what was prepared, the same
-// file with the same content.
-func (a *applier) arrived(w *work) error {
-	replaced := &errTampered{"something else was in its place as soon as it was applied: a program is at work in the workspace"}
+// checkPlaced returns nil if what is at the path now is what was prepared: the same file
+// with the same content.
+func (a *applier) checkPlaced(w *work) error {
+	replaced := &tamperedError{"something else was in its place as soon as it was applied: a program is at work in the workspace"}
 	fd, err := unix.Openat(w.dir, w.name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if absent(err) {
 		return replaced
@@ -93,7 +93,7 @@ func (a *applier) arrived(w *work) error {
 		}
 	}
 	if !same {
-		return &errTampered{"it was changed as soon as it was applied: a program is at work in the workspace"}
+		return &tamperedError{"it was changed as soon as it was applied: a program is at work in the workspace"}
 	}
 	return nil
 }
@@ -105,32 +105,32 @@ func (a *applier) sameAsRun(w *work) (bool, error) {
 		return false, err
 	}
 	defer from.Close()
-	return sameContent(w.temp, from, w.ours.Size), nil
+	return workspace.SameContent(int(w.temp.Fd()), int(from.Fd()), w.ours.Size), nil
 }
 
-// expel takes what is not ours out of the place where it was put by mistake, so
-// that what was there, or nothing, is there again. It can only have come there
-// under the private name beside it: from the review's own directory nothing else
-// can, and what replaced it later is its author's.
-func (a *applier) expel(w *work) error {
+// takeOut removes what was put into place and is not ours, so that what was there, or
+// nothing, is there again. It can only have come under the private name beside the path:
+// from the review's own directory nothing else can, and what replaced it later belongs
+// to its author.
+func (a *applier) takeOut(w *work) error {
 	if w.in.Ready {
 		if w.in.Was.Type == None {
 			return nil
 		}
-		return a.retire(w.room, w.in.Temp, string(w.in.Path))
+		return a.keepReplaced(w.tempDir, w.in.Temp, string(w.in.Path))
 	}
 	if w.in.Was.Type != None {
-		if err := a.d.rename(w.room, w.in.Temp, w.dir, w.name, unix.RENAME_EXCHANGE); err != nil {
+		if err := a.d.rename(w.tempDir, w.in.Temp, w.dir, w.name, unix.RENAME_EXCHANGE); err != nil {
 			return fmt.Errorf("putting it back (it is named %q now): %w", w.in.Temp, err)
 		}
-		if ok, err := w.in.Was.is(w.dir, w.name, true); ok || err != nil {
+		if ok, err := w.in.Was.matches(w.dir, w.name, true); ok || err != nil {
 			return errors.Join(err, a.clearBeside(w, w.in.Temp))
 		}
 		// What was there before was taken from under its private name too: its
 		// author can have neither in its place.
 	}
 	away := tempName()
-	if err := a.d.rename(w.dir, w.name, w.room, away, unix.RENAME_NOREPLACE); err != nil {
+	if err := a.d.rename(w.dir, w.name, w.tempDir, away, unix.RENAME_NOREPLACE); err != nil {
 		return fmt.Errorf("taking it out again: %w", err)
 	}
 	return errors.Join(a.clearBeside(w, away), a.clearBeside(w, w.in.Temp))
@@ -139,23 +139,23 @@ func (a *applier) expel(w *work) error {
 // clearBeside removes what has a private name, if anything has it.
 func (a *applier) clearBeside(w *work, temp string) error {
 	var st unix.Stat_t
-	if err := unix.Fstatat(w.room, temp, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+	if err := unix.Fstatat(w.tempDir, temp, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
 		return nil
 	}
-	return a.clear(w.room, temp, &st)
+	return a.clear(w.tempDir, temp, &st)
 }
 
-// apartNow carries a step out that cannot be renamed from the review's directory,
+// retryBeside carries a step out that cannot be renamed from the review's directory,
 // although both seemed to be in one place: with quotas by project, or encryption.
-func (a *applier) apartNow(w *work) error {
-	a.separate = true
+func (a *applier) retryBeside(w *work) error {
+	a.crossMount = true
 	if w.in.Act == put {
-		a.drop(w)
+		a.removeTemp(w)
 	} else {
-		a.over(w, false)
+		a.endStep(w, false)
 	}
 	a.step++
-	w.in.Step, w.in.Ready, w.room = a.step, false, w.dir
+	w.in.Step, w.in.Ready, w.tempDir = a.step, false, w.dir
 	if err := a.j.add(true, note{Intent: &w.in}); err != nil {
 		return err
 	}

@@ -210,7 +210,7 @@ func TestWorkspaceOfTheRun(t *testing.T) {
 		{"the same number on another file system", st.Dev + 1, st.Ino, false},
 	} {
 		s.dev, s.ino = row.dev, row.ino
-		if err := s.place(); (err == nil) != row.same {
+		if err := s.checkWorkspace(); (err == nil) != row.same {
 			t.Errorf("%s: %v", row.name, err)
 		}
 	}

@@ -74,7 +74,7 @@ func TestWhatIsSafe(t *testing.T) {
 		{Change{Path: "a", Kind: TypeChanged}, "it needs a decision of its own"},
 		{Change{Path: "a", hunks: &choice{}}, "it was decided about in part"},
 	} {
-		if got := a.unsafe(&row.c); got != row.want {
+		if got := a.unsafeReason(&row.c); got != row.want {
 			t.Errorf("%q from %q: %q, want %q", row.c.Path, row.c.From, got, row.want)
 		}
 	}
@@ -103,7 +103,7 @@ func TestContentOfASide(t *testing.T) {
 	f.make(f.dir+"/base", "old=kept of old\n", "a=kept of a\n")
 	s := f.collect()
 	renamed := &Change{Path: "new", From: "old", Kind: Renamed, Type: File, OldType: File}
-	list := List(Source{Workspace: f.ws}, []Item{{Path: "a", Kind: Modified, Type: File, OldType: File}})
+	list := (&ChangeList{Changes: []workspace.Difference{{Path: "a", Kind: workspace.KindModified, Type: "file"}}}).Set()
 	if err := list.Close(); err != nil {
 		t.Errorf("closing a list: %v", err)
 	}
@@ -189,42 +189,6 @@ func TestDecisionsThatCannotBeRead(t *testing.T) {
 	}
 	if _, err := loadSaved(dir); err == nil || !strings.Contains(err.Error(), "reading the decisions") {
 		t.Errorf("a directory: %v", err)
-	}
-}
-
-// TestReplaceFile: a file is replaced as a whole or not at all, and what was begun of it
-// does not stay.
-func TestReplaceFile(t *testing.T) {
-	dir := t.TempDir()
-	for _, sync := range []bool{true, false} {
-		for _, text := range []string{"one, and longer", "two"} {
-			if err := replaceFile(dir, "f", []byte(text), sync); err != nil {
-				t.Fatal(err)
-			}
-			if b, err := os.ReadFile(dir + "/f"); string(b) != text {
-				t.Errorf("%q, %v", b, err)
-			}
-		}
-		if err := os.Symlink("/dev/full", dir+"/f.new"); err != nil {
-			t.Fatal(err)
-		}
-		if err := replaceFile(dir, "f", []byte("three"), sync); !errors.Is(err, unix.ENOSPC) {
-			t.Errorf("on a full disk: %v", err)
-		}
-		want(t, tree(t, dir), "0600 f=two")
-		if err := replaceFile(dir+"/none", "f", nil, sync); !errors.Is(err, os.ErrNotExist) {
-			t.Errorf("in no directory: %v", err)
-		}
-		sub := t.TempDir()
-		if err := os.Mkdir(sub+"/f", 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := replaceFile(sub, "f", nil, sync); err == nil {
-			t.Error("a directory was replaced")
-		}
-		if err := os.Remove(dir + "/f"); err != nil {
-			t.Fatal(err)
-		}
 	}
 }
 
@@ -321,22 +285,24 @@ func TestWordsOfKinds(t *testing.T) {
 	}
 }
 
-// TestNamesOfAList: a change that a run made at once is flagged by the rules where
-// whoever saw it found nothing, by what it lies in too.
-func TestNamesOfAList(t *testing.T) {
-	found := []Flag{{"seen", "x"}}
-	s := List(Source{Workspace: "/ws", Rules: workspace.DefaultRules()}, []Item{
-		{Path: "Makefile", Kind: Modified, Type: File, OldType: File},
-		{Path: "sub/Makefile", Kind: Modified, Type: File, OldType: File, Flags: found},
-		{Path: ".vscode/a/b", Kind: Modified, Type: File, OldType: File},
-		{Path: ".vscode", Kind: Added, Type: Dir},
-		{Path: "plain/a", Kind: Modified, Type: File, OldType: File},
-		{Path: "pipe", Kind: Added, Type: FIFO},
-	})
-	want(t, lines(s), `added ".vscode" none→dir [.vscode] applied`, `modified ".vscode/a/b" [.vscode] applied`, `modified "Makefile" [Makefile] applied`,
-		`modified "sub/Makefile" [seen] applied`, `added "pipe" none→fifo applied`, `modified "plain/a" applied`)
-	if in, itself := s.Find(".vscode/a/b").Flags[0].Reason, s.Find("Makefile").Flags[0].Reason; !strings.HasPrefix(in, `it lies in ".vscode": `) || strings.HasPrefix(itself, "it lies in") {
-		t.Errorf("%q, %q", in, itself)
+// TestSetOfAList: a change of a list is shown under its path from the workspace, with
+// what was found when the run ended, and is applied already.
+func TestSetOfAList(t *testing.T) {
+	l := ChangeList{Workspace: "/ws", Changes: []workspace.Difference{
+		{Path: "/ws/Makefile", Kind: workspace.KindModified, Type: "file", Flag: &workspace.Flagged{Rule: "seen", Reason: "x"}},
+		{Path: "/ws/deps", Kind: workspace.KindAdded, Type: "dir", Files: 2},
+		{Path: "/ws/gone", Kind: workspace.KindDeleted, Type: "link"},
+		{Path: "/ws/pipe", Kind: workspace.KindAdded, Type: "fifo", Held: "/state/held"},
+		{Path: "/ws/new", From: "/ws/old", Kind: workspace.KindRenamed, Type: "file", Files: 1},
+		{Path: "/other/a", Kind: "?", Type: "?"},
+	}}
+	s := l.Set()
+	want(t, lines(s), `modified "Makefile" [seen] applied`, `modified "/other/a" applied`, `added "deps" none→dir applied`,
+		`deleted "gone" link→none applied`, `renamed "new" from "old" applied`, `added "pipe" none→fifo applied`)
+	for path, note := range map[string]string{"deps": "2 files in it changed", "new": "1 file in it changed", "pipe": "moved out of the workspace, to /state/held"} {
+		if c := s.Find(path); !slices.Equal(c.Notes, []string{note}) || c.Cannot != "" {
+			t.Errorf("%s: %q, %q", path, c.Notes, c.Cannot)
+		}
 	}
 }
 

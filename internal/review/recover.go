@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+	"holdfast.dev/holdfast/internal/boundary/workspace"
 )
 
 // recover ends what an apply began that died: each path becomes the old or the
@@ -27,14 +28,14 @@ func (a *applier) recover() error {
 			}
 		}
 		if did && in.Was.Type == None && in.Act == put {
-			e := a.saved.of(&Change{Path: in.Change})
+			e := a.saved.entry(&Change{Path: in.Change})
 			e.Made = append(e.Made, in.Path)
 		}
 		if did && in.Last && in.Done != nil {
 			if l, ok := s.left[in.Step]; ok {
 				in.Done.Left = l
 			}
-			a.saved.of(&Change{Path: in.Change}).Done = in.Done
+			a.saved.entry(&Change{Path: in.Change}).Done = in.Done
 		}
 	}
 	for _, lock := range s.locks {
@@ -46,7 +47,7 @@ func (a *applier) recover() error {
 		return err
 	}
 	if a.index != nil {
-		a.saved.on(a.Set)
+		a.saved.restore(a.Set)
 	}
 	return a.d.do("journal", func() error { return os.Remove(a.Source.Dir + "/journal") })
 }
@@ -56,12 +57,12 @@ func (a *applier) recovered(in *intent, format string, args ...any) {
 }
 
 // recoverStep ends one step; did says that it is carried out.
-func (a *applier) recoverStep(s *story, in *intent) (did bool, err error) {
+func (a *applier) recoverStep(s *journalState, in *intent) (did bool, err error) {
 	at, name := cut(string(in.Path))
 	if in.Temp == "" {
 		return false, nil // one call, which happened or did not
 	}
-	dir, err := openBeneath(a.trees.tree, at, unix.O_RDONLY|unix.O_DIRECTORY)
+	dir, err := workspace.OpenBeneath(a.trees.tree, at, unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
 		if absent(err) || errors.Is(err, unix.ELOOP) {
 			did = in.Act == remove && absent(err) // the directory is gone with all that was in it
@@ -70,8 +71,8 @@ func (a *applier) recoverStep(s *story, in *intent) (did bool, err error) {
 		return false, err
 	}
 	defer unix.Close(dir)
-	room := a.room(dir, in)
-	if above, e := openBeneath(a.trees.base, at, unix.O_RDONLY|unix.O_DIRECTORY); e == nil {
+	room := a.tempDir(dir, in)
+	if above, e := workspace.OpenBeneath(a.trees.base, at, unix.O_RDONLY|unix.O_DIRECTORY); e == nil {
 		a.d.unlink(above, in.Temp) // a copy that was not finished
 		unix.Close(above)
 	}
@@ -89,12 +90,12 @@ func (a *applier) recoverStep(s *story, in *intent) (did bool, err error) {
 		a.recovered(in, "it had not been changed yet; what was prepared for it is removed")
 		return false, a.clear(room, in.Temp, &temp)
 	}
-	ok, err := in.Was.is(room, in.Temp, true)
+	ok, err := in.Was.matches(room, in.Temp, true)
 	if err != nil {
 		return false, err
 	}
 	if ok {
-		if err = a.retire(room, in.Temp, string(in.Path)); err == nil {
+		if err = a.keepReplaced(room, in.Temp, string(in.Path)); err == nil {
 			a.recovered(in, "it had been changed; what it was before is kept in the review")
 			return true, nil
 		}
@@ -113,7 +114,7 @@ func (a *applier) clearReady(in *intent) error {
 		return nil
 	}
 	if in.Act == remove {
-		return a.retire(a.trees.ready, in.Temp, string(in.Path))
+		return a.keepReplaced(a.trees.ready, in.Temp, string(in.Path))
 	}
 	return a.clear(a.trees.ready, in.Temp, &st)
 }
@@ -129,7 +130,7 @@ func (a *applier) clear(dir int, temp string, st *unix.Stat_t) error {
 // recoverBare ends a step whose private name is not there: it was not begun, or
 // was as good as over. What is in the place counts if it is what was prepared, the
 // same file with the same content.
-func (a *applier) recoverBare(s *story, dir int, name string, in *intent) (bool, error) {
+func (a *applier) recoverBare(s *journalState, dir int, name string, in *intent) (bool, error) {
 	var st unix.Stat_t
 	err := unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW)
 	if err != nil && !absent(err) {
@@ -146,7 +147,7 @@ func (a *applier) recoverBare(s *story, dir int, name string, in *intent) (bool,
 	if !known || left.Type != File || left.SHA256 == "" {
 		return true, nil
 	}
-	ok, err := expected{State: left}.is(dir, name, true)
+	ok, err := expected{State: left}.matches(dir, name, true)
 	if err == nil && !ok {
 		a.recovered(in, "it was changed as soon as it was applied; look at it")
 	}
@@ -188,7 +189,7 @@ func (a *applier) unlock(path string) error {
 			return fmt.Errorf("removing what was to become a lock: %w", err)
 		}
 	}
-	dir, err := openBeneath(a.trees.tree, at, unix.O_RDONLY|unix.O_DIRECTORY)
+	dir, err := workspace.OpenBeneath(a.trees.tree, at, unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
 		return nil // the repository is gone, and with it the lock
 	}

@@ -77,7 +77,7 @@ func TestEachStepIsEnded(t *testing.T) {
 			f := newField(t, Overlay).lower(row.ws...)
 			f.make(f.dir+"/base", row.base...)
 			a := f.applier(f.collect(), nil)
-			story := &story{made: map[int]made{}, left: map[int]State{}}
+			story := &journalState{made: map[int]made{}, left: map[int]State{}}
 			in := &intent{Step: 3, Act: row.act, Path: "d/a", Temp: "t", Was: expected{State: row.was}}
 			if row.act == chmod {
 				in.Temp = ""

@@ -134,7 +134,7 @@ func (s *Set) pair(list []*Change, sums []sum) {
 			}
 			if len(queue) > 0 {
 				taken[queue[0]] = true
-				join2(c, queue[0])
+				makeRename(c, queue[0])
 				queue = queue[1:]
 			}
 			if last {
@@ -149,8 +149,8 @@ func (s *Set) pair(list []*Change, sums []sum) {
 	}
 }
 
-// join2 makes the new file c a rename of the deleted file from.
-func join2(c, from *Change) {
+// makeRename makes the new file c a rename of the deleted file from.
+func makeRename(c, from *Change) {
 	c.Kind, c.From = Renamed, from.Path
 	c.OldType, c.OldMode, c.OldSize = from.OldType, from.OldMode, from.OldSize
 	for _, f := range from.Flags {
@@ -175,42 +175,4 @@ func (t *trees) openOld(path string) (*os.File, error) {
 		}
 	}
 	return openFile(t.tree, path, false)
-}
-
-// sameContent compares size bytes of two files, and passes over holes that both
-// have. A file that ends early differs.
-func sameContent(a, b *os.File, size int64) bool {
-	x, y := buffers.Get().(*[]byte), buffers.Get().(*[]byte)
-	defer buffers.Put(x)
-	defer buffers.Put(y)
-	for at := int64(0); at < size; {
-		if size-at > chunk {
-			if at = min(dataFrom(a, at, size), dataFrom(b, at, size)); at >= size {
-				return true
-			}
-		}
-		n := int(min(size-at, chunk))
-		if !filled(a, (*x)[:n], at) || !filled(b, (*y)[:n], at) || string((*x)[:n]) != string((*y)[:n]) {
-			return false
-		}
-		at += int64(n)
-	}
-	return true
-}
-
-func filled(f *os.File, b []byte, at int64) bool {
-	n, _ := f.ReadAt(b, at)
-	return n == len(b)
-}
-
-// dataFrom returns where the next data of f begins, at or after at.
-func dataFrom(f *os.File, at, size int64) int64 {
-	next, err := unix.Seek(int(f.Fd()), at, unix.SEEK_DATA)
-	switch {
-	case errors.Is(err, unix.ENXIO):
-		return size
-	case err != nil || next < at:
-		return at
-	}
-	return next
 }

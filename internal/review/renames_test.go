@@ -84,7 +84,7 @@ func TestContentThatIsCompared(t *testing.T) {
 		{hole, hole, size, true}, {hole, zeros, size, true}, {zeros, hole, size, true}, {hole, end, size, false}, {end, hole, size, false}, {end, end, size, true}, {mid, hole, size, false}, {mid, hole, 2 * chunk, true}, {mid, mid, size, true},
 		{hole, short, size / 2, true}, {end, short, size, false}, {short, end, size, false}, {hole, mid, 2*chunk + 6, false}, {hole, mid, 2*chunk + 5, true}, {hole, end, 0, true},
 	} {
-		if got := sameContent(row.a, row.b, row.size); got != row.want {
+		if got := workspace.SameContent(int(row.a.Fd()), int(row.b.Fd()), row.size); got != row.want {
 			t.Errorf("row %d: %t", i, got)
 		}
 	}

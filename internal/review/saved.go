@@ -81,34 +81,10 @@ func (s *saved) write() error {
 	if err != nil {
 		return fmt.Errorf("writing the decisions: %w", err)
 	}
-	if err := replaceFile(s.dir, "decisions.json", b, !s.fast); err != nil {
+	if err := workspace.ReplaceFile(s.dir+"/decisions.json", b, !s.fast); err != nil {
 		return fmt.Errorf("writing the decisions: %w", err)
 	}
 	return nil
-}
-
-// replaceFile writes a file of a directory that is ours alone.
-func replaceFile(dir, name string, b []byte, sync bool) error {
-	next := dir + "/" + name + ".new"
-	f, err := os.OpenFile(next, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(b)
-	if err == nil && sync {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return errors.Join(err, os.Remove(next))
-	}
-	if err := os.Rename(next, dir+"/"+name); err != nil || !sync {
-		return err
-	}
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }
 
 func (s *saved) held() bool { return s.lock != nil }
@@ -144,8 +120,8 @@ func (s *saved) release() error {
 	return f.Close()
 }
 
-// of returns the entry of a change, a new one where there is none.
-func (s *saved) of(c *Change) *savedChange {
+// entry returns the entry of a change, a new one where there is none.
+func (s *saved) entry(c *Change) *savedChange {
 	e := s.list[c.Path]
 	if e == nil {
 		e = &savedChange{}
@@ -175,8 +151,8 @@ func (s *saved) gone() (map[string]bool, error) {
 	return gone, nil
 }
 
-// on puts what was decided on the changes that it was decided about.
-func (s *saved) on(set *Set) {
+// restore sets the saved decisions on the changes that they are about.
+func (s *saved) restore(set *Set) {
 	for p, e := range s.list {
 		c := set.index[string(p)]
 		if c == nil {

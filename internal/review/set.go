@@ -50,13 +50,13 @@ const (
 
 var kinds = [...]string{"", "added", "modified", "deleted", "renamed", "mode", "type", "history"}
 
-func (k Kind) String() string { return word(kinds[:], int(k)) }
+func (k Kind) String() string { return enumText(kinds[:], int(k)) }
 
 // MarshalText implements encoding.TextMarshaler.
 func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
 // UnmarshalText implements encoding.TextUnmarshaler.
-func (k *Kind) UnmarshalText(b []byte) error { return unword(kinds[:], b, k) }
+func (k *Kind) UnmarshalText(b []byte) error { return parseEnum(kinds[:], b, k) }
 
 // Type is the type of a file.
 type Type uint8
@@ -74,13 +74,13 @@ const (
 
 var types = [...]string{"none", "file", "dir", "link", "fifo", "socket", "device"}
 
-func (t Type) String() string { return word(types[:], int(t)) }
+func (t Type) String() string { return enumText(types[:], int(t)) }
 
 // MarshalText implements encoding.TextMarshaler.
 func (t Type) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 
 // UnmarshalText implements encoding.TextUnmarshaler.
-func (t *Type) UnmarshalText(b []byte) error { return unword(types[:], b, t) }
+func (t *Type) UnmarshalText(b []byte) error { return parseEnum(types[:], b, t) }
 
 // Decision is what a human said of a change or of a hunk.
 type Decision uint8
@@ -94,22 +94,22 @@ const (
 
 var decisions = [...]string{"undecided", "accept", "reject"}
 
-func (d Decision) String() string { return word(decisions[:], int(d)) }
+func (d Decision) String() string { return enumText(decisions[:], int(d)) }
 
 // MarshalText implements encoding.TextMarshaler.
 func (d Decision) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
 // UnmarshalText implements encoding.TextUnmarshaler.
-func (d *Decision) UnmarshalText(b []byte) error { return unword(decisions[:], b, d) }
+func (d *Decision) UnmarshalText(b []byte) error { return parseEnum(decisions[:], b, d) }
 
-func word(words []string, i int) string {
+func enumText(words []string, i int) string {
 	if i < len(words) {
 		return words[i]
 	}
 	return fmt.Sprintf("unknown(%d)", i)
 }
 
-func unword[T ~uint8](words []string, b []byte, to *T) error {
+func parseEnum[T ~uint8](words []string, b []byte, to *T) error {
 	for i, w := range words {
 		if w != "" && w == string(b) {
 			*to = T(i)
@@ -197,7 +197,7 @@ type Unseen struct {
 }
 
 // Set is all that a run changed. It is not safe for use by several goroutines,
-// but for Diff, Sides and Content.
+// but for Diff and Content.
 type Set struct {
 	Source  Source         `json:"-"`
 	Mode    Mode           `json:"mode"`
@@ -207,8 +207,8 @@ type Set struct {
 	Notes   []string       `json:"notes,omitempty"`
 
 	index map[string]*Change
-	start map[string]identity // of what was changed, when the run began
-	began int64               // ns
+	start map[string]workspace.Identity // of what was changed, when the run began
+	began int64                         // ns
 
 	listed  bool // there is a list of all files at the start
 	running bool // the run goes on

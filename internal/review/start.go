@@ -14,37 +14,19 @@ import (
 	"holdfast.dev/holdfast/internal/boundary/workspace"
 )
 
-// identity tells two states of a file apart without reading it. No program can
-// set the change time, so that one that was written to has another identity.
-type identity struct {
-	Mode  uint32 `json:"m"` // with the type
-	Ino   uint64 `json:"i"`
-	Dev   uint64 `json:"d"`
-	Size  int64  `json:"s"`
-	Mtime int64  `json:"mt"` // ns
-	Ctime int64  `json:"ct"` // ns
-}
-
-func identityOf(st *unix.Statx_t) identity {
-	return identity{
-		Mode: uint32(st.Mode), Ino: st.Ino, Dev: unix.Mkdev(st.Dev_major, st.Dev_minor),
-		Size: int64(st.Size), Mtime: nanos(st.Mtime), Ctime: nanos(st.Ctime),
-	}
-}
-
-// same reports whether both are one state of one file. The change time also
+// sameState reports whether both are one state of one file. The change time also
 // moves when another name is given to the file, as a rename does to what it
 // moves; where it must not count, moved is true.
-func (i identity) same(o identity, moved bool) bool {
+func sameState(a, b workspace.Identity, moved bool) bool {
 	if moved {
-		i.Ctime, o.Ctime = 0, 0
+		a.Ctime, b.Ctime = 0, 0
 	}
-	return i == o
+	return a == b
 }
 
 // readFacts calls f for each file of a list that was written when the run began.
 // No list is no error, and false.
-func readFacts(name string, f func(path string, i identity)) (began int64, listed bool, err error) {
+func readFacts(name string, f func(path string, i workspace.Identity)) (began int64, listed bool, err error) {
 	file, err := os.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, false, nil
@@ -54,7 +36,7 @@ func readFacts(name string, f func(path string, i identity)) (began int64, liste
 	}
 	defer file.Close()
 	h, err := workspace.ReadFacts(file, func(x workspace.Fact) error {
-		f(x.Path, identity{Mode: x.Mode, Ino: x.Ino, Dev: x.Dev, Size: x.Size, Mtime: x.Mtime, Ctime: x.Ctime})
+		f(x.Path, x.Identity)
 		return nil
 	})
 	if err != nil {
@@ -63,8 +45,8 @@ func readFacts(name string, f func(path string, i identity)) (began int64, liste
 	return h.Began, true, nil
 }
 
-// heading takes from review.json what src does not say.
-func (s *Set) heading() error {
+// readReview takes from review.json what the source does not say.
+func (s *Set) readReview() error {
 	src := &s.Source
 	r, err := workspace.ReadReview(src.Dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -116,7 +98,7 @@ func (s *Set) modes(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("listing what was kept of the start: %w", err)
 	}
-	_, _, err = readFacts(filepath.Join(s.Source.Dir, workspace.StartFile), func(path string, i identity) {
+	_, _, err = readFacts(filepath.Join(s.Source.Dir, workspace.StartFile), func(path string, i workspace.Identity) {
 		if _, ok := s.trees.modes[path]; ok {
 			s.trees.modes[path] = i.Mode
 		}
@@ -133,10 +115,10 @@ func (t *trees) mode(path string, st uint16) uint16 {
 	return st
 }
 
-// starts reads what the changed files were when the run began.
-func (s *Set) starts(began int64) error {
+// readStart reads what the changed files were when the run began.
+func (s *Set) readStart(began int64) error {
 	s.began = began
-	s.start = map[string]identity{}
+	s.start = map[string]workspace.Identity{}
 	wanted := map[string]bool{} // beside the paths of the changes themselves
 	for _, c := range s.Changes {
 		if c.From != "" {
@@ -146,7 +128,7 @@ func (s *Set) starts(began int64) error {
 			wanted[string(p.Path)] = true
 		}
 	}
-	head, listed, err := readFacts(filepath.Join(s.Source.Dir, workspace.StartFile), func(path string, i identity) {
+	head, listed, err := readFacts(filepath.Join(s.Source.Dir, workspace.StartFile), func(path string, i workspace.Identity) {
 		if wanted[path] || s.index[path] != nil {
 			s.start[path] = i
 		}

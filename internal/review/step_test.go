@@ -189,7 +189,7 @@ func TestSwapAmongOthers(t *testing.T) {
 			}
 			w := a.work(&Change{Path: "d/a", Type: File, Mode: 0o644}, put, "d/a", dir)
 			w.ours, w.whole = State{Type: File, Mode: 0o644}, true
-			if w.in.Was, err = look(dir, "a"); err != nil {
+			if w.in.Was, err = readExpected(dir, "a"); err != nil {
 				t.Fatal(err)
 			}
 			if err := a.make(w); err != nil {
@@ -235,7 +235,7 @@ func TestTakeAwayAmongOthers(t *testing.T) {
 			t.Fatal(err)
 		}
 		w := a.work(&Change{Path: "d/a"}, remove, "d/a", dir)
-		if w.in.Was, err = look(dir, "a"); err != nil {
+		if w.in.Was, err = readExpected(dir, "a"); err != nil {
 			t.Fatal(err)
 		}
 		if row.before != nil {
@@ -323,7 +323,7 @@ func TestBitsOfWhatIsExpected(t *testing.T) {
 		}
 		w := a.work(&Change{Path: workspace.Name(row.path)}, chmod, row.path, dir)
 		w.ours = row.ours
-		if w.in.Was, err = look(dir, row.path); err != nil {
+		if w.in.Was, err = readExpected(dir, row.path); err != nil {
 			t.Fatal(err)
 		}
 		if !row.id {

@@ -12,15 +12,15 @@ import (
 // swap lets what was prepared take the place of what is there, looks at what went
 // in and at what came out, and puts it back if either is not what was expected.
 func (a *applier) swap(w *work) error {
-	if !a.still(w.at) {
-		return &errConflict{fmt.Sprintf("directory %q was moved away meanwhile", w.at)}
+	if !a.isInPlace(w.at) {
+		return &conflictError{fmt.Sprintf("directory %q was moved away meanwhile", w.at)}
 	}
 	if w.in.Was.Type == None {
-		return a.appear(w)
+		return a.place(w)
 	}
-	err := a.d.rename(w.room, w.in.Temp, w.dir, w.name, unix.RENAME_EXCHANGE)
+	err := a.d.rename(w.tempDir, w.in.Temp, w.dir, w.name, unix.RENAME_EXCHANGE)
 	if errors.Is(err, unix.ENOENT) {
-		return &errConflict{"it was removed meanwhile"}
+		return &conflictError{"it was removed meanwhile"}
 	}
 	if errors.Is(err, unix.EINVAL) {
 		return errors.New("the file system cannot exchange two names at once (renameat2), without which a file could be lost")
@@ -28,44 +28,44 @@ func (a *applier) swap(w *work) error {
 	if err != nil {
 		return err
 	}
-	ok, err := w.in.Was.is(w.room, w.in.Temp, true)
+	ok, err := w.in.Was.matches(w.tempDir, w.in.Temp, true)
 	why := "it was changed meanwhile"
-	if ok && err == nil && !a.still(w.at) {
+	if ok && err == nil && !a.isInPlace(w.at) {
 		ok, why = false, fmt.Sprintf("directory %q was moved away meanwhile", w.at)
 	}
 	if ok && err == nil {
-		if other := a.arrived(w); other != nil {
-			return errors.Join(other, a.expel(w))
+		if other := a.checkPlaced(w); other != nil {
+			return errors.Join(other, a.takeOut(w))
 		}
-		err = a.retire(w.room, w.in.Temp, string(w.in.Path))
+		err = a.keepReplaced(w.tempDir, w.in.Temp, string(w.in.Path))
 		if !errors.Is(err, unix.ENOTEMPTY) {
 			return err
 		}
 		why = "it holds something that the run did not know, or whose removal was not accepted"
 	}
-	if e := a.swapBack(w.room, w.dir, w.in.Temp, w.name, w.ino); e != nil {
+	if e := a.swapBack(w.tempDir, w.dir, w.in.Temp, w.name, w.ino); e != nil {
 		return errors.Join(err, e)
 	}
-	return &errConflict{why}
+	return &conflictError{why}
 }
 
-// appear is swap where nothing was.
-func (a *applier) appear(w *work) error {
-	err := a.d.rename(w.room, w.in.Temp, w.dir, w.name, unix.RENAME_NOREPLACE)
+// place is swap for a path where nothing was.
+func (a *applier) place(w *work) error {
+	err := a.d.rename(w.tempDir, w.in.Temp, w.dir, w.name, unix.RENAME_NOREPLACE)
 	if errors.Is(err, unix.EEXIST) {
-		return &errConflict{"something appeared there meanwhile"}
+		return &conflictError{"something appeared there meanwhile"}
 	}
 	if err != nil {
 		return err
 	}
-	if !a.still(w.at) {
-		if err := a.d.rename(w.dir, w.name, w.room, w.in.Temp, unix.RENAME_NOREPLACE); err != nil {
+	if !a.isInPlace(w.at) {
+		if err := a.d.rename(w.dir, w.name, w.tempDir, w.in.Temp, unix.RENAME_NOREPLACE); err != nil {
 			return err
 		}
-		return &errConflict{fmt.Sprintf("directory %q was moved away meanwhile", w.at)}
+		return &conflictError{fmt.Sprintf("directory %q was moved away meanwhile", w.at)}
 	}
-	if other := a.arrived(w); other != nil {
-		return errors.Join(other, a.expel(w))
+	if other := a.checkPlaced(w); other != nil {
+		return errors.Join(other, a.takeOut(w))
 	}
 	return nil
 }

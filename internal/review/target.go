@@ -29,12 +29,12 @@ func (s Side) state() State {
 // expected is what a path must be for a change to be carried out on it.
 type expected struct {
 	State
-	ID *identity `json:"id,omitempty"` // of the file itself; nil: any file of that state
+	ID *workspace.Identity `json:"id,omitempty"` // of the file itself; nil: any file of that state
 }
 
-// is reports whether what is at name in dir is as expected. moved says that the
+// matches reports whether what is at name in dir is as expected. moved says that the
 // name was given to it by Apply, which moves its change time.
-func (e expected) is(dir int, name string, moved bool) (bool, error) {
+func (e expected) matches(dir int, name string, moved bool) (bool, error) {
 	var st unix.Statx_t
 	err := status(dir, name, &st)
 	if absent(err) {
@@ -46,7 +46,7 @@ func (e expected) is(dir int, name string, moved bool) (bool, error) {
 	if typeOf(st.Mode) != e.Type || e.Type != Link && uint32(st.Mode)&0o777 != e.Mode {
 		return false, nil
 	}
-	if e.ID != nil && e.Type != Dir && !e.ID.same(identityOf(&st), moved) {
+	if e.ID != nil && e.Type != Dir && !sameState(*e.ID, workspace.IdentityOf(&st), moved) {
 		return false, nil
 	}
 	switch e.Type {
@@ -65,21 +65,21 @@ func (e expected) is(dir int, name string, moved bool) (bool, error) {
 			return false, err
 		}
 		defer f.Close()
-		return e.reads(f)
+		return e.contentMatches(f)
 	}
 	return true, nil
 }
 
-// reads reports whether a file has the content that is expected.
-func (e expected) reads(f *os.File) (bool, error) {
+// contentMatches reports whether a file has the content that is expected.
+func (e expected) contentMatches(f *os.File) (bool, error) {
 	h := sha256.New()
 	n, err := io.Copy(h, io.LimitReader(f, e.Size+1))
 	return err == nil && n == e.Size && hex.EncodeToString(h.Sum(nil)) == e.SHA256, err
 }
 
-// holds reports whether an open file has the bits and the content that are
+// descriptorMatches reports whether an open file has the bits and the content that are
 // expected: a name that was looked at may stand for another file by now.
-func (e expected) holds(fd int, st *unix.Statx_t) (bool, error) {
+func (e expected) descriptorMatches(fd int, st *unix.Statx_t) (bool, error) {
 	if uint32(st.Mode)&0o777 != e.Mode || e.Type == File && int64(st.Size) != e.Size {
 		return false, nil
 	}
@@ -92,11 +92,11 @@ func (e expected) holds(fd int, st *unix.Statx_t) (bool, error) {
 	}
 	f := os.NewFile(uintptr(again), "file")
 	defer f.Close()
-	return e.reads(f)
+	return e.contentMatches(f)
 }
 
-// look reads what is at name in dir as something to be expected again.
-func look(dir int, name string) (expected, error) {
+// readExpected reads what is at name in dir as something to be expected again.
+func readExpected(dir int, name string) (expected, error) {
 	var e expected
 	side, err := readAt(dir, name, false)
 	if err != nil || side.Type == None {
@@ -106,19 +106,19 @@ func look(dir int, name string) (expected, error) {
 	if err := status(dir, name, &st); err != nil {
 		return e, err
 	}
-	id := identityOf(&st)
+	id := workspace.IdentityOf(&st)
 	e.State, e.ID = side.state(), &id
 	return e, nil
 }
 
-// before finds what the path of c must be now, for c to be carried out: what it
-// was when the run began, or what Apply itself made of it. known is false where
-// nobody can say any more.
-func (s *Set) before(c *Change, path string) (e expected, known bool, err error) {
-	if done := s.saved.list[c.Path]; done != nil && done.Done != nil && path == string(c.Path) {
+// expectedNow finds what must be at the path of c for c to be carried out: what was there
+// when the run began, or what Apply itself put there. known is false if neither is known.
+func (s *Set) expectedNow(c *Change) (e expected, known bool, err error) {
+	path := string(c.Path)
+	if done := s.saved.list[c.Path]; done != nil && done.Done != nil {
 		return expected{State: done.Done.Left}, true, nil
 	}
-	if path == string(c.Path) && (c.OldType == None || c.Kind == Renamed) {
+	if c.OldType == None || c.Kind == Renamed {
 		_, there := s.start[path]
 		return e, !there, nil // if it was there, somebody else removed it
 	}
@@ -133,7 +133,7 @@ func (s *Set) before(c *Change, path string) (e expected, known bool, err error)
 		}
 	}
 	dir, name := cut(path)
-	d, err := openBeneath(s.trees.tree, dir, unix.O_PATH|unix.O_DIRECTORY)
+	d, err := workspace.OpenBeneath(s.trees.tree, dir, unix.O_PATH|unix.O_DIRECTORY)
 	if err != nil {
 		if absent(err) {
 			err = nil
@@ -141,16 +141,16 @@ func (s *Set) before(c *Change, path string) (e expected, known bool, err error)
 		return e, false, err
 	}
 	defer unix.Close(d)
-	if e, err = look(d, name); err != nil || e.ID == nil {
+	if e, err = readExpected(d, name); err != nil || e.ID == nil {
 		return e, false, err
 	}
 	if was, ok := s.start[path]; ok {
-		return e, was.same(*e.ID, false) || e.Type == Dir && was.Mode == e.ID.Mode, nil
+		return e, sameState(was, *e.ID, false) || e.Type == Dir && was.Mode == e.ID.Mode, nil
 	}
 	return e, !s.listed && s.began != 0 && (e.ID.Ctime < s.began || e.Type == Dir), nil
 }
 
-// conflict tells the three sides of a change that cannot be carried out.
+// conflict returns the three sides of a change that cannot be carried out.
 func (s *Set) conflict(c *Change, path, why string) Conflict {
 	k := Conflict{Change: c, Path: workspace.Name(path), Why: why}
 	k.Base, k.Ours, _ = s.sides(c)

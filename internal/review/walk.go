@@ -49,10 +49,10 @@ type collector struct {
 	ctx    context.Context
 	t      *trees
 	mode   Mode
-	root   string              // the workspace
-	began  int64               // ns
-	apart  map[string]bool     // paths over which something else was mounted
-	copied map[string]identity // of a copy: all that it held before the run; nil: not known
+	root   string                        // the workspace
+	began  int64                         // ns
+	apart  map[string]bool               // paths over which something else was mounted
+	copied map[string]workspace.Identity // of a copy: all that it held before the run; nil: not known
 	lim    limits
 	rules  *workspace.Rules
 
@@ -74,13 +74,13 @@ func (c *collector) run(first job) error {
 	c.stack = []job{first}
 	var wg sync.WaitGroup
 	for range min(max(runtime.GOMAXPROCS(0), 2), 8) {
-		wg.Go(c.work)
+		wg.Go(c.takeJobs)
 	}
 	wg.Wait()
 	return c.err
 }
 
-func (c *collector) work() {
+func (c *collector) takeJobs() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for {
@@ -95,7 +95,7 @@ func (c *collector) work() {
 		c.stack = c.stack[:len(c.stack)-1]
 		c.busy++
 		c.mu.Unlock()
-		v := visit{collector: c, job: j}
+		v := comparison{collector: c, job: j}
 		err := v.directory()
 		c.mu.Lock()
 		c.busy--
@@ -111,8 +111,8 @@ func (c *collector) work() {
 	}
 }
 
-// room takes the memory that a change of path needs; false: there is none.
-func (c *collector) room(path string) bool {
+// reserve takes what a change of path needs off the limits; false: they are reached.
+func (c *collector) reserve(path string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.lim.changes == 0 || c.used+len(path) > c.lim.names {
@@ -135,8 +135,8 @@ func (c *collector) mayRead(n int64) bool {
 	return true
 }
 
-// miss notes what was not looked at.
-func (c *collector) miss(path, format string, args ...any) {
+// addUnseen notes a path that was not looked at.
+func (c *collector) addUnseen(path, format string, args ...any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.unseen) >= c.lim.unseen {
@@ -156,21 +156,21 @@ func (c *collector) finish() {
 	}
 }
 
-// visit is the look at one directory.
-type visit struct {
+// comparison compares one directory of what the run left with what was there.
+type comparison struct {
 	*collector
 	job
-	l     *level
-	subs  []job
-	found []*Change
-	fresh []string // new names, to be compared with their neighbours
-	any   bool
+	l        *level
+	subs     []job
+	found    []*Change
+	fresh    []string // new names, to be compared with their neighbours
+	hasNames bool
 }
 
-func (v *visit) directory() error {
+func (v *comparison) directory() error {
 	l, opened, err := v.t.openLevel(v.path, v.which != onlyLower, v.which != onlyUpper)
 	if err != nil {
-		v.miss(v.path, "the directory cannot be read: %v", err)
+		v.addUnseen(v.path, "the directory cannot be read: %v", err)
 		return nil
 	}
 	v.l = l
@@ -182,7 +182,7 @@ func (v *visit) directory() error {
 		v.look = v.look.Repository()
 	}
 	if v.which == onlyLower {
-		return v.listed(l.oldNames(v.deleted))
+		return v.listError(l.oldNames(v.deleted))
 	}
 	all := v.mode == Copy
 	hides := ""
@@ -190,11 +190,11 @@ func (v *visit) directory() error {
 		hides = attribute(int(l.upper.Fd()), "opaque")
 		all = hides == "y"
 	}
-	err = names(l.upper, func(n string) error { v.any = true; return v.entry(n, hides == "x") })
-	if err := v.listed(err); err != nil {
+	err = names(l.upper, func(n string) error { v.hasNames = true; return v.entry(n, hides == "x") })
+	if err := v.listError(err); err != nil {
 		return err
 	}
-	if v.which == onlyUpper && !v.any && v.path != "" {
+	if v.which == onlyUpper && !v.hasNames && v.path != "" {
 		v.add(&Change{Path: workspace.Name(v.path), Kind: Added, Type: Dir, Mode: v.perm}, nil)
 	}
 	if v.which == both && all {
@@ -205,24 +205,24 @@ func (v *visit) directory() error {
 			}
 			return v.deleted(n)
 		})
-		if err := v.listed(err); err != nil {
+		if err := v.listError(err); err != nil {
 			return err
 		}
 	}
-	return v.twins()
+	return v.noteCase()
 }
 
-// listed turns a failure to list a directory into a row, and lets the end of
-// the whole pass.
-func (v *visit) listed(err error) error {
+// listError notes a directory that cannot be listed as unseen. The error of an ended
+// context is returned.
+func (v *comparison) listError(err error) error {
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	v.miss(v.path, "the directory cannot be listed to its end: %v", err)
+	v.addUnseen(v.path, "the directory cannot be listed to its end: %v", err)
 	return nil
 }
 
-func (v *visit) noteOpened() {
+func (v *comparison) noteOpened() {
 	for _, c := range v.found {
 		if string(c.Path) == v.path {
 			c.Notes = append(c.Notes, "the run had closed this directory to its owner")
@@ -243,7 +243,7 @@ func attribute(fd int, name string) string {
 
 // repository reports whether the directory has the shape of a repository that
 // is not named .git.
-func (v *visit) repository() bool {
+func (v *comparison) repository() bool {
 	if v.look.Git() {
 		return false
 	}

@@ -56,16 +56,16 @@ func (s *scan) obeyAgents() {
 	}
 }
 
-// AgentSettings hands in a file of the user's own settings of an agent, for every
+// agentConfig hands in a file of the user's own settings of an agent, for every
 // project: the programs of the tree that it names are protected too. name is its
 // absolute path, home what "~/" stands for in it.
-func AgentSettings(name, home string, data []byte) Option {
+func agentConfig(name, home string, data []byte) Option {
 	return func(s *scan) { s.agents = append(s.agents, gitFile{name: name, home: home, data: data}) }
 }
 
-// HomeSettings are the files in which agents keep settings of a user for every
+// homeSettings are the files in which agents keep settings of a user for every
 // project, relative to the home directory.
-func HomeSettings() []string {
+func homeSettings() []string {
 	out := []string{".config/opencode/opencode.json", ".config/opencode/opencode.jsonc", ".config/crush/crush.json", ".config/amp/settings.json",
 		".config/zed/settings.json", ".config/goose/config.yaml", ".config/Code/User/settings.json", ".config/Code/User/mcp.json", ".config/Claude/claude_desktop_config.json",
 		".codeium/windsurf/mcp_config.json", ".cline/data/settings/cline_mcp_settings.json", ".aws/amazonq/mcp.json", ".continue/config.yaml", ".continue/config.json",
@@ -84,7 +84,7 @@ func HomeSettings() []string {
 func (s *scan) commandNames(project, home, line, reason string) {
 	line = strings.NewReplacer("${CLAUDE_PROJECT_DIR}", ".", "$CLAUDE_PROJECT_DIR", ".", "${workspaceFolder}", ".", "$GEMINI_PROJECT_DIR", ".", "${PWD}", ".", "$PWD", ".").Replace(line)
 	for _, from := range slices.Compact([]string{project, string(s.found.Root)}) {
-		s.named(line, from, home, "agents", reason)
+		s.protectNamed(line, from, home, "agents", reason)
 	}
 }
 

@@ -113,12 +113,12 @@ func (b *Budget) affordsSmall(dir int, nameZ []byte) bool {
 
 // sharedAt reads the second file of a split index that lies in dir.
 func (b *Budget) sharedAt(dir int) func(string) []byte {
-	read := sharedAt(dir)
 	return func(name string) []byte {
 		if !b.affordsFile(dir, name, indexPasses) {
 			return nil
 		}
-		return read(name)
+		data, _ := readFile(dir, name, maxIndexed)
+		return data
 	}
 }
 
@@ -143,11 +143,11 @@ func (e *BudgetError) Hint() string {
 	return "remove what an earlier run left there, or choose a smaller workspace with --workspace"
 }
 
-// Spending has Scan and FindObeyed share a budget with others.
-func Spending(b *Budget) Option { return func(s *scan) { s.budget = b } }
+// withBudget has Scan and FindObeyed share a budget with others.
+func withBudget(b *Budget) Option { return func(s *scan) { s.budget = b } }
 
-// goOn counts an entry of a directory; it is an error when the time is over.
-func (s *scan) goOn(w *walker) error {
+// countEntry counts an entry of a directory; it is an error when the time is over.
+func (s *scan) countEntry(w *walker) error {
 	n := s.budget.files.Add(1)
 	if n&1023 != 1 {
 		return nil
@@ -169,12 +169,12 @@ func (s *scan) affordsIndex(w *walker, d *dir, e entry) bool {
 	return false
 }
 
-// examine counts an entry of a directory and reports whether it may be looked at.
+// countEntry counts an entry of a directory and reports whether it may be looked at.
 // If not, the directory is listed as a whole.
-func (v *settle) examine(dir []byte) bool {
+func (v *settle) countEntry(dir []byte) bool {
 	if !v.budget.over() {
 		if v.budget.files.Add(1)&1023 == 1 {
-			v.budget.at.Store(string(v.inTreePath(string(dir))))
+			v.budget.at.Store(string(v.full(string(dir))))
 		}
 		return true
 	}
@@ -198,16 +198,8 @@ func (v *settle) listUnexamined() {
 		v.unexamined[""] = true
 	}
 	for dir := range v.unexamined {
-		v.report.Flagged = append(v.report.Flagged, Flagged{Path: v.inTreePath(dir), Change: Unexamined, Reason: why})
+		v.report.Flagged = append(v.report.Flagged, Flagged{Path: v.full(dir), Change: Unexamined, Reason: why})
 	}
-}
-
-// inTreePath is full, and the root for "".
-func (v *settle) inTreePath(rel string) Name {
-	if rel == "" {
-		return v.t.Root
-	}
-	return v.full(rel)
 }
 
 // listMore says that there is more to look at than is listed.

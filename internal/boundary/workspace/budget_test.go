@@ -91,7 +91,7 @@ func TestBudgetOfAStart(t *testing.T) {
 	t.Run("an index that is not read counts as new at the end", func(t *testing.T) {
 		b := NewBudget()
 		b.bytes.Store(0)
-		s, err := Scan(t.Context(), w, DefaultRules(), Spending(b))
+		s, err := Scan(t.Context(), w, DefaultRules(), withBudget(b))
 		if err != nil || len(s.Warnings) != 4 || !strings.Contains(s.Warnings[0], "was not read") {
 			t.Fatalf("%v, %q", err, s.Warnings)
 		}
@@ -106,7 +106,7 @@ func TestBudgetOfAStart(t *testing.T) {
 			must(t, os.Truncate(w+"/"+repo+"index", 200<<20))
 		}
 		b := NewBudget()
-		s, err := Scan(t.Context(), w, DefaultRules(), Spending(b))
+		s, err := Scan(t.Context(), w, DefaultRules(), withBudget(b))
 		if err != nil || len(s.Warnings) < 10 {
 			t.Fatalf("%v, %d warnings", err, len(s.Warnings))
 		}
@@ -115,7 +115,7 @@ func TestBudgetOfAStart(t *testing.T) {
 		b := NewBudget()
 		b.end = time.Now()
 		var over *BudgetError
-		if _, err := Scan(t.Context(), w, DefaultRules(), Spending(b)); !errors.As(err, &over) || over.Hint() == "" {
+		if _, err := Scan(t.Context(), w, DefaultRules(), withBudget(b)); !errors.As(err, &over) || over.Hint() == "" {
 			t.Errorf("%v", err)
 		}
 	})
@@ -149,14 +149,14 @@ func TestBudgetIsAskedNowAndThen(t *testing.T) {
 	s := &scan{found: &tree{Root: "/w"}, budget: b}
 	b.Stop()
 	var over *BudgetError
-	if err := s.goOn(at("d")); !errors.As(err, &over) || over.At != "/w/d" || over.Files != 1 {
+	if err := s.countEntry(at("d")); !errors.As(err, &over) || over.At != "/w/d" || over.Files != 1 {
 		t.Errorf("the first entry: %v", err)
 	}
-	if err := s.goOn(at("e")); err != nil || b.At() != "/w/d" {
+	if err := s.countEntry(at("e")); err != nil || b.At() != "/w/d" {
 		t.Errorf("the second entry: %v, at %s", err, b.At())
 	}
 	b.files.Store(1024)
-	if err := s.goOn(at("f")); err == nil || b.At() != "/w/f" {
+	if err := s.countEntry(at("f")); err == nil || b.At() != "/w/f" {
 		t.Errorf("the 1025th entry: %v, at %s", err, b.At())
 	}
 
@@ -165,7 +165,7 @@ func TestBudgetIsAskedNowAndThen(t *testing.T) {
 		if i == 2 {
 			v.budget.files.Store(2048)
 		}
-		if !v.examine([]byte([]string{"d", "e", ""}[i])) || v.budget.At() != string(want) || v.partial {
+		if !v.countEntry([]byte([]string{"d", "e", ""}[i])) || v.budget.At() != string(want) || v.partial {
 			t.Errorf("entry %d: at %s, partial %t", i, v.budget.At(), v.partial)
 		}
 	}
@@ -187,7 +187,7 @@ func TestUnexaminedIsListed(t *testing.T) {
 		v := &settle{t: &tree{Root: "/w"}, budget: NewBudget(), unexamined: map[string]bool{}}
 		tt.end(v.budget)
 		for i := range tt.dirs {
-			if v.examine(fmt.Appendf(nil, "d%d", i)) || !v.partial {
+			if v.countEntry(fmt.Appendf(nil, "d%d", i)) || !v.partial {
 				t.Errorf("directory %d is looked at", i)
 			}
 		}

@@ -51,35 +51,40 @@ func (e *SpaceError) Hint() string {
 // Neither path has a link in it.
 func CopyTree(ctx context.Context, src, dst string, limit int64) (CopyReport, error) {
 	c := &treeCopier{ctx: ctx, root: src, limit: limit, links: map[inode]string{}, owners: os.Geteuid() == 0}
-	var st unix.Statfs_t
-	if err := unix.Statfs(dst, &st); err != nil {
-		return c.report, fmt.Errorf("copying %s: %w", src, err)
-	}
-	if room := int64(st.Bavail) * st.Bsize / 10 * 9; limit <= 0 || room < limit {
-		c.limit, c.free = room, true
-	}
-	from, err := openResolved(src, unix.O_RDONLY|unix.O_DIRECTORY)
-	if err != nil {
-		return c.report, fmt.Errorf("copying %s: %w", src, err)
-	}
-	defer unix.Close(from)
-	var root unix.Stat_t
-	if err := unix.Fstat(from, &root); err != nil {
-		return c.report, fmt.Errorf("copying %s: %w", src, err)
-	}
-	c.report.From = policy.FileID{Dev: root.Dev, Ino: root.Ino}
-	if c.dst, err = openState(dst); err != nil {
-		return c.report, fmt.Errorf("copying %s: %w", src, err)
-	}
-	defer unix.Close(c.dst)
-	if err = c.dir(from, c.dst, 0); err == nil {
-		err = c.finishDir(from, c.dst)
-	}
+	err := c.tree(src, dst)
 	var space *SpaceError
 	if err != nil && !errors.As(err, &space) {
 		err = fmt.Errorf("copying %s: %w", src, err)
 	}
 	return c.report, err
+}
+
+func (c *treeCopier) tree(src, dst string) error {
+	var st unix.Statfs_t
+	if err := unix.Statfs(dst, &st); err != nil {
+		return err
+	}
+	if room := int64(st.Bavail) * st.Bsize / 10 * 9; c.limit <= 0 || room < c.limit {
+		c.limit, c.free = room, true
+	}
+	from, err := openResolved(src, unix.O_RDONLY|unix.O_DIRECTORY)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(from)
+	var root unix.Stat_t
+	if err := unix.Fstat(from, &root); err != nil {
+		return err
+	}
+	c.report.From = policy.FileID{Dev: root.Dev, Ino: root.Ino}
+	if c.dst, err = openState(dst); err != nil {
+		return err
+	}
+	defer unix.Close(c.dst)
+	if err := c.dir(from, c.dst, 0); err != nil {
+		return err
+	}
+	return c.finishDir(from, c.dst)
 }
 
 // treeCopier is one copy.
@@ -135,7 +140,7 @@ func (c *treeCopier) dir(from, to, depth int) error {
 func (c *treeCopier) entry(from, to int, name string, depth int) error {
 	var st unix.Stat_t
 	if err := unix.Fstatat(from, name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
-		return gone(err)
+		return ignoreGone(err)
 	}
 	switch st.Mode & typeMask {
 	case typeDir:
@@ -161,7 +166,7 @@ func (c *treeCopier) subdir(from, to int, name string, depth int) error {
 			c.leave("it cannot be read")
 			return nil
 		}
-		return gone(err)
+		return ignoreGone(err)
 	}
 	defer unix.Close(src)
 	if err := unix.Mkdirat(to, name, 0o700); err != nil {
@@ -220,7 +225,7 @@ func (c *treeCopier) link(from, to int, name string, st *unix.Stat_t) error {
 	buf := make([]byte, unix.PathMax)
 	n, err := unix.Readlinkat(from, name, buf)
 	if err != nil {
-		return gone(err)
+		return ignoreGone(err)
 	}
 	if err := unix.Symlinkat(string(buf[:n]), to, name); err != nil {
 		return c.at(err)
@@ -252,7 +257,7 @@ func (c *treeCopier) file(from, to int, name string, st *unix.Stat_t) error {
 			c.leave("it cannot be read")
 			return nil
 		}
-		return gone(err)
+		return ignoreGone(err)
 	}
 	defer unix.Close(src)
 	if err := unix.Fstat(src, st); err != nil {
@@ -291,78 +296,6 @@ func (c *treeCopier) contents(src, dst int, st *unix.Stat_t) error {
 		return &SpaceError{Root: c.root, Limit: c.limit, Free: c.free}
 	}
 	return copyContents(c.ctx, src, dst, st.Size, st.Blocks*512 < st.Size)
-}
-
-// copyContents copies size bytes; of a file with holes only what is none.
-func copyContents(ctx context.Context, src, dst int, size int64, holes bool) error {
-	if !holes {
-		return copyRange(ctx, src, dst, 0, size)
-	}
-	if err := unix.Ftruncate(dst, size); err != nil {
-		return err
-	}
-	for at := int64(0); at < size; {
-		data, err := unix.Seek(src, at, unix.SEEK_DATA)
-		if errors.Is(err, unix.ENXIO) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		end, err := unix.Seek(src, data, unix.SEEK_HOLE)
-		if err != nil {
-			return err
-		}
-		if err := copyRange(ctx, src, dst, data, min(end, size)); err != nil {
-			return err
-		}
-		at = end
-	}
-	return nil
-}
-
-// copyRange copies the bytes from at to end. A file that became shorter
-// meanwhile ends earlier.
-func copyRange(ctx context.Context, src, dst int, at, end int64) error {
-	out := at
-	for at < end {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		n, err := unix.CopyFileRange(src, &at, dst, &out, int(min(end-at, 64<<20)), 0)
-		if err == unix.EINTR {
-			continue
-		}
-		if err != nil {
-			return copyBytes(src, dst, at, end) // between some file systems; what is wrong otherwise is wrong there too
-		}
-		if n == 0 {
-			return nil
-		}
-	}
-	return nil
-}
-
-func copyBytes(src, dst int, at, end int64) error {
-	buf := make([]byte, 256<<10)
-	for at < end {
-		n, err := unix.Pread(src, buf[:min(int64(len(buf)), end-at)], at)
-		if err == unix.EINTR {
-			continue
-		}
-		if err != nil || n == 0 {
-			return err
-		}
-		for done := 0; done < n; {
-			m, err := unix.Pwrite(dst, buf[done:n], at+int64(done))
-			if err != nil && err != unix.EINTR {
-				return err
-			}
-			done += max(m, 0)
-		}
-		at += int64(n)
-	}
-	return nil
 }
 
 // copyXattrs copies the attributes that a program may have set. What does not

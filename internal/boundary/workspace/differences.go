@@ -14,24 +14,24 @@ import (
 // differ turns what two walks saw into a list. It is the work of one goroutine.
 type differ struct {
 	t     *tree
-	l     *later
+	l     *endWalk
 	rows  map[string]*Difference // by path from the root
-	files map[string]*touched
-	ends  map[string]*ending
+	files map[string]*changedFile
+	ends  map[string]*changedDir
 	gone  map[uint64][]string // paths that are no more, by inode
 	modes map[*listing]map[string]uint16
 }
 
 // differ lists what is not as it was.
-func (v *settle) differ(t *tree, l *later, deps []string) {
+func (v *settle) differ(t *tree, l *endWalk, deps []string) {
 	d := &differ{
-		t: t, l: l, rows: map[string]*Difference{}, files: map[string]*touched{}, ends: map[string]*ending{},
+		t: t, l: l, rows: map[string]*Difference{}, files: map[string]*changedFile{}, ends: map[string]*changedDir{},
 		gone: map[uint64][]string{}, modes: map[*listing]map[string]uint16{},
 	}
 	whole := l.start != nil && l.left.Load() >= 0
 	for i := range l.files {
 		f := &l.files[i]
-		d.files[under(f.dir, f.name)] = f
+		d.files[joinPath(f.dir, f.name)] = f
 	}
 	if whole {
 		d.match()
@@ -54,7 +54,7 @@ func (v *settle) differ(t *tree, l *later, deps []string) {
 	v.report.Differences = d.list(v, deps)
 }
 
-func under(dir, name string) string {
+func joinPath(dir, name string) string {
 	if dir == "" {
 		return name
 	}
@@ -65,8 +65,8 @@ func under(dir, name string) string {
 // where it was moved from, else the one that it took the place of.
 func (d *differ) match() {
 	start := d.l.start
-	slices.SortFunc(d.l.dirs, func(a, b *ending) int { return strings.Compare(a.path, b.path) })
-	take := func(e *ending, was *listing) {
+	slices.SortFunc(d.l.dirs, func(a, b *changedDir) int { return strings.Compare(a.path, b.path) })
+	take := func(e *changedDir, was *listing) {
 		if e.from == nil && was != nil && !was.seen.Load() {
 			e.from = was
 			was.seen.Store(true)
@@ -81,7 +81,7 @@ func (d *differ) match() {
 	for _, e := range d.l.dirs {
 		// A number of an inode is used again: what came into being meanwhile was
 		// not moved here.
-		if e.told && !e.born {
+		if e.datable && !e.born {
 			for _, was := range start.byIno[e.ino] {
 				take(e, was)
 			}
@@ -99,7 +99,7 @@ func (d *differ) compare() {
 		if e.from != nil {
 			eachName(e.from.list, func(n named) { was[n.name] = n })
 			if e.from.path != e.path && !d.movedAbove(e) {
-				d.rows[e.path] = &Difference{Kind: KindRenamed, From: d.full(e.from.path), Type: "dir"}
+				d.rows[e.path] = &Difference{Kind: KindRenamed, From: d.t.full(e.from.path), Type: "dir"}
 			}
 		} else if d.rows[e.path] == nil {
 			d.rows[e.path] = &Difference{Kind: KindAdded, Type: "dir"}
@@ -107,10 +107,10 @@ func (d *differ) compare() {
 		eachName(e.list, func(n named) {
 			o, is := was[n.name]
 			delete(was, n.name)
-			d.name(under(e.path, n.name), n, o, is)
+			d.name(joinPath(e.path, n.name), n, o, is)
 		})
 		for name, o := range was {
-			d.lost(under(e.from.path, name), o)
+			d.lost(joinPath(e.from.path, name), o)
 		}
 	}
 	for _, l := range d.l.start.dirs {
@@ -120,22 +120,15 @@ func (d *differ) compare() {
 		if d.rows[l.path] == nil {
 			d.rows[l.path] = &Difference{Kind: KindDeleted, Type: "dir"}
 		}
-		eachName(l.list, func(n named) { d.lost(under(l.path, n.name), n) })
+		eachName(l.list, func(n named) { d.lost(joinPath(l.path, n.name), n) })
 	}
 }
 
 // movedAbove reports whether a directory is where it is because one above it was
 // moved.
-func (d *differ) movedAbove(e *ending) bool {
+func (d *differ) movedAbove(e *changedDir) bool {
 	above := d.ends[parent(e.path)]
 	return above != nil && above.from != nil && above.from.path == parent(e.from.path) && path.Base(e.path) == path.Base(e.from.path)
-}
-
-func (d *differ) full(rel string) Name {
-	if rel == "" {
-		return d.t.Root
-	}
-	return d.t.Root + "/" + Name(rel)
 }
 
 // name lists an entry n of a directory that had the entry o, or had it not.
@@ -179,7 +172,7 @@ func (d *differ) lost(at string, o named) {
 func (d *differ) renames() {
 	for _, e := range d.l.dirs {
 		eachName(e.list, func(n named) {
-			at := under(e.path, n.name)
+			at := joinPath(e.path, n.name)
 			r, f := d.rows[at], d.files[at]
 			from := d.gone[n.ino]
 			if r == nil || r.Kind != KindAdded || f == nil || len(from) == 0 || d.rows[from[0]].Type != r.Type {
@@ -191,7 +184,7 @@ func (d *differ) renames() {
 			if old := d.rows[from[0]].OldMode; old != r.Mode && old != 0 {
 				r.OldMode = old
 			}
-			r.Kind, r.From = KindRenamed, d.full(from[0])
+			r.Kind, r.From = KindRenamed, d.t.full(from[0])
 			delete(d.rows, from[0])
 			d.gone[n.ino] = from[1:]
 		})
@@ -199,7 +192,7 @@ func (d *differ) renames() {
 }
 
 // changed lists a file whose name is the same.
-func (d *differ) changed(at string, f *touched, whole bool) {
+func (d *differ) changed(at string, f *changedFile, whole bool) {
 	r := &Difference{Kind: KindModified, Type: typeOf(byte(f.st.Mode & unix.S_IFMT >> 12)), Mode: uint32(f.st.Mode) & 0o7777, Size: int64(f.st.Size)}
 	if !whole && f.st.Mask&unix.STATX_BTIME != 0 && nanos(f.st.Btime) >= d.l.began {
 		r.Kind = KindAdded
@@ -260,13 +253,13 @@ func (d *differ) list(v *settle, deps []string) []Difference {
 		}
 		top, is := d.group(at, deps)
 		if !is || r.Held != "" || r.Flag != nil && at != top {
-			r.Path = d.full(at)
+			r.Path = d.t.full(at)
 			out = append(out, *r)
 			continue
 		}
-		g := as[string(d.full(top))]
+		g := as[string(d.t.full(top))]
 		if g == nil {
-			g = &Difference{Path: d.full(top), Kind: d.kind(top), Type: "dir"}
+			g = &Difference{Path: d.t.full(top), Kind: d.kind(top), Type: "dir"}
 			as[string(g.Path)] = g
 		}
 		if at == top {
@@ -369,7 +362,7 @@ func (d *differ) group(at string, deps []string) (string, bool) {
 		if string(fold([]byte(path.Base(p)), nil)) == ".git" || slices.Contains(d.t.Repos, Name(p)) {
 			rest := strings.TrimPrefix(at[len(p):], "/")
 			first, _, deeper := strings.Cut(rest, "/")
-			if inner([]byte(first)) || !deeper && gitsOwn[rest] {
+			if isRefDir([]byte(first)) || !deeper && gitsOwn[rest] {
 				return p, true
 			}
 		}

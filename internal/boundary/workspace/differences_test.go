@@ -257,10 +257,10 @@ func TestDirectoriesAreFoundWhereTheyStand(t *testing.T) {
 	start := newNames()
 	start.add([]byte("q"), 5, nil, 1)
 	start.add([]byte("p"), 6, nil, 1)
-	l := newLater(start, 0)
-	p, q := &ending{path: "p", ino: 5}, &ending{path: "q", ino: 5}
-	l.dirs = []*ending{q, p}
-	d := &differ{l: l, ends: map[string]*ending{}}
+	l := newEndWalk(start, 0)
+	p, q := &changedDir{path: "p", ino: 5}, &changedDir{path: "q", ino: 5}
+	l.dirs = []*changedDir{q, p}
+	d := &differ{l: l, ends: map[string]*changedDir{}}
 	d.match()
 	if p.from == nil || p.from.path != "p" || q.from == nil || q.from.path != "q" {
 		t.Errorf("p was %+v, q was %+v", p.from, q.from)
@@ -286,7 +286,7 @@ func TestDirectoriesThatDidNotChange(t *testing.T) {
 	} {
 		start := newNames()
 		start.add([]byte("old"), 5, nil, 1)
-		l := newLater(start, tt.began)
+		l := newEndWalk(start, tt.began)
 		d := &dir{fd: fd, ino: 5}
 		e := l.enter(&walker{path: []byte(tt.path)}, d)
 		if (e == nil) != tt.same || (d.was != nil) != tt.same || start.dirs[0].seen.Load() != tt.same {
@@ -318,11 +318,11 @@ func TestDirectoriesThatDidNotChange(t *testing.T) {
 
 // TestUnsureDifferences: it is said why a list may lack something.
 func TestUnsureDifferences(t *testing.T) {
-	for want, l := range map[string]*later{
-		"more than":             newLater(newNames(), 0),
-		"there were more than":  newLater(nil, 0),
-		"the names of the star": newLater(nil, 0),
-		"":                      newLater(newNames(), 0),
+	for want, l := range map[string]*endWalk{
+		"more than":             newEndWalk(newNames(), 0),
+		"there were more than":  newEndWalk(nil, 0),
+		"the names of the star": newEndWalk(nil, 0),
+		"":                      newEndWalk(newNames(), 0),
 	} {
 		switch want {
 		case "more than":
@@ -330,7 +330,7 @@ func TestUnsureDifferences(t *testing.T) {
 		case "there were more than":
 			full := newNames()
 			full.left.Store(-1)
-			l = newLater(full, 0)
+			l = newEndWalk(full, 0)
 		}
 		v := &settle{}
 		v.differ(&tree{Root: "/w"}, l, nil)
@@ -347,7 +347,7 @@ func TestFlagsBecomeRows(t *testing.T) {
 		Flagged:     []Flagged{{Path: "/w/file", Change: Removed}, {Path: "/w/counted", Change: Changed, Files: 2}, {Path: "/w/dir", Change: Added}, {Path: "/w/known", Change: Mode}, {Path: "/other/x"}},
 		Quarantined: []Quarantined{{Path: "/w/held", Type: "special", Held: "/q/held"}, {Path: "/other/y", Type: "file"}},
 	}}
-	d := &differ{t: &tree{Root: "/w"}, rows: map[string]*Difference{"known": {Kind: KindModified, Type: "link"}}, ends: map[string]*ending{"dir": {}}}
+	d := &differ{t: &tree{Root: "/w"}, rows: map[string]*Difference{"known": {Kind: KindModified, Type: "link"}}, ends: map[string]*changedDir{"dir": {}}}
 	taken := d.flags(v)
 	got := map[string]string{}
 	for at, r := range d.rows {

@@ -10,25 +10,37 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// read fills w.buf with all entries of fd.
-func (w *walker) read(fd int) (int, error) {
-	n := 0
+// readDirents reads all entries of a directory into buf, which it may make larger.
+func readDirents(fd int, buf []byte) (all []byte, n int, err error) {
 	for {
-		if len(w.buf)-n < 4096 {
-			w.buf = append(w.buf, make([]byte, len(w.buf))...)
+		if len(buf)-n < 4096 {
+			buf = append(buf, make([]byte, len(buf))...)
 		}
-		m, err := unix.Getdents(fd, w.buf[n:])
+		m, err := unix.Getdents(fd, buf[n:])
 		if err == unix.EINTR {
 			continue
 		}
 		if err == unix.ENOENT {
-			return 0, nil // the directory was removed meanwhile
+			return buf, 0, nil // the directory was removed meanwhile
 		}
 		if err != nil || m == 0 {
-			return n, err
+			return buf, n, err
 		}
 		n += m
 	}
+}
+
+// readNames lists what a directory holds.
+func readNames(fd int) ([]string, error) {
+	buf, n, err := readDirents(fd, make([]byte, 32<<10))
+	var names []string
+	for list := buf[:n]; len(list) > 0; {
+		var e entry
+		if e, list = next(list); e.nameZ != nil {
+			names = append(names, string(e.name()))
+		}
+	}
+	return names, err
 }
 
 // next takes one entry off a getdents64 buffer; its name is nil for "." and "..".
@@ -66,9 +78,9 @@ func isRepository(list []byte, w *walker) bool {
 	return head && (objects && refs || common)
 }
 
-// gone turns the errors of a name that was removed or replaced meanwhile into
+// ignoreGone turns the errors of a name that was removed or replaced meanwhile into
 // nil: what replaced it is looked at when the run ends.
-func gone(err error) error {
+func ignoreGone(err error) error {
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) {
 		return nil
 	}

@@ -22,7 +22,7 @@ const maxPointer = 8 << 10
 func (s *scan) worktrees() []string {
 	var out []string
 	for _, p := range s.pointers {
-		top, err := openBeneath(s.root, parent(p), unix.O_PATH|unix.O_DIRECTORY)
+		top, err := OpenBeneath(s.root, parent(p), unix.O_PATH|unix.O_DIRECTORY)
 		if err != nil {
 			continue
 		}
@@ -74,7 +74,7 @@ func (s *scan) repositoryOf(top int, name string) (dir, why string) {
 		return "", "it belongs to another user"
 	case path.Dir(path.Dir(at)) != base || path.Base(path.Dir(at)) != "worktrees":
 		return "", "it is not among the worktrees of its repository"
-	case !has(common, "HEAD") || !has(common, "objects") || !has(common, "refs"):
+	case !hasName(common, "HEAD") || !hasName(common, "objects") || !hasName(common, "refs"):
 		return "", "it is not a repository"
 	case !namesBack(gitdir, top, name):
 		return "", "it does not name this worktree"
@@ -84,7 +84,7 @@ func (s *scan) repositoryOf(top int, name string) (dir, why string) {
 
 // submoduleOf accepts a submodule's repository whose core.worktree is top.
 func (s *scan) submoduleOf(top, gitdir int, at string) (dir, why string) {
-	if !has(gitdir, "HEAD") || !has(gitdir, "objects") || !has(gitdir, "refs") {
+	if !hasName(gitdir, "HEAD") || !hasName(gitdir, "objects") || !hasName(gitdir, "refs") {
 		return "", "it is not a repository"
 	}
 	data, _ := readFile(gitdir, "config", maxConfig)
@@ -149,7 +149,7 @@ func sameFile(a, b int) bool {
 	return unix.Fstat(a, &x) == nil && unix.Fstat(b, &y) == nil && x.Ino == y.Ino && x.Dev == y.Dev
 }
 
-func has(dir int, name string) bool {
+func hasName(dir int, name string) bool {
 	var st unix.Stat_t
 	return unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil
 }
@@ -167,7 +167,7 @@ func scanExternal(ctx context.Context, dir string, r *Rules, b *Budget) (*tree, 
 		return nil, nil, err
 	}
 	defer unix.Close(s.root)
-	if err := run(ctx, s.root, r, maxPath, true, s, memory{}); err != nil {
+	if err := run(ctx, s.root, r, maxPath, true, s, walkMemory{}); err != nil {
 		return nil, nil, fmt.Errorf("scanning repository %s: %w", dir, err)
 	}
 	if _, err := s.finish(ctx); err != nil {

@@ -17,17 +17,31 @@ import (
 
 // Fact is one file of a tree as it was at some moment.
 type Fact struct {
-	Path         string // relative to the root, bytes as they are
-	Mode         uint32 // st_mode, with the type
-	Size         int64  // bytes
-	Mtime, Ctime int64  // ns since 1970
-	Dev, Ino     uint64
+	Path string // relative to the root, bytes as they are
+	Identity
+}
+
+// Identity tells two states of a file apart without reading it. No program can set
+// the change time, so that a file that was written to has another identity.
+type Identity struct {
+	Mode  uint32 `json:"m"` // st_mode, with the type
+	Ino   uint64 `json:"i"`
+	Dev   uint64 `json:"d"`
+	Size  int64  `json:"s"`  // bytes
+	Mtime int64  `json:"mt"` // ns since 1970
+	Ctime int64  `json:"ct"`
+}
+
+// IdentityOf is the identity of a file of that status.
+func IdentityOf(st *unix.Statx_t) Identity {
+	return Identity{Mode: uint32(st.Mode), Ino: st.Ino, Dev: unix.Mkdev(st.Dev_major, st.Dev_minor),
+		Size: int64(st.Size), Mtime: nanos(st.Mtime), Ctime: nanos(st.Ctime)}
 }
 
 // Same says whether a file is still what it was: nothing but a change of the
 // clock sets a ctime back (stat(2)).
-func (f Fact) Same(now Fact) bool {
-	return f.Ino == now.Ino && f.Dev == now.Dev && f.Ctime == now.Ctime && f.Mode&typeMask == now.Mode&typeMask
+func (i Identity) Same(now Identity) bool {
+	return i.Ino == now.Ino && i.Dev == now.Dev && i.Ctime == now.Ctime && i.Mode&typeMask == now.Mode&typeMask
 }
 
 // FactsHeader is the first line of a list of facts.
@@ -43,56 +57,39 @@ const factsDepth = 4096
 // WriteFacts walks the tree at root, which no link leads to, and writes a line a
 // file. Mount points in it are entered. A directory that cannot be read is
 // listed, and what is in it is not.
-func WriteFacts(ctx context.Context, root string, began int64, w io.Writer) error {
+func WriteFacts(ctx context.Context, root string, began int64, w io.Writer) (err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("listing %s: %w", root, err)
+		}
+	}()
 	fd, err := openResolved(root, unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
-		return fmt.Errorf("listing %s: %w", root, err)
+		return err
 	}
 	defer unix.Close(fd)
 	out := bufio.NewWriterSize(w, 1<<18)
 	header, err := json.Marshal(FactsHeader{Version: 1, Root: Name(root), Began: began})
 	if err != nil {
-		return fmt.Errorf("listing %s: %w", root, err)
+		return err
 	}
 	out.Write(append(header, '\n')) // errors are kept by the writer
 	l := &lister{ctx: ctx, out: out, buf: make([]byte, 64<<10)}
 	l.each = l.write
 	if err := l.dir(fd, 0); err != nil {
-		return fmt.Errorf("listing %s: %w", root, err)
+		return err
 	}
-	if err := out.Flush(); err != nil {
-		return fmt.Errorf("listing %s: %w", root, err)
-	}
-	return nil
+	return out.Flush()
 }
 
 // lister walks one tree and calls each for every file.
 type lister struct {
 	ctx  context.Context
 	out  *bufio.Writer
-	buf  []byte // of getdents
+	buf  []byte // of readDirents
 	path []byte // of the directory, with a slash at its end; while each is called, of the file
 	each func(*unix.Statx_t) error
 	line []byte
-}
-
-// names are what the directory at fd holds, each with a NUL after it.
-func (l *lister) names(fd int) ([]byte, error) {
-	var names []byte
-	for {
-		n, err := unix.Getdents(fd, l.buf)
-		if err == unix.EINTR {
-			continue
-		}
-		if err != nil || n == 0 {
-			if err != nil && !errors.Is(err, unix.ENOENT) {
-				return nil, err
-			}
-			break
-		}
-		names = appendNames(names, l.buf[:n])
-	}
-	return names, nil
 }
 
 // dir lists what the directory at fd holds.
@@ -100,10 +97,12 @@ func (l *lister) dir(fd, depth int) error {
 	if err := l.ctx.Err(); err != nil {
 		return err
 	}
-	names, err := l.names(fd)
-	if err != nil {
+	var n int
+	var err error
+	if l.buf, n, err = readDirents(fd, l.buf); err != nil {
 		return err
 	}
+	names := appendNames(nil, l.buf[:n])
 	base := len(l.path)
 	for len(names) > 0 {
 		end := bytes.IndexByte(names, 0) + 1
@@ -111,7 +110,7 @@ func (l *lister) dir(fd, depth int) error {
 		names = names[end:]
 		var st unix.Statx_t
 		err := statAt(fd, nameZ, &st)
-		if err != nil && gone(err) == nil {
+		if err != nil && ignoreGone(err) == nil {
 			continue
 		}
 		l.path = append(l.path[:base], nameZ[:end-1]...)
@@ -141,7 +140,7 @@ func (l *lister) dir(fd, depth int) error {
 
 // write adds the line of one file, whose path is set.
 func (l *lister) write(st *unix.Statx_t) error {
-	f := factOf(st)
+	f := IdentityOf(st)
 	line := append(l.line[:0], '[')
 	line = appendPath(line, l.path)
 	for _, n := range [...]int64{int64(f.Mode), f.Size, f.Mtime, f.Ctime, int64(f.Dev)} {
@@ -152,11 +151,6 @@ func (l *lister) write(st *unix.Statx_t) error {
 	l.line = append(line, "]\n"...)
 	l.out.Write(l.line) // errors are kept by the writer
 	return nil
-}
-
-func factOf(st *unix.Statx_t) Fact {
-	return Fact{Mode: uint32(st.Mode), Size: int64(st.Size), Mtime: nanos(st.Mtime), Ctime: nanos(st.Ctime),
-		Dev: unix.Mkdev(st.Dev_major, st.Dev_minor), Ino: st.Ino}
 }
 
 // appendPath appends a path as JSON.

@@ -77,9 +77,9 @@ func TestPathsOfFacts(t *testing.T) {
 
 func TestParseFact(t *testing.T) {
 	for line, want := range map[string]Fact{
-		`["a",1,2,3,4,5,6]`:                     {Path: "a", Mode: 1, Size: 2, Mtime: 3, Ctime: 4, Dev: 5, Ino: 6},
-		`["",0,0,-3,-4,0,18446744073709551615]`: {Mtime: -3, Ctime: -4, Ino: 1<<64 - 1},
-		`["a\"b,\\xff",1,0,0,0,0,0]`:            {Path: "a\"b,\xff", Mode: 1},
+		`["a",1,2,3,4,5,6]`:                     {"a", Identity{Mode: 1, Size: 2, Mtime: 3, Ctime: 4, Dev: 5, Ino: 6}},
+		`["",0,0,-3,-4,0,18446744073709551615]`: {"", Identity{Mtime: -3, Ctime: -4, Ino: 1<<64 - 1}},
+		`["a\"b,\\xff",1,0,0,0,0,0]`:            {"a\"b,\xff", Identity{Mode: 1}},
 	} {
 		if got, err := parseFact([]byte(line)); err != nil || got != want {
 			t.Errorf("%s: %+v, %v", line, got, err)
@@ -107,15 +107,15 @@ func TestReadFactsSaysWhere(t *testing.T) {
 	}
 }
 
-func TestSameFact(t *testing.T) {
-	was := Fact{Path: "a", Mode: unix.S_IFREG | 0o644, Size: 1, Mtime: 2, Ctime: 3, Dev: 4, Ino: 5}
+func TestSameIdentity(t *testing.T) {
+	was := Identity{Mode: unix.S_IFREG | 0o644, Size: 1, Mtime: 2, Ctime: 3, Dev: 4, Ino: 5}
 	for name, c := range map[string]struct {
-		change func(*Fact)
+		change func(*Identity)
 		want   bool
 	}{
-		"nothing": {func(*Fact) {}, true}, "its permissions alone": {func(f *Fact) { f.Mode = unix.S_IFREG }, true},
-		"its type": {func(f *Fact) { f.Mode = unix.S_IFDIR }, false}, "its time of change": {func(f *Fact) { f.Ctime = 4 }, false},
-		"its device": {func(f *Fact) { f.Dev = 9 }, false}, "its number": {func(f *Fact) { f.Ino = 9 }, false},
+		"nothing": {func(*Identity) {}, true}, "its permissions alone": {func(f *Identity) { f.Mode = unix.S_IFREG }, true},
+		"its type": {func(f *Identity) { f.Mode = unix.S_IFDIR }, false}, "its time of change": {func(f *Identity) { f.Ctime = 4 }, false},
+		"its device": {func(f *Identity) { f.Dev = 9 }, false}, "its number": {func(f *Identity) { f.Ino = 9 }, false},
 	} {
 		now := was
 		c.change(&now)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+	"holdfast.dev/holdfast/internal/floor/paths"
 	"holdfast.dev/holdfast/internal/policy"
 )
 
@@ -18,8 +19,8 @@ func Fixed(rules ...policy.PathRule) Option {
 	return func(s *scan) { s.fixed = rules }
 }
 
-// fix remembers what the paths of Fixed are in this tree.
-func (s *scan) fix() {
+// statFixed remembers what the paths of Fixed are in this tree.
+func (s *scan) statFixed() {
 	for _, r := range s.fixed {
 		rel, ok := s.within(r.Path)
 		if !ok {
@@ -33,7 +34,7 @@ func (s *scan) fix() {
 }
 
 func statBeneath(root int, rel string, st *unix.Statx_t) error {
-	fd, err := openBeneath(root, parent(rel), unix.O_PATH|unix.O_DIRECTORY)
+	fd, err := OpenBeneath(root, parent(rel), unix.O_PATH|unix.O_DIRECTORY)
 	if err != nil {
 		return err
 	}
@@ -67,7 +68,7 @@ func (v *settle) compare(r *row, contents bool) {
 	f := Flagged{Path: full, Change: Changed, Rule: r.Rule}
 	switch err := statBeneath(v.root, string(r.Path), &st); {
 	case err != nil:
-		if v.held(full) {
+		if v.wasMoved(full) {
 			return
 		}
 		f.Change, f.Reason = Removed, "removed or moved on the host during the run; "+r.Reason
@@ -89,9 +90,9 @@ func (v *settle) compare(r *row, contents bool) {
 	}
 }
 
-// held says whether a path, or one above it, was moved out of the tree.
-func (v *settle) held(full Name) bool {
+// wasMoved reports whether a path, or one above it, was moved out of the tree.
+func (v *settle) wasMoved(full Name) bool {
 	return slices.ContainsFunc(v.report.Quarantined, func(q Quarantined) bool {
-		return full == q.Path || strings.HasPrefix(string(full), string(q.Path)+"/")
+		return paths.Within(string(q.Path), string(full))
 	})
 }

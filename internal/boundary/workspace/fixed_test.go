@@ -27,7 +27,7 @@ func TestFixedPaths(t *testing.T) {
 	for _, name := range []string{"same", "written", "replaced", "removed", "dir", "listed", "said", "held", "held/x", "heldx"} {
 		s.fixed = append(s.fixed, rule(w+"/"+name))
 	}
-	s.fix()
+	s.statFixed()
 	if len(s.found.Fixed) != 10 {
 		t.Fatalf("%d paths are remembered: %+v", len(s.found.Fixed), s.found.Fixed)
 	}

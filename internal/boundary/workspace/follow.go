@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// located is where a path leads when the host follows it.
+// located is where a path leads when the host resolves it.
 type located struct {
 	path    string // absolute, without links; of a path that leads nowhere the part that is there
 	real    string // where that is kept: in the tree laid over the workspace, or path itself
@@ -22,8 +22,8 @@ type located struct {
 	missing []string // components after path that are not there
 }
 
-// follow walks the absolute path target as the host would. met is told of every
-// link on the way, and of the end. A way of more than 40 links leads nowhere.
+// follow resolves the absolute path target as the host would. It calls met for every
+// link on the way and for the end. A path through more than 40 links leads nowhere.
 func (s *scan) follow(target string, met func(located)) located {
 	todo := strings.Split(target, "/")[1:]
 	var done []string

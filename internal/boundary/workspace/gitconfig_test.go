@@ -226,12 +226,12 @@ func TestRefuse(t *testing.T) {
 		{setting{section: "remote", sub: "a$b", hasSub: true, key: "prune", value: "1"}, false},
 		{setting{section: "alias", key: "x", value: "y"}, false},
 	} {
-		if why := refuse(tt.s, inside); (why == "") != tt.ok {
+		if why := refusal(tt.s, inside); (why == "") != tt.ok {
 			t.Errorf("%+v: %q", tt.s, why)
 		}
 	}
 	const alias = "[alias]\n\tx = y\n"
-	if why := inert([]byte(alias), inside, func(s setting) bool { return s.key == "x" }); why != "" {
+	if why := configHarm([]byte(alias), inside, func(s setting) bool { return s.key == "x" }); why != "" {
 		t.Errorf("an alias that was there: %s", why)
 	}
 }
@@ -287,7 +287,7 @@ func TestInert(t *testing.T) {
 		{"no configuration at all", "\x7fELF", false},
 	}
 	for _, tt := range tests {
-		if why := inert([]byte(tt.config), inside, func(setting) bool { return false }); (why == "") != tt.ok {
+		if why := configHarm([]byte(tt.config), inside, func(setting) bool { return false }); (why == "") != tt.ok {
 			t.Errorf("%s: %q", tt.name, why)
 		}
 	}

@@ -16,6 +16,7 @@ import (
 // maxIndexed is how much of a git index is looked through: about two million files.
 const maxIndexed = 256 << 20
 
+// errIndex is an index, or a reftable, that git did not write.
 var errIndex = errors.New("git's own programs do not write one like it")
 
 // eachIndexed calls visit for every path of a git index (gitformat-index(5)),
@@ -62,11 +63,11 @@ func indexEntry(b []byte, hash int, prefixed bool, name *[]byte) (size, kept int
 	}
 	rest := b[p:]
 	if prefixed {
-		strip, n := indexVarint(rest)
-		if n == 0 || strip > len(*name) {
+		strip, n := varint(rest, 5)
+		if n == 0 || strip > uint64(len(*name)) {
 			return 0, 0, errIndex
 		}
-		kept, p, rest = len(*name)-strip, p+n, rest[n:]
+		kept, p, rest = len(*name)-int(strip), p+n, rest[n:]
 	}
 	n := bytes.IndexByte(rest, 0)
 	if n < 0 {
@@ -86,11 +87,10 @@ func indexEntry(b []byte, hash int, prefixed bool, name *[]byte) (size, kept int
 	return size, kept, nil
 }
 
-// indexVarint reads a number of several bytes; n is 0 where there is none.
-func indexVarint(b []byte) (value, n int) {
-	for i, c := range b[:min(len(b), 5)] {
-		value = value<<7 + int(c&0x7f)
-		if c&0x80 == 0 {
+// varint reads a number of several bytes, most at the most; n is 0 where there is none.
+func varint(b []byte, most int) (value uint64, n int) {
+	for i, c := range b[:min(len(b), most)] {
+		if value = value<<7 + uint64(c&0x7f); c&0x80 == 0 {
 			return value, i + 1
 		}
 		value++
@@ -212,11 +212,11 @@ func looseEntry(data []byte, at, hash int, prefixed bool, name *[]byte) (size in
 	}
 	kept := 0
 	if prefixed {
-		strip, n := indexVarint(data[min(p, len(data)):])
-		if n == 0 || strip > len(*name) {
+		strip, n := varint(data[min(p, len(data)):], 5)
+		if n == 0 || strip > uint64(len(*name)) {
 			return 0, false
 		}
-		kept, p = len(*name)-strip, p+n
+		kept, p = len(*name)-int(strip), p+n
 	}
 	rest := data[min(p, len(data)):]
 	n := bytes.IndexByte(rest, 0)
@@ -300,20 +300,20 @@ func (v *settle) gitFile(w *walker, d *dir, e entry, st *unix.Statx_t, fresh boo
 		if old := v.gitLinks[w.at(e)]; old != nil && old.Ino == st.Ino && old.Ctime == nanos(st.Ctime) {
 			return true, nil
 		}
-		return true, v.take(w, d, e, inRepository, "a link appeared in a repository during the run")
+		return true, v.moveOut(w, d, e, inRepository, "a link appeared in a repository during the run")
 	}
 	if e.rule != nil && e.rule.Judged {
 		why := v.state(d, e)
-		if why != "" && v.wait() {
+		if why != "" && v.waitForOthers() {
 			why = v.state(d, e) // another run may have been writing it
 		}
 		if why != "" {
-			return true, v.take(w, d, e, e.rule, why)
+			return true, v.moveOut(w, d, e, e.rule, why)
 		}
 	}
 	if d.git && (fresh || !v.known(w.path)) {
 		if why := v.gitIndex(w, d, e, st); why != "" {
-			return true, v.take(w, d, e, poisoned, why)
+			return true, v.moveOut(w, d, e, poisoned, why)
 		}
 		if string(fold(e.name(), w.fold)) == "packed-refs" {
 			v.packedRefs(w, d, e)
@@ -327,7 +327,7 @@ func (v *settle) gitFile(w *walker, d *dir, e entry, st *unix.Statx_t, fresh boo
 func (v *settle) configOf(w *walker, d *dir) []byte {
 	dir := d.fd
 	if pointer, has := readFile(d.fd, "commondir", maxPointer); has {
-		if fd := v.reach(string(w.path), strings.TrimRight(string(pointer), "\r\n")); fd >= 0 {
+		if fd := v.openInTrees(string(w.path), strings.TrimRight(string(pointer), "\r\n")); fd >= 0 {
 			defer unix.Close(fd)
 			dir = fd
 		}
@@ -372,7 +372,7 @@ func (v *settle) gitIndex(w *walker, d *dir, e entry, st *unix.Statx_t) string {
 		return unread
 	}
 	if why == "" {
-		v.stage(w, d, e, data, hash)
+		v.noteStaged(w, d, e, data, hash)
 		v.blindIndex(w, d, e, data, hash)
 	}
 	if why == "" && secret != "" {

@@ -19,16 +19,16 @@ import (
 var stateHarm = map[string]func(data []byte) []string{
 	"sequencer/opts":               harmOfOptions,
 	"rebase-merge/git-rebase-todo": harmOfSteps,
-	"rebase-merge/strategy":        harmOfStrategy,
+	"rebase-merge/strategy":        harmOfLine("names the merge strategy", isStrategy),
 	"rebase-merge/strategy_opts":   harmOfArguments(strategyOption),
-	"rebase-merge/gpg_sign_opt":    harmOfSigning,
+	"rebase-merge/gpg_sign_opt":    harmOfLine("has the option", isSigning),
 	"rebase-merge/author-script":   harmOfAuthor,
 	"rebase-apply/apply-opt":       harmOfArguments(applyOption),
-	"rebase-apply/strategy":        harmOfStrategy,
+	"rebase-apply/strategy":        harmOfLine("names the merge strategy", isStrategy),
 	"rebase-apply/strategy_opts":   harmOfArguments(strategyOption),
-	"rebase-apply/gpg_sign_opt":    harmOfSigning,
+	"rebase-apply/gpg_sign_opt":    harmOfLine("has the option", isSigning),
 	"rebase-apply/author-script":   harmOfAuthor,
-	"BISECT_START":                 harmOfStart,
+	"BISECT_START":                 harmOfLine("names", isStart),
 	"BISECT_NAMES":                 harmOfArguments(pattern(`^[^-]|^--$`)),
 }
 
@@ -49,6 +49,10 @@ var (
 	authorRE  = pattern(`^GIT_AUTHOR_(NAME|EMAIL|DATE)='([^']|'\\''|'\\!')*'$`)
 	startRE   = pattern(`^[A-Za-z0-9_./@{}+][A-Za-z0-9_./@{}+#=-]*$`)
 )
+
+func isStrategy(s string) bool { return slices.Contains(strategies, s) }
+func isSigning(s string) bool  { return signingRE().MatchString(s) }
+func isStart(s string) bool    { return startRE().MatchString(s) }
 
 // harmOfOptions judges sequencer/opts, which git reads like a configuration.
 func harmOfOptions(data []byte) []string {
@@ -71,11 +75,11 @@ func optionIsHarmless(s setting) bool {
 	}
 	switch s.key {
 	case "strategy":
-		return slices.Contains(strategies, s.value)
+		return isStrategy(s.value)
 	case "strategy-option":
 		return strategyOption().MatchString(s.value)
 	case "gpg-sign":
-		return signingRE().MatchString("-S" + s.value)
+		return isSigning("-S" + s.value)
 	case "mainline":
 		return digits(s.value)
 	case "default-msg-cleanup":
@@ -105,12 +109,15 @@ func harmOfSteps(data []byte) []string {
 	return harm
 }
 
-func harmOfStrategy(data []byte) []string {
-	name := strings.TrimRight(string(data), "\n")
-	if name == "" || slices.Contains(strategies, name) {
-		return nil
+// harmOfLine judges a file of one line, of which says calls what is wrong with it.
+func harmOfLine(says string, harmless func(string) bool) func([]byte) []string {
+	return func(data []byte) []string {
+		text := strings.TrimRight(string(data), "\n")
+		if text == "" || harmless(text) {
+			return nil
+		}
+		return []string{fmt.Sprintf(says+" %q", short([]byte(text)))}
 	}
-	return []string{fmt.Sprintf("names the merge strategy %q", short([]byte(name)))}
 }
 
 // harmOfArguments judges a list of arguments, quoted for a shell.
@@ -159,25 +166,11 @@ func unquoted(s string) (words []string, ok bool) {
 	return words, true
 }
 
-func harmOfSigning(data []byte) []string {
-	if text := strings.TrimRight(string(data), "\n"); text != "" && !signingRE().MatchString(text) {
-		return []string{fmt.Sprintf("has the option %q", short([]byte(text)))}
-	}
-	return nil
-}
-
 func harmOfAuthor(data []byte) []string {
 	for line := range strings.SplitSeq(strings.TrimRight(string(data), "\n"), "\n") {
 		if line != "" && !authorRE().MatchString(line) {
 			return []string{notGits(data)}
 		}
-	}
-	return nil
-}
-
-func harmOfStart(data []byte) []string {
-	if text := strings.TrimRight(string(data), "\n"); text != "" && !startRE().MatchString(text) {
-		return []string{fmt.Sprintf("names %q", short([]byte(text)))}
 	}
 	return nil
 }

@@ -76,9 +76,9 @@ func replacements(packed []byte) []string {
 	return out
 }
 
-// atStart notes what the index, or the packed refs, of a repository have when the
+// noteGitFile notes what the index, or the packed refs, of a repository have when the
 // run begins.
-func (s *scan) atStart(w *walker, d *dir, e entry) {
+func (s *scan) noteGitFile(w *walker, d *dir, e entry) {
 	name := fold(e.name(), w.fold)
 	packed := string(name) == "packed-refs"
 	if !packed && !isIndex(name) {
@@ -104,7 +104,7 @@ func (s *scan) atStart(w *walker, d *dir, e entry) {
 			note(line)
 		}
 	} else {
-		s.staged(w, d, data)
+		s.noteStagedAtStart(w, d, data)
 		eachBlind(data, hashOf(data), s.budget.sharedAt(d.fd), func(what, name string) { note(what + " " + name) })
 	}
 	s.mu.Lock()

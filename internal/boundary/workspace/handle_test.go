@@ -128,7 +128,7 @@ func TestOpenBeneath(t *testing.T) {
 	for rel, want := range map[string]bool{
 		"": true, "d": true, "d/e": true, ".": true, "d/e/f": false, "link": false, "link/e": false, "..": false, "d/..": false, "d//e": false, "d/": false, "/d": false, "none": false,
 	} {
-		fd, err := openBeneath(root, rel, unix.O_PATH|unix.O_DIRECTORY)
+		fd, err := OpenBeneath(root, rel, unix.O_PATH|unix.O_DIRECTORY)
 		if (err == nil) != want {
 			t.Errorf("%q: %v", rel, err)
 		}
@@ -136,7 +136,7 @@ func TestOpenBeneath(t *testing.T) {
 			unix.Close(fd)
 		}
 	}
-	if _, err := openBeneath(-1, "d", unix.O_PATH); err == nil {
+	if _, err := OpenBeneath(-1, "d", unix.O_PATH); err == nil {
 		t.Error("there is no such root")
 	}
 }
@@ -146,19 +146,19 @@ func TestEndsOfWhatIsObeyed(t *testing.T) {
 	s := &scan{found: &tree{Root: "/w"}, rowAt: map[Name]bool{}}
 	var st unix.Statx_t
 	for range 2 {
-		s.end("/w/in", "rule", "why", &st)
+		s.addEnd("/w/in", "rule", "why", &st)
 	}
-	s.end("/elsewhere", "rule", "why", &st)
+	s.addEnd("/elsewhere", "rule", "why", &st)
 	if len(s.found.Rows) != 1 || s.found.Rows[0].Path != "in" || len(s.outward) != 1 || s.all != nil || len(s.warnings) != 0 {
 		t.Errorf("rows %+v, outside %+v, all %+v", s.found.Rows, s.outward, s.all)
 	}
-	s.end("/w", "rule", "why", &st)
+	s.addEnd("/w", "rule", "why", &st)
 	if len(s.found.Rows) != 1 || len(s.outward) != 2 || s.all == nil || len(s.warnings) != 1 {
 		t.Errorf("the tree itself: rows %+v, outside %+v, all %+v", s.found.Rows, s.outward, s.all)
 	}
-	s.absent("/w/d", []string{"x", "y"}, "rule", "why")
-	s.absent("/w/d", []string{"x", "..", "y"}, "rule", "why")
-	s.absent("/", []string{"x"}, "rule", "why")
+	s.addMissing("/w/d", []string{"x", "y"}, "rule", "why")
+	s.addMissing("/w/d", []string{"x", "..", "y"}, "rule", "why")
+	s.addMissing("/", []string{"x"}, "rule", "why")
 	if len(s.found.Absent) != 1 || s.found.Absent[0].Path != "d/x/y" || len(s.outward) != 3 || s.outward[2].Path != "/x" {
 		t.Errorf("missing: %+v, outside %+v", s.found.Absent, s.outward)
 	}

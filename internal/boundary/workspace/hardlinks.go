@@ -3,13 +3,11 @@
 package workspace
 
 import (
-	"io"
-	"os"
 	"path"
 	"slices"
-	"strings"
 
 	"golang.org/x/sys/unix"
+	"holdfast.dev/holdfast/internal/floor/paths"
 )
 
 // maxSingle is the number of hard links up to which each gets a row of its own.
@@ -35,15 +33,15 @@ func (s *scan) hardLinks() {
 		}
 	}
 	if len(rows) > maxSingle {
-		rows = s.together(rows)
+		rows = s.mergeLinks(rows)
 	}
 	s.found.Rows = append(s.found.Rows, rows...)
 }
 
-// together replaces rows by rows for the topmost directories that hold nothing
-// else. Directories of repositories are left as they are: git adds to them.
-func (s *scan) together(rows []row) []row {
-	g := gather{s: s, linked: map[inode]bool{}, whole: map[string]bool{}}
+// mergeLinks replaces rows by one row for each topmost directory that holds nothing but
+// such files. Directories of repositories are left alone: git adds files to them.
+func (s *scan) mergeLinks(rows []row) []row {
+	g := linkedDirs{s: s, linked: map[inode]bool{}, whole: map[string]bool{}}
 	dirs := map[string]bool{}
 	for _, r := range rows {
 		g.linked[inode{r.Dev, r.Ino}] = true
@@ -65,38 +63,25 @@ func (s *scan) together(rows []row) []row {
 			out = append(out, r)
 		} else if !tops[top] {
 			tops[top] = true
-			if dir, ok := s.dirRow(top); ok {
-				out = append(out, dir)
-			} else {
-				out = append(out, r)
+			var st unix.Statx_t
+			if statBeneath(s.root, top, &st) == nil {
+				r = newRow(top, "hard link", "all files in it are also files outside the workspace", &st)
+				r.Linked = true
 			}
+			out = append(out, r)
 		}
 	}
 	return out
 }
 
-func (s *scan) dirRow(rel string) (row, bool) {
-	fd, err := openBeneath(s.root, rel, unix.O_PATH|unix.O_DIRECTORY)
-	if err != nil {
-		return row{}, false
-	}
-	defer unix.Close(fd)
-	var st unix.Stat_t
-	if unix.Fstat(fd, &st) != nil {
-		return row{}, false
-	}
-	return row{Path: Name(rel), Rule: "hard link", Reason: "all files in it are also files outside the workspace",
-		Ino: st.Ino, Dev: st.Dev, Mode: st.Mode, Ctime: unix.TimespecToNsec(st.Ctim), Linked: true}, true
-}
-
-// gather finds directories that hold nothing but files of linked and links.
-type gather struct {
+// linkedDirs finds directories that hold nothing but files of linked and symbolic links.
+type linkedDirs struct {
 	s      *scan
 	linked map[inode]bool
 	whole  map[string]bool // what isWhole answered
 }
 
-func (g *gather) isWhole(rel string) bool {
+func (g *linkedDirs) isWhole(rel string) bool {
 	if rel == "" || g.inRepository(rel) {
 		return false
 	}
@@ -104,27 +89,17 @@ func (g *gather) isWhole(rel string) bool {
 		return known
 	}
 	g.whole[rel] = false
-	fd, err := openBeneath(g.s.root, rel, unix.O_RDONLY|unix.O_DIRECTORY)
+	fd, err := OpenBeneath(g.s.root, rel, unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
 		return false
 	}
-	f := os.NewFile(uintptr(fd), rel)
-	defer f.Close()
-	for {
-		names, err := f.Readdirnames(1024)
-		for _, n := range names {
-			if !g.entry(fd, rel, n) {
-				return false
-			}
-		}
-		if err != nil {
-			g.whole[rel] = err == io.EOF
-			return g.whole[rel]
-		}
-	}
+	defer unix.Close(fd)
+	names, err := readNames(fd)
+	g.whole[rel] = err == nil && !slices.ContainsFunc(names, func(n string) bool { return !g.entry(fd, rel, n) })
+	return g.whole[rel]
 }
 
-func (g *gather) entry(dir int, rel, name string) bool {
+func (g *linkedDirs) entry(dir int, rel, name string) bool {
 	var st unix.Stat_t
 	if unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
 		return false
@@ -140,8 +115,8 @@ func (g *gather) entry(dir int, rel, name string) bool {
 	return false
 }
 
-func (g *gather) inRepository(rel string) bool {
+func (g *linkedDirs) inRepository(rel string) bool {
 	return slices.ContainsFunc(g.s.found.Repos, func(r Name) bool {
-		return rel == string(r) || strings.HasPrefix(rel, string(r)+"/")
+		return paths.Within(string(r), rel)
 	})
 }

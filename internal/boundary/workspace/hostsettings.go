@@ -24,12 +24,12 @@ func HostSettings(home string) []Option {
 		}
 	}
 	files := []string{"/etc/claude-code/managed-settings.json", "/etc/claude-code/managed-mcp.json", "/etc/codex/config.toml", "/etc/codex/managed_config.toml", "/etc/gemini-cli/settings.json"}
-	for _, name := range HomeSettings() {
+	for _, name := range homeSettings() {
 		files = append(files, places(home, name)...)
 	}
 	for _, path := range files {
 		if data, err := os.ReadFile(path); err == nil {
-			out = append(out, AgentSettings(path, home, data))
+			out = append(out, agentConfig(path, home, data))
 		}
 	}
 	return out

@@ -37,7 +37,7 @@ func (r *Rules) IndexNames(tree int, top string, now []byte, was [][]byte, share
 			}
 		})
 	}
-	root, err := openBeneath(tree, top, unix.O_PATH|unix.O_DIRECTORY)
+	root, err := OpenBeneath(tree, top, unix.O_PATH|unix.O_DIRECTORY)
 	if err != nil {
 		root = -1
 	} else {
@@ -59,7 +59,7 @@ func (r *Rules) IndexNames(tree int, top string, now []byte, was [][]byte, share
 	})
 	clear(seen)
 	_ = eachStaged(now, size, r, top, shared, func(e staged) {
-		if !had[e.sum()] && (root < 0 || !e.stands(root, size, func(int64) bool { return true })) {
+		if !had[e.sum()] && (root < 0 || !e.matchesTree(root, size, func(int64) bool { return true })) {
 			add(e.at, e.rule)
 		}
 	})
@@ -81,7 +81,7 @@ func (r *Rules) hides(top string, name []byte) *Rule {
 // secretAt reports whether a file is there that rule would hide.
 func secretAt(root int, name string, rule *Rule) bool {
 	dir, base := path.Split(name)
-	fd, err := openBeneath(root, strings.TrimSuffix(dir, "/"), unix.O_PATH|unix.O_DIRECTORY)
+	fd, err := OpenBeneath(root, strings.TrimSuffix(dir, "/"), unix.O_PATH|unix.O_DIRECTORY)
 	if err != nil {
 		return false
 	}

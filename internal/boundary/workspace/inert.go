@@ -155,11 +155,11 @@ func harmlessURL(v string) bool {
 	return pathRE().MatchString(v) || scpRE().MatchString(v)
 }
 
-// inert reports why a configuration could make git do something of its author's
+// configHarm reports why a configuration could make git do something of its author's
 // choosing; "" means that it cannot. worktree says whether a value of
 // core.worktree lies in the workspace, known whether a setting was there before
 // the run.
-func inert(data []byte, worktree func(string) bool, known func(setting) bool) string {
+func configHarm(data []byte, worktree func(string) bool, known func(setting) bool) string {
 	c, err := parseConfig(data)
 	if err != nil {
 		return "git could not read it"
@@ -168,15 +168,15 @@ func inert(data []byte, worktree func(string) bool, known func(setting) bool) st
 		return "holds syntax that git does not write"
 	}
 	for _, s := range c.settings {
-		if why := refuse(s, worktree); why != "" && !known(s) {
+		if why := refusal(s, worktree); why != "" && !known(s) {
 			return why
 		}
 	}
 	return ""
 }
 
-// refuse says why a setting is not harmless; "" if it is.
-func refuse(s setting, worktree func(string) bool) string {
+// refusal says why a setting is not harmless; "" if it is.
+func refusal(s setting, worktree func(string) bool) string {
 	if s.section == "core" && !s.hasSub && s.key == "worktree" {
 		if s.bare || !worktree(s.value) {
 			return "core.worktree leaves the workspace"

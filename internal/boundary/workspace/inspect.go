@@ -25,20 +25,20 @@ func Inspect(ctx context.Context, plan *policy.Plan, more ...Option) ([]*Snapsho
 		return nil, err
 	}
 	var out []*Snapshot
-	options := append(HostSettings(plan.Identity.Home), Fixed(readOnlyPaths(*plan)...), Spending(NewBudget()))
+	options := append(HostSettings(plan.Identity.Home), Fixed(readOnlyPaths(*plan)...), withBudget(NewBudget()))
 	for i, root := range WritableTrees(*plan) {
 		if i > 0 || !plan.Review { // in review mode nothing in the workspace is to be settled
 			options = append(options[:len(options):len(options)], more...)
 		}
 		own := options[:len(options):len(options)]
 		if i > 0 {
-			if rule := out[0].Leads(root); rule != nil && slices.Contains(plan.Outputs, root) {
+			if rule := out[0].obeysAll(root); rule != nil && slices.Contains(plan.Outputs, root) {
 				return nil, &ListedOutputError{Dir: root, Rule: *rule}
 			}
-			own = append(own, LedFrom(out[0]))
+			own = append(own, obeyedBy(out[0]))
 		}
 		if plan.Agent != nil && slices.Contains(plan.Agent.Keeps, root) {
-			own = append(own, Enclosed())
+			own = append(own, enclosed())
 		}
 		snap, err := Scan(ctx, root, rules, own...)
 		var limit *LimitError

@@ -15,17 +15,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// dotGit settles the name .git where it is no directory: a pointer stays when
-// it leads to a repository that is itself settled.
+// dotGit checks a .git that is no directory: a pointer stays if it leads to a repository
+// in one of the trees, which is checked itself.
 func (v *settle) dotGit(w *walker, d *dir, e entry) error {
 	r := &Rule{Pattern: ".git", Reason: "git takes the repository, its config and its hooks from where it points"}
 	b, ok := readFile(d.fd, string(e.name()), maxPointer)
 	target, cut := strings.CutPrefix(string(bytes.TrimRight(b, "\r\n")), "gitdir: ")
 	switch {
 	case !ok || !cut:
-		return v.take(w, d, e, r, "it appeared during the run and is no plain pointer")
+		return v.moveOut(w, d, e, r, "it appeared during the run and is no plain pointer")
 	case !v.leadsToRepository(string(w.path), target):
-		return v.take(w, d, e, r, "it appeared during the run and leads to no repository in the workspace")
+		return v.moveOut(w, d, e, r, "it appeared during the run and leads to no repository in the workspace")
 	}
 	return nil
 }
@@ -33,19 +33,19 @@ func (v *settle) dotGit(w *walker, d *dir, e entry) error {
 // leadsToRepository reports whether target, read in the directory rel, is a
 // repository of one of the trees, reached without a link.
 func (v *settle) leadsToRepository(rel, target string) bool {
-	fd := v.reach(rel, target)
+	fd := v.openInTrees(rel, target)
 	if fd < 0 {
 		return false
 	}
 	defer unix.Close(fd)
-	return has(fd, "HEAD") && (has(fd, "commondir") || has(fd, "objects") && has(fd, "refs"))
+	return hasName(fd, "HEAD") && (hasName(fd, "commondir") || hasName(fd, "objects") && hasName(fd, "refs"))
 }
 
-// reach opens the directory that target names when it is read in the directory
+// openInTrees opens the directory that target names when it is read in the directory
 // rel, if that lies in one of the trees and no link is on the way; else -1. A
 // text that is not in its shortest form is not followed: "link/.." is another
 // place for the kernel than for who reads it.
-func (v *settle) reach(rel, target string) int {
+func (v *settle) openInTrees(rel, target string) int {
 	if path.Clean(target) != target {
 		return -1
 	}
@@ -61,7 +61,7 @@ func (v *settle) reach(rel, target string) int {
 		if err != nil {
 			continue
 		}
-		fd, err := openBeneath(root, strings.TrimSuffix(in, "/"), unix.O_PATH|unix.O_DIRECTORY)
+		fd, err := OpenBeneath(root, strings.TrimSuffix(in, "/"), unix.O_PATH|unix.O_DIRECTORY)
 		unix.Close(root)
 		if err == nil {
 			return fd
@@ -78,8 +78,8 @@ func (v *settle) judge(w *walker, d *dir, e entry) string {
 		if !ok {
 			return "is no plain file"
 		}
-		return inert(b, func(value string) bool {
-			fd := v.reach(string(w.path), value)
+		return configHarm(b, func(value string) bool {
+			fd := v.openInTrees(string(w.path), value)
 			if fd < 0 {
 				return false
 			}

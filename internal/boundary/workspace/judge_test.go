@@ -88,7 +88,7 @@ func TestReach(t *testing.T) {
 		{"", "link/../repo", false, false},
 		{"", "", false, false},
 	} {
-		fd := v.reach(tt.rel, tt.target)
+		fd := v.openInTrees(tt.rel, tt.target)
 		if fd >= 0 {
 			unix.Close(fd)
 		}

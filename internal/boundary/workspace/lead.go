@@ -10,10 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// LedFrom protects what the tree of another snapshot leads the host to in this one.
-// A directory for results that is a tree of its own is one place of those; another
-// is a second writable tree, a server in which the settings of the first name.
-func LedFrom(around *Snapshot) Option { return func(s *scan) { s.around = around } }
+// obeyedBy protects what the tree of another snapshot makes the host obey in this one:
+// in a directory for results that is a tree of its own, or in a second writable tree with
+// a server that settings in the first name.
+func obeyedBy(around *Snapshot) Option { return func(s *scan) { s.obeyedBy = around } }
 
 // Around has FindObeyed enter only the directories above the paths, which are
 // relative to the root, those of the list, and repositories: of a home directory all
@@ -29,16 +29,15 @@ func Around(paths ...string) Option {
 	}
 }
 
-// lead finds what programs of the host execute or obey although the list does not
-// name it. It is the one judge of that: a run that writes to a tree, a review and
-// what agents changed in their copies go by it.
-func (s *scan) lead(ctx context.Context) error {
+// findObeyed finds what programs of the host execute or obey although the list does not
+// name it. Runs that write to a tree, reviews, and copies of agents' state all use it.
+func (s *scan) findObeyed(ctx context.Context) error {
 	if err := s.obeyConfigs(); err != nil {
 		return err
 	}
 	s.obeyAgents()
-	if s.around != nil {
-		for _, r := range s.around.led {
+	if s.obeyedBy != nil {
+		for _, r := range s.obeyedBy.obeyed {
 			_, in := s.within(string(r.Path))
 			if whole := strings.HasPrefix(string(s.found.Root)+"/", string(r.Path)+"/"); whole && !r.Closed {
 				s.all = &Rule{Pattern: r.Rule, Tier: Deny, Reason: r.Reason}
@@ -51,8 +50,8 @@ func (s *scan) lead(ctx context.Context) error {
 	return s.followLinks(ctx)
 }
 
-// leads are the absolute paths of all that lead found.
-func (s *scan) leads() []row {
+// absoluteRows are all rows that findObeyed added, with absolute paths.
+func (s *scan) absoluteRows() []row {
 	out := s.outward
 	for _, list := range [][]row{s.found.Rows, s.found.Absent} {
 		for _, r := range list {
@@ -63,11 +62,11 @@ func (s *scan) leads() []row {
 	return out
 }
 
-// Leads returns the rule by which the tree has the host obey dir as a whole; nil for
+// obeysAll returns the rule by which the tree makes the host obey all of dir; nil for
 // none.
-func (s *Snapshot) Leads(dir string) *Rule {
+func (s *Snapshot) obeysAll(dir string) *Rule {
 	for ; dir != "/"; dir = path.Dir(dir) {
-		for _, r := range s.led {
+		for _, r := range s.obeyed {
 			if string(r.Path) == dir && !r.Closed {
 				return &Rule{Pattern: r.Rule, Tier: Deny, Reason: r.Reason}
 			}
@@ -76,9 +75,9 @@ func (s *Snapshot) Leads(dir string) *Rule {
 	return nil
 }
 
-// special passes over directories that are not to be entered.
-func (s *judging) special(w *walker, d *dir, e entry) (bool, error) {
-	if err := s.goOn(w); err != nil {
+// beforeRules passes over directories that are not to be entered.
+func (s *obeyVisitor) beforeRules(w *walker, d *dir, e entry) (bool, error) {
+	if err := s.countEntry(w); err != nil {
 		return false, err
 	}
 	if s.near == nil || e.typ != unix.DT_DIR || s.near[w.at(e)] {

@@ -19,33 +19,33 @@ func TestLedFrom(t *testing.T) {
 	repo(t, w)
 	git(t, w, "config", "core.hooksPath", results+"/hooks")
 	around := scanned(t, w)
-	s := scanned(t, results, LedFrom(around))
-	if got := paths(s); !slices.Equal(got, []string{"hooks"}) || len(s.Warnings) != 0 {
+	s := scanned(t, results, obeyedBy(around))
+	if got := rowPaths(s); !slices.Equal(got, []string{"hooks"}) || len(s.Warnings) != 0 {
 		t.Errorf("protected %q, warnings %q", got, s.Warnings)
 	}
-	if r := around.Leads(results + "/hooks"); r == nil || r.Pattern != "core.hooksPath" || r.Tier != Deny {
+	if r := around.obeysAll(results + "/hooks"); r == nil || r.Pattern != "core.hooksPath" || r.Tier != Deny {
 		t.Errorf("the directory of hooks: %+v", r)
 	}
-	if r := around.Leads(results + "/hooks/below/it"); r == nil {
+	if r := around.obeysAll(results + "/hooks/below/it"); r == nil {
 		t.Error("what is in it is not led to")
 	}
 	for _, dir := range []string{results, results + "/other", results + "/hooksx"} {
-		if r := around.Leads(dir); r != nil {
+		if r := around.obeysAll(dir); r != nil {
 			t.Errorf("%s: %+v", dir, r)
 		}
 	}
 	for _, all := range []string{"hooks", "."} { // the directory itself, and one above it
 		git(t, w, "config", "core.hooksPath", results+"/"+all)
-		s := scanned(t, results+"/hooks", LedFrom(scanned(t, w)))
+		s := scanned(t, results+"/hooks", obeyedBy(scanned(t, w)))
 		if len(s.Warnings) == 0 || !strings.Contains(s.Warnings[0], "stays writable") {
 			t.Errorf("%s: warnings %q", all, s.Warnings)
 		}
 	}
-	closed := &Snapshot{Root: w, led: []row{{Path: Name(results), Rule: "x", Closed: true}}}
-	if closed.Leads(results) != nil {
+	closed := &Snapshot{Root: w, obeyed: []row{{Path: Name(results), Rule: "x", Closed: true}}}
+	if closed.obeysAll(results) != nil {
 		t.Error("a directory that cannot be read leads the host to all of itself")
 	}
-	if s := scanned(t, results, LedFrom(closed)); len(s.Warnings) != 0 {
+	if s := scanned(t, results, obeyedBy(closed)); len(s.Warnings) != 0 {
 		t.Errorf("a directory that cannot be read: %q", s.Warnings)
 	}
 }
@@ -115,11 +115,11 @@ func TestFindObeyed(t *testing.T) {
 // may hold one, or is a repository by its name.
 func TestAroundEnters(t *testing.T) {
 	rules := DefaultRules()
-	s := &judging{scan{rules: &rules, found: &tree{Root: "/w"}, budget: NewBudget()}}
+	s := &obeyVisitor{scan{rules: &rules, found: &tree{Root: "/w"}, budget: NewBudget()}}
 	w := &walker{walk: &walk{rules: &rules}, fold: make([]byte, 0, 256)}
 	d := &dir{states: []*node{rules.root}}
 	passed := func(name string, typ byte) bool {
-		done, err := s.special(w, d, entry{nameZ: []byte(name + "\x00"), typ: typ})
+		done, err := s.beforeRules(w, d, entry{nameZ: []byte(name + "\x00"), typ: typ})
 		must(t, err)
 		return done
 	}
@@ -137,7 +137,7 @@ func TestAroundEnters(t *testing.T) {
 	}
 	s.budget.Stop()
 	s.budget.files.Store(0)
-	if _, err := s.special(w, d, entry{nameZ: []byte("x\x00")}); err == nil {
+	if _, err := s.beforeRules(w, d, entry{nameZ: []byte("x\x00")}); err == nil {
 		t.Error("when the time is over it goes on")
 	}
 }

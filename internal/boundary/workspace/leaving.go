@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// wait lets other runs get on for a moment, as long as patience lasts. What is
-// still there then is taken, whatever happened to it meanwhile.
-func (v *settle) wait() bool {
+// waitForOthers sleeps for a moment, so that another run can finish or remove what it is
+// writing. It returns false once Patience is used up.
+func (v *settle) waitForOthers() bool {
 	const moment = 50 * time.Millisecond
 	v.mu.Lock()
 	left := v.snap.Patience
@@ -25,7 +25,7 @@ func (v *settle) wait() bool {
 	return true
 }
 
-func (v *settle) link(rel string, st *unix.Statx_t) {
+func (v *settle) noteLink(rel string, st *unix.Statx_t) {
 	key := inode{unix.Mkdev(st.Dev_major, st.Dev_minor), st.Ino}
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -35,36 +35,25 @@ func (v *settle) link(rel string, st *unix.Statx_t) {
 	v.links[key].paths = append(v.links[key].paths, rel)
 }
 
-// stays reports whether the text of a link keeps it in the workspace. This only
-// decides about a line in a list.
-func (v *settle) stays(d *dir, w *walker, e entry) bool {
+// enclosed makes Settle take links that lead out of the tree, where no honest
+// program makes any and one on the host writes later.
+func enclosed() Option { return func(s *scan) { s.enclosed = true } }
+
+// outOfHistory is the rule for links in such a tree.
+var outOfHistory = &Rule{Pattern: "link", Reason: "the agent on the host writes through it"}
+
+// staysIn reports whether the text of a link keeps it in the tree. certain asks that the
+// kernel takes the text so too: behind a name that is a link ".." leads elsewhere. A name
+// that is no link any more stays.
+func (v *settle) staysIn(d *dir, w *walker, e entry, certain bool) bool {
 	buf := make([]byte, 4096)
 	n, err := unix.Readlinkat(d.fd, string(e.name()), buf)
 	if err != nil {
 		return true
 	}
-	return v.inTree(string(w.path), string(buf[:n]))
-}
-
-// Enclosed makes Settle take links that lead out of the tree, where no honest
-// program makes any and one on the host writes later.
-func Enclosed() Option { return func(s *scan) { s.enclosed = true } }
-
-// outOfHistory is the rule for links in such a tree.
-var outOfHistory = &Rule{Pattern: "link", Reason: "the agent on the host writes through it"}
-
-// encloses is stays for a tree that is Enclosed: what the text says has to be
-// what the kernel makes of it, and behind a name that is a link ".." leads
-// elsewhere.
-func (v *settle) encloses(d *dir, w *walker, e entry) bool {
-	buf := make([]byte, 4096)
-	n, err := unix.Readlinkat(d.fd, string(e.name()), buf)
-	if err != nil {
-		return true // gone, or no link any more
-	}
 	named := false
 	for c := range strings.SplitSeq(string(buf[:n]), "/") {
-		if c == ".." && named {
+		if c == ".." && named && certain {
 			return false
 		}
 		named = named || c != ".." && c != "." && c != ""

@@ -5,10 +5,10 @@ package workspace
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -26,12 +26,12 @@ func parent(p string) string {
 // of links and of git's configuration, hard links, and the repositories of
 // worktrees, which it returns when they lie outside.
 func (s *scan) finish(ctx context.Context) ([]string, error) {
-	if err := s.lead(ctx); err != nil {
+	if err := s.findObeyed(ctx); err != nil {
 		return nil, err
 	}
 	s.hardLinks()
 	s.hideSecrets()
-	s.fix()
+	s.statFixed()
 	outside := s.worktrees()
 	s.found.tidy()
 	return outside, nil
@@ -67,13 +67,13 @@ func (s *scan) followLinks(ctx context.Context) error {
 // linksBelow resolves the links inside a protected directory.
 func (s *scan) linksBelow(ctx context.Context, r row) error {
 	for _, root := range s.roots {
-		fd, err := openBeneath(root, string(r.Path), unix.O_RDONLY|unix.O_DIRECTORY)
+		fd, err := OpenBeneath(root, string(r.Path), unix.O_RDONLY|unix.O_DIRECTORY)
 		if err != nil {
 			continue // it is in the other tree, a link, or gone
 		}
 		f := &linkFinder{scan: scan{found: s.found, budget: s.budget}}
 		none := compile(nil, nil, nil, nil)
-		err = run(ctx, fd, &none, maxPath, false, f, memory{})
+		err = run(ctx, fd, &none, maxPath, false, f, walkMemory{})
 		unix.Close(fd)
 		if err != nil {
 			return err
@@ -91,9 +91,9 @@ func (s *scan) resolve(target, rule, reason string) {
 	if !s.afford(1, 0) {
 		return
 	}
-	end := s.follow(target, func(at located) { s.end(at.path, rule, reason, &at.st) })
+	end := s.follow(target, func(at located) { s.addEnd(at.path, rule, reason, &at.st) })
 	if len(end.missing) > 0 {
-		s.absent(end.path, end.missing, rule, reason)
+		s.addMissing(end.path, end.missing, rule, reason)
 	}
 }
 
@@ -110,7 +110,7 @@ func (s *scan) within(p string) (string, bool) {
 	return strings.CutPrefix(p, string(s.found.Root)+"/")
 }
 
-func (s *scan) end(full, rule, reason string, st *unix.Statx_t) {
+func (s *scan) addEnd(full, rule, reason string, st *unix.Statx_t) {
 	rel, ok := s.within(full)
 	if !ok {
 		if full == string(s.found.Root) {
@@ -127,9 +127,9 @@ func (s *scan) end(full, rule, reason string, st *unix.Statx_t) {
 	}
 }
 
-// absent remembers a path of the tree where nothing is yet. Its first missing
+// addMissing remembers a path of the tree where nothing is yet. Its first missing
 // component is what Settle looks for.
-func (s *scan) absent(dir string, missing []string, rule, reason string) {
+func (s *scan) addMissing(dir string, missing []string, rule, reason string) {
 	if slices.Contains(missing, "..") {
 		return
 	}
@@ -142,39 +142,28 @@ func (s *scan) absent(dir string, missing []string, rule, reason string) {
 	s.found.Absent = append(s.found.Absent, row{Path: Name(rel), Rule: rule, Reason: reason})
 }
 
-// openBeneath opens rel below root one component at a time, never through a
-// link. "" is the root itself.
-func openBeneath(root int, rel string, flags int) (int, error) {
-	fd, err := unix.FcntlInt(uintptr(root), unix.F_DUPFD_CLOEXEC, 0)
-	if err != nil {
-		return -1, err
-	}
-	parts := strings.Split(rel, "/")
+// OpenBeneath opens rel below root in one call, through no link of any kind. "" is the
+// root itself; a path with ".." in it is refused.
+func OpenBeneath(root int, rel string, flags int) (int, error) {
 	if rel == "" {
-		parts = []string{"."}
+		rel = "."
 	}
-	for i, c := range parts {
-		f := unix.O_PATH | unix.O_DIRECTORY
-		if i == len(parts)-1 {
-			f = flags
-		}
-		if c == ".." || c == "" {
-			unix.Close(fd)
-			return -1, errors.New("not a plain path")
-		}
-		next, err := unix.Openat(fd, c, f|unix.O_NOFOLLOW|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
-		unix.Close(fd)
-		if err != nil {
-			return -1, err
-		}
-		fd = next
+	if path.Clean(rel) != rel {
+		return -1, errors.New("not a plain path")
 	}
-	return fd, nil
+	how := unix.OpenHow{Flags: uint64(flags) | unix.O_CLOEXEC, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS}
+	for range 100 {
+		fd, err := unix.Openat2(root, rel, &how)
+		if !errors.Is(err, unix.EAGAIN) && !errors.Is(err, unix.EINTR) {
+			return fd, err
+		}
+	}
+	return -1, fmt.Errorf("the tree is being moved about: %w", unix.EAGAIN)
 }
 
 // fdPath is the host's name of an open file.
 func fdPath(fd int) (string, error) {
-	return os.Readlink("/proc/self/fd/" + strconv.Itoa(fd))
+	return os.Readlink(selfPath(fd))
 }
 
 // linkFinder is a visitor that notes symbolic links.
@@ -192,7 +181,9 @@ func (f *linkFinder) file(w *walker, _ *dir, e entry, _ *unix.Statx_t) error {
 	return nil
 }
 
-func (f *linkFinder) special(w *walker, _ *dir, _ entry) (bool, error) { return false, f.goOn(w) }
-func (f *linkFinder) dotGit(*walker, *dir, entry) error                { return nil }
-func (f *linkFinder) repository(*walker, *dir) error                   { return nil }
-func (f *linkFinder) closed(*walker, *dir, entry, error) (int, error)  { return -1, nil }
+func (f *linkFinder) beforeRules(w *walker, _ *dir, _ entry) (bool, error) {
+	return false, f.countEntry(w)
+}
+func (f *linkFinder) dotGit(*walker, *dir, entry) error               { return nil }
+func (f *linkFinder) repository(*walker, *dir) error                  { return nil }
+func (f *linkFinder) closed(*walker, *dir, entry, error) (int, error) { return -1, nil }

@@ -10,22 +10,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxNames bounds how many names a walk remembers, at about 40 bytes each. A tree
-// may be made larger than that inside, so that it must not be the memory of
-// whoever looks at it.
+// maxNames bounds how many names a walk remembers, at about 40 bytes each: a run can
+// make a tree that is larger than memory.
 const maxNames = 1 << 19
 
-// memory is what a walk remembers of names; the zero value is nothing.
-type memory struct {
-	names *names // of a tree at the start
-	later *later // of what is not as it was
+// walkMemory is what a walk remembers of names; the zero value is nothing.
+type walkMemory struct {
+	names *names   // of a tree at the start
+	atEnd *endWalk // of what is not as it was
 }
 
 // entries visits the entries of d, and remembers them if that is wanted.
 func (w *walker) entries(d *dir, list []byte) (subs []sub, err error) {
-	var end *ending
-	if w.later != nil {
-		end = w.later.enter(w, d)
+	var end *changedDir
+	if w.atEnd != nil {
+		end = w.atEnd.enter(w, d)
 	}
 	var kept []byte
 	if w.names != nil || end != nil {
@@ -45,21 +44,21 @@ func (w *walker) entries(d *dir, list []byte) (subs []sub, err error) {
 		if kept != nil {
 			kept, count = appendName(kept, e, w.st.Mode), count+1
 		}
-		if w.later != nil && w.st.Mode != 0 && w.st.Mode&typeMask != typeDir && (end != nil || nanos(w.st.Ctime) >= w.later.began) {
-			w.later.file(w, d, e, &w.st)
+		if w.atEnd != nil && w.st.Mode != 0 && w.st.Mode&typeMask != typeDir && (end != nil || nanos(w.st.Ctime) >= w.atEnd.began) {
+			w.atEnd.file(w, d, e, &w.st)
 		}
 	}
 	switch {
 	case end != nil:
-		w.later.leave(end, kept, count)
+		w.atEnd.leave(end, kept, count)
 	case w.names != nil:
 		w.names.add(w.path, d.ino, kept, count)
 	}
 	return subs, nil
 }
 
-// names is what the walk at the start saw of a tree, to tell later what is gone
-// and what was moved. It costs one copy of what the kernel returned anyway.
+// names holds the names that the walk at the start found in a tree, to find later what
+// was deleted or moved. It costs one copy of what the kernel returned.
 type names struct {
 	mu     sync.Mutex
 	dirs   []*listing
@@ -155,38 +154,38 @@ func eachName(list []byte, f func(named)) {
 	}
 }
 
-// later is what the walk at the end saw that is not as it was.
-type later struct {
+// endWalk is what the walk at the end saw that is not as it was.
+type endWalk struct {
 	start *names // nil where they are lost, or too many
 	many  bool
 	began int64
 
 	mu    sync.Mutex
-	dirs  []*ending
-	files []touched
+	dirs  []*changedDir
+	files []changedFile
 	left  atomic.Int64 // names and files that still fit
 }
 
-// ending is a directory whose entries may be others than at the start.
-type ending struct {
-	path string
-	ino  uint64
-	list []byte
-	born bool // during the run, as far as the file system tells
-	told bool // the file system tells
-	from *listing
+// changedDir is a directory whose entries may differ from those at the start.
+type changedDir struct {
+	path    string
+	ino     uint64
+	list    []byte
+	born    bool // created during the run, as far as the file system records it
+	datable bool // the file system records when files were created
+	from    *listing
 }
 
-// touched is a file whose inode was changed during the run, or that stands in an
-// ending.
-type touched struct {
+// changedFile is a file whose inode changed during the run, or that lies in a
+// changedDir.
+type changedFile struct {
 	dir, name string
 	st        unix.Statx_t
-	in        *listing // its directory as it was, where that is no ending
+	in        *listing // its directory at the start, if that is no changedDir
 }
 
-func newLater(start *names, began int64) *later {
-	l := &later{start: start, began: began}
+func newEndWalk(start *names, began int64) *endWalk {
+	l := &endWalk{start: start, began: began}
 	l.left.Store(maxNames)
 	if start != nil && !start.whole() {
 		l.start, l.many = nil, true
@@ -197,9 +196,9 @@ func newLater(start *names, began int64) *later {
 	return l
 }
 
-// enter looks at a directory before its entries, and returns the ending that
-// it is, if it is one.
-func (l *later) enter(w *walker, d *dir) *ending {
+// enter looks at a directory before its entries are read. It returns a changedDir if
+// the directory is one.
+func (l *endWalk) enter(w *walker, d *dir) *changedDir {
 	var st unix.Statx_t
 	if l.start == nil || statAt(d.fd, []byte(".\x00"), &st) != nil {
 		return nil
@@ -210,21 +209,21 @@ func (l *later) enter(w *walker, d *dir) *ending {
 		d.was = was
 		return nil
 	}
-	told := st.Mask&unix.STATX_BTIME != 0
-	return &ending{path: string(w.path), ino: d.ino, told: told, born: told && nanos(st.Btime) >= l.began}
+	datable := st.Mask&unix.STATX_BTIME != 0
+	return &changedDir{path: string(w.path), ino: d.ino, datable: datable, born: datable && nanos(st.Btime) >= l.began}
 }
 
-// moved reports whether d is known to have stood elsewhere, or to be new: a link
-// in it may lead elsewhere now, though nothing of the link was changed.
+// moved reports whether d is new or was at another path: a relative link in it may
+// lead elsewhere now although the link itself is unchanged.
 func (w *walker) moved(d *dir) bool {
-	if w.later == nil || w.later.start == nil {
+	if w.atEnd == nil || w.atEnd.start == nil {
 		return false
 	}
-	was := w.later.start.byPath[string(w.path)]
+	was := w.atEnd.start.byPath[string(w.path)]
 	return was == nil || was.ino != d.ino
 }
 
-func (l *later) leave(e *ending, list []byte, count int) {
+func (l *endWalk) leave(e *changedDir, list []byte, count int) {
 	if l.left.Add(-int64(count)) < 0 {
 		return
 	}
@@ -234,11 +233,11 @@ func (l *later) leave(e *ending, list []byte, count int) {
 	l.dirs = append(l.dirs, e)
 }
 
-func (l *later) file(w *walker, d *dir, e entry, st *unix.Statx_t) {
+func (l *endWalk) file(w *walker, d *dir, e entry, st *unix.Statx_t) {
 	if l.left.Add(-1) < 0 {
 		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.files = append(l.files, touched{dir: string(w.path), name: string(e.name()), st: *st, in: d.was})
+	l.files = append(l.files, changedFile{dir: string(w.path), name: string(e.name()), st: *st, in: d.was})
 }

@@ -45,7 +45,7 @@ func (s *scan) obeyConfigs() error {
 			}
 			switch {
 			case v.section == "core" && !v.hasSub && v.key == "hookspath":
-				for _, from := range s.from(f) {
+				for _, from := range s.startDirs(f) {
 					if p := target(from, v.value, f.home); p != "" {
 						s.resolve(p, "core.hooksPath", "git runs the hooks in it")
 					}
@@ -63,7 +63,7 @@ func (s *scan) obeyConfigs() error {
 				if data := s.read(p); data != nil && len(files) < extra && s.afford(1, len(data)) {
 					files = append(files, gitFile{dir: f.dir, name: p, home: f.home, data: data, own: f.own})
 				}
-			case refuse(v, func(string) bool { return false }) != "":
+			case refusal(v, func(string) bool { return false }) != "":
 				s.programs(f, v)
 			}
 		}
@@ -83,11 +83,11 @@ func (s *scan) enough() error {
 // programs protects files of the tree that a setting's value names: it may be a
 // command line that git runs at the top of a worktree.
 func (s *scan) programs(f gitFile, v setting) {
-	for _, from := range s.from(f) {
+	for _, from := range s.startDirs(f) {
 		if !s.afford(1, 0) {
 			return
 		}
-		s.named(v.value, from, f.home, v.section+"."+v.key, "git runs it: its configuration names it")
+		s.protectNamed(v.value, from, f.home, v.section+"."+v.key, "git runs it: its configuration names it")
 	}
 }
 
@@ -98,9 +98,9 @@ var scriptEnds = []string{".js", ".mjs", ".cjs", ".ts", ".mts", ".py", ".sh", ".
 // interpreters execute the file that the word after them names, whatever its end.
 var interpreters = []string{"sh", "bash", "dash", "zsh", "fish", "ksh", "source", ".", "exec", "python", "python3", "node", "bun", "deno", "ruby", "perl", "php", "lua", "env"}
 
-// named protects the files that the command line names when it is read in the
+// protectNamed protects the files that the command line names when it is read in the
 // directory from. A script that is not there yet is protected from appearing.
-func (s *scan) named(line, from, home, rule, reason string) {
+func (s *scan) protectNamed(line, from, home, rule, reason string) {
 	split := func(line string) []string {
 		return strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(" \t\n;&|()<>\"'`!=$,[]", r) })
 	}
@@ -147,7 +147,7 @@ func (s *scan) afford(followed, bytes int) bool {
 // config which the user rewrites during a run is not taken for another's.
 func (s *scan) remember(dir string, c config) {
 	for _, v := range c.settings {
-		if why := refuse(v, func(string) bool { return false }); why != "" {
+		if why := refusal(v, func(string) bool { return false }); why != "" {
 			if s.found.Settings == nil {
 				s.found.Settings = map[Name][]string{}
 			}
@@ -156,10 +156,10 @@ func (s *scan) remember(dir string, c config) {
 	}
 }
 
-// from lists the directories that a relative core.hooksPath may start from: the
+// startDirs lists the directories that a relative core.hooksPath may start from: the
 // place where the hook runs, which is the top of a worktree or, in a bare
 // repository, the repository.
-func (s *scan) from(f gitFile) []string {
+func (s *scan) startDirs(f gitFile) []string {
 	root := string(s.found.Root) + "/"
 	var out []string
 	if f.own {

@@ -43,7 +43,7 @@ func TestFilesOfACommandLine(t *testing.T) {
 		{"", "", ""},
 	} {
 		s := obeying(w)
-		s.named(tt.line, w, w+"/home", "rule", "why")
+		s.protectNamed(tt.line, w, w+"/home", "rule", "why")
 		var rows, absent []string
 		for _, r := range s.found.Rows {
 			rows = append(rows, string(r.Path))
@@ -58,7 +58,7 @@ func TestFilesOfACommandLine(t *testing.T) {
 	}
 	s := obeying(w)
 	s.followed = maxFollowed
-	if s.named("tools/run", w, "", "rule", "why"); len(s.found.Rows) != 0 || s.all == nil {
+	if s.protectNamed("tools/run", w, "", "rule", "why"); len(s.found.Rows) != 0 || s.all == nil {
 		t.Errorf("past the bound: %+v", s.found.Rows)
 	}
 }
@@ -82,7 +82,7 @@ func TestTarget(t *testing.T) {
 		{gitFile{dir: "r/.git", own: true}, []string{"/w/r/.git", "/w/r", "/w/t"}},
 		{gitFile{dir: "r/.git"}, []string{"/w/", "/w/r"}},
 	} {
-		if got := s.from(tt.f); !slices.Equal(got, tt.want) {
+		if got := s.startDirs(tt.f); !slices.Equal(got, tt.want) {
 			t.Errorf("%+v: %q", tt.f, got)
 		}
 	}

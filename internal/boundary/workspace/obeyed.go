@@ -25,7 +25,7 @@ func FindObeyed(ctx context.Context, root, upper string, r Rules, options ...Opt
 	if r.tree == nil {
 		return nil, nil // rules that name nothing
 	}
-	s := &judging{scan{rules: &r}}
+	s := &obeyVisitor{scan{rules: &r}}
 	for _, o := range options {
 		o(&s.scan)
 	}
@@ -33,9 +33,9 @@ func FindObeyed(ctx context.Context, root, upper string, r Rules, options ...Opt
 		return nil, err
 	}
 	defer unix.Close(s.root)
-	err := run(ctx, s.root, &r, maxPath, false, s, memory{})
+	err := run(ctx, s.root, &r, maxPath, false, s, walkMemory{})
 	if err == nil {
-		err = s.lead(ctx)
+		err = s.findObeyed(ctx)
 	}
 	if err == nil && upper != "" {
 		err = s.overlay(ctx, upper)
@@ -46,12 +46,12 @@ func FindObeyed(ctx context.Context, root, upper string, r Rules, options ...Opt
 	return s.obeyed(), nil
 }
 
-// judging is the visitor that finds what is obeyed, and nothing else.
-type judging struct{ scan }
+// obeyVisitor finds what the host obeys, and nothing else.
+type obeyVisitor struct{ scan }
 
-func (s *judging) file(*walker, *dir, entry, *unix.Statx_t) error  { return nil }
-func (s *judging) closed(*walker, *dir, entry, error) (int, error) { return -1, nil }
-func (s *judging) flag(w *walker, d *dir, e entry, st *unix.Statx_t) error {
+func (s *obeyVisitor) file(*walker, *dir, entry, *unix.Statx_t) error  { return nil }
+func (s *obeyVisitor) closed(*walker, *dir, entry, error) (int, error) { return -1, nil }
+func (s *obeyVisitor) flag(w *walker, d *dir, e entry, st *unix.Statx_t) error {
 	if e.typ == unix.DT_LNK {
 		_, err := s.deny(w, d, e) // what it leads to is obeyed under this name
 		return err
@@ -59,14 +59,14 @@ func (s *judging) flag(w *walker, d *dir, e entry, st *unix.Statx_t) error {
 	return nil
 }
 
-// overlay judges once more, with what is in upper in place of what it replaces.
-func (s *judging) overlay(ctx context.Context, upper string) error {
-	fd, err := unix.Open(upper, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+// overlay looks again, with what is in upper in place of what it replaces.
+func (s *obeyVisitor) overlay(ctx context.Context, upper string) error {
+	fd, err := openState(upper)
 	if err != nil {
 		return err
 	}
 	defer unix.Close(fd)
-	if err := run(ctx, fd, s.rules, maxPath, false, s, memory{}); err != nil {
+	if err := run(ctx, fd, s.rules, maxPath, false, s, walkMemory{}); err != nil {
 		return err
 	}
 	s.over, s.roots = upper, append(s.roots, fd)
@@ -77,10 +77,10 @@ func (s *judging) overlay(ctx context.Context, upper string) error {
 			}
 		}
 	}
-	return s.lead(ctx)
+	return s.findObeyed(ctx)
 }
 
-func (s *judging) obeyed() *Obeyed {
+func (s *obeyVisitor) obeyed() *Obeyed {
 	o := &Obeyed{at: map[string]*Rule{}, ways: map[string]*Rule{}}
 	for _, list := range [][]row{s.found.Rows, s.found.Absent} {
 		for _, r := range list {

@@ -21,8 +21,7 @@ func MakeOutputs(plan policy.Plan) error {
 		return err
 	}
 	for _, dir := range plan.Outputs {
-		parent, err := unix.Openat2(unix.AT_FDCWD, filepath.Dir(dir), &unix.OpenHow{
-			Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS})
+		parent, err := openResolved(filepath.Dir(dir), unix.O_PATH|unix.O_DIRECTORY)
 		if err != nil {
 			return fmt.Errorf("making the output %s: %w", dir, err)
 		}

@@ -25,18 +25,6 @@ var errFound = errors.New("found")
 // tree cannot change such a file: the kernel copies it up with its owner, which has
 // no number in a user namespace that has only those two (EOVERFLOW).
 func OtherOwner(ctx context.Context, root string, o Owners) (Name, error) {
-	fd, err := unix.Open(root, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return "", fmt.Errorf("looking at the owners of files in %s: %w", root, err)
-	}
-	defer unix.Close(fd)
-	var st unix.Statx_t
-	if err := statAt(fd, []byte(".\x00"), &st); err != nil {
-		return "", fmt.Errorf("looking at the owners of files in %s: %w", root, err)
-	}
-	if o.other(&st) {
-		return ".", nil
-	}
 	l := &lister{ctx: ctx, buf: make([]byte, 64<<10)}
 	l.each = func(st *unix.Statx_t) error {
 		if o.other(st) {
@@ -44,11 +32,21 @@ func OtherOwner(ctx context.Context, root string, o Owners) (Name, error) {
 		}
 		return nil
 	}
-	err = l.dir(fd, 0)
-	if errors.Is(err, errFound) {
-		return Name(l.path), nil
+	fd, err := openState(root)
+	if err == nil {
+		defer unix.Close(fd)
+		var st unix.Statx_t
+		if err = statAt(fd, []byte(".\x00"), &st); err == nil && o.other(&st) {
+			return ".", nil
+		}
 	}
-	if err != nil {
+	if err == nil {
+		err = l.dir(fd, 0)
+	}
+	switch {
+	case errors.Is(err, errFound):
+		return Name(l.path), nil
+	case err != nil:
 		return "", fmt.Errorf("looking at the owners of files in %s: %w", root, err)
 	}
 	return "", nil

@@ -53,7 +53,7 @@ func (q *quarantine) start() error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	fd, err := openState(dir)
 	if err != nil {
 		return fmt.Errorf("opening %s: %w", dir, err)
 	}
@@ -233,7 +233,7 @@ type copier struct {
 func (c *copier) entry(dir int, name string, to, depth int) error {
 	h, err := openHandle(dir, name)
 	if err != nil {
-		return gone(err)
+		return ignoreGone(err)
 	}
 	defer h.close()
 	return c.put(h, name, to, depth)

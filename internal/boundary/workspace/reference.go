@@ -42,7 +42,7 @@ that entry was not tried.
 func Reference() string {
 	var b strings.Builder
 	b.WriteString(protectedIntro)
-	for _, r := range builtIn {
+	for _, r := range builtIn() {
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", r.Pattern, r.Where, r.Tier, r.Reason, r.Checked)
 	}
 	return b.String()

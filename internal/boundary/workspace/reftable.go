@@ -5,7 +5,6 @@ package workspace
 import (
 	"encoding/binary"
 	"encoding/hex"
-	"errors"
 	"slices"
 	"strings"
 
@@ -17,8 +16,6 @@ const maxTables = 1000
 
 // tablesHarm says what reftables that are not as git writes them may hide.
 const tablesHarm = "it cannot be read as git reads it: git could show, and check out, other objects than it seems"
-
-var errTable = errors.New("git's own programs do not write one like it")
 
 // reftable is a file of refs (git's Documentation/technical/reftable.adoc).
 type reftable struct {
@@ -44,7 +41,7 @@ func TablesInForce(list []byte, read func(name string) []byte) (lines, unread []
 			continue
 		}
 		var records []string
-		err := errTable
+		err := errIndex
 		if !strings.Contains(name, "/") {
 			records, err = tableRecords(read(name))
 		}
@@ -71,7 +68,7 @@ func TablesInForce(list []byte, read func(name string) []byte) (lines, unread []
 func tableRecords(data []byte) ([]string, error) {
 	t := reftable{data: data, header: 24, hash: 20, starts: map[int]bool{}}
 	if len(data) < 24+68 || string(data[:4]) != "REFT" || data[4] < 1 || data[4] > 2 {
-		return nil, errTable
+		return nil, errIndex
 	}
 	if data[4] == 2 {
 		if t.header = 28; string(data[24:28]) == "s256" {
@@ -80,11 +77,11 @@ func tableRecords(data []byte) ([]string, error) {
 	}
 	t.block, t.end = u24(data[5:]), len(data)-t.header-44
 	if t.end < t.header || string(data[t.end:t.end+t.header]) != string(data[:t.header]) {
-		return nil, errTable
+		return nil, errIndex
 	}
 	index := binary.BigEndian.Uint64(data[t.end+t.header:])
 	if index >= uint64(t.end) {
-		return nil, errTable
+		return nil, errIndex
 	}
 	t.index = int(index)
 	at := 0
@@ -126,37 +123,37 @@ func (t *reftable) kind(at int) byte {
 func (t *reftable) records(at int, visit func(name string, kind uint64, rest []byte) int) (next int, err error) {
 	p := t.first(at) + 4
 	if p > t.end {
-		return 0, errTable
+		return 0, errIndex
 	}
 	end := at + u24(t.data[p-3:])
 	if end > t.end || end < p+2 {
-		return 0, errTable
+		return 0, errIndex
 	}
 	restarts := int(binary.BigEndian.Uint16(t.data[end-2:]))
 	stop := end - 2 - 3*restarts
 	if restarts == 0 || stop < p {
-		return 0, errTable
+		return 0, errIndex
 	}
 	whole, name := map[int]bool{}, ""
 	for p < stop {
 		b := t.data[p:stop]
-		prefix, n := tableVarint(b)
-		size, m := tableVarint(b[n:])
+		prefix, n := varint(b, 9)
+		size, m := varint(b[n:], 9)
 		if n == 0 || m == 0 || prefix > uint64(len(name)) || size>>3 > uint64(len(b)-n-m) {
-			return 0, errTable
+			return 0, errIndex
 		}
 		whole[p-at] = prefix == 0
 		used := n + m + int(size>>3)
 		name = name[:prefix] + string(b[n+m:used])
 		rest := visit(name, size&7, b[used:])
 		if rest < 0 || rest > len(b)-used {
-			return 0, errTable
+			return 0, errIndex
 		}
 		p += used + rest
 	}
 	for i := range restarts {
 		if !whole[u24(t.data[stop+3*i:])] {
-			return 0, errTable // git looks for names from there
+			return 0, errIndex // git looks for names from there
 		}
 	}
 	t.starts[at] = true
@@ -171,13 +168,13 @@ func (t *reftable) refs(at int) (next int, err error) {
 	ordered := true
 	next, err = t.records(at, func(name string, kind uint64, rest []byte) int {
 		ordered, t.last = ordered && name > t.last, name
-		_, used := tableVarint(rest) // the update
+		_, used := varint(rest, 9) // the update
 		size := 0
 		switch kind {
 		case 1, 2:
 			size = int(kind) * t.hash
 		case 3:
-			length, n := tableVarint(rest[used:])
+			length, n := varint(rest[used:], 9)
 			if n == 0 || length > uint64(len(rest)) {
 				return -1
 			}
@@ -192,7 +189,7 @@ func (t *reftable) refs(at int) (next int, err error) {
 		return used + size
 	})
 	if !ordered {
-		err = errTable
+		err = errIndex
 	}
 	return next, err
 }
@@ -200,11 +197,11 @@ func (t *reftable) refs(at int) (next int, err error) {
 // indexAt checks that the index leads to blocks that were read.
 func (t *reftable) indexAt(at, depth int) error {
 	if depth > 8 || at <= 0 || at >= t.end || t.kind(at) != 'i' {
-		return errTable
+		return errIndex
 	}
 	var to []int
 	_, err := t.records(at, func(_ string, _ uint64, rest []byte) int {
-		position, n := tableVarint(rest)
+		position, n := varint(rest, 9)
 		if n == 0 || position >= uint64(t.end) {
 			return -1
 		}
@@ -217,17 +214,6 @@ func (t *reftable) indexAt(at, depth int) error {
 		}
 	}
 	return err
-}
-
-// tableVarint reads a number of several bytes; n is 0 where there is none.
-func tableVarint(b []byte) (value uint64, n int) {
-	for i, c := range b[:min(len(b), 9)] {
-		if value = value<<7 + uint64(c&0x7f); c&0x80 == 0 {
-			return value, i + 1
-		}
-		value++
-	}
-	return 0, 0
 }
 
 // tablesOf are the refs/replace that the reftables of the repository dir have in force,

@@ -35,11 +35,11 @@ func RemoveTree(dir string) error {
 func removeEntry(dir int, name string) error {
 	err := unix.Unlinkat(dir, name, 0)
 	if !errors.Is(err, unix.EISDIR) && !errors.Is(err, unix.EPERM) { // unlink(2) of a directory
-		return gone(err)
+		return ignoreGone(err)
 	}
 	h, herr := openHandle(dir, name)
 	if herr != nil {
-		return gone(herr)
+		return ignoreGone(herr)
 	}
 	defer h.close()
 	if !h.is(typeDir) {
@@ -54,7 +54,7 @@ func removeEntry(dir int, name string) error {
 			return err
 		}
 	}
-	return gone(unix.Unlinkat(dir, name, unix.AT_REMOVEDIR))
+	return ignoreGone(unix.Unlinkat(dir, name, unix.AT_REMOVEDIR))
 }
 
 // treeRemover empties directories of one tree; those found in them are moved to its
@@ -71,16 +71,16 @@ func movedName(n int) string { return ".holdfast-removed-" + strconv.Itoa(n) }
 func (r *treeRemover) drop(name string) error {
 	h, err := openHandle(r.top, name)
 	if err != nil {
-		return gone(err)
+		return ignoreGone(err)
 	}
 	defer h.close()
 	if !h.is(typeDir) {
-		return gone(unix.Unlinkat(r.top, name, 0))
+		return ignoreGone(unix.Unlinkat(r.top, name, 0))
 	}
 	if err := r.empty(h); err != nil {
 		return err
 	}
-	return gone(unix.Unlinkat(r.top, name, unix.AT_REMOVEDIR))
+	return ignoreGone(unix.Unlinkat(r.top, name, unix.AT_REMOVEDIR))
 }
 
 // empty removes the files of a directory and moves its directories to the top.
@@ -99,7 +99,7 @@ func (r *treeRemover) empty(h *handle) error {
 		if errors.Is(err, unix.EISDIR) || errors.Is(err, unix.EPERM) { // unlink(2) of a directory
 			err = r.move(list, name)
 		}
-		if gone(err) != nil {
+		if ignoreGone(err) != nil {
 			return err
 		}
 	}
@@ -125,30 +125,6 @@ func (r *treeRemover) move(parent int, name string) error {
 		r.moved++
 		if err = unix.Renameat2(parent, name, r.top, to, unix.RENAME_NOREPLACE); !errors.Is(err, unix.EEXIST) {
 			return err
-		}
-	}
-}
-
-// readNames lists what a directory holds.
-func readNames(fd int) ([]string, error) {
-	var names []string
-	buf := make([]byte, 32<<10)
-	for {
-		n, err := unix.Getdents(fd, buf)
-		if err == unix.EINTR {
-			continue
-		}
-		if err != nil || n == 0 {
-			if errors.Is(err, unix.ENOENT) {
-				err = nil
-			}
-			return names, err
-		}
-		for list := buf[:n]; len(list) > 0; {
-			var e entry
-			if e, list = next(list); e.nameZ != nil {
-				names = append(names, string(e.name()))
-			}
 		}
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -104,7 +103,7 @@ func (r Review) write(dir string, durable bool) error {
 	r.Version = reviewVersion
 	raw, err := json.Marshal(r)
 	if err == nil {
-		err = replace(filepath.Join(dir, ReviewFile), append(raw, '\n'), durable)
+		err = ReplaceFile(filepath.Join(dir, ReviewFile), append(raw, '\n'), durable)
 	}
 	if err != nil {
 		return fmt.Errorf("writing the review: %w", err)
@@ -112,9 +111,10 @@ func (r Review) write(dir string, durable bool) error {
 	return nil
 }
 
-// replace writes a file beside path and renames it there, where durable is asked
-// for so that it outlives a crash of the machine.
-func replace(path string, content []byte, durable bool) error {
+// ReplaceFile writes a file beside path and renames it there, so that whoever reads it
+// finds the old one or the new one. With durable set the new one also outlives a crash
+// of the machine.
+func ReplaceFile(path string, content []byte, durable bool) error {
 	f, err := os.CreateTemp(filepath.Dir(path), ".new-")
 	if err != nil {
 		return err
@@ -168,11 +168,3 @@ func Reviews(state string) ([]Review, error) {
 
 // Of says whether the review is of a workspace.
 func (r Review) Of(workspace string) bool { return string(r.Workspace) == workspace }
-
-// IsApart says whether a path of the workspace, relative to it, is one over which
-// something else was mounted.
-func (r Review) IsApart(path string) bool {
-	return slices.ContainsFunc(r.Apart, func(a Name) bool {
-		return a == "." || path == string(a) || strings.HasPrefix(path, string(a)+"/")
-	})
-}

@@ -53,16 +53,29 @@ func TestReviews(t *testing.T) {
 	}
 }
 
-func TestApart(t *testing.T) {
-	for _, tt := range []struct {
-		apart Name
-		path  string
-		want  bool
-	}{
-		{"a", "a", true}, {"a", "a/b", true}, {"a", "ab", false}, {"a/b", "a", false}, {".", "a", true},
-	} {
-		if got := (Review{Apart: []Name{"other", tt.apart}}).IsApart(tt.path); got != tt.want {
-			t.Errorf("%s below %s: %v", tt.path, tt.apart, got)
+// A file is replaced as a whole or not at all, and what was begun of it does not stay.
+func TestReplaceFile(t *testing.T) {
+	for _, durable := range []bool{true, false} {
+		dir := t.TempDir()
+		for _, text := range []string{"one, and longer", "two"} {
+			if err := ReplaceFile(dir+"/f", []byte(text), durable); err != nil {
+				t.Fatal(err)
+			}
+			if b, err := os.ReadFile(dir + "/f"); string(b) != text {
+				t.Errorf("%q, %v", b, err)
+			}
+		}
+		if err := ReplaceFile(dir+"/none/f", nil, durable); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("in no directory: %v", err)
+		}
+		if err := os.Mkdir(dir+"/d", 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := ReplaceFile(dir+"/d", nil, durable); err == nil {
+			t.Error("a directory was replaced")
+		}
+		if names, err := os.ReadDir(dir); err != nil || len(names) != 2 {
+			t.Errorf("there are %v, %v", names, err)
 		}
 	}
 }

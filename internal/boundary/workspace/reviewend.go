@@ -51,7 +51,7 @@ func EndReview(ctx context.Context, dir string, died bool) (kept bool, err error
 	if len(e.changed) == 0 {
 		return false, RemoveTree(dir)
 	}
-	if err := e.keep(ctx); err != nil {
+	if err := e.keepOriginals(ctx); err != nil {
 		return true, fmt.Errorf("keeping the originals of what the run changed: %w", err)
 	}
 	if err := RemoveTree(filepath.Join(dir, WorkDir)); err != nil {
@@ -107,12 +107,11 @@ func (e *reviewEnd) close() {
 }
 
 // original is what stands in the workspace at a path, if anything does.
-func (e *reviewEnd) original(path string, flags uint64) (int, error) {
+func (e *reviewEnd) original(path string, flags int) (int, error) {
 	if e.lower < 0 {
 		return -1, fs.ErrNotExist
 	}
-	return unix.Openat2(e.lower, path, &unix.OpenHow{Flags: flags | unix.O_NOFOLLOW | unix.O_CLOEXEC,
-		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS})
+	return OpenBeneath(e.lower, path, flags|unix.O_NOFOLLOW)
 }
 
 func (e *reviewEnd) statOriginal(path string) (st unix.Stat_t, there bool) {
@@ -138,7 +137,7 @@ func (e *reviewEnd) walk(ctx context.Context, fd int, at string, depth int) erro
 		if err := unix.Fstatat(fd, name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
 			return err
 		}
-		path := under(at, name)
+		path := joinPath(at, name)
 		if st.Mode&typeMask != typeDir {
 			if !e.same(fd, name, path, &st) {
 				e.changed[path] = true
@@ -217,27 +216,9 @@ func (e *reviewEnd) same(fd int, name, path string, st *unix.Stat_t) bool {
 			return false
 		}
 		defer unix.Close(then)
-		return sameContents(now, then)
+		return SameContent(now, then, st.Size)
 	}
 	return false
-}
-
-func sameContents(a, b int) bool {
-	x, y := make([]byte, 64<<10), make([]byte, 64<<10)
-	for at := int64(0); ; {
-		n, err := unix.Pread(a, x, at)
-		if err != nil {
-			return false
-		}
-		m, err := unix.Pread(b, y, at)
-		if err != nil || m != n || string(x[:n]) != string(y[:n]) {
-			return false
-		}
-		if n == 0 {
-			return true
-		}
-		at += int64(n)
-	}
 }
 
 // compareCopy finds what is not as it was when the copy was made.
@@ -267,7 +248,7 @@ func (e *reviewEnd) compareCopy(ctx context.Context) error {
 		switch {
 		case !there || is.Mode != was.Mode:
 			e.changed[was.Path] = true
-		case is.Mode&typeMask == typeDir || was.Same(is):
+		case is.Mode&typeMask == typeDir || was.Same(is.Identity):
 		default:
 			st := unix.Stat_t{Mode: is.Mode, Size: is.Size}
 			if !e.same(e.upper, was.Path, was.Path, &st) {
@@ -282,8 +263,8 @@ func (e *reviewEnd) compareCopy(ctx context.Context) error {
 	return err
 }
 
-// keep copies the originals that are still what they were when the run began.
-func (e *reviewEnd) keep(ctx context.Context) error {
+// keepOriginals copies the originals that are still what they were when the run began.
+func (e *reviewEnd) keepOriginals(ctx context.Context) error {
 	base := filepath.Join(e.dir, BaseDir)
 	if err := RemoveTree(base); err != nil { // of a death in the midst of this
 		return err
@@ -307,7 +288,7 @@ func (e *reviewEnd) keep(ctx context.Context) error {
 			return err
 		}
 		kind := was.Mode & typeMask
-		if kind != typeReg && kind != typeLink || was.Size > baseFileMax || files == baseFilesMax || bytes+was.Size > baseBytesMax || !e.concerns(was.Path) {
+		if kind != typeReg && kind != typeLink || was.Size > baseFileMax || files == baseFilesMax || bytes+was.Size > baseBytesMax || !e.wasChanged(was.Path) {
 			return nil
 		}
 		if e.keepOne(ctx, to, was) == nil { // what cannot be kept is lacking when it is asked for
@@ -318,8 +299,8 @@ func (e *reviewEnd) keep(ctx context.Context) error {
 	return err
 }
 
-// concerns says whether a path or something above it was changed.
-func (e *reviewEnd) concerns(path string) bool {
+// wasChanged says whether a path or something above it was changed.
+func (e *reviewEnd) wasChanged(path string) bool {
 	for {
 		if e.changed[path] {
 			return true
@@ -333,7 +314,7 @@ func (e *reviewEnd) concerns(path string) bool {
 }
 
 func (e *reviewEnd) keepOne(ctx context.Context, base int, was Fact) error {
-	flags := uint64(unix.O_RDONLY | unix.O_NONBLOCK)
+	flags := unix.O_RDONLY | unix.O_NONBLOCK
 	if was.Mode&typeMask == typeLink {
 		flags = unix.O_PATH
 	}
@@ -381,7 +362,7 @@ func stillIs(fd int, was Fact) error {
 	if err := unix.Fstat(fd, &st); err != nil {
 		return err
 	}
-	if !was.Same(Fact{Mode: st.Mode, Ctime: st.Ctim.Nano(), Dev: st.Dev, Ino: st.Ino}) {
+	if !was.Same(Identity{Mode: st.Mode, Ctime: st.Ctim.Nano(), Dev: st.Dev, Ino: st.Ino}) {
 		return errors.New("it was changed meanwhile")
 	}
 	return nil

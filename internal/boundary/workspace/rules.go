@@ -25,7 +25,7 @@ const (
 // Place says where in a tree an entry applies.
 type Place string
 
-// The places. The zero value means Project.
+// The places.
 const (
 	Project  Place = "project"  // anywhere but in git directories and trees of installed dependencies
 	Anywhere Place = "anywhere" // there too
@@ -35,15 +35,15 @@ const (
 
 // Rule is one entry of the list of names.
 type Rule struct {
-	Pattern string `yaml:"pattern"` // components joined by "/"; "*" is any run of characters within one
-	Tier    Tier   `yaml:"tier"`
-	Where   Place  `yaml:"where"`
-	Dir     bool   `yaml:"dir"`     // flag tier: the tree below is listed as one
-	Key     bool   `yaml:"key"`     // hide tier: only a file that holds a private key
-	Judged  bool   `yaml:"judged"`  // git's, flag tier: held back where what it says can do harm
-	Reason  string `yaml:"reason"`  // what on the host executes it
-	Ref     string `yaml:"ref"`     // rows of the escape catalogue
-	Checked string `yaml:"checked"` // how the entry is known; "" of secrets
+	Pattern string // components joined by "/"; "*" is any run of characters within one
+	Tier    Tier
+	Where   Place
+	Dir     bool   // flag tier: the tree below is listed as one
+	Key     bool   // hide tier: only a file that holds a private key
+	Judged  bool   // git's, flag tier: held back where what it says can do harm
+	Reason  string // what on the host executes it
+	Ref     string // rows of the escape catalogue
+	Checked string // how the entry is known; "" of secrets
 }
 
 // Rules is a compiled list. The zero value protects nothing.
@@ -62,11 +62,11 @@ type Rules struct {
 func DefaultRules() Rules { return builtInRules() }
 
 // builtInRules is compiled once: most runs add nothing to it.
-var builtInRules = sync.OnceValue(func() Rules { return compile(builtIn, nil, nil, nil) })
+var builtInRules = sync.OnceValue(func() Rules { return compile(builtIn(), nil, nil, nil) })
 
 // List returns the entries, in order.
 func (r Rules) List() []Rule {
-	list := slices.DeleteFunc(slices.Clone(builtIn), func(e Rule) bool { return lacking(e, r.lacks) })
+	list := slices.DeleteFunc(slices.Clone(builtIn()), func(e Rule) bool { return lacking(e, r.lacks) })
 	return append(list, r.own...)
 }
 
@@ -95,7 +95,7 @@ func RulesWith(c Changes) (Rules, error) {
 		if err != nil {
 			return Rules{}, fmt.Errorf("unprotect %q: %w", p, err)
 		}
-		if slices.ContainsFunc(builtIn, func(e Rule) bool { return lacking(e, []string{clean}) }) {
+		if slices.ContainsFunc(builtIn(), func(e Rule) bool { return lacking(e, []string{clean}) }) {
 			lacks = append(lacks, clean)
 		} else {
 			exempt = append(exempt, clean)
@@ -119,7 +119,7 @@ func RulesWith(c Changes) (Rules, error) {
 			own = append(own, Rule{Pattern: clean, Tier: one.tier, Where: where, Reason: "named by the policy"})
 		}
 	}
-	return compile(builtIn, own, lacks, exempt), nil
+	return compile(builtIn(), own, lacks, exempt), nil
 }
 
 // lacking reports whether names takes e away.
@@ -160,9 +160,6 @@ func compile(list, own []Rule, lacks, exempt []string) Rules {
 		}
 		if lacking(*e, lacks) && i < len(list) {
 			continue
-		}
-		if e.Where == "" {
-			e.Where = Project
 		}
 		if e.Tier == Hide || e.Tier == Show {
 			r.secret(e)

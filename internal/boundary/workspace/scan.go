@@ -83,7 +83,7 @@ func Scan(ctx context.Context, root string, r Rules, options ...Option) (*Snapsh
 		return nil, err
 	}
 	defer unix.Close(s.root)
-	if err := run(ctx, s.root, &r, maxPath, false, s, memory{names: s.names}); err != nil {
+	if err := run(ctx, s.root, &r, maxPath, false, s, walkMemory{names: s.names}); err != nil {
 		return nil, fmt.Errorf("scanning workspace %s: %w", root, err)
 	}
 	snap := &Snapshot{Root: root, rules: r, began: began, trees: []*tree{s.found}, names: s.names, remember: s.names != nil, enclosed: s.enclosed}
@@ -99,7 +99,7 @@ func Scan(ctx context.Context, root string, r Rules, options ...Option) (*Snapsh
 		snap.trees = append(snap.trees, t)
 		s.warnings = append(s.warnings, warn...)
 	}
-	snap.Warnings, snap.led = s.warnings, s.leads()
+	snap.Warnings, snap.obeyed = s.warnings, s.absoluteRows()
 	if s.followed > maxFollowed || s.obeyed > maxObeyed {
 		return snap, &LimitError{What: "links and settings that lead the host to other files", Have: s.followed, Max: maxFollowed, hint: "choose a smaller workspace with --workspace"}
 	}
@@ -128,7 +128,7 @@ type scan struct {
 	shared   []gitFile
 	agents   []gitFile // the user's own settings of agents
 	budget   *Budget
-	around   *Snapshot       // of a tree that leads the host into this one; nil for none
+	obeyedBy *Snapshot       // of a tree that leads the host into this one; nil for none
 	near     map[string]bool // directories that alone are entered, with the top; nil for all
 	external bool
 	fixed    []policy.PathRule
@@ -197,7 +197,7 @@ func (s *scan) add(r row) {
 func (s *scan) deny(w *walker, d *dir, e entry) (bool, error) {
 	var st unix.Statx_t
 	if err := statAt(d.fd, e.nameZ, &st); err != nil {
-		return false, gone(err)
+		return false, ignoreGone(err)
 	}
 	s.add(newRow(w.at(e), e.rule.Pattern, e.rule.Reason, &st))
 	return false, nil
@@ -270,7 +270,7 @@ func readFile(dir int, name string, limit int64) ([]byte, bool) {
 func (s *scan) file(w *walker, d *dir, e entry, st *unix.Statx_t) error {
 	if e.typ == unix.DT_LNK && d.gits() {
 		if err := statAt(d.fd, e.nameZ, &w.st); err != nil {
-			return gone(err)
+			return ignoreGone(err)
 		}
 		r := newRow(w.at(e), "", "", &w.st)
 		s.mu.Lock()
@@ -285,7 +285,7 @@ func (s *scan) file(w *walker, d *dir, e entry, st *unix.Statx_t) error {
 		s.state(d, e)
 	}
 	if d.git {
-		s.atStart(w, d, e)
+		s.noteGitFile(w, d, e)
 	}
 	if s.external {
 		return nil
@@ -337,7 +337,7 @@ func (s *scan) repository(w *walker, d *dir) error {
 func (s *scan) dotGit(w *walker, d *dir, e entry) error {
 	var st unix.Statx_t
 	if err := statAt(d.fd, e.nameZ, &st); err != nil {
-		return gone(err)
+		return ignoreGone(err)
 	}
 	path := w.at(e)
 	s.add(newRow(path, ".git", "git takes the repository, its config and its hooks from where it points", &st))
@@ -353,7 +353,7 @@ func (s *scan) dotGit(w *walker, d *dir, e entry) error {
 func (s *scan) closed(w *walker, d *dir, e entry, why error) (int, error) {
 	var st unix.Statx_t
 	if err := statAt(d.fd, e.nameZ, &st); err != nil {
-		return -1, gone(err)
+		return -1, ignoreGone(err)
 	}
 	r := newRow(w.at(e), "", "cannot be read, so nothing is known of what is in it", &st)
 	r.Closed = true

@@ -65,10 +65,10 @@ func (r *Rules) secretRuleOf(name []byte, at func() string) *Rule {
 	return best
 }
 
-// special notes secrets, and sockets that a program of the host may listen on:
+// beforeRules notes secrets, and sockets that a program of the host may listen on:
 // a socket's name works through every mount and every network namespace.
-func (s *scan) special(w *walker, d *dir, e entry) (bool, error) {
-	if err := s.goOn(w); err != nil || s.external || d.gits() {
+func (s *scan) beforeRules(w *walker, d *dir, e entry) (bool, error) {
+	if err := s.countEntry(w); err != nil || s.external || d.gits() {
 		return false, err
 	}
 	rule := &Rule{Pattern: socketRule, Reason: "a program of the host may listen on it"}
@@ -82,7 +82,7 @@ func (s *scan) special(w *walker, d *dir, e entry) (bool, error) {
 	}
 	var st unix.Statx_t
 	if err := statAt(d.fd, e.nameZ, &st); err != nil {
-		return false, gone(err)
+		return false, ignoreGone(err)
 	}
 	r := newRow(w.at(e), rule.Pattern, rule.Reason, &st)
 	s.mu.Lock()
@@ -151,7 +151,7 @@ func (s *scan) tracked(file string, indexes map[string]map[string]bool) bool {
 
 // readIndex returns which of the secrets below top its repository tracks.
 func (s *scan) readIndex(top string) map[string]bool {
-	dir, err := openBeneath(s.root, strings.TrimPrefix(top+"/.git", "/"), unix.O_PATH|unix.O_DIRECTORY)
+	dir, err := OpenBeneath(s.root, strings.TrimPrefix(top+"/.git", "/"), unix.O_PATH|unix.O_DIRECTORY)
 	if err != nil {
 		return nil
 	}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -23,7 +24,7 @@ func (s *Snapshot) Settle(ctx context.Context, stateDir string) (Report, error) 
 	if s.Budget == nil {
 		s.Budget = NewBudget()
 	}
-	v := &settle{snap: s, budget: s.Budget, hold: &quarantine{state: stateDir, budget: s.Budget}}
+	v := &settle{snap: s, budget: s.Budget, quarantine: &quarantine{state: stateDir, budget: s.Budget}}
 	var errs []error
 	for i, t := range s.trees {
 		if err := v.settleTree(ctx, t, i > 0); err != nil {
@@ -31,7 +32,7 @@ func (s *Snapshot) Settle(ctx context.Context, stateDir string) (Report, error) 
 		}
 		s.Budget.finished(string(t.Root))
 	}
-	if err := v.hold.close(); err != nil {
+	if err := v.quarantine.close(); err != nil {
 		errs = append(errs, err)
 	}
 	v.listMore()
@@ -48,23 +49,23 @@ func (s *Snapshot) Settle(ctx context.Context, stateDir string) (Report, error) 
 
 // settle is the visitor of Settle.
 type settle struct {
-	snap     *Snapshot
-	hold     *quarantine
-	budget   *Budget
-	t        *tree
-	root     int
-	external bool
-	rows     map[string]*row
-	marks    map[string]*mark
-	repos    map[string]bool
-	programs map[string]bool
-	gitLinks map[string]*row // links in repositories
-	places   map[string]*row // rows, absent paths, and what lies on the way to those
-	ways     map[string]bool // those of places that are dangerous as a link only
-	bases    map[string]bool // last components of places
-	secrets  map[string]bool // paths that the list hides, and no repository tracked
-	staged   map[string]bool // sums of what indexes had at the start
-	blind    map[blind]bool  // of what made git look away at the start
+	snap       *Snapshot
+	quarantine *quarantine
+	budget     *Budget
+	t          *tree
+	root       int
+	external   bool
+	rows       map[string]*row
+	marks      map[string]*mark
+	repos      map[string]bool
+	programs   map[string]bool
+	gitLinks   map[string]*row // links in repositories
+	places     map[string]*row // rows, absent paths, and what lies on the way to those
+	ways       map[string]bool // those of places that are dangerous as a link only
+	bases      map[string]bool // last components of places
+	secrets    map[string]bool // paths that the list hides, and no repository tracked
+	staged     map[string]bool // sums of what indexes had at the start
+	blind      map[blind]bool  // of what made git look away at the start
 
 	differences func() // lists them, once all trees are settled; nil when they were not seen
 
@@ -72,7 +73,7 @@ type settle struct {
 	seen    map[string]bool
 	deps    []*dep
 	links   map[inode]*linked
-	indexes []*stagedIn
+	indexes []*newStaged
 	kept    int   // names in indexes
 	more    int64 // files that are flagged and not listed
 
@@ -94,20 +95,20 @@ func (v *settle) settleTree(ctx context.Context, t *tree, external bool) error {
 	}
 	defer unix.Close(fd)
 	v.index(t, fd, external)
-	var m memory
+	var m walkMemory
 	if !external && v.snap.remember {
-		m.later = newLater(v.snap.names, v.snap.began)
+		m.atEnd = newEndWalk(v.snap.names, v.snap.began)
 	}
 	if err := run(ctx, fd, &v.snap.rules, 0, external, v, m); err != nil {
 		return err
 	}
-	v.after()
-	if m.later != nil {
+	v.listWhole()
+	if m.atEnd != nil {
 		var deps []string
 		for _, d := range v.deps {
 			deps = append(deps, d.path)
 		}
-		v.differences = func() { v.differ(t, m.later, deps) }
+		v.differences = func() { v.differ(t, m.atEnd, deps) }
 	}
 	return nil
 }
@@ -115,10 +116,8 @@ func (v *settle) settleTree(ctx context.Context, t *tree, external bool) error {
 // index prepares the look-ups for one tree.
 func (v *settle) index(t *tree, fd int, external bool) {
 	v.t, v.root, v.external = t, fd, external
-	v.rows, v.marks, v.repos, v.programs = map[string]*row{}, map[string]*mark{}, map[string]bool{}, map[string]bool{}
-	for _, p := range t.Programs {
-		v.programs[string(p)] = true
-	}
+	v.rows, v.gitLinks = rowsByPath(t.Rows), rowsByPath(t.Links)
+	v.repos, v.programs = setOf(t.Repos), setOf(t.Programs)
 	v.secrets = t.secrets(&v.snap.rules)
 	v.staged, v.indexes, v.kept = map[string]bool{}, nil, 0
 	for _, t := range v.snap.trees {
@@ -127,14 +126,9 @@ func (v *settle) index(t *tree, fd int, external bool) {
 		}
 	}
 	v.blind = t.blinds()
-	v.places, v.ways = map[string]*row{}, map[string]bool{}
+	v.places, v.ways = maps.Clone(v.rows), map[string]bool{}
 	v.bases, v.seen = map[string]bool{}, map[string]bool{}
 	v.deps, v.links, v.unexamined = nil, map[inode]*linked{}, map[string]bool{}
-	for i := range t.Rows {
-		r := &t.Rows[i]
-		v.rows[string(r.Path)] = r
-		v.places[string(r.Path)] = r
-	}
 	for i := range t.Absent {
 		p := string(t.Absent[i].Path)
 		if v.places[p] == nil {
@@ -144,22 +138,40 @@ func (v *settle) index(t *tree, fd int, external bool) {
 			v.places[p], v.ways[p] = &t.Absent[i], true
 		}
 	}
-	v.gitLinks = map[string]*row{}
-	for i := range t.Links {
-		v.gitLinks[string(t.Links[i].Path)] = &t.Links[i]
-	}
 	for p := range v.places {
 		v.bases[path.Base(p)] = true
 	}
+	v.marks = make(map[string]*mark, len(t.Marks))
 	for i := range t.Marks {
 		v.marks[string(t.Marks[i].Path)] = &t.Marks[i]
 	}
-	for _, r := range t.Repos {
-		v.repos[string(r)] = true
-	}
 }
 
-func (v *settle) full(rel string) Name { return v.t.Root + "/" + Name(rel) }
+func rowsByPath(list []row) map[string]*row {
+	m := make(map[string]*row, len(list))
+	for i := range list {
+		m[string(list[i].Path)] = &list[i]
+	}
+	return m
+}
+
+func setOf(list []Name) map[string]bool {
+	m := make(map[string]bool, len(list))
+	for _, n := range list {
+		m[string(n)] = true
+	}
+	return m
+}
+
+func (v *settle) full(rel string) Name { return v.t.full(rel) }
+
+// full is the absolute path of rel; "" is the root.
+func (t *tree) full(rel string) Name {
+	if rel == "" {
+		return t.Root
+	}
+	return t.Root + "/" + Name(rel)
+}
 
 func (v *settle) flagged(f Flagged) {
 	v.mu.Lock()
@@ -190,9 +202,9 @@ func (v *settle) unchanged(r *row, st *unix.Statx_t) bool {
 	return true
 }
 
-// special settles the paths that the snapshot names one by one.
-func (v *settle) special(w *walker, d *dir, e entry) (bool, error) {
-	if !v.examine(w.path) {
+// beforeRules handles the paths that the snapshot names one by one.
+func (v *settle) beforeRules(w *walker, d *dir, e entry) (bool, error) {
+	if !v.countEntry(w.path) {
 		return true, nil
 	}
 	if !v.bases[string(e.name())] {
@@ -205,23 +217,23 @@ func (v *settle) special(w *walker, d *dir, e entry) (bool, error) {
 	}
 	var st unix.Statx_t
 	if err := statAt(d.fd, e.nameZ, &st); err != nil {
-		return true, gone(err)
+		return true, ignoreGone(err)
 	}
 	if v.unchanged(r, &st) {
 		return true, nil
 	}
-	if r.Linked || r.Closed || v.ruled(w, d, e) {
+	if r.Linked || r.Closed || v.hasRule(w, d, e) {
 		return false, nil // judged by its name, like anything new
 	}
 	why := "it was not there when the run began"
 	if r.Ino != 0 {
 		why = "it was replaced during the run"
 	}
-	return true, v.take(w, d, e, &Rule{Pattern: r.Rule, Reason: r.Reason}, why)
+	return true, v.moveOut(w, d, e, &Rule{Pattern: r.Rule, Reason: r.Reason}, why)
 }
 
-// ruled reports whether the rules, or git's shape, will judge e anyway.
-func (v *settle) ruled(w *walker, d *dir, e entry) bool {
+// hasRule reports whether e has a deny rule, or is called .git: it is judged by that.
+func (v *settle) hasRule(w *walker, d *dir, e entry) bool {
 	var s sub
 	name := fold(e.name(), nil)
 	r := w.match(d, e, name, &s)
@@ -238,7 +250,7 @@ func (v *settle) deny(w *walker, d *dir, e entry) (bool, error) {
 		if v.budget.affordsSmall(d.fd, e.nameZ) {
 			reason = v.judge(w, d, e)
 		}
-		if reason != "" && v.wait() && v.budget.affordsSmall(d.fd, e.nameZ) {
+		if reason != "" && v.waitForOthers() && v.budget.affordsSmall(d.fd, e.nameZ) {
 			reason = v.judge(w, d, e) // another run may have been writing it
 		}
 		if reason == "" {
@@ -246,23 +258,23 @@ func (v *settle) deny(w *walker, d *dir, e entry) (bool, error) {
 		}
 		why += " and " + reason
 	}
-	return false, v.take(w, d, e, e.rule, why)
+	return false, v.moveOut(w, d, e, e.rule, why)
 }
 
-// take moves e out of the tree.
-func (v *settle) take(w *walker, d *dir, e entry, r *Rule, why string) error {
+// moveOut moves e into the quarantine.
+func (v *settle) moveOut(w *walker, d *dir, e entry, r *Rule, why string) error {
 	q := Quarantined{Path: v.full(w.at(e)), Rule: r.Pattern, Reason: r.Reason, Why: why, Time: time.Now().UTC()}
 	var st unix.Statx_t
-	if v.wait() && errors.Is(statAt(d.fd, e.nameZ, &st), unix.ENOENT) {
+	if v.waitForOthers() && errors.Is(statAt(d.fd, e.nameZ, &st), unix.ENOENT) {
 		return nil // another run had it for a moment
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for range maxExchanged {
 		one := q
-		exchanged, err := v.hold.take(d.fd, string(e.name()), &one)
+		exchanged, err := v.quarantine.take(d.fd, string(e.name()), &one)
 		if err != nil {
-			if gone(err) != nil {
+			if ignoreGone(err) != nil {
 				v.errs = append(v.errs, fmt.Errorf("moving %q out of the workspace: %w", q.Path, err))
 			}
 			return nil
@@ -341,7 +353,7 @@ func (v *settle) file(w *walker, d *dir, e entry, st *unix.Statx_t) error {
 	switch st.Mode & typeMask {
 	case typeReg:
 		if st.Nlink > 1 {
-			v.link(w.at(e), st)
+			v.noteLink(w.at(e), st)
 		}
 		if st.Mode&0o111 == 0 {
 			return nil
@@ -355,10 +367,10 @@ func (v *settle) file(w *walker, d *dir, e entry, st *unix.Statx_t) error {
 		}
 		f.Change, f.Reason = Setuid, "runs with the rights of its owner for everybody who starts it"
 	case typeLink:
-		if v.snap.enclosed && !v.encloses(d, w, e) {
-			return v.take(w, d, e, outOfHistory, "a link out of the directory appeared in it during the run")
+		if v.snap.enclosed && !v.staysIn(d, w, e, true) {
+			return v.moveOut(w, d, e, outOfHistory, "a link out of the directory appeared in it during the run")
 		}
-		if d.dep != nil || v.stays(d, w, e) {
+		if d.dep != nil || v.staysIn(d, w, e, false) {
 			return nil
 		}
 		f.Change, f.Reason = Leaving, "programs on the host that follow it leave the workspace"

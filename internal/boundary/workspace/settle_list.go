@@ -44,8 +44,8 @@ func (v *settle) open(t *tree, external bool) (fd int, why string, err error) {
 	return fd, "", nil
 }
 
-// after lists what a walk as a whole has shown.
-func (v *settle) after() {
+// listWhole lists what is known only when the whole tree was walked.
+func (v *settle) listWhole() {
 	v.replaced()
 	for _, in := range v.indexes {
 		v.listStaged(in)
@@ -82,11 +82,11 @@ func (v *settle) known(path []byte) bool { return v.repos[string(path)] }
 // nothing hides in it, and takes one that is too deep to be looked at.
 func (v *settle) closed(w *walker, d *dir, e entry, why error) (int, error) {
 	if errors.Is(why, errTooDeep) {
-		return -1, v.take(w, d, e, &Rule{Reason: "unknown"}, why.Error())
+		return -1, v.moveOut(w, d, e, &Rule{Reason: "unknown"}, why.Error())
 	}
 	h, err := openHandle(d.fd, string(e.name()))
 	if err != nil {
-		return -1, gone(err)
+		return -1, ignoreGone(err)
 	}
 	defer h.close()
 	if !h.is(typeDir) {
@@ -98,4 +98,18 @@ func (v *settle) closed(w *walker, d *dir, e entry, why error) (int, error) {
 	}
 	v.warn("%q cannot be read: %v", v.full(w.at(e)), why)
 	return -1, nil
+}
+
+// specialFile says how a file of mode is listed that is neither a regular file, a
+// directory nor a link; "" of those.
+func specialFile(mode uint16) (Change, string) {
+	switch mode & typeMask {
+	case unix.S_IFSOCK:
+		return Socket, "programs on the host may connect to it"
+	case unix.S_IFIFO:
+		return FIFO, "programs on the host that open it wait, or read what another writes"
+	case unix.S_IFCHR, unix.S_IFBLK:
+		return Device, "programs on the host that open it act on a device"
+	}
+	return "", ""
 }

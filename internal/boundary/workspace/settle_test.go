@@ -341,7 +341,7 @@ func TestSettleEnclosed(t *testing.T) {
 	link(t, "/etc", w, "was-there")
 	mkdir(t, w+"/deep/er")
 	time.Sleep(2 * clockSlack) // what is older was there
-	s := scanned(t, w, Enclosed())
+	s := scanned(t, w, enclosed())
 	for name, target := range map[string]string{
 		"memory": "/tmp/x", "a.jsonl": "../../.bashrc", "deep/er/up": "../..", "deep/round": "er/up/../../x",
 		"node_modules/x": "/etc/passwd", "latest": "a.log", "deep/latest": "./../b.log", "whole": w + "/b.log", "beside": w + "-2/x",

@@ -192,7 +192,7 @@ func TestPatience(t *testing.T) {
 	v := &settle{snap: &Snapshot{Patience: 60 * time.Millisecond}}
 	began := time.Now()
 	for i, want := range []bool{true, true, false, false} {
-		if v.wait() != want {
+		if v.waitForOthers() != want {
 			t.Errorf("after %d moments: %v", i, !want)
 		}
 	}
@@ -209,7 +209,7 @@ func TestClosedDirectories(t *testing.T) {
 	write(t, w, "file", "")
 	chmod(t, w+"/shut", 0)
 	rules := DefaultRules()
-	v := &settle{snap: &Snapshot{}, t: &tree{Root: Name(w)}, hold: &quarantine{state: tempRoot(t)}}
+	v := &settle{snap: &Snapshot{}, t: &tree{Root: Name(w)}, quarantine: &quarantine{state: tempRoot(t)}}
 	wk, d := &walker{walk: &walk{rules: &rules}}, &dir{fd: openDir(t, w)}
 	for _, tt := range []struct {
 		name   string
@@ -229,5 +229,5 @@ func TestClosedDirectories(t *testing.T) {
 	if st, err := os.Stat(w + "/shut"); err != nil || st.Mode().Perm() != 0o700 {
 		t.Errorf("it was opened to %v, %v", st.Mode(), err)
 	}
-	must(t, v.hold.close())
+	must(t, v.quarantine.close())
 }

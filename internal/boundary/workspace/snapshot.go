@@ -82,11 +82,11 @@ type Snapshot struct {
 	// its own.
 	Budget *Budget
 
-	led   []row // with absolute paths: what a host obeys, in and outside the tree
-	trees []*tree
-	names *names // of the first of them; nil where they were not remembered, or are lost
-	rules Rules
-	began int64 // wall clock in ns, a little before the walk
+	obeyed []row // with absolute paths: what a host obeys, in and outside the tree
+	trees  []*tree
+	names  *names // of the first of them; nil where they were not remembered, or are lost
+	rules  Rules
+	began  int64 // wall clock in ns, a little before the walk
 
 	held     *os.File // the workspace; nil when it is found by its path
 	remember bool     // Settle lists all that changed
@@ -325,5 +325,5 @@ func Load(r io.Reader) (*Snapshot, error) {
 	for _, e := range j.Exempt {
 		exempt = append(exempt, string(e))
 	}
-	return &Snapshot{Root: string(j.Root), trees: j.Trees, rules: compile(builtIn, j.Rules, j.Lacks, exempt), began: j.Began, remember: j.Remember, enclosed: j.Enclosed}, nil
+	return &Snapshot{Root: string(j.Root), trees: j.Trees, rules: compile(builtIn(), j.Rules, j.Lacks, exempt), began: j.Began, remember: j.Remember, enclosed: j.Enclosed}, nil
 }

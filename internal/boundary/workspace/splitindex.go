@@ -23,35 +23,39 @@ func baseNames(data []byte, hash int, shared func(name string) []byte) []string 
 	}) != nil || !nameless {
 		return nil
 	}
-	for end := len(data) - hash; end-at >= 8; {
-		body := data[at+8 : at+8+int(binary.BigEndian.Uint32(data[at+4:]))] // eachIndexed has seen that it fits
-		if string(data[at:at+4]) != "link" {
-			at += 8 + len(body)
-			continue
+	var names []string
+	eachTable(data[:len(data)-hash], at, func(name string, body []byte) {
+		if name == "link" && names == nil {
+			names = namesOfBase(body, hash, shared)
 		}
-		if len(body) < hash {
-			return nil
-		}
-		var all []string
-		base := shared("sharedindex." + hex.EncodeToString(body[:hash]))
-		if eachIndexed(base, hash, func(name, _ []byte) { all = append(all, string(name)) }) != nil {
-			return nil
-		}
-		_, rest, ok := ewah(body[hash:], len(all)) // what is deleted
-		if !ok {
-			return nil
-		}
-		replaced, _, ok := ewah(rest, len(all))
-		if !ok {
-			return nil
-		}
-		names := make([]string, 0, len(replaced))
-		for _, i := range replaced {
-			names = append(names, all[i])
-		}
-		return names
+	})
+	return names
+}
+
+// namesOfBase are the names that the table "link" of a split index takes from the
+// second file, whose own name it begins with.
+func namesOfBase(table []byte, hash int, shared func(name string) []byte) []string {
+	if len(table) < hash {
+		return nil
 	}
-	return nil
+	var all []string
+	base := shared("sharedindex." + hex.EncodeToString(table[:hash]))
+	if eachIndexed(base, hash, func(name, _ []byte) { all = append(all, string(name)) }) != nil {
+		return nil
+	}
+	_, rest, ok := ewah(table[hash:], len(all)) // what is deleted
+	if !ok {
+		return nil
+	}
+	replaced, _, ok := ewah(rest, len(all))
+	if !ok {
+		return nil
+	}
+	names := make([]string, 0, len(replaced))
+	for _, i := range replaced {
+		names = append(names, all[i])
+	}
+	return names
 }
 
 // ewah reads a compressed bitmap: the bits below limit that are set. One that has

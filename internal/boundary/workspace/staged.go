@@ -41,9 +41,9 @@ func (e *staged) sum() string {
 	return hex.EncodeToString(sum[:12])
 }
 
-// stager matches the names of an index with the list. They come in order, so
-// that what a directory matched serves all that is in it.
-type stager struct {
+// indexMatcher matches the names of an index with the rules. The names are sorted, so
+// that what a directory matched is kept for all that is in it.
+type indexMatcher struct {
 	rules  *Rules
 	prefix string // of the worktree, from the root, with a slash at its end; or ""
 	repos  map[string]bool
@@ -67,7 +67,7 @@ type stagedDir struct {
 // top is the worktree, from the root, or ""; shared reads the second file of a
 // split index.
 func eachStaged(data []byte, hash int, rules *Rules, top string, shared func(name string) []byte, visit func(staged)) error {
-	s := &stager{rules: rules, heads: map[string]bool{}, fold: make([]byte, 0, 256)}
+	s := &indexMatcher{rules: rules, heads: map[string]bool{}, fold: make([]byte, 0, 256)}
 	if rules.tree == nil {
 		return nil
 	}
@@ -115,7 +115,7 @@ func eachStaged(data []byte, hash int, rules *Rules, top string, shared func(nam
 }
 
 // match finds the deny rule for one name, and where in it the listed part ends.
-func (s *stager) match(name []byte, mode uint32) (*Rule, int) {
+func (s *indexMatcher) match(name []byte, mode uint32) (*Rule, int) {
 	at := &s.stack[len(s.stack)-1]
 	for at.end > 0 && (len(name) <= at.end || name[at.end] != '/' || !bytes.Equal(name[:at.end], s.dir[:at.end])) {
 		s.stack = s.stack[:len(s.stack)-1]
@@ -155,7 +155,7 @@ func (s *stager) match(name []byte, mode uint32) (*Rule, int) {
 const gitLink = 0o160000
 
 // step looks up name[from:end], an entry of the directory d.
-func (s *stager) step(d *stagedDir, name []byte, from, end int, typ byte) stagedDir {
+func (s *indexMatcher) step(d *stagedDir, name []byte, from, end int, typ byte) stagedDir {
 	var more sub
 	folded := fold(name[from:end], s.fold)
 	if typ == unix.DT_REG && string(folded) == "head" && len(s.heads) < maxStaged {
@@ -176,9 +176,9 @@ func (s *stager) step(d *stagedDir, name []byte, from, end int, typ byte) staged
 	return below
 }
 
-// staged notes what the indexes of a repository have under listed names when
+// noteStagedAtStart notes what the indexes of a repository have under listed names when
 // the run begins.
-func (s *scan) staged(w *walker, d *dir, data []byte) {
+func (s *scan) noteStagedAtStart(w *walker, d *dir, data []byte) {
 	top := strings.TrimPrefix(worktree(string(s.found.Root)+"/"+string(w.path), d.fd), string(s.found.Root)+"/")
 	if path.IsAbs(top) {
 		top = ""
@@ -196,14 +196,6 @@ func (s *scan) staged(w *walker, d *dir, data []byte) {
 			s.mu.Unlock()
 			return
 		}
-	}
-}
-
-// sharedAt reads the second file of a split index that lies in dir.
-func sharedAt(dir int) func(string) []byte {
-	return func(name string) []byte {
-		data, _ := readFile(dir, name, maxIndexed)
-		return data
 	}
 }
 
@@ -233,8 +225,8 @@ func worktree(gitDir string, fd int) string {
 	return path.Clean(gitDir)
 }
 
-// stagedIn are the entries of one index that it did not have when the run began.
-type stagedIn struct {
+// newStaged are the entries of one index that it did not have when the run began.
+type newStaged struct {
 	index Name   // absolute
 	top   string // of the worktree, absolute
 	hash  int
@@ -242,9 +234,9 @@ type stagedIn struct {
 	more  int64 // that are not among names
 }
 
-// stage notes what an index has under listed names and had not at the start.
-func (v *settle) stage(w *walker, d *dir, e entry, data []byte, hash int) {
-	in := &stagedIn{index: v.full(w.at(e)), top: worktree(string(v.full(string(w.path))), d.fd), hash: hash}
+// noteStaged notes what an index has under listed names and had not at the start.
+func (v *settle) noteStaged(w *walker, d *dir, e entry, data []byte, hash int) {
+	in := &newStaged{index: v.full(w.at(e)), top: worktree(string(v.full(string(w.path))), d.fd), hash: hash}
 	top, ok := strings.CutPrefix(in.top, string(v.t.Root)+"/")
 	if !ok {
 		top = ""
@@ -273,15 +265,15 @@ func (v *settle) stage(w *walker, d *dir, e entry, data []byte, hash int) {
 // listStaged lists names of the deny tier that git would write by an index: what
 // was quarantined would come back, and what was never in the tree appear. It is
 // called once that is settled, so that what stands there then is the user's.
-func (v *settle) listStaged(in *stagedIn) {
-	root := v.reach("", in.top)
+func (v *settle) listStaged(in *newStaged) {
+	root := v.openInTrees("", in.top)
 	if root >= 0 {
 		defer unix.Close(root)
 	}
 	rows, order := map[string]*Flagged{}, []string(nil)
 	for i := range in.names {
 		e := &in.names[i]
-		if root >= 0 && e.stands(root, in.hash, v.budget.spend) {
+		if root >= 0 && e.matchesTree(root, in.hash, v.budget.spend) {
 			continue
 		}
 		f := rows[e.at]
@@ -312,11 +304,11 @@ func (v *settle) listStaged(in *stagedIn) {
 	}
 }
 
-// stands reports whether git would write nothing else than what is there already.
-// What afford does not allow to be read is taken for something else.
-func (e *staged) stands(root, size int, afford func(bytes int64) bool) bool {
+// matchesTree reports whether the tree has the content that git would write. What afford
+// does not allow to be read counts as different.
+func (e *staged) matchesTree(root, size int, afford func(bytes int64) bool) bool {
 	dir, name := path.Split(e.name)
-	fd, err := openBeneath(root, strings.TrimSuffix(dir, "/"), unix.O_PATH|unix.O_DIRECTORY)
+	fd, err := OpenBeneath(root, strings.TrimSuffix(dir, "/"), unix.O_PATH|unix.O_DIRECTORY)
 	if err != nil {
 		return false
 	}

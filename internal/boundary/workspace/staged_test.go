@@ -134,8 +134,8 @@ func TestSettleCountsStagedFiles(t *testing.T) {
 	write(t, w, ".git/config.worktree", "[core]\n\thooksPath = tools\n")
 	write(t, w, "tools/x", "")
 	s := scanned(t, w)
-	if !slices.Contains(paths(s), "tools") {
-		t.Errorf("what config.worktree names is free: %q", paths(s))
+	if !slices.Contains(rowPaths(s), "tools") {
+		t.Errorf("what config.worktree names is free: %q", rowPaths(s))
 	}
 	write(t, w, ".git/index", string(stagedOf(".envrc", ".vscode/a", ".vscode/b")))
 	got := map[string]int64{}
@@ -254,12 +254,12 @@ func TestStands(t *testing.T) {
 		{"d", "", 0o160000, false},
 	} {
 		e := staged{name: tt.name, mode: tt.mode, id: blobID([]byte(tt.text), 20)}
-		if got := e.stands(root, 20, func(int64) bool { return true }); got != tt.want {
+		if got := e.matchesTree(root, 20, func(int64) bool { return true }); got != tt.want {
 			t.Errorf("%+v: %v", tt, got)
 		}
 	}
 	e := staged{name: "d/file", mode: 0o100644, id: blobID([]byte("text"), 20)}
-	if e.stands(root, 20, func(int64) bool { return false }) {
+	if e.matchesTree(root, 20, func(int64) bool { return false }) {
 		t.Error("it was read, although nothing more may be read")
 	}
 }
@@ -301,7 +301,7 @@ func TestSharedIndexMayBeLarge(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer d.Close()
-	if data := sharedAt(int(d.Fd()))("sharedindex.x"); len(data) != maxIndex+1 {
+	if data := NewBudget().sharedAt(int(d.Fd()))("sharedindex.x"); len(data) != maxIndex+1 {
 		t.Errorf("%d bytes are read of %d", len(data), maxIndex+1)
 	}
 }

@@ -23,7 +23,7 @@ func Unreadable(ctx context.Context, root string, r Rules) ([]policy.Protected, 
 		return nil, err
 	}
 	defer unix.Close(s.root)
-	if err := run(ctx, s.root, &r, maxPath, false, s, memory{}); err != nil {
+	if err := run(ctx, s.root, &r, maxPath, false, s, walkMemory{}); err != nil {
 		return nil, fmt.Errorf("looking for secrets in %s: %w", root, err)
 	}
 	s.hideSecrets()

@@ -4,8 +4,7 @@ package workspace
 
 import "golang.org/x/sys/unix"
 
-// visitor is told what a walk finds. Its methods are called from several
-// goroutines. w.path names the directory; the descriptor of d is valid during
+// visitor receives what a walk finds. Its methods are called from several goroutines. w.path names the directory; the descriptor of d is valid during
 // the call only.
 type visitor interface {
 	// deny: a name of the deny tier, of any type. False stops the walk from
@@ -21,10 +20,10 @@ type visitor interface {
 	repository(w *walker, d *dir) error
 	// dotGit: the name .git that is not a directory.
 	dotGit(w *walker, d *dir, e entry) error
-	// tree: a tree that is listed as one, after flag was told of its top.
+	// tree: a tree that is listed as one, after flag was called for its top.
 	tree(t *dep)
-	// special: any entry, before the rules are asked. True ends the matter.
-	special(w *walker, d *dir, e entry) (bool, error)
+	// beforeRules: any entry, before the rules are applied. With true they are not.
+	beforeRules(w *walker, d *dir, e entry) (bool, error)
 	// closed: a directory that cannot be read, or is too deep to be named. It
 	// may return a descriptor of it with which the walk goes on, else -1.
 	closed(w *walker, d *dir, e entry, why error) (int, error)

@@ -70,7 +70,7 @@ type walk struct {
 	rules *Rules
 	v     visitor
 	limit int // bytes of a path; 0 for none
-	memory
+	walkMemory
 	idle chan struct{}
 	wg   sync.WaitGroup
 	mu   sync.Mutex
@@ -80,13 +80,13 @@ type walk struct {
 var errTooDeep = errors.New("too deep to be read")
 
 // run walks the tree below root, which it does not close.
-func run(ctx context.Context, root int, rules *Rules, limit int, inGit bool, v visitor, m memory) error {
+func run(ctx context.Context, root int, rules *Rules, limit int, inGit bool, v visitor, m walkMemory) error {
 	fd, err := unix.FcntlInt(uintptr(root), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
 		return err
 	}
 	n := min(runtime.GOMAXPROCS(0), 8)
-	wk := &walk{ctx: ctx, rules: rules, v: v, limit: limit, memory: m, idle: make(chan struct{}, n-1)}
+	wk := &walk{ctx: ctx, rules: rules, v: v, limit: limit, walkMemory: m, idle: make(chan struct{}, n-1)}
 	w := newWalker(wk)
 	err = w.dir(&dir{fd: fd, inGit: inGit, states: []*node{rules.root}})
 	unix.Close(fd)
@@ -128,8 +128,9 @@ func (w *walker) dir(d *dir) error {
 	if err := w.ctx.Err(); err != nil {
 		return err
 	}
-	n, err := w.read(d.fd)
-	if err != nil {
+	var n int
+	var err error
+	if w.buf, n, err = readDirents(d.fd, w.buf); err != nil {
 		return fmt.Errorf("reading directory %q: %w", w.path, err)
 	}
 	list := w.buf[:n]
@@ -162,11 +163,11 @@ func (w *walker) entry(d *dir, e entry, subs *[]sub) error {
 	st := &w.st
 	if e.typ == unix.DT_UNKNOWN {
 		if err := statAt(d.fd, e.nameZ, st); err != nil {
-			return gone(err)
+			return ignoreGone(err)
 		}
 		e.typ = byte(st.Mode & unix.S_IFMT >> 12)
 	}
-	if done, err := w.v.special(w, d, e); done || err != nil {
+	if done, err := w.v.beforeRules(w, d, e); done || err != nil {
 		return err
 	}
 	s := sub{inGit: d.inGit, dep: d.dep}
@@ -188,7 +189,7 @@ func (w *walker) entry(d *dir, e entry, subs *[]sub) error {
 		enter = enter && ok
 	case enter && e.rule != nil && d.dep == nil:
 		if err := statAt(d.fd, e.nameZ, st); err != nil {
-			return gone(err)
+			return ignoreGone(err)
 		}
 		if err := w.v.flag(w, d, e, st); err != nil {
 			return err
@@ -199,10 +200,10 @@ func (w *walker) entry(d *dir, e entry, subs *[]sub) error {
 		return w.other(d, e, st)
 	}
 	if enter {
-		if d.git && !s.inGit && inner(name) && w.v.known(w.path) {
+		if d.git && !s.inGit && isRefDir(name) && w.v.known(w.path) {
 			s.inGit = true
 		}
-		s.repo = d.repo || d.git && inner(name)
+		s.repo = d.repo || d.git && isRefDir(name)
 		s.nameZ, s.ino = bytes.Clone(e.nameZ), e.ino
 		*subs = append(*subs, s)
 	}
@@ -212,7 +213,7 @@ func (w *walker) entry(d *dir, e entry, subs *[]sub) error {
 func (w *walker) other(d *dir, e entry, st *unix.Statx_t) error {
 	if e.typ == unix.DT_REG || e.rule != nil {
 		if err := statAt(d.fd, e.nameZ, st); err != nil {
-			return gone(err)
+			return ignoreGone(err)
 		}
 	} else {
 		st = nil
@@ -223,9 +224,9 @@ func (w *walker) other(d *dir, e entry, st *unix.Statx_t) error {
 	return w.v.file(w, d, e, st)
 }
 
-// inner names the directories of a repository whose entries are made of names
+// isRefDir names the directories of a repository whose entries are made of names
 // of branches and tags, which may be any name of the list.
-func inner(name []byte) bool {
+func isRefDir(name []byte) bool {
 	return string(name) == "refs" || string(name) == "logs" || string(name) == "objects"
 }
 
@@ -286,7 +287,7 @@ func (w *walker) descend(d *dir, subs []sub) error {
 			err = errTooDeep
 		}
 		if err != nil {
-			if gone(err) == nil {
+			if ignoreGone(err) == nil {
 				continue
 			}
 			fd, err = w.v.closed(w, d, entry{nameZ: s.nameZ, typ: unix.DT_DIR}, err)

@@ -24,7 +24,7 @@ func TestNamesInRepositories(t *testing.T) {
 	bareShape(t, w+"/store")
 	link(t, "d", w, "plain")
 	s := scanned(t, w)
-	got := paths(s)
+	got := rowPaths(s)
 	slices.Sort(got)
 	if want := []string{"d/logs/.envrc", "objects/.envrc", "refs/.envrc", "store/.envrc", "store/src/.envrc"}; !slices.Equal(got, want) {
 		t.Errorf("protected %q, want %q", got, want)
@@ -56,7 +56,7 @@ type erring struct {
 
 var errErring = errors.New("erring")
 
-func (v *erring) special(w *walker, _ *dir, _ entry) (bool, error) {
+func (v *erring) beforeRules(w *walker, _ *dir, _ entry) (bool, error) {
 	if len(w.path) == 0 {
 		v.first = w
 	} else if v.calls.Add(1); w != v.first {
@@ -74,10 +74,10 @@ func TestWalkReturnsErrorsOfOthers(t *testing.T) {
 	}
 	rules := DefaultRules()
 	v := &erring{}
-	if err := run(t.Context(), openDir(t, w), &rules, 0, false, v, memory{}); !errors.Is(err, errErring) || v.calls.Load() == 0 {
+	if err := run(t.Context(), openDir(t, w), &rules, 0, false, v, walkMemory{}); !errors.Is(err, errErring) || v.calls.Load() == 0 {
 		t.Errorf("%v after %d calls", err, v.calls.Load())
 	}
-	if err := run(t.Context(), -1, &rules, 0, false, v, memory{}); !errors.Is(err, unix.EBADF) {
+	if err := run(t.Context(), -1, &rules, 0, false, v, walkMemory{}); !errors.Is(err, unix.EBADF) {
 		t.Errorf("without a directory: %v", err)
 	}
 }

@@ -83,7 +83,7 @@ func scanned(t testing.TB, root string, options ...Option) *Snapshot {
 }
 
 // paths of the protected rows; those outside the workspace in full.
-func paths(s *Snapshot) []string {
+func rowPaths(s *Snapshot) []string {
 	var out []string
 	for _, p := range s.Protected() {
 		out = append(out, filepath.Join(p.Root, p.Path))
@@ -206,7 +206,7 @@ func TestScanFinds(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			w := tempRoot(t)
 			tt.make(t, w)
-			got := paths(scanned(t, w))
+			got := rowPaths(scanned(t, w))
 			for _, p := range tt.want {
 				if !slices.Contains(got, p) {
 					t.Errorf("%q is not protected; got %q", p, got)
@@ -233,8 +233,8 @@ func TestScanGlobalHooksPath(t *testing.T) {
 		GitConfig("/etc/gitconfig", "", []byte("[include]\n\tpath = "+w+"/abs\n")),
 		GitConfig(w+"/h/.gitconfig", w, []byte("[core]\n\thooksPath = ~/later\n")))
 	for _, p := range []string{"my/hooks", "abs"} {
-		if !slices.Contains(paths(s), p) {
-			t.Errorf("%s is not protected: %q", p, paths(s))
+		if !slices.Contains(rowPaths(s), p) {
+			t.Errorf("%s is not protected: %q", p, rowPaths(s))
 		}
 	}
 	write(t, w, "later/pre-commit", "")
@@ -259,8 +259,8 @@ func TestScanWorktreeOfRepositoryOutside(t *testing.T) {
 		t.Fatalf("External = %+v, warnings %q", e, s.Warnings)
 	}
 	for _, p := range []string{".git", base + "/main/.git/config", base + "/main/.git/hooks", base + "/main/.git/worktrees/w/gitdir"} {
-		if !slices.Contains(paths(s), p) {
-			t.Errorf("%s is not protected: %q", p, paths(s))
+		if !slices.Contains(rowPaths(s), p) {
+			t.Errorf("%s is not protected: %q", p, rowPaths(s))
 		}
 	}
 
@@ -351,7 +351,7 @@ func TestScanClosedDirectory(t *testing.T) {
 	} else if len(s.Warnings) != 1 {
 		t.Errorf("warnings %q", s.Warnings)
 	}
-	if got := paths(s); !slices.Equal(got, want) {
+	if got := rowPaths(s); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	chmod(t, w+"/x", 0o755)

@@ -32,15 +32,10 @@ was interrupted is taken up again by the next apply.`,
 		Example: "  holdfast review apply",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			ctx, stop := command.Interruptible(c)
-			defer stop()
-			v, err := a.openReview(ctx, first(args))
-			if err != nil {
-				return err
-			}
-			defer v.close()
-			v.json = asJSON
-			return v.apply(ctx, review.Options{})
+			return a.withReview(c, first(args), func(ctx context.Context, v *openedReview) error {
+				v.json = asJSON
+				return v.apply(ctx, review.Options{})
+			})
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "show as JSON what was done")
@@ -137,18 +132,17 @@ func (v *openedReview) finish(r review.Report) error {
 
 func (v *openedReview) showApply(r review.Report) error {
 	w := bufio.NewWriter(v.a.Stdout)
-	for _, p := range r.Recovered {
-		fmt.Fprintf(w, "%s %s: %s\n", v.a.Tint(command.Yellow, "recovered"), fileName(string(p.Path)), text.Line(p.Why))
+	list := func(colour, word string, problems []review.Problem) {
+		for _, p := range problems {
+			fmt.Fprintf(w, "%s %s: %s\n", v.a.Tint(colour, word), fileName(string(p.Path)), text.Line(p.Why))
+		}
 	}
+	list(command.Yellow, "recovered", r.Recovered)
 	for _, p := range r.Applied {
 		fmt.Fprintf(w, "%s %s\n", v.a.Tint(command.Green, "applied"), fileName(string(p)))
 	}
-	for _, p := range r.Left {
-		fmt.Fprintf(w, "%s %s: %s\n", v.a.Tint(command.Yellow, "left"), fileName(string(p.Path)), text.Line(p.Why))
-	}
-	for _, p := range r.Refused {
-		fmt.Fprintf(w, "%s %s: %s\n", v.a.Tint(command.Red, "not applied"), fileName(string(p.Path)), text.Line(p.Why))
-	}
+	list(command.Yellow, "left", r.Left)
+	list(command.Red, "not applied", r.Refused)
 	for i := range r.Conflicts {
 		v.writeConflict(w, &r.Conflicts[i])
 	}

@@ -49,8 +49,6 @@ that: 'holdfast review apply' does it. What is flagged is only accepted with
 		c.Long, c.Example = "", "  holdfast review undo src/main.go"
 	}
 	c.RunE = func(c *cobra.Command, args []string) error {
-		ctx, stop := command.Interruptible(c)
-		defer stop()
 		if o.stdin {
 			more, err := a.namesFromInput()
 			if err != nil {
@@ -61,12 +59,7 @@ that: 'holdfast review apply' does it. What is flagged is only accepted with
 		if len(args)+len(o.hunks) == 0 {
 			return command.Usage(errors.New("nothing is named"), "name files, or . for all")
 		}
-		v, err := a.openReview(ctx, o.session)
-		if err != nil {
-			return err
-		}
-		defer v.close()
-		return v.decide(args, o, d)
+		return a.withReview(c, o.session, func(_ context.Context, v *openedReview) error { return v.decide(args, o, d) })
 	}
 	bindSession(c, &o.session)
 	c.Flags().BoolVarP(&o.stdin, "nul", "z", false, "read names from standard input, a NUL after each")
@@ -238,13 +231,9 @@ func (v *openedReview) pickHunks(args []string) ([]pickedHunks, error) {
 		if at < 0 {
 			return nil, command.Usage(fmt.Errorf("%s names no hunk", text.Word(arg)), "write --hunk PATH:1,3")
 		}
-		p, err := v.fromWorkspace(arg[:at])
+		c, err := v.findChange(arg[:at])
 		if err != nil {
 			return nil, err
-		}
-		c := v.set.Find(p)
-		if c == nil {
-			return nil, command.Usage(fmt.Errorf("nothing changed at %s", text.Word(arg[:at])), "see what did with: holdfast review "+v.Session)
 		}
 		if v.Direct() {
 			return nil, command.Usage(errDirect, "undo it with git, or by hand")
@@ -255,7 +244,7 @@ func (v *openedReview) pickHunks(args []string) ([]pickedHunks, error) {
 		}
 		which, err := numbers(arg[at+1:], len(d.Hunks))
 		if err != nil {
-			return nil, command.Usage(fmt.Errorf("%s: %w", text.Word(arg), err), "see the numbers with: holdfast review diff "+fileName(p))
+			return nil, command.Usage(fmt.Errorf("%s: %w", text.Word(arg), err), "see the numbers with: holdfast review diff "+fileName(string(c.Path)))
 		}
 		out = append(out, pickedHunks{c, d, which})
 	}

@@ -2,6 +2,7 @@ package reviews
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -32,27 +33,22 @@ short. Characters that act on a terminal, hide or reorder text are shown as
 escapes. Of binary and large files size and hash are shown.`,
 		Example: "  holdfast review diff\n  holdfast review diff src/main.go\n  holdfast review diff --name-only -z",
 		RunE: func(c *cobra.Command, args []string) error {
-			ctx, stop := command.Interruptible(c)
-			defer stop()
-			v, err := a.openReview(ctx, session)
-			if err != nil {
-				return err
-			}
-			defer v.close()
-			list, err := v.pick(args)
-			switch {
-			case err != nil:
-				return err
-			case nul && !names:
-				return command.Usage(errors.New("-z is for names"), "give it with --name-only")
-			case names:
-				return a.printNames(list, nul)
-			case v.Direct():
-				return command.Usage(errDirect, "see what git knows of it: git diff")
-			case asJSON:
-				return v.diffJSON(list)
-			}
-			return v.diff(list)
+			return a.withReview(c, session, func(_ context.Context, v *openedReview) error {
+				list, err := v.pick(args)
+				switch {
+				case err != nil:
+					return err
+				case nul && !names:
+					return command.Usage(errors.New("-z is for names"), "give it with --name-only")
+				case names:
+					return a.printNames(list, nul)
+				case v.Direct():
+					return command.Usage(errDirect, "see what git knows of it: git diff")
+				case asJSON:
+					return v.diffJSON(list)
+				}
+				return v.diff(list)
+			})
 		},
 	}
 	bindSession(c, &session)
@@ -93,7 +89,7 @@ func (v *openedReview) pick(args []string) ([]*review.Change, error) {
 			return nil, err
 		}
 		if !slices.ContainsFunc(v.set.Changes, func(c *review.Change) bool { return named(c, p) }) {
-			return nil, command.Usage(fmt.Errorf("nothing changed at %s", text.Word(arg)), "see what did with: holdfast review "+v.Session)
+			return nil, v.unchanged(arg)
 		}
 		picked = append(picked, p)
 	}
@@ -104,6 +100,23 @@ func (v *openedReview) pick(args []string) ([]*review.Change, error) {
 		}
 	}
 	return out, nil
+}
+
+// findChange finds the change of the file that an argument names.
+func (v *openedReview) findChange(arg string) (*review.Change, error) {
+	p, err := v.fromWorkspace(arg)
+	if err != nil {
+		return nil, err
+	}
+	c := v.set.Find(p)
+	if c == nil {
+		return nil, v.unchanged(arg)
+	}
+	return c, nil
+}
+
+func (v *openedReview) unchanged(arg string) error {
+	return command.Usage(fmt.Errorf("nothing changed at %s", text.Word(arg)), "see what did with: holdfast review "+v.Session)
 }
 
 // named reports whether p is the path of a change, or a directory that it is in.

@@ -139,7 +139,7 @@ func (e *missingError) Hint() string {
 
 // choose finds the review that name means, which may be "".
 func choose(all []review.Reviewed, name, dir string) (review.Reviewed, error) {
-	var found, here []review.Reviewed
+	var found, waitHere, directHere []review.Reviewed
 	for _, r := range all {
 		switch {
 		case name != "" && r.Session == name:
@@ -147,30 +147,19 @@ func choose(all []review.Reviewed, name, dir string) (review.Reviewed, error) {
 		case name != "" && strings.HasPrefix(r.Session, name), name == "" && r.Waits():
 			found = append(found, r)
 		}
-		if name == "" && paths.Within(string(r.Workspace), dir) && (r.Waits() || r.Direct()) {
-			here = append(here, r)
+		if in := name == "" && paths.Within(string(r.Workspace), dir); in && r.Waits() {
+			waitHere = append(waitHere, r)
+		} else if in && r.Direct() {
+			directHere = append(directHere, r)
 		}
 	}
-	if name == "" && len(found) != 1 {
-		waiting := 0
-		for _, r := range here {
-			if r.Waits() {
-				waiting++
-			}
-		}
-		switch {
-		case waiting == 1:
-			for _, r := range here {
-				if r.Waits() {
-					return r, nil
-				}
-			}
-		case len(found) == 0 && len(here) > 0:
-			return here[0], nil // nothing waits: the last run here is meant
-		}
-	}
-	if len(found) == 1 {
+	switch {
+	case len(found) == 1:
 		return found[0], nil
+	case len(waitHere) == 1:
+		return waitHere[0], nil
+	case len(found) == 0 && len(directHere) > 0:
+		return directHere[0], nil // nothing waits: the last run here is meant
 	}
 	e := &missingError{name: name}
 	for _, r := range found {
@@ -193,6 +182,18 @@ func (a *app) reviews() ([]review.Reviewed, policy.Host, error) {
 		a.Note(command.Yellow, "warning", "%v", err)
 	}
 	return all, host, nil
+}
+
+// withReview calls f with the review that name means.
+func (a *app) withReview(c *cobra.Command, name string, f func(context.Context, *openedReview) error) error {
+	ctx, stop := command.Interruptible(c)
+	defer stop()
+	v, err := a.openReview(ctx, name)
+	if err != nil {
+		return err
+	}
+	defer v.close()
+	return f(ctx, v)
 }
 
 // openReview reads the review that name means.
@@ -220,18 +221,17 @@ func (a *app) openReview(ctx context.Context, name string) (*openedReview, error
 }
 
 func (v *openedReview) read(ctx context.Context) error {
-	source := review.Source{Workspace: string(v.Workspace), Dir: v.Dir, Mode: review.Mode(v.Mode)}
 	if v.Direct() {
 		d, err := review.ReadChangeList(v.Dir)
 		if err != nil {
 			return err
 		}
-		v.direct = d
-		v.set = review.List(source, items(d)) // flagged when the run ended
+		v.direct, v.set = d, d.Set()
 		return nil
 	}
-	source.Rules, source.Obey = v.rules(), workspace.HostSettings(v.host.Home)
-	set, err := review.Collect(ctx, source)
+	set, err := review.Collect(ctx, review.Source{
+		Workspace: string(v.Workspace), Dir: v.Dir, Mode: review.Mode(v.Mode), Rules: v.rules(), Obey: workspace.HostSettings(v.host.Home),
+	})
 	if err != nil {
 		return fmt.Errorf("looking at what the run %s changed: %w", v.Session, err)
 	}

@@ -7,48 +7,11 @@ import (
 	"strings"
 	"time"
 
-	"holdfast.dev/holdfast/internal/boundary/workspace"
 	"holdfast.dev/holdfast/internal/cli/words"
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/text"
 	"holdfast.dev/holdfast/internal/review"
 )
-
-// items are the changes of a run in direct mode as a review takes them. Those of
-// the workspace are named from it, others by their whole path.
-func items(d *review.ChangeList) []review.Item {
-	out := make([]review.Item, 0, len(d.Changes))
-	root := string(d.Workspace) + "/"
-	rel := func(n workspace.Name) string { return strings.TrimPrefix(string(n), root) }
-	for _, c := range d.Changes {
-		it := review.Item{Path: rel(c.Path), From: rel(c.From), Mode: c.Mode, OldMode: c.OldMode, Size: c.Size}
-		if err := it.Kind.UnmarshalText([]byte(c.Kind)); err != nil {
-			it.Kind = review.Modified
-		}
-		var t review.Type
-		if err := t.UnmarshalText([]byte(c.Type)); err != nil {
-			t = review.File
-		}
-		it.Type, it.OldType = t, t
-		switch c.Kind {
-		case workspace.KindAdded:
-			it.OldType = review.None
-		case workspace.KindDeleted:
-			it.Type = review.None
-		}
-		if c.Flag != nil {
-			it.Flags = []review.Flag{{Rule: c.Flag.Rule, Reason: c.Flag.Reason}}
-		}
-		if c.Files > 0 {
-			it.Notes = append(it.Notes, words.Plural(int(c.Files), "file in it changed", "files in it changed"))
-		}
-		if c.Held != "" {
-			it.Notes = append(it.Notes, "moved out of the workspace, to "+text.Word(string(c.Held)))
-		}
-		out = append(out, it)
-	}
-	return out
-}
 
 // show prints the changes of a review: what is to be looked at first, then all
 // others as a tree.

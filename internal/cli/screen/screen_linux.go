@@ -187,13 +187,8 @@ func Wrap(s string, width int, indent string) []string {
 		indent = ""
 	}
 	var out []string
-	for first := true; ; first = false {
-		line := s
-		lead := ""
-		if !first {
-			lead = indent
-		}
-		part := Clip(line, width-Columns(lead))
+	for lead := ""; ; lead = indent {
+		part := Clip(s, width-Columns(lead))
 		if len(part) < len(s) {
 			if at := strings.LastIndexByte(part, ' '); at > len(part)/2 {
 				part = part[:at+1]

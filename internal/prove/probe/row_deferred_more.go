@@ -87,7 +87,7 @@ const moreHeld = ".cargo-husky .chef .comate .conductor .config/awesome .config/
 
 // deferredMore are the rows of these names, and of what is no file.
 func deferredMore() []Row {
-	refs := []string{"protected.yaml: each entry says which program, and whether it was tried"}
+	refs := []string{"protected.tsv: each entry says which program, and whether it was tried"}
 	denied := strings.Fields(moreDenied)
 	return []Row{
 		unlike(absentRow("DEF-151", false, "names of further ecosystems that programs execute without being asked are made", refs, denied)),
