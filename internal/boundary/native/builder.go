@@ -15,13 +15,13 @@ import (
 
 // facts are what the supervisor found out or prepared before the launch.
 type facts struct {
-	uid, gid   int  // ids of everything inside, the same numbers inside and outside
-	mapped     bool // the supervisor writes the id maps and the task takes the ids itself (root)
-	gate       bool // the first process inside waits for a word before it goes on
-	landlock   int  // ABI, 0 for none
-	filter     []unix.SockFilter
-	level      level // of filter
-	tripwire   bool  // the root of the view is served by the supervisor
+	uid, gid   int    // ids of everything inside, the same numbers inside and outside
+	mapped     bool   // the supervisor writes the id maps and the task takes the ids itself (root)
+	gate       bool   // the first process inside waits for a word before it goes on
+	landlock   int    // ABI, 0 for none
+	filter     []byte // struct sock_filter, one after another
+	level      level  // of filter
+	tripwire   bool   // the root of the view is served by the supervisor
 	masks      []mask
 	userLimits []userLimit
 	cgroups    []string

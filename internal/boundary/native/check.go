@@ -165,7 +165,7 @@ func trySeccomp(context.Context) (string, error) {
 		b.restrict()
 		b.call("attempt: new user namespace", unix.SYS_UNSHARE, []any{unix.CLONE_NEWUSER}, refused())
 	})
-	return fmt.Sprintf("installed the filter of %d instructions, and a call that it refuses was refused", len(program)), err
+	return fmt.Sprintf("installed the filter of %d instructions, and a call that it refuses was refused", len(program)/unix.SizeofSockFilter), err
 }
 
 func tryRecording(context.Context) (string, error) {

@@ -82,13 +82,7 @@ func (b *builder) restrict() {
 
 // filterProgram stores the filter as a struct sock_fprog and returns its address.
 func (b *builder) filterProgram() uint64 {
-	raw := make([]byte, 0, 8*len(b.facts.filter))
-	for _, f := range b.facts.filter {
-		raw = binary.LittleEndian.AppendUint16(raw, f.Code)
-		raw = append(raw, f.Jt, f.Jf)
-		raw = binary.LittleEndian.AppendUint32(raw, f.K)
-	}
-	return b.words(uint64(len(b.facts.filter)), b.bytes(raw))
+	return b.words(uint64(len(b.facts.filter)/unix.SizeofSockFilter), b.bytes(b.facts.filter))
 }
 
 // supervise is the rest of the first process inside: it starts the command,

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-//go:generate go test -run ^TestSeccompGenerated . -args -seccomp.update
+//go:generate go test -run ^TestSeccompGenerated|^TestNetworkMessages . -args -update
 
 // filterOptions changes the filter for tests that take one defence away and
 // look which probe notices. The zero value is the filter that is shipped.

@@ -3,7 +3,7 @@
 package native
 
 import (
-	_ "embed" // for the two data files
+	"embed"
 	"fmt"
 	"slices"
 	"strconv"
@@ -19,6 +19,13 @@ const (
 	nameX32     = "*x32"     // a number with the x32 bit
 	nameUnknown = "*unknown" // a number without a row
 )
+
+// generated are the filters that the table compiles to (ARCH-LEVEL.bpf, in the
+// kernel's own format), and the messages that set up the inner network
+// (NAME.netlink).
+//
+//go:embed generated
+var generated embed.FS
 
 //go:embed syscalls.tsv
 var tableText string
