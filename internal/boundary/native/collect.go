@@ -63,7 +63,7 @@ func (l *launch) expectation() boundary.Posture {
 var capabilitySets = []string{"CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"}
 
 // limitNames are the names of /proc/PID/limits.
-var limitNames = map[int]string{
+var limitNames = [...]string{
 	unix.RLIMIT_CORE:   "Max core file size",
 	unix.RLIMIT_NOFILE: "Max open files",
 	unix.RLIMIT_NPROC:  "Max processes",
@@ -240,7 +240,7 @@ func readLimits(path string) (map[string]string, error) {
 	out := map[string]string{}
 	for line := range strings.Lines(string(raw)) {
 		for _, name := range limitNames {
-			if rest, ok := strings.CutPrefix(line, name+" "); ok {
+			if rest, ok := strings.CutPrefix(line, name+" "); ok && name != "" {
 				if f := strings.Fields(rest); len(f) >= 2 && f[0] == f[1] {
 					out[name] = f[0]
 				}

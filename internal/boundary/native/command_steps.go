@@ -148,9 +148,8 @@ func (b *builder) portal() {
 }
 
 // command turns the last process into the command: limits, descriptors, a few
-// attempts that must be refused, a word to the supervisor, execve.
+// attempts that must be refused, a report to the supervisor, execve.
 func (b *builder) command() {
-	gone := &label{}
 	b.call("be dumpable", unix.SYS_PRCTL, []any{unix.PR_SET_DUMPABLE, 1, 0, 0, 0})
 	b.call("own process group", unix.SYS_SETPGID, []any{0, 0}, ignored())
 	b.call("reset name", unix.SYS_PRCTL, []any{unix.PR_SET_NAME, b.str("holdfast-cmd"), 0, 0, 0}, ignored())
@@ -164,10 +163,8 @@ func (b *builder) command() {
 	b.call("close control on exec", unix.SYS_FCNTL, []any{fdControl, unix.F_SETFD, unix.FD_CLOEXEC})
 	b.attempts()
 	b.message("report ready", msgReady)
-	b.call("wait for the supervisor", unix.SYS_READ, []any{fdControl, b.words(0), 8}, goIfZero(gone))
+	b.await("wait for the supervisor")
 	b.execute()
-	b.place(gone)
-	b.exit(125)
 }
 
 // attempts are real probes from the inside, in the very process that becomes

@@ -207,7 +207,7 @@ func (b *builder) netlink(name string, protocol int, file string) {
 		length, flags := binary.LittleEndian.Uint32(rest), binary.LittleEndian.Uint16(rest[6:])
 		if flags&unix.NLM_F_ACK != 0 {
 			b.call(name+": receive", unix.SYS_READ, []any{sock, answer, size})
-			// Behind the header stands the error number, then the header of the
+			// Behind the header is the error number, then the header of the
 			// message that is acknowledged, which begins with its length.
 			b.call(name+acknowledged, noCall, []any{ref(answer + unix.NLMSG_HDRLEN)}, want(int64(length)<<32))
 		}
@@ -248,7 +248,7 @@ func (l *launch) takeDoor(m message) error {
 	return nil
 }
 
-// openDoors gives the doors to whoever asked for them.
+// openDoors hands the doors to the caller of the launch.
 func (l *launch) openDoors() error {
 	if l.arrived != l.builder.doors {
 		return fmt.Errorf("%d of %d doors of the inner network arrived", l.arrived, l.builder.doors)
