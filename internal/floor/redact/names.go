@@ -29,7 +29,7 @@ var (
 
 // classOf says what a name stands for.
 func classOf(name string) class {
-	if name == "" || !lasts[name[len(name)-1]] {
+	if name == "" || strings.IndexByte(lasts, name[len(name)-1]) < 0 {
 		return ordinary
 	}
 	var flat [wordMost]byte

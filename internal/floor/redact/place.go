@@ -17,16 +17,14 @@ const (
 )
 
 // lasts are the letters in which names of secrets end.
-var lasts = chars("d", "D", "t", "T", "n", "N", "y", "Y", "e", "E", "s", "S", "g", "G", "h", "H", "k", "K")
+const lasts = "dDtTnNyYeEsSgGhHkK"
 
 // placePairs are the signs beside which secrets stand: the end of a name and what
 // separates it from its value.
 func placePairs() []string {
 	pairs := []string{"//", "-B", "[r", "\"=", "'=", " =", "\":", "':", "\",", "',", "u ", "U "}
-	for last, ok := range lasts {
-		if ok {
-			pairs = append(pairs, string(rune(last))+"=", string(rune(last))+":", string(rune(last))+" ")
-		}
+	for _, last := range lasts {
+		pairs = append(pairs, string(last)+"=", string(last)+":", string(last)+" ")
 	}
 	return append(pairs, "r ", "R ", "c ", "C ")
 }
@@ -54,7 +52,7 @@ func (r *Redactor) placed(s string, at, free int) (hit, bool) {
 // nameBefore returns the name that ends at s[end-1].
 func nameBefore(s string, end int) string {
 	from := end
-	for from > 0 && end-from < wordMost && (word[s[from-1]] || s[from-1] == '.') {
+	for from > 0 && end-from < wordMost && (word.has(s[from-1]) || s[from-1] == '.') {
 		from--
 	}
 	return s[from:end]
@@ -158,7 +156,7 @@ func ends(s string, i int) bool {
 		if i > 0 && s[i-1] == '$' && (i < 2 || s[i-2] != '$') { // $$ is one sign
 			return false
 		}
-		return i+1 < len(s) && (alnum[s[i+1]] && !(s[i+1] >= '0' && s[i+1] <= '9') || strings.IndexByte("({_@*", s[i+1]) >= 0)
+		return i+1 < len(s) && (alnum.has(s[i+1]) && !(s[i+1] >= '0' && s[i+1] <= '9') || strings.IndexByte("({_@*", s[i+1]) >= 0)
 	case '}', ']':
 		return i+1 == len(s) || strings.IndexByte(",}] \n\"'", s[i+1]) >= 0
 	case ',': // of JSON and of lists of assignments
@@ -238,7 +236,7 @@ func cookieAt(s string, from int) span {
 	v := span{from: from, to: from}
 	for at := from; at < len(s); {
 		name := at
-		for at < len(s) && (word[s[at]] || s[at] == '.') {
+		for at < len(s) && (word.has(s[at]) || s[at] == '.') {
 			at++
 		}
 		if at == name || at == len(s) || s[at] != '=' {
