@@ -12,8 +12,9 @@ import (
 	"testing"
 )
 
-// BinaryVar names a holdfast binary that is tested instead of one built on the
-// spot; the other programs lie beside it. The pass of the unprivileged user sets it: that user has no build cache.
+// BinaryVar names a holdfast program to test instead of one that is built here; the
+// other programs are beside it. The pass of the unprivileged user sets it: that user
+// has no build cache.
 const BinaryVar = "HOLDFAST_TEST_BINARY"
 
 // Binary returns the absolute path of the holdfast program, built as it is

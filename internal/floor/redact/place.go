@@ -13,13 +13,13 @@ const (
 	fileMost     = 128     // of what may be the name of a file
 	gapMost      = 64      // between the values of a list
 	labelMost    = 48      // of what a PEM block is called
-	templateMost = 256     // of what stands for a value
+	templateMost = 256     // of a template in the place of a value
 )
 
 // lasts are the letters in which names of secrets end.
 const lasts = "dDtTnNyYeEsSgGhHkK"
 
-// placePairs are the signs beside which secrets stand: the end of a name and what
+// placePairs are the signs beside which secrets are found: the end of a name and what
 // separates it from its value.
 func placePairs() []string {
 	pairs := []string{"//", "-B", "[r", "\"=", "'=", " =", "\":", "':", "\",", "',", "u ", "U "}
@@ -29,7 +29,7 @@ func placePairs() []string {
 	return append(pairs, "r ", "R ", "c ", "C ")
 }
 
-// placed looks for a secret by what stands at s[at-1:at+1]. The hit has no mark
+// placed looks for a secret by the pair at s[at-1:at+1]. The hit has no mark
 // where the text is to be passed over.
 func (r *Redactor) placed(s string, at, free int) (hit, bool) {
 	switch s[at] {
@@ -183,7 +183,7 @@ func (r *Redactor) value(s string, v span, c class) (hit, bool) {
 	return hit{v.from, v.to, byPlace, r.markOf(c.kind(), text)}, true
 }
 
-// longToken is the fewest bytes of a token that nobody can guess.
+// longToken is the fewest bytes of a token that cannot be guessed.
 const longToken = 20
 
 func (r *Redactor) markOf(kind, text string) string {
@@ -193,7 +193,7 @@ func (r *Redactor) markOf(kind, text string) string {
 	return mark(kind, text, r.guessable(text))
 }
 
-// harmless says whether a text stands for a value rather than being one: a switch,
+// harmless says whether a text is no secret but something in its place: a switch,
 // a file or a template.
 func harmless(text string) bool {
 	switch strings.ToLower(text) {
@@ -310,7 +310,7 @@ func (r *Redactor) afterColon(s string, v span) (hit, bool) {
 	return r.value(s, v, password)
 }
 
-// address masks the password of scheme://user:password@host, and what stands in
+// address masks the password of scheme://user:password@host, and what is in
 // the place of a user when it is long enough for a token; at is the second slash.
 func (r *Redactor) address(s string, at, free int) (hit, bool) {
 	if at < 2 || s[at-2] != ':' {

@@ -10,7 +10,7 @@ type shape struct {
 	least  int               // bytes after the prefix, at least
 	most   int               // at most, 0 for any: more, and it is something else
 	check  func(string) bool // of the token from the prefix on; nil for none
-	leads  *charset          // what may stand before the prefix; nil for tokens that begin with it
+	leads  *charset          // what may be before the prefix; nil for tokens that begin with it
 	lead   int               // bytes of that, at least
 }
 
@@ -83,7 +83,7 @@ func (p *shape) match(s string, from int) (begin, end int) {
 }
 
 const (
-	leadMost    = 64  // how much of a token may stand before what it is known by
+	leadMost    = 64  // how much of a token may be before what it is known by
 	checkedMost = 512 // how much of one may have to be looked at again
 )
 
@@ -110,7 +110,7 @@ func shapeAt(s string, from int) (*shape, int) {
 // down: letters as in English, then signs, digits and capitals.
 const rarity = "etaoinsrhldcumfpgwybvkxjqz/-._$0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
-// anchor is where in the prefix the two bytes stand that it is looked for by:
+// anchor is where in the prefix the two bytes are that it is looked for by:
 // those that are rarest elsewhere.
 func (p *shape) anchor() int {
 	best, most := 0, -1
