@@ -15,7 +15,7 @@ type File struct {
 }
 
 // Network asks for doors in the inner network: sockets that are made there and
-// handed out, so that whoever holds them decides about every connection and
+// handed out, so that their holder decides about every connection and
 // nothing inside can go around them. There is no other way out.
 type Network struct {
 	// Intercept is whether connections to every address arrive, also those of

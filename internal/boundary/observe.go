@@ -18,11 +18,11 @@ type Observation struct {
 
 	// Open is called once with the listener, right after the filter was
 	// installed and before anything else happens in the boundary: from then on
-	// somebody must answer. It owns the watch whether or not it fails.
+	// notifications must be answered. It owns the watch whether or not it fails.
 	Open func(Watch) error
 
 	// Root is called with a device of FUSE whose file system is the root of the
-	// view: what is looked up and is not there arrives at whoever serves it. The
+	// view: what is looked up and is not there arrives at its server. The
 	// launch builds the root through it, so it has to be served at once. It owns
 	// the device. Sealed is called when the root is complete. Nil, or a host whose
 	// /dev/fuse this user may not open, gives an ordinary root of tmpfs: then
@@ -35,7 +35,7 @@ type Observation struct {
 	// directory, an O_PATH descriptor of a file system in memory.
 	Store func(dir *os.File) error
 
-	// Denials is told the first process inside before it restricts itself, and
+	// Denials is called with the first process inside before it restricts itself, and
 	// asks the kernel to write what Landlock refuses there into the host's audit
 	// records, where root can read them (Landlock ABI 7). Nil for not.
 	Denials func(first int)

@@ -2,7 +2,8 @@ package boundary
 
 import (
 	"fmt"
-	"sort"
+	"maps"
+	"slices"
 	"strings"
 )
 
@@ -62,7 +63,7 @@ func (p Posture) Diff(got Posture) []string {
 	if p.Groups != nil && fmt.Sprint(p.Groups) != fmt.Sprint(got.Groups) {
 		note("has the groups %v, not %v", got.Groups, p.Groups)
 	}
-	for _, set := range sortedKeys(p.Capabilities) {
+	for _, set := range slices.Sorted(maps.Keys(p.Capabilities)) {
 		if got.Capabilities[set] != p.Capabilities[set] {
 			note("%s is %s, not %s", set, got.Capabilities[set], p.Capabilities[set])
 		}
@@ -73,12 +74,12 @@ func (p Posture) Diff(got Posture) []string {
 	if p.Seccomp != got.Seccomp {
 		note("seccomp mode is %d, not %d", got.Seccomp, p.Seccomp)
 	}
-	for _, ns := range sortedKeys(p.Namespaces) {
+	for _, ns := range slices.Sorted(maps.Keys(p.Namespaces)) {
 		if got.Namespaces[ns] != p.Namespaces[ns] {
 			note("the %s namespace is shared with the host", ns)
 		}
 	}
-	for _, r := range sortedKeys(p.Limits) {
+	for _, r := range slices.Sorted(maps.Keys(p.Limits)) {
 		if got.Limits[r] != p.Limits[r] {
 			note("limit %s is %s, not %s", r, got.Limits[r], p.Limits[r])
 		}
@@ -148,15 +149,6 @@ func diffDescriptors(want, got map[int]string) []string {
 			out = append(out, fmt.Sprintf("descriptor %d (%s) is closed", fd, class))
 		}
 	}
-	sort.Strings(out)
+	slices.Sort(out)
 	return out
-}
-
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	sort.Strings(keys)
-	return keys
 }

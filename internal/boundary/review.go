@@ -9,8 +9,8 @@ import (
 // Review asks that the command works on a view of the workspace: what it writes
 // there goes to Dir.
 type Review struct {
-	// Dir holds the directories "upper" and "work", empty, and owned by whoever
-	// owns the workspace. The backend puts what is written to the workspace below
+	// Dir holds the directories "upper" and "work", empty, and owned by the
+	// owner of the workspace. The backend puts what is written to the workspace below
 	// upper: as the upper layer of an overlay, or in the copy that is there.
 	Dir string
 

@@ -57,8 +57,8 @@ type Spec struct {
 	Err  Stream
 	Size WindowSize // of the terminal, where one is made
 
-	// Network says how connections of the inside reach whoever decides about
-	// them; nil means that there is loopback and nothing else.
+	// Network says how connections of the inside reach the code that decides
+	// about them; nil means that there is loopback and nothing else.
 	Network *Network
 
 	// Observe asks that what is attempted inside arrives at the supervisor; nil
@@ -69,12 +69,12 @@ type Spec struct {
 	// itself.
 	Review *Review
 
-	// Scratch is a directory of the host, owned by whoever owns the workspace, that
+	// Scratch is a directory of the host, owned by the owner of the workspace, that
 	// is writable inside at policy.ScratchDir; "" for none.
 	Scratch string
 
-	// Files are put into view besides those of the plan, read-only, over what
-	// stands there otherwise.
+	// Files are put into view besides those of the plan, read-only, in place of what
+	// is there otherwise.
 	Files []File
 
 	// Attested is called with the posture that was collected, after it was

@@ -58,7 +58,7 @@ var (
 	sizes = kind{
 		takes:  "a size with a unit (`B`, `kB`, `MB`, `GB`, `TB`, `KiB`, `MiB`, `GiB`, `TiB`), or `none`",
 		amount: parseSize,
-		format: formatSize,
+		format: FormatSize,
 		schema: func(key) map[string]any {
 			return orNone(map[string]any{"type": "string", "pattern": "^[1-9][0-9]* ?(B|kB|MB|GB|TB|KiB|MiB|GiB|TiB)$"})
 		},
@@ -138,8 +138,8 @@ func decimal(text string) bool {
 	return strings.Trim(text, "0123456789.") == "" && strings.Count(text, ".") <= 1
 }
 
-// formatSize is the shortest text that parseSize reads as n.
-func formatSize(n int64) string {
+// FormatSize is the shortest text that parseSize reads as n.
+func FormatSize(n int64) string {
 	for _, u := range slices.Backward(units[:4]) {
 		if n != 0 && n%u.size == 0 {
 			return strconv.FormatInt(n/u.size, 10) + u.name
@@ -160,7 +160,7 @@ func (p *Plan) limits(e Effective, h Host) {
 	}
 	if h.Memory > 0 && p.Limits.Memory > h.Memory {
 		p.Notes = append(p.Notes, fmt.Sprintf("limits.memory is lowered from %s to the %s that this machine has",
-			formatSize(p.Limits.Memory), formatSize(h.Memory)))
+			FormatSize(p.Limits.Memory), FormatSize(h.Memory)))
 		p.Limits.Memory = h.Memory
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// BinaryVar names a holdfast binary that is tested instead of one built on the
-// spot; the other programs lie beside it. `make test` sets it.
+// BinaryVar names a holdfast program to test instead of one that is built here; the
+// other programs are beside it. `make test` sets it.
 const BinaryVar = "HOLDFAST_TEST_BINARY"
 
 // Binary returns the absolute path of the holdfast program, built as it is

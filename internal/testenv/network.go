@@ -10,7 +10,7 @@ import (
 )
 
 // NetworkResolver is the name server that /etc/resolv.conf names in a private
-// network, at port 53. Nobody answers there unless the test does so with
+// network, at port 53. Nothing answers there unless the test does so with
 // [Network.ListenPacket].
 const NetworkResolver = netlab.Resolver
 

@@ -1,6 +1,7 @@
 package testenv
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -81,9 +82,8 @@ func readProcess(dir string) (process, error) {
 		return process{}, err
 	}
 	// proc_pid_stat(5): the name is in parentheses and may itself hold any byte.
-	_, rest, ok := cutLast(string(stat), ") ")
-	f := strings.Fields(rest)
-	if !ok || len(f) < 20 {
+	f := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+	if len(f) < 20 {
 		return process{}, fmt.Errorf("reading %s/stat: %d fields", dir, len(f))
 	}
 	var p process
@@ -108,11 +108,4 @@ func readProcess(dir string) (process, error) {
 	}
 	p.text = text.String()
 	return p, nil
-}
-
-func cutLast(s, sep string) (before, after string, found bool) {
-	if i := strings.LastIndex(s, sep); i >= 0 {
-		return s[:i], s[i+len(sep):], true
-	}
-	return s, "", false
 }

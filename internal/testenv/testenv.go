@@ -34,7 +34,7 @@ type Feature string
 
 // Need goes on when feature is there. Where it is absent it ends the test: as
 // skipped, or as failed when WANT_FEATURES promises the feature. The check
-// returns nil for "there" and the reason for "absent"; a nil check stands for
+// returns nil for "there" and the reason for "absent"; a nil check means
 // the one that this package knows by the feature's name.
 //
 // A test that needs [Root] must be called TestRoot…, so that the pass of an
@@ -78,7 +78,7 @@ func decide(feature Feature, absent error, want string) (fail bool, why string) 
 }
 
 // wanted reports whether list promises feature. A name that is taken away wins
-// over `all`, wherever it stands.
+// over `all`, wherever it is.
 func wanted(feature Feature, list string) bool {
 	promised := false
 	for name := range strings.SplitSeq(list, ",") {

@@ -150,7 +150,7 @@ func owner(_ *console, a []string) (string, error) {
 
 // openDescriptors asks for each number: a list of /proc would hold the one that
 // the list is read by. The runtime's own (epoll, its wake-up) are the same in
-// every Go program and are told by what they are.
+// every Go program and are known by what they are.
 func openDescriptors() string {
 	var open []string
 	for fd := range 4096 {

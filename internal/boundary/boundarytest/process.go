@@ -101,7 +101,7 @@ func testSignals(t *testing.T, s Subject) {
 					t.Fatalf("state %v", state)
 				}
 			case <-time.After(limitOfRun):
-				t.Fatal("nobody said that it stopped")
+				t.Fatal("it was not reported that it stopped")
 			}
 			if err := p.Signal(unix.SIGCONT); err != nil {
 				t.Fatal(err)
@@ -192,7 +192,7 @@ func testDial(t *testing.T, s Subject) {
 	p := r.mustStart(r.script("serve\t4711"))
 	p.expect("serving")
 	if _, err := p.Dial(4712); err == nil {
-		t.Error("a port that nobody serves answered")
+		t.Error("a port that is not served answered")
 	}
 	conn, err := p.Dial(4711)
 	if err != nil {

@@ -45,7 +45,7 @@ func (r *room) oneOf(got string, want []string) {
 	}
 }
 
-// own gives a directory to whoever owns the workspace.
+// own gives a directory to the owner of the workspace.
 func (r *room) own(path string) {
 	r.Helper()
 	st, err := os.Stat(r.work)

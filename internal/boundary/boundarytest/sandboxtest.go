@@ -74,7 +74,7 @@ type room struct {
 	dir     string // everything below
 	work    string // workspace
 	out     string // beside the workspace: in view only by a rule
-	home    string // with a secret; inside, another home stands there
+	home    string // with a secret; inside, another home is there
 	program string // this binary
 	plan    policy.Plan
 }
@@ -290,7 +290,7 @@ func newOutput(from io.Reader) *output {
 				if line += part; strings.HasSuffix(line, "\n") {
 					select {
 					case o.lines <- strings.TrimSpace(line):
-					default: // nobody waits for that many
+					default: // no test waits for that many
 					}
 					line = ""
 				}

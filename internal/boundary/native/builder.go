@@ -3,7 +3,6 @@
 package native
 
 import (
-	"fmt"
 	"path/filepath"
 	"sort"
 	"strings"
@@ -15,13 +14,13 @@ import (
 
 // facts are what the supervisor found out or prepared before the launch.
 type facts struct {
-	uid, gid   int  // ids of everything inside, the same numbers inside and outside
-	mapped     bool // the supervisor writes the id maps and the task takes the ids itself (root)
-	gate       bool // the first process inside waits for a word before it goes on
-	landlock   int  // ABI, 0 for none
-	filter     []unix.SockFilter
-	level      level // of filter
-	tripwire   bool  // the root of the view is served by the supervisor
+	uid, gid   int    // ids of everything inside, the same numbers inside and outside
+	mapped     bool   // the supervisor writes the id maps and the task takes the ids itself (root)
+	gate       bool   // the first process inside waits for the supervisor before it goes on
+	landlock   int    // ABI, 0 for none
+	filter     []byte // struct sock_filter, one after another
+	level      level  // of filter
+	tripwire   bool   // the root of the view is served by the supervisor
 	masks      []mask
 	userLimits []userLimit
 	cgroups    []string
@@ -54,7 +53,7 @@ type mask struct {
 }
 
 // builder writes the launch program for one run. The methods that append steps
-// stand in the order in which the steps run.
+// follow one another here in the order in which the steps run.
 type builder struct {
 	*program
 	spec   boundary.Spec
@@ -109,7 +108,7 @@ func (b *builder) build() {
 
 // janitor is the first process. It stays outside, in the namespaces of the
 // user, so that it can clean up when the supervisor cannot: it waits for the
-// supervisor's goodbye or death, ends everything inside, removes the control
+// supervisor's message or death, ends everything inside, removes the control
 // groups, and after a death runs the orphaned command.
 func (b *builder) janitor(inside *label) {
 	var pid, goodbye ref
@@ -143,22 +142,22 @@ func (b *builder) namespaces() int {
 	return flags
 }
 
-// guard is what the janitor stays for.
+// guard waits for the end of the supervisor, kills what is inside, removes the control
+// groups, and runs the orphaned command if the supervisor died.
 func (b *builder) guard(pid, goodbye ref) {
-	orphan := &label{}
 	b.call("wait for the supervisor", unix.SYS_READ, []any{fdJanitor, b.words(0), 8}, into(goodbye), ignored())
 	b.call("kill inside", unix.SYS_KILL, []any{pid, int(unix.SIGKILL)}, ignored())
 	b.call("wait for inside", unix.SYS_WAIT4, []any{pid, 0, unix.WALL, 0}, ignored())
 	for _, dir := range b.facts.cgroups {
 		b.call("rmdir "+dir, unix.SYS_UNLINKAT, []any{unix.AT_FDCWD, b.str(dir), unix.AT_REMOVEDIR}, ignored())
 	}
-	if len(b.spec.Orphaned) > 0 {
-		b.test("supervisor died?", goodbye, 0, orphan)
-	}
-	b.exit(0)
 	if len(b.spec.Orphaned) == 0 {
+		b.exit(0)
 		return
 	}
+	orphan := &label{}
+	b.test("supervisor died?", goodbye, 0, orphan)
+	b.exit(0)
 	b.place(orphan)
 	b.call("execute orphaned command", unix.SYS_EXECVEAT, []any{fdBinary, b.str(""),
 		b.strings(b.spec.Orphaned), b.strings(b.facts.orphanEnv), unix.AT_EMPTY_PATH})
@@ -181,18 +180,10 @@ func (b *builder) enter() {
 	b.call("close janitor's side", unix.SYS_CLOSE, []any{fdHeld})
 	b.dieWithParent()
 	if !f.mapped {
-		b.writeFile("deny setgroups", "/proc/self/setgroups", "deny")
-		b.writeFile("map user id", "/proc/self/uid_map", fmt.Sprintf("%d %d 1", f.uid, f.uid))
-		b.writeFile("map group id", "/proc/self/gid_map", fmt.Sprintf("%d %d 1", f.gid, f.gid))
+		b.mapIDs()
 	}
 	if f.gate {
-		gone := &label{}
-		b.call("wait for go", unix.SYS_READ, []any{fdControl, b.words(0), 8}, goIfZero(gone))
-		next := &label{}
-		b.goTo(next)
-		b.place(gone)
-		b.exit(125)
-		b.place(next)
+		b.await("wait for go")
 	}
 	if b.spec.Network != nil && b.spec.Network.Intercept && f.rung == boundary.Tun {
 		b.tun() // the device is root's on most machines: before the ids of the task

@@ -47,7 +47,7 @@ func (b *Backend) Check(ctx context.Context) []boundary.Finding {
 	return out
 }
 
-// trial runs a small launch program and says which of its steps failed.
+// trial runs a small launch program and returns the step that failed as an error.
 func trial(build func(b *builder)) error {
 	b := &builder{}
 	b.begin()
@@ -96,9 +96,7 @@ func (b *builder) inNamespaces(more func()) {
 	b.call("wait", unix.SYS_WAIT4, []any{pid, 0, unix.WALL, 0}, ignored())
 	b.goTo(out)
 	b.place(inside)
-	b.writeFile("deny setgroups", "/proc/self/setgroups", "deny")
-	b.writeFile("map user id", "/proc/self/uid_map", fmt.Sprintf("%d %d 1", b.facts.uid, b.facts.uid))
-	b.writeFile("map group id", "/proc/self/gid_map", fmt.Sprintf("%d %d 1", b.facts.gid, b.facts.gid))
+	b.mapIDs()
 	b.call("make mounts private", unix.SYS_MOUNT, []any{0, b.str("/"), 0, unix.MS_REC | unix.MS_PRIVATE, 0})
 	more()
 	b.exit(0)
@@ -165,7 +163,7 @@ func trySeccomp(context.Context) (string, error) {
 		b.restrict()
 		b.call("attempt: new user namespace", unix.SYS_UNSHARE, []any{unix.CLONE_NEWUSER}, refused())
 	})
-	return fmt.Sprintf("installed the filter of %d instructions, and a call that it refuses was refused", len(program)), err
+	return fmt.Sprintf("installed the filter of %d instructions, and a call that it refuses was refused", len(program)/unix.SizeofSockFilter), err
 }
 
 func tryRecording(context.Context) (string, error) {
@@ -246,7 +244,7 @@ func tryRung(rung boundary.Rung) error {
 	})
 }
 
-func tryCopyLayers(ctx context.Context) (string, error) {
+func tryCopyLayers(context.Context) (string, error) {
 	err := trial(func(b *builder) {
 		b.inNamespaces(func() {
 			root := b.slot()
@@ -255,12 +253,11 @@ func tryCopyLayers(ctx context.Context) (string, error) {
 			for _, d := range []string{"/tmp/lower", "/tmp/upper", "/tmp/work"} {
 				b.mkdirOne(d, 0o700)
 			}
-			b.filesystem("layers", "overlay", [][2]string{{"lowerdir", "/tmp/lower"}, {"upperdir", "/tmp/upper"},
-				{"workdir", "/tmp/work"}, {"userxattr", ""}}, 0, b.slot())
+			b.overlay("layers", "/tmp/lower", "/tmp/upper", "/tmp/work", 0)
 		})
 	})
 	detail := "laid a writable layer over a directory"
-	if _, verr := tryView(ctx); verr == nil {
+	if verr := tryView(); verr == nil {
 		detail += ", in memory and on disk, as mode review does with the workspace"
 	} else {
 		detail += fmt.Sprintf(" in memory, but not on disk (%v): in mode review the workspace is copied", verr)
@@ -296,16 +293,14 @@ func mend(g policy.Guarantee, detail string) string {
 	if g == policy.Namespaces || strings.Contains(detail, "into new namespaces") {
 		return mendNamespaces()
 	}
-	return mends[g]
-}
-
-var mends = map[policy.Guarantee]string{
-	policy.PrivateProc: "in a container, /proc is masked: start it with 'docker run --security-opt systempaths=unconfined' (or podman's --security-opt unmask=ALL), or accept an empty /proc with --without private-proc",
-	policy.Landlock:    "boot with 'lsm=landlock,…' added to the kernel command line (kernel 5.13 or newer with CONFIG_SECURITY_LANDLOCK=y), or accept the loss of the second wall with --without landlock",
-	policy.Scopes:      "use kernel 6.12 or newer, or accept it with --without landlock-scopes: the namespaces still separate abstract sockets and signals",
-	policy.Seccomp:     "use a kernel with CONFIG_SECCOMP_FILTER=y; in a container, 'docker run --security-opt seccomp=unconfined'",
-	policy.TaskID:      "keep the workspace on a file system with idmapped mounts (ext4, xfs, btrfs, tmpfs; not overlay), run as an ordinary user, or accept it with --without task-id",
-	policy.CopyLayers:  "use kernel 5.11 or newer with overlayfs ('modprobe overlay'), or accept read-only tool caches with --without copy-on-write",
+	return map[policy.Guarantee]string{
+		policy.PrivateProc: "in a container, /proc is masked: start it with 'docker run --security-opt systempaths=unconfined' (or podman's --security-opt unmask=ALL), or accept an empty /proc with --without private-proc",
+		policy.Landlock:    "boot with 'lsm=landlock,…' added to the kernel command line (kernel 5.13 or newer with CONFIG_SECURITY_LANDLOCK=y), or accept the loss of the second wall with --without landlock",
+		policy.Scopes:      "use kernel 6.12 or newer, or accept it with --without landlock-scopes: the namespaces still separate abstract sockets and signals",
+		policy.Seccomp:     "use a kernel with CONFIG_SECCOMP_FILTER=y; in a container, 'docker run --security-opt seccomp=unconfined'",
+		policy.TaskID:      "keep the workspace on a file system with idmapped mounts (ext4, xfs, btrfs, tmpfs; not overlay), run as an ordinary user, or accept it with --without task-id",
+		policy.CopyLayers:  "use kernel 5.11 or newer with overlayfs ('modprobe overlay'), or accept read-only tool caches with --without copy-on-write",
+	}[g]
 }
 
 const apparmorProfile = `abi <abi/4.0>,
@@ -314,7 +309,7 @@ profile holdfast %s flags=(unconfined) {
   userns,
 }`
 
-// mendNamespaces looks at what usually stands in the way.
+// mendNamespaces looks for the usual reasons why there are no user namespaces.
 func mendNamespaces() string {
 	read := func(path string) string {
 		raw, _ := os.ReadFile(path)

@@ -82,13 +82,7 @@ func (b *builder) restrict() {
 
 // filterProgram stores the filter as a struct sock_fprog and returns its address.
 func (b *builder) filterProgram() uint64 {
-	raw := make([]byte, 0, 8*len(b.facts.filter))
-	for _, f := range b.facts.filter {
-		raw = binary.LittleEndian.AppendUint16(raw, f.Code)
-		raw = append(raw, f.Jt, f.Jf)
-		raw = binary.LittleEndian.AppendUint32(raw, f.K)
-	}
-	return b.words(uint64(len(b.facts.filter)), b.bytes(raw))
+	return b.words(uint64(len(b.facts.filter)/unix.SizeofSockFilter), b.bytes(b.facts.filter))
 }
 
 // supervise is the rest of the first process inside: it starts the command,
@@ -154,9 +148,8 @@ func (b *builder) portal() {
 }
 
 // command turns the last process into the command: limits, descriptors, a few
-// attempts that must be refused, a word to the supervisor, execve.
+// attempts that must be refused, a report to the supervisor, execve.
 func (b *builder) command() {
-	gone := &label{}
 	b.call("be dumpable", unix.SYS_PRCTL, []any{unix.PR_SET_DUMPABLE, 1, 0, 0, 0})
 	b.call("own process group", unix.SYS_SETPGID, []any{0, 0}, ignored())
 	b.call("reset name", unix.SYS_PRCTL, []any{unix.PR_SET_NAME, b.str("holdfast-cmd"), 0, 0, 0}, ignored())
@@ -170,10 +163,8 @@ func (b *builder) command() {
 	b.call("close control on exec", unix.SYS_FCNTL, []any{fdControl, unix.F_SETFD, unix.FD_CLOEXEC})
 	b.attempts()
 	b.message("report ready", msgReady)
-	b.call("wait for the supervisor", unix.SYS_READ, []any{fdControl, b.words(0), 8}, goIfZero(gone))
+	b.await("wait for the supervisor")
 	b.execute()
-	b.place(gone)
-	b.exit(125)
 }
 
 // attempts are real probes from the inside, in the very process that becomes

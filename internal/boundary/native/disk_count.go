@@ -31,7 +31,7 @@ type diskCounter struct {
 	onDisk   func(fs int64, device uint64) bool
 	linked   map[[2]uint64]bool // files with more names than one, and those without
 	deadline time.Time
-	ended    <-chan struct{} // closed when nobody wants to know any more
+	ended    <-chan struct{} // closed when the count is no longer needed
 }
 
 func newDiskCounter(onDisk func(int64, uint64) bool, ended <-chan struct{}) *diskCounter {
@@ -135,7 +135,7 @@ func (c *diskCounter) unnamed(pids, helpers []int) {
 		}
 		hidden, sum := unnamedOf(pid, c.onDisk, c.unseen)
 		c.sum.bytes += sum
-		c.made.bytes += sum // nobody but the run has such a file
+		c.made.bytes += sum // only the run has such a file
 		switch {
 		case hidden:
 			c.blind, c.passing = "a process hides its open files", false
@@ -191,8 +191,8 @@ func innerPID(pid int) int {
 	return n
 }
 
-// inFlight says whether a socket of a process holds descriptors that nobody has
-// received (scm_fds in fdinfo, kernel 5.6).
+// inFlight says whether a socket of a process holds descriptors that are not
+// received yet (scm_fds in fdinfo, kernel 5.6).
 func inFlight(pid int) bool {
 	dir := fmt.Sprintf("/proc/%d/fdinfo", pid)
 	entries, err := os.ReadDir(dir)

@@ -12,9 +12,9 @@ import (
 	"holdfast.dev/holdfast/internal/policy"
 )
 
-// insteadOf returns the failure of a step when that is why the supervisor could
-// not do its part: the first process is gone and has said why.
-func (l *launch) insteadOf(err error, control *os.File) error {
+// failureBehind returns the failure of a step when that is why the supervisor could
+// not do its part: the first process has ended and reported why.
+func (l *launch) failureBehind(err error, control *os.File) error {
 	for {
 		m, rerr := receive(control)
 		if rerr != nil {

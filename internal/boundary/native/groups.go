@@ -73,7 +73,7 @@ func (l *launch) prepareGroups() {
 		l.facts.cgroups = append(l.facts.cgroups, g.dir)
 		l.facts.gate = true
 		l.onRelease(func() {
-			if !l.started { // nobody else removes it
+			if !l.started { // no janitor removes it
 				g.remove()
 			}
 		})
@@ -122,20 +122,37 @@ func possibleGroups(limits policy.Limits, name string) []group {
 		if len(f) != 3 {
 			continue
 		}
-		controllers := strings.Split(f[1], ",")
-		switch {
-		case f[1] == "":
+		if f[1] == "" {
 			out = append(out, unifiedGroup(f[2], limits, name)...)
-		case slices.Contains(controllers, "memory") && limits.Memory > 0:
-			out = append(out, group{dir: filepath.Join("/sys/fs/cgroup/memory", f[2], name),
-				limits: [][2]string{{memoryLimit, strconv.FormatInt(limits.Memory, 10)}}, covers: []policy.Guarantee{policy.MemoryLimit}})
-		case slices.Contains(controllers, "pids") && limits.Processes > 0:
-			out = append(out, group{dir: filepath.Join("/sys/fs/cgroup/pids", f[2], name),
-				limits: [][2]string{{"pids.max", strconv.FormatInt(limits.Processes, 10)}}, covers: []policy.Guarantee{policy.ProcessLimit}})
-		case slices.Contains(controllers, "cpu") && limits.CPUs > 0:
-			out = append(out, group{dir: filepath.Join("/sys/fs/cgroup/cpu", f[2], name),
-				limits: [][2]string{{"cpu.cfs_period_us", "100000"}, {"cpu.cfs_quota_us", strconv.Itoa(int(limits.CPUs * 100000))}}})
+			continue
 		}
+		for _, c := range controllersOf(limits) {
+			if slices.Contains(strings.Split(f[1], ","), c.name) {
+				out = append(out, group{dir: filepath.Join("/sys/fs/cgroup", c.name, f[2], name), limits: c.v1, covers: c.covers})
+				break
+			}
+		}
+	}
+	return out
+}
+
+// controller keeps a limit by the files of a group, in cgroup v1 and in v2.
+type controller struct {
+	name   string
+	v1, v2 [][2]string
+	covers []policy.Guarantee
+}
+
+// controllersOf lists the controllers that the limits need.
+func controllersOf(limits policy.Limits) (out []controller) {
+	if n := strconv.FormatInt(limits.Memory, 10); limits.Memory > 0 {
+		out = append(out, controller{"memory", [][2]string{{memoryLimit, n}}, [][2]string{{memoryMax, n}}, []policy.Guarantee{policy.MemoryLimit}})
+	}
+	if most := [][2]string{{"pids.max", strconv.FormatInt(limits.Processes, 10)}}; limits.Processes > 0 {
+		out = append(out, controller{"pids", most, most, []policy.Guarantee{policy.ProcessLimit}})
+	}
+	if n := strconv.Itoa(int(limits.CPUs * 100000)); limits.CPUs > 0 {
+		out = append(out, controller{"cpu", [][2]string{{"cpu.cfs_period_us", "100000"}, {"cpu.cfs_quota_us", n}}, [][2]string{{"cpu.max", n + " 100000"}}, nil})
 	}
 	return out
 }
@@ -154,16 +171,10 @@ func unifiedGroup(own string, limits policy.Limits, name string) []group {
 	}
 	active := strings.Fields(string(raw))
 	g := group{dir: filepath.Join(parent, name)}
-	if slices.Contains(active, "memory") && limits.Memory > 0 {
-		g.limits = append(g.limits, [2]string{memoryMax, strconv.FormatInt(limits.Memory, 10)})
-		g.covers = append(g.covers, policy.MemoryLimit)
-	}
-	if slices.Contains(active, "pids") && limits.Processes > 0 {
-		g.limits = append(g.limits, [2]string{"pids.max", strconv.FormatInt(limits.Processes, 10)})
-		g.covers = append(g.covers, policy.ProcessLimit)
-	}
-	if slices.Contains(active, "cpu") && limits.CPUs > 0 {
-		g.limits = append(g.limits, [2]string{"cpu.max", fmt.Sprintf("%d 100000", int(limits.CPUs*100000))})
+	for _, c := range controllersOf(limits) {
+		if slices.Contains(active, c.name) {
+			g.limits, g.covers = append(g.limits, c.v2...), append(g.covers, c.covers...)
+		}
 	}
 	if len(g.limits) == 0 {
 		return nil
@@ -177,11 +188,11 @@ func (p *process) hits() []string {
 	var out []string
 	for _, g := range p.groups {
 		for _, c := range []struct{ file, key, text string }{
-			{"memory.events", "oom_kill", "memory limit of " + size(p.limits.Memory) + ": processes were killed"},
-			{"memory.oom_control", "oom_kill", "memory limit of " + size(p.limits.Memory) + ": processes were killed"},
+			{"memory.events", "oom_kill", "memory limit of " + policy.FormatSize(p.limits.Memory) + ": processes were killed"},
+			{"memory.oom_control", "oom_kill", "memory limit of " + policy.FormatSize(p.limits.Memory) + ": processes were killed"},
 			{"pids.events", "max", fmt.Sprintf("limit of %d processes: no more could be started", p.limits.Processes)},
 		} {
-			if counter(filepath.Join(g.dir, c.file), c.key) > 0 {
+			if sumOf(filepath.Join(g.dir, c.file), c.key, 1) > 0 {
 				out = append(out, c.text)
 			}
 		}
@@ -189,8 +200,8 @@ func (p *process) hits() []string {
 	return out
 }
 
-// charge takes bytes from the memory that the control group may use: whoever
-// serves the private directories holds what is in their files, and is in another
+// charge takes bytes from the memory that the control group may use: the
+// process that serves the private directories holds what is in their files, and is in another
 // group. Without a group, the watch counts the storage.
 func (p *process) charge(bytes int64) error {
 	for _, g := range p.groups {
@@ -219,32 +230,20 @@ const (
 // leastMemory is what processes inside keep at least.
 const leastMemory = 16 << 20
 
-// size writes bytes as a policy does.
-func size(n int64) string {
-	for _, u := range []struct {
-		shift uint
-		name  string
-	}{{30, "GiB"}, {20, "MiB"}, {10, "KiB"}} {
-		if n >= 1<<u.shift && n%(1<<u.shift) == 0 {
-			return fmt.Sprintf("%d%s", n>>u.shift, u.name)
-		}
-	}
-	return fmt.Sprintf("%dB", n)
-}
-
-// counter reads one value of a file of "key value" lines; 0 when there is none.
-func counter(path, key string) int64 {
+// sumOf adds up a column of the lines of a file that begin with a key; 0 where there
+// is none.
+func sumOf(path, key string, column int) (sum int64) {
 	raw, err := os.ReadFile(path)
 	if err != nil {
 		return 0
 	}
 	for line := range strings.Lines(string(raw)) {
-		if f := strings.Fields(line); len(f) == 2 && f[0] == key {
-			n, _ := strconv.ParseInt(f[1], 10, 64)
-			return n
+		if f := strings.Fields(line); len(f) == column+1 && f[0] == key {
+			n, _ := strconv.ParseInt(f[column], 10, 64)
+			sum += n
 		}
 	}
-	return 0
+	return sum
 }
 
 // Limited says which limits hold for all processes of a run together by a

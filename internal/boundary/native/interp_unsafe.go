@@ -10,7 +10,7 @@ import "unsafe"
 //lint:ignore U1000 the assembly refers to it
 func interp()
 
-// interpEnd stands behind interp in the text segment.
+// interpEnd follows interp in the text segment.
 //
 //lint:ignore U1000 the assembly refers to it
 func interpEnd()

@@ -10,11 +10,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// errJanitor is what follows when the process is killed that looks after the run.
+// errJanitor ends a run whose janitor was killed.
 var errJanitor = errors.New("the process that guards the run (holdfast-jan) was killed, and the run was ended with it")
 
-// attendJanitor waits for the janitor. One that ends before it was told to was
-// killed: what it guarded is ended here.
+// attendJanitor waits for the janitor. One that ends although nothing asked it to was
+// killed: then everything inside is killed here.
 func (p *process) attendJanitor() {
 	p.state, p.waited = p.janitor.Wait()
 	if !p.ended.Load() {
@@ -28,8 +28,8 @@ func (p *process) attendJanitor() {
 	close(p.cleaned)
 }
 
-// found notes the first process inside, of which a live janitor is the parent.
-func (p *process) found(pid int) error {
+// holdFirst notes the first process inside, of which a live janitor is the parent.
+func (p *process) holdFirst(pid int) error {
 	fd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {
 		return fmt.Errorf("holding the first process inside by a descriptor (pidfd_open): %w", err)
@@ -43,8 +43,8 @@ func (p *process) found(pid int) error {
 	return nil
 }
 
-// forget closes the descriptor of the first process.
-func (p *process) forget() {
+// dropFirst closes the descriptor of the first process.
+func (p *process) dropFirst() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.firstfd >= 0 {
@@ -53,15 +53,15 @@ func (p *process) forget() {
 	}
 }
 
-// whyWait is how long the end of the janitor may come after that of what died
+// lossWait is how long the end of the janitor may come after that of what died
 // with it.
-const whyWait = time.Second
+const lossWait = time.Second
 
-// why says why everything inside ended before the command's end was reported.
-func (p *process) why(err error) error {
+// lossReason says why everything inside ended before the command's end was reported.
+func (p *process) lossReason(err error) error {
 	select {
 	case <-p.cleaned:
-	case <-time.After(whyWait):
+	case <-time.After(lossWait):
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

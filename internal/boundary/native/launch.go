@@ -52,7 +52,7 @@ func (l *launch) start(ctx context.Context) (_ *process, err error) {
 	if l.backend.tamper != nil {
 		l.backend.tamper(l.builder.program)
 	}
-	if ctx.Err() != nil { // below, it is told by another goroutine
+	if ctx.Err() != nil { // later, another goroutine tells the janitor
 		return nil, fmt.Errorf("starting the command: %w", context.Cause(ctx))
 	}
 	files, err := l.descriptors()
@@ -65,7 +65,7 @@ func (l *launch) start(ctx context.Context) (_ *process, err error) {
 	}
 	stop := context.AfterFunc(ctx, func() { p.Kill("") })
 	defer stop()
-	if err := l.converse(p); err != nil {
+	if err := l.handleMessages(p); err != nil {
 		l.doors.Close()
 		p.abandon()
 		if ctx.Err() != nil {
@@ -185,16 +185,16 @@ type message struct {
 	file   *os.File // that came along
 }
 
-// receive waits for one message. io.EOF means that nobody inside is left.
+// receive waits for one message. io.EOF means that no process inside is left.
 func receive(control *os.File) (message, error) {
 	buf, oob := make([]byte, 64), make([]byte, 128)
 	for {
 		n, oobn, _, _, err := unix.Recvmsg(int(control.Fd()), buf, oob, unix.MSG_CMSG_CLOEXEC)
 		switch {
 		case err == unix.EINTR || err == unix.ECONNRESET:
-			// Whoever ends without having read what we sent resets the
-			// connection. A socket of packets tells of that once, and before
-			// what was said last, which is why it ended.
+			// A process that ends without having read what we sent resets the
+			// connection. A socket of packets reports that once, and before
+			// the last message, which has the reason.
 			continue
 		case err != nil:
 			return message{}, fmt.Errorf("reading from the launch: %w", err)
@@ -242,13 +242,13 @@ func send(control *os.File) error {
 	return err
 }
 
-// converse follows the launch up to the attestation.
-func (l *launch) converse(p *process) error {
+// handleMessages follows the launch up to the attestation.
+func (l *launch) handleMessages(p *process) error {
 	for {
 		m, err := receive(p.control)
 		if err != nil {
 			if errors.Is(err, io.EOF) {
-				return errors.New("the launch ended without a word: it was killed, or this machine is out of memory or processes")
+				return errors.New("the launch ended without a message: it was killed, or this machine is out of memory or processes")
 			}
 			return err
 		}
@@ -256,11 +256,11 @@ func (l *launch) converse(p *process) error {
 		case msgFailed:
 			return l.stepError(m)
 		case msgSpawned:
-			if err := p.found(int(m.fields[0])); err != nil {
-				return err // it may be there and wait for us: it will say nothing
+			if err := p.holdFirst(int(m.fields[0])); err != nil {
+				return err // it may be there and wait for us: it will send nothing
 			}
 			if err := l.admit(p); err != nil {
-				return l.insteadOf(err, p.control)
+				return l.failureBehind(err, p.control)
 			}
 		case msgMaster:
 			p.terminal = m.file

@@ -108,8 +108,8 @@ func inMemory(fs int64) bool {
 // the kernel gives back when asked: files in memory, and what the kernel needs
 // for itself (proc_meminfo(5)). Pages that wait on a processor's own list are free,
 // though MemFree does not have them: since Linux 6.7 these lists hold up to an eighth
-// of the memory, and grow and shrink by what any process frees. The cache of ZFS gives back, but is not counted
-// as one that does.
+// of the memory, and grow and shrink by what any process frees. The cache of ZFS gives
+// back, but is not counted as one that does.
 func heldMemory() (int64, error) {
 	raw, err := os.ReadFile("/proc/meminfo")
 	if err != nil {
@@ -126,39 +126,12 @@ func heldMemory() (int64, error) {
 		return 0, errors.New("counting the memory of the machine: /proc/meminfo does not tell")
 	}
 	cache := n["Buffers"] + n["Cached"] + n["SwapCached"] - n["Shmem"]
-	return n["MemTotal"] - n["MemFree"] - cache - n["AnonPages"] - n["SReclaimable"] - waitingPages() - zfsCache(), nil
+	return n["MemTotal"] - n["MemFree"] - cache - n["AnonPages"] - n["SReclaimable"] - waitingPages() - sumOf("/proc/spl/kstat/zfs/arcstats", "size", 2), nil
 }
 
 // waitingPages is the memory on the processors' own lists of free pages
 // (pagesets in /proc/zoneinfo); 0 where that cannot be read.
-func waitingPages() int64 {
-	raw, err := os.ReadFile("/proc/zoneinfo")
-	if err != nil {
-		return 0
-	}
-	var pages int64
-	for line := range strings.Lines(string(raw)) {
-		if f := strings.Fields(line); len(f) == 2 && f[0] == "count:" {
-			n, _ := strconv.ParseInt(f[1], 10, 64)
-			pages += n
-		}
-	}
-	return pages * int64(os.Getpagesize())
-}
-
-func zfsCache() int64 {
-	raw, err := os.ReadFile("/proc/spl/kstat/zfs/arcstats")
-	if err != nil {
-		return 0
-	}
-	for line := range strings.Lines(string(raw)) {
-		if f := strings.Fields(line); len(f) == 3 && f[0] == "size" {
-			n, _ := strconv.ParseInt(f[2], 10, 64)
-			return n
-		}
-	}
-	return 0
-}
+func waitingPages() int64 { return sumOf("/proc/zoneinfo", "count:", 1) * int64(os.Getpagesize()) }
 
 // residentBytes sums what processes have in memory, or had before it was
 // swapped out. Their page tables are not in it; they are what the kernel holds.
@@ -172,10 +145,7 @@ func residentBytes(pids []int) int64 {
 
 // statusOf is the text of /proc/PID/status; nothing for a process that has ended.
 func statusOf(pid int) []byte {
-	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		return nil
-	}
+	raw, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	return raw
 }
 

@@ -35,9 +35,9 @@ func (b *builder) network() {
 		return
 	}
 	if n.Intercept && b.facts.rung != boundary.Closed && b.facts.rung != boundary.Tun {
-		b.netlink("intercept: IPv4 routes", unix.NETLINK_ROUTE, messagesRoutes4)
+		b.netlink("intercept: IPv4 routes", unix.NETLINK_ROUTE, "routes4")
 		if b.facts.ipv6 {
-			b.netlink("intercept: IPv6 routes", unix.NETLINK_ROUTE, messagesRoutes6)
+			b.netlink("intercept: IPv6 routes", unix.NETLINK_ROUTE, "routes6")
 		}
 		b.listeners()
 	}
@@ -71,13 +71,13 @@ func (b *builder) listeners() {
 	transparent6 := []sockopt{{"only IPv6", unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 1}, {"transparent", unix.IPPROTO_IPV6, unix.IPV6_TRANSPARENT, 1}}
 	switch b.facts.rung {
 	case boundary.TProxy:
-		b.netlink("intercept: rules", unix.NETLINK_NETFILTER, messagesTProxy)
+		b.netlink("intercept: rules", unix.NETLINK_NETFILTER, "tproxy")
 		b.door("intercept: IPv4 listener", doorTCP, 4, netip.AddrPortFrom(listen4, interceptPort), transparent)
 		if b.facts.ipv6 {
 			b.door("intercept: IPv6 listener", doorTCP, 6, netip.AddrPortFrom(listen6, interceptPort), transparent6)
 		}
 	case boundary.Redirect:
-		b.netlink("intercept: rules", unix.NETLINK_NETFILTER, messagesRedirect)
+		b.netlink("intercept: rules", unix.NETLINK_NETFILTER, "redirect")
 		b.door("intercept: IPv4 listener", doorTCP, 4, netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), interceptPort), nil)
 		if b.facts.ipv6 {
 			b.door("intercept: IPv6 listener", doorTCP, 6, netip.AddrPortFrom(netip.IPv6Loopback(), interceptPort), transparent6[:1])
@@ -108,9 +108,9 @@ func (b *builder) tun() {
 	copy(request, "hf0")
 	binary.LittleEndian.PutUint16(request[16:], unix.IFF_TUN|unix.IFF_NO_PI|unix.IFF_VNET_HDR)
 	b.call("intercept: make the device", unix.SYS_IOCTL, []any{fd, unix.TUNSETIFF, b.bytes(request)})
-	b.netlink("intercept: IPv4 routes", unix.NETLINK_ROUTE, messagesTun4)
+	b.netlink("intercept: IPv4 routes", unix.NETLINK_ROUTE, "tun4")
 	if b.facts.ipv6 {
-		b.netlink("intercept: IPv6 routes", unix.NETLINK_ROUTE, messagesTun6)
+		b.netlink("intercept: IPv6 routes", unix.NETLINK_ROUTE, "tun6")
 	}
 	b.call("intercept: hand out the device", unix.SYS_SENDMSG, []any{fdControl, msg, 0})
 	b.closeFD(fd)
@@ -181,9 +181,24 @@ func sockaddr(at netip.AddrPort) []byte {
 	return append(raw, 0, 0, 0, 0)
 }
 
-// netlink sends messages to the kernel and reads the acknowledgements that they
-// ask for; an error in any of them ends the launch (netlink(7)).
-func (b *builder) netlink(name string, protocol int, messages []byte) {
+// messageFile is a generated file with netlink messages, which a test compares with
+// what libraries encode:
+//
+//	routes4   gives lo an address and makes every IPv4 address a local one (AnyIP, ip-route(8) "local")
+//	routes6   does so for IPv6; the address is used at once, without duplicate address detection
+//	tun4      brings the TUN device up with an IPv4 address and sends all IPv4 there
+//	tun6      does so for IPv6, with the local route that the kernel makes later (addrconf_dad_work)
+//	tproxy    directs TCP to other addresses than the loopback's own to our listeners (nftables TPROXY)
+//	redirect  does so by NAT, where there is no TPROXY
+func messageFile(name string) string { return "generated/" + name + ".netlink" }
+
+// netlink sends the messages of a file to the kernel and reads the acknowledgements
+// that they ask for; an error in any of them ends the launch (netlink(7)).
+func (b *builder) netlink(name string, protocol int, file string) {
+	messages, err := generated.ReadFile(messageFile(file))
+	if err != nil {
+		panic("native: " + err.Error()) // every name is a constant
+	}
 	const size = 4096 // an error comes with the message that it is about
 	sock, answer := b.slot(), b.bytes(make([]byte, size))
 	b.call(name+": netlink socket", unix.SYS_SOCKET, []any{unix.AF_NETLINK, unix.SOCK_RAW | unix.SOCK_CLOEXEC, protocol}, into(sock))
@@ -192,7 +207,7 @@ func (b *builder) netlink(name string, protocol int, messages []byte) {
 		length, flags := binary.LittleEndian.Uint32(rest), binary.LittleEndian.Uint16(rest[6:])
 		if flags&unix.NLM_F_ACK != 0 {
 			b.call(name+": receive", unix.SYS_READ, []any{sock, answer, size})
-			// Behind the header stands the error number, then the header of the
+			// Behind the header is the error number, then the header of the
 			// message that is acknowledged, which begins with its length.
 			b.call(name+acknowledged, noCall, []any{ref(answer + unix.NLMSG_HDRLEN)}, want(int64(length)<<32))
 		}
@@ -233,7 +248,7 @@ func (l *launch) takeDoor(m message) error {
 	return nil
 }
 
-// openDoors gives the doors to whoever asked for them.
+// openDoors hands the doors to the caller of the launch.
 func (l *launch) openDoors() error {
 	if l.arrived != l.builder.doors {
 		return fmt.Errorf("%d of %d doors of the inner network arrived", l.arrived, l.builder.doors)

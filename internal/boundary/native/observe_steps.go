@@ -40,22 +40,17 @@ func levelOf(o *boundary.Observation, tripwire bool) level {
 }
 
 // watched installs the filter with a listener, hands that out and waits until
-// somebody answers at it. The process has one thread, so that there is nothing
+// it is served. The process has one thread, so that there is nothing
 // to synchronise, and makes no call that is reported until then.
 func (b *builder) watched(program uint64) {
-	gone, next := &label{}, &label{}
 	listener := b.listener(program)
-	b.call("wait for whoever listens", unix.SYS_READ, []any{fdControl, b.words(0), 8}, goIfZero(gone))
+	b.await("wait for the listener to be served")
 	b.closeFD(listener)
-	b.goTo(next)
-	b.place(gone)
-	b.exit(125)
-	b.place(next)
 }
 
 // listener installs a filter with a listener and says its number. The
 // supervisor takes it by that: to send it along would be a call that the filter
-// reports, and nobody listens yet.
+// reports, and the listener is not served yet.
 func (b *builder) listener(program uint64) (listener ref) {
 	listener = b.slot()
 	b.call("install filter with a listener", unix.SYS_SECCOMP,
@@ -81,7 +76,7 @@ func takeListener(m *message) error {
 }
 
 // rootDevice is the number of the descriptor of FUSE while the root is made: it
-// stands in the options of the mount as text, so it is known beforehand. Behind
+// is written in the options of the mount as text, so it is known beforehand. Behind
 // the trees nothing else is open yet.
 func (b *builder) rootDevice() int { return fdTrees + len(b.facts.trees) }
 
@@ -97,7 +92,7 @@ func (b *builder) openRootDevice() {
 const fuseDevice = "/dev/fuse"
 
 // tripwireRoot makes the file system of the root and hands its device out. The
-// first look-up waits until somebody serves it. No descriptor of it stays inside:
+// first look-up waits until the device is served. No descriptor of it stays inside:
 // when the supervisor dies, every look-up fails (ENOTCONN).
 func (b *builder) tripwireRoot(root ref) {
 	options := [][2]string{{"source", "holdfast"}, {"fd", strconv.Itoa(b.rootDevice())}, {"rootmode", "40755"},
@@ -109,7 +104,7 @@ func (b *builder) tripwireRoot(root ref) {
 	b.call("tripwire: close device", unix.SYS_CLOSE, []any{b.rootDevice()})
 }
 
-// handOutStore gives whoever serves the root the directory that has what files of
+// handOutStore gives the server of the root the directory that has what files of
 // the private directories hold, and waits until it is taken.
 func (b *builder) handOutStore() {
 	b.mkdirOne(storeAt, 0o700)
@@ -120,10 +115,9 @@ func (b *builder) handOutStore() {
 	b.call("tripwire: wait until it is taken", unix.SYS_READ, []any{fdControl, b.words(0), 8}, want(8))
 }
 
-// pollOnce asks whether a file of the root is ready, which nobody answers, so that
-// the kernel asks never again (fuse_file_poll in fs/fuse/file.c). The runtime of who
-// serves the root asks it of each file that it opens, and lets nothing else run until
-// it has the answer, which would be its own.
+// pollOnce polls a file of the root, which its server answers with ENOSYS, so that the
+// kernel asks never again (fuse_file_poll in fs/fuse/file.c). The Go runtime of the
+// server polls each file that it opens, and would wait for an answer of its own.
 func (b *builder) pollOnce() {
 	file := b.slot() // and a struct pollfd that asks for nothing, poll(2)
 	b.call("tripwire: open a file", unix.SYS_OPENAT, []any{unix.AT_FDCWD, b.str("/etc/hostname"), unix.O_RDONLY | unix.O_CLOEXEC, 0}, into(file))
@@ -165,7 +159,7 @@ func (b *builder) serve(path string, mode uint32, content string) bool {
 	return true
 }
 
-// observe passes on what the launch hands out for whoever observes it.
+// observe passes on what the launch hands out for its observer.
 func (l *launch) observe(m message, p *process) error {
 	o := l.spec.Observe
 	if m.kind == msgWatch {
@@ -197,7 +191,7 @@ func (l *launch) observe(m message, p *process) error {
 	return send(p.control)
 }
 
-// served are the private directories that the file system of the root has.
+// servedPaths are the private directories that the file system of the root has.
 func (l *launch) servedPaths() []string {
 	var paths []string
 	for _, s := range scratchParts(l.spec.Plan.Identity.Home) {

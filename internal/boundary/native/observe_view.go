@@ -8,7 +8,7 @@ import (
 	"holdfast.dev/holdfast/internal/policy"
 )
 
-// viewTrees says what the view is made of, for whoever has to say whether a path is
+// viewTrees says what the view is made of, for the supervisor, which has to say whether a path is
 // in it. It names what the launch mounted and made.
 func (l *launch) viewTrees() []policy.Tree {
 	b, plan := l.builder, l.spec.Plan

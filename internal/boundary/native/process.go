@@ -43,9 +43,9 @@ type process struct {
 	mu      sync.Mutex // guards what follows
 	exit    boundary.Exit
 	fail    error
-	dead    bool // the command has ended: its pid may be somebody else's
+	dead    bool // the command has ended: its pid may be another process's
 	firstfd int  // descriptor of the first process inside; -1 for none
-	lost    bool // the janitor ended though it was not told to
+	lost    bool // the janitor ended although nothing asked it to
 	reason  string
 
 	ended    atomic.Bool // we ended it
@@ -91,7 +91,7 @@ func (p *process) follow() {
 				p.finish(boundary.Exit{Signal: syscall.SIGKILL}, nil)
 				return
 			}
-			p.finish(boundary.Exit{Signal: syscall.SIGKILL}, p.why(err))
+			p.finish(boundary.Exit{Signal: syscall.SIGKILL}, p.lossReason(err))
 			return
 		}
 		switch m.kind {
@@ -151,7 +151,7 @@ func (p *process) Kill(reason string) {
 	p.end()
 }
 
-// end says goodbye to the janitor, which kills the first process inside, and
+// end asks the janitor to end the run: it kills the first process inside, and
 // with it everything in its pid namespace.
 func (p *process) end() {
 	p.endOnce.Do(func() {
@@ -203,13 +203,13 @@ func (p *process) reap() error {
 	p.dialLock.Unlock()
 	if err == nil && !state.Success() && p.first != 0 {
 		// The janitor was killed: the first process inside dies with it, but
-		// not at once, and it is nobody's child that we could wait for.
+		// not at once, and it is no child of ours that we could wait for.
 		deadline := time.Now().Add(5 * time.Second)
 		for unix.Kill(p.first, 0) == nil && time.Now().Before(deadline) {
 			time.Sleep(time.Millisecond)
 		}
 	}
-	p.forget()
+	p.dropFirst()
 	p.watching.Wait()
 	for _, g := range p.groups {
 		if rerr := g.remove(); rerr != nil && err == nil {

@@ -19,8 +19,8 @@ import (
 // program is written: the interpreter at textBase, the operations at opsBase,
 // everything that they point to at dataBase.
 //
-// It has two sections. What runs once stands in the first; what a process does
-// for the rest of its life stands in the second, so that it can give the first
+// It has two sections. What runs once is in the first; what a process does
+// for the rest of its life is in the second, so that it can give the first
 // back (leave) and idle in a few pages.
 type program struct {
 	section         // what runs once
@@ -87,7 +87,7 @@ type op struct {
 	jump  *label
 }
 
-// ref as an argument stands for the 8 bytes at an address: the result of an
+// ref as an argument means the 8 bytes at an address: the result of an
 // earlier operation.
 type ref uint64
 

@@ -4,6 +4,7 @@ package native
 
 import (
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -50,23 +51,16 @@ func pins(plan policy.Plan) []pin {
 			}
 		}
 	}
-	for _, r := range plan.Protect {
+	// A directory of a hard link that moves hides the file from the scan of the next run.
+	for _, r := range slices.Concat(plan.Protect, plan.HardLinks) {
 		add(r, readOnly)
 	}
 	for _, r := range plan.Hidden {
 		add(r, unreadable)
 	}
-	for _, r := range plan.HardLinks { // a directory that moves hides the file from the scan of the next run
-		add(r, readOnly)
-	}
-	paths := make([]string, 0, len(set))
-	for p := range set {
-		paths = append(paths, p)
-	}
-	slices.SortFunc(paths, comparePaths)
-	out := make([]pin, 0, len(paths))
+	out := make([]pin, 0, len(set))
 	covered := "" // the last read-only or hidden path; what is in it follows it in order
-	for _, path := range paths {
+	for _, path := range slices.SortedFunc(maps.Keys(set), comparePaths) {
 		p := set[path]
 		if covered != "" && below(path, covered) && (p.how != unreadable || set[covered].how == unreadable) {
 			continue
@@ -133,10 +127,10 @@ func (b *builder) pin(p pin) {
 }
 
 // coversAt has, where the root is served, what is mounted over secrets: who serves
-// it learns there what each stands for, and sees who asks for it.
+// it learns there what each covers, and sees who asks for it.
 const coversAt = "/.holdfast-covers"
 
-// hide covers a secret with something that nobody may read: a file of mode 0, or
+// hide covers a secret with something that no process may read: a file of mode 0, or
 // an empty directory.
 func (b *builder) hide(p pin) {
 	from, fstype := hidden+"/empty", "tmpfs"
@@ -161,11 +155,10 @@ func (b *builder) hide(p pin) {
 func (b *builder) cover(from, fstype string, p pin) {
 	path := p.path
 	b.pinAbove(path)
-	fd, tree := b.slot(), b.slot()
+	fd := b.slot()
 	b.openNoLinks("open hidden "+path, path, unix.O_NOFOLLOW, fd)
 	b.compareIn(fd, p)
-	b.call("clone cover", unix.SYS_OPEN_TREE, []any{unix.AT_FDCWD, b.str(from),
-		unix.OPEN_TREE_CLONE | unix.OPEN_TREE_CLOEXEC | unix.AT_SYMLINK_NOFOLLOW}, into(tree))
+	tree := b.cloneMount("cover", from)
 	b.attributes("make cover read-only", tree, unix.MOUNT_ATTR_RDONLY|unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_NOEXEC)
 	b.attachOver("hide "+path, tree, fd)
 	b.expected(path, fstype, true, true, true)

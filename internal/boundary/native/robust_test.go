@@ -125,7 +125,7 @@ func TestConverse(t *testing.T) {
 				t.Fatal(err)
 			}
 			l := &launch{backend: &Backend{}, builder: &builder{program: newProgram()}}
-			if err := l.converse(&process{control: ours}); err == nil || !strings.Contains(err.Error(), tt.want) {
+			if err := l.handleMessages(&process{control: ours}); err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("error %v, want %q", err, tt.want)
 			}
 		})

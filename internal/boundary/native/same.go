@@ -3,7 +3,6 @@
 package native
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -70,16 +69,4 @@ func asReplaced(step string) error {
 		return nil
 	}
 	return &boundary.PostureError{Diff: []string{path + " " + replaced}}
-}
-
-// same compares a file that was opened for the launch with the one that was judged.
-func same(fd int, was policy.FileID, path string) error {
-	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
-		return fmt.Errorf("looking at %s: %w", path, err)
-	}
-	if was != (policy.FileID{}) && was != (policy.FileID{Dev: st.Dev, Ino: st.Ino}) {
-		return asReplaced(sameSteps + path)
-	}
-	return nil
 }

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-//go:generate go test -run ^TestSeccompGenerated . -args -seccomp.update
+//go:generate go test -run ^TestSeccompGenerated|^TestNetworkMessages . -args -update
 
 // filterOptions changes the filter for tests that take one defence away and
 // look which probe notices. The zero value is the filter that is shipped.
@@ -48,12 +48,6 @@ const x32Bit = 0x40000000
 // maxFilterLen is the kernel's limit on one program (BPF_MAXINSNS).
 const maxFilterLen = 4096
 
-// auditArch maps GOARCH to the value the kernel puts in seccomp_data.arch.
-var auditArch = map[string]uint32{
-	"amd64": unix.AUDIT_ARCH_X86_64,
-	"arm64": unix.AUDIT_ARCH_AARCH64,
-}
-
 // filter compiles the table for arch, a GOARCH name, to classic BPF for
 // SECCOMP_SET_MODE_FILTER. An architecture without a list is an error, never an
 // empty filter.
@@ -81,8 +75,13 @@ type callPolicy struct {
 
 // loadPolicy reads both data files and applies opts.
 func loadPolicy(arch string, opts filterOptions) (*callPolicy, error) {
-	audit, ok := auditArch[arch]
-	if !ok {
+	var audit uint32 // seccomp_data.arch
+	switch arch {
+	case "amd64":
+		audit = unix.AUDIT_ARCH_X86_64
+	case "arm64":
+		audit = unix.AUDIT_ARCH_AARCH64
+	default:
 		return nil, fmt.Errorf("no list for architecture %q", arch)
 	}
 	rules, err := tableRules()

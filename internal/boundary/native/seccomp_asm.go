@@ -3,6 +3,7 @@
 package native
 
 import (
+	"encoding/binary"
 	"fmt"
 	"maps"
 	"slices"
@@ -38,6 +39,18 @@ func bpfReturn(k uint32) unix.SockFilter {
 
 func bpfJump(op uint16, k uint32, yes, no int) unix.SockFilter {
 	return unix.SockFilter{Code: unix.BPF_JMP | op | unix.BPF_K, K: k, Jt: uint8(yes), Jf: uint8(no)}
+}
+
+// encodeFilter lays a program out as the kernel reads it: struct sock_filter
+// (bpf(2), linux/filter.h), one after another.
+func encodeFilter(program []unix.SockFilter) []byte {
+	raw := make([]byte, 0, unix.SizeofSockFilter*len(program))
+	for _, f := range program {
+		raw = binary.LittleEndian.AppendUint16(raw, f.Code)
+		raw = append(raw, f.Jt, f.Jf)
+		raw = binary.LittleEndian.AppendUint32(raw, f.K)
+	}
+	return raw
 }
 
 // compile lays the program out as: architecture, x32 bit, then a balanced

@@ -3,7 +3,7 @@
 package native
 
 import (
-	_ "embed" // for the two data files
+	"embed"
 	"fmt"
 	"slices"
 	"strconv"
@@ -13,12 +13,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Names in the table that stand for no single call.
+// Names in the table that are not those of one call.
 const (
 	nameForeign = "*foreign" // a call of any other architecture
 	nameX32     = "*x32"     // a number with the x32 bit
 	nameUnknown = "*unknown" // a number without a row
 )
+
+// generated are the filters that the table compiles to (ARCH-LEVEL.bpf, in the
+// kernel's own format), and the messages that set up the inner network
+// (NAME.netlink).
+//
+//go:embed generated
+var generated embed.FS
 
 //go:embed syscalls.tsv
 var tableText string
@@ -142,17 +149,8 @@ func parseRule(line string) (callRule, error) {
 
 // errnoAnswers are the errors the table may give; the list is short so that a
 // program meets only errors its authors have met on other systems.
-var errnoAnswers = map[string]unix.Errno{
-	"EPERM":           unix.EPERM,
-	"ENOSYS":          unix.ENOSYS,
-	"EBUSY":           unix.EBUSY,
-	"EINVAL":          unix.EINVAL,
-	"ENOMEM":          unix.ENOMEM,
-	"ENOTTY":          unix.ENOTTY,
-	"EAFNOSUPPORT":    unix.EAFNOSUPPORT,
-	"EPROTONOSUPPORT": unix.EPROTONOSUPPORT,
-	"ESOCKTNOSUPPORT": unix.ESOCKTNOSUPPORT,
-}
+var errnoAnswers = [...]unix.Errno{unix.EPERM, unix.ENOSYS, unix.EBUSY, unix.EINVAL, unix.ENOMEM, unix.ENOTTY,
+	unix.EAFNOSUPPORT, unix.EPROTONOSUPPORT, unix.ESOCKTNOSUPPORT}
 
 func parseAnswer(s string) (uint32, error) {
 	switch s {
@@ -163,8 +161,8 @@ func parseAnswer(s string) (uint32, error) {
 	case "record", "record-full", "record-lookup":
 		return unix.SECCOMP_RET_USER_NOTIF, nil
 	}
-	if e, ok := errnoAnswers[s]; ok {
-		return unix.SECCOMP_RET_ERRNO | uint32(e), nil
+	if i := slices.IndexFunc(errnoAnswers[:], func(e unix.Errno) bool { return unix.ErrnoName(e) == s }); i >= 0 {
+		return unix.SECCOMP_RET_ERRNO | uint32(errnoAnswers[i]), nil
 	}
 	return 0, fmt.Errorf("unknown answer %q", s)
 }
@@ -221,7 +219,7 @@ func parseConstant(s string) (uint32, error) {
 	}
 	var v uint32
 	for _, part := range strings.Split(body, "|") {
-		if c, ok := callConstants[part]; ok {
+		if c, ok := callConstants()[part]; ok {
 			v |= c
 			continue
 		}

@@ -4,6 +4,7 @@ package native
 
 import (
 	"encoding/binary"
+	"fmt"
 
 	"golang.org/x/sys/unix"
 )
@@ -42,8 +43,8 @@ const (
 	msgStore   = 10 // -: the directory for what private files hold comes along; waits for a word
 )
 
-// message appends a step that sends one message; second and third are the
-// addresses of its fields, 0 for none.
+// message appends a step that sends one message. fields are given its address, to
+// fill in its second and third word.
 func (p *program) message(name string, kind uint64, fields ...func(addr uint64)) {
 	addr := p.words(kind, 0, 0)
 	for _, f := range fields {
@@ -69,6 +70,25 @@ func (p *program) rights(buf uint64, size int) (msg uint64, fd ref) {
 // architectures, but with no stack, ids or TLS only the flags matter.
 func (p *program) clone(name string, flags int, pid ref, child *label) {
 	p.call(name, unix.SYS_CLONE, []any{flags | signalChild, 0, 0, 0, 0}, into(pid), goIfZero(child))
+}
+
+// await waits for a word on the control socket; it ends the process when the
+// supervisor is gone.
+func (p *program) await(name string) {
+	gone, next := &label{}, &label{}
+	p.call(name, unix.SYS_READ, []any{fdControl, p.words(0), 8}, goIfZero(gone))
+	p.goTo(next)
+	p.place(gone)
+	p.exit(125)
+	p.place(next)
+}
+
+// mapIDs gives a new user namespace one user and one group, of the same numbers as
+// outside.
+func (b *builder) mapIDs() {
+	b.writeFile("deny setgroups", "/proc/self/setgroups", "deny")
+	b.writeFile("map user id", "/proc/self/uid_map", fmt.Sprintf("%d %d 1", b.facts.uid, b.facts.uid))
+	b.writeFile("map group id", "/proc/self/gid_map", fmt.Sprintf("%d %d 1", b.facts.gid, b.facts.gid))
 }
 
 // exit ends the process.
@@ -136,7 +156,7 @@ func (b *builder) link(l viewLink) {
 }
 
 // openNoLinks opens path without following any link in it: the path was
-// resolved before, and a link that stands there now was put there since. With
+// resolved before, and a link that is there now was put there since. With
 // O_NOFOLLOW in last it may end at a link, which is opened itself (openat2(2)).
 func (b *builder) openNoLinks(name, path string, last uint64, fd ref) {
 	how := b.words(openPath|last, 0, unix.RESOLVE_NO_SYMLINKS|unix.RESOLVE_NO_MAGICLINKS)
@@ -149,7 +169,7 @@ func (b *builder) cloneTree(name string, fd, tree ref) {
 		unix.OPEN_TREE_CLONE | unix.OPEN_TREE_CLOEXEC | unix.AT_EMPTY_PATH | unix.AT_RECURSIVE}, into(tree))
 }
 
-// attributes sets mount attributes on a whole detached tree.
+// attributes sets mount attributes on all mounts of a detached tree.
 func (b *builder) attributes(name string, tree ref, set uint64) {
 	b.call(name, unix.SYS_MOUNT_SETATTR,
 		[]any{tree, b.empty, unix.AT_EMPTY_PATH | unix.AT_RECURSIVE, b.words(set, 0, 0, 0), 32})
@@ -169,6 +189,31 @@ func (b *builder) attachOver(name string, tree, fd ref) {
 		[]any{tree, b.empty, fd, b.empty, unix.MOVE_MOUNT_F_EMPTY_PATH | unix.MOVE_MOUNT_T_EMPTY_PATH})
 	b.closeFD(tree)
 	b.closeFD(fd)
+}
+
+// cloneMount makes a detached copy of the mount at a path, without those below it.
+func (b *builder) cloneMount(name, from string) (tree ref) {
+	tree = b.slot()
+	b.call(name+": clone", unix.SYS_OPEN_TREE, []any{unix.AT_FDCWD, b.str(from),
+		unix.OPEN_TREE_CLONE | unix.OPEN_TREE_CLOEXEC | unix.AT_SYMLINK_NOFOLLOW}, into(tree))
+	return tree
+}
+
+// overlay mounts a writable layer over a directory; work is a directory of the
+// file system of upper (Documentation/filesystems/overlayfs.rst). Nothing in a user
+// namespace may set other marks than attributes of the kind user. (userxattr, since
+// Linux 5.11).
+func (b *builder) overlay(name, lower, upper, work string, attrs int) ref {
+	tree := b.slot()
+	b.filesystem(name, "overlay", [][2]string{{"lowerdir", lower}, {"upperdir", upper}, {"workdir", work}, {"userxattr", ""}}, attrs, tree)
+	return tree
+}
+
+// attachOverlay mounts a writable layer over a directory for good.
+func (b *builder) attachOverlay(name, lower, upper, work, at string) {
+	tree := b.overlay(name, lower, upper, work, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV)
+	b.attach("attach "+at, tree, at)
+	b.expected(at, "overlay", false, true, false)
 }
 
 // filesystem makes a new file system and leaves it detached in tree.

@@ -73,26 +73,25 @@ func (l *launch) prepareTaskID() error {
 	return nil
 }
 
-// owner is who owns a directory on disk.
-type owner struct{ uid, gid int }
-
-// ownerOf looks at a path in which there is no link, and which is what it was.
-func ownerOf(path string, was policy.FileID) (owner, error) {
-	fd, err := openPlain(path)
+// openSame opens a path in which there is no link, and which is what it was when it
+// was judged.
+func openSame(path string, was policy.FileID) (fd int, st unix.Stat_t, err error) {
+	if fd, err = openPlain(path); err != nil {
+		return -1, st, err
+	}
+	if err = unix.Fstat(fd, &st); err != nil {
+		err = fmt.Errorf("looking at %s: %w", path, err)
+	} else if was != (policy.FileID{}) && was != (policy.FileID{Dev: st.Dev, Ino: st.Ino}) {
+		err = asReplaced(sameSteps + path)
+	}
 	if err != nil {
-		return owner{}, err
+		unix.Close(fd)
 	}
-	defer unix.Close(fd)
-	if err := same(fd, was, path); err != nil {
-		return owner{}, err
-	}
-	var st unix.Stat_t
-	err = unix.Fstat(fd, &st)
-	return owner{int(st.Uid), int(st.Gid)}, err
+	return fd, st, err
 }
 
 // openPlain opens a path in which there is no link: it was resolved before, and a
-// link that stands there now was put there since.
+// link that is there now was put there since.
 func openPlain(path string) (int, error) {
 	fd, err := unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{
 		Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS})
@@ -133,14 +132,11 @@ func (l *launch) mapTrees(ns *os.File) error {
 }
 
 func idmappedTree(path string, was policy.FileID, ns *os.File, attrs uint64) (*os.File, error) {
-	fd, err := openPlain(path)
+	fd, _, err := openSame(path, was)
 	if err != nil {
 		return nil, err
 	}
 	defer unix.Close(fd)
-	if err := same(fd, was, path); err != nil {
-		return nil, err
-	}
 	tree, err := unix.OpenTree(fd, "", unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_EMPTY_PATH|unix.AT_RECURSIVE)
 	if err != nil {
 		return nil, fmt.Errorf("cloning the mount of %s: %w", path, err)
@@ -158,10 +154,11 @@ func idmappedTree(path string, was policy.FileID, ns *os.File, attrs uint64) (*o
 // maps every other id to itself: an inode whose id has no mapping could not be
 // written.
 func idmapNamespace(dir string, was policy.FileID, id int) (*os.File, error) {
-	o, err := ownerOf(dir, was)
+	fd, owner, err := openSame(dir, was)
 	if err != nil {
 		return nil, err
 	}
+	unix.Close(fd)
 	// A namespace needs a process until it is open: one that waits for the
 	// end of its standard input and does nothing else.
 	p := newProgram()
@@ -173,7 +170,7 @@ func idmapNamespace(dir string, was policy.FileID, id int) (*os.File, error) {
 	}
 	proc, err := p.start([]*os.File{r}, &syscall.SysProcAttr{
 		Cloneflags:  unix.CLONE_NEWUSER,
-		UidMappings: swap(o.uid, id), GidMappings: swap(o.gid, id),
+		UidMappings: swap(int(owner.Uid), id), GidMappings: swap(int(owner.Gid), id),
 		GidMappingsEnableSetgroups: true,
 	})
 	r.Close()

@@ -74,23 +74,30 @@ var systemView = []viewEntry{
 	{"/etc/ImageMagick-6", "the system's defaults of ImageMagick"},
 }
 
+// found is what an entry is on this host, and where: at its path or where a link
+// there leads.
+func (e viewEntry) found() (real string, st os.FileInfo, ok bool) {
+	st, err := os.Lstat(e.path)
+	if err != nil || st.Mode()&os.ModeSymlink == 0 {
+		return e.path, st, err == nil
+	}
+	if real, err = filepath.EvalSymlinks(e.path); err == nil {
+		st, err = os.Stat(real)
+	}
+	return real, st, err == nil
+}
+
 // SystemView is what every boundary shows besides the policy's paths, for
 // explanations. The files that are written afresh for each boundary
 // (/etc/passwd, /etc/group, /etc/hosts, /etc/nsswitch.conf, /etc/resolv.conf)
 // and the private trees (/proc, /dev, /tmp, /run, the home) are not host paths
-// and do not stand in it.
+// and are not listed.
 func SystemView() []policy.PathRule {
 	var rules []policy.PathRule
 	for _, e := range systemView {
-		st, err := os.Lstat(e.path)
-		if err != nil {
+		real, _, ok := e.found()
+		if !ok {
 			continue
-		}
-		real := e.path
-		if st.Mode()&os.ModeSymlink != 0 {
-			if real, err = filepath.EvalSymlinks(e.path); err != nil {
-				continue
-			}
 		}
 		rules = append(rules, policy.PathRule{
 			Path: real, At: e.path, Access: policy.Read,
@@ -131,25 +138,14 @@ type system struct {
 // systemParts looks up the fixed view on this host.
 func systemParts() (s system) {
 	for _, e := range systemView {
-		st, err := os.Lstat(e.path)
-		if err != nil {
+		target, err := os.Readlink(e.path)
+		if err == nil && inView(e.path, target) {
+			s.links = append(s.links, viewLink{e.path, target})
 			continue
 		}
-		if st.Mode()&os.ModeSymlink != 0 {
-			target, err := os.Readlink(e.path)
-			if err == nil && inView(e.path, target) {
-				s.links = append(s.links, viewLink{e.path, target})
-				continue
-			}
-		}
-		real := e.path
-		if st.Mode()&os.ModeSymlink != 0 {
-			if real, err = filepath.EvalSymlinks(e.path); err != nil {
-				continue
-			}
-			if st, err = os.Stat(real); err != nil {
-				continue
-			}
+		real, st, ok := e.found()
+		if !ok {
+			continue
 		}
 		switch {
 		case st.Mode().IsRegular() && st.Size() <= copyMax:
@@ -169,5 +165,5 @@ func inView(path, target string) bool {
 	if !filepath.IsAbs(target) {
 		target = filepath.Join(filepath.Dir(path), target)
 	}
-	return target == "/usr" || len(target) > 5 && target[:5] == "/usr/"
+	return below(target, "/usr")
 }

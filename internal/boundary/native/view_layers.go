@@ -16,7 +16,7 @@ import (
 	"holdfast.dev/holdfast/internal/policy"
 )
 
-// reviewStore is where the storage of a review stands during the launch.
+// reviewStore is where the storage of a review is mounted during the launch.
 const reviewStore = hidden + "/review"
 
 // viewSteps begins the names of steps that fail where no layer can be laid over
@@ -114,9 +114,8 @@ func storePart(spec boundary.Spec) part {
 }
 
 // attachView lays a writable layer on the host's disk over the workspace. Only
-// the layer is written to; the marks in it are attributes of the kind user., for
-// nothing inside a user namespace may set others. The layers share their owner's
-// id map, so that what is written belongs on disk to the workspace's owner.
+// the layer is written to. The layers share their owner's id map, so that what is
+// written belongs on disk to the workspace's owner.
 // Without "volatile": what a run did must outlive a crash of the machine.
 func (b *builder) attachView(p part) {
 	lower := fmt.Sprintf("%s/lower%d", hidden, len(b.expect))
@@ -124,12 +123,7 @@ func (b *builder) attachView(p part) {
 	b.mkdirOne(reviewStore, 0o755)
 	b.attach("attach lower layer of "+p.at, b.trees[p.at], lower)
 	b.attach("attach storage of the review", b.trees[reviewStore], reviewStore)
-	tree := b.slot()
-	b.filesystem(viewSteps+"layers of "+p.at, "overlay",
-		[][2]string{{"lowerdir", lower}, {"upperdir", reviewStore + "/upper"}, {"workdir", reviewStore + "/work"}, {"userxattr", ""}},
-		unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV, tree)
-	b.attach("attach "+p.at, tree, p.at)
-	b.expected(p.at, "overlay", false, true, false)
+	b.attachOverlay(viewSteps+"layers of "+p.at, lower, reviewStore+"/upper", reviewStore+"/work", p.at)
 }
 
 // grown are the parts whose growth counts, with the storage of the review.
@@ -156,24 +150,20 @@ func (l *launch) layerDevice(p *process) (uint64, error) {
 }
 
 // tryView lays a layer on this host's disk over a directory, as a review does.
-func tryView(context.Context) (string, error) {
+func tryView() error {
 	dir, err := os.MkdirTemp("", "holdfast-check-")
 	if err != nil {
-		return "", err
+		return err
 	}
 	defer removeView(dir)
 	for _, d := range []string{"lower", "upper", "work"} {
 		if err := os.Mkdir(filepath.Join(dir, d), 0o700); err != nil {
-			return "", err
+			return err
 		}
 	}
-	err = trial(func(b *builder) {
-		b.inNamespaces(func() {
-			b.filesystem(viewSteps+"layers", "overlay", [][2]string{{"lowerdir", dir + "/lower"}, {"upperdir", dir + "/upper"},
-				{"workdir", dir + "/work"}, {"userxattr", ""}}, 0, b.slot())
-		})
+	return trial(func(b *builder) {
+		b.inNamespaces(func() { b.overlay(viewSteps+"layers", dir+"/lower", dir+"/upper", dir+"/work", 0) })
 	})
-	return "laid a writable layer on disk over a directory", err
 }
 
 // removeView removes a directory with a work directory of overlayfs in it.

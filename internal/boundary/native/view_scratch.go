@@ -78,7 +78,7 @@ func (b *builder) scratch() {
 			continue
 		}
 		b.mkdir(s.at, s.mode)
-		b.trees[s.at] = b.copyMount("private "+s.at, s.at) // before another private directory is mounted above it
+		b.trees[s.at] = b.cloneMount("private "+s.at, s.at) // before another private directory is mounted above it
 	}
 	b.mkdirOne(hidden+"/emptydir", 0o555)
 	b.file(hidden+"/empty", "", 0)
@@ -98,27 +98,17 @@ func (b *builder) attachScratch(s scratch) {
 		from := hidden + "/" + s.name
 		work := from + ".work"
 		b.mkdirOne(work, 0o700)
-		b.overlay("private "+s.at, s.at, from, work, s.at)
+		b.attachOverlay("private "+s.at, s.at, from, work, s.at)
 		return
 	}
 	tree, fstype := b.trees[s.at], "fuse"
 	if b.keeps(s) == plain {
-		tree, fstype = b.copyMount("private "+s.at, hidden+"/"+s.name), "tmpfs"
+		tree, fstype = b.cloneMount("private "+s.at, hidden+"/"+s.name), "tmpfs"
 	}
 	if !s.exec {
-		b.limit("private "+s.at, tree, unix.MOUNT_ATTR_NOEXEC)
+		b.attributes("private "+s.at+": restrict", tree, unix.MOUNT_ATTR_NOEXEC)
 	}
 	b.attach("private "+s.at, tree, s.at)
 	b.over[s.at] = b.keeps(s) == plain // else it is the root itself
 	b.expected(s.at, fstype, false, true, !s.exec)
-}
-
-// overlay lays a private writable layer over a directory
-// (Documentation/filesystems/overlayfs.rst, userxattr since Linux 5.11).
-func (b *builder) overlay(name, lower, upper, work, at string) {
-	tree := b.slot()
-	b.filesystem(name, "overlay", [][2]string{{"lowerdir", lower}, {"upperdir", upper}, {"workdir", work}, {"userxattr", ""}},
-		unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV, tree)
-	b.attach("attach "+at, tree, at)
-	b.expected(at, "overlay", false, true, false)
 }

@@ -14,8 +14,8 @@ import (
 	"holdfast.dev/holdfast/internal/policy"
 )
 
-// hidden is where parts of the launch stand that must not be in view: it is
-// detached before the command runs.
+// hidden has what the launch needs and must not be in view: it is detached before the
+// command runs.
 const hidden = "/.holdfast"
 
 // isDir looks at a path in which there is no link.
@@ -42,7 +42,9 @@ func (b *builder) openSources() {
 		b.trees[store.at] = b.openSource(store)
 	}
 	for _, d := range devices {
-		b.trees["/dev/"+d] = b.openDevice(d)
+		name := "/dev/" + d
+		b.trees[name] = b.cloneMount(name, name)
+		b.attributes(name+": restrict", b.trees[name], unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NOEXEC)
 	}
 }
 
@@ -71,17 +73,8 @@ func (p part) attributes(omit map[string]bool) uint64 {
 }
 
 // devices are the device nodes in view. tty is the controlling terminal of
-// whoever opens it, so it is the boundary's own.
+// the process that opens it, so it is the boundary's own.
 var devices = []string{"full", "null", "random", "tty", "urandom", "zero"}
-
-func (b *builder) openDevice(name string) ref {
-	tree := b.slot()
-	b.call("clone /dev/"+name, unix.SYS_OPEN_TREE, []any{unix.AT_FDCWD, b.str("/dev/" + name),
-		unix.OPEN_TREE_CLONE | unix.OPEN_TREE_CLOEXEC | unix.AT_SYMLINK_NOFOLLOW}, into(tree))
-	b.call("restrict /dev/"+name, unix.SYS_MOUNT_SETATTR, []any{tree, b.empty, unix.AT_EMPTY_PATH,
-		b.words(unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NOEXEC, 0, 0, 0), 32})
-	return tree
-}
 
 // newRoot changes to an empty root and lets go of the host's.
 func (b *builder) newRoot() {
@@ -172,32 +165,9 @@ func (b *builder) ruleLinks() []viewLink {
 // throughLink says whether a name lies below another link of the policy's, and so
 // is there when that is.
 func throughLink(at string, rules []policy.PathRule) bool {
-	for _, r := range rules {
-		if r.At != "" && r.At != r.Path && at != r.At && below(at, r.At) {
-			return true
-		}
-	}
-	return false
-}
-
-// bind mounts one path of the new root at another.
-func (b *builder) bind(name, from, to string, attrs uint64) {
-	tree := b.copyMount(name, from)
-	b.limit(name, tree, attrs)
-	b.attach(name, tree, to)
-}
-
-// copyMount makes a detached copy of the mount at a path of the new root.
-func (b *builder) copyMount(name, from string) (tree ref) {
-	tree = b.slot()
-	b.call(name+": clone", unix.SYS_OPEN_TREE, []any{unix.AT_FDCWD, b.str(from),
-		unix.OPEN_TREE_CLONE | unix.OPEN_TREE_CLOEXEC | unix.AT_SYMLINK_NOFOLLOW}, into(tree))
-	return tree
-}
-
-// limit sets mount attributes on a detached mount.
-func (b *builder) limit(name string, tree ref, attrs uint64) {
-	b.call(name+": restrict", unix.SYS_MOUNT_SETATTR, []any{tree, b.empty, unix.AT_EMPTY_PATH, b.words(attrs, 0, 0, 0), 32})
+	return slices.ContainsFunc(rules, func(r policy.PathRule) bool {
+		return r.At != "" && r.At != r.Path && at != r.At && below(at, r.At)
+	})
 }
 
 // attachCopy lays a private writable layer over a host directory: the layer is
@@ -215,7 +185,7 @@ func (b *builder) attachCopy(p part) {
 		b.mkdirOne(d, 0o755)
 	}
 	b.attach("attach lower layer of "+p.at, b.trees[p.at], lower)
-	b.overlay("layers of "+p.at, lower, upper, work, p.at)
+	b.attachOverlay("layers of "+p.at, lower, upper, work, p.at)
 }
 
 // etc writes the files that name users and hosts: the host's own would say who
@@ -248,7 +218,7 @@ func (b *builder) resolvConf() string {
 	return "nameserver " + boundary.NameServer + "\noptions edns0\n"
 }
 
-// ownFiles puts the files of the run into view. One that stands in a host tree
+// ownFiles puts the files of the run into view. One in a host tree
 // covers the host's.
 func (b *builder) ownFiles() {
 	for i, f := range b.spec.Files {
@@ -313,7 +283,9 @@ func (b *builder) proc() {
 		case m.dir:
 			from = hidden + "/emptydir"
 		}
-		b.bind("mask "+m.path, from, m.path, unix.MOUNT_ATTR_RDONLY|unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_NOEXEC)
+		tree := b.cloneMount("mask "+m.path, from)
+		b.attributes("mask "+m.path+": restrict", tree, unix.MOUNT_ATTR_RDONLY|unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_NOEXEC)
+		b.attach("mask "+m.path, tree, m.path)
 		b.expected(m.path, typ, true, true, true)
 	}
 }

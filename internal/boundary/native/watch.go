@@ -76,7 +76,7 @@ func (w watches) start(p *process, limits policy.Limits) {
 			m.others = otherFiles(m.device, p.done)
 			p.each(func() {
 				if m.over() {
-					p.Kill("memory limit of " + size(limits.Memory))
+					p.Kill("memory limit of " + policy.FormatSize(limits.Memory))
 				}
 			})
 		})
@@ -86,7 +86,7 @@ func (w watches) start(p *process, limits policy.Limits) {
 			defer d.close()
 			p.each(func() {
 				if what := d.over(); what != "" {
-					p.Kill(fmt.Sprintf("disk limit of %s: %s", size(limits.Disk), what))
+					p.Kill(fmt.Sprintf("disk limit of %s: %s", policy.FormatSize(limits.Disk), what))
 				}
 			})
 		})

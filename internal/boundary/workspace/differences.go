@@ -362,7 +362,7 @@ func (d *differ) group(at string, deps []string) (string, bool) {
 		if string(fold([]byte(path.Base(p)), nil)) == ".git" || slices.Contains(d.t.Repos, Name(p)) {
 			rest := strings.TrimPrefix(at[len(p):], "/")
 			first, _, deeper := strings.Cut(rest, "/")
-			if isRefDir([]byte(first)) || !deeper && gitsOwn[rest] {
+			if isRefDir([]byte(first)) || !deeper && slices.Contains(gitsOwn, rest) {
 				return p, true
 			}
 		}
@@ -374,7 +374,5 @@ func (d *differ) group(at string, deps []string) (string, bool) {
 
 // gitsOwn are files of a repository that git writes in the course of work and
 // that say nothing which a host would execute.
-var gitsOwn = map[string]bool{
-	"HEAD": true, "ORIG_HEAD": true, "FETCH_HEAD": true, "index": true, "packed-refs": true,
-	"COMMIT_EDITMSG": true, "AUTO_MERGE": true, "MERGE_HEAD": true, "MERGE_MODE": true, "MERGE_MSG": true, "gc.log": true, "gc.pid": true,
-}
+var gitsOwn = []string{"HEAD", "ORIG_HEAD", "FETCH_HEAD", "index", "packed-refs",
+	"COMMIT_EDITMSG", "AUTO_MERGE", "MERGE_HEAD", "MERGE_MODE", "MERGE_MSG", "gc.log", "gc.pid"}

@@ -89,7 +89,8 @@ func optionIsHarmless(s setting) bool {
 }
 
 // steps are the commands of a list of steps (git-rebase(1)) that execute nothing.
-var steps = strings.Fields("p pick r reword e edit s squash f fixup b break d drop l label t reset m merge u update-ref noop revert")
+var steps = []string{"p", "pick", "r", "reword", "e", "edit", "s", "squash", "f", "fixup", "b", "break", "d", "drop", "l", "label",
+	"t", "reset", "m", "merge", "u", "update-ref", "noop", "revert"}
 
 // harmOfSteps judges the steps of a rebase. Git takes a line apart at blanks,
 // tabs and carriage returns.

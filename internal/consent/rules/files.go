@@ -28,8 +28,10 @@ var programTrees = []string{"/boot", "/bin", "/etc", "/lib", "/lib32", "/lib64",
 
 // gitParts are the programs that git starts for a push and that are not itself,
 // where distributions put them: they too are no commands.
-var gitParts = strings.Fields(`/usr/lib/git-core/git /usr/lib/git-core/git-remote-http /usr/lib/git-core/git-http-push /usr/lib/git-core/git-imap-send
-	/usr/libexec/git-core/git /usr/libexec/git-core/git-remote-http /usr/libexec/git-core/git-http-push /usr/libexec/git-core/git-imap-send`)
+var gitParts = []string{
+	"/usr/lib/git-core/git", "/usr/lib/git-core/git-remote-http", "/usr/lib/git-core/git-http-push", "/usr/lib/git-core/git-imap-send",
+	"/usr/libexec/git-core/git", "/usr/libexec/git-core/git-remote-http", "/usr/libexec/git-core/git-http-push", "/usr/libexec/git-core/git-imap-send",
+}
 
 func newFiles(names []string, h Host) *files {
 	slices.Sort(names)

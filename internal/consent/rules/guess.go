@@ -3,11 +3,13 @@ package rules
 import (
 	"slices"
 	"strings"
+	"sync"
 )
 
 // gitCommands are git's own, as far as every installation has them. One more
 // would only make git less sure of what was meant.
-var gitCommands = strings.Fields(`add am annotate apply archive bisect blame branch bundle cat-file check-attr check-ignore
+var gitCommands = sync.OnceValue(func() []string {
+	return strings.Fields(`add am annotate apply archive bisect blame branch bundle cat-file check-attr check-ignore
 	check-mailmap check-ref-format checkout checkout-index cherry cherry-pick clean clone column commit commit-graph
 	commit-tree config count-objects credential credential-cache credential-store describe diagnose diff diff-files
 	diff-index diff-tree difftool fast-export fast-import fetch fetch-pack fmt-merge-msg for-each-ref for-each-repo
@@ -19,6 +21,7 @@ var gitCommands = strings.Fields(`add am annotate apply archive bisect blame bra
 	show show-branch show-index show-ref sparse-checkout stage stash status stripspace submodule switch symbolic-ref tag
 	unpack-file unpack-objects update-index update-ref update-server-info upload-archive upload-pack var verify-commit
 	verify-pack verify-tag version whatchanged worktree write-tree`)
+})
 
 // autocorrected is the command that git takes a word for which it does not know, where
 // help.autocorrect tells it to guess; "" for none. It goes on as that command
@@ -26,11 +29,11 @@ var gitCommands = strings.Fields(`add am annotate apply archive bisect blame bra
 // is told to can stand in files and variables that are not looked at here.
 func autocorrected(word string) string {
 	const similar, longest = 7, 32 // as help.c has it; a longer word is like none
-	if len(word) < 2 || len(word) > longest || slices.Contains(gitCommands, word) {
+	if len(word) < 2 || len(word) > longest || slices.Contains(gitCommands(), word) {
 		return ""
 	}
 	best, least := "", similar
-	for _, one := range gitCommands {
+	for _, one := range gitCommands() {
 		switch d := editCost(word, one) + 1; {
 		case d < least:
 			best, least = one, d

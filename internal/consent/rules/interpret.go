@@ -74,7 +74,7 @@ func (r *reader) interpreted(name string, args []string) {
 }
 
 // runners are the modules of Python that execute another, or a file.
-var runners = strings.Fields("runpy cProfile profile trace pdb coverage debugpy viztracer scalene")
+var runners = []string{"runpy", "cProfile", "profile", "trace", "pdb", "coverage", "debugpy", "viztracer", "scalene"}
 
 // module reads what a module of Python would execute.
 func (r *reader) module(name string, args []string) {

@@ -141,13 +141,13 @@ func (m *Matcher) Judge(a event.Attempt) Judgement {
 			best, failed = one, err != nil
 		}
 	}
-	over.Over(f)
+	over.Reset(f)
 	for _, one := range l.once {
 		try(one)
 	}
 	for _, r := range m.readings(a) {
 		f.reading = r
-		over.Over(f)
+		over.Reset(f)
 		l.candidates(r, a.Cut, try)
 	}
 	if best == nil {
@@ -265,7 +265,7 @@ func (m *Matcher) Possible(a event.Attempt) (out []string) {
 	var met []*prepared
 	for _, r := range m.readings(a) {
 		over := new(expr.Attempted)
-		over.Over(attemptFields{attempt: &a, reading: r})
+		over.Reset(attemptFields{attempt: &a, reading: r})
 		for _, one := range l.all {
 			if matches, err := one.matches(over); (matches || err != nil) && !slices.Contains(met, one) {
 				met = append(met, one)

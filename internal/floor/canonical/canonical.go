@@ -27,12 +27,12 @@ const (
 )
 
 // JSON writes a JSON value in its only form, so that rules, screens, the
-// record and whoever acts on it read the same: no white space, no escape that is
+// record and the program that acts on it read the same: no white space, no escape that is
 // not needed, the members of objects in the order of their names, numbers that
 // are equal alike (22, 22.0 and 2.2e1 are 22). Half of a surrogate pair becomes
 // U+FFFD.
 //
-// An object in which a name stands twice is refused at every depth, also when the
+// An object in which a name is twice is refused at every depth, also when the
 // two differ in upper and lower case: readers differ in which one counts, and some
 // (encoding/json among them) take both for the same name.
 func JSON(value []byte) ([]byte, error) {
@@ -147,7 +147,7 @@ func (c *writer) list(depth int) error {
 	return nil
 }
 
-// member is one of an object; its text stands in the output from begin to end.
+// member is one of an object; its text is in the output from begin to end.
 type member struct {
 	name       string
 	begin, end int
@@ -212,7 +212,7 @@ func (c *writer) reorder(begin int, all []member) {
 	c.out = append(c.out, '}')
 }
 
-// unambiguous refuses a name that stands twice, in whatever case.
+// unambiguous refuses a name that is there twice, in whatever case.
 func unambiguous(all []member) error {
 	seen := make(map[string]string, len(all))
 	for _, m := range all {

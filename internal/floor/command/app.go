@@ -58,7 +58,7 @@ func New(name string) (*App, error) {
 	return &App{Name: name, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Env: os.Environ(), Dir: dir}, nil
 }
 
-// Attach gives root the streams of a, and the way in which usage errors are told.
+// Attach gives root the streams of a, and the form of usage errors.
 func (a *App) Attach(root *cobra.Command) {
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.SetIn(a.Stdin)
@@ -78,7 +78,7 @@ func (a *App) Attach(root *cobra.Command) {
 func (a *App) addVersionFlag(root *cobra.Command) {
 	run := root.RunE
 	short := "v"
-	if root.Flags().ShorthandLookup(short) != nil { // it stands for something else there
+	if root.Flags().ShorthandLookup(short) != nil { // it means something else there
 		short = ""
 	}
 	asked := root.Flags().BoolP("version", short, false, "version for "+a.Name)

@@ -12,7 +12,7 @@ import (
 const most = 4 << 10
 
 // Clean is s as a person can read it in one line, see [text.Line]. The spaces of a
-// text that has nothing else are escaped too, for nobody sees them.
+// text that has nothing else are escaped too, for they are not seen.
 func Clean(s string) string {
 	head := text.Head(s, most)
 	shown := text.Line(head)

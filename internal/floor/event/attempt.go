@@ -16,7 +16,7 @@ const (
 )
 
 // Attempt is something that is about to happen and has not happened yet, as far
-// as whoever carries it out knows of it. Strings are bytes as they came.
+// as the sensor that sees it knows of it. Strings are bytes as they came.
 type Attempt struct {
 	Kind    Kind
 	Process Process // who asks; of an exec, what would be executed: executable, its hash, argv, working directory
@@ -64,7 +64,7 @@ type Ruling struct {
 	Verdict Verdict // Allowed, Denied, or Unknown: a human has to say, and Wait returns what he said
 	Granted bool    // Allowed because of a human's answer, and not because no rule is about it
 	Rule    string  // that decided or asks, as file:line
-	Reason  string  // in words, for whoever is refused
+	Reason  string  // in words, for the program that is refused
 
 	// Unlisted is the file of an execution that the policy's list of programs does
 	// not have, whatever the verdict; "" for none.

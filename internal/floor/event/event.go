@@ -13,7 +13,7 @@ import (
 type Verdict int
 
 // The zero value is Unknown, so that a forgotten assignment never reads as
-// permission. It stands for what could not be found out, such as the object of
+// permission. It is also the answer where something could not be found out, such as the object of
 // a call whose process died while it was read.
 const (
 	Unknown Verdict = iota
@@ -149,14 +149,14 @@ const (
 
 	ToolCall   = "tool.call"   // an agent is about to use a tool; Object is its name, see package hooks for Detail
 	ToolResult = "tool.result" // and has used it
-	ToolLost   = "tool.lost"   // a report of that kind is missing or could not be read; Detail: reason, and count where it stands for several
+	ToolLost   = "tool.lost"   // a report of that kind is missing or could not be read; Detail: reason, and count where it is one for several
 	ToolList   = "tool.list"   // which tools a server offers; Object is the server
 	ToolDrop   = "tool.drop"   // what was not passed on between an agent and a server; Object says who wrote it: agent or server
 
 	ApprovalRequest = "approval.request" // something waits for an answer; Object is what the event of the attempt would be about; Detail: id, rule, digest
 	ApprovalAnswer  = "approval.answer"  // an answer, or that none came in time; Detail: id, by, scope, reason, grant
 	ApprovalUse     = "approval.use"     // an answer covers an attempt; Detail: grant, left
-	ApprovalRule    = "approval.rule"    // denied without asking: by a rule, beyond a limit, because nobody is asked; Detail: outcome, reason
+	ApprovalRule    = "approval.rule"    // denied without asking: by a rule, beyond a limit, because there is no one to ask; Detail: outcome, reason
 	ApprovalRevoke  = "approval.revoke"  // a grant was taken back; Detail: grant, by
 	ApprovalExpire  = "approval.expire"  // the time of a grant is over; Detail: grant, left
 	ReviewAnswer    = "review.answer"    // a change that waits was accepted or rejected; Object is its path
@@ -167,7 +167,7 @@ const (
 
 	RecordBegin = "record.begin" // first record: Detail says what is recorded and by which sensors
 	RecordDrop  = "record.drop"  // events of a sensor that are lost for the log; Detail: of (the sensor), from, to, reason
-	RecordCut   = "record.cut"   // events that stand summarised; Detail: of, from, to, counts by action, reason
+	RecordCut   = "record.cut"   // events that are summarised; Detail: of, from, to, counts by action, reason
 	RecordBlind = "record.blind" // from here on the run's sensors do not see something; Object is one of the Blind constants; Detail: reason, seen
 )
 

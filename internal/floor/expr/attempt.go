@@ -8,7 +8,7 @@ import (
 )
 
 // attemptField is a name that a condition on an attempt can use, and the kinds
-// of attempts that whoever uses it most likely means; none for any.
+// of attempts that a condition with it is most likely about; none for any.
 type attemptField struct {
 	Field
 	about []event.Kind
@@ -92,7 +92,7 @@ func (p *Program) About() []event.Kind {
 		return out
 	}
 	named := map[string]bool{}
-	p.tree.visit(func(n *node) {
+	p.tree.walk(func(n *node) {
 		if n.op == opField || n.op == opBound {
 			named[n.name] = true
 		}
@@ -183,12 +183,12 @@ type Attempted struct {
 	asked  uint64 // a bit for each of values that is there
 }
 
-// Over begins anew with other fields.
-func (a *Attempted) Over(f Fields) { a.of, a.asked = f, 0 }
+// Reset begins anew with other fields.
+func (a *Attempted) Reset(f Fields) { a.of, a.asked = f, 0 }
 
 // Field implements Fields.
 func (a *Attempted) Field(name string) (any, bool) {
-	number, found := attempts().index()[name]
+	number, found := attempts().index[name]
 	if !found {
 		return nil, false
 	}

@@ -143,7 +143,7 @@ func compareWithCEL(t *testing.T, env *cel.Env, condition string, samples []Fiel
 
 func over(f Fields) *Attempted {
 	a := new(Attempted)
-	a.Over(f)
+	a.Reset(f)
 	return a
 }
 

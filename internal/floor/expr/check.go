@@ -115,7 +115,7 @@ func (c *checker) resolve(n *node) error {
 		n.op, n.typ = opBound, c.elem
 		return nil
 	}
-	i, found := c.over.index()[n.name]
+	i, found := c.over.index[n.name]
 	if !found {
 		return c.unknown(n)
 	}

@@ -10,7 +10,7 @@ var (
 	errUnknown = errors.New("it is not known in full")
 )
 
-// Unknown is the value of a field that cannot be told, such as a command line
+// Unknown is the value of a field that is not known, such as a command line
 // that was cut: a condition fails whose result depends on it.
 var Unknown = unknown{}
 
@@ -280,7 +280,7 @@ func (n *node) text() (string, bool) { return n.value.text, n.op == opLiteral &&
 // Names reports whether a condition names any of some fields.
 func (p *Program) Names(fields ...string) bool {
 	found := false
-	p.tree.visit(func(n *node) {
+	p.tree.walk(func(n *node) {
 		for _, f := range fields {
 			found = found || n.isField(f)
 		}
@@ -288,10 +288,11 @@ func (p *Program) Names(fields ...string) bool {
 	return found
 }
 
-func (n *node) visit(do func(*node)) {
+// walk calls do with each expression of a condition.
+func (n *node) walk(do func(*node)) {
 	do(n)
 	for _, a := range n.args {
-		a.visit(do)
+		a.walk(do)
 	}
 }
 

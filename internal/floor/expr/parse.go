@@ -104,7 +104,7 @@ func (p *parser) unexpected(wanted string) error {
 	return problem(p.token.at, "it cannot be read: %q stands where %s is wanted", p.token.text, wanted)
 }
 
-// expression is a choice (a ? b : c), or what may stand in one.
+// expression is a choice (a ? b : c), or what may be in one.
 func (p *parser) expression() (*node, error) {
 	if p.depth++; p.depth > maxDepth {
 		return nil, problem(p.token.at, "it has more than %d expressions in one another", maxDepth)

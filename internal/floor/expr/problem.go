@@ -61,7 +61,7 @@ func (l *language) names() []string {
 }
 
 // words are what a field can be, where that is a closed list: a condition that
-// compares it with anything else would never be true, and nobody would notice.
+// compares it with anything else would never be true, without a sign of it.
 func words() map[string][]string {
 	return map[string][]string{
 		"verdict": {event.Denied.String(), event.Allowed.String(), event.Unknown.String()},

@@ -3,7 +3,7 @@
 // accepts means what it means there, and the rest is refused by name.
 //
 // A condition is checked before it is used: names, types, the words that a field
-// can have. Whoever wrote the record cannot make a condition expensive: loops do
+// can have. The program that is recorded cannot make a condition expensive: loops do
 // not nest, and the cost of an evaluation is counted.
 package expr
 
@@ -33,7 +33,7 @@ type Program struct {
 type language struct {
 	fields []Field
 	words  map[string][]string                     // what a field can be, where that is a closed list
-	index  func() map[string]int                   // of the fields, by name
+	index  map[string]int                          // of the fields, by name
 	derive func(f Fields, name string) (any, bool) // a field made of others; nil for none
 }
 
@@ -41,13 +41,11 @@ type language struct {
 var events = sync.OnceValue(func() *language { return newLanguage(vocabulary, words(), ofTool) })
 
 func newLanguage(fields []Field, words map[string][]string, derive func(Fields, string) (any, bool)) *language {
-	return &language{fields: fields, words: words, derive: derive, index: sync.OnceValue(func() map[string]int {
-		index := make(map[string]int, len(fields))
-		for i, f := range fields {
-			index[f.Name] = i
-		}
-		return index
-	})}
+	l := &language{fields: fields, words: words, derive: derive, index: make(map[string]int, len(fields))}
+	for i, f := range fields {
+		l.index[f.Name] = i
+	}
+	return l
 }
 
 // Compile checks a condition on events, which must be true or false. The error

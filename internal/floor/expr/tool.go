@@ -36,12 +36,12 @@ func text(v any) string {
 
 // ToolArguments are the arguments of a tool. A condition fails that asks for a name
 // which is there in other letters alone: whether the program that gets the arguments
-// minds them cannot be told.
+// minds them is not known.
 type ToolArguments map[string]string
 
 // Arguments is the first level of the arguments of a tool, which are written as
 // JSON in the form of package canonical: texts as they are, other values as JSON.
-// What is no object, such as one that was cut, stands as a whole under "".
+// What is no object, such as one that was cut, is as a whole under "".
 func Arguments(written string) ToolArguments {
 	var members map[string]json.RawMessage
 	if json.Unmarshal([]byte(written), &members) != nil {

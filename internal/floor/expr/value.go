@@ -80,7 +80,7 @@ func compare(a, b value) int {
 // key looks up what a map has under a key; "" where it has nothing, so that a
 // condition about a detail that only some events have need not ask for it first.
 // It is an error where the key is there in other letters: whether the program
-// that gets the arguments minds them cannot be told.
+// that gets the arguments minds them is not known.
 func (f *frame) key(of value, key string) (text string, found bool, err error) {
 	if m, ok := of.ref.(map[string]string); ok {
 		text, found = m[key]

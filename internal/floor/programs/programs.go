@@ -37,7 +37,7 @@ func Path(env []string) string {
 }
 
 // Find finds a program in the absolute directories of a PATH; others would depend
-// on where one stands. It returns "" where there is none.
+// on the working directory. It returns "" where there is none.
 func Find(name, path string) string {
 	for _, dir := range filepath.SplitList(path) {
 		if !filepath.IsAbs(dir) {
@@ -52,7 +52,7 @@ func Find(name, path string) string {
 }
 
 // Outside returns path, a PATH, without its relative directories and those that lie in
-// dir, where the programs are somebody else's: what is found there is executed.
+// dir, where an agent may write: what is found there is executed.
 func Outside(dir, path string) string {
 	var dirs []string
 	for _, one := range filepath.SplitList(path) {

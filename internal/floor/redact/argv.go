@@ -5,13 +5,23 @@ import (
 	"strings"
 )
 
-// passwordFlags are the short flags of programs behind which a password stands,
-// either joined to them or as the next argument.
-var passwordFlags = map[string][]string{
-	"mysql": {"-p"}, "mysqldump": {"-p"}, "mysqladmin": {"-p"}, "mariadb": {"-p"}, "mariadb-dump": {"-p"},
-	"sshpass": {"-p"}, "redis-cli": {"-a"}, "mongo": {"-p"}, "mongosh": {"-p"}, "mongodump": {"-p"},
-	"docker": {"-p"}, "podman": {"-p"}, "skopeo": {"-p"}, "helm": {"-p"}, "oc": {"-p"},
-	"curl": {"-u", "--user", "-U", "--proxy-user"}, "ldapsearch": {"-w"}, "ldapmodify": {"-w"}, "smbclient": {"-U"},
+// passwordFlags returns the flags of a program behind which a password follows, joined
+// to a short one or as the next argument; none for a program without such flags.
+func passwordFlags(program string) []string {
+	switch program {
+	case "mysql", "mysqldump", "mysqladmin", "mariadb", "mariadb-dump", "sshpass", "mongo", "mongosh", "mongodump",
+		"docker", "podman", "skopeo", "helm", "oc":
+		return []string{"-p"}
+	case "redis-cli":
+		return []string{"-a"}
+	case "curl":
+		return []string{"-u", "--user", "-U", "--proxy-user"}
+	case "ldapsearch", "ldapmodify":
+		return []string{"-w"}
+	case "smbclient":
+		return []string{"-U"}
+	}
+	return nil
 }
 
 // joinedAlone lists the programs that take a password only together with its flag:
@@ -64,7 +74,7 @@ func (r *Redactor) whole(t *table, arg string, v span, c class, clean string) st
 	return clean
 }
 
-// secretArgument says where in an argument a secret stands, by the argument
+// secretArgument says where in an argument a secret is, by the argument
 // itself and the one before it.
 func secretArgument(program string, before []string, arg string) (span, class) {
 	if name, value, ok := strings.Cut(arg, "="); ok && strings.HasPrefix(arg, "-") && !strings.ContainsAny(name, " \n") {
@@ -73,7 +83,7 @@ func secretArgument(program string, before []string, arg string) (span, class) {
 		}
 	}
 	rest := span{to: len(arg)}
-	for _, flag := range passwordFlags[program] {
+	for _, flag := range passwordFlags(program) {
 		if program == "docker" || program == "podman" || program == "helm" || program == "oc" {
 			if !slices.Contains(before[:min(len(before), 4)], "login") {
 				break
@@ -107,8 +117,7 @@ func credentials(arg string, v span, userToo bool) (span, class) {
 	if !userToo {
 		return v, password
 	}
-	sign := ":"
-	user, _, ok := strings.Cut(arg[v.from:], sign)
+	user, _, ok := strings.Cut(arg[v.from:], ":")
 	if !ok {
 		user, _, ok = strings.Cut(arg[v.from:], "%") // of SMB
 	}

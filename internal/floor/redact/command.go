@@ -19,7 +19,7 @@ func wrapped(argv []string) int {
 	if !slices.Contains(wrappers, baseName(argv[0])) {
 		return 0
 	}
-	return max(0, slices.IndexFunc(argv, func(a string) bool { return passwordFlags[baseName(a)] != nil }))
+	return max(0, slices.IndexFunc(argv, func(a string) bool { return passwordFlags(baseName(a)) != nil }))
 }
 
 // isCommand reports whether argument i is a command for a shell.
@@ -28,7 +28,7 @@ func isCommand(argv []string, i int) bool {
 	return strings.HasPrefix(flag, "-") && !strings.HasPrefix(flag, "--") && strings.HasSuffix(flag, "c") && slices.Contains(shells, baseName(argv[0]))
 }
 
-// command masks the passwords in a text for a shell that stand behind the flags of
+// command masks the passwords in a text for a shell that follow the flags of
 // programs. What else is secret in it is found in any text.
 func (r *Redactor) command(text string) string {
 	var before []string // the words from the last program with such flags on
@@ -40,7 +40,7 @@ func (r *Redactor) command(text string) string {
 		case isSeparator(text[word.from]):
 			before = before[:0]
 			continue
-		case passwordFlags[baseName(arg)] != nil:
+		case passwordFlags(baseName(arg)) != nil:
 			before = append(before[:0], arg)
 			continue
 		case len(before) == 0:
@@ -54,7 +54,7 @@ func (r *Redactor) command(text string) string {
 	return replace(text, hits)
 }
 
-// commandHit is the secret in arg, which stands in text, behind a program and the
+// commandHit is the secret in arg, which is in text, behind a program and the
 // words after it.
 func (r *Redactor) commandHit(text string, before []string, arg string, at int) (hit, bool) {
 	v, c := secretArgument(baseName(before[0]), before[1:], arg)

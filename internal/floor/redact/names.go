@@ -27,9 +27,9 @@ var (
 		"accountkey", "authkey", "secretkeybase", "signature"}
 )
 
-// classOf says what a name stands for.
+// classOf says what a name means.
 func classOf(name string) class {
-	if name == "" || !lasts[name[len(name)-1]] {
+	if name == "" || strings.IndexByte(lasts, name[len(name)-1]) < 0 {
 		return ordinary
 	}
 	var flat [wordMost]byte

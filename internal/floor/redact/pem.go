@@ -28,8 +28,8 @@ func (r *Redactor) pem(s string, at, free int) (hit, bool) {
 	return hit{from, to, byShape, mark("private-key", s[from:to], sum(s[from:to]))}, true
 }
 
-// pemLeast is the fewest bytes of a line of a key that is not its last: whoever
-// writes a command hides little of it by calling it one.
+// pemLeast is the fewest bytes of a line of a key that is not its last: a
+// program hides little of a command line by writing it as one.
 const pemLeast = 40
 
 // pemLine returns the end of the line of a key that begins at s[at:], at when
@@ -44,7 +44,7 @@ func pemLine(s string, at int) int {
 		}
 	}
 	to := from
-	for to < len(s) && base64ish[s[to]] && s[to] != '-' {
+	for to < len(s) && base64ish.has(s[to]) && s[to] != '-' {
 		to++
 	}
 	if to-from >= pemLeast || to > from && strings.HasPrefix(s[skipBreaks(s, to):], "-----END ") {

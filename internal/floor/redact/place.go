@@ -13,25 +13,23 @@ const (
 	fileMost     = 128     // of what may be the name of a file
 	gapMost      = 64      // between the values of a list
 	labelMost    = 48      // of what a PEM block is called
-	templateMost = 256     // of what stands for a value
+	templateMost = 256     // of a template in the place of a value
 )
 
 // lasts are the letters in which names of secrets end.
-var lasts = chars("d", "D", "t", "T", "n", "N", "y", "Y", "e", "E", "s", "S", "g", "G", "h", "H", "k", "K")
+const lasts = "dDtTnNyYeEsSgGhHkK"
 
-// placePairs are the signs beside which secrets stand: the end of a name and what
+// placePairs are the signs beside which secrets are found: the end of a name and what
 // separates it from its value.
 func placePairs() []string {
 	pairs := []string{"//", "-B", "[r", "\"=", "'=", " =", "\":", "':", "\",", "',", "u ", "U "}
-	for last, ok := range lasts {
-		if ok {
-			pairs = append(pairs, string(rune(last))+"=", string(rune(last))+":", string(rune(last))+" ")
-		}
+	for _, last := range lasts {
+		pairs = append(pairs, string(last)+"=", string(last)+":", string(last)+" ")
 	}
 	return append(pairs, "r ", "R ", "c ", "C ")
 }
 
-// placed looks for a secret by what stands at s[at-1:at+1]. The hit has no mark
+// placed looks for a secret by the pair at s[at-1:at+1]. The hit has no mark
 // where the text is to be passed over.
 func (r *Redactor) placed(s string, at, free int) (hit, bool) {
 	switch s[at] {
@@ -54,7 +52,7 @@ func (r *Redactor) placed(s string, at, free int) (hit, bool) {
 // nameBefore returns the name that ends at s[end-1].
 func nameBefore(s string, end int) string {
 	from := end
-	for from > 0 && end-from < wordMost && (word[s[from-1]] || s[from-1] == '.') {
+	for from > 0 && end-from < wordMost && (word.has(s[from-1]) || s[from-1] == '.') {
 		from--
 	}
 	return s[from:end]
@@ -158,7 +156,7 @@ func ends(s string, i int) bool {
 		if i > 0 && s[i-1] == '$' && (i < 2 || s[i-2] != '$') { // $$ is one sign
 			return false
 		}
-		return i+1 < len(s) && (alnum[s[i+1]] && !(s[i+1] >= '0' && s[i+1] <= '9') || strings.IndexByte("({_@*", s[i+1]) >= 0)
+		return i+1 < len(s) && (alnum.has(s[i+1]) && !(s[i+1] >= '0' && s[i+1] <= '9') || strings.IndexByte("({_@*", s[i+1]) >= 0)
 	case '}', ']':
 		return i+1 == len(s) || strings.IndexByte(",}] \n\"'", s[i+1]) >= 0
 	case ',': // of JSON and of lists of assignments
@@ -185,7 +183,7 @@ func (r *Redactor) value(s string, v span, c class) (hit, bool) {
 	return hit{v.from, v.to, byPlace, r.markOf(c.kind(), text)}, true
 }
 
-// longToken is the fewest bytes of a token that nobody can guess.
+// longToken is the fewest bytes of a token that cannot be guessed.
 const longToken = 20
 
 func (r *Redactor) markOf(kind, text string) string {
@@ -195,7 +193,7 @@ func (r *Redactor) markOf(kind, text string) string {
 	return mark(kind, text, r.guessable(text))
 }
 
-// harmless says whether a text stands for a value rather than being one: a switch,
+// harmless says whether a text is no secret but something in its place: a switch,
 // a file or a template.
 func harmless(text string) bool {
 	switch strings.ToLower(text) {
@@ -238,7 +236,7 @@ func cookieAt(s string, from int) span {
 	v := span{from: from, to: from}
 	for at := from; at < len(s); {
 		name := at
-		for at < len(s) && (word[s[at]] || s[at] == '.') {
+		for at < len(s) && (word.has(s[at]) || s[at] == '.') {
 			at++
 		}
 		if at == name || at == len(s) || s[at] != '=' {
@@ -312,7 +310,7 @@ func (r *Redactor) afterColon(s string, v span) (hit, bool) {
 	return r.value(s, v, password)
 }
 
-// address masks the password of scheme://user:password@host, and what stands in
+// address masks the password of scheme://user:password@host, and what is in
 // the place of a user when it is long enough for a token; at is the second slash.
 func (r *Redactor) address(s string, at, free int) (hit, bool) {
 	if at < 2 || s[at-2] != ':' {

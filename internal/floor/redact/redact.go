@@ -1,11 +1,11 @@
-// Package redact takes secrets out of what is written down: those that it was
-// told (Hold), in the forms in which programs write them, and what looks like a
-// secret by its own shape or by the place where it stands. In their place stands
-// a mark that is the same for the same secret, so that records can be joined.
+// Package redact takes secrets out of what is written down: those that it is
+// given (Hold), in the forms in which programs write them, and what looks like a
+// secret by its own shape or by its place. A mark replaces each, the same for the
+// same secret, so that records can be joined.
 //
-// What is masked by place is kept short on purpose. Whoever writes a command line
-// must not be able to hide a part of it from the record by calling it a password:
-// such a value ends where a shell would begin something new.
+// What is masked by place is kept short on purpose. A program must not be able to
+// hide a part of a command line from the record by calling it a password: such a
+// value ends where a shell would begin something new.
 package redact
 
 import (
@@ -30,15 +30,15 @@ type Redactor struct {
 	held []held // guarded by mu
 }
 
-// held is a secret that the redactor was told, as it may be written.
+// held is a secret that was given to Hold, as it may be written.
 type held struct {
 	value string
 	mark  string
 	forms []string
 }
 
-// shortest is the fewest bytes of a value that is held: a shorter one stands in
-// ordinary texts too.
+// shortest is the fewest bytes of a value that is held: a shorter one is found
+// in ordinary texts too.
 const shortest = 8
 
 // New returns a Redactor that knows shapes and places and holds nothing.
@@ -119,7 +119,7 @@ func (r *Redactor) mask(t *table, s string) string {
 	return r.scan(t, s, at)
 }
 
-// mark is what stands in the place of a secret: its kind, its first letters
+// mark returns what replaces a secret: its kind, its first letters
 // (fewer of a short one) and its hash.
 func mark(kind, value, hash string) string {
 	var b strings.Builder
@@ -145,7 +145,7 @@ const (
 	markMost   = 128 // bytes of a mark
 )
 
-// sum is the beginning of the SHA-256 of a secret that nobody can guess. It is
+// sum is the beginning of the SHA-256 of a secret that cannot be guessed. It is
 // the hash that the broker writes for the same secret.
 func sum(value string) string {
 	h := sha256.Sum256([]byte(value))
@@ -153,7 +153,7 @@ func sum(value string) string {
 }
 
 // guessable is as sum for what a person may have chosen: without the key of this
-// run nobody can try words against it.
+// run no one can try words against it.
 func (r *Redactor) guessable(value string) string {
 	h := hmac.New(sha256.New, r.key[:])
 	h.Write([]byte(value))

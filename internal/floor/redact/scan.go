@@ -9,7 +9,7 @@ type hit struct {
 	mark     string
 }
 
-// rank says which of two marks stands where what they are for overlaps.
+// rank says which of two marks is written where what they are for overlaps.
 type rank int
 
 const (

@@ -2,7 +2,7 @@ package redact
 
 import "strings"
 
-// shape is a token that is known by its beginning, or by what stands in its middle.
+// shape is a token that is known by its beginning, or by its middle.
 type shape struct {
 	prefix string
 	kind   string
@@ -10,60 +10,68 @@ type shape struct {
 	least  int               // bytes after the prefix, at least
 	most   int               // at most, 0 for any: more, and it is something else
 	check  func(string) bool // of the token from the prefix on; nil for none
-	leads  *charset          // what may stand before the prefix; nil for tokens that begin with it
+	leads  *charset          // what may be before the prefix; nil for tokens that begin with it
 	lead   int               // bytes of that, at least
 }
 
-// charset says which bytes belong to a token.
-type charset [256]bool
+// charset says which characters belong to a token: a bit for each of those below 64,
+// and for each from there to 127. The sets are constants, which cost no start.
+type charset struct{ low, high uint64 }
 
-func chars(ranges ...string) *charset {
-	set := &charset{}
-	for _, r := range ranges {
-		for c := int(r[0]); c <= int(r[len(r)-1]); c++ {
-			set[c] = true
-		}
+func (s *charset) has(c byte) bool {
+	if c < 64 {
+		return s.low>>c&1 != 0
 	}
-	return set
+	return c < 128 && s.high>>(c-64)&1 != 0
 }
 
-var (
-	alnum     = chars("az", "AZ", "09")
-	word      = chars("az", "AZ", "09", "_", "-")
-	dotted    = chars("az", "AZ", "09", "_", "-", ".")
-	capitals  = chars("AZ", "09")
-	digits    = chars("09")
-	hexDigits = chars("af", "AF", "09")
-	webPath   = chars("az", "AZ", "09", "_", "-", "/")
-	tilded    = chars("az", "AZ", "09", "_", "-", ".", "~")
-	base64ish = chars("az", "AZ", "09", "+", "/", "=", "_", "-")
-	anyToken  = chars("az", "AZ", "09", "+", "/", "=", "_", "-", ".")
+const (
+	digit  = (1<<10 - 1) << '0'
+	upper  = (1<<26 - 1) << ('A' - 64)
+	lower  = (1<<26 - 1) << ('a' - 64)
+	score  = 1 << ('_' - 64)
+	signs  = 1<<'+' | 1<<'/' | 1<<'=' | 1<<'-' // of both alphabets of base64
+	aToF   = (1<<6 - 1) << ('A' - 64)
+	letter = upper | lower
 )
 
-// match returns where the token begins and ends whose prefix stands at s[from:]; an
+var (
+	alnum     = &charset{digit, letter}
+	word      = &charset{digit | 1<<'-', letter | score}
+	dotted    = &charset{digit | 1<<'-' | 1<<'.', letter | score}
+	capitals  = &charset{digit, upper}
+	digits    = &charset{digit, 0}
+	hexDigits = &charset{digit, aToF | aToF<<('a'-'A')}
+	webPath   = &charset{digit | 1<<'-' | 1<<'/', letter | score}
+	tilded    = &charset{digit | 1<<'-' | 1<<'.', letter | score | 1<<('~'-64)}
+	base64ish = &charset{digit | signs, letter | score}
+	anyToken  = &charset{digit | signs | 1<<'.', letter | score}
+)
+
+// match returns where the token begins and ends whose prefix is at s[from:]; an
 // end of 0 says that there is none.
 func (p *shape) match(s string, from int) (begin, end int) {
 	if !strings.HasPrefix(s[from:], p.prefix) {
 		return 0, 0
 	}
 	begin = from
-	for begin > 0 && from-begin < leadMost && p.leads != nil && p.leads[s[begin-1]] {
+	for begin > 0 && from-begin < leadMost && p.leads != nil && p.leads.has(s[begin-1]) {
 		begin--
 	}
 	// A word that merely ends in the prefix is something else. Where a token can be
 	// too long or not one after all, the signs in it count as well: each text is then
-	// looked at once, however often the prefix stands in it.
+	// looked at once, however often the prefix is in it.
 	// A = is before a value more often than in it, and what is looked at behind one is
 	// bounded.
-	within := begin > 0 && (alnum[s[begin-1]] || (p.check != nil || p.most > 0) && s[begin-1] != '=' && p.set[s[begin-1]])
+	within := begin > 0 && (alnum.has(s[begin-1]) || (p.check != nil || p.most > 0) && s[begin-1] != '=' && p.set.has(s[begin-1]))
 	if from-begin < p.lead || within && p.leads == nil && !escapeEnds(s, begin) {
 		return 0, 0
 	}
 	first, last := from+len(p.prefix), len(s)
-	if p.set['='] && (p.check != nil || p.most > 0) {
+	if p.set.has('=') && (p.check != nil || p.most > 0) {
 		last = min(last, first+checkedMost)
 	}
-	for end = first; end < last && p.set[s[end]]; end++ {
+	for end = first; end < last && p.set.has(s[end]); end++ {
 	}
 	for end > first && s[end-1] == '.' { // the end of a sentence
 		end--
@@ -75,7 +83,7 @@ func (p *shape) match(s string, from int) (begin, end int) {
 }
 
 const (
-	leadMost    = 64  // how much of a token may stand before what it is known by
+	leadMost    = 64  // how much of a token may be before what it is known by
 	checkedMost = 512 // how much of one may have to be looked at again
 )
 
@@ -102,7 +110,7 @@ func shapeAt(s string, from int) (*shape, int) {
 // down: letters as in English, then signs, digits and capitals.
 const rarity = "etaoinsrhldcumfpgwybvkxjqz/-._$0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
-// anchor is where in the prefix the two bytes stand that it is looked for by:
+// anchor is where in the prefix the two bytes are that it is looked for by:
 // those that are rarest elsewhere.
 func (p *shape) anchor() int {
 	best, most := 0, -1

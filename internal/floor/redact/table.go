@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// table finds where a secret may stand by pairs of bytes: a text without one of
+// table finds where a secret may be by pairs of bytes: a text without one of
 // them is looked at once and left as it is. It is not changed once it is made.
 type table struct {
 	bits   [1 << 16 / 64]uint64 // pairs that mean something
@@ -22,7 +22,7 @@ type table struct {
 type group struct {
 	held   []needle
 	shapes []anchored
-	place  bool // a sign beside which secrets stand
+	place  bool // a sign beside which secrets are found
 }
 
 type needle struct {
@@ -82,7 +82,7 @@ func (t *table) next(s string, at int) int {
 }
 
 // longLine is the fewest bytes of a line of a secret of several that is masked
-// where it stands alone.
+// where it is alone.
 const longLine = 20
 
 // formsOf are the ways in which programs write a value: plain, in base64 of both

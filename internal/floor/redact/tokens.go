@@ -126,7 +126,7 @@ var shapes = []shape{
 	{prefix: "v1.0-", kind: "cloudflare-key", set: word, least: 120},
 	{prefix: "sha256~", kind: "openshift-token", set: word, least: 43},
 	{prefix: "ops_eyJ", kind: "1password-token", set: base64ish, least: 100},
-	{prefix: "A3-", kind: "1password-key", set: chars("AZ", "09", "-"), least: 30, most: 40},
+	{prefix: "A3-", kind: "1password-key", set: &charset{digit | 1<<'-', upper}, least: 30, most: 40},
 	{prefix: "dp.pt.", kind: "doppler-token", set: alnum, least: 40},
 	{prefix: "dp.st.", kind: "doppler-token", set: dotted, least: 40},
 	{prefix: "dp.ct.", kind: "doppler-token", set: alnum, least: 40},
@@ -182,7 +182,7 @@ var shapes = []shape{
 	{prefix: "sk.eyJ", kind: "mapbox-token", set: dotted, least: 60},
 	{prefix: "pk.eyJ", kind: "mapbox-token", set: dotted, least: 60},
 
-	// Known by what stands in the middle.
+	// Known by their middle.
 	{prefix: ".atlasv1.", kind: "terraform-token", set: base64ish, least: 60, leads: alnum, lead: 14},
 	{prefix: "Q~", kind: "azure-secret", set: tilded, least: 31, leads: tilded, lead: 4},
 	{prefix: ":AA", kind: "telegram-token", set: word, least: 32, leads: digits, lead: 5},
@@ -215,7 +215,7 @@ var shapes = []shape{
 	{prefix: "sq0atp-", kind: "square-token", set: word, least: 22},
 	{prefix: "sq0csp-", kind: "square-secret", set: word, least: 40},
 	{prefix: "EAAA", kind: "square-token", set: word, least: 56, most: 64},
-	{prefix: "access_token$", kind: "paypal-token", set: chars("az", "09", "$"), least: 40},
+	{prefix: "access_token$", kind: "paypal-token", set: &charset{digit | 1<<'$', lower}, least: 40},
 	{prefix: "access-sandbox-", kind: "plaid-token", set: word, least: 36},
 	{prefix: "access-development-", kind: "plaid-token", set: word, least: 36},
 	{prefix: "access-production-", kind: "plaid-token", set: word, least: 36},
@@ -243,7 +243,7 @@ var shapes = []shape{
 	{prefix: "hooks.slack.com/workflows/", kind: "slack-webhook", set: webPath, least: 24},
 	{prefix: "hooks.slack.com/triggers/", kind: "slack-webhook", set: webPath, least: 24},
 	{prefix: "discordapp.com/api/webhooks/", kind: "discord-webhook", set: webPath, least: 40},
-	{prefix: "webhook.office.com/webhookb2/", kind: "teams-webhook", set: chars("az", "AZ", "09", "-", "@", "/"), least: 80},
+	{prefix: "webhook.office.com/webhookb2/", kind: "teams-webhook", set: &charset{digit | 1<<'-' | 1<<'/', letter | 1<<('@'-64)}, least: 80},
 }
 
 // threeDots says whether a token has four parts.

@@ -8,14 +8,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What inotify tells of a file, by its inode (inotify(7)).
+// Events of inotify(7).
 const (
-	InAccess   = unix.IN_ACCESS
-	InModify   = unix.IN_MODIFY
-	InOpen     = unix.IN_OPEN
-	InMoveSelf = unix.IN_MOVE_SELF
-	InIgnored  = unix.IN_IGNORED    // the watch is gone
-	InOverflow = unix.IN_Q_OVERFLOW // events were lost
+	InAccess     = unix.IN_ACCESS
+	InModify     = unix.IN_MODIFY
+	InOpen       = unix.IN_OPEN
+	InMoveSelf   = unix.IN_MOVE_SELF
+	InCreate     = unix.IN_CREATE
+	InDelete     = unix.IN_DELETE
+	InDeleteSelf = unix.IN_DELETE_SELF
+	InMoved      = unix.IN_MOVE // from or to
+	InAttrib     = unix.IN_ATTRIB
+	InCloseWrite = unix.IN_CLOSE_WRITE
+	InIgnored    = unix.IN_IGNORED    // the watch is gone
+	InOverflow   = unix.IN_Q_OVERFLOW // events were lost
 )
 
 // Inotify returns a descriptor that watches nothing yet. It can be read with a

@@ -11,7 +11,7 @@ import (
 )
 
 // AsTask calls f on a thread that has the ids of the task, and all capabilities
-// of this process. Nobody else may walk through a tripwire root from outside, as
+// of this process. No other process may walk through a tripwire root from outside, as
 // by /proc/PID/root, not even root (Documentation/filesystems/fuse.rst, "mounting
 // without allow_other"). Where this process has the ids already, f is just called.
 // What f looks up outside the view is no event.

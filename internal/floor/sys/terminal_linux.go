@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// FlushInput drops what a terminal received and nobody has read yet
+// FlushInput drops what a terminal received and no program has read yet
 // (tcflush(3)).
 func FlushInput(f *os.File) error {
 	if err := unix.IoctlSetInt(int(f.Fd()), unix.TCFLSH, unix.TCIFLUSH); err != nil {

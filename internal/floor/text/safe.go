@@ -13,7 +13,7 @@ import (
 )
 
 // Safe returns s with everything escaped that acts on a terminal, hides, or
-// reorders what stands beside it. Newlines and tabs stay. A character is escaped
+// reorders what is beside it. Newlines and tabs stay. A character is escaped
 // as \x1b, \u202e or \U000e0041, a byte that is not UTF-8 as \x9b. A backslash
 // stays, so that Safe(Safe(s)) is Safe(s); for a form in which no two texts look
 // alike use [Exact] or [Word].
