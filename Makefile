@@ -1,10 +1,16 @@
 .PHONY: build prober test lint generate bench prove-agents
 
-# The commit that a build says it was made from; empty outside a repository.
+# What a build says it was made from: the release, and the commit, which is empty
+# outside a repository.
+VERSION =
 COMMIT = $(shell test -e .git && git describe --always --exclude='*' --abbrev=12 --dirty)
 
+# STRIP=-s -w leaves the symbols out, as in a release.
+STRIP =
+STAMP = holdfast.dev/holdfast/internal/floor/command
+
 build: prober ## bin/holdfast and bin/holdfast-prove, static
-	CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags='-X holdfast.dev/holdfast/internal/floor/command.commit=$(COMMIT)' -o bin/ ./cmd/holdfast ./cmd/holdfast-prove
+	CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags='$(strip $(STRIP) -X $(STAMP).commit=$(COMMIT) -X $(STAMP).release=$(or $(VERSION),development))' -o bin/ ./cmd/holdfast ./cmd/holdfast-prove
 
 prober: ## what 'holdfast prove' runs inside; the binary carries it
 	CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o bin/prober ./internal/prove/inside/prober
