@@ -52,6 +52,15 @@ func Main(args []string) int {
 	return a.Report(root.Execute())
 }
 
+// Commands is the tree of all verbs, for those who describe it.
+func Commands() (*cobra.Command, error) {
+	world, err := command.New("holdfast")
+	if err != nil {
+		return nil, err
+	}
+	return newRoot(&app{world}), nil
+}
+
 // statusOf is the exit status that an error means.
 func statusOf(err error) int {
 	switch {
