@@ -1,4 +1,4 @@
-.PHONY: build prober test lint generate bench prove-agents
+.PHONY: build prober test lint generate bench prove-agents release
 
 # What a build says it was made from: the release, and the commit, which is empty
 # outside a repository.
@@ -30,6 +30,9 @@ generate: ## everything that is committed and made by a program
 bench: ## side by side with the bare command, bubblewrap and other networks; writes bench/RESULTS.md
 	tools/needs bench
 	go run ./bench
+
+release: ## bin/release: archives, packages, checksums and a list of what is linked; VERSION=1.2.3, else that of a tag, else development
+	CGO_ENABLED=0 go run -C tools/release . -version '$(VERSION)'
 
 # Status 1 says that something was done. Of an agent's own sandbox that is a
 # finding; inside Holdfast it is a failure, told when all were played.

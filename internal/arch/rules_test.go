@@ -61,6 +61,7 @@ gvisor.dev/gvisor              network/netstack : TCP in user space, where the k
 github.com/modelcontextprotocol/go-sdk agents/gateway test : the protocol of MCP
 github.com/tailscale/hujson    agents/hooks : settings of agents with comments, edited byte by byte
 software.sslmate.com/src/go-pkcs12 network : the trust store that Java reads, with the session's authority in it
+github.com/goreleaser/nfpm      tools/release : packages for Debian and RPM; a module of its own
 github.com/google/nftables     test : encodes the messages of the launch when their table is generated
 github.com/mdlayher/netlink    test : as nftables
 github.com/rhysd/actionlint    test : checks the example for GitHub in docs/ci.md
