@@ -1,4 +1,4 @@
-.PHONY: build prober test lint generate bench prove-agents release
+.PHONY: build prober test lint generate bench prove-agents release test-arm64
 
 # What a build says it was made from: the release, and the commit, which is empty
 # outside a repository.
@@ -20,6 +20,9 @@ test: ## installs what the tests need when it is missing; as root it runs what d
 	tools/needs
 	$(MAKE) prober
 	go run ./tools/suite $(SUITE)
+
+test-arm64: ## the packages whose tests can run in an emulator, as arm64 programs
+	tools/emulated
 
 lint: ## what CI checks without running anything
 	tools/lint

@@ -4,6 +4,7 @@
 package packaging
 
 import (
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +13,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rhysd/actionlint"
+
 	"holdfast.dev/holdfast/internal/testenv"
 )
 
@@ -19,22 +22,23 @@ import (
 // one that is made on the spot.
 const releaseVar = "HOLDFAST_TEST_RELEASE"
 
-// released returns a directory with the files of a release for amd64.
-func released(t *testing.T) string {
-	t.Helper()
-	if dir := os.Getenv(releaseVar); dir != "" {
-		return dir
-	}
-	for _, f := range []testenv.Feature{testenv.Go, testenv.Git, testenv.Make} {
+// TestRootRelease makes a release for amd64 once, and tries it.
+func TestRootRelease(t *testing.T) {
+	for _, f := range []testenv.Feature{testenv.Root, testenv.FreshRoot, testenv.Go, testenv.Git, testenv.Make} {
 		testenv.Need(t, f, nil)
 	}
-	dir := filepath.Join(t.TempDir(), "release")
-	cmd := exec.Command("go", "run", ".", "-version", "development", "-arch", "amd64", "-once", dir)
-	cmd.Dir, cmd.Env = filepath.Join(testenv.ModuleRoot(t), "tools/release"), append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("making a release: %v\n%s", err, out)
+	dir := os.Getenv(releaseVar)
+	if dir == "" {
+		dir = filepath.Join(t.TempDir(), "release")
+		cmd := exec.Command("go", "run", ".", "-version", "development", "-arch", "amd64", "-once", dir)
+		cmd.Dir, cmd.Env = filepath.Join(testenv.ModuleRoot(t), "tools/release"), append(os.Environ(), "CGO_ENABLED=0")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("making a release: %v\n%s", err, out)
+		}
 	}
-	return dir
+	t.Run("package for Debian", func(t *testing.T) { installs(t, dir) })
+	t.Run("recipe of an image", func(t *testing.T) { followsRecipe(t, dir) })
+	t.Run("RPM", func(t *testing.T) { holdsTheSame(t, dir) })
 }
 
 // one returns the only file that pattern matches.
@@ -61,13 +65,12 @@ func readmeCommand(t *testing.T) string {
 	return "holdfast " + string(m[1])
 }
 
-// TestRootPackage installs the package for Debian in a fresh root, runs the first
+// installs puts the package for Debian into a fresh root, runs the first
 // command of the README there as a new user, and removes the package: every file is
-// as it was. The image of the recipe is built there too. The RPM has the same files.
-func TestRootPackage(t *testing.T) {
-	testenv.Need(t, testenv.Root, nil)
-	testenv.Need(t, testenv.FreshRoot, nil)
-	root, dir := testenv.ModuleRoot(t), released(t)
+// as it was.
+func installs(t *testing.T, dir string) {
+	t.Helper()
+	root := testenv.ModuleRoot(t)
 	deb := one(t, filepath.Join(dir, "holdfast_*_amd64.deb"))
 	fresh := filepath.Join(t.TempDir(), "fresh")
 	run(t, nil, "cp", "-a", testenv.FreshRootDir, fresh)
@@ -83,11 +86,60 @@ func TestRootPackage(t *testing.T) {
 	}
 }
 
-// TestRootRPM compares the files of the RPM with those of the package for Debian: it lists both.
-func TestRootRPM(t *testing.T) {
-	testenv.Need(t, testenv.Root, nil)
-	testenv.Need(t, testenv.FreshRoot, nil)
-	dir := released(t)
+// followsRecipe runs the steps of the recipe in a fresh root, but for those
+// that need a network.
+func followsRecipe(t *testing.T, dir string) {
+	t.Helper()
+	recipe, err := os.ReadFile("Containerfile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	script, steps := "", 0
+	for line := range strings.Lines(string(recipe)) {
+		step, is := strings.CutPrefix(line, "RUN ")
+		if is && !strings.HasPrefix(step, "apt-get ") {
+			script, steps = script+step, steps+1
+		}
+	}
+	if steps == 0 {
+		t.Fatal("the recipe has no step")
+	}
+	script += "holdfast version\nholdfast doctor\n"
+	work := t.TempDir()
+	fresh, file := filepath.Join(work, "fresh"), filepath.Join(work, "script")
+	if err := os.WriteFile(file, []byte(script), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	run(t, nil, "cp", "-a", testenv.FreshRootDir, fresh)
+	run(t, nil, "install", "-D", "-t", filepath.Join(fresh, "tmp/holdfast"), one(t, filepath.Join(dir, "holdfast_*_amd64.deb")))
+	out := run(t, nil, filepath.Join(testenv.ModuleRoot(t), "packaging/testdata/enter"), fresh, file)
+	if want := "holdfast run works here with the default profile.\n"; !strings.Contains(out, want) {
+		t.Errorf("%q is not in what was printed:\n%s", want, out)
+	}
+}
+
+// TestWorkflow checks the workflow as GitHub would read it.
+func TestWorkflow(t *testing.T) {
+	lint, err := actionlint.NewLinter(io.Discard, &actionlint.LinterOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile("github.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := lint.Lint("contained.yml", text, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range found {
+		t.Error(e)
+	}
+}
+
+// holdsTheSame compares the files of the RPM with those of the package for Debian: it lists both.
+func holdsTheSame(t *testing.T, dir string) {
+	t.Helper()
 	deb := files(t, `dpkg-deb --fsys-tarfile "$1" | tar -tv`, one(t, filepath.Join(dir, "holdfast_*_amd64.deb")))
 	rpm := files(t, `bsdtar -tvf "$1"`, one(t, filepath.Join(dir, "holdfast-*.x86_64.rpm")))
 	if !slices.Equal(deb, rpm) {

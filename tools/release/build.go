@@ -27,9 +27,6 @@ func (b *build) out() string { return filepath.Join(b.dir, "out") }
 func (b *build) stage(arch string) string { return filepath.Join(b.dir, "stage", arch) }
 
 func (b *build) all() error {
-	if err := b.copySources(b.src()); err != nil {
-		return fmt.Errorf("copying the sources: %w", err)
-	}
 	if err := os.MkdirAll(b.out(), 0o755); err != nil {
 		return err
 	}

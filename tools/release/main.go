@@ -62,16 +62,22 @@ func (r *release) make(out string) (err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(work)) }()
 	first := build{release: r, dir: filepath.Join(work, "a")}
-	if err := first.all(); err != nil {
-		return err
-	}
+	builds := []build{first}
 	if !r.once {
 		// Another length of path, and no object file of the first.
-		second := build{release: r, dir: filepath.Join(work, "elsewhere", "b"), cache: filepath.Join(work, "cache")}
-		if err := second.all(); err != nil {
+		builds = append(builds, build{release: r, dir: filepath.Join(work, "elsewhere", "b"), cache: filepath.Join(work, "cache")})
+	}
+	// At once, so that what is edited meanwhile is in neither.
+	for _, b := range builds {
+		if err := r.copySources(b.src()); err != nil {
+			return fmt.Errorf("copying the sources: %w", err)
+		}
+	}
+	for _, b := range builds {
+		if err := b.all(); err != nil {
 			return err
 		}
-		if err := same(first.out(), second.out()); err != nil {
+		if err := same(first.out(), b.out()); err != nil {
 			return err
 		}
 	}
