@@ -78,7 +78,7 @@ func installs(t *testing.T, dir string) {
 	out := run(t, []string{"README_COMMAND=" + readmeCommand(t)}, filepath.Join(root, "packaging/testdata/enter"), fresh, filepath.Join(root, "packaging/testdata/user"))
 	for _, want := range []string{
 		"cat: /home/newcomer/.ssh/id_rsa: No such file or directory\n", "touch: cannot touch '/usr/local/bin/evil'",
-		".git/hooks/pre-commit: Read-only file system\n", "work done\n", "removed without a trace\n",
+		".git/hooks/pre-commit: Read-only file system\n", "work done\n", "removed without a trace\n", "the profile came and went\n",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is not in what was printed:\n%s", want, out)
