@@ -1,10 +1,16 @@
-.PHONY: build prober test lint generate reference bench prove-agents
+.PHONY: build prober test lint generate reference bench prove-agents release test-arm64
 
-# The commit that a build says it was made from; empty outside a repository.
+# What a build says it was made from: the release, and the commit, which is empty
+# outside a repository.
+VERSION =
 COMMIT = $(shell test -e .git && git describe --always --exclude='*' --abbrev=12 --dirty)
 
+# STRIP=-s -w leaves the symbols out, as in a release.
+STRIP =
+STAMP = holdfast.dev/holdfast/internal/floor/command
+
 build: prober ## bin/holdfast and bin/holdfast-prove, static
-	CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags='-X holdfast.dev/holdfast/internal/floor/command.commit=$(COMMIT)' -o bin/ ./cmd/holdfast ./cmd/holdfast-prove
+	CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags='$(strip $(STRIP) -X $(STAMP).commit=$(COMMIT) -X $(STAMP).release=$(or $(VERSION),development))' -o bin/ ./cmd/holdfast ./cmd/holdfast-prove
 
 prober: ## what 'holdfast prove' runs inside; the binary carries it
 	CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o bin/prober ./internal/prove/inside/prober
@@ -14,6 +20,9 @@ test: ## installs what the tests need when it is missing; as root it runs what d
 	tools/needs
 	$(MAKE) prober
 	go run ./tools/suite $(SUITE)
+
+test-arm64: ## the packages whose tests can run in an emulator, as arm64 programs
+	tools/emulated
 
 lint: ## what CI checks without running anything
 	tools/lint
@@ -28,6 +37,9 @@ reference: build ## bin/reference: the tables that 'holdfast reference' and 'hol
 bench: ## side by side with the bare command, bubblewrap and other networks; writes bench/RESULTS.md
 	tools/needs bench
 	go run ./bench
+
+release: ## bin/release: archives, packages, checksums and a list of what is linked; VERSION=1.2.3, else that of a tag, else development
+	CGO_ENABLED=0 go run -C tools/release . -version '$(VERSION)'
 
 # Status 1 says that something was done. Of an agent's own sandbox that is a
 # finding; inside Holdfast it is a failure, told when all were played.

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/goreleaser/nfpm/v2"
+	_ "github.com/goreleaser/nfpm/v2/deb"
+	"github.com/goreleaser/nfpm/v2/files"
+	_ "github.com/goreleaser/nfpm/v2/rpm"
+)
+
+// packages makes the packages of an architecture for Debian and for RPM.
+func (b *build) packages(arch string) error {
+	for _, format := range []string{"deb", "rpm"} {
+		contents, err := b.contents(arch)
+		if err != nil {
+			return err
+		}
+		packager, err := nfpm.Get(format)
+		if err != nil {
+			return err
+		}
+		info := nfpm.WithDefaults(b.info(arch, contents))
+		if err := nfpm.PrepareForPackager(info, format); err != nil {
+			return err
+		}
+		f, err := os.Create(filepath.Join(b.out(), packager.ConventionalFileName(info)))
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(packager.Package(info, f), f.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *build) info(arch string, contents files.Contents) *nfpm.Info {
+	info := &nfpm.Info{
+		Name: "holdfast", Arch: arch, Platform: "linux", Version: b.packaged(), Release: "1",
+		Section: "utils", Priority: "optional", Maintainer: "The Holdfast authors <maintainers@holdfast.dev>",
+		Description: "Runs AI coding agents inside a boundary that holds\nholdfast contains a command and everything it starts; holdfast-prove shows what a sandbox holds.",
+		Homepage:    "https://holdfast.dev", License: "Apache-2.0", MTime: b.date,
+	}
+	if b.version == development {
+		info.VersionSchema = "none"
+	}
+	info.Contents = contents
+	info.Suggests = []string{"git"}
+	info.Scripts.PostInstall = filepath.Join(b.src(), "packaging/postinstall.sh")
+	info.Scripts.PreRemove = filepath.Join(b.src(), "packaging/preremove.sh")
+	info.RPM.BuildHost, info.RPM.Summary = "release", "Runs AI coding agents inside a boundary that holds"
+	return info
+}
+
+// contents are the files of the stage, below /usr.
+func (b *build) contents(arch string) (files.Contents, error) {
+	var all files.Contents
+	stage := b.stage(arch)
+	err := filepath.WalkDir(stage, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		rel, err := filepath.Rel(stage, path)
+		if err != nil {
+			return err
+		}
+		info, err := e.Info()
+		if err != nil {
+			return err
+		}
+		all = append(all, &files.Content{Source: path, Destination: filepath.Join("/usr", rel), FileInfo: &files.ContentFileInfo{
+			Owner: "root", Group: "root", Mode: fs.FileMode(fileMode(info)), MTime: b.date,
+		}})
+		return nil
+	})
+	// What only this package has is removed with it.
+	for _, dir := range []string{"/usr/share/holdfast", "/usr/share/doc/holdfast"} {
+		all = append(all, &files.Content{Destination: dir, Type: files.TypeDir, FileInfo: &files.ContentFileInfo{Mode: 0o755, MTime: b.date}})
+	}
+	return all, err
+}
