@@ -30,6 +30,10 @@ func (b *build) all() error {
 	if err := os.MkdirAll(b.out(), 0o755); err != nil {
 		return err
 	}
+	// Before the programs: what make builds for this machine lies where theirs will.
+	if err := b.make("", "reference"); err != nil {
+		return err
+	}
 	for _, arch := range b.arches {
 		if err := b.programs(arch); err != nil {
 			return err
@@ -45,18 +49,16 @@ func (b *build) all() error {
 			return fmt.Errorf("making packages for %s: %w", arch, err)
 		}
 	}
-	if err := b.reference(); err != nil {
-		return err
-	}
 	if err := b.bill(); err != nil {
 		return err
 	}
 	return checksums(b.out())
 }
 
-// env is the environment of the go command: for arch, or for this machine.
+// env is the environment of the go command: for arch, or for this machine. With
+// -trimpath what it compiled in another directory counts.
 func (b *build) env(arch string) []string {
-	env := []string{"CGO_ENABLED=0", "GOFLAGS=-buildvcs=false", "GOWORK=off"}
+	env := []string{"CGO_ENABLED=0", "GOFLAGS=-buildvcs=false -trimpath", "GOWORK=off"}
 	if arch != "" {
 		env = append(env, "GOOS=linux", "GOARCH="+arch)
 	}
@@ -88,7 +90,8 @@ func (b *build) programs(arch string) error {
 	return nil
 }
 
-// documents brings all that is no program below the prefix.
+// documents brings everything else below the prefix: manual pages, completions, the
+// reference, the AppArmor profile.
 func (b *build) documents(arch string) error {
 	share := filepath.Join(b.stage(arch), "share")
 	_, err := run(b.src(), b.env(""), "go", "run", "./tools/manual",
@@ -116,7 +119,7 @@ func (b *build) documents(arch string) error {
 			return err
 		}
 	}
-	return nil
+	return os.CopyFS(filepath.Join(share, "doc/holdfast/reference"), os.DirFS(filepath.Join(b.src(), "bin/reference")))
 }
 
 // compress replaces a file by one that gzip has packed, without name or time.
@@ -140,20 +143,6 @@ func compress(path string) error {
 		return err
 	}
 	return os.Remove(path)
-}
-
-// reference archives the pages that the programs print of themselves, where the
-// Makefile has them made.
-func (b *build) reference() error {
-	text, err := os.ReadFile(filepath.Join(b.src(), "Makefile"))
-	if err != nil || !strings.Contains(string(text), "\nreference:") {
-		return err
-	}
-	if err := b.make("", "reference"); err != nil {
-		return err
-	}
-	name := fmt.Sprintf("holdfast-%s-reference", b.version)
-	return archive(filepath.Join(b.out(), name+".tar.gz"), name, filepath.Join(b.src(), "bin/reference"), b.date)
 }
 
 // checksums writes SHA256SUMS of all files in dir, as sha256sum(1) reads it.

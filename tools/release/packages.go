@@ -5,11 +5,20 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 
 	"github.com/goreleaser/nfpm/v2"
 	_ "github.com/goreleaser/nfpm/v2/deb"
 	"github.com/goreleaser/nfpm/v2/files"
 	_ "github.com/goreleaser/nfpm/v2/rpm"
+)
+
+// What packages say of their origin. The project has no address: reports go to the
+// page of the repository (SECURITY.md). The homepage is the path of the module.
+const (
+	maintainer = "The Holdfast maintainers"
+	homepage   = "https://holdfast.dev/holdfast"
+	summary    = "Runs AI coding agents inside a boundary that holds"
 )
 
 // packages makes the packages of an architecture for Debian and for RPM.
@@ -41,9 +50,9 @@ func (b *build) packages(arch string) error {
 func (b *build) info(arch string, contents files.Contents) *nfpm.Info {
 	info := &nfpm.Info{
 		Name: "holdfast", Arch: arch, Platform: "linux", Version: b.packaged(), Release: "1",
-		Section: "utils", Priority: "optional", Maintainer: "The Holdfast authors <maintainers@holdfast.dev>",
-		Description: "Runs AI coding agents inside a boundary that holds\nholdfast contains a command and everything it starts; holdfast-prove shows what a sandbox holds.",
-		Homepage:    "https://holdfast.dev", License: "Apache-2.0", MTime: b.date,
+		Section: "utils", Priority: "optional", Maintainer: maintainer,
+		Description: summary + "\nholdfast contains a command and everything it starts; holdfast-prove shows what a sandbox holds.",
+		Homepage:    homepage, License: "Apache-2.0", MTime: b.date,
 	}
 	if b.version == development {
 		info.VersionSchema = "none"
@@ -52,34 +61,41 @@ func (b *build) info(arch string, contents files.Contents) *nfpm.Info {
 	info.Suggests = []string{"git"}
 	info.Scripts.PostInstall = filepath.Join(b.src(), "packaging/postinstall.sh")
 	info.Scripts.PreRemove = filepath.Join(b.src(), "packaging/preremove.sh")
-	info.RPM.BuildHost, info.RPM.Summary = "release", "Runs AI coding agents inside a boundary that holds"
+	info.RPM.BuildHost, info.RPM.Summary = "release", summary
 	return info
 }
 
-// contents are the files of the stage, below /usr.
+// contents are the files of the stage below /usr, and the directories that no other
+// package has: they are removed with it.
 func (b *build) contents(arch string) (files.Contents, error) {
 	var all files.Contents
 	stage := b.stage(arch)
 	err := filepath.WalkDir(stage, func(path string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() {
+		if err != nil {
 			return err
 		}
 		rel, err := filepath.Rel(stage, path)
 		if err != nil {
 			return err
 		}
+		c := &files.Content{Destination: filepath.Join("/usr", rel), FileInfo: &files.ContentFileInfo{Owner: "root", Group: "root", Mode: 0o755, MTime: b.date}}
+		if e.IsDir() {
+			if own.MatchString(rel) {
+				c.Type = files.TypeDir
+				all = append(all, c)
+			}
+			return nil
+		}
 		info, err := e.Info()
 		if err != nil {
 			return err
 		}
-		all = append(all, &files.Content{Source: path, Destination: filepath.Join("/usr", rel), FileInfo: &files.ContentFileInfo{
-			Owner: "root", Group: "root", Mode: fs.FileMode(fileMode(info)), MTime: b.date,
-		}})
+		c.Source, c.FileInfo.Mode = path, fs.FileMode(fileMode(info))
+		all = append(all, c)
 		return nil
 	})
-	// What only this package has is removed with it.
-	for _, dir := range []string{"/usr/share/holdfast", "/usr/share/doc/holdfast"} {
-		all = append(all, &files.Content{Destination: dir, Type: files.TypeDir, FileInfo: &files.ContentFileInfo{Mode: 0o755, MTime: b.date}})
-	}
 	return all, err
 }
+
+// own matches the directories of this package alone.
+var own = regexp.MustCompile(`^share/(doc/)?holdfast(/|$)`)
