@@ -40,7 +40,7 @@ const (
 	JDK          Feature = "jdk"
 	Apt          Feature = "apt"
 	OpenSSH      Feature = "openssh"    // client and server
-	FreshRoot    Feature = "fresh-root" // a small system in [FreshRootDir] that packages can be installed in, and what reads them
+	FreshRoot    Feature = "fresh-root" // a small system in [FreshRootDir] that packages can be installed in
 	Agents       Feature = "agents"     // real agent programs in [AgentsDir], and what their own sandboxes need
 )
 
@@ -83,7 +83,7 @@ var known = map[Feature]func() error{
 	JDK:          runs("javac", "-version"),
 	Apt:          runs("apt-get", "--version"),
 	OpenSSH:      runs("sh", "-c", "ssh -V && test -x "+SSHServer),
-	FreshRoot:    runs("sh", "-c", "test -x "+FreshRootDir+"/usr/bin/git && bsdtar --version && unshare --version"),
+	FreshRoot:    runs("sh", "-c", "test -x "+FreshRootDir+"/usr/bin/rpm && unshare --version"),
 	Agents:       agents,
 }
 

@@ -65,8 +65,8 @@ func (b *build) info(arch string, contents files.Contents) *nfpm.Info {
 	return info
 }
 
-// contents are the files of the stage below /usr, and the directories that no other
-// package has: they are removed with it.
+// contents are the files of the stage below /usr, and the directories that are removed
+// with the package unless another has them too.
 func (b *build) contents(arch string) (files.Contents, error) {
 	var all files.Contents
 	stage := b.stage(arch)
@@ -80,7 +80,7 @@ func (b *build) contents(arch string) (files.Contents, error) {
 		}
 		c := &files.Content{Destination: filepath.Join("/usr", rel), FileInfo: &files.ContentFileInfo{Owner: "root", Group: "root", Mode: 0o755, MTime: b.date}}
 		if e.IsDir() {
-			if own.MatchString(rel) {
+			if owned.MatchString(rel) {
 				c.Type = files.TypeDir
 				all = append(all, c)
 			}
@@ -97,5 +97,5 @@ func (b *build) contents(arch string) (files.Contents, error) {
 	return all, err
 }
 
-// own matches the directories of this package alone.
-var own = regexp.MustCompile(`^share/(doc/)?holdfast(/|$)`)
+// owned matches the directories that a small system lacks.
+var owned = regexp.MustCompile(`^share/((doc/)?holdfast|fish|zsh)(/|$)`)
