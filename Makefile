@@ -5,6 +5,9 @@
 VERSION =
 COMMIT = $(shell test -e .git && git describe --always --exclude='*' --abbrev=12 --dirty)
 
+# EMULATOR runs programs that were built for another architecture.
+EMULATOR =
+
 # STRIP=-s -w leaves the symbols out, as in a release.
 STRIP =
 STAMP = holdfast.dev/holdfast/internal/floor/command
@@ -31,8 +34,8 @@ generate: ## everything that is committed and made by a program
 	go generate ./...
 
 reference: build ## bin/reference: the tables that 'holdfast reference' and 'holdfast prove reference' print
-	bin/holdfast reference --output bin/reference
-	bin/holdfast prove reference --output bin/reference/prove
+	$(EMULATOR) bin/holdfast reference --output bin/reference
+	$(EMULATOR) bin/holdfast-prove reference --output bin/reference/prove
 
 bench: ## side by side with the bare command, bubblewrap and other networks; writes bench/RESULTS.md
 	tools/needs bench

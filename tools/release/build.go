@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 )
 
@@ -28,10 +29,6 @@ func (b *build) stage(arch string) string { return filepath.Join(b.dir, "stage",
 
 func (b *build) all() error {
 	if err := os.MkdirAll(b.out(), 0o755); err != nil {
-		return err
-	}
-	// Before the programs: what make builds for this machine lies where theirs will.
-	if err := b.make("", "reference"); err != nil {
 		return err
 	}
 	for _, arch := range b.arches {
@@ -68,14 +65,19 @@ func (b *build) env(arch string) []string {
 	return env
 }
 
-// make runs a target of the Makefile.
-func (b *build) make(arch, target string) error {
-	_, err := run(b.src(), b.env(arch), "make", target, "VERSION="+b.version, "COMMIT="+b.commit, "STRIP=-s -w")
-	return err
-}
+// emulators run the programs of another architecture.
+var emulators = map[string]string{"amd64": "qemu-x86_64-static", "arm64": "qemu-aarch64-static"}
 
+// programs builds both programs and has them write their reference, which depends on
+// the architecture.
 func (b *build) programs(arch string) error {
-	if err := b.make(arch, "build"); err != nil {
+	emulator := ""
+	if arch != runtime.GOARCH {
+		emulator = emulators[arch]
+	}
+	_, err := run(b.src(), b.env(arch), "make", "reference",
+		"VERSION="+b.version, "COMMIT="+b.commit, "STRIP=-s -w", "EMULATOR="+emulator)
+	if err != nil {
 		return err
 	}
 	for _, name := range []string{"holdfast", "holdfast-prove"} {
