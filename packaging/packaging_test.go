@@ -1,6 +1,5 @@
-// Package packaging holds what packages are made with besides the programs: scripts,
-// the AppArmor profile, the recipe of an image. Its tests install a package as a user
-// would. It knows no room of the product.
+// Package packaging holds what packages contain besides the programs (scripts, the
+// AppArmor profile) and the recipe of an image. Its tests install packages as a user does.
 package packaging
 
 import (

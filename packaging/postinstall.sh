@@ -1,6 +1,6 @@
 #!/bin/sh
-# Ubuntu lets only programs with a profile make user namespaces. Where AppArmor
-# knows the word (4.0), Holdfast's profile is installed, and loaded if AppArmor is on.
+# On Ubuntu only a program with a profile may make user namespaces. Installs the profile
+# if AppArmor has rules for them (4.0), and loads it if AppArmor is on.
 set -e
 
 profile=/etc/apparmor.d/holdfast

@@ -1,5 +1,5 @@
 #!/bin/sh
-# dpkg says "remove", rpm says how many of the package stay: 0.
+# Removes the profile. dpkg passes "remove", rpm the number of versions that stay: 0.
 set -e
 
 profile=/etc/apparmor.d/holdfast

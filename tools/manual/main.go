@@ -1,5 +1,5 @@
-// Command manual writes what a release carries of the command trees: a page for
-// man(1) for each verb, and the completions of shells.
+// Command manual writes a manual page for each verb of both programs, and their
+// completions for shells.
 //
 //	go run ./tools/manual -version 1.2.3 -date 2026-11-27 DIR
 package main

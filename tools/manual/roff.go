@@ -25,8 +25,8 @@ func pages(root *cobra.Command, source, date string) map[string]string {
 	return all
 }
 
-// documented reports whether c has a page here: a verb that starts another program
-// has those of that program.
+// documented reports whether c has a page. A verb that starts another program has none:
+// that program has its own.
 func documented(c *cobra.Command) bool {
 	return !c.Hidden && !c.DisableFlagParsing && !c.IsAdditionalHelpTopicCommand() && c.Name() != "completion" && c.Name() != "help"
 }
@@ -123,7 +123,7 @@ func related(b *strings.Builder, c *cobra.Command) {
 	fmt.Fprintf(b, ".SH SEE ALSO\n%s\n", strings.Join(names, ",\n"))
 }
 
-// roff protects what man(7) would read as its own.
+// roff escapes what man(7) would interpret.
 func roff(s string) string {
 	s = strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(s)
 	lines := strings.Split(s, "\n")

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// archive packs the tree dir below top: names in order, all of root, and of one time.
+// archive packs the tree dir below top: in the order of names, owned by root, with one
+// time for all.
 func archive(path, top, dir string, date time.Time) (err error) {
 	f, err := os.Create(path)
 	if err != nil {
@@ -53,7 +54,7 @@ func archive(path, top, dir string, date time.Time) (err error) {
 	return errors.Join(err, w.Close(), packed.Close())
 }
 
-// fileMode is the mode of a released file, whatever the umask was.
+// fileMode is the mode of a released file; it does not depend on the umask.
 func fileMode(info fs.FileInfo) int64 {
 	if info.Mode()&0o111 != 0 {
 		return 0o755

@@ -40,8 +40,8 @@ type dependency struct {
 	DependsOn []string `json:"dependsOn"`
 }
 
-// bill writes which modules are linked into which program, as the programs say it
-// themselves (go version -m).
+// bill writes the bill of materials: the modules linked into each program, which the
+// program itself lists (go version -m).
 func (b *build) bill() error {
 	parts := map[string]component{}
 	var needs []dependency

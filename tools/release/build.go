@@ -53,7 +53,7 @@ func (b *build) all() error {
 }
 
 // env is the environment of the go command: for arch, or for this machine. With
-// -trimpath what it compiled in another directory counts.
+// -trimpath the build cache serves any directory of sources.
 func (b *build) env(arch string) []string {
 	env := []string{"CGO_ENABLED=0", "GOFLAGS=-buildvcs=false -trimpath", "GOWORK=off"}
 	if arch != "" {
@@ -124,7 +124,7 @@ func (b *build) documents(arch string) error {
 	return os.CopyFS(filepath.Join(share, "doc/holdfast/reference"), os.DirFS(filepath.Join(b.src(), "bin/reference")))
 }
 
-// compress replaces a file by one that gzip has packed, without name or time.
+// compress replaces a file by its gzip form, without a name or time in it.
 func compress(path string) error {
 	text, err := os.ReadFile(path)
 	if err != nil {

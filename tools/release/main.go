@@ -1,10 +1,8 @@
 // Command release makes the files of a release: archives, packages for Debian and
-// RPM, a list of what is linked, and checksums. It builds everything twice, in two
-// directories and the second time without a build cache, and a difference is an
-// error. It is a module of its own, so that what it needs is no concern of the
-// programs.
-//
-// It is what `make release` runs.
+// RPM, a bill of materials, and checksums. It builds everything twice, in two
+// directories and the second time with an empty build cache, and fails if the files
+// differ. `make release` runs it. It is a module of its own: its dependencies are not
+// those of the programs.
 package main
 
 import (
@@ -64,10 +62,10 @@ func (r *release) make(out string) (err error) {
 	first := build{release: r, dir: filepath.Join(work, "a")}
 	builds := []build{first}
 	if !r.once {
-		// Another length of path, and no object file of the first.
+		// A path of another length, and an empty build cache.
 		builds = append(builds, build{release: r, dir: filepath.Join(work, "elsewhere", "b"), cache: filepath.Join(work, "cache")})
 	}
-	// At once, so that what is edited meanwhile is in neither.
+	// Both copies first: an edit during the build is in neither.
 	for _, b := range builds {
 		if err := r.copySources(b.src()); err != nil {
 			return fmt.Errorf("copying the sources: %w", err)

@@ -51,8 +51,8 @@ func (r *release) describe() error {
 	return nil
 }
 
-// packaged is the version in the words of packages, where a build of no release is
-// older than any.
+// packaged is the version as packages write it. A development build sorts before every
+// release.
 func (r *release) packaged() string {
 	if r.version != development {
 		return r.version
@@ -66,7 +66,8 @@ func (r *release) git(args ...string) (string, error) {
 	return run(r.root, nil, "git", append([]string{"-c", "safe.directory=" + r.root}, args...)...)
 }
 
-// copySources copies what the repository has, and what it would have, into dir.
+// copySources copies the files of the repository, and the new ones that it does not
+// ignore, into dir.
 func (r *release) copySources(dir string) error {
 	list, err := r.git("ls-files", "-z", "--cached", "--others", "--exclude-standard")
 	if err != nil {
