@@ -1,4 +1,4 @@
-.PHONY: build prober test lint generate reference bench prove-agents release test-arm64
+.PHONY: build prober test check lint generate reference bench prove-agents release test-arm64
 
 # What a build says it was made from: the release, and the commit, which is empty
 # outside a repository.
@@ -17,7 +17,8 @@ build: prober ## bin/holdfast and bin/holdfast-prove, static
 
 prober: ## what 'holdfast prove' runs inside; the binary carries it
 	CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o bin/prober ./internal/prove/inside/prober
-	gzip -9nc bin/prober >internal/prove/probe/carried/prober.gz
+	gzip -9nc bin/prober >bin/prober.gz
+	cmp -s bin/prober.gz internal/prove/probe/carried/prober.gz || mv bin/prober.gz internal/prove/probe/carried/
 
 test: ## installs what the tests need when it is missing; as root it runs what depends on the user a second time as an ordinary one
 	tools/needs
@@ -26,6 +27,10 @@ test: ## installs what the tests need when it is missing; as root it runs what d
 
 test-arm64: ## the packages whose tests can run in an emulator, as arm64 programs
 	tools/emulated
+
+check: prober ## before a commit: what lint finds quickly, and the tests that need no boundary
+	tools/lint quick
+	go run ./tools/suite -quick
 
 lint: ## what CI checks without running anything
 	tools/lint

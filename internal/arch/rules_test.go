@@ -20,7 +20,8 @@ floor/command floor/document
 prove/inside
 floor/expr floor/redact supervise/control detect/honey detect/baseline prove/replay
 consent/rules
-policy record/audit detect consent prove/report prove/probe record/export prove/model
+policy record/audit detect consent prove/report prove/probe prove/model
+record/export
 record/story detect/alert prove/exposure prove/targets prove/agent agents/hooks
 boundary record/incident record/bus
 boundary/boundarytest* boundary/native/abitest*

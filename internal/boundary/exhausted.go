@@ -14,6 +14,8 @@ import (
 // what the host can enforce, so nothing is to be accepted by name for it.
 func Exhausted(err error) string {
 	switch {
+	case errors.Is(err, syscall.ENOSPC) && strings.Contains(err.Error(), "into new namespaces"):
+		return "" // a limit of the host on namespaces (namespaces(7)), and no disk
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return "make room where the message says (see: df -h" + place(err) + "), or put the state of holdfast on another disk with XDG_STATE_HOME"
 	case errors.Is(err, syscall.EFBIG):

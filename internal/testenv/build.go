@@ -13,7 +13,7 @@ import (
 )
 
 // BinaryVar names a holdfast binary that is tested instead of one built on the
-// spot; the other programs lie beside it. The pass of the unprivileged user sets it: that user has no build cache.
+// spot; the other programs lie beside it. `make test` sets it.
 const BinaryVar = "HOLDFAST_TEST_BINARY"
 
 // Binary returns the absolute path of the holdfast program, built as it is
@@ -43,22 +43,11 @@ var binary = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	sweep(os.TempDir())
-	dir, err := os.MkdirTemp("", fmt.Sprintf("%s%d-", binaryDir, os.Getpid()))
+	dir, err := buildDir()
 	if err != nil {
 		return "", err
 	}
-	if err := os.Chmod(dir, 0o755); err != nil {
-		return "", err
-	}
-	path := filepath.Join(dir, "holdfast")
-	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", dir+"/", "./cmd/holdfast", "./cmd/holdfast-prove")
-	cmd.Dir = root
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("building holdfast: %w\n%s", err, out)
-	}
-	return path, nil
+	return filepath.Join(dir, "holdfast"), goBuild(root, "-o", dir+"/", "./cmd/holdfast", "./cmd/holdfast-prove")
 })
 
 // binaryDir begins the name of a directory that Binary made; the id of the
@@ -82,21 +71,71 @@ func sweep(tmp string) {
 	}
 }
 
-// Prober builds the static program that probes run inside, and returns its
-// path. PROBE_PROBER names one that is built already, for a host without a
-// compiler.
+// Prober returns the path of the static program that probes run inside.
 func Prober(t testing.TB) string {
 	t.Helper()
-	if path := os.Getenv("PROBE_PROBER"); path != "" {
-		return path
+	return beside(t, "prober", "./internal/prove/inside/prober", "-ldflags=-s -w")
+}
+
+// Ablated returns the path of the holdfast program whose controls can be switched
+// off, one by one.
+func Ablated(t testing.TB) string {
+	t.Helper()
+	return beside(t, "ablated", "./internal/run/ablated")
+}
+
+// beside is a program that lies beside a binary which BinaryVar names; where there
+// is none it is built, once in a test process.
+func beside(t testing.TB, name, pkg string, flags ...string) string {
+	t.Helper()
+	if path := os.Getenv(BinaryVar); path != "" {
+		path = filepath.Join(filepath.Dir(path), name)
+		if _, err := os.Stat(path); err == nil {
+			return path
+		}
 	}
-	path := filepath.Join(t.TempDir(), "prober")
-	cmd := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", path, "holdfast.dev/holdfast/internal/prove/inside/prober")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("building the prober: %v\n%s", err, out)
+	build, _ := builds.LoadOrStore(name, sync.OnceValues(func() (string, error) { return buildOne(name, pkg, flags) }))
+	path, err := build.(func() (string, error))()
+	if err != nil {
+		t.Fatal(err)
 	}
 	return path
+}
+
+// builds are functions that build a program when they are called first, by name.
+var builds sync.Map
+
+func buildOne(name, pkg string, flags []string) (string, error) {
+	root, err := findRoot()
+	if err != nil {
+		return "", err
+	}
+	dir, err := buildDir()
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, name)
+	return path, goBuild(root, append(flags, "-o", path, pkg)...)
+}
+
+// buildDir makes a directory that the next test process removes.
+func buildDir() (string, error) {
+	sweep(os.TempDir())
+	dir, err := os.MkdirTemp("", fmt.Sprintf("%s%d-", binaryDir, os.Getpid()))
+	if err != nil {
+		return "", err
+	}
+	return dir, os.Chmod(dir, 0o755)
+}
+
+func goBuild(root string, args ...string) error {
+	cmd := exec.Command("go", append([]string{"build", "-trimpath", "-buildvcs=false"}, args...)...)
+	cmd.Dir = root
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("go build %s: %w\n%s", strings.Join(args, " "), err, out)
+	}
+	return nil
 }
 
 // ModuleRoot returns the directory of go.mod, which is above the directory

@@ -13,10 +13,6 @@ import (
 	"time"
 )
 
-// Alone is the variable that says, when it is set, that no other test of
-// holdfast runs on this machine. `make test` sets it.
-const Alone = "HOLDFAST_TEST_ALONE"
-
 // patience is how long something may outlive its test before it counts as left
 // behind: a killed process needs a moment to go, an unmount with it, and both
 // more of one on a busy machine. What leaves nothing waits for none of it.
@@ -28,8 +24,8 @@ const patience = 20 * time.Second
 // mounts), a mount, a cgroup, or an entry of the temporary directory.
 //
 // A mark is text that only this test uses, best the path of its t.TempDir().
-// Where no other test runs on the machine at the same time, which [Alone] says,
-// what has "holdfast" in its name counts as well; so it does without marks.
+// Without marks, what has "holdfast" in its name counts: .ci/run looks for that,
+// too, when all tests have ended.
 //
 // It is not for parallel tests. Call it first: clean-ups that are registered
 // later run before it looks.
@@ -83,7 +79,7 @@ func (w world) since(before world) []string {
 func look(marks []string) world {
 	w := world{}
 	named := slices.Clone(marks)
-	if len(named) == 0 || os.Getenv(Alone) != "" {
+	if len(named) == 0 {
 		named = append(named, "holdfast")
 	}
 	for _, p := range processes("/proc") {

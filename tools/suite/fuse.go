@@ -2,18 +2,27 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
 	"syscall"
 )
 
-// privateFUSE gives what is started from now on, and nothing else on this
+// privateFUSE is [openFUSE] for the commands of one lane.
+func (s *suite) privateFUSE(lane int) error {
+	if err := openFUSE(filepath.Join(s.work, fmt.Sprintf("dev%d", lane))); err != nil {
+		return fmt.Errorf("the ordinary user gets no /dev/fuse of its own: %w", err)
+	}
+	return nil
+}
+
+// openFUSE gives what is started from now on, and nothing else on this
 // machine, a /dev/fuse that every user may open: many kernels make the device
 // for root alone, and only a desktop's udev opens it. The node is in a mount
 // namespace of the calling thread, from which commands are started; the
 // goroutine stays on that thread for good.
-func privateFUSE(work string) error {
+func openFUSE(dir string) error {
 	const device = "/dev/fuse"
 	var st syscall.Stat_t
 	if err := syscall.Stat(device, &st); err != nil {
@@ -22,7 +31,6 @@ func privateFUSE(work string) error {
 	if st.Mode&syscall.S_IFMT != syscall.S_IFCHR {
 		return errors.New(device + " is not a character device")
 	}
-	dir := filepath.Join(work, "dev")
 	node := filepath.Join(dir, "fuse")
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return err

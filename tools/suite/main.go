@@ -3,7 +3,8 @@
 // command cannot do the second: the ordinary user may have no network, no
 // module cache, and no right to read the directory that root cloned into. So
 // the test programs are built once, and the second pass runs them in a copy of
-// the tree.
+// the tree. As many programs run at once as there are processors; what passed and
+// cannot end otherwise today is not run again, but where CI is set.
 //
 // It is what `make test` runs.
 package main
@@ -15,11 +16,10 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"regexp"
 	"runtime"
-	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -31,6 +31,9 @@ func main() {
 	flag.StringVar(&pattern, "packages", pattern, "run the packages whose import path matches this `regexp` (default all; with -race those that start a goroutine)")
 	flag.StringVar(&s.run, "run", "", "run the tests that match this `regexp`")
 	flag.BoolVar(&s.race, "race", s.race, "build with the race detector, which needs a C compiler, and run as this user alone")
+	flag.BoolVar(&s.quick, "quick", s.quick, "run what needs no boundary and does not ask who runs it, as this user alone")
+	flag.IntVar(&s.lanes, "lanes", max(2, runtime.NumCPU()), "run so many packages at once")
+	flag.BoolVar(&s.fresh, "fresh", s.verbose, "run also what passed before and did not change (default where CI is set)")
 	flag.DurationVar(&s.limit, "timeout", 25*time.Minute, "give up on a package after this long")
 	flag.Parse()
 	heed()
@@ -57,15 +60,20 @@ func heed() {
 
 // suite is one run of everything.
 type suite struct {
-	out      io.Writer // for people, and for whoever counts tests
+	out      io.Writer  // for people, and for whoever counts tests
+	said     sync.Mutex // of out, and of what is found so far
 	verbose  bool
 	race     bool // build with the race detector
+	quick    bool // only what runs as one user alone
+	fresh    bool // no result of before counts
+	lanes    int  // packages at once
 	packages *regexp.Regexp
 	run      string        // pattern of tests; "" for all
 	limit    time.Duration // for the tests of one package
 	root     string        // of the module
 	work     string        // private directory, readable by everybody, removed at the end
 	programs []program
+	results  results  // of before
 	skipped  []string // in all passes, with the reason
 
 	timingBound map[string]string // tests that are tried again, and why
@@ -77,6 +85,9 @@ type program struct {
 	dir  string // of the package, relative to the module's root
 	path string // absolute
 }
+
+// spare is what the passes as one user need not repeat: see once.
+func (p program) spare() bool { return once.MatchString(p.name) }
 
 func (s *suite) all() (err error) {
 	if s.root, err = os.Getwd(); err != nil {
@@ -92,13 +103,18 @@ func (s *suite) all() (err error) {
 	if err := s.build(); err != nil {
 		return err
 	}
+	if !s.fresh {
+		if s.results, err = openResults(s.root, s.work); err != nil {
+			return err
+		}
+	}
 	first := pass{title: "as " + who(), root: s.root, env: os.Environ()}
 	if s.race {
 		// By default each program waits a second at its end for a late race.
 		first.env, first.unraced = append(first.env, "GORACE=atexit_sleep_ms=50", "HOLDFAST_TEST_RACE=1"), unraced
 	}
 	passes := []pass{first}
-	if os.Geteuid() == 0 && !s.race {
+	if os.Geteuid() == 0 && !s.race && !s.quick {
 		ordinary, err := s.ordinary()
 		if err != nil {
 			return err
@@ -109,12 +125,7 @@ func (s *suite) all() (err error) {
 		}
 	}
 	var problems []string
-	for i, p := range passes {
-		if i > 0 {
-			if err := privateFUSE(s.work); err != nil {
-				fmt.Fprintln(s.out, "== the ordinary user gets no /dev/fuse of its own:", err)
-			}
-		}
+	for _, p := range passes {
 		problems = append(problems, s.pass(p)...)
 	}
 	for _, name := range s.skipped {
@@ -151,54 +162,5 @@ func who() string {
 	}
 	return "an ordinary user"
 }
-
-// build compiles the test programs and the binary under test.
-func (s *suite) build() error {
-	start := time.Now()
-	list, err := output(s.root, nil, "list", "-f",
-		"{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}} {{.Dir}}{{end}}", "./...")
-	if err != nil {
-		return err
-	}
-	for line := range strings.Lines(list) {
-		name, dir, ok := strings.Cut(strings.TrimSpace(line), " ")
-		if !ok || !s.packages.MatchString(name) {
-			continue
-		}
-		if s.race && s.packages.String() == "" {
-			if starts, err := startsGoroutine(dir); err != nil {
-				return err
-			} else if !starts {
-				continue
-			}
-		}
-		rel, err := filepath.Rel(s.root, dir)
-		if err != nil {
-			return err
-		}
-		path := filepath.Join(s.work, strings.ReplaceAll(rel, string(filepath.Separator), "-")+".test")
-		s.programs = append(s.programs, program{name, rel, path})
-	}
-	if len(s.programs) == 0 {
-		return fmt.Errorf("no package with tests matches %q", s.packages)
-	}
-	static := []string{"CGO_ENABLED=0"}
-	if _, err := output(s.root, static, "build", "-trimpath", "-buildvcs=false", "-o", s.work+"/", "./cmd/holdfast", "./cmd/holdfast-prove"); err != nil {
-		return err
-	}
-	env, test := static, []string{"test", "-c"}
-	if s.race {
-		env, test = []string{"CGO_ENABLED=1"}, append(test, "-race")
-	}
-	for _, p := range s.programs {
-		if _, err := output(s.root, env, append(slices.Clone(test), "-o", p.path, p.name)...); err != nil {
-			return err
-		}
-	}
-	fmt.Fprintf(s.out, "== built %d test programs with %s in %s\n", len(s.programs), runtime.Version(), round(time.Since(start)))
-	return nil
-}
-
-func (s *suite) binary() string { return filepath.Join(s.work, "holdfast") }
 
 func round(d time.Duration) time.Duration { return d.Round(10 * time.Millisecond) }

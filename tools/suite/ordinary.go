@@ -18,7 +18,8 @@ const account = "holdfast-test"
 
 // once are the packages whose tests start no boundary and do not ask who runs
 // them: another user cannot change what they find.
-var once = regexp.MustCompile(`/internal/(agents/(gateway|hooks)|arch|consent|consent/rules|credentials|detect/(alert|honey)|floor/(canonical|expr|paths|redact|syslog|sys|text)|network|prove/(model|netlab|replay)|record/(audit|export|story))$`)
+var once = regexp.MustCompile(`/(internal/(agents/(gateway|hooks|reports)|arch|boundary|cli/(logs|screen|words)|consent(/(gate|rules))?|credentials|detect(/(alert|honey))?|` +
+	`floor/(canonical|command|expr|paths|redact|syslog|sys|text)|network|prove/(model|netlab|replay)|record/(audit|bus|export|story))|tools/(agents|attacks|mutate)|bench)$`)
 
 // ordinary prepares the pass of an ordinary user: a copy of the tree that the
 // user owns, and a module cache that the user can read, filled from root's.
@@ -47,7 +48,7 @@ func (s *suite) ordinary() (pass, error) {
 	if err := shareModules(tree, modules); err != nil {
 		return pass{}, err
 	}
-	p := pass{title: "as " + account, root: tree, skip: "^TestRoot", without: once, env: []string{
+	p := pass{title: "as " + account, root: tree, skip: "^TestRoot", once: true, enter: s.privateFUSE, env: []string{
 		"HOME=" + u.HomeDir, "USER=" + account, "LOGNAME=" + account, "SHELL=/bin/bash",
 		"PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8", "TERM=dumb",
 		"GOMODCACHE=" + modules, "GOPROXY=off", "GOFLAGS=-mod=readonly", "GOTOOLCHAIN=local",

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"os/exec"
@@ -10,7 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"syscall"
+	"sync"
 	"time"
 )
 
@@ -20,7 +21,8 @@ type pass struct {
 	root    string // of the tree that the tests run in
 	env     []string
 	skip    string            // pattern of tests that cannot run as this user; "" for none
-	without *regexp.Regexp    // packages that need not run as this user; nil for none
+	once    bool              // without the packages that need not run as this user, too
+	enter   func(int) error   // prepares the thread that starts commands of a lane; may be nil
 	unraced map[string]string // tests to leave out, and why, as in the table of this name
 	as      func(*exec.Cmd)   // makes a command run as the user; nil for this process's own
 }
@@ -45,23 +47,71 @@ var result = regexp.MustCompile(`^\s*--- (PASS|FAIL|SKIP): (\S+)`)
 // tally is what a pass has found so far.
 type tally struct {
 	passed, failed    int      // tests, subtests included
+	kept              int      // programs whose result of before counts
 	skipped, unsteady []string // by package and name; a skip with its reason
 	problems          []string
 }
 
-// pass runs every program and returns what went wrong. A skip is wrong where
-// WANT_FEATURES promises all features and takes none out by name.
+// longest are packages that take minutes, the longest first: what begins last
+// should be short.
+var longest = []string{"internal/prove/harness", "internal/prove/probe", "internal/cli", "internal/testenv/realtest", "internal/prove/trial",
+	"internal/network", "internal/boundary/native", "internal/supervise", "internal/boundary/workspace", "internal/run"}
+
+// order is what a pass runs, in the order in which it begins.
+func (s *suite) order(p pass) []program {
+	programs := slices.DeleteFunc(slices.Clone(s.programs), func(prog program) bool { return p.once && prog.spare() })
+	rank := func(prog program) int {
+		if i := slices.Index(longest, prog.dir); i >= 0 {
+			return i
+		}
+		return len(longest)
+	}
+	slices.SortStableFunc(programs, func(a, b program) int { return rank(a) - rank(b) })
+	return programs
+}
+
+// pass runs every program, some at once, and returns what went wrong. A skip is
+// wrong where WANT_FEATURES promises all features and takes none out by name.
 func (s *suite) pass(p pass) []string {
 	fmt.Fprintf(s.out, "== %s\n", p.title)
 	start := time.Now()
 	var t tally
-	programs := slices.DeleteFunc(slices.Clone(s.programs), func(prog program) bool {
-		return p.without != nil && p.without.MatchString(prog.name)
-	})
+	programs := s.order(p)
+	queue := make(chan program, len(programs))
 	for _, prog := range programs {
-		s.one(p, prog, &t)
+		queue <- prog
 	}
-	fmt.Fprintf(s.out, "== %s: %d passed, %d failed, %d unsteady, %d skipped in %s\n", p.title, t.passed, t.failed, len(t.unsteady), len(t.skipped), round(time.Since(start)))
+	close(queue)
+	var lanes sync.WaitGroup
+	for lane := range max(1, s.lanes) {
+		lanes.Go(func() {
+			if p.enter != nil {
+				if err := p.enter(lane); err != nil && lane == 0 {
+					s.say(fmt.Sprintf("== %s: %v\n", p.title, err))
+				}
+			}
+			for prog := range queue {
+				s.one(p, prog, &t)
+			}
+		})
+	}
+	lanes.Wait()
+	return s.conclude(p, t, len(programs), time.Since(start))
+}
+
+// say prints what belongs together.
+func (s *suite) say(text string) {
+	s.said.Lock()
+	defer s.said.Unlock()
+	fmt.Fprint(s.out, text)
+}
+
+// conclude says what a pass found, and returns what is wrong.
+func (s *suite) conclude(p pass, t tally, programs int, took time.Duration) []string {
+	fmt.Fprintf(s.out, "== %s: %d passed, %d failed, %d unsteady, %d skipped in %s\n", p.title, t.passed, t.failed, len(t.unsteady), len(t.skipped), round(took))
+	if t.kept > 0 {
+		fmt.Fprintf(s.out, "== %s: %d of %d packages passed before and did not change: -fresh runs them\n", p.title, t.kept, programs)
+	}
 	for _, name := range t.skipped {
 		s.skipped = append(s.skipped, p.title+": "+name)
 	}
@@ -76,18 +126,42 @@ func (s *suite) pass(p pass) []string {
 			t.problems = append(t.problems, p.title+": skipped although all features are promised: "+name)
 		}
 	}
-	if t.passed == 0 && len(programs) > 0 {
+	if t.passed == 0 && programs > 0 {
 		t.problems = append(t.problems, p.title+": no test ran")
 	}
 	return t.problems
 }
 
-// one runs the tests of one program.
-func (s *suite) one(p pass, prog program, t *tally) {
+// one runs the tests of one program, or takes what they said before.
+func (s *suite) one(p pass, prog program, all *tally) {
+	where := ""
+	if !s.fresh && s.run == "" {
+		where = s.results.path(p, prog)
+	}
+	var t tally
+	said := ""
+	if k, ok := s.results.load(where); ok {
+		t = tally{passed: k.Passed, skipped: k.Skipped, kept: 1}
+		said = fmt.Sprintf("ok  \t%s\t(cached)\n", prog.name)
+	} else {
+		said = s.play(p, prog, &t)
+		if where != "" && len(t.problems)+len(t.unsteady) == 0 {
+			s.results.store(where, kept{Passed: t.passed, Skipped: t.skipped})
+		}
+	}
+	s.said.Lock()
+	defer s.said.Unlock()
+	fmt.Fprint(s.out, said)
+	all.passed, all.failed, all.kept = all.passed+t.passed, all.failed+t.failed, all.kept+t.kept
+	all.skipped, all.unsteady, all.problems = append(all.skipped, t.skipped...), append(all.unsteady, t.unsteady...), append(all.problems, t.problems...)
+}
+
+// play runs the tests of one program, and returns what is to be printed of it.
+func (s *suite) play(p pass, prog program, t *tally) string {
+	var said strings.Builder
 	began := time.Now()
 	var failed []string
-	before := spent()
-	out, err := s.execute(p, prog, s.run, 1)
+	out, cost, err := s.execute(p, prog, s.run, 1)
 	for line := range lines(out) {
 		m := result.FindStringSubmatch(line)
 		if m == nil {
@@ -102,7 +176,7 @@ func (s *suite) one(p pass, prog program, t *tally) {
 			t.skipped = append(t.skipped, prog.dir+": "+m[2]+": "+reason(m[2], out))
 		}
 		if s.verbose && err == nil {
-			fmt.Fprintln(s.out, line)
+			fmt.Fprintln(&said, line)
 		}
 	}
 	verdict := "ok  "
@@ -113,14 +187,15 @@ func (s *suite) one(p pass, prog program, t *tally) {
 		for _, name := range leaves(failed) {
 			t.unsteady = append(t.unsteady, prog.dir+": "+name)
 		}
-		s.showUnsteady(prog, failed, out)
+		showUnsteady(&said, prog, failed, out)
 	default:
 		verdict = "FAIL"
 		t.failed += len(failed)
 		t.problems = append(t.problems, fmt.Sprintf("%s: %s: %v%s", p.title, prog.name, err, named(failed, out)))
-		s.show(out)
+		show(&said, out)
 	}
-	fmt.Fprintf(s.out, "%s\t%s\t%.3fs\t(%.1fs of processor time)\n", verdict, prog.name, time.Since(began).Seconds(), (spent() - before).Seconds())
+	fmt.Fprintf(&said, "%s\t%s\t%.3fs\t(%.1fs of processor time)\n", verdict, prog.name, time.Since(began).Seconds(), cost.Seconds())
+	return said.String()
 }
 
 // lacked is what a test logs through testenv, the only place that skips.
@@ -135,16 +210,6 @@ func reason(name string, out []byte) string {
 		}
 	}
 	return why
-}
-
-// spent is the processor time of every child that has ended, and of what those
-// waited for (getrusage(2)).
-func spent() time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_CHILDREN, &u); err != nil {
-		return 0
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // named is which tests failed and the beginning of what each of them said, and
@@ -169,8 +234,13 @@ func named(failed []string, out []byte) string {
 }
 
 // execute runs the tests of a program that match a pattern ("" for all), each
-// as many times as times says.
-func (s *suite) execute(p pass, prog program, pattern string, times int) ([]byte, error) {
+// as many times as times says. It returns what they printed and the processor time
+// of the program and of all that it waited for (getrusage(2)).
+func (s *suite) execute(p pass, prog program, pattern string, times int) ([]byte, time.Duration, error) {
+	prog, err := s.place(prog)
+	if err != nil {
+		return nil, 0, err
+	}
 	args := []string{"-test.v=test2json", fmt.Sprintf("-test.count=%d", times), "-test.timeout=" + s.limit.String()}
 	if skip := p.skipped(prog); skip != "" {
 		args = append(args, "-test.skip="+skip)
@@ -180,7 +250,7 @@ func (s *suite) execute(p pass, prog program, pattern string, times int) ([]byte
 	}
 	cmd := exec.Command(prog.path, args...)
 	cmd.Dir = filepath.Join(p.root, prog.dir)
-	cmd.Env = append(p.env[:len(p.env):len(p.env)], "HOLDFAST_TEST_BINARY="+s.binary(), "HOLDFAST_TEST_ALONE=1", "PWD="+cmd.Dir)
+	cmd.Env = append(p.env[:len(p.env):len(p.env)], "HOLDFAST_TEST_BINARY="+s.binary(), "PWD="+cmd.Dir)
 	if p.as != nil {
 		p.as(cmd)
 	}
@@ -188,8 +258,12 @@ func (s *suite) execute(p pass, prog program, pattern string, times int) ([]byte
 	cmd.WaitDelay = 10 * time.Second
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
-	err := cmd.Run()
-	return out.Bytes(), err
+	err = cmd.Run()
+	var cost time.Duration
+	if cmd.ProcessState != nil {
+		cost = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	}
+	return out.Bytes(), cost, err
 }
 
 // lines yields the lines of a test's output. The test program marks its own
@@ -202,10 +276,10 @@ func lines(out []byte) func(func(string) bool) {
 
 // show prints the output of a program that failed, without the lines that say
 // that a test began.
-func (s *suite) show(out []byte) {
+func show(to io.Writer, out []byte) {
 	for line := range lines(out) {
 		if line != "" && !strings.HasPrefix(line, "=== ") {
-			fmt.Fprintln(s.out, line)
+			fmt.Fprintln(to, line)
 		}
 	}
 }

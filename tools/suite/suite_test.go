@@ -27,7 +27,7 @@ func fake(t *testing.T, script string) *suite {
 	for _, name := range []string{"A", "A/x", "1", "2", "3", "4"} {
 		bound[".: Test"+name] = "is slow"
 	}
-	return &suite{timingBound: bound, out: io.Discard, root: dir, work: dir, limit: time.Minute, programs: []program{{name: "m/a", dir: ".", path: path}}}
+	return &suite{timingBound: bound, out: io.Discard, root: dir, work: t.TempDir(), fresh: true, limit: time.Minute, programs: []program{{name: "m/a", dir: ".", path: path}}}
 }
 
 func TestPass(t *testing.T) {
@@ -78,7 +78,7 @@ func TestTheEndNamesWhatFailed(t *testing.T) {
 
 func TestAProgramIsToldWhatToRun(t *testing.T) {
 	s := fake(t, `printf '%s\n' "$@" "$HOLDFAST_TEST_BINARY" "$PWD"`)
-	out, err := s.execute(pass{root: s.root, env: []string{"PATH=/bin"}, skip: "^TestRoot"}, s.programs[0], "TestB", 1)
+	out, _, err := s.execute(pass{root: s.root, env: []string{"PATH=/bin"}, skip: "^TestRoot"}, s.programs[0], "TestB", 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -246,7 +246,7 @@ func TestRootPrivateFUSE(t *testing.T) {
 	dir := t.TempDir()
 	done := make(chan error)
 	go func() { // its thread ends with it
-		err := privateFUSE(dir)
+		err := openFUSE(filepath.Join(dir, "dev"))
 		if err == nil {
 			err = exec.Command("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "sh", "-c", "exec 3<>/dev/fuse").Run()
 		}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"iter"
 	"regexp"
 	"slices"
@@ -53,7 +54,7 @@ func (s *suite) passesAlone(p pass, prog program, failed []string, out []byte) b
 		}
 	}
 	for _, name := range names {
-		if _, err := s.execute(p, prog, exactly(name), triesAlone); err != nil {
+		if _, _, err := s.execute(p, prog, exactly(name), triesAlone); err != nil {
 			return false
 		}
 	}
@@ -86,12 +87,12 @@ func speeches(out []byte) iter.Seq2[string, string] {
 }
 
 // showUnsteady prints what the failed tests of a program said.
-func (s *suite) showUnsteady(prog program, failed []string, out []byte) {
+func showUnsteady(to io.Writer, prog program, failed []string, out []byte) {
 	for _, name := range failed {
-		fmt.Fprintf(s.out, "unsteady: %s: %s\n", prog.dir, name)
+		fmt.Fprintf(to, "unsteady: %s: %s\n", prog.dir, name)
 		for speaker, line := range speeches(out) {
 			if speaker == name && line != "" {
-				fmt.Fprintln(s.out, "unsteady: "+line)
+				fmt.Fprintln(to, "unsteady: "+line)
 			}
 		}
 	}

@@ -90,7 +90,7 @@ func (b *Backend) start(ctx context.Context, spec boundary.Spec, rung boundary.R
 
 // gap is the error for one guarantee that this host does not keep.
 func gap(g policy.Guarantee, detail string) error {
-	return &boundary.GapError{Missing: []boundary.Finding{{Guarantee: g, Detail: detail, Mend: mend(g)}}}
+	return &boundary.GapError{Missing: []boundary.Finding{{Guarantee: g, Detail: detail, Mend: mend(g, detail)}}}
 }
 
 // prepare finds out what the launch depends on and refuses what the host cannot

@@ -40,7 +40,7 @@ func (b *Backend) Check(ctx context.Context) []boundary.Finding {
 		detail, err := t.try(ctx)
 		f := boundary.Finding{Guarantee: t.guarantee, Kept: err == nil, Detail: detail}
 		if err != nil {
-			f.Detail, f.Mend = err.Error(), cmp.Or(boundary.Exhausted(err), mend(t.guarantee))
+			f.Detail, f.Mend = err.Error(), cmp.Or(boundary.Exhausted(err), mend(t.guarantee, err.Error()))
 		}
 		out = append(out, f)
 	}
@@ -291,9 +291,9 @@ func tryProcessLimit(context.Context) (string, error) {
 		"no control group may be made: RLIMIT_NPROC counts the processes of the boundary's user namespace")
 }
 
-// mend says how to make a host keep a guarantee.
-func mend(g policy.Guarantee) string {
-	if g == policy.Namespaces {
+// mend says how to make a host keep a guarantee; detail is why it does not.
+func mend(g policy.Guarantee, detail string) string {
+	if g == policy.Namespaces || strings.Contains(detail, "into new namespaces") {
 		return mendNamespaces()
 	}
 	return mends[g]

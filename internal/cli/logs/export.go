@@ -2,7 +2,6 @@ package logs
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -70,7 +69,7 @@ func (a *app) export(ctx context.Context, x exportFlags, args []string) (err err
 	}
 	var to io.Writer = a.Stdout
 	if x.output != "" {
-		// What a record says is nobody else's business, and nothing is overwritten.
+		// Only this user may read it, and nothing is overwritten.
 		f, err := os.OpenFile(x.output, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 		if err != nil {
 			return fmt.Errorf("making the file: %w", err)
@@ -96,54 +95,26 @@ func (a *app) export(ctx context.Context, x exportFlags, args []string) (err err
 	return err
 }
 
-// copyLog copies a log to its last whole line: what is behind it may be written
-// yet.
+// copyLog copies a log to its last whole line: what follows may not be written yet.
 func copyLog(ctx context.Context, out io.Writer, path string) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	end, err := lastLine(f)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(out, until{ctx, io.NewSectionReader(f, 0, end)})
-	return err
-}
-
-// until is a reader that ends with a context.
-type until struct {
-	ctx context.Context
-	r   io.Reader
-}
-
-func (u until) Read(p []byte) (int, error) {
-	if err := u.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return u.r.Read(p)
-}
-
-// lastLine is where the last whole line of a file ends.
-func lastLine(f *os.File) (int64, error) {
-	st, err := f.Stat()
-	if err != nil {
-		return 0, err
-	}
-	part := make([]byte, 64<<10)
-	for end := st.Size(); end > 0; {
-		from := max(0, end-int64(len(part)))
-		n, err := f.ReadAt(part[:end-from], from)
+	for in := bufio.NewReaderSize(f, 64<<10); ctx.Err() == nil; {
+		line, err := in.ReadBytes('\n')
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err == nil {
+			_, err = out.Write(line)
+		}
 		if err != nil {
-			return 0, err
+			return err
 		}
-		if i := bytes.LastIndexByte(part[:n], '\n'); i >= 0 {
-			return from + int64(i) + 1, nil
-		}
-		end = from
 	}
-	return 0, nil
+	return ctx.Err()
 }
 
 func convertLog(ctx context.Context, out io.Writer, format, path string) error {

@@ -13,10 +13,10 @@ import (
 	"holdfast.dev/holdfast/internal/record/audit"
 )
 
-// gone lists the sessions, of those that args or all ask for, whose record
-// was removed as a whole; err is why there is none to verify. The newest one
-// is asked for without args, and so are those that would be newer.
-func (v verifyFlags) gone(r archive.Archive, args []string, infos []audit.Info, err error) ([]string, error) {
+// removedSessions lists the sessions, of those that args or all ask for, whose whole
+// record was removed; err is why there is none to verify. Without args it is those
+// that are newer than the newest record.
+func (v verifyFlags) removedSessions(r archive.Archive, args []string, infos []audit.Info, err error) ([]string, error) {
 	var missing *archive.MissingError
 	if err != nil && !errors.As(err, &missing) || missing != nil && len(missing.Err.Several) > 0 {
 		return nil, err
@@ -49,23 +49,21 @@ func (v verifyFlags) gone(r archive.Archive, args []string, infos []audit.Info, 
 	return lost, err
 }
 
-// missed are the results of records that are not there; it prints them, unless
-// they are for JSON.
-func (a *app) missed(r archive.Archive, gone []string, json bool) []checked {
-	out := make([]checked, 0, len(gone))
-	verdict := audit.Tampered.String()
+// removedReports makes the reports on removed records, and prints them unless json.
+func (a *app) removedReports(r archive.Archive, gone []string, json bool) []audit.Report {
+	out := make([]audit.Report, 0, len(gone))
 	const what = "the whole record is gone, and 'holdfast log prune' did not remove it: a signature of it was kept elsewhere"
 	for _, s := range gone {
-		out = append(out, checked{Session: s, Path: filepath.Join(r.Logs, s+".jsonl"), Verdict: verdict, Problems: []checkedProblem{{Verdict: verdict, What: what}}})
+		out = append(out, audit.Report{Session: s, Path: filepath.Join(r.Logs, s+".jsonl"), Verdict: audit.Tampered, Problems: []audit.Problem{{Verdict: audit.Tampered, What: what}}})
 		if !json {
-			fmt.Fprintf(a.Stdout, "%s  %s  no lines\n  %s\n", a.Tint(command.Red, fmt.Sprintf("%-12s", verdict)), text.Line(s), what)
+			fmt.Fprintf(a.Stdout, "%s  %s  no lines\n  %s\n", a.Tint(command.Red, fmt.Sprintf("%-12s", audit.Tampered)), text.Line(s), what)
 		}
 	}
 	return out
 }
 
-// warnGone says of which runs there was a record.
-func (a *app) warnGone(r archive.Archive) error {
+// warnRemoved warns of records that were removed, and not by prune.
+func (a *app) warnRemoved(r archive.Archive) error {
 	lost, err := audit.Lost(r.Logs, r.Heads)
 	if err != nil {
 		return err

@@ -45,7 +45,7 @@ func newLogList(a *app) *cobra.Command {
 			} else {
 				err = a.printLogs(rows)
 			}
-			return errors.Join(err, a.warnGone(r))
+			return errors.Join(err, a.warnRemoved(r))
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "show as JSON")
@@ -114,34 +114,24 @@ func (a *app) prune(keep int, older time.Duration, dry bool) error {
 	if err != nil {
 		return err
 	}
-	infos, err := audit.List(r.Logs)
+	removed, err := audit.Prune(r.Logs, r.Heads, dry, func(i audit.Info, n int, _ int64) bool {
+		return (older < 0 || time.Since(i.Start) <= older) && (keep < 0 || n <= keep)
+	})
+	freed := int64(0)
+	for _, i := range removed {
+		fmt.Fprintf(a.Stdout, "%s  %s  %s\n", i.Session, words.Moment(i.Start), words.Size(i.Size))
+		freed += i.Size
+	}
+	if err == nil && !dry {
+		err = r.PruneExposed()
+	}
 	if err != nil {
 		return err
-	}
-	removed, freed := 0, int64(0)
-	for i, info := range infos {
-		old := older >= 0 && time.Since(info.Start) > older
-		if info.Open || !old && (keep < 0 || i < keep) {
-			continue
-		}
-		if !dry {
-			if err := audit.Remove(info, r.Heads); err != nil {
-				return fmt.Errorf("removing an old record: %w", err)
-			}
-		}
-		fmt.Fprintf(a.Stdout, "%s  %s  %s\n", info.Session, words.Moment(info.Start), words.Size(info.Size))
-		removed++
-		freed += info.Size
-	}
-	if !dry {
-		if err := r.PruneExposed(); err != nil {
-			return err
-		}
 	}
 	word := "removed"
 	if dry {
 		word = "would be removed"
 	}
-	fmt.Fprintf(a.Stdout, "%s %s, %s\n", words.Plural(removed, "record", "records"), word, words.Size(freed))
+	fmt.Fprintf(a.Stdout, "%s %s, %s\n", words.Plural(len(removed), "record", "records"), word, words.Size(freed))
 	return nil
 }

@@ -21,7 +21,7 @@ import (
 	"holdfast.dev/holdfast/internal/record/audit"
 )
 
-// errEnough ends a scan that has found what it was to find.
+// errEnough ends a scan at --limit.
 var errEnough = errors.New("enough was found")
 
 func newLogQuery(a *app) *cobra.Command {
@@ -58,7 +58,7 @@ text.lowerAscii(). Fields:
 	return c
 }
 
-// query is how an answer is wanted.
+// query is the flags of log query.
 type query struct {
 	all, json, count bool
 	limit            int // 0 for none
@@ -91,7 +91,7 @@ func fieldList() string {
 	return b.String() + line
 }
 
-// condition compiles what a user wrote.
+// condition compiles the condition of a user.
 func condition(written string) (*expr.Program, error) {
 	p, err := expr.Compile(written)
 	var wrong *expr.Error
@@ -143,7 +143,7 @@ func (a *app) query(ctx context.Context, q query, written string, args []string)
 	return err
 }
 
-// search is one query under way.
+// search is the state of a query.
 type search struct {
 	query
 	program *expr.Program
@@ -172,8 +172,8 @@ func (s *search) matches(r *audit.Record) bool {
 	return ok
 }
 
-// log looks through one log. Lines for people name programs, so that the events
-// of processes all go by there.
+// log searches one log. Lines for people name programs, for which it reads all events of
+// processes.
 func (s *search) log(ctx context.Context, path string) error {
 	people := !s.json && !s.count
 	return audit.Scan(ctx, path, runtime.GOMAXPROCS(0), func(r *audit.Record) (bool, error) {

@@ -1,6 +1,7 @@
 package logs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -18,48 +18,6 @@ import (
 	"holdfast.dev/holdfast/internal/floor/text"
 	"holdfast.dev/holdfast/internal/record/audit"
 )
-
-// checked is the result of log verify for one record.
-type checked struct {
-	Session  string           `json:"session"`
-	Path     string           `json:"path"`
-	Verdict  string           `json:"verdict"`
-	Running  bool             `json:"running,omitempty"` // what was verified is what is written so far
-	Lines    int              `json:"lines"`
-	Signed   uint64           `json:"signed"` // the last record that a signature by a known key covers
-	Head     string           `json:"head"`   // SHA-256 of the last line
-	Keys     []string         `json:"keys,omitempty"`
-	Sensors  map[string]count `json:"sensors,omitempty"`
-	Unseen   []unseen         `json:"unseen,omitempty"` // by the sensors of the run
-	Problems []checkedProblem `json:"problems,omitempty"`
-	More     int              `json:"more,omitempty"` // problems that are not named
-	Notes    []string         `json:"notes,omitempty"`
-}
-
-// count is how many events a sensor had, and what became of them.
-type count struct {
-	Total      uint64 `json:"total"`
-	Standing   uint64 `json:"standing"`
-	Summarised uint64 `json:"summarised,omitempty"`
-	Dropped    uint64 `json:"dropped,omitempty"`
-	Missing    uint64 `json:"missing,omitempty"`
-}
-
-// unseen is something that the sensors of a run did not see.
-type unseen struct {
-	What   string    `json:"what"`
-	Since  time.Time `json:"since"`
-	Reason string    `json:"reason"`
-	Seen   string    `json:"seen,omitempty"` // of it all the same
-}
-
-type checkedProblem struct {
-	Verdict string `json:"verdict"`
-	Seq     uint64 `json:"seq,omitempty"`
-	Line    int    `json:"line,omitempty"`
-	Offset  int64  `json:"offset,omitempty"`
-	What    string `json:"what"`
-}
 
 func newLogVerify(a *app) *cobra.Command {
 	var v verifyFlags
@@ -116,11 +74,11 @@ func (a *app) verify(ctx context.Context, v verifyFlags, args []string) error {
 		return err
 	}
 	infos, err := a.verifiable(r, args, v.all)
-	gone, err := v.gone(r, args, infos, err)
+	gone, err := v.removedSessions(r, args, infos, err)
 	if err != nil {
 		return err
 	}
-	results := a.missed(r, gone, v.json)
+	results := a.removedReports(r, gone, v.json)
 	good := len(gone) == 0
 	for _, info := range infos {
 		if options.Anchored = v.anchor != ""; options.Anchored {
@@ -137,12 +95,12 @@ func (a *app) verify(ctx context.Context, v verifyFlags, args []string) error {
 			return fmt.Errorf("verifying %s: %w", text.Word(info.Path), err)
 		}
 		good = good && (report.Verdict == audit.Complete || v.partial && report.Verdict == audit.Partial)
-		result := checkedOf(info, report)
+		report.Session = cmp.Or(report.Session, info.Session)
+		results = append(results, report)
 		if v.json {
-			results = append(results, result)
 			continue
 		}
-		if err := a.printVerdict(result, report); err != nil {
+		if err := a.printVerdict(report); err != nil {
 			return fmt.Errorf("printing the verdict: %w", err)
 		}
 	}
@@ -202,26 +160,6 @@ func (a *app) verifiable(r archive.Archive, args []string, all bool) ([]audit.In
 	return []audit.Info{{Session: strings.TrimSuffix(filepath.Base(path), ".jsonl"), Path: path, Start: st.ModTime(), Size: st.Size()}}, nil
 }
 
-func checkedOf(info audit.Info, report audit.Report) checked {
-	c := checked{
-		Session: report.Session, Path: info.Path, Verdict: report.Verdict.String(), Running: report.Open, Lines: report.Lines, Signed: report.Signed,
-		Head: report.Head, Keys: report.Keys, Sensors: map[string]count{}, More: report.More, Notes: report.Notes,
-	}
-	for name, n := range report.Sensors {
-		c.Sensors[name] = count(n)
-	}
-	if c.Session == "" {
-		c.Session = info.Session
-	}
-	for _, u := range report.Unseen {
-		c.Unseen = append(c.Unseen, unseen(u))
-	}
-	for _, p := range report.Problems {
-		c.Problems = append(c.Problems, checkedProblem{p.Verdict.String(), p.Seq, p.Line, p.Offset, p.What})
-	}
-	return c
-}
-
 // signers names the keys of a record.
 func signers(hashes []string) string {
 	if len(hashes) == 0 {
@@ -236,17 +174,17 @@ const few = 4
 // maxProblems is how many problems of a record are printed.
 const maxProblems = 20
 
-func (a *app) printVerdict(c checked, report audit.Report) error {
+func (a *app) printVerdict(report audit.Report) error {
 	colour := map[audit.Verdict]string{audit.Complete: command.Green, audit.Partial: command.Yellow, audit.Gaps: command.Yellow}[report.Verdict]
 	if colour == "" {
 		colour = command.Red
 	}
 	var b strings.Builder
 	running := ""
-	if c.Running {
+	if report.Open {
 		running = "  (running: what is written so far)"
 	}
-	fmt.Fprintf(&b, "%s  %s  %s, %s by %s%s\n", a.Tint(colour, fmt.Sprintf("%-12s", c.Verdict)), text.Line(c.Session),
+	fmt.Fprintf(&b, "%s  %s  %s, %s by %s%s\n", a.Tint(colour, fmt.Sprintf("%-12s", report.Verdict)), text.Line(report.Session),
 		words.Plural(report.Lines, "line", "lines"), words.Plural(report.Checkpoints, "signature", "signatures"), signers(report.Keys), running)
 	for _, p := range report.Problems[:min(maxProblems, len(report.Problems))] {
 		fmt.Fprintf(&b, "  %s\n", text.Line(p.String()))
@@ -254,7 +192,7 @@ func (a *app) printVerdict(c checked, report audit.Report) error {
 	if more := len(report.Problems) + report.More - maxProblems; more > 0 {
 		fmt.Fprintf(&b, "  … and %d more; see --json\n", more)
 	}
-	for _, n := range c.Notes {
+	for _, n := range report.Notes {
 		fmt.Fprintf(&b, "  note: %s\n", text.Line(n))
 	}
 	_, err := fmt.Fprint(a.Stdout, b.String())

@@ -151,15 +151,12 @@ func (a *app) announce(plan policy.Plan) {
 	if agent == nil {
 		return
 	}
-	say := func(colour, kind, line string) {
-		fmt.Fprintf(a.Stderr, "%s %s\n", a.Paint(colour, "holdfast: "+kind+":"), text.Safe(line))
-	}
 	line := fmt.Sprintf("%s runs with %s", agent.Title, agent.Origin)
 	if agent.Sandbox != "" {
 		line += "; " + agent.Sandbox
 	}
-	say(command.Cyan, "agent", line)
+	a.Note(command.Cyan, "agent", "%s", line)
 	for _, m := range agent.Missing {
-		say(command.Yellow, "warning", m)
+		a.Note(command.Yellow, "warning", "%s", m)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -47,7 +46,7 @@ func controlNames(of func(Control) bool) []string {
 
 func ablate(t *testing.T, o Ablation) {
 	t.Helper()
-	o.Program, o.Holdfast = ablatedProgram(t), testenv.Binary(t)
+	o.Program, o.Holdfast = testenv.Ablated(t), testenv.Binary(t)
 	kill, err := Ablate(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
@@ -121,7 +120,7 @@ func TestControlsNamed(t *testing.T) {
 func TestAblateWithoutSwitches(t *testing.T) {
 	testenv.Need(t, testenv.UserNS, nil)
 	program := testenv.Binary(t)
-	kill, err := Ablate(t.Context(), Ablation{Program: program, Holdfast: program, Controls: []string{"protected paths"}, Runner: runner(t)})
+	kill, err := Ablate(t.Context(), Ablation{Program: program, Holdfast: program, Controls: []string{"files with a second name outside"}, Runner: runner(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,16 +140,6 @@ func TestAblateInterrupted(t *testing.T) {
 	if !errors.Is(err, context.Canceled) || len(kill.Controls) > 0 {
 		t.Errorf("%v, %+v", err, kill)
 	}
-}
-
-// ablatedProgram builds Holdfast with controls that can be switched off.
-func ablatedProgram(t *testing.T) string {
-	t.Helper()
-	out := filepath.Join(t.TempDir(), "holdfast-ablated")
-	if err := BuildAblated(t.Context(), testenv.ModuleRoot(t), out); err != nil {
-		t.Fatal(err)
-	}
-	return out
 }
 
 // TestControls checks the table itself.

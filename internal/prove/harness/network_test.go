@@ -55,5 +55,5 @@ func playRung(t *testing.T, play probe.Runner, rung string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	matrix(t, play, targets.Holdfast{Path: ablatedProgram(t), Unrecorded: true, Extra: []string{"--rung=" + rung}}, rows)
+	matrix(t, play, targets.Holdfast{Path: testenv.Ablated(t), Unrecorded: true, Extra: []string{"--rung=" + rung}}, rows)
 }

@@ -305,7 +305,7 @@ func (s *stage) play(t Trick, seed string) ([]byte, error) {
 		if strings.HasPrefix(content, "#!") {
 			mode = 0o755
 		}
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), writeAlone(path, []byte(s.expand(t, content)), mode)); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), WriteProgram(path, []byte(s.expand(t, content)), mode)); err != nil {
 			return nil, err
 		}
 	}
@@ -365,14 +365,6 @@ func loader() string {
 		}
 	}
 	return ""
-}
-
-// writeAlone writes a file while nothing is forked: a child would keep it open for
-// writing until it executes, and a program in it would be "text file busy".
-func writeAlone(path string, content []byte, mode os.FileMode) error {
-	syscall.ForkLock.RLock()
-	defer syscall.ForkLock.RUnlock()
-	return os.WriteFile(path, content, mode)
 }
 
 // temporary is a directory for temporary files. Not the trick's own: Go passes

@@ -46,7 +46,7 @@ func tripHook(p *Probe, path string) error {
 		return err
 	}
 	_ = os.Remove(path)
-	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+trip(p)+"\n"), 0o755); err != nil {
+	if err := WriteProgram(path, []byte("#!/bin/sh\n"+trip(p)+"\n"), 0o755); err != nil {
 		return err
 	}
 	return os.Chmod(path, 0o755)

@@ -3,7 +3,7 @@
 package inside
 
 import (
-	"io"
+	"errors"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -42,18 +42,5 @@ func changeOpen(path string) error {
 
 // copyUnreadable copies this program to a file that its owner may execute alone.
 func copyUnreadable(to string) error {
-	in, err := os.Open("/proc/self/exe")
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o755)
-	if err != nil {
-		return err
-	}
-	defer out.Close()
-	if _, err := io.Copy(out, in); err != nil {
-		return err
-	}
-	return out.Chmod(0o111)
+	return errors.Join(CopyProgram("/proc/self/exe", to), os.Chmod(to, 0o111))
 }

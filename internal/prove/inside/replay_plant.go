@@ -69,7 +69,7 @@ func plantAt(path, text, link string) error {
 	if link != "" && link != path {
 		return os.Symlink(link, path)
 	}
-	if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
+	if err := WriteProgram(path, []byte(text), 0o755); err != nil {
 		return err
 	}
 	return os.Chmod(path, 0o755)

@@ -34,7 +34,7 @@ func WriteProber(dir string) (path string, err error) {
 		return "", fmt.Errorf("the program that runs inside: %w", err)
 	}
 	path = filepath.Join(dir, "prober")
-	return path, os.WriteFile(path, program, 0o755)
+	return path, inside.WriteProgram(path, program, 0o755)
 }
 
 func carriedProber() ([]byte, error) {

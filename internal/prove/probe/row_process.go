@@ -5,11 +5,11 @@ package probe
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
+
+	"holdfast.dev/holdfast/internal/prove/inside"
 )
 
 const classProcess = "process.control"
@@ -155,22 +155,8 @@ func launcherInWorkspace(s *Session) {
 }
 
 func copyProgram(from, to string) error {
-	in, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
 	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 		return err
 	}
-	// A process that is forked while the file is open for writing keeps it so
-	// until it executes, and until then the program is "text file busy".
-	syscall.ForkLock.RLock()
-	defer syscall.ForkLock.RUnlock()
-	out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o755)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(out, in) // in the kernel, from page to page
-	return errors.Join(err, out.Chmod(0o755), out.Close())
+	return inside.CopyProgram(from, to)
 }

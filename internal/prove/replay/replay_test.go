@@ -4,9 +4,7 @@ package replay_test
 
 import (
 	"context"
-	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,6 +12,7 @@ import (
 	"time"
 
 	"holdfast.dev/holdfast/internal/prove/replay"
+	"holdfast.dev/holdfast/internal/testenv"
 )
 
 // stage makes a world of a workspace, a home and a place outside.
@@ -28,7 +27,7 @@ func stage(t *testing.T) replay.Stage {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	s := replay.Stage{Prober: prober, World: dir, Work: dir + "/w", Home: dir + "/h", Outside: dir + "/o", Token: "token-of-the-test"}
+	s := replay.Stage{Prober: testenv.Prober(t), World: dir, Work: dir + "/w", Home: dir + "/h", Outside: dir + "/o", Token: "token-of-the-test"}
 	for _, d := range []string{s.Work, s.Home, s.Outside} {
 		if err := os.Mkdir(d, 0o755); err != nil {
 			t.Fatal(err)
@@ -36,28 +35,6 @@ func stage(t *testing.T) replay.Stage {
 	}
 	write(t, s.Outside+"/canary", "outside")
 	return s
-}
-
-// prober is built once for all tests.
-var prober string
-
-func TestMain(m *testing.M) {
-	dir, err := os.MkdirTemp("", "replay-prober-")
-	if err != nil {
-		panic(err)
-	}
-	prober = filepath.Join(dir, "prober")
-	cmd := exec.Command("go", "build", "-o", prober, "holdfast.dev/holdfast/internal/prove/inside/prober")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	out, err := cmd.CombinedOutput()
-	status := 1
-	if err == nil {
-		status = m.Run()
-	} else {
-		fmt.Fprintf(os.Stderr, "%v: %s", err, out)
-	}
-	os.RemoveAll(dir)
-	os.Exit(status)
 }
 
 func write(t *testing.T, path, text string) {

@@ -13,28 +13,28 @@ import (
 // had.
 const countPrefix = "count."
 
-// loss takes what a record.cut or record.drop accounts for.
-func (v *verifier) loss(l link, e *event.Event) {
+// addLoss takes what a record.cut or record.drop accounts for.
+func (v *verifier) addLoss(l link, e *event.Event) {
 	of, d := e.Detail["of"], e.Detail
 	into := v.cuts
 	if e.Action == event.RecordDrop {
 		into = v.drops
 	}
 	if d["from"] == "" && of != "" { // of events without a number
-		v.at(Gaps, l, "events of %q without a number are lost: %s", of, d["count"])
+		v.problemAt(Gaps, l, "events of %q without a number are lost: %s", of, d["count"])
 		return
 	}
 	from, err1 := strconv.ParseUint(d["from"], 10, 63)
 	to, err2 := strconv.ParseUint(d["to"], 10, 63)
 	if of == "" || err1 != nil || err2 != nil || from == 0 || to < from {
-		v.at(Gaps, l, "it does not say what was lost")
+		v.problemAt(Gaps, l, "it does not say what was lost")
 		return
 	}
 	exact := ranges{{from, to}}
 	if list := d["ranges"]; list != "" {
 		r, ok := parseRanges(list)
 		if !ok || r[0].from != from || r[len(r)-1].to != to {
-			v.at(Gaps, l, "what it says was lost contradicts itself")
+			v.problemAt(Gaps, l, "what it says was lost contradicts itself")
 			return
 		}
 		exact = r
@@ -42,8 +42,8 @@ func (v *verifier) loss(l link, e *event.Event) {
 	into[of] = append(into[of], exact...)
 }
 
-// count compares what stands in the log with what the sensors had.
-func (v *verifier) count() {
+// checkCounts compares what stands in the log with what the sensors had.
+func (v *verifier) checkCounts() {
 	totals := v.totals()
 	all := map[string]bool{}
 	for name := range v.sensors {
@@ -61,7 +61,7 @@ func (v *verifier) count() {
 			v.problem(Problem{Verdict: Gaps, What: fmt.Sprintf("%d events of %q have no number: whether one is missing cannot be seen", of.unnumbered, name)})
 		}
 		total, known := totals[name]
-		v.sensor(name, of, total, known)
+		v.checkSensor(name, of, total, known)
 	}
 	if v.ended == nil && !v.report.Open && v.finished && v.eventful() {
 		v.problem(Problem{Verdict: Gaps, What: "the session has no end in the log: how many events there were is not known"})
@@ -94,9 +94,9 @@ func (v *verifier) totals() map[string]uint64 {
 	return t
 }
 
-// sensor accounts for the events of one sensor.
-func (v *verifier) sensor(name string, of *numbers, total uint64, known bool) {
-	standing, twice := union(of.runs)
+// checkSensor accounts for the events of one sensor.
+func (v *verifier) checkSensor(name string, of *numbers, total uint64, known bool) {
+	standing, twice := unionOf(of.runs)
 	if len(twice) > 0 {
 		v.problem(Problem{Verdict: Gaps, What: fmt.Sprintf("the events %s of %q stand twice: their sensor lost count", shorten(twice), name)})
 	}
@@ -115,16 +115,16 @@ func (v *verifier) sensor(name string, of *numbers, total uint64, known bool) {
 		v.problem(Problem{Verdict: Gaps, What: fmt.Sprintf("%q had %d events by the end of the session, and there is one of number %d", name, total, high)})
 	}
 	c := Count{Total: total, Standing: standing.count()}
-	cut, _ := union(v.cuts[name])
-	drop, _ := union(v.drops[name])
-	v.missing(name, &c, standing, cut, drop)
+	cut, _ := unionOf(v.cuts[name])
+	drop, _ := unionOf(v.drops[name])
+	v.reportMissing(name, &c, standing, cut, drop)
 	if len(of.runs) > 0 || total > 0 {
 		v.report.Sensors[name] = c
 	}
 }
 
-// missing names the events of a sensor that do not stand in the log.
-func (v *verifier) missing(name string, c *Count, standing, cut, drop ranges) {
+// reportMissing names the events of a sensor that do not stand in the log.
+func (v *verifier) reportMissing(name string, c *Count, standing, cut, drop ranges) {
 	if c.Total == 0 {
 		return
 	}

@@ -10,15 +10,14 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"strconv"
 	"strings"
 	"time"
 
 	"holdfast.dev/holdfast/internal/floor/syslog"
 )
 
-// Anchor is a place outside in which checkpoints are kept, so that whoever
-// removes the end of a log, or a whole one, is found out.
+// Anchor keeps checkpoints outside of the log, so that verification finds out when the
+// end of a log, or a whole log, was removed.
 type Anchor interface {
 	// Publish keeps a signed note. It is called from one goroutine, every ten
 	// seconds at most, at serious alerts and at the end.
@@ -46,7 +45,7 @@ func (a fileAnchor) Publish(signed []byte) error {
 	if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() {
 		return errors.Join(err, f.Close(), errors.New("it is no regular file"))
 	}
-	line, _ := appendString(nil, string(signed))
+	line, _ := AppendString(nil, string(signed))
 	_, err = f.Write(append(line, '\n'))
 	return errors.Join(err, f.Sync(), f.Close())
 }
@@ -124,23 +123,17 @@ func (a httpAnchor) Publish(signed []byte) error {
 	return nil
 }
 
-type syslogAnchor struct{ network, address string }
+type syslogAnchor struct{ socket string }
 
-// SyslogAnchor sends each checkpoint as a message of RFC 5424 (facility 13, log
-// audit; severity 5, notice; MSGID "checkpoint") whose text is a JSON string.
-// network is unixgram, udp, or tcp with the framing of RFC 6587, 3.4.1.
-func SyslogAnchor(network, address string) (Anchor, error) {
-	switch network {
-	case "unixgram", "udp", "tcp":
-		return syslogAnchor{network, address}, nil
-	}
-	return nil, fmt.Errorf("syslog does not go over %q: use unixgram, udp or tcp", network)
-}
+// SyslogAnchor sends each checkpoint as a datagram to a socket, in a message of RFC
+// 5424 (facility 13, log audit; severity 5, notice; MSGID "checkpoint") whose text is
+// a JSON string.
+func SyslogAnchor(socket string) Anchor { return syslogAnchor{socket} }
 
-func (a syslogAnchor) Name() string { return "syslog at " + a.network + ":" + a.address }
+func (a syslogAnchor) Name() string { return "syslog at " + a.socket }
 
 func (a syslogAnchor) Publish(signed []byte) error {
-	c, err := net.DialTimeout(a.network, a.address, anchorTimeout)
+	c, err := net.DialTimeout("unixgram", a.socket, anchorTimeout)
 	if err != nil {
 		return err
 	}
@@ -150,10 +143,7 @@ func (a syslogAnchor) Publish(signed []byte) error {
 	}
 	host, _ := os.Hostname() // "" is not known
 	const priority = 13*8 + 5
-	message, _ := appendString([]byte(syslog.Header(priority, time.Now().UTC(), host, "checkpoint")+" - "), string(signed))
-	if a.network == "tcp" {
-		message = append(strconv.AppendInt(nil, int64(len(message)), 10), append([]byte{' '}, message...)...)
-	}
+	message, _ := AppendString([]byte(syslog.Header(priority, time.Now().UTC(), host, "checkpoint")+" - "), string(signed))
 	_, err = c.Write(message)
 	return err
 }

@@ -34,7 +34,7 @@ type Options struct {
 	Anchors  []Anchor          // get every newest checkpoint, at most five a second
 	Detail   map[string]string // of the first record: what is recorded, and by whom
 	Failed   func(error)       // called once, in a goroutine of its own, when nothing can be recorded any more
-	Noted    func(event.Event) // gets what the log itself records of losses, in a goroutine of its own; nil for nobody
+	Noted    func(event.Event) // gets what the log itself records of losses, in a goroutine of its own; may be nil
 	MaxBytes int64             // of the log; 0 is the constant MaxBytes
 }
 
@@ -54,8 +54,8 @@ func ValidSession(id string) bool {
 	return true
 }
 
-// places fills in the directories beside that of the logs.
-func places(dir, keys, heads string) (string, string) {
+// defaultDirs replaces "" by the directories beside that of the logs.
+func defaultDirs(dir, keys, heads string) (string, string) {
 	beside := filepath.Dir(filepath.Clean(dir))
 	if keys == "" {
 		keys = filepath.Join(beside, "keys")
@@ -66,10 +66,22 @@ func places(dir, keys, heads string) (string, string) {
 	return keys, heads
 }
 
-// private makes a directory for this user alone, and narrows one that is not.
-// A link is refused: whoever keeps the state directory out of a view looks at
-// where it stands, and a link in it may lead back into one.
-func private(dir string) error {
+// complete fills in what o leaves out, for the log of a run in dir.
+func (o *Options) complete(dir string) error {
+	o.Keys, o.Heads = defaultDirs(dir, o.Keys, o.Heads)
+	if o.MaxBytes <= 0 {
+		o.MaxBytes = MaxBytes
+	}
+	if !ValidSession(o.Session) {
+		return fmt.Errorf("%q is no id of a run", o.Session)
+	}
+	return nil
+}
+
+// makePrivateDir makes a directory of mode 0700, or changes one to it. A link is
+// refused: the state directory is kept out of every view by its path, and a link in it
+// may lead back into a view.
+func makePrivateDir(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
@@ -90,15 +102,11 @@ func private(dir string) error {
 // readable by the user alone. An error means that there is no record, so that
 // nothing may run.
 func Create(dir string, o Options) (*Log, error) {
-	if !ValidSession(o.Session) {
-		return nil, fmt.Errorf("beginning the record of the run: %q is no id of a run", o.Session)
-	}
-	o.Keys, o.Heads = places(dir, o.Keys, o.Heads)
-	if o.MaxBytes <= 0 {
-		o.MaxBytes = MaxBytes
+	if err := o.complete(dir); err != nil {
+		return nil, fmt.Errorf("beginning the record of the run: %w", err)
 	}
 	for _, d := range []string{dir, o.Heads} {
-		if err := private(d); err != nil {
+		if err := makePrivateDir(d); err != nil {
 			return nil, fmt.Errorf("making the directory for records: %w", err)
 		}
 	}
@@ -130,19 +138,6 @@ func syncDir(dir string) error {
 		return err
 	}
 	return errors.Join(d.Sync(), d.Close())
-}
-
-// replace writes a file so that a reader sees the old or the new one whole, and
-// that it survives a power failure.
-func replace(path string, content []byte, mode fs.FileMode) error {
-	next, err := prepare(path, content, mode)
-	if err != nil {
-		return err
-	}
-	if err := os.Rename(next, path); err != nil {
-		return errors.Join(err, os.Remove(next))
-	}
-	return syncDir(filepath.Dir(path))
 }
 
 // prepare writes what is to replace a file, to the disk, and returns its name.

@@ -59,7 +59,7 @@ func newBudget(space int64, now time.Time) budget {
 // lineRest is what a line has besides its body, in bytes, about.
 const lineRest = 96
 
-// take says why e is not to be recorded; "" when it is, and is then paid for.
+// take returns why e is not to be recorded; "" when it is, and its space is then used.
 //
 // A kind may use at most twice of what is free afterwards: two thirds of an
 // empty log, two thirds of the rest for the next one. However many bytes one

@@ -44,7 +44,7 @@ type numbers struct {
 	unnumbered uint64
 }
 
-// special is a line that says something about others.
+// special is a checkpoint, or an event about the session or the record.
 type special struct {
 	link       link
 	checkpoint *checkpoint
@@ -119,7 +119,7 @@ func (p *part) chain(before, l link) {
 	switch {
 	case !l.parsed:
 	case l.seq != before.seq+1 && (before.parsed || before.seq != 0):
-		p.fail(l, "%s", misplaced(before.seq, l.seq))
+		p.fail(l, "%s", sequenceError(before.seq, l.seq))
 	case before.parsed && l.prev != before.hash:
 		if len(p.breaks) <= 2*maxProblems {
 			p.breaks = append(p.breaks, l)
@@ -127,8 +127,8 @@ func (p *part) chain(before, l link) {
 	}
 }
 
-// misplaced says what follows from numbers that do not follow each other.
-func misplaced(before, seq uint64) string {
+// sequenceError describes a line whose number does not follow the one before it.
+func sequenceError(before, seq uint64) string {
 	switch {
 	case seq == before+2:
 		return fmt.Sprintf("record %d, which stood before it, is not there", before+1)
@@ -148,12 +148,12 @@ func (c *checker) checkpoint(l link) {
 		c.fail(l, "the checkpoint is of another place: of record %d", cp.lines)
 		return
 	}
-	c.ofSession(l, cp.session)
+	c.checkSession(l, cp.session)
 	c.specials = append(c.specials, special{link: l, checkpoint: &cp})
 }
 
-// ofSession checks that all lines are of one session.
-func (p *part) ofSession(l link, session string) {
+// checkSession checks that all lines are of one session.
+func (p *part) checkSession(l link, session string) {
 	if p.session == "" {
 		p.session = session
 	}
@@ -164,7 +164,7 @@ func (p *part) ofSession(l link, session string) {
 
 func (c *checker) event(l link) {
 	if s := c.r.value(mSession); string(s) != c.session || c.session == "" {
-		c.ofSession(l, string(s))
+		c.checkSession(l, string(s))
 	}
 	if s := c.r.value(mSensor); string(s) != c.sensor || c.of == nil {
 		c.sensor = string(s)
@@ -173,7 +173,11 @@ func (c *checker) event(l link) {
 			c.sensors[c.sensor] = c.of
 		}
 	}
-	c.of.add(c.r.n)
+	if c.r.n == 0 {
+		c.of.unnumbered++
+	} else {
+		c.of.add(interval{c.r.n, c.r.n})
+	}
 	if c.sensor != string(event.Record) {
 		c.ordinary = l.line
 	}
@@ -185,14 +189,11 @@ func (c *checker) event(l link) {
 	}
 }
 
-func (s *numbers) add(n uint64) {
-	if n == 0 {
-		s.unnumbered++
+// add puts the numbers of the events that follow behind the others.
+func (s *numbers) add(i interval) {
+	if last := len(s.runs) - 1; last >= 0 && s.runs[last].to+1 == i.from {
+		s.runs[last].to = i.to
 		return
 	}
-	if last := len(s.runs) - 1; last >= 0 && s.runs[last].to+1 == n {
-		s.runs[last].to = n
-		return
-	}
-	s.runs = append(s.runs, interval{n, n})
+	s.runs = append(s.runs, i)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"holdfast.dev/holdfast/internal/floor/event"
@@ -87,7 +88,7 @@ func (c *encoder) member(name string) {
 // hold them.
 func (c *encoder) str(name, value string) {
 	var valid bool
-	if c.buf, valid = appendString(c.buf, value); !valid {
+	if c.buf, valid = AppendString(c.buf, value); !valid {
 		c.raws = append(c.raws, rawString{name, value})
 	}
 }
@@ -112,7 +113,7 @@ func (c *encoder) process(p *event.Process) {
 				c.buf = append(c.buf, ',')
 			}
 			var valid bool
-			if c.buf, valid = appendString(c.buf, a); !valid {
+			if c.buf, valid = AppendString(c.buf, a); !valid {
 				c.raws = append(c.raws, rawString{"argv." + strconv.Itoa(i), a})
 			}
 		}
@@ -144,7 +145,7 @@ func (c *encoder) detail(d map[string]string) error {
 	for _, k := range c.keys {
 		c.member(k)
 		var valid bool
-		if c.buf, valid = appendString(c.buf, d[k]); !valid {
+		if c.buf, valid = AppendString(c.buf, d[k]); !valid {
 			c.raws = append(c.raws, rawString{"detail." + k, d[k]})
 		}
 	}
@@ -172,7 +173,7 @@ func (c *encoder) raw() {
 	if len(c.raws) == 0 {
 		return
 	}
-	slices.SortFunc(c.raws, func(a, b rawString) int { return cmpString(a.name, b.name) })
+	slices.SortFunc(c.raws, func(a, b rawString) int { return strings.Compare(a.name, b.name) })
 	c.member("raw")
 	c.buf = append(c.buf, '{')
 	for _, r := range c.raws {
@@ -182,16 +183,6 @@ func (c *encoder) raw() {
 		c.buf = append(c.buf, '"')
 	}
 	c.buf = append(c.buf, '}')
-}
-
-func cmpString(a, b string) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }
 
 // plain says of a byte that it stands for itself in a string.
@@ -204,10 +195,10 @@ var plain = func() (t [256]bool) {
 
 const hexDigits = "0123456789abcdef"
 
-// appendString appends s quoted, as RFC 8785 (3.2.2.2) writes strings: only
+// AppendString appends s quoted, as RFC 8785 (3.2.2.2) writes strings: only
 // what must be escaped is, in one way. Each byte that is not part of valid
 // UTF-8 becomes U+FFFD, and the result says that there was one.
-func appendString(b []byte, s string) (_ []byte, valid bool) {
+func AppendString(b []byte, s string) (_ []byte, valid bool) {
 	b = append(b, '"')
 	valid = true
 	start := 0

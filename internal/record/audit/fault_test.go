@@ -60,9 +60,9 @@ func withFault(t *testing.T, f *faulty, o Options) (*Log, error) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "log")
 	o.Session, o.MaxBytes = "fault", MaxBytes
-	o.Keys, o.Heads = places(dir, "", "")
+	o.Keys, o.Heads = defaultDirs(dir, "", "")
 	for _, d := range []string{dir, o.Heads} {
-		if err := private(d); err != nil {
+		if err := makePrivateDir(d); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -2,11 +2,10 @@ package audit
 
 import "time"
 
-// later sees to it that what is in buf gets written: by a timer while it is
-// little, else at once. mu is held, and released for writing.
-func (l *Log) later() error {
+// scheduleFlush writes what is in buf: by a timer while it is little, else at once. mu is held, and released for writing.
+func (l *Log) scheduleFlush() error {
 	if len(l.buf) < flushAt {
-		l.tick()
+		l.startFlushTimer()
 		return nil
 	}
 	l.mu.Unlock()
@@ -14,10 +13,10 @@ func (l *Log) later() error {
 	return l.flush()
 }
 
-// tick writes from time to time, until there is nothing to write: a timer that
+// startFlushTimer writes from time to time, until there is nothing to write: a timer that
 // is armed for one event and disarmed by the next wakes a thread each time,
 // which costs more than to record both. mu is held.
-func (l *Log) tick() {
+func (l *Log) startFlushTimer() {
 	if l.timers.flush != nil || l.closed {
 		return
 	}

@@ -11,18 +11,16 @@ import (
 	"time"
 )
 
-// pollEvery is how often a log is looked at for more. Looking costs a system
-// call.
+// pollEvery is how often Follow reads a log. A read costs one system call.
 const pollEvery = 25 * time.Millisecond
 
-// ErrNoEnd says that the run of a log was interrupted: nobody writes the log any
-// more, and it has no end.
+// ErrNoEnd is returned for a log without an end that no process writes any more: its run
+// was interrupted.
 var ErrNoEnd = errors.New("the run was interrupted: its record has no end")
 
-// Follow gives out the events of a log as they come, one after the other, until
-// the end of the log (nil), the death of its writer (ErrNoEnd) or the end of ctx
-// (its error). Lines that are no records are passed over; a *DamageError says so
-// at the end of the log.
+// Follow calls each with the events of a log as they are written, until the end of the
+// log (nil), the death of its writer (ErrNoEnd) or the end of ctx (its error). It skips
+// lines that are no records, and returns a *DamageError for them at the end.
 func Follow(ctx context.Context, path string, each func(*Record) error) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -63,7 +61,7 @@ type follower struct {
 	damage DamageError
 }
 
-// read gives out what is new, and reports whether that was the end of the log.
+// read reads what is new, and reports whether that was the end of the log.
 func (t *follower) read(ctx context.Context, f io.Reader) (ended bool, err error) {
 	buf := make([]byte, 64<<10)
 	for ctx.Err() == nil {

@@ -26,8 +26,8 @@ type keeper struct {
 	log     *Log
 	path    string // of the head
 	anchors []*publisher
-	poke    chan struct{} // there is a newer one; of capacity 1
-	hurry   chan struct{} // and it is urgent; likewise
+	wake    chan struct{} // there is a newer one; of capacity 1
+	wakeNow chan struct{} // and it is urgent; likewise
 	stop    chan struct{}
 	done    chan struct{}
 	named   bool // the name of the log is on the disk; owned by who keeps
@@ -40,16 +40,16 @@ type keeper struct {
 
 func newKeeper(l *Log, path string, anchors []Anchor) *keeper {
 	k := &keeper{
-		log: l, path: path, poke: make(chan struct{}, 1), hurry: make(chan struct{}, 1),
+		log: l, path: path, wake: make(chan struct{}, 1), wakeNow: make(chan struct{}, 1),
 		stop: make(chan struct{}), done: make(chan struct{}),
 	}
 	for _, a := range anchors {
-		k.anchors = append(k.anchors, &publisher{anchor: a, poke: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{})})
+		k.anchors = append(k.anchors, &publisher{anchor: a, wake: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{})})
 	}
 	return k
 }
 
-// signal tells a goroutine, unless it was told already.
+// signal wakes a goroutine, unless a signal is pending.
 func signal(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
@@ -57,8 +57,8 @@ func signal(c chan struct{}) {
 	}
 }
 
-// keep takes a newer checkpoint. Once the log is being ended, end keeps it.
-func (k *keeper) keep(signed []byte, urgent bool) {
+// offer hands over a newer checkpoint. After expectEnd, end writes it.
+func (k *keeper) offer(signed []byte, urgent bool) {
 	k.mu.Lock()
 	k.newest, k.urgent = signed, k.urgent || urgent
 	ending := k.ending
@@ -66,14 +66,14 @@ func (k *keeper) keep(signed []byte, urgent bool) {
 	if ending {
 		return
 	}
-	signal(k.poke)
+	signal(k.wake)
 	if urgent {
-		signal(k.hurry)
+		signal(k.wakeNow)
 	}
 }
 
-// lastly says that what is kept from now on is the end.
-func (k *keeper) lastly() {
+// expectEnd leaves the checkpoints that follow to end.
+func (k *keeper) expectEnd() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.ending = true
@@ -89,14 +89,14 @@ func (k *keeper) run() {
 		select {
 		case <-k.stop:
 			return
-		case <-k.poke:
+		case <-k.wake:
 		}
-		k.now() // its failure is the log's
+		k.keepNewest() // its failure is the log's
 		pause := time.NewTimer(syncEvery)
 		select {
 		case <-k.stop:
 			return
-		case <-k.hurry:
+		case <-k.wakeNow:
 		case <-pause.C:
 		}
 		pause.Stop()
@@ -133,8 +133,8 @@ func (k *keeper) sync(signed []byte) error {
 	return err
 }
 
-// now keeps the newest checkpoint.
-func (k *keeper) now() error {
+// keepNewest syncs the log, and writes the newest checkpoint to the directory of heads.
+func (k *keeper) keepNewest() error {
 	k.mu.Lock()
 	signed, urgent := k.newest, k.urgent
 	k.urgent = false
@@ -148,7 +148,7 @@ func (k *keeper) now() error {
 		return k.log.fail(err)
 	}
 	for _, p := range k.anchors {
-		p.take(signed, urgent)
+		p.offer(signed, urgent)
 	}
 	return nil
 }
@@ -160,7 +160,7 @@ func (k *keeper) end(whole bool) error {
 	<-k.done
 	var err error
 	if whole {
-		err = k.now()
+		err = k.keepNewest()
 	}
 	limit := time.NewTimer(anchorWait)
 	defer limit.Stop()
@@ -177,7 +177,7 @@ func (k *keeper) end(whole bool) error {
 // keeps nobody waiting.
 type publisher struct {
 	anchor Anchor
-	poke   chan struct{} // of capacity 1
+	wake   chan struct{} // of capacity 1
 	stop   chan struct{}
 	done   chan struct{}
 
@@ -187,8 +187,8 @@ type publisher struct {
 	err    error // of the last attempt
 }
 
-// take offers a checkpoint, which may be passed over for a later one.
-func (p *publisher) take(signed []byte, urgent bool) {
+// offer hands over a checkpoint, which a later one may replace before it is sent.
+func (p *publisher) offer(signed []byte, urgent bool) {
 	p.mu.Lock()
 	p.newest = signed
 	due := urgent || time.Since(p.sent) >= anchorEvery
@@ -197,7 +197,7 @@ func (p *publisher) take(signed []byte, urgent bool) {
 	}
 	p.mu.Unlock()
 	if due {
-		signal(p.poke)
+		signal(p.wake)
 	}
 }
 
@@ -205,7 +205,7 @@ func (p *publisher) run() {
 	defer close(p.done)
 	for {
 		select {
-		case <-p.poke:
+		case <-p.wake:
 			p.publish()
 		case <-p.stop:
 			p.publish()

@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"golang.org/x/mod/sumdb/note"
+
+	"holdfast.dev/holdfast/internal/floor/sys"
 )
 
 // keyName is the name of every key that signs logs: which one it was is said by
@@ -71,19 +73,22 @@ func readKey(dir string) (note.Signer, error) {
 // must not come to be. Unless it is to replace, a key that is there meanwhile
 // stays.
 func makeKey(dir string, replacing bool) error {
-	if err := private(dir); err != nil {
+	if err := makePrivateDir(dir); err != nil {
 		return err
 	}
 	secret, public, err := note.GenerateKey(rand.Reader, keyName)
 	if err != nil {
 		return err
 	}
-	if err := replace(filepath.Join(dir, keyHash(public)+publicSuffix), []byte(public+"\n"), 0o600); err != nil {
+	if err := sys.ReplaceFile(filepath.Join(dir, keyHash(public)+publicSuffix), []byte(public+"\n"), 0o600); err != nil {
+		return err
+	}
+	if err := syncDir(dir); err != nil {
 		return err
 	}
 	path := filepath.Join(dir, privateFile)
 	if replacing {
-		return replace(path, []byte(secret+"\n"), 0o600)
+		return errors.Join(sys.ReplaceFile(path, []byte(secret+"\n"), 0o600), syncDir(dir))
 	}
 	tmp := path + "." + strings.ToLower(rand.Text()[:8])
 	defer os.Remove(tmp)
@@ -120,7 +125,7 @@ func Rotate(dir string) (PublicKey, error) {
 // PublicKeys lists the keys that signed or sign, the current one first. There is
 // none before the first run.
 func PublicKeys(dir string) ([]PublicKey, error) {
-	paths, err := within(dir, publicSuffix)
+	paths, err := filesWithSuffix(dir, publicSuffix)
 	if err != nil {
 		return nil, fmt.Errorf("looking for keys: %w", err)
 	}
@@ -143,7 +148,7 @@ func PublicKeys(dir string) ([]PublicKey, error) {
 	slices.SortStableFunc(keys, func(a, b PublicKey) int {
 		switch {
 		case a.Current == b.Current:
-			return cmpString(a.Hash, b.Hash)
+			return strings.Compare(a.Hash, b.Hash)
 		case a.Current:
 			return -1
 		}
@@ -152,9 +157,9 @@ func PublicKeys(dir string) ([]PublicKey, error) {
 	return keys, nil
 }
 
-// within lists the files of a directory whose names end with a suffix, sorted; a
-// directory that is missing has none.
-func within(dir, suffix string) ([]string, error) {
+// filesWithSuffix lists the regular files of a directory with that suffix, sorted. A
+// missing directory has none.
+func filesWithSuffix(dir, suffix string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err

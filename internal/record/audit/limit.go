@@ -51,13 +51,13 @@ func limit(e *event.Event) {
 
 func (l *limiter) text(name string, s *string) {
 	if len(*s) > maxText {
-		l.note(name, strconv.Itoa(len(*s)), sum(*s))
+		l.noteCut(name, strconv.Itoa(len(*s)), sum(*s))
 		*s = text.Head(*s, maxText)
 	}
 }
 
-// note says what was cut of name.
-func (l *limiter) note(name, length, hash string) {
+// noteCut adds the detail about what was cut of name.
+func (l *limiter) noteCut(name, length, hash string) {
 	if !l.copied {
 		l.e.Detail = maps.Clone(l.e.Detail)
 		l.copied = true
@@ -81,7 +81,7 @@ func (l *limiter) details() {
 	for _, k := range slices.Sorted(maps.Keys(l.e.Detail)) {
 		v := l.e.Detail[k]
 		if keep := text.Head(v, min(maxText, left)); len(keep) < len(v) {
-			l.note("detail."+k, strconv.Itoa(len(v)), sum(v))
+			l.noteCut("detail."+k, strconv.Itoa(len(v)), sum(v))
 			l.e.Detail[k] = keep
 		}
 		left -= len(l.e.Detail[k])
@@ -106,7 +106,7 @@ func (l *limiter) argv() {
 		}
 		keep := text.Head(a, min(maxText, left))
 		if len(keep) < len(a) {
-			l.note("argv."+strconv.Itoa(i), strconv.Itoa(len(a)), sum(a))
+			l.noteCut("argv."+strconv.Itoa(i), strconv.Itoa(len(a)), sum(a))
 		}
 		kept = append(kept, keep)
 		left -= len(keep)
@@ -117,7 +117,7 @@ func (l *limiter) argv() {
 			h.Write([]byte(a))
 			h.Write([]byte{0})
 		}
-		l.note("argv", strconv.Itoa(len(argv)), hex.EncodeToString(h.Sum(nil)))
+		l.noteCut("argv", strconv.Itoa(len(argv)), hex.EncodeToString(h.Sum(nil)))
 	}
 	l.e.Process.Argv = kept
 }

@@ -24,13 +24,13 @@ type Info struct {
 // List finds the logs of a directory, the newest first. There are none where the
 // directory is missing.
 func List(dir string) ([]Info, error) {
-	paths, err := within(dir, suffix)
+	paths, err := filesWithSuffix(dir, suffix)
 	if err != nil {
 		return nil, fmt.Errorf("looking for records: %w", err)
 	}
 	var infos []Info
 	for _, path := range paths {
-		i, err := look(path)
+		i, err := readInfo(path)
 		if errors.Is(err, fs.ErrNotExist) { // it was pruned meanwhile
 			continue
 		}
@@ -43,7 +43,7 @@ func List(dir string) ([]Info, error) {
 	return infos, nil
 }
 
-func look(path string) (Info, error) {
+func readInfo(path string) (Info, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return Info{}, err
@@ -62,10 +62,10 @@ func look(path string) (Info, error) {
 	return i, nil
 }
 
-// FindError says that a name is that of no log, or of several.
+// FindError is the error for a name that matches no log, or several.
 type FindError struct {
 	Session string
-	Several []string // the ids that begin so
+	Several []string // the ids with that prefix
 }
 
 func (e *FindError) Error() string {
@@ -78,8 +78,7 @@ func (e *FindError) Error() string {
 	return fmt.Sprintf("there is no record of a session %q", e.Session)
 }
 
-// Find finds the log of a session by its id or the beginning of it, if no other
-// begins so; "" is the newest. The error is a *FindError when it is not found.
+// Find finds the log of a session by its id or a unique prefix of it; "" is the newest. The error is a *FindError when it is not found.
 func Find(dir, session string) (Info, error) {
 	infos, err := List(dir)
 	if err != nil {
@@ -104,15 +103,6 @@ func Find(dir, session string) (Info, error) {
 	return Info{}, e
 }
 
-// Keep says which logs stay. The zero value keeps all.
-type Keep struct {
-	Runs  int       // the newest; 0 for any number
-	Bytes int64     // of all together; 0 for any size
-	Since time.Time // those that began later; zero for any time
-	Heads string    // directory of heads; "" is "heads" beside the directory of the logs
-	Try   bool      // say what would be removed, and remove nothing
-}
-
 // prunedDir is where below the directory of heads those of pruned logs are, the
 // last maxPruned by their names.
 const (
@@ -120,27 +110,22 @@ const (
 	maxPruned = 1000
 )
 
-// Prune removes the oldest logs until the rest is as k says, and returns those
-// it removed. Logs of runs that are going on count and stay. The heads of those
-// removed are set aside, so that a log that is gone for another reason is missed.
-func Prune(dir string, k Keep) ([]Info, error) {
-	if fits, err := k.fits(dir); err != nil || fits {
-		return nil, err
-	}
+// Prune removes the logs of runs that have ended, but for those that stay, and returns
+// them; with try it only returns them. It asks stays with the newest first: i is the
+// n-th, and so many bytes are in it and all before. The heads of those removed are set
+// aside, so that a log that is gone for another reason is missed.
+func Prune(dir, heads string, try bool, stays func(i Info, n int, bytes int64) bool) (removed []Info, err error) {
 	infos, err := List(dir)
 	if err != nil {
 		return nil, err
 	}
-	_, heads := places(dir, "", k.Heads)
-	var removed []Info
-	size, runs := int64(0), 0
-	for _, i := range infos {
-		size += i.Size
-		runs++
-		if i.Open || (k.Runs == 0 || runs <= k.Runs) && (k.Bytes == 0 || size <= k.Bytes) && !i.Start.Before(k.Since) {
+	bytes := int64(0)
+	for n, i := range infos {
+		bytes += i.Size
+		if i.Open || stays(i, n+1, bytes) {
 			continue
 		}
-		if !k.Try {
+		if !try {
 			if err := Remove(i, heads); err != nil {
 				return removed, fmt.Errorf("removing an old record: %w", err)
 			}
@@ -150,13 +135,10 @@ func Prune(dir string, k Keep) ([]Info, error) {
 	return removed, nil
 }
 
-// fits says that the logs of dir are as k says, by their number and sizes alone:
+// fits reports whether there are few logs in dir yet, by their number and sizes alone:
 // to look into each of them is a tenth of a short run.
-func (k Keep) fits(dir string) (bool, error) {
-	if !k.Since.IsZero() {
-		return false, nil
-	}
-	paths, err := within(dir, suffix)
+func fits(dir string) (bool, error) {
+	paths, err := filesWithSuffix(dir, suffix)
 	if err != nil {
 		return false, fmt.Errorf("looking for records: %w", err)
 	}
@@ -170,14 +152,14 @@ func (k Keep) fits(dir string) (bool, error) {
 			size += st.Size()
 		}
 	}
-	return (k.Runs == 0 || len(paths) <= k.Runs) && (k.Bytes == 0 || size <= k.Bytes), nil
+	return len(paths) <= MaxRuns+moreRuns && size <= MaxTotal, nil
 }
 
-// Remove removes a log that has ended, so that Lost does not miss it; heads is
-// as in Keep. Its head is set aside first: were the log removed first and the
+// Remove removes a log that has ended, so that Lost does not miss it; heads is the
+// directory of heads, "" the one beside that of the logs. Its head is set aside first: were the log removed first and the
 // rest interrupted, somebody would look for it.
 func Remove(i Info, heads string) error {
-	_, heads = places(filepath.Dir(i.Path), "", heads)
+	_, heads = defaultDirs(filepath.Dir(i.Path), "", heads)
 	aside := filepath.Join(heads, prunedDir)
 	if err := os.MkdirAll(aside, 0o700); err != nil {
 		return err
@@ -189,7 +171,7 @@ func Remove(i Info, heads string) error {
 	if err := os.Remove(i.Path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	old, err := within(aside, headSuffix)
+	old, err := filesWithSuffix(aside, headSuffix)
 	for len(old) > maxPruned && err == nil {
 		err = os.Remove(old[0])
 		old = old[1:]
@@ -204,8 +186,8 @@ func Remove(i Info, heads string) error {
 // pruned it: somebody removed it. What is no file is no log: a link or directory
 // of its name is what List passes over.
 func Lost(dir, heads string) ([]string, error) {
-	_, heads = places(dir, "", heads)
-	paths, err := within(heads, headSuffix)
+	_, heads = defaultDirs(dir, "", heads)
+	paths, err := filesWithSuffix(heads, headSuffix)
 	if err != nil {
 		return nil, fmt.Errorf("looking for heads: %w", err)
 	}

@@ -96,18 +96,19 @@ func TestPrune(t *testing.T) {
 	}
 	defer l.Close()
 	for _, c := range []struct {
-		name string
-		keep Keep
-		want []string
+		name  string
+		try   bool
+		stays func(i Info, n int, bytes int64) bool
+		want  []string
 	}{
-		{"nothing is said", Keep{}, nil},
-		{"a try", Keep{Runs: 6, Try: true}, []string{"20200000-x"}},
-		{"by number", Keep{Runs: 6}, []string{"20200000-x"}},
-		{"by size", Keep{Bytes: l.size + 400}, []string{"20200001-x"}},
-		{"by time", Keep{Since: time.Date(2020, 1, 1, 0, 3, 0, 0, time.UTC)}, []string{"20200002-x"}},
-		{"not what runs", Keep{Bytes: 1, Since: time.Now().Add(time.Hour)}, []string{"20200005-x", "20200004-x", "20200003-x"}},
+		{"all stay", false, func(Info, int, int64) bool { return true }, nil},
+		{"a try", true, func(_ Info, n int, _ int64) bool { return n <= 6 }, []string{"20200000-x"}},
+		{"by number", false, func(_ Info, n int, _ int64) bool { return n <= 6 }, []string{"20200000-x"}},
+		{"by size", false, func(_ Info, _ int, bytes int64) bool { return bytes <= l.size+400 }, []string{"20200001-x"}},
+		{"by time", false, func(i Info, _ int, _ int64) bool { return !i.Start.Before(time.Date(2020, 1, 1, 0, 3, 0, 0, time.UTC)) }, []string{"20200002-x"}},
+		{"not what runs", false, func(Info, int, int64) bool { return false }, []string{"20200005-x", "20200004-x", "20200003-x"}},
 	} {
-		removed, err := Prune(dir, c.keep)
+		removed, err := Prune(dir, "", c.try, c.stays)
 		if err != nil || !slices.Equal(sessions(removed), c.want) {
 			t.Errorf("%s: removed %q, %v; want %q", c.name, sessions(removed), err, c.want)
 		}
@@ -171,7 +172,7 @@ func TestLinkIsNoLog(t *testing.T) {
 func TestRemove(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "log")
 	old(t, dir, 1, 0)
-	_, heads := places(dir, "", "")
+	_, heads := defaultDirs(dir, "", "")
 	aside := filepath.Join(heads, prunedDir)
 	if err := os.Mkdir(aside, 0o700); err != nil {
 		t.Fatal(err)
@@ -191,7 +192,7 @@ func TestRemove(t *testing.T) {
 	if _, err := os.Lstat(infos[0].Path); err == nil {
 		t.Error("the log is still there")
 	}
-	there, err := within(aside, headSuffix)
+	there, err := filesWithSuffix(aside, headSuffix)
 	if err != nil || len(there) != maxPruned || !strings.HasSuffix(there[len(there)-1], "20200000-x"+headSuffix) {
 		t.Errorf("%d heads are set aside, %v", len(there), err)
 	}

@@ -10,5 +10,5 @@ const openPlain = 0
 // lockFile does nothing: no run writes a log on this system.
 func lockFile(*os.File) error { return nil }
 
-// locked reports whether somebody writes the log f.
+// locked reports whether a process is writing the log f.
 func locked(*os.File) bool { return false }

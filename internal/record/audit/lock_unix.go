@@ -23,7 +23,7 @@ func lockFile(f *os.File) error {
 	}
 }
 
-// locked reports whether somebody writes the log f.
+// locked reports whether a process is writing the log f.
 func locked(f *os.File) bool {
 	err := syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -34,14 +35,14 @@ type file interface {
 // Log is the record of one run. Its methods can be called from several
 // goroutines at once.
 type Log struct {
-	session string
-	path    string
-	key     note.Signer
-	failed  func(error)
-	telling sync.WaitGroup // of noted
-	max     int64          // bytes of the file
-	keeper  *keeper
-	now     func() time.Time
+	session   string
+	path      string
+	key       note.Signer
+	failed    func(error)
+	notifying sync.WaitGroup // of noted
+	max       int64          // bytes of the file
+	keeper    *keeper
+	now       func() time.Time
 
 	encoders sync.Pool
 
@@ -59,7 +60,7 @@ type Log struct {
 	budget budget
 	losses losses
 	timers timers
-	noted  func(event.Event) // nil for nobody
+	noted  func(event.Event) // may be nil
 	err    error             // sticky: we no longer know what is on disk; writing on would fork the chain
 	closed bool
 }
@@ -71,21 +72,25 @@ type timers struct {
 
 var errClosed = errors.New("the record of this run has ended")
 
-// begin writes the first record.
-func begin(f file, path string, k note.Signer, o Options) (*Log, error) {
+// newLog is a log whose last line has the hash head.
+func newLog(f file, path string, k note.Signer, o Options, head string) *Log {
 	l := &Log{
 		session: o.Session, path: path, key: k, failed: o.Failed, noted: o.Noted, max: o.MaxBytes, file: f, now: time.Now,
 		encoders: sync.Pool{New: func() any { return new(encoder) }},
 	}
-	copy(l.head[:], zeroHash)
+	copy(l.head[:], head)
 	l.budget = newBudget(o.MaxBytes/4*3, l.now())
 	l.keeper = newKeeper(l, filepath.Join(o.Heads, o.Session+headSuffix), o.Anchors)
+	return l
+}
+
+// begin writes the first record.
+func begin(f file, path string, k note.Signer, o Options) (*Log, error) {
+	l := newLog(f, path, k, o, zeroHash)
 	detail := map[string]string{"format": origin}
-	for k, v := range o.Detail {
-		detail[k] = v
-	}
+	maps.Copy(detail, o.Detail)
 	l.mu.Lock()
-	_, err := l.note(event.RecordBegin, o.Session, detail)
+	_, err := l.appendOwn(event.RecordBegin, o.Session, detail)
 	l.mu.Unlock()
 	if err == nil {
 		err = l.flush()
@@ -163,9 +168,9 @@ func (l *Log) add(e event.Event, observed bool) (uint64, error) {
 		body, err = c.body(&e)
 	}
 	if err != nil {
-		l.lose(event.RecordDrop, &e, "it cannot be written")
+		l.countLoss(event.RecordDrop, &e, "it cannot be written")
 	} else if err = l.admit(&e, len(body), observed); err == nil {
-		l.line(body)
+		l.appendLine(body)
 	}
 	if err != nil {
 		if observed {
@@ -180,7 +185,7 @@ func (l *Log) add(e event.Event, observed bool) (uint64, error) {
 		}
 	}
 	if observed {
-		return seq, l.later()
+		return seq, l.scheduleFlush()
 	}
 	return seq, nil
 }
@@ -192,13 +197,13 @@ var errCut = errors.New("more was observed than is recorded one by one")
 func (l *Log) admit(e *event.Event, body int, observed bool) error {
 	if observed {
 		if reason := l.budget.take(e, body); reason != "" {
-			l.lose(event.RecordCut, e, reason)
+			l.countLoss(event.RecordCut, e, reason)
 			return errCut
 		}
 		return nil
 	}
 	if l.size+int64(body) > l.max && !strings.HasPrefix(e.Action, "session.") {
-		l.lose(event.RecordDrop, e, "the log is full")
+		l.countLoss(event.RecordDrop, e, "the log is full")
 		return fmt.Errorf("the record of this run has %d MiB already", l.max>>20)
 	}
 	return nil
@@ -224,8 +229,8 @@ func severe(e *event.Event) bool {
 	return s == "high" || s == "critical"
 }
 
-// note records an event of the log itself. mu is held.
-func (l *Log) note(action, object string, detail map[string]string) (event.Event, error) {
+// appendOwn records an event of the log itself. mu is held.
+func (l *Log) appendOwn(action, object string, detail map[string]string) (event.Event, error) {
 	l.own++
 	e := event.Event{Time: l.now(), Session: l.session, Sensor: event.Record, N: l.own, Action: action, Object: object, Detail: detail}
 	limit(&e)
@@ -235,14 +240,14 @@ func (l *Log) note(action, object string, detail map[string]string) (event.Event
 	if err != nil {
 		return e, err
 	}
-	l.line(body)
+	l.appendLine(body)
 	e.Seq = l.seq
 	return e, nil
 }
 
-// line appends a line to what is to be written: body is what follows "prev". mu
+// appendLine appends a line to what is to be written: body is what follows "prev". mu
 // is held.
-func (l *Log) line(body []byte) {
+func (l *Log) appendLine(body []byte) {
 	start := len(l.buf)
 	l.seq++
 	l.buf = append(l.buf, `{"seq":`...)
@@ -269,11 +274,11 @@ func (l *Log) checkpoint(end, urgent bool) error {
 	if err != nil {
 		return l.fail(fmt.Errorf("signing: %w", err))
 	}
-	body, _ := appendString([]byte(`,"checkpoint":`), string(signed))
-	l.line(append(body, '}'))
+	body, _ := AppendString([]byte(`,"checkpoint":`), string(signed))
+	l.appendLine(append(body, '}'))
 	l.disarm(&l.timers.checkpoint) // nothing is left to be signed
 	l.signed = l.seq
-	l.keeper.keep(signed, urgent)
+	l.keeper.offer(signed, urgent)
 	return nil
 }
 
@@ -299,11 +304,11 @@ func (l *Log) Close() error {
 	if !first {
 		return nil
 	}
-	// Or the end of every run would look into all logs to remove one.
-	if fits, err := (Keep{Runs: MaxRuns + moreRuns, Bytes: MaxTotal}).fits(filepath.Dir(l.path)); fits || err != nil {
+	dir, heads := filepath.Dir(l.path), filepath.Dir(l.keeper.path)
+	if fits, err := fits(dir); fits || err != nil {
 		return err
 	}
-	_, err = Prune(filepath.Dir(l.path), Keep{Runs: MaxRuns, Bytes: MaxTotal, Heads: filepath.Dir(l.keeper.path)})
+	_, err = Prune(dir, heads, false, func(_ Info, n int, bytes int64) bool { return n <= MaxRuns && bytes <= MaxTotal })
 	return err
 }
 
@@ -313,7 +318,7 @@ func (l *Log) stop(sign func() error) (first bool, err error) {
 	l.mu.Lock()
 	l.noted = nil
 	l.mu.Unlock()
-	l.telling.Wait() // or who is told could not record what follows from it
+	l.notifying.Wait() // noted may record events of its own
 	l.mu.Lock()
 	if l.closed {
 		l.mu.Unlock()
@@ -321,10 +326,10 @@ func (l *Log) stop(sign func() error) (first bool, err error) {
 	}
 	err = l.err
 	if err == nil {
-		err = l.report()
+		err = l.reportLosses()
 	}
 	if err == nil {
-		l.keeper.lastly()
+		l.keeper.expectEnd()
 		err = sign()
 	}
 	l.closed = true

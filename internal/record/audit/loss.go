@@ -44,8 +44,8 @@ type losses struct {
 	reports int
 }
 
-// lose counts an event that is not recorded. mu is held.
-func (l *Log) lose(action string, e *event.Event, reason string) {
+// countLoss counts an event that is not recorded. mu is held.
+func (l *Log) countLoss(action string, e *event.Event, reason string) {
 	key := lossKey{action, e.Sensor, reason}
 	x := l.losses.open[key]
 	if x == nil {
@@ -58,7 +58,7 @@ func (l *Log) lose(action string, e *event.Event, reason string) {
 		if l.losses.reports >= reportMany {
 			after = reportSlow
 		}
-		l.arm(&l.timers.losses, after, l.report)
+		l.arm(&l.timers.losses, after, l.reportLosses)
 	}
 	x.count++
 	name := e.Action
@@ -76,12 +76,12 @@ func (l *Log) lose(action string, e *event.Event, reason string) {
 		x.coarse = true
 		x.numbers = ranges{{x.numbers[0].from, x.numbers[len(x.numbers)-1].to}}
 	case len(x.numbers) >= maxRanges:
-		l.report() // its failure is kept
+		l.reportLosses() // its failure is kept
 	}
 }
 
-// report records the losses since the last report. mu is held.
-func (l *Log) report() error {
+// reportLosses records the losses since the last report. mu is held.
+func (l *Log) reportLosses() error {
 	l.disarm(&l.timers.losses)
 	keys := slices.SortedFunc(maps.Keys(l.losses.open), func(a, b lossKey) int {
 		return cmp.Or(cmp.Compare(a.sensor, b.sensor), cmp.Compare(a.action, b.action), cmp.Compare(a.reason, b.reason))
@@ -90,29 +90,28 @@ func (l *Log) report() error {
 		x := l.losses.open[key]
 		delete(l.losses.open, key)
 		l.losses.reports++
-		e, err := l.note(x.action, string(x.sensor), x.detail())
+		e, err := l.appendOwn(x.action, string(x.sensor), x.detail())
 		if err != nil {
 			return l.fail(err)
 		}
 		if noted := l.noted; noted != nil { // without mu: it may record something
-			l.telling.Go(func() { noted(e) })
+			l.notifying.Go(func() { noted(e) })
 		}
 	}
 	return nil
 }
 
-// Settle records the losses so far, and returns when Options.Noted has been told
-// of them. Of later ones it is not told any more, so that what it does can be
-// ended.
+// Settle records the losses so far, and returns when Options.Noted has returned for each.
+// It is not called for later ones, so that what it uses can be closed.
 func (l *Log) Settle() error {
 	l.mu.Lock()
 	err := l.usable()
 	if err == nil {
-		err = l.report()
+		err = l.reportLosses()
 	}
 	l.noted = nil
 	l.mu.Unlock()
-	l.telling.Wait()
+	l.notifying.Wait()
 	if err != nil {
 		return fmt.Errorf("recording what was lost: %w", err)
 	}

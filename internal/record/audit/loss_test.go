@@ -301,7 +301,7 @@ func TestRanges(t *testing.T) {
 	if got := a.without(b).String(); got != "1,4-9,30-34,36-40" {
 		t.Error(got)
 	}
-	u, twice := union([]interval{{5, 9}, {1, 2}, {8, 12}, {3, 3}, {1, 1}})
+	u, twice := unionOf([]interval{{5, 9}, {1, 2}, {8, 12}, {3, 3}, {1, 1}})
 	if u.String() != "1-3,5-12" || twice.String() != "1,8-9" {
 		t.Error(u, twice)
 	}

@@ -17,9 +17,9 @@ type witness struct {
 	err    error // it is not valid
 }
 
-// witnesses reads what was kept outside. It comes before the log is read, for it
+// readWitnesses reads what was kept outside. It comes before the log is read, for it
 // was written after what it speaks of.
-func (v *verifier) witnesses(path string, o VerifyOptions) []witness {
+func (v *verifier) readWitnesses(path string, o VerifyOptions) []witness {
 	var all []witness
 	head, err := os.ReadFile(filepath.Join(o.Heads, strings.TrimSuffix(filepath.Base(path), suffix)+headSuffix))
 	switch {
@@ -44,16 +44,16 @@ func (v *verifier) witnesses(path string, o VerifyOptions) []witness {
 	return all
 }
 
-// placed checks that the log is the one that was asked for: that of another run,
-// whole and signed, may have been put in its place with its head.
-func (v *verifier) placed(session string) {
+// checkSession checks that the log is of the session that was asked for: the whole,
+// signed log of another run may have been put in its place, with its head.
+func (v *verifier) checkSession(session string) {
 	if session != "" && v.report.Session != "" && v.report.Session != session {
 		v.problem(Problem{Verdict: Tampered, What: fmt.Sprintf("the log is of session %q, and stands in the place of that of %q", v.report.Session, session)})
 	}
 }
 
-// outside checks the log against a checkpoint that was kept outside of it.
-func (v *verifier) outside(w witness) {
+// checkWitness checks the log against a checkpoint that was kept outside of it.
+func (v *verifier) checkWitness(w witness) {
 	bad := func(verdict Verdict, format string, args ...any) {
 		v.problem(Problem{Verdict: verdict, What: w.what + " " + fmt.Sprintf(format, args...)})
 	}

@@ -51,16 +51,16 @@ func parseLine(line []byte, r *Record) error {
 	if len(line) > maxLine {
 		return &errForm{maxLine, "the line is too long"}
 	}
-	p.want(`{"seq":`)
+	p.expect(`{"seq":`)
 	r.seq = p.number()
-	p.want(`,"prev":"`)
+	p.expect(`,"prev":"`)
 	r.prev = p.at
 	p.hash()
-	p.want(`",`)
-	if p.has(`"checkpoint":`) {
-		p.want(`"checkpoint":`)
-		r.checkpoint = p.filled()
-		p.want(`}`)
+	p.expect(`",`)
+	if p.startsWith(`"checkpoint":`) {
+		p.expect(`"checkpoint":`)
+		r.checkpoint = p.nonEmptyString()
+		p.expect(`}`)
 	} else {
 		p.event()
 	}
@@ -76,12 +76,12 @@ func (p *parser) fail(what string) {
 	}
 }
 
-func (p *parser) has(s string) bool {
+func (p *parser) startsWith(s string) bool {
 	return p.err == nil && len(p.b)-p.at >= len(s) && string(p.b[p.at:p.at+len(s)]) == s
 }
 
-func (p *parser) want(s string) {
-	if !p.has(s) {
+func (p *parser) expect(s string) {
+	if !p.startsWith(s) {
 		p.fail("here should stand " + strconv.Quote(s))
 		return
 	}
@@ -150,17 +150,17 @@ var hexByte = func() (t [256]uint8) {
 
 func isHex(c byte) bool { return hexByte[c] == 1 }
 
-// filled reads a string that is not empty.
-func (p *parser) filled() span {
-	s := p.str()
+// nonEmptyString reads a string that is not empty.
+func (p *parser) nonEmptyString() span {
+	s := p.readString()
 	if p.err == nil && s.from == s.to {
 		p.fail("an empty string is left out")
 	}
 	return s
 }
 
-// str reads a string in the one spelling that appendString has for it.
-func (p *parser) str() span {
+// readString reads a string in the one spelling that AppendString has for it.
+func (p *parser) readString() span {
 	if p.at >= len(p.b) || p.b[p.at] != '"' {
 		p.fail("here should stand a string")
 		return span{}
@@ -221,7 +221,7 @@ func (p *parser) escape() int {
 		return 2
 	}
 	if len(rest) >= 5 && string(rest[:3]) == "u00" && (rest[3] == '0' || rest[3] == '1') && isHex(rest[4]) {
-		c := (rest[3]-'0')<<4 | unhex(rest[4])
+		c := (rest[3]-'0')<<4 | byte(strings.IndexByte(hexDigits, rest[4]))
 		if strings.IndexByte("\b\t\n\f\r", c) < 0 {
 			return 6
 		}
@@ -230,32 +230,27 @@ func (p *parser) escape() int {
 	return 1
 }
 
-func unhex(c byte) byte {
-	if c >= 'a' {
-		return c - 'a' + 10
-	}
-	return c - '0'
-}
-
 // event reads the members of an event, up to the end of the line.
 func (p *parser) event() {
-	last := -1
-	for p.err == nil {
-		m := topMember(p.name())
-		if m <= last {
-			p.fail("this member is unknown, stands twice or is out of order")
-			return
-		}
-		last = m
-		p.value(m)
-		if p.ends('}') {
-			break
-		}
-	}
+	p.members(-1, false)
 	if p.err == nil && p.r.at[mTime].to == 0 {
 		p.fail("the record has no time")
 	}
 	p.raws()
+}
+
+// members reads those of the line, or of "process", after member last.
+func (p *parser) members(last int, process bool) {
+	for p.err == nil {
+		if last = memberAfter(last, p.name(), process); last < 0 {
+			p.fail("this member is unknown, stands twice or is out of order")
+			return
+		}
+		p.value(last)
+		if p.ends('}') {
+			return
+		}
+	}
 }
 
 // name reads the name of a member with its colon. It is not consumed when it
@@ -286,13 +281,14 @@ func (p *parser) value(m int) {
 	case mPID, mExec, mParent, mParentExec:
 		p.number()
 	case mProcess:
-		p.process()
+		p.expect("{")
+		p.members(mProcess, true)
 	case mArgv:
 		p.argv()
 	case mDetail, mRaw:
 		p.pairs()
 	default:
-		s := p.filled()
+		s := p.nonEmptyString()
 		p.r.at[m] = s
 		if p.err != nil {
 			return
@@ -310,27 +306,10 @@ func (p *parser) value(m int) {
 	p.r.at[m] = span{from: start, to: int32(p.at)}
 }
 
-func (p *parser) process() {
-	p.want("{")
-	last := -1
-	for p.err == nil {
-		m := processMember(p.name())
-		if m <= last {
-			p.fail("this member is unknown, stands twice or is out of order")
-			return
-		}
-		last = m
-		p.value(m)
-		if p.ends('}') {
-			return
-		}
-	}
-}
-
 func (p *parser) argv() {
-	p.want("[")
+	p.expect("[")
 	for p.err == nil {
-		p.str()
+		p.readString()
 		if p.ends(']') {
 			return
 		}
@@ -339,7 +318,7 @@ func (p *parser) argv() {
 
 // pairs reads an object of strings whose keys are in ascending order of bytes.
 func (p *parser) pairs() {
-	p.want("{")
+	p.expect("{")
 	var last []byte
 	for p.err == nil {
 		start := p.at
@@ -350,7 +329,7 @@ func (p *parser) pairs() {
 			return
 		}
 		last = k
-		p.str()
+		p.readString()
 		if p.ends('}') {
 			return
 		}
@@ -371,7 +350,7 @@ func (p *parser) raws() {
 			p.fail("raw: not in base64")
 			return false
 		}
-		again, valid := appendString(nil, string(exact))
+		again, valid := AppendString(nil, string(exact))
 		if was, found := shown[key]; valid || !found || `"`+was+`"` != string(again) {
 			p.fail("raw: " + strconv.Quote(key) + " does not belong to a string of the record")
 			return false

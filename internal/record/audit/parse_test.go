@@ -114,7 +114,7 @@ func FuzzParse(f *testing.F) {
 		if want := line[r.prev+hashLen+1:]; !bytes.Equal(body, want) {
 			t.Errorf("read\n%s, written again\n%s", want, body)
 		}
-		for name := range fieldMembers {
+		for _, name := range memberNames {
 			r.Field(name)
 		}
 	})

@@ -17,7 +17,7 @@ import (
 // python has the verifier that shares no code with this package verify a log.
 func python(t *testing.T, path string, more ...string) (verdict, why string) {
 	t.Helper()
-	keys, heads := places(filepath.Dir(path), "", "")
+	keys, heads := defaultDirs(filepath.Dir(path), "", "")
 	args := []string{filepath.Join(testenv.ModuleRoot(t), "docs/formats/verify_log.py"), path}
 	public, err := PublicKeys(keys)
 	if err != nil {
@@ -79,7 +79,7 @@ func TestPython(t *testing.T) {
 	if err := os.WriteFile(path, content, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	keys, heads := places(filepath.Dir(path), "", "")
+	keys, heads := defaultDirs(filepath.Dir(path), "", "")
 	if err := os.RemoveAll(heads); err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +157,7 @@ func TestPythonKnowsWhoseNameALogHas(t *testing.T) {
 			t.Fatal(err)
 		}
 		var keys []string
-		known, _ := places(filepath.Dir(path), "", "")
+		known, _ := defaultDirs(filepath.Dir(path), "", "")
 		public, err := PublicKeys(known)
 		if err != nil {
 			t.Fatal(err)

@@ -39,9 +39,9 @@ func (r *ranges) add(i interval) {
 	*r = slices.Replace(s, a, b, i)
 }
 
-// union makes a set of intervals in any order, and says which numbers were there
+// unionOf makes a set of intervals in any order, and says which numbers were there
 // twice.
-func union(runs []interval) (r, twice ranges) {
+func unionOf(runs []interval) (r, twice ranges) {
 	slices.SortFunc(runs, func(a, b interval) int { return cmp.Compare(a.from, b.from) })
 	for _, i := range runs {
 		if n := len(r); n > 0 && i.from <= r[n-1].to {
@@ -124,7 +124,7 @@ func parseRanges(s string) (ranges, bool) {
 	return r, true
 }
 
-// Numbers writes a set of numbers as records do: "4,6-90". Where that takes too many
+// Numbers formats a set of numbers as records do: "4,6-90". Where that takes too many
 // ranges, the last one has also what lies between the numbers from there on.
 func Numbers(all []uint64) string {
 	var r ranges
@@ -138,8 +138,8 @@ func Numbers(all []uint64) string {
 	return r.String()
 }
 
-// HasNumber reports whether a set as Numbers writes it has n. What is not one may
-// have any number.
+// HasNumber reports whether a set, as Numbers formats it, has n; true for a text that is
+// no set.
 func HasNumber(set string, n uint64) bool {
 	r, ok := parseRanges(set)
 	return !ok || slices.ContainsFunc(r, func(i interval) bool { return i.from <= n && n <= i.to })

@@ -1,11 +1,11 @@
 package audit
 
 import (
-	"bytes"
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"holdfast.dev/holdfast/internal/floor/event"
@@ -38,60 +38,22 @@ const (
 	members
 )
 
-// topMember is the number of a member of a line by its name; -1 for none.
-func topMember(name []byte) int {
-	switch string(name) {
-	case "time":
-		return mTime
-	case "session":
-		return mSession
-	case "sensor":
-		return mSensor
-	case "n":
-		return mN
-	case "action":
-		return mAction
-	case "verdict":
-		return mVerdict
-	case "object":
-		return mObject
-	case "resolved":
-		return mResolved
-	case "layer":
-		return mLayer
-	case "rule":
-		return mRule
-	case "error":
-		return mError
-	case "process":
-		return mProcess
-	case "detail":
-		return mDetail
-	case "raw":
-		return mRaw
-	}
-	return -1
+// memberNames are their names in the line, in queries and, for strings, in "raw".
+var memberNames = [members]string{
+	"time", "session", "sensor", "n", "action", "verdict", "object", "resolved", "layer", "rule", "error",
+	"process", "pid", "exec", "parent", "parent_exec", "executable", "sha256", "cwd", "argv", "detail", "raw",
 }
 
-// processMember is likewise for the object "process".
-func processMember(name []byte) int {
-	switch string(name) {
-	case "pid":
-		return mPID
-	case "exec":
-		return mExec
-	case "parent":
-		return mParent
-	case "parent_exec":
-		return mParentExec
-	case "executable":
-		return mExecutable
-	case "sha256":
-		return mSHA256
-	case "cwd":
-		return mCwd
-	case "argv":
-		return mArgv
+// inProcess reports whether member m stands in the object "process".
+func inProcess(m int) bool { return mProcess < m && m < mDetail }
+
+// memberAfter is the next member of that name after member last, in the same object;
+// -1 where there is none. Members have one order, so that it is seldom far.
+func memberAfter(last int, name []byte, process bool) int {
+	for m := last + 1; m < members; m++ {
+		if memberNames[m] == string(name) && inProcess(m) == process {
+			return m
+		}
 	}
 	return -1
 }
@@ -113,14 +75,6 @@ func (r *Record) Raw() []byte { return r.line }
 // Seq is the record's place in the log, from 1.
 func (r *Record) Seq() uint64 { return r.seq }
 
-// fieldMembers is what Field knows by name, apart from "seq".
-var fieldMembers = map[string]int{
-	"time": mTime, "session": mSession, "sensor": mSensor, "n": mN, "action": mAction, "verdict": mVerdict,
-	"object": mObject, "resolved": mResolved, "layer": mLayer, "rule": mRule, "error": mError,
-	"pid": mPID, "exec": mExec, "parent": mParent, "parent_exec": mParentExec,
-	"executable": mExecutable, "sha256": mSHA256, "cwd": mCwd, "argv": mArgv, "detail": mDetail,
-}
-
 // Field decodes one field, by the names that conditions use: a string, an int,
 // a time.Time, a []string for "argv", a map[string]string for "detail". It
 // reports false for one that the record does not have, but for the verdict,
@@ -129,8 +83,8 @@ func (r *Record) Field(name string) (any, bool) {
 	if name == "seq" {
 		return int(r.seq), true
 	}
-	m, known := fieldMembers[name]
-	if !known {
+	m := slices.Index(memberNames[:], name)
+	if m < 0 || m == mProcess || m == mRaw {
 		return nil, false
 	}
 	if r.at[m].to == 0 {
@@ -193,58 +147,35 @@ func (r *Record) text(m int) string {
 	if r.at[m].to == 0 {
 		return ""
 	}
-	if r.at[mRaw].to != 0 {
-		if exact, found := r.exact(memberNames[m]); found {
-			return exact
-		}
-	}
-	return r.decode(r.at[m])
+	return r.exact(memberNames[m], r.at[m])
 }
 
 // decode is the string that stands at s.
-func (r *Record) decode(s span) string {
-	b := r.line[s.from:s.to]
+func (r *Record) decode(s span) (value string) {
 	if !s.escaped {
-		return string(b)
+		return string(r.line[s.from:s.to])
 	}
-	return unescape(b)
+	json.Unmarshal(r.line[s.from-1:s.to+1], &value) // the parser accepted it
+	return value
 }
 
-// unescape undoes the escapes of appendString.
-func unescape(b []byte) string {
-	var out strings.Builder
-	out.Grow(len(b))
-	for {
-		i := bytes.IndexByte(b, '\\')
-		if i < 0 {
-			out.Write(b)
-			return out.String()
-		}
-		out.Write(b[:i])
-		switch c := b[i+1]; c {
-		case 'u':
-			out.WriteByte(unhex(b[i+4])<<4 | unhex(b[i+5]))
-			b = b[i+6:]
-			continue
-		case 'b', 't', 'n', 'f', 'r':
-			out.WriteByte("\b\t\n\f\r"[strings.IndexByte("btnfr", c)])
-		default:
-			out.WriteByte(c)
-		}
-		b = b[i+2:]
+// exact is the string that stands at s, with the bytes that it had where "raw" has
+// them under its name.
+func (r *Record) exact(name string, s span) (value string) {
+	found := false
+	if r.at[mRaw].to != 0 {
+		r.pairs(mRaw, func(key string, s span) bool {
+			if found = key == name; found {
+				b, _ := base64.StdEncoding.DecodeString(string(r.line[s.from:s.to])) // the parser accepted it
+				value = string(b)
+			}
+			return !found
+		})
 	}
-}
-
-// exact finds the bytes of a string under its name in "raw".
-func (r *Record) exact(name string) (value string, found bool) {
-	r.pairs(mRaw, func(key string, s span) bool {
-		if found = key == name; found {
-			b, _ := base64.StdEncoding.DecodeString(string(r.line[s.from:s.to])) // the parser accepted it
-			value = string(b)
-		}
-		return !found
-	})
-	return value, found
+	if !found {
+		value = r.decode(s)
+	}
+	return value
 }
 
 func (r *Record) argv() []string {
@@ -253,13 +184,7 @@ func (r *Record) argv() []string {
 	}
 	var argv []string
 	r.strings(func(s span) {
-		a := r.decode(s)
-		if r.at[mRaw].to != 0 {
-			if exact, found := r.exact("argv." + strconv.Itoa(len(argv))); found {
-				a = exact
-			}
-		}
-		argv = append(argv, a)
+		argv = append(argv, r.exact("argv."+strconv.Itoa(len(argv)), s))
 	})
 	return argv
 }
@@ -270,13 +195,7 @@ func (r *Record) detail() map[string]string {
 	}
 	d := map[string]string{}
 	r.pairs(mDetail, func(key string, s span) bool {
-		v := r.decode(s)
-		if r.at[mRaw].to != 0 {
-			if exact, found := r.exact("detail." + key); found {
-				v = exact
-			}
-		}
-		d[key] = v
+		d[key] = r.exact("detail."+key, s)
 		return true
 	})
 	return d

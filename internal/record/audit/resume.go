@@ -9,8 +9,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"sync"
-	"time"
 
 	"golang.org/x/mod/sumdb/note"
 
@@ -26,15 +24,11 @@ var (
 	ErrBroken = errors.New("the record is broken off in the middle of a line")
 )
 
-// Resume goes on with a record that its last writer left (Leave). It waits while
-// somebody else writes it. Last says what number the last event of a sensor has.
+// Resume appends to a record that its last writer left (Leave). It waits while another
+// process writes it. last returns the number of the last event of a sensor.
 func Resume(dir string, o Options) (l *Log, last func(event.Sensor) uint64, err error) {
-	o.Keys, o.Heads = places(dir, o.Keys, o.Heads)
-	if o.MaxBytes <= 0 {
-		o.MaxBytes = MaxBytes
-	}
-	if !ValidSession(o.Session) {
-		return nil, nil, fmt.Errorf("going on with a record: %q is no id of a run", o.Session)
+	if err := o.complete(dir); err != nil {
+		return nil, nil, fmt.Errorf("going on with a record: %w", err)
 	}
 	path := filepath.Join(dir, o.Session+suffix)
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND|openPlain, 0)
@@ -51,14 +45,8 @@ func Resume(dir string, o Options) (l *Log, last func(event.Sensor) uint64, err 
 		f.Close()
 		return nil, nil, err
 	}
-	l = &Log{
-		session: o.Session, path: path, key: k, failed: o.Failed, max: o.MaxBytes, file: f, now: time.Now,
-		encoders: sync.Pool{New: func() any { return new(encoder) }},
-		seq:      t.seq, size: t.size, signed: t.signed, own: max(t.last[event.Record], 1),
-	}
-	copy(l.head[:], t.head)
-	l.budget = newBudget(o.MaxBytes/4*3, l.now())
-	l.keeper = newKeeper(l, filepath.Join(o.Heads, o.Session+headSuffix), o.Anchors)
+	l = newLog(f, path, k, o, t.head)
+	l.seq, l.size, l.signed, l.own = t.seq, t.size, t.signed, max(t.last[event.Record], 1)
 	l.keeper.named = true
 	go l.keeper.run()
 	return l, func(s event.Sensor) uint64 { return t.last[s] }, nil
@@ -125,8 +113,8 @@ func readTail(data []byte, size int64) (tail, error) {
 	return t, nil
 }
 
-// Leave ends writing, and not the record: what stands there is signed, and
-// whoever comes next goes on with it.
+// Leave ends writing, not the record: what is written gets signed, and Resume can append
+// to it.
 func (l *Log) Leave() error {
 	_, err := l.stop(func() error {
 		if l.signed == l.seq {

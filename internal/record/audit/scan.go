@@ -6,13 +6,13 @@ import (
 	"os"
 )
 
-// DamageError says that lines of a log are no records. Those that are were
-// given out.
+// DamageError is the error for lines of a log that are no records. All other lines were
+// read.
 type DamageError struct {
 	Lines int   // how many
 	Line  int   // the first of them, from 1
 	Err   error // what is wrong with it
-	Torn  bool  // it is the last alone, and has no end: who wrote it was interrupted
+	Torn  bool  // it is the last line, without its end: its writer was interrupted
 }
 
 func (e *DamageError) Error() string {

@@ -26,7 +26,7 @@ type memory struct {
 
 func inMemory(t testing.TB, path string, heads bool) memory {
 	t.Helper()
-	keys, heads2 := places(filepath.Dir(path), "", "")
+	keys, heads2 := defaultDirs(filepath.Dir(path), "", "")
 	known, _ := knownKeys(VerifyOptions{Keys: keys})
 	if !heads {
 		return memory{known, func(*verifier) []witness { return nil }}

@@ -10,12 +10,12 @@ import (
 	"holdfast.dev/holdfast/internal/floor/event"
 )
 
-// Unseen is something that the sensors of a run did not see.
+// Unseen is something that the sensors of a run did not see, from a time on.
 type Unseen struct {
-	What   string    // one of the Blind constants of package event
-	Since  time.Time // until the end of the run
-	Reason string
-	Seen   string // what was seen of it all the same; "" for nothing
+	What   string    `json:"what"`  // one of the Blind constants of package event
+	Since  time.Time `json:"since"` // until the end of the run
+	Reason string    `json:"reason"`
+	Seen   string    `json:"seen,omitempty"` // what was seen of it all the same; "" for nothing
 }
 
 func (u Unseen) String() string {
@@ -39,24 +39,24 @@ type started struct {
 	event *event.Event // session.start
 }
 
-// unseen makes the log partial.
-func (v *verifier) unseen(l link, u Unseen) {
-	v.at(Partial, l, "%s", u)
+// addUnseen makes the verdict Partial.
+func (v *verifier) addUnseen(l link, u Unseen) {
+	v.problemAt(Partial, l, "%s", u)
 	if len(v.report.Unseen) < maxProblems {
 		v.report.Unseen = append(v.report.Unseen, u)
 	}
 	v.blind[u.What] = true
 }
 
-// declared takes what the log says itself that its sensors did not see.
-func (v *verifier) declared(l link, e *event.Event) {
-	v.unseen(l, Unseen{What: cmp.Or(e.Object, "something"), Since: e.Time, Reason: cmp.Or(e.Detail["reason"], "no reason is given"), Seen: e.Detail["seen"]})
+// addBlind takes a record.blind: the log itself says that its sensors did not see something.
+func (v *verifier) addBlind(l link, e *event.Event) {
+	v.addUnseen(l, Unseen{What: cmp.Or(e.Object, "something"), Since: e.Time, Reason: cmp.Or(e.Detail["reason"], "no reason is given"), Seen: e.Detail["seen"]})
 }
 
-// watched compares the sensors that a session names with those that the record of
+// checkSensors compares the sensors that a session names with those that the record of
 // a run is promised to have: that the writer declared nothing vouches for nothing.
 // A record without a level is none of a run inside a boundary.
-func (v *verifier) watched() {
+func (v *verifier) checkSensors() {
 	for _, s := range v.starts {
 		if cmp.Or(s.event.Detail["level"], v.level) == "" {
 			continue
@@ -65,7 +65,7 @@ func (v *verifier) watched() {
 		for _, p := range promised {
 			calls := p.sensor == event.Tripwire && v.blind[event.BlindCalls] // which says more
 			if !calls && !v.blind[p.what] && !slices.Contains(named, string(p.sensor)) {
-				v.unseen(s.link, Unseen{What: p.what, Since: s.event.Time, Reason: fmt.Sprintf("the session does not name the sensor %q, and nothing says why", p.sensor)})
+				v.addUnseen(s.link, Unseen{What: p.what, Since: s.event.Time, Reason: fmt.Sprintf("the session does not name the sensor %q, and nothing says why", p.sensor)})
 			}
 		}
 	}

@@ -53,8 +53,8 @@ func (v *verifier) problem(p Problem) {
 	v.report.Problems = append(v.report.Problems, p)
 }
 
-// at is a problem of one line.
-func (v *verifier) at(verdict Verdict, l link, format string, args ...any) {
+// problemAt adds a problem of one line.
+func (v *verifier) problemAt(verdict Verdict, l link, format string, args ...any) {
 	v.problem(Problem{verdict, l.seq, l.line, l.offset, fmt.Sprintf(format, args...)})
 }
 
@@ -83,14 +83,10 @@ func (v *verifier) take(b *block[part]) error {
 		}
 		of.unnumbered += n.unnumbered
 		for _, r := range n.runs {
-			if last := len(of.runs) - 1; last >= 0 && of.runs[last].to+1 == r.from {
-				of.runs[last].to = r.to
-				continue
-			}
-			of.runs = append(of.runs, r)
+			of.add(r)
 		}
 	}
-	v.order(p, base)
+	v.takeSpecials(p, base)
 	v.last = p.last
 	v.last.line += base
 	v.report.Lines += p.lines
@@ -115,7 +111,7 @@ func (v *verifier) join(p *part) {
 	} else if first.parsed {
 		switch {
 		case first.seq != 1:
-			p.fail(first, "%s", misplaced(0, first.seq))
+			p.fail(first, "%s", sequenceError(0, first.seq))
 		case string(first.prev[:]) != zeroHash:
 			p.fail(first, "it is the first and names a line before it")
 		}
@@ -125,12 +121,12 @@ func (v *verifier) join(p *part) {
 	}
 }
 
-// order goes through the lines that say something about others.
-func (v *verifier) order(p *part, base int) {
+// takeSpecials takes checkpoints, the events of the session and those of the record itself.
+func (v *verifier) takeSpecials(p *part, base int) {
 	if v.finished {
 		l := p.first
 		l.line += base
-		v.at(Tampered, l, "the log had ended before it")
+		v.problemAt(Tampered, l, "the log had ended before it")
 	} else if v.ended != nil && p.ordinary >= 0 {
 		v.problem(Problem{Verdict: Gaps, What: "events came after the end of the session: they are in no count"})
 	}
@@ -145,25 +141,25 @@ func (v *verifier) order(p *part, base int) {
 			if s.checkpoint.end {
 				v.finished = true
 				if !last {
-					v.at(Tampered, l, "the log ends with this checkpoint, and something follows")
+					v.problemAt(Tampered, l, "the log ends with this checkpoint, and something follows")
 				}
 			}
 		case s.event.Action == event.SessionEnd:
 			if v.ended != nil {
-				v.at(Gaps, l, "the session ends a second time")
+				v.problemAt(Gaps, l, "the session ends a second time")
 			}
 			v.ended = s.event
 			if ordinary {
-				v.at(Gaps, l, "events came after the end of the session: they are in no count")
+				v.problemAt(Gaps, l, "events came after the end of the session: they are in no count")
 			}
 		case s.event.Action == event.RecordBegin:
 			v.level = cmp.Or(v.level, s.event.Detail["level"])
 		case s.event.Action == event.SessionStart:
 			v.starts = append(v.starts, started{l, s.event})
 		case s.event.Action == event.RecordBlind:
-			v.declared(l, s.event)
+			v.addBlind(l, s.event)
 		default:
-			v.loss(l, s.event)
+			v.addLoss(l, s.event)
 		}
 	}
 }
@@ -184,13 +180,13 @@ func (v *verifier) checkpoint(l link, c *checkpoint) {
 		v.report.Signed = l.seq
 	case !v.unknown[c.key]:
 		v.unknown[c.key] = true
-		v.at(Unverifiable, l, "the key %s that signed the checkpoint is not known here", hash)
+		v.problemAt(Unverifiable, l, "the key %s that signed the checkpoint is not known here", hash)
 	}
 }
 
-// tail says what there is after the last line and the last signature.
-func (v *verifier) tail() {
-	v.chain()
+// checkEnd checks what follows the last line and the last signature.
+func (v *verifier) checkEnd() {
+	v.reportBreaks()
 	switch {
 	case len(v.rest) > 0 && v.finished:
 		v.problem(Problem{Verdict: Tampered, Line: v.report.Lines + 1, Offset: v.restAt, What: "the log had ended before it"})
@@ -216,10 +212,10 @@ func (v *verifier) tail() {
 	}
 }
 
-// chain names the records that are not those that the next one was written
-// after. A record whose own "prev" was altered fits neither neighbour, and a
+// reportBreaks adds a problem for each record whose hash is not the one that the next
+// record names. A record whose own "prev" was altered fits neither neighbour, and a
 // checkpoint not what it says itself.
-func (v *verifier) chain() {
+func (v *verifier) reportBreaks() {
 	named := map[int]bool{}
 	for _, p := range v.report.Problems {
 		named[p.Line] = true
@@ -227,12 +223,12 @@ func (v *verifier) chain() {
 	for i := 0; i < len(v.breaks); i++ {
 		l := v.breaks[i]
 		if i+1 < len(v.breaks) && v.breaks[i+1].line == l.line+1 {
-			v.at(Tampered, l, "it was altered: it names another record before it, and the next one names another than it")
+			v.problemAt(Tampered, l, "it was altered: it names another record before it, and the next one names another than it")
 			i++
 			continue
 		}
 		if !named[l.line] {
-			v.at(Tampered, link{seq: l.seq - 1, line: l.line - 1, offset: l.before}, "it is not as it was written: the next record has another hash of it")
+			v.problemAt(Tampered, link{seq: l.seq - 1, line: l.line - 1, offset: l.before}, "it is not as it was written: the next record has another hash of it")
 		}
 	}
 }

@@ -30,6 +30,9 @@ func (v Verdict) String() string {
 	return [...]string{"UNVERIFIABLE", "TAMPERED", "GAPS", "PARTIAL", "COMPLETE"}[v]
 }
 
+// MarshalText writes a verdict as String does.
+func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
+
 // rank orders verdicts: the highest of all problems is that of the log.
 func (v Verdict) rank() int { return [...]int{3, 4, 2, 1, 0}[v] }
 
@@ -46,11 +49,11 @@ type VerifyOptions struct {
 
 // Problem is one thing that is not as it should be.
 type Problem struct {
-	Verdict Verdict // what it makes of the log
-	Seq     uint64  // of the record, by its place; 0 when it is not about one
-	Line    int     // from 1; 0 likewise
-	Offset  int64   // of the line in the file, in bytes
-	What    string
+	Verdict Verdict `json:"verdict"`          // what it makes of the log
+	Seq     uint64  `json:"seq,omitempty"`    // of the record, by its place; 0 when it is not about one
+	Line    int     `json:"line,omitempty"`   // from 1; 0 likewise
+	Offset  int64   `json:"offset,omitempty"` // of the line in the file, in bytes
+	What    string  `json:"what"`
 }
 
 // String is as in "record 7 (line 7, byte 2100): …".
@@ -69,44 +72,46 @@ const maxProblems = 100
 
 // Count is how many events a sensor had, and what became of them.
 type Count struct {
-	Total      uint64 // by its own account at the end; by its highest number where there is none
-	Standing   uint64 // that are in the log
-	Summarised uint64 // of which a record.cut gives the number alone
-	Dropped    uint64 // of which a record.drop says that they are lost
-	Missing    uint64 // of which nothing is known
+	Total      uint64 `json:"total"`                // by its own account at the end; by its highest number where there is none
+	Standing   uint64 `json:"standing"`             // that are in the log
+	Summarised uint64 `json:"summarised,omitempty"` // of which a record.cut gives the number alone
+	Dropped    uint64 `json:"dropped,omitempty"`    // of which a record.drop says that they are lost
+	Missing    uint64 `json:"missing,omitempty"`    // of which nothing is known
 }
 
 // Report is the result of a verification.
 type Report struct {
-	Session     string
-	Verdict     Verdict
-	Open        bool // the run is going on: the verdict is on what is written so far
-	Lines       int
-	Checkpoints int
-	Signed      uint64           // the last record that a signature by a known key covers
-	Head        string           // SHA-256 of the last line, hex
-	Keys        []string         // hashes of the keys that signed, those that are not known too
-	Sensors     map[string]Count // by name
-	Unseen      []Unseen         // what the sensors of the run did not see
-	Problems    []Problem        // in the order of the log; then those of the whole
-	More        int              // problems that are not named
-	Notes       []string         // what is worth knowing and changes no verdict
+	Session     string           `json:"session"`
+	Path        string           `json:"path"`
+	Verdict     Verdict          `json:"verdict"`
+	Open        bool             `json:"running,omitempty"` // the run is going on: the verdict is on what is written so far
+	Lines       int              `json:"lines"`
+	Checkpoints int              `json:"-"`
+	Signed      uint64           `json:"signed"`             // the last record that a signature by a known key covers
+	Head        string           `json:"head"`               // SHA-256 of the last line, hex
+	Keys        []string         `json:"keys,omitempty"`     // hashes of the keys that signed, those that are not known too
+	Sensors     map[string]Count `json:"sensors,omitempty"`  // by name
+	Unseen      []Unseen         `json:"unseen,omitempty"`   // what the sensors of the run did not see
+	Problems    []Problem        `json:"problems,omitempty"` // in the order of the log; then those of the whole
+	More        int              `json:"more,omitempty"`     // problems that are not named
+	Notes       []string         `json:"notes,omitempty"`    // what is worth knowing and changes no verdict
 }
 
 // Verify checks the log at path: the form of every line, the chain, the
 // signatures, what was kept of it outside, and that no event is missing. An error
 // means that it could not be read, and so that nothing is known.
 func Verify(ctx context.Context, path string, o VerifyOptions) (Report, error) {
-	o.Keys, o.Heads = places(filepath.Dir(path), o.Keys, o.Heads)
+	o.Keys, o.Heads = defaultDirs(filepath.Dir(path), o.Keys, o.Heads)
 	if o.Workers <= 0 {
 		o.Workers = runtime.GOMAXPROCS(0)
 	}
 	keys, notes := knownKeys(o)
 	v := newVerifier(keys)
+	v.report.Path = path
 	for _, n := range notes {
 		v.note(n)
 	}
-	witnesses := v.witnesses(path, o)
+	witnesses := v.readWitnesses(path, o)
 	f, err := os.Open(path)
 	if err != nil {
 		return Report{}, fmt.Errorf("verifying a record: %w", err)
@@ -123,7 +128,7 @@ func Verify(ctx context.Context, path string, o VerifyOptions) (Report, error) {
 	if err := v.read(ctx, io.LimitReader(f, size), o.Workers); err != nil {
 		return Report{}, fmt.Errorf("verifying a record: %w", err)
 	}
-	v.placed(o.Session)
+	v.checkSession(o.Session)
 	return v.judge(witnesses), nil
 }
 
@@ -134,12 +139,12 @@ func (v *verifier) read(ctx context.Context, r io.Reader, workers int) error {
 
 // judge says what follows from the whole.
 func (v *verifier) judge(witnesses []witness) Report {
-	v.tail()
+	v.checkEnd()
 	for _, w := range witnesses {
-		v.outside(w)
+		v.checkWitness(w)
 	}
-	v.count()
-	v.watched()
+	v.checkCounts()
+	v.checkSensors()
 	return v.finish()
 }
 
@@ -156,7 +161,7 @@ func knownKeys(o VerifyOptions) (note.Verifiers, []string) {
 		}
 		return err
 	}
-	paths, err := within(o.Keys, publicSuffix)
+	paths, err := filesWithSuffix(o.Keys, publicSuffix)
 	if err != nil {
 		notes = append(notes, "the public keys cannot be read: "+err.Error())
 	}

@@ -2,18 +2,12 @@ package audit
 
 import "strconv"
 
-// memberNames are the names under which strings of a record stand in "raw".
-var memberNames = [members]string{
-	mSession: "session", mSensor: "sensor", mAction: "action", mObject: "object", mResolved: "resolved",
-	mLayer: "layer", mRule: "rule", mError: "error", mExecutable: "executable", mSHA256: "sha256", mCwd: "cwd",
-}
-
 // each calls f with every string of the record that may be in "raw", by the name
 // that it has there.
 func (r *Record) each(f func(name string, s span)) {
-	for m, name := range memberNames {
-		if name != "" && r.at[m].to != 0 {
-			f(name, r.at[m])
+	for _, m := range [...]int{mSession, mSensor, mAction, mObject, mResolved, mLayer, mRule, mError, mExecutable, mSHA256, mCwd} {
+		if r.at[m].to != 0 {
+			f(memberNames[m], r.at[m])
 		}
 	}
 	if r.at[mArgv].to != 0 {

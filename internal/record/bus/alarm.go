@@ -22,15 +22,15 @@ import (
 // what is not delivered then stands in the record.
 const alertGrace = 2 * time.Second
 
-// alarm looks at every event for what is an attempt to escape, and tells.
+// alarm evaluates the rules of detection over every event, and sends alerts.
 type alarm struct {
 	rules  *detect.Engine
 	sinks  *alert.Dispatcher
 	normal *baseline.Checker
 	loaded chan struct{} // closed when the baseline was read, or could not be
 
-	mu   sync.Mutex // guards what follows
-	news []string   // what was new in this workspace; detection bounds how many there are
+	mu        sync.Mutex // guards what follows
+	firstSeen []string   // what was new in this workspace; detection bounds how many there are
 }
 
 // newAlarm reads the rules and prepares the sinks. Alerts are events too.
@@ -50,8 +50,8 @@ func newAlarm(c Config, b *Bus) (*alarm, error) {
 		}
 	}
 	a.rules, err = detect.New(detect.Config{Rules: own, Place: place, Baseline: a.normal, Raise: func(found detect.Alert) {
-		a.noteNew(found)
-		found.N, _ = b.Sensor(event.Detect).put(found.Event(), (*audit.Log).Put) // a record that fails ends the run, and somebody should be told
+		a.noteFirstSeen(found)
+		found.N, _ = b.Sensor(event.Detect).put(found.Event(), (*audit.Log).Put) // a record that fails ends the run, and the alert is sent all the same
 		a.sinks.Raise(found)
 	}})
 	if err != nil {
@@ -75,24 +75,24 @@ func newAlarm(c Config, b *Bus) (*alarm, error) {
 	return a, nil
 }
 
-// noteNew keeps what is new for the end of the run.
-func (a *alarm) noteNew(found detect.Alert) {
+// noteFirstSeen keeps the key of what is new for the summary of the run.
+func (a *alarm) noteFirstSeen(found detect.Alert) {
 	if found.Rule != detect.FirstSeen || found.Count > 1 {
 		return
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.news = append(a.news, found.Key)
+	a.firstSeen = append(a.firstSeen, found.Key)
 }
 
-// newThings are the keys of what was new, in the order in which it came.
-func (a *alarm) newThings() []string {
+// firstSeenKeys returns the keys of what was new, in the order of the events.
+func (a *alarm) firstSeenKeys() []string {
 	if a == nil {
 		return nil
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return slices.Clone(a.news)
+	return slices.Clone(a.firstSeen)
 }
 
 // userRules reads the rules that the policy names.
@@ -110,10 +110,10 @@ func userRules(sources []policy.RuleSource) ([]detect.Rule, error) {
 
 func (a *alarm) observe(e event.Event) { a.rules.Observe(e) }
 
-// deliver waits a little for what is under way. No sink gets anything afterwards.
+// deliver waits up to alertGrace for alerts under way, and closes the sinks.
 func (a *alarm) deliver() []*alert.Undelivered { return a.sinks.Close() }
 
-// close ends the alarm, and says what did not reach a sink.
+// close ends detection, and returns what did not reach a sink.
 func (a *alarm) close() error {
 	<-a.loaded
 	errs := []error{a.rules.Err(), a.normal.Load()}

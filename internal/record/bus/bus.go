@@ -27,12 +27,11 @@ type Config struct {
 	State   string            // directory of Holdfast's state
 	Version string            // of Holdfast, for alerts
 	Build   string            // of Holdfast, release and commit, for the record; "" for none
-	Notify  func(line string) // is told of alerts, a line each; nil for not
+	Notify  func(line string) // gets alerts, a line each; may be nil
 	Plan    policy.Plan
 }
 
-// Bus carries the events of a run to the log, to detection and to whoever is told of
-// alerts. Its methods may be called from several goroutines at once.
+// Bus carries the events of a run to the log and to detection, which sends alerts. Its methods may be called from several goroutines at once.
 type Bus struct {
 	session string
 	log     *audit.Log // nil when no record is kept: in tests alone
@@ -118,7 +117,7 @@ func (s *Sensor) Emit(e event.Event) error {
 	return err
 }
 
-// Observe returns before.
+// Observe returns before the event is written.
 func (s *Sensor) Observe(e event.Event) error {
 	_, err := s.put(e, (*audit.Log).PutLater)
 	return err
@@ -160,9 +159,9 @@ func (s *Sensor) put(e event.Event, write func(*audit.Log, event.Event) (uint64,
 	return e.N, nil
 }
 
-// dispatch passes on an event that is in the record.
+// dispatch passes an event that is in the record to detection.
 func (b *Bus) dispatch(e event.Event) {
-	b.lack(e)
+	b.noteLack(e)
 	b.alarm.observe(e)
 }
 
@@ -176,7 +175,7 @@ type Report struct {
 
 // Report returns it. What comes after that is not in it.
 func (b *Bus) Report() Report {
-	news := b.alarm.newThings()
+	news := b.alarm.firstSeenKeys()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	dropped, more := b.drops.List()
@@ -218,7 +217,7 @@ func (b *Bus) Fail(err error) {
 	}
 }
 
-// Failed says whether something could not be recorded, of whichever sensor.
+// Failed reports whether an event of any sensor could not be recorded.
 func (s *Sensor) Failed() bool {
 	s.bus.mu.Lock()
 	defer s.bus.mu.Unlock()
@@ -296,11 +295,7 @@ func anchors(list []policy.Anchor) ([]audit.Anchor, error) {
 		case "http":
 			out = append(out, audit.HTTPAnchor(a.Address))
 		case "syslog":
-			s, err := audit.SyslogAnchor("unixgram", "/dev/log")
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", a.Origin, err)
-			}
-			out = append(out, s)
+			out = append(out, audit.SyslogAnchor("/dev/log"))
 		default:
 			return nil, fmt.Errorf("%s: %q is no kind of anchor", a.Origin, a.Kind)
 		}

@@ -28,8 +28,8 @@ type Lack struct {
 	Reason  string // in a few words
 }
 
-// lack takes what an event says of the record itself.
-func (b *Bus) lack(e event.Event) {
+// noteLack keeps the first and gravest reason why the record is not complete.
+func (b *Bus) noteLack(e event.Event) {
 	var l Lack
 	switch e.Action {
 	case event.RecordDrop:

@@ -9,10 +9,12 @@
 package export
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -44,14 +46,7 @@ var formats = map[string]func(io.Writer, Options) Writer{
 }
 
 // Formats lists the names that New takes.
-func Formats() []string {
-	var names []string
-	for name := range formats {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
+func Formats() []string { return slices.Sorted(maps.Keys(formats)) }
 
 // New begins an export to w, in lines of JSON: "ocsf" writes an event a line,
 // "otlp" a request of up to 512 log records a line.
@@ -107,8 +102,8 @@ type programs struct {
 	next    int
 }
 
-// see takes in what an event says of the session and its programs.
-func (p *programs) see(e event.Event) {
+// remember keeps the host of the session and the executable of a program.
+func (p *programs) remember(e event.Event) {
 	if e.Session != p.session {
 		*p = programs{session: e.Session, of: map[uint64]string{}}
 	}
@@ -131,9 +126,4 @@ func (p *programs) see(e event.Event) {
 }
 
 // executable is the program of a process, from the event or from earlier ones.
-func (p *programs) executable(q event.Process) string {
-	if q.Executable != "" {
-		return q.Executable
-	}
-	return p.of[q.Exec]
-}
+func (p *programs) executable(q event.Process) string { return cmp.Or(q.Executable, p.of[q.Exec]) }

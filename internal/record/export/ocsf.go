@@ -1,8 +1,7 @@
 package export
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -23,11 +22,10 @@ type ocsf struct {
 	options Options
 	err     error // the first that happened
 
-	arena arena
-	line  []byte
-	taken []string // keys of Detail that stand under a name of OCSF
-	known programs
-	last  link
+	line   []byte
+	mapped []string // keys of Detail that stand under a name of OCSF
+	known  programs
+	last   link
 }
 
 // link is what the next event says of the one before it.
@@ -48,16 +46,13 @@ func (x *ocsf) WriteRecord(e event.Event, line []byte) error {
 	if e.Session != x.known.session {
 		x.last = link{} // a chain is of one session
 	}
-	x.known.see(e)
-	x.arena.reset()
-	x.taken = x.taken[:0]
-	root, here := x.event(e, line)
-	at := 0
-	x.line = root.append(x.line[:0], &at)
-	hash := sha256.Sum256(x.line)
-	here.fingerprint = hex.EncodeToString(hash[:])
-	mark := append([]byte(`,"fingerprint":`), x.fingerprint(here.fingerprint, true).append(nil, new(int))...)
-	x.line = append(slices.Insert(x.line, at, mark...), '\n')
+	x.known.remember(e)
+	x.mapped = x.mapped[:0]
+	attestation := new(object).str("chain_uid", orUnknown(e.Session))
+	root, here := x.event(e, line, attestation)
+	here.fingerprint = sum(root.append(x.line[:0]))
+	attestation.obj("fingerprint", x.fingerprint(here.fingerprint, true))
+	x.line = append(root.append(x.line[:0]), '\n')
 	x.last = here
 	if _, err := x.w.Write(x.line); err != nil {
 		x.err = fmt.Errorf("writing an event as OCSF: %w", err)
@@ -67,16 +62,16 @@ func (x *ocsf) WriteRecord(e event.Event, line []byte) error {
 
 func (x *ocsf) Close() error { return x.err }
 
-// event makes the whole of an event but its fingerprint.
-func (x *ocsf) event(e event.Event, line []byte) (*object, link) {
+// event makes the whole of an event but its fingerprint, which attestation is to get.
+func (x *ocsf) event(e event.Event, line []byte, attestation *object) (*object, link) {
 	a := actionOf(e)
 	activity, name := activityOf(a, e)
 	here := link{uid: UID(e), typeUID: a.class.uid*100 + activity}
 	s := severityOf(a, e)
 	if _, said := e.Detail["severity"]; said {
-		x.take("severity")
+		x.markMapped("severity")
 	}
-	o := x.arena.new()
+	o := new(object)
 	o.num("class_uid", a.class.uid).str("class_name", a.class.name).
 		num("category_uid", a.class.uid/1000).num("activity_id", activity).str("activity_name", name).num("type_uid", here.typeUID).
 		num("severity_id", int64(s)).str("severity", severities[s].ocsf).
@@ -87,19 +82,18 @@ func (x *ocsf) event(e event.Event, line []byte) (*object, link) {
 	}
 	x.decision(o, a, e)
 	x.subject(o, a, e)
-	if ms, ok := x.count(e, "ms"); ok {
+	if ms, ok := x.mappedInt(e, "ms"); ok {
 		o.num("duration", ms)
 	}
-	if n, ok := x.count(e, "again"); ok {
+	if n, ok := x.mappedInt(e, "again"); ok {
 		o.num("count", n+1)
 	} else if e.Action == event.FileLookup {
-		if n, ok := x.count(e, "count"); ok {
+		if n, ok := x.mappedInt(e, "count"); ok {
 			o.num("count", n)
 		}
 	}
-	attestation := x.arena.new().str("chain_uid", orUnknown(e.Session)).hole("fingerprint")
 	if x.last.uid != "" {
-		attestation.obj("prev_event", x.arena.new().str("uid", x.last.uid).num("type_uid", x.last.typeUID).
+		attestation.obj("prev_event", new(object).str("uid", x.last.uid).num("type_uid", x.last.typeUID).
 			obj("fingerprint", x.fingerprint(x.last.fingerprint, true)))
 	}
 	o.list("attestation_list", attestation)
@@ -129,11 +123,11 @@ func (x *ocsf) metadata(e event.Event, record bool) *object {
 	if actionOf(e).class.uid < 2000 || actionOf(e).class == lifecycle {
 		profiles = append([]string{"host"}, profiles...)
 	}
-	o := x.arena.new().str("version", ocsfVersion).str("uid", UID(e)).
+	o := new(object).str("version", ocsfVersion).str("uid", UID(e)).
 		str("correlation_uid", e.Session).str("event_code", e.Action).
 		str("log_name", "holdfast").str("log_provider", string(e.Sensor)).
 		str("original_time", e.Time.UTC().Format(time.RFC3339Nano)).
-		strs("profiles", profiles...).obj("product", x.product())
+		set("profiles", profiles).obj("product", x.product())
 	if e.Seq > 0 {
 		o.num("sequence", int64(e.Seq))
 	}
@@ -144,26 +138,23 @@ func (x *ocsf) metadata(e event.Event, record bool) *object {
 }
 
 func (x *ocsf) product() *object {
-	return x.arena.new().str("name", "Holdfast").str("vendor_name", "Holdfast").str("version", x.options.Version)
+	return new(object).str("name", "Holdfast").str("vendor_name", "Holdfast").str("version", x.options.Version)
 }
 
 // device is the machine that the record is of.
 func (x *ocsf) device(e event.Event) *object {
 	name := x.known.host
 	if e.Detail["host"] == name && name != "" {
-		x.take("host")
+		x.markMapped("host")
 	}
-	if name == "" {
-		name = x.options.Host
-	}
-	return x.arena.new().str("hostname", orUnknown(name)).num("type_id", 0).str("type", "Unknown").
-		obj("os", x.arena.new().str("name", "Linux").num("type_id", 200).str("type", "Linux"))
+	return new(object).str("hostname", orUnknown(cmp.Or(name, x.options.Host))).num("type_id", 0).str("type", "Unknown").
+		obj("os", new(object).str("name", "Linux").num("type_id", 200).str("type", "Linux"))
 }
 
 // fingerprint is a SHA-256 in hex; jcs says that it is of an event's canonical
 // form and not of bytes as they are.
 func (x *ocsf) fingerprint(hash string, jcs bool) *object {
-	o := x.arena.new().num("algorithm_id", 3).str("algorithm", "SHA-256").
+	o := new(object).num("algorithm_id", 3).str("algorithm", "SHA-256").
 		num("encoding_id", 1).str("encoding", "Hex").str("value", hash)
 	if jcs {
 		o.num("serialization_id", 2).str("serialization", "JCS")
@@ -185,10 +176,10 @@ func (x *ocsf) decision(o *object, a *action, e event.Event) {
 		}
 	}
 	if e.Verdict != event.Unknown && e.Rule != "" {
-		o.obj("policy", x.arena.new().str("name", "Holdfast policy").str("uid", e.Rule))
+		o.obj("policy", new(object).str("name", "Holdfast policy").str("uid", e.Rule))
 	}
 	o.str("status_code", e.Error)
-	o.str("status_detail", x.text(e, "reason"))
+	o.str("status_detail", x.mappedText(e, "reason"))
 	switch {
 	case a.class == finding:
 		o.num("status_id", 1).str("status", "New")
@@ -203,7 +194,7 @@ func (x *ocsf) decision(o *object, a *action, e event.Event) {
 
 // unmapped holds what OCSF has no name for.
 func (x *ocsf) unmapped(e event.Event, a *action) *object {
-	o := x.arena.new().str("layer", e.Layer)
+	o := new(object).str("layer", e.Layer)
 	if e.N > 0 {
 		o.num("n", int64(e.N))
 	}
@@ -217,62 +208,57 @@ func (x *ocsf) unmapped(e event.Event, a *action) *object {
 		o.str("resolved", e.Resolved)
 	}
 	if a.class.uid == 0 || x.process(e, true) == nil {
-		o.obj("process", x.facts(e, true)) // a process has a pid or an id in OCSF
+		o.obj("process", x.processObject(e, true)) // a process has a pid or an id in OCSF
 	}
-	rest := x.arena.new()
-	raw := x.arena.new().str("object", exact(e.Object)).str("resolved", exact(e.Resolved)).
-		str("executable", exact(e.Process.Executable)).str("cwd", exact(e.Process.Cwd))
+	rest := new(object)
+	raw := new(object).str("object", rawBytes(e.Object)).str("resolved", rawBytes(e.Resolved)).
+		str("executable", rawBytes(e.Process.Executable)).str("cwd", rawBytes(e.Process.Cwd))
 	for i, arg := range e.Process.Argv {
-		if b := exact(arg); b != "" {
+		if b := rawBytes(arg); b != "" {
 			raw.str("argv."+strconv.Itoa(i), b)
 		}
 	}
 	for key, value := range e.Detail {
-		if !slices.Contains(x.taken, key) {
-			rest.fields = append(rest.fields, field{key: safeKey(key), kind: text, text: value})
+		if !slices.Contains(x.mapped, key) {
+			rest.set(safeKey(key), value)
 		}
-		if b := exact(value); b != "" {
+		if b := rawBytes(value); b != "" {
 			raw.str("detail."+safeKey(key), b)
 		}
 	}
 	return o.obj("detail", rest).obj("raw", raw)
 }
 
-// text takes a detail.
-func (x *ocsf) text(e event.Event, key string) string {
+// mappedText returns a detail, and marks it as mapped.
+func (x *ocsf) mappedText(e event.Event, key string) string {
 	v, ok := e.Detail[key]
 	if ok {
-		x.take(key)
+		x.markMapped(key)
 	}
 	return v
 }
 
-// count takes a detail that is a whole number which JSON holds exactly; another
-// stays where it is.
-func (x *ocsf) count(e event.Event, key string) (int64, bool) {
-	n, ok := whole(e.Detail[key])
+// mappedInt returns a detail that is an integer which JSON holds exactly, and marks it as
+// mapped. Any other stays among the details.
+func (x *ocsf) mappedInt(e event.Event, key string) (int64, bool) {
+	n, ok := exactInt(e.Detail[key])
 	if ok {
-		x.take(key)
+		x.markMapped(key)
 	}
 	return n, ok
 }
 
-// whole reads a number that is written as we would, and that a reader of JSON
-// with floating point gets exactly.
-func whole(s string) (int64, bool) {
+// exactInt parses an integer in its shortest form that a JSON reader with floating point
+// reads exactly.
+func exactInt(s string) (int64, bool) {
 	n, err := strconv.ParseInt(s, 10, 64)
 	return n, err == nil && n > -1<<53 && n < 1<<53 && strconv.FormatInt(n, 10) == s
 }
 
-func (x *ocsf) take(key string) {
-	if !slices.Contains(x.taken, key) {
-		x.taken = append(x.taken, key)
+func (x *ocsf) markMapped(key string) {
+	if !slices.Contains(x.mapped, key) {
+		x.mapped = append(x.mapped, key)
 	}
 }
 
-func orUnknown(s string) string {
-	if s == "" {
-		return "unknown"
-	}
-	return s
-}
+func orUnknown(s string) string { return cmp.Or(s, "unknown") }

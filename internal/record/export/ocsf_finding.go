@@ -1,6 +1,7 @@
 package export
 
 import (
+	"cmp"
 	"strings"
 
 	"holdfast.dev/holdfast/internal/floor/event"
@@ -16,29 +17,29 @@ var titles = map[string]string{
 // finding is an alert, of a rule or of a sensor that needs none.
 func (x *ocsf) finding(o *object, e event.Event) {
 	title, rule := titles[e.Action], e.Action
-	evidence := x.arena.new()
+	evidence := new(object)
 	switch e.Action {
 	case event.AlertRaise:
-		title, rule = orUnknown(x.text(e, "title")), orUnknown(e.Object)
+		title, rule = orUnknown(x.mappedText(e, "title")), orUnknown(e.Object)
 	case event.HoneyRead:
-		evidence.obj("file", x.file(found(e.Object, e.Resolved), 1))
+		evidence.obj("file", x.file(cmp.Or(e.Resolved, e.Object), 1))
 	default:
 		evidence.obj("dst_endpoint", x.endpoint(e.Object))
 	}
-	info := x.arena.new().str("uid", UID(e)).str("title", title).str("desc", x.text(e, "explanation")).
+	info := new(object).str("uid", UID(e)).str("title", title).str("desc", x.mappedText(e, "explanation")).
 		num("created_time", max(0, e.Time.UnixMilli())).
-		obj("analytic", x.arena.new().str("uid", rule).str("name", title).num("type_id", 1).str("type", "Rule")).
+		obj("analytic", new(object).str("uid", rule).str("name", title).num("type_id", 1).str("type", "Rule")).
 		obj("product", x.product())
-	if n, ok := x.count(e, "count"); ok {
+	if n, ok := x.mappedInt(e, "count"); ok {
 		info.num("related_events_count", n)
 	}
-	if attacks := x.attacks(x.text(e, "technique")); len(attacks) > 0 {
+	if attacks := x.attacks(x.mappedText(e, "technique")); len(attacks) > 0 {
 		info.list("attacks", attacks...)
 	}
-	if name := x.text(e, "credential"); name != "" {
-		o.list("resources", x.arena.new().str("name", name).str("type", "credential"))
+	if name := x.mappedText(e, "credential"); name != "" {
+		o.list("resources", new(object).str("name", name).str("type", "credential"))
 	}
-	o.obj("finding_info", info).yes("is_alert")
+	o.obj("finding_info", info).set("is_alert", true)
 	if p := x.process(e, true); p != nil {
 		evidence.obj("process", p)
 	}
@@ -51,14 +52,14 @@ func (x *ocsf) finding(o *object, e event.Event) {
 func (x *ocsf) attacks(ids string) []*object {
 	var all []*object
 	for _, id := range strings.FieldsFunc(ids, func(r rune) bool { return r == ',' || r == ' ' }) {
-		o := x.arena.new()
+		o := new(object)
 		technique, _, sub := strings.Cut(id, ".")
 		if sub && !strings.HasPrefix(id, "AML.") { // the ids of ATLAS have a dot of their own
-			o.obj("sub_technique", x.arena.new().str("uid", id))
+			o.obj("sub_technique", new(object).str("uid", id))
 		} else {
 			technique = id
 		}
-		all = append(all, o.obj("technique", x.arena.new().str("uid", technique)))
+		all = append(all, o.obj("technique", new(object).str("uid", technique)))
 	}
 	return all
 }

@@ -1,6 +1,7 @@
 package export
 
 import (
+	"cmp"
 	"net"
 	"net/netip"
 	"path"
@@ -18,7 +19,7 @@ func (x *ocsf) subject(o *object, a *action, e event.Event) {
 	case fileActivity:
 		x.files(o, e)
 	case kernelActivity:
-		o.obj("kernel", x.arena.new().str("name", orUnknown(e.Object)).num("type_id", 2).str("type", "System Call").str("system_call", e.Object))
+		o.obj("kernel", new(object).str("name", orUnknown(e.Object)).num("type_id", 2).str("type", "System Call").str("system_call", e.Object))
 	case processActivity:
 		x.processes(o, e)
 		return
@@ -28,7 +29,7 @@ func (x *ocsf) subject(o *object, a *action, e event.Event) {
 		x.finding(o, e)
 		return
 	case entity:
-		o.obj("entity", x.arena.new().str("name", orUnknown(e.Object)).str("type", "policy"))
+		o.obj("entity", new(object).str("name", orUnknown(e.Object)).str("type", "policy"))
 	case networkActivity, httpActivity, dnsActivity:
 		x.network(o, a, e)
 	case lifecycle:
@@ -40,7 +41,7 @@ func (x *ocsf) subject(o *object, a *action, e event.Event) {
 		case strings.HasPrefix(e.Action, "approval."):
 			x.consent(o, e)
 		default:
-			x.lending(o, e)
+			x.credentialUse(o, e)
 		}
 	case unknownAction.class:
 		return
@@ -51,9 +52,9 @@ func (x *ocsf) subject(o *object, a *action, e event.Event) {
 // actor is the process that did it, or Holdfast itself.
 func (x *ocsf) actor(e event.Event) *object {
 	if p := x.process(e, true); p != nil {
-		return x.arena.new().obj("process", p)
+		return new(object).obj("process", p)
 	}
-	return x.arena.new().str("app_name", "holdfast")
+	return new(object).str("app_name", "holdfast")
 }
 
 // process is who asked; nil when that is not known. Its parent is left out where
@@ -62,13 +63,13 @@ func (x *ocsf) process(e event.Event, parent bool) *object {
 	if e.Process.PID == 0 && e.Process.Exec == 0 {
 		return nil
 	}
-	return x.facts(e, parent).str("sandbox", e.Session)
+	return x.processObject(e, parent).str("sandbox", e.Session)
 }
 
-// facts are what an event says of its process.
-func (x *ocsf) facts(e event.Event, parent bool) *object {
+// processObject is the process of an event as OCSF has it.
+func (x *ocsf) processObject(e event.Event, parent bool) *object {
 	q := e.Process
-	o := x.arena.new().str("uid", execUID(e, q.Exec)).str("working_directory", q.Cwd)
+	o := new(object).str("uid", execUID(e, q.Exec)).str("working_directory", q.Cwd)
 	if q.PID != 0 {
 		o.num("pid", int64(q.PID))
 	}
@@ -94,7 +95,7 @@ func (x *ocsf) parent(e event.Event) *object {
 	if q.Parent == 0 && q.ParentExec == 0 {
 		return nil
 	}
-	o := x.arena.new().str("uid", execUID(e, q.ParentExec))
+	o := new(object).str("uid", execUID(e, q.ParentExec))
 	if q.Parent != 0 {
 		o.num("pid", int64(q.Parent))
 	}
@@ -117,7 +118,7 @@ func (x *ocsf) processes(o *object, e event.Event) {
 	starts := e.Action != event.ProcExit
 	p := x.process(e, true)
 	if p == nil {
-		p = x.arena.new().str("uid", e.Session+"-unknown")
+		p = new(object).str("uid", e.Session+"-unknown")
 	}
 	if x.known.executable(e.Process) == "" && e.Object != "" {
 		p.str("name", path.Base(e.Object)).obj("file", x.file(e.Object, 0))
@@ -129,10 +130,10 @@ func (x *ocsf) processes(o *object, e event.Event) {
 	case e.Action == event.ProcSeen:
 		o.num("launch_type_id", 2).str("launch_type", "Fork")
 	}
-	if code, ok := x.count(e, "status"); ok && e.Action == event.ProcExit {
+	if code, ok := x.mappedInt(e, "status"); ok && e.Action == event.ProcExit {
 		o.num("exit_code", code)
 	}
-	who := x.arena.new()
+	who := new(object)
 	if parent := x.parent(e); starts && parent != nil {
 		who.obj("process", parent)
 	} else if self := x.process(e, false); !starts && self != nil {
@@ -147,9 +148,9 @@ func (x *ocsf) processes(o *object, e event.Event) {
 var fileTypes = map[string]int64{event.FileMkdir: 2, event.FileSymlink: 7, event.FileMknod: 99}
 
 func (x *ocsf) files(o *object, e event.Event) {
-	f := x.file(found(e.Object, e.Resolved), fileTypes[e.Action])
+	f := x.file(cmp.Or(e.Resolved, e.Object), fileTypes[e.Action])
 	if e.Action == event.FileMknod {
-		f.str("type", x.text(e, "type"))
+		f.str("type", x.mappedText(e, "type"))
 	}
 	o.obj("file", f)
 	to, resolved := e.Detail["to"], e.Detail["to_resolved"]
@@ -157,19 +158,11 @@ func (x *ocsf) files(o *object, e event.Event) {
 		return
 	}
 	if resolved == "" {
-		x.take("to")
+		x.markMapped("to")
 	} else {
-		x.take("to_resolved") // the name as asked stays among the details
+		x.markMapped("to_resolved") // the name as asked stays among the details
 	}
-	o.obj("file_result", x.file(found(to, resolved), 0))
-}
-
-// found is a path as it was found, else as it was asked for.
-func found(asked, resolved string) string {
-	if resolved != "" {
-		return resolved
-	}
-	return asked
+	o.obj("file_result", x.file(cmp.Or(resolved, to), 0))
 }
 
 func (x *ocsf) file(p string, kind int64) *object {
@@ -177,20 +170,20 @@ func (x *ocsf) file(p string, kind int64) *object {
 	if p == "" {
 		name = "unknown"
 	}
-	return x.arena.new().str("name", name).str("path", p).num("type_id", kind)
+	return new(object).str("name", name).str("path", p).num("type_id", kind)
 }
 
 func (x *ocsf) network(o *object, a *action, e event.Event) {
-	o.obj("src_endpoint", x.inside(e))
+	o.obj("src_endpoint", x.sandboxEndpoint(e))
 	if a.class == dnsActivity {
-		o.obj("query", x.arena.new().str("hostname", orUnknown(e.Object)).str("type", x.text(e, "type")))
+		o.obj("query", new(object).str("hostname", orUnknown(e.Object)).str("type", x.mappedText(e, "type")))
 		return
 	}
 	o.obj("dst_endpoint", x.endpoint(e.Object))
-	o.obj("tls", x.arena.new().str("sni", x.text(e, "sni")))
-	traffic := x.arena.new()
-	in, hasIn := x.count(e, "in")
-	out, hasOut := x.count(e, "out")
+	o.obj("tls", new(object).str("sni", x.mappedText(e, "sni")))
+	traffic := new(object)
+	in, hasIn := x.mappedInt(e, "in")
+	out, hasOut := x.mappedInt(e, "out")
 	if hasIn {
 		traffic.num("bytes_in", in)
 	}
@@ -205,32 +198,32 @@ func (x *ocsf) network(o *object, a *action, e event.Event) {
 		return
 	}
 	o.obj("http_request", x.request(e))
-	if code, ok := x.count(e, "status"); ok {
-		o.obj("http_response", x.arena.new().num("code", code))
+	if code, ok := x.mappedInt(e, "status"); ok {
+		o.obj("http_response", new(object).num("code", code))
 	}
 }
 
-// inside is the endpoint of the session.
-func (x *ocsf) inside(e event.Event) *object {
-	return x.arena.new().str("name", "sandbox").str("uid", orUnknown(e.Session))
+// sandboxEndpoint is the session as an endpoint of a connection.
+func (x *ocsf) sandboxEndpoint(e event.Event) *object {
+	return new(object).str("name", "sandbox").str("uid", orUnknown(e.Session))
 }
 
 func (x *ocsf) request(e event.Event) *object {
 	host, port := hostPort(e.Object)
-	url := x.arena.new().str("hostname", orUnknown(host)).str("path", x.text(e, "path"))
+	url := new(object).str("hostname", orUnknown(host)).str("path", x.mappedText(e, "path"))
 	if port > 0 {
 		url.num("port", port)
 	}
-	return x.arena.new().str("http_method", x.text(e, "method")).str("version", x.text(e, "proto")).obj("url", url)
+	return new(object).str("http_method", x.mappedText(e, "method")).str("version", x.mappedText(e, "proto")).obj("url", url)
 }
 
 // endpoint is where a connection goes.
-func (x *ocsf) endpoint(object string) *object {
-	o := x.arena.new()
-	if strings.HasPrefix(object, "unix:") {
-		return o.str("name", object)
+func (x *ocsf) endpoint(address string) *object {
+	o := new(object)
+	if strings.HasPrefix(address, "unix:") {
+		return o.str("name", address)
 	}
-	host, port := hostPort(object)
+	host, port := hostPort(address)
 	if _, err := netip.ParseAddr(host); err == nil {
 		o.str("ip", host)
 	} else {
@@ -255,34 +248,31 @@ func hostPort(s string) (string, int64) {
 	return host, int64(port)
 }
 
-// lending is the use of a credential.
-func (x *ocsf) lending(o *object, e event.Event) {
-	o.obj("api", x.arena.new().str("operation", e.Action).obj("service", x.arena.new().str("name", "holdfast broker")))
-	o.obj("src_endpoint", x.inside(e)).obj("dst_endpoint", x.endpoint(e.Object)).obj("http_request", x.request(e))
-	if name := x.text(e, "credential"); name != "" {
-		o.list("resources", x.arena.new().str("name", name).str("type", "credential"))
+// credentialUse sets the use of a credential.
+func (x *ocsf) credentialUse(o *object, e event.Event) {
+	o.obj("api", new(object).str("operation", e.Action).obj("service", new(object).str("name", "holdfast broker")))
+	o.obj("src_endpoint", x.sandboxEndpoint(e)).obj("dst_endpoint", x.endpoint(e.Object)).obj("http_request", x.request(e))
+	if name := x.mappedText(e, "credential"); name != "" {
+		o.list("resources", new(object).str("name", name).str("type", "credential"))
 	}
 }
 
-// toolUse is what an agent did with a tool.
+// toolUse sets the call of a tool by an agent.
 func (x *ocsf) toolUse(o *object, e event.Event) {
-	service := e.Detail["server"]
-	if service == "" {
-		service = "agent"
-	}
-	o.obj("api", x.arena.new().str("operation", e.Action).obj("service", x.arena.new().str("name", service)))
-	o.obj("src_endpoint", x.inside(e))
-	if e.Object != "" {
-		o.list("resources", x.arena.new().str("name", e.Object).str("type", "tool"))
-	}
+	x.api(o, e, cmp.Or(e.Detail["server"], "agent"), "tool")
 }
 
-// consent is what a human was asked and said.
+// consent sets a request for approval, and its answer.
 func (x *ocsf) consent(o *object, e event.Event) {
-	o.obj("api", x.arena.new().str("operation", e.Action).obj("service", x.arena.new().str("name", "holdfast approve")))
-	o.obj("src_endpoint", x.inside(e))
+	x.api(o, e, "holdfast approve", "approval")
+}
+
+// api sets a call of a service; the object of the event is a resource of that kind.
+func (x *ocsf) api(o *object, e event.Event, service, kind string) {
+	o.obj("api", new(object).str("operation", e.Action).obj("service", new(object).str("name", service)))
+	o.obj("src_endpoint", x.sandboxEndpoint(e))
 	if e.Object != "" {
-		o.list("resources", x.arena.new().str("name", e.Object).str("type", "approval"))
+		o.list("resources", new(object).str("name", e.Object).str("type", kind))
 	}
 }
 

@@ -1,6 +1,7 @@
 package export
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"path"
@@ -39,13 +40,9 @@ func (x *otlp) WriteRecord(e event.Event, line []byte) error {
 	if x.err != nil {
 		return x.err
 	}
-	x.known.see(e)
+	x.known.remember(e)
 	if x.request.records == 0 {
-		host := x.known.host
-		if host == "" {
-			host = x.options.Host
-		}
-		x.request.begin(Options{Host: host, Version: x.options.Version}, e.Session)
+		x.request.begin(Options{Host: cmp.Or(x.known.host, x.options.Host), Version: x.options.Version}, e.Session)
 	}
 	x.record(e, line)
 	return nil
@@ -96,7 +93,7 @@ func (x *otlp) subject(r *Record, e event.Event) {
 	family, _, _ := strings.Cut(e.Action, ".")
 	switch {
 	case family == "file" || e.Action == event.HoneyRead:
-		p := found(e.Object, e.Resolved)
+		p := cmp.Or(e.Resolved, e.Object)
 		r.Text("file.path", p)
 		if p != "" {
 			r.Text("file.name", path.Base(p))

@@ -1,6 +1,7 @@
 package export
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -56,12 +57,7 @@ func row(b *strings.Builder, cells ...string) {
 	b.WriteString("|\n")
 }
 
-func named(name, without string) string {
-	if name == "" {
-		name = without
-	}
-	return "`" + name + "`"
-}
+func named(name, without string) string { return "`" + cmp.Or(name, without) + "`" }
 
 func activityText(a action) string {
 	switch {

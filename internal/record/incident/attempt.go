@@ -1,10 +1,12 @@
 package incident
 
 import (
+	"cmp"
 	"net"
 	"net/netip"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"holdfast.dev/holdfast/internal/floor/event"
@@ -34,28 +36,28 @@ type groupKey struct {
 	place   string // directory, host, program or rule; "" of a kind
 }
 
-// strange stands for layers that are not known.
-const strange = "?"
+// unknownLayer stands for layers that are not known.
+const unknownLayer = "?"
 
-// silent are actions that say nothing of an attempt, or have a section of their own.
-var silent = map[string]bool{
+// skippedActions are actions that say nothing of an attempt, or have a section of their own.
+var skippedActions = map[string]bool{
 	event.ProcExit: true, event.ProcSeen: true, event.NetClose: true, event.ToolResult: true, event.ToolList: true, event.ApprovalRequest: true,
 	event.ApprovalUse: true, event.AlertRaise: true, event.SessionStart: true, event.SessionAttest: true, event.SessionEnd: true,
 	event.RecordBegin: true, event.RecordDrop: true, event.RecordCut: true, event.RecordBlind: true,
 }
 
-// attempt puts an event with those that are like it.
-func (b *Builder) attempt(e *event.Event) {
-	if silent[e.Action] || e.Action == event.ProcExec && e.Error != "" && e.Verdict == event.Allowed { // a search along PATH
+// addAttempt adds an event to the group of like attempts.
+func (b *Builder) addAttempt(e *event.Event) {
+	if skippedActions[e.Action] || e.Action == event.ProcExec && e.Error != "" && e.Verdict == event.Allowed { // a search along PATH
 		return
 	}
-	n, object := 1+number(e.Detail["again"]), found(e)
+	n, object := 1+parseCount(e.Detail["again"]), foundPath(e)
 	switch {
 	case e.Verdict == event.Denied && b.o.Usual(object):
 		b.routine += n
 		return
 	case e.Verdict == event.Denied:
-		b.refused[heldWord(e.Layer)] += n
+		b.refused[layerName(e.Layer)] += n
 	case ofSystem(object):
 		return
 	case e.Verdict == event.Unknown && !strings.HasPrefix(e.Action, "approval.") && !strings.HasPrefix(e.Action, "review."):
@@ -63,18 +65,18 @@ func (b *Builder) attempt(e *event.Event) {
 	}
 	kind := kindOf(e)
 	key := kind
-	key.rule, key.place = cut(e.Rule, 300), b.place(e, object)
+	key.rule, key.place = cut(e.Rule, 300), b.placeOf(e, object)
 	g := b.byKey[key]
 	if g == nil {
-		g = b.group(key, kind)
+		g = b.newGroup(key, kind)
 	}
 	if g == nil {
 		b.unlisted += n
 		return
 	}
 	g.add(e, n)
-	g.objects.add(b.short(argued(e, object)))
-	g.took(e, n)
+	g.objects.add(b.shortPath(objectOrCommand(e, object)))
+	g.addDetails(e, n)
 }
 
 // kindOf is the kind of an attempt: its key without rule and place.
@@ -84,24 +86,24 @@ func kindOf(e *event.Event) groupKey {
 		failed: e.Error != "" && e.Verdict != event.Denied, kept: e.Detail["kept"] != "",
 	}
 	if _, known := verbs[key.action]; !known {
-		key.action = "" // however many somebody makes up, they are one kind
+		key.action = "" // all invented actions are one kind
 	}
-	if _, known := held[key.layer]; !known {
-		key.layer = strange
+	if _, known := layerWords[key.layer]; !known {
+		key.layer = unknownLayer
 	}
 	return key
 }
 
-// argued is the object of an event, and of an execution its command line.
-func argued(e *event.Event, object string) string {
+// objectOrCommand is the object of an event; of an execution, its command line.
+func objectOrCommand(e *event.Event, object string) string {
 	if e.Action == event.ProcExec && len(e.Process.Argv) > 0 {
 		return commandLine(e.Process.Argv)
 	}
 	return object
 }
 
-// took takes what an event says besides, which stands for n.
-func (g *group) took(e *event.Event, n uint64) {
+// addDetails adds error, reason and program of an event that stands for n.
+func (g *group) addDetails(e *event.Event, n uint64) {
 	if g.err == "" {
 		g.err = cut(e.Error, 40)
 	}
@@ -116,9 +118,9 @@ func (g *group) took(e *event.Event, n uint64) {
 	}
 }
 
-// group is a new group of that key; where its kind has no room, what is left of
-// the kind; nil where that has none either.
-func (b *Builder) group(key, kind groupKey) *group {
+// newGroup makes the group of a key. Where its kind has no room it returns the group for
+// the rest of the kind, or nil.
+func (b *Builder) newGroup(key, kind groupKey) *group {
 	switch {
 	case b.ofKind[kind] == 0 && len(b.ofKind) >= kinds:
 		return nil
@@ -135,16 +137,13 @@ func (b *Builder) group(key, kind groupKey) *group {
 	return g
 }
 
-// place is where an attempt was made: attempts in one place are told together.
-func (b *Builder) place(e *event.Event, object string) string {
+// placeOf is where an attempt was made: attempts in one place are one line.
+func (b *Builder) placeOf(e *event.Event, object string) string {
 	kind, _, _ := strings.Cut(e.Action, ".")
 	switch {
 	case e.Action == event.ProcExec && e.Verdict == event.Allowed:
-		if e.Process.Executable == "" {
-			return "program " + cut(path.Base(object), 100)
-		}
-		return "program " + cut(path.Base(e.Process.Executable), 100)
-	case kind == "file" && e.Verdict != event.Denied && b.below(object) != "":
+		return "program " + cut(path.Base(cmp.Or(e.Process.Executable, object)), 100)
+	case kind == "file" && e.Verdict != event.Denied && b.relative(object) != "":
 		return "the workspace"
 	case e.Action == event.FileQuarantine:
 	case kind == "file" || e.Action == event.ProcExec:
@@ -155,9 +154,8 @@ func (b *Builder) place(e *event.Event, object string) string {
 	return cut(object, 300)
 }
 
-// domain is the last two labels of the host of a destination or name: who asks for
-// many names below one, as when data leaves in names, makes one line. Of an address
-// it is all of it.
+// domain is the last two labels of the host of a destination or name, or a whole
+// address: many queries below one domain, as when data leaves in names, are one line.
 func domain(object string) string {
 	host := object
 	if h, _, err := net.SplitHostPort(object); err == nil {
@@ -185,27 +183,22 @@ func commandLine(argv []string) string {
 	return b.String()
 }
 
-// below is a path of the workspace from there; "" for any other.
-func (b *Builder) below(name string) string {
+// relative is a path below the workspace relative to it; "" for any other path.
+func (b *Builder) relative(name string) string {
 	rest, _ := paths.Rel(b.workspace, name)
 	return rest
 }
 
-// short is a path as the report shows it: below the workspace, from there.
-func (b *Builder) short(name string) string {
-	if rest := b.below(name); rest != "" {
+// shortPath is a path as the report shows it: below the workspace, from there.
+func (b *Builder) shortPath(name string) string {
+	if rest := b.relative(name); rest != "" {
 		return "./" + rest
 	}
 	return name
 }
 
-// found is the object of an event as it was found, or else as it was asked.
-func found(e *event.Event) string {
-	if e.Resolved != "" {
-		return e.Resolved
-	}
-	return e.Object
-}
+// foundPath is the object of an event as it was found, or else as it was asked.
+func foundPath(e *event.Event) string { return cmp.Or(e.Resolved, e.Object) }
 
 // ofSystem reports whether a path is a device or a file of the kernel that programs
 // write to as they print or ask.
@@ -213,12 +206,11 @@ func ofSystem(name string) bool {
 	return strings.HasPrefix(name, "/dev/") && !strings.HasPrefix(name, "/dev/shm/") || strings.HasPrefix(name, "/proc/")
 }
 
-func number(s string) (n uint64) {
-	for _, r := range s {
-		if r < '0' || r > '9' || n > 1<<50 {
-			return 0 // what is no number counts nothing
-		}
-		n = 10*n + uint64(r-'0')
+// parseCount reads a count; what is none, or no count of anything, is 0.
+func parseCount(s string) uint64 {
+	n, err := strconv.ParseUint(s, 10, 50)
+	if err != nil {
+		return 0
 	}
 	return n
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // check is what a human should look at or make anew.
-func (t *teller) check() []document.Block {
+func (t *writer) check() []document.Block {
 	var blocks []document.Block
 	list := func(b document.Block) {
 		if len(b.Items) > 0 {
@@ -26,43 +26,43 @@ func (t *teller) check() []document.Block {
 		blocks = append(blocks, t.placesBlock("Nothing to do: kept private and gone with the run, so that the host has none of it:", &t.private))
 	}
 	if len(blocks) == 0 {
-		return []document.Block{say("The record names nothing.")}
+		return []document.Block{paragraph("The record names nothing.")}
 	}
 	return blocks
 }
 
-func (t *teller) credentialChecks() document.Block {
-	b := say("Credentials that were lent. The command did not have the secret, but it could use it: look in the account for what was done in this time, and rotate it if you cannot account for all of it:")
+func (t *writer) credentialChecks() document.Block {
+	b := paragraph("Credentials that were lent. The command did not have the secret, but it could use it: look in the account for what was done in this time, and rotate it if you cannot account for all of it:")
 	for _, l := range t.credentials.list {
-		b.Items = append(b.Items, point("%s, used at %s, %s (%s).", l.name, l.where, when(l.span), times(l.count)))
+		b.Items = append(b.Items, bullet("%s, used at %s, %s (%s).", l.name, l.where, when(l.span), times(l.count)))
 	}
 	if t.credentials.more > 0 {
-		b.Items = append(b.Items, point("Further uses that are not listed: %s.", t.credentials.more))
+		b.Items = append(b.Items, bullet("Further uses that are not listed: %s.", t.credentials.more))
 	}
 	return b
 }
 
-func (t *teller) honeyChecks() document.Block {
-	b := say("Fake credentials that were touched. They open nothing and need no rotation; nothing that does its own work opens one, so find out what did:")
+func (t *writer) honeyChecks() document.Block {
+	b := paragraph("Fake credentials that were touched. They open nothing and need no rotation; nothing that does its own work opens one, so find out what did:")
 	for _, h := range t.honey.list {
 		did := "read"
 		if h.sent {
 			did = "sent to"
 		}
-		b.Items = append(b.Items, point("%s %s, %s, %s.", document.Words(did), h.where, times(h.count), when(h.span)))
+		b.Items = append(b.Items, bullet("%s %s, %s, %s.", document.Words(did), h.where, times(h.count), when(h.span)))
 	}
 	return b
 }
 
-func (t *teller) hostChecks() document.Block {
-	b := say("Hosts that bytes went to. Is each of them one that this work needs? What can be read in the workspace may have been sent there:")
-	list, _, out := t.farthest()
+func (t *writer) hostChecks() document.Block {
+	b := paragraph("Hosts that bytes went to. Is each of them one that this work needs? What can be read in the workspace may have been sent there:")
+	list, _, out := t.topHosts()
 	if out > 0 {
-		b.Items = append(b.Items, point("Hosts that are not listed here: up to %s out. See %s", size(out), "holdfast log net "+t.o.Session))
+		b.Items = append(b.Items, bullet("Hosts that are not listed here: up to %s out. See %s", size(out), "holdfast log net "+t.o.Session))
 	}
 	for _, h := range list {
 		if h.out > 0 || h.requests > 0 {
-			b.Items = append(b.Items, point("%s: %s out, %s.", h.name, size(h.out), when(h.span)))
+			b.Items = append(b.Items, bullet("%s: %s out, %s.", h.name, size(h.out), when(h.span)))
 		}
 	}
 	return b
@@ -77,13 +77,13 @@ type flags struct {
 
 // executedChecks are the files that a host executes: as they were found at the end
 // where that is kept, else as the record has them.
-func (t *teller) executedChecks() document.Block {
-	b := say("Files that were changed and that a host executes or obeys. Read each before you build, test, commit, open the directory in an editor, or push:")
+func (t *writer) executedChecks() document.Block {
+	b := paragraph("Files that were changed and that a host executes or obeys. Read each before you build, test, commit, open the directory in an editor, or push:")
 	seen := map[string]bool{}
 	if c := t.f.Changes; c != nil && c.Waits == 0 {
 		var found keyed[flags]
 		for _, f := range c.Flags {
-			path := t.short(f.Path)
+			path := t.shortPath(f.Path)
 			if seen[path] = true; f.Held != "" {
 				continue
 			}
@@ -94,13 +94,13 @@ func (t *teller) executedChecks() document.Block {
 			}
 		}
 		for _, g := range found.list {
-			b.Items = append(b.Items, point("%s (%s)%s: %s.", listed(g.paths), document.Words(g.change), often(g.count), document.Words(g.reason)))
+			b.Items = append(b.Items, bullet("%s (%s)%s: %s.", nameList(g.paths), document.Words(g.change), repeated(g.count), document.Words(g.reason)))
 		}
 		if found.more > 0 {
-			b.Items = append(b.Items, point("%s more; see %s", found.more, "holdfast review "+t.o.Session))
+			b.Items = append(b.Items, bullet("%s more; see %s", found.more, "holdfast review "+t.o.Session))
 		}
 	}
-	left := t.left()
+	left := t.remaining()
 	if t.reviewed() || t.f.Changes != nil && t.f.Changes.Whole {
 		left = nil // it wrote to a view of the workspace, or what is left of it was found at the end
 	}
@@ -115,58 +115,58 @@ func (t *teller) executedChecks() document.Block {
 		if len(rest.list) == 0 && (!rest.more || len(seen) > 0) {
 			continue
 		}
-		b.Items = append(b.Items, point("%s (written at %s): %s.", listed(rest), when(x.span), document.Words(x.reason)))
+		b.Items = append(b.Items, bullet("%s (written at %s): %s.", nameList(rest), when(x.span), document.Words(x.reason)))
 	}
 	if t.executed.more > 0 {
-		b.Items = append(b.Items, point("Further such changes that are not listed: %s.", t.executed.more))
+		b.Items = append(b.Items, bullet("Further such changes that are not listed: %s.", t.executed.more))
 	}
 	return b
 }
 
 // heldChecks are what was moved out of the workspace, at the end or afterwards.
-func (t *teller) heldChecks() document.Block {
-	b := say("Held back: a host would have executed it, so it was moved out of the workspace, into the directory quarantine of the session. Look at it before you move it back, or delete it:")
+func (t *writer) heldChecks() document.Block {
+	b := paragraph("Held back: a host would have executed it, so it was moved out of the workspace, into the directory quarantine of the session. Look at it before you move it back, or delete it:")
 	for _, path := range t.held {
-		item := point("%s", cut(t.short(path), 300))
+		item := bullet("%s", cut(t.shortPath(path), 300))
 		if c := t.f.Changes; c != nil {
 			if i := slices.IndexFunc(c.Flags, func(f Flagged) bool { return f.Path == path && f.Held != "" }); i >= 0 {
-				item = point("%s, now at %s: %s.", cut(t.short(path), 300), cut(c.Flags[i].Held, 600), document.Words(c.Flags[i].Reason))
+				item = bullet("%s, now at %s: %s.", cut(t.shortPath(path), 300), cut(c.Flags[i].Held, 600), document.Words(c.Flags[i].Reason))
 			}
 		}
 		b.Items = append(b.Items, item)
 	}
 	if t.heldMore > 0 {
-		b.Items = append(b.Items, point("Further ones that are not listed: %s.", t.heldMore))
+		b.Items = append(b.Items, bullet("Further ones that are not listed: %s.", t.heldMore))
 	}
 	for i, line := range t.f.Settled {
 		if i == lines {
-			b.Items = append(b.Items, point("%s more; see %s", len(t.f.Settled)-i, "holdfast log show "+t.o.Session))
+			b.Items = append(b.Items, bullet("%s more; see %s", len(t.f.Settled)-i, "holdfast log show "+t.o.Session))
 			break
 		}
-		b.Items = append(b.Items, point("Found after the supervisor was killed: %s", cut(line, 600)))
+		b.Items = append(b.Items, bullet("Found after the supervisor was killed: %s", cut(line, 600)))
 	}
 	return b
 }
 
 // reviewed reports whether the run worked on a view of the workspace, of which
 // nothing reaches the workspace that a person does not accept.
-func (t *teller) reviewed() bool { return t.s.Started["review"] != "" }
+func (t *writer) reviewed() bool { return t.s.Started["review"] != "" }
 
-func (t *teller) waitingChecks() document.Block {
-	b := say("Held for review. The run worked on a view of the workspace: nothing of it reaches the workspace before you accept it.")
+func (t *writer) waitingChecks() document.Block {
+	b := paragraph("Held for review. The run worked on a view of the workspace: nothing of it reaches the workspace before you accept it.")
 	c := t.f.Changes
 	switch {
 	case c != nil && c.Waits > 0:
-		item := point("%s. Decide with %s", plural(uint64(c.Waits), "change waits", "changes wait"), "holdfast review "+t.o.Session)
+		item := bullet("%s. Decide with %s", plural(uint64(c.Waits), "change waits", "changes wait"), "holdfast review "+t.o.Session)
 		for _, f := range c.Flags[:min(rowsOf, len(c.Flags))] {
-			add(&item, "A host would execute %s: %s.", cut(t.short(f.Path), 300), document.Words(f.Reason))
+			addLine(&item, "A host would execute %s: %s.", cut(t.shortPath(f.Path), 300), document.Words(f.Reason))
 		}
 		if n := len(c.Flags) - rowsOf; n > 0 {
-			add(&item, "And %s more that a host would execute.", n)
+			addLine(&item, "And %s more that a host would execute.", n)
 		}
 		b.Items = append(b.Items, item)
 	case t.reviewed():
-		b.Items = append(b.Items, point("Nothing waits any more. What was accepted, and by whom: %s", "holdfast log show "+t.o.Session+"-review"))
+		b.Items = append(b.Items, bullet("Nothing waits any more. What was accepted, and by whom: %s", "holdfast log show "+t.o.Session+"-review"))
 	}
 	return b
 }

@@ -1,6 +1,7 @@
 package incident
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,8 +11,8 @@ import (
 	"holdfast.dev/holdfast/internal/record/story"
 )
 
-// teller makes the document.
-type teller struct {
+// writer makes the document.
+type writer struct {
 	*Builder
 	f    Findings
 	s    *story.Story
@@ -21,12 +22,9 @@ type teller struct {
 
 // Document is the report of what was added. Nothing may be added afterwards.
 func (b *Builder) Document(f Findings) document.Document {
-	t := &teller{Builder: b, f: f, s: b.story.Story(), name: map[uint64]string{}}
+	t := &writer{Builder: b, f: f, s: b.story.Story(), name: map[uint64]string{}}
 	for _, p := range t.s.Programs {
-		name := p.Executable
-		if name == "" {
-			name = p.Asked
-		}
+		name := cmp.Or(p.Executable, p.Asked)
 		t.name[p.Exec] = cut(name[strings.LastIndexByte(name, '/')+1:], 64)
 	}
 	check := t.check() // counts what is to be done, which the summary says
@@ -44,23 +42,23 @@ func (b *Builder) Document(f Findings) document.Document {
 	}
 }
 
-// say is a paragraph.
-func say(format string, args ...any) document.Block {
+// paragraph is a block of text.
+func paragraph(format string, args ...any) document.Block {
 	return document.Block{Text: document.Sentence(format, args...)}
 }
 
-// point is an entry of a list.
-func point(format string, args ...any) document.Item {
+// bullet is an item of a list.
+func bullet(format string, args ...any) document.Item {
 	return document.Item{Text: document.Sentence(format, args...)}
 }
 
-// add adds more to an entry.
-func add(i *document.Item, format string, args ...any) {
+// addLine adds a line to an item.
+func addLine(i *document.Item, format string, args ...any) {
 	i.More = append(i.More, document.Sentence(format, args...))
 }
 
 // lead is the verdict on the record and what it means for the reader.
-func (t *teller) lead() document.Prose {
+func (t *writer) lead() document.Prose {
 	lead := document.Sentence("The verdict on the record is %s, which this version does not know: take it as one that nothing vouches for.", t.f.Record)
 	if meaning, known := verdictWords[t.f.Record]; known {
 		lead = document.Sentence("The record is %s: %s", document.Strong(t.f.Record), document.Words(meaning))
@@ -72,7 +70,7 @@ func (t *teller) lead() document.Prose {
 }
 
 // summary is the run in five sentences.
-func (t *teller) summary() []document.Block {
+func (t *writer) summary() []document.Block {
 	refused := document.Sentence("Nothing that it attempted was refused.")
 	if total, by := t.refusals(); total > 0 {
 		refused = document.Sentence("%s refused, by %s.", plural(total, "attempt was", "attempts were"), inWords(by))
@@ -80,13 +78,13 @@ func (t *teller) summary() []document.Block {
 	return []document.Block{
 		{Text: t.whatRan()},
 		{Text: refused},
-		{Text: t.gravest()},
+		{Text: t.worstAlert()},
 		{Text: t.gotThrough()},
 		{Text: t.toDo()},
 	}
 }
 
-func (t *teller) whatRan() document.Prose {
+func (t *writer) whatRan() document.Prose {
 	s := t.s
 	end := document.Sentence("its end is not in the record")
 	switch {
@@ -107,11 +105,11 @@ func (t *teller) whatRan() document.Prose {
 	}
 	started := uint64(len(s.Programs)) + s.Left.Programs
 	return document.Sentence("On %s (UTC) Holdfast ran %s%s for %s; it executed %s, and %s.", document.Words(s.Begin.UTC().Format("2 January 2006 at 15:04:05")), command, where,
-		lasted(s.End.Sub(s.Begin)), plural(started, "program", "programs"), end)
+		duration(s.End.Sub(s.Begin)), plural(started, "program", "programs"), end)
 }
 
-// gravest is what the alerts come to.
-func (t *teller) gravest() document.Prose {
+// worstAlert is the number of rules that raised alerts, and the gravest of them.
+func (t *writer) worstAlert() document.Prose {
 	list := t.sortedAlerts()
 	if len(list) == 0 {
 		return document.Sentence("No alert was raised: no rule of detection matched what stands in the record.")
@@ -121,7 +119,7 @@ func (t *teller) gravest() document.Prose {
 }
 
 // gotThrough is what the run was allowed to do.
-func (t *teller) gotThrough() document.Prose {
+func (t *writer) gotThrough() document.Prose {
 	out, least := t.moreOut, document.Words("")
 	for _, h := range t.hosts.list {
 		out += h.out
@@ -138,7 +136,7 @@ func (t *teller) gotThrough() document.Prose {
 		lent = document.Sentence(", used %s", plural(n, "credential that was lent", "credentials that were lent"))
 	}
 	files := document.Sentence(" and changed no file of the workspace.")
-	switch left := len(t.left()); {
+	switch left := len(t.remaining()); {
 	case t.wrote > 0 && t.reviewed():
 		files = document.Sentence(" and changed files of a view of the workspace %s, which wait for review or were reviewed.", times(t.wrote))
 	case t.wrote > 0 && left > 0:
@@ -149,7 +147,7 @@ func (t *teller) gotThrough() document.Prose {
 	return slices.Concat(network, lent, files)
 }
 
-func (t *teller) toDo() document.Prose {
+func (t *writer) toDo() document.Prose {
 	if t.todo == 0 {
 		return document.Sentence("The record names nothing to check or to rotate; read what could not be seen before you close this.")
 	}
@@ -157,15 +155,15 @@ func (t *teller) toDo() document.Prose {
 }
 
 // sortedAlerts are the alerts by rule, the gravest first.
-func (t *teller) sortedAlerts() []*alerted {
+func (t *writer) sortedAlerts() []*alertGroup {
 	list := slices.Clone(t.alerts.list)
-	slices.SortStableFunc(list, func(a, b *alerted) int { return rank(a.severity) - rank(b.severity) })
+	slices.SortStableFunc(list, func(a, b *alertGroup) int { return b.severity.Level() - a.severity.Level() })
 	return list
 }
 
 // severityOf is a severity that is known, in a word that stands out.
-func severityOf(a *alerted) any {
-	if rank(a.severity) < len(severities) {
+func severityOf(a *alertGroup) any {
+	if a.severity.Level() > 0 {
 		return document.Strong(a.severity)
 	}
 	return document.Strong("of no known severity")
@@ -194,8 +192,8 @@ func times(n uint64) document.Words {
 	return document.Words(fmt.Sprintf("%d times", n))
 }
 
-// often is how often, where it was more than once.
-func often(n uint64) document.Prose {
+// repeated is how often something happened, in brackets; nil for once.
+func repeated(n uint64) document.Prose {
 	if n < 2 {
 		return nil
 	}
@@ -210,16 +208,16 @@ func inWords(list []string) document.Words {
 	return document.Words(strings.Join(list[:len(list)-1], ", ") + " and " + list[len(list)-1])
 }
 
-// lasted is a time span to a second, or shorter where it is short.
-func lasted(d time.Duration) document.Words {
+// duration is a time span, rounded to seconds from a minute on.
+func duration(d time.Duration) document.Words {
 	if d < time.Minute {
 		return document.Words(max(0, d).Round(10 * time.Millisecond).String())
 	}
 	return document.Words(d.Round(time.Second).String())
 }
 
-// listed is names as code, and whether there are more.
-func listed(n names) document.Prose {
+// nameList is names as code, with "and others" where there are more.
+func nameList(n names) document.Prose {
 	p := document.List(n.list)
 	if n.more {
 		p = append(p, document.Sentence(" and others")...)
@@ -228,7 +226,7 @@ func listed(n names) document.Prose {
 }
 
 // programs are the names of programs.
-func (t *teller) programs(by []uint64) names {
+func (t *writer) programs(by []uint64) names {
 	var n names
 	for _, id := range by {
 		n.add(t.name[id])

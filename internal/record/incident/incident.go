@@ -3,12 +3,13 @@
 // human should check or rotate, how to retest, and what could not be seen.
 //
 // It reads the events of a record in their order and keeps a bounded number of
-// groups of like attempts. Whoever makes many of one kind fills the room of that
-// kind alone. It knows neither the rows of the escape matrix nor the names that a
-// host executes: who asks for a report hands them in.
+// groups of like attempts: many attempts of one kind take no room from other kinds. It
+// knows neither the rows of the escape matrix nor the names that a host executes: the
+// caller passes them in.
 package incident
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -25,7 +26,7 @@ type Options struct {
 	Rules   []detect.Rule // for what they say of honest causes
 	Rows    []Row         // of the escape matrix; nil where they cannot be played
 	// Executes says of a path below the workspace, relative to it, why the host would
-	// execute or obey it; "" for an ordinary one. nil: nobody knows.
+	// execute or obey it; "" for an ordinary one. nil where that is not known.
 	Executes func(path string) string
 	Usual    func(object string) bool // nearly every program asks for it; nil: no object
 }
@@ -64,13 +65,13 @@ type Attempt struct{ Action, Object, Layer string }
 
 // limits of what is kept of a run. What there is no room for is counted.
 const (
-	perKind  = 20  // groups of attempts of one kind
-	kinds    = 400 // kinds: actions, verdicts and layers are few, but for a record that was forged
-	named    = 4   // objects that a group names
-	entries  = 200 // credentials, fake credentials, rules of alerts and directories, each
-	reach    = 2000
-	reasons  = 100 // groups of files that a host executes
-	recently = 8192
+	perKind      = 20  // groups of attempts of one kind
+	kinds        = 400 // kinds: actions, verdicts and layers are few, but for a record that was forged
+	named        = 4   // objects that a group names
+	entries      = 200 // credentials, fake credentials, rules of alerts and directories, each
+	maxHosts     = 2000
+	reasons      = 100 // groups of files that a host executes
+	recentEvents = 8192
 )
 
 // storyLimits leave out the lists that a report does not show.
@@ -92,16 +93,16 @@ type Builder struct {
 
 	hosts       keyed[host]
 	moreOut     uint64 // bytes to hosts that are not listed, at most: some of them twice
-	credentials keyed[lent]
-	honey       keyed[touched]
+	credentials keyed[credentialUse]
+	honey       keyed[honeytoken]
 	executed    keyed[executable]
-	outside     keyed[place]
-	private     keyed[place]
+	outside     keyed[changedDir]
+	private     keyed[changedDir]
 	held        []string // paths that were held back at the end
 	heldMore    uint64
 	blind       []blindness
-	recent      [recently]outcome // by sequence number
-	alerts      keyed[alerted]
+	recent      [recentEvents]outcome // by sequence number
+	alerts      keyed[alertGroup]
 	wrote       uint64 // changes of files below the workspace
 }
 
@@ -127,20 +128,20 @@ func New(o Options) *Builder {
 // Add takes the next event.
 func (b *Builder) Add(e event.Event) {
 	b.story.Add(e)
-	b.recent[e.Seq%recently] = outcome{e.Seq, e.Verdict, cut(e.Layer, 40)}
+	b.recent[e.Seq%recentEvents] = outcome{e.Seq, e.Verdict, cut(e.Layer, 40)}
 	switch e.Action {
 	case event.SessionStart:
 		b.workspace = strings.Clone(e.Object)
 	case event.AlertRaise:
-		b.alert(&e)
+		b.addAlert(&e)
 	case event.RecordBlind:
 		if len(b.blind) < entries {
 			b.blind = append(b.blind, blindness{cut(e.Object, 200), cut(e.Detail["reason"], 1000), cut(e.Detail["seen"], 1000), e.Time})
 		}
 	}
-	b.attempt(&e)
+	b.addAttempt(&e)
 	if e.Verdict == event.Allowed && e.Error == "" {
-		b.through(&e)
+		b.addAllowed(&e)
 	}
 	if e.Action == event.FileQuarantine {
 		if len(b.held) < entries {
@@ -204,20 +205,13 @@ type names struct {
 }
 
 func (n *names) add(s string) {
-	if s == "" {
-		return
-	}
-	s = cut(s, 300)
-	for _, old := range n.list {
-		if old == s {
-			return
-		}
-	}
-	if len(n.list) >= named {
+	switch s = cut(s, 300); {
+	case s == "" || slices.Contains(n.list, s):
+	case len(n.list) >= named:
 		n.more = true
-		return
+	default:
+		n.list = append(n.list, s)
 	}
-	n.list = append(n.list, s)
 }
 
 // cut is a copy of s with at most about n bytes.

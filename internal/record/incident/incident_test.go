@@ -82,12 +82,12 @@ func TestEveryLayerAndActionHasWords(t *testing.T) {
 		t.Fatalf("%d layers and %d actions are known", len(layers), len(actions))
 	}
 	for _, layer := range layers {
-		if held[layer][0] == "" || held[layer][1] == "" {
+		if layerWords[layer][0] == "" || layerWords[layer][1] == "" {
 			t.Errorf("the layer %s has no words", layer)
 		}
 	}
 	for _, action := range actions {
-		if !silent[action] && (verbs[action][0] == "" || verbs[action][1] == "") {
+		if !skippedActions[action] && (verbs[action][0] == "" || verbs[action][1] == "") {
 			t.Errorf("the action %s has no words", action)
 		}
 	}
@@ -230,8 +230,8 @@ func TestManyHostsDoNotHideTheOneThatBytesWentTo(t *testing.T) {
 		hosts int
 		want  []string
 	}{
-		{"as long as there is room for each", reach - 1, []string{"- [ ] `files.example.net:443`: 1.0 MiB out", "reached 2000 hosts and sent 1.0 MiB"}},
-		{"and beyond that as one sum", reach, []string{"- [ ] Hosts that are not listed here: up to 1.0 MiB out. See `holdfast log net", "reached at least 2000 hosts and sent 1.0 MiB"}},
+		{"as long as there is room for each", maxHosts - 1, []string{"- [ ] `files.example.net:443`: 1.0 MiB out", "reached 2000 hosts and sent 1.0 MiB"}},
+		{"and beyond that as one sum", maxHosts, []string{"- [ ] Hosts that are not listed here: up to 1.0 MiB out. See `holdfast log net", "reached at least 2000 hosts and sent 1.0 MiB"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			markdown, _ := made(t, Options{}, Findings{Record: "COMPLETE"}, append([]event.Event{begin}, reached(tt.hosts, "1048576")...))

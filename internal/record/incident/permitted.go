@@ -6,15 +6,15 @@ import (
 )
 
 // permitted is what got through because a rule or a person allowed it.
-func (t *teller) permitted() []document.Block {
+func (t *writer) permitted() []document.Block {
 	blocks := t.approved()
 	if hosts := t.reachedBlock(); len(hosts.Items) > 0 {
 		blocks = append(blocks, hosts)
 	}
 	if len(t.credentials.list) > 0 {
-		b := say("Credentials that were used where the policy lends them. The command had a stand-in; the secret was put in on the way out:")
+		b := paragraph("Credentials that were used where the policy lends them. The command had a stand-in; the secret was put in on the way out:")
 		for _, l := range t.credentials.list {
-			item := point("%s at %s, %s, %s%s.", l.name, l.where, times(l.count), when(l.span), byRules(l.rules))
+			item := bullet("%s at %s, %s, %s%s.", l.name, l.where, times(l.count), when(l.span), byRules(l.rules))
 			b.Items = append(b.Items, item)
 		}
 		blocks = append(blocks, b)
@@ -24,18 +24,18 @@ func (t *teller) permitted() []document.Block {
 		blocks = append(blocks, b)
 	}
 	if t.wrote > 0 {
-		blocks = append(blocks, say("It wrote to the workspace %s. The workspace is its to change; what a host executes of it stands under Check or rotate. All paths: %s",
+		blocks = append(blocks, paragraph("It wrote to the workspace %s. The workspace is its to change; what a host executes of it stands under Check or rotate. All paths: %s",
 			times(t.wrote), "holdfast log files --written "+t.o.Session))
 	}
 	if len(blocks) == 0 {
-		return []document.Block{say("Nothing: no rule and no person let anything through, and no file of the workspace was changed.")}
+		return []document.Block{paragraph("Nothing: no rule and no person let anything through, and no file of the workspace was changed.")}
 	}
 	return blocks
 }
 
 // approved is what persons allowed.
-func (t *teller) approved() []document.Block {
-	b := say("A person was asked, and allowed it:")
+func (t *writer) approved() []document.Block {
+	b := paragraph("A person was asked, and allowed it:")
 	left := uint64(0)
 	for _, a := range t.s.Approvals {
 		if !a.Allowed {
@@ -50,16 +50,16 @@ func (t *teller) approved() []document.Block {
 	if len(b.Items) == 0 {
 		return nil
 	}
-	return append([]document.Block{b}, t.leftOut(left, "approval", "approvals")...)
+	return append([]document.Block{b}, t.omitted(left, "approval", "approvals")...)
 }
 
 // approval is one of them.
-func (t *teller) approval(a *story.Approval) document.Item {
+func (t *writer) approval(a *story.Approval) document.Item {
 	what := cut(a.Object, 300)
 	if len(a.Argv) > 0 {
 		what = cut(commandLine(a.Argv), 300)
 	}
-	item := point("%s (%s): asked at %s, allowed by %s at %s.", what, document.Words(aboutOf(a.Kind)), clock(a.Asked), a.By, clock(a.Answered))
+	item := bullet("%s (%s): asked at %s, allowed by %s at %s.", what, document.Words(approvalKind(a.Kind)), clock(a.Asked), a.By, clock(a.Answered))
 	far := document.Sentence("It held once")
 	switch a.Scope {
 	case "session":
@@ -76,20 +76,20 @@ func (t *teller) approval(a *story.Approval) document.Item {
 	}
 	item.More = append(item.More, append(far, document.Sentence(".")...))
 	if a.Rule != "" || a.Reason != "" {
-		add(&item, "Rule %s. Reason of the answer: %s", or(a.Rule, "not named"), document.Words(or(a.Reason, "none was given")))
+		addLine(&item, "Rule %s. Reason of the answer: %s", orElse(a.Rule, "not named"), document.Words(orElse(a.Reason, "none was given")))
 	}
 	return item
 }
 
-func or(s, other string) string {
+func orElse(s, other string) string {
 	if s == "" {
 		return other
 	}
 	return cut(s, 400)
 }
 
-// aboutOf is what an approval was about.
-func aboutOf(kind string) string {
+// approvalKind is what an approval was about.
+func approvalKind(kind string) string {
 	words := map[string]string{"exec": "to execute", "file": "to change a file", "connect": "to connect", "request": "to send a request", "credential": "to use a credential", "tool": "to call a tool"}
 	if w := words[kind]; w != "" {
 		return w
@@ -102,40 +102,40 @@ func byRules(rules names) document.Prose {
 	if len(rules.list) == 0 {
 		return nil
 	}
-	return append(document.Sentence(", by rule "), listed(rules)...)
+	return append(document.Sentence(", by rule "), nameList(rules)...)
 }
 
 // reachedBlock are the hosts that were reached.
-func (t *teller) reachedBlock() document.Block {
-	b := say("Hosts that it reached. Bytes out are what left the boundary:")
-	list, others, out := t.farthest()
+func (t *writer) reachedBlock() document.Block {
+	b := paragraph("Hosts that it reached. Bytes out are what left the boundary:")
+	list, others, out := t.topHosts()
 	for _, h := range list {
 		requests := document.Words("")
 		if h.requests > 0 {
 			requests = ", " + plural(h.requests, "answered request", "answered requests")
 		}
-		item := point("%s: %s%s, %s out, %s in, %s%s.", h.name, plural(h.count, "connection", "connections"), requests, size(h.out), size(h.in), when(h.span), byRules(h.rules))
+		item := bullet("%s: %s%s, %s out, %s in, %s%s.", h.name, plural(h.count, "connection", "connections"), requests, size(h.out), size(h.in), when(h.span), byRules(h.rules))
 		if len(h.methods.list) > 0 {
-			add(&item, "Methods: %s.", listed(h.methods))
+			addLine(&item, "Methods: %s.", nameList(h.methods))
 		} else {
-			add(&item, "Its requests were not looked into: what was sent, and what came back, is not in the record.")
+			addLine(&item, "Its requests were not looked into: what was sent, and what came back, is not in the record.")
 		}
 		b.Items = append(b.Items, item)
 	}
 	if others > 0 || t.hosts.more > 0 {
-		b.Items = append(b.Items, point("Further hosts, which are not listed, with up to %s out: %s", size(out), "holdfast log net "+t.o.Session))
+		b.Items = append(b.Items, bullet("Further hosts, which are not listed, with up to %s out: %s", size(out), "holdfast log net "+t.o.Session))
 	}
 	return b
 }
 
 // placesBlock is a list of directories with what was changed in them.
-func (t *teller) placesBlock(title string, places *keyed[place]) document.Block {
-	b := say("%s", document.Words(title))
+func (t *writer) placesBlock(title string, places *keyed[changedDir]) document.Block {
+	b := paragraph("%s", document.Words(title))
 	for _, p := range places.list {
-		b.Items = append(b.Items, point("In %s: %s, %s, %s.", p.dir, listed(p.paths), times(p.count), when(p.span)))
+		b.Items = append(b.Items, bullet("In %s: %s, %s, %s.", p.dir, nameList(p.paths), times(p.count), when(p.span)))
 	}
 	if places.more > 0 {
-		b.Items = append(b.Items, point("Changes in further directories, which are not listed: %s.", places.more))
+		b.Items = append(b.Items, bullet("Changes in further directories, which are not listed: %s.", places.more))
 	}
 	return b
 }

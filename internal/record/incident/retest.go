@@ -18,11 +18,11 @@ const (
 // retest are the commands that play the like again, for each rule that raised an
 // alert and for each way in which something was held. Which rows those are is what
 // the rows themselves say must be seen of them.
-func (t *teller) retest() []document.Block {
+func (t *writer) retest() []document.Block {
 	if t.o.Rows == nil {
-		return []document.Block{say("Rows of the escape matrix are played by holdfast-prove, which is not here: where it is, this report names those that try the like.")}
+		return []document.Block{paragraph("Rows of the escape matrix are played by holdfast-prove, which is not here: where it is, this report names those that try the like.")}
 	}
-	blocks := []document.Block{say("Each command plays attempts of the same kind against this version of Holdfast, in a world made for it, with files and listeners of its own. Held means that it holds still.")}
+	blocks := []document.Block{paragraph("Each command plays attempts of the same kind against this version of Holdfast, in a world made for it, with files and listeners of its own. Held means that it holds still.")}
 	played, commands, none := map[string]bool{}, 0, []string{}
 	put := func(why document.Prose, ids []string) {
 		ids = slices.DeleteFunc(ids, func(id string) bool { return played[id] })
@@ -59,12 +59,12 @@ func (t *teller) retest() []document.Block {
 			continue
 		}
 		again[kind] = true
-		put(document.Sentence("It tried to %s %s, which %s refused:", document.Words(tried(g.action)), listed(g.objects), document.Words(heldWord(g.layer))), ids)
+		put(document.Sentence("It tried to %s %s, which %s refused:", document.Words(infinitive(g.action)), nameList(g.objects), document.Words(layerName(g.layer))), ids)
 	}
 	if len(none) > 0 {
-		blocks = append(blocks, say("No row raises these alerts: %s. Whether the rules of today raise them of this record says %s", document.List(none[:min(lines, len(none))]), "holdfast alerts test "+t.o.File))
+		blocks = append(blocks, paragraph("No row raises these alerts: %s. Whether the rules of today raise them of this record says %s", document.List(none[:min(lines, len(none))]), "holdfast alerts test "+t.o.File))
 	}
-	return append(blocks, say("Everything: %s", "holdfast prove"))
+	return append(blocks, paragraph("Everything: %s", "holdfast prove"))
 }
 
 // pick are the IDs of a few rows that fit best, and how well the first does: by their
@@ -128,18 +128,18 @@ func alike(template, object string) int {
 }
 
 // unseen is what the record cannot say.
-func (t *teller) unseen() []document.Block {
+func (t *writer) unseen() []document.Block {
 	b := document.Block{Items: []document.Item{}}
-	put := func(format string, args ...any) { b.Items = append(b.Items, point(format, args...)) }
+	put := func(format string, args ...any) { b.Items = append(b.Items, bullet(format, args...)) }
 	for _, x := range t.blind {
-		put("Since %s it could not be seen: %s. Why: %s. Seen all the same: %s.", clock(x.since), x.what, document.Words(or(x.why, "not said")), document.Words(or(x.seen, "nothing")))
+		put("Since %s it could not be seen: %s. Why: %s. Seen all the same: %s.", clock(x.since), x.what, document.Words(orElse(x.why, "not said")), document.Words(orElse(x.seen, "nothing")))
 	}
 	for _, n := range t.s.Lost {
 		what := "events were lost"
 		if n.Action == event.RecordCut {
 			what = "events were only counted"
 		}
-		put("%s %s of the sensor %s: %s.", document.Words(or(n.Detail["count"], "an unknown number of")), document.Words(what), n.Detail["of"], document.Words(or(n.Detail["reason"], "why is not said")))
+		put("%s %s of the sensor %s: %s.", document.Words(orElse(n.Detail["count"], "an unknown number of")), document.Words(what), n.Detail["of"], document.Words(orElse(n.Detail["reason"], "why is not said")))
 	}
 	if t.s.Recorded["level"] == "standard" {
 		put("Which files in view were read: that is recorded with %s alone. Take everything that the workspace holds, and that was not hidden, as read.", "--record full")
@@ -156,6 +156,6 @@ func (t *teller) unseen() []document.Block {
 	for _, p := range t.f.Problems {
 		put("Of the record: %s.", document.Words(strings.TrimSuffix(cut(p, 600), ".")))
 	}
-	b.Items = append(b.Items, point("What no record of Holdfast has: what a program did with a file after it was opened, and what was said inside a connection that was let through and not looked into."))
-	return []document.Block{b, say("The whole record: %s; to check it: %s", fmt.Sprintf("holdfast log show --long %s", t.o.Session), fmt.Sprintf("holdfast log verify %s", t.o.Session))}
+	b.Items = append(b.Items, bullet("What no record of Holdfast has: what a program did with a file after it was opened, and what was said inside a connection that was let through and not looked into."))
+	return []document.Block{b, paragraph("The whole record: %s; to check it: %s", fmt.Sprintf("holdfast log show --long %s", t.o.Session), fmt.Sprintf("holdfast log verify %s", t.o.Session))}
 }

@@ -7,17 +7,19 @@ import (
 	"slices"
 	"strings"
 
+	"holdfast.dev/holdfast/internal/detect"
 	"holdfast.dev/holdfast/internal/floor/event"
 	"holdfast.dev/holdfast/internal/floor/paths"
 )
 
-// alerted is the alerts of one rule.
-type alerted struct {
+// alertGroup is the alerts of one rule.
+type alertGroup struct {
 	span
-	rule, severity, title, explanation, technique string
-	objects                                       names
-	held                                          []string // layers that refused what the alerts are about
-	passed                                        bool     // some of it was not refused
+	rule, title, explanation, technique string
+	severity                            detect.Severity
+	objects                             names
+	held                                []string // layers that refused what the alerts are about
+	passed                              bool     // some of it was not refused
 }
 
 // host is a destination that was reached.
@@ -30,15 +32,15 @@ type host struct {
 	bytesAreOfRequest bool // the end of the connection counts the same bytes
 }
 
-// lent is a credential and a place where it was used.
-type lent struct {
+// credentialUse is a credential and a place where it was used.
+type credentialUse struct {
 	span
 	name, where string
 	rules       names
 }
 
-// touched is a fake credential that was read or sent.
-type touched struct {
+// honeytoken is a fake credential that was read or sent.
+type honeytoken struct {
 	span
 	kind, where string
 	sent        bool
@@ -52,32 +54,32 @@ type executable struct {
 	gone   int
 }
 
-// place is a directory outside of the workspace in which something was changed.
-type place struct {
+// changedDir is a directory outside of the workspace in which something was changed.
+type changedDir struct {
 	span
 	dir   string
 	paths names
 }
 
-// alert takes an alert, with what became of the event that it is about.
-func (b *Builder) alert(e *event.Event) {
+// addAlert adds an alert, with the verdict on the event that raised it.
+func (b *Builder) addAlert(e *event.Event) {
 	a := b.alerts.get(cut(e.Object, 200), entries)
 	if a == nil {
 		return
 	}
 	d := e.Detail
 	if a.count == 0 {
-		a.rule, a.severity, a.title = cut(e.Object, 200), cut(d["severity"], 20), cut(d["title"], 400)
+		a.rule, a.severity, a.title = cut(e.Object, 200), detect.Severity(cut(d["severity"], 20)), cut(d["title"], 400)
 		a.explanation, a.technique = cut(d["explanation"], 2000), cut(d["technique"], 200)
 	}
 	a.add(e, 1)
-	a.objects.add(b.short(d["object"]))
-	last := number(d["events"][strings.LastIndexByte(d["events"], ',')+1:])
-	o := b.recent[last%recently]
+	a.objects.add(b.shortPath(d["object"]))
+	last := parseCount(d["events"][strings.LastIndexByte(d["events"], ',')+1:])
+	o := b.recent[last%recentEvents]
 	switch {
 	case last == 0 || o.seq != last:
 	case o.verdict == event.Denied:
-		if word := heldWord(o.layer); !slices.Contains(a.held, word) && len(a.held) < named {
+		if word := layerName(o.layer); !slices.Contains(a.held, word) && len(a.held) < named {
 			a.held = append(a.held, word)
 		}
 	default:
@@ -85,16 +87,16 @@ func (b *Builder) alert(e *event.Event) {
 	}
 }
 
-// through takes what was let through.
-func (b *Builder) through(e *event.Event) {
+// addAllowed adds an event that was allowed.
+func (b *Builder) addAllowed(e *event.Event) {
 	switch e.Action {
 	case event.NetConnect, event.NetRequest, event.NetClose:
-		b.reached(e)
+		b.addTraffic(e)
 	case event.CredentialUse:
 		if l := b.credentials.get(cut(e.Detail["credential"]+"\x00"+e.Object, 600), entries); l != nil {
 			l.name, l.where = cut(e.Detail["credential"], 200), cut(e.Object, 300)
 			l.rules.add(e.Rule)
-			l.add(e, 1+number(e.Detail["again"]))
+			l.add(e, 1+parseCount(e.Detail["again"]))
 		}
 	case event.HoneyRead, event.HoneySent:
 		if t := b.honey.get(cut(e.Action+e.Object, 600), entries); t != nil {
@@ -102,24 +104,20 @@ func (b *Builder) through(e *event.Event) {
 			t.add(e, 1)
 		}
 	case event.FileWrite, event.FileTruncate, event.FileMknod, event.FileChmod, event.FileMkdir, event.FileLink, event.FileSymlink:
-		b.changed(e, found(e))
+		b.addChange(e, foundPath(e))
 	case event.FileRename:
-		b.gone(found(e))
-		to := e.Detail["to_resolved"]
-		if to == "" {
-			to = e.Detail["to"]
-		}
-		b.changed(e, to)
+		b.addRemoval(foundPath(e))
+		b.addChange(e, cmp.Or(e.Detail["to_resolved"], e.Detail["to"]))
 	case event.FileUnlink:
-		b.gone(found(e))
+		b.addRemoval(foundPath(e))
 	}
 }
 
-// reached takes what the egress let out.
-func (b *Builder) reached(e *event.Event) {
-	h := b.hosts.get(cut(e.Object, 300), reach)
+// addTraffic adds a connection or request that was allowed.
+func (b *Builder) addTraffic(e *event.Event) {
+	h := b.hosts.get(cut(e.Object, 300), maxHosts)
 	if h == nil {
-		b.moreOut += number(e.Detail["out"])
+		b.moreOut += parseCount(e.Detail["out"])
 		return
 	}
 	if h.name == "" {
@@ -129,7 +127,7 @@ func (b *Builder) reached(e *event.Event) {
 	h.rules.add(e.Rule)
 	switch {
 	case e.Action == event.NetConnect:
-		h.count += 1 + number(e.Detail["again"])
+		h.count += 1 + parseCount(e.Detail["again"])
 		return
 	case e.Action == event.NetRequest && e.Detail["status"] == "": // it left; its answer has an event of its own
 		h.methods.add(e.Detail["method"])
@@ -141,13 +139,13 @@ func (b *Builder) reached(e *event.Event) {
 	case h.bytesAreOfRequest:
 		return
 	}
-	h.in += number(e.Detail["in"])
-	h.out += number(e.Detail["out"])
+	h.in += parseCount(e.Detail["in"])
+	h.out += parseCount(e.Detail["out"])
 }
 
-// changed takes a file that was made or changed, whatever its name was before.
-func (b *Builder) changed(e *event.Event, name string) {
-	inside := b.below(name)
+// addChange adds a file that was made or changed, by its new name.
+func (b *Builder) addChange(e *event.Event, name string) {
+	inside := b.relative(name)
 	switch {
 	case inside != "":
 		b.wrote++
@@ -165,14 +163,14 @@ func (b *Builder) changed(e *event.Event, name string) {
 		}
 	case !path.IsAbs(name) || ofSystem(name):
 	case e.Detail["kept"] != "":
-		b.apart(&b.private, e, name)
+		b.addOutside(&b.private, e, name)
 	default:
-		b.apart(&b.outside, e, name)
+		b.addOutside(&b.outside, e, name)
 	}
 }
 
-// apart takes a change outside of the workspace.
-func (b *Builder) apart(into *keyed[place], e *event.Event, name string) {
+// addOutside adds a change outside of the workspace.
+func (b *Builder) addOutside(into *keyed[changedDir], e *event.Event, name string) {
 	if p := into.get(cut(path.Dir(name), 600), entries); p != nil {
 		p.dir = cut(path.Dir(name), 300)
 		p.add(e, 1)
@@ -180,9 +178,9 @@ func (b *Builder) apart(into *keyed[place], e *event.Event, name string) {
 	}
 }
 
-// gone takes a name that is not there any more.
-func (b *Builder) gone(name string) {
-	name = "./" + b.below(name)
+// addRemoval takes a removed name off the files that a host executes.
+func (b *Builder) addRemoval(name string) {
+	name = "./" + b.relative(name)
 	for _, x := range b.executed.list {
 		if i := slices.Index(x.paths.list, name); i >= 0 {
 			x.paths.list = slices.Delete(x.paths.list, i, i+1)
@@ -191,18 +189,18 @@ func (b *Builder) gone(name string) {
 	}
 }
 
-// wasHeld reports whether a path of the workspace was moved out of it at the end,
+// quarantined reports whether a path of the workspace was moved out of it at the end,
 // or lies below one that was.
-func (b *Builder) wasHeld(short string) bool {
+func (b *Builder) quarantined(short string) bool {
 	full := b.workspace + strings.TrimPrefix(short, ".")
 	return slices.ContainsFunc(b.held, func(h string) bool { return paths.Within(h, full) })
 }
 
-// left are the files that a host executes, that were changed and that are still
+// remaining are the files that a host executes, that were changed and that are still
 // there as far as the record says, by reason.
-func (b *Builder) left() (out []*executable) {
+func (b *Builder) remaining() (out []*executable) {
 	for _, x := range b.executed.list {
-		x.paths.list = slices.DeleteFunc(x.paths.list, b.wasHeld)
+		x.paths.list = slices.DeleteFunc(x.paths.list, b.quarantined)
 		if len(x.paths.list) > 0 || x.paths.more {
 			out = append(out, x)
 		}
@@ -210,9 +208,9 @@ func (b *Builder) left() (out []*executable) {
 	return out
 }
 
-// farthest are the hosts that most bytes went to, as many as there are lines for, in
+// topHosts are the hosts that most bytes went to, as many as there are lines for, in
 // the order in which they were reached, and what the others come to.
-func (b *Builder) farthest() (list []*host, others uint64, out uint64) {
+func (b *Builder) topHosts() (list []*host, others uint64, out uint64) {
 	list = slices.Clone(b.hosts.list)
 	out = b.moreOut
 	if len(list) > lines {

@@ -14,42 +14,42 @@ import (
 const lines = 200
 
 // alertBlocks are the alerts, those of one rule together.
-func (t *teller) alertBlocks() []document.Block {
+func (t *writer) alertBlocks() []document.Block {
 	list := t.sortedAlerts()
 	if len(list) == 0 {
-		return []document.Block{say("No alert was raised.")}
+		return []document.Block{paragraph("No alert was raised.")}
 	}
 	b := document.Block{Text: document.Sentence("An alert refuses nothing: each says what became of what it is about. Those of one rule stand together, the gravest first. With all their records: %s", "holdfast alerts "+t.o.Session)}
 	for _, a := range list[:min(lines, len(list))] {
-		item := point("%s: %s (%s)%s, %s, record %s.", severityOf(a), document.Words(strings.TrimSuffix(a.title, ".")), a.rule, often(a.count), when(a.span), a.seq)
+		item := bullet("%s: %s (%s)%s, %s, record %s.", severityOf(a), document.Words(strings.TrimSuffix(a.title, ".")), a.rule, repeated(a.count), when(a.span), a.seq)
 		if a.explanation != "" {
-			add(&item, "%s", document.Words(a.explanation))
+			addLine(&item, "%s", document.Words(a.explanation))
 		}
 		if len(a.objects.list) > 0 {
-			add(&item, "About %s.", listed(a.objects))
+			addLine(&item, "About %s.", nameList(a.objects))
 		}
-		add(&item, "What became of it: %s.", becameOf(a))
+		addLine(&item, "What became of it: %s.", alertOutcome(a))
 		if i := slices.IndexFunc(t.o.Rules, func(r detect.Rule) bool { return r.ID == a.rule }); i >= 0 && t.o.Rules[i].FalsePositives != "" {
-			add(&item, "It can be honest: %s", document.Words(t.o.Rules[i].FalsePositives))
+			addLine(&item, "It can be honest: %s", document.Words(t.o.Rules[i].FalsePositives))
 		}
 		if names := techniques(a.technique); names != "" {
-			add(&item, "As MITRE calls it: %s.", document.Words(names))
+			addLine(&item, "As MITRE calls it: %s.", document.Words(names))
 		}
 		b.Items = append(b.Items, item)
 	}
-	return append([]document.Block{b}, t.leftOut(uint64(max(0, len(list)-lines))+t.alerts.more, "alert", "alerts")...)
+	return append([]document.Block{b}, t.omitted(uint64(max(0, len(list)-lines))+t.alerts.more, "alert", "alerts")...)
 }
 
-// leftOut says what a list has no room for.
-func (t *teller) leftOut(n uint64, one, many string) []document.Block {
+// omitted says how much a list leaves out.
+func (t *writer) omitted(n uint64, one, many string) []document.Block {
 	if n == 0 {
 		return nil
 	}
-	return []document.Block{say("Left out here: %s. All of it is in %s.", plural(n, one, many), "holdfast log query true "+t.o.Session)}
+	return []document.Block{paragraph("Left out here: %s. All of it is in %s.", plural(n, one, many), "holdfast log query true "+t.o.Session)}
 }
 
-// becameOf is what an alert's events came to.
-func becameOf(a *alerted) document.Words {
+// alertOutcome says whether the events of an alert were refused.
+func alertOutcome(a *alertGroup) document.Words {
 	switch {
 	case len(a.held) > 0 && a.passed:
 		return "some of it was refused by " + inWords(a.held) + ", some was not refused"
@@ -73,29 +73,29 @@ func techniques(ids string) string {
 }
 
 // timeline is what was attempted, in the order in which it was first.
-func (t *teller) timeline() []document.Block {
+func (t *writer) timeline() []document.Block {
 	if len(t.groups) == 0 {
-		return []document.Block{say("The record has no attempt.")}
+		return []document.Block{paragraph("The record has no attempt.")}
 	}
-	blocks := []document.Block{say("Times are UTC. Many alike are one line with a count, at the time of the first. “Let go on” means that the boundary did not refuse it; what a file operation came to is foreseen, and not reported by the kernel. “Called connect” is within the boundary, which has a network of its own: what left it stands under What got through by permission.")}
+	blocks := []document.Block{paragraph("Times are UTC. Many alike are one line with a count, at the time of the first. “Let go on” means that the boundary did not refuse it; what a file operation came to is foreseen, and not reported by the kernel. “Called connect” is within the boundary, which has a network of its own: what left it stands under What got through by permission.")}
 	list := document.Block{Items: []document.Item{}}
-	shown, left := t.shown()
+	shown, left := t.timelineGroups()
 	for _, g := range shown {
 		list.Items = append(list.Items, t.line(g))
 	}
 	blocks = append(blocks, list)
 	if t.routine > 0 {
-		blocks = append(blocks, say("Not listed: %s of names that nearly every program asks for when it starts, and no view has.", plural(t.routine, "refused look-up", "refused look-ups")))
+		blocks = append(blocks, paragraph("Not listed: %s of names that nearly every program asks for when it starts, and no view has.", plural(t.routine, "refused look-up", "refused look-ups")))
 	}
-	return append(blocks, t.leftOut(left+t.unlisted, "attempt", "attempts")...)
+	return append(blocks, t.omitted(left+t.unlisted, "attempt", "attempts")...)
 }
 
 // maxTimeline is how many lines the timeline has at most.
 const maxTimeline = 400
 
-// shown are the groups that there is room for, in their order, and how many attempts
+// timelineGroups are the groups that there is room for, in their order, and how many attempts
 // the others are. What was refused, or is noteworthy, stays before what was let go on.
-func (t *teller) shown() (list []*group, left uint64) {
+func (t *writer) timelineGroups() (list []*group, left uint64) {
 	list = slices.Clone(t.groups)
 	if len(list) <= maxTimeline {
 		return list, 0
@@ -123,12 +123,12 @@ func weight(g *group) int {
 }
 
 // line is a group in one line.
-func (t *teller) line(g *group) document.Item {
-	what := document.Sentence(" %s: %s %s", document.Strong(verdictOf(g)), document.Words(did(g.action)), listed(g.objects))
+func (t *writer) line(g *group) document.Item {
+	what := document.Sentence(" %s: %s %s", document.Strong(verdictOf(g)), document.Words(pastTense(g.action)), nameList(g.objects))
 	if g.verdict != event.Allowed || g.failed {
-		what = document.Sentence(" %s: tried to %s %s", document.Strong(verdictOf(g)), document.Words(tried(g.action)), listed(g.objects))
+		what = document.Sentence(" %s: tried to %s %s", document.Strong(verdictOf(g)), document.Words(infinitive(g.action)), nameList(g.objects))
 	}
-	p := slices.Concat(document.Sentence("%s", when(g.span)), what, document.Sentence("%s.", often(g.count)))
+	p := slices.Concat(document.Sentence("%s", when(g.span)), what, document.Sentence("%s.", repeated(g.count)))
 	if g.rest {
 		p = append(p, document.Sentence(" These are the rest of their kind, in other places.")...)
 	}
@@ -142,7 +142,7 @@ func (t *teller) line(g *group) document.Item {
 		}
 	}
 	if who := t.programs(g.by); len(who.list) > 0 && g.action != event.ProcExec {
-		p = append(p, document.Sentence(" By %s.", listed(who))...)
+		p = append(p, document.Sentence(" By %s.", nameList(who))...)
 	}
 	return document.Item{Text: append(p, document.Sentence(" Record %s.", g.seq)...)}
 }
@@ -161,9 +161,9 @@ func verdictOf(g *group) string {
 }
 
 // heldBy says what held an attempt, or by which rule it was let through.
-func (t *teller) heldBy(g *group) (p document.Prose) {
+func (t *writer) heldBy(g *group) (p document.Prose) {
 	if g.verdict == event.Denied {
-		p = document.Sentence(" Held by %s: %s.", document.Words(held[g.layer][0]), document.Words(held[g.layer][1]))
+		p = document.Sentence(" Held by %s: %s.", document.Words(layerWords[g.layer][0]), document.Words(layerWords[g.layer][1]))
 	}
 	if g.err != "" {
 		p = append(p, document.Sentence(" It got the error %s.", g.err)...)

@@ -2,14 +2,13 @@ package incident
 
 import (
 	"fmt"
-	"slices"
 
 	"holdfast.dev/holdfast/internal/floor/document"
 	"holdfast.dev/holdfast/internal/floor/event"
 )
 
-// held says in plain words what refused an attempt.
-var held = map[string][2]string{
+// layerWords are, by layer, its name and what it does, in plain words.
+var layerWords = map[string][2]string{
 	event.LayerView:        {"the view", "inside, it does not exist"},
 	event.LayerReadonly:    {"the read-only view", "inside, it can be read and not changed"},
 	event.LayerProtected:   {"the protection of what a host executes", "such files cannot be changed inside, and new ones are moved out of the workspace at the end"},
@@ -23,15 +22,15 @@ var held = map[string][2]string{
 	event.LayerConsent:     {"consent", "a rule of the policy refused it, or the person who was asked"},
 	event.LayerGateway:     {"the gateway", "it is no message of the protocol, or above a limit"},
 	"":                     {"a limit of the run", "or no layer is named in the record"},
-	strange:                {"a layer that this version does not know", "see the record"},
+	unknownLayer:           {"a layer that this version does not know", "see the record"},
 }
 
-// heldWord is a layer in plain words.
-func heldWord(layer string) string {
-	if words, known := held[layer]; known {
+// layerName is the name of a layer in plain words.
+func layerName(layer string) string {
+	if words, known := layerWords[layer]; known {
 		return words[0]
 	}
-	return held[strange][0]
+	return layerWords[unknownLayer][0]
 }
 
 // verbs are what an action tries to do to its object, and what it did where nothing
@@ -76,16 +75,16 @@ var verbs = map[string][2]string{
 	event.PolicyReload:    {"have the policy loaded again for", "had the policy loaded again for"},
 }
 
-// tried is an action in plain words.
-func tried(action string) string {
+// infinitive is an action as it follows "tried to".
+func infinitive(action string) string {
 	if v := verbs[action][0]; v != "" {
 		return v
 	}
 	return "do something that this version does not know to"
 }
 
-// did is an action that nothing refused.
-func did(action string) string {
+// pastTense is an action that was carried out.
+func pastTense(action string) string {
 	if v := verbs[action][1]; v != "" {
 		return v
 	}
@@ -99,17 +98,6 @@ var verdictWords = map[string]string{
 	"GAPS":         "what stands in the record is as it was written, but events were lost or only counted, or the run was broken off. That something is not in this report does not mean that it did not happen.",
 	"TAMPERED":     "the record was altered, cut or put elsewhere after it was written. Nothing in this report can be relied on: use it for hints, and take the run as one of which nothing is known.",
 	"UNVERIFIABLE": "nothing vouches for the record: it was signed by a key that this user does not have. What this report says may be invented.",
-}
-
-// severities are the words for how grave an alert is, the gravest first.
-var severities = []string{"critical", "high", "medium", "low", "info"}
-
-// rank orders severities, the gravest first.
-func rank(severity string) int {
-	if i := slices.Index(severities, severity); i >= 0 {
-		return i
-	}
-	return len(severities)
 }
 
 // plural is n things.

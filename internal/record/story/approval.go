@@ -56,29 +56,29 @@ type Change struct {
 
 // approval takes what was asked and answered.
 func (b *Builder) approval(e *event.Event) {
-	id, grant := "id "+short(e.Detail["id"]), "grant "+short(e.Detail["grant"])
+	id, grant := "id "+cutText(e.Detail["id"]), "grant "+cutText(e.Detail["grant"])
 	var a *Approval
 	switch e.Action {
 	case event.ApprovalRequest:
-		b.asked(id, e)
+		b.addApproval(id, e)
 		return
 	case event.ApprovalAnswer:
 		if a = b.approvals[id]; a == nil {
-			a = b.asked(id, e)
+			a = b.addApproval(id, e)
 		}
 		if a != nil {
-			b.answered(a, e)
+			b.setAnswer(a, e)
 			if e.Detail["grant"] != "" {
 				b.approvals[grant] = a
 			}
 		}
 		return
 	case event.ApprovalRule:
-		b.ruled(e)
+		b.addRuleDenial(e)
 		return
 	}
 	if a = b.approvals[grant]; a == nil {
-		b.note(&b.s.Notes, e) // what it belongs to is not in the record
+		b.addNote(&b.s.Notes, e) // what it belongs to is not in the record
 		return
 	}
 	switch e.Action {
@@ -91,8 +91,8 @@ func (b *Builder) approval(e *event.Event) {
 	}
 }
 
-// asked is a new entry; nil where there is no room for it.
-func (b *Builder) asked(key string, e *event.Event) *Approval {
+// addApproval adds a request for approval; it returns nil where there is no room.
+func (b *Builder) addApproval(key string, e *event.Event) *Approval {
 	if len(b.s.Approvals) >= b.limits.Refusals || !b.admit(2*len(e.Object), ofAll) {
 		b.s.Left.Other++
 		return nil
@@ -115,26 +115,26 @@ func (b *Builder) asked(key string, e *event.Event) *Approval {
 	return a
 }
 
-func (b *Builder) answered(a *Approval, e *event.Event) {
+func (b *Builder) setAnswer(a *Approval, e *event.Event) {
 	d := e.Detail
 	a.Answered, a.Allowed, a.Outcome = e.Time, e.Verdict == event.Allowed, b.keep(d["outcome"])
 	a.By, a.Via, a.Reason, a.Scope = b.keep(d["by"]), b.keep(d["via"]), b.keep(d["reason"]), b.keep(d["scope"])
 	a.Directory, a.Grant, a.Expires = b.keep(d["directory"]), b.keep(d["grant"]), b.keep(d["expires"])
-	a.Count = max(1, number(d["count"]))
+	a.Count = max(1, parseCount(d["count"]))
 }
 
-// ruled takes a denial without a question: those by one rule are one entry.
-func (b *Builder) ruled(e *event.Event) {
+// addRuleDenial adds a denial without a question: those by one rule are one entry.
+func (b *Builder) addRuleDenial(e *event.Event) {
 	d := e.Detail
-	key := "rule " + short(d["outcome"]) + " " + short(e.Rule) + " " + short(e.Object)
+	key := "rule " + cutText(d["outcome"]) + " " + cutText(e.Rule) + " " + cutText(e.Object)
 	a := b.approvals[key]
 	if a == nil {
-		if a = b.asked(key, e); a == nil {
+		if a = b.addApproval(key, e); a == nil {
 			return
 		}
 		a.Answered, a.Outcome, a.Reason = e.Time, b.keep(d["outcome"]), b.keep(d["reason"])
 	}
-	a.Count += max(1, number(d["count"]))
+	a.Count += max(1, parseCount(d["count"]))
 }
 
 // review takes what was decided about a change, and whether it was applied.
@@ -142,7 +142,7 @@ func (b *Builder) review(e *event.Event) {
 	if e.Action == event.ReviewApply && e.Object == b.s.Workspace {
 		return // it begins: each change follows
 	}
-	c := b.changes[short(e.Object)]
+	c := b.changes[cutText(e.Object)]
 	if c == nil {
 		if len(b.changes) >= b.limits.Files || !b.admit(2*len(e.Object), ofFiles) {
 			b.s.Left.Files++

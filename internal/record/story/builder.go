@@ -1,6 +1,7 @@
 package story
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -61,7 +62,7 @@ func (b *Builder) Add(e event.Event) {
 		b.process(&e)
 	case "file":
 		if e.Action == event.FileQuarantine {
-			b.note(&b.s.Notes, &e)
+			b.addNote(&b.s.Notes, &e)
 			return
 		}
 		b.file(&e)
@@ -96,15 +97,15 @@ func (b *Builder) session(e *event.Event) {
 	case event.RecordBegin:
 		b.s.Recorded = b.keepAll(e.Detail)
 	case event.RecordDrop, event.RecordCut:
-		b.lost(e)
+		b.addLoss(e)
 	case event.RecordBlind:
-		b.note(&b.s.Blind, e)
+		b.addNote(&b.s.Blind, e)
 	case event.AlertRaise:
 		b.alert(e)
 	case event.SysCall:
-		b.touch(e, (*Program).refused, e.Object, "", refusedAs(e))
+		b.addTouch(e, (*Program).refused, e.Object, "", refusedAs(e))
 	default:
-		b.note(&b.s.Notes, e)
+		b.addNote(&b.s.Notes, e)
 	}
 }
 
@@ -120,15 +121,15 @@ func (b *Builder) Story() *Story {
 	return &b.s
 }
 
-// short is a text as it is kept.
-func short(s string) string { return text.Cut(s, longest) }
+// cutText cuts a text to the length that is kept.
+func cutText(s string) string { return text.Cut(s, longest) }
 
 // keep is a text that may be kept: cut when it is long, and "…" when there is
 // no room any more.
 func (b *Builder) keep(s string) string {
 	if len(s) > longest+len("…") {
 		b.s.Left.Bytes += uint64(len(s) - longest)
-		s = short(s)
+		s = cutText(s)
 	}
 	if b.bytes+len(s) > b.limits.Bytes {
 		b.s.Left.Bytes += uint64(len(s))
@@ -164,11 +165,7 @@ const maxDetails = 32
 
 func (b *Builder) keepAll(m map[string]string) map[string]string {
 	out := map[string]string{}
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
+	keys := slices.Sorted(maps.Keys(m))
 	for i, k := range keys {
 		if i == maxDetails {
 			b.s.Left.Other += uint64(len(keys) - i)
@@ -179,7 +176,7 @@ func (b *Builder) keepAll(m map[string]string) map[string]string {
 	return out
 }
 
-func (b *Builder) note(into *[]Note, e *event.Event) {
+func (b *Builder) addNote(into *[]Note, e *event.Event) {
 	if len(*into) >= b.limits.Refusals || !b.admit(len(e.Object), ofAll) {
 		b.s.Left.Other++
 		return
@@ -187,9 +184,9 @@ func (b *Builder) note(into *[]Note, e *event.Event) {
 	*into = append(*into, Note{Action: b.keep(e.Action), Object: b.keep(e.Object), Detail: b.keepAll(e.Detail), Seq: e.Seq})
 }
 
-// lost adds what a drop or a cut says to those of the same sensor and reason,
-// of which there may be one a second: how many, of which actions, up to where.
-func (b *Builder) lost(e *event.Event) {
+// addLoss adds the counts of a record.drop or record.cut to those of the same sensor
+// and reason, of which there may be one a second.
+func (b *Builder) addLoss(e *event.Event) {
 	for i := range b.s.Lost {
 		l := &b.s.Lost[i]
 		if l.Action != e.Action || l.Detail["of"] != e.Detail["of"] || l.Detail["reason"] != e.Detail["reason"] {
@@ -197,7 +194,7 @@ func (b *Builder) lost(e *event.Event) {
 		}
 		for k, v := range e.Detail {
 			if _, had := l.Detail[k]; strings.HasPrefix(k, "count") && (had || len(l.Detail) < 2*maxDetails) {
-				l.Detail[b.keep(k)] = strconv.FormatUint(number(l.Detail[k])+number(v), 10)
+				l.Detail[b.keep(k)] = strconv.FormatUint(parseCount(l.Detail[k])+parseCount(v), 10)
 			}
 		}
 		if to := e.Detail["to"]; to != "" {
@@ -206,16 +203,16 @@ func (b *Builder) lost(e *event.Event) {
 		delete(l.Detail, "ranges") // of the first report alone
 		return
 	}
-	b.note(&b.s.Lost, e)
+	b.addNote(&b.s.Lost, e)
 }
 
-func number(s string) uint64 {
+func parseCount(s string) uint64 {
 	n, _ := strconv.ParseUint(s, 10, 64) // what is no number counts nothing
 	return n
 }
 
 func (b *Builder) alert(e *event.Event) {
-	key := short(e.Object + "\x00" + e.Detail["severity"] + "\x00" + e.Detail["key"])
+	key := cutText(e.Object + "\x00" + e.Detail["severity"] + "\x00" + e.Detail["key"])
 	if a := b.alerts[key]; a != nil {
 		a.Count++
 		return
@@ -232,8 +229,8 @@ func (b *Builder) alert(e *event.Event) {
 // few is how many programs, rules and reasons are named of one thing.
 const few = 4
 
-// among adds v to the first few different ones.
-func among[T comparable](list []T, v T) []T {
+// appendFew adds v to the first few different ones.
+func appendFew[T comparable](list []T, v T) []T {
 	var zero T
 	if v == zero || len(list) >= few || slices.Contains(list, v) {
 		return list

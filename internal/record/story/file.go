@@ -1,17 +1,21 @@
 package story
 
-import "holdfast.dev/holdfast/internal/floor/event"
+import (
+	"cmp"
+
+	"holdfast.dev/holdfast/internal/floor/event"
+)
 
 // file takes what was done to files.
 func (b *Builder) file(e *event.Event) {
-	name := place(e)
+	name := foundPath(e)
 	switch {
 	case e.Verdict == event.Denied:
-		b.touch(e, (*Program).refused, name, "", refusedAs(e))
-		b.path(e, name, func(f *File) { f.Refused++ })
+		b.addTouch(e, (*Program).refused, name, "", refusedAs(e))
+		b.addPath(e, name, func(f *File) { f.Refused++ })
 		return
 	case e.Error != "":
-		if of := b.of(e); of != nil {
+		if of := b.programOf(e); of != nil {
 			of.Failed++
 		}
 		return
@@ -24,30 +28,27 @@ func (b *Builder) file(e *event.Event) {
 	if private {
 		what = KeptPrivate
 	}
-	to := e.Detail["to_resolved"]
-	if to == "" {
-		to = e.Detail["to"]
-	}
+	to := cmp.Or(e.Detail["to_resolved"], e.Detail["to"])
 	switch e.Action {
 	case event.FileOpen:
-		b.touch(e, (*Program).read, name, "", "")
-		b.path(e, name, func(f *File) { f.Read++ })
+		b.addTouch(e, (*Program).read, name, "", "")
+		b.addPath(e, name, func(f *File) { f.Read++ })
 	case event.FileWrite, event.FileMkdir, event.FileTruncate, event.FileMknod:
-		b.touch(e, (*Program).wrote, name, "", what)
-		b.path(e, name, func(f *File) { f.Written++; f.Gone, f.Private = false, private })
+		b.addTouch(e, (*Program).wrote, name, "", what)
+		b.addPath(e, name, func(f *File) { f.Written++; f.Gone, f.Private = false, private })
 	case event.FileLink, event.FileSymlink:
-		b.touch(e, (*Program).wrote, name, e.Detail["to"], what)
-		b.path(e, name, func(f *File) { f.Written++; f.Gone, f.Private = false, private })
+		b.addTouch(e, (*Program).wrote, name, e.Detail["to"], what)
+		b.addPath(e, name, func(f *File) { f.Written++; f.Gone, f.Private = false, private })
 	case event.FileRename:
-		b.touch(e, (*Program).renamed, name, to, what)
-		b.path(e, name, func(f *File) { f.Removed++; f.Gone = true })
-		b.path(e, to, func(f *File) { f.Written++; f.Gone, f.Private = false, private })
+		b.addTouch(e, (*Program).renamed, name, to, what)
+		b.addPath(e, name, func(f *File) { f.Removed++; f.Gone = true })
+		b.addPath(e, to, func(f *File) { f.Written++; f.Gone, f.Private = false, private })
 	case event.FileUnlink:
-		b.touch(e, (*Program).removed, name, "", "")
-		b.path(e, name, func(f *File) { f.Removed++; f.Gone = true })
+		b.addTouch(e, (*Program).removed, name, "", "")
+		b.addPath(e, name, func(f *File) { f.Removed++; f.Gone = true })
 	case event.FileChmod, event.FileChown, event.FileXattr:
-		b.touch(e, (*Program).changed, name, "", changedTo(e))
-		b.path(e, name, func(f *File) { f.Changed++ })
+		b.addTouch(e, (*Program).changed, name, "", changedTo(e))
+		b.addPath(e, name, func(f *File) { f.Changed++ })
 	}
 }
 
@@ -63,9 +64,9 @@ func changedTo(e *event.Event) string {
 	return ""
 }
 
-// path notes what happened to a path.
-func (b *Builder) path(e *event.Event, name string, note func(*File)) {
-	f := b.files[short(name)]
+// addPath notes what happened to a path.
+func (b *Builder) addPath(e *event.Event, name string, note func(*File)) {
+	f := b.files[cutText(name)]
 	if f == nil {
 		if len(b.files) >= b.limits.Files || !b.admit(len(name), ofFiles) {
 			b.s.Left.Files++
@@ -77,5 +78,5 @@ func (b *Builder) path(e *event.Event, name string, note func(*File)) {
 	}
 	note(f)
 	f.Last = e.Seq
-	f.By = among(f.By, b.exec(e))
+	f.By = appendFew(f.By, b.execOf(e))
 }

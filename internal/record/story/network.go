@@ -30,23 +30,23 @@ func (b *Builder) network(e *event.Event) {
 	case e.Action == event.NetRequest:
 		d.requested = true
 		b.request(d, e)
-		d.In += number(e.Detail["in"])
-		d.Out += number(e.Detail["out"])
+		d.In += parseCount(e.Detail["in"])
+		d.Out += parseCount(e.Detail["out"])
 	case e.Action == event.NetClose && !d.requested: // else the same bytes would count twice
-		d.In += number(e.Detail["in"])
-		d.Out += number(e.Detail["out"])
+		d.In += parseCount(e.Detail["in"])
+		d.Out += parseCount(e.Detail["out"])
 	}
 	if reason := e.Detail["reason"]; reason != "" && len(d.Reasons) < few {
-		d.Reasons = among(d.Reasons, b.keep(reason))
+		d.Reasons = appendFew(d.Reasons, b.keep(reason))
 	}
 	if e.Rule != "" && len(d.Rules) < few {
-		d.Rules = among(d.Rules, b.keep(e.Rule))
+		d.Rules = appendFew(d.Rules, b.keep(e.Rule))
 	}
-	d.By = among(d.By, b.exec(e))
+	d.By = appendFew(d.By, b.execOf(e))
 }
 
 func (b *Builder) destination(e *event.Event) *Destination {
-	d := b.destinations[short(e.Object)]
+	d := b.destinations[cutText(e.Object)]
 	if d != nil {
 		return d
 	}
@@ -61,7 +61,7 @@ func (b *Builder) destination(e *event.Event) *Destination {
 }
 
 func (b *Builder) request(d *Destination, e *event.Event) {
-	r := Request{Method: short(e.Detail["method"]), Path: short(e.Detail["path"]), Status: short(e.Detail["status"]), Denied: e.Verdict == event.Denied}
+	r := Request{Method: cutText(e.Detail["method"]), Path: cutText(e.Detail["path"]), Status: cutText(e.Detail["status"]), Denied: e.Verdict == event.Denied}
 	for i, old := range d.Requests {
 		if old.Count = 0; old == r {
 			d.Requests[i].Count++
@@ -102,13 +102,13 @@ type socketKey struct{ address, action string }
 func (b *Builder) socket(e *event.Event) {
 	switch {
 	case e.Verdict == event.Denied:
-		b.touch(e, (*Program).refused, e.Object, "", refusedAs(e))
+		b.addTouch(e, (*Program).refused, e.Object, "", refusedAs(e))
 	case e.Action == event.SockBind:
-		b.touch(e, (*Program).bound, e.Object, "", "")
+		b.addTouch(e, (*Program).bound, e.Object, "", "")
 	default:
-		b.touch(e, (*Program).reached, e.Object, "", "")
+		b.addTouch(e, (*Program).reached, e.Object, "", "")
 	}
-	key := socketKey{short(e.Object), e.Action}
+	key := socketKey{cutText(e.Object), e.Action}
 	s := b.sockets[key]
 	if s == nil {
 		if len(b.sockets) >= b.limits.Destinations || !b.admit(len(e.Object), ofAll) {
@@ -123,5 +123,5 @@ func (b *Builder) socket(e *event.Event) {
 	if e.Verdict == event.Denied {
 		s.Denied++
 	}
-	s.By = among(s.By, b.exec(e))
+	s.By = appendFew(s.By, b.execOf(e))
 }

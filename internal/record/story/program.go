@@ -1,6 +1,8 @@
 package story
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 
 	"holdfast.dev/holdfast/internal/floor/event"
@@ -16,14 +18,14 @@ func (b *Builder) process(e *event.Event) {
 	p := e.Process
 	switch e.Action {
 	case event.ProcExec:
-		b.executed(e)
+		b.addProgram(e)
 	case event.ProcSeen:
 		if of := b.programs[p.Exec]; of != nil && b.runs[p.PID] != p.Exec && len(b.runs) < maxRuns {
 			of.Forks++
 			b.runs[p.PID] = p.Exec
 		}
 	case event.ProcExit:
-		of := b.of(e)
+		of := b.programOf(e)
 		delete(b.runs, p.PID)
 		if of == nil || of.PID != p.PID {
 			return
@@ -33,14 +35,14 @@ func (b *Builder) process(e *event.Event) {
 	}
 }
 
-// executed takes an execution. One that was denied or failed has no program: it
-// was tried by the one that asked.
-func (b *Builder) executed(e *event.Event) {
+// addProgram adds an execution. One that was denied or failed makes no program: it is an
+// attempt of the program that asked.
+func (b *Builder) addProgram(e *event.Event) {
 	p := e.Process
-	by := b.starter(e)
+	by := b.parentOf(e)
 	if e.Verdict == event.Denied || e.Error != "" {
 		if of := b.programs[by]; of != nil {
-			b.tried(of, e)
+			b.addFailedExec(of, e)
 		}
 		return
 	}
@@ -63,7 +65,7 @@ func (b *Builder) executed(e *event.Event) {
 	}
 	b.programs[p.Exec], b.runs[p.PID] = of, p.Exec
 	b.s.Programs = append(b.s.Programs, of)
-	b.started(of)
+	b.addStarted(of)
 }
 
 // arguments are the first of a command line, and how many there are besides.
@@ -74,9 +76,9 @@ func (b *Builder) arguments(argv []string) (kept []string, left int) {
 	return kept, len(argv) - len(kept)
 }
 
-// starter is the program that executed: the one that the process ran before, or
+// parentOf is the program that executed: the one that the process ran before, or
 // else its parent's.
-func (b *Builder) starter(e *event.Event) uint64 {
+func (b *Builder) parentOf(e *event.Event) uint64 {
 	if before, known := b.runs[e.Process.PID]; known && before != e.Process.Exec {
 		return before
 	}
@@ -89,28 +91,28 @@ func (b *Builder) starter(e *event.Event) uint64 {
 	return 0
 }
 
-// exec is the number of the program that an event belongs to: not every sensor
+// execOf is the number of the program that an event belongs to: not every sensor
 // knows it. 0 is none.
-func (b *Builder) exec(e *event.Event) uint64 {
+func (b *Builder) execOf(e *event.Event) uint64 {
 	if e.Process.Exec != 0 || e.Process.PID == 0 {
 		return e.Process.Exec
 	}
 	return b.runs[e.Process.PID]
 }
 
-// of is the program that an event belongs to; nil when it is not in the story.
-func (b *Builder) of(e *event.Event) *Program { return b.programs[b.exec(e)] }
+// programOf is the program that an event belongs to; nil when it is not in the story.
+func (b *Builder) programOf(e *event.Event) *Program { return b.programs[b.execOf(e)] }
 
-func (b *Builder) tried(of *Program, e *event.Event) {
+func (b *Builder) addFailedExec(of *Program, e *event.Event) {
 	if e.Verdict == event.Denied {
-		b.list(of, (*Program).refused, place(e), "", refusedAs(e))
+		b.addObject(of, (*Program).refused, foundPath(e), "", refusedAs(e))
 		return
 	}
 	of.Failed++ // a search along PATH asks for many that are not there
 }
 
-// which picks one list of a program.
-type which func(*Program) (*Touched, byte)
+// listOf picks one list of a program.
+type listOf func(*Program) (*Touched, byte)
 
 func (p *Program) read() (*Touched, byte)    { return &p.Read, 'r' }
 func (p *Program) wrote() (*Touched, byte)   { return &p.Wrote, 'w' }
@@ -121,10 +123,10 @@ func (p *Program) reached() (*Touched, byte) { return &p.Reached, 's' }
 func (p *Program) bound() (*Touched, byte)   { return &p.Bound, 'b' }
 func (p *Program) refused() (*Touched, byte) { return &p.Refused, 'x' }
 
-// touch notes what the program of an event did.
-func (b *Builder) touch(e *event.Event, w which, name, to, what string) {
-	if of := b.of(e); of != nil {
-		b.list(of, w, name, to, what)
+// addTouch adds an object to a list of the program of an event.
+func (b *Builder) addTouch(e *event.Event, w listOf, name, to, what string) {
+	if of := b.programOf(e); of != nil {
+		b.addObject(of, w, name, to, what)
 	}
 }
 
@@ -135,12 +137,12 @@ type touch struct {
 	what     string
 }
 
-func (b *Builder) list(of *Program, w which, name, to, what string) {
+func (b *Builder) addObject(of *Program, w listOf, name, to, what string) {
 	list, letter := w(of)
 	if len(b.open) > 0 {
-		b.own(of, letter, name, to)
+		b.addOwn(of, letter, name, to)
 	}
-	key := touch{letter, short(name), short(to), what}
+	key := touch{letter, cutText(name), cutText(to), what}
 	if i, known := of.touched[key]; known {
 		list.Objects[i].Count++
 		return
@@ -159,19 +161,8 @@ func (b *Builder) list(of *Program, w which, name, to, what string) {
 
 // refusedAs says in a few words what was refused.
 func refusedAs(e *event.Event) string {
-	words := []string{e.Action}
-	for _, w := range []string{e.Layer, e.Error} {
-		if w != "" {
-			words = append(words, w)
-		}
-	}
-	return strings.Join(words, " ")
+	return strings.Join(slices.DeleteFunc([]string{e.Action, e.Layer, e.Error}, func(w string) bool { return w == "" }), " ")
 }
 
-// place is the object of an event as it was found, or else as it was asked.
-func place(e *event.Event) string {
-	if e.Resolved != "" {
-		return e.Resolved
-	}
-	return e.Object
-}
+// foundPath is the object of an event as it was found, or else as it was asked.
+func foundPath(e *event.Event) string { return cmp.Or(e.Resolved, e.Object) }

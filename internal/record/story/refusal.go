@@ -1,36 +1,40 @@
 package story
 
-import "holdfast.dev/holdfast/internal/floor/event"
+import (
+	"cmp"
 
-// actions bounds what a record with invented actions can fill.
-const actions = 40
+	"holdfast.dev/holdfast/internal/floor/event"
+)
+
+// maxActions bounds what a record with invented actions can fill.
+const maxActions = 40
 
 type refusalKey struct{ action, object, layer, rule, err, reason string }
 
 // refusal takes what was denied.
 func (b *Builder) refusal(e *event.Event) {
-	key := refusalKey{short(e.Action), short(place(e)), short(e.Layer), short(e.Rule), short(e.Error), short(e.Detail["reason"])}
+	key := refusalKey{cutText(e.Action), cutText(foundPath(e)), cutText(e.Layer), cutText(e.Rule), cutText(e.Error), cutText(e.Detail["reason"])}
 	if r := b.refusals[key]; r != nil {
-		r.Count += 1 + number(e.Detail["again"])
-		r.By = among(r.By, b.exec(e))
+		r.Count += 1 + parseCount(e.Detail["again"])
+		r.By = appendFew(r.By, b.execOf(e))
 		return
 	}
-	if b.refused[key.action] >= b.limits.Refusals || len(b.refusals) >= actions*b.limits.Refusals || !b.admit(len(key.object)+len(key.reason), ofAll) {
+	if b.refused[key.action] >= b.limits.Refusals || len(b.refusals) >= maxActions*b.limits.Refusals || !b.admit(len(key.object)+len(key.reason), ofAll) {
 		b.s.Left.Refusals++
 		return
 	}
 	key = refusalKey{b.keep(key.action), b.keep(key.object), b.keep(key.layer), b.keep(key.rule), b.keep(key.err), b.keep(key.reason)}
 	r := &Refusal{
 		Action: key.action, Object: key.object, Layer: key.layer, Rule: key.rule, Error: key.err, Reason: key.reason,
-		Count: 1 + number(e.Detail["again"]), First: e.Seq, PID: e.Process.PID, By: among(nil, b.exec(e)),
+		Count: 1 + parseCount(e.Detail["again"]), First: e.Seq, PID: e.Process.PID, By: appendFew(nil, b.execOf(e)),
 	}
 	b.refusals[key] = r
 	b.refused[key.action]++
 	b.s.Refusals = append(b.s.Refusals, r)
 }
 
-// baited is the list of what was done to a fake credential.
-func baited(e *event.Event) which {
+// honeyList is the list of what was done to a fake credential.
+func honeyList(e *event.Event) listOf {
 	switch {
 	case e.Detail["write"] != "":
 		return (*Program).wrote
@@ -46,15 +50,12 @@ type credentialKey struct{ name, where, action string }
 func (b *Builder) credential(e *event.Event) {
 	switch e.Action {
 	case event.HoneySent:
-		b.touch(e, (*Program).refused, place(e), "", refusedAs(e))
+		b.addTouch(e, (*Program).refused, foundPath(e), "", refusedAs(e))
 	case event.HoneyRead:
-		b.touch(e, baited(e), place(e), "", "fake credential")
+		b.addTouch(e, honeyList(e), foundPath(e), "", "fake credential")
 	}
-	name := e.Detail["credential"]
-	if name == "" {
-		name = e.Detail["kind"] // of a fake one
-	}
-	key := credentialKey{short(name), short(e.Object), short(e.Action)}
+	name := cmp.Or(e.Detail["credential"], e.Detail["kind"]) // the kind is of a fake one
+	key := credentialKey{cutText(name), cutText(e.Object), cutText(e.Action)}
 	c := b.credentials[key]
 	if c == nil {
 		if len(b.credentials) >= b.limits.Refusals || !b.admit(len(key.where), ofAll) {

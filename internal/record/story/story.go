@@ -1,4 +1,4 @@
-// Package story tells what happened in a session from its events: which program
+// Package story summarises a session from its events: which program
 // started which, in what directory and how it ended, what each touched and
 // where it connected, what came back, what was refused and by which rule.
 //

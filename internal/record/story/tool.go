@@ -44,48 +44,48 @@ type Tool struct {
 }
 
 const (
-	maxTools    = 5_000
-	maxOpen     = 64  // calls of one agent that are under way
-	maxOfTool   = 40  // programs, and objects, of one
-	maxTold     = 600 // bytes of arguments that are kept
-	hookVerb    = "hook"
-	hookedAhead = 4 // arguments of a hook program: program, verb, agent, moment
+	maxTools     = 5_000
+	maxOpen      = 64  // calls of one agent that are under way
+	maxOfTool    = 40  // programs, and objects, of one
+	maxArguments = 600 // bytes of arguments that are kept
+	hookVerb     = "hook"
+	hookedAhead  = 4 // arguments of a hook program: program, verb, agent, moment
 )
 
 // tool takes what an agent's hook reported, and what a gateway passed on.
 func (b *Builder) tool(e *event.Event) {
 	switch e.Action {
 	case event.ToolCall:
-		b.called(e)
+		b.toolCall(e)
 	case event.ToolResult:
-		b.returned(e)
+		b.toolResult(e)
 	default:
-		b.note(&b.s.Notes, e)
+		b.addNote(&b.s.Notes, e)
 	}
 }
 
-func (b *Builder) called(e *event.Event) {
+func (b *Builder) toolCall(e *event.Event) {
 	agent := b.agentOf(e)
 	id := e.Detail["id"]
 	for _, t := range b.open[agent] {
-		if id != "" && t.ID == id { // some agents tell their hook twice
-			t.Arguments = b.keep(text.Cut(e.Detail["arguments"], maxTold))
-			b.denied(t, e)
+		if id != "" && t.ID == id { // some agents call their hook twice
+			t.Arguments = b.keep(text.Cut(e.Detail["arguments"], maxArguments))
+			b.setDenial(t, e)
 			return
 		}
 	}
-	if len(b.s.Tools) >= maxTools || !b.admit(len(e.Object)+maxTold, ofAll) {
+	if len(b.s.Tools) >= maxTools || !b.admit(len(e.Object)+maxArguments, ofAll) {
 		b.s.Left.Other++
 		return
 	}
 	d := e.Detail
 	t := &Tool{
 		Name: b.keep(e.Object), Agent: b.keep(d["agent"]), Server: b.keep(d["server"]), Subagent: b.keep(d["subagent"]), ID: b.keep(id),
-		Arguments: b.keep(text.Cut(d["arguments"], maxTold)), command: commandOf(d["arguments"]), Seq: e.Seq, Begin: e.Time, By: agent, Reporter: e.Process.Exec,
+		Arguments: b.keep(text.Cut(d["arguments"], maxArguments)), command: commandOf(d["arguments"]), Seq: e.Seq, Begin: e.Time, By: agent, Reporter: e.Process.Exec,
 	}
 	b.s.Tools = append(b.s.Tools, t)
-	b.given(agent, t.Subagent)
-	b.denied(t, e)
+	b.closePassed(agent, t.Subagent)
+	b.setDenial(t, e)
 	if t.Denied || len(b.open[agent]) >= maxOpen {
 		return
 	}
@@ -96,14 +96,14 @@ func (b *Builder) called(e *event.Event) {
 	b.open[agent] = append(b.open[agent], t)
 }
 
-// given closes the calls whose result will not be reported: an agent makes calls
+// closePassed closes the calls whose result will not be reported: an agent makes calls
 // together, and makes no other before it has the results of all. Not every agent
 // reports those of calls that fail.
-func (b *Builder) given(agent uint64, subagent string) {
+func (b *Builder) closePassed(agent uint64, subagent string) {
 	b.open[agent] = slices.DeleteFunc(b.open[agent], func(t *Tool) bool { return t.Subagent == subagent && t.passed })
 }
 
-func (b *Builder) denied(t *Tool, e *event.Event) {
+func (b *Builder) setDenial(t *Tool, e *event.Event) {
 	if e.Verdict == event.Denied {
 		t.Denied, t.Rule, t.Reason = true, b.keep(e.Rule), b.keep(e.Detail["reason"])
 	}
@@ -132,12 +132,12 @@ func unquoted(command string) string { return withoutQuotes.Replace(command) }
 
 var withoutQuotes = strings.NewReplacer("$'", "", "'", "", `"`, "", `\`, "", "\n", "n", "\t", "t")
 
-// returned ends the call with the same id, or else the oldest of that name.
-func (b *Builder) returned(e *event.Event) {
+// toolResult ends the call with the same id, or else the oldest of that name.
+func (b *Builder) toolResult(e *event.Event) {
 	agent := b.agentOf(e)
 	id := e.Detail["id"]
 	at := slices.IndexFunc(b.open[agent], func(t *Tool) bool {
-		return id != "" && t.ID == id || (id == "" || t.ID == "") && t.Name == short(e.Object)
+		return id != "" && t.ID == id || (id == "" || t.ID == "") && t.Name == cutText(e.Object)
 	})
 	if at < 0 {
 		return
@@ -153,10 +153,10 @@ func (b *Builder) returned(e *event.Event) {
 // shells stand between an agent and its hook, or a command.
 var shells = []string{"sh", "bash", "dash", "zsh", "ash", "busybox"}
 
-// agentOf is the program that told its hook: the next above the reporter that is
-// no shell. 0 is one that is not known, as outside.
+// agentOf is the agent that called its hook: the next program above the reporter that
+// is no shell; 0 where it is not known, as outside of a boundary.
 func (b *Builder) agentOf(e *event.Event) uint64 {
-	p := b.programs[b.exec(e)]
+	p := b.programs[b.execOf(e)]
 	for range 8 {
 		if p == nil {
 			return 0
@@ -183,8 +183,8 @@ func (b *Builder) underWay(p *Program) []*Tool {
 	return nil
 }
 
-// started notes a program with the calls that are under way.
-func (b *Builder) started(p *Program) {
+// addStarted adds a program to the calls that are under way.
+func (b *Builder) addStarted(p *Program) {
 	if len(b.open) == 0 || isHook(p.Argv) {
 		return
 	}
@@ -214,13 +214,13 @@ func isHook(argv []string) bool {
 	return len(argv) == hookedAhead && argv[1] == hookVerb && slices.Contains([]string{"call", "result", "end"}, argv[3])
 }
 
-// deeds are what the lists of a program are called.
-var deeds = map[byte]string{'r': "read", 'w': "wrote", 'm': "renamed", 'd': "removed", 'c': "changed", 's': "connected to", 'b': "listened on", 'x': "refused"}
+// listWords are what the lists of a program are called.
+var listWords = map[byte]string{'r': "read", 'w': "wrote", 'm': "renamed", 'd': "removed", 'c': "changed", 's': "connected to", 'b': "listened on", 'x': "refused"}
 
-// own notes what an agent's process does itself while it has calls under way.
-func (b *Builder) own(of *Program, list byte, name, to string) {
+// addOwn adds what an agent's own process does to its calls under way.
+func (b *Builder) addOwn(of *Program, list byte, name, to string) {
 	for _, t := range b.open[of.Exec] {
-		o := Object{Name: short(name), To: short(to), Count: 1, What: deeds[list]}
+		o := Object{Name: cutText(name), To: cutText(to), Count: 1, What: listWords[list]}
 		at := slices.IndexFunc(t.Own, func(have Object) bool { return have.Name == o.Name && have.To == o.To && have.What == o.What })
 		switch {
 		case at >= 0:

@@ -202,7 +202,7 @@ func (a *app) baselineText(b openedBaseline) string {
 		}
 		fmt.Fprintf(&t, "%s\n", a.Tint(command.Bold, headings[k]))
 		for _, one := range known {
-			fmt.Fprintf(&t, "  %s%s\n", text.Word(words.ShortHash(one.Name)), a.Tint(command.Grey, fmt.Sprintf("  (%s)", taughtBy(one.Runs, len(b.Runs)))))
+			fmt.Fprintf(&t, "  %s%s\n", text.Word(words.ShortHash(one.Name)), a.Tint(command.Grey, fmt.Sprintf("  (%s)", learntFrom(one.Runs, len(b.Runs)))))
 		}
 	}
 	fmt.Fprintf(&t, "%s\n", a.Tint(command.Bold, "AT MOST, IN ONE RUN"))
@@ -223,8 +223,8 @@ func firstStart(runs []baseline.Run) time.Time {
 	return first
 }
 
-// taughtBy names the run that taught something, or how many did.
-func taughtBy(sessions []string, of int) string {
+// learntFrom names the one run that something was learnt from, or says how many.
+func learntFrom(sessions []string, of int) string {
 	if len(sessions) == 1 {
 		return text.Line(sessions[0]) + " alone"
 	}

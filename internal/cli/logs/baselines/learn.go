@@ -19,15 +19,15 @@ import (
 	"holdfast.dev/holdfast/internal/record/audit"
 )
 
-// learnFlags is from what is learnt, and how.
+// learnFlags are the flags of log baseline learn.
 type learnFlags struct{ all, anyway, dry bool }
 
-// candidate is what a run has to teach.
+// candidate is a run to learn from.
 type candidate struct {
-	run    baseline.Run
-	trace  baseline.Trace
-	never  string   // why nothing can be learnt from it, whoever says so; "" for nothing
-	doubts []string // why nothing is unless a human says so
+	run     baseline.Run
+	trace   baseline.Trace
+	refusal string   // why nothing can be learnt from it, even with --anyway; "" for nothing
+	doubts  []string // why nothing is learnt without --anyway
 }
 
 func (a *app) learnNormal(ctx context.Context, w place, l learnFlags, args []string) error {
@@ -45,7 +45,7 @@ func (a *app) learnNormal(ctx context.Context, w place, l learnFlags, args []str
 		if err != nil {
 			return err
 		}
-		learnt, err := a.take(b, one, l)
+		learnt, err := a.learn(b, one, l)
 		if err != nil {
 			return err
 		}
@@ -139,25 +139,25 @@ func (b openedBaseline) read(ctx context.Context, info audit.Info) (candidate, e
 	}
 	switch {
 	case report.Open || info.Open:
-		one.never = "it is going on"
+		one.refusal = "it is going on"
 	case workspace == "":
-		one.never = "nothing was executed in it"
+		one.refusal = "nothing was executed in it"
 	case workspace != b.workspace:
-		one.never = "it was in another workspace, " + text.Word(workspace)
+		one.refusal = "it was in another workspace, " + text.Word(workspace)
 	case boundary == "none":
-		one.never = "it was outside of every boundary, where programs are not seen"
+		one.refusal = "it was outside of every boundary, where programs are not seen"
 	}
 	return one, nil
 }
 
-// take learns from a run, or says why not.
-func (a *app) take(b openedBaseline, one candidate, l learnFlags) (bool, error) {
+// learn learns from a run, or says why not.
+func (a *app) learn(b openedBaseline, one candidate, l learnFlags) (bool, error) {
 	say := func(word, rest string) error {
 		_, err := fmt.Fprintf(a.Stdout, "%-12s %s  %s\n", word, text.Line(one.run.Session), rest)
 		return err
 	}
-	if one.never != "" {
-		return false, say("not learnt", text.Line(one.never))
+	if one.refusal != "" {
+		return false, say("not learnt", text.Line(one.refusal))
 	}
 	if len(one.doubts) > 0 && !l.anyway {
 		err := say("not learnt", text.Line(strings.Join(one.doubts, "; ")))

@@ -80,7 +80,7 @@ func (a *app) incident(ctx context.Context, o reportFlags, args []string) (err e
 	}
 	var to io.Writer = a.Stdout
 	if o.output != "" {
-		// What a record says is nobody else's business, and nothing is overwritten.
+		// Only this user may read it, and nothing is overwritten.
 		f, err := os.OpenFile(o.output, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 		if err != nil {
 			return fmt.Errorf("making the file: %w", err)

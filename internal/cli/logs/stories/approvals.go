@@ -24,7 +24,7 @@ func (pr *printer) approvals() {
 	pr.title("APPROVALS")
 	for i, a := range pr.t.Approvals {
 		if i >= approvalLines && !pr.long {
-			pr.say("  … and %s", words.Plural(len(pr.t.Approvals)-i, "more", "more"))
+			pr.printf("  … and %s", words.Plural(len(pr.t.Approvals)-i, "more", "more"))
 			return
 		}
 		why := ""
@@ -32,10 +32,10 @@ func (pr *printer) approvals() {
 			why = "  [" + strings.TrimPrefix(text.Line(a.Rule)+": ", ": ") + text.Line(a.Why)
 			why = strings.TrimSuffix(why, ": ") + "]"
 		}
-		pr.say("  %s%s%s", pr.attempt(a), why, pr.a.Tint(command.Grey, fmt.Sprintf("  #%d", a.Seq)))
-		pr.say("      %s", pr.result(a))
-		for _, line := range use(a) {
-			pr.say("      %s", line)
+		pr.printf("  %s%s%s", pr.attempt(a), why, pr.a.Tint(command.Grey, fmt.Sprintf("  #%d", a.Seq)))
+		pr.printf("      %s", pr.result(a))
+		for _, line := range usage(a) {
+			pr.printf("      %s", line)
 		}
 	}
 }
@@ -121,8 +121,8 @@ func scope(a *story.Approval) string {
 	return s
 }
 
-// use is what was done with an approval afterwards.
-func use(a *story.Approval) []string {
+// usage is how often an approval was used, and how it ended.
+func usage(a *story.Approval) []string {
 	if !a.Allowed {
 		return nil
 	}
@@ -150,10 +150,10 @@ func (pr *printer) reviewed() {
 	pr.title("REVIEWED")
 	for i, c := range pr.t.Changes {
 		if i >= approvalLines && !pr.long {
-			pr.say("  … and %s", words.Plural(len(pr.t.Changes)-i, "more change", "more changes"))
+			pr.printf("  … and %s", words.Plural(len(pr.t.Changes)-i, "more change", "more changes"))
 			return
 		}
-		decision := decided(c.Decision)
+		decision := pastTense(c.Decision)
 		switch {
 		case c.Applied:
 			decision = strings.TrimPrefix(decision+", applied", ", ")
@@ -166,12 +166,12 @@ func (pr *printer) reviewed() {
 		if c.Reason != "" {
 			decision += ": " + text.Line(c.Reason)
 		}
-		pr.say("  %s  %s%s", words.Cut(c.Path, 400), decision, pr.a.Tint(command.Grey, fmt.Sprintf("  #%d", c.Seq)))
+		pr.printf("  %s  %s%s", words.Cut(c.Path, 400), decision, pr.a.Tint(command.Grey, fmt.Sprintf("  #%d", c.Seq)))
 	}
 }
 
-// decided is a decision as it was taken.
-func decided(decision string) string {
+// pastTense is a decision in the past tense.
+func pastTense(decision string) string {
 	switch decision {
 	case "accept":
 		return "accepted"

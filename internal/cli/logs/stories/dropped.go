@@ -58,9 +58,9 @@ func (pr *printer) dropped() {
 		return
 	}
 	pr.title("DROPPED")
-	pr.say("  with the private home: %s", strings.Join(paths, ", "))
+	pr.printf("  with the private home: %s", strings.Join(paths, ", "))
 	for _, l := range left {
-		pr.say("  %s", l)
+		pr.printf("  %s", l)
 	}
-	pr.say("  %s", KeepDropped)
+	pr.printf("  %s", KeepDropped)
 }

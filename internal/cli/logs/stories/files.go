@@ -41,13 +41,13 @@ func (f fileFilter) show(a *app, w io.Writer, t Session) {
 		case f.any():
 			fmt.Fprintln(w, text.Word(file.Path))
 		default:
-			fmt.Fprintf(w, "%-30s  %s%s\n", done(file), text.Word(file.Path), a.Tint(command.Grey, byWhom(names, file.By)))
+			fmt.Fprintf(w, "%-30s  %s%s\n", fileActions(file), text.Word(file.Path), a.Tint(command.Grey, byPrograms(names, file.By)))
 		}
 	}
 }
 
-// done is what was done to a file.
-func done(f *story.File) string {
+// fileActions is what was done to a file.
+func fileActions(f *story.File) string {
 	var parts []string
 	for _, p := range []struct {
 		word string
@@ -72,8 +72,8 @@ func programNames(s *story.Story) map[uint64]string {
 	return names
 }
 
-// byWhom names the programs of something, each name once.
-func byWhom(names map[uint64]string, execs []uint64) string {
+// byPrograms names programs, each name once.
+func byPrograms(names map[uint64]string, execs []uint64) string {
 	var list []string
 	seen := map[string]bool{}
 	for _, e := range execs {

@@ -14,7 +14,7 @@ import (
 func (pr *printer) network() {
 	for i, d := range pr.t.Destinations {
 		if i >= 100 && !pr.long {
-			pr.say("  … and %s; see log net", words.Plural(len(pr.t.Destinations)-i, "more", "more"))
+			pr.printf("  … and %s; see log net", words.Plural(len(pr.t.Destinations)-i, "more", "more"))
 			return
 		}
 		rules := make([]string, len(d.Rules))
@@ -25,7 +25,7 @@ func (pr *printer) network() {
 		if len(rules) > 0 {
 			rule = "  [" + strings.Join(rules, ", ") + "]"
 		}
-		pr.say("  %s  %s%s%s", text.Word(d.Name), traffic(d), rule, pr.a.Tint(command.Grey, byWhom(pr.names, d.By)))
+		pr.printf("  %s  %s%s%s", text.Word(d.Name), traffic(d), rule, pr.a.Tint(command.Grey, byPrograms(pr.names, d.By)))
 		for _, r := range d.Requests {
 			answer := "no answer"
 			switch {
@@ -34,13 +34,13 @@ func (pr *printer) network() {
 			case r.Status != "" && r.Status != "0":
 				answer = text.Line(r.Status)
 			}
-			pr.say("      %s %s → %s%s", text.Word(r.Method), words.Cut(r.Path, 200), answer, words.Times(r.Count))
+			pr.printf("      %s %s → %s%s", text.Word(r.Method), words.Cut(r.Path, 200), answer, words.Times(r.Count))
 		}
 		if d.More > 0 {
-			pr.say("      … and %s", words.Plural(d.More, "more request", "more requests"))
+			pr.printf("      … and %s", words.Plural(d.More, "more request", "more requests"))
 		}
 		for _, r := range d.Reasons {
-			pr.say("      %s", text.Line(r))
+			pr.printf("      %s", text.Line(r))
 		}
 	}
 }
@@ -77,6 +77,6 @@ func (pr *printer) sockets() {
 		if s.Denied > 0 {
 			denied = "  " + pr.a.Tint(command.Red, "refused"+words.Times(s.Denied))
 		}
-		pr.say("  %s %s%s%s%s", text.Word(s.Action), text.Word(s.Address), words.Times(s.Count), denied, pr.a.Tint(command.Grey, byWhom(pr.names, s.By)))
+		pr.printf("  %s %s%s%s%s", text.Word(s.Action), text.Word(s.Address), words.Times(s.Count), denied, pr.a.Tint(command.Grey, byPrograms(pr.names, s.By)))
 	}
 }

@@ -19,19 +19,19 @@ const (
 
 func (pr *printer) programs() {
 	for _, p := range pr.t.Programs {
-		if p.Parent == 0 || !pr.knows(p.Parent) {
+		if p.Parent == 0 || !pr.isListed(p.Parent) {
 			pr.program(p, "", "", "")
 		}
 	}
 	if pr.hidden > 0 {
-		pr.say("… and %s; see log tree", words.Plural(pr.hidden, "more program", "more programs"))
+		pr.printf("… and %s; see log tree", words.Plural(pr.hidden, "more program", "more programs"))
 	}
 	if n := pr.t.Left.Programs; n > 0 {
-		pr.say("… and %s that there was no room to remember", words.Plural(n, "program", "programs"))
+		pr.printf("… and %s that there was no room to remember", words.Plural(n, "program", "programs"))
 	}
 }
 
-func (pr *printer) knows(exec uint64) bool { return pr.names[exec] != "" }
+func (pr *printer) isListed(exec uint64) bool { return pr.names[exec] != "" }
 
 // maxDepth bounds the branches that are drawn: a chain of executions can be as
 // long as the log.
@@ -50,7 +50,7 @@ func (pr *printer) program(p *story.Program, branch, indent, cwd string) {
 	if pr.long && !pr.bare {
 		width = 4000
 	}
-	pr.say("%s%s%s%s", branch, words.CommandLine(p.Argv, p.ArgvLeft, width), pr.where(p, cwd), pr.a.Tint(command.Grey, pr.outcome(p)))
+	pr.printf("%s%s%s%s", branch, words.CommandLine(p.Argv, p.ArgvLeft, width), pr.where(p, cwd), pr.a.Tint(command.Grey, pr.outcome(p)))
 	bar := "   "
 	if len(kids) > 0 {
 		bar = "│  "
@@ -64,7 +64,7 @@ func (pr *printer) program(p *story.Program, branch, indent, cwd string) {
 			b, in = "└─ ", "   "
 		}
 		if k.more > 0 {
-			pr.say("%s%s%s", indent, b, pr.a.Tint(command.Grey, fmt.Sprintf("… and %d more of %s", k.more, text.Word(k.name))))
+			pr.printf("%s%s%s", indent, b, pr.a.Tint(command.Grey, fmt.Sprintf("… and %d more of %s", k.more, text.Word(k.name))))
 			continue
 		}
 		pr.program(k.p, indent+b, indent+in, p.Cwd)
@@ -83,7 +83,7 @@ type child struct {
 // others were not, the first few.
 func (pr *printer) shown(p *story.Program) []child {
 	var out []child
-	kinds := map[string]*kind{}
+	kinds := map[string]*siblings{}
 	for _, k := range pr.children[p.Exec] {
 		if k == p {
 			continue
@@ -91,7 +91,7 @@ func (pr *printer) shown(p *story.Program) []child {
 		name := pr.names[k.Exec]
 		of := kinds[name]
 		if of == nil {
-			of = &kind{at: -1, refused: map[string]bool{}}
+			of = &siblings{at: -1, refused: map[string]bool{}}
 			kinds[name] = of
 		}
 		dull := len(pr.children[k.Exec]) == 0 && (k.Status == "0" || k.Status == "") && k.Signal == "" && of.knows(k.Refused)
@@ -109,15 +109,15 @@ func (pr *printer) shown(p *story.Program) []child {
 	return out
 }
 
-// kind is the children that run one executable.
-type kind struct {
+// siblings are the children of a program that run one executable.
+type siblings struct {
 	shown   int
 	at      int             // where the rest is counted; -1 for nowhere yet
 	refused map[string]bool // what those that are shown were refused
 }
 
 // knows reports whether nothing of t is new, and takes it in.
-func (k *kind) knows(t story.Touched) bool {
+func (k *siblings) knows(t story.Touched) bool {
 	known := t.More == 0
 	for _, o := range t.Objects {
 		key := o.What + " " + o.Name
@@ -177,7 +177,7 @@ func (pr *printer) changes(p *story.Program, indent string) {
 		t    story.Touched
 	}{{"read", p.Read}, {"wrote", p.Wrote}, {"renamed", p.Renamed}, {"removed", p.Removed}, {"changed", p.Changed}, {"connected to", p.Reached}, {"listened on", p.Bound}} {
 		if d.t.Count() > 0 {
-			pr.say("%s%s %s", indent, d.word, pr.objects(d.t))
+			pr.printf("%s%s %s", indent, d.word, pr.objects(d.t))
 		}
 	}
 	pr.refused(p, indent)
@@ -195,10 +195,10 @@ func (pr *printer) refused(p *story.Program, indent string) {
 			continue
 		}
 		shown++
-		pr.say("%s%s %s%s  [%s]", indent, pr.a.Tint(command.Red, "refused"), pr.path(o.Name), words.Times(o.Count), text.Line(o.What))
+		pr.printf("%s%s %s%s  [%s]", indent, pr.a.Tint(command.Red, "refused"), pr.path(o.Name), words.Times(o.Count), text.Line(o.What))
 	}
 	if more > 0 {
-		pr.say("%s%s %d more", indent, pr.a.Tint(command.Red, "refused"), more)
+		pr.printf("%s%s %d more", indent, pr.a.Tint(command.Red, "refused"), more)
 	}
 }
 

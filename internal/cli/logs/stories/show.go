@@ -1,5 +1,5 @@
-// Package stories is log show, tree, files and net: what happened in a run, as its
-// record tells it. [Read] makes a [Session] from a record, and a printer writes it for
+// Package stories is log show, tree, files and net: what happened in a run, by its
+// record. [Read] makes a [Session] from a record, and a printer writes it for
 // a person. How the story is made from events is record/story's; this package decides
 // nothing.
 package stories

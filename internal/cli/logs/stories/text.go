@@ -1,6 +1,7 @@
 package stories
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -9,6 +10,7 @@ import (
 
 	"holdfast.dev/holdfast/internal/cli/lines"
 	"holdfast.dev/holdfast/internal/cli/words"
+	"holdfast.dev/holdfast/internal/detect"
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/event"
 	"holdfast.dev/holdfast/internal/floor/text"
@@ -37,9 +39,9 @@ func newPrinter(a *app, w io.Writer, t Session, long bool) *printer {
 	return pr
 }
 
-func (pr *printer) say(format string, args ...any) { fmt.Fprintf(pr.w, format+"\n", args...) }
+func (pr *printer) printf(format string, args ...any) { fmt.Fprintf(pr.w, format+"\n", args...) }
 
-func (pr *printer) title(s string) { pr.say("\n%s", pr.a.Tint(command.Bold, s)) }
+func (pr *printer) title(s string) { pr.printf("\n%s", pr.a.Tint(command.Bold, s)) }
 
 func (pr *printer) all() {
 	pr.head()
@@ -73,25 +75,25 @@ func (pr *printer) head() {
 	case t.Running:
 		state = "running"
 	}
-	pr.say("session %s  %s", pr.a.Tint(command.Bold, text.Line(t.Session)), state)
+	pr.printf("session %s  %s", pr.a.Tint(command.Bold, text.Line(t.Session)), state)
 	if t.Workspace != "" {
-		pr.say("in %s", text.Word(t.Workspace))
+		pr.printf("in %s", text.Word(t.Workspace))
 	}
-	pr.say("began %s, lasted %s, %s", t.Begin.Local().Format("2006-01-02 15:04:05 -0700"), words.Lasted(t.End.Sub(t.Begin)), words.Plural(t.Events, "event", "events"))
+	pr.printf("began %s, lasted %s, %s", t.Begin.Local().Format("2006-01-02 15:04:05 -0700"), words.Lasted(t.End.Sub(t.Begin)), words.Plural(t.Events, "event", "events"))
 	if len(t.Command) > 0 {
-		pr.say("ran %s", words.CommandLine(t.Command, 0, 400))
+		pr.printf("ran %s", words.CommandLine(t.Command, 0, 400))
 	}
 	for _, m := range []struct {
 		what   string
 		detail map[string]string
 	}{{"policy", t.Started}, {"boundary", t.Attested}, {"record", t.Recorded}} {
 		if len(m.detail) > 0 {
-			pr.say("%s: %s", m.what, lines.Details(event.Event{Detail: m.detail}))
+			pr.printf("%s: %s", m.what, lines.Details(event.Event{Detail: m.detail}))
 		}
 	}
 }
 
-var severities = []string{"critical", "high", "medium", "low", "info"}
+func severityOf(a *story.Alert) int { return detect.Severity(a.Detail["severity"]).Level() }
 
 // alerts come first, the worst at the top.
 func (pr *printer) alerts() {
@@ -100,29 +102,23 @@ func (pr *printer) alerts() {
 	}
 	pr.title("ALERTS")
 	list := slices.Clone(pr.t.Alerts)
-	rank := func(a *story.Alert) int {
-		if i := slices.Index(severities, a.Detail["severity"]); i >= 0 {
-			return i
-		}
-		return len(severities)
-	}
-	slices.SortStableFunc(list, func(a, b *story.Alert) int { return rank(a) - rank(b) })
+	slices.SortStableFunc(list, func(a, b *story.Alert) int { return severityOf(b) - severityOf(a) })
 	for i, a := range list {
 		if i >= 50 && !pr.long {
-			pr.say("  … and %s", words.Plural(len(list)-i, "more alert", "more alerts"))
+			pr.printf("  … and %s", words.Plural(len(list)-i, "more alert", "more alerts"))
 			return
 		}
 		severity := fmt.Sprintf("%-8s", text.Line(a.Detail["severity"]))
-		if rank(a) <= 1 {
+		if severityOf(a) >= detect.High.Level() {
 			severity = pr.a.Tint(command.Red, severity)
 		}
-		pr.say("  %s  %s  %s%s  %s", severity, text.Word(a.Rule), text.Line(a.Detail["title"]), words.Times(a.Count), pr.a.Tint(command.Grey, fmt.Sprintf("#%d", a.Seq)))
+		pr.printf("  %s  %s  %s%s  %s", severity, text.Word(a.Rule), text.Line(a.Detail["title"]), words.Times(a.Count), pr.a.Tint(command.Grey, fmt.Sprintf("#%d", a.Seq)))
 		if why := a.Detail["explanation"]; why != "" {
-			pr.say("            %s", text.Line(why))
+			pr.printf("            %s", text.Line(why))
 		}
 		for _, k := range []string{"object", "technique", "events"} {
 			if v := a.Detail[k]; v != "" {
-				pr.say("            %s: %s", k, words.Cut(v, 300))
+				pr.printf("            %s: %s", k, words.Cut(v, 300))
 			}
 		}
 	}
@@ -148,11 +144,7 @@ func (pr *printer) credentials() {
 		if c.Reason != "" {
 			what += ": " + text.Line(c.Reason)
 		}
-		name := c.Name
-		if name == "" {
-			name = "-"
-		}
-		pr.say("  %s  %s  %s", text.Word(name), text.Word(c.Where), what)
+		pr.printf("  %s  %s  %s", text.Word(cmp.Or(c.Name, "-")), text.Word(c.Where), what)
 	}
 }
 
@@ -174,14 +166,14 @@ func (pr *printer) refusals() {
 	slices.SortStableFunc(list, func(a, b *story.Refusal) int { return rankOf(a) - rankOf(b) })
 	for i, r := range list {
 		if i >= 100 && !pr.long {
-			pr.say("  … and %s", words.Plural(len(list)-i, "more", "more"))
+			pr.printf("  … and %s", words.Plural(len(list)-i, "more", "more"))
 			break
 		}
 		rule := "by default"
 		if r.Rule != "" {
 			rule = text.Word(r.Rule)
 		}
-		parts := []string{}
+		var parts []string
 		for _, s := range []string{r.Layer, r.Error} {
 			if s != "" {
 				parts = append(parts, text.Word(s))
@@ -191,7 +183,7 @@ func (pr *printer) refusals() {
 		if r.Reason != "" {
 			why += ": " + text.Line(r.Reason)
 		}
-		pr.say("  %s %s%s  [%s]%s", text.Word(r.Action), words.Cut(r.Object, 400), words.Times(r.Count), why, pr.a.Tint(command.Grey, byWhom(pr.names, r.By)))
+		pr.printf("  %s %s%s  [%s]%s", text.Word(r.Action), words.Cut(r.Object, 400), words.Times(r.Count), why, pr.a.Tint(command.Grey, byPrograms(pr.names, r.By)))
 	}
 }
 
@@ -202,14 +194,14 @@ func (pr *printer) notes() {
 	pr.title("ALSO")
 	for i, n := range pr.t.Notes {
 		if i >= 50 && !pr.long {
-			pr.say("  … and %s", words.Plural(len(pr.t.Notes)-i, "more", "more"))
+			pr.printf("  … and %s", words.Plural(len(pr.t.Notes)-i, "more", "more"))
 			return
 		}
-		pr.say("  %s", strings.TrimRight(text.Word(n.Action)+" "+emptyOr(n.Object)+"  "+lines.Details(event.Event{Detail: n.Detail}), " "))
+		pr.printf("  %s", strings.TrimRight(text.Word(n.Action)+" "+cutObject(n.Object)+"  "+lines.Details(event.Event{Detail: n.Detail}), " "))
 	}
 }
 
-func emptyOr(object string) string {
+func cutObject(object string) string {
 	if object == "" {
 		return ""
 	}

@@ -22,14 +22,14 @@ func (pr *printer) tools() {
 		return
 	}
 	pr.title("TOOL CALLS")
-	pr.say("  %s", pr.a.Tint(command.Grey, "as the agents' hooks say; what is below each is what was seen between the report of the call and that of its result"))
+	pr.printf("  %s", pr.a.Tint(command.Grey, "as the agents' hooks say; what is below each is what was seen between the report of the call and that of its result"))
 	programs := map[uint64]*story.Program{}
 	for _, p := range pr.t.Programs {
 		programs[p.Exec] = p
 	}
 	for i, t := range pr.t.Tools {
 		if i >= toolLines && !pr.long {
-			pr.say("  … and %s", words.Plural(len(pr.t.Tools)-i, "more call", "more calls"))
+			pr.printf("  … and %s", words.Plural(len(pr.t.Tools)-i, "more call", "more calls"))
 			return
 		}
 		pr.tool(t, programs)
@@ -48,21 +48,21 @@ func (pr *printer) tool(t *story.Tool, programs map[uint64]*story.Program) {
 	if pr.long {
 		width = 4000
 	}
-	pr.say("  %s %s  %s%s%s", text.Word(t.Name), words.Cut(t.Arguments, width), text.Line(who), verdict, pr.a.Tint(command.Grey, fmt.Sprintf("  #%d", t.Seq)))
+	pr.printf("  %s %s  %s%s%s", text.Word(t.Name), words.Cut(t.Arguments, width), text.Line(who), verdict, pr.a.Tint(command.Grey, fmt.Sprintf("  #%d", t.Seq)))
 	if t.Among > 0 {
-		pr.say("      %s", pr.a.Tint(command.Grey, "at the same time as "+words.Plural(t.Among, "other call", "other calls")+" of this agent: what follows may be of those"))
+		pr.printf("      %s", pr.a.Tint(command.Grey, "at the same time as "+words.Plural(t.Among, "other call", "other calls")+" of this agent: what follows may be of those"))
 	}
-	others := pr.more(t, programs, width)
+	others := pr.toolProgramsOf(t, programs, width)
 	if others > 0 {
-		pr.say("      %s", pr.a.Tint(command.Grey, words.Plural(others, "more program", "more programs")+" that the agent started meanwhile"))
+		pr.printf("      %s", pr.a.Tint(command.Grey, words.Plural(others, "more program", "more programs")+" that the agent started meanwhile"))
 	}
 	pr.ownChanges(t)
 }
 
-// more shows the programs of a call, and returns how many it did not. Where one of
+// toolProgramsOf shows the programs of a call, and returns how many it did not. Where one of
 // them has the command of the call in its command line, that one and what it
 // started are shown, and those that the agent has started besides are not.
-func (pr *printer) more(t *story.Tool, programs map[uint64]*story.Program, width int) (left int) {
+func (pr *printer) toolProgramsOf(t *story.Tool, programs map[uint64]*story.Program, width int) (left int) {
 	shown := 0
 	for _, exec := range t.Programs {
 		p := programs[exec]
@@ -71,7 +71,7 @@ func (pr *printer) more(t *story.Tool, programs map[uint64]*story.Program, width
 			continue
 		}
 		shown++
-		pr.say("      %s%s", words.CommandLine(p.Argv, p.ArgvLeft, width), pr.a.Tint(command.Grey, pr.outcome(p)))
+		pr.printf("      %s%s", words.CommandLine(p.Argv, p.ArgvLeft, width), pr.a.Tint(command.Grey, pr.outcome(p)))
 		pr.changes(p, "        ")
 	}
 	return left + int(t.More)
@@ -134,7 +134,7 @@ func (pr *printer) ownChanges(t *story.Tool) {
 			if what == "refused" {
 				word = "was refused"
 			}
-			pr.say("      the agent %s %s", word, pr.objects(*kinds[what]))
+			pr.printf("      the agent %s %s", word, pr.objects(*kinds[what]))
 		}
 	}
 }

@@ -36,27 +36,27 @@ func (pr *printer) unknown() {
 		if len(of) > 0 {
 			by = "; " + lines.Details(event.Event{Detail: of})
 		}
-		pr.say("  %s events of %s%s %s: %s%s", text.Line(n.Detail["count"]), text.Word(n.Detail["of"]), numbers, word, text.Line(n.Detail["reason"]), by)
+		pr.printf("  %s events of %s%s %s: %s%s", text.Line(n.Detail["count"]), text.Word(n.Detail["of"]), numbers, word, text.Line(n.Detail["reason"]), by)
 		said++
 	}
 	if t.Recorded["level"] == "standard" {
-		pr.say("  which files were read: that is recorded with --record full alone")
+		pr.printf("  which files were read: that is recorded with --record full alone")
 		said++
 	}
 	if t.Unknown > 0 {
-		pr.say("  of %s it is not known whether the kernel allowed them", words.Plural(t.Unknown, "event", "events"))
+		pr.printf("  of %s it is not known whether the kernel allowed them", words.Plural(t.Unknown, "event", "events"))
 		said++
 	}
 	if t.Unreadable != "" {
-		pr.say("  %s %s", pr.a.Tint(command.Red, "the record is damaged:"), text.Line(t.Unreadable))
+		pr.printf("  %s %s", pr.a.Tint(command.Red, "the record is damaged:"), text.Line(t.Unreadable))
 		said++
 	}
 	if !t.Ended && !t.Running {
-		pr.say("  what happened after the last event: the run was broken off")
+		pr.printf("  what happened after the last event: the run was broken off")
 		said++
 	}
 	if left := leftOut(t.Left); left != "" {
-		pr.say("  left out here, for there is too much of it: %s; all of it is in log query and log export", left)
+		pr.printf("  left out here, for there is too much of it: %s; all of it is in log query and log export", left)
 		said++
 	}
 	pr.verified(said)
@@ -93,13 +93,13 @@ func (pr *printer) verified(said int) {
 		about += ", so far"
 	}
 	if said == 0 && t.Record == "COMPLETE" {
-		pr.say("  nothing is known to be missing")
+		pr.printf("  nothing is known to be missing")
 	}
-	pr.say("  record: %s, %s", pr.a.Tint(colour, t.Record), about)
+	pr.printf("  record: %s, %s", pr.a.Tint(colour, t.Record), about)
 	for _, p := range t.Problems {
-		pr.say("    %s", text.Line(p))
+		pr.printf("    %s", text.Line(p))
 	}
 	if t.Record != "COMPLETE" {
-		pr.say("    %s", fmt.Sprintf("see: holdfast log verify %s", text.Line(t.Session)))
+		pr.printf("    %s", fmt.Sprintf("see: holdfast log verify %s", text.Line(t.Session)))
 	}
 }

@@ -12,7 +12,7 @@ import (
 func (a *app) consents(all []consent.Outcome) {
 	for i, c := range all {
 		if i == summaryLines {
-			fmt.Fprintf(a.Stderr, "%s and %d more, in the record of the run\n", a.Paint(command.Yellow, "holdfast: asked:"), len(all)-i)
+			a.Note(command.Yellow, "asked", "and %d more, in the record of the run", len(all)-i)
 			return
 		}
 		colour, kind := command.Yellow, "denied"
@@ -29,6 +29,6 @@ func (a *app) consents(all []consent.Outcome) {
 		if c.Rule != "" {
 			line += "; " + c.Rule
 		}
-		fmt.Fprintf(a.Stderr, "%s %s)\n", a.Paint(colour, "holdfast: "+kind+":"), text.Line(line))
+		a.Note(colour, kind, "%s)", text.Line(line))
 	}
 }

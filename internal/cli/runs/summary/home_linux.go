@@ -39,7 +39,7 @@ func (a *app) changed(plan policy.Plan, c *state.Changes) {
 	if len(c.Files) == 0 {
 		line = fmt.Sprintf("%d paths that %s made in its copies were left out. To see which: holdfast agents changes %s", len(c.LeftOut), plan.Agent.Title, c.Preset)
 	}
-	fmt.Fprintf(a.Stderr, "%s %s\n", a.Paint(command.Yellow, "holdfast: review:"), text.Line(line))
+	a.Note(command.Yellow, "review", "%s", text.Line(line))
 }
 
 // dropped says after a run what went with its private home.

@@ -11,12 +11,10 @@ import (
 
 // intercepted says how connections got to the supervisor.
 func intercepted(r boundary.Rung) string {
-	switch r {
-	case "", boundary.Closed:
+	if r == "" || r == boundary.Closed {
 		return "none, nothing was allowed"
-	default:
-		return "by " + string(r)
 	}
+	return "by " + string(r)
 }
 
 // refusals says after a run what of the network was refused or did not answer, a
@@ -33,7 +31,7 @@ const summaryLines = 40
 func (a *app) destinations(what string, all []run.Refusal) {
 	for i, r := range all {
 		if i == summaryLines {
-			fmt.Fprintf(a.Stderr, "%s and %d more, in the record of the run (--verbose names it)\n", a.Paint(command.Yellow, "holdfast: "+what+":"), len(all)-i)
+			a.Note(command.Yellow, what, "and %d more, in the record of the run (--verbose names it)", len(all)-i)
 			return
 		}
 		colour, kind := command.Yellow, what
@@ -51,6 +49,6 @@ func (a *app) destinations(what string, all []run.Refusal) {
 		if r.Flag != "" {
 			line += "; to allow it: " + r.Flag
 		}
-		fmt.Fprintf(a.Stderr, "%s %s\n", a.Paint(colour, "holdfast: "+kind+":"), text.Line(line))
+		a.Note(colour, kind, "%s", text.Line(line))
 	}
 }

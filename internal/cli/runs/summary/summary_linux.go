@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 
+	"holdfast.dev/holdfast/internal/boundary/workspace"
 	"holdfast.dev/holdfast/internal/cli/reviews"
 	"holdfast.dev/holdfast/internal/cli/words"
 	"holdfast.dev/holdfast/internal/floor/command"
@@ -39,7 +40,7 @@ func Write(world *command.App, plan policy.Plan, r run.Result, verbose, ran bool
 		}
 		say(command.Yellow, "warning", lost(g), g)
 	}
-	a.aftermaths(say, r.Aftermaths)
+	a.aftermaths(r.Aftermaths)
 	a.warnings(r)
 	if r.Exit.Reason != "" {
 		say(command.Red, "stopped", "%s", r.Exit.Reason)
@@ -63,18 +64,7 @@ func Write(world *command.App, plan policy.Plan, r run.Result, verbose, ran bool
 	a.refusals(r)
 	a.consents(r.Asked)
 	a.privateHome(plan, r)
-	for _, w := range r.Settled.Warnings {
-		say(command.Yellow, "warning", "%s", w)
-	}
-	for _, q := range r.Settled.Quarantined {
-		say(command.Yellow, "quarantined", "%s (%s)", text.Line(string(q.Path)), q.Reason)
-	}
-	if r.Kept != "" {
-		say(command.Cyan, "hint", "look at what was quarantined in %s; move it back if you want it", r.Kept)
-	}
-	for _, f := range r.Settled.Flagged {
-		say(command.Yellow, string(f.Change), "%s (%s)", text.Line(string(f.Path)), f.Reason)
-	}
+	a.settled(r.Settled, r.Kept)
 	reviews.Waiting(a.App, r)
 	a.incomplete(r, ran)
 }
@@ -111,25 +101,35 @@ func (a *app) news(all []string) {
 	if more := len(all) - len(named); more > 0 {
 		named = append(named, fmt.Sprintf("and %d more", more))
 	}
-	fmt.Fprintf(a.Stderr, "%s %s (by the baseline of this workspace; see: holdfast alerts)\n", a.Paint(command.Cyan, "holdfast: new:"), strings.Join(named, "; "))
+	a.Note(command.Cyan, "new", "%s (by the baseline of this workspace; see: holdfast alerts)", strings.Join(named, "; "))
 }
 
 // aftermaths says what runs here had left whose supervisor was killed: nothing was
 // said at their end.
-func (a *app) aftermaths(say func(colour, kind, format string, args ...any), all []run.Aftermath) {
+func (a *app) aftermaths(all []run.Aftermath) {
 	for _, left := range all {
-		say(command.Yellow, "warning", "the run %s in this workspace was killed with its supervisor; what it left was looked through afterwards:", left.Session)
-		for _, w := range left.Warnings {
-			say(command.Yellow, "warning", "%s", w)
-		}
-		for _, q := range left.Quarantined {
-			say(command.Yellow, "quarantined", "%s (%s)", text.Line(string(q.Path)), q.Reason)
-		}
+		a.Note(command.Yellow, "warning", "the run %s in this workspace was killed with its supervisor; what it left was looked through afterwards:", left.Session)
+		kept := ""
 		if len(left.Quarantined) > 0 {
-			say(command.Cyan, "hint", "look at what was quarantined in %s/quarantine; move it back if you want it", left.Dir)
+			kept = left.Dir + "/quarantine"
 		}
-		for _, f := range left.Flagged {
-			say(command.Yellow, string(f.Change), "%s (%s)", text.Line(string(f.Path)), f.Reason)
-		}
+		a.settled(workspace.Report{Quarantined: left.Quarantined, Flagged: left.Flagged, Warnings: left.Warnings}, kept)
+	}
+}
+
+// settled says what was found in the workspace after a run; kept is the directory of
+// what was quarantined, "" for none.
+func (a *app) settled(r workspace.Report, kept string) {
+	for _, w := range r.Warnings {
+		a.Note(command.Yellow, "warning", "%s", w)
+	}
+	for _, q := range r.Quarantined {
+		a.Note(command.Yellow, "quarantined", "%s (%s)", text.Line(string(q.Path)), q.Reason)
+	}
+	if kept != "" {
+		a.Note(command.Cyan, "hint", "look at what was quarantined in %s; move it back if you want it", kept)
+	}
+	for _, f := range r.Flagged {
+		a.Note(command.Yellow, string(f.Change), "%s (%s)", text.Line(string(f.Path)), f.Reason)
 	}
 }

@@ -1,0 +1,166 @@
+package realtest
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"holdfast.dev/holdfast/internal/testenv"
+)
+
+// measuredVar holds the commands that a process of TestFence is to measure.
+const measuredVar = "HOLDFAST_TEST_MEASURED"
+
+const fenceRounds = 7
+
+// TestFence compares the processor time of what everybody pays for with that of
+// bubblewrap, in turn: a change that makes a start half as dear again fails here,
+// where nobody looks at the report of the bench. It counts all processes, also those
+// that nobody waits for, and no waiting. A limit is what was measured and half as much
+// again; the goals are those of the bench.
+func TestFence(t *testing.T) {
+	if text := os.Getenv(measuredVar); text != "" {
+		measure(t, text)
+		return
+	}
+	testenv.Need(t, "bubblewrap", func() error { return exec.Command("bwrap", "--version").Run() })
+	p := newPlace(t, t.TempDir(), testenv.FUSE)
+	p.write(map[string]string{"f": "x"})
+	port := listen(t)
+	for _, row := range []struct {
+		name    string
+		flags   []string
+		command []string
+		most    float64 // times what bubblewrap needs
+	}{
+		{"start", nil, []string{"/bin/true"}, 9.5},
+		{"500 execs", nil, []string{"/bin/sh", "-c", "i=0; while [ $i -lt 500 ]; do /bin/true; i=$((i+1)); done"}, 2.3},
+		{"20,000 opens", nil, []string{"/usr/bin/python3", "-c", "for i in range(20000): open('f').close()"}, 2.2},
+		{"50 connections", []string{"--host-port", port}, []string{"/usr/bin/python3", "-c",
+			"import socket\nfor i in range(50): socket.create_connection(('127.0.0.1', " + port + ")).recv(1)"}, 40},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			peer := append([]string{"bwrap", "--unshare-all", "--share-net", "--die-with-parent", "--ro-bind", "/", "/",
+				"--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp", "--bind", p.ws, p.ws, "--chdir", p.ws, "--"}, row.command...)
+			ours := slices.Concat([]string{testenv.Binary(t), "run"}, row.flags, []string{"--"}, row.command)
+			took := p.measured(peer, ours)
+			ratio := float64(took[1]) / float64(took[0])
+			t.Logf("%v, bubblewrap %v: %.1f times", took[1], took[0], ratio)
+			if ratio > row.most {
+				t.Errorf("takes %.1f times the processor time of bubblewrap, at most %.1f is borne with: profile it (go run ./bench)", ratio, row.most)
+			}
+		})
+	}
+}
+
+// listen answers each connection to the port that it returns with one byte.
+func listen(t *testing.T) string {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = c.Write([]byte("x")) // a client that is gone says so itself
+			c.Close()
+		}
+	}()
+	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
+}
+
+// measured is the median processor time of each command, in a process of its own:
+// what the commands leave behind becomes its child.
+func (p *place) measured(commands ...[]string) []time.Duration {
+	p.t.Helper()
+	text, err := json.Marshal(commands)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	cmd := exec.Command("/proc/self/exe", "-test.run=^TestFence$", "-test.v")
+	cmd.Dir, cmd.Env = p.ws, append(slices.Clone(p.env), measuredVar+"="+string(text))
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		p.t.Fatalf("%v\n%s", err, out)
+	}
+	var took []time.Duration
+	for line := range strings.Lines(string(out)) {
+		if _, said, ok := strings.Cut(line, "median "); ok {
+			d, err := time.ParseDuration(strings.TrimSpace(said))
+			if err != nil {
+				p.t.Fatal(err)
+			}
+			took = append(took, d)
+		}
+	}
+	if len(took) != len(commands) {
+		p.t.Fatalf("%d of %d commands were measured:\n%s", len(took), len(commands), out)
+	}
+	return took
+}
+
+// measure runs the commands in turn and prints the medians of their costs.
+func measure(t *testing.T, text string) {
+	var commands [][]string
+	if err := json.Unmarshal([]byte(text), &commands); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Unsetenv(measuredVar); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		t.Fatal(err)
+	}
+	costs := make([][]time.Duration, len(commands))
+	for range fenceRounds {
+		for i, c := range commands {
+			costs[i] = append(costs[i], cost(t, c))
+		}
+	}
+	for _, c := range costs {
+		slices.Sort(c)
+		fmt.Println("median", c[len(c)/2])
+	}
+}
+
+// cost is the processor time of a command and of all that comes of it.
+func cost(t *testing.T, command []string) time.Duration {
+	t.Helper()
+	before := childrenTime(t)
+	cmd := exec.Command(command[0], command[1:]...)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", filepath.Base(command[0]), err, out)
+	}
+	for { // what nobody waits for
+		if _, err := syscall.Wait4(-1, nil, 0, nil); err == syscall.ECHILD {
+			break
+		} else if err != nil && err != syscall.EINTR {
+			t.Fatal(err)
+		}
+	}
+	return childrenTime(t) - before
+}
+
+func childrenTime(t *testing.T) time.Duration {
+	t.Helper()
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_CHILDREN, &u); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
