@@ -1,10 +1,19 @@
-.PHONY: build prober test check lint generate reference bench prove-agents
+.PHONY: build prober test check lint generate reference bench prove-agents release test-arm64
 
-# The commit that a build says it was made from; empty outside a repository.
+# What a build says it was made from: the release, and the commit, which is empty
+# outside a repository.
+VERSION =
 COMMIT = $(shell test -e .git && git describe --always --exclude='*' --abbrev=12 --dirty)
 
+# EMULATOR runs programs that were built for another architecture.
+EMULATOR =
+
+# STRIP=-s -w leaves the symbols out, as in a release.
+STRIP =
+STAMP = holdfast.dev/holdfast/internal/floor/command
+
 build: prober ## bin/holdfast and bin/holdfast-prove, static
-	CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags='-X holdfast.dev/holdfast/internal/floor/command.commit=$(COMMIT)' -o bin/ ./cmd/holdfast ./cmd/holdfast-prove
+	CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags='$(strip $(STRIP) -X $(STAMP).commit=$(COMMIT) -X $(STAMP).release=$(or $(VERSION),development))' -o bin/ ./cmd/holdfast ./cmd/holdfast-prove
 
 prober: ## what 'holdfast prove' runs inside; the binary carries it
 	CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o bin/prober ./internal/prove/inside/prober
@@ -15,6 +24,9 @@ test: ## installs what the tests need when it is missing; as root it runs what d
 	tools/needs
 	$(MAKE) prober
 	go run ./tools/suite $(SUITE)
+
+test-arm64: ## the packages whose tests can run in an emulator, as arm64 programs
+	tools/emulated
 
 check: prober ## before a commit: what lint finds quickly, and the tests that need no boundary
 	tools/lint quick
@@ -27,12 +39,15 @@ generate: ## everything that is committed and made by a program
 	go generate ./...
 
 reference: build ## bin/reference: the tables that 'holdfast reference' and 'holdfast prove reference' print
-	bin/holdfast reference --output bin/reference
-	bin/holdfast prove reference --output bin/reference/prove
+	$(EMULATOR) bin/holdfast reference --output bin/reference
+	$(EMULATOR) bin/holdfast-prove reference --output bin/reference/prove
 
 bench: ## side by side with the bare command, bubblewrap and other networks; writes bench/RESULTS.md
 	tools/needs bench
 	go run ./bench
+
+release: ## bin/release: archives, packages, checksums and a list of what is linked; VERSION=1.2.3, else that of a tag, else development
+	CGO_ENABLED=0 go run -C tools/release . -version '$(VERSION)'
 
 # Status 1 says that something was done. Of an agent's own sandbox that is a
 # finding; inside Holdfast it is a failure, told when all were played.

@@ -60,8 +60,8 @@ unsafe                         floor/sys boundary/native *_unsafe.go *_unsafe_te
 syscall                        floor/command floor/programs prove/cli floor/sys boundary boundary/native supervise record/audit detect/alert detect/honey boundary/workspace prove/probe prove/inside prove/replay prove/targets run consent agents/state cli cmd/holdfast testenv prove/netlab network prove/trial prove/agent agents/hooks agents/gateway host_unix.go : raw calls in sys and native; elsewhere error numbers, signals and wait statuses that os gives out as these types
 golang.org/x/sys               floor/sys boundary/native supervise boundary/workspace review agents/state prove/probe prove/inside prove/replay prove/targets run testenv prove/netlab network prove/harness prove/trial resolve_linux.go readfile_linux.go : workspace, review, task and the two files of policy open paths with openat2 and O_PATH; a probe speaks to the kernel itself, for it must not trust our wrappers; netlab makes namespaces, links and routes, with the messages of rtnetlink that it needs and no library for all of them; harness locks the places where it probes and asks what file system they are on; egress asks sockets for what net does not tell, and reads the TUN device
 golang.org/x/term              floor/command cli prove/cli : the user's terminal is touched in one place
-github.com/spf13/cobra         floor/command cli prove/cli : commands and flags
-github.com/spf13/pflag         cli prove/cli : the flag type of cobra
+github.com/spf13/cobra         floor/command cli prove/cli tools/manual : commands and flags, and the pages about them
+github.com/spf13/pflag         cli prove/cli tools/manual : the flag type of cobra
 go.yaml.in/yaml/v3             policy consent/rules detect prove/agent prove/model : what users write, the examples of rule sets, the list of detection rules, the drivers of agent programs, scripts of the model
 cel.dev/cel-go                 test : what conditions mean is compared with it
 golang.org/x/mod               record/audit : signed notes of checkpoints
@@ -71,6 +71,7 @@ gvisor.dev/gvisor              network/netstack : TCP in user space, where the k
 github.com/modelcontextprotocol/go-sdk agents/gateway test : the protocol of MCP
 github.com/tailscale/hujson    agents/hooks : settings of agents with comments, edited byte by byte
 software.sslmate.com/src/go-pkcs12 network : the trust store that Java reads, with the session's authority in it
+github.com/goreleaser/nfpm      tools/release : packages for Debian and RPM; a module of its own
 github.com/google/nftables     test : encodes the messages of the launch when their table is generated
 github.com/mdlayher/netlink    test : as nftables
 github.com/rhysd/actionlint    test : checks the example for GitHub in docs/ci.md

@@ -45,6 +45,15 @@ func Main(args []string) int {
 	return a.Report(root.Execute())
 }
 
+// Commands returns the tree of all verbs, for manual pages and completions.
+func Commands() (*cobra.Command, error) {
+	a, err := command.New("holdfast")
+	if err != nil {
+		return nil, err
+	}
+	return newRoot(a), nil
+}
+
 func newRoot(a *command.App) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "holdfast",

@@ -33,7 +33,8 @@ type Task struct {
 	Signals    <-chan os.Signal      // to pass on to the command
 	Log        string                // directory of the records; "" for none, in tests
 	Keys       string                // directory of the keys that sign them
-	Version    string                // of Holdfast
+	Version    string                // of Holdfast: the release
+	Build      string                // of Holdfast: release and commit
 	Notify     func(line string)     // is told of alerts while the command runs, a line each; nil for not
 	Progress   func(line string)     // is told what takes long once the command has ended; nil for not
 	Asks       func(id, what string) // is told of what begins to wait for an answer; nil for not
@@ -127,7 +128,7 @@ func (t *Task) Run(ctx context.Context) (Result, error) {
 		return Result{}, err
 	}
 	defer s.Close()
-	b, err := bus.Open(bus.Config{Session: s.Name(), Log: t.Log, Keys: t.Keys, State: t.State, Version: t.Version, Notify: t.Notify, Plan: t.Plan})
+	b, err := bus.Open(bus.Config{Session: s.Name(), Log: t.Log, Keys: t.Keys, State: t.State, Version: t.Version, Build: t.Build, Notify: t.Notify, Plan: t.Plan})
 	if err != nil {
 		return Result{}, err
 	}

@@ -39,12 +39,16 @@ const (
 	Cargo        Feature = "cargo"
 	JDK          Feature = "jdk"
 	Apt          Feature = "apt"
-	OpenSSH      Feature = "openssh" // client and server
-	Agents       Feature = "agents"  // real agent programs in [AgentsDir], and what their own sandboxes need
+	OpenSSH      Feature = "openssh"    // client and server
+	FreshRoot    Feature = "fresh-root" // a small system in [FreshRootDir] that packages can be installed in
+	Agents       Feature = "agents"     // real agent programs in [AgentsDir], and what their own sandboxes need
 )
 
 // Shm is the directory that [SecondFS] promises.
 const Shm = "/dev/shm"
+
+// FreshRootDir is the directory that [FreshRoot] promises; tools/needs makes it.
+const FreshRootDir = "/var/lib/holdfast-test/root"
 
 // SSHServer is a program of [OpenSSH]; it wants to be called by its path.
 const SSHServer = "/usr/sbin/sshd"
@@ -79,6 +83,7 @@ var known = map[Feature]func() error{
 	JDK:          runs("javac", "-version"),
 	Apt:          runs("apt-get", "--version"),
 	OpenSSH:      runs("sh", "-c", "ssh -V && test -x "+SSHServer),
+	FreshRoot:    runs("sh", "-c", "test -x "+FreshRootDir+"/usr/bin/rpm && unshare --version"),
 	Agents:       agents,
 }
 

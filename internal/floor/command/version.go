@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// release is set when a release is built. commit is set by the Makefile to the
+// release and commit are set by the Makefile: the release that is built, and the
 // commit of the sources, with "-dirty" when they differ from it; "" when they are in
 // no repository.
 var release, commit = "development", ""
@@ -19,18 +19,23 @@ const shortCommit = 12
 // Release is the release that this program was built as; "development" for none.
 func Release() string { return release }
 
-// Version is the version of this program for reports: the release, the commit it
-// was built from, the platform and the toolchain.
-func Version() string {
+// Build is the release and the commit that this program was built from, for records.
+func Build() string {
 	info, _ := debug.ReadBuildInfo()
-	return versionLine(release, commitOf(commit, info))
+	return buildLine(release, commitOf(commit, info))
 }
 
-func versionLine(version, commit string) string {
-	if commit != "" {
-		version += " (commit " + commit + ")"
+// Version is the version of this program for reports: the build, the platform and
+// the toolchain.
+func Version() string {
+	return fmt.Sprintf("%s %s/%s %s", Build(), runtime.GOOS, runtime.GOARCH, runtime.Version())
+}
+
+func buildLine(release, commit string) string {
+	if commit == "" {
+		return release
 	}
-	return fmt.Sprintf("%s %s/%s %s", version, runtime.GOOS, runtime.GOARCH, runtime.Version())
+	return release + " (commit " + commit + ")"
 }
 
 // commitOf returns the commit that the Makefile has set, or that which the go command

@@ -19,21 +19,21 @@ func TestCommitOf(t *testing.T) {
 		info      *debug.BuildInfo
 		want      string
 	}{
-		{"a build without a repository", "", recorded(), "holdfast development "},
-		{"a build that knows nothing of itself", "", nil, "holdfast development "},
-		{"a build of the Makefile", "abcdef012345-dirty", recorded(revision), "holdfast development (commit abcdef012345-dirty) "},
-		{"a build of go install", "", recorded(revision), "holdfast development (commit 0123456789ab) "},
-		{"a build of go install with changes", "", recorded(revision, debug.BuildSetting{Key: "vcs.modified", Value: "true"}), "holdfast development (commit 0123456789ab-dirty) "},
+		{"a build without a repository", "", recorded(), "holdfast development"},
+		{"a build that knows nothing of itself", "", nil, "holdfast development"},
+		{"a build of the Makefile", "abcdef012345-dirty", recorded(revision), "holdfast development (commit abcdef012345-dirty)"},
+		{"a build of go install", "", recorded(revision), "holdfast development (commit 0123456789ab)"},
+		{"a build of go install with changes", "", recorded(revision, debug.BuildSetting{Key: "vcs.modified", Value: "true"}), "holdfast development (commit 0123456789ab-dirty)"},
 	} {
-		if got := "holdfast " + versionLine("development", commitOf(c.set, c.info)); !strings.HasPrefix(got, c.want) {
+		if got := "holdfast " + buildLine("development", commitOf(c.set, c.info)); got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
 	}
 }
 
-// TestMakefileSetsTheCommit builds with the command of the Makefile, which it asks
+// TestMakefileSetsTheBuild builds with the command of the Makefile, which it asks
 // for in a repository of its own.
-func TestMakefileSetsTheCommit(t *testing.T) {
+func TestMakefileSetsTheBuild(t *testing.T) {
 	testenv.Need(t, testenv.Make, nil)
 	testenv.Need(t, testenv.Git, nil)
 	root, dir := testenv.ModuleRoot(t), t.TempDir()
@@ -54,9 +54,9 @@ func TestMakefileSetsTheCommit(t *testing.T) {
 		}
 		return string(out)
 	}
-	line := func() string {
+	line := func(args ...string) string {
 		t.Helper()
-		for line := range strings.Lines(run("make", "-n", "build")) {
+		for line := range strings.Lines(run("make", append([]string{"-n", "build"}, args...)...)) {
 			if strings.Contains(line, "./cmd/holdfast") {
 				return strings.TrimSpace(line)
 			}
@@ -64,27 +64,28 @@ func TestMakefileSetsTheCommit(t *testing.T) {
 		t.Fatal("make build does not build the program")
 		return ""
 	}
-	if got := line(); !strings.Contains(got, "command.commit='") {
+	if got := line(); !strings.Contains(got, "command.commit= ") {
 		t.Errorf("without a repository: %s", got)
 	}
 	run("git", "init", "-q")
 	run("git", "add", "Makefile")
 	run("git", "-c", "user.name=t", "-c", "user.email=t@example.org", "commit", "-qm", "one")
-	run("git", "tag", "v9.9.9")
 	commit := strings.TrimSpace(run("git", "rev-parse", "--short=12", "HEAD"))
-	if got := line(); !strings.Contains(got, "command.commit="+commit+"'") {
+	if got := line(); !strings.Contains(got, "command.commit="+commit+" ") || !strings.Contains(got, "command.release=development'") {
 		t.Errorf("at %s: %s", commit, got)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "Makefile"), append(makefile, '\n'), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	out := filepath.Join(dir, "holdfast")
-	build := exec.Command("sh", "-c", strings.Replace(line(), "-o bin/", "-o "+dir+"/", 1))
+	out := filepath.Join(dir, "bin") + "/"
+	build := exec.Command("sh", "-c", strings.Replace(line("VERSION=1.2.3"), "-o bin/", "-o "+out, 1))
 	build.Dir = root
 	if b, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, b)
 	}
-	if got, want := run(out, "version"), "holdfast development (commit "+commit+"-dirty) "; !strings.HasPrefix(got, want) {
-		t.Errorf("%q, want %q", got, want)
+	for _, name := range []string{"holdfast", "holdfast-prove"} {
+		if got, want := run(out+name, "version"), name+" 1.2.3 (commit "+commit+"-dirty) "; !strings.HasPrefix(got, want) {
+			t.Errorf("%q, want %q", got, want)
+		}
 	}
 }

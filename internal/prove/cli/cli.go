@@ -50,6 +50,15 @@ func Main(args []string) int {
 	return a.Report(err)
 }
 
+// Commands returns the tree of all verbs, for manual pages and completions.
+func Commands() (*cobra.Command, error) {
+	world, err := command.New("holdfast-prove")
+	if err != nil {
+		return nil, err
+	}
+	return newRoot(&app{world}), nil
+}
+
 // newRoot is the command of all verbs: those of prove, which are of Linux, and the
 // scripted model.
 func newRoot(a *app) *cobra.Command {

@@ -26,6 +26,7 @@ type Config struct {
 	Keys    string            // directory of the keys that sign them
 	State   string            // directory of Holdfast's state
 	Version string            // of Holdfast, for alerts
+	Build   string            // of Holdfast, release and commit, for the record; "" for none
 	Notify  func(line string) // gets alerts, a line each; may be nil
 	Plan    policy.Plan
 }
@@ -73,8 +74,12 @@ func Open(c Config) (*Bus, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("preparing where the head of the log goes: %w", err), b.Close())
 	}
+	detail := map[string]string{"level": string(c.Plan.Record.Level)}
+	if c.Build != "" {
+		detail["build"] = c.Build
+	}
 	b.log, err = audit.Create(c.Log, audit.Options{
-		Session: c.Session, Keys: c.Keys, Anchors: anchors, Failed: b.Fail, Noted: b.dispatch, Detail: map[string]string{"level": string(c.Plan.Record.Level)},
+		Session: c.Session, Keys: c.Keys, Anchors: anchors, Failed: b.Fail, Noted: b.dispatch, Detail: detail,
 	})
 	if err != nil {
 		return nil, errors.Join(&policy.StateError{Dir: c.State, Err: err}, b.Close())

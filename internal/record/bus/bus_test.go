@@ -5,6 +5,7 @@ package bus
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"holdfast.dev/holdfast/internal/floor/event"
@@ -62,4 +63,31 @@ func TestLossIsAnAlert(t *testing.T) {
 	if err != nil || !ended || !alerts["record-drop"] || !alerts["acme-ended"] {
 		t.Errorf("alerts %v, ended %t: %v", alerts, ended, err)
 	}
+}
+
+// TestRecordNamesTheBuild reads the first line of a record.
+func TestRecordNamesTheBuild(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	b, err := Open(Config{Session: "s", Log: dir, State: t.TempDir(), Build: "1.2.3 (commit abc)"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+	found, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range found {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(text), `"build":"1.2.3 (commit abc)"`) {
+			return
+		}
+	}
+	t.Errorf("the build is in none of %q", found)
 }

@@ -31,6 +31,7 @@ var details = []detailRow{
 	{"host", "net.", "Host of the request itself, where it is another than the connection was made to.", "", "", "", false},
 
 	{"format", event.RecordBegin, "Version of the log's format.", "", "", "", false},
+	{"build", event.RecordBegin, "Release and commit of the Holdfast that wrote it.", "", "", "", false},
 	{"sensors", "", "The sensors that see what happens in this run, a comma between; what none of them sees is in no record.", "", "", "", false},
 	{"level", "", "What is recorded: `standard` or `full`.", "", "", "", false},
 	{"home", event.SessionStart, "Home directory of the user outside; inside it has the same path.", "", "", "", false},
