@@ -48,7 +48,7 @@ golang.org/x/sys               floor/sys boundary/native supervise boundary/work
 golang.org/x/term              cli : the user's terminal is touched in one place
 github.com/spf13/cobra         cli : commands and flags
 github.com/spf13/pflag         cli : the flag type of cobra
-go.yaml.in/yaml/v3             policy boundary/workspace detect prove/agent prove/model : what users write, and the lists of protected paths and of detection rules, the drivers of agent programs, scripts of the model
+go.yaml.in/yaml/v3             policy boundary/workspace detect prove/agent prove/model prove/probe : what users write, and the lists of protected paths and of detection rules, the drivers of agent programs, scripts of the model, the rows
 cel.dev/cel-go                 floor/expr : conditions of rules and queries
 golang.org/x/mod               record/audit : signed notes of checkpoints
 github.com/miekg/dns           network : the wire format of name queries
