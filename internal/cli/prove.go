@@ -86,7 +86,7 @@ when it could not be run. With --strict inconclusive rows fail too.`,
 	f.StringArrayVar(&p.except, "except", nil, "with --strict: the row with this ID, or that match this pattern, may prove nothing (repeatable)")
 	f.BoolVarP(&p.verbose, "verbose", "v", false, "print all that was seen of each row")
 	f.BoolVar(&p.list, "list", false, "print the rows that would be played, and play none")
-	cmd.AddCommand(newProveMatrix(a), newProveAblate(a), newProveExposure(a), newProveWatch(a))
+	cmd.AddCommand(newProveMatrix(a), newProveAblate(a), newProveExposure(a), newProveRows(a), newProveWatch(a))
 	return cmd
 }
 
