@@ -18,7 +18,7 @@ import (
 // sampled are rows that another runner plays by their data alone: files that are read
 // and written through links and odd paths, environments, sockets, spellings.
 var sampled = []string{
-	"LNK-001", "LNK-002", "LNK-003", "LNK-006", "LNK-011", "PTH-001", "PTH-003", "PTH-010b", "PTH-010c", "ENV-001", "ENV-002",
+	"LNK-001", "LNK-002", "LNK-003", "LNK-006", "LNK-011", "PTH-001", "PTH-003", "PTH-010b", "PTH-010c", "PTH-012", "ENV-001", "ENV-002", "HST-040c",
 	"IPC-001", "IPC-001c", "IPC-002", "IPC-003b", "IPC-018", "CMD-001", "CMD-003", "CMD-008", "ARG-002b",
 }
 
