@@ -108,15 +108,20 @@ func (l *limit) UnmarshalText(b []byte) error {
 // All is every row, class by class. It panics if the files of this build cannot be
 // read, which a test would have shown.
 func All() []Row {
-	rows, err := loaded()
+	rows, err := bound()
 	if err != nil {
 		panic("probe: " + err.Error())
 	}
-	return slices.Clone(rows)
+	return rows
 }
 
-var loaded = sync.OnceValues(func() (rows []Row, err error) {
-	all, err := entries(true)
+// read gives the entries, which are read once.
+var read = sync.OnceValues(func() ([]rowData, error) { return entries(true) })
+
+// bound makes rows of the entries. What code of theirs keeps for itself belongs to
+// these rows alone.
+func bound() (rows []Row, err error) {
+	all, err := read()
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +136,7 @@ var loaded = sync.OnceValues(func() (rows []Row, err error) {
 		rows = append(rows, r)
 	}
 	return rows, err
-})
+}
 
 // entries reads the files, in the order in which reports have the classes. filled
 // says whether placeholders that mean the same in every world are replaced.

@@ -124,12 +124,14 @@ func runs(commands ...Command) func(*Session) {
 func replaying(dir string, programs ...replay.Program) func(*Session) {
 	return func(s *Session) {
 		s.Run(Command{})
-		for i, p := range programs {
+		var there []replay.Program
+		for _, p := range programs {
 			if dir != "" {
-				programs[i] = p.In(s.World.Path(dir))
+				p = p.In(s.World.Path(dir))
 			}
+			there = append(there, p)
 		}
-		s.Replay(programs...)
+		s.Replay(there...)
 	}
 }
 
