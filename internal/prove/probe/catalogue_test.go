@@ -109,7 +109,7 @@ func TestRowsAreWhole(t *testing.T) {
 
 // TestKnowsNoDefence keeps the examiner from reading the student's notes.
 func TestKnowsNoDefence(t *testing.T) {
-	out, err := exec.Command("go", "list", "-deps", "./inside/prober", ".").Output()
+	out, err := exec.Command("go", "list", "-deps", "../inside/prober", ".").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
