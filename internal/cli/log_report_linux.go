@@ -20,7 +20,7 @@ func matrixRows(ctx context.Context) ([]incident.Row, error) {
 	if err != nil {
 		return nil, nil
 	}
-	printed, err := exec.CommandContext(ctx, path, "rows", "--json").Output()
+	printed, err := exec.CommandContext(ctx, path, "rows", "--record").Output()
 	if err != nil {
 		return nil, fmt.Errorf("asking %s for its rows: %w", path, err)
 	}

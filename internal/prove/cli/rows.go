@@ -30,14 +30,14 @@ type deniedAttempt struct {
 
 func newRowsCommand(a *app) *cobra.Command {
 	var p prover
-	var asJSON bool
+	var recorded bool
 	c := &cobra.Command{
 		Use:     "rows",
-		Short:   "List the rows, and what a record must have of each",
-		Example: "  holdfast prove rows --class exec.git\n  holdfast prove rows --json",
+		Short:   "List the rows, or what a record must have of each",
+		Example: "  holdfast prove rows --class exec.git\n  holdfast prove rows --record",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			if !asJSON {
+			if !recorded {
 				return proveHint(a.listRows(p))
 			}
 			rows, err := p.selection.Rows(probe.All())
@@ -58,6 +58,6 @@ func newRowsCommand(a *app) *cobra.Command {
 	}
 	rowFlags(c, &p)
 	c.Flags().Lookup("unconfined-root").Hidden = true
-	c.Flags().BoolVar(&asJSON, "json", false, "print as JSON, with the attempts")
+	c.Flags().BoolVar(&recorded, "record", false, "print what a record must have of each, as JSON")
 	return c
 }
