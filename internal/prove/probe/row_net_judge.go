@@ -15,14 +15,14 @@ import (
 // Reach is a destination that a row asks to be allowed: as much as can be said
 // of one, and the judge holds the servers outside to it.
 type Reach struct {
-	Host       string // name, *.name, or address
-	Ports      []int
-	Kind       string // tls, http or tcp
-	Methods    []string
-	Paths      []string // exact, or with /** at the end
-	Credential string
-	Internal   bool
-	Inspect    bool
+	Host       string   `yaml:"host" json:"host,omitempty"` // name, *.name, or address
+	Ports      []int    `yaml:"ports" json:"ports,omitempty"`
+	Kind       string   `yaml:"kind" json:"kind,omitempty"` // tls, http or tcp
+	Methods    []string `yaml:"methods" json:"methods,omitempty"`
+	Paths      []string `yaml:"paths" json:"paths,omitempty"` // exact, or with /** at the end
+	Credential string   `yaml:"credential" json:"credential,omitempty"`
+	Internal   bool     `yaml:"internal" json:"internal,omitempty"`
+	Inspect    bool     `yaml:"inspect" json:"inspect,omitempty"`
 }
 
 func (r Reach) names(name string) bool {

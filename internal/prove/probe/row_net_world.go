@@ -24,12 +24,6 @@ type Outside struct {
 	Certificate func(names ...string) tls.Certificate
 }
 
-// publicNet is what a row asks for when it asks for nothing in particular.
-var publicNet = []Reach{
-	{Host: "allowed.test", Ports: []int{80, 8081, 8082}, Kind: "http"}, {Host: "allowed.test", Ports: []int{443}, Kind: "tls"},
-	{Host: "*.wild.test", Ports: []int{443}, Kind: "tls"}, {Host: "*.wild.test", Ports: []int{80}, Kind: "http"},
-}
-
 // The addresses of the servers that rows allow. Every other address is one that
 // no row does.
 var (
@@ -345,3 +339,26 @@ func (n *internet) requests(target string) []visit {
 
 // errDone ends a connection whose server has said all.
 var errDone = errors.New("done")
+
+// never are texts that no allowed server may be sent.
+func never(texts ...string) func(*internet) {
+	return func(n *internet) { n.never = texts }
+}
+
+// owns gives a server its address.
+func owns(addr, name string) func(*internet) {
+	return func(n *internet) { n.own[netip.MustParseAddr(addr)] = name }
+}
+
+// aliased is a name that is answered as an alias of another.
+func aliased(name, of string) func(*internet) {
+	return func(n *internet) { n.alias = map[string]string{name: of} }
+}
+
+// protocols are those that the servers of TLS offer.
+func protocols(names ...string) func(*internet) {
+	return func(n *internet) { n.protocols = names }
+}
+
+// readsNoBody has the servers of TLS leave bodies unread, and keep their connections.
+func readsNoBody(n *internet) { n.unread = true }

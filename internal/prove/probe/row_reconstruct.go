@@ -3,42 +3,17 @@
 package probe
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"net/netip"
+	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"holdfast.dev/holdfast/internal/prove/inside"
 )
-
-// reconstructRows do some hundred and thirty things, each about an object of its own,
-// and ask whether the record tells them.
-func reconstructRows() []Row {
-	given := map[string]string{"W/.env": "A=1\n", "W/sub/.env": "A=2\n", "W/given/dir/x": "x", "W/given/dir2/x": "x", "W/given/dir3/x": "x",
-		"S/sibling/.env": "B=1\n", "S/sibling/src/main.c": "x", "H/notes/private.txt": "x", "H/.docker/config.json": "{}", "O/dir/x": "x", "O/dir2/x": "x", "O/tool": "#!/bin/sh\n", "W/.git/hooks/update": "#!/bin/sh\n"}
-	for c := 'a'; c <= 'y'; c++ {
-		given["W/given/"+string(c)] = "x"
-	}
-	for _, n := range []string{"l1", "l5", "l6", "l7", "c10"} {
-		given["W/given/"+n] = "x"
-	}
-	for _, n := range []string{"l3", "l4", "l8", "l9", "o1", "o2", "o3", "o4", "c2", "c3", "c4", "c6", "c7"} {
-		given["O/"+n] = "x"
-	}
-	for _, n := range []string{"c12", "c13", "c14", "c15"} {
-		given["R/"+n] = "x"
-	}
-	row := func(id, title, level string) Row {
-		return Row{ID: id, Title: title, Refs: []string{"NIST SP 800-92, 2.1"}, Files: given, Setup: func(w *World) error { return w.gitInit("W") },
-			Options: Options{Read: []string{"R"}}, Action: "reconstruct", Timeout: time.Minute, Harmless: "what may be done is done to given files; what is outside is watched by itself",
-			Drive: atLevel(level), Oracle: reconstructed(level, 100), Trace: did("file.write", "W/f-new")}
-	}
-	return []Row{
-		row("HST-501", "many things are done, and the record does not tell them", "standard"),
-		row("HST-501b", "many things are done, and the full record does not tell them", "full"),
-	}
-}
 
 // atLevel has the target record at a level.
 func atLevel(level string) func(*Session) {
@@ -269,5 +244,44 @@ func (t *Told) add(promised, right bool) {
 		t.Right++
 	default:
 		t.Done++
+	}
+}
+
+// unnamedHost is one that no rule has, and that a human grants.
+const unnamedHost = inside.Granted + ".unnamed.test"
+
+// withUnnamedHost makes the network, and has the command be called as an agent is.
+func withUnnamedHost(w *World) error {
+	return errors.Join(network(func(n *internet) {
+		at := addrs("93.184.215.17")
+		n.zone[unnamedHost] = func(int) []netip.Addr { return at }
+		n.own[at[0]] = unnamedHost
+	})(w), namedLikeAnAgent(w))
+}
+
+// answeredAtLevel is atLevel under a policy, with a human who answers.
+func answeredAtLevel(level, policy string) func(*Session) {
+	return func(s *Session) {
+		w, t := s.World, s.Target
+		defer func() { s.Target = t }()
+		s.Row.Options = Options{} // the policy has them
+		path := w.B + "/deeds.yaml"
+		if err := os.WriteFile(path, []byte(policy), 0o600); err != nil {
+			s.Fail(err)
+			return
+		}
+		if f, ok := t.(Flagger); ok {
+			s.Target = f.With("--policy", path)
+		}
+		if human, ok := t.(Consenting); ok {
+			ctx, cancel := context.WithCancel(s.ctx)
+			ended := make(chan struct{})
+			go func() {
+				defer close(ended)
+				human.Answering(ctx, w, map[string]bool{inside.Granted: true, inside.Refused: false})
+			}()
+			defer func() { cancel(); <-ended }()
+		}
+		atLevel(level)(s)
 	}
 }
