@@ -61,7 +61,7 @@ func newRowsCommand(a *app) *cobra.Command {
 	}
 	rowFlags(c, &p)
 	c.Flags().BoolVar(&asJSON, "json", false, "print the data of all rows as JSON, for a runner of your own (docs/formats/rows.md)")
-	c.MarkFlagsMutuallyExclusive("json", "record")
 	c.Flags().BoolVar(&recorded, "record", false, "print what a record must have of each, as JSON")
+	c.MarkFlagsMutuallyExclusive("json", "record")
 	return c
 }
