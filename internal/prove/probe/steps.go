@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
@@ -76,10 +77,12 @@ func removed(templates ...string) func(*World) error {
 	}
 }
 
-// hardLink gives a file a second name, which may hold the token of the first.
+// hardLink gives a file a second name. That name holds a token if the file does.
 func hardLink(file, name string) func(*World) error {
 	return func(w *World) error {
-		w.Holds(w.Path(name))
+		if w.homes[filepath.Clean(w.Path(file))] {
+			w.Holds(w.Path(name))
+		}
 		return os.Link(w.Path(file), w.Path(name))
 	}
 }
