@@ -24,7 +24,7 @@ func (n *internet) stream(body io.Reader) {
 	buf := make([]byte, 4096)
 	for {
 		l, err := body.Read(buf)
-		n.told(buf[:l])
+		n.recordRaw(buf[:l])
 		n.arrived()
 		if err != nil {
 			return

@@ -55,7 +55,7 @@ type internet struct {
 	// silent says that no name but those of the controls may be asked for.
 	silent bool
 	// lent are values that an allowed server may be sent only as lentTo says.
-	lent map[string]func(visit) bool
+	lent map[string]func(arrival) bool
 	// protocols are what the servers of TLS offer; nil for all.
 	protocols []string
 	// unread says that the servers of TLS leave bodies unread, and keep their
@@ -70,16 +70,16 @@ type internet struct {
 
 	serving []func() // begun when the set-up has said all of the above
 
-	mu      sync.Mutex
-	raw     []string // what was said to servers without a protocol, one a connection
-	visits  []visit
-	queries []query
-	strange []string
-	heard   []byte
+	mu       sync.Mutex
+	raw      []string // what was said to servers without a protocol, one a connection
+	arrivals []arrival
+	queries  []query
+	strange  []string
+	heard    []byte
 }
 
-// visit is one request, or one connection that carried none.
-type visit struct {
+// arrival is one request, or one connection that carried none.
+type arrival struct {
 	to             netip.AddrPort
 	from           string
 	name           string // of the server
@@ -291,14 +291,14 @@ func (n *internet) server(at netip.AddrPort) (name string, ok bool) {
 	})
 }
 
-func (n *internet) record(v visit) {
+func (n *internet) record(v arrival) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.visits = append(n.visits, v)
+	n.arrivals = append(n.arrivals, v)
 }
 
-// told keeps what was said to a server that has no protocol.
-func (n *internet) told(b []byte) {
+// recordRaw records what was sent to a server that has no protocol.
+func (n *internet) recordRaw(b []byte) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.raw = append(n.raw, string(b))
@@ -325,11 +325,11 @@ func (n *internet) asked(name string) int {
 }
 
 // requests are those that an allowed server got whose target begins so.
-func (n *internet) requests(target string) []visit {
+func (n *internet) requests(target string) []arrival {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	var out []visit
-	for _, v := range n.visits {
+	var out []arrival
+	for _, v := range n.arrivals {
 		if v.method != "" && strings.HasPrefix(v.target, target) {
 			out = append(out, v)
 		}

@@ -140,7 +140,7 @@ func lend(w *World) error {
 	value := w.Token(lentName)
 	w.Env = append(w.Env, lentSecret.Env+"="+value)
 	right := "Authorization: Bearer " + value + "\r\n"
-	n.lent = map[string]func(visit) bool{value: func(v visit) bool {
+	n.lent = map[string]func(arrival) bool{value: func(v arrival) bool {
 		return v.name == lentSecret.Host && v.to.Port() == 443 && strings.Count(v.head+v.target+v.body, value) == 1 && strings.Contains(v.head, right)
 	}}
 	return nil

@@ -188,7 +188,7 @@ func (n Runner) judge(s *Session, res *Result) {
 		said := parse(o)
 		res.Said = append(append(res.Said, said.attempts...), said.claims...)
 	}
-	res.Denials, res.Told = s.World.denials(res.Said), s.World.told
+	res.Denials, res.Coverage = s.World.denials(res.Said), s.World.coverage
 	through := slices.DeleteFunc(slices.Clone(res.Effects), func(e string) bool { return strings.HasPrefix(e, notRecorded) })
 	res.Verdict, res.Reason = judge(known(s.Row, s.Target), s.obs, through)
 	if res.Verdict == Held && len(res.Effects) > 0 {

@@ -20,25 +20,25 @@ import (
 	"holdfast.dev/holdfast/internal/prove/agent"
 )
 
-// crew are the processes of a trial. This one is the first of the namespace, and
+// children are the processes of a trial. This one is the first of the namespace, and
 // those whose parents have ended are its children.
-type crew struct {
+type children struct {
 	mu    sync.Mutex
 	known []int // processes that somebody here waits for; guarded by mu
 }
 
-func newCrew() *crew {
-	c := &crew{}
+func newChildren() *children {
+	c := &children{}
 	go func() {
 		for range time.Tick(100 * time.Millisecond) {
-			c.bury()
+			c.reap()
 		}
 	}()
 	return c
 }
 
 // start starts cmd as one that is waited for.
-func (c *crew) start(cmd *exec.Cmd) error {
+func (c *children) start(cmd *exec.Cmd) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	err := cmd.Start()
@@ -48,8 +48,8 @@ func (c *crew) start(cmd *exec.Cmd) error {
 	return err
 }
 
-// bury ends the existence of processes whose parents have ended before them.
-func (c *crew) bury() {
+// reap waits for processes that have ended after their parents.
+func (c *children) reap() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, one := range processes() {
@@ -122,7 +122,7 @@ const (
 
 // start starts the agent, and waits until it ends. It says why it ended early, and
 // the end of what it printed.
-func (t task) start(ctx context.Context, c *crew, p *play) (ended, said string) {
+func (t task) start(ctx context.Context, c *children, p *play) (ended, said string) {
 	if err := write(t.Launch); err != nil {
 		return "its files could not be written: " + err.Error(), ""
 	}
@@ -230,7 +230,7 @@ const backLimit = 20 * time.Second
 
 // comeBack does what a human does who comes back to the machine: looks at the
 // workspace, opens a shell, and starts the agent again.
-func (t task) comeBack(ctx context.Context, c *crew) {
+func (t task) comeBack(ctx context.Context, c *children) {
 	human := func(l agent.Launch) {
 		ctx, cancel := context.WithTimeout(ctx, backLimit)
 		defer cancel()

@@ -21,8 +21,8 @@ import (
 // startLimit is how long a worker may take to make its network; a variable for tests.
 var startLimit = 20 * time.Second
 
-// crew is a worker as its pool sees it.
-type crew struct {
+// workerProcess is a worker that its pool started.
+type workerProcess struct {
 	dir   string // where it makes its worlds
 	cmd   *exec.Cmd
 	in    io.WriteCloser
@@ -33,13 +33,13 @@ type crew struct {
 	ended chan error // has what Wait returned
 }
 
-// hire starts a worker that makes its worlds in dir, and waits until it is ready.
-func hire(ctx context.Context, program []string, dir string) (*crew, error) {
+// startWorker starts a worker that makes its worlds in dir, and waits until it is ready.
+func startWorker(ctx context.Context, program []string, dir string) (*workerProcess, error) {
 	cmd, err := netlab.Command(context.WithoutCancel(ctx), nil, program...)
 	if err != nil {
 		return nil, err
 	}
-	c := &crew{dir: dir, cmd: cmd, words: &tail{}}
+	c := &workerProcess{dir: dir, cmd: cmd, words: &tail{}}
 	cmd.Stderr, cmd.WaitDelay = c.words, time.Second
 	cmd.SysProcAttr.Setpgid = true // an interrupt of the terminal is for us
 	if c.in, err = cmd.StdinPipe(); err != nil {
@@ -68,7 +68,7 @@ func hire(ctx context.Context, program []string, dir string) (*crew, error) {
 }
 
 // ask has a row played.
-func (c *crew) ask(ctx context.Context, r request, limit time.Duration) (outcome, error) {
+func (c *workerProcess) ask(ctx context.Context, r request, limit time.Duration) (outcome, error) {
 	line, err := json.Marshal(r)
 	if err != nil {
 		return outcome{}, err
@@ -93,7 +93,7 @@ func (c *crew) ask(ctx context.Context, r request, limit time.Duration) (outcome
 const longestAnswer = 64 << 20
 
 // read reads a line of the worker.
-func (c *crew) read(ctx context.Context, into any, limit time.Duration) error {
+func (c *workerProcess) read(ctx context.Context, into any, limit time.Duration) error {
 	if err := c.out.SetReadDeadline(time.Now().Add(limit)); err != nil {
 		return err
 	}
@@ -118,7 +118,7 @@ func (c *crew) read(ctx context.Context, into any, limit time.Duration) error {
 
 // end ends the worker and removes what it had: at once, or so that it may break
 // off its row by itself.
-func (c *crew) end(atOnce bool) error {
+func (c *workerProcess) end(atOnce bool) error {
 	return errors.Join(c.quit(atOnce), probe.RemoveAll(c.dir))
 }
 
@@ -128,7 +128,7 @@ const lastBreath = 200 * time.Millisecond
 
 // quit ends the process. The error says how it died and what it said, unless it
 // ended well or had to be killed in silence.
-func (c *crew) quit(atOnce bool) error {
+func (c *workerProcess) quit(atOnce bool) error {
 	_ = c.in.Close()
 	patience := lastWords + time.Second
 	if atOnce {
