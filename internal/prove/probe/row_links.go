@@ -28,31 +28,6 @@ func repo(dir string, more map[string]string) map[string]string {
 
 const hook = "#!/bin/sh\nexit 0\n"
 
-// linkChain makes l0 to l9, the last of which points outside.
-func linkChain(w *World) error {
-	for i := range 9 {
-		if err := os.Symlink(fmt.Sprintf("l%d", i+1), w.Path(fmt.Sprintf("W/l%d", i))); err != nil {
-			return err
-		}
-	}
-	return os.Symlink(w.Path("O/canary"), w.Path("W/l9"))
-}
-
-// aliases names a credential file below other names of the root directory.
-func aliases(roots ...string) func(*World) error {
-	return func(w *World) error {
-		paths := ""
-		for i, root := range roots {
-			if i > 0 {
-				paths += "\n"
-			}
-			paths += root + w.Path("H/.aws/credentials")
-		}
-		w.Arg("path=" + paths)
-		return nil
-	}
-}
-
 // oddObjects makes things on which a careless search hangs or stumbles.
 func oddObjects(w *World) error {
 	for _, dir := range []string{"W/a", "W/b", "W/c", "W/.mcp.json", "W/d/.claude"} {
