@@ -5,7 +5,7 @@ rows.py ROWS.json TARGET DIR ID... plays rows without a sandbox ("none") or in
 bubblewrap ("bwrap"), in worlds below DIR, and prints the verdict of each as JSON.
 rows.py --inside NONCE ACTION KEY=VALUE... is the part that runs in the sandbox.
 """
-import ctypes, errno, json, os, re, secrets, shutil, signal, socket, stat, subprocess, sys, tempfile, threading, time
+import ctypes, errno, json, os, re, secrets, shutil, signal, socket, stat, subprocess, sys, threading, time
 
 MARK = "changed by a probe\n"
 DENIALS = "EPERM EACCES EROFS ENOENT EXDEV EBUSY ENOSYS ECONNREFUSED ENETUNREACH SIGSYS".split()
@@ -154,7 +154,8 @@ def greeted(kind, addr):
 
 class World:
     def __init__(self, row, base):
-        self.row, self.base, self.nonce = row, tempfile.mkdtemp(prefix=".rows-", dir=base), secrets.token_hex(12)
+        self.row, self.base, self.nonce = row, base + "/.rows-" + secrets.token_hex(4), secrets.token_hex(12)
+        os.mkdir(self.base)
         self.roots = {k: self.base + "/" + k.lower() for k in "WOHR"} | {"S": self.base, "B": self.base}
         self.roots["W"] = self.base + "/" + row.get("workspace", "w")
         self.tokens, self.kept, self.homes, self.env, self.args, self.heard = {}, {}, set(), {}, {}, []
