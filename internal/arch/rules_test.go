@@ -62,7 +62,7 @@ golang.org/x/sys               floor/sys boundary/native supervise boundary/work
 golang.org/x/term              floor/command cli prove/cli : the user's terminal is touched in one place
 github.com/spf13/cobra         floor/command cli prove/cli tools/manual : commands and flags, and the pages about them
 github.com/spf13/pflag         cli prove/cli tools/manual : the flag type of cobra
-go.yaml.in/yaml/v3             policy consent/rules detect prove/agent prove/model : what users write, the examples of rule sets, the list of detection rules, the drivers of agent programs, scripts of the model
+go.yaml.in/yaml/v3             policy consent/rules detect prove/agent prove/model prove/probe : what users write, the examples of rule sets, the list of detection rules, the drivers of agent programs, scripts of the model, the rows
 cel.dev/cel-go                 test : what conditions mean is compared with it
 golang.org/x/mod               record/audit : signed notes of checkpoints
 github.com/miekg/dns           network : the wire format of name queries

@@ -30,13 +30,16 @@ type deniedAttempt struct {
 
 func newRowsCommand(a *app) *cobra.Command {
 	var p prover
-	var recorded bool
+	var recorded, asJSON bool
 	c := &cobra.Command{
 		Use:     "rows",
 		Short:   "List the rows, or what a record must have of each",
-		Example: "  holdfast prove rows --class exec.git\n  holdfast prove rows --record",
+		Example: "  holdfast prove rows --class exec.git\n  holdfast prove rows --json >rows.json",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
+			if asJSON {
+				return probe.WriteRows(a.Stdout)
+			}
 			if !recorded {
 				return proveHint(a.listRows(p))
 			}
@@ -57,6 +60,8 @@ func newRowsCommand(a *app) *cobra.Command {
 		},
 	}
 	rowFlags(c, &p)
+	c.Flags().BoolVar(&asJSON, "json", false, "print the data of all rows as JSON, for a runner of your own (docs/formats/rows.md)")
 	c.Flags().BoolVar(&recorded, "record", false, "print what a record must have of each, as JSON")
+	c.MarkFlagsMutuallyExclusive("json", "record")
 	return c
 }

@@ -21,7 +21,7 @@ import (
 type Pool struct {
 	program     []string
 	dir, prober string
-	slots       chan *crew
+	slots       chan *workerProcess
 
 	// World is the one that they play in; the zero value is the default one.
 	World World
@@ -38,7 +38,7 @@ type Pool struct {
 // needed. program is the command line that runs [Worker]. Worlds are made below
 // dir, with the static program prober.
 func NewPool(program []string, dir, prober string, n int) *Pool {
-	p := &Pool{program: slices.Clone(program), dir: dir, prober: prober, slots: make(chan *crew, max(n, 1))}
+	p := &Pool{program: slices.Clone(program), dir: dir, prober: prober, slots: make(chan *workerProcess, max(n, 1))}
 	for range cap(p.slots) {
 		p.slots <- nil
 	}
@@ -58,7 +58,7 @@ func (p *Pool) Play(ctx context.Context, t probe.Target, r probe.Row) probe.Resu
 		res.Reason = "not played: " + err.Error()
 		return res
 	}
-	var c *crew
+	var c *workerProcess
 	select {
 	case c = <-p.slots:
 	case <-ctx.Done():
@@ -95,7 +95,7 @@ func (p *Pool) limit(r probe.Row) time.Duration {
 
 // start starts a worker. Where the first one cannot start none can, and that is
 // not tried again for every row.
-func (p *Pool) start(ctx context.Context) (*crew, error) {
+func (p *Pool) start(ctx context.Context) (*workerProcess, error) {
 	p.mu.Lock()
 	broken := p.broken
 	p.mu.Unlock()
@@ -107,9 +107,9 @@ func (p *Pool) start(ctx context.Context) (*crew, error) {
 		return nil, err
 	}
 	err = os.Chmod(dir, 0o755) // a target may run as another user
-	var c *crew
+	var c *workerProcess
 	if err == nil {
-		c, err = hire(ctx, p.program, dir)
+		c, err = startWorker(ctx, p.program, dir)
 	}
 	if err != nil {
 		err = errors.Join(err, os.Remove(dir))
@@ -126,7 +126,7 @@ func (p *Pool) start(ctx context.Context) (*crew, error) {
 // Close ends the workers, which are idle or whose rows are being broken off, and
 // removes what they had. Nothing can be played afterwards.
 func (p *Pool) Close() error {
-	var all []*crew
+	var all []*workerProcess
 	for range cap(p.slots) {
 		all = append(all, <-p.slots)
 	}

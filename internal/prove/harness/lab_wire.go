@@ -40,23 +40,23 @@ type reply struct {
 
 // outcome is a [probe.Result] without its row, which has functions.
 type outcome struct {
-	Target  string
-	Verdict probe.Verdict
-	Reason  string
-	Missing bool
-	Effects []string
-	Said    []inside.Report
-	Denials []string
-	Told    map[string]probe.Told
-	Took    time.Duration
+	Target   string
+	Verdict  probe.Verdict
+	Reason   string
+	Missing  bool
+	Effects  []string
+	Said     []inside.Report
+	Denials  []string
+	Coverage map[string]probe.Coverage
+	Took     time.Duration
 }
 
 func outcomeOf(r probe.Result) outcome {
-	return outcome{Target: r.Target, Verdict: r.Verdict, Reason: r.Reason, Missing: r.Missing, Effects: r.Effects, Said: r.Said, Denials: r.Denials, Told: r.Told, Took: r.Took}
+	return outcome{Target: r.Target, Verdict: r.Verdict, Reason: r.Reason, Missing: r.Missing, Effects: r.Effects, Said: r.Said, Denials: r.Denials, Coverage: r.Coverage, Took: r.Took}
 }
 
 func (o outcome) result(r probe.Row) probe.Result {
-	return probe.Result{Row: r, Target: o.Target, Verdict: o.Verdict, Reason: o.Reason, Missing: o.Missing, Effects: o.Effects, Said: o.Said, Denials: o.Denials, Told: o.Told, Took: o.Took}
+	return probe.Result{Row: r, Target: o.Target, Verdict: o.Verdict, Reason: o.Reason, Missing: o.Missing, Effects: o.Effects, Said: o.Said, Denials: o.Denials, Coverage: o.Coverage, Took: o.Took}
 }
 
 // namedTarget is a target as another process makes it again.

@@ -22,8 +22,8 @@ import (
 // changed for itself: [Machine].
 const MachineCommand = "prove-machine"
 
-// errand is what a process of MachineCommand is sent to do.
-type errand struct {
+// machineTask says what a process of MachineCommand plays, and where.
+type machineTask struct {
 	Rows    []string    `json:"rows"`
 	Target  namedTarget `json:"target"`
 	World   string      `json:"world"`
@@ -43,7 +43,7 @@ func (o Options) elsewhere(ctx context.Context, rows []probe.Row) ([]probe.Resul
 	if err != nil {
 		return nil, err
 	}
-	out := errand{Target: target, World: o.World.Name, Dir: o.Place.Dir, Prober: o.Place.Prober, Worker: o.Worker, Workers: o.workers()}
+	out := machineTask{Target: target, World: o.World.Name, Dir: o.Place.Dir, Prober: o.Place.Prober, Worker: o.Worker, Workers: o.workers()}
 	byID := map[string]probe.Row{}
 	for _, r := range rows {
 		out.Rows = append(out.Rows, r.ID)
@@ -53,7 +53,7 @@ func (o Options) elsewhere(ctx context.Context, rows []probe.Row) ([]probe.Resul
 	if err != nil {
 		return nil, err
 	}
-	c, err := o.send(ctx, line)
+	c, err := o.startMachine(ctx, line)
 	if err != nil {
 		return nil, err
 	}
@@ -93,8 +93,8 @@ func inOrder(rows []probe.Row, got map[string]probe.Result, target string) []pro
 	return all
 }
 
-// sent is a process of MachineCommand.
-type sent struct {
+// machineProcess is a process of MachineCommand.
+type machineProcess struct {
 	in      io.WriteCloser // its end is that of the process
 	results *os.File
 	said    *tail
@@ -102,9 +102,9 @@ type sent struct {
 	stop    func() bool
 }
 
-// send starts a process of MachineCommand, and says what it is to do. When ctx ends,
+// startMachine starts a process of MachineCommand and writes its task. When ctx ends,
 // so does the process.
-func (o Options) send(ctx context.Context, line []byte) (c sent, err error) {
+func (o Options) startMachine(ctx context.Context, line []byte) (c machineProcess, err error) {
 	cmd := o.World.made.Command(slices.Concat(o.Machine, []string{string(o.World.made), o.Place.Dir})...)
 	c.said = &tail{}
 	cmd.Stderr = c.said
@@ -153,7 +153,7 @@ func Machine(ctx context.Context, args []string, in io.Reader, out io.Writer) er
 	if len(args) == 2 {
 		return probe.Machine(args[0]).Enter(args[1], []string{os.Args[0], MachineCommand})
 	}
-	var e errand
+	var e machineTask
 	read := json.NewDecoder(in)
 	if err := read.Decode(&e); err != nil {
 		return fmt.Errorf("reading what to play: %w", err)
@@ -162,13 +162,13 @@ func Machine(ctx context.Context, args []string, in io.Reader, out io.Writer) er
 	defer cancel()
 	go func() {
 		defer cancel() // who sent us is gone, or wants an end
-		_ = read.Decode(new(errand))
+		_ = read.Decode(new(machineTask))
 	}()
 	return e.play(ctx, json.NewEncoder(out))
 }
 
 // play plays what was sent, and says each result as it comes.
-func (e errand) play(ctx context.Context, say *json.Encoder) error {
+func (e machineTask) play(ctx context.Context, say *json.Encoder) error {
 	target, err := e.Target.target()
 	if err != nil {
 		return err

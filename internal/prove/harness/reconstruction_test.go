@@ -36,9 +36,9 @@ func TestReconstructionIsCurrent(t *testing.T) {
 			if world == DefaultWorld {
 				testenv.Need(t, testenv.FUSE, nil)
 			}
-			page := readTold(t)
+			page := readCoverage(t)
 			now := maps.Clone(page.cells)
-			for level, kinds := range playTold(t, world) {
+			for level, kinds := range playCoverage(t, world) {
 				page.take(world, level, kinds)
 			}
 			if *update {
@@ -54,14 +54,14 @@ func TestReconstructionIsCurrent(t *testing.T) {
 	}
 }
 
-// playTold plays the rows in a world, and says how much was told by level and kind.
-func playTold(t *testing.T, name string) map[string]map[string]probe.Told {
+// playCoverage plays the rows in a world, and says how much was recorded by level and kind.
+func playCoverage(t *testing.T, name string) map[string]map[string]probe.Coverage {
 	worlds, err := WorldsNamed(name)
 	if err != nil {
 		t.Fatal(err)
 	}
 	program := testenv.Binary(t)
-	told := map[string]map[string]probe.Told{"standard": {}, "full": {}}
+	told := map[string]map[string]probe.Coverage{"standard": {}, "full": {}}
 	o := Options{Target: targets.Holdfast{Path: program}, Select: Selection{IDs: []string{"HST-50[123]*"}}, Place: place(t), World: worlds[0],
 		Worker: []string{testenv.Prove(t), WorkerCommand}, Machine: []string{testenv.Prove(t), MachineCommand}}
 	o.Progress = func(_, _ int, r probe.Result) {
@@ -72,7 +72,7 @@ func playTold(t *testing.T, name string) map[string]map[string]probe.Told {
 		if strings.HasSuffix(r.Row.ID, "b") {
 			level = "full"
 		}
-		for kind, of := range r.Told {
+		for kind, of := range r.Coverage {
 			told[level][kind] = sum(told[level][kind], of)
 		}
 	}
@@ -85,24 +85,24 @@ func playTold(t *testing.T, name string) map[string]map[string]probe.Told {
 	return told
 }
 
-func sum(a, b probe.Told) probe.Told {
-	return probe.Told{Done: a.Done + b.Done, Right: a.Right + b.Right, Beyond: a.Beyond + b.Beyond}
+func sum(a, b probe.Coverage) probe.Coverage {
+	return probe.Coverage{Done: a.Done + b.Done, Right: a.Right + b.Right, Beyond: a.Beyond + b.Beyond}
 }
 
 // allKinds is the last line of the table.
 const allKinds = "**all**"
 
-// toldPage is the table of reconstruction.
-type toldPage struct {
+// coveragePage is the table of reconstruction.
+type coveragePage struct {
 	cells map[string][]string // by kind: how many things, and a column each
 }
 
-func readTold(t *testing.T) *toldPage {
+func readCoverage(t *testing.T) *coveragePage {
 	text, err := os.ReadFile(reconstruction)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &toldPage{cells: map[string][]string{}}
+	p := &coveragePage{cells: map[string][]string{}}
 	for line := range strings.Lines(string(text)) {
 		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
 		for i := range cells {
@@ -116,14 +116,14 @@ func readTold(t *testing.T) *toldPage {
 }
 
 // take puts the figures of a world and a level into the table.
-func (p *toldPage) take(world, level string, kinds map[string]probe.Told) {
+func (p *coveragePage) take(world, level string, kinds map[string]probe.Coverage) {
 	column := 0
 	for i, c := range toldColumns {
 		if c.world == world && c.level == level {
 			column = i + 1
 		}
 	}
-	all := probe.Told{}
+	all := probe.Coverage{}
 	for _, told := range kinds {
 		all = sum(all, told)
 	}
@@ -146,7 +146,7 @@ func (p *toldPage) take(world, level string, kinds map[string]probe.Told) {
 }
 
 // write writes the table with the kinds in order, and the sum last.
-func (p *toldPage) write(t *testing.T) {
+func (p *coveragePage) write(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("| kind | things |")
 	for _, c := range toldColumns {

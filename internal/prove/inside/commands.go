@@ -5,6 +5,7 @@ package inside
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -35,27 +36,32 @@ func commandsActions() map[string]Action {
 // started, and {N} its name; {LD} is the dynamic loader, {Q} the name to ask for, {E} and {EE}
 // the way from {D} to {S}, escaped once and twice.
 type Trick struct {
-	Name   string
-	Argv   []string
-	Stdin  string
-	Env    []string
-	Files  map[string]string // made below {D} before; executable when they begin with #!
-	Before string            // run by sh in {D} before, which must work
-	Repo   bool              // {D} is a git repository with a commit
-	Effect Effect
-	Target string // the file that appears where {X} is not what the program makes
+	Name   string            `yaml:"name" json:"name,omitempty"`
+	Argv   []string          `yaml:"argv" json:"argv,omitempty"`
+	Stdin  string            `yaml:"stdin" json:"stdin,omitempty"`
+	Env    []string          `yaml:"env" json:"env,omitempty"`
+	Files  map[string]string `yaml:"files" json:"files,omitempty"`   // made below {D} before; executable when they begin with #!
+	Before string            `yaml:"before" json:"before,omitempty"` // run by sh in {D} before, which must work
+	Repo   bool              `yaml:"repo" json:"repo,omitempty"`     // {D} is a git repository with a commit
+	Effect Effect            `yaml:"effect" json:"effect,omitempty"`
+	Target string            `yaml:"target" json:"target,omitempty"` // the file that appears where {X} is not what the program makes
+
+	// What a record is to say of it, where that is not the file that it makes: the
+	// directory that it asks for, and that it asks by stat(2) alone.
+	Asks   string `yaml:"asks" json:"asks,omitempty"`
+	ByStat bool   `yaml:"by_stat" json:"by_stat,omitempty"`
 }
 
 // Effect is what a trick is after.
-type Effect int
+type Effect string
 
 // The effects.
 const (
-	Makes   Effect = iota // a file
-	Prints                // the content of a file
-	Dials                 // a service
-	Appends               // a line to a file
-	Asks                  // for the address of a name
+	Makes   Effect = ""        // a file
+	Prints  Effect = "prints"  // the content of a file
+	Dials   Effect = "dials"   // a service
+	Appends Effect = "appends" // a line to a file
+	Asks    Effect = "asks"    // for the address of a name
 )
 
 // stage is where a trick is played.
@@ -67,14 +73,28 @@ type stage struct {
 	heard                           func() bool
 }
 
-// tricks plays the set that the argument "set" names.
+// spellings are the tricks of the row, which stand in the file that the argument of
+// that name gives.
+func spellings(p *Probe) (all []Trick, err error) {
+	b, err := os.ReadFile(p.Arg("spellings"))
+	if err == nil {
+		err = json.Unmarshal(b, &all)
+	}
+	return all, err
+}
+
+// tricks plays the spellings of the row.
 func tricks(p *Probe) {
 	// A shim of a version manager before the program is not what is tried.
 	if err := os.Setenv("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:"+os.Getenv("PATH")); err != nil {
 		p.Control("set the path", func() error { return err })
 		return
 	}
-	set := Tricks(p.Arg("set"))
+	set, err := spellings(p)
+	if err != nil {
+		p.Control("read the spellings", func() error { return err })
+		return
+	}
 	seed := p.In("W", "tricks", "seed")
 	if slices.ContainsFunc(set, func(t Trick) bool { return t.Repo }) {
 		if err := seedRepository(seed); err != nil {

@@ -28,59 +28,15 @@ func consentActions() map[string]Action {
 	return all
 }
 
-// consentTricks start git's push in ways in which a rule that knows how it is
-// usually called would not see it. What they are after is a branch in a repository
-// that may be written.
-func consentTricks() []Trick {
-	return []Trick{
-		pushing("copied", "cp $(command -v git) ./g && ./g push"),
-		pushing("copied-elsewhere", "cp $(command -v git) $TMPDIR/ls && $TMPDIR/ls push"),
-		pushing("linked", "ln -s $(command -v git) ./x && ./x push"),
-		pushing("through-proc", "/proc/self/root$(command -v git) push"),
-		pushing("through-cwd", "cd / && .$(command -v git) -C {D} push"),
-		pushing("by-loader", "{LD} $(command -v git) push"),
-		pushing("by-loader-with-options", "{LD} --inhibit-cache --library-path /lib:/usr/lib $(command -v git) push"),
-		pushing("by-loader-of-a-copy", "cp $(command -v git) ./g && {LD} ./g push"),
-		pushing("by-loader-of-a-link", "ln -s $(command -v git) ./l && {LD} ./l push"),
-		pushing("by-loader-of-a-descriptor", "exec 7<$(command -v git); {LD} /proc/self/fd/7 push"),
-		pushing("by-copied-loader-of-a-script", "cp {LD} z && cp $(command -v git) g && printf '#!./z ./g\\n' >push && chmod +x push && python3 -c 'import os; os.execv(\"push\", [\"x\", \"origin\", \"HEAD\"])'"),
-		pushing("copied-to-shared-memory", "cp $(command -v git) /dev/shm/ls && /dev/shm/ls push; rm -f /dev/shm/ls"),
-		pushing("by-a-guess", "git -c help.autocorrect=immediate puhs"),
-		pushing("by-a-guess-in-file", "git config help.autocorrect immediate; git pushx"),
-		pushing("other-first-word", "exec -a ls git push"),
-		pushing("no-first-word", "exec -a '' git push"),
-		pushing("by-nice", "nice -n 5 git push"),
-		pushing("by-timeout", "timeout 15 git push"),
-		pushing("by-setsid", "setsid -w git push"),
-		pushing("by-sh-c", `sh -c 'g""it pu"sh"'`),
-		pushing("by-stdin", "echo 'git push' | sh"),
-		pushing("by-file", "echo 'exec git push' >s; sh s"),
-		pushing("by-script", "printf '#!/bin/sh\\nexec git push\\n' >s; chmod +x s; ./s"),
-		pushing("by-nested-script", "printf '#!/bin/sh\\nexec git push\\n' >s; chmod +x s; printf '#!./s\\n' >t; chmod +x t; ./t"),
-		pushing("by-descriptor", "exec 7<$(command -v git); /proc/self/fd/7 push"),
-		pushing("by-memory", `python3 -c 'import os,shutil; f=os.memfd_create("g"); os.write(f, open(shutil.which("git"),"rb").read()); os.execv("/proc/self/fd/%d" % f, ["git","push"])'`),
-		pushing("by-alias-in-file", "git config alias.p push; git p"),
-		pushing("by-alias-of-alias", "git -c alias.a=b -c 'alias.b=push origin' a HEAD"),
-		pushing("by-shell-alias", "git -c 'alias.p=!f() { git \"$@\"; }; f push' p"),
-		pushing("by-exec-path", "mkdir e; ln -s $(git --exec-path)/* e/; git --exec-path=$PWD/e push"),
-		pushing("by-receive-pack", "git push --receive-pack='git receive-pack' origin HEAD"),
-		pushing("by-send-pack-program", "$(git --exec-path)/git-send-pack {Y}/r.git HEAD:refs/heads/{N}"),
-		pushing("by-url", "git push file://{Y}/r.git HEAD:refs/heads/{N}"),
-		pushing("by-ext", "git -c protocol.ext.allow=always push \"ext::git-receive-pack {Y}/r.git\" HEAD:refs/heads/{N}"),
-		pushing("by-bisect", "git stash -q; for i in 1 2 3 4; do git commit -q --allow-empty -m $i; done; git bisect start HEAD HEAD~4 >/dev/null && git bisect run git push origin HEAD:refs/heads/{N}"),
-		pushing("by-submodule", "git -c 'alias.p=!git -C {D} push' -C / p"),
-		pushing("many-options", "git $(printf -- '--literal-pathspecs %.0s' $(seq 500)) push"),
-	}
-}
-
-// pushes plays the sets that the argument "sets" names, without a rehearsal: what
-// may be written is what is to be kept from being pushed to.
+// pushes plays the spellings of the row, without a rehearsal: what may be written is
+// what is to be kept from being pushed to.
 func pushes(p *Probe) {
 	seed := p.In("W", "pushes", "seed")
 	p.Control("commit", func() error { return seedRepository(seed) })
-	var all []Trick
-	for set := range strings.SplitSeq(p.Arg("sets"), ",") {
-		all = append(all, Tricks(set)...)
+	all, err := spellings(p)
+	if err != nil {
+		p.Control("read the spellings", func() error { return err })
+		return
 	}
 	type outcome struct {
 		worked bool
@@ -268,3 +224,11 @@ func asksForMore(p *Probe) {
 }
 
 func bytesDenied(out []byte) bool { return strings.Contains(strings.ToLower(string(out)), "denied") }
+
+// pushing is a line that pushes to a repository outside; the branch has the
+// name of the trick.
+func pushing(name, line string) Trick {
+	return Trick{Name: name, Argv: []string{"bash", "-c", line}, Repo: true, Target: "{Y}/r.git/refs/heads/{N}",
+		Before: "[ -d {Y}/r.git ] || { git init -q --bare {Y}/{N}.git && mv -nT {Y}/{N}.git {Y}/r.git; } 2>/dev/null || :; " +
+			"git config remote.origin.url {Y}/r.git; git config push.default current; git checkout -q -b {N}"}
+}

@@ -105,7 +105,7 @@ func trace(p *Probe) {
 	}
 	aims := []int{pid}
 	if unix.Kill(pid, 0) == unix.ESRCH {
-		// A process namespace of our own: its first process is no stranger's.
+		// A process namespace of our own: its first process belongs to this run.
 		aims = append(aims, 1, os.Getppid())
 	}
 	for _, aim := range aims {

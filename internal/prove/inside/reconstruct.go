@@ -38,8 +38,8 @@ type Deed struct {
 	status func(error) string
 }
 
-// Told is the name of the note that has a deed.
-const Told = "deed"
+// DeedNote is the name of the note that has a deed.
+const DeedNote = "deed"
 
 // reconstruct does what needs no network and nobody who answers.
 func reconstruct(p *Probe) {
@@ -69,7 +69,7 @@ func tellAll(p *Probe, deeds []Deed) {
 		if err != nil {
 			line = []byte(err.Error())
 		}
-		p.Note(Told, line)
+		p.Note(DeedNote, line)
 	}
 	p.Try("do what is to be told", func() error { return nil })
 }

@@ -12,9 +12,9 @@ import (
 
 // Plant is a file that a program of the human executes or obeys afterwards.
 type Plant struct {
-	At   string // begins with W/ or H/
-	Text string // {trip} stands for a command that leaves a mark with the name of the plant, {head} for the commit of W's main
-	Link string // it is a link to that, and Text is ignored
+	At   string `yaml:"at" json:"at,omitempty"`     // begins with W/ or H/
+	Text string `yaml:"text" json:"text,omitempty"` // {trip} stands for a command that leaves a mark with the name of the plant, {head} for the commit of W's main
+	Link string `yaml:"link" json:"link,omitempty"` // it is a link to that, and Text is ignored
 }
 
 // Name is how the plant calls itself in a mark.

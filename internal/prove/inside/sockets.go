@@ -211,7 +211,7 @@ func announced(p *Probe) {
 }
 
 // findSockets looks for sockets in view, and connects to none of them: those
-// that it finds may be a stranger's.
+// that it finds may belong to another.
 func findSockets(p *Probe) {
 	roots := []string{"/run", "/var/run", "/tmp", "/var/tmp", "/home", "/root", p.Arg("H"), p.Arg("O"), p.Arg("R")}
 	found := 0

@@ -54,16 +54,16 @@ type Observation struct {
 
 // Result is what is known about a row after it was played.
 type Result struct {
-	Row     Row
-	Target  string
-	Verdict Verdict
-	Reason  string          // one sentence
-	Missing bool            // inconclusive because the host, or the target, lacks what the row needs
-	Effects []string        // what was seen from the outside
-	Said    []inside.Report // what the inside said of its attempts; evidence for nothing
-	Denials []string        // how each attempt failed, "ATTEMPT: ERRNO", sorted, without what differs from run to run
-	Told    map[string]Told // of a row that compares a record with what was done: how much it told, by kind
-	Took    time.Duration
+	Row      Row
+	Target   string
+	Verdict  Verdict
+	Reason   string              // one sentence
+	Missing  bool                // inconclusive because the host, or the target, lacks what the row needs
+	Effects  []string            // what was seen from the outside
+	Said     []inside.Report     // what the inside said of its attempts; evidence for nothing
+	Denials  []string            // how each attempt failed, "ATTEMPT: ERRNO", sorted, without what differs from run to run
+	Coverage map[string]Coverage // of a row that compares a record with what was done, by kind
+	Took     time.Duration
 }
 
 // known is r as it is judged for t. What is documented to get through is documented

@@ -49,7 +49,7 @@ func runWithin(cmd *exec.Cmd, w *World) (excess string, err error) {
 // watch looks at what root has started until stop is closed, and once more then, or
 // until it was too much.
 func (l outer) watch(root int, world string, stop <-chan struct{}) string {
-	own := family{world: world, members: map[int]process{}, strangers: map[int]string{}}
+	own := family{world: world, members: map[int]process{}, others: map[int]string{}}
 	tick := time.NewTicker(l.every)
 	defer tick.Stop()
 	for ended := false; !ended; {
@@ -78,10 +78,10 @@ func (l outer) watch(root int, world string, stop <-chan struct{}) string {
 // ended: whoever was seen once stays, and so do those in its group and session,
 // and those whose environment or directory is that of the world.
 type family struct {
-	world     string // in the path of everything of the world
-	since     int64  // when the first of them started, in ticks of the kernel's clock
-	members   map[int]process
-	strangers map[int]string // process that was looked at to when it was started
+	world   string // in the path of everything of the world
+	since   int64  // when the first of them started, in ticks of the kernel's clock
+	members map[int]process
+	others  map[int]string // process that was looked at to when it was started
 }
 
 // process is a line of /proc/N/stat (proc(5)).
@@ -121,10 +121,10 @@ func (f *family) find(root int) {
 // its home there. Each is looked at once.
 func (f *family) marked(p process) bool {
 	begun, err := strconv.ParseInt(p.started, 10, 64)
-	if err != nil || begun < f.since || f.since == 0 || f.strangers[p.pid] == p.started {
+	if err != nil || begun < f.since || f.since == 0 || f.others[p.pid] == p.started {
 		return false
 	}
-	f.strangers[p.pid] = p.started
+	f.others[p.pid] = p.started
 	at := fmt.Sprintf("/proc/%d/", p.pid)
 	if dir, err := os.Readlink(at + "cwd"); err == nil && strings.Contains(dir+"/", f.world) {
 		return p.parent != os.Getpid() // else it is one of ours, such as a git that looks from outside

@@ -28,6 +28,12 @@ func (w *World) arm() {
 	w.Arg("trip=" + strings.TrimSpace(replay.Trip(w.O, w.armed.token, "")))
 }
 
+// arm is a step of a row that plants something.
+func arm(w *World) error {
+	w.arm()
+	return nil
+}
+
 func (w *World) stage() replay.Stage {
 	s := replay.Stage{Prober: w.origin, World: w.B, Work: w.W, Home: w.H, Outside: w.O, Token: w.armed.token}
 	if !paths.Within(w.B, w.S) {
@@ -68,8 +74,8 @@ func (s *Session) Reread(readers ...replay.Reader) {
 func fired(plants ...planted) func(*World, Observation) []string {
 	flagged := map[string]string{}
 	for _, p := range plants {
-		if p.flag != "" {
-			flagged[p.Name()] = p.flag
+		if p.Flag != "" {
+			flagged[p.Name()] = p.Flag
 		}
 	}
 	return func(w *World, o Observation) []string {
@@ -87,27 +93,13 @@ func fired(plants ...planted) func(*World, Observation) []string {
 
 // planted is one payload of a row.
 type planted struct {
-	inside.Plant
-	// flag is the name that the launcher must say at the end if it lets this
+	inside.Plant `yaml:",inline"`
+	// Flag is the name that the launcher must say at the end if it lets this
 	// stand, a template; "" where it may not stand.
-	flag string
-	// never is the reason why no program executes it even without a sandbox.
-	never string
+	Flag string `yaml:"flag" json:"flag,omitempty"`
+	// Never is the reason why no program executes it even without a sandbox.
+	Never string `yaml:"never" json:"never,omitempty"`
 }
-
-// plant is a file that may not be there afterwards, flag one that the launcher
-// must name, and never one that has no effect, and why.
-func plant(at, text string) planted { return planted{Plant: inside.Plant{At: at, Text: text}} }
-
-func flag(at, text string) planted {
-	return planted{Plant: inside.Plant{At: at, Text: text}, flag: at}
-}
-
-func (p planted) named(as string) planted { p.flag = as; return p }
-
-func (p planted) linked(to string) planted { p.Link = to; return p }
-
-func (p planted) inert(why string) planted { p.never = why; return p }
 
 // plantsArg is the argument of the action replay-plant.
 func plantsArg(plants []planted) string {

@@ -2,7 +2,12 @@
 
 package probe
 
-import "time"
+import (
+	"encoding/json"
+	"time"
+
+	"holdfast.dev/holdfast/internal/prove/inside"
+)
 
 // Promise is a line of the threat model that a row tries to break, P1 to P10.
 type Promise string
@@ -47,10 +52,12 @@ type Row struct {
 	Keep   []string // paths that must be the same afterwards: kind, mode, owner, inode, content, times
 	Absent []string // paths that must not exist afterwards
 
-	Action  string   // name of a function of package inside
-	Args    []string // KEY=VALUE for it, VALUE being a template
-	Options Options  // what the target is asked for beyond its default
-	Drive   func(*Session)
+	Action string // name of a function of package inside
+	// Spellings are ways to one wall, which the action tries one after the other.
+	Spellings []inside.Trick
+	Args      []string // KEY=VALUE for it, VALUE being a template
+	Options   Options  // what the target is asked for beyond its default
+	Drive     func(*Session)
 	// Beside is a second run, hostile as well, that is alive in the same workspace
 	// from before the row's own begins until after it has ended and was settled. Its
 	// action makes W/beside when it runs, and ends when W/over is there. nil for none.
@@ -102,28 +109,37 @@ var Denials = []string{
 // Options are what a row asks of a target, in no target's own words. A target
 // that has no way to say one of them must return ErrUnsupported.
 type Options struct {
-	Read      []string // paths outside that are put in view, read-only
-	Write     []string // paths outside that are put in view, writable
-	Hide      []string // paths of the workspace that the command may not read
-	Env       []string // NAME or NAME=VALUE that the command is given
-	Memory    int64    // bytes for everything inside together
-	Processes int64
-	Files     int64         // open descriptors of a process
-	FileSize  int64         // bytes
-	Disk      int64         // bytes of private storage
-	Time      time.Duration // wall clock
-	Terminal  bool          // standard streams of the launcher are a terminal
-	Reach     []Reach       // destinations that are allowed
-	HostPorts []int         // services on the host's loopback that are shown inside
-	Secrets   []Secret      // what may be used and not be known
+	Read      []string      `yaml:"read" json:"read,omitempty"`     // paths outside that are put in view, read-only
+	Write     []string      `yaml:"write" json:"write,omitempty"`   // paths outside that are put in view, writable
+	Hide      []string      `yaml:"hide" json:"hide,omitempty"`     // paths of the workspace that the command may not read
+	Env       []string      `yaml:"env" json:"env,omitempty"`       // NAME or NAME=VALUE that the command is given
+	Memory    int64         `yaml:"memory" json:"memory,omitempty"` // bytes for everything inside together
+	Processes int64         `yaml:"processes" json:"processes,omitempty"`
+	Files     int64         `yaml:"files" json:"files,omitempty"`           // open descriptors of a process
+	FileSize  int64         `yaml:"file_size" json:"file_size,omitempty"`   // bytes
+	Disk      int64         `yaml:"disk" json:"disk,omitempty"`             // bytes of private storage
+	Time      time.Duration `yaml:"time" json:"time,omitempty"`             // wall clock
+	Terminal  bool          `yaml:"terminal" json:"terminal,omitempty"`     // standard streams of the launcher are a terminal
+	Reach     []Reach       `yaml:"reach" json:"reach,omitempty"`           // destinations that are allowed
+	HostPorts []int         `yaml:"host_ports" json:"host_ports,omitempty"` // services on the host's loopback that are shown inside
+	Secrets   []Secret      `yaml:"secrets" json:"secrets,omitempty"`       // what may be used and not be known
+}
+
+// MarshalJSON implements [json.Marshaler]: a time is written as in the files.
+func (o Options) MarshalJSON() ([]byte, error) {
+	type plain Options
+	return json.Marshal(struct {
+		plain
+		Time limit `json:"time,omitzero"`
+	}{plain(o), limit(o.Time)})
 }
 
 // Secret is a variable of the launcher whose value may be used towards one
 // host, in one header, and which the command may not learn.
 type Secret struct {
-	Env    string // the variable, outside, and inside where it may hold a stand-in
-	Host   string
-	Header string // with {} for the value
+	Env    string `yaml:"env" json:"env,omitempty"` // the variable, outside, and inside where it may hold a stand-in
+	Host   string `yaml:"host" json:"host,omitempty"`
+	Header string `yaml:"header" json:"header,omitempty"` // with {} for the value
 }
 
 // Command is one start of the prober.

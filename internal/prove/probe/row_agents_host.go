@@ -16,25 +16,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// agentsHost are what the host's own programs around an agent obey.
-func agentsHost() []Row {
-	return []Row{
-		{ID: "AGT-006", Kind: Host, Promise: "P10", Title: "a text that a link carries is pasted behind the command, and reads like the launcher's flags", Refs: []string{"Claude Code deeplink (0day.click)", "getopt(3)"},
-			Setup: pasted("--rw=O", "--rw", "O", "--ro=H", "--ro", "H", "--policy=O/wide.yaml", "--policy", "O/wide.yaml", "--workspace=O", "--settings=W/evil.json", "--", "--rw=O"),
-			// What is pasted is the command's; a launcher that refuses it is right too.
-			RefusalHolds: true, Action: "both", Args: outsideAndHome},
-		{ID: "AGT-006b", Kind: Host, Promise: "P10", Title: "a variable's value carries words that read like the launcher's flags", Refs: []string{"Claude Code deeplink (0day.click)"},
-			Options: Options{Env: []string{"PROMPT=x --rw=/ --policy=wide.yaml", "OPTIONS=--rw=/\n--rw\n/"}}, RefusalHolds: true, Action: "both", Args: outsideAndHome},
-		{ID: "AGT-011", Kind: Host, Title: "an answer is written where everybody knows, and a link lies there", Refs: []string{"CVE-2026-46406", "CWE-377"},
-			Setup: knownTemp, Harmless: "its temporary directory may be its own", Action: "agent-temp"},
-		{ID: "AGT-011b", Kind: Host, Promise: "P1", Title: "temporary files of the launcher, or of the agent, lie where others read them", Refs: []string{"CVE-2026-46406", "CWE-377"},
-			Setup: watchedTemp, Harmless: "its temporary directory may be its own", Action: "agent-temp", Args: []string{"path=B/tmp/answer.md\nB/tmp/agent/answer.md"}},
-		{ID: "AGT-321", Kind: Sandbox, Promise: "P3", Title: "programs of the project that the user's own settings of agents name are written anew", Refs: []string{"code.claude.com/docs/en/settings", "CVE-2025-54136"},
-			Files: map[string]string{"W/ci/line.sh": hook, "W/srv/it": hook, "W/ci/tell.py": "pass\n"}, Keep: []string{"W/ci/line.sh", "W/srv/it", "W/ci/tell.py"},
-			Setup: ownSettings, Action: "overwrite", Args: []string{"path=W/ci/line.sh\nW/srv/it\nW/ci/tell.py"}},
-	}
-}
-
 // ownSettings are the user's settings of agents, with commands of this project.
 func ownSettings(w *World) error {
 	return errors.Join(
@@ -107,47 +88,6 @@ func (m made) effects() []string {
 }
 
 func (made) received() []byte { return nil }
-
-// agentsDeferred are files that are written inside, and an agent that is
-// started outside, later, in the same project.
-func agentsDeferred() []Row {
-	later := func(id, title string, refs []string, write string) Row {
-		return Row{ID: id, Kind: Host, Promise: "P3", Title: title, Refs: refs, Harmless: "what counts is what the agent outside starts afterwards", Accept: mutateDenials,
-			Drive: thenOutside, Action: "agent-authors", Args: []string{"path=" + write}}
-	}
-	with := func(r Row, files, links map[string]string) Row {
-		r.Files, r.Links, r.Setup = files, links, runnableScripts
-		return r
-	}
-	all := "W/.claude/settings.json\nW/.claude/settings.local.json\nW/.mcp.json\nW/.claude/commands/a.md\nW/.claude/skills/a/SKILL.md\nW/.gemini/settings.json\nW/.gemini/extensions/a/gemini-extension.json\n" +
-		"W/.qwen/settings.json\nW/.cursor/mcp.json\nW/.cursor/hooks.json\nW/.cursor/environment.json\nW/.codex/config.toml\nW/.codex/hooks.json\nW/.vscode/mcp.json\nW/.roo/mcp.json\nW/.amazonq/mcp.json\n" +
-		"W/.amazonq/cli-agents/a.json\nW/.kiro/settings/mcp.json\nW/.copilot/mcp-config.json\nW/.github/hooks/a.json\nW/opencode.json\nW/.opencode/opencode.json"
-	nested := strings.ReplaceAll(all, "W/", "W/packages/deep/")
-	nested = nested + "\n" + strings.ReplaceAll(nested, "W/packages/deep/", "W/packages/new/")
-	settings := "{\"hooks\": {\"SessionStart\": [{\"hooks\": [{\"type\": \"command\", \"command\": \"./scripts/lint.sh\"}]}]}, \"enableAllProjectMcpServers\": true}\n"
-	named := with(later("AGT-010e", "the settings stay, and the script that a hook in them names is written anew", []string{"CVE-2025-54136"}, "W/scripts/lint.sh\nW/tools/server"),
-		map[string]string{"W/.claude/settings.json": settings, "W/.mcp.json": "{\"mcpServers\": {\"a\": {\"command\": \"./tools/server\"}}}\n", "W/scripts/lint.sh": hook, "W/tools/server": hook}, nil)
-	loads := with(later("AGT-010g", "the settings and the script that they name stay, and what that script loads is written anew", []string{"CVE-2025-54136"}, "W/scripts/common.sh"),
-		map[string]string{"W/.claude/settings.json": settings, "W/.mcp.json": "{}\n", "W/scripts/lint.sh": "#!/bin/sh\n. ./scripts/common.sh\n", "W/scripts/common.sh": hook}, nil)
-	loads.Residual = "what a program loads that an agent's settings name is not followed: it is the project's own code, which whoever starts the agent outside runs"
-	deep := with(later("AGT-010b", "an agent writes settings below the top, where the next session begins", []string{"CVE-2025-59536"}, nested), map[string]string{"W/packages/deep/main.go": "package main\n"}, nil)
-	second := later("AGT-010f", "a second name of the settings, that was there before, is written", []string{"link(2)"}, "W/notes/plain.json")
-	second.Setup = func(w *World) error {
-		if err := errors.Join(w.File("W/.claude/settings.json", "{}\n"), w.File("W/notes/keep", "")); err != nil {
-			return err
-		}
-		return os.Link(w.Path("W/.claude/settings.json"), w.Path("W/notes/plain.json"))
-	}
-	return []Row{
-		later("AGT-010", "an agent writes hooks, servers, skills and plug-ins into the project, and the next session is outside", []string{"TNG omac poc_self_skill_escape_test.go", "CVE-2026-25725"}, all),
-		deep,
-		with(later("AGT-010c", "the settings' directory is a link into the project, and what it leads to is written", []string{"github.com/anthropics/claude-code/issues/57266"}, "W/docs/agent/settings.json\nW/docs/agent/commands/a.md"),
-			map[string]string{"W/docs/agent/notes.md": "notes\n"}, map[string]string{"W/.claude": "docs/agent"}),
-		with(later("AGT-010d", "the list of servers is a link into the project, and what it leads to is written, or made", []string{"symlink(7)"}, "W/config/servers.json\nW/config/cursor.json"),
-			map[string]string{"W/.claude/settings.json": settings, "W/config/servers.json": "{}\n"}, map[string]string{"W/.mcp.json": "config/servers.json", "W/.cursor/mcp.json": "../config/cursor.json"}),
-		named, loads, second,
-	}
-}
 
 // runnableScripts makes those files of the project programs that are to be.
 func runnableScripts(w *World) error {

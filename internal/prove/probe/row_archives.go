@@ -4,51 +4,14 @@ package probe
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
+	"time"
 )
-
-const classArchives = "fs.archives"
-
-const unpacked = "the outside looks for what was unpacked"
-
-func archivesRows() []Row {
-	unpack := func(id, title, ref, kind string) Row {
-		return Row{ID: id, Class: classArchives, Kind: Host, Promise: "P2", Title: title, Refs: []string{ref, "tar(5)"},
-			Needs: []string{"tar"}, Harmless: unpacked, Absent: []string{"O/x"},
-			Action: "unpack", Args: []string{"kind=" + kind}}
-	}
-	setuid := unpack("ARC-008", "an archive holds a program that takes its owner's rights, and a pipe", "CVE-2005-2541", "setuid")
-	setuid.Oracle, setuid.Promise = takesRights, "P7"
-	return []Row{
-		unpack("ARC-001", "an entry of an archive climbs out by dot-dot", "zip-slip", "dots"),
-		unpack("ARC-002", "an entry of an archive has an absolute name", "GTFOBins tar", "absolute"),
-		unpack("ARC-004", "an entry of an archive is a hard link to a secret, and the next writes to it", "CVE-2021-32803", "hardlink"),
-		unpack("ARC-005", "an entry of an archive is a link to the outside, and the next goes through it", "CVE-2025-4517", "symlink"),
-		{ID: "ARC-006", Class: classArchives, Core: true, Kind: Host, Promise: "P2",
-			Title:  "what is taken out of the workspace at the end is a link to a secret",
-			Refs:   []string{"github.com/huggingface/sandbox-server/pull/16", "symlink(7)"},
-			Oracle: tokensInRecords, Proof: true,
-			Harmless: takenAway,
-			Bare:     "without a launcher nobody takes anything out of the workspace",
-			Action:   "plant-links", Args: []string{"path=H/.ssh/id_probe\nH/.aws\nO\nO/canary\nH/.netrc"}},
-		{ID: "ARC-006b", Class: classArchives, Kind: Host, Promise: "P10",
-			Title:    "what is taken out of the workspace at the end is a pipe, a socket, a closed directory or a file of 4 GiB of nothing",
-			Refs:     []string{"fifo(7)", "lseek(2)"},
-			Absent:   []string{"W/1/.mcp.json", "W/2/.mcp.json", "W/3/.claude", "W/4/.mcp.json"},
-			Harmless: takenAway,
-			Action:   "plant-odd"},
-		setuid,
-		{ID: "ARC-010", Class: classArchives, Kind: Sandbox, Promise: "P8",
-			Title:   "an archive unpacks to more than the private storage may hold",
-			Refs:    []string{"tmpfs(5) size"},
-			Options: Options{Disk: 64 << 20},
-			Accept:  append([]string{"ENOSPC", "EDQUOT", "EFBIG", "ENOMEM"}, Denials...),
-			Action:  "fill", Args: []string{"path=/tmp\n/var/tmp\n/dev/shm\nH"}},
-	}
-}
 
 // tokensInRecords looks for secrets in what the launcher has put aside.
 func tokensInRecords(w *World, _ Observation) []string {
@@ -66,4 +29,74 @@ func tokensInRecords(w *World, _ Observation) []string {
 		return nil
 	})
 	return out
+}
+
+// What a launcher may use to look through what a run left. The rows leave what took
+// several times as much.
+const (
+	mostSettling  = 10 * time.Second // of processors
+	mostSettled   = 768 * mebi       // of memory
+	mostInterrupt = 15 * time.Second // from an interrupt to the end
+)
+
+// cheap demands that the launcher used little to come to its end.
+func cheap(_ *World, o Observation) (out []string) {
+	if o.Used > mostSettling {
+		out = append(out, fmt.Sprintf("the launcher used %v of processor time", o.Used.Round(time.Millisecond)))
+	}
+	if o.Peak > mostSettled {
+		out = append(out, fmt.Sprintf("the launcher used %d MiB of memory", o.Peak/mebi))
+	}
+	return out
+}
+
+// thenEmptied plays the row and takes the content of the large indexes away, that
+// whoever looks for tokens does not read them.
+func thenEmptied(s *Session) {
+	s.Run(Command{})
+	emptied(s.World)
+}
+
+func emptied(w *World) {
+	large, _ := filepath.Glob(w.Path("W/costly/*/.git/index"))
+	for _, path := range large {
+		_ = os.Remove(path)
+	}
+}
+
+// interrupted plays the row, interrupts the launcher twice when nothing runs inside
+// any more, and looks how long it goes on.
+func interrupted(s *Session) {
+	w := s.World
+	wait := s.Start(Command{})
+	if !w.appears("W/left") {
+		s.Fail(errors.New("nothing was left that could be looked through"))
+	}
+	for end := time.Now().Add(5 * time.Second); len(running(filepath.Base(w.B)+"/")) > 0 && time.Now().Before(end); {
+		time.Sleep(10 * time.Millisecond)
+	}
+	begun := time.Now()
+	for range 2 {
+		time.Sleep(300 * time.Millisecond)
+		for _, pid := range launcherOrCommand(w) {
+			_ = syscall.Kill(pid, syscall.SIGINT)
+		}
+	}
+	wait()
+	if took := time.Since(begun); took > mostInterrupt {
+		w.remembered = fmt.Sprintf("the launcher went on for %v after it was interrupted", took.Round(time.Second))
+	}
+	emptied(w)
+}
+
+// unlooked demands that what was not taken away is named, or the workspace as one
+// that was not looked through.
+func unlooked(templates ...string) func(*World, Observation) []string {
+	each := named(nil, templates...)
+	return func(w *World, o Observation) []string {
+		if saidPaths(o.Stderr)[w.W] {
+			return nil
+		}
+		return each(w, o)
+	}
 }

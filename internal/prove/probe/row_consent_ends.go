@@ -17,25 +17,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// consentEnds are rows of what an approval hands over, and of what is left of it
-// when it has ended.
-func consentEnds() []Row {
-	wrote := Trace{Events: []Attempt{{Action: "file.write", Object: "B/granted", Verdict: "allowed"}}}
-	handed := func(id, title, how string, refs ...string) Row {
-		return Row{ID: id, Title: title, Refs: refs, Oracle: both(sameBut, noted), Drive: approvedWrites,
-			Action: "stretch-write", Args: []string{"path=B/granted", "how=" + how}, Trace: wrote,
-			Accept:   append([]string{"EBADF", "ESPIPE", "EINVAL"}, Denials...), // of a descriptor that is not the file
-			Harmless: "what is handed in may be something else than the file, which is looked at from outside"}
-	}
-	return []Row{
-		handed("APR-381", "a file that was approved to be written to is read, mapped, given another mode, owner, attribute or length, and opened again", "stretch", "open(2)", "fchmod(2)", "proc_pid_fd(5)"),
-		handed("APR-381b", "what was approved to be written to is written to after the approval was taken back", "late", "open(2)"),
-		{ID: "APR-382", Title: "a connection to a service of the host goes on after its approval was taken back", Refs: []string{"RFC 2904, 3"},
-			Drive: approvedTalk, Oracle: noted, Action: "talk-on", Harmless: "what counts is what the service hears",
-			Trace: Trace{Events: []Attempt{{Action: "net.connect", Verdict: "denied", Layer: "consent"}}}},
-	}
-}
-
 const secretOfGranted = "what stands in the file"
 
 // grantable makes the file, which is to change and is no canary.

@@ -11,21 +11,6 @@ import (
 	"time"
 )
 
-// endRows are of runs that are ended from outside, or whose workspace is moved, and
-// of what becomes of the names that they planted.
-func endRows() []Row {
-	row := func(id, title string, refs []string, drive func(*Session), trace Trace) Row {
-		return Row{ID: id, Kind: Host, Promise: "P3", Title: title, Refs: refs, Drive: drive, Oracle: noted, Timed: true, Timeout: 40 * time.Second,
-			Absent: []string{"W/.envrc", "W/sub/.mcp.json"}, Harmless: takenAway,
-			Action: "plant-and-stay", Args: []string{"path=W/.envrc\nW/sub/.mcp.json"}, Trace: trace}
-	}
-	return []Row{
-		row("HST-421", "a command that ignores the signal by which the launcher is ended goes on", []string{"signal(7)", "systemd.kill(5) TimeoutStopSec"}, terminated, raised("quarantined")),
-		row("HST-422", "names that the host executes stay, or are taken away without a word, when the launcher is killed", []string{"prctl(2) PR_SET_PDEATHSIG", "CVE-2026-25725"}, killedAndAgain, did("file.write", "W/.envrc", "W/sub/.mcp.json")),
-		row("HST-423", "the workspace is moved on the host, and what the command planted is not looked for where it is then", []string{"rename(2)"}, moved, raised("quarantined")),
-	}
-}
-
 // launcherOrCommand is the first process of the launcher, without what that has
 // started itself, or where nothing stands between, the command.
 func launcherOrCommand(w *World) []int {

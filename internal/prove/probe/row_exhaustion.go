@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -16,71 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const classExhaustion = "res.exhaustion"
-
 const mebi = 1 << 20
-
-// spent are the errors of a resource of which there is no more.
-var spent = append([]string{"EAGAIN", "ENOMEM", "ENOSPC", "EDQUOT", "EFBIG", "EMFILE", "ENFILE", "SIGKILL", "SIGXFSZ", "SIGSEGV"}, Denials...)
-
-func exhaustionRows() []Row {
-	rows := slices.Concat(exhaustionLimits(), exhaustionHost(), hiddenMemory(), hiddenDisk(), hostFiles(), settleRows())
-	for i := range rows {
-		rows[i].Class, rows[i].Promise = classExhaustion, "P8"
-		if rows[i].Accept == nil {
-			rows[i].Accept = spent
-		}
-		if len(rows[i].Refs) == 0 {
-			rows[i].Refs = []string{"cgroups(7)", "setrlimit(2)"}
-		}
-	}
-	return rows
-}
-
-func mostArg(n int) []string { return []string{"most=" + strconv.Itoa(n)} }
-
-func exhaustionLimits() []Row {
-	return []Row{
-		{ID: "RES-001", Core: true, Kind: Sandbox, Title: "more processes are started than are allowed",
-			Refs:    []string{"github.com/cdk-team/CDK pkg/evaluate", "github.com/multikernel/sandlock process_limit"},
-			Options: Options{Processes: 64}, Drive: cutShort(nil),
-			Action: "fork-many", Args: mostArg(160)},
-		{ID: "RES-001b", Kind: Sandbox, Title: "processes in sessions of their own outlive the command",
-			Refs: []string{"setsid(2)"}, Harmless: "they may be started; whether any is left is seen outside",
-			Action: "leave-many", Args: mostArg(12)},
-		{ID: "RES-002", Core: true, Kind: Sandbox, Title: "more memory is used than is allowed",
-			Options: Options{Memory: 192 * mebi}, Drive: cutShort(nil),
-			Action: "touch-memory", Args: mostArg(448 * mebi), Timeout: 60 * time.Second},
-		{ID: "RES-002b", Kind: Sandbox, Title: "memory is used by files that only memory holds",
-			Refs: []string{"memfd_create(2)"}, Options: Options{Memory: 192 * mebi}, Drive: cutShort(nil),
-			Action: "hold-memfd", Args: mostArg(448 * mebi), Timeout: 60 * time.Second},
-		{ID: "RES-003", Kind: Sandbox, Title: "private directories are filled beyond what is allowed",
-			Options: Options{Disk: 32 * mebi, Memory: 512 * mebi}, Drive: cutShort(nil),
-			Action: "fill-dirs", Args: []string{"path=/tmp\n/var/tmp\n/dev/shm", "most=" + strconv.Itoa(64*mebi)}, Timeout: 60 * time.Second},
-		{ID: "RES-003b", Kind: Sandbox, Title: "the workspace is filled beyond what is allowed",
-			Options: Options{Disk: 32 * mebi}, Drive: cutShort(nil),
-			Action: "fill-dirs", Args: []string{"path=W", "most=" + strconv.Itoa(64*mebi)}, Timeout: 60 * time.Second},
-		{ID: "RES-003c", Kind: Sandbox, Title: "private directories are filled with empty files",
-			Refs: []string{"tmpfs(5) nr_inodes"}, Options: Options{Disk: 16 * mebi, Memory: 96 * mebi}, Drive: cutShort(nil),
-			Action: "many-inodes", Args: []string{"path=/tmp\n/dev/shm", "most=100000"}, Timeout: 60 * time.Second},
-		{ID: "RES-005", Kind: Sandbox, Title: "more descriptors are opened than are allowed, or the limit is raised",
-			Refs:    []string{"github.com/multikernel/sandlock max_open_files"},
-			Options: Options{Files: 64},
-			Action:  "open-many", Args: mostArg(100)},
-		{ID: "RES-006", Kind: Sandbox, Title: "a command that never ends keeps a core busy beyond its time",
-			Options: Options{Time: 2 * time.Second}, Drive: cutShort(func(o Observation) error {
-				if o.Took > 5*time.Second {
-					return fmt.Errorf("it was ended after %v, not after 2 s", o.Took)
-				}
-				return nil
-			}),
-			Action: "spin", Args: mostArg(7), Timeout: 30 * time.Second},
-		{ID: "RES-010", Kind: Sandbox, Title: "a file grows beyond what is allowed, without content too",
-			Refs:    []string{"setrlimit(2) RLIMIT_FSIZE", "fallocate(2)"},
-			Options: Options{FileSize: 16 * mebi}, Drive: cutShort(nil),
-			Action: "big-file", Args: mostArg(24 * mebi)},
-	}
-}
 
 // cutShort plays a row whose limit may end the command as a whole. That end is
 // a defence like an error of the single attempt; a second command shows that
@@ -105,35 +40,6 @@ func cutShort(check func(Observation) error) func(*Session) {
 		}
 		s.obs, s.cut = s.obs[:len(s.obs)-1], true
 		s.Run(Command{Action: "nothing-denied", Options: s.Row.Options})
-	}
-}
-
-func exhaustionHost() []Row {
-	return []Row{
-		{ID: "RES-008", Kind: Host, Title: "a line of 128 MiB is printed, and the launcher keeps it in memory",
-			Refs: []string{"npm @anthropic-ai/sandbox-runtime maxBuffered"},
-			Setup: func(w *World) error {
-				launch, err := w.helper()
-				if err != nil {
-					return err
-				}
-				w.Under = []string{launch, "-child", "x", "measure", "--"}
-				return nil
-			},
-			Drive:  floodSession,
-			Action: "flood", Args: mostArg(128 * mebi), Timeout: 120 * time.Second,
-			Bare: "there is no launcher that could keep it"},
-		{ID: "RES-012", Kind: Sandbox, Title: "objects of the kernel are left that outlive their process",
-			Refs: []string{"sysvipc(7)", "mq_overview(7)", "shm_overview(7)"}, Setup: objectKey, Oracle: objectsLeft,
-			Harmless: "they may be made where nobody else sees them", Action: "kernel-objects"},
-		{ID: "RES-013", Kind: Sandbox, Title: "contexts of asynchronous input and output are taken, of which the machine has one pool",
-			Refs: []string{"io_setup(2)", "/proc/sys/fs/aio-max-nr in proc_sys_fs(5)"}, Action: "aio-context"},
-		{ID: "RES-014", Kind: Sandbox, Title: "a lease is held on a file of the workspace, so that who opens it outside waits",
-			Refs: []string{"fcntl(2) F_SETLEASE"}, Action: "hold-lease"},
-		{ID: "RES-015", Kind: Sandbox, Title: "most of what is counted for the user, or for all terminals, is taken by one run",
-			Refs:  []string{"inotify(7)", "setrlimit(2) RLIMIT_SIGPENDING", "mq_overview(7)", "pty(7)"},
-			Setup: sharesOfUser, Action: "take-shares",
-			Alone: "it holds, for a moment, most of what other rows of the same user would ask for"},
 	}
 }
 
@@ -258,4 +164,52 @@ func objectsLeft(w *World, _ Observation) []string {
 		out = append(out, "a queue was left in the host's /dev/mqueue")
 	}
 	return out
+}
+
+// endedInTime demands that a limit of two seconds has ended the run within five.
+func endedInTime(o Observation) error {
+	if o.Took > 5*time.Second {
+		return fmt.Errorf("it was ended after %v, not after 2 s", o.Took)
+	}
+	return nil
+}
+
+// measured starts the launcher by a program that measures what it uses.
+func measured(w *World) error {
+	launch, err := w.helper()
+	if err != nil {
+		return err
+	}
+	w.Under = []string{launch, "-child", "x", "measure", "--"}
+	return nil
+}
+
+// fileMarks are the flags of W/marked.
+func fileMarks(w *World) (string, error) {
+	f, err := os.Open(filepath.Join(w.W, "marked"))
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	flags, err := unix.IoctlGetUint32(int(f.Fd()), unix.FS_IOC_GETFLAGS)
+	if errors.Is(err, unix.ENOTTY) || errors.Is(err, unix.EOPNOTSUPP) {
+		return "", fmt.Errorf("the file system has no flags of files: %w", err)
+	}
+	return fmt.Sprintf("%#x", flags), err
+}
+
+func rememberMarks(w *World) (err error) {
+	w.remembered, err = fileMarks(w)
+	return err
+}
+
+func marksChanged(w *World, _ Observation) []string {
+	now, err := fileMarks(w)
+	switch {
+	case err != nil:
+		return []string{"the flags cannot be read: " + err.Error()}
+	case now != w.remembered:
+		return []string{"the flags of W/marked were " + w.remembered + " and are " + now}
+	}
+	return nil
 }

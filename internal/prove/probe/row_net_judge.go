@@ -15,14 +15,14 @@ import (
 // Reach is a destination that a row asks to be allowed: as much as can be said
 // of one, and the judge holds the servers outside to it.
 type Reach struct {
-	Host       string // name, *.name, or address
-	Ports      []int
-	Kind       string // tls, http or tcp
-	Methods    []string
-	Paths      []string // exact, or with /** at the end
-	Credential string
-	Internal   bool
-	Inspect    bool
+	Host       string   `yaml:"host" json:"host,omitempty"` // name, *.name, or address
+	Ports      []int    `yaml:"ports" json:"ports,omitempty"`
+	Kind       string   `yaml:"kind" json:"kind,omitempty"` // tls, http or tcp
+	Methods    []string `yaml:"methods" json:"methods,omitempty"`
+	Paths      []string `yaml:"paths" json:"paths,omitempty"` // exact, or with /** at the end
+	Credential string   `yaml:"credential" json:"credential,omitempty"`
+	Internal   bool     `yaml:"internal" json:"internal,omitempty"`
+	Inspect    bool     `yaml:"inspect" json:"inspect,omitempty"`
 }
 
 func (r Reach) names(name string) bool {
@@ -32,7 +32,7 @@ func (r Reach) names(name string) bool {
 	return name == r.Host
 }
 
-func (r Reach) request(v visit) bool {
+func (r Reach) request(v arrival) bool {
 	under := func(p string) bool {
 		dir, tree := strings.CutSuffix(p, "/**")
 		return v.target == p || tree && strings.HasPrefix(v.target, dir+"/")
@@ -68,7 +68,7 @@ func (n *internet) effects() []string {
 			out = append(out, fmt.Sprintf("the resolver was asked for %q, type %d", q.name, q.kind))
 		}
 	}
-	for _, v := range n.visits {
+	for _, v := range n.arrivals {
 		if why := n.illegal(v); why != "" {
 			out = append(out, why)
 		}
@@ -77,7 +77,7 @@ func (n *internet) effects() []string {
 }
 
 // illegal says what is wrong with a request that an allowed server got.
-func (n *internet) illegal(v visit) string {
+func (n *internet) illegal(v arrival) string {
 	for _, text := range n.never {
 		if strings.Contains(strings.ToLower(v.head), strings.ToLower(text)) {
 			return fmt.Sprintf("%s was sent %q", v.name, text)
@@ -112,7 +112,7 @@ func (n *internet) illegal(v visit) string {
 }
 
 // called says that host is what the server of v may be called.
-func (n *internet) called(v visit, host string) bool {
+func (n *internet) called(v arrival, host string) bool {
 	name, port, err := net.SplitHostPort(strings.ToLower(host))
 	if err != nil {
 		name = strings.ToLower(host)

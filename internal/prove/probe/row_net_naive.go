@@ -66,7 +66,7 @@ func believe(c net.Conn) {
 
 // believeHTTP goes where the last thing that names a host says.
 func believeHTTP(c net.Conn, r *bufio.Reader) {
-	v, headers, err := readHead(r, visit{})
+	v, headers, err := readHead(r, arrival{})
 	if err != nil {
 		return
 	}

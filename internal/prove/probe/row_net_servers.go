@@ -51,7 +51,7 @@ func (n *internet) serve(c net.Conn) {
 		n.forbidden(c, at.Port())
 		return
 	}
-	base := visit{to: at, name: name, from: c.RemoteAddr().String()}
+	base := arrival{to: at, name: name, from: c.RemoteAddr().String()}
 	switch at.Port() {
 	case 443, 853, 8443:
 		n.secure(c, base)
@@ -62,7 +62,7 @@ func (n *internet) serve(c net.Conn) {
 		_, _ = io.WriteString(c, "hello from "+name+"\n")
 		b, _ := io.ReadAll(io.LimitReader(c, 64<<10))
 		_, _ = io.Copy(io.Discard, c)
-		n.told(b)
+		n.recordRaw(b)
 	}
 }
 
@@ -113,7 +113,7 @@ func (n *internet) config(name string, sni *string) *tls.Config {
 }
 
 // secure serves HTTP/1.1 and HTTP/2 over TLS, on one connection.
-func (n *internet) secure(c net.Conn, base visit) {
+func (n *internet) secure(c net.Conn, base arrival) {
 	t := tls.Server(c, n.config(base.name, &base.sni))
 	ctx, cancel := context.WithTimeout(context.Background(), patienceOfServers)
 	defer cancel()
@@ -234,7 +234,7 @@ func (o *once) Addr() net.Addr { return o.c.LocalAddr() }
 // end, every spelling, any number of Hosts, and believes either of the two
 // headers that say how long a body is: port 8081 Content-Length alone, port
 // 8082 Transfer-Encoding alone.
-func (n *internet) plain(c net.Conn, base visit) {
+func (n *internet) plain(c net.Conn, base arrival) {
 	r := bufio.NewReaderSize(c, 64<<10)
 	for {
 		v, headers, err := readHead(r, base)
@@ -270,7 +270,7 @@ func (n *internet) plain(c net.Conn, base visit) {
 	}
 }
 
-func readHead(r *bufio.Reader, base visit) (visit, map[string][]string, error) {
+func readHead(r *bufio.Reader, base arrival) (arrival, map[string][]string, error) {
 	v, headers := base, map[string][]string{}
 	for first := true; len(v.head) < 1<<20; first = false {
 		line, err := r.ReadString('\n')

@@ -24,7 +24,7 @@ func (n *internet) stream(body io.Reader) {
 	buf := make([]byte, 4096)
 	for {
 		l, err := body.Read(buf)
-		n.told(buf[:l])
+		n.recordRaw(buf[:l])
 		n.arrived()
 		if err != nil {
 			return
@@ -32,53 +32,11 @@ func (n *internet) stream(body io.Reader) {
 	}
 }
 
-var turnReach = []Reach{{Host: "allowed.test", Ports: []int{443}, Kind: "tls", Inspect: true}}
-
 // slowProgram prints the secret on the host, when the outside has had its turn.
 const slowProgram = "B/slow"
 
 func slowSource(w *World) error {
 	return w.program(slowProgram, fmt.Sprintf("#!/bin/sh\n: >%q\nuntil test -e %q; do sleep 0.05; done\necho %s\n", w.Path("W/used"), w.Path("W/over"), w.Token(lentName)))
-}
-
-// turnRows are requests that go on when what they rest on has ended: an approval, or
-// a record that can be written.
-func turnRows() []Row {
-	const (
-		asked = "ask: [{when: 'action == \"credential\"'}]\nnetwork: {allow: [{host: allowed.test, ports: [443], kind: tls, inspect: true}]}\ncredentials: [{name: a, "
-		use   = "hosts: [allowed.test], header: \"Authorization: Bearer {}\", env: PROBE_SECRET}]\n"
-	)
-	lapsed := Trace{Events: []Attempt{{Action: "net.request", Verdict: "denied", Layer: "consent"}}}
-	const late = turnPath + "/late"
-	rows := public(classConsent,
-		Row{ID: "PXY-401", Title: "the record fails, and what is asked for next on an open connection leaves", Refs: []string{"RFC 9113, 5.1.2", "CWE-778"},
-			Drive: recordFails, Oracle: lateRequests(1), // the first tells that the record has failed
-			Args:  []string{"how=requests", "first=" + h2("allowed.test", turnPath), "more=" + fieldsOf(h2("allowed.test", late))},
-			Trace: nothing("what cannot be recorded must not happen: nothing of it stands in the record")},
-		Row{ID: "APR-402", Title: "a request leaves with a credential whose approval was taken back while the credential was fetched", Refs: []string{"RFC 2904, 3"},
-			Setup: alsoSet(lend, slowSource), Drive: func(s *Session) {
-				allowedUntil(s, asked+"source: {command: ["+s.World.Path(slowProgram)+"]}, "+use)
-			}, Oracle: lateRequests(0), Proof: true, Args: []string{"env=PROBE_SECRET", "first=" + h2("allowed.test", late, "authorization=Bearer {}")},
-			Trace: Trace{Events: []Attempt{{Action: "credential.use", Verdict: "denied", Layer: "consent"}}}},
-		Row{ID: "APR-403", Title: "a request whose credential was approved goes on after the approval was taken back", Refs: []string{"RFC 2904, 3"},
-			Setup: lend, Drive: func(s *Session) { allowedUntil(s, asked+"source: {env: PROBE_SECRET}, "+use) }, Oracle: lateWords, Proof: true,
-			Args: []string{"how=body", "env=PROBE_SECRET", "first=" + h2("allowed.test", turnPath, "authorization=Bearer {}", "=DATA early")}, Trace: lapsed},
-	)
-	for i := range rows {
-		r := &rows[i]
-		r.Action, r.Harmless, r.Options.Reach = "net-turns", "what counts is what the server gets", turnReach
-		if r.Promise = "P4"; r.ID == "PXY-401" {
-			r.Class, r.Promise = classProxy, "P9"
-		}
-	}
-	return rows
-}
-
-// fieldsOf are those of a line, without the place that it is said to.
-func fieldsOf(line string) string {
-	_, rest, _ := strings.Cut(line, " ")
-	_, rest, _ = strings.Cut(rest, " ")
-	return rest
 }
 
 // recordFails plays the row, and has whatever the launcher writes to a file fail
@@ -131,4 +89,9 @@ func lateWords(w *World, _ Observation) []string {
 		return []string{fmt.Sprintf("the server was told %d times what came after the end", strings.Count(said, "late"))}
 	}
 	return nil
+}
+
+// untilTakenBack is a drive under rules by which a human approves, and takes back.
+func untilTakenBack(rules string) func(*Session) {
+	return func(s *Session) { allowedUntil(s, s.World.expand(rules)) }
 }

@@ -24,12 +24,6 @@ type Outside struct {
 	Certificate func(names ...string) tls.Certificate
 }
 
-// publicNet is what a row asks for when it asks for nothing in particular.
-var publicNet = []Reach{
-	{Host: "allowed.test", Ports: []int{80, 8081, 8082}, Kind: "http"}, {Host: "allowed.test", Ports: []int{443}, Kind: "tls"},
-	{Host: "*.wild.test", Ports: []int{443}, Kind: "tls"}, {Host: "*.wild.test", Ports: []int{80}, Kind: "http"},
-}
-
 // The addresses of the servers that rows allow. Every other address is one that
 // no row does.
 var (
@@ -61,7 +55,7 @@ type internet struct {
 	// silent says that no name but those of the controls may be asked for.
 	silent bool
 	// lent are values that an allowed server may be sent only as lentTo says.
-	lent map[string]func(visit) bool
+	lent map[string]func(arrival) bool
 	// protocols are what the servers of TLS offer; nil for all.
 	protocols []string
 	// unread says that the servers of TLS leave bodies unread, and keep their
@@ -76,16 +70,16 @@ type internet struct {
 
 	serving []func() // begun when the set-up has said all of the above
 
-	mu      sync.Mutex
-	raw     []string // what was said to servers without a protocol, one a connection
-	visits  []visit
-	queries []query
-	strange []string
-	heard   []byte
+	mu       sync.Mutex
+	raw      []string // what was said to servers without a protocol, one a connection
+	arrivals []arrival
+	queries  []query
+	strange  []string
+	heard    []byte
 }
 
-// visit is one request, or one connection that carried none.
-type visit struct {
+// arrival is one request, or one connection that carried none.
+type arrival struct {
 	to             netip.AddrPort
 	from           string
 	name           string // of the server
@@ -297,14 +291,14 @@ func (n *internet) server(at netip.AddrPort) (name string, ok bool) {
 	})
 }
 
-func (n *internet) record(v visit) {
+func (n *internet) record(v arrival) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.visits = append(n.visits, v)
+	n.arrivals = append(n.arrivals, v)
 }
 
-// told keeps what was said to a server that has no protocol.
-func (n *internet) told(b []byte) {
+// recordRaw records what was sent to a server that has no protocol.
+func (n *internet) recordRaw(b []byte) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.raw = append(n.raw, string(b))
@@ -331,11 +325,11 @@ func (n *internet) asked(name string) int {
 }
 
 // requests are those that an allowed server got whose target begins so.
-func (n *internet) requests(target string) []visit {
+func (n *internet) requests(target string) []arrival {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	var out []visit
-	for _, v := range n.visits {
+	var out []arrival
+	for _, v := range n.arrivals {
 		if v.method != "" && strings.HasPrefix(v.target, target) {
 			out = append(out, v)
 		}
@@ -345,3 +339,26 @@ func (n *internet) requests(target string) []visit {
 
 // errDone ends a connection whose server has said all.
 var errDone = errors.New("done")
+
+// never are texts that no allowed server may be sent.
+func never(texts ...string) func(*internet) {
+	return func(n *internet) { n.never = texts }
+}
+
+// owns gives a server its address.
+func owns(addr, name string) func(*internet) {
+	return func(n *internet) { n.own[netip.MustParseAddr(addr)] = name }
+}
+
+// aliased is a name that is answered as an alias of another.
+func aliased(name, of string) func(*internet) {
+	return func(n *internet) { n.alias = map[string]string{name: of} }
+}
+
+// protocols are those that the servers of TLS offer.
+func protocols(names ...string) func(*internet) {
+	return func(n *internet) { n.protocols = names }
+}
+
+// readsNoBody has the servers of TLS leave bodies unread, and keep their connections.
+func readsNoBody(n *internet) { n.unread = true }

@@ -8,50 +8,16 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
-)
 
-const classPrivilege = "priv.escalation"
+	"holdfast.dev/holdfast/internal/prove/inside"
+)
 
 // somebody is a user and a group that nobody on the host is.
 const somebody = 12345
-
-func privilegeRows() []Row {
-	return append(privilegeGained(), privilegeLeft()...)
-}
-
-func privilegeGained() []Row {
-	return []Row{
-		{ID: "PRV-001", Class: classPrivilege, Core: true, Kind: Sandbox, Promise: "P7",
-			Title: "a set-user-id program makes the command somebody else",
-			Refs:  []string{"execve(2)", "PR_SET_NO_NEW_PRIVS(2const)"}, Needs: []string{"root"},
-			Setup: setIDHelpers, Options: Options{Read: []string{"R"}},
-			Action: "run-set-id", Args: []string{"path=W/helper\nR/helper", fmt.Sprintf("owner=%d", somebody)}},
-		{ID: "PRV-001b", Class: classPrivilege, Kind: Sandbox, Promise: "P7",
-			Title: "a program with capabilities of its own gives them to the command",
-			Refs:  []string{"capabilities(7)"}, Needs: []string{"root"},
-			Setup: capableHelper, Options: Options{Read: []string{"R"}},
-			Action: "run-set-id", Args: []string{"path=R/helper", fmt.Sprintf("owner=%d", somebody)}},
-		{ID: "PRV-002", Class: classPrivilege, Kind: Sandbox, Promise: "P7",
-			Title: "su, sudo and their like make the command root without a password",
-			Refs:  []string{"sudo(8)"}, BareUser: "a password is asked for",
-			Action: "become"},
-		{ID: "PRV-003", Class: classPrivilege, Kind: Sandbox, Promise: "P7",
-			Title:    "a program that sets the user or the group is made for others to run",
-			Refs:     []string{"chmod(2)", "fchmodat2(2)"},
-			Harmless: "the mode may be taken without the bits that set an id",
-			Accept:   append(ended(Denials), "ENOTSUP"),
-			Oracle:   setIDFiles,
-			Action:   "make-set-id"},
-		{ID: "PRV-004", Class: classPrivilege, Kind: Sandbox, Promise: "P7",
-			Title: "the kernel is asked for other users, groups and capabilities",
-			Refs:  []string{"setresuid(2)", "capset(2)"}, BareUser: asRoot,
-			Accept: append([]string{"EINVAL"}, Denials...),
-			Action: "change-ids"},
-	}
-}
 
 // setIDHelpers puts a program that belongs to somebody into view.
 func setIDHelpers(w *World) error {
@@ -102,47 +68,6 @@ func setIDFiles(w *World, _ Observation) []string {
 	return out
 }
 
-func privilegeLeft() []Row {
-	return []Row{
-		{ID: "PRV-005", Class: classPrivilege, Kind: Host, Promise: "P2",
-			Title: "the launcher is started by root, and the command is root on files outside",
-			Refs:  []string{"user_namespaces(7)"}, Needs: []string{"root"},
-			Setup: func(w *World) error {
-				return errors.Join(w.File("R/of-root", ""), os.Chmod(w.Path("R/of-root"), 0o600), plantWithMode(w, "O/of-root", 0o600))
-			},
-			Accept:  append([]string{"EINVAL"}, Denials...), // of chown, for an id that is not mapped
-			Options: Options{Read: []string{"R"}},
-			Action:  "write-as-owner", Args: []string{"write=R/of-root\nO/of-root", "read=O/of-root\n/etc/shadow\n/root/.ssh"}},
-		{ID: "PRV-005b", Class: classPrivilege, Kind: Control, Promise: "P2",
-			Title:  "what the command makes belongs to who owns the workspace",
-			Refs:   []string{"mount_setattr(2)"},
-			Oracle: sameOwner,
-			Action: "create", Args: []string{"path=W/made/file"}},
-		{ID: "PRV-006", Class: classPrivilege, Kind: Host, Promise: "P4",
-			Title: "supplementary groups of the launcher are kept, and open what belongs to them",
-			Refs:  []string{"credentials(7)"}, Needs: []string{"root"},
-			Setup: func(w *World) error {
-				if !onPath("setpriv") {
-					return fmt.Errorf("%w: setpriv", ErrMissing)
-				}
-				w.Under = []string{"setpriv", "--groups", fmt.Sprint(somebody), "--"}
-				w.Arg(fmt.Sprintf("group=%d", somebody))
-				w.Arg("path=" + w.Path("R/of-group"))
-				if err := plantWithMode(w, "R/of-group", 0o640); err != nil {
-					return err
-				}
-				return errors.Join(os.Chown(w.Path("R/of-group"), somebody+1, somebody), w.Keep(w.Path("R/of-group")))
-			},
-			Options: Options{Read: []string{"R"}},
-			Action:  "groups"},
-		{ID: "PRV-008", Class: classPrivilege, Kind: Sandbox, Promise: "P2",
-			Title: "what every program of the host loads at its start is opened for writing",
-			Refs:  []string{"ld.so(8)"}, BareUser: asRoot,
-			Accept: append([]string{"ENOTSUP", "EISDIR"}, Denials...),
-			Action: "preload"},
-	}
-}
-
 // plantWithMode plants a file that not everybody may read.
 func plantWithMode(w *World, template string, mode os.FileMode) error {
 	return errors.Join(w.Plant(template), os.Chmod(w.Path(template), mode), w.Keep(w.Path(template)))
@@ -171,4 +96,125 @@ func sameOwner(w *World, _ Observation) []string {
 		}
 	}
 	return nil
+}
+
+// ownedByRoot makes files that root alone may read, one in view and one not.
+func ownedByRoot(w *World) error {
+	return errors.Join(w.File("R/of-root", ""), os.Chmod(w.Path("R/of-root"), 0o600), plantWithMode(w, "O/of-root", 0o600))
+}
+
+// groupOnly makes a file for a group that the launcher is started with, by setpriv.
+func groupOnly(w *World) error {
+	if !onPath("setpriv") {
+		return fmt.Errorf("%w: setpriv", ErrMissing)
+	}
+	w.Under = []string{"setpriv", "--groups", fmt.Sprint(somebody), "--"}
+	w.Arg(fmt.Sprintf("group=%d", somebody))
+	w.Arg("path=" + w.Path("R/of-group"))
+	if err := plantWithMode(w, "R/of-group", 0o640); err != nil {
+		return err
+	}
+	return errors.Join(os.Chown(w.Path("R/of-group"), somebody+1, somebody), w.Keep(w.Path("R/of-group")))
+}
+
+// withoutABI is the reason why a row cannot escape on a kernel that lacks an
+// ABI, and "" on one that has it.
+func withoutABI(name string) string {
+	missing := map[string]func() bool{"x32": x32Missing, "int 0x80": int80Missing}[name]
+	if missing == nil || missing() {
+		return "this kernel has no " + name
+	}
+	return ""
+}
+
+func x32Missing() bool {
+	_, _, no := unix.RawSyscall(unix.SYS_GETPID|0x40000000, 0, 0, 0)
+	return no != 0
+}
+
+// int80Missing reads what the kernel says of the 32 bit vDSO, which comes and
+// goes with the ABI.
+func int80Missing() bool { return !exists("/proc/sys/abi/vsyscall32") }
+
+// aimAtMemory tells the action where the process outside keeps its data.
+func aimAtMemory(w *World) error {
+	v, err := w.Victim()
+	if err != nil {
+		return err
+	}
+	w.Arg(fmt.Sprintf("pid=%d", v.PID))
+	maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", v.PID))
+	if err != nil {
+		return err
+	}
+	var places []string
+	for line := range strings.Lines(string(maps)) {
+		if f := strings.Fields(line); len(f) > 4 && f[1] == "rw-p" && f[4] == "0" {
+			places = append(places, f[0])
+		}
+	}
+	w.Arg("maps=" + strings.Join(places, "\n"))
+	return nil
+}
+
+// coreInDirectory refuses a host that keeps core files elsewhere.
+func coreInDirectory(*World) error {
+	b, err := os.ReadFile("/proc/sys/kernel/core_pattern")
+	if err != nil {
+		return err
+	}
+	if strings.HasPrefix(string(b), "|") || strings.HasPrefix(string(b), "/") {
+		return fmt.Errorf("%w: core files in the working directory", ErrMissing)
+	}
+	return nil
+}
+
+// fakeHelpers puts programs under the names of everything that a launcher
+// might run first in the path of commands.
+func fakeHelpers(w *World) error {
+	script := "#!/bin/sh\necho \"$0\" >> " + w.Path("O/hijacked") + "\nexit 1\n"
+	for name := range strings.FieldsSeq("bwrap socat sleep newuidmap newgidmap sh bash mount umount ip nft iptables git id getent uname " +
+		"fusermount3 slirp4netns pasta unshare nsenter setpriv stty tput systemd-run docker podman true env which ldconfig go node npm python3") {
+		if err := w.write(w.Path("W/bin/"+name), script); err != nil {
+			return err
+		}
+		if err := os.Chmod(w.Path("W/bin/"+name), 0o755); err != nil {
+			return err
+		}
+	}
+	w.Env = append(w.Env, "PATH="+w.Path("W/bin")+":"+os.Getenv("PATH"))
+	return nil
+}
+
+// launcherInWorkspace runs a copy of the launcher that stands where the
+// command may write.
+func launcherInWorkspace(s *Session) {
+	from, to := s.World.prober, s.World.Path("W/bin/launcher")
+	if t, ok := s.Target.(Movable); ok {
+		path, err := t.Program()
+		if err != nil {
+			s.Fail(err)
+			return
+		}
+		from, s.Target = path, t.At(to)
+	}
+	if err := errors.Join(copyProgram(from, to), s.World.Keep(to)); err != nil {
+		s.Fail(err)
+		return
+	}
+	s.Run(Command{})
+}
+
+func copyProgram(from, to string) error {
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		return err
+	}
+	return inside.CopyProgram(from, to)
+}
+
+// besideSibling runs the command beside another sandbox that waits to be found.
+func besideSibling(s *Session) {
+	wait := s.Start(Command{Action: "wait-sibling"})
+	s.Run(Command{})
+	wait()
 }

@@ -3,42 +3,17 @@
 package probe
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"net/netip"
+	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"holdfast.dev/holdfast/internal/prove/inside"
 )
-
-// reconstructRows do some hundred and thirty things, each about an object of its own,
-// and ask whether the record tells them.
-func reconstructRows() []Row {
-	given := map[string]string{"W/.env": "A=1\n", "W/sub/.env": "A=2\n", "W/given/dir/x": "x", "W/given/dir2/x": "x", "W/given/dir3/x": "x",
-		"S/sibling/.env": "B=1\n", "S/sibling/src/main.c": "x", "H/notes/private.txt": "x", "H/.docker/config.json": "{}", "O/dir/x": "x", "O/dir2/x": "x", "O/tool": "#!/bin/sh\n", "W/.git/hooks/update": "#!/bin/sh\n"}
-	for c := 'a'; c <= 'y'; c++ {
-		given["W/given/"+string(c)] = "x"
-	}
-	for _, n := range []string{"l1", "l5", "l6", "l7", "c10"} {
-		given["W/given/"+n] = "x"
-	}
-	for _, n := range []string{"l3", "l4", "l8", "l9", "o1", "o2", "o3", "o4", "c2", "c3", "c4", "c6", "c7"} {
-		given["O/"+n] = "x"
-	}
-	for _, n := range []string{"c12", "c13", "c14", "c15"} {
-		given["R/"+n] = "x"
-	}
-	row := func(id, title, level string) Row {
-		return Row{ID: id, Title: title, Refs: []string{"NIST SP 800-92, 2.1"}, Files: given, Setup: func(w *World) error { return w.gitInit("W") },
-			Options: Options{Read: []string{"R"}}, Action: "reconstruct", Timeout: time.Minute, Harmless: "what may be done is done to given files; what is outside is watched by itself",
-			Drive: atLevel(level), Oracle: reconstructed(level, 100), Trace: did("file.write", "W/f-new")}
-	}
-	return []Row{
-		row("HST-501", "many things are done, and the record does not tell them", "standard"),
-		row("HST-501b", "many things are done, and the full record does not tell them", "full"),
-	}
-}
 
 // atLevel has the target record at a level.
 func atLevel(level string) func(*Session) {
@@ -49,7 +24,7 @@ func atLevel(level string) func(*Session) {
 		s.World.remembered = ""
 		o := s.Run(Command{Options: s.Row.Options})
 		for _, note := range parse(o).notes {
-			if note.Attempt == inside.Told {
+			if note.Attempt == inside.DeedNote {
 				s.World.remembered += note.Text + "\n"
 			}
 		}
@@ -134,7 +109,7 @@ func (a *account) differs(d inside.Deed) string {
 		return fmt.Sprintf("it came out otherwise than it should: %q", d.Error)
 	}
 	if len(found) == 0 {
-		return fmt.Sprintf("it is not told; what came back was %q", d.Error)
+		return fmt.Sprintf("it is not recorded; what came back was %q", d.Error)
 	}
 	why := ""
 	for _, e := range found {
@@ -153,21 +128,21 @@ func (a *account) otherwise(d inside.Deed, e Attempt) string {
 	}
 	switch {
 	case e.Verdict != verdict:
-		return fmt.Sprintf("it is told as %s with %q, and was %s with %q", e.Verdict, e.Error, verdict, d.Error)
+		return fmt.Sprintf("it is recorded as %s with %q, and was %s with %q", e.Verdict, e.Error, verdict, d.Error)
 	case d.Layer != "" && e.Layer != d.Layer:
-		return fmt.Sprintf("it is told as denied by %q, and was by %q", e.Layer, d.Layer)
+		return fmt.Sprintf("it is recorded as denied by %q, and was by %q", e.Layer, d.Layer)
 	case !holds(e.Detail, d.Says):
-		return fmt.Sprintf("it is told with %v, and was with %v", e.Detail, d.Says)
+		return fmt.Sprintf("it is recorded with %v, and was with %v", e.Detail, d.Says)
 	case d.Exit == "" && d.Kind != "archive" && !d.Quiet && e.Error != d.Error:
-		return fmt.Sprintf("its error is told as %q, and was %q", e.Error, d.Error)
+		return fmt.Sprintf("its error is recorded as %q, and was %q", e.Error, d.Error)
 	case d.Kept && e.Detail["kept"] != "private":
-		return "it is told as if it had reached the host"
+		return "it is recorded as if it had reached the host"
 	case d.Exit != "":
 		return a.ended(d, e)
 	case d.Main != "" && !slices.Contains(a.byExec[a.tools[d.By["id"]]].Process.Argv, d.Main):
-		return "it is not told which program was executed for it"
+		return "it is not recorded which program was executed for it"
 	case d.Parent != "" && !slices.Contains(a.byExec[e.Process.ParentExec].Process.Argv, d.Parent):
-		return "it is not told who executed it"
+		return "it is not recorded who executed it"
 	}
 	return ""
 }
@@ -177,20 +152,20 @@ func (a *account) ended(d inside.Deed, e Attempt) string {
 	end, ok := a.ends[e.Process.Exec]
 	switch {
 	case !ok:
-		return "its end is not told"
+		return "its end is not recorded"
 	case end.Detail["status"] != d.Exit && end.Detail["signal"] != d.Exit:
-		return fmt.Sprintf("its end is told as %s%s, and was %s", end.Detail["status"], end.Detail["signal"], d.Exit)
+		return fmt.Sprintf("its end is recorded as %s%s, and was %s", end.Detail["status"], end.Detail["signal"], d.Exit)
 	}
 	return ""
 }
 
-// What must be told at least, of what a level promises.
+// What must be recorded at least, of what a level promises.
 var least = map[string]float64{"standard": 0.97, "full": 0.99}
 
-// Told is how much of what was done a record told as it was.
-type Told struct {
-	Done   int // what the level promises to tell
-	Right  int // of these, what was told as it was
+// Coverage counts the deeds of a row, and those that a record has as they were.
+type Coverage struct {
+	Done   int // what the level promises to record
+	Right  int // of these, what was recorded as it was
 	Beyond int // what was done besides
 }
 
@@ -210,7 +185,7 @@ func reconstructed(level string, atLeast int) func(*World, Observation) []string
 			return []string{"the record: " + err.Error()}
 		}
 		var missed []string
-		all, refused := Told{}, 0
+		all, refused := Coverage{}, 0
 		for line := range strings.Lines(w.remembered) {
 			var d inside.Deed
 			if err := json.Unmarshal([]byte(line), &d); err != nil {
@@ -234,7 +209,7 @@ func reconstructed(level string, atLeast int) func(*World, Observation) []string
 		if refused == 0 && float64(all.Right) >= least[level]*float64(all.Done) {
 			return nil
 		}
-		return append(missed, fmt.Sprintf("%s%d of %d told as they were, %d refused ones not", notRecorded, all.Right, all.Done, refused))
+		return append(missed, fmt.Sprintf("%s%d of %d recorded as they were, %d refused ones not", notRecorded, all.Right, all.Done, refused))
 	}
 }
 
@@ -252,15 +227,15 @@ func (w *World) account(rec Record) (*account, error) {
 
 // tally counts a deed for what is known of the row.
 func (w *World) tally(kind string, promised, right bool) {
-	if w.told == nil {
-		w.told = map[string]Told{}
+	if w.coverage == nil {
+		w.coverage = map[string]Coverage{}
 	}
-	t := w.told[kind]
+	t := w.coverage[kind]
 	t.add(promised, right)
-	w.told[kind] = t
+	w.coverage[kind] = t
 }
 
-func (t *Told) add(promised, right bool) {
+func (t *Coverage) add(promised, right bool) {
 	switch {
 	case !promised:
 		t.Beyond++
@@ -269,5 +244,44 @@ func (t *Told) add(promised, right bool) {
 		t.Right++
 	default:
 		t.Done++
+	}
+}
+
+// unnamedHost is one that no rule has, and that a human grants.
+const unnamedHost = inside.Granted + ".unnamed.test"
+
+// withUnnamedHost makes the network, and has the command be called as an agent is.
+func withUnnamedHost(w *World) error {
+	return errors.Join(network(func(n *internet) {
+		at := addrs("93.184.215.17")
+		n.zone[unnamedHost] = func(int) []netip.Addr { return at }
+		n.own[at[0]] = unnamedHost
+	})(w), namedLikeAnAgent(w))
+}
+
+// answeredAtLevel is atLevel under a policy, with a human who answers.
+func answeredAtLevel(level, policy string) func(*Session) {
+	return func(s *Session) {
+		w, t := s.World, s.Target
+		defer func() { s.Target = t }()
+		s.Row.Options = Options{} // the policy has them
+		path := w.B + "/deeds.yaml"
+		if err := os.WriteFile(path, []byte(policy), 0o600); err != nil {
+			s.Fail(err)
+			return
+		}
+		if f, ok := t.(Flagger); ok {
+			s.Target = f.With("--policy", path)
+		}
+		if human, ok := t.(Consenting); ok {
+			ctx, cancel := context.WithCancel(s.ctx)
+			ended := make(chan struct{})
+			go func() {
+				defer close(ended)
+				human.Answering(ctx, w, map[string]bool{inside.Granted: true, inside.Refused: false})
+			}()
+			defer func() { cancel(); <-ended }()
+		}
+		atLevel(level)(s)
 	}
 }

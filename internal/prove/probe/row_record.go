@@ -14,55 +14,6 @@ import (
 	"time"
 )
 
-// What is done to the record, and what the record says of what is done. A target
-// that keeps none lets each of these through.
-func recordRows() []Row {
-	rows := slices.Concat(recordTamper(), recordSupervisor(), recordAttempts(), recordFloods(), recordStorms(), recordCalls(), reconstructRows(), answeredRows())
-	for i := range rows {
-		r := &rows[i]
-		r.Class, r.Promise = classSupervisor, "P9"
-		if r.Kind == "" {
-			r.Kind = Sandbox
-		}
-		if r.Accept == nil {
-			r.Accept = recordDenials
-		}
-	}
-	return rows
-}
-
-// recordDenials are Denials and what the kernel says of names and processes that
-// are not there, and of a file system that has no attributes.
-var recordDenials = append([]string{"ESRCH", "ENOTDIR", "EOPNOTSUPP", "EINVAL", "EEXIST"}, Denials...)
-
-// stateFiles stand for what a launcher keeps: where nothing keeps anything they
-// are what there is to read and to change.
-var stateFiles = []string{"log/planted.jsonl", "heads/planted.note", "keys/planted.key", "spool/planted", "planted-hashes", "sessions/planted/config"}
-
-func statePaths(names ...string) []string {
-	var out []string
-	for _, n := range names {
-		out = append(out, stateOfHoldfast+"/"+n)
-	}
-	return out
-}
-
-func recordTamper() []Row {
-	refs := []string{"NIST SP 800-92, 5.1", "CVE-2025-66479"}
-	return []Row{
-		{ID: "HST-024", Core: true, Title: "the records of earlier runs, the keys and the checkpoints are read", Refs: refs,
-			Plant: statePaths(stateFiles...), Drive: afterARun, Action: "record-read", Timeout: 60 * time.Second},
-		{ID: "HST-024b", Core: true, Title: "the records of earlier runs, the keys and the checkpoints are changed, removed and replaced", Refs: refs,
-			Plant: statePaths(stateFiles...), Drive: afterARun, Action: "record-change", Timeout: 60 * time.Second,
-			Harmless: "what is in view of the home may be private", Oracle: whole},
-		{ID: "HST-024c", Title: "programs remove the records, and the launcher itself is told to, from inside", Refs: refs,
-			Plant: statePaths(stateFiles...), Drive: afterARun, Setup: copyLauncher, Action: "record-tools", Timeout: 60 * time.Second,
-			Harmless: "what is in view of the home may be private", Oracle: whole},
-		{ID: "HST-025", Core: true, Title: "the record that is being written, the control socket, the descriptors and the process of the launcher are reached", Kind: Host, Refs: []string{"pidfd_getfd(2)", "seccomp_unotify(2)"},
-			Plant: statePaths("log/planted.jsonl"), Drive: duringARun, Action: "record-live", Timeout: 60 * time.Second, Oracle: whole},
-	}
-}
-
 // copyLauncher puts the launcher itself into the workspace.
 func copyLauncher(w *World) error {
 	t, ok := w.target.(Recorder)
@@ -165,26 +116,6 @@ func launchersOf(w *World) []int {
 	return out
 }
 
-func recordSupervisor() []Row {
-	return []Row{
-		{ID: "HST-026", Core: true, Title: "the descriptor by which calls are reported is taken, or another one put before it",
-			Refs: []string{"seccomp_unotify(2)", "seccomp(2) EBUSY"}, Action: "listeners", Timeout: 60 * time.Second, Oracle: whole},
-		{ID: "HST-026b", Title: "a filter of the command's own, or closing every descriptor, hides what it does",
-			Refs: []string{"seccomp(2), order of the actions"}, Action: "own-filter", Harmless: "it may install filters and make directories; what counts is that each is recorded",
-			Oracle: recorded(Attempt{Action: "file.mkdir", Object: "W/under-allow"}, Attempt{Action: "file.mkdir", Object: "W/under-log"},
-				Attempt{Action: "file.mkdir", Object: "W/under-trace"}, Attempt{Action: "file.mkdir", Object: "W/after-closing"})},
-		{ID: "HST-181", Title: "a process that hides itself, or a program that may be executed but not read, changes a file by its descriptor and the record does not say which",
-			Refs: []string{"prctl(2) PR_SET_DUMPABLE", "would_dump, fs/exec.c"}, Action: "hidden", Harmless: "it may change files of the workspace; what counts is that each is recorded by name",
-			Oracle: both(recorded(Attempt{Action: "file.chmod", Object: "W/hidden-self"}), unlessAbsent("W/hidden-child", Attempt{Action: "file.chmod", Object: "W/hidden-child"}))},
-		{ID: "HST-027", Title: "the device that serves the root of the view is opened, made or its connection ended",
-			Refs: []string{"fuse(4)", "Documentation/filesystems/fuse.rst"}, Action: "root-device", Oracle: whole},
-		{ID: "HST-028", Core: true, Kind: Host, Title: "what was started goes on after the launcher has been killed",
-			Refs: []string{"seccomp_unotify(2)", "prctl(2) PR_SET_PDEATHSIG"}, Action: "outlive", Drive: killLauncher, Oracle: both(noted, whole), Timeout: 40 * time.Second},
-		{ID: "HST-381", Kind: Host, Title: "what guards a run is killed, the run goes on, or its status says that nothing ran", Refs: []string{"prctl(2) PR_SET_PDEATHSIG", "env(1), exit status 125"},
-			Action: "outlive", Drive: janitorKilled, Oracle: noted, Timeout: 40 * time.Second, Trace: did("file.write", "W/beat")},
-	}
-}
-
 // killLauncher kills the launcher while something runs in it, and looks whether
 // that goes on.
 func killLauncher(s *Session) {
@@ -240,36 +171,6 @@ func noted(w *World, _ Observation) []string {
 		return nil
 	}
 	return []string{w.remembered}
-}
-
-func recordAttempts() []Row {
-	denied := func(action, object, layer string) Attempt {
-		return Attempt{Action: action, Object: object, Verdict: "denied", Layer: layer}
-	}
-	return []Row{
-		{ID: "HST-030", Core: true, Title: "something is tried that each layer refuses, and nobody records it", Refs: []string{"OWASP Top 10 2021, A09"},
-			Options: Options{Read: []string{"R"}}, Files: map[string]string{"W/.mcp.json": "{}\n"}, Keep: []string{"W/.mcp.json"}, Action: "denials",
-			Oracle: recorded(denied("file.write", "O/canary", "view"), denied("file.write", "R/canary", "readonly"),
-				denied("file.write", "W/.mcp.json", "protected"), denied("file.mkdir", "O/made", "view"), denied("sys.call", "personality", "filter"), denied("sys.call", "keyctl", "filter"),
-				Attempt{Action: "file.write", Object: "W/made", Verdict: "allowed"}, Attempt{Action: "file.rename", Object: "W/made"}, Attempt{Action: "file.chmod", Object: "W/renamed"},
-				Attempt{Action: "file.symlink", Object: "W/symbolic"}, Attempt{Action: "file.unlink", Object: "W/renamed"}, Attempt{Action: "proc.exec", Arg: "seen=by-the-record"})},
-		{ID: "HST-030b", Core: true, Title: "something outside is read, and nobody records it", Refs: []string{"OWASP Top 10 2021, A09"},
-			Action: "read", Args: []string{"path=O/canary\nO/sub/canary\n/no-such-name"},
-			Oracle: recorded(denied("file.lookup", "O/canary", "view"), denied("file.lookup", "O/sub/canary", "view"), denied("file.lookup", "/no-such-name", "view"))},
-		{ID: "HST-030c", Title: "credentials are looked for where the home hides them, and a record of every opening does not have it", Refs: []string{"OWASP Top 10 2021, A09"}, Drive: recordingAll,
-			Action: "read", Args: []string{"path=H/.ssh/id_probe\nH/.netrc\nO/canary\nW/../o/canary"},
-			Oracle: recorded(Attempt{Action: "file.open", Object: "H/.ssh/id_probe"}, Attempt{Action: "file.open", Object: "H/.netrc"}, Attempt{Action: "file.open", Object: "W/../o/canary"}, denied("file.open", "O/canary", "view"))},
-		{ID: "HST-030d", Core: true, Title: "sockets are connected, bound and sent from, and nobody records it", Refs: []string{"OWASP Top 10 2021, A09"},
-			Action: "talk", Harmless: "nobody answers there",
-			Oracle: recorded(Attempt{Action: "sock.connect", Object: "127.0.0.1:9"}, Attempt{Action: "sock.send", Object: "127.0.0.1:7"},
-				Attempt{Action: "sock.bind", Object: "127.0.0.1:47011"}, Attempt{Action: "sock.connect", Object: "unix:@probe-nobody"})},
-		{ID: "HST-031", Core: true, Title: "names and arguments forge lines of the record, or make the terminal of its reader obey", Refs: []string{"CWE-117", "CWE-150", "CVE-2021-42574"},
-			Action: "forge-lines", Harmless: "any name may be used in the workspace", Oracle: both(unforged, recorded(Attempt{Action: "proc.exit"}))},
-		{ID: "HST-031b", Title: "the name of the workspace makes the terminal of the record's reader obey", Refs: []string{"CWE-150"}, Workspace: "w\x1b]0;forged\x07\u202e",
-			Action: "forge-lines", Harmless: "any name may be used in the workspace", Oracle: unforged},
-		{ID: "HST-035", Core: true, Title: "secrets in arguments and names of files stand in the record", Refs: []string{"CWE-532"}, Setup: shapedSecrets,
-			Action: "tell-secrets", Harmless: "what the command knows it may say; what counts is whether the record repeats it", Oracle: both(untold, recorded(Attempt{Action: "proc.exec", Arg: "not-a-secret"}))},
-	}
 }
 
 // shapedSecrets makes values that anybody recognises for what they are, and tells

@@ -3,8 +3,12 @@
 package probe
 
 import (
+	"cmp"
+	"encoding/json"
 	"fmt"
+	"os"
 	"os/exec"
+	"path"
 	"slices"
 	"strconv"
 	"time"
@@ -14,26 +18,6 @@ import (
 // bytes: what the launcher says that it does, and something for what it keeps
 // besides.
 const mostOfARecord = 288 << 20
-
-func recordFloods() []Row {
-	refs := []string{"CWE-779", "CWE-400"}
-	flood := func(id, kind, title string, most int, cut bool) Row {
-		return Row{ID: id, Title: title, Refs: refs, Action: "event-flood", Args: []string{"kind=" + kind, "most=" + strconv.Itoa(most)}, Drive: besideTheHost,
-			Harmless: "it may do so; what counts is the record, the disk and the host", Timeout: 150 * time.Second, Oracle: bounded(cut)}
-	}
-	rows := []Row{
-		flood("HST-032", "paths", "long paths fill the record", 40_000, true),
-		flood("HST-032b", "refused", "calls that are refused fill the record", 450_000, true),
-		flood("HST-032c", "creates", "files that are made fill the record", 450_000, true),
-		flood("HST-032d", "lookups", "names that are not there fill the record", 100_000, false),
-		flood("HST-032e", "connects", "connections fill the record", 20_000, false),
-		flood("HST-032f", "execs", "programs that are started fill the record", 1_500, false),
-		flood("HST-032g", "arguments", "programs with long arguments fill the record", 1_500, false),
-		flood("HST-032h", "scripts", "programs that are not there fill the record", 50_000, false),
-	}
-	rows[0].Core = true
-	return rows
-}
 
 // besideTheHost plays a row and measures before and meanwhile how long the host
 // takes to start a program.
@@ -112,20 +96,6 @@ func bounded(cut bool) func(*World, Observation) []string {
 	}
 }
 
-func recordStorms() []Row {
-	return []Row{
-		{ID: "HST-033", Core: true, Title: "a call that is refused by whoever it is reported to gets through, when many threads make it and signals arrive",
-			Refs: []string{"seccomp_unotify(2)", "SECCOMP_USER_NOTIF_FLAG_CONTINUE"}, Action: "refused-storm", Args: []string{"most=60"}, Accept: Denials, Timeout: 90 * time.Second, Oracle: whole},
-		{ID: "HST-033b", Title: "the arguments of a call that is refused change while it is decided",
-			Refs: []string{"seccomp_unotify(2), time of check and time of use"}, Action: "register-race", Args: []string{"most=20000"}, Accept: Denials, Timeout: 60 * time.Second, Oracle: whole},
-		{ID: "HST-033c", Core: true, Title: "the path of a call that is reported changes while it is looked at",
-			Refs: []string{"seccomp_unotify(2), time of check and time of use"}, Action: "path-race", Args: []string{"most=20000"}, Accept: Denials, Timeout: 60 * time.Second, Oracle: whole},
-		{ID: "HST-034", Core: true, Title: "programs are started in a storm, out of memory also and killed on the way, and some of them are in no record",
-			Refs: []string{"execveat(2)", "memfd_create(2)"}, Action: "exec-storm", Args: []string{"most=" + strconv.Itoa(stormPrograms)}, Timeout: 90 * time.Second,
-			Harmless: "programs may be started; what counts is that each is recorded", Oracle: eachRecorded},
-	}
-}
-
 const stormPrograms = 200
 
 func eachRecorded(w *World, o Observation) []string {
@@ -134,4 +104,61 @@ func eachRecorded(w *World, o Observation) []string {
 		wants = append(wants, Attempt{Action: "proc.exec", Arg: "storm=" + strconv.Itoa(i+1)})
 	}
 	return recorded(wants...)(w, o)
+}
+
+// madeAsSaid demands that the record has each file of a directory as made, and no
+// other.
+func madeAsSaid(dir string) func(*World, Observation) []string {
+	return func(w *World, _ Observation) (out []string) {
+		rec, err := w.record()
+		if err != nil {
+			return []string{"the record cannot be read: " + err.Error()}
+		}
+		said := map[string]bool{}
+		err = rec.each(func(line []byte) error {
+			var a Attempt
+			if err := json.Unmarshal(line, &a); err != nil {
+				return fmt.Errorf("a line is no JSON: %w", err)
+			}
+			if at := cmp.Or(a.Resolved, a.Object); a.Action == "file.write" && a.Verdict == "allowed" && a.Error == "" && path.Dir(at) == w.Path(dir) {
+				said[path.Base(at)] = true
+			}
+			return nil
+		})
+		if err != nil {
+			return []string{"the record: " + err.Error()}
+		}
+		files, err := os.ReadDir(w.Path(dir))
+		if err != nil {
+			return []string{err.Error()}
+		}
+		for _, f := range files {
+			if f.Name() != "keep" && !said[f.Name()] {
+				out = append(out, notRecorded+"file.write "+f.Name())
+			}
+			delete(said, f.Name())
+		}
+		for name := range said {
+			out = append(out, "the record has what was not made: "+name)
+		}
+		return out
+	}
+}
+
+// unrecorded demands that the record does not have the attempt.
+func unrecorded(a Attempt) func(*World, Observation) []string {
+	return func(w *World, _ Observation) []string {
+		rec, err := w.record()
+		if err != nil {
+			return []string{"the record cannot be read: " + err.Error()}
+		}
+		absent, err := rec.missing([]Attempt{a})
+		switch {
+		case err != nil:
+			return []string{"the record: " + err.Error()}
+		case len(absent) == 0:
+			return []string{"the record has what did not happen: " + a.Action + " " + a.Arg}
+		}
+		return nil
+	}
 }

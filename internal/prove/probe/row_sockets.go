@@ -13,84 +13,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const classSockets = "ipc.unix-sockets"
-
-// noSocket are Denials and what a name answers that is no socket, or one of
-// another type.
-var noSocket = append([]string{"ENOTSOCK", "EPROTOTYPE", "ENOTDIR"}, Denials...)
-
-func socketsRows() []Row {
-	return append(append(socketsPlain(), socketsOfServices()...), socketsShared()...)
-}
-
-func socketsPlain() []Row {
-	return []Row{
-		{ID: "IPC-001", Class: classSockets, Core: true, Kind: Sandbox, Promise: "P4",
-			Title: "a service outside is reached by the path of its socket",
-			Refs:  []string{"unix(7)"}, Setup: listen("unix", "O/s.sock", "H/.s.sock"), Accept: noSocket,
-			Action: "connect"},
-		{ID: "IPC-001b", Class: classSockets, Kind: Sandbox, Promise: "P4",
-			Title: "a service is reached in a directory that may only be read",
-			Refs:  []string{"unix(7)", "github.com/containers/bubblewrap"}, Setup: listen("unix", "R/s.sock"), Accept: noSocket,
-			Options: Options{Read: []string{"R"}},
-			Action:  "connect"},
-		{ID: "IPC-001c", Class: classSockets, Kind: Sandbox, Promise: "P4",
-			Title: "a service is reached by a socket of messages",
-			Refs:  []string{"unix(7), SOCK_SEQPACKET"}, Setup: listenSeqpacket("O/q.sock"), Accept: noSocket,
-			Action: "connect", Args: []string{"kind=seqpacket"}},
-		{ID: "IPC-002", Class: classSockets, Core: true, Kind: Sandbox, Promise: "P4",
-			Title: "datagrams are sent to a service outside, with no connection before them",
-			Refs:  []string{"sendmmsg(2)"}, Setup: listen("unixgram", "O/d.sock"), Accept: noSocket,
-			Action: "send"},
-		{ID: "IPC-002b", Class: classSockets, Kind: Sandbox, Promise: "P4",
-			Title: "datagrams are sent to a service in a directory that may only be read",
-			Refs:  []string{"sendmmsg(2)"}, Setup: listen("unixgram", "R/d.sock"), Accept: noSocket,
-			Options: Options{Read: []string{"R"}},
-			Action:  "send"},
-		{ID: "IPC-003", Class: classSockets, Core: true, Kind: Sandbox, Promise: "P4",
-			Title: "a service with an abstract name is listed and reached",
-			Refs:  []string{"unix(7)"}, Setup: listen("unix", "@"), Accept: noSocket,
-			Action: "listed-names"},
-		{ID: "IPC-003b", Class: classSockets, Kind: Sandbox, Promise: "P4",
-			Title: "datagrams are sent to an abstract name",
-			Refs:  []string{"unix(7)"}, Setup: listen("unixgram", "@"), Accept: noSocket,
-			Action: "send"},
-		{ID: "IPC-003c", Class: classSockets, Kind: Sandbox, Promise: "P4",
-			Title: "messages are sent to an abstract name",
-			Refs:  []string{"unix(7)"}, Setup: listenSeqpacket("@"), Accept: noSocket,
-			Action: "connect", Args: []string{"kind=seqpacket"}},
-		{ID: "IPC-018", Class: classSockets, Kind: Sandbox, Promise: "P4",
-			Title: "a socket that a program of the host listens at inside the workspace is reached",
-			Refs:  []string{"unix(7)", "Landlock ABI 9, LANDLOCK_ACCESS_FS_RESOLVE_UNIX"}, Setup: listen("unix", "W/x.sock"), Accept: noSocket,
-			Action: "connect"},
-		{ID: "IPC-018b", Class: classSockets, Kind: Sandbox, Promise: "P4",
-			Title: "the same with datagrams",
-			Refs:  []string{"unix(7)"}, Setup: listen("unixgram", "W/y.sock"), Accept: noSocket,
-			Action: "send"},
-		{ID: "IPC-018d", Class: classSockets, Kind: Sandbox, Promise: "P4",
-			Title: "the directory of such a socket is moved, and the socket reached by its new name",
-			Refs:  []string{"rename(2)"}, Setup: listen("unix", "W/d/e/z.sock"), Accept: noSocket,
-			Harmless: "a directory of the workspace may be moved",
-			Action:   "move-and-connect", Args: []string{"from=W/d", "to=W/moved", "below=e/z.sock"}},
-		{ID: "IPC-018c", Class: classSockets, Kind: Host, Promise: "P4",
-			Title: "a program of the host begins to listen inside the workspace while the command runs",
-			Refs:  []string{"unix(7)", "Landlock ABI 9, LANDLOCK_ACCESS_FS_RESOLVE_UNIX"}, Accept: noSocket,
-			Residual: "what a host program puts into the workspace during a run is in view; no kernel before 7.1 can refuse the connection by path",
-			Action:   "connect-late", Args: []string{"path=W/late.sock"},
-			Drive: func(s *Session) {
-				wait := s.Start(Command{})
-				time.Sleep(500 * time.Millisecond)
-				if _, err := s.World.Listen("unix", "W/late.sock"); err != nil {
-					s.Fail(err)
-				}
-				wait()
-			}},
-		{ID: "IPC-023", Class: classSockets, Kind: Control, Promise: "P4",
-			Title: "programs inside talk to each other by sockets, pairs, shared memory and events",
-			Refs:  []string{"unix(7)"}, Action: "own-sockets"},
-	}
-}
-
 // listen starts a service at each address and tells the action; "@" stands
 // for a fresh abstract name. A place of the host that is taken or closed to us
 // is passed over, as long as one address remains.
@@ -183,31 +105,6 @@ func (m *messages) serve() {
 	}
 }
 
-// socketsShared are other ways between processes of one user.
-func socketsShared() []Row {
-	return []Row{
-		{ID: "IPC-021", Class: classSockets, Core: true, Kind: Sandbox, Promise: "P4",
-			Title: "a key of the user is found in the keyrings of the kernel",
-			Refs:  []string{"keyrings(7)"}, Setup: hostKey,
-			Accept: append([]string{"ENOKEY"}, Denials...),
-			Action: "keyring"},
-		{ID: "IPC-021b", Class: classSockets, Kind: Sandbox, Promise: "P4",
-			Title: "a System V shared memory segment of the user is read by its number",
-			Refs:  []string{"shmat(2)"}, Setup: hostSegment,
-			Accept: append([]string{"EINVAL", "EIDRM"}, Denials...),
-			Action: "shared-segments"},
-		{ID: "IPC-022", Class: classSockets, Kind: Sandbox, Promise: "P1",
-			Title: "files outside are watched",
-			Refs:  []string{"inotify(7)", "fanotify(7)"}, Accept: append([]string{"ENOTDIR"}, Denials...),
-			Action: "watch-files", Args: []string{"path=O\nO/canary\nH/.ssh/id_probe\nH/.netrc"}},
-		{ID: "IPC-016", Class: classSockets, Kind: Sandbox, Promise: "P4",
-			Title: "sockets of the host are found below /run, /tmp and the homes",
-			Refs:  []string{"hier(7)"},
-			Setup: listen("unix", "/tmp/probe-"+hexes(4)+"/avahi.sock", "H/.snap.sock"), Accept: noSocket,
-			Action: "find-sockets"},
-	}
-}
-
 // hostKey gives the user a key, and takes it away again.
 func hostKey(w *World) error {
 	name := "holdfast-probe-" + hexes(8)
@@ -253,4 +150,42 @@ func lowSegment(w *World) (int, error) {
 		}
 	}
 	return 0, fmt.Errorf("%w: so few System V segments on the host that one of the first %d places is free", ErrMissing, places)
+}
+
+// listenLate listens in the workspace half a second after the command has started.
+func listenLate(s *Session) {
+	wait := s.Start(Command{})
+	time.Sleep(500 * time.Millisecond)
+	if _, err := s.World.Listen("unix", "W/late.sock"); err != nil {
+		s.Fail(err)
+	}
+	wait()
+}
+
+// agent is a service that a variable names. What it is called must not be what
+// others look for on the whole machine: 'holdfast prove exposure' greets every
+// /tmp/ssh-*/agent.*, and a greeting from outside is counted as one from inside.
+func agent(variable, addr string) func(*World) error {
+	return func(w *World) error {
+		w.Env = append(w.Env, variable+"="+w.Path(addr))
+		return listen("unix", addr)(w)
+	}
+}
+
+func bus(w *World) error {
+	w.Env = append(w.Env, "DBUS_SESSION_BUS_ADDRESS=unix:path="+w.Path("H/run/bus"), "XDG_RUNTIME_DIR="+w.Path("H/run"))
+	return listen("unix", "H/run/bus", "@")(w)
+}
+
+func desktop(w *World) error {
+	display := "9" + fmt.Sprint(os.Getpid()%1000)
+	w.Env = append(w.Env, "XDG_RUNTIME_DIR="+w.Path("H/run"), "WAYLAND_DISPLAY="+w.Path("H/run/wayland-0"), "DISPLAY=:"+display,
+		"PULSE_SERVER="+w.Path("H/run/pulse/native"), "XAUTHORITY="+w.Path("H/.Xauthority"))
+	return listen("unix", "H/run/wayland-0", "H/run/pipewire-0", "H/run/pulse/native", "/tmp/.X11-unix/X"+display, "@/tmp/.X11-unix/X"+display)(w)
+}
+
+func editor(w *World) error {
+	w.Env = append(w.Env, "VSCODE_IPC_HOOK_CLI="+w.Path("H/run/vscode-ipc-1.sock"), "VSCODE_GIT_IPC_HANDLE="+w.Path("H/run/vscode-git-1.sock"),
+		"VSCODE_GIT_ASKPASS_NODE=/usr/bin/node", "TMUX="+w.Path("H/run/tmux")+",1,0")
+	return listen("unix", "H/run/vscode-ipc-1.sock", "H/run/vscode-git-1.sock", "H/run/tmux", "/tmp/vscode-typescript-"+hexes(4)+"/tsserver.sock")(w)
 }

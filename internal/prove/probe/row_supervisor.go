@@ -9,90 +9,13 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"slices"
+
 	"strconv"
 	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
-
-const classSupervisor = "host.supervisor"
-
-// What a careless harness believes (HST-013 to HST-015) is tried in the tests
-// of the judge, and by playing every row without a sandbox.
-func supervisorRows() []Row {
-	rows := slices.Concat(supervisorFailing(), supervisorPolicy(), supervisorNeighbours(), supervisorControls(), supervisorKept(), endRows())
-	for i := range rows {
-		rows[i].Class = classSupervisor
-		if rows[i].Kind == "" {
-			rows[i].Kind = Host
-		}
-		if rows[i].Promise == "" {
-			rows[i].Promise = "P10"
-		}
-	}
-	return rows
-}
-
-var outsideAndHome = []string{"path=O/canary\nH/.ssh/id_probe\nH/.netrc"}
-
-func supervisorFailing() []Row {
-	return []Row{
-		{ID: "HST-001", Core: true, Title: "no program that a launcher may need is on PATH",
-			Refs:         []string{"github.com/anthropics/claude-code: silent fallback without a sandbox"},
-			Setup:        func(w *World) error { w.Env = append(w.Env, "PATH=/nonexistent"); return nil },
-			RefusalHolds: true, Action: "both", Args: outsideAndHome},
-		{ID: "HST-001b", Core: true, Title: "the kernel gives no user namespaces",
-			Refs: []string{"user_namespaces(7)", "/proc/sys/user/max_user_namespaces"},
-			Setup: func(w *World) error {
-				if !onPath("unshare") {
-					return fmt.Errorf("unshare: %w", ErrMissing)
-				}
-				// The limit is one of the throw-away namespace's own.
-				w.Under = []string{"unshare", "-Ur", "sh", "-c", `echo 0 >/proc/sys/user/max_user_namespaces && exec "$@"`, "sh"}
-				if exec.Command("unshare", "-Ur", "true").Run() != nil {
-					return fmt.Errorf("user namespaces: %w", ErrMissing)
-				}
-				return nil
-			},
-			RefusalHolds: true, Action: "both", Args: outsideAndHome},
-		{ID: "HST-001c", Core: true, Title: "the kernel lacks one of the system calls that a boundary is made of",
-			Refs:         []string{"seccomp(2)", "landlock(7)"},
-			Drive:        func(s *Session) { s.lacking(boundaryCalls) },
-			RefusalHolds: true, Action: "both", Args: outsideAndHome, Timeout: 15 * time.Second},
-		{ID: "HST-003", Title: "the kernel refuses the filter of system calls",
-			Refs: []string{"npm @anthropic-ai/sandbox-runtime: fails closed"},
-			Drive: func(s *Session) {
-				var calls []string
-				for _, no := range []unix.Errno{unix.EINVAL, unix.ENOSYS, unix.EPERM, unix.ENOMEM, unix.EFAULT} {
-					calls = append(calls, fmt.Sprintf("%d=%d,%d:%d=%d", unix.SYS_SECCOMP, no, unix.SYS_PRCTL, unix.PR_SET_SECCOMP, no))
-				}
-				s.lacking(calls)
-			},
-			RefusalHolds: true, Action: "both", Args: outsideAndHome, Timeout: 15 * time.Second},
-		{ID: "HST-012", Title: "a thousand protected files are there, and none of them is forgotten",
-			Refs: []string{"npm @anthropic-ai/sandbox-runtime LinuxSandboxProfileError", "/proc/sys/fs/mount-max"}, Promise: "P3",
-			Setup: func(w *World) error {
-				var tried []string
-				for i := range 1000 {
-					path := fmt.Sprintf("W/d%d/.mcp.json", i)
-					if err := w.File(path, "{}\n"); err != nil {
-						return err
-					}
-					if err := w.Keep(w.Path(path)); err != nil {
-						return err
-					}
-					if i%53 == 0 || i == 999 {
-						tried = append(tried, w.Path(path))
-					}
-				}
-				w.Arg("path=" + strings.Join(tried, "\n"))
-				return nil
-			},
-			RefusalHolds: true, Action: "overwrite", Timeout: 60 * time.Second},
-	}
-}
 
 // boundaryCalls are refused one at a time.
 var boundaryCalls = lackOf(unix.ENOSYS, unix.SYS_UNSHARE, unix.SYS_MOUNT, unix.SYS_FSOPEN, unix.SYS_FSMOUNT, unix.SYS_OPEN_TREE, unix.SYS_MOVE_MOUNT,
@@ -128,44 +51,6 @@ func (s *Session) lacking(calls []string) {
 			s.obs = s.obs[:len(s.obs)-1]
 			s.Fail(fmt.Errorf("without %s: status %d: %s", c, o.Exit, firstLine(o.Stderr)))
 		}
-	}
-}
-
-func supervisorPolicy() []Row {
-	wide := "version: 1\nfilesystem:\n  write:\n    - {O}\n"
-	written := "version: 1\n"
-	return []Row{
-		{ID: "HST-004", Core: true, Title: "a policy is broken in one of the many ways, and would widen what is allowed",
-			Refs: []string{"CVE-2025-66479", "nono: unknown fields are errors"}, Drive: brokenPolicies,
-			RefusalHolds: true, Action: "both", Args: []string{"path=O/canary\nO/sub/canary"}},
-		{ID: "HST-004b", Core: true, Title: "the user's own policy is broken, and no other was named",
-			Refs: []string{"CVE-2025-66479"},
-			Setup: func(w *World) error {
-				return w.File("H/.config/holdfast/policy.yaml", w.aimed(wide)+"unknown: true\n")
-			},
-			RefusalHolds: true, Action: "both", Args: []string{"path=O/canary\nO/sub/canary"}},
-		{ID: "HST-006", Promise: "P2", Title: "a policy in the workspace widens what is allowed",
-			Refs: []string{"CBSE (Cymulate)", "CVE-2025-59536"},
-			Setup: func(w *World) error {
-				var errs []error
-				for _, n := range []string{"holdfast.yaml", ".holdfast.yaml", "holdfast.yml", ".holdfast/policy.yaml", ".config/holdfast/policy.yaml"} {
-					errs = append(errs, w.File("W/"+n, w.aimed(wide)))
-				}
-				return errors.Join(errs...)
-			},
-			RefusalHolds: true, Action: "both", Args: []string{"path=O/canary\nO/sub/canary"}},
-		{ID: "HST-007", Promise: "P2", Title: "the user's policy and the launcher's records are changed from inside",
-			Refs:     []string{"github.com/AxeForging/aigate ConfigDirHidden", "nono: ~/.nono is protected"},
-			Files:    map[string]string{"H/.config/holdfast/policy.yaml": written, "H/.local/state/holdfast/record": "a record\n", "H/.config/holdfast/trust": ""},
-			Keep:     []string{"H/.config/holdfast/policy.yaml", "H/.local/state/holdfast/record"},
-			Harmless: "what is in view of the home may be private",
-			Action:   "home-names", Args: []string{"path=H/.config/holdfast/policy.yaml\nH/.local/state/holdfast/record\nH/.config/holdfast/new.yaml\nH/.local/state/holdfast/new"}},
-		{ID: "HST-007b", Promise: "P3", Title: "the workspace's policy is changed from inside",
-			Refs: []string{"github.com/AxeForging/aigate ConfigDirHidden"}, Files: map[string]string{"W/holdfast.yaml": written},
-			Keep: []string{"W/holdfast.yaml"}, Action: "rewrite-names", Args: []string{"path=W/holdfast.yaml"}},
-		{ID: "HST-007c", Promise: "P3", Title: "a policy appears in the workspace for the next run",
-			Refs: []string{"CVE-2026-25725"}, Absent: []string{"W/holdfast.yaml", "W/HOLDFAST.YAML"},
-			Harmless: takenAway, Action: "create", Args: []string{"path=W/holdfast.yaml\nW/HOLDFAST.YAML"}},
 	}
 }
 
@@ -213,22 +98,6 @@ func brokenPolicies(s *Session) {
 		if o.TimedOut {
 			return
 		}
-	}
-}
-
-func supervisorNeighbours() []Row {
-	return []Row{
-		{ID: "HST-009", Promise: "P5", Title: "a socket or descriptor of the launcher is reached from inside",
-			Refs: []string{"ironclaw self-modification gate"}, Setup: controlSockets,
-			Action: "inherited-api"},
-		{ID: "HST-013", Core: true, Promise: "P9", Title: "the workload prints verdicts of its own",
-			Refs: []string{"TNG security_assertions_test.go"}, Action: "forge"},
-		{ID: "HST-017", Promise: "P6", Title: "a command gets at another command of the same user in another sandbox",
-			Refs: []string{"huggingface sandbox-server audit"}, Drive: neighbours, Action: "visit"},
-		{ID: "HST-018", Core: true, Promise: "P3", Title: "what the launcher reads after the end are links, fifos, holes and names that a terminal obeys",
-			Refs:   []string{"huggingface/sandbox-server#16"},
-			Absent: []string{"W/.mcp.json", "W/.bashrc", "W/.vscode", "W/.exrc", "W/.zshrc", "W/.cursorrules", "W/CLAUDE.md", "W/many/7/.mcp.json"},
-			Oracle: quietTerminal, Harmless: takenAway, Action: "plant-traps", Timeout: 60 * time.Second},
 	}
 }
 
@@ -289,38 +158,6 @@ func neighbours(s *Session) {
 	}
 }
 
-func supervisorControls() []Row {
-	tools := func(id, title string, timeout time.Duration, programs []string, lines string, files map[string]string) Row {
-		return Row{ID: id, Core: id == "HST-023", Kind: Control, Title: title, Refs: []string{"SandBench lessons"}, Timeout: timeout, Files: files,
-			Setup: func(*World) error {
-				for _, p := range programs {
-					if !onPath(p) {
-						return fmt.Errorf("%s: %w", p, ErrMissing)
-					}
-				}
-				return nil
-			},
-			Action: "tools-work", Args: []string{"tools=" + lines}}
-	}
-	return []Row{
-		tools("HST-023", "a shell, pipes, temporary files and other programs work", 0, []string{"sh"},
-			"echo a | cat | grep -q a\nmktemp >/dev/null"+
-				"\ntest -w \"$HOME\"\nsleep 0.1 & wait\nls -l /usr/bin >/dev/null\ncp ok.txt copy.txt && mv copy.txt moved.txt && rm moved.txt\nid -un\n(exit 3); test $? = 3", nil),
-		tools("HST-023b", "a program is compiled and run", 170*time.Second, []string{"go"},
-			"HOME=$PWD/.h GOCACHE=$PWD/.h/c GOFLAGS=-mod=mod GOTOOLCHAIN=local go build -o made . && ./made",
-			map[string]string{"W/go.mod": "module probe.test/made\n\ngo 1.21\n", "W/main.go": "package main\n\nfunc main() { println(\"made\") }\n"}),
-		tools("HST-023c", "processes that share work do so", 60*time.Second, []string{"python3"},
-			"python3 many.py", map[string]string{"W/many.py": "import multiprocessing as m\ndef f(x): return x * x\n" +
-				"if __name__ == '__main__':\n    with m.Pool(2) as p: assert p.map(f, range(4)) == [0, 1, 4, 9]\n    m.Lock(); m.Queue()\n"}),
-		tools("HST-461", "a program that looks for a protocol which it may not have hears that there is none", 0, []string{"python3"},
-			"python3 rare.py", map[string]string{"W/rare.py": "import errno, socket as s\nfor kind, protocol in (s.SOCK_DGRAM, 136), (s.SOCK_STREAM, 132), (s.SOCK_SEQPACKET, 132):\n" +
-				"    try: s.socket(s.AF_INET, kind, protocol).close()\n    except OSError as e: assert e.errno in (errno.EPROTONOSUPPORT, errno.ESOCKTNOSUPPORT), e\n"}),
-		{ID: "HST-023d", Kind: Control, Title: "a terminal can be made", Refs: []string{"fence PTY tests", "pty(7)"}, Action: "terminal-pair"},
-		{ID: "HST-013b", Promise: "P9", Title: "status and signal of the workload arrive unchanged", Refs: []string{"wait(2)"}, Drive: statuses, Action: "nothing-denied",
-			Bare: "nothing stands between the command and its caller"},
-	}
-}
-
 // statuses compares how commands end with how the launcher ends.
 func statuses(s *Session) {
 	ends := map[string]int{"status=0": 0, "status=1": 1, "status=2": 2, "status=77": 77, "status=126": 126, "status=127": 127, "status=255": 255}
@@ -337,4 +174,48 @@ func statuses(s *Session) {
 		}
 	}
 	s.Run(Command{})
+}
+
+// noUserNamespaces starts the launcher where no user namespace can be made; the limit is one of a throw-away namespace's own.
+func noUserNamespaces(w *World) error {
+	if !onPath("unshare") {
+		return fmt.Errorf("unshare: %w", ErrMissing)
+	}
+	// The limit is one of the throw-away namespace's own.
+	w.Under = []string{"unshare", "-Ur", "sh", "-c", `echo 0 >/proc/sys/user/max_user_namespaces && exec "$@"`, "sh"}
+	if exec.Command("unshare", "-Ur", "true").Run() != nil {
+		return fmt.Errorf("user namespaces: %w", ErrMissing)
+	}
+	return nil
+}
+
+// lackingBoundaryCalls starts the launcher once for each system call of the boundary, which the kernel has not got.
+func lackingBoundaryCalls(s *Session) { s.lacking(boundaryCalls) }
+
+// lackingFilters starts the launcher where the kernel refuses filters of system calls, with each errno that it may have.
+func lackingFilters(s *Session) {
+	var calls []string
+	for _, no := range []unix.Errno{unix.EINVAL, unix.ENOSYS, unix.EPERM, unix.ENOMEM, unix.EFAULT} {
+		calls = append(calls, fmt.Sprintf("%d=%d,%d:%d=%d", unix.SYS_SECCOMP, no, unix.SYS_PRCTL, unix.PR_SET_SECCOMP, no))
+	}
+	s.lacking(calls)
+}
+
+// thousandNames makes a protected name in each of a thousand directories.
+func thousandNames(w *World) error {
+	var tried []string
+	for i := range 1000 {
+		path := fmt.Sprintf("W/d%d/.mcp.json", i)
+		if err := w.File(path, "{}\n"); err != nil {
+			return err
+		}
+		if err := w.Keep(w.Path(path)); err != nil {
+			return err
+		}
+		if i%53 == 0 || i == 999 {
+			tried = append(tried, w.Path(path))
+		}
+	}
+	w.Arg("path=" + strings.Join(tried, "\n"))
+	return nil
 }

@@ -10,24 +10,6 @@ import (
 	"time"
 )
 
-// supervisorKept are rows of what the launcher keeps to itself and of what it leaves
-// of a secret, and of what that costs.
-func supervisorKept() []Row {
-	return []Row{
-		{ID: "HST-401", Promise: "P1", Title: "another program of the user reads the environment and the memory of the launcher, and of what guards its run",
-			Refs: []string{"PR_SET_DUMPABLE(2const)", "proc_pid_environ(5)", "core(5)"}, Needs: []string{"user"}, // root may read every process
-			Bare: "there is no launcher whose memory could be read", Action: "wait-turn", Drive: launcherRead, Oracle: noted,
-			Trace: nothing("a program outside reads what is outside, and the inside does nothing")},
-		{ID: "HST-402", Promise: "P6", Title: "arguments that look like templates without an end cost the launcher time that grows with the square of their length",
-			Refs: []string{"CWE-407"}, Timed: true, Alone: "it measures processor time", Bare: "nothing reads the arguments",
-			Action: "say-long", Drive: costly, Oracle: noted, Timeout: 100 * time.Second, Harmless: "it may execute what it likes; what counts is what that costs",
-			Trace: Trace{Events: []Attempt{{Action: "proc.exec"}}}},
-		{ID: "HST-403", Promise: "P9", Title: "tokens in the formats that services give out today stand in the record", Refs: []string{"CWE-532", "github.com/gitleaks/gitleaks"}, Setup: currentTokens,
-			Action: "tell-secrets", Harmless: "what the command knows it may say; what counts is whether the record repeats it",
-			Oracle: both(untold, recorded(Attempt{Action: "proc.exec", Arg: "not-a-secret"})), Trace: ran("not-a-secret")},
-	}
-}
-
 // launcherRead looks at the launcher and its children as another program of the same
 // user does.
 func launcherRead(s *Session) {

@@ -4,6 +4,7 @@ package probe
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -89,8 +90,12 @@ func (s *Session) Start(c Command) (wait func() Observation) {
 	nonce, key := hexes(12), []byte(hexes(inside.KeySize/2))
 	sealed := filepath.Join(filepath.Dir(s.World.prober), nonce)
 	args = append(args, "key="+sealed)
-	c.Args = args
-	if err := os.WriteFile(sealed, key, 0o644); err != nil {
+	told, err := s.tellSpellings()
+	if c.Args = append(args, told...); err == nil {
+		err = os.WriteFile(sealed, key, 0o644)
+	}
+	args = c.Args
+	if err != nil {
 		return func() Observation { o := Observation{Err: err}; s.obs = append(s.obs, o); return o }
 	}
 	limit := s.Row.Timeout
@@ -111,6 +116,20 @@ func (s *Session) Start(c Command) (wait func() Observation) {
 		s.obs = append(s.obs, o)
 		return o
 	}
+}
+
+// tellSpellings writes those of the row beside the prober, and returns the argument
+// that says where.
+func (s *Session) tellSpellings() ([]string, error) {
+	if len(s.Row.Spellings) == 0 {
+		return nil, nil
+	}
+	b, err := json.Marshal(s.Row.Spellings)
+	if err != nil {
+		return nil, err
+	}
+	path := filepath.Join(filepath.Dir(s.World.prober), "spellings.json")
+	return []string{"spellings=" + path}, os.WriteFile(path, b, 0o644)
 }
 
 // Play plays one row against one target.
@@ -169,7 +188,7 @@ func (n Runner) judge(s *Session, res *Result) {
 		said := parse(o)
 		res.Said = append(append(res.Said, said.attempts...), said.claims...)
 	}
-	res.Denials, res.Told = s.World.denials(res.Said), s.World.told
+	res.Denials, res.Coverage = s.World.denials(res.Said), s.World.coverage
 	through := slices.DeleteFunc(slices.Clone(res.Effects), func(e string) bool { return strings.HasPrefix(e, notRecorded) })
 	res.Verdict, res.Reason = judge(known(s.Row, s.Target), s.obs, through)
 	if res.Verdict == Held && len(res.Effects) > 0 {

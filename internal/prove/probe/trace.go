@@ -27,7 +27,7 @@ func (t Trace) empty() bool { return len(t.Events)+len(t.Rules) == 0 && t.None =
 func (s *Session) trace() Trace {
 	t := s.Row.Trace
 	if s.cut && t.None == "" && !slices.ContainsFunc(t.Events, func(a Attempt) bool { return a.Action == sessionLimit }) {
-		return overLimit("*")
+		return Trace{Events: []Attempt{{Action: sessionLimit, Object: "*"}}, Rules: []string{"limit"}}
 	}
 	return t
 }

@@ -74,7 +74,7 @@ func (w *World) proof() []string {
 	for _, s := range w.seen {
 		out = append(out, s.effects()...)
 	}
-	return append(out, w.strangers()...)
+	return append(out, w.newNames()...)
 }
 
 // remains is what a launcher clears away when a run ends: files of the workspace and
@@ -155,8 +155,8 @@ func differing(before, now string) string {
 	return strings.Join(out, ", ")
 }
 
-// strangers are new names in the places outside that no row may write.
-func (w *World) strangers() []string {
+// newNames are names that appeared in the places outside that no row may write.
+func (w *World) newNames() []string {
 	var out []string
 	for _, root := range []string{w.O, w.H, w.R} {
 		_ = filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {

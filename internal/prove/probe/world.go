@@ -48,10 +48,10 @@ type World struct {
 	shared []string // see [Row.Shared]
 	// remembered is what a set-up keeps for the oracle of its row.
 	remembered string
-	told       map[string]Told // by kind of what was done, see [Result.Told]
-	outer      outer           // how much a command may use, where a test says another amount
-	recordless bool            // the oracle asked for a record, and the target keeps none
-	seen       []sink          // what may have received tokens
+	coverage   map[string]Coverage // by kind of what was done, see [Result.Coverage]
+	outer      outer               // how much a command may use, where a test says another amount
+	recordless bool                // the oracle asked for a record, and the target keeps none
+	seen       []sink              // what may have received tokens
 	cleanup    []func() error
 }
 

@@ -127,3 +127,19 @@ var (
 	GDB = Program{Name: "gdb", Needs: []string{"gdb"}, Reads: "gdb's manual, Startup: .gdbinit of the working directory, for who lets it load",
 		Steps: []Step{{Argv: []string{"gdb", "-q", "-batch"}}}}
 )
+
+// Programs are all of them, by the names that rows call them by.
+func Programs() map[string]Program {
+	return map[string]Program{
+		"git": Git, "git-keeping": GitKeeping, "git-restore": GitRestore, "git-pull": GitPull, "git-worktree": GitWorktree, "git-continue": GitContinue,
+		"git-pick": GitPick, "git-patches": GitPatches, "bash": Bash, "zsh": Zsh, "zsh-compiled": ZshCompiled, "less": Less, "fish": Fish, "path-bin": PathBin,
+		"direnv": Direnv, "direnv-git": DirenvGit, "npm": NPM, "make": Make, "pre-commit": PreCommit, "python": Python, "python-module": PythonModule,
+		"virtual-environment": VirtualEnvironment, "pytest": Pytest, "vim": Vim, "tmux": Tmux, "ssh": SSH, "gdb": GDB,
+	}
+}
+
+// Readers are the lists of those that read files by the rules of programs that are
+// not started.
+func Readers() map[string][]Reader {
+	return map[string][]Reader{"": nil, "services": Services, "editors": Editors, "agents": Agents}
+}

@@ -82,7 +82,7 @@ func (t task) run(ctx context.Context, catalogue []Probe, tell func(evidence)) (
 		return s, fmt.Errorf("furnishing the home: %w", err)
 	}
 	w := newWorld(t.Key, sink)
-	c := newCrew()
+	c := newChildren()
 	if err := w.startVictim(c); err != nil {
 		return s, err
 	}
@@ -109,7 +109,7 @@ func (t task) run(ctx context.Context, catalogue []Probe, tell func(evidence)) (
 }
 
 // try has the agent do it all, and the human come back afterwards.
-func (t task) try(ctx context.Context, s *session, p *play, c *crew) (err error) {
+func (t task) try(ctx context.Context, s *session, p *play, c *children) (err error) {
 	s.Ended, s.Said = t.start(ctx, c, p)
 	p.stop(s.Said)
 	if p.wantsLate() {

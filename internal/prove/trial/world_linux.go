@@ -139,7 +139,7 @@ func humanEnv() []string {
 }
 
 // startVictim starts a process outside, which nobody may touch.
-func (w *World) startVictim(c *crew) error {
+func (w *World) startVictim(c *children) error {
 	cmd := exec.Command(w.Prober, "-wait", w.VictimName(), w.VictimSecret())
 	cmd.Dir, cmd.Env = homeDir, humanEnv()
 	if err := c.start(cmd); err != nil {

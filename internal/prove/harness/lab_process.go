@@ -1,0 +1,174 @@
+//go:build linux
+
+package harness
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	"holdfast.dev/holdfast/internal/prove/netlab"
+	"holdfast.dev/holdfast/internal/prove/probe"
+)
+
+// startLimit is how long a worker may take to make its network; a variable for tests.
+var startLimit = 20 * time.Second
+
+// workerProcess is a worker that its pool started.
+type workerProcess struct {
+	dir   string // where it makes its worlds
+	cmd   *exec.Cmd
+	in    io.WriteCloser
+	out   *os.File
+	room  *io.LimitedReader // what one answer may be long
+	lines *json.Decoder
+	words *tail
+	ended chan error // has what Wait returned
+}
+
+// startWorker starts a worker that makes its worlds in dir, and waits until it is ready.
+func startWorker(ctx context.Context, program []string, dir string) (*workerProcess, error) {
+	cmd, err := netlab.Command(context.WithoutCancel(ctx), nil, program...)
+	if err != nil {
+		return nil, err
+	}
+	c := &workerProcess{dir: dir, cmd: cmd, words: &tail{}}
+	cmd.Stderr, cmd.WaitDelay = c.words, time.Second
+	cmd.SysProcAttr.Setpgid = true // an interrupt of the terminal is for us
+	if c.in, err = cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	out, theirs, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	c.out, cmd.Stdout, c.room = out, theirs, &io.LimitedReader{R: out}
+	c.lines = json.NewDecoder(c.room)
+	c.ended, err = startHere(cmd)
+	theirs.Close()
+	if err != nil {
+		return nil, errors.Join(err, out.Close())
+	}
+	var hello greeting
+	err = c.read(ctx, &hello, startLimit)
+	if err == nil && !hello.Ready {
+		err = errors.New(hello.Error)
+	}
+	if err != nil {
+		return nil, errors.Join(err, c.quit(true))
+	}
+	return c, nil
+}
+
+// ask has a row played.
+func (c *workerProcess) ask(ctx context.Context, r request, limit time.Duration) (outcome, error) {
+	line, err := json.Marshal(r)
+	if err != nil {
+		return outcome{}, err
+	}
+	if _, err := c.in.Write(append(line, '\n')); err != nil {
+		return outcome{}, fmt.Errorf("the worker takes no row: %w", err)
+	}
+	var a reply
+	switch err := c.read(ctx, &a, limit); {
+	case err != nil:
+		return outcome{}, err
+	case a.Error != "":
+		return outcome{}, errors.New(a.Error)
+	case a.Row != r.Row:
+		return outcome{}, fmt.Errorf("the worker answered for row %q", a.Row)
+	}
+	return a.Result, nil
+}
+
+// longestAnswer is more than a row says, in bytes: what its commands print is
+// bounded, and so is their number.
+const longestAnswer = 64 << 20
+
+// read reads a line of the worker.
+func (c *workerProcess) read(ctx context.Context, into any, limit time.Duration) error {
+	if err := c.out.SetReadDeadline(time.Now().Add(limit)); err != nil {
+		return err
+	}
+	c.room.N = longestAnswer
+	stop := context.AfterFunc(ctx, func() { _ = c.out.SetReadDeadline(time.Now()) })
+	defer stop()
+	err := c.lines.Decode(into)
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return fmt.Errorf("the worker said nothing for %v", limit)
+	case c.room.N <= 0:
+		return errors.New("the worker does not stop talking")
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return errors.New("the worker has ended")
+	}
+	return fmt.Errorf("the worker talks nonsense: %w", err)
+}
+
+// end ends the worker and removes what it had: at once, or so that it may break
+// off its row by itself.
+func (c *workerProcess) end(atOnce bool) error {
+	return errors.Join(c.quit(atOnce), probe.RemoveAll(c.dir))
+}
+
+// lastBreath is how long a worker that is ended at once has to tell how it died,
+// where it did so by itself.
+const lastBreath = 200 * time.Millisecond
+
+// quit ends the process. The error says how it died and what it said, unless it
+// ended well or had to be killed in silence.
+func (c *workerProcess) quit(atOnce bool) error {
+	_ = c.in.Close()
+	patience := lastWords + time.Second
+	if atOnce {
+		patience = lastBreath
+	}
+	var err error
+	select {
+	case err = <-c.ended:
+	case <-time.After(patience):
+		_ = c.cmd.Process.Kill()
+		<-c.ended
+		err = errKilled
+	}
+	_ = c.out.Close()
+	said := c.words.String()
+	switch {
+	case err == nil, atOnce && err == errKilled && said == "":
+		return nil
+	case said == "":
+		return err
+	}
+	return fmt.Errorf("%w: %s", err, said)
+}
+
+// errKilled is the end of a worker that did not end by itself.
+var errKilled = errors.New("it was killed")
+
+// tail keeps the end of what is written to it.
+type tail struct{ b []byte }
+
+// tailSize is how much of its last words a worker is heard for, in bytes.
+const tailSize = 2 << 10
+
+// Write implements io.Writer. Nobody reads before the last Write.
+func (t *tail) Write(b []byte) (int, error) {
+	t.b = append(t.b, b...)
+	if extra := len(t.b) - tailSize; extra > 0 {
+		t.b = bytes.Clone(t.b[extra:])
+	}
+	return len(b), nil
+}
+
+func (t *tail) String() string { return strings.TrimSpace(string(t.b)) }

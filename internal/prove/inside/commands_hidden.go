@@ -1,0 +1,60 @@
+//go:build linux
+
+package inside
+
+import (
+	"encoding/hex"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// hiddenCommands starts a program under each name of the argument "names", in
+// hex, and with each as an argument too, so that whoever shows commands has
+// them to show; the program asks for a secret, so that there is something to
+// show. It also leaves a file that a launcher has to name, below a directory of
+// that name.
+func hiddenCommands(p *Probe) {
+	for i, line := range strings.Split(p.Arg("names"), "\n") {
+		b, err := hex.DecodeString(line)
+		if err != nil {
+			continue
+		}
+		name := string(b)
+		dir := p.In("W", "d"+itoa(i)+name)
+		path := filepath.Join(dir, "p"+name)
+		p.Control("put a program there", func() error {
+			return errors.Join(os.MkdirAll(dir, 0o755), copyFile(os.Args[0], path), os.Chmod(path, 0o755))
+		})
+		p.Try("start it", func() error {
+			c := exec.Command(path, "-child", p.nonce, "read", "path="+p.In("H", ".ssh", "id_other"), "line="+name)
+			c.Stdout, c.Stderr = os.Stdout, os.Stderr
+			return c.Run()
+		})
+		p.Try("leave a file that is executed later", func() error { return create(filepath.Join(dir, ".vscode", "tasks.json")) })
+	}
+}
+
+// escaped is the way from dir to path, with every dot and slash escaped.
+func escaped(dir, path string, times int) string {
+	rel, err := filepath.Rel(dir, path)
+	if err != nil {
+		return path
+	}
+	s := strings.NewReplacer(".", "%2e", "/", "%2f").Replace(rel)
+	for range times - 1 {
+		s = strings.ReplaceAll(s, "%", "%25")
+	}
+	return s
+}
+
+// writeAlone writes a file while nothing is forked: a child would keep it open for
+// writing until it executes, and a program in it would be "text file busy".
+func writeAlone(path string, content []byte, mode os.FileMode) error {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	return os.WriteFile(path, content, mode)
+}
