@@ -1,6 +1,13 @@
 // Package boundary says what a backend must do: start a command under a
 // policy.Plan, attest what the boundary looks like before the command runs,
 // and leave nothing behind. It knows no mechanism; the backends below it do.
+//
+// [Backend] is the way in: Check says what the host can hold, Start launches, and a
+// [Process] ends. Below it:
+//
+//	native        the backend of Linux: namespaces, mounts, seccomp, Landlock, cgroups
+//	workspace     names that a host would execute, before a run and after it
+//	boundarytest  the tests that every backend must pass
 package boundary
 
 import (

@@ -5,7 +5,10 @@
 // effect.
 //
 // The package knows neither policy nor how somebody is told: it is asked, and
-// answers come to it signed.
+// answers come to it signed. [New] makes the [Queue] of a run. Below it:
+//
+//	rules  what needs an answer: conditions over attempts, and ready sets of them
+//	gate   joins both to a run: holds the attempt, asks, and lets it go on
 package consent
 
 import (

@@ -3,6 +3,12 @@
 // secret, and gets it for that request only if the grant still stands and a
 // record of the use was kept. The package knows nothing of connections, headers
 // or TLS: what is done with a secret is for its caller to decide.
+//
+// [New] is the way in. [Broker.Open] hands out a secret for one request, as a lease
+// where the source gives one (lease.go); source*.go read secrets from files, commands,
+// GitHub, HTTP services and Vault; grant.go and store.go keep what a human allowed and
+// for how long; placeholder.go makes the texts that stand inside for secrets, and
+// decoys.go those that no one may use.
 package credentials
 
 import (

@@ -2,6 +2,15 @@
 // counts of them, and events that come together, by rules that are data. It
 // judges what was recorded and decides nothing: a missed alert changes nothing
 // about what was refused.
+//
+// [New] makes an [Engine] of rules (load.go; those of the product are in rules/), and
+// [Engine.Observe] takes events one by one. marks*.go say what an event is besides what
+// it says: of a credential, out of the usual place, by a shell that was piped to.
+// correlate.go joins events of one process tree. Below it:
+//
+//	baseline  what a workspace usually does, and what is new in a run
+//	honey     files that look like credentials and are watched
+//	alert     where alerts go: files, webhooks, collectors, syslog
 package detect
 
 import (

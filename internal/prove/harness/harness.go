@@ -2,7 +2,10 @@
 
 // Package harness joins the rows of package probe with the product: which row
 // depends on which control, and what a whole set of results means. It knows
-// both sides; neither of them knows it.
+// both sides; neither of them knows it. [Prove] plays rows in a [Place] and a [World],
+// in a [Pool] of worker processes with a network each where rows need one (lab*.go) or
+// in a machine of their own (machine.go). [Ablate] switches controls off, by the table
+// in controls*.go. [Watch] plays again whatever a program is replaced by.
 package harness
 
 import (

@@ -4,6 +4,11 @@
 // runs: one action by name, each attempt reported as a line of JSON. It knows
 // neither the defence nor the verdict, needs nothing on the file system it
 // wakes up in, and changes only what its caller made for it.
+//
+// [Main] is the way in: it finds the action by name in the tables of the other files,
+// which are called after the classes of rows (links, git, net, proc, …). commands*.go
+// run other programs in place of own code. replay*.go play what a host would execute
+// later: see package replay.
 package inside
 
 import (
