@@ -26,7 +26,7 @@ func TestHeldCallsSurviveSignals(t *testing.T) {
 	for _, what := range []string{"held-restart", "held-interrupt"} {
 		t.Run(what, func(t *testing.T) {
 			ws, out := grounds(t)
-			h := &human{ask: both(out), answer: later(150*time.Millisecond, yes)}
+			h := &human{ask: both(out), answer: later(400*time.Millisecond, yes)}
 			r := start(t, []string{"/bin/sh", "-c", path + " " + what + "; exit $?"}, in(ws), gate(h, event.KindExec, event.KindFile), outsideOf(ws, out+"/hidden"), carry())
 			if status := r.wait(); status != 0 {
 				t.Errorf("status %d: %s", status, r.out.String())

@@ -41,7 +41,7 @@ func (s *suite) build() error {
 			return err
 		}
 	}
-	env, flags := static, []string{"test", "-c", "-trimpath"}
+	env, flags := static, []string{"test", "-c", "-trimpath", "-ldflags=-w"}
 	if s.race {
 		env, flags, dir = []string{"CGO_ENABLED=1"}, append(flags, "-race"), filepath.Join(dir, "race")
 	}

@@ -241,7 +241,9 @@ static void chain(void) {
 // meanwhile, and executes a program that he is asked about too.
 static void held(int flags) {
 	struct sigaction sa = {.sa_handler = tick, .sa_flags = flags};
-	struct itimerval t = {{0, 20000}, {0, 20000}};
+	// Slow enough for the supervisor to have taken the call: before that a signal
+	// interrupts it (seccomp(2), SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV).
+	struct itimerval t = {{0, 150000}, {0, 150000}};
 	sigaction(SIGALRM, &sa, NULL);
 	setitimer(ITIMER_REAL, &t, NULL);
 	int fd = open("../out/held", O_CREAT | O_WRONLY | O_EXCL, 0600), began = ticks;
