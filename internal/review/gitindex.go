@@ -31,7 +31,7 @@ func (c *collector) poisoned(ch *Change, repo string) bool {
 		repo = dir
 	}
 	why := "it cannot be read, or is larger than git's are"
-	if data := readIndex(c.t.upper, string(ch.Path), true); data != nil {
+	if data := readIndex(c.t.upper, string(ch.Path)); data != nil {
 		r := repoReader{c: c, repo: repo}
 		config := []byte(r.file("config", true))
 		if why = workspace.IndexHarm(data, config); why == "" {
@@ -63,7 +63,7 @@ func (c *collector) indexed(ch *Change, data, config []byte) {
 		was = append(was, c.oldIndex(join(dir, "index")))
 	}
 	shared := func(name string) []byte {
-		if data := readIndex(c.t.upper, join(dir, name), true); data != nil {
+		if data := readIndex(c.t.upper, join(dir, name)); data != nil {
 			return data
 		}
 		return c.oldIndex(join(dir, name))
@@ -90,8 +90,8 @@ func (c *collector) oldIndex(path string) []byte { return readWhole(c.t.openOld(
 
 // readIndex reads a whole index below root; nil where there is none that git
 // would take.
-func readIndex(root int, path string, own bool) []byte {
-	return readWhole(openFile(root, path, own))
+func readIndex(root int, path string) []byte {
+	return readWhole(openFile(root, path, true))
 }
 
 func readWhole(f *os.File, err error) []byte {

@@ -48,7 +48,7 @@ func (c *collector) gitState(ch *Change, repo string) {
 			continue
 		}
 		why := "it cannot be read, or is larger than git's are"
-		if data := readIndex(c.t.upper, string(ch.Path), true); data != nil {
+		if data := readIndex(c.t.upper, string(ch.Path)); data != nil {
 			why = workspace.GitStateHarm(rel, data, c.oldIndex(string(ch.Path)))
 		}
 		if why != "" {
@@ -68,7 +68,7 @@ func (c *collector) gitView(ch *Change, rel string) {
 	note := func(why string) { ch.indexed = append(ch.indexed, Flag{"git", fmt.Sprintf("%s: %s", rel, why)}) }
 	switch {
 	case rel == "packed-refs":
-		data := readIndex(c.t.upper, path, true)
+		data := readIndex(c.t.upper, path)
 		if data == nil {
 			note("it cannot be read, or is larger than git's are")
 		} else if why := workspace.PackedHarm(data, c.oldIndex(path)); why != "" {
@@ -85,7 +85,7 @@ func (c *collector) gitView(ch *Change, rel string) {
 // before: one of them may bring back what another one had deleted.
 func (c *collector) tablesView(dir string, note func(why string)) {
 	now := func(name string) []byte {
-		if data := readIndex(c.t.upper, join(dir, name), true); data != nil {
+		if data := readIndex(c.t.upper, join(dir, name)); data != nil {
 			return data
 		}
 		return c.oldIndex(join(dir, name))

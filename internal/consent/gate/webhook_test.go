@@ -64,7 +64,7 @@ func TestWebhookAnswers(t *testing.T) {
 			sent := make(chan alert.Question, 100)
 			a := newAsking(t, "20261122T120000-aaaa", webhook(t, func(w http.ResponseWriter, q alert.Question) {
 				body := fmt.Sprintf(`{"nonce":%q,"digest":%q,%s}`, q.Nonce, q.Digest, row.text)
-				w.Header().Set("Holdfast-Signature", "v1="+alert.AnswerSignature([]byte(row.key), q.Nonce, []byte(body)))
+				w.Header().Set("Holdfast-Signature", "v1="+alert.Signature([]byte(row.key), "answer."+q.Nonce, []byte(body)))
 				io.WriteString(w, body)
 				sent <- q
 			}))

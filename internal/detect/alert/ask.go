@@ -171,7 +171,9 @@ func (a *Asker) once(ctx context.Context, q Question, body []byte) (Reply, time.
 	}
 }
 
-// check says whether an answer is one to this question, from who knows the key.
+// check says whether an answer is one to this question, from who knows the key. It
+// is signed together with the word answer and the nonce of the question: what signs a
+// question signs no answer, and what signs one answer signs no other.
 func (a *Asker) check(q Question, signature string, text []byte) (Reply, error) {
 	mac, err := hex.DecodeString(strings.TrimPrefix(signature, "v1="))
 	if signature == "" {
@@ -195,12 +197,4 @@ func (a *Asker) check(q Question, signature string, text []byte) (Reply, error) 
 		return Reply{}, &invalidReply{errors.New("the answer neither allows nor denies")}
 	}
 	return r, nil
-}
-
-// AnswerSignature is the HMAC-SHA256, in hex, of the word answer, a dot, the
-// nonce of the request, a dot, and the body: the header Holdfast-Signature of an
-// answer has it after "v1=". What signs a request signs no answer, and what
-// signs one answer signs no other.
-func AnswerSignature(key []byte, nonce string, body []byte) string {
-	return Signature(key, "answer."+nonce, body)
 }

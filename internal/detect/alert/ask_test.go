@@ -38,7 +38,7 @@ var testQuestion = Question{ID: "k7m2", Nonce: "NONCE", Digest: "digest", Kind: 
 
 // respond answers a question with a body, signed for a nonce.
 func respond(w http.ResponseWriter, nonce string, body string) {
-	w.Header().Set("Holdfast-Signature", "v1="+AnswerSignature([]byte(askSecret), nonce, []byte(body)))
+	w.Header().Set("Holdfast-Signature", "v1="+Signature([]byte(askSecret), "answer."+nonce, []byte(body)))
 	io.WriteString(w, body)
 }
 
@@ -83,7 +83,7 @@ func TestAskIgnoresWhatIsNoAnswer(t *testing.T) {
 	}{
 		"not signed": {"is not signed", func(w http.ResponseWriter) { io.WriteString(w, good) }},
 		"signed by another key": {"signature", func(w http.ResponseWriter) {
-			w.Header().Set("Holdfast-Signature", "v1="+AnswerSignature([]byte("another key, long enough"), "NONCE", []byte(good)))
+			w.Header().Set("Holdfast-Signature", "v1="+Signature([]byte("another key, long enough"), "answer.NONCE", []byte(good)))
 			io.WriteString(w, good)
 		}},
 		"signed as a request": {"signature", func(w http.ResponseWriter) {
@@ -92,7 +92,7 @@ func TestAskIgnoresWhatIsNoAnswer(t *testing.T) {
 		}},
 		"an answer of before": {"signature", func(w http.ResponseWriter) { respond(w, "BEFORE", good) }},
 		"changed after it was signed": {"signature", func(w http.ResponseWriter) {
-			w.Header().Set("Holdfast-Signature", "v1="+AnswerSignature([]byte(askSecret), "NONCE", []byte(good)))
+			w.Header().Set("Holdfast-Signature", "v1="+Signature([]byte(askSecret), "answer.NONCE", []byte(good)))
 			io.WriteString(w, strings.Replace(good, "once", "session", 1))
 		}},
 		"to another request":        {"another request", func(w http.ResponseWriter) { respond(w, "NONCE", allowing("OTHER", "digest")) }},

@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 )
 
 // hiddenCommands starts a program under each name of the argument "names", in
@@ -49,12 +48,4 @@ func escaped(dir, path string, times int) string {
 		s = strings.ReplaceAll(s, "%", "%25")
 	}
 	return s
-}
-
-// writeAlone writes a file while nothing is forked: a child would keep it open for
-// writing until it executes, and a program in it would be "text file busy".
-func writeAlone(path string, content []byte, mode os.FileMode) error {
-	syscall.ForkLock.RLock()
-	defer syscall.ForkLock.RUnlock()
-	return os.WriteFile(path, content, mode)
 }

@@ -19,9 +19,6 @@ type Trace struct {
 	None   string   // why nothing of the row can be in a record
 }
 
-// empty says that nobody has judged yet what must be seen of a row.
-func (t Trace) empty() bool { return len(t.Events)+len(t.Rules) == 0 && t.None == "" }
-
 // trace is what must be seen of s. Of a command that a limit ended it is that end,
 // also where the row names other events: what came after the end was not tried.
 func (s *Session) trace() Trace {

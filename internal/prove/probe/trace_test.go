@@ -17,7 +17,7 @@ func TestEveryRowSaysWhatIsSeen(t *testing.T) {
 	known := rules(t)
 	for _, r := range All() {
 		switch {
-		case r.Trace.empty():
+		case len(r.Trace.Events)+len(r.Trace.Rules) == 0 && r.Trace.None == "": // nobody has judged yet what must be seen
 			t.Errorf("%s does not say what must stand in the record, or why nothing can", r.ID)
 		case r.Trace.None != "" && len(r.Trace.Events)+len(r.Trace.Rules) > 0:
 			t.Errorf("%s says that nothing can be seen, and what must be", r.ID)

@@ -45,7 +45,7 @@ func (o *object) obj(key string, value *object) *object {
 	return o.set(key, value)
 }
 
-func (o *object) list(key string, values ...*object) *object { return o.set(key, values) }
+func (o *object) list(key string, values ...*object) { o.set(key, values) }
 
 // append writes o.
 func (o *object) append(b []byte) []byte {
