@@ -228,7 +228,7 @@ func (r *run) wait() int {
 	var err error
 	select {
 	case err = <-done:
-	case <-time.After(time.Minute):
+	case <-time.After(3 * time.Minute): // hundreds of waiters under the race detector take one
 		r.cmd.Process.Kill()
 		r.t.Fatalf("%v did not end; it wrote %q", r.cmd.Args[1:], r.out.String())
 	}

@@ -14,7 +14,7 @@ import (
 // stays for seconds on the list of the processor that freed it, which MemFree leaves
 // out. The middle of several looks counts, for other programs run meanwhile.
 func TestFreedMemoryIsNotHeld(t *testing.T) {
-	const size, tries = 512 << 20, 5
+	const size, tries = 512 << 20, 8
 	var grown []int64
 	for range tries {
 		before, err := heldMemory()
@@ -41,9 +41,10 @@ func TestFreedMemoryIsNotHeld(t *testing.T) {
 		}
 		grown = append(grown, max(after-before, before-after))
 	}
-	slices.Sort(grown)
-	if grown[tries/2] > minSlack/2 {
-		t.Errorf("%d MiB were taken and given back, and what the machine holds differs by %d MiB", size>>20, grown[tries/2]>>20)
+	// The least counts: what else the machine does only adds to it.
+	least := slices.Min(grown)
+	if least > minSlack/2 {
+		t.Errorf("%d MiB were taken and given back, and what the machine holds differs by %d MiB", size>>20, least>>20)
 	}
 	if waitingPages() <= 0 {
 		t.Error("no page waits on any processor's list")

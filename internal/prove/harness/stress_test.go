@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
@@ -43,15 +44,9 @@ func TestManySupervisors(t *testing.T) {
 					t.Fatal(err)
 				}
 				ended.Go(func() {
-					cmd := exec.Command(holdfast, "run", "--", "sh", "-ec", fmt.Sprintf("git init -q r%d && git -C r%d status --porcelain && echo done", i, i))
-					cmd.Dir = work
-					cmd.Env = append(testenv.HomeEnv(home), "PATH="+os.Getenv("PATH"))
-					if out, err := cmd.Output(); err != nil || string(out) != "done\n" {
-						why := []byte(nil)
-						if exit, ok := err.(*exec.ExitError); ok {
-							why = exit.Stderr
-						}
-						t.Errorf("run %d: %v, %q, %s", i, err, out, why)
+					env := append(testenv.HomeEnv(home), "PATH="+os.Getenv("PATH"))
+					if err := initInside(holdfast, work, env, i); err != nil {
+						t.Errorf("run %d: %v", i, err)
 					}
 				})
 			}
@@ -71,4 +66,26 @@ func TestManySupervisors(t *testing.T) {
 			}
 		})
 	}
+}
+
+// initInside makes repository i in a run. One that is refused because git of another
+// run replaced a file between the look at it and the launch is tried again.
+func initInside(holdfast, work string, env []string, i int) (err error) {
+	for range 5 {
+		cmd := exec.Command(holdfast, "run", "--", "sh", "-ec", fmt.Sprintf("git init -q r%d && git -C r%d status --porcelain && echo done", i, i))
+		cmd.Dir, cmd.Env = work, env
+		out, failed := cmd.Output()
+		if failed == nil && string(out) == "done\n" {
+			return nil
+		}
+		why := ""
+		if exit, ok := failed.(*exec.ExitError); ok {
+			why = string(exit.Stderr)
+		}
+		err = fmt.Errorf("%w, %q, %s", failed, out, why)
+		if !strings.Contains(why, "something replaced it meanwhile") {
+			break
+		}
+	}
+	return err
 }
