@@ -2,27 +2,18 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
 	"syscall"
 )
 
-// privateFUSE is [openFUSE] for the commands of one lane.
-func (s *suite) privateFUSE(lane int) error {
-	if err := openFUSE(filepath.Join(s.work, fmt.Sprintf("dev%d", lane))); err != nil {
-		return fmt.Errorf("the ordinary user gets no /dev/fuse of its own: %w", err)
-	}
-	return nil
-}
-
-// openFUSE gives what is started from now on, and nothing else on this
+// privateFUSE gives what is started from now on, and nothing else on this
 // machine, a /dev/fuse that every user may open: many kernels make the device
 // for root alone, and only a desktop's udev opens it. The node is in a mount
 // namespace of the calling thread, from which commands are started; the
 // goroutine stays on that thread for good.
-func openFUSE(dir string) error {
+func privateFUSE(dir string) error {
 	const device = "/dev/fuse"
 	var st syscall.Stat_t
 	if err := syscall.Stat(device, &st); err != nil {

@@ -48,7 +48,7 @@ func (s *suite) ordinary() (pass, error) {
 	if err := shareModules(tree, modules); err != nil {
 		return pass{}, err
 	}
-	p := pass{title: "as " + account, root: tree, skip: "^TestRoot", once: true, enter: s.privateFUSE, env: []string{
+	p := pass{title: "as " + account, root: tree, skip: "^TestRoot", once: true, enter: func(lane int) error { return privateFUSE(filepath.Join(s.work, fmt.Sprintf("dev%d", lane))) }, env: []string{
 		"HOME=" + u.HomeDir, "USER=" + account, "LOGNAME=" + account, "SHELL=/bin/bash",
 		"PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8", "TERM=dumb",
 		"GOMODCACHE=" + modules, "GOPROXY=off", "GOFLAGS=-mod=readonly", "GOTOOLCHAIN=local",

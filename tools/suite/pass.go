@@ -87,7 +87,7 @@ func (s *suite) pass(p pass) []string {
 		lanes.Go(func() {
 			if p.enter != nil {
 				if err := p.enter(lane); err != nil && lane == 0 {
-					s.say(fmt.Sprintf("== %s: %v\n", p.title, err))
+					s.say(fmt.Sprintf("== the ordinary user gets no /dev/fuse of its own: %v\n", err))
 				}
 			}
 			for prog := range queue {

@@ -246,7 +246,7 @@ func TestRootPrivateFUSE(t *testing.T) {
 	dir := t.TempDir()
 	done := make(chan error)
 	go func() { // its thread ends with it
-		err := openFUSE(filepath.Join(dir, "dev"))
+		err := privateFUSE(filepath.Join(dir, "dev"))
 		if err == nil {
 			err = exec.Command("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "sh", "-c", "exec 3<>/dev/fuse").Run()
 		}

@@ -141,7 +141,7 @@ func measure(t *testing.T, text string) {
 // cost is the processor time of a command and of all that comes of it.
 func cost(t *testing.T, command []string) time.Duration {
 	t.Helper()
-	before := childrenTime(t)
+	before := testenv.ProcessorTime(t, unix.RUSAGE_CHILDREN)
 	cmd := exec.Command(command[0], command[1:]...)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v\n%s", filepath.Base(command[0]), err, out)
@@ -153,14 +153,5 @@ func cost(t *testing.T, command []string) time.Duration {
 			t.Fatal(err)
 		}
 	}
-	return childrenTime(t) - before
-}
-
-func childrenTime(t *testing.T) time.Duration {
-	t.Helper()
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_CHILDREN, &u); err != nil {
-		t.Fatal(err)
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+	return testenv.ProcessorTime(t, unix.RUSAGE_CHILDREN) - before
 }
