@@ -19,36 +19,67 @@ const BinaryVar = "HOLDFAST_TEST_BINARY"
 // Binary returns the absolute path of the holdfast program, built as it is
 // shipped (static, no paths of this machine), once in a test process.
 // Everybody may execute it: root runs it as another user.
-func Binary(t testing.TB) string {
+func Binary(t testing.TB) string { return program(t, "holdfast") }
+
+// Prove is likewise for holdfast-prove.
+func Prove(t testing.TB) string { return program(t, "holdfast-prove") }
+
+// Prober is likewise for the program that probes run inside.
+func Prober(t testing.TB) string { return program(t, "prober") }
+
+// Ablated is likewise for the holdfast program whose controls can be switched off,
+// one by one.
+func Ablated(t testing.TB) string { return program(t, "ablated") }
+
+func program(t testing.TB, name string) string {
 	t.Helper()
-	path, err := binary()
+	if path := os.Getenv(BinaryVar); name == "holdfast" && path != "" {
+		path, err := filepath.Abs(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	dir, err := programs()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return path
+	return filepath.Join(dir, name)
 }
 
-// Prove returns the absolute path of the holdfast-prove program, which lies beside
-// that of Binary.
-func Prove(t testing.TB) string {
-	t.Helper()
-	return filepath.Join(filepath.Dir(Binary(t)), "holdfast-prove")
-}
-
-var binary = sync.OnceValues(func() (string, error) {
+// programs is the directory of the programs that tests start.
+var programs = sync.OnceValues(func() (string, error) {
 	if path := os.Getenv(BinaryVar); path != "" {
-		return filepath.Abs(path)
+		return filepath.Abs(filepath.Dir(path))
 	}
 	root, err := findRoot()
 	if err != nil {
 		return "", err
 	}
-	dir, err := buildDir()
+	sweep(os.TempDir())
+	dir, err := os.MkdirTemp("", fmt.Sprintf("%s%d-", binaryDir, os.Getpid()))
 	if err != nil {
 		return "", err
 	}
-	return filepath.Join(dir, "holdfast"), goBuild(root, "-o", dir+"/", "./cmd/holdfast", "./cmd/holdfast-prove")
+	return dir, errors.Join(os.Chmod(dir, 0o755), buildPrograms(root, dir))
 })
+
+// buildPrograms builds the programs that tests start, of the module in root, into dir:
+// holdfast, holdfast-prove, ablated and prober.
+func buildPrograms(root, dir string) error {
+	for _, args := range [][]string{
+		{"-o", dir + "/", "./cmd/holdfast", "./cmd/holdfast-prove", "./internal/run/ablated"},
+		{"-ldflags=-s -w", "-o", dir + "/", "./internal/prove/inside/prober"},
+	} {
+		cmd := exec.Command("go", append([]string{"build", "-trimpath", "-buildvcs=false"}, args...)...)
+		cmd.Dir = root
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("go build %s: %w\n%s", strings.Join(args, " "), err, out)
+		}
+	}
+	return nil
+}
 
 // binaryDir begins the name of a directory that Binary made; the id of the
 // process follows. A test process has no last moment of its own at which it
@@ -69,73 +100,6 @@ func sweep(tmp string) {
 			os.RemoveAll(dir)
 		}
 	}
-}
-
-// Prober returns the path of the static program that probes run inside.
-func Prober(t testing.TB) string {
-	t.Helper()
-	return beside(t, "prober", "./internal/prove/inside/prober", "-ldflags=-s -w")
-}
-
-// Ablated returns the path of the holdfast program whose controls can be switched
-// off, one by one.
-func Ablated(t testing.TB) string {
-	t.Helper()
-	return beside(t, "ablated", "./internal/run/ablated")
-}
-
-// beside is a program that lies beside a binary which BinaryVar names; where there
-// is none it is built, once in a test process.
-func beside(t testing.TB, name, pkg string, flags ...string) string {
-	t.Helper()
-	if path := os.Getenv(BinaryVar); path != "" {
-		path = filepath.Join(filepath.Dir(path), name)
-		if _, err := os.Stat(path); err == nil {
-			return path
-		}
-	}
-	build, _ := builds.LoadOrStore(name, sync.OnceValues(func() (string, error) { return buildOne(name, pkg, flags) }))
-	path, err := build.(func() (string, error))()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
-// builds are functions that build a program when they are called first, by name.
-var builds sync.Map
-
-func buildOne(name, pkg string, flags []string) (string, error) {
-	root, err := findRoot()
-	if err != nil {
-		return "", err
-	}
-	dir, err := buildDir()
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(dir, name)
-	return path, goBuild(root, append(flags, "-o", path, pkg)...)
-}
-
-// buildDir makes a directory that the next test process removes.
-func buildDir() (string, error) {
-	sweep(os.TempDir())
-	dir, err := os.MkdirTemp("", fmt.Sprintf("%s%d-", binaryDir, os.Getpid()))
-	if err != nil {
-		return "", err
-	}
-	return dir, os.Chmod(dir, 0o755)
-}
-
-func goBuild(root string, args ...string) error {
-	cmd := exec.Command("go", append([]string{"build", "-trimpath", "-buildvcs=false"}, args...)...)
-	cmd.Dir = root
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("go build %s: %w\n%s", strings.Join(args, " "), err, out)
-	}
-	return nil
 }
 
 // ModuleRoot returns the directory of go.mod, which is above the directory
