@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 
+	"holdfast.dev/holdfast/internal/floor/programs"
 	"holdfast.dev/holdfast/internal/prove/agent"
 	"holdfast.dev/holdfast/internal/prove/model"
 )
@@ -227,7 +228,7 @@ func (b *bench) agentHooks(s *section, f *agentFigures) error {
 		f.calls = 5
 	}
 	w := workload{name: "hooks", dir: "hooks", command: []string{"./claude", strconv.Itoa(f.calls)}, prepare: func(b *bench, dir string) error {
-		return errors.Join(os.WriteFile(filepath.Join(dir, "claude"), []byte(loop), 0o755), os.WriteFile(filepath.Join(dir, "call.json"), []byte(toolCall), 0o644), b.user.own(dir))
+		return errors.Join(programs.Write(filepath.Join(dir, "claude"), []byte(loop), 0o755), os.WriteFile(filepath.Join(dir, "call.json"), []byte(toolCall), 0o644), b.user.own(dir))
 	}}
 	if err := b.fixture(w); err != nil {
 		return err

@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"syscall"
 	"time"
+
+	"holdfast.dev/holdfast/internal/floor/programs"
 )
 
 // layout is one way between a program and a server on the host.
@@ -115,7 +117,7 @@ func (a *arena) copySelf() error {
 		return fmt.Errorf("reading this program: %w", err)
 	}
 	a.self = filepath.Join(a.dir, "peer")
-	if err := os.WriteFile(a.self, self, 0o755); err != nil {
+	if err := programs.Write(a.self, self, 0o755); err != nil {
 		return fmt.Errorf("copying this program: %w", err)
 	}
 	return nil

@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"time"
 	"unsafe"
+
+	"holdfast.dev/holdfast/internal/floor/programs"
 )
 
 // peerOpens opens and closes a file many times and says how many nanoseconds
@@ -65,7 +67,7 @@ func prepareOpens(b *bench, dir string) error {
 	if err != nil {
 		return fmt.Errorf("reading this program: %w", err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "peer"), self, 0o755); err != nil {
+	if err := programs.Write(filepath.Join(dir, "peer"), self, 0o755); err != nil {
 		return fmt.Errorf("copying this program: %w", err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "file"), []byte("x"), 0o644); err != nil {
@@ -172,7 +174,7 @@ func (b *bench) beforeDevice(root string) ([]string, error) {
 	self := filepath.Join(b.dir, "bin", "peer")
 	text, err := os.ReadFile("/proc/self/exe")
 	if err == nil {
-		err = os.WriteFile(self, text, 0o755)
+		err = programs.Write(self, text, 0o755)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("copying this program: %w", err)

@@ -37,6 +37,7 @@ var checks = map[string]func(*tree) []string{
 	"skips":    func(t *tree) []string { return skips(t, "testenv") },
 	"links":    func(t *tree) []string { return linked(t, hostile, follows) },
 	"words":    words,
+	"written":  written,
 }
 
 var module = sync.OnceValues(func() (*tree, error) { return load(os.DirFS("../..")) })

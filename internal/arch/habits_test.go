@@ -7,6 +7,7 @@ import (
 	"path"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -91,6 +92,36 @@ func skips(t *tree, home string) []string {
 			}
 			if s, ok := call.Fun.(*ast.SelectorExpr); ok && slices.Contains([]string{"Skip", "Skipf", "SkipNow"}, s.Sel.Name) {
 				bad = append(bad, fmt.Sprintf("%s: %s: say what the test needs with %s.Need", t.at(n), s.Sel.Name, home))
+			}
+			return true
+		})
+	}
+	return bad
+}
+
+// written checks that what may be executed is written with programs.Write: another
+// goroutine that forks meanwhile keeps it open for writing, and it cannot be executed.
+func written(t *tree) []string {
+	var bad []string
+	for _, f := range t.files {
+		if f.pkg() == "floor/programs" {
+			continue
+		}
+		ast.Inspect(f.ast, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok || len(call.Args) != 3 {
+				return true
+			}
+			s, ok := call.Fun.(*ast.SelectorExpr)
+			if !ok || s.Sel.Name != "WriteFile" {
+				return true
+			}
+			mode, ok := call.Args[2].(*ast.BasicLit)
+			if !ok {
+				return true
+			}
+			if bits, err := strconv.ParseUint(mode.Value, 0, 32); err == nil && bits&0o111 != 0 {
+				bad = append(bad, fmt.Sprintf("%s: WriteFile of a program: programs.Write holds off what forks meanwhile", t.at(n)))
 			}
 			return true
 		})

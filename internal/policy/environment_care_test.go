@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"holdfast.dev/holdfast/internal/floor/programs"
 )
 
 // What needs care is never handed in by environment.pass.
@@ -37,7 +39,7 @@ func TestProgramsAreKnownByTheirContent(t *testing.T) {
 		t.Fatal(err)
 	}
 	const empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
-	if err := errors.Join(os.WriteFile(dir+"/tool", nil, 0o755), os.Symlink("tool", dir+"/link"), os.Symlink("none", dir+"/broken")); err != nil {
+	if err := errors.Join(programs.Write(dir+"/tool", nil, 0o755), os.Symlink("tool", dir+"/link"), os.Symlink("none", dir+"/broken")); err != nil {
 		t.Fatal(err)
 	}
 	for _, row := range []struct{ name, path, sum string }{

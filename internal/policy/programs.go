@@ -19,13 +19,13 @@ import (
 var programKeys = []key{
 	{name: "programs",
 		doc: "Which programs may be started inside. Off without `else`. " + programsDoc},
-	{name: "programs.allow", kind: &programs, project: listed, example: "[git, /usr/lib/git-core/*, node, npm, /usr/bin/make, ./scripts/*]",
+	{name: "programs.allow", kind: &startable, project: listed, example: "[git, /usr/lib/git-core/*, node, npm, /usr/bin/make, ./scripts/*]",
 		doc: programsAllowDoc},
 	{name: "programs.else", kind: &words, words: []string{programsOff, programsReport, programsRefuse}, project: raises, example: "report",
 		doc: programsElseDoc},
 }
 
-var programs = kind{
+var startable = kind{
 	takes:  "a list of names, paths and patterns",
 	many:   true,
 	text:   func(k key, text string) (Entry, string, error) { return checked(k, text, programText(text)) },

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+	"holdfast.dev/holdfast/internal/floor/programs"
 	"holdfast.dev/holdfast/internal/testenv"
 )
 
@@ -19,7 +20,7 @@ func TestApplyBesideALiveRun(t *testing.T) {
 	replaceTemps := func(ws string) {
 		temps, _ := filepath.Glob(ws + "/" + tempPrefix + "*")
 		for _, name := range temps {
-			os.WriteFile(ws+"/evil", []byte("evil\n"), 0o755)
+			programs.Write(ws+"/evil", []byte("evil\n"), 0o755)
 			os.Rename(ws+"/evil", name)
 		}
 	}

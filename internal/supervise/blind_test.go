@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 	"holdfast.dev/holdfast/internal/floor/event"
+	"holdfast.dev/holdfast/internal/floor/programs"
 )
 
 // copyOf copies a program into the working directory of a test, with a mode.
@@ -22,7 +23,7 @@ func copyOf(t *testing.T, from, to string, mode os.FileMode, change func([]byte)
 	if change != nil {
 		b = change(b)
 	}
-	if err := os.WriteFile(to, b, 0o755); err != nil {
+	if err := programs.Write(to, b, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Chmod(to, mode); err != nil {

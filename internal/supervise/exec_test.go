@@ -5,6 +5,7 @@ package supervise
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -16,6 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 	"holdfast.dev/holdfast/internal/floor/event"
+	"holdfast.dev/holdfast/internal/floor/programs"
 	"holdfast.dev/holdfast/internal/policy"
 	"holdfast.dev/holdfast/internal/testenv"
 )
@@ -42,7 +44,7 @@ func real(t testing.TB, path string) string {
 func TestExecutions(t *testing.T) {
 	dir := place(t)
 	r := start(t, []string{"/bin/sh", "-c", "/bin/true one 'two words'; (cd sub && ../prog); /absent/prog; (exit 7); kill -TERM $$"}, in(dir))
-	if err := os.WriteFile(dir+"/prog", []byte("#! /bin/sh -e\nexec /bin/false\n"), 0o755); err != nil {
+	if err := programs.Write(dir+"/prog", []byte("#! /bin/sh -e\nexec /bin/false\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	if status := r.wait(); status != 128+15 {
@@ -81,7 +83,7 @@ func TestExecutions(t *testing.T) {
 func TestExecutionsThatFail(t *testing.T) {
 	dir := place(t)
 	for name, text := range map[string]string{"plain": "no program", "loop": "#!./loop\n", "astray": "#!/no/such/interpreter\n"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755); err != nil {
+		if err := programs.Write(filepath.Join(dir, name), []byte(text), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -113,7 +115,7 @@ func TestScriptsOfScripts(t *testing.T) {
 	dir := place(t)
 	write := func(name, text string) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
+		if err := programs.Write(path, []byte(text), 0o755); err != nil {
 			t.Fatal(err)
 		}
 		return path
@@ -204,8 +206,9 @@ os.execv('/proc/self/fd/%d' % fd, ['memory'])
 func TestReplacedInBetween(t *testing.T) {
 	dir := place(t)
 	prog := filepath.Join(dir, "prog")
-	copyFile(t, "/bin/true", prog)
-	copyFile(t, "/bin/mkdir", prog+".new")
+	if err := errors.Join(programs.Copy("/bin/true", prog), programs.Copy("/bin/mkdir", prog+".new")); err != nil {
+		t.Fatal(err)
+	}
 	rec := &recorder{}
 	done := false
 	rec.fail = func(event.Event) error {
@@ -227,17 +230,6 @@ func TestReplacedInBetween(t *testing.T) {
 	}
 	if e := r.last(event.FileMkdir); e.Process.Exec != all[1].Process.Exec {
 		t.Errorf("the call after it is of %d, want %d", e.Process.Exec, all[1].Process.Exec)
-	}
-}
-
-func copyFile(t testing.TB, from, to string) {
-	t.Helper()
-	b, err := os.ReadFile(from)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(to, b, 0o755); err != nil {
-		t.Fatal(err)
 	}
 }
 
@@ -295,10 +287,10 @@ func TestWhatGotAnotherModeIsReadOnceMore(t *testing.T) {
 	for name, change := range map[string]func(file string) error{
 		"mode": func(file string) error { return os.Chmod(file, 0o711) },
 		"name": func(file string) error { return os.Link(file, file+".link") },
-		"size": func(file string) error { return os.WriteFile(file, []byte("more than it was"), 0o700) },
+		"size": func(file string) error { return programs.Write(file, []byte("more than it was"), 0o700) },
 	} {
 		file := filepath.Join(place(t), "program")
-		if err := os.WriteFile(file, []byte("it was"), 0o700); err != nil {
+		if err := programs.Write(file, []byte("it was"), 0o700); err != nil {
 			t.Fatal(err)
 		}
 		var st unix.Stat_t

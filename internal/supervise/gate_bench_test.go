@@ -5,7 +5,6 @@ package supervise
 import (
 	"encoding/binary"
 	"fmt"
-	"os"
 	"path/filepath"
 	"runtime"
 	"strconv"
@@ -16,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 	"holdfast.dev/holdfast/internal/floor/event"
+	"holdfast.dev/holdfast/internal/floor/programs"
 	"holdfast.dev/holdfast/internal/testenv"
 )
 
@@ -45,7 +45,7 @@ func smallest(t testing.TB, dir string) string {
 	le.PutUint64(b[104:], uint64(120+len(code)))
 	le.PutUint64(b[112:], 4096)
 	path := filepath.Join(dir, "smallest")
-	if err := os.WriteFile(path, append(b, code...), 0o755); err != nil {
+	if err := programs.Write(path, append(b, code...), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	return path

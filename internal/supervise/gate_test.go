@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"holdfast.dev/holdfast/internal/floor/event"
+	"holdfast.dev/holdfast/internal/floor/programs"
 )
 
 // human is a gate: rules by a word of the arguments or a path, and whoever
@@ -170,7 +171,7 @@ func TestProgramsBehaveTheSameWhenLookedAt(t *testing.T) {
 func TestWhatIsLookedAtIsWhatRuns(t *testing.T) {
 	dir := place(t)
 	write := func(name, text string) string {
-		if err := os.WriteFile(dir+"/"+name, []byte(text), 0o755); err != nil {
+		if err := programs.Write(dir+"/"+name, []byte(text), 0o755); err != nil {
 			t.Fatal(err)
 		}
 		return dir + "/" + name

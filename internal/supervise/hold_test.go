@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 	"holdfast.dev/holdfast/internal/floor/event"
+	"holdfast.dev/holdfast/internal/floor/programs"
 )
 
 // both is an attempt to change something below dir, or to execute /bin/true.
@@ -223,10 +224,10 @@ func (j judge) Judge(a event.Attempt) event.Ruling { return j(a) }
 func TestWhatWaitedMustBeTheSame(t *testing.T) {
 	for name, change := range map[string]func(dir string) error{
 		"nothing":         func(dir string) error { return nil },
-		"its content":     func(dir string) error { return os.WriteFile(dir+"/prog", []byte("#!/bin/sh\necho worse\n"), 0o755) },
-		"its interpreter": func(dir string) error { return os.WriteFile(dir+"/prog", []byte("#!/bin/bash\necho ran\n"), 0o755) },
+		"its content":     func(dir string) error { return programs.Write(dir+"/prog", []byte("#!/bin/sh\necho worse\n"), 0o755) },
+		"its interpreter": func(dir string) error { return programs.Write(dir+"/prog", []byte("#!/bin/bash\necho ran\n"), 0o755) },
 		"the file": func(dir string) error {
-			if err := os.WriteFile(dir+"/new", []byte("#!/bin/sh\necho ran\n"), 0o755); err != nil {
+			if err := programs.Write(dir+"/new", []byte("#!/bin/sh\necho ran\n"), 0o755); err != nil {
 				return err
 			}
 			return os.Rename(dir+"/new", dir+"/prog")
@@ -235,7 +236,7 @@ func TestWhatWaitedMustBeTheSame(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := place(t)
-			if err := os.WriteFile(dir+"/prog", []byte("#!/bin/sh\necho ran\n"), 0o755); err != nil {
+			if err := programs.Write(dir+"/prog", []byte("#!/bin/sh\necho ran\n"), 0o755); err != nil {
 				t.Fatal(err)
 			}
 			h := &human{ask: func(a event.Attempt) bool { return a.Script == dir+"/prog" }, answer: func(a event.Attempt) event.Ruling {

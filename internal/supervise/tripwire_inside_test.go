@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+	"holdfast.dev/holdfast/internal/floor/programs"
 )
 
 // insideVar makes this test binary the first process of a view: it builds one
@@ -177,7 +178,7 @@ func insideRoot(root, proc int, sources map[string]int) error {
 		func() error { return os.Mkdir("/dev", 0o755) },
 		func() error { return unix.Mknod("/dev/null", unix.S_IFREG|0o444, 0) },
 		func() error { return moveTo(sources["/dev/null"], "/dev/null") },
-		func() error { return os.WriteFile("/home/agent/script", []byte("#!/sbin/nothing\n"), 0o755) },
+		func() error { return programs.Write("/home/agent/script", []byte("#!/sbin/nothing\n"), 0o755) },
 		func() error { return unix.Unmount("/.holdfast", unix.MNT_DETACH) },
 		func() error { return unix.Rmdir("/.holdfast") },
 	}

@@ -3,12 +3,12 @@
 package supervise
 
 import (
-	"os"
 	"strings"
 	"sync"
 	"testing"
 
 	"holdfast.dev/holdfast/internal/floor/event"
+	"holdfast.dev/holdfast/internal/floor/programs"
 )
 
 // lister is a gate that keeps what it is asked about.
@@ -66,7 +66,7 @@ func TestUnlistedProgramsAreNoted(t *testing.T) {
 func TestCommandAndScriptsBetween(t *testing.T) {
 	dir := place(t)
 	for name, text := range map[string]string{"inner": "#!/bin/sh\nexit 0\n", "middle": "#!" + dir + "/inner\n", "outer": "#!" + dir + "/middle\n"} {
-		if err := os.WriteFile(dir+"/"+name, []byte(text), 0o755); err != nil {
+		if err := programs.Write(dir+"/"+name, []byte(text), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}

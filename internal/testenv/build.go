@@ -40,15 +40,15 @@ func program(t testing.TB, name string) string {
 		}
 		return path
 	}
-	dir, err := programs()
+	dir, err := built()
 	if err != nil {
 		t.Fatal(err)
 	}
 	return filepath.Join(dir, name)
 }
 
-// programs is the directory of the programs that tests start.
-var programs = sync.OnceValues(func() (string, error) {
+// built is the directory of the programs that tests start.
+var built = sync.OnceValues(func() (string, error) {
 	if path := os.Getenv(BinaryVar); path != "" {
 		return filepath.Abs(filepath.Dir(path))
 	}

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"holdfast.dev/holdfast/internal/floor/programs"
 )
 
 var errAbsent = errors.New("not here")
@@ -102,7 +104,7 @@ func TestWhatIsFoundMustRun(t *testing.T) {
 	if err := runs("shim", "--version")(); !errors.Is(err, exec.ErrNotFound) {
 		t.Errorf("absent program: %v", err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "shim"), []byte("#!/bin/sh\nexit 127\n"), 0o755); err != nil {
+	if err := programs.Write(filepath.Join(dir, "shim"), []byte("#!/bin/sh\nexit 127\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	if err := runs("shim", "--version")(); err == nil {

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"holdfast.dev/holdfast/internal/floor/programs"
 )
 
 // TestProveAgents has stand-ins for holdfast and go in the Makefile's target, and
@@ -49,7 +51,7 @@ func TestProveAgents(t *testing.T) {
 				if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 					t.Fatal(err)
 				}
-				if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
+				if err := programs.Write(path, []byte(text), 0o755); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"holdfast.dev/holdfast/internal/floor/programs"
 )
 
 // account is the ordinary user of the second pass; tools/needs creates it.
@@ -126,7 +128,7 @@ func copyFile(from, to string) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(to, data, info.Mode().Perm()|0o444)
+	return programs.Write(to, data, info.Mode().Perm()|0o444)
 }
 
 // shareModules fills a module cache with what the tree needs, from the files

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"holdfast.dev/holdfast/internal/floor/programs"
 	"holdfast.dev/holdfast/internal/testenv"
 )
 
@@ -20,7 +21,7 @@ func fake(t *testing.T, script string) *suite {
 	t.Helper()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a.test")
-	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script), 0o755); err != nil {
+	if err := programs.Write(path, []byte("#!/bin/sh\n"+script), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	bound := map[string]string{}
@@ -96,7 +97,7 @@ func TestTheCopyHasNoRepository(t *testing.T) {
 		if err := os.MkdirAll(filepath.Join(from, dir), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(from, dir, "f"), nil, 0o700); err != nil {
+		if err := programs.Write(filepath.Join(from, dir, "f"), nil, 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -1,5 +1,6 @@
 // Package programs looks at programs of the user's machine: where one is, and which
 // version it says it is. A program is executed for that, with as little as it needs.
+// What a test or a row writes to execute it is written here, too.
 package programs
 
 import (

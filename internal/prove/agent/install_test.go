@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"holdfast.dev/holdfast/internal/floor/programs"
 	"holdfast.dev/holdfast/internal/testenv"
 )
 
@@ -78,7 +79,7 @@ func TestInstall(t *testing.T) {
 	if err != nil || len(found) != 1 || found[0] != first {
 		t.Errorf("found %+v, %v", found, err)
 	}
-	if err := os.WriteFile(first.Program, []byte("#!/bin/sh\necho other\n"), 0o755); err != nil {
+	if err := programs.Write(first.Program, []byte("#!/bin/sh\necho other\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Install(t.Context(), Request{Driver: d, Dir: dir}); err == nil || !strings.Contains(err.Error(), "was changed since") {
@@ -354,7 +355,7 @@ func TestFindAsksOnce(t *testing.T) {
 func script(t *testing.T, dir, name, does string) string {
 	t.Helper()
 	path := filepath.Join(dir, name)
-	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+does+"\n"), 0o755); err != nil {
+	if err := programs.Write(path, []byte("#!/bin/sh\n"+does+"\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	return path

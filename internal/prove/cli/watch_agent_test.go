@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"holdfast.dev/holdfast/internal/floor/programs"
 	"holdfast.dev/holdfast/internal/prove/agent"
 	"holdfast.dev/holdfast/internal/testenv"
 )
@@ -56,7 +57,7 @@ func TestWatchAgent(t *testing.T) {
 	if err := os.Remove(program); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(program, []byte("#!/bin/sh\necho '2.1.330 (Claude Code)'\n"), 0o755); err != nil {
+	if err := programs.Write(program, []byte("#!/bin/sh\necho '2.1.330 (Claude Code)'\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	if out := watch(1, tried...); !strings.Contains(out, "weaker") || !strings.Contains(out, "no control worked") {

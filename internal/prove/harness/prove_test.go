@@ -6,10 +6,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"testing"
 
+	"holdfast.dev/holdfast/internal/floor/programs"
 	"holdfast.dev/holdfast/internal/prove/targets"
 )
 
@@ -19,7 +19,7 @@ func TestProgramReplacedMeanwhile(t *testing.T) {
 	dir := ownDir(t)
 	program := filepath.Join(dir, "box")
 	script := fmt.Sprintf("#!/bin/sh\necho '# newer' >>'%s'\nexec \"$@\"\n", program)
-	if err := os.WriteFile(program, []byte(script), 0o755); err != nil {
+	if err := programs.Write(program, []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	target, err := targets.Command(program+" {}", "")

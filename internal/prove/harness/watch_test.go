@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"holdfast.dev/holdfast/internal/floor/programs"
 	"holdfast.dev/holdfast/internal/prove/report"
 )
 
@@ -53,7 +54,7 @@ func newStage(t *testing.T) *stage {
 
 func (s *stage) write(path, content string) {
 	s.t.Helper()
-	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path+".tmp", []byte(content), 0o755), os.Rename(path+".tmp", path)); err != nil {
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), programs.Write(path+".tmp", []byte(content), 0o755), os.Rename(path+".tmp", path)); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -151,7 +152,7 @@ func TestWatch(t *testing.T) {
 		{"replaced by rename, weaker", func(s *stage) { s.write(s.path, weak) }, []string{WatchChanged, WatchWeaker}},
 		{"replaced, and fails differently", func(s *stage) { s.write(s.path, different) }, []string{WatchChanged, WatchDifferent}},
 		{"another build of the same", func(s *stage) { s.write(s.path, alike) }, []string{WatchChanged, WatchSame}},
-		{"written in place", func(s *stage) { must(s.t, os.WriteFile(s.path, []byte(weak), 0o755)) }, []string{WatchChanged, WatchWeaker}},
+		{"written in place", func(s *stage) { must(s.t, programs.Write(s.path, []byte(weak), 0o755)) }, []string{WatchChanged, WatchWeaker}},
 		{"its directory replaced", func(s *stage) {
 			s.write(filepath.Join(s.dir, "new", "tool"), weak)
 			must(s.t, os.Rename(filepath.Join(s.dir, "bin"), filepath.Join(s.dir, "old")), os.Rename(filepath.Join(s.dir, "new"), filepath.Join(s.dir, "bin")))

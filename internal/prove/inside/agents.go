@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+	"holdfast.dev/holdfast/internal/floor/programs"
 )
 
 // The agent of these rows is a stand-in: it has no model, and obeys what it
@@ -218,7 +219,7 @@ func agentSpawn(p *Probe) {
 	worker := p.In("W", "worker")
 	p.Control("unpack a worker", func() error {
 		b, err := os.ReadFile(os.Args[0])
-		return errors.Join(err, os.WriteFile(worker, b, 0o755))
+		return errors.Join(err, programs.Write(worker, b, 0o755))
 	})
 	c, done := p.Command(worker, "agent-payload", "name=worker")
 	defer done()

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+	"holdfast.dev/holdfast/internal/floor/programs"
 )
 
 // unterminated becomes the rest of the command line without the word that ends
@@ -131,12 +132,12 @@ func agentAuthors(p *Probe) {
 			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 				return err
 			}
-			return os.WriteFile(path, []byte(text), 0o755)
+			return programs.Write(path, []byte(text), 0o755)
 		})
 		// The other way, for a name that is held.
 		p.Try("replace "+path, func() error {
 			spare := p.In("W", "spare")
-			return errors.Join(os.WriteFile(spare, []byte(text), 0o755), os.Rename(spare, path))
+			return errors.Join(programs.Write(spare, []byte(text), 0o755), os.Rename(spare, path))
 		})
 	}
 	p.Control("write an ordinary file", func() error { return create(p.In("W", "src", "x.txt")) })

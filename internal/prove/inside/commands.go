@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+	"holdfast.dev/holdfast/internal/floor/programs"
 )
 
 func commandsActions() map[string]Action {
@@ -325,7 +326,7 @@ func (s *stage) play(t Trick, seed string) ([]byte, error) {
 		if strings.HasPrefix(content, "#!") {
 			mode = 0o755
 		}
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), WriteProgram(path, []byte(s.expand(t, content)), mode)); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), programs.Write(path, []byte(s.expand(t, content)), mode)); err != nil {
 			return nil, err
 		}
 	}

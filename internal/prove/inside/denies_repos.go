@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+	"holdfast.dev/holdfast/internal/floor/programs"
 )
 
 // createArmed makes files with what git obeys in a file of that name, in
@@ -24,7 +25,7 @@ func createArmed(p *Probe, path string) {
 		content = armed
 	}
 	p.Try("create "+path, func() error {
-		return errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(content), 0o755))
+		return errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), programs.Write(path, []byte(content), 0o755))
 	})
 }
 

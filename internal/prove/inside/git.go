@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+	"holdfast.dev/holdfast/internal/floor/programs"
 )
 
 func gitActions() map[string]Action {
@@ -46,7 +47,7 @@ func tripHook(p *Probe, path string) error {
 		return err
 	}
 	_ = os.Remove(path)
-	if err := WriteProgram(path, []byte("#!/bin/sh\n"+trip(p)+"\n"), 0o755); err != nil {
+	if err := programs.Write(path, []byte("#!/bin/sh\n"+trip(p)+"\n"), 0o755); err != nil {
 		return err
 	}
 	return os.Chmod(path, 0o755)

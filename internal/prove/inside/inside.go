@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+	"holdfast.dev/holdfast/internal/floor/programs"
 )
 
 // Report is one line of a prober's output. It is evidence against the
@@ -281,7 +282,7 @@ func create(path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
-	return os.WriteFile(path, []byte(mark), 0o755)
+	return programs.Write(path, []byte(mark), 0o755)
 }
 
 // createOutside makes a file outside. Below a private home that may work, in a

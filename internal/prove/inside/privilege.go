@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+	"holdfast.dev/holdfast/internal/floor/programs"
 )
 
 func privilegeActions() map[string]Action {
@@ -85,7 +86,7 @@ func makeSetID(p *Probe) {
 	fresh := func() string {
 		n++
 		path := p.In("W", "set-id-"+itoa(n))
-		_ = os.WriteFile(path, []byte(mark), 0o755)
+		_ = programs.Write(path, []byte(mark), 0o755)
 		return path
 	}
 	for _, w := range []way{

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+	"holdfast.dev/holdfast/internal/floor/programs"
 )
 
 // The words in the name of what is asked about, by which whoever answers knows
@@ -179,7 +180,7 @@ func byShell(program string) error {
 // decidedOn are a program, a file, a host and a request whose names have the word.
 func decidedOn(p *Probe, word string) []Deed {
 	program, file, host, path := p.In("W", "deed-"+word), p.In("B", "deed-"+word), word+".unnamed.test", "/ask/"+word
-	_ = os.WriteFile(program, []byte("#!/bin/sh\nexit 0\n"), 0o755) // a program that is not there fails when it is executed
+	_ = programs.Write(program, []byte("#!/bin/sh\nexit 0\n"), 0o755) // a program that is not there fails when it is executed
 	return []Deed{
 		{What: "a program", Action: "proc.exec", Object: program, do: func() error { return byShell(program) }},
 		{What: "a file outside", Action: "file.write", Object: file, do: func() error { return open(file, unix.O_WRONLY|unix.O_CREAT) }},

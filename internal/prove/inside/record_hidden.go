@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+	"holdfast.dev/holdfast/internal/floor/programs"
 )
 
 // hidden changes a file by its descriptor from a process that closed its own
@@ -42,5 +43,5 @@ func changeOpen(path string) error {
 
 // copyUnreadable copies this program to a file that its owner may execute alone.
 func copyUnreadable(to string) error {
-	return errors.Join(CopyProgram("/proc/self/exe", to), os.Chmod(to, 0o111))
+	return errors.Join(programs.Copy("/proc/self/exe", to), os.Chmod(to, 0o111))
 }

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"holdfast.dev/holdfast/internal/floor/programs"
 )
 
 // Plant is a file that a program of the human executes or obeys afterwards.
@@ -69,7 +71,7 @@ func plantAt(path, text, link string) error {
 	if link != "" && link != path {
 		return os.Symlink(link, path)
 	}
-	if err := WriteProgram(path, []byte(text), 0o755); err != nil {
+	if err := programs.Write(path, []byte(text), 0o755); err != nil {
 		return err
 	}
 	return os.Chmod(path, 0o755)

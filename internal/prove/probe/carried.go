@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"holdfast.dev/holdfast/internal/floor/programs"
 	"holdfast.dev/holdfast/internal/prove/inside"
 )
 
@@ -34,7 +35,7 @@ func WriteProber(dir string) (path string, err error) {
 		return "", fmt.Errorf("the program that runs inside: %w", err)
 	}
 	path = filepath.Join(dir, "prober")
-	return path, inside.WriteProgram(path, program, 0o755)
+	return path, programs.Write(path, program, 0o755)
 }
 
 func carriedProber() ([]byte, error) {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+	"holdfast.dev/holdfast/internal/floor/programs"
 )
 
 // repo is what makes a directory a repository for git, without git.
@@ -113,7 +114,7 @@ func deepRepo(w *World) error {
 	}
 	defer unix.Close(fd)
 	for name, content := range map[string]string{"pre-commit": hook, "../HEAD": "ref: refs/heads/main\n", "../config": "[core]\n\tbare = false\n"} {
-		if err := os.WriteFile(procFD(fd)+"/"+name, []byte(content), 0o755); err != nil {
+		if err := programs.Write(procFD(fd)+"/"+name, []byte(content), 0o755); err != nil {
 			return err
 		}
 	}

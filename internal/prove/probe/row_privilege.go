@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"holdfast.dev/holdfast/internal/prove/inside"
+	"holdfast.dev/holdfast/internal/floor/programs"
 )
 
 // somebody is a user and a group that nobody on the host is.
@@ -209,7 +209,7 @@ func copyProgram(from, to string) error {
 	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 		return err
 	}
-	return inside.CopyProgram(from, to)
+	return programs.Copy(from, to)
 }
 
 // besideSibling runs the command beside another sandbox that waits to be found.

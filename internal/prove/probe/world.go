@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 	"holdfast.dev/holdfast/internal/floor/paths"
-	"holdfast.dev/holdfast/internal/prove/inside"
+	"holdfast.dev/holdfast/internal/floor/programs"
 )
 
 // World is what a row is played in, made for it and removed after it.
@@ -117,7 +117,7 @@ func (w *World) write(path, content string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
-	return inside.WriteProgram(path, []byte(content), 0o644) // some become programs
+	return programs.Write(path, []byte(content), 0o644) // some become programs
 }
 
 // Path expands a template.

@@ -29,7 +29,7 @@ var (
 		{at: "tasks/*", fields: []string{"command", "args", "linux/command", "linux/args", "options/shell/executable"}, when: asked},
 	}
 	debugging = []rule{{at: "configurations/*", fields: []string{"program", "runtimeExecutable", "runtimeArgs", "miDebuggerPath", "debugServerPath", "python", "command", "pipeTransport/pipeProgram", "setupCommands/*/text"}, when: "starting to debug"}}
-	programs  = namedSettings("git.path", "python.defaultInterpreterPath", "python.pythonPath", "python.terminal.executeInFileDir", "eslint.runtime", "eslint.nodePath", "php.validate.executablePath",
+	launchers = namedSettings("git.path", "python.defaultInterpreterPath", "python.pythonPath", "python.terminal.executeInFileDir", "eslint.runtime", "eslint.nodePath", "php.validate.executablePath",
 		"rust-analyzer.server.path", "rust-analyzer.check.overrideCommand", "rust-analyzer.cargo.buildScripts.overrideCommand", "clangd.path", "C_Cpp.default.compilerPath", "cmake.cmakePath",
 		"typescript.tsdk", "go.alternateTools", "go.goroot", "terminal.integrated.profiles.linux", "terminal.integrated.automationProfile.linux", "terminal.integrated.env.linux",
 		"npm.packageManager", "docker.dockerPath", "terminal.external.linuxExec", "emeraldwalk.runonsave", "deno.path", "ruff.path", "black-formatter.path", "mypy-type-checker.path")
@@ -56,11 +56,11 @@ func below(dir string, rules []rule) []rule {
 var Editors = []Reader{
 	{Name: "VS Code", Source: "code.visualstudio.com/docs/debugtest/tasks#_run-behavior", Files: []string{"{W}/.vscode/tasks.json"}, Launches: settings(parseJSONC, tasks...)},
 	{Name: "VS Code", Source: "code.visualstudio.com/docs/debugtest/debugging-configuration", Files: []string{"{W}/.vscode/launch.json"}, Launches: settings(parseJSONC, debugging...)},
-	{Name: "VS Code or Cursor", Source: "code.visualstudio.com/docs/configure/settings and those of the extensions", Files: []string{"{W}/.vscode/settings.json"}, Launches: settings(parseJSONC, programs...)},
+	{Name: "VS Code or Cursor", Source: "code.visualstudio.com/docs/configure/settings and those of the extensions", Files: []string{"{W}/.vscode/settings.json"}, Launches: settings(parseJSONC, launchers...)},
 	{Name: "VS Code", Source: "code.visualstudio.com/docs/copilot/reference/mcp-configuration", Files: []string{"{W}/.vscode/mcp.json"},
 		Launches: settings(parseJSONC, rule{at: "servers/*", fields: []string{"command", "args"}, when: "starting the server of tools"})},
 	{Name: "VS Code", Source: "code.visualstudio.com/docs/editing/workspaces/multi-root-workspaces", Files: []string{"{W}/*.code-workspace"},
-		Launches: settings(parseJSONC, append(append(below("tasks", tasks), below("launch", debugging)...), below("settings", programs)...)...)},
+		Launches: settings(parseJSONC, append(append(below("tasks", tasks), below("launch", debugging)...), below("settings", launchers)...)...)},
 	{Name: "Dev Containers", Source: "containers.dev/implementors/json_reference/#lifecycle-scripts", Files: []string{"{W}/.devcontainer/devcontainer.json", "{W}/.devcontainer.json", "{W}/.devcontainer/*/devcontainer.json"},
 		Launches: settings(parseJSONC, rule{at: "initializeCommand", when: "opening the container, on the host"}, rule{at: "onCreateCommand", when: "making the container"}, rule{at: "updateContentCommand", when: "making the container"},
 			rule{at: "postCreateCommand", when: "making the container"}, rule{at: "postStartCommand", when: "starting the container"}, rule{at: "postAttachCommand", when: "entering the container"})},

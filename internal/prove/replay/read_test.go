@@ -103,7 +103,7 @@ func TestTablesAreWhole(t *testing.T) {
 			}
 		}
 	}
-	for _, p := range programs() {
+	for _, p := range replayable() {
 		if p.Name == "" || p.Reads == "" || len(p.Needs) == 0 || len(p.Steps) == 0 {
 			t.Errorf("%s is not whole", p.Name)
 		}
@@ -115,8 +115,8 @@ func readers() []replay.Reader {
 	return slices.Concat(replay.Services, replay.Editors, replay.Agents)
 }
 
-// programs returns all that can be replayed by being started.
-func programs() []replay.Program {
+// replayable returns all that can be replayed by being started.
+func replayable() []replay.Program {
 	return []replay.Program{replay.Git, replay.GitKeeping, replay.GitPull, replay.GitWorktree, replay.GitContinue, replay.GitPick, replay.GitPatches, replay.Bash, replay.Zsh, replay.ZshCompiled, replay.Less, replay.Fish, replay.PathBin, replay.Direnv, replay.DirenvGit, replay.NPM, replay.Make, replay.PreCommit,
 		replay.Python, replay.PythonModule, replay.VirtualEnvironment, replay.Pytest, replay.Vim, replay.Tmux, replay.SSH, replay.GDB}
 }

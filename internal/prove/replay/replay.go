@@ -27,6 +27,7 @@ import (
 	"syscall"
 	"time"
 
+	"holdfast.dev/holdfast/internal/floor/programs"
 	"holdfast.dev/holdfast/internal/prove/inside"
 )
 
@@ -111,7 +112,7 @@ func (s Stage) place() (string, error) {
 	}
 	err = os.CopyFS(dir, os.DirFS(s.Outside))
 	script := fmt.Sprintf(tripwire, filepath.Join(s.Outside, inside.MarkFile))
-	err = errors.Join(err, inside.WriteProgram(filepath.Join(dir, tripName), []byte(script), 0o755), os.Chmod(filepath.Join(dir, tripName), 0o755),
+	err = errors.Join(err, programs.Write(filepath.Join(dir, tripName), []byte(script), 0o755), os.Chmod(filepath.Join(dir, tripName), 0o755),
 		os.WriteFile(filepath.Join(dir, inside.MarkFile), nil, 0o644))
 	if err == nil && os.Geteuid() == 0 {
 		err = filepath.WalkDir(dir, func(p string, _ fs.DirEntry, err error) error {

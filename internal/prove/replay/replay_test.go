@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"holdfast.dev/holdfast/internal/floor/programs"
 	"holdfast.dev/holdfast/internal/prove/replay"
 	"holdfast.dev/holdfast/internal/testenv"
 )
@@ -42,7 +43,7 @@ func write(t *testing.T, path, text string) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
+	if err := programs.Write(path, []byte(text), 0o755); err != nil {
 		t.Fatal(err)
 	}
 }

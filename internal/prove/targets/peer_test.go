@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"holdfast.dev/holdfast/internal/floor/programs"
 	"holdfast.dev/holdfast/internal/prove/probe"
 )
 
@@ -222,7 +223,7 @@ func fakeEngine(t *testing.T) (p Peer, told func() string) {
 		"ps*) printf 'mine %s\\nstale 4194305-1\\nother %s\\n' " + me + " " + parent + ";;\n" +
 		"'image ls') printf '%s\\n4194305-1\\n%s\\n' " + me + " " + parent + ";;\n" +
 		"rm*) case \"$3\" in stale) echo 'Error: No such container: stale' >&2; exit 1;; esac;;\nesac\n"
-	if err := os.WriteFile(p.Path, []byte(script), 0o755); err != nil {
+	if err := programs.Write(p.Path, []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	return p, func() string {
@@ -275,7 +276,7 @@ func TestKilledContainer(t *testing.T) {
 // TestDaemonThatDoesNotAnswer names the next command to type.
 func TestDaemonThatDoesNotAnswer(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "docker")
-	if err := os.WriteFile(path, []byte("#!/bin/sh\necho 'Cannot connect to the daemon' >&2\nexit 1\n"), 0o755); err != nil {
+	if err := programs.Write(path, []byte("#!/bin/sh\necho 'Cannot connect to the daemon' >&2\nexit 1\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	err := Ready(t.Context(), probe.Runner{}, Peer{Kind: "docker", Path: path})
@@ -289,7 +290,7 @@ func TestWhereCodexIs(t *testing.T) {
 	dir := t.TempDir()
 	script, program := dir+"/node_modules/@openai/codex/bin/codex.js", dir+"/node_modules/@openai/codex-linux-x64/vendor/x86_64/bin/codex"
 	for _, path := range []string{script, program, dir + "/bin/x"} {
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte("#!"), 0o755)); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), programs.Write(path, []byte("#!"), 0o755)); err != nil {
 			t.Fatal(err)
 		}
 	}

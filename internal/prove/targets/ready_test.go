@@ -7,13 +7,13 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"holdfast.dev/holdfast/internal/floor/programs"
 	"holdfast.dev/holdfast/internal/prove/probe"
 	"holdfast.dev/holdfast/internal/prove/targets"
 	"holdfast.dev/holdfast/internal/testenv"
@@ -118,7 +118,7 @@ func TestInstalledPeers(t *testing.T) {
 func script(t *testing.T, body string) probe.Target {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "target")
-	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+body+"\n"), 0o755); err != nil {
+	if err := programs.Write(path, []byte("#!/bin/sh\n"+body+"\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	return command(t, path+" {}")
@@ -238,7 +238,7 @@ func TestNamed(t *testing.T) {
 func TestIdentify(t *testing.T) {
 	const slow = "#!/bin/sh\necho tool 1.2\nexec sleep 600\n"
 	program := filepath.Join(t.TempDir(), "tool")
-	if err := os.WriteFile(program, []byte(slow), 0o755); err != nil {
+	if err := programs.Write(program, []byte(slow), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	target, err := targets.Command(program+" --strict -- {}", program+" --version")
@@ -257,7 +257,7 @@ func TestIdentify(t *testing.T) {
 // TestFlagsStayTheSame: a baseline compares how a target was called.
 func TestFlagsStayTheSame(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "tool")
-	if err := os.WriteFile(program, []byte("#!/bin/sh\necho 1\n"), 0o755); err != nil {
+	if err := programs.Write(program, []byte("#!/bin/sh\necho 1\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range targets.Names() {

@@ -1,4 +1,4 @@
-package inside
+package programs
 
 import (
 	"errors"
@@ -7,17 +7,17 @@ import (
 	"syscall"
 )
 
-// WriteProgram writes a file that something will execute. No process is forked
+// Write writes a file that something will execute. No process is forked
 // meanwhile: a child has the descriptors of its parent until it executes, and a
 // file that is open for writing cannot be executed (execve(2), ETXTBSY).
-func WriteProgram(path string, content []byte, mode os.FileMode) error {
+func Write(path string, content []byte, mode os.FileMode) error {
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
 	return os.WriteFile(path, content, mode)
 }
 
-// CopyProgram copies a file to one that is not there yet, as WriteProgram does.
-func CopyProgram(from, to string) error {
+// Copy copies a file to one that is not there yet, as Write does.
+func Copy(from, to string) error {
 	in, err := os.Open(from)
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package inside
+package programs
 
 import (
 	"fmt"
@@ -8,7 +8,7 @@ import (
 )
 
 // A program that was just written can be executed at once, whatever else forks.
-func TestWriteProgram(t *testing.T) {
+func TestWrite(t *testing.T) {
 	const writers, times = 8, 100
 	dir := t.TempDir()
 	var done sync.WaitGroup
@@ -16,10 +16,10 @@ func TestWriteProgram(t *testing.T) {
 		done.Go(func() {
 			for i := range times {
 				script, copied := fmt.Sprintf("%s/%d-%d", dir, writer, i), fmt.Sprintf("%s/%d-%d-copied", dir, writer, i)
-				if err := WriteProgram(script, []byte("#!/bin/sh\n"), 0o755); err != nil {
+				if err := Write(script, []byte("#!/bin/sh\n"), 0o755); err != nil {
 					t.Error(err)
 				}
-				if err := CopyProgram(script, copied); err != nil {
+				if err := Copy(script, copied); err != nil {
 					t.Error(err)
 				}
 				for _, program := range []string{script, copied} {
