@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"os"
 	"syscall"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -38,11 +39,14 @@ func openIn(root int, name []byte, flags uint64) (int, syscall.Errno) {
 	for try := 0; ; try++ {
 		fd, _, errno := unix.Syscall6(unix.SYS_OPENAT2, uintptr(root), uintptr(unsafe.Pointer(unsafe.SliceData(name))),
 			uintptr(unsafe.Pointer(&how)), unix.SizeofOpenHow, 0, 0)
-		// Something was renamed while the kernel walked past "..".
-		if (errno == unix.EAGAIN || errno == unix.EINTR) && try < 4 {
-			continue
+		// Something was renamed or mounted anywhere on the host while the kernel walked
+		// past "..": the mounts of a run that ends go away in 100 µs.
+		if errno != unix.EAGAIN && errno != unix.EINTR || try == 200 {
+			return int(fd), errno
 		}
-		return int(fd), errno
+		if try > 20 {
+			time.Sleep(50 * time.Microsecond)
+		}
 	}
 }
 

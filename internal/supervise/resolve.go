@@ -369,8 +369,12 @@ const maxMissing = 16
 func (r *resolver) missing(at, dir []byte, errno syscall.Errno, now int64, out *location) {
 	out.errno = errno
 	out.dir, out.exists = nil, false // a link to it was there
-	if errno == errTooDeep {
+	switch errno {
+	case errTooDeep:
 		out.errno, out.unknown = 0, "resolved: the path is too long"
+		return
+	case unix.EAGAIN:
+		out.errno, out.unknown = 0, "resolved: files are being moved about"
 		return
 	}
 	found := ""
