@@ -100,13 +100,14 @@ func playMatrix(t *testing.T, w World, ids []string) {
 	for _, r := range probe.All() {
 		rows[r.ID] = r
 	}
-	found := playRows(t, w, ids, 0)
-	if len(found) != len(ids) {
-		t.Errorf("%d of %d rows were played", len(found), len(ids))
+	run := playRows(t, w, ids, 0)
+	keep(t, run)
+	if len(run.Rows) != len(ids) {
+		t.Errorf("%d of %d rows were played", len(run.Rows), len(ids))
 	}
 	failed := func(r report.Row) bool { return r.Fails(!r.Missing || !mayLack(rows[r.ID], w)) }
 	var again []string
-	for _, r := range found {
+	for _, r := range run.Rows {
 		switch {
 		case !failed(r):
 		case r.Verdict == report.Inconclusive && !r.Missing && len(again) < mostAgain:
@@ -119,7 +120,7 @@ func playMatrix(t *testing.T, w World, ids []string) {
 	if len(again) == 0 {
 		return
 	}
-	for _, r := range playRows(t, w, again, 1) {
+	for _, r := range playRows(t, w, again, 1).Rows {
 		if failed(r) {
 			t.Errorf("%s, %s, played again: %s: %s", r.ID, r.Title, r.Verdict, r.Reason)
 		}
@@ -127,17 +128,14 @@ func playMatrix(t *testing.T, w World, ids []string) {
 }
 
 // playRows plays rows in a world, so many at a time; 0 is by the machine.
-func playRows(t *testing.T, w World, ids []string, workers int) []report.Row {
+func playRows(t *testing.T, w World, ids []string, workers int) report.Run {
 	t.Helper()
 	run, err := Prove(t.Context(), Options{Target: targets.Holdfast{Path: testenv.Binary(t)}, Select: Selection{IDs: ids}, Place: place(t), World: w, Workers: workers,
 		Worker: []string{testenv.Prove(t), WorkerCommand}, Machine: []string{testenv.Prove(t), MachineCommand}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if workers == 0 {
-		keep(t, run)
-	}
-	return run.Rows
+	return run
 }
 
 // lacks are the rows for which an ordinary machine lacks something besides
