@@ -4,11 +4,10 @@ package agent
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
-	"syscall"
-	"time"
+
+	"holdfast.dev/holdfast/internal/floor/sys"
 )
 
 // lock holds a file until unlock is called or this process ends. It waits for
@@ -19,20 +18,9 @@ func lock(ctx context.Context, path string) (unlock func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	for {
-		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-		if err == nil {
-			return func() { f.Close() }, nil
-		}
-		if !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
-			f.Close()
-			return nil, fmt.Errorf("locking %s: %w", path, err)
-		}
-		select {
-		case <-ctx.Done():
-			f.Close()
-			return nil, fmt.Errorf("waiting for another install: %w", ctx.Err())
-		case <-time.After(100 * time.Millisecond):
-		}
+	if err := sys.WaitLock(ctx, f); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("waiting for another install: locking %s: %w", path, err)
 	}
+	return func() { f.Close() }, nil
 }

@@ -4,12 +4,11 @@ package probe
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"holdfast.dev/holdfast/internal/floor/sys"
 )
 
 // counted is what rows that are played alone lock: what the machine has left is
@@ -26,24 +25,13 @@ const longestTurn = 10 * time.Minute
 func takeTurn(ctx context.Context) (end func(), err error) {
 	f, err := os.Open(counted)
 	if err != nil {
-		return nil, fmt.Errorf("waiting for the machine: %w", err)
+		return nil, fmt.Errorf("waiting until no other program plays a row alone: %w", err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, longestTurn)
 	defer cancel()
-	for {
-		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		if err == nil {
-			return func() { f.Close() }, nil
-		}
-		if !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR) {
-			f.Close()
-			return nil, fmt.Errorf("waiting for the machine: locking %s: %w", counted, err)
-		}
-		select {
-		case <-ctx.Done():
-			f.Close()
-			return nil, fmt.Errorf("waiting for the machine: another program has had %s locked for %s: %w", counted, longestTurn, ctx.Err())
-		case <-time.After(50 * time.Millisecond):
-		}
+	if err := sys.WaitLock(ctx, f); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("waiting until no other program plays a row alone: locking %s: %w", counted, err)
 	}
+	return func() { f.Close() }, nil
 }
