@@ -236,6 +236,10 @@ func (o *once) Addr() net.Addr { return o.c.LocalAddr() }
 // 8082 Transfer-Encoding alone.
 func (n *internet) plain(c net.Conn, base arrival) {
 	r := bufio.NewReaderSize(c, 64<<10)
+	ends := "" // a header
+	if base.name == n.brief {
+		ends = "Connection: close\r\n"
+	}
 	for {
 		v, headers, err := readHead(r, base)
 		if err != nil {
@@ -262,13 +266,9 @@ func (n *internet) plain(c net.Conn, base arrival) {
 					text += told.head
 				}
 			}
-			ends := ""
-			if base.name == n.brief {
-				ends, headers["connection"] = "Connection: close\r\n", []string{"close"}
-			}
 			fmt.Fprintf(c, "HTTP/1.1 200 OK\r\n%sContent-Length: %d\r\n\r\n%s", ends, len(text), text)
 		}
-		if slices.Contains(headers["connection"], "close") {
+		if ends != "" || slices.Contains(headers["connection"], "close") {
 			return
 		}
 	}

@@ -132,8 +132,8 @@ func (s *Session) tellSpellings() ([]string, error) {
 	return []string{"spellings=" + path}, os.WriteFile(path, b, 0o644)
 }
 
-// Play plays one row against one target, when no other program plays one that must
-// be alone on the machine, if this is such a row.
+// Play plays one row against one target. A row that must be alone waits until no
+// other program on the machine plays one.
 func (n Runner) Play(ctx context.Context, t Target, r Row) Result {
 	if r.Alone != "" {
 		end, err := takeTurn(ctx)

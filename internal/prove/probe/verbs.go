@@ -36,9 +36,7 @@ func (v verb) why() string {
 }
 
 // verbs are all of them. Those that begin with "go:" need code that only this runner
-// has: they act while a command runs, compute what they tell the action, look at what
-// data does not describe, or know the launcher. docs/formats/rows.schema.json
-// describes the others.
+// has; see why. docs/formats/rows.schema.json describes the others.
 var verbs = sync.OnceValue(func() map[string]verb {
 	return map[string]verb{
 		"arguments":                  {arguments, ""},
