@@ -31,10 +31,16 @@ func TestWaitLock(t *testing.T) {
 	if err := WaitLock(ctx, second); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("while another has it: %v", err)
 	}
-	time.AfterFunc(100*time.Millisecond, func() { first.Close() })
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		time.Sleep(100 * time.Millisecond)
+		first.Close()
+	}()
 	if err := WaitLock(t.Context(), second); err != nil {
 		t.Errorf("after the other gave it back: %v", err)
 	}
+	<-closed
 	if err := WaitLock(t.Context(), first); err == nil {
 		t.Error("a closed file was locked")
 	}
