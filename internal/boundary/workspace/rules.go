@@ -200,10 +200,12 @@ type node struct {
 	below *Rule  // a deny pattern that goes on from here
 }
 
-// globs are the patterns with "*" of a node.
+// globs are the patterns with "*" of a node, in lists; the tables say which list, 0
+// being empty.
 type globs struct {
-	first [256][]glob // by their first byte
-	last  [256][]glob // those that begin with "*", by their last byte
+	first [256]uint16 // of the patterns by their first byte
+	last  [256]uint16 // of those that begin with "*", by their last byte
+	lists [][]glob
 }
 
 type glob struct {
@@ -211,15 +213,25 @@ type glob struct {
 	to      *node
 }
 
+// list is where the pattern c belongs.
+func (g *globs) list(c string) *[]glob {
+	at := &g.first[c[0]]
+	if c[0] == '*' {
+		at = &g.last[c[len(c)-1]]
+	}
+	if *at == 0 {
+		*at = uint16(len(g.lists))
+		g.lists = append(g.lists, nil)
+	}
+	return &g.lists[*at]
+}
+
 func (n *node) edge(c string) *node {
 	if strings.Contains(c, "*") {
 		if n.globs == nil {
-			n.globs = &globs{}
+			n.globs = &globs{lists: make([][]glob, 1)}
 		}
-		at := &n.globs.first[c[0]]
-		if c[0] == '*' {
-			at = &n.globs.last[c[len(c)-1]]
-		}
+		at := n.globs.list(c)
 		for _, g := range *at {
 			if g.pattern == c {
 				return g.to
@@ -248,13 +260,9 @@ func (n *node) step(name []byte, to []*node) []*node {
 	if n.globs == nil {
 		return to
 	}
-	for _, g := range n.globs.first[name[0]] {
-		if globMatch(g.pattern, name) {
-			to = append(to, g.to)
-		}
-	}
-	for _, list := range [2][]glob{n.globs.last[name[len(name)-1]], n.globs.last['*']} {
-		for _, g := range list {
+	g := n.globs
+	for _, list := range [3]uint16{g.first[name[0]], g.last[name[len(name)-1]], g.last['*']} {
+		for _, g := range g.lists[list] {
 			if globMatch(g.pattern, name) {
 				to = append(to, g.to)
 			}

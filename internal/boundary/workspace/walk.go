@@ -85,7 +85,7 @@ func run(ctx context.Context, root int, rules *Rules, limit int, inGit bool, v v
 	if err != nil {
 		return err
 	}
-	n := min(runtime.GOMAXPROCS(0), 8)
+	n := min(runtime.NumCPU(), 8)
 	wk := &walk{ctx: ctx, rules: rules, v: v, limit: limit, walkMemory: m, idle: make(chan struct{}, n-1)}
 	w := newWalker(wk)
 	err = w.dir(&dir{fd: fd, inGit: inGit, states: []*node{rules.root}})
