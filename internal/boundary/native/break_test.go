@@ -90,13 +90,14 @@ func stepIndex(t *testing.T, p *program, name string) int {
 // unfailing are steps whose calls have no way to fail, and without which nothing
 // goes on.
 var unfailing = map[string]string{
-	"report first process": "a write to a socket of ours: it fails when the supervisor is dead, and then nobody waits",
-	"kill inside":          "SIGKILL from the parent, who has the same or higher rights (kill(2))",
-	"wait for inside":      "waits for the janitor's only child (wait4(2))",
-	"wait":                 "waits for children, and ends when there are none (wait4(2))",
-	"report status":        "as the first report",
-	"report ready":         "as the first report",
-	"exit":                 "exit_group(2) does not return",
+	"report first process":       "a write to a socket of ours: it fails when the supervisor is dead, and then nobody waits",
+	"kill inside":                "SIGKILL from the parent, who has the same or higher rights (kill(2))",
+	"wait for inside":            "waits for the janitor's only child (wait4(2))",
+	"wait":                       "waits for children, and ends when there are none (wait4(2))",
+	"report status":              "as the first report",
+	"ask for the control groups": "as the first report",
+	"report ready":               "as the first report",
+	"exit":                       "exit_group(2) does not return",
 }
 
 // TestEveryStepThatFails breaks one step of the launch after the other. A step

@@ -93,6 +93,10 @@ func (b *builder) supervise(command *label) {
 
 	// Not dumpable: its memory and descriptors are closed to what runs beside it.
 	b.call("hide first process", unix.SYS_PRCTL, []any{unix.PR_SET_DUMPABLE, 0, 0, 0, 0})
+	if len(b.facts.cgroups) > 0 {
+		b.message("ask for the control groups", msgLimited)
+		b.await("wait for the control groups")
+	}
 	b.clone("clone command", 0, b.cmdPID, command)
 	if b.facts.tty {
 		// In a process group of its own below a session leader, the command

@@ -3,6 +3,7 @@
 package native
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -71,7 +72,6 @@ func (l *launch) prepareGroups() {
 			l.facts.loosen(unix.RLIMIT_NPROC)
 		}
 		l.facts.cgroups = append(l.facts.cgroups, g.dir)
-		l.facts.gate = true
 		l.onRelease(func() {
 			if !l.started { // no janitor removes it
 				g.remove()
@@ -270,10 +270,37 @@ func (l *launch) admit(p *process) error {
 			return err
 		}
 	}
-	for _, g := range l.groups {
-		if err := g.add(p.first); err != nil {
-			return err
+	return send(p.control)
+}
+
+// join puts the first process into the control groups while it makes the view; it asks
+// for that before it starts the command. The first entry of a process waits for all
+// processors to pass through the scheduler, 10 ms or more (cgroup_attach_lock in
+// kernel/cgroup/cgroup.c; rcu_sync_enter).
+func (l *launch) join(p *process) {
+	var err error
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for _, g := range l.groups {
+			err = cmp.Or(err, g.add(p.first))
 		}
+	}()
+	l.joined = func() error {
+		<-done
+		return err
+	}
+}
+
+// limit lets the first process go on when it is in its control groups. That it waits may
+// be heard before its number is: the janitor says that.
+func (l *launch) limit(p *process) error {
+	if !l.waits || l.joined == nil {
+		return nil
+	}
+	l.waits = false
+	if err := l.joined(); err != nil {
+		return err
 	}
 	return send(p.control)
 }

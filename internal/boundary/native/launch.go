@@ -31,8 +31,10 @@ type launch struct {
 	outer   [3]*os.File // our ends
 	trees   []*os.File  // detached mounts that go in
 	doors   boundary.Doors
-	arrived int  // doors that were handed out
-	started bool // a process has taken over the control groups
+	arrived int          // doors that were handed out
+	started bool         // a process has taken over the control groups
+	waits   bool         // the first process waits for its control groups
+	joined  func() error // waits until the first process is in its control groups
 }
 
 // release lets go of everything that the started process did not take over.
@@ -67,6 +69,9 @@ func (l *launch) start(ctx context.Context) (_ *process, err error) {
 	defer stop()
 	if err := l.handleMessages(p); err != nil {
 		l.doors.Close()
+		if l.joined != nil {
+			l.joined() // while its number is that of the first process
+		}
 		p.abandon()
 		if ctx.Err() != nil {
 			err = fmt.Errorf("starting the command: %w", context.Cause(ctx))
@@ -261,6 +266,15 @@ func (l *launch) handleMessages(p *process) error {
 			}
 			if err := l.admit(p); err != nil {
 				return l.failureBehind(err, p.control)
+			}
+			l.join(p)
+			if err := l.limit(p); err != nil {
+				return err
+			}
+		case msgLimited:
+			l.waits = true
+			if err := l.limit(p); err != nil {
+				return err
 			}
 		case msgMaster:
 			p.terminal = m.file
