@@ -16,6 +16,17 @@ func init() { runtime.LockOSThread() }
 
 func main() {
 	status := make(chan int)
-	go func() { status <- cli.Main(os.Args[1:]) }()
+	go func() {
+		deepen()
+		status <- cli.Main(os.Args[1:])
+	}()
 	os.Exit(<-status)
+}
+
+// deepen makes the stack of a goroutine large while there is nothing on it to copy.
+//
+//go:noinline
+func deepen() (last byte) {
+	var room [48 << 10]byte
+	return room[len(os.Args)]
 }

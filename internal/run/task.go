@@ -110,6 +110,12 @@ const attempts = 5
 // every start.
 const waiters = 8
 
+// Warm computes what every run needs, whatever its policy says, beside what comes first.
+func Warm() {
+	go session.Warm()
+	go bus.Warm()
+}
+
 // Run runs the task to its end. An error means that the command was not
 // executed, unless it is a *RanError.
 func (t *Task) Run(ctx context.Context) (Result, error) {

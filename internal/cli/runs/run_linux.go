@@ -28,6 +28,7 @@ import (
 
 // run makes the plan and runs the command under it.
 func (a *app) run(options policy.Options, argv []string, verbose bool, grace time.Duration) error {
+	run.Warm()
 	t, err := New(a.App, options, argv)
 	if err != nil {
 		return err

@@ -59,6 +59,9 @@ type Sensor struct {
 	quiet bool // nothing is recorded yet
 }
 
+// Warm prepares what signs the record.
+func Warm() { audit.Warm() }
+
 // Open begins the record of a session, and detection. Without it nothing runs.
 func Open(c Config) (*Bus, error) {
 	place := detect.Place{Home: c.Plan.Identity.Home, Workspace: c.Plan.Workspace}

@@ -43,6 +43,9 @@ type Session struct {
 
 func sessionsDir(state string) string { return filepath.Join(state, "sessions") }
 
+// Warm compiles the built-in rules of the workspace.
+func Warm() { workspace.DefaultRules() }
+
 // Open makes the session's directory below a state directory, and locks it.
 func Open(state string) (*Session, error) {
 	all := sessionsDir(state)
