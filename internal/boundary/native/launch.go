@@ -261,14 +261,7 @@ func (l *launch) handleMessages(p *process) error {
 		case msgFailed:
 			return l.stepError(m)
 		case msgSpawned:
-			if err := p.holdFirst(int(m.fields[0])); err != nil {
-				return err // it may be there and wait for us: it will send nothing
-			}
-			if err := l.admit(p); err != nil {
-				return l.failureBehind(err, p.control)
-			}
-			l.join(p)
-			if err := l.limit(p); err != nil {
+			if err := l.spawned(p, int(m.fields[0])); err != nil {
 				return err
 			}
 		case msgLimited:
@@ -302,6 +295,18 @@ func (l *launch) handleMessages(p *process) error {
 			return fmt.Errorf("the launch sent a message of kind %d before it was ready", m.kind)
 		}
 	}
+}
+
+// spawned does what the supervisor has to do to the first process inside.
+func (l *launch) spawned(p *process, first int) error {
+	if err := p.holdFirst(first); err != nil {
+		return err // it may be there and wait for us: it will send nothing
+	}
+	if err := l.admit(p); err != nil {
+		return l.failureBehind(err, p.control)
+	}
+	l.join(p)
+	return l.limit(p)
 }
 
 // attest compares the posture with the plan's and lets the command be executed.
