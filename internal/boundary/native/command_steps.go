@@ -102,7 +102,9 @@ func (b *builder) supervise(command *label) {
 		// In a process group of its own below a session leader, the command
 		// can be stopped: an orphaned group ignores SIGTSTP.
 		b.call("set process group of command", unix.SYS_SETPGID, []any{b.cmdPID, b.cmdPID}, ignored())
-		b.call("bring command to foreground", unix.SYS_IOCTL, []any{b.slave, unix.TIOCSPGRP, uint64(b.cmdPID)})
+		// The terminal may be closed as soon as the command runs (hung_up_tty_ioctl in
+		// drivers/tty/tty_io.c).
+		b.call("bring command to foreground", unix.SYS_IOCTL, []any{b.slave, unix.TIOCSPGRP, uint64(b.cmdPID)}, or(-int64(unix.ENOTTY)))
 	}
 	if len(b.spec.Plan.Publish) > 0 {
 		b.clone("clone portal", 0, b.slot(), portal)

@@ -150,6 +150,9 @@ func (o orders) build() error {
 	if _, err := ask(socket, "up"); err != nil {
 		return err
 	}
+	if err := awaitUp(nearLink); err != nil {
+		return err
+	}
 	return orders{Part: inside, Parent: o.Parent, Socket: int(socket.Fd()), Authority: both}.become(exe)
 }
 

@@ -2,12 +2,15 @@ package netlab
 
 import (
 	"encoding/base64"
+	wire "encoding/binary"
 	"fmt"
 	"maps"
 	"net"
 	"net/netip"
 	"os"
 	"slices"
+	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -69,6 +72,50 @@ var (
 	remoteMAC        = net.HardwareAddr{2, 0, 0, 0, 0, 2}
 )
 
+// awaitUp waits until packets pass a link both of whose ends are up: until a worker of
+// the kernel has seen that, they are dropped (linkwatch_do_dev in net/core/link_watch.c,
+// which sets the state that RFC 2863 calls ifOperStatus).
+func awaitUp(name string) error {
+	i, err := index(name)
+	if err != nil {
+		return err
+	}
+	for begun := time.Now(); time.Since(begun) < 10*time.Second; time.Sleep(time.Millisecond) {
+		if up, err := operates(int32(i)); up || err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("%s does not come up", name)
+}
+
+// operates reports whether the state of a link is IF_OPER_UP (linux/if.h).
+func operates(index int32) (bool, error) {
+	const operUp = 6
+	answer, err := syscall.NetlinkRIB(syscall.RTM_GETLINK, syscall.AF_UNSPEC)
+	if err != nil {
+		return false, fmt.Errorf("listing links: %w", err)
+	}
+	links, err := syscall.ParseNetlinkMessage(answer)
+	if err != nil {
+		return false, fmt.Errorf("listing links: %w", err)
+	}
+	for _, m := range links {
+		if m.Header.Type != syscall.RTM_NEWLINK || int32(wire.NativeEndian.Uint32(m.Data[4:])) != index {
+			continue
+		}
+		attributes, err := syscall.ParseNetlinkRouteAttr(&m)
+		if err != nil {
+			return false, fmt.Errorf("reading a link: %w", err)
+		}
+		for _, a := range attributes {
+			if a.Attr.Type == unix.IFLA_OPERSTATE && len(a.Value) == 1 {
+				return a.Value[0] == operUp, nil
+			}
+		}
+	}
+	return false, nil
+}
+
 // nearSide makes the link and routes everything over it.
 func nearSide(remote int) error {
 	return rtnetlink(
@@ -85,7 +132,7 @@ func nearSide(remote int) error {
 // remoteSide makes every address one of this side, but those of the near one.
 func remoteSide() error {
 	back4, back6 := netip.PrefixFrom(near4.Addr(), 32), netip.PrefixFrom(near6.Addr(), 128)
-	return rtnetlink(
+	err := rtnetlink(
 		linkUp("lo"),
 		addAddress(remoteLink, remote4), addAddress(remoteLink, remote6),
 		linkUp(remoteLink),
@@ -95,4 +142,8 @@ func remoteSide() error {
 		addRoute(route{to: all4, link: "lo", own: true}),
 		addRoute(route{to: all6, link: "lo", own: true}),
 	)
+	if err != nil {
+		return err
+	}
+	return awaitUp(remoteLink)
 }
