@@ -95,11 +95,11 @@ func (b *bench) agentStarts(s *section, f *agentFigures) error {
 		{agentTask{name: "claude -p", what: "`claude -p`, a prompt and an answer of a word"}, []string{"claude", "-p", "go " + model.Marker("one")}},
 	} {
 		b.say("agents: %s", t.name)
-		w := workload{name: t.name, dir: "agents", prepare: noFixture, command: t.command}
+		w := workload{name: t.name, dir: "agents", prepare: noFixture, command: t.command, rounds: b.options.rounds}
 		if err := b.fixture(w); err != nil {
 			return err
 		}
-		if t.samples, err = b.rounds(w, ways, b.options.rounds); err != nil {
+		if t.samples, err = b.rounds(w, ways); err != nil {
 			s.fail("%v", err)
 			continue
 		}
@@ -227,7 +227,7 @@ func (b *bench) agentHooks(s *section, f *agentFigures) error {
 	if b.options.quick {
 		f.calls = 5
 	}
-	w := workload{name: "hooks", dir: "hooks", command: []string{"./claude", strconv.Itoa(f.calls)}, prepare: func(b *bench, dir string) error {
+	w := workload{name: "hooks", dir: "hooks", rounds: b.options.rounds, command: []string{"./claude", strconv.Itoa(f.calls)}, prepare: func(b *bench, dir string) error {
 		return errors.Join(programs.Write(filepath.Join(dir, "claude"), []byte(loop), 0o755), os.WriteFile(filepath.Join(dir, "call.json"), []byte(toolCall), 0o644), b.user.own(dir))
 	}}
 	if err := b.fixture(w); err != nil {
@@ -238,7 +238,7 @@ func (b *bench) agentHooks(s *section, f *agentFigures) error {
 		return contestant{name: name, program: b.holdfast, before: []string{"run", "--preset", "claude", "--env", "HOOK=" + hook, "--"}, env: env}
 	}
 	var err error
-	f.hooks, err = b.rounds(w, []contestant{way(withHook, b.holdfast+" hook claude call"), way(withoutHook, "true")}, b.options.rounds)
+	f.hooks, err = b.rounds(w, []contestant{way(withHook, b.holdfast+" hook claude call"), way(withoutHook, "true")})
 	if err != nil {
 		return err
 	}

@@ -24,6 +24,7 @@ type bench struct {
 	env      []string // of what starts a command
 	inside   []string // of the command itself, the same for all contestants
 	cpu      cpuMeter
+	rooted   *bench // forRoot
 }
 
 // longest bounds one measured run: what takes longer hangs.
@@ -81,6 +82,27 @@ func (b *bench) layout() error {
 	}
 	b.env = []string{"HOME=" + b.home(), "PATH=" + path, "USER=" + b.user.name, "LOGNAME=" + b.user.name}
 	return errors.Join(b.user.own(b.home()), b.user.own(filepath.Join(b.dir, "work")))
+}
+
+// forRoot is the same bench with root as who runs, in a home and workspaces of its
+// own, which are made at the first time.
+func (b *bench) forRoot() (*bench, error) {
+	if os.Geteuid() != 0 {
+		return nil, errors.New("to run as root this must be started by root")
+	}
+	if b.rooted != nil {
+		return b.rooted, nil
+	}
+	r := *b
+	r.user, r.dir = account{name: "root"}, filepath.Join(b.dir, "root")
+	if err := os.Mkdir(r.dir, 0o755); err != nil {
+		return nil, fmt.Errorf("making a directory for root: %w", err)
+	}
+	if err := r.layout(); err != nil {
+		return nil, err
+	}
+	b.rooted = &r
+	return b.rooted, nil
 }
 
 func (b *bench) home() string { return filepath.Join(b.dir, "home") }

@@ -27,14 +27,15 @@ type layout struct {
 
 // link is a layout that stands: a client in it waits for orders.
 type link struct {
-	name  string
-	cmd   *exec.Cmd
-	in    io.WriteCloser
-	out   *json.Decoder
-	said  string // file of what it says on its error output
-	group *group
-	ctx   context.Context
-	stop  context.CancelFunc
+	name   string
+	cmd    *exec.Cmd
+	in     io.WriteCloser
+	out    *json.Decoder
+	said   string // file of what it says on its error output
+	group  *group
+	server *group // of the server
+	ctx    context.Context
+	stop   context.CancelFunc
 }
 
 // arena is what all layouts share.
@@ -48,6 +49,7 @@ type arena struct {
 	policy string // a file
 	parent string // of control groups
 	server *exec.Cmd
+	served *group // of the server
 }
 
 // waitSlirp starts the client first and then joins its network: what is handed
@@ -154,6 +156,11 @@ func (a *arena) files() error {
 func (a *arena) serve() error {
 	cmd := exec.CommandContext(a.b.ctx, a.self, "peer", "serve")
 	cmd.Env, cmd.SysProcAttr, cmd.Stderr = a.b.env, a.b.user.attr(), os.Stderr
+	var err error
+	if a.served, err = newGroup(a.parent); err != nil {
+		return err
+	}
+	cmd.SysProcAttr.UseCgroupFD, cmd.SysProcAttr.CgroupFD = true, int(a.served.dir.Fd())
 	if _, err := cmd.StdinPipe(); err != nil {
 		return fmt.Errorf("starting the server: %w", err)
 	}
@@ -177,6 +184,7 @@ func (a *arena) close() {
 		_ = a.server.Process.Kill() // it may have ended, which is as well
 		_ = a.server.Wait()         // with the signal
 	}
+	_ = a.served.discard() // an empty group is no trouble to what is measured later
 }
 
 // otherUser is a user of no name, whom all layouts but Holdfast's run as. What a
@@ -188,7 +196,7 @@ const otherUser = 65533
 // begin starts a layout in a control group of its own and waits until its client
 // has reached the server.
 func (a *arena) begin(l layout) (_ *link, err error) {
-	k := &link{name: l.name, said: filepath.Join(a.b.dir, "scratch", "said-"+l.name)}
+	k := &link{name: l.name, server: a.served, said: filepath.Join(a.b.dir, "scratch", "said-"+l.name)}
 	if k.group, err = newGroup(a.parent); err != nil {
 		return nil, err
 	}

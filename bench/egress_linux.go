@@ -126,8 +126,8 @@ func (b *bench) measurements() []measurement {
 	others := []string{socat, slirp, pasta}
 	return append(all,
 		measurement{name: "new connections", do: freshOnes},
-		measurement{name: "TLS, HTTP/1.1", skip: others, do: overTLS(size(256<<20), false)},
-		measurement{name: "TLS, HTTP/2", skip: others, do: overTLS(size(256<<20), true)},
+		measurement{name: "TLS, HTTP/1.1", skip: others, do: overTLS(size(256<<20), http1)},
+		measurement{name: "TLS, HTTP/2", skip: others, do: overTLS(size(256<<20), http2)},
 		measurement{name: "streamed events", skip: others, do: streamed})
 }
 
@@ -186,19 +186,24 @@ func (e *egress) addDelays(typical, slow figure, layout string, delays []time.Du
 	e.add(slow, layout, quantile(ms, 0.99))
 }
 
-func overTLS(bytes int64, second bool) func(*egress, *link, bool) error {
+func overTLS(bytes int64, protocol string) func(*egress, *link, bool) error {
 	return func(e *egress, k *link, keep bool) error {
-		got, between, err := k.do(order{Do: "tls", Bytes: bytes, H2: second})
+		before, err := k.server.used()
+		if err != nil {
+			return err
+		}
+		got, between, err := k.do(order{Do: "tls", Bytes: bytes, H2: protocol == http2})
+		if err != nil {
+			return err
+		}
+		after, err := k.server.used()
 		if err != nil || !keep {
 			return err
 		}
-		rate := float64(bytes) / 1e6 / got.Wall.Seconds()
-		if second {
-			e.add(tlsRateH2, k.name, rate)
-			return nil
-		}
-		e.add(tlsRate, k.name, rate)
-		e.add(tlsCost, k.name, between.Seconds()/(float64(bytes)/1e9))
+		gb := float64(bytes) / 1e9
+		e.add(tlsRate(protocol), k.name, 1000*gb/got.Wall.Seconds())
+		e.add(tlsCost(protocol), k.name, between.Seconds()/gb)
+		e.add(tlsEnds(protocol), k.name, (got.CPU+after-before).Seconds()/gb)
 		return nil
 	}
 }
@@ -206,7 +211,7 @@ func overTLS(bytes int64, second bool) func(*egress, *link, bool) error {
 // launches measures what interception adds to the start of a run.
 func (b *bench) launches(e *egress) error {
 	b.say("connections: start of a run")
-	w := workload{name: "start with --allow", dir: "empty", prepare: noFixture, command: []string{"true"}}
+	w := workload{name: "start with --allow", dir: "empty", prepare: noFixture, command: []string{"true"}, rounds: 4 * e.rounds}
 	if err := b.fixture(w); err != nil {
 		return err
 	}
@@ -214,7 +219,7 @@ func (b *bench) launches(e *egress) error {
 		{name: withoutAllow, program: b.holdfast, before: []string{"run", "--"}, env: b.env},
 		{name: withAllow, program: b.holdfast, before: []string{"run", "--allow", "example.org", "--"}, env: b.env},
 	}
-	samples, err := b.rounds(w, all, 4*e.rounds)
+	samples, err := b.rounds(w, all)
 	if err != nil {
 		return err
 	}

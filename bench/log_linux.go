@@ -88,11 +88,11 @@ func (b *bench) logging() (*section, error) {
 	if b.options.quick {
 		m.records = 50_000
 	}
-	s.intro = []string{fmt.Sprintf("A log of %s records, written by one process with GOMAXPROCS=1 through the package that the supervisor writes through, to a file of the file system that the home is on. Then `holdfast log verify` and `holdfast log query` of it, with their start. Medians of 3.", thousands(m.records))}
+	s.intro = []string{fmt.Sprintf("A log of %s records, written by one process with GOMAXPROCS=1 through the package that the supervisor writes through, to a file of the file system that the home is on. Then `holdfast log verify`, `show` and `query` of it, with their start. Medians of 3.", thousands(m.records))}
 	steps := []struct {
 		name string
 		do   func() error
-	}{{"writing", m.write}, {"verifying", m.verify}, {"querying", m.query}, {"a run of as many", m.supervise}}
+	}{{"writing", m.write}, {"verifying", m.verify}, {"showing", m.show}, {"querying", m.query}, {"a run of as many", m.supervise}}
 	for _, step := range steps {
 		b.say("log: %s", step.name)
 		if err := step.do(); err != nil {
@@ -166,6 +166,15 @@ func (m *logMeasurement) verify() error {
 		}
 		return nil
 	}, "log", "verify", madeUp)
+}
+
+func (m *logMeasurement) show() error {
+	return m.thrice("show", func(out string) error {
+		if !strings.Contains(out, madeUp) {
+			return fmt.Errorf("the session is not shown: %s", lastLines([]byte(out)))
+		}
+		return nil
+	}, "log", "show", madeUp)
 }
 
 func (m *logMeasurement) query() error {
@@ -256,7 +265,8 @@ func (m *logMeasurement) conclude() {
 	m.s.verdicts = []verdict{
 		atLeast("log: records written a second, one core", 200_000, of("write"), "%.0f"),
 		atLeast("log: records verified a second", 500_000, n/of("verify"), "%.0f"),
-		judge("log: query over a million records, s"+million, 2, of("query"), "%.2f"),
+		judge("log: show of a million records, s"+million, 0.3, of("show"), "%.2f"),
+		judge("log: query over a million records, s"+million, 1, of("query"), "%.2f"),
 		judge("log: peak memory of a run of a million events, KiB"+million, memoryLimit, peak("run"), "%.0f"),
 		judge("log: peak memory of verify, KiB"+million, memoryLimit, peak("verify"), "%.0f"),
 		judge("log: peak memory of query, KiB"+million, memoryLimit, peak("query"), "%.0f"),
@@ -264,6 +274,7 @@ func (m *logMeasurement) conclude() {
 	t := table{header: []string{"", "records", "records a second", "of one core's time", "peak KiB"}}
 	t.add("write", thousands(m.records), thousands(int(of("write"))), thousands(int(of("write cpu"))), "–")
 	t.add("verify", thousands(m.records), thousands(int(n/of("verify"))), "–", number(peak("verify")))
+	t.add("show", thousands(m.records), thousands(int(n/of("show"))), "–", number(peak("show")))
 	t.add("query", thousands(m.records), thousands(int(n/of("query"))), "–", number(peak("query")))
 	t.add("a run with as many opens", thousands(m.records), "–", "–", number(peak("run")))
 	m.s.tables = []captioned{{caption: "Log", table: t, text: fmt.Sprintf("The log has %d MB. Of the run's opens the record has one by one what a run may have recorded so, and the rest counted.", m.size/1_000_000)}}

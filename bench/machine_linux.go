@@ -46,11 +46,6 @@ func load() string {
 	return first
 }
 
-// versions names the programs that take part, one each line.
-func (b *bench) versions() []string {
-	return b.versionsOf([][]string{{"bwrap", "--version"}, {"git", "--version"}, {"go", "version"}, {"node", "--version"}, {"npm", "--version"}, {"tar", "--version"}, {"grep", "--version"}, {"rg", "--version"}})
-}
-
 // versionsOf asks each program for its version, after Holdfast's own.
 func (b *bench) versionsOf(programs [][]string) []string {
 	commit := "unknown commit"
@@ -80,17 +75,11 @@ func (b *bench) versionsOf(programs [][]string) []string {
 }
 
 func (b *bench) userKind() string {
+	if b.user.uid == 0 {
+		return "root"
+	}
 	if os.Geteuid() == 0 {
 		return "an ordinary user (" + b.user.name + "), started by root"
 	}
 	return "an ordinary user"
-}
-
-// runc says why there are no figures for it: it starts bundles, with a root
-// file system and a file that describes the container, and no plain command.
-func (b *bench) runc() string {
-	if _, err := b.lookup("runc"); err != nil {
-		return "runc is not installed on this machine: the goal against it was not measured here."
-	}
-	return "runc is installed, but this program does not know how to give it the same view: the goal against it was not measured here."
 }

@@ -139,12 +139,12 @@ func timed(cmds []*exec.Cmd) (sample, error) {
 }
 
 // rounds runs a workload in every contestant's way in turn, once to warm up and
-// to check that all do the same, then as often as asked for.
-func (b *bench) rounds(w workload, all []contestant, n int) (map[string][]sample, error) {
+// to check that all do the same, then as often as it wants.
+func (b *bench) rounds(w workload, all []contestant) (map[string][]sample, error) {
 	samples := map[string][]sample{}
 	printed := -1 // bytes, of the first run
 	dir := b.workspace(w.dir)
-	for i := range n + 1 {
+	for i := range w.rounds + 1 {
 		for _, c := range all {
 			if w.reset != nil {
 				if err := w.reset(dir); err != nil {

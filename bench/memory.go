@@ -5,7 +5,8 @@ package main
 type memory struct {
 	contestant string
 	what       string    // the workspace, for the report
-	supervisor []float64 // peak resident set of the process that was started (VmHWM)
+	rest       []float64 // resident set of the process that was started, while the command sleeps
+	peak       []float64 // its largest (VmHWM)
 	pss        []float64 // of all between it and the command, shared pages divided by their users
 	private    []float64 // of the same, pages that nobody shares
 	processes  int       // how many these are

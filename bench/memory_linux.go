@@ -54,6 +54,9 @@ func (b *bench) idleOnce(c contestant, dir string, m *memory) error {
 			if !seen.IsZero() && time.Since(seen) > 100*time.Millisecond {
 				looked = true
 				m.look(tree, c.name == bwrap)
+				if kb, err := procField(cmd.Process.Pid, "status", "VmRSS:"); err == nil {
+					m.rest = append(m.rest, kb)
+				}
 			}
 		}
 		select {
@@ -61,7 +64,7 @@ func (b *bench) idleOnce(c contestant, dir string, m *memory) error {
 			if err == nil && !looked {
 				err = fmt.Errorf("the command was not seen among the descendants of %s", filepath.Base(cmd.Path))
 			}
-			m.supervisor = append(m.supervisor, peak)
+			m.peak = append(m.peak, peak)
 			return err
 		case <-time.After(time.Millisecond):
 		}

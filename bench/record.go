@@ -5,13 +5,13 @@ import (
 	"math"
 )
 
-// The names of the ways in which the cost of the record is measured.
+// The names of the ways in which the cost of the record is measured besides the
+// usual ones.
 const (
-	unrecorded = "no record"
-	standard   = "standard"
-	full       = "full"
-	fuseless   = "standard without /dev/fuse"
-	traced     = "strace"
+	standard = "standard"
+	full     = "full"
+	fuseless = "standard without /dev/fuse"
+	traced   = "strace"
 )
 
 // recordGoal is what the record may cost, as a multiple of the same run
@@ -46,16 +46,7 @@ func (c *cost) running(way string) []float64 {
 
 // times is how often more one way takes than another, without the starts.
 func (c *cost) times(way, other string) spread {
-	return spreadOf(ratios(c.running(way), c.running(other)))
-}
-
-// ratioOfMedians is the goal's figure: the median of one way by that of another.
-func (c *cost) ratioOfMedians(way, other string) float64 {
-	a, b := c.running(way), c.running(other)
-	if len(a) == 0 || len(b) == 0 {
-		return math.NaN()
-	}
-	return spreadOf(a).median / spreadOf(b).median
+	return ratioOf(c.running(way), c.running(other))
 }
 
 // verdicts judges one workload.
@@ -66,7 +57,7 @@ func (c *cost) verdicts() []verdict {
 		limit float64
 	}{{standard, c.goal.standard}, {full, c.goal.full}, {fuseless, c.goal.fuseless}} {
 		if g.limit > 0 {
-			all = append(all, judge(fmt.Sprintf("record %s, %s: processor time, times no record", g.way, c.name), g.limit, c.ratioOfMedians(g.way, unrecorded), "%.2f"))
+			all = append(all, judge(fmt.Sprintf("record %s, %s: processor time, times no record", g.way, c.name), g.limit, c.times(g.way, unrecorded).median, "%.2f"))
 		}
 	}
 	return all
@@ -78,9 +69,8 @@ func recordTable(all []*cost) table {
 	for _, c := range all {
 		of := func(way string) string { return number(spreadOf(c.running(way)).median) }
 		ratio := func(way, other string) string {
-			if v := c.ratioOfMedians(way, other); !math.IsNaN(v) {
-				s := c.times(way, other)
-				return fmt.Sprintf("%.2f (%.2f–%.2f)", v, s.p10, s.p90)
+			if s := c.times(way, other); !math.IsNaN(s.median) {
+				return fmt.Sprintf("%.2f (%.2f–%.2f)", s.median, s.p10, s.p90)
 			}
 			return "–"
 		}
@@ -88,18 +78,6 @@ func recordTable(all []*cost) table {
 			ratio(standard, unrecorded), ratio(full, unrecorded), ratio(fuseless, unrecorded), ratio(traced, bare))
 	}
 	return t
-}
-
-// startVerdict judges what the record adds to the start and the end of a run: the
-// median of all starts of `true`.
-func startVerdict(all []*cost) verdict {
-	wall := map[string][]float64{}
-	for _, c := range all {
-		for _, way := range []string{unrecorded, standard} {
-			wall[way] = append(wall[way], c.wall[way]...)
-		}
-	}
-	return judge("record standard, start of true: ms of wall time, more than no record", 1, spreadOf(wall[standard]).median-spreadOf(wall[unrecorded]).median, "%.1f")
 }
 
 // startTable shows what the record costs at the start and the end of a run, in

@@ -48,6 +48,14 @@ func ratios(a, b []float64) []float64 {
 	return out
 }
 
+// ratioOf is the ratio of the medians, with the 10th and 90th percentile of the
+// ratios of one round each.
+func ratioOf(a, b []float64) spread {
+	s := spreadOf(ratios(a, b))
+	s.median = spreadOf(a).median / spreadOf(b).median
+	return s
+}
+
 // walls and cpus are in milliseconds.
 func walls(all []sample) []float64 {
 	return column(all, func(s sample) time.Duration { return s.wall })

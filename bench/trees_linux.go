@@ -37,6 +37,26 @@ func treeText(i int) []byte {
 	return b.Bytes()
 }
 
+// filesPerDirectory is between what modules of Go (4) and packages of npm have.
+const filesPerDirectory = 10
+
+// makeFiles writes files of a line each into directories three deep.
+func (b *bench) makeFiles(dir string, files int) error {
+	for i := range files {
+		d := i / filesPerDirectory
+		p := filepath.Join(dir, "src", fmt.Sprintf("m%03d/p%03d/f%07d.txt", d/100, d%100, i))
+		if i%filesPerDirectory == 0 {
+			if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
+				return fmt.Errorf("making a tree: %w", err)
+			}
+		}
+		if err := os.WriteFile(p, []byte("line\n"), 0o644); err != nil {
+			return fmt.Errorf("making a tree: %w", err)
+		}
+	}
+	return b.user.own(dir)
+}
+
 // makeRepository commits a tree of files and leaves an index in which git
 // trusts every file's times, so that a status reads no contents.
 func (b *bench) makeRepository(dir string, files int) error {

@@ -43,9 +43,43 @@ var unescape = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\13
 type view struct {
 	mounts  []mount
 	links   map[string]string // symbolic links of the private root, path to target
-	texts   []string          // files of the private root that were made for it
+	texts   []text            // files of the private root that were made for it
 	setting []string          // NAME=VALUE
 	hidden  int               // mounts in /proc that bubblewrap is spared
+}
+
+// text is a file of the private root.
+type text struct {
+	path string
+	size int
+}
+
+// private says whether a mount shows nothing of the outside, or for temporary files,
+// which are discarded, no more than a command needs.
+func (m mount) private(device func(string) string) bool {
+	if m.fstype == "overlay" {
+		return m.point == "/tmp" || m.point == "/var/tmp"
+	}
+	return (m.fstype == "tmpfs" || strings.HasPrefix(m.fstype, "fuse")) && device(m.point) != m.device
+}
+
+// parseRoot reads what find prints of links and files of the private root, a line
+// each: type, path, size and target. What lies below another mount of the same
+// device is no part of it: the decoys of the home are such.
+func (v *view) parseRoot(list string) {
+	for line := range strings.Lines(list) {
+		f := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		if len(f) != 4 || slices.ContainsFunc(v.mounts, func(m mount) bool { return m.point == f[1] || m.point != "/" && under(f[1], m.point) }) {
+			continue
+		}
+		size, err := strconv.Atoi(f[2])
+		switch {
+		case f[0] == "l":
+			v.links[f[1]] = f[3]
+		case err == nil:
+			v.texts = append(v.texts, text{f[1], size})
+		}
+	}
 }
 
 // bwrapArgs are bubblewrap's arguments for the same view. device says which
@@ -72,10 +106,10 @@ func (v *view) bwrapArgs(workspace string, fd int, device func(string) string) [
 			continue
 		case under(m.point, "/dev"):
 			continue // --dev makes the same ones
+		case m.private(device):
+			args = append(args, "--tmpfs", m.point)
 		case m.fstype == "overlay":
 			args = append(args, "--bind", m.point, m.point)
-		case m.fstype == "tmpfs" && device(m.point) != m.device:
-			args = append(args, "--tmpfs", m.point)
 		case m.readonly:
 			args = append(args, "--ro-bind", m.point, m.point)
 		default:
@@ -89,7 +123,7 @@ func (v *view) bwrapArgs(workspace string, fd int, device func(string) string) [
 		}
 	}
 	for i, t := range v.texts {
-		args = append(args, "--file", strconv.Itoa(fd+i), t)
+		args = append(args, "--file", strconv.Itoa(fd+i), t.path)
 	}
 	args = append(args, "--chdir", workspace, "--clearenv")
 	for _, s := range v.setting {

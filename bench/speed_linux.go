@@ -4,57 +4,45 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
-	"time"
 )
 
-// all measures everything that was asked for.
-func (b *bench) all() (*report, error) {
-	work := b.workloads()
-	if b.options.only != "" {
-		var names []string
-		for _, w := range work {
-			names = append(names, w.name)
-		}
-		work = slices.DeleteFunc(work, func(w workload) bool { return w.name != b.options.only })
-		if len(work) == 0 {
-			return nil, fmt.Errorf("no workload is named %q, there are: %s", b.options.only, strings.Join(append(names, egressPart, recordPart, logPart, detectionPart, provePart, agentsPart, reviewPart, reviewDiffPart, gatePart), ", "))
-		}
+// speed measures the workloads, or only the one that was asked for, and the memory
+// of idle runs.
+func (b *bench) speed() (*section, error) {
+	s := b.newSection(speedPart, "Workloads", [][]string{{"bwrap", "--version"}, {"git", "--version"}, {"go", "version"}, {"node", "--version"}, {"npm", "--version"}, {"python3", "--version"}, {"tar", "--version"}, {"grep", "--version"}, {"rg", "--version"}})
+	if err := b.opensFUSE(); err != nil {
+		return nil, err
 	}
-	rep := &report{quick: b.options.quick, partial: b.options.only != "", date: time.Now().UTC(), machine: machine(), versions: b.versions(), user: b.userKind(), runc: b.runc()}
-	rep.loadBefore = load()
 	if err := b.calibrate(); err != nil {
 		return nil, err
 	}
-	rep.cpu = b.cpu
-	for _, w := range work {
-		b.say("%s", w.name)
-		o := b.one(w)
+	r := &speed{cpu: b.cpu}
+	only := ""
+	for _, w := range b.workloads() {
+		if w.name == b.options.only {
+			only = w.name
+		}
+	}
+	for _, w := range b.workloads() {
+		if only != "" && w.name != only {
+			continue
+		}
+		b.say("%s: %s", s.only, w.name)
+		r.outcomes = append(r.outcomes, b.one(w))
 		if b.ctx.Err() != nil {
 			return nil, errors.New("interrupted")
 		}
-		rep.outcomes = append(rep.outcomes, o)
 	}
-	if b.options.only == "" {
-		b.say("memory")
-		if err := b.memories(rep); err != nil {
+	if only == "" {
+		b.say("%s: memory", s.only)
+		if err := b.memories(r); err != nil {
 			return nil, err
 		}
-		var err error
-		if rep.egress, err = b.connections(); err != nil {
-			return nil, err
-		}
-		for _, measure := range []func() (*section, error){b.recording, b.logging, b.detection, b.proving, b.agents, b.reviewing, b.reviewDiff, b.gates} {
-			s, err := measure()
-			if err != nil {
-				return nil, err
-			}
-			rep.sections = append(rep.sections, s)
-		}
 	}
-	rep.loadAfter = load()
-	return rep, nil
+	r.conclude(s)
+	s.load[1] = load()
+	return s, b.forgetRecords()
 }
 
 // say tells what is going on, on the error output: the report goes to the
@@ -83,7 +71,7 @@ func (b *bench) fixture(w workload) error {
 // one measures a workload. What goes wrong stands in the outcome, and the
 // others are measured all the same.
 func (b *bench) one(w workload) outcome {
-	o := outcome{name: w.name, what: w.what, limit: w.limit}
+	o := outcome{name: w.name, what: w.what, goals: w.goals}
 	for _, program := range w.needs {
 		if _, err := b.lookup(program); err != nil {
 			o.absent = program + " is not installed"
@@ -99,7 +87,7 @@ func (b *bench) one(w workload) outcome {
 		o.err = err
 		return o
 	}
-	o.samples, o.err = b.rounds(w, all, b.options.rounds*w.times)
+	o.samples, o.err = b.rounds(w, all)
 	if o.err == nil && w.reset != nil {
 		o.err = w.reset(dir)
 	}
@@ -108,7 +96,7 @@ func (b *bench) one(w workload) outcome {
 
 // memories looks at idle runs in an empty workspace and, where the repository
 // was made, in that.
-func (b *bench) memories(rep *report) error {
+func (b *bench) memories(r *speed) error {
 	for _, at := range []struct{ dir, what string }{{"empty", "an empty directory"}, {"repo", "the repository"}} {
 		dir := b.workspace(at.dir)
 		if _, err := os.Stat(dir); err != nil {
@@ -119,14 +107,14 @@ func (b *bench) memories(rep *report) error {
 			return err
 		}
 		for _, c := range all {
-			if c.name == bare || c.name == bwrap && at.dir != "empty" {
+			if c.name == bare || c.name == unrecorded || c.name == bwrap && at.dir != "empty" {
 				continue
 			}
 			m, err := b.idle(c, dir, at.what, b.options.rounds)
 			if err != nil {
 				return err
 			}
-			rep.memories = append(rep.memories, m)
+			r.memories = append(r.memories, m)
 		}
 	}
 	return nil
@@ -140,7 +128,7 @@ const burn = "f() { i=0; while [ $i -lt 150000 ]; do i=$((i+1)); done; }; f & f;
 // we read it, by a load that costs the same everywhere.
 func (b *bench) calibrate() error {
 	b.say("calibrating the count of processor time")
-	w := workload{name: "calibration", dir: "empty", prepare: noFixture}
+	w := workload{name: "calibration", dir: "empty", prepare: noFixture, rounds: 5}
 	if err := b.fixture(w); err != nil {
 		return err
 	}
@@ -150,7 +138,7 @@ func (b *bench) calibrate() error {
 	}
 	b.cpu = newCPUMeter()
 	w.command = []string{"sh", "-c", burn}
-	samples, err := b.rounds(w, all, 5)
+	samples, err := b.rounds(w, all)
 	if err != nil {
 		return err
 	}
