@@ -107,15 +107,16 @@ func (p *parser) ends(bracket byte) bool {
 
 // number reads an integer from 1, without leading zeros.
 func (p *parser) number() uint64 {
-	start := p.at
+	start, end := p.at, p.at
 	var n uint64
 	for _, c := range p.b[start:min(len(p.b), start+19)] {
 		if c-'0' > 9 {
 			break
 		}
 		n = n*10 + uint64(c-'0')
-		p.at++
+		end++
 	}
+	p.at = end
 	if p.err != nil || p.at == start || p.b[start] == '0' || n > math.MaxInt64 {
 		p.at = start
 		p.fail("here should stand an integer from 1, without leading zeros")
@@ -242,7 +243,8 @@ func (p *parser) event() {
 // members reads those of the line, or of "process", after member last.
 func (p *parser) members(last int, process bool) {
 	for p.err == nil {
-		if last = memberAfter(last, p.name(), process); last < 0 {
+		if last = p.memberAfter(last, process); last < 0 {
+			p.name()
 			p.fail("this member is unknown, stands twice or is out of order")
 			return
 		}
@@ -251,25 +253,6 @@ func (p *parser) members(last int, process bool) {
 			return
 		}
 	}
-}
-
-// name reads the name of a member with its colon. It is not consumed when it
-// is not one, so that an error names its place.
-func (p *parser) name() []byte {
-	if p.err != nil || p.at >= len(p.b) || p.b[p.at] != '"' {
-		return nil
-	}
-	rest := p.b[p.at+1:]
-	for i, c := range rest[:min(len(rest), maxKey+1)] {
-		if c == '"' {
-			if i+1 >= len(rest) || rest[i+1] != ':' {
-				return nil
-			}
-			p.at += i + 3
-			return rest[:i]
-		}
-	}
-	return nil
 }
 
 // value reads the value of member m.
@@ -295,7 +278,9 @@ func (p *parser) value(m int) {
 		}
 		switch v := p.b[s.from:s.to]; m {
 		case mTime:
-			p.time(v)
+			if _, ok := parseTime(v); !ok {
+				p.fail("this is no time in UTC, in the only spelling of RFC 3339 that a record has")
+			}
 		case mVerdict:
 			if string(v) != "allowed" && string(v) != "denied" {
 				p.fail("a verdict is allowed or denied")

@@ -11,53 +11,6 @@ import (
 	"holdfast.dev/holdfast/internal/floor/event"
 )
 
-// The members of a line, in the order in which they stand.
-const (
-	mTime = iota
-	mSession
-	mSensor
-	mN
-	mAction
-	mVerdict
-	mObject
-	mResolved
-	mLayer
-	mRule
-	mError
-	mProcess
-	mPID
-	mExec
-	mParent
-	mParentExec
-	mExecutable
-	mSHA256
-	mCwd
-	mArgv
-	mDetail
-	mRaw
-	members
-)
-
-// memberNames are their names in the line, in queries and, for strings, in "raw".
-var memberNames = [members]string{
-	"time", "session", "sensor", "n", "action", "verdict", "object", "resolved", "layer", "rule", "error",
-	"process", "pid", "exec", "parent", "parent_exec", "executable", "sha256", "cwd", "argv", "detail", "raw",
-}
-
-// inProcess reports whether member m stands in the object "process".
-func inProcess(m int) bool { return mProcess < m && m < mDetail }
-
-// memberAfter is the next member of that name after member last, in the same object;
-// -1 where there is none. Members have one order, so that it is seldom far.
-func memberAfter(last int, name []byte, process bool) int {
-	for m := last + 1; m < members; m++ {
-		if memberNames[m] == string(name) && inProcess(m) == process {
-			return m
-		}
-	}
-	return -1
-}
-
 // Record is a line of a log that was found to be in canonical form. Its fields
 // are decoded when they are asked for. It is valid only until the function that
 // got it returns.
@@ -132,8 +85,8 @@ func (r *Record) Event() (event.Event, error) {
 func (r *Record) value(m int) []byte { return r.line[r.at[m].from:r.at[m].to] }
 
 func (r *Record) time() time.Time {
-	t, _ := time.Parse(time.RFC3339Nano, string(r.value(mTime))) // the parser accepted it
-	return t.UTC()
+	t, _ := parseTime(r.value(mTime)) // the parser accepted it
+	return t
 }
 
 func (r *Record) number(m int) uint64 {
