@@ -14,9 +14,30 @@ const blockSize = 256 << 10
 // block is some whole lines of a log, and at its end what has no newline.
 type block[T any] struct {
 	data   []byte
-	offset int64 // of data in the file
+	text   blockText // of data
+	offset int64     // of data in the file
 	result T
 	done   chan struct{} // of capacity 1: the result is there
+}
+
+// blockText is the same bytes as a text, once somebody asks for it.
+type blockText struct {
+	data []byte
+	text string
+}
+
+func (t *blockText) string() string {
+	if t.text == "" {
+		t.text = string(t.data)
+	}
+	return t.text
+}
+
+// parse fills r from a line of b that begins at a place of the file.
+func (b *block[T]) parse(line []byte, at int64, r *Record) error {
+	err := parseLine(line, r)
+	r.of, r.from = &b.text, int(at-b.offset)
+	return err
 }
 
 // pipeline reads r in blocks, has them worked on in parallel, and takes the
@@ -87,6 +108,7 @@ func split[T any](ctx context.Context, r io.Reader, free <-chan *block[T], jobs,
 		}
 		rest = append(rest[:0], b.data[cut:]...)
 		b.data, b.offset = b.data[:cut], offset
+		b.text = blockText{data: b.data}
 		offset += int64(cut)
 		order <- b
 		jobs <- b

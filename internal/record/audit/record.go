@@ -3,7 +3,6 @@ package audit
 import (
 	"encoding/base64"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strconv"
 	"time"
@@ -20,6 +19,10 @@ type Record struct {
 	prev       int  // where the hash of the line before begins
 	checkpoint span // the signed note; to is 0 when the line is an event
 	at         [members]span
+
+	of   *blockText // nil for a line that is in no block
+	from int        // of the line in of
+	text string     // the line as part of of; "" until Into was called
 }
 
 // Raw is the line as it stands in the log, without its newline.
@@ -52,34 +55,52 @@ func (r *Record) Field(name string) (any, bool) {
 	case mN, mPID, mExec, mParent, mParentExec:
 		return int(r.number(m)), true
 	case mArgv:
-		return r.argv(), true
+		return r.argv(nil), true
 	case mDetail:
-		return r.detail(), true
+		return r.detail(nil), true
 	}
-	return r.text(m), true
+	return r.string(m), true
 }
 
 // Event decodes the whole record.
 func (r *Record) Event() (event.Event, error) {
-	if r.checkpoint.to != 0 {
-		return event.Event{}, errNoEvent
+	var e event.Event
+	err := r.decodeInto(&e)
+	return e, err
+}
+
+// Into decodes the whole record into e, whose Detail and Argv are used again: a log of a
+// day has a million records. Its texts are parts of one that many records share: a text
+// that is kept must be cloned, or it holds the memory of all.
+func (r *Record) Into(e *event.Event) error {
+	if r.of != nil {
+		r.text = r.of.string()[r.from : r.from+len(r.line)]
 	}
-	e := event.Event{
-		Seq: r.seq, Time: r.time(), Session: r.text(mSession), Sensor: event.Sensor(r.text(mSensor)), N: r.n,
-		Action: r.text(mAction), Object: r.text(mObject), Resolved: r.text(mResolved),
-		Layer: r.text(mLayer), Rule: r.text(mRule), Error: r.text(mError),
+	return r.decodeInto(e)
+}
+
+func (r *Record) decodeInto(e *event.Event) error {
+	if r.checkpoint.to != 0 {
+		return errNoEvent
+	}
+	clear(e.Detail)
+	*e = event.Event{
+		Seq: r.seq, Time: r.time(), Session: r.string(mSession), Sensor: event.Sensor(r.string(mSensor)), N: r.n,
+		Action: r.string(mAction), Object: r.string(mObject), Resolved: r.string(mResolved),
+		Layer: r.string(mLayer), Rule: r.string(mRule), Error: r.string(mError),
 		Process: event.Process{
 			PID: int(r.number(mPID)), Exec: r.number(mExec), Parent: int(r.number(mParent)), ParentExec: r.number(mParentExec),
-			Executable: r.text(mExecutable), SHA256: r.text(mSHA256), Cwd: r.text(mCwd), Argv: r.argv(),
+			Executable: r.string(mExecutable), SHA256: r.string(mSHA256), Cwd: r.string(mCwd), Argv: r.argv(e.Process.Argv[:0]),
 		},
-		Detail: r.detail(),
+		Detail: r.detail(e.Detail),
 	}
-	if r.at[mVerdict].to != 0 {
-		if err := e.Verdict.UnmarshalText(r.value(mVerdict)); err != nil {
-			return event.Event{}, fmt.Errorf("reading record %d: %w", r.seq, err)
-		}
+	switch string(r.value(mVerdict)) { // the parser accepts no others
+	case "allowed":
+		e.Verdict = event.Allowed
+	case "denied":
+		e.Verdict = event.Denied
 	}
-	return e, nil
+	return nil
 }
 
 func (r *Record) value(m int) []byte { return r.line[r.at[m].from:r.at[m].to] }
@@ -89,36 +110,41 @@ func (r *Record) time() time.Time {
 	return t
 }
 
-func (r *Record) number(m int) uint64 {
-	n, _ := strconv.ParseUint(string(r.value(m)), 10, 64) // none is 0
+func (r *Record) number(m int) (n uint64) {
+	for _, digit := range r.value(m) { // the parser accepted it; none is 0
+		n = n*10 + uint64(digit-'0')
+	}
 	return n
 }
 
-// text is a string of the record, with the bytes that it had where JSON could
-// not hold them.
-func (r *Record) text(m int) string {
+// string is one of the record, with the bytes that it had where JSON could not hold
+// them.
+func (r *Record) string(m int) string {
 	if r.at[m].to == 0 {
 		return ""
 	}
-	return r.exact(memberNames[m], r.at[m])
+	return r.exact("", memberNames[m], r.at[m])
 }
 
-// decode is the string that stands at s.
+// decode is the string at s.
 func (r *Record) decode(s span) (value string) {
-	if !s.escaped {
-		return string(r.line[s.from:s.to])
+	switch {
+	case s.escaped:
+		json.Unmarshal(r.line[s.from-1:s.to+1], &value) // the parser accepted it
+		return value
+	case r.text != "":
+		return r.text[s.from:s.to]
 	}
-	json.Unmarshal(r.line[s.from-1:s.to+1], &value) // the parser accepted it
-	return value
+	return string(r.line[s.from:s.to])
 }
 
-// exact is the string that stands at s, with the bytes that it had where "raw" has
-// them under its name.
-func (r *Record) exact(name string, s span) (value string) {
+// exact is the string at s, with the bytes that it had where "raw" has them under its
+// name, which is in two parts.
+func (r *Record) exact(prefix, name string, s span) (value string) {
 	found := false
 	if r.at[mRaw].to != 0 {
 		r.pairs(mRaw, func(key string, s span) bool {
-			if found = key == name; found {
+			if found = key == prefix+name; found {
 				b, _ := base64.StdEncoding.DecodeString(string(r.line[s.from:s.to])) // the parser accepted it
 				value = string(b)
 			}
@@ -131,24 +157,27 @@ func (r *Record) exact(name string, s span) (value string) {
 	return value
 }
 
-func (r *Record) argv() []string {
+// argv appends to a list; nil where there are none.
+func (r *Record) argv(argv []string) []string {
 	if r.at[mArgv].to == 0 {
-		return nil
+		return argv
 	}
-	var argv []string
 	r.strings(func(s span) {
-		argv = append(argv, r.exact("argv."+strconv.Itoa(len(argv)), s))
+		argv = append(argv, r.exact("argv.", strconv.Itoa(len(argv)), s))
 	})
 	return argv
 }
 
-func (r *Record) detail() map[string]string {
+// detail adds to a map, which is made where there is none.
+func (r *Record) detail(d map[string]string) map[string]string {
 	if r.at[mDetail].to == 0 {
-		return nil
+		return d
 	}
-	d := map[string]string{}
+	if d == nil {
+		d = map[string]string{}
+	}
 	r.pairs(mDetail, func(key string, s span) bool {
-		d[key] = r.exact("detail."+key, s)
+		d[key] = r.exact("detail.", key, s)
 		return true
 	})
 	return d

@@ -15,6 +15,7 @@ import (
 
 	"holdfast.dev/holdfast/internal/cli/archive"
 	"holdfast.dev/holdfast/internal/floor/command"
+	"holdfast.dev/holdfast/internal/floor/event"
 	"holdfast.dev/holdfast/internal/floor/text"
 	"holdfast.dev/holdfast/internal/record/audit"
 	"holdfast.dev/holdfast/internal/record/story"
@@ -33,25 +34,34 @@ type Session struct {
 	SettledAfter *archive.Settled `json:"settled_after,omitempty"` // the supervisor was killed
 }
 
-// Read reads the record of a session. What cannot be read is passed over, and
-// said.
-func Read(ctx context.Context, info audit.Info) (Session, error) {
+// Read reads the record of a session, and with verify verifies it. What cannot be read
+// is passed over, and said.
+func Read(ctx context.Context, r archive.Archive, info audit.Info, verify bool) (Session, error) {
 	b := story.New(story.Default)
-	err := audit.Scan(ctx, info.Path, runtime.GOMAXPROCS(0), nil, func(r *audit.Record) error {
-		e, err := r.Event()
+	var e event.Event
+	add := func(r *audit.Record) error {
+		err := r.Into(&e)
 		if err == nil {
 			b.Add(e)
 		}
 		return err
-	})
-	t := Session{Story: b.Story(), Trust: archive.Trust{Running: info.Open}}
+	}
+	t := Session{Trust: archive.Trust{Running: info.Open}}
+	var err error
+	if verify {
+		t.Trust, err = r.ReadVerified(ctx, info, add)
+	} else {
+		err = audit.Scan(ctx, info.Path, runtime.GOMAXPROCS(0), nil, add)
+	}
+	t.Story = b.Story()
 	if t.Session == "" {
 		t.Session = info.Session
 	}
+	var damage *audit.DamageError
 	switch {
 	case ctx.Err() != nil:
 		return t, ctx.Err()
-	case err != nil && t.Events == 0:
+	case err != nil && (t.Events == 0 || verify && !errors.As(err, &damage)):
 		return t, err
 	case err != nil:
 		t.Unreadable = err.Error()
@@ -76,18 +86,9 @@ func storyCommand(a *app, c *cobra.Command, verify bool, asJSON func(Session) an
 		if err != nil {
 			return err
 		}
-		var verified func() (archive.Trust, error)
-		if verify {
-			verified = r.Verifying(ctx, info)
-		}
-		t, err := Read(ctx, info)
+		t, err := Read(ctx, r, info, verify)
 		if err != nil {
 			return err
-		}
-		if verify {
-			if t.Trust, err = verified(); err != nil {
-				return err
-			}
 		}
 		t.SettledAfter = r.SettledAfter(info.Session)
 		if json {
