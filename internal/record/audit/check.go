@@ -63,9 +63,10 @@ func checkBlock(b *block[part], keys note.Verifiers, read bool) error {
 			p.addTorn(line)
 			return nil
 		}
-		c.line(line, at, b.parse(line, at, &c.r))
+		c.r = p.next()
+		c.line(line, at, b.parse(line, at, c.r))
 		if event := c.last.parsed && c.r.checkpoint.to == 0; read && event {
-			p.records = append(p.records, c.r)
+			p.keep()
 		}
 		return nil
 	})
@@ -75,7 +76,7 @@ func checkBlock(b *block[part], keys note.Verifiers, read bool) error {
 type checker struct {
 	*part
 	keys   note.Verifiers
-	r      Record
+	r      *Record
 	sensor string // of the event before
 	of     *numbers
 }

@@ -128,28 +128,30 @@ func (p *parser) hash() {
 	if p.err != nil {
 		return
 	}
-	if len(p.b)-p.at >= hashLen {
-		good := 0
-		for _, c := range p.b[p.at : p.at+hashLen] {
-			good += int(hexByte[c])
-		}
-		if good == hashLen {
-			p.at += hashLen
-			return
-		}
+	if len(p.b)-p.at >= hashLen && areHex(p.b[p.at:p.at+hashLen]) {
+		p.at += hashLen
+		return
 	}
 	p.fail("here should stand a SHA-256 in 64 lower-case hexadecimal digits")
 }
 
-// hexByte is 1 for the digits of a hash.
-var hexByte = func() (t [256]uint8) {
-	for _, c := range hexDigits {
-		t[c] = 1
+// areHex reports whether all bytes are lower-case hexadecimal digits. It looks at eight
+// at once: a sum has its highest bit set from a character on, which is an end of
+// '0' to '9' or 'a' to 'f'.
+func areHex(digits []byte) bool {
+	const ones, high = 0x0101010101010101, 0x8080808080808080
+	good := uint64(high)
+	for ; len(digits) >= 8; digits = digits[8:] {
+		x := binary.LittleEndian.Uint64(digits)
+		low := x &^ high
+		decimal := (low + ones*(0x80-'0')) &^ (low + ones*(0x80-'9'-1))
+		letter := (low + ones*(0x80-'a')) &^ (low + ones*(0x80-'f'-1))
+		good &= (decimal | letter) &^ x
 	}
-	return t
-}()
+	return good == high
+}
 
-func isHex(c byte) bool { return hexByte[c] == 1 }
+func isHex(c byte) bool { return strings.IndexByte(hexDigits, c) >= 0 }
 
 // nonEmptyString reads a string that is not empty.
 func (p *parser) nonEmptyString() span {
@@ -168,9 +170,13 @@ func (p *parser) readString() span {
 	}
 	p.at++
 	s := span{from: int32(p.at)}
-	b, i := p.b, p.at
-	for p.err == nil {
-		i = skipPlain(b, i)
+	b, i := p.b, skipPlain(p.b, p.at)
+	if i < len(b) && b[i] == '"' && p.err == nil { // most
+		s.to = int32(i)
+		p.at = i + 1
+		return s
+	}
+	for ; p.err == nil; i = skipPlain(b, i) {
 		p.at = i
 		switch {
 		case i >= len(b):

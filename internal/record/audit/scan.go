@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 )
 
 // DamageError is the error for lines of a log that are no records. All other lines were
@@ -33,6 +34,15 @@ type scanned struct {
 	err     error    // what is wrong with it
 	torn    bool     // it has no newline
 }
+
+// next is a place for a record behind those that match.
+func (s *scanned) next() *Record {
+	s.records = slices.Grow(s.records, 1)
+	return &s.records[:len(s.records)+1][len(s.records)]
+}
+
+// keep makes the record at next one of those that match.
+func (s *scanned) keep() { s.records = s.records[:len(s.records)+1] }
 
 // addBad notes that the line after the lines until now is no record.
 func (s *scanned) addBad(err error, torn bool) {
@@ -102,13 +112,13 @@ func Scan(ctx context.Context, path string, workers int, match func(*Record) (bo
 func scanBlock(b *block[scanned], match func(*Record) (bool, error)) error {
 	s := &b.result
 	*s = scanned{records: s.records[:0]}
-	var r Record
 	return b.lines(func(line []byte, at int64, whole bool) error {
 		if !whole {
 			s.addTorn(line)
 			return nil
 		}
-		err := b.parse(line, at, &r)
+		r := s.next()
+		err := b.parse(line, at, r)
 		if err != nil {
 			s.addBad(err, false)
 		}
@@ -117,7 +127,7 @@ func scanBlock(b *block[scanned], match func(*Record) (bool, error)) error {
 			return nil
 		}
 		if match != nil {
-			ok, err := match(&r)
+			ok, err := match(r)
 			if err != nil {
 				return fmt.Errorf("record %d: %w", r.seq, err)
 			}
@@ -125,7 +135,7 @@ func scanBlock(b *block[scanned], match func(*Record) (bool, error)) error {
 				return nil
 			}
 		}
-		s.records = append(s.records, r)
+		s.keep()
 		return nil
 	})
 }
