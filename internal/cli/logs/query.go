@@ -114,7 +114,7 @@ func (a *app) query(ctx context.Context, q query, written string, args []string)
 	if err != nil {
 		return err
 	}
-	out := bufio.NewWriter(a.Stdout)
+	out := bufio.NewWriterSize(a.Stdout, 64<<10)
 	s := &search{query: q, program: program, out: out}
 	bad := false
 	for _, info := range infos {
@@ -150,6 +150,7 @@ type search struct {
 	out     *bufio.Writer
 	lines   *lines.Formatter
 	found   int
+	event   event.Event // that was decoded last
 
 	mu       sync.Mutex // guards what follows
 	failures uint64
@@ -179,25 +180,25 @@ func (s *search) log(ctx context.Context, path string) error {
 	return audit.Scan(ctx, path, runtime.GOMAXPROCS(0), func(r *audit.Record) (bool, error) {
 		return people && ofProcess(r) || s.matches(r), nil
 	}, func(r *audit.Record) error {
-		if people && ofProcess(r) {
-			e, err := r.Event()
-			if err != nil {
-				return err
-			}
-			defer s.lines.Forget(e)
-			s.lines.Learn(e)
-			if ok, _ := s.program.Matches(r); !ok { // an error is counted where it came first
-				return nil
-			}
+		if !people || !ofProcess(r) {
+			return s.show(r)
 		}
-		return s.show(r)
+		err := r.Into(&s.event)
+		if err != nil {
+			return err
+		}
+		s.lines.Learn(s.event)
+		if ok, _ := s.program.Matches(r); ok { // an error is counted where it came first
+			err = s.show(r)
+		}
+		s.lines.Forget(s.event)
+		return err
 	})
 }
 
 // ofProcess reports whether an event says which program a process runs.
 func ofProcess(r *audit.Record) bool {
-	action, _ := r.Field("action")
-	return action == event.ProcExec || action == event.ProcSeen || action == event.ProcExit
+	return r.IsAction(event.ProcExec, event.ProcSeen, event.ProcExit)
 }
 
 func (s *search) show(r *audit.Record) error {
@@ -208,11 +209,10 @@ func (s *search) show(r *audit.Record) error {
 		s.out.Write(r.Raw())
 		s.out.WriteByte('\n')
 	default:
-		e, err := r.Event()
-		if err != nil {
+		if err := r.Into(&s.event); err != nil {
 			return err
 		}
-		s.out.WriteString(s.lines.Line(e))
+		s.out.WriteString(s.lines.Line(s.event))
 	}
 	if s.limit > 0 && s.found >= s.limit {
 		return errEnough

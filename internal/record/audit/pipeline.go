@@ -20,11 +20,24 @@ type block[T any] struct {
 	done   chan struct{} // of capacity 1: the result is there
 }
 
-// blockText is the same bytes as a text, once somebody asks for it.
+// blockText is the same bytes as a text, once somebody asks for it, and words of it that
+// were decoded. It is for the goroutine that has the block.
 type blockText struct {
-	data []byte
-	text string
+	data  []byte
+	text  string
+	words map[string]any
 }
+
+// reset begins with other bytes. Words are those of most blocks.
+func (t *blockText) reset(data []byte) {
+	t.data, t.text = data, ""
+	if t.words == nil || len(t.words) > maxWords {
+		t.words = map[string]any{}
+	}
+}
+
+// maxWords is how many words are known in the next block.
+const maxWords = 100
 
 func (t *blockText) string() string {
 	if t.text == "" {
@@ -108,7 +121,7 @@ func split[T any](ctx context.Context, r io.Reader, free <-chan *block[T], jobs,
 		}
 		rest = append(rest[:0], b.data[cut:]...)
 		b.data, b.offset = b.data[:cut], offset
-		b.text = blockText{data: b.data}
+		b.text.reset(b.data)
 		offset += int64(cut)
 		order <- b
 		jobs <- b

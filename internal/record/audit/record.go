@@ -58,8 +58,29 @@ func (r *Record) Field(name string) (any, bool) {
 		return r.argv(nil), true
 	case mDetail:
 		return r.detail(nil), true
+	case mSession, mSensor, mAction, mVerdict, mLayer, mError:
+		return r.word(m), true
 	}
 	return r.string(m), true
+}
+
+// word is a string that many records of a log have: one is kept for all of a block.
+func (r *Record) word(m int) any {
+	if r.of == nil || r.at[mRaw].to != 0 || r.at[m].escaped {
+		return r.string(m)
+	}
+	w, known := r.of.words[string(r.value(m))]
+	if !known {
+		value := string(r.value(m))
+		w = value
+		r.of.words[value] = w
+	}
+	return w
+}
+
+// IsAction reports whether the action of a record is one of some.
+func (r *Record) IsAction(some ...string) bool {
+	return slices.ContainsFunc(some, func(a string) bool { return string(r.value(mAction)) == a })
 }
 
 // Event decodes the whole record.
