@@ -115,7 +115,7 @@ func (a *app) query(ctx context.Context, q query, written string, args []string)
 		return err
 	}
 	out := bufio.NewWriterSize(a.Stdout, 64<<10)
-	s := &search{query: q, program: program, out: out}
+	s := &search{query: q, program: program, out: out, decoder: audit.NewDecoder()}
 	bad := false
 	for _, info := range infos {
 		s.lines = lines.New(a.App)
@@ -149,8 +149,8 @@ type search struct {
 	program *expr.Program
 	out     *bufio.Writer
 	lines   *lines.Formatter
+	decoder *audit.Decoder
 	found   int
-	event   event.Event // that was decoded last
 
 	mu       sync.Mutex // guards what follows
 	failures uint64
@@ -183,15 +183,15 @@ func (s *search) log(ctx context.Context, path string) error {
 		if !people || !ofProcess(r) {
 			return s.show(r)
 		}
-		err := r.Into(&s.event)
+		err := s.decoder.Decode(r)
 		if err != nil {
 			return err
 		}
-		s.lines.Learn(s.event)
+		s.lines.Learn(s.decoder.Event)
 		if ok, _ := s.program.Matches(r); ok { // an error is counted where it came first
 			err = s.show(r)
 		}
-		s.lines.Forget(s.event)
+		s.lines.Forget(s.decoder.Event)
 		return err
 	})
 }
@@ -209,10 +209,10 @@ func (s *search) show(r *audit.Record) error {
 		s.out.Write(r.Raw())
 		s.out.WriteByte('\n')
 	default:
-		if err := r.Into(&s.event); err != nil {
+		if err := s.decoder.Decode(r); err != nil {
 			return err
 		}
-		s.out.WriteString(s.lines.Line(s.event))
+		s.out.WriteString(s.lines.Line(s.decoder.Event))
 	}
 	if s.limit > 0 && s.found >= s.limit {
 		return errEnough
@@ -249,7 +249,7 @@ run or you (Ctrl-C) end it.`,
 }
 
 func (a *app) follow(ctx context.Context, args []string, where string, asJSON bool) error {
-	s := &search{query: query{json: asJSON}, lines: lines.New(a.App)}
+	s := &search{query: query{json: asJSON}, lines: lines.New(a.App), decoder: audit.NewDecoder()}
 	var err error
 	if where == "" {
 		where = "true"

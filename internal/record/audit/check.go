@@ -64,7 +64,7 @@ func checkBlock(b *block[part], keys note.Verifiers, read bool) error {
 			return nil
 		}
 		c.r = p.next()
-		c.line(line, at, b.parse(line, at, c.r))
+		c.line(line, at, b.parse(line, c.r))
 		if event := c.last.parsed && c.r.checkpoint.to == 0; read && event {
 			p.keep()
 		}

@@ -57,7 +57,7 @@ func readInfo(path string) (Info, error) {
 	line, err := bufio.NewReaderSize(f, 64<<10).ReadSlice('\n')
 	var r Record
 	if err == nil && parseLine(line[:len(line)-1], &r) == nil && r.at[mTime].to != 0 {
-		i.Start = r.time()
+		i.Start = r.time
 	}
 	return i, nil
 }

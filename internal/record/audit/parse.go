@@ -284,7 +284,8 @@ func (p *parser) value(m int) {
 		}
 		switch v := p.b[s.from:s.to]; m {
 		case mTime:
-			if _, ok := parseTime(v); !ok {
+			var ok bool
+			if p.r.time, ok = parseTime(v); !ok {
 				p.fail("this is no time in UTC, in the only spelling of RFC 3339 that a record has")
 			}
 		case mVerdict:

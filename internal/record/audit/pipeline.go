@@ -14,42 +14,19 @@ const blockSize = 256 << 10
 // block is some whole lines of a log, and at its end what has no newline.
 type block[T any] struct {
 	data   []byte
-	text   blockText // of data
-	offset int64     // of data in the file
+	offset int64          // of data in the file
+	words  map[string]any // that were decoded from it, or blocks before
 	result T
 	done   chan struct{} // of capacity 1: the result is there
 }
 
-// blockText is the same bytes as a text, once somebody asks for it, and words of it that
-// were decoded. It is for the goroutine that has the block.
-type blockText struct {
-	data  []byte
-	text  string
-	words map[string]any
-}
-
-// reset begins with other bytes. Words are those of most blocks.
-func (t *blockText) reset(data []byte) {
-	t.data, t.text = data, ""
-	if t.words == nil || len(t.words) > maxWords {
-		t.words = map[string]any{}
-	}
-}
-
-// maxWords is how many words are known in the next block.
+// maxWords is how many words of a block are known in the next.
 const maxWords = 100
 
-func (t *blockText) string() string {
-	if t.text == "" {
-		t.text = string(t.data)
-	}
-	return t.text
-}
-
-// parse fills r from a line of b that begins at a place of the file.
-func (b *block[T]) parse(line []byte, at int64, r *Record) error {
+// parse fills r from a line of b.
+func (b *block[T]) parse(line []byte, r *Record) error {
 	err := parseLine(line, r)
-	r.of, r.from = &b.text, int(at-b.offset)
+	r.words = b.words
 	return err
 }
 
@@ -121,7 +98,9 @@ func split[T any](ctx context.Context, r io.Reader, free <-chan *block[T], jobs,
 		}
 		rest = append(rest[:0], b.data[cut:]...)
 		b.data, b.offset = b.data[:cut], offset
-		b.text.reset(b.data)
+		if b.words == nil || len(b.words) > maxWords {
+			b.words = map[string]any{}
+		}
 		offset += int64(cut)
 		order <- b
 		jobs <- b

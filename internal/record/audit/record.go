@@ -16,13 +16,13 @@ import (
 type Record struct {
 	line       []byte // without the newline
 	seq, n     uint64
+	time       time.Time
 	prev       int  // where the hash of the line before begins
 	checkpoint span // the signed note; to is 0 when the line is an event
 	at         [members]span
 
-	of   *blockText // nil for a line that is in no block
-	from int        // of the line in of
-	text string     // the line as part of of; "" until Into was called
+	words map[string]any // that were decoded from the same block; nil for a line that is in none
+	texts *texts         // of the decoder; nil for none
 }
 
 // Raw is the line as it stands in the log, without its newline.
@@ -51,7 +51,7 @@ func (r *Record) Field(name string) (any, bool) {
 	}
 	switch m {
 	case mTime:
-		return r.time(), true
+		return r.time, true
 	case mN, mPID, mExec, mParent, mParentExec:
 		return int(r.number(m)), true
 	case mArgv:
@@ -66,14 +66,14 @@ func (r *Record) Field(name string) (any, bool) {
 
 // word is a string that many records of a log have: one is kept for all of a block.
 func (r *Record) word(m int) any {
-	if r.of == nil || r.at[mRaw].to != 0 || r.at[m].escaped {
+	if r.words == nil || r.at[mRaw].to != 0 || r.at[m].escaped {
 		return r.string(m)
 	}
-	w, known := r.of.words[string(r.value(m))]
+	w, known := r.words[string(r.value(m))]
 	if !known {
 		value := string(r.value(m))
 		w = value
-		r.of.words[value] = w
+		r.words[value] = w
 	}
 	return w
 }
@@ -86,34 +86,28 @@ func (r *Record) IsAction(some ...string) bool {
 // Event decodes the whole record.
 func (r *Record) Event() (event.Event, error) {
 	var e event.Event
-	err := r.decodeInto(&e)
+	err := r.decodeInto(&e, false)
 	return e, err
 }
 
-// Into decodes the whole record into e, whose Detail and Argv are used again: a log of a
-// day has a million records. Its texts are parts of one that many records share: a text
-// that is kept must be cloned, or it holds the memory of all.
-func (r *Record) Into(e *event.Event) error {
-	if r.of != nil {
-		r.text = r.of.string()[r.from : r.from+len(r.line)]
-	}
-	return r.decodeInto(e)
-}
-
-func (r *Record) decodeInto(e *event.Event) error {
+// decodeInto decodes the whole record; the details of e are those of the record already
+// if they are the same as of the one before, and else none.
+func (r *Record) decodeInto(e *event.Event, sameDetail bool) error {
 	if r.checkpoint.to != 0 {
 		return errNoEvent
 	}
-	clear(e.Detail)
 	*e = event.Event{
-		Seq: r.seq, Time: r.time(), Session: r.string(mSession), Sensor: event.Sensor(r.string(mSensor)), N: r.n,
-		Action: r.string(mAction), Object: r.string(mObject), Resolved: r.string(mResolved),
+		Seq: r.seq, Time: r.time, Session: r.again(mSession, e.Session), Sensor: event.Sensor(r.again(mSensor, string(e.Sensor))), N: r.n,
+		Action: r.again(mAction, e.Action), Object: r.string(mObject), Resolved: r.string(mResolved),
 		Layer: r.string(mLayer), Rule: r.string(mRule), Error: r.string(mError),
 		Process: event.Process{
 			PID: int(r.number(mPID)), Exec: r.number(mExec), Parent: int(r.number(mParent)), ParentExec: r.number(mParentExec),
 			Executable: r.string(mExecutable), SHA256: r.string(mSHA256), Cwd: r.string(mCwd), Argv: r.argv(e.Process.Argv[:0]),
 		},
-		Detail: r.detail(e.Detail),
+		Detail: e.Detail,
+	}
+	if !sameDetail {
+		e.Detail = r.detail(e.Detail)
 	}
 	switch string(r.value(mVerdict)) { // the parser accepts no others
 	case "allowed":
@@ -125,11 +119,6 @@ func (r *Record) decodeInto(e *event.Event) error {
 }
 
 func (r *Record) value(m int) []byte { return r.line[r.at[m].from:r.at[m].to] }
-
-func (r *Record) time() time.Time {
-	t, _ := parseTime(r.value(mTime)) // the parser accepted it
-	return t
-}
 
 func (r *Record) number(m int) (n uint64) {
 	for _, digit := range r.value(m) { // the parser accepted it; none is 0
@@ -147,13 +136,21 @@ func (r *Record) string(m int) string {
 	return r.exact("", memberNames[m], r.at[m])
 }
 
+// again is a string that is often that of the record before.
+func (r *Record) again(m int, before string) string {
+	if !r.at[m].escaped && r.at[mRaw].to == 0 && string(r.value(m)) == before {
+		return before
+	}
+	return r.string(m)
+}
+
 // decode is the string at s.
 func (r *Record) decode(s span) string {
 	switch {
 	case s.escaped:
 		return unquote(r.line[s.from-1 : s.to+1])
-	case r.text != "":
-		return r.text[s.from:s.to]
+	case r.texts != nil:
+		return r.texts.of(r.line[s.from:s.to])
 	}
 	return string(r.line[s.from:s.to])
 }

@@ -112,13 +112,13 @@ func Scan(ctx context.Context, path string, workers int, match func(*Record) (bo
 func scanBlock(b *block[scanned], match func(*Record) (bool, error)) error {
 	s := &b.result
 	*s = scanned{records: s.records[:0]}
-	return b.lines(func(line []byte, at int64, whole bool) error {
+	return b.lines(func(line []byte, _ int64, whole bool) error {
 		if !whole {
 			s.addTorn(line)
 			return nil
 		}
 		r := s.next()
-		err := b.parse(line, at, r)
+		err := b.parse(line, r)
 		if err != nil {
 			s.addBad(err, false)
 		}

@@ -206,19 +206,19 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// TestInto: what is decoded into one event, one after the other, is what each is.
-func TestInto(t *testing.T) {
-	var into event.Event
+// TestDecoder: what is decoded into one event, one after the other, is what each is.
+func TestDecoder(t *testing.T) {
+	d := NewDecoder()
 	err := Scan(context.Background(), sample(t), 2, nil, func(r *Record) error {
 		want, err := r.Event()
 		if err != nil {
 			return err
 		}
-		if err := r.Into(&into); err != nil {
+		if err := d.Decode(r); err != nil {
 			return err
 		}
-		got := into
-		got.Detail, got.Process.Argv = maps.Clone(into.Detail), slices.Clone(into.Process.Argv)
+		got := d.Event
+		got.Detail, got.Process.Argv = maps.Clone(got.Detail), slices.Clone(got.Process.Argv)
 		if len(got.Detail) == 0 {
 			got.Detail = nil
 		}

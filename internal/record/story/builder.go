@@ -41,7 +41,7 @@ func New(limits Limits) *Builder {
 	}
 }
 
-// Add takes the next event, and keeps copies of its texts alone.
+// Add takes the next event, and keeps nothing of it but texts.
 func (b *Builder) Add(e event.Event) {
 	if b.s.Events == 0 {
 		b.s.Session, b.s.Begin = b.keep(e.Session), e.Time

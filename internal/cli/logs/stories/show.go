@@ -15,7 +15,6 @@ import (
 
 	"holdfast.dev/holdfast/internal/cli/archive"
 	"holdfast.dev/holdfast/internal/floor/command"
-	"holdfast.dev/holdfast/internal/floor/event"
 	"holdfast.dev/holdfast/internal/floor/text"
 	"holdfast.dev/holdfast/internal/record/audit"
 	"holdfast.dev/holdfast/internal/record/story"
@@ -47,11 +46,11 @@ func Read(ctx context.Context, r archive.Archive, info audit.Info, o Reading) (S
 		limits.Files = 0
 	}
 	b := story.New(limits)
-	var e event.Event
+	d := audit.NewDecoder()
 	add := func(r *audit.Record) error {
-		err := r.Into(&e)
+		err := d.Decode(r)
 		if err == nil {
-			b.Add(e)
+			b.Add(d.Event)
 		}
 		return err
 	}
