@@ -110,10 +110,11 @@ func (a *app) document(ctx context.Context, r archive.Archive, info audit.Info) 
 		Executes: executesHere(), Usual: lines.Usual,
 	})
 	events := 0
+	d := audit.NewDecoder()
 	t, err := r.ReadVerified(ctx, info, func(record *audit.Record) error {
-		e, err := record.Event()
+		err := d.Decode(record)
 		if err == nil {
-			b.Add(e)
+			b.Add(d.Event)
 			events++
 		}
 		return err
