@@ -1,5 +1,5 @@
 // Package archive finds the records of this user: [Open] says where they are,
-// [Archive.Find] finds the session that a command line names, and [Archive.Verifying]
+// [Archive.Find] finds the session that a command line names, and [Archive.ReadVerified]
 // says how far its record is to be trusted. It shows no event and knows no verb.
 package archive
 

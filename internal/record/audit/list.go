@@ -57,7 +57,7 @@ func readInfo(path string) (Info, error) {
 	line, err := bufio.NewReaderSize(f, 64<<10).ReadSlice('\n')
 	var r Record
 	if err == nil && parseLine(line[:len(line)-1], &r) == nil && r.at[mTime].to != 0 {
-		i.Start = r.time()
+		i.Start = r.time
 	}
 	return i, nil
 }
@@ -135,12 +135,25 @@ func Prune(dir, heads string, try bool, stays func(i Info, n int, bytes int64) b
 	return removed, nil
 }
 
+// Sizes are added up after a log of more than smallLog, and at each addUpEvery-th log:
+// small ones in between add little to MaxTotal.
+const (
+	smallLog   = 1 << 20
+	addUpEvery = 16
+)
+
 // fits reports whether there are few logs in dir yet, by their number and sizes alone:
-// to look into each of them is a tenth of a short run.
-func fits(dir string) (bool, error) {
+// to look into each of them is a tenth of a short run. last is the newest.
+func fits(dir, last string) (bool, error) {
 	paths, err := filesWithSuffix(dir, suffix)
 	if err != nil {
 		return false, fmt.Errorf("looking for records: %w", err)
+	}
+	if len(paths) > MaxRuns+moreRuns {
+		return false, nil
+	}
+	if st, err := os.Lstat(last); err == nil && st.Size() <= smallLog && len(paths)%addUpEvery != 0 {
+		return true, nil
 	}
 	size := int64(0)
 	for _, path := range paths {
@@ -152,7 +165,7 @@ func fits(dir string) (bool, error) {
 			size += st.Size()
 		}
 	}
-	return len(paths) <= MaxRuns+moreRuns && size <= MaxTotal, nil
+	return size <= MaxTotal, nil
 }
 
 // Remove removes a log that has ended, so that Lost does not miss it; heads is the

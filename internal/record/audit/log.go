@@ -305,7 +305,7 @@ func (l *Log) Close() error {
 		return nil
 	}
 	dir, heads := filepath.Dir(l.path), filepath.Dir(l.keeper.path)
-	if fits, err := fits(dir); fits || err != nil {
+	if fits, err := fits(dir, l.path); fits || err != nil {
 		return err
 	}
 	_, err = Prune(dir, heads, false, func(_ Info, n int, bytes int64) bool { return n <= MaxRuns && bytes <= MaxTotal })

@@ -107,15 +107,16 @@ func (p *parser) ends(bracket byte) bool {
 
 // number reads an integer from 1, without leading zeros.
 func (p *parser) number() uint64 {
-	start := p.at
+	start, end := p.at, p.at
 	var n uint64
 	for _, c := range p.b[start:min(len(p.b), start+19)] {
 		if c-'0' > 9 {
 			break
 		}
 		n = n*10 + uint64(c-'0')
-		p.at++
+		end++
 	}
+	p.at = end
 	if p.err != nil || p.at == start || p.b[start] == '0' || n > math.MaxInt64 {
 		p.at = start
 		p.fail("here should stand an integer from 1, without leading zeros")
@@ -127,28 +128,30 @@ func (p *parser) hash() {
 	if p.err != nil {
 		return
 	}
-	if len(p.b)-p.at >= hashLen {
-		good := 0
-		for _, c := range p.b[p.at : p.at+hashLen] {
-			good += int(hexByte[c])
-		}
-		if good == hashLen {
-			p.at += hashLen
-			return
-		}
+	if len(p.b)-p.at >= hashLen && areHex(p.b[p.at:p.at+hashLen]) {
+		p.at += hashLen
+		return
 	}
 	p.fail("here should stand a SHA-256 in 64 lower-case hexadecimal digits")
 }
 
-// hexByte is 1 for the digits of a hash.
-var hexByte = func() (t [256]uint8) {
-	for _, c := range hexDigits {
-		t[c] = 1
+// areHex reports whether all bytes are lower-case hexadecimal digits. It looks at eight
+// at once: a sum has its highest bit set from a character on, which is an end of
+// '0' to '9' or 'a' to 'f'.
+func areHex(digits []byte) bool {
+	const ones, high = 0x0101010101010101, 0x8080808080808080
+	good := uint64(high)
+	for ; len(digits) >= 8; digits = digits[8:] {
+		x := binary.LittleEndian.Uint64(digits)
+		low := x &^ high
+		decimal := (low + ones*(0x80-'0')) &^ (low + ones*(0x80-'9'-1))
+		letter := (low + ones*(0x80-'a')) &^ (low + ones*(0x80-'f'-1))
+		good &= (decimal | letter) &^ x
 	}
-	return t
-}()
+	return good == high
+}
 
-func isHex(c byte) bool { return hexByte[c] == 1 }
+func isHex(c byte) bool { return strings.IndexByte(hexDigits, c) >= 0 }
 
 // nonEmptyString reads a string that is not empty.
 func (p *parser) nonEmptyString() span {
@@ -167,9 +170,13 @@ func (p *parser) readString() span {
 	}
 	p.at++
 	s := span{from: int32(p.at)}
-	b, i := p.b, p.at
-	for p.err == nil {
-		i = skipPlain(b, i)
+	b, i := p.b, skipPlain(p.b, p.at)
+	if i < len(b) && b[i] == '"' && p.err == nil { // most
+		s.to = int32(i)
+		p.at = i + 1
+		return s
+	}
+	for ; p.err == nil; i = skipPlain(b, i) {
 		p.at = i
 		switch {
 		case i >= len(b):
@@ -242,7 +249,8 @@ func (p *parser) event() {
 // members reads those of the line, or of "process", after member last.
 func (p *parser) members(last int, process bool) {
 	for p.err == nil {
-		if last = memberAfter(last, p.name(), process); last < 0 {
+		if last = p.memberAfter(last, process); last < 0 {
+			p.name()
 			p.fail("this member is unknown, stands twice or is out of order")
 			return
 		}
@@ -251,25 +259,6 @@ func (p *parser) members(last int, process bool) {
 			return
 		}
 	}
-}
-
-// name reads the name of a member with its colon. It is not consumed when it
-// is not one, so that an error names its place.
-func (p *parser) name() []byte {
-	if p.err != nil || p.at >= len(p.b) || p.b[p.at] != '"' {
-		return nil
-	}
-	rest := p.b[p.at+1:]
-	for i, c := range rest[:min(len(rest), maxKey+1)] {
-		if c == '"' {
-			if i+1 >= len(rest) || rest[i+1] != ':' {
-				return nil
-			}
-			p.at += i + 3
-			return rest[:i]
-		}
-	}
-	return nil
 }
 
 // value reads the value of member m.
@@ -295,7 +284,10 @@ func (p *parser) value(m int) {
 		}
 		switch v := p.b[s.from:s.to]; m {
 		case mTime:
-			p.time(v)
+			var ok bool
+			if p.r.time, ok = parseTime(v); !ok {
+				p.fail("this is no time in UTC, in the only spelling of RFC 3339 that a record has")
+			}
 		case mVerdict:
 			if string(v) != "allowed" && string(v) != "denied" {
 				p.fail("a verdict is allowed or denied")

@@ -14,9 +14,20 @@ const blockSize = 256 << 10
 // block is some whole lines of a log, and at its end what has no newline.
 type block[T any] struct {
 	data   []byte
-	offset int64 // of data in the file
+	offset int64          // of data in the file
+	words  map[string]any // that were decoded from it, or blocks before
 	result T
 	done   chan struct{} // of capacity 1: the result is there
+}
+
+// maxWords is how many words of a block are known in the next.
+const maxWords = 100
+
+// parse fills r from a line of b.
+func (b *block[T]) parse(line []byte, r *Record) error {
+	err := parseLine(line, r)
+	r.words = b.words
+	return err
 }
 
 // pipeline reads r in blocks, has them worked on in parallel, and takes the
@@ -87,6 +98,9 @@ func split[T any](ctx context.Context, r io.Reader, free <-chan *block[T], jobs,
 		}
 		rest = append(rest[:0], b.data[cut:]...)
 		b.data, b.offset = b.data[:cut], offset
+		if b.words == nil || len(b.words) > maxWords {
+			b.words = map[string]any{}
+		}
 		offset += int64(cut)
 		order <- b
 		jobs <- b

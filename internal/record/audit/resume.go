@@ -99,7 +99,7 @@ func readTail(data []byte, size int64) (tail, error) {
 				return tail{}, ErrEnded
 			}
 		} else {
-			t.last[event.Sensor(r.text(mSensor))] = r.n
+			t.last[event.Sensor(r.string(mSensor))] = r.n
 		}
 		if len(rest) == 0 {
 			sum := sha256.Sum256(line)

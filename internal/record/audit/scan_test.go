@@ -5,9 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -102,6 +105,13 @@ func TestDamage(t *testing.T) {
 	}
 	for _, f := range []func(func(*Record) error) error{
 		func(each func(*Record) error) error { return Scan(context.Background(), path, 2, nil, each) },
+		func(each func(*Record) error) error {
+			r, err := ReadVerified(context.Background(), path, VerifyOptions{}, each)
+			if r.Verdict != Tampered {
+				t.Error(r)
+			}
+			return err
+		},
 	} {
 		seen := 0
 		err := f(func(*Record) error { seen++; return nil })
@@ -194,4 +204,33 @@ func heap() uint64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return m.HeapAlloc
+}
+
+// TestDecoder: what is decoded into one event, one after the other, is what each is.
+func TestDecoder(t *testing.T) {
+	d := NewDecoder()
+	err := Scan(context.Background(), sample(t), 2, nil, func(r *Record) error {
+		want, err := r.Event()
+		if err != nil {
+			return err
+		}
+		if err := d.Decode(r); err != nil {
+			return err
+		}
+		got := d.Event
+		got.Detail, got.Process.Argv = maps.Clone(got.Detail), slices.Clone(got.Process.Argv)
+		if len(got.Detail) == 0 {
+			got.Detail = nil
+		}
+		if len(got.Process.Argv) == 0 {
+			got.Process.Argv = nil
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("record %d is\n%+v, want\n%+v", r.Seq(), got, want)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 }

@@ -47,7 +47,7 @@ func (m memory) verify(t testing.TB, content []byte) Report {
 	t.Helper()
 	v := newVerifier(m.keys)
 	witnesses := m.witnesses(v)
-	if err := v.read(context.Background(), bytes.NewReader(content), 1); err != nil {
+	if err := v.read(context.Background(), bytes.NewReader(content), 1, nil); err != nil {
 		t.Fatal(err)
 	}
 	return v.judge(witnesses)

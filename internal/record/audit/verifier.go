@@ -95,7 +95,7 @@ func (v *verifier) take(b *block[part]) error {
 
 // join checks the first line of a part against the last of the one before.
 func (v *verifier) join(p *part) {
-	first := p.first
+	first := p.head
 	if v.report.Lines > 0 {
 		first.before = v.last.offset
 		if !first.parsed && len(p.problems) > 0 {
@@ -124,7 +124,7 @@ func (v *verifier) join(p *part) {
 // takeSpecials takes checkpoints, the events of the session and those of the record itself.
 func (v *verifier) takeSpecials(p *part, base int) {
 	if v.finished {
-		l := p.first
+		l := p.head
 		l.line += base
 		v.problemAt(Tampered, l, "the log had ended before it")
 	} else if v.ended != nil && p.ordinary >= 0 {

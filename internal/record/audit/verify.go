@@ -101,6 +101,23 @@ type Report struct {
 // signatures, what was kept of it outside, and that no event is missing. An error
 // means that it could not be read, and so that nothing is known.
 func Verify(ctx context.Context, path string, o VerifyOptions) (Report, error) {
+	return verify(ctx, path, o, nil)
+}
+
+// ReadVerified verifies a log as Verify does, and calls each with its events, in order
+// and one after the other: what the report says is of these. It stops at the first error
+// of each. A *DamageError says that lines are no records, with a report all the same.
+func ReadVerified(ctx context.Context, path string, o VerifyOptions, each func(*Record) error) (Report, error) {
+	r := reader{each: each}
+	report, err := verify(ctx, path, o, &r)
+	if err == nil {
+		err = r.finish(report.Open)
+	}
+	return report, err
+}
+
+// verify verifies, and gives what is in the log to r, unless that is nil.
+func verify(ctx context.Context, path string, o VerifyOptions, r *reader) (Report, error) {
 	o.Keys, o.Heads = defaultDirs(filepath.Dir(path), o.Keys, o.Heads)
 	if o.Workers <= 0 {
 		o.Workers = runtime.GOMAXPROCS(0)
@@ -125,7 +142,7 @@ func Verify(ctx context.Context, path string, o VerifyOptions) (Report, error) {
 	if err != nil {
 		return Report{}, fmt.Errorf("verifying a record: %w", err)
 	}
-	if err := v.read(ctx, io.LimitReader(f, size), o.Workers); err != nil {
+	if err := v.read(ctx, io.LimitReader(f, size), o.Workers, r); err != nil {
 		return Report{}, fmt.Errorf("verifying a record: %w", err)
 	}
 	v.checkSession(o.Session)
@@ -133,8 +150,15 @@ func Verify(ctx context.Context, path string, o VerifyOptions) (Report, error) {
 }
 
 // read goes through the lines of a log.
-func (v *verifier) read(ctx context.Context, r io.Reader, workers int) error {
-	return pipeline(ctx, r, workers, func(b *block[part]) error { return checkBlock(b, v.keys) }, v.take)
+func (v *verifier) read(ctx context.Context, log io.Reader, workers int, r *reader) error {
+	check := func(b *block[part]) error { return checkBlock(b, v.keys, r != nil) }
+	return pipeline(ctx, log, workers, check, func(b *block[part]) error {
+		err := v.take(b)
+		if err == nil && r != nil {
+			err = r.take(&b.result.scanned)
+		}
+		return err
+	})
 }
 
 // judge says what follows from the whole.

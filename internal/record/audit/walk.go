@@ -41,7 +41,7 @@ func (r *Record) pairs(m int, f func(key string, s span) bool) {
 	for r.line[at] != '}' { // at is on "{" or ","
 		k := r.stringAt(at + 1)
 		s := r.stringAt(k.to + 2)
-		if !f(string(r.line[k.from:k.to]), s) {
+		if !f(r.decode(k), s) {
 			return
 		}
 		at = s.to + 1

@@ -31,7 +31,8 @@ type Options struct {
 // Writer writes events in one format. It is for one goroutine. Memory does not
 // grow with the number of events.
 type Writer interface {
-	// Write adds an event. After an error the writer writes nothing more.
+	// Write adds an event, whose Detail and Argv the caller may change afterwards.
+	// After an error the writer writes nothing more.
 	Write(event.Event) error
 	// WriteRecord adds an event with the line of the log that it is from, without
 	// the line's end, so that who reads the export can find it there and check it.

@@ -125,7 +125,7 @@ func New(o Options) *Builder {
 	return b
 }
 
-// Add takes the next event.
+// Add takes the next event, and keeps nothing of it but texts.
 func (b *Builder) Add(e event.Event) {
 	b.story.Add(e)
 	b.recent[e.Seq%recentEvents] = outcome{e.Seq, e.Verdict, cut(e.Layer, 40)}

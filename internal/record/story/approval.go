@@ -144,7 +144,7 @@ func (b *Builder) review(e *event.Event) {
 	}
 	c := b.changes[cutText(e.Object)]
 	if c == nil {
-		if len(b.changes) >= b.limits.Files || !b.admit(2*len(e.Object), ofFiles) {
+		if len(b.changes) >= b.limits.Changes || !b.admit(2*len(e.Object), ofFiles) {
 			b.s.Left.Files++
 			return
 		}

@@ -41,7 +41,7 @@ func New(limits Limits) *Builder {
 	}
 }
 
-// Add takes the next event.
+// Add takes the next event, and keeps nothing of it but texts.
 func (b *Builder) Add(e event.Event) {
 	if b.s.Events == 0 {
 		b.s.Session, b.s.Begin = b.keep(e.Session), e.Time
@@ -89,7 +89,7 @@ func (b *Builder) session(e *event.Event) {
 	case event.SessionStart:
 		b.s.Workspace, b.s.Started, b.s.Begin = b.keep(e.Object), b.keepAll(e.Detail), e.Time
 		b.s.Command, _ = b.arguments(e.Process.Argv)
-		b.drops = NewDrops(detect.Place{Home: e.Detail["home"], Workspace: e.Object})
+		b.drops = NewDrops(detect.Place{Home: strings.Clone(e.Detail["home"]), Workspace: strings.Clone(e.Object)})
 	case event.SessionAttest:
 		b.s.Attested = b.keepAll(e.Detail)
 	case event.SessionEnd:

@@ -3,6 +3,7 @@ package story
 import (
 	"net"
 	"slices"
+	"strings"
 
 	"holdfast.dev/holdfast/internal/floor/event"
 )
@@ -115,7 +116,7 @@ func (b *Builder) socket(e *event.Event) {
 			b.s.Left.Destinations++
 			return
 		}
-		s = &Socket{Address: b.keep(e.Object), Action: e.Action}
+		s = &Socket{Address: b.keep(e.Object), Action: strings.Clone(e.Action)}
 		b.sockets[socketKey{s.Address, s.Action}] = s
 		b.s.Sockets = append(b.s.Sockets, s)
 	}

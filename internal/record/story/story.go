@@ -14,14 +14,15 @@ import "time"
 type Limits struct {
 	Programs     int // programs that were executed
 	Each         int // objects of each kind a program
-	Files        int // paths of the session
+	Files        int // paths of the session; 0: Files has none, and Left counts none
+	Changes      int // that were reviewed
 	Destinations int // names, destinations and sockets, each
 	Refusals     int // different ones of an action; alerts, credentials and notes together
 	Bytes        int // of all text together, with what it takes to hold it
 }
 
 // Default is room for what a person reads.
-var Default = Limits{Programs: 20_000, Each: 40, Files: 100_000, Destinations: 2_000, Refusals: 1_000, Bytes: 64 << 20}
+var Default = Limits{Programs: 20_000, Each: 40, Files: 100_000, Changes: 100_000, Destinations: 2_000, Refusals: 1_000, Bytes: 64 << 20}
 
 // longest is how much of one text is kept, in bytes: a path has 4096 at most.
 const longest = 4096

@@ -205,7 +205,7 @@ func TestSession(t *testing.T) {
 // The longest names, each different, in every place: a story has a bound, says
 // what it left out, and still tells what was refused at the end.
 func TestFlood(t *testing.T) {
-	limits := Limits{Programs: 1000, Each: 10, Files: 3000, Destinations: 100, Refusals: 100, Bytes: 8 << 20}
+	limits := Limits{Programs: 1000, Each: 10, Files: 3000, Changes: 3000, Destinations: 100, Refusals: 100, Bytes: 8 << 20}
 	b := tape{b: New(limits)}
 	long := strings.Repeat("a", 5000)
 	var before, after runtime.MemStats
@@ -251,7 +251,7 @@ func FuzzAdd(f *testing.F) {
 		if json.Unmarshal(data, &events) != nil {
 			return
 		}
-		b := New(Limits{Programs: 2, Each: 2, Files: 2, Destinations: 2, Refusals: 2, Bytes: 10_000})
+		b := New(Limits{Programs: 2, Each: 2, Files: 2, Changes: 2, Destinations: 2, Refusals: 2, Bytes: 10_000})
 		for _, e := range events {
 			b.Add(e)
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -103,20 +102,9 @@ func (b openedBaseline) candidates(l learnFlags, args []string) ([]audit.Info, e
 func (b openedBaseline) read(ctx context.Context, info audit.Info) (candidate, error) {
 	one := candidate{run: baseline.Run{Session: info.Session, Start: info.Start.UTC(), Learnt: time.Now().UTC().Truncate(time.Second)}}
 	r := b.archive
-	report, err := audit.Verify(ctx, info.Path, audit.VerifyOptions{Keys: r.Keys, Heads: r.Heads, Session: r.Placed(info)})
-	if err != nil {
-		return one, fmt.Errorf("verifying %s: %w", text.Word(info.Path), err)
-	}
-	one.run.Verdict = report.Verdict.String()
-	if v := report.Verdict; v == audit.Tampered || v == audit.Unverifiable || v == audit.Gaps {
-		why := ""
-		if len(report.Problems) > 0 {
-			why = ": " + report.Problems[0].String()
-		}
-		one.doubts = append(one.doubts, "its record is "+v.String()+why)
-	}
 	workspace, boundary, grave := "", "", map[string]bool{}
-	err = audit.Scan(ctx, info.Path, runtime.GOMAXPROCS(0), nil, func(rec *audit.Record) error {
+	o := audit.VerifyOptions{Keys: r.Keys, Heads: r.Heads, Session: r.Placed(info)}
+	report, err := audit.ReadVerified(ctx, info.Path, o, func(rec *audit.Record) error {
 		e, err := rec.Event()
 		if err != nil {
 			return err
@@ -135,7 +123,15 @@ func (b openedBaseline) read(ctx context.Context, info audit.Info) (candidate, e
 	})
 	var damage *audit.DamageError
 	if err != nil && !errors.As(err, &damage) { // what the verdict says of damage is enough
-		return one, err
+		return one, fmt.Errorf("verifying %s: %w", text.Word(info.Path), err)
+	}
+	one.run.Verdict = report.Verdict.String()
+	if v := report.Verdict; v == audit.Tampered || v == audit.Unverifiable || v == audit.Gaps {
+		why := ""
+		if len(report.Problems) > 0 {
+			why = ": " + report.Problems[0].String()
+		}
+		one.doubts = slices.Insert(one.doubts, 0, "its record is "+v.String()+why)
 	}
 	switch {
 	case report.Open || info.Open:
