@@ -41,6 +41,7 @@ const (
 	msgWatch   = 8  // number of the listener of the filter, to be taken; waits for a word
 	msgRoot    = 9  // -: the device of the root's file system comes along
 	msgStore   = 10 // -: the directory for what private files hold comes along; waits for a word
+	msgSockets = 11 // -: a netlink socket that tells of the sockets of the inner network comes along
 )
 
 // message appends a step that sends one message. fields are given its address, to
