@@ -33,6 +33,7 @@ type link struct {
 	out   *json.Decoder
 	said  string // file of what it says on its error output
 	group *group
+	far   *group // of the server
 	ctx   context.Context
 	stop  context.CancelFunc
 }
@@ -48,6 +49,7 @@ type arena struct {
 	policy string // a file
 	parent string // of control groups
 	server *exec.Cmd
+	group  *group // of the server
 }
 
 // waitSlirp starts the client first and then joins its network: what is handed
@@ -151,9 +153,13 @@ func (a *arena) files() error {
 }
 
 // serve starts the server, outside of all layouts.
-func (a *arena) serve() error {
+func (a *arena) serve() (err error) {
 	cmd := exec.CommandContext(a.b.ctx, a.self, "peer", "serve")
 	cmd.Env, cmd.SysProcAttr, cmd.Stderr = a.b.env, a.b.user.attr(), os.Stderr
+	if a.group, err = newGroup(a.parent); err != nil {
+		return err
+	}
+	cmd.SysProcAttr.UseCgroupFD, cmd.SysProcAttr.CgroupFD = true, int(a.group.dir.Fd())
 	if _, err := cmd.StdinPipe(); err != nil {
 		return fmt.Errorf("starting the server: %w", err)
 	}
@@ -177,6 +183,9 @@ func (a *arena) close() {
 		_ = a.server.Process.Kill() // it may have ended, which is as well
 		_ = a.server.Wait()         // with the signal
 	}
+	if a.group != nil {
+		_ = a.group.remove() // where the server is not gone yet: an empty directory more
+	}
 }
 
 // otherUser is a user of no name, whom all layouts but Holdfast's run as. What a
@@ -188,7 +197,7 @@ const otherUser = 65533
 // begin starts a layout in a control group of its own and waits until its client
 // has reached the server.
 func (a *arena) begin(l layout) (_ *link, err error) {
-	k := &link{name: l.name, said: filepath.Join(a.b.dir, "scratch", "said-"+l.name)}
+	k := &link{name: l.name, far: a.group, said: filepath.Join(a.b.dir, "scratch", "said-"+l.name)}
 	if k.group, err = newGroup(a.parent); err != nil {
 		return nil, err
 	}
@@ -266,7 +275,8 @@ func (k *link) wait() (answer, error) {
 // in the layout but the client.
 func (k *link) do(o order) (answer, time.Duration, error) {
 	before, err := k.group.used()
-	if err != nil {
+	served, err2 := k.far.used()
+	if err := errors.Join(err, err2); err != nil {
 		return answer{}, 0, err
 	}
 	if err := json.NewEncoder(k.in).Encode(o); err != nil {
@@ -277,6 +287,8 @@ func (k *link) do(o order) (answer, time.Duration, error) {
 		return got, 0, fmt.Errorf("%s: %s: %w: %s", k.name, o.Do, err, k.words())
 	}
 	after, err := k.group.used()
+	serves, err2 := k.far.used()
+	got.Ends, err = got.CPU+serves-served, errors.Join(err, err2)
 	return got, max(0, after-before-got.CPU), err
 }
 

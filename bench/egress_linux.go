@@ -192,13 +192,13 @@ func overTLS(bytes int64, second bool) func(*egress, *link, bool) error {
 		if err != nil || !keep {
 			return err
 		}
-		rate := float64(bytes) / 1e6 / got.Wall.Seconds()
+		rate, cost, ends := tlsRate, tlsCost, tlsEnds
 		if second {
-			e.add(tlsRateH2, k.name, rate)
-			return nil
+			rate, cost, ends = tlsRateH2, tlsCostH2, tlsEndsH2
 		}
-		e.add(tlsRate, k.name, rate)
-		e.add(tlsCost, k.name, between.Seconds()/(float64(bytes)/1e9))
+		e.add(rate, k.name, float64(bytes)/1e6/got.Wall.Seconds())
+		e.add(cost, k.name, between.Seconds()/(float64(bytes)/1e9))
+		e.add(ends, k.name, got.Ends.Seconds()/(float64(bytes)/1e9))
 		return nil
 	}
 }

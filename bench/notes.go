@@ -32,12 +32,13 @@ var notes = map[string]string{
 	"gate: 100 of the beginning of any word, µs an exec":  "each of the hundred rules looks at each argument, 500 comparisons for five arguments, and none of it tells beforehand that a rule cannot match: an index of words helps where a whole word is named. Shipped rules name their programs.",
 	"gate: 100 that only the evaluator tells, µs an exec": "each of the hundred rules makes a list of arguments before it can say that it does not match, and the index knows nothing of it. Such a rule should name its program first: then others pay nothing for it.",
 
-	"download, connections: 1, times direct":            alone,
-	"download, connections: 1, times socat":             alone + " " + sharing,
-	"processor time a GB, connections: 1, times socat":  alone + " " + sharing,
-	"download, connections: 32, times direct":           crowd,
-	"download, connections: 256, times direct":          crowd,
-	"download through terminated TLS, times direct TLS": "a byte is encrypted and decrypted twice instead of once on the same cores. Direct, the two ends together take 0.84 s of processor time a GB; the supervisor, which is one of each, takes 1.0 to 1.2. With both cores busy all the time 0.42 of direct would be the most, and 0.50 if it cost no more than the ends do: on two cores the goal wants a supervisor that is cheaper than they are. In a profile of its goroutines 52 % of the samples are system calls, one read and one write for each record of 16 KiB, with what the kernel does to deliver it; AES-GCM has 35 %, copies 7 %. Reading 128 KiB at once from upstream took off 7 % of its processor time and added nothing to the rate. To write many records at once would take a body that is read as far as it has come, and a connection that gathers while one Write of crypto/tls lasts; that is not built.",
+	"download, connections: 1, times direct":                      alone,
+	"download, connections: 1, times socat":                       alone + " " + sharing,
+	"processor time a GB, connections: 1, times socat":            alone + " " + sharing,
+	"download, connections: 32, times direct":                     crowd,
+	"download, connections: 256, times direct":                    crowd,
+	"download through terminated TLS, HTTP/1.1, times direct TLS": twice,
+	"download through terminated TLS, HTTP/2, times direct TLS":   twice,
 }
 
 // switches is the reason of what a notified call costs at the least.
@@ -60,6 +61,9 @@ const lonely = "besides what an execution costs, an event that comes alone finds
 
 // alone is the reason that goals for one connection share.
 const alone = "in a profile of the supervisor 85 % of the samples lie inside splice(2), a quarter to take bytes off one socket and three quarters to send them on the other, which on loopback includes receiving them there. A pair of calls moves 360 KB, so fewer calls would change little. How much the two ends and the supervisor overlap is up to the scheduler: rates of single rounds lie far apart."
+
+// twice is why terminated TLS has no more than half of the rate.
+const twice = "a byte is encrypted and decrypted twice instead of once on the same cores, by a supervisor that is one more of each end. With both cores busy all the time, and a supervisor that costs what the two ends do, half of direct would be the most. In a profile of the supervisor 44 % of the samples are AES-GCM, 45 % system calls, of which there is one for 128 KiB either way; the rest is net/http and copies."
 
 // sharing is why other load of the machine moves what is held against socat.
 const sharing = "The socat layout costs 1.7 to 1.9 s of processor time a GB here and 2.8 in the study that the goal comes from; and it runs as five processes where Holdfast runs as one, so that the scheduler of a busy machine gives it five shares."

@@ -21,6 +21,7 @@ type order struct {
 type answer struct {
 	Wall   time.Duration
 	CPU    time.Duration // user and system, of the client itself
+	Ends   time.Duration // likewise, of the server too: who gives the order adds it
 	Delays []time.Duration
 	Error  string // "" for none
 }
