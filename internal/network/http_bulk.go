@@ -78,7 +78,7 @@ func (g *gatherConn) send() {
 
 // wideConn is a connection to an upstream below TLS, which is read in large steps.
 type wideConn struct {
-	*net.TCPConn
+	wrapped
 	reader *reader
 	rest   []byte                     // read from the socket and not yet from here
 	client atomic.Pointer[gatherConn] // flushed before it waits
@@ -95,7 +95,7 @@ func newWideConn(c net.Conn, s *steps) net.Conn {
 		return c
 	}
 	r.steps, r.large = s, true
-	return &wideConn{TCPConn: t, reader: r}
+	return &wideConn{wrapped: wrapped{c}, reader: r}
 }
 
 // feed has an upstream flush g, nil for none, before it waits for more. It reports
