@@ -18,29 +18,27 @@ import (
 type gatherConn struct {
 	wrapped
 	steps *steps
+	n     atomic.Int64 // bytes of held; changed with the lock held
 
 	mu   sync.Mutex // guards what follows, and the order of what is sent
 	held *[]byte    // nil while nothing is gathered
-	n    int        // bytes of held
 	err  error      // of what was sent later than it was written; sticky
 }
 
 func (g *gatherConn) Write(p []byte) (int, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.held == nil && g.err == nil {
-		return g.Conn.Write(p)
-	}
-	if g.held != nil && g.n+len(p) > len(*g.held) {
+	if g.held != nil && g.n.Load()+int64(len(p)) > int64(len(*g.held)) {
 		g.send()
 	}
 	if g.err != nil {
 		return 0, g.err
 	}
-	if len(p) > len(*g.held) {
+	if g.held == nil || len(p) > len(*g.held) {
 		return g.Conn.Write(p)
 	}
-	g.n += copy((*g.held)[g.n:], p)
+	copy((*g.held)[g.n.Load():], p)
+	g.n.Add(int64(len(p)))
 	return len(p), nil
 }
 
@@ -70,18 +68,19 @@ func (g *gatherConn) end() {
 
 // send is called with the lock held.
 func (g *gatherConn) send() {
-	if g.n > 0 && g.err == nil {
-		_, g.err = g.Conn.Write((*g.held)[:g.n])
+	if n := g.n.Load(); n > 0 && g.err == nil {
+		_, g.err = g.Conn.Write((*g.held)[:n])
 	}
-	g.n = 0
+	g.n.Store(0)
 }
 
 // wideConn is a connection to an upstream below TLS, which is read in large steps.
 type wideConn struct {
 	wrapped
 	reader *reader
+	read   func(fd uintptr) bool      // of reader, made once
 	rest   []byte                     // read from the socket and not yet from here
-	client atomic.Pointer[gatherConn] // flushed before it waits
+	client atomic.Pointer[gatherConn] // flushed when it waits
 }
 
 // newWideConn returns c where it is no connection of the kernel.
@@ -95,10 +94,22 @@ func newWideConn(c net.Conn, s *steps) net.Conn {
 		return c
 	}
 	r.steps, r.large = s, true
-	return &wideConn{wrapped: wrapped{c}, reader: r}
+	w := &wideConn{wrapped: wrapped{c}, reader: r}
+	w.read = func(fd uintptr) bool {
+		if r.read(fd) {
+			return true
+		}
+		// Not by this goroutine: between two answers it is one of net/http, and the next
+		// request must not wait for the client of the last.
+		if g := w.client.Load(); g != nil && g.n.Load() > 0 {
+			go g.flush()
+		}
+		return false
+	}
+	return w
 }
 
-// feed has an upstream flush g, nil for none, before it waits for more. It reports
+// feed has an upstream flush g, nil for none, when it waits for more. It reports
 // whether it does.
 func feed(upstream net.Conn, g *gatherConn) bool {
 	t, ok := upstream.(*tls.Conn)
@@ -127,12 +138,9 @@ func (w *wideConn) Read(p []byte) (int, error) {
 
 // fill waits for bytes.
 func (w *wideConn) fill() error {
-	if g := w.client.Load(); g != nil {
-		g.flush()
-	}
 	r := w.reader
 	r.err = nil
-	if err := r.raw.Read(r.read); err != nil {
+	if err := r.raw.Read(w.read); err != nil {
 		w.give()
 		return err
 	}

@@ -82,7 +82,7 @@ type exchange struct {
 	signs  bool     // it holds a place among those that are signed
 	cancel context.CancelCauseFunc
 	whole  atomic.Bool // its answer has come to its end
-	bulk   bool        // what gathers its answer is flushed before upstream is waited for
+	bulk   bool        // what gathers its answer is flushed when upstream is waited for
 }
 
 // ServeHTTP decides about a request and passes it on.
