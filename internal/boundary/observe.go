@@ -67,6 +67,7 @@ type Entry struct {
 // Watch is where notifications arrive.
 type Watch struct {
 	Listener *os.File      // owned by the receiver
+	Sockets  *os.File      // a netlink socket that tells of the sockets inside (sock_diag(7)); nil where the kernel has none; owned by the receiver
 	Trees    []policy.Tree // what the view is made of; of two for one path the later holds
 	First    int           // pid of the first process inside, in the host's pid namespace
 	UID, GID int           // of everything inside, as the host sees them

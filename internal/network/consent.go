@@ -54,8 +54,14 @@ func askable(name string) bool {
 }
 
 // judge says what the rules of consent say of an attempt. Where a human has to, it
-// waits for him, for as long as the client does.
+// waits for him, for as long as the client does. The process is looked for only if a
+// rule could be about the attempt: that costs more than all the rest.
 func (e *Engine) judge(ctx context.Context, a event.Attempt) event.Ruling {
+	a.Cut = true
+	if e.config.MayConcern != nil && !e.config.MayConcern(a) {
+		return event.Ruling{Verdict: event.Allowed}
+	}
+	a.Cut, a.Process = false, e.client(ctx)
 	r := e.config.Gate.Judge(a)
 	if r.Verdict != event.Unknown {
 		return r
@@ -125,7 +131,7 @@ func (e *Engine) admit(ctx context.Context, d Destination) (Permit, *Refusal) {
 	}
 	for range judgeMost {
 		was, permitted := e.permit(d)
-		ruling := e.judge(ctx, e.attempt(ctx, d, was, permitted))
+		ruling := e.judge(ctx, attempted(d, was, permitted))
 		if ruling.Verdict != event.Allowed {
 			r := e.refuse(d, denialReason(ruling), byConsent(ruling))
 			return Permit{}, &r
@@ -154,7 +160,7 @@ func (e *Engine) endWith(ctx context.Context, d Destination, r event.Ruling) *Re
 		no := e.refuse(d, errLapsed.Error(), byConsent(r))
 		return &no
 	}
-	if s := sessionOf(ctx); s != nil {
+	if s := sessionOf(ctx); s != nil && r.Over != nil {
 		s.approvals.rulings = append(s.approvals.rulings, r)
 		s.approvals.end = func(by event.Ruling) {
 			e.refuse(d, "the approval that allowed it has ended, and so has the open connection", byConsent(by))
@@ -239,25 +245,34 @@ func (e *Engine) refuseUnknown(d Destination) *Refusal {
 	return &r
 }
 
-// attempt is a connection as the rules of consent see it.
-func (e *Engine) attempt(ctx context.Context, d Destination, p Permit, permitted bool) event.Attempt {
+// attempted is a connection as the rules of consent see it, without its process.
+func attempted(d Destination, p Permit, permitted bool) event.Attempt {
 	kind := p.Kind
 	if !permitted {
 		kind = usualKind(d)
 	}
 	return event.Attempt{
-		Kind: event.KindConnect, Process: e.client(ctx, d), Host: d.Name, Port: d.Port,
+		Kind: event.KindConnect, Host: d.Name, Port: d.Port,
 		Protocol: string(kind), Known: permitted && p.Origin.File != learned,
 	}
 }
 
 // client is the process that a connection is of, where that can be known.
-func (e *Engine) client(ctx context.Context, d Destination) event.Process {
+func (e *Engine) client(ctx context.Context) event.Process {
 	s := sessionOf(ctx)
-	if e.config.Client == nil || s == nil || !d.Peer.IsValid() {
+	if e.config.Client == nil || s == nil {
 		return event.Process{}
 	}
-	s.whose.Do(func() { s.process = e.config.Client(d.Peer, d.Port) })
+	s.whose.Do(func() {
+		local, err := addressOf(s.conn.RemoteAddr())
+		remote := s.dialled
+		if !remote.IsValid() {
+			remote, _ = localAddress(s.conn)
+		}
+		if err == nil && remote.IsValid() {
+			s.process = e.config.Client(local, remote)
+		}
+	})
 	return s.process
 }
 

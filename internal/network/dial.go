@@ -121,6 +121,9 @@ type attempt struct {
 func race(ctx context.Context, addrs []netip.Addr, connect func(context.Context, netip.Addr) (net.Conn, error)) (net.Conn, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	if len(addrs) == 1 {
+		return connect(ctx, addrs[0])
+	}
 	results := make(chan attempt, len(addrs)) // nobody waits for those that come late
 	next, open := 0, 0
 	start := func() {
@@ -178,9 +181,6 @@ func (dl *dialer) connect(ctx context.Context, d Destination, p Permit, at netip
 			return nil, refused // without the wrapping, which has the address once more
 		}
 		return nil, fmt.Errorf("connecting to %s: %w", d.String(), err)
-	}
-	if t, ok := c.(*net.TCPConn); ok {
-		t.SetNoDelay(true)
 	}
 	return c, nil
 }

@@ -25,7 +25,8 @@ type httpConn struct {
 	secure bool   // it is TLS, on both sides
 	http2  bool   // it is HTTP/2
 	ctx    context.Context
-	guard  *guard // with HTTP/1
+	guard  *guard      // with HTTP/1
+	gather *gatherConn // with HTTP/1 over TLS
 
 	over     func()
 	hijacked atomic.Bool
@@ -81,6 +82,7 @@ type exchange struct {
 	signs  bool     // it holds a place among those that are signed
 	cancel context.CancelCauseFunc
 	whole  atomic.Bool // its answer has come to its end
+	bulk   bool        // what gathers its answer is flushed when upstream is waited for
 }
 
 // ServeHTTP decides about a request and passes it on.

@@ -100,11 +100,14 @@ func (e *Engine) terminate(ctx context.Context, c net.Conn, d Destination, p Per
 		abort(c)
 		return
 	}
-	t := tls.Server(c, &tls.Config{
+	g := &gatherConn{wrapped: wrapped{c}, steps: e.steps}
+	t := tls.Server(g, &tls.Config{
 		Certificates:           []tls.Certificate{*leaf},
 		MinVersion:             tls.VersionTLS12,
 		NextProtos:             []string{"h2", "http/1.1", "http/1.0"}, // curl offers the last by itself when told so
 		SessionTicketsDisabled: true,                                   // their keys would be this connection's alone
+
+		DynamicRecordSizingDisabled: true, // small first records help where packets take time: the client is on this host
 	})
 	c.SetDeadline(time.Now().Add(e.limits.HeadTime))
 	if err := t.HandshakeContext(ctx); err != nil {
@@ -117,6 +120,7 @@ func (e *Engine) terminate(ctx context.Context, c net.Conn, d Destination, p Per
 		v.http2 = true
 		v.serve(t)
 	} else {
+		v.gather = g
 		v.serve(v.guarded(t))
 	}
 	t.Close()

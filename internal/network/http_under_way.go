@@ -67,6 +67,7 @@ func (x *exchange) watch() *httptrace.ClientTrace {
 	interim := 0
 	return &httptrace.ClientTrace{
 		GotConn: func(got httptrace.GotConnInfo) {
+			x.bulk = feed(got.Conn, x.gather)
 			if x.approvals.over() == nil && !x.engine.unrecorded() {
 				return
 			}
@@ -148,6 +149,9 @@ func (x *exchange) follow(r *http.Response) {
 
 func (f *responseBody) Read(p []byte) (int, error) {
 	n, err := f.ReadCloser.Read(p)
+	if f.x.bulk && err == nil {
+		f.x.gather.begin() // it is read again after p is written
+	}
 	if f.left > 0 {
 		if f.left -= int64(n); f.left <= 0 {
 			f.x.whole.Store(true)
@@ -160,4 +164,12 @@ func (f *responseBody) Read(p []byte) (int, error) {
 		f.x.whole.Store(true)
 	}
 	return n, err
+}
+
+// Close ends what gathers: also where nothing is read to its end.
+func (f *responseBody) Close() error {
+	if f.x.bulk {
+		f.x.gather.end()
+	}
+	return f.ReadCloser.Close()
 }

@@ -71,12 +71,14 @@ func addressOf(a net.Addr) (netip.AddrPort, error) {
 // destination counts only as far as it confirms the name of that address.
 func (e *Engine) intercept(ctx context.Context, c net.Conn, destination func(net.Conn) (netip.AddrPort, error)) {
 	d := Destination{Door: Intercepted}
-	d.Peer, _ = addressOf(c.RemoteAddr())
 	at, err := destination(c)
 	if err != nil {
 		e.refuse(d, "its destination cannot be told: "+err.Error(), unflagged)
 		abort(c)
 		return
+	}
+	if s := sessionOf(ctx); s != nil {
+		s.dialled = at
 	}
 	d.Port = int(at.Port())
 	if d.Port == 53 {

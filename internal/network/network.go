@@ -45,9 +45,12 @@ type Config struct {
 	// always can. Where he can be, names that no rule knows are answered, so that
 	// the connection comes that he is asked about. Both are called often.
 	Wants, Asks func(event.Kind) bool
-	// Client says which process has the socket at peer, inside, that is connected
-	// to port; nil when that is not known.
-	Client func(peer netip.AddrPort, port int) event.Process
+	// MayConcern says whether any of them could be about an attempt of which not all is
+	// known, nil that one could. It asks no human.
+	MayConcern func(event.Attempt) bool
+	// Client says which process has the socket, inside, whose own address is local and
+	// whose peer's is remote; nil when that is not known.
+	Client func(local, remote netip.AddrPort) event.Process
 
 	// Lookup resolves a name outside, nil for the host's resolver. The addresses
 	// are checked when they are dialled, whoever returned them.
@@ -67,10 +70,9 @@ const (
 
 // Destination is where a connection goes.
 type Destination struct {
-	Name string         // in normal form; an address literal where the policy names one
-	Port int            // 1..65535
-	Door Door           // how it arrived
-	Peer netip.AddrPort // of the client, inside
+	Name string // in normal form; an address literal where the policy names one
+	Port int    // 1..65535
+	Door Door   // how it arrived
 }
 
 // Door is how a connection arrived.

@@ -44,8 +44,8 @@ func (e *socksError) Error() string { return e.reason }
 
 // serveSocks serves SOCKS5: CONNECT without authentication, for there is nobody
 // else in the network that this door is in.
-func (e *Engine) serveSocks(ctx context.Context, c net.Conn, peer netip.AddrPort) {
-	d := Destination{Name: "proxy", Door: Socks, Peer: peer}
+func (e *Engine) serveSocks(ctx context.Context, c net.Conn) {
+	d := Destination{Name: "proxy", Door: Socks}
 	host, port, err := readSocks(c)
 	if err != nil {
 		var bad *socksError

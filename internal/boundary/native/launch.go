@@ -30,6 +30,7 @@ type launch struct {
 	inner   [3]*os.File // ends of the standard descriptors that go in
 	outer   [3]*os.File // our ends
 	trees   []*os.File  // detached mounts that go in
+	sockets *os.File    // tells of the sockets of the inner network; nil where the kernel has none
 	doors   boundary.Doors
 	arrived int          // doors that were handed out
 	started bool         // a process has taken over the control groups
@@ -110,7 +111,7 @@ func (l *launch) descriptors() (files []*os.File, err error) {
 		}
 	}()
 	l.onRelease(func() {
-		for _, f := range append(append(l.inner[:], l.outer[:]...), l.control, l.janitor, l.portal) {
+		for _, f := range append(append(l.inner[:], l.outer[:]...), l.control, l.janitor, l.portal, l.sockets) {
 			if f != nil {
 				f.Close()
 			}
@@ -278,6 +279,8 @@ func (l *launch) handleMessages(p *process) error {
 			if err := l.takeDoor(m); err != nil {
 				return err
 			}
+		case msgSockets:
+			l.sockets = m.file
 		case msgRoot, msgStore, msgWatch:
 			if err := l.observe(m, p); err != nil {
 				return err

@@ -46,6 +46,20 @@ func (b *builder) network() {
 	for _, port := range n.HostPorts {
 		b.door(fmt.Sprintf("host port %d", port), doorHostPort, port, netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), uint16(port)), nil)
 	}
+	if b.spec.Observe != nil {
+		b.handOutSockets()
+	}
+}
+
+// handOutSockets gives the supervisor a netlink socket that tells of the sockets of this
+// network (sock_diag(7)): it may not enter the network itself. A kernel that has none
+// sends nothing.
+func (b *builder) handOutSockets() {
+	msg, fd := b.rights(b.words(msgSockets, 0, 0), 24)
+	b.call("table of sockets: netlink socket", unix.SYS_SOCKET,
+		[]any{unix.AF_NETLINK, unix.SOCK_RAW | unix.SOCK_CLOEXEC, unix.NETLINK_SOCK_DIAG}, into(fd), ignored())
+	b.call("table of sockets: hand out", unix.SYS_SENDMSG, []any{fdControl, msg, 0}, ignored())
+	b.closeFD(fd)
 }
 
 // Kinds of doors, as messages name them.

@@ -184,7 +184,8 @@ func (l *launch) observe(m message, p *process) error {
 		return send(p.control)
 	}
 	net := l.spec.Network
-	watch := boundary.Watch{Closed: net == nil || !net.Intercept || l.facts.rung == boundary.Closed, Listener: m.file, Trees: l.viewTrees(), First: m.pid, Portal: len(l.spec.Plan.Publish) > 0, UID: uid, GID: gid, Refuse: refusals(l.omit), Name: callName, Uncompared: l.omit["comparison"]}
+	watch := boundary.Watch{Closed: net == nil || !net.Intercept || l.facts.rung == boundary.Closed, Listener: m.file, Sockets: l.sockets, Trees: l.viewTrees(), First: m.pid, Portal: len(l.spec.Plan.Publish) > 0, UID: uid, GID: gid, Refuse: refusals(l.omit), Name: callName, Uncompared: l.omit["comparison"]}
+	l.sockets = nil
 	if err := o.Open(watch); err != nil {
 		return fmt.Errorf("observing system calls: %w", err)
 	}

@@ -42,6 +42,7 @@ const (
 	msgRoot    = 9  // -: the device of the root's file system comes along
 	msgStore   = 10 // -: the directory for what private files hold comes along; waits for a word
 	msgLimited = 11 // -: the first process waits for a word that it is in its control groups
+	msgSockets = 12 // -: a netlink socket that tells of the sockets of the inner network comes along
 )
 
 // message appends a step that sends one message. fields are given its address, to

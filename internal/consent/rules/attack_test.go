@@ -322,3 +322,22 @@ func FuzzJudge(f *testing.F) {
 		}
 	})
 }
+
+// TestAConnectionOfAnyProcess: while it is not known whose a connection is, what a rule
+// says of the process counts as met, and the rest as it is.
+func TestAConnectionOfAnyProcess(t *testing.T) {
+	for condition, want := range map[string]bool{
+		`action == "connect" && executable == "/x"`: true, `action == "connect" && executable != "/x"`: true,
+		`action == "connect" && program == "x"`: true, `action == "connect" && sha256 == "0"`: true, `action == "connect" && cwd.under("/x")`: true,
+		`action == "connect" && !known`: false, `action == "connect" && !known && executable == "/x"`: false,
+		`host == "a.example.org"`: true, `host == "b.example.org" || executable == "/x"`: true, `method == "GET" && executable == "/x"`: false,
+	} {
+		g, err := New([]Rule{{When: condition}}, nil, Host{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if j := g.Judge(event.Attempt{Kind: event.KindConnect, Host: "a.example.org", Port: 443, Known: true, Cut: true}); (j.Verdict == event.Unknown) != want {
+			t.Errorf("%s: %v", condition, j.Verdict)
+		}
+	}
+}

@@ -102,11 +102,11 @@ func (f attemptFields) Field(name string) (any, bool) {
 	case "argv":
 		return orUnknown(a.Process.Argv, !a.Cut)
 	case "executable":
-		return a.Process.Executable, true
+		return orUnknown(a.Process.Executable, !anyProcess(a))
 	case "sha256":
-		return a.Process.SHA256, true
+		return orUnknown(a.Process.SHA256, !anyProcess(a))
 	case "cwd":
-		return a.Process.Cwd, true
+		return orUnknown(a.Process.Cwd, !anyProcess(a))
 	case "parent":
 		return a.ParentExecutable, true
 	case "script":
@@ -117,6 +117,12 @@ func (f attemptFields) Field(name string) (any, bool) {
 		return f.outside, true
 	}
 	return f.object(name)
+}
+
+// anyProcess reports whether a is a connection or a request of which it is not known
+// whose it is.
+func anyProcess(a *event.Attempt) bool {
+	return a.Cut && (a.Kind == event.KindConnect || a.Kind == event.KindRequest)
 }
 
 // orUnknown returns a value, or expr.Unknown where it is not known: it was cut, the

@@ -34,7 +34,7 @@ type reading struct {
 // and never fewer.
 func (m *Matcher) readings(a event.Attempt) []reading {
 	if a.Kind != event.KindExec {
-		return []reading{{program: baseName(a.Process.Executable)}}
+		return []reading{{program: baseName(a.Process.Executable), anything: anyProcess(&a)}}
 	}
 	r := reader{ruleIndex: m.indexes[event.KindExec], files: m.files, cwd: a.Process.Cwd, cut: a.Cut}
 	if m.files.unknown(a.Process.Executable, a.Process.SHA256) || m.files.unknown(a.Script, a.ScriptSHA256) {

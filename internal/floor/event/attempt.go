@@ -53,8 +53,8 @@ type Attempt struct {
 	Agent, Tool, Server string
 	Arguments           string // JSON
 
-	// Argv of an exec, or long texts of Arguments, are not all there: a
-	// condition on them counts as met.
+	// Argv of an exec, long texts of Arguments, or the process of a connection or a
+	// request, are not all there: a condition on them counts as met.
 	Cut bool
 }
 

@@ -45,7 +45,7 @@ type Config struct {
 	Rungs   []boundary.Rung    // that may be used; empty for all
 	Unset   func(string) error // takes a variable that holds a secret out of this process's environment; nil when that is not to be done
 	Decoys  []Decoy            // secrets that nobody honest sends
-	Client  func(peer netip.AddrPort, port int) event.Process
+	Client  func(local, remote netip.AddrPort) event.Process
 }
 
 // Egress decides about the connections of a run, and the credentials that they may
@@ -126,7 +126,7 @@ func (e *Egress) open(doors boundary.Doors) error {
 	config := network.Config{
 		Session: e.config.Session, Allow: e.config.Plan.Allow, Authority: e.authority,
 		Sink: e.config.Bus.Sensor(event.Egress), Learn: e.config.Learn,
-		Gate: e.config.Rules.Gate, Wants: e.config.Rules.Wants, Asks: e.config.Rules.CanAsk, Client: e.config.Client,
+		Gate: e.config.Rules.Gate, Wants: e.config.Rules.Wants, Asks: e.config.Rules.CanAsk, MayConcern: e.config.Rules.MayConcern, Client: e.config.Client,
 	}
 	if d := e.config.Decoys; len(d) > 0 {
 		config.Decoys = credentials.NewDecoys(d)

@@ -150,6 +150,7 @@ func (s *Set) Close() error {
 		s.mu.Unlock()
 	}
 	s.serving.Wait()
+	s.clients.end()
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("observing what happens inside: %w", err)
 	}
