@@ -235,9 +235,8 @@ func (v *settle) beforeRules(w *walker, d *dir, e entry) (bool, error) {
 // hasRule reports whether e has a deny rule, or is called .git: it is judged by that.
 func (v *settle) hasRule(w *walker, d *dir, e entry) bool {
 	var s sub
-	name := fold(e.name(), nil)
-	r := w.match(d, e, name, &s)
-	return string(name) == ".git" || r != nil && r.Tier == Deny
+	r := w.match(d, e, &s)
+	return string(e.folded) == ".git" || r != nil && r.Tier == Deny
 }
 
 func (v *settle) deny(w *walker, d *dir, e entry) (bool, error) {

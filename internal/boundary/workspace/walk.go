@@ -48,10 +48,11 @@ type dep struct {
 
 // entry is one name of a directory.
 type entry struct {
-	nameZ []byte // with the NUL
-	typ   byte   // DT_*
-	ino   uint64
-	rule  *Rule // nil for an ordinary name
+	nameZ  []byte // with the NUL
+	folded []byte // the name as rules have it; see fold
+	typ    byte   // DT_*
+	ino    uint64
+	rule   *Rule // nil for an ordinary name
 }
 
 func (e entry) name() []byte { return e.nameZ[:len(e.nameZ)-1] }
@@ -167,18 +168,18 @@ func (w *walker) entry(d *dir, e entry, subs *[]sub) error {
 		}
 		e.typ = byte(st.Mode & unix.S_IFMT >> 12)
 	}
+	e.folded = fold(e.name(), w.fold)
 	if done, err := w.v.beforeRules(w, d, e); done || err != nil {
 		return err
 	}
 	s := sub{inGit: d.inGit, dep: d.dep}
-	name := fold(e.name(), w.fold)
-	if string(name) == ".git" {
+	if string(e.folded) == ".git" {
 		if e.typ != unix.DT_DIR {
 			return w.v.dotGit(w, d, e)
 		}
 		s.git, s.inGit = true, true
 	}
-	e.rule = w.match(d, e, name, &s)
+	e.rule = w.match(d, e, &s)
 	enter := e.typ == unix.DT_DIR
 	switch {
 	case e.rule != nil && e.rule.Tier == Deny:
@@ -200,10 +201,10 @@ func (w *walker) entry(d *dir, e entry, subs *[]sub) error {
 		return w.other(d, e, st)
 	}
 	if enter {
-		if d.git && !s.inGit && isRefDir(name) && w.v.known(w.path) {
+		if d.git && !s.inGit && isRefDir(e.folded) && w.v.known(w.path) {
 			s.inGit = true
 		}
-		s.repo = d.repo || d.git && isRefDir(name)
+		s.repo = d.repo || d.git && isRefDir(e.folded)
 		s.nameZ, s.ino = bytes.Clone(e.nameZ), e.ino
 		*subs = append(*subs, s)
 	}
@@ -230,10 +231,9 @@ func isRefDir(name []byte) bool {
 	return string(name) == "refs" || string(name) == "logs" || string(name) == "objects"
 }
 
-// match finds the strictest rule for a folded name and leaves in s the partial
-// matches.
-func (w *walker) match(d *dir, e entry, name []byte, s *sub) *Rule {
-	best := w.rules.match(dirState{d.states, d.git, d.inGit, d.dep != nil}, e.typ, name, s)
+// match finds the strictest rule for e and leaves in s the partial matches.
+func (w *walker) match(d *dir, e entry, s *sub) *Rule {
+	best := w.rules.match(dirState{d.states, d.git, d.inGit, d.dep != nil}, e.typ, e.folded, s)
 	if best != nil && w.rules.exempt != nil && w.rules.exempted(w.at(e)) {
 		return nil
 	}
