@@ -30,19 +30,22 @@ func (w *walker) entries(d *dir, list []byte) (subs []sub, err error) {
 	if w.names != nil || end != nil {
 		kept = make([]byte, 0, len(list))
 	}
-	count := 1
+	count, plain, below := 1, true, false
 	for len(list) > 0 {
 		var e entry
 		e, list = next(list)
 		if e.nameZ == nil {
 			continue
 		}
-		w.st.Mode = 0
+		w.st.Mode, w.listed = 0, e.typ == unix.DT_UNKNOWN
 		if err := w.entry(d, e, &subs); err != nil {
 			return nil, err
 		}
 		if kept != nil {
 			kept, count = appendName(kept, e, w.st.Mode), count+1
+			below = below || e.typ == unix.DT_DIR
+			// A file with several names, or with another mounted over it, can be changed elsewhere.
+			plain = plain && !w.listed && (w.st.Mode&typeMask != typeReg || w.st.Nlink < 2 && w.st.Ino == e.ino)
 		}
 		if w.atEnd != nil && w.st.Mode != 0 && w.st.Mode&typeMask != typeDir && (end != nil || nanos(w.st.Ctime) >= w.atEnd.began) {
 			w.atEnd.file(w, d, e, &w.st)
@@ -52,7 +55,7 @@ func (w *walker) entries(d *dir, list []byte) (subs []sub, err error) {
 	case end != nil:
 		w.atEnd.leave(end, kept, count)
 	case w.names != nil:
-		w.names.add(w.path, d.ino, kept, count)
+		w.names.add(w.path, d, &listing{list: kept, subs: below, watched: d.watched && plain && !d.gits()}, count)
 	}
 	return subs, nil
 }
@@ -65,6 +68,7 @@ type names struct {
 	left   atomic.Int64 // names that still fit
 	byIno  map[uint64][]*listing
 	byPath map[string]*listing
+	watch  watch
 }
 
 // listing is one directory as it was: its entries one after another, see
@@ -74,6 +78,11 @@ type listing struct {
 	ino  uint64 // as the directory above has it; 0 of the root
 	list []byte
 	seen atomic.Bool // at the end: it is there
+
+	watched bool  // it may be quiet: nothing in it but directories has to be looked at then
+	ctime   int64 // when it was watched
+	subs    bool  // there are directories in it
+	dep     bool  // below a tree that is listed as one
 }
 
 // named is one entry of a listing.
@@ -85,7 +94,7 @@ type named struct {
 }
 
 func newNames() *names {
-	n := &names{}
+	n := &names{watch: watch{first: unwatched}}
 	n.left.Store(maxNames)
 	return n
 }
@@ -93,13 +102,15 @@ func newNames() *names {
 // whole reports whether every name is remembered.
 func (n *names) whole() bool { return n.left.Load() >= 0 }
 
-func (n *names) add(path []byte, ino uint64, list []byte, count int) {
+func (n *names) add(path []byte, d *dir, l *listing, count int) {
 	if n.left.Add(-int64(count)) < 0 {
+		n.watch.ended.Store(true)
 		return
 	}
+	l.path, l.ino, l.ctime, l.dep = string(path), d.ino, d.ctime, d.dep != nil
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.dirs = append(n.dirs, &listing{path: string(path), ino: ino, list: list})
+	n.dirs = append(n.dirs, l)
 }
 
 // index prepares look-ups.
@@ -159,6 +170,8 @@ type endWalk struct {
 	start *names // nil where they are lost, or too many
 	many  bool
 	began int64
+
+	happened map[string]bool // directories by handle; nil where that is not known, and none is quiet
 
 	mu    sync.Mutex
 	dirs  []*changedDir
