@@ -42,6 +42,7 @@ type watch struct {
 	ended  atomic.Bool // nothing more is watched
 	open   sync.Once
 	events *os.File // nil for none
+	ending sync.WaitGroup
 }
 
 // begin prepares for the tree at root.
@@ -96,12 +97,15 @@ func (w *watch) control(f func(fd int) error) error {
 	return err
 }
 
-// close ends watching. The kernel waits until no processor uses the watches.
-func (w *watch) close() {
+// end ends watching. The kernel takes some milliseconds to remove many watches; wait
+// returns when it has.
+func (w *watch) end() {
 	if w.ended.Store(true); w.events != nil {
-		w.events.Close()
+		w.ending.Go(func() { w.events.Close() })
 	}
 }
+
+func (w *watch) wait() { w.ending.Wait() }
 
 // happened returns the handles of the directories in which something happened. It is not ok
 // where the kernel had to drop some.
@@ -162,7 +166,7 @@ func (l *endWalk) find(noLinks bool) {
 	if noLinks {
 		l.happened, _ = l.start.watch.happened()
 	}
-	l.start.watch.close()
+	l.start.watch.end()
 }
 
 // candidate returns what the directory s in the one that w walks was at the start, if it

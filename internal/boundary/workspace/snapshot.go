@@ -115,7 +115,8 @@ func (s *Snapshot) Release() {
 		s.held = nil
 	}
 	if s.names != nil {
-		s.names.watch.close()
+		s.names.watch.end()
+		s.names.watch.wait()
 	}
 }
 
