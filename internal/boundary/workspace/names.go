@@ -14,6 +14,10 @@ import (
 // make a tree that is larger than memory.
 const maxNames = 1 << 19
 
+// maxDirs bounds how many directories are remembered, at about 300 bytes each, where there
+// are more names than that: those that may be quiet, with the directories in them.
+const maxDirs = 1 << 17
+
 // walkMemory is what a walk remembers of names; the zero value is nothing.
 type walkMemory struct {
 	names *names   // of a tree at the start
@@ -104,13 +108,19 @@ func (n *names) whole() bool { return n.left.Load() >= 0 }
 
 func (n *names) add(path []byte, d *dir, l *listing, count int) {
 	if n.left.Add(-int64(count)) < 0 {
-		n.watch.ended.Store(true)
-		return
+		if !l.watched {
+			return
+		}
+		l.list = directoriesOf(l.list)
 	}
 	l.path, l.ino, l.ctime, l.dep = string(path), d.ino, d.ctime, d.dep != nil
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.dirs = append(n.dirs, l)
+	if n.whole() || len(n.dirs) < maxDirs {
+		n.dirs = append(n.dirs, l)
+	} else {
+		n.watch.ended.Store(true)
+	}
 }
 
 // index prepares look-ups.
@@ -153,6 +163,19 @@ func appendName(list []byte, e entry, mode uint16) []byte {
 	return append(list, name...)
 }
 
+// directoriesOf returns the entries of a listing that are directories.
+func directoriesOf(list []byte) []byte {
+	var out []byte
+	for len(list) > 0 {
+		size := 13 + int(binary.NativeEndian.Uint16(list[11:]))
+		if list[10] == unix.DT_DIR {
+			out = append(out, list[:size]...)
+		}
+		list = list[size:]
+	}
+	return out
+}
+
 // eachName calls f for the entries of a listing.
 func eachName(list []byte, f func(named)) {
 	for len(list) > 0 {
@@ -168,6 +191,7 @@ func eachName(list []byte, f func(named)) {
 // endWalk is what the walk at the end saw that is not as it was.
 type endWalk struct {
 	start *names // nil where they are lost, or too many
+	known *names // of directories that may be quiet: start, or what was kept of too many; nil where they are lost
 	many  bool
 	began int64
 
@@ -198,13 +222,13 @@ type changedFile struct {
 }
 
 func newEndWalk(start *names, began int64) *endWalk {
-	l := &endWalk{start: start, began: began}
+	l := &endWalk{start: start, known: start, began: began}
 	l.left.Store(maxNames)
 	if start != nil && !start.whole() {
 		l.start, l.many = nil, true
 	}
-	if l.start != nil {
-		l.start.index()
+	if l.known != nil {
+		l.known.index()
 	}
 	return l
 }

@@ -160,13 +160,13 @@ func handleOf(dir int, name string) (string, bool) {
 
 // find asks which directories something happened in.
 func (l *endWalk) find(noLinks bool) {
-	if l.start == nil {
+	if l.known == nil {
 		return
 	}
 	if noLinks {
-		l.happened, _ = l.start.watch.happened()
+		l.happened, _ = l.known.watch.happened()
 	}
-	l.start.watch.end()
+	l.known.watch.end()
 }
 
 // candidate returns what the directory s in the one that w walks was at the start, if it
@@ -176,7 +176,7 @@ func (l *endWalk) candidate(w *walker, s *sub) *listing {
 		return nil
 	}
 	w.full = w.join(append(w.full[:0], w.path...), s.nameZ[:len(s.nameZ)-1])
-	was := l.start.byPath[string(w.full)]
+	was := l.known.byPath[string(w.full)]
 	if was == nil || !was.watched || was.ino != s.ino || was.dep != (s.dep != nil) {
 		return nil
 	}
@@ -188,7 +188,7 @@ func (l *endWalk) candidate(w *walker, s *sub) *listing {
 func (l *endWalk) quiet(was *listing, dir int, nameZ []byte) bool {
 	var st unix.Statx_t
 	if statAt(dir, nameZ, &st) != nil || st.Mode&typeMask != typeDir || st.Ino != was.ino || nanos(st.Ctime) != was.ctime ||
-		unix.Mkdev(st.Dev_major, st.Dev_minor) != l.start.watch.dev {
+		unix.Mkdev(st.Dev_major, st.Dev_minor) != l.known.watch.dev {
 		return false
 	}
 	if len(l.happened) > 0 {

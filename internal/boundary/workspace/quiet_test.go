@@ -19,9 +19,9 @@ import (
 )
 
 // watched scans a tree of which every directory is watched.
-func watched(t testing.TB, root string) *Snapshot {
+func watched(t testing.TB, root string, more ...Option) *Snapshot {
 	t.Helper()
-	s := scanned(t, root, Remember(), func(s *scan) { s.names.watch.first = 0 })
+	s := scanned(t, root, append([]Option{Remember(), func(s *scan) { s.names.watch.first = 0 }}, more...)...)
 	t.Cleanup(s.Release)
 	s.NoLinks = true
 	return s
@@ -51,9 +51,10 @@ func TestQuietDirectoriesArePassedOver(t *testing.T) {
 		during func(s *Snapshot)
 		want   int64
 	}{
-		"nothing happened":                  {func(*Snapshot) {}, 2 + 1},
-		"a file changed":                    {func(s *Snapshot) { write(t, s.Root, "src/deep/d.go", "") }, 2 + 1 + 1},
-		"links were made, or may have been": {func(s *Snapshot) { s.NoLinks = false }, all},
+		"nothing happened":                         {func(*Snapshot) {}, 2 + 1},
+		"there are more names than are remembered": {func(s *Snapshot) { s.names.left.Store(-1) }, 2 + 1},
+		"a file changed":                           {func(s *Snapshot) { write(t, s.Root, "src/deep/d.go", "") }, 2 + 1 + 1},
+		"links were made, or may have been":        {func(s *Snapshot) { s.NoLinks = false }, all},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := watched(t, oldTree(t))
@@ -214,7 +215,11 @@ func reportOf(t *testing.T, seed uint64, quiet bool) string {
 		_ = os.WriteFile(w+p, nil, 0o644)
 	}
 	time.Sleep(2 * clockSlack)
-	s := watched(t, w)
+	var few []Option
+	if seed%2 == 1 { // more names than are remembered
+		few = append(few, func(s *scan) { s.names.left.Store(20) })
+	}
+	s := watched(t, w, few...)
 	s.NoLinks = quiet
 	for range 8 {
 		act(r, w+anyPath(r), w+anyPath(r))
