@@ -18,6 +18,10 @@ func (s *Supervisor) CaughtUp() {
 	defer s.mu.Unlock()
 }
 
+// Linked reports whether a call that makes hard links arrived. Every such call does,
+// whatever its arguments.
+func (s *Supervisor) Linked() bool { return s.links.Load() }
+
 // Close waits until Serve has ended, which it does when everything inside is dead.
 // Calls that wait for a human are refused. An error means that something inside lives
 // on, or that the record is broken.

@@ -135,6 +135,9 @@ func TestCalls(t *testing.T) {
 			if e.Error != tt.errno {
 				t.Errorf("error %q, want %q", e.Error, tt.errno)
 			}
+			if got := r.sup.Linked(); got != (tt.action == event.FileLink) {
+				t.Errorf("that a hard link was made, or tried, is %v", got)
+			}
 			if got := words(e.Detail); got != strings.ReplaceAll(tt.detail, "DIR", dir) {
 				t.Errorf("detail %q, want %q", got, tt.detail)
 			}

@@ -34,7 +34,8 @@ type Supervisor struct {
 	readers chan struct{}  // bounds how many
 	hashes  *hashes
 
-	failed failure // of the record
+	failed failure     // of the record
+	links  atomic.Bool // see Linked
 
 	waiting sync.WaitGroup // calls that wait for a human
 	working sync.WaitGroup // who goes on with them
@@ -174,6 +175,9 @@ func (s *Supervisor) handle(n *notification, now int64) {
 		c.info = &s.calls[nr]
 	} else {
 		c.info = &unknownCall
+	}
+	if c.info.action == event.FileLink {
+		s.links.Store(true)
 	}
 	if s.config.Refuse != nil {
 		c.refusal, c.refused = s.config.Refuse(uint32(n.nr), n.args)

@@ -163,6 +163,13 @@ func oldTree(t testing.TB) string {
 	return w
 }
 
+func wantList(t *testing.T, got, want []string) {
+	t.Helper()
+	if strings.Join(got, "|") != strings.Join(want, "|") {
+		t.Errorf("the list is\n  %s\nwant\n  %s", strings.Join(got, "\n  "), strings.Join(want, "\n  "))
+	}
+}
+
 func TestDifferences(t *testing.T) {
 	for _, c := range changesOfRuns {
 		t.Run(c.name, func(t *testing.T) {
@@ -170,10 +177,12 @@ func TestDifferences(t *testing.T) {
 			w := oldTree(t)
 			s := scanned(t, w, Remember())
 			c.during(t, w)
-			got := differences(t, s)
-			if strings.Join(got, "|") != strings.Join(c.want, "|") {
-				t.Errorf("the list is\n  %s\nwant\n  %s", strings.Join(got, "\n  "), strings.Join(c.want, "\n  "))
-			}
+			wantList(t, differences(t, s), c.want)
+
+			w = oldTree(t)
+			s = watched(t, w)
+			c.during(t, w)
+			wantList(t, differences(t, s), c.want)
 		})
 	}
 }
@@ -255,8 +264,8 @@ func TestDifferencesOfDependencies(t *testing.T) {
 // where it stands.
 func TestDirectoriesAreFoundWhereTheyStand(t *testing.T) {
 	start := newNames()
-	start.add([]byte("q"), 5, nil, 1)
-	start.add([]byte("p"), 6, nil, 1)
+	start.add([]byte("q"), &dir{ino: 5}, &listing{}, 1)
+	start.add([]byte("p"), &dir{ino: 6}, &listing{}, 1)
 	l := newEndWalk(start, 0)
 	p, q := &changedDir{path: "p", ino: 5}, &changedDir{path: "q", ino: 5}
 	l.dirs = []*changedDir{q, p}
@@ -285,7 +294,7 @@ func TestDirectoriesThatDidNotChange(t *testing.T) {
 		{"changed since", "old", st.Ctim.Nano(), false},
 	} {
 		start := newNames()
-		start.add([]byte("old"), 5, nil, 1)
+		start.add([]byte("old"), &dir{ino: 5}, &listing{}, 1)
 		l := newEndWalk(start, tt.began)
 		d := &dir{fd: fd, ino: 5}
 		e := l.enter(&walker{path: []byte(tt.path)}, d)
@@ -298,7 +307,7 @@ func TestDirectoriesThatDidNotChange(t *testing.T) {
 		path string
 		ino  uint64
 	}{{"a", 5}, {"b", 5}, {"", 0}} {
-		n.add([]byte(l.path), l.ino, nil, 1)
+		n.add([]byte(l.path), &dir{ino: l.ino}, &listing{}, 1)
 	}
 	n.index()
 	for _, tt := range []struct {

@@ -315,7 +315,7 @@ func (v *settle) gitFile(w *walker, d *dir, e entry, st *unix.Statx_t, fresh boo
 		if why := v.gitIndex(w, d, e, st); why != "" {
 			return true, v.moveOut(w, d, e, poisoned, why)
 		}
-		if string(fold(e.name(), w.fold)) == "packed-refs" {
+		if string(e.folded) == "packed-refs" {
 			v.packedRefs(w, d, e)
 		}
 	}
@@ -345,7 +345,7 @@ func (v *settle) configOf(w *walker, d *dir) []byte {
 // gitIndex says why e may not stay if it is an index of the repository d, and lists it if it
 // has the names of secrets: what is tracked is not hidden from the next run.
 func (v *settle) gitIndex(w *walker, d *dir, e entry, st *unix.Statx_t) string {
-	if st.Mode&typeMask != typeReg || !isIndex(fold(e.name(), w.fold)) {
+	if st.Mode&typeMask != typeReg || !isIndex(e.folded) {
 		return ""
 	}
 	if !v.budget.spend(indexPasses * int64(st.Size)) {

@@ -79,9 +79,8 @@ func replacements(packed []byte) []string {
 // noteGitFile notes what the index, or the packed refs, of a repository have when the
 // run begins.
 func (s *scan) noteGitFile(w *walker, d *dir, e entry) {
-	name := fold(e.name(), w.fold)
-	packed := string(name) == "packed-refs"
-	if !packed && !isIndex(name) {
+	packed := string(e.folded) == "packed-refs"
+	if !packed && !isIndex(e.folded) {
 		return
 	}
 	if !s.affordsIndex(w, d, e) {

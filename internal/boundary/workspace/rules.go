@@ -271,21 +271,30 @@ func (n *node) step(name []byte, to []*node) []*node {
 	return to
 }
 
-// globMatch matches name with a pattern in which only "*" is special.
+// globMatch matches name with a pattern in which only "*" is special. The end of the
+// pattern is compared first: most names differ there.
 func globMatch(p string, name []byte) bool {
-	star := strings.IndexByte(p, '*')
-	if star < 0 {
-		return p == string(name)
+	for len(p) > 0 && p[len(p)-1] != '*' {
+		last := len(name) - 1
+		if last < 0 || name[last] != p[len(p)-1] {
+			return false
+		}
+		p, name = p[:len(p)-1], name[:last]
 	}
-	if len(name) < len(p)-strings.Count(p, "*") || string(name[:star]) != p[:star] {
-		return false
+	for len(p) > 0 && p[0] != '*' {
+		if len(name) == 0 || name[0] != p[0] {
+			return false
+		}
+		p, name = p[1:], name[1:]
 	}
-	p, name = p[star+1:], name[star:]
-	if strings.IndexByte(p, '*') < 0 {
-		return len(name) >= len(p) && string(name[len(name)-len(p):]) == p
+	switch p {
+	case "":
+		return len(name) == 0
+	case "*":
+		return true
 	}
 	for i := range len(name) + 1 {
-		if globMatch(p, name[i:]) {
+		if globMatch(p[1:], name[i:]) {
 			return true
 		}
 	}

@@ -83,6 +83,9 @@ func Scan(ctx context.Context, root string, r Rules, options ...Option) (*Snapsh
 		return nil, err
 	}
 	defer unix.Close(s.root)
+	if s.names != nil {
+		s.names.watch.begin(s.root, s.found.Dev)
+	}
 	if err := run(ctx, s.root, &r, maxPath, false, s, walkMemory{names: s.names}); err != nil {
 		return nil, fmt.Errorf("scanning workspace %s: %w", root, err)
 	}

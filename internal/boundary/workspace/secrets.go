@@ -32,7 +32,7 @@ func (r *Rules) secret(e *Rule) {
 // secretRule finds the rule that hides e; nil for none. What the user named
 // counts before the list, and an exception before what it is taken from.
 func (r *Rules) secretRule(w *walker, d *dir, e entry) *Rule {
-	best := r.secretRuleOf(fold(e.name(), w.fold), func() string { return w.at(e) })
+	best := r.secretRuleOf(e.folded, func() string { return w.at(e) })
 	if best == nil || best.Tier == Show || best.Ref != "" && d.dep != nil {
 		return nil // the keys in installed packages are nobody's
 	}

@@ -82,6 +82,10 @@ type Snapshot struct {
 	// its own.
 	Budget *Budget
 
+	// NoLinks says that nothing inside made a hard link: then Settle may pass over
+	// directories in which nothing happened.
+	NoLinks bool
+
 	obeyed []row // with absolute paths: what a host obeys, in and outside the tree
 	trees  []*tree
 	names  *names // of the first of them; nil where they were not remembered, or are lost
@@ -104,11 +108,15 @@ func (s *Snapshot) Hold() error {
 	return nil
 }
 
-// Release closes what Hold opened.
+// Release closes what Hold opened, and ends the watching that Remember began.
 func (s *Snapshot) Release() {
 	if s.held != nil {
 		s.held.Close()
 		s.held = nil
+	}
+	if s.names != nil {
+		s.names.watch.end()
+		s.names.watch.wait()
 	}
 }
 

@@ -52,6 +52,7 @@ type Set struct {
 	denials     *supervise.LandlockAudit
 	trees       []policy.Tree      // of the view
 	blinded     map[[2]string]bool // what was declared not to be seen, with the reason
+	noLinks     bool               // once closed: see NoLinks
 
 	serving sync.WaitGroup
 }
@@ -131,7 +132,11 @@ func (s *Set) Close() error {
 	s.mu.Unlock()
 	var errs []error
 	if calls != nil {
-		errs = append(errs, calls.Close())
+		err := calls.Close()
+		errs = append(errs, err)
+		s.mu.Lock()
+		s.noLinks = err == nil && !calls.Linked()
+		s.mu.Unlock()
 	}
 	if watcher != nil {
 		errs = append(errs, watcher.Close())
@@ -155,4 +160,12 @@ func (s *Set) Close() error {
 		return fmt.Errorf("observing what happens inside: %w", err)
 	}
 	return nil
+}
+
+// NoLinks reports whether it is certain, once the sensors are closed, that nothing inside
+// made a hard link: every call that makes one was seen, and there was none.
+func (s *Set) NoLinks() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.noLinks
 }

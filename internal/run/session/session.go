@@ -29,6 +29,8 @@ const (
 // Session is the directory of one run: it exists while the run does, so that after a
 // sudden death another process can settle the workspace.
 type Session struct {
+	NoLinks bool // nothing inside made a hard link; see workspace.Snapshot
+
 	state     string // directory of all state; "" of one that is taken over
 	dir       string
 	lock      *os.File
@@ -187,7 +189,7 @@ func (s *Session) settle(ctx context.Context, budget *workspace.Budget) (workspa
 		budget.Expect(snap.Roots()...)
 	}
 	for _, snap := range s.snapshots {
-		snap.Patience, snap.Budget = patience, budget
+		snap.Patience, snap.Budget, snap.NoLinks = patience, budget, s.NoLinks
 		report, err := snap.Settle(context.WithoutCancel(ctx), s.dir)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("settling %s: %w", snap.Root, err))
