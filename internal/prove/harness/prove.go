@@ -173,7 +173,9 @@ func (o Options) play(ctx context.Context, rows []probe.Row) ([]probe.Result, er
 	return o.here(ctx, rows)
 }
 
-func (o Options) workers() int { return cmp.Or(o.Workers, runtime.NumCPU()+1) }
+// workers are half as many again as there are processors, and one: a row waits for a
+// third of its time.
+func (o Options) workers() int { return cmp.Or(o.Workers, runtime.NumCPU()*3/2+1) }
 
 // here plays rows in this process, and those that need a network in processes that
 // have one.

@@ -20,18 +20,18 @@ import (
 // eventFlood makes "most" events of the argument "kind", and then one by which
 // the outside knows that more is recorded afterwards.
 func eventFlood(p *Probe) {
-	long := strings.Repeat("./", 1900)
+	deep := strings.Repeat(strings.Repeat("flood-", 40)+"/", 5) // 1200 bytes that are quickly walked
+	_ = os.MkdirAll(p.In("W", deep), 0o755)
+	opens := func(path string) func(int) {
+		return func(int) {
+			if fd, err := unix.Open(path, unix.O_CREAT|unix.O_WRONLY|unix.O_CLOEXEC, 0o600); err == nil {
+				unix.Close(fd)
+			}
+		}
+	}
 	makers := map[string]func(i int){
-		"creates": func(int) {
-			if fd, err := unix.Open(p.In("W", "flood"), unix.O_CREAT|unix.O_WRONLY|unix.O_CLOEXEC, 0o600); err == nil {
-				unix.Close(fd)
-			}
-		},
-		"paths": func(int) {
-			if fd, err := unix.Open(p.Arg("W")+"/"+long+"flood", unix.O_CREAT|unix.O_WRONLY|unix.O_CLOEXEC, 0o600); err == nil {
-				unix.Close(fd)
-			}
-		},
+		"creates": opens(p.In("W", deep, "flood")),
+		"paths":   opens(p.Arg("W") + "/" + strings.Repeat("./", 1900) + "flood"),
 		"lookups": func(i int) { _, _ = os.ReadFile(fmt.Sprintf("/flood/%d/x", i)) },
 		"refused": func(i int) { _ = personality(addrNoRandomize | uintptr(i)<<32) },
 		"connects": func(i int) {
@@ -45,7 +45,7 @@ func eventFlood(p *Probe) {
 			}
 		},
 		"execs":     func(i int) { _ = exec.Command(os.Args[0]).Run() },
-		"arguments": func(i int) { _ = exec.Command(os.Args[0], strings.Repeat("a", 120_000)).Run() },
+		"arguments": func(i int) { _ = exec.Command("true", strings.Repeat("a", 120_000)).Run() },
 		"scripts":   func(i int) { _ = unix.Exec("/no/such/"+itoa(i), []string{"x"}, nil) },
 	}
 	make, n := makers[p.Arg("kind")], most(p)

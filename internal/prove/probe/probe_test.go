@@ -54,7 +54,7 @@ func needing(network bool, rows []probe.Row) []probe.Row {
 }
 
 // TestBare is the proof that each row proves something: without a sandbox it
-// escapes.
+// escapes, by each of its spellings, and each of its payloads is executed.
 func TestBare(t *testing.T) { bare(t, runner(t), needing(false, chosen())) }
 
 // left says that a row is left out: to the ordinary user who runs the tests after
@@ -94,6 +94,9 @@ func bare(t *testing.T, r probe.Runner, rows []probe.Row) {
 	for _, res := range r.Run(t.Context(), probe.None{}, slices.DeleteFunc(rows, left)) {
 		t.Run(res.Row.ID, func(t *testing.T) {
 			t.Logf("%v in %v: %s", res.Verdict, res.Took.Round(time.Millisecond), res.Reason)
+			if !res.Missing {
+				each(t, res)
+			}
 			switch {
 			case res.Missing:
 				lacking(t, res)
@@ -112,5 +115,24 @@ func bare(t *testing.T, r probe.Runner, rows []probe.Row) {
 				t.Errorf("must escape without a sandbox")
 			}
 		})
+	}
+}
+
+// each asks more than that the row escapes: a spelling that does not work without a
+// sandbox would be counted as held by every one, and so would a payload that nothing
+// executes.
+func each(t *testing.T, res probe.Result) {
+	for _, wrong := range probe.Unexecuted(res) {
+		t.Errorf("%s: %s", wrong, res.Effects)
+	}
+	if res.Row.Action != "tricks" && res.Row.Action != "pushes" || slices.Contains(res.Row.Needs, "network") {
+		return
+	}
+	for _, a := range res.Said {
+		// That a service was reached is not always shown inside.
+		reached := strings.Contains(a.Text, "nothing refuses it") && strings.Contains(strings.Join(res.Effects, "\n"), "was reached")
+		if !a.Done && a.Phase == "" && !reached {
+			t.Errorf("%s: %s %s", a.Attempt, a.Errno, strings.ToValidUTF8(a.Text, "?"))
+		}
 	}
 }
