@@ -112,12 +112,9 @@ func written(t *tree) []string {
 			if !ok || len(call.Args) != 3 {
 				return true
 			}
-			s, ok := call.Fun.(*ast.SelectorExpr)
-			if !ok || s.Sel.Name != "WriteFile" {
-				return true
-			}
-			mode, ok := call.Args[2].(*ast.BasicLit)
-			if !ok {
+			s, named := call.Fun.(*ast.SelectorExpr)
+			mode, literal := call.Args[2].(*ast.BasicLit)
+			if !named || !literal || s.Sel.Name != "WriteFile" {
 				return true
 			}
 			if bits, err := strconv.ParseUint(mode.Value, 0, 32); err == nil && bits&0o111 != 0 {

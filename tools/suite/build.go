@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"holdfast.dev/holdfast/internal/floor/programs"
 )
 
 // built is where programs are built, below the module's root: what did not
@@ -37,7 +39,7 @@ func (s *suite) build() error {
 		}
 	}
 	for _, name := range shipped {
-		if err := copyFile(filepath.Join(dir, name), filepath.Join(s.work, name)); err != nil {
+		if err := programs.Copy(filepath.Join(dir, name), filepath.Join(s.work, name)); err != nil {
 			return err
 		}
 	}
@@ -112,7 +114,7 @@ func batches(programs []program) (all [][]*program) {
 func (s *suite) place(prog program) (program, error) {
 	to := filepath.Join(s.work, strings.ReplaceAll(prog.dir, "/", "-")+".test")
 	if _, err := os.Stat(to); err != nil {
-		if err := copyFile(prog.path, to); err != nil {
+		if err := programs.Copy(prog.path, to); err != nil {
 			return prog, err
 		}
 	}

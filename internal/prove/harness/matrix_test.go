@@ -90,27 +90,52 @@ func alone(r probe.Row) bool {
 	return slices.Contains(r.Needs, "root") || slices.Contains(r.Needs, "user")
 }
 
+// mostAgain is how many rows of a world may prove nothing for want of time, such as a
+// race that was run too few times, and are played again with nothing beside them.
+const mostAgain = 4
+
 // playMatrix plays some rows in a world.
 func playMatrix(t *testing.T, w World, ids []string) {
-	program := testenv.Binary(t)
-	run, err := Prove(t.Context(), Options{Target: targets.Holdfast{Path: program}, Select: Selection{IDs: ids}, Place: place(t), World: w,
-		Worker: []string{testenv.Prove(t), WorkerCommand}, Machine: []string{testenv.Prove(t), MachineCommand}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	keep(t, run)
 	rows := map[string]probe.Row{}
 	for _, r := range probe.All() {
 		rows[r.ID] = r
 	}
-	for _, r := range run.Rows {
-		if r.Fails(!r.Missing || !mayLack(rows[r.ID], w)) {
-			t.Errorf("%s, %s: %s: %s", r.ID, r.Title, r.Verdict, r.Reason)
-		}
-	}
+	run := playRows(t, w, ids, 0)
+	keep(t, run)
 	if len(run.Rows) != len(ids) {
 		t.Errorf("%d of %d rows were played", len(run.Rows), len(ids))
 	}
+	failed := func(r report.Row) bool { return r.Fails(!r.Missing || !mayLack(rows[r.ID], w)) }
+	var again []string
+	for _, r := range run.Rows {
+		switch {
+		case !failed(r):
+		case r.Verdict == report.Inconclusive && !r.Missing && len(again) < mostAgain:
+			t.Logf("%s is played again: %s", r.ID, r.Reason)
+			again = append(again, r.ID)
+		default:
+			t.Errorf("%s, %s: %s: %s", r.ID, r.Title, r.Verdict, r.Reason)
+		}
+	}
+	if len(again) == 0 {
+		return
+	}
+	for _, r := range playRows(t, w, again, 1).Rows {
+		if failed(r) {
+			t.Errorf("%s, %s, played again: %s: %s", r.ID, r.Title, r.Verdict, r.Reason)
+		}
+	}
+}
+
+// playRows plays rows in a world, so many at a time; 0 is by the machine.
+func playRows(t *testing.T, w World, ids []string, workers int) report.Run {
+	t.Helper()
+	run, err := Prove(t.Context(), Options{Target: targets.Holdfast{Path: testenv.Binary(t)}, Select: Selection{IDs: ids}, Place: place(t), World: w, Workers: workers,
+		Worker: []string{testenv.Prove(t), WorkerCommand}, Machine: []string{testenv.Prove(t), MachineCommand}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return run
 }
 
 // lacks are the rows for which an ordinary machine lacks something besides

@@ -81,7 +81,7 @@ func awaitUp(name string) error {
 		return err
 	}
 	for begun := time.Now(); time.Since(begun) < 10*time.Second; time.Sleep(time.Millisecond) {
-		if up, err := operates(int32(i)); up || err != nil {
+		if up, err := operates(i); up || err != nil {
 			return err
 		}
 	}
@@ -89,7 +89,7 @@ func awaitUp(name string) error {
 }
 
 // operates reports whether the state of a link is IF_OPER_UP (linux/if.h).
-func operates(index int32) (bool, error) {
+func operates(index uint32) (bool, error) {
 	const operUp = 6
 	answer, err := syscall.NetlinkRIB(syscall.RTM_GETLINK, syscall.AF_UNSPEC)
 	if err != nil {
@@ -100,7 +100,7 @@ func operates(index int32) (bool, error) {
 		return false, fmt.Errorf("listing links: %w", err)
 	}
 	for _, m := range links {
-		if m.Header.Type != syscall.RTM_NEWLINK || int32(wire.NativeEndian.Uint32(m.Data[4:])) != index {
+		if m.Header.Type != syscall.RTM_NEWLINK || wire.NativeEndian.Uint32(m.Data[4:]) != index {
 			continue
 		}
 		attributes, err := syscall.ParseNetlinkRouteAttr(&m)

@@ -10,9 +10,15 @@ import (
 
 // rowsDocument is what [WriteRows] writes: docs/formats/rows.schema.json.
 type rowsDocument struct {
-	Version int               `json:"version"`
-	Code    map[string]string `json:"code"` // what the steps do that only this runner has
-	Rows    []rowData         `json:"rows"`
+	Version int                 `json:"version"`
+	Code    map[string]stepCode `json:"code"` // of the steps that only this runner has
+	Rows    []rowData           `json:"rows"`
+}
+
+// stepCode says what a step does, and why no data says it.
+type stepCode struct {
+	Does string `json:"does"`
+	Why  string `json:"why"`
 }
 
 // WriteRows writes all rows as JSON, for runners of others: what the files leave to
@@ -22,10 +28,10 @@ func WriteRows(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	doc := rowsDocument{Version: rowsVersion, Code: map[string]string{}, Rows: rows}
+	doc := rowsDocument{Version: rowsVersion, Code: map[string]stepCode{}, Rows: rows}
 	for name, v := range verbs() {
 		if strings.HasPrefix(name, "go:") {
-			doc.Code[name] = v.what
+			doc.Code[name] = stepCode{v.what, v.why()}
 		}
 	}
 	out := json.NewEncoder(w)

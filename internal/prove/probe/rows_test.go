@@ -56,6 +56,9 @@ func TestEveryVerbIsUsed(t *testing.T) {
 		if code := strings.HasPrefix(name, "go:"); code != (v.what != "") || code == bytes.Contains(schema, []byte(`"const": "`+name+`"`)) {
 			t.Errorf("the step %s is to be described once, in the list or in the schema", name)
 		}
+		if v.what != "" && v.why() == "" {
+			t.Errorf("nothing says why the step %s is code", name)
+		}
 	}
 }
 

@@ -132,8 +132,21 @@ func (s *Session) tellSpellings() ([]string, error) {
 	return []string{"spellings=" + path}, os.WriteFile(path, b, 0o644)
 }
 
-// Play plays one row against one target.
-func (n Runner) Play(ctx context.Context, t Target, r Row) (res Result) {
+// Play plays one row against one target, when no other program plays one that must
+// be alone on the machine, if this is such a row.
+func (n Runner) Play(ctx context.Context, t Target, r Row) Result {
+	if r.Alone != "" {
+		end, err := takeTurn(ctx)
+		if err != nil {
+			return Result{Row: r, Target: t.Name(), Reason: err.Error()}
+		}
+		defer end()
+	}
+	return n.playNow(ctx, t, r)
+}
+
+// playNow is Play without waiting.
+func (n Runner) playNow(ctx context.Context, t Target, r Row) (res Result) {
 	begun := time.Now()
 	if n.host == nil {
 		n.host = &sync.Map{}

@@ -2,12 +2,37 @@
 
 package probe
 
-import "sync"
+import (
+	"os"
+	"reflect"
+	"sync"
+)
 
 // verb is what a step of a row may be called.
 type verb struct {
 	does any    // a function, or one that makes a function of the step's arguments
 	what string // for readers of the rows; "" for what docs/formats/rows.schema.json describes
+}
+
+// why says why the step is code, by the place that its function has in a row.
+func (v verb) why() string {
+	made := reflect.TypeOf(v.does)
+	if made.NumOut() == 1 && made.Out(0).Kind() == reflect.Func {
+		made = made.Out(0)
+	}
+	switch made {
+	case reflect.TypeFor[func(*Session)]():
+		return "it acts while a command runs, or chooses the next command by what the last one did"
+	case reflect.TypeFor[func(*World, Observation) []string](), reflect.TypeFor[func(Observation) error]():
+		return "it computes its finding from what it measures; no file, name, service or token shows it"
+	case reflect.TypeFor[func(*World) error](), reflect.TypeFor[func(*World) (*os.File, error)]():
+		return "it makes what is no file, link, repository or listener, or passes on what is known only when the row is played"
+	case reflect.TypeFor[func(*internet)]():
+		return "it is the behaviour of a server or resolver in a network of the row's own"
+	case reflect.TypeFor[func(hostile) map[string]any]():
+		return "it is written in the format of the agent program that reads it"
+	}
+	return ""
 }
 
 // verbs are all of them. Those that begin with "go:" need code that only this runner
