@@ -44,7 +44,7 @@ func (b *bench) agents() (*section, error) {
 	return s, nil
 }
 
-// installed is the agent program that tools/needs brought; "" for none.
+// installed is the agent program that tools/needs installed; "" for none.
 func (b *bench) installed(name string) (program, version string, err error) {
 	d, err := agent.Named(name)
 	if err != nil {
@@ -108,7 +108,7 @@ func (b *bench) agentStarts(s *section, f *agentFigures) error {
 	return nil
 }
 
-// scripted starts a model that answers with a word.
+// scripted starts a model that answers with one word.
 func (b *bench) scripted() (address string, stop func(), err error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -127,7 +127,7 @@ func (b *bench) scripted() (address string, stop func(), err error) {
 	if err := cmd.Start(); err != nil {
 		return "", nil, fmt.Errorf("starting the model: %w", err)
 	}
-	stop = func() { in.Close(); cmd.Wait() } // its end is asked for, whatever the status
+	stop = func() { in.Close(); cmd.Wait() } // it is asked to end, whatever its status
 	var at ports
 	if err := json.NewDecoder(out).Decode(&at); err != nil {
 		stop()
@@ -136,7 +136,7 @@ func (b *bench) scripted() (address string, stop func(), err error) {
 	return "127.0.0.1:" + strconv.Itoa(at.Plain), stop, nil
 }
 
-// peerModel serves that model until its standard input ends.
+// peerModel serves that model until standard input ends.
 func peerModel() error {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -215,10 +215,10 @@ func (a *arena) tokenLayouts() ([]layout, error) {
 	}, nil
 }
 
-// toolCall is what an agent's hook reads before a shell command.
+// toolCall is the input of an agent's hook before a shell command.
 const toolCall = `{"session_id":"s","transcript_path":"/x","cwd":"/w","hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"git status"},"tool_use_id":"t"}`
 
-// loop stands for an agent that calls tools one after the other.
+// loop simulates an agent that calls tools one after another.
 const loop = "#!/bin/sh\ni=0; while [ $i -lt $1 ]; do $HOOK <call.json >/dev/null || exit 9; i=$((i+1)); done\n"
 
 // agentHooks runs a loop of tool calls with and without the hook.
@@ -245,7 +245,7 @@ func (b *bench) agentHooks(s *section, f *agentFigures) error {
 	return b.hooksReported(s, f)
 }
 
-// hooksReported makes sure that what was measured is the whole way of a report.
+// hooksReported checks that the whole path of a report was measured.
 func (b *bench) hooksReported(s *section, f *agentFigures) error {
 	out, err := b.as("", b.holdfast, "log", "query", "--all", "--count", `sensor == "agent" && action == "tool.call"`)
 	if err != nil {

@@ -14,14 +14,14 @@ import (
 type contestant struct {
 	name    string
 	program string
-	before  []string // arguments ahead of the command; the command is the program where program is ""
+	before  []string // arguments before the command; if program is "", the command is the program
 	env     []string
-	files   []string // opened anew for every start, and handed in from descriptor 3 on
-	root    bool     // begins as root, and becomes the user by itself
+	files   []string // opened again for every start, and passed from descriptor 3 on
+	root    bool     // starts as root, and becomes the user by itself
 }
 
 // contestants are the ways to start a command in a workspace. The view for
-// bubblewrap is taken from a run of Holdfast in that very workspace.
+// bubblewrap is taken from a run of Holdfast in the same workspace.
 func (b *bench) contestants(workspace string) ([]contestant, error) {
 	v, err := b.look(workspace)
 	if err != nil {
@@ -81,7 +81,7 @@ func (b *bench) copyTexts(v *view, workspace string) ([]string, error) {
 	return copies, nil
 }
 
-// look runs Holdfast in a workspace and takes down what a command there sees.
+// look runs Holdfast in a workspace and records what a command there sees.
 func (b *bench) look(workspace string) (*view, error) {
 	table, err := b.as(workspace, b.holdfast, "run", "--", "cat", "/proc/self/mountinfo")
 	if err != nil {
@@ -105,8 +105,8 @@ func (b *bench) look(workspace string) (*view, error) {
 	return v, nil
 }
 
-// sameView makes sure that bubblewrap shows the directories and files that
-// Holdfast shows: an argument that is wrong would make it look faster.
+// sameView checks that bubblewrap shows the directories and files that Holdfast
+// shows: a wrong argument would make it look faster.
 func (b *bench) sameView(c contestant, v *view, workspace string) error {
 	out, _, err := b.once(c, workspace, []string{"cat", "/proc/self/mountinfo"}, 1)
 	if err != nil {
@@ -128,7 +128,8 @@ func (b *bench) sameView(c contestant, v *view, workspace string) error {
 	return nil
 }
 
-// deviceOf is the major:minor of what holds a path; "" where nothing is there.
+// deviceOf is the major:minor of the device of a path; "" if the path does not
+// exist.
 func deviceOf(path string) string {
 	fi, err := os.Lstat(path)
 	if err != nil {

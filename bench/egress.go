@@ -15,7 +15,7 @@ const (
 	pasta  = "pasta"
 )
 
-// figure is something that is measured once a round in every layout.
+// figure is something that is measured once per round in every layout.
 type figure string
 
 const (
@@ -28,13 +28,13 @@ const (
 	launch       figure = "start of true, ms"
 )
 
-// bulkRate is in MB/s, bulkCost in seconds of processor time a GB, of everything
-// but the two ends.
+// bulkRate is in MB/s, bulkCost in seconds of processor time per GB, of
+// everything but the two ends.
 func bulkRate(conns int) figure { return figure(fmt.Sprintf("bulk %d, MB/s", conns)) }
 func bulkCost(conns int) figure { return figure(fmt.Sprintf("bulk %d, s a GB", conns)) }
 
 // tlsRate is in MB/s; tlsCost, of everything but the two ends, and tlsEnds, of
-// these, in seconds of processor time a GB.
+// the two ends, in seconds of processor time per GB.
 func tlsRate(protocol string) figure { return figure(protocol + ", MB/s") }
 func tlsCost(protocol string) figure { return figure(protocol + ", s a GB") }
 func tlsEnds(protocol string) figure { return figure(protocol + ", s a GB of the ends") }
@@ -47,7 +47,7 @@ const (
 
 var bulkConns = []int{1, 32, 256}
 
-// egress is what was found about connections.
+// egress are the results about connections.
 type egress struct {
 	quick      bool
 	date       time.Time
@@ -57,10 +57,10 @@ type egress struct {
 	rounds     int
 	loadBefore string
 	loadAfter  string
-	absent     string   // why nothing was measured; "" for measured
+	absent     string   // why nothing was measured; "" if it was
 	missing    []string // what could not be measured, and why
-	failed     []string // what should have been, and was not
-	layouts    []string // that were, in the order of the report
+	failed     []string // what should have been measured, but failed
+	layouts    []string // the measured ones, in the order of the report
 	found      map[figure]map[string][]float64
 	bytes      int64 // of the program
 	modules    []string
@@ -80,12 +80,12 @@ func (e *egress) typical(f figure, layout string) float64 {
 	return spreadOf(e.found[f][layout]).median
 }
 
-// share is how many times as much a layout has as another.
+// share is the ratio of a figure in two layouts.
 func (e *egress) share(f figure, layout, other string) spread {
 	return ratioOf(e.found[f][layout], e.found[f][other])
 }
 
-// added is how much more a layout has than another, round by round.
+// added is the difference of a figure in two layouts, round by round.
 func (e *egress) added(f figure, layout, other string) spread {
 	a, b := e.found[f][layout], e.found[f][other]
 	var more []float64
@@ -100,7 +100,7 @@ const (
 	bulkTimesSocat = 4
 	costTimesSocat = 1.0 / 8
 	freshLimit     = 0.20 // ms more than direct
-	idleLimit      = 45   // KiB, the client and the kernel included
+	idleLimit      = 45   // KiB, including the client and the kernel
 	filesLimit     = 2
 	tlsShare       = 0.50 // times direct TLS, or
 	tlsTimesEnds   = 1.15 // times the processor time of the two ends of direct TLS
@@ -130,15 +130,15 @@ func (e *egress) verdicts() []verdict {
 // tlsGoal is followed by the protocol.
 const tlsGoal = "terminated TLS, times direct TLS or processor time a GB times that of its two ends: "
 
-// tlsVerdict judges terminated TLS by its rate, and where the cores do not suffice
-// for that, by what the supervisor adds to the processor time of the two ends.
+// tlsVerdict judges terminated TLS by its rate or, if there are too few cores for
+// that, by what the supervisor adds to the processor time of the two ends.
 func (e *egress) tlsVerdict(protocol string) verdict {
 	return either(tlsGoal+protocol,
 		atLeast("", tlsShare, e.share(tlsRate(protocol), holdfast, direct).median, "%.2f"),
 		judge("", tlsTimesEnds, e.typical(tlsCost(protocol), holdfast)/e.typical(tlsEnds(protocol), direct), "%.2f"))
 }
 
-// The two ways to start whose difference is the price of interception.
+// The two ways to start whose difference is the cost of interception.
 const (
 	withAllow    = "with --allow"
 	withoutAllow = "without"
@@ -239,8 +239,8 @@ func (e *egress) sizes() string {
 		float64(e.bytes)/(1<<20), len(e.modules), strings.Join(e.modules, ", "))
 }
 
-// idleConns is how many idle connections a layout is given: of one that starts
-// two processes for each, fewer.
+// idleConns is the number of idle connections in a layout; fewer if it starts two
+// processes for each.
 func idleConns(layout string, quick bool) int {
 	switch {
 	case quick:
@@ -251,7 +251,7 @@ func idleConns(layout string, quick bool) int {
 	return 1000
 }
 
-// precise prints what is small.
+// precise formats small numbers.
 func precise(v float64) string {
 	if math.IsNaN(v) || v >= 10 {
 		return number(v)

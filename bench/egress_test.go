@@ -46,7 +46,7 @@ func TestEither(t *testing.T) {
 
 func exampleEgress() *egress {
 	e := &egress{layouts: []string{direct, holdfast, socat}, missing: []string{"pasta, for not installed: [pasta]"}, failed: []string{"idle connections: socat:\nbroken"}, modules: []string{"example.org/m v1.2.3"}, bytes: 3 << 20}
-	for round, disturbed := range []float64{1, 0.5, 1} { // what strikes all alike falls out
+	for round, disturbed := range []float64{1, 0.5, 1} { // disturbs all alike: cancels out
 		e.add(bulkRate(1), direct, 2000*disturbed)
 		e.add(bulkRate(1), holdfast, 1000*disturbed)
 		e.add(bulkRate(1), socat, 300*disturbed)
@@ -57,7 +57,7 @@ func exampleEgress() *egress {
 }
 
 func TestEgressReport(t *testing.T) {
-	got := regexp.MustCompile(` +`).ReplaceAllString(exampleEgress().markdown(), " ") // how cells are padded is no matter here
+	got := regexp.MustCompile(` +`).ReplaceAllString(exampleEgress().markdown(), " ") // cell padding does not matter
 	for _, tt := range []struct{ name, want string }{
 		{"a share is that of the medians", "| download, connections: 1, times direct | ≥ 0.45 | 0.50 | met |"},
 		{"a goal that is missed says so", "| download, connections: 1, times socat | ≥ 4.00 | 3.33 | MISSED |"},

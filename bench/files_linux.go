@@ -8,19 +8,19 @@ import (
 	"strconv"
 )
 
-// The names of the parts about large workspaces for -only. A million files take so
-// long to make and to remove that they have one of their own.
+// The names for -only of the parts about large workspaces. A million files take
+// so long to make and to remove that they are a separate part.
 const (
 	filesPart   = "files"
 	millionPart = "million"
 )
 
-// firstLimit is the processor time of the first run in a workspace, in µs a file,
-// above that of the first run in an empty one.
+// firstLimit is the limit of the processor time of the first run in a workspace,
+// in µs per file, above that of the first run in an empty one.
 const firstLimit = 2.0
 
-// largeWorkspace is how many files lie in a workspace, and how many ms longer than in
-// an empty one the second run there may take, and later ones.
+// largeWorkspace is a number of files in a workspace, and how many ms longer than
+// in an empty one the second and later runs may take.
 type largeWorkspace struct {
 	files int
 	limit float64
@@ -39,8 +39,8 @@ func (b *bench) million() (*section, error) {
 // firstRounds is how often a first run is measured.
 const firstRounds = 5
 
-// largeWorkspaces measures starts of `true` in workspaces that have nothing but
-// files, in turn with starts in an empty one.
+// largeWorkspaces measures starts of `true` in workspaces that contain only
+// files, alternating with starts in an empty one.
 func (b *bench) largeWorkspaces(s *section, all ...largeWorkspace) error {
 	if err := b.opensFUSE(); err != nil {
 		return err
@@ -74,7 +74,8 @@ func (b *bench) largeWorkspaces(s *section, all ...largeWorkspace) error {
 	return b.forgetRecords()
 }
 
-// starts are those in one workspace and in an empty one, later ones and first ones.
+// starts are the samples in one workspace and in an empty one, of later and first
+// runs.
 type starts struct{ later, first map[bool][]sample }
 
 // inFiles and inEmpty are the keys of starts.
@@ -136,7 +137,7 @@ func (f starts) more(of map[bool][]sample, values func([]sample) []float64) floa
 	return spreadOf(values(of[inFiles])).median - spreadOf(values(of[inEmpty])).median
 }
 
-// perFile is what a first run takes for a file, in µs of processor time.
+// perFile is the cost per file of a first run, in µs of processor time.
 func (f starts) perFile(files int) float64 { return 1000 * f.more(f.first, cpus) / float64(files) }
 
 func (f starts) verdicts(w largeWorkspace) []verdict {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// verdict is a goal and how far it was reached.
+// verdict is a goal and whether it was reached.
 type verdict struct {
 	goal   string // also the key of its note
 	limit  string
@@ -33,7 +33,7 @@ func judge(goal string, limit, found float64, format string) verdict {
 	return v
 }
 
-// atLeast is judge for a goal that is reached from above.
+// atLeast is judge for a lower limit.
 func atLeast(goal string, limit, found float64, format string) verdict {
 	v := judge(goal, -limit, -found, format)
 	v.limit = "≥ " + fmt.Sprintf(format, limit)
@@ -43,7 +43,7 @@ func atLeast(goal string, limit, found float64, format string) verdict {
 	return v
 }
 
-// either is a goal that is reached by one of two measures.
+// either is a goal that is met by one of two measures.
 func either(goal string, a, b verdict) verdict {
 	v := verdict{goal: goal, limit: a.limit + " or " + b.limit, found: a.found + ", " + b.found, status: missed}
 	switch {
@@ -55,7 +55,7 @@ func either(goal string, a, b verdict) verdict {
 	return v
 }
 
-// noteOf is why a goal is missed.
+// noteOf says why a goal is missed.
 func noteOf(goal string) string {
 	if why, ok := notes[goal]; ok {
 		return why
@@ -63,8 +63,8 @@ func noteOf(goal string) string {
 	return "the reason has not been looked for yet."
 }
 
-// goalTable shows goals, and below it the reasons of those missed and the other
-// remarks.
+// goalTable shows goals, and below them the reasons for the missed ones and the
+// other remarks.
 func goalTable(verdicts []verdict, remarks []string) string {
 	t := table{header: []string{"goal", "limit", "found", ""}}
 	var reasons []string // in the order of the goals, each once

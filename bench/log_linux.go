@@ -17,12 +17,12 @@ import (
 	"holdfast.dev/holdfast/internal/record/audit"
 )
 
-// logPart is the name of the part about the log for -only.
+// logPart is the name for -only of the part about the log.
 const logPart = "log"
 
-// seen is event n of a run as there are most of: files written, and among them
-// executions, and attempts that were refused. They come by at the pace at which
-// a log takes all of them one by one.
+// seen is event n of a typical run: mostly written files, with some executions
+// and refused attempts. Their rate is such that a log records all of them one by
+// one.
 func seen(n int) event.Event {
 	e := event.Event{
 		Time: time.Unix(1_800_000_000, 0).Add(time.Duration(n) * 200 * time.Microsecond), Sensor: event.Syscall, N: uint64(n),
@@ -43,14 +43,14 @@ func seen(n int) event.Event {
 	return e
 }
 
-// written is what peerObserve says.
+// written is the output of peerObserve.
 type written struct {
 	Records   int
 	Wall, CPU time.Duration
 }
 
-// peerObserve writes a log of events, as the supervisor does, and says how long
-// it took until all was on disk: `bench peer observe COUNT STATE SESSION`.
+// peerObserve writes a log of events, as the supervisor does, and prints how long
+// it took until everything was on disk: `bench peer observe COUNT STATE SESSION`.
 func peerObserve(args []string) error {
 	if len(args) != 3 {
 		return fmt.Errorf("observe needs 3 arguments, not %d", len(args))
@@ -81,7 +81,7 @@ func peerObserve(args []string) error {
 }
 
 // logging measures the log: how fast it is written, verified and searched, and
-// in how much memory.
+// with how much memory.
 func (b *bench) logging() (*section, error) {
 	s := b.newSection(logPart, "Log", nil)
 	m := logMeasurement{b: b, s: s, records: 1_000_000, found: map[string][]float64{}}
@@ -127,7 +127,7 @@ func thousands(n int) string {
 
 const madeUp = "20260101T000000-bench"
 
-// write writes the log three times; the last one stays.
+// write writes the log three times; the last one is kept.
 func (m *logMeasurement) write() error {
 	w := workload{dir: "opens", prepare: prepareOpens}
 	if err := m.b.fixture(w); err != nil {
@@ -186,7 +186,7 @@ func (m *logMeasurement) query() error {
 	}, "log", "query", "--count", `verdict == "denied" && object.startsWith("/home")`, madeUp)
 }
 
-// thrice runs holdfast and keeps how long it took, in seconds, and its peak.
+// thrice runs holdfast three times and keeps the times, in seconds, and the peak.
 func (m *logMeasurement) thrice(name string, check func(string) error, args ...string) error {
 	for range 3 {
 		out, wall, peak, err := m.b.watched(m.b.home(), m.b.holdfast, args...)
@@ -202,7 +202,7 @@ func (m *logMeasurement) thrice(name string, check func(string) error, args ...s
 	return nil
 }
 
-// supervise makes a million events in one run and looks at the supervisor.
+// supervise makes a million events in one run and measures the supervisor.
 func (m *logMeasurement) supervise() error {
 	dir := m.b.workspace("opens")
 	out, _, peak, err := m.b.watched(dir, m.b.holdfast, "run", "--record", "full", "--", m.self, "peer", "opens", strconv.Itoa(m.records), filepath.Join(dir, "file"), "read")
@@ -213,9 +213,9 @@ func (m *logMeasurement) supervise() error {
 	return nil
 }
 
-// watched runs a program as the user and returns what it printed, how long it
-// took and its peak of resident memory in KiB, which is read while it runs:
-// wait4 would count what it was before it was executed.
+// watched runs a program as the user and returns its output, its time and its
+// peak of resident memory in KiB. The peak is read while it runs: wait4 would
+// include the time before exec.
 func (b *bench) watched(dir, program string, args ...string) (string, time.Duration, float64, error) {
 	ctx, cancel := context.WithTimeout(b.ctx, longest)
 	defer cancel()
@@ -248,7 +248,7 @@ func (b *bench) watched(dir, program string, args ...string) (string, time.Durat
 // memoryLimit of the supervisor and of what reads a log, in KiB.
 const memoryLimit = 40 * 1024
 
-// conclude judges, and shows what was found.
+// conclude judges and shows the results.
 func (m *logMeasurement) conclude() {
 	n := float64(m.records)
 	of := func(name string) float64 { return spreadOf(m.found[name]).median }

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// machine describes the hardware and the kernel, without what would name this
-// one machine.
+// machine describes the hardware and the kernel, without identifying this
+// particular machine.
 func machine() string {
 	model, cores := "unknown processor", runtime.NumCPU()
 	if text, err := os.ReadFile("/proc/cpuinfo"); err == nil {
@@ -35,8 +35,7 @@ func machine() string {
 	return fmt.Sprintf("%s, %d cores, %s, Linux %s (%s)", model, cores, memory, kernel, runtime.GOARCH)
 }
 
-// load is the load average of the last minute; "unknown" where none can be
-// read.
+// load is the load average of the last minute; "unknown" if it cannot be read.
 func load() string {
 	text, err := os.ReadFile("/proc/loadavg")
 	if err != nil {
@@ -46,7 +45,7 @@ func load() string {
 	return first
 }
 
-// versionsOf asks each program for its version, after Holdfast's own.
+// versionsOf lists the versions of the programs, after Holdfast's own.
 func (b *bench) versionsOf(programs [][]string) []string {
 	commit := "unknown commit"
 	git := exec.CommandContext(b.ctx, "git", "rev-parse", "--short", "HEAD")

@@ -46,8 +46,8 @@ type options struct {
 	out    string // file of the report; "" for the default
 }
 
-// run measures, prints the report and writes it. Everything that it makes in
-// between is gone afterwards, also when it fails or is interrupted.
+// run measures, prints the report and writes it. It removes everything else that
+// it makes, also if it fails or is interrupted.
 func run(ctx context.Context, o options) (err error) {
 	if o.quick {
 		o.rounds = min(o.rounds, 3)
@@ -90,7 +90,7 @@ func run(ctx context.Context, o options) (err error) {
 }
 
 // write prints a part and puts it into the report, if there is one. A part that
-// could not be measured replaces none.
+// could not be measured does not replace an earlier one.
 func (b *bench) write(m measured, absent bool) error {
 	text := m.markdown()
 	fmt.Print(text)

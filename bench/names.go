@@ -8,8 +8,8 @@ const (
 	unrecorded = "no record" // holdfast without the record
 )
 
-// start is the workload whose cost is the price of every other one's start.
+// start is the workload whose cost is included in every other one.
 const start = "start of true"
 
-// atOnce is made of starts alone.
+// atOnce consists only of starts.
 const atOnce = "50 at once"

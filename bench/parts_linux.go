@@ -13,16 +13,16 @@ type measured interface {
 	troubles() (failed int, absent bool)
 }
 
-// part is what can be measured by itself.
+// part is a part that can be measured by itself.
 type part struct {
 	name   string
-	usual  bool // measured where none is named
+	usual  bool // measured if none is named
 	asRoot bool
 	do     func(*bench) (measured, error)
 }
 
-// parts lists them in the order of the report. What takes longer than some minutes
-// or is seldom of interest is not usual.
+// parts lists them in the order of the report. A part that takes more than some
+// minutes or is rarely of interest is not usual.
 func parts() []part {
 	return []part{
 		{name: speedPart, usual: true, do: of((*bench).speed)},
@@ -46,7 +46,7 @@ func parts() []part {
 	}
 }
 
-// rootSuffix is what the name of a part has where root is who runs.
+// rootSuffix ends the name of a part that runs as root.
 const rootSuffix = "-root"
 
 func of[M measured](f func(*bench) (M, error)) func(*bench) (measured, error) {
@@ -61,7 +61,7 @@ func partNames() []string {
 	return names
 }
 
-// workloadAlone says whether a workload was asked for.
+// workloadAlone reports whether a single workload was requested.
 func (b *bench) workloadAlone() bool {
 	for _, w := range b.workloads() {
 		if w.name == b.options.only {
@@ -71,7 +71,7 @@ func (b *bench) workloadAlone() bool {
 	return false
 }
 
-// chosen are the parts that were asked for.
+// chosen are the requested parts.
 func (b *bench) chosen() ([]part, error) {
 	only := b.options.only
 	if b.workloadAlone() {

@@ -11,23 +11,23 @@ import (
 	"time"
 )
 
-// The names of the parts about the escape matrix for -only. All of it takes so long
-// that it has one of its own.
+// The names for -only of the parts about the escape matrix. All of it takes so
+// long that it is a separate part.
 const (
 	provePart      = "prove"
 	proveWholePart = "prove-whole"
 )
 
-// proveTime bounds one run of the matrix, on a machine that has much else to do.
+// proveTime limits one run of the matrix, on a busy machine.
 const proveTime = 30 * time.Minute
 
-// provingCore measures the headline cases, against the other targets too.
+// provingCore measures the headline cases, also against the other targets.
 func (b *bench) provingCore() (*section, error) {
 	s := b.newSection(provePart, "Prove", [][]string{{"git", "--version"}, {"bwrap", "--version"}})
 	s.intro = []string{"`holdfast prove --core --quick`, three times, and against each other target once; wall and processor time are those of the whole tree, medians."}
 	args, others := []string{"--core", "--quick"}, []string{proveNone}
 	if b.user.uid == 0 {
-		others = nil // prove refuses to play without a sandbox as root
+		others = nil // prove refuses to run without a sandbox as root
 	}
 	if b.options.quick {
 		args = append(args, "--class", "fs")
@@ -95,9 +95,9 @@ func (b *bench) proving(s *section, args, order []string) (_ matrixRuns, err err
 	return all, nil
 }
 
-// worlds makes a directory of the user's where homes are: below the one for
-// temporary files, which Holdfast and bubblewrap replace, what a row finds there
-// would be no file of the user.
+// worlds makes a directory of the user's in the place of homes: Holdfast and
+// bubblewrap replace the directory for temporary files, so rows would find none
+// of the user's files there.
 func (b *bench) worlds() (string, error) {
 	home := "/home"
 	if os.Geteuid() != 0 {
@@ -116,8 +116,7 @@ func (b *bench) worlds() (string, error) {
 	return dir, nil
 }
 
-// buildProber builds the program that runs inside, as the released program
-// carries it.
+// buildProber builds the program that runs inside, as in a release.
 func (b *bench) buildProber() (string, error) {
 	path := filepath.Join(b.dir, "bin", "prober")
 	build := exec.CommandContext(b.ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", path, "./internal/prove/inside/prober")
@@ -128,8 +127,8 @@ func (b *bench) buildProber() (string, error) {
 	return path, nil
 }
 
-// matrix runs prove once. Status 1 says that something escaped, which is for the
-// report to tell.
+// matrix runs prove once. Status 1 means that something escaped; the report shows
+// that.
 func (b *bench) matrix(target string, args []string) (r matrixRun, err error) {
 	ctx, cancel := context.WithTimeout(b.ctx, proveTime)
 	defer cancel()

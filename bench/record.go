@@ -5,8 +5,7 @@ import (
 	"math"
 )
 
-// The names of the ways in which the cost of the record is measured besides the
-// usual ones.
+// The names of the additional ways in which the cost of the record is measured.
 const (
 	standard = "standard"
 	full     = "full"
@@ -14,27 +13,26 @@ const (
 	traced   = "strace"
 )
 
-// recordGoal is what the record may cost, as a multiple of the same run
-// without; 0 for no goal.
+// recordGoal is the limit of the record's cost, as a multiple of the same run
+// without it; 0 for no goal.
 type recordGoal struct{ standard, full, fuseless float64 }
 
-// cost is what one workload took in every way, in ms of processor time. Round i
-// of one way belongs to round i of the others; what strace took part in is a
-// prefix.
+// cost is the cost of one workload in every way, in ms of processor time. Round i
+// of one way belongs to round i of the others; strace has fewer rounds.
 type cost struct {
 	name, what string
 	goal       recordGoal
-	whole      map[string][]float64 // with the start
+	whole      map[string][]float64 // including the start
 	start      map[string][]float64 // of `true` in the same directory
-	wall       map[string][]float64 // the same by the clock
+	wall       map[string][]float64 // the same as wall time
 }
 
 func newCost(name string) *cost {
 	return &cost{name: name, whole: map[string][]float64{}, start: map[string][]float64{}, wall: map[string][]float64{}}
 }
 
-// running is what a workload took without the start of its way: the median of
-// the starts is taken off, for single ones are as noisy as they are short.
+// running is the cost of a workload without the start of its way. The median of
+// the starts is subtracted, because single ones vary much.
 func (c *cost) running(way string) []float64 {
 	launch := spreadOf(c.start[way]).median
 	var out []float64
@@ -44,7 +42,7 @@ func (c *cost) running(way string) []float64 {
 	return out
 }
 
-// times is how often more one way takes than another, without the starts.
+// times is the ratio of one way's cost to another's, without the starts.
 func (c *cost) times(way, other string) spread {
 	return ratioOf(c.running(way), c.running(other))
 }
@@ -81,7 +79,7 @@ func recordTable(all []*cost) table {
 }
 
 // startTable shows what the record costs at the start and the end of a run, in
-// processor time and by the clock.
+// processor time and wall time.
 func startTable(all []*cost) table {
 	t := table{header: []string{"`true` beside", "no record ms", "standard ms", "full ms", "no record, wall ms", "standard, wall ms", "standard without /dev/fuse, wall ms"}}
 	for _, c := range all {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// recordPart is the name of the part about the record for -only.
+// recordPart is the name for -only of the part about the record.
 const recordPart = "record"
 
 // newSection begins a part of the report.
@@ -61,8 +61,8 @@ func (b *bench) recording() (*section, error) {
 	return s, nil
 }
 
-// opensFUSE says whether who runs what is measured may open /dev/fuse. Else what is
-// called standard would be measured without it, and in silence.
+// opensFUSE checks that the measured user may open /dev/fuse. Otherwise the way
+// named standard would silently be measured without it.
 func (b *bench) opensFUSE() error {
 	cmd := exec.CommandContext(b.ctx, "/bin/sh", "-c", ": <>/dev/fuse")
 	cmd.SysProcAttr = b.user.attr()
@@ -72,22 +72,22 @@ func (b *bench) opensFUSE() error {
 	return nil
 }
 
-// recordWorkload is one that is done often enough in one run.
+// recordWorkload is a workload that is repeated often enough in one run.
 type recordWorkload struct {
 	workload
 	goal recordGoal
 }
 
-// repeated is a command that a shell does n times.
+// repeated is a shell command that runs command n times.
 func repeated(n int, command string) []string {
 	return []string{"sh", "-c", fmt.Sprintf("i=0; while [ $i -lt %d ]; do %s; i=$((i+1)); done", n, command)}
 }
 
-// unpacked is where the archive goes: a file system in memory on the host, and
-// one of the run's own inside.
+// unpacked is where the archive is unpacked: a tmpfs on the host, and the run's
+// own one inside.
 const unpacked = "/dev/shm/holdfast-bench-out"
 
-// recordWorkloads takes the fixtures of the other workloads.
+// recordWorkloads uses the fixtures of the other workloads.
 func (b *bench) recordWorkloads() []recordWorkload {
 	fixture := map[string]workload{}
 	for _, w := range b.workloads() {
@@ -137,7 +137,7 @@ func (b *bench) recordWays(dir string) ([]contestant, error) {
 		{name: standard, program: b.holdfast, before: []string{"run", "--record", "standard", "--"}, env: b.env},
 		{name: full, program: b.holdfast, before: []string{"run", "--record", "full", "--"}, env: b.env},
 	}
-	if os.Geteuid() == 0 { // who may lay another device over the host's
+	if os.Geteuid() == 0 { // only root can mount another device over the host's
 		before, err := b.beforeDevice(plainRoot)
 		if err != nil {
 			return nil, err
@@ -184,7 +184,7 @@ func (b *bench) costOf(w recordWorkload) (*cost, error) {
 	return c, errors.Join(err, b.forgetRecords())
 }
 
-// recordRounds is fewer than elsewhere: what is compared takes seconds.
+// recordRounds is fewer than elsewhere, because the commands take seconds.
 func (b *bench) recordRounds() int { return max(1, b.options.rounds/4) }
 
 // recordOnce measures a workload and a start in one way.
@@ -215,11 +215,11 @@ func (b *bench) recordOnce(c *cost, w recordWorkload, way contestant, dir string
 	return nil
 }
 
-// state is where the runs of the user keep their records.
+// state is where the user's runs keep their records.
 func (b *bench) state() string { return filepath.Join(b.home(), ".local", "state", "holdfast") }
 
-// forgetRecords keeps hundreds of megabytes of records from adding up, and the
-// pruning of them out of the next measurement.
+// forgetRecords removes records, so that they do not accumulate and pruning them
+// does not disturb the next measurement.
 func (b *bench) forgetRecords() error {
 	for _, name := range []string{"log", "heads"} {
 		if err := os.RemoveAll(filepath.Join(b.state(), name)); err != nil {

@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// reviewPart is the name of the part about the view of mode review for -only.
+// reviewPart is the name for -only of the part about the view of mode review.
 const reviewPart = "review"
 
-// reviewLimit is what work on a view may take, as a multiple of direct work.
+// reviewLimit is the limit for work on a view, as a multiple of direct work.
 const reviewLimit = 1.10
 
-// reviewFirst has no goal: it is a start more than work.
+// reviewFirst has no goal: it is mostly a start.
 const reviewFirst = "git status once"
 
 // The ways to see the workspace.
@@ -64,8 +64,8 @@ func (b *bench) reviewing() (*section, error) {
 	return s, nil
 }
 
-// reviewWorkloads take the fixtures of the other workloads. Nothing that they do
-// on a view is seen outside, so that only their output can be checked.
+// reviewWorkloads use the fixtures of the other workloads. Nothing that they do
+// in a view is visible outside, so only their output can be checked.
 func (b *bench) reviewWorkloads() []workload {
 	var out []workload
 	for _, w := range b.workloads() {
@@ -85,7 +85,7 @@ func (b *bench) reviewWorkloads() []workload {
 	return out
 }
 
-// copyPolicy is a policy that asks for a copy.
+// copyPolicy is a policy that requests a copy.
 func (b *bench) copyPolicy() (string, error) {
 	path := filepath.Join(b.home(), "copy.yaml")
 	if err := os.WriteFile(path, []byte("version: 1\nworkspace: {mode: review, view: copy}\n"), 0o644); err != nil {
@@ -94,7 +94,7 @@ func (b *bench) copyPolicy() (string, error) {
 	return path, nil
 }
 
-// reviewOf measures one workload in every way: all of it, and a start.
+// reviewOf measures one workload in every way, and a start.
 func (b *bench) reviewOf(w workload, policy string) (whole, start map[string][]float64, err error) {
 	for _, program := range w.needs {
 		if _, err := b.lookup(program); err != nil {

@@ -12,7 +12,7 @@ const reportTitle = "# Speed and memory\n\nWritten by `go run ./bench`; do not e
 // section is a part of the report that can be measured by itself.
 type section struct {
 	title    string
-	only     string // what -only calls it
+	only     string // its name for -only
 	date     time.Time
 	user     string
 	load     [2]string // before and after
@@ -20,11 +20,11 @@ type section struct {
 	machine  string
 	quick    bool
 	intro    []string
-	absent   string // why nothing was measured; "" for measured
+	absent   string // why nothing was measured; "" if it was
 	verdicts []verdict
 	tables   []captioned
 	remarks  []string
-	failed   []string // what should have been measured, and was not
+	failed   []string // what should have been measured, but failed
 }
 
 // captioned is a table with its heading.
@@ -75,7 +75,8 @@ func (s *section) markdown() string {
 	return b.String()
 }
 
-// goals is the table of goals, the reasons of those missed, and what failed.
+// goals is the table of goals, with the reasons for the missed ones, and what
+// failed.
 func (s *section) goals() string {
 	var failed []string
 	for _, f := range s.failed {

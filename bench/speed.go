@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// speedPart is the name of the part about the workloads for -only.
+// speedPart is the name for -only of the part about the workloads.
 const speedPart = "speed"
 
 // The goals for memory, in KiB.
@@ -16,7 +16,7 @@ const (
 	peakLimit   = 15 * 1024
 )
 
-// speed is what was found about the workloads.
+// speed are the results about the workloads.
 type speed struct {
 	cpu      cpuMeter
 	outcomes []outcome
@@ -64,7 +64,7 @@ func (r *speed) memoryVerdicts() []verdict {
 	}
 }
 
-// worse is the larger of two numbers of which NaN is none.
+// worse is the larger of two numbers; NaN is ignored.
 func worse(a, b float64) float64 {
 	if math.IsNaN(a) || b > a {
 		return b
@@ -86,7 +86,8 @@ func (r *speed) table(values func([]sample) []float64, times func(o outcome, way
 	return t
 }
 
-// cpus is the table of processor time, where the count can be trusted.
+// cpus is the table of processor time, for contestants where the count can be
+// trusted.
 func (r *speed) cpus() captioned {
 	c := captioned{caption: "Processor time of the whole tree"}
 	var missing []string

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// speed measures the workloads, or only the one that was asked for, and the memory
-// of idle runs.
+// speed measures the workloads, or only the requested one, and the memory of idle
+// runs.
 func (b *bench) speed() (*section, error) {
 	s := b.newSection(speedPart, "Workloads", [][]string{{"bwrap", "--version"}, {"git", "--version"}, {"go", "version"}, {"node", "--version"}, {"npm", "--version"}, {"python3", "--version"}, {"tar", "--version"}, {"grep", "--version"}, {"rg", "--version"}})
 	if err := b.opensFUSE(); err != nil {
@@ -45,13 +45,12 @@ func (b *bench) speed() (*section, error) {
 	return s, b.forgetRecords()
 }
 
-// say tells what is going on, on the error output: the report goes to the
-// other one.
+// say reports progress on standard error: standard output is for the report.
 func (b *bench) say(format string, arg ...any) {
 	fmt.Fprintf(os.Stderr, "bench: "+format+"\n", arg...)
 }
 
-// fixture makes a workspace and what lies in it, once.
+// fixture makes a workspace and its content, once.
 func (b *bench) fixture(w workload) error {
 	dir := b.workspace(w.dir)
 	if err := os.Mkdir(dir, 0o755); errors.Is(err, os.ErrExist) {
@@ -63,13 +62,13 @@ func (b *bench) fixture(w workload) error {
 		return err
 	}
 	if err := w.prepare(b, dir); err != nil {
-		return errors.Join(err, os.RemoveAll(dir)) // half of a fixture is none
+		return errors.Join(err, os.RemoveAll(dir)) // a partial fixture is useless
 	}
 	return nil
 }
 
-// one measures a workload. What goes wrong stands in the outcome, and the
-// others are measured all the same.
+// one measures a workload. Errors go into the outcome, and the others are
+// measured nevertheless.
 func (b *bench) one(w workload) outcome {
 	o := outcome{name: w.name, what: w.what, goals: w.goals}
 	for _, program := range w.needs {
@@ -94,13 +93,13 @@ func (b *bench) one(w workload) outcome {
 	return o
 }
 
-// memories looks at idle runs in an empty workspace and, where the repository
-// was made, in that.
+// memories measures idle runs in an empty workspace and, if the repository was
+// made, in that.
 func (b *bench) memories(r *speed) error {
 	for _, at := range []struct{ dir, what string }{{"empty", "an empty directory"}, {"repo", "the repository"}} {
 		dir := b.workspace(at.dir)
 		if _, err := os.Stat(dir); err != nil {
-			continue // the failure to make it stands in the outcome
+			continue // the outcome has the error
 		}
 		all, err := b.contestants(dir)
 		if err != nil {
@@ -120,12 +119,12 @@ func (b *bench) memories(r *speed) error {
 	return nil
 }
 
-// burn is a known load: two loops of a shell, one of which nobody inside waits
-// for before it has ended.
+// burn is a known load: two shell loops, one of which is not waited for before it
+// has ended.
 const burn = "f() { i=0; while [ $i -lt 150000 ]; do i=$((i+1)); done; }; f & f; wait"
 
-// calibrate finds out whether the processor time of a whole tree arrives where
-// we read it, by a load that costs the same everywhere.
+// calibrate checks that the processor time of a whole tree is counted, with a
+// load that costs the same everywhere.
 func (b *bench) calibrate() error {
 	b.say("calibrating the count of processor time")
 	w := workload{name: "calibration", dir: "empty", prepare: noFixture, rounds: 5}

@@ -69,7 +69,7 @@ func TestSpeed(t *testing.T) {
 	}()
 	s := &section{title: "Workloads", only: speedPart}
 	example().conclude(s)
-	got := regexp.MustCompile(` +`).ReplaceAllString(s.markdown(), " ") // how cells are padded is no matter here
+	got := regexp.MustCompile(` +`).ReplaceAllString(s.markdown(), " ") // cell padding does not matter
 	for _, tt := range []struct{ name, want string }{
 		{"a goal that is met needs no reason", "| start of true: wall time, times bwrap | ≤ 1.50 | 1.00 | met"},
 		{"without record it is a goal of its own", "| start of true, no record: wall time, times bwrap | ≤ 1.20 | 1.40 | MISSED"},

@@ -17,8 +17,8 @@ type mount struct {
 	fstype   string
 }
 
-// parseMounts reads mountinfo and leaves out what it does not understand. Of
-// several mounts at one point the last one counts, for it covers the others.
+// parseMounts reads mountinfo and skips lines that it does not understand. Of
+// several mounts at one point the last one counts, because it covers the others.
 func parseMounts(table string) []mount {
 	var all []mount
 	for line := range strings.Lines(table) {
@@ -35,17 +35,18 @@ func parseMounts(table string) []mount {
 	return all
 }
 
-// unescape undoes what the kernel does to the bytes that would break a line
-// into other fields.
+// unescape decodes the kernel's escapes for bytes that would otherwise split a
+// line into other fields.
 var unescape = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
 
-// view is what a command sees of files under Holdfast, in one workspace.
+// view is what a command sees of the file system under Holdfast, in one
+// workspace.
 type view struct {
 	mounts  []mount
 	links   map[string]string // symbolic links of the private root, path to target
-	texts   []text            // files of the private root that were made for it
+	texts   []text            // files that were made for the private root
 	setting []string          // NAME=VALUE
-	hidden  int               // mounts in /proc that bubblewrap is spared
+	hidden  int               // mounts in /proc that bubblewrap does not get
 }
 
 // text is a file of the private root.
@@ -54,8 +55,8 @@ type text struct {
 	size int
 }
 
-// private says whether a mount shows nothing of the outside, or for temporary files,
-// which are discarded, no more than a command needs.
+// private reports whether a mount shows nothing of the outside. For temporary
+// files, which are discarded, it may show what a command needs.
 func (m mount) private(device func(string) string) bool {
 	if m.fstype == "overlay" {
 		return m.point == "/tmp" || m.point == "/var/tmp"
@@ -63,9 +64,9 @@ func (m mount) private(device func(string) string) bool {
 	return (m.fstype == "tmpfs" || strings.HasPrefix(m.fstype, "fuse")) && device(m.point) != m.device
 }
 
-// parseRoot reads what find prints of links and files of the private root, a line
-// each: type, path, size and target. What lies below another mount of the same
-// device is no part of it: the decoys of the home are such.
+// parseRoot reads find's list of links and files of the private root, one per
+// line: type, path, size and target. Files below another mount of the same
+// device, such as the decoys of the home, are not part of it.
 func (v *view) parseRoot(list string) {
 	for line := range strings.Lines(list) {
 		f := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
@@ -82,14 +83,14 @@ func (v *view) parseRoot(list string) {
 	}
 }
 
-// bwrapArgs are bubblewrap's arguments for the same view. device says which
-// device holds a path outside ("" when there is none): a mount of that device
-// shows what is outside, any other is private. fd is the first descriptor that
-// is free for the texts, which it reads in order.
+// bwrapArgs are bubblewrap's arguments for the same view. device returns the
+// device of a path outside ("" if there is none): a mount of that device shows
+// the outside, any other is private. fd is the first free descriptor for the
+// texts, which bubblewrap reads in order.
 //
-// Where the two cannot be equal, bubblewrap has the easier part: it binds a
-// cache that Holdfast lays under an overlay, and it is spared the masks in
-// /proc beyond those that it makes by itself.
+// Where the two cannot be equal, bubblewrap has less to do: it binds a cache that
+// Holdfast mounts through an overlay, and it has no masks in /proc beyond its
+// own.
 func (v *view) bwrapArgs(workspace string, fd int, device func(string) string) []string {
 	args := []string{"--unshare-all", "--die-with-parent", "--new-session", "--hostname", "holdfast"}
 	mounts := slices.Clone(v.mounts)
@@ -133,7 +134,7 @@ func (v *view) bwrapArgs(workspace string, fd int, device func(string) string) [
 	return args
 }
 
-// under says whether p lies below dir, which is not below itself.
+// under reports whether p is below dir; dir is not below itself.
 func under(p, dir string) bool {
 	return strings.HasPrefix(path.Clean(p), dir+"/")
 }

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 )
 
-// workload is one thing that people do, and how often it is done here.
+// workload is a typical task, with the number of its rounds.
 type workload struct {
 	name    string
 	what    string // for the report
@@ -19,12 +19,12 @@ type workload struct {
 	rounds  int
 	prepare func(b *bench, dir string) error
 	reset   func(dir string) error // before each run, unmeasured; nil for nothing
-	check   func(dir string) error // after each run, that the work was done; nil for the output's length alone
+	check   func(dir string) error // after each run, that the work was done; nil: only the length of the output
 	goals   []goal
 }
 
-// workloads lists them with the small ones first. A goal includes the start and
-// the end of a run.
+// workloads lists them, the small ones first. A goal includes the start and the
+// end of a run.
 func (b *bench) workloads() []workload {
 	files, n := 20000, b.options.rounds
 	if b.options.quick {
@@ -64,9 +64,9 @@ func without(name string) func(string) error {
 }
 
 // aside moves what an earlier run made out of the way, until the bench ends. ext4
-// gives out no inode that was freed in the last minutes (recently_deleted in
-// fs/ext4/ialloc.c): where thousands of files are removed before each run, most of
-// what is measured is its search for others.
+// does not reuse inodes that were freed in the last minutes (recently_deleted in
+// fs/ext4/ialloc.c): if thousands of files were removed before each run, its
+// search for other inodes would dominate the measurement.
 func aside(name string) func(string) error {
 	return func(dir string) error {
 		to, err := os.MkdirTemp(filepath.Dir(dir), "aside-")
@@ -81,7 +81,7 @@ func aside(name string) func(string) error {
 	}
 }
 
-// has makes sure that a run left something.
+// has checks that a run left something.
 func has(name string) func(string) error {
 	return func(dir string) error {
 		if fi, err := os.Lstat(filepath.Join(dir, name)); err != nil {

@@ -1,5 +1,5 @@
 // Command holdfast runs AI coding agents, and everything they start, inside a
-// boundary that holds when the agent is hostile.
+// boundary that holds even if the agent is hostile.
 package main
 
 import (
@@ -9,9 +9,9 @@ import (
 	"holdfast.dev/holdfast/internal/cli"
 )
 
-// The first thread only waits. As root, threads that answer for what is inside take
-// the ids of the task; taken by the first thread, they are those of the process for
-// who looks at it, limits it or signals it (proc(5), prlimit(2), kill(2)).
+// The first thread only waits. As root, threads that act for the inside take the
+// task's IDs. In the first thread those would become the IDs of the process for
+// anyone who inspects, limits or signals it (proc(5), prlimit(2), kill(2)).
 func init() { runtime.LockOSThread() }
 
 func main() {
@@ -23,7 +23,7 @@ func main() {
 	os.Exit(<-status)
 }
 
-// deepen makes the stack of a goroutine large while there is nothing on it to copy.
+// deepen grows the stack of a goroutine while there is nothing on it to copy.
 //
 //go:noinline
 func deepen() (last byte) {

@@ -9,9 +9,9 @@ import (
 )
 
 // Exhausted returns what to do about an error that means that something is used up:
-// room on a disk, or what this user may have of processes, descriptors, memory or
-// bytes of a file. It returns "" for other errors. What is used up says nothing of
-// what the host can enforce, so nothing is to be accepted by name for it.
+// room on a disk, or what this user may have of processes, descriptors, memory or bytes
+// of a file. It returns "" for other errors. Exhaustion does not show what the host can
+// enforce, so no loss may be accepted by name because of it.
 func Exhausted(err error) string {
 	switch {
 	case errors.Is(err, syscall.ENOSPC) && strings.Contains(err.Error(), "into new namespaces"):

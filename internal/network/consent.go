@@ -18,18 +18,18 @@ import (
 	"holdfast.dev/holdfast/internal/policy"
 )
 
-// What waits for a human is held in the place where it would go on: a connection
-// that was accepted and of which nothing is read, a request of which the head was
-// read. Nothing of it has left, and nothing was asked upstream. It holds one of a
+// An attempt that waits for a human is held where it would continue: an accepted
+// connection of which nothing is read, or a request of which only the head was read.
+// Nothing of it has left, and nothing was requested upstream. It occupies one of a
 // bounded number of places, and ends with its client and with the run.
 
 // approvalOrigin is the origin of a permit that a human gave, where the ruling names no rule.
 const approvalOrigin = "approval"
 
-// goneTick is how often is looked whether the client of what is held is still there.
+// goneTick is how often a held attempt's client is checked for being still there.
 const goneTick = 100 * time.Millisecond
 
-// judgeMost is how often one attempt is judged, where the rules change under it.
+// judgeMost is how often one attempt is judged if the rules change meanwhile.
 const judgeMost = 4
 
 var (
@@ -37,25 +37,25 @@ var (
 	errCrowded = errors.New("too much waits for an answer already")
 )
 
-// wants says whether rules of consent can be about a kind.
+// wants reports whether rules of consent can be about a kind.
 func (e *Engine) wants(k event.Kind) bool {
 	return e.config.Gate != nil && (e.config.Wants == nil || e.config.Wants(k))
 }
 
-// asks says whether a human could be asked about a kind at this moment.
+// asks reports whether a human could be asked about a kind at this moment.
 func (e *Engine) asks(k event.Kind) bool {
 	return e.wants(k) && (e.config.Asks == nil || e.config.Asks(k))
 }
 
-// askable says of a name that no rule knows whether a human can be asked about it,
-// so that it is answered: it could be that of a host of the public network.
+// askable reports whether a human can be asked about a name that no rule knows, so that
+// it is answered: it could be the name of a host of the public network.
 func askable(name string) bool {
 	return strings.Contains(name, ".") && serviceOf(name) == ""
 }
 
-// judge says what the rules of consent say of an attempt. Where a human has to, it
-// waits for him, for as long as the client does. The process is looked for only if a
-// rule could be about the attempt: that costs more than all the rest.
+// judge applies the rules of consent to an attempt. If a human must decide, it waits
+// for the decision as long as the client does. The process is looked up only if a rule
+// could be about the attempt: that costs more than all the rest.
 func (e *Engine) judge(ctx context.Context, a event.Attempt) event.Ruling {
 	a.Cut = true
 	if e.config.MayConcern != nil && !e.config.MayConcern(a) {
@@ -180,7 +180,7 @@ type approvals struct {
 
 func (a *approvals) endWith(by event.Ruling) { a.once.Do(func() { a.end(by) }) }
 
-// over says whether one of them has ended, and ends then what it allowed.
+// over reports whether one of them has ended, and ends then what it allowed.
 func (a *approvals) over() error {
 	by := lapsed(a.rulings...)
 	if by == nil {
@@ -190,8 +190,8 @@ func (a *approvals) over() error {
 	return errLapsed
 }
 
-// approvalWriter asks before each piece whether it may still be sent: when a human has been
-// told that an approval is taken back, nothing that comes afterwards leaves.
+// approvalWriter checks before each write whether the data may still be sent: once a
+// human has been told that an approval is withdrawn, nothing more leaves.
 type approvalWriter struct {
 	io.Writer
 	over func() error
@@ -204,9 +204,9 @@ func (g approvalWriter) Write(p []byte) (int, error) {
 	return g.Writer.Write(p)
 }
 
-// lapsed returns the first ruling whose approval has ended; nil for none. Who is
-// about to send something asks at that moment: what ends it otherwise runs beside
-// it, and may come too late.
+// lapsed returns the first ruling whose approval has ended; nil for none. Senders call
+// it right before they send: what else ends the connection runs concurrently and may
+// come too late.
 func lapsed(rulings ...event.Ruling) *event.Ruling {
 	for _, r := range rulings {
 		select {
@@ -296,7 +296,7 @@ func grantedPermit(d Destination, r event.Ruling) Permit {
 // denialReason is why the rules of consent refuse something.
 func denialReason(r event.Ruling) string { return cmp.Or(r.Reason, "a rule of consent denies it") }
 
-// byConsent says which rule of consent refused, or asked. No flag would allow it.
+// byConsent names the rule of consent that refused, or asked. No flag would allow it.
 func byConsent(by event.Ruling) refusalOption {
 	return func(r *refused) { r.Rule, r.Flag, r.layer = by.Rule, "", event.LayerConsent }
 }
@@ -304,8 +304,8 @@ func byConsent(by event.Ruling) refusalOption {
 // hangupReporter is for connections that are no sockets of the kernel.
 type hangupReporter interface{ HungUp() bool }
 
-// hungUp says whether the client of a connection has gone, or said all it has to
-// say. Nothing is read.
+// hungUp reports whether the client of a connection has gone, or sent all it has to
+// send. Nothing is read.
 func hungUp(c net.Conn) bool {
 	if c == nil {
 		return false
@@ -317,8 +317,8 @@ func hungUp(c net.Conn) bool {
 	return socketHungUp(c)
 }
 
-// socketHungUp asks the kernel whether the peer has closed, without reading and
-// beside whoever reads.
+// socketHungUp asks the kernel whether the peer has closed, without reading and without
+// disturbing a concurrent reader.
 func socketHungUp(c net.Conn) bool {
 	s, ok := c.(syscall.Conn)
 	if !ok {

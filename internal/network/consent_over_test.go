@@ -28,7 +28,7 @@ func TestAConnectionEndsWithItsApproval(t *testing.T) {
 	for _, known := range []bool{false, true} {
 		for _, way := range waysIn {
 			if way.port != 22 {
-				continue // ends by itself
+				continue // ends without help
 			}
 			d := newTestGate(nil)
 			var rules []policy.HostRule

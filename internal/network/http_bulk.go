@@ -83,7 +83,7 @@ type wideConn struct {
 	client atomic.Pointer[gatherConn] // flushed when it waits
 }
 
-// newWideConn returns c where it is no connection of the kernel.
+// newWideConn returns c if it is not a connection of the kernel.
 func newWideConn(c net.Conn, s *steps) net.Conn {
 	t, ok := c.(*net.TCPConn)
 	if !ok {

@@ -13,8 +13,8 @@ import (
 	"holdfast.dev/holdfast/internal/testenv"
 )
 
-// TestALargeAnswerIsNotHeldBack: what upstream has said reaches the client while upstream
-// says nothing more.
+// TestALargeAnswerIsNotHeldBack: what upstream has sent reaches the client while
+// upstream sends nothing more.
 func TestALargeAnswerIsNotHeldBack(t *testing.T) {
 	pieces := []int{1, 1000, smallStep, 100_000, largeStep, 1<<20 + 7, 3}
 	all := 0

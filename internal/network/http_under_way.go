@@ -49,7 +49,7 @@ func (x *exchange) enter(r *http.Request) (*http.Request, *denial) {
 }
 
 // lapse ends a request under way whose approval has ended. One that is not yet under
-// way, and whose body was read to sign it, is refused by who read it.
+// way, and whose body was read to sign it, is refused by the code that read it.
 func (x *exchange) lapse(by event.Ruling) {
 	if x.cancel != nil && !x.whole.Load() {
 		x.engine.refuse(x.to, "the approval that allowed it has ended, and so has the request under way", forRequest(x.method, x.path), byConsent(by))
@@ -60,9 +60,8 @@ func (x *exchange) lapse(by event.Ruling) {
 // interimMost is how many interim answers a request may have before its answer.
 const interimMost = 100
 
-// watch looks at a request once more when its connection is there, which may have
-// taken long, and counts interim answers, which net/http does not where somebody
-// takes them.
+// watch checks a request again when its connection is there, which may have taken long,
+// and counts interim answers, because net/http does not if a callback takes them.
 func (x *exchange) watch() *httptrace.ClientTrace {
 	interim := 0
 	return &httptrace.ClientTrace{
@@ -129,8 +128,8 @@ func (e *Engine) endOutdated() {
 	}
 }
 
-// responseBody is the body of an answer. An end that comes because the request was
-// ended is none: upstream saw its connection close, and said all that was left.
+// responseBody is the body of an answer. An EOF after the request was cancelled does
+// not count as an end: upstream saw its connection close, and sent what was left.
 type responseBody struct {
 	io.ReadCloser
 	x    *exchange

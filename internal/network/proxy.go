@@ -146,8 +146,8 @@ func readProxyHead(c net.Conn, got []byte, max int) (head, rest []byte, err erro
 	}
 }
 
-// proxyHead is what the proxy door takes from a head. The rest of a request that
-// is forwarded is read again, by who forwards it.
+// proxyHead is what the proxy door takes from a head. The rest of a request that is
+// forwarded is read again, by the code that forwards it.
 type proxyHead struct {
 	target string // as it was sent
 	host   string // in normal form
@@ -235,8 +235,8 @@ func absoluteTarget(target string) (host string, port int, err error) {
 	return splitAuthority(authority, 80)
 }
 
-// splitAuthority takes host:port apart and normalises the host. standard is the
-// port where none is given; 0 means that there must be one.
+// splitAuthority splits host:port and normalises the host. standard is the port if none
+// is given; 0 means that there must be one.
 func splitAuthority(s string, standard int) (host string, port int, err error) {
 	if strings.ContainsAny(s, "@/\\?# ") {
 		return "", 0, contradiction("the host holds a character by which programs come to different hosts")

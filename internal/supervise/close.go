@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// CaughtUp returns when every call that was answered so far is recorded: a caller goes
-// on before its call is written down.
+// CaughtUp returns when every call that was answered so far is recorded: a caller
+// continues before its call is written down.
 func (s *Supervisor) CaughtUp() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

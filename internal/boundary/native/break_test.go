@@ -51,7 +51,7 @@ func scene(dir string) (boundary.Spec, error) {
 	}, nil
 }
 
-// program returns the launch program of spec on this machine.
+// programOf returns the launch program of spec on this machine.
 func programOf(t *testing.T, spec boundary.Spec) *program {
 	t.Helper()
 	l := &launch{backend: &Backend{}, spec: spec, omit: map[string]bool{}}
@@ -87,8 +87,7 @@ func stepIndex(t *testing.T, p *program, name string) int {
 	return i
 }
 
-// unfailing are steps whose calls have no way to fail, and without which nothing
-// goes on.
+// unfailing are steps whose calls cannot fail, and without which nothing continues.
 var unfailing = map[string]string{
 	"report first process":       "a write to a socket of ours: it fails when the supervisor is dead, and then nobody waits",
 	"kill inside":                "SIGKILL from the parent, who has the same or higher rights (kill(2))",
@@ -124,8 +123,8 @@ func TestEveryStepThatFails(t *testing.T) {
 			continue
 		}
 		must := o.judge != ignore && o.judge != fails && o.judge != jumpOn
-		// What fails before the supervisor was told that the command is
-		// complete has to come back as the error of Start.
+		// A failure before the supervisor knows that the command is complete must be
+		// returned as the error of Start.
 		before := n < supervise && (n < word || n >= enter) || n >= command && n < ready
 		err, mayRun := broken(t, spec, n)
 		if must && before && (err == nil || !strings.Contains(err.Error(), strings.TrimRight(o.name, "0123456789")) || !strings.Contains(err.Error(), "bad file descriptor")) {

@@ -11,8 +11,8 @@ import (
 	"holdfast.dev/holdfast/internal/boundary"
 )
 
-// terminal makes the command's own terminal in the boundary's own devpts, puts
-// its slave side on the standard descriptors that are to be one, and hands the
+// terminal makes the command's own terminal in the boundary's own devpts, puts its
+// slave side on those standard descriptors that must be a terminal, and hands the
 // master side out. Nothing of the user's terminal is ever inside.
 func (b *builder) terminal() {
 	b.call("new session", unix.SYS_SETSID, nil)

@@ -53,9 +53,9 @@ func (g group) remove() error {
 	return fmt.Errorf("removing control group %s: %w", g.dir, err)
 }
 
-// prepareGroups makes the control groups that this user may make. A limit for
-// which there is none is still kept a process (RLIMIT_DATA, and RLIMIT_NPROC,
-// which counts a user namespace) and by the watch.
+// prepareGroups makes the control groups that this user may make. A limit without a
+// group is still enforced per process (RLIMIT_DATA, and RLIMIT_NPROC, which counts a
+// user namespace) and by the watch.
 func (l *launch) prepareGroups() {
 	if l.omit["limits"] {
 		l.facts.rlimits = nil
@@ -230,8 +230,8 @@ const (
 // leastMemory is what processes inside keep at least.
 const leastMemory = 16 << 20
 
-// sumOf adds up a column of the lines of a file that begin with a key; 0 where there
-// is none.
+// sumOf adds up a column of the lines of a file that begin with a key; 0 if there are
+// none.
 func sumOf(path, key string, column int) (sum int64) {
 	raw, err := os.ReadFile(path)
 	if err != nil {
@@ -292,8 +292,8 @@ func (l *launch) join(p *process) {
 	}
 }
 
-// limit lets the first process go on when it is in its control groups. That it waits may
-// be heard before its number is: the janitor says that.
+// limit lets the first process continue once it is in its control groups. The report
+// that it waits may arrive before its pid, which the janitor reports.
 func (l *launch) limit(p *process) error {
 	if !l.waits || l.joined == nil {
 		return nil

@@ -30,7 +30,7 @@ type launch struct {
 	inner   [3]*os.File // ends of the standard descriptors that go in
 	outer   [3]*os.File // our ends
 	trees   []*os.File  // detached mounts that go in
-	sockets *os.File    // tells of the sockets of the inner network; nil where the kernel has none
+	sockets *os.File    // reports the sockets of the inner network; nil if the kernel lacks it
 	doors   boundary.Doors
 	arrived int          // doors that were handed out
 	started bool         // a process has taken over the control groups
@@ -38,7 +38,7 @@ type launch struct {
 	joined  func() error // waits until the first process is in its control groups
 }
 
-// release lets go of everything that the started process did not take over.
+// release frees everything that the started process did not take over.
 func (l *launch) release() {
 	for i := len(l.cleanup) - 1; i >= 0; i-- {
 		l.cleanup[i]()
@@ -55,7 +55,7 @@ func (l *launch) start(ctx context.Context) (_ *process, err error) {
 	if l.backend.tamper != nil {
 		l.backend.tamper(l.builder.program)
 	}
-	if ctx.Err() != nil { // later, another goroutine tells the janitor
+	if ctx.Err() != nil { // later, another goroutine signals the janitor
 		return nil, fmt.Errorf("starting the command: %w", context.Cause(ctx))
 	}
 	files, err := l.descriptors()
@@ -141,8 +141,8 @@ func (l *launch) descriptors() (files []*os.File, err error) {
 	return append(append(files, alive, held), l.trees...), nil
 }
 
-// standard makes the pipes of the standard descriptors. What is to be a terminal
-// is /dev/null until there is one.
+// standard makes the pipes of the standard descriptors. What will be a terminal is
+// /dev/null until there is one.
 func (l *launch) standard() error {
 	streams := []boundary.Stream{l.spec.In, l.spec.Out, l.spec.Err}
 	for i, s := range streams {
@@ -226,8 +226,8 @@ func receive(control *os.File) (message, error) {
 	}
 }
 
-// onlyFile takes the one descriptor that a message brings; more than one is none
-// of ours, and all are closed.
+// onlyFile returns the one descriptor that a message carries. A message with more is
+// not ours: all its descriptors are closed.
 func onlyFile(c *unix.SocketControlMessage) *os.File {
 	fds, err := unix.ParseUnixRights(c)
 	if err != nil {

@@ -51,9 +51,9 @@ func (b *builder) network() {
 	}
 }
 
-// handOutSockets gives the supervisor a netlink socket that tells of the sockets of this
-// network (sock_diag(7)): it may not enter the network itself. A kernel that has none
-// sends nothing.
+// handOutSockets gives the supervisor a netlink socket that reports the sockets of this
+// network (sock_diag(7)), because it may not enter the network itself. A kernel that
+// lacks it sends nothing.
 func (b *builder) handOutSockets() {
 	msg, fd := b.rights(b.words(msgSockets, 0, 0), 24)
 	b.call("table of sockets: netlink socket", unix.SYS_SOCKET,
@@ -131,8 +131,8 @@ func (b *builder) tun() {
 	b.doors++
 }
 
-// nameDoor is where names are asked for. Where every address is a local one, it
-// answers in the place of every name server.
+// nameDoor is where names are asked for. If every address is a local one, it answers
+// instead of every name server.
 func (b *builder) nameDoor() {
 	at := netip.AddrPortFrom(netip.MustParseAddr(boundary.NameServer), 53)
 	if b.spec.Network.Intercept && b.facts.rung != boundary.Closed && b.facts.rung != boundary.Tun {

@@ -16,8 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// differences settles a tree and words what is listed: kind, path, and what else
-// is told.
+// differences settles a tree and formats what is listed: kind, path, and what else is
+// reported.
 func differences(t testing.TB, s *Snapshot) []string {
 	t.Helper()
 	r, err := s.Settle(context.Background(), t.TempDir())
@@ -187,8 +187,8 @@ func TestDifferences(t *testing.T) {
 	}
 }
 
-// Without the names of the start, what is there is listed all the same, and it
-// is said that the list is not whole.
+// Without the names of the start, what is there is still listed, and the report says
+// that the list is incomplete.
 func TestDifferencesAfterSuddenDeath(t *testing.T) {
 	w := oldTree(t)
 	var b bytes.Buffer
@@ -260,8 +260,8 @@ func TestDifferencesOfDependencies(t *testing.T) {
 	}
 }
 
-// Of two directories with one number, as they are on two file systems, each is found
-// where it stands.
+// Of two directories with one inode number, as on two file systems, each is found at
+// its path.
 func TestDirectoriesAreFoundWhereTheyStand(t *testing.T) {
 	start := newNames()
 	start.add([]byte("q"), &dir{ino: 5}, &listing{}, 1)
@@ -276,8 +276,8 @@ func TestDirectoriesAreFoundWhereTheyStand(t *testing.T) {
 	}
 }
 
-// A directory is as it was if it stands where it stood and did not change since; its
-// number alone says too little.
+// A directory is unchanged if it is at the same path and did not change since; its
+// number alone proves too little.
 func TestDirectoriesThatDidNotChange(t *testing.T) {
 	w := tempRoot(t)
 	mkdir(t, w+"/d")
@@ -325,7 +325,7 @@ func TestDirectoriesThatDidNotChange(t *testing.T) {
 	}
 }
 
-// TestUnsureDifferences: it is said why a list may lack something.
+// TestUnsureDifferences: the report says why a list may be incomplete.
 func TestUnsureDifferences(t *testing.T) {
 	for want, l := range map[string]*endWalk{
 		"more than":             newEndWalk(newNames(), 0),

@@ -21,7 +21,7 @@ const maxDirs = 1 << 17
 // walkMemory is what a walk remembers of names; the zero value is nothing.
 type walkMemory struct {
 	names *names   // of a tree at the start
-	atEnd *endWalk // of what is not as it was
+	atEnd *endWalk // of what changed
 }
 
 // entries visits the entries of d, and remembers them if that is wanted.
@@ -133,8 +133,8 @@ func (n *names) index() {
 	}
 }
 
-// at returns the listing of the directory that stands at path and has the inode
-// ino: if it can be, the one that stood there.
+// at returns the listing of a directory with the inode ino, preferably the one that was
+// at path.
 func (n *names) at(path string, ino uint64) *listing {
 	all := n.byIno[ino]
 	for _, l := range all {
@@ -195,7 +195,7 @@ type endWalk struct {
 	many  bool
 	began int64
 
-	happened map[string]bool // directories by handle; nil where that is not known, and none is quiet
+	happened map[string]bool // directories by handle; nil if unknown, and then none is quiet
 
 	mu    sync.Mutex
 	dirs  []*changedDir
@@ -218,7 +218,7 @@ type changedDir struct {
 type changedFile struct {
 	dir, name string
 	st        unix.Statx_t
-	in        *listing // its directory at the start, if that is no changedDir
+	in        *listing // its directory at the start, if that is not a changedDir
 }
 
 func newEndWalk(start *names, began int64) *endWalk {

@@ -12,13 +12,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A directory is quiet if from the start to the end of a run the kernel told of nothing
-// that happened in it (fanotify(7)), and its identity and its change time are the same.
-// Settle passes over what is in it. The kernel tells of each name that is made, removed or
-// renamed and of each file that is written to or given another mode, owner or attribute, by
-// whichever mount. It does not tell of what is done to a file by another name in a directory
-// that is not watched. A file with several names makes its directory one that is looked
-// through, and where a name may have been added during the run, none is quiet: see NoLinks.
+// A directory is quiet if from the start to the end of a run the kernel reported no
+// event in it (fanotify(7)), and its identity and its change time are the same. Settle
+// skips its contents. The kernel reports each name that is made, removed or renamed and
+// each file that is written to or given another mode, owner or attribute, through any
+// mount. It does not report changes to a file by another name in a directory that is
+// not watched. Therefore a directory with a file that has several names is looked
+// through, and if a name may have been added during the run, no directory is quiet: see
+// NoLinks.
 
 const (
 	// unwatched is the number of directories that are walked before the first is watched: a
@@ -29,8 +30,8 @@ const (
 		unix.FAN_MODIFY | unix.FAN_CLOSE_WRITE | unix.FAN_ATTRIB | unix.FAN_ONDIR | unix.FAN_EVENT_ON_CHILD
 )
 
-// watchable are the file systems that tell of every change, because the kernel alone makes
-// them, and that keep change times and inode numbers.
+// watchable are the file systems that report every change, because only the kernel
+// makes them, and that keep change times and inode numbers.
 var watchable = []int64{unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC, unix.TMPFS_MAGIC}
 
 // watch is the kernel's list of the directories of a tree in which something happened.
@@ -134,7 +135,8 @@ func eachEvent(b []byte, f func(handle string)) bool {
 	const fixed, info = 24, 12 // bytes of an event; of its information before the handle
 	for len(b) >= fixed+info+8 {
 		size, mask, kind := int(binary.NativeEndian.Uint32(b)), binary.NativeEndian.Uint64(b[8:]), b[fixed]
-		// The second type is that of events of files, of which the group has the directory.
+		// The second type is that of file events, for which the group reports the
+		// directory.
 		if mask&unix.FAN_Q_OVERFLOW != 0 || kind != unix.FAN_EVENT_INFO_TYPE_DFID && kind != unix.FAN_EVENT_INFO_TYPE_FID {
 			return false
 		}

@@ -18,7 +18,7 @@ import (
 	"holdfast.dev/holdfast/internal/testenv"
 )
 
-// watched scans a tree of which every directory is watched.
+// watched scans a tree whose directories are all watched.
 func watched(t testing.TB, root string, more ...Option) *Snapshot {
 	t.Helper()
 	s := scanned(t, root, append([]Option{Remember(), func(s *scan) { s.names.watch.first = 0 }}, more...)...)
@@ -149,8 +149,8 @@ func TestNamesOfOneFileAreNotQuiet(t *testing.T) {
 	wantList(t, differences(t, s), []string{"modified src/deep/d.go"})
 }
 
-// Links are what the kernel does not tell of: where they were made and this is not known,
-// a change is missed.
+// The kernel does not report changes through links: if one was made and this is not
+// known, a change is missed.
 func TestWithoutNoLinksAChangeIsMissed(t *testing.T) {
 	w := oldTree(t)
 	s := watched(t, w)
@@ -231,7 +231,7 @@ func reportOf(t *testing.T, seed uint64, quiet bool) string {
 		out = append(out, fmt.Sprintf("%s %s %s %s %o %o", d.Kind, d.Path, d.From, d.Type, d.OldMode, d.Mode))
 	}
 	for _, f := range report.Flagged {
-		if f.Change != Changed || f.Rule != "node_modules" { // one that was made anew may have the same inode
+		if f.Change != Changed || f.Rule != "node_modules" { // a newly made one may have the same inode
 			out = append(out, fmt.Sprintf("%s %s %s", f.Change, f.Path, f.Rule))
 		}
 	}
@@ -243,7 +243,7 @@ func reportOf(t *testing.T, seed uint64, quiet bool) string {
 	return strings.ReplaceAll(strings.Join(out, "\n"), w, "")
 }
 
-// anyPath is a path of which the first names of the list are the likeliest part.
+// anyPath is a path; the first names of the list are the likeliest in it.
 func anyPath(r *rand.Rand) string {
 	names := []string{"a", "b", "c", ".git", "hooks", "HEAD", "objects", "refs", "node_modules", "Makefile", ".vscode", "CLAUDE.md", "package.json"}
 	p := ""

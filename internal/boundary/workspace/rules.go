@@ -197,7 +197,7 @@ type node struct {
 	exact map[string]*node
 	globs *globs // nil where no pattern has "*"
 	rule  *Rule  // the pattern that ends here
-	below *Rule  // a deny pattern that goes on from here
+	below *Rule  // a deny pattern that continues from here
 }
 
 // globs are the patterns with "*" of a node, in lists; the tables say which list, 0

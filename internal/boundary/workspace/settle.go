@@ -16,10 +16,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Settle looks at the tree again after everything inside has ended. What
-// appeared under a name of the deny tier is moved to stateDir/quarantine, which
-// must be outside every view. The error is about what could not be done; the
-// report holds what was done all the same.
+// Settle looks at the tree again after everything inside has ended. What appeared under
+// a name of the deny tier is moved to stateDir/quarantine, which must be outside every
+// view. The error is about what could not be done; the report still holds what was
+// done.
 func (s *Snapshot) Settle(ctx context.Context, stateDir string) (Report, error) {
 	if s.Budget == nil {
 		s.Budget = NewBudget()

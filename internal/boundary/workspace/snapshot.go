@@ -68,8 +68,8 @@ func (n *Name) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// Snapshot is what Scan found: what a backend must make read-only, and what
-// Settle needs to tell what is new.
+// Snapshot is what Scan found: what a backend must make read-only, and what Settle
+// needs to recognise what is new.
 type Snapshot struct {
 	Root     string   // of the workspace, absolute
 	Warnings []string // what could not be done, for the user
@@ -153,8 +153,8 @@ type tree struct {
 	// Staged are sums of what git's indexes have under names of the deny tier.
 	Staged []string `json:",omitempty"`
 
-	// States are sums of what operations of git under way said already that
-	// could do harm; see stateSum.
+	// States are sums of what git operations under way already said that could do harm;
+	// see stateSum.
 	States []string `json:",omitempty"`
 
 	// Blind are sums of what made git look away already, of 8 bytes each.

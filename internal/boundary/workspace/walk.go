@@ -176,7 +176,7 @@ type sub struct {
 	dep    *dep
 }
 
-// entry looks at one name, and appends it to subs if it is to be entered.
+// entry looks at one name, and appends it to subs if it will be entered.
 func (w *walker) entry(d *dir, e entry, subs *[]sub) error {
 	st := &w.st
 	if e.typ == unix.DT_UNKNOWN {

@@ -7,7 +7,7 @@ import (
 	"holdfast.dev/holdfast/internal/record/audit"
 )
 
-// Trust is how far a record is to be trusted.
+// Trust is how far a record can be trusted.
 type Trust struct {
 	Running  bool     `json:"running,omitempty"`
 	Record   string   `json:"record,omitempty"` // verdict of the verification; "" when there was none
@@ -17,8 +17,8 @@ type Trust struct {
 // shownProblems is how many problems of a record trust names.
 const shownProblems = 10
 
-// ReadVerified calls each with the events of a session's record, and says how far the
-// record is to be trusted by the keys and heads of this user: see audit.ReadVerified,
+// ReadVerified calls each with the events of a session's record, and returns how far
+// the record can be trusted by the keys and heads of this user: see audit.ReadVerified,
 // whose errors it returns.
 func (r Archive) ReadVerified(ctx context.Context, info audit.Info, each func(*audit.Record) error) (Trust, error) {
 	report, err := audit.ReadVerified(ctx, info.Path, audit.VerifyOptions{Session: r.Placed(info), Keys: r.Keys, Heads: r.Heads}, each)

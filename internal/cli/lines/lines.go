@@ -16,8 +16,8 @@ import (
 	"holdfast.dev/holdfast/internal/floor/text"
 )
 
-// Formatter shows events in one line each. It remembers which program has which
-// number, for only its execution says so.
+// Formatter shows events in one line each. It remembers which program has which number,
+// because only the event of its execution says so.
 type Formatter struct {
 	a       *command.App
 	tinted  bool // stdout shows colours: to ask a terminal for each line takes longer than the line
@@ -114,7 +114,7 @@ func (l *Formatter) Verdict(e event.Event) string {
 	}
 	switch kind {
 	case "record", "alert", "session":
-		return "-      " // it is no attempt
+		return "-      " // it is not an attempt
 	}
 	return l.tint(command.Yellow, "unknown")
 }
@@ -193,8 +193,8 @@ func (l *Formatter) process(exec uint64, pid int) string {
 }
 
 // startupNames are names that nearly every program looks for when it starts, by the
-// dynamic loader, libselinux or the runtime of Go, and that no ordinary view has.
-// They say nothing about the program, and stand last among what was refused.
+// dynamic loader, libselinux or the runtime of Go, and that no ordinary view has. They
+// reveal nothing about the program, and are listed last among the refusals.
 var startupNames = map[string]bool{
 	"/etc/ld.so.preload": true, "/etc/selinux/config": true, "/selinux": true, "/sys/fs/selinux": true,
 	"/sys/kernel/mm/transparent_hugepage/hpage_pmd_size": true,

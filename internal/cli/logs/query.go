@@ -217,7 +217,7 @@ func (s *search) show(r *audit.Record) error {
 	if s.limit > 0 && s.found >= s.limit {
 		return errEnough
 	}
-	// A pipe that nobody reads any more ends the search here.
+	// If the pipe has no reader any more, the search ends here.
 	_, err := s.out.Write(nil)
 	return err
 }

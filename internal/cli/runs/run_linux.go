@@ -135,8 +135,8 @@ func (a *app) streams() run.Streams {
 	return s
 }
 
-// asks says that something waits, where that cannot spoil what the command
-// draws: on a terminal in raw mode the command may have the whole screen.
+// asks reports that something waits, if that cannot spoil what the command draws: on a
+// terminal in raw mode the command may have the whole screen.
 func (a *app) asks(s run.Streams) func(id, what string) {
 	if s.InTerminal && s.ErrTerminal {
 		return nil

@@ -5,8 +5,8 @@ import (
 	"unicode"
 )
 
-// signs are the characters besides letters and digits that have no meaning in a
-// word of a shell (POSIX.1-2024, XCU 2.2).
+// signs are the characters other than letters and digits that have no meaning in a word
+// of a shell (POSIX.1-2024, XCU 2.2).
 const signs = "/.,_-+=:@%"
 
 // Quote returns s as one word of a POSIX shell (XCU 2.2.2, single quotes). A shell

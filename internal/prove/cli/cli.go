@@ -1,6 +1,6 @@
-// Package cli is what a person meets of holdfast-prove: its verbs, flags, texts
+// Package cli is the user interface of holdfast-prove: its verbs, flags, texts
 // and exit codes. It plays rows, worlds and agents with the packages beside it,
-// and knows holdfast, as any other sandbox, by its command line alone.
+// and knows holdfast, like any other sandbox, only by its command line.
 //
 // [Main] is the way in.
 package cli
@@ -13,7 +13,7 @@ import (
 	"holdfast.dev/holdfast/internal/floor/command"
 )
 
-// The exit codes of prove, which are those of a test runner.
+// The exit codes of prove are those of a test runner.
 const (
 	exitFound    = 1 // something escaped or was not seen; exposure: something of the level is handed over
 	exitUnplayed = 2 // nothing was proved
@@ -22,7 +22,7 @@ const (
 // byHoldfast is the name under which `holdfast prove` starts this program.
 const byHoldfast = "holdfast prove"
 
-// app is the world of a verb.
+// app is the environment of a verb.
 type app struct{ *command.App }
 
 // Main runs one command line, without the name of the program, and returns the
@@ -59,8 +59,8 @@ func Commands() (*cobra.Command, error) {
 	return newRoot(&app{world}), nil
 }
 
-// newRoot is the command of all verbs: those of prove, which are of Linux, and the
-// scripted model.
+// newRoot returns the command of all verbs: those of prove, which are for Linux,
+// and the scripted model.
 func newRoot(a *app) *cobra.Command {
 	root := newProveCommand(a)
 	root.Use = "holdfast-prove"

@@ -16,20 +16,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// outer is what everything that one command starts may use together. Rows bound
+// outer limits everything that one command starts, in total. Rows limit
 // themselves, far below this: it is for a payload or a launcher that does not.
 type outer struct {
 	processes int
-	memory    int64 // bytes that no other process has too
+	memory    int64 // bytes not shared with other processes
 	every     time.Duration
 }
 
 // mostOuter is several times what the greediest rows use (RES-001, RES-002), and
-// less than what makes a machine of today unusable.
+// less than what makes a current machine unusable.
 var mostOuter = outer{processes: 4096, memory: 3 << 30, every: 200 * time.Millisecond}
 
-// runWithin is cmd.Run for a launcher of w, which is ended with all that it has
-// started when that uses too much. excess says of what.
+// runWithin is cmd.Run for a launcher of w. If the launcher and its descendants
+// use too much, all are ended; excess is what they used too much of.
 func runWithin(cmd *exec.Cmd, w *World) (excess string, err error) {
 	if err := cmd.Start(); err != nil {
 		return "", err
@@ -45,7 +45,7 @@ func runWithin(cmd *exec.Cmd, w *World) (excess string, err error) {
 	return <-said, err
 }
 
-// watch looks at what root has started until stop is closed, and once more then, or
+// watch checks what root has started until stop is closed and once more then, or
 // until it was too much.
 func (l outer) watch(root int, world string, stop <-chan struct{}) string {
 	own := family{world: world, members: map[int]process{}, others: map[int]int64{}}
@@ -73,18 +73,18 @@ func (l outer) watch(root int, world string, stop <-chan struct{}) string {
 	return ""
 }
 
-// family are the processes that come from one, also those whose parents have
-// ended: whoever was seen once stays, and so do those in its group and session,
-// and those whose environment or directory is that of the world.
+// family are the descendants of one process, also those whose parents have ended:
+// a process once seen stays in it, and so do those in its group and session, and
+// those with an environment or directory of the world.
 type family struct {
 	world   string // in the path of everything of the world
-	since   int64  // when the first of them started, in ticks of the kernel's clock; 0 before that is known
+	since   int64  // when the first of them started, in clock ticks of the kernel; 0 until that is known
 	members map[int]process
-	others  map[int]int64 // process that was looked at to when it was started
+	others  map[int]int64 // checked processes: pid to start time
 }
 
-// find looks for the processes that come from root. Nothing that is older than root
-// can be one of them.
+// find finds the descendants of root. A process older than root cannot be one of
+// them.
 func (f *family) find(root int) {
 	if f.since == 0 {
 		p, ok := processOf(root)
@@ -102,7 +102,7 @@ func (f *family) find(root int) {
 		f.members[pid] = all[pid]
 	}
 	ours := func(pid int) bool { _, ok := f.members[pid]; return ok }
-	pids := slices.Sorted(maps.Keys(all)) // parents mostly before their children
+	pids := slices.Sorted(maps.Keys(all)) // mostly parents before children
 	for grown := true; grown; {
 		grown = false
 		for _, pid := range pids {
@@ -114,8 +114,8 @@ func (f *family) find(root int) {
 	}
 }
 
-// marked says of a process with another parent that it stands in the world or has
-// its home there. Each is looked at once.
+// marked reports whether a process with another parent works in the world or has
+// its home there. Each is checked once.
 func (f *family) marked(p process) bool {
 	if f.others[p.pid] == p.started {
 		return false
@@ -129,8 +129,8 @@ func (f *family) marked(p process) bool {
 	return err == nil && bytes.Contains(env, []byte(f.world)) && p.parent != os.Getpid()
 }
 
-// memory is what the family has, in bytes; it looks closely only where the rough
-// sum, in which what is shared counts for each, is more than most.
+// memory returns the memory of the family in bytes. It measures exactly only if
+// the rough sum, in which shared memory counts for each process, exceeds most.
 func (f *family) memory(most int64) int64 {
 	var rough, share int64
 	for _, p := range f.members {
@@ -145,8 +145,8 @@ func (f *family) memory(most int64) int64 {
 	return share
 }
 
-// end kills the family until none of it is left: what forks while it is counted is
-// found the next time, and what forks in a group of ours dies with the group.
+// end kills the family until none of it is left: what forks during one pass is
+// found in the next, and what forks in a group of ours dies with the group.
 func (f *family) end(root int) {
 	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); {
 		left := 0

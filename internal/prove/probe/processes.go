@@ -17,19 +17,19 @@ import (
 // process is a line of /proc/N/stat (proc(5)).
 type process struct {
 	pid, parent, group, session int
-	started                     int64 // in ticks of the kernel's clock; a number that is used again is another process
+	started                     int64 // in clock ticks of the kernel; with a reused number it is another process
 	resident                    int64 // bytes
 }
 
-// processTable remembers when processes started, so that a look at the machine reads
-// those alone that are new. The zero value is ready.
+// processTable remembers when processes started, so that a scan reads only new ones.
+// The zero value is ready.
 type processTable struct {
 	mu   sync.Mutex
 	seen map[int]processEntry
 }
 
-// processEntry is a process by what changes with it: its directory in /proc gets an
-// inode of its own, also when the number is used again.
+// processEntry identifies a process by its directory in /proc, which has a new
+// inode even if the number is reused.
 type processEntry struct {
 	inode   uint64
 	started int64
@@ -38,7 +38,7 @@ type processEntry struct {
 // started is the table of this machine.
 var started processTable
 
-// since are the processes that started at that tick or later.
+// since returns the processes that started at that tick or later.
 func (t *processTable) since(tick int64) map[int]process {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -62,7 +62,7 @@ func (t *processTable) since(tick int64) map[int]process {
 	return all
 }
 
-// processes are all that there are, with the inodes of their directories.
+// processes returns all processes with the inodes of their directories.
 func processes() map[int]uint64 {
 	dir, err := unix.Open("/proc", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -85,10 +85,10 @@ func processes() map[int]uint64 {
 	}
 }
 
-// statFields reads the fields of a process behind its name (proc_pid_stat(5)):
-// state, parent, group, session, the 19th the time of its start, the 21st its
-// resident pages. Package sys could do it, but a probe shares no code with what
-// it examines.
+// statFields reads the fields after the name of a process (proc_pid_stat(5)):
+// state, parent, group, session, the 19th its start time, the 21st its resident
+// pages. Package sys could do it, but a probe shares no code with what it
+// examines.
 func statFields(pid int) ([]string, error) {
 	fd, err := unix.Open("/proc/"+strconv.Itoa(pid)+"/stat", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -117,14 +117,14 @@ func processOf(pid int) (process, bool) {
 		started: int64(number(19)), resident: int64(number(21)) * int64(os.Getpagesize())}, true
 }
 
-// dead says that pid has ended, and at most waits to be asked how.
+// dead reports whether pid has ended; it may still be a zombie.
 func dead(pid int) bool {
 	f, err := statFields(pid)
 	return err != nil || f[0] == "Z" || f[0] == "X"
 }
 
-// share is what p has of its own and its part of what it has with others;
-// everything it has where the kernel does not tell.
+// share returns the private memory of p and its part of shared memory; all
+// resident memory if the kernel does not report it.
 func (p process) share() int64 {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", p.pid))
 	for line := range bytes.Lines(text) {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A look finds what started at that time or later, also what an earlier look has
+// A scan finds what started at that time or later, also what an earlier scan has
 // seen, and nothing that has ended.
 func TestProcessesSince(t *testing.T) {
 	sleep := exec.Command("sleep", "300")

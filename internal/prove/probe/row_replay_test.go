@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Unexecuted says which payloads of a row that a human was played after were not
-// executed by the program that each is for, or were although none is to.
+// Unexecuted returns the payloads of a row with a human drive that their program
+// did not execute, or that were executed although none should.
 func Unexecuted(res Result) (out []string) {
 	all, err := entries(true)
 	if err != nil {
@@ -17,7 +17,7 @@ func Unexecuted(res Result) (out []string) {
 	}
 	i := slices.IndexFunc(all, func(r rowData) bool { return r.ID == res.Row.ID })
 	if i < 0 {
-		return nil // the row that is played first is none of them
+		return nil // the smoke test is not among them
 	}
 	r := all[i]
 	if len(r.Drive) == 0 || r.Drive[0].Name != "go:human-starts" || strings.HasPrefix(r.ID, "GIT-14") {

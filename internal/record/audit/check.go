@@ -14,7 +14,7 @@ import (
 // part is what was found in a block of a log. Lines are counted from 0 in the
 // block until the parts are put together.
 type part struct {
-	scanned       // records are there where they are asked for
+	scanned       // with records only if they are asked for
 	head     link // of the first line
 	last     link // of the last line
 	session  string
@@ -23,7 +23,7 @@ type part struct {
 	sensors  map[string]*numbers
 	specials []special
 	ordinary int    // the last line with an event of another sensor than "record"; -1 for none
-	rest     []byte // what has no newline
+	rest     []byte // what follows the last newline
 	restAt   int64
 }
 
@@ -33,12 +33,12 @@ type link struct {
 	seq    uint64
 	offset int64
 	parsed bool
-	prev   [hashLen]byte // hash of the line before, as it says
+	prev   [hashLen]byte // hash of the line before, as this line says
 	hash   [hashLen]byte
 	before int64 // offset of the line before
 }
 
-// numbers are those of a sensor's events.
+// numbers are the numbers of one sensor's events.
 type numbers struct {
 	runs       []interval
 	unnumbered uint64
@@ -51,8 +51,8 @@ type special struct {
 	event      *event.Event // session.start, session.end, record.*
 }
 
-// checkBlock checks what can be checked of a block by itself, and keeps its events if
-// they are to be read.
+// checkBlock checks what a block alone can show, and keeps its events if they
+// are to be read.
 func checkBlock(b *block[part], keys note.Verifiers, read bool) error {
 	p := &b.result
 	*p = part{scanned: scanned{records: p.records[:0]}, ordinary: -1, sensors: map[string]*numbers{}}
@@ -81,7 +81,7 @@ type checker struct {
 	of     *numbers
 }
 
-// line takes a line, and what was wrong with its form.
+// line takes a line and the error of parsing it.
 func (c *checker) line(line []byte, at int64, err error) {
 	before := c.last
 	l := link{line: c.lines, offset: at, before: before.offset}
@@ -89,7 +89,7 @@ func (c *checker) line(line []byte, at int64, err error) {
 	hex.Encode(l.hash[:], sum[:])
 	if err != nil {
 		c.addBad(err, false)
-		l.seq = before.seq + 1 // it stands where that one should
+		l.seq = before.seq + 1 // it has the place of that number
 		if c.lines == 0 {
 			l.seq = 0
 		}
@@ -196,7 +196,7 @@ func (c *checker) event(l link) {
 	}
 }
 
-// add puts the numbers of the events that follow behind the others.
+// add appends the numbers of the events that follow.
 func (s *numbers) add(i interval) {
 	if last := len(s.runs) - 1; last >= 0 && s.runs[last].to+1 == i.from {
 		s.runs[last].to = i.to

@@ -7,8 +7,8 @@ import (
 	"holdfast.dev/holdfast/internal/floor/event"
 )
 
-// Decoder decodes records, one after the other, into one event. It is for logs of a
-// million records, whose texts come again and again. It is for one goroutine.
+// Decoder decodes records, one after the other, into one event. It is for logs
+// of a million records, whose texts repeat. It is for one goroutine.
 type Decoder struct {
 	Event  event.Event // the record that was decoded last; Detail and Argv change with the next
 	texts  texts
@@ -32,13 +32,13 @@ func (d *Decoder) Decode(r *Record) error {
 	return r.decodeInto(&d.Event, same)
 }
 
-// texts keeps a text of each hash, so that few are made twice.
+// texts keeps one text per hash, so that few are made twice.
 type texts struct {
 	seed maphash.Seed
 	by   [4096]string
 }
 
-// longestKept is how long a text is that is kept, in bytes: longer ones seldom come again.
+// longestKept is the length limit of kept texts, in bytes: longer ones seldom repeat.
 const longestKept = 256
 
 func (t *texts) of(b []byte) string {

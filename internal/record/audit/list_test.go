@@ -171,7 +171,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// What stands in the place of a log and is no file is not listed: it is missed.
+// A link or directory in place of a log is not listed: the log counts as lost.
 func TestLinkIsNoLog(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "log")
 	old(t, dir, 2, 0)
@@ -215,7 +215,7 @@ func TestRemove(t *testing.T) {
 	if lost, err := Lost(dir, ""); err != nil || len(lost) != 0 {
 		t.Errorf("lost: %q, %v", lost, err)
 	}
-	old(t, dir, 1, 0) // again, and of this one no head was kept
+	old(t, dir, 1, 0) // again, and this one has no head
 	if err := errors.Join(os.Remove(filepath.Join(heads, "20200000-x"+headSuffix)), Remove(infos[0], heads)); err != nil {
 		t.Error(err)
 	}

@@ -2,7 +2,7 @@ package audit
 
 import "encoding/binary"
 
-// The members of a line, in the order in which they stand.
+// The members of a line, in their order.
 const (
 	mTime = iota
 	mSession
@@ -35,12 +35,12 @@ var memberNames = [members]string{
 	"process", "pid", "exec", "parent", "parent_exec", "executable", "sha256", "cwd", "argv", "detail", "raw",
 }
 
-// inProcess reports whether member m stands in the object "process".
+// inProcess reports whether member m is in the object "process".
 func inProcess(m int) bool { return mProcess < m && m < mDetail }
 
 // memberAfter reads the name of a member with its colon and returns the member, which
-// is after last and in the same object; -1 where there is none. Members have one order,
-// so that it is seldom far. Names are compared by their first eight bytes, and on.
+// is after last and in the same object; -1 if there is none. Members have one order,
+// so it is seldom far. Names are compared by their first eight bytes, then the rest.
 func (p *parser) memberAfter(last int, process bool) int {
 	var padded [8]byte
 	rest := p.b[p.at:]
@@ -60,7 +60,7 @@ func (p *parser) memberAfter(last int, process bool) int {
 	return -1
 }
 
-// memberKeys are the names of members as they stand in a line.
+// memberKeys are the names of members as they are in a line.
 var memberKeys = func() (keys [members]struct {
 	text        string // with quotes and colon
 	begin, mask uint64 // of its first eight bytes, little-endian
@@ -77,8 +77,8 @@ var memberKeys = func() (keys [members]struct {
 	return keys
 }()
 
-// name reads the name of a member with its colon. It is not consumed when it
-// is not one, so that an error names its place.
+// name reads the name of a member with its colon. If there is none, nothing is
+// consumed, so that an error names its place.
 func (p *parser) name() []byte {
 	if p.err != nil || p.at >= len(p.b) || p.b[p.at] != '"' {
 		return nil

@@ -13,8 +13,8 @@ import (
 	"unicode/utf8"
 )
 
-// span is where a value stands in a line: a string without its quotes, an
-// object or list with its brackets. to is 0 when there is none.
+// span is the place of a value in a line: a string without its quotes, an
+// object or list with its brackets. to is 0 if there is none.
 type span struct {
 	from, to int32
 	escaped  bool // the string has an escape
@@ -35,8 +35,8 @@ func (e *errForm) Error() string {
 	return fmt.Sprintf("byte %d of the line: %s", e.at, e.what)
 }
 
-// parser reads a line and accepts the canonical spelling alone, so that two
-// lines that mean the same are the same bytes.
+// parser reads a line and accepts only the canonical spelling, so that two
+// lines with the same meaning are the same bytes.
 type parser struct {
 	b   []byte
 	at  int
@@ -88,8 +88,8 @@ func (p *parser) expect(s string) {
 	p.at += len(s)
 }
 
-// ends reads a comma, or the bracket that closes an object or list, and reports
-// whether it was that.
+// ends reads a comma, or the closing bracket of an object or list, and reports
+// whether it was the bracket.
 func (p *parser) ends(bracket byte) bool {
 	if p.err == nil && p.at < len(p.b) {
 		switch p.b[p.at] {
@@ -135,9 +135,9 @@ func (p *parser) hash() {
 	p.fail("here should stand a SHA-256 in 64 lower-case hexadecimal digits")
 }
 
-// areHex reports whether all bytes are lower-case hexadecimal digits. It looks at eight
-// at once: a sum has its highest bit set from a character on, which is an end of
-// '0' to '9' or 'a' to 'f'.
+// areHex reports whether all bytes are lower-case hexadecimal digits. It looks
+// at eight at once: each sum has its highest bit set from one character on, a
+// bound of '0' to '9' or 'a' to 'f'.
 func areHex(digits []byte) bool {
 	const ones, high = 0x0101010101010101, 0x8080808080808080
 	good := uint64(high)
@@ -162,7 +162,7 @@ func (p *parser) nonEmptyString() span {
 	return s
 }
 
-// readString reads a string in the one spelling that AppendString has for it.
+// readString reads a string in the only spelling that AppendString writes.
 func (p *parser) readString() span {
 	if p.at >= len(p.b) || p.b[p.at] != '"' {
 		p.fail("here should stand a string")
@@ -171,7 +171,7 @@ func (p *parser) readString() span {
 	p.at++
 	s := span{from: int32(p.at)}
 	b, i := p.b, skipPlain(p.b, p.at)
-	if i < len(b) && b[i] == '"' && p.err == nil { // most
+	if i < len(b) && b[i] == '"' && p.err == nil { // the usual case
 		s.to = int32(i)
 		p.at = i + 1
 		return s
@@ -201,10 +201,9 @@ func (p *parser) readString() span {
 	return span{}
 }
 
-// skipPlain is the place of the first byte from i that does not stand for itself
-// in a string. It looks at eight bytes at once: those below a space, from 0x80,
-// or equal to a quote or a backslash get their highest bit set in special, and
-// the lowest such bit is exact.
+// skipPlain returns the index of the first byte from i that is not plain. It looks
+// at eight bytes at once: those below a space, from 0x80, or equal to a quote or a
+// backslash get their highest bit set in special, and the lowest such bit is exact.
 func skipPlain(b []byte, i int) int {
 	const ones, high = 0x0101010101010101, 0x8080808080808080
 	for ; i+8 <= len(b); i += 8 {
@@ -246,7 +245,7 @@ func (p *parser) event() {
 	p.raws()
 }
 
-// members reads those of the line, or of "process", after member last.
+// members reads the members of the line, or of "process", after member last.
 func (p *parser) members(last int, process bool) {
 	for p.err == nil {
 		if last = p.memberAfter(last, process); last < 0 {
@@ -329,7 +328,7 @@ func (p *parser) pairs() {
 }
 
 // raws checks that each member of "raw" holds bytes that are not UTF-8, and
-// that the string of that name is what is left of them.
+// that the string of that name is their form in JSON.
 func (p *parser) raws() {
 	if p.err != nil || p.r.at[mRaw].to == 0 {
 		return

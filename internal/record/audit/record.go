@@ -10,9 +10,8 @@ import (
 	"holdfast.dev/holdfast/internal/floor/event"
 )
 
-// Record is a line of a log that was found to be in canonical form. Its fields
-// are decoded when they are asked for. It is valid only until the function that
-// got it returns.
+// Record is a line of a log in canonical form. Its fields are decoded on
+// demand. It is valid only until the function that got it returns.
 type Record struct {
 	line       []byte // without the newline
 	seq, n     uint64
@@ -21,20 +20,19 @@ type Record struct {
 	checkpoint span // the signed note; to is 0 when the line is an event
 	at         [members]span
 
-	words map[string]any // that were decoded from the same block; nil for a line that is in none
+	words map[string]any // decoded from the same block; nil for a line outside any block
 	texts *texts         // of the decoder; nil for none
 }
 
-// Raw is the line as it stands in the log, without its newline.
+// Raw is the line as it is in the log, without its newline.
 func (r *Record) Raw() []byte { return r.line }
 
 // Seq is the record's place in the log, from 1.
 func (r *Record) Seq() uint64 { return r.seq }
 
-// Field decodes one field, by the names that conditions use: a string, an int,
-// a time.Time, a []string for "argv", a map[string]string for "detail". It
-// reports false for one that the record does not have, but for the verdict,
-// which is then "unknown".
+// Field decodes one field, by its name in conditions: a string, an int, a time.Time,
+// a []string for "argv", a map[string]string for "detail". It reports false for a
+// field that the record does not have, except the verdict, which is then "unknown".
 func (r *Record) Field(name string) (any, bool) {
 	if name == "seq" {
 		return int(r.seq), true
@@ -64,7 +62,7 @@ func (r *Record) Field(name string) (any, bool) {
 	return r.string(m), true
 }
 
-// word is a string that many records of a log have: one is kept for all of a block.
+// word is a string that many records of a log share: one copy is kept for a block.
 func (r *Record) word(m int) any {
 	if r.words == nil || r.at[mRaw].to != 0 || r.at[m].escaped {
 		return r.string(m)
@@ -78,7 +76,7 @@ func (r *Record) word(m int) any {
 	return w
 }
 
-// IsAction reports whether the action of a record is one of some.
+// IsAction reports whether the record has one of some actions.
 func (r *Record) IsAction(some ...string) bool {
 	return slices.ContainsFunc(some, func(a string) bool { return string(r.value(mAction)) == a })
 }
@@ -90,8 +88,8 @@ func (r *Record) Event() (event.Event, error) {
 	return e, err
 }
 
-// decodeInto decodes the whole record; the details of e are those of the record already
-// if they are the same as of the one before, and else none.
+// decodeInto decodes the whole record. If sameDetail is set, e already has its
+// details, which are those of the record before; else the details of e are empty.
 func (r *Record) decodeInto(e *event.Event, sameDetail bool) error {
 	if r.checkpoint.to != 0 {
 		return errNoEvent
@@ -127,8 +125,8 @@ func (r *Record) number(m int) (n uint64) {
 	return n
 }
 
-// string is one of the record, with the bytes that it had where JSON could not hold
-// them.
+// string is a string of the record, with its original bytes where JSON could
+// not hold them.
 func (r *Record) string(m int) string {
 	if r.at[m].to == 0 {
 		return ""
@@ -136,7 +134,7 @@ func (r *Record) string(m int) string {
 	return r.exact("", memberNames[m], r.at[m])
 }
 
-// again is a string that is often that of the record before.
+// again is a string that often equals that of the record before.
 func (r *Record) again(m int, before string) string {
 	if !r.at[m].escaped && r.at[mRaw].to == 0 && string(r.value(m)) == before {
 		return before
@@ -155,14 +153,14 @@ func (r *Record) decode(s span) string {
 	return string(r.line[s.from:s.to])
 }
 
-// unquote is apart from decode, which allocates nothing else.
+// unquote is separate from decode, which allocates nothing else.
 func unquote(quoted []byte) (value string) {
 	json.Unmarshal(quoted, &value) // the parser accepted it
 	return value
 }
 
-// exact is the string at s, with the bytes that it had where "raw" has them under its
-// name, which is in two parts.
+// exact is the string at s, with its original bytes if "raw" has them under its
+// name, prefix+name.
 func (r *Record) exact(prefix, name string, s span) (value string) {
 	found := false
 	if r.at[mRaw].to != 0 {
@@ -180,7 +178,7 @@ func (r *Record) exact(prefix, name string, s span) (value string) {
 	return value
 }
 
-// argv appends to a list; nil where there are none.
+// argv appends the arguments to a list; nil if there are none.
 func (r *Record) argv(argv []string) []string {
 	if r.at[mArgv].to == 0 {
 		return argv
@@ -191,7 +189,7 @@ func (r *Record) argv(argv []string) []string {
 	return argv
 }
 
-// detail adds to a map, which is made where there is none.
+// detail adds the details to a map, which is made if there is none.
 func (r *Record) detail(d map[string]string) map[string]string {
 	if r.at[mDetail].to == 0 {
 		return d

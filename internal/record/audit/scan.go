@@ -7,13 +7,13 @@ import (
 	"slices"
 )
 
-// DamageError is the error for lines of a log that are no records. All other lines were
-// read.
+// DamageError is the error for lines of a log that are not records. All other
+// lines were read.
 type DamageError struct {
 	Lines int   // how many
 	Line  int   // the first of them, from 1
 	Err   error // what is wrong with it
-	Torn  bool  // it is the last line, without its end: its writer was interrupted
+	Torn  bool  // it is the last line and incomplete: its writer was interrupted
 }
 
 func (e *DamageError) Error() string {
@@ -29,34 +29,34 @@ func (e *DamageError) Unwrap() error { return e.Err }
 type scanned struct {
 	records []Record // that match
 	lines   int      // that end
-	bad     int      // lines that are no records
+	bad     int      // lines that are not records
 	first   int      // the first of them, from 0
 	err     error    // what is wrong with it
 	torn    bool     // it has no newline
 }
 
-// next is a place for a record behind those that match.
+// next returns a place for a record after the matching ones.
 func (s *scanned) next() *Record {
 	s.records = slices.Grow(s.records, 1)
 	return &s.records[:len(s.records)+1][len(s.records)]
 }
 
-// keep makes the record at next one of those that match.
+// keep adds the record at next to the matching ones.
 func (s *scanned) keep() { s.records = s.records[:len(s.records)+1] }
 
-// addBad notes that the line after the lines until now is no record.
+// addBad notes that the next line is not a record.
 func (s *scanned) addBad(err error, torn bool) {
 	if s.bad++; s.bad == 1 {
 		s.first, s.err, s.torn = s.lines, err, torn
 	}
 }
 
-// addTorn notes a line without its end.
+// addTorn notes an incomplete line.
 func (s *scanned) addTorn(line []byte) {
 	s.addBad(&errForm{len(line), "the line has no end"}, true)
 }
 
-// reader gives out what was found in blocks.
+// reader passes on what was found in blocks.
 type reader struct {
 	each   func(*Record) error
 	lines  int
@@ -78,8 +78,8 @@ func (r *reader) take(s *scanned) error {
 	return nil
 }
 
-// finish returns a *DamageError where lines were no records. In a log that is open, a
-// line may be on its way to the file.
+// finish returns a *DamageError if lines were not records. In an open log, a
+// line may still be being written.
 func (r *reader) finish(open bool) error {
 	if r.damage.Lines > 0 && !(open && r.damage.Torn) {
 		return &r.damage
@@ -87,11 +87,10 @@ func (r *reader) finish(open bool) error {
 	return nil
 }
 
-// Scan reads the events of a log: it asks match for each, from several
-// goroutines at once (workers of them), and calls each with those that match,
-// in order and one after the other. A nil match is one that always does. It
-// stops at the first error of theirs, or of ctx. Lines that are no records are
-// passed over; a *DamageError says so at the end.
+// Scan reads the events of a log: it calls match for each, from several goroutines at
+// once (workers of them), and calls each with those that match, in order and one by
+// one. A nil match always matches. It stops at the first error of either, or of ctx.
+// Lines that are not records are skipped; a *DamageError at the end reports them.
 //
 // What a log says may be false unless it was verified: see ReadVerified.
 func Scan(ctx context.Context, path string, workers int, match func(*Record) (bool, error), each func(*Record) error) error {

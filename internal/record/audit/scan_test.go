@@ -18,7 +18,7 @@ import (
 	"holdfast.dev/holdfast/internal/floor/event"
 )
 
-// TestScan: what matches is given out in order, however many look for it.
+// TestScan: matching events come in order, however many goroutines look for them.
 func TestScan(t *testing.T) {
 	path := huge(t, 20_000)
 	for _, workers := range []int{0, 1, 3, 16} {
@@ -93,7 +93,7 @@ func TestFields(t *testing.T) {
 	}
 }
 
-// TestDamage: lines that are no records do not hide those that are.
+// TestDamage: lines that are not records do not hide those that are.
 func TestDamage(t *testing.T) {
 	path := sample(t)
 	all := lines(read(t, path))
@@ -123,7 +123,7 @@ func TestDamage(t *testing.T) {
 	verified(t, path).want(t, Tampered, "(line 3, byte ")
 }
 
-// TestFollow: events are given out while they come, and the end is noticed.
+// TestFollow: events are passed on as they come, and the end is noticed.
 func TestFollow(t *testing.T) {
 	l := create(t, Options{})
 	got := make(chan event.Event, 100)
@@ -166,7 +166,7 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// TestMemory: neither writing nor reading a long log takes memory by its length.
+// TestMemory: the memory for writing or reading a log does not grow with its length.
 func TestMemory(t *testing.T) {
 	const n = 100_000 // some 45 MB
 	base := heap()
@@ -198,7 +198,7 @@ func TestMemory(t *testing.T) {
 	t.Logf("%d KiB more at %d records, of %s", (peak-min(base, peak))>>10, n, filepath.Base(l.Path()))
 }
 
-// heap is what is reachable.
+// heap returns how many bytes are reachable.
 func heap() uint64 {
 	runtime.GC()
 	var m runtime.MemStats
@@ -206,7 +206,7 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// TestDecoder: what is decoded into one event, one after the other, is what each is.
+// TestDecoder: each of many events decoded into one event, one after the other, is right.
 func TestDecoder(t *testing.T) {
 	d := NewDecoder()
 	err := Scan(context.Background(), sample(t), 2, nil, func(r *Record) error {

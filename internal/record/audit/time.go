@@ -9,7 +9,7 @@ func appendTime(b []byte, t time.Time) []byte {
 }
 
 // parseTime reads what appendTime writes and nothing else. Package time accepts other
-// spellings: to write its answer again and compare takes several times as long.
+// spellings, and formatting its result to compare it takes several times as long.
 func parseTime(v []byte) (t time.Time, ok bool) {
 	const whole = "2006-01-02T15:04:05"
 	if len(v) <= len(whole) || v[4] != '-' || v[7] != '-' || v[10] != 'T' || v[13] != ':' || v[16] != ':' || v[len(v)-1] != 'Z' {
@@ -29,7 +29,7 @@ func parseTime(v []byte) (t time.Time, ok bool) {
 	return time.Unix(int64(86400*days+3600*hour+60*minute+second), int64(nanosecond)).UTC(), true
 }
 
-// twoDigits is the number that v begins with; 10,000 when that is not two digits.
+// twoDigits is the number that v begins with; 10,000 if those are not two digits.
 func twoDigits(v []byte) int {
 	tens, ones := v[0]-'0', v[1]-'0'
 	if tens > 9 || ones > 9 {
@@ -60,7 +60,7 @@ func parseFraction(v []byte) (n int, ok bool) {
 	return n, true
 }
 
-// daysOf is how many days a month of 1 to 12 has.
+// daysOf is how many days a month from 1 to 12 has.
 func daysOf(year, month int) int {
 	switch month {
 	case 2:

@@ -2,8 +2,7 @@ package audit
 
 import "strconv"
 
-// each calls f with every string of the record that may be in "raw", by the name
-// that it has there.
+// each calls f with every string of the record that may be in "raw", by its name there.
 func (r *Record) each(f func(name string, s span)) {
 	for _, m := range [...]int{mSession, mSensor, mAction, mObject, mResolved, mLayer, mRule, mError, mExecutable, mSHA256, mCwd} {
 		if r.at[m].to != 0 {
@@ -48,7 +47,7 @@ func (r *Record) pairs(m int, f func(key string, s span) bool) {
 	}
 }
 
-// stringAt is the string whose quote stands at from.
+// stringAt is the string whose opening quote is at from.
 func (r *Record) stringAt(from int32) span {
 	s := span{from: from + 1}
 	for i := s.from; ; i++ {

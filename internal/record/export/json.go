@@ -12,18 +12,18 @@ import (
 	"holdfast.dev/holdfast/internal/record/audit"
 )
 
-// object is a JSON object in the making. It is written with its keys sorted, no
-// spaces and the escapes of RFC 8785 (JCS), so that the bytes of an object are
-// its canonical form and a hash of them can be computed again by anyone.
+// object is a JSON object under construction. It is written with sorted keys,
+// no spaces and the escapes of RFC 8785 (JCS), so that its bytes are its
+// canonical form and anyone can compute their hash again.
 type object struct{ fields []field }
 
-// objects are those of an event, of which the next event makes its own.
+// objects are the objects of one event, which the next event reuses.
 type objects struct {
 	all  []*object
 	used int
 }
 
-// next is an empty object.
+// next returns an empty object.
 func (o *objects) next() *object {
 	if o.used == len(o.all) {
 		o.all = append(o.all, &object{})
@@ -140,7 +140,7 @@ func appendString(b []byte, s string) []byte {
 	return b
 }
 
-// safeKey is a key of ours that two different ones never share.
+// safeKey makes a key printable; two different keys stay different.
 func safeKey(key string) string {
 	if utf8.ValidString(key) && !strings.HasPrefix(key, `"`) {
 		return key
@@ -148,7 +148,7 @@ func safeKey(key string) string {
 	return strconv.QuoteToASCII(key)
 }
 
-// rawBytes is the bytes of a string that is no UTF-8, as base64; "" for others.
+// rawBytes is the bytes of a string that is not UTF-8, as base64; "" for others.
 func rawBytes(s string) string {
 	if utf8.ValidString(s) {
 		return ""

@@ -14,7 +14,7 @@ import (
 // ocsfVersion is the version of the schema that is written.
 const ocsfVersion = "1.9.0"
 
-// ocsf writes an event a line. Each line is canonical (RFC 8785) and has a
+// ocsf writes one event per line. Each line is canonical (RFC 8785) and has a
 // fingerprint of itself and of the line before it, so that the export is a chain
 // of its own; raw_data_hash leads back to the record, whose chain is signed.
 type ocsf struct {
@@ -23,13 +23,13 @@ type ocsf struct {
 	err     error // the first that happened
 
 	line    []byte
-	mapped  []string // keys of Detail that stand under a name of OCSF
+	mapped  []string // keys of Detail that have a name in OCSF
 	known   programs
 	objects objects
 	last    link
 }
 
-// link is what the next event says of the one before it.
+// link is what the next event says about the one before it.
 type link struct {
 	uid         string
 	typeUID     int64
@@ -63,7 +63,7 @@ func (x *ocsf) WriteRecord(e event.Event, line []byte) error {
 
 func (x *ocsf) Close() error { return x.err }
 
-// event makes the whole of an event but its fingerprint, which attestation is to get.
+// event makes the whole of an event except its fingerprint, which goes into attestation.
 func (x *ocsf) event(e event.Event, line []byte, attestation *object) (*object, link) {
 	a := actionOf(e)
 	activity, name := activityOf(a, e)
@@ -142,7 +142,7 @@ func (x *ocsf) product() *object {
 	return x.objects.next().str("name", "Holdfast").str("vendor_name", "Holdfast").str("version", x.options.Version)
 }
 
-// device is the machine that the record is of.
+// device is the recorded machine.
 func (x *ocsf) device(e event.Event) *object {
 	name := x.known.host
 	if e.Detail["host"] == name && name != "" {
@@ -152,7 +152,7 @@ func (x *ocsf) device(e event.Event) *object {
 		obj("os", x.objects.next().str("name", "Linux").num("type_id", 200).str("type", "Linux"))
 }
 
-// fingerprint is a SHA-256 in hex; jcs says that it is of an event's canonical
+// fingerprint is a SHA-256 in hex; jcs means that it is of an event's canonical
 // form and not of bytes as they are.
 func (x *ocsf) fingerprint(hash string, jcs bool) *object {
 	o := x.objects.next().num("algorithm_id", 3).str("algorithm", "SHA-256").
@@ -163,7 +163,7 @@ func (x *ocsf) fingerprint(hash string, jcs bool) *object {
 	return o
 }
 
-// decision sets what was decided, by which rule, and what came of it.
+// decision sets what was decided, by which rule, and the outcome.
 func (x *ocsf) decision(o *object, a *action, e event.Event) {
 	switch e.Verdict {
 	case event.Allowed:

@@ -7,7 +7,7 @@ import (
 	"holdfast.dev/holdfast/internal/floor/event"
 )
 
-// titles are those of findings that no rule raised.
+// titles are the titles of findings without a rule.
 var titles = map[string]string{
 	event.CredentialAlert: "Placeholder of a credential where it may not stand",
 	event.HoneyRead:       "Honeytoken opened",
@@ -48,7 +48,7 @@ func (x *ocsf) finding(o *object, e event.Event) {
 	}
 }
 
-// attacks are the techniques of MITRE ATT&CK in a list with commas or spaces.
+// attacks are the techniques of MITRE ATT&CK in a list separated by commas or spaces.
 func (x *ocsf) attacks(ids string) []*object {
 	var all []*object
 	for _, id := range strings.FieldsFunc(ids, func(r rune) bool { return r == ',' || r == ' ' }) {

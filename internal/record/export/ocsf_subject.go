@@ -12,8 +12,7 @@ import (
 	floortext "holdfast.dev/holdfast/internal/floor/text"
 )
 
-// subject sets who did it, and what it was done to, in the attributes of the
-// event's class.
+// subject sets the actor and the target, in the attributes of the event's class.
 func (x *ocsf) subject(o *object, a *action, e event.Event) {
 	switch a.class {
 	case fileActivity:
@@ -49,7 +48,7 @@ func (x *ocsf) subject(o *object, a *action, e event.Event) {
 	o.obj("actor", x.actor(e))
 }
 
-// actor is the process that did it, or Holdfast itself.
+// actor is the acting process, or Holdfast itself.
 func (x *ocsf) actor(e event.Event) *object {
 	if p := x.process(e, true); p != nil {
 		return x.objects.next().obj("process", p)
@@ -60,8 +59,8 @@ func (x *ocsf) actor(e event.Event) *object {
 // isKnown reports whether a process has a number of any kind.
 func isKnown(p event.Process) bool { return p.PID != 0 || p.Exec != 0 }
 
-// process is who asked; nil when that is not known. Its parent is left out where
-// the parent stands in the event by itself.
+// process is the acting process; nil if it is not known. Its parent is left out
+// if the event itself has the parent.
 func (x *ocsf) process(e event.Event, parent bool) *object {
 	if !isKnown(e.Process) {
 		return nil
@@ -115,8 +114,8 @@ func execUID(e event.Event, exec uint64) string {
 	return e.Session + "-" + strconv.FormatUint(exec, 10)
 }
 
-// processes is an event of a process itself: a start is done by the parent, an
-// end by the process.
+// processes describes an event about a process itself: the parent is the actor
+// of a start, the process that of its end.
 func (x *ocsf) processes(o *object, e event.Event) {
 	starts := e.Action != event.ProcExit
 	p := x.process(e, true)
@@ -147,7 +146,7 @@ func (x *ocsf) processes(o *object, e event.Event) {
 	o.obj("actor", who)
 }
 
-// fileTypes are what an action makes, by type_id.
+// fileTypes are the types of what an action makes, by type_id.
 var fileTypes = map[string]int64{event.FileMkdir: 2, event.FileSymlink: 7, event.FileMknod: 99}
 
 func (x *ocsf) files(o *object, e event.Event) {
@@ -163,7 +162,7 @@ func (x *ocsf) files(o *object, e event.Event) {
 	if resolved == "" {
 		x.markMapped("to")
 	} else {
-		x.markMapped("to_resolved") // the name as asked stays among the details
+		x.markMapped("to_resolved") // the requested name stays among the details
 	}
 	o.obj("file_result", x.file(cmp.Or(resolved, to), 0))
 }
@@ -279,7 +278,7 @@ func (x *ocsf) api(o *object, e event.Event, service, kind string) {
 	}
 }
 
-// commandLine is an argv as one would type it for a shell.
+// commandLine is an argv as typed in a shell.
 func commandLine(argv []string) string {
 	var b strings.Builder
 	for i, arg := range argv {

@@ -18,13 +18,13 @@ import (
 	"holdfast.dev/holdfast/internal/floor/event"
 )
 
-// clients finds the process inside that has a connection, for the human who is asked about
-// it. A process is found by its socket, which it may have been given: what a human
-// sees is which program holds the connection, and where several programs do, none.
+// clients finds the process inside that has a connection, for the human who is asked
+// about it. A process is found by its socket, which it may have been given: the human
+// sees which program holds the connection, or none if several programs do.
 type clients struct {
 	mu      sync.Mutex // guards what follows
 	first   int        // process whose network is the run's; 0 before there is one
-	sockets *sockets   // of that network; nil where the kernel does not tell
+	sockets *sockets   // of that network; nil if the kernel does not report them
 	process func(pid int) event.Process
 	sums    map[content]string
 }

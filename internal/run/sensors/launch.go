@@ -121,7 +121,7 @@ func (s *Set) process(pid int) event.Process {
 	return p
 }
 
-// wants says whether a rule of consent can be about attempts of a kind. While the
+// wants reports whether a rule of consent can be about attempts of a kind. While the
 // launch tries the boundary, none is: what is tried there must fail.
 func (s *Set) wants(k event.Kind) bool {
 	return s.began.Load() && s.config.Rules.Concern(k)

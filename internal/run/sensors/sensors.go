@@ -27,7 +27,7 @@ type Config struct {
 	Rules     gate.Rules    // of consent
 	Tools     reports.Tools // how agents inside report their tool calls
 	State     string        // directory of Holdfast's state
-	Protected []string      // paths of the host that no approval may change, besides those of the plan; "" for none
+	Protected []string      // paths of the host that no approval may change, in addition to those of the plan; "" for none
 	Gateway   bool          // the messages of an MCP server are recorded, too
 
 	// Opened is called when the view is complete, before anything is executed in it.
@@ -87,8 +87,8 @@ func (s *Set) AddTo(spec *boundary.Spec) {
 	spec.Observe.Denials = denials.Domain
 }
 
-// Names lists the sensors that watch this run, a comma between: what none of them
-// sees is in no record.
+// Names lists the sensors that watch this run, separated by commas: what they do not
+// see is not in the record.
 func (s *Set) Names() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

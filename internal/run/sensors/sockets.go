@@ -17,9 +17,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sockets tells which socket of one network has two addresses. It asks the kernel for
-// exactly that one (sock_diag(7)): for a list of all, such as /proc/PID/net/tcp, the
-// kernel walks a table of the whole host, which takes milliseconds.
+// sockets finds the socket of one network that has two given addresses. It asks the
+// kernel for exactly that one (sock_diag(7)): for a list of all, such as
+// /proc/PID/net/tcp, the kernel walks a table of the whole host, which takes
+// milliseconds.
 type sockets struct {
 	mu    sync.Mutex // one question at a time
 	file  *os.File   // netlink socket that was opened in that network
@@ -51,8 +52,8 @@ const (
 )
 
 // inode is the inode of the TCP socket whose own address is local and whose peer's is
-// remote, 0 where its process has closed it. An error means that the kernel did
-// not tell.
+// remote, 0 if its process has closed it. An error means that the kernel did not report
+// it.
 func (s *sockets) inode(local, remote netip.AddrPort) (inode string, err error) {
 	if s == nil {
 		return "", errNoTable
@@ -87,7 +88,7 @@ func (s *sockets) ask(fd int, local, remote netip.AddrPort) (string, error) {
 			continue // not of the kernel, or of another question
 		}
 		if n < diagAnswer || binary.NativeEndian.Uint16(answer[4:]) != unix.SOCK_DIAG_BY_FAMILY || !isBetween(answer[diagID-4:], local, remote) {
-			return "", errNoTable // an error, or a listener in the place of the connection
+			return "", errNoTable // an error, or a listener instead of the connection
 		}
 		return strconv.FormatUint(uint64(binary.NativeEndian.Uint32(answer[diagInode:])), 10), nil
 	}

@@ -54,7 +54,7 @@ func Open(state string) (*Session, error) {
 	if err := os.MkdirAll(all, 0o700); err != nil {
 		return nil, &policy.StateError{Dir: state, Err: err}
 	}
-	// The plan keeps the state out of view by where it stands.
+	// The plan keeps the state out of view by its path.
 	if st, err := os.Lstat(all); err != nil || !st.IsDir() {
 		return nil, &policy.StateError{Dir: state, Err: cmp.Or(err, fmt.Errorf("%s is a link", all))}
 	}
@@ -156,13 +156,13 @@ func (s *Session) Warnings() []string {
 
 // Outcome is what became of the trees that a run could write to.
 type Outcome struct {
-	Settled workspace.Report // what was quarantined and what is to be looked at
+	Settled workspace.Report // what was quarantined and what should be looked at
 	Kept    string           // directory with what was quarantined; "" when nothing was
 	Viewed  *Viewed          // what became of the view of the workspace; nil in direct mode
-	Listed  int              // changes in the trees that the command could write to, whoever made them: 'holdfast review' shows them
+	Listed  int              // changes in the trees that the command could write to, by any process: 'holdfast review' shows them
 }
 
-// Settle settles the trees when everything inside is dead. The user is told what
+// Settle settles the trees when everything inside is dead. The user is notified of what
 // takes long, and may end it.
 func (s *Session) Settle(ctx context.Context, u User) (Outcome, error) {
 	report, err := s.settleFor(ctx, u)
@@ -232,7 +232,7 @@ func (s *Session) Close() {
 	s.lock.Close()
 }
 
-// release lets go of the trees of the last scan.
+// release releases the trees of the last scan.
 func (s *Session) release() {
 	for _, snap := range s.snapshots {
 		snap.Release()

@@ -11,9 +11,9 @@ import (
 	"holdfast.dev/holdfast/internal/testenv"
 )
 
-// budget is what a start and the end of /bin/true may cost in system calls, with all
-// walls and the standard record: what was counted, and a tenth more. What each layer
-// takes in time stands in docs/decisions/start.md.
+// budget is the maximum number of system calls of a run of /bin/true, with all
+// walls and the standard record: the measured number plus a tenth.
+// docs/decisions/start.md has the time of each layer.
 var budget = []struct {
 	layer string
 	call  *regexp.Regexp // process and call
@@ -25,14 +25,14 @@ var budget = []struct {
 	{"launch, sensors: processes, sockets, mounts", regexp.MustCompile(`^holdfast (clone|execve|pidfd|socket|bind|listen|recvmsg|sendmsg|ioctl|process_vm|open_tree|mount|ptrace|prctl|dup|pipe)`), 130},
 }
 
-// countedCalls leaves out those by which the runtime of Go and the receivers wait: they
-// come and go with the load of the machine.
+// countedCalls excludes the calls with which the Go runtime and the receivers
+// wait: their number varies with the load of the machine.
 const countedCalls = "trace=!nanosleep,futex,epoll_pwait,epoll_wait,epoll_ctl,sched_yield,read,write,tgkill,getpid,gettid,rt_sigreturn,ppoll,restart_syscall"
 
-// TestBudget counts the system calls of a start, which do not flicker as time does. Of
-// three runs the cheapest counts: the first makes keys and directories. Files are counted
-// as root alone: where no control group keeps the limits, those of the machine's other
-// processes are looked at.
+// TestBudget counts the system calls of a start, which vary less than time. The
+// cheapest of three runs counts: the first creates keys and directories. Files
+// are counted only as root: without a control group for the limits, the machine's
+// other processes are examined too.
 func TestBudget(t *testing.T) {
 	testenv.Need(t, "strace", func() error { return exec.Command("strace", "-V").Run() })
 	p := newPlace(t, t.TempDir(), testenv.FUSE)
@@ -76,7 +76,7 @@ func (p *place) countCalls(args ...string) []int {
 	for line := range strings.Lines(string(text)) {
 		m := tracedCall.FindStringSubmatch(line)
 		if m == nil {
-			continue // the second half of a call that another interrupted
+			continue // the second half of an interrupted call
 		}
 		for i, row := range budget {
 			if row.call.MatchString(m[1] + " " + m[2]) {

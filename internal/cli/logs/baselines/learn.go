@@ -97,8 +97,8 @@ func (b openedBaseline) candidates(l learnFlags, args []string) ([]audit.Info, e
 	return found, nil
 }
 
-// read reads a record and says what is against learning from it. What its alerts
-// say of gravity was decided when it was made.
+// read reads a record and says what is against learning from it. The gravity of its
+// alerts was decided when it was made.
 func (b openedBaseline) read(ctx context.Context, info audit.Info) (candidate, error) {
 	one := candidate{run: baseline.Run{Session: info.Session, Start: info.Start.UTC(), Learnt: time.Now().UTC().Truncate(time.Second)}}
 	r := b.archive
@@ -122,7 +122,7 @@ func (b openedBaseline) read(ctx context.Context, info audit.Info) (candidate, e
 		return nil
 	})
 	var damage *audit.DamageError
-	if err != nil && !errors.As(err, &damage) { // what the verdict says of damage is enough
+	if err != nil && !errors.As(err, &damage) { // the verdict already reports damage
 		return one, fmt.Errorf("verifying %s: %w", text.Word(info.Path), err)
 	}
 	one.run.Verdict = report.Verdict.String()
@@ -146,7 +146,7 @@ func (b openedBaseline) read(ctx context.Context, info audit.Info) (candidate, e
 	return one, nil
 }
 
-// learn learns from a run, or says why not.
+// learn learns from a run, or reports why not.
 func (a *app) learn(b openedBaseline, one candidate, l learnFlags) (bool, error) {
 	say := func(word, rest string) error {
 		_, err := fmt.Fprintf(a.Stdout, "%-12s %s  %s\n", word, text.Line(one.run.Session), rest)
@@ -186,7 +186,7 @@ func (a *app) learn(b openedBaseline, one candidate, l learnFlags) (bool, error)
 	return true, nil
 }
 
-// freshText says how many things of each kind are new.
+// freshText describes how many things of each kind are new.
 func freshText(fresh []baseline.Thing) string {
 	if len(fresh) == 0 {
 		return "nothing new"

@@ -23,12 +23,12 @@ import (
 // app is the world of these verbs.
 type app struct{ *command.App }
 
-// Session is a session as it is shown: its story, and how far the record is to be
+// Session is a session as it is shown: its story, and how far the record can be
 // trusted.
 type Session struct {
 	*story.Story
 	archive.Trust
-	Unreadable string `json:"unreadable,omitempty"` // what of the record is no record
+	Unreadable string `json:"unreadable,omitempty"` // which part of the record is not a record
 
 	SettledAfter *archive.Settled `json:"settled_after,omitempty"` // the supervisor was killed
 }
@@ -39,7 +39,7 @@ type Reading struct {
 	Files  bool // list the paths of the session
 }
 
-// Read reads the record of a session. What cannot be read is passed over, and said.
+// Read reads the record of a session. What cannot be read is skipped, and reported.
 func Read(ctx context.Context, r archive.Archive, info audit.Info, o Reading) (Session, error) {
 	limits := story.Default
 	if !o.Files {
@@ -77,8 +77,8 @@ func Read(ctx context.Context, r archive.Archive, info audit.Info, o Reading) (S
 	return t, nil
 }
 
-// storyCommand is what show, tree, files and net share: one session, as JSON or
-// as text. reading says what each of these asks of the record.
+// storyCommand is what show, tree, files and net share: one session, as JSON or as
+// text. reading returns what each of these needs of the record.
 func storyCommand(a *app, c *cobra.Command, reading func(json bool) Reading, asJSON func(Session) any, show func(io.Writer, Session)) *cobra.Command {
 	var json bool
 	c.Args = cobra.MaximumNArgs(1)
