@@ -97,8 +97,7 @@ func (s *Stage) build() error {
 	if os.Getpid() != 1 {
 		return errors.New("making a stage: not the first process of a namespace")
 	}
-	// Descriptors that the harness inherited and did not close are not for the
-	// programs.
+	// Descriptors that the harness inherited and left open are not for the programs.
 	if err := unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		return fmt.Errorf("keeping descriptors: %w", err)
 	}

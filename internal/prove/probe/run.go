@@ -190,39 +190,8 @@ func (n Runner) playNow(ctx context.Context, t Target, r Row) (res Result) {
 		s.Run(Command{Options: r.Options})
 	}
 	end()
-	n.judge(s, &res)
+	n.verdict(s, &res)
 	return res
-}
-
-// judge gives the verdict on what was played.
-func (n Runner) judge(s *Session, res *Result) {
-	res.Effects = n.look(s)
-	for _, o := range s.obs {
-		said := parse(o)
-		res.Said = append(append(res.Said, said.attempts...), said.claims...)
-	}
-	res.Denials, res.Coverage = s.World.denials(res.Said), s.World.coverage
-	through := slices.DeleteFunc(slices.Clone(res.Effects), func(e string) bool { return strings.HasPrefix(e, notRecorded) })
-	res.Verdict, res.Reason = judge(known(s.Row, s.Target), s.obs, through)
-	if res.Verdict == Held && len(res.Effects) > 0 {
-		res.Verdict, res.Reason = Unseen, res.Effects[0] // the row is about the record
-	}
-	if s.World.recordless {
-		res.Verdict, res.Reason, res.Missing = Inconclusive, "the target keeps no record", true
-		return
-	}
-	res.Missing = res.Verdict == Inconclusive && slices.ContainsFunc(s.obs, func(o Observation) bool { return lacking(o.Err) })
-	if res.Verdict == Held && !s.controlled() {
-		res.Verdict, res.Reason = Inconclusive, "control failed: W/ok.txt was not written, as seen from outside"
-	}
-	if res.Verdict == Held {
-		switch missing, err := s.unseen(); {
-		case err != nil:
-			res.Verdict, res.Reason = Inconclusive, "the record cannot be read: "+err.Error()
-		case missing != "":
-			res.Verdict, res.Reason = Unseen, missing
-		}
-	}
 }
 
 // look collects what everything outside saw. Of an incomplete run only what got

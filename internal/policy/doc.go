@@ -3,6 +3,9 @@
 // nothing about mechanisms and prints nothing: what cannot be parsed, resolved or kept
 // is an error, never a smaller plan.
 //
+// Which names in a workspace are protected is decided in boundary/workspace; a policy
+// adds some or releases some.
+//
 // The way of a policy: decode*.go reads a file, load.go and project.go put the sources
 // one on top of another (Effective), compile.go makes a Plan of them, and plan.go says
 // what a Plan may gain when the run begins (Plan.With). show.go and explain.go say what
