@@ -47,6 +47,11 @@ func controlNames(of func(Control) bool) []string {
 func ablate(t *testing.T, o Ablation) {
 	t.Helper()
 	o.Program, o.Holdfast = testenv.Ablated(t), testenv.Binary(t)
+	o.Runner.Done = func(r probe.Result) {
+		if r.Verdict == probe.Inconclusive {
+			t.Logf("%s proved nothing: %s", r.Row.ID, r.Reason)
+		}
+	}
 	kill, err := Ablate(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)

@@ -90,10 +90,6 @@ func alone(r probe.Row) bool {
 	return slices.Contains(r.Needs, "root") || slices.Contains(r.Needs, "user")
 }
 
-// mostAgain is how many rows of a world may prove nothing for lack of time, such as a
-// race that was run too few times, and are played again with nothing beside them.
-const mostAgain = 4
-
 // playMatrix plays some rows in a world.
 func playMatrix(t *testing.T, w World, ids []string) {
 	rows := map[string]probe.Row{}

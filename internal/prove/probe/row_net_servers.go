@@ -262,7 +262,11 @@ func (n *internet) plain(c net.Conn, base arrival) {
 					text += told.head
 				}
 			}
-			fmt.Fprintf(c, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(text), text)
+			ends := ""
+			if base.name == n.brief {
+				ends, headers["connection"] = "Connection: close\r\n", []string{"close"}
+			}
+			fmt.Fprintf(c, "HTTP/1.1 200 OK\r\n%sContent-Length: %d\r\n\r\n%s", ends, len(text), text)
 		}
 		if slices.Contains(headers["connection"], "close") {
 			return

@@ -47,6 +47,9 @@ type internet struct {
 	// zone maps names to addresses, asked anew for each query; a name that is not in it
 	// is at denied4.
 	zone map[string]func(query int) []netip.Addr
+	// brief is a name whose addresses change: its server ends each connection after one
+	// answer, for a client that keeps one looks nothing up again.
+	brief string
 	// own are the servers that may be reached if the policy names them.
 	own map[netip.Addr]string
 	// never are texts that no allowed server may be sent.
@@ -153,6 +156,9 @@ func network(more ...func(*internet)) func(*World) error {
 func resolves(name string, answers ...[]netip.Addr) func(*internet) {
 	return func(n *internet) {
 		n.zone[name] = func(i int) []netip.Addr { return answers[i%len(answers)] }
+		if len(answers) > 1 {
+			n.brief = name
+		}
 	}
 }
 
