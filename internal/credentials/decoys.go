@@ -47,7 +47,7 @@ func (d *Decoys) Detect(data []byte) []string { return d.find().find(data) }
 const (
 	pieceSize  = 16
 	pieceFirst = 8
-	pieceMost  = 5
+	pieceMost  = 64 // of a value of a kilobyte: the longest is a token of some 340 characters
 )
 
 func pieces(value string) []string {

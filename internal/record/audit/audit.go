@@ -25,7 +25,7 @@ type Options struct {
 	Session  string            // id of the run; see ValidSession
 	Keys     string            // directory of the signing key, made on first use; "" is "keys" beside the directory of the log
 	Heads    string            // directory of the newest checkpoint of each log; "" is "heads" beside the directory of the log
-	Anchors  []Anchor          // get every newest checkpoint, at most five a second
+	Anchors  []Anchor          // get the newest checkpoint every ten seconds, and at once after what is severe
 	Detail   map[string]string // of the first record: what is recorded, and by whom
 	Failed   func(error)       // called once, in a goroutine of its own, when nothing can be recorded any more
 	Noted    func(event.Event) // gets the log's own events about losses, in a goroutine of its own; may be nil
